@@ -1,0 +1,55 @@
+// What operators and the kubelet read over HTTP: /metrics, /healthz and /readyz.
+#pragma once
+
+#include <prometheus/collectable.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+struct MHD_Daemon;  // libmicrohttpd's server.
+
+namespace cluster_watcher {
+
+// Called on the endpoint's thread, at any time.
+struct Health {
+  std::function<bool()> alive;  // /healthz: false says that the loop has stopped turning.
+  std::function<bool()> ready;  // /readyz: false before a first definite poll, or misconfigured.
+};
+
+// Answers GET and HEAD. It has one thread of its own, which never takes a signal; on the way out of
+// the program there is no need to destroy it. Connections are served side by side, so a slow or
+// silent client holds nobody up: one that is silent for 3 s is cut off, and a client that holds 16
+// connections gets no more (64 for all clients together).
+class MetricsEndpoint {
+ public:
+  // `address`: `:PORT` (all interfaces, IPv6 too where the machine has it), `IPV4:PORT` or
+  // `[IPV6]:PORT`; port 0 lets the system choose. `sources` must outlive the endpoint.
+  MetricsEndpoint(std::string address, std::vector<const prometheus::Collectable*> sources,
+                  Health health);
+  MetricsEndpoint(const MetricsEndpoint&) = delete;  // Its thread has its address.
+  MetricsEndpoint& operator=(const MetricsEndpoint&) = delete;
+
+  // Nothing once it serves; else why it can't, naming the address. It may be called again, for a
+  // port that is in use may become free. For an address that is none see ListenAddressError.
+  [[nodiscard]] std::optional<std::string> Start();
+
+  // The port that it listens on; 0 before Start.
+  std::uint16_t port() const { return port_; }
+
+ private:
+  struct StopDaemon {
+    void operator()(MHD_Daemon* daemon) const;
+  };
+
+  const std::string address_;
+  const std::vector<const prometheus::Collectable*> sources_;
+  const Health health_;
+  std::uint16_t port_ = 0;
+  std::unique_ptr<MHD_Daemon, StopDaemon> daemon_;  // Last: its thread uses the others.
+};
+
+}  // namespace cluster_watcher

@@ -1,0 +1,262 @@
+#include "metrics/watcher_metrics.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <span>
+
+namespace cluster_watcher {
+namespace {
+
+using prometheus::BuildCounter;
+using prometheus::BuildGauge;
+using prometheus::BuildHistogram;
+using prometheus::Counter;
+using prometheus::Family;
+using prometheus::Gauge;
+using prometheus::Registry;
+
+constexpr std::string_view kUnknown = "unknown";
+constexpr std::array kOutcomes = std::to_array<std::string_view>(
+    {"active", "scaled-to-zero", "absent", "replaced", "deleting", "completed", kUnknown, "none"});
+constexpr std::array kKeepReasons = std::to_array<std::string_view>(
+    {"misconfigured", "shared", "owner-mismatch", "held", kUnknown, "ambiguous", "driver-running",
+     "owner-adopted", "shared-by-replicas", "active", "in-use"});
+constexpr std::array kAbandonedReasons = std::to_array<std::string_view>(
+    {"owner-absent", "owner-deleting", "owner-replaced", "scaled-to-zero", "completed"});
+constexpr std::array kPhases =
+    std::to_array<std::string_view>({"watching", "condemned", "deleting", "done"});
+constexpr std::array kRefusals = std::to_array<std::string_view>(
+    {"hold", "conflict", "owner-back", kUnknown, "in-use", "uid-changed"});
+constexpr std::array kDeleteResults = std::to_array<std::string_view>(
+    {"deleted", "not-found", "conflict", "forbidden", "failed", "dry-run"});
+
+// From an API server on the same machine to a request that is given up.
+prometheus::Histogram::BucketBoundaries SecondsBuckets() {
+  return {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10};
+}
+
+template <typename Metric>
+Family<Metric>& Register(Registry& registry, prometheus::detail::Builder<Metric> builder,
+                         const char* name, const char* help) {
+  return builder.Name(name).Help(help).Register(registry);
+}
+
+Gauge* RegisterGauge(Registry& registry, const char* name, const char* help) {
+  return &Register(registry, BuildGauge(), name, help).Add({});
+}
+
+// One series for each word; all words are literals.
+template <typename Words, typename Metric>
+void AddWords(Words& words, Family<Metric>& family, const char* label,
+              std::span<const std::string_view> vocabulary) {
+  words.reserve(vocabulary.size());
+  for (std::string_view word : vocabulary) {
+    words.push_back({word, &family.Add({{label, std::string(word)}})});
+  }
+}
+
+double UnixSeconds(WatcherMetrics::WallTime time) {
+  return WatcherMetrics::Seconds(time.time_since_epoch()).count();
+}
+
+}  // namespace
+
+WatcherMetrics::WatcherMetrics(Registry& registry, const std::string& version,
+                               const std::string& revision)
+    : registry_(registry) {
+  Register(registry, BuildGauge(), "cluster_watcher_build_info",
+           "Always 1; the labels say which cluster-watcher this is.")
+      .Add({{"version", version}, {"revision", revision}})
+      .Set(1);
+  RegisterPolls(registry);
+  RegisterVerdicts(registry);
+  RegisterDeletion(registry);
+  RegisterRequests(registry);
+  ChooseOne(owner_states_, Find(owner_states_, kUnknown));
+  SetVerdict("keep", kUnknown);
+  SetPhase("watching");
+}
+
+void WatcherMetrics::RegisterPolls(Registry& registry) {
+  AddWords(polls_,
+           Register(registry, BuildCounter(), "cluster_watcher_polls_total",
+                    "Polls of the owner by what they established, whatever the rules made of it."),
+           "outcome", kOutcomes);
+  poll_duration_ = &Register(registry, BuildHistogram(), "cluster_watcher_poll_duration_seconds",
+                             "How long a poll took.")
+                        .Add({}, SecondsBuckets());
+  last_definite_poll_ = RegisterGauge(
+      registry, "cluster_watcher_last_definite_poll_timestamp_seconds",
+      "When a poll last established the owner's state, in Unix time; 0 before the first one.");
+  AddWords(owner_states_,
+           Register(registry, BuildGauge(), "cluster_watcher_owner_state",
+                    "The owner's state as the last poll saw it: 1 for that state, else 0."),
+           "state", kOutcomes);
+  owner_replicas_ = RegisterGauge(registry, "cluster_watcher_owner_replicas",
+                                  "The replicas that the owner wants, as last seen.");
+}
+
+void WatcherMetrics::RegisterVerdicts(Registry& registry) {
+  Family<Gauge>& family =
+      Register(registry, BuildGauge(), "cluster_watcher_verdict",
+               "What the rules made of the last poll: 1 for that verdict and reason, else 0.");
+  const auto add = [&](std::string_view verdict, std::span<const std::string_view> reasons) {
+    for (std::string_view reason : reasons) {
+      Gauge& gauge =
+          family.Add({{"verdict", std::string(verdict)}, {"reason", std::string(reason)}});
+      verdicts_.push_back({verdict, reason, &gauge});
+    }
+  };
+  add("keep", kKeepReasons);
+  add("abandoned", kAbandonedReasons);
+  abandoned_since_ = RegisterGauge(
+      registry, "cluster_watcher_abandoned_since_timestamp_seconds",
+      "Since when every verdict has been abandoned, in Unix time; 0 while the cluster is kept.");
+  confirmations_ = RegisterGauge(registry, "cluster_watcher_confirmations",
+                                 "Consecutive abandoned verdicts that count towards a deletion.");
+  AddWords(phases_,
+           Register(registry, BuildGauge(), "cluster_watcher_phase",
+                    "How far the cluster is on its way out: 1 for that phase, else 0."),
+           "phase", kPhases);
+  dry_run_ = RegisterGauge(registry, "cluster_watcher_dry_run",
+                           "1 if nothing is deleted and only shown what would be, else 0.");
+}
+
+void WatcherMetrics::RegisterDeletion(Registry& registry) {
+  AddWords(refusals_,
+           Register(registry, BuildCounter(), "cluster_watcher_refusals_total",
+                    "Deletions that were due and were held back or stopped, by reason."),
+           "reason", kRefusals);
+  Family<Gauge>& members =
+      Register(registry, BuildGauge(), "cluster_watcher_members",
+               "Members of the cluster that is being deleted: found, and remaining of them.");
+  members_found_ = &members.Add({{"state", "found"}});
+  members_remaining_ = &members.Add({{"state", "remaining"}});
+  delete_family_ = &Register(registry, BuildCounter(), "cluster_watcher_deletes_total",
+                             "Deletes that were sent, by resource and result.");
+  deletion_duration_ =
+      RegisterGauge(registry, "cluster_watcher_deletion_duration_seconds",
+                    "How long the deletion of the cluster took, or has taken so far; 0 before it.");
+}
+
+void WatcherMetrics::RegisterRequests(Registry& registry) {
+  request_family_ = &Register(
+      registry, BuildCounter(), "rest_client_requests_total",
+      "Requests to the API server by HTTP status (<error> without an answer) and method.");
+  request_duration_ = &Register(registry, BuildHistogram(), "rest_client_request_duration_seconds",
+                                "How long a request to the API server took.")
+                           .Add({}, SecondsBuckets());
+  request_retries_ = &Register(registry, BuildCounter(), "rest_client_request_retries_total",
+                               "Requests to the API server that were sent again.")
+                          .Add({});
+}
+
+std::vector<prometheus::MetricFamily> WatcherMetrics::Collect() const {
+  const std::lock_guard lock(mutex_);
+  return registry_.Collect();
+}
+
+template <typename Metric>
+Metric* WatcherMetrics::Find(const Words<Metric>& words, std::string_view word) {
+  const auto found = std::ranges::find(words, word, &Word<Metric>::word);
+  assert(found != words.end() && "not a word of the metrics' contract");
+  return found == words.end() ? nullptr : found->metric;
+}
+
+void WatcherMetrics::ChooseOne(const Words<Gauge>& words, const Gauge* chosen) {
+  for (const Word<Gauge>& word : words) word.metric->Set(word.metric == chosen ? 1 : 0);
+}
+
+void WatcherMetrics::Polled(std::string_view outcome, Seconds took, WallTime now) {
+  Counter* polls = Find(polls_, outcome);
+  if (polls == nullptr) return;
+  const std::lock_guard lock(mutex_);
+  polls->Increment();
+  poll_duration_->Observe(took.count());
+  if (outcome != kUnknown) last_definite_poll_->Set(UnixSeconds(now));
+  ChooseOne(owner_states_, Find(owner_states_, outcome));
+}
+
+void WatcherMetrics::SetOwnerReplicas(std::int64_t desired) {
+  owner_replicas_->Set(static_cast<double>(desired));
+}
+
+void WatcherMetrics::SetVerdict(std::string_view verdict, std::string_view reason) {
+  const auto is_it = [&](const Verdict& v) { return v.verdict == verdict && v.reason == reason; };
+  const bool known = std::ranges::any_of(verdicts_, is_it);
+  assert(known && "not a verdict of the metrics' contract");
+  if (!known) return;
+  const std::lock_guard lock(mutex_);
+  for (const Verdict& v : verdicts_) v.gauge->Set(is_it(v) ? 1 : 0);
+}
+
+void WatcherMetrics::SetAbandonedSince(std::optional<WallTime> since) {
+  abandoned_since_->Set(since ? UnixSeconds(*since) : 0);
+}
+
+void WatcherMetrics::SetConfirmations(int count) { confirmations_->Set(count); }
+
+void WatcherMetrics::SetPhase(std::string_view phase) {
+  const Gauge* chosen = Find(phases_, phase);
+  if (chosen == nullptr) return;
+  const std::lock_guard lock(mutex_);
+  ChooseOne(phases_, chosen);
+}
+
+void WatcherMetrics::SetDryRun(bool dry_run) { dry_run_->Set(dry_run ? 1 : 0); }
+
+void WatcherMetrics::Refused(std::string_view reason) {
+  if (Counter* refusals = Find(refusals_, reason)) refusals->Increment();
+}
+
+void WatcherMetrics::SetMembers(std::int64_t found, std::int64_t remaining) {
+  const std::lock_guard lock(mutex_);
+  members_found_->Set(static_cast<double>(found));
+  members_remaining_->Set(static_cast<double>(remaining));
+}
+
+// Under mutex_.
+const WatcherMetrics::Deletes& WatcherMetrics::DeletesOf(std::string_view resource) {
+  const auto found = std::ranges::find(deletes_, resource, &Deletes::resource);
+  if (found != deletes_.end()) return *found;
+  Deletes& added = deletes_.emplace_back(Deletes{std::string(resource), {}});
+  for (std::string_view result : kDeleteResults) {
+    Counter& counter =
+        delete_family_->Add({{"resource", added.resource}, {"result", std::string(result)}});
+    added.results.push_back({result, &counter});
+  }
+  return added;
+}
+
+void WatcherMetrics::ExpectDeletesOf(std::string_view resource) {
+  const std::lock_guard lock(mutex_);
+  DeletesOf(resource);
+}
+
+void WatcherMetrics::Deleted(std::string_view resource, std::string_view result) {
+  const bool known = std::ranges::find(kDeleteResults, result) != kDeleteResults.end();
+  assert(known && "not a result of the metrics' contract");
+  if (!known) return;
+  const std::lock_guard lock(mutex_);
+  Find(DeletesOf(resource).results, result)->Increment();
+}
+
+void WatcherMetrics::SetDeletionDuration(Seconds took) { deletion_duration_->Set(took.count()); }
+
+void WatcherMetrics::Requested(std::string_view code, std::string_view method, Seconds took) {
+  const std::lock_guard lock(mutex_);
+  request_duration_->Observe(took.count());
+  auto found = std::ranges::find_if(
+      requests_, [&](const Requests& r) { return r.code == code && r.method == method; });
+  if (found == requests_.end()) {
+    Counter& counter =
+        request_family_->Add({{"code", std::string(code)}, {"method", std::string(method)}});
+    found = requests_.insert(found, {std::string(code), std::string(method), &counter});
+  }
+  found->counter->Increment();
+}
+
+void WatcherMetrics::Retried() { request_retries_->Increment(); }
+
+}  // namespace cluster_watcher

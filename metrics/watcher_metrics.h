@@ -1,0 +1,127 @@
+// The metric families of cluster-watcher on a registry that is handed in. Names, labels and label
+// values are a contract with those who graph and alert on them.
+//
+// The words that label a metric (outcome, reason, phase, ...) are passed as text. A word that isn't
+// in the contract is a mistake of the caller: an assertion fails; without assertions the call
+// changes nothing. Only `code`, `method` and `resource` take any text.
+//
+// Every method may be called from any thread.
+#pragma once
+
+#include <prometheus/collectable.h>
+#include <prometheus/counter.h>
+#include <prometheus/family.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/metric_family.h>
+#include <prometheus/registry.h>
+
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace cluster_watcher {
+
+class WatcherMetrics final : public prometheus::Collectable {
+ public:
+  using Seconds = std::chrono::duration<double>;
+  using WallTime = std::chrono::system_clock::time_point;
+
+  // Registers all families; `registry` must outlive this. Until told otherwise: phase watching,
+  // verdict keep/unknown, owner state unknown, everything else 0.
+  WatcherMetrics(prometheus::Registry& registry, const std::string& version,
+                 const std::string& revision);
+  WatcherMetrics(const WatcherMetrics&) = delete;
+  WatcherMetrics& operator=(const WatcherMetrics&) = delete;
+
+  // What the registry holds at one moment: of the families of which one series is 1, exactly one
+  // is. (The registry's own Collect may meet a change halfway.)
+  std::vector<prometheus::MetricFamily> Collect() const override;
+
+  // A poll that ended at `now` with `outcome`, which is the owner's state from now on. Every
+  // outcome but `unknown` is definite.
+  void Polled(std::string_view outcome, Seconds took, WallTime now);
+  void SetOwnerReplicas(std::int64_t desired);
+  void SetVerdict(std::string_view verdict, std::string_view reason);
+  // Since when every verdict was abandoned; nothing while the cluster is kept.
+  void SetAbandonedSince(std::optional<WallTime> since);
+  void SetConfirmations(int count);
+  void SetPhase(std::string_view phase);
+  void SetDryRun(bool dry_run);
+
+  // A deletion that was due was held back.
+  void Refused(std::string_view reason);
+  void SetMembers(std::int64_t found, std::int64_t remaining);
+  // Shows every result of deleting this resource as 0, so that a rate sees the first one.
+  void ExpectDeletesOf(std::string_view resource);
+  void Deleted(std::string_view resource, std::string_view result);
+  void SetDeletionDuration(Seconds took);
+
+  // A request to the API server; `code` is the HTTP status, or `<error>` without an answer.
+  void Requested(std::string_view code, std::string_view method, Seconds took);
+  void Retried();
+
+ private:
+  template <typename Metric>
+  struct Word {
+    std::string_view word;
+    Metric* metric;
+  };
+  template <typename Metric>
+  using Words = std::vector<Word<Metric>>;
+  struct Verdict {
+    std::string_view verdict;
+    std::string_view reason;
+    prometheus::Gauge* gauge;
+  };
+  struct Deletes {
+    std::string resource;
+    Words<prometheus::Counter> results;
+  };
+  struct Requests {
+    std::string code;
+    std::string method;
+    prometheus::Counter* counter;
+  };
+
+  template <typename Metric>
+  static Metric* Find(const Words<Metric>& words, std::string_view word);
+  static void ChooseOne(const Words<prometheus::Gauge>& words, const prometheus::Gauge* chosen);
+
+  void RegisterPolls(prometheus::Registry& registry);
+  void RegisterVerdicts(prometheus::Registry& registry);
+  void RegisterDeletion(prometheus::Registry& registry);
+  void RegisterRequests(prometheus::Registry& registry);
+  const Deletes& DeletesOf(std::string_view resource);
+
+  prometheus::Registry& registry_;
+  mutable std::mutex mutex_;  // Makes a change of several series one; guards the two vectors.
+
+  Words<prometheus::Counter> polls_;
+  prometheus::Histogram* poll_duration_ = nullptr;
+  prometheus::Gauge* last_definite_poll_ = nullptr;
+  Words<prometheus::Gauge> owner_states_;
+  prometheus::Gauge* owner_replicas_ = nullptr;
+  std::vector<Verdict> verdicts_;
+  prometheus::Gauge* abandoned_since_ = nullptr;
+  prometheus::Gauge* confirmations_ = nullptr;
+  Words<prometheus::Gauge> phases_;
+  prometheus::Gauge* dry_run_ = nullptr;
+  Words<prometheus::Counter> refusals_;
+  prometheus::Gauge* members_found_ = nullptr;
+  prometheus::Gauge* members_remaining_ = nullptr;
+  prometheus::Family<prometheus::Counter>* delete_family_ = nullptr;
+  std::vector<Deletes> deletes_;
+  prometheus::Gauge* deletion_duration_ = nullptr;
+  prometheus::Family<prometheus::Counter>* request_family_ = nullptr;
+  std::vector<Requests> requests_;
+  prometheus::Histogram* request_duration_ = nullptr;
+  prometheus::Counter* request_retries_ = nullptr;
+};
+
+}  // namespace cluster_watcher

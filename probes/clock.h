@@ -1,0 +1,34 @@
+// The clock seam. Intervals are measured on the monotonic clock, dates for people and for marks are
+// read from the wall clock. A simulated clock runs the whole program in virtual time.
+#pragma once
+
+#include <chrono>
+#include <stop_token>
+
+namespace cluster_watcher {
+
+using MonotonicTime = std::chrono::steady_clock::time_point;
+using WallTime = std::chrono::system_clock::time_point;
+using Duration = std::chrono::milliseconds;
+
+class Clock {
+ public:
+  virtual ~Clock() = default;
+
+  virtual MonotonicTime Now() = 0;
+  virtual WallTime WallNow() = 0;
+
+  // Blocks until `deadline` or until `stop` is requested. True: the deadline was reached. An empty
+  // token can't be stopped.
+  virtual bool WaitUntil(MonotonicTime deadline, std::stop_token stop) = 0;
+};
+
+// The machine's clocks.
+class SystemClock final : public Clock {
+ public:
+  MonotonicTime Now() override { return std::chrono::steady_clock::now(); }
+  WallTime WallNow() override { return std::chrono::system_clock::now(); }
+  bool WaitUntil(MonotonicTime deadline, std::stop_token stop) override;
+};
+
+}  // namespace cluster_watcher

@@ -1,0 +1,158 @@
+#include "probes/cluster_probe.h"
+
+#include <algorithm>
+
+#include "probes/owner_kinds.h"
+
+namespace cluster_watcher {
+namespace {
+
+constexpr int kLongestChain = 16;
+constexpr std::size_t kSideBySide = 8;
+
+bool IsAlwaysBelow(const KubeObject& object, const ResourceType& controller) {
+  return (object.type.kind == "ReplicaSet" && controller.kind == "Deployment") ||
+         (object.type.kind == "ReplicationController" && controller.kind == "DeploymentConfig");
+}
+
+Unexpected<ApiError> Problem(ApiFailure failure, const KubeObject& object, std::string why) {
+  return {ApiError{failure, object.Describe() + ": " + std::move(why), std::nullopt}};
+}
+
+}  // namespace
+
+Result<KubeObject, ApiError> ClusterProbe::ReadController(const KubeObject& object,
+                                                          const OwnerReference& controller,
+                                                          std::span<const KubeObject> known,
+                                                          std::stop_token stop) {
+  auto same = std::find_if(known.begin(), known.end(), [&](const KubeObject& candidate) {
+    return candidate.meta.uid == controller.uid;
+  });
+  if (same != known.end()) return *same;
+  auto type = discovery_.ByKind(controller.api_version, controller.kind, stop);
+  if (!type) return Unexpected{std::move(type).error()};
+  if (!*type) {
+    return Problem(ApiFailure::kUnexpected, object,
+                   "its controller's kind, " + controller.kind + ", is not served");
+  }
+  auto answer =
+      client_.Do(ApiRequest::GetMetadata(**type, object.meta.ns, controller.name), stop);
+  if (!answer) return Unexpected{std::move(answer).error()};
+  auto meta = ReadObjectMeta(answer->document.root());
+  if (!meta) return Problem(ApiFailure::kUnexpected, object, meta.error().message);
+  if (meta->uid != controller.uid) {
+    return Problem(ApiFailure::kNotFound, object,
+                   "its controller " + controller.name + " is gone, another has its name");
+  }
+  return KubeObject{**type, *std::move(meta)};
+}
+
+Result<KubeObject, ApiError> ClusterProbe::RootOf(KubeObject start, const ClusterId& cluster,
+                                                  std::span<const KubeObject> known,
+                                                  std::stop_token stop) {
+  KubeObject current = std::move(start);
+  for (int i = 0; i < kLongestChain; ++i) {
+    const OwnerReference* controller = current.meta.Controller();
+    if (controller == nullptr) return current;
+    auto next = ReadController(current, *controller, known, stop);
+    if (!next) return next;
+    if (!IsAlwaysBelow(current, next->type) && !cluster.Owns(next->meta)) return current;
+    current = *std::move(next);
+  }
+  return Problem(ApiFailure::kUnexpected, current, "its chain of controllers has no end");
+}
+
+ClusterListing ClusterProbe::List(std::span<const ResourceType> types, const ClusterId& cluster,
+                                  std::size_t concurrency, std::stop_token stop) {
+  std::vector<ApiRequest> requests;
+  for (const ResourceType& type : types) {
+    requests.push_back(
+        ApiRequest::ListBySelector(type, cluster.ns, cluster.label + "=" + cluster.name, true));
+  }
+  auto pages_of = client_.ListAllSideBySide(requests, concurrency, stop);
+  ClusterListing listing;
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    if (!pages_of[i]) {
+      const ApiFailure failure = pages_of[i].error().failure;
+      const bool may_not = failure == ApiFailure::kForbidden || failure == ApiFailure::kNotServed;
+      (may_not ? listing.skipped : listing.failed).push_back(std::move(pages_of[i]).error());
+      continue;
+    }
+    for (const ApiAnswer& page : *pages_of[i]) {
+      for (JsonValue item : page.document.root()["items"].Elements()) {
+        auto meta = ReadObjectMeta(item);
+        if (meta && cluster.Owns(*meta)) {
+          listing.objects.push_back({types[i], *std::move(meta)});
+        }
+      }
+    }
+  }
+  return listing;
+}
+
+Result<bool, ApiError> ClusterProbe::IsControlledBy(KubeObject object, const std::string& uid,
+                                                    std::stop_token stop) {
+  for (int i = 0; i < kLongestChain; ++i) {
+    const OwnerReference* controller = object.meta.Controller();
+    if (controller == nullptr) return false;
+    if (controller->uid == uid) return true;
+    auto next = ReadController(object, *controller, {}, stop);
+    if (!next && next.error().failure == ApiFailure::kNotFound) return false;
+    if (!next) return Unexpected{std::move(next).error()};
+    object = *std::move(next);
+  }
+  return Problem(ApiFailure::kUnexpected, object, "its chain of controllers has no end");
+}
+
+void ClusterProbe::JudgeDriver(const ResourceType& type, JsonValue item, const ClusterId& cluster,
+                               const std::string& owner_uid, OtherDrivers& drivers,
+                               std::stop_token stop) {
+  auto meta = ReadObjectMeta(item);
+  if (!meta || meta->Label(kUsesClusterLabel) != cluster.name || meta->uid == owner_uid) return;
+  const KubeObject driver{type, *std::move(meta)};
+  auto wants = WantsToRun(type, item);
+  if (!wants) {
+    drivers.unknown = ApiError{ApiFailure::kUnexpected,
+                               driver.Describe() + ": " + wants.error().message, std::nullopt};
+    return;
+  }
+  if (!*wants) return;
+  auto controlled = IsControlledBy(driver, owner_uid, stop);
+  if (!controlled) {
+    drivers.unknown = std::move(controlled).error();
+  } else if (!*controlled) {
+    drivers.in_use_by = driver.Describe();
+  }
+}
+
+OtherDrivers ClusterProbe::FindOtherDrivers(const ClusterId& cluster, const std::string& owner_ns,
+                                            const std::string& owner_uid, std::stop_token stop) {
+  OtherDrivers drivers;
+  const std::string selector = std::string(kUsesClusterLabel) + "=" + cluster.name;
+  std::vector<ApiRequest> requests;
+  for (const ResourceType& known : WorkloadTypes()) {
+    auto type = discovery_.Resolve(known, stop);
+    if (!type) {
+      drivers.unknown = std::move(type).error();
+    } else if (*type) {
+      requests.push_back(ApiRequest::ListBySelector(**type, cluster.ns, selector, false));
+      if (owner_ns == cluster.ns || owner_ns.empty()) continue;
+      requests.push_back(ApiRequest::ListBySelector(**type, owner_ns, selector, false));
+    }
+  }
+  auto lists = client_.ListAllSideBySide(requests, kSideBySide, stop);
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    if (!lists[i]) {
+      drivers.unknown = std::move(lists[i]).error();
+      continue;
+    }
+    for (const ApiAnswer& page : *lists[i]) {
+      for (JsonValue item : page.document.root()["items"].Elements()) {
+        JudgeDriver(requests[i].type, item, cluster, owner_uid, drivers, stop);
+      }
+    }
+  }
+  return drivers;
+}
+
+}  // namespace cluster_watcher

@@ -1,0 +1,74 @@
+// A cluster's objects: those that carry its label, and the root that controls each of them.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "probes/discovery.h"
+#include "probes/kube_client.h"
+#include "probes/object_meta.h"
+
+namespace cluster_watcher {
+
+// Oshinko's labels.
+inline constexpr char kEphemeralLabel[] = "ephemeral";
+inline constexpr char kTypeLabel[] = "oshinko-type";
+inline constexpr char kMasterType[] = "master";
+inline constexpr char kUsesClusterLabel[] = "uses-oshinko-cluster";
+
+struct ClusterId {
+  std::string ns;
+  std::string label;  // the label's key, "oshinko-cluster"
+  std::string name;   // its value, never empty
+
+  bool Owns(const ObjectMeta& meta) const { return meta.Label(label) == name; }
+};
+
+struct ClusterListing {
+  std::vector<KubeObject> objects;  // each carries the cluster's label
+  std::vector<ApiError> skipped;    // kinds that the account may not list
+  std::vector<ApiError> failed;     // kinds that could not be listed this time
+};
+
+struct OtherDrivers {
+  std::optional<std::string> in_use_by;  // "deployment.apps/alice"; nullopt: by nobody
+  std::optional<ApiError> unknown;       // something could not be read
+};
+
+class ClusterProbe {
+ public:
+  ClusterProbe(KubeClient& client, Discovery& discovery) : client_(client), discovery_(discovery) {}
+
+  // What controls `start`, over controller ownerReferences: always from ReplicaSet to Deployment and
+  // from ReplicationController to DeploymentConfig, and higher only while the next object carries
+  // the cluster's label. `known` saves requests. kNotFound: a controller on the way is gone or has
+  // another UID.
+  Result<KubeObject, ApiError> RootOf(KubeObject start, const ClusterId& cluster,
+                                      std::span<const KubeObject> known, std::stop_token stop);
+
+  // The metadata of the cluster's objects of these kinds.
+  ClusterListing List(std::span<const ResourceType> types, const ClusterId& cluster,
+                      std::size_t concurrency, std::stop_token stop);
+
+  // Whether a driver that says it uses the cluster wants to run and is neither the owner (of UID
+  // `owner_uid`, may be empty) nor controlled by it. `owner_ns` is searched as well.
+  OtherDrivers FindOtherDrivers(const ClusterId& cluster, const std::string& owner_ns,
+                                const std::string& owner_uid, std::stop_token stop);
+
+ private:
+  Result<KubeObject, ApiError> ReadController(const KubeObject& object,
+                                              const OwnerReference& controller,
+                                              std::span<const KubeObject> known,
+                                              std::stop_token stop);
+  Result<bool, ApiError> IsControlledBy(KubeObject object, const std::string& uid,
+                                        std::stop_token stop);
+  void JudgeDriver(const ResourceType& type, JsonValue item, const ClusterId& cluster,
+                   const std::string& owner_uid, OtherDrivers& drivers, std::stop_token stop);
+
+  KubeClient& client_;
+  Discovery& discovery_;
+};
+
+}  // namespace cluster_watcher

@@ -1,0 +1,246 @@
+#include "probes/json.h"
+
+#include <rapidjson/document.h>
+#include <rapidjson/error/en.h>
+#include <rapidjson/prettywriter.h>
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+
+#include <algorithm>
+#include <limits>
+#include <variant>
+
+namespace cluster_watcher {
+namespace {
+
+constexpr std::size_t kMaxDepth = 64;
+constexpr unsigned kParseFlags =
+    rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag;
+
+const rapidjson::Value& Raw(const void* value) {
+  return *static_cast<const rapidjson::Value*>(value);
+}
+
+std::string_view View(const rapidjson::Value& string) {
+  return {string.GetString(), string.GetStringLength()};
+}
+
+// Counts levels while parsing, so that deep nesting is refused before it costs memory.
+template <typename Document>
+class DepthLimit {
+ public:
+  explicit DepthLimit(Document& document) : document_(document) {}
+
+  bool Null() { return document_.Null(); }
+  bool Bool(bool b) { return document_.Bool(b); }
+  bool Int(int i) { return document_.Int(i); }
+  bool Uint(unsigned i) { return document_.Uint(i); }
+  bool Int64(std::int64_t i) { return document_.Int64(i); }
+  bool Uint64(std::uint64_t i) { return document_.Uint64(i); }
+  bool Double(double d) { return document_.Double(d); }
+  bool RawNumber(const char* s, rapidjson::SizeType n, bool copy) {
+    return document_.RawNumber(s, n, copy);
+  }
+  bool String(const char* s, rapidjson::SizeType n, bool copy) {
+    return document_.String(s, n, copy);
+  }
+  bool Key(const char* s, rapidjson::SizeType n, bool copy) { return document_.Key(s, n, copy); }
+  bool StartObject() { return ++depth_ <= kMaxDepth && document_.StartObject(); }
+  bool EndObject(rapidjson::SizeType n) { return --depth_, document_.EndObject(n); }
+  bool StartArray() { return ++depth_ <= kMaxDepth && document_.StartArray(); }
+  bool EndArray(rapidjson::SizeType n) { return --depth_, document_.EndArray(n); }
+
+ private:
+  Document& document_;
+  std::size_t depth_ = 0;
+};
+
+// The depth is bounded by the parser, so is the recursion.
+std::optional<std::string> DuplicateKey(const rapidjson::Value& value) {
+  if (value.IsArray()) {
+    for (const auto& element : value.GetArray()) {
+      if (auto key = DuplicateKey(element)) return key;
+    }
+  } else if (value.IsObject()) {
+    std::vector<std::string_view> keys;
+    keys.reserve(value.MemberCount());
+    for (const auto& member : value.GetObject()) {
+      keys.push_back(View(member.name));
+      if (auto key = DuplicateKey(member.value)) return key;
+    }
+    std::sort(keys.begin(), keys.end());
+    auto twice = std::adjacent_find(keys.begin(), keys.end());
+    if (twice != keys.end()) return std::string(twice->substr(0, 80));
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+struct JsonDocument::State {
+  rapidjson::Document document;
+};
+
+JsonDocument::JsonDocument() : state_(std::make_unique<State>()) {}
+JsonDocument::~JsonDocument() = default;
+JsonDocument::JsonDocument(JsonDocument&&) noexcept = default;
+JsonDocument& JsonDocument::operator=(JsonDocument&&) noexcept = default;
+
+JsonValue JsonDocument::root() const { return JsonValue(&state_->document); }
+
+Result<JsonDocument> JsonDocument::Parse(std::string_view text) {
+  JsonDocument document;
+  rapidjson::Reader reader;
+  rapidjson::MemoryStream bytes(text.data(), text.size());
+  rapidjson::EncodedInputStream<rapidjson::UTF8<>, rapidjson::MemoryStream> stream(bytes);
+  auto generate = [&](rapidjson::Document& target) {
+    DepthLimit<rapidjson::Document> limit(target);
+    return !reader.Parse<kParseFlags>(stream, limit).IsError();
+  };
+  document.state_->document.Populate(generate);
+  if (reader.HasParseError()) {
+    const std::string at = " at byte " + std::to_string(reader.GetErrorOffset());
+    if (reader.GetParseErrorCode() == rapidjson::kParseErrorTermination) {
+      return Failure("nested more than " + std::to_string(kMaxDepth) + " levels deep" + at);
+    }
+    return Failure(std::string(rapidjson::GetParseError_En(reader.GetParseErrorCode())) + at);
+  }
+  if (auto key = DuplicateKey(document.state_->document)) {
+    return Failure("the key \"" + *key + "\" stands twice in one object");
+  }
+  return document;
+}
+
+bool JsonValue::IsNull() const { return value_ != nullptr && Raw(value_).IsNull(); }
+bool JsonValue::IsObject() const { return value_ != nullptr && Raw(value_).IsObject(); }
+bool JsonValue::IsArray() const { return value_ != nullptr && Raw(value_).IsArray(); }
+
+JsonValue JsonValue::operator[](std::string_view key) const {
+  if (!IsObject()) return {};
+  const rapidjson::Value name(rapidjson::StringRef(key.empty() ? "" : key.data(), key.size()));
+  const auto member = Raw(value_).FindMember(name);
+  return member == Raw(value_).MemberEnd() ? JsonValue() : JsonValue(&member->value);
+}
+
+JsonValue JsonValue::At(std::size_t index) const {
+  if (!IsArray() || index >= Raw(value_).Size()) return {};
+  return JsonValue(&Raw(value_)[static_cast<rapidjson::SizeType>(index)]);
+}
+
+std::size_t JsonValue::size() const {
+  if (IsArray()) return Raw(value_).Size();
+  if (IsObject()) return Raw(value_).MemberCount();
+  return 0;
+}
+
+std::optional<std::string_view> JsonValue::AsString() const {
+  if (value_ == nullptr || !Raw(value_).IsString()) return std::nullopt;
+  return View(Raw(value_));
+}
+
+std::optional<std::int64_t> JsonValue::AsInteger() const {
+  if (value_ == nullptr || !Raw(value_).IsInt64()) return std::nullopt;
+  return Raw(value_).GetInt64();
+}
+
+std::optional<bool> JsonValue::AsBool() const {
+  if (value_ == nullptr || !Raw(value_).IsBool()) return std::nullopt;
+  return Raw(value_).GetBool();
+}
+
+std::vector<JsonValue> JsonValue::Elements() const {
+  std::vector<JsonValue> elements;
+  elements.reserve(size());
+  if (IsArray()) {
+    for (const auto& element : Raw(value_).GetArray()) elements.push_back(JsonValue(&element));
+  }
+  return elements;
+}
+
+std::vector<std::pair<std::string_view, JsonValue>> JsonValue::Members() const {
+  std::vector<std::pair<std::string_view, JsonValue>> members;
+  members.reserve(size());
+  if (IsObject()) {
+    for (const auto& member : Raw(value_).GetObject()) {
+      members.emplace_back(View(member.name), JsonValue(&member.value));
+    }
+  }
+  return members;
+}
+
+std::string JsonValue::ToText() const {
+  return Exists() ? JsonWriter().Value(*this).Text() : std::string();
+}
+
+struct JsonWriter::State {
+  rapidjson::StringBuffer buffer;
+  std::variant<rapidjson::Writer<rapidjson::StringBuffer>,
+               rapidjson::PrettyWriter<rapidjson::StringBuffer>>
+      writer;
+
+  template <typename Call>
+  void Write(Call call) {
+    std::visit(call, writer);
+  }
+};
+
+JsonWriter::JsonWriter(Style style) : state_(std::make_unique<State>()) {
+  if (style == Style::kIndented) {
+    state_->writer.emplace<1>(state_->buffer).SetIndent(' ', 2);
+  } else {
+    state_->writer.emplace<0>(state_->buffer);
+  }
+}
+JsonWriter::~JsonWriter() = default;
+
+JsonWriter& JsonWriter::StartObject() {
+  state_->Write([](auto& w) { w.StartObject(); });
+  return *this;
+}
+JsonWriter& JsonWriter::EndObject() {
+  state_->Write([](auto& w) { w.EndObject(); });
+  return *this;
+}
+JsonWriter& JsonWriter::StartArray() {
+  state_->Write([](auto& w) { w.StartArray(); });
+  return *this;
+}
+JsonWriter& JsonWriter::EndArray() {
+  state_->Write([](auto& w) { w.EndArray(); });
+  return *this;
+}
+JsonWriter& JsonWriter::Key(std::string_view key) {
+  state_->Write([&](auto& w) {
+    w.Key(key.empty() ? "" : key.data(), static_cast<rapidjson::SizeType>(key.size()));
+  });
+  return *this;
+}
+JsonWriter& JsonWriter::String(std::string_view text) {
+  state_->Write([&](auto& w) {
+    w.String(text.empty() ? "" : text.data(), static_cast<rapidjson::SizeType>(text.size()));
+  });
+  return *this;
+}
+JsonWriter& JsonWriter::Integer(std::int64_t number) {
+  state_->Write([&](auto& w) { w.Int64(number); });
+  return *this;
+}
+JsonWriter& JsonWriter::Bool(bool value) {
+  state_->Write([&](auto& w) { w.Bool(value); });
+  return *this;
+}
+JsonWriter& JsonWriter::Null() {
+  state_->Write([](auto& w) { w.Null(); });
+  return *this;
+}
+JsonWriter& JsonWriter::Value(JsonValue value) {
+  if (!value.Exists()) return Null();
+  state_->Write([&](auto& w) { Raw(value.value_).Accept(w); });
+  return *this;
+}
+
+std::string JsonWriter::Text() const {
+  return {state_->buffer.GetString(), state_->buffer.GetSize()};
+}
+
+}  // namespace cluster_watcher

@@ -1,0 +1,125 @@
+// Requests to the Kubernetes API in its own terms, and what their answers mean. Only a definite
+// answer is a value or kNotFound; whatever else comes back is an error that says nothing about the
+// object. Source: kubernetes.io "Kubernetes API Concepts", k8s.io/apimachinery `metav1.Status`.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "probes/json.h"
+#include "probes/object_meta.h"
+#include "probes/resource_type.h"
+#include "probes/result.h"
+#include "probes/token_source.h"
+#include "probes/transport.h"
+
+namespace cluster_watcher {
+
+enum class ApiFailure {
+  kUnreachable,   // no answer: refused, reset, timed out, TLS
+  kStopped,       // told to stop first
+  kUnauthorized,  // 401
+  kForbidden,     // 403
+  kNotFound,      // a 404 Status, reason NotFound, whose details name exactly the object asked for
+  kNotServed,     // a 404 for the whole resource
+  kConflict,      // 409
+  kInvalid,       // 400, 415, 422
+  kThrottled,     // 429
+  kServer,        // 5xx
+  kUnexpected,    // anything else: redirects, HTML, JSON that isn't the object asked for
+};
+
+struct ApiError {
+  ApiFailure failure = ApiFailure::kUnexpected;
+  std::string message;  // for people: names the object, the operation and the answer
+  std::optional<Duration> retry_after;
+};
+
+struct ApiAnswer {
+  JsonDocument document;
+  std::optional<WallTime> server_time;  // the answer's Date
+};
+using ApiResult = Result<ApiAnswer, ApiError>;
+using PagesResult = Result<std::vector<ApiAnswer>, ApiError>;
+
+// Whether a read may come from the API server's cache, which may lag, or must be consistent.
+enum class Freshness { kGlance, kSure };
+
+enum class PropagationPolicy { kBackground, kForeground, kOrphan };
+
+struct ApiRequest {
+  enum class Expect { kObject, kList, kDocument };
+
+  HttpRequest http;
+  Expect expect = Expect::kDocument;
+  ResourceType type;
+  std::string ns;
+  std::string name;  // of the object; empty for lists by selector
+  bool metadata_only = false;
+
+  static ApiRequest Get(const ResourceType& type, std::string_view ns, std::string_view name,
+                        Freshness freshness = Freshness::kSure);
+  static ApiRequest GetMetadata(const ResourceType& type, std::string_view ns,
+                                std::string_view name);
+  // A list with fieldSelector=metadata.name=NAME: its empty answer is positive evidence of absence,
+  // and resourceNames in RBAC authorize it.
+  static ApiRequest ListByName(const ResourceType& type, std::string_view ns,
+                               std::string_view name, Freshness freshness);
+  // The first page of the objects that match `selector` (not empty).
+  static ApiRequest ListBySelector(const ResourceType& type, std::string_view ns,
+                                   std::string_view selector, bool metadata_only);
+  static ApiRequest Discover(std::string path);  // "/apis", "/apis/apps/v1", "/version"
+  // `body` is a JSON merge patch (RFC 7386).
+  static ApiRequest MergePatch(const ResourceType& type, std::string_view ns,
+                               std::string_view name, std::string body);
+  static ApiRequest Create(const ResourceType& type, std::string_view ns, std::string body);
+  // Deletes only the object that has this UID.
+  static ApiRequest Delete(const ResourceType& type, std::string_view ns, std::string_view name,
+                           std::string_view uid, PropagationPolicy propagation, bool dry_run);
+};
+
+// One finished request, for metrics. `status` 0: there was no answer.
+struct RequestRecord {
+  HttpMethod method;
+  int status;
+  std::chrono::microseconds elapsed;
+  bool retry;  // of a request that was answered 401 with an older token
+};
+using RequestObserver = std::function<void(const RequestRecord&)>;
+
+class KubeClient {
+ public:
+  KubeClient(Transport& transport, TokenSource& tokens, RequestObserver observer);
+
+  // A value is a 2xx answer that is what was asked for: an object of this kind and name, a list of
+  // this kind. A 401 is tried once more if the token has changed; nothing else is.
+  ApiResult Do(const ApiRequest& request, std::stop_token stop);
+  // Side by side; the results in the order of the requests.
+  std::vector<ApiResult> DoAll(std::span<const ApiRequest> requests, std::size_t concurrency,
+                               std::stop_token stop);
+  // All pages of a ListBySelector.
+  PagesResult ListAll(const ApiRequest& first, std::stop_token stop);
+  // Several of them, the first pages side by side.
+  std::vector<PagesResult> ListAllSideBySide(std::span<const ApiRequest> firsts,
+                                             std::size_t concurrency, std::stop_token stop);
+
+ private:
+  PagesResult RestOfList(const ApiRequest& first, ApiResult page, std::stop_token stop);
+  std::vector<HttpResult> Send(std::span<const ApiRequest> requests, std::size_t concurrency,
+                               std::stop_token stop, bool retry);
+
+  Transport& transport_;
+  TokenSource& tokens_;
+  RequestObserver observer_;
+};
+
+// What `result` means as the answer to `request`. Pure.
+ApiResult Interpret(const ApiRequest& request, HttpResult result);
+
+// The single item of a ListByName answer, an absent view where the list is empty.
+JsonValue OnlyItem(const ApiAnswer& answer);
+
+}  // namespace cluster_watcher

@@ -1,0 +1,50 @@
+// The metadata that every Kubernetes object carries, as far as the program reads it.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "probes/json.h"
+#include "probes/resource_type.h"
+#include "probes/result.h"
+
+namespace cluster_watcher {
+
+struct OwnerReference {
+  std::string api_version;
+  std::string kind;
+  std::string name;
+  std::string uid;
+  bool controller = false;
+};
+
+struct ObjectMeta {
+  std::string name;
+  std::string ns;  // empty: cluster-scoped
+  std::string uid;
+  std::string resource_version;
+  std::map<std::string, std::string, std::less<>> labels;
+  std::map<std::string, std::string, std::less<>> annotations;
+  std::vector<OwnerReference> owner_references;
+  bool deleting = false;  // has a deletionTimestamp
+
+  const OwnerReference* Controller() const;                            // nullptr: none
+  std::optional<std::string> Label(std::string_view key) const;        // nullopt: not set
+  std::optional<std::string> Annotation(std::string_view key) const;  // nullopt: not set
+};
+
+// Reads `object`'s metadata. An error where it isn't what an API server sends: no name, UID or
+// resourceVersion, or a field of the wrong type.
+Result<ObjectMeta> ReadObjectMeta(JsonValue object);
+
+// One object of a cluster: what it is and its metadata.
+struct KubeObject {
+  ResourceType type;
+  ObjectMeta meta;
+
+  std::string Describe() const;  // "deployment.apps/bob"
+};
+
+}  // namespace cluster_watcher

@@ -1,0 +1,25 @@
+// How an owner is written: `[KIND[.GROUP]/]NAME`, the way kubectl writes an object.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "probes/result.h"
+
+namespace cluster_watcher {
+
+struct OwnerName {
+  std::string kind;   // as written, lower case, without group: "deployment", "rc"; empty: a bare name
+  std::string group;  // "apps"; empty: none was given
+  std::string name;   // an RFC 1123 subdomain
+
+  bool IsBare() const { return kind.empty(); }
+  std::string ToText() const;  // "deployment.apps/bob", "bob"
+
+  // The error says what is wrong with `text` and how an owner is written.
+  static Result<OwnerName> Parse(std::string_view text);
+
+  bool operator==(const OwnerName&) const = default;
+};
+
+}  // namespace cluster_watcher

@@ -1,0 +1,80 @@
+# Shared by start, stop and apiserver: the processes of the control plane in
+# $dir. $dir/pids/NAME has a pid and when that process began (in the kernel's
+# terms), so that another process with the same pid is never taken for ours.
+# shellcheck shell=bash disable=SC2034,SC2154
+
+here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
+say() { echo "test/kubernetes/${0##*/}: $*" >&2; }
+die() { say "$@"; exit 1; }
+
+# within SECONDS COMMAND...: waits until the command succeeds.
+within() {
+  local end=$((SECONDS + $1))
+  shift
+  until "$@"; do
+    ((SECONDS < end)) || return 1
+    sleep 0.05
+  done
+}
+
+# stat PID: the words of /proc/PID/stat from the state on, into $stat.
+stat() {
+  local line
+  read -r line <"/proc/$1/stat" && read -r -a stat <<<"${line##*) }"
+} 2>/dev/null
+
+# alive NAME: sets pid. A process is until it has let go of its files and ports:
+# not where only the entry is left that its parent has not collected yet (state
+# Z, and no other thread).
+alive() {
+  local began
+  local -a stat
+  read -r pid began <"$dir/pids/$1" && stat "$pid" &&
+    [[ ${stat[19]} == "$began" && (${stat[0]} != Z || ${stat[17]} -gt 1) ]]
+} 2>/dev/null
+dead() { ! alive "$1"; }
+
+# launch NAME COMMAND...: in a session of its own, in $dir, with an empty
+# environment and none of the caller's files.
+launch() {
+  local name=$1
+  local -a stat
+  shift
+  (
+    cd "$dir" || exit
+    exec setsid env -i PATH="$PATH" HOME="$dir" "$@" \
+      </dev/null >>"$dir/$name.log" 2>&1 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-
+  ) &
+  pid=$!
+  disown "$pid"
+  stat "$pid" || die "$name ended at once."
+  echo "$pid ${stat[19]}" >"$dir/pids/$name"
+}
+
+# end NAME: killed, for there is nothing to save and a kube-apiserver with open
+# watches takes ten seconds to end by itself; returns when it has ended.
+end() {
+  if alive "$1" && ((pid != $$)); then
+    kill -KILL -- "-$pid" "$pid" 2>/dev/null || :
+    within 10 dead "$1" || die "process $pid ($1) does not end."
+  fi
+  rm -f -- "$dir/pids/$1"
+}
+
+# kubectl ARGUMENT...: as the administrator; leaves nothing in the home directory.
+kubectl() {
+  KUBECONFIG="$dir/kubeconfig" KUBECACHEDIR="$dir/cache" KUBERC=off \
+    "$bin/kubectl" --request-timeout=5s "$@"
+}
+
+# apiserver_settled: it is ready, or has ended.
+apiserver_settled() { dead kube-apiserver || kubectl get --raw /readyz >/dev/null 2>&1; }
+
+# start_apiserver: runs the command in $dir/kube-apiserver.args; fails where it
+# ends or is not ready in time.
+start_apiserver() {
+  local -a args
+  mapfile -d '' args <"$dir/kube-apiserver.args"
+  launch kube-apiserver "${args[@]}"
+  within 60 apiserver_settled && alive kube-apiserver
+}

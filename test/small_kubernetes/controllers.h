@@ -1,0 +1,72 @@
+// The controllers that bring the stored objects to what their specs ask for.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+
+#include "test/small_kubernetes/resource_table.h"
+#include "test/small_kubernetes/store.h"
+
+namespace cluster_watcher::small_kubernetes {
+
+// Deployments, ReplicaSets, ReplicationControllers, StatefulSets, Jobs, Services' Endpoints, claims
+// in deletion, namespaces with their default ServiceAccount and ConfigMap, and the garbage
+// collector. Nothing schedules or runs pods unless `pods_run` is set.
+class Controllers {
+ public:
+  Controllers(Store& store, const ResourceTable& resources);
+
+  // Until nothing changes any more. Does next to nothing if nothing relevant changed since the last
+  // time.
+  void Settle();
+
+  // New pods get a node and are Running and Ready at once; when deleted they stop at once.
+  bool pods_run = false;
+
+ private:
+  bool Changed(std::initializer_list<const Resource*> resources, std::uint64_t& seen) const;
+  void RunOnce();
+
+  void Namespaces();
+  void EmptyNamespace(const ObjectPtr& ns);
+  void Deployments();
+  void Deployment(const ObjectPtr& deployment);
+  ObjectPtr NewReplicaSet(const ObjectPtr& deployment);
+  // ReplicaSets and ReplicationControllers.
+  void ReplicaControllers(const Resource& resource);
+  void Replicas(const ObjectPtr& owner);
+  void StatefulSets();
+  void StatefulSet(const ObjectPtr& set);
+  void Jobs();
+  void Job(const ObjectPtr& job);
+  void Endpoints();
+  void Claims();
+  void Pods();
+
+  std::vector<ObjectPtr> Controlled(const Resource& resource, const Object& owner);
+  void CreatePod(const Object& owner, Value metadata);
+  void SetStatus(const ObjectPtr& object, Value status);
+
+  Store& store_;
+  const ResourceTable& resources_;
+  const Resource& namespaces_;
+  const Resource& pods_;
+  const Resource& services_;
+  const Resource& endpoints_;
+  const Resource& config_maps_;
+  const Resource& service_accounts_;
+  const Resource& claims_;
+  const Resource& replication_controllers_;
+  const Resource& deployments_;
+  const Resource& replica_sets_;
+  const Resource& stateful_sets_;
+  const Resource& jobs_;
+  // The versions up to which each controller has seen.
+  struct Seen {
+    std::uint64_t namespaces = 0, deployments = 0, replica_sets = 0, replication_controllers = 0,
+                  stateful_sets = 0, jobs = 0, endpoints = 0, claims = 0, pods = 0, garbage = 1;
+    bool terminating = false;  // a namespace is
+  } seen_;
+};
+
+}  // namespace cluster_watcher::small_kubernetes

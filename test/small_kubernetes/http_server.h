@@ -1,0 +1,65 @@
+// The small Kubernetes behind HTTP on the loopback interface.
+//
+// Beside the API, an admin's token opens a few paths by which other processes order and look:
+//   POST /__faults {...}     a fault, as FaultFromJson reads it      DELETE /__faults    none any more
+//   POST /__kinds {...}      a further kind: group, version, plural, kind, namespaced, status, scale
+//   DELETE /__kinds {...}    that kind (group, plural); with "terminate": true, begin to
+//   POST /__settings {...}   staleVersions, staleMilliseconds, settle, podsRun
+//   POST /__tokens {...}     {"token", "user", "groups"}: a further user; {"revoke"}: one less
+//   GET /__requests          the log                                 DELETE /__requests  forget it
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <string>
+
+#include "probes/clock.h"
+#include "probes/result.h"
+#include "test/small_kubernetes/small_kubernetes.h"
+
+struct mg_connection;
+struct mg_context;
+
+namespace cluster_watcher::small_kubernetes {
+
+class HttpServer {
+ public:
+  // `kubernetes` must outlive the server. While it runs, go through Locked.
+  explicit HttpServer(SmallKubernetes& kubernetes) : kubernetes_(kubernetes) {}
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+  ~HttpServer() { Stop(); }
+
+  // Listens on 127.0.0.1; port 0: one that the system chooses. A connection that is kept alive, and
+  // a watch, takes one of the threads.
+  Result<Done> Start(int port = 0, int threads = 16);
+  // Ends watches and what hangs; may take a second.
+  void Stop();
+
+  int Port() const { return port_; }
+  std::string Url() const { return "http://127.0.0.1:" + std::to_string(port_); }
+  // A kubeconfig for this server.
+  std::string Kubeconfig(const std::string& token = std::string(SmallKubernetes::kAdminToken),
+                         const std::string& ns = "default") const;
+
+  // Runs `what` while no request is being answered, and tells watches what it changed.
+  void Locked(const std::function<void(SmallKubernetes&)>& what);
+
+ private:
+  static int Handle(mg_connection* connection, void* self);
+  int Handle(mg_connection* connection);
+  Response Control(const Request& request);
+  void StreamWatch(mg_connection* connection, Watch& watch, const std::string& target);
+  // True: the server goes on.
+  bool Wait(std::unique_lock<std::mutex>& lock, Duration time);
+
+  SmallKubernetes& kubernetes_;
+  mg_context* context_ = nullptr;
+  int port_ = 0;
+  bool stopping_ = false;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+};
+
+}  // namespace cluster_watcher::small_kubernetes

@@ -1,0 +1,78 @@
+#include "test/small_kubernetes/local_transport.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace cluster_watcher::small_kubernetes {
+namespace {
+
+std::string_view MethodName(HttpMethod method) {
+  switch (method) {
+    case HttpMethod::kGet: return "GET";
+    case HttpMethod::kPost: return "POST";
+    case HttpMethod::kPatch: return "PATCH";
+    case HttpMethod::kPut: return "PUT";
+    case HttpMethod::kDelete: return "DELETE";
+  }
+  return {};
+}
+
+Unexpected<TransportError> Fail(TransportError::Kind kind, const char* message) {
+  return {TransportError{kind, message}};
+}
+
+}  // namespace
+
+std::vector<HttpResult> LocalTransport::Perform(std::span<const HttpRequest> requests, std::size_t,
+                                                std::stop_token stop) {
+  std::vector<HttpResult> results;
+  results.reserve(requests.size());
+  for (const HttpRequest& request : requests) results.push_back(PerformOne(request, stop));
+  return results;
+}
+
+HttpResult LocalTransport::PerformOne(const HttpRequest& request, const std::stop_token& stop) {
+  using Kind = TransportError::Kind;
+  using Action = Fault::Action;
+  const Request asked{MethodName(request.method), request.target,       request.bearer_token,
+                      request.accept,             request.content_type, request.body};
+  if (stop.stop_requested()) return Fail(Kind::kStopped, "stopped");
+  const MonotonicTime begin = clock_.Now();
+  const MonotonicTime deadline = begin + request.timeout;
+  // True: `until` was reached, in time.
+  const auto wait = [&](MonotonicTime until) {
+    return clock_.WaitUntil(std::min(until, deadline), stop) && until < deadline;
+  };
+  const auto late = [&] {
+    return stop.stop_requested() ? Fail(Kind::kStopped, "stopped")
+                                 : Fail(Kind::kTimeout, "no answer in time");
+  };
+  const std::optional<Fault> fault = kubernetes_.Intercept(asked);
+  // A server goes on with a request whose client has given up.
+  const bool in_time = !fault || fault->delay.count() == 0 || wait(begin + fault->delay);
+  Response response = kubernetes_.Serve(asked, fault ? &*fault : nullptr);
+  if (!in_time) return late();
+  if (fault) {
+    if (fault->action == Action::kHang) {
+      wait(MonotonicTime::max());
+      return late();
+    }
+    if (fault->action == Action::kDrop) return Fail(Kind::kConnect, "connection closed");
+    if (fault->delay_after.count() > 0 && !wait(clock_.Now() + fault->delay_after)) return late();
+    if (fault->action == Action::kTruncate) {
+      return Fail(Kind::kConnect, "connection closed before the answer was whole");
+    }
+  }
+  if (response.body.size() > request.body_limit) return Fail(Kind::kTooLarge, "body too large");
+  HttpResponse answer;
+  answer.status = response.status;
+  answer.content_type = std::move(response.content_type);
+  answer.body = std::move(response.body);
+  if (response.retry_after) answer.retry_after = std::chrono::seconds(*response.retry_after);
+  answer.date = clock_.WallNow();
+  answer.elapsed = std::chrono::duration_cast<std::chrono::microseconds>(clock_.Now() - begin);
+  return answer;
+}
+
+}  // namespace cluster_watcher::small_kubernetes

@@ -1,0 +1,32 @@
+// The small Kubernetes without sockets: requests are answered at once, in their order; what faults
+// delay or hang takes its time on the clock, which a test lets run.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <stop_token>
+#include <vector>
+
+#include "probes/clock.h"
+#include "probes/transport.h"
+#include "test/small_kubernetes/small_kubernetes.h"
+
+namespace cluster_watcher::small_kubernetes {
+
+class LocalTransport final : public Transport {
+ public:
+  LocalTransport(SmallKubernetes& kubernetes, Clock& clock)
+      : kubernetes_(kubernetes), clock_(clock) {}
+
+  // Delays of a batch add up.
+  std::vector<HttpResult> Perform(std::span<const HttpRequest> requests, std::size_t concurrency,
+                                  std::stop_token stop) override;
+
+ private:
+  HttpResult PerformOne(const HttpRequest& request, const std::stop_token& stop);
+
+  SmallKubernetes& kubernetes_;
+  Clock& clock_;
+};
+
+}  // namespace cluster_watcher::small_kubernetes

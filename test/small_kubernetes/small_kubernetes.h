@@ -1,0 +1,141 @@
+// A small Kubernetes: answers HTTP requests as a kube-apiserver 1.36 with a controller-manager, but
+// without scheduler and kubelets, would, from memory. Deterministic: UIDs and generated names follow
+// from a seed, times from the clock. Not thread-safe; HttpServer serializes.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "probes/clock.h"
+#include "test/small_kubernetes/controllers.h"
+#include "test/small_kubernetes/deletion.h"
+#include "test/small_kubernetes/faults.h"
+#include "test/small_kubernetes/rbac.h"
+#include "test/small_kubernetes/render.h"
+#include "test/small_kubernetes/resource_table.h"
+#include "test/small_kubernetes/status.h"
+#include "test/small_kubernetes/store.h"
+#include "test/small_kubernetes/target.h"
+#include "test/small_kubernetes/watch.h"
+
+namespace cluster_watcher::small_kubernetes {
+
+struct LoggedRequest {
+  std::string method;
+  std::string target;
+  std::string user;
+  int status;  // 0: no answer was sent
+};
+
+class SmallKubernetes {
+ public:
+  // A token whose user may all.
+  static constexpr std::string_view kAdminToken = "admin";
+
+  // With the namespaces that every cluster has.
+  explicit SmallKubernetes(Clock& clock, std::uint64_t seed = 1);
+  SmallKubernetes(const SmallKubernetes&) = delete;
+  SmallKubernetes& operator=(const SmallKubernetes&) = delete;
+
+  // --- For what carries requests. First Intercept; a fault that is returned goes to Serve, after
+  // its delay, and says what becomes of the answer.
+  std::optional<Fault> Intercept(const Request& request);
+  // A watch is answered with the events that there are at the moment, unless `watch` is given, which
+  // is then set if the request is a watch and may be made.
+  Response Serve(const Request& request, const Fault* fault = nullptr,
+                 std::optional<Watch>* watch = nullptr);
+
+  // --- For tests: what others do to the cluster. As admin, without faults, hooks or log.
+  Response Admin(std::string_view method, std::string_view target, std::string_view body = {},
+                 std::string_view content_type = {});
+  // Creates the object, or replaces it and then its status if it is there; kind and namespace (or
+  // "default") are read from it.
+  Response Apply(std::string_view json);
+
+  // Serves a further kind, as a CustomResourceDefinition would. `custom` is set.
+  const Resource& AddKind(Resource resource);
+  // Stops serving it, and drops its objects.
+  void RemoveKind(std::string_view group, std::string_view plural);
+  // Its definition is being deleted: still listed, but nothing new, and discovery says so.
+  void TerminateKind(std::string_view group, std::string_view plural);
+
+  // A token that acts as system:serviceaccount:NS:NAME, whether that account exists or not.
+  std::string ServiceAccountToken(const std::string& ns, const std::string& name);
+  Tokens& GetTokens() { return tokens_; }
+  Faults& GetFaults() { return faults_; }
+  Store& GetStore() { return store_; }
+  const ResourceTable& Resources() const { return resources_; }
+
+  // Runs the controllers until nothing changes. Happens after every write unless turned off.
+  void Settle() { controllers_.Settle(); }
+  bool settle_after_writes = true;
+  void SetPodsRun(bool run);
+
+  // Reads with resourceVersion=0 are answered as of so many versions ago, or so long ago, whichever
+  // lies further back.
+  void SetStaleness(std::uint64_t versions, Duration age = Duration{0});
+
+  // Called before a request has its effect, and before its answer goes out; may call Admin.
+  std::function<void(const Request&, const User&)> on_request;
+  std::function<void(const Request&, const User&, Response&)> on_answer;
+
+  bool log_requests = true;
+  const std::vector<LoggedRequest>& Log() const { return log_; }
+  void ClearLog() { log_.clear(); }
+  // Of the logged requests, those of this method (empty: any) whose target holds `contains`.
+  std::size_t Count(std::string_view method, std::string_view contains = {}) const;
+
+ private:
+  struct Call {
+    const Request& request;
+    Target target;
+    const User& user;
+    const Resource* resource = nullptr;
+    Representation representation = Representation::kWhole;
+    bool dry_run = false;
+  };
+
+  Response Dispatch(const Request& request, std::optional<Watch>* watch);
+  Response Route(Call& call, std::optional<Watch>* watch);
+  Response Discover(const Call& call) const;
+  Response Get(const Call& call) const;
+  Response List(const Call& call, std::optional<Watch>* watch) const;
+  Response Create(const Call& call, Value body);
+  Response Post(const Call& call);
+  Response Put(const Call& call);
+  Response Patch(const Call& call);
+  // Stores what PUT and PATCH have made of `old`.
+  Response Replace(const Call& call, const ObjectPtr& old, Value body);
+  Response ReadScale(const Object& object) const;
+  Response WriteScale(const Call& call, const ObjectPtr& old);
+  Response DeleteOne(const Call& call);
+  Response DeleteMany(const Call& call);
+  Response ReviewAccess(const Call& call, Value body) const;
+  Response RequestToken(const Call& call, Value body);
+
+  // Why a body can't be of the requested object; nullopt: it can.
+  std::optional<Response> Refuse(const Call& call, const Value& body) const;
+  std::optional<DeleteOptions> ReadDeleteOptions(const Call& call, Response& refusal) const;
+  std::optional<Filter> ReadFilter(const Call& call, Response& refusal) const;
+  // The version that a read is answered from; nullopt: one that doesn't exist yet.
+  std::optional<std::uint64_t> ReadVersion(const Call& call) const;
+  ObjectPtr Stored(const Call& call) const;
+  Response Show(const Call& call, const Object& object, int status = 200) const;
+
+  ResourceTable resources_;
+  Store store_;
+  Controllers controllers_;
+  Authorizer authorizer_;
+  Tokens tokens_;
+  User nobody_;
+  Faults faults_;
+  std::vector<LoggedRequest> log_;
+  std::uint64_t stale_versions_ = 0;
+  Duration stale_age_{0};
+};
+
+}  // namespace cluster_watcher::small_kubernetes

@@ -1,0 +1,450 @@
+#include "metrics/metrics_endpoint.h"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <list>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "metrics/exposition.h"
+#include "metrics/listen_address.h"
+#include "metrics/watcher_metrics.h"
+
+namespace cluster_watcher {
+namespace {
+
+// One connection from this machine, with a raw view of what comes back.
+class Client {
+ public:
+  explicit Client(std::uint16_t port, int family = AF_INET, const char* source = "127.0.0.1")
+      : fd_(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    const timeval patience{20, 0};
+    ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    sockaddr_in v4{};
+    v4.sin_family = AF_INET;
+    ::inet_pton(AF_INET, source, &v4.sin_addr);
+    sockaddr_in6 v6{};
+    v6.sin6_family = AF_INET6;
+    v6.sin6_port = htons(port);
+    v6.sin6_addr = in6addr_loopback;
+    if (family == AF_INET6) {
+      connected_ = ::connect(fd_, reinterpret_cast<const sockaddr*>(&v6), sizeof v6) == 0;
+      return;
+    }
+    ::bind(fd_, reinterpret_cast<const sockaddr*>(&v4), sizeof v4);
+    v4.sin_port = htons(port);
+    v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    connected_ = ::connect(fd_, reinterpret_cast<const sockaddr*>(&v4), sizeof v4) == 0;
+  }
+  ~Client() { ::close(fd_); }
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  bool connected() const { return connected_; }
+
+  void Send(const std::string& text) {
+    ASSERT_EQ(::send(fd_, text.data(), text.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(text.size()));
+  }
+
+  // All that comes until the server closes its side.
+  std::string ReadAll() {
+    std::string all;
+    std::array<char, 65536> room;
+    while (true) {
+      const ssize_t count = ::recv(fd_, room.data(), room.size(), 0);
+      if (count < 0) return all + " [the connection broke]";
+      if (count == 0) return all;
+      all.append(room.data(), static_cast<std::size_t>(count));
+    }
+  }
+
+ private:
+  const int fd_;
+  bool connected_ = false;
+};
+
+bool HasIpv6Loopback() {
+  sockaddr_in6 address{};
+  address.sin6_family = AF_INET6;
+  address.sin6_addr = in6addr_loopback;
+  const int fd = ::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const bool has = ::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  ::close(fd);
+  return has;
+}
+
+std::string Exchange(std::uint16_t port, const std::string& request, int family = AF_INET) {
+  Client client(port, family);
+  if (!client.connected()) return "not connected";
+  client.Send(request);
+  return client.ReadAll();
+}
+
+std::string Head(const std::string& answer) { return answer.substr(0, answer.find("\r\n\r\n")); }
+
+std::string Body(const std::string& answer) {
+  const std::size_t end = answer.find("\r\n\r\n");
+  return end == std::string::npos ? "no body" : answer.substr(end + 4);
+}
+
+std::string StatusLine(const std::string& answer) { return answer.substr(0, answer.find("\r\n")); }
+
+std::string WithPort(std::string host, std::uint16_t port) {
+  return host.append(":").append(std::to_string(port));
+}
+
+std::string InUse(const std::string& address) {
+  return std::string("listen on ").append(address).append(": Address already in use");
+}
+
+bool HasHeader(const std::string& answer, const std::string& line) {
+  return (Head(answer) + "\r\n").find("\r\n" + line + "\r\n") != std::string::npos;
+}
+
+class MetricsEndpointTest : public testing::Test {
+ protected:
+  std::unique_ptr<MetricsEndpoint> Make(std::string address) {
+    return std::make_unique<MetricsEndpoint>(
+        std::move(address), std::vector<const prometheus::Collectable*>{&metrics_},
+        Health{[this] { return alive_.load(); }, [this] { return ready_.load(); }});
+  }
+
+  void Serve(std::string address = "127.0.0.1:0") {
+    endpoint_ = Make(std::move(address));
+    ASSERT_EQ(endpoint_->Start(), std::nullopt);
+    ASSERT_NE(port(), 0);
+  }
+
+  std::uint16_t port() const { return endpoint_->port(); }
+
+  std::string Ask(const std::string& method, const std::string& target) const {
+    return Exchange(port(), method + " " + target + " HTTP/1.1\r\nHost: watcher\r\n\r\n");
+  }
+
+  prometheus::Registry registry_;
+  WatcherMetrics metrics_{registry_, "1.2.3", "0a1b2c3"};
+  std::atomic<bool> alive_ = true;
+  std::atomic<bool> ready_ = true;
+  std::unique_ptr<MetricsEndpoint> endpoint_;
+};
+
+TEST_F(MetricsEndpointTest, ServesTheMetrics) {
+  Serve();
+  const std::string answer = Ask("GET", "/metrics");
+  const prometheus::Collectable* const sources[] = {&metrics_};
+  EXPECT_EQ(StatusLine(answer), "HTTP/1.1 200 OK");
+  EXPECT_TRUE(HasHeader(answer, "Content-Type: text/plain; version=0.0.4; charset=utf-8"));
+  EXPECT_TRUE(HasHeader(answer, "Content-Length: " + std::to_string(Body(answer).size())));
+  EXPECT_TRUE(HasHeader(answer, "Connection: close"));
+  EXPECT_EQ(Body(answer), Exposition(sources));
+}
+
+TEST_F(MetricsEndpointTest, EveryScrapeIsFresh) {
+  Serve();
+  metrics_.SetOwnerReplicas(1);
+  EXPECT_NE(Ask("GET", "/metrics").find("\ncluster_watcher_owner_replicas 1\n"), std::string::npos);
+  metrics_.SetOwnerReplicas(2);
+  EXPECT_NE(Ask("GET", "/metrics?x=y").find("\ncluster_watcher_owner_replicas 2\n"),
+            std::string::npos);
+}
+
+TEST_F(MetricsEndpointTest, HealthzSaysWhetherTheLoopTurns) {
+  Serve();
+  EXPECT_EQ(StatusLine(Ask("GET", "/healthz")), "HTTP/1.1 200 OK");
+  EXPECT_EQ(Body(Ask("GET", "/healthz")), "ok\n");
+  alive_ = false;
+  EXPECT_EQ(StatusLine(Ask("GET", "/healthz")), "HTTP/1.1 503 Service Unavailable");
+  EXPECT_EQ(Body(Ask("GET", "/healthz")), "the watch loop has not turned for too long\n");
+  EXPECT_EQ(StatusLine(Ask("GET", "/readyz")), "HTTP/1.1 200 OK");
+}
+
+TEST_F(MetricsEndpointTest, ReadyzSaysWhetherAPollWasDefinite) {
+  Serve();
+  EXPECT_EQ(Body(Ask("GET", "/readyz")), "ok\n");
+  ready_ = false;
+  EXPECT_EQ(StatusLine(Ask("GET", "/readyz")), "HTTP/1.1 503 Service Unavailable");
+  EXPECT_EQ(Body(Ask("GET", "/readyz")),
+            "no poll has been definite yet, or the settings contradict each other\n");
+  EXPECT_EQ(StatusLine(Ask("GET", "/healthz")), "HTTP/1.1 200 OK");
+}
+
+TEST_F(MetricsEndpointTest, TheIndexLinksThePaths) {
+  Serve();
+  const std::string answer = Ask("GET", "/");
+  EXPECT_EQ(StatusLine(answer), "HTTP/1.1 200 OK");
+  EXPECT_TRUE(HasHeader(answer, "Content-Type: text/html; charset=utf-8"));
+  for (const char* path : {"/metrics", "/healthz", "/readyz"}) {
+    EXPECT_NE(Body(answer).find(std::string("href=\"") + path + '"'), std::string::npos) << path;
+  }
+}
+
+TEST_F(MetricsEndpointTest, HeadIsGetWithoutTheBody) {
+  Serve();
+  for (const char* path : {"/", "/metrics", "/healthz", "/readyz", "/nothing"}) {
+    const std::string got = Ask("GET", path);
+    const std::string head = Ask("HEAD", path);
+    EXPECT_EQ(StatusLine(head), StatusLine(got)) << path;
+    EXPECT_TRUE(HasHeader(head, "Content-Length: " + std::to_string(Body(got).size()))) << path;
+    EXPECT_EQ(Body(head), "") << path;
+  }
+}
+
+TEST_F(MetricsEndpointTest, OtherPathsAreNotFound) {
+  Serve();
+  for (const char* path :
+       {"/metrics/", "/Metrics", "/healthz/..", "//metrics", "/../etc/passwd", "/favicon.ico"}) {
+    EXPECT_EQ(StatusLine(Ask("GET", path)), "HTTP/1.1 404 Not Found") << path;
+  }
+  EXPECT_EQ(StatusLine(Ask("POST", "/nothing")), "HTTP/1.1 404 Not Found");
+}
+
+TEST_F(MetricsEndpointTest, OtherMethodsAreNotAllowed) {
+  Serve();
+  for (const char* method : {"POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "BREW"}) {
+    const std::string answer = Ask(method, "/metrics");
+    EXPECT_EQ(StatusLine(answer), "HTTP/1.1 405 Method Not Allowed") << method;
+    EXPECT_TRUE(HasHeader(answer, "Allow: GET, HEAD")) << method;
+  }
+}
+
+TEST_F(MetricsEndpointTest, AnAnswerSurvivesABodyThatNobodyReads) {
+  Serve();
+  Client client(port());
+  client.Send("POST /metrics HTTP/1.1\r\nHost: w\r\nContent-Length: 100000\r\n\r\n" +
+              std::string(100'000, 'x'));
+  EXPECT_EQ(StatusLine(client.ReadAll()), "HTTP/1.1 405 Method Not Allowed");
+}
+
+TEST_F(MetricsEndpointTest, WhatIsNotHttp1IsRefused) {
+  Serve();
+  for (const char* text : {"hello\r\n\r\n", "\x16\x03\x01\x02\n\n", "GET\r\n\r\n"}) {
+    EXPECT_EQ(Exchange(port(), text), "") << text;
+  }
+  EXPECT_EQ(StatusLine(Exchange(port(), "PRI * HTTP/2.0\r\n\r\n")),
+            "HTTP/1.1 505 HTTP Version Not Supported");
+  EXPECT_EQ(Body(Ask("GET", "/healthz")), "ok\n");
+}
+
+TEST_F(MetricsEndpointTest, ARequestIsBounded) {
+  Serve();
+  const std::string x(20'000, 'x');
+  EXPECT_EQ(StatusLine(Exchange(port(), "GET / HTTP/1.1\r\nX: " + x)),
+            "HTTP/1.1 431 Request Header Fields Too Large");
+  EXPECT_EQ(StatusLine(Exchange(port(), "GET / HTTP/1.1\r\nX: " + x + "\r\n\r\n")),
+            "HTTP/1.1 431 Request Header Fields Too Large");
+  EXPECT_EQ(StatusLine(Exchange(port(), "GET /" + x + " HTTP/1.1\r\n\r\n")),
+            "HTTP/1.1 414 URI Too Long");
+  EXPECT_EQ(Body(Ask("GET", "/healthz")), "ok\n");
+}
+
+TEST_F(MetricsEndpointTest, ARequestMayComeInPieces) {
+  Serve();
+  Client client(port());
+  for (char c : std::string("GET /healthz HTTP/1.1\r\nHost: w\r\n\r\n")) {
+    client.Send(std::string(1, c));
+  }
+  EXPECT_EQ(Body(client.ReadAll()), "ok\n");
+}
+
+TEST_F(MetricsEndpointTest, ASlowClientDoesNotHoldUpOthers) {
+  Serve();
+  Client silent(port());
+  Client slow(port());
+  slow.Send("GET /healthz HT");
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(Body(Ask("GET", "/healthz")), "ok\n");
+  slow.Send("TP/1.1\r\n\r\n");
+  EXPECT_EQ(Body(slow.ReadAll()), "ok\n");
+}
+
+TEST_F(MetricsEndpointTest, ASilentClientIsCutOff) {
+  Serve();
+  const auto start = std::chrono::steady_clock::now();
+  Client silent(port());
+  EXPECT_EQ(silent.ReadAll(), "");
+  EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::seconds(2));
+}
+
+TEST_F(MetricsEndpointTest, AClientThatHoldsManyConnectionsDoesNotHoldUpOthers) {
+  Serve();
+  std::list<Client> greedy;
+  for (int i = 0; i < 100; ++i) greedy.emplace_back(port(), AF_INET, "127.0.0.2");
+  EXPECT_EQ(Body(Ask("GET", "/healthz")), "ok\n");
+  greedy.front().Send("GET /healthz HTTP/1.1\r\n\r\n");
+  EXPECT_EQ(Body(greedy.front().ReadAll()), "ok\n") << "nobody waited until it was cut off";
+}
+
+// Sources beside the watcher's own.
+class LargeSource : public prometheus::Collectable {
+ public:
+  std::vector<prometheus::MetricFamily> Collect() const override {
+    return {{"large", std::string(20'000'000, 'x'), prometheus::MetricType::Gauge, {{}}}};
+  }
+};
+
+class ThrowingSource : public prometheus::Collectable {
+ public:
+  std::vector<prometheus::MetricFamily> Collect() const override {
+    throw std::runtime_error("no luck");
+  }
+};
+
+TEST(MetricsEndpointSourcesTest, AClientThatReadsLateGetsAllAndHoldsNobodyUp) {
+  const LargeSource large;
+  MetricsEndpoint endpoint("127.0.0.1:0", {&large}, {});
+  ASSERT_EQ(endpoint.Start(), std::nullopt);
+  Client late(endpoint.port());
+  late.Send("GET /metrics HTTP/1.1\r\n\r\n");
+  EXPECT_EQ(Body(Exchange(endpoint.port(), "GET /healthz HTTP/1.1\r\n\r\n")), "ok\n");
+  EXPECT_EQ(Body(late.ReadAll()).size(),
+            20'000'000 + std::string("# HELP large \n# TYPE large gauge\nlarge 0\n").size());
+}
+
+TEST(MetricsEndpointSourcesTest, AFailureToCollectIsAnAnswer) {
+  const ThrowingSource throwing;
+  MetricsEndpoint endpoint("127.0.0.1:0", {&throwing}, {});
+  ASSERT_EQ(endpoint.Start(), std::nullopt);
+  const std::string answer = Exchange(endpoint.port(), "GET /metrics HTTP/1.1\r\n\r\n");
+  EXPECT_EQ(StatusLine(answer), "HTTP/1.1 500 Internal Server Error");
+  EXPECT_EQ(Body(answer), "the answer could not be made: no luck\n");
+}
+
+TEST_F(MetricsEndpointTest, AnEmptyHostIsEveryInterface) {
+  Serve(":0");
+  const std::string request = "GET /healthz HTTP/1.1\r\n\r\n";
+  EXPECT_EQ(Body(Exchange(port(), request)), "ok\n");
+  if (!HasIpv6Loopback()) GTEST_SKIP() << "no IPv6 here";
+  EXPECT_EQ(Body(Exchange(port(), request, AF_INET6)), "ok\n");
+}
+
+TEST_F(MetricsEndpointTest, AnIpv6AddressIsServed) {
+  if (!HasIpv6Loopback()) GTEST_SKIP() << "no IPv6 here";
+  const std::string request = "GET /healthz HTTP/1.1\r\n\r\n";
+  Serve("[::1]:0");
+  EXPECT_EQ(Body(Exchange(port(), request, AF_INET6)), "ok\n");
+  EXPECT_EQ(Exchange(port(), request), "not connected");
+  Serve("[::]:0");
+  EXPECT_EQ(Body(Exchange(port(), request, AF_INET6)), "ok\n");
+  EXPECT_EQ(Body(Exchange(port(), request)), "ok\n");
+}
+
+TEST_F(MetricsEndpointTest, APortInUseCanBeTriedAgain) {
+  Serve();
+  const std::string address = WithPort("127.0.0.1", port());
+  const auto second = Make(address);
+  EXPECT_EQ(second->Start(), InUse(address));
+  EXPECT_EQ(second->port(), 0);
+  endpoint_.reset();
+  EXPECT_EQ(second->Start(), std::nullopt);
+  EXPECT_EQ(WithPort("127.0.0.1", second->port()), address);
+  EXPECT_EQ(second->Start(), std::nullopt) << "once it serves, to start again changes nothing";
+}
+
+TEST_F(MetricsEndpointTest, APortInUseOnEveryInterfaceIsNamedAsWritten) {
+  Serve(":0");
+  const std::string address = WithPort("", port());
+  EXPECT_EQ(Make(address)->Start(), InUse(address));
+}
+
+TEST_F(MetricsEndpointTest, AnAddressThatIsNotOursIsAnError) {
+  EXPECT_EQ(Make("192.0.2.1:0")->Start(), "listen on 192.0.2.1:0: Cannot assign requested address");
+}
+
+TEST_F(MetricsEndpointTest, AnAddressThatIsNoneIsAnError) {
+  EXPECT_EQ(Make("9090")->Start(),
+            "\"9090\" is no address to listen on: expected :PORT (all interfaces), IPV4:PORT or "
+            "[IPV6]:PORT, with a port from 0 (the system chooses) to 65535");
+}
+
+TEST_F(MetricsEndpointTest, ItsThreadTakesNoSignals) {
+  sigset_t usr1;
+  sigset_t before;
+  sigemptyset(&usr1);
+  sigaddset(&usr1, SIGUSR1);
+  Serve();
+  ASSERT_EQ(pthread_sigmask(SIG_BLOCK, &usr1, &before), 0);
+  ASSERT_EQ(kill(getpid(), SIGUSR1), 0);  // A thread that doesn't block it would end the test.
+  EXPECT_EQ(Body(Ask("GET", "/healthz")), "ok\n");
+  int taken = 0;
+  EXPECT_EQ(sigwait(&usr1, &taken), 0);
+  EXPECT_EQ(taken, SIGUSR1);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+TEST_F(MetricsEndpointTest, StopsWithClientsConnected) {
+  Serve();
+  Client silent(port());
+  EXPECT_EQ(Body(Ask("GET", "/healthz")), "ok\n");
+  endpoint_.reset();
+  EXPECT_EQ(silent.ReadAll(), "");
+}
+
+TEST(ListenAddressTest, ReadsEveryForm) {
+  const struct {
+    const char* text;
+    const char* host;
+    int port;
+  } cases[] = {{":9090", "", 9090},
+               {":0", "", 0},
+               {"127.0.0.1:1", "127.0.0.1", 1},
+               {"0.0.0.0:65535", "0.0.0.0", 65535},
+               {"[::]:9090", "::", 9090},
+               {"[2001:db8::1]:80", "2001:db8::1", 80}};
+  for (const auto& expected : cases) {
+    const std::optional<ListenAddress> address = ParseListenAddress(expected.text);
+    ASSERT_TRUE(address) << expected.text;
+    EXPECT_EQ(address->text, expected.text);
+    EXPECT_EQ(address->host, expected.host) << expected.text;
+    EXPECT_EQ(address->port, expected.port) << expected.text;
+    EXPECT_EQ(ListenAddressError(expected.text), std::nullopt);
+  }
+}
+
+TEST(ListenAddressTest, NamesWhatIsNone) {
+  for (const char* text : {"",
+                           ":",
+                           "9090",
+                           "localhost:9090",
+                           "127.0.0.1",
+                           "127.0.0.1:",
+                           "127.0.0.1:x",
+                           ":65536",
+                           ":-1",
+                           ":+1",
+                           ": 1",
+                           ":1 ",
+                           ":0x50",
+                           "256.0.0.1:1",
+                           "127.1:1",
+                           "::1:9090",
+                           "[::1]",
+                           "[::1]9090",
+                           "[]:9090",
+                           "[:9090",
+                           "]:9090",
+                           "[127.0.0.1]:9090",
+                           "[::1%lo]:9090",
+                           "http://127.0.0.1:9090",
+                           ":9090/metrics",
+                           "[[::1]]:1"}) {
+    EXPECT_FALSE(ParseListenAddress(text)) << text;
+    const std::optional<std::string> error = ListenAddressError(text);
+    ASSERT_TRUE(error) << text;
+    EXPECT_TRUE(error->starts_with(std::string("\"") + text + "\" is no address")) << *error;
+  }
+}
+
+}  // namespace
+}  // namespace cluster_watcher

@@ -1,0 +1,113 @@
+#include "watcher/check.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+
+namespace cluster_watcher {
+namespace {
+
+const char* ObservationText(const Facts& facts) {
+  if (facts.owner) return ToString(facts.owner->observation);
+  return facts.root_read ? "none" : "unknown";
+}
+
+// "deployment.apps/bob", as far as it is known.
+std::string OwnerText(const Snapshot& snapshot) {
+  const auto& owner = snapshot.facts.owner;
+  if (owner && owner->object) return owner->object->Describe();
+  if (snapshot.seen) return snapshot.seen->type.SingularName() + "/" + snapshot.seen->name;
+  return snapshot.owner_name ? snapshot.owner_name->ToText() : "";
+}
+
+std::string OwnerUid(const Snapshot& snapshot) {
+  const auto& owner = snapshot.facts.owner;
+  if (owner && owner->object) return owner->object->meta.uid;
+  return snapshot.seen ? snapshot.seen->uid : "";
+}
+
+void TextOrNull(JsonWriter& json, std::string_view key, const std::string& text) {
+  json.Key(key);
+  text.empty() ? json.Null() : json.String(text);
+}
+
+std::string JsonReport(const Snapshot& snapshot, const Decision& decision,
+                       const ResolvedSettings& settings) {
+  JsonWriter json(JsonWriter::Style::kIndented);
+  const auto& owner = snapshot.facts.owner;
+  json.StartObject().Field("namespace", settings.settings.ns);
+  TextOrNull(json, "cluster", snapshot.cluster ? snapshot.cluster->name : "");
+  TextOrNull(json, "owner", OwnerText(snapshot));
+  TextOrNull(json, "ownerUID", OwnerUid(snapshot));
+  json.Field("observation", ObservationText(snapshot.facts)).Key("replicas");
+  owner && owner->object ? json.Integer(owner->fields.replicas) : json.Null();
+  json.Field("verdict", decision.verdict()).Field("reason", ToString(decision.reason));
+  json.Field("detail", decision.detail).Key("rules").StartArray();
+  for (const RuleOutcome& rule : decision.rules) {
+    json.StartObject().Key("number").Integer(rule.number).Key("matched").Bool(rule.matched);
+    json.Field("detail", rule.detail).EndObject();
+  }
+  json.EndArray().Key("settings").StartArray();
+  for (const SettingValue& setting : settings.values) {
+    json.StartObject().Field("name", setting.name).Field("value", setting.value);
+    json.Field("source", ToString(setting.source)).EndObject();
+  }
+  return json.EndArray().EndObject().Text() + "\n";
+}
+
+std::string TextReport(const Snapshot& snapshot, const Decision& decision,
+                       const ResolvedSettings& settings) {
+  const std::string cluster = snapshot.cluster ? snapshot.cluster->name : "<missing>";
+  const std::string owner = OwnerText(snapshot);
+  std::string text;
+  text += fmt::format("cluster      {}/{}\n", settings.settings.ns, cluster);
+  text += fmt::format("owner        {}\n", owner.empty() ? "<shared>" : owner);
+  text += fmt::format("observation  {}\n", ObservationText(snapshot.facts));
+  text += fmt::format("verdict      {}: {}\n", decision.verdict(), ToString(decision.reason));
+  text += fmt::format("because      {}\n\nrules, the first that matches decides:\n",
+                      decision.detail);
+  for (const RuleOutcome& rule : decision.rules) {
+    text += fmt::format("  {} {:>2}  {}\n", rule.matched ? "->" : "  ", rule.number, rule.detail);
+  }
+  text += "\nsettings:\n";
+  std::size_t widest = 0;
+  for (const SettingValue& setting : settings.values) widest = std::max(widest, setting.name.size());
+  for (const SettingValue& setting : settings.values) {
+    text += fmt::format("  {:<{}}  {:<12}  {}\n", setting.name, widest,
+                        setting.value.empty() ? "-" : setting.value, ToString(setting.source));
+  }
+  return text;
+}
+
+}  // namespace
+
+CheckReport Report(const Snapshot& snapshot, const ResolvedSettings& settings,
+                   OutputFormat format) {
+  if (snapshot.no_such_cluster) {
+    return {"", fmt::format("there is no cluster \"{}\" in namespace {}: no workload is labelled {}={}",
+                            settings.settings.cluster, settings.settings.ns,
+                            settings.settings.cluster_label, settings.settings.cluster),
+            CheckExit::kNoSuchCluster};
+  }
+  if (snapshot.pod_gone) {
+    return {"", fmt::format("there is no pod \"{}\" in namespace {}: correct --pod and --namespace",
+                            settings.settings.pod, settings.settings.ns),
+            CheckExit::kNoTarget};
+  }
+  const Decision decision = Decide(snapshot.facts);
+  CheckReport report;
+  switch (format) {
+    case OutputFormat::kText:
+      report.text = TextReport(snapshot, decision, settings);
+      break;
+    case OutputFormat::kJson:
+      report.text = JsonReport(snapshot, decision, settings);
+      break;
+  }
+  report.exit = decision.abandoned()                   ? CheckExit::kAbandoned
+                : decision.reason == Reason::kUnknown ? CheckExit::kUnknown
+                                                       : CheckExit::kKeep;
+  return report;
+}
+
+}  // namespace cluster_watcher

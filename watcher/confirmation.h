@@ -1,0 +1,45 @@
+// One abandoned verdict proves little; a cluster is condemned only after several in a row that span
+// a grace period. A small value that verdicts are folded over: no clock, no I/O.
+#pragma once
+
+#include <string>
+
+#include "probes/clock.h"
+#include "probes/owner_probe.h"
+#include "watcher/rules.h"
+#include "watcher/settings.h"
+
+namespace cluster_watcher {
+
+// How long verdicts of this abandoned `reason` must span. `seen`: the owner as it was last seen;
+// nullopt: this cluster has never seen it.
+Duration GraceFor(const Settings& settings, Reason reason, const std::optional<RecordedOwner>& seen);
+
+class Confirmation {
+ public:
+  // One abandoned verdict, from a sure look that began and ended at these times. `owner` is what
+  // identifies the owner (its UID and name); another one starts the count again. Verdicts of
+  // different reasons count together, under the longest of their grace periods.
+  void Add(const std::string& owner, Duration grace, MonotonicTime began, MonotonicTime ended);
+
+  // Any other verdict.
+  void Reset() { *this = Confirmation(); }
+
+  int count() const { return count_; }
+
+  // Whether `confirmations` verdicts span the grace period. The span runs from the end of the first
+  // look to the beginning of the last, so that it is never overestimated.
+  bool IsConfirmed(int confirmations) const;
+
+  // When the grace period ends; only where count() > 0.
+  MonotonicTime GraceEnd() const { return first_ended_ + grace_; }
+
+ private:
+  int count_ = 0;
+  std::string owner_;
+  Duration grace_{0};
+  MonotonicTime first_ended_{};
+  MonotonicTime last_began_{};
+};
+
+}  // namespace cluster_watcher

@@ -1,0 +1,86 @@
+// Deletes a condemned cluster: its members side by side, each by the UID that was listed, until
+// nothing of it is left; then the master root. Errors are retried; it ends only when the master
+// root's deletion was accepted, or when another object has the master root's name.
+#pragma once
+
+#include <functional>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <spdlog/logger.h>
+
+#include "metrics/watcher_metrics.h"
+#include "probes/clock.h"
+#include "watcher/members.h"
+#include "watcher/survey.h"
+
+namespace cluster_watcher {
+
+class Deletion {
+ public:
+  enum class Outcome {
+    kDone,
+    kCalledOff,     // somebody took our marks off before the first delete
+    kRootReplaced,  // the master root's name has another UID: somebody's new cluster
+  };
+
+  // `condemned` is the look that showed the cluster abandoned; its root's marks name `me`. `turn`
+  // is called again and again while it works.
+  Deletion(Survey& survey, Clock& clock, WatcherMetrics& metrics, spdlog::logger& log,
+           const Snapshot& condemned, std::string me, std::function<void()> turn);
+
+  // Deletes until `deadline`; then what is left is sent for deletion once and the master root goes
+  // all the same. Can't be stopped. Source: k8s.io/apimachinery `metav1.DeleteOptions`.
+  Outcome Run(MonotonicTime deadline);
+
+  // One pass of deletes with dryRun=All: nothing changes.
+  void Rehearse();
+
+  std::size_t members_found() const { return memory_.listed.size(); }
+  const std::vector<std::string>& left() const { return left_; }  // "service/x: kept"
+
+ private:
+  enum class RootState { kOurs, kGone, kReplaced, kUnknown };
+
+  RootState ReadRoot();
+  bool MarkDeletesBegun();
+  bool IsStillOurs() const;
+  struct Listed {
+    std::vector<KubeObject> objects;
+    bool complete = true;  // false: a kind could not be listed this time
+  };
+  Listed ListObjects();
+  void ShowMembers(const MemberPass& pass);
+  bool DeletePass(RootState root, bool past_deadline);   // true: no member is left
+  std::vector<KubeObject> DueIn(const MemberPass& pass, bool past_deadline) const;
+  std::size_t SendDeletes(std::vector<KubeObject> objects, bool dry_run);
+  void CountDelete(const KubeObject& object, const ApiResult& result, bool dry_run);
+  bool ClaimsStay(const KubeObject& object);
+  void HandOver(const std::vector<KubeObject>& mounted);
+  void DeleteRoot();
+  PropagationPolicy Propagation() const;
+  void Pause(MonotonicTime until);
+  void NoteError(const ApiError& error);
+
+  Survey& survey_;
+  Clock& clock_;
+  WatcherMetrics& metrics_;
+  spdlog::logger& log_;
+  const KubeObject root_;
+  const ClusterId cluster_;
+  const std::string me_;
+  std::function<void()> turn_;
+  ObjectMeta root_now_;  // as last read under its UID
+  DeletionMemory memory_;
+  bool begun_;
+  std::vector<KubeObject> mounted_;
+  std::vector<std::string> left_;
+  std::set<std::string> said_;  // errors are logged once
+  std::minstd_rand jitter_;
+  Duration backoff_;
+  Duration asked_to_wait_{0};  // by Retry-After
+};
+
+}  // namespace cluster_watcher

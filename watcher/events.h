@@ -1,0 +1,47 @@
+// Kubernetes Events (events.k8s.io/v1) about the cluster's life, for people who look after the fact.
+// Writing one never blocks or fails what it tells of.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <spdlog/logger.h>
+
+#include "probes/clock.h"
+#include "probes/kube_client.h"
+
+namespace cluster_watcher {
+
+enum class EventType { kNormal, kWarning };
+
+// What an Event is about; it is written in `ns`, which must be the object's own.
+struct Regarding {
+  std::string api_version;
+  std::string kind;
+  std::string ns;
+  std::string name;
+  std::string uid;
+
+  static Regarding Object(const KubeObject& object);
+  // The Namespace itself, which survives what is deleted in it.
+  static Regarding Namespace(const std::string& ns);
+};
+
+class EventRecorder {
+ public:
+  EventRecorder(KubeClient& client, Clock& clock, spdlog::logger& log, std::string instance);
+
+  // `reason` as the contract has it ("ClusterDeleting"), `action` a verb ("Deleting"); `note` is cut
+  // at 1,024 bytes.
+  void Record(const Regarding& regarding, EventType type, std::string_view reason,
+              std::string_view action, std::string note);
+
+ private:
+  KubeClient& client_;
+  Clock& clock_;
+  spdlog::logger& log_;
+  std::string instance_;
+};
+
+}  // namespace cluster_watcher

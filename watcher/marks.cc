@@ -1,0 +1,204 @@
+#include "watcher/marks.h"
+
+#include <ctime>
+#include <iterator>
+
+#include "watcher/duration_text.h"
+
+namespace cluster_watcher {
+namespace {
+
+constexpr const char* kProtocolMarks[] = {annotation::kPhase, annotation::kReason,
+                                          annotation::kCondemnedBy, annotation::kDeletingSince,
+                                          annotation::kDeletesBegun};
+constexpr const char* kOwnerMarks[] = {annotation::kOwnerKind, annotation::kOwnerName,
+                                       annotation::kOwnerUid, annotation::kOwnerGrace,
+                                       annotation::kOwnerSelector};
+
+Phase ParsePhase(const std::string& text) {
+  if (text == "condemned") return Phase::kCondemned;
+  if (text == "deleting") return Phase::kDeleting;
+  return Phase::kWatching;
+}
+
+std::optional<RecordedOwner> ReadOwnerMarks(const ObjectMeta& root) {
+  const auto kind = root.Annotation(annotation::kOwnerKind);
+  const auto name = root.Annotation(annotation::kOwnerName);
+  const auto uid = root.Annotation(annotation::kOwnerUid);
+  if (!kind || !name || !uid || uid->empty()) return std::nullopt;
+  const std::size_t dot = kind->find('.');
+  const std::size_t slash = name->find('/');
+  const ResourceType* type = FindBuiltInByName(
+      kind->substr(0, dot), dot == std::string::npos ? "" : kind->substr(dot + 1));
+  if (type == nullptr || slash == std::string::npos) return std::nullopt;
+  RecordedOwner owner{*type, name->substr(0, slash), name->substr(slash + 1), *uid, std::nullopt,
+                      root.Annotation(annotation::kOwnerSelector).value_or("")};
+  if (auto grace = root.Annotation(annotation::kOwnerGrace)) {
+    if (auto duration = ParseDuration(*grace)) {
+      owner.termination_grace = std::chrono::duration_cast<std::chrono::seconds>(*duration);
+    }
+  }
+  return owner;
+}
+
+// Reads `digits` digits at `at` and moves on; nullopt: there are none.
+std::optional<int> ReadNumber(std::string_view text, std::size_t& at, std::size_t digits) {
+  int number = 0;
+  if (at + digits > text.size()) return std::nullopt;
+  for (const std::size_t end = at + digits; at < end; ++at) {
+    if (text[at] < '0' || text[at] > '9') return std::nullopt;
+    number = number * 10 + (text[at] - '0');
+  }
+  return number;
+}
+
+bool ReadChar(std::string_view text, std::size_t& at, std::string_view any_of) {
+  if (at >= text.size() || any_of.find(text[at]) == std::string_view::npos) return false;
+  ++at;
+  return true;
+}
+
+// ".123": cut off below the millisecond.
+std::optional<std::chrono::milliseconds> ReadFraction(std::string_view text, std::size_t& at) {
+  std::chrono::milliseconds fraction{0};
+  if (!ReadChar(text, at, ".")) return fraction;
+  int weight = 100;
+  const std::size_t begin = at;
+  for (; at < text.size() && text[at] >= '0' && text[at] <= '9'; ++at, weight /= 10) {
+    fraction += std::chrono::milliseconds((text[at] - '0') * weight);
+  }
+  return at == begin ? std::nullopt : std::optional(fraction);
+}
+
+std::optional<std::chrono::minutes> ReadZone(std::string_view text, std::size_t& at) {
+  if (ReadChar(text, at, "Zz")) return std::chrono::minutes(0);
+  if (at >= text.size()) return std::nullopt;
+  const bool west = text[at] == '-';
+  if (!ReadChar(text, at, "+-")) return std::nullopt;
+  const auto hours = ReadNumber(text, at, 2);
+  if (!hours || !ReadChar(text, at, ":")) return std::nullopt;
+  const auto minutes = ReadNumber(text, at, 2);
+  if (!minutes || *hours > 23 || *minutes > 59) return std::nullopt;
+  const std::chrono::minutes offset(*hours * 60 + *minutes);
+  return west ? -offset : offset;
+}
+
+}  // namespace
+
+const char* ToString(Phase phase) {
+  switch (phase) {
+    case Phase::kWatching:
+      return "watching";
+    case Phase::kCondemned:
+      return "condemned";
+    case Phase::kDeleting:
+      return "deleting";
+    case Phase::kDone:
+      return "done";
+  }
+  return "watching";
+}
+
+Marks ReadMarks(const ObjectMeta& root) {
+  Marks marks;
+  if (root.Annotation(annotation::kRootUid) != root.uid) return marks;
+  marks.phase = ParsePhase(root.Annotation(annotation::kPhase).value_or(""));
+  marks.reason = root.Annotation(annotation::kReason).value_or("");
+  marks.condemned_by = root.Annotation(annotation::kCondemnedBy).value_or("");
+  if (auto since = root.Annotation(annotation::kDeletingSince)) {
+    marks.deleting_since = ParseTime(*since);
+  }
+  marks.deletes_begun = root.Annotation(annotation::kDeletesBegun) == "true";
+  marks.owner = ReadOwnerMarks(root);
+  marks.app_status = root.Annotation(annotation::kAppStatus);
+  return marks;
+}
+
+bool HasForeignMarks(const ObjectMeta& root) {
+  const auto uid = root.Annotation(annotation::kRootUid);
+  if (uid) return *uid != root.uid;
+  for (const char* mark : kProtocolMarks) {
+    if (root.Annotation(mark)) return true;
+  }
+  for (const char* mark : kOwnerMarks) {
+    if (root.Annotation(mark)) return true;
+  }
+  return root.Annotation(annotation::kAppStatus).has_value();
+}
+
+AnnotationChanges OwnerMarks(const RecordedOwner& owner) {
+  AnnotationChanges changes;
+  changes[annotation::kOwnerKind] = owner.type.SingularName();
+  changes[annotation::kOwnerName] = owner.ns + "/" + owner.name;
+  changes[annotation::kOwnerUid] = owner.uid;
+  changes[annotation::kOwnerGrace] =
+      owner.termination_grace ? std::optional(FormatDuration(*owner.termination_grace))
+                              : std::nullopt;
+  changes[annotation::kOwnerSelector] =
+      owner.pod_selector.empty() ? std::nullopt : std::optional(owner.pod_selector);
+  return changes;
+}
+
+AnnotationChanges WithoutProtocolMarks() {
+  AnnotationChanges changes;
+  for (const char* mark : kProtocolMarks) changes[mark] = std::nullopt;
+  return changes;
+}
+
+std::string MarksPatch(const ObjectMeta& root, AnnotationChanges changes) {
+  if (HasForeignMarks(root)) {
+    for (const char* mark : kProtocolMarks) changes.try_emplace(mark, std::nullopt);
+    for (const char* mark : kOwnerMarks) changes.try_emplace(mark, std::nullopt);
+    changes.try_emplace(annotation::kAppStatus, std::nullopt);
+  }
+  changes[annotation::kRootUid] = root.uid;
+  JsonWriter patch;
+  patch.StartObject().Key("metadata").StartObject();
+  patch.Field("resourceVersion", root.resource_version);
+  patch.Key("annotations").StartObject();
+  for (const auto& [key, value] : changes) {
+    patch.Key(key);
+    if (value) {
+      patch.String(*value);
+    } else {
+      patch.Null();
+    }
+  }
+  return patch.EndObject().EndObject().EndObject().Text();
+}
+
+std::string FormatTime(WallTime time) {
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(time);
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  char text[32];
+  const std::size_t size = std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return {text, size};
+}
+
+std::optional<WallTime> ParseTime(std::string_view text) {
+  std::size_t at = 0;
+  int fields[6];
+  constexpr std::string_view kSeparators[] = {"-", "-", "Tt ", ":", ":", ""};
+  for (std::size_t i = 0; i < std::size(fields); ++i) {
+    const auto number = ReadNumber(text, at, i == 0 ? 4 : 2);
+    if (!number) return std::nullopt;
+    fields[i] = *number;
+    if (!kSeparators[i].empty() && !ReadChar(text, at, kSeparators[i])) return std::nullopt;
+  }
+  const auto fraction = ReadFraction(text, at);
+  if (!fraction) return std::nullopt;
+  const auto zone = ReadZone(text, at);
+  if (!zone || at != text.size()) return std::nullopt;
+  const std::chrono::year_month_day day{std::chrono::year(fields[0]),
+                                        std::chrono::month(static_cast<unsigned>(fields[1])),
+                                        std::chrono::day(static_cast<unsigned>(fields[2]))};
+  if (!day.ok() || fields[3] > 23 || fields[4] > 59 || fields[5] > 60) return std::nullopt;
+  // What the clock can't hold is as good as for ever, or long ago.
+  if (fields[0] > 2200) return WallTime::max();
+  if (fields[0] < 1700) return WallTime::min();
+  return std::chrono::sys_days(day) + std::chrono::hours(fields[3]) +
+         std::chrono::minutes(fields[4]) + std::chrono::seconds(fields[5]) + *fraction - *zone;
+}
+
+}  // namespace cluster_watcher

@@ -1,0 +1,94 @@
+#include "watcher/members.h"
+
+#include <algorithm>
+
+#include "watcher/marks.h"
+
+namespace cluster_watcher {
+namespace {
+
+bool IsKept(const KubeObject& object) {
+  return object.meta.Annotation(annotation::kKeep) == "true";
+}
+
+// The kinds that outlive every cluster, whatever --resources and labels say.
+bool IsNeverDeleted(const ResourceType& type) {
+  return type.kind == "ServiceAccount" || type.kind == "Role" || type.kind == "RoleBinding" ||
+         type.kind == "Namespace" || type.kind == "PersistentVolumeClaim";
+}
+
+bool IsMounted(const KubeObject& object, const DeletionMemory& memory) {
+  return std::any_of(memory.mounted.begin(), memory.mounted.end(), [&](const MountedObject& m) {
+    return m.type.kind == object.type.kind && m.name == object.meta.name;
+  });
+}
+
+enum class Controlled { kByMember, kByMasterRoot, kByOther };
+
+// Who controls an object that has a controller, up to the top of what is known.
+Controlled FindController(const KubeObject& object,
+                          const std::map<std::string, const KubeObject*>& now,
+                          const DeletionMemory& memory) {
+  const OwnerReference* controller = object.meta.Controller();
+  for (int i = 0; controller != nullptr && i < 16; ++i) {
+    if (controller->uid == memory.root_uid) return Controlled::kByMasterRoot;
+    if (memory.left.contains(controller->uid)) return Controlled::kByOther;
+    if (memory.listed.contains(controller->uid)) return Controlled::kByMember;
+    const auto above = now.find(controller->uid);
+    if (above == now.end()) return Controlled::kByOther;
+    controller = above->second->meta.Controller();
+  }
+  return Controlled::kByOther;
+}
+
+void Leave(const KubeObject& object, const char* why, DeletionMemory& memory, MemberPass& pass) {
+  if (memory.left.insert(object.meta.uid).second) {
+    pass.left.push_back(object.Describe() + ": " + why);
+  }
+}
+
+}  // namespace
+
+MemberPass SortMembers(const std::vector<KubeObject>& objects, bool root_is_ours,
+                       DeletionMemory& memory) {
+  MemberPass pass;
+  std::map<std::string, const KubeObject*> now;
+  for (const KubeObject& object : objects) now[object.meta.uid] = &object;
+  for (const KubeObject& object : objects) {
+    const std::string& uid = object.meta.uid;
+    if (uid == memory.root_uid) continue;
+    if (uid == memory.owner_uid) {
+      Leave(object, "it is the owner", memory, pass);
+    } else if (IsNeverDeleted(object.type) || IsKept(object)) {
+      Leave(object, "kept", memory, pass);
+    } else if (object.meta.Controller() == nullptr) {
+      if (!root_is_ours && !memory.listed.contains(uid)) continue;
+      if (IsMounted(object, memory)) {
+        pass.mounted.push_back(object);
+        continue;
+      }
+      memory.listed.emplace(uid, object);
+      pass.to_delete.push_back(object);
+    }
+  }
+  for (const KubeObject& object : objects) {
+    const std::string& uid = object.meta.uid;
+    if (object.meta.Controller() == nullptr || memory.left.contains(uid) ||
+        uid == memory.root_uid) {
+      continue;
+    }
+    switch (FindController(object, now, memory)) {
+      case Controlled::kByMasterRoot:
+        break;
+      case Controlled::kByOther:
+        Leave(object, "its controller is not of the cluster", memory, pass);
+        break;
+      case Controlled::kByMember:
+        pass.leftovers.push_back(object);
+        break;
+    }
+  }
+  return pass;
+}
+
+}  // namespace cluster_watcher

@@ -1,0 +1,69 @@
+// The protocol that leads to a deletion: condemn, last look, point of no return. Each step is
+// written on the master root before it is taken, so that whoever comes after a crash knows where it
+// stood. Up to the point of no return every doubt goes back to watching; behind it nothing does:
+// half a cluster is no cluster.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include <spdlog/logger.h>
+
+#include "metrics/watcher_metrics.h"
+#include "probes/clock.h"
+#include "watcher/events.h"
+#include "watcher/survey.h"
+
+namespace cluster_watcher {
+
+// Who is being judged: tells one owner from its successor.
+std::string OwnerIdentity(const Snapshot& snapshot);
+
+class Reaper {
+ public:
+  enum class Outcome {
+    kSpared,  // back to watching
+    kDone,    // the cluster is gone: the master root's deletion was accepted
+  };
+
+  // `turn` is called again and again while it works.
+  Reaper(Survey& survey, Clock& clock, WatcherMetrics& metrics, EventRecorder& events,
+         spdlog::logger& log, std::function<void()> turn);
+
+  // Condemns the cluster in the name of `me` ("POD/UID") if a new look still says that it is
+  // abandoned by the same owner, and carries that through. `stop` is heeded up to the point of no
+  // return.
+  Outcome Condemn(const std::string& me, const std::string& owner_identity, std::stop_token stop);
+
+  // Goes on with a deletion that the marks in `snapshot` say was begun by `me`.
+  Outcome Resume(const std::string& me, const Snapshot& snapshot, std::stop_token stop);
+
+  // An Event that says that the cluster looks abandoned.
+  void WarnOf(const Snapshot& snapshot, const Decision& decision);
+
+  // One pass of deletes with dryRun=All: no marks, nothing changes.
+  void Rehearse(const Snapshot& snapshot);
+
+  // Writes `changes` on the root, under the resourceVersion that the snapshot read.
+  ApiResult WriteMarks(const Snapshot& snapshot, AnnotationChanges changes);
+
+ private:
+  // `owner_identity` empty: whichever owner it is.
+  Outcome LastLook(const std::string& me, const std::string& owner_identity,
+                   std::stop_token stop);
+  Outcome Spare(const std::string& me, const Snapshot& snapshot, const char* refusal,
+                const std::string& detail);
+  void Refuse(const char* reason, const std::string& detail);
+  Outcome Delete(const Snapshot& condemned, const Decision& decision);
+  void Announce(const Snapshot& snapshot, const char* reason, const char* action,
+                const std::string& note);
+
+  Survey& survey_;
+  Clock& clock_;
+  WatcherMetrics& metrics_;
+  EventRecorder& events_;
+  spdlog::logger& log_;
+  std::function<void()> turn_;
+};
+
+}  // namespace cluster_watcher

@@ -1,0 +1,224 @@
+#include "watcher/rules.h"
+
+#include <algorithm>
+
+namespace cluster_watcher {
+namespace {
+
+// A rule's answer: the reason if it matches, and how it came out.
+struct Outcome {
+  std::optional<Reason> reason;
+  std::string detail;
+};
+
+Outcome Match(Reason reason, std::string detail) { return {reason, std::move(detail)}; }
+Outcome Pass(std::string detail) { return {std::nullopt, std::move(detail)}; }
+
+std::string Join(const std::vector<std::string>& parts) {
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : "; ") + part;
+  return text;
+}
+
+Observation ObservationOf(const Facts& facts) {
+  return facts.owner ? facts.owner->observation : Observation::kUnknown;
+}
+
+Outcome Misconfigured(const Facts& facts) {
+  if (!facts.setting_errors.empty()) {
+    return Match(Reason::kMisconfigured, Join(facts.setting_errors));
+  }
+  return Pass("the settings and annotations are valid");
+}
+
+Outcome Shared(const Facts& facts) {
+  if (!facts.root_read) return Pass("the master root can't be read");
+  if (!facts.given_owner && !facts.ephemeral_label) {
+    return Match(Reason::kShared, "no owner is given and the master root has no ephemeral label");
+  }
+  return Pass("the owner is " + facts.OwnerNameText().value_or(""));
+}
+
+Outcome Mismatch(const Facts& facts) {
+  if (!facts.given_owner || !facts.ephemeral_label) return Pass("one source names the owner");
+  if (*facts.ephemeral_label != facts.given_owner->name) {
+    return Match(Reason::kOwnerMismatch, "the ephemeral label names \"" + *facts.ephemeral_label +
+                                             "\", the owner given is \"" +
+                                             facts.given_owner->name + "\"");
+  }
+  return Pass("the ephemeral label agrees");
+}
+
+Outcome Held(const Facts& facts) {
+  for (const Hold& hold : facts.holds) {
+    const std::string what = "hold-until on the " + hold.where + " is " + hold.text;
+    if (!hold.until) {
+      return Match(Reason::kHeld, what + ", which is not an RFC 3339 time and so holds");
+    }
+    if (*hold.until > facts.now || (facts.server_time && *hold.until > *facts.server_time)) {
+      return Match(Reason::kHeld, what);
+    }
+  }
+  return Pass(facts.holds.empty() ? "nothing holds" : "the hold is over");
+}
+
+Outcome Unknown(const Facts& facts) {
+  if (!facts.problem.empty()) return Match(Reason::kUnknown, facts.problem);
+  if (ObservationOf(facts) == Observation::kUnknown) {
+    return Match(Reason::kUnknown, facts.owner ? facts.owner->detail : "the owner wasn't looked for");
+  }
+  return Pass("the owner's observation is definite");
+}
+
+Outcome Ambiguous(const Facts& facts) {
+  if (!facts.ambiguities.empty()) return Match(Reason::kAmbiguous, Join(facts.ambiguities));
+  return Pass("there is one master, and it is this cluster's");
+}
+
+Outcome Absent(const Facts& facts) {
+  if (ObservationOf(facts) != Observation::kAbsent) return Pass("the owner is not absent");
+  if (facts.owner->running_pods > 0) {
+    return Match(Reason::kDriverRunning, facts.owner->detail + ", but " +
+                                             std::to_string(facts.owner->running_pods) +
+                                             " of its pods still run");
+  }
+  return Match(Reason::kOwnerAbsent, facts.owner->detail);
+}
+
+Outcome Deleting(const Facts& facts) {
+  if (ObservationOf(facts) != Observation::kDeleting) return Pass("the owner is not being deleted");
+  return Match(Reason::kOwnerDeleting, facts.owner->detail + " has a deletionTimestamp");
+}
+
+Outcome Replaced(const Facts& facts) {
+  if (ObservationOf(facts) != Observation::kReplaced) return Pass("the owner has the recorded UID");
+  const std::string detail = facts.owner->detail + " has another UID than the recorded owner";
+  switch (facts.replaced_owner) {
+    case ReplacedOwner::kAdopt:
+      return Match(Reason::kOwnerAdopted, detail);
+    case ReplacedOwner::kAbandon:
+      return Match(Reason::kOwnerReplaced, detail);
+  }
+  return Match(Reason::kOwnerAdopted, detail);
+}
+
+Outcome ScaledToZero(const Facts& facts) {
+  if (ObservationOf(facts) != Observation::kScaledToZero) return Pass("the owner wants to run");
+  return Match(Reason::kScaledToZero,
+               facts.owner->detail +
+                   (facts.owner->fields.suspended ? " is suspended" : " wants 0 replicas"));
+}
+
+Outcome SharedByReplicas(const Facts& facts) {
+  if (!facts.owner || facts.owner->fields.replicas <= 1) return Pass("at most one replica is wanted");
+  return Match(Reason::kSharedByReplicas, facts.owner->detail + " wants " +
+                                              std::to_string(facts.owner->fields.replicas) +
+                                              " replicas");
+}
+
+Outcome Completed(const Facts& facts) {
+  if (ObservationOf(facts) == Observation::kCompleted) {
+    return Match(Reason::kCompleted, facts.owner->detail + " has completed");
+  }
+  if (facts.app_status == "completed") {
+    return Match(Reason::kCompleted, "the application said that it completed");
+  }
+  return Pass("the application has not completed");
+}
+
+Outcome Active(const Facts& facts) {
+  return Match(Reason::kActive, facts.owner ? facts.owner->detail : "");
+}
+
+using Rule = Outcome (*)(const Facts&);
+constexpr Rule kRules[] = {Misconfigured, Shared,       Mismatch,         Held,
+                           Unknown,       Ambiguous,    Absent,           Deleting,
+                           Replaced,      ScaledToZero, SharedByReplicas, Completed,
+                           Active};
+
+// Whatever abandons, this is looked at last.
+Outcome InUse(const Facts& facts) {
+  if (!facts.in_use_problem.empty()) {
+    return Match(Reason::kUnknown,
+                 "whether another driver uses the cluster can't be told: " + facts.in_use_problem);
+  }
+  if (facts.in_use_by) return Match(Reason::kInUse, *facts.in_use_by + " uses the cluster");
+  return Pass("no other driver uses the cluster");
+}
+
+void Add(Decision& decision, int number, Outcome outcome) {
+  decision.rules.push_back({number, false, std::move(outcome.detail)});
+}
+
+}  // namespace
+
+const char* ToString(Reason reason) {
+  switch (reason) {
+    case Reason::kMisconfigured:
+      return "misconfigured";
+    case Reason::kShared:
+      return "shared";
+    case Reason::kOwnerMismatch:
+      return "owner-mismatch";
+    case Reason::kHeld:
+      return "held";
+    case Reason::kUnknown:
+      return "unknown";
+    case Reason::kAmbiguous:
+      return "ambiguous";
+    case Reason::kDriverRunning:
+      return "driver-running";
+    case Reason::kOwnerAdopted:
+      return "owner-adopted";
+    case Reason::kSharedByReplicas:
+      return "shared-by-replicas";
+    case Reason::kActive:
+      return "active";
+    case Reason::kInUse:
+      return "in-use";
+    case Reason::kOwnerAbsent:
+      return "owner-absent";
+    case Reason::kOwnerDeleting:
+      return "owner-deleting";
+    case Reason::kOwnerReplaced:
+      return "owner-replaced";
+    case Reason::kScaledToZero:
+      return "scaled-to-zero";
+    case Reason::kCompleted:
+      return "completed";
+  }
+  return "unknown";
+}
+
+bool IsAbandoned(Reason reason) { return reason >= Reason::kOwnerAbsent; }
+
+std::optional<std::string> Facts::OwnerNameText() const {
+  if (given_owner) return given_owner->ToText();
+  return ephemeral_label;
+}
+
+Decision Decide(const Facts& facts) {
+  Decision decision;
+  std::optional<int> decided;
+  for (int number = 0; const Rule rule : kRules) {
+    Outcome outcome = rule(facts);
+    if (!decided && outcome.reason) {
+      decided = number;
+      decision.reason = *outcome.reason;
+      decision.detail = outcome.detail;
+    }
+    Add(decision, number++, std::move(outcome));
+  }
+  const int in_use_rule = static_cast<int>(std::size(kRules));
+  Outcome in_use = InUse(facts);
+  if (decision.abandoned() && in_use.reason) {
+    decided = in_use_rule;
+    decision.reason = *in_use.reason;
+    decision.detail = in_use.detail;
+  }
+  Add(decision, in_use_rule, std::move(in_use));
+  decision.rules[static_cast<std::size_t>(*decided)].matched = true;
+  return decision;
+}
+
+}  // namespace cluster_watcher

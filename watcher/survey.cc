@@ -1,0 +1,352 @@
+#include "watcher/survey.h"
+
+#include <algorithm>
+
+#include "probes/owner_kinds.h"
+
+namespace cluster_watcher {
+namespace {
+
+constexpr std::size_t kSideBySide = 8;
+
+const ResourceType& Pods() { return *FindBuiltInByName("pods", ""); }
+const ResourceType& Namespaces() { return *FindBuiltInByName("namespaces", ""); }
+
+void NoteProblem(Snapshot& snapshot, const ApiError& error) {
+  if (snapshot.facts.problem.empty()) snapshot.facts.problem = error.message;
+  if (error.retry_after) {
+    snapshot.retry_after = std::max(snapshot.retry_after.value_or(Duration(0)), *error.retry_after);
+  }
+}
+
+void AddMounted(std::vector<MountedObject>& mounted, const char* plural, JsonValue name) {
+  const auto text = name.AsString();
+  if (!text || text->empty()) return;
+  mounted.push_back({*FindBuiltInByName(plural, ""), std::string(*text)});
+}
+
+void AddVolume(std::vector<MountedObject>& mounted, JsonValue source) {
+  AddMounted(mounted, "configmaps", source["configMap"]["name"]);
+  AddMounted(mounted, "secrets", source["secret"]["secretName"]);
+  AddMounted(mounted, "secrets", source["secret"]["name"]);  // in a projected volume
+  AddMounted(mounted, "persistentvolumeclaims", source["persistentVolumeClaim"]["claimName"]);
+}
+
+void AddEnvironment(std::vector<MountedObject>& mounted, JsonValue containers) {
+  for (JsonValue container : containers.Elements()) {
+    for (JsonValue from : container["envFrom"].Elements()) {
+      AddMounted(mounted, "configmaps", from["configMapRef"]["name"]);
+      AddMounted(mounted, "secrets", from["secretRef"]["name"]);
+    }
+    for (JsonValue variable : container["env"].Elements()) {
+      const JsonValue from = variable["valueFrom"];
+      AddMounted(mounted, "configmaps", from["configMapKeyRef"]["name"]);
+      AddMounted(mounted, "secrets", from["secretKeyRef"]["name"]);
+    }
+  }
+}
+
+// What a pod that is started anew on another node needs in order to start.
+std::vector<MountedObject> MountedBy(JsonValue pod) {
+  std::vector<MountedObject> mounted;
+  const JsonValue spec = pod["spec"];
+  for (JsonValue volume : spec["volumes"].Elements()) {
+    AddVolume(mounted, volume);
+    for (JsonValue source : volume["projected"]["sources"].Elements()) AddVolume(mounted, source);
+  }
+  AddEnvironment(mounted, spec["initContainers"]);
+  AddEnvironment(mounted, spec["containers"]);
+  return mounted;
+}
+
+bool IsMaster(const ObjectMeta& meta) {
+  return meta.Label(kTypeLabel) == kMasterType || meta.Annotation(annotation::kStatus).has_value();
+}
+
+// On a bare pod, which is its own root, `owner-kind` may be our mark instead of a setting.
+TextMap SettingAnnotations(const ObjectMeta& pod) {
+  TextMap annotations = pod.annotations;
+  if (pod.Annotation(annotation::kRootUid) == pod.uid) annotations.erase(annotation::kOwnerKind);
+  return annotations;
+}
+
+}  // namespace
+
+Survey::Survey(KubeClient& client, Clock& clock, ResolvedSettings settings,
+               std::function<ResolvedSettings(const TextMap& annotations)> with_annotations)
+    : client_(client),
+      clock_(clock),
+      settings_(std::move(settings)),
+      with_annotations_(std::move(with_annotations)),
+      discovery_(client),
+      owner_probe_(client, discovery_),
+      cluster_probe_(client, discovery_) {}
+
+Snapshot Survey::SureLook(bool with_other_drivers, std::stop_token stop) {
+  Snapshot snapshot;
+  snapshot.began = clock_.Now();
+  if (auto refreshed = discovery_.Refresh(stop); !refreshed) NoteProblem(snapshot, refreshed.error());
+  ReadPodAndNamespace(snapshot, stop);
+  if (!snapshot.pod_gone && !snapshot.no_such_cluster) {
+    ReadRoot(snapshot, stop);
+    FindOwnerName(snapshot);
+    ReadOwner(snapshot, stop);
+    FindAmbiguities(snapshot, stop);
+  }
+  snapshot.facts.now = clock_.WallNow();
+  snapshot.facts.replaced_owner = settings_.settings.replaced_owner;
+  if (with_other_drivers && Decide(snapshot.facts).abandoned()) {
+    const std::string uid = snapshot.seen ? snapshot.seen->uid : "";
+    auto others =
+        cluster_probe_.FindOtherDrivers(*snapshot.cluster, snapshot.owner_ns, uid, stop);
+    snapshot.facts.in_use_by = std::move(others.in_use_by);
+    if (others.unknown) snapshot.facts.in_use_problem = others.unknown->message;
+  }
+  snapshot.ended = clock_.Now();
+  return snapshot;
+}
+
+std::optional<OwnerSight> Survey::Glance(std::stop_token stop) {
+  if (!owner_name_ || !seen_) return std::nullopt;
+  return owner_probe_.Look(QueryFor(*owner_name_, owner_ns_), Freshness::kGlance, stop);
+}
+
+void Survey::Adopt(const Snapshot& snapshot) {
+  const OwnerSight& sight = *snapshot.facts.owner;
+  seen_ = RecordedOwner{sight.object->type,
+                        snapshot.owner_ns,
+                        snapshot.owner_name->name,
+                        sight.object->meta.uid,
+                        sight.fields.termination_grace,
+                        sight.fields.pod_selector};
+}
+
+void Survey::ReadPodAndNamespace(Snapshot& snapshot, std::stop_token stop) {
+  const Settings& settings = settings_.settings;
+  std::vector<ApiRequest> requests = {ApiRequest::GetMetadata(Namespaces(), "", settings.ns)};
+  if (!settings.pod.empty()) {
+    requests.push_back(ApiRequest::Get(Pods(), settings.ns, settings.pod));
+  }
+  auto answers = client_.DoAll(requests, kSideBySide, stop);
+  if (answers[0]) {
+    snapshot.facts.server_time = answers[0]->server_time;
+    if (auto meta = ReadObjectMeta(answers[0]->document.root())) {
+      AddHold(snapshot, "namespace " + settings.ns, *meta);
+    }
+  } else if (answers[0].error().failure != ApiFailure::kForbidden) {
+    NoteProblem(snapshot, answers[0].error());
+  }
+  if (settings.pod.empty()) return FindMaster(snapshot, stop);
+  if (answers[1]) {
+    snapshot.facts.server_time = answers[1]->server_time;
+    TakePod(snapshot, answers[1]->document.root());
+  } else if (answers[1].error().failure == ApiFailure::kNotFound) {
+    snapshot.pod_gone = true;
+    NoteProblem(snapshot, answers[1].error());
+  } else {
+    NoteProblem(snapshot, answers[1].error());
+  }
+}
+
+void Survey::TakePod(Snapshot& snapshot, JsonValue pod) {
+  auto meta = ReadObjectMeta(pod);
+  if (!meta) return NoteProblem(snapshot, {ApiFailure::kUnexpected, meta.error().message, {}});
+  if (!pod_uid_.empty() && pod_uid_ != meta->uid) {
+    snapshot.pod_gone = true;
+    return;
+  }
+  if (pod_uid_.empty()) settings_ = with_annotations_(SettingAnnotations(*meta));
+  pod_uid_ = meta->uid;
+  AddHold(snapshot, "pod " + meta->name, *meta);
+  auto& errors = snapshot.facts.setting_errors;
+  errors = settings_.annotation_errors;
+  for (const char* steps : {annotation::kBeforeDelete, annotation::kAfterDelete}) {
+    if (meta->Annotation(steps)) {
+      errors.push_back("annotation " + std::string(steps) + " is not supported by this version");
+    }
+  }
+  const Settings& settings = settings_.settings;
+  const std::string name = settings.cluster.empty()
+                               ? meta->Label(settings.cluster_label).value_or("")
+                               : settings.cluster;
+  if (name.empty()) {
+    errors.push_back("the pod " + meta->name + " has no label " + settings.cluster_label +
+                     ": label it, or give --cluster");
+  } else {
+    snapshot.cluster = ClusterId{settings.ns, settings.cluster_label, name};
+  }
+  snapshot.mounted = MountedBy(pod);
+  snapshot.pod = KubeObject{Pods(), *std::move(meta)};
+}
+
+// Outside of a pod the cluster's own master stands in for it.
+void Survey::FindMaster(Snapshot& snapshot, std::stop_token stop) {
+  const Settings& settings = settings_.settings;
+  const ClusterId cluster{settings.ns, settings.cluster_label, settings.cluster};
+  auto listing = cluster_probe_.List(WorkloadTypes(), cluster, kSideBySide, stop);
+  for (const ApiError& error : listing.failed) NoteProblem(snapshot, error);
+  for (const ApiError& error : listing.skipped) NoteProblem(snapshot, error);
+  if (listing.objects.empty()) {
+    snapshot.no_such_cluster = snapshot.facts.problem.empty();
+    return;
+  }
+  snapshot.cluster = cluster;
+  const KubeObject* master = nullptr;
+  for (const KubeObject& object : listing.objects) {
+    if (!IsMaster(object.meta) || object.meta.deleting) continue;
+    if (master == nullptr || object.type == Pods()) master = &object;
+  }
+  if (master == nullptr) {
+    return NoteProblem(snapshot, {ApiFailure::kUnexpected,
+                                  "the cluster " + cluster.name + " has no master: no workload of "
+                                  "it is labelled oshinko-type=master", {}});
+  }
+  if (master->type != Pods()) {
+    auto root = cluster_probe_.RootOf(*master, cluster, listing.objects, stop);
+    if (!root) return NoteProblem(snapshot, root.error());
+    root_ = *std::move(root);
+    return;
+  }
+  auto pod = client_.Do(ApiRequest::Get(Pods(), settings.ns, master->meta.name), stop);
+  if (!pod) return NoteProblem(snapshot, pod.error());
+  TakePod(snapshot, pod->document.root());
+  snapshot.cluster = cluster;
+}
+
+void Survey::ReadRoot(Snapshot& snapshot, std::stop_token stop) {
+  if (!snapshot.cluster || (!snapshot.pod && !root_)) return;
+  std::optional<KubeObject> root;
+  if (root_) {
+    auto answer = client_.Do(
+        ApiRequest::GetMetadata(root_->type, snapshot.cluster->ns, root_->meta.name), stop);
+    auto meta = answer ? ReadObjectMeta(answer->document.root()) : Result<ObjectMeta>(Failure(""));
+    if (meta && meta->uid == root_->meta.uid) {
+      root = KubeObject{root_->type, *std::move(meta)};
+    } else if (!answer && answer.error().failure != ApiFailure::kNotFound) {
+      return NoteProblem(snapshot, answer.error());
+    } else {
+      root_.reset();
+      snapshot.root_changed = true;
+    }
+  }
+  if (!root) {
+    if (!snapshot.pod) return;
+    auto walked = cluster_probe_.RootOf(*snapshot.pod, *snapshot.cluster, {}, stop);
+    if (!walked) return NoteProblem(snapshot, walked.error());
+    root = *std::move(walked);
+  }
+  root_ = root;
+  snapshot.root = std::move(root);
+  snapshot.facts.root_read = true;
+  snapshot.marks = ReadMarks(snapshot.root->meta);
+  snapshot.facts.app_status = snapshot.marks.app_status;
+  snapshot.facts.ephemeral_label = snapshot.root->meta.Label(kEphemeralLabel);
+  if (snapshot.root->meta.uid != (snapshot.pod ? snapshot.pod->meta.uid : "")) {
+    AddHold(snapshot, "master root " + snapshot.root->Describe(), snapshot.root->meta);
+  }
+}
+
+void Survey::FindOwnerName(Snapshot& snapshot) {
+  const Settings& settings = settings_.settings;
+  snapshot.owner_ns = settings.owner_namespace.empty() ? settings.ns : settings.owner_namespace;
+  std::string text;
+  if (settings.owner) {
+    snapshot.owner_name = settings.owner;
+    snapshot.facts.given_owner = settings.owner;
+    return;
+  }
+  if (!snapshot.root) return;
+  const auto annotated = snapshot.root->meta.Annotation(annotation::kOwner);
+  const auto& label = snapshot.facts.ephemeral_label;
+  if (!annotated && !label) return;
+  auto parsed = OwnerName::Parse(annotated ? *annotated : *label);
+  if (!parsed) {
+    snapshot.facts.setting_errors.push_back(
+        std::string(annotated ? "annotation cluster-watcher/owner" : "label ephemeral") +
+        " of the master root: " + parsed.error().message);
+    return;
+  }
+  snapshot.owner_name = *parsed;
+  if (annotated) snapshot.facts.given_owner = *parsed;
+}
+
+OwnerQuery Survey::QueryFor(const OwnerName& name, const std::string& ns) const {
+  return {name, settings_.settings.owner_kind, ns, settings_.settings.ns, seen_};
+}
+
+void Survey::ReadOwner(Snapshot& snapshot, std::stop_token stop) {
+  if (!snapshot.owner_name) return;
+  const auto is_this_owner = [&](const std::optional<RecordedOwner>& owner) {
+    return owner && owner->name == snapshot.owner_name->name && owner->ns == snapshot.owner_ns;
+  };
+  if (!is_this_owner(seen_)) seen_.reset();
+  if (!seen_ && is_this_owner(snapshot.marks.owner)) seen_ = snapshot.marks.owner;
+  owner_name_ = snapshot.owner_name;
+  owner_ns_ = snapshot.owner_ns;
+
+  OwnerSight sight =
+      owner_probe_.Look(QueryFor(*owner_name_, owner_ns_), Freshness::kSure, stop);
+  if (!sight.kind_problem.empty()) snapshot.facts.setting_errors.push_back(sight.kind_problem);
+  if (sight.object && snapshot.cluster) {
+    const ObjectMeta& owner = sight.object->meta;
+    const bool is_root = snapshot.root && snapshot.root->meta.uid == owner.uid;
+    if (is_root || (owner.ns == snapshot.cluster->ns && snapshot.cluster->Owns(owner))) {
+      snapshot.facts.setting_errors.push_back("the owner " + sight.object->Describe() +
+                                              " belongs to the cluster itself");
+    }
+  }
+  const bool same = sight.object && (!seen_ || seen_->uid == sight.object->meta.uid);
+  snapshot.facts.owner = std::move(sight);
+  if (same) Adopt(snapshot);
+  snapshot.seen = seen_;
+}
+
+void Survey::FindAmbiguities(Snapshot& snapshot, std::stop_token stop) {
+  if (!snapshot.root) return;
+  const KubeObject& root = *snapshot.root;
+  const ClusterId& cluster = *snapshot.cluster;
+  auto& ambiguities = snapshot.facts.ambiguities;
+  if (auto label = root.meta.Label(cluster.label); label && *label != cluster.name) {
+    ambiguities.push_back(root.Describe() + " is labelled as of the cluster \"" + *label + "\"");
+  }
+  if (const OwnerReference* controller = root.meta.Controller()) {
+    ambiguities.push_back(root.Describe() + " has a controller that is not of the cluster, " +
+                          controller->kind + " " + controller->name);
+  }
+  auto listing = cluster_probe_.List(WorkloadTypes(), cluster, kSideBySide, stop);
+  for (const ApiError& error : listing.failed) NoteProblem(snapshot, error);
+  for (const KubeObject& object : listing.objects) {
+    const bool is_pod = object.type == Pods();
+    if (object.meta.uid == root.meta.uid || (is_pod && object.meta.deleting)) continue;
+    KubeObject other = object;
+    if (object.meta.Controller() != nullptr) {
+      if (!is_pod || !IsMaster(object.meta)) continue;
+      auto walked = cluster_probe_.RootOf(object, cluster, listing.objects, stop);
+      if (!walked) {
+        NoteProblem(snapshot, walked.error());
+        continue;
+      }
+      other = *std::move(walked);
+      if (other.meta.uid == root.meta.uid) continue;
+    }
+    if (IsMaster(object.meta)) {
+      ambiguities.push_back(other.Describe() + " is a master of this cluster too");
+      continue;
+    }
+    const auto label = other.meta.Label(kEphemeralLabel);
+    const std::string named = other.meta.Annotation(annotation::kOwner).value_or(label.value_or(""));
+    auto owner = OwnerName::Parse(named);
+    if (!named.empty() && snapshot.owner_name &&
+        (!owner || owner->name != snapshot.owner_name->name)) {
+      ambiguities.push_back(other.Describe() + " names another owner, \"" + named + "\"");
+    }
+  }
+}
+
+void Survey::AddHold(Snapshot& snapshot, const std::string& where, const ObjectMeta& meta) {
+  if (auto text = meta.Annotation(annotation::kHoldUntil)) {
+    snapshot.facts.holds.push_back({where, *text, ParseTime(*text)});
+  }
+}
+
+}  // namespace cluster_watcher

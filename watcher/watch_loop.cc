@@ -1,0 +1,302 @@
+#include "watcher/watch_loop.h"
+
+#include <algorithm>
+
+#include "watcher/duration_text.h"
+
+namespace cluster_watcher {
+namespace {
+
+// The master root is read at least this often, and a shared cluster no more often.
+constexpr Duration kRootInterval = std::chrono::minutes(1);
+// How long another watcher's condemnation may stand unchanged.
+constexpr Duration kStaleCondemnation = std::chrono::minutes(1);
+constexpr Duration kLongestAskedWait = std::chrono::minutes(1);
+constexpr Duration kRepeatUnknown = std::chrono::minutes(5);
+constexpr Duration kLeastPatience = std::chrono::seconds(30);
+constexpr Duration kLongestStep = std::chrono::seconds(10);
+
+const char* Outcome(const Facts& facts) {
+  if (facts.owner) return ToString(facts.owner->observation);
+  return facts.problem.empty() && facts.root_read ? "none" : "unknown";
+}
+
+// Verdicts under which the owner's marks are ours to write.
+bool MayRecord(Reason reason) {
+  switch (reason) {
+    case Reason::kMisconfigured:
+    case Reason::kShared:
+    case Reason::kOwnerMismatch:
+    case Reason::kUnknown:
+    case Reason::kAmbiguous:
+      return false;
+    case Reason::kHeld:
+    case Reason::kDriverRunning:
+    case Reason::kOwnerAdopted:
+    case Reason::kSharedByReplicas:
+    case Reason::kActive:
+    case Reason::kInUse:
+    case Reason::kOwnerAbsent:
+    case Reason::kOwnerDeleting:
+    case Reason::kOwnerReplaced:
+    case Reason::kScaledToZero:
+    case Reason::kCompleted:
+      return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+WatchLoop::WatchLoop(Survey& survey, Clock& clock, WatcherMetrics& metrics, EventRecorder& events,
+                     spdlog::logger& log, LoopHealth& health, std::function<void()> turn)
+    : survey_(survey),
+      clock_(clock),
+      metrics_(metrics),
+      log_(log),
+      health_(health),
+      turn_([this, also = std::move(turn)] {
+        health_.Turned(clock_.Now());
+        also();
+      }),
+      reaper_(survey, clock, metrics, events, log, turn_),
+      jitter_(static_cast<unsigned>(clock.Now().time_since_epoch().count())) {}
+
+int WatchLoop::Run(std::stop_token stop) {
+  while (!stop.stop_requested()) {
+    const MonotonicTime began = clock_.Now();
+    turn_();
+    health_.SetPatience(std::max(kLeastPatience, 3 * survey_.settings().settings.poll_interval));
+    const bool at_start = me_.empty();
+    switch (Poll(stop)) {
+      case Next::kPodGone:
+        log_.error("the pod {} does not exist in namespace {}: {}", survey_.settings().settings.pod,
+                   survey_.settings().settings.ns,
+                   at_start ? "correct --pod and --namespace" : "its watcher has nothing left to do");
+        return at_start ? 2 : 0;
+      case Next::kDone:
+        // Metrics are served until the pod is told to stop.
+        WaitUntil(MonotonicTime::max(), stop);
+        return 0;
+      case Next::kWait:
+        break;
+    }
+    WaitUntil(NextPoll(began), stop);
+  }
+  log_.info("told to stop: the cluster stays as it is");
+  return 0;
+}
+
+// In steps, so that a long wait doesn't look like a loop that hangs.
+void WatchLoop::WaitUntil(MonotonicTime time, std::stop_token stop) {
+  while (!stop.stop_requested() && clock_.Now() < time) {
+    clock_.WaitUntil(std::min(time, clock_.Now() + kLongestStep), stop);
+    turn_();
+  }
+}
+
+WatchLoop::Next WatchLoop::Poll(std::stop_token stop) {
+  asked_to_wait_ = Duration(0);
+  const bool root_is_due = clock_.Now() - last_sure_look_ >= kRootInterval;
+  if (polled_ && last_.reason == Reason::kActive && !root_is_due && Glance(stop)) {
+    return Next::kWait;
+  }
+  return stop.stop_requested() ? Next::kWait : SureLook(stop);
+}
+
+// True: nothing has changed. Whatever else a glance shows is looked at for sure.
+bool WatchLoop::Glance(std::stop_token stop) {
+  const MonotonicTime began = clock_.Now();
+  const auto sight = survey_.Glance(stop);
+  if (!sight || sight->observation != Observation::kActive ||
+      sight->fields.replicas != last_replicas_) {
+    return false;
+  }
+  metrics_.Polled("active", clock_.Now() - began, clock_.WallNow());
+  return true;
+}
+
+WatchLoop::Next WatchLoop::SureLook(std::stop_token stop) {
+  const Snapshot snapshot = survey_.SureLook(in_use_, stop);
+  if (stop.stop_requested()) return Next::kWait;
+  if (snapshot.pod_gone) return Next::kPodGone;
+  if (snapshot.pod) me_ = snapshot.pod->meta.name + "/" + snapshot.pod->meta.uid;
+  const Decision decision = Decide(snapshot.facts);
+  last_sure_look_ = snapshot.began;
+  asked_to_wait_ = std::min(snapshot.retry_after.value_or(Duration(0)), kLongestAskedWait);
+  if (snapshot.root_changed) confirmation_.Reset();
+  if (decision.abandoned()) {
+    confirmation_.Add(OwnerIdentity(snapshot),
+                      GraceFor(survey_.settings().settings, decision.reason, snapshot.seen),
+                      snapshot.began, snapshot.ended);
+  } else {
+    confirmation_.Reset();
+    rehearsed_ = false;
+  }
+  in_use_ = decision.reason == Reason::kInUse;
+  Show(snapshot, decision);
+  last_ = decision;
+  polled_ = true;
+  return Act(snapshot, decision, stop);
+}
+
+WatchLoop::Next WatchLoop::Act(const Snapshot& snapshot, const Decision& decision,
+                               std::stop_token stop) {
+  if (!survey_.settings().settings.dry_run && snapshot.root) {
+    if (auto next = ActOnMarks(snapshot, stop)) return *next;
+    RecordOwner(snapshot, decision);
+  }
+  if (decision.reason == Reason::kOwnerAdopted) survey_.Adopt(snapshot);
+  if (confirmation_.count() == 1) reaper_.WarnOf(snapshot, decision);
+  if (!confirmation_.IsConfirmed(survey_.settings().settings.confirmations)) return Next::kWait;
+  if (survey_.settings().settings.dry_run) {
+    if (!rehearsed_) reaper_.Rehearse(snapshot);
+    rehearsed_ = true;
+    return Next::kWait;
+  }
+  const auto outcome = reaper_.Condemn(me_, OwnerIdentity(snapshot), stop);
+  confirmation_.Reset();
+  metrics_.SetConfirmations(0);
+  // Looked up by every poll from now on, until nobody else uses it.
+  in_use_ = true;
+  return outcome == Reaper::Outcome::kDone ? Next::kDone : Next::kWait;
+}
+
+std::optional<WatchLoop::Next> WatchLoop::ActOnMarks(const Snapshot& snapshot,
+                                                     std::stop_token stop) {
+  const Marks& marks = snapshot.marks;
+  switch (marks.phase) {
+    case Phase::kWatching:
+    case Phase::kDone:
+      other_watcher_.reset();
+      if (HasForeignMarks(snapshot.root->meta)) CleanMarks(snapshot);
+      return std::nullopt;
+    case Phase::kDeleting:
+      return ActOnDeleting(snapshot, stop);
+    case Phase::kCondemned:
+      break;
+  }
+  if (!other_watcher_ || other_watcher_->by != marks.condemned_by) {
+    other_watcher_ = Seen{marks.condemned_by, clock_.Now()};
+  }
+  const bool ours = marks.condemned_by == me_;
+  const bool stale = clock_.Now() - other_watcher_->since >= kStaleCondemnation;
+  if (ours || stale || IsWatcherGone(snapshot, marks.condemned_by, stop)) {
+    log_.info("a condemnation by {} that was not carried through is taken off", marks.condemned_by);
+    CleanMarks(snapshot);
+  }
+  confirmation_.Reset();
+  return Next::kWait;
+}
+
+std::optional<WatchLoop::Next> WatchLoop::ActOnDeleting(const Snapshot& snapshot,
+                                                        std::stop_token stop) {
+  const Marks& marks = snapshot.marks;
+  Snapshot resumed = snapshot;
+  if (marks.condemned_by != me_) {
+    const Duration deadline = survey_.settings().settings.delete_deadline;
+    const bool overdue = marks.deleting_since && clock_.WallNow() - *marks.deleting_since > deadline;
+    if (!overdue && !IsWatcherGone(snapshot, marks.condemned_by, stop)) return Next::kWait;
+    auto written = reaper_.WriteMarks(snapshot, {{annotation::kCondemnedBy, me_}});
+    if (!written) return Next::kWait;
+    log_.warn("taking over the deletion that {} began", marks.condemned_by);
+    resumed.marks.condemned_by = me_;
+  }
+  confirmation_.Reset();
+  const auto outcome = reaper_.Resume(me_, resumed, stop);
+  return outcome == Reaper::Outcome::kDone ? Next::kDone : Next::kWait;
+}
+
+bool WatchLoop::IsWatcherGone(const Snapshot& snapshot, const std::string& by,
+                              std::stop_token stop) {
+  const std::size_t slash = by.find('/');
+  // A command's marks name no pod.
+  if (slash == std::string::npos || by.substr(0, slash) == "cli") return false;
+  const ResourceType& pods = *FindBuiltInByName("pods", "");
+  auto answer = survey_.client().Do(
+      ApiRequest::Get(pods, snapshot.cluster->ns, by.substr(0, slash)), stop);
+  if (!answer) return answer.error().failure == ApiFailure::kNotFound;
+  const JsonValue pod = answer->document.root();
+  const auto phase = pod["status"]["phase"].AsString();
+  return pod["metadata"]["uid"].AsString() != by.substr(slash + 1) || phase == "Failed" ||
+         phase == "Succeeded";
+}
+
+void WatchLoop::CleanMarks(const Snapshot& snapshot) {
+  auto written = reaper_.WriteMarks(snapshot, WithoutProtocolMarks());
+  if (!written && written.error().failure != ApiFailure::kConflict) {
+    log_.warn("marks could not be taken off: {}", written.error().message);
+  }
+}
+
+// So that a restarted watcher knows the owner that it had seen.
+void WatchLoop::RecordOwner(const Snapshot& snapshot, const Decision& decision) {
+  if (!MayRecord(decision.reason) || !snapshot.seen) return;
+  std::optional<RecordedOwner> owner = snapshot.seen;
+  if (decision.reason == Reason::kOwnerAdopted) {
+    survey_.Adopt(snapshot);
+    owner = survey_.seen();
+  }
+  AnnotationChanges changes;
+  if (owner != snapshot.marks.owner) changes = OwnerMarks(*owner);
+  const bool other_uid = snapshot.marks.owner && snapshot.marks.owner->uid != owner->uid;
+  if (snapshot.marks.app_status &&
+      (other_uid || decision.reason == Reason::kSharedByReplicas)) {
+    changes[annotation::kAppStatus] = std::nullopt;
+  }
+  if (changes.empty()) return;
+  auto written = reaper_.WriteMarks(snapshot, std::move(changes));
+  if (!written) log_.info("the owner could not be recorded yet: {}", written.error().message);
+}
+
+void WatchLoop::Show(const Snapshot& snapshot, const Decision& decision) {
+  const auto& owner = snapshot.facts.owner;
+  metrics_.Polled(Outcome(snapshot.facts), snapshot.ended - snapshot.began, clock_.WallNow());
+  metrics_.SetDryRun(survey_.settings().settings.dry_run);
+  last_replicas_ = owner && owner->object ? owner->fields.replicas : 0;
+  metrics_.SetOwnerReplicas(last_replicas_);
+  metrics_.SetVerdict(decision.verdict(), ToString(decision.reason));
+  metrics_.SetConfirmations(confirmation_.count());
+  if (!decision.abandoned()) abandoned_since_.reset();
+  if (decision.abandoned() && !abandoned_since_) abandoned_since_ = clock_.WallNow();
+  metrics_.SetAbandonedSince(abandoned_since_);
+  if (decision.reason == Reason::kInUse && last_.reason != Reason::kInUse) {
+    metrics_.Refused("in-use");
+  }
+  if (decision.reason == Reason::kMisconfigured) {
+    health_.SetReady(false);
+  } else if (std::string_view(Outcome(snapshot.facts)) != "unknown") {
+    health_.SetReady(true);
+  }
+  Say(decision);
+}
+
+// One line for each change, and none for each poll: an API server that is away for a night must not
+// fill the log.
+void WatchLoop::Say(const Decision& decision) {
+  const bool changed = !polled_ || decision.reason != last_.reason;
+  const bool again = decision.reason == Reason::kUnknown && decision.detail != last_detail_said_ &&
+                     clock_.Now() - last_said_ >= kRepeatUnknown;
+  if (!changed && !again) return;
+  last_said_ = clock_.Now();
+  last_detail_said_ = decision.detail;
+  const auto level = decision.abandoned() || decision.reason == Reason::kMisconfigured ||
+                             decision.reason == Reason::kUnknown
+                         ? spdlog::level::warn
+                         : spdlog::level::info;
+  log_.log(level, "{}: {} ({})", decision.verdict(), ToString(decision.reason), decision.detail);
+}
+
+MonotonicTime WatchLoop::NextPoll(MonotonicTime began) {
+  Duration interval = survey_.settings().settings.poll_interval;
+  if (last_.reason == Reason::kShared) interval = std::max(interval, kRootInterval);
+  const auto percent = std::uniform_int_distribution<int>(90, 110)(jitter_);
+  MonotonicTime next = began + std::max(interval * percent / 100, asked_to_wait_);
+  // The loop wakes when a grace period ends, not a poll later.
+  if (confirmation_.count() > 0 && confirmation_.GraceEnd() > began) {
+    next = std::min(next, confirmation_.GraceEnd());
+  }
+  return next;
+}
+
+}  // namespace cluster_watcher

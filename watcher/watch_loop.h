@@ -1,0 +1,99 @@
+// The loop of `watch`: observe, decide, act, show, wait. One thread does all of it.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <optional>
+#include <random>
+#include <string>
+
+#include <spdlog/logger.h>
+
+#include "metrics/watcher_metrics.h"
+#include "probes/clock.h"
+#include "watcher/confirmation.h"
+#include "watcher/events.h"
+#include "watcher/reaper.h"
+#include "watcher/rules.h"
+#include "watcher/survey.h"
+
+namespace cluster_watcher {
+
+// What /healthz and /readyz ask; may be read from other threads.
+class LoopHealth {
+ public:
+  void Turned(MonotonicTime now) { turned_.store(now.time_since_epoch().count()); }
+  void SetReady(bool ready) { ready_.store(ready); }
+  // Three poll intervals, at least 30 s; set once the settings are known.
+  void SetPatience(Duration patience) { patience_.store(patience.count()); }
+
+  // Whether the loop has turned lately; the API server's state doesn't matter.
+  bool IsAlive(MonotonicTime now) const {
+    return now.time_since_epoch().count() - turned_.load() <=
+           std::chrono::duration_cast<MonotonicTime::duration>(Duration(patience_.load())).count();
+  }
+  bool IsReady() const { return ready_.load(); }
+
+ private:
+  std::atomic<MonotonicTime::rep> turned_{0};
+  std::atomic<Duration::rep> patience_{30'000};
+  std::atomic<bool> ready_{false};
+};
+
+class WatchLoop {
+ public:
+  // `turn` is called at least every 10 s, but for what one request to the API server takes.
+  WatchLoop(Survey& survey, Clock& clock, WatcherMetrics& metrics, EventRecorder& events,
+            spdlog::logger& log, LoopHealth& health, std::function<void()> turn);
+
+  // Runs until told to stop or until the watcher's own pod is gone. The exit code: 0, or 2 where
+  // there was no such pod to begin with.
+  int Run(std::stop_token stop);
+
+ private:
+  struct Seen {  // somebody else's condemnation, since when it stands unchanged
+    std::string by;
+    MonotonicTime since;
+  };
+  enum class Next { kWait, kDone, kPodGone };
+
+  Next Poll(std::stop_token stop);
+  bool Glance(std::stop_token stop);
+  Next SureLook(std::stop_token stop);
+  Next Act(const Snapshot& snapshot, const Decision& decision, std::stop_token stop);
+  // Marks of a deletion that is under way, ours or another watcher's. nullopt: there are none.
+  std::optional<Next> ActOnMarks(const Snapshot& snapshot, std::stop_token stop);
+  std::optional<Next> ActOnDeleting(const Snapshot& snapshot, std::stop_token stop);
+  bool IsWatcherGone(const Snapshot& snapshot, const std::string& by, std::stop_token stop);
+  void CleanMarks(const Snapshot& snapshot);
+  void RecordOwner(const Snapshot& snapshot, const Decision& decision);
+  void Show(const Snapshot& snapshot, const Decision& decision);
+  void Say(const Decision& decision);
+  MonotonicTime NextPoll(MonotonicTime began);
+  void WaitUntil(MonotonicTime time, std::stop_token stop);
+
+  Survey& survey_;
+  Clock& clock_;
+  WatcherMetrics& metrics_;
+  spdlog::logger& log_;
+  LoopHealth& health_;
+  std::function<void()> turn_;
+  Reaper reaper_;
+
+  Confirmation confirmation_;
+  std::string me_;  // "POD/UID"
+  Decision last_;
+  std::string last_detail_said_;
+  MonotonicTime last_sure_look_{};
+  MonotonicTime last_said_{};
+  std::int64_t last_replicas_ = 0;
+  bool polled_ = false;
+  bool in_use_ = false;      // the last abandoned verdict was overruled by another driver
+  bool rehearsed_ = false;   // in a dry run: this abandonment was shown
+  std::optional<WallTime> abandoned_since_;
+  std::optional<Seen> other_watcher_;
+  Duration asked_to_wait_{0};
+  std::minstd_rand jitter_;
+};
+
+}  // namespace cluster_watcher
