@@ -64,14 +64,19 @@ Result<KubeObject, ApiError> ClusterProbe::RootOf(KubeObject start, const Cluste
 
 ClusterListing ClusterProbe::List(std::span<const ResourceType> types, const ClusterId& cluster,
                                   std::size_t concurrency, std::stop_token stop) {
+  ClusterListing listing;
   std::vector<ApiRequest> requests;
-  for (const ResourceType& type : types) {
-    requests.push_back(
-        ApiRequest::ListBySelector(type, cluster.ns, cluster.label + "=" + cluster.name, true));
+  for (const ResourceType& known : types) {
+    auto type = discovery_.Resolve(known, stop);
+    if (!type) {
+      listing.failed.push_back(std::move(type).error());
+    } else if (*type) {
+      requests.push_back(ApiRequest::ListBySelector(**type, cluster.ns,
+                                                    cluster.label + "=" + cluster.name, true));
+    }
   }
   auto pages_of = client_.ListAllSideBySide(requests, concurrency, stop);
-  ClusterListing listing;
-  for (std::size_t i = 0; i < types.size(); ++i) {
+  for (std::size_t i = 0; i < requests.size(); ++i) {
     if (!pages_of[i]) {
       const ApiFailure failure = pages_of[i].error().failure;
       const bool may_not = failure == ApiFailure::kForbidden || failure == ApiFailure::kNotServed;
@@ -82,7 +87,7 @@ ClusterListing ClusterProbe::List(std::span<const ResourceType> types, const Clu
       for (JsonValue item : page.document.root()["items"].Elements()) {
         auto meta = ReadObjectMeta(item);
         if (meta && cluster.Owns(*meta)) {
-          listing.objects.push_back({types[i], *std::move(meta)});
+          listing.objects.push_back({requests[i].type, *std::move(meta)});
         }
       }
     }

@@ -48,7 +48,7 @@ class ClusterProbe {
   Result<KubeObject, ApiError> RootOf(KubeObject start, const ClusterId& cluster,
                                       std::span<const KubeObject> known, std::stop_token stop);
 
-  // The metadata of the cluster's objects of these kinds.
+  // The metadata of the cluster's objects of these kinds; those that aren't served have none.
   ClusterListing List(std::span<const ResourceType> types, const ClusterId& cluster,
                       std::size_t concurrency, std::stop_token stop);
 

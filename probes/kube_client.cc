@@ -134,7 +134,11 @@ std::optional<std::string> WrongList(const ApiRequest& request, JsonValue list) 
   if (!right_kind) return "not a list of this kind";
   const JsonValue version = list["metadata"]["resourceVersion"];
   if (!version.AsString() || version.AsString()->empty()) return "a list without resourceVersion";
-  if (!list["items"].IsArray()) return "a list without items";
+  // An empty list of metadata alone has the items null, no other list has.
+  const bool may_be_null = request.metadata_only && request.name.empty();
+  if (!list["items"].IsArray() && !(may_be_null && list["items"].IsNull())) {
+    return "a list without items";
+  }
   for (JsonValue item : list["items"].Elements()) {
     if (auto wrong = WrongPlace(request, item)) return wrong;
   }
