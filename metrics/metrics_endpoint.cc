@@ -22,8 +22,8 @@ namespace {
 constexpr unsigned kConnections = 64;
 constexpr unsigned kConnectionsOfOneClient = 16;
 constexpr unsigned kSecondsOfSilence = 3;
-constexpr std::size_t kBytesPerConnection = 16 * 1024;  // For both heads; bodies are beside it.
-constexpr std::size_t kThreadStack = 128 * 1024;
+constexpr std::size_t kBytesPerConnection = 16'384;  // For both heads; bodies are beside it.
+constexpr std::size_t kThreadStack = 131'072;
 
 constexpr const char* kIndex =
     "<!DOCTYPE html>\n"

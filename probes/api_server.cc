@@ -84,8 +84,8 @@ bool IsTextField(const std::string& key) {
 
 Result<Entry> ReadEntry(const YAML::Node& node, const std::string& kind, const std::string& file) {
   const auto failed = [&](const std::string& what) {
-    return Failure("kubeconfig " + file + ", line " + std::to_string(node.Mark().line + 1) + ": " +
-                   what);
+    const std::string line = std::to_string(node.Mark().line + 1);
+    return Failure("kubeconfig " + file + ", line " + line + ": " + what);
   };
   if (!node.IsMap() || !node["name"] || !node["name"].IsScalar()) {
     return failed("this entry of " + kind + "s needs a name and a " + kind);
@@ -94,11 +94,14 @@ Result<Entry> ReadEntry(const YAML::Node& node, const std::string& kind, const s
   const YAML::Node body = node[kind];
   if (!body || body.IsNull()) return entry;
   if (!body.IsMap()) return failed(kind + " " + Quoted(entry.name) + " is not a map");
+  const auto not_text = [&](const std::string& key) {
+    return failed(key + " of " + kind + " " + Quoted(entry.name) + " is not a text");
+  };
   for (const auto& field : body) {
     if (!field.first.IsScalar()) continue;
     const std::string& key = field.first.Scalar();
     if (IsTextField(key) && !field.second.IsScalar() && !field.second.IsNull()) {
-      return failed(key + " of " + kind + " " + Quoted(entry.name) + " is not a text");
+      return not_text(key);
     }
     if (field.second.IsScalar() && !field.second.Scalar().empty()) {
       entry.fields.emplace(key, field.second.Scalar());
@@ -115,13 +118,14 @@ Result<std::vector<Entry>> ReadEntries(const YAML::Node& root, const std::string
   const YAML::Node list = root[kind + "s"];
   if (!list || list.IsNull()) return entries;
   if (!list.IsSequence()) return Failure("kubeconfig " + file + ": " + kind + "s is not a list");
+  const auto twice = [&](const std::string& name) {
+    return Failure("kubeconfig " + file + ": " + kind + " " + Quoted(name) +
+                   " is there twice; remove or rename one");
+  };
   for (const YAML::Node& node : list) {
     Result<Entry> entry = ReadEntry(node, kind, file);
     if (!entry) return Failure(std::move(entry).error().message);
-    if (Find(entries, entry->name) != nullptr) {
-      return Failure("kubeconfig " + file + ": " + kind + " " + Quoted(entry->name) +
-                     " is there twice; remove or rename one");
-    }
+    if (Find(entries, entry->name) != nullptr) return twice(entry->name);
     entries.push_back(*std::move(entry));
   }
   return entries;
@@ -263,7 +267,7 @@ void ReadCluster(const Entry& cluster, ApiServer& server, Problems& problems) {
   server.ca_pem = ReadData("cluster", cluster, "certificate-authority", problems);
   const std::string insecure = cluster.Text("insecure-skip-tls-verify");
   server.insecure_skip_tls_verify = insecure == "true";
-  if (insecure != "" && insecure != "true" && insecure != "false") {
+  if (!insecure.empty() && insecure != "true" && insecure != "false") {
     problems.Add("cluster", cluster, "insecure-skip-tls-verify must be true or false");
   }
   if (server.insecure_skip_tls_verify && !server.ca_pem.empty()) {

@@ -1,6 +1,7 @@
 #include "probes/kube_client.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace cluster_watcher {
 namespace {
@@ -303,9 +304,14 @@ std::vector<ApiResult> KubeClient::DoAll(std::span<const ApiRequest> requests,
   answers.reserve(results.size());
   for (std::size_t i = 0; i < results.size(); ++i) {
     answers.push_back(Interpret(requests[i], std::move(results[i])));
+    if (!answers[i] && answers[i].error().retry_after) {
+      retry_after_ = std::max(retry_after_, *answers[i].error().retry_after);
+    }
   }
   return answers;
 }
+
+Duration KubeClient::TakeRetryAfter() { return std::exchange(retry_after_, Duration(0)); }
 
 ApiResult KubeClient::Do(const ApiRequest& request, std::stop_token stop) {
   return std::move(DoAll(std::span(&request, 1), 1, stop).front());

@@ -100,6 +100,10 @@ class KubeClient {
   // Side by side; the results in the order of the requests.
   std::vector<ApiResult> DoAll(std::span<const ApiRequest> requests, std::size_t concurrency,
                                std::stop_token stop);
+  // The longest that an answer since the last call asked to wait before the next request, by
+  // Retry-After; 0: none did.
+  Duration TakeRetryAfter();
+
   // All pages of a ListBySelector.
   PagesResult ListAll(const ApiRequest& first, std::stop_token stop);
   // Several of them, the first pages side by side.
@@ -114,6 +118,7 @@ class KubeClient {
   Transport& transport_;
   TokenSource& tokens_;
   RequestObserver observer_;
+  Duration retry_after_{0};
 };
 
 // What `result` means as the answer to `request`. Pure.

@@ -149,9 +149,10 @@ OwnerSight OwnerProbe::LookAs(const std::vector<ResourceType>& types, const Owne
   }
   if (!result.object) {
     result.observation = Observation::kAbsent;
-    result.detail = "no " + types.front().QualifiedName() + " \"" + query.name.name +
-                    "\" in namespace " + query.ns;
-    if (types.size() > 1) result.detail += ", nor any other kind that a bare name may be";
+    result.detail = "there is no " +
+                    (types.size() > 1 ? "\"" + query.name.name + "\" of any kind that may be an owner"
+                                      : types.front().SingularName() + "/" + query.name.name) +
+                    " in namespace " + query.ns;
   }
   return result;
 }

@@ -11,6 +11,7 @@ namespace {
 constexpr Duration kFirstBackoff{50};
 constexpr Duration kLongestBackoff{2'000};
 constexpr Duration kLongestAskedWait{30'000};
+constexpr std::size_t kMostSaid = 200;
 // The garbage collector's time for what is left of a controller, before we do it ourselves.
 constexpr Duration kLeftoverPatience{1'000};
 
@@ -91,11 +92,24 @@ Deletion::Outcome Deletion::Run(MonotonicTime deadline) {
       first_pass_of_resumed = false;
       if (none_left || past_deadline) break;
     }
-    Pause(std::max(deadline, clock_.Now() + kFirstBackoff));
+    Pause(past_deadline ? MonotonicTime::max() : deadline);
   }
   HandOver(mounted_);
   DeleteRoot();
   return Outcome::kDone;
+}
+
+void Deletion::FinishMembers(MonotonicTime deadline, const std::function<bool()>& may_go_on) {
+  for (bool first = true; clock_.Now() < deadline; first = false) {
+    turn_();
+    if (!may_go_on() || ReadRoot() != RootState::kGone) return;
+    // The first list is the one that counts; nothing that appears later is ours to delete.
+    if (DeletePass(first ? RootState::kOurs : RootState::kGone, false)) {
+      SendDeletes(mounted_, false);
+      return;
+    }
+    Pause(deadline);
+  }
 }
 
 void Deletion::Rehearse() {
@@ -337,18 +351,17 @@ PropagationPolicy Deletion::Propagation() const {
 }
 
 void Deletion::Pause(MonotonicTime until) {
-  const Duration base = std::max(backoff_, asked_to_wait_);
+  const Duration asked = survey_.client().TakeRetryAfter();
+  const Duration base = std::max(backoff_, std::min(asked, kLongestAskedWait));
   const auto percent = std::uniform_int_distribution<int>(80, 120)(jitter_);
   clock_.WaitUntil(std::min(until, clock_.Now() + base * percent / 100), {});
   backoff_ = std::min(backoff_ * 2, kLongestBackoff);
-  asked_to_wait_ = Duration(0);
 }
 
 void Deletion::NoteError(const ApiError& error) {
-  if (error.retry_after) {
-    asked_to_wait_ = std::max(asked_to_wait_, std::min(*error.retry_after, kLongestAskedWait));
+  if (said_.size() < kMostSaid && said_.insert(error.message).second) {
+    log_.warn("{}", error.message);
   }
-  if (said_.insert(error.message).second) log_.warn("{}", error.message);
 }
 
 }  // namespace cluster_watcher

@@ -35,6 +35,10 @@ class Deletion {
   // all the same. Can't be stopped. Source: k8s.io/apimachinery `metav1.DeleteOptions`.
   Outcome Run(MonotonicTime deadline);
 
+  // Where somebody else takes the master root down: deletes the members that are listed now, until
+  // they are gone, the deadline, or `may_go_on` (asked before each pass) says no.
+  void FinishMembers(MonotonicTime deadline, const std::function<bool()>& may_go_on);
+
   // One pass of deletes with dryRun=All: nothing changes.
   void Rehearse();
 
@@ -80,7 +84,6 @@ class Deletion {
   std::set<std::string> said_;  // errors are logged once
   std::minstd_rand jitter_;
   Duration backoff_;
-  Duration asked_to_wait_{0};  // by Retry-After
 };
 
 }  // namespace cluster_watcher

@@ -50,6 +50,7 @@ class StopSignals {
     sigemptyset(&signals_);
     sigaddset(&signals_, SIGTERM);
     sigaddset(&signals_, SIGINT);
+    signal(SIGPIPE, SIG_IGN);  // A peer that has gone is an error of the call.
     // Inherited by every thread that is started from now on.
     pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
     std::thread([this] {
@@ -191,6 +192,8 @@ int RunWatch(const Invocation& invocation, std::stop_token stop) {
   KubeClient client(*session.transport, tokens, [&](const RequestRecord& request) {
     metrics.Requested(CodeText(request.status), ToString(request.method), request.elapsed);
     if (request.retry) metrics.Retried();
+    // A loop that waits for a slow API server is alive.
+    health.Turned(clock.Now());
   });
   Survey survey(client, clock, session.settings, session.with_annotations);
   EventRecorder events(client, clock, *log, settings.pod);

@@ -12,7 +12,8 @@ namespace {
 constexpr Duration kFreshEvidence{5'000};
 // Controllers write status all the time, so a conflict is nothing unusual.
 constexpr int kMostLastLooks = 20;
-constexpr Duration kBetweenLooks{100};
+constexpr Duration kBetweenLooks{20};  // doubled each time
+constexpr int kMostDoublings = 5;
 
 const char* RefusalOf(Reason reason) {
   switch (reason) {
@@ -63,12 +64,14 @@ Reaper::Reaper(Survey& survey, Clock& clock, WatcherMetrics& metrics, EventRecor
       log_(log),
       turn_(std::move(turn)) {}
 
-ApiResult Reaper::WriteMarks(const Snapshot& snapshot, AnnotationChanges changes) {
+ApiResult Reaper::WriteMarks(const Snapshot& snapshot, AnnotationChanges changes,
+                             Duration timeout) {
   const KubeObject& root = *snapshot.root;
-  return survey_.client().Do(
+  ApiRequest request =
       ApiRequest::MergePatch(root.type, snapshot.cluster->ns, root.meta.name,
-                             MarksPatch(root.meta, std::move(changes))),
-      {});
+                             MarksPatch(root.meta, std::move(changes)));
+  request.http.timeout = timeout;
+  return survey_.client().Do(request, {});
 }
 
 void Reaper::Refuse(const char* reason, const std::string& detail) {
@@ -110,7 +113,9 @@ Reaper::Outcome Reaper::LastLook(const std::string& me, const std::string& owner
                                  std::stop_token stop) {
   for (int look = 0; look < kMostLastLooks && !stop.stop_requested(); ++look) {
     turn_();
-    if (look > 0) clock_.WaitUntil(clock_.Now() + kBetweenLooks, stop);
+    if (look > 0) {
+      clock_.WaitUntil(clock_.Now() + kBetweenLooks * (1 << std::min(look, kMostDoublings)), stop);
+    }
     Snapshot snapshot = survey_.SureLook(true, stop);
     const Decision decision = Decide(snapshot.facts);
     const bool same_owner = owner_identity.empty() || OwnerIdentity(snapshot) == owner_identity;
@@ -122,14 +127,15 @@ Reaper::Outcome Reaper::LastLook(const std::string& me, const std::string& owner
     if (snapshot.marks.condemned_by != me) {
       return Spare(me, snapshot, "conflict", "the marks on the master root no longer name us");
     }
-    if (clock_.Now() - snapshot.began > kFreshEvidence) continue;
+    const auto age = std::chrono::duration_cast<Duration>(clock_.Now() - snapshot.began);
+    if (age >= kFreshEvidence) continue;
     AnnotationChanges changes = CondemnedMarks(me, decision.reason);
     changes[annotation::kPhase] = "deleting";
     if (!snapshot.marks.deleting_since) {
       changes[annotation::kDeletingSince] = FormatTime(clock_.WallNow());
       snapshot.marks.deleting_since = clock_.WallNow();
     }
-    auto written = WriteMarks(snapshot, std::move(changes));
+    auto written = WriteMarks(snapshot, std::move(changes), kFreshEvidence - age);
     if (written) return Delete(snapshot, decision);
     log_.info("the last look is repeated: {}", written.error().message);
   }
@@ -198,6 +204,24 @@ Reaper::Outcome Reaper::Delete(const Snapshot& condemned, const Decision& decisi
   events_.Record(Regarding::Namespace(condemned.cluster->ns), EventType::kNormal, "ClusterDeleted",
                  "Deleting", note);
   return Outcome::kDone;
+}
+
+void Reaper::FinishOnTermination() {
+  const auto look = survey_.TerminationLook();
+  if (!look || !Decide(look->facts).abandoned()) return;
+  const Decision decision = Decide(look->facts);
+  log_.warn("the master root is being taken down and the driver is gone: deleting the members of {}",
+            look->cluster->name);
+  metrics_.SetPhase(ToString(Phase::kDeleting));
+  Announce(*look, "ClusterDeleting", "Deleting",
+           "Cluster " + look->cluster->name + " is taken down by hand and its driver is gone: " +
+               decision.detail);
+  Deletion deletion(survey_, clock_, metrics_, log_, *look, "", turn_);
+  deletion.FinishMembers(clock_.Now() + survey_.settings().settings.delete_deadline, [this] {
+    const auto again = survey_.TerminationLook();
+    return again && Decide(again->facts).abandoned();
+  });
+  metrics_.SetPhase(ToString(Phase::kDone));
 }
 
 void Reaper::WarnOf(const Snapshot& snapshot, const Decision& decision) {

@@ -38,6 +38,10 @@ class Reaper {
   // Goes on with a deletion that the marks in `snapshot` say was begun by `me`.
   Outcome Resume(const std::string& me, const Snapshot& snapshot, std::stop_token stop);
 
+  // When the pod is told to stop (`--on-termination=finish`): where somebody takes the cluster down by
+  // hand and its driver is gone, its members go too. In every other case all stays as it is.
+  void FinishOnTermination();
+
   // An Event that says that the cluster looks abandoned.
   void WarnOf(const Snapshot& snapshot, const Decision& decision);
 
@@ -45,7 +49,8 @@ class Reaper {
   void Rehearse(const Snapshot& snapshot);
 
   // Writes `changes` on the root, under the resourceVersion that the snapshot read.
-  ApiResult WriteMarks(const Snapshot& snapshot, AnnotationChanges changes);
+  ApiResult WriteMarks(const Snapshot& snapshot, AnnotationChanges changes,
+                       Duration timeout = std::chrono::seconds(5));
 
  private:
   // `owner_identity` empty: whichever owner it is.

@@ -8,15 +8,14 @@ namespace cluster_watcher {
 namespace {
 
 constexpr std::size_t kSideBySide = 8;
+// A pod that is told to stop may have 2 s left.
+constexpr Duration kTerminationPatience{1'000};
 
 const ResourceType& Pods() { return *FindBuiltInByName("pods", ""); }
 const ResourceType& Namespaces() { return *FindBuiltInByName("namespaces", ""); }
 
 void NoteProblem(Snapshot& snapshot, const ApiError& error) {
   if (snapshot.facts.problem.empty()) snapshot.facts.problem = error.message;
-  if (error.retry_after) {
-    snapshot.retry_after = std::max(snapshot.retry_after.value_or(Duration(0)), *error.retry_after);
-  }
 }
 
 void AddMounted(std::vector<MountedObject>& mounted, const char* plural, JsonValue name) {
@@ -86,8 +85,9 @@ Snapshot Survey::SureLook(bool with_other_drivers, std::stop_token stop) {
   Snapshot snapshot;
   snapshot.began = clock_.Now();
   if (auto refreshed = discovery_.Refresh(stop); !refreshed) NoteProblem(snapshot, refreshed.error());
-  ReadPodAndNamespace(snapshot, stop);
-  if (!snapshot.pod_gone && !snapshot.no_such_cluster) {
+  if (snapshot.facts.problem.empty()) ReadPodAndNamespace(snapshot, stop);
+  // With a problem the verdict is known: an API server that hangs isn't asked for the rest.
+  if (snapshot.facts.problem.empty() && !snapshot.pod_gone && !snapshot.no_such_cluster) {
     ReadRoot(snapshot, stop);
     FindOwnerName(snapshot);
     ReadOwner(snapshot, stop);
@@ -95,13 +95,46 @@ Snapshot Survey::SureLook(bool with_other_drivers, std::stop_token stop) {
   }
   snapshot.facts.now = clock_.WallNow();
   snapshot.facts.replaced_owner = settings_.settings.replaced_owner;
-  if (with_other_drivers && Decide(snapshot.facts).abandoned()) {
-    const std::string uid = snapshot.seen ? snapshot.seen->uid : "";
-    auto others =
-        cluster_probe_.FindOtherDrivers(*snapshot.cluster, snapshot.owner_ns, uid, stop);
-    snapshot.facts.in_use_by = std::move(others.in_use_by);
-    if (others.unknown) snapshot.facts.in_use_problem = others.unknown->message;
+  if (with_other_drivers) LookForOtherDrivers(snapshot, stop);
+  snapshot.ended = clock_.Now();
+  return snapshot;
+}
+
+void Survey::LookForOtherDrivers(Snapshot& snapshot, std::stop_token stop) {
+  if (!Decide(snapshot.facts).abandoned()) return;
+  const std::string uid = snapshot.seen ? snapshot.seen->uid : "";
+  auto others = cluster_probe_.FindOtherDrivers(*snapshot.cluster, snapshot.owner_ns, uid, stop);
+  snapshot.facts.in_use_by = std::move(others.in_use_by);
+  if (others.unknown) snapshot.facts.in_use_problem = others.unknown->message;
+}
+
+std::optional<Snapshot> Survey::TerminationLook() {
+  if (!root_ || !seen_) return std::nullopt;
+  KubeObject root = *root_;
+  ApiRequest request =
+      ApiRequest::GetMetadata(root.type, settings_.settings.ns, root.meta.name);
+  request.http.timeout = kTerminationPatience;
+  auto answer = client_.Do(request, {});
+  if (answer) {
+    auto meta = ReadObjectMeta(answer->document.root());
+    if (!meta || meta->uid != root.meta.uid || !meta->deleting) return std::nullopt;
+    root.meta = *std::move(meta);
+  } else if (answer.error().failure != ApiFailure::kNotFound) {
+    return std::nullopt;
   }
+  Snapshot snapshot;
+  snapshot.began = clock_.Now();
+  if (auto fresh = discovery_.Refresh({}); !fresh) NoteProblem(snapshot, fresh.error());
+  ReadPodAndNamespace(snapshot, {});
+  if (!snapshot.pod || !snapshot.cluster) return std::nullopt;
+  TakeRoot(snapshot, std::move(root));
+  FindOwnerName(snapshot);
+  ReadOwner(snapshot, {});
+  FindAmbiguities(snapshot, {});
+  snapshot.facts.now = clock_.WallNow();
+  snapshot.facts.replaced_owner = settings_.settings.replaced_owner;
+  LookForOtherDrivers(snapshot, {});
+  if (!snapshot.seen) return std::nullopt;
   snapshot.ended = clock_.Now();
   return snapshot;
 }
@@ -236,6 +269,10 @@ void Survey::ReadRoot(Snapshot& snapshot, std::stop_token stop) {
     root = *std::move(walked);
   }
   root_ = root;
+  TakeRoot(snapshot, *std::move(root));
+}
+
+void Survey::TakeRoot(Snapshot& snapshot, KubeObject root) {
   snapshot.root = std::move(root);
   snapshot.facts.root_read = true;
   snapshot.marks = ReadMarks(snapshot.root->meta);
@@ -276,8 +313,11 @@ OwnerQuery Survey::QueryFor(const OwnerName& name, const std::string& ns) const 
 
 void Survey::ReadOwner(Snapshot& snapshot, std::stop_token stop) {
   if (!snapshot.owner_name) return;
+  const OwnerName& name = *snapshot.owner_name;
+  const ResourceType* type = name.IsBare() ? nullptr : FindBuiltInByName(name.kind, name.group);
   const auto is_this_owner = [&](const std::optional<RecordedOwner>& owner) {
-    return owner && owner->name == snapshot.owner_name->name && owner->ns == snapshot.owner_ns;
+    return owner && owner->name == name.name && owner->ns == snapshot.owner_ns &&
+           (type == nullptr || *type == owner->type);
   };
   if (!is_this_owner(seen_)) seen_.reset();
   if (!seen_ && is_this_owner(snapshot.marks.owner)) seen_ = snapshot.marks.owner;

@@ -40,7 +40,6 @@ struct Snapshot {
   std::optional<OwnerName> owner_name;  // as it came out
   std::string owner_ns;
   std::optional<RecordedOwner> seen;  // the owner as last seen, this look included
-  std::optional<Duration> retry_after;  // the longest that an answer asked for
 };
 
 class Survey {
@@ -52,6 +51,11 @@ class Survey {
   // All that the rules ask for. Another driver that uses the cluster is looked for if
   // `with_other_drivers`, and only where all else says abandoned.
   Snapshot SureLook(bool with_other_drivers, std::stop_token stop);
+
+  // When the pod itself is told to stop: all that the rules ask for where the master root is gone or
+  // terminating by somebody's hand, with our own pod as the witness. nullopt: the master root is
+  // still there, or can't be read, or another has its name, or the owner was never seen.
+  std::optional<Snapshot> TerminationLook();
 
   // The owner alone; nullopt where there is none that was seen before to glance at.
   std::optional<OwnerSight> Glance(std::stop_token stop);
@@ -70,6 +74,8 @@ class Survey {
   void TakePod(Snapshot& snapshot, JsonValue pod);
   void FindMaster(Snapshot& snapshot, std::stop_token stop);
   void ReadRoot(Snapshot& snapshot, std::stop_token stop);
+  void TakeRoot(Snapshot& snapshot, KubeObject root);
+  void LookForOtherDrivers(Snapshot& snapshot, std::stop_token stop);
   void FindOwnerName(Snapshot& snapshot);
   void ReadOwner(Snapshot& snapshot, std::stop_token stop);
   void FindAmbiguities(Snapshot& snapshot, std::stop_token stop);

@@ -83,7 +83,11 @@ int WatchLoop::Run(std::stop_token stop) {
     }
     WaitUntil(NextPoll(began), stop);
   }
-  log_.info("told to stop: the cluster stays as it is");
+  const Settings& settings = survey_.settings().settings;
+  if (settings.on_termination == OnTermination::kFinish && !settings.dry_run) {
+    reaper_.FinishOnTermination();
+  }
+  log_.info("told to stop");
   return 0;
 }
 
@@ -96,7 +100,6 @@ void WatchLoop::WaitUntil(MonotonicTime time, std::stop_token stop) {
 }
 
 WatchLoop::Next WatchLoop::Poll(std::stop_token stop) {
-  asked_to_wait_ = Duration(0);
   const bool root_is_due = clock_.Now() - last_sure_look_ >= kRootInterval;
   if (polled_ && last_.reason == Reason::kActive && !root_is_due && Glance(stop)) {
     return Next::kWait;
@@ -123,7 +126,6 @@ WatchLoop::Next WatchLoop::SureLook(std::stop_token stop) {
   if (snapshot.pod) me_ = snapshot.pod->meta.name + "/" + snapshot.pod->meta.uid;
   const Decision decision = Decide(snapshot.facts);
   last_sure_look_ = snapshot.began;
-  asked_to_wait_ = std::min(snapshot.retry_after.value_or(Duration(0)), kLongestAskedWait);
   if (snapshot.root_changed) confirmation_.Reset();
   if (decision.abandoned()) {
     confirmation_.Add(OwnerIdentity(snapshot),
@@ -291,7 +293,8 @@ MonotonicTime WatchLoop::NextPoll(MonotonicTime began) {
   Duration interval = survey_.settings().settings.poll_interval;
   if (last_.reason == Reason::kShared) interval = std::max(interval, kRootInterval);
   const auto percent = std::uniform_int_distribution<int>(90, 110)(jitter_);
-  MonotonicTime next = began + std::max(interval * percent / 100, asked_to_wait_);
+  const Duration asked = std::min(survey_.client().TakeRetryAfter(), kLongestAskedWait);
+  MonotonicTime next = std::max(began + interval * percent / 100, clock_.Now() + asked);
   // The loop wakes when a grace period ends, not a poll later.
   if (confirmation_.count() > 0 && confirmation_.GraceEnd() > began) {
     next = std::min(next, confirmation_.GraceEnd());

@@ -92,7 +92,6 @@ class WatchLoop {
   bool rehearsed_ = false;   // in a dry run: this abandonment was shown
   std::optional<WallTime> abandoned_since_;
   std::optional<Seen> other_watcher_;
-  Duration asked_to_wait_{0};
   std::minstd_rand jitter_;
 };
 

@@ -307,7 +307,8 @@ void Controllers::Deployment(const ObjectPtr& deployment) {
     store_.Update(set, std::move(body));
   }
   Value status = EmptyObject();
-  SetUnlessZero(status, "observedGeneration", NumberOf(Find(deployment->Metadata(), "generation"), 0));
+  SetUnlessZero(status, "observedGeneration",
+                NumberOf(Find(deployment->Metadata(), "generation"), 0));
   SetUnlessZero(status, "replicas", replicas);
   SetUnlessZero(status, "updatedReplicas", updated);
   SetUnlessZero(status, "readyReplicas", ready);
@@ -445,7 +446,8 @@ void Controllers::Job(const ObjectPtr& job) {
   }
   Value status = CopyOr(Find(job->body, "status"), EmptyObject());
   for (const char* key : {"active", "succeeded", "failed"}) Remove(status, key);
-  SetUnlessZero(status, "active", static_cast<std::int64_t>(Active(Controlled(pods_, *job)).size()));
+  SetUnlessZero(status, "active",
+                static_cast<std::int64_t>(Active(Controlled(pods_, *job)).size()));
   SetUnlessZero(status, "succeeded", succeeded);
   SetUnlessZero(status, "failed", failed);
   if (!suspended && Find(status, "startTime") == nullptr) {

@@ -11,7 +11,7 @@
 namespace cluster_watcher::small_kubernetes {
 
 struct DeleteOptions {
-  std::optional<std::string> uid;               // preconditions
+  std::optional<std::string> uid;  // preconditions
   std::optional<std::string> resource_version;
   std::string propagation;  // "Background", "Foreground", "Orphan"; empty: the kind's default
   std::optional<std::int64_t> grace_seconds;

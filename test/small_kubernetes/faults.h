@@ -33,7 +33,7 @@ struct Fault {
   Action action = Action::kAnswer;
   bool apply = false;  // the request has its effect all the same; kPass and kTruncate always apply
   Response response;   // of kAnswer
-  Duration delay{0};        // before the request has its effect
+  Duration delay{0};   // before the request has its effect
   Duration delay_after{0};  // between that and the answer
 };
 

@@ -6,9 +6,9 @@
 
 namespace cluster_watcher::small_kubernetes {
 
-// One pass; to be repeated until nothing changes. An owner counts as gone when no object in the same
-// namespace (or none without a namespace) has its UID; an owner of a kind that isn't served counts
-// as there.
+// One pass; to be repeated until nothing changes. An owner counts as gone when no object in the
+// same namespace (or none without a namespace) has its UID; an owner of a kind that isn't served
+// counts as there.
 void CollectGarbage(Store& store, const ResourceTable& resources);
 
 }  // namespace cluster_watcher::small_kubernetes

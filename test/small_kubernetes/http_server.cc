@@ -36,17 +36,15 @@ std::string HttpDate() {
   const std::time_t now = std::time(nullptr);
   std::tm parts{};
   gmtime_r(&now, &parts);
-  return std::string(text.data(), std::strftime(text.data(), text.size(),
-                                                "%a, %d %b %Y %H:%M:%S GMT", &parts));
+  return std::string(text.data(),
+                     std::strftime(text.data(), text.size(), "%a, %d %b %Y %H:%M:%S GMT", &parts));
 }
 
-const char* ReasonPhrase(int status) {
-  return mg_get_response_code_text(nullptr, status);
-}
+const char* ReasonPhrase(int status) { return mg_get_response_code_text(nullptr, status); }
 
 std::string Head(const Response& response, bool chunked) {
-  std::string head = "HTTP/1.1 " + std::to_string(response.status) + " " +
-                     ReasonPhrase(response.status) + "\r\n";
+  std::string head =
+      "HTTP/1.1 " + std::to_string(response.status) + " " + ReasonPhrase(response.status) + "\r\n";
   if (!response.content_type.empty()) head += "Content-Type: " + response.content_type + "\r\n";
   if (response.retry_after) {
     head += "Retry-After: " + std::to_string(*response.retry_after) + "\r\n";
@@ -66,7 +64,8 @@ std::string LogJson(const std::vector<LoggedRequest>& log) {
   for (const LoggedRequest& logged : log) {
     if (json.back() != '[') json += ',';
     json += "{\"method\":" + Quote(logged.method) + ",\"target\":" + Quote(logged.target) +
-            ",\"user\":" + Quote(logged.user) + ",\"status\":" + std::to_string(logged.status) + "}";
+            ",\"user\":" + Quote(logged.user) + ",\"status\":" + std::to_string(logged.status) +
+            "}";
   }
   return json + "]\n";
 }
@@ -89,9 +88,9 @@ Resource KindFromJson(const Value& json) {
 
 void ApplySettings(SmallKubernetes& kubernetes, const Value& json) {
   if (Find(json, "staleVersions") != nullptr || Find(json, "staleMilliseconds") != nullptr) {
-    kubernetes.SetStaleness(
-        static_cast<std::uint64_t>(std::max<std::int64_t>(0, NumberOf(Find(json, "staleVersions"), 0))),
-        Duration(NumberOf(Find(json, "staleMilliseconds"), 0)));
+    kubernetes.SetStaleness(static_cast<std::uint64_t>(std::max<std::int64_t>(
+                                0, NumberOf(Find(json, "staleVersions"), 0))),
+                            Duration(NumberOf(Find(json, "staleMilliseconds"), 0)));
   }
   kubernetes.settle_after_writes = FlagOr(Find(json, "settle"), kubernetes.settle_after_writes);
   if (kubernetes.settle_after_writes) kubernetes.Settle();
@@ -115,12 +114,18 @@ void ApplyToken(SmallKubernetes& kubernetes, const Value& json) {
 Result<Done> HttpServer::Start(int port, int threads) {
   const std::string listen = "127.0.0.1:" + std::to_string(port);
   const std::string thread_count = std::to_string(threads);
-  std::array<const char*, 13> options = {"listening_ports",     listen.c_str(),
-                                         "num_threads",         thread_count.c_str(),
-                                         "enable_keep_alive",   "yes",
-                                         "keep_alive_timeout_ms", "60000",
-                                         "tcp_nodelay",         "1",
-                                         "request_timeout_ms",  "3600000",
+  std::array<const char*, 13> options = {"listening_ports",
+                                         listen.c_str(),
+                                         "num_threads",
+                                         thread_count.c_str(),
+                                         "enable_keep_alive",
+                                         "yes",
+                                         "keep_alive_timeout_ms",
+                                         "60000",
+                                         "tcp_nodelay",
+                                         "1",
+                                         "request_timeout_ms",
+                                         "3600000",
                                          nullptr};
   mg_callbacks callbacks{};
   // civetweb would write into files and to the terminal.
@@ -147,10 +152,11 @@ void HttpServer::Stop() {
 
 std::string HttpServer::Kubeconfig(const std::string& token, const std::string& ns) const {
   return "apiVersion: v1\nkind: Config\ncurrent-context: small\n"
-         "clusters:\n- name: small\n  cluster:\n    server: " + Url() +
-         "\nusers:\n- name: small\n  user:\n    token: " + token +
+         "clusters:\n- name: small\n  cluster:\n    server: " +
+         Url() + "\nusers:\n- name: small\n  user:\n    token: " + token +
          "\ncontexts:\n- name: small\n  context:\n    cluster: small\n    user: small\n"
-         "    namespace: " + ns + "\n";
+         "    namespace: " +
+         ns + "\n";
 }
 
 void HttpServer::Locked(const std::function<void(SmallKubernetes&)>& what) {
@@ -177,8 +183,12 @@ int HttpServer::Handle(mg_connection* connection) {
   std::string_view token = Header(connection, "Authorization");
   constexpr std::string_view kBearer = "Bearer ";
   token = token.substr(0, kBearer.size()) == kBearer ? token.substr(kBearer.size()) : "";
-  const Request request{info.request_method, target, token, Header(connection, "Accept"),
-                        Header(connection, "Content-Type"), body};
+  const Request request{info.request_method,
+                        target,
+                        token,
+                        Header(connection, "Accept"),
+                        Header(connection, "Content-Type"),
+                        body};
 
   std::unique_lock lock(mutex_);
   Response response;

@@ -1,5 +1,5 @@
-// JSON as the small Kubernetes holds it: values that own their memory, and the few helpers that make
-// reading and changing them short.
+// JSON as the small Kubernetes holds it: values that own their memory, and the few helpers that
+// make reading and changing them short.
 #pragma once
 
 #include <rapidjson/document.h>

@@ -1,5 +1,5 @@
-// small-kubernetes: serves a small Kubernetes on the loopback interface until SIGTERM or SIGINT, until
-// stdin closes (with --until-stdin-closes), or until another process has gone.
+// small-kubernetes: serves a small Kubernetes on the loopback interface until SIGTERM or SIGINT,
+// until stdin closes (with --until-stdin-closes), or until another process has gone.
 #include <poll.h>
 #include <signal.h>
 #include <unistd.h>

@@ -66,8 +66,9 @@ void DefaultService(Value& body, Value& spec) {
   }
   const std::size_t hash = std::hash<std::string_view>()(TextOf(Find(body, "metadata", "uid")));
   if (TextOf(Find(spec, "type")) != "ExternalName") {
-    Default(spec, "clusterIP", Text("10.96." + std::to_string(hash / 250 % 250) + "." +
-                                    std::to_string(1 + hash % 250)));
+    Default(
+        spec, "clusterIP",
+        Text("10.96." + std::to_string(hash / 250 % 250) + "." + std::to_string(1 + hash % 250)));
   }
 }
 
@@ -99,7 +100,8 @@ bool IsDnsSubdomain(std::string_view name) {
   if (name.empty() || name.size() > 253) return false;
   char before = '.';
   for (char c : name) {
-    if (!IsLetterOrDigit(c) && (c != '-' || before == '.') && (c != '.' || !IsLetterOrDigit(before)))
+    if (!IsLetterOrDigit(c) && (c != '-' || before == '.') &&
+        (c != '.' || !IsLetterOrDigit(before)))
       return false;
     before = c;
   }
@@ -149,11 +151,13 @@ void ValidateMetadata(const Resource& resource, const Value& body, const Value* 
   if (Find(*old, "metadata", "deletionTimestamp") == nullptr || !HasElements(finalizers)) return;
   const Value* before = Find(*old, "metadata", "finalizers");
   for (const Value& finalizer : finalizers->GetArray()) {
-    if (HasElements(before) && std::find(before->Begin(), before->End(), finalizer) != before->End())
+    if (HasElements(before) &&
+        std::find(before->Begin(), before->End(), finalizer) != before->End())
       continue;
     causes.push_back({"FieldValueForbidden",
                       "Forbidden: no new finalizers can be added if the object is being deleted, "
-                      "found new finalizers []string{" + Write(finalizer) + "}",
+                      "found new finalizers []string{" +
+                          Write(finalizer) + "}",
                       "metadata.finalizers"});
   }
 }
@@ -196,8 +200,8 @@ void ValidateEvent(const Resource& resource, const Value& body, std::vector<Caus
     }
     const Value* message = Find(body, "message");
     if (TextOf(message).size() > 1024) {
-      causes.push_back({"FieldValueInvalid", "Invalid value: \"\": can have at most 1024 characters",
-                        "message"});
+      causes.push_back({"FieldValueInvalid",
+                        "Invalid value: \"\": can have at most 1024 characters", "message"});
     }
   }
   if (!strict) return;
@@ -231,9 +235,12 @@ void KeepFrom(const Value& old, Value& target, std::string_view key) {
 }
 
 constexpr std::pair<std::string_view, std::string_view> kEventNames[] = {
-    {"involvedObject", "regarding"},          {"message", "note"},
-    {"reportingComponent", "reportingController"}, {"source", "deprecatedSource"},
-    {"firstTimestamp", "deprecatedFirstTimestamp"}, {"lastTimestamp", "deprecatedLastTimestamp"},
+    {"involvedObject", "regarding"},
+    {"message", "note"},
+    {"reportingComponent", "reportingController"},
+    {"source", "deprecatedSource"},
+    {"firstTimestamp", "deprecatedFirstTimestamp"},
+    {"lastTimestamp", "deprecatedLastTimestamp"},
     {"count", "deprecatedCount"},
 };
 
@@ -300,11 +307,14 @@ void PrepareUpdate(const Object& old, Value& body, bool status) {
   }
   Remove(metadata, "managedFields");
   if (resource.has_status) KeepFrom(old.body, body, "status");
+  const Value* address = Find(old.body, "spec", "clusterIP");
+  if (address != nullptr && Find(Child(body, "spec"), "clusterIP") == nullptr) {
+    Set(Child(body, "spec"), "clusterIP", Copy(*address));
+  }
   if (!resource.has_generation) return;
   const bool annotations_count = resource.kind == "Deployment" && !resource.custom;
   if (SpecChanged(old, body) ||
-      (annotations_count &&
-       !Same(Find(before, "annotations"), Find(metadata, "annotations")))) {
+      (annotations_count && !Same(Find(before, "annotations"), Find(metadata, "annotations")))) {
     Set(metadata, "generation", Number(NumberOf(Find(before, "generation"), 0) + 1));
   }
 }

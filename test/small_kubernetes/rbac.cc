@@ -60,9 +60,9 @@ bool User::IsIn(std::string_view group) const {
 
 std::string Tokens::AddServiceAccount(const std::string& ns, const std::string& name) {
   std::string token = "sa." + ns + "." + name + "." + std::to_string(++issued_);
-  users_[token] = {"system:serviceaccount:" + ns + ":" + name,
-                   {"system:serviceaccounts", "system:serviceaccounts:" + ns,
-                    "system:authenticated"}};
+  users_[token] = {
+      "system:serviceaccount:" + ns + ":" + name,
+      {"system:serviceaccounts", "system:serviceaccounts:" + ns, "system:authenticated"}};
   return token;
 }
 
@@ -109,9 +109,9 @@ bool Authorizer::BindingsAllow(const Resource& bindings, std::string_view ns, co
         store_.Get(cluster ? cluster_roles_ : roles_, cluster ? std::string_view() : ns,
                    TextOf(Find(binding->body, "roleRef", "name")));
     const Value* rules = role == nullptr ? nullptr : Find(role->body, "rules");
-    if (HasElements(rules) &&
-        std::any_of(rules->Begin(), rules->End(),
-                    [&](const Value& rule) { return RuleAllows(rule, access); })) {
+    if (HasElements(rules) && std::any_of(rules->Begin(), rules->End(), [&](const Value& rule) {
+          return RuleAllows(rule, access);
+        })) {
       return true;
     }
   }

@@ -38,14 +38,18 @@ std::string DiscoveryEntry(const Resource& resource, std::string_view sub) {
   std::string json = "{\"name\":\"" + resource.plural;
   if (!sub.empty()) json.append("/").append(sub);
   std::string singular = sub.empty() ? resource.kind : "";
-  std::transform(singular.begin(), singular.end(), singular.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  std::transform(singular.begin(), singular.end(), singular.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
   json += "\",\"singularName\":\"" + singular +
           "\",\"namespaced\":" + (resource.namespaced ? "true" : "false");
   if (sub == "scale") json += ",\"group\":\"autoscaling\",\"version\":\"v1\"";
   if (sub == "token") json += ",\"group\":\"authentication.k8s.io\",\"version\":\"v1\"";
   json += ",\"kind\":\"" +
-          (sub == "scale" ? "Scale" : sub == "token" ? "TokenRequest" : resource.kind) + "\",\"verbs\":";
+          (sub == "scale"   ? "Scale"
+           : sub == "token" ? "TokenRequest"
+                            : resource.kind) +
+          "\",\"verbs\":";
   if (resource.create_only || sub == "token") {
     json += R"(["create"])";
   } else if (!sub.empty()) {
@@ -87,7 +91,8 @@ std::string Group(const ResourceTable& resources, const std::string& group) {
   std::string versions, first;
   std::set<std::string> seen;
   for (const Resource& resource : resources.All()) {
-    if (resource.group != group || resource.removed || !seen.insert(resource.version).second) continue;
+    if (resource.group != group || resource.removed || !seen.insert(resource.version).second)
+      continue;
     const std::string entry = R"({"groupVersion":")" + resource.ApiVersion() + R"(","version":")" +
                               resource.version + "\"}";
     if (first.empty()) first = entry;
@@ -197,7 +202,8 @@ Response SmallKubernetes::List(const Call& call, std::optional<Watch>* watch) co
   }
   std::erase_if(objects, [&](const ObjectPtr& object) {
     return !filter->Matches(*object) ||
-           (last_shown.version > 0 && std::pair(object->ns, object->name) <= std::pair(last_shown.ns, last_shown.name));
+           (last_shown.version > 0 &&
+            std::pair(object->ns, object->name) <= std::pair(last_shown.ns, last_shown.name));
   });
   std::string json = metadata_only
                          ? R"({"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1")"
@@ -279,7 +285,8 @@ Response SmallKubernetes::Discover(const Call& call) const {
     return json(ResourceList(resources_, target.group, target.version));
   }
   if (!target.group.empty() && target.version.empty() && resources_.ServesGroup(target.group)) {
-    return json(R"({"kind":"APIGroup","apiVersion":"v1",)" + Group(resources_, target.group) + "\n");
+    return json(R"({"kind":"APIGroup","apiVersion":"v1",)" + Group(resources_, target.group) +
+                "\n");
   }
   return NoSuchPath();
 }

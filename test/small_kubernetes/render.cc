@@ -9,8 +9,8 @@ std::string Render(const Resource& resource, const Object& object, bool metadata
     return R"({"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":)" +
            Write(object.Metadata()) + "}";
   }
-  std::string json = "{\"kind\":\"" + resource.kind + "\",\"apiVersion\":\"" +
-                     resource.ApiVersion() + "\",";
+  std::string json =
+      "{\"kind\":\"" + resource.kind + "\",\"apiVersion\":\"" + resource.ApiVersion() + "\",";
   if (resource.index == resource.storage) return json.append(object.Json(), 1);
   Value body = Copy(object.body);
   ToServedNames(resource, body);

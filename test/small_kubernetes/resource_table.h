@@ -17,15 +17,15 @@ struct Resource {
   bool has_status = false;  // a status subresource: other writes don't touch .status
   bool has_scale = false;
   bool has_generation = false;
-  bool orphans_by_default = false;   // dependents, when DELETE states no propagationPolicy
-  bool returns_deleted = false;      // DELETE answers the object, not a Status
-  bool custom = false;               // as a CustomResourceDefinition makes it
+  bool orphans_by_default = false;  // dependents, when DELETE states no propagationPolicy
+  bool returns_deleted = false;     // DELETE answers the object, not a Status
+  bool custom = false;              // as a CustomResourceDefinition makes it
   bool create_only = false;
   bool terminating = false;  // its definition is being deleted: still listed, no longer writable
   bool removed = false;      // no longer served
   std::string short_name;
 
-  std::size_t index = 0;   // in the table
+  std::size_t index = 0;    // in the table
   std::size_t storage = 0;  // the index of the kind that it is stored as; mostly its own
 
   std::string ApiVersion() const;     // "apps/v1", "v1"

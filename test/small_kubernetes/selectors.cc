@@ -46,8 +46,8 @@ std::optional<Comparison> SplitComparison(std::string_view text) {
 
 bool IsKey(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           c == '-' || c == '_' || c == '.' || c == '/';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_' || c == '.' || c == '/';
   });
 }
 
@@ -116,7 +116,8 @@ LabelSelector LabelSelector::FromObject(const Value* object) {
     if (const Value* expressions = Find(*object, "matchExpressions"); HasElements(expressions)) {
       for (const Value& expression : expressions->GetArray()) {
         const std::string_view word = TextOf(Find(expression, "operator"));
-        Requirement requirement{std::string(TextOf(Find(expression, "key"))), Operator::kExists, {}};
+        Requirement requirement{
+            std::string(TextOf(Find(expression, "key"))), Operator::kExists, {}};
         if (word == "In") requirement.op = Operator::kIn;
         if (word == "NotIn") requirement.op = Operator::kNotIn;
         if (word == "DoesNotExist") requirement.op = Operator::kDoesNotExist;
@@ -136,16 +137,25 @@ LabelSelector LabelSelector::FromObject(const Value* object) {
 bool LabelSelector::Matches(const Value* labels) const {
   for (const Requirement& requirement : requirements_) {
     const Value* label = labels == nullptr ? nullptr : Find(*labels, requirement.key);
-    const bool among = label != nullptr && std::find(requirement.values.begin(),
-                                                     requirement.values.end(),
-                                                     TextOf(label)) != requirement.values.end();
+    const bool among =
+        label != nullptr && std::find(requirement.values.begin(), requirement.values.end(),
+                                      TextOf(label)) != requirement.values.end();
     bool holds = false;
     switch (requirement.op) {
-      case Operator::kIn: holds = among; break;
-      case Operator::kNotIn: holds = !among; break;
-      case Operator::kExists: holds = label != nullptr; break;
-      case Operator::kDoesNotExist: holds = label == nullptr; break;
-      case Operator::kNever: break;
+      case Operator::kIn:
+        holds = among;
+        break;
+      case Operator::kNotIn:
+        holds = !among;
+        break;
+      case Operator::kExists:
+        holds = label != nullptr;
+        break;
+      case Operator::kDoesNotExist:
+        holds = label == nullptr;
+        break;
+      case Operator::kNever:
+        break;
     }
     if (!holds) return false;
   }
@@ -162,8 +172,8 @@ std::optional<FieldSelector> FieldSelector::Parse(std::string_view text, const R
         comparison->key == "metadata.name" || comparison->key == "metadata.namespace";
     const bool of_pods = comparison->key == "spec.nodeName" || comparison->key == "status.phase";
     if (!of_all && !(of_pods && resource.kind == "Pod")) return std::nullopt;
-    selector.requirements_.push_back({std::string(comparison->key),
-                                      std::string(comparison->value), comparison->equal});
+    selector.requirements_.push_back(
+        {std::string(comparison->key), std::string(comparison->value), comparison->equal});
   }
   return selector;
 }

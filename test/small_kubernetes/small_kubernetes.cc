@@ -49,8 +49,8 @@ Response SmallKubernetes::Serve(const Request& request, const Fault* fault,
   const User& user = known == nullptr ? nobody_ : *known;
   if (on_request) on_request(request, user);
   using enum Fault::Action;
-  const bool applies = fault == nullptr || fault->apply || fault->action == kPass ||
-                       fault->action == kTruncate;
+  const bool applies =
+      fault == nullptr || fault->apply || fault->action == kPass || fault->action == kTruncate;
   Response response;
   if (applies) response = Dispatch(request, watch);
   if (fault != nullptr && fault->action == kAnswer) response = fault->response;
@@ -119,7 +119,8 @@ Response SmallKubernetes::Route(Call& call, std::optional<Watch>* watch) {
                          (sub == "scale" && resource->has_scale) ||
                          (sub == "token" && resource->kind == "ServiceAccount");
   if (!known_sub) return resource->custom ? NotFound(*resource, target.name) : NoSuchResource();
-  if (resource->create_only && (method != "POST" || !target.name.empty())) return MethodNotAllowed();
+  if (resource->create_only && (method != "POST" || !target.name.empty()))
+    return MethodNotAllowed();
   const bool collection = target.name.empty();
   if (collection && !in_namespace && resource->namespaced && method != "GET") {
     return MethodNotAllowed();
@@ -159,9 +160,9 @@ Response SmallKubernetes::Apply(std::string_view json) {
   Response response = Admin("POST", path, json);
   if (response.status == 409) response = Admin("PUT", object, json);
   const bool done = response.status == 200 || response.status == 201;
-  if (const Value* status = Find(*body, "status"); done && status != nullptr && resource->has_status) {
-    response = Admin("PATCH", object + "/status",
-                     "{\"status\":" + Write(*status) + "}");
+  if (const Value* status = Find(*body, "status");
+      done && status != nullptr && resource->has_status) {
+    response = Admin("PATCH", object + "/status", "{\"status\":" + Write(*status) + "}");
   }
   return response;
 }

@@ -1,6 +1,6 @@
 // A small Kubernetes: answers HTTP requests as a kube-apiserver 1.36 with a controller-manager, but
-// without scheduler and kubelets, would, from memory. Deterministic: UIDs and generated names follow
-// from a seed, times from the clock. Not thread-safe; HttpServer serializes.
+// without scheduler and kubelets, would, from memory. Deterministic: UIDs and generated names
+// follow from a seed, times from the clock. Not thread-safe; HttpServer serializes.
 #pragma once
 
 #include <cstdint>
@@ -44,8 +44,8 @@ class SmallKubernetes {
   // --- For what carries requests. First Intercept; a fault that is returned goes to Serve, after
   // its delay, and says what becomes of the answer.
   std::optional<Fault> Intercept(const Request& request);
-  // A watch is answered with the events that there are at the moment, unless `watch` is given, which
-  // is then set if the request is a watch and may be made.
+  // A watch is answered with the events that there are at the moment, unless `watch` is given,
+  // which is then set if the request is a watch and may be made.
   Response Serve(const Request& request, const Fault* fault = nullptr,
                  std::optional<Watch>* watch = nullptr);
 

@@ -74,9 +74,10 @@ Response MethodNotAllowed() {
 Response BadRequest(std::string_view message) { return Failure(400, "BadRequest", message); }
 
 Response UnsupportedMediaType(std::string_view accepted) {
-  return Failure(415, "UnsupportedMediaType",
-                 "the body of the request was in an unknown format - accepted media types include: " +
-                     std::string(accepted));
+  return Failure(
+      415, "UnsupportedMediaType",
+      "the body of the request was in an unknown format - accepted media types include: " +
+          std::string(accepted));
 }
 
 Response NotAcceptable(std::string_view message) { return Failure(406, "NotAcceptable", message); }
@@ -110,8 +111,7 @@ Response Conflict(const Resource& resource, std::string_view name) {
                  &details);
 }
 
-Response PreconditionFailed(const Resource& resource, std::string_view name,
-                            std::string_view why) {
+Response PreconditionFailed(const Resource& resource, std::string_view name, std::string_view why) {
   const Details details{std::string(name), resource.group, resource.kind, {}};
   return Failure(409, "Conflict",
                  "Operation cannot be fulfilled on " + Quoted(resource.QualifiedKind(), name) +

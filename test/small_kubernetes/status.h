@@ -12,12 +12,12 @@
 namespace cluster_watcher::small_kubernetes {
 
 struct Request {
-  std::string_view method;  // "GET"
-  std::string_view target;  // path and query, escaped
-  std::string_view token;   // empty: anonymous
+  std::string_view method = "GET";
+  std::string_view target = "/";  // path and query, escaped
+  std::string_view token = {};    // empty: anonymous
   std::string_view accept = "application/json";
   std::string_view content_type = "application/json";
-  std::string_view body;
+  std::string_view body = {};
 };
 
 struct Response {

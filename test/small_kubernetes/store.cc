@@ -15,7 +15,8 @@ std::string FormatUid(std::uint64_t high, std::uint64_t low) {
   std::array<char, 37> text;
   std::snprintf(text.data(), text.size(), "%08x-%04x-4%03x-%04x-%012llx",
                 static_cast<unsigned>(high >> 32), static_cast<unsigned>(high >> 16 & 0xffff),
-                static_cast<unsigned>(high & 0xfff), static_cast<unsigned>(0x8000 | (low >> 48 & 0x3fff)),
+                static_cast<unsigned>(high & 0xfff),
+                static_cast<unsigned>(0x8000 | (low >> 48 & 0x3fff)),
                 static_cast<unsigned long long>(low & 0xffffffffffff));
   return std::string(text.data(), 36);
 }
@@ -96,7 +97,8 @@ std::vector<ObjectPtr> Store::List(const Resource& resource, std::string_view ns
   if (objects_.size() <= resource.storage) return result;
   const Objects& objects = objects_[resource.storage];
   if (as_of >= version_) {
-    auto next = ns.empty() ? objects.begin() : objects.lower_bound(std::pair(ns, std::string_view()));
+    auto next =
+        ns.empty() ? objects.begin() : objects.lower_bound(std::pair(ns, std::string_view()));
     for (; next != objects.end() && (ns.empty() || next->first.first == ns); ++next) {
       result.push_back(next->second);
     }
@@ -148,7 +150,8 @@ void Store::Record(const Resource& resource, ObjectPtr before, ObjectPtr after) 
     by_uid_.emplace(after->uid, after);
     objects[Key(after->ns, after->name)] = after;
   } else {
-    objects.erase(objects.find(std::pair<std::string_view, std::string_view>(before->ns, before->name)));
+    objects.erase(
+        objects.find(std::pair<std::string_view, std::string_view>(before->ns, before->name)));
   }
   const bool ownership =
       after == nullptr || after->deleting ||
@@ -169,7 +172,8 @@ std::uint64_t Store::VersionOf(const Resource& resource) const {
 std::uint64_t Store::VersionBefore(Duration age) const {
   const MonotonicTime then = clock_.Now() - age;
   std::uint64_t version = version_;
-  for (auto change = history_.rbegin(); change != history_.rend() && change->time > then; ++change) {
+  for (auto change = history_.rbegin(); change != history_.rend() && change->time > then;
+       ++change) {
     version = change->version - 1;
   }
   return version;

@@ -63,8 +63,8 @@ class Store {
                               std::uint64_t as_of = kNow) const;
 
   // `body` holds metadata with a name, and a namespace where the kind has one; creationTimestamp,
-  // resourceVersion and, unless it is there, uid are filled in. `commit` false: only says what would
-  // be.
+  // resourceVersion and, unless it is there, uid are filled in. `commit` false: only says what
+  // would be.
   ObjectPtr Create(const Resource& resource, Value body, bool commit = true);
   // Returns `old` itself if nothing would change.
   ObjectPtr Update(const ObjectPtr& old, Value body, bool commit = true);
@@ -108,8 +108,8 @@ class Store {
   std::uint64_t version_ = 1;
   std::uint64_t ownership_version_ = 1;
   std::uint64_t oldest_version_ = 1;
-  std::deque<Objects> objects_;          // by Resource::storage
-  std::deque<std::uint64_t> versions_;   // by Resource::storage
+  std::deque<Objects> objects_;         // by Resource::storage
+  std::deque<std::uint64_t> versions_;  // by Resource::storage
   std::unordered_map<std::string_view, ObjectPtr> by_uid_;
   std::deque<Change> history_;
 };

@@ -21,8 +21,9 @@ bool IsJson(std::string_view content_type) {
 
 // What the server alone decides is not taken from new objects.
 void DropServersFields(Value& metadata) {
-  for (const char* key : {"uid", "resourceVersion", "creationTimestamp", "deletionTimestamp",
-                          "deletionGracePeriodSeconds", "generation", "managedFields", "selfLink"}) {
+  for (const char* key :
+       {"uid", "resourceVersion", "creationTimestamp", "deletionTimestamp",
+        "deletionGracePeriodSeconds", "generation", "managedFields", "selfLink"}) {
     Remove(metadata, key);
   }
 }
@@ -84,10 +85,10 @@ Response SmallKubernetes::Create(const Call& call, Value body) {
   const Target& target = call.target;
   if (resource.terminating) {
     const Details details{{}, resource.group, resource.plural, {}};
-    return Failure(405, "MethodNotAllowed",
-                   "create is not supported on resources of kind \"" + resource.QualifiedName() +
-                       "\"",
-                   &details);
+    return Failure(
+        405, "MethodNotAllowed",
+        "create is not supported on resources of kind \"" + resource.QualifiedName() + "\"",
+        &details);
   }
   Remove(body, "kind");
   Remove(body, "apiVersion");
@@ -146,9 +147,10 @@ Response SmallKubernetes::Put(const Call& call) {
     const Details details{old->name, call.resource->group, call.resource->plural, {}};
     return Failure(409, "Conflict",
                    "Operation cannot be fulfilled on " + call.resource->QualifiedName() + " \"" +
-                       old->name + "\": StorageError: invalid object, Code: 4, Precondition failed: "
-                       "UID in precondition: " + std::string(uid) +
-                       ", UID in object meta: " + old->uid,
+                       old->name +
+                       "\": StorageError: invalid object, Code: 4, Precondition failed: "
+                       "UID in precondition: " +
+                       std::string(uid) + ", UID in object meta: " + old->uid,
                    &details);
   }
   if (call.resource->custom && TextOf(Find(*metadata, "resourceVersion")).empty()) {
@@ -177,9 +179,9 @@ Response SmallKubernetes::Patch(const Call& call) {
     return BadRequest("error decoding patch: the body is no JSON object");
   }
   if (apply && call.target.Query("fieldManager").empty()) {
-    return Invalid(MetaKind("PatchOptions"), {},
-                   {{"FieldValueRequired", "Required value: is required for apply patch",
-                     "fieldManager"}});
+    return Invalid(
+        MetaKind("PatchOptions"), {},
+        {{"FieldValueRequired", "Required value: is required for apply patch", "fieldManager"}});
   }
   const ObjectPtr old = Stored(call);
   if (old == nullptr && apply && call.target.subresource.empty()) {
@@ -228,7 +230,8 @@ Response SmallKubernetes::Replace(const Call& call, const ObjectPtr& old, Value 
 
 Response SmallKubernetes::WriteScale(const Call& call, const ObjectPtr& old) {
   const std::optional<Value> scale = Parse(call.request.body);
-  if (!scale || !scale->IsObject()) return BadRequest("couldn't get version/kind; json parse error");
+  if (!scale || !scale->IsObject())
+    return BadRequest("couldn't get version/kind; json parse error");
   const std::string_view version = TextOf(Find(*scale, "metadata", "resourceVersion"));
   if (!version.empty() && version != std::to_string(old->version)) {
     return Conflict(*call.resource, old->name);
@@ -240,11 +243,11 @@ Response SmallKubernetes::WriteScale(const Call& call, const ObjectPtr& old) {
     Resource shown = *call.resource;
     shown.group = "autoscaling";
     shown.kind = "Scale";
-    return Invalid(shown, old->name,
-                   {{"FieldValueInvalid",
-                     "Invalid value: " + std::to_string(wanted) +
-                         ": must be greater than or equal to 0",
-                     "spec.replicas"}});
+    return Invalid(
+        shown, old->name,
+        {{"FieldValueInvalid",
+          "Invalid value: " + std::to_string(wanted) + ": must be greater than or equal to 0",
+          "spec.replicas"}});
   }
   Value body = Copy(old->body);
   Set(Child(body, "spec"), "replicas", Number(wanted));
@@ -277,7 +280,8 @@ std::optional<DeleteOptions> SmallKubernetes::ReadDeleteOptions(const Call& call
     const Value* conditions = Find(*body, "preconditions");
     if (conditions != nullptr) {
       if (const Value* uid = Find(*conditions, "uid")) options.uid = TextOf(uid);
-      if (const Value* rv = Find(*conditions, "resourceVersion")) options.resource_version = TextOf(rv);
+      if (const Value* rv = Find(*conditions, "resourceVersion"))
+        options.resource_version = TextOf(rv);
     }
     const Value* grace = Find(*body, "gracePeriodSeconds");
     if (grace != nullptr && grace->IsInt64()) options.grace_seconds = grace->GetInt64();
@@ -337,9 +341,13 @@ Response SmallKubernetes::ReviewAccess(const Call& call, Value body) const {
   const Value* asked = Find(body, "spec", "resourceAttributes");
   Access access{};
   if (asked != nullptr) {
-    access = {TextOf(Find(*asked, "verb")),        TextOf(Find(*asked, "group")),
-              TextOf(Find(*asked, "resource")),    TextOf(Find(*asked, "subresource")),
-              TextOf(Find(*asked, "namespace")),   TextOf(Find(*asked, "name")), {}};
+    access = {TextOf(Find(*asked, "verb")),
+              TextOf(Find(*asked, "group")),
+              TextOf(Find(*asked, "resource")),
+              TextOf(Find(*asked, "subresource")),
+              TextOf(Find(*asked, "namespace")),
+              TextOf(Find(*asked, "name")),
+              {}};
   } else if ((asked = Find(body, "spec", "nonResourceAttributes")) != nullptr) {
     access.verb = TextOf(Find(*asked, "verb"));
     access.path = TextOf(Find(*asked, "path"));

@@ -1,0 +1,42 @@
+# `make help` lists what there is.
+BUILD := build
+JOBS ?= $(shell nproc)
+SOURCES = $(shell git ls-files '*.cc' '*.h')
+
+.DEFAULT_GOAL := help
+.PHONY: help setup build check test demo bench format lint install clean
+
+help: ## this list
+	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+
+setup: ## install the Debian packages that are missing
+	@scripts/setup
+
+build: setup ## build the program: build/cluster-watcher
+	@scripts/build dev cluster-watcher
+
+check: ## the quick loop: build what changed and run the unit tests; no downloads
+	@scripts/build dev unit_tests
+	@ctest --test-dir $(BUILD) -L unit -j $(JOBS) --output-on-failure --progress
+
+test: setup ## all tests, against the small and against a real Kubernetes
+	@scripts/test
+
+demo: setup ## watch an abandoned cluster go (KUBERNETES=real, or KUBECONFIG=FILE)
+	@scripts/demo
+
+bench: setup ## measure speed and size, beside others
+	@scripts/bench
+
+format: ## format all sources
+	clang-format-14 -i $(SOURCES)
+
+lint: ## clang-tidy and the format of all sources; needs `make check` before
+	clang-format-14 --dry-run --Werror $(SOURCES)
+	run-clang-tidy-14 -quiet -p $(BUILD) '/(probes|watcher|metrics)/.*\.cc$$'
+
+install: build ## install the program below PREFIX (default /usr/local)
+	cmake --install $(BUILD) --prefix $(or $(PREFIX),/usr/local)
+
+clean: ## remove the build directories
+	rm -rf build build-*

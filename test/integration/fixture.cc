@@ -1,0 +1,246 @@
+#include "test/integration/fixture.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+namespace cluster_watcher::integration {
+namespace {
+
+constexpr char kElsewhere[] = "elsewhere";
+constexpr char kBystander[] = "bystander";
+constexpr const char* kMemberKinds[] = {"deployments",  "statefulsets", "replicasets",
+                                        "jobs",         "pods",         "services",
+                                        "configmaps",   "replicationcontrollers"};
+
+TextMap OfCluster(const std::string& value) { return {{kClusterLabel, value}}; }
+
+}  // namespace
+
+void Kubernetes::SetUp() {
+  std::string pattern = (std::filesystem::temp_directory_path() / "integration-XXXXXX").string();
+  directory_ = mkdtemp(pattern.data());
+  auto server = options_.real ? StartRealServer(options_.scripts, directory_ + "/control-plane")
+                              : StartSmallServer();
+  ASSERT_TRUE(server) << server.error().message;
+  server_ = *std::move(server);
+  api_ = std::make_unique<Api>(server_->Admin());
+  api_->Create("namespaces", "", NamedOf({kElsewhere}));
+}
+
+void Kubernetes::TearDown() {
+  api_.reset();
+  server_.reset();
+  std::filesystem::remove_all(directory_);
+}
+
+void IntegrationTest::SetUp() {
+  ASSERT_FALSE(HasFatalFailure());
+  static int number = 0;
+  ns_ = "test-" + std::to_string(++number);
+  files_ = kubernetes->Directory() + "/" + ns_;
+  kubeconfig_ = WriteKubeconfig(File("kubeconfig"), server().Admin(),
+                                "token: \"" + server().Admin().token + "\"");
+  api().Create("namespaces", "", NamedOf({ns_}));
+  MakeBystanders();
+}
+
+void IntegrationTest::TearDown() {
+  for (const Bystander& bystander : bystanders_) {
+    EXPECT_EQ(api().Uid(bystander.plural, bystander.ns, bystander.name), bystander.uid)
+        << "the bystander " << bystander.plural << "/" << bystander.name << " was touched";
+  }
+  api().Delete("configmaps", kElsewhere, kBystander + ns_);
+  for (std::size_t i = 0; HasFailure() && i < watchers_.size(); ++i) {
+    std::cout << "--- log of watcher " << i << "\n" << watchers_[i].Log() << "---\n";
+  }
+  watchers_.clear();
+  api().Delete("namespaces", "", ns_);
+}
+
+void IntegrationTest::AddBystander(const std::string& plural, const std::string& body) {
+  auto parsed = JsonDocument::Parse(body);
+  ASSERT_TRUE(parsed) << body;
+  const std::string name(parsed->root()["metadata"]["name"].AsString().value_or(""));
+  bystanders_.push_back({plural, ns_, name, api().Create(plural, ns_, body)});
+}
+
+void IntegrationTest::MakeBystanders() {
+  const std::string prefix = std::string(kBystander) + "-";
+  const Metadata ours{"", OfCluster(kCluster)};
+  const auto named = [&](const std::string& name, const TextMap& labels) {
+    return Metadata{prefix + name, labels};
+  };
+  TextMap other_master = OfCluster("spark2");
+  other_master["oshinko-type"] = "master";
+  AddBystander("deployments",
+               DeploymentOf({named("master", other_master), 1, OfCluster("spark2")}));
+  AddBystander("services", ServiceOf(named("service", OfCluster("spark2")), "x"));
+  AddBystander("configmaps", ConfigMapOf(named("other", OfCluster("Spark"))));
+  AddBystander("configmaps", ConfigMapOf(named("empty-label", OfCluster(""))));
+  AddBystander("services", ServiceOf(named("empty-label", OfCluster("")), "x"));
+  AddBystander("configmaps", ConfigMapOf(named("unlabelled", {})));
+  AddBystander("deployments", DeploymentOf({named("app", {}), 0}));
+  AddBystander("serviceaccounts", NamedOf(named("account", ours.labels)));
+  AddBystander("roles", WatcherRoleOf(named("role", ours.labels)));
+  AddBystander("rolebindings", RoleBindingOf(named("binding", ours.labels), "none", "none"));
+  AddBystander("persistentvolumeclaims", ClaimOf(named("claim", ours.labels)));
+  Metadata kept = named("kept", ours.labels);
+  kept.annotations["cluster-watcher/keep"] = "true";
+  AddBystander("configmaps", ConfigMapOf(kept));
+  AddBystander("services", ServiceOf(kept, "x"));
+  const std::string elsewhere = kBystander + ns_;
+  bystanders_.push_back(
+      {"configmaps", kElsewhere, elsewhere,
+       api().Create("configmaps", kElsewhere, ConfigMapOf({elsewhere, ours.labels}))});
+}
+
+Metadata IntegrationTest::Labelled(const std::string& name, const std::string& type) const {
+  Metadata metadata{name, OfCluster(kCluster)};
+  if (!type.empty()) metadata.labels["oshinko-type"] = type;
+  return metadata;
+}
+
+void IntegrationTest::MakeCluster(const Cluster& cluster) {
+  Workload master{Labelled(kMaster, "master"), 1, Labelled("", "master").labels,
+                  cluster.pod_annotations};
+  master.metadata.labels.insert(cluster.root_labels.begin(), cluster.root_labels.end());
+  master.metadata.annotations = cluster.root_annotations;
+  made_[PathOf("deployments", ns_, kMaster)] = api().Create("deployments", ns_, DeploymentOf(master));
+  const Workload worker{Labelled("spark-w", "worker"), 1, Labelled("", "worker").labels};
+  made_[PathOf("deployments", ns_, "spark-w")] =
+      api().Create("deployments", ns_, DeploymentOf(worker));
+  for (const char* service : {"spark", "spark-ui"}) {
+    made_[PathOf("services", ns_, service)] =
+        api().Create("services", ns_, ServiceOf(Labelled(service), kMaster));
+  }
+  MakeMember("spark-config");
+}
+
+void IntegrationTest::MakeMember(const std::string& name, bool held) {
+  Metadata metadata = Labelled(name);
+  metadata.held = held;
+  made_[PathOf("configmaps", ns_, name)] = api().Create("configmaps", ns_, ConfigMapOf(metadata));
+}
+
+void IntegrationTest::MakeDriver(const std::string& name, const std::string& plural) {
+  api().Create(plural, ns_, WorkloadOf(plural, {{name}}));
+}
+
+std::string IntegrationTest::MasterPod() {
+  std::vector<std::string> pods;
+  EXPECT_TRUE(Eventually([&] {
+    pods = api().Names("pods", ns_, std::string(kClusterLabel) + "=" + kCluster + ",app=" + kMaster);
+    return pods.size() == 1;
+  }));
+  return pods.empty() ? "" : pods.front();
+}
+
+Watcher& IntegrationTest::Run(const std::vector<std::string>& arguments,
+                              const std::vector<std::string>& environment) {
+  std::vector<std::string> all = {kubernetes->GetOptions().binary};
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  return watchers_.emplace_back(all, environment, File("watcher-" + std::to_string(watchers_.size())));
+}
+
+Watcher& IntegrationTest::Watch(std::vector<std::string> flags) {
+  flags.insert(flags.begin(), {"watch", "--kubeconfig=" + kubeconfig_, "--listen=127.0.0.1:0",
+                               "--poll-interval=100ms", "--confirmations=3",
+                               "--grace-period=500ms", "--startup-grace=500ms"});
+  return Run(flags, {"POD_NAMESPACE=" + ns_, "POD_NAME=" + MasterPod()});
+}
+
+Watcher& IntegrationTest::WatchOver(const std::string& owner, std::vector<std::string> flags) {
+  flags.push_back("--owner=" + owner);
+  return Watch(std::move(flags));
+}
+
+testing::AssertionResult IntegrationTest::Shows(Watcher& watcher, const std::string& verdict) {
+  const auto shown =
+      Eventually([&] { return watcher.Verdict() == verdict || !watcher.IsRunning(); });
+  if (shown && watcher.IsRunning()) return shown;
+  return testing::AssertionFailure()
+         << "\"" << verdict << "\" is not shown, but \"" << watcher.Verdict() << "\"";
+}
+
+testing::AssertionResult IntegrationTest::Reaches(Watcher& watcher, const std::string& phase) {
+  const auto reached =
+      Eventually([&] { return watcher.Phase() == phase || !watcher.IsRunning(); });
+  if (reached && watcher.IsRunning()) return reached;
+  return testing::AssertionFailure() << "the phase is not " << phase << ", but " << watcher.Phase();
+}
+
+testing::AssertionResult IntegrationTest::Finishes(Watcher& watcher) {
+  if (auto done = Reaches(watcher, "done"); !done) return done;
+  return IsGone();
+}
+
+testing::AssertionResult IntegrationTest::Keeps(Watcher& watcher, const std::string& verdict,
+                                                int polls) {
+  if (auto shown = Shows(watcher, verdict); !shown) return shown;
+  const double before = watcher.Polls();
+  if (auto polled = Eventually([&] { return watcher.Polls() >= before + polls; }); !polled) {
+    return testing::AssertionFailure() << "it polls no more";
+  }
+  if (watcher.Verdict() != verdict) {
+    return testing::AssertionFailure()
+           << "\"" << verdict << "\" has become \"" << watcher.Verdict() << "\"";
+  }
+  if (watcher.Phase() != "watching") {
+    return testing::AssertionFailure() << "the phase is " << watcher.Phase();
+  }
+  return IsWhole();
+}
+
+testing::AssertionResult IntegrationTest::StopsWell(Watcher& watcher) {
+  const auto code = watcher.Stop(SIGTERM);
+  if (code == 0) return testing::AssertionSuccess();
+  return testing::AssertionFailure()
+         << (code ? "it exited with " + std::to_string(*code) : "it goes on after SIGTERM");
+}
+
+testing::AssertionResult IntegrationTest::IsWhole() {
+  for (const auto& [path, uid] : made_) {
+    const JsonDocument object = api().Expect(HttpMethod::kGet, path);
+    const JsonValue metadata = object.root()["metadata"];
+    if (metadata["uid"].AsString() != uid || metadata["deletionTimestamp"].Exists()) {
+      return testing::AssertionFailure() << path << " is gone or going";
+    }
+  }
+  return testing::AssertionSuccess();
+}
+
+std::vector<std::string> IntegrationTest::Members() {
+  std::vector<std::string> members;
+  for (const char* plural : kMemberKinds) {
+    for (const std::string& name :
+         api().Names(plural, ns_, std::string(kClusterLabel) + "=" + kCluster)) {
+      if (!name.starts_with(kBystander)) members.push_back(std::string(plural) + "/" + name);
+    }
+  }
+  return members;
+}
+
+// What the garbage collector has still to take along is waited for.
+testing::AssertionResult IntegrationTest::IsGone() {
+  if (Eventually([&] { return Members().empty(); })) return testing::AssertionSuccess();
+  return testing::AssertionFailure() << "left: " << testing::PrintToString(Members());
+}
+
+std::string IntegrationTest::Mark(const std::string& mark) {
+  return api().Annotation("deployments", ns_, kMaster, "cluster-watcher/" + mark).value_or("");
+}
+
+std::vector<std::string> IntegrationTest::Events(const std::string& reason) {
+  const JsonDocument list = api().Expect(HttpMethod::kGet, PathOf("events", ns_));
+  std::vector<std::string> notes;
+  for (const JsonValue event : list.root()["items"].Elements()) {
+    if (event["reportingController"].AsString() != "cluster-watcher") continue;
+    if (event["reason"].AsString() == reason) notes.emplace_back(event["note"].AsString().value_or(""));
+  }
+  return notes;
+}
+
+}  // namespace cluster_watcher::integration

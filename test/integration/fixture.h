@@ -1,0 +1,139 @@
+// What every test has: a namespace of its own, a cluster to watch over, and bystanders that must be
+// there, untouched, when the test is over, whatever it did.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "test/integration/api.h"
+#include "test/integration/objects.h"
+#include "test/integration/server.h"
+#include "test/integration/watcher.h"
+
+namespace cluster_watcher::integration {
+
+// What the command line said.
+struct Options {
+  bool real = false;
+  std::string binary;   // the program under test
+  std::string scripts;  // that start a real control plane
+};
+
+inline constexpr char kCluster[] = "spark";
+inline constexpr char kClusterLabel[] = "oshinko-cluster";
+inline constexpr char kMaster[] = "spark-m";
+
+// Waits until `condition` holds.
+template <typename Condition>
+testing::AssertionResult Eventually(Condition condition,
+                                    Duration timeout = std::chrono::seconds(30)) {
+  const auto deadline = std::chrono::steady_clock::now() + timeout;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() >= deadline) {
+      return testing::AssertionFailure() << "not within " << timeout.count() << " ms";
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return testing::AssertionSuccess();
+}
+
+// The API server of the whole run; main.cc has it started and stopped.
+class Kubernetes : public testing::Environment {
+ public:
+  explicit Kubernetes(Options options) : options_(std::move(options)) {}
+  void SetUp() override;
+  void TearDown() override;
+
+  const Options& GetOptions() const { return options_; }
+  Server& GetServer() { return *server_; }
+  Api& GetApi() { return *api_; }
+  const std::string& Directory() const { return directory_; }  // for files; removed at the end
+
+ private:
+  const Options options_;
+  std::string directory_;
+  std::unique_ptr<Server> server_;
+  std::unique_ptr<Api> api_;
+};
+inline Kubernetes* kubernetes = nullptr;
+
+class IntegrationTest : public testing::Test {
+ protected:
+  // The master Deployment spark-m and its pod, the worker Deployment spark-w, the Services spark and
+  // spark-ui, the ConfigMap spark-config.
+  struct Cluster {
+    TextMap root_labels = {};
+    TextMap root_annotations = {};
+    TextMap pod_annotations = {};
+  };
+
+  void SetUp() override;
+  void TearDown() override;
+
+  Server& server() { return kubernetes->GetServer(); }
+  Api& api() { return kubernetes->GetApi(); }
+
+  void MakeCluster(const Cluster& cluster);
+  void MakeCluster() { MakeCluster(Cluster()); }
+  // A Deployment, unless another kind is given.
+  void MakeDriver(const std::string& name = "bob", const std::string& plural = "deployments");
+  // A member, of the kind ConfigMap.
+  void MakeMember(const std::string& name, bool held = false);
+  Metadata Labelled(const std::string& name, const std::string& type = "") const;
+  std::string MasterPod();  // its name, once there is one
+
+  // Watches over the master's pod, polling fast. What `flags` repeat counts instead.
+  Watcher& Watch(std::vector<std::string> flags = {});
+  Watcher& WatchOver(const std::string& owner, std::vector<std::string> flags = {});
+  // The program with exactly these arguments and this environment.
+  Watcher& Run(const std::vector<std::string>& arguments,
+               const std::vector<std::string>& environment = {});
+  const std::string& kubeconfig() const { return kubeconfig_; }
+  // For a file of this test.
+  std::string File(const std::string& name) const { return files_ + "." + name; }
+
+  // --- What a watcher comes to, in time.
+  testing::AssertionResult Shows(Watcher& watcher, const std::string& verdict);
+  testing::AssertionResult Reaches(Watcher& watcher, const std::string& phase);
+  // It is done, and nothing of the cluster is left.
+  testing::AssertionResult Finishes(Watcher& watcher);
+  // After so many more polls the verdict is still this one and the cluster is whole.
+  testing::AssertionResult Keeps(Watcher& watcher, const std::string& verdict, int polls = 12);
+  testing::AssertionResult StopsWell(Watcher& watcher);  // exit code 0 upon SIGTERM
+
+  // Every object that MakeCluster made has its UID still, and isn't being deleted.
+  testing::AssertionResult IsWhole();
+  testing::AssertionResult IsGone();
+  // "deployments/spark-m": what is left of the cluster, being deleted or not.
+  std::vector<std::string> Members();
+  // A mark on the master root; "" where there is none.
+  std::string Mark(const std::string& mark);
+  // The notes of the watcher's Events with this reason.
+  std::vector<std::string> Events(const std::string& reason);
+
+  std::string ns_;
+
+ private:
+  struct Bystander {
+    std::string plural;
+    std::string ns;
+    std::string name;
+    std::string uid;
+  };
+  void MakeBystanders();
+  void AddBystander(const std::string& plural, const std::string& body);
+
+  std::string files_;
+  std::string kubeconfig_;
+  std::vector<Bystander> bystanders_;
+  std::map<std::string, std::string> made_;  // path to UID
+  std::deque<Watcher> watchers_;
+};
+
+}  // namespace cluster_watcher::integration

@@ -1,0 +1,154 @@
+// The owner is gone, or going: deleted in each way, replaced, held, or never there.
+#include <signal.h>
+
+#include "test/integration/fixture.h"
+
+namespace cluster_watcher::integration {
+namespace {
+
+class OwnerGone : public IntegrationTest {};
+
+TEST_F(OwnerGone, DeletedInTheBackgroundTheClusterGoesAndEventsTellIt) {
+  MakeCluster();
+  MakeDriver();
+  Watcher& watcher = WatchOver("deployment/bob");
+  ASSERT_TRUE(Keeps(watcher, "keep: active", 3));
+  EXPECT_EQ(watcher.Health("/readyz"), 200);
+  EXPECT_EQ(watcher.Health("/healthz"), 200);
+  EXPECT_EQ(watcher.Metric("cluster_watcher_owner_replicas"), 1);
+
+  api().Delete("deployments", ns_, "bob");
+  ASSERT_TRUE(Finishes(watcher));
+  for (const char* reason :
+       {"ClusterAbandoned", "ClusterCondemned", "ClusterDeleting", "ClusterDeleted"}) {
+    EXPECT_FALSE(Events(reason).empty()) << reason;
+  }
+  EXPECT_TRUE(Events("ClusterSpared").empty());
+  EXPECT_GE(watcher.Metric("cluster_watcher_deletes_total{resource=\"deployments\","
+                           "result=\"deleted\"}"),
+            2);
+  EXPECT_EQ(watcher.Metric("cluster_watcher_members{state=\"remaining\"}"), 0);
+  EXPECT_GT(watcher.Metric("cluster_watcher_deletion_duration_seconds"), 0);
+  EXPECT_EQ(watcher.Health("/healthz"), 200);
+  EXPECT_TRUE(watcher.IsRunning());
+  EXPECT_TRUE(StopsWell(watcher));
+}
+
+TEST_F(OwnerGone, DeletedInTheForegroundTheClusterGoesInTheForeground) {
+  MakeCluster();
+  MakeDriver();
+  Watcher& watcher = WatchOver("deployment/bob", {"--propagation=foreground"});
+  ASSERT_TRUE(Shows(watcher, "keep: active"));
+  api().Delete("deployments", ns_, "bob", "Foreground");
+  ASSERT_TRUE(Finishes(watcher));
+  EXPECT_TRUE(StopsWell(watcher));
+}
+
+TEST_F(OwnerGone, TheMarksAreWrittenInTheirOrder) {
+  MakeCluster();
+  MakeDriver();
+  Watcher& watcher = WatchOver("deployment/bob");
+  ASSERT_TRUE(Shows(watcher, "keep: active"));
+  const auto root = api().Get("deployments", ns_, kMaster);
+  ASSERT_TRUE(root);
+  const JsonValue metadata = root->root()["metadata"];
+  const std::string uid(metadata["uid"].AsString().value_or(""));
+  const std::string version(metadata["resourceVersion"].AsString().value_or(""));
+  const std::string pod = MasterPod();
+  const std::string by = pod + "/" + api().Uid("pods", ns_, pod);
+  api().Delete("deployments", ns_, "bob");
+  ASSERT_TRUE(Finishes(watcher));
+
+  std::vector<std::string> states;
+  for (const JsonDocument& event : api().History("deployments", ns_, kMaster, version)) {
+    const JsonValue marks = event.root()["object"]["metadata"]["annotations"];
+    const auto mark = [&](const std::string& name) {
+      return std::string(marks["cluster-watcher/" + name].AsString().value_or(""));
+    };
+    std::string state = event.root()["type"].AsString() == "DELETED" ? "gone" : mark("phase");
+    if (mark("deletes-begun") == "true" && state == "deleting") state = "begun";
+    if (state == "condemned" || state == "deleting") {
+      EXPECT_EQ(mark("reason"), "owner-absent");
+      EXPECT_EQ(mark("condemned-by"), by);
+      EXPECT_EQ(mark("root-uid"), uid);
+      EXPECT_EQ(mark("deleting-since").empty(), state == "condemned");
+    }
+    if (!state.empty() && (states.empty() || states.back() != state)) states.push_back(state);
+  }
+  EXPECT_EQ(states, (std::vector<std::string>{"condemned", "deleting", "begun", "gone"}));
+}
+
+TEST_F(OwnerGone, WhileItsOrphanedPodsRunTheClusterStays) {
+  MakeCluster();
+  MakeDriver();
+  Watcher& watcher = WatchOver("deployment/bob");
+  ASSERT_TRUE(Shows(watcher, "keep: active"));
+  ASSERT_TRUE(Eventually([&] { return api().Names("pods", ns_, "app=bob").size() == 1; }));
+  api().Delete("deployments", ns_, "bob", "Orphan");
+  ASSERT_TRUE(Keeps(watcher, "keep: driver-running"));
+  for (const std::string& set : api().Names("replicasets", ns_, "app=bob")) {
+    api().Delete("replicasets", ns_, set);
+  }
+  EXPECT_TRUE(Finishes(watcher));
+}
+
+TEST_F(OwnerGone, ReplacedWithinTheGracePeriodItIsAdopted) {
+  MakeCluster();
+  MakeDriver();
+  Watcher& watcher = WatchOver("deployment/bob", {"--grace-period=1h"});
+  ASSERT_TRUE(Shows(watcher, "keep: active"));
+  ASSERT_TRUE(Eventually([&] { return !Mark("owner-uid").empty(); }));
+  api().Delete("deployments", ns_, "bob");
+  ASSERT_TRUE(Shows(watcher, "abandoned: owner-absent"));
+  MakeDriver();
+  ASSERT_TRUE(Keeps(watcher, "keep: active"));
+  EXPECT_EQ(Mark("owner-uid"), api().Uid("deployments", ns_, "bob"));
+  EXPECT_EQ(watcher.Metric("cluster_watcher_confirmations"), 0);
+  EXPECT_GE(watcher.LinesWith("owner-adopted"), 1u);
+}
+
+TEST_F(OwnerGone, ReplacedTheClusterGoesWhereThatIsAsked) {
+  MakeCluster();
+  MakeDriver();
+  Watcher& watcher =
+      WatchOver("deployment/bob", {"--replaced-owner=abandon", "--grace-period=1500ms"});
+  ASSERT_TRUE(Shows(watcher, "keep: active"));
+  api().Delete("deployments", ns_, "bob");
+  MakeDriver();
+  ASSERT_TRUE(Shows(watcher, "abandoned: owner-replaced"));
+  ASSERT_TRUE(Finishes(watcher));
+  EXPECT_NE(api().Uid("deployments", ns_, "bob"), "");
+}
+
+TEST_F(OwnerGone, HeldByAFinalizerInItsDeletionTheClusterGoes) {
+  MakeCluster();
+  Metadata bob{"bob"};
+  bob.held = true;
+  api().Create("deployments", ns_, DeploymentOf({bob}));
+  Watcher& watcher = WatchOver("deployment/bob");
+  ASSERT_TRUE(Shows(watcher, "keep: active"));
+  api().Delete("deployments", ns_, "bob");
+  ASSERT_TRUE(Finishes(watcher));
+  EXPECT_GE(watcher.Polls("deleting"), 3);
+  EXPECT_TRUE(api().Exists("deployments", ns_, "bob"));
+  api().ReleaseFinalizers("deployments", ns_, "bob");
+}
+
+TEST_F(OwnerGone, NeverThereItIsWaitedForAsLongAsTheStartupGraceSays) {
+  MakeCluster();
+  const auto begin = std::chrono::steady_clock::now();
+  Watcher& watcher = WatchOver("deployment/bob", {"--grace-period=0s", "--startup-grace=2s"});
+  ASSERT_TRUE(Finishes(watcher));
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));
+}
+
+TEST_F(OwnerGone, NeverThereItIsKeptUntilTheStartupGraceEnds) {
+  MakeCluster();
+  Watcher& watcher = WatchOver("deployment/bob", {"--grace-period=0s", "--startup-grace=1h"});
+  EXPECT_TRUE(Keeps(watcher, "abandoned: owner-absent"));
+  MakeDriver();
+  EXPECT_TRUE(Keeps(watcher, "keep: active", 3));
+}
+
+}  // namespace
+}  // namespace cluster_watcher::integration

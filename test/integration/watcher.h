@@ -1,0 +1,51 @@
+// The program under test as a child process, and what can be seen of it from outside: metrics, health,
+// log and exit code.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "probes/curl_transport.h"
+#include "test/integration/process.h"
+
+namespace cluster_watcher::integration {
+
+class Watcher {
+ public:
+  // Starts `arguments`, the program first; its output goes to files that begin with `files`.
+  Watcher(const std::vector<std::string>& arguments, const std::vector<std::string>& environment,
+          std::string files);
+
+  // --- Metrics. `series` is a name and, optionally, labels: `a_total{code="200"}`. The sum of the
+  // series that have these labels; 0 where there is none, or nothing is served.
+  double Metric(const std::string& series);
+  double Polls(const std::string& outcome = "");  // empty: of any
+  double Requests();                              // to the API server
+  std::string Verdict();                          // "keep: active"
+  std::string Phase();                            // "deleting"
+
+  int Health(const std::string& path);  // HTTP status of /healthz or /readyz; 0: no answer
+
+  // --- The process.
+  std::string Log() const { return ReadWhole(files_ + ".log"); }
+  std::string Output() const { return ReadWhole(files_ + ".out"); }
+  std::size_t LinesWith(const std::string& text) const;  // of the log
+  bool IsRunning() { return process_.IsRunning(); }
+  std::optional<int> WaitForExit(Duration timeout = std::chrono::seconds(20)) {
+    return process_.WaitForExit(timeout);
+  }
+  // Its exit code; nullopt: it doesn't heed the signal.
+  std::optional<int> Stop(int signal, Duration timeout = std::chrono::seconds(20));
+  long PeakMemoryKilobytes() const;
+
+ private:
+  HttpResult Fetch(const std::string& path);
+
+  std::string files_;
+  Process process_;
+  std::unique_ptr<CurlTransport> transport_;
+};
+
+}  // namespace cluster_watcher::integration
