@@ -130,6 +130,11 @@ bool Controllers::Changed(std::initializer_list<const Resource*> resources,
   return std::exchange(seen, version) != version;
 }
 
+bool Controllers::NeedsWork(const Object& owner, const Resource& resource) {
+  const std::uint64_t version = std::max(owner.version, store_.VersionBelow(owner.uid, resource));
+  return std::exchange(seen_owners_[owner.uid], version) != version;
+}
+
 void Controllers::RunOnce() {
   if (Changed({&namespaces_, &service_accounts_, &config_maps_}, seen_.namespaces) ||
       seen_.terminating) {
@@ -220,6 +225,7 @@ std::vector<ObjectPtr> Controllers::Controlled(const Resource& resource, const O
 }
 
 void Controllers::SetStatus(const ObjectPtr& object, Value status) {
+  if (Same(Find(object->body, "status"), &status)) return;
   Value body = Copy(object->body);
   Set(body, "status", std::move(status));
   store_.Update(object, std::move(body));
@@ -245,7 +251,7 @@ void Controllers::CreatePod(const Object& owner, Value metadata) {
 
 void Controllers::Deployments() {
   for (const ObjectPtr& deployment : store_.List(deployments_, {})) {
-    if (!deployment->deleting) Deployment(deployment);
+    if (!deployment->deleting && NeedsWork(*deployment, replica_sets_)) Deployment(deployment);
   }
 }
 
@@ -273,6 +279,30 @@ ObjectPtr Controllers::NewReplicaSet(const ObjectPtr& deployment) {
   return store_.Create(replica_sets_, std::move(body));
 }
 
+void Controllers::SyncReplicaSet(const ObjectPtr& set, const Object* deployment) {
+  const std::int64_t wanted = deployment == nullptr ? 0 : WantedReplicas(*deployment);
+  Value annotations = CopyOr(Find(set->Metadata(), "annotations"), EmptyObject());
+  if (const Value* copied =
+          deployment == nullptr ? nullptr : Find(deployment->Metadata(), "annotations")) {
+    for (const auto& annotation : copied->GetObject()) {
+      if (View(annotation.name) == "kubectl.kubernetes.io/last-applied-configuration") continue;
+      Set(annotations, View(annotation.name), Copy(annotation.value));
+    }
+  }
+  const Value* present = Find(set->Metadata(), "annotations");
+  const bool same_annotations =
+      present == nullptr ? annotations.ObjectEmpty() : annotations == *present;
+  if (same_annotations && WantedReplicas(*set) == wanted) return;
+  Value body = Copy(set->body);
+  Value& metadata = *Find(body, "metadata");
+  if (!annotations.ObjectEmpty()) Set(metadata, "annotations", std::move(annotations));
+  if (WantedReplicas(*set) != wanted) {
+    Set(Child(body, "spec"), "replicas", Number(wanted));
+    Set(metadata, "generation", Number(NumberOf(Find(metadata, "generation"), 0) + 1));
+  }
+  store_.Update(set, std::move(body));
+}
+
 void Controllers::Deployment(const ObjectPtr& deployment) {
   std::vector<ObjectPtr> sets = Controlled(replica_sets_, *deployment);
   const ObjectPtr current = NewReplicaSet(deployment);
@@ -289,22 +319,7 @@ void Controllers::Deployment(const ObjectPtr& deployment) {
     replicas += count;
     if (is_current) updated = count;
     if (status != nullptr) ready += NumberOf(Find(*status, "readyReplicas"), 0);
-    Value body = Copy(set->body);
-    Value& metadata = *Find(body, "metadata");
-    if (is_current) {
-      if (const Value* annotations = Find(deployment->Metadata(), "annotations")) {
-        for (const auto& annotation : annotations->GetObject()) {
-          if (View(annotation.name) == "kubectl.kubernetes.io/last-applied-configuration") continue;
-          Set(Child(metadata, "annotations"), View(annotation.name), Copy(annotation.value));
-        }
-      }
-    }
-    const std::int64_t wanted = is_current ? WantedReplicas(*deployment) : 0;
-    if (WantedReplicas(*set) != wanted) {
-      Set(Child(body, "spec"), "replicas", Number(wanted));
-      Set(metadata, "generation", Number(NumberOf(Find(metadata, "generation"), 0) + 1));
-    }
-    store_.Update(set, std::move(body));
+    SyncReplicaSet(set, is_current ? deployment.get() : nullptr);
   }
   Value status = EmptyObject();
   SetUnlessZero(status, "observedGeneration",
@@ -319,7 +334,9 @@ void Controllers::Deployment(const ObjectPtr& deployment) {
 }
 
 void Controllers::ReplicaControllers(const Resource& resource) {
-  for (const ObjectPtr& owner : store_.List(resource, {})) Replicas(owner);
+  for (const ObjectPtr& owner : store_.List(resource, {})) {
+    if (NeedsWork(*owner, pods_)) Replicas(owner);
+  }
 }
 
 void Controllers::Replicas(const ObjectPtr& owner) {
@@ -350,7 +367,9 @@ void Controllers::Replicas(const ObjectPtr& owner) {
 }
 
 void Controllers::StatefulSets() {
-  for (const ObjectPtr& set : store_.List(stateful_sets_, {})) StatefulSet(set);
+  for (const ObjectPtr& set : store_.List(stateful_sets_, {})) {
+    if (NeedsWork(*set, pods_)) StatefulSet(set);
+  }
 }
 
 void Controllers::StatefulSet(const ObjectPtr& set) {
@@ -413,7 +432,7 @@ void Controllers::StatefulSet(const ObjectPtr& set) {
 void Controllers::Jobs() {
   for (const ObjectPtr& job : store_.List(jobs_, {})) {
     const bool over = HasCondition(*job, "Complete") || HasCondition(*job, "Failed");
-    if (!job->deleting && !over) Job(job);
+    if (!job->deleting && !over && NeedsWork(*job, pods_)) Job(job);
   }
 }
 

@@ -3,6 +3,9 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <string>
+#include <unordered_map>
+#include <vector>
 
 #include "test/small_kubernetes/resource_table.h"
 #include "test/small_kubernetes/store.h"
@@ -25,6 +28,9 @@ class Controllers {
 
  private:
   bool Changed(std::initializer_list<const Resource*> resources, std::uint64_t& seen) const;
+  // Whether `owner`, or what it controls or could adopt among `resource`, changed since it was last
+  // asked.
+  bool NeedsWork(const Object& owner, const Resource& resource);
   void RunOnce();
 
   void Namespaces();
@@ -32,6 +38,8 @@ class Controllers {
   void Deployments();
   void Deployment(const ObjectPtr& deployment);
   ObjectPtr NewReplicaSet(const ObjectPtr& deployment);
+  // `deployment` is null for a ReplicaSet that isn't the current one.
+  void SyncReplicaSet(const ObjectPtr& set, const Object* deployment);
   // ReplicaSets and ReplicationControllers.
   void ReplicaControllers(const Resource& resource);
   void Replicas(const ObjectPtr& owner);
@@ -67,6 +75,7 @@ class Controllers {
                   stateful_sets = 0, jobs = 0, endpoints = 0, claims = 0, pods = 0, garbage = 1;
     bool terminating = false;  // a namespace is
   } seen_;
+  std::unordered_map<std::string, std::uint64_t> seen_owners_;  // by UID
 };
 
 }  // namespace cluster_watcher::small_kubernetes

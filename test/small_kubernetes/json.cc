@@ -103,7 +103,8 @@ void Append(Value& array, Value value) {
 
 bool Remove(Value& object, std::string_view key) {
   if (!object.IsObject()) return false;
-  for (auto member = object.MemberBegin(); member != object.MemberEnd(); ++member) {
+  // `<`, for clang finds `!=` between RapidJSON's iterators ambiguous.
+  for (auto member = object.MemberBegin(); member < object.MemberEnd(); ++member) {
     if (View(member->name) != key) continue;
     object.EraseMember(member);
     return true;
@@ -123,7 +124,7 @@ void DropNulls(Value& value) {
   if (value.IsArray()) {
     for (Value& element : value.GetArray()) DropNulls(element);
   } else if (value.IsObject()) {
-    for (auto member = value.MemberBegin(); member != value.MemberEnd();) {
+    for (auto member = value.MemberBegin(); member < value.MemberEnd();) {
       if (member->value.IsNull()) {
         member = value.EraseMember(member);
       } else {

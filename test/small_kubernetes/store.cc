@@ -1,5 +1,6 @@
 #include "test/small_kubernetes/store.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 
@@ -66,6 +67,7 @@ Store::Objects& Store::Of(const Resource& resource) {
   while (objects_.size() <= resource.storage) {
     objects_.emplace_back();
     versions_.push_back(version_);
+    uncontrolled_versions_.push_back(version_);
   }
   return objects_[resource.storage];
 }
@@ -145,6 +147,14 @@ void Store::Record(const Resource& resource, ObjectPtr before, ObjectPtr after) 
   ++version_;
   Objects& objects = Of(resource);
   versions_[resource.storage] = version_;
+  for (const Object* object : {before.get(), after.get()}) {
+    if (object == nullptr) continue;
+    if (object->controller_uid.empty()) {
+      uncontrolled_versions_[resource.storage] = version_;
+    } else {
+      controlled_versions_[object->controller_uid] = version_;
+    }
+  }
   if (before != nullptr) by_uid_.erase(before->uid);
   if (after != nullptr) {
     by_uid_.emplace(after->uid, after);
@@ -167,6 +177,13 @@ void Store::Record(const Resource& resource, ObjectPtr before, ObjectPtr after) 
 
 std::uint64_t Store::VersionOf(const Resource& resource) const {
   return versions_.size() <= resource.storage ? 0 : versions_[resource.storage];
+}
+
+std::uint64_t Store::VersionBelow(const std::string& uid, const Resource& resource) const {
+  const auto found = controlled_versions_.find(uid);
+  const std::uint64_t controlled = found == controlled_versions_.end() ? 0 : found->second;
+  const bool any = resource.storage < uncontrolled_versions_.size();
+  return std::max(controlled, any ? uncontrolled_versions_[resource.storage] : 0);
 }
 
 std::uint64_t Store::VersionBefore(Duration age) const {

@@ -75,6 +75,9 @@ class Store {
   // collector.
   std::uint64_t VersionOf(const Resource& resource) const;
   std::uint64_t OwnershipVersion() const { return ownership_version_; }
+  // The last version that changed an object that `uid` controls, or one of this kind that nothing
+  // controls.
+  std::uint64_t VersionBelow(const std::string& uid, const Resource& resource) const;
   // The last version that is at least `age` old.
   std::uint64_t VersionBefore(Duration age) const;
   // Versions from here on can be looked back at.
@@ -110,6 +113,8 @@ class Store {
   std::uint64_t oldest_version_ = 1;
   std::deque<Objects> objects_;         // by Resource::storage
   std::deque<std::uint64_t> versions_;  // by Resource::storage
+  std::deque<std::uint64_t> uncontrolled_versions_;
+  std::unordered_map<std::string, std::uint64_t> controlled_versions_;  // by UID of the controller
   std::unordered_map<std::string_view, ObjectPtr> by_uid_;
   std::deque<Change> history_;
 };

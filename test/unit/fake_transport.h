@@ -2,6 +2,7 @@
 // asked and answers as it was told; a FakeClock moves only where a test moves it or waits on it.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <map>
@@ -137,7 +138,8 @@ inline HttpResponse NotFound(const ResourceType& type, const std::string& name) 
   const std::string group = type.group.empty() ? "" : R"("group":")" + type.group + R"(",)";
   return Answer(404, R"({"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure",)"
                      R"("message":"not found","reason":"NotFound","details":{"name":")" +
-                         name + R"(",)" + group + R"("kind":")" + type.plural + R"("},"code":404})");
+                         name + R"(",)" + group + R"("kind":")" + type.plural +
+                         R"("},"code":404})");
 }
 
 inline HttpResponse Refused(int status) {

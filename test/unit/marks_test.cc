@@ -141,9 +141,8 @@ TEST(Marks, OfTheOwnerSurviveARoundTrip) {
 
 TEST(Marks, OfAnAbsurdTerminationGraceStillSayThatItIsLong) {
   RecordedOwner owner = Bob();
-  auto spec = JsonDocument::Parse(
-      R"({"spec":{"replicas":1,"template":{"spec":)"
-      R"({"terminationGracePeriodSeconds":9223372036854775807}}}})");
+  auto spec = JsonDocument::Parse(R"({"spec":{"replicas":1,"template":{"spec":)"
+                                  R"({"terminationGracePeriodSeconds":9223372036854775807}}}})");
   owner.termination_grace = ReadOwnerFields(owner.type, spec->root())->termination_grace;
   ObjectMeta root = Root({{annotation::kRootUid, "root-1"}});
   for (const auto& [key, value] : OwnerMarks(owner)) {

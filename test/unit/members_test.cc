@@ -94,9 +94,8 @@ TEST(SortMembers, NeverDeletesAMasterRootThatHasAController) {
 
 TEST(SortMembers, LeavesWhatAForeignControllerHas) {
   DeletionMemory memory = Memory();
-  const std::vector<KubeObject> objects = {Object("pod", "x-1-a", "x-1"),
-                                           Object("replicaset", "x-1", "x"),
-                                           Object("service", "s")};
+  const std::vector<KubeObject> objects = {
+      Object("pod", "x-1-a", "x-1"), Object("replicaset", "x-1", "x"), Object("service", "s")};
   Expect(SortMembers(objects, true, memory), {"s"}, {}, {"pod/x-1-a", "replicaset.apps/x-1"});
   Expect(SortMembers(objects, true, memory), {"s"});  // named once
 }
@@ -142,9 +141,12 @@ TEST(SortMembers, NeverDeletesKindsThatOutliveClusters) {
   role.type = {"rbac.authorization.k8s.io", "v1", "roles", "Role"};
   KubeObject binding = Object("configmap", "binding");
   binding.type = {"rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding"};
-  const std::vector<KubeObject> objects = {
-      Object("serviceaccount", "sa"), Object("persistentvolumeclaim", "pvc"),
-      Object("persistentvolumeclaim", "data-w-0", "w"), Object("namespace", "lab"), role, binding};
+  const std::vector<KubeObject> objects = {Object("serviceaccount", "sa"),
+                                           Object("persistentvolumeclaim", "pvc"),
+                                           Object("persistentvolumeclaim", "data-w-0", "w"),
+                                           Object("namespace", "lab"),
+                                           role,
+                                           binding};
   for (const bool root_is_ours : {true, false}) {
     DeletionMemory memory = Memory();
     Expect(SortMembers(objects, root_is_ours, memory), {}, {},
@@ -163,9 +165,9 @@ TEST(SortMembers, NeverDeletesTheOwnerNorWhatIsBelowIt) {
 
 TEST(SortMembers, NeverDeletesWhatIsAboveTheOwner) {
   DeletionMemory memory = Memory();
-  Expect(SortMembers({Object("deploymentconfig", "d"), Object("rc", "driver", "d"),
-                      Object("service", "s")},
-                     true, memory),
+  Expect(SortMembers(
+             {Object("deploymentconfig", "d"), Object("rc", "driver", "d"), Object("service", "s")},
+             true, memory),
          {"s"}, {}, {"deploymentconfig.apps.openshift.io/d", "replicationcontroller/driver"});
 }
 
@@ -236,8 +238,9 @@ TEST(SortMembers, FindsWhatIsLeftWhereTheControllersBetweenAreGoneToo) {
 
 TEST(SortMembers, ControllersInALoopAreNobodysMembers) {
   DeletionMemory memory = Memory();
-  Expect(SortMembers({Object("replicaset", "a", "b"), Object("replicaset", "b", "a")}, true, memory),
-         {}, {}, {"replicaset.apps/a", "replicaset.apps/b"});
+  Expect(
+      SortMembers({Object("replicaset", "a", "b"), Object("replicaset", "b", "a")}, true, memory),
+      {}, {}, {"replicaset.apps/a", "replicaset.apps/b"});
 }
 
 }  // namespace

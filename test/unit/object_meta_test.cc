@@ -47,8 +47,9 @@ TEST(ObjectMeta, ReadsAllOfIt) {
 }
 
 TEST(ObjectMeta, WhatIsLeftOutIsEmpty) {
-  for (const char* more : {"", R"("labels":null,"annotations":null,"ownerReferences":null,)"
-                               R"("deletionTimestamp":null)",
+  for (const char* more : {"",
+                           R"("labels":null,"annotations":null,"ownerReferences":null,)"
+                           R"("deletionTimestamp":null)",
                            R"("labels":{},"annotations":{},"ownerReferences":[])"}) {
     const auto meta = ReadWith(more);
     ASSERT_TRUE(meta) << more;
@@ -73,17 +74,16 @@ TEST(ObjectMeta, AReferenceControlsOnlyWhereItSaysSo) {
 }
 
 TEST(ObjectMeta, WithoutNameUidOrResourceVersionIsAnError) {
-  for (const char* text :
-       {"null", "[]", "1", "{}", R"({"metadata":null})", R"({"metadata":[]})",
-        R"({"metadata":{"uid":"u","resourceVersion":"1"}})",
-        R"({"metadata":{"name":"a","resourceVersion":"1"}})",
-        R"({"metadata":{"name":"a","uid":"u"}})",
-        R"({"metadata":{"name":"","uid":"u","resourceVersion":"1"}})",
-        R"({"metadata":{"name":"a","uid":"","resourceVersion":"1"}})",
-        R"({"metadata":{"name":"a","uid":"u","resourceVersion":""}})",
-        R"({"metadata":{"name":1,"uid":"u","resourceVersion":"1"}})",
-        R"({"metadata":{"name":"a","uid":null,"resourceVersion":"1"}})",
-        R"({"metadata":{"name":"a","uid":"u","resourceVersion":1}})"}) {
+  for (const char* text : {"null", "[]", "1", "{}", R"({"metadata":null})", R"({"metadata":[]})",
+                           R"({"metadata":{"uid":"u","resourceVersion":"1"}})",
+                           R"({"metadata":{"name":"a","resourceVersion":"1"}})",
+                           R"({"metadata":{"name":"a","uid":"u"}})",
+                           R"({"metadata":{"name":"","uid":"u","resourceVersion":"1"}})",
+                           R"({"metadata":{"name":"a","uid":"","resourceVersion":"1"}})",
+                           R"({"metadata":{"name":"a","uid":"u","resourceVersion":""}})",
+                           R"({"metadata":{"name":1,"uid":"u","resourceVersion":"1"}})",
+                           R"({"metadata":{"name":"a","uid":null,"resourceVersion":"1"}})",
+                           R"({"metadata":{"name":"a","uid":"u","resourceVersion":1}})"}) {
     EXPECT_FALSE(Read(text)) << text;
   }
   EXPECT_FALSE(ReadObjectMeta(JsonValue()));
@@ -105,8 +105,7 @@ TEST(ObjectMeta, AFieldOfTheWrongTypeIsAnError) {
         std::string(R"("deletionTimestamp":"")")}) {
     EXPECT_FALSE(ReadWith(more)) << more;
   }
-  EXPECT_FALSE(Read(
-      R"({"metadata":{"name":"a","namespace":5,"uid":"u","resourceVersion":"1"}})"));
+  EXPECT_FALSE(Read(R"({"metadata":{"name":"a","namespace":5,"uid":"u","resourceVersion":"1"}})"));
 }
 
 TEST(KubeObject, IsDescribedAsPeopleWriteIt) {

@@ -32,9 +32,7 @@ Facts ActiveFacts() {
   return facts;
 }
 
-void Observe(Facts& facts, Observation observation) {
-  facts.owner->observation = observation;
-}
+void Observe(Facts& facts, Observation observation) { facts.owner->observation = observation; }
 
 void Misconfigure(Facts& facts) { facts.setting_errors = {"poll-interval: no duration"}; }
 void Share(Facts& facts) {
@@ -195,10 +193,10 @@ TEST(Rules, HoldsKeepUntilTheyAreOver) {
     std::optional<WallTime> server_time;
     bool held;
   };
-  const struct Hold over{"pod m", "past", kNow - seconds(1)};
-  const struct Hold now{"pod m", "now", kNow};
-  const struct Hold later{"namespace lab", "later", kNow + seconds(1)};
-  const struct Hold unparsable{"pod m", "tomorrow", std::nullopt};
+  const struct Hold over { "pod m", "past", kNow - seconds(1) };
+  const struct Hold now { "pod m", "now", kNow };
+  const struct Hold later { "namespace lab", "later", kNow + seconds(1) };
+  const struct Hold unparsable { "pod m", "tomorrow", std::nullopt };
   const std::vector<Case> cases = {
       {"none", {}, kNow, false},
       {"past", {over}, kNow, false},

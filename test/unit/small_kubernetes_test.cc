@@ -401,7 +401,7 @@ TEST_F(SmallKubernetesTest, SameSeedSameUids) {
 TEST_F(SmallKubernetesTest, GenerationFollowsSpecAndAnnotationsOfDeployments) {
   CreateDeployment("bob", 1);
   const std::string path = std::string(kDeployments) + "/bob";
-  EXPECT_EQ(At(Patch(path, R"({"metadata":{"labels":{"l":"1"}}})"), "metadata", "generation"), "2");
+  EXPECT_EQ(At(Patch(path, R"({"metadata":{"labels":{"l":"1"}}})"), "metadata", "generation"), "1");
   EXPECT_EQ(At(Patch(path, R"({"metadata":{"annotations":{"l":"1"}}})"), "metadata", "generation"),
             "2");
   EXPECT_EQ(At(Patch(path, R"({"spec":{"replicas":2}})"), "metadata", "generation"), "3");

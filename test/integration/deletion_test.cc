@@ -1,0 +1,196 @@
+// The deletion itself: what interrupts it, what holds it up, and what comes in between.
+#include <signal.h>
+
+#include "test/integration/fixture.h"
+
+namespace cluster_watcher::integration {
+namespace {
+
+class Deleting : public IntegrationTest {
+ protected:
+  // The driver is gone and the deletion has begun; the member "held" can't go.
+  Watcher& BeginHeldDeletion(std::vector<std::string> flags = {}) {
+    MakeCluster();
+    MakeMember("held", true);
+    MakeDriver();
+    Watcher& watcher = WatchOver("deployment/bob", std::move(flags));
+    EXPECT_TRUE(Shows(watcher, "keep: active"));
+    api().Delete("deployments", ns_, "bob");
+    EXPECT_TRUE(Reaches(watcher, "deleting"));
+    EXPECT_TRUE(Eventually([&] { return OnlyTheHeldOneIsLeft(); }));
+    return watcher;
+  }
+  bool OnlyTheHeldOneIsLeft() {
+    for (const std::string& member : Members()) {
+      if (member != "configmaps/held" && member.find("/spark-m") == std::string::npos) return false;
+    }
+    return true;
+  }
+  void Release() { api().ReleaseFinalizers("configmaps", ns_, "held"); }
+};
+
+TEST_F(Deleting, WaitsForAMemberThatIsHeldAndTheMasterRootGoesLast) {
+  Watcher& watcher = BeginHeldDeletion();
+  const double requests = watcher.Requests();
+  ASSERT_TRUE(Eventually([&] { return watcher.Requests() >= requests + 60; }));
+  EXPECT_EQ(watcher.Phase(), "deleting");
+  EXPECT_EQ(watcher.Metric("cluster_watcher_members{state=\"remaining\"}"), 1);
+  EXPECT_NE(api().Uid("deployments", ns_, kMaster), "");
+  Release();
+  EXPECT_TRUE(Finishes(watcher));
+}
+
+TEST_F(Deleting, TakesWhatAppearsMeanwhile) {
+  Watcher& watcher = BeginHeldDeletion();
+  MakeMember("late");
+  EXPECT_TRUE(Eventually([&] { return !api().Exists("configmaps", ns_, "late"); }));
+  Release();
+  EXPECT_TRUE(Finishes(watcher));
+}
+
+TEST_F(Deleting, EndsAtTheDeadlineAndNamesWhatIsLeft) {
+  Watcher& watcher = BeginHeldDeletion({"--delete-deadline=2s"});
+  ASSERT_TRUE(Reaches(watcher, "done"));
+  ASSERT_TRUE(Eventually([&] { return !api().Exists("deployments", ns_, kMaster); }));
+  EXPECT_TRUE(api().Exists("configmaps", ns_, "held"));
+  const auto notes = Events("ClusterDeleted");
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_NE(notes.front().find("configmap/held"), std::string::npos) << notes.front();
+  Release();
+}
+
+TEST_F(Deleting, KilledAndStartedAgainItFinishesAlthoughTheDriverIsBack) {
+  Watcher& killed = BeginHeldDeletion();
+  ASSERT_TRUE(Eventually([&] { return Mark("deletes-begun") == "true"; }));
+  ASSERT_EQ(killed.Stop(SIGKILL), -SIGKILL);
+  MakeDriver();
+  api().Annotate("deployments", ns_, kMaster, "cluster-watcher/hold-until", "2199-01-01T00:00:00Z");
+  MakeMember("late");
+  Watcher& watcher = WatchOver("deployment/bob");
+  ASSERT_TRUE(Reaches(watcher, "deleting"));
+  EXPECT_TRUE(Eventually([&] { return !api().Exists("configmaps", ns_, "late"); }));
+  Release();
+  EXPECT_TRUE(Finishes(watcher));
+  EXPECT_NE(api().Uid("deployments", ns_, "bob"), "");
+}
+
+TEST_F(Deleting, IsNotStoppedByASignal) {
+  Watcher& watcher = BeginHeldDeletion();
+  EXPECT_EQ(watcher.Stop(SIGTERM, std::chrono::milliseconds(500)), std::nullopt);
+  Release();
+  EXPECT_TRUE(IsGone());
+  EXPECT_EQ(watcher.WaitForExit(), 0);
+}
+
+TEST_F(Deleting, IsTakenOverByTheNextPodsWatcher) {
+  Watcher& killed = BeginHeldDeletion();
+  ASSERT_TRUE(Eventually([&] { return Mark("deletes-begun") == "true"; }));
+  const std::string pod = MasterPod();
+  ASSERT_EQ(killed.Stop(SIGKILL), -SIGKILL);
+  api().Delete("pods", ns_, pod);
+  ASSERT_TRUE(Eventually([&] { return MasterPod() != pod; }));
+  Watcher& watcher = WatchOver("deployment/bob");
+  EXPECT_TRUE(Reaches(watcher, "deleting"));
+  EXPECT_TRUE(Mark("condemned-by").starts_with(MasterPod() + "/"));
+  Release();
+  EXPECT_TRUE(Finishes(watcher));
+}
+
+TEST_F(Deleting, StopsWhereTheMasterRootWasMadeAnew) {
+  Watcher& watcher = BeginHeldDeletion();
+  api().Delete("deployments", ns_, kMaster, "Foreground");
+  ASSERT_TRUE(Eventually([&] { return !api().Exists("deployments", ns_, kMaster); }));
+  const Workload master{Labelled(kMaster, "master"), 1, Labelled("", "master").labels};
+  const std::string uid = api().Create("deployments", ns_, DeploymentOf(master));
+  MakeMember("spark-config");
+  EXPECT_EQ(watcher.WaitForExit(), 0) << "its own pod is gone";
+  EXPECT_EQ(api().Uid("deployments", ns_, kMaster), uid);
+  EXPECT_NE(api().Uid("configmaps", ns_, "spark-config"), "");
+  EXPECT_GE(watcher.LinesWith("uid-changed"), 1u);
+  EXPECT_TRUE(Events("ClusterDeleted").empty());
+  Release();
+}
+
+TEST_F(Deleting, OutlastsAnApiServerThatIsAway) {
+  Watcher& watcher = BeginHeldDeletion();
+  server().StopApi();
+  const double failed = watcher.Metric("rest_client_requests_total{code=\"<error>\"}");
+  EXPECT_TRUE(Eventually([&] {
+    return watcher.Metric("rest_client_requests_total{code=\"<error>\"}") >= failed + 3;
+  }));
+  EXPECT_EQ(watcher.Phase(), "deleting");
+  server().StartApi();
+  Release();
+  EXPECT_TRUE(Finishes(watcher));
+}
+
+TEST_F(Deleting, TouchesNeitherWhatAForeignControllerMakesNorAWorkloadThatIsKept) {
+  MakeCluster();
+  // A labelled pod below a controller that is not of the cluster.
+  api().Create("deployments", ns_,
+               DeploymentOf({{"foreign"}, 1, Labelled("", "worker").labels}));
+  Metadata kept = Labelled("spark-kept", "worker");
+  kept.annotations["cluster-watcher/keep"] = "true";
+  const std::string uid = api().Create("deployments", ns_, DeploymentOf({kept, 1}));
+  std::vector<std::string> pods;
+  ASSERT_TRUE(Eventually([&] {
+    pods = api().Names("pods", ns_, "app=foreign");
+    return pods.size() == 1;
+  }));
+  const std::string pod_uid = api().Uid("pods", ns_, pods.front());
+  Watcher& watcher = WatchOver("deployment/bob");
+  ASSERT_TRUE(Reaches(watcher, "done"));
+  EXPECT_TRUE(Eventually([&] { return !api().Exists("deployments", ns_, kMaster); }));
+  EXPECT_EQ(api().Uid("pods", ns_, pods.front()), pod_uid);
+  EXPECT_EQ(api().Uid("deployments", ns_, "spark-kept"), uid);
+}
+
+TEST_F(Deleting, KeepsTheClaimsOfAStatefulSetThatWouldTakeThemAlong) {
+  MakeCluster();
+  std::string set = StatefulSetOf({Labelled("spark-s", "worker"), 1,
+                                   Labelled("", "worker").labels});
+  set.insert(set.find("\"serviceName\""), R"("volumeClaimTemplates": [{"metadata": {"name": "data"},
+      "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}],
+      "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Delete"}, )");
+  api().Create("statefulsets", ns_, set);
+  const std::string claim = "data-spark-s-0";
+  ASSERT_TRUE(Eventually([&] {
+    const auto object = api().Get("persistentvolumeclaims", ns_, claim);
+    return object && object->root()["metadata"]["ownerReferences"].size() == 1;
+  }));
+  const std::string uid = api().Uid("persistentvolumeclaims", ns_, claim);
+  Watcher& watcher = WatchOver("deployment/bob");
+  ASSERT_TRUE(Finishes(watcher));
+  EXPECT_EQ(api().Uid("persistentvolumeclaims", ns_, claim), uid);
+}
+
+class MasterRoot : public IntegrationTest {};
+
+TEST_F(MasterRoot, MadeAnewUnderItsNameItIsFoundAgain) {
+  MakeCluster();
+  MakeDriver();
+  Watcher& watcher = WatchOver("deployment/bob");
+  ASSERT_TRUE(Shows(watcher, "keep: active"));
+  ASSERT_TRUE(Eventually([&] { return !Mark("owner-uid").empty(); }));
+  const std::string before = api().Uid("deployments", ns_, kMaster);
+  const std::string old_marks = Mark("root-uid");
+  EXPECT_EQ(old_marks, before);
+  // Its pod runs on, and is adopted, by way of the ReplicaSet, by the one that is made with what
+  // the old one's manifest held.
+  api().Delete("deployments", ns_, kMaster, "Orphan");
+  ASSERT_TRUE(Eventually([&] { return !api().Exists("deployments", ns_, kMaster); }));
+  Workload master{Labelled(kMaster, "master"), 1, Labelled("", "master").labels};
+  master.metadata.annotations = {{"cluster-watcher/root-uid", old_marks},
+                                 {"cluster-watcher/phase", "deleting"}};
+  const std::string after = api().Create("deployments", ns_, DeploymentOf(master));
+  api().Scale("deployments", ns_, "bob", 2);
+  ASSERT_TRUE(Shows(watcher, "keep: shared-by-replicas"));
+  EXPECT_TRUE(Eventually([&] { return Mark("root-uid") == after && Mark("phase").empty(); }));
+  EXPECT_NE(after, before);
+  EXPECT_EQ(watcher.Phase(), "watching");
+  api().Delete("deployments", ns_, "bob");
+  EXPECT_TRUE(Finishes(watcher));
+}
+
+}  // namespace
+}  // namespace cluster_watcher::integration

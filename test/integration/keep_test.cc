@@ -1,0 +1,168 @@
+// What keeps a cluster although its driver is gone.
+#include "test/integration/fixture.h"
+
+namespace cluster_watcher::integration {
+namespace {
+
+constexpr char kHold[] = "cluster-watcher/hold-until";
+constexpr char kFarAway[] = "2199-12-24T18:00:00+01:00";
+constexpr char kLongAgo[] = "2001-12-24T18:00:00Z";
+
+class Kept : public IntegrationTest {};
+
+TEST_F(Kept, WhereTheLabelNamesAnotherOwner) {
+  MakeCluster({.root_labels = {{"ephemeral", "alice"}}});
+  EXPECT_TRUE(Keeps(WatchOver("deployment/bob"), "keep: owner-mismatch"));
+}
+
+TEST_F(Kept, WhereItIsShared) {
+  MakeCluster();
+  Watcher& watcher = Watch({"--startup-grace=0s", "--grace-period=0s"});
+  ASSERT_TRUE(Shows(watcher, "keep: shared"));
+  EXPECT_EQ(watcher.Polls("none"), 1);
+  EXPECT_EQ(watcher.Health("/readyz"), 200);
+  const double requests = watcher.Requests();
+  EXPECT_TRUE(IsWhole());
+  // It is looked at once a minute only.
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  EXPECT_EQ(watcher.Requests(), requests);
+  EXPECT_TRUE(StopsWell(watcher));
+}
+
+TEST_F(Kept, WhileAHoldOnThePodLasts) {
+  MakeCluster();
+  const std::string pod = MasterPod();
+  api().Annotate("pods", ns_, pod, kHold, kFarAway);
+  Watcher& watcher = WatchOver("deployment/bob");
+  EXPECT_TRUE(Keeps(watcher, "keep: held"));
+  api().Annotate("pods", ns_, pod, kHold, kLongAgo);
+  EXPECT_TRUE(Finishes(watcher));
+}
+
+TEST_F(Kept, WhileAHoldOnTheMasterRootLasts) {
+  MakeCluster({.root_annotations = {{kHold, kFarAway}}});
+  Watcher& watcher = WatchOver("deployment/bob");
+  EXPECT_TRUE(Keeps(watcher, "keep: held"));
+  api().Annotate("deployments", ns_, kMaster, kHold, kLongAgo);
+  EXPECT_TRUE(Finishes(watcher));
+}
+
+TEST_F(Kept, WhileAHoldOnTheNamespaceLasts) {
+  MakeCluster();
+  api().Annotate("namespaces", "", ns_, kHold, kFarAway);
+  Watcher& watcher = WatchOver("deployment/bob");
+  EXPECT_TRUE(Keeps(watcher, "keep: held"));
+  api().Patch("namespaces", "", ns_, R"({"metadata": {"annotations": null}})");
+  EXPECT_TRUE(Finishes(watcher));
+}
+
+TEST_F(Kept, ByAHoldThatDoesNotParse) {
+  MakeCluster({.root_annotations = {{kHold, "until Christmas"}}});
+  EXPECT_TRUE(Keeps(WatchOver("deployment/bob"), "keep: held"));
+}
+
+TEST_F(Kept, WhereAnAnnotationOfThePodIsWrong) {
+  MakeCluster({.pod_annotations = {{"cluster-watcher/poll-interval", "five apples"}}});
+  Watcher& watcher = WatchOver("deployment/bob");
+  EXPECT_TRUE(Keeps(watcher, "keep: misconfigured"));
+  EXPECT_EQ(watcher.Health("/readyz"), 503);
+  EXPECT_EQ(watcher.Health("/healthz"), 200);
+  EXPECT_GE(watcher.LinesWith("five apples"), 1u);
+  EXPECT_TRUE(watcher.IsRunning());
+  EXPECT_TRUE(StopsWell(watcher));
+}
+
+TEST_F(Kept, WhereTheOwnerIsOfTheCluster) {
+  MakeCluster();
+  EXPECT_TRUE(Keeps(WatchOver("deployment/spark-w"), "keep: misconfigured", 4));
+}
+
+TEST_F(Kept, WhereTheKindIsNotServed) {
+  MakeCluster();
+  EXPECT_TRUE(Keeps(WatchOver("dc/bob"), "keep: misconfigured", 4));
+}
+
+TEST_F(Kept, WhileThereIsAnotherMaster) {
+  MakeCluster();
+  Workload other{Labelled("spark-m2", "master"), 1, Labelled("", "master").labels};
+  api().Create("deployments", ns_, DeploymentOf(other));
+  Watcher& watcher = WatchOver("deployment/bob");
+  EXPECT_TRUE(Keeps(watcher, "keep: ambiguous"));
+  EXPECT_NE(api().Uid("deployments", ns_, "spark-m2"), "");
+  api().Delete("deployments", ns_, "spark-m2");
+  EXPECT_TRUE(Finishes(watcher));
+}
+
+TEST_F(Kept, WhereTheMasterRootHasAController) {
+  MakeCluster();
+  const std::string uid = api().Create("configmaps", ns_, ConfigMapOf({"operator"}));
+  api().Patch("deployments", ns_, kMaster,
+              R"({"metadata": {"ownerReferences": [{"apiVersion": "v1", "kind": "ConfigMap",
+                  "name": "operator", "uid": ")" + uid + R"(", "controller": true}]}})");
+  EXPECT_TRUE(Keeps(WatchOver("deployment/bob"), "keep: ambiguous"));
+}
+
+TEST_F(Kept, WhereAnotherRootNamesAnotherOwner) {
+  MakeCluster({.root_labels = {{"ephemeral", "bob"}}});
+  Metadata other = Labelled("spark-w2", "worker");
+  other.labels["ephemeral"] = "alice";
+  api().Create("deployments", ns_, DeploymentOf({other, 1, Labelled("", "worker").labels}));
+  EXPECT_TRUE(Keeps(WatchOver("deployment/bob"), "keep: ambiguous"));
+}
+
+TEST_F(Kept, WhileAnotherDriverUsesIt) {
+  MakeCluster();
+  Metadata carol{"carol", {{"uses-oshinko-cluster", kCluster}}};
+  api().Create("deployments", ns_, DeploymentOf({carol}));
+  Watcher& watcher = WatchOver("deployment/bob");
+  EXPECT_TRUE(Keeps(watcher, "keep: in-use"));
+  EXPECT_GE(watcher.Metric("cluster_watcher_refusals_total{reason=\"in-use\"}"), 1);
+  EXPECT_EQ(Mark("phase"), "");
+  api().Scale("deployments", ns_, "carol", 0);
+  EXPECT_TRUE(Finishes(watcher));
+  EXPECT_NE(api().Uid("deployments", ns_, "carol"), "");
+}
+
+TEST_F(Kept, MarksOfAnotherObjectAreIgnoredAndTakenOff) {
+  MakeCluster({.root_annotations = {{"cluster-watcher/root-uid", "another"},
+                                    {"cluster-watcher/phase", "deleting"},
+                                    {"cluster-watcher/reason", "owner-absent"},
+                                    {"cluster-watcher/condemned-by", "gone/gone"},
+                                    {"cluster-watcher/deleting-since", "2001-01-01T00:00:00Z"},
+                                    {"cluster-watcher/deletes-begun", "true"},
+                                    {"cluster-watcher/app-status", "completed"}}});
+  MakeDriver();
+  Watcher& watcher = WatchOver("deployment/bob");
+  EXPECT_TRUE(Keeps(watcher, "keep: active"));
+  EXPECT_TRUE(Eventually([&] {
+    return Mark("root-uid") == api().Uid("deployments", ns_, kMaster);
+  }));
+  for (const char* mark : {"phase", "reason", "condemned-by", "deleting-since", "deletes-begun",
+                           "app-status"}) {
+    EXPECT_EQ(Mark(mark), "") << mark;
+  }
+}
+
+TEST_F(Kept, InADryRunAndNothingIsWritten) {
+  MakeCluster();
+  MakeDriver();
+  Watcher& watcher = WatchOver("deployment/bob", {"--dry-run"});
+  ASSERT_TRUE(Shows(watcher, "keep: active"));
+  api().Delete("deployments", ns_, "bob");
+  ASSERT_TRUE(Eventually([&] {
+    return watcher.Metric("cluster_watcher_deletes_total{result=\"dry-run\"}") >= 5;
+  }));
+  const double deletes = watcher.Metric("cluster_watcher_deletes_total");
+  EXPECT_TRUE(Keeps(watcher, "abandoned: owner-absent"));
+  EXPECT_EQ(watcher.Metric("cluster_watcher_deletes_total"), deletes) << "one pass is enough";
+  EXPECT_EQ(watcher.Metric("cluster_watcher_deletes_total{result=\"deleted\"}"), 0);
+  EXPECT_EQ(watcher.Metric("cluster_watcher_dry_run"), 1);
+  const auto root = api().Get("deployments", ns_, kMaster);
+  ASSERT_TRUE(root);
+  for (const auto& [key, value] : root->root()["metadata"]["annotations"].Members()) {
+    EXPECT_FALSE(key.starts_with("cluster-watcher/")) << key;
+  }
+}
+
+}  // namespace
+}  // namespace cluster_watcher::integration

@@ -1,0 +1,481 @@
+#!/usr/bin/env bash
+# Applies manifests/examples/spark to a real control plane and lets the watcher
+# delete that cluster with the token of the manifests' own ServiceAccount.
+#
+#   test/integration/manifests_test.sh BUILD_DIR
+#
+# The API server's audit log says what the account asked for: all of it must be
+# in the Role, and all of the Role must have been asked for.
+set -euo pipefail
+[[ $# == 1 && -x $1/cluster-watcher ]] || { echo "usage: ${0##*/} BUILD_DIR" >&2; exit 2; }
+watcher=$(realpath -- "$1/cluster-watcher")
+source_dir=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd -P)
+for tool in curl jq; do
+  command -v "$tool" >/dev/null || { echo "${0##*/}: $tool is missing" >&2; exit 2; }
+done
+
+tmp=$(mktemp -d)
+passed=0 failed=0 finished=false
+watchers=()
+end_watchers() {
+  ((${#watchers[@]})) || return 0
+  kill -KILL "${watchers[@]}" 2>/dev/null || :
+  wait "${watchers[@]}" 2>/dev/null || :
+  watchers=()
+}
+clean_up() {
+  "$finished" || echo "not ok - the test ended early"
+  end_watchers
+  "$source_dir/test/kubernetes/stop" "$tmp/kubernetes" || :
+  rm -rf -- "$tmp"
+}
+trap clean_up EXIT
+trap 'exit 1' HUP INT TERM
+
+# check WHAT COMMAND...
+check() {
+  local what=$1
+  shift
+  if "$@"; then
+    passed=$((passed + 1))
+    echo "ok - $what"
+  else
+    failed=$((failed + 1))
+    echo "not ok - $what"
+  fi
+}
+# within SECONDS COMMAND...: waits until the command succeeds.
+within() {
+  local end=$((SECONDS + $1))
+  shift
+  until "$@"; do
+    ((SECONDS < end)) || return 1
+    sleep 0.1
+  done
+}
+# same WANTED_FILE FOUND_FILE
+same() { diff -u --label wanted "$1" --label found "$2"; }
+not() { ! "$@"; }
+quietly() { "$@" >/dev/null 2>&1; }
+# in_file TEXT FILE
+in_file() { grep -qF -- "$1" "$2"; }
+
+# An API server that writes an audit log of our accounts' requests.
+start_kubernetes() {
+  WATCH_PID=$$ "$source_dir/test/kubernetes/start" "$tmp/kubernetes"
+  # shellcheck source=/dev/null
+  . "$tmp/kubernetes/env"
+  cat >"$tmp/kubernetes/audit-policy.yaml" <<'POLICY'
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- level: Metadata
+  userGroups: ["system:serviceaccounts:example", "system:serviceaccounts:refused", "system:serviceaccounts:kinds"]
+- level: None
+POLICY
+  audit_log=$tmp/kubernetes/audit.json
+  printf '%s\0' --audit-policy-file="$tmp/kubernetes/audit-policy.yaml" \
+    --audit-log-path="$audit_log" >>"$tmp/kubernetes/kube-apiserver.args"
+  "$source_dir/test/kubernetes/apiserver" "$tmp/kubernetes" stop
+  "$source_dir/test/kubernetes/apiserver" "$tmp/kubernetes" start
+}
+
+# audited NAMESPACES DECISION: the account's requests, as "resource.group verb".
+audited() {
+  jq -r --arg namespaces " $1 " --arg decision "$2" '
+    (.user.username | split(":")) as $user
+    | select($user[3] == "cluster-watcher" and ($namespaces | contains(" " + $user[2] + " ")))
+    | select(.annotations["authorization.k8s.io/decision"] == $decision and .objectRef.resource)
+    | .objectRef.resource + (if .objectRef.apiGroup then "." + .objectRef.apiGroup else "" end)
+      + " " + .verb' "$audit_log" | LC_ALL=C sort -u
+}
+
+# apply NAMESPACE KUSTOMIZATION: in that namespace, under the strictest Pod Security.
+apply() {
+  local overlay=$tmp/overlay-$1
+  mkdir -- "$overlay"
+  cat >"$overlay/kustomization.yaml" <<OVERLAY
+apiVersion: kustomize.config.k8s.io/v1beta1
+kind: Kustomization
+namespace: $1
+resources:
+- $(realpath --relative-to="$(realpath -- "$overlay")" -- "$source_dir/manifests/$2")
+OVERLAY
+  kubectl create namespace "$1" >/dev/null
+  kubectl label namespace "$1" pod-security.kubernetes.io/{enforce,warn}=restricted >/dev/null
+  # A workload that Pod Security would refuse is only warned of.
+  kubectl apply --warnings-as-errors -k "$overlay" >/dev/null
+}
+
+# pod_of NAMESPACE SELECTOR: sets pod, once there is one.
+pod_of() { pod=$(kubectl -n "$1" get pods -l "$2" -o name) && pod=${pod#pod/} && [[ -n $pod ]]; }
+
+# watch_over NAMESPACE POD NAME [POLL_INTERVAL]: as the sidecar would, with the account's token.
+watch_over() {
+  local token
+  token=$(kubectl -n "$1" create token cluster-watcher)
+  cat >"$tmp/$3.kubeconfig" <<CONFIG
+apiVersion: v1
+kind: Config
+clusters: [{name: test, cluster: {server: "$APISERVER", certificate-authority: "$APISERVER_CA"}}]
+users: [{name: test, user: {token: "$token"}}]
+contexts: [{name: test, context: {cluster: test, user: test}}]
+current-context: test
+CONFIG
+  env -i POD_NAME="$2" POD_NAMESPACE="$1" "$watcher" watch --kubeconfig="$tmp/$3.kubeconfig" \
+    --grace-period=1s --poll-interval="${4-200ms}" --listen=127.0.0.1:0 >"$tmp/$3.log" 2>&1 &
+  watchers+=("$!")
+}
+
+# metric NAME REGEX [LEAST]: a series that matches is at least so much (1).
+metric() {
+  local port
+  port=$(sed -n 's/.*metrics and health on port \([0-9]*\).*/\1/p' "$tmp/$1.log")
+  [[ -n $port ]] && curl -sf --max-time 5 "http://127.0.0.1:$port/metrics" |
+    awk -v series="^$2\$" -v least="${3-1}" '$1 ~ series && $2 >= least { found = 1 }
+      END { exit !found }'
+}
+
+# marked NAMESPACE OBJECT MARK
+marked() {
+  [[ -n $(kubectl -n "$1" get "$2" -o "jsonpath={.metadata.annotations.cluster-watcher/$3}") ]]
+}
+
+# gone NAMESPACE SELECTOR: nothing of it is left but claims.
+gone() {
+  local kinds=deployments,replicasets,statefulsets,replicationcontrollers,daemonsets,jobs,cronjobs
+  kinds+=,pods,services,configmaps,ingresses,networkpolicies,horizontalpodautoscalers
+  kinds+=,poddisruptionbudgets
+  # An answer is needed, and an empty one.
+  local left
+  left=$(kubectl -n "$1" get "$kinds${3+,$3}" -l "$2" -o name) && [[ -z $left ]]
+}
+exists() { quietly kubectl -n "$1" get "${@:2}"; }
+absent() { [[ -z $(kubectl -n "$1" get "$2" --ignore-not-found -o name || echo unknown) ]]; }
+
+as_watcher() { kubectl --as="system:serviceaccount:$1:cluster-watcher" "${@:2}"; }
+
+# allowed NAMESPACE: all that the account may do, as "resource.group verb", but
+# for what everyone may.
+allowed() {
+  as_watcher "$1" create --validate=false -o json -f - <<REVIEW |
+apiVersion: authorization.k8s.io/v1
+kind: SelfSubjectRulesReview
+spec: {namespace: "$1"}
+REVIEW
+    jq -r '.status | if .incomplete then error("incomplete") else . end
+      | .resourceRules[] | .verbs[] as $verb | .apiGroups[] as $group | .resources[] as $resource
+      | (.resourceNames // [] | map("/" + .) | join("")) as $names
+      | $resource + (if $group == "" then "" else "." + $group end) + $names + " " + $verb' |
+    grep -vE '^self.*(authorization|authentication)\.k8s\.io create$' | LC_ALL=C sort -u
+}
+
+# Written out apart from the Role, so that a change there must be meant.
+intended() {
+  local resource verbs verb
+  while read -r resource verbs; do
+    for verb in $verbs; do echo "$resource $verb"; done
+  done <<'PERMISSIONS' | LC_ALL=C sort -u
+deployments.apps get list patch delete
+replicasets.apps get list patch delete
+statefulsets.apps get list patch delete
+replicationcontrollers get list patch delete
+pods get list patch delete
+jobs.batch get list patch delete
+deploymentconfigs.apps.openshift.io get list patch delete
+rayclusters.ray.io get list patch delete
+daskclusters.kubernetes.dask.org get list patch delete
+flinkdeployments.flink.apache.org get list patch delete
+daemonsets.apps get list delete
+cronjobs.batch get list delete
+configmaps list patch delete
+services list delete
+ingresses.networking.k8s.io list delete
+networkpolicies.networking.k8s.io list delete
+horizontalpodautoscalers.autoscaling list delete
+poddisruptionbudgets.policy list delete
+routes.route.openshift.io list delete
+persistentvolumeclaims list
+events.events.k8s.io create
+namespaces get
+PERMISSIONS
+}
+
+bystanders() {
+  kubectl -n "$1" create configmap bystander >/dev/null
+  kubectl -n "$1" apply -f - >/dev/null <<'CLAIMS'
+apiVersion: v1
+kind: List
+items:
+- apiVersion: v1
+  kind: PersistentVolumeClaim
+  metadata: {name: bystander}
+  spec: &spec
+    accessModes: [ReadWriteOnce]
+    resources: {requests: {storage: 1Mi}}
+- apiVersion: v1
+  kind: PersistentVolumeClaim
+  metadata: {name: data, labels: {oshinko-cluster: bob-cluster}}
+  spec: *spec
+CLAIMS
+}
+
+token_is_the_sidecars_alone() {
+  kubectl -n example get pod "$pod" -o json | jq -e '
+    def tokens: .volumeMounts // [] | map(select(.name | startswith("kube-api-access")));
+    (.spec.initContainers[] | select(.name == "cluster-watcher") | tokens | length == 1)
+    and (.spec.containers | all(tokens | length == 0))' >/dev/null
+}
+
+# may_not NAMESPACE VERB RESOURCE...: in that namespace, as the account of `example`.
+may_not() {
+  [[ $(as_watcher "${account-example}" auth can-i -n "$1" "${@:2}" 2>/dev/null || :) == no ]]
+}
+
+the_example() {
+  apply example examples/spark
+  bystanders example
+  check "the master pod is admitted under Pod Security restricted" \
+    within 30 pod_of example oshinko-type=master
+  check "so are driver and workers" \
+    within 30 kubectl_counts example "app=bob=1" "oshinko-type=worker=2"
+  pod_of example oshinko-type=master
+  check "only the sidecar has a token" token_is_the_sidecars_alone
+
+  intended >"$tmp/intended"
+  allowed example >"$tmp/allowed"
+  check "the account may do what is intended and nothing else" same "$tmp/intended" "$tmp/allowed"
+  check "it may not read secrets" may_not example get secrets
+  check "it may not create workloads" may_not example create deployments.apps
+  check "it may not update workloads" may_not example update deployments.apps
+  check "it may not delete collections" may_not example deletecollection pods
+  check "it may not run commands in pods" may_not example create pods --subresource=exec
+  check "it may not change roles" may_not example patch roles.rbac.authorization.k8s.io
+  check "it may read its own namespace" quietly as_watcher example get namespace example
+  check "it may not read another namespace" not quietly as_watcher example get namespace default
+  check "it may not list namespaces" not quietly as_watcher example get namespaces
+  check "it may not delete pods of another namespace" may_not default delete pods
+
+  watch_over example "$pod" example
+  check "the owner is recorded on the master root" \
+    within 30 marked example deployment/bob-cluster-m owner-uid
+  kubectl annotate namespace example cluster-watcher/hold-until=2199-01-01T00:00:00Z >/dev/null
+  kubectl -n example delete deployment bob --wait=false >/dev/null
+  check "a hold on the namespace keeps the cluster without its driver" \
+    within 30 metric example 'cluster_watcher_verdict\{.*"held".*\}'
+  check "nothing of it is gone" exists example deployment/bob-cluster-m deployment/bob-cluster-w \
+    service/bob-cluster service/bob-cluster-ui configmap/bob-cluster-conf
+  kubectl annotate namespace example cluster-watcher/hold-until- >/dev/null
+  check "the hold over, the whole cluster goes" within 60 gone example oshinko-cluster=bob-cluster
+  check "the watcher is done" within 30 metric example 'cluster_watcher_phase\{phase="done"\}'
+  check "ServiceAccount, Role and RoleBinding stay" exists example serviceaccount/cluster-watcher \
+    role/cluster-watcher rolebinding/cluster-watcher
+  check "a ConfigMap without the label stays" exists example configmap/bystander
+  check "claims stay, with and without the label" exists example pvc/bystander pvc/data
+  check "Events were written" \
+    within 10 has_event example ClusterCondemned ClusterDeleting ClusterDeleted
+  check "the log speaks of no 403" not in_file "HTTP 403" "$tmp/example.log"
+  audited example forbid >"$tmp/forbidden"
+  check "no request was forbidden" same /dev/null "$tmp/forbidden"
+  end_watchers
+}
+
+# kubectl_counts NAMESPACE SELECTOR=COUNT...
+kubectl_counts() {
+  local one
+  for one in "${@:2}"; do
+    [[ $(kubectl -n "$1" get pods -l "${one%=*}" -o name | wc -l) == "${one##*=}" ]] || return 1
+  done
+}
+
+# has_event NAMESPACE REASON...
+has_event() {
+  local reason
+  for reason in "${@:2}"; do
+    [[ -n $(kubectl -n "$1" get events.events.k8s.io \
+      -o "jsonpath={.items[?(@.reason==\"$reason\")].metadata.name}") ]] || return 1
+  done
+}
+
+without_delete_on_deployments() {
+  local account=refused
+  apply refused examples/spark
+  check "a second example has its master pod" within 30 pod_of refused oshinko-type=master
+  kubectl -n refused get role cluster-watcher -o json | jq 'del(.metadata.resourceVersion)' \
+    >"$tmp/role.json"
+  jq '.rules |= map(if .resources | index("deployments") then .verbs -= ["delete"] else . end)' \
+    "$tmp/role.json" | kubectl replace -f - >/dev/null
+  check "delete on deployments is taken away" \
+    within 30 may_not refused delete deployments.apps
+  watch_over refused "$pod" refused
+  within 30 marked refused deployment/bob-cluster-m owner-uid || :
+  kubectl -n refused delete deployment bob --wait=false >/dev/null
+  local forbidden='cluster_watcher_deletes_total\{resource="deployments",result="forbidden"\}'
+  check "the refusal is counted" within 60 metric refused "$forbidden"
+  check "the delete is tried again" within 30 metric refused "$forbidden" 2
+  check "the log says what is missing" in_file 'delete deployments.apps "bob-cluster-w"' \
+    "$tmp/refused.log"
+  check "other members go all the same" within 30 absent refused service/bob-cluster
+  check "the master stays till the end" exists refused deployment/bob-cluster-m \
+    configmap/bob-cluster-conf
+  kubectl replace -f "$tmp/role.json" >/dev/null
+  check "the permission given back, the deletion is finished" \
+    within 60 gone refused oshinko-cluster=bob-cluster
+  audited refused forbid >"$tmp/forbidden"
+  check "nothing else was forbidden" same <(echo "deployments.apps delete") "$tmp/forbidden"
+  end_watchers
+}
+
+# A kind that an operator or OpenShift serves, without what is behind it.
+# foreign_kind PLURAL GROUP VERSION KIND
+foreign_kind() {
+  kubectl apply -f - >/dev/null <<CRD
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: $1.$2}
+spec:
+  group: $2
+  scope: Namespaced
+  names: {plural: $1, kind: $4}
+  versions:
+  - name: $3
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+CRD
+  kubectl wait --for=condition=Established --timeout=30s "crd/$1.$2" >/dev/null
+}
+
+# object APIVERSION KIND NAME SPEC [LABELS [OWNER_KIND OWNER_NAME OWNER_RESOURCE]]
+object() {
+  local references=[]
+  if [[ -n ${6-} ]]; then
+    references=$(kubectl -n kinds get "$8" "$7" -o json | jq -c '
+      [{apiVersion, kind, name: .metadata.name, uid: .metadata.uid, controller: true}]')
+  fi
+  kubectl -n kinds create -f - >/dev/null <<OBJECT
+{"apiVersion": "$1", "kind": "$2", "spec": $4,
+ "metadata": {"name": "$3", "labels": {${5-}}, "ownerReferences": $references}}
+OBJECT
+}
+
+# A master of every kind that may be one, each with a watcher of its own and all
+# of one driver; in one of the clusters a member of every other kind.
+all_kinds() {
+  local security='"allowPrivilegeEscalation": false, "capabilities": {"drop": ["ALL"]}'
+  local pod_spec='{"restartPolicy": "RESTART", "automountServiceAccountToken": false,
+    "securityContext": {"runAsNonRoot": true, "seccompProfile": {"type": "RuntimeDefault"}},
+    "containers": [{"name": "c", "image": "none", "securityContext": {'$security'}}]}'
+  local once=${pod_spec/RESTART/Never} always=${pod_spec/RESTART/Always}
+  local labels cluster template selector roots
+
+  apply kinds base
+  object apps/v1 Deployment driver '{"selector": {"matchLabels": {"app": "driver"}},
+    "template": {"metadata": {"labels": {"app": "driver"}}, "spec": '"$always"'}}'
+
+  # for_cluster NAME: sets labels, template and selector.
+  for_cluster() {
+    cluster=$1
+    labels='"oshinko-cluster": "'$1'", "oshinko-type": "master"'
+    template='{"metadata": {"labels": {'$labels'}}, "spec": '$always'}'
+    selector='{"matchLabels": {'$labels'}}'
+  }
+  # master APIVERSION KIND SPEC: named as its cluster.
+  master() { object "$1" "$2" "$cluster" "$3" "$labels, \"ephemeral\": \"driver\""; }
+
+  for_cluster replicaset
+  master apps/v1 ReplicaSet '{"selector": '"$selector"', "template": '"$template"'}'
+  for_cluster statefulset
+  master apps/v1 StatefulSet '{"selector": '"$selector"', "template": '"$template"',
+    "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Delete"},
+    "volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": {
+      "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Mi"}}}}]}'
+  for_cluster replicationcontroller
+  master v1 ReplicationController '{"selector": {'"$labels"'}, "template": '"$template"'}'
+  for_cluster job
+  master batch/v1 Job '{"template": {"metadata": {"labels": {'"$labels"'}}, "spec": '"$once"'}}'
+  for_cluster pod
+  master v1 Pod "$always"
+  for_cluster deploymentconfig
+  master apps.openshift.io/v1 DeploymentConfig '{"replicas": 1}'
+  object v1 ReplicationController deploymentconfig-1 \
+    '{"selector": {'"$labels"'}, "template": '"$template"'}' "$labels" \
+    DeploymentConfig deploymentconfig deploymentconfigs.apps.openshift.io
+  local kind
+  for kind in ray.io/v1:RayCluster kubernetes.dask.org/v1:DaskCluster \
+    flink.apache.org/v1beta1:FlinkDeployment; do
+    for_cluster "$(tr '[:upper:]' '[:lower:]' <<<"${kind#*:}")"
+    master "${kind%:*}" "${kind#*:}" '{}'
+    object v1 Pod "$cluster-0" "$always" "$labels" "${kind#*:}" "$cluster" "$cluster"
+  done
+
+  for_cluster replicaset
+  local member='"oshinko-cluster": "replicaset"' worker='{"matchLabels": {"app": "worker"}}'
+  object apps/v1 DaemonSet member '{"selector": '"$worker"', "template":
+    {"metadata": {"labels": {"app": "worker"}}, "spec": '"$always"'}}' "$member"
+  object batch/v1 CronJob member '{"schedule": "0 0 1 1 *", "suspend": true, "jobTemplate":
+    {"spec": {"template": {"spec": '"$once"'}}}}' "$member"
+  object networking.k8s.io/v1 Ingress member '{"defaultBackend":
+    {"service": {"name": "none", "port": {"number": 80}}}}' "$member"
+  object networking.k8s.io/v1 NetworkPolicy member '{"podSelector": {}}' "$member"
+  object autoscaling/v2 HorizontalPodAutoscaler member '{"maxReplicas": 2, "scaleTargetRef":
+    {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "none"}}' "$member"
+  object policy/v1 PodDisruptionBudget member '{"selector": '"$worker"'}' "$member"
+  object route.openshift.io/v1 Route member '{}' "$member"
+  # The example's one is mounted, and goes otherwise.
+  kubectl -n kinds create configmap member >/dev/null
+  kubectl -n kinds label configmap member oshinko-cluster=replicaset >/dev/null
+
+  # Whose driver these are is known only from their controllers.
+  local uses='"uses-oshinko-cluster": "statefulset"'
+  object apps/v1 DaemonSet user '{"selector": {"matchLabels": {"app": "user"}}, "template":
+    {"metadata": {"labels": {"app": "user"}}, "spec": '"$always"'}}'
+  object v1 Pod user "$always" "$uses, \"app\": \"user\"" DaemonSet user daemonset
+  object batch/v1 CronJob user '{"schedule": "0 0 1 1 *", "suspend": true, "jobTemplate":
+    {"spec": {"template": {"spec": '"$once"'}}}}'
+  object batch/v1 Job user '{"template": {"spec": '"$once"'}}' "$uses" CronJob user cronjob
+
+  roots=(replicaset statefulset replicationcontroller job pod deploymentconfig raycluster
+    daskcluster flinkdeployment)
+  local foreign=deploymentconfigs,rayclusters,daskclusters,flinkdeployments,routes
+  for cluster in "${roots[@]}"; do
+    check "a $cluster has its master pod" within 30 pod_of kinds "oshinko-cluster=$cluster"
+    watch_over kinds "$pod" "$cluster" 1s
+  done
+  for cluster in "${roots[@]}"; do
+    check "a $cluster as the master root is marked" \
+      within 60 marked kinds "$cluster/$cluster" owner-uid
+  done
+  kubectl -n kinds delete deployment driver --wait=false >/dev/null
+  for cluster in "${roots[@]}"; do
+    [[ $cluster == statefulset ]] ||
+      check "a $cluster as the master root goes, with its cluster" \
+        within 120 gone kinds "oshinko-cluster=$cluster" "$foreign"
+  done
+  check "other drivers keep a cluster" \
+    within 60 metric statefulset 'cluster_watcher_verdict\{.*"in-use".*\}'
+  kubectl -n kinds delete daemonset/user cronjob/user >/dev/null
+  check "without them a statefulset as the master root goes too" \
+    within 120 gone kinds oshinko-cluster=statefulset "$foreign"
+  check "its claim stays" exists kinds pvc/data-statefulset-0
+  audited kinds forbid >"$tmp/forbidden"
+  check "no request was forbidden" same /dev/null "$tmp/forbidden"
+  end_watchers
+}
+
+start_kubernetes
+foreign_kind deploymentconfigs apps.openshift.io v1 DeploymentConfig
+foreign_kind routes route.openshift.io v1 Route
+foreign_kind rayclusters ray.io v1 RayCluster
+foreign_kind daskclusters kubernetes.dask.org v1 DaskCluster
+foreign_kind flinkdeployments flink.apache.org v1beta1 FlinkDeployment
+the_example
+without_delete_on_deployments
+all_kinds
+audited "example kinds" allow >"$tmp/used"
+check "every permission of the Role was used" same "$tmp/intended" "$tmp/used"
+
+finished=true
+echo "$passed passed, $failed failed"
+((failed == 0))
