@@ -24,10 +24,25 @@ ApiRequest MakeRequest(HttpMethod method, ApiRequest::Expect expect, const Resou
   return request;
 }
 
+// The verb as RBAC has it.
+const char* Verb(const ApiRequest& request) {
+  switch (request.http.method) {
+    case HttpMethod::kGet:
+      return request.expect == ApiRequest::Expect::kList ? "list" : "get";
+    case HttpMethod::kPost:
+      return "create";
+    case HttpMethod::kPatch:
+      return "patch";
+    case HttpMethod::kPut:
+      return "update";
+    case HttpMethod::kDelete:
+      return "delete";
+  }
+  return "";
+}
+
 std::string Operation(const ApiRequest& request) {
-  std::string text = ToString(request.http.method);
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::string text = Verb(request);
   if (request.type.plural.empty()) {
     return text + " " + request.http.target.substr(0, request.http.target.find('?'));
   }
@@ -47,9 +62,9 @@ bool IsJson(std::string_view content_type) {
 }
 
 // A part of a body that isn't what it should be, fit for one line of a log.
-std::string Excerpt(std::string_view body) {
+std::string Excerpt(std::string_view body, std::size_t size = 120) {
   std::string text;
-  for (char c : body.substr(0, 120)) text += c >= ' ' && c < 127 ? c : ' ';
+  for (char c : body.substr(0, size)) text += c >= ' ' && c < 127 ? c : ' ';
   return text;
 }
 
@@ -95,7 +110,7 @@ Unexpected<ApiError> InterpretError(const ApiRequest& request, const HttpRespons
     return Fail(failure, request, why + " " + Excerpt(response.body), response.retry_after);
   const JsonValue status = document->root();
   if (response.status == 404 && NamesObject(status, request)) failure = ApiFailure::kNotFound;
-  if (auto message = status["message"].AsString()) why += ": " + Excerpt(*message);
+  if (auto message = status["message"].AsString()) why += ": " + Excerpt(*message, 400);
   auto retry_after = response.retry_after;
   if (auto seconds = status["details"]["retryAfterSeconds"].AsInteger(); seconds && !retry_after) {
     retry_after = std::chrono::seconds(std::clamp<std::int64_t>(*seconds, 0, 3600));

@@ -31,7 +31,8 @@ Result<std::vector<OwnerReference>> ReadOwnerReferences(JsonValue value) {
       return Failure("metadata.ownerReferences holds an entry that is not an owner reference");
     }
     references.push_back({std::string(*api_version), std::string(*kind), std::string(*name),
-                          std::string(*uid), entry["controller"].AsBool().value_or(false)});
+                          std::string(*uid), entry["controller"].AsBool().value_or(false),
+                          entry["blockOwnerDeletion"].AsBool().value_or(false)});
   }
   return references;
 }

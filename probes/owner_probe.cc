@@ -149,9 +149,11 @@ OwnerSight OwnerProbe::LookAs(const std::vector<ResourceType>& types, const Owne
   }
   if (!result.object) {
     result.observation = Observation::kAbsent;
+    const bool known = types.size() == 1 || query.recorded.has_value();
+    const ResourceType& type = types.size() > 1 && known ? query.recorded->type : types.front();
     result.detail = "there is no " +
-                    (types.size() > 1 ? "\"" + query.name.name + "\" of any kind that may be an owner"
-                                      : types.front().SingularName() + "/" + query.name.name) +
+                    (known ? type.SingularName() + "/" + query.name.name
+                           : "owner \"" + query.name.name + "\" of any kind") +
                     " in namespace " + query.ns;
   }
   return result;

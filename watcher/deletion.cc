@@ -46,7 +46,8 @@ std::string OwnerReferencePatch(const ObjectMeta& object, const KubeObject& owne
     if (reference.uid == owner.meta.uid) continue;
     patch.StartObject().Field("apiVersion", reference.api_version).Field("kind", reference.kind);
     patch.Field("name", reference.name).Field("uid", reference.uid);
-    patch.Key("controller").Bool(reference.controller).EndObject();
+    patch.Key("controller").Bool(reference.controller);
+    patch.Key("blockOwnerDeletion").Bool(reference.block_owner_deletion).EndObject();
   }
   patch.StartObject().Field("apiVersion", owner.type.ApiVersion()).Field("kind", owner.type.kind);
   patch.Field("name", owner.meta.name).Field("uid", owner.meta.uid);
@@ -321,6 +322,7 @@ void Deletion::HandOver(const std::vector<KubeObject>& mounted) {
         {});
     if (answer) {
       log_.info("{} is mounted by the master and goes with it", object.Describe());
+      memory_.listed.emplace(object.meta.uid, object);
     } else {
       NoteError(answer.error());
       ours.push_back(object);

@@ -4,6 +4,7 @@
 //   demo-objects --kubeconfig=FILE --namespace=NS create FILE.json   (a List)
 //   demo-objects ... list | events | delete PLURAL NAME | purge (the namespace itself)
 //   demo-objects ... pod LABEL=VALUE   (waits for such a pod, prints its name)
+#include <algorithm>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -54,14 +55,14 @@ class Objects {
   }
 
   int List() {
-    fmt::print("  {:<24}{:<32}{}\n", "KIND", "NAME", "CLUSTER");
+    fmt::print("  {:<24}{:<38}{}\n", "KIND", "NAME", "CLUSTER");
     for (const char* plural : kListed) {
       auto items = ItemsOf(plural, "");
       if (!items) return Fail(items.error().message);
       for (const KubeObject& object : *items) {
         // Made by Kubernetes itself in every namespace.
         if (object.meta.name == "kube-root-ca.crt" || object.meta.name == "default") continue;
-        fmt::print("  {:<24}{:<32}{}\n", object.type.kind, object.meta.name,
+        fmt::print("  {:<24}{:<38}{}\n", object.type.kind, object.meta.name,
                    object.meta.Label("oshinko-cluster").value_or("-"));
       }
     }
@@ -72,8 +73,14 @@ class Objects {
     const ResourceType events{"events.k8s.io", "v1", "events", "Event", true};
     auto answer = client_.Do(ApiRequest::Discover(events.CollectionPath(ns_)), {});
     if (!answer) return Fail(answer.error().message);
-    for (JsonValue event : answer->document.root()["items"].Elements()) {
-      if (event["reportingController"].AsString() != "cluster-watcher") continue;
+    std::vector<JsonValue> items = answer->document.root()["items"].Elements();
+    std::erase_if(items, [](JsonValue event) {
+      return event["reportingController"].AsString() != "cluster-watcher";
+    });
+    std::sort(items.begin(), items.end(), [](JsonValue a, JsonValue b) {
+      return a["eventTime"].AsString() < b["eventTime"].AsString();
+    });
+    for (JsonValue event : items) {
       fmt::print("  {:<9}{:<18}{:<12}{}\n", event["type"].AsString().value_or(""),
                  event["reason"].AsString().value_or(""),
                  event["regarding"]["kind"].AsString().value_or(""),

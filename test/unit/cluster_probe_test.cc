@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "probes/owner_kinds.h"
 #include "test/unit/fake_transport.h"
 
 namespace cluster_watcher {

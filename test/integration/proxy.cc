@@ -1,0 +1,180 @@
+#include "test/integration/proxy.h"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <ctime>
+
+#include "probes/curl_transport.h"
+
+namespace cluster_watcher::integration {
+namespace {
+
+struct Received {
+  std::string method;
+  std::string target;
+  std::string head;
+  std::string body;
+
+  // The value of a header; "" where there is none.
+  std::string Header(const std::string& name) const {
+    const std::size_t line = head.find("\r\n" + name + ": ");
+    if (line == std::string::npos) return "";
+    const std::size_t begin = line + name.size() + 4;
+    return head.substr(begin, head.find("\r\n", begin) - begin);
+  }
+};
+
+// The next request on a connection; nullopt: the client has gone. `rest` is what was read beyond.
+std::optional<Received> Receive(int socket, std::string& rest) {
+  char buffer[16384];
+  const auto read_more = [&] {
+    const ssize_t count = recv(socket, buffer, sizeof buffer, 0);
+    if (count > 0) rest.append(buffer, static_cast<std::size_t>(count));
+    return count > 0;
+  };
+  std::size_t end;
+  while ((end = rest.find("\r\n\r\n")) == std::string::npos) {
+    if (!read_more()) return std::nullopt;
+  }
+  Received request;
+  request.head = rest.substr(0, end + 2);
+  const std::size_t space = rest.find(' ');
+  request.method = rest.substr(0, space);
+  request.target = rest.substr(space + 1, rest.find(' ', space + 1) - space - 1);
+  rest.erase(0, end + 4);
+  const auto size = static_cast<std::size_t>(std::atoll(request.Header("Content-Length").c_str()));
+  while (rest.size() < size) {
+    if (!read_more()) return std::nullopt;
+  }
+  request.body = rest.substr(0, size);
+  rest.erase(0, size);
+  return request;
+}
+
+bool SendAll(int socket, const std::string& bytes) {
+  for (std::size_t sent = 0; sent < bytes.size();) {
+    const ssize_t count = send(socket, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
+    if (count <= 0) return false;
+    sent += static_cast<std::size_t>(count);
+  }
+  return true;
+}
+
+HttpRequest PassedOn(const Received& received) {
+  HttpRequest request;
+  for (const HttpMethod method : {HttpMethod::kGet, HttpMethod::kPost, HttpMethod::kPatch,
+                                  HttpMethod::kPut, HttpMethod::kDelete}) {
+    if (received.method == ToString(method)) request.method = method;
+  }
+  request.target = received.target;
+  constexpr std::size_t kBearer = sizeof "Bearer " - 1;
+  const std::string authorization = received.Header("Authorization");
+  if (authorization.size() > kBearer) request.bearer_token = authorization.substr(kBearer);
+  request.accept = received.Header("Accept");
+  request.content_type = received.Header("Content-Type");
+  request.body = received.body;
+  return request;
+}
+
+std::string HttpDate() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  char text[64];
+  return {text, std::strftime(text, sizeof text, "%a, %d %b %Y %H:%M:%S GMT", &parts)};
+}
+
+}  // namespace
+
+Lie Lie::Answer(int status, const std::string& body, const std::string& content_type,
+                const std::string& more_headers) {
+  return {"HTTP/1.1 " + std::to_string(status) + " Whatever\r\nContent-Type: " + content_type +
+          "\r\nDate: " + HttpDate() + "\r\n" + more_headers +
+          "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body};
+}
+
+Proxy::Proxy(ApiServer server) : server_(std::move(server)) {
+  listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  EXPECT_EQ(bind(listener_, reinterpret_cast<sockaddr*>(&address), size), 0);
+  EXPECT_EQ(listen(listener_, 64), 0);
+  getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size);
+  port_ = ntohs(address.sin_port);
+  acceptor_ = std::thread([this] { Accept(); });
+}
+
+Proxy::~Proxy() {
+  shutdown(listener_, SHUT_RDWR);
+  acceptor_.join();
+  for (const int socket : sockets_) shutdown(socket, SHUT_RDWR);
+  for (std::thread& thread : threads_) thread.join();
+  for (const int socket : sockets_) close(socket);
+  close(listener_);
+}
+
+ApiServer Proxy::Address() const {
+  ApiServer address;
+  address.url = "http://127.0.0.1:" + std::to_string(port_);
+  address.token = server_.token;
+  return address;
+}
+
+void Proxy::LieAbout(const std::string& part, Lie lie) {
+  const std::lock_guard lock(mutex_);
+  lies_[part] = std::move(lie);
+}
+
+void Proxy::TellTheTruth() {
+  const std::lock_guard lock(mutex_);
+  lies_.clear();
+}
+
+std::optional<Lie> Proxy::LieFor(const std::string& request_line) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [part, lie] : lies_) {
+    if (request_line.find(part) != std::string::npos) return lie;
+  }
+  return std::nullopt;
+}
+
+void Proxy::Accept() {
+  for (;;) {
+    const int socket = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+    if (socket < 0) return;
+    const std::lock_guard lock(mutex_);
+    sockets_.push_back(socket);
+    threads_.emplace_back([this, socket] { Serve(socket); });
+  }
+}
+
+void Proxy::Serve(int socket) {
+  auto transport = CurlTransport::Create(server_);
+  std::string rest;
+  while (const auto received = Receive(socket, rest)) {
+    bool sent;
+    if (const auto lie = LieFor(received->method + " " + received->target)) {
+      ++lies_told_;
+      sent = SendAll(socket, lie->bytes);
+      for (std::size_t i = 0; sent && i < lie->repetitions; ++i) sent = SendAll(socket, lie->chunk);
+      if (lie->closes) break;
+    } else {
+      const HttpRequest request = PassedOn(*received);
+      const HttpResult answer = std::move((*transport)->Perform({&request, 1}, 1, {}).front());
+      sent = answer && SendAll(socket, Lie::Answer(answer->status, answer->body,
+                                                   answer->content_type)
+                                           .bytes);
+    }
+    if (!sent) break;
+  }
+  shutdown(socket, SHUT_RDWR);
+}
+
+}  // namespace cluster_watcher::integration
