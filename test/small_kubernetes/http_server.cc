@@ -1,24 +1,44 @@
 #include "test/small_kubernetes/http_server.h"
 
+#include <arpa/inet.h>
 #include <civetweb.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cstdlib>
+#include <ctime>
 #include <optional>
 #include <utility>
 
 namespace cluster_watcher::small_kubernetes {
 namespace {
 
-// civetweb closes the connection after this, and sends nothing by itself.
-constexpr int kClose = 401;
+// A handler's "done"; the number is only for an access log.
+constexpr int kHandled = 200;
 constexpr Duration kWatchDefault = std::chrono::minutes(30);
 
 std::string_view Header(mg_connection* connection, const char* name) {
   const char* value = mg_get_header(connection, name);
   return value == nullptr ? std::string_view() : value;
+}
+
+// Cuts a connection off. civetweb has no call for it and doesn't tell the socket, but the socket
+// can be told by its two ports.
+void Cut(const mg_request_info& info) {
+  for (int socket = 3; socket < 4096; ++socket) {
+    sockaddr_in peer{}, own{};
+    socklen_t peer_size = sizeof peer, own_size = sizeof own;
+    if (getpeername(socket, reinterpret_cast<sockaddr*>(&peer), &peer_size) != 0 ||
+        getsockname(socket, reinterpret_cast<sockaddr*>(&own), &own_size) != 0) {
+      continue;
+    }
+    if (ntohs(peer.sin_port) == info.remote_port && ntohs(own.sin_port) == info.server_port) {
+      shutdown(socket, SHUT_RDWR);
+      return;
+    }
+  }
 }
 
 std::string ReadBody(mg_connection* connection) {
@@ -198,30 +218,31 @@ int HttpServer::Handle(mg_connection* connection) {
     response = Control(request);
   } else {
     fault = kubernetes_.Intercept(request);
-    if (fault && fault->delay.count() > 0 && !Wait(lock, fault->delay)) return kClose;
+    if (fault && fault->delay.count() > 0 && !Wait(lock, fault->delay)) return Cut(info), kHandled;
     response = kubernetes_.Serve(request, fault ? &*fault : nullptr, &watch);
   }
   changed_.notify_all();
   if (fault) {
-    if (fault->action == Fault::Action::kDrop) return kClose;
+    if (fault->action == Fault::Action::kDrop) return Cut(info), kHandled;
     if (fault->action == Fault::Action::kHang) {
       Wait(lock, std::chrono::hours(1));
-      return kClose;
+      return Cut(info), kHandled;
     }
-    if (fault->delay_after.count() > 0 && !Wait(lock, fault->delay_after)) return kClose;
+    if (fault->delay_after.count() > 0 && !Wait(lock, fault->delay_after))
+      return Cut(info), kHandled;
     if (fault->action == Fault::Action::kAnswer) watch.reset();
   }
   if (watch) {
     lock.unlock();
     StreamWatch(connection, *watch, target);
-    return kClose;
+    return kHandled;
   }
   lock.unlock();
   const bool truncate = fault && fault->action == Fault::Action::kTruncate;
   const std::size_t sent = truncate ? response.body.size() / 2 : response.body.size();
   Send(connection, Head(response, false) + response.body.substr(0, sent));
-  // A 401 would close the connection too, which the real server leaves open.
-  return truncate ? kClose : response.status == kClose ? 403 : response.status;
+  if (truncate) Cut(info);
+  return kHandled;
 }
 
 void HttpServer::StreamWatch(mg_connection* connection, Watch& watch, const std::string& target) {

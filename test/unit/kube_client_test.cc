@@ -558,6 +558,22 @@ TEST(KubeClient, RecordsEveryRequestThatWasMade) {
   EXPECT_EQ(api.transport.batches, 1u);
 }
 
+TEST(KubeClient, RemembersTheLongestWaitThatWasAskedFor) {
+  FakeApi api;
+  EXPECT_EQ(api.client.TakeRetryAfter(), Duration(0));
+  HttpResponse throttled = Answer(429, "wait\n", "text/plain");
+  throttled.retry_after = seconds(9);
+  HttpResponse less = throttled;
+  less.retry_after = seconds(2);
+  api.transport.On(GetBob(), less);
+  api.transport.On(ListBob(), throttled);
+  api.transport.On(DeleteBob(), Answer(200, Bob()));
+  EXPECT_FALSE(api.client.Do(ListBob(), {}));
+  api.client.DoAll(std::vector{GetBob(), DeleteBob()}, 2, {});
+  EXPECT_EQ(api.client.TakeRetryAfter(), Duration(seconds(9)));
+  EXPECT_EQ(api.client.TakeRetryAfter(), Duration(0)) << "it is taken once";
+}
+
 ApiRequest NextPage(const ApiRequest& first, const std::string& continuation) {
   ApiRequest next = first;
   next.http.target += "&continue=" + continuation;

@@ -44,6 +44,8 @@ TEST(ObjectMeta, ReadsAllOfIt) {
   EXPECT_EQ(meta->Controller()->uid, "u3");
   EXPECT_EQ(meta->Controller()->kind, "ReplicaSet");
   EXPECT_EQ(meta->Controller()->api_version, "apps/v1");
+  EXPECT_TRUE(meta->Controller()->block_owner_deletion);
+  EXPECT_FALSE(meta->owner_references.front().block_owner_deletion);
 }
 
 TEST(ObjectMeta, WhatIsLeftOutIsEmpty) {

@@ -1,0 +1,223 @@
+# What scripts/bench measures with: clocks, medians, the objects it makes, and one reading of a
+# watcher. Uses $work, $api, $binary, $namespace and the environment of test/kubernetes/start.
+# shellcheck shell=bash disable=SC2154
+
+# Microseconds since 1970, into $now.
+clock() { now=${EPOCHREALTIME/[.,]/}; }
+
+# The median, the least and the greatest of the numbers in FILE.
+spread() {
+  sort -g "$1" | awk '{ v[NR] = $1 }
+    END {
+      if (NR == 0) exit 1
+      middle = NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2
+      print middle, v[1], v[NR]
+    }'
+}
+median() { spread "$1" | cut -d ' ' -f 1; }
+
+# wall_ms COMMAND...: how long it takes, in ms.
+wall_ms() {
+  local began now
+  clock
+  began=$now
+  "$@" >/dev/null
+  clock
+  awk -v us=$((now - began)) 'BEGIN { printf "%.2f\n", us / 1000 }'
+}
+
+# cpu_us_each COUNT COMMAND...: user and system time of one of COUNT runs, in µs.
+cpu_us_each() {
+  local count=$1 TIMEFORMAT='%3U %3S' times
+  shift
+  times=$({ time for ((run = 0; run < count; run++)); do "$@" >/dev/null; done; } 2>&1)
+  awk -v n="$count" '{ printf "%.0f\n", ($1 + $2) * 1e6 / n }' <<<"$times"
+}
+
+# until_true SECONDS COMMAND...
+until_true() {
+  local end=$((SECONDS + $1))
+  shift
+  until "$@"; do
+    ((SECONDS < end)) || die "waited in vain for: $*"
+    sleep 0.02
+  done
+}
+
+# --- objects ---
+
+# deployment NAME LABELS: of one replica, LABELS being the inside of a YAML map.
+deployment() {
+  cat <<YAML
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: $1, labels: {$2}}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: $1}}
+  template:
+    metadata: {labels: {app: $1${2:+, $2}}}
+    spec: {containers: [{name: main, image: example.invalid/none}]}
+YAML
+}
+
+# configmaps PREFIX COUNT LABELS [OWNER UID]: with an ownerReference where there is an owner.
+configmaps() {
+  local i references=
+  [[ -z ${4-} ]] ||
+    references=", ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: $4, uid: $5}]"
+  for ((i = 0; i < $2; i++)); do
+    echo "---"
+    echo "{apiVersion: v1, kind: ConfigMap, metadata: {name: $1-$i, labels: {$3}$references}}"
+  done
+}
+
+create() { kubectl -n "$namespace" create -f - >/dev/null; }
+master_pod() {
+  pod=$(kubectl -n "$namespace" get pods -l "app=$1" -o name) && pod=${pod#pod/} && [[ -n $pod ]]
+}
+
+# fetch CURL-ARGUMENT...: from the API server.
+fetch() {
+  curl -sS --fail --cacert "$APISERVER_CA" -H "@$work/authorization" "$@"
+}
+
+# --- a watcher ---
+
+# start_watcher CLUSTER OWNER FLAG...: sets $watcher and $metrics, and waits for "keep: active".
+start_watcher() {
+  master_pod "$1-m" || die "the pod of $1-m is not there"
+  log=$work/$1.log
+  local owner=$2
+  shift 2
+  "$binary" watch --kubeconfig="$KUBECONFIG" --namespace="$namespace" --pod="$pod" \
+    --owner="deployment/$owner" --poll-interval=100ms --on-termination=leave \
+    --listen=127.0.0.1:0 "$@" </dev/null >/dev/null 2>"$log" &
+  watcher=$!
+  pids[watcher]=$watcher
+  until_true 30 grep -q 'keep: active' "$log"
+  until_true 10 grep -q 'health on port' "$log"
+  metrics=http://127.0.0.1:$(sed -nE 's/.*health on port ([0-9]+).*/\1/p' "$log")/metrics
+}
+stop_watcher() {
+  kill -TERM "$watcher"
+  wait "$watcher" || die "the watcher failed: $(tail -n 3 "$log")"
+  unset 'pids[watcher]'
+}
+
+# reading: "polls requests cpu_us" of the watcher so far, all from one answer.
+reading() {
+  curl -sS --fail "$metrics" | awk '
+    /^cluster_watcher_polls_total/ { polls += $NF }
+    /^rest_client_requests_total/ { requests += $NF }
+    /^process_cpu_seconds_total/ { cpu = $NF }
+    END { printf "%d %d %.0f\n", polls, requests, cpu * 1e6 }'
+}
+polled() {
+  local polls
+  read -r polls _ < <(reading)
+  ((polls >= $1))
+}
+
+# traffic PID: "sent received" by its connections to the API server so far.
+traffic() {
+  ss -tinpH state established dport = ":${APISERVER##*:}" 2>/dev/null | awk -v pid="pid=$1," '
+    /users:/ { ours = index($0, pid) > 0 }
+    ours && !/users:/ || index($0, pid) {
+      for (i = 1; i <= NF; i++) {
+        if (split($i, pair, ":") != 2) continue
+        if (pair[1] == "bytes_sent") sent += pair[2]
+        if (pair[1] == "bytes_retrans") sent -= pair[2]
+        if (pair[1] == "bytes_received") received += pair[2]
+      }
+    }
+    END { printf "%d %d\n", sent, received }'
+}
+
+# cpu_ticks PID: user and system time, in clock ticks, as the kernel counts them.
+cpu_ticks() {
+  local line
+  local -a fields
+  line=$(<"/proc/$1/stat")
+  read -r -a fields <<<"${line##*) }"
+  echo $((fields[11] + fields[12]))
+}
+memory_kib() { awk -v key="$2:" '$1 == key { print $2 }' "/proc/$1/status"; }
+
+# --- how long members take to go ---
+
+# observe SELECTOR COUNT: follows the ConfigMaps of SELECTOR from outside, by a watch that costs the
+# server nothing while nothing happens; returns when it has seen all COUNT of them.
+observe() {
+  exec {members}< <(exec curl -sSN --cacert "$APISERVER_CA" -H "@$work/authorization" \
+    -H 'Accept: application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1' \
+    "$api/configmaps?watch=1&timeoutSeconds=120&labelSelector=$1")
+  pids[observer]=$!
+  expect_members ADDED "$2"
+}
+# expect_members TYPE COUNT
+expect_members() {
+  local seen
+  seen=$(grep -c -m "$2" "^{\"type\":\"$1\"" <&"$members") || seen=0
+  ((seen == $2)) || die "the observer saw $seen of $2 members $1"
+}
+# all_gone SELECTOR COUNT: waits; sets $gone to when the last one went. A consistent list, read
+# after that, says that none is left.
+all_gone() {
+  local now
+  expect_members DELETED "$2"
+  clock
+  gone=$now
+  kill "${pids[observer]}" 2>/dev/null || :
+  exec {members}<&-
+  unset 'pids[observer]'
+  fetch -o "$work/left" "$api/configmaps?labelSelector=$1"
+  [[ $(tr -d ' \n' <"$work/left") == *'"items":[]'* ]] || die "members of $1 are left"
+}
+
+# our_members NAME COUNT: lets the driver of a cluster of COUNT ConfigMaps go. Prints the ms from the
+# end of the grace period to the last member gone, then to the watcher's own word that all is done.
+our_members() {
+  local name=$1 count=$2 selector=oshinko-cluster=$1 abandoned grace_end done_at
+  {
+    deployment "$name-driver" ""
+    deployment "$name-m" "oshinko-cluster: $name, oshinko-type: master"
+    configmaps "$name" "$count" "oshinko-cluster: $name"
+  } | create
+  until_true 30 master_pod "$name-m"
+  until_true 30 master_pod "$name-driver"
+  start_watcher "$name" "$name-driver" --grace-period=1s
+  sleep 1
+  observe "$selector" "$count"
+  kubectl -n "$namespace" delete deployment "$name-driver" --wait=false >/dev/null
+  all_gone "$selector" "$count"
+  until_true 30 grep -q " Cluster $name is deleted" "$log"
+  # The verdict that the grace period began with: the first that was not followed by another "keep".
+  abandoned=$(awk '$3 == "keep:" { since = "" } $3 == "abandoned:" && since == "" { since = $1 }
+    END { print since }' "$log")
+  grace_end=$(($(microseconds "$abandoned") + 1000000))
+  done_at=$(microseconds "$(awk '/ is deleted: / { print $1; exit }' "$log")")
+  stop_watcher
+  awk -v gone=$((gone - grace_end)) -v all=$((done_at - grace_end)) \
+    'BEGIN { printf "%.1f %.1f\n", gone / 1000, all / 1000 }'
+}
+
+# garbage_members NAME COUNT: the same for ConfigMaps whose owner is deleted, from the answer to the
+# DELETE on.
+garbage_members() {
+  local name=$1 count=$2 selector=bench-garbage=$1 uid began now
+  configmaps "$name-owner" 1 "" | create
+  uid=$(kubectl -n "$namespace" get configmap "$name-owner-0" -o 'jsonpath={.metadata.uid}')
+  configmaps "$name" "$count" "bench-garbage: $name" "$name-owner-0" "$uid" | create
+  sleep 3 # Its allowance of requests fills up again.
+  observe "$selector" "$count"
+  fetch -o /dev/null -X DELETE "$api/configmaps/$name-owner-0?propagationPolicy=Background"
+  clock
+  began=$now
+  all_gone "$selector" "$count"
+  awk -v us=$((gone - began)) 'BEGIN { printf "%.1f\n", us / 1000 }'
+}
+
+# A time of the log, in microseconds since 1970.
+microseconds() { echo $(($(date -d "$1" +%s%N) / 1000)); }

@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# docs_test.sh BUILD_DIR: what the README says of flags, metrics, Events and YAML is what the program
+# and the manifests have.
+set -uo pipefail
+shopt -s lastpipe # so that `... | check` counts
+build=$(realpath -- "$1")
+cd "$(dirname -- "${BASH_SOURCE[0]}")/.."
+passed=0 failed=0
+
+# check NAME: passes where standard input is empty; else shows it.
+check() {
+  local differences
+  differences=$(cat)
+  if [[ -z $differences ]]; then
+    echo "ok - $1"
+    passed=$((passed + 1))
+  else
+    printf 'not ok - %s\n%s\n' "$1" "$differences"
+    failed=$((failed + 1))
+  fi
+}
+section() { sed -n "/^## $1\$/,/^## /p" README.md; }
+# Each of standard input's words that isn't a line of FILE.
+missing_in() { sort -u | comm -23 - <(sort -u "$1"); }
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+"$build/cluster-watcher" help watch >"$work/help"
+grep -oE -- '(^|[ ,])--[a-z-]+' "$work/help" | tr -d ' ,' | sort -u >"$work/flags"
+section Settings | grep -E '^\| `--' | cut -d'|' -f2 | grep -oE -- '--[a-z-]+' | sort -u >"$work/documented"
+missing_in "$work/flags" <"$work/documented" | check "each flag in the README exists"
+grep -v -- '--help' "$work/flags" | missing_in "$work/documented" | check "each flag is in the README"
+
+section Settings | grep -E '^\| `--' | while IFS='|' read -r _ flags default _; do
+  [[ $(grep -oE -- '--[a-z-]+' <<<"$flags" | wc -l) == 1 ]] || continue
+  flag=$(grep -oE -- '--[a-z-]+' <<<"$flags")
+  value=$(sed -nE 's/^ *`([^`]*)` *$/\1/p' <<<"$default")
+  [[ -n $value ]] || continue
+  tr '\n' ' ' <"$work/help" | tr -s ' ' | grep -qE -- "$flag[=[][^(]*\(default ${value//\//\\/}\)" ||
+    echo "$flag: the README says $value"
+done | check "each default in the README is the program's"
+
+grep -rhoE '"(cluster_watcher|rest_client)_[a-z_]+"' metrics/*.cc | tr -d '"' | sort -u >"$work/metrics"
+section Metrics | grep -E '^\| `' | cut -d'|' -f2 | grep -oE '[a-z_]+' | sort -u >"$work/documented"
+missing_in "$work/metrics" <"$work/documented" | check "each metric in the README exists"
+missing_in "$work/documented" <"$work/metrics" | check "each metric is in the README"
+
+grep -rhoE '"Cluster[A-Z][a-z]+"' watcher/*.cc | tr -d '"' | sort -u >"$work/events"
+section Metrics | grep -oE '`Cluster[A-Z][a-z]+`' | tr -d '`' | sort -u >"$work/documented"
+diff "$work/events" "$work/documented" | check "the Events in the README are those of the program"
+
+sed -n '/^```yaml$/,/^```$/p' README.md | grep -v '^```' >"$work/yaml"
+# The lines of the README's YAML, one after the other, in the manifest.
+awk 'NR == FNR { want[++n] = $0; next }
+     { at = ($0 == want[at + 1]) ? at + 1 : ($0 == want[1]); if (at == n) found = 1 }
+     END { if (!found) print "it does not" }' "$work/yaml" manifests/examples/spark/cluster.yaml |
+  check "the YAML in the README stands in the manifests"
+
+for path in $(grep -ohE '(^|[ `(])(manifests|scripts|test|probes|watcher|metrics)/[a-zA-Z0-9_/.-]+' README.md CONTRIBUTING.md |
+  sed -E 's/^[ `(]//; s/[.,]$//' | sort -u); do
+  compgen -G "$path*" >/dev/null || [[ $path == test/kubernetes/* && -e $path ]] || echo "$path"
+done | check "each path in the documents exists"
+
+echo "$passed passed, $failed failed"
+((failed == 0))
