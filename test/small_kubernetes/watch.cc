@@ -40,7 +40,11 @@ std::string Watch::Next() {
     if (after) {
       lines += Line(before ? "MODIFIED" : "ADDED", *change->after);
     } else if (before) {
-      lines += Line("DELETED", any);
+      // As it was last, under the version that took it away.
+      Object last;
+      last.body = Copy(change->before->body);
+      Set(*Find(last.body, "metadata"), "resourceVersion", Text(std::to_string(change->version)));
+      lines += Line("DELETED", last);
     }
   }
   seen_ = store_.Version();

@@ -1,11 +1,18 @@
 #include "test/small_kubernetes/small_kubernetes.h"
 
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "test/small_kubernetes/http_server.h"
@@ -1062,17 +1069,96 @@ TEST_F(SmallKubernetesTest, WatchFromTooLongAgoExpires) {
 
 // --- HTTP
 
-TEST(HttpServerTest, ListensOnAPortOfTheSystemsChoice) {
+class HttpServerTest : public testing::Test {
+ protected:
+  void SetUp() override { ASSERT_TRUE(server.Start(0, 3)); }
+
+  // All that the server sends until it closes the connection.
+  std::string Send(const std::string& method, const std::string& target,
+                   const std::string& body = {}) {
+    const int connection = socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<std::uint16_t>(server.Port()));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    std::string answer;
+    if (connect(connection, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0) {
+      const std::string request =
+          method + " " + target +
+          " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+          "Authorization: Bearer admin\r\nContent-Type: application/json\r\nContent-Length: " +
+          std::to_string(body.size()) + "\r\n\r\n" + body;
+      send(connection, request.data(), request.size(), MSG_NOSIGNAL);
+      char buffer[4096];
+      ssize_t count;
+      while ((count = recv(connection, buffer, sizeof buffer, 0)) > 0) {
+        answer.append(buffer, static_cast<std::size_t>(count));
+      }
+    }
+    close(connection);
+    return answer;
+  }
+
   ManualClock clock;
-  SmallKubernetes kubernetes(clock);
-  HttpServer server(kubernetes);
-  ASSERT_TRUE(server.Start(0, 2));
+  SmallKubernetes kubernetes{clock};
+  HttpServer server{kubernetes};
+  const std::string maps = "/api/v1/namespaces/default/configmaps";
+};
+
+TEST_F(HttpServerTest, ServesOnAPortOfTheSystemsChoice) {
   EXPECT_GT(server.Port(), 0);
   EXPECT_NE(server.Kubeconfig().find("server: " + server.Url()), std::string::npos);
-  server.Locked([](SmallKubernetes& locked) { locked.Settle(); });
+  const std::string answer = Send("GET", maps + "?labelSelector=a%3Db");
+  EXPECT_EQ(answer.find("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nDate: "), 0u);
+  EXPECT_NE(answer.find("\"items\":[]}"), std::string::npos);
+  EXPECT_EQ(Send("POST", maps, R"({"metadata":{"name":"a"}})").find("HTTP/1.1 201 Created"), 0u);
+  // DELETE has a body, too.
+  EXPECT_EQ(Send("DELETE", maps + "/a", R"({"preconditions":{"uid":"x"}})").find("HTTP/1.1 409"),
+            0u);
   HttpServer second(kubernetes);
   EXPECT_FALSE(second.Start(server.Port()));
+}
+
+TEST_F(HttpServerTest, OthersOrderFaults) {
+  Send("POST", "/__faults", R"({"contains":"configmaps","action":"drop"})");
+  Send("POST", "/__faults", R"({"contains":"configmaps","action":"truncate"})");
+  Send("POST", "/__faults", R"({"contains":"configmaps","status":429,"retryAfter":2})");
+  EXPECT_EQ(Send("GET", maps), "");
+  const std::string half = Send("GET", maps);
+  EXPECT_EQ(half.find("HTTP/1.1 200"), 0u);
+  EXPECT_EQ(half.find("]}"), std::string::npos);
+  EXPECT_NE(Send("GET", maps).find("\r\nRetry-After: 2\r\n"), std::string::npos);
+  EXPECT_EQ(Send("GET", maps).find("HTTP/1.1 200"), 0u);
+  EXPECT_NE(Send("GET", "/__requests").find("\"status\":429"), std::string::npos);
+  Send("POST", "/__kinds", R"({"group":"g.io","version":"v1","plural":"gs","kind":"G"})");
+  EXPECT_NE(Send("GET", "/apis/g.io/v1/gs").find("GList"), std::string::npos);
+}
+
+TEST_F(HttpServerTest, StreamsWatches) {
+  std::string told;
+  std::thread client(
+      [&] { told = Send("GET", maps + "?watch=1&timeoutSeconds=1&resourceVersion=9"); });
+  // A write while it waits.
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  server.Locked([&](SmallKubernetes& locked) {
+    locked.Admin("POST", maps, R"({"metadata":{"name":"new"}})");
+  });
+  client.join();
+  EXPECT_NE(told.find(R"({"type":"ADDED","object":{"kind":"ConfigMap")"), std::string::npos);
+  EXPECT_NE(told.find("\"name\":\"new\""), std::string::npos);
+}
+
+TEST_F(HttpServerTest, StopEndsWhatHangs) {
+  Send("POST", "/__faults", R"({"action":"hang"})");
+  std::thread client([&] { EXPECT_EQ(Send("GET", maps), ""); });
+  while (true) {
+    bool arrived = false;
+    server.Locked([&](SmallKubernetes& locked) { arrived = locked.Count("GET") > 0; });
+    if (arrived) break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
   server.Stop();
+  client.join();
 }
 
 }  // namespace

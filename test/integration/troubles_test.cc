@@ -1,0 +1,190 @@
+// An API server that refuses, is away or hangs, and tokens that are no longer good: nothing is known
+// then, nothing is lost, and afterwards the watcher goes on.
+#include <signal.h>
+
+#include "test/integration/fixture.h"
+
+namespace cluster_watcher::integration {
+namespace {
+
+constexpr char kAccount[] = "watcher";
+
+class Troubles : public IntegrationTest {
+ protected:
+  void TearDown() override {
+    if (away_) ComeBack();
+    IntegrationTest::TearDown();
+  }
+
+  void GoAway() {
+    server().StopApi();
+    away_ = true;
+  }
+  void ComeBack() {
+    server().StartApi();
+    away_ = false;
+  }
+
+  // The kubeconfig is from now on that of an account with a Role; its token is in a file.
+  void UseAccount() {
+    api().Create("serviceaccounts", ns_, NamedOf({kAccount}));
+    api().Create("roles", ns_, WatcherRoleOf({kAccount}));
+    Bind();
+    token_ = api().Token(ns_, kAccount);
+    WriteWhole(TokenFile(), token_);
+    WriteKubeconfig(kubeconfig(), server().Admin(), "tokenFile: \"" + TokenFile() + "\"");
+  }
+  void Bind() {
+    api().Create("rolebindings", ns_, RoleBindingOf({kAccount}, kAccount, kAccount));
+  }
+  std::string TokenFile() const { return File("token"); }
+
+  std::string token_;
+
+ private:
+  bool away_ = false;
+};
+
+TEST_F(Troubles, AnAccountWithARoleIsAllThatItNeeds) {
+  UseAccount();
+  MakeCluster();
+  MakeDriver();
+  Watcher& watcher = WatchOver("deployment/bob");
+  ASSERT_TRUE(Keeps(watcher, "keep: active", 2));
+  api().Delete("deployments", ns_, "bob");
+  ASSERT_TRUE(Finishes(watcher));
+  EXPECT_FALSE(Events("ClusterDeleted").empty());
+}
+
+TEST_F(Troubles, PermissionsThatAreTakenAwayAndGivenBack) {
+  UseAccount();
+  MakeCluster();
+  MakeDriver();
+  Watcher& watcher = WatchOver("deployment/bob");
+  ASSERT_TRUE(Shows(watcher, "keep: active"));
+  api().Delete("rolebindings", ns_, kAccount);
+  ASSERT_TRUE(Shows(watcher, "keep: unknown"));
+  api().Delete("deployments", ns_, "bob");
+  const double forbidden = watcher.Metric("rest_client_requests_total{code=\"403\"}");
+  EXPECT_TRUE(Keeps(watcher, "keep: unknown"));
+  EXPECT_GT(watcher.Metric("rest_client_requests_total{code=\"403\"}"), forbidden);
+  EXPECT_EQ(watcher.LinesWith("keep: unknown"), 1u);
+  EXPECT_EQ(watcher.Health("/healthz"), 200);
+  Bind();
+  EXPECT_TRUE(Finishes(watcher));
+}
+
+TEST_F(Troubles, AMemberThatItMayNotDeleteIsLeftBehindTheDeadline) {
+  UseAccount();
+  api().Patch("roles", ns_, kAccount, R"({"rules": [
+      {"apiGroups": ["", "apps", "batch"], "resources": ["*"], "verbs": ["get", "list", "patch"]},
+      {"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["delete"]},
+      {"apiGroups": [""], "resources": ["pods", "configmaps"], "verbs": ["delete"]},
+      {"apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create"]}]})");
+  MakeCluster();
+  Watcher& watcher = WatchOver("deployment/bob", {"--delete-deadline=2s"});
+  ASSERT_TRUE(Reaches(watcher, "done"));
+  EXPECT_GE(watcher.Metric("cluster_watcher_deletes_total{resource=\"services\","
+                           "result=\"forbidden\"}"),
+            1);
+  EXPECT_TRUE(Eventually([&] { return !api().Exists("deployments", ns_, kMaster); }));
+  EXPECT_TRUE(api().Exists("services", ns_, "spark"));
+}
+
+TEST_F(Troubles, ATokenThatIsBadAndIsReplacedInItsFile) {
+  UseAccount();
+  WriteWhole(TokenFile(), "stale");
+  MakeCluster();
+  MakeDriver();
+  Watcher& watcher = WatchOver("deployment/bob");
+  EXPECT_TRUE(Keeps(watcher, "keep: unknown", 5));
+  EXPECT_EQ(watcher.LinesWith("keep: unknown"), 1u);
+  EXPECT_EQ(watcher.Health("/readyz"), 503);
+  WriteWhole(TokenFile(), token_ + "\n");
+  ASSERT_TRUE(Shows(watcher, "keep: active"));
+  EXPECT_EQ(watcher.Health("/readyz"), 200);
+  EXPECT_EQ(watcher.Log().find(token_), std::string::npos) << "the token is in the log";
+}
+
+TEST_F(Troubles, ATokenThatIsRevokedAndIsReplacedInItsFile) {
+  UseAccount();
+  MakeCluster();
+  MakeDriver();
+  Watcher& watcher = WatchOver("deployment/bob");
+  ASSERT_TRUE(Shows(watcher, "keep: active"));
+  server().Revoke(token_, ns_, kAccount);
+  ASSERT_TRUE(Shows(watcher, "keep: unknown"));
+  EXPECT_GE(watcher.Metric("rest_client_requests_total{code=\"401\"}"), 1);
+  WriteWhole(TokenFile(), api().Token(ns_, kAccount));
+  ASSERT_TRUE(Shows(watcher, "keep: active"));
+  EXPECT_GE(watcher.Metric("rest_client_request_retries_total"), 1);
+  api().Delete("deployments", ns_, "bob");
+  EXPECT_TRUE(Finishes(watcher));
+}
+
+TEST_F(Troubles, AnApiServerThatIsAwayAndBack) {
+  MakeCluster();
+  MakeDriver();
+  Watcher& watcher = WatchOver("deployment/bob");
+  ASSERT_TRUE(Shows(watcher, "keep: active"));
+  GoAway();
+  ASSERT_TRUE(Shows(watcher, "keep: unknown"));
+  const double polls = watcher.Polls("unknown");
+  ASSERT_TRUE(Eventually([&] { return watcher.Polls("unknown") >= polls + 10; }));
+  EXPECT_EQ(watcher.LinesWith("keep: unknown"), 1u);
+  EXPECT_EQ(watcher.Health("/healthz"), 200);
+  EXPECT_EQ(watcher.Phase(), "watching");
+  ComeBack();
+  ASSERT_TRUE(Keeps(watcher, "keep: active"));
+  api().Delete("deployments", ns_, "bob");
+  EXPECT_TRUE(Finishes(watcher));
+}
+
+TEST_F(Troubles, AnApiServerThatIsAwayAtTheStart) {
+  MakeCluster();
+  MakeDriver();
+  const std::string pod = MasterPod();
+  GoAway();
+  Watcher& watcher = Run({"--kubeconfig=" + kubeconfig(), "--namespace=" + ns_, "--pod=" + pod,
+                          "--owner=deployment/bob", "--listen=127.0.0.1:0",
+                          "--poll-interval=100ms"});
+  ASSERT_TRUE(Eventually([&] { return watcher.Polls("unknown") >= 5; }));
+  EXPECT_EQ(watcher.Health("/readyz"), 503);
+  EXPECT_EQ(watcher.Health("/healthz"), 200);
+  ComeBack();
+  EXPECT_TRUE(Shows(watcher, "keep: active"));
+  EXPECT_EQ(watcher.Health("/readyz"), 200);
+}
+
+TEST_F(Troubles, AnApiServerThatHangs) {
+  MakeCluster();
+  MakeDriver();
+  Watcher& watcher = WatchOver("deployment/bob");
+  ASSERT_TRUE(Shows(watcher, "keep: active"));
+  server().PauseApi();
+  EXPECT_TRUE(Shows(watcher, "keep: unknown"));
+  EXPECT_EQ(watcher.Health("/healthz"), 200);
+  server().ResumeApi();
+  ASSERT_TRUE(Keeps(watcher, "keep: active"));
+
+  server().PauseApi();
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));  // it is waiting for an answer now
+  EXPECT_EQ(watcher.Stop(SIGTERM, std::chrono::seconds(5)), 0);
+  server().ResumeApi();
+  EXPECT_TRUE(IsWhole());
+}
+
+TEST_F(Troubles, AnApiServerOfAnotherName) {
+  MakeCluster();
+  ApiServer untrusted = server().Admin();
+  if (untrusted.ca_pem.empty()) GTEST_SKIP() << "the small Kubernetes has no TLS";
+  untrusted.ca_pem.clear();  // the system's certificates
+  WriteKubeconfig(kubeconfig(), untrusted, "token: \"" + untrusted.token + "\"");
+  Watcher& watcher = WatchOver("deployment/bob", {"--startup-grace=0s", "--grace-period=0s"});
+  EXPECT_TRUE(Keeps(watcher, "keep: unknown", 5));
+  EXPECT_EQ(watcher.LinesWith("keep: unknown"), 1u);
+  EXPECT_EQ(watcher.Log().find(untrusted.token), std::string::npos) << "the token is in the log";
+}
+
+}  // namespace
+}  // namespace cluster_watcher::integration
