@@ -23,7 +23,7 @@ test: setup ## all tests, against the small and against a real Kubernetes
 	@scripts/test
 
 demo: setup ## watch an abandoned cluster go (KUBERNETES=real, or KUBECONFIG=FILE)
-	@scripts/demo
+	@KUBECONFIG='$(if $(filter command,$(origin KUBECONFIG)),$(KUBECONFIG))' scripts/demo
 
 bench: setup ## measure speed and size, beside others
 	@scripts/bench

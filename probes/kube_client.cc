@@ -104,10 +104,12 @@ ApiFailure FailureOf(int status) {
 Unexpected<ApiError> InterpretError(const ApiRequest& request, const HttpResponse& response) {
   ApiFailure failure = FailureOf(response.status);
   std::string why = "HTTP " + std::to_string(response.status);
+  if (failure == ApiFailure::kUnauthorized) why += ", the token has expired or is not valid here";
   auto document = IsJson(response.content_type) ? JsonDocument::Parse(response.body)
                                                 : Result<JsonDocument>(Failure("not JSON"));
-  if (!document)
+  if (!document) {
     return Fail(failure, request, why + " " + Excerpt(response.body), response.retry_after);
+  }
   const JsonValue status = document->root();
   if (response.status == 404 && NamesObject(status, request)) failure = ApiFailure::kNotFound;
   if (auto message = status["message"].AsString()) why += ": " + Excerpt(*message, 400);
@@ -257,7 +259,7 @@ ApiResult Interpret(const ApiRequest& request, HttpResult result) {
                     Excerpt(result->content_type) + "): " + Excerpt(result->body));
   }
   auto document = JsonDocument::Parse(result->body);
-  if (!document)
+  if (!document) {
     return Fail(ApiFailure::kUnexpected, request, "bad JSON: " + document.error().message);
   std::optional<std::string> wrong;
   switch (request.expect) {

@@ -12,6 +12,10 @@ const char* ObservationText(const Facts& facts) {
   return facts.root_read ? "none" : "unknown";
 }
 
+std::string ClusterName(const Snapshot& snapshot, const ResolvedSettings& settings) {
+  return snapshot.cluster ? snapshot.cluster->name : settings.settings.cluster;
+}
+
 // "deployment.apps/bob", as far as it is known.
 std::string OwnerText(const Snapshot& snapshot) {
   const auto& owner = snapshot.facts.owner;
@@ -36,7 +40,7 @@ std::string JsonReport(const Snapshot& snapshot, const Decision& decision,
   JsonWriter json(JsonWriter::Style::kIndented);
   const auto& owner = snapshot.facts.owner;
   json.StartObject().Field("namespace", settings.settings.ns);
-  TextOrNull(json, "cluster", snapshot.cluster ? snapshot.cluster->name : "");
+  TextOrNull(json, "cluster", ClusterName(snapshot, settings));
   TextOrNull(json, "owner", OwnerText(snapshot));
   TextOrNull(json, "ownerUID", OwnerUid(snapshot));
   json.Field("observation", ObservationText(snapshot.facts)).Key("replicas");
@@ -57,11 +61,13 @@ std::string JsonReport(const Snapshot& snapshot, const Decision& decision,
 
 std::string TextReport(const Snapshot& snapshot, const Decision& decision,
                        const ResolvedSettings& settings) {
-  const std::string cluster = snapshot.cluster ? snapshot.cluster->name : "<missing>";
-  const std::string owner = OwnerText(snapshot);
+  const std::string cluster = ClusterName(snapshot, settings);
+  std::string owner = OwnerText(snapshot);
+  if (owner.empty()) owner = snapshot.facts.root_read ? "<shared>" : "<unknown>";
   std::string text;
-  text += fmt::format("cluster      {}/{}\n", settings.settings.ns, cluster);
-  text += fmt::format("owner        {}\n", owner.empty() ? "<shared>" : owner);
+  text += fmt::format("cluster      {}/{}\n", settings.settings.ns,
+                      cluster.empty() ? "<missing>" : cluster);
+  text += fmt::format("owner        {}\n", owner);
   text += fmt::format("observation  {}\n", ObservationText(snapshot.facts));
   text += fmt::format("verdict      {}: {}\n", decision.verdict(), ToString(decision.reason));
   text += fmt::format("because      {}\n\nrules, the first that matches decides:\n",

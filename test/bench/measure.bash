@@ -91,6 +91,7 @@ start_watcher() {
   log=$work/$1.log
   local owner=$2
   shift 2
+  : >"$log"
   "$binary" watch --kubeconfig="$KUBECONFIG" --namespace="$namespace" --pod="$pod" \
     --owner="deployment/$owner" --poll-interval=100ms --on-termination=leave \
     --listen=127.0.0.1:0 "$@" </dev/null >/dev/null 2>"$log" &
@@ -120,19 +121,34 @@ polled() {
   ((polls >= $1))
 }
 
-# traffic PID: "sent received" by its connections to the API server so far.
+# traffic PID: for each of its connections to the API server "port sent received", in bytes so far.
 traffic() {
-  ss -tinpH state established dport = ":${APISERVER##*:}" 2>/dev/null | awk -v pid="pid=$1," '
-    /users:/ { ours = index($0, pid) > 0 }
-    ours && !/users:/ || index($0, pid) {
-      for (i = 1; i <= NF; i++) {
-        if (split($i, pair, ":") != 2) continue
-        if (pair[1] == "bytes_sent") sent += pair[2]
-        if (pair[1] == "bytes_retrans") sent -= pair[2]
-        if (pair[1] == "bytes_received") received += pair[2]
-      }
-    }
-    END { printf "%d %d\n", sent, received }'
+  ss -tinpH state established dport = ":${APISERVER##*:}" | awk -v pid="pid=$1," '
+    /users:/ { ours = index($0, pid); port = $3; sub(/.*:/, "", port) }
+    ours && match($0, /bytes_received:[0-9]+/) {
+      received = substr($0, RSTART + 15, RLENGTH - 15)
+      sent = match($0, /bytes_acked:[0-9]+/) ? substr($0, RSTART + 12, RLENGTH - 12) : 0
+      print port, sent, received
+    }'
+}
+# traffic_for SECONDS PID EVERY: "sent received connections-opened" in that time. What a connection
+# carries between the last look at it and its end is not seen.
+traffic_for() {
+  local began now sample
+  clock
+  began=$now
+  for ((sample = 0;; sample++)); do
+    traffic "$2" | sed "s/^/$sample /"
+    ((sample > 0 && now - began >= $1 * 1000000)) && break
+    sleep "$3"
+    clock
+  done | awk '
+    !($2 in first) { first[$2] = $1; if ($1 == 0) { sent -= $3; received -= $4 } else opened++ }
+    { s[$2] = $3; r[$2] = $4 }
+    END {
+      for (port in s) { sent += s[port]; received += r[port] }
+      printf "%d %d %d\n", sent, received, opened
+    }'
 }
 
 # cpu_ticks PID: user and system time, in clock ticks, as the kernel counts them.

@@ -84,8 +84,7 @@ std::optional<JsonDocument> Api::Get(const std::string& plural, const std::strin
   const HttpResult answer = Do(HttpMethod::kGet, path);
   if (answer && answer->status == 404) return std::nullopt;
   if (!answer || answer->status != 200) {
-    ADD_FAILURE() << "GET " << path << ": "
-                  << (answer ? answer->body : answer.error().message);
+    ADD_FAILURE() << "GET " << path << ": " << (answer ? answer->body : answer.error().message);
     return std::nullopt;
   }
   auto document = JsonDocument::Parse(answer->body);

@@ -1,5 +1,5 @@
-// What the tests do to the cluster beside the watcher, as an administrator. Every answer that wasn't
-// expected fails the test.
+// What the tests do to the cluster beside the watcher, as an administrator. Every answer that
+// wasn't expected fails the test.
 #pragma once
 
 #include <memory>
@@ -51,8 +51,7 @@ class Api {
   void Delete(const std::string& plural, const std::string& ns, const std::string& name,
               const std::string& propagation = "Background");
   // Of an object that is being deleted.
-  void ReleaseFinalizers(const std::string& plural, const std::string& ns,
-                         const std::string& name);
+  void ReleaseFinalizers(const std::string& plural, const std::string& ns, const std::string& name);
 
   // Every state that the object took after `resource_version`, oldest first.
   std::vector<JsonDocument> History(const std::string& plural, const std::string& ns,

@@ -127,8 +127,7 @@ TEST_F(Deleting, OutlastsAnApiServerThatIsAway) {
 TEST_F(Deleting, TouchesNeitherWhatAForeignControllerMakesNorAWorkloadThatIsKept) {
   MakeCluster();
   // A labelled pod below a controller that is not of the cluster.
-  api().Create("deployments", ns_,
-               DeploymentOf({{"foreign"}, 1, Labelled("", "worker").labels}));
+  api().Create("deployments", ns_, DeploymentOf({{"foreign"}, 1, Labelled("", "worker").labels}));
   Metadata kept = Labelled("spark-kept", "worker");
   kept.annotations["cluster-watcher/keep"] = "true";
   const std::string uid = api().Create("deployments", ns_, DeploymentOf({kept, 1}));
@@ -147,8 +146,8 @@ TEST_F(Deleting, TouchesNeitherWhatAForeignControllerMakesNorAWorkloadThatIsKept
 
 TEST_F(Deleting, KeepsTheClaimsOfAStatefulSetThatWouldTakeThemAlong) {
   MakeCluster();
-  std::string set = StatefulSetOf({Labelled("spark-s", "worker"), 1,
-                                   Labelled("", "worker").labels});
+  std::string set =
+      StatefulSetOf({Labelled("spark-s", "worker"), 1, Labelled("", "worker").labels});
   set.insert(set.find("\"serviceName\""), R"("volumeClaimTemplates": [{"metadata": {"name": "data"},
       "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}],
       "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Delete"}, )");

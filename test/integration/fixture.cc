@@ -11,9 +11,9 @@ namespace {
 
 constexpr char kElsewhere[] = "elsewhere";
 constexpr char kBystander[] = "bystander";
-constexpr const char* kMemberKinds[] = {"deployments",  "statefulsets", "replicasets",
-                                        "jobs",         "pods",         "services",
-                                        "configmaps",   "replicationcontrollers"};
+constexpr const char* kMemberKinds[] = {
+    "deployments", "statefulsets", "replicasets", "jobs",
+    "pods",        "services",     "configmaps",  "replicationcontrollers"};
 
 TextMap OfCluster(const std::string& value) { return {{kClusterLabel, value}}; }
 
@@ -108,7 +108,8 @@ void IntegrationTest::MakeCluster(const Cluster& cluster) {
                   cluster.pod_annotations};
   master.metadata.labels.insert(cluster.root_labels.begin(), cluster.root_labels.end());
   master.metadata.annotations = cluster.root_annotations;
-  made_[PathOf("deployments", ns_, kMaster)] = api().Create("deployments", ns_, DeploymentOf(master));
+  made_[PathOf("deployments", ns_, kMaster)] =
+      api().Create("deployments", ns_, DeploymentOf(master));
   const Workload worker{Labelled("spark-w", "worker"), 1, Labelled("", "worker").labels};
   made_[PathOf("deployments", ns_, "spark-w")] =
       api().Create("deployments", ns_, DeploymentOf(worker));
@@ -132,7 +133,8 @@ void IntegrationTest::MakeDriver(const std::string& name, const std::string& plu
 std::string IntegrationTest::MasterPod() {
   std::vector<std::string> pods;
   EXPECT_TRUE(Eventually([&] {
-    pods = api().Names("pods", ns_, std::string(kClusterLabel) + "=" + kCluster + ",app=" + kMaster);
+    pods =
+        api().Names("pods", ns_, std::string(kClusterLabel) + "=" + kCluster + ",app=" + kMaster);
     return pods.size() == 1;
   }));
   return pods.empty() ? "" : pods.front();
@@ -142,13 +144,14 @@ Watcher& IntegrationTest::Run(const std::vector<std::string>& arguments,
                               const std::vector<std::string>& environment) {
   std::vector<std::string> all = {kubernetes->GetOptions().binary};
   all.insert(all.end(), arguments.begin(), arguments.end());
-  return watchers_.emplace_back(all, environment, File("watcher-" + std::to_string(watchers_.size())));
+  return watchers_.emplace_back(all, environment,
+                                File("watcher-" + std::to_string(watchers_.size())));
 }
 
 Watcher& IntegrationTest::Watch(std::vector<std::string> flags) {
   flags.insert(flags.begin(), {"watch", "--kubeconfig=" + kubeconfig_, "--listen=127.0.0.1:0",
-                               "--poll-interval=100ms", "--confirmations=3",
-                               "--grace-period=500ms", "--startup-grace=500ms"});
+                               "--poll-interval=100ms", "--confirmations=3", "--grace-period=500ms",
+                               "--startup-grace=500ms"});
   return Run(flags, {"POD_NAMESPACE=" + ns_, "POD_NAME=" + MasterPod()});
 }
 
@@ -166,8 +169,7 @@ testing::AssertionResult IntegrationTest::Shows(Watcher& watcher, const std::str
 }
 
 testing::AssertionResult IntegrationTest::Reaches(Watcher& watcher, const std::string& phase) {
-  const auto reached =
-      Eventually([&] { return watcher.Phase() == phase || !watcher.IsRunning(); });
+  const auto reached = Eventually([&] { return watcher.Phase() == phase || !watcher.IsRunning(); });
   if (reached && watcher.IsRunning()) return reached;
   return testing::AssertionFailure() << "the phase is not " << phase << ", but " << watcher.Phase();
 }
@@ -238,7 +240,8 @@ std::vector<std::string> IntegrationTest::Events(const std::string& reason) {
   std::vector<std::string> notes;
   for (const JsonValue event : list.root()["items"].Elements()) {
     if (event["reportingController"].AsString() != "cluster-watcher") continue;
-    if (event["reason"].AsString() == reason) notes.emplace_back(event["note"].AsString().value_or(""));
+    if (event["reason"].AsString() == reason)
+      notes.emplace_back(event["note"].AsString().value_or(""));
   }
   return notes;
 }

@@ -65,8 +65,8 @@ inline Kubernetes* kubernetes = nullptr;
 
 class IntegrationTest : public testing::Test {
  protected:
-  // The master Deployment spark-m and its pod, the worker Deployment spark-w, the Services spark and
-  // spark-ui, the ConfigMap spark-config.
+  // The master Deployment spark-m and its pod, the worker Deployment spark-w, the Services spark
+  // and spark-ui, the ConfigMap spark-config.
   struct Cluster {
     TextMap root_labels = {};
     TextMap root_annotations = {};
@@ -104,7 +104,7 @@ class IntegrationTest : public testing::Test {
   // It is done, and nothing of the cluster is left.
   testing::AssertionResult Finishes(Watcher& watcher);
   // After so many more polls the verdict is still this one and the cluster is whole.
-  testing::AssertionResult Keeps(Watcher& watcher, const std::string& verdict, int polls = 12);
+  testing::AssertionResult Keeps(Watcher& watcher, const std::string& verdict, int polls = 8);
   testing::AssertionResult StopsWell(Watcher& watcher);  // exit code 0 upon SIGTERM
 
   // Every object that MakeCluster made has its UID still, and isn't being deleted.

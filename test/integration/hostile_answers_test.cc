@@ -20,20 +20,22 @@ std::string List(const std::string& items, const std::string& more = "") {
 
 std::string Status(int code, const std::string& reason, const std::string& details) {
   return R"({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
-             "message": "no", "reason": ")" + reason + R"(", "details": )" + details +
-         R"(, "code": )" + std::to_string(code) + "}";
+             "message": "no", "reason": ")" +
+         reason + R"(", "details": )" + details + R"(, "code": )" + std::to_string(code) + "}";
 }
 
 // Of a list by name.
-std::vector<Hostile> HostileAnswers() {
+std::vector<Hostile> AllHostileAnswers() {
   const std::string object = R"({"name": "bob", "group": "apps", "kind": "deployments"})";
-  std::string huge = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n";
+  std::string huge =
+      "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n";
   std::vector<Hostile> answers = {
       {"401", Lie::Answer(401, Status(401, "Unauthorized", "{}")), "401"},
       {"403", Lie::Answer(403, Status(403, "Forbidden", object)), "403"},
       // A list has no such answer; nor has it any other 404.
       {"404 of the resource", Lie::Answer(404, Status(404, "NotFound", "{}")), "404"},
-      {"404 of an object", Lie::Answer(404, Status(404, "NotFound", R"({"name": "alice"})")), "404"},
+      {"404 of an object", Lie::Answer(404, Status(404, "NotFound", R"({"name": "alice"})")),
+       "404"},
       {"404 text", Lie::Answer(404, "404 page not found\n", "text/plain"), "404"},
       {"404 HTML", Lie::Answer(404, "<html>not found</html>", "text/html"), "404"},
       {"404 empty", Lie::Answer(404, ""), "404"},
@@ -60,14 +62,12 @@ std::vector<Hostile> HostileAnswers() {
        Lie::Answer(200, List(R"([{"metadata": {"name": "alice", "namespace": "x", "uid": "1"}}])")),
        "200"},
       {"a page of several", Lie::Answer(200, List("[]", R"(, "continue": "more")")), "200"},
-      {"another kind",
-       Lie::Answer(200, R"({"kind": "PodList", "apiVersion": "v1", "metadata":
+      {"another kind", Lie::Answer(200, R"({"kind": "PodList", "apiVersion": "v1", "metadata":
                             {"resourceVersion": "1"}, "items": []})"),
        "200"},
       {"a Status",
        Lie::Answer(200, R"({"kind": "Status", "apiVersion": "v1", "status": "Success"})"), "200"},
-      {"duplicate keys",
-       Lie::Answer(200, R"({"items": [{}], )" + List("[]").substr(1)), "200"},
+      {"duplicate keys", Lie::Answer(200, R"({"items": [{}], )" + List("[]").substr(1)), "200"},
       {"invalid UTF-8", Lie::Answer(200, List("[]", ", \"x\": \"\xff\xfe\"")), "200"},
       {"not HTTP", {"SSH-2.0-OpenSSH_9.2\r\n", true}, "<error>"},
       {"closed at once", {"", true}, "<error>"},
@@ -127,7 +127,7 @@ class HostileAnswers : public IntegrationTest {
 
 TEST_F(HostileAnswers, AboutTheOwnerSayNothing) {
   Watcher& watcher = WatchOver("deployment/bob", {"--grace-period=0s"});
-  for (const Hostile& answer : HostileAnswers()) {
+  for (const Hostile& answer : AllHostileAnswers()) {
     Suffer(watcher, "keep: active", "GET " + PathOf("deployments", ns_) + "?fieldSelector", answer);
     if (HasFatalFailure()) return;
   }
@@ -142,12 +142,11 @@ TEST_F(HostileAnswers, AboutItsPodItsRootAndOtherDriversSayNothing) {
   Watcher& watcher = WatchOver("deployment/bob", {"--grace-period=1h", "--confirmations=1"});
   ASSERT_TRUE(Shows(watcher, "keep: active"));
   api().Delete("deployments", ns_, "bob");
-  const std::string targets[] = {PathOf("pods", ns_, MasterPod()),
-                                 PathOf("deployments", ns_, kMaster),
-                                 PathOf("pods", ns_) + "?labelSelector=oshinko-cluster",
-                                 PathOf("namespaces", "", ns_)};
+  const std::string targets[] = {
+      PathOf("pods", ns_, MasterPod()), PathOf("deployments", ns_, kMaster),
+      PathOf("pods", ns_) + "?labelSelector=oshinko-cluster", PathOf("namespaces", "", ns_)};
   int number = 0;
-  for (const Hostile& answer : HostileAnswers()) {
+  for (const Hostile& answer : AllHostileAnswers()) {
     const std::string& target = targets[number++ % 4];
     // What an account may not read holds nothing.
     if (std::string(answer.name) == "403") continue;
@@ -163,8 +162,9 @@ TEST_F(HostileAnswers, AnEmptyListWithoutAWitnessSaysNothing) {
   proxy_->LieAbout("GET " + PathOf("deployments", ns_) + "?fieldSelector",
                    Lie::Answer(200, List("[]")));
   proxy_->LieAbout("GET " + PathOf("deployments", ns_, kMaster),
-                   Lie::Answer(404, Status(404, "NotFound", std::string(R"({"name": ")") + kMaster +
-                                                                R"(", "group": "apps",
+                   Lie::Answer(404, Status(404, "NotFound",
+                                           std::string(R"({"name": ")") + kMaster +
+                                               R"(", "group": "apps",
                                                                 "kind": "deployments"})")));
   EXPECT_TRUE(Keeps(watcher, "keep: unknown"));
   proxy_->TellTheTruth();
@@ -189,8 +189,9 @@ TEST_F(HostileAnswers, ToDeletesAreRetried) {
   proxy_->LieAbout("DELETE " + PathOf("configmaps", ns_, "spark-config"),
                    Lie::Answer(429, "slow down", "text/plain", "Retry-After: 1\r\n"));
   // A 200 is not yet gone.
-  proxy_->LieAbout("DELETE " + PathOf("services", ns_, "spark-ui"),
-                   Lie::Answer(200, R"({"kind": "Status", "apiVersion": "v1", "status": "Success"})"));
+  proxy_->LieAbout(
+      "DELETE " + PathOf("services", ns_, "spark-ui"),
+      Lie::Answer(200, R"({"kind": "Status", "apiVersion": "v1", "status": "Success"})"));
   proxy_->LieAbout("DELETE " + PathOf("deployments", ns_, "spark-w"),
                    Lie::Answer(409, Status(409, "Conflict", "{}")));
   Watcher& watcher = WatchOver("deployment/bob");

@@ -98,7 +98,8 @@ TEST_F(Kept, WhereTheMasterRootHasAController) {
   const std::string uid = api().Create("configmaps", ns_, ConfigMapOf({"operator"}));
   api().Patch("deployments", ns_, kMaster,
               R"({"metadata": {"ownerReferences": [{"apiVersion": "v1", "kind": "ConfigMap",
-                  "name": "operator", "uid": ")" + uid + R"(", "controller": true}]}})");
+                  "name": "operator", "uid": ")" +
+                  uid + R"(", "controller": true}]}})");
   EXPECT_TRUE(Keeps(WatchOver("deployment/bob"), "keep: ambiguous"));
 }
 
@@ -134,11 +135,10 @@ TEST_F(Kept, MarksOfAnotherObjectAreIgnoredAndTakenOff) {
   MakeDriver();
   Watcher& watcher = WatchOver("deployment/bob");
   EXPECT_TRUE(Keeps(watcher, "keep: active"));
-  EXPECT_TRUE(Eventually([&] {
-    return Mark("root-uid") == api().Uid("deployments", ns_, kMaster);
-  }));
-  for (const char* mark : {"phase", "reason", "condemned-by", "deleting-since", "deletes-begun",
-                           "app-status"}) {
+  EXPECT_TRUE(
+      Eventually([&] { return Mark("root-uid") == api().Uid("deployments", ns_, kMaster); }));
+  for (const char* mark :
+       {"phase", "reason", "condemned-by", "deleting-since", "deletes-begun", "app-status"}) {
     EXPECT_EQ(Mark(mark), "") << mark;
   }
 }
@@ -149,9 +149,8 @@ TEST_F(Kept, InADryRunAndNothingIsWritten) {
   Watcher& watcher = WatchOver("deployment/bob", {"--dry-run"});
   ASSERT_TRUE(Shows(watcher, "keep: active"));
   api().Delete("deployments", ns_, "bob");
-  ASSERT_TRUE(Eventually([&] {
-    return watcher.Metric("cluster_watcher_deletes_total{result=\"dry-run\"}") >= 5;
-  }));
+  ASSERT_TRUE(Eventually(
+      [&] { return watcher.Metric("cluster_watcher_deletes_total{result=\"dry-run\"}") >= 5; }));
   const double deletes = watcher.Metric("cluster_watcher_deletes_total");
   EXPECT_TRUE(Keeps(watcher, "abandoned: owner-absent"));
   EXPECT_EQ(watcher.Metric("cluster_watcher_deletes_total"), deletes) << "one pass is enough";

@@ -69,8 +69,8 @@ std::string ReplicationControllerOf(const Workload& workload) {
 }
 
 std::string StatefulSetOf(const Workload& workload) {
-  return WithSpec(workload, Replicas(workload) + MatchLabels(workload) +
-                                R"("serviceName": "none", )");
+  return WithSpec(workload,
+                  Replicas(workload) + MatchLabels(workload) + R"("serviceName": "none", )");
 }
 
 std::string JobOf(const Workload& workload) { return WithSpec(workload, "", "Never"); }
@@ -124,7 +124,8 @@ std::string RoleBindingOf(const Metadata& metadata, const std::string& role,
   return Object(metadata, R"(, "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role",
                                "name": )" +
                               Json(role) + R"(},
-                     "subjects": [{"kind": "ServiceAccount", "name": )" + Json(account) + "}]");
+                     "subjects": [{"kind": "ServiceAccount", "name": )" +
+                              Json(account) + "}]");
 }
 
 }  // namespace cluster_watcher::integration

@@ -16,7 +16,7 @@ struct Metadata {
   std::string name;
   TextMap labels = {};
   TextMap annotations = {};
-  bool held = false;  // by a finalizer that nobody but the test takes off
+  bool held = false;                  // by a finalizer that nobody but the test takes off
   std::string owner_references = "";  // the array's JSON
 
   std::string Json() const;

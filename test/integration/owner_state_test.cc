@@ -1,5 +1,5 @@
-// The owner is there, and what it wants decides: replicas, suspension, completion; and in which ways
-// an owner can be named.
+// The owner is there, and what it wants decides: replicas, suspension, completion; and in which
+// ways an owner can be named.
 #include <gtest/gtest.h>
 
 #include "test/integration/fixture.h"
@@ -47,8 +47,7 @@ TEST_F(OwnerState, ScaledBackWithinTheGracePeriodTheClusterIsSpared) {
   ASSERT_TRUE(Shows(watcher, "keep: active"));
   api().Scale("deployments", ns_, "bob", 0);
   ASSERT_TRUE(Shows(watcher, "abandoned: scaled-to-zero"));
-  ASSERT_TRUE(
-      Eventually([&] { return watcher.Metric("cluster_watcher_confirmations") > 3; }));
+  ASSERT_TRUE(Eventually([&] { return watcher.Metric("cluster_watcher_confirmations") > 3; }));
   EXPECT_GT(watcher.Metric("cluster_watcher_abandoned_since_timestamp_seconds"), 0);
   api().Scale("deployments", ns_, "bob", 1);
   EXPECT_TRUE(Keeps(watcher, "keep: active"));

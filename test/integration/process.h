@@ -1,5 +1,5 @@
-// A child process: started with exactly the environment that is given, its output in files, and dead
-// at the latest when the object is.
+// A child process: started with exactly the environment that is given, its output in files, and
+// dead at the latest when the object is.
 #pragma once
 
 #include <sys/types.h>

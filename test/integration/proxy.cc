@@ -168,9 +168,8 @@ void Proxy::Serve(int socket) {
     } else {
       const HttpRequest request = PassedOn(*received);
       const HttpResult answer = std::move((*transport)->Perform({&request, 1}, 1, {}).front());
-      sent = answer && SendAll(socket, Lie::Answer(answer->status, answer->body,
-                                                   answer->content_type)
-                                           .bytes);
+      sent = answer &&
+             SendAll(socket, Lie::Answer(answer->status, answer->body, answer->content_type).bytes);
     }
     if (!sent) break;
   }

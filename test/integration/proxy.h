@@ -1,5 +1,6 @@
-// A server between the watcher and the API server, which answers some requests itself: with anything
-// whatever, byte for byte. All others are passed on, with their token, and their true answers back.
+// A server between the watcher and the API server, which answers some requests itself: with
+// anything whatever, byte for byte. All others are passed on, with their token, and their true
+// answers back.
 #pragma once
 
 #include <atomic>
@@ -39,7 +40,8 @@ class Proxy {
   // This server, with the token of the true one.
   ApiServer Address() const;
 
-  // Requests whose method and target hold `part`, such as "GET /apis/apps", are answered with `lie`.
+  // Requests whose method and target hold `part`, such as "GET /apis/apps", are answered with
+  // `lie`.
   void LieAbout(const std::string& part, Lie lie);
   void TellTheTruth();
   int LiesTold() const { return lies_told_; }

@@ -1,5 +1,5 @@
-// An API server that refuses, is away or hangs, and tokens that are no longer good: nothing is known
-// then, nothing is lost, and afterwards the watcher goes on.
+// An API server that refuses, is away or hangs, and tokens that are no longer good: nothing is
+// known then, nothing is lost, and afterwards the watcher goes on.
 #include <signal.h>
 
 #include "test/integration/fixture.h"
@@ -34,9 +34,7 @@ class Troubles : public IntegrationTest {
     WriteWhole(TokenFile(), token_);
     WriteKubeconfig(kubeconfig(), server().Admin(), "tokenFile: \"" + TokenFile() + "\"");
   }
-  void Bind() {
-    api().Create("rolebindings", ns_, RoleBindingOf({kAccount}, kAccount, kAccount));
-  }
+  void Bind() { api().Create("rolebindings", ns_, RoleBindingOf({kAccount}, kAccount, kAccount)); }
   std::string TokenFile() const { return File("token"); }
 
   std::string token_;
@@ -145,9 +143,9 @@ TEST_F(Troubles, AnApiServerThatIsAwayAtTheStart) {
   MakeDriver();
   const std::string pod = MasterPod();
   GoAway();
-  Watcher& watcher = Run({"--kubeconfig=" + kubeconfig(), "--namespace=" + ns_, "--pod=" + pod,
-                          "--owner=deployment/bob", "--listen=127.0.0.1:0",
-                          "--poll-interval=100ms"});
+  Watcher& watcher =
+      Run({"--kubeconfig=" + kubeconfig(), "--namespace=" + ns_, "--pod=" + pod,
+           "--owner=deployment/bob", "--listen=127.0.0.1:0", "--poll-interval=100ms"});
   ASSERT_TRUE(Eventually([&] { return watcher.Polls("unknown") >= 5; }));
   EXPECT_EQ(watcher.Health("/readyz"), 503);
   EXPECT_EQ(watcher.Health("/healthz"), 200);

@@ -44,7 +44,8 @@ std::string LabelOfOne(const std::string& metrics, const std::string& name,
 
 Watcher::Watcher(const std::vector<std::string>& arguments,
                  const std::vector<std::string>& environment, std::string files)
-    : files_(std::move(files)), process_(arguments, environment, files_ + ".out", files_ + ".log") {}
+    : files_(std::move(files)),
+      process_(arguments, environment, files_ + ".out", files_ + ".log") {}
 
 HttpResult Watcher::Fetch(const std::string& path) {
   if (transport_ == nullptr) {

@@ -1,5 +1,5 @@
-// The program under test as a child process, and what can be seen of it from outside: metrics, health,
-// log and exit code.
+// The program under test as a child process, and what can be seen of it from outside: metrics,
+// health, log and exit code.
 #pragma once
 
 #include <memory>

@@ -246,8 +246,8 @@ int HttpServer::Handle(mg_connection* connection) {
 }
 
 void HttpServer::StreamWatch(mg_connection* connection, Watch& watch, const std::string& target) {
-  const std::string_view asked = ParseTarget(target).Query("timeoutSeconds");
-  const std::int64_t seconds = std::atoll(std::string(asked).c_str());
+  const std::string asked(ParseTarget(target).Query("timeoutSeconds"));
+  const std::int64_t seconds = std::atoll(asked.c_str());
   const auto deadline = std::chrono::steady_clock::now() +
                         (seconds > 0 ? Duration(std::chrono::seconds(seconds)) : kWatchDefault);
   Send(connection, Head(Response{}, true));
