@@ -259,7 +259,7 @@ ApiResult Interpret(const ApiRequest& request, HttpResult result) {
                     Excerpt(result->content_type) + "): " + Excerpt(result->body));
   }
   auto document = JsonDocument::Parse(result->body);
-  if (!document) {
+  if (!document)
     return Fail(ApiFailure::kUnexpected, request, "bad JSON: " + document.error().message);
   std::optional<std::string> wrong;
   switch (request.expect) {
