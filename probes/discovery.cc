@@ -35,7 +35,9 @@ Result<Done, ApiError> Discovery::Refresh(std::stop_token stop) {
       offered.emplace_back(*preferred);
     }
     for (JsonValue version : group["versions"].Elements()) {
-      if (auto text = version["version"].AsString()) offered.emplace_back(*text);
+      const auto text = version["version"].AsString();
+      if (!text) return BadDocument("an APIGroupList");
+      offered.emplace_back(*text);
     }
   }
   versions_ = std::move(versions);

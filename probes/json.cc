@@ -42,17 +42,31 @@ class DepthLimit {
     return document_.RawNumber(s, n, copy);
   }
   bool String(const char* s, rapidjson::SizeType n, bool copy) {
-    return document_.String(s, n, copy);
+    return IsText({s, n}) && document_.String(s, n, copy);
   }
-  bool Key(const char* s, rapidjson::SizeType n, bool copy) { return document_.Key(s, n, copy); }
+  bool Key(const char* s, rapidjson::SizeType n, bool copy) {
+    return IsText({s, n}) && document_.Key(s, n, copy);
+  }
   bool StartObject() { return ++depth_ <= kMaxDepth && document_.StartObject(); }
   bool EndObject(rapidjson::SizeType n) { return --depth_, document_.EndObject(n); }
   bool StartArray() { return ++depth_ <= kMaxDepth && document_.StartArray(); }
   bool EndArray(rapidjson::SizeType n) { return --depth_, document_.EndArray(n); }
 
+  // Whether it was for a string, not for its depth, that the document was refused.
+  bool refused_text() const { return refused_text_; }
+
  private:
+  // RapidJSON lets the escape of a lone low surrogate pass, as bytes that are not UTF-8.
+  bool IsText(std::string_view text) {
+    for (std::size_t at = text.find('\xed'); at != text.npos; at = text.find('\xed', at + 1)) {
+      if (static_cast<unsigned char>(text[at + 1]) >= 0xa0) return !(refused_text_ = true);
+    }
+    return true;
+  }
+
   Document& document_;
   std::size_t depth_ = 0;
+  bool refused_text_ = false;
 };
 
 // The depth is bounded by the parser, so is the recursion.
@@ -93,18 +107,24 @@ Result<JsonDocument> JsonDocument::Parse(std::string_view text) {
   rapidjson::Reader reader;
   rapidjson::MemoryStream bytes(text.data(), text.size());
   rapidjson::EncodedInputStream<rapidjson::UTF8<>, rapidjson::MemoryStream> stream(bytes);
+  bool refused_text = false;
   auto generate = [&](rapidjson::Document& target) {
     DepthLimit<rapidjson::Document> limit(target);
-    return !reader.Parse<kParseFlags>(stream, limit).IsError();
+    const bool parsed = !reader.Parse<kParseFlags>(stream, limit).IsError();
+    refused_text = limit.refused_text();
+    return parsed;
   };
   document.state_->document.Populate(generate);
   if (reader.HasParseError()) {
     const std::string at = " at byte " + std::to_string(reader.GetErrorOffset());
+    if (refused_text) return Failure("half a surrogate pair in a string" + at);
     if (reader.GetParseErrorCode() == rapidjson::kParseErrorTermination) {
       return Failure("nested more than " + std::to_string(kMaxDepth) + " levels deep" + at);
     }
     return Failure(std::string(rapidjson::GetParseError_En(reader.GetParseErrorCode())) + at);
   }
+  // RapidJSON takes a NUL byte for the end.
+  if (stream.Tell() != text.size()) return Failure("a NUL byte behind the value");
   if (auto key = DuplicateKey(document.state_->document)) {
     return Failure("the key \"" + *key + "\" stands twice in one object");
   }

@@ -153,16 +153,18 @@ std::optional<std::string> WrongList(const ApiRequest& request, JsonValue list) 
   const JsonValue version = list["metadata"]["resourceVersion"];
   if (!version.AsString() || version.AsString()->empty()) return "a list without resourceVersion";
   // An empty list of metadata alone has the items null, no other list has.
-  const bool may_be_null = request.metadata_only && request.name.empty();
+  const bool may_be_null = request.metadata_only && request.name.empty() &&
+                           list["kind"].AsString() == "PartialObjectMetadataList";
   if (!list["items"].IsArray() && !(may_be_null && list["items"].IsNull())) {
     return "a list without items";
   }
   for (JsonValue item : list["items"].Elements()) {
     if (auto wrong = WrongPlace(request, item)) return wrong;
   }
+  const JsonValue rest = list["metadata"]["continue"];
+  if (rest.Exists() && !rest.AsString()) return "a list whose continue is not a string";
   if (request.name.empty()) return std::nullopt;
   if (list["items"].size() > 1) return "a list by name with more than one item";
-  const JsonValue rest = list["metadata"]["continue"];
   if (rest.Exists() && rest.AsString() != "") return "a list by name that was cut into pages";
   return std::nullopt;
 }

@@ -30,6 +30,10 @@ Result<std::vector<OwnerReference>> ReadOwnerReferences(JsonValue value) {
     if (!api_version || !kind || !name || !uid) {
       return Failure("metadata.ownerReferences holds an entry that is not an owner reference");
     }
+    const JsonValue controller = entry["controller"];
+    if (controller.Exists() && !controller.IsNull() && !controller.AsBool()) {
+      return Failure("metadata.ownerReferences holds a controller that is not a boolean");
+    }
     references.push_back({std::string(*api_version), std::string(*kind), std::string(*name),
                           std::string(*uid), entry["controller"].AsBool().value_or(false),
                           entry["blockOwnerDeletion"].AsBool().value_or(false)});
@@ -73,7 +77,14 @@ Result<ObjectMeta> ReadObjectMeta(JsonValue object) {
   if (!annotations) return Unexpected{std::move(annotations).error()};
   auto references = ReadOwnerReferences(metadata["ownerReferences"]);
   if (!references) return Unexpected{std::move(references).error()};
+  const JsonValue ns = metadata["namespace"];
+  if (ns.Exists() && !ns.IsNull() && !ns.AsString()) {
+    return Failure("metadata.namespace is not a string");
+  }
   const JsonValue deletion = metadata["deletionTimestamp"];
+  if (deletion.Exists() && !deletion.IsNull() && deletion.AsString().value_or("").empty()) {
+    return Failure("metadata.deletionTimestamp is not a time");
+  }
   return ObjectMeta{
       std::string(*name),     std::string(metadata["namespace"].AsString().value_or("")),
       std::string(*uid),      std::string(*version),

@@ -1,5 +1,6 @@
 #include "probes/owner_kinds.h"
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <vector>
@@ -152,13 +153,22 @@ Result<OwnerFields> ReadOwnerFields(const ResourceType& type, JsonValue object) 
     fields.replicas = *replicas;
   }
   if (kind->has_suspend && spec["suspend"].AsBool().value_or(false)) {
-    fields.suspended = object["status"]["active"].AsInteger().value_or(0) == 0 &&
-                       object["status"]["active"].size() == 0;
+    // A count of a Job's pods, a list of a CronJob's Jobs; left out where there are none.
+    const JsonValue active = object["status"]["active"];
+    if (active.Exists() && !active.IsNull() && !active.IsArray() && !active.AsInteger()) {
+      return Failure("status.active is neither a count nor a list");
+    }
+    // Pods that are terminating may still be computing.
+    const bool terminating = object["status"]["terminating"].AsInteger().value_or(0) > 0;
+    fields.suspended = active.AsInteger().value_or(0) == 0 && active.size() == 0 && !terminating;
   }
   fields.completed = IsCompleted(kind->completion, object);
   fields.pod_selector = SelectorText(kind->selector, spec["selector"]);
   const auto grace = spec["template"]["spec"]["terminationGracePeriodSeconds"].AsInteger();
-  if (grace && *grace >= 0) fields.termination_grace = std::chrono::seconds(*grace);
+  if (grace && *grace >= 0) {
+    fields.termination_grace =
+        std::min<std::chrono::seconds>(std::chrono::seconds(*grace), std::chrono::hours(24 * 365));
+  }
   return fields;
 }
 

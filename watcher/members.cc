@@ -23,6 +23,18 @@ bool IsMounted(const KubeObject& object, const DeletionMemory& memory) {
   });
 }
 
+// The UIDs of what controls the owner, as far as it is known.
+std::set<std::string> AboveOwner(const std::map<std::string, const KubeObject*>& now,
+                                 const DeletionMemory& memory) {
+  std::set<std::string> above;
+  for (auto at = now.find(memory.owner_uid); at != now.end();) {
+    const OwnerReference* controller = at->second->meta.Controller();
+    if (controller == nullptr || !above.insert(controller->uid).second) break;
+    at = now.find(controller->uid);
+  }
+  return above;
+}
+
 enum class Controlled { kByMember, kByMasterRoot, kByOther };
 
 // Who controls an object that has a controller, up to the top of what is known.
@@ -33,7 +45,9 @@ Controlled FindController(const KubeObject& object,
   for (int i = 0; controller != nullptr && i < 16; ++i) {
     if (controller->uid == memory.root_uid) return Controlled::kByMasterRoot;
     if (memory.left.contains(controller->uid)) return Controlled::kByOther;
-    if (memory.listed.contains(controller->uid)) return Controlled::kByMember;
+    if (memory.listed.contains(controller->uid) || memory.below.contains(controller->uid)) {
+      return Controlled::kByMember;
+    }
     const auto above = now.find(controller->uid);
     if (above == now.end()) return Controlled::kByOther;
     controller = above->second->meta.Controller();
@@ -54,11 +68,14 @@ MemberPass SortMembers(const std::vector<KubeObject>& objects, bool root_is_ours
   MemberPass pass;
   std::map<std::string, const KubeObject*> now;
   for (const KubeObject& object : objects) now[object.meta.uid] = &object;
+  const std::set<std::string> above_owner = AboveOwner(now, memory);
   for (const KubeObject& object : objects) {
     const std::string& uid = object.meta.uid;
     if (uid == memory.root_uid) continue;
     if (uid == memory.owner_uid) {
       Leave(object, "it is the owner", memory, pass);
+    } else if (above_owner.contains(uid)) {
+      Leave(object, "it controls the owner", memory, pass);
     } else if (IsNeverDeleted(object.type) || IsKept(object)) {
       Leave(object, "kept", memory, pass);
     } else if (object.meta.Controller() == nullptr) {
@@ -84,6 +101,7 @@ MemberPass SortMembers(const std::vector<KubeObject>& objects, bool root_is_ours
         Leave(object, "its controller is not of the cluster", memory, pass);
         break;
       case Controlled::kByMember:
+        memory.below.insert(uid);
         pass.leftovers.push_back(object);
         break;
     }

@@ -19,6 +19,7 @@ struct DeletionMemory {
 
   std::map<std::string, KubeObject> listed;            // by UID: the members that were seen
   std::map<std::string, MonotonicTime> deleted_since;  // by UID: when a delete was accepted
+  std::set<std::string> below;                         // by UID: what members control
   std::set<std::string> left;                          // what was named as left alone
 };
 

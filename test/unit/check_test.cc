@@ -152,7 +152,7 @@ TEST(Check, TextNamesTheOwnerAsFarAsItIsKnown) {
   seen.seen = RecordedOwner{TypeOf("rc"), "lab", "bob", "u0", std::nullopt, ""};
   EXPECT_EQ(owner_line(seen), "owner        replicationcontroller/bob");
   EXPECT_EQ(owner_line(Shared()), "owner        <shared>");
-  EXPECT_EQ(owner_line(Unreadable()), "owner        <missing>")
+  EXPECT_EQ(owner_line(Unreadable()), "owner        <unknown>")
       << "where the master root wasn't read, nobody knows whether it is shared";
 }
 
@@ -213,9 +213,19 @@ TEST(Check, JsonIsNullWhereNothingIsKnown) {
   EXPECT_EQ(shared.root()["reason"].AsString(), "shared");
 
   const JsonDocument unreadable = Json(Unreadable());
-  EXPECT_TRUE(unreadable.root()["cluster"].IsNull());
+  EXPECT_EQ(unreadable.root()["cluster"].AsString(), "bob") << "the one that was asked for";
   EXPECT_EQ(unreadable.root()["observation"].AsString(), "unknown");
   EXPECT_EQ(unreadable.root()["reason"].AsString(), "unknown");
+}
+
+TEST(Check, TheClusterIsMissingWhereNoneWasAskedForNorFound) {
+  ResolvedSettings settings = Settled();
+  settings.settings.cluster.clear();
+  const auto json = JsonDocument::Parse(Report(Unreadable(), settings, OutputFormat::kJson).text);
+  ASSERT_TRUE(json);
+  EXPECT_TRUE(json->root()["cluster"].IsNull());
+  const std::string text = Report(Unreadable(), settings, OutputFormat::kText).text;
+  EXPECT_TRUE(Holds(text, "cluster      lab/<missing>\n")) << text;
 }
 
 TEST(Check, JsonHoldsTextOfAnyKind) {
