@@ -8,7 +8,6 @@ namespace cluster_watcher {
 namespace {
 
 constexpr int kLongestChain = 16;
-constexpr std::size_t kSideBySide = 8;
 
 bool IsAlwaysBelow(const KubeObject& object, const ResourceType& controller) {
   return (object.type.kind == "ReplicaSet" && controller.kind == "Deployment") ||
@@ -145,7 +144,7 @@ OtherDrivers ClusterProbe::FindOtherDrivers(const ClusterId& cluster, const std:
       requests.push_back(ApiRequest::ListBySelector(**type, owner_ns, selector, false));
     }
   }
-  auto lists = client_.ListAllSideBySide(requests, kSideBySide, stop);
+  auto lists = client_.ListAllSideBySide(requests, kReadsSideBySide, stop);
   for (std::size_t i = 0; i < requests.size(); ++i) {
     if (!lists[i]) {
       drivers.unknown = std::move(lists[i]).error();

@@ -23,7 +23,7 @@ constexpr std::chrono::hours kLongestRetryAfter{24};
 constexpr int kLongestPoll = 1'000;
 constexpr long kBufferSize = 16L << 10;
 constexpr std::size_t kIdleHandles = 2;
-constexpr std::size_t kFewestConnections = 2;
+constexpr std::size_t kFewestConnections = kReadsSideBySide;
 constexpr std::size_t kMostConnections = 16;
 
 struct EasyDeleter {

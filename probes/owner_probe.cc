@@ -5,7 +5,6 @@
 namespace cluster_watcher {
 namespace {
 
-constexpr std::size_t kSideBySide = 8;
 
 void SetUnknown(OwnerSight& sight, std::string why) {
   sight.observation = Observation::kUnknown;
@@ -127,7 +126,7 @@ OwnerSight OwnerProbe::LookAs(const std::vector<ResourceType>& types, const Owne
   for (const ResourceType& type : types) {
     requests.push_back(ApiRequest::ListByName(type, query.ns, query.name.name, freshness));
   }
-  auto answers = client_.DoAll(requests, kSideBySide, stop);
+  auto answers = client_.DoAll(requests, kReadsSideBySide, stop);
   OwnerSight result;
   for (std::size_t i = 0; i < types.size(); ++i) {
     auto sight = ReadByName(types[i], query, std::move(answers[i]), stop);

@@ -54,6 +54,10 @@ struct TransportError {
 
 using HttpResult = Result<HttpResponse, TransportError>;
 
+// How many reads go side by side. More would gain little, and every idle sidecar would keep as many
+// connections to the API server open.
+inline constexpr std::size_t kReadsSideBySide = 3;
+
 class Transport {
  public:
   virtual ~Transport() = default;

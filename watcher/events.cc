@@ -50,9 +50,22 @@ EventRecorder::EventRecorder(KubeClient& client, Clock& clock, spdlog::logger& l
   Cut(instance_, 128);
 }
 
-void EventRecorder::Record(const Regarding& regarding, EventType type, std::string_view reason,
-                           std::string_view action, std::string note) {
+void EventRecorder::Record(const std::vector<Regarding>& regarding, EventType type,
+                           std::string_view reason, std::string_view action, std::string note) {
   Cut(note, kLongestNote);
+  std::vector<ApiRequest> requests;
+  for (const Regarding& object : regarding) {
+    requests.push_back(MakeRequest(object, type, reason, action, note));
+  }
+  for (const ApiResult& answer : client_.DoAll(requests, kReadsSideBySide, {})) {
+    if (answer) continue;
+    log_.debug("the event {} was not written: {}", reason, answer.error().message);
+  }
+}
+
+ApiRequest EventRecorder::MakeRequest(const Regarding& regarding, EventType type,
+                                      std::string_view reason, std::string_view action,
+                                      std::string_view note) {
   JsonWriter body;
   body.StartObject().Field("apiVersion", "events.k8s.io/v1").Field("kind", "Event");
   body.Key("metadata").StartObject();
@@ -67,9 +80,7 @@ void EventRecorder::Record(const Regarding& regarding, EventType type, std::stri
   body.EndObject().Field("note", note).EndObject();
   ApiRequest request = ApiRequest::Create(Events(), regarding.ns, body.Text());
   request.http.timeout = kTimeout;
-  if (auto answer = client_.Do(request, {}); !answer) {
-    log_.debug("the event {} was not written: {}", reason, answer.error().message);
-  }
+  return request;
 }
 
 }  // namespace cluster_watcher

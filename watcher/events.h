@@ -2,9 +2,9 @@
 // Writing one never blocks or fails what it tells of.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <spdlog/logger.h>
 
@@ -34,10 +34,14 @@ class EventRecorder {
 
   // `reason` as the contract has it ("ClusterDeleting"), `action` a verb ("Deleting"); `note` is cut
   // at 1,024 bytes.
-  void Record(const Regarding& regarding, EventType type, std::string_view reason,
+  // One for each of `regarding`, side by side.
+  void Record(const std::vector<Regarding>& regarding, EventType type, std::string_view reason,
               std::string_view action, std::string note);
 
  private:
+  ApiRequest MakeRequest(const Regarding& regarding, EventType type, std::string_view reason,
+                         std::string_view action, std::string_view note);
+
   KubeClient& client_;
   Clock& clock_;
   spdlog::logger& log_;

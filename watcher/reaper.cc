@@ -12,7 +12,7 @@ namespace {
 constexpr Duration kFreshEvidence{5'000};
 // Controllers write status all the time, so a conflict is nothing unusual.
 constexpr int kMostLastLooks = 20;
-constexpr Duration kBetweenLooks{20};  // doubled each time
+constexpr Duration kBetweenLooks{10};  // doubled each time
 constexpr int kMostDoublings = 5;
 
 const char* RefusalOf(Reason reason) {
@@ -80,15 +80,9 @@ void Reaper::Refuse(const char* reason, const std::string& detail) {
   log_.warn("the cluster is spared ({}): {}", reason, detail);
 }
 
-Reaper::Outcome Reaper::Condemn(const std::string& me, const std::string& owner_identity,
-                                std::stop_token stop) {
+Reaper::Outcome Reaper::Condemn(const std::string& me, const Snapshot& snapshot,
+                                const Decision& decision, std::stop_token stop) {
   turn_();
-  const Snapshot snapshot = survey_.SureLook(true, stop);
-  const Decision decision = Decide(snapshot.facts);
-  if (!decision.abandoned() || OwnerIdentity(snapshot) != owner_identity) {
-    if (!stop.stop_requested()) Refuse(RefusalOf(decision.reason), decision.detail);
-    return Outcome::kSpared;
-  }
   auto written = WriteMarks(snapshot, CondemnedMarks(me, decision.reason));
   if (!written) {
     const bool conflict = written.error().failure == ApiFailure::kConflict;
@@ -99,7 +93,7 @@ Reaper::Outcome Reaper::Condemn(const std::string& me, const std::string& owner_
   log_.warn("condemned: {} ({})", decision.detail, ToString(decision.reason));
   Announce(snapshot, "ClusterCondemned", "Condemning",
            "Cluster " + snapshot.cluster->name + " is condemned: " + decision.detail);
-  return LastLook(me, owner_identity, stop);
+  return LastLook(me, OwnerIdentity(snapshot), stop);
 }
 
 Reaper::Outcome Reaper::Resume(const std::string& me, const Snapshot& snapshot,
@@ -161,13 +155,13 @@ Reaper::Outcome Reaper::Spare(const std::string& me, const Snapshot& snapshot,
 
 void Reaper::Announce(const Snapshot& snapshot, const char* reason, const char* action,
                       const std::string& note) {
+  // One that survives, and the one that people look at.
   const auto& owner = snapshot.facts.owner;
-  events_.Record(owner && owner->object ? Regarding::Object(*owner->object)
-                                        : Regarding::Namespace(snapshot.cluster->ns),
-                 EventType::kWarning, reason, action, note);
-  if (snapshot.root) {
-    events_.Record(Regarding::Object(*snapshot.root), EventType::kWarning, reason, action, note);
-  }
+  std::vector<Regarding> regarding = {owner && owner->object
+                                          ? Regarding::Object(*owner->object)
+                                          : Regarding::Namespace(snapshot.cluster->ns)};
+  if (snapshot.root) regarding.push_back(Regarding::Object(*snapshot.root));
+  events_.Record(regarding, EventType::kWarning, reason, action, note);
 }
 
 Reaper::Outcome Reaper::Delete(const Snapshot& condemned, const Decision& decision) {
@@ -201,7 +195,7 @@ Reaper::Outcome Reaper::Delete(const Snapshot& condemned, const Decision& decisi
                      FormatDuration(took);
   for (const std::string& object : deletion.left()) note += "; left: " + object;
   log_.warn("{}", note);
-  events_.Record(Regarding::Namespace(condemned.cluster->ns), EventType::kNormal, "ClusterDeleted",
+  events_.Record({Regarding::Namespace(condemned.cluster->ns)}, EventType::kNormal, "ClusterDeleted",
                  "Deleting", note);
   return Outcome::kDone;
 }

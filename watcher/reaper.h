@@ -30,10 +30,12 @@ class Reaper {
   Reaper(Survey& survey, Clock& clock, WatcherMetrics& metrics, EventRecorder& events,
          spdlog::logger& log, std::function<void()> turn);
 
-  // Condemns the cluster in the name of `me` ("POD/UID") if a new look still says that it is
-  // abandoned by the same owner, and carries that through. `stop` is heeded up to the point of no
-  // return.
-  Outcome Condemn(const std::string& me, const std::string& owner_identity, std::stop_token stop);
+  // Condemns the cluster in the name of `me` ("POD/UID"), under the resourceVersion that `snapshot`
+  // read, and carries that through if a new look still says that it is abandoned by the same owner.
+  // `snapshot` is the confirming look, other drivers included, `decision` what it came to. `stop` is
+  // heeded up to the point of no return.
+  Outcome Condemn(const std::string& me, const Snapshot& snapshot, const Decision& decision,
+                  std::stop_token stop);
 
   // Goes on with a deletion that the marks in `snapshot` say was begun by `me`.
   Outcome Resume(const std::string& me, const Snapshot& snapshot, std::stop_token stop);

@@ -7,7 +7,6 @@
 namespace cluster_watcher {
 namespace {
 
-constexpr std::size_t kSideBySide = 8;
 // A pod that is told to stop may have 2 s left.
 constexpr Duration kTerminationPatience{1'000};
 
@@ -106,6 +105,7 @@ void Survey::LookForOtherDrivers(Snapshot& snapshot, std::stop_token stop) {
   auto others = cluster_probe_.FindOtherDrivers(*snapshot.cluster, snapshot.owner_ns, uid, stop);
   snapshot.facts.in_use_by = std::move(others.in_use_by);
   if (others.unknown) snapshot.facts.in_use_problem = others.unknown->message;
+  snapshot.ended = clock_.Now();
 }
 
 std::optional<Snapshot> Survey::TerminationLook() {
@@ -160,7 +160,7 @@ void Survey::ReadPodAndNamespace(Snapshot& snapshot, std::stop_token stop) {
   if (!settings.pod.empty()) {
     requests.push_back(ApiRequest::Get(Pods(), settings.ns, settings.pod));
   }
-  auto answers = client_.DoAll(requests, kSideBySide, stop);
+  auto answers = client_.DoAll(requests, kReadsSideBySide, stop);
   if (answers[0]) {
     snapshot.facts.server_time = answers[0]->server_time;
     if (auto meta = ReadObjectMeta(answers[0]->document.root())) {
@@ -216,7 +216,7 @@ void Survey::TakePod(Snapshot& snapshot, JsonValue pod) {
 void Survey::FindMaster(Snapshot& snapshot, std::stop_token stop) {
   const Settings& settings = settings_.settings;
   const ClusterId cluster{settings.ns, settings.cluster_label, settings.cluster};
-  auto listing = cluster_probe_.List(WorkloadTypes(), cluster, kSideBySide, stop);
+  auto listing = cluster_probe_.List(WorkloadTypes(), cluster, kReadsSideBySide, stop);
   for (const ApiError& error : listing.failed) NoteProblem(snapshot, error);
   for (const ApiError& error : listing.skipped) NoteProblem(snapshot, error);
   if (listing.objects.empty()) {
@@ -353,7 +353,7 @@ void Survey::FindAmbiguities(Snapshot& snapshot, std::stop_token stop) {
     ambiguities.push_back(root.Describe() + " has a controller that is not of the cluster, " +
                           controller->kind + " " + controller->name);
   }
-  auto listing = cluster_probe_.List(WorkloadTypes(), cluster, kSideBySide, stop);
+  auto listing = cluster_probe_.List(WorkloadTypes(), cluster, kReadsSideBySide, stop);
   for (const ApiError& error : listing.failed) NoteProblem(snapshot, error);
   for (const KubeObject& object : listing.objects) {
     const bool is_pod = object.type == Pods();

@@ -52,6 +52,10 @@ class Survey {
   // `with_other_drivers`, and only where all else says abandoned.
   Snapshot SureLook(bool with_other_drivers, std::stop_token stop);
 
+  // Adds to `snapshot`, of this very look, whether another driver uses the cluster, where all else says
+  // abandoned.
+  void LookForOtherDrivers(Snapshot& snapshot, std::stop_token stop);
+
   // When the pod itself is told to stop: all that the rules ask for where the master root is gone or
   // terminating by somebody's hand, with our own pod as the witness. nullopt: the master root is
   // still there, or can't be read, or another has its name, or the owner was never seen.
@@ -75,7 +79,6 @@ class Survey {
   void FindMaster(Snapshot& snapshot, std::stop_token stop);
   void ReadRoot(Snapshot& snapshot, std::stop_token stop);
   void TakeRoot(Snapshot& snapshot, KubeObject root);
-  void LookForOtherDrivers(Snapshot& snapshot, std::stop_token stop);
   void FindOwnerName(Snapshot& snapshot);
   void ReadOwner(Snapshot& snapshot, std::stop_token stop);
   void FindAmbiguities(Snapshot& snapshot, std::stop_token stop);

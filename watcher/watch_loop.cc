@@ -120,18 +120,23 @@ bool WatchLoop::Glance(std::stop_token stop) {
 }
 
 WatchLoop::Next WatchLoop::SureLook(std::stop_token stop) {
-  const Snapshot snapshot = survey_.SureLook(in_use_, stop);
+  Snapshot snapshot = survey_.SureLook(in_use_, stop);
   if (stop.stop_requested()) return Next::kWait;
   if (snapshot.pod_gone) return Next::kPodGone;
   if (snapshot.pod) me_ = snapshot.pod->meta.name + "/" + snapshot.pod->meta.uid;
-  const Decision decision = Decide(snapshot.facts);
+  Decision decision = Decide(snapshot.facts);
   last_sure_look_ = snapshot.began;
   if (snapshot.root_changed) confirmation_.Reset();
   if (decision.abandoned()) {
     confirmation_.Add(OwnerIdentity(snapshot),
                       GraceFor(survey_.settings().settings, decision.reason, snapshot.seen),
                       snapshot.began, snapshot.ended);
-  } else {
+    if (IsConfirmed() && !in_use_) {
+      survey_.LookForOtherDrivers(snapshot, stop);
+      decision = Decide(snapshot.facts);
+    }
+  }
+  if (!decision.abandoned()) {
     confirmation_.Reset();
     rehearsed_ = false;
   }
@@ -146,22 +151,25 @@ WatchLoop::Next WatchLoop::Act(const Snapshot& snapshot, const Decision& decisio
                                std::stop_token stop) {
   if (!survey_.settings().settings.dry_run && snapshot.root) {
     if (auto next = ActOnMarks(snapshot, stop)) return *next;
-    RecordOwner(snapshot, decision);
+    // Not right before condemning, which wants the resourceVersion that was read.
+    if (!IsConfirmed()) RecordOwner(snapshot, decision);
   }
   if (decision.reason == Reason::kOwnerAdopted) survey_.Adopt(snapshot);
   if (confirmation_.count() == 1) reaper_.WarnOf(snapshot, decision);
-  if (!confirmation_.IsConfirmed(survey_.settings().settings.confirmations)) return Next::kWait;
+  if (!IsConfirmed()) return Next::kWait;
   if (survey_.settings().settings.dry_run) {
     if (!rehearsed_) reaper_.Rehearse(snapshot);
     rehearsed_ = true;
     return Next::kWait;
   }
-  const auto outcome = reaper_.Condemn(me_, OwnerIdentity(snapshot), stop);
+  const auto outcome = reaper_.Condemn(me_, snapshot, decision, stop);
   confirmation_.Reset();
   metrics_.SetConfirmations(0);
-  // Looked up by every poll from now on, until nobody else uses it.
-  in_use_ = true;
   return outcome == Reaper::Outcome::kDone ? Next::kDone : Next::kWait;
+}
+
+bool WatchLoop::IsConfirmed() const {
+  return confirmation_.IsConfirmed(survey_.settings().settings.confirmations);
 }
 
 std::optional<WatchLoop::Next> WatchLoop::ActOnMarks(const Snapshot& snapshot,

@@ -64,6 +64,7 @@ class WatchLoop {
   // Marks of a deletion that is under way, ours or another watcher's. nullopt: there are none.
   std::optional<Next> ActOnMarks(const Snapshot& snapshot, std::stop_token stop);
   std::optional<Next> ActOnDeleting(const Snapshot& snapshot, std::stop_token stop);
+  bool IsConfirmed() const;
   bool IsWatcherGone(const Snapshot& snapshot, const std::string& by, std::stop_token stop);
   void CleanMarks(const Snapshot& snapshot);
   void RecordOwner(const Snapshot& snapshot, const Decision& decision);

@@ -144,10 +144,9 @@ TEST_F(HostileAnswers, AboutItsPodItsRootAndItsNamespaceSayNothing) {
   const std::string targets[] = {PathOf("pods", ns_, MasterPod()),
                                  PathOf("deployments", ns_, kMaster),
                                  PathOf("namespaces", "", ns_)};
-  int number = 0;
-  for (const Hostile& answer : AllHostileAnswers()) {
-    const std::string& target = targets[number++ % 3];
-    Suffer(watcher, "abandoned: owner-absent", "GET " + target, answer);
+  const std::vector<Hostile> answers = AllHostileAnswers();
+  for (std::size_t i = 0; i < answers.size(); i += 3) {
+    Suffer(watcher, "abandoned: owner-absent", "GET " + targets[i / 3 % 3], answers[i]);
     if (HasFatalFailure()) return;
   }
   EXPECT_TRUE(IsWhole());

@@ -156,14 +156,14 @@ TEST_F(Troubles, AnApiServerThatIsAwayAtTheStart) {
 
 TEST_F(Troubles, AnApiServerThatHangs) {
   MakeCluster();
-  MakeDriver();
-  Watcher& watcher = WatchOver("deployment/bob");
-  ASSERT_TRUE(Shows(watcher, "keep: active"));
+  Watcher& watcher = WatchOver("deployment/bob", {"--startup-grace=1h"});
+  ASSERT_TRUE(Shows(watcher, "abandoned: owner-absent"));
   server().PauseApi();
   EXPECT_TRUE(Shows(watcher, "keep: unknown"));
+  EXPECT_EQ(watcher.Metric("cluster_watcher_confirmations"), 0);
   EXPECT_EQ(watcher.Health("/healthz"), 200);
   server().ResumeApi();
-  ASSERT_TRUE(Keeps(watcher, "keep: active"));
+  ASSERT_TRUE(Keeps(watcher, "abandoned: owner-absent"));
 
   server().PauseApi();
   std::this_thread::sleep_for(std::chrono::milliseconds(300));  // it is waiting for an answer now
