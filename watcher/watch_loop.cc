@@ -100,7 +100,7 @@ void WatchLoop::WaitUntil(MonotonicTime time, std::stop_token stop) {
 }
 
 WatchLoop::Next WatchLoop::Poll(std::stop_token stop) {
-  const bool root_is_due = clock_.Now() - last_sure_look_ >= kRootInterval;
+  const bool root_is_due = clock_.Now() - last_sure_look_ >= kRootInterval || !recorded_;
   if (polled_ && last_.reason == Reason::kActive && !root_is_due && Glance(stop)) {
     return Next::kWait;
   }
@@ -140,7 +140,11 @@ WatchLoop::Next WatchLoop::SureLook(std::stop_token stop) {
     confirmation_.Reset();
     rehearsed_ = false;
   }
-  in_use_ = decision.reason == Reason::kInUse;
+  const bool overruled = decision.rules.back().matched;
+  if (overruled && !in_use_) {
+    metrics_.Refused(decision.reason == Reason::kInUse ? "in-use" : "unknown");
+  }
+  in_use_ = overruled;
   Show(snapshot, decision);
   last_ = decision;
   polled_ = true;
@@ -256,7 +260,13 @@ void WatchLoop::RecordOwner(const Snapshot& snapshot, const Decision& decision) 
   }
   if (changes.empty()) return;
   auto written = reaper_.WriteMarks(snapshot, std::move(changes));
-  if (!written) log_.info("the owner could not be recorded yet: {}", written.error().message);
+  recorded_ = written.has_value();
+  // A conflict is nothing unusual: controllers write status all the time.
+  const bool told = recorded_ || written.error().failure == ApiFailure::kConflict;
+  if (!told && !said_unrecorded_) {
+    log_.info("the owner can't be recorded: {}", written.error().message);
+  }
+  said_unrecorded_ = !told;
 }
 
 void WatchLoop::Show(const Snapshot& snapshot, const Decision& decision) {
@@ -270,9 +280,6 @@ void WatchLoop::Show(const Snapshot& snapshot, const Decision& decision) {
   if (!decision.abandoned()) abandoned_since_.reset();
   if (decision.abandoned() && !abandoned_since_) abandoned_since_ = clock_.WallNow();
   metrics_.SetAbandonedSince(abandoned_since_);
-  if (decision.reason == Reason::kInUse && last_.reason != Reason::kInUse) {
-    metrics_.Refused("in-use");
-  }
   if (decision.reason == Reason::kMisconfigured) {
     health_.SetReady(false);
   } else if (std::string_view(Outcome(snapshot.facts)) != "unknown") {

@@ -89,7 +89,9 @@ class WatchLoop {
   MonotonicTime last_said_{};
   std::int64_t last_replicas_ = 0;
   bool polled_ = false;
-  bool in_use_ = false;      // the last abandoned verdict was overruled by another driver
+  bool in_use_ = false;      // the last abandoned verdict was overruled for another driver's sake
+  bool recorded_ = true;     // false: the owner's marks could not be written yet
+  bool said_unrecorded_ = false;
   bool rehearsed_ = false;   // in a dry run: this abandonment was shown
   std::optional<WallTime> abandoned_since_;
   std::optional<Seen> other_watcher_;
