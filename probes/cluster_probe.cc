@@ -34,8 +34,7 @@ Result<KubeObject, ApiError> ClusterProbe::ReadController(const KubeObject& obje
     return Problem(ApiFailure::kUnexpected, object,
                    "its controller's kind, " + controller.kind + ", is not served");
   }
-  auto answer =
-      client_.Do(ApiRequest::GetMetadata(**type, object.meta.ns, controller.name), stop);
+  auto answer = client_.Do(ApiRequest::GetMetadata(**type, object.meta.ns, controller.name), stop);
   if (!answer) return Unexpected{std::move(answer).error()};
   auto meta = ReadObjectMeta(answer->document.root());
   if (!meta) return Problem(ApiFailure::kUnexpected, object, meta.error().message);
@@ -70,15 +69,14 @@ ClusterListing ClusterProbe::List(std::span<const ResourceType> types, const Clu
     if (!type) {
       listing.failed.push_back(std::move(type).error());
     } else if (*type) {
-      requests.push_back(ApiRequest::ListBySelector(**type, cluster.ns,
-                                                    cluster.label + "=" + cluster.name, true));
+      requests.push_back(
+          ApiRequest::ListBySelector(**type, cluster.ns, cluster.label + "=" + cluster.name, true));
     }
   }
   auto pages_of = client_.ListAllSideBySide(requests, concurrency, stop);
   for (std::size_t i = 0; i < requests.size(); ++i) {
     if (!pages_of[i]) {
-      const ApiFailure failure = pages_of[i].error().failure;
-      const bool may_not = failure == ApiFailure::kForbidden || failure == ApiFailure::kNotServed;
+      const bool may_not = pages_of[i].error().failure == ApiFailure::kForbidden;
       (may_not ? listing.skipped : listing.failed).push_back(std::move(pages_of[i]).error());
       continue;
     }

@@ -41,10 +41,10 @@ class ClusterProbe {
  public:
   ClusterProbe(KubeClient& client, Discovery& discovery) : client_(client), discovery_(discovery) {}
 
-  // What controls `start`, over controller ownerReferences: always from ReplicaSet to Deployment and
-  // from ReplicationController to DeploymentConfig, and higher only while the next object carries
-  // the cluster's label. `known` saves requests. kNotFound: a controller on the way is gone or has
-  // another UID.
+  // What controls `start`, over controller ownerReferences: always from ReplicaSet to Deployment
+  // and from ReplicationController to DeploymentConfig, and higher only while the next object
+  // carries the cluster's label. `known` saves requests. kNotFound: a controller on the way is gone
+  // or has another UID.
   Result<KubeObject, ApiError> RootOf(KubeObject start, const ClusterId& cluster,
                                       std::span<const KubeObject> known, std::stop_token stop);
 

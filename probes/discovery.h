@@ -27,8 +27,7 @@ class Discovery {
 
   // What an ownerReference names: "apps/v1", "Deployment". nullopt: not served.
   Result<std::optional<ResourceType>, ApiError> ByKind(std::string_view api_version,
-                                                       std::string_view kind,
-                                                       std::stop_token stop);
+                                                       std::string_view kind, std::stop_token stop);
 
   // What --resources names: plural "rayclusters", group "ray.io" or empty for any group that is
   // built in. nullopt: not served.
@@ -41,13 +40,12 @@ class Discovery {
 
   Result<Done, ApiError> EnsureGroups(std::stop_token stop);
   Result<const Resources*, ApiError> ResourcesOf(const std::string& group,
-                                                 const std::string& version,
-                                                 std::stop_token stop);
+                                                 const std::string& version, std::stop_token stop);
 
   KubeClient& client_;
   bool read_ = false;
   std::map<std::string, std::vector<std::string>, std::less<>> versions_;  // preferred one first
-  std::map<std::string, Resources, std::less<>> resources_;               // by "group/version"
+  std::map<std::string, Resources, std::less<>> resources_;                // by "group/version"
 };
 
 }  // namespace cluster_watcher

@@ -14,7 +14,8 @@
 namespace cluster_watcher {
 
 // A read-only view of one value in a JsonDocument, valid while the document lives. Asking for what
-// isn't there, or is of another type, gives an absent view or nullopt: never an error, never a crash.
+// isn't there, or is of another type, gives an absent view or nullopt: never an error, never a
+// crash.
 class JsonValue {
  public:
   JsonValue() = default;
@@ -32,7 +33,7 @@ class JsonValue {
   std::optional<std::int64_t> AsInteger() const;
   std::optional<bool> AsBool() const;
 
-  std::vector<JsonValue> Elements() const;                               // of an array
+  std::vector<JsonValue> Elements() const;                              // of an array
   std::vector<std::pair<std::string_view, JsonValue>> Members() const;  // of an object
   std::string ToText() const;  // the value as compact JSON; "" where absent
 

@@ -299,12 +299,23 @@ std::vector<HttpResult> KubeClient::Send(std::span<const ApiRequest> requests,
     http.push_back(request.http);
     http.back().bearer_token = *token;
   }
-  auto results = transport_.Perform(http, concurrency, stop);
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    const auto& result = results[i];
-    if (!result && result.error().kind == TransportError::Kind::kStopped) continue;
-    observer_({http[i].method, result ? result->status : 0,
-               result ? result->elapsed : std::chrono::microseconds(0), retry});
+  // In pieces of two rounds: each request that ends is a sign of life to who observes them, also
+  // where every one of them hangs until its timeout.
+  const std::size_t piece = 2 * std::max<std::size_t>(concurrency, 1);
+  std::vector<HttpResult> results;
+  results.reserve(http.size());
+  while (results.size() < http.size()) {
+    const std::size_t first = results.size();
+    const std::size_t size = std::min(http.size() - first, piece);
+    for (HttpResult& result :
+         transport_.Perform(std::span(http).subspan(first, size), concurrency, stop)) {
+      const bool stopped = !result && result.error().kind == TransportError::Kind::kStopped;
+      if (!stopped) {
+        observer_({http[results.size()].method, result ? result->status : 0,
+                   result ? result->elapsed : std::chrono::microseconds(0), retry});
+      }
+      results.push_back(std::move(result));
+    }
   }
   return results;
 }

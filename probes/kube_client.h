@@ -66,15 +66,15 @@ struct ApiRequest {
                                 std::string_view name);
   // A list with fieldSelector=metadata.name=NAME: its empty answer is positive evidence of absence,
   // and resourceNames in RBAC authorize it.
-  static ApiRequest ListByName(const ResourceType& type, std::string_view ns,
-                               std::string_view name, Freshness freshness);
+  static ApiRequest ListByName(const ResourceType& type, std::string_view ns, std::string_view name,
+                               Freshness freshness);
   // The first page of the objects that match `selector` (not empty).
   static ApiRequest ListBySelector(const ResourceType& type, std::string_view ns,
                                    std::string_view selector, bool metadata_only);
   static ApiRequest Discover(std::string path);  // "/apis", "/apis/apps/v1", "/version"
   // `body` is a JSON merge patch (RFC 7386).
-  static ApiRequest MergePatch(const ResourceType& type, std::string_view ns,
-                               std::string_view name, std::string body);
+  static ApiRequest MergePatch(const ResourceType& type, std::string_view ns, std::string_view name,
+                               std::string body);
   static ApiRequest Create(const ResourceType& type, std::string_view ns, std::string body);
   // Deletes only the object that has this UID.
   static ApiRequest Delete(const ResourceType& type, std::string_view ns, std::string_view name,

@@ -85,11 +85,15 @@ Result<ObjectMeta> ReadObjectMeta(JsonValue object) {
   if (deletion.Exists() && !deletion.IsNull() && deletion.AsString().value_or("").empty()) {
     return Failure("metadata.deletionTimestamp is not a time");
   }
-  return ObjectMeta{
-      std::string(*name),     std::string(metadata["namespace"].AsString().value_or("")),
-      std::string(*uid),      std::string(*version),
-      *std::move(labels),     *std::move(annotations),
-      *std::move(references), deletion.Exists() && !deletion.IsNull()};
+  return ObjectMeta{std::string(*name),
+                    std::string(metadata["namespace"].AsString().value_or("")),
+                    std::string(*uid),
+                    std::string(*version),
+                    *std::move(labels),
+                    *std::move(annotations),
+                    *std::move(references),
+                    deletion.Exists() && !deletion.IsNull(),
+                    std::string(metadata["creationTimestamp"].AsString().value_or(""))};
 }
 
 std::string KubeObject::Describe() const { return type.SingularName() + "/" + meta.name; }

@@ -30,9 +30,10 @@ struct ObjectMeta {
   std::map<std::string, std::string, std::less<>> annotations;
   std::vector<OwnerReference> owner_references;
   bool deleting = false;  // has a deletionTimestamp
+  std::string created;    // creationTimestamp, RFC 3339; may be empty
 
-  const OwnerReference* Controller() const;                            // nullptr: none
-  std::optional<std::string> Label(std::string_view key) const;        // nullopt: not set
+  const OwnerReference* Controller() const;                           // nullptr: none
+  std::optional<std::string> Label(std::string_view key) const;       // nullopt: not set
   std::optional<std::string> Annotation(std::string_view key) const;  // nullopt: not set
 };
 

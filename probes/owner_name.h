@@ -9,7 +9,8 @@
 namespace cluster_watcher {
 
 struct OwnerName {
-  std::string kind;   // as written, lower case, without group: "deployment", "rc"; empty: a bare name
+  std::string
+      kind;  // as written, lower case, without group: "deployment", "rc"; empty: a bare name
   std::string group;  // "apps"; empty: none was given
   std::string name;   // an RFC 1123 subdomain
 

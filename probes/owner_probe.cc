@@ -5,7 +5,6 @@
 namespace cluster_watcher {
 namespace {
 
-
 void SetUnknown(OwnerSight& sight, std::string why) {
   sight.observation = Observation::kUnknown;
   sight.detail = std::move(why);

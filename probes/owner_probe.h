@@ -40,7 +40,7 @@ struct OwnerQuery {
   OwnerName name;
   std::string only_kind;  // the one kind that a bare name is looked for as; empty: all of them
   std::string ns;
-  std::string home_ns;  // the watcher's own, which exists
+  std::string home_ns;                    // the watcher's own, which exists
   std::optional<RecordedOwner> recorded;  // of this very name and namespace
 };
 
@@ -76,8 +76,8 @@ class OwnerProbe {
   OwnerSight LookAs(const std::vector<ResourceType>& types, const OwnerQuery& query,
                     Freshness freshness, std::stop_token stop);
   Result<std::optional<OwnerSight>, ApiError> ReadByName(const ResourceType& type,
-                                                         const OwnerQuery& query,
-                                                         ApiResult listed, std::stop_token stop);
+                                                         const OwnerQuery& query, ApiResult listed,
+                                                         std::stop_token stop);
   void ConfirmAbsence(const OwnerQuery& query, OwnerSight& sight, std::stop_token stop);
   void CountRunningPods(const RecordedOwner& recorded, OwnerSight& sight, std::stop_token stop);
 

@@ -70,14 +70,15 @@ std::string TextReport(const Snapshot& snapshot, const Decision& decision,
   text += fmt::format("owner        {}\n", owner);
   text += fmt::format("observation  {}\n", ObservationText(snapshot.facts));
   text += fmt::format("verdict      {}: {}\n", decision.verdict(), ToString(decision.reason));
-  text += fmt::format("because      {}\n\nrules, the first that matches decides:\n",
-                      decision.detail);
+  text +=
+      fmt::format("because      {}\n\nrules, the first that matches decides:\n", decision.detail);
   for (const RuleOutcome& rule : decision.rules) {
     text += fmt::format("  {} {:>2}  {}\n", rule.matched ? "->" : "  ", rule.number, rule.detail);
   }
   text += "\nsettings:\n";
   std::size_t widest = 0;
-  for (const SettingValue& setting : settings.values) widest = std::max(widest, setting.name.size());
+  for (const SettingValue& setting : settings.values)
+    widest = std::max(widest, setting.name.size());
   for (const SettingValue& setting : settings.values) {
     text += fmt::format("  {:<{}}  {:<12}  {}\n", setting.name, widest,
                         setting.value.empty() ? "-" : setting.value, ToString(setting.source));
@@ -90,14 +91,16 @@ std::string TextReport(const Snapshot& snapshot, const Decision& decision,
 CheckReport Report(const Snapshot& snapshot, const ResolvedSettings& settings,
                    OutputFormat format) {
   if (snapshot.no_such_cluster) {
-    return {"", fmt::format("there is no cluster \"{}\" in namespace {}: no workload is labelled {}={}",
-                            settings.settings.cluster, settings.settings.ns,
-                            settings.settings.cluster_label, settings.settings.cluster),
+    return {"",
+            fmt::format("there is no cluster \"{}\" in namespace {}: no workload is labelled {}={}",
+                        settings.settings.cluster, settings.settings.ns,
+                        settings.settings.cluster_label, settings.settings.cluster),
             CheckExit::kNoSuchCluster};
   }
   if (snapshot.pod_gone) {
-    return {"", fmt::format("there is no pod \"{}\" in namespace {}: correct --pod and --namespace",
-                            settings.settings.pod, settings.settings.ns),
+    return {"",
+            fmt::format("there is no pod \"{}\" in namespace {}: correct --pod and --namespace",
+                        settings.settings.pod, settings.settings.ns),
             CheckExit::kNoTarget};
   }
   const Decision decision = Decide(snapshot.facts);
@@ -110,9 +113,9 @@ CheckReport Report(const Snapshot& snapshot, const ResolvedSettings& settings,
       report.text = JsonReport(snapshot, decision, settings);
       break;
   }
-  report.exit = decision.abandoned()                   ? CheckExit::kAbandoned
+  report.exit = decision.abandoned()                  ? CheckExit::kAbandoned
                 : decision.reason == Reason::kUnknown ? CheckExit::kUnknown
-                                                       : CheckExit::kKeep;
+                                                      : CheckExit::kKeep;
   return report;
 }
 

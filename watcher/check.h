@@ -17,7 +17,6 @@ struct CheckReport {
   CheckExit exit = CheckExit::kUnknown;
 };
 
-CheckReport Report(const Snapshot& snapshot, const ResolvedSettings& settings,
-                   OutputFormat format);
+CheckReport Report(const Snapshot& snapshot, const ResolvedSettings& settings, OutputFormat format);
 
 }  // namespace cluster_watcher

@@ -13,7 +13,8 @@ Duration OrdinaryGrace(const Settings& settings, const std::optional<RecordedOwn
   if (settings.grace_period) return *settings.grace_period;
   if (!seen || !seen->termination_grace) return kDefaultGrace;
   const auto own = std::min<std::chrono::seconds>(
-      *seen->termination_grace, std::chrono::duration_cast<std::chrono::seconds>(kLongestOwnerGrace));
+      *seen->termination_grace,
+      std::chrono::duration_cast<std::chrono::seconds>(kLongestOwnerGrace));
   return std::max<Duration>(kDefaultGrace, own);
 }
 
@@ -42,7 +43,8 @@ void Confirmation::Add(const std::string& owner, Duration grace, MonotonicTime b
 }
 
 bool Confirmation::IsConfirmed(int confirmations) const {
-  return count_ > 0 && count_ >= confirmations && (grace_ == Duration(0) || last_began_ >= GraceEnd());
+  return count_ > 0 && count_ >= confirmations &&
+         (grace_ == Duration(0) || last_began_ >= GraceEnd());
 }
 
 }  // namespace cluster_watcher

@@ -13,7 +13,8 @@ namespace cluster_watcher {
 
 // How long verdicts of this abandoned `reason` must span. `seen`: the owner as it was last seen;
 // nullopt: this cluster has never seen it.
-Duration GraceFor(const Settings& settings, Reason reason, const std::optional<RecordedOwner>& seen);
+Duration GraceFor(const Settings& settings, Reason reason,
+                  const std::optional<RecordedOwner>& seen);
 
 class Confirmation {
  public:

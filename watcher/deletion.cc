@@ -10,22 +10,32 @@ namespace {
 
 constexpr Duration kFirstBackoff{50};
 constexpr Duration kLongestBackoff{2'000};
-constexpr Duration kLongestAskedWait{30'000};
+// Within the patience of who asks whether the loop turns.
+constexpr Duration kLongestAskedWait{20'000};
+constexpr int kMostLatePasses = 5;
 constexpr std::size_t kMostSaid = 200;
 // The garbage collector's time for what is left of a controller, before we do it ourselves.
 constexpr Duration kLeftoverPatience{1'000};
 
-constexpr const char* kBuiltInMembers[] = {
-    "deployments.apps",       "statefulsets.apps",
-    "replicasets.apps",       "replicationcontrollers",
-    "daemonsets.apps",        "jobs.batch",
-    "cronjobs.batch",         "pods",
-    "services",               "configmaps",
-    "ingresses.networking.k8s.io", "networkpolicies.networking.k8s.io",
-    "horizontalpodautoscalers.autoscaling", "poddisruptionbudgets.policy",
-    "deploymentconfigs.apps.openshift.io",  "routes.route.openshift.io",
-    "rayclusters.ray.io",     "daskclusters.kubernetes.dask.org",
-    "flinkdeployments.flink.apache.org"};
+constexpr const char* kBuiltInMembers[] = {"deployments.apps",
+                                           "statefulsets.apps",
+                                           "replicasets.apps",
+                                           "replicationcontrollers",
+                                           "daemonsets.apps",
+                                           "jobs.batch",
+                                           "cronjobs.batch",
+                                           "pods",
+                                           "services",
+                                           "configmaps",
+                                           "ingresses.networking.k8s.io",
+                                           "networkpolicies.networking.k8s.io",
+                                           "horizontalpodautoscalers.autoscaling",
+                                           "poddisruptionbudgets.policy",
+                                           "deploymentconfigs.apps.openshift.io",
+                                           "routes.route.openshift.io",
+                                           "rayclusters.ray.io",
+                                           "daskclusters.kubernetes.dask.org",
+                                           "flinkdeployments.flink.apache.org"};
 
 std::vector<std::string> MemberKinds(const Settings& settings) {
   if (!settings.resources.empty()) return settings.resources;
@@ -73,25 +83,35 @@ Deletion::Deletion(Survey& survey, Clock& clock, WatcherMetrics& metrics, spdlog
   memory_.root_uid = root_.meta.uid;
   memory_.owner_uid = OwnerUidOf(condemned);
   memory_.mounted = condemned.mounted;
+  if (const auto& owner = condemned.facts.owner; owner && owner->object) {
+    const OwnerReference* above = owner->object->meta.Controller();
+    if (above != nullptr) memory_.owner_controller_uid = above->uid;
+  }
 }
 
 Deletion::Outcome Deletion::Run(MonotonicTime deadline) {
+  const MonotonicTime started = clock_.Now();
   // What a deletion that was interrupted had listed counts as listed, even if the root is gone now.
   bool first_pass_of_resumed = begun_;
-  for (;;) {
+  for (int late_passes = 0;;) {
     turn_();
     RootState root = ReadRoot();
     if (root == RootState::kReplaced) return Outcome::kRootReplaced;
-    const bool past_deadline = clock_.Now() >= deadline;
-    if (root == RootState::kOurs && !begun_) {
-      if (!IsStillOurs()) return Outcome::kCalledOff;
+    if (!begun_ && root != RootState::kUnknown) {
+      if (root == RootState::kGone || !IsStillOurs()) return Outcome::kCalledOff;
+      // The cluster is still whole, and by now it may be in use again.
+      if (clock_.Now() - started >= kFreshEvidence) return Outcome::kStale;
       begun_ = MarkDeletesBegun();
     }
-    if (root != RootState::kUnknown && (begun_ || root == RootState::kGone)) {
+    const bool past_deadline = clock_.Now() >= deadline;
+    if (root != RootState::kUnknown && begun_) {
       if (first_pass_of_resumed) root = RootState::kOurs;
-      const bool none_left = DeletePass(root, past_deadline);
       first_pass_of_resumed = false;
-      if (none_left || past_deadline) break;
+      const PassResult result = DeletePass(root, past_deadline);
+      if (result == PassResult::kNoneLeft) break;
+      if (past_deadline && (result == PassResult::kSomeLeft || ++late_passes >= kMostLatePasses)) {
+        break;
+      }
     }
     Pause(past_deadline ? MonotonicTime::max() : deadline);
   }
@@ -101,14 +121,14 @@ Deletion::Outcome Deletion::Run(MonotonicTime deadline) {
 }
 
 void Deletion::FinishMembers(MonotonicTime deadline, const std::function<bool()>& may_go_on) {
+  memory_.made_before = survey_.root_seen_at();
+  memory_.mounted.clear();
   for (bool first = true; clock_.Now() < deadline; first = false) {
     turn_();
-    if (!may_go_on() || ReadRoot() != RootState::kGone) return;
+    if ((!first && !may_go_on()) || ReadRoot() != RootState::kGone) return;
     // The first list is the one that counts; nothing that appears later is ours to delete.
-    if (DeletePass(first ? RootState::kOurs : RootState::kGone, false)) {
-      SendDeletes(mounted_, false);
-      return;
-    }
+    const PassResult result = DeletePass(first ? RootState::kOurs : RootState::kGone, false);
+    if (result == PassResult::kNoneLeft) return;
     Pause(deadline);
   }
 }
@@ -125,8 +145,8 @@ void Deletion::Rehearse() {
 }
 
 Deletion::RootState Deletion::ReadRoot() {
-  auto answer = survey_.client().Do(
-      ApiRequest::GetMetadata(root_.type, cluster_.ns, root_.meta.name), {});
+  auto answer =
+      survey_.client().Do(ApiRequest::GetMetadata(root_.type, cluster_.ns, root_.meta.name), {});
   if (!answer && answer.error().failure == ApiFailure::kNotFound) return RootState::kGone;
   if (!answer) {
     NoteError(answer.error());
@@ -156,6 +176,9 @@ bool Deletion::MarkDeletesBegun() {
 Deletion::Listed Deletion::ListObjects() {
   const Settings& settings = survey_.settings().settings;
   Listed listed;
+  if (list_anew_) {
+    if (auto fresh = survey_.discovery().Refresh({}); !fresh) NoteError(fresh.error());
+  }
   std::vector<ResourceType> types;
   for (const std::string& kind : MemberKinds(settings)) {
     const std::size_t dot = kind.find('.');
@@ -172,28 +195,41 @@ Deletion::Listed Deletion::ListObjects() {
                                               static_cast<std::size_t>(settings.concurrency), {});
   for (const ApiError& error : listing.skipped) NoteError(error);
   for (const ApiError& error : listing.failed) NoteError(error);
-  listed.complete = listed.complete && listing.failed.empty();
+  // What could be listed before isn't empty because it no longer can be.
+  const std::size_t readable = types.size() - listing.skipped.size() - listing.failed.size();
+  most_readable_ = std::max(most_readable_, readable);
+  listed.complete =
+      listed.complete && listing.failed.empty() && readable > 0 && readable == most_readable_;
+  list_anew_ = !listed.complete;
   listed.objects = std::move(listing.objects);
   return listed;
 }
 
-bool Deletion::DeletePass(RootState root, bool past_deadline) {
+Deletion::PassResult Deletion::DeletePass(RootState root, bool past_deadline) {
   const Listed listed = ListObjects();
   MemberPass pass = SortMembers(listed.objects, root == RootState::kOurs, memory_);
   for (const std::string& left : pass.left) log_.info("left alone: {}", left);
   left_.insert(left_.end(), pass.left.begin(), pass.left.end());
   ShowMembers(pass);
   mounted_ = pass.mounted;
-  if (SendDeletes(DueIn(pass, past_deadline), false) > 0) backoff_ = kFirstBackoff;
-  if (past_deadline) {
-    for (const auto* objects_left : {&pass.to_delete, &pass.leftovers}) {
-      for (const KubeObject& object : *objects_left) {
-        log_.warn("not gone by the deadline: {}", object.Describe());
-        left_.push_back(object.Describe() + ": not gone by the deadline");
-      }
+  SendDeletes(DueIn(pass, past_deadline), false);
+  // Only progress is followed closely, not objects that somebody makes again and again.
+  if (pass.remaining() < remaining_) backoff_ = kFirstBackoff;
+  remaining_ = pass.remaining();
+  if (past_deadline) NameLeft(pass);
+  if (!listed.complete) return PassResult::kIncomplete;
+  return pass.remaining() == 0 ? PassResult::kNoneLeft : PassResult::kSomeLeft;
+}
+
+void Deletion::NameLeft(const MemberPass& pass) {
+  for (const auto* objects : {&pass.to_delete, &pass.leftovers}) {
+    for (const KubeObject& object : *objects) {
+      const std::string text = object.Describe() + ": not gone by the deadline";
+      if (std::find(left_.begin(), left_.end(), text) != left_.end()) continue;
+      log_.warn("{}", text);
+      left_.push_back(text);
     }
   }
-  return pass.remaining() == 0 && listed.complete;
 }
 
 void Deletion::ShowMembers(const MemberPass& pass) {
@@ -207,8 +243,11 @@ std::vector<KubeObject> Deletion::DueIn(const MemberPass& pass, bool past_deadli
     if (!member.meta.deleting) due.push_back(member);
   }
   for (const KubeObject& leftover : pass.leftovers) {
-    const OwnerReference* controller = leftover.meta.Controller();
-    const auto deleted = memory_.deleted_since.find(controller->uid);
+    // The garbage collector may have taken what is between before we did.
+    auto deleted = memory_.deleted_since.find(leftover.meta.Controller()->uid);
+    if (deleted == memory_.deleted_since.end()) {
+      deleted = memory_.deleted_since.find(memory_.below.at(leftover.meta.uid));
+    }
     const bool waited_enough = deleted != memory_.deleted_since.end() &&
                                clock_.Now() - deleted->second >= kLeftoverPatience;
     if (!leftover.meta.deleting && (waited_enough || past_deadline)) due.push_back(leftover);
@@ -216,7 +255,7 @@ std::vector<KubeObject> Deletion::DueIn(const MemberPass& pass, bool past_deadli
   return due;
 }
 
-std::size_t Deletion::SendDeletes(std::vector<KubeObject> objects, bool dry_run) {
+void Deletion::SendDeletes(std::vector<KubeObject> objects, bool dry_run) {
   if (!dry_run) std::erase_if(objects, [&](const KubeObject& o) { return !ClaimsStay(o); });
   std::vector<ApiRequest> requests;
   for (const KubeObject& object : objects) {
@@ -225,15 +264,12 @@ std::size_t Deletion::SendDeletes(std::vector<KubeObject> objects, bool dry_run)
   }
   const auto concurrency = static_cast<std::size_t>(survey_.settings().settings.concurrency);
   auto results = survey_.client().DoAll(requests, concurrency, {});
-  std::size_t accepted = 0;
   for (std::size_t i = 0; i < objects.size(); ++i) {
     CountDelete(objects[i], results[i], dry_run);
     if (results[i] || results[i].error().failure == ApiFailure::kNotFound) {
       memory_.deleted_since.try_emplace(objects[i].meta.uid, clock_.Now());
-      ++accepted;
     }
   }
-  return accepted;
 }
 
 void Deletion::CountDelete(const KubeObject& object, const ApiResult& result, bool dry_run) {
@@ -277,13 +313,17 @@ bool Deletion::ClaimsStay(const KubeObject& object) {
     NoteError(answer.error());
     return false;
   }
+  const auto meta = ReadObjectMeta(answer->document.root());
+  if (!meta) return false;
+  if (meta->uid != object.meta.uid) return true;  // the delete will meet the other UID
   const JsonValue spec = answer->document.root()["spec"];
   if (spec["volumeClaimTemplates"].size() == 0) return true;
   const JsonValue policy = spec["persistentVolumeClaimRetentionPolicy"];
   if (policy["whenDeleted"].AsString() == "Delete") {
     JsonWriter patch;
-    patch.StartObject().Key("spec").StartObject();
-    patch.Key("persistentVolumeClaimRetentionPolicy").StartObject();
+    patch.StartObject().Key("metadata").StartObject();
+    patch.Field("resourceVersion", meta->resource_version).EndObject();
+    patch.Key("spec").StartObject().Key("persistentVolumeClaimRetentionPolicy").StartObject();
     patch.Field("whenDeleted", "Retain").EndObject().EndObject().EndObject();
     auto patched = client.Do(
         ApiRequest::MergePatch(object.type, cluster_.ns, object.meta.name, patch.Text()), {});
@@ -316,13 +356,12 @@ bool Deletion::ClaimsStay(const KubeObject& object) {
 void Deletion::HandOver(const std::vector<KubeObject>& mounted) {
   std::vector<KubeObject> ours;
   for (const KubeObject& object : mounted) {
-    auto answer = survey_.client().Do(
-        ApiRequest::MergePatch(object.type, cluster_.ns, object.meta.name,
-                               OwnerReferencePatch(object.meta, root_)),
-        {});
+    auto answer =
+        survey_.client().Do(ApiRequest::MergePatch(object.type, cluster_.ns, object.meta.name,
+                                                   OwnerReferencePatch(object.meta, root_)),
+                            {});
     if (answer) {
       log_.info("{} is mounted by the master and goes with it", object.Describe());
-      memory_.listed.emplace(object.meta.uid, object);
     } else {
       NoteError(answer.error());
       ours.push_back(object);

@@ -18,11 +18,15 @@
 
 namespace cluster_watcher {
 
+// Older evidence is not acted on.
+inline constexpr Duration kFreshEvidence{5'000};
+
 class Deletion {
  public:
   enum class Outcome {
     kDone,
-    kCalledOff,     // somebody took our marks off before the first delete
+    kCalledOff,  // before the first delete our marks were taken off, or the root by another's hand
+    kStale,      // the first delete could not be sent in time; the marks stay: look again
     kRootReplaced,  // the master root's name has another UID: somebody's new cluster
   };
 
@@ -57,9 +61,11 @@ class Deletion {
   };
   Listed ListObjects();
   void ShowMembers(const MemberPass& pass);
-  bool DeletePass(RootState root, bool past_deadline);   // true: no member is left
+  enum class PassResult { kNoneLeft, kSomeLeft, kIncomplete };  // incomplete: not all was listed
+  PassResult DeletePass(RootState root, bool past_deadline);
   std::vector<KubeObject> DueIn(const MemberPass& pass, bool past_deadline) const;
-  std::size_t SendDeletes(std::vector<KubeObject> objects, bool dry_run);
+  void NameLeft(const MemberPass& pass);
+  void SendDeletes(std::vector<KubeObject> objects, bool dry_run);
   void CountDelete(const KubeObject& object, const ApiResult& result, bool dry_run);
   bool ClaimsStay(const KubeObject& object);
   void HandOver(const std::vector<KubeObject>& mounted);
@@ -81,7 +87,10 @@ class Deletion {
   bool begun_;
   std::vector<KubeObject> mounted_;
   std::vector<std::string> left_;
-  std::set<std::string> said_;  // errors are logged once
+  std::set<std::string> said_;     // errors are logged once
+  std::size_t most_readable_ = 0;  // kinds that could be listed in one pass
+  bool list_anew_ = false;         // the last listing had gaps: what is served is asked again
+  std::size_t remaining_ = 0;      // members, by the last pass
   std::minstd_rand jitter_;
   Duration backoff_;
 };

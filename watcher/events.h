@@ -1,5 +1,5 @@
-// Kubernetes Events (events.k8s.io/v1) about the cluster's life, for people who look after the fact.
-// Writing one never blocks or fails what it tells of.
+// Kubernetes Events (events.k8s.io/v1) about the cluster's life, for people who look after the
+// fact. Writing one never blocks or fails what it tells of.
 #pragma once
 
 #include <string>
@@ -32,9 +32,8 @@ class EventRecorder {
  public:
   EventRecorder(KubeClient& client, Clock& clock, spdlog::logger& log, std::string instance);
 
-  // `reason` as the contract has it ("ClusterDeleting"), `action` a verb ("Deleting"); `note` is cut
-  // at 1,024 bytes.
-  // One for each of `regarding`, side by side.
+  // `reason` as the contract has it ("ClusterDeleting"), `action` a verb ("Deleting"); `note` is
+  // cut at 1,024 bytes. One for each of `regarding`, side by side.
   void Record(const std::vector<Regarding>& regarding, EventType type, std::string_view reason,
               std::string_view action, std::string note);
 

@@ -51,20 +51,24 @@ spdlog::level::level_enum ToSpdlog(LogLevel level) {
 }  // namespace
 
 std::shared_ptr<spdlog::logger> MakeLogger(LogLevel level, LogFormat format) {
-  auto logger = std::make_shared<spdlog::logger>(
-      "cluster-watcher", std::make_shared<spdlog::sinks::stderr_sink_st>());
+  auto logger = std::make_shared<spdlog::logger>("cluster-watcher",
+                                                 std::make_shared<spdlog::sinks::stderr_sink_st>());
+  ConfigureLogger(*logger, level, format);
+  logger->flush_on(spdlog::level::trace);
+  return logger;
+}
+
+void ConfigureLogger(spdlog::logger& logger, LogLevel level, LogFormat format) {
   switch (format) {
     case LogFormat::kText:
-      logger->set_formatter(std::make_unique<spdlog::pattern_formatter>(
+      logger.set_formatter(std::make_unique<spdlog::pattern_formatter>(
           std::string(kTime) + " %l %v", spdlog::pattern_time_type::utc));
       break;
     case LogFormat::kJson:
-      logger->set_formatter(std::make_unique<JsonFormatter>());
+      logger.set_formatter(std::make_unique<JsonFormatter>());
       break;
   }
-  logger->set_level(ToSpdlog(level));
-  logger->flush_on(spdlog::level::trace);
-  return logger;
+  logger.set_level(ToSpdlog(level));
 }
 
 }  // namespace cluster_watcher

@@ -11,5 +11,6 @@
 namespace cluster_watcher {
 
 std::shared_ptr<spdlog::logger> MakeLogger(LogLevel level, LogFormat format);
+void ConfigureLogger(spdlog::logger& logger, LogLevel level, LogFormat format);
 
 }  // namespace cluster_watcher

@@ -81,14 +81,16 @@ void RequireTarget(const Invocation& invocation, const Settings& settings,
         errors.push_back("--pod: give the name of the pod, or set POD_NAME by the downward API");
       }
       if (settings.ns.empty()) {
-        errors.push_back("--namespace: give the pod's namespace, or set POD_NAMESPACE by the "
-                         "downward API");
+        errors.push_back(
+            "--namespace: give the pod's namespace, or set POD_NAMESPACE by the "
+            "downward API");
       }
       return;
     case Command::kCheck:
       if (settings.pod.empty() && settings.cluster.empty()) {
-        errors.push_back("neither a cluster nor a pod is given: name the cluster, as in "
-                         "`cluster-watcher check CLUSTER`, or give --pod");
+        errors.push_back(
+            "neither a cluster nor a pod is given: name the cluster, as in "
+            "`cluster-watcher check CLUSTER`, or give --pod");
       }
       return;
     case Command::kVersion:
@@ -184,9 +186,9 @@ int RunWatch(const Invocation& invocation, std::stop_token stop) {
   ProcessMetrics process_metrics;
   LoopHealth health;
   health.Turned(clock.Now());
-  MetricsEndpoint endpoint(settings.listen, {&metrics, &process_metrics},
-                           {[&] { return health.IsAlive(clock.Now()); },
-                            [&] { return health.IsReady(); }});
+  MetricsEndpoint endpoint(
+      settings.listen, {&metrics, &process_metrics},
+      {[&] { return health.IsAlive(clock.Now()); }, [&] { return health.IsReady(); }});
   PatientEndpoint patient(endpoint, clock, *log);
   TokenSource tokens(session.server, clock);
   KubeClient client(*session.transport, tokens, [&](const RequestRecord& request) {
@@ -197,7 +199,14 @@ int RunWatch(const Invocation& invocation, std::stop_token stop) {
   });
   Survey survey(client, clock, session.settings, session.with_annotations);
   EventRecorder events(client, clock, *log, settings.pod);
-  WatchLoop loop(survey, clock, metrics, events, *log, health, [&] { patient.EnsureListening(); });
+  bool heard_pod = false;
+  WatchLoop loop(survey, clock, metrics, events, *log, health, [&] {
+    patient.EnsureListening();
+    if (heard_pod || !survey.has_read_pod()) return;
+    heard_pod = true;
+    const Settings& annotated = survey.settings().settings;
+    ConfigureLogger(*log, annotated.log_level, annotated.log_format);
+  });
   log->info("cluster-watcher {} watches over pod {} in namespace {} ({})", kVersion, settings.pod,
             settings.ns, session.server.source);
   return loop.Run(stop);

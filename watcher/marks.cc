@@ -31,8 +31,9 @@ std::optional<RecordedOwner> ReadOwnerMarks(const ObjectMeta& root) {
   const ResourceType* type = FindBuiltInByName(
       kind->substr(0, dot), dot == std::string::npos ? "" : kind->substr(dot + 1));
   if (type == nullptr || slash == std::string::npos) return std::nullopt;
-  RecordedOwner owner{*type, name->substr(0, slash), name->substr(slash + 1), *uid, std::nullopt,
-                      root.Annotation(annotation::kOwnerSelector).value_or("")};
+  RecordedOwner owner{
+      *type, name->substr(0, slash), name->substr(slash + 1),
+      *uid,  std::nullopt,           root.Annotation(annotation::kOwnerSelector).value_or("")};
   if (auto grace = root.Annotation(annotation::kOwnerGrace)) {
     if (auto duration = ParseDuration(*grace)) {
       owner.termination_grace = std::chrono::duration_cast<std::chrono::seconds>(*duration);
@@ -131,9 +132,9 @@ AnnotationChanges OwnerMarks(const RecordedOwner& owner) {
   changes[annotation::kOwnerKind] = owner.type.SingularName();
   changes[annotation::kOwnerName] = owner.ns + "/" + owner.name;
   changes[annotation::kOwnerUid] = owner.uid;
-  changes[annotation::kOwnerGrace] =
-      owner.termination_grace ? std::optional(FormatDuration(*owner.termination_grace))
-                              : std::nullopt;
+  changes[annotation::kOwnerGrace] = owner.termination_grace
+                                         ? std::optional(FormatDuration(*owner.termination_grace))
+                                         : std::nullopt;
   changes[annotation::kOwnerSelector] =
       owner.pod_selector.empty() ? std::nullopt : std::optional(owner.pod_selector);
   return changes;

@@ -15,7 +15,6 @@ namespace cluster_watcher {
 
 // Annotation keys; those in the first block are marks.
 namespace annotation {
-inline constexpr char kPrefix[] = "cluster-watcher/";
 inline constexpr char kRootUid[] = "cluster-watcher/root-uid";
 inline constexpr char kPhase[] = "cluster-watcher/phase";
 inline constexpr char kReason[] = "cluster-watcher/reason";
@@ -35,7 +34,6 @@ inline constexpr char kKeep[] = "cluster-watcher/keep";
 inline constexpr char kStatus[] = "cluster-watcher/status";
 inline constexpr char kBeforeDelete[] = "cluster-watcher/before-delete";
 inline constexpr char kAfterDelete[] = "cluster-watcher/after-delete";
-inline constexpr char kDeleteOrder[] = "cluster-watcher/delete-order";
 }  // namespace annotation
 
 enum class Phase { kWatching, kCondemned, kDeleting, kDone };

@@ -26,8 +26,10 @@ bool IsMounted(const KubeObject& object, const DeletionMemory& memory) {
 // The UIDs of what controls the owner, as far as it is known.
 std::set<std::string> AboveOwner(const std::map<std::string, const KubeObject*>& now,
                                  const DeletionMemory& memory) {
-  std::set<std::string> above;
-  for (auto at = now.find(memory.owner_uid); at != now.end();) {
+  std::set<std::string> above{memory.owner_controller_uid};
+  const bool listed = now.contains(memory.owner_uid);
+  for (auto at = now.find(listed ? memory.owner_uid : memory.owner_controller_uid);
+       at != now.end();) {
     const OwnerReference* controller = at->second->meta.Controller();
     if (controller == nullptr || !above.insert(controller->uid).second) break;
     at = now.find(controller->uid);
@@ -37,22 +39,34 @@ std::set<std::string> AboveOwner(const std::map<std::string, const KubeObject*>&
 
 enum class Controlled { kByMember, kByMasterRoot, kByOther };
 
+struct Controller {
+  Controlled controlled = Controlled::kByOther;
+  std::string member_uid;  // where it is a member
+};
+
 // Who controls an object that has a controller, up to the top of what is known.
-Controlled FindController(const KubeObject& object,
+Controller FindController(const KubeObject& object,
                           const std::map<std::string, const KubeObject*>& now,
                           const DeletionMemory& memory) {
   const OwnerReference* controller = object.meta.Controller();
   for (int i = 0; controller != nullptr && i < 16; ++i) {
-    if (controller->uid == memory.root_uid) return Controlled::kByMasterRoot;
-    if (memory.left.contains(controller->uid)) return Controlled::kByOther;
-    if (memory.listed.contains(controller->uid) || memory.below.contains(controller->uid)) {
-      return Controlled::kByMember;
+    if (controller->uid == memory.root_uid) return {Controlled::kByMasterRoot, ""};
+    if (memory.left.contains(controller->uid)) return {};
+    if (memory.listed.contains(controller->uid)) return {Controlled::kByMember, controller->uid};
+    if (auto known = memory.below.find(controller->uid); known != memory.below.end()) {
+      return {Controlled::kByMember, known->second};
     }
     const auto above = now.find(controller->uid);
-    if (above == now.end()) return Controlled::kByOther;
+    if (above == now.end()) return {};
     controller = above->second->meta.Controller();
   }
-  return Controlled::kByOther;
+  return {};
+}
+
+bool IsTooNew(const KubeObject& object, const DeletionMemory& memory) {
+  if (!memory.made_before) return false;
+  const auto created = ParseTime(object.meta.created);
+  return !created || *created > *memory.made_before;
 }
 
 void Leave(const KubeObject& object, const char* why, DeletionMemory& memory, MemberPass& pass) {
@@ -80,12 +94,13 @@ MemberPass SortMembers(const std::vector<KubeObject>& objects, bool root_is_ours
       Leave(object, "kept", memory, pass);
     } else if (object.meta.Controller() == nullptr) {
       if (!root_is_ours && !memory.listed.contains(uid)) continue;
-      if (IsMounted(object, memory)) {
-        pass.mounted.push_back(object);
+      if (IsTooNew(object, memory)) {
+        Leave(object, "made while the cluster was taken down", memory, pass);
         continue;
       }
       memory.listed.emplace(uid, object);
-      pass.to_delete.push_back(object);
+      const bool goes_with_root = root_is_ours && IsMounted(object, memory);
+      (goes_with_root ? pass.mounted : pass.to_delete).push_back(object);
     }
   }
   for (const KubeObject& object : objects) {
@@ -94,14 +109,15 @@ MemberPass SortMembers(const std::vector<KubeObject>& objects, bool root_is_ours
         uid == memory.root_uid) {
       continue;
     }
-    switch (FindController(object, now, memory)) {
+    Controller controller = FindController(object, now, memory);
+    switch (controller.controlled) {
       case Controlled::kByMasterRoot:
         break;
       case Controlled::kByOther:
         Leave(object, "its controller is not of the cluster", memory, pass);
         break;
       case Controlled::kByMember:
-        memory.below.insert(uid);
+        memory.below.emplace(uid, std::move(controller.member_uid));
         pass.leftovers.push_back(object);
         break;
     }

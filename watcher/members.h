@@ -14,13 +14,16 @@ namespace cluster_watcher {
 // What one deletion has learned, pass by pass.
 struct DeletionMemory {
   std::string root_uid;
-  std::string owner_uid;  // never deleted, whatever its labels say; may be empty
+  std::string owner_uid;             // never deleted, whatever its labels say; may be empty
+  std::string owner_controller_uid;  // nor is what controls it; may be empty
+  // What was made later is somebody's new object; nullopt: it counts as the cluster's.
+  std::optional<WallTime> made_before;
   std::vector<MountedObject> mounted;
 
   std::map<std::string, KubeObject> listed;            // by UID: the members that were seen
   std::map<std::string, MonotonicTime> deleted_since;  // by UID: when a delete was accepted
-  std::set<std::string> below;                         // by UID: what members control
-  std::set<std::string> left;                          // what was named as left alone
+  std::map<std::string, std::string> below;  // by UID: what members control, to that member's UID
+  std::set<std::string> left;                // what was named as left alone
 };
 
 struct MemberPass {

@@ -8,8 +8,6 @@
 namespace cluster_watcher {
 namespace {
 
-// Older evidence is not acted on.
-constexpr Duration kFreshEvidence{5'000};
 // Controllers write status all the time, so a conflict is nothing unusual.
 constexpr int kMostLastLooks = 20;
 constexpr Duration kBetweenLooks{10};  // doubled each time
@@ -67,9 +65,8 @@ Reaper::Reaper(Survey& survey, Clock& clock, WatcherMetrics& metrics, EventRecor
 ApiResult Reaper::WriteMarks(const Snapshot& snapshot, AnnotationChanges changes,
                              Duration timeout) {
   const KubeObject& root = *snapshot.root;
-  ApiRequest request =
-      ApiRequest::MergePatch(root.type, snapshot.cluster->ns, root.meta.name,
-                             MarksPatch(root.meta, std::move(changes)));
+  ApiRequest request = ApiRequest::MergePatch(root.type, snapshot.cluster->ns, root.meta.name,
+                                              MarksPatch(root.meta, std::move(changes)));
   request.http.timeout = timeout;
   return survey_.client().Do(request, {});
 }
@@ -83,7 +80,14 @@ void Reaper::Refuse(const char* reason, const std::string& detail) {
 Reaper::Outcome Reaper::Condemn(const std::string& me, const Snapshot& snapshot,
                                 const Decision& decision, std::stop_token stop) {
   turn_();
-  auto written = WriteMarks(snapshot, CondemnedMarks(me, decision.reason));
+  marks_to_take_off_ = false;
+  if (snapshot.root->meta.deleting) {
+    Refuse("conflict", "the master root is being deleted by another's hand");
+    return Outcome::kSpared;
+  }
+  AnnotationChanges marks = WithoutProtocolMarks();  // what an earlier one left
+  for (auto& [key, value] : CondemnedMarks(me, decision.reason)) marks[key] = value;
+  auto written = WriteMarks(snapshot, std::move(marks));
   if (!written) {
     const bool conflict = written.error().failure == ApiFailure::kConflict;
     Refuse(conflict ? "conflict" : "unknown", written.error().message);
@@ -98,6 +102,9 @@ Reaper::Outcome Reaper::Condemn(const std::string& me, const Snapshot& snapshot,
 
 Reaper::Outcome Reaper::Resume(const std::string& me, const Snapshot& snapshot,
                                std::stop_token stop) {
+  if (!snapshot.marks.deletes_begun && marks_to_take_off_) {
+    return Spare(me, snapshot, "conflict", "it was spared before");
+  }
   if (!snapshot.marks.deletes_begun) return LastLook(me, "", stop);
   log_.warn("resuming the deletion of cluster {}", snapshot.cluster->name);
   return Delete(snapshot, Decide(snapshot.facts));
@@ -112,13 +119,19 @@ Reaper::Outcome Reaper::LastLook(const std::string& me, const std::string& owner
     }
     Snapshot snapshot = survey_.SureLook(true, stop);
     const Decision decision = Decide(snapshot.facts);
-    const bool same_owner = owner_identity.empty() || OwnerIdentity(snapshot) == owner_identity;
+    const auto& marked = snapshot.marks.owner;
+    const bool same_owner = owner_identity.empty()
+                                ? marked && snapshot.seen && marked->uid == snapshot.seen->uid
+                                : OwnerIdentity(snapshot) == owner_identity;
     if (stop.stop_requested()) break;
     if (!decision.abandoned()) {
       return Spare(me, snapshot, RefusalOf(decision.reason), decision.detail);
     }
     if (!same_owner) return Spare(me, snapshot, "owner-back", "the owner is another one now");
-    if (snapshot.marks.condemned_by != me) {
+    if (snapshot.root->meta.deleting) {
+      return Spare(me, snapshot, "conflict", "the master root is being deleted by another's hand");
+    }
+    if (snapshot.marks.condemned_by != me || snapshot.marks.phase == Phase::kWatching) {
       return Spare(me, snapshot, "conflict", "the marks on the master root no longer name us");
     }
     const auto age = std::chrono::duration_cast<Duration>(clock_.Now() - snapshot.began);
@@ -138,11 +151,14 @@ Reaper::Outcome Reaper::LastLook(const std::string& me, const std::string& owner
   return Outcome::kSpared;
 }
 
-Reaper::Outcome Reaper::Spare(const std::string& me, const Snapshot& snapshot,
-                              const char* refusal, const std::string& detail) {
+Reaper::Outcome Reaper::Spare(const std::string& me, const Snapshot& snapshot, const char* refusal,
+                              const std::string& detail) {
   Refuse(refusal, detail);
+  marks_to_take_off_ = !snapshot.root;
   if (snapshot.root && snapshot.marks.condemned_by == me) {
-    if (auto written = WriteMarks(snapshot, WithoutProtocolMarks()); !written) {
+    auto written = WriteMarks(snapshot, WithoutProtocolMarks());
+    marks_to_take_off_ = !written;
+    if (!written) {
       log_.warn("the marks could not be taken off yet: {}", written.error().message);
     }
   }
@@ -176,10 +192,14 @@ Reaper::Outcome Reaper::Delete(const Snapshot& condemned, const Decision& decisi
   Announce(condemned, "ClusterDeleting", "Deleting",
            "Cluster " + cluster + " is being deleted: " + decision.detail);
 
-  Deletion deletion(survey_, clock_, metrics_, log_, condemned, condemned.marks.condemned_by, turn_);
+  Deletion deletion(survey_, clock_, metrics_, log_, condemned, condemned.marks.condemned_by,
+                    turn_);
   switch (deletion.Run(started + std::clamp(left, Duration(0), deadline))) {
     case Deletion::Outcome::kCalledOff:
-      Refuse("conflict", "the marks on the master root were taken off");
+      Refuse("conflict", "the marks on the master root were taken off, or it is being deleted");
+      return Outcome::kSpared;
+    case Deletion::Outcome::kStale:
+      log_.warn("the first delete could not be sent in time: looking again");
       return Outcome::kSpared;
     case Deletion::Outcome::kRootReplaced:
       Refuse("uid-changed", "another object has the master root's name");
@@ -190,13 +210,13 @@ Reaper::Outcome Reaper::Delete(const Snapshot& condemned, const Decision& decisi
   const auto took = std::chrono::duration_cast<Duration>(clock_.Now() - started);
   metrics_.SetDeletionDuration(took);
   metrics_.SetPhase(ToString(Phase::kDone));
-  std::string note = "Cluster " + cluster + " is deleted: " +
-                     std::to_string(deletion.members_found()) + " members and the master root, in " +
-                     FormatDuration(took);
+  std::string note = "Cluster " + cluster +
+                     " is deleted: " + std::to_string(deletion.members_found()) +
+                     " members and the master root, in " + FormatDuration(took);
   for (const std::string& object : deletion.left()) note += "; left: " + object;
   log_.warn("{}", note);
-  events_.Record({Regarding::Namespace(condemned.cluster->ns)}, EventType::kNormal, "ClusterDeleted",
-                 "Deleting", note);
+  events_.Record({Regarding::Namespace(condemned.cluster->ns)}, EventType::kNormal,
+                 "ClusterDeleted", "Deleting", note);
   return Outcome::kDone;
 }
 
@@ -204,12 +224,13 @@ void Reaper::FinishOnTermination() {
   const auto look = survey_.TerminationLook();
   if (!look || !Decide(look->facts).abandoned()) return;
   const Decision decision = Decide(look->facts);
-  log_.warn("the master root is being taken down and the driver is gone: deleting the members of {}",
-            look->cluster->name);
+  log_.warn(
+      "the master root is being taken down and the driver is gone: deleting the members of {}",
+      look->cluster->name);
   metrics_.SetPhase(ToString(Phase::kDeleting));
   Announce(*look, "ClusterDeleting", "Deleting",
-           "Cluster " + look->cluster->name + " is taken down by hand and its driver is gone: " +
-               decision.detail);
+           "Cluster " + look->cluster->name +
+               " is taken down by hand and its driver is gone: " + decision.detail);
   Deletion deletion(survey_, clock_, metrics_, log_, *look, "", turn_);
   deletion.FinishMembers(clock_.Now() + survey_.settings().settings.delete_deadline, [this] {
     const auto again = survey_.TerminationLook();

@@ -32,16 +32,16 @@ class Reaper {
 
   // Condemns the cluster in the name of `me` ("POD/UID"), under the resourceVersion that `snapshot`
   // read, and carries that through if a new look still says that it is abandoned by the same owner.
-  // `snapshot` is the confirming look, other drivers included, `decision` what it came to. `stop` is
-  // heeded up to the point of no return.
+  // `snapshot` is the confirming look, other drivers included, `decision` what it came to. `stop`
+  // is heeded up to the point of no return.
   Outcome Condemn(const std::string& me, const Snapshot& snapshot, const Decision& decision,
                   std::stop_token stop);
 
   // Goes on with a deletion that the marks in `snapshot` say was begun by `me`.
   Outcome Resume(const std::string& me, const Snapshot& snapshot, std::stop_token stop);
 
-  // When the pod is told to stop (`--on-termination=finish`): where somebody takes the cluster down by
-  // hand and its driver is gone, its members go too. In every other case all stays as it is.
+  // When the pod is told to stop (`--on-termination=finish`): where somebody takes the cluster down
+  // by hand and its driver is gone, its members go too. In every other case all stays as it is.
   void FinishOnTermination();
 
   // An Event that says that the cluster looks abandoned.
@@ -55,9 +55,8 @@ class Reaper {
                        Duration timeout = std::chrono::seconds(5));
 
  private:
-  // `owner_identity` empty: whichever owner it is.
-  Outcome LastLook(const std::string& me, const std::string& owner_identity,
-                   std::stop_token stop);
+  // `owner_identity` empty: the owner that the marks name.
+  Outcome LastLook(const std::string& me, const std::string& owner_identity, std::stop_token stop);
   Outcome Spare(const std::string& me, const Snapshot& snapshot, const char* refusal,
                 const std::string& detail);
   void Refuse(const char* reason, const std::string& detail);
@@ -65,6 +64,9 @@ class Reaper {
   void Announce(const Snapshot& snapshot, const char* reason, const char* action,
                 const std::string& note);
 
+  // A spared cluster's marks, which could not be written yet: it isn't resumed on the strength of
+  // them.
+  bool marks_to_take_off_ = false;
   Survey& survey_;
   Clock& clock_;
   WatcherMetrics& metrics_;

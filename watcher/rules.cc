@@ -43,8 +43,8 @@ Outcome Mismatch(const Facts& facts) {
   if (!facts.given_owner || !facts.ephemeral_label) return Pass("one source names the owner");
   if (*facts.ephemeral_label != facts.given_owner->name) {
     return Match(Reason::kOwnerMismatch, "the ephemeral label names \"" + *facts.ephemeral_label +
-                                             "\", the owner given is \"" +
-                                             facts.given_owner->name + "\"");
+                                             "\", the owner given is \"" + facts.given_owner->name +
+                                             "\"");
   }
   return Pass("the ephemeral label agrees");
 }
@@ -66,7 +66,8 @@ Outcome Unknown(const Facts& facts) {
   if (!facts.problem.empty()) return Match(Reason::kUnknown, facts.problem);
   if (!facts.root_read) return Match(Reason::kUnknown, "the master root wasn't read");
   if (ObservationOf(facts) == Observation::kUnknown) {
-    return Match(Reason::kUnknown, facts.owner ? facts.owner->detail : "the owner wasn't looked for");
+    return Match(Reason::kUnknown,
+                 facts.owner ? facts.owner->detail : "the owner wasn't looked for");
   }
   return Pass("the owner's observation is definite");
 }
@@ -111,10 +112,11 @@ Outcome ScaledToZero(const Facts& facts) {
 }
 
 Outcome SharedByReplicas(const Facts& facts) {
-  if (!facts.owner || facts.owner->fields.replicas <= 1) return Pass("at most one replica is wanted");
-  return Match(Reason::kSharedByReplicas, facts.owner->detail + " wants " +
-                                              std::to_string(facts.owner->fields.replicas) +
-                                              " replicas");
+  if (!facts.owner || facts.owner->fields.replicas <= 1)
+    return Pass("at most one replica is wanted");
+  return Match(
+      Reason::kSharedByReplicas,
+      facts.owner->detail + " wants " + std::to_string(facts.owner->fields.replicas) + " replicas");
 }
 
 Outcome Completed(const Facts& facts) {
@@ -132,10 +134,9 @@ Outcome Active(const Facts& facts) {
 }
 
 using Rule = Outcome (*)(const Facts&);
-constexpr Rule kRules[] = {Misconfigured, Shared,       Mismatch,         Held,
-                           Unknown,       Ambiguous,    Absent,           Deleting,
-                           Replaced,      ScaledToZero, SharedByReplicas, Completed,
-                           Active};
+constexpr Rule kRules[] = {Misconfigured,    Shared,    Mismatch, Held,     Unknown,
+                           Ambiguous,        Absent,    Deleting, Replaced, ScaledToZero,
+                           SharedByReplicas, Completed, Active};
 
 // Whatever abandons, this is looked at last.
 Outcome InUse(const Facts& facts) {

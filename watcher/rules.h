@@ -38,8 +38,8 @@ bool IsAbandoned(Reason reason);
 
 // A hold-until annotation.
 struct Hold {
-  std::string where;  // "namespace spark", "pod bob-m-1"
-  std::string text;   // as written
+  std::string where;              // "namespace spark", "pod bob-m-1"
+  std::string text;               // as written
   std::optional<WallTime> until;  // nullopt: it doesn't parse, and holds
 };
 
@@ -56,8 +56,8 @@ struct Facts {
   std::optional<WallTime> server_time;  // by the API server's
 
   // Why the master root, our pod, the namespace or the cluster's other roots can't be read; empty:
-  // they were. The owner counts as absent only where the master root was read under its recorded UID
-  // in the same look.
+  // they were. The owner counts as absent only where the master root was read under its recorded
+  // UID in the same look.
   std::string problem;
   bool root_read = false;
   std::vector<std::string> ambiguities;

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "metrics/listen_address.h"
 #include "probes/names.h"
 #include "probes/resource_type.h"
 #include "probes/result.h"
@@ -141,23 +142,7 @@ Result<Done> ParseOwnerKind(std::string_view text, Settings& settings) {
   return Done{};
 }
 
-// "[::1]:9090", "127.0.0.1:9090", ":9090". Whether the host can be listened on only shows there.
-bool IsListenAddress(std::string_view text) {
-  const std::size_t colon = text.rfind(':');
-  if (colon == std::string_view::npos) return false;
-  const std::string_view host = text.substr(0, colon);
-  const std::string_view port = text.substr(colon + 1);
-  const auto holds_only = [](std::string_view part, std::string_view characters) {
-    return part.find_first_not_of(characters) == std::string_view::npos;
-  };
-  if (port.empty() || port.size() > 5 || !holds_only(port, "0123456789")) return false;
-  if (std::stoi(std::string(port)) > 65535) return false;
-  if (host.starts_with('[')) {
-    return host.size() > 2 && host.ends_with(']') &&
-           holds_only(host.substr(1, host.size() - 2), "0123456789abcdefABCDEF:.");
-  }
-  return host.empty() || IsDnsSubdomain(LowerCase(host));
-}
+bool IsListenAddress(std::string_view text) { return ParseListenAddress(text).has_value(); }
 
 // Names that mean the same type are the same: "deployments" and "deployments.apps".
 std::string ResourceIdentity(const std::string& entry) {
@@ -324,10 +309,10 @@ std::vector<Setting> DeletionSettings() {
 
 std::vector<Setting> ProcessSettings() {
   return {
-      {{"listen", "[HOST]:PORT", ":9090", "where metrics and health are served", false},
+      {{"listen", "[ADDRESS]:PORT", ":9090", "where metrics and health are served", false},
        TextThat(IsListenAddress, &Settings::listen,
-                " is not an address to listen on: write [HOST]:PORT, for example :9090, "
-                "127.0.0.1:9090 or [::1]:9090"),
+                " is not an address to listen on: write :PORT, IPV4:PORT or [IPV6]:PORT, "
+                "for example :9090, 127.0.0.1:9090 or [::1]:9090"),
        ""},
       {{"kubeconfig", "FILE", "",
         "how to reach the API server; without it $KUBECONFIG, else the pod's service account, "

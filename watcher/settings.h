@@ -25,7 +25,7 @@ enum class LogFormat { kText, kJson };
 
 struct Settings {
   std::optional<OwnerName> owner;
-  std::string owner_kind;       // the one kind that a bare name is looked for as; empty: all of them
+  std::string owner_kind;  // the one kind that a bare name is looked for as; empty: all of them
   std::string owner_namespace;  // empty: the pod's
 
   std::string cluster;  // empty: the value of the pod's cluster label
@@ -81,8 +81,8 @@ const std::vector<SettingDescription>& SettingDescriptions();
 
 struct ResolvedSettings {
   Settings settings;
-  std::vector<SettingValue> values;            // every setting, in the order of the descriptions
-  std::vector<std::string> errors;             // of flags and environment: each names the thing and the remedy
+  std::vector<SettingValue> values;  // every setting, in the order of the descriptions
+  std::vector<std::string> errors;  // of flags and environment: each names the thing and the remedy
   std::vector<std::string> annotation_errors;  // of annotations, also of those that are overridden
 };
 

@@ -61,6 +61,16 @@ bool IsMaster(const ObjectMeta& meta) {
   return meta.Label(kTypeLabel) == kMasterType || meta.Annotation(annotation::kStatus).has_value();
 }
 
+// Steps that would not be run must not be passed over.
+void RefuseSteps(const ObjectMeta& meta, std::vector<std::string>& errors) {
+  for (const char* steps : {annotation::kBeforeDelete, annotation::kAfterDelete}) {
+    if (meta.Annotation(steps)) {
+      errors.push_back("annotation " + std::string(steps) + " on " + meta.name +
+                       " is not supported by this version: take it off");
+    }
+  }
+}
+
 // On a bare pod, which is its own root, `owner-kind` may be our mark instead of a setting.
 TextMap SettingAnnotations(const ObjectMeta& pod) {
   TextMap annotations = pod.annotations;
@@ -83,7 +93,8 @@ Survey::Survey(KubeClient& client, Clock& clock, ResolvedSettings settings,
 Snapshot Survey::SureLook(bool with_other_drivers, std::stop_token stop) {
   Snapshot snapshot;
   snapshot.began = clock_.Now();
-  if (auto refreshed = discovery_.Refresh(stop); !refreshed) NoteProblem(snapshot, refreshed.error());
+  if (auto refreshed = discovery_.Refresh(stop); !refreshed)
+    NoteProblem(snapshot, refreshed.error());
   if (snapshot.facts.problem.empty()) ReadPodAndNamespace(snapshot, stop);
   // With a problem the verdict is known: an API server that hangs isn't asked for the rest.
   if (snapshot.facts.problem.empty() && !snapshot.pod_gone && !snapshot.no_such_cluster) {
@@ -111,8 +122,7 @@ void Survey::LookForOtherDrivers(Snapshot& snapshot, std::stop_token stop) {
 std::optional<Snapshot> Survey::TerminationLook() {
   if (!root_ || !seen_) return std::nullopt;
   KubeObject root = *root_;
-  ApiRequest request =
-      ApiRequest::GetMetadata(root.type, settings_.settings.ns, root.meta.name);
+  ApiRequest request = ApiRequest::GetMetadata(root.type, settings_.settings.ns, root.meta.name);
   request.http.timeout = kTerminationPatience;
   auto answer = client_.Do(request, {});
   if (answer) {
@@ -193,11 +203,7 @@ void Survey::TakePod(Snapshot& snapshot, JsonValue pod) {
   AddHold(snapshot, "pod " + meta->name, *meta);
   auto& errors = snapshot.facts.setting_errors;
   errors = settings_.annotation_errors;
-  for (const char* steps : {annotation::kBeforeDelete, annotation::kAfterDelete}) {
-    if (meta->Annotation(steps)) {
-      errors.push_back("annotation " + std::string(steps) + " is not supported by this version");
-    }
-  }
+  RefuseSteps(*meta, errors);
   const Settings& settings = settings_.settings;
   const std::string name = settings.cluster.empty()
                                ? meta->Label(settings.cluster_label).value_or("")
@@ -231,8 +237,10 @@ void Survey::FindMaster(Snapshot& snapshot, std::stop_token stop) {
   }
   if (master == nullptr) {
     return NoteProblem(snapshot, {ApiFailure::kUnexpected,
-                                  "the cluster " + cluster.name + " has no master: no workload of "
-                                  "it is labelled oshinko-type=master", {}});
+                                  "the cluster " + cluster.name +
+                                      " has no master: no workload of "
+                                      "it is labelled oshinko-type=master",
+                                  {}});
   }
   if (master->type != Pods()) {
     auto root = cluster_probe_.RootOf(*master, cluster, listing.objects, stop);
@@ -269,6 +277,7 @@ void Survey::ReadRoot(Snapshot& snapshot, std::stop_token stop) {
     root = *std::move(walked);
   }
   root_ = root;
+  if (!root->meta.deleting) root_seen_at_ = snapshot.facts.server_time;
   TakeRoot(snapshot, *std::move(root));
 }
 
@@ -280,6 +289,7 @@ void Survey::TakeRoot(Snapshot& snapshot, KubeObject root) {
   snapshot.facts.ephemeral_label = snapshot.root->meta.Label(kEphemeralLabel);
   if (snapshot.root->meta.uid != (snapshot.pod ? snapshot.pod->meta.uid : "")) {
     AddHold(snapshot, "master root " + snapshot.root->Describe(), snapshot.root->meta);
+    RefuseSteps(snapshot.root->meta, snapshot.facts.setting_errors);
   }
 }
 
@@ -324,8 +334,7 @@ void Survey::ReadOwner(Snapshot& snapshot, std::stop_token stop) {
   owner_name_ = snapshot.owner_name;
   owner_ns_ = snapshot.owner_ns;
 
-  OwnerSight sight =
-      owner_probe_.Look(QueryFor(*owner_name_, owner_ns_), Freshness::kSure, stop);
+  OwnerSight sight = owner_probe_.Look(QueryFor(*owner_name_, owner_ns_), Freshness::kSure, stop);
   if (!sight.kind_problem.empty()) snapshot.facts.setting_errors.push_back(sight.kind_problem);
   if (sight.object && snapshot.cluster) {
     const ObjectMeta& owner = sight.object->meta;
@@ -374,7 +383,8 @@ void Survey::FindAmbiguities(Snapshot& snapshot, std::stop_token stop) {
       continue;
     }
     const auto label = other.meta.Label(kEphemeralLabel);
-    const std::string named = other.meta.Annotation(annotation::kOwner).value_or(label.value_or(""));
+    const std::string named =
+        other.meta.Annotation(annotation::kOwner).value_or(label.value_or(""));
     auto owner = OwnerName::Parse(named);
     if (!named.empty() && snapshot.owner_name &&
         (!owner || owner->name != snapshot.owner_name->name)) {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "probes/cluster_probe.h"
 #include "probes/clock.h"
+#include "probes/cluster_probe.h"
 #include "probes/owner_probe.h"
 #include "watcher/marks.h"
 #include "watcher/rules.h"
@@ -52,12 +52,12 @@ class Survey {
   // `with_other_drivers`, and only where all else says abandoned.
   Snapshot SureLook(bool with_other_drivers, std::stop_token stop);
 
-  // Adds to `snapshot`, of this very look, whether another driver uses the cluster, where all else says
-  // abandoned.
+  // Adds to `snapshot`, of this very look, whether another driver uses the cluster, where all else
+  // says abandoned.
   void LookForOtherDrivers(Snapshot& snapshot, std::stop_token stop);
 
-  // When the pod itself is told to stop: all that the rules ask for where the master root is gone or
-  // terminating by somebody's hand, with our own pod as the witness. nullopt: the master root is
+  // When the pod itself is told to stop: all that the rules ask for where the master root is gone
+  // or terminating by somebody's hand, with our own pod as the witness. nullopt: the master root is
   // still there, or can't be read, or another has its name, or the owner was never seen.
   std::optional<Snapshot> TerminationLook();
 
@@ -68,6 +68,10 @@ class Survey {
   void Adopt(const Snapshot& snapshot);
 
   const ResolvedSettings& settings() const { return settings_; }
+  // Whether the settings hold the pod's annotations already.
+  bool has_read_pod() const { return !pod_uid_.empty(); }
+  // By the API server's clock: when the master root was last read under its UID, not terminating.
+  const std::optional<WallTime>& root_seen_at() const { return root_seen_at_; }
   const std::optional<RecordedOwner>& seen() const { return seen_; }
   KubeClient& client() { return client_; }
   Discovery& discovery() { return discovery_; }
@@ -95,6 +99,7 @@ class Survey {
 
   std::string pod_uid_;             // empty: not read yet
   std::optional<KubeObject> root_;  // as last read
+  std::optional<WallTime> root_seen_at_;
   std::optional<RecordedOwner> seen_;
   std::optional<OwnerName> owner_name_;
   std::string owner_ns_;

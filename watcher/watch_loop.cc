@@ -9,6 +9,8 @@ namespace {
 
 // The master root is read at least this often, and a shared cluster no more often.
 constexpr Duration kRootInterval = std::chrono::minutes(1);
+// How soon the owner's marks are tried again where they could not be written.
+constexpr Duration kRecordInterval = std::chrono::seconds(2);
 // How long another watcher's condemnation may stand unchanged.
 constexpr Duration kStaleCondemnation = std::chrono::minutes(1);
 constexpr Duration kLongestAskedWait = std::chrono::minutes(1);
@@ -70,9 +72,10 @@ int WatchLoop::Run(std::stop_token stop) {
     const bool at_start = me_.empty();
     switch (Poll(stop)) {
       case Next::kPodGone:
-        log_.error("the pod {} does not exist in namespace {}: {}", survey_.settings().settings.pod,
-                   survey_.settings().settings.ns,
-                   at_start ? "correct --pod and --namespace" : "its watcher has nothing left to do");
+        log_.error(
+            "the pod {} does not exist in namespace {}: {}", survey_.settings().settings.pod,
+            survey_.settings().settings.ns,
+            at_start ? "correct --pod and --namespace" : "its watcher has nothing left to do");
         return at_start ? 2 : 0;
       case Next::kDone:
         // Metrics are served until the pod is told to stop.
@@ -100,7 +103,8 @@ void WatchLoop::WaitUntil(MonotonicTime time, std::stop_token stop) {
 }
 
 WatchLoop::Next WatchLoop::Poll(std::stop_token stop) {
-  const bool root_is_due = clock_.Now() - last_sure_look_ >= kRootInterval || !recorded_;
+  const Duration interval = recorded_ ? kRootInterval : kRecordInterval;
+  const bool root_is_due = clock_.Now() - last_sure_look_ >= interval;
   if (polled_ && last_.reason == Reason::kActive && !root_is_due && Glance(stop)) {
     return Next::kWait;
   }
@@ -153,12 +157,12 @@ WatchLoop::Next WatchLoop::SureLook(std::stop_token stop) {
 
 WatchLoop::Next WatchLoop::Act(const Snapshot& snapshot, const Decision& decision,
                                std::stop_token stop) {
+  if (decision.reason == Reason::kOwnerAdopted) survey_.Adopt(snapshot);
   if (!survey_.settings().settings.dry_run && snapshot.root) {
     if (auto next = ActOnMarks(snapshot, stop)) return *next;
     // Not right before condemning, which wants the resourceVersion that was read.
     if (!IsConfirmed()) RecordOwner(snapshot, decision);
   }
-  if (decision.reason == Reason::kOwnerAdopted) survey_.Adopt(snapshot);
   if (confirmation_.count() == 1) reaper_.WarnOf(snapshot, decision);
   if (!IsConfirmed()) return Next::kWait;
   if (survey_.settings().settings.dry_run) {
@@ -209,7 +213,8 @@ std::optional<WatchLoop::Next> WatchLoop::ActOnDeleting(const Snapshot& snapshot
   Snapshot resumed = snapshot;
   if (marks.condemned_by != me_) {
     const Duration deadline = survey_.settings().settings.delete_deadline;
-    const bool overdue = marks.deleting_since && clock_.WallNow() - *marks.deleting_since > deadline;
+    const bool overdue =
+        marks.deleting_since && clock_.WallNow() - *marks.deleting_since > deadline;
     if (!overdue && !IsWatcherGone(snapshot, marks.condemned_by, stop)) return Next::kWait;
     auto written = reaper_.WriteMarks(snapshot, {{annotation::kCondemnedBy, me_}});
     if (!written) return Next::kWait;
@@ -227,8 +232,8 @@ bool WatchLoop::IsWatcherGone(const Snapshot& snapshot, const std::string& by,
   // A command's marks name no pod.
   if (slash == std::string::npos || by.substr(0, slash) == "cli") return false;
   const ResourceType& pods = *FindBuiltInByName("pods", "");
-  auto answer = survey_.client().Do(
-      ApiRequest::Get(pods, snapshot.cluster->ns, by.substr(0, slash)), stop);
+  auto answer =
+      survey_.client().Do(ApiRequest::Get(pods, snapshot.cluster->ns, by.substr(0, slash)), stop);
   if (!answer) return answer.error().failure == ApiFailure::kNotFound;
   const JsonValue pod = answer->document.root();
   const auto phase = pod["status"]["phase"].AsString();
@@ -245,20 +250,18 @@ void WatchLoop::CleanMarks(const Snapshot& snapshot) {
 
 // So that a restarted watcher knows the owner that it had seen.
 void WatchLoop::RecordOwner(const Snapshot& snapshot, const Decision& decision) {
-  if (!MayRecord(decision.reason) || !snapshot.seen) return;
-  std::optional<RecordedOwner> owner = snapshot.seen;
-  if (decision.reason == Reason::kOwnerAdopted) {
-    survey_.Adopt(snapshot);
-    owner = survey_.seen();
-  }
+  const std::optional<RecordedOwner>& owner = survey_.seen();
+  if (!MayRecord(decision.reason) || !owner) return;
   AnnotationChanges changes;
   if (owner != snapshot.marks.owner) changes = OwnerMarks(*owner);
   const bool other_uid = snapshot.marks.owner && snapshot.marks.owner->uid != owner->uid;
-  if (snapshot.marks.app_status &&
-      (other_uid || decision.reason == Reason::kSharedByReplicas)) {
+  if (snapshot.marks.app_status && (other_uid || decision.reason == Reason::kSharedByReplicas)) {
     changes[annotation::kAppStatus] = std::nullopt;
   }
-  if (changes.empty()) return;
+  if (changes.empty()) {
+    recorded_ = true;
+    return;
+  }
   auto written = reaper_.WriteMarks(snapshot, std::move(changes));
   recorded_ = written.has_value();
   // A conflict is nothing unusual: controllers write status all the time.

@@ -42,7 +42,7 @@ class LoopHealth {
 
 class WatchLoop {
  public:
-  // `turn` is called at least every 10 s, but for what one request to the API server takes.
+  // `turn` is called at least every 10 s, but for what a batch of requests to the API server takes.
   WatchLoop(Survey& survey, Clock& clock, WatcherMetrics& metrics, EventRecorder& events,
             spdlog::logger& log, LoopHealth& health, std::function<void()> turn);
 
@@ -89,10 +89,10 @@ class WatchLoop {
   MonotonicTime last_said_{};
   std::int64_t last_replicas_ = 0;
   bool polled_ = false;
-  bool in_use_ = false;      // the last abandoned verdict was overruled for another driver's sake
-  bool recorded_ = true;     // false: the owner's marks could not be written yet
+  bool in_use_ = false;   // the last abandoned verdict was overruled for another driver's sake
+  bool recorded_ = true;  // false: the owner's marks could not be written yet
   bool said_unrecorded_ = false;
-  bool rehearsed_ = false;   // in a dry run: this abandonment was shown
+  bool rehearsed_ = false;  // in a dry run: this abandonment was shown
   std::optional<WallTime> abandoned_since_;
   std::optional<Seen> other_watcher_;
   std::minstd_rand jitter_;

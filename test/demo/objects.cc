@@ -40,9 +40,16 @@ class Objects {
     const std::string text{std::istreambuf_iterator<char>(stream), {}};
     auto list = JsonDocument::Parse(text);
     if (!list) return Fail(file + ": " + list.error().message);
-    const std::string ns_body = JsonWriter().StartObject().Key("metadata").StartObject()
-                                    .Field("name", ns_).EndObject().EndObject().Text();
-    auto made = client_.Do(ApiRequest::Create(*FindBuiltInByName("namespaces", ""), "", ns_body), {});
+    const std::string ns_body = JsonWriter()
+                                    .StartObject()
+                                    .Key("metadata")
+                                    .StartObject()
+                                    .Field("name", ns_)
+                                    .EndObject()
+                                    .EndObject()
+                                    .Text();
+    auto made =
+        client_.Do(ApiRequest::Create(*FindBuiltInByName("namespaces", ""), "", ns_body), {});
     if (!made && made.error().failure != ApiFailure::kConflict) return Fail(made.error().message);
     for (JsonValue item : list->root()["items"].Elements()) {
       const ResourceType* type = FindBuiltInByKind(item["apiVersion"].AsString().value_or(""),
@@ -135,9 +142,8 @@ class Objects {
 };
 
 int Run(const std::vector<std::string>& words, const std::map<std::string, std::string>& flags) {
-  auto server = FindApiServer(flags.at("--kubeconfig"), "", [](const std::string&) {
-    return std::nullopt;
-  });
+  auto server =
+      FindApiServer(flags.at("--kubeconfig"), "", [](const std::string&) { return std::nullopt; });
   if (!server) return Fail(server.error().message);
   auto transport = CurlTransport::Create(*server);
   if (!transport) return Fail(transport.error().message);

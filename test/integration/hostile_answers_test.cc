@@ -14,7 +14,8 @@ struct Hostile {
 };
 
 std::string List(const std::string& items, const std::string& more = "") {
-  return R"({"kind": "DeploymentList", "apiVersion": "apps/v1", "metadata": {"resourceVersion": "9")" +
+  return R"({"kind": "DeploymentList", "apiVersion": "apps/v1",
+             "metadata": {"resourceVersion": "9")" +
          more + R"(}, "items": )" + items + "}";
 }
 

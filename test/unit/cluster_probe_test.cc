@@ -213,8 +213,8 @@ TEST_F(ClusterProbeTest, SaysWhatCouldNotBeListedAndListsTheRest) {
   const std::vector<std::pair<HttpResult, Where>> cases = {
       {Answer(200, ListText(TypeOf("service"), {})), kNeither},
       {Refused(403), kSkipped},
-      {NoSuchPath(), kSkipped},
-      {Refused(404), kSkipped},
+      {NoSuchPath(), kFailed},
+      {Refused(404), kFailed},
       {Refused(401), kFailed},
       {Refused(429), kFailed},
       {Refused(500), kFailed},

@@ -186,7 +186,6 @@ TEST(SortMembers, SetsAsideWhatTheMasterPodMounts) {
   EXPECT_EQ(NamesOf(pass.mounted), (Names{"c", "s"}));
   Expect(pass, {"s", "c"});
   EXPECT_EQ(pass.to_delete.front().type, TypeOf("configmap"));
-  EXPECT_FALSE(memory.listed.contains("s") && memory.listed.at("s").type == TypeOf("secret"));
 }
 
 TEST(SortMembers, WhatIsMountedAndKeptIsLeft) {
