@@ -372,8 +372,28 @@ void Controllers::StatefulSets() {
   }
 }
 
+// A StatefulSet whose policy no longer takes its claims along lets go of them.
+void Controllers::ReleaseClaims(const ObjectPtr& set) {
+  for (const ObjectPtr& claim : store_.List(claims_, set->ns)) {
+    if (!claim->owned) continue;
+    Value kept = EmptyArray();
+    for (const Value& reference : Find(claim->Metadata(), "ownerReferences")->GetArray()) {
+      if (TextOf(Find(reference, "uid")) != set->uid) Append(kept, Copy(reference));
+    }
+    if (kept.Size() == Find(claim->Metadata(), "ownerReferences")->Size()) continue;
+    Value body = Copy(claim->body);
+    Value& metadata = *Find(body, "metadata");
+    Remove(metadata, "ownerReferences");
+    if (!kept.Empty()) Set(metadata, "ownerReferences", std::move(kept));
+    store_.Update(claim, std::move(body));
+  }
+}
+
 void Controllers::StatefulSet(const ObjectPtr& set) {
   const Value& spec = *Find(set->body, "spec");
+  if (TextOf(Find(spec, "persistentVolumeClaimRetentionPolicy", "whenDeleted")) != "Delete") {
+    ReleaseClaims(set);
+  }
   const std::int64_t wanted = WantedReplicas(*set);
   const bool parallel = TextOf(Find(spec, "podManagementPolicy")) == "Parallel";
   const Value* claim_templates = Find(spec, "volumeClaimTemplates");

@@ -44,6 +44,7 @@ class Controllers {
   void ReplicaControllers(const Resource& resource);
   void Replicas(const ObjectPtr& owner);
   void StatefulSets();
+  void ReleaseClaims(const ObjectPtr& set);
   void StatefulSet(const ObjectPtr& set);
   void Jobs();
   void Job(const ObjectPtr& job);
