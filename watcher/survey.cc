@@ -100,6 +100,8 @@ Snapshot Survey::SureLook(bool with_other_drivers, std::stop_token stop) {
   if (snapshot.facts.problem.empty() && !snapshot.pod_gone && !snapshot.no_such_cluster) {
     ReadRoot(snapshot, stop);
     FindOwnerName(snapshot);
+  }
+  if (snapshot.facts.problem.empty() && !snapshot.pod_gone && !snapshot.no_such_cluster) {
     ReadOwner(snapshot, stop);
     FindAmbiguities(snapshot, stop);
   }

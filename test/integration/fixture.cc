@@ -106,7 +106,7 @@ Metadata IntegrationTest::Labelled(const std::string& name, const std::string& t
 
 void IntegrationTest::MakeCluster(const Cluster& cluster) {
   Workload master{Labelled(kMaster, "master"), 1, Labelled("", "master").labels,
-                  cluster.pod_annotations};
+                  cluster.pod_annotations, cluster.pod_spec};
   master.metadata.labels.insert(cluster.root_labels.begin(), cluster.root_labels.end());
   master.metadata.annotations = cluster.root_annotations;
   made_[PathOf("deployments", ns_, kMaster)] =

@@ -71,6 +71,7 @@ class IntegrationTest : public testing::Test {
     TextMap root_labels = {};
     TextMap root_annotations = {};
     TextMap pod_annotations = {};
+    std::string pod_spec = "";  // more fields of the master's pods: "\"volumes\": [], "
   };
 
   void SetUp() override;

@@ -10,10 +10,12 @@ namespace {
 std::string PodTemplate(const Workload& workload, const std::string& restart_policy) {
   TextMap labels = workload.pod_labels;
   labels["app"] = workload.metadata.name;
+  const bool has_grace =
+      workload.pod_spec.find("terminationGracePeriodSeconds") != std::string::npos;
   return R"("template": {"metadata": {"labels": )" + Json(labels) + R"(, "annotations": )" +
          Json(workload.pod_annotations) + R"(}, "spec": {"restartPolicy": ")" + restart_policy +
-         "\", " + workload.pod_spec +
-         R"("terminationGracePeriodSeconds": 0,
+         "\", " + workload.pod_spec + (has_grace ? "" : R"("terminationGracePeriodSeconds": 0, )") +
+         R"(
              "containers": [{"name": "main", "image": "example.invalid/none"}]}})";
 }
 
