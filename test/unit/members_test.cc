@@ -171,6 +171,39 @@ TEST(SortMembers, NeverDeletesWhatIsAboveTheOwner) {
          {"s"}, {}, {"deploymentconfig.apps.openshift.io/d", "replicationcontroller/driver"});
 }
 
+TEST(SortMembers, NeverDeletesWhatIsAboveAnOwnerThatIsNotLabelled) {
+  DeletionMemory memory = Memory();
+  memory.owner_controller_uid = "nightly";
+  Expect(SortMembers({Object("cronjob", "nightly"), Object("service", "s")}, true, memory), {"s"},
+         {}, {"cronjob.batch/nightly"});
+}
+
+TEST(SortMembers, LeavesWhatWasMadeWhileTheClusterWasTakenDown) {
+  DeletionMemory memory = Memory();
+  memory.made_before = ParseTime("2026-01-01T00:00:10Z");
+  KubeObject old = Object("service", "old");
+  old.meta.created = "2026-01-01T00:00:10Z";
+  KubeObject fresh = Object("service", "fresh");
+  fresh.meta.created = "2026-01-01T00:00:11Z";
+  Expect(SortMembers({old, fresh, Object("service", "ageless")}, true, memory), {"old"}, {},
+         {"service/fresh", "service/ageless"});
+}
+
+TEST(SortMembers, WhatIsMountedIsDeletedLikeTheRestOnceTheRootIsNotOurs) {
+  DeletionMemory memory = Memory();
+  memory.mounted = {{TypeOf("configmap"), "c"}};
+  EXPECT_EQ(NamesOf(SortMembers({Object("configmap", "c")}, true, memory).mounted), Names{"c"});
+  Expect(SortMembers({Object("configmap", "c")}, false, memory), {"c"});
+}
+
+TEST(SortMembers, RemembersWhichMemberIsAboveWhatIsLeft) {
+  DeletionMemory memory = Memory();
+  SortMembers(
+      {Object("deployment", "w"), Object("replicaset", "w-1", "w"), Object("pod", "w-1-a", "w-1")},
+      true, memory);
+  EXPECT_EQ(memory.below.at("w-1-a"), "w");
+}
+
 TEST(SortMembers, WithoutAnOwnerUidNothingIsTakenForTheOwner) {
   DeletionMemory memory = Memory();
   memory.owner_uid.clear();
