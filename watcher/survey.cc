@@ -268,7 +268,7 @@ void Survey::ReadRoot(Snapshot& snapshot, std::stop_token stop) {
     } else if (!answer && answer.error().failure != ApiFailure::kNotFound) {
       return NoteProblem(snapshot, answer.error());
     } else {
-      root_.reset();
+      // Remembered until another one is found: being told to stop asks for it (TerminationLook).
       snapshot.root_changed = true;
     }
   }
