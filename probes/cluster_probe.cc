@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "probes/names.h"
 #include "probes/owner_kinds.h"
 
 namespace cluster_watcher {
@@ -107,19 +108,22 @@ Result<bool, ApiError> ClusterProbe::IsControlledBy(KubeObject object, const std
 }
 
 void ClusterProbe::JudgeDriver(const ResourceType& type, JsonValue item, const ClusterId& cluster,
-                               const std::string& owner_uid, OtherDrivers& drivers,
+                               const OwnerOfCluster& owner, OtherDrivers& drivers,
                                std::stop_token stop) {
   auto meta = ReadObjectMeta(item);
-  if (!meta || meta->Label(kUsesClusterLabel) != cluster.name || meta->uid == owner_uid) return;
+  if (!meta || meta->Label(kUsesClusterLabel) != cluster.name || meta->uid == owner.uid) return;
   const KubeObject driver{type, *std::move(meta)};
-  auto wants = WantsToRun(type, item);
-  if (!wants) {
-    drivers.unknown = ApiError{ApiFailure::kUnexpected,
-                               driver.Describe() + ": " + wants.error().message, std::nullopt};
+  auto fields = reader_.Read(driver, item, Freshness::kSure, stop);
+  if (!fields) {
+    drivers.unknown = std::move(fields).error();
     return;
   }
-  if (!*wants) return;
-  auto controlled = IsControlledBy(driver, owner_uid, stop);
+  if (owner.completed_when && !IsWorkload(type)) {
+    auto completed = owner.completed_when->Holds(item);
+    fields->completed = fields->completed || (completed && *completed);
+  }
+  if (!WantsToRun(*fields)) return;
+  auto controlled = IsControlledBy(driver, owner.uid, stop);
   if (!controlled) {
     drivers.unknown = std::move(controlled).error();
   } else if (!*controlled) {
@@ -127,20 +131,39 @@ void ClusterProbe::JudgeDriver(const ResourceType& type, JsonValue item, const C
   }
 }
 
-OtherDrivers ClusterProbe::FindOtherDrivers(const ClusterId& cluster, const std::string& owner_ns,
-                                            const std::string& owner_uid, std::stop_token stop) {
+Result<std::vector<ResourceType>, ApiError> ClusterProbe::DriverTypes(const OwnerOfCluster& owner,
+                                                                      std::stop_token stop) {
+  std::vector<ResourceType> wanted(WorkloadTypes().begin(), WorkloadTypes().end());
+  std::vector<ResourceType> types;
+  const KindName kind = SplitKindName(owner.kind);
+  const ResourceType* built_in = FindBuiltInByName(kind.kind, kind.group);
+  if (built_in != nullptr && !IsWorkload(*built_in)) wanted.push_back(*built_in);
+  for (const ResourceType& known : wanted) {
+    auto type = discovery_.Resolve(known, stop);
+    if (!type) return Unexpected{std::move(type).error()};
+    if (*type) types.push_back(**std::move(type));
+  }
+  if (owner.kind.empty() || built_in != nullptr) return types;
+  auto named = discovery_.ByName(kind, stop);
+  if (!named) return Unexpected{std::move(named).error()};
+  types.insert(types.end(), named->begin(), named->end());
+  return types;
+}
+
+OtherDrivers ClusterProbe::FindOtherDrivers(const ClusterId& cluster, const OwnerOfCluster& owner,
+                                            std::stop_token stop) {
   OtherDrivers drivers;
   const std::string selector = std::string(kUsesClusterLabel) + "=" + cluster.name;
+  auto types = DriverTypes(owner, stop);
+  if (!types) {
+    drivers.unknown = std::move(types).error();
+    return drivers;
+  }
   std::vector<ApiRequest> requests;
-  for (const ResourceType& known : WorkloadTypes()) {
-    auto type = discovery_.Resolve(known, stop);
-    if (!type) {
-      drivers.unknown = std::move(type).error();
-    } else if (*type) {
-      requests.push_back(ApiRequest::ListBySelector(**type, cluster.ns, selector, false));
-      if (owner_ns == cluster.ns || owner_ns.empty()) continue;
-      requests.push_back(ApiRequest::ListBySelector(**type, owner_ns, selector, false));
-    }
+  for (const ResourceType& type : *types) {
+    requests.push_back(ApiRequest::ListBySelector(type, cluster.ns, selector, false));
+    if (owner.ns == cluster.ns || owner.ns.empty()) continue;
+    requests.push_back(ApiRequest::ListBySelector(type, owner.ns, selector, false));
   }
   auto lists = client_.ListAllSideBySide(requests, kReadsSideBySide, stop);
   for (std::size_t i = 0; i < requests.size(); ++i) {
@@ -150,7 +173,7 @@ OtherDrivers ClusterProbe::FindOtherDrivers(const ClusterId& cluster, const std:
     }
     for (const ApiAnswer& page : *lists[i]) {
       for (JsonValue item : page.document.root()["items"].Elements()) {
-        JudgeDriver(requests[i].type, item, cluster, owner_uid, drivers, stop);
+        JudgeDriver(requests[i].type, item, cluster, owner, drivers, stop);
       }
     }
   }

@@ -9,6 +9,7 @@
 #include "probes/discovery.h"
 #include "probes/kube_client.h"
 #include "probes/object_meta.h"
+#include "probes/owner_reader.h"
 
 namespace cluster_watcher {
 
@@ -32,6 +33,14 @@ struct ClusterListing {
   std::vector<ApiError> failed;     // kinds that could not be listed this time
 };
 
+// Whose cluster it is, as far as that is known.
+struct OwnerOfCluster {
+  std::string ns;                               // searched as well; empty: the cluster's
+  std::string uid;                              // may be empty
+  std::string kind;                             // "deployment.apps", "deploy"; may be empty
+  std::optional<CompletedWhen> completed_when;  // for objects of its kind
+};
+
 struct OtherDrivers {
   std::optional<std::string> in_use_by;  // "deployment.apps/alice"; nullopt: by nobody
   std::optional<ApiError> unknown;       // something could not be read
@@ -39,7 +48,8 @@ struct OtherDrivers {
 
 class ClusterProbe {
  public:
-  ClusterProbe(KubeClient& client, Discovery& discovery) : client_(client), discovery_(discovery) {}
+  ClusterProbe(KubeClient& client, Discovery& discovery)
+      : client_(client), discovery_(discovery), reader_(client, discovery) {}
 
   // What controls `start`, over controller ownerReferences: always from ReplicaSet to Deployment
   // and from ReplicationController to DeploymentConfig, and higher only while the next object
@@ -52,10 +62,10 @@ class ClusterProbe {
   ClusterListing List(std::span<const ResourceType> types, const ClusterId& cluster,
                       std::size_t concurrency, std::stop_token stop);
 
-  // Whether a driver that says it uses the cluster wants to run and is neither the owner (of UID
-  // `owner_uid`, may be empty) nor controlled by it. `owner_ns` is searched as well.
-  OtherDrivers FindOtherDrivers(const ClusterId& cluster, const std::string& owner_ns,
-                                const std::string& owner_uid, std::stop_token stop);
+  // Whether a driver that says it uses the cluster wants to run and is neither the owner nor
+  // controlled by it: a workload, or an object of the owner's kind.
+  OtherDrivers FindOtherDrivers(const ClusterId& cluster, const OwnerOfCluster& owner,
+                                std::stop_token stop);
 
  private:
   Result<KubeObject, ApiError> ReadController(const KubeObject& object,
@@ -64,11 +74,15 @@ class ClusterProbe {
                                               std::stop_token stop);
   Result<bool, ApiError> IsControlledBy(KubeObject object, const std::string& uid,
                                         std::stop_token stop);
+  // The kinds of which other drivers can be.
+  Result<std::vector<ResourceType>, ApiError> DriverTypes(const OwnerOfCluster& owner,
+                                                          std::stop_token stop);
   void JudgeDriver(const ResourceType& type, JsonValue item, const ClusterId& cluster,
-                   const std::string& owner_uid, OtherDrivers& drivers, std::stop_token stop);
+                   const OwnerOfCluster& owner, OtherDrivers& drivers, std::stop_token stop);
 
   KubeClient& client_;
   Discovery& discovery_;
+  OwnerReader reader_;
 };
 
 }  // namespace cluster_watcher

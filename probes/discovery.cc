@@ -5,10 +5,11 @@
 namespace cluster_watcher {
 namespace {
 
-// Groups that no conforming API server lacks.
-bool IsAlwaysServed(std::string_view group) {
-  return group.empty() || group == "apps" || group == "batch" || group == "autoscaling" ||
-         group == "policy" || group == "networking.k8s.io";
+bool Offers(JsonValue entry, std::string_view verb) {
+  for (JsonValue offered : entry["verbs"].Elements()) {
+    if (offered.AsString() == verb) return true;
+  }
+  return false;
 }
 
 Unexpected<ApiError> BadDocument(const char* what) {
@@ -17,6 +18,16 @@ Unexpected<ApiError> BadDocument(const char* what) {
 }
 
 }  // namespace
+
+bool Discovery::IsAlwaysServed(std::string_view group) {
+  return group.empty() || group == "apps" || group == "batch" || group == "autoscaling" ||
+         group == "policy" || group == "networking.k8s.io";
+}
+
+bool Discovery::Resource::IsCalled(std::string_view name) const {
+  return name == type.plural || name == LowerCase(type.kind) || name == singular ||
+         std::find(short_names.begin(), short_names.end(), name) != short_names.end();
+}
 
 Result<Done, ApiError> Discovery::Refresh(std::stop_token stop) {
   read_ = false;
@@ -64,15 +75,41 @@ Result<const Discovery::Resources*, ApiError> Discovery::ResourcesOf(const std::
     return BadDocument("an APIResourceList");
   }
   Resources resources;
+  std::vector<std::string> scaled;
   for (JsonValue entry : list["resources"].Elements()) {
     const auto plural = entry["name"].AsString();
     const auto kind = entry["kind"].AsString();
     const auto namespaced = entry["namespaced"].AsBool();
     if (!plural || !kind || !namespaced) return BadDocument("an APIResourceList");
-    if (plural->find('/') != std::string_view::npos) continue;  // a subresource
-    resources.push_back({group, version, std::string(*plural), std::string(*kind), *namespaced});
+    if (const std::size_t slash = plural->find('/'); slash != std::string_view::npos) {
+      if (plural->substr(slash) == "/scale") scaled.emplace_back(plural->substr(0, slash));
+      continue;
+    }
+    Resource resource;
+    resource.type = {group, version, std::string(*plural), std::string(*kind), *namespaced};
+    resource.singular = entry["singularName"].AsString().value_or("");
+    for (JsonValue name : entry["shortNames"].Elements()) {
+      resource.short_names.emplace_back(name.AsString().value_or(""));
+    }
+    resource.offer.offers_create = Offers(entry, "create");
+    resources.push_back(std::move(resource));
+  }
+  for (Resource& resource : resources) {
+    resource.offer.has_scale =
+        std::find(scaled.begin(), scaled.end(), resource.type.plural) != scaled.end();
   }
   return &(resources_[key] = std::move(resources));
+}
+
+Result<std::optional<ResourceType>, ApiError> Discovery::FindIn(
+    const std::string& group, const std::string& version,
+    const std::function<bool(const Resource&)>& wanted, std::stop_token stop) {
+  auto resources = ResourcesOf(group, version, stop);
+  if (!resources) return Unexpected{std::move(resources).error()};
+  for (const Resource& served : **resources) {
+    if (wanted(served)) return std::optional(served.type);
+  }
+  return std::optional<ResourceType>();
 }
 
 Result<std::optional<ResourceType>, ApiError> Discovery::Resolve(const ResourceType& type,
@@ -83,12 +120,9 @@ Result<std::optional<ResourceType>, ApiError> Discovery::Resolve(const ResourceT
   if (group == versions_.end() || group->second.empty()) return std::optional<ResourceType>();
   const auto& offered = group->second;
   const bool as_known = std::find(offered.begin(), offered.end(), type.version) != offered.end();
-  auto resources = ResourcesOf(type.group, as_known ? type.version : offered.front(), stop);
-  if (!resources) return Unexpected{std::move(resources).error()};
-  for (const ResourceType& served : **resources) {
-    if (served.plural == type.plural) return std::optional(served);
-  }
-  return std::optional<ResourceType>();
+  return FindIn(
+      type.group, as_known ? type.version : offered.front(),
+      [&](const Resource& served) { return served.type.plural == type.plural; }, stop);
 }
 
 Result<std::optional<ResourceType>, ApiError> Discovery::ByKind(std::string_view api_version,
@@ -105,12 +139,8 @@ Result<std::optional<ResourceType>, ApiError> Discovery::ByKind(std::string_view
     const auto offered = versions_.find(group);
     if (offered == versions_.end()) return std::optional<ResourceType>();
   }
-  auto resources = ResourcesOf(group, version, stop);
-  if (!resources) return Unexpected{std::move(resources).error()};
-  for (const ResourceType& served : **resources) {
-    if (served.kind == kind) return std::optional(served);
-  }
-  return std::optional<ResourceType>();
+  return FindIn(
+      group, version, [&](const Resource& served) { return served.type.kind == kind; }, stop);
 }
 
 Result<std::optional<ResourceType>, ApiError> Discovery::ByPlural(std::string_view plural,
@@ -122,12 +152,45 @@ Result<std::optional<ResourceType>, ApiError> Discovery::ByPlural(std::string_vi
   if (offered == versions_.end() || offered->second.empty()) {
     return std::optional<ResourceType>();
   }
-  auto resources = ResourcesOf(offered->first, offered->second.front(), stop);
-  if (!resources) return Unexpected{std::move(resources).error()};
-  for (const ResourceType& served : **resources) {
-    if (served.plural == plural) return std::optional(served);
+  return FindIn(
+      offered->first, offered->second.front(),
+      [&](const Resource& served) { return served.type.plural == plural; }, stop);
+}
+
+Result<std::vector<ResourceType>, ApiError> Discovery::ByName(const KindName& name,
+                                                              std::stop_token stop) {
+  if (auto groups = EnsureGroups(stop); !groups) return Unexpected{std::move(groups).error()};
+  std::vector<ResourceType> found;
+  std::optional<ApiError> problem;
+  for (const auto& [group, versions] : versions_) {
+    if (!name.group.empty() && group != name.group) continue;
+    for (const std::string& version : versions) {
+      auto type = FindIn(
+          group, version, [&](const Resource& served) { return served.IsCalled(name.kind); }, stop);
+      if (!type) problem = std::move(type).error();
+      if (!type || !*type) continue;
+      found.push_back(**std::move(type));
+      break;
+    }
   }
-  return std::optional<ResourceType>();
+  if (found.empty() && problem) return Unexpected{*std::move(problem)};
+  return found;
+}
+
+Result<std::optional<Discovery::Offer>, ApiError> Discovery::OfferOf(const ResourceType& type,
+                                                                     std::stop_token stop) {
+  auto resources = ResourcesOf(type.group, type.version, stop);
+  if (!resources) return Unexpected{std::move(resources).error()};
+  for (const Resource& served : **resources) {
+    if (served.type.plural == type.plural) return std::optional(served.offer);
+  }
+  return std::optional<Offer>();
+}
+
+Result<std::optional<Discovery::Offer>, ApiError> Discovery::OfferNow(const ResourceType& type,
+                                                                      std::stop_token stop) {
+  resources_.erase(type.group + "/" + type.version);
+  return OfferOf(type, stop);
 }
 
 }  // namespace cluster_watcher

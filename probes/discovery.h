@@ -10,12 +10,22 @@
 #include <vector>
 
 #include "probes/kube_client.h"
+#include "probes/names.h"
 
 namespace cluster_watcher {
 
 class Discovery {
  public:
   explicit Discovery(KubeClient& client) : client_(client) {}
+
+  // Groups that no conforming API server lacks; they aren't asked for.
+  static bool IsAlwaysServed(std::string_view group);
+
+  // How a kind is served.
+  struct Offer {
+    bool has_scale = false;      // a scale subresource
+    bool offers_create = false;  // false: its definition is being deleted, or it can't be written
+  };
 
   // Reads the list of API groups anew and forgets what was known of their resources.
   Result<Done, ApiError> Refresh(std::stop_token stop);
@@ -35,12 +45,33 @@ class Discovery {
                                                          std::string_view group,
                                                          std::stop_token stop);
 
+  // The kinds that people may mean by `name`: a plural, singular, kind or short name, in its group
+  // or in any. Empty: none is served. Groups that can't be read are an error only where no other
+  // has such a kind.
+  Result<std::vector<ResourceType>, ApiError> ByName(const KindName& name, std::stop_token stop);
+
+  // How `type`, which was resolved, is served; nullopt: not at all.
+  Result<std::optional<Offer>, ApiError> OfferOf(const ResourceType& type, std::stop_token stop);
+  // The same, asked for anew.
+  Result<std::optional<Offer>, ApiError> OfferNow(const ResourceType& type, std::stop_token stop);
+
  private:
-  using Resources = std::vector<ResourceType>;
+  struct Resource {
+    ResourceType type;
+    std::string singular;
+    std::vector<std::string> short_names;
+    Offer offer;
+
+    bool IsCalled(std::string_view name) const;
+  };
+  using Resources = std::vector<Resource>;
 
   Result<Done, ApiError> EnsureGroups(std::stop_token stop);
   Result<const Resources*, ApiError> ResourcesOf(const std::string& group,
                                                  const std::string& version, std::stop_token stop);
+  Result<std::optional<ResourceType>, ApiError> FindIn(
+      const std::string& group, const std::string& version,
+      const std::function<bool(const Resource&)>& wanted, std::stop_token stop);
 
   KubeClient& client_;
   bool read_ = false;

@@ -47,6 +47,7 @@ std::string Operation(const ApiRequest& request) {
     return text + " " + request.http.target.substr(0, request.http.target.find('?'));
   }
   text += " " + request.type.QualifiedName();
+  if (!request.subresource.empty()) text += "/" + request.subresource;
   if (!request.name.empty()) text += " \"" + request.name + "\"";
   if (request.type.namespaced && !request.ns.empty()) text += " in namespace " + request.ns;
   return text;
@@ -75,7 +76,7 @@ bool NamesObject(JsonValue status, const ApiRequest& request) {
   return status["kind"].AsString() == "Status" && status["apiVersion"].AsString() == "v1" &&
          status["status"].AsString() == "Failure" && status["reason"].AsString() == "NotFound" &&
          status["code"].AsInteger() == 404 && !request.name.empty() &&
-         details["name"].AsString() == request.name &&
+         request.subresource.empty() && details["name"].AsString() == request.name &&
          details["kind"].AsString() == request.type.plural &&
          details["group"].AsString().value_or("") == request.type.group;
 }
@@ -138,6 +139,10 @@ bool IsKind(JsonValue object, std::string_view api_version, std::string_view kin
 }
 
 std::optional<std::string> WrongObject(const ApiRequest& request, JsonValue object) {
+  if (request.subresource == "scale") {
+    if (!IsKind(object, "autoscaling/v1", "Scale")) return "no Scale of autoscaling/v1";
+    return WrongPlace(request, object);
+  }
   const bool right_kind =
       IsKind(object, request.type.ApiVersion(), request.type.kind) ||
       (request.metadata_only && IsKind(object, "meta.k8s.io/v1", "PartialObjectMetadata"));
@@ -187,12 +192,27 @@ ApiRequest ApiRequest::GetMetadata(const ResourceType& type, std::string_view ns
   return request;
 }
 
+ApiRequest ApiRequest::GetScale(const ResourceType& type, std::string_view ns,
+                                std::string_view name, Freshness freshness) {
+  ApiRequest request = MakeRequest(HttpMethod::kGet, Expect::kObject, type, ns, name);
+  request.subresource = "scale";
+  request.http.target = type.ObjectPath(ns, name) + "/scale";
+  if (freshness == Freshness::kGlance) request.http.target += "?resourceVersion=0";
+  return request;
+}
+
 ApiRequest ApiRequest::ListByName(const ResourceType& type, std::string_view ns,
                                   std::string_view name, Freshness freshness) {
   ApiRequest request = MakeRequest(HttpMethod::kGet, Expect::kList, type, ns, name);
   request.http.target =
       type.CollectionPath(ns) + "?fieldSelector=metadata.name%3D" + PercentEncode(name);
   if (freshness == Freshness::kGlance) request.http.target += "&resourceVersion=0";
+  return request;
+}
+
+ApiRequest ApiRequest::List(const ResourceType& type, std::string_view ns) {
+  ApiRequest request = MakeRequest(HttpMethod::kGet, Expect::kList, type, ns, "");
+  request.http.target = type.CollectionPath(ns) + "?limit=" + std::to_string(kPageSize);
   return request;
 }
 

@@ -57,17 +57,24 @@ struct ApiRequest {
   Expect expect = Expect::kDocument;
   ResourceType type;
   std::string ns;
-  std::string name;  // of the object; empty for lists by selector
+  std::string name;         // of the object; empty for lists by selector
+  std::string subresource;  // "scale"; mostly empty
   bool metadata_only = false;
 
   static ApiRequest Get(const ResourceType& type, std::string_view ns, std::string_view name,
                         Freshness freshness = Freshness::kSure);
   static ApiRequest GetMetadata(const ResourceType& type, std::string_view ns,
                                 std::string_view name);
+  // Its scale subresource (autoscaling/v1 Scale). Never kNotFound: a kind without that subresource
+  // is answered as if the object were missing.
+  static ApiRequest GetScale(const ResourceType& type, std::string_view ns, std::string_view name,
+                             Freshness freshness);
   // A list with fieldSelector=metadata.name=NAME: its empty answer is positive evidence of absence,
   // and resourceNames in RBAC authorize it.
   static ApiRequest ListByName(const ResourceType& type, std::string_view ns, std::string_view name,
                                Freshness freshness);
+  // The first page of all objects of the kind.
+  static ApiRequest List(const ResourceType& type, std::string_view ns);
   // The first page of the objects that match `selector` (not empty).
   static ApiRequest ListBySelector(const ResourceType& type, std::string_view ns,
                                    std::string_view selector, bool metadata_only);
@@ -104,7 +111,7 @@ class KubeClient {
   // Retry-After; 0: none did.
   Duration TakeRetryAfter();
 
-  // All pages of a ListBySelector.
+  // All pages of a List or ListBySelector.
   PagesResult ListAll(const ApiRequest& first, std::stop_token stop);
   // Several of them, the first pages side by side.
   std::vector<PagesResult> ListAllSideBySide(std::span<const ApiRequest> firsts,

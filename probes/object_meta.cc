@@ -1,5 +1,7 @@
 #include "probes/object_meta.h"
 
+#include <algorithm>
+
 namespace cluster_watcher {
 namespace {
 
@@ -53,6 +55,11 @@ const OwnerReference* ObjectMeta::Controller() const {
     if (reference.controller) return &reference;
   }
   return nullptr;
+}
+
+bool ObjectMeta::IsOwnedBy(std::string_view owner_uid) const {
+  return std::any_of(owner_references.begin(), owner_references.end(),
+                     [owner_uid](const OwnerReference& owner) { return owner.uid == owner_uid; });
 }
 
 std::optional<std::string> ObjectMeta::Label(std::string_view key) const {

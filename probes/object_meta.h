@@ -33,6 +33,7 @@ struct ObjectMeta {
   std::string created;    // creationTimestamp, RFC 3339; may be empty
 
   const OwnerReference* Controller() const;                           // nullptr: none
+  bool IsOwnedBy(std::string_view owner_uid) const;                   // by any ownerReference
   std::optional<std::string> Label(std::string_view key) const;       // nullopt: not set
   std::optional<std::string> Annotation(std::string_view key) const;  // nullopt: not set
 };

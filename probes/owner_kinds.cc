@@ -5,50 +5,174 @@
 #include <cassert>
 #include <vector>
 
+#include "probes/names.h"
+
 namespace cluster_watcher {
 namespace {
 
-enum class Replicas { kSpec, kNone };
-enum class Selector { kNone, kMap, kLabelSelector };
-enum class Completion { kNever, kJobConditions, kPodPhase };
+enum class Replicas {
+  kOne,    // the kind has none
+  kSpec,   // spec.replicas, which the API server always writes
+  kScale,  // what its scale subresource says, where it has one
+};
 
+// What is left of a suspended one.
+enum class Suspended {
+  kNever,            // the kind can't be suspended
+  kStatusActive,     // nothing, once status.active counts or lists nothing
+  kRuns,             // the objects that it owns, of the kind `runs`
+  kPods,             // its pods
+  kSparkState,       // its pods, once status.applicationState says so
+  kRayJobStatus,     // nothing, once status.jobDeploymentStatus says so
+  kRayClusterState,  // nothing, once status.state or a condition says so
+  kFlinkState,       // nothing, once status.lifecycleState says so; its spec has a word of its own
+};
+
+enum class Completed {
+  kNever,
+  kUnknown,  // the program doesn't know the kind's words: --completed-when does
+  kJobConditions,
+  kPodPhase,
+  kSparkState,
+  kRayJobStatus,
+  kWorkflowPhase,
+};
+
+// Where the label selector of its pods stands.
+enum class Pods {
+  kNone,
+  kSpecMap,       // spec.selector, labels
+  kSpecSelector,  // spec.selector, a LabelSelector
+  kLabel,         // the label `pods_label` has the object's name
+  kActiveJobs,    // those of the Jobs in status.active
+  kRayCluster,    // those of the RayCluster that was made for it, status.rayClusterName
+};
+
+// One kind. A comment beside a row says where its words come from.
 struct OwnerKind {
   const char* plural;
   const char* group;
-  Replicas replicas;
-  bool has_suspend;
-  Completion completion;
-  Selector selector;
-  bool is_bare_name_kind;
-  bool is_owner_kind;  // false: known only as a workload that may use a cluster
+  Replicas replicas = Replicas::kOne;
+  Suspended suspended = Suspended::kNever;
+  const char* runs = "";
+  Completed completed = Completed::kNever;
+  Pods pods = Pods::kNone;
+  const char* pods_label = "";
+  bool bare_name = false;                 // a bare name is looked for as it
+  bool workload = true;                   // of those that every API server has, it runs pods
+  bool stands_for_controller = false;     // what controls it is meant
+  bool rolled_out_by_controller = false;  // its replicas may be 0 in the middle of a rollout
+  bool runs_on_while_paused = false;      // a paused one doesn't heed spec.replicas
 };
 
 constexpr std::array kOwnerKinds = {
-    OwnerKind{"replicationcontrollers", "", Replicas::kSpec, false, Completion::kNever,
-              Selector::kMap, true, true},
-    OwnerKind{"deployments", "apps", Replicas::kSpec, false, Completion::kNever,
-              Selector::kLabelSelector, true, true},
-    OwnerKind{"deploymentconfigs", "apps.openshift.io", Replicas::kSpec, false, Completion::kNever,
-              Selector::kMap, true, true},
-    OwnerKind{"statefulsets", "apps", Replicas::kSpec, false, Completion::kNever,
-              Selector::kLabelSelector, true, true},
-    OwnerKind{"jobs", "batch", Replicas::kNone, true, Completion::kJobConditions,
-              Selector::kLabelSelector, true, true},
-    OwnerKind{"replicasets", "apps", Replicas::kSpec, false, Completion::kNever,
-              Selector::kLabelSelector, false, true},
-    OwnerKind{"daemonsets", "apps", Replicas::kNone, false, Completion::kNever,
-              Selector::kLabelSelector, false, false},
-    OwnerKind{"cronjobs", "batch", Replicas::kNone, true, Completion::kNever, Selector::kNone,
-              false, false},
-    OwnerKind{"pods", "", Replicas::kNone, false, Completion::kPodPhase, Selector::kNone, false,
-              false},
+    OwnerKind{.plural = "replicationcontrollers",
+              .group = "",
+              .replicas = Replicas::kSpec,
+              .pods = Pods::kSpecMap,
+              .bare_name = true,
+              .rolled_out_by_controller = true},
+    OwnerKind{.plural = "deployments",
+              .group = "apps",
+              .replicas = Replicas::kSpec,
+              .pods = Pods::kSpecSelector,
+              .bare_name = true},
+    OwnerKind{.plural = "deploymentconfigs",
+              .group = "apps.openshift.io",
+              .replicas = Replicas::kSpec,
+              .pods = Pods::kSpecMap,
+              .bare_name = true,
+              .runs_on_while_paused = true},
+    OwnerKind{.plural = "statefulsets",
+              .group = "apps",
+              .replicas = Replicas::kSpec,
+              .pods = Pods::kSpecSelector,
+              .bare_name = true},
+    // Parallelism is not replicas.
+    OwnerKind{.plural = "jobs",
+              .group = "batch",
+              .suspended = Suspended::kStatusActive,
+              .completed = Completed::kJobConditions,
+              .pods = Pods::kSpecSelector,
+              .bare_name = true},
+    OwnerKind{.plural = "replicasets",
+              .group = "apps",
+              .replicas = Replicas::kSpec,
+              .pods = Pods::kSpecSelector,
+              .stands_for_controller = true},
+    OwnerKind{.plural = "daemonsets", .group = "apps", .pods = Pods::kSpecSelector},
+    // status.active lacks Jobs that were made by hand from it, so its Jobs are asked.
+    OwnerKind{.plural = "cronjobs",
+              .group = "batch",
+              .suspended = Suspended::kRuns,
+              .runs = "jobs.batch",
+              .pods = Pods::kActiveJobs},
+    OwnerKind{.plural = "pods",
+              .group = "",
+              .completed = Completed::kPodPhase,
+              .stands_for_controller = true},
+    // kubeflow/spark-operator, api/v1beta2
+    OwnerKind{.plural = "sparkapplications",
+              .group = "sparkoperator.k8s.io",
+              .suspended = Suspended::kSparkState,
+              .completed = Completed::kSparkState,
+              .pods = Pods::kLabel,
+              .pods_label = "sparkoperator.k8s.io/app-name",
+              .workload = false},
+    OwnerKind{.plural = "scheduledsparkapplications",
+              .group = "sparkoperator.k8s.io",
+              .suspended = Suspended::kRuns,
+              .runs = "sparkapplications.sparkoperator.k8s.io",
+              .workload = false},
+    // ray-project/kuberay, ray-operator/apis/ray/v1
+    OwnerKind{.plural = "rayjobs",
+              .group = "ray.io",
+              .suspended = Suspended::kRayJobStatus,
+              .completed = Completed::kRayJobStatus,
+              .pods = Pods::kRayCluster,
+              .pods_label = "ray.io/cluster",
+              .workload = false},
+    OwnerKind{.plural = "rayclusters",
+              .group = "ray.io",
+              .suspended = Suspended::kRayClusterState,
+              .pods = Pods::kLabel,
+              .pods_label = "ray.io/cluster",
+              .workload = false},
+    // argoproj/argo-workflows, pkg/apis/workflow/v1alpha1
+    OwnerKind{.plural = "workflows",
+              .group = "argoproj.io",
+              .suspended = Suspended::kPods,
+              .completed = Completed::kWorkflowPhase,
+              .pods = Pods::kLabel,
+              .pods_label = "workflows.argoproj.io/workflow",
+              .workload = false},
+    // Their scale subresources count workers. A Flink job is FINISHED in each upgrade, too.
+    OwnerKind{.plural = "flinkdeployments",
+              .group = "flink.apache.org",
+              .suspended = Suspended::kFlinkState,
+              .completed = Completed::kUnknown,
+              .workload = false},
+    OwnerKind{.plural = "daskclusters",
+              .group = "kubernetes.dask.org",
+              .completed = Completed::kUnknown,
+              .workload = false},
 };
 
+// Any other custom resource.
+constexpr OwnerKind kAnyKind{.plural = "",
+                             .group = "",
+                             .replicas = Replicas::kScale,
+                             .suspended = Suspended::kStatusActive,
+                             .completed = Completed::kUnknown,
+                             .workload = false};
+
+// nullptr: built in, and no kind that runs anything.
 const OwnerKind* FindKind(const ResourceType& type) {
   for (const OwnerKind& kind : kOwnerKinds) {
     if (type.plural == kind.plural && type.group == kind.group) return &kind;
   }
-  return nullptr;
+  const bool built_in = FindBuiltInByName(type.plural, type.group) != nullptr || type.group.empty();
+  return built_in ? nullptr : &kAnyKind;
 }
 
 std::vector<ResourceType> TypesWhere(bool (*wanted)(const OwnerKind&)) {
@@ -70,18 +194,85 @@ bool HasTrueCondition(JsonValue object, std::string_view name) {
   return false;
 }
 
-bool IsCompleted(Completion completion, JsonValue object) {
-  switch (completion) {
-    case Completion::kNever:
+bool IsCompleted(Completed completed, JsonValue object) {
+  const JsonValue status = object["status"];
+  switch (completed) {
+    case Completed::kNever:
+    case Completed::kUnknown:
       return false;
-    case Completion::kJobConditions:
+    case Completed::kJobConditions:
       return HasTrueCondition(object, "Complete") || HasTrueCondition(object, "Failed");
-    case Completion::kPodPhase: {
-      const auto phase = object["status"]["phase"].AsString();
+    case Completed::kPodPhase: {
+      const auto phase = status["phase"].AsString();
       return phase == "Succeeded" || phase == "Failed";
+    }
+    case Completed::kSparkState: {
+      // Submissions that failed and reruns that are pending have states of their own.
+      const auto state = status["applicationState"]["state"].AsString();
+      const bool restarts = object["spec"]["restartPolicy"]["type"].AsString() == "Always";
+      return !restarts && (state == "COMPLETED" || state == "FAILED");
+    }
+    case Completed::kRayJobStatus: {
+      const auto state = status["jobDeploymentStatus"].AsString();
+      return state == "Complete" || state == "Failed";
+    }
+    case Completed::kWorkflowPhase: {
+      const auto phase = status["phase"].AsString();
+      return phase == "Succeeded" || phase == "Failed" || phase == "Error";
     }
   }
   return false;
+}
+
+bool SaysSuspended(const OwnerKind& kind, JsonValue spec) {
+  if (kind.suspended == Suspended::kFlinkState) {
+    return spec["job"]["state"].AsString() == "suspended";
+  }
+  return spec["suspend"].AsBool().value_or(false) ||
+         (&kind == &kAnyKind && spec["suspended"].AsBool().value_or(false));
+}
+
+// Fills in whether `object`, whose spec says suspended, is; or what has to be asked for that.
+Result<Done> ReadSuspended(const OwnerKind& kind, JsonValue object, OwnerFields& fields) {
+  const JsonValue status = object["status"];
+  switch (kind.suspended) {
+    case Suspended::kNever:
+      return Done{};
+    case Suspended::kStatusActive: {
+      // A count of a Job's pods, perhaps a list elsewhere; left out where there are none.
+      const JsonValue active = status["active"];
+      if (active.Exists() && !active.IsNull() && !active.IsArray() && !active.AsInteger()) {
+        return Failure("status.active is neither a count nor a list");
+      }
+      // Pods that are terminating may still be computing.
+      const bool terminating = status["terminating"].AsInteger().value_or(0) > 0;
+      fields.suspended = active.AsInteger().value_or(0) == 0 && active.size() == 0 && !terminating;
+      return Done{};
+    }
+    case Suspended::kRuns:
+      fields.suspended = true;
+      fields.suspended_unless_run = FindBuiltInByName(kind.runs, "");
+      return Done{};
+    case Suspended::kPods:
+      fields.suspended = true;
+      fields.suspended_unless_pod = true;
+      return Done{};
+    case Suspended::kSparkState:
+      fields.suspended = status["applicationState"]["state"].AsString() == "SUSPENDED";
+      fields.suspended_unless_pod = true;
+      return Done{};
+    case Suspended::kRayJobStatus:
+      fields.suspended = status["jobDeploymentStatus"].AsString() == "Suspended";
+      return Done{};
+    case Suspended::kRayClusterState:
+      fields.suspended = status["state"].AsString() == "suspended" ||
+                         HasTrueCondition(object, "RayClusterSuspended");
+      return Done{};
+    case Suspended::kFlinkState:
+      fields.suspended = status["lifecycleState"].AsString() == "SUSPENDED";
+      return Done{};
+  }
+  return Done{};
 }
 
 std::string JoinMap(JsonValue map) {
@@ -106,76 +297,109 @@ std::string ExpressionText(JsonValue expression) {
   return key + (operation == "NotIn" ? " notin (" : " in (") + values + ")";
 }
 
-std::string SelectorText(Selector style, JsonValue selector) {
-  switch (style) {
-    case Selector::kNone:
+std::string SelectorText(const OwnerKind& kind, JsonValue object) {
+  const JsonValue selector = object["spec"]["selector"];
+  std::string text;
+  switch (kind.pods) {
+    case Pods::kNone:
       return "";
-    case Selector::kMap:
+    case Pods::kSpecMap:
       return JoinMap(selector);
-    case Selector::kLabelSelector:
-      break;
-  }
-  std::string text = JoinMap(selector["matchLabels"]);
-  for (JsonValue expression : selector["matchExpressions"].Elements()) {
-    if (!text.empty()) text += ",";
-    text += ExpressionText(expression);
+    case Pods::kSpecSelector:
+      text = JoinMap(selector["matchLabels"]);
+      for (JsonValue expression : selector["matchExpressions"].Elements()) {
+        if (!text.empty()) text += ",";
+        text += ExpressionText(expression);
+      }
+      return text;
+    case Pods::kLabel: {
+      const auto name = object["metadata"]["name"].AsString().value_or("");
+      return IsLabelValue(name) ? std::string(kind.pods_label) + "=" + std::string(name) : "";
+    }
+    case Pods::kActiveJobs:
+      for (JsonValue job : object["status"]["active"].Elements()) {
+        const auto name = job["name"].AsString().value_or("");
+        if (!IsLabelValue(name)) continue;
+        text += (text.empty() ? "job-name in (" : ",") + std::string(name);
+      }
+      return text.empty() ? text : text + ")";
+    case Pods::kRayCluster: {
+      const auto name = object["status"]["rayClusterName"].AsString().value_or("");
+      const bool made_for_it = !object["spec"]["clusterSelector"].Exists();
+      return made_for_it && IsLabelValue(name)
+                 ? std::string(kind.pods_label) + "=" + std::string(name)
+                 : "";
+    }
   }
   return text;
 }
 
+// Of its pods, wherever the kind describes them.
+std::optional<std::chrono::seconds> TerminationGrace(const ResourceType& type, JsonValue spec) {
+  for (JsonValue pod : {type.kind == "Pod" ? spec : spec["template"]["spec"],
+                        spec["jobTemplate"]["spec"]["template"]["spec"], spec["driver"]}) {
+    const auto grace = pod["terminationGracePeriodSeconds"].AsInteger();
+    if (grace && *grace >= 0) {
+      return std::min<std::chrono::seconds>(std::chrono::seconds(*grace),
+                                            std::chrono::hours(24 * 365));
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
-bool CanJudge(const ResourceType& type) {
+bool CanJudge(const ResourceType& type) { return FindKind(type) != nullptr; }
+
+bool IsWorkload(const ResourceType& type) {
   const OwnerKind* kind = FindKind(type);
-  return kind != nullptr && kind->is_owner_kind;
+  return kind != nullptr && kind->workload;
+}
+
+bool StandsForItsController(const ResourceType& type) {
+  const OwnerKind* kind = FindKind(type);
+  return kind != nullptr && kind->stands_for_controller;
 }
 
 std::span<const ResourceType> BareNameTypes() {
   static const std::vector<ResourceType> types =
-      TypesWhere([](const OwnerKind& kind) { return kind.is_bare_name_kind; });
+      TypesWhere([](const OwnerKind& kind) { return kind.bare_name; });
   return types;
 }
 
 std::span<const ResourceType> WorkloadTypes() {
-  static const std::vector<ResourceType> types = TypesWhere([](const OwnerKind&) { return true; });
+  static const std::vector<ResourceType> types =
+      TypesWhere([](const OwnerKind& kind) { return kind.workload; });
   return types;
 }
 
 Result<OwnerFields> ReadOwnerFields(const ResourceType& type, JsonValue object) {
   const OwnerKind* kind = FindKind(type);
-  if (kind == nullptr) return Failure(type.QualifiedName() + " is no kind of owner that is known");
+  if (kind == nullptr) return Failure(type.QualifiedName() + " runs no driver");
   const JsonValue spec = object["spec"];
-  if (!spec.IsObject()) return Failure("no spec");
+  const bool custom = kind == &kAnyKind;
+  if (!spec.IsObject() && !custom) return Failure("no spec");
   OwnerFields fields;
   if (kind->replicas == Replicas::kSpec) {
     const auto replicas = spec["replicas"].AsInteger();
     if (!replicas || *replicas < 0) return Failure("spec.replicas is not a count");
     fields.replicas = *replicas;
-  }
-  if (kind->has_suspend && spec["suspend"].AsBool().value_or(false)) {
-    // A count of a Job's pods, a list of a CronJob's Jobs; left out where there are none.
-    const JsonValue active = object["status"]["active"];
-    if (active.Exists() && !active.IsNull() && !active.IsArray() && !active.AsInteger()) {
-      return Failure("status.active is neither a count nor a list");
+    const bool paused = kind->runs_on_while_paused && spec["paused"].AsBool().value_or(false);
+    if (paused && object["status"]["replicas"].AsInteger().value_or(0) > 0 && *replicas == 0) {
+      fields.replicas = 1;
     }
-    // Pods that are terminating may still be computing.
-    const bool terminating = object["status"]["terminating"].AsInteger().value_or(0) > 0;
-    fields.suspended = active.AsInteger().value_or(0) == 0 && active.size() == 0 && !terminating;
+    fields.may_be_in_rollout = kind->rolled_out_by_controller && *replicas == 0;
   }
-  fields.completed = IsCompleted(kind->completion, object);
-  fields.pod_selector = SelectorText(kind->selector, spec["selector"]);
-  const auto grace = spec["template"]["spec"]["terminationGracePeriodSeconds"].AsInteger();
-  if (grace && *grace >= 0) {
-    fields.termination_grace =
-        std::min<std::chrono::seconds>(std::chrono::seconds(*grace), std::chrono::hours(24 * 365));
+  fields.replicas_by_scale = kind->replicas == Replicas::kScale;
+  if (SaysSuspended(*kind, spec)) {
+    if (auto read = ReadSuspended(*kind, object, fields); !read) {
+      return Unexpected{std::move(read).error()};
+    }
   }
+  fields.completed = IsCompleted(kind->completed, object);
+  fields.pod_selector = SelectorText(*kind, object);
+  fields.termination_grace = TerminationGrace(type, spec);
   return fields;
-}
-
-Result<bool> WantsToRun(const ResourceType& type, JsonValue object) {
-  auto fields = ReadOwnerFields(type, object);
-  if (!fields) return Unexpected{std::move(fields).error()};
-  return fields->replicas > 0 && !fields->suspended && !fields->completed;
 }
 
 }  // namespace cluster_watcher

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "probes/json.h"
+#include "probes/object_meta.h"
 #include "probes/resource_type.h"
 #include "probes/result.h"
 
@@ -21,10 +22,23 @@ struct OwnerFields {
   bool completed = false;     // it has ended and will not run again
   std::optional<std::chrono::seconds> termination_grace;  // of its pods
   std::string pod_selector;  // a label selector for its pods; empty: none is known
+
+  // What its fields don't tell; other objects have to be asked (owner_reader.h).
+  bool replicas_by_scale =
+      false;  // `replicas` is what its scale subresource says, where it has one
+  // `suspended` holds unless an object of this kind, that it controls, wants to run ...
+  const ResourceType* suspended_unless_run = nullptr;
+  bool suspended_unless_pod = false;  // ... unless a pod that `pod_selector` finds is running
+  // `replicas` 0 doesn't count while a rollout of what controls it is under way.
+  bool may_be_in_rollout = false;
 };
 
-// Whether the program can judge an owner of this kind.
+// Whether an object of this kind can be the owner. Kinds that aren't built in all can.
 bool CanJudge(const ResourceType& type);
+// Whether it is a built-in kind that runs pods.
+bool IsWorkload(const ResourceType& type);
+// Whether the kind only stands in for what controls it: a Pod, a ReplicaSet.
+bool StandsForItsController(const ResourceType& type);
 
 // The kinds that a bare name is looked for as, in this order.
 std::span<const ResourceType> BareNameTypes();
@@ -32,10 +46,6 @@ std::span<const ResourceType> BareNameTypes();
 // Reads `object`, which is of `type`. An error where a field that the API server always writes is
 // missing or of the wrong type.
 Result<OwnerFields> ReadOwnerFields(const ResourceType& type, JsonValue object);
-
-// Whether `object`, a workload, wants to run: desired replicas above 0, or unfinished. Knows every
-// built-in workload kind; an error as above.
-Result<bool> WantsToRun(const ResourceType& type, JsonValue object);
 
 // The built-in kinds that run pods.
 std::span<const ResourceType> WorkloadTypes();

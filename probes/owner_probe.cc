@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "probes/names.h"
+
 namespace cluster_watcher {
 namespace {
 
@@ -18,26 +20,8 @@ Observation Judge(const OwnerSight& sight, const std::optional<RecordedOwner>& r
   return Observation::kActive;
 }
 
-OwnerSight Found(const ResourceType& type, const OwnerQuery& query, JsonValue item) {
-  OwnerSight sight;
-  auto meta = ReadObjectMeta(item);
-  auto fields = ReadOwnerFields(type, item);
-  if (!meta || !fields) {
-    SetUnknown(sight, type.QualifiedName() + " \"" + query.name.name + "\" can't be judged: " +
-                          (meta ? fields.error().message : meta.error().message));
-    return sight;
-  }
-  sight.object = KubeObject{type, *std::move(meta)};
-  sight.fields = *std::move(fields);
-  sight.observation = Judge(sight, query.recorded);
-  sight.detail = sight.object->Describe() + " (UID " + sight.object->meta.uid +
-                 ", resourceVersion " + sight.object->meta.resource_version + ")";
-  return sight;
-}
-
-bool IsRunning(JsonValue pod, const ObjectMeta& meta) {
-  const auto phase = pod["status"]["phase"].AsString();
-  return !meta.deleting && phase != "Succeeded" && phase != "Failed";
+std::string MustBeJudgeable() {
+  return "give a workload, such as a deployment or a job, or a custom resource";
 }
 
 }  // namespace
@@ -62,48 +46,60 @@ const char* ToString(Observation observation) {
   return "unknown";
 }
 
+// Of what kind it is, the look itself finds out.
+bool RecordedOwner::IsFor(const OwnerName& owner, const std::string& owner_ns) const {
+  return ns == owner_ns && (given.empty() ? name == owner.name : given == owner.ToText());
+}
+
 OwnerSight OwnerProbe::Look(const OwnerQuery& query, Freshness freshness, std::stop_token stop) {
   OwnerSight sight;
+  if (query.recorded && !query.recorded->given.empty()) {
+    OwnerQuery behind = query;
+    const KindName kind = SplitKindName(query.recorded->kind);
+    behind.name = {kind.kind, kind.group, query.recorded->name};
+    behind.recorded->given.clear();
+    sight = Look(behind, freshness, stop);
+    sight.followed_controller = true;
+    return sight;
+  }
   const std::vector<ResourceType> candidates = Candidates(query, sight, stop);
   if (candidates.empty()) return sight;
-  const bool narrowed = query.name.IsBare() && query.only_kind.empty() && query.recorded;
-  if (!narrowed) {
+  const auto recorded =
+      std::find_if(candidates.begin(), candidates.end(), [&](const ResourceType& type) {
+        return query.recorded && query.recorded->kind == type.SingularName();
+      });
+  if (query.recorded && recorded == candidates.end()) {
+    OwnerQuery unknown = query;
+    unknown.recorded.reset();
+    sight = Look(unknown, freshness, stop);
+    sight.is_of_recorded_kind = false;
+    return sight;
+  }
+  if (candidates.size() == 1 || recorded == candidates.end()) {
     sight = LookAs(candidates, query, freshness, stop);
   } else {
-    sight = LookAs({query.recorded->type}, query, freshness, stop);
+    sight = LookAs({*recorded}, query, freshness, stop);
     if (sight.observation == Observation::kAbsent) {
       sight = LookAs(candidates, query, freshness, stop);
     }
   }
   // A glance proves nothing, so the rest of the evidence isn't gathered for one.
   if (sight.observation == Observation::kAbsent && freshness == Freshness::kSure) {
-    ConfirmAbsence(query, sight, stop);
+    ConfirmAbsence(candidates, query, sight, stop);
   }
   return sight;
 }
 
 std::vector<ResourceType> OwnerProbe::Candidates(const OwnerQuery& query, OwnerSight& sight,
                                                  std::stop_token stop) {
-  const std::string& kind = query.name.IsBare() ? query.only_kind : query.name.kind;
-  std::vector<ResourceType> wanted;
-  if (kind.empty()) {
-    wanted.assign(BareNameTypes().begin(), BareNameTypes().end());
-  } else {
-    const std::size_t dot = kind.find('.');
-    const std::string group =
-        query.name.IsBare() && dot != std::string::npos ? kind.substr(dot + 1) : query.name.group;
-    const ResourceType* type = FindBuiltInByName(kind.substr(0, dot), group);
-    if (type == nullptr || !CanJudge(*type)) {
-      sight.kind_problem = "an owner of kind \"" + kind + (group.empty() ? "" : "." + group) +
-                           "\" can't be judged by this version: give a deployment, replicaset, "
-                           "replicationcontroller, deploymentconfig, statefulset or job";
-      SetUnknown(sight, sight.kind_problem);
-      return {};
-    }
-    wanted.push_back(*type);
+  if (!query.name.IsBare() || !query.only_kind.empty()) {
+    const KindName kind = query.name.IsBare() ? SplitKindName(query.only_kind)
+                                              : KindName{query.name.kind, query.name.group};
+    auto type = NamedKind(kind, sight, stop);
+    return type ? std::vector{*std::move(type)} : std::vector<ResourceType>();
   }
   std::vector<ResourceType> served;
-  for (const ResourceType& type : wanted) {
+  for (const ResourceType& type : BareNameTypes()) {
     auto resolved = discovery_.Resolve(type, stop);
     if (!resolved) {
       SetUnknown(sight, resolved.error().message);
@@ -111,12 +107,47 @@ std::vector<ResourceType> OwnerProbe::Candidates(const OwnerQuery& query, OwnerS
     }
     if (*resolved) served.push_back(**resolved);
   }
-  if (served.empty()) {
-    sight.kind_problem = "the API server doesn't serve " + wanted.front().QualifiedName() +
-                         ": correct the owner's kind";
-    SetUnknown(sight, sight.kind_problem);
-  }
   return served;
+}
+
+std::optional<ResourceType> OwnerProbe::NamedKind(const KindName& kind, OwnerSight& sight,
+                                                  std::stop_token stop) {
+  const auto fail = [&](const std::string& why) {
+    sight.setting_problem = "the owner's kind, \"" + kind.ToText() + "\", " + why;
+    SetUnknown(sight, sight.setting_problem);
+    return std::nullopt;
+  };
+  const ResourceType* known = FindBuiltInByName(kind.kind, kind.group);
+  if (known != nullptr && !CanJudge(*known)) return fail("runs no driver: " + MustBeJudgeable());
+  const auto before = named_.find(kind.ToText());
+  if (known == nullptr && before != named_.end()) known = &before->second;
+  if (known != nullptr) {
+    auto resolved = discovery_.Resolve(*known, stop);
+    if (!resolved) {
+      SetUnknown(sight, resolved.error().message);
+      return std::nullopt;
+    }
+    if (*resolved) return *resolved;
+  }
+  auto named = discovery_.ByName(kind, stop);
+  if (!named) {
+    SetUnknown(sight, named.error().message);
+    return std::nullopt;
+  }
+  if (named->empty()) {
+    return fail("is not served by the API server" +
+                (known == nullptr ? "" : " (" + known->QualifiedName() + ")") +
+                ": correct it, or install its definition");
+  }
+  if (named->size() > 1) {
+    std::string several;
+    for (const ResourceType& type : *named) {
+      several += (several.empty() ? "" : " or ") + type.SingularName();
+    }
+    return fail("is ambiguous: say " + several);
+  }
+  if (!CanJudge(named->front())) return fail("runs no driver: " + MustBeJudgeable());
+  return named_[kind.ToText()] = named->front();
 }
 
 OwnerSight OwnerProbe::LookAs(const std::vector<ResourceType>& types, const OwnerQuery& query,
@@ -128,7 +159,7 @@ OwnerSight OwnerProbe::LookAs(const std::vector<ResourceType>& types, const Owne
   auto answers = client_.DoAll(requests, kReadsSideBySide, stop);
   OwnerSight result;
   for (std::size_t i = 0; i < types.size(); ++i) {
-    auto sight = ReadByName(types[i], query, std::move(answers[i]), stop);
+    auto sight = ReadByName(types[i], query, std::move(answers[i]), freshness, stop);
     if (!sight) {
       OwnerSight unknown;
       SetUnknown(unknown, std::move(sight).error().message);
@@ -147,12 +178,13 @@ OwnerSight OwnerProbe::LookAs(const std::vector<ResourceType>& types, const Owne
   }
   if (!result.object) {
     result.observation = Observation::kAbsent;
-    const bool known = types.size() == 1 || query.recorded.has_value();
-    const ResourceType& type = types.size() > 1 && known ? query.recorded->type : types.front();
-    result.detail = "there is no " +
-                    (known ? type.SingularName() + "/" + query.name.name
-                           : "owner \"" + query.name.name + "\" of any kind") +
-                    " in namespace " + query.ns;
+    std::string what = "owner \"" + query.name.name + "\" of any kind";
+    if (types.size() == 1) {
+      what = types.front().SingularName() + "/" + query.name.name;
+    } else if (query.recorded) {
+      what = query.recorded->ToText();
+    }
+    result.detail = "there is no " + what + " in namespace " + query.ns;
   }
   return result;
 }
@@ -160,23 +192,108 @@ OwnerSight OwnerProbe::LookAs(const std::vector<ResourceType>& types, const Owne
 Result<std::optional<OwnerSight>, ApiError> OwnerProbe::ReadByName(const ResourceType& type,
                                                                    const OwnerQuery& query,
                                                                    ApiResult listed,
+                                                                   Freshness freshness,
                                                                    std::stop_token stop) {
   if (listed) {
     const JsonValue item = OnlyItem(*listed);
     if (!item.Exists()) return std::optional<OwnerSight>();
-    return std::optional(Found(type, query, item));
+    return std::optional(Found(type, query, item, freshness, stop));
   }
   if (listed.error().failure != ApiFailure::kForbidden) {
     return Unexpected{std::move(listed).error()};
   }
   // An account that may get this object but not list it.
   auto object = client_.Do(ApiRequest::Get(type, query.ns, query.name.name), stop);
-  if (object) return std::optional(Found(type, query, object->document.root()));
+  if (object) {
+    return std::optional(Found(type, query, object->document.root(), freshness, stop));
+  }
   if (object.error().failure == ApiFailure::kNotFound) return std::optional<OwnerSight>();
   return Unexpected{std::move(object).error()};
 }
 
-void OwnerProbe::ConfirmAbsence(const OwnerQuery& query, OwnerSight& sight, std::stop_token stop) {
+OwnerSight OwnerProbe::Found(const ResourceType& type, const OwnerQuery& query, JsonValue item,
+                             Freshness freshness, std::stop_token stop) {
+  OwnerSight sight;
+  auto meta = ReadObjectMeta(item);
+  if (!meta) {
+    SetUnknown(sight, type.SingularName() + "/" + query.name.name +
+                          " can't be judged: " + meta.error().message);
+    return sight;
+  }
+  const KubeObject object{type, *std::move(meta)};
+  if (StandsForItsController(type) && object.meta.Controller() != nullptr) {
+    return FollowController(object, query, freshness, stop);
+  }
+  auto fields = reader_.Read(object, item, freshness, stop);
+  if (!fields) {
+    SetUnknown(sight, std::move(fields).error().message);
+    return sight;
+  }
+  if (query.completed_when) {
+    auto completed = query.completed_when->Holds(item);
+    if (IsWorkload(type)) completed = Failure("it is for custom resources: leave it out");
+    if (!completed) {
+      sight.setting_problem = "completed-when " + query.completed_when->text() +
+                              " doesn't fit the owner " + object.Describe() + ": " +
+                              completed.error().message;
+      SetUnknown(sight, sight.setting_problem);
+      return sight;
+    }
+    fields->completed = fields->completed || *completed;
+  }
+  sight.object = object;
+  sight.fields = *std::move(fields);
+  sight.observation = Judge(sight, query.recorded);
+  sight.detail = object.Describe() + " (UID " + object.meta.uid + ", resourceVersion " +
+                 object.meta.resource_version + ")";
+  return sight;
+}
+
+// From a Pod to what controls it, from a ReplicaSet to its Deployment: two steps at most.
+OwnerSight OwnerProbe::FollowController(const KubeObject& object, const OwnerQuery& query,
+                                        Freshness freshness, std::stop_token stop) {
+  const OwnerReference& controller = *object.meta.Controller();
+  const std::string controlled =
+      object.Describe() + " is controlled by " + controller.kind + "/" + controller.name;
+  OwnerSight sight;
+  auto type = discovery_.ByKind(controller.api_version, controller.kind, stop);
+  if (!type || !*type) {
+    SetUnknown(sight, controlled + ": " + (type ? "its kind is not served" : type.error().message));
+    return sight;
+  }
+  if (!CanJudge(**type) || (*type)->kind == "Pod" || **type == object.type) {
+    SetUnknown(sight, controlled + ", which can't be judged");
+    return sight;
+  }
+  auto found = client_.Do(ApiRequest::Get(**type, query.ns, controller.name, freshness), stop);
+  if (!found) {
+    SetUnknown(sight, controlled + ": " + found.error().message);
+    return sight;
+  }
+  const JsonValue item = found->document.root();
+  if (item["metadata"]["uid"].AsString() != controller.uid) {
+    SetUnknown(sight, controlled + ", which is gone: another object has its name");
+    return sight;
+  }
+  OwnerQuery behind = query;
+  behind.name = {LowerCase((*type)->kind), (*type)->group, controller.name};
+  behind.recorded.reset();
+  sight = Found(**type, behind, item, freshness, stop);
+  sight.followed_controller = true;
+  return sight;
+}
+
+void OwnerProbe::ConfirmAbsence(const std::vector<ResourceType>& types, const OwnerQuery& query,
+                                OwnerSight& sight, std::stop_token stop) {
+  // The objects of a definition that is being deleted are gone from lists while some still exist.
+  for (const ResourceType& type : types) {
+    if (Discovery::IsAlwaysServed(type.group)) continue;
+    auto offer = discovery_.OfferNow(type, stop);
+    if (!offer) return SetUnknown(sight, offer.error().message);
+    if (!*offer || !(*offer)->offers_create) {
+      return SetUnknown(sight, "the definition of " + type.QualifiedName() + " is being deleted");
+    }
+  }
   // A misspelt namespace answers empty lists too.
   if (query.ns != query.home_ns && !query.recorded) {
     const ResourceType& namespaces = *FindBuiltInByName("namespaces", "");
@@ -185,25 +302,10 @@ void OwnerProbe::ConfirmAbsence(const OwnerQuery& query, OwnerSight& sight, std:
       return SetUnknown(sight, "the owner's namespace can't be read: " + found.error().message);
     }
   }
-  if (query.recorded && !query.recorded->pod_selector.empty()) {
-    CountRunningPods(*query.recorded, sight, stop);
-  }
-}
-
-void OwnerProbe::CountRunningPods(const RecordedOwner& recorded, OwnerSight& sight,
-                                  std::stop_token stop) {
-  const ResourceType& pods = *FindBuiltInByName("pods", "");
-  auto pages = client_.ListAll(
-      ApiRequest::ListBySelector(pods, recorded.ns, recorded.pod_selector, false), stop);
-  if (!pages) {
-    return SetUnknown(sight, "the owner's pods can't be listed: " + pages.error().message);
-  }
-  for (const ApiAnswer& page : *pages) {
-    for (JsonValue pod : page.document.root()["items"].Elements()) {
-      auto meta = ReadObjectMeta(pod);
-      if (meta && IsRunning(pod, *meta)) ++sight.running_pods;
-    }
-  }
+  if (!query.recorded) return;
+  auto pods = reader_.CountRunningPods(query.ns, query.recorded->pod_selector, stop);
+  if (!pods) return SetUnknown(sight, "the owner's pods can't be listed: " + pods.error().message);
+  sight.running_pods = *pods;
 }
 
 }  // namespace cluster_watcher

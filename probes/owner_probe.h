@@ -2,14 +2,16 @@
 // whatever is less than certain is unknown.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "probes/discovery.h"
+#include "probes/field_path.h"
 #include "probes/kube_client.h"
-#include "probes/owner_kinds.h"
 #include "probes/owner_name.h"
+#include "probes/owner_reader.h"
 
 namespace cluster_watcher {
 
@@ -26,13 +28,17 @@ const char* ToString(Observation observation);  // "scaled-to-zero", as in metri
 
 // The owner as it was last seen. What is recorded of it in the cluster survives a restart.
 struct RecordedOwner {
-  ResourceType type;
+  std::string kind;  // "deployment.apps", as ResourceType::SingularName
   std::string ns;
   std::string name;
   std::string uid;
   std::optional<std::chrono::seconds> termination_grace;
   std::string pod_selector;
+  std::string given;  // how it was given, "pod/bob-1", where that stands for it; else empty
 
+  std::string ToText() const { return kind + "/" + name; }
+  // Whether it was recorded for an owner that is given so.
+  bool IsFor(const OwnerName& owner, const std::string& owner_ns) const;
   bool operator==(const RecordedOwner&) const = default;
 };
 
@@ -40,21 +46,26 @@ struct OwnerQuery {
   OwnerName name;
   std::string only_kind;  // the one kind that a bare name is looked for as; empty: all of them
   std::string ns;
-  std::string home_ns;                    // the watcher's own, which exists
-  std::optional<RecordedOwner> recorded;  // of this very name and namespace
+  std::string home_ns;                          // the watcher's own, which exists
+  std::optional<RecordedOwner> recorded;        // what this very name and namespace stood for
+  std::optional<CompletedWhen> completed_when;  // for custom resources
 };
 
 struct OwnerSight {
   Observation observation = Observation::kUnknown;
   std::string detail;  // for people: the evidence, or why it is unknown
 
-  // The kind can't be the owner's, which no later poll mends: not served, or not one that can be
-  // judged. Empty: it can.
-  std::string kind_problem;
+  // What no later poll mends: a kind that isn't served, is ambiguous or runs nothing, or
+  // `completed_when` doesn't fit it. Empty: nothing.
+  std::string setting_problem;
 
-  // Of the object that was found; nullopt: none was.
+  // What was found, the owner itself: for a Pod or ReplicaSet what controls it. nullopt: nothing.
   std::optional<KubeObject> object;
   OwnerFields fields;
+
+  // What was given is a Pod or a ReplicaSet, and the owner what controls it.
+  bool followed_controller = false;
+  bool is_of_recorded_kind = true;  // false: what was recorded is of another kind, and not counted
 
   // Of an absent owner that was seen before: the pods that match its selector and aren't
   // terminating or finished.
@@ -63,26 +74,35 @@ struct OwnerSight {
 
 class OwnerProbe {
  public:
-  OwnerProbe(KubeClient& client, Discovery& discovery) : client_(client), discovery_(discovery) {}
+  OwnerProbe(KubeClient& client, Discovery& discovery)
+      : client_(client), discovery_(discovery), reader_(client, discovery) {}
 
-  // One request for a glance at a recorded owner; more where kinds have to be found, or where the
-  // owner is absent.
+  // One request for a glance at a recorded owner, and one more for a scale subresource; more where
+  // kinds have to be found, or where the owner is absent.
   OwnerSight Look(const OwnerQuery& query, Freshness freshness, std::stop_token stop);
 
  private:
   // The kinds to look for it as; empty, with `sight` saying why, where there are none.
   std::vector<ResourceType> Candidates(const OwnerQuery& query, OwnerSight& sight,
                                        std::stop_token stop);
+  std::optional<ResourceType> NamedKind(const KindName& kind, OwnerSight& sight,
+                                        std::stop_token stop);
   OwnerSight LookAs(const std::vector<ResourceType>& types, const OwnerQuery& query,
                     Freshness freshness, std::stop_token stop);
   Result<std::optional<OwnerSight>, ApiError> ReadByName(const ResourceType& type,
                                                          const OwnerQuery& query, ApiResult listed,
-                                                         std::stop_token stop);
-  void ConfirmAbsence(const OwnerQuery& query, OwnerSight& sight, std::stop_token stop);
-  void CountRunningPods(const RecordedOwner& recorded, OwnerSight& sight, std::stop_token stop);
+                                                         Freshness freshness, std::stop_token stop);
+  OwnerSight Found(const ResourceType& type, const OwnerQuery& query, JsonValue item,
+                   Freshness freshness, std::stop_token stop);
+  OwnerSight FollowController(const KubeObject& object, const OwnerQuery& query,
+                              Freshness freshness, std::stop_token stop);
+  void ConfirmAbsence(const std::vector<ResourceType>& types, const OwnerQuery& query,
+                      OwnerSight& sight, std::stop_token stop);
 
   KubeClient& client_;
   Discovery& discovery_;
+  OwnerReader reader_;
+  std::map<std::string, ResourceType> named_;  // kinds that were found, by what they were called
 };
 
 }  // namespace cluster_watcher

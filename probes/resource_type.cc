@@ -14,8 +14,8 @@ struct BuiltIn {
   std::string short_name;  // kubectl's; empty: none
 };
 
-// Source: `kubectl api-resources`, OpenShift's API reference, the CRDs of KubeRay, of Dask's and of
-// Flink's operator.
+// Source: `kubectl api-resources`, OpenShift's API reference, the CRDs of KubeRay, Argo Workflows
+// and of Spark's, Dask's and Flink's operator.
 const std::vector<BuiltIn>& BuiltIns() {
   static const std::vector<BuiltIn> table = {
       {{"", "v1", "pods", "Pod"}, "po"},
@@ -39,9 +39,15 @@ const std::vector<BuiltIn>& BuiltIns() {
       {{"policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget"}, "pdb"},
       {{"apps.openshift.io", "v1", "deploymentconfigs", "DeploymentConfig"}, "dc"},
       {{"route.openshift.io", "v1", "routes", "Route"}, ""},
+      {{"sparkoperator.k8s.io", "v1beta2", "sparkapplications", "SparkApplication"}, "sparkapp"},
+      {{"sparkoperator.k8s.io", "v1beta2", "scheduledsparkapplications",
+        "ScheduledSparkApplication"},
+       "scheduledsparkapp"},
       {{"ray.io", "v1", "rayclusters", "RayCluster"}, ""},
-      {{"kubernetes.dask.org", "v1", "daskclusters", "DaskCluster"}, ""},
-      {{"flink.apache.org", "v1beta1", "flinkdeployments", "FlinkDeployment"}, ""},
+      {{"ray.io", "v1", "rayjobs", "RayJob"}, ""},
+      {{"argoproj.io", "v1alpha1", "workflows", "Workflow"}, "wf"},
+      {{"kubernetes.dask.org", "v1", "daskclusters", "DaskCluster"}, "dsk"},
+      {{"flink.apache.org", "v1beta1", "flinkdeployments", "FlinkDeployment"}, "flinkdep"},
   };
   return table;
 }

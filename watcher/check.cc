@@ -20,7 +20,7 @@ std::string ClusterName(const Snapshot& snapshot, const ResolvedSettings& settin
 std::string OwnerText(const Snapshot& snapshot) {
   const auto& owner = snapshot.facts.owner;
   if (owner && owner->object) return owner->object->Describe();
-  if (snapshot.seen) return snapshot.seen->type.SingularName() + "/" + snapshot.seen->name;
+  if (snapshot.seen) return snapshot.seen->ToText();
   return snapshot.owner_name ? snapshot.owner_name->ToText() : "";
 }
 

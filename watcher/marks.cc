@@ -3,6 +3,7 @@
 #include <ctime>
 #include <iterator>
 
+#include "probes/names.h"
 #include "watcher/duration_text.h"
 
 namespace cluster_watcher {
@@ -11,9 +12,9 @@ namespace {
 constexpr const char* kProtocolMarks[] = {annotation::kPhase, annotation::kReason,
                                           annotation::kCondemnedBy, annotation::kDeletingSince,
                                           annotation::kDeletesBegun};
-constexpr const char* kOwnerMarks[] = {annotation::kOwnerKind, annotation::kOwnerName,
-                                       annotation::kOwnerUid, annotation::kOwnerGrace,
-                                       annotation::kOwnerSelector};
+constexpr const char* kOwnerMarks[] = {annotation::kOwnerKind,     annotation::kOwnerName,
+                                       annotation::kOwnerUid,      annotation::kOwnerGrace,
+                                       annotation::kOwnerSelector, annotation::kOwnerGiven};
 
 Phase ParsePhase(const std::string& text) {
   if (text == "condemned") return Phase::kCondemned;
@@ -26,14 +27,15 @@ std::optional<RecordedOwner> ReadOwnerMarks(const ObjectMeta& root) {
   const auto name = root.Annotation(annotation::kOwnerName);
   const auto uid = root.Annotation(annotation::kOwnerUid);
   if (!kind || !name || !uid || uid->empty()) return std::nullopt;
-  const std::size_t dot = kind->find('.');
   const std::size_t slash = name->find('/');
-  const ResourceType* type = FindBuiltInByName(
-      kind->substr(0, dot), dot == std::string::npos ? "" : kind->substr(dot + 1));
-  if (type == nullptr || slash == std::string::npos) return std::nullopt;
-  RecordedOwner owner{
-      *type, name->substr(0, slash), name->substr(slash + 1),
-      *uid,  std::nullopt,           root.Annotation(annotation::kOwnerSelector).value_or("")};
+  if (!IsKindName(*kind) || slash == std::string::npos) return std::nullopt;
+  RecordedOwner owner;
+  owner.kind = *kind;
+  owner.ns = name->substr(0, slash);
+  owner.name = name->substr(slash + 1);
+  owner.uid = *uid;
+  owner.pod_selector = root.Annotation(annotation::kOwnerSelector).value_or("");
+  owner.given = root.Annotation(annotation::kOwnerGiven).value_or("");
   if (auto grace = root.Annotation(annotation::kOwnerGrace)) {
     if (auto duration = ParseDuration(*grace)) {
       owner.termination_grace = std::chrono::duration_cast<std::chrono::seconds>(*duration);
@@ -129,7 +131,7 @@ bool HasForeignMarks(const ObjectMeta& root) {
 
 AnnotationChanges OwnerMarks(const RecordedOwner& owner) {
   AnnotationChanges changes;
-  changes[annotation::kOwnerKind] = owner.type.SingularName();
+  changes[annotation::kOwnerKind] = owner.kind;
   changes[annotation::kOwnerName] = owner.ns + "/" + owner.name;
   changes[annotation::kOwnerUid] = owner.uid;
   changes[annotation::kOwnerGrace] = owner.termination_grace
@@ -137,6 +139,8 @@ AnnotationChanges OwnerMarks(const RecordedOwner& owner) {
                                          : std::nullopt;
   changes[annotation::kOwnerSelector] =
       owner.pod_selector.empty() ? std::nullopt : std::optional(owner.pod_selector);
+  changes[annotation::kOwnerGiven] =
+      owner.given.empty() ? std::nullopt : std::optional(owner.given);
   return changes;
 }
 

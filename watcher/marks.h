@@ -26,6 +26,7 @@ inline constexpr char kOwnerName[] = "cluster-watcher/owner-name";
 inline constexpr char kOwnerUid[] = "cluster-watcher/owner-uid";
 inline constexpr char kOwnerGrace[] = "cluster-watcher/owner-grace";
 inline constexpr char kOwnerSelector[] = "cluster-watcher/owner-selector";
+inline constexpr char kOwnerGiven[] = "cluster-watcher/owner-given";
 inline constexpr char kAppStatus[] = "cluster-watcher/app-status";
 
 inline constexpr char kOwner[] = "cluster-watcher/owner";

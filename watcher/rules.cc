@@ -41,7 +41,7 @@ Outcome Shared(const Facts& facts) {
 
 Outcome Mismatch(const Facts& facts) {
   if (!facts.given_owner || !facts.ephemeral_label) return Pass("one source names the owner");
-  if (*facts.ephemeral_label != facts.given_owner->name) {
+  if (!facts.label_agrees) {
     return Match(Reason::kOwnerMismatch, "the ephemeral label names \"" + *facts.ephemeral_label +
                                              "\", the owner given is \"" + facts.given_owner->name +
                                              "\"");

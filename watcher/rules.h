@@ -50,6 +50,7 @@ struct Facts {
 
   std::optional<OwnerName> given_owner;        // by flag or annotation
   std::optional<std::string> ephemeral_label;  // on the master root
+  bool label_agrees = false;                   // the label names the owner given
 
   std::vector<Hold> holds;
   WallTime now;                         // by the local clock

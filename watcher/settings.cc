@@ -33,8 +33,7 @@ struct Setting {
   std::string stand_in;  // the environment variable that is read after the setting's own; or empty
 };
 
-// What is described but not built yet: said, so that nobody relies on it. `value` empty: any value
-// other than the empty one.
+// What is described but not built yet: said, so that nobody relies on it.
 struct Unsupported {
   std::string_view setting;
   std::string_view value;
@@ -44,7 +43,6 @@ constexpr Unsupported kUnsupported[] = {
     {"observe", "watch", "use poll"},
     {"volumes", "delete", "use preserve"},
     {"volumes", "collect", "use preserve"},
-    {"completed-when", "", "leave it out"},
 };
 
 // For text that has parsed, and so holds nothing to escape.
@@ -139,6 +137,17 @@ Result<Done> ParseOwnerKind(std::string_view text, Settings& settings) {
                    "sparkapplication.sparkoperator.k8s.io");
   }
   settings.owner_kind = SplitKindName(text).ToText();
+  return Done{};
+}
+
+Result<Done> ParseCompletedWhen(std::string_view text, Settings& settings) {
+  if (text.empty()) {
+    settings.completed_when.reset();
+    return Done{};
+  }
+  Result<CompletedWhen> completed = CompletedWhen::Parse(text);
+  if (!completed) return Unexpected{completed.error()};
+  settings.completed_when = *std::move(completed);
   return Done{};
 }
 
@@ -256,7 +265,7 @@ std::vector<Setting> DecisionSettings() {
       {{"completed-when", "{PATH}=VALUE,...", "",
         "which field of a custom resource tells that it has completed, for example "
         "{.status.phase}=Succeeded,Failed"},
-       AnyText(&Settings::completed_when),
+       ParseCompletedWhen,
        ""},
       {{"observe", "poll|watch", "poll",
         "how the owner is looked at; a watch triggers the poll, which stays as a fallback"},
@@ -409,8 +418,7 @@ Result<Done> Apply(const Setting& setting, const Given& given, Settings& setting
     return Failure("can't be set by annotation: use --" + name + " or " + EnvironmentName(name));
   }
   for (const Unsupported& unsupported : kUnsupported) {
-    if (unsupported.setting != name) continue;
-    if (unsupported.value.empty() ? given.text.empty() : unsupported.value != given.text) continue;
+    if (unsupported.setting != name || unsupported.value != given.text) continue;
     return Failure(Quoted(given.text) +
                    " is not supported by this version: " + std::string(unsupported.remedy));
   }
@@ -420,15 +428,12 @@ Result<Done> Apply(const Setting& setting, const Given& given, Settings& setting
 // The description, with what of it is refused.
 SettingDescription Describe(const Setting& setting) {
   SettingDescription description = setting.description;
-  bool is_refused = false;
   std::string values;
   for (const Unsupported& unsupported : kUnsupported) {
     if (unsupported.setting != description.name) continue;
-    is_refused = true;
     values += (values.empty() ? "" : ", ") + std::string(unsupported.value);
   }
-  if (is_refused) description.help += "; not in this version";
-  if (!values.empty()) description.help += ": " + values;
+  if (!values.empty()) description.help += "; not in this version: " + values;
   return description;
 }
 

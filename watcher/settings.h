@@ -11,6 +11,7 @@
 
 #include "probes/api_server.h"
 #include "probes/clock.h"
+#include "probes/field_path.h"
 #include "probes/owner_name.h"
 
 namespace cluster_watcher {
@@ -39,7 +40,7 @@ struct Settings {
   std::optional<Duration> scaled_to_zero_grace_period;  // none: as grace_period
   Duration startup_grace{300'000};
   ReplacedOwner replaced_owner = ReplacedOwner::kAdopt;
-  std::string completed_when;
+  std::optional<CompletedWhen> completed_when;  // for custom resources
   Observe observe = Observe::kPoll;
 
   Propagation propagation = Propagation::kBackground;

@@ -102,8 +102,7 @@ Snapshot Survey::SureLook(bool with_other_drivers, std::stop_token stop) {
     FindOwnerName(snapshot);
   }
   if (snapshot.facts.problem.empty() && !snapshot.pod_gone && !snapshot.no_such_cluster) {
-    ReadOwner(snapshot, stop);
-    FindAmbiguities(snapshot, stop);
+    ReadTheRest(snapshot, stop);
   }
   snapshot.facts.now = clock_.WallNow();
   snapshot.facts.replaced_owner = settings_.settings.replaced_owner;
@@ -112,10 +111,21 @@ Snapshot Survey::SureLook(bool with_other_drivers, std::stop_token stop) {
   return snapshot;
 }
 
+void Survey::ReadTheRest(Snapshot& snapshot, std::stop_token stop) {
+  ReadOwner(snapshot, stop);
+  CompareLabel(snapshot, stop);
+  FindAmbiguities(snapshot, stop);
+}
+
 void Survey::LookForOtherDrivers(Snapshot& snapshot, std::stop_token stop) {
   if (!Decide(snapshot.facts).abandoned()) return;
-  const std::string uid = snapshot.seen ? snapshot.seen->uid : "";
-  auto others = cluster_probe_.FindOtherDrivers(*snapshot.cluster, snapshot.owner_ns, uid, stop);
+  const OwnerName& name = *snapshot.owner_name;
+  const KindName kind{name.kind, name.group};
+  auto others = cluster_probe_.FindOtherDrivers(
+      *snapshot.cluster,
+      {snapshot.owner_ns, snapshot.seen ? snapshot.seen->uid : "",
+       snapshot.seen ? snapshot.seen->kind : kind.ToText(), settings_.settings.completed_when},
+      stop);
   snapshot.facts.in_use_by = std::move(others.in_use_by);
   if (others.unknown) snapshot.facts.in_use_problem = others.unknown->message;
   snapshot.ended = clock_.Now();
@@ -141,8 +151,7 @@ std::optional<Snapshot> Survey::TerminationLook() {
   if (!snapshot.pod || !snapshot.cluster) return std::nullopt;
   TakeRoot(snapshot, std::move(root));
   FindOwnerName(snapshot);
-  ReadOwner(snapshot, {});
-  FindAmbiguities(snapshot, {});
+  ReadTheRest(snapshot, {});
   snapshot.facts.now = clock_.WallNow();
   snapshot.facts.replaced_owner = settings_.settings.replaced_owner;
   LookForOtherDrivers(snapshot, {});
@@ -158,12 +167,13 @@ std::optional<OwnerSight> Survey::Glance(std::stop_token stop) {
 
 void Survey::Adopt(const Snapshot& snapshot) {
   const OwnerSight& sight = *snapshot.facts.owner;
-  seen_ = RecordedOwner{sight.object->type,
+  seen_ = RecordedOwner{sight.object->type.SingularName(),
                         snapshot.owner_ns,
-                        snapshot.owner_name->name,
+                        sight.object->meta.name,
                         sight.object->meta.uid,
                         sight.fields.termination_grace,
-                        sight.fields.pod_selector};
+                        sight.fields.pod_selector,
+                        sight.followed_controller ? snapshot.owner_name->ToText() : ""};
 }
 
 void Survey::ReadPodAndNamespace(Snapshot& snapshot, std::stop_token stop) {
@@ -320,36 +330,74 @@ void Survey::FindOwnerName(Snapshot& snapshot) {
 }
 
 OwnerQuery Survey::QueryFor(const OwnerName& name, const std::string& ns) const {
-  return {name, settings_.settings.owner_kind, ns, settings_.settings.ns, seen_};
+  const Settings& settings = settings_.settings;
+  return {name, settings.owner_kind, ns, settings.ns, seen_, settings.completed_when};
 }
 
 void Survey::ReadOwner(Snapshot& snapshot, std::stop_token stop) {
   if (!snapshot.owner_name) return;
-  const OwnerName& name = *snapshot.owner_name;
-  const ResourceType* type = name.IsBare() ? nullptr : FindBuiltInByName(name.kind, name.group);
-  const auto is_this_owner = [&](const std::optional<RecordedOwner>& owner) {
-    return owner && owner->name == name.name && owner->ns == snapshot.owner_ns &&
-           (type == nullptr || *type == owner->type);
-  };
-  if (!is_this_owner(seen_)) seen_.reset();
-  if (!seen_ && is_this_owner(snapshot.marks.owner)) seen_ = snapshot.marks.owner;
   owner_name_ = snapshot.owner_name;
   owner_ns_ = snapshot.owner_ns;
+  const auto is_for_it = [&](const std::optional<RecordedOwner>& owner) {
+    return owner && owner->IsFor(*owner_name_, owner_ns_);
+  };
+  if (!is_for_it(seen_)) seen_.reset();
+  if (!seen_ && is_for_it(snapshot.marks.owner)) seen_ = snapshot.marks.owner;
 
   OwnerSight sight = owner_probe_.Look(QueryFor(*owner_name_, owner_ns_), Freshness::kSure, stop);
-  if (!sight.kind_problem.empty()) snapshot.facts.setting_errors.push_back(sight.kind_problem);
-  if (sight.object && snapshot.cluster) {
-    const ObjectMeta& owner = sight.object->meta;
-    const bool is_root = snapshot.root && snapshot.root->meta.uid == owner.uid;
-    if (is_root || (owner.ns == snapshot.cluster->ns && snapshot.cluster->Owns(owner))) {
-      snapshot.facts.setting_errors.push_back("the owner " + sight.object->Describe() +
-                                              " belongs to the cluster itself");
-    }
+  if (!sight.is_of_recorded_kind) seen_.reset();
+  if (!sight.setting_problem.empty()) {
+    snapshot.facts.setting_errors.push_back(sight.setting_problem);
   }
+  RefuseOwnMember(snapshot, sight);
   const bool same = sight.object && (!seen_ || seen_->uid == sight.object->meta.uid);
   snapshot.facts.owner = std::move(sight);
   if (same) Adopt(snapshot);
   snapshot.seen = seen_;
+}
+
+void Survey::RefuseOwnMember(Snapshot& snapshot, const OwnerSight& sight) {
+  if (!sight.object || !snapshot.cluster) return;
+  const ObjectMeta& owner = sight.object->meta;
+  const bool is_root = snapshot.root && snapshot.root->meta.uid == owner.uid;
+  if (is_root || (owner.ns == snapshot.cluster->ns && snapshot.cluster->Owns(owner))) {
+    snapshot.facts.setting_errors.push_back("the owner " + sight.object->Describe() +
+                                            " belongs to the cluster itself");
+  }
+}
+
+// The label holds a name alone. It agrees as well with what the given owner stands for, and where
+// it names a ReplicationController of the DeploymentConfig that is given, which are called
+// NAME-NUMBER.
+void Survey::CompareLabel(Snapshot& snapshot, std::stop_token stop) {
+  Facts& facts = snapshot.facts;
+  if (!facts.given_owner || !facts.ephemeral_label) return;
+  const std::string& label = *facts.ephemeral_label;
+  const auto& seen = snapshot.seen;
+  facts.label_agrees = label == facts.given_owner->name || (seen && label == seen->name);
+  const ResourceType& configs = *FindBuiltInByName("deploymentconfigs", "");
+  const std::string& config = facts.given_owner->name;
+  const bool is_config =
+      seen ? seen->kind == configs.SingularName()
+           : FindBuiltInByName(facts.given_owner->kind, facts.given_owner->group) == &configs;
+  if (facts.label_agrees || !is_config) return;
+  auto listed = client_.Do(ApiRequest::ListByName(*FindBuiltInByName("replicationcontrollers", ""),
+                                                  snapshot.owner_ns, label, Freshness::kSure),
+                           stop);
+  if (!listed) {
+    facts.label_agrees = true;  // It isn't known to disagree: the problem makes it unknown.
+    return NoteProblem(snapshot, listed.error());
+  }
+  if (const JsonValue item = OnlyItem(*listed); item.Exists()) {
+    auto meta = ReadObjectMeta(item);
+    const OwnerReference* controller = meta ? meta->Controller() : nullptr;
+    facts.label_agrees = controller != nullptr && controller->kind == configs.kind &&
+                         controller->name == config && (!seen || controller->uid == seen->uid);
+    return;
+  }
+  const bool is_of_config = label.size() > config.size() + 1 && label.starts_with(config + "-");
+  facts.label_agrees =
+      is_of_config && label.find_first_not_of("0123456789", config.size() + 1) == std::string::npos;
 }
 
 void Survey::FindAmbiguities(Snapshot& snapshot, std::stop_token stop) {

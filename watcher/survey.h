@@ -85,6 +85,9 @@ class Survey {
   void TakeRoot(Snapshot& snapshot, KubeObject root);
   void FindOwnerName(Snapshot& snapshot);
   void ReadOwner(Snapshot& snapshot, std::stop_token stop);
+  void RefuseOwnMember(Snapshot& snapshot, const OwnerSight& sight);
+  void CompareLabel(Snapshot& snapshot, std::stop_token stop);
+  void ReadTheRest(Snapshot& snapshot, std::stop_token stop);
   void FindAmbiguities(Snapshot& snapshot, std::stop_token stop);
   void AddHold(Snapshot& snapshot, const std::string& where, const ObjectMeta& meta);
   OwnerQuery QueryFor(const OwnerName& name, const std::string& ns) const;

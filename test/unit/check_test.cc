@@ -149,7 +149,7 @@ TEST(Check, TextNamesTheOwnerAsFarAsItIsKnown) {
   };
   EXPECT_EQ(owner_line(Look(Observation::kAbsent)), "owner        deployment/bob");
   Snapshot seen = Look(Observation::kAbsent);
-  seen.seen = RecordedOwner{TypeOf("rc"), "lab", "bob", "u0", std::nullopt, ""};
+  seen.seen = RecordedOwner{"replicationcontroller", "lab", "bob", "u0", std::nullopt, "", ""};
   EXPECT_EQ(owner_line(seen), "owner        replicationcontroller/bob");
   EXPECT_EQ(owner_line(Shared()), "owner        <shared>");
   EXPECT_EQ(owner_line(Unreadable()), "owner        <unknown>")
@@ -204,7 +204,7 @@ TEST(Check, JsonIsNullWhereNothingIsKnown) {
   EXPECT_TRUE(absent.root()["replicas"].IsNull());
 
   Snapshot seen = Look(Observation::kAbsent);
-  seen.seen = RecordedOwner{TypeOf("rc"), "lab", "bob", "u0", std::nullopt, ""};
+  seen.seen = RecordedOwner{"replicationcontroller", "lab", "bob", "u0", std::nullopt, "", ""};
   EXPECT_EQ(Json(seen).root()["ownerUID"].AsString(), "u0");
 
   const JsonDocument shared = Json(Shared());

@@ -261,7 +261,10 @@ class FindOtherDriversTest : public ClusterProbeTest {
     api_.transport.otherwise = [](const HttpRequest& request) -> HttpResult {
       for (const ResourceType& type : WorkloadTypes()) {
         for (const char* ns : {"lab", "attic"}) {
-          if (request.target == List(type, ns).http.target) return Answer(200, ListText(type, {}));
+          if (request.target == List(type, ns).http.target ||
+              request.target == ApiRequest::List(type, ns).http.target) {
+            return Answer(200, ListText(type, {}));
+          }
         }
       }
       return NoSuchPath();
@@ -281,7 +284,8 @@ class FindOtherDriversTest : public ClusterProbeTest {
 
   // By whom it is used; "nobody" or "unknown".
   std::string UsedBy(const std::string& owner_uid = "owner", const std::string& owner_ns = "lab") {
-    const OtherDrivers drivers = probe_.FindOtherDrivers(kCluster, owner_ns, owner_uid, {});
+    const OtherDrivers drivers =
+        probe_.FindOtherDrivers(kCluster, {owner_ns, owner_uid, "", {}}, {});
     if (drivers.unknown) return "unknown";
     return drivers.in_use_by.value_or("nobody");
   }

@@ -42,7 +42,7 @@ std::map<std::string, std::string, std::less<>> AllMarks(const std::string& root
 }
 
 RecordedOwner Bob() {
-  return {TypeOf("deployment"), "lab", "bob", "owner-1", seconds(90), "app=bob"};
+  return {"deployment.apps", "lab", "bob", "owner-1", seconds(90), "app=bob", ""};
 }
 
 void ExpectNone(const Marks& marks) {
@@ -108,7 +108,7 @@ TEST(Marks, ThatMakeNoSenseCountAsNone) {
       {annotation::kPhase, ""},           {annotation::kPhase, "Deleting"},
       {annotation::kPhase, "done"},       {annotation::kDeletingSince, "yesterday"},
       {annotation::kDeletesBegun, "yes"}, {annotation::kDeletesBegun, "TRUE"},
-      {annotation::kOwnerKind, ""},       {annotation::kOwnerKind, "gizmo.example.com"},
+      {annotation::kOwnerKind, ""},       {annotation::kOwnerKind, "a/b"},
       {annotation::kOwnerName, "bob"},    {annotation::kOwnerUid, ""},
   };
   for (const Case& one : cases) {
@@ -128,7 +128,13 @@ TEST(Marks, OfTheOwnerSurviveARoundTrip) {
     for (const auto& grace : {std::optional<seconds>(), std::optional(seconds(0)),
                               std::optional(seconds(90)), std::optional(seconds(86'400))}) {
       for (const char* selector : {"", "app=bob,tier in (a,b),!canary"}) {
-        const RecordedOwner owner{type, "lab", "bob.example", "owner-1", grace, selector};
+        const RecordedOwner owner{type.SingularName(),
+                                  "lab",
+                                  "bob.example",
+                                  "owner-1",
+                                  grace,
+                                  selector,
+                                  *selector == 0 ? "" : "pod/bob-1"};
         ObjectMeta root = Root({{annotation::kRootUid, "root-1"}});
         for (const auto& [key, value] : OwnerMarks(owner)) {
           if (value) root.annotations[key] = *value;
@@ -143,7 +149,7 @@ TEST(Marks, OfAnAbsurdTerminationGraceStillSayThatItIsLong) {
   RecordedOwner owner = Bob();
   auto spec = JsonDocument::Parse(R"({"spec":{"replicas":1,"template":{"spec":)"
                                   R"({"terminationGracePeriodSeconds":9223372036854775807}}}})");
-  owner.termination_grace = ReadOwnerFields(owner.type, spec->root())->termination_grace;
+  owner.termination_grace = ReadOwnerFields(TypeOf("deployment"), spec->root())->termination_grace;
   ObjectMeta root = Root({{annotation::kRootUid, "root-1"}});
   for (const auto& [key, value] : OwnerMarks(owner)) {
     if (value) root.annotations[key] = *value;

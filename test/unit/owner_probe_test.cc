@@ -53,6 +53,9 @@ class OwnerProbeTest : public testing::Test {
       if (request.target == "/apis/apps.openshift.io/v1") {
         return ResourceList("apps.openshift.io/v1", {configs});
       }
+      if (request.target == "/apis/apps/v1") {
+        return ResourceList("apps/v1", {TypeOf("deployment")});
+      }
       for (const ResourceType& type : BareNameTypes()) {
         for (const char* ns : {"lab", "attic"}) {
           const std::string list = type.CollectionPath(ns) + "?fieldSelector=metadata.name%3Dbob";
@@ -87,14 +90,15 @@ OwnerQuery Query(const std::string& owner) {
 OwnerQuery Recorded(const std::string& owner, const char* type, const std::string& uid,
                     const std::string& selector = "") {
   OwnerQuery query = Query(owner);
-  query.recorded = RecordedOwner{TypeOf(type), "lab", "bob", uid, std::nullopt, selector};
+  query.recorded =
+      RecordedOwner{TypeOf(type).SingularName(), "lab", "bob", uid, std::nullopt, selector, ""};
   return query;
 }
 
 void ExpectObservation(const OwnerSight& sight, const char* expected, const std::string& what) {
   EXPECT_STREQ(ToString(sight.observation), expected) << what << ": " << sight.detail;
   EXPECT_NE(sight.detail, "") << what;
-  EXPECT_EQ(sight.kind_problem, "") << what;
+  EXPECT_EQ(sight.setting_problem, "") << what;
   const bool found =
       sight.observation != Observation::kAbsent && sight.observation != Observation::kUnknown;
   EXPECT_EQ(sight.object.has_value(), found) << what;
@@ -355,7 +359,7 @@ TEST_F(OwnerProbeTest, AbsentInAnotherNamespaceTakesThatNamespace) {
 
   api_.transport = FakeTransport();
   ServeConfigs(true);
-  query.recorded = RecordedOwner{TypeOf("deployment"), "attic", "bob", "u1", std::nullopt, ""};
+  query.recorded = RecordedOwner{"deployment.apps", "attic", "bob", "u1", std::nullopt, "", ""};
   ExpectObservation(Look(query), "absent", "it was seen there before");
   EXPECT_FALSE(api_.transport.WasAsked(GetNamespace("attic")));
 }
@@ -427,7 +431,7 @@ TEST_F(OwnerProbeTest, AKindThatIsNotServedIsAKindProblem) {
   for (const OwnerQuery& query : {Query("dc/bob"), only}) {
     const OwnerSight sight = Look(query);
     EXPECT_EQ(sight.observation, Observation::kUnknown);
-    EXPECT_NE(sight.kind_problem.find("deploymentconfigs.apps.openshift.io"), std::string::npos);
+    EXPECT_NE(sight.setting_problem.find("deploymentconfigs.apps.openshift.io"), std::string::npos);
     EXPECT_FALSE(sight.object);
   }
   EXPECT_EQ(ListsByName(), 0u);
@@ -435,12 +439,278 @@ TEST_F(OwnerProbeTest, AKindThatIsNotServedIsAKindProblem) {
 
 TEST_F(OwnerProbeTest, AKindThatCantBeJudgedIsAKindProblem) {
   for (const char* owner :
-       {"pod/bob", "service/bob", "gizmo.example.com/bob", "deployment.v2/bob", "daemonset/bob"}) {
+       {"service/bob", "configmap/bob", "gizmo.example.com/bob", "deployment.v2/bob"}) {
     const OwnerSight sight = Look(Query(owner));
     EXPECT_EQ(sight.observation, Observation::kUnknown) << owner;
-    EXPECT_NE(sight.kind_problem, "") << owner;
+    EXPECT_NE(sight.setting_problem, "") << owner;
   }
   EXPECT_EQ(ListsByName(), 0u);
+}
+
+// An API server that serves gizmos, which have a scale, and more kinds of other groups.
+class CustomOwnerTest : public OwnerProbeTest {
+ protected:
+  CustomOwnerTest() { Serve(R"(["create","get","list"])"); }
+
+  void Serve(const std::string& verbs) {
+    const ResourceType gizmos = gizmos_;
+    api_.transport.otherwise = [=](const HttpRequest& request) -> HttpResult {
+      if (request.target == "/apis") {
+        return GroupList({{"example.com", {"v1"}}, {"example.org", {"v1"}}, {"broken", {"v1"}}});
+      }
+      if (request.target == "/apis/example.com/v1") {
+        return Answer(200, R"({"kind":"APIResourceList","apiVersion":"v1","resources":[)"
+                           R"({"name":"gizmos","singularName":"gizmo","kind":"Gizmo",)"
+                           R"("shortNames":["gz"],"namespaced":true,"verbs":)" +
+                               verbs +
+                               R"(},{"name":"gizmos/scale","kind":"Scale","namespaced":true,)"
+                               R"("verbs":["get"]},)"
+                               R"({"name":"twins","kind":"Twin","namespaced":true,"verbs":[]}]})");
+      }
+      if (request.target == "/apis/example.org/v1") {
+        return ResourceList("example.org/v1", {{"example.org", "v1", "twins", "Twin"}});
+      }
+      if (request.target == "/apis/broken/v1") return Answer(503, "down", "text/plain");
+      const auto list = ApiRequest::ListByName(gizmos, "lab", "bob", Freshness::kSure);
+      if (request.target == list.http.target) return Answer(200, ListText(gizmos, {}));
+      return NoSuchPath();
+    };
+  }
+
+  void ServeBob(const std::string& fields) {
+    api_.transport.On(
+        ApiRequest::ListByName(gizmos_, "lab", "bob", Freshness::kSure),
+        Answer(200, ListText(gizmos_, {ObjectText(gizmos_, "lab", "bob", "u-bob", "", fields)})));
+  }
+  void ServeScale(HttpResult answer) {
+    api_.transport.On(ApiRequest::GetScale(gizmos_, "lab", "bob", Freshness::kSure),
+                      std::move(answer));
+  }
+  static HttpResult ScaleOf(const std::string& spec, const char* uid = "u-bob",
+                            const char* name = "bob") {
+    return Answer(200, ObjectText({"autoscaling", "v1", "scales", "Scale"}, "lab", name, uid, "",
+                                  R"("spec":)" + spec));
+  }
+  void StartAnew() {
+    auto otherwise = api_.transport.otherwise;
+    api_.transport = FakeTransport();
+    api_.transport.otherwise = std::move(otherwise);
+  }
+
+  const ResourceType gizmos_{"example.com", "v1", "gizmos", "Gizmo"};
+};
+
+TEST_F(CustomOwnerTest, IsFoundByEveryNameThatDiscoveryHas) {
+  for (const char* owner :
+       {"gizmo/bob", "gizmos/bob", "gz/bob", "Gizmo/bob", "gizmo.example.com/bob",
+        "gizmos.v1.example.com/bob", "gz.example.com/bob"}) {
+    StartAnew();
+    ServeBob(R"("spec":{})");
+    ServeScale(ScaleOf(R"({"replicas":1})"));
+    const OwnerSight sight = Look(Query(owner));
+    ExpectObservation(sight, "active", owner);
+    EXPECT_EQ(sight.object->Describe(), "gizmo.example.com/bob");
+  }
+}
+
+TEST_F(CustomOwnerTest, ANameInSeveralGroupsIsAmbiguous) {
+  const OwnerSight sight = Look(Query("twin/bob"));
+  EXPECT_EQ(sight.observation, Observation::kUnknown);
+  EXPECT_NE(sight.setting_problem.find("say twin.example.com or twin.example.org"),
+            std::string::npos)
+      << sight.setting_problem;
+}
+
+TEST_F(CustomOwnerTest, AKindThatAGroupThatIsDownMayHaveIsUnknown) {
+  for (const char* owner : {"widget/bob", "widget.broken/bob"}) {
+    ExpectObservation(Look(Query(owner)), "unknown", owner);
+  }
+  const OwnerSight sight = Look(Query("widget.example.com/bob"));
+  EXPECT_NE(sight.setting_problem.find("not served"), std::string::npos) << sight.detail;
+}
+
+TEST_F(CustomOwnerTest, ItsReplicasAreThoseOfItsScale) {
+  struct Case {
+    const char* what;
+    HttpResult answer;
+    const char* expected;
+  };
+  const std::vector<Case> cases = {
+      {"one", ScaleOf(R"({"replicas":1})"), "active"},
+      {"three", ScaleOf(R"({"replicas":3})"), "active"},
+      {"none", ScaleOf(R"({"replicas":0})"), "scaled-to-zero"},
+      {"left out", ScaleOf("{}"), "scaled-to-zero"},
+      {"no count", ScaleOf(R"({"replicas":"0"})"), "unknown"},
+      {"negative", ScaleOf(R"({"replicas":-1})"), "unknown"},
+      {"of another object", ScaleOf(R"({"replicas":0})", "u-alice"), "unknown"},
+      {"of another name", ScaleOf(R"({"replicas":0})", "u-bob", "alice"), "unknown"},
+      {"of another kind",
+       Answer(200, ObjectText(gizmos_, "lab", "bob", "u-bob", "", R"("spec":{"replicas":0})")),
+       "unknown"},
+      {"not found", NotFound(gizmos_, "bob"), "unknown"},
+      {"forbidden", Refused(403), "unknown"},
+      {"no answer", NoAnswer(), "unknown"},
+      {"text", NoSuchPath(), "unknown"},
+  };
+  for (const Case& one : cases) {
+    StartAnew();
+    ServeBob(R"("spec":{"replicas":0})");
+    ServeScale(one.answer);
+    const OwnerSight sight = Look(Query("gizmo/bob"));
+    ExpectObservation(sight, one.expected, one.what);
+  }
+}
+
+TEST_F(CustomOwnerTest, AbsentTakesADefinitionThatStillOffersCreate) {
+  ExpectObservation(Look(Query("gizmo/bob")), "absent", "");
+  Serve(R"(["delete","deletecollection","get","list","watch"])");
+  (void)api_.discovery.Refresh({});
+  ExpectObservation(Look(Query("gizmo/bob")), "unknown", "its definition is being deleted");
+}
+
+TEST_F(CustomOwnerTest, AbsentTakesADefinitionThatOffersCreateAfterTheEmptyAnswer) {
+  ExpectObservation(Look(Query("gizmo/bob")), "absent", "");
+  Serve(R"(["get","list"])");  // without a refresh in between
+  ExpectObservation(Look(Query("gizmo/bob")), "unknown", "");
+  api_.transport.On(ApiRequest::Discover("/apis/example.com/v1"), NoSuchPath());
+  ExpectObservation(Look(Query("gizmo/bob")), "unknown", "");
+}
+
+TEST_F(CustomOwnerTest, CompletesByItsOwnWords) {
+  OwnerQuery query = Query("gizmo/bob");
+  query.completed_when = *CompletedWhen::Parse("{.status.phase}=Succeeded,Failed");
+  const std::pair<const char*, const char*> cases[] = {
+      {R"("status":{"phase":"Succeeded"})", "completed"},
+      {R"("status":{"phase":"Failed"})", "completed"},
+      {R"("status":{"phase":"Running"})", "active"},
+      {R"("status":{})", "active"},
+  };
+  for (const auto& [fields, expected] : cases) {
+    StartAnew();
+    ServeBob(fields);
+    ServeScale(ScaleOf(R"({"replicas":1})"));
+    ExpectObservation(Look(query), expected, fields);
+  }
+  StartAnew();
+  ServeBob(R"("status":{"phase":["Succeeded"]})");
+  ServeScale(ScaleOf(R"({"replicas":1})"));
+  const OwnerSight sight = Look(query);
+  EXPECT_EQ(sight.observation, Observation::kUnknown);
+  EXPECT_NE(sight.setting_problem.find("leads to a list"), std::string::npos) << sight.detail;
+}
+
+TEST_F(OwnerProbeTest, CompletedWhenIsNotForWorkloads) {
+  OwnerQuery query = Query("deployment/bob");
+  query.completed_when = *CompletedWhen::Parse("{.status.phase}=Succeeded");
+  api_.transport.On(ListBob("deployment"), OneBob("deployment"));
+  const OwnerSight sight = Look(query);
+  EXPECT_EQ(sight.observation, Observation::kUnknown);
+  EXPECT_NE(sight.setting_problem.find("custom resources"), std::string::npos) << sight.detail;
+}
+
+// A Pod that belongs to a ReplicaSet of a Deployment.
+class PodOwnerTest : public OwnerProbeTest {
+ protected:
+  PodOwnerTest() {
+    api_.transport.On(ListBob("pod"), OneBob("pod", R"("spec":{})",
+                                             ControlledBy(TypeOf("rs"), "bob-5f7", "u-set")));
+    ServeSet(ControlledBy(TypeOf("deployment"), "bobby", "u-bobby"));
+    ServeDeployment(1);
+  }
+  void ServeSet(const std::string& metadata, const char* uid = "u-set") {
+    const ResourceType& sets = TypeOf("rs");
+    set_ = Answer(200, ObjectText(sets, "lab", "bob-5f7", uid, metadata, kNoReplica));
+  }
+  void ServeDeployment(int replicas, const char* uid = "u-bobby") {
+    const ResourceType& deployments = TypeOf("deployment");
+    deployment_ =
+        Answer(200, ObjectText(deployments, "lab", "bobby", uid, "",
+                               R"("spec":{"replicas":)" + std::to_string(replicas) + "}"));
+  }
+  OwnerSight LookAtPod(const std::string& owner = "pod/bob") {
+    api_.transport.On(ApiRequest::Get(TypeOf("rs"), "lab", "bob-5f7"), set_);
+    api_.transport.On(ApiRequest::Get(TypeOf("deployment"), "lab", "bobby"), deployment_);
+    return Look(Query(owner));
+  }
+
+  HttpResult set_ = NoSuchPath();
+  HttpResult deployment_ = NoSuchPath();
+};
+
+TEST_F(PodOwnerTest, MeansTheDeploymentBehindIt) {
+  const OwnerSight sight = LookAtPod();
+  ExpectObservation(sight, "active", "");
+  EXPECT_EQ(sight.object->Describe(), "deployment.apps/bobby");
+  EXPECT_TRUE(sight.followed_controller);
+}
+
+TEST_F(PodOwnerTest, MeansTheDeploymentThatIsScaledToZero) {
+  ServeDeployment(0);
+  ExpectObservation(LookAtPod(), "scaled-to-zero", "");
+}
+
+TEST_F(PodOwnerTest, WhatControlsItAndCantBeReadIsUnknown) {
+  set_ = Refused(403);
+  ExpectObservation(LookAtPod(), "unknown", "forbidden");
+}
+
+TEST_F(PodOwnerTest, AControllerThatIsGoneIsUnknown) {
+  set_ = NotFound(TypeOf("rs"), "bob-5f7");
+  ExpectObservation(LookAtPod(), "unknown", "not found");
+}
+
+TEST_F(PodOwnerTest, AnotherObjectUnderTheControllersNameIsUnknown) {
+  ServeSet(ControlledBy(TypeOf("deployment"), "bobby", "u-bobby"), "u-other");
+  ExpectObservation(LookAtPod(), "unknown", "the ReplicaSet");
+}
+
+TEST_F(PodOwnerTest, AnotherDeploymentUnderTheNameIsUnknown) {
+  ServeDeployment(0, "u-other");
+  ExpectObservation(LookAtPod(), "unknown", "the Deployment");
+}
+
+TEST_F(PodOwnerTest, AReplicaSetWithoutControllerIsTheOwner) {
+  ServeSet("");
+  const OwnerSight sight = LookAtPod();
+  ExpectObservation(sight, "scaled-to-zero", "");
+  EXPECT_EQ(sight.object->Describe(), "replicaset.apps/bob-5f7");
+}
+
+TEST_F(PodOwnerTest, AControllerThatRunsNoDriverIsUnknown) {
+  ServeSet(ControlledBy(TypeOf("rs"), "bob-5f7", "u-set"));
+  ExpectObservation(LookAtPod(), "unknown", "itself");
+}
+
+TEST_F(PodOwnerTest, OnceRecordedTheDeploymentIsLookedForAlone) {
+  OwnerQuery query = Query("pod/bob");
+  query.recorded =
+      RecordedOwner{"deployment.apps", "lab", "bobby", "u-bobby", std::nullopt, "", "pod/bob"};
+  const auto list = ApiRequest::ListByName(TypeOf("deployment"), "lab", "bobby", Freshness::kSure);
+  api_.transport.On(list, Answer(200, ListText(TypeOf("deployment"), {})));
+  const OwnerSight sight = Look(query);
+  ExpectObservation(sight, "absent", "");
+  EXPECT_FALSE(api_.transport.WasAsked(ListBob("pod")));
+}
+
+TEST_F(OwnerProbeTest, APodOfItsOwnIsTheOwner) {
+  const std::pair<const char*, const char*> cases[] = {{"Running", "active"},
+                                                       {"Pending", "active"},
+                                                       {"Succeeded", "completed"},
+                                                       {"Failed", "completed"}};
+  for (const auto& [phase, expected] : cases) {
+    api_.transport = FakeTransport();
+    ServeConfigs(true);
+    api_.transport.On(ListBob("pod"), OneBob("pod", R"("spec":{},"status":{"phase":")" +
+                                                        std::string(phase) + "\"}"));
+    ExpectObservation(Look(Query("pod/bob")), expected, phase);
+  }
+}
+
+TEST_F(OwnerProbeTest, WhatWasRecordedOfAnotherKindDoesNotCount) {
+  api_.transport.On(ListBob("deployment"), OneBob("deployment"));
+  const OwnerSight sight = Look(Recorded("deployment/bob", "job", "u-job"));
+  ExpectObservation(sight, "active", "");
+  EXPECT_FALSE(sight.is_of_recorded_kind);
 }
 
 TEST_F(OwnerProbeTest, DiscoveryThatFailsIsNoKindProblem) {

@@ -40,8 +40,18 @@ TEST(ResourceType, BuiltInsAreFoundByEveryName) {
       {"apps.openshift.io/v1", "DeploymentConfig", {"deploymentconfigs", "deploymentconfig", "dc"}},
       {"route.openshift.io/v1", "Route", {"routes", "route"}},
       {"ray.io/v1", "RayCluster", {"rayclusters", "raycluster"}},
-      {"kubernetes.dask.org/v1", "DaskCluster", {"daskclusters", "daskcluster"}},
-      {"flink.apache.org/v1beta1", "FlinkDeployment", {"flinkdeployments", "flinkdeployment"}},
+      {"ray.io/v1", "RayJob", {"rayjobs", "rayjob"}},
+      {"sparkoperator.k8s.io/v1beta2",
+       "SparkApplication",
+       {"sparkapplications", "sparkapplication", "sparkapp"}},
+      {"sparkoperator.k8s.io/v1beta2",
+       "ScheduledSparkApplication",
+       {"scheduledsparkapplications", "scheduledsparkapplication", "scheduledsparkapp"}},
+      {"argoproj.io/v1alpha1", "Workflow", {"workflows", "workflow", "wf"}},
+      {"kubernetes.dask.org/v1", "DaskCluster", {"daskclusters", "daskcluster", "dsk"}},
+      {"flink.apache.org/v1beta1",
+       "FlinkDeployment",
+       {"flinkdeployments", "flinkdeployment", "flinkdep"}},
   };
   EXPECT_EQ(BuiltInResourceTypes().size(), cases.size());
   for (const Case& one : cases) {
@@ -80,7 +90,7 @@ TEST(ResourceType, AGroupThatIsGivenMustMatch) {
 }
 
 TEST(ResourceType, WhatIsNotBuiltInIsNotFound) {
-  for (const char* name : {"", ".", "sparkapplications", "deploymen", "deploymentss", " pods"}) {
+  for (const char* name : {"", ".", "gizmos", "deploymen", "deploymentss", " pods"}) {
     EXPECT_EQ(FindBuiltInByName(name, ""), nullptr) << name;
     EXPECT_EQ(FindBuiltInByName(name, "apps"), nullptr) << name;
   }

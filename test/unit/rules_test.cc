@@ -178,7 +178,9 @@ TEST(Rules, TheOwnerIsNamedByWhatIsGivenElseByTheLabel) {
   Facts facts = ActiveFacts();
   facts.ephemeral_label = "bob";
   EXPECT_EQ(facts.OwnerNameText(), "deployment/bob");
-  EXPECT_EQ(Decide(facts).reason, Reason::kActive) << "the name alone is compared";
+  EXPECT_EQ(Decide(facts).reason, Reason::kOwnerMismatch);
+  facts.label_agrees = true;
+  EXPECT_EQ(Decide(facts).reason, Reason::kActive);
   facts.given_owner.reset();
   EXPECT_EQ(facts.OwnerNameText(), "bob");
   EXPECT_EQ(Decide(facts).reason, Reason::kActive) << "the label alone makes it ephemeral";

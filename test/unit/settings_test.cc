@@ -112,7 +112,7 @@ TEST(Settings, WithoutAnythingGivenAreTheDefaults) {
   EXPECT_FALSE(settings.scaled_to_zero_grace_period);
   EXPECT_EQ(settings.startup_grace, 5min);
   EXPECT_EQ(settings.replaced_owner, ReplacedOwner::kAdopt);
-  EXPECT_EQ(settings.completed_when, "");
+  EXPECT_FALSE(settings.completed_when);
   EXPECT_EQ(settings.observe, Observe::kPoll);
   EXPECT_EQ(settings.propagation, Propagation::kBackground);
   EXPECT_EQ(settings.volumes, Volumes::kPreserve);
@@ -532,6 +532,19 @@ TEST(Settings, OtherAnnotationsArePassedOver) {
   EXPECT_EQ(resolved.annotation_errors, Errors{});
 }
 
+TEST(Settings, CompletedWhenNamesAFieldAndItsValues) {
+  const ResolvedSettings good = Resolve({{"completed-when", "{.status.phase}=Succeeded,Failed"}});
+  EXPECT_EQ(good.errors, Errors{});
+  ASSERT_TRUE(good.settings.completed_when);
+  EXPECT_EQ(good.settings.completed_when->text(), "{.status.phase}=Succeeded,Failed");
+  const ResolvedSettings bad = Resolve({{"completed-when", "{.status[*].phase}=Succeeded"}});
+  ASSERT_EQ(bad.errors.size(), 1u);
+  EXPECT_TRUE(
+      bad.errors[0].starts_with("--completed-when: \"{.status[*].phase}=Succeeded\" doesn't"))
+      << bad.errors[0];
+  EXPECT_FALSE(bad.settings.completed_when);
+}
+
 TEST(Settings, WhatIsNotBuiltYetIsRefused) {
   struct Case {
     std::string name, text, remedy;
@@ -540,7 +553,6 @@ TEST(Settings, WhatIsNotBuiltYetIsRefused) {
       {"observe", "watch", "use poll"},
       {"volumes", "delete", "use preserve"},
       {"volumes", "collect", "use preserve"},
-      {"completed-when", "{.status.phase}=Succeeded,Failed", "leave it out"},
   };
   for (const Case& one : cases) {
     const std::string error =

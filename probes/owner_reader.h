@@ -1,0 +1,43 @@
+// What an owner wants, where its own fields don't tell it all: its scale subresource, its runs, its
+// pods, the controller that rolls it out. Whatever can't be read is an error.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "probes/discovery.h"
+#include "probes/field_path.h"
+#include "probes/kube_client.h"
+#include "probes/owner_kinds.h"
+
+namespace cluster_watcher {
+
+class OwnerReader {
+ public:
+  OwnerReader(KubeClient& client, Discovery& discovery) : client_(client), discovery_(discovery) {}
+
+  // Reads `item`, the object that `object` is about. What keeps a suspended owner from being idle
+  // is looked at only where `freshness` is sure: a glance that isn't active is followed by a sure
+  // look.
+  Result<OwnerFields, ApiError> Read(const KubeObject& object, JsonValue item, Freshness freshness,
+                                     std::stop_token stop);
+
+  // The pods that `selector` finds and that aren't terminating or finished.
+  Result<std::size_t, ApiError> CountRunningPods(const std::string& ns, const std::string& selector,
+                                                 std::stop_token stop);
+
+ private:
+  Result<Done, ApiError> ReadScale(const KubeObject& object, Freshness freshness,
+                                   OwnerFields& fields, std::stop_token stop);
+  Result<bool, ApiError> HasRun(const KubeObject& object, const ResourceType& runs,
+                                std::stop_token stop);
+  Result<bool, ApiError> MayComeBack(const KubeObject& object, std::stop_token stop);
+
+  KubeClient& client_;
+  Discovery& discovery_;
+};
+
+// Whether it has desired replicas, and is neither suspended nor completed.
+bool WantsToRun(const OwnerFields& fields);
+
+}  // namespace cluster_watcher

@@ -1,0 +1,168 @@
+#include "probes/field_path.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cluster_watcher {
+namespace {
+
+constexpr char kObject[] = R"({
+  "metadata": {"labels": {"example.com/state": "done", "a b": "spaced"}},
+  "status": {
+    "phase": "Succeeded", "count": 3, "ratio": 0.5, "ended": true, "nothing": null, "empty": "",
+    "runs": [{"name": "one", "state": "old"}, {"name": "two", "state": "new"}],
+    "conditions": [
+      {"type": "Ready", "status": "False", "more": {"by": "x"}},
+      {"type": "Complete", "status": "True", "more": {"by": "y"}},
+      {"type": "Twice", "status": "1"}, {"type": "Twice", "status": "2"}]
+  }
+})";
+
+Result<std::optional<std::string>> Find(const std::string& path) {
+  static const JsonDocument object = *JsonDocument::Parse(kObject);
+  auto parsed = FieldPath::Parse(path);
+  EXPECT_TRUE(parsed) << path << ": " << (parsed ? "" : parsed.error().message);
+  if (!parsed) return Failure("doesn't parse");
+  return parsed->Find(object.root());
+}
+
+TEST(FieldPath, FindsWhatKubectlFinds) {
+  const std::vector<std::pair<const char*, const char*>> cases = {
+      {"{.status.phase}", "Succeeded"},
+      {".status.phase", "Succeeded"},
+      {"status.phase", "Succeeded"},
+      {"{$.status.phase}", "Succeeded"},
+      {"{.status['phase']}", "Succeeded"},
+      {"{['status'][\"phase\"]}", "Succeeded"},
+      {"{.status.count}", "3"},
+      {"{.status.ratio}", "0.5"},
+      {"{.status.ended}", "true"},
+      {"{.status.empty}", ""},
+      {R"({.metadata.labels.example\.com/state})", "done"},
+      {"{.metadata.labels['example.com/state']}", "done"},
+      {"{.metadata.labels['a b']}", "spaced"},
+      {"{.status.runs[0].state}", "old"},
+      {"{.status.runs[1].state}", "new"},
+      {"{.status.runs[-1].state}", "new"},
+      {"{.status.runs[-2].name}", "one"},
+      {R"({.status.conditions[?(@.type=="Complete")].status})", "True"},
+      {R"({.status.conditions[?(@.type=='Ready')].status})", "False"},
+      {R"({.status.conditions[?( @.type == "Complete" )].more.by})", "y"},
+      {R"({.status.conditions[?(@.more.by=="x")].type})", "Ready"},
+  };
+  for (const auto& [path, expected] : cases) {
+    const auto found = Find(path);
+    ASSERT_TRUE(found) << path;
+    EXPECT_EQ(*found, expected) << path;
+  }
+}
+
+TEST(FieldPath, FindsNothingWhereThereIsNothing) {
+  for (const char* path :
+       {"{.status.nothing}", "{.status.none}", "{.none.at.all}", "{.status.phase.deeper}",
+        "{.status.runs[2].state}", "{.status.runs[-3].state}", "{.status.phase[0]}",
+        R"({.status.conditions[?(@.type=="None")].status})",
+        R"({.status.phase[?(@.type=="None")].status})"}) {
+    const auto found = Find(path);
+    ASSERT_TRUE(found) << path;
+    EXPECT_EQ(*found, std::nullopt) << path;
+  }
+}
+
+TEST(FieldPath, AListOrObjectIsAnError) {
+  for (const char* path :
+       {"{.status}", "{.status.runs}", "{.status.runs[0]}", "{.status.runs.state}",
+        R"({.status.conditions[?(@.type=="Twice")].status})", "{.status.conditions[0].more}"}) {
+    const auto found = Find(path);
+    ASSERT_FALSE(found) << path;
+    EXPECT_NE(found.error().message, "");
+  }
+}
+
+TEST(FieldPath, WhatDoesNotParse) {
+  for (const char* path : {"",
+                           "{}",
+                           "{.}",
+                           ".",
+                           "{.status",
+                           "{.status}}",
+                           "{..phase}",
+                           "{.status..phase}",
+                           "{.status[*]}",
+                           "{.status.*}",
+                           "{.status[]}",
+                           "{.status[x]}",
+                           "{.status[0}",
+                           "{.status['a}",
+                           "{.status['a'}",
+                           "{.status[0:1]}",
+                           "{.status[0,1]}",
+                           "{.status} {.phase}",
+                           "{.status[?(@.a)]}",
+                           "{.status[?(@.a!=\"b\")]}",
+                           "{.status[?(@.a==b)]}",
+                           "{.status[?(.a==\"b\")]}",
+                           "{.status[?(@==\"b\")]}",
+                           "{.status[?(@.a==\"b\"].c}",
+                           "{.status.phase.}",
+                           "{.sta tus}",
+                           "{range .items[*]}",
+                           "{.status[99999999999]}",
+                           "{@}"}) {
+    EXPECT_FALSE(FieldPath::Parse(path)) << path;
+  }
+  EXPECT_FALSE(FieldPath::Parse("{." + std::string(2'000, 'a') + "}"));
+}
+
+TEST(CompletedWhen, HoldsWhereTheFieldHasOneOfTheValues) {
+  const JsonDocument object = *JsonDocument::Parse(kObject);
+  struct Case {
+    const char* text;
+    bool holds;
+  };
+  const std::vector<Case> cases = {
+      {"{.status.phase}=Succeeded", true},
+      {"{.status.phase}=Failed,Succeeded", true},
+      {"{.status.phase}=Failed", false},
+      {"{.status.phase}=succeeded", false},
+      {".status.phase=Succeeded", true},
+      {"status.phase=Succeeded,Failed", true},
+      {"{.status.phase}", true},
+      {"{.status.none}", false},
+      {"{.status.nothing}", false},
+      {"{.status.none}=Succeeded", false},
+      {"{.status.ended}=true", true},
+      {"{.status.count}=3", true},
+      {R"({.status.conditions[?(@.type=="Complete")].status}=True)", true},
+      {R"(.status.conditions[?(@.type=="Complete")].status=True)", true},
+      {R"({.status.conditions[?(@.type=="Ready")].status}=True)", false},
+      {R"({.status.conditions[?(@.type=="Complete")].status})", true},
+  };
+  for (const Case& one : cases) {
+    const auto completed = CompletedWhen::Parse(one.text);
+    ASSERT_TRUE(completed) << one.text << ": " << completed.error().message;
+    const auto holds = completed->Holds(object.root());
+    ASSERT_TRUE(holds) << one.text;
+    EXPECT_EQ(*holds, one.holds) << one.text;
+    EXPECT_EQ(completed->text(), one.text);
+  }
+  EXPECT_FALSE(CompletedWhen::Parse("{.status.runs}=x")->Holds(object.root()));
+}
+
+TEST(CompletedWhen, SaysWhatIsWrongAndHowItIsWritten) {
+  for (const char* text :
+       {"", "=", "=Succeeded", "{.status.phase}=", "{.status.phase}=,",
+        "{.status.phase}=Succeeded,", "{.status.phase", "{.status.phase=Succeeded",
+        "{.status[*]}=x", "{.status.phase}Succeeded"}) {
+    const auto completed = CompletedWhen::Parse(text);
+    ASSERT_FALSE(completed) << text;
+    EXPECT_NE(completed.error().message.find("{.status.phase}=Succeeded,Failed"), std::string::npos)
+        << completed.error().message;
+  }
+}
+
+}  // namespace
+}  // namespace cluster_watcher
