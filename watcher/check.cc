@@ -4,6 +4,9 @@
 
 #include <algorithm>
 
+#include "watcher/confirmation.h"
+#include "watcher/duration_text.h"
+
 namespace cluster_watcher {
 namespace {
 
@@ -46,7 +49,8 @@ std::string JsonReport(const Snapshot& snapshot, const Decision& decision,
   json.Field("observation", ObservationText(snapshot.facts)).Key("replicas");
   owner && owner->object ? json.Integer(owner->fields.replicas) : json.Null();
   json.Field("verdict", decision.verdict()).Field("reason", ToString(decision.reason));
-  json.Field("detail", decision.detail).Key("rules").StartArray();
+  json.Field("detail", decision.detail).Field("remedy", decision.remedy());
+  json.Key("rules").StartArray();
   for (const RuleOutcome& rule : decision.rules) {
     json.StartObject().Key("number").Integer(rule.number).Key("matched").Bool(rule.matched);
     json.Field("detail", rule.detail).EndObject();
@@ -65,23 +69,46 @@ std::string TextReport(const Snapshot& snapshot, const Decision& decision,
   std::string owner = OwnerText(snapshot);
   if (owner.empty()) owner = snapshot.facts.root_read ? "<shared>" : "<unknown>";
   std::string text;
-  text += fmt::format("cluster      {}/{}\n", settings.settings.ns,
-                      cluster.empty() ? "<missing>" : cluster);
-  text += fmt::format("owner        {}\n", owner);
-  text += fmt::format("observation  {}\n", ObservationText(snapshot.facts));
-  text += fmt::format("verdict      {}: {}\n", decision.verdict(), ToString(decision.reason));
-  text +=
-      fmt::format("because      {}\n\nrules, the first that matches decides:\n", decision.detail);
+  const auto line = [&text](const char* what, const std::string& value) {
+    if (!value.empty()) text += fmt::format("{:<12} {}\n", what, value);
+  };
+  const Facts& facts = snapshot.facts;
+  line("cluster", settings.settings.ns + "/" + (cluster.empty() ? "<missing>" : cluster));
+  line("master root", snapshot.root ? snapshot.root->Describe() : "<unknown>");
+  line("owner", owner);
+  line("owner UID", OwnerUid(snapshot));
+  line("ephemeral", facts.ephemeral_label.value_or(""));
+  line("observation", ObservationText(facts));
+  if (facts.owner && facts.owner->object) {
+    line("replicas", std::to_string(facts.owner->fields.replicas));
+  }
+  line("app-status", facts.app_status.value_or(""));
+  line("phase", ToString(snapshot.marks.phase));
+  line("verdict", fmt::format("{}: {}", decision.verdict(), ToString(decision.reason)));
+  line("because", decision.detail);
+  line("change", decision.remedy());
+  if (decision.abandoned()) {
+    line(
+        "deletion",
+        fmt::format("after {} such verdicts in a row that span {}", settings.settings.confirmations,
+                    FormatDuration(GraceFor(settings.settings, decision.reason, snapshot.seen))));
+  }
+  text += "\nrules, the first that matches decides:\n";
   for (const RuleOutcome& rule : decision.rules) {
-    text += fmt::format("  {} {:>2}  {}\n", rule.matched ? "->" : "  ", rule.number, rule.detail);
+    text += fmt::format("  {} {:>2}  {:<18}  {}\n", rule.matched ? "->" : "  ", rule.number,
+                        rule.name, rule.detail);
   }
   text += "\nsettings:\n";
   std::size_t widest = 0;
   for (const SettingValue& setting : settings.values)
     widest = std::max(widest, setting.name.size());
   for (const SettingValue& setting : settings.values) {
-    text += fmt::format("  {:<{}}  {:<12}  {}\n", setting.name, widest,
+    text += fmt::format("  {:<{}}  {:<12}  {}", setting.name, widest,
                         setting.value.empty() ? "-" : setting.value, ToString(setting.source));
+    for (const SettingValue::Given& given : setting.overridden) {
+      text += fmt::format(", not {} from the {}", given.value, ToString(given.source));
+    }
+    text += "\n";
   }
   return text;
 }

@@ -133,10 +133,25 @@ Outcome Active(const Facts& facts) {
   return Match(Reason::kActive, facts.owner ? facts.owner->detail : "");
 }
 
-using Rule = Outcome (*)(const Facts&);
-constexpr Rule kRules[] = {Misconfigured,    Shared,    Mismatch, Held,     Unknown,
-                           Ambiguous,        Absent,    Deleting, Replaced, ScaledToZero,
-                           SharedByReplicas, Completed, Active};
+struct Rule {
+  Reason reason;  // the first of those that it can have
+  Outcome (*outcome)(const Facts&);
+};
+constexpr Rule kRules[] = {
+    {Reason::kMisconfigured, Misconfigured},
+    {Reason::kShared, Shared},
+    {Reason::kOwnerMismatch, Mismatch},
+    {Reason::kHeld, Held},
+    {Reason::kUnknown, Unknown},
+    {Reason::kAmbiguous, Ambiguous},
+    {Reason::kOwnerAbsent, Absent},
+    {Reason::kOwnerDeleting, Deleting},
+    {Reason::kOwnerReplaced, Replaced},
+    {Reason::kScaledToZero, ScaledToZero},
+    {Reason::kSharedByReplicas, SharedByReplicas},
+    {Reason::kCompleted, Completed},
+    {Reason::kActive, Active},
+};
 
 // Whatever abandons, this is looked at last.
 Outcome InUse(const Facts& facts) {
@@ -148,8 +163,8 @@ Outcome InUse(const Facts& facts) {
   return Pass("no other driver uses the cluster");
 }
 
-void Add(Decision& decision, int number, Outcome outcome) {
-  decision.rules.push_back({number, false, std::move(outcome.detail)});
+void Add(Decision& decision, int number, Reason reason, Outcome outcome) {
+  decision.rules.push_back({number, ToString(reason), false, std::move(outcome.detail)});
 }
 
 }  // namespace
@@ -192,6 +207,50 @@ const char* ToString(Reason reason) {
   return "unknown";
 }
 
+const char* Decision::remedy() const {
+  switch (reason) {
+    case Reason::kMisconfigured:
+      return "correct what is named; a pod's annotations are read when its watcher starts";
+    case Reason::kShared:
+      return "it is never deleted; to make it ephemeral, name its driver in the annotation "
+             "cluster-watcher/owner of the master root or its pod";
+    case Reason::kOwnerMismatch:
+      return "it is kept until the ephemeral label and the owner that is given name the same "
+             "driver";
+    case Reason::kHeld:
+      return "it is kept until that time, or until the annotation is taken off";
+    case Reason::kUnknown:
+      return "it is kept until what is named can be read; the confirmations begin anew then";
+    case Reason::kAmbiguous:
+      return "it is kept until the cluster has one master root, that nothing else controls or "
+             "names "
+             "another driver for";
+    case Reason::kDriverRunning:
+      return "it is abandoned once the pods that the driver left behind have ended";
+    case Reason::kOwnerAdopted:
+      return "the new object is the owner from the next poll on";
+    case Reason::kSharedByReplicas:
+      return "it is kept until the driver is deleted or wants at most one replica";
+    case Reason::kActive:
+      return "it is abandoned once the driver is deleted, wants no replica or has completed";
+    case Reason::kInUse:
+      return "it is kept until the other driver is gone, wants no replica, has completed or is no "
+             "longer labelled uses-oshinko-cluster";
+    case Reason::kOwnerAbsent:
+    case Reason::kOwnerDeleting:
+    case Reason::kOwnerReplaced:
+      return "to keep it, create the driver again, or annotate the namespace with "
+             "cluster-watcher/hold-until";
+    case Reason::kScaledToZero:
+      return "to keep it, let the driver run again, or annotate the namespace with "
+             "cluster-watcher/hold-until";
+    case Reason::kCompleted:
+      return "to keep it, start the driver anew, or annotate the namespace with "
+             "cluster-watcher/hold-until";
+  }
+  return "";
+}
+
 bool IsAbandoned(Reason reason) { return reason >= Reason::kOwnerAbsent; }
 
 std::optional<std::string> Facts::OwnerNameText() const {
@@ -202,14 +261,14 @@ std::optional<std::string> Facts::OwnerNameText() const {
 Decision Decide(const Facts& facts) {
   Decision decision;
   std::optional<int> decided;
-  for (int number = 0; const Rule rule : kRules) {
-    Outcome outcome = rule(facts);
+  for (int number = 0; const Rule& rule : kRules) {
+    Outcome outcome = rule.outcome(facts);
     if (!decided && outcome.reason) {
       decided = number;
       decision.reason = *outcome.reason;
       decision.detail = outcome.detail;
     }
-    Add(decision, number++, std::move(outcome));
+    Add(decision, number++, rule.reason, std::move(outcome));
   }
   const int in_use_rule = static_cast<int>(std::size(kRules));
   Outcome in_use = InUse(facts);
@@ -218,7 +277,7 @@ Decision Decide(const Facts& facts) {
     decision.reason = *in_use.reason;
     decision.detail = in_use.detail;
   }
-  Add(decision, in_use_rule, std::move(in_use));
+  Add(decision, in_use_rule, Reason::kInUse, std::move(in_use));
   decision.rules[static_cast<std::size_t>(*decided)].matched = true;
   return decision;
 }

@@ -76,7 +76,8 @@ struct Facts {
 };
 
 struct RuleOutcome {
-  int number;  // 0-12; 13: another driver uses the cluster
+  int number;        // 0-12; 13: another driver uses the cluster
+  const char* name;  // the first of its reasons
   bool matched;
   std::string detail;  // how it came out, for people
 };
@@ -87,6 +88,8 @@ struct Decision {
   std::vector<RuleOutcome> rules;  // all of them, in order; exactly one matched
 
   bool abandoned() const { return IsAbandoned(reason); }
+  // What would have to change for another verdict, for people.
+  const char* remedy() const;
   const char* verdict() const { return abandoned() ? "abandoned" : "keep"; }
 };
 

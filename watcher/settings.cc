@@ -499,6 +499,9 @@ ResolvedSettings ResolveSettings(const TextMap& flags, const Environment& enviro
     for (const Given& given : WhereGiven(setting, flags, environment, annotations)) {
       const Result<Done> applied = Apply(setting, given, resolved.settings);
       if (applied) {
+        if (value.source != SettingSource::kDefault) {
+          value.overridden.push_back({value.value, value.source});
+        }
         value.value = given.text;
         value.source = given.source;
       } else {

@@ -65,9 +65,14 @@ const char* ToString(SettingSource source);  // "default", "annotation", ...
 
 // One setting as it came out; `value` is its text, "" where it is unset.
 struct SettingValue {
+  struct Given {
+    std::string value;
+    SettingSource source;
+  };
   std::string name;  // the flag without dashes: "poll-interval"
   std::string value;
   SettingSource source = SettingSource::kDefault;
+  std::vector<Given> overridden = {};  // what was given as well, and didn't count
 };
 
 // How a setting is described to people.

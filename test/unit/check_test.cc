@@ -126,10 +126,13 @@ TEST(Check, TextSaysTheVerdictWhyEachRuleAndEachSetting) {
   EXPECT_TRUE(Holds(text, "observation  deleting\n")) << text;
   EXPECT_TRUE(Holds(text, "verdict      abandoned: owner-deleting\n")) << text;
   EXPECT_TRUE(Holds(text, "because      the evidence has a deletionTimestamp\n")) << text;
+  EXPECT_TRUE(Holds(text, "change       to keep it, ")) << text;
+  EXPECT_TRUE(Holds(text, "deletion     after 5 such verdicts in a row that span 30s\n")) << text;
   for (const RuleOutcome& rule : Decide(snapshot.facts).rules) {
     const std::string number = std::to_string(rule.number);
     const std::string line = std::string(rule.matched ? "  -> " : "     ") +
-                             std::string(2 - number.size(), ' ') + number + "  " + rule.detail;
+                             std::string(2 - number.size(), ' ') + number + "  " + rule.name +
+                             std::string(20 - std::string(rule.name).size(), ' ') + rule.detail;
     EXPECT_TRUE(Holds(text, line + "\n")) << line << "\n" << text;
   }
   for (const char* line :
@@ -139,6 +142,22 @@ TEST(Check, TextSaysTheVerdictWhyEachRuleAndEachSetting) {
     EXPECT_TRUE(Holds(text, line)) << line << text;
   }
   EXPECT_EQ(text.back(), '\n');
+}
+
+TEST(Check, TextSaysWhichSourceWonAndOverWhat) {
+  const ResolvedSettings settings = ResolveSettings(
+      {{"poll-interval", "1s"}},
+      [](const std::string& name) {
+        return name == "CLUSTER_WATCHER_POLL_INTERVAL" ? std::optional<std::string>("2s")
+                                                       : std::nullopt;
+      },
+      {{"cluster-watcher/poll-interval", "3s"}, {"cluster-watcher/confirmations", "7"}});
+  const std::string text = Report(Look(Observation::kActive), settings, OutputFormat::kText).text;
+  EXPECT_TRUE(Holds(text,
+                    "1s            flag, not 3s from the annotation, "
+                    "not 2s from the environment\n"))
+      << text;
+  EXPECT_TRUE(Holds(text, "annotation\n")) << text;
 }
 
 TEST(Check, TextNamesTheOwnerAsFarAsItIsKnown) {
@@ -172,7 +191,7 @@ TEST(Check, JsonHasTheKeysThatArePromised) {
   for (const auto& [key, value] : root.Members()) keys.emplace_back(key);
   EXPECT_EQ(keys, (std::vector<std::string>{"namespace", "cluster", "owner", "ownerUID",
                                             "observation", "replicas", "verdict", "reason",
-                                            "detail", "rules", "settings"}));
+                                            "detail", "remedy", "rules", "settings"}));
   EXPECT_EQ(root["namespace"].AsString(), "lab");
   EXPECT_EQ(root["cluster"].AsString(), "bob");
   EXPECT_EQ(root["owner"].AsString(), "deployment.apps/bob");
