@@ -1,5 +1,6 @@
 #include "watcher/marks.h"
 
+#include <algorithm>
 #include <ctime>
 #include <iterator>
 
@@ -87,6 +88,16 @@ std::optional<std::chrono::minutes> ReadZone(std::string_view text, std::size_t&
 }
 
 }  // namespace
+
+bool annotation::IsKnown(std::string_view key) {
+  static constexpr const char* kOthers[] = {
+      kRootUid, kStepsDone,    kAppStatus,   kOwner,       kHoldUntil,    kKeep,
+      kStatus,  kBeforeDelete, kAfterDelete, kDeleteOrder, kCollectAfter, kInject};
+  const auto is_it = [key](const char* known) { return key == known; };
+  return std::any_of(std::begin(kProtocolMarks), std::end(kProtocolMarks), is_it) ||
+         std::any_of(std::begin(kOwnerMarks), std::end(kOwnerMarks), is_it) ||
+         std::any_of(std::begin(kOthers), std::end(kOthers), is_it);
+}
 
 const char* ToString(Phase phase) {
   switch (phase) {

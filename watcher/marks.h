@@ -21,6 +21,7 @@ inline constexpr char kReason[] = "cluster-watcher/reason";
 inline constexpr char kCondemnedBy[] = "cluster-watcher/condemned-by";
 inline constexpr char kDeletingSince[] = "cluster-watcher/deleting-since";
 inline constexpr char kDeletesBegun[] = "cluster-watcher/deletes-begun";
+inline constexpr char kStepsDone[] = "cluster-watcher/steps-done";
 inline constexpr char kOwnerKind[] = "cluster-watcher/owner-kind";
 inline constexpr char kOwnerName[] = "cluster-watcher/owner-name";
 inline constexpr char kOwnerUid[] = "cluster-watcher/owner-uid";
@@ -35,6 +36,13 @@ inline constexpr char kKeep[] = "cluster-watcher/keep";
 inline constexpr char kStatus[] = "cluster-watcher/status";
 inline constexpr char kBeforeDelete[] = "cluster-watcher/before-delete";
 inline constexpr char kAfterDelete[] = "cluster-watcher/after-delete";
+inline constexpr char kDeleteOrder[] = "cluster-watcher/delete-order";
+inline constexpr char kCollectAfter[] = "cluster-watcher/collect-after";
+inline constexpr char kInject[] = "cluster-watcher/inject";
+
+inline constexpr char kPrefix[] = "cluster-watcher/";
+// Whether it is one of these.
+bool IsKnown(std::string_view key);
 }  // namespace annotation
 
 enum class Phase { kWatching, kCondemned, kDeleting, kDone };

@@ -16,6 +16,7 @@
 #include "probes/resource_type.h"
 #include "probes/result.h"
 #include "watcher/duration_text.h"
+#include "watcher/marks.h"
 
 namespace cluster_watcher {
 namespace {
@@ -367,7 +368,7 @@ std::string EnvironmentName(const std::string& setting) {
   return name;
 }
 
-std::string AnnotationName(const std::string& setting) { return "cluster-watcher/" + setting; }
+std::string AnnotationName(const std::string& setting) { return annotation::kPrefix + setting; }
 
 // How a setting from this source is called in a message.
 std::string Label(const std::string& setting, SettingSource source) {
@@ -435,6 +436,20 @@ SettingDescription Describe(const Setting& setting) {
   }
   if (!values.empty()) description.help += "; not in this version: " + values;
   return description;
+}
+
+// A setting, or a hold, that is misspelt must not be passed over.
+void RefuseUnknownAnnotations(const TextMap& annotations, std::vector<std::string>& errors) {
+  for (const auto& [key, value] : annotations) {
+    if (!key.starts_with(annotation::kPrefix) || annotation::IsKnown(key)) continue;
+    const auto& all = AllSettings();
+    const bool is_setting = std::any_of(all.begin(), all.end(), [&key](const Setting& setting) {
+      return AnnotationName(setting.description.name) == key;
+    });
+    if (!is_setting) {
+      errors.push_back("annotation " + Quoted(key) + " is unknown: correct it, or take it off");
+    }
+  }
 }
 
 bool SameKind(const KindName& one, const KindName& other) {
@@ -512,6 +527,7 @@ ResolvedSettings ResolveSettings(const TextMap& flags, const Environment& enviro
     }
     resolved.values.push_back(std::move(value));
   }
+  RefuseUnknownAnnotations(annotations, resolved.annotation_errors);
   CheckOwnerKind(resolved);
   return resolved;
 }

@@ -94,7 +94,8 @@ struct ResolvedSettings {
 
 using TextMap = std::map<std::string, std::string, std::less<>>;
 
-// `flags`: by name without dashes. `annotations`: all of the pod's, other keys are passed over.
+// `flags`: by name without dashes. `annotations`: all of the pod's; of those that begin with
+// "cluster-watcher/" unknown ones are errors, other keys are passed over.
 // POD_NAME and POD_NAMESPACE stand in for --pod and --namespace. Values that fail to parse are
 // named in the errors and leave the setting at its next source.
 ResolvedSettings ResolveSettings(const TextMap& flags, const Environment& environment,

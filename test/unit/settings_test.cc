@@ -524,7 +524,7 @@ TEST(Settings, OtherAnnotationsArePassedOver) {
   TextMap annotations = {{"poll-interval", "x"}, {"example.com/poll-interval", "x"}, {"", ""}};
   for (const char* name : {"inject", "status", "hold-until", "before-delete", "after-delete",
                            "delete-order", "keep", "phase", "reason", "root-uid", "owner-uid",
-                           "owner-grace", "owner-selector", "app-status", "typo", ""}) {
+                           "owner-grace", "owner-selector", "app-status"}) {
     annotations["cluster-watcher/" + std::string(name)] = "???";
   }
   const ResolvedSettings resolved = Resolve({}, {}, annotations);
@@ -543,6 +543,21 @@ TEST(Settings, CompletedWhenNamesAFieldAndItsValues) {
       bad.errors[0].starts_with("--completed-when: \"{.status[*].phase}=Succeeded\" doesn't"))
       << bad.errors[0];
   EXPECT_FALSE(bad.settings.completed_when);
+}
+
+TEST(Settings, AnAnnotationThatIsMisspeltIsNamed) {
+  const ResolvedSettings resolved =
+      Resolve({}, {},
+              {{"cluster-watcher/hold-untill", "2026-12-24T18:00:00Z"},
+               {"cluster-watcher/hold-until", "2026-12-24T18:00:00Z"},
+               {"cluster-watcher/owner-uid", "1"},
+               {"cluster-watcher/inject", "true"},
+               {"cluster-watcher", "x"},
+               {"example.com/poll-interval", "x"}});
+  EXPECT_EQ(resolved.annotation_errors,
+            Errors{"annotation \"cluster-watcher/hold-untill\" is unknown: correct it, or take it "
+                   "off"});
+  EXPECT_EQ(resolved.errors, Errors{});
 }
 
 TEST(Settings, WhatIsNotBuiltYetIsRefused) {
