@@ -72,6 +72,7 @@ WatcherMetrics::WatcherMetrics(Registry& registry, const std::string& version,
   RegisterPolls(registry);
   RegisterVerdicts(registry);
   RegisterDeletion(registry);
+  RegisterPermissions(registry);
   RegisterRequests(registry);
   ChooseOne(owner_states_, Find(owner_states_, kUnknown));
   SetVerdict("keep", kUnknown);
@@ -138,6 +139,11 @@ void WatcherMetrics::RegisterDeletion(Registry& registry) {
   deletion_duration_ =
       RegisterGauge(registry, "cluster_watcher_deletion_duration_seconds",
                     "How long the deletion of the cluster took, or has taken so far; 0 before it.");
+}
+
+void WatcherMetrics::RegisterPermissions(Registry& registry) {
+  permission_family_ = &Register(registry, BuildGauge(), "cluster_watcher_permission_missing",
+                                 "1 for each permission that the account lacks for its work.");
 }
 
 void WatcherMetrics::RegisterRequests(Registry& registry) {
@@ -243,6 +249,21 @@ void WatcherMetrics::Deleted(std::string_view resource, std::string_view result)
 }
 
 void WatcherMetrics::SetDeletionDuration(Seconds took) { deletion_duration_->Set(took.count()); }
+
+void WatcherMetrics::SetMissingPermissions(
+    const std::vector<std::pair<std::string, std::string>>& missing) {
+  const std::lock_guard lock(mutex_);
+  for (Gauge* gauge : missing_permissions_) permission_family_->Remove(gauge);
+  missing_permissions_.clear();
+  for (const auto& [verb, resource] : missing) {
+    Gauge& gauge = permission_family_->Add({{"verb", verb}, {"resource", resource}});
+    gauge.Set(1);
+    // One that is missing in two namespaces has one series.
+    if (std::ranges::find(missing_permissions_, &gauge) == missing_permissions_.end()) {
+      missing_permissions_.push_back(&gauge);
+    }
+  }
+}
 
 void WatcherMetrics::Requested(std::string_view code, std::string_view method, Seconds took) {
   const std::lock_guard lock(mutex_);

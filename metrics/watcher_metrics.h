@@ -3,7 +3,7 @@
 //
 // The words that label a metric (outcome, reason, phase, ...) are passed as text. A word that isn't
 // in the contract is a mistake of the caller: an assertion fails; without assertions the call
-// changes nothing. Only `code`, `method` and `resource` take any text.
+// changes nothing. Only `code`, `method`, `resource` and `verb` take any text.
 //
 // Every method may be called from any thread.
 #pragma once
@@ -62,6 +62,10 @@ class WatcherMetrics final : public prometheus::Collectable {
   void Deleted(std::string_view resource, std::string_view result);
   void SetDeletionDuration(Seconds took);
 
+  // What the account lacks, as pairs of a verb and a resource ("list", "deployments.apps"): one
+  // series for each, and none for what was missing before.
+  void SetMissingPermissions(const std::vector<std::pair<std::string, std::string>>& missing);
+
   // A request to the API server; `code` is the HTTP status, or `<error>` without an answer.
   void Requested(std::string_view code, std::string_view method, Seconds took);
   void Retried();
@@ -96,11 +100,12 @@ class WatcherMetrics final : public prometheus::Collectable {
   void RegisterPolls(prometheus::Registry& registry);
   void RegisterVerdicts(prometheus::Registry& registry);
   void RegisterDeletion(prometheus::Registry& registry);
+  void RegisterPermissions(prometheus::Registry& registry);
   void RegisterRequests(prometheus::Registry& registry);
   const Deletes& DeletesOf(std::string_view resource);
 
   prometheus::Registry& registry_;
-  mutable std::mutex mutex_;  // Makes a change of several series one; guards the two vectors.
+  mutable std::mutex mutex_;  // Makes a change of several series one; guards the three vectors.
 
   Words<prometheus::Counter> polls_;
   prometheus::Histogram* poll_duration_ = nullptr;
@@ -118,6 +123,8 @@ class WatcherMetrics final : public prometheus::Collectable {
   prometheus::Family<prometheus::Counter>* delete_family_ = nullptr;
   std::vector<Deletes> deletes_;
   prometheus::Gauge* deletion_duration_ = nullptr;
+  prometheus::Family<prometheus::Gauge>* permission_family_ = nullptr;
+  std::vector<prometheus::Gauge*> missing_permissions_;
   prometheus::Family<prometheus::Counter>* request_family_ = nullptr;
   std::vector<Requests> requests_;
   prometheus::Histogram* request_duration_ = nullptr;

@@ -131,11 +131,11 @@ void ClusterProbe::JudgeDriver(const ResourceType& type, JsonValue item, const C
   }
 }
 
-Result<std::vector<ResourceType>, ApiError> ClusterProbe::DriverTypes(const OwnerOfCluster& owner,
+Result<std::vector<ResourceType>, ApiError> ClusterProbe::DriverTypes(const std::string& owner_kind,
                                                                       std::stop_token stop) {
   std::vector<ResourceType> wanted(WorkloadTypes().begin(), WorkloadTypes().end());
   std::vector<ResourceType> types;
-  const KindName kind = SplitKindName(owner.kind);
+  const KindName kind = SplitKindName(owner_kind);
   const ResourceType* built_in = FindBuiltInByName(kind.kind, kind.group);
   if (built_in != nullptr && !IsWorkload(*built_in)) wanted.push_back(*built_in);
   for (const ResourceType& known : wanted) {
@@ -143,7 +143,7 @@ Result<std::vector<ResourceType>, ApiError> ClusterProbe::DriverTypes(const Owne
     if (!type) return Unexpected{std::move(type).error()};
     if (*type) types.push_back(**std::move(type));
   }
-  if (owner.kind.empty() || built_in != nullptr) return types;
+  if (owner_kind.empty() || built_in != nullptr) return types;
   auto named = discovery_.ByName(kind, stop);
   if (!named) return Unexpected{std::move(named).error()};
   types.insert(types.end(), named->begin(), named->end());
@@ -154,7 +154,7 @@ OtherDrivers ClusterProbe::FindOtherDrivers(const ClusterId& cluster, const Owne
                                             std::stop_token stop) {
   OtherDrivers drivers;
   const std::string selector = std::string(kUsesClusterLabel) + "=" + cluster.name;
-  auto types = DriverTypes(owner, stop);
+  auto types = DriverTypes(owner.kind, stop);
   if (!types) {
     drivers.unknown = std::move(types).error();
     return drivers;

@@ -66,6 +66,9 @@ class ClusterProbe {
   // controlled by it: a workload, or an object of the owner's kind.
   OtherDrivers FindOtherDrivers(const ClusterId& cluster, const OwnerOfCluster& owner,
                                 std::stop_token stop);
+  // The kinds of which those can be, as they are served; `owner_kind` as in OwnerOfCluster.
+  Result<std::vector<ResourceType>, ApiError> DriverTypes(const std::string& owner_kind,
+                                                          std::stop_token stop);
 
  private:
   Result<KubeObject, ApiError> ReadController(const KubeObject& object,
@@ -74,9 +77,6 @@ class ClusterProbe {
                                               std::stop_token stop);
   Result<bool, ApiError> IsControlledBy(KubeObject object, const std::string& uid,
                                         std::stop_token stop);
-  // The kinds of which other drivers can be.
-  Result<std::vector<ResourceType>, ApiError> DriverTypes(const OwnerOfCluster& owner,
-                                                          std::stop_token stop);
   void JudgeDriver(const ResourceType& type, JsonValue item, const ClusterId& cluster,
                    const OwnerOfCluster& owner, OtherDrivers& drivers, std::stop_token stop);
 

@@ -51,8 +51,12 @@ Result<Done, ApiError> Discovery::Refresh(std::stop_token stop) {
       offered.emplace_back(*text);
     }
   }
+  if (!versions.contains("apps") || !versions.contains("batch")) {
+    return BadDocument("a whole APIGroupList");
+  }
   versions_ = std::move(versions);
   resources_.clear();
+  missing_.clear();
   read_ = true;
   return Done{};
 }
@@ -60,6 +64,17 @@ Result<Done, ApiError> Discovery::Refresh(std::stop_token stop) {
 Result<Done, ApiError> Discovery::EnsureGroups(std::stop_token stop) {
   if (read_) return Done{};
   return Refresh(stop);
+}
+
+Result<Done, ApiError> Discovery::ConfirmMissing(const std::string& path, std::stop_token stop) {
+  if (missing_.contains(path)) return Done{};
+  auto answer = client_.Do(ApiRequest::Discover(path), stop);
+  if (answer) return BadDocument("what the list of groups says");
+  if (answer.error().failure == ApiFailure::kNotServed) {
+    missing_.insert(path);
+    return Done{};
+  }
+  return Unexpected{std::move(answer).error()};
 }
 
 Result<const Discovery::Resources*, ApiError> Discovery::ResourcesOf(const std::string& group,
@@ -117,7 +132,11 @@ Result<std::optional<ResourceType>, ApiError> Discovery::Resolve(const ResourceT
   if (IsAlwaysServed(type.group)) return std::optional(type);
   if (auto groups = EnsureGroups(stop); !groups) return Unexpected{std::move(groups).error()};
   const auto group = versions_.find(type.group);
-  if (group == versions_.end() || group->second.empty()) return std::optional<ResourceType>();
+  if (group == versions_.end() || group->second.empty()) {
+    auto missing = ConfirmMissing("/apis/" + type.ApiVersion(), stop);
+    if (!missing) return Unexpected{std::move(missing).error()};
+    return std::optional<ResourceType>();
+  }
   const auto& offered = group->second;
   const bool as_known = std::find(offered.begin(), offered.end(), type.version) != offered.end();
   return FindIn(
@@ -136,8 +155,11 @@ Result<std::optional<ResourceType>, ApiError> Discovery::ByKind(std::string_view
   const std::string version(api_version.substr(slash == std::string_view::npos ? 0 : slash + 1));
   if (!group.empty()) {
     if (auto groups = EnsureGroups(stop); !groups) return Unexpected{std::move(groups).error()};
-    const auto offered = versions_.find(group);
-    if (offered == versions_.end()) return std::optional<ResourceType>();
+    if (versions_.find(group) == versions_.end()) {
+      auto missing = ConfirmMissing("/apis/" + std::string(api_version), stop);
+      if (!missing) return Unexpected{std::move(missing).error()};
+      return std::optional<ResourceType>();
+    }
   }
   return FindIn(
       group, version, [&](const Resource& served) { return served.type.kind == kind; }, stop);
@@ -150,6 +172,8 @@ Result<std::optional<ResourceType>, ApiError> Discovery::ByPlural(std::string_vi
   if (auto groups = EnsureGroups(stop); !groups) return Unexpected{std::move(groups).error()};
   const auto offered = versions_.find(group);
   if (offered == versions_.end() || offered->second.empty()) {
+    auto missing = ConfirmMissing("/apis/" + std::string(group), stop);
+    if (!missing) return Unexpected{std::move(missing).error()};
     return std::optional<ResourceType>();
   }
   return FindIn(
@@ -174,6 +198,10 @@ Result<std::vector<ResourceType>, ApiError> Discovery::ByName(const KindName& na
     }
   }
   if (found.empty() && problem) return Unexpected{*std::move(problem)};
+  if (found.empty() && !name.group.empty() && !versions_.contains(name.group)) {
+    auto missing = ConfirmMissing("/apis/" + name.group, stop);
+    if (!missing) return Unexpected{std::move(missing).error()};
+  }
   return found;
 }
 

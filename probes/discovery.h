@@ -1,10 +1,12 @@
 // Which kinds the API server serves, from its discovery documents. A kind counts as not served only
-// on their definite word, never because a request for it failed. Source: kubernetes.io "The
-// Kubernetes API", discovery.
+// on their definite word, never because a request for it failed. That a group is missing from the
+// list of groups is no such word: for a while after its start an API server lists few, and answers
+// 503 under the others' paths. Source: kubernetes.io "The Kubernetes API", discovery.
 #pragma once
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -67,6 +69,8 @@ class Discovery {
   using Resources = std::vector<Resource>;
 
   Result<Done, ApiError> EnsureGroups(std::stop_token stop);
+  // Done: the API server says that there is nothing under `path`.
+  Result<Done, ApiError> ConfirmMissing(const std::string& path, std::stop_token stop);
   Result<const Resources*, ApiError> ResourcesOf(const std::string& group,
                                                  const std::string& version, std::stop_token stop);
   Result<std::optional<ResourceType>, ApiError> FindIn(
@@ -77,6 +81,7 @@ class Discovery {
   bool read_ = false;
   std::map<std::string, std::vector<std::string>, std::less<>> versions_;  // preferred one first
   std::map<std::string, Resources, std::less<>> resources_;                // by "group/version"
+  std::set<std::string, std::less<>> missing_;                             // confirmed paths
 };
 
 }  // namespace cluster_watcher

@@ -274,7 +274,11 @@ ApiResult Interpret(const ApiRequest& request, HttpResult result) {
     return Fail(stopped ? ApiFailure::kStopped : ApiFailure::kUnreachable, request,
                 result.error().message);
   }
-  if (result->status < 200 || result->status > 299) return InterpretError(request, *result);
+  // A read is answered 200; 206, a part of something, has the look of it.
+  const bool is_read = request.http.method == HttpMethod::kGet;
+  const bool done =
+      is_read ? result->status == 200 : result->status >= 200 && result->status <= 299;
+  if (!done) return InterpretError(request, *result);
   if (!IsJson(result->content_type)) {
     return Fail(ApiFailure::kUnexpected, request,
                 "HTTP " + std::to_string(result->status) + " with a body that is not JSON (" +

@@ -101,8 +101,9 @@ class KubeClient {
  public:
   KubeClient(Transport& transport, TokenSource& tokens, RequestObserver observer);
 
-  // A value is a 2xx answer that is what was asked for: an object of this kind and name, a list of
-  // this kind. A 401 is tried once more if the token has changed; nothing else is.
+  // A value is a 200 answer, to a write any 2xx, that is what was asked for: an object of this kind
+  // and name, a list of this kind. A 401 is tried once more if the token has changed; nothing else
+  // is.
   ApiResult Do(const ApiRequest& request, std::stop_token stop);
   // Side by side; the results in the order of the requests.
   std::vector<ApiResult> DoAll(std::span<const ApiRequest> requests, std::size_t concurrency,

@@ -92,15 +92,17 @@ Result<ObjectMeta> ReadObjectMeta(JsonValue object) {
   if (deletion.Exists() && !deletion.IsNull() && deletion.AsString().value_or("").empty()) {
     return Failure("metadata.deletionTimestamp is not a time");
   }
-  return ObjectMeta{std::string(*name),
-                    std::string(metadata["namespace"].AsString().value_or("")),
-                    std::string(*uid),
-                    std::string(*version),
-                    *std::move(labels),
-                    *std::move(annotations),
-                    *std::move(references),
-                    deletion.Exists() && !deletion.IsNull(),
-                    std::string(metadata["creationTimestamp"].AsString().value_or(""))};
+  const bool deleting = deletion.Exists() && !deletion.IsNull();
+  bool orphans = false;
+  for (JsonValue finalizer : metadata["finalizers"].Elements()) {
+    orphans = orphans || finalizer.AsString() == "orphan";
+  }
+  return ObjectMeta{
+      std::string(*name),     std::string(metadata["namespace"].AsString().value_or("")),
+      std::string(*uid),      std::string(*version),
+      *std::move(labels),     *std::move(annotations),
+      *std::move(references), deleting,
+      deleting && orphans,    std::string(metadata["creationTimestamp"].AsString().value_or(""))};
 }
 
 std::string KubeObject::Describe() const { return type.SingularName() + "/" + meta.name; }

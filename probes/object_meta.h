@@ -29,8 +29,9 @@ struct ObjectMeta {
   std::map<std::string, std::string, std::less<>> labels;
   std::map<std::string, std::string, std::less<>> annotations;
   std::vector<OwnerReference> owner_references;
-  bool deleting = false;  // has a deletionTimestamp
-  std::string created;    // creationTimestamp, RFC 3339; may be empty
+  bool deleting = false;   // has a deletionTimestamp
+  bool orphaning = false;  // and what it controls will be left (the finalizer "orphan")
+  std::string created;     // creationTimestamp, RFC 3339; may be empty
 
   const OwnerReference* Controller() const;                           // nullptr: none
   bool IsOwnedBy(std::string_view owner_uid) const;                   // by any ownerReference

@@ -361,6 +361,16 @@ bool StandsForItsController(const ResourceType& type) {
   return kind != nullptr && kind->stands_for_controller;
 }
 
+bool ReadsScale(const ResourceType& type) {
+  const OwnerKind* kind = FindKind(type);
+  return kind != nullptr && kind->replicas == Replicas::kScale;
+}
+
+const ResourceType* RunsOf(const ResourceType& type) {
+  const OwnerKind* kind = FindKind(type);
+  return kind != nullptr ? FindBuiltInByName(kind->runs, "") : nullptr;
+}
+
 std::span<const ResourceType> BareNameTypes() {
   static const std::vector<ResourceType> types =
       TypesWhere([](const OwnerKind& kind) { return kind.bare_name; });

@@ -39,6 +39,10 @@ bool CanJudge(const ResourceType& type);
 bool IsWorkload(const ResourceType& type);
 // Whether the kind only stands in for what controls it: a Pod, a ReplicaSet.
 bool StandsForItsController(const ResourceType& type);
+// Whether its replicas are what its scale subresource says, where it has one.
+bool ReadsScale(const ResourceType& type);
+// The kind of what it runs, which is asked for where it is suspended; nullptr: it isn't.
+const ResourceType* RunsOf(const ResourceType& type);
 
 // The kinds that a bare name is looked for as, in this order.
 std::span<const ResourceType> BareNameTypes();

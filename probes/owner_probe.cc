@@ -87,6 +87,9 @@ OwnerSight OwnerProbe::Look(const OwnerQuery& query, Freshness freshness, std::s
   if (sight.observation == Observation::kAbsent && freshness == Freshness::kSure) {
     ConfirmAbsence(candidates, query, sight, stop);
   }
+  if (sight.object && sight.object->meta.orphaning && freshness == Freshness::kSure) {
+    CountRunningPods(query.ns, sight.fields.pod_selector, sight, stop);
+  }
   return sight;
 }
 
@@ -302,8 +305,12 @@ void OwnerProbe::ConfirmAbsence(const std::vector<ResourceType>& types, const Ow
       return SetUnknown(sight, "the owner's namespace can't be read: " + found.error().message);
     }
   }
-  if (!query.recorded) return;
-  auto pods = reader_.CountRunningPods(query.ns, query.recorded->pod_selector, stop);
+  if (query.recorded) CountRunningPods(query.ns, query.recorded->pod_selector, sight, stop);
+}
+
+void OwnerProbe::CountRunningPods(const std::string& ns, const std::string& selector,
+                                  OwnerSight& sight, std::stop_token stop) {
+  auto pods = reader_.CountRunningPods(ns, selector, stop);
   if (!pods) return SetUnknown(sight, "the owner's pods can't be listed: " + pods.error().message);
   sight.running_pods = *pods;
 }

@@ -67,8 +67,8 @@ struct OwnerSight {
   bool followed_controller = false;
   bool is_of_recorded_kind = true;  // false: what was recorded is of another kind, and not counted
 
-  // Of an absent owner that was seen before: the pods that match its selector and aren't
-  // terminating or finished.
+  // Of an absent owner that was seen before, and of one whose deletion orphans its pods: those that
+  // match its selector and aren't terminating or finished.
   std::size_t running_pods = 0;
 };
 
@@ -96,6 +96,8 @@ class OwnerProbe {
                    Freshness freshness, std::stop_token stop);
   OwnerSight FollowController(const KubeObject& object, const OwnerQuery& query,
                               Freshness freshness, std::stop_token stop);
+  void CountRunningPods(const std::string& ns, const std::string& selector, OwnerSight& sight,
+                        std::stop_token stop);
   void ConfirmAbsence(const std::vector<ResourceType>& types, const OwnerQuery& query,
                       OwnerSight& sight, std::stop_token stop);
 

@@ -68,7 +68,16 @@ Result<Done, ApiError> OwnerReader::ReadScale(const KubeObject& object, Freshnes
   if (!*offer || !(*offer)->has_scale) return Done{};
   auto answer = client_.Do(
       ApiRequest::GetScale(object.type, object.meta.ns, object.meta.name, freshness), stop);
-  if (!answer) return Unexpected{std::move(answer).error()};
+  if (!answer) {
+    // The field that it reads isn't set: what that means only the kind's operator knows. Source:
+    // k8s.io/apiextensions-apiserver, scaleFromCustomResource.
+    const std::string& message = answer.error().message;
+    const bool unset = answer.error().failure == ApiFailure::kServer &&
+                       message.find("the spec replicas field") != std::string::npos &&
+                       message.find("does not exist") != std::string::npos;
+    if (unset) return Done{};
+    return Unexpected{std::move(answer).error()};
+  }
   const JsonValue scale = answer->document.root();
   if (scale["metadata"]["uid"].AsString() != object.meta.uid) {
     return Unexpected{Surprise(object, "its scale is that of another object")};

@@ -67,6 +67,22 @@ std::string OwnerReferencePatch(const ObjectMeta& object, const KubeObject& owne
 
 }  // namespace
 
+std::vector<ResourceType> MemberTypes(const Settings& settings, Discovery& discovery,
+                                      std::vector<ApiError>& errors) {
+  std::vector<ResourceType> types;
+  for (const std::string& kind : MemberKinds(settings)) {
+    const std::size_t dot = kind.find('.');
+    auto type = discovery.ByPlural(kind.substr(0, dot),
+                                   dot == std::string::npos ? "" : kind.substr(dot + 1), {});
+    if (!type) {
+      errors.push_back(std::move(type).error());
+    } else if (*type && (*type)->namespaced) {
+      types.push_back(**type);
+    }
+  }
+  return types;
+}
+
 Deletion::Deletion(Survey& survey, Clock& clock, WatcherMetrics& metrics, spdlog::logger& log,
                    const Snapshot& condemned, std::string me, std::function<void()> turn)
     : survey_(survey),
@@ -179,18 +195,9 @@ Deletion::Listed Deletion::ListObjects() {
   if (list_anew_) {
     if (auto fresh = survey_.discovery().Refresh({}); !fresh) NoteError(fresh.error());
   }
-  std::vector<ResourceType> types;
-  for (const std::string& kind : MemberKinds(settings)) {
-    const std::size_t dot = kind.find('.');
-    auto type = survey_.discovery().ByPlural(
-        kind.substr(0, dot), dot == std::string::npos ? "" : kind.substr(dot + 1), {});
-    if (!type) {
-      NoteError(type.error());
-      listed.complete = false;
-    } else if (*type && (*type)->namespaced) {
-      types.push_back(**type);
-    }
-  }
+  std::vector<ApiError> errors;
+  const std::vector<ResourceType> types = MemberTypes(settings, survey_.discovery(), errors);
+  for (const ApiError& error : errors) NoteError(error);
   auto listing = survey_.cluster_probe().List(types, cluster_,
                                               static_cast<std::size_t>(settings.concurrency), {});
   for (const ApiError& error : listing.skipped) NoteError(error);
@@ -199,7 +206,7 @@ Deletion::Listed Deletion::ListObjects() {
   const std::size_t readable = types.size() - listing.skipped.size() - listing.failed.size();
   most_readable_ = std::max(most_readable_, readable);
   listed.complete =
-      listed.complete && listing.failed.empty() && readable > 0 && readable == most_readable_;
+      errors.empty() && listing.failed.empty() && readable > 0 && readable == most_readable_;
   list_anew_ = !listed.complete;
   listed.objects = std::move(listing.objects);
   return listed;

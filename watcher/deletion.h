@@ -21,6 +21,11 @@ namespace cluster_watcher {
 // Older evidence is not acted on.
 inline constexpr Duration kFreshEvidence{5'000};
 
+// The kinds that members can be, as they are served. Those of which that can't be found out are
+// left out, and why is added to `errors`.
+std::vector<ResourceType> MemberTypes(const Settings& settings, Discovery& discovery,
+                                      std::vector<ApiError>& errors);
+
 class Deletion {
  public:
   enum class Outcome {

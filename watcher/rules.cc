@@ -77,19 +77,24 @@ Outcome Ambiguous(const Facts& facts) {
   return Pass("there is one master, and it is this cluster's");
 }
 
+// Left by `delete --cascade=orphan`.
+Outcome DriverRunning(const Facts& facts, const std::string& what) {
+  return Match(Reason::kDriverRunning, what + ", but " + std::to_string(facts.owner->running_pods) +
+                                           " of its pods still run");
+}
+
 Outcome Absent(const Facts& facts) {
   if (ObservationOf(facts) != Observation::kAbsent) return Pass("the owner is not absent");
-  if (facts.owner->running_pods > 0) {
-    return Match(Reason::kDriverRunning, facts.owner->detail + ", but " +
-                                             std::to_string(facts.owner->running_pods) +
-                                             " of its pods still run");
-  }
-  return Match(Reason::kOwnerAbsent, facts.owner->detail);
+  const std::string& detail = facts.owner->detail;
+  if (facts.owner->running_pods > 0) return DriverRunning(facts, detail);
+  return Match(Reason::kOwnerAbsent, detail);
 }
 
 Outcome Deleting(const Facts& facts) {
   if (ObservationOf(facts) != Observation::kDeleting) return Pass("the owner is not being deleted");
-  return Match(Reason::kOwnerDeleting, facts.owner->detail + " has a deletionTimestamp");
+  const std::string detail = facts.owner->detail + " has a deletionTimestamp";
+  if (facts.owner->running_pods > 0) return DriverRunning(facts, detail + " and is orphaning");
+  return Match(Reason::kOwnerDeleting, detail);
 }
 
 Outcome Replaced(const Facts& facts) {

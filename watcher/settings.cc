@@ -443,9 +443,10 @@ void RefuseUnknownAnnotations(const TextMap& annotations, std::vector<std::strin
   for (const auto& [key, value] : annotations) {
     if (!key.starts_with(annotation::kPrefix) || annotation::IsKnown(key)) continue;
     const auto& all = AllSettings();
-    const bool is_setting = std::any_of(all.begin(), all.end(), [&key](const Setting& setting) {
-      return AnnotationName(setting.description.name) == key;
-    });
+    const bool is_setting =
+        std::any_of(all.begin(), all.end(), [&key = key](const Setting& setting) {
+          return AnnotationName(setting.description.name) == key;
+        });
     if (!is_setting) {
       errors.push_back("annotation " + Quoted(key) + " is unknown: correct it, or take it off");
     }

@@ -15,6 +15,7 @@ const ResourceType& Namespaces() { return *FindBuiltInByName("namespaces", ""); 
 
 void NoteProblem(Snapshot& snapshot, const ApiError& error) {
   if (snapshot.facts.problem.empty()) snapshot.facts.problem = error.message;
+  if (error.failure == ApiFailure::kForbidden) snapshot.forbidden = true;
 }
 
 void AddMounted(std::vector<MountedObject>& mounted, const char* plural, JsonValue name) {

@@ -36,6 +36,7 @@ struct Snapshot {
   bool pod_gone = false;      // our pod is NotFound, or another pod has its name
   bool root_changed = false;  // another object is the master root now
   bool no_such_cluster = false;
+  bool forbidden = false;  // something that was asked for first was refused
 
   std::optional<OwnerName> owner_name;  // as it came out
   std::string owner_ns;

@@ -62,6 +62,7 @@ WatchLoop::WatchLoop(Survey& survey, Clock& clock, WatcherMetrics& metrics, Even
         also();
       }),
       reaper_(survey, clock, metrics, events, log, turn_),
+      permissions_(survey, clock, metrics, log),
       jitter_(static_cast<unsigned>(clock.Now().time_since_epoch().count())) {}
 
 int WatchLoop::Run(std::stop_token stop) {
@@ -152,7 +153,11 @@ WatchLoop::Next WatchLoop::SureLook(std::stop_token stop) {
   Show(snapshot, decision);
   last_ = decision;
   polled_ = true;
-  return Act(snapshot, decision, stop);
+  const Next next = Act(snapshot, decision, stop);
+  // What leads to a deletion, or goes on with one, doesn't wait for it.
+  const bool idle = confirmation_.count() == 0 && snapshot.marks.phase == Phase::kWatching;
+  if (next == Next::kWait && idle) permissions_.AskIfDue(snapshot, stop);
+  return next;
 }
 
 WatchLoop::Next WatchLoop::Act(const Snapshot& snapshot, const Decision& decision,

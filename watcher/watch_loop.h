@@ -13,6 +13,7 @@
 #include "probes/clock.h"
 #include "watcher/confirmation.h"
 #include "watcher/events.h"
+#include "watcher/permission_review.h"
 #include "watcher/reaper.h"
 #include "watcher/rules.h"
 #include "watcher/survey.h"
@@ -80,6 +81,7 @@ class WatchLoop {
   LoopHealth& health_;
   std::function<void()> turn_;
   Reaper reaper_;
+  PermissionReview permissions_;
 
   Confirmation confirmation_;
   std::string me_;  // "POD/UID"

@@ -2,7 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "probes/resource_type.h"
+#include <algorithm>
+#include <map>
 
 namespace cluster_watcher::integration {
 namespace {
@@ -15,7 +16,34 @@ std::string Quote(const std::string& text) {
   return json.Text();
 }
 
+std::map<std::string, CustomKind>& CustomKinds() {
+  static std::map<std::string, CustomKind> kinds;
+  return kinds;
+}
+
 }  // namespace
+
+const CustomKind* LearnKind(const std::string& definition) {
+  const auto document = JsonDocument::Parse(definition);
+  if (!document) return nullptr;
+  const JsonValue spec = document->root()["spec"];
+  const auto text = [](JsonValue value) { return std::string(value.AsString().value_or("")); };
+  for (const JsonValue version : spec["versions"].Elements()) {
+    if (version["storage"].AsBool() != true) continue;
+    CustomKind kind;
+    kind.type = {text(spec["group"]), text(version["name"]), text(spec["names"]["plural"]),
+                 text(spec["names"]["kind"]), text(spec["scope"]) == "Namespaced"};
+    kind.has_status = version["subresources"]["status"].Exists();
+    kind.has_scale = version["subresources"]["scale"].Exists();
+    return &(CustomKinds()[kind.type.plural] = kind);
+  }
+  return nullptr;
+}
+
+const CustomKind* FindCustomKind(const std::string& plural) {
+  const auto found = CustomKinds().find(plural);
+  return found == CustomKinds().end() ? nullptr : &found->second;
+}
 
 std::string PathOf(const std::string& plural, const std::string& ns, const std::string& name) {
   std::string path;
@@ -25,6 +53,10 @@ std::string PathOf(const std::string& plural, const std::string& ns, const std::
     path = "/apis/rbac.authorization.k8s.io/v1/namespaces/" + ns + "/" + plural;
   } else if (plural == "serviceaccounts") {
     path = "/api/v1/namespaces/" + ns + "/serviceaccounts";
+  } else if (plural == "customresourcedefinitions") {
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+  } else if (const CustomKind* kind = FindCustomKind(plural)) {
+    path = kind->type.CollectionPath(ns);
   } else {
     const ResourceType* type = FindBuiltInByName(plural, "");
     if (type == nullptr) {
@@ -74,7 +106,12 @@ JsonDocument Api::Expect(HttpMethod method, const std::string& target, const std
 }
 
 std::string Api::Create(const std::string& plural, const std::string& ns, const std::string& body) {
-  const JsonDocument created = Expect(HttpMethod::kPost, PathOf(plural, ns), body);
+  std::string whole = body;
+  if (const CustomKind* kind = FindCustomKind(plural)) {
+    whole.insert(whole.find('{') + 1, "\"apiVersion\": " + Quote(kind->type.ApiVersion()) +
+                                          ", \"kind\": " + Quote(kind->type.kind) + ", ");
+  }
+  const JsonDocument created = Expect(HttpMethod::kPost, PathOf(plural, ns), whole);
   return std::string(created.root()["metadata"]["uid"].AsString().value_or(""));
 }
 
@@ -120,6 +157,13 @@ std::vector<std::string> Api::Names(const std::string& plural, const std::string
 void Api::Patch(const std::string& plural, const std::string& ns, const std::string& name,
                 const std::string& body) {
   Expect(HttpMethod::kPatch, PathOf(plural, ns, name), body, "application/merge-patch+json");
+}
+
+void Api::SetStatus(const std::string& plural, const std::string& ns, const std::string& name,
+                    const std::string& status) {
+  const CustomKind* kind = FindCustomKind(plural);
+  const bool subresource = kind == nullptr || kind->has_status;
+  Patch(plural, ns, subresource ? name + "/status" : name, R"({"status": )" + status + "}");
 }
 
 void Api::Annotate(const std::string& plural, const std::string& ns, const std::string& name,

@@ -9,8 +9,22 @@
 
 #include "probes/curl_transport.h"
 #include "probes/json.h"
+#include "probes/resource_type.h"
 
 namespace cluster_watcher::integration {
+
+// A kind as its definition has it.
+struct CustomKind {
+  ResourceType type;        // in the version that is stored
+  bool has_status = false;  // a status subresource
+  bool has_scale = false;
+};
+
+// Makes the kind known here, so that its plural can be given to all that follows. Null: it is no
+// CustomResourceDefinition.
+const CustomKind* LearnKind(const std::string& definition);
+// Null: nothing was learnt of it.
+const CustomKind* FindCustomKind(const std::string& plural);
 
 // The path of a collection ("deployments", in any group) or of an object in it.
 std::string PathOf(const std::string& plural, const std::string& ns, const std::string& name = "");
@@ -25,7 +39,8 @@ class Api {
   JsonDocument Expect(HttpMethod method, const std::string& target, const std::string& body = "",
                       const std::string& content_type = "application/json");
 
-  // `body` without apiVersion and kind, which the API server fills in. The UID.
+  // `body` without apiVersion and kind, which the API server fills in, or this where the kind is
+  // custom. The UID.
   std::string Create(const std::string& plural, const std::string& ns, const std::string& body);
   // nullopt: there is none.
   std::optional<JsonDocument> Get(const std::string& plural, const std::string& ns,
@@ -44,6 +59,10 @@ class Api {
   // A JSON merge patch; `name` may end with a subresource, "bob/scale".
   void Patch(const std::string& plural, const std::string& ns, const std::string& name,
              const std::string& body);
+  // `status` is merged into the object's, by the subresource if the kind has one, as its operator
+  // does it.
+  void SetStatus(const std::string& plural, const std::string& ns, const std::string& name,
+                 const std::string& status);
   void Annotate(const std::string& plural, const std::string& ns, const std::string& name,
                 const std::string& key, const std::string& value);
   void Scale(const std::string& plural, const std::string& ns, const std::string& name,

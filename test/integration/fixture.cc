@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <set>
 
 namespace cluster_watcher::integration {
 namespace {
@@ -14,6 +15,37 @@ constexpr char kBystander[] = "bystander";
 constexpr const char* kMemberKinds[] = {
     "deployments", "statefulsets", "replicasets", "jobs",
     "pods",        "services",     "configmaps",  "replicationcontrollers"};
+
+constexpr char kDefinitions[] = "customresourcedefinitions";
+
+std::set<std::string>& InstalledKinds() {
+  static std::set<std::string> kinds;
+  return kinds;
+}
+
+std::string DefinitionOf(const std::string& name) {
+  return ReadWhole(kubernetes->GetOptions().definitions + "/" + name + ".json");
+}
+
+// Whether discovery shows the kind with this verb; with "": whether it shows it at all.
+bool IsOffered(Api& api, const ResourceType& kind, const std::string& verb) {
+  const HttpResult answer = api.Do(HttpMethod::kGet, "/apis/" + kind.ApiVersion());
+  const auto list = answer && answer->status == 200 ? JsonDocument::Parse(answer->body)
+                                                    : JsonDocument::Parse("{}");
+  for (const JsonValue entry : list->root()["resources"].Elements()) {
+    if (entry["name"].AsString() != kind.plural) continue;
+    if (verb.empty()) return true;
+    for (const JsonValue offered : entry["verbs"].Elements()) {
+      if (offered.AsString() == verb) return true;
+    }
+  }
+  return false;
+}
+
+int ListStatus(Api& api, const ResourceType& kind) {
+  const HttpResult answer = api.Do(HttpMethod::kGet, kind.CollectionPath(""));
+  return answer ? answer->status : 0;
+}
 
 TextMap OfCluster(const std::string& value) { return {{kClusterLabel, value}}; }
 
@@ -59,6 +91,11 @@ void IntegrationTest::TearDown() {
   watchers_.clear();
   // Not waited for; but Services left standing would use up the addresses that there are for them.
   api().Delete("namespaces", "", ns_);
+}
+
+void IntegrationTest::TearDownTestSuite() {
+  const std::set<std::string> installed = InstalledKinds();
+  for (const std::string& name : installed) RemoveKind(name);
 }
 
 void IntegrationTest::AddBystander(const std::string& plural, const std::string& body) {
@@ -129,6 +166,55 @@ void IntegrationTest::MakeMember(const std::string& name, bool held) {
 
 void IntegrationTest::MakeDriver(const std::string& name, const std::string& plural) {
   api().Create(plural, ns_, WorkloadOf(plural, {{name}}));
+}
+
+void IntegrationTest::InstallKind(const std::string& name) {
+  const std::string definition = DefinitionOf(name);
+  const CustomKind* kind = LearnKind(definition);
+  ASSERT_NE(kind, nullptr) << name << " is not defined";
+  Api& api = kubernetes->GetApi();
+  InstalledKinds().insert(name);
+  // An older definition may have to go first.
+  EXPECT_TRUE(Eventually([&] {
+    if (!api.Uid(kDefinitions, "", name).empty()) return true;
+    const HttpResult made = api.Do(HttpMethod::kPost, PathOf(kDefinitions, ""), definition);
+    if (made && made->status == 201) return true;
+    const bool wait = made && made->status == 409;
+    EXPECT_TRUE(wait) << (made ? made->body : made.error().message);
+    return !wait;
+  }));
+  // A new kind's cache isn't filled at once.
+  EXPECT_TRUE(Eventually([&] {
+    return IsOffered(api, kind->type, "create") && ListStatus(api, kind->type) == 200;
+  })) << name
+      << " isn't served";
+}
+
+void IntegrationTest::RemoveKind(const std::string& name) {
+  const CustomKind* known = LearnKind(DefinitionOf(name));
+  ASSERT_NE(known, nullptr) << name << " is not defined";
+  const ResourceType& kind = known->type;
+  Api& api = kubernetes->GetApi();
+  InstalledKinds().erase(name);
+  const HttpResult deleted = api.Do(HttpMethod::kDelete, PathOf(kDefinitions, "", name));
+  ASSERT_TRUE(deleted && (deleted->status == 200 || deleted->status == 404));
+  EXPECT_TRUE(Eventually([&] {
+    const HttpResult held = api.Do(HttpMethod::kGet, kind.CollectionPath(""));
+    const auto list = held ? JsonDocument::Parse(held->body) : JsonDocument::Parse("{}");
+    if (held && held->status == 200 && list) {
+      for (const JsonValue object : list->root()["items"].Elements()) {
+        const JsonValue metadata = object["metadata"];
+        if (!metadata["finalizers"].Exists()) continue;
+        (void)api.Do(HttpMethod::kPatch,
+                     kind.ObjectPath(metadata["namespace"].AsString().value_or(""),
+                                     metadata["name"].AsString().value_or("")),
+                     R"({"metadata": {"finalizers": null}})", "application/merge-patch+json");
+      }
+    }
+    return !api.Exists(kDefinitions, "", name) && !IsOffered(api, kind, "") &&
+           ListStatus(api, kind) == 404;
+  })) << name
+      << " is still served";
 }
 
 std::string IntegrationTest::MasterPod() {

@@ -21,8 +21,9 @@ namespace cluster_watcher::integration {
 // What the command line said.
 struct Options {
   bool real = false;
-  std::string binary;   // the program under test
-  std::string scripts;  // that start a real control plane
+  std::string binary;       // the program under test
+  std::string scripts;      // that start a real control plane
+  std::string definitions;  // of custom kinds
 };
 
 inline constexpr char kCluster[] = "spark";
@@ -76,6 +77,7 @@ class IntegrationTest : public testing::Test {
 
   void SetUp() override;
   void TearDown() override;
+  static void TearDownTestSuite();  // removes the kinds that its tests have installed
 
   Server& server() { return kubernetes->GetServer(); }
   Api& api() { return kubernetes->GetApi(); }
@@ -86,6 +88,12 @@ class IntegrationTest : public testing::Test {
   void MakeDriver(const std::string& name = "bob", const std::string& plural = "deployments");
   // A member, of the kind ConfigMap.
   void MakeMember(const std::string& name, bool held = false);
+  // Has the API server serve a custom kind, by its definition test/custom_resources/`name`.json
+  // ("rayjobs.ray.io"); in the end it offers to create objects and lists them. It stays for the
+  // tests of the suite that follow, and is left alone where it is there.
+  static void InstallKind(const std::string& name);
+  // In the end the kind isn't served any more. Its objects go, whatever holds them.
+  static void RemoveKind(const std::string& name);
   Metadata Labelled(const std::string& name, const std::string& type = "") const;
   std::string MasterPod();  // its name, once there is one
 

@@ -1,4 +1,5 @@
-// integration_test --kubernetes=small|real [--binary=FILE] [--scripts=DIR] [gtest's flags]
+// integration_test --kubernetes=small|real [--binary=FILE] [--scripts=DIR] [--definitions=DIR]
+//                  [gtest's flags]
 #include <signal.h>
 
 #include <filesystem>
@@ -14,6 +15,7 @@ namespace {
 std::optional<Options> ParseArguments(int count, char** arguments) {
   Options options;
   options.scripts = KUBERNETES_SCRIPTS;
+  options.definitions = CUSTOM_RESOURCES;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe");
   options.binary = (self.parent_path().parent_path() / "cluster-watcher").string();
   for (int i = 1; i < count; ++i) {
@@ -26,6 +28,8 @@ std::optional<Options> ParseArguments(int count, char** arguments) {
       options.binary = value;
     } else if (flag == "--scripts") {
       options.scripts = value;
+    } else if (flag == "--definitions") {
+      options.definitions = value;
     } else {
       return std::nullopt;
     }
@@ -42,7 +46,7 @@ int main(int count, char** arguments) {
   const auto options = ParseArguments(count, arguments);
   if (!options || !std::filesystem::exists(options->binary)) {
     std::cerr << "Usage: integration_test [--kubernetes=small|real] [--binary=FILE] "
-                 "[--scripts=DIR]\nFILE, the program under test, must exist.\n";
+                 "[--scripts=DIR] [--definitions=DIR]\nFILE, the program under test, must exist.\n";
     return 2;
   }
   signal(SIGPIPE, SIG_IGN);

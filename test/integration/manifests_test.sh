@@ -5,7 +5,8 @@
 #   test/integration/manifests_test.sh BUILD_DIR
 #
 # The API server's audit log says what the account asked for: all of it must be
-# in the Role, and all of the Role must have been asked for.
+# in the Role, and all of the Role must have been asked for. What the watcher
+# itself says that it needs must be in the Role too.
 set -euo pipefail
 [[ $# == 1 && -x $1/cluster-watcher ]] || { echo "usage: ${0##*/} BUILD_DIR" >&2; exit 2; }
 watcher=$(realpath -- "$1/cluster-watcher")
@@ -81,15 +82,17 @@ POLICY
   "$source_dir/test/kubernetes/apiserver" "$tmp/kubernetes" start
 }
 
-# audited NAMESPACES DECISION: the account's requests, as "resource.group verb".
+# audited NAMESPACES DECISION: the account's requests, as "resource.group verb",
+# but for what everyone may.
 audited() {
   jq -r --arg namespaces " $1 " --arg decision "$2" '
     (.user.username | split(":")) as $user
     | select($user[3] == "cluster-watcher" and ($namespaces | contains(" " + $user[2] + " ")))
     | select(.annotations["authorization.k8s.io/decision"] == $decision and .objectRef.resource)
     | .objectRef.resource + (if .objectRef.apiGroup then "." + .objectRef.apiGroup else "" end)
-      + " " + .verb' "$audit_log" | LC_ALL=C sort -u
+      + " " + .verb' "$audit_log" | but_for_what_everyone_may | LC_ALL=C sort -u
 }
+but_for_what_everyone_may() { sed -E '/^self.*\.(authorization|authentication)\.k8s\.io create$/d'; }
 
 # apply NAMESPACE KUSTOMIZATION: in that namespace, under the strictest Pod Security.
 apply() {
@@ -128,14 +131,23 @@ CONFIG
   watchers+=("$!")
 }
 
+port_of() { sed -n 's/.*metrics and health on port \([0-9]*\).*/\1/p' "$tmp/$1.log"; }
 # metric NAME REGEX [LEAST]: a series that matches is at least so much (1).
 metric() {
   local port
-  port=$(sed -n 's/.*metrics and health on port \([0-9]*\).*/\1/p' "$tmp/$1.log")
+  port=$(port_of "$1")
   [[ -n $port ]] && curl -sf --max-time 5 "http://127.0.0.1:$port/metrics" |
     awk -v series="^$2\$" -v least="${3-1}" '$1 ~ series && $2 >= least { found = 1 }
       END { exit !found }'
 }
+
+# lacks NAME: what the watcher shows that its account lacks, as "resource.group verb".
+lacks() {
+  curl -sf --max-time 5 "http://127.0.0.1:$(port_of "$1")/metrics" |
+    sed -nE 's/^cluster_watcher_permission_missing\{resource="(.*)",verb="(.*)"\} 1$/\1 \2/p'
+}
+# has_asked NAME: what its account may do; everything, or nearly.
+has_asked() { metric "$1" 'rest_client_requests_total\{code="201",method="POST"\}' 40; }
 
 # marked NAMESPACE OBJECT MARK
 marked() {
@@ -168,7 +180,7 @@ REVIEW
       | .resourceRules[] | .verbs[] as $verb | .apiGroups[] as $group | .resources[] as $resource
       | (.resourceNames // [] | map("/" + .) | join("")) as $names
       | $resource + (if $group == "" then "" else "." + $group end) + $names + " " + $verb' |
-    grep -vE '^self.*(authorization|authentication)\.k8s\.io create$' | LC_ALL=C sort -u
+    but_for_what_everyone_may | LC_ALL=C sort -u
 }
 
 # Written out apart from the Role, so that a change there must be meant.
@@ -260,6 +272,7 @@ the_example() {
   watch_over example "$pod" example
   check "the owner is recorded on the master root" \
     within 30 marked example deployment/bob-cluster-m owner-uid
+  check "it asks what its account may do" within 30 has_asked example
   kubectl annotate namespace example cluster-watcher/hold-until=2199-01-01T00:00:00Z >/dev/null
   kubectl -n example delete deployment bob --wait=false >/dev/null
   check "a hold on the namespace keeps the cluster without its driver" \
@@ -276,6 +289,9 @@ the_example() {
   check "Events were written" \
     within 10 has_event example ClusterCondemned ClusterDeleting ClusterDeleted
   check "the log speaks of no 403" not in_file "HTTP 403" "$tmp/example.log"
+  lacks example >"$tmp/lacks"
+  check "the account lacks nothing" same /dev/null "$tmp/lacks"
+  check "nor does the log say so" not in_file "permissions are missing" "$tmp/example.log"
   audited example forbid >"$tmp/forbidden"
   check "no request was forbidden" same /dev/null "$tmp/forbidden"
   end_watchers
@@ -310,6 +326,14 @@ without_delete_on_deployments() {
     within 30 may_not refused delete deployments.apps
   watch_over refused "$pod" refused
   within 30 marked refused deployment/bob-cluster-m owner-uid || :
+  check "the lack is shown before it matters" within 30 metric refused \
+    'cluster_watcher_permission_missing\{resource="deployments.apps",verb="delete"\}'
+  lacks refused >"$tmp/lacks"
+  local rule='{apiGroups: ["apps"], resources: ["deployments", "statefulsets", "replicasets"]'
+  printf '%s.apps delete\n' deployments replicasets statefulsets >"$tmp/taken"
+  check "all that was taken with it is shown, and no more" same "$tmp/taken" "$tmp/lacks"
+  check "the log has the one rule to add" \
+    in_file "rules: [$rule, verbs: [\"delete\"]}]" "$tmp/refused.log"
   kubectl -n refused delete deployment bob --wait=false >/dev/null
   local forbidden='cluster_watcher_deletes_total\{resource="deployments",result="forbidden"\}'
   check "the refusal is counted" within 60 metric refused "$forbidden"
@@ -446,6 +470,7 @@ all_kinds() {
   for cluster in "${roots[@]}"; do
     check "a $cluster as the master root is marked" \
       within 60 marked kinds "$cluster/$cluster" owner-uid
+    check "the account of its watcher is asked about" within 30 has_asked "$cluster"
   done
   kubectl -n kinds delete deployment driver --wait=false >/dev/null
   for cluster in "${roots[@]}"; do
@@ -459,6 +484,10 @@ all_kinds() {
   check "without them a statefulset as the master root goes too" \
     within 120 gone kinds oshinko-cluster=statefulset "$foreign"
   check "its claim stays" exists kinds pvc/data-statefulset-0
+  for cluster in "${roots[@]}"; do
+    check "the account lacks nothing for a $cluster" \
+      not in_file "permissions are missing" "$tmp/$cluster.log"
+  done
   audited kinds forbid >"$tmp/forbidden"
   check "no request was forbidden" same /dev/null "$tmp/forbidden"
   end_watchers

@@ -100,6 +100,10 @@ std::string ClaimOf(const Metadata& metadata) {
                               "resources": {"requests": {"storage": "1Gi"}}})");
 }
 
+std::string CustomOf(const Metadata& metadata, const std::string& spec) {
+  return Object(metadata, ", \"spec\": " + spec);
+}
+
 std::string NamedOf(const Metadata& metadata) { return Object(metadata, ""); }
 
 std::string WatcherRoleOf(const Metadata& metadata) {
@@ -117,6 +121,8 @@ std::string WatcherRoleOf(const Metadata& metadata) {
        "verbs": ["get", "list", "delete"]},
       {"apiGroups": ["policy"], "resources": ["poddisruptionbudgets"],
        "verbs": ["get", "list", "delete"]},
+      {"apiGroups": ["apps.openshift.io"], "resources": ["deploymentconfigs"],
+       "verbs": ["get", "list", "patch", "delete"]},
       {"apiGroups": [""], "resources": ["persistentvolumeclaims"], "verbs": ["list"]},
       {"apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create"]}])");
 }

@@ -36,6 +36,7 @@ class Watcher {
   std::optional<int> WaitForExit(Duration timeout = std::chrono::seconds(20)) {
     return process_.WaitForExit(timeout);
   }
+  void Signal(int signal) { process_.Signal(signal); }
   // Its exit code; nullopt: it doesn't heed the signal.
   std::optional<int> Stop(int signal, Duration timeout = std::chrono::seconds(20));
   long PeakMemoryKilobytes() const;

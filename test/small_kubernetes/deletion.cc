@@ -78,6 +78,27 @@ DeleteOutcome DeleteNamespace(Store& store, const ObjectPtr& object, bool commit
   return {store.Update(object, std::move(body), commit), false};
 }
 
+DeleteOutcome DeleteDefinition(Store& store, const ObjectPtr& object, bool commit) {
+  if (object->deleting) return {object, false};
+  Value body = Copy(object->body);
+  Value& metadata = Child(body, "metadata");
+  Set(metadata, "deletionTimestamp", Text(store.Timestamp()));
+  if (!HasElements(Find(metadata, "finalizers"))) Set(metadata, "finalizers", EmptyArray());
+  Append(*Find(metadata, "finalizers"), Text(kDefinitionFinalizer));
+  Value condition = EmptyObject();
+  Set(condition, "type", Text("Terminating"));
+  Set(condition, "status", Text("True"));
+  Set(condition, "lastTransitionTime", Text(store.Timestamp()));
+  Set(condition, "reason", Text("InstanceDeletionPending"));
+  Set(condition, "message",
+      Text("CustomResourceDefinition marked for deletion; CustomResource deletion will begin "
+           "soon"));
+  Value& status = Child(body, "status");
+  if (!HasElements(Find(status, "conditions"))) Set(status, "conditions", EmptyArray());
+  Append(*Find(status, "conditions"), std::move(condition));
+  return {store.Update(object, std::move(body), commit), false};
+}
+
 }  // namespace
 
 DeleteOutcome Delete(Store& store, const ObjectPtr& object, const DeleteOptions& options) {
@@ -85,6 +106,9 @@ DeleteOutcome Delete(Store& store, const ObjectPtr& object, const DeleteOptions&
   const bool commit = !options.dry_run;
   if (resource.kind == "Namespace" && resource.group.empty()) {
     return DeleteNamespace(store, object, commit);
+  }
+  if (resource.kind == "CustomResourceDefinition" && resource.group == "apiextensions.k8s.io") {
+    return DeleteDefinition(store, object, commit);
   }
   Value body = Copy(object->body);
   Value& metadata = Child(body, "metadata");

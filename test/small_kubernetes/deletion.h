@@ -23,6 +23,10 @@ struct DeleteOutcome {
   bool gone = false;  // false: it is held by a finalizer, its dependents or a grace period
 };
 
+// Holds a CustomResourceDefinition that is being deleted until its kind's objects are gone.
+inline constexpr std::string_view kDefinitionFinalizer =
+    "customresourcecleanup.apiextensions.k8s.io";
+
 // Doesn't look at the preconditions.
 DeleteOutcome Delete(Store& store, const ObjectPtr& object, const DeleteOptions& options);
 

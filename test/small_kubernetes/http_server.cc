@@ -114,6 +114,9 @@ void ApplySettings(SmallKubernetes& kubernetes, const Value& json) {
   }
   kubernetes.settle_after_writes = FlagOr(Find(json, "settle"), kubernetes.settle_after_writes);
   if (kubernetes.settle_after_writes) kubernetes.Settle();
+  if (const Value* linger = Find(json, "definitionLinger")) {
+    kubernetes.SetDefinitionLinger(Duration(NumberOf(linger, 0)));
+  }
   if (const Value* run = Find(json, "podsRun")) kubernetes.SetPodsRun(IsTrue(run));
 }
 

@@ -1,12 +1,13 @@
 // The small Kubernetes behind HTTP on the loopback interface.
 //
 // Beside the API, an admin's token opens a few paths by which other processes order and look:
-//   POST /__faults {...}     a fault, as FaultFromJson reads it      DELETE /__faults    none any
-//   more POST /__kinds {...}      a further kind: group, version, plural, kind, namespaced, status,
-//   scale DELETE /__kinds {...}    that kind (group, plural); with "terminate": true, begin to POST
-//   /__settings {...}   staleVersions, staleMilliseconds, settle, podsRun POST /__tokens {...}
-//   {"token", "user", "groups"}: a further user; {"revoke"}: one less GET /__requests          the
-//   log                                 DELETE /__requests  forget it
+// - POST /__faults: a fault, as FaultFromJson reads it; DELETE: none any more
+// - POST /__kinds: a further kind: group, version, plural, kind, namespaced, status, scale; DELETE:
+//   that kind (group, plural) goes; with "terminate": true, it begins to
+// - POST /__settings: staleVersions, staleMilliseconds, settle, podsRun, definitionLinger
+//   (milliseconds)
+// - POST /__tokens: a further user: token, user, groups; or one less: revoke
+// - GET /__requests: the log; DELETE: forget it
 #pragma once
 
 #include <condition_variable>

@@ -4,6 +4,7 @@
 #include <functional>
 #include <utility>
 
+#include "test/small_kubernetes/definitions.h"
 #include "test/small_kubernetes/selectors.h"
 
 namespace cluster_watcher::small_kubernetes {
@@ -256,6 +257,7 @@ void Rename(Value& body, std::string_view from, std::string_view to) {
 
 void SetDefaults(const Resource& resource, Value& body, bool created) {
   if (resource.custom) return;
+  if (IsDefinition(resource)) return SetDefinitionDefaults(body);
   if (resource.has_status || resource.has_generation) {
     Value& spec = Child(body, "spec");
     if (resource.has_scale) Default(spec, "replicas", Number(1));
@@ -283,6 +285,9 @@ std::vector<Cause> Validate(const Resource& resource, const Value& body, const V
   if (resource.group == "apps" && !resource.custom) ValidateSelector(body, old, causes);
   if (resource.kind == "Event" && old == nullptr && !resource.custom) {
     ValidateEvent(resource, body, causes);
+  }
+  if (IsDefinition(resource)) {
+    for (Cause& cause : ValidateDefinition(body)) causes.push_back(std::move(cause));
   }
   return causes;
 }
@@ -320,12 +325,12 @@ void PrepareUpdate(const Object& old, Value& body, bool status) {
 }
 
 void ToStoredNames(const Resource& resource, Value& body) {
-  if (resource.index == resource.storage) return;
+  if (resource.index == resource.storage || resource.custom) return;
   for (const auto& [stored, served] : kEventNames) Rename(body, served, stored);
 }
 
 void ToServedNames(const Resource& resource, Value& body) {
-  if (resource.index == resource.storage) return;
+  if (resource.index == resource.storage || resource.custom) return;
   for (const auto& [stored, served] : kEventNames) Rename(body, stored, served);
 }
 

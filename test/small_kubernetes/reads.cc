@@ -34,40 +34,68 @@ std::optional<Continuation> ParseContinuation(std::string_view token) {
                       std::string(token.substr(second + 1))};
 }
 
-std::string DiscoveryEntry(const Resource& resource, std::string_view sub) {
+constexpr std::string_view kAggregated = "APIGroupDiscoveryList";
+constexpr std::string_view kAggregatedType =
+    "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+
+// What discovery says in both of its forms. `sub` is empty for the kind itself.
+struct Entry {
+  const Resource& resource;
+  std::string_view sub;
+
+  bool IsScale() const { return sub == "scale"; }
+  bool IsToken() const { return sub == "token"; }
+  std::string_view Kind() const {
+    return IsScale() ? "Scale" : IsToken() ? "TokenRequest" : std::string_view(resource.kind);
+  }
+  // Of a subresource's own kind; empty: as the resource's.
+  std::string_view Group() const {
+    return IsScale() ? "autoscaling" : IsToken() ? "authentication.k8s.io" : "";
+  }
+  std::string_view Verbs() const {
+    if (resource.create_only || IsToken()) return R"(["create"])";
+    if (!sub.empty()) return R"(["get","patch","update"])";
+    if (resource.terminating) return R"(["delete","deletecollection","get","list","watch"])";
+    if (resource.kind == "Namespace") {
+      return R"(["create","delete","get","list","patch","update","watch"])";
+    }
+    return resource.custom
+               ? R"(["delete","deletecollection","get","list","patch","create","update","watch"])"
+               : R"(["create","delete","deletecollection","get","list","patch","update","watch"])";
+  }
+};
+
+std::vector<std::string_view> Subresources(const Resource& resource) {
+  std::vector<std::string_view> subs;
+  if (resource.has_scale) subs.emplace_back("scale");
+  if (resource.has_status) subs.emplace_back("status");
+  if (resource.custom) std::reverse(subs.begin(), subs.end());
+  if (resource.kind == "ServiceAccount") subs.emplace_back("token");
+  return subs;
+}
+
+// ,"shortNames":["po"]; nothing where there are none.
+std::string TextList(std::string_view key, const std::vector<std::string>& texts) {
+  if (texts.empty()) return {};
+  std::string json = "," + Quote(key) + ":[";
+  for (const std::string& text : texts) json += (json.back() == '[' ? "" : ",") + Quote(text);
+  return json + "]";
+}
+
+std::string NamesOf(const Resource& resource) {
+  return TextList("shortNames", resource.short_names) + TextList("categories", resource.categories);
+}
+
+std::string ResourceEntry(const Entry& entry) {
+  const Resource& resource = entry.resource;
   std::string json = "{\"name\":\"" + resource.plural;
-  if (!sub.empty()) json.append("/").append(sub);
-  std::string singular = sub.empty() ? resource.kind : "";
-  std::transform(singular.begin(), singular.end(), singular.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  json += "\",\"singularName\":\"" + singular +
-          "\",\"namespaced\":" + (resource.namespaced ? "true" : "false");
-  if (sub == "scale") json += ",\"group\":\"autoscaling\",\"version\":\"v1\"";
-  if (sub == "token") json += ",\"group\":\"authentication.k8s.io\",\"version\":\"v1\"";
-  json += ",\"kind\":\"" +
-          (sub == "scale"   ? "Scale"
-           : sub == "token" ? "TokenRequest"
-                            : resource.kind) +
-          "\",\"verbs\":";
-  if (resource.create_only || sub == "token") {
-    json += R"(["create"])";
-  } else if (!sub.empty()) {
-    json += R"(["get","patch","update"])";
-  } else if (resource.terminating) {
-    json += R"(["delete","deletecollection","get","list","watch"])";
-  } else if (resource.kind == "Namespace") {
-    json += R"(["create","delete","get","list","patch","update","watch"])";
-  } else {
-    json += R"(["create","delete","deletecollection","get","list","patch","update","watch"])";
-  }
-  if (sub.empty() && !resource.short_name.empty()) {
-    json += ",\"shortNames\":[\"" + resource.short_name + "\"]";
-  }
-  const bool in_all = resource.group == "apps" || resource.group == "batch" ||
-                      resource.group == "autoscaling" || resource.plural == "pods" ||
-                      resource.plural == "services" || resource.plural == "replicationcontrollers";
-  if (sub.empty() && in_all) json += R"(,"categories":["all"])";
+  if (!entry.sub.empty()) json.append("/").append(entry.sub);
+  json += "\",\"singularName\":" + Quote(entry.sub.empty() ? resource.Singular() : "") +
+          ",\"namespaced\":" + (resource.namespaced ? "true" : "false");
+  if (!entry.Group().empty()) json += ",\"group\":" + Quote(entry.Group()) + R"(,"version":"v1")";
+  json += ",\"kind\":" + Quote(entry.Kind()) + ",\"verbs\":";
+  json += entry.Verbs();
+  if (entry.sub.empty()) json += NamesOf(resource);
   return json + "}";
 }
 
@@ -79,27 +107,111 @@ std::string ResourceList(const ResourceTable& resources, std::string_view group,
   for (const Resource& resource : resources.All()) {
     if (resource.group != group || resource.version != version || resource.removed) continue;
     if (json.back() != '[') json += ',';
-    json += DiscoveryEntry(resource, {});
-    if (resource.has_status) json += "," + DiscoveryEntry(resource, "status");
-    if (resource.has_scale) json += "," + DiscoveryEntry(resource, "scale");
-    if (resource.kind == "ServiceAccount") json += "," + DiscoveryEntry(resource, "token");
+    json += ResourceEntry({resource, {}});
+    for (std::string_view sub : Subresources(resource))
+      json += "," + ResourceEntry({resource, sub});
   }
   return json + "]}\n";
 }
 
 std::string Group(const ResourceTable& resources, const std::string& group) {
   std::string versions, first;
-  std::set<std::string> seen;
-  for (const Resource& resource : resources.All()) {
-    if (resource.group != group || resource.removed || !seen.insert(resource.version).second)
-      continue;
-    const std::string entry = R"({"groupVersion":")" + resource.ApiVersion() + R"(","version":")" +
-                              resource.version + "\"}";
+  for (const std::string& version : resources.VersionsOf(group)) {
+    const std::string entry =
+        R"({"groupVersion":")" + group + "/" + version + R"(","version":")" + version + "\"}";
     if (first.empty()) first = entry;
     versions += (versions.empty() ? "" : ",") + entry;
   }
   return "\"name\":\"" + group + "\",\"versions\":[" + versions +
          "],\"preferredVersion\":" + first + "}";
+}
+
+// The groups that are served, but core's.
+std::vector<std::string> Groups(const ResourceTable& resources) {
+  std::vector<std::string> groups;
+  std::set<std::string> seen{""};
+  for (const Resource& resource : resources.All()) {
+    if (!resource.removed && seen.insert(resource.group).second) groups.push_back(resource.group);
+  }
+  return groups;
+}
+
+// Built-in kinds leave out the group and version that are the list's own.
+std::string AggregatedKind(const Entry& entry) {
+  const Resource& resource = entry.resource;
+  std::string_view group = entry.Group(), version = "v1";
+  if (group.empty() && resource.custom) group = resource.group, version = resource.version;
+  if (group.empty()) version = "";
+  return "\"responseKind\":{\"group\":" + Quote(group) + ",\"version\":" + Quote(version) +
+         ",\"kind\":" + Quote(entry.Kind()) + "}";
+}
+
+std::string AggregatedResource(const Resource& resource) {
+  const Entry entry{resource, {}};
+  std::string json = "{\"resource\":" + Quote(resource.plural) + "," + AggregatedKind(entry) +
+                     ",\"scope\":" + (resource.namespaced ? "\"Namespaced\"" : "\"Cluster\"") +
+                     ",\"singularResource\":" + Quote(resource.Singular()) + ",\"verbs\":";
+  json.append(entry.Verbs()).append(NamesOf(resource));
+  std::string subs;
+  for (std::string_view sub : Subresources(resource)) {
+    const Entry part{resource, sub};
+    subs += (subs.empty() ? "" : ",") + ("{\"subresource\":" + Quote(sub)) + "," +
+            AggregatedKind(part) + ",\"verbs\":" + std::string(part.Verbs()) + "}";
+  }
+  if (!subs.empty()) json += ",\"subresources\":[" + subs + "]";
+  return json + "}";
+}
+
+std::string AggregatedGroup(const ResourceTable& resources, const std::string& group) {
+  std::string json = "{\"metadata\":{";
+  if (!group.empty()) json += "\"name\":" + Quote(group);
+  json += "},\"versions\":[";
+  for (const std::string& version : resources.VersionsOf(group)) {
+    if (json.back() != '[') json += ',';
+    json += "{\"version\":" + Quote(version) + ",\"resources\":[";
+    for (const Resource& resource : resources.All()) {
+      if (resource.group != group || resource.version != version || resource.removed) continue;
+      if (json.back() != '[') json += ',';
+      json += AggregatedResource(resource);
+    }
+    json += "],\"freshness\":\"Current\"}";
+  }
+  return json + "]}";
+}
+
+Response Aggregated(const ResourceTable& resources, const std::vector<std::string>& groups) {
+  std::string json =
+      R"({"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","metadata":{},)"
+      R"("items":[)";
+  for (const std::string& group : groups) {
+    if (json.back() != '[') json += ',';
+    json += AggregatedGroup(resources, group);
+  }
+  return {200, json + "]}\n", std::string(kAggregatedType), std::nullopt};
+}
+
+// The forms of discovery that an Accept header takes.
+struct Forms {
+  bool plain = false;
+  bool aggregated = false;
+};
+
+Forms AcceptedForms(std::string_view accept) {
+  Forms forms{accept.empty(), false};
+  while (!accept.empty()) {
+    std::string_view clause = accept.substr(0, accept.find(','));
+    accept.remove_prefix(std::min(accept.size(), clause.size() + 1));
+    while (!clause.empty() && clause.front() == ' ') clause.remove_prefix(1);
+    const auto has = [&](std::string_view text) {
+      return clause.find(text) != std::string_view::npos;
+    };
+    const std::string_view type = clause.substr(0, clause.find(';'));
+    if (type != "application/json" && type != "application/*" && type != "*/*") continue;
+    if (!has(";as=")) forms.plain = true;
+    forms.aggregated |=
+        has(";g=apidiscovery.k8s.io") && has(kAggregated) && has(";v=v2") && !has(";v=v2beta1");
+  }
+  return forms;
 }
 
 }  // namespace
@@ -139,7 +251,7 @@ Response SmallKubernetes::Get(const Call& call) const {
       call.resource->namespaced ? std::string_view(call.target.ns) : std::string_view();
   const ObjectPtr object = store_.Get(*call.resource, ns, call.target.name, *version);
   if (object == nullptr) return NotFound(*call.resource, call.target.name);
-  if (call.target.subresource == "scale") return ReadScale(*object);
+  if (call.target.subresource == "scale") return ReadScale(call, *object);
   return Show(call, *object);
 }
 
@@ -207,7 +319,7 @@ Response SmallKubernetes::List(const Call& call, std::optional<Watch>* watch) co
   });
   std::string json = metadata_only
                          ? R"({"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1")"
-                         : "{\"kind\":\"" + resource.kind + "List\",\"apiVersion\":\"" +
+                         : "{\"kind\":\"" + resource.ListKind() + "\",\"apiVersion\":\"" +
                                resource.ApiVersion() + "\"";
   json += ",\"metadata\":{\"resourceVersion\":\"" + std::to_string(shown) + "\"";
   if (limit > 0 && objects.size() > limit) {
@@ -227,7 +339,14 @@ Response SmallKubernetes::List(const Call& call, std::optional<Watch>* watch) co
   return {200, std::move(json), "application/json", std::nullopt};
 }
 
-Response SmallKubernetes::ReadScale(const Object& object) const {
+Response SmallKubernetes::ReadScale(const Call& call, const Object& object) const {
+  const Resource& resource = *call.resource;
+  const ScalePaths& paths = resource.scale;
+  const Value* replicas = FindAt(object.body, paths.spec);
+  if (replicas == nullptr && resource.custom) {
+    return InternalError("the spec replicas field " + Quote(JsonPath(paths.spec)) +
+                         " does not exist");
+  }
   const Value& metadata = object.Metadata();
   Value scale = EmptyObject();
   Set(scale, "kind", Text("Scale"));
@@ -237,11 +356,14 @@ Response SmallKubernetes::ReadScale(const Object& object) const {
     if (const Value* value = Find(metadata, key)) Set(shown, key, Copy(*value));
   }
   Value& spec = Child(scale, "spec");
-  const std::int64_t wanted = NumberOf(Find(object.body, "spec", "replicas"), 0);
+  const std::int64_t wanted = NumberOf(replicas, 0);
   if (wanted != 0) Set(spec, "replicas", Number(wanted));
   Value& status = Child(scale, "status");
-  Set(status, "replicas", Number(NumberOf(Find(object.body, "status", "replicas"), 0)));
-  const Value* selector = Find(object.body, "spec", "selector");
+  Set(status, "replicas", Number(NumberOf(FindAt(object.body, paths.status), 0)));
+  if (const std::string_view text = TextOf(FindAt(object.body, paths.selector)); !text.empty()) {
+    Set(status, "selector", Text(text));
+  }
+  const Value* selector = resource.custom ? nullptr : Find(object.body, "spec", "selector");
   if (selector != nullptr && Find(*selector, "matchLabels") != nullptr) {
     selector = Find(*selector, "matchLabels");
   }
@@ -269,22 +391,32 @@ Response SmallKubernetes::Discover(const Call& call) const {
                 R"("gitTreeState":"clean","buildDate":"2026-01-01T00:00:00Z","goVersion":"",)"
                 R"("compiler":"","platform":"linux/amd64"})");
   }
-  if (target.path == "/api") {
+  const bool core = target.path == "/api";
+  const bool groups = target.path == "/apis";
+  const Forms forms = AcceptedForms(call.request.accept);
+  if (forms.aggregated && (core || groups)) {
+    return Aggregated(resources_, core ? std::vector<std::string>{""} : Groups(resources_));
+  }
+  if (!forms.plain) {
+    return NotAcceptable(
+        "only the following media types are accepted: application/json, application/yaml, "
+        "application/vnd.kubernetes.protobuf");
+  }
+  if (core) {
     return json(R"({"kind":"APIVersions","versions":["v1"],"serverAddressByClientCIDRs":[]})");
   }
-  if (target.path == "/apis") {
-    std::string groups;
-    std::set<std::string> seen{""};
-    for (const Resource& resource : resources_.All()) {
-      if (resource.removed || !seen.insert(resource.group).second) continue;
-      groups += (groups.empty() ? "{" : ",{") + Group(resources_, resource.group);
+  if (groups) {
+    std::string all;
+    for (const std::string& group : Groups(resources_)) {
+      all += (all.empty() ? "{" : ",{") + Group(resources_, group);
     }
-    return json(R"({"kind":"APIGroupList","apiVersion":"v1","groups":[)" + groups + "]}\n");
+    return json(R"({"kind":"APIGroupList","apiVersion":"v1","groups":[)" + all + "]}\n");
   }
   if (!target.version.empty() && resources_.ServesVersion(target.group, target.version)) {
     return json(ResourceList(resources_, target.group, target.version));
   }
-  if (!target.group.empty() && target.version.empty() && resources_.ServesGroup(target.group)) {
+  if (!target.group.empty() && target.version.empty() &&
+      !resources_.VersionsOf(target.group).empty()) {
     return json(R"({"kind":"APIGroup","apiVersion":"v1",)" + Group(resources_, target.group) +
                 "\n");
   }

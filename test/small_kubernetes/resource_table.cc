@@ -1,6 +1,9 @@
 #include "test/small_kubernetes/resource_table.h"
 
+#include <algorithm>
 #include <cassert>
+#include <charconv>
+#include <tuple>
 #include <utility>
 
 namespace cluster_watcher::small_kubernetes {
@@ -15,7 +18,7 @@ struct Row {
   const char* version;
   const char* plural;
   const char* kind;
-  const char* short_name;
+  const char* short_names;
   unsigned flags;
 };
 
@@ -49,7 +52,16 @@ constexpr Row kBuiltIn[] = {
     {"rbac.authorization.k8s.io", "v1", "clusterrolebindings", "ClusterRoleBinding", "", kCluster},
     {"authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", "",
      kCluster | kCreateOnly},
+    {"apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition",
+     "crd,crds", kCluster | kStatus | kGeneration},
 };
+
+// Where kubectl's "all" means them.
+bool IsInAll(const Row& row) {
+  const std::string_view group = row.group, plural = row.plural;
+  return group == "apps" || group == "batch" || group == "autoscaling" || plural == "pods" ||
+         plural == "services" || plural == "replicationcontrollers";
+}
 
 Resource FromRow(const Row& row) {
   Resource resource;
@@ -57,7 +69,13 @@ Resource FromRow(const Row& row) {
   resource.version = row.version;
   resource.plural = row.plural;
   resource.kind = row.kind;
-  resource.short_name = row.short_name;
+  for (std::string_view names = row.short_names; !names.empty();) {
+    const std::string_view name = names.substr(0, names.find(','));
+    resource.short_names.emplace_back(name);
+    names.remove_prefix(std::min(names.size(), name.size() + 1));
+  }
+  if (IsInAll(row)) resource.categories = {"all"};
+  if (resource.group == "apiextensions.k8s.io") resource.categories = {"api-extensions"};
   resource.namespaced = (row.flags & kCluster) == 0;
   resource.has_status = (row.flags & kStatus) != 0;
   resource.has_scale = (row.flags & kScale) != 0;
@@ -72,34 +90,86 @@ std::string Qualified(const std::string& name, const std::string& group) {
   return group.empty() ? name : name + "." + group;
 }
 
+// Lower ones come first: v2, v1, v1beta2, v1beta1, v1alpha1, then others by name.
+std::tuple<int, int, int, std::string_view> Rank(std::string_view version) {
+  const auto take_number = [](std::string_view& text) {
+    int number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    return error == std::errc() ? number : 0;
+  };
+  constexpr std::tuple<int, int, int> kOther{3, 0, 0};
+  std::string_view rest = version;
+  if (rest.substr(0, 1) != "v") return std::tuple_cat(kOther, std::tuple(version));
+  rest.remove_prefix(1);
+  const int major = take_number(rest);
+  int stage = 0;
+  for (std::string_view name : {"", "beta", "alpha"}) {
+    std::string_view tail = rest;
+    const bool fits = rest.substr(0, name.size()) == name;
+    if (fits) tail.remove_prefix(name.size());
+    const int minor = fits && stage > 0 ? take_number(tail) : 0;
+    if (major > 0 && fits && tail.empty() && (stage == 0 || minor > 0)) {
+      return {stage, -major, -minor, version};
+    }
+    ++stage;
+  }
+  return std::tuple_cat(kOther, std::tuple(version));
+}
+
 }  // namespace
+
+const Value* FindAt(const Value& value, const std::vector<std::string>& keys) {
+  const Value* found = keys.empty() ? nullptr : &value;
+  for (const std::string& key : keys) {
+    if (found != nullptr) found = Find(*found, key);
+  }
+  return found;
+}
+
+std::string JsonPath(const std::vector<std::string>& keys) {
+  std::string path;
+  for (const std::string& key : keys) path += "." + key;
+  return path;
+}
 
 std::string Resource::ApiVersion() const { return group.empty() ? version : group + "/" + version; }
 std::string Resource::QualifiedName() const { return Qualified(plural, group); }
 std::string Resource::QualifiedKind() const { return Qualified(kind, group); }
+std::string Resource::ListKind() const { return list_kind.empty() ? kind + "List" : list_kind; }
+
+std::string Resource::Singular() const {
+  if (!singular.empty()) return singular;
+  std::string lower = kind;
+  for (char& c : lower) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return lower;
+}
 
 ResourceTable::ResourceTable() {
   for (const Row& row : kBuiltIn) Add(FromRow(row));
   // Both APIs of Events show the same objects.
-  Find("events.k8s.io", "events")->storage = Of("", "events").index;
+  Versions("events.k8s.io", "events").front()->storage = Of("", "events").index;
 }
 
 const Resource& ResourceTable::Add(Resource resource) {
-  for (Resource& present : resources_) {
-    if (present.group != resource.group || present.plural != resource.plural) continue;
-    resource.index = present.index;
-    resource.storage = present.storage;
-    return present = std::move(resource);
-  }
   resource.index = resource.storage = resources_.size();
+  for (Resource* present : Versions(resource.group, resource.plural)) {
+    resource.storage = present->storage;
+    if (present->version != resource.version) continue;
+    resource.index = present->index;
+    return *present = std::move(resource);
+  }
   return resources_.emplace_back(std::move(resource));
 }
 
-Resource* ResourceTable::Find(std::string_view group, std::string_view plural) {
+std::vector<Resource*> ResourceTable::Versions(std::string_view group, std::string_view plural) {
+  std::vector<Resource*> versions;
   for (Resource& resource : resources_) {
-    if (resource.plural == plural && resource.group == group && !resource.removed) return &resource;
+    if (resource.plural == plural && resource.group == group) versions.push_back(&resource);
   }
-  return nullptr;
+  return versions;
 }
 
 const Resource* ResourceTable::Find(std::string_view group, std::string_view version,
@@ -130,11 +200,15 @@ const Resource& ResourceTable::Of(std::string_view group, std::string_view plura
   return resources_.front();
 }
 
-bool ResourceTable::ServesGroup(std::string_view group) const {
+std::vector<std::string> ResourceTable::VersionsOf(std::string_view group) const {
+  std::vector<std::string> versions;
   for (const Resource& resource : resources_) {
-    if (resource.group == group && !resource.removed) return true;
+    if (resource.group == group && !resource.removed) versions.push_back(resource.version);
   }
-  return false;
+  std::sort(versions.begin(), versions.end(),
+            [](const std::string& a, const std::string& b) { return Rank(a) < Rank(b); });
+  versions.erase(std::unique(versions.begin(), versions.end()), versions.end());
+  return versions;
 }
 
 bool ResourceTable::ServesVersion(std::string_view group, std::string_view version) const {

@@ -3,10 +3,25 @@
 
 #include <cstddef>
 #include <deque>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "test/small_kubernetes/json.h"
 
 namespace cluster_watcher::small_kubernetes {
+
+// Where the fields that a scale subresource shows are: keys from the object's top.
+struct ScalePaths {
+  std::vector<std::string> spec = {"spec", "replicas"};
+  std::vector<std::string> status = {"status", "replicas"};
+  std::vector<std::string> selector = {};  // a text; empty: there is none
+};
+
+// The value at the end of `keys`; nullptr: the path breaks off.
+const Value* FindAt(const Value& value, const std::vector<std::string>& keys);
+std::string JsonPath(const std::vector<std::string>& keys);  // ".spec.replicas"
 
 struct Resource {
   std::string group;  // empty: core
@@ -16,6 +31,7 @@ struct Resource {
   bool namespaced = true;
   bool has_status = false;  // a status subresource: other writes don't touch .status
   bool has_scale = false;
+  ScalePaths scale;
   bool has_generation = false;
   bool orphans_by_default = false;  // dependents, when DELETE states no propagationPolicy
   bool returns_deleted = false;     // DELETE answers the object, not a Status
@@ -23,7 +39,11 @@ struct Resource {
   bool create_only = false;
   bool terminating = false;  // its definition is being deleted: still listed, no longer writable
   bool removed = false;      // no longer served
-  std::string short_name;
+  std::string singular;      // empty: the kind in lower case
+  std::string list_kind;     // empty: the kind with "List" behind it
+  std::vector<std::string> short_names;
+  std::vector<std::string> categories;
+  std::shared_ptr<const Value> schema;  // of a custom kind; null: anything goes
 
   std::size_t index = 0;    // in the table
   std::size_t storage = 0;  // the index of the kind that it is stored as; mostly its own
@@ -31,6 +51,8 @@ struct Resource {
   std::string ApiVersion() const;     // "apps/v1", "v1"
   std::string QualifiedName() const;  // "deployments.apps", "pods"
   std::string QualifiedKind() const;  // "Deployment.apps", "Pod"
+  std::string Singular() const;
+  std::string ListKind() const;
 };
 
 class ResourceTable {
@@ -39,9 +61,10 @@ class ResourceTable {
   ResourceTable();
 
   // Returns the kind that is now served; one that was there before is served again, and changed.
+  // Versions of one kind share their objects.
   const Resource& Add(Resource resource);
-  // nullptr: not served.
-  Resource* Find(std::string_view group, std::string_view plural);
+  // In every version that was ever served.
+  std::vector<Resource*> Versions(std::string_view group, std::string_view plural);
   const Resource* Find(std::string_view group, std::string_view version,
                        std::string_view plural) const;
   const Resource* FindKind(std::string_view api_version, std::string_view kind) const;
@@ -49,7 +72,8 @@ class ResourceTable {
   const Resource& Of(std::string_view group, std::string_view plural) const;
   const Resource& At(std::size_t index) const { return resources_[index]; }
 
-  bool ServesGroup(std::string_view group) const;
+  // The served versions of a group, the preferred one first; empty: it isn't served.
+  std::vector<std::string> VersionsOf(std::string_view group) const;
   bool ServesVersion(std::string_view group, std::string_view version) const;
   const std::deque<Resource>& All() const { return resources_; }
 

@@ -8,6 +8,9 @@
 namespace cluster_watcher::small_kubernetes {
 namespace {
 
+// Definitions and their objects come to rest well before.
+constexpr int kMaxRounds = 20;
+
 std::string_view VerbOf(const Request& request, const Target& target) {
   if (request.method == "POST") return "create";
   if (request.method == "PUT") return "update";
@@ -23,7 +26,10 @@ std::string_view VerbOf(const Request& request, const Target& target) {
 }  // namespace
 
 SmallKubernetes::SmallKubernetes(Clock& clock, std::uint64_t seed)
-    : store_(clock, seed), controllers_(store_, resources_), authorizer_(store_, resources_) {
+    : store_(clock, seed),
+      controllers_(store_, resources_),
+      definitions_(store_, resources_, clock),
+      authorizer_(store_, resources_) {
   tokens_.Add(std::string(kAdminToken), {"admin", {"system:masters", "system:authenticated"}});
   for (const char* name : {"default", "kube-system"}) {
     Value body = EmptyObject();
@@ -81,6 +87,7 @@ Response SmallKubernetes::Dispatch(const Request& request, std::optional<Watch>*
   if (!authorizer_.Allows(*user, access)) {
     return Forbidden(access.resource, access.group, access.name, DescribeDenial(*user, access));
   }
+  if (settle_after_writes && definitions_.Lingers()) Settle();
   const std::uint64_t version = store_.Version();
   Response response = Route(call, watch);
   if (settle_after_writes && version != store_.Version()) Settle();
@@ -167,6 +174,15 @@ Response SmallKubernetes::Apply(std::string_view json) {
   return response;
 }
 
+void SmallKubernetes::Settle() {
+  std::uint64_t before = 0;
+  for (int round = 0; round < kMaxRounds && before != store_.Version(); ++round) {
+    before = store_.Version();
+    definitions_.Sync();
+    controllers_.Settle();
+  }
+}
+
 const Resource& SmallKubernetes::AddKind(Resource resource) {
   resource.custom = true;
   resource.has_generation = true;
@@ -174,15 +190,15 @@ const Resource& SmallKubernetes::AddKind(Resource resource) {
 }
 
 void SmallKubernetes::RemoveKind(std::string_view group, std::string_view plural) {
-  Resource* resource = resources_.Find(group, plural);
-  if (resource == nullptr) return;
-  for (const ObjectPtr& object : store_.List(*resource, {})) store_.Remove(*object);
-  resource->removed = true;
+  for (Resource* version : resources_.Versions(group, plural)) {
+    for (const ObjectPtr& object : store_.List(*version, {})) store_.Remove(*object);
+    version->removed = true;
+  }
   if (settle_after_writes) Settle();
 }
 
 void SmallKubernetes::TerminateKind(std::string_view group, std::string_view plural) {
-  if (Resource* resource = resources_.Find(group, plural)) resource->terminating = true;
+  for (Resource* version : resources_.Versions(group, plural)) version->terminating = true;
 }
 
 std::string SmallKubernetes::ServiceAccountToken(const std::string& ns, const std::string& name) {

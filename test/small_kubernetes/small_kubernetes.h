@@ -12,6 +12,7 @@
 
 #include "probes/clock.h"
 #include "test/small_kubernetes/controllers.h"
+#include "test/small_kubernetes/definitions.h"
 #include "test/small_kubernetes/deletion.h"
 #include "test/small_kubernetes/faults.h"
 #include "test/small_kubernetes/rbac.h"
@@ -56,12 +57,14 @@ class SmallKubernetes {
   // "default") are read from it.
   Response Apply(std::string_view json);
 
-  // Serves a further kind, as a CustomResourceDefinition would. `custom` is set.
+  // Serves a further kind without a CustomResourceDefinition, but as one would. `custom` is set.
   const Resource& AddKind(Resource resource);
   // Stops serving it, and drops its objects.
   void RemoveKind(std::string_view group, std::string_view plural);
   // Its definition is being deleted: still listed, but nothing new, and discovery says so.
   void TerminateKind(std::string_view group, std::string_view plural);
+  // How long a deleted definition's kind is still served once nothing holds it, if an object did.
+  void SetDefinitionLinger(Duration linger) { definitions_.linger = linger; }
 
   // A token that acts as system:serviceaccount:NS:NAME, whether that account exists or not.
   std::string ServiceAccountToken(const std::string& ns, const std::string& name);
@@ -71,7 +74,7 @@ class SmallKubernetes {
   const ResourceTable& Resources() const { return resources_; }
 
   // Runs the controllers until nothing changes. Happens after every write unless turned off.
-  void Settle() { controllers_.Settle(); }
+  void Settle();
   bool settle_after_writes = true;
   void SetPodsRun(bool run);
 
@@ -110,7 +113,7 @@ class SmallKubernetes {
   Response Patch(const Call& call);
   // Stores what PUT and PATCH have made of `old`.
   Response Replace(const Call& call, const ObjectPtr& old, Value body);
-  Response ReadScale(const Object& object) const;
+  Response ReadScale(const Call& call, const Object& object) const;
   Response WriteScale(const Call& call, const ObjectPtr& old);
   Response DeleteOne(const Call& call);
   Response DeleteMany(const Call& call);
@@ -129,6 +132,7 @@ class SmallKubernetes {
   ResourceTable resources_;
   Store store_;
   Controllers controllers_;
+  Definitions definitions_;
   Authorizer authorizer_;
   Tokens tokens_;
   User nobody_;

@@ -96,9 +96,17 @@ Response Forbidden(std::string_view plural, std::string_view group, std::string_
                  (empty ? "forbidden: " : what + " is forbidden: ") + std::string(why), &details);
 }
 
-Response AlreadyExists(const Resource& resource, std::string_view name) {
-  const Details details = About(resource, name);
-  return Failure(409, "AlreadyExists", Quoted(resource.QualifiedName(), name) + " already exists",
+Response InternalError(std::string_view why) {
+  Details details;
+  details.causes.push_back({{}, std::string(why), {}});
+  return Failure(500, "InternalError", "Internal error occurred: " + std::string(why), &details);
+}
+
+Response AlreadyExists(const Resource& resource, const Object& present) {
+  const Details details = About(resource, present.name);
+  return Failure(409, "AlreadyExists",
+                 (present.deleting ? "object is being deleted: " : "") +
+                     Quoted(resource.QualifiedName(), present.name) + " already exists",
                  &details);
 }
 

@@ -53,7 +53,8 @@ Response NotAcceptable(std::string_view message);
 Response Unauthorized();
 Response Forbidden(std::string_view plural, std::string_view group, std::string_view name,
                    std::string_view why, std::vector<Cause> causes = {});
-Response AlreadyExists(const Resource& resource, std::string_view name);
+Response InternalError(std::string_view why);
+Response AlreadyExists(const Resource& resource, const Object& present);
 Response Conflict(const Resource& resource, std::string_view name);
 // The shape of DELETE, whose details hold the kind.
 Response PreconditionFailed(const Resource& resource, std::string_view name, std::string_view why);

@@ -1,6 +1,7 @@
 // Create, update, patch, delete, and the subresources that are written.
 #include <utility>
 
+#include "test/small_kubernetes/definitions.h"
 #include "test/small_kubernetes/objects.h"
 #include "test/small_kubernetes/patch.h"
 #include "test/small_kubernetes/small_kubernetes.h"
@@ -84,11 +85,8 @@ Response SmallKubernetes::Create(const Call& call, Value body) {
   const Resource& resource = *call.resource;
   const Target& target = call.target;
   if (resource.terminating) {
-    const Details details{{}, resource.group, resource.plural, {}};
-    return Failure(
-        405, "MethodNotAllowed",
-        "create is not supported on resources of kind \"" + resource.QualifiedName() + "\"",
-        &details);
+    return Forbidden(resource.plural, resource.group, TextOf(Find(body, "metadata", "name")),
+                     "create not allowed while custom resource definition is terminating");
   }
   Remove(body, "kind");
   Remove(body, "apiVersion");
@@ -117,6 +115,7 @@ Response SmallKubernetes::Create(const Call& call, Value body) {
     }
   }
   if (resource.has_status) Remove(body, "status");
+  ApplySchema(resource, body);
   if (resource.has_generation) Set(metadata, "generation", Number(1));
   Set(metadata, "uid", Text(store_.NewUid()));
   ToStoredNames(resource, body);
@@ -124,8 +123,9 @@ Response SmallKubernetes::Create(const Call& call, Value body) {
   if (auto causes = Validate(resource, body, nullptr); !causes.empty()) {
     return Invalid(resource, name, std::move(causes));
   }
-  if (store_.Get(resource, TextOf(Find(body, "metadata", "namespace")), name) != nullptr) {
-    return AlreadyExists(resource, name);
+  if (const ObjectPtr present =
+          store_.Get(resource, TextOf(Find(body, "metadata", "namespace")), name)) {
+    return AlreadyExists(resource, *present);
   }
   return Show(call, *store_.Create(resource, std::move(body), !call.dry_run), 201);
 }
@@ -222,6 +222,7 @@ Response SmallKubernetes::Replace(const Call& call, const ObjectPtr& old, Value 
   Remove(body, "kind");
   Remove(body, "apiVersion");
   DropNulls(body);
+  ApplySchema(resource, body);
   const bool status = call.target.subresource == "status";
   if (!status) SetDefaults(resource, body, false);
   PrepareUpdate(*old, body, status);
@@ -237,8 +238,16 @@ Response SmallKubernetes::WriteScale(const Call& call, const ObjectPtr& old) {
     return Conflict(*call.resource, old->name);
   }
   const bool whole = call.request.method == "PUT";
-  const std::int64_t present = NumberOf(Find(old->body, "spec", "replicas"), 0);
+  const Resource& resource = *call.resource;
+  const std::int64_t present = NumberOf(FindAt(old->body, resource.scale.spec), 0);
   const std::int64_t wanted = NumberOf(Find(*scale, "spec", "replicas"), whole ? 0 : present);
+  if (wanted < 0 && resource.custom) {
+    return Invalid(
+        resource, old->name,
+        {{"FieldValueInvalid",
+          "Invalid value: " + std::to_string(wanted) + ": should be a non-negative integer",
+          JsonPath(resource.scale.spec)}});
+  }
   if (wanted < 0) {
     Resource shown = *call.resource;
     shown.group = "autoscaling";
@@ -250,9 +259,12 @@ Response SmallKubernetes::WriteScale(const Call& call, const ObjectPtr& old) {
           "spec.replicas"}});
   }
   Value body = Copy(old->body);
-  Set(Child(body, "spec"), "replicas", Number(wanted));
+  Value* parent = &body;
+  const std::vector<std::string>& keys = resource.scale.spec;
+  for (std::size_t i = 0; i + 1 < keys.size(); ++i) parent = &Child(*parent, keys[i]);
+  Set(*parent, keys.back(), Number(wanted));
   PrepareUpdate(*old, body, false);
-  return ReadScale(*store_.Update(old, std::move(body), !call.dry_run));
+  return ReadScale(call, *store_.Update(old, std::move(body), !call.dry_run));
 }
 
 std::optional<DeleteOptions> SmallKubernetes::ReadDeleteOptions(const Call& call,

@@ -66,6 +66,32 @@ TEST(Discovery, AGroupOrKindThatIsNotListedIsNotServed) {
   EXPECT_EQ(Outcome(api.discovery.ByKind("apps.openshift.io/v1", "Gizmo", {})), "not served");
 }
 
+TEST(Discovery, AGroupThatIsNotListedIsAskedFor) {
+  for (const HttpResult& answer : {HttpResult(Refused(503)), HttpResult(Refused(403)),
+                                   HttpResult(NoAnswer()), HttpResult(ResourceList("x/v1", {}))}) {
+    FakeApi api;
+    api.transport.On(kGroups, GroupList({}));
+    api.transport.otherwise = [&](const HttpRequest&) { return answer; };
+    EXPECT_EQ(Outcome(api.discovery.Resolve(Configs(), {})), "error");
+    EXPECT_EQ(Outcome(api.discovery.ByPlural("gizmos", "example.com", {})), "error");
+    EXPECT_EQ(Outcome(api.discovery.ByKind("example.com/v1", "Gizmo", {})), "error");
+    EXPECT_FALSE(api.discovery.ByName({"gizmo", "example.com"}, {}));
+  }
+  FakeApi api;
+  api.transport.On(kGroups, GroupList({}));
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(Outcome(api.discovery.Resolve(Configs(), {})), "not served");
+  }
+  EXPECT_EQ(api.transport.requests.size(), 2u) << "once for all";
+}
+
+TEST(Discovery, AListWithoutTheGroupsOfEveryServerIsNotWhole) {
+  FakeApi api;
+  api.transport.On(kGroups, Answer(200, R"({"kind":"APIGroupList","groups":[)"
+                                        R"({"name":"apiextensions.k8s.io","versions":[]}]})"));
+  EXPECT_EQ(Outcome(api.discovery.Resolve(Configs(), {})), "error");
+}
+
 TEST(Discovery, ASubresourceIsNoKind) {
   FakeApi api;
   ResourceType scale = Configs();
@@ -156,6 +182,7 @@ TEST(Discovery, RefreshForgets) {
   ServeConfigs(api);
   api.transport.On(kGroups, GroupList({{"apps", {"v1"}}}));
   api.transport.On(kGroups, Refused(503));
+  api.transport.On(kOpenShift, NoSuchPath());
   EXPECT_EQ(Outcome(api.discovery.Resolve(Configs(), {})), "v1");
   EXPECT_TRUE(api.discovery.Refresh({}));
   EXPECT_EQ(Outcome(api.discovery.Resolve(Configs(), {})), "not served");

@@ -155,7 +155,9 @@ inline std::string ControlledBy(const ResourceType& type, std::string_view name,
 }
 
 // Groups that are served besides those that every API server has, each in these versions.
-inline HttpResponse GroupList(const std::map<std::string, std::vector<std::string>>& groups) {
+inline HttpResponse GroupList(std::map<std::string, std::vector<std::string>> groups) {
+  for (const char* group : {"apps", "batch"})
+    groups.try_emplace(group, std::vector<std::string>{"v1"});
   std::string text = R"({"kind":"APIGroupList","apiVersion":"v1","groups":[)";
   for (bool first = true; const auto& [group, versions] : groups) {
     text += std::string(first ? "" : ",") + R"({"name":")" + group + R"(","versions":[)";

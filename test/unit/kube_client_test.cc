@@ -171,7 +171,10 @@ TEST(Interpret, TakesOnlyTheObjectThatWasAskedFor) {
   partial.replace(partial.find("apps/v1"), 7, "meta.k8s.io/v1");
   partial.replace(partial.find("Deployment"), 10, "PartialObjectMetadata");
   ExpectOutcome(GetBob(), Answer(200, Bob()), "value", "the object");
-  ExpectOutcome(GetBob(), Answer(201, Bob(), "application/json; charset=utf-8"), "value", "201");
+  ExpectOutcome(GetBob(), Answer(200, Bob(), "application/json; charset=utf-8"), "value", "utf-8");
+  for (const int status : {201, 203, 206}) {
+    ExpectOutcome(GetBob(), Answer(status, Bob()), "unexpected", std::to_string(status));
+  }
   ExpectOutcome(metadata, Answer(200, partial), "value", "metadata");
   ExpectOutcome(metadata, Answer(200, Bob()), "value", "the whole where metadata was asked for");
   ExpectOutcome(GetBob(), Answer(200, partial), "unexpected", "metadata for the whole");

@@ -50,12 +50,13 @@ class OwnerProbeTest : public testing::Test {
       if (request.target == "/apis") {
         return served ? GroupList({{"apps.openshift.io", {"v1"}}}) : GroupList({{"apps", {"v1"}}});
       }
-      if (request.target == "/apis/apps.openshift.io/v1") {
+      if (served && request.target == "/apis/apps.openshift.io/v1") {
         return ResourceList("apps.openshift.io/v1", {configs});
       }
       if (request.target == "/apis/apps/v1") {
         return ResourceList("apps/v1", {TypeOf("deployment")});
       }
+      if (request.target == "/apis/batch/v1") return ResourceList("batch/v1", {TypeOf("job")});
       for (const ResourceType& type : BareNameTypes()) {
         for (const char* ns : {"lab", "attic"}) {
           const std::string list = type.CollectionPath(ns) + "?fieldSelector=metadata.name%3Dbob";
@@ -224,6 +225,13 @@ TEST_F(OwnerProbeTest, AKindThatIsNotServedDoesNotCountForABareName) {
   EXPECT_EQ(ListsByName(), 4u);
 }
 
+// As for a while after the start of an API server.
+TEST_F(OwnerProbeTest, AGroupThatIsMerelyNotListedDoesCountForABareName) {
+  ServeConfigs(false);
+  api_.transport.On(ApiRequest::Discover("/apis/apps.openshift.io/v1"), Refused(503));
+  ExpectObservation(Look(Query("bob")), "unknown", "");
+}
+
 TEST_F(OwnerProbeTest, WhereDiscoveryFailsABareNameIsUnknown) {
   api_.transport.On(ApiRequest::Discover("/apis"), Refused(503));
   const OwnerSight sight = Look(Query("bob"));
@@ -389,6 +397,24 @@ TEST_F(OwnerProbeTest, CountsTheRunningPodsOfAnAbsentOwner) {
   EXPECT_EQ(sight.running_pods, 4u);
 }
 
+TEST_F(OwnerProbeTest, CountsThePodsThatADeletionLeavesRunning) {
+  const std::string fields = R"("spec":{"replicas":1,"selector":{"matchLabels":{"app":"bob"}}})";
+  const std::string deleting = R"("deletionTimestamp":"2026-12-24T18:00:00Z","finalizers":)";
+  const std::pair<const char*, std::size_t> cases[] = {{R"(["orphan"])", 1},
+                                                       {R"(["foregroundDeletion"])", 0}};
+  for (const auto& [finalizers, running] : cases) {
+    api_.transport = FakeTransport();
+    ServeConfigs(true);
+    api_.transport.On(ListBob("deployment"), OneBob("deployment", fields, deleting + finalizers));
+    api_.transport.On(ListPods("app=bob"),
+                      Answer(200, ListText(TypeOf("pod"), {ObjectText(TypeOf("pod"), "lab", "a",
+                                                                      "a", "", R"("spec":{})")})));
+    const OwnerSight sight = Look(Query("deployment/bob"));
+    ExpectObservation(sight, "deleting", finalizers);
+    EXPECT_EQ(sight.running_pods, running) << finalizers;
+  }
+}
+
 TEST_F(OwnerProbeTest, IsUnknownWhereTheAbsentOwnersPodsCantBeCounted) {
   for (const HttpResult& answer :
        {HttpResult(Refused(403)), HttpResult(Refused(500)), HttpResult(NoAnswer()),
@@ -551,6 +577,12 @@ TEST_F(CustomOwnerTest, ItsReplicasAreThoseOfItsScale) {
       {"forbidden", Refused(403), "unknown"},
       {"no answer", NoAnswer(), "unknown"},
       {"text", NoSuchPath(), "unknown"},
+      {"not set",
+       Answer(500, R"({"kind":"Status","apiVersion":"v1","status":"Failure","message":)"
+                   R"("Internal error occurred: the spec replicas field \".spec.size\" )"
+                   R"(does not exist","reason":"InternalError","code":500})"),
+       "active"},
+      {"broken", Refused(500), "unknown"},
   };
   for (const Case& one : cases) {
     StartAnew();

@@ -174,6 +174,14 @@ TEST(Rules, EveryReasonHasANameOfItsOwn) {
   }
 }
 
+TEST(Rules, AnOwnerWhoseDeletionOrphansItsPodsIsStillRunning) {
+  Facts facts = ActiveFacts();
+  Observe(facts, Observation::kDeleting);
+  EXPECT_EQ(Decide(facts).reason, Reason::kOwnerDeleting);
+  facts.owner->running_pods = 1;
+  EXPECT_EQ(Decide(facts).reason, Reason::kDriverRunning);
+}
+
 TEST(Rules, TheOwnerIsNamedByWhatIsGivenElseByTheLabel) {
   Facts facts = ActiveFacts();
   facts.ephemeral_label = "bob";

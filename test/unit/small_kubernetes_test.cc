@@ -846,10 +846,249 @@ TEST_F(SmallKubernetesTest, CustomKindsComeAndGo) {
   EXPECT_EQ(Get("/apis/ray.io/v1").body.find("create"), std::string::npos);
   EXPECT_EQ(Post(path, R"({"apiVersion":"ray.io/v1","kind":"RayCluster","metadata":{"name":"q"}})")
                 .status,
-            405);
+            403);
   EXPECT_EQ(Get(path).status, 200);
   kubernetes.RemoveKind("ray.io", "rayclusters");
   EXPECT_EQ(Get(path).body, "404 page not found\n");
+}
+
+constexpr char kDefinitions[] = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+constexpr char kWidgets[] = "/apis/example.com/v1/namespaces/default/widgets";
+
+// Served as v1, stored, and v1beta1; widgets have sizes, gadgets nothing.
+std::string DefinitionOf(const std::string& plural, const std::string& kind,
+                         const std::string& subresources) {
+  const std::string schema =
+      R"("schema":{"openAPIV3Schema":{"type":"object","properties":{)"
+      R"("spec":{"type":"object","properties":{"size":{"type":"integer"},)"
+      R"("color":{"type":"string","default":"red"},)"
+      R"("open":{"type":"object","x-kubernetes-preserve-unknown-fields":true},)"
+      R"("list":{"type":"array","items":{"type":"object","properties":{"a":{"type":"integer"}}}}}},)"
+      R"("status":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}})";
+  return R"({"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",)"
+         R"("metadata":{"name":")" +
+         plural + R"(.example.com"},"spec":{"group":"example.com","scope":"Namespaced",)" +
+         R"("names":{"plural":")" + plural + R"(","kind":")" + kind +
+         R"(","shortNames":["x","y"]},)" +
+         R"("versions":[{"name":"v1beta1","served":true,"storage":false,)" + schema + "," +
+         subresources + R"(},{"name":"v1","served":true,"storage":true,)" + schema + "," +
+         subresources + "}]}}";
+}
+
+std::string WidgetsDefinition() {
+  return DefinitionOf("widgets", "Widget",
+                      R"("subresources":{"status":{},"scale":{"specReplicasPath":".spec.size",)"
+                      R"("statusReplicasPath":".status.size","labelSelectorPath":".status.all"}})");
+}
+
+std::string Widget(const std::string& name, const std::string& rest = "") {
+  return R"({"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":")" + name + "\"" +
+         rest + "}";
+}
+
+TEST_F(SmallKubernetesTest, DefinitionsMakeKinds) {
+  EXPECT_EQ(Get(kWidgets).body, "404 page not found\n");
+  EXPECT_EQ(Post(kDefinitions, WidgetsDefinition()).status, 201);
+  const Response definition = Get(std::string(kDefinitions) + "/widgets.example.com");
+  EXPECT_EQ(At(definition, "status", "acceptedNames"),
+            R"({"plural":"widgets","kind":"Widget","shortNames":["x","y"],"singular":"widget",)"
+            R"("listKind":"WidgetList"})");
+  EXPECT_EQ(At(definition, "status", "storedVersions"), R"(["v1"])");
+  EXPECT_NE(At(definition, "status", "conditions").find(R"("type":"Established","status":"True")"),
+            std::string::npos);
+  EXPECT_EQ(At(Get("/apis/example.com"), "versions"),
+            R"([{"groupVersion":"example.com/v1","version":"v1"},)"
+            R"({"groupVersion":"example.com/v1beta1","version":"v1beta1"}])");
+  const std::string entries =
+      R"([{"name":"widgets","singularName":"widget","namespaced":true,"kind":"Widget","verbs":)"
+      R"(["delete","deletecollection","get","list","patch","create","update","watch"],)"
+      R"("shortNames":["x","y"]},{"name":"widgets/status","singularName":"","namespaced":true,)"
+      R"("kind":"Widget","verbs":["get","patch","update"]},{"name":"widgets/scale",)"
+      R"("singularName":"","namespaced":true,"group":"autoscaling","version":"v1","kind":"Scale",)"
+      R"("verbs":["get","patch","update"]}])";
+  EXPECT_EQ(At(Get("/apis/example.com/v1"), "resources"), entries);
+  EXPECT_EQ(At(Get("/apis/example.com/v1beta1"), "resources"), entries);
+  EXPECT_EQ(Get("/apis/example.com/v2").body, "404 page not found\n");
+  EXPECT_EQ(Get("/apis/example.com/v1/namespaces/default/gadgets").body, "404 page not found\n");
+}
+
+TEST_F(SmallKubernetesTest, CustomObjectsAreTheSameInEveryVersion) {
+  Post(kDefinitions, WidgetsDefinition());
+  EXPECT_EQ(Post(kWidgets, Widget("a", R"(},"spec":{"size":1})")).status, 201);
+  const std::string beta = "/apis/example.com/v1beta1/namespaces/default/widgets";
+  EXPECT_EQ(At(Get(beta), "kind"), "WidgetList");
+  EXPECT_EQ(At(Get(beta + "/a"), "apiVersion"), "example.com/v1beta1");
+  EXPECT_EQ(At(Get(beta + "/a"), "metadata"), At(Get(std::string(kWidgets) + "/a"), "metadata"));
+  EXPECT_EQ(At(Delete(beta + "/a"), "status"), "Success");
+  EXPECT_EQ(Get(std::string(kWidgets) + "/a").status, 404);
+}
+
+TEST_F(SmallKubernetesTest, CustomObjectsHoldWhatTheirSchemaHas) {
+  Post(kDefinitions, WidgetsDefinition());
+  const Response made =
+      Post(kWidgets,
+           Widget("a", R"(},"junk":1,"status":{"size":9},"spec":{"size":1,"junk":1,"open":{"b":2},)"
+                       R"("list":[{"a":1,"b":2}]})"));
+  EXPECT_EQ(At(made, "spec"), R"({"size":1,"open":{"b":2},"list":[{"a":1}],"color":"red"})");
+  EXPECT_EQ(At(made, "junk"), "-");
+  EXPECT_EQ(At(made, "status"), "-");
+  const std::string path = std::string(kWidgets) + "/a";
+  const Response status =
+      Patch(path + "/status", R"({"spec":{"size":5},"status":{"size":2,"b":[]}})");
+  EXPECT_EQ(At(status, "status"), R"({"size":2,"b":[]})");
+  EXPECT_EQ(At(status, "spec", "size"), "1");
+  EXPECT_EQ(At(status, "metadata", "generation"), "1");
+  EXPECT_EQ(At(Patch(path, R"({"spec":{"junk":1}})"), "metadata", "generation"), "1");
+}
+
+TEST_F(SmallKubernetesTest, ScaleFollowsTheDefinedPaths) {
+  Post(kDefinitions, WidgetsDefinition());
+  Post(kWidgets, Widget("a", R"(},"spec":{"size":3})"));
+  Post(kWidgets, Widget("b", "}"));
+  const std::string scale = std::string(kWidgets) + "/a/scale";
+  EXPECT_EQ(At(Get(scale), "spec"), R"({"replicas":3})");
+  EXPECT_EQ(At(Get(scale), "status"), R"({"replicas":0})");
+  Patch(std::string(kWidgets) + "/a/status", R"({"status":{"size":2,"all":"a=b"}})");
+  EXPECT_EQ(At(Get(scale), "status"), R"({"replicas":2,"selector":"a=b"})");
+  EXPECT_EQ(At(Patch(scale, R"({"spec":{"replicas":0}})"), "spec"), "{}");
+  const Response negative = Patch(scale, R"({"spec":{"replicas":-1}})");
+  EXPECT_EQ(negative.status, 422);
+  EXPECT_EQ(At(negative, "message"),
+            "Widget.example.com \"a\" is invalid: .spec.size: Invalid value: -1: should be a "
+            "non-negative integer");
+  const Response unset = Get(std::string(kWidgets) + "/b/scale");
+  EXPECT_EQ(unset.status, 500);
+  EXPECT_EQ(At(unset, "message"),
+            "Internal error occurred: the spec replicas field \".spec.size\" does not exist");
+  EXPECT_EQ(At(Patch(std::string(kWidgets) + "/b/scale", R"({"spec":{"replicas":4}})"), "spec"),
+            R"({"replicas":4})");
+  EXPECT_EQ(At(Get(std::string(kWidgets) + "/b"), "spec", "size"), "4");
+}
+
+TEST_F(SmallKubernetesTest, WithoutASubresourceTheObjectItselfSeemsMissing) {
+  Post(kDefinitions, DefinitionOf("gadgets", "Gadget", R"("subresources":{})"));
+  const std::string path = "/apis/example.com/v1/namespaces/default/gadgets";
+  const Response made = Post(path, R"({"apiVersion":"example.com/v1","kind":"Gadget",)"
+                                   R"("metadata":{"name":"a"},"status":{"phase":"b"}})");
+  EXPECT_EQ(At(made, "status"), R"({"phase":"b"})");
+  for (const char* sub : {"/scale", "/status"}) {
+    EXPECT_EQ(At(Get(path + "/a" + sub), "message"), "gadgets.example.com \"a\" not found");
+    EXPECT_EQ(At(Patch(path + "/a" + sub, "{}"), "details"),
+              R"({"name":"a","group":"example.com","kind":"gadgets"})");
+  }
+  EXPECT_EQ(At(Patch(path + "/a", R"({"status":{"phase":"c"}})"), "metadata", "generation"), "2");
+}
+
+TEST_F(SmallKubernetesTest, BadDefinitionsAreRefused) {
+  std::string other = WidgetsDefinition();
+  other.replace(other.find("widgets.example.com"), 7, "wodgets");
+  EXPECT_EQ(At(Post(kDefinitions, other), "message"),
+            "CustomResourceDefinition.apiextensions.k8s.io \"wodgets.example.com\" is invalid: "
+            "metadata.name: Invalid value: \"wodgets.example.com\": must be "
+            "spec.names.plural+\".\"+spec.group");
+  EXPECT_EQ(Post(kDefinitions, R"({"metadata":{"name":"a"},"spec":{}})").status, 422);
+  Post(kDefinitions, WidgetsDefinition());
+  EXPECT_EQ(At(Post(kDefinitions, WidgetsDefinition()), "reason"), "AlreadyExists");
+}
+
+TEST_F(SmallKubernetesTest, ADeletedDefinitionTakesItsObjectsAlong) {
+  Post(kDefinitions, WidgetsDefinition());
+  Post(kWidgets, Widget("a", "}"));
+  const std::string path = std::string(kDefinitions) + "/widgets.example.com";
+  const Response deleted = Delete(path);
+  EXPECT_EQ(At(deleted, "kind"), "CustomResourceDefinition");
+  EXPECT_NE(At(deleted, "status", "conditions").find("InstanceDeletionPending"), std::string::npos);
+  EXPECT_EQ(Get(kWidgets).body, "404 page not found\n");
+  EXPECT_EQ(Get("/apis/example.com").status, 404);
+  EXPECT_EQ(Get(path).status, 404);
+  Post(kDefinitions, WidgetsDefinition());
+  EXPECT_TRUE(Names(Get(kWidgets)).empty());
+  EXPECT_EQ(Post(kWidgets, Widget("a", "}")).status, 201);
+}
+
+TEST_F(SmallKubernetesTest, ADeletedDefinitionWaitsForHeldObjects) {
+  Post(kDefinitions, WidgetsDefinition());
+  Post(kWidgets, Widget("free", "}"));
+  Post(kWidgets, Widget("held", R"(,"finalizers":["x/y"]})"));
+  const std::string path = std::string(kDefinitions) + "/widgets.example.com";
+  Delete(path);
+  EXPECT_EQ(Names(Get(kWidgets)), std::vector<std::string>{"held"});
+  EXPECT_NE(At(Get(std::string(kWidgets) + "/held"), "metadata", "deletionTimestamp"), "-");
+  EXPECT_NE(Get("/apis/example.com/v1")
+                .body.find(R"("verbs":["delete","deletecollection","get","list","watch"])"),
+            std::string::npos);
+  EXPECT_EQ(At(Post(kWidgets, Widget("new", "}")), "message"),
+            "widgets.example.com \"new\" is forbidden: create not allowed while custom resource "
+            "definition is terminating");
+  EXPECT_EQ(At(Post(kDefinitions, WidgetsDefinition()), "message"),
+            "object is being deleted: customresourcedefinitions.apiextensions.k8s.io "
+            "\"widgets.example.com\" already exists");
+  // Then an empty list, for a while.
+  Patch(std::string(kWidgets) + "/held", R"({"metadata":{"finalizers":null}})");
+  EXPECT_EQ(Get(kWidgets).status, 200);
+  EXPECT_TRUE(Names(Get(kWidgets)).empty());
+  EXPECT_EQ(At(Get(std::string(kWidgets) + "/held"), "reason"), "NotFound");
+  EXPECT_EQ(At(Get(path), "metadata", "finalizers"),
+            R"(["customresourcecleanup.apiextensions.k8s.io"])");
+  clock.Advance(Definitions::kLinger);
+  EXPECT_EQ(Get(kWidgets).body, "404 page not found\n");
+  EXPECT_EQ(Get(path).status, 404);
+}
+
+TEST_F(SmallKubernetesTest, ADeletedDefinitionMayLingerLonger) {
+  kubernetes.SetDefinitionLinger(seconds(10));
+  Post(kDefinitions, WidgetsDefinition());
+  Post(kWidgets, Widget("held", R"(,"finalizers":["x/y"]})"));
+  Delete(std::string(kDefinitions) + "/widgets.example.com");
+  Patch(std::string(kWidgets) + "/held", R"({"metadata":{"finalizers":null}})");
+  clock.Advance(seconds(9));
+  EXPECT_EQ(Get(kWidgets).status, 200);
+  clock.Advance(seconds(1));
+  EXPECT_EQ(Get(kWidgets).status, 404);
+}
+
+TEST_F(SmallKubernetesTest, AggregatedDiscovery) {
+  constexpr std::string_view kAccept =
+      "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+  const auto discover = [&](std::string_view path, const std::string& accept) {
+    return As(SmallKubernetes::kAdminToken, "GET", path, {}, accept);
+  };
+  Post(kDefinitions, WidgetsDefinition());
+  const Response groups = discover("/apis", std::string(kAccept) + ",application/json");
+  EXPECT_EQ(groups.content_type, kAccept);
+  EXPECT_EQ(At(groups, "kind"), "APIGroupDiscoveryList");
+  EXPECT_EQ(At(groups, "apiVersion"), "apidiscovery.k8s.io/v2");
+  EXPECT_NE(
+      groups.body.find(
+          R"({"metadata":{"name":"policy"},"versions":[{"version":"v1","resources":[)"
+          R"({"resource":"poddisruptionbudgets","responseKind":{"group":"","version":"",)"
+          R"("kind":"PodDisruptionBudget"},"scope":"Namespaced",)"
+          R"("singularResource":"poddisruptionbudget","verbs":["create","delete",)"
+          R"("deletecollection","get","list","patch","update","watch"],"shortNames":["pdb"],)"
+          R"("subresources":[{"subresource":"status","responseKind":{"group":"","version":"",)"
+          R"("kind":"PodDisruptionBudget"},"verbs":["get","patch","update"]}]}],)"
+          R"("freshness":"Current"}]})"),
+      std::string::npos)
+      << groups.body;
+  EXPECT_NE(groups.body.find(
+                R"({"metadata":{"name":"example.com"},"versions":[{"version":"v1","resources":[)"
+                R"({"resource":"widgets","responseKind":{"group":"example.com","version":"v1",)"
+                R"("kind":"Widget"},"scope":"Namespaced","singularResource":"widget","verbs":)"
+                R"(["delete","deletecollection","get","list","patch","create","update","watch"],)"
+                R"("shortNames":["x","y"],"subresources":[{"subresource":"status","responseKind":)"
+                R"({"group":"example.com","version":"v1","kind":"Widget"},"verbs":)"
+                R"(["get","patch","update"]},{"subresource":"scale","responseKind":)"
+                R"({"group":"autoscaling","version":"v1","kind":"Scale"},"verbs":)"
+                R"(["get","patch","update"]}]}],"freshness":"Current"},{"version":"v1beta1",)"),
+            std::string::npos)
+      << groups.body;
+  const Response core = discover("/api", std::string(kAccept));
+  EXPECT_NE(core.body.find(R"("items":[{"metadata":{},"versions":[{"version":"v1",)"),
+            std::string::npos);
+  EXPECT_NE(core.body.find(R"("resource":"pods","responseKind":{"group":"","version":"",)"),
+            std::string::npos);
+  EXPECT_EQ(discover("/apis/apps", std::string(kAccept)).status, 406);
+  EXPECT_EQ(At(discover("/apis", "application/json"), "kind"), "APIGroupList");
 }
 
 TEST_F(SmallKubernetesTest, Discovery) {

@@ -275,6 +275,23 @@ TEST_F(WatcherMetricsTest, CountsDeletesByResourceAndResult) {
   }
 }
 
+TEST_F(WatcherMetricsTest, ShowsMissingPermissionsAsLongAsTheyAre) {
+  const auto missing = [&](const std::string& verb, const std::string& resource) {
+    return Value("cluster_watcher_permission_missing{resource=\"" + resource + "\",verb=\"" + verb +
+                 "\"}");
+  };
+  metrics_.SetMissingPermissions(
+      {{"list", "deployments.apps"}, {"delete", "services"}, {"list", "deployments.apps"}});
+  EXPECT_EQ(missing("list", "deployments.apps"), "1");
+  EXPECT_EQ(missing("delete", "services"), "1");
+  metrics_.SetMissingPermissions({{"delete", "services"}, {"get", "pods"}});
+  EXPECT_EQ(missing("list", "deployments.apps"), "missing");
+  EXPECT_EQ(missing("delete", "services"), "1");
+  EXPECT_EQ(missing("get", "pods"), "1");
+  metrics_.SetMissingPermissions({});
+  EXPECT_EQ(Expose(metrics_), kAtStart);
+}
+
 TEST_F(WatcherMetricsTest, CountsRequestsByCodeAndMethod) {
   metrics_.Requested("200", "GET", milliseconds(1));
   metrics_.Requested("200", "GET", milliseconds(2));

@@ -1,0 +1,158 @@
+#include "probes/permissions.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace cluster_watcher {
+namespace {
+
+constexpr Duration kTimeout{2'000};  // of one request
+// When no further requests are sent: the poll that waits for them matters more.
+constexpr Duration kPatience{5'000};
+
+const ResourceType& Reviews() {
+  static const ResourceType reviews{"authorization.k8s.io", "v1", "selfsubjectaccessreviews",
+                                    "SelfSubjectAccessReview", false};
+  return reviews;
+}
+
+ApiRequest ReviewOf(const Permission& permission) {
+  const std::size_t slash = permission.resource.find('/');
+  JsonWriter body;
+  body.StartObject().Field("apiVersion", Reviews().ApiVersion()).Field("kind", Reviews().kind);
+  body.Key("spec").StartObject().Key("resourceAttributes").StartObject();
+  body.Field("verb", permission.verb).Field("group", permission.group);
+  body.Field("resource", permission.resource.substr(0, slash));
+  if (slash != std::string::npos) body.Field("subresource", permission.resource.substr(slash + 1));
+  if (!permission.ns.empty()) body.Field("namespace", permission.ns);
+  if (!permission.name.empty()) body.Field("name", permission.name);
+  body.EndObject().EndObject().EndObject();
+  ApiRequest request = ApiRequest::Create(Reviews(), "", body.Text());
+  request.http.timeout = kTimeout;
+  return request;
+}
+
+Result<bool, ApiError> IsAllowed(const ApiAnswer& answer) {
+  const JsonValue review = answer.document.root();
+  const auto allowed = review["status"]["allowed"].AsBool();
+  if (review["kind"].AsString() != Reviews().kind || !allowed) {
+    return Unexpected{ApiError{ApiFailure::kUnexpected,
+                               "the answer to a " + Reviews().kind + " is none", std::nullopt}};
+  }
+  return *allowed;
+}
+
+// The order in which people write the verbs of a rule.
+std::size_t RankOf(const std::string& verb) {
+  static constexpr std::array kVerbs = std::to_array<std::string_view>(
+      {"get", "list", "watch", "create", "update", "patch", "delete"});
+  return static_cast<std::size_t>(std::find(kVerbs.begin(), kVerbs.end(), verb) - kVerbs.begin());
+}
+
+struct Rule {
+  std::string ns;
+  std::string group;
+  std::vector<std::string> resources;
+  std::vector<std::string> verbs;
+};
+
+void AddOnce(std::vector<std::string>& words, const std::string& word) {
+  if (std::find(words.begin(), words.end(), word) == words.end()) words.push_back(word);
+}
+
+// JSON's strings and arrays are YAML's too.
+std::string ListText(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) {
+    text += (text.empty() ? "[" : ", ") + JsonWriter().String(word).Text();
+  }
+  return text + "]";
+}
+
+// One rule for each resource.
+std::vector<Rule> RulesByResource(std::span<const Permission> missing) {
+  std::vector<Rule> rules;
+  for (const Permission& permission : missing) {
+    auto rule = std::find_if(rules.begin(), rules.end(), [&](const Rule& r) {
+      return r.ns == permission.ns && r.group == permission.group &&
+             r.resources.front() == permission.resource;
+    });
+    if (rule == rules.end()) {
+      rule = rules.insert(rule, {permission.ns, permission.group, {permission.resource}, {}});
+    }
+    AddOnce(rule->verbs, permission.verb);
+  }
+  for (Rule& rule : rules) {
+    std::stable_sort(rule.verbs.begin(), rule.verbs.end(),
+                     [](const auto& a, const auto& b) { return RankOf(a) < RankOf(b); });
+  }
+  return rules;
+}
+
+}  // namespace
+
+Permission Permission::For(std::string_view verb, const ResourceType& type, std::string_view ns,
+                           std::string_view name) {
+  return {std::string(verb), type.group, type.plural, std::string(type.namespaced ? ns : ""),
+          std::string(name)};
+}
+
+std::string Permission::QualifiedResource() const {
+  if (group.empty()) return resource;
+  const std::size_t slash = std::min(resource.find('/'), resource.size());
+  return resource.substr(0, slash) + "." + group + resource.substr(slash);
+}
+
+std::vector<MissingRules> RulesThatGrant(std::span<const Permission> missing) {
+  std::vector<Rule> merged;
+  for (const Rule& rule : RulesByResource(missing)) {
+    auto same = std::find_if(merged.begin(), merged.end(), [&](const Rule& r) {
+      return r.ns == rule.ns && r.group == rule.group && r.verbs == rule.verbs;
+    });
+    if (same == merged.end()) {
+      merged.push_back(rule);
+    } else {
+      same->resources.push_back(rule.resources.front());
+    }
+  }
+  std::vector<MissingRules> all;
+  for (const Rule& rule : merged) {
+    auto there = std::find_if(all.begin(), all.end(),
+                              [&](const MissingRules& rules) { return rules.ns == rule.ns; });
+    if (there == all.end()) there = all.insert(there, {rule.ns, ""});
+    there->text += (there->text.empty() ? "[" : ", ") + std::string("{apiGroups: ") +
+                   ListText({rule.group}) + ", resources: " + ListText(rule.resources) +
+                   ", verbs: " + ListText(rule.verbs) + "}";
+  }
+  for (MissingRules& rules : all) rules.text += "]";
+  return all;
+}
+
+Result<std::vector<Permission>, ApiError> PermissionProbe::FindMissing(
+    std::span<const Permission> permissions, std::stop_token stop) {
+  const MonotonicTime give_up = clock_.Now() + kPatience;
+  std::vector<Permission> missing;
+  // A few at a time: an API server that refuses or hangs isn't asked for the rest.
+  for (std::size_t first = 0; first < permissions.size(); first += kReadsSideBySide) {
+    if (clock_.Now() >= give_up) {
+      return Unexpected{ApiError{ApiFailure::kUnreachable,
+                                 "the answers to " + Reviews().QualifiedName() + " are too slow",
+                                 std::nullopt}};
+    }
+    const auto some =
+        permissions.subspan(first, std::min(kReadsSideBySide, permissions.size() - first));
+    std::vector<ApiRequest> requests;
+    for (const Permission& permission : some) requests.push_back(ReviewOf(permission));
+    const auto answers = client_.DoAll(requests, kReadsSideBySide, stop);
+    for (std::size_t i = 0; i < some.size(); ++i) {
+      if (!answers[i]) return Unexpected{answers[i].error()};
+      auto allowed = IsAllowed(*answers[i]);
+      if (!allowed) return Unexpected{std::move(allowed).error()};
+      if (!*allowed) missing.push_back(some[i]);
+    }
+  }
+  return missing;
+}
+
+}  // namespace cluster_watcher

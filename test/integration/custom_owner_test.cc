@@ -1,0 +1,409 @@
+// Owners of every kind, driven through their states the way their operators do it.
+#include "test/integration/fixture.h"
+#include "test/integration/proxy.h"
+
+namespace cluster_watcher::integration {
+namespace {
+
+constexpr char kActive[] = "keep: active";
+constexpr char kCompleted[] = "abandoned: completed";
+constexpr char kScaledToZero[] = "abandoned: scaled-to-zero";
+
+class CustomOwner : public IntegrationTest {
+ protected:
+  std::string Make(const std::string& plural, const std::string& spec,
+                   const Metadata& metadata = {"bob"}) {
+    return api().Create(plural, ns_,
+                        R"({"metadata": )" + metadata.Json() + R"(, "spec": )" + spec + "}");
+  }
+  void SetSpec(const std::string& plural, const std::string& spec) {
+    api().Patch(plural, ns_, "bob", R"({"spec": )" + spec + "}");
+  }
+  void SetStatus(const std::string& plural, const std::string& status) {
+    api().Patch(plural, ns_, "bob/status", R"({"status": )" + status + "}");
+  }
+  std::string MakePod(const std::string& name, const TextMap& labels,
+                      const std::string& owner_references = "") {
+    Metadata metadata{name, labels};
+    metadata.owner_references = owner_references;
+    return api().Create("pods", ns_,
+                        R"({"metadata": )" + metadata.Json() +
+                            R"(, "spec": {"containers": [{"name": "x", "image": "x"}]}})");
+  }
+  // So that verdicts can be seen coming and going.
+  Watcher& WatchForHours(const std::string& owner, const std::string& flag = "--log-level=info") {
+    return WatchOver(owner, {"--grace-period=1h", flag});
+  }
+};
+
+TEST_F(CustomOwner, ASparkApplicationIsJudgedByItsStateAndRestartPolicy) {
+  InstallKind("sparkapplications.sparkoperator.k8s.io");
+  MakeCluster();
+  Make("sparkapplications", R"({"type": "Scala", "mode": "cluster", "sparkVersion": "4.0.0",
+      "restartPolicy": {"type": "OnFailure"}})");
+  Watcher& watcher = WatchForHours("sparkapplication.sparkoperator.k8s.io/bob");
+  ASSERT_TRUE(Shows(watcher, kActive));
+  const auto reaches = [&](const char* state) {
+    SetStatus("sparkapplications",
+              R"({"applicationState": {"state": ")" + std::string(state) + "\"}}");
+  };
+  for (const char* state : {"SUBMITTED", "RUNNING", "SUBMISSION_FAILED", "FAILING", "PENDING_RERUN",
+                            "SUCCEEDING", "INVALIDATING", "UNKNOWN"}) {
+    reaches(state);
+    ASSERT_TRUE(Keeps(watcher, kActive, 3)) << state;
+  }
+  for (const char* state : {"COMPLETED", "FAILED"}) {
+    reaches(state);
+    ASSERT_TRUE(Shows(watcher, kCompleted)) << state;
+    reaches("RUNNING");
+    ASSERT_TRUE(Shows(watcher, kActive)) << state;
+  }
+  SetSpec("sparkapplications", R"({"restartPolicy": {"type": "Always"}})");
+  reaches("FAILED");
+  EXPECT_TRUE(Keeps(watcher, kActive, 3));
+  reaches("COMPLETED");
+  EXPECT_TRUE(Keeps(watcher, kActive, 3));
+
+  SetSpec("sparkapplications", R"({"suspend": true})");
+  reaches("SUSPENDING");
+  EXPECT_TRUE(Keeps(watcher, kActive, 3));
+  MakePod("bob-driver", {{"sparkoperator.k8s.io/app-name", "bob"}, {"spark-role", "driver"}});
+  reaches("SUSPENDED");
+  EXPECT_TRUE(Keeps(watcher, kActive, 3)) << "its driver still runs";
+  api().Patch("pods", ns_, "bob-driver/status", R"({"status": {"phase": "Failed"}})");
+  EXPECT_TRUE(Shows(watcher, kScaledToZero));
+}
+
+TEST_F(CustomOwner, ASparkApplicationThatIsDeletedLetsTheClusterGo) {
+  InstallKind("sparkapplications.sparkoperator.k8s.io");
+  MakeCluster();
+  Make("sparkapplications", "{}");
+  Watcher& watcher = WatchOver("sparkapp/bob");
+  ASSERT_TRUE(Shows(watcher, kActive));
+  ASSERT_TRUE(
+      Eventually([&] { return Mark("owner-kind") == "sparkapplication.sparkoperator.k8s.io"; }));
+  // Orphaned, its driver goes on.
+  MakePod("bob-driver", {{"sparkoperator.k8s.io/app-name", "bob"}});
+  api().Delete("sparkapplications", ns_, "bob", "Orphan");
+  ASSERT_TRUE(Keeps(watcher, "keep: driver-running"));
+  api().Delete("pods", ns_, "bob-driver");
+  EXPECT_TRUE(Finishes(watcher));
+}
+
+TEST_F(CustomOwner, AScheduledSparkApplicationIsActiveWhileARunOfItIs) {
+  InstallKind("sparkapplications.sparkoperator.k8s.io");
+  InstallKind("scheduledsparkapplications.sparkoperator.k8s.io");
+  MakeCluster();
+  const std::string uid = Make("scheduledsparkapplications",
+                               R"({"schedule": "@daily", "suspend": true, "template": {}})");
+  // The operator's reference is no controller's.
+  Metadata run{"bob-1730000000", {{"sparkoperator.k8s.io/scheduled-app-name", "bob"}}};
+  run.owner_references = R"([{"apiVersion": "sparkoperator.k8s.io/v1beta2",
+      "kind": "ScheduledSparkApplication", "name": "bob", "blockOwnerDeletion": true, "uid": ")" +
+                         uid + "\"}]";
+  Make("sparkapplications", "{}", run);
+  Watcher& watcher = WatchForHours("scheduledsparkapplication.sparkoperator.k8s.io/bob");
+  ASSERT_TRUE(Keeps(watcher, kActive, 3));
+  const auto reaches = [&](const char* state) {
+    api().Patch("sparkapplications", ns_, run.name + "/status",
+                R"({"status": {"applicationState": {"state": ")" + std::string(state) + "\"}}}");
+  };
+  reaches("RUNNING");
+  ASSERT_TRUE(Keeps(watcher, kActive, 3));
+  reaches("COMPLETED");
+  ASSERT_TRUE(Shows(watcher, kScaledToZero));
+  SetSpec("scheduledsparkapplications", R"({"suspend": false})");
+  EXPECT_TRUE(Shows(watcher, kActive));
+}
+
+TEST_F(CustomOwner, ARayJobIsJudgedByItsDeployment) {
+  InstallKind("rayjobs.ray.io");
+  MakeCluster();
+  Make("rayjobs", R"({"entrypoint": "python x.py"})");
+  Watcher& watcher = WatchForHours("rayjob.ray.io/bob");
+  ASSERT_TRUE(Shows(watcher, kActive));
+  const auto reaches = [&](const char* state, const char* job) {
+    SetStatus("rayjobs", R"({"jobDeploymentStatus": ")" + std::string(state) +
+                             R"(", "jobStatus": ")" + job + "\"}");
+  };
+  reaches("Initializing", "");
+  ASSERT_TRUE(Keeps(watcher, kActive, 3));
+  reaches("Running", "SUCCEEDED");
+  ASSERT_TRUE(Keeps(watcher, kActive, 3)) << "its submitter hasn't ended";
+  reaches("Retrying", "FAILED");
+  ASSERT_TRUE(Keeps(watcher, kActive, 3));
+  reaches("Complete", "SUCCEEDED");
+  ASSERT_TRUE(Shows(watcher, kCompleted));
+  reaches("", "");
+  ASSERT_TRUE(Shows(watcher, kActive));
+  reaches("Failed", "FAILED");
+  ASSERT_TRUE(Shows(watcher, kCompleted));
+  SetSpec("rayjobs", R"({"suspend": true})");
+  reaches("Suspending", "RUNNING");
+  ASSERT_TRUE(Keeps(watcher, kActive, 3));
+  reaches("Suspended", "");
+  EXPECT_TRUE(Shows(watcher, kScaledToZero));
+}
+
+TEST_F(CustomOwner, ARayClusterIsSuspendedOnceItSaysSo) {
+  InstallKind("rayclusters.ray.io");
+  MakeCluster();
+  Make("rayclusters", R"({"suspend": false})");
+  Watcher& watcher = WatchForHours("raycluster/bob");
+  ASSERT_TRUE(Shows(watcher, kActive));
+  SetStatus("rayclusters", R"({"state": "failed"})");
+  ASSERT_TRUE(Keeps(watcher, kActive, 3));
+  SetSpec("rayclusters", R"({"suspend": true})");
+  ASSERT_TRUE(Keeps(watcher, kActive, 3));
+  SetStatus("rayclusters", R"({"state": "suspended", "conditions": [{"type": "RayClusterSuspended",
+      "status": "True", "reason": "RayClusterSuspended", "message": "",
+      "lastTransitionTime": "2026-11-21T12:00:00Z"}]})");
+  ASSERT_TRUE(Shows(watcher, kScaledToZero));
+  SetSpec("rayclusters", R"({"suspend": false})");
+  EXPECT_TRUE(Shows(watcher, kActive)) << "its state lags behind";
+}
+
+TEST_F(CustomOwner, AWorkflowEndsByItsPhase) {
+  InstallKind("workflows.argoproj.io");
+  MakeCluster();
+  Make("workflows", R"({"entrypoint": "main"})");
+  Watcher& watcher = WatchForHours("wf/bob");
+  ASSERT_TRUE(Shows(watcher, kActive));
+  // It has no status subresource.
+  const auto reaches = [&](const char* phase) {
+    api().Patch("workflows", ns_, "bob", R"({"status": {"phase": ")" + std::string(phase) + "\"}}");
+  };
+  reaches("Running");
+  ASSERT_TRUE(Keeps(watcher, kActive, 3));
+  for (const char* phase : {"Succeeded", "Failed", "Error"}) {
+    reaches(phase);
+    ASSERT_TRUE(Shows(watcher, kCompleted)) << phase;
+    reaches("Running");
+    ASSERT_TRUE(Shows(watcher, kActive));
+  }
+  MakePod("bob-step", {{"workflows.argoproj.io/workflow", "bob"}});
+  SetSpec("workflows", R"({"suspend": true})");
+  ASSERT_TRUE(Keeps(watcher, kActive, 3)) << "a step of it still runs";
+  api().Patch("pods", ns_, "bob-step/status", R"({"status": {"phase": "Succeeded"}})");
+  EXPECT_TRUE(Shows(watcher, kScaledToZero));
+}
+
+TEST_F(CustomOwner, WorkersAreNoReplicasOfADriver) {
+  for (const char* kind :
+       {"daskclusters.kubernetes.dask.org", "flinkdeployments.flink.apache.org"}) {
+    InstallKind(kind);
+  }
+  MakeCluster();
+  Make("daskclusters", R"({"worker": {"replicas": 0}})");
+  Watcher& dask = WatchOver("daskcluster/bob");
+  EXPECT_TRUE(Keeps(dask, kActive));
+  EXPECT_EQ(dask.Metric("cluster_watcher_owner_replicas"), 1);
+  EXPECT_TRUE(StopsWell(dask));
+  Make("flinkdeployments", R"({"job": {"state": "running"}})");
+  Watcher& flink = WatchForHours("flinkdeployment.flink.apache.org/bob");
+  ASSERT_TRUE(Keeps(flink, kActive));
+  SetStatus("flinkdeployments", R"({"jobStatus": {"state": "FINISHED"},
+                                    "lifecycleState": "UPGRADING"})");
+  ASSERT_TRUE(Keeps(flink, kActive, 3)) << "as in each upgrade";
+  SetSpec("flinkdeployments", R"({"job": {"state": "suspended"}})");
+  SetStatus("flinkdeployments", R"({"lifecycleState": "SUSPENDED"})");
+  EXPECT_TRUE(Shows(flink, kScaledToZero));
+}
+
+TEST_F(CustomOwner, AnyKindWithAScaleWantsWhatThatSays) {
+  InstallKind("widgets.example.com");
+  MakeCluster();
+  Make("widgets", R"({"size": 1})");
+  Watcher& watcher = WatchOver("widget/bob");
+  ASSERT_TRUE(Keeps(watcher, kActive, 3));
+  api().Patch("widgets", ns_, "bob/scale", R"({"spec": {"replicas": 3}})");
+  ASSERT_TRUE(Keeps(watcher, "keep: shared-by-replicas", 3));
+  EXPECT_EQ(watcher.Metric("cluster_watcher_owner_replicas"), 3);
+  api().Patch("widgets", ns_, "bob/scale", R"({"spec": {"replicas": 0}})");
+  ASSERT_TRUE(Finishes(watcher));
+  EXPECT_GE(watcher.Polls("scaled-to-zero"), 3);
+  EXPECT_NE(api().Uid("widgets", ns_, "bob"), "");
+}
+
+TEST_F(CustomOwner, AnyKindWithoutAScaleIsJudgedByItsExistenceAndSuspension) {
+  InstallKind("gadgets.example.com");
+  MakeCluster();
+  Make("gadgets", R"({"replicas": 0})");
+  Watcher& watcher = WatchForHours("gadgets.v1.example.com/bob");
+  ASSERT_TRUE(Keeps(watcher, kActive, 3));
+  for (const char* word : {"suspend", "suspended"}) {
+    SetSpec("gadgets", R"({")" + std::string(word) + R"(": true})");
+    ASSERT_TRUE(Shows(watcher, kScaledToZero)) << word;
+    SetSpec("gadgets", R"({")" + std::string(word) + R"(": false})");
+    ASSERT_TRUE(Shows(watcher, kActive)) << word;
+  }
+  api().Delete("gadgets", ns_, "bob");
+  ASSERT_TRUE(Shows(watcher, "abandoned: owner-absent"));
+  ASSERT_TRUE(StopsWell(watcher));
+  EXPECT_TRUE(Finishes(WatchOver("gadget/bob")));
+}
+
+TEST_F(CustomOwner, CompletesByTheWordsThatAreGiven) {
+  InstallKind("gadgets.example.com");
+  MakeCluster();
+  Make("gadgets", "{}");
+  Watcher& watcher = WatchForHours("gadget/bob", "--completed-when={.status.phase}=Done,Broken");
+  ASSERT_TRUE(Shows(watcher, kActive));
+  SetStatus("gadgets", R"({"phase": "Busy"})");
+  ASSERT_TRUE(Keeps(watcher, kActive, 3));
+  SetStatus("gadgets", R"({"phase": "Broken"})");
+  ASSERT_TRUE(Shows(watcher, kCompleted));
+  SetStatus("gadgets", R"({"phase": ["Done"]})");
+  ASSERT_TRUE(Shows(watcher, "keep: misconfigured"));
+  EXPECT_GE(watcher.LinesWith("leads to a list"), 1u);
+  EXPECT_TRUE(StopsWell(watcher));
+  MakeDriver();
+  Watcher& workload = WatchForHours("deployment/bob", "--completed-when={.status.phase}=Done");
+  EXPECT_TRUE(Keeps(workload, "keep: misconfigured", 3));
+}
+
+TEST_F(CustomOwner, ADefinitionThatIsDeletedIsNoAbsence) {
+  InstallKind("gadgets.example.com");
+  MakeCluster();
+  Metadata other{"other"};
+  other.held = true;
+  Make("gadgets", "{}");
+  Make("gadgets", "{}", other);
+  Watcher& watcher =
+      WatchOver("gadget/bob", {"--confirmations=1", "--grace-period=0s", "--startup-grace=0s"});
+  ASSERT_TRUE(Shows(watcher, kActive));
+  // Held by that object, the kind stays listed.
+  api().Delete("customresourcedefinitions", "", "gadgets.example.com");
+  ASSERT_TRUE(Eventually([&] { return !api().Exists("gadgets", ns_, "bob"); }));
+  ASSERT_TRUE(Keeps(watcher, watcher.Polls("deleting") > 0 ? watcher.Verdict() : "keep: unknown"));
+  api().ReleaseFinalizers("gadgets", ns_, "other");
+  ASSERT_TRUE(Shows(watcher, "keep: misconfigured"));
+  EXPECT_TRUE(Keeps(watcher, "keep: misconfigured"));
+}
+
+TEST_F(CustomOwner, AKindThatIsNotServedIsAMistakeUntilItIsServed) {
+  MakeCluster();
+  Watcher& watcher = WatchOver("gizmo.example.net/bob");
+  EXPECT_TRUE(Keeps(watcher, "keep: misconfigured"));
+  EXPECT_EQ(watcher.Health("/readyz"), 503);
+  EXPECT_EQ(watcher.LinesWith("gizmo.example.net"), 1u);
+}
+
+TEST_F(CustomOwner, AGroupThatIsDownIsUnknown) {
+  InstallKind("widgets.example.com");
+  MakeCluster();
+  Make("widgets", R"({"size": 1})");
+  Proxy proxy(server().Admin());
+  WriteKubeconfig(kubeconfig(), proxy.Address(), "token: \"" + server().Admin().token + "\"");
+  Watcher& watcher =
+      WatchOver("widget/bob", {"--confirmations=1", "--grace-period=0s", "--startup-grace=0s"});
+  ASSERT_TRUE(Shows(watcher, kActive));
+  proxy.LieAbout("GET /apis/example.com/", Lie::Answer(503, "service unavailable\n", "text/plain"));
+  EXPECT_TRUE(Keeps(watcher, "keep: unknown"));
+  proxy.TellTheTruth();
+  EXPECT_TRUE(Shows(watcher, kActive));
+  EXPECT_TRUE(StopsWell(watcher));
+}
+
+TEST_F(CustomOwner, AnotherOfTheOwnersKindThatUsesTheClusterKeepsIt) {
+  InstallKind("sparkapplications.sparkoperator.k8s.io");
+  MakeCluster();
+  Make("sparkapplications", "{}", {"carol", {{"uses-oshinko-cluster", kCluster}}});
+  Watcher& watcher = WatchOver("sparkapplication.sparkoperator.k8s.io/bob");
+  ASSERT_TRUE(Keeps(watcher, "keep: in-use"));
+  api().Patch("sparkapplications", ns_, "carol/status",
+              R"({"status": {"applicationState": {"state": "COMPLETED"}}})");
+  EXPECT_TRUE(Finishes(watcher));
+}
+
+TEST_F(CustomOwner, APodMeansTheDeploymentThatItBelongsTo) {
+  MakeCluster();
+  MakeDriver();
+  std::vector<std::string> pods;
+  ASSERT_TRUE(Eventually([&] {
+    pods = api().Names("pods", ns_, "app=bob");
+    return pods.size() == 1;
+  }));
+  const std::string owner = "pod/" + pods.front();
+  Watcher& watcher = WatchOver(owner);
+  ASSERT_TRUE(Keeps(watcher, kActive, 3));
+  ASSERT_TRUE(Eventually([&] { return Mark("owner-kind") == "deployment.apps"; }));
+  EXPECT_EQ(Mark("owner-uid"), api().Uid("deployments", ns_, "bob"));
+  api().Delete("pods", ns_, pods.front());
+  ASSERT_TRUE(Keeps(watcher, kActive)) << "another pod takes its place";
+  ASSERT_TRUE(StopsWell(watcher));
+  Watcher& restarted = WatchOver(owner);
+  ASSERT_TRUE(Keeps(restarted, kActive, 3)) << "although the pod is gone";
+  api().Delete("deployments", ns_, "bob");
+  EXPECT_TRUE(Finishes(restarted));
+}
+
+TEST_F(CustomOwner, APodOfItsOwnEndsByItsPhase) {
+  MakeCluster();
+  MakePod("bob", {});
+  Watcher& watcher = WatchOver("pod/bob");
+  ASSERT_TRUE(Keeps(watcher, kActive, 3));
+  api().Patch("pods", ns_, "bob/status", R"({"status": {"phase": "Failed"}})");
+  ASSERT_TRUE(Finishes(watcher));
+  EXPECT_GE(watcher.Polls("completed"), 3);
+}
+
+TEST_F(CustomOwner, ASuspendedCronJobLetsTheClusterGo) {
+  MakeCluster();
+  Make("cronjobs", R"({"schedule": "0 0 1 1 *", "jobTemplate": {"spec": {"template": {"spec": {
+      "restartPolicy": "Never", "containers": [{"name": "x", "image": "x"}]}}}}})");
+  Watcher& watcher = WatchOver("cronjob/bob");
+  ASSERT_TRUE(Keeps(watcher, kActive, 3));
+  SetSpec("cronjobs", R"({"suspend": true})");
+  EXPECT_TRUE(Finishes(watcher));
+  EXPECT_NE(api().Uid("cronjobs", ns_, "bob"), "");
+}
+
+// A DeploymentConfig bob with its ReplicationController bob-1.
+class DeploymentConfigOwner : public CustomOwner {
+ protected:
+  void MakeConfig() {
+    InstallKind("deploymentconfigs.apps.openshift.io");
+    const std::string uid = Make("deploymentconfigs", R"({"replicas": 1})");
+    SetStatus("deploymentconfigs", R"({"latestVersion": 1})");
+    Metadata controller{"bob-1"};
+    controller.annotations = {{"openshift.io/deployment-config.latest-version", "1"},
+                              {"openshift.io/deployment.phase", "Complete"}};
+    controller.owner_references = R"([{"apiVersion": "apps.openshift.io/v1",
+        "kind": "DeploymentConfig", "name": "bob", "controller": true, "uid": ")" +
+                                  uid + "\"}]";
+    api().Create("replicationcontrollers", ns_, ReplicationControllerOf({controller}));
+  }
+};
+
+TEST_F(DeploymentConfigOwner, AgreesWithALabelThatNamesItsReplicationController) {
+  MakeConfig();
+  MakeCluster({.root_labels = {{"ephemeral", "bob-1"}}});
+  Watcher& watcher = WatchOver("dc/bob");
+  ASSERT_TRUE(Keeps(watcher, kActive, 3));
+  api().Delete("deploymentconfigs", ns_, "bob");
+  ASSERT_TRUE(Finishes(watcher));
+}
+
+TEST_F(DeploymentConfigOwner, DisagreesWithALabelThatNamesAnother) {
+  MakeConfig();
+  api().Create("replicationcontrollers", ns_, ReplicationControllerOf({{"bob-2"}}));
+  MakeCluster({.root_labels = {{"ephemeral", "bob-2"}}});
+  Watcher& foreign = WatchOver("dc/bob");
+  EXPECT_TRUE(Keeps(foreign, "keep: owner-mismatch", 3)) << "it has no controller";
+  EXPECT_TRUE(StopsWell(foreign));
+  api().Patch("deployments", ns_, kMaster, R"({"metadata": {"labels": {"ephemeral": "alice-1"}}})");
+  EXPECT_TRUE(Keeps(WatchOver("dc/bob"), "keep: owner-mismatch", 3));
+}
+
+TEST_F(DeploymentConfigOwner, ScaledToZeroTheClusterGoes) {
+  MakeConfig();
+  MakeCluster();
+  Watcher& watcher = WatchOver("deploymentconfig.apps.openshift.io/bob");
+  ASSERT_TRUE(Keeps(watcher, kActive, 3));
+  SetSpec("deploymentconfigs", R"({"replicas": 0})");
+  EXPECT_TRUE(Finishes(watcher));
+}
+
+}  // namespace
+}  // namespace cluster_watcher::integration
