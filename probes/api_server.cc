@@ -231,6 +231,7 @@ std::string ReadData(const char* kind, const Entry& entry, const std::string& ke
   if (entry.Has(data_key)) {
     std::optional<std::string> data = DecodeBase64(entry.Text(data_key));
     if (!data) problems.Add(kind, entry, data_key + " is not base64");
+    if (data && data->empty()) problems.Add(kind, entry, data_key + " is empty");
     return std::move(data).value_or("");
   }
   if (!entry.Has(key)) return "";

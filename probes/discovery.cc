@@ -12,6 +12,13 @@ bool Offers(JsonValue entry, std::string_view verb) {
   return false;
 }
 
+// Encoded: an ownerReference names a group and a version as it likes. `version` may be empty.
+std::string PathOf(std::string_view group, std::string_view version) {
+  std::string path = group.empty() ? "/api" : "/apis/" + PercentEncode(group);
+  if (!version.empty()) path += "/" + PercentEncode(version);
+  return path;
+}
+
 Unexpected<ApiError> BadDocument(const char* what) {
   return {ApiError{ApiFailure::kUnexpected, std::string("discovery: the answer is not ") + what,
                    std::nullopt}};
@@ -82,8 +89,7 @@ Result<const Discovery::Resources*, ApiError> Discovery::ResourcesOf(const std::
                                                                      std::stop_token stop) {
   const std::string key = group + "/" + version;
   if (auto known = resources_.find(key); known != resources_.end()) return &known->second;
-  auto answer =
-      client_.Do(ApiRequest::Discover(group.empty() ? "/api/" + version : "/apis/" + key), stop);
+  auto answer = client_.Do(ApiRequest::Discover(PathOf(group, version)), stop);
   if (!answer) return Unexpected{std::move(answer).error()};
   const JsonValue list = answer->document.root();
   if (list["kind"].AsString() != "APIResourceList" || !list["resources"].IsArray()) {
@@ -133,7 +139,7 @@ Result<std::optional<ResourceType>, ApiError> Discovery::Resolve(const ResourceT
   if (auto groups = EnsureGroups(stop); !groups) return Unexpected{std::move(groups).error()};
   const auto group = versions_.find(type.group);
   if (group == versions_.end() || group->second.empty()) {
-    auto missing = ConfirmMissing("/apis/" + type.ApiVersion(), stop);
+    auto missing = ConfirmMissing(PathOf(type.group, type.version), stop);
     if (!missing) return Unexpected{std::move(missing).error()};
     return std::optional<ResourceType>();
   }
@@ -156,7 +162,7 @@ Result<std::optional<ResourceType>, ApiError> Discovery::ByKind(std::string_view
   if (!group.empty()) {
     if (auto groups = EnsureGroups(stop); !groups) return Unexpected{std::move(groups).error()};
     if (versions_.find(group) == versions_.end()) {
-      auto missing = ConfirmMissing("/apis/" + std::string(api_version), stop);
+      auto missing = ConfirmMissing(PathOf(group, version), stop);
       if (!missing) return Unexpected{std::move(missing).error()};
       return std::optional<ResourceType>();
     }
@@ -172,7 +178,7 @@ Result<std::optional<ResourceType>, ApiError> Discovery::ByPlural(std::string_vi
   if (auto groups = EnsureGroups(stop); !groups) return Unexpected{std::move(groups).error()};
   const auto offered = versions_.find(group);
   if (offered == versions_.end() || offered->second.empty()) {
-    auto missing = ConfirmMissing("/apis/" + std::string(group), stop);
+    auto missing = ConfirmMissing(PathOf(group, ""), stop);
     if (!missing) return Unexpected{std::move(missing).error()};
     return std::optional<ResourceType>();
   }
@@ -199,7 +205,7 @@ Result<std::vector<ResourceType>, ApiError> Discovery::ByName(const KindName& na
   }
   if (found.empty() && problem) return Unexpected{*std::move(problem)};
   if (found.empty() && !name.group.empty() && !versions_.contains(name.group)) {
-    auto missing = ConfirmMissing("/apis/" + name.group, stop);
+    auto missing = ConfirmMissing(PathOf(name.group, ""), stop);
     if (!missing) return Unexpected{std::move(missing).error()};
   }
   return found;

@@ -7,8 +7,11 @@
 #include <rapidjson/writer.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <variant>
+
+#include "probes/names.h"
 
 namespace cluster_watcher {
 namespace {
@@ -37,7 +40,10 @@ class DepthLimit {
   bool Uint(unsigned i) { return document_.Uint(i); }
   bool Int64(std::int64_t i) { return document_.Int64(i); }
   bool Uint64(std::uint64_t i) { return document_.Uint64(i); }
-  bool Double(double d) { return document_.Double(d); }
+  // RapidJSON reads some numbers that are too big as infinity, which JSON can't write.
+  bool Double(double d) {
+    return (std::isfinite(d) || !(refused_number_ = true)) && document_.Double(d);
+  }
   bool RawNumber(const char* s, rapidjson::SizeType n, bool copy) {
     return document_.RawNumber(s, n, copy);
   }
@@ -54,6 +60,7 @@ class DepthLimit {
 
   // Whether it was for a string, not for its depth, that the document was refused.
   bool refused_text() const { return refused_text_; }
+  bool refused_number() const { return refused_number_; }
 
  private:
   // RapidJSON lets the escape of a lone low surrogate pass, as bytes that are not UTF-8.
@@ -67,6 +74,7 @@ class DepthLimit {
   Document& document_;
   std::size_t depth_ = 0;
   bool refused_text_ = false;
+  bool refused_number_ = false;
 };
 
 // The depth is bounded by the parser, so is the recursion.
@@ -84,7 +92,7 @@ std::optional<std::string> DuplicateKey(const rapidjson::Value& value) {
     }
     std::sort(keys.begin(), keys.end());
     auto twice = std::adjacent_find(keys.begin(), keys.end());
-    if (twice != keys.end()) return std::string(twice->substr(0, 80));
+    if (twice != keys.end()) return std::string(*twice);
   }
   return std::nullopt;
 }
@@ -108,16 +116,19 @@ Result<JsonDocument> JsonDocument::Parse(std::string_view text) {
   rapidjson::MemoryStream bytes(text.data(), text.size());
   rapidjson::EncodedInputStream<rapidjson::UTF8<>, rapidjson::MemoryStream> stream(bytes);
   bool refused_text = false;
+  bool refused_number = false;
   auto generate = [&](rapidjson::Document& target) {
     DepthLimit<rapidjson::Document> limit(target);
     const bool parsed = !reader.Parse<kParseFlags>(stream, limit).IsError();
     refused_text = limit.refused_text();
+    refused_number = limit.refused_number();
     return parsed;
   };
   document.state_->document.Populate(generate);
   if (reader.HasParseError()) {
     const std::string at = " at byte " + std::to_string(reader.GetErrorOffset());
     if (refused_text) return Failure("half a surrogate pair in a string" + at);
+    if (refused_number) return Failure("a number that is too big" + at);
     if (reader.GetParseErrorCode() == rapidjson::kParseErrorTermination) {
       return Failure("nested more than " + std::to_string(kMaxDepth) + " levels deep" + at);
     }
@@ -126,7 +137,7 @@ Result<JsonDocument> JsonDocument::Parse(std::string_view text) {
   // RapidJSON takes a NUL byte for the end.
   if (stream.Tell() != text.size()) return Failure("a NUL byte behind the value");
   if (auto key = DuplicateKey(document.state_->document)) {
-    return Failure("the key \"" + *key + "\" stands twice in one object");
+    return Failure("the key " + Quoted(*key) + " stands twice in one object");
   }
   return document;
 }

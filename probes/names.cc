@@ -68,8 +68,11 @@ KindName SplitKindName(std::string_view text) {
   if (dot == std::string::npos) return {lower, ""};
   // Only a version that a group follows: "v1" alone may itself be the group.
   std::string group = lower.substr(dot + 1);
-  const std::size_t next = group.find('.');
-  if (next != std::string::npos && IsApiVersion(group.substr(0, next))) group.erase(0, next + 1);
+  // More than one, so that what is written without it splits the same.
+  for (std::size_t next = group.find('.');
+       next != std::string::npos && IsApiVersion(group.substr(0, next)); next = group.find('.')) {
+    group.erase(0, next + 1);
+  }
   return {lower.substr(0, dot), group};
 }
 

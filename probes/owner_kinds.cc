@@ -275,63 +275,76 @@ Result<Done> ReadSuspended(const OwnerKind& kind, JsonValue object, OwnerFields&
   return Done{};
 }
 
-std::string JoinMap(JsonValue map) {
+// Selectors and their parts as the API takes them; nullopt: it isn't one.
+using SelectorPart = std::optional<std::string>;
+
+SelectorPart JoinMap(JsonValue map) {
+  if (map.Exists() && !map.IsNull() && !map.IsObject()) return std::nullopt;
   std::string text;
   for (const auto& [key, value] : map.Members()) {
+    if (!value.AsString()) return std::nullopt;
     if (!text.empty()) text += ",";
-    text += std::string(key) + "=" + std::string(value.AsString().value_or(""));
+    text += std::string(key) + "=" + std::string(*value.AsString());
   }
   return text;
 }
 
-std::string ExpressionText(JsonValue expression) {
+SelectorPart ExpressionText(JsonValue expression) {
   const std::string key(expression["key"].AsString().value_or(""));
   const auto operation = expression["operator"].AsString();
+  if (key.empty()) return std::nullopt;
   if (operation == "Exists") return key;
   if (operation == "DoesNotExist") return "!" + key;
+  if (operation != "In" && operation != "NotIn") return std::nullopt;
   std::string values;
   for (JsonValue value : expression["values"].Elements()) {
+    if (!value.AsString()) return std::nullopt;
     if (!values.empty()) values += ",";
-    values += value.AsString().value_or("");
+    values += *value.AsString();
   }
   return key + (operation == "NotIn" ? " notin (" : " in (") + values + ")";
 }
 
-std::string SelectorText(const OwnerKind& kind, JsonValue object) {
-  const JsonValue selector = object["spec"]["selector"];
-  std::string text;
+SelectorPart LabelSelectorText(JsonValue selector) {
+  auto text = JoinMap(selector["matchLabels"]);
+  for (JsonValue expression : selector["matchExpressions"].Elements()) {
+    auto part = ExpressionText(expression);
+    if (!text || !part) return std::nullopt;
+    *text += (text->empty() ? "" : ",") + *part;
+  }
+  return text;
+}
+
+std::string LabelText(const std::string& label, std::optional<std::string_view> name) {
+  return name && IsLabelValue(*name) ? label + "=" + std::string(*name) : "";
+}
+
+SelectorPart SelectorText(const OwnerKind& kind, JsonValue object) {
   switch (kind.pods) {
     case Pods::kNone:
       return "";
     case Pods::kSpecMap:
-      return JoinMap(selector);
+      return JoinMap(object["spec"]["selector"]);
     case Pods::kSpecSelector:
-      text = JoinMap(selector["matchLabels"]);
-      for (JsonValue expression : selector["matchExpressions"].Elements()) {
-        if (!text.empty()) text += ",";
-        text += ExpressionText(expression);
-      }
-      return text;
-    case Pods::kLabel: {
-      const auto name = object["metadata"]["name"].AsString().value_or("");
-      return IsLabelValue(name) ? std::string(kind.pods_label) + "=" + std::string(name) : "";
+      return LabelSelectorText(object["spec"]["selector"]);
+    case Pods::kLabel:
+      return LabelText(kind.pods_label, object["metadata"]["name"].AsString());
+    case Pods::kRayCluster: {
+      const bool made_for_it = !object["spec"]["clusterSelector"].Exists();
+      const auto cluster = object["status"]["rayClusterName"].AsString();
+      return made_for_it ? LabelText(kind.pods_label, cluster) : "";
     }
-    case Pods::kActiveJobs:
+    case Pods::kActiveJobs: {
+      std::string text;
       for (JsonValue job : object["status"]["active"].Elements()) {
         const auto name = job["name"].AsString().value_or("");
         if (!IsLabelValue(name)) continue;
         text += (text.empty() ? "job-name in (" : ",") + std::string(name);
       }
       return text.empty() ? text : text + ")";
-    case Pods::kRayCluster: {
-      const auto name = object["status"]["rayClusterName"].AsString().value_or("");
-      const bool made_for_it = !object["spec"]["clusterSelector"].Exists();
-      return made_for_it && IsLabelValue(name)
-                 ? std::string(kind.pods_label) + "=" + std::string(name)
-                 : "";
     }
   }
-  return text;
+  return "";
 }
 
 // Of its pods, wherever the kind describes them.
@@ -407,7 +420,9 @@ Result<OwnerFields> ReadOwnerFields(const ResourceType& type, JsonValue object) 
     }
   }
   fields.completed = IsCompleted(kind->completed, object);
-  fields.pod_selector = SelectorText(*kind, object);
+  auto selector = SelectorText(*kind, object);
+  if (!selector) return Failure("spec.selector is not a selector");
+  fields.pod_selector = *std::move(selector);
   fields.termination_grace = TerminationGrace(type, spec);
   return fields;
 }

@@ -79,9 +79,10 @@ std::string ResourceType::SingularName() const {
 }
 
 std::string ResourceType::CollectionPath(std::string_view ns) const {
-  std::string path = (group.empty() ? "/api/" : "/apis/") + ApiVersion();
+  std::string path = group.empty() ? "/api/" : "/apis/" + PercentEncode(group) + "/";
+  path += PercentEncode(version);
   if (namespaced && !ns.empty()) path += "/namespaces/" + PercentEncode(ns);
-  return path + "/" + plural;
+  return path + "/" + PercentEncode(plural);
 }
 
 std::string ResourceType::ObjectPath(std::string_view ns, std::string_view name) const {

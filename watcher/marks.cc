@@ -184,7 +184,9 @@ std::string MarksPatch(const ObjectMeta& root, AnnotationChanges changes) {
 }
 
 std::string FormatTime(WallTime time) {
-  const std::time_t seconds = std::chrono::system_clock::to_time_t(time);
+  // Not to_time_t, which rounds up what is before 1970.
+  const std::time_t seconds =
+      std::chrono::floor<std::chrono::seconds>(time).time_since_epoch().count();
   std::tm parts{};
   gmtime_r(&seconds, &parts);
   char text[32];

@@ -197,6 +197,19 @@ TEST(ReadOwnerFields, SelectorsAreWrittenAsTheApiTakesThem) {
   }
 }
 
+TEST(ReadOwnerFields, ASelectorThatIsNoneIsAnError) {
+  for (const char* selector :
+       {R"({"matchLabels":{"a":1}})", R"({"matchLabels":["a"]})",
+        R"({"matchExpressions":[{"key":"a","operator":"Near","values":["b"]}]})",
+        R"({"matchExpressions":[{"operator":"Exists"}]})",
+        R"({"matchExpressions":[{"key":"a","operator":"In","values":[1]}]})"}) {
+    EXPECT_FALSE(
+        Read("deployment", R"({"spec":{"replicas":1,"selector":)" + std::string(selector) + "}}"))
+        << selector;
+  }
+  EXPECT_FALSE(Read("rc", R"({"spec":{"replicas":1,"selector":{"a":null}}})"));
+}
+
 // What each kind means by suspended: what its fields say, and what must be asked besides.
 TEST(ReadOwnerFields, SuspendedIsWhatTheKindMeansByIt) {
   struct Case {

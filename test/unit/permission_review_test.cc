@@ -222,6 +222,7 @@ class PermissionReviewTest : public testing::Test {
   // Whether what `body` asks for is allowed.
   void AnswerReviews(std::function<bool(const std::string& body)> allowed) {
     api_.transport.otherwise = [allowed](const HttpRequest& request) -> HttpResult {
+      if (request.method == HttpMethod::kGet) return NoSuchPath();
       return Answer(201, R"({"kind":"SelfSubjectAccessReview","status":{"allowed":)" +
                              std::string(allowed(request.body) ? "true" : "false") + "}}");
     };
@@ -233,7 +234,9 @@ class PermissionReviewTest : public testing::Test {
     });
   }
   void AnswerAll(const HttpResult& answer) {
-    api_.transport.otherwise = [answer](const HttpRequest&) { return answer; };
+    api_.transport.otherwise = [answer](const HttpRequest& request) {
+      return request.method == HttpMethod::kGet ? HttpResult(NoSuchPath()) : answer;
+    };
   }
 
   static Snapshot Look() {
