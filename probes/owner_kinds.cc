@@ -178,9 +178,10 @@ const OwnerKind* FindKind(const ResourceType& type) {
 std::vector<ResourceType> TypesWhere(bool (*wanted)(const OwnerKind&)) {
   std::vector<ResourceType> types;
   for (const OwnerKind& kind : kOwnerKinds) {
+    if (!wanted(kind)) continue;
     const ResourceType* type = FindBuiltInByName(kind.plural, kind.group);
     assert(type != nullptr);
-    if (type != nullptr && wanted(kind)) types.push_back(*type);
+    if (type != nullptr) types.push_back(*type);
   }
   return types;
 }

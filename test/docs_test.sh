@@ -56,6 +56,15 @@ awk 'NR == FNR { want[++n] = $0; next }
      END { if (!found) print "it does not" }' "$work/yaml" manifests/examples/spark/cluster.yaml |
   check "the YAML in the README stands in the manifests"
 
+grep -oE '`FailureCase\.[A-Za-z0-9]+`' CONTRIBUTING.md | tr -d '`' | sort >"$work/documented"
+grep -oE 'FailureCase, Case[A-Za-z0-9]+' test/integration/failure_cases_test.cc | sed 's/, /./' | sort |
+  diff "$work/documented" - | check "the failure cases in CONTRIBUTING.md are those of the tests"
+
+section "Which driver, which cluster" | sed -nE 's/^\| ([A-Z][A-Za-z, ]+) \|.*/\1/p' | tr -d ' ' | tr ',' '\n' |
+  tr '[:upper:]' '[:lower:]' | sort >"$work/documented"
+sed -nE 's/.*plural = "([a-z]+)s".*/\1/p' probes/owner_kinds.cc | sort |
+  diff "$work/documented" - | check "the kinds of owner in the README are those of the program"
+
 for path in $(grep -ohE '(^|[ `(])(manifests|scripts|test|probes|watcher|metrics)/[a-zA-Z0-9_/.-]+' README.md CONTRIBUTING.md |
   sed -E 's/^[ `(]//; s/[.,]$//' | sort -u); do
   compgen -G "$path*" >/dev/null || [[ $path == test/kubernetes/* && -e $path ]] || echo "$path"
