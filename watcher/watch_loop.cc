@@ -154,8 +154,8 @@ WatchLoop::Next WatchLoop::SureLook(std::stop_token stop) {
   last_ = decision;
   polled_ = true;
   const Next next = Act(snapshot, decision, stop);
-  // What leads to a deletion, or goes on with one, doesn't wait for it.
-  const bool idle = confirmation_.count() == 0 && snapshot.marks.phase == Phase::kWatching;
+  // What goes on towards a deletion, or with one, doesn't wait for it.
+  const bool idle = confirmation_.count() <= 1 && snapshot.marks.phase == Phase::kWatching;
   if (next == Next::kWait && idle) permissions_.AskIfDue(snapshot, stop);
   return next;
 }

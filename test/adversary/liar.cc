@@ -56,6 +56,10 @@ std::vector<HttpResult> Liar::Perform(std::span<const HttpRequest> requests,
   std::vector<HttpResult> results = truth_.Perform(requests, concurrency, stop);
   for (std::size_t i = 0; i < results.size(); ++i) {
     ++answers_;
+    if (refuses_lists_ && requests[i].target.find("?fieldSelector=") != std::string::npos) {
+      results[i] = HttpResponse{
+          403, "application/json", StatusBody("Forbidden", "", "", "", 403), {}, {}, {}};
+    }
     const HttpResult truth = results[i];
     if (once_in_ > 0 && Below(once_in_) == 0) results[i] = Lie(truth);
     if (truth && recorded_.size() < kMostRecorded) {

@@ -30,6 +30,9 @@ class Liar final : public Transport {
   std::vector<HttpResult> Perform(std::span<const HttpRequest> requests, std::size_t concurrency,
                                   std::stop_token stop) override;
 
+  // Whether lists by name are refused, as to an account that may only get.
+  void RefuseListsByName(bool refused) { refuses_lists_ = refused; }
+
   // Since it was last cleared.
   std::vector<Exchange>& Heard() { return heard_; }
   std::uint64_t Answers() const { return answers_; }
@@ -45,6 +48,7 @@ class Liar final : public Transport {
   Transport& truth_;
   std::mt19937_64 random_;
   unsigned once_in_ = 0;
+  bool refuses_lists_ = false;
   std::vector<Exchange> heard_;
   std::vector<HttpResponse> recorded_;  // true answers of other requests
   std::uint64_t answers_ = 0;

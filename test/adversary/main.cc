@@ -194,6 +194,7 @@ Tally TryProbes(World& world, std::uint64_t answers) {
   while (liar.Answers() < end && !tally.failed) {
     const Owner& owner = owners[tally.looks++ % owners.size()];
     liar.Heard().clear();
+    liar.RefuseListsByName(tally.looks / owners.size() % 4 == 0);
     if (!discovery.Refresh({})) continue;
     OwnerQuery query;
     query.name = *OwnerName::Parse(owner.written);
@@ -225,6 +226,7 @@ Tally TryRules(World& world, std::uint64_t answers) {
     };
     Survey survey(world.client(), world.clock(), settle({}), settle);
     liar.LieOnceIn(0);
+    liar.RefuseListsByName(watcher / owners.size() % 4 == 0);
     survey.SureLook(false, {});
     liar.LieOnceIn(kLieOnceIn * 4);  // a look takes more than ten answers
     for (int look = 0; look < 20 && !tally.failed; ++look, ++tally.looks) {

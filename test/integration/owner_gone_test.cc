@@ -150,5 +150,40 @@ TEST_F(OwnerGone, NeverThereItIsKeptUntilTheStartupGraceEnds) {
   EXPECT_TRUE(Keeps(watcher, "keep: active", 3));
 }
 
+TEST_F(OwnerGone, TogetherWithItsNamespaceTheClusterGoes) {
+  const std::string drivers = ns_ + "-drivers";
+  api().Create("namespaces", "", NamedOf({drivers}));
+  api().Create("deployments", drivers, DeploymentOf({{"bob"}}));
+  MakeCluster();
+  Watcher& watcher = WatchOver("deployment/bob", {"--owner-namespace=" + drivers});
+  ASSERT_TRUE(Shows(watcher, "keep: active"));
+  ASSERT_TRUE(Eventually([&] { return !Mark("owner-uid").empty(); }));
+  api().Delete("namespaces", "", drivers);
+  EXPECT_TRUE(Finishes(watcher));
+}
+
+// Whose objects go in any order, the account's rights among the first.
+TEST_F(OwnerGone, WhileTheClustersOwnNamespaceGoesNothingIsDone) {
+  const std::string home = ns_;
+  ns_ = home + "-dying";
+  api().Create("namespaces", "", NamedOf({ns_}));
+  api().Create("serviceaccounts", ns_, NamedOf({"watcher"}));
+  api().Create("roles", ns_, WatcherRoleOf({"watcher"}));
+  api().Create("rolebindings", ns_, RoleBindingOf({"watcher"}, "watcher", "watcher"));
+  WriteKubeconfig(kubeconfig(), server().Admin(), "token: \"" + api().Token(ns_, "watcher") + "\"");
+  MakeCluster();
+  MakeDriver();
+  Watcher& watcher = WatchOver("deployment/bob");
+  ASSERT_TRUE(Shows(watcher, "keep: active"));
+  api().Delete("rolebindings", ns_, "watcher");
+  api().Delete("namespaces", "", ns_);
+  ASSERT_TRUE(Eventually([&] { return !api().Exists("deployments", ns_, kMaster); }));
+  ASSERT_TRUE(Shows(watcher, "keep: unknown"));
+  EXPECT_EQ(watcher.Metric("cluster_watcher_deletes_total"), 0);
+  EXPECT_EQ(watcher.Phase(), "watching");
+  EXPECT_TRUE(StopsWell(watcher));
+  ns_ = home;
+}
+
 }  // namespace
 }  // namespace cluster_watcher::integration

@@ -7,22 +7,6 @@
 namespace cluster_watcher::small_kubernetes {
 namespace {
 
-std::string_view MethodName(HttpMethod method) {
-  switch (method) {
-    case HttpMethod::kGet:
-      return "GET";
-    case HttpMethod::kPost:
-      return "POST";
-    case HttpMethod::kPatch:
-      return "PATCH";
-    case HttpMethod::kPut:
-      return "PUT";
-    case HttpMethod::kDelete:
-      return "DELETE";
-  }
-  return {};
-}
-
 Unexpected<TransportError> Fail(TransportError::Kind kind, const char* message) {
   return {TransportError{kind, message}};
 }
@@ -40,9 +24,8 @@ std::vector<HttpResult> LocalTransport::Perform(std::span<const HttpRequest> req
 HttpResult LocalTransport::PerformOne(const HttpRequest& request, const std::stop_token& stop) {
   using Kind = TransportError::Kind;
   using Action = Fault::Action;
-  const Request asked{MethodName(request.method), request.target,
-                      request.bearer_token,       request.accept,
-                      request.content_type,       request.body};
+  const Request asked{ToString(request.method), request.target,       request.bearer_token,
+                      request.accept,           request.content_type, request.body};
   if (stop.stop_requested()) return Fail(Kind::kStopped, "stopped");
   const MonotonicTime begin = clock_.Now();
   const MonotonicTime deadline = begin + request.timeout;
