@@ -133,20 +133,32 @@ Result<std::optional<ResourceType>, ApiError> Discovery::FindIn(
   return std::optional<ResourceType>();
 }
 
-Result<std::optional<ResourceType>, ApiError> Discovery::Resolve(const ResourceType& type,
-                                                                 std::stop_token stop) {
-  if (IsAlwaysServed(type.group)) return std::optional(type);
+Result<std::optional<ResourceType>, ApiError> Discovery::FindInGroup(
+    const std::string& group, const std::string& version,
+    const std::function<bool(const Resource&)>& wanted, std::stop_token stop) {
+  if (group.empty()) return FindIn(group, version.empty() ? "v1" : version, wanted, stop);
   if (auto groups = EnsureGroups(stop); !groups) return Unexpected{std::move(groups).error()};
-  const auto group = versions_.find(type.group);
-  if (group == versions_.end() || group->second.empty()) {
-    auto missing = ConfirmMissing(PathOf(type.group, type.version), stop);
+  const auto offered = versions_.find(group);
+  if (offered == versions_.end() || offered->second.empty()) {
+    auto missing = ConfirmMissing(PathOf(group, version), stop);
     if (!missing) return Unexpected{std::move(missing).error()};
     return std::optional<ResourceType>();
   }
-  const auto& offered = group->second;
-  const bool as_known = std::find(offered.begin(), offered.end(), type.version) != offered.end();
-  return FindIn(
-      type.group, as_known ? type.version : offered.front(),
+  std::vector<std::string> versions = offered->second;
+  const auto preferred = std::find(versions.begin(), versions.end(), version);
+  if (preferred != versions.end()) std::rotate(versions.begin(), preferred, preferred + 1);
+  for (const std::string& candidate : versions) {
+    auto found = FindIn(group, candidate, wanted, stop);
+    if (!found || *found) return found;
+  }
+  return std::optional<ResourceType>();
+}
+
+Result<std::optional<ResourceType>, ApiError> Discovery::Resolve(const ResourceType& type,
+                                                                 std::stop_token stop) {
+  if (IsAlwaysServed(type.group)) return std::optional(type);
+  return FindInGroup(
+      type.group, type.version,
       [&](const Resource& served) { return served.type.plural == type.plural; }, stop);
 }
 
@@ -159,15 +171,7 @@ Result<std::optional<ResourceType>, ApiError> Discovery::ByKind(std::string_view
   const std::size_t slash = api_version.find('/');
   const std::string group(slash == std::string_view::npos ? "" : api_version.substr(0, slash));
   const std::string version(api_version.substr(slash == std::string_view::npos ? 0 : slash + 1));
-  if (!group.empty()) {
-    if (auto groups = EnsureGroups(stop); !groups) return Unexpected{std::move(groups).error()};
-    if (versions_.find(group) == versions_.end()) {
-      auto missing = ConfirmMissing(PathOf(group, version), stop);
-      if (!missing) return Unexpected{std::move(missing).error()};
-      return std::optional<ResourceType>();
-    }
-  }
-  return FindIn(
+  return FindInGroup(
       group, version, [&](const Resource& served) { return served.type.kind == kind; }, stop);
 }
 
@@ -175,40 +179,34 @@ Result<std::optional<ResourceType>, ApiError> Discovery::ByPlural(std::string_vi
                                                                   std::string_view group,
                                                                   std::stop_token stop) {
   if (const ResourceType* known = FindBuiltInByName(plural, group)) return Resolve(*known, stop);
-  if (auto groups = EnsureGroups(stop); !groups) return Unexpected{std::move(groups).error()};
-  const auto offered = versions_.find(group);
-  if (offered == versions_.end() || offered->second.empty()) {
-    auto missing = ConfirmMissing(PathOf(group, ""), stop);
-    if (!missing) return Unexpected{std::move(missing).error()};
-    return std::optional<ResourceType>();
-  }
-  return FindIn(
-      offered->first, offered->second.front(),
-      [&](const Resource& served) { return served.type.plural == plural; }, stop);
+  return FindInGroup(
+      std::string(group), "", [&](const Resource& served) { return served.type.plural == plural; },
+      stop);
 }
 
 Result<std::vector<ResourceType>, ApiError> Discovery::ByName(const KindName& name,
                                                               std::stop_token stop) {
   if (auto groups = EnsureGroups(stop); !groups) return Unexpected{std::move(groups).error()};
+  std::vector<std::string> groups;
+  for (const auto& [group, versions] : versions_) groups.push_back(group);
+  if (!name.group.empty()) groups = {name.group};
   std::vector<ResourceType> found;
-  std::optional<ApiError> problem;
-  for (const auto& [group, versions] : versions_) {
-    if (!name.group.empty() && group != name.group) continue;
-    for (const std::string& version : versions) {
-      auto type = FindIn(
-          group, version, [&](const Resource& served) { return served.IsCalled(name.kind); }, stop);
-      if (!type) problem = std::move(type).error();
-      if (!type || !*type) continue;
-      found.push_back(**std::move(type));
-      break;
-    }
-  }
-  if (found.empty() && problem) return Unexpected{*std::move(problem)};
-  if (found.empty() && !name.group.empty() && !versions_.contains(name.group)) {
-    auto missing = ConfirmMissing(PathOf(name.group, ""), stop);
-    if (!missing) return Unexpected{std::move(missing).error()};
+  for (const std::string& group : groups) {
+    auto type = FindInGroup(
+        group, "", [&](const Resource& served) { return served.IsCalled(name.kind); }, stop);
+    if (!type) return Unexpected{std::move(type).error()};
+    if (*type) found.push_back(**std::move(type));
   }
   return found;
+}
+
+Result<bool, ApiError> Discovery::IsCalled(const ResourceType& type, std::string_view name,
+                                           std::stop_token stop) {
+  auto resources = ResourcesOf(type.group, type.version, stop);
+  if (!resources) return Unexpected{std::move(resources).error()};
+  return std::any_of((*resources)->begin(), (*resources)->end(), [&](const Resource& served) {
+    return served.type.plural == type.plural && served.IsCalled(name);
+  });
 }
 
 Result<std::optional<Discovery::Offer>, ApiError> Discovery::OfferOf(const ResourceType& type,

@@ -48,9 +48,13 @@ class Discovery {
                                                          std::stop_token stop);
 
   // The kinds that people may mean by `name`: a plural, singular, kind or short name, in its group
-  // or in any. Empty: none is served. Groups that can't be read are an error only where no other
-  // has such a kind.
+  // or in any. Empty: none is served. Without a group every group is read: that one of them can't
+  // be is an error, for it might have such a kind too.
   Result<std::vector<ResourceType>, ApiError> ByName(const KindName& name, std::stop_token stop);
+
+  // Whether people may call `type`, which was resolved, by this name.
+  Result<bool, ApiError> IsCalled(const ResourceType& type, std::string_view name,
+                                  std::stop_token stop);
 
   // How `type`, which was resolved, is served; nullopt: not at all.
   Result<std::optional<Offer>, ApiError> OfferOf(const ResourceType& type, std::stop_token stop);
@@ -74,6 +78,10 @@ class Discovery {
   Result<const Resources*, ApiError> ResourcesOf(const std::string& group,
                                                  const std::string& version, std::stop_token stop);
   Result<std::optional<ResourceType>, ApiError> FindIn(
+      const std::string& group, const std::string& version,
+      const std::function<bool(const Resource&)>& wanted, std::stop_token stop);
+  // In `version` if the group has it there, else in any that it offers.
+  Result<std::optional<ResourceType>, ApiError> FindInGroup(
       const std::string& group, const std::string& version,
       const std::function<bool(const Resource&)>& wanted, std::stop_token stop);
 

@@ -7,6 +7,7 @@ namespace cluster_watcher {
 namespace {
 
 constexpr int kPageSize = 250;
+constexpr int kSmallPageSize = 50;  // of whole objects, whatever their size
 constexpr std::size_t kMostPages = 1000;
 constexpr std::string_view kMetadataOnly =
     "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json;q=0.1";
@@ -212,7 +213,7 @@ ApiRequest ApiRequest::ListByName(const ResourceType& type, std::string_view ns,
 
 ApiRequest ApiRequest::List(const ResourceType& type, std::string_view ns) {
   ApiRequest request = MakeRequest(HttpMethod::kGet, Expect::kList, type, ns, "");
-  request.http.target = type.CollectionPath(ns) + "?limit=" + std::to_string(kPageSize);
+  request.http.target = type.CollectionPath(ns) + "?limit=" + std::to_string(kSmallPageSize);
   return request;
 }
 
@@ -387,20 +388,40 @@ std::vector<PagesResult> KubeClient::ListAllSideBySide(std::span<const ApiReques
   return lists;
 }
 
-PagesResult KubeClient::RestOfList(const ApiRequest& first, ApiResult page, std::stop_token stop) {
-  std::vector<ApiAnswer> pages;
+Result<Done, ApiError> KubeClient::EachPage(const ApiRequest& first, ApiResult page,
+                                            const std::function<void(ApiAnswer)>& take,
+                                            std::stop_token stop) {
   // Bounded, for a server that repeats a page for ever.
-  while (pages.size() < kMostPages) {
+  for (std::size_t pages = 0; pages < kMostPages; ++pages) {
     if (!page) return Unexpected{std::move(page).error()};
     const auto rest = page->document.root()["metadata"]["continue"].AsString();
     const std::string continuation(rest.value_or(""));
-    pages.push_back(*std::move(page));
-    if (continuation.empty()) return pages;
+    take(*std::move(page));
+    if (continuation.empty()) return Done{};
     ApiRequest next = first;
     next.http.target += "&continue=" + PercentEncode(continuation);
     page = Do(next, stop);
   }
   return Fail(ApiFailure::kUnexpected, first, "the list has no end");
+}
+
+PagesResult KubeClient::RestOfList(const ApiRequest& first, ApiResult page, std::stop_token stop) {
+  std::vector<ApiAnswer> pages;
+  auto read = EachPage(
+      first, std::move(page), [&](ApiAnswer one) { pages.push_back(std::move(one)); }, stop);
+  if (!read) return Unexpected{std::move(read).error()};
+  return pages;
+}
+
+Result<Done, ApiError> KubeClient::EachItem(const ApiRequest& first,
+                                            const std::function<void(JsonValue)>& show,
+                                            std::stop_token stop) {
+  return EachPage(
+      first, Do(first, stop),
+      [&](const ApiAnswer& page) {
+        for (JsonValue item : page.document.root()["items"].Elements()) show(item);
+      },
+      stop);
 }
 
 }  // namespace cluster_watcher

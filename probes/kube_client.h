@@ -112,6 +112,9 @@ class KubeClient {
   // Retry-After; 0: none did.
   Duration TakeRetryAfter();
 
+  // Shows each object of a List or ListBySelector, and keeps none: the pages may be many.
+  Result<Done, ApiError> EachItem(const ApiRequest& first,
+                                  const std::function<void(JsonValue)>& show, std::stop_token stop);
   // All pages of a List or ListBySelector.
   PagesResult ListAll(const ApiRequest& first, std::stop_token stop);
   // Several of them, the first pages side by side.
@@ -119,6 +122,9 @@ class KubeClient {
                                              std::size_t concurrency, std::stop_token stop);
 
  private:
+  // Calls `take` with each page, from `page` on.
+  Result<Done, ApiError> EachPage(const ApiRequest& first, ApiResult page,
+                                  const std::function<void(ApiAnswer)>& take, std::stop_token stop);
   PagesResult RestOfList(const ApiRequest& first, ApiResult page, std::stop_token stop);
   std::vector<HttpResult> Send(std::span<const ApiRequest> requests, std::size_t concurrency,
                                std::stop_token stop, bool retry);

@@ -20,7 +20,7 @@ enum class Replicas {
 enum class Suspended {
   kNever,            // the kind can't be suspended
   kStatusActive,     // nothing, once status.active counts or lists nothing
-  kRuns,             // the objects that it owns, of the kind `runs`
+  kRuns,             // what it owns of the kind `runs`
   kPods,             // its pods
   kSparkState,       // its pods, once status.applicationState says so
   kRayJobStatus,     // nothing, once status.jobDeploymentStatus says so
@@ -54,7 +54,7 @@ struct OwnerKind {
   const char* group;
   Replicas replicas = Replicas::kOne;
   Suspended suspended = Suspended::kNever;
-  const char* runs = "";
+  const char* runs = "";  // what it makes, one after the other
   Completed completed = Completed::kNever;
   Pods pods = Pods::kNone;
   const char* pods_label = "";
@@ -138,6 +138,11 @@ constexpr std::array kOwnerKinds = {
               .pods = Pods::kLabel,
               .pods_label = "ray.io/cluster",
               .workload = false},
+    OwnerKind{.plural = "raycronjobs",
+              .group = "ray.io",
+              .suspended = Suspended::kRuns,
+              .runs = "rayjobs.ray.io",
+              .workload = false},
     // argoproj/argo-workflows, pkg/apis/workflow/v1alpha1
     OwnerKind{.plural = "workflows",
               .group = "argoproj.io",
@@ -145,6 +150,11 @@ constexpr std::array kOwnerKinds = {
               .completed = Completed::kWorkflowPhase,
               .pods = Pods::kLabel,
               .pods_label = "workflows.argoproj.io/workflow",
+              .workload = false},
+    OwnerKind{.plural = "cronworkflows",
+              .group = "argoproj.io",
+              .suspended = Suspended::kRuns,
+              .runs = "workflows.argoproj.io",
               .workload = false},
     // Their scale subresources count workers. A Flink job is FINISHED in each upgrade, too.
     OwnerKind{.plural = "flinkdeployments",
@@ -163,6 +173,7 @@ constexpr OwnerKind kAnyKind{.plural = "",
                              .group = "",
                              .replicas = Replicas::kScale,
                              .suspended = Suspended::kStatusActive,
+                             .runs = "pods",
                              .completed = Completed::kUnknown,
                              .workload = false};
 
@@ -252,7 +263,6 @@ Result<Done> ReadSuspended(const OwnerKind& kind, JsonValue object, OwnerFields&
     }
     case Suspended::kRuns:
       fields.suspended = true;
-      fields.suspended_unless_run = FindBuiltInByName(kind.runs, "");
       return Done{};
     case Suspended::kPods:
       fields.suspended = true;
@@ -348,17 +358,26 @@ SelectorPart SelectorText(const OwnerKind& kind, JsonValue object) {
   return "";
 }
 
-// Of its pods, wherever the kind describes them.
+// Of its pods, wherever the kind describes them; the longest.
 std::optional<std::chrono::seconds> TerminationGrace(const ResourceType& type, JsonValue spec) {
-  for (JsonValue pod : {type.kind == "Pod" ? spec : spec["template"]["spec"],
-                        spec["jobTemplate"]["spec"]["template"]["spec"], spec["driver"]}) {
+  const JsonValue templates[] = {
+      type.kind == "Pod" ? spec : spec["template"]["spec"],
+      spec["jobTemplate"]["spec"]["template"]["spec"],
+      spec["driver"],
+      spec["template"]["driver"],
+      spec["headGroupSpec"]["template"]["spec"],
+      spec["rayClusterSpec"]["headGroupSpec"]["template"]["spec"],
+      spec["submitterPodTemplate"]["spec"],
+  };
+  std::optional<std::chrono::seconds> longest;
+  for (JsonValue pod : templates) {
     const auto grace = pod["terminationGracePeriodSeconds"].AsInteger();
-    if (grace && *grace >= 0) {
-      return std::min<std::chrono::seconds>(std::chrono::seconds(*grace),
-                                            std::chrono::hours(24 * 365));
-    }
+    if (!grace || *grace < 0) continue;
+    const auto bounded =
+        std::min<std::chrono::seconds>(std::chrono::seconds(*grace), std::chrono::hours(24 * 365));
+    longest = std::max(longest.value_or(bounded), bounded);
   }
-  return std::nullopt;
+  return longest;
 }
 
 }  // namespace
@@ -382,7 +401,8 @@ bool ReadsScale(const ResourceType& type) {
 
 const ResourceType* RunsOf(const ResourceType& type) {
   const OwnerKind* kind = FindKind(type);
-  return kind != nullptr ? FindBuiltInByName(kind->runs, "") : nullptr;
+  return kind != nullptr && kind->suspended == Suspended::kRuns ? FindBuiltInByName(kind->runs, "")
+                                                                : nullptr;
 }
 
 std::span<const ResourceType> BareNameTypes() {
@@ -415,6 +435,7 @@ Result<OwnerFields> ReadOwnerFields(const ResourceType& type, JsonValue object) 
     fields.may_be_in_rollout = kind->rolled_out_by_controller && *replicas == 0;
   }
   fields.replicas_by_scale = kind->replicas == Replicas::kScale;
+  fields.idle_unless_run = FindBuiltInByName(kind->runs, "");
   if (SaysSuspended(*kind, spec)) {
     if (auto read = ReadSuspended(*kind, object, fields); !read) {
       return Unexpected{std::move(read).error()};

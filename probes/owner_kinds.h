@@ -26,8 +26,9 @@ struct OwnerFields {
   // What its fields don't tell; other objects have to be asked (owner_reader.h).
   bool replicas_by_scale =
       false;  // `replicas` is what its scale subresource says, where it has one
-  // `suspended` holds unless an object of this kind, that it controls, wants to run ...
-  const ResourceType* suspended_unless_run = nullptr;
+  // `suspended`, and a scale of 0, hold unless an object of this kind, that it owns, wants to run
+  // ...
+  const ResourceType* idle_unless_run = nullptr;
   bool suspended_unless_pod = false;  // ... unless a pod that `pod_selector` finds is running
   // `replicas` 0 doesn't count while a rollout of what controls it is under way.
   bool may_be_in_rollout = false;

@@ -7,6 +7,9 @@
 namespace cluster_watcher {
 namespace {
 
+// To search all groups for a kind takes a request for each of them.
+constexpr int kLooksBetweenSearches = 11;
+
 void SetUnknown(OwnerSight& sight, std::string why) {
   sight.observation = Observation::kUnknown;
   sight.detail = std::move(why);
@@ -88,7 +91,8 @@ OwnerSight OwnerProbe::Look(const OwnerQuery& query, Freshness freshness, std::s
     ConfirmAbsence(candidates, query, sight, stop);
   }
   if (sight.object && sight.object->meta.orphaning && freshness == Freshness::kSure) {
-    CountRunningPods(query.ns, sight.fields.pod_selector, sight, stop);
+    const KubeObject object = *sight.object;
+    CountRunning(object.type, query, sight.fields.pod_selector, object.meta.uid, sight, stop);
   }
   return sight;
 }
@@ -98,7 +102,7 @@ std::vector<ResourceType> OwnerProbe::Candidates(const OwnerQuery& query, OwnerS
   if (!query.name.IsBare() || !query.only_kind.empty()) {
     const KindName kind = query.name.IsBare() ? SplitKindName(query.only_kind)
                                               : KindName{query.name.kind, query.name.group};
-    auto type = NamedKind(kind, sight, stop);
+    auto type = NamedKind(kind, query, sight, stop);
     return type ? std::vector{*std::move(type)} : std::vector<ResourceType>();
   }
   std::vector<ResourceType> served;
@@ -108,49 +112,93 @@ std::vector<ResourceType> OwnerProbe::Candidates(const OwnerQuery& query, OwnerS
       SetUnknown(sight, resolved.error().message);
       return {};
     }
-    if (*resolved) served.push_back(**resolved);
+    if (*resolved) {
+      served.push_back(**resolved);
+    } else if (query.recorded && query.recorded->kind == type.SingularName()) {
+      sight.setting_problem = "the owner was seen as " + query.recorded->ToText() +
+                              ", a kind that is not served any more";
+      SetUnknown(sight, sight.setting_problem);
+      return {};
+    }
   }
   return served;
 }
 
-std::optional<ResourceType> OwnerProbe::NamedKind(const KindName& kind, OwnerSight& sight,
-                                                  std::stop_token stop) {
+Result<const ResourceType*, ApiError> OwnerProbe::KnownKind(const std::string& kind,
+                                                            const OwnerQuery& query,
+                                                            std::stop_token stop) {
+  if (const auto before = named_.find(kind); before != named_.end()) return &before->second;
+  if (!query.recorded) return nullptr;
+  const KindName recorded = SplitKindName(query.recorded->kind);
+  const ResourceType* built_in = FindBuiltInByName(recorded.kind, recorded.group);
+  const bool same_word =
+      recorded.kind == kind || (built_in != nullptr && FindBuiltInByName(kind, "") == built_in);
+  auto served = discovery_.ByName(recorded, stop);
+  if (!served) return Unexpected{std::move(served).error()};
+  if (served->empty()) {
+    if (!same_word) return nullptr;
+    // Not served any more: it is resolved to nothing.
+    return &(named_[kind] = {recorded.group, "", recorded.kind, recorded.kind});
+  }
+  auto called = discovery_.IsCalled(served->front(), kind, stop);
+  if (!called) return Unexpected{std::move(called).error()};
+  if (!same_word && !*called) return nullptr;
+  return &(named_[kind] = served->front());
+}
+
+std::optional<ResourceType> OwnerProbe::NamedKind(const KindName& kind, const OwnerQuery& query,
+                                                  OwnerSight& sight, std::stop_token stop) {
   const auto fail = [&](const std::string& why) {
     sight.setting_problem = "the owner's kind, \"" + kind.ToText() + "\", " + why;
     SetUnknown(sight, sight.setting_problem);
     return std::nullopt;
   };
-  const ResourceType* known = FindBuiltInByName(kind.kind, kind.group);
-  if (known != nullptr && !CanJudge(*known)) return fail("runs no driver: " + MustBeJudgeable());
-  const auto before = named_.find(kind.ToText());
-  if (known == nullptr && before != named_.end()) known = &before->second;
-  if (known != nullptr) {
-    auto resolved = discovery_.Resolve(*known, stop);
-    if (!resolved) {
-      SetUnknown(sight, resolved.error().message);
-      return std::nullopt;
-    }
-    if (*resolved) return *resolved;
-  }
-  auto named = discovery_.ByName(kind, stop);
-  if (!named) {
-    SetUnknown(sight, named.error().message);
+  const auto unknown = [&](const ApiError& error) {
+    SetUnknown(sight, error.message);
     return std::nullopt;
+  };
+  // A name without a group is that of a kind which every server has, or means whatever it was found
+  // to mean before: that another kind is called so as well doesn't make the owner another one.
+  const ResourceType* known = FindBuiltInByName(kind.kind, kind.group);
+  if (kind.group.empty() && (known == nullptr || !Discovery::IsAlwaysServed(known->group))) {
+    auto before = KnownKind(kind.kind, query, stop);
+    if (!before) return unknown(before.error());
+    known = *before;
   }
+  if (known != nullptr) {
+    if (!CanJudge(*known)) return fail("runs no driver: " + MustBeJudgeable());
+    auto resolved = discovery_.Resolve(*known, stop);
+    if (!resolved) return unknown(resolved.error());
+    if (*resolved) return *resolved;
+    return fail("is not served by the API server (" + known->QualifiedName() +
+                "): correct it, or install its definition");
+  }
+  if (const auto before = refused_.find(kind.ToText());
+      before != refused_.end() && before->second.looks-- > 0) {
+    return fail(before->second.why);
+  }
+  const auto refuse = [&](const std::string& why) {
+    refused_[kind.ToText()] = {why, kLooksBetweenSearches};
+    return fail(why);
+  };
+  auto named = discovery_.ByName(kind, stop);
+  if (!named) return unknown(named.error());
   if (named->empty()) {
-    return fail("is not served by the API server" +
-                (known == nullptr ? "" : " (" + known->QualifiedName() + ")") +
-                ": correct it, or install its definition");
+    const ResourceType* usual = FindBuiltInByName(kind.kind, kind.group);
+    return refuse("is not served by the API server" +
+                  (usual == nullptr ? "" : " (" + usual->QualifiedName() + ")") +
+                  ": correct it, or install its definition");
   }
   if (named->size() > 1) {
     std::string several;
     for (const ResourceType& type : *named) {
       several += (several.empty() ? "" : " or ") + type.SingularName();
     }
-    return fail("is ambiguous: say " + several);
+    return refuse("is ambiguous: say " + several);
   }
-  if (!CanJudge(named->front())) return fail("runs no driver: " + MustBeJudgeable());
-  return named_[kind.ToText()] = named->front();
+  if (!CanJudge(named->front())) return refuse("runs no driver: " + MustBeJudgeable());
+  if (kind.group.empty()) named_[kind.kind] = named->front();
+  return named->front();
 }
 
 OwnerSight OwnerProbe::LookAs(const std::vector<ResourceType>& types, const OwnerQuery& query,
@@ -244,6 +292,8 @@ OwnerSight OwnerProbe::Found(const ResourceType& type, const OwnerQuery& query, 
     }
     fields->completed = fields->completed || *completed;
   }
+  // What a scale counts of a thing that has ended runs no more.
+  if (fields->completed && fields->replicas_by_scale) fields->replicas = 1;
   sight.object = object;
   sight.fields = *std::move(fields);
   sight.observation = Judge(sight, query.recorded);
@@ -305,14 +355,20 @@ void OwnerProbe::ConfirmAbsence(const std::vector<ResourceType>& types, const Ow
       return SetUnknown(sight, "the owner's namespace can't be read: " + found.error().message);
     }
   }
-  if (query.recorded) CountRunningPods(query.ns, query.recorded->pod_selector, sight, stop);
+  for (const ResourceType& type : types) {
+    const bool was_it = query.recorded && query.recorded->kind == type.SingularName();
+    CountRunning(type, query, was_it ? query.recorded->pod_selector : "", "", sight, stop);
+  }
 }
 
-void OwnerProbe::CountRunningPods(const std::string& ns, const std::string& selector,
-                                  OwnerSight& sight, std::stop_token stop) {
-  auto pods = reader_.CountRunningPods(ns, selector, stop);
+void OwnerProbe::CountRunning(const ResourceType& type, const OwnerQuery& query,
+                              const std::string& selector, const std::string& orphaning,
+                              OwnerSight& sight, std::stop_token stop) {
+  auto pods = reader_.CountRunningPods(query.ns, selector, query.cluster_label, stop);
   if (!pods) return SetUnknown(sight, "the owner's pods can't be listed: " + pods.error().message);
-  sight.running_pods = *pods;
+  auto runs = reader_.CountLeftRuns(type, query.ns, query.name.name, orphaning, stop);
+  if (!runs) return SetUnknown(sight, "the owner's runs can't be listed: " + runs.error().message);
+  sight.still_running += *pods + *runs;
 }
 
 }  // namespace cluster_watcher

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "probes/discovery.h"
@@ -49,6 +50,8 @@ struct OwnerQuery {
   std::string home_ns;                          // the watcher's own, which exists
   std::optional<RecordedOwner> recorded;        // what this very name and namespace stood for
   std::optional<CompletedWhen> completed_when;  // for custom resources
+  // The label of the cluster's own pods, which are none of the owner's; may be empty.
+  std::pair<std::string, std::string> cluster_label = {};
 };
 
 struct OwnerSight {
@@ -68,8 +71,8 @@ struct OwnerSight {
   bool is_of_recorded_kind = true;  // false: what was recorded is of another kind, and not counted
 
   // Of an absent owner that was seen before, and of one whose deletion orphans its pods: those that
-  // match its selector and aren't terminating or finished.
-  std::size_t running_pods = 0;
+  // match its selector and aren't terminating or finished; and its unfinished runs.
+  std::size_t still_running = 0;
 };
 
 class OwnerProbe {
@@ -85,8 +88,12 @@ class OwnerProbe {
   // The kinds to look for it as; empty, with `sight` saying why, where there are none.
   std::vector<ResourceType> Candidates(const OwnerQuery& query, OwnerSight& sight,
                                        std::stop_token stop);
-  std::optional<ResourceType> NamedKind(const KindName& kind, OwnerSight& sight,
-                                        std::stop_token stop);
+  std::optional<ResourceType> NamedKind(const KindName& kind, const OwnerQuery& query,
+                                        OwnerSight& sight, std::stop_token stop);
+  // What a kind's name without a group was found to mean, by this process or before it; nullptr:
+  // nothing is known of it.
+  Result<const ResourceType*, ApiError> KnownKind(const std::string& kind, const OwnerQuery& query,
+                                                  std::stop_token stop);
   OwnerSight LookAs(const std::vector<ResourceType>& types, const OwnerQuery& query,
                     Freshness freshness, std::stop_token stop);
   Result<std::optional<OwnerSight>, ApiError> ReadByName(const ResourceType& type,
@@ -96,15 +103,22 @@ class OwnerProbe {
                    Freshness freshness, std::stop_token stop);
   OwnerSight FollowController(const KubeObject& object, const OwnerQuery& query,
                               Freshness freshness, std::stop_token stop);
-  void CountRunningPods(const std::string& ns, const std::string& selector, OwnerSight& sight,
-                        std::stop_token stop);
+  // What of an owner of this kind runs on, although it is gone or orphans it: pods that `selector`
+  // finds, and its runs. `orphaning`: the UID of the owner that still is there.
+  void CountRunning(const ResourceType& type, const OwnerQuery& query, const std::string& selector,
+                    const std::string& orphaning, OwnerSight& sight, std::stop_token stop);
   void ConfirmAbsence(const std::vector<ResourceType>& types, const OwnerQuery& query,
                       OwnerSight& sight, std::stop_token stop);
 
   KubeClient& client_;
   Discovery& discovery_;
   OwnerReader reader_;
-  std::map<std::string, ResourceType> named_;  // kinds that were found, by what they were called
+  struct Refusal {
+    std::string why;
+    int looks;  // for so many more it is believed
+  };
+  std::map<std::string, Refusal> refused_;     // names that meant nothing, or too much
+  std::map<std::string, ResourceType> named_;  // kinds that were found by a name without a group
 };
 
 }  // namespace cluster_watcher

@@ -42,13 +42,15 @@ Result<OwnerFields, ApiError> OwnerReader::Read(const KubeObject& object, JsonVa
     if (!scale) return Unexpected{std::move(scale).error()};
   }
   if (freshness == Freshness::kGlance) return fields;
-  if (fields.suspended && fields.suspended_unless_run != nullptr) {
-    auto run = HasRun(object, *fields.suspended_unless_run, stop);
+  const bool idle = fields.suspended || (fields.replicas_by_scale && fields.replicas == 0);
+  if (idle && fields.idle_unless_run != nullptr) {
+    auto run = HasRun(object, *fields.idle_unless_run, stop);
     if (!run) return Unexpected{std::move(run).error()};
-    fields.suspended = !*run;
+    fields.suspended = fields.suspended && !*run;
+    if (*run) fields.replicas = std::max<std::int64_t>(fields.replicas, 1);
   }
   if (fields.suspended && fields.suspended_unless_pod) {
-    auto pods = CountRunningPods(object.meta.ns, fields.pod_selector, stop);
+    auto pods = CountRunningPods(object.meta.ns, fields.pod_selector, {}, stop);
     if (!pods) return Unexpected{std::move(pods).error()};
     fields.suspended = *pods == 0 && !fields.pod_selector.empty();
   }
@@ -90,21 +92,45 @@ Result<Done, ApiError> OwnerReader::ReadScale(const KubeObject& object, Freshnes
   return Done{};
 }
 
-Result<std::size_t, ApiError> OwnerReader::CountRunningPods(const std::string& ns,
-                                                            const std::string& selector,
-                                                            std::stop_token stop) {
-  if (selector.empty()) return std::size_t{0};
-  const ResourceType& pods = *FindBuiltInByName("pods", "");
-  auto pages = client_.ListAll(ApiRequest::ListBySelector(pods, ns, selector, false), stop);
-  if (!pages) return Unexpected{std::move(pages).error()};
+Result<std::size_t, ApiError> OwnerReader::CountRunningPods(
+    const std::string& ns, const std::string& selector,
+    const std::pair<std::string, std::string>& but, std::stop_token stop) {
   std::size_t running = 0;
-  for (const ApiAnswer& page : *pages) {
-    for (JsonValue pod : page.document.root()["items"].Elements()) {
-      auto meta = ReadObjectMeta(pod);
-      if (meta && IsRunning(pod, *meta)) ++running;
-    }
-  }
+  if (selector.empty()) return running;
+  const ResourceType& pods = *FindBuiltInByName("pods", "");
+  auto read = client_.EachItem(
+      ApiRequest::ListBySelector(pods, ns, selector, false),
+      [&](JsonValue pod) {
+        auto meta = ReadObjectMeta(pod);
+        if (meta && IsRunning(pod, *meta) && meta->Label(but.first) != but.second) ++running;
+      },
+      stop);
+  if (!read) return Unexpected{std::move(read).error()};
   return running;
+}
+
+Result<std::size_t, ApiError> OwnerReader::CountUnfinished(
+    const ResourceType& runs, const std::string& ns,
+    const std::function<bool(const ObjectMeta&)>& wanted, std::stop_token stop) {
+  std::size_t unfinished = 0;
+  std::optional<ApiError> problem;
+  auto read = client_.EachItem(
+      ApiRequest::List(runs, ns),
+      [&](JsonValue item) {
+        auto meta = ReadObjectMeta(item);
+        if (!meta || meta->deleting || !wanted(*meta)) return;
+        auto fields = Read({runs, *std::move(meta)}, item, Freshness::kSure, stop);
+        if (!fields) {
+          problem = std::move(fields).error();
+        } else if (WantsToRun(*fields)) {
+          // One that is suspended may be resumed, but nothing of it runs.
+          ++unfinished;
+        }
+      },
+      stop);
+  if (!read) return Unexpected{std::move(read).error()};
+  if (problem) return Unexpected{*std::move(problem)};
+  return unfinished;
 }
 
 Result<bool, ApiError> OwnerReader::HasRun(const KubeObject& object, const ResourceType& runs,
@@ -112,20 +138,31 @@ Result<bool, ApiError> OwnerReader::HasRun(const KubeObject& object, const Resou
   auto type = discovery_.Resolve(runs, stop);
   if (!type) return Unexpected{std::move(type).error()};
   if (!*type) return Unexpected{Surprise(object, runs.QualifiedName() + " is not served")};
-  auto pages = client_.ListAll(ApiRequest::List(**type, object.meta.ns), stop);
-  if (!pages) return Unexpected{std::move(pages).error()};
-  for (const ApiAnswer& page : *pages) {
-    for (JsonValue item : page.document.root()["items"].Elements()) {
-      auto meta = ReadObjectMeta(item);
-      if (!meta || !meta->IsOwnedBy(object.meta.uid)) continue;
-      const KubeObject run{**type, *std::move(meta)};
-      auto fields = Read(run, item, Freshness::kSure, stop);
-      if (!fields) return Unexpected{std::move(fields).error()};
-      // One that is suspended as well may still be resumed, but nothing of it runs.
-      if (WantsToRun(*fields)) return true;
-    }
-  }
-  return false;
+  auto owned = CountUnfinished(
+      **type, object.meta.ns, [&](const ObjectMeta& run) { return run.IsOwnedBy(object.meta.uid); },
+      stop);
+  if (!owned) return Unexpected{std::move(owned).error()};
+  return *owned > 0;
+}
+
+Result<std::size_t, ApiError> OwnerReader::CountLeftRuns(const ResourceType& type,
+                                                         const std::string& ns,
+                                                         const std::string& name,
+                                                         const std::string& orphaning,
+                                                         std::stop_token stop) {
+  const ResourceType* runs = RunsOf(type);
+  if (runs == nullptr) return std::size_t{0};
+  auto served = discovery_.Resolve(*runs, stop);
+  if (!served) return Unexpected{std::move(served).error()};
+  if (!*served) return std::size_t{0};
+  // They are named after what made them; what is owned still goes with it, unless it is orphaned.
+  return CountUnfinished(
+      **served, ns,
+      [&](const ObjectMeta& run) {
+        return run.owner_references.empty() ? run.name.starts_with(name + "-")
+                                            : !orphaning.empty() && run.IsOwnedBy(orphaning);
+      },
+      stop);
 }
 
 // A DeploymentConfig scales its ReplicationControllers to 0 in the middle of a rollout. The newest
@@ -145,23 +182,27 @@ Result<bool, ApiError> OwnerReader::MayComeBack(const KubeObject& object, std::s
   if (config["metadata"]["uid"].AsString() != controller->uid) return false;
   if (config["spec"]["replicas"].AsInteger() == 0) return false;
 
-  auto pages = client_.ListAll(ApiRequest::List(object.type, object.meta.ns), stop);
-  if (!pages) return Unexpected{std::move(pages).error()};
   const std::int64_t latest = config["status"]["latestVersion"].AsInteger().value_or(0);
   std::int64_t complete = 0;
   bool latest_has_ended = false;
-  for (const ApiAnswer& page : *pages) {
-    for (JsonValue item : page.document.root()["items"].Elements()) {
-      auto meta = ReadObjectMeta(item);
-      if (!meta || !meta->IsOwnedBy(controller->uid)) continue;
-      const std::int64_t version = VersionOf(*meta);
-      const auto phase = meta->Annotation(kPhaseAnnotation);
-      if (phase == "Complete") complete = std::max(complete, version);
-      if (version == latest) latest_has_ended = phase == "Complete" || phase == "Failed";
-    }
-  }
+  auto read = client_.EachItem(
+      ApiRequest::List(object.type, object.meta.ns),
+      [&](JsonValue item) {
+        auto meta = ReadObjectMeta(item);
+        if (!meta || !meta->IsOwnedBy(controller->uid)) return;
+        const std::int64_t version = VersionOf(*meta);
+        const auto phase = meta->Annotation(kPhaseAnnotation);
+        if (phase == "Complete") complete = std::max(complete, version);
+        if (version == latest) latest_has_ended = phase == "Complete" || phase == "Failed";
+      },
+      stop);
+  if (!read) return Unexpected{std::move(read).error()};
   const std::int64_t own = VersionOf(object.meta);
-  return own == 0 || own == complete || (own == latest && !latest_has_ended);
+  // One that is for tests, or paused, scales nothing up outside of a rollout.
+  const bool scales = !config["spec"]["test"].AsBool().value_or(false) &&
+                      !config["spec"]["paused"].AsBool().value_or(false);
+  return own == 0 || (own == complete && (scales || !latest_has_ended)) ||
+         (own == latest && !latest_has_ended);
 }
 
 }  // namespace cluster_watcher

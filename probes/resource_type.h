@@ -33,8 +33,6 @@ const ResourceType* FindBuiltInByKind(std::string_view api_version, std::string_
 // without ".group" ("deployments.apps", "deployment.v1.apps" too).
 const ResourceType* FindBuiltInByName(std::string_view name, std::string_view group);
 
-// The plural and group of an entry of --resources that is not built in keep their text; `version`
-// and `kind` are found by discovery.
 const std::vector<ResourceType>& BuiltInResourceTypes();
 
 // Escapes one path segment or query value (RFC 3986 unreserved characters stay).

@@ -10,11 +10,6 @@
 namespace cluster_watcher {
 namespace {
 
-const char* ObservationText(const Facts& facts) {
-  if (facts.owner) return ToString(facts.owner->observation);
-  return facts.root_read ? "none" : "unknown";
-}
-
 std::string ClusterName(const Snapshot& snapshot, const ResolvedSettings& settings) {
   return snapshot.cluster ? snapshot.cluster->name : settings.settings.cluster;
 }
@@ -46,7 +41,7 @@ std::string JsonReport(const Snapshot& snapshot, const Decision& decision,
   TextOrNull(json, "cluster", ClusterName(snapshot, settings));
   TextOrNull(json, "owner", OwnerText(snapshot));
   TextOrNull(json, "ownerUID", OwnerUid(snapshot));
-  json.Field("observation", ObservationText(snapshot.facts)).Key("replicas");
+  json.Field("observation", snapshot.facts.ObservationText()).Key("replicas");
   owner && owner->object ? json.Integer(owner->fields.replicas) : json.Null();
   json.Field("verdict", decision.verdict()).Field("reason", ToString(decision.reason));
   json.Field("detail", decision.detail).Field("remedy", decision.remedy());
@@ -78,7 +73,7 @@ std::string TextReport(const Snapshot& snapshot, const Decision& decision,
   line("owner", owner);
   line("owner UID", OwnerUid(snapshot));
   line("ephemeral", facts.ephemeral_label.value_or(""));
-  line("observation", ObservationText(facts));
+  line("observation", facts.ObservationText());
   if (facts.owner && facts.owner->object) {
     line("replicas", std::to_string(facts.owner->fields.replicas));
   }

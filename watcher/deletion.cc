@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "probes/names.h"
 #include "probes/owner_kinds.h"
 #include "watcher/marks.h"
 
@@ -71,9 +72,8 @@ std::vector<ResourceType> MemberTypes(const Settings& settings, Discovery& disco
                                       std::vector<ApiError>& errors) {
   std::vector<ResourceType> types;
   for (const std::string& kind : MemberKinds(settings)) {
-    const std::size_t dot = kind.find('.');
-    auto type = discovery.ByPlural(kind.substr(0, dot),
-                                   dot == std::string::npos ? "" : kind.substr(dot + 1), {});
+    const KindName name = SplitKindName(kind);
+    auto type = discovery.ByPlural(name.kind, name.group, {});
     if (!type) {
       errors.push_back(std::move(type).error());
     } else if (*type && (*type)->namespaced) {

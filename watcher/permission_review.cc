@@ -52,8 +52,13 @@ class Permissions {
 void AddDrivers(Permissions& permissions, const ScopeOfWork& work, const std::string& ns) {
   for (const ResourceType& type : work.driver_types) {
     permissions.Add("list", type, ns);
-    if (IsWorkload(type)) permissions.Add("get", type, ns);
+    permissions.Add("get", type, ns);
     if (const ResourceType* runs = RunsOf(type)) permissions.Add("list", *runs, ns);
+  }
+  for (const ResourceType& type : work.scaled_types) {
+    Permission scale = Permission::For("get", type, ns, "");
+    scale.resource += "/scale";
+    permissions.Add(std::move(scale));
   }
 }
 
@@ -99,11 +104,6 @@ std::vector<Permission> PermissionsFor(const ScopeOfWork& work) {
   if (work.owner_ns != work.ns) {
     AddDrivers(permissions, work, work.owner_ns);
     if (!work.owner_seen) permissions.AddNamespace(work.owner_ns);
-  }
-  for (const ResourceType& type : work.scaled_types) {
-    Permission scale = Permission::For("get", type, work.owner_ns, work.owner_name);
-    scale.resource += "/scale";
-    permissions.Add(std::move(scale));
   }
   AddDeletion(permissions, work);
   permissions.AddEvents(work.ns);
@@ -155,7 +155,6 @@ Result<ScopeOfWork, ApiError> PermissionReview::ScopeOf(const Snapshot& look,
   work.root = look.root;
   work.shared = look.root && !name;
   work.owner_ns = settings.owner_namespace.empty() ? settings.ns : settings.owner_namespace;
-  if (name) work.owner_name = look.seen ? look.seen->name : name->name;
   work.owner_seen = look.seen.has_value();
   work.mounted = look.mounted;
 

@@ -22,7 +22,6 @@ struct ScopeOfWork {
   std::optional<KubeObject> root;          // the master root; nullopt: not known yet
   bool shared = false;                     // there is no owner: the cluster is only looked at
   std::string owner_ns;                    // the owner's
-  std::string owner_name;                  // may be empty
   bool owner_seen = false;                 // in `owner_ns`
   std::vector<ResourceType> driver_types;  // that drivers can be of, the owner's included
   std::vector<ResourceType> scaled_types;  // those of them that have a scale subresource to read

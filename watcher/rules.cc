@@ -79,21 +79,22 @@ Outcome Ambiguous(const Facts& facts) {
 
 // Left by `delete --cascade=orphan`.
 Outcome DriverRunning(const Facts& facts, const std::string& what) {
-  return Match(Reason::kDriverRunning, what + ", but " + std::to_string(facts.owner->running_pods) +
-                                           " of its pods still run");
+  return Match(Reason::kDriverRunning, what + ", but " +
+                                           std::to_string(facts.owner->still_running) +
+                                           " of its pods or runs still run");
 }
 
 Outcome Absent(const Facts& facts) {
   if (ObservationOf(facts) != Observation::kAbsent) return Pass("the owner is not absent");
   const std::string& detail = facts.owner->detail;
-  if (facts.owner->running_pods > 0) return DriverRunning(facts, detail);
+  if (facts.owner->still_running > 0) return DriverRunning(facts, detail);
   return Match(Reason::kOwnerAbsent, detail);
 }
 
 Outcome Deleting(const Facts& facts) {
   if (ObservationOf(facts) != Observation::kDeleting) return Pass("the owner is not being deleted");
   const std::string detail = facts.owner->detail + " has a deletionTimestamp";
-  if (facts.owner->running_pods > 0) return DriverRunning(facts, detail + " and is orphaning");
+  if (facts.owner->still_running > 0) return DriverRunning(facts, detail + " and is orphaning");
   return Match(Reason::kOwnerDeleting, detail);
 }
 
@@ -261,6 +262,11 @@ bool IsAbandoned(Reason reason) { return reason >= Reason::kOwnerAbsent; }
 std::optional<std::string> Facts::OwnerNameText() const {
   if (given_owner) return given_owner->ToText();
   return ephemeral_label;
+}
+
+const char* Facts::ObservationText() const {
+  if (owner) return ToString(owner->observation);
+  return problem.empty() && root_read ? "none" : "unknown";
 }
 
 Decision Decide(const Facts& facts) {

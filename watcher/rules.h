@@ -73,6 +73,8 @@ struct Facts {
 
   // The owner's name as it came out: the given one, else the label's.
   std::optional<std::string> OwnerNameText() const;
+  // The observation as metrics and people have it: "none" where there is no owner.
+  const char* ObservationText() const;
 };
 
 struct RuleOutcome {

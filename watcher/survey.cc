@@ -72,10 +72,30 @@ void RefuseSteps(const ObjectMeta& meta, std::vector<std::string>& errors) {
   }
 }
 
-// On a bare pod, which is its own root, `owner-kind` may be our mark instead of a setting.
+// Whether `name` is the owner's: what it is given as, or what that stands for.
+bool IsNameOfOwner(const Snapshot& snapshot, const std::string& name) {
+  return name == snapshot.owner_name->name || (snapshot.seen && name == snapshot.seen->name);
+}
+
+bool IsDeploymentConfig(const Snapshot& snapshot) {
+  const ResourceType& configs = *FindBuiltInByName("deploymentconfigs", "");
+  const OwnerName& given = *snapshot.owner_name;
+  return snapshot.seen ? snapshot.seen->kind == configs.SingularName()
+                       : FindBuiltInByName(given.kind, given.group) == &configs;
+}
+
+// The ReplicationControllers of a DeploymentConfig are called NAME-NUMBER.
+bool IsControllerName(const Snapshot& snapshot, const std::string& name) {
+  const std::string prefix = snapshot.owner_name->name + "-";
+  return IsDeploymentConfig(snapshot) && name.size() > prefix.size() && name.starts_with(prefix) &&
+         name.find_first_not_of("0123456789", prefix.size()) == std::string::npos;
+}
+
+// On a bare pod, which is its own root, `owner-kind` is our mark and no setting, also where it was
+// brought along from another pod.
 TextMap SettingAnnotations(const ObjectMeta& pod) {
   TextMap annotations = pod.annotations;
-  if (pod.Annotation(annotation::kRootUid) == pod.uid) annotations.erase(annotation::kOwnerKind);
+  if (pod.Annotation(annotation::kRootUid)) annotations.erase(annotation::kOwnerKind);
   return annotations;
 }
 
@@ -309,7 +329,6 @@ void Survey::TakeRoot(Snapshot& snapshot, KubeObject root) {
 void Survey::FindOwnerName(Snapshot& snapshot) {
   const Settings& settings = settings_.settings;
   snapshot.owner_ns = settings.owner_namespace.empty() ? settings.ns : settings.owner_namespace;
-  std::string text;
   if (settings.owner) {
     snapshot.owner_name = settings.owner;
     snapshot.facts.given_owner = settings.owner;
@@ -332,13 +351,20 @@ void Survey::FindOwnerName(Snapshot& snapshot) {
 
 OwnerQuery Survey::QueryFor(const OwnerName& name, const std::string& ns) const {
   const Settings& settings = settings_.settings;
-  return {name, settings.owner_kind, ns, settings.ns, seen_, settings.completed_when};
+  return {name,
+          settings.owner_kind,
+          ns,
+          settings.ns,
+          seen_,
+          settings.completed_when,
+          {settings.cluster_label, cluster_name_}};
 }
 
 void Survey::ReadOwner(Snapshot& snapshot, std::stop_token stop) {
   if (!snapshot.owner_name) return;
   owner_name_ = snapshot.owner_name;
   owner_ns_ = snapshot.owner_ns;
+  if (snapshot.cluster) cluster_name_ = snapshot.cluster->name;
   const auto is_for_it = [&](const std::optional<RecordedOwner>& owner) {
     return owner && owner->IsFor(*owner_name_, owner_ns_);
   };
@@ -351,10 +377,15 @@ void Survey::ReadOwner(Snapshot& snapshot, std::stop_token stop) {
     snapshot.facts.setting_errors.push_back(sight.setting_problem);
   }
   RefuseOwnMember(snapshot, sight);
-  const bool same = sight.object && (!seen_ || seen_->uid == sight.object->meta.uid);
+  // What has come to control a Pod or ReplicaSet is the owner from now on.
+  const bool followed = sight.followed_controller && sight.observation != Observation::kReplaced;
+  const bool same = sight.object && (!seen_ || seen_->uid == sight.object->meta.uid || followed);
   snapshot.facts.owner = std::move(sight);
   if (same) Adopt(snapshot);
   snapshot.seen = seen_;
+  // How another owner ended says nothing of this one.
+  const auto& marked = snapshot.marks.owner;
+  if (marked && (!seen_ || seen_->uid != marked->uid)) snapshot.facts.app_status.reset();
 }
 
 void Survey::RefuseOwnMember(Snapshot& snapshot, const OwnerSight& sight) {
@@ -368,20 +399,14 @@ void Survey::RefuseOwnMember(Snapshot& snapshot, const OwnerSight& sight) {
 }
 
 // The label holds a name alone. It agrees as well with what the given owner stands for, and where
-// it names a ReplicationController of the DeploymentConfig that is given, which are called
-// NAME-NUMBER.
+// it names a ReplicationController of the DeploymentConfig that is given.
 void Survey::CompareLabel(Snapshot& snapshot, std::stop_token stop) {
   Facts& facts = snapshot.facts;
   if (!facts.given_owner || !facts.ephemeral_label) return;
   const std::string& label = *facts.ephemeral_label;
   const auto& seen = snapshot.seen;
-  facts.label_agrees = label == facts.given_owner->name || (seen && label == seen->name);
-  const ResourceType& configs = *FindBuiltInByName("deploymentconfigs", "");
-  const std::string& config = facts.given_owner->name;
-  const bool is_config =
-      seen ? seen->kind == configs.SingularName()
-           : FindBuiltInByName(facts.given_owner->kind, facts.given_owner->group) == &configs;
-  if (facts.label_agrees || !is_config) return;
+  facts.label_agrees = IsNameOfOwner(snapshot, label);
+  if (facts.label_agrees || !IsDeploymentConfig(snapshot)) return;
   auto listed = client_.Do(ApiRequest::ListByName(*FindBuiltInByName("replicationcontrollers", ""),
                                                   snapshot.owner_ns, label, Freshness::kSure),
                            stop);
@@ -392,13 +417,14 @@ void Survey::CompareLabel(Snapshot& snapshot, std::stop_token stop) {
   if (const JsonValue item = OnlyItem(*listed); item.Exists()) {
     auto meta = ReadObjectMeta(item);
     const OwnerReference* controller = meta ? meta->Controller() : nullptr;
-    facts.label_agrees = controller != nullptr && controller->kind == configs.kind &&
-                         controller->name == config && (!seen || controller->uid == seen->uid);
+    const auto& object = facts.owner ? facts.owner->object : std::optional<KubeObject>();
+    const std::string uid = object ? object->meta.uid : seen ? seen->uid : "";
+    facts.label_agrees = controller != nullptr && controller->kind == "DeploymentConfig" &&
+                         controller->name == snapshot.owner_name->name &&
+                         (uid.empty() || controller->uid == uid);
     return;
   }
-  const bool is_of_config = label.size() > config.size() + 1 && label.starts_with(config + "-");
-  facts.label_agrees =
-      is_of_config && label.find_first_not_of("0123456789", config.size() + 1) == std::string::npos;
+  facts.label_agrees = IsControllerName(snapshot, label);
 }
 
 void Survey::FindAmbiguities(Snapshot& snapshot, std::stop_token stop) {
@@ -438,7 +464,8 @@ void Survey::FindAmbiguities(Snapshot& snapshot, std::stop_token stop) {
         other.meta.Annotation(annotation::kOwner).value_or(label.value_or(""));
     auto owner = OwnerName::Parse(named);
     if (!named.empty() && snapshot.owner_name &&
-        (!owner || owner->name != snapshot.owner_name->name)) {
+        (!owner ||
+         !(IsNameOfOwner(snapshot, owner->name) || IsControllerName(snapshot, owner->name)))) {
       ambiguities.push_back(other.Describe() + " names another owner, \"" + named + "\"");
     }
   }

@@ -107,6 +107,7 @@ class Survey {
   std::optional<RecordedOwner> seen_;
   std::optional<OwnerName> owner_name_;
   std::string owner_ns_;
+  std::string cluster_name_;
 };
 
 }  // namespace cluster_watcher

@@ -18,11 +18,6 @@ constexpr Duration kRepeatUnknown = std::chrono::minutes(5);
 constexpr Duration kLeastPatience = std::chrono::seconds(30);
 constexpr Duration kLongestStep = std::chrono::seconds(10);
 
-const char* Outcome(const Facts& facts) {
-  if (facts.owner) return ToString(facts.owner->observation);
-  return facts.problem.empty() && facts.root_read ? "none" : "unknown";
-}
-
 // Verdicts under which the owner's marks are ours to write.
 bool MayRecord(Reason reason) {
   switch (reason) {
@@ -279,7 +274,8 @@ void WatchLoop::RecordOwner(const Snapshot& snapshot, const Decision& decision) 
 
 void WatchLoop::Show(const Snapshot& snapshot, const Decision& decision) {
   const auto& owner = snapshot.facts.owner;
-  metrics_.Polled(Outcome(snapshot.facts), snapshot.ended - snapshot.began, clock_.WallNow());
+  metrics_.Polled(snapshot.facts.ObservationText(), snapshot.ended - snapshot.began,
+                  clock_.WallNow());
   metrics_.SetDryRun(survey_.settings().settings.dry_run);
   last_replicas_ = owner && owner->object ? owner->fields.replicas : 0;
   metrics_.SetOwnerReplicas(last_replicas_);
@@ -290,7 +286,7 @@ void WatchLoop::Show(const Snapshot& snapshot, const Decision& decision) {
   metrics_.SetAbandonedSince(abandoned_since_);
   if (decision.reason == Reason::kMisconfigured) {
     health_.SetReady(false);
-  } else if (std::string_view(Outcome(snapshot.facts)) != "unknown") {
+  } else if (std::string_view(snapshot.facts.ObservationText()) != "unknown") {
     health_.SetReady(true);
   }
   Say(decision);

@@ -61,6 +61,7 @@ TEST(Discovery, AGroupOrKindThatIsNotListedIsNotServed) {
   EXPECT_EQ(Outcome(api.discovery.Resolve(Configs(), {})), "not served");
   EXPECT_EQ(Outcome(api.discovery.Resolve(TypeOf("route"), {})), "not served");
   EXPECT_EQ(Outcome(api.discovery.ByPlural("gizmos", "example.com", {})), "not served");
+  api.transport.On(ApiRequest::Discover("/api/v1"), ResourceList("v1", {TypeOf("pod")}));
   EXPECT_EQ(Outcome(api.discovery.ByPlural("gizmos", "", {})), "not served");
   EXPECT_EQ(Outcome(api.discovery.ByKind("example.com/v1", "Gizmo", {})), "not served");
   EXPECT_EQ(Outcome(api.discovery.ByKind("apps.openshift.io/v1", "Gizmo", {})), "not served");
@@ -189,6 +190,22 @@ TEST(Discovery, RefreshForgets) {
   EXPECT_FALSE(api.discovery.Refresh({}));
   EXPECT_EQ(Outcome(api.discovery.Resolve(Configs(), {})), "error")
       << "what was known before a failure isn't known any more";
+}
+
+TEST(Discovery, FindsAKindInWhicheverVersionHasIt) {
+  FakeApi api;
+  api.transport.On(kGroups, GroupList({{"example.com", {"v2", "v1"}}}));
+  api.transport.On(ApiRequest::Discover("/apis/example.com/v2"),
+                   ResourceList("example.com/v2", {}));
+  const ResourceType gizmos{"example.com", "v1", "gizmos", "Gizmo"};
+  api.transport.On(ApiRequest::Discover("/apis/example.com/v1"),
+                   ResourceList("example.com/v1", {gizmos}));
+  EXPECT_EQ(**api.discovery.ByPlural("gizmos", "example.com", {}), gizmos);
+  EXPECT_EQ(**api.discovery.ByKind("example.com/v1alpha1", "Gizmo", {}), gizmos)
+      << "a version that is not served any more";
+  EXPECT_EQ(api.discovery.ByName({"gizmo", "example.com"}, {})->front(), gizmos);
+  EXPECT_TRUE(*api.discovery.IsCalled(gizmos, "gizmos", {}));
+  EXPECT_FALSE(*api.discovery.IsCalled(gizmos, "widgets", {}));
 }
 
 TEST(Discovery, TakesTheKnownVersionElseThePreferredOne) {

@@ -16,9 +16,17 @@ namespace {
 
 using std::chrono::seconds;
 
-Result<OwnerFields> Read(const char* type, const std::string& text) {
+Result<OwnerFields> Read(const std::string& type, const std::string& text) {
   const auto document = JsonDocument::Parse(text);
   EXPECT_TRUE(document) << text;
+  // Kinds that only discovery knows.
+  if (type == "raycronjob") {
+    return ReadOwnerFields({"ray.io", "v1", "raycronjobs", "RayCronJob"}, document->root());
+  }
+  if (type == "cronworkflow") {
+    return ReadOwnerFields({"argoproj.io", "v1alpha1", "cronworkflows", "CronWorkflow"},
+                           document->root());
+  }
   return ReadOwnerFields(TypeOf(type), document->root());
 }
 
@@ -222,7 +230,9 @@ TEST(ReadOwnerFields, SuspendedIsWhatTheKindMeansByIt) {
   constexpr const char* kSuspend = R"({"spec":{"suspend":true}})";
   const std::vector<Case> cases = {
       {"cronjob", kSuspend, true, "jobs", false},
-      {"cronjob", R"({"spec":{"suspend":false}})", false, "", false},
+      {"cronjob", R"({"spec":{"suspend":false}})", false, "jobs", false},
+      {"raycronjob", kSuspend, true, "rayjobs", false},
+      {"cronworkflow", kSuspend, true, "workflows", false},
       {"scheduledsparkapplication", kSuspend, true, "sparkapplications", false},
       {"workflow", kSuspend, true, "", true},
       {"workflow", R"({"spec":{},"status":{"phase":"Running"}})", false, "", false},
@@ -268,8 +278,7 @@ TEST(ReadOwnerFields, SuspendedIsWhatTheKindMeansByIt) {
     const auto fields = Read(one.type, one.text);
     ASSERT_TRUE(fields) << one.type << one.text;
     EXPECT_EQ(fields->suspended, one.suspended) << one.type << one.text;
-    EXPECT_EQ(fields->suspended_unless_run ? fields->suspended_unless_run->plural : "",
-              one.unless_run)
+    EXPECT_EQ(fields->idle_unless_run ? fields->idle_unless_run->plural : "", one.unless_run)
         << one.type << one.text;
     EXPECT_EQ(fields->suspended_unless_pod, one.unless_pod) << one.type << one.text;
   }

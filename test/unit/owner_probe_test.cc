@@ -173,7 +173,7 @@ TEST_F(OwnerProbeTest, ABareNameThatIsNothingIsAbsent) {
   const OwnerSight sight = Look(Query("bob"));
   ExpectObservation(sight, "absent", "");
   EXPECT_EQ(ListsByName(), 5u);
-  EXPECT_EQ(sight.running_pods, 0u);
+  EXPECT_EQ(sight.still_running, 0u);
 }
 
 TEST_F(OwnerProbeTest, ABareNameThatIsOneThingIsThat) {
@@ -226,6 +226,48 @@ TEST_F(OwnerProbeTest, AKindThatIsNotServedDoesNotCountForABareName) {
 }
 
 // As for a while after the start of an API server.
+TEST_F(OwnerProbeTest, ABareNameThatWasSeenAsAKindThatIsNotServedAnyMoreIsAMistake) {
+  ServeConfigs(false);
+  const OwnerSight sight = Look(Recorded("bob", "dc", "u-dc"));
+  EXPECT_EQ(sight.observation, Observation::kUnknown);
+  EXPECT_NE(sight.setting_problem.find("not served any more"), std::string::npos) << sight.detail;
+}
+
+TEST_F(OwnerProbeTest, TheClustersOwnPodsAreNoneOfTheOwners) {
+  OwnerQuery query = Recorded("deployment/bob", "deployment", "u1", "app=bob");
+  query.cluster_label = {"oshinko-cluster", "spark"};
+  api_.transport.On(
+      ListPods("app=bob"),
+      Answer(200,
+             ListText(TypeOf("pod"),
+                      {ObjectText(TypeOf("pod"), "lab", "a", "a",
+                                  R"("labels":{"oshinko-cluster":"spark"})", R"("spec":{})"),
+                       ObjectText(TypeOf("pod"), "lab", "b", "b",
+                                  R"("labels":{"oshinko-cluster":"other"})", R"("spec":{})")})));
+  const OwnerSight sight = Look(query);
+  ExpectObservation(sight, "absent", "");
+  EXPECT_EQ(sight.still_running, 1u);
+}
+
+TEST_F(OwnerProbeTest, RunsThatAnAbsentCronJobLeftAreCounted) {
+  const ResourceType& jobs = TypeOf("job");
+  const auto job = [&](const char* name, const std::string& metadata, const char* status) {
+    return ObjectText(jobs, "lab", name, name, metadata, R"("spec":{},)" + std::string(status));
+  };
+  const char* complete = R"("status":{"conditions":[{"type":"Complete","status":"True"}]})";
+  api_.transport.On(ApiRequest::ListByName(TypeOf("cronjob"), "lab", "bob", Freshness::kSure),
+                    Answer(200, ListText(TypeOf("cronjob"), {})));
+  api_.transport.On(
+      ApiRequest::List(jobs, "lab"),
+      Answer(200, ListText(jobs, {job("bob-1", "", R"("status":{})"), job("bob-2", "", complete),
+                                  job("bob-3", ControlledBy(TypeOf("cronjob"), "bob", "u-bob"),
+                                      R"("status":{})"),
+                                  job("bobby-1", "", R"("status":{})")})));
+  const OwnerSight sight = Look(Query("cronjob/bob"));
+  ExpectObservation(sight, "absent", "");
+  EXPECT_EQ(sight.still_running, 1u) << "what is owned is on its way out";
+}
+
 TEST_F(OwnerProbeTest, AGroupThatIsMerelyNotListedDoesCountForABareName) {
   ServeConfigs(false);
   api_.transport.On(ApiRequest::Discover("/apis/apps.openshift.io/v1"), Refused(503));
@@ -394,7 +436,7 @@ TEST_F(OwnerProbeTest, CountsTheRunningPodsOfAnAbsentOwner) {
   api_.transport.On(next, Answer(200, ListText(TypeOf("pod"), {pod("g", "Running")})));
   const OwnerSight sight = Look(Recorded("deployment/bob", "deployment", "u1", "app=bob"));
   ExpectObservation(sight, "absent", "");
-  EXPECT_EQ(sight.running_pods, 4u);
+  EXPECT_EQ(sight.still_running, 4u);
 }
 
 TEST_F(OwnerProbeTest, CountsThePodsThatADeletionLeavesRunning) {
@@ -411,7 +453,7 @@ TEST_F(OwnerProbeTest, CountsThePodsThatADeletionLeavesRunning) {
                                                                       "a", "", R"("spec":{})")})));
     const OwnerSight sight = Look(Query("deployment/bob"));
     ExpectObservation(sight, "deleting", finalizers);
-    EXPECT_EQ(sight.running_pods, running) << finalizers;
+    EXPECT_EQ(sight.still_running, running) << finalizers;
   }
 }
 
@@ -478,11 +520,12 @@ class CustomOwnerTest : public OwnerProbeTest {
  protected:
   CustomOwnerTest() { Serve(R"(["create","get","list"])"); }
 
-  void Serve(const std::string& verbs) {
+  void Serve(const std::string& verbs, bool one_is_down = false) {
     const ResourceType gizmos = gizmos_;
-    api_.transport.otherwise = [=](const HttpRequest& request) -> HttpResult {
+    api_.transport.otherwise = [=, this](const HttpRequest& request) -> HttpResult {
       if (request.target == "/apis") {
-        return GroupList({{"example.com", {"v1"}}, {"example.org", {"v1"}}, {"broken", {"v1"}}});
+        return one_is_down ? GroupList({{"example.com", {"v1"}}, {"broken", {"v1"}}})
+                           : GroupList({{"example.com", {"v1"}}, {"example.org", {"v1"}}});
       }
       if (request.target == "/apis/example.com/v1") {
         return Answer(200, R"({"kind":"APIResourceList","apiVersion":"v1","resources":[)"
@@ -497,6 +540,11 @@ class CustomOwnerTest : public OwnerProbeTest {
         return ResourceList("example.org/v1", {{"example.org", "v1", "twins", "Twin"}});
       }
       if (request.target == "/apis/broken/v1") return Answer(503, "down", "text/plain");
+      if (request.target == "/apis/apps/v1") return ResourceList("apps/v1", {});
+      if (request.target == "/apis/batch/v1") return ResourceList("batch/v1", {});
+      if (request.target == ApiRequest::List(TypeOf("pod"), "lab").http.target) {
+        return Answer(200, ListText(TypeOf("pod"), pods_));
+      }
       const auto list = ApiRequest::ListByName(gizmos, "lab", "bob", Freshness::kSure);
       if (request.target == list.http.target) return Answer(200, ListText(gizmos, {}));
       return NoSuchPath();
@@ -524,6 +572,7 @@ class CustomOwnerTest : public OwnerProbeTest {
   }
 
   const ResourceType gizmos_{"example.com", "v1", "gizmos", "Gizmo"};
+  std::vector<std::string> pods_;  // all that there are
 };
 
 TEST_F(CustomOwnerTest, IsFoundByEveryNameThatDiscoveryHas) {
@@ -548,11 +597,50 @@ TEST_F(CustomOwnerTest, ANameInSeveralGroupsIsAmbiguous) {
 }
 
 TEST_F(CustomOwnerTest, AKindThatAGroupThatIsDownMayHaveIsUnknown) {
-  for (const char* owner : {"widget/bob", "widget.broken/bob"}) {
+  Serve(R"(["create","get","list"])", true);
+  for (const char* owner : {"widget/bob", "gizmo/bob", "widget.broken/bob"}) {
     ExpectObservation(Look(Query(owner)), "unknown", owner);
   }
+  ServeBob(R"("spec":{})");
+  ServeScale(ScaleOf(R"({"replicas":1})"));
+  ExpectObservation(Look(Query("gizmo.example.com/bob")), "active", "its own group is up");
   const OwnerSight sight = Look(Query("widget.example.com/bob"));
   EXPECT_NE(sight.setting_problem.find("not served"), std::string::npos) << sight.detail;
+}
+
+TEST_F(CustomOwnerTest, ANameStandsForWhatItWasRecordedAs) {
+  OwnerQuery query = Query("twin/bob");
+  query.recorded = RecordedOwner{"twin.example.org", "lab", "bob", "u-bob", std::nullopt, "", ""};
+  const ResourceType twins{"example.org", "v1", "twins", "Twin"};
+  const auto list = ApiRequest::ListByName(twins, "lab", "bob", Freshness::kSure);
+  api_.transport.On(
+      list,
+      Answer(200, ListText(twins, {ObjectText(twins, "lab", "bob", "u-bob", "", R"("spec":{})")})));
+  const OwnerSight sight = Look(query);
+  ExpectObservation(sight, "active", "although another kind is called so too");
+  EXPECT_EQ(sight.object->Describe(), "twin.example.org/bob");
+  EXPECT_TRUE(sight.is_of_recorded_kind);
+}
+
+TEST_F(CustomOwnerTest, WhatItWasRecordedAsAndIsNotServedAnyMoreIsAMistake) {
+  for (const char* owner : {"gadget/bob", "gadget.example.net/bob"}) {
+    OwnerQuery query = Query(owner);
+    query.recorded =
+        RecordedOwner{"gadget.example.net", "lab", "bob", "u-bob", std::nullopt, "", ""};
+    const OwnerSight sight = Look(query);
+    EXPECT_EQ(sight.observation, Observation::kUnknown);
+    EXPECT_NE(sight.setting_problem.find("not served"), std::string::npos) << sight.detail;
+  }
+}
+
+TEST_F(CustomOwnerTest, AScaleOfZeroDoesntCountWhileAPodOfItRuns) {
+  ServeBob(R"("spec":{})");
+  ServeScale(ScaleOf(R"({"replicas":0})"));
+  pods_ = {ObjectText(TypeOf("pod"), "lab", "bob-master-0", "u-pod",
+                      ControlledBy(gizmos_, "bob", "u-bob"),
+                      R"("spec":{},"status":{"phase":"Running"})")};
+  Serve(R"(["create","get","list"])");
+  ExpectObservation(Look(Query("gizmo/bob")), "active", "its scale counts other pods");
 }
 
 TEST_F(CustomOwnerTest, ItsReplicasAreThoseOfItsScale) {

@@ -41,7 +41,6 @@ KubeObject Root(const ResourceType& type = TypeOf("deployment")) {
 ScopeOfWork Work() {
   ScopeOfWork work;
   work.ns = work.owner_ns = "lab";
-  work.owner_name = "bob";
   work.root = Root();
   work.driver_types = TypesOf({"rc", "deploy", "sts", "job", "rs", "ds", "cj", "pod"});
   work.member_types = TypesOf({"deploy", "sts", "rs", "rc", "ds", "job", "cj", "pod", "svc", "cm",
@@ -159,16 +158,17 @@ TEST(PermissionsFor, ACustomOwner) {
   const auto before = Texts(PermissionsFor(Work()));
   ScopeOfWork work = Work();
   work.driver_types.push_back(kWidgets);
-  EXPECT_EQ(Difference(Texts(PermissionsFor(work)), before),
-            (std::set<std::string>{"lab: list widgets.example.com"}));
+  std::set<std::string> expected = {"lab: list widgets.example.com",
+                                    "lab: get widgets.example.com"};
+  EXPECT_EQ(Difference(Texts(PermissionsFor(work)), before), expected);
   work.scaled_types = {kWidgets};
-  EXPECT_EQ(Difference(Texts(PermissionsFor(work)), before),
-            (std::set<std::string>{"lab: list widgets.example.com",
-                                   "lab: get widgets.example.com/scale bob"}));
+  expected.insert("lab: get widgets.example.com/scale");
+  EXPECT_EQ(Difference(Texts(PermissionsFor(work)), before), expected);
   work = Work();
   work.driver_types.push_back(TypeOf("scheduledsparkapplications"));
   EXPECT_EQ(Difference(Texts(PermissionsFor(work)), before),
             (std::set<std::string>{"lab: list scheduledsparkapplications.sparkoperator.k8s.io",
+                                   "lab: get scheduledsparkapplications.sparkoperator.k8s.io",
                                    "lab: list sparkapplications.sparkoperator.k8s.io"}));
 }
 
@@ -417,12 +417,13 @@ TEST_F(PermissionReviewTest, WhatIsServedCounts) {
            body.find("\"rayclusters\"") == body.npos;
   });
   Snapshot look = Look();
-  look.owner_name = OwnerName{"widget", "", "bob"};
+  look.owner_name = OwnerName{"widget", "example.com", "bob"};
   look.seen.reset();
   Ask(look);
   const std::string series = "cluster_watcher_permission_missing{resource=\"";
   EXPECT_EQ(Missing(), series + "routes.route.openshift.io\",verb=\"delete\"} 1\n" + series +
                            "routes.route.openshift.io\",verb=\"list\"} 1\n" + series +
+                           "widgets.example.com\",verb=\"get\"} 1\n" + series +
                            "widgets.example.com\",verb=\"list\"} 1\n" + series +
                            "widgets.example.com/scale\",verb=\"get\"} 1\n");
 }

@@ -49,7 +49,7 @@ void Confuse(Facts& facts) { facts.ambiguities = {"pod/n is a master of this clu
 void TakeAway(Facts& facts) { Observe(facts, Observation::kAbsent); }
 void LeavePods(Facts& facts) {
   TakeAway(facts);
-  facts.owner->running_pods = 2;
+  facts.owner->still_running = 2;
 }
 void BeginDeleting(Facts& facts) { Observe(facts, Observation::kDeleting); }
 void Replace(Facts& facts) { Observe(facts, Observation::kReplaced); }
@@ -178,7 +178,7 @@ TEST(Rules, AnOwnerWhoseDeletionOrphansItsPodsIsStillRunning) {
   Facts facts = ActiveFacts();
   Observe(facts, Observation::kDeleting);
   EXPECT_EQ(Decide(facts).reason, Reason::kOwnerDeleting);
-  facts.owner->running_pods = 1;
+  facts.owner->still_running = 1;
   EXPECT_EQ(Decide(facts).reason, Reason::kDriverRunning);
 }
 
