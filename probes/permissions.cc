@@ -98,12 +98,6 @@ Permission Permission::For(std::string_view verb, const ResourceType& type, std:
           std::string(name)};
 }
 
-std::string Permission::QualifiedResource() const {
-  if (group.empty()) return resource;
-  const std::size_t slash = std::min(resource.find('/'), resource.size());
-  return resource.substr(0, slash) + "." + group + resource.substr(slash);
-}
-
 std::vector<MissingRules> RulesThatGrant(std::span<const Permission> missing) {
   std::vector<Rule> merged;
   for (const Rule& rule : RulesByResource(missing)) {

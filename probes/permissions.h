@@ -24,8 +24,6 @@ struct Permission {
   static Permission For(std::string_view verb, const ResourceType& type, std::string_view ns,
                         std::string_view name = "");
 
-  std::string QualifiedResource() const;  // "deployments.apps", "deployments.apps/scale", "pods"
-
   bool operator==(const Permission&) const = default;
 };
 

@@ -177,7 +177,7 @@ void PermissionReview::Show(std::vector<Permission> missing) {
   if (missing == missing_) return;
   std::vector<std::pair<std::string, std::string>> shown;
   for (const Permission& permission : missing) {
-    shown.emplace_back(permission.verb, permission.QualifiedResource());
+    shown.emplace_back(permission.verb, permission.resource);
   }
   metrics_.SetMissingPermissions(shown);
   for (const MissingRules& rules : RulesThatGrant(missing)) {

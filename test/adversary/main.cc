@@ -63,6 +63,7 @@ std::vector<Owner> AllOwners() {
       {"cronjob/gone", "lab", false, {Seek("cronjob", "lab", "gone")}},
       {"pod/lone", "lab", true, {Seek("pod", "lab", "lone")}},
       {"gizmo.example.com/giz", "lab", true, {Seek("gizmo", "lab", "giz")}},
+      {"gizmo.example.com/gil", "lab", true, {Seek("gizmo", "lab", "gil")}},
       {"gizmo.example.com/gone", "lab", false, {Seek("gizmo", "lab", "gone")}},
       {"deployment/dan", "drivers", true, {Seek("deployment", "drivers", "dan")}},
       {"deployment/gone", "drivers", false, {Seek("deployment", "drivers", "gone")}},
@@ -95,8 +96,10 @@ class World {
           R"("spec":{"template":{"spec":{"restartPolicy":"Never","containers":[]}}}})");
     Apply(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"lone","namespace":"lab"},)"
           R"("spec":{"containers":[]}})");
-    Apply(R"({"apiVersion":"example.com/v1","kind":"Gizmo","metadata":{"name":"giz",)"
-          R"("namespace":"lab"},"spec":{"replicas":1}})");
+    for (const char* gizmo : {"giz", "gil"}) {
+      Apply(R"({"apiVersion":"example.com/v1","kind":"Gizmo","metadata":{"name":")" +
+            std::string(gizmo) + R"(","namespace":"lab"},"spec":{"replicas":1}})");
+    }
     kubernetes_.Settle();
     const auto answer = kubernetes_.Admin(
         "GET", "/api/v1/namespaces/lab/pods?labelSelector=oshinko-cluster%3Dspark");

@@ -338,6 +338,41 @@ TEST_F(CustomOwner, APodMeansTheDeploymentThatItBelongsTo) {
   EXPECT_TRUE(Finishes(restarted));
 }
 
+TEST_F(CustomOwner, AReplicaSetMeansWhatComesToControlIt) {
+  MakeCluster();
+  MakeDriver("bob-1", "replicasets");
+  Watcher& watcher = WatchOver("replicaset/bob-1");
+  ASSERT_TRUE(Keeps(watcher, kActive, 3));
+  ASSERT_TRUE(Eventually([&] { return Mark("owner-kind") == "replicaset.apps"; }));
+  MakeDriver();
+  api().Patch("replicasets", ns_, "bob-1",
+              R"({"metadata": {"ownerReferences": [{"apiVersion": "apps/v1", "kind": "Deployment",
+                  "name": "bob", "controller": true, "uid": ")" +
+                  api().Uid("deployments", ns_, "bob") + R"("}]}, "spec": {"replicas": 0}})");
+  ASSERT_TRUE(StopsWell(watcher));
+  Watcher& restarted = WatchOver("replicaset/bob-1");
+  ASSERT_TRUE(Shows(restarted, kActive));
+  ASSERT_TRUE(Eventually([&] { return Mark("owner-kind") == "deployment.apps"; }));
+  api().Delete("replicasets", ns_, "bob-1");
+  EXPECT_TRUE(Keeps(restarted, kActive));
+}
+
+TEST_F(CustomOwner, HowAnotherOwnerEndedSaysNothingOfThisOne) {
+  MakeCluster();
+  MakeDriver();
+  const std::string prefix = "cluster-watcher/";
+  for (const auto& [mark, value] : TextMap{{"root-uid", api().Uid("deployments", ns_, kMaster)},
+                                           {"owner-kind", "deployment.apps"},
+                                           {"owner-name", ns_ + "/alice"},
+                                           {"owner-uid", "alices"},
+                                           {"app-status", "completed"}}) {
+    api().Annotate("deployments", ns_, kMaster, prefix + mark, value);
+  }
+  Watcher& watcher = WatchOver("deployment/bob", {"--confirmations=1", "--grace-period=0s"});
+  ASSERT_TRUE(Keeps(watcher, kActive));
+  EXPECT_TRUE(Eventually([&] { return Mark("app-status").empty(); }));
+}
+
 TEST_F(CustomOwner, APodOfItsOwnEndsByItsPhase) {
   MakeCluster();
   MakePod("bob", {});
@@ -383,6 +418,22 @@ TEST_F(DeploymentConfigOwner, AgreesWithALabelThatNamesItsReplicationController)
   ASSERT_TRUE(Keeps(watcher, kActive, 3));
   api().Delete("deploymentconfigs", ns_, "bob");
   ASSERT_TRUE(Finishes(watcher));
+}
+
+TEST_F(DeploymentConfigOwner, ReplacedItStillAgrees) {
+  MakeConfig();
+  MakeCluster({.root_labels = {{"ephemeral", "bob-1"}}});
+  Watcher& watcher = WatchOver("dc/bob", {"--grace-period=1h"});
+  ASSERT_TRUE(Shows(watcher, kActive));
+  ASSERT_TRUE(Eventually([&] { return !Mark("owner-uid").empty(); }));
+  api().Delete("deploymentconfigs", ns_, "bob");
+  ASSERT_TRUE(Eventually([&] {
+    return !api().Exists("deploymentconfigs", ns_, "bob") &&
+           !api().Exists("replicationcontrollers", ns_, "bob-1");
+  }));
+  MakeConfig();
+  EXPECT_TRUE(Keeps(watcher, kActive));
+  EXPECT_EQ(Mark("owner-uid"), api().Uid("deploymentconfigs", ns_, "bob"));
 }
 
 TEST_F(DeploymentConfigOwner, DisagreesWithALabelThatNamesAnother) {

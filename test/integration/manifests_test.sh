@@ -327,10 +327,10 @@ without_delete_on_deployments() {
   watch_over refused "$pod" refused
   within 30 marked refused deployment/bob-cluster-m owner-uid || :
   check "the lack is shown before it matters" within 30 metric refused \
-    'cluster_watcher_permission_missing\{resource="deployments.apps",verb="delete"\}'
+    'cluster_watcher_permission_missing\{resource="deployments",verb="delete"\}'
   lacks refused >"$tmp/lacks"
   local rule='{apiGroups: ["apps"], resources: ["deployments", "statefulsets", "replicasets"]'
-  printf '%s.apps delete\n' deployments replicasets statefulsets >"$tmp/taken"
+  printf '%s delete\n' deployments replicasets statefulsets >"$tmp/taken"
   check "all that was taken with it is shown, and no more" same "$tmp/taken" "$tmp/lacks"
   check "the log has the one rule to add" \
     in_file "rules: [$rule, verbs: [\"delete\"]}]" "$tmp/refused.log"

@@ -119,14 +119,6 @@ TEST_F(PermissionProbeTest, DoesNotWaitLongForASlowServer) {
   EXPECT_EQ(api_.transport.requests.size(), 9u);
 }
 
-TEST(Permission, IsOfAQualifiedResource) {
-  EXPECT_EQ(On("get", "pods").QualifiedResource(), "pods");
-  EXPECT_EQ(On("get", "deployments").QualifiedResource(), "deployments.apps");
-  EXPECT_EQ((Permission{"get", "example.com", "widgets/scale", "", ""}).QualifiedResource(),
-            "widgets.example.com/scale");
-  EXPECT_EQ((Permission{"get", "", "pods/log", "", ""}).QualifiedResource(), "pods/log");
-}
-
 TEST(Permission, IsInNoNamespaceWhereTheKindIsNot) {
   EXPECT_EQ(On("get", "pods", "lab").ns, "lab");
   EXPECT_EQ(On("get", "namespaces", "lab").ns, "");
