@@ -29,7 +29,6 @@ void Check(const OwnerFields& fields, JsonValue object) {
                               spec["suspended"].AsBool() == true ||
                               spec["job"]["state"].AsString() == "suspended";
   Require(!fields.suspended || says_suspended, "who is suspended says so");
-  Require(!fields.suspended_unless_run || says_suspended, "who is suspended, and runs, says so");
   Require(!fields.completed || object["status"].IsObject(), "who has completed says so");
   Require(!fields.may_be_in_rollout || fields.replicas == 0, "a rollout may be why there are none");
   Require(WantsToRun(fields) == (fields.replicas > 0 && !fields.suspended && !fields.completed),
