@@ -340,7 +340,11 @@ TEST_F(CustomOwner, APodMeansTheDeploymentThatItBelongsTo) {
 
 TEST_F(CustomOwner, AReplicaSetMeansWhatComesToControlIt) {
   MakeCluster();
-  MakeDriver("bob-1", "replicasets");
+  // Of the labels of the Deployment bob, which adopts it.
+  api().Create("replicasets", ns_, R"({"metadata": {"name": "bob-1", "labels": {"app": "bob"}},
+      "spec": {"replicas": 1, "selector": {"matchLabels": {"app": "bob"}}, "template": {
+      "metadata": {"labels": {"app": "bob"}}, "spec": {"containers": [
+        {"name": "x", "image": "x"}]}}}})");
   Watcher& watcher = WatchOver("replicaset/bob-1");
   ASSERT_TRUE(Keeps(watcher, kActive, 3));
   ASSERT_TRUE(Eventually([&] { return Mark("owner-kind") == "replicaset.apps"; }));
@@ -348,7 +352,7 @@ TEST_F(CustomOwner, AReplicaSetMeansWhatComesToControlIt) {
   api().Patch("replicasets", ns_, "bob-1",
               R"({"metadata": {"ownerReferences": [{"apiVersion": "apps/v1", "kind": "Deployment",
                   "name": "bob", "controller": true, "uid": ")" +
-                  api().Uid("deployments", ns_, "bob") + R"("}]}, "spec": {"replicas": 0}})");
+                  api().Uid("deployments", ns_, "bob") + R"("}]}})");
   ASSERT_TRUE(StopsWell(watcher));
   Watcher& restarted = WatchOver("replicaset/bob-1");
   ASSERT_TRUE(Shows(restarted, kActive));
