@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "probes/names.h"
 #include "probes/owner_kinds.h"
 #include "watcher/deletion.h"
 
@@ -85,14 +84,6 @@ void AddDeletion(Permissions& permissions, const ScopeOfWork& work) {
   permissions.Add("delete", work.root->type, work.ns, work.root->meta.name);
 }
 
-// Of the owner, as far as it is known.
-std::string KindOf(const Snapshot& look, const std::optional<OwnerName>& name,
-                   const Settings& settings) {
-  if (look.seen) return look.seen->kind;
-  if (!name || name->IsBare()) return settings.owner_kind;
-  return KindName{name->kind, name->group}.ToText();
-}
-
 }  // namespace
 
 std::vector<Permission> PermissionsFor(const ScopeOfWork& work) {
@@ -149,16 +140,15 @@ void PermissionReview::AskIfDue(const Snapshot& look, std::stop_token stop) {
 Result<ScopeOfWork, ApiError> PermissionReview::ScopeOf(const Snapshot& look,
                                                         std::stop_token stop) {
   const Settings& settings = survey_.settings().settings;
-  const std::optional<OwnerName>& name = look.owner_name ? look.owner_name : settings.owner;
   ScopeOfWork work;
   work.ns = settings.ns;
   work.root = look.root;
-  work.shared = look.root && !name;
+  work.shared = look.root && !look.owner_name && !settings.owner;
   work.owner_ns = settings.owner_namespace.empty() ? settings.ns : settings.owner_namespace;
   work.owner_seen = look.seen.has_value();
   work.mounted = look.mounted;
 
-  auto drivers = survey_.cluster_probe().DriverTypes(KindOf(look, name, settings), stop);
+  auto drivers = survey_.cluster_probe().DriverTypes(survey_.OwnerKind(look), stop);
   if (!drivers) return Unexpected{std::move(drivers).error()};
   work.driver_types = *std::move(drivers);
   for (const ResourceType& type : work.driver_types) {

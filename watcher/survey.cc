@@ -140,13 +140,11 @@ void Survey::ReadTheRest(Snapshot& snapshot, std::stop_token stop) {
 
 void Survey::LookForOtherDrivers(Snapshot& snapshot, std::stop_token stop) {
   if (!Decide(snapshot.facts).abandoned()) return;
-  const OwnerName& name = *snapshot.owner_name;
-  const KindName kind{name.kind, name.group};
-  auto others = cluster_probe_.FindOtherDrivers(
-      *snapshot.cluster,
-      {snapshot.owner_ns, snapshot.seen ? snapshot.seen->uid : "",
-       snapshot.seen ? snapshot.seen->kind : kind.ToText(), settings_.settings.completed_when},
-      stop);
+  auto others =
+      cluster_probe_.FindOtherDrivers(*snapshot.cluster,
+                                      {snapshot.owner_ns, snapshot.seen ? snapshot.seen->uid : "",
+                                       OwnerKind(snapshot), settings_.settings.completed_when},
+                                      stop);
   snapshot.facts.in_use_by = std::move(others.in_use_by);
   if (others.unknown) snapshot.facts.in_use_problem = others.unknown->message;
   snapshot.ended = clock_.Now();
@@ -351,27 +349,30 @@ void Survey::FindOwnerName(Snapshot& snapshot) {
 
 OwnerQuery Survey::QueryFor(const OwnerName& name, const std::string& ns) const {
   const Settings& settings = settings_.settings;
-  return {name,
-          settings.owner_kind,
-          ns,
-          settings.ns,
-          seen_,
-          settings.completed_when,
-          {settings.cluster_label, cluster_name_}};
+  return {name, settings.owner_kind, ns, settings.ns, seen_, settings.completed_when};
+}
+
+std::string Survey::OwnerKind(const Snapshot& snapshot) const {
+  if (snapshot.seen) return snapshot.seen->kind;
+  const Settings& settings = settings_.settings;
+  const auto& name = snapshot.owner_name ? snapshot.owner_name : settings.owner;
+  if (!name || name->IsBare()) return settings.owner_kind;
+  return KindName{name->kind, name->group}.ToText();
 }
 
 void Survey::ReadOwner(Snapshot& snapshot, std::stop_token stop) {
   if (!snapshot.owner_name) return;
   owner_name_ = snapshot.owner_name;
   owner_ns_ = snapshot.owner_ns;
-  if (snapshot.cluster) cluster_name_ = snapshot.cluster->name;
   const auto is_for_it = [&](const std::optional<RecordedOwner>& owner) {
     return owner && owner->IsFor(*owner_name_, owner_ns_);
   };
   if (!is_for_it(seen_)) seen_.reset();
   if (!seen_ && is_for_it(snapshot.marks.owner)) seen_ = snapshot.marks.owner;
 
-  OwnerSight sight = owner_probe_.Look(QueryFor(*owner_name_, owner_ns_), Freshness::kSure, stop);
+  OwnerQuery query = QueryFor(*owner_name_, owner_ns_);
+  if (snapshot.cluster) query.cluster_label = {snapshot.cluster->label, snapshot.cluster->name};
+  OwnerSight sight = owner_probe_.Look(query, Freshness::kSure, stop);
   if (!sight.is_of_recorded_kind) seen_.reset();
   if (!sight.setting_problem.empty()) {
     snapshot.facts.setting_errors.push_back(sight.setting_problem);

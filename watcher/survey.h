@@ -62,6 +62,9 @@ class Survey {
   // still there, or can't be read, or another has its name, or the owner was never seen.
   std::optional<Snapshot> TerminationLook();
 
+  // The owner's kind as far as it is known, "deployment.apps", "deploy"; empty: nothing is.
+  std::string OwnerKind(const Snapshot& snapshot) const;
+
   // The owner alone; nullopt where there is none that was seen before to glance at.
   std::optional<OwnerSight> Glance(std::stop_token stop);
 
@@ -107,7 +110,6 @@ class Survey {
   std::optional<RecordedOwner> seen_;
   std::optional<OwnerName> owner_name_;
   std::string owner_ns_;
-  std::string cluster_name_;
 };
 
 }  // namespace cluster_watcher

@@ -13,22 +13,16 @@ class CustomOwner : public IntegrationTest {
  protected:
   std::string Make(const std::string& plural, const std::string& spec,
                    const Metadata& metadata = {"bob"}) {
-    return api().Create(plural, ns_,
-                        R"({"metadata": )" + metadata.Json() + R"(, "spec": )" + spec + "}");
+    return api().Create(plural, ns_, CustomOf(metadata, spec));
   }
   void SetSpec(const std::string& plural, const std::string& spec) {
     api().Patch(plural, ns_, "bob", R"({"spec": )" + spec + "}");
   }
   void SetStatus(const std::string& plural, const std::string& status) {
-    api().Patch(plural, ns_, "bob/status", R"({"status": )" + status + "}");
+    api().SetStatus(plural, ns_, "bob", status);
   }
-  std::string MakePod(const std::string& name, const TextMap& labels,
-                      const std::string& owner_references = "") {
-    Metadata metadata{name, labels};
-    metadata.owner_references = owner_references;
-    return api().Create("pods", ns_,
-                        R"({"metadata": )" + metadata.Json() +
-                            R"(, "spec": {"containers": [{"name": "x", "image": "x"}]}})");
+  void MakePod(const std::string& name, const TextMap& labels) {
+    Make("pods", R"({"containers": [{"name": "x", "image": "x"}]})", {name, labels});
   }
   // So that verdicts can be seen coming and going.
   Watcher& WatchForHours(const std::string& owner, const std::string& flag = "--log-level=info") {
@@ -171,7 +165,7 @@ TEST_F(CustomOwner, AWorkflowEndsByItsPhase) {
   ASSERT_TRUE(Shows(watcher, kActive));
   // It has no status subresource.
   const auto reaches = [&](const char* phase) {
-    api().Patch("workflows", ns_, "bob", R"({"status": {"phase": ")" + std::string(phase) + "\"}}");
+    SetStatus("workflows", R"({"phase": ")" + std::string(phase) + "\"}");
   };
   reaches("Running");
   ASSERT_TRUE(Keeps(watcher, kActive, 3));
@@ -314,6 +308,13 @@ TEST_F(CustomOwner, AnotherOfTheOwnersKindThatUsesTheClusterKeepsIt) {
   api().Patch("sparkapplications", ns_, "carol/status",
               R"({"status": {"applicationState": {"state": "COMPLETED"}}})");
   EXPECT_TRUE(Finishes(watcher));
+}
+
+TEST_F(CustomOwner, SoDoesOneOfTheKindThatABareNameIsSaidToBe) {
+  InstallKind("sparkapplications.sparkoperator.k8s.io");
+  MakeCluster({.root_labels = {{"ephemeral", "bob"}}});
+  Make("sparkapplications", "{}", {"carol", {{"uses-oshinko-cluster", kCluster}}});
+  EXPECT_TRUE(Keeps(Watch({"--owner-kind=sparkapplication.sparkoperator.k8s.io"}), "keep: in-use"));
 }
 
 TEST_F(CustomOwner, APodMeansTheDeploymentThatItBelongsTo) {

@@ -41,7 +41,7 @@ std::string WorkloadOf(const std::string& plural, const Workload& workload);
 std::string ConfigMapOf(const Metadata& metadata);
 std::string ServiceOf(const Metadata& metadata, const std::string& app);
 std::string ClaimOf(const Metadata& metadata);
-// Of a custom kind; `spec` is the JSON of it all.
+// Of any kind that has a spec, which is the JSON of it all.
 std::string CustomOf(const Metadata& metadata, const std::string& spec = "{}");
 // ServiceAccounts and others that are nothing but a name.
 std::string NamedOf(const Metadata& metadata);
