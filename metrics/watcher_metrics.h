@@ -62,8 +62,8 @@ class WatcherMetrics final : public prometheus::Collectable {
   void Deleted(std::string_view resource, std::string_view result);
   void SetDeletionDuration(Seconds took);
 
-  // What the account lacks, as pairs of a verb and a resource ("list", "deployments.apps"): one
-  // series for each, and none for what was missing before.
+  // What the account lacks, as pairs of a verb and a resource ("list", "deployments"), as a Role
+  // names them: one series for each, and none for what was missing before.
   void SetMissingPermissions(const std::vector<std::pair<std::string, std::string>>& missing);
 
   // A request to the API server; `code` is the HTTP status, or `<error>` without an answer.

@@ -31,11 +31,9 @@ class FailureCase : public IntegrationTest {
 
   // That of an account that may do no more than `rules`, a Role's.
   void UseAccount(const std::string& rules) {
-    api().Create("serviceaccounts", ns_, NamedOf({"watcher"}));
-    api().Create("roles", ns_, R"({"metadata": {"name": "watcher"}, "rules": )" + rules + "}");
-    api().Create("rolebindings", ns_, RoleBindingOf({"watcher"}, "watcher", "watcher"));
+    MakeAccount(R"({"metadata": {"name": "watcher"}, "rules": )" + rules + "}");
     WriteKubeconfig(kubeconfig(), server().Admin(),
-                    "token: \"" + api().Token(ns_, "watcher") + "\"");
+                    "token: \"" + api().Token(ns_, kAccount) + "\"");
   }
 
   // Another namespace of this test.
@@ -424,19 +422,17 @@ TEST_F(FailureCase, Case30AClusterThatIsSharedStays) {
 
 TEST_F(FailureCase, Case31ATokenThatIsRotatedIsReadAgain) {
   const std::string file = File("token");
-  api().Create("serviceaccounts", ns_, NamedOf({"watcher"}));
-  api().Create("roles", ns_, WatcherRoleOf({"watcher"}));
-  api().Create("rolebindings", ns_, RoleBindingOf({"watcher"}, "watcher", "watcher"));
-  const std::string token = api().Token(ns_, "watcher");
+  MakeAccount(WatcherRoleOf({kAccount}));
+  const std::string token = api().Token(ns_, kAccount);
   WriteWhole(file, token);
   WriteKubeconfig(kubeconfig(), server().Admin(), "tokenFile: \"" + file + "\"");
   MakeCluster();
   MakeDriver();
   Watcher& watcher = WatchOver("deployment/bob");
   ASSERT_TRUE(Shows(watcher, "keep: active"));
-  server().Revoke(token, ns_, "watcher");
+  server().Revoke(token, ns_, kAccount);
   ASSERT_TRUE(Shows(watcher, "keep: unknown"));
-  WriteWhole(file, api().Token(ns_, "watcher"));
+  WriteWhole(file, api().Token(ns_, kAccount));
   ASSERT_TRUE(Shows(watcher, "keep: active"));
   api().Delete("deployments", ns_, "bob");
   EXPECT_TRUE(Finishes(watcher));

@@ -168,6 +168,12 @@ void IntegrationTest::MakeDriver(const std::string& name, const std::string& plu
   api().Create(plural, ns_, WorkloadOf(plural, {{name}}));
 }
 
+void IntegrationTest::MakeAccount(const std::string& role) {
+  api().Create("serviceaccounts", ns_, NamedOf({kAccount}));
+  api().Create("roles", ns_, role);
+  api().Create("rolebindings", ns_, RoleBindingOf({kAccount}, kAccount, kAccount));
+}
+
 void IntegrationTest::InstallKind(const std::string& name) {
   const std::string definition = DefinitionOf(name);
   const CustomKind* kind = LearnKind(definition);

@@ -29,6 +29,7 @@ struct Options {
 inline constexpr char kCluster[] = "spark";
 inline constexpr char kClusterLabel[] = "oshinko-cluster";
 inline constexpr char kMaster[] = "spark-m";
+inline constexpr char kAccount[] = "watcher";
 
 // Waits until `condition` holds.
 template <typename Condition>
@@ -94,6 +95,8 @@ class IntegrationTest : public testing::Test {
   static void InstallKind(const std::string& name);
   // In the end the kind isn't served any more. Its objects go, whatever holds them.
   static void RemoveKind(const std::string& name);
+  // The ServiceAccount kAccount, and bound to it this Role, which has the same name.
+  void MakeAccount(const std::string& role);
   Metadata Labelled(const std::string& name, const std::string& type = "") const;
   std::string MasterPod();  // its name, once there is one
 

@@ -167,15 +167,13 @@ TEST_F(OwnerGone, WhileTheClustersOwnNamespaceGoesNothingIsDone) {
   const std::string home = ns_;
   ns_ = home + "-dying";
   api().Create("namespaces", "", NamedOf({ns_}));
-  api().Create("serviceaccounts", ns_, NamedOf({"watcher"}));
-  api().Create("roles", ns_, WatcherRoleOf({"watcher"}));
-  api().Create("rolebindings", ns_, RoleBindingOf({"watcher"}, "watcher", "watcher"));
-  WriteKubeconfig(kubeconfig(), server().Admin(), "token: \"" + api().Token(ns_, "watcher") + "\"");
+  MakeAccount(WatcherRoleOf({kAccount}));
+  WriteKubeconfig(kubeconfig(), server().Admin(), "token: \"" + api().Token(ns_, kAccount) + "\"");
   MakeCluster();
   MakeDriver();
   Watcher& watcher = WatchOver("deployment/bob");
   ASSERT_TRUE(Shows(watcher, "keep: active"));
-  api().Delete("rolebindings", ns_, "watcher");
+  api().Delete("rolebindings", ns_, kAccount);
   api().Delete("namespaces", "", ns_);
   ASSERT_TRUE(Eventually([&] { return !api().Exists("deployments", ns_, kMaster); }));
   ASSERT_TRUE(Shows(watcher, "keep: unknown"));

@@ -9,7 +9,6 @@
 namespace cluster_watcher::integration {
 namespace {
 
-constexpr char kAccount[] = "watcher";
 constexpr char kReview[] = "POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 constexpr char kMissing[] = "cluster_watcher_permission_missing";
 
@@ -47,9 +46,7 @@ class Permissions : public IntegrationTest {
  protected:
   void SetUp() override {
     IntegrationTest::SetUp();
-    api().Create("serviceaccounts", ns_, NamedOf({kAccount}));
-    api().Create("roles", ns_, Rules(kAll).insert(1, R"("metadata": {"name": "watcher"}, )"));
-    api().Create("rolebindings", ns_, RoleBindingOf({kAccount}, kAccount, kAccount));
+    MakeAccount(Rules(kAll).insert(1, R"("metadata": {"name": "watcher"}, )"));
     UseAccount(server().Admin());
     MakeCluster();
     MakeDriver();

@@ -7,8 +7,6 @@
 namespace cluster_watcher::integration {
 namespace {
 
-constexpr char kAccount[] = "watcher";
-
 class Troubles : public IntegrationTest {
  protected:
   void TearDown() override {
@@ -27,9 +25,7 @@ class Troubles : public IntegrationTest {
 
   // The kubeconfig is from now on that of an account with a Role; its token is in a file.
   void UseAccount() {
-    api().Create("serviceaccounts", ns_, NamedOf({kAccount}));
-    api().Create("roles", ns_, WatcherRoleOf({kAccount}));
-    Bind();
+    MakeAccount(WatcherRoleOf({kAccount}));
     token_ = api().Token(ns_, kAccount);
     WriteWhole(TokenFile(), token_);
     WriteKubeconfig(kubeconfig(), server().Admin(), "tokenFile: \"" + TokenFile() + "\"");
