@@ -336,7 +336,8 @@ std::vector<HttpResult> KubeClient::Send(std::span<const ApiRequest> requests,
          transport_.Perform(std::span(http).subspan(first, size), concurrency, stop)) {
       const bool stopped = !result && result.error().kind == TransportError::Kind::kStopped;
       if (!stopped) {
-        observer_({http[results.size()].method, result ? result->status : 0,
+        const HttpRequest& request = http[results.size()];
+        observer_({request.method, request.target, result ? result->status : 0,
                    result ? result->elapsed : std::chrono::microseconds(0), retry});
       }
       results.push_back(std::move(result));

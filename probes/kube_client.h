@@ -87,9 +87,10 @@ struct ApiRequest {
                            std::string_view uid, PropagationPolicy propagation, bool dry_run);
 };
 
-// One finished request, for metrics. `status` 0: there was no answer.
+// One finished request, for metrics and logs. `status` 0: there was no answer.
 struct RequestRecord {
   HttpMethod method;
+  std::string_view target;  // path and query; as long as the call
   int status;
   std::chrono::microseconds elapsed;
   bool retry;  // of a request that was answered 401 with an older token

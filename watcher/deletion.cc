@@ -115,7 +115,10 @@ Deletion::Outcome Deletion::DeleteMembers(MonotonicTime deadline) {
       if (first_pass_of_resumed) root = RootState::kOurs;
       first_pass_of_resumed = false;
       const PassResult result = DeletePass(root, past_deadline);
-      if (result == PassResult::kNoneLeft) return Outcome::kGone;
+      if (result == PassResult::kNoneLeft) {
+        log_.info("all {} members are gone", memory_.listed.size());
+        return Outcome::kGone;
+      }
       if (past_deadline && (result == PassResult::kSomeLeft || ++late_passes >= kMostLatePasses)) {
         return Outcome::kGone;
       }

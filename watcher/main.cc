@@ -194,6 +194,8 @@ int RunWatch(const Invocation& invocation, std::stop_token stop) {
   KubeClient client(*session.transport, tokens, [&](const RequestRecord& request) {
     metrics.Requested(CodeText(request.status), ToString(request.method), request.elapsed);
     if (request.retry) metrics.Retried();
+    log->trace("{} {} {} in {} us", ToString(request.method), request.target,
+               CodeText(request.status), request.elapsed.count());
     // A loop that waits for a slow API server is alive.
     health.Turned(clock.Now());
   });
