@@ -215,6 +215,9 @@ Deletion::Listed Deletion::ListObjects() {
   const MemberKinds kinds = FindMemberKinds(settings, survey_.discovery());
   for (const ApiError& error : kinds.errors) NoteError(error);
   for (const std::string& kind : kinds.not_served) SaySkipped(kind, "not-found", "not served");
+  if (most_readable_ == 0) {
+    for (const ResourceType& type : kinds.types) metrics_.ExpectDeletesOf(type.plural);
+  }
   auto listing = survey_.cluster_probe().List(kinds.types, cluster_,
                                               static_cast<std::size_t>(settings.concurrency), {});
   for (const auto& [type, error] : listing.skipped) {
