@@ -28,6 +28,7 @@ struct Exchange {
   std::optional<MonotonicTime> answered;  // when the watcher got what follows
   int status = 0;                         // 0: no answer, an error
   std::string answer;
+  bool true_answer = false;  // the server's own, and whole
   std::optional<WallTime> date;
   WallTime watchers_clock;    // when it was answered
   bool told_to_stop = false;  // the watcher had been, when it sent it

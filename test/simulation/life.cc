@@ -72,6 +72,14 @@ Workshop::Workshop()
   }
 }
 
+void Workshop::WriteToken(const std::string& token) const {
+  if (ftruncate(token_file, 0) != 0 ||
+      pwrite(token_file, token.data(), token.size(), 0) != static_cast<ssize_t>(token.size())) {
+    std::perror("the token's file");
+    std::exit(1);
+  }
+}
+
 // Requests that are sent side by side. They outlive who waits for them.
 struct Life::Batch {
   std::span<const HttpRequest> requests;

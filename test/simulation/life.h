@@ -22,6 +22,7 @@ namespace cluster_watcher::simulation {
 // What lives share, in one thread: none of it has a say in what they do.
 struct Workshop {
   Workshop();
+  void WriteToken(const std::string& token) const;
 
   Stacks stacks;
   prometheus::Registry registry;

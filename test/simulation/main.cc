@@ -14,6 +14,7 @@ int main(int argc, char** argv) {
   for (unsigned long i = 0; i < n; ++i) {
     Outcome o = RunHistory(workshop, first + i, argc > 3);
     for (auto& [k, v] : o.counts) counts[k] += v;
+    if (!o.broken.empty()) { ++counts["0 broken " + o.broken.substr(0, 40)]; std::printf("seed %lu: %s\n", o.seed, o.broken.c_str()); }
   }
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
   for (auto& [k, v] : counts) std::printf("%8lu %s\n", v, k.c_str());

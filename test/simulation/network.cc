@@ -121,23 +121,23 @@ void Network::Arrive(Exchange& exchange, Fate fate, Clock& clock, const Done& do
   }
   switch (fate) {
     case Fate::kConflict:
-      return Answer(exchange, back, Failure(409, "Conflict"), clock, done);
+      return Answer(exchange, back, Failure(409, "Conflict"), false, clock, done);
     case Fate::kThrottled: {
       Response response = Failure(429, "TooManyRequests");
       response.retry_after = random_.Between(1, 5);
-      return Answer(exchange, back, std::move(response), clock, done);
+      return Answer(exchange, back, std::move(response), false, clock, done);
     }
     case Fate::kServerError:
       return Answer(
           exchange, back,
           random_.Chance(0.5) ? Failure(500, "InternalError") : Failure(503, "ServiceUnavailable"),
-          clock, done);
+          false, clock, done);
     case Fate::kUnauthorized:
-      return Answer(exchange, back, Failure(401, "Unauthorized"), clock, done);
+      return Answer(exchange, back, Failure(401, "Unauthorized"), false, clock, done);
     case Fate::kNotJson:
       return Answer(exchange, back,
-                    {random_.Chance(0.5) ? 200 : 404, "<html>", "text/html", std::nullopt}, clock,
-                    done);
+                    {random_.Chance(0.5) ? 200 : 404, "<html>", "text/html", std::nullopt}, false,
+                    clock, done);
     case Fate::kGood:
     case Fate::kLost:
     case Fate::kAnswerLost:
@@ -179,7 +179,8 @@ void Network::Arrive(Exchange& exchange, Fate fate, Clock& clock, const Done& do
   if (timeline_.Now() + world_.plan().latency >= timeout && back >= timeout) {
     return Fail(exchange, timeout, Kind::kTimeout, clock, done);
   }
-  Answer(exchange, back, std::move(response), clock, done);
+  const bool is_true = fate != Fate::kAppliedError && fate != Fate::kTruncated;
+  Answer(exchange, back, std::move(response), is_true, clock, done);
 }
 
 Response Network::Handle(Exchange& exchange) {
@@ -197,31 +198,32 @@ Response Network::Handle(Exchange& exchange) {
   return response;
 }
 
-void Network::Answer(Exchange& exchange, MonotonicTime at, Response response, Clock& clock,
-                     Done done) {
+void Network::Answer(Exchange& exchange, MonotonicTime at, Response response, bool is_true,
+                     Clock& clock, Done done) {
   const WallTime date = world_.clock().WallNow();
-  timeline_.At(
-      at, [this, &exchange, &clock, date, response = std::move(response), done = std::move(done)] {
-        exchange.answered = timeline_.Now();
-        exchange.status = response.status;
-        exchange.answer = response.body;
-        exchange.date = date;
-        exchange.watchers_clock = clock.WallNow();
-        if (world_.journal().on()) {
-          world_.journal().Line(exchange.by.pod, "  " + std::to_string(response.status) + " for " +
-                                                     ToString(exchange.request.method) + " " +
-                                                     exchange.request.target + " " +
-                                                     response.body.substr(0, 3000));
-        }
-        HttpResponse answer;
-        answer.status = response.status;
-        answer.content_type = response.content_type;
-        answer.body = response.body;
-        if (response.retry_after) answer.retry_after = seconds(*response.retry_after);
-        answer.date = date;
-        answer.elapsed = std::chrono::duration_cast<Micros>(timeline_.Now() - exchange.sent);
-        Give(exchange, done, std::move(answer));
-      });
+  timeline_.At(at, [this, &exchange, &clock, date, is_true, response = std::move(response),
+                    done = std::move(done)] {
+    exchange.answered = timeline_.Now();
+    exchange.status = response.status;
+    exchange.answer = response.body;
+    exchange.true_answer = is_true;
+    exchange.date = date;
+    exchange.watchers_clock = clock.WallNow();
+    if (world_.journal().on()) {
+      world_.journal().Line(exchange.by.pod, "  " + std::to_string(response.status) + " for " +
+                                                 ToString(exchange.request.method) + " " +
+                                                 exchange.request.target + " " +
+                                                 response.body.substr(0, 3000));
+    }
+    HttpResponse answer;
+    answer.status = response.status;
+    answer.content_type = response.content_type;
+    answer.body = response.body;
+    if (response.retry_after) answer.retry_after = seconds(*response.retry_after);
+    answer.date = date;
+    answer.elapsed = std::chrono::duration_cast<Micros>(timeline_.Now() - exchange.sent);
+    Give(exchange, done, std::move(answer));
+  });
 }
 
 void Network::Fail(Exchange& exchange, MonotonicTime at, TransportError::Kind kind, Clock& clock,

@@ -61,7 +61,7 @@ class Network {
   void RotateToken();
   const std::string& token() const { return token_; }
 
-  Exchanges& exchanges() { return exchanges_; }
+  const Exchanges& exchanges() const { return exchanges_; }
   const std::array<std::uint64_t, kFates>& fates() const { return fates_; }
   std::uint64_t outages() const { return outages_; }
 
@@ -70,7 +70,7 @@ class Network {
   void Arrive(Exchange& exchange, Fate fate, Clock& clock, const Done& done);
   small_kubernetes::Response Handle(Exchange& exchange);
   void Answer(Exchange& exchange, MonotonicTime at, small_kubernetes::Response response,
-              Clock& clock, Done done);
+              bool is_true, Clock& clock, Done done);
   void Fail(Exchange& exchange, MonotonicTime at, TransportError::Kind kind, Clock& clock,
             Done done);
   Micros Latency();

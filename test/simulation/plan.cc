@@ -13,7 +13,7 @@ Plan Plan::Draw(std::uint64_t seed) {
   plan.grace = seconds(std::array{0, 5, 10, 10, 15}[random.Next() % 5]);
   if (random.Chance(0.3)) plan.zero_grace = seconds(random.Between(0, 20));
   plan.startup_grace = seconds(random.Between(10, 25));
-  plan.delete_deadline = seconds(random.Pick(std::array{10, 30, 60, 120}));
+  plan.delete_deadline = seconds(random.Pick(std::array{20, 30, 60, 120}));
   plan.abandon_replaced = random.Chance(0.1);
   plan.foreground = random.Chance(0.2);
   plan.finish_on_termination = random.Chance(0.85);
@@ -31,6 +31,7 @@ Plan Plan::Draw(std::uint64_t seed) {
   plan.plain_pod = random.Chance(0.2);
   plan.kept_member = random.Chance(0.2);
   plan.claim = random.Chance(0.2);
+  plan.remade = random.Chance(0.05);
   plan.token_rotates = random.Chance(0.1);
   plan.driver_exists = random.Chance(0.95);
   plan.finalizers = random.Chance(0.2) ? random.Between(1, 2) : 0;

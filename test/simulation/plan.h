@@ -38,6 +38,7 @@ struct Plan {
   bool plain_pod;
   bool kept_member;
   bool claim;
+  bool remade;  // a member that somebody makes again each time
   bool token_rotates;
   bool driver_exists;  // at the beginning
   int finalizers;      // members with a finalizer

@@ -114,6 +114,7 @@ void World::Populate() {
                      R"(,"spec":{"accessModes":["ReadWriteOnce"],)"
                      R"("resources":{"requests":{"storage":"1Gi"}}})"));
   }
+  if (plan_.remade) Create(me, ConfigMap("spark-remade"));
   // Bystanders.
   Create(me, Plain("ConfigMap", "lab", "spark2-config", R"("oshinko-cluster":"spark2")", ""));
   Create(me, Plain("ConfigMap", "lab", "spark-notes", R"("app":"spark")", ""));
@@ -195,6 +196,30 @@ int World::Create(const char* who, const std::string& json) {
   return status;
 }
 
+std::string World::ConfigMap(const std::string& name) {
+  return Plain("ConfigMap", "lab", name, kMember, "");
+}
+
+std::string World::OtherDriver() {
+  std::string json = Workload("apps/v1", "Deployment", "alice", "", "", 1);
+  // The label is its own, not its pods'.
+  const std::string before = R"("labels":{)";
+  json.insert(json.find(before) + before.size(), R"("uses-oshinko-cluster":"spark",)");
+  return json;
+}
+
+void World::TakeOffFinalizer(const char* who, const std::string& path) {
+  const auto response = kubernetes_.Admin("GET", path);
+  if (response.status != 200 || response.body.find(kFinalizer) == std::string::npos) return;
+  const auto body = small_kubernetes::Parse(response.body);
+  std::string left;
+  for (const auto& finalizer : Find(*body, "metadata", "finalizers")->GetArray()) {
+    if (TextOf(&finalizer) == kFinalizer) continue;
+    left += (left.empty() ? "" : ",") + small_kubernetes::Write(finalizer);
+  }
+  Do(who, "PATCH", path, R"({"metadata":{"finalizers":[)" + left + "]}}");
+}
+
 ObjectPtr World::Get(std::string_view group, std::string_view plural, std::string_view name) {
   return kubernetes_.GetStore().Get(kubernetes_.Resources().Of(group, plural), kNamespace, name);
 }
@@ -241,6 +266,21 @@ bool World::IsDriverGone() {
     if (orphaned || plan_.driver == DriverKind::kJob) return false;
   }
   return true;
+}
+
+bool World::IsHeld() {
+  const char* key = "cluster-watcher/hold-until";
+  const ObjectPtr root = Root();
+  const ObjectPtr ns =
+      kubernetes_.GetStore().Get(kubernetes_.Resources().Of("", "namespaces"), {}, kNamespace);
+  return (root != nullptr && Find(root->body, "metadata", "annotations", key) != nullptr) ||
+         (ns != nullptr && Find(ns->body, "metadata", "annotations", key) != nullptr);
+}
+
+bool World::IsEphemeral() {
+  const ObjectPtr root = Root();
+  return plan_.given != OwnerGiven::kByLabel ||
+         (root != nullptr && Find(root->body, "metadata", "labels", "ephemeral") != nullptr);
 }
 
 bool World::IsInUse() {

@@ -51,12 +51,16 @@ class World {
   int Do(const char* who, std::string_view method, const std::string& target,
          const std::string& body = "");
   int Create(const char* who, const std::string& json);
+  void TakeOffFinalizer(const char* who, const std::string& path);
 
   // --- Manifests and paths.
   static std::string CollectionOf(std::string_view plural);  // in the namespace
   std::string DriverPath() const;
   std::string DriverManifest(int replicas) const;
   std::string RootManifest(const std::string& annotations) const;
+  static std::string ConfigMap(const std::string& name);  // a member
+  // A Deployment that says that it uses the cluster.
+  static std::string OtherDriver();
 
   // --- The truth. Null: there is none.
   small_kubernetes::ObjectPtr Driver();
@@ -66,6 +70,9 @@ class World {
   std::vector<small_kubernetes::ObjectPtr> All(std::string_view group, std::string_view plural);
   // No driver of this name that wants to run, nor pods that it left behind.
   bool IsDriverGone();
+  bool IsHeld();
+  // The root names the driver as its owner, or the watcher is told to.
+  bool IsEphemeral();
   // Another driver wants to run on this cluster.
   bool IsInUse();
 
