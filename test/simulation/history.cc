@@ -125,24 +125,25 @@ Outcome History::Take(std::uint64_t seed) const {
   outcome.broken = judge_.broken();
   auto& counts = outcome.counts;
   const Judge::Counts& judged = judge_.counts();
-  counts["a requests"] = network_.exchanges().size();
-  counts["b condemned"] = judged.condemned > 0;
-  counts["b marks taken off"] = judged.spared > 0;
-  counts["b point of no return"] = judged.crossed > 0;
-  counts["b deletes begun"] = !judge_.BegunRoots().empty();
-  counts["b master root deleted"] = judged.roots_deleted > 0;
-  counts["b taken over"] = judged.taken_over > 0;
-  counts["b members deleted on termination"] = judged.by_hand > 0;
-  counts["c must go"] = expectation_ == End::kGoes;
-  counts["c must stay"] = expectation_ == End::kStays;
-  counts["c may go or stay"] = expectation_ == End::kOpen;
-  counts["d watchers started"] = kubelet_.counts().lives;
-  counts["d watchers told to stop"] = kubelet_.counts().terminations;
+  counts["all/requests"] = network_.exchanges().size();
+  counts["histories with/condemned"] = judged.condemned > 0;
+  counts["histories with/marks taken off"] = judged.spared > 0;
+  counts["histories with/point of no return"] = judged.crossed > 0;
+  counts["histories with/deletes begun"] = !judge_.BegunRoots().empty();
+  counts["histories with/master root deleted"] = judged.roots_deleted > 0;
+  counts["histories with/taken over"] = judged.taken_over > 0;
+  counts["histories with/members deleted on termination"] = judged.by_hand > 0;
+  counts["histories that, in the end,/must go"] = expectation_ == End::kGoes;
+  counts["histories that, in the end,/must stay"] = expectation_ == End::kStays;
+  counts["histories that, in the end,/may go or stay"] = expectation_ == End::kOpen;
+  counts["watchers/started"] = kubelet_.counts().lives;
+  counts["watchers/told to stop"] = kubelet_.counts().terminations;
   for (std::size_t i = 0; i < kDeeds; ++i) {
-    counts[std::string("e ") + ToString(static_cast<Deed>(i))] = actors_.deeds()[i];
+    counts[std::string("done to them/") + ToString(static_cast<Deed>(i))] = actors_.deeds()[i];
   }
   for (std::size_t i = 1; i < kFates; ++i) {
-    counts[std::string("f ") + ToString(static_cast<Fate>(i))] = network_.fates()[i];
+    counts[std::string("requests and answers/") + ToString(static_cast<Fate>(i))] =
+        network_.fates()[i];
   }
   return outcome;
 }

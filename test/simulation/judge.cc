@@ -131,7 +131,10 @@ void Judge::ReadOwner(const Exchange& exchange, const Json* list, bool owner_see
     }
   }
   look.owner_gone = deleting || replaced || completed || idle;
-  if (replaced) look.owner_gone_in_truth = true;  // by the rules
+  if (replaced) {
+    look.owner_gone_in_truth = true;  // by the rules
+    look.owner_uid = recorded;        // who is being judged
+  }
   if (idle && !deleting && !replaced && !completed && plan.zero_grace) {
     look.grace = *plan.zero_grace;
   }
@@ -209,28 +212,29 @@ void Judge::Add(const Exchange& exchange, bool owner_seen, Look& look) const {
 std::vector<Judge::Look> Judge::LooksBefore(const Exchange& exchange) const {
   std::vector<Look> looks;
   bool owner_seen = false;
-  const std::string owner_list = world_.DriverPath().substr(0, world_.DriverPath().rfind('/')) +
-                                 "?fieldSelector=metadata.name%3Dbob";
+  bool open = false;
   for (const Exchange& one : *exchanges_) {
     if (one.number >= exchange.number) break;
-    if (one.by.life != exchange.by.life || !one.Is(HttpMethod::kGet)) continue;
+    if (one.by.life != exchange.by.life) continue;
+    // What is read behind a write is no longer the look's.
+    if (!one.Is(HttpMethod::kGet)) open = false;
+    if (!one.Is(HttpMethod::kGet)) continue;
     const std::string& target = one.request.target;
-    if (Contains(target, "resourceVersion=0")) {
-      // It proves nothing, but the program knows from it that there is an owner.
+    if (Contains(target, "metadata.name%3Dbob") && one.status == 200) {
       owner_seen |= Contains(one.answer, "\"name\":\"bob\"");
-      continue;
     }
-    if (target == "/api/v1/namespaces/lab") {
-      looks.emplace_back();
+    if (Contains(target, "resourceVersion=0")) continue;
+    if (target == "/apis") {
+      // Asked again with another token it is the same look.
+      if (looks.empty() || !looks.back().unauthorized.contains(target)) looks.emplace_back();
       looks.back().began = one.sent;
       looks.back().first = one.number;
+      open = true;
     }
-    if (looks.empty()) continue;
-    if (one.status == 200 && target == owner_list) {
-      owner_seen |= Contains(one.answer, "\"name\":\"bob\"");
-    }
-    Add(one, owner_seen || (looks.back().root && !looks.back().root->owner_uid.empty()),
-        looks.back());
+    if (!open) continue;
+    Look& look = looks.back();
+    owner_seen |= look.root && !look.root->owner_uid.empty();
+    Add(one, owner_seen, look);
   }
   return looks;
 }

@@ -262,8 +262,10 @@ bool World::IsDriverGone() {
     }
     const auto phase = TextOf(Find(pod->body, "status", "phase"));
     if (phase == "Succeeded" || phase == "Failed") continue;
-    const bool orphaned = driver == nullptr || pod->controller_uid != driver->uid;
-    if (orphaned || plan_.driver == DriverKind::kJob) return false;
+    if (driver == nullptr ||
+        (plan_.driver == DriverKind::kJob && pod->controller_uid == driver->uid)) {
+      return false;
+    }
   }
   return true;
 }
