@@ -358,6 +358,9 @@ void Judge::CheckRight(const Exchange& exchange, const std::string& uid) {
   }
   if (!last) return Break(kPromise, "the master root was never read");
   if (gone_since == 0) {
+    // What was begun is finished, also where somebody has taken the marks off.
+    const bool taken_off = last->phase.empty() && had_begun;
+    if (taken_off) return;
     if (last->phase != "deleting" || !last->deletes_begun) {
       return Break(kPromise, "the marks don't say that deletes are begun");
     }
@@ -483,7 +486,9 @@ void Judge::CheckTarget(const Exchange& exchange) {
   const std::string& target = exchange.request.target;
   const auto path = PathOf(target);
   for (const char* never : {"persistentvolumeclaims", "serviceaccounts", "roles", "rolebindings"}) {
-    if (path->plural == never) return Break(kPromise, target);
+    const bool asked_for =
+        path->plural == "persistentvolumeclaims" && world_.plan().volumes == std::string("delete");
+    if (path->plural == never && !asked_for) return Break(kPromise, target);
   }
   if (const ObjectPtr driver = world_.Driver(); driver != nullptr && driver->uid == before_->uid) {
     return Break(kPromise, "the owner itself");
@@ -544,6 +549,8 @@ void Judge::Handled(const Exchange& exchange, int status) {
       after.condemned_by != root_before_->condemned_by) {
     ++counts_.taken_over;
   }
+  // Marks that somebody had taken off, written again by who goes on.
+  if (begun_.contains(after.uid)) return;
   if (after.phase == "deleting" && root_before_->phase != "deleting") {
     ++counts_.crossed;
     crossed_at_[after.uid] = timeline_.Now();

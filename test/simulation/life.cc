@@ -41,7 +41,9 @@ TextMap FlagsOf(const Plan& plan, const Identity& identity) {
                 {"poll-interval", FormatDuration(plan.poll)},
                 {"grace-period", FormatDuration(plan.grace)},
                 {"startup-grace", FormatDuration(plan.startup_grace)},
-                {"delete-deadline", FormatDuration(plan.delete_deadline)}};
+                {"delete-deadline", FormatDuration(plan.delete_deadline)},
+                {"steps-deadline", FormatDuration(plan.steps_deadline)},
+                {"volumes", plan.volumes}};
   if (plan.zero_grace) flags["scaled-to-zero-grace-period"] = FormatDuration(*plan.zero_grace);
   if (plan.abandon_replaced) flags["replaced-owner"] = "abandon";
   if (plan.foreground) flags["propagation"] = "foreground";
@@ -158,6 +160,38 @@ class Life::LifeTransport final : public Transport {
   Life& life_;
 };
 
+// The server of a step: it does what it is asked, or fails, or never answers.
+class Life::StepTransport final : public Transport {
+ public:
+  explicit StepTransport(Life& life) : life_(life) {}
+
+  std::vector<HttpResult> Perform(std::span<const HttpRequest> requests, std::size_t,
+                                  std::stop_token) override {
+    std::vector<HttpResult> results;
+    for (const HttpRequest& request : requests) {
+      const int fate = life_.random_.Between(0, 9);
+      const Micros takes =
+          fate == 0 ? Micros(request.timeout) : life_.random_.Between(Micros(500), Micros(900'000));
+      const MonotonicTime until = life_.timeline_.Now() + std::min(takes, Micros(request.timeout));
+      life_.WakeAt(until);
+      while (life_.timeline_.Now() < until) life_.Suspend();
+      if (takes >= request.timeout || fate == 1) {
+        const auto kind =
+            fate == 1 ? TransportError::Kind::kConnect : TransportError::Kind::kTimeout;
+        results.push_back(Unexpected{TransportError{kind, "simulated"}});
+        continue;
+      }
+      HttpResponse response;
+      response.status = fate <= 3 ? 500 : 200;
+      results.push_back(std::move(response));
+    }
+    return results;
+  }
+
+ private:
+  Life& life_;
+};
+
 Life::Life(Workshop& workshop, Timeline& timeline, World& world, Network& network,
            MachineClock& wall, Random random, Identity identity)
     : workshop_(workshop),
@@ -198,7 +232,10 @@ void Life::Run() {
   Survey survey(client, clock, with_annotations({}), with_annotations);
   EventRecorder events(client, clock, *log, identity_.pod);
   LoopHealth health;
-  WatchLoop loop(survey, clock, workshop_.metrics, events, *log, health, [] {});
+  const Dial dial = [this](const std::string&) -> Result<std::unique_ptr<Transport>> {
+    return std::unique_ptr<Transport>(std::make_unique<StepTransport>(*this));
+  };
+  WatchLoop loop(survey, clock, workshop_.metrics, events, *log, health, dial, [] {});
   const int code = loop.Run(stop_.get_token());
   if (world_.journal().on()) {
     world_.journal().Line(identity_.pod, "ended with exit code " + std::to_string(code));

@@ -53,6 +53,7 @@ class Life {
  private:
   class LifeClock;
   class LifeTransport;
+  class StepTransport;
   struct Batch;
 
   void Run();

@@ -5,6 +5,9 @@
 //
 //   simulation [HISTORIES [FIRST_SEED]]
 //   simulation --seed=N [--verbose]      that history again; with everything that happened
+#include <signal.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -27,6 +30,24 @@ constexpr std::uint64_t kPortion = 64;
 constexpr std::size_t kMostShown = 20;
 // Fewer show that the histories say nothing.
 constexpr double kLeastDeletions = 0.2;
+
+// The history that this thread is in.
+thread_local std::uint64_t current_seed = 0;
+
+// A program that crashes has failed as well: the seed is said before the process ends.
+void SayCrash(int signal) {
+  char text[80];
+  const int size = std::snprintf(text, sizeof text, "\nseed %llu: BROKEN the program crashes\n",
+                                 static_cast<unsigned long long>(current_seed));
+  if (write(STDOUT_FILENO, text, static_cast<std::size_t>(size)) < 0) _exit(2);
+  ::signal(signal, SIG_DFL);
+  raise(signal);
+}
+
+Outcome RunOneHistory(Workshop& workshop, std::uint64_t seed, bool verbose) {
+  current_seed = seed;
+  return RunHistory(workshop, seed, verbose);
+}
 
 struct Total {
   std::map<std::string, std::uint64_t> counts;
@@ -67,7 +88,7 @@ Total RunAll(std::uint64_t histories, std::uint64_t first_seed) {
         const std::uint64_t begin = next.fetch_add(kPortion);
         if (begin >= histories) break;
         for (std::uint64_t at = begin; at < std::min(begin + kPortion, histories); ++at) {
-          Add(RunHistory(workshop, first_seed + at, false), at + 1, mine);
+          Add(RunOneHistory(workshop, first_seed + at, false), at + 1, mine);
         }
       }
       const std::lock_guard lock(mutex);
@@ -119,7 +140,8 @@ int RunMany(const char* command, std::uint64_t histories, std::uint64_t first_se
 int RunOne(const char* command, std::uint64_t seed, bool verbose) {
   Workshop workshop;
   Total total;
-  Add(RunHistory(workshop, seed, verbose), 1, total);
+  if (verbose) setvbuf(stdout, nullptr, _IOLBF, 0);
+  Add(RunOneHistory(workshop, seed, verbose), 1, total);
   std::erase_if(total.counts, [](const auto& count) { return count.second == 0; });
   Show(command, total);
   std::printf("%d passed, %d failed\n", total.failures == 0, total.failures != 0);
@@ -134,6 +156,7 @@ int main(int argc, char** argv) {
   std::vector<std::uint64_t> numbers;
   const char* seed = nullptr;
   bool verbose = false;
+  for (const int fatal : {SIGSEGV, SIGABRT, SIGFPE, SIGBUS}) signal(fatal, SayCrash);
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
     char* end = nullptr;

@@ -17,6 +17,8 @@ Plan Plan::Draw(std::uint64_t seed) {
   plan.abandon_replaced = random.Chance(0.1);
   plan.foreground = random.Chance(0.2);
   plan.finish_on_termination = random.Chance(0.85);
+  plan.steps_deadline = seconds(random.Between(1, 8));
+  plan.volumes = random.Pick(std::array{"preserve", "preserve", "delete", "collect"});
   plan.all_kinds = random.Chance(0.1);
   plan.given = random.Pick(std::array{OwnerGiven::kByLabel, OwnerGiven::kByFlag,
                                       OwnerGiven::kByBoth, OwnerGiven::kByAnnotation});
@@ -34,6 +36,9 @@ Plan Plan::Draw(std::uint64_t seed) {
   plan.remade = random.Chance(0.05);
   plan.token_rotates = random.Chance(0.1);
   plan.driver_exists = random.Chance(0.95);
+  plan.steps_before = random.Chance(0.15) ? random.Between(1, 2) : 0;
+  plan.steps_after = random.Chance(0.1) ? 1 : 0;
+  plan.waves = random.Chance(0.1);
   plan.finalizers = random.Chance(0.2) ? random.Between(1, 2) : 0;
   plan.finalizers_stay = random.Chance(0.3);
 

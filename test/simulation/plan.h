@@ -27,6 +27,8 @@ struct Plan {
   bool abandon_replaced;
   bool foreground;
   bool finish_on_termination;
+  Duration steps_deadline;
+  const char* volumes;
   bool all_kinds;  // the built-in list of kinds instead of a short one
   OwnerGiven given;
 
@@ -41,6 +43,9 @@ struct Plan {
   bool remade;  // a member that somebody makes again each time
   bool token_rotates;
   bool driver_exists;  // at the beginning
+  int steps_before;
+  int steps_after;
+  bool waves;
   int finalizers;      // members with a finalizer
   bool finalizers_stay;
 

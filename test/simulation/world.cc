@@ -101,7 +101,9 @@ void World::Populate() {
   const std::string ports = R"(,"spec":{"ports":[{"port":7077}]})";
   Create(me, Plain("Service", "lab", "spark", kMember, Finalizers(), ports));
   if (plan_.web_service) Create(me, Plain("Service", "lab", "spark-ui", kMember, "", ports));
-  Create(me, Plain("ConfigMap", "lab", "spark-config", kMember, Finalizers()));
+  std::string more = Finalizers();
+  if (plan_.waves) more += R"(,"annotations":{"cluster-watcher/delete-order":"1"})";
+  Create(me, Plain("ConfigMap", "lab", "spark-config", kMember, more));
   if (plan_.plain_pod) {
     Create(me, Plain("Pod", "lab", "spark-shell", kMember, "", R"(,"spec":{"containers":[]})"));
   }
@@ -156,6 +158,18 @@ std::string World::RootManifest(const std::string& annotations) const {
   if (plan_.given == OwnerGiven::kByAnnotation) {
     owner = std::string(R"("cluster-watcher/owner":")") + KindOf(plan_.driver).kind + "/bob\"";
   }
+  const auto add_steps = [&](const char* key, int steps) {
+    if (steps == 0) return;
+    owner += (owner.empty() ? "\"" : ",\"") + std::string(key) + R"(":"[)";
+    for (int i = 0; i < steps; ++i) {
+      owner += (i == 0 ? "" : ",") + std::string(R"({\"name\":\"s)") + std::to_string(i) +
+               R"(\",\"http\":{\"url\":\"http://127.0.0.1:8080/s\"},\"timeout\":\"2s\")" +
+               (i == 0 ? R"(,\"onFailure\":\"retry\"})" : "}");
+    }
+    owner += "]\"";
+  };
+  add_steps("cluster-watcher/before-delete", plan_.steps_before);
+  add_steps("cluster-watcher/after-delete", plan_.steps_after);
   if (!annotations.empty()) owner += (owner.empty() ? "" : ",") + annotations;
   std::string json = Workload("apps/v1", "Deployment", kRootName, labels,
                               R"(,"annotations":{)" + owner + "}", 1, spec);
