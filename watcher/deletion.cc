@@ -282,9 +282,11 @@ void Deletion::ShowMembers(const MemberPass& pass) {
 bool Deletion::IsDue(const KubeObject& object, bool past_deadline) const {
   if (object.meta.deleting) return false;
   const auto below = memory_.below.find(object.meta.uid);
-  if (below == memory_.below.end() || past_deadline) return true;
+  const OwnerReference* controller = object.meta.Controller();
+  // Without one its controller was deleted by another's hand and has left it behind.
+  if (below == memory_.below.end() || controller == nullptr || past_deadline) return true;
   // The garbage collector may have taken what is between before we did.
-  auto deleted = memory_.deleted_since.find(object.meta.Controller()->uid);
+  auto deleted = memory_.deleted_since.find(controller->uid);
   if (deleted == memory_.deleted_since.end()) {
     deleted = memory_.deleted_since.find(below->second);
   }
