@@ -35,7 +35,8 @@ struct Exchange {
 
   // The truth when the server handled it the first time.
   bool handled = false;
-  bool driver_was_gone = false;
+  bool driver_was_gone = false;  // and had left no pods behind
+  bool no_driver_wanted_to_run = false;
   bool was_in_use = false;
 
   bool Is(HttpMethod method) const { return request.method == method; }

@@ -81,13 +81,14 @@ void History::Expect() {
   const Body body(root->Json());
   const SeenRoot seen = SeenRoot::Read(body.root());
   const bool begun = seen.phase == "deleting" && seen.deletes_begun;
-  if (begun ||
-      (world_.IsDriverGone() && !world_.IsHeld() && !world_.IsInUse() && world_.IsEphemeral())) {
+  if (begun || (!world_.WantsDriverToRun() && !world_.HasDriverLeftPods() && !world_.IsHeld() &&
+                !world_.IsInUse() && world_.IsEphemeral())) {
     expectation_ = End::kGoes;
     const Duration grace =
         std::max({plan_.grace, plan_.zero_grace.value_or(Duration(0)), plan_.startup_grace});
     end_ = plan_.calm + grace + plan_.delete_deadline + kMargin;
-  } else if (!plan_.abandon_replaced || world_.Driver() == nullptr) {
+  } else if (!plan_.abandon_replaced &&
+             !(world_.HasDriverLeftPods() && world_.Driver() == nullptr)) {
     expectation_ = End::kStays;
     if (!seen.phase.empty()) end_ = plan_.calm + kCleaning;
   }

@@ -75,7 +75,7 @@ void Judge::Break(const std::string& promise, const std::string& how) {
 }
 
 std::string Judge::Look::Doubt(const std::string& root_uid, const Plan& plan) const {
-  if (failed) return "a read failed in or after it";
+  if (!failed.empty()) return "could not be read: " + failed;
   if (!unauthorized.empty()) return "a read was answered 401";
   if (!pod) return "it didn't read its own pod";
   if (!ns) return "it didn't read the namespace";
@@ -96,7 +96,7 @@ std::string Judge::Look::Doubt(const std::string& root_uid, const Plan& plan) co
   return "";
 }
 
-void Judge::ReadOwner(const Exchange& exchange, const Json* list, bool owner_seen,
+void Judge::ReadOwner(const Exchange& exchange, const Json* list, const std::string& recorded,
                       Look& look) const {
   const Plan& plan = world_.plan();
   const Json* items = At(list, "items");
@@ -104,12 +104,14 @@ void Judge::ReadOwner(const Exchange& exchange, const Json* list, bool owner_see
   look.owner_read = true;
   look.owner_sent = exchange.sent;
   look.owner_answered = *exchange.answered;
-  look.owner_gone_in_truth = exchange.driver_was_gone;
+  // The pods of an owner that was never seen can't be told from others.
+  look.owner_gone_in_truth =
+      exchange.driver_was_gone || (recorded.empty() && exchange.no_driver_wanted_to_run);
   look.grace = plan.grace;
   look.owner_uid.clear();
   if (items->Empty()) {
     look.owner_gone = true;
-    if (!owner_seen) look.grace = std::max(plan.grace, plan.startup_grace);
+    if (recorded.empty()) look.grace = std::max(plan.grace, plan.startup_grace);
     return;
   }
   const Json* owner = &(*items)[0];
@@ -119,7 +121,6 @@ void Judge::ReadOwner(const Exchange& exchange, const Json* list, bool owner_see
   const bool idle = (replicas != nullptr && replicas->IsInt() && replicas->GetInt() == 0) ||
                     (suspend != nullptr && suspend->IsTrue());
   const bool deleting = At(owner, "metadata", "deletionTimestamp") != nullptr;
-  const std::string_view recorded = look.root ? std::string_view(look.root->owner_uid) : "";
   const bool replaced = plan.abandon_replaced && !recorded.empty() && recorded != look.owner_uid;
   bool completed = false;
   if (const Json* conditions = At(owner, "status", "conditions");
@@ -155,7 +156,7 @@ void Judge::ReadDrivers(const Exchange& exchange, const Json* list, Look& look) 
   }
 }
 
-void Judge::Add(const Exchange& exchange, bool owner_seen, Look& look) const {
+void Judge::Add(const Exchange& exchange, const std::string& recorded, Look& look) const {
   const std::string& target = exchange.request.target;
   look.last = exchange.number;
   if (exchange.true_answer && exchange.status == 401) {
@@ -170,8 +171,12 @@ void Judge::Add(const Exchange& exchange, bool owner_seen, Look& look) const {
   if (path && path->plural == "pods" && !path->name.empty() && path->name != exchange.by.pod) {
     return;
   }
+  // A root that is gone: what it is now is found out from the pod.
+  if (IsRootPath(target) && exchange.answered && exchange.true_answer && exchange.status == 404) {
+    return;
+  }
   if (!exchange.answered || !exchange.true_answer || exchange.status != 200) {
-    look.failed = true;
+    look.failed = target;
     return;
   }
   if (target == "/apis") return;
@@ -204,14 +209,14 @@ void Judge::Add(const Exchange& exchange, bool owner_seen, Look& look) const {
   }
   if (target == world_.DriverPath().substr(0, world_.DriverPath().rfind('/')) +
                     "?fieldSelector=metadata.name%3Dbob") {
-    ReadOwner(exchange, object, owner_seen, look);
+    ReadOwner(exchange, object, recorded, look);
   }
 }
 
 // The looks of this life before `exchange`, the earliest first.
 std::vector<Judge::Look> Judge::LooksBefore(const Exchange& exchange) const {
   std::vector<Look> looks;
-  bool owner_seen = false;
+  std::string recorded;
   bool open = false;
   for (const Exchange& one : *exchanges_) {
     if (one.number >= exchange.number) break;
@@ -220,8 +225,14 @@ std::vector<Judge::Look> Judge::LooksBefore(const Exchange& exchange) const {
     if (!one.Is(HttpMethod::kGet)) open = false;
     if (!one.Is(HttpMethod::kGet)) continue;
     const std::string& target = one.request.target;
+    if (recorded.empty() && open && looks.back().root) recorded = looks.back().root->owner_uid;
     if (Contains(target, "metadata.name%3Dbob") && one.status == 200) {
-      owner_seen |= Contains(one.answer, "\"name\":\"bob\"");
+      // A glance proves nothing, but the program knows from it that there is an owner.
+      const Body list(one.answer);
+      const Json* items = At(list.root(), "items");
+      if (recorded.empty() && items != nullptr && items->IsArray() && !items->Empty()) {
+        recorded = TextAt(At(&(*items)[0], "metadata", "uid"));
+      }
     }
     if (Contains(target, "resourceVersion=0")) continue;
     if (target == "/apis") {
@@ -233,8 +244,7 @@ std::vector<Judge::Look> Judge::LooksBefore(const Exchange& exchange) const {
     }
     if (!open) continue;
     Look& look = looks.back();
-    owner_seen |= look.root && !look.root->owner_uid.empty();
-    Add(one, owner_seen, look);
+    Add(one, recorded, look);
   }
   return looks;
 }

@@ -72,8 +72,8 @@ class Judge final : public Listener {
     Duration grace{0};
     MonotonicTime owner_sent;
     MonotonicTime owner_answered;
-    std::string hold;  // one that is in force
-    bool failed = false;
+    std::string hold;    // one that is in force
+    std::string failed;  // what could not be read
     std::set<std::string> unauthorized;
 
     // Why it isn't evidence that the cluster of this root is abandoned; empty: it is.
@@ -81,8 +81,10 @@ class Judge final : public Listener {
   };
 
   std::vector<Look> LooksBefore(const Exchange& exchange) const;
-  void Add(const Exchange& exchange, bool owner_seen, Look& look) const;
-  void ReadOwner(const Exchange& exchange, const Json* list, bool owner_seen, Look& look) const;
+  // `recorded`: the owner's UID as this life knows it from before; empty: it never saw one.
+  void Add(const Exchange& exchange, const std::string& recorded, Look& look) const;
+  void ReadOwner(const Exchange& exchange, const Json* list, const std::string& recorded,
+                 Look& look) const;
   void ReadDrivers(const Exchange& exchange, const Json* list, Look& look) const;
   void CheckCrossing(const Exchange& exchange);
   void CheckBegin(const Exchange& exchange);

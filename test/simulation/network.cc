@@ -187,7 +187,8 @@ Response Network::Handle(Exchange& exchange) {
   const HttpRequest& request = exchange.request;
   listener_.Arriving(exchange);
   if (!exchange.handled && request.method == HttpMethod::kGet) {
-    exchange.driver_was_gone = world_.IsDriverGone();
+    exchange.no_driver_wanted_to_run = !world_.WantsDriverToRun();
+    exchange.driver_was_gone = exchange.no_driver_wanted_to_run && !world_.HasDriverLeftPods();
     exchange.was_in_use = world_.IsInUse();
   }
   exchange.handled = true;

@@ -46,7 +46,7 @@ struct Plan {
   int steps_before;
   int steps_after;
   bool waves;
-  int finalizers;      // members with a finalizer
+  int finalizers;  // members with a finalizer
   bool finalizers_stay;
 
   // --- What goes wrong, and for how long. From `calm` on nothing does.

@@ -249,39 +249,37 @@ ObjectPtr World::Driver() {
 
 ObjectPtr World::Root() { return Get("apps", "deployments", kRootName); }
 
-bool World::IsDriverGone() {
+bool World::WantsDriverToRun() {
   const ObjectPtr driver = Driver();
-  if (driver != nullptr && !driver->deleting) {
-    if (plan_.driver != DriverKind::kJob) {
-      return small_kubernetes::NumberOf(Find(driver->body, "spec", "replicas"), 1) == 0;
-    }
-    const auto* conditions = Find(driver->body, "status", "conditions");
-    if (small_kubernetes::HasElements(conditions)) {
-      for (const auto& condition : conditions->GetArray()) {
-        const auto type = TextOf(Find(condition, "type"));
-        if ((type == "Complete" || type == "Failed") &&
-            TextOf(Find(condition, "status")) == "True") {
-          return true;
-        }
+  if (driver == nullptr || driver->deleting) return false;
+  if (plan_.driver != DriverKind::kJob) {
+    return small_kubernetes::NumberOf(Find(driver->body, "spec", "replicas"), 1) != 0;
+  }
+  const auto* conditions = Find(driver->body, "status", "conditions");
+  if (small_kubernetes::HasElements(conditions)) {
+    for (const auto& condition : conditions->GetArray()) {
+      const auto type = TextOf(Find(condition, "type"));
+      if ((type == "Complete" || type == "Failed") && TextOf(Find(condition, "status")) == "True") {
+        return false;
       }
     }
-    if (!small_kubernetes::IsTrue(Find(driver->body, "spec", "suspend"))) {
-      return false;
-    }
   }
-  // Pods that a driver has left behind, or that a suspended one still runs.
+  return !small_kubernetes::IsTrue(Find(driver->body, "spec", "suspend"));
+}
+
+bool World::HasDriverLeftPods() {
+  const ObjectPtr driver = Driver();
+  if (driver != nullptr && plan_.driver != DriverKind::kJob) return false;
   for (const ObjectPtr& pod : All("", "pods")) {
-    if (pod->deleting || TextOf(Find(pod->body, "metadata", "labels", "app")) != kOwnerName) {
+    const auto phase = TextOf(Find(pod->body, "status", "phase"));
+    if (pod->deleting || phase == "Succeeded" || phase == "Failed" ||
+        TextOf(Find(pod->body, "metadata", "labels", "app")) != kOwnerName) {
       continue;
     }
-    const auto phase = TextOf(Find(pod->body, "status", "phase"));
-    if (phase == "Succeeded" || phase == "Failed") continue;
-    if (driver == nullptr ||
-        (plan_.driver == DriverKind::kJob && pod->controller_uid == driver->uid)) {
-      return false;
-    }
+    // Those of an earlier Job are not the present one's.
+    if (driver == nullptr || pod->controller_uid == driver->uid) return true;
   }
-  return true;
+  return false;
 }
 
 bool World::IsHeld() {

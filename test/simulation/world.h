@@ -68,8 +68,10 @@ class World {
   small_kubernetes::ObjectPtr Get(std::string_view group, std::string_view plural,
                                   std::string_view name);
   std::vector<small_kubernetes::ObjectPtr> All(std::string_view group, std::string_view plural);
-  // No driver of this name that wants to run, nor pods that it left behind.
-  bool IsDriverGone();
+  // A driver of this name is there to run.
+  bool WantsDriverToRun();
+  // Pods run that a driver has left behind, or that a suspended one has not ended yet.
+  bool HasDriverLeftPods();
   bool IsHeld();
   // The root names the driver as its owner, or the watcher is told to.
   bool IsEphemeral();
