@@ -77,6 +77,7 @@ Deletion::Deletion(Survey& survey, Clock& clock, WatcherMetrics& metrics, spdlog
       root_(*condemned.root),
       cluster_(*condemned.cluster),
       marks_(condemned.marks),
+      seen_abandoned_(condemned.began),
       turn_(std::move(turn)),
       claims_(survey.client(), clock, survey.settings().settings, cluster_, root_),
       begun_(condemned.marks.deletes_begun),
@@ -103,8 +104,9 @@ Deletion::Outcome Deletion::DeleteMembers(MonotonicTime deadline) {
     if (root == RootState::kReplaced) return Outcome::kRootReplaced;
     if (!begun_ && root != RootState::kUnknown) {
       if (root == RootState::kGone || !NamesUs(ReadMarks(root_now_))) return Outcome::kCalledOff;
-      // The cluster is still whole, and by now it may be in use again.
-      if (clock_.Now() - started >= kFreshEvidence) return Outcome::kStale;
+      // The cluster is still whole, and by now it may be in use again. A process that was held up
+      // doesn't know it, so it is counted from the look.
+      if (clock_.Now() - seen_abandoned_ >= 2 * kFreshEvidence) return Outcome::kStale;
       begun_ = MarkDeletesBegun();
     } else if (root == RootState::kOurs) {
       if (IsOvertaken()) return Outcome::kOvertaken;
