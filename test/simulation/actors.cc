@@ -239,8 +239,9 @@ void Actors::MakeRootAgain(bool with_marks) {
       }
     }
   }
-  world_.Do(kPerson, "DELETE", World::kRootPath,
-            random_.Chance(0.8) ? "" : R"({"propagationPolicy":"Orphan"})");
+  const bool orphan = random_.Chance(0.2);
+  has_orphaned_pods_ |= orphan;
+  world_.Do(kPerson, "DELETE", World::kRootPath, orphan ? R"({"propagationPolicy":"Orphan"})" : "");
   timeline_.After(random_.Between(Micros(1'000), Micros(600'000)),
                   [this, marks] { world_.Create(kPerson, world_.RootManifest(marks)); });
 }
@@ -337,6 +338,7 @@ void Actors::Do(Deed deed) {
                 random_.Chance(0.5) ? R"({"propagationPolicy":"Foreground"})" : "");
       return;
     case Deed::kRootOrphans:
+      has_orphaned_pods_ = true;
       world_.Do(kPerson, "DELETE", World::kRootPath, R"({"propagationPolicy":"Orphan"})");
       return;
     case Deed::kRootMadeAgain:

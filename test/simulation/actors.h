@@ -74,6 +74,8 @@ class Actors final : public Listener {
   void Handled(const Exchange& exchange, int status) override;
 
   const std::array<std::uint64_t, kDeeds>& deeds() const { return deeds_; }
+  // A master root was deleted and its pods were not.
+  bool has_orphaned_pods() const { return has_orphaned_pods_; }
 
  private:
   enum class Stage {
@@ -111,6 +113,7 @@ class Actors final : public Listener {
   Workshop* workshop_ = nullptr;
   std::vector<Ambush> ambushes_;
   bool condemned_ = false;
+  bool has_orphaned_pods_ = false;
   bool making_again_ = false;
   std::uint64_t version_ = 0;
   int added_ = 0;

@@ -81,6 +81,10 @@ void History::Expect() {
   const Body body(root->Json());
   const SeenRoot seen = SeenRoot::Read(body.root());
   const bool begun = seen.phase == "deleting" && seen.deletes_begun;
+  // Begun, but nobody knows whether a delete was sent; or a watcher that has done its work is in
+  // the pods of the next root.
+  if (begun != judge_.BereftRoots().contains(root_uid_)) return;
+  if (!begun && !judge_.BegunRoots().empty() && actors_.has_orphaned_pods()) return;
   if (begun || (!world_.WantsDriverToRun() && !world_.HasDriverLeftPods() && !world_.IsHeld() &&
                 !world_.IsInUse() && world_.IsEphemeral())) {
     expectation_ = End::kGoes;

@@ -104,9 +104,10 @@ void Judge::ReadOwner(const Exchange& exchange, const Json* list, const std::str
   look.owner_read = true;
   look.owner_sent = exchange.sent;
   look.owner_answered = *exchange.answered;
-  // The pods of an owner that was never seen can't be told from others.
+  // The pods of an owner that was never seen can't be told from others; each Job has its own.
   look.owner_gone_in_truth =
-      exchange.driver_was_gone || (recorded.empty() && exchange.no_driver_wanted_to_run);
+      exchange.driver_was_gone ||
+      (exchange.no_driver_wanted_to_run && (recorded.empty() || plan.driver == DriverKind::kJob));
   look.grace = plan.grace;
   look.owner_uid.clear();
   if (items->Empty()) {
@@ -359,7 +360,10 @@ void Judge::CheckRight(const Exchange& exchange, const std::string& uid) {
     }
     if (!IsRootPath(one.request.target)) continue;
     auto seen = RootIn(one);
-    if (!seen || seen->controlled || (seen->gone && last && seen->path != last->path)) continue;
+    if (!seen) continue;
+    // One that has got a controller since is still the one that was condemned.
+    const bool same = last && seen->path == last->path;
+    if (!same && (seen->controlled || (seen->gone && last))) continue;
     const bool ours = !seen->gone && !seen->deleting;
     if (ours) gone_since = 0;
     if (!ours && gone_since == 0) gone_since = one.number;
@@ -438,7 +442,8 @@ void Judge::CheckRootIsLast(const Exchange& exchange) {
   if (exchange.by.life == last_life_to_delete_root_) return;
   last_life_to_delete_root_ = exchange.by.life;
   const ObjectPtr root = world_.Root();
-  if (root == nullptr || plan.clocks_jump) return;
+  // Taken down by hand, it doesn't wait for what couldn't be listed before.
+  if (root == nullptr || root->deleting || plan.clocks_jump) return;
   const auto crossed = crossed_at_.find(root->uid);
   if (crossed == crossed_at_.end() ||
       timeline_.Now() >= crossed->second + plan.delete_deadline - seconds(10)) {
@@ -508,6 +513,7 @@ void Judge::CheckTarget(const Exchange& exchange) {
     return;
   }
   ++counts_.deletes;
+  if (const ObjectPtr root = world_.Root()) bereft_.insert(root->uid);
   const Body body(before_->Json());
   if (TextAt(At(body.root(), "metadata", "labels", "oshinko-cluster")) != World::kCluster) {
     return Break(kPromise, target + " doesn't belong to the cluster");

@@ -48,8 +48,10 @@ class Judge final : public Listener {
   const std::string& broken() const { return broken_; }
   void Break(const std::string& promise, const std::string& how);
 
-  // UIDs of master roots whose members' deletion was begun.
+  // UIDs of master roots whose members' deletion was marked as begun, and of those of which a
+  // member was deleted.
   const std::set<std::string>& BegunRoots() const { return begun_; }
+  const std::set<std::string>& BereftRoots() const { return bereft_; }
   const Counts& counts() const { return counts_; }
 
  private:
@@ -100,6 +102,7 @@ class Judge final : public Listener {
   const Exchanges* exchanges_ = nullptr;
   std::string broken_;
   std::set<std::string> begun_;
+  std::set<std::string> bereft_;
   std::map<std::string, MonotonicTime> crossed_at_;  // by the root's UID
   int last_life_to_delete_root_ = 0;
   Counts counts_;
