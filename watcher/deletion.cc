@@ -77,6 +77,7 @@ Deletion::Deletion(Survey& survey, Clock& clock, WatcherMetrics& metrics, spdlog
       root_(*condemned.root),
       cluster_(*condemned.cluster),
       marks_(condemned.marks),
+      seen_abandoned_(condemned.began),
       turn_(std::move(turn)),
       claims_(survey.client(), clock, survey.settings().settings, cluster_, root_),
       begun_(condemned.marks.deletes_begun),
@@ -103,8 +104,9 @@ Deletion::Outcome Deletion::DeleteMembers(MonotonicTime deadline) {
     if (root == RootState::kReplaced) return Outcome::kRootReplaced;
     if (!begun_ && root != RootState::kUnknown) {
       if (root == RootState::kGone || !NamesUs(ReadMarks(root_now_))) return Outcome::kCalledOff;
-      // The cluster is still whole, and by now it may be in use again.
-      if (clock_.Now() - started >= kFreshEvidence) return Outcome::kStale;
+      // The cluster is still whole, and by now it may be in use again. A process that was held up
+      // doesn't know it, so it is counted from the look.
+      if (clock_.Now() - seen_abandoned_ >= 2 * kFreshEvidence) return Outcome::kStale;
       begun_ = MarkDeletesBegun();
     } else if (root == RootState::kOurs) {
       if (IsOvertaken()) return Outcome::kOvertaken;
@@ -285,9 +287,11 @@ void Deletion::ShowMembers(const MemberPass& pass) {
 bool Deletion::IsDue(const KubeObject& object, bool past_deadline) const {
   if (object.meta.deleting) return false;
   const auto below = memory_.below.find(object.meta.uid);
-  if (below == memory_.below.end() || past_deadline) return true;
+  const OwnerReference* controller = object.meta.Controller();
+  // Without one its controller was deleted by another's hand and has left it behind.
+  if (below == memory_.below.end() || controller == nullptr || past_deadline) return true;
   // The garbage collector may have taken what is between before we did.
-  auto deleted = memory_.deleted_since.find(object.meta.Controller()->uid);
+  auto deleted = memory_.deleted_since.find(controller->uid);
   if (deleted == memory_.deleted_since.end()) {
     deleted = memory_.deleted_since.find(below->second);
   }
