@@ -257,11 +257,15 @@ Watcher& IntegrationTest::Run(const std::vector<std::string>& arguments,
                                 File("watcher-" + std::to_string(watchers_.size())));
 }
 
-Watcher& IntegrationTest::Watch(std::vector<std::string> flags) {
+Watcher& IntegrationTest::WatchAs(const std::string& pod, std::vector<std::string> flags) {
   flags.insert(flags.begin(), {"watch", "--kubeconfig=" + kubeconfig_, "--listen=127.0.0.1:0",
                                "--poll-interval=100ms", "--confirmations=3", "--grace-period=500ms",
                                "--startup-grace=500ms"});
-  return Run(flags, {"POD_NAMESPACE=" + ns_, "POD_NAME=" + MasterPod()});
+  return Run(flags, {"POD_NAMESPACE=" + ns_, "POD_NAME=" + pod});
+}
+
+Watcher& IntegrationTest::Watch(std::vector<std::string> flags) {
+  return WatchAs(MasterPod(), std::move(flags));
 }
 
 Watcher& IntegrationTest::WatchOver(const std::string& owner, std::vector<std::string> flags) {

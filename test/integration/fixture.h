@@ -108,6 +108,8 @@ class IntegrationTest : public testing::Test {
   // Watches over the master's pod, polling fast. What `flags` repeat counts instead.
   Watcher& Watch(std::vector<std::string> flags = {});
   Watcher& WatchOver(const std::string& owner, std::vector<std::string> flags = {});
+  // As the watcher of this pod: the master may have several, or none any more.
+  Watcher& WatchAs(const std::string& pod, std::vector<std::string> flags);
   // The program with exactly these arguments and this environment.
   Watcher& Run(const std::vector<std::string>& arguments,
                const std::vector<std::string>& environment = {});

@@ -260,7 +260,7 @@ TEST_F(KillEverywhere, TheNextWatcherFinishesTheDeletion) {
 }
 
 TEST_F(KillEverywhere, ADriverThatComesBackFindsTheClusterWholeOrGone) {
-  KillAt(Strokes(5, 13), [this](Life& life) -> std::function<void()> {
+  KillAt(Strokes(2, 13), [this](Life& life) -> std::function<void()> {
     const bool spared =
         Mark("deletes-begun").empty() && !api().Uid("deployments", ns_, kMaster).empty();
     MakeDriver();
