@@ -42,7 +42,11 @@ class TravelledMarks : public IntegrationTest {
     }
     return "";
   }
-  // The root and everything but it.
+  // A pod of this ReplicaSet's is the only one of the master.
+  bool RunsThe(const std::string& set) {
+    const auto pods = api().Names("pods", ns_, "app=" + std::string(kMaster));
+    return pods.size() == 1 && pods.front().starts_with(set + "-");
+  }
   testing::AssertionResult HasItsMembers() {
     for (const char* path : {"deployments/spark-w", "services/spark", "services/spark-ui",
                              "configmaps/spark-config"}) {
@@ -151,21 +155,32 @@ TEST_F(TravelledMarks, ThatAnUndoBringsBackDoNotDeleteAClusterThatIsInUse) {
     api().Expect(HttpMethod::kPatch, PathOf("deployments", ns_, kMaster), content,
                  "application/json-patch+json");
   };
+  // Without a node no pod of a rolling update gets ready.
+  api().Patch("deployments", ns_, kMaster,
+              R"({"spec": {"strategy": {"type": "Recreate", "rollingUpdate": null}}})");
   set_template(R"([{"op": "add", "path": "/spec/template/metadata/annotations",
                     "value": {"test.example/revision": "2"}}])");
   ASSERT_TRUE(Eventually(
       [&] { return api().Names("replicasets", ns_, "app=" + std::string(kMaster)).size() == 2; }));
   ASSERT_EQ(MarkOf("replicasets", set, "phase"), "deleting") << "nobody takes them off there";
+  ASSERT_TRUE(Eventually([&] {
+    return !RunsThe(set) && api().Names("pods", ns_, "app=" + std::string(kMaster)).size() == 1;
+  }));
   Watcher& watcher = WatchOver("deployment/bob");
   ASSERT_TRUE(Shows(watcher, "keep: active"));
 
   const auto revision = api().Get("replicasets", ns_, set);
   ASSERT_TRUE(revision);
-  set_template(R"([{"op": "replace", "path": "/metadata/annotations", "value": )" +
-               revision->root()["metadata"]["annotations"].ToText() +
-               R"(}, {"op": "remove", "path": "/spec/template/metadata/annotations"}])");
+  const JsonValue kept = revision->root();
+  set_template(
+      R"([{"op": "replace", "path": "/metadata/annotations", "value": )" +
+      kept["metadata"]["annotations"].ToText() +
+      R"(}, {"op": "replace", "path": "/spec/template", "value": )" +
+      kept["spec"]["template"].ToText() +
+      R"(}, {"op": "remove", "path": "/spec/template/metadata/labels/pod-template-hash"}])");
   ASSERT_EQ(Mark("root-uid"), api().Uid("deployments", ns_, kMaster));
   EXPECT_TRUE(StopsWell(watcher));
+  ASSERT_TRUE(Eventually([&] { return RunsThe(set); }));
   Watcher& next = WatchOver("deployment/bob");
   EXPECT_TRUE(PollsOn(next, "keep: active"));
   EXPECT_TRUE(Eventually([&] { return Mark("phase").empty() && Mark("condemned-by").empty(); }));
