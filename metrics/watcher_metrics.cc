@@ -30,6 +30,8 @@ constexpr std::array kRefusals = std::to_array<std::string_view>(
     {"hold", "conflict", "owner-back", kUnknown, "in-use", "uid-changed"});
 constexpr std::array kDeleteResults = std::to_array<std::string_view>(
     {"deleted", "not-found", "conflict", "forbidden", "failed", "dry-run"});
+constexpr std::array kStepResults =
+    std::to_array<std::string_view>({"succeeded", "failed", "timed-out"});
 
 // From an API server on the same machine to a request that is given up.
 prometheus::Histogram::BucketBoundaries SecondsBuckets() {
@@ -136,6 +138,10 @@ void WatcherMetrics::RegisterDeletion(Registry& registry) {
   members_remaining_ = &members.Add({{"state", "remaining"}});
   delete_family_ = &Register(registry, BuildCounter(), "cluster_watcher_deletes_total",
                              "Deletes that were sent, by resource and result.");
+  AddWords(steps_,
+           Register(registry, BuildCounter(), "cluster_watcher_steps_total",
+                    "Steps before and after the deletion that have ended, by result."),
+           "result", kStepResults);
   deletion_duration_ =
       RegisterGauge(registry, "cluster_watcher_deletion_duration_seconds",
                     "How long the deletion of the cluster took, or has taken so far; 0 before it.");
@@ -246,6 +252,10 @@ void WatcherMetrics::Deleted(std::string_view resource, std::string_view result)
   if (!known) return;
   const std::lock_guard lock(mutex_);
   Find(DeletesOf(resource).results, result)->Increment();
+}
+
+void WatcherMetrics::StepRun(std::string_view result) {
+  if (Counter* steps = Find(steps_, result)) steps->Increment();
 }
 
 void WatcherMetrics::SetDeletionDuration(Seconds took) { deletion_duration_->Set(took.count()); }

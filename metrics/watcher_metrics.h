@@ -60,6 +60,8 @@ class WatcherMetrics final : public prometheus::Collectable {
   // Shows every result of deleting this resource as 0, so that a rate sees the first one.
   void ExpectDeletesOf(std::string_view resource);
   void Deleted(std::string_view resource, std::string_view result);
+  // A step before or after the deletion has ended: "succeeded", "failed", "timed-out".
+  void StepRun(std::string_view result);
   void SetDeletionDuration(Seconds took);
 
   // What the account lacks, as pairs of a verb and a resource ("list", "deployments"), as a Role
@@ -122,6 +124,7 @@ class WatcherMetrics final : public prometheus::Collectable {
   prometheus::Gauge* members_remaining_ = nullptr;
   prometheus::Family<prometheus::Counter>* delete_family_ = nullptr;
   std::vector<Deletes> deletes_;
+  Words<prometheus::Counter> steps_;
   prometheus::Gauge* deletion_duration_ = nullptr;
   prometheus::Family<prometheus::Gauge>* permission_family_ = nullptr;
   std::vector<prometheus::Gauge*> missing_permissions_;

@@ -74,20 +74,21 @@ ClusterListing ClusterProbe::List(std::span<const ResourceType> types, const Clu
           ApiRequest::ListBySelector(**type, cluster.ns, cluster.label + "=" + cluster.name, true));
     }
   }
-  auto pages_of = client_.ListAllSideBySide(requests, concurrency, stop);
-  for (std::size_t i = 0; i < requests.size(); ++i) {
-    if (!pages_of[i]) {
-      const bool may_not = pages_of[i].error().failure == ApiFailure::kForbidden;
-      (may_not ? listing.skipped : listing.failed).push_back(std::move(pages_of[i]).error());
-      continue;
-    }
-    for (const ApiAnswer& page : *pages_of[i]) {
-      for (JsonValue item : page.document.root()["items"].Elements()) {
+  auto read = client_.EachItemSideBySide(
+      requests, concurrency,
+      [&](std::size_t which, JsonValue item) {
         auto meta = ReadObjectMeta(item);
         if (meta && cluster.Owns(*meta)) {
-          listing.objects.push_back({requests[i].type, *std::move(meta)});
+          listing.objects.push_back({requests[which].type, *std::move(meta)});
         }
-      }
+      },
+      stop);
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    if (read[i]) continue;
+    if (read[i].error().failure == ApiFailure::kForbidden) {
+      listing.skipped.emplace_back(requests[i].type, std::move(read[i]).error());
+    } else {
+      listing.failed.push_back(std::move(read[i]).error());
     }
   }
   return listing;
@@ -165,17 +166,14 @@ OtherDrivers ClusterProbe::FindOtherDrivers(const ClusterId& cluster, const Owne
     if (owner.ns == cluster.ns || owner.ns.empty()) continue;
     requests.push_back(ApiRequest::ListBySelector(type, owner.ns, selector, false));
   }
-  auto lists = client_.ListAllSideBySide(requests, kReadsSideBySide, stop);
-  for (std::size_t i = 0; i < requests.size(); ++i) {
-    if (!lists[i]) {
-      drivers.unknown = std::move(lists[i]).error();
-      continue;
-    }
-    for (const ApiAnswer& page : *lists[i]) {
-      for (JsonValue item : page.document.root()["items"].Elements()) {
-        JudgeDriver(requests[i].type, item, cluster, owner, drivers, stop);
-      }
-    }
+  auto lists = client_.EachItemSideBySide(
+      requests, kReadsSideBySide,
+      [&](std::size_t which, JsonValue item) {
+        JudgeDriver(requests[which].type, item, cluster, owner, drivers, stop);
+      },
+      stop);
+  for (auto& list : lists) {
+    if (!list) drivers.unknown = std::move(list).error();
   }
   return drivers;
 }

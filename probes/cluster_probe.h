@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "probes/discovery.h"
@@ -28,9 +29,9 @@ struct ClusterId {
 };
 
 struct ClusterListing {
-  std::vector<KubeObject> objects;  // each carries the cluster's label
-  std::vector<ApiError> skipped;    // kinds that the account may not list
-  std::vector<ApiError> failed;     // kinds that could not be listed this time
+  std::vector<KubeObject> objects;                         // each carries the cluster's label
+  std::vector<std::pair<ResourceType, ApiError>> skipped;  // what the account may not list
+  std::vector<ApiError> failed;  // kinds that could not be listed this time
 };
 
 // Whose cluster it is, as far as that is known.

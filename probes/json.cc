@@ -100,10 +100,16 @@ std::optional<std::string> DuplicateKey(const rapidjson::Value& value) {
 }  // namespace
 
 struct JsonDocument::State {
+  // RapidJSON's own chunks, 64 KiB each, are many times what most answers hold.
+  explicit State(std::size_t text_size)
+      : pool(std::clamp<std::size_t>(2 * text_size, 512, 64u << 10)), document(&pool) {}
+
+  rapidjson::MemoryPoolAllocator<> pool;
   rapidjson::Document document;
 };
 
-JsonDocument::JsonDocument() : state_(std::make_unique<State>()) {}
+JsonDocument::JsonDocument() : JsonDocument(0) {}
+JsonDocument::JsonDocument(std::size_t text_size) : state_(std::make_unique<State>(text_size)) {}
 JsonDocument::~JsonDocument() = default;
 JsonDocument::JsonDocument(JsonDocument&&) noexcept = default;
 JsonDocument& JsonDocument::operator=(JsonDocument&&) noexcept = default;
@@ -111,7 +117,7 @@ JsonDocument& JsonDocument::operator=(JsonDocument&&) noexcept = default;
 JsonValue JsonDocument::root() const { return JsonValue(&state_->document); }
 
 Result<JsonDocument> JsonDocument::Parse(std::string_view text) {
-  JsonDocument document;
+  JsonDocument document(text.size());
   rapidjson::Reader reader;
   rapidjson::MemoryStream bytes(text.data(), text.size());
   rapidjson::EncodedInputStream<rapidjson::UTF8<>, rapidjson::MemoryStream> stream(bytes);

@@ -58,6 +58,8 @@ class JsonDocument {
   JsonValue root() const;
 
  private:
+  explicit JsonDocument(std::size_t text_size);
+
   struct State;
   std::unique_ptr<State> state_;
 };

@@ -336,7 +336,8 @@ std::vector<HttpResult> KubeClient::Send(std::span<const ApiRequest> requests,
          transport_.Perform(std::span(http).subspan(first, size), concurrency, stop)) {
       const bool stopped = !result && result.error().kind == TransportError::Kind::kStopped;
       if (!stopped) {
-        observer_({http[results.size()].method, result ? result->status : 0,
+        const HttpRequest& request = http[results.size()];
+        observer_({request.method, request.target, result ? result->status : 0,
                    result ? result->elapsed : std::chrono::microseconds(0), retry});
       }
       results.push_back(std::move(result));
@@ -372,31 +373,15 @@ ApiResult KubeClient::Do(const ApiRequest& request, std::stop_token stop) {
   return std::move(DoAll(std::span(&request, 1), 1, stop).front());
 }
 
-PagesResult KubeClient::ListAll(const ApiRequest& first, std::stop_token stop) {
-  return RestOfList(first, Do(first, stop), stop);
-}
-
-std::vector<PagesResult> KubeClient::ListAllSideBySide(std::span<const ApiRequest> firsts,
-                                                       std::size_t concurrency,
-                                                       std::stop_token stop) {
-  auto first_pages = DoAll(firsts, concurrency, stop);
-  std::vector<PagesResult> lists;
-  lists.reserve(firsts.size());
-  for (std::size_t i = 0; i < firsts.size(); ++i) {
-    lists.push_back(RestOfList(firsts[i], std::move(first_pages[i]), stop));
-  }
-  return lists;
-}
-
 Result<Done, ApiError> KubeClient::EachPage(const ApiRequest& first, ApiResult page,
-                                            const std::function<void(ApiAnswer)>& take,
+                                            const std::function<void(JsonValue)>& show,
                                             std::stop_token stop) {
   // Bounded, for a server that repeats a page for ever.
   for (std::size_t pages = 0; pages < kMostPages; ++pages) {
     if (!page) return Unexpected{std::move(page).error()};
     const auto rest = page->document.root()["metadata"]["continue"].AsString();
     const std::string continuation(rest.value_or(""));
-    take(*std::move(page));
+    for (JsonValue item : page->document.root()["items"].Elements()) show(item);
     if (continuation.empty()) return Done{};
     ApiRequest next = first;
     next.http.target += "&continue=" + PercentEncode(continuation);
@@ -405,23 +390,23 @@ Result<Done, ApiError> KubeClient::EachPage(const ApiRequest& first, ApiResult p
   return Fail(ApiFailure::kUnexpected, first, "the list has no end");
 }
 
-PagesResult KubeClient::RestOfList(const ApiRequest& first, ApiResult page, std::stop_token stop) {
-  std::vector<ApiAnswer> pages;
-  auto read = EachPage(
-      first, std::move(page), [&](ApiAnswer one) { pages.push_back(std::move(one)); }, stop);
-  if (!read) return Unexpected{std::move(read).error()};
-  return pages;
-}
-
 Result<Done, ApiError> KubeClient::EachItem(const ApiRequest& first,
                                             const std::function<void(JsonValue)>& show,
                                             std::stop_token stop) {
-  return EachPage(
-      first, Do(first, stop),
-      [&](const ApiAnswer& page) {
-        for (JsonValue item : page.document.root()["items"].Elements()) show(item);
-      },
-      stop);
+  return EachPage(first, Do(first, stop), show, stop);
+}
+
+std::vector<Result<Done, ApiError>> KubeClient::EachItemSideBySide(
+    std::span<const ApiRequest> firsts, std::size_t concurrency,
+    const std::function<void(std::size_t which, JsonValue item)>& show, std::stop_token stop) {
+  auto first_pages = DoAll(firsts, concurrency, stop);
+  std::vector<Result<Done, ApiError>> read;
+  read.reserve(firsts.size());
+  for (std::size_t i = 0; i < firsts.size(); ++i) {
+    read.push_back(EachPage(
+        firsts[i], std::move(first_pages[i]), [&](JsonValue item) { show(i, item); }, stop));
+  }
+  return read;
 }
 
 }  // namespace cluster_watcher

@@ -43,7 +43,6 @@ struct ApiAnswer {
   std::optional<WallTime> server_time;  // the answer's Date
 };
 using ApiResult = Result<ApiAnswer, ApiError>;
-using PagesResult = Result<std::vector<ApiAnswer>, ApiError>;
 
 // Whether a read may come from the API server's cache, which may lag, or must be consistent.
 enum class Freshness { kGlance, kSure };
@@ -88,9 +87,10 @@ struct ApiRequest {
                            std::string_view uid, PropagationPolicy propagation, bool dry_run);
 };
 
-// One finished request, for metrics. `status` 0: there was no answer.
+// One finished request, for metrics and logs. `status` 0: there was no answer.
 struct RequestRecord {
   HttpMethod method;
+  std::string_view target;  // path and query; as long as the call
   int status;
   std::chrono::microseconds elapsed;
   bool retry;  // of a request that was answered 401 with an older token
@@ -112,20 +112,19 @@ class KubeClient {
   // Retry-After; 0: none did.
   Duration TakeRetryAfter();
 
-  // Shows each object of a List or ListBySelector, and keeps none: the pages may be many.
+  // Shows each object of a List or ListBySelector, page by page, and keeps none: there may be many.
+  // Where a later page fails, the objects of those before it were shown.
   Result<Done, ApiError> EachItem(const ApiRequest& first,
                                   const std::function<void(JsonValue)>& show, std::stop_token stop);
-  // All pages of a List or ListBySelector.
-  PagesResult ListAll(const ApiRequest& first, std::stop_token stop);
-  // Several of them, the first pages side by side.
-  std::vector<PagesResult> ListAllSideBySide(std::span<const ApiRequest> firsts,
-                                             std::size_t concurrency, std::stop_token stop);
+  // Of several of them, the first pages side by side; the results in the order of `firsts`.
+  std::vector<Result<Done, ApiError>> EachItemSideBySide(
+      std::span<const ApiRequest> firsts, std::size_t concurrency,
+      const std::function<void(std::size_t which, JsonValue item)>& show, std::stop_token stop);
 
  private:
-  // Calls `take` with each page, from `page` on.
+  // From `page` on.
   Result<Done, ApiError> EachPage(const ApiRequest& first, ApiResult page,
-                                  const std::function<void(ApiAnswer)>& take, std::stop_token stop);
-  PagesResult RestOfList(const ApiRequest& first, ApiResult page, std::stop_token stop);
+                                  const std::function<void(JsonValue)>& show, std::stop_token stop);
   std::vector<HttpResult> Send(std::span<const ApiRequest> requests, std::size_t concurrency,
                                std::stop_token stop, bool retry);
 

@@ -82,6 +82,8 @@ Result<ObjectMeta> ReadObjectMeta(JsonValue object) {
   if (!labels) return Unexpected{std::move(labels).error()};
   auto annotations = ReadTextMap(metadata["annotations"], "metadata.annotations");
   if (!annotations) return Unexpected{std::move(annotations).error()};
+  // The whole object once more, which nobody here asks for.
+  annotations->erase("kubectl.kubernetes.io/last-applied-configuration");
   auto references = ReadOwnerReferences(metadata["ownerReferences"]);
   if (!references) return Unexpected{std::move(references).error()};
   const JsonValue ns = metadata["namespace"];

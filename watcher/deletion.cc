@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "probes/names.h"
-#include "probes/owner_kinds.h"
 #include "watcher/marks.h"
+#include "watcher/owner_reference.h"
 
 namespace cluster_watcher {
 namespace {
@@ -15,6 +15,7 @@ constexpr Duration kLongestBackoff{2'000};
 constexpr Duration kLongestAskedWait{20'000};
 constexpr int kMostLatePasses = 5;
 constexpr std::size_t kMostSaid = 200;
+constexpr std::size_t kMostDeletesInABatch = 64;
 // The garbage collector's time for what is left of a controller, before we do it ourselves.
 constexpr Duration kLeftoverPatience{1'000};
 
@@ -38,102 +39,92 @@ constexpr const char* kBuiltInMembers[] = {"deployments.apps",
                                            "daskclusters.kubernetes.dask.org",
                                            "flinkdeployments.flink.apache.org"};
 
-std::vector<std::string> MemberKinds(const Settings& settings) {
+std::vector<std::string> KindsToLookFor(const Settings& settings) {
   if (!settings.resources.empty()) return settings.resources;
-  return {std::begin(kBuiltInMembers), std::end(kBuiltInMembers)};
+  std::vector<std::string> kinds(std::begin(kBuiltInMembers), std::end(kBuiltInMembers));
+  if (settings.volumes != Volumes::kPreserve) kinds.emplace_back("persistentvolumeclaims");
+  return kinds;
 }
 
 std::string OwnerUidOf(const Snapshot& snapshot) {
   return snapshot.seen ? snapshot.seen->uid : std::string();
 }
 
-// `root`'s owner references and one more, to `owner`, that blocks nothing.
-std::string OwnerReferencePatch(const ObjectMeta& object, const KubeObject& owner) {
-  JsonWriter patch;
-  patch.StartObject().Key("metadata").StartObject();
-  patch.Field("resourceVersion", object.resource_version);
-  patch.Key("ownerReferences").StartArray();
-  for (const OwnerReference& reference : object.owner_references) {
-    if (reference.uid == owner.meta.uid) continue;
-    patch.StartObject().Field("apiVersion", reference.api_version).Field("kind", reference.kind);
-    patch.Field("name", reference.name).Field("uid", reference.uid);
-    patch.Key("controller").Bool(reference.controller);
-    patch.Key("blockOwnerDeletion").Bool(reference.block_owner_deletion).EndObject();
-  }
-  patch.StartObject().Field("apiVersion", owner.type.ApiVersion()).Field("kind", owner.type.kind);
-  patch.Field("name", owner.meta.name).Field("uid", owner.meta.uid);
-  patch.Key("controller").Bool(false).Key("blockOwnerDeletion").Bool(false).EndObject();
-  return patch.EndArray().EndObject().EndObject().Text();
-}
-
 }  // namespace
 
-std::vector<ResourceType> MemberTypes(const Settings& settings, Discovery& discovery,
-                                      std::vector<ApiError>& errors) {
-  std::vector<ResourceType> types;
-  for (const std::string& kind : MemberKinds(settings)) {
+MemberKinds FindMemberKinds(const Settings& settings, Discovery& discovery) {
+  MemberKinds kinds;
+  for (const std::string& kind : KindsToLookFor(settings)) {
     const KindName name = SplitKindName(kind);
     auto type = discovery.ByPlural(name.kind, name.group, {});
     if (!type) {
-      errors.push_back(std::move(type).error());
+      kinds.errors.push_back(std::move(type).error());
     } else if (*type && (*type)->namespaced) {
-      types.push_back(**type);
+      kinds.types.push_back(**type);
+    } else if (!settings.resources.empty()) {
+      kinds.not_served.push_back(kind);
     }
   }
-  return types;
+  return kinds;
 }
 
 Deletion::Deletion(Survey& survey, Clock& clock, WatcherMetrics& metrics, spdlog::logger& log,
-                   const Snapshot& condemned, std::string me, std::function<void()> turn)
+                   const Snapshot& condemned, std::function<void()> turn)
     : survey_(survey),
       clock_(clock),
       metrics_(metrics),
       log_(log),
       root_(*condemned.root),
       cluster_(*condemned.cluster),
-      me_(std::move(me)),
+      marks_(condemned.marks),
       turn_(std::move(turn)),
+      claims_(survey.client(), clock, survey.settings().settings, cluster_, root_),
       begun_(condemned.marks.deletes_begun),
       jitter_(static_cast<unsigned>(std::hash<std::string>()(root_.meta.uid))),
       backoff_(kFirstBackoff) {
   memory_.root_uid = root_.meta.uid;
   memory_.owner_uid = OwnerUidOf(condemned);
   memory_.mounted = condemned.mounted;
+  memory_.volumes = survey.settings().settings.volumes;
   if (const auto& owner = condemned.facts.owner; owner && owner->object) {
     const OwnerReference* above = owner->object->meta.Controller();
     if (above != nullptr) memory_.owner_controller_uid = above->uid;
   }
 }
 
-Deletion::Outcome Deletion::Run(MonotonicTime deadline) {
+Deletion::Outcome Deletion::DeleteMembers(MonotonicTime deadline) {
   const MonotonicTime started = clock_.Now();
   // What a deletion that was interrupted had listed counts as listed, even if the root is gone now.
   bool first_pass_of_resumed = begun_;
   for (int late_passes = 0;;) {
     turn_();
+    metrics_.SetDeletionDuration(clock_.Now() - started);
     RootState root = ReadRoot();
     if (root == RootState::kReplaced) return Outcome::kRootReplaced;
     if (!begun_ && root != RootState::kUnknown) {
-      if (root == RootState::kGone || !IsStillOurs()) return Outcome::kCalledOff;
+      if (root == RootState::kGone || !NamesUs(ReadMarks(root_now_))) return Outcome::kCalledOff;
       // The cluster is still whole, and by now it may be in use again.
       if (clock_.Now() - started >= kFreshEvidence) return Outcome::kStale;
       begun_ = MarkDeletesBegun();
+    } else if (root == RootState::kOurs) {
+      if (IsOvertaken()) return Outcome::kOvertaken;
+      RestoreMarks();
     }
     const bool past_deadline = clock_.Now() >= deadline;
     if (root != RootState::kUnknown && begun_) {
       if (first_pass_of_resumed) root = RootState::kOurs;
       first_pass_of_resumed = false;
       const PassResult result = DeletePass(root, past_deadline);
-      if (result == PassResult::kNoneLeft) break;
+      if (result == PassResult::kNoneLeft) {
+        log_.info("all {} members are gone", memory_.listed.size());
+        return Outcome::kGone;
+      }
       if (past_deadline && (result == PassResult::kSomeLeft || ++late_passes >= kMostLatePasses)) {
-        break;
+        return Outcome::kGone;
       }
     }
     Pause(past_deadline ? MonotonicTime::max() : deadline);
   }
-  HandOver(mounted_);
-  DeleteRoot();
-  return Outcome::kDone;
 }
 
 void Deletion::FinishMembers(MonotonicTime deadline, const std::function<bool()>& may_go_on) {
@@ -152,12 +143,17 @@ void Deletion::FinishMembers(MonotonicTime deadline, const std::function<bool()>
 void Deletion::Rehearse() {
   MemberPass pass = SortMembers(ListObjects().objects, true, memory_);
   ShowMembers(pass);
-  std::vector<KubeObject> all = std::move(pass.to_delete);
-  all.insert(all.end(), pass.mounted.begin(), pass.mounted.end());
-  all.push_back(root_);
-  for (const KubeObject& object : all) log_.info("dry run: would delete {}", object.Describe());
+  std::vector<const KubeObject*> all;
+  for (const KubeObject& object : pass.to_delete) all.push_back(&object);
+  for (const KubeObject& object : pass.mounted) all.push_back(&object);
+  all.push_back(&root_);
+  for (const KubeObject* object : all) log_.info("dry run: would delete {}", object->Describe());
+  for (const KubeObject& claim : pass.to_collect) {
+    log_.info("dry run: would mark {} for collection", claim.Describe());
+  }
   for (const std::string& left : pass.left) log_.info("dry run: would leave {}", left);
-  SendDeletes(std::move(all), true);
+  for (const std::string& mistake : pass.mistakes) log_.warn("dry run: {}", mistake);
+  SendDeletes(all, Propagation(), true);
 }
 
 Deletion::RootState Deletion::ReadRoot() {
@@ -175,9 +171,8 @@ Deletion::RootState Deletion::ReadRoot() {
   return root_now_.deleting ? RootState::kGone : RootState::kOurs;
 }
 
-bool Deletion::IsStillOurs() const {
-  const Marks marks = ReadMarks(root_now_);
-  return marks.phase == Phase::kDeleting && marks.condemned_by == me_;
+bool Deletion::NamesUs(const Marks& marks) const {
+  return marks.phase == Phase::kDeleting && marks.condemned_by == marks_.condemned_by;
 }
 
 bool Deletion::MarkDeletesBegun() {
@@ -189,52 +184,93 @@ bool Deletion::MarkDeletesBegun() {
   return answer.has_value();
 }
 
+bool Deletion::IsOvertaken() const {
+  const Marks now = ReadMarks(root_now_);
+  return now.phase == Phase::kDeleting && !NamesUs(now);
+}
+
+// Where somebody took them off the deletion goes on, and whoever comes after a crash must know.
+void Deletion::RestoreMarks() {
+  const Marks now = ReadMarks(root_now_);
+  if (NamesUs(now) && now.deletes_begun) return;
+  AnnotationChanges changes = {{annotation::kPhase, ToString(Phase::kDeleting)},
+                               {annotation::kReason, marks_.reason},
+                               {annotation::kCondemnedBy, marks_.condemned_by},
+                               {annotation::kDeletesBegun, "true"}};
+  if (marks_.deleting_since) {
+    changes[annotation::kDeletingSince] = FormatTime(*marks_.deleting_since);
+  }
+  auto answer = survey_.client().Do(ApiRequest::MergePatch(root_.type, cluster_.ns, root_.meta.name,
+                                                           MarksPatch(root_now_, changes)),
+                                    {});
+  if (!answer) NoteError(answer.error());
+}
+
 Deletion::Listed Deletion::ListObjects() {
   const Settings& settings = survey_.settings().settings;
   Listed listed;
   if (list_anew_) {
     if (auto fresh = survey_.discovery().Refresh({}); !fresh) NoteError(fresh.error());
   }
-  std::vector<ApiError> errors;
-  const std::vector<ResourceType> types = MemberTypes(settings, survey_.discovery(), errors);
-  for (const ApiError& error : errors) NoteError(error);
-  auto listing = survey_.cluster_probe().List(types, cluster_,
+  const MemberKinds kinds = FindMemberKinds(settings, survey_.discovery());
+  for (const ApiError& error : kinds.errors) NoteError(error);
+  for (const std::string& kind : kinds.not_served) SaySkipped(kind, "not-found", "not served");
+  if (most_readable_ == 0) {
+    for (const ResourceType& type : kinds.types) metrics_.ExpectDeletesOf(type.plural);
+  }
+  auto listing = survey_.cluster_probe().List(kinds.types, cluster_,
                                               static_cast<std::size_t>(settings.concurrency), {});
-  for (const ApiError& error : listing.skipped) NoteError(error);
+  for (const auto& [type, error] : listing.skipped) {
+    NoteError(error);
+    SaySkipped(type.plural, "forbidden", "the account may not list them");
+  }
   for (const ApiError& error : listing.failed) NoteError(error);
   // What could be listed before isn't empty because it no longer can be.
-  const std::size_t readable = types.size() - listing.skipped.size() - listing.failed.size();
+  const std::size_t readable = kinds.types.size() - listing.skipped.size() - listing.failed.size();
   most_readable_ = std::max(most_readable_, readable);
   listed.complete =
-      errors.empty() && listing.failed.empty() && readable > 0 && readable == most_readable_;
+      kinds.errors.empty() && listing.failed.empty() && readable > 0 && readable == most_readable_;
   list_anew_ = !listed.complete;
   listed.objects = std::move(listing.objects);
   return listed;
 }
 
+void Deletion::SaySkipped(const std::string& plural, const char* result, const std::string& why) {
+  if (!skipped_.insert(plural).second) return;
+  metrics_.Deleted(plural, result);
+  left_.push_back(plural + ": " + why);
+  log_.warn("skipped {}", left_.back());
+}
+
 Deletion::PassResult Deletion::DeletePass(RootState root, bool past_deadline) {
-  const Listed listed = ListObjects();
-  MemberPass pass = SortMembers(listed.objects, root == RootState::kOurs, memory_);
+  Listed listed = ListObjects();
+  MemberPass pass = SortMembers(std::move(listed.objects), root == RootState::kOurs, memory_);
+  for (const std::string& mistake : pass.mistakes) log_.warn("{}", mistake);
   for (const std::string& left : pass.left) log_.info("left alone: {}", left);
   left_.insert(left_.end(), pass.left.begin(), pass.left.end());
   ShowMembers(pass);
-  mounted_ = pass.mounted;
-  SendDeletes(DueIn(pass, past_deadline), false);
+  std::vector<const KubeObject*> due = DueMembers(pass, memory_, past_deadline);
+  std::erase_if(due, [&](const KubeObject* object) { return !IsDue(*object, past_deadline); });
+  // Before a wave may begin, what its predecessors control must have gone as well.
+  SendDeletes(due, memory_.HasWaves() ? PropagationPolicy::kForeground : Propagation(), false);
+  Collect(pass.to_collect);
   // Only progress is followed closely, not objects that somebody makes again and again.
   if (pass.remaining() < remaining_) backoff_ = kFirstBackoff;
   remaining_ = pass.remaining();
   if (past_deadline) NameLeft(pass);
+  mounted_ = std::move(pass.mounted);
   if (!listed.complete) return PassResult::kIncomplete;
-  return pass.remaining() == 0 ? PassResult::kNoneLeft : PassResult::kSomeLeft;
+  return remaining_ == 0 ? PassResult::kNoneLeft : PassResult::kSomeLeft;
 }
 
 void Deletion::NameLeft(const MemberPass& pass) {
-  for (const auto* objects : {&pass.to_delete, &pass.leftovers}) {
+  for (const auto* objects : {&pass.to_delete, &pass.leftovers, &pass.to_collect}) {
     for (const KubeObject& object : *objects) {
       const std::string text = object.Describe() + ": not gone by the deadline";
-      if (std::find(left_.begin(), left_.end(), text) != left_.end()) continue;
+      if (std::find(overdue_.begin(), overdue_.end(), text) != overdue_.end()) continue;
       log_.warn("{}", text);
       left_.push_back(text);
+      overdue_.push_back(text);
     }
   }
 }
@@ -244,38 +280,54 @@ void Deletion::ShowMembers(const MemberPass& pass) {
                       static_cast<std::int64_t>(pass.remaining()));
 }
 
-std::vector<KubeObject> Deletion::DueIn(const MemberPass& pass, bool past_deadline) const {
-  std::vector<KubeObject> due;
-  for (const KubeObject& member : pass.to_delete) {
-    if (!member.meta.deleting) due.push_back(member);
+// What is being deleted already is waited for, and what a deleted member controls is the garbage
+// collector's for a while.
+bool Deletion::IsDue(const KubeObject& object, bool past_deadline) const {
+  if (object.meta.deleting) return false;
+  const auto below = memory_.below.find(object.meta.uid);
+  if (below == memory_.below.end() || past_deadline) return true;
+  // The garbage collector may have taken what is between before we did.
+  auto deleted = memory_.deleted_since.find(object.meta.Controller()->uid);
+  if (deleted == memory_.deleted_since.end()) {
+    deleted = memory_.deleted_since.find(below->second);
   }
-  for (const KubeObject& leftover : pass.leftovers) {
-    // The garbage collector may have taken what is between before we did.
-    auto deleted = memory_.deleted_since.find(leftover.meta.Controller()->uid);
-    if (deleted == memory_.deleted_since.end()) {
-      deleted = memory_.deleted_since.find(memory_.below.at(leftover.meta.uid));
-    }
-    const bool waited_enough = deleted != memory_.deleted_since.end() &&
-                               clock_.Now() - deleted->second >= kLeftoverPatience;
-    if (!leftover.meta.deleting && (waited_enough || past_deadline)) due.push_back(leftover);
-  }
-  return due;
+  return deleted != memory_.deleted_since.end() &&
+         clock_.Now() - deleted->second >= kLeftoverPatience;
 }
 
-void Deletion::SendDeletes(std::vector<KubeObject> objects, bool dry_run) {
-  if (!dry_run) std::erase_if(objects, [&](const KubeObject& o) { return !ClaimsStay(o); });
-  std::vector<ApiRequest> requests;
-  for (const KubeObject& object : objects) {
-    requests.push_back(ApiRequest::Delete(object.type, cluster_.ns, object.meta.name,
-                                          object.meta.uid, Propagation(), dry_run));
-  }
-  const auto concurrency = static_cast<std::size_t>(survey_.settings().settings.concurrency);
-  auto results = survey_.client().DoAll(requests, concurrency, {});
-  for (std::size_t i = 0; i < objects.size(); ++i) {
-    CountDelete(objects[i], results[i], dry_run);
-    if (results[i] || results[i].error().failure == ApiFailure::kNotFound) {
-      memory_.deleted_since.try_emplace(objects[i].meta.uid, clock_.Now());
+void Deletion::Collect(const std::vector<KubeObject>& claims) {
+  for (const KubeObject& claim : claims) {
+    auto answer = survey_.client().Do(claims_.CollectRequest(claim), {});
+    if (answer) {
+      log_.info("{} is marked for collection", claim.Describe());
+    } else {
+      NoteError(answer.error());
     }
+  }
+}
+
+void Deletion::SendDeletes(const std::vector<const KubeObject*>& objects,
+                           PropagationPolicy propagation, bool dry_run) {
+  const auto concurrency = static_cast<std::size_t>(survey_.settings().settings.concurrency);
+  for (std::size_t next = 0; next < objects.size();) {
+    // A batch at a time: there may be thousands, and each answer is an object.
+    std::vector<const KubeObject*> batch;
+    std::vector<ApiRequest> requests;
+    for (; next < objects.size() && batch.size() < kMostDeletesInABatch; ++next) {
+      const KubeObject& object = *objects[next];
+      if (!dry_run && !ClaimsAreSettled(object)) continue;
+      batch.push_back(&object);
+      requests.push_back(ApiRequest::Delete(object.type, cluster_.ns, object.meta.name,
+                                            object.meta.uid, propagation, dry_run));
+    }
+    const auto results = survey_.client().DoAll(requests, concurrency, {});
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      CountDelete(*batch[i], results[i], dry_run);
+      if (results[i] || results[i].error().failure == ApiFailure::kNotFound) {
+        memory_.deleted_since.try_emplace(batch[i]->meta.uid, clock_.Now());
+      }
+    }
+    if (next < objects.size()) turn_();
   }
 }
 
@@ -308,61 +360,18 @@ void Deletion::CountDelete(const KubeObject& object, const ApiResult& result, bo
   NoteError(result.error());
 }
 
-// A StatefulSet may take its claims with it (whenDeleted: Delete). They are to stay: the policy is
-// changed first, and the controller must have let go of them before the StatefulSet is deleted.
-// Source: kubernetes.io "StatefulSets", PersistentVolumeClaim retention.
-bool Deletion::ClaimsStay(const KubeObject& object) {
+bool Deletion::ClaimsAreSettled(const KubeObject& object) {
   if (object.type.kind != "StatefulSet") return true;
-  KubeClient& client = survey_.client();
-  auto answer = client.Do(ApiRequest::Get(object.type, cluster_.ns, object.meta.name), {});
-  if (!answer && answer.error().failure == ApiFailure::kNotFound) return true;
-  if (!answer) {
-    NoteError(answer.error());
-    return false;
-  }
-  const auto meta = ReadObjectMeta(answer->document.root());
-  if (!meta) return false;
-  if (meta->uid != object.meta.uid) return true;  // the delete will meet the other UID
-  const JsonValue spec = answer->document.root()["spec"];
-  if (spec["volumeClaimTemplates"].size() == 0) return true;
-  const JsonValue policy = spec["persistentVolumeClaimRetentionPolicy"];
-  if (policy["whenDeleted"].AsString() == "Delete") {
-    JsonWriter patch;
-    patch.StartObject().Key("metadata").StartObject();
-    patch.Field("resourceVersion", meta->resource_version).EndObject();
-    patch.Key("spec").StartObject().Key("persistentVolumeClaimRetentionPolicy").StartObject();
-    patch.Field("whenDeleted", "Retain").EndObject().EndObject().EndObject();
-    auto patched = client.Do(
-        ApiRequest::MergePatch(object.type, cluster_.ns, object.meta.name, patch.Text()), {});
-    if (!patched) NoteError(patched.error());
-    return false;
-  }
-  const ResourceType& claims = *FindBuiltInByName("persistentvolumeclaims", "");
-  const auto fields = ReadOwnerFields(object.type, answer->document.root());
-  if (!fields || fields->pod_selector.empty()) return false;
-  auto pages = client.ListAll(
-      ApiRequest::ListBySelector(claims, cluster_.ns, fields->pod_selector, true), {});
-  if (!pages) {
-    NoteError(pages.error());
-    return false;
-  }
-  for (const ApiAnswer& page : *pages) {
-    for (JsonValue item : page.document.root()["items"].Elements()) {
-      auto claim = ReadObjectMeta(item);
-      if (!claim) return false;
-      for (const OwnerReference& owner : claim->owner_references) {
-        if (owner.uid == object.meta.uid) return false;
-      }
-    }
-  }
-  return true;
+  auto settled = claims_.Settle(object);
+  if (!settled) NoteError(settled.error());
+  return settled && *settled;
 }
 
 // What the master pod mounts stays until the master root is gone, so that a master pod that is
 // rescheduled in the middle can still start: the garbage collector takes it along.
-void Deletion::HandOver(const std::vector<KubeObject>& mounted) {
-  std::vector<KubeObject> ours;
-  for (const KubeObject& object : mounted) {
+void Deletion::HandOver() {
+  std::vector<const KubeObject*> refused;
+  for (const KubeObject& object : mounted_) {
     auto answer =
         survey_.client().Do(ApiRequest::MergePatch(object.type, cluster_.ns, object.meta.name,
                                                    OwnerReferencePatch(object.meta, root_)),
@@ -371,16 +380,17 @@ void Deletion::HandOver(const std::vector<KubeObject>& mounted) {
       log_.info("{} is mounted by the master and goes with it", object.Describe());
     } else {
       NoteError(answer.error());
-      ours.push_back(object);
+      refused.push_back(&object);
     }
   }
-  SendDeletes(std::move(ours), false);
+  SendDeletes(refused, Propagation(), false);
 }
 
 void Deletion::DeleteRoot() {
+  HandOver();
   for (backoff_ = kFirstBackoff;;) {
     turn_();
-    SendDeletes({root_}, false);
+    SendDeletes({&root_}, Propagation(), false);
     // Not until it is gone: it may be waiting for our own pod to end.
     const RootState state = ReadRoot();
     if (state == RootState::kGone || state == RootState::kReplaced) return;

@@ -194,13 +194,23 @@ int RunWatch(const Invocation& invocation, std::stop_token stop) {
   KubeClient client(*session.transport, tokens, [&](const RequestRecord& request) {
     metrics.Requested(CodeText(request.status), ToString(request.method), request.elapsed);
     if (request.retry) metrics.Retried();
+    log->trace("{} {} {} in {} us", ToString(request.method), request.target,
+               CodeText(request.status), request.elapsed.count());
     // A loop that waits for a slow API server is alive.
     health.Turned(clock.Now());
   });
   Survey survey(client, clock, session.settings, session.with_annotations);
   EventRecorder events(client, clock, *log, settings.pod);
+  const Dial dial = [](const std::string& url) -> Result<std::unique_ptr<Transport>> {
+    ApiServer step_server;
+    step_server.url = url;
+    step_server.source = "step";
+    auto transport = CurlTransport::Create(step_server);
+    if (!transport) return Failure(transport.error().message);
+    return std::unique_ptr<Transport>(*std::move(transport));
+  };
   bool heard_pod = false;
-  WatchLoop loop(survey, clock, metrics, events, *log, health, [&] {
+  WatchLoop loop(survey, clock, metrics, events, *log, health, dial, [&] {
     patient.EnsureListening();
     if (heard_pod || !survey.has_read_pod()) return;
     heard_pod = true;

@@ -10,9 +10,9 @@
 namespace cluster_watcher {
 namespace {
 
-constexpr const char* kProtocolMarks[] = {annotation::kPhase, annotation::kReason,
-                                          annotation::kCondemnedBy, annotation::kDeletingSince,
-                                          annotation::kDeletesBegun};
+constexpr const char* kProtocolMarks[] = {annotation::kPhase,        annotation::kReason,
+                                          annotation::kCondemnedBy,  annotation::kDeletingSince,
+                                          annotation::kDeletesBegun, annotation::kStepsDone};
 constexpr const char* kOwnerMarks[] = {annotation::kOwnerKind,     annotation::kOwnerName,
                                        annotation::kOwnerUid,      annotation::kOwnerGrace,
                                        annotation::kOwnerSelector, annotation::kOwnerGiven};
@@ -43,6 +43,17 @@ std::optional<RecordedOwner> ReadOwnerMarks(const ObjectMeta& root) {
     }
   }
   return owner;
+}
+
+// What can't be read as a list of texts holds none: a step that was run is run again.
+std::set<std::string> ParseStepsMark(const std::string& text) {
+  std::set<std::string> done;
+  const auto document = JsonDocument::Parse(text);
+  if (!document) return done;
+  for (JsonValue step : document->root().Elements()) {
+    if (auto id = step.AsString()) done.emplace(*id);
+  }
+  return done;
 }
 
 // Reads `digits` digits at `at` and moves on; nullopt: there are none.
@@ -91,8 +102,8 @@ std::optional<std::chrono::minutes> ReadZone(std::string_view text, std::size_t&
 
 bool annotation::IsKnown(std::string_view key) {
   static constexpr const char* kOthers[] = {
-      kRootUid, kStepsDone,    kAppStatus,   kOwner,       kHoldUntil,    kKeep,
-      kStatus,  kBeforeDelete, kAfterDelete, kDeleteOrder, kCollectAfter, kInject};
+      kRootUid,      kAppStatus,   kOwner,       kHoldUntil,    kKeep,      kStatus,
+      kBeforeDelete, kAfterDelete, kDeleteOrder, kCollectAfter, kCollectOf, kInject};
   const auto is_it = [key](const char* known) { return key == known; };
   return std::any_of(std::begin(kProtocolMarks), std::end(kProtocolMarks), is_it) ||
          std::any_of(std::begin(kOwnerMarks), std::end(kOwnerMarks), is_it) ||
@@ -123,6 +134,7 @@ Marks ReadMarks(const ObjectMeta& root) {
     marks.deleting_since = ParseTime(*since);
   }
   marks.deletes_begun = root.Annotation(annotation::kDeletesBegun) == "true";
+  marks.steps_done = ParseStepsMark(root.Annotation(annotation::kStepsDone).value_or("[]"));
   marks.owner = ReadOwnerMarks(root);
   marks.app_status = root.Annotation(annotation::kAppStatus);
   return marks;
@@ -159,6 +171,22 @@ AnnotationChanges WithoutProtocolMarks() {
   AnnotationChanges changes;
   for (const char* mark : kProtocolMarks) changes[mark] = std::nullopt;
   return changes;
+}
+
+std::string StepsMark(const std::set<std::string>& done) {
+  JsonWriter list;
+  list.StartArray();
+  for (const std::string& step : done) list.String(step);
+  return list.EndArray().Text();
+}
+
+AnnotationChanges CollectMarks(WallTime after, const std::string& cluster) {
+  return {{annotation::kCollectAfter, FormatTime(after)}, {annotation::kCollectOf, cluster}};
+}
+
+bool IsCollected(const ObjectMeta& claim) {
+  return claim.Annotation(annotation::kRootUid) == claim.uid &&
+         claim.Annotation(annotation::kCollectAfter).has_value();
 }
 
 std::string MarksPatch(const ObjectMeta& root, AnnotationChanges changes) {

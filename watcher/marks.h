@@ -5,6 +5,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "probes/clock.h"
@@ -38,6 +39,7 @@ inline constexpr char kBeforeDelete[] = "cluster-watcher/before-delete";
 inline constexpr char kAfterDelete[] = "cluster-watcher/after-delete";
 inline constexpr char kDeleteOrder[] = "cluster-watcher/delete-order";
 inline constexpr char kCollectAfter[] = "cluster-watcher/collect-after";
+inline constexpr char kCollectOf[] = "cluster-watcher/collect-of";
 inline constexpr char kInject[] = "cluster-watcher/inject";
 
 inline constexpr char kPrefix[] = "cluster-watcher/";
@@ -54,6 +56,7 @@ struct Marks {
   std::string condemned_by;  // "POD/UID"
   std::optional<WallTime> deleting_since;
   bool deletes_begun = false;
+  std::set<std::string> steps_done;  // "before-delete/drain"
   std::optional<RecordedOwner> owner;
   std::optional<std::string> app_status;
 };
@@ -69,6 +72,14 @@ using AnnotationChanges = std::map<std::string, std::optional<std::string>>;
 
 AnnotationChanges OwnerMarks(const RecordedOwner& owner);
 AnnotationChanges WithoutProtocolMarks();  // phase, reason, condemned-by and what follows them
+
+// The mark of the steps that needn't be run again.
+std::string StepsMark(const std::set<std::string>& done);
+
+// A claim that is left to `sweep`: not before `after`, and only while no root carries the label of
+// `cluster` ("oshinko-cluster=bob"). Counts only beside the claim's own UID, as every mark.
+AnnotationChanges CollectMarks(WallTime after, const std::string& cluster);
+bool IsCollected(const ObjectMeta& claim);
 
 // A JSON merge patch of `root`'s annotations that holds only for the resourceVersion in `root`.
 // Marks that aren't its own are taken off, its UID is written beside what is set.

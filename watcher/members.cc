@@ -1,7 +1,10 @@
 #include "watcher/members.h"
 
 #include <algorithm>
+#include <charconv>
+#include <limits>
 
+#include "probes/names.h"
 #include "watcher/marks.h"
 
 namespace cluster_watcher {
@@ -11,10 +14,25 @@ bool IsKept(const KubeObject& object) {
   return object.meta.Annotation(annotation::kKeep) == "true";
 }
 
-// The kinds that outlive every cluster, whatever --resources and labels say.
-bool IsNeverDeleted(const ResourceType& type) {
-  return type.kind == "ServiceAccount" || type.kind == "Role" || type.kind == "RoleBinding" ||
-         type.kind == "Namespace" || type.kind == "PersistentVolumeClaim";
+bool IsClaim(const ResourceType& type) { return type.kind == "PersistentVolumeClaim"; }
+
+// Why an object of this kind is left, whatever --resources and labels say; nullptr: it isn't.
+const char* WhyLeft(const KubeObject& object, const DeletionMemory& memory) {
+  const std::string& kind = object.type.kind;
+  if (kind == "ServiceAccount" || kind == "Role" || kind == "RoleBinding" || kind == "Namespace") {
+    return "its kind is never deleted";
+  }
+  if (IsKept(object)) return "kept";
+  if (!IsClaim(object.type)) return nullptr;
+  switch (memory.volumes) {
+    case Volumes::kPreserve:
+      return "volumes are preserved";
+    case Volumes::kDelete:
+      return nullptr;
+    case Volumes::kCollect:
+      return IsCollected(object.meta) ? "it is marked for collection" : nullptr;
+  }
+  return nullptr;
 }
 
 bool IsMounted(const KubeObject& object, const DeletionMemory& memory) {
@@ -75,54 +93,119 @@ void Leave(const KubeObject& object, const char* why, DeletionMemory& memory, Me
   }
 }
 
+void List(const KubeObject& member, DeletionMemory& memory, MemberPass& pass) {
+  const auto text = member.meta.Annotation(annotation::kDeleteOrder);
+  const auto order = text ? ParseDeleteOrder(*text) : 0;
+  if (memory.listed.emplace(member.meta.uid, order.value_or(0)).second && !order) {
+    pass.mistakes.push_back(member.Describe() + ": annotation " + annotation::kDeleteOrder + ": " +
+                            Quoted(*text) + " is not a whole number, it counts as 0");
+  }
+}
+
+using Group = std::vector<KubeObject> MemberPass::*;
+
+// Where an object without a controller belongs; nullptr: nowhere.
+Group SortRoot(const KubeObject& object, bool root_is_ours, DeletionMemory& memory,
+               MemberPass& pass) {
+  if (!root_is_ours && !memory.listed.contains(object.meta.uid)) return nullptr;
+  if (IsTooNew(object, memory)) {
+    Leave(object, "made while the cluster was taken down", memory, pass);
+    return nullptr;
+  }
+  List(object, memory, pass);
+  if (IsClaim(object.type) && memory.volumes == Volumes::kCollect) return &MemberPass::to_collect;
+  const bool goes_with_root = root_is_ours && IsMounted(object, memory);
+  return goes_with_root ? &MemberPass::mounted : &MemberPass::to_delete;
+}
+
+// The same of one that has a controller.
+Group SortControlled(const KubeObject& object, const std::map<std::string, const KubeObject*>& now,
+                     DeletionMemory& memory, MemberPass& pass) {
+  Controller controller = FindController(object, now, memory);
+  switch (controller.controlled) {
+    case Controlled::kByMasterRoot:
+      return nullptr;
+    case Controlled::kByOther:
+      Leave(object, "its controller is not of the cluster", memory, pass);
+      return nullptr;
+    case Controlled::kByMember:
+      break;
+  }
+  memory.below.emplace(object.meta.uid, std::move(controller.member_uid));
+  return &MemberPass::leftovers;
+}
+
 }  // namespace
 
-MemberPass SortMembers(const std::vector<KubeObject>& objects, bool root_is_ours,
-                       DeletionMemory& memory) {
+int DeletionMemory::OrderOf(const std::string& uid) const {
+  const auto above = below.find(uid);
+  const auto member = listed.find(above == below.end() ? uid : above->second);
+  return member == listed.end() ? 0 : member->second;
+}
+
+bool DeletionMemory::HasWaves() const {
+  return std::any_of(listed.begin(), listed.end(),
+                     [&](const auto& member) { return member.second != listed.begin()->second; });
+}
+
+std::optional<int> ParseDeleteOrder(std::string_view text) {
+  int order = 0;
+  const char* end = text.data() + text.size();
+  const auto parsed = std::from_chars(text.data(), end, order);
+  if (parsed.ec != std::errc() || parsed.ptr != end) return std::nullopt;
+  return order;
+}
+
+MemberPass SortMembers(std::vector<KubeObject> objects, bool root_is_ours, DeletionMemory& memory) {
   MemberPass pass;
   std::map<std::string, const KubeObject*> now;
   for (const KubeObject& object : objects) now[object.meta.uid] = &object;
   const std::set<std::string> above_owner = AboveOwner(now, memory);
-  for (const KubeObject& object : objects) {
+  std::vector<Group> groups(objects.size(), nullptr);
+  for (std::size_t i = 0; i < objects.size(); ++i) {
+    const KubeObject& object = objects[i];
     const std::string& uid = object.meta.uid;
     if (uid == memory.root_uid) continue;
     if (uid == memory.owner_uid) {
       Leave(object, "it is the owner", memory, pass);
     } else if (above_owner.contains(uid)) {
       Leave(object, "it controls the owner", memory, pass);
-    } else if (IsNeverDeleted(object.type) || IsKept(object)) {
-      Leave(object, "kept", memory, pass);
+    } else if (const char* why = WhyLeft(object, memory)) {
+      Leave(object, why, memory, pass);
     } else if (object.meta.Controller() == nullptr) {
-      if (!root_is_ours && !memory.listed.contains(uid)) continue;
-      if (IsTooNew(object, memory)) {
-        Leave(object, "made while the cluster was taken down", memory, pass);
-        continue;
-      }
-      memory.listed.emplace(uid, object);
-      const bool goes_with_root = root_is_ours && IsMounted(object, memory);
-      (goes_with_root ? pass.mounted : pass.to_delete).push_back(object);
+      groups[i] = SortRoot(object, root_is_ours, memory, pass);
     }
   }
-  for (const KubeObject& object : objects) {
+  // Only now that all members are known.
+  for (std::size_t i = 0; i < objects.size(); ++i) {
+    const KubeObject& object = objects[i];
     const std::string& uid = object.meta.uid;
-    if (object.meta.Controller() == nullptr || memory.left.contains(uid) ||
-        uid == memory.root_uid) {
+    if (object.meta.Controller() == nullptr || uid == memory.root_uid ||
+        memory.left.contains(uid)) {
       continue;
     }
-    Controller controller = FindController(object, now, memory);
-    switch (controller.controlled) {
-      case Controlled::kByMasterRoot:
-        break;
-      case Controlled::kByOther:
-        Leave(object, "its controller is not of the cluster", memory, pass);
-        break;
-      case Controlled::kByMember:
-        memory.below.emplace(uid, std::move(controller.member_uid));
-        pass.leftovers.push_back(object);
-        break;
-    }
+    groups[i] = SortControlled(object, now, memory, pass);
+  }
+  for (std::size_t i = 0; i < objects.size(); ++i) {
+    if (groups[i] != nullptr) (pass.*groups[i]).push_back(std::move(objects[i]));
   }
   return pass;
+}
+
+std::vector<const KubeObject*> DueMembers(const MemberPass& pass, const DeletionMemory& memory,
+                                          bool all) {
+  int lowest = std::numeric_limits<int>::max();
+  const auto of_each = [&](const auto& what) {
+    for (const auto* group : {&pass.to_delete, &pass.leftovers}) {
+      for (const KubeObject& object : *group) what(object, memory.OrderOf(object.meta.uid));
+    }
+  };
+  of_each([&](const KubeObject&, int order) { lowest = std::min(lowest, order); });
+  std::vector<const KubeObject*> due;
+  of_each([&](const KubeObject& object, int order) {
+    if (all || order == lowest) due.push_back(&object);
+  });
+  return due;
 }
 
 }  // namespace cluster_watcher

@@ -2,12 +2,16 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "probes/cluster_probe.h"
-#include "watcher/survey.h"
+#include "probes/clock.h"
+#include "probes/object_meta.h"
+#include "watcher/mounted.h"
+#include "watcher/settings.h"
 
 namespace cluster_watcher {
 
@@ -19,25 +23,40 @@ struct DeletionMemory {
   // What was made later is somebody's new object; nullopt: it counts as the cluster's.
   std::optional<WallTime> made_before;
   std::vector<MountedObject> mounted;
+  Volumes volumes = Volumes::kPreserve;
 
-  std::map<std::string, KubeObject> listed;            // by UID: the members that were seen
+  std::map<std::string, int> listed;  // by UID: the members that were seen, to their delete-order
   std::map<std::string, MonotonicTime> deleted_since;  // by UID: when a delete was accepted
   std::map<std::string, std::string> below;  // by UID: what members control, to that member's UID
   std::set<std::string> left;                // what was named as left alone
+
+  // The delete-order of a member, or of what a member controls.
+  int OrderOf(const std::string& uid) const;
+  // Whether the members that were seen are of several waves.
+  bool HasWaves() const;
 };
 
-struct MemberPass {
-  std::vector<KubeObject> to_delete;  // members that are still there
-  std::vector<KubeObject> leftovers;  // what is left of controllers that were deleted
-  std::vector<KubeObject> mounted;    // members that the master pod needs in order to start
-  std::vector<std::string> left;      // "pod/x: kept", named for the first time
+// `cluster-watcher/delete-order`, a whole number; nullopt: it isn't one.
+std::optional<int> ParseDeleteOrder(std::string_view text);
 
-  std::size_t remaining() const { return to_delete.size() + leftovers.size(); }
+struct MemberPass {
+  std::vector<KubeObject> to_delete;   // members that are still there
+  std::vector<KubeObject> leftovers;   // what is left of controllers that were deleted
+  std::vector<KubeObject> mounted;     // members that the master pod needs in order to start
+  std::vector<KubeObject> to_collect;  // claims that are to be marked for collection
+  std::vector<std::string> left;       // "pod/x: kept", named for the first time
+  std::vector<std::string> mistakes;   // in annotations, that don't count, named for the first time
+
+  std::size_t remaining() const { return to_delete.size() + leftovers.size() + to_collect.size(); }
 };
 
 // Sorts `objects`, all that carry the cluster's label now. Where the master root is no longer ours
 // (`root_is_ours` false), only what was listed before is deleted.
-MemberPass SortMembers(const std::vector<KubeObject>& objects, bool root_is_ours,
-                       DeletionMemory& memory);
+MemberPass SortMembers(std::vector<KubeObject> objects, bool root_is_ours, DeletionMemory& memory);
+
+// Of what remains, the objects of the wave that is due: those of the lowest delete-order. With
+// `all`, every one.
+std::vector<const KubeObject*> DueMembers(const MemberPass& pass, const DeletionMemory& memory,
+                                          bool all);
 
 }  // namespace cluster_watcher

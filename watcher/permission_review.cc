@@ -63,16 +63,22 @@ void AddDrivers(Permissions& permissions, const ScopeOfWork& work, const std::st
 
 void AddDeletion(Permissions& permissions, const ScopeOfWork& work) {
   const ResourceType& sets = BuiltIn("statefulsets");
+  const ResourceType& claims = BuiltIn("persistentvolumeclaims");
   for (const ResourceType& type : work.member_types) {
     permissions.Add("list", type, work.ns);
-    permissions.Add("delete", type, work.ns);
+    if (type != claims || work.volumes == Volumes::kDelete) {
+      permissions.Add("delete", type, work.ns);
+    }
   }
-  // That their claims stay is seen to.
-  if (Holds(work.member_types, sets) || (work.root && work.root->type == sets)) {
+  // What becomes of their claims is seen to before.
+  const bool has_sets = Holds(work.member_types, sets) || (work.root && work.root->type == sets);
+  if (has_sets) {
     permissions.Add("get", sets, work.ns);
     permissions.Add("patch", sets, work.ns);
-    permissions.Add("list", BuiltIn("persistentvolumeclaims"), work.ns);
+    permissions.Add("list", claims, work.ns);
   }
+  const bool has_claims = has_sets || Holds(work.member_types, claims);
+  if (has_claims && work.volumes != Volumes::kPreserve) permissions.Add("patch", claims, work.ns);
   for (const MountedObject& mounted : work.mounted) {
     const bool published = std::find(std::begin(kPublished), std::end(kPublished), mounted.name) !=
                            std::end(kPublished);
@@ -144,9 +150,10 @@ Result<ScopeOfWork, ApiError> PermissionReview::ScopeOf(const Snapshot& look,
   work.ns = settings.ns;
   work.root = look.root;
   work.shared = look.root && !look.owner_name && !settings.owner;
-  work.owner_ns = settings.owner_namespace.empty() ? settings.ns : settings.owner_namespace;
+  work.owner_ns = settings.OwnerNamespace();
   work.owner_seen = look.seen.has_value();
   work.mounted = look.mounted;
+  work.volumes = settings.volumes;
 
   auto drivers = survey_.cluster_probe().DriverTypes(survey_.OwnerKind(look), stop);
   if (!drivers) return Unexpected{std::move(drivers).error()};
@@ -157,10 +164,17 @@ Result<ScopeOfWork, ApiError> PermissionReview::ScopeOf(const Snapshot& look,
     if (!offer) return Unexpected{std::move(offer).error()};
     if (*offer && (*offer)->has_scale) work.scaled_types.push_back(type);
   }
-  std::vector<ApiError> errors;
-  work.member_types = MemberTypes(settings, survey_.discovery(), errors);
-  if (!errors.empty()) return Unexpected{std::move(errors.front())};
+  MemberKinds kinds = FindMemberKinds(settings, survey_.discovery());
+  if (!kinds.errors.empty()) return Unexpected{std::move(kinds.errors.front())};
+  work.member_types = std::move(kinds.types);
+  for (const std::string& kind : kinds.not_served) SayNotServed(kind);
   return work;
+}
+
+void PermissionReview::SayNotServed(const std::string& kind) {
+  if (!not_served_.insert(kind).second) return;
+  log_.warn("--resources: {} is not served and will be passed over: correct it, or install it",
+            kind);
 }
 
 void PermissionReview::Show(std::vector<Permission> missing) {

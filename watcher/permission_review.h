@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,7 @@ struct ScopeOfWork {
   std::vector<ResourceType> scaled_types;  // those of them that have a scale subresource to read
   std::vector<ResourceType> member_types;  // that members can be of
   std::vector<MountedObject> mounted;      // what the master pod needs in order to start
+  Volumes volumes = Volumes::kPreserve;
 };
 
 // Each permission without which something of that work is not done, once. A dry run takes the same:
@@ -49,6 +51,7 @@ class PermissionReview {
   bool IsDue(const std::string& subject) const;
   Result<ScopeOfWork, ApiError> ScopeOf(const Snapshot& look, std::stop_token stop);
   void Show(std::vector<Permission> missing);
+  void SayNotServed(const std::string& kind);
 
   Survey& survey_;
   Clock& clock_;
@@ -58,8 +61,9 @@ class PermissionReview {
   PermissionProbe probe_;
 
   std::optional<MonotonicTime> asked_at_;
-  std::string subject_;              // what it was about
-  std::vector<Permission> missing_;  // by the last answer
+  std::string subject_;               // what it was about
+  std::vector<Permission> missing_;   // by the last answer
+  std::set<std::string> not_served_;  // kinds of --resources of which it was said
 };
 
 }  // namespace cluster_watcher

@@ -5,13 +5,17 @@
 #pragma once
 
 #include <functional>
+#include <optional>
+#include <set>
 #include <string>
+#include <vector>
 
 #include <spdlog/logger.h>
 
 #include "metrics/watcher_metrics.h"
 #include "probes/clock.h"
 #include "watcher/events.h"
+#include "watcher/step_runner.h"
 #include "watcher/survey.h"
 
 namespace cluster_watcher {
@@ -26,9 +30,10 @@ class Reaper {
     kDone,    // the cluster is gone: the master root's deletion was accepted
   };
 
-  // `turn` is called again and again while it works.
+  // `dial` reaches the servers of steps. `turn` is called again and again while it works, and told
+  // how long the next thing may take where that is long.
   Reaper(Survey& survey, Clock& clock, WatcherMetrics& metrics, EventRecorder& events,
-         spdlog::logger& log, std::function<void()> turn);
+         spdlog::logger& log, Dial dial, std::function<void(Duration)> turn);
 
   // Condemns the cluster in the name of `me` ("POD/UID"), under the resourceVersion that `snapshot`
   // read, and carries that through if a new look still says that it is abandoned by the same owner.
@@ -37,8 +42,8 @@ class Reaper {
   Outcome Condemn(const std::string& me, const Snapshot& snapshot, const Decision& decision,
                   std::stop_token stop);
 
-  // Goes on with a deletion that the marks in `snapshot` say was begun by `me`.
-  Outcome Resume(const std::string& me, const Snapshot& snapshot, std::stop_token stop);
+  // Goes on with a deletion that the marks in `snapshot` say is in the hands of `me`.
+  Outcome Resume(const std::string& me, const Snapshot& snapshot);
 
   // When the pod is told to stop (`--on-termination=finish`): where somebody takes the cluster down
   // by hand and its driver is gone, its members go too. In every other case all stays as it is.
@@ -55,24 +60,47 @@ class Reaper {
                        Duration timeout = std::chrono::seconds(5));
 
  private:
-  // `owner_identity` empty: the owner that the marks name.
-  Outcome LastLook(const std::string& me, const std::string& owner_identity, std::stop_token stop);
+  // A look behind which the point of no return was written; its marks as they are now.
+  struct Condemned {
+    Snapshot snapshot;
+    Decision decision;
+  };
+
+  // The last look, the steps before and the deletion. `owner_identity` empty: the owner that the
+  // marks name.
+  Outcome CarryThrough(const std::string& me, const std::string& owner_identity,
+                       std::stop_token stop);
+  // nullopt: spared.
+  std::optional<Condemned> LastLook(const std::string& me, const std::string& owner_identity,
+                                    std::stop_token stop);
   Outcome Spare(const std::string& me, const Snapshot& snapshot, const char* refusal,
                 const std::string& detail);
   void Refuse(const char* reason, const std::string& detail);
-  Outcome Delete(const Snapshot& condemned, const Decision& decision);
-  void Announce(const Snapshot& snapshot, const char* reason, const char* action,
+  // True: some were run, which took its time.
+  bool RunStepsBefore(const Condemned& condemned);
+  void RunStepsAfter(const Snapshot& condemned);
+  void RunSteps(const std::vector<Step>& steps, const char* annotation, const Snapshot& condemned,
+                MonotonicTime deadline);
+  void MarkStepsDone(const Snapshot& condemned);
+  // nullopt: the first delete could not be sent in time.
+  std::optional<Outcome> Delete(const Snapshot& condemned, const std::string& why);
+  void AnnounceDeletion(const Snapshot& condemned, const std::string& why);
+  void Announce(const Snapshot& snapshot, EventType type, const char* reason, const char* action,
                 const std::string& note);
 
   // A spared cluster's marks, which could not be written yet: it isn't resumed on the strength of
   // them.
   bool marks_to_take_off_ = false;
+  // Of the deletion that is under way, also where it could not be marked.
+  std::set<std::string> steps_done_;
+  bool announced_ = false;
   Survey& survey_;
   Clock& clock_;
   WatcherMetrics& metrics_;
   EventRecorder& events_;
   spdlog::logger& log_;
-  std::function<void()> turn_;
+  std::function<void(Duration)> turn_;
+  StepRunner steps_;
 };
 
 }  // namespace cluster_watcher

@@ -42,8 +42,6 @@ struct Unsupported {
 };
 constexpr Unsupported kUnsupported[] = {
     {"observe", "watch", "use poll"},
-    {"volumes", "delete", "use preserve"},
-    {"volumes", "collect", "use preserve"},
 };
 
 // For text that has parsed, and so holds nothing to escape.

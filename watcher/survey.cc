@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "probes/names.h"
 #include "probes/owner_kinds.h"
+#include "watcher/members.h"
 
 namespace cluster_watcher {
 namespace {
@@ -18,58 +20,8 @@ void NoteProblem(Snapshot& snapshot, const ApiError& error) {
   if (error.failure == ApiFailure::kForbidden) snapshot.forbidden = true;
 }
 
-void AddMounted(std::vector<MountedObject>& mounted, const char* plural, JsonValue name) {
-  const auto text = name.AsString();
-  if (!text || text->empty()) return;
-  mounted.push_back({*FindBuiltInByName(plural, ""), std::string(*text)});
-}
-
-void AddVolume(std::vector<MountedObject>& mounted, JsonValue source) {
-  AddMounted(mounted, "configmaps", source["configMap"]["name"]);
-  AddMounted(mounted, "secrets", source["secret"]["secretName"]);
-  AddMounted(mounted, "secrets", source["secret"]["name"]);  // in a projected volume
-  AddMounted(mounted, "persistentvolumeclaims", source["persistentVolumeClaim"]["claimName"]);
-}
-
-void AddEnvironment(std::vector<MountedObject>& mounted, JsonValue containers) {
-  for (JsonValue container : containers.Elements()) {
-    for (JsonValue from : container["envFrom"].Elements()) {
-      AddMounted(mounted, "configmaps", from["configMapRef"]["name"]);
-      AddMounted(mounted, "secrets", from["secretRef"]["name"]);
-    }
-    for (JsonValue variable : container["env"].Elements()) {
-      const JsonValue from = variable["valueFrom"];
-      AddMounted(mounted, "configmaps", from["configMapKeyRef"]["name"]);
-      AddMounted(mounted, "secrets", from["secretKeyRef"]["name"]);
-    }
-  }
-}
-
-// What a pod that is started anew on another node needs in order to start.
-std::vector<MountedObject> MountedBy(JsonValue pod) {
-  std::vector<MountedObject> mounted;
-  const JsonValue spec = pod["spec"];
-  for (JsonValue volume : spec["volumes"].Elements()) {
-    AddVolume(mounted, volume);
-    for (JsonValue source : volume["projected"]["sources"].Elements()) AddVolume(mounted, source);
-  }
-  AddEnvironment(mounted, spec["initContainers"]);
-  AddEnvironment(mounted, spec["containers"]);
-  return mounted;
-}
-
 bool IsMaster(const ObjectMeta& meta) {
   return meta.Label(kTypeLabel) == kMasterType || meta.Annotation(annotation::kStatus).has_value();
-}
-
-// Steps that would not be run must not be passed over.
-void RefuseSteps(const ObjectMeta& meta, std::vector<std::string>& errors) {
-  for (const char* steps : {annotation::kBeforeDelete, annotation::kAfterDelete}) {
-    if (meta.Annotation(steps)) {
-      errors.push_back("annotation " + std::string(steps) + " on " + meta.name +
-                       " is not supported by this version: take it off");
-    }
-  }
 }
 
 // Whether `name` is the owner's: what it is given as, or what that stands for.
@@ -234,7 +186,11 @@ void Survey::TakePod(Snapshot& snapshot, JsonValue pod) {
   AddHold(snapshot, "pod " + meta->name, *meta);
   auto& errors = snapshot.facts.setting_errors;
   errors = settings_.annotation_errors;
-  RefuseSteps(*meta, errors);
+  ReadSteps(*meta, snapshot.steps, errors);
+  if (auto order = meta->Annotation(annotation::kDeleteOrder); order && !ParseDeleteOrder(*order)) {
+    errors.push_back("annotation " + std::string(annotation::kDeleteOrder) + ": " + Quoted(*order) +
+                     " is not a whole number");
+  }
   const Settings& settings = settings_.settings;
   const std::string name = settings.cluster.empty()
                                ? meta->Label(settings.cluster_label).value_or("")
@@ -255,7 +211,7 @@ void Survey::FindMaster(Snapshot& snapshot, std::stop_token stop) {
   const ClusterId cluster{settings.ns, settings.cluster_label, settings.cluster};
   auto listing = cluster_probe_.List(WorkloadTypes(), cluster, kReadsSideBySide, stop);
   for (const ApiError& error : listing.failed) NoteProblem(snapshot, error);
-  for (const ApiError& error : listing.skipped) NoteProblem(snapshot, error);
+  for (const auto& [type, error] : listing.skipped) NoteProblem(snapshot, error);
   if (listing.objects.empty()) {
     snapshot.no_such_cluster = snapshot.facts.problem.empty();
     return;
@@ -320,13 +276,13 @@ void Survey::TakeRoot(Snapshot& snapshot, KubeObject root) {
   snapshot.facts.ephemeral_label = snapshot.root->meta.Label(kEphemeralLabel);
   if (snapshot.root->meta.uid != (snapshot.pod ? snapshot.pod->meta.uid : "")) {
     AddHold(snapshot, "master root " + snapshot.root->Describe(), snapshot.root->meta);
-    RefuseSteps(snapshot.root->meta, snapshot.facts.setting_errors);
+    ReadSteps(snapshot.root->meta, snapshot.steps, snapshot.facts.setting_errors);
   }
 }
 
 void Survey::FindOwnerName(Snapshot& snapshot) {
   const Settings& settings = settings_.settings;
-  snapshot.owner_ns = settings.owner_namespace.empty() ? settings.ns : settings.owner_namespace;
+  snapshot.owner_ns = settings.OwnerNamespace();
   if (settings.owner) {
     snapshot.owner_name = settings.owner;
     snapshot.facts.given_owner = settings.owner;

@@ -10,16 +10,12 @@
 #include "probes/cluster_probe.h"
 #include "probes/owner_probe.h"
 #include "watcher/marks.h"
+#include "watcher/mounted.h"
 #include "watcher/rules.h"
 #include "watcher/settings.h"
+#include "watcher/steps.h"
 
 namespace cluster_watcher {
-
-// An object in the cluster's namespace that the master pod mounts or takes its environment from.
-struct MountedObject {
-  ResourceType type;
-  std::string name;
-};
 
 // What one sure look read.
 struct Snapshot {
@@ -31,6 +27,7 @@ struct Snapshot {
   std::optional<KubeObject> pod;   // nullopt: not read, or there is none
   std::optional<KubeObject> root;  // the master root
   std::vector<MountedObject> mounted;
+  Steps steps;  // of the pod, else of `root`
   Marks marks;  // of `root`
 
   bool pod_gone = false;      // our pod is NotFound, or another pod has its name

@@ -46,24 +46,24 @@ bool MayRecord(Reason reason) {
 }  // namespace
 
 WatchLoop::WatchLoop(Survey& survey, Clock& clock, WatcherMetrics& metrics, EventRecorder& events,
-                     spdlog::logger& log, LoopHealth& health, std::function<void()> turn)
+                     spdlog::logger& log, LoopHealth& health, Dial dial, std::function<void()> turn)
     : survey_(survey),
       clock_(clock),
       metrics_(metrics),
       log_(log),
       health_(health),
-      turn_([this, also = std::move(turn)] {
-        health_.Turned(clock_.Now());
+      turn_([this, also = std::move(turn)](Duration may_take) {
+        health_.Turned(clock_.Now() + may_take);
         also();
       }),
-      reaper_(survey, clock, metrics, events, log, turn_),
+      reaper_(survey, clock, metrics, events, log, std::move(dial), turn_),
       permissions_(survey, clock, metrics, log),
       jitter_(static_cast<unsigned>(clock.Now().time_since_epoch().count())) {}
 
 int WatchLoop::Run(std::stop_token stop) {
   while (!stop.stop_requested()) {
     const MonotonicTime began = clock_.Now();
-    turn_();
+    turn_({});
     health_.SetPatience(std::max(kLeastPatience, 3 * survey_.settings().settings.poll_interval));
     const bool at_start = me_.empty();
     switch (Poll(stop)) {
@@ -94,7 +94,7 @@ int WatchLoop::Run(std::stop_token stop) {
 void WatchLoop::WaitUntil(MonotonicTime time, std::stop_token stop) {
   while (!stop.stop_requested() && clock_.Now() < time) {
     clock_.WaitUntil(std::min(time, clock_.Now() + kLongestStep), stop);
-    turn_();
+    turn_({});
   }
 }
 
@@ -225,7 +225,7 @@ std::optional<WatchLoop::Next> WatchLoop::ActOnDeleting(const Snapshot& snapshot
     resumed.marks.condemned_by = me_;
   }
   confirmation_.Reset();
-  const auto outcome = reaper_.Resume(me_, resumed, stop);
+  const auto outcome = reaper_.Resume(me_, resumed);
   return outcome == Reaper::Outcome::kDone ? Next::kDone : Next::kWait;
 }
 

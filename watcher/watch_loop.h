@@ -43,9 +43,10 @@ class LoopHealth {
 
 class WatchLoop {
  public:
-  // `turn` is called at least every 10 s, but for what a batch of requests to the API server takes.
+  // `dial` reaches the servers of steps. `turn` is called at least every 10 s, but for what a batch
+  // of requests to the API server, or a step, takes.
   WatchLoop(Survey& survey, Clock& clock, WatcherMetrics& metrics, EventRecorder& events,
-            spdlog::logger& log, LoopHealth& health, std::function<void()> turn);
+            spdlog::logger& log, LoopHealth& health, Dial dial, std::function<void()> turn);
 
   // Runs until told to stop or until the watcher's own pod is gone. The exit code: 0, or 2 where
   // there was no such pod to begin with.
@@ -79,7 +80,7 @@ class WatchLoop {
   WatcherMetrics& metrics_;
   spdlog::logger& log_;
   LoopHealth& health_;
-  std::function<void()> turn_;
+  std::function<void(Duration may_take)> turn_;
   Reaper reaper_;
   PermissionReview permissions_;
 

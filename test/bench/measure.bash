@@ -192,10 +192,14 @@ all_gone() {
   [[ $(tr -d ' \n' <"$work/left") == *'"items":[]'* ]] || die "members of $1 are left"
 }
 
-# our_members NAME COUNT: lets the driver of a cluster of COUNT ConfigMaps go. Prints the ms from the
-# end of the grace period to the last member gone, then to the watcher's own word that all is done.
+# our_members NAME COUNT: lets the driver of a cluster of COUNT ConfigMaps go. Prints
+# - the ms from the end of the grace period to the last member gone, as seen from outside,
+# - then to the watcher's own word that all is done, the master root too;
+# - the ms from sending the first delete to the answer that verified that no member is left,
+# - the requests in that time, for each member;
+# - KiB of resident memory at the most, above what it had before.
 our_members() {
-  local name=$1 count=$2 selector=oshinko-cluster=$1 abandoned grace_end done_at
+  local name=$1 count=$2 selector=oshinko-cluster=$1 abandoned grace_end done_at idle_kib
   {
     deployment "$name-driver" ""
     deployment "$name-m" "oshinko-cluster: $name, oshinko-type: master"
@@ -203,8 +207,10 @@ our_members() {
   } | create
   until_true 30 master_pod "$name-m"
   until_true 30 master_pod "$name-driver"
-  start_watcher "$name" "$name-driver" --grace-period=1s
+  start_watcher "$name" "$name-driver" --grace-period=1s --log-level=trace
   sleep 1
+  idle_kib=$(memory_kib "$watcher" VmRSS)
+  echo 5 >"/proc/$watcher/clear_refs" # VmHWM begins anew.
   observe "$selector" "$count"
   kubectl -n "$namespace" delete deployment "$name-driver" --wait=false >/dev/null
   all_gone "$selector" "$count"
@@ -214,9 +220,26 @@ our_members() {
     END { print since }' "$log")
   grace_end=$(($(microseconds "$abandoned") + 1000000))
   done_at=$(microseconds "$(awk '/ is deleted: / { print $1; exit }' "$log")")
+  idle_kib=$(($(memory_kib "$watcher" VmHWM) - idle_kib))
   stop_watcher
-  awk -v gone=$((gone - grace_end)) -v all=$((done_at - grace_end)) \
-    'BEGIN { printf "%.1f %.1f\n", gone / 1000, all / 1000 }'
+  awk -v gone=$((gone - grace_end)) -v all=$((done_at - grace_end)) -v memory=$idle_kib \
+    -v members="$(members_gone "$log" "$count")" \
+    'BEGIN { printf "%.1f %.1f %s %d\n", gone / 1000, all / 1000, members, memory }'
+}
+
+# members_gone LOG COUNT: "ms requests-per-member" from the first delete sent to the last answer
+# before the watcher said that all members are gone, by its trace, whose lines are
+# "TIME trace METHOD TARGET STATUS in N us", each written when its answer was there.
+members_gone() {
+  local first last requests
+  read -r first requests last < <(awk '
+    $2 == "trace" && $3 == "DELETE" && !begun { begun = 1; first = $1 " " $(NF - 1) }
+    $2 == "trace" && begun { requests++; last = $1 }
+    / members are gone$/ { print first, requests, last; exit }' "$log" |
+    awk '{ print $1 "|" $2, $3, $4 }')
+  awk -v us=$(($(microseconds "$last") - $(microseconds "${first%|*}") + ${first#*|})) \
+    -v requests="$requests" -v count="$2" \
+    'BEGIN { printf "%.1f %.2f", us / 1000, requests / count }'
 }
 
 # garbage_members NAME COUNT: the same for ConfigMaps whose owner is deleted, from the answer to the

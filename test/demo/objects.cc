@@ -126,14 +126,14 @@ class Objects {
                                                     const std::string& selector) {
     const ResourceType& type = *FindBuiltInByName(plural, "");
     ApiRequest request = ApiRequest::ListBySelector(type, ns_, selector, false);
-    auto pages = client_.ListAll(request, {});
-    if (!pages) return Unexpected{std::move(pages).error()};
     std::vector<KubeObject> objects;
-    for (const ApiAnswer& page : *pages) {
-      for (JsonValue item : page.document.root()["items"].Elements()) {
-        if (auto meta = ReadObjectMeta(item)) objects.push_back({type, *std::move(meta)});
-      }
-    }
+    auto read = client_.EachItem(request,
+                                 [&](JsonValue item) {
+                                   if (auto meta = ReadObjectMeta(item))
+                                     objects.push_back({type, *std::move(meta)});
+                                 },
+                                 {});
+    if (!read) return Unexpected{std::move(read).error()};
     return objects;
   }
 

@@ -592,12 +592,10 @@ TEST(KubeClient, ListsAllPages) {
   api.transport.On(first, page("a", "x&y=1"));
   api.transport.On(NextPage(first, "x%26y%3D1"), page("b", "z"));
   api.transport.On(NextPage(first, "z"), page("c", ""));
-  const auto pages = api.client.ListAll(first, {});
-  ASSERT_TRUE(pages) << pages.error().message;
   std::string names;
-  for (const ApiAnswer& one : *pages) {
-    names += *one.document.root()["items"].At(0)["metadata"]["name"].AsString();
-  }
+  const auto read = api.client.EachItem(
+      first, [&](JsonValue item) { names += *item["metadata"]["name"].AsString(); }, {});
+  ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(names, "abc");
 }
 
@@ -609,7 +607,7 @@ TEST(KubeClient, AListIsWholeOrAnError) {
     const ApiRequest first = ListLabelled(false);
     api.transport.On(first, Answer(200, ListText(Deployments(), {Bob()}, "z")));
     api.transport.On(NextPage(first, "z"), second);
-    EXPECT_FALSE(api.client.ListAll(first, {}));
+    EXPECT_FALSE(api.client.EachItem(first, [](JsonValue) {}, {}));
     EXPECT_EQ(api.transport.requests.size(), 2u);
   }
 }
@@ -619,9 +617,9 @@ TEST(KubeClient, EndlessPagesEndInAnError) {
   api.transport.otherwise = [](const HttpRequest&) {
     return Answer(200, ListText(Deployments(), {}, "again"));
   };
-  const auto pages = api.client.ListAll(ListLabelled(false), {});
-  ASSERT_FALSE(pages);
-  EXPECT_NE(pages.error().message.find("no end"), std::string::npos);
+  const auto read = api.client.EachItem(ListLabelled(false), [](JsonValue) {}, {});
+  ASSERT_FALSE(read);
+  EXPECT_NE(read.error().message.find("no end"), std::string::npos);
   EXPECT_LE(api.transport.requests.size(), 2'000u);
 }
 
@@ -631,14 +629,17 @@ TEST(KubeClient, ListsSeveralSideBySideInTheirOrder) {
   api.transport.On(ListLabelled(false), Answer(200, ListText(Deployments(), {Bob()}, "z")));
   api.transport.On(NextPage(ListLabelled(false), "z"), Answer(200, ListText(Deployments(), {})));
   api.transport.On(pods, Refused(403));
-  const auto lists = api.client.ListAllSideBySide(std::vector{pods, ListLabelled(false)}, 8, {});
+  std::vector<std::size_t> shown;
+  const auto show = [&](std::size_t which, JsonValue) { shown.push_back(which); };
+  const auto lists =
+      api.client.EachItemSideBySide(std::vector{pods, ListLabelled(false)}, 8, show, {});
   ASSERT_EQ(lists.size(), 2u);
   ASSERT_FALSE(lists[0]);
   EXPECT_EQ(lists[0].error().failure, ApiFailure::kForbidden);
   ASSERT_TRUE(lists[1]);
-  EXPECT_EQ(lists[1]->size(), 2u);
+  EXPECT_EQ(shown, (std::vector<std::size_t>{1}));
   EXPECT_EQ(api.transport.batches, 2u);
-  EXPECT_TRUE(api.client.ListAllSideBySide({}, 8, {}).empty());
+  EXPECT_TRUE(api.client.EachItemSideBySide({}, 8, show, {}).empty());
 }
 
 }  // namespace

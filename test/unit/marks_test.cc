@@ -322,5 +322,20 @@ TEST(FormatTime, CutsOffBelowTheSecond) {
   EXPECT_EQ(FormatTime(WallTime{}), "1970-01-01T00:00:00Z");
 }
 
+TEST(Marks, OfStepsSurviveARoundTrip) {
+  const std::set<std::string> done = {"before-delete/drain", "before-delete/say \"bye\""};
+  ObjectMeta root;
+  root.uid = "u";
+  root.annotations = {{annotation::kRootUid, "u"}, {annotation::kStepsDone, StepsMark(done)}};
+  EXPECT_EQ(ReadMarks(root).steps_done, done);
+  root.annotations[annotation::kRootUid] = "another";
+  EXPECT_TRUE(ReadMarks(root).steps_done.empty());
+  for (const char* text : {"", "drain", "{}", "[1, null]"}) {
+    root.annotations = {{annotation::kRootUid, "u"}, {annotation::kStepsDone, text}};
+    EXPECT_TRUE(ReadMarks(root).steps_done.empty()) << text;
+  }
+  EXPECT_TRUE(WithoutProtocolMarks().contains(annotation::kStepsDone));
+}
+
 }  // namespace
 }  // namespace cluster_watcher

@@ -275,5 +275,86 @@ TEST(SortMembers, ControllersInALoopAreNobodysMembers) {
       {}, {}, {"replicaset.apps/a", "replicaset.apps/b"});
 }
 
+KubeObject Ordered(KubeObject object, const std::string& order) {
+  object.meta.annotations[annotation::kDeleteOrder] = order;
+  return object;
+}
+
+Names NamesOf(const std::vector<const KubeObject*>& objects) {
+  Names names;
+  for (const KubeObject* object : objects) names.push_back(object->meta.name);
+  return names;
+}
+
+TEST(DueMembers, AreThoseOfTheLowestWaveThatIsLeft) {
+  DeletionMemory memory = Memory();
+  const KubeObject first = Ordered(Object("deployment", "w"), "-1");
+  const KubeObject below = Object("replicaset", "w-1", "w");
+  const KubeObject second = Object("service", "s");
+  const KubeObject last = Ordered(Object("configmap", "c"), "7");
+  MemberPass pass = SortMembers({last, second, below, first}, true, memory);
+  EXPECT_TRUE(memory.HasWaves());
+  EXPECT_EQ(NamesOf(DueMembers(pass, memory, false)), (Names{"w", "w-1"}));
+  EXPECT_EQ(NamesOf(DueMembers(pass, memory, true)), (Names{"c", "s", "w", "w-1"}));
+  // What a member controls is of its wave, also when the member itself has gone.
+  pass = SortMembers({last, second, below}, true, memory);
+  EXPECT_EQ(NamesOf(DueMembers(pass, memory, false)), Names{"w-1"});
+  pass = SortMembers({last, second}, true, memory);
+  EXPECT_EQ(NamesOf(DueMembers(pass, memory, false)), Names{"s"});
+  pass = SortMembers({last}, true, memory);
+  EXPECT_EQ(NamesOf(DueMembers(pass, memory, false)), Names{"c"});
+  EXPECT_TRUE(DueMembers(SortMembers({}, true, memory), memory, false).empty());
+}
+
+TEST(DueMembers, OneWaveIsNone) {
+  DeletionMemory memory = Memory();
+  SortMembers({Ordered(Object("service", "s"), "3"), Ordered(Object("pod", "p"), "3")}, true,
+              memory);
+  EXPECT_FALSE(memory.HasWaves());
+}
+
+TEST(SortMembers, ADeleteOrderThatIsNoNumberCountsAsZeroAndIsNamedOnce) {
+  DeletionMemory memory = Memory();
+  const std::vector<KubeObject> objects = {Ordered(Object("service", "s"), "first")};
+  MemberPass pass = SortMembers(objects, true, memory);
+  ASSERT_EQ(pass.mistakes.size(), 1u);
+  EXPECT_NE(pass.mistakes.front().find("service/s: annotation cluster-watcher/delete-order: "
+                                       "\"first\" is not a whole number"),
+            std::string::npos);
+  EXPECT_EQ(memory.OrderOf("s"), 0);
+  EXPECT_TRUE(SortMembers(objects, true, memory).mistakes.empty());
+}
+
+TEST(ParseDeleteOrder, TakesWholeNumbers) {
+  EXPECT_EQ(ParseDeleteOrder("0"), 0);
+  EXPECT_EQ(ParseDeleteOrder("-12"), -12);
+  for (const char* text : {"", "1.5", "1 ", "+1", "one", "99999999999", "0x1"}) {
+    EXPECT_EQ(ParseDeleteOrder(text), std::nullopt) << text;
+  }
+}
+
+TEST(SortMembers, ClaimsAreWhatTheVolumesSettingSays) {
+  const KubeObject claim = Object("pvc", "data");
+  DeletionMemory memory = Memory();
+  Expect(SortMembers({claim}, true, memory), {}, {}, {"persistentvolumeclaim/data"});
+
+  memory = Memory();
+  memory.volumes = Volumes::kDelete;
+  Expect(SortMembers({claim, Kept(Object("pvc", "kept"))}, true, memory), {"data"}, {},
+         {"persistentvolumeclaim/kept"});
+
+  memory = Memory();
+  memory.volumes = Volumes::kCollect;
+  const MemberPass pass = SortMembers({claim}, true, memory);
+  EXPECT_TRUE(pass.to_delete.empty());
+  EXPECT_EQ(NamesOf(pass.to_collect), Names{"data"});
+  EXPECT_EQ(pass.remaining(), 1u);
+  KubeObject collected = claim;
+  collected.meta.annotations[annotation::kCollectAfter] = "2026-12-24T00:00:00Z";
+  EXPECT_EQ(SortMembers({collected}, true, memory).remaining(), 1u);  // brought from another
+  collected.meta.annotations[annotation::kRootUid] = collected.meta.uid;
+  EXPECT_EQ(SortMembers({collected}, true, memory).remaining(), 0u);
+}
+
 }  // namespace
 }  // namespace cluster_watcher

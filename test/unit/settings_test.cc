@@ -566,8 +566,6 @@ TEST(Settings, WhatIsNotBuiltYetIsRefused) {
   };
   const std::vector<Case> cases = {
       {"observe", "watch", "use poll"},
-      {"volumes", "delete", "use preserve"},
-      {"volumes", "collect", "use preserve"},
   };
   for (const Case& one : cases) {
     const std::string error =
@@ -581,10 +579,8 @@ TEST(Settings, WhatIsNotBuiltYetIsRefused) {
               Errors{"annotation cluster-watcher/" + one.name + error});
     EXPECT_NE(Description(one.name).help.find("; not in this version"), std::string::npos);
   }
-  EXPECT_EQ(Resolve({{"observe", "poll"}, {"volumes", "preserve"}, {"completed-when", ""}}).errors,
-            Errors{});
-  EXPECT_NE(Description("volumes").help.find("; not in this version: delete, collect"),
-            std::string::npos);
+  EXPECT_EQ(Resolve({{"observe", "poll"}, {"completed-when", ""}}).errors, Errors{});
+  EXPECT_NE(Description("observe").help.find("; not in this version: watch"), std::string::npos);
 }
 
 TEST(Settings, OwnersOwnKindMayNotBeContradicted) {

@@ -99,6 +99,11 @@ cluster_watcher_refusals_total{reason="in-use"} 0
 cluster_watcher_refusals_total{reason="owner-back"} 0
 cluster_watcher_refusals_total{reason="uid-changed"} 0
 cluster_watcher_refusals_total{reason="unknown"} 0
+# HELP cluster_watcher_steps_total Steps before and after the deletion that have ended, by result.
+# TYPE cluster_watcher_steps_total counter
+cluster_watcher_steps_total{result="failed"} 0
+cluster_watcher_steps_total{result="succeeded"} 0
+cluster_watcher_steps_total{result="timed-out"} 0
 # HELP cluster_watcher_verdict What the rules made of the last poll: 1 for that verdict and reason, else 0.
 # TYPE cluster_watcher_verdict gauge
 cluster_watcher_verdict{reason="active",verdict="keep"} 0
@@ -253,9 +258,11 @@ TEST_F(WatcherMetricsTest, CountsRefusals) {
 TEST_F(WatcherMetricsTest, ShowsADeletion) {
   metrics_.SetMembers(7, 3);
   metrics_.SetDeletionDuration(milliseconds(1500));
+  metrics_.StepRun("timed-out");
   EXPECT_EQ(Value(R"(cluster_watcher_members{state="found"})"), "7");
   EXPECT_EQ(Value(R"(cluster_watcher_members{state="remaining"})"), "3");
   EXPECT_EQ(Value("cluster_watcher_deletion_duration_seconds"), "1.5");
+  EXPECT_EQ(Value("cluster_watcher_steps_total{result=\"timed-out\"}"), "1");
 }
 
 TEST_F(WatcherMetricsTest, CountsDeletesByResourceAndResult) {
@@ -314,6 +321,7 @@ TEST_F(WatcherMetricsDeathTest, AWordThatIsNotInTheContractIsAMistake) {
   EXPECT_DEBUG_DEATH(metrics_.SetPhase("dead"), "contract");
   EXPECT_DEBUG_DEATH(metrics_.Refused("no"), "contract");
   EXPECT_DEBUG_DEATH(metrics_.Deleted("pods", "gone"), "contract");
+  EXPECT_DEBUG_DEATH(metrics_.StepRun("skipped"), "contract");
   EXPECT_EQ(Expose(metrics_), kAtStart);
 }
 

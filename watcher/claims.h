@@ -1,0 +1,40 @@
+// What becomes of PersistentVolumeClaims (--volumes). Those of a StatefulSet carry its selector's
+// labels and not always the cluster's, so they can't be found any more once it has gone: they are
+// seen to before. Source: kubernetes.io "StatefulSets", PersistentVolumeClaim retention.
+#pragma once
+
+#include <vector>
+
+#include "probes/clock.h"
+#include "probes/cluster_probe.h"
+#include "probes/kube_client.h"
+#include "watcher/settings.h"
+
+namespace cluster_watcher {
+
+class Claims {
+ public:
+  // `root`: the master root.
+  Claims(KubeClient& client, Clock& clock, const Settings& settings, ClusterId cluster,
+         KubeObject root);
+
+  // Sees to the claims of `set`: they stay (preserve), are marked (collect), or get an
+  // ownerReference to the master root and go with it (delete). True: it may be deleted now; false:
+  // not yet, ask again.
+  Result<bool, ApiError> Settle(const KubeObject& set);
+
+  // Marks a claim for `sweep`.
+  ApiRequest CollectRequest(const KubeObject& claim) const;
+
+ private:
+  Result<bool, ApiError> Retain(const KubeObject& set, JsonValue object);
+  Result<Done, ApiError> Hand(const std::vector<KubeObject>& claims);
+
+  KubeClient& client_;
+  Clock& clock_;
+  const Settings& settings_;
+  const ClusterId cluster_;
+  const KubeObject root_;
+};
+
+}  // namespace cluster_watcher
