@@ -98,8 +98,8 @@ class Deletion {
   spdlog::logger& log_;
   const KubeObject root_;
   const ClusterId cluster_;
-  const Marks marks_;
-  const MonotonicTime seen_abandoned_;  // as they are written
+  const Marks marks_;  // as they are written
+  const MonotonicTime seen_abandoned_;
   std::function<void()> turn_;
   Claims claims_;
   ObjectMeta root_now_;  // as last read under its UID
