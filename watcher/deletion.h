@@ -76,7 +76,7 @@ class Deletion {
     bool complete = true;  // false: a kind could not be listed this time
   };
   Listed ListObjects();
-  void SaySkipped(const std::string& plural, const char* result, const std::string& why);
+  void SaySkipped(const std::string& plural, const char* result, std::string why);
   void ShowMembers(const MemberPass& pass);
   enum class PassResult { kNoneLeft, kSomeLeft, kIncomplete };  // incomplete: not all was listed
   PassResult DeletePass(RootState root, bool past_deadline);
