@@ -74,7 +74,7 @@ class History {
 // How it must end, by the truth, now that nothing more happens.
 void History::Expect() {
   expected_ = true;
-  end_ += seconds(20);
+  end_ += seconds(10);
   const ObjectPtr root = world_.Root();
   if (root == nullptr || root->deleting) return;
   root_uid_ = root->uid;

@@ -214,44 +214,55 @@ void Judge::Add(const Exchange& exchange, const std::string& recorded, Look& loo
   }
 }
 
-// The looks of this life before `exchange`, the earliest first.
-std::vector<Judge::Look> Judge::LooksBefore(const Exchange& exchange) const {
-  std::vector<Look> looks;
-  std::string recorded;
-  bool open = false;
-  for (const Exchange& one : *exchanges_) {
-    if (one.number >= exchange.number) break;
-    if (one.by.life != exchange.by.life) continue;
-    // What is read behind a write is no longer the look's.
-    if (!one.Is(HttpMethod::kGet)) open = false;
-    if (!one.Is(HttpMethod::kGet)) continue;
-    const std::string& target = one.request.target;
-    if (recorded.empty() && open && looks.back().root) recorded = looks.back().root->owner_uid;
-    if (Contains(target, "metadata.name%3Dbob") && one.status == 200) {
-      // A glance proves nothing, but the program knows from it that there is an owner.
-      const Body list(one.answer);
-      const Json* items = At(list.root(), "items");
-      if (recorded.empty() && items != nullptr && items->IsArray() && !items->Empty()) {
-        recorded = TextAt(At(&(*items)[0], "metadata", "uid"));
-      }
+void Judge::Read(const Exchange& one, Record& record) const {
+  if (auto seen = RootIn(one)) record.roots.emplace_back(one.number, *std::move(seen));
+  // What is read behind a write is no longer the look's.
+  if (!one.Is(HttpMethod::kGet)) record.open = false;
+  if (!one.Is(HttpMethod::kGet)) return;
+  const std::string& target = one.request.target;
+  auto& looks = record.looks;
+  if (record.recorded.empty() && record.open && looks.back().root) {
+    record.recorded = looks.back().root->owner_uid;
+  }
+  if (record.recorded.empty() && one.status == 200 && Contains(target, "metadata.name%3Dbob")) {
+    // A glance proves nothing, but the program knows from it that there is an owner.
+    const Body list(one.answer);
+    const Json* items = At(list.root(), "items");
+    if (items != nullptr && items->IsArray() && !items->Empty()) {
+      record.recorded = TextAt(At(&(*items)[0], "metadata", "uid"));
     }
-    if (Contains(target, "resourceVersion=0")) continue;
-    if (target == "/apis") {
-      // Asked again with another token it is the same look.
-      if (looks.empty() || !looks.back().unauthorized.contains(target)) looks.emplace_back();
-      looks.back().began = one.sent;
-      looks.back().first = one.number;
-      open = true;
-    }
-    if (!open) continue;
-    Look& look = looks.back();
-    Add(one, recorded, look);
+  }
+  if (Contains(target, "resourceVersion=0")) return;
+  if (target == "/apis") {
+    // Asked again with another token it is the same look.
+    if (looks.empty() || !looks.back().unauthorized.contains(target)) looks.emplace_back();
+    looks.back().began = one.sent;
+    looks.back().first = one.number;
+    record.open = true;
+  }
+  if (record.open) Add(one, record.recorded, looks.back());
+}
+
+const Judge::Record& Judge::RecordBefore(const Exchange& exchange) {
+  Record& record = records_[exchange.by.life];
+  for (; record.next < exchange.number; ++record.next) {
+    const Exchange& one = (*exchanges_)[record.next];
+    if (one.by.life == exchange.by.life) Read(one, record);
+  }
+  return record;
+}
+
+// The earliest first. A request that was late finds more of them read than there were before it.
+std::span<const Judge::Look> Judge::LooksBefore(const Exchange& exchange) {
+  std::span<const Look> looks = RecordBefore(exchange).looks;
+  while (!looks.empty() && looks.back().first > exchange.number) {
+    looks = looks.first(looks.size() - 1);
   }
   return looks;
 }
 
 void Judge::CheckLastLook(const char* promise, const Exchange& exchange,
-                          const std::vector<Look>& looks, Duration freshness) {
+                          std::span<const Look> looks, Duration freshness) {
   if (looks.empty()) return Break(promise, "without a look");
   const Look& last = looks.back();
   if (auto doubt = last.Doubt(root_before_->uid, world_.plan()); !doubt.empty()) {
@@ -278,7 +289,7 @@ void Judge::CheckLastLook(const char* promise, const Exchange& exchange,
 void Judge::CheckCrossing(const Exchange& exchange) {
   constexpr const char* kPromise = "1, the point of no return";
   const Plan& plan = world_.plan();
-  const std::vector<Look> looks = LooksBefore(exchange);
+  const std::span<const Look> looks = LooksBefore(exchange);
   CheckLastLook(kPromise, exchange, looks, kFreshForCrossing);
   if (!broken_.empty()) return;
   if (looks.back().root->resource_version != root_before_->resource_version) {
@@ -346,31 +357,21 @@ void Judge::CheckBegin(const Exchange& exchange) {
 // Promise 4.
 void Judge::CheckRight(const Exchange& exchange, const std::string& uid) {
   constexpr const char* kPromise = "4, one watcher at a time";
-  std::optional<SeenRoot> last;
+  const Record& record = RecordBefore(exchange);
+  const SeenRoot* last = nullptr;
   std::size_t gone_since = 0;  // the first of the answers that say so
   bool had_begun = false;
-  bool owner_gone = false;
-  for (const Exchange& one : *exchanges_) {
-    if (one.number >= exchange.number) break;
-    if (one.by.life != exchange.by.life) continue;
-    if (one.Is(HttpMethod::kGet) && one.answered && one.handled &&
-        Contains(one.request.target, "metadata.name%3Dbob") &&
-        !Contains(one.request.target, "resourceVersion=0")) {
-      owner_gone = one.true_answer && (one.driver_was_gone || world_.plan().abandon_replaced);
-    }
-    if (!IsRootPath(one.request.target)) continue;
-    auto seen = RootIn(one);
-    if (!seen) continue;
+  for (const auto& [number, seen] : record.roots) {
     // One that has got a controller since is still the one that was condemned.
-    const bool same = last && seen->path == last->path;
-    if (!same && (seen->controlled || (seen->gone && last))) continue;
-    const bool ours = !seen->gone && !seen->deleting;
+    const bool same = last != nullptr && seen.path == last->path;
+    if (!same && (seen.controlled || (seen.gone && last != nullptr))) continue;
+    const bool ours = !seen.gone && !seen.deleting;
     if (ours) gone_since = 0;
-    if (!ours && gone_since == 0) gone_since = one.number;
-    had_begun |= ours && seen->deletes_begun && seen->condemned_by == exchange.by.Me();
-    last = std::move(seen);
+    if (!ours && gone_since == 0) gone_since = number;
+    had_begun |= ours && seen.deletes_begun && seen.condemned_by == exchange.by.Me();
+    last = &seen;
   }
-  if (!last) return Break(kPromise, "the master root was never read");
+  if (last == nullptr) return Break(kPromise, "the master root was never read");
   if (gone_since == 0) {
     // What was begun is finished, also where somebody has taken the marks off.
     const bool taken_off = last->phase.empty() && had_begun;
@@ -409,6 +410,15 @@ void Judge::CheckRight(const Exchange& exchange, const std::string& uid) {
   }
   if (!exchange.told_to_stop || !world_.plan().finish_on_termination) {
     return Break(kPromise, "the root is gone by another's hand, and it had not begun");
+  }
+  bool owner_gone = false;
+  for (const Exchange& one : *exchanges_) {
+    if (one.number >= exchange.number) break;
+    if (one.by.life == exchange.by.life && one.Is(HttpMethod::kGet) && one.answered &&
+        one.handled && Contains(one.request.target, "metadata.name%3Dbob") &&
+        !Contains(one.request.target, "resourceVersion=0")) {
+      owner_gone = one.true_answer && (one.driver_was_gone || world_.plan().abandon_replaced);
+    }
   }
   if (!owner_gone) return Break(kPromise, "told to stop, and the driver isn't gone");
   ++counts_.by_hand;

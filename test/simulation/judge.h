@@ -22,6 +22,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -82,7 +83,19 @@ class Judge final : public Listener {
     std::string Doubt(const std::string& root_uid, const Plan& plan) const;
   };
 
-  std::vector<Look> LooksBefore(const Exchange& exchange) const;
+  // What one life has seen, as far as it has been read.
+  struct Record {
+    std::size_t next = 0;  // the exchange to go on with
+    std::vector<Look> looks;
+    bool open = false;  // the last look goes on
+    std::string recorded;
+    std::vector<std::pair<std::size_t, SeenRoot>> roots;  // by number of the exchange
+  };
+
+  // Reads what this life has got before `exchange`; the looks and roots in their order.
+  const Record& RecordBefore(const Exchange& exchange);
+  std::span<const Look> LooksBefore(const Exchange& exchange);
+  void Read(const Exchange& one, Record& record) const;
   // `recorded`: the owner's UID as this life knows it from before; empty: it never saw one.
   void Add(const Exchange& exchange, const std::string& recorded, Look& look) const;
   void ReadOwner(const Exchange& exchange, const Json* list, const std::string& recorded,
@@ -90,7 +103,7 @@ class Judge final : public Listener {
   void ReadDrivers(const Exchange& exchange, const Json* list, Look& look) const;
   void CheckCrossing(const Exchange& exchange);
   void CheckBegin(const Exchange& exchange);
-  void CheckLastLook(const char* promise, const Exchange& exchange, const std::vector<Look>& looks,
+  void CheckLastLook(const char* promise, const Exchange& exchange, std::span<const Look> looks,
                      Duration freshness);
   void CheckRight(const Exchange& exchange, const std::string& uid);
   void CheckUid(const Exchange& exchange, const std::string& uid);
@@ -106,6 +119,7 @@ class Judge final : public Listener {
   std::map<std::string, MonotonicTime> crossed_at_;  // by the root's UID
   int last_life_to_delete_root_ = 0;
   Counts counts_;
+  std::map<int, Record> records_;  // by life
 
   // The object that a write is about, right before it; null: none.
   small_kubernetes::ObjectPtr before_;

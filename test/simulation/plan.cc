@@ -43,7 +43,7 @@ Plan Plan::Draw(std::uint64_t seed) {
   plan.finalizers_stay = random.Chance(0.3);
 
   const bool faulty = random.Chance(0.7);
-  plan.calm = Timeline::kBegin + seconds(random.Between(25, 60));
+  plan.calm = Timeline::kBegin + seconds(random.Between(20, 50));
   if (faulty && random.Chance(0.6)) plan.read_faults = random.Pick(std::array{0.002, 0.01, 0.03});
   if (faulty && random.Chance(0.7)) plan.write_faults = random.Pick(std::array{0.03, 0.1, 0.3});
   plan.latency = Micros(random.Pick(std::array{500, 3'000, 30'000, 200'000}));
@@ -51,6 +51,7 @@ Plan Plan::Draw(std::uint64_t seed) {
   plan.scripted = random.Between(0, 4);
   plan.ambushes = random.Between(0, 3);
   if (faulty && random.Chance(0.3)) plan.outages = random.Between(1, 2);
+  plan.ask_permissions = random.Chance(0.1);
   plan.clocks_jump = random.Chance(0.2);
   return plan;
 }

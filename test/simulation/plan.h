@@ -59,6 +59,7 @@ struct Plan {
   int ambushes;     // things that happen right when a watcher's request has come in
   int outages;
   bool clocks_jump;
+  bool ask_permissions;  // in requests like others; else all is granted at once
 };
 
 }  // namespace cluster_watcher::simulation
