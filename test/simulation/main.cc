@@ -26,7 +26,7 @@ namespace {
 constexpr std::uint64_t kHistories = 100'000;
 // Seeds that a thread takes at a time.
 constexpr std::uint64_t kPortion = 64;
-// More of them tell no more.
+// More failures tell no more: the rest isn't run.
 constexpr std::size_t kMostShown = 20;
 // Fewer show that the histories say nothing.
 constexpr double kLeastDeletions = 0.2;
@@ -52,6 +52,7 @@ Outcome RunOneHistory(Workshop& workshop, std::uint64_t seed, bool verbose) {
 struct Total {
   std::map<std::string, std::uint64_t> counts;
   std::vector<Outcome> broken;  // the first of them
+  std::uint64_t histories = 0;
   std::uint64_t failures = 0;
   std::uint64_t first_failure = 0;  // the least number of histories after which one failed
 };
@@ -68,6 +69,7 @@ void Merge(const Total& part, Total& total) {
   if (part.failures > 0 && (total.failures == 0 || part.first_failure < total.first_failure)) {
     total.first_failure = part.first_failure;
   }
+  total.histories += part.histories;
   total.failures += part.failures;
   for (const Outcome& outcome : part.broken) {
     if (total.broken.size() < kMostShown) total.broken.push_back(outcome);
@@ -78,6 +80,7 @@ Total RunAll(std::uint64_t histories, std::uint64_t first_seed) {
   Total total;
   std::mutex mutex;
   std::atomic<std::uint64_t> next{0};
+  std::atomic<std::uint64_t> failures{0};
   const unsigned threads = std::max(1u, std::thread::hardware_concurrency());
   std::vector<std::jthread> workers;
   for (unsigned i = 0; i < threads; ++i) {
@@ -86,9 +89,12 @@ Total RunAll(std::uint64_t histories, std::uint64_t first_seed) {
       Total mine;
       for (;;) {
         const std::uint64_t begin = next.fetch_add(kPortion);
-        if (begin >= histories) break;
+        if (begin >= histories || failures >= kMostShown) break;
         for (std::uint64_t at = begin; at < std::min(begin + kPortion, histories); ++at) {
-          Add(RunOneHistory(workshop, first_seed + at, false), at + 1, mine);
+          const Outcome outcome = RunOneHistory(workshop, first_seed + at, false);
+          if (!outcome.broken.empty()) ++failures;
+          ++mine.histories;
+          Add(outcome, at + 1, mine);
         }
       }
       const std::lock_guard lock(mutex);
@@ -118,12 +124,13 @@ void Show(const char* command, const Total& total) {
 int RunMany(const char* command, std::uint64_t histories, std::uint64_t first_seed) {
   const auto begin = std::chrono::steady_clock::now();
   const Total total = RunAll(histories, first_seed);
+  const std::uint64_t run = total.histories;
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
   Show(command, total);
   const auto deletions = total.counts.find("histories with/deletes begun");
   const bool vacuous =
       deletions == total.counts.end() ||
-      static_cast<double>(deletions->second) < kLeastDeletions * static_cast<double>(histories);
+      static_cast<double>(deletions->second) < kLeastDeletions * static_cast<double>(run);
   if (vacuous) std::printf("too few histories reached a deletion\n");
   std::printf("%llu histories from seed %llu in %.1f s", static_cast<unsigned long long>(histories),
               static_cast<unsigned long long>(first_seed), took.count());
@@ -132,8 +139,8 @@ int RunMany(const char* command, std::uint64_t histories, std::uint64_t first_se
                 static_cast<unsigned long long>(total.first_failure));
   }
   const auto failed = static_cast<unsigned long long>(total.failures + vacuous);
-  std::printf("\n%llu passed, %llu failed\n",
-              static_cast<unsigned long long>(histories - total.failures), failed);
+  std::printf("\n%llu passed, %llu failed\n", static_cast<unsigned long long>(run - total.failures),
+              failed);
   return failed == 0 ? 0 : 1;
 }
 
