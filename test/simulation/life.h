@@ -1,5 +1,6 @@
-// One life of a watcher's process: the whole program over a simulated transport and clock, run as a
-// fiber. It can be told to stop, killed, and held up anywhere.
+// One life of a watcher's process: the whole program over a simulated transport
+// and clock, run as a fiber. It can be told to stop, killed, and held up
+// anywhere.
 #pragma once
 
 #include <deque>
@@ -22,35 +23,35 @@ namespace cluster_watcher::simulation {
 // What lives share, in one thread: none of it has a say in what they do.
 struct Workshop {
   Workshop();
-  void WriteToken(const std::string& token) const;
+  void WriteToken(const std::string &token) const;
 
   Stacks stacks;
   prometheus::Registry registry;
-  WatcherMetrics metrics;  // write-only to the program
+  WatcherMetrics metrics; // write-only to the program
   std::shared_ptr<spdlog::logger> silent;
-  int token_file;  // a file in memory
+  int token_file; // a file in memory
   std::string token_path;
 };
 
 class Life {
- public:
+public:
   // `wall` is the clock of the machine that it runs on.
-  Life(Workshop& workshop, Timeline& timeline, World& world, Network& network, MachineClock& wall,
-       Random random, Identity identity);
+  Life(Workshop &workshop, Timeline &timeline, World &world, Network &network,
+       MachineClock &wall, Random random, Identity identity);
   ~Life();
 
   void Start();
-  void Terminate();  // SIGTERM
-  void Kill();       // SIGKILL
-  void Pause();      // as SIGSTOP, and a machine that hangs
+  void Terminate(); // SIGTERM
+  void Kill();      // SIGKILL
+  void Pause();     // as SIGSTOP, and a machine that hangs
   void Continue();
 
   bool ended() const { return fiber_.ended(); }
   bool paused() const { return paused_; }
   bool told_to_stop() const { return stop_.stop_requested(); }
-  const Identity& identity() const { return identity_; }
+  const Identity &identity() const { return *identity_; }
 
- private:
+private:
   class LifeClock;
   class LifeTransport;
   class StepTransport;
@@ -61,16 +62,15 @@ class Life {
   // Does it as soon as the process runs.
   void Post(std::function<void()> action);
   void Resume();
-  void Launch(const std::shared_ptr<Batch>& batch);
   void Suspend() { fiber_.Suspend(); }
 
-  Workshop& workshop_;
-  Timeline& timeline_;
-  World& world_;
-  Network& network_;
-  MachineClock& wall_;
+  Workshop &workshop_;
+  Timeline &timeline_;
+  World &world_;
+  Network &network_;
+  MachineClock &wall_;
   Random random_;
-  const Identity identity_;
+  const std::shared_ptr<const Identity> identity_;
   std::stop_source stop_;
   bool paused_ = false;
   bool running_ = false;
@@ -80,4 +80,4 @@ class Life {
   Fiber fiber_;
 };
 
-}  // namespace cluster_watcher::simulation
+} // namespace cluster_watcher::simulation
