@@ -21,22 +21,22 @@ struct Identity {
 };
 
 struct Exchange {
-  std::size_t number = 0; // its place among all of the history
+  std::size_t number = 0;  // its place among all of the history
   std::shared_ptr<const Identity> by;
   HttpRequest request;
-  MonotonicTime called;                  // when the watcher meant to send it
-  MonotonicTime sent;                    // when it did
-  std::optional<MonotonicTime> answered; // when the watcher got what follows
-  int status = 0;                        // 0: no answer, an error
+  MonotonicTime called;                   // when the watcher meant to send it
+  MonotonicTime sent;                     // when it did
+  std::optional<MonotonicTime> answered;  // when the watcher got what follows
+  int status = 0;                         // 0: no answer, an error
   std::string answer;
-  bool true_answer = false; // the server's own, and whole
+  bool true_answer = false;  // the server's own, and whole
   std::optional<WallTime> date;
-  WallTime watchers_clock;   // when it was answered
-  bool told_to_stop = false; // the watcher had been, when it sent it
+  WallTime watchers_clock;    // when it was answered
+  bool told_to_stop = false;  // the watcher had been, when it sent it
 
   // The truth when the server handled it the first time.
   bool handled = false;
-  bool driver_was_gone = false; // and had left no pods behind
+  bool driver_was_gone = false;  // and had left no pods behind
   bool no_driver_wanted_to_run = false;
   bool was_in_use = false;
 
@@ -45,4 +45,4 @@ struct Exchange {
 
 using Exchanges = std::deque<Exchange>;
 
-} // namespace cluster_watcher::simulation
+}  // namespace cluster_watcher::simulation

@@ -130,6 +130,15 @@ Outcome History::Take(std::uint64_t seed) const {
   outcome.broken = judge_.broken();
   auto& counts = outcome.counts;
   const Judge::Counts& judged = judge_.counts();
+  counts["promises put to the test/1, the point of no return"] =
+      judged.crossed + judge_.BegunRoots().size();
+  counts["promises put to the test/2, nothing else is deleted"] =
+      judged.deletes + judged.roots_deleted;
+  counts["promises put to the test/3, deletes by UID"] = judged.sent;
+  counts["promises put to the test/4, one watcher at a time"] = judged.sent;
+  counts["promises put to the test/5, the master root last"] = judged.roots_deleted;
+  counts["promises put to the test/6, what is abandoned goes"] = expectation_ == End::kGoes;
+  counts["promises put to the test/7, what is in use stays"] = expectation_ == End::kStays;
   counts["all/requests"] = network_.exchanges().size();
   counts["histories with/condemned"] = judged.condemned > 0;
   counts["histories with/marks taken off"] = judged.spared > 0;

@@ -1,6 +1,5 @@
-// The kubelet of the node that the master pods run on: starts a watcher in
-// each, restarts it when it ends, tells it to stop when its pod is deleted, and
-// reports the pod as gone once it has ended.
+// The kubelet of the node that the master pods run on: starts a watcher in each, restarts it when
+// it ends, tells it to stop when its pod is deleted, and reports the pod as gone once it has ended.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +12,14 @@
 namespace cluster_watcher::simulation {
 
 class Kubelet {
-public:
+ public:
   struct Counts {
     std::uint64_t lives = 0, kills = 0, terminations = 0, pauses = 0;
   };
 
-  Kubelet(Workshop &workshop, Timeline &timeline, World &world,
-          Network &network, Random random);
+  Kubelet(Workshop& workshop, Timeline& timeline, World& world, Network& network, Random random);
 
-  // Does what has become due by what is in the store now. Cheap where no pod
-  // has changed.
+  // Does what has become due by what is in the store now. Cheap where no pod has changed.
   void Look();
 
   // --- What can happen to its containers. False: there is none that it could
@@ -36,9 +33,9 @@ public:
 
   std::vector<std::string> PodNames() const;
   bool AnyAlive() const;
-  const Counts &counts() const { return counts_; }
+  const Counts& counts() const { return counts_; }
 
-private:
+ private:
   struct Pod {
     std::string name;
     std::string uid;
@@ -48,20 +45,20 @@ private:
     bool terminating = false;
     bool removing = false;
     bool failed = false;
-    bool gone = false; // from the store
+    bool gone = false;  // from the store
     int lives = 0;
   };
 
-  void Tend(Pod &pod, const small_kubernetes::ObjectPtr &object);
-  void StartLater(Pod &pod, Micros delay);
-  void TerminateSoon(Pod &pod, Micros grace);
-  void Remove(Pod &pod);
-  Pod *OneRunning();
+  void Tend(Pod& pod, const small_kubernetes::ObjectPtr& object);
+  void StartLater(Pod& pod, Micros delay);
+  void TerminateSoon(Pod& pod, Micros grace);
+  void Remove(Pod& pod);
+  Pod* OneRunning();
 
-  Workshop &workshop_;
-  Timeline &timeline_;
-  World &world_;
-  Network &network_;
+  Workshop& workshop_;
+  Timeline& timeline_;
+  World& world_;
+  Network& network_;
   Random random_;
   std::vector<std::unique_ptr<Pod>> pods_;
   std::uint64_t version_ = 0;
@@ -69,4 +66,4 @@ private:
   Counts counts_;
 };
 
-} // namespace cluster_watcher::simulation
+}  // namespace cluster_watcher::simulation

@@ -20,24 +20,21 @@
 namespace cluster_watcher::simulation {
 namespace {
 
-class JournalSink final
-    : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
-public:
-  JournalSink(const Journal &journal, std::string who)
-      : journal_(journal), who_(std::move(who)) {}
+class JournalSink final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
+ public:
+  JournalSink(const Journal& journal, std::string who) : journal_(journal), who_(std::move(who)) {}
 
-private:
-  void sink_it_(const spdlog::details::log_msg &message) override {
-    journal_.Line(who_, "log: " + std::string(message.payload.data(),
-                                              message.payload.size()));
+ private:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    journal_.Line(who_, "log: " + std::string(message.payload.data(), message.payload.size()));
   }
   void flush_() override {}
 
-  const Journal &journal_;
+  const Journal& journal_;
   const std::string who_;
 };
 
-TextMap FlagsOf(const Plan &plan, const Identity &identity) {
+TextMap FlagsOf(const Plan& plan, const Identity& identity) {
   TextMap flags{{"namespace", World::kNamespace},
                 {"pod", identity.pod},
                 {"confirmations", std::to_string(plan.confirmations)},
@@ -47,32 +44,28 @@ TextMap FlagsOf(const Plan &plan, const Identity &identity) {
                 {"delete-deadline", FormatDuration(plan.delete_deadline)},
                 {"steps-deadline", FormatDuration(plan.steps_deadline)},
                 {"volumes", plan.volumes}};
-  if (plan.zero_grace)
-    flags["scaled-to-zero-grace-period"] = FormatDuration(*plan.zero_grace);
-  if (plan.abandon_replaced)
-    flags["replaced-owner"] = "abandon";
-  if (plan.foreground)
-    flags["propagation"] = "foreground";
-  if (!plan.finish_on_termination)
-    flags["on-termination"] = "leave";
+  if (plan.zero_grace) flags["scaled-to-zero-grace-period"] = FormatDuration(*plan.zero_grace);
+  if (plan.abandon_replaced) flags["replaced-owner"] = "abandon";
+  if (plan.foreground) flags["propagation"] = "foreground";
+  if (!plan.finish_on_termination) flags["on-termination"] = "leave";
   if (!plan.all_kinds) {
-    flags["resources"] = "deployments.apps,statefulsets.apps,"
-                         "replicationcontrollers,pods,services,configmaps";
+    flags["resources"] =
+        "deployments.apps,statefulsets.apps,"
+        "replicationcontrollers,pods,services,configmaps";
   }
   if (plan.given == OwnerGiven::kByFlag || plan.given == OwnerGiven::kByBoth) {
-    constexpr const char *kKinds[] = {"deployment", "statefulset", "rc", "job"};
-    flags["owner"] = std::string(kKinds[static_cast<int>(plan.driver)]) + "/" +
-                     World::kOwnerName;
+    constexpr const char* kKinds[] = {"deployment", "statefulset", "rc", "job"};
+    flags["owner"] = std::string(kKinds[static_cast<int>(plan.driver)]) + "/" + World::kOwnerName;
   }
   return flags;
 }
 
-} // namespace
+}  // namespace
 
 Workshop::Workshop()
     : metrics(registry, "simulated", "simulated"),
-      silent(std::make_shared<spdlog::logger>(
-          "simulation", std::make_shared<spdlog::sinks::null_sink_st>())),
+      silent(std::make_shared<spdlog::logger>("simulation",
+                                              std::make_shared<spdlog::sinks::null_sink_st>())),
       token_file(memfd_create("token", 0)),
       token_path("/proc/self/fd/" + std::to_string(token_file)) {
   silent->set_level(spdlog::level::off);
@@ -82,10 +75,9 @@ Workshop::Workshop()
   }
 }
 
-void Workshop::WriteToken(const std::string &token) const {
+void Workshop::WriteToken(const std::string& token) const {
   if (ftruncate(token_file, 0) != 0 ||
-      pwrite(token_file, token.data(), token.size(), 0) !=
-          static_cast<ssize_t>(token.size())) {
+      pwrite(token_file, token.data(), token.size(), 0) != static_cast<ssize_t>(token.size())) {
     std::perror("the token's file");
     std::exit(1);
   }
@@ -93,8 +85,10 @@ void Workshop::WriteToken(const std::string &token) const {
 
 // Requests that are sent side by side. It outlives who waits for them.
 struct Life::Batch final : Receiver, std::enable_shared_from_this<Life::Batch> {
-  Batch(Life &of_life, std::span<const HttpRequest> of_requests)
-      : life(of_life), requests(of_requests), results(of_requests.size()),
+  Batch(Life& of_life, std::span<const HttpRequest> of_requests)
+      : life(of_life),
+        requests(of_requests),
+        results(of_requests.size()),
         called(of_life.timeline_.Now()) {}
 
   bool complete() const { return next == requests.size() && open == 0; }
@@ -102,18 +96,15 @@ struct Life::Batch final : Receiver, std::enable_shared_from_this<Life::Batch> {
   void Launch() {
     const std::size_t i = next++;
     ++open;
-    life.network_.Send(life.identity_, requests[i], called, life.told_to_stop(),
-                       life.wall_, shared_from_this(), i);
+    life.network_.Send(life.identity_, requests[i], called, life.told_to_stop(), life.wall_,
+                       shared_from_this(), i);
   }
 
   bool Receive(std::size_t index, HttpResult result) override {
-    if (closed)
-      return false;
+    if (closed) return false;
     if (life.paused_) {
-      life.Post([self = shared_from_this(), index,
-                 late = std::move(result)]() mutable {
-        if (!self->closed)
-          self->Take(index, std::move(late));
+      life.Post([self = shared_from_this(), index, late = std::move(result)]() mutable {
+        if (!self->closed) self->Take(index, std::move(late));
       });
     } else {
       Take(index, std::move(result));
@@ -124,76 +115,67 @@ struct Life::Batch final : Receiver, std::enable_shared_from_this<Life::Batch> {
   void Take(std::size_t index, HttpResult result) {
     results[index] = std::move(result);
     --open;
-    if (next < requests.size())
-      Launch();
-    if (complete())
-      life.Resume();
+    if (next < requests.size()) Launch();
+    if (complete()) life.Resume();
   }
 
-  Life &life;
+  Life& life;
   const std::span<const HttpRequest> requests;
   std::vector<std::optional<HttpResult>> results;
   const MonotonicTime called;
   std::size_t next = 0;
   std::size_t open = 0;
-  bool closed = false; // nobody waits any more
+  bool closed = false;  // nobody waits any more
 };
 
 class Life::LifeClock final : public Clock {
-public:
-  explicit LifeClock(Life &life) : life_(life) {}
+ public:
+  explicit LifeClock(Life& life) : life_(life) {}
 
   MonotonicTime Now() override { return life_.timeline_.Now(); }
   WallTime WallNow() override { return life_.wall_.WallNow(); }
   bool WaitUntil(MonotonicTime deadline, std::stop_token stop) override {
-    if (deadline != MonotonicTime::max())
-      life_.WakeAt(deadline);
-    while (Now() < deadline && !stop.stop_requested())
-      life_.Suspend();
+    if (deadline != MonotonicTime::max()) life_.WakeAt(deadline);
+    while (Now() < deadline && !stop.stop_requested()) life_.Suspend();
     return !stop.stop_requested();
   }
 
-private:
-  Life &life_;
+ private:
+  Life& life_;
 };
 
 class Life::LifeTransport final : public Transport {
-public:
-  explicit LifeTransport(Life &life) : life_(life) {}
+ public:
+  explicit LifeTransport(Life& life) : life_(life) {}
 
-  std::vector<HttpResult> Perform(std::span<const HttpRequest> requests,
-                                  std::size_t concurrency,
+  std::vector<HttpResult> Perform(std::span<const HttpRequest> requests, std::size_t concurrency,
                                   std::stop_token stop) override {
-    if (IsReview(requests) && !life_.world_.plan().ask_permissions)
-      return Grant(requests);
+    if (IsReview(requests) && !life_.world_.plan().ask_permissions) return Grant(requests);
     const auto batch = std::make_shared<Batch>(life_, requests);
     struct Closer {
-      Batch &batch;
+      Batch& batch;
       ~Closer() { batch.closed = true; }
     } closer{*batch};
     Dawdle();
     if (!stop.stop_requested()) {
-      for (std::size_t i = 0; i < concurrency && batch->next < requests.size();
-           ++i) {
+      for (std::size_t i = 0; i < concurrency && batch->next < requests.size(); ++i) {
         batch->Launch();
       }
     }
-    while (!batch->complete() && !stop.stop_requested())
-      life_.Suspend();
+    while (!batch->complete() && !stop.stop_requested()) life_.Suspend();
     std::vector<HttpResult> results;
     results.reserve(requests.size());
-    for (auto &result : batch->results) {
+    for (auto& result : batch->results) {
       if (result) {
         results.push_back(*std::move(result));
       } else {
-        results.push_back(Unexpected{
-            TransportError{TransportError::Kind::kStopped, "stopped"}});
+        results.push_back(Unexpected{TransportError{TransportError::Kind::kStopped, "stopped"}});
       }
     }
     return results;
   }
 
-private:
+ private:
   // They are a quarter of all requests and lead to nothing.
   static bool IsReview(std::span<const HttpRequest> requests) {
     return !requests.empty() && requests.front().method == HttpMethod::kPost &&
@@ -201,58 +183,51 @@ private:
   }
   static std::vector<HttpResult> Grant(std::span<const HttpRequest> requests) {
     std::vector<HttpResult> results;
-    for (const HttpRequest &request : requests) {
+    for (const HttpRequest& request : requests) {
       HttpResponse response;
       response.status = 201;
       response.content_type = "application/json";
       response.body = request.body;
-      response.body.insert(response.body.rfind('}'),
-                           R"(,"status":{"allowed":true})");
+      response.body.insert(response.body.rfind('}'), R"(,"status":{"allowed":true})");
       results.push_back(std::move(response));
     }
     return results;
   }
 
-  // A process that isn't scheduled between what it has found out and what it
-  // does about it.
+  // A process that isn't scheduled between what it has found out and what it does about it.
   void Dawdle() {
-    const Plan &plan = life_.world_.plan();
+    const Plan& plan = life_.world_.plan();
     if (plan.dawdling == 0 || life_.timeline_.Now() >= plan.calm ||
         !life_.random_.Chance(plan.dawdling)) {
       return;
     }
     const MonotonicTime until =
-        life_.timeline_.Now() +
-        life_.random_.Between(Micros(1'000), Micros(12'000'000));
+        life_.timeline_.Now() + life_.random_.Between(Micros(1'000), Micros(12'000'000));
     life_.WakeAt(until);
-    while (life_.timeline_.Now() < until)
-      life_.Suspend();
+    while (life_.timeline_.Now() < until) life_.Suspend();
   }
 
-  Life &life_;
+  Life& life_;
 };
 
 // The server of a step: it does what it is asked, or fails, or never answers.
 class Life::StepTransport final : public Transport {
-public:
-  explicit StepTransport(Life &life) : life_(life) {}
+ public:
+  explicit StepTransport(Life& life) : life_(life) {}
 
-  std::vector<HttpResult> Perform(std::span<const HttpRequest> requests,
-                                  std::size_t, std::stop_token) override {
+  std::vector<HttpResult> Perform(std::span<const HttpRequest> requests, std::size_t,
+                                  std::stop_token) override {
     std::vector<HttpResult> results;
-    for (const HttpRequest &request : requests) {
+    for (const HttpRequest& request : requests) {
       const int fate = life_.random_.Between(0, 9);
       const Micros takes =
-          fate == 0 ? Micros(request.timeout)
-                    : life_.random_.Between(Micros(500), Micros(900'000));
-      const MonotonicTime until =
-          life_.timeline_.Now() + std::min(takes, Micros(request.timeout));
+          fate == 0 ? Micros(request.timeout) : life_.random_.Between(Micros(500), Micros(900'000));
+      const MonotonicTime until = life_.timeline_.Now() + std::min(takes, Micros(request.timeout));
       life_.WakeAt(until);
-      while (life_.timeline_.Now() < until)
-        life_.Suspend();
+      while (life_.timeline_.Now() < until) life_.Suspend();
       if (takes >= request.timeout || fate == 1) {
-        const auto kind = fate == 1 ? TransportError::Kind::kConnect
-                                    : TransportError::Kind::kTimeout;
+        const auto kind =
+            fate == 1 ? TransportError::Kind::kConnect : TransportError::Kind::kTimeout;
         results.push_back(Unexpected{TransportError{kind, "simulated"}});
         continue;
       }
@@ -263,15 +238,18 @@ public:
     return results;
   }
 
-private:
-  Life &life_;
+ private:
+  Life& life_;
 };
 
-Life::Life(Workshop &workshop, Timeline &timeline, World &world,
-           Network &network, MachineClock &wall, Random random,
-           Identity identity)
-    : workshop_(workshop), timeline_(timeline), world_(world),
-      network_(network), wall_(wall), random_(random),
+Life::Life(Workshop& workshop, Timeline& timeline, World& world, Network& network,
+           MachineClock& wall, Random random, Identity identity)
+    : workshop_(workshop),
+      timeline_(timeline),
+      world_(world),
+      network_(network),
+      wall_(wall),
+      random_(random),
       identity_(std::make_shared<const Identity>(std::move(identity))),
       fiber_(workshop.stacks, [this] { Run(); }) {}
 
@@ -279,7 +257,7 @@ Life::~Life() { Kill(); }
 
 // The wiring, as main.cc has it.
 void Life::Run() {
-  const Plan &plan = world_.plan();
+  const Plan& plan = world_.plan();
   LifeClock clock(*this);
   LifeTransport transport(*this);
   ApiServer server;
@@ -291,30 +269,26 @@ void Life::Run() {
   std::shared_ptr<spdlog::logger> log = workshop_.silent;
   if (world_.journal().on()) {
     log = std::make_shared<spdlog::logger>(
-        "life",
-        std::make_shared<JournalSink>(world_.journal(), identity_->pod));
+        "life", std::make_shared<JournalSink>(world_.journal(), identity_->pod));
     log->set_level(spdlog::level::debug);
   }
   const TextMap flags = FlagsOf(plan, *identity_);
-  const auto with_annotations = [&flags](const TextMap &annotations) {
+  const auto with_annotations = [&flags](const TextMap& annotations) {
     return ResolveSettings(
-        flags, [](const std::string &) { return std::nullopt; }, annotations);
+        flags, [](const std::string&) { return std::nullopt; }, annotations);
   };
   TokenSource tokens(server, clock);
-  KubeClient client(transport, tokens, [](const RequestRecord &) {});
+  KubeClient client(transport, tokens, [](const RequestRecord&) {});
   Survey survey(client, clock, with_annotations({}), with_annotations);
   EventRecorder events(client, clock, *log, identity_->pod);
   LoopHealth health;
-  const Dial dial =
-      [this](const std::string &) -> Result<std::unique_ptr<Transport>> {
+  const Dial dial = [this](const std::string&) -> Result<std::unique_ptr<Transport>> {
     return std::unique_ptr<Transport>(std::make_unique<StepTransport>(*this));
   };
-  WatchLoop loop(survey, clock, workshop_.metrics, events, *log, health, dial,
-                 [] {});
+  WatchLoop loop(survey, clock, workshop_.metrics, events, *log, health, dial, [] {});
   const int code = loop.Run(stop_.get_token());
   if (world_.journal().on()) {
-    world_.journal().Line(identity_->pod,
-                          "ended with exit code " + std::to_string(code));
+    world_.journal().Line(identity_->pod, "ended with exit code " + std::to_string(code));
   }
 }
 
@@ -324,8 +298,7 @@ void Life::Start() {
 
 void Life::WakeAt(MonotonicTime time) {
   timeline_.At(time, [this, alive = std::weak_ptr<int>(alive_)] {
-    if (!alive.expired())
-      Post([this] { Resume(); });
+    if (!alive.expired()) Post([this] { Resume(); });
   });
 }
 
@@ -338,8 +311,7 @@ void Life::Post(std::function<void()> action) {
 }
 
 void Life::Resume() {
-  if (running_ || fiber_.ended())
-    return;
+  if (running_ || fiber_.ended()) return;
   running_ = true;
   fiber_.Resume();
   running_ = false;
@@ -369,4 +341,4 @@ void Life::Continue() {
   }
 }
 
-} // namespace cluster_watcher::simulation
+}  // namespace cluster_watcher::simulation

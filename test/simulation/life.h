@@ -1,6 +1,5 @@
-// One life of a watcher's process: the whole program over a simulated transport
-// and clock, run as a fiber. It can be told to stop, killed, and held up
-// anywhere.
+// One life of a watcher's process: the whole program over a simulated transport and clock, run as a
+// fiber. It can be told to stop, killed, and held up anywhere.
 #pragma once
 
 #include <deque>
@@ -23,35 +22,35 @@ namespace cluster_watcher::simulation {
 // What lives share, in one thread: none of it has a say in what they do.
 struct Workshop {
   Workshop();
-  void WriteToken(const std::string &token) const;
+  void WriteToken(const std::string& token) const;
 
   Stacks stacks;
   prometheus::Registry registry;
-  WatcherMetrics metrics; // write-only to the program
+  WatcherMetrics metrics;  // write-only to the program
   std::shared_ptr<spdlog::logger> silent;
-  int token_file; // a file in memory
+  int token_file;  // a file in memory
   std::string token_path;
 };
 
 class Life {
-public:
+ public:
   // `wall` is the clock of the machine that it runs on.
-  Life(Workshop &workshop, Timeline &timeline, World &world, Network &network,
-       MachineClock &wall, Random random, Identity identity);
+  Life(Workshop& workshop, Timeline& timeline, World& world, Network& network, MachineClock& wall,
+       Random random, Identity identity);
   ~Life();
 
   void Start();
-  void Terminate(); // SIGTERM
-  void Kill();      // SIGKILL
-  void Pause();     // as SIGSTOP, and a machine that hangs
+  void Terminate();  // SIGTERM
+  void Kill();       // SIGKILL
+  void Pause();      // as SIGSTOP, and a machine that hangs
   void Continue();
 
   bool ended() const { return fiber_.ended(); }
   bool paused() const { return paused_; }
   bool told_to_stop() const { return stop_.stop_requested(); }
-  const Identity &identity() const { return *identity_; }
+  const Identity& identity() const { return *identity_; }
 
-private:
+ private:
   class LifeClock;
   class LifeTransport;
   class StepTransport;
@@ -64,11 +63,11 @@ private:
   void Resume();
   void Suspend() { fiber_.Suspend(); }
 
-  Workshop &workshop_;
-  Timeline &timeline_;
-  World &world_;
-  Network &network_;
-  MachineClock &wall_;
+  Workshop& workshop_;
+  Timeline& timeline_;
+  World& world_;
+  Network& network_;
+  MachineClock& wall_;
   Random random_;
   const std::shared_ptr<const Identity> identity_;
   std::stop_source stop_;
@@ -80,4 +79,4 @@ private:
   Fiber fiber_;
 };
 
-} // namespace cluster_watcher::simulation
+}  // namespace cluster_watcher::simulation

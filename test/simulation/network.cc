@@ -9,36 +9,29 @@ namespace {
 using small_kubernetes::Response;
 using std::chrono::seconds;
 
-constexpr const char *kStatus =
-    R"({"kind":"Status","apiVersion":"v1","status":"Failure",)";
+constexpr const char* kStatus = R"({"kind":"Status","apiVersion":"v1","status":"Failure",)";
 
-Response Failure(int code, const char *reason) {
+Response Failure(int code, const char* reason) {
   return {code,
-          kStatus +
-              (R"("message":"simulated","reason":")" + std::string(reason)) +
-              R"(","code":)" + std::to_string(code) + "}",
+          kStatus + (R"("message":"simulated","reason":")" + std::string(reason)) + R"(","code":)" +
+              std::to_string(code) + "}",
           "application/json", std::nullopt};
 }
 
-// Only these weigh in for reads, then for writes; in the order of Fate, without
-// kGood.
-constexpr std::array<int, kFates - 1> kReadWeights{4, 0, 0, 0, 0, 3,
-                                                   4, 0, 2, 2, 1, 4};
-constexpr std::array<int, kFates - 1> kWriteWeights{3, 6, 5, 5, 5, 2,
-                                                    2, 4, 1, 1, 0, 3};
+// Only these weigh in for reads, then for writes; in the order of Fate, without kGood.
+constexpr std::array<int, kFates - 1> kReadWeights{4, 0, 0, 0, 0, 3, 4, 0, 2, 2, 1, 4};
+constexpr std::array<int, kFates - 1> kWriteWeights{3, 6, 5, 5, 5, 2, 2, 4, 1, 1, 0, 3};
 
-} // namespace
+}  // namespace
 
-const char *ToString(Fate fate) {
-  constexpr const char *kWords[kFates] = {
-      "good",      "lost",     "answer lost", "applied late", "applied twice",
-      "409",       "429",      "5xx",         "applied, 5xx", "401",
-      "truncated", "not JSON", "slow"};
+const char* ToString(Fate fate) {
+  constexpr const char* kWords[kFates] = {
+      "good", "lost",         "answer lost", "applied late", "applied twice", "409", "429",
+      "5xx",  "applied, 5xx", "401",         "truncated",    "not JSON",      "slow"};
   return kWords[static_cast<std::size_t>(fate)];
 }
 
-Network::Network(Timeline &timeline, World &world, Random random,
-                 Listener &listener)
+Network::Network(Timeline& timeline, World& world, Random random, Listener& listener)
     : timeline_(timeline), world_(world), random_(random), listener_(listener) {
   world_.kubernetes().GetTokens().Add(token_, {"watcher", {"system:masters"}});
 }
@@ -55,32 +48,24 @@ void Network::BeginOutage(Micros length, bool refuses) {
   refuses_ = refuses;
 }
 
-Micros Network::Latency() {
-  return random_.Between(Micros(20), world_.plan().latency);
-}
+Micros Network::Latency() { return random_.Between(Micros(20), world_.plan().latency); }
 
-Fate Network::Draw(const HttpRequest &request) {
+Fate Network::Draw(const HttpRequest& request) {
   const bool write = request.method != HttpMethod::kGet;
-  const double share =
-      write ? world_.plan().write_faults : world_.plan().read_faults;
-  if (share == 0 || timeline_.Now() >= world_.plan().calm ||
-      !random_.Chance(share)) {
+  const double share = write ? world_.plan().write_faults : world_.plan().read_faults;
+  if (share == 0 || timeline_.Now() >= world_.plan().calm || !random_.Chance(share)) {
     return Fate::kGood;
   }
-  const std::size_t which =
-      random_.Weighted(write ? kWriteWeights : kReadWeights);
+  const std::size_t which = random_.Weighted(write ? kWriteWeights : kReadWeights);
   const Fate fate = static_cast<Fate>(which + 1);
-  return fate == Fate::kConflict && request.method == HttpMethod::kPost
-             ? Fate::kLost
-             : fate;
+  return fate == Fate::kConflict && request.method == HttpMethod::kPost ? Fate::kLost : fate;
 }
 
-void Network::Send(std::shared_ptr<const Identity> by,
-                   const HttpRequest &request, MonotonicTime called,
-                   bool told_to_stop, Clock &clock,
+void Network::Send(std::shared_ptr<const Identity> by, const HttpRequest& request,
+                   MonotonicTime called, bool told_to_stop, Clock& clock,
                    std::shared_ptr<Receiver> receiver, std::size_t index) {
   const std::size_t number = exchanges_.size();
-  Exchange &exchange = exchanges_.emplace_back();
+  Exchange& exchange = exchanges_.emplace_back();
   exchange.number = number;
   exchange.by = std::move(by);
   exchange.request = request;
@@ -92,20 +77,16 @@ void Network::Send(std::shared_ptr<const Identity> by,
   ++fates_[static_cast<std::size_t>(fate)];
   if (world_.journal().on()) {
     const std::string body = request.body.empty() ? "" : " " + request.body;
-    const std::string what =
-        fate == Fate::kGood ? "" : " [" + std::string(ToString(fate)) + "]";
-    world_.journal().Line(exchange.by->pod,
-                          std::string(ToString(request.method)) + " " +
-                              request.target + body + what);
+    const std::string what = fate == Fate::kGood ? "" : " [" + std::string(ToString(fate)) + "]";
+    world_.journal().Line(exchange.by->pod, std::string(ToString(request.method)) + " " +
+                                                request.target + body + what);
   }
   listener_.Sent(exchange);
   MonotonicTime arrival = timeline_.Now() + Latency();
-  if (fate == Fate::kSlow)
-    arrival += random_.Between(Micros(100'000), Micros(4'000'000));
+  if (fate == Fate::kSlow) arrival += random_.Between(Micros(100'000), Micros(4'000'000));
   const MonotonicTime timeout = exchange.sent + request.timeout;
   if (fate == Fate::kLost) {
-    if (random_.Chance(0.5))
-      return Fail(number, arrival, TransportError::Kind::kConnect);
+    if (random_.Chance(0.5)) return Fail(number, arrival, TransportError::Kind::kConnect);
     return Fail(number, timeout, TransportError::Kind::kTimeout);
   }
   if (fate == Fate::kLate) {
@@ -118,7 +99,7 @@ void Network::Send(std::shared_ptr<const Identity> by,
 
 void Network::Arrive(std::size_t number) {
   using Kind = TransportError::Kind;
-  const Exchange &exchange = exchanges_[number];
+  const Exchange& exchange = exchanges_[number];
   const Fate fate = pending_[number].fate;
   const MonotonicTime timeout = exchange.sent + exchange.request.timeout;
   const MonotonicTime back = std::min(timeline_.Now() + Latency(), timeout);
@@ -127,50 +108,45 @@ void Network::Arrive(std::size_t number) {
     return Fail(number, timeout, Kind::kTimeout);
   }
   if (timeline_.Now() < outage_ends_) {
-    return refuses_ ? Fail(number, back, Kind::kConnect)
-                    : Fail(number, timeout, Kind::kTimeout);
+    return refuses_ ? Fail(number, back, Kind::kConnect) : Fail(number, timeout, Kind::kTimeout);
   }
   // Of a server that doesn't do it.
   switch (fate) {
-  case Fate::kConflict:
-    return Answer(number, back, Failure(409, "Conflict"), false);
-  case Fate::kThrottled: {
-    Response response = Failure(429, "TooManyRequests");
-    response.retry_after = random_.Between(1, 5);
-    return Answer(number, back, std::move(response), false);
-  }
-  case Fate::kServerError:
-    return Answer(number, back,
-                  random_.Chance(0.5) ? Failure(500, "InternalError")
-                                      : Failure(503, "ServiceUnavailable"),
-                  false);
-  case Fate::kUnauthorized:
-    return Answer(number, back, Failure(401, "Unauthorized"), false);
-  case Fate::kNotJson:
-    return Answer(
-        number, back,
-        {random_.Chance(0.5) ? 200 : 404, "<html>", "text/html", std::nullopt},
-        false);
-  case Fate::kGood:
-  case Fate::kLost:
-  case Fate::kAnswerLost:
-  case Fate::kLate:
-  case Fate::kDoubled:
-  case Fate::kAppliedError:
-  case Fate::kTruncated:
-  case Fate::kSlow:
-    break;
+    case Fate::kConflict:
+      return Answer(number, back, Failure(409, "Conflict"), false);
+    case Fate::kThrottled: {
+      Response response = Failure(429, "TooManyRequests");
+      response.retry_after = random_.Between(1, 5);
+      return Answer(number, back, std::move(response), false);
+    }
+    case Fate::kServerError:
+      return Answer(
+          number, back,
+          random_.Chance(0.5) ? Failure(500, "InternalError") : Failure(503, "ServiceUnavailable"),
+          false);
+    case Fate::kUnauthorized:
+      return Answer(number, back, Failure(401, "Unauthorized"), false);
+    case Fate::kNotJson:
+      return Answer(number, back,
+                    {random_.Chance(0.5) ? 200 : 404, "<html>", "text/html", std::nullopt}, false);
+    case Fate::kGood:
+    case Fate::kLost:
+    case Fate::kAnswerLost:
+    case Fate::kLate:
+    case Fate::kDoubled:
+    case Fate::kAppliedError:
+    case Fate::kTruncated:
+    case Fate::kSlow:
+      break;
   }
   Response response = Handle(number);
   bool is_true = true;
   if (fate == Fate::kAnswerLost) {
-    if (random_.Chance(0.5))
-      return Fail(number, back, Kind::kConnect);
+    if (random_.Chance(0.5)) return Fail(number, back, Kind::kConnect);
     return Fail(number, timeout, Kind::kTimeout);
   }
   if (fate == Fate::kAppliedError) {
-    response = random_.Chance(0.5) ? Failure(500, "InternalError")
-                                   : Failure(504, "Timeout");
+    response = random_.Chance(0.5) ? Failure(500, "InternalError") : Failure(504, "Timeout");
     is_true = false;
   }
   if (fate == Fate::kTruncated) {
@@ -181,48 +157,46 @@ void Network::Arrive(std::size_t number) {
     timeline_.After(random_.Between(Micros(10), Micros(10'000'000)),
                     [this, number] { Handle(number); });
   }
-  if (back >= timeout)
-    return Fail(number, timeout, Kind::kTimeout);
+  if (back >= timeout) return Fail(number, timeout, Kind::kTimeout);
   Answer(number, back, std::move(response), is_true);
 }
 
 Response Network::Handle(std::size_t number) {
-  Exchange &exchange = exchanges_[number];
-  const HttpRequest &request = exchange.request;
+  Exchange& exchange = exchanges_[number];
+  const HttpRequest& request = exchange.request;
   listener_.Arriving(exchange);
-  if (!exchange.handled && request.method == HttpMethod::kGet) {
+  const bool asks_for_drivers = request.target.find("metadata.name%3Dbob") != std::string::npos ||
+                                request.target.find("=uses-oshinko") != std::string::npos;
+  if (!exchange.handled && asks_for_drivers) {
     exchange.no_driver_wanted_to_run = !world_.WantsDriverToRun();
-    exchange.driver_was_gone =
-        exchange.no_driver_wanted_to_run && !world_.HasDriverLeftPods();
+    exchange.driver_was_gone = exchange.no_driver_wanted_to_run && !world_.HasDriverLeftPods();
     exchange.was_in_use = world_.IsInUse();
   }
   exchange.handled = true;
-  Response response = world_.kubernetes().Serve(
-      {ToString(request.method), request.target, request.bearer_token,
-       request.accept, request.content_type, request.body});
+  Response response =
+      world_.kubernetes().Serve({ToString(request.method), request.target, request.bearer_token,
+                                 request.accept, request.content_type, request.body});
   listener_.Handled(exchange, response.status);
   return response;
 }
 
-void Network::Answer(std::size_t number, MonotonicTime at, Response response,
-                     bool is_true) {
-  Pending &pending = pending_[number];
+void Network::Answer(std::size_t number, MonotonicTime at, Response response, bool is_true) {
+  Pending& pending = pending_[number];
   pending.response = std::move(response);
   pending.is_true = is_true;
   pending.date = world_.clock().WallNow();
   timeline_.At(at, [this, number] { Deliver(number); });
 }
 
-void Network::Fail(std::size_t number, MonotonicTime at,
-                   TransportError::Kind kind) {
+void Network::Fail(std::size_t number, MonotonicTime at, TransportError::Kind kind) {
   pending_[number].error = kind;
   timeline_.At(at, [this, number] { Deliver(number); });
 }
 
 void Network::Deliver(std::size_t number) {
-  Exchange &exchange = exchanges_[number];
-  Pending &pending = pending_[number];
-  Response &response = pending.response;
+  Exchange& exchange = exchanges_[number];
+  Pending& pending = pending_[number];
+  Response& response = pending.response;
   exchange.answered = timeline_.Now();
   if (!pending.error) {
     exchange.status = response.status;
@@ -232,34 +206,28 @@ void Network::Deliver(std::size_t number) {
   }
   if (world_.journal().on()) {
     const std::string got =
-        pending.error ? "no answer"
-                      : std::to_string(response.status) + " " + response.body;
-    world_.journal().Line(exchange.by->pod,
-                          std::string("  ") +
-                              ToString(exchange.request.method) + " " +
-                              exchange.request.target + ": " + got);
+        pending.error ? "no answer" : std::to_string(response.status) + " " + response.body;
+    world_.journal().Line(exchange.by->pod, std::string("  ") + ToString(exchange.request.method) +
+                                                " " + exchange.request.target + ": " + got);
   }
   const std::shared_ptr<Receiver> receiver = std::move(pending.receiver);
   bool taken = false;
   if (pending.error) {
-    taken = receiver->Receive(
-        pending.index, Unexpected{TransportError{*pending.error, "simulated"}});
+    taken =
+        receiver->Receive(pending.index, Unexpected{TransportError{*pending.error, "simulated"}});
   } else {
     HttpResponse answer;
     answer.status = response.status;
     answer.content_type = std::move(response.content_type);
     answer.body = std::move(response.body);
-    if (response.retry_after)
-      answer.retry_after = seconds(*response.retry_after);
+    if (response.retry_after) answer.retry_after = seconds(*response.retry_after);
     answer.date = pending.date;
-    answer.elapsed =
-        std::chrono::duration_cast<Micros>(timeline_.Now() - exchange.sent);
+    answer.elapsed = std::chrono::duration_cast<Micros>(timeline_.Now() - exchange.sent);
     taken = receiver->Receive(pending.index, std::move(answer));
   }
-  if (taken)
-    return;
+  if (taken) return;
   exchange.answered.reset();
   exchange.status = 0;
 }
 
-} // namespace cluster_watcher::simulation
+}  // namespace cluster_watcher::simulation

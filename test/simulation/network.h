@@ -1,5 +1,5 @@
-// What lies between the watchers and the API server: latency, and whatever can
-// become of a request and its answer.
+// What lies between the watchers and the API server: latency, and whatever can become of a request
+// and its answer.
 #pragma once
 
 #include <array>
@@ -20,87 +20,85 @@ namespace cluster_watcher::simulation {
 
 enum class Fate {
   kGood,
-  kLost,         // never arrives
-  kAnswerLost,   // has its effect, the watcher gets an error
-  kLate,         // arrives after the watcher has given up
-  kDoubled,      // arrives again, later
-  kConflict,     // 409 of a server that didn't do it
-  kThrottled,    // 429, with Retry-After
-  kServerError,  // 500 or 503
-  kAppliedError, // 500 or 504 of a server that has done it
-  kUnauthorized, // 401
-  kTruncated,    // half of the answer
-  kNotJson,      // a proxy's page
-  kSlow,         // takes long, but arrives in time
+  kLost,          // never arrives
+  kAnswerLost,    // has its effect, the watcher gets an error
+  kLate,          // arrives after the watcher has given up
+  kDoubled,       // arrives again, later
+  kConflict,      // 409 of a server that didn't do it
+  kThrottled,     // 429, with Retry-After
+  kServerError,   // 500 or 503
+  kAppliedError,  // 500 or 504 of a server that has done it
+  kUnauthorized,  // 401
+  kTruncated,     // half of the answer
+  kNotJson,       // a proxy's page
+  kSlow,          // takes long, but arrives in time
 };
 inline constexpr std::size_t kFates = 13;
-const char *ToString(Fate fate);
+const char* ToString(Fate fate);
 
 // Who watches the watchers.
 class Listener {
-public:
+ public:
   virtual ~Listener() = default;
-  virtual void Sent(const Exchange &exchange) = 0;
+  virtual void Sent(const Exchange& exchange) = 0;
   // Right before and after the server handles it; may be more than once.
-  virtual void Arriving(const Exchange &exchange) = 0;
-  virtual void Handled(const Exchange &exchange, int status) = 0;
+  virtual void Arriving(const Exchange& exchange) = 0;
+  virtual void Handled(const Exchange& exchange, int status) = 0;
 };
 
 // Who waits for answers.
 class Receiver {
-public:
+ public:
   virtual ~Receiver() = default;
-  // The answer to the request that it calls `index`. False: nobody waits for it
-  // any more.
+  // The answer to the request that it calls `index`. False: nobody waits for it any more.
   virtual bool Receive(std::size_t index, HttpResult result) = 0;
 };
 
 class Network {
-public:
-  Network(Timeline &timeline, World &world, Random random, Listener &listener);
+ public:
+  Network(Timeline& timeline, World& world, Random random, Listener& listener);
 
-  // Sends it now; `receiver` gets its answer or an error. `clock`: the
-  // watcher's, which outlives it.
-  void Send(std::shared_ptr<const Identity> by, const HttpRequest &request,
-            MonotonicTime called, bool told_to_stop, Clock &clock,
-            std::shared_ptr<Receiver> receiver, std::size_t index);
+  // Sends it now; `receiver` gets its answer or an error. `clock`: the watcher's, which outlives
+  // it.
+  void Send(std::shared_ptr<const Identity> by, const HttpRequest& request, MonotonicTime called,
+            bool told_to_stop, Clock& clock, std::shared_ptr<Receiver> receiver, std::size_t index);
 
   // The API server is away for so long: it refuses, or it doesn't answer.
   void BeginOutage(Micros length, bool refuses);
   // From now on only this token is good, besides the admin's.
   void RotateToken();
-  const std::string &token() const { return token_; }
+  const std::string& token() const { return token_; }
 
-  const Exchanges &exchanges() const { return exchanges_; }
-  const std::array<std::uint64_t, kFates> &fates() const { return fates_; }
+  const Exchanges& exchanges() const { return exchanges_; }
+  const std::array<std::uint64_t, kFates>& fates() const { return fates_; }
   std::uint64_t outages() const { return outages_; }
 
-private:
+ private:
   // What is to become of an exchange, by its number.
   struct Pending {
     std::shared_ptr<Receiver> receiver;
     std::size_t index;
-    Clock *clock;
+    Clock* clock;
     Fate fate = Fate::kGood;
     std::optional<TransportError::Kind> error;
     small_kubernetes::Response response = {};
-    bool is_true = false; // the response is the server's own, and whole
+    bool is_true = false;  // the response is the server's own, and whole
     WallTime date{};
   };
 
-  Fate Draw(const HttpRequest &request);
+  Fate Draw(const HttpRequest& request);
   void Arrive(std::size_t number);
   small_kubernetes::Response Handle(std::size_t number);
-  void Answer(std::size_t number, MonotonicTime at,
-              small_kubernetes::Response response, bool is_true);
+  void Answer(std::size_t number, MonotonicTime at, small_kubernetes::Response response,
+              bool is_true);
   void Fail(std::size_t number, MonotonicTime at, TransportError::Kind kind);
   void Deliver(std::size_t number);
   Micros Latency();
 
-  Timeline &timeline_;
-  World &world_;
+  Timeline& timeline_;
+  World& world_;
   Random random_;
-  Listener &listener_;
+  Listener& listener_;
   Exchanges exchanges_;
   std::deque<Pending> pending_;
   std::string token_ = "first";
@@ -111,4 +109,4 @@ private:
   std::array<std::uint64_t, kFates> fates_{};
 };
 
-} // namespace cluster_watcher::simulation
+}  // namespace cluster_watcher::simulation
