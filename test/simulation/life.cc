@@ -49,9 +49,9 @@ TextMap FlagsOf(const Plan& plan, const Identity& identity) {
   if (plan.foreground) flags["propagation"] = "foreground";
   if (!plan.finish_on_termination) flags["on-termination"] = "leave";
   if (!plan.all_kinds) {
-    flags["resources"] =
-        "deployments.apps,statefulsets.apps,"
-        "replicationcontrollers,pods,services,configmaps";
+    constexpr const char* kWorkers[] = {"", ",deployments.apps", ",statefulsets.apps",
+                                        ",replicationcontrollers"};
+    flags["resources"] = std::string("pods,services,configmaps") + kWorkers[plan.workers];
   }
   if (plan.given == OwnerGiven::kByFlag || plan.given == OwnerGiven::kByBoth) {
     constexpr const char* kKinds[] = {"deployment", "statefulset", "rc", "job"};
