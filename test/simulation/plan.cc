@@ -42,6 +42,13 @@ Plan Plan::Draw(std::uint64_t seed) {
   plan.finalizers = random.Chance(0.2) ? random.Between(1, 2) : 0;
   plan.finalizers_stay = random.Chance(0.3);
 
+  plan.duel = random.Chance(0.08);
+  if (plan.duel) {
+    plan.finalizers = random.Between(1, 2);
+    plan.finalizers_stay = random.Chance(0.5);
+    plan.delete_deadline = seconds(random.Pick(std::array{12, 20, 60}));
+  }
+
   const bool faulty = random.Chance(0.7);
   plan.calm = Timeline::kBegin + seconds(random.Between(18, 40));
   if (faulty && random.Chance(0.6)) plan.read_faults = random.Pick(std::array{0.002, 0.01, 0.03});
