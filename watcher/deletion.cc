@@ -387,14 +387,17 @@ void Deletion::HandOver() {
   SendDeletes(refused, Propagation(), false);
 }
 
-void Deletion::DeleteRoot() {
+bool Deletion::DeleteRoot() {
+  // Steps take their time, in which another watcher may have taken over.
+  if (ReadRoot() == RootState::kOurs && IsOvertaken()) return false;
   HandOver();
   for (backoff_ = kFirstBackoff;;) {
     turn_();
     SendDeletes({&root_}, Propagation(), false);
     // Not until it is gone: it may be waiting for our own pod to end.
     const RootState state = ReadRoot();
-    if (state == RootState::kGone || state == RootState::kReplaced) return;
+    if (state == RootState::kGone || state == RootState::kReplaced) return true;
+    if (state == RootState::kOurs && IsOvertaken()) return false;
     Pause(MonotonicTime::max());
   }
 }

@@ -49,8 +49,9 @@ class Deletion {
   Outcome DeleteMembers(MonotonicTime deadline);
 
   // After the members: what the master pod mounts is left to the garbage collector, and the master
-  // root deleted. Ends only when that was accepted, or when another object has its name.
-  void DeleteRoot();
+  // root deleted. Ends only when that was accepted, or when another object has its name; false: or
+  // when another watcher has taken over.
+  bool DeleteRoot();
 
   // Where somebody else takes the master root down: deletes the members that are listed now, until
   // they are gone, the deadline, or `may_go_on` (asked before each pass) says no.

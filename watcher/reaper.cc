@@ -327,7 +327,10 @@ std::optional<Reaper::Outcome> Reaper::Delete(const Snapshot& condemned, const s
     Announce(condemned, EventType::kWarning, "ClusterDeleting", "Overdue", note);
   }
   RunStepsAfter(condemned);
-  deletion.DeleteRoot();
+  if (!deletion.DeleteRoot()) {
+    Refuse("conflict", "another watcher has taken the deletion over");
+    return Outcome::kSpared;
+  }
   const auto took = std::chrono::duration_cast<Duration>(clock_.Now() - started);
   metrics_.SetDeletionDuration(took);
   metrics_.SetPhase(ToString(Phase::kDone));
