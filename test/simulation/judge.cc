@@ -384,7 +384,7 @@ void Judge::CheckRight(const Exchange& exchange, const std::string& uid) {
     }
     return;
   }
-  if (had_begun || last->deletes_begun) {
+  if (had_begun) {
     if (uid == last->uid) return;
     // What was listed before the root went, or by the first pass of a restarted watcher.
     bool listed = false;
@@ -417,7 +417,10 @@ void Judge::CheckRight(const Exchange& exchange, const std::string& uid) {
     if (one.by->life == exchange.by->life && one.Is(HttpMethod::kGet) && one.answered &&
         one.handled && Contains(one.request.target, "metadata.name%3Dbob") &&
         !Contains(one.request.target, "resourceVersion=0")) {
-      owner_gone = one.true_answer && (one.driver_was_gone || world_.plan().abandon_replaced);
+      // Each Job has its own pods: those of another aren't known to be a driver's.
+      const bool is_job = world_.plan().driver == DriverKind::kJob;
+      owner_gone = one.true_answer && (one.driver_was_gone || world_.plan().abandon_replaced ||
+                                       (is_job && one.no_driver_wanted_to_run));
     }
   }
   if (!owner_gone) return Break(kPromise, "told to stop, and the driver isn't gone");
