@@ -384,6 +384,22 @@ void Judge::CheckRight(const Exchange& exchange, const std::string& uid) {
     }
     return;
   }
+  bool owner_gone = false;
+  for (const Exchange& one : *exchanges_) {
+    if (one.number >= exchange.number) break;
+    if (one.by->life == exchange.by->life && one.Is(HttpMethod::kGet) && one.answered &&
+        one.handled && Contains(one.request.target, "metadata.name%3Dbob") &&
+        !Contains(one.request.target, "resourceVersion=0")) {
+      // Each Job has its own pods: those of another aren't known to be a driver's.
+      const bool is_job = world_.plan().driver == DriverKind::kJob;
+      owner_gone = one.true_answer && (one.driver_was_gone || world_.plan().abandon_replaced ||
+                                       (is_job && one.no_driver_wanted_to_run));
+    }
+  }
+  if (exchange.told_to_stop && world_.plan().finish_on_termination && owner_gone) {
+    ++counts_.by_hand;
+    return;
+  }
   if (had_begun) {
     if (uid == last->uid) return;
     // What was listed before the root went, or by the first pass of a restarted watcher.
@@ -408,23 +424,9 @@ void Judge::CheckRight(const Exchange& exchange, const std::string& uid) {
     }
     return;
   }
-  if (!exchange.told_to_stop || !world_.plan().finish_on_termination) {
-    return Break(kPromise, "the root is gone by another's hand, and it had not begun");
-  }
-  bool owner_gone = false;
-  for (const Exchange& one : *exchanges_) {
-    if (one.number >= exchange.number) break;
-    if (one.by->life == exchange.by->life && one.Is(HttpMethod::kGet) && one.answered &&
-        one.handled && Contains(one.request.target, "metadata.name%3Dbob") &&
-        !Contains(one.request.target, "resourceVersion=0")) {
-      // Each Job has its own pods: those of another aren't known to be a driver's.
-      const bool is_job = world_.plan().driver == DriverKind::kJob;
-      owner_gone = one.true_answer && (one.driver_was_gone || world_.plan().abandon_replaced ||
-                                       (is_job && one.no_driver_wanted_to_run));
-    }
-  }
-  if (!owner_gone) return Break(kPromise, "told to stop, and the driver isn't gone");
-  ++counts_.by_hand;
+  Break(kPromise, exchange.told_to_stop
+                      ? "told to stop, and the driver isn't gone"
+                      : "the root is gone by another's hand, and it had not begun");
 }
 
 // Promise 3.
