@@ -118,7 +118,8 @@ Deletion::Outcome Deletion::DeleteMembers(MonotonicTime deadline) {
       first_pass_of_resumed = false;
       const PassResult result = DeletePass(root, past_deadline);
       if (result == PassResult::kNoneLeft) {
-        log_.info("all {} members are gone", memory_.listed.size());
+        log_.info("all {} members are gone{}", memory_.listed.size(),
+                  mounted_.empty() ? "" : " but for what the master mounts");
         return Outcome::kGone;
       }
       if (past_deadline && (result == PassResult::kSomeLeft || ++late_passes >= kMostLatePasses)) {
@@ -216,12 +217,17 @@ Deletion::Listed Deletion::ListObjects() {
   }
   const MemberKinds kinds = FindMemberKinds(settings, survey_.discovery());
   for (const ApiError& error : kinds.errors) NoteError(error);
-  for (const std::string& kind : kinds.not_served) SaySkipped(kind, "not-found", "not served");
+  for (const std::string& kind : kinds.not_served) {
+    SaySkipped(SplitKindName(kind).kind, "not-found", kind + ": not served");
+  }
+  if (most_readable_ == 0) {
+    for (const ResourceType& type : kinds.types) metrics_.ExpectDeletesOf(type.plural);
+  }
   auto listing = survey_.cluster_probe().List(kinds.types, cluster_,
                                               static_cast<std::size_t>(settings.concurrency), {});
   for (const auto& [type, error] : listing.skipped) {
     NoteError(error);
-    SaySkipped(type.plural, "forbidden", "the account may not list them");
+    SaySkipped(type.plural, "forbidden", type.QualifiedName() + ": the account may not list them");
   }
   for (const ApiError& error : listing.failed) NoteError(error);
   // What could be listed before isn't empty because it no longer can be.
@@ -234,11 +240,11 @@ Deletion::Listed Deletion::ListObjects() {
   return listed;
 }
 
-void Deletion::SaySkipped(const std::string& plural, const char* result, const std::string& why) {
-  if (!skipped_.insert(plural).second) return;
+void Deletion::SaySkipped(const std::string& plural, const char* result, std::string why) {
+  if (!skipped_.insert(why).second) return;
   metrics_.Deleted(plural, result);
-  left_.push_back(plural + ": " + why);
-  log_.warn("skipped {}", left_.back());
+  log_.warn("skipped {}", why);
+  left_.push_back(std::move(why));
 }
 
 Deletion::PassResult Deletion::DeletePass(RootState root, bool past_deadline) {

@@ -150,7 +150,7 @@ Result<ScopeOfWork, ApiError> PermissionReview::ScopeOf(const Snapshot& look,
   work.ns = settings.ns;
   work.root = look.root;
   work.shared = look.root && !look.owner_name && !settings.owner;
-  work.owner_ns = settings.owner_namespace.empty() ? settings.ns : settings.owner_namespace;
+  work.owner_ns = settings.OwnerNamespace();
   work.owner_seen = look.seen.has_value();
   work.mounted = look.mounted;
   work.volumes = settings.volumes;

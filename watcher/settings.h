@@ -58,6 +58,11 @@ struct Settings {
   std::string context;
   LogLevel log_level = LogLevel::kInfo;
   LogFormat log_format = LogFormat::kText;
+
+  // The namespace that the owner is in.
+  const std::string& OwnerNamespace() const {
+    return owner_namespace.empty() ? ns : owner_namespace;
+  }
 };
 
 enum class SettingSource { kDefault, kAnnotation, kEnvironment, kFlag };

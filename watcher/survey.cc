@@ -290,7 +290,7 @@ void Survey::TakeRoot(Snapshot& snapshot, KubeObject root) {
 
 void Survey::FindOwnerName(Snapshot& snapshot) {
   const Settings& settings = settings_.settings;
-  snapshot.owner_ns = settings.owner_namespace.empty() ? settings.ns : settings.owner_namespace;
+  snapshot.owner_ns = settings.OwnerNamespace();
   if (settings.owner) {
     snapshot.owner_name = settings.owner;
     snapshot.facts.given_owner = settings.owner;

@@ -9,8 +9,8 @@ namespace {
 
 // The master root is read at least this often, and a shared cluster no more often.
 constexpr Duration kRootInterval = std::chrono::minutes(1);
-// How soon the owner's marks are tried again where they could not be written.
-constexpr Duration kRecordInterval = std::chrono::seconds(2);
+// The same while marks are still to be written or taken off, or are another watcher's.
+constexpr Duration kUnsettledInterval = std::chrono::seconds(2);
 // How long another watcher's condemnation may stand unchanged.
 constexpr Duration kStaleCondemnation = std::chrono::minutes(1);
 constexpr Duration kLongestAskedWait = std::chrono::minutes(1);
@@ -99,7 +99,8 @@ void WatchLoop::WaitUntil(MonotonicTime time, std::stop_token stop) {
 }
 
 WatchLoop::Next WatchLoop::Poll(std::stop_token stop) {
-  const Duration interval = recorded_ ? kRootInterval : kRecordInterval;
+  const bool settled = recorded_ && !marks_to_settle_;
+  const Duration interval = settled ? kRootInterval : kUnsettledInterval;
   const bool root_is_due = clock_.Now() - last_sure_look_ >= interval;
   if (polled_ && last_.reason == Reason::kActive && !root_is_due && Glance(stop)) {
     return Next::kWait;
@@ -159,6 +160,8 @@ WatchLoop::Next WatchLoop::Act(const Snapshot& snapshot, const Decision& decisio
                                std::stop_token stop) {
   if (decision.reason == Reason::kOwnerAdopted) survey_.Adopt(snapshot);
   if (!survey_.settings().settings.dry_run && snapshot.root) {
+    marks_to_settle_ =
+        snapshot.marks.phase != Phase::kWatching || HasForeignMarks(snapshot.root->meta);
     if (auto next = ActOnMarks(snapshot, stop)) return *next;
     // Not right before condemning, which wants the resourceVersion that was read.
     if (!IsConfirmed()) RecordOwner(snapshot, decision);

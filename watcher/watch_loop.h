@@ -94,6 +94,7 @@ class WatchLoop {
   bool polled_ = false;
   bool in_use_ = false;   // the last abandoned verdict was overruled for another driver's sake
   bool recorded_ = true;  // false: the owner's marks could not be written yet
+  bool marks_to_settle_ = false;  // a deletion's, or another root's, were there at the last look
   bool said_unrecorded_ = false;
   bool rehearsed_ = false;  // in a dry run: this abandonment was shown
   std::optional<WallTime> abandoned_since_;

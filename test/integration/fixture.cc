@@ -70,27 +70,43 @@ void Kubernetes::TearDown() {
 
 void IntegrationTest::SetUp() {
   ASSERT_FALSE(HasFatalFailure());
+  EnterNamespace();
+}
+
+void IntegrationTest::EnterNamespace() {
   static int number = 0;
   ns_ = "test-" + std::to_string(++number);
   files_ = kubernetes->Directory() + "/" + ns_;
   kubeconfig_ = WriteKubeconfig(File("kubeconfig"), server().Admin(),
                                 "token: \"" + server().Admin().token + "\"");
   api().Create("namespaces", "", NamedOf({ns_}));
+  namespaces_.push_back(ns_);
   MakeBystanders();
 }
 
-void IntegrationTest::TearDown() {
+void IntegrationTest::LeaveNamespaces() {
   for (const Bystander& bystander : bystanders_) {
     EXPECT_EQ(api().Uid(bystander.plural, bystander.ns, bystander.name), bystander.uid)
-        << "the bystander " << bystander.plural << "/" << bystander.name << " was touched";
+        << "the bystander " << bystander.plural << "/" << bystander.name << " in " << bystander.ns
+        << " was touched";
   }
-  api().Delete("configmaps", kElsewhere, kBystander + ns_);
+  for (const std::string& ns : namespaces_) {
+    api().Delete("configmaps", kElsewhere, kBystander + ns);
+    // Not waited for; but Services left standing would use up the addresses that there are for
+    // them.
+    api().Delete("namespaces", "", ns);
+  }
+  bystanders_.clear();
+  namespaces_.clear();
+}
+
+void IntegrationTest::TearDown() {
+  for (Watcher& watcher : watchers_) watcher.Signal(SIGKILL);
+  LeaveNamespaces();
   for (std::size_t i = 0; HasFailure() && i < watchers_.size(); ++i) {
     std::cout << "--- log of watcher " << i << "\n" << watchers_[i].Log() << "---\n";
   }
   watchers_.clear();
-  // Not waited for; but Services left standing would use up the addresses that there are for them.
-  api().Delete("namespaces", "", ns_);
 }
 
 void IntegrationTest::TearDownTestSuite() {
@@ -241,11 +257,15 @@ Watcher& IntegrationTest::Run(const std::vector<std::string>& arguments,
                                 File("watcher-" + std::to_string(watchers_.size())));
 }
 
-Watcher& IntegrationTest::Watch(std::vector<std::string> flags) {
+Watcher& IntegrationTest::WatchAs(const std::string& pod, std::vector<std::string> flags) {
   flags.insert(flags.begin(), {"watch", "--kubeconfig=" + kubeconfig_, "--listen=127.0.0.1:0",
                                "--poll-interval=100ms", "--confirmations=3", "--grace-period=500ms",
                                "--startup-grace=500ms"});
-  return Run(flags, {"POD_NAMESPACE=" + ns_, "POD_NAME=" + MasterPod()});
+  return Run(flags, {"POD_NAMESPACE=" + ns_, "POD_NAME=" + pod});
+}
+
+Watcher& IntegrationTest::Watch(std::vector<std::string> flags) {
+  return WatchAs(MasterPod(), std::move(flags));
 }
 
 Watcher& IntegrationTest::WatchOver(const std::string& owner, std::vector<std::string> flags) {
@@ -298,6 +318,7 @@ testing::AssertionResult IntegrationTest::StopsWell(Watcher& watcher) {
 
 testing::AssertionResult IntegrationTest::IsWhole() {
   for (const auto& [path, uid] : made_) {
+    if (path.find("/" + ns_ + "/") == std::string::npos) continue;
     const JsonDocument object = api().Expect(HttpMethod::kGet, path);
     const JsonValue metadata = object.root()["metadata"];
     if (metadata["uid"].AsString() != uid || metadata["deletionTimestamp"].Exists()) {

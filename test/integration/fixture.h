@@ -83,6 +83,11 @@ class IntegrationTest : public testing::Test {
   Server& server() { return kubernetes->GetServer(); }
   Api& api() { return kubernetes->GetApi(); }
 
+  // Another namespace, with bystanders of its own, is the test's from now on.
+  void EnterNamespace();
+  // Looks after the bystanders in all of the test's namespaces, and deletes these.
+  void LeaveNamespaces();
+
   void MakeCluster(const Cluster& cluster);
   void MakeCluster() { MakeCluster(Cluster()); }
   // A Deployment, unless another kind is given.
@@ -103,6 +108,8 @@ class IntegrationTest : public testing::Test {
   // Watches over the master's pod, polling fast. What `flags` repeat counts instead.
   Watcher& Watch(std::vector<std::string> flags = {});
   Watcher& WatchOver(const std::string& owner, std::vector<std::string> flags = {});
+  // As the watcher of this pod: the master may have several, or none any more.
+  Watcher& WatchAs(const std::string& pod, std::vector<std::string> flags);
   // The program with exactly these arguments and this environment.
   Watcher& Run(const std::vector<std::string>& arguments,
                const std::vector<std::string>& environment = {});
@@ -119,7 +126,8 @@ class IntegrationTest : public testing::Test {
   testing::AssertionResult Keeps(Watcher& watcher, const std::string& verdict, int polls = 8);
   testing::AssertionResult StopsWell(Watcher& watcher);  // exit code 0 upon SIGTERM
 
-  // Every object that MakeCluster made has its UID still, and isn't being deleted.
+  // Every object that MakeCluster made in this namespace has its UID still, and isn't being
+  // deleted.
   testing::AssertionResult IsWhole();
   testing::AssertionResult IsGone();
   // "deployments/spark-m": what is left of the cluster, being deleted or not.
@@ -143,6 +151,7 @@ class IntegrationTest : public testing::Test {
 
   std::string files_;
   std::string kubeconfig_;
+  std::vector<std::string> namespaces_;
   std::vector<Bystander> bystanders_;
   std::map<std::string, std::string> made_;  // path to UID
   std::deque<Watcher> watchers_;

@@ -145,6 +145,20 @@ std::optional<Lie> Proxy::LieFor(const std::string& request_line) {
   return std::nullopt;
 }
 
+void Proxy::SetGate(Gate gate) {
+  const std::lock_guard lock(mutex_);
+  gate_ = std::move(gate);
+}
+
+bool Proxy::IsLetThrough(const Passage& passage) {
+  Gate gate;
+  {
+    const std::lock_guard lock(mutex_);
+    gate = gate_;
+  }
+  return !gate || gate(passage);
+}
+
 void Proxy::Accept() {
   for (;;) {
     const int socket = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
@@ -160,15 +174,19 @@ void Proxy::Serve(int socket) {
   std::string rest;
   while (const auto received = Receive(socket, rest)) {
     bool sent;
-    if (const auto lie = LieFor(received->method + " " + received->target)) {
+    Passage passage{0, received->method + " " + received->target, received->head, received->body};
+    if (const auto lie = LieFor(passage.request_line)) {
       ++lies_told_;
       sent = SendAll(socket, lie->bytes);
       for (std::size_t i = 0; sent && i < lie->repetitions; ++i) sent = SendAll(socket, lie->chunk);
       if (lie->closes) break;
     } else {
+      passage.number = ++passed_on_;
+      if (!IsLetThrough(passage)) break;
       const HttpRequest request = PassedOn(*received);
       const HttpResult answer = std::move((*transport)->Perform({&request, 1}, 1, {}).front());
-      sent = answer &&
+      passage.answered = true;
+      sent = answer && IsLetThrough(passage) &&
              SendAll(socket, Lie::Answer(answer->status, answer->body, answer->content_type).bytes);
     }
     if (!sent) break;

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -29,6 +30,15 @@ struct Lie {
                     const std::string& more_headers = "");
 };
 
+// A request that is passed on.
+struct Passage {
+  int number = 0;            // of those that were passed on, from 1
+  std::string request_line;  // "GET /apis/apps/v1/…"
+  std::string head;          // the line and the headers
+  std::string body;
+  bool answered = false;  // the API server has done it; the client doesn't know yet
+};
+
 class Proxy {
  public:
   // Listens on a port of its own. `server` is where requests are passed on.
@@ -45,18 +55,28 @@ class Proxy {
   void LieAbout(const std::string& part, Lie lie);
   void TellTheTruth();
   int LiesTold() const { return lies_told_; }
+  int RequestsPassedOn() const { return passed_on_; }
+
+  // Asked twice of each request that is passed on: before that, and before its answer goes back.
+  // False cuts the connection there. It may block; connections have a thread each, all of which
+  // must be let go before the proxy ends. An empty one is no gate.
+  using Gate = std::function<bool(const Passage&)>;
+  void SetGate(Gate gate);
 
  private:
   void Accept();
   void Serve(int socket);
   std::optional<Lie> LieFor(const std::string& request_line);
+  bool IsLetThrough(const Passage& passage);
 
   const ApiServer server_;
   int listener_ = -1;
   int port_ = 0;
   std::atomic<int> lies_told_{0};
+  std::atomic<int> passed_on_{0};
   std::mutex mutex_;  // Guards what follows.
   std::map<std::string, Lie> lies_;
+  Gate gate_;
   std::vector<int> sockets_;
   std::vector<std::thread> threads_;
   std::thread acceptor_;

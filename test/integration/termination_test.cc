@@ -1,7 +1,11 @@
 // Being told to stop while watching: --on-termination.
 #include <signal.h>
 
+#include <algorithm>
+#include <semaphore>
+
 #include "test/integration/fixture.h"
+#include "test/integration/proxy.h"
 
 namespace cluster_watcher::integration {
 namespace {
@@ -11,8 +15,14 @@ class Termination : public IntegrationTest {
   // The master's pod is on a node, so that it goes on terminating until somebody ends it. Nothing
   // is condemned within the test.
   Watcher& WatchOnANode(std::vector<std::string> flags = {}) {
+    MakeClusterOnANode();
+    return WatchIt(std::move(flags));
+  }
+  void MakeClusterOnANode() {
     MakeCluster({.pod_spec = R"("nodeName": "nowhere", "terminationGracePeriodSeconds": 30, )"});
     MakeDriver();
+  }
+  Watcher& WatchIt(std::vector<std::string> flags = {}) {
     flags.insert(flags.begin(), "--grace-period=1h");
     Watcher& watcher = WatchOver("deployment/bob", flags);
     EXPECT_TRUE(Shows(watcher, "keep: active"));
@@ -23,13 +33,36 @@ class Termination : public IntegrationTest {
 
   void TakeDownTheMaster() {
     api().Delete("deployments", ns_, kMaster);
+    EXPECT_TRUE(Eventually([&] { return IsTerminating(); }));
+  }
+  bool IsTerminating() {
+    const auto pod = api().Get("pods", ns_, pod_);
+    return pod && pod->root()["metadata"]["deletionTimestamp"].Exists();
+  }
+  void LoseTheDriver() {
+    api().Delete("deployments", ns_, "bob");
     EXPECT_TRUE(Eventually([&] {
-      const auto pod = api().Get("pods", ns_, pod_);
-      return pod && pod->root()["metadata"]["deletionTimestamp"].Exists();
+      return !api().Exists("deployments", ns_, "bob") &&
+             api().Names("pods", ns_, "app=bob").empty();
     }));
+  }
+  void Evict() {
+    api().Expect(HttpMethod::kPost, PathOf("pods", ns_, pod_ + "/eviction"),
+                 R"({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": ")" +
+                     pod_ + R"(", "namespace": ")" + ns_ + "\"}}");
+  }
+  testing::AssertionResult HasItsMembers() {
+    for (const char* name : {"spark", "spark-ui"}) {
+      if (api().Uid("services", ns_, name).empty()) return testing::AssertionFailure() << name;
+    }
+    if (api().Uid("deployments", ns_, "spark-w").empty()) {
+      return testing::AssertionFailure() << "spark-w";
+    }
+    return testing::AssertionSuccess();
   }
 
   void TearDown() override {
+    if (pod_.empty()) return IntegrationTest::TearDown();
     [[maybe_unused]] const auto ended =
         api().Do(HttpMethod::kDelete, PathOf("pods", ns_, pod_),
                  R"({"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0})");
@@ -72,6 +105,160 @@ TEST_F(Termination, LeavesWhatItIsToldToLeave) {
   TakeDownTheMaster();
   EXPECT_EQ(watcher.Stop(SIGTERM), 0);
   EXPECT_TRUE(api().Exists("deployments", ns_, "spark-w"));
+}
+
+TEST_F(Termination, EndsAtOnceWhereThereIsNothingToDo) {
+  MakeCluster();
+  MakeDriver();
+  std::vector<std::chrono::milliseconds> times;
+  for (int i = 0; i < 5; ++i) {
+    Watcher& watcher = WatchOver("deployment/bob", {"--poll-interval=1h"});
+    ASSERT_TRUE(Shows(watcher, "keep: active"));
+    const auto began = std::chrono::steady_clock::now();
+    ASSERT_EQ(watcher.Stop(SIGTERM), 0);
+    times.push_back(std::chrono::duration_cast<std::chrono::milliseconds>(
+        std::chrono::steady_clock::now() - began));
+  }
+  std::sort(times.begin(), times.end());
+  RecordProperty("median_ms", static_cast<int>(times[times.size() / 2].count()));
+  EXPECT_LT(times.back(), std::chrono::seconds(2));
+  EXPECT_TRUE(IsWhole());
+}
+
+TEST_F(Termination, LeavesAClusterWhosePodIsEvicted) {
+  Watcher& watcher = WatchOnANode();
+  Evict();
+  ASSERT_TRUE(Eventually([&] { return IsTerminating(); }));
+  EXPECT_EQ(watcher.Stop(SIGTERM), 0);
+  EXPECT_TRUE(IsWhole());
+}
+
+TEST_F(Termination, LeavesAClusterWhosePodIsEvictedWhileTheDriverIsGone) {
+  Watcher& watcher = WatchOnANode();
+  LoseTheDriver();
+  Evict();
+  ASSERT_TRUE(Eventually([&] { return IsTerminating(); }));
+  EXPECT_EQ(watcher.Stop(SIGTERM), 0);
+  EXPECT_TRUE(IsWhole());
+}
+
+TEST_F(Termination, LeavesAClusterWhosePodIsGoneWhenItIsTold) {
+  MakeCluster();  // on no node: an evicted pod is gone at once
+  MakeDriver();
+  Watcher& watcher = WatchIt();
+  LoseTheDriver();
+  Evict();
+  ASSERT_TRUE(Eventually([&] { return !api().Exists("pods", ns_, pod_); }));
+  EXPECT_EQ(watcher.Stop(SIGTERM), 0);
+  EXPECT_TRUE(IsWhole());
+}
+
+TEST_F(Termination, LeavesAClusterWhoseMasterIsRolledOut) {
+  MakeClusterOnANode();
+  api().Patch("deployments", ns_, kMaster,
+              R"({"spec": {"strategy": {"type": "Recreate", "rollingUpdate": null}}})");
+  Watcher& watcher = WatchIt();
+  LoseTheDriver();
+  api().Patch("deployments", ns_, kMaster, R"({"spec": {"template": {"metadata": {
+      "annotations": {"test.example/revision": "2"}}}}})");
+  ASSERT_TRUE(Eventually([&] { return IsTerminating(); }));
+  EXPECT_EQ(watcher.Stop(SIGTERM), 0);
+  EXPECT_TRUE(IsWhole());
+}
+
+TEST_F(Termination, LeavesAClusterWhoseMasterRootIsReplacedByForce) {
+  Watcher& watcher = WatchOnANode();
+  LoseTheDriver();
+  TakeDownTheMaster();
+  ASSERT_TRUE(Eventually([&] { return !api().Exists("deployments", ns_, kMaster); }));
+  api().Create("deployments", ns_,
+               DeploymentOf({Labelled(kMaster, "master"), 1, Labelled("", "master").labels}));
+  EXPECT_EQ(watcher.Stop(SIGTERM), 0);
+  EXPECT_TRUE(HasItsMembers());
+}
+
+// Forced, a pod is gone without a signal.
+TEST_F(Termination, AWatcherWhosePodIsGoneEndsByItselfAndLeavesEverything) {
+  MakeCluster();
+  MakeDriver();
+  api().Scale("deployments", ns_, "bob", 2);
+  Watcher& watcher = WatchOver("deployment/bob");
+  ASSERT_TRUE(Shows(watcher, "keep: shared-by-replicas"));
+  api().Delete("pods", ns_, MasterPod());
+  EXPECT_EQ(watcher.WaitForExit(), 0);
+  EXPECT_TRUE(IsWhole());
+}
+
+TEST_F(Termination, DeletesTwentyMembersInTheTwoSecondsThatASidecarGets) {
+  MakeClusterOnANode();
+  for (int i = 0; i < 20; ++i) MakeMember("member-" + std::to_string(i));
+  Watcher& watcher = WatchIt();
+  LoseTheDriver();
+  TakeDownTheMaster();
+  if (!watcher.Stop(SIGTERM, std::chrono::seconds(2))) watcher.Stop(SIGKILL);
+  EXPECT_FALSE(api().Exists("deployments", ns_, "spark-w"));
+  for (const std::string& member : Members()) {
+    EXPECT_EQ(member.find("member-"), std::string::npos) << member;
+  }
+}
+
+// Told to stop while one of its writes is under way.
+class TerminationAtAWrite : public IntegrationTest {
+ protected:
+  void TearDown() override {
+    let_go_.release(1000);
+    IntegrationTest::TearDown();
+    proxy_.reset();
+  }
+
+  // The driver is gone, and the API server has written `phase`, which the watcher doesn't know yet
+  // when it is told to stop.
+  Watcher& StopAtTheWriteOf(const std::string& phase) {
+    MakeCluster();
+    MakeDriver();
+    proxy_.emplace(server().Admin());
+    const std::string written = R"("cluster-watcher/phase":")" + phase + "\"";
+    proxy_->SetGate([this, written](const Passage& passage) {
+      if (passage.answered && passage.request_line.starts_with("PATCH ") &&
+          passage.body.find(written) != std::string::npos && !held_.exchange(true)) {
+        let_go_.acquire();
+      }
+      return true;
+    });
+    WriteKubeconfig(kubeconfig(), proxy_->Address(), "token: \"" + server().Admin().token + "\"");
+    Watcher& watcher = WatchOver("deployment/bob");
+    EXPECT_TRUE(Shows(watcher, "keep: active"));
+    api().Delete("deployments", ns_, "bob");
+    EXPECT_TRUE(Eventually([&] { return held_.load(); }));
+    watcher.Signal(SIGTERM);
+    return watcher;
+  }
+  void LetGo() { let_go_.release(); }
+
+ private:
+  std::optional<Proxy> proxy_;
+  std::counting_semaphore<> let_go_{0};
+  std::atomic<bool> held_{false};
+};
+
+TEST_F(TerminationAtAWrite, ACondemnedClusterStays) {
+  Watcher& watcher = StopAtTheWriteOf("condemned");
+  LetGo();
+  EXPECT_EQ(watcher.WaitForExit(), 0);
+  EXPECT_TRUE(IsWhole());
+  EXPECT_EQ(Mark("deleting-since"), "");
+  // Whoever comes next begins from nothing.
+  MakeDriver();
+  Watcher& next = WatchOver("deployment/bob");
+  EXPECT_TRUE(Keeps(next, "keep: active"));
+  EXPECT_TRUE(Eventually([&] { return Mark("phase").empty() && Mark("condemned-by").empty(); }));
+}
+
+TEST_F(TerminationAtAWrite, BehindThePointOfNoReturnTheDeletionIsFinished) {
+  Watcher& watcher = StopAtTheWriteOf("deleting");
+  LetGo();
+  EXPECT_TRUE(IsGone());
+  EXPECT_EQ(watcher.WaitForExit(), 0);
 }
 
 }  // namespace

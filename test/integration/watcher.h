@@ -32,6 +32,7 @@ class Watcher {
   std::string Log() const { return ReadWhole(files_ + ".log"); }
   std::string Output() const { return ReadWhole(files_ + ".out"); }
   std::size_t LinesWith(const std::string& text) const;  // of the log
+  pid_t Pid() const { return process_.Pid(); }
   bool IsRunning() { return process_.IsRunning(); }
   std::optional<int> WaitForExit(Duration timeout = std::chrono::seconds(20)) {
     return process_.WaitForExit(timeout);

@@ -279,8 +279,8 @@ ObjectPtr Controllers::NewReplicaSet(const ObjectPtr& deployment) {
   return store_.Create(replica_sets_, std::move(body));
 }
 
-void Controllers::SyncReplicaSet(const ObjectPtr& set, const Object* deployment) {
-  const std::int64_t wanted = deployment == nullptr ? 0 : WantedReplicas(*deployment);
+void Controllers::SyncReplicaSet(const ObjectPtr& set, const Object* deployment,
+                                 std::int64_t wanted) {
   Value annotations = CopyOr(Find(set->Metadata(), "annotations"), EmptyObject());
   if (const Value* copied =
           deployment == nullptr ? nullptr : Find(deployment->Metadata(), "annotations")) {
@@ -311,6 +311,21 @@ void Controllers::Deployment(const ObjectPtr& deployment) {
                    [&](const ObjectPtr& set) { return set->uid == current->uid; })) {
     sets.push_back(current);
   }
+  const std::int64_t wanted = WantedReplicas(*deployment);
+  std::int64_t old_ones = 0;
+  for (const ObjectPtr& set : sets) {
+    if (set->uid != current->uid) old_ones += WantedReplicas(*set);
+  }
+  // A rollout takes down no more than is replaced by pods that are ready.
+  const Value* current_status = Find(current->body, "status");
+  const std::int64_t ready_ones =
+      current_status == nullptr ? 0 : NumberOf(Find(*current_status, "readyReplicas"), 0);
+  const bool at_once = TextOf(Find(deployment->body, "spec", "strategy", "type")) == "Recreate";
+  std::int64_t old_left =
+      at_once ? 0 : std::min(old_ones, std::max<std::int64_t>(0, wanted - ready_ones));
+  const std::int64_t surge = (wanted + 3) / 4;
+  const std::int64_t new_ones =
+      at_once ? wanted : std::clamp<std::int64_t>(wanted + surge - old_left, 0, wanted);
   std::int64_t replicas = 0, updated = 0, ready = 0;
   for (const ObjectPtr& set : sets) {
     const bool is_current = set->uid == current->uid;
@@ -319,7 +334,9 @@ void Controllers::Deployment(const ObjectPtr& deployment) {
     replicas += count;
     if (is_current) updated = count;
     if (status != nullptr) ready += NumberOf(Find(*status, "readyReplicas"), 0);
-    SyncReplicaSet(set, is_current ? deployment.get() : nullptr);
+    const std::int64_t kept = std::min(old_left, WantedReplicas(*set));
+    if (!is_current) old_left -= kept;
+    SyncReplicaSet(set, is_current ? deployment.get() : nullptr, is_current ? new_ones : kept);
   }
   Value status = EmptyObject();
   SetUnlessZero(status, "observedGeneration",

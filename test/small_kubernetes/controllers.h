@@ -39,7 +39,7 @@ class Controllers {
   void Deployment(const ObjectPtr& deployment);
   ObjectPtr NewReplicaSet(const ObjectPtr& deployment);
   // `deployment` is null for a ReplicaSet that isn't the current one.
-  void SyncReplicaSet(const ObjectPtr& set, const Object* deployment);
+  void SyncReplicaSet(const ObjectPtr& set, const Object* deployment, std::int64_t wanted);
   // ReplicaSets and ReplicationControllers.
   void ReplicaControllers(const Resource& resource);
   void Replicas(const ObjectPtr& owner);

@@ -45,15 +45,18 @@ struct Entry {
 
   bool IsScale() const { return sub == "scale"; }
   bool IsToken() const { return sub == "token"; }
+  bool IsEviction() const { return sub == "eviction"; }
   std::string_view Kind() const {
+    if (IsEviction()) return "Eviction";
     return IsScale() ? "Scale" : IsToken() ? "TokenRequest" : std::string_view(resource.kind);
   }
   // Of a subresource's own kind; empty: as the resource's.
   std::string_view Group() const {
+    if (IsEviction()) return "policy";
     return IsScale() ? "autoscaling" : IsToken() ? "authentication.k8s.io" : "";
   }
   std::string_view Verbs() const {
-    if (resource.create_only || IsToken()) return R"(["create"])";
+    if (resource.create_only || IsToken() || IsEviction()) return R"(["create"])";
     if (!sub.empty()) return R"(["get","patch","update"])";
     if (resource.terminating) return R"(["delete","deletecollection","get","list","watch"])";
     if (resource.kind == "Namespace") {
@@ -67,6 +70,7 @@ struct Entry {
 
 std::vector<std::string_view> Subresources(const Resource& resource) {
   std::vector<std::string_view> subs;
+  if (resource.kind == "Pod") subs.emplace_back("eviction");
   if (resource.has_scale) subs.emplace_back("scale");
   if (resource.has_status) subs.emplace_back("status");
   if (resource.custom) std::reverse(subs.begin(), subs.end());

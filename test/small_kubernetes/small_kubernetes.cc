@@ -124,7 +124,8 @@ Response SmallKubernetes::Route(Call& call, std::optional<Watch>* watch) {
   const std::string& sub = target.subresource;
   const bool known_sub = sub.empty() || (sub == "status" && resource->has_status) ||
                          (sub == "scale" && resource->has_scale) ||
-                         (sub == "token" && resource->kind == "ServiceAccount");
+                         (sub == "token" && resource->kind == "ServiceAccount") ||
+                         (sub == "eviction" && resource->kind == "Pod");
   if (!known_sub) return resource->custom ? NotFound(*resource, target.name) : NoSuchResource();
   if (resource->create_only && (method != "POST" || !target.name.empty()))
     return MethodNotAllowed();
@@ -132,13 +133,15 @@ Response SmallKubernetes::Route(Call& call, std::optional<Watch>* watch) {
   if (collection && !in_namespace && resource->namespaced && method != "GET") {
     return MethodNotAllowed();
   }
+  const bool asks = sub == "token" || sub == "eviction";  // for something to be done
+  if (method == "GET" && asks) return MethodNotAllowed();
   if (method == "GET") return collection ? List(call, watch) : Get(call);
-  if (method == "POST") return collection || sub == "token" ? Post(call) : MethodNotAllowed();
+  if (method == "POST") return collection || asks ? Post(call) : MethodNotAllowed();
   if (method == "DELETE") {
     if (!sub.empty() || (collection && resource->kind == "Namespace")) return MethodNotAllowed();
     return collection ? DeleteMany(call) : DeleteOne(call);
   }
-  if (collection || sub == "token") return MethodNotAllowed();
+  if (collection || asks) return MethodNotAllowed();
   return method == "PUT" ? Put(call) : Patch(call);
 }
 

@@ -116,6 +116,7 @@ class SmallKubernetes {
   Response ReadScale(const Call& call, const Object& object) const;
   Response WriteScale(const Call& call, const ObjectPtr& old);
   Response DeleteOne(const Call& call);
+  Response Evict(const Call& call, const Value& body);
   Response DeleteMany(const Call& call);
   Response ReviewAccess(const Call& call, Value body) const;
   Response RequestToken(const Call& call, Value body);

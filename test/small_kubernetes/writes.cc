@@ -76,6 +76,7 @@ Response SmallKubernetes::Post(const Call& call) {
   std::optional<Value> body = Parse(call.request.body);
   if (!body) return BadRequest("couldn't get version/kind; json parse error");
   if (token) return RequestToken(call, std::move(*body));
+  if (call.target.subresource == "eviction") return Evict(call, *body);
   if (auto refusal = Refuse(call, *body)) return *refusal;
   if (call.resource->create_only) return ReviewAccess(call, std::move(*body));
   return Create(call, std::move(*body));
@@ -334,6 +335,21 @@ Response SmallKubernetes::DeleteOne(const Call& call) {
   const DeleteOutcome outcome = Delete(store_, object, *options);
   if (!outcome.gone || call.resource->returns_deleted) return Show(call, *outcome.object);
   return Deleted(*call.resource, *outcome.object);
+}
+
+// No disruption budget is asked: it doesn't bind pods that aren't running.
+Response SmallKubernetes::Evict(const Call& call, const Value& body) {
+  const ObjectPtr pod = Stored(call);
+  if (pod == nullptr) return NotFound(*call.resource, call.target.name);
+  DeleteOptions options;
+  options.dry_run = call.dry_run;
+  const Value* grace = Find(body, "deleteOptions", "gracePeriodSeconds");
+  if (grace != nullptr && grace->IsInt64()) options.grace_seconds = grace->GetInt64();
+  Delete(store_, pod, options);
+  return {201,
+          "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Success\","
+          "\"code\":201}\n",
+          "application/json", std::nullopt};
 }
 
 Response SmallKubernetes::DeleteMany(const Call& call) {

@@ -725,8 +725,30 @@ TEST_F(SmallKubernetesTest, NewTemplateRollsOut) {
   const std::string pod = Names(Get(kPods))[0];
   Patch(std::string(kDeployments) + "/bob", R"({"spec":{"template":{"spec":{"hostname":"x"}}}})");
   EXPECT_EQ(Names(Get("/apis/apps/v1/replicasets")).size(), 2u);
+  // The old pod stays until the new one is ready.
+  EXPECT_EQ(Count("pods"), 2u);
+  kubernetes.SetPodsRun(true);
   EXPECT_EQ(Count("pods"), 1u);
   EXPECT_NE(Names(Get(kPods))[0], pod);
+}
+
+TEST_F(SmallKubernetesTest, NewTemplateOfARecreatedDeploymentDoesNotWait) {
+  CreateDeployment("bob", 1);
+  const std::string pod = Names(Get(kPods))[0];
+  Patch(std::string(kDeployments) + "/bob", R"({"spec":{"strategy":{"type":"Recreate"},
+      "template":{"spec":{"hostname":"x"}}}})");
+  EXPECT_EQ(Count("pods"), 1u);
+  EXPECT_NE(Names(Get(kPods))[0], pod);
+}
+
+TEST_F(SmallKubernetesTest, EvictionDeletesAPod) {
+  CreateDeployment("bob", 0);
+  kubernetes.Apply(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{}})");
+  const char* body = R"({"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"p"}})";
+  const std::string path = std::string(kPods) + "/p/eviction";
+  EXPECT_EQ(kubernetes.Admin("POST", path, body).status, 201);
+  EXPECT_EQ(Count("pods"), 0u);
+  EXPECT_EQ(kubernetes.Admin("POST", path, body).status, 404);
 }
 
 TEST_F(SmallKubernetesTest, StatefulSetMakesPodsInOrderAndClaims) {

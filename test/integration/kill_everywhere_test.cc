@@ -1,0 +1,277 @@
+// The watcher is killed at every request of a whole deletion, before the API server has it and
+// after, and started again: a deletion that was begun is finished, and one that wasn't leaves the
+// cluster whole.
+#include <signal.h>
+
+#include "test/integration/fixture.h"
+#include "test/integration/proxy.h"
+
+namespace cluster_watcher::integration {
+namespace {
+
+// When the watcher is killed: at this request, counted from the condemning write.
+struct Stroke {
+  int request = 0;        // from 1; 0: never
+  bool answered = false;  // after the API server has done it, and before it is passed on otherwise
+};
+
+std::ostream& operator<<(std::ostream& out, const Stroke& stroke) {
+  return out << (stroke.answered ? "after" : "before") << " request " << stroke.request;
+}
+
+// Kills the process behind a proxy at the stroke. It must be told which one it is.
+class Executioner {
+ public:
+  explicit Executioner(Stroke stroke) : stroke_(stroke) {}
+
+  void SetVictim(pid_t pid) { pid_ = pid; }
+  bool HasStruck() const { return struck_; }
+  const std::string& Where() const { return where_; }  // the request; once it has struck
+  int FirstRequest() const { return first_; }  // the condemning write's number; 0: not seen yet
+
+  // A Proxy::Gate.
+  bool LetThrough(const Passage& passage) {
+    if (first_ == 0 && IsCondemnation(passage)) first_ = passage.number;
+    if (first_ == 0 || passage.number < first_) return true;
+    const bool is_due =
+        passage.number - first_ + 1 == stroke_.request && passage.answered == stroke_.answered;
+    if (!is_due) return true;
+    where_ = passage.request_line;
+    pid_.wait(0);
+    kill(pid_, SIGKILL);
+    struck_ = true;
+    return false;
+  }
+
+ private:
+  static bool IsCondemnation(const Passage& passage) {
+    return passage.request_line.starts_with("PATCH ") &&
+           passage.body.find(R"("cluster-watcher/phase":"condemned")") != std::string::npos;
+  }
+
+  const Stroke stroke_;
+  std::string where_;
+  std::atomic<pid_t> pid_{0};
+  std::atomic<int> first_{0};
+  std::atomic<bool> struck_{false};
+};
+
+class KillEverywhere : public IntegrationTest {
+ protected:
+  // A cluster in a namespace of its own, the watcher that is killed and the one that comes after.
+  struct Life {
+    explicit Life(Stroke at) : stroke(at), executioner(at) {}
+    const Stroke stroke;
+    Executioner executioner;
+    std::string ns;
+    std::string files;
+    std::string pod;
+    std::string claim_uid;
+    std::unique_ptr<Proxy> proxy;
+    std::unique_ptr<Watcher> killed;
+    std::unique_ptr<Watcher> next;
+  };
+  using Lives = std::vector<std::unique_ptr<Life>>;
+
+  static constexpr char kClaim[] = "data-spark-s-0";
+
+  // All ways of a deletion: a member that the master mounts, and a StatefulSet that would take its
+  // claims along.
+  void MakeLife(Life& life) {
+    EnterNamespace();
+    life.ns = ns_;
+    life.files = File("");
+    MakeCluster(
+        {.pod_spec = R"("volumes": [{"name": "x", "configMap": {"name": "spark-config"}}], )"});
+    std::string set =
+        StatefulSetOf({Labelled("spark-s", "worker"), 1, Labelled("", "worker").labels});
+    set.insert(set.find("\"serviceName\""),
+               R"("volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": {
+                    "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}],
+                  "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Delete"}, )");
+    api().Create("statefulsets", ns_, set);
+    MakeDriver();
+    life.proxy = std::make_unique<Proxy>(server().Admin());
+    life.proxy->SetGate([&life](const Passage& p) { return life.executioner.LetThrough(p); });
+  }
+
+  std::unique_ptr<Watcher> StartWatcher(const Life& life, const ApiServer& by_way_of,
+                                        const std::string& name) {
+    const std::string token = "token: \"" + server().Admin().token + "\"";
+    return std::make_unique<Watcher>(
+        std::vector<std::string>{
+            kubernetes->GetOptions().binary, "watch",
+            "--kubeconfig=" + WriteKubeconfig(life.files + name + "-kubeconfig", by_way_of, token),
+            "--listen=127.0.0.1:0", "--owner=deployment/bob", "--poll-interval=100ms",
+            "--confirmations=1", "--grace-period=0s", "--startup-grace=0s", "--concurrency=3"},
+        std::vector<std::string>{"POD_NAMESPACE=" + life.ns, "POD_NAME=" + life.pod},
+        life.files + name);
+  }
+
+  // Each with its driver seen.
+  Lives Begin(const std::vector<Stroke>& strokes) {
+    Lives lives;
+    for (const Stroke& stroke : strokes)
+      MakeLife(*lives.emplace_back(std::make_unique<Life>(stroke)));
+    for (auto& life : lives) {
+      ns_ = life->ns;
+      life->pod = MasterPod();
+      EXPECT_TRUE(Eventually([&] {
+        const auto claim = api().Get("persistentvolumeclaims", ns_, kClaim);
+        return claim && claim->root()["metadata"]["ownerReferences"].size() == 1;
+      }));
+      life->claim_uid = api().Uid("persistentvolumeclaims", ns_, kClaim);
+      life->killed = StartWatcher(*life, life->proxy->Address(), "killed");
+      life->executioner.SetVictim(life->killed->Pid());
+    }
+    for (auto& life : lives) {
+      ns_ = life->ns;
+      EXPECT_TRUE(Eventually([&] { return !Mark("owner-uid").empty(); })) << life->killed->Log();
+    }
+    return lives;
+  }
+
+  // The drivers go, and the watchers are killed when it is time. False: this one never was, since
+  // its deletion took fewer requests.
+  void KillThemAll(Lives& lives) {
+    for (auto& life : lives) api().Delete("deployments", life->ns, "bob");
+    for (auto& life : lives) {
+      EXPECT_TRUE(Eventually([&] {
+        return life->executioner.HasStruck() || life->killed->Phase() == "done";
+      })) << life->killed->Log();
+      if (!life->executioner.HasStruck()) continue;
+      EXPECT_EQ(life->killed->WaitForExit(), -SIGKILL);
+    }
+  }
+
+  // Nothing but the bystanders' own annotations.
+  testing::AssertionResult HasNoStrayMarks() {
+    for (const char* plural : {"configmaps", "services", "deployments", "persistentvolumeclaims"}) {
+      const JsonDocument list = api().Expect(HttpMethod::kGet, PathOf(plural, ns_));
+      for (const JsonValue object : list.root()["items"].Elements()) {
+        const std::string annotations = object["metadata"]["annotations"].ToText();
+        if (annotations.find("cluster-watcher/") == std::string::npos ||
+            annotations.find("cluster-watcher/keep") != std::string::npos) {
+          continue;
+        }
+        return testing::AssertionFailure() << plural << " " << annotations;
+      }
+    }
+    return testing::AssertionSuccess();
+  }
+
+  // The next watcher of the pod comes to an end by itself where the pod is gone already.
+  void ExpectFinished(Life& life) {
+    Watcher& last = life.next ? *life.next : *life.killed;
+    EXPECT_TRUE(Eventually([&] { return !last.IsRunning() || last.Phase() == "done"; }));
+    EXPECT_TRUE(IsGone());
+    EXPECT_TRUE(HasNoStrayMarks());
+    EXPECT_EQ(api().Uid("persistentvolumeclaims", ns_, kClaim), life.claim_uid);
+  }
+
+  void ExpectSpared(Life& life) {
+    EXPECT_TRUE(Shows(*life.next, "keep: active"));
+    EXPECT_TRUE(Eventually([&] {
+      return Mark("phase").empty() && Mark("condemned-by").empty() &&
+             Mark("deleting-since").empty() && Mark("deletes-begun").empty();
+    }));
+    EXPECT_TRUE(IsWhole());
+    EXPECT_EQ(life.next->Phase(), "watching");
+  }
+
+  void StartAgain(Life& life) { life.next = StartWatcher(life, server().Admin(), "next"); }
+
+  void TellFailure(const Life& life) {
+    std::cout << "--- killed " << life.stroke << ", " << life.executioner.Where() << "\n"
+              << life.killed->Log() << "--- the next one\n"
+              << (life.next ? life.next->Log() : "") << "---\n";
+  }
+
+  // How many requests a deletion takes that nobody interrupts.
+  int CountRequests() {
+    Lives lives = Begin({Stroke{}});
+    Life& life = *lives.front();
+    KillThemAll(lives);
+    ExpectFinished(life);
+    EXPECT_TRUE(Eventually([&] { return Events("ClusterDeleted").size() == 1; }));
+    const int count = life.proxy->RequestsPassedOn() - life.executioner.FirstRequest() + 1;
+    life.killed->Stop(SIGKILL);
+    LeaveNamespaces();
+    return count;
+  }
+
+  // Every `stride`th request up to the last, before and after; on a real API server fewer.
+  std::vector<Stroke> Strokes(int stride, int stride_on_real) {
+    const int last = CountRequests();
+    RecordProperty("requests", last);
+    EXPECT_GT(last, 40);
+    std::vector<Stroke> strokes;
+    const bool real = kubernetes->GetOptions().real;
+    for (int request = 1; request <= last; request += real ? stride_on_real : stride) {
+      for (const bool answered : {false, true}) {
+        // In turn, where not all are tried.
+        if (real && answered != (strokes.size() % 2 == 1)) continue;
+        strokes.push_back({request, answered});
+      }
+    }
+    return strokes;
+  }
+
+  // Kills at each stroke, several clusters side by side; `and_then` starts the next watcher and
+  // says what is to come of it.
+  template <typename AndThen>
+  void KillAt(const std::vector<Stroke>& strokes, AndThen and_then) {
+    std::size_t struck = 0;
+    for (std::size_t first = 0; first < strokes.size() && !HasFailure(); first += kSideBySide) {
+      const std::size_t end = std::min(strokes.size(), first + kSideBySide);
+      Lives lives = Begin({strokes.begin() + static_cast<std::ptrdiff_t>(first),
+                           strokes.begin() + static_cast<std::ptrdiff_t>(end)});
+      KillThemAll(lives);
+      std::vector<std::function<void()>> expectations;
+      for (auto& life : lives) {
+        if (life->executioner.HasStruck()) ++struck;
+        ns_ = life->ns;
+        expectations.push_back(and_then(*life));
+      }
+      for (std::size_t i = 0; i < lives.size(); ++i) {
+        ns_ = lives[i]->ns;
+        expectations[i]();
+        if (HasFailure()) {
+          TellFailure(*lives[i]);
+          break;
+        }
+      }
+      lives.clear();
+      LeaveNamespaces();
+    }
+    // A deletion takes some requests more or fewer: what it waits for, it asks for again.
+    if (HasFailure()) return;
+    EXPECT_GE(struck * 10, strokes.size() * 9);
+  }
+
+  static constexpr std::size_t kSideBySide = 10;
+};
+
+TEST_F(KillEverywhere, TheNextWatcherFinishesTheDeletion) {
+  KillAt(Strokes(1, 7), [this](Life& life) -> std::function<void()> {
+    if (life.executioner.HasStruck()) StartAgain(life);
+    return [this, &life] { ExpectFinished(life); };
+  });
+}
+
+TEST_F(KillEverywhere, ADriverThatComesBackFindsTheClusterWholeOrGone) {
+  KillAt(Strokes(2, 13), [this](Life& life) -> std::function<void()> {
+    const bool spared =
+        Mark("deletes-begun").empty() && !api().Uid("deployments", ns_, kMaster).empty();
+    MakeDriver();
+    const std::string uid = api().Uid("deployments", ns_, "bob");
+    if (life.executioner.HasStruck()) StartAgain(life);
+    return [this, &life, spared, uid] {
+      spared ? ExpectSpared(life) : ExpectFinished(life);
+      EXPECT_EQ(api().Uid("deployments", ns_, "bob"), uid);
+    };
+  });
+}
+
+}  // namespace
+}  // namespace cluster_watcher::integration
