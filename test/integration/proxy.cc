@@ -155,8 +155,18 @@ bool Proxy::IsLetThrough(const Passage& passage) {
   {
     const std::lock_guard lock(mutex_);
     gate = gate_;
+    if (!passage.answered) passages_.push_back(passage);
   }
   return !gate || gate(passage);
+}
+
+std::vector<Passage> Proxy::PassedOnWith(const std::string& part) {
+  const std::lock_guard lock(mutex_);
+  std::vector<Passage> found;
+  for (const Passage& passage : passages_) {
+    if (passage.request_line.find(part) != std::string::npos) found.push_back(passage);
+  }
+  return found;
 }
 
 void Proxy::Accept() {

@@ -56,6 +56,8 @@ class Proxy {
   void TellTheTruth();
   int LiesTold() const { return lies_told_; }
   int RequestsPassedOn() const { return passed_on_; }
+  // Those of them whose method and target hold `part`, in their order.
+  std::vector<Passage> PassedOnWith(const std::string& part);
 
   // Asked twice of each request that is passed on: before that, and before its answer goes back.
   // False cuts the connection there. It may block; connections have a thread each, all of which
@@ -77,6 +79,7 @@ class Proxy {
   std::mutex mutex_;  // Guards what follows.
   std::map<std::string, Lie> lies_;
   Gate gate_;
+  std::vector<Passage> passages_;
   std::vector<int> sockets_;
   std::vector<std::thread> threads_;
   std::thread acceptor_;
