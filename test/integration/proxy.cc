@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <ctime>
 
@@ -79,6 +80,14 @@ HttpRequest PassedOn(const Received& received) {
   request.content_type = received.Header("Content-Type");
   request.body = received.body;
   return request;
+}
+
+// With its limit lowered to `items`.
+std::string WithPagesOf(int items, const std::string& target) {
+  const std::size_t limit = target.find("limit=");
+  if (items == 0 || limit == std::string::npos) return target;
+  const std::size_t end = std::min(target.find('&', limit), target.size());
+  return target.substr(0, limit) + "limit=" + std::to_string(items) + target.substr(end);
 }
 
 std::string HttpDate() {
@@ -193,7 +202,8 @@ void Proxy::Serve(int socket) {
     } else {
       passage.number = ++passed_on_;
       if (!IsLetThrough(passage)) break;
-      const HttpRequest request = PassedOn(*received);
+      HttpRequest request = PassedOn(*received);
+      request.target = WithPagesOf(page_size_, request.target);
       const HttpResult answer = std::move((*transport)->Perform({&request, 1}, 1, {}).front());
       passage.answered = true;
       sent = answer && IsLetThrough(passage) &&

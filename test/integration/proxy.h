@@ -59,6 +59,9 @@ class Proxy {
   // Those of them whose method and target hold `part`, in their order.
   std::vector<Passage> PassedOnWith(const std::string& part);
 
+  // The API server is asked for no more than so many items at a time, whatever the client asks.
+  void CutPages(int items) { page_size_ = items; }
+
   // Asked twice of each request that is passed on: before that, and before its answer goes back.
   // False cuts the connection there. It may block; connections have a thread each, all of which
   // must be let go before the proxy ends. An empty one is no gate.
@@ -76,7 +79,8 @@ class Proxy {
   int port_ = 0;
   std::atomic<int> lies_told_{0};
   std::atomic<int> passed_on_{0};
-  std::mutex mutex_;  // Guards what follows.
+  std::atomic<int> page_size_{0};  // 0: as the client asks
+  std::mutex mutex_;               // Guards what follows.
   std::map<std::string, Lie> lies_;
   Gate gate_;
   std::vector<Passage> passages_;
