@@ -28,6 +28,12 @@ std::string OwnerUid(const Snapshot& snapshot) {
   return snapshot.seen ? snapshot.seen->uid : "";
 }
 
+std::string StepNames(const std::vector<Step>& steps) {
+  std::string names;
+  for (const Step& step : steps) names += (names.empty() ? "" : ", ") + step.name;
+  return names;
+}
+
 void TextOrNull(JsonWriter& json, std::string_view key, const std::string& text) {
   json.Key(key);
   text.empty() ? json.Null() : json.String(text);
@@ -88,6 +94,8 @@ std::string TextReport(const Snapshot& snapshot, const Decision& decision,
         fmt::format("after {} such verdicts in a row that span {}", settings.settings.confirmations,
                     FormatDuration(GraceFor(settings.settings, decision.reason, snapshot.seen))));
   }
+  line("steps before", StepNames(snapshot.steps.before));
+  line("steps after", StepNames(snapshot.steps.after));
   text += "\nrules, the first that matches decides:\n";
   for (const RuleOutcome& rule : decision.rules) {
     text += fmt::format("  {} {:>2}  {:<18}  {}\n", rule.matched ? "->" : "  ", rule.number,

@@ -77,6 +77,7 @@ Deletion::Deletion(Survey& survey, Clock& clock, WatcherMetrics& metrics, spdlog
       root_(*condemned.root),
       cluster_(*condemned.cluster),
       marks_(condemned.marks),
+      seen_abandoned_(condemned.began),
       turn_(std::move(turn)),
       claims_(survey.client(), clock, survey.settings().settings, cluster_, root_),
       begun_(condemned.marks.deletes_begun),
@@ -103,8 +104,9 @@ Deletion::Outcome Deletion::DeleteMembers(MonotonicTime deadline) {
     if (root == RootState::kReplaced) return Outcome::kRootReplaced;
     if (!begun_ && root != RootState::kUnknown) {
       if (root == RootState::kGone || !NamesUs(ReadMarks(root_now_))) return Outcome::kCalledOff;
-      // The cluster is still whole, and by now it may be in use again.
-      if (clock_.Now() - started >= kFreshEvidence) return Outcome::kStale;
+      // The cluster is still whole, and by now it may be in use again. A process that was held up
+      // doesn't know it, so it is counted from the look.
+      if (clock_.Now() - seen_abandoned_ >= 2 * kFreshEvidence) return Outcome::kStale;
       begun_ = MarkDeletesBegun();
     } else if (root == RootState::kOurs) {
       if (IsOvertaken()) return Outcome::kOvertaken;
@@ -116,7 +118,8 @@ Deletion::Outcome Deletion::DeleteMembers(MonotonicTime deadline) {
       first_pass_of_resumed = false;
       const PassResult result = DeletePass(root, past_deadline);
       if (result == PassResult::kNoneLeft) {
-        log_.info("all {} members are gone", memory_.listed.size());
+        log_.info("all {} members are gone{}", memory_.listed.size(),
+                  mounted_.empty() ? "" : " but for what the master mounts");
         return Outcome::kGone;
       }
       if (past_deadline && (result == PassResult::kSomeLeft || ++late_passes >= kMostLatePasses)) {
@@ -214,7 +217,9 @@ Deletion::Listed Deletion::ListObjects() {
   }
   const MemberKinds kinds = FindMemberKinds(settings, survey_.discovery());
   for (const ApiError& error : kinds.errors) NoteError(error);
-  for (const std::string& kind : kinds.not_served) SaySkipped(kind, "not-found", "not served");
+  for (const std::string& kind : kinds.not_served) {
+    SaySkipped(SplitKindName(kind).kind, "not-found", kind + ": not served");
+  }
   if (most_readable_ == 0) {
     for (const ResourceType& type : kinds.types) metrics_.ExpectDeletesOf(type.plural);
   }
@@ -222,7 +227,7 @@ Deletion::Listed Deletion::ListObjects() {
                                               static_cast<std::size_t>(settings.concurrency), {});
   for (const auto& [type, error] : listing.skipped) {
     NoteError(error);
-    SaySkipped(type.plural, "forbidden", "the account may not list them");
+    SaySkipped(type.plural, "forbidden", type.QualifiedName() + ": the account may not list them");
   }
   for (const ApiError& error : listing.failed) NoteError(error);
   // What could be listed before isn't empty because it no longer can be.
@@ -235,11 +240,11 @@ Deletion::Listed Deletion::ListObjects() {
   return listed;
 }
 
-void Deletion::SaySkipped(const std::string& plural, const char* result, const std::string& why) {
-  if (!skipped_.insert(plural).second) return;
+void Deletion::SaySkipped(const std::string& plural, const char* result, std::string why) {
+  if (!skipped_.insert(why).second) return;
   metrics_.Deleted(plural, result);
-  left_.push_back(plural + ": " + why);
-  log_.warn("skipped {}", left_.back());
+  log_.warn("skipped {}", why);
+  left_.push_back(std::move(why));
 }
 
 Deletion::PassResult Deletion::DeletePass(RootState root, bool past_deadline) {
@@ -285,9 +290,11 @@ void Deletion::ShowMembers(const MemberPass& pass) {
 bool Deletion::IsDue(const KubeObject& object, bool past_deadline) const {
   if (object.meta.deleting) return false;
   const auto below = memory_.below.find(object.meta.uid);
-  if (below == memory_.below.end() || past_deadline) return true;
+  const OwnerReference* controller = object.meta.Controller();
+  // Without one its controller was deleted by another's hand and has left it behind.
+  if (below == memory_.below.end() || controller == nullptr || past_deadline) return true;
   // The garbage collector may have taken what is between before we did.
-  auto deleted = memory_.deleted_since.find(object.meta.Controller()->uid);
+  auto deleted = memory_.deleted_since.find(controller->uid);
   if (deleted == memory_.deleted_since.end()) {
     deleted = memory_.deleted_since.find(below->second);
   }

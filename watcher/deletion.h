@@ -76,7 +76,7 @@ class Deletion {
     bool complete = true;  // false: a kind could not be listed this time
   };
   Listed ListObjects();
-  void SaySkipped(const std::string& plural, const char* result, const std::string& why);
+  void SaySkipped(const std::string& plural, const char* result, std::string why);
   void ShowMembers(const MemberPass& pass);
   enum class PassResult { kNoneLeft, kSomeLeft, kIncomplete };  // incomplete: not all was listed
   PassResult DeletePass(RootState root, bool past_deadline);
@@ -99,6 +99,7 @@ class Deletion {
   const KubeObject root_;
   const ClusterId cluster_;
   const Marks marks_;  // as they are written
+  const MonotonicTime seen_abandoned_;
   std::function<void()> turn_;
   Claims claims_;
   ObjectMeta root_now_;  // as last read under its UID

@@ -24,6 +24,11 @@ bool IsMaster(const ObjectMeta& meta) {
   return meta.Label(kTypeLabel) == kMasterType || meta.Annotation(annotation::kStatus).has_value();
 }
 
+std::string ControllerUid(const ObjectMeta& meta) {
+  const OwnerReference* controller = meta.Controller();
+  return controller == nullptr ? "" : controller->uid;
+}
+
 // Whether `name` is the owner's: what it is given as, or what that stands for.
 bool IsNameOfOwner(const Snapshot& snapshot, const std::string& name) {
   return name == snapshot.owner_name->name || (snapshot.seen && name == snapshot.seen->name);
@@ -248,7 +253,10 @@ void Survey::ReadRoot(Snapshot& snapshot, std::stop_token stop) {
     auto answer = client_.Do(
         ApiRequest::GetMetadata(root_->type, snapshot.cluster->ns, root_->meta.name), stop);
     auto meta = answer ? ReadObjectMeta(answer->document.root()) : Result<ObjectMeta>(Failure(""));
-    if (meta && meta->uid == root_->meta.uid) {
+    // One that has got a controller isn't the top any more: a ReplicaSet that was left behind is
+    // adopted when its Deployment is made again.
+    if (meta && meta->uid == root_->meta.uid &&
+        ControllerUid(*meta) == ControllerUid(root_->meta)) {
       root = KubeObject{root_->type, *std::move(meta)};
     } else if (!answer && answer.error().failure != ApiFailure::kNotFound) {
       return NoteProblem(snapshot, answer.error());

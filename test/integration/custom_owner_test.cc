@@ -432,10 +432,13 @@ TEST_F(DeploymentConfigOwner, ReplacedItStillAgrees) {
   ASSERT_TRUE(Shows(watcher, kActive));
   ASSERT_TRUE(Eventually([&] { return !Mark("owner-uid").empty(); }));
   api().Delete("deploymentconfigs", ns_, "bob");
-  ASSERT_TRUE(Eventually([&] {
-    return !api().Exists("deploymentconfigs", ns_, "bob") &&
-           !api().Exists("replicationcontrollers", ns_, "bob-1");
-  }));
+  // The garbage collector looks for new kinds every 30 s.
+  ASSERT_TRUE(Eventually(
+      [&] {
+        return !api().Exists("deploymentconfigs", ns_, "bob") &&
+               !api().Exists("replicationcontrollers", ns_, "bob-1");
+      },
+      std::chrono::seconds(90)));
   MakeConfig();
   EXPECT_TRUE(Keeps(watcher, kActive));
   EXPECT_EQ(Mark("owner-uid"), api().Uid("deploymentconfigs", ns_, "bob"));

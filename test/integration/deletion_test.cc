@@ -191,5 +191,27 @@ TEST_F(MasterRoot, MadeAnewUnderItsNameItIsFoundAgain) {
   EXPECT_TRUE(Finishes(watcher));
 }
 
+TEST_F(Deleting, AKindThatIsNotServedIsSaidAndCountedOnce) {
+  MakeCluster();
+  MakeMember("one");
+  MakeDriver();
+  Watcher& watcher =
+      WatchOver("deployment/bob", {"--resources=configmaps,services,widgets.example.com"});
+  ASSERT_TRUE(Shows(watcher, "keep: active"));
+  EXPECT_TRUE(Eventually([&] {
+    return watcher.LinesWith("--resources: widgets.example.com is not served") == 1;
+  })) << "it is said before it matters";
+  api().Delete("deployments", ns_, "bob");
+  ASSERT_TRUE(Reaches(watcher, "done"));
+  const std::string deletes = "cluster_watcher_deletes_total{resource=";
+  EXPECT_EQ(watcher.Metric(deletes + "\"widgets\",result=\"not-found\"}"), 1);
+  EXPECT_EQ(watcher.LinesWith("skipped widgets.example.com: not served"), 1u);
+  const auto notes = Events("ClusterDeleted");
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_NE(notes.front().find("left: widgets.example.com: not served"), std::string::npos);
+  EXPECT_FALSE(api().Exists("configmaps", ns_, "one"));
+  EXPECT_TRUE(api().Exists("deployments", ns_, "spark-w")) << "its kind wasn't named";
+}
+
 }  // namespace
 }  // namespace cluster_watcher::integration

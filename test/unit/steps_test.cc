@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "probes/file.h"
 #include "watcher/marks.h"
 
 namespace cluster_watcher {
@@ -35,6 +36,15 @@ TEST(ParseSteps, TakesAllThatAStepMayHold) {
   EXPECT_TRUE(ParseSteps("[]"));
   EXPECT_EQ(ParseSteps(R"([{"name":"q","http":{"url":"http://spark:80?stop"}}])")->at(0).target,
             "/?stop");
+}
+
+TEST(ParseSteps, TakesWhatTheReadmeShows) {
+  const auto readme = ReadFile(README, 1u << 20);
+  ASSERT_TRUE(readme);
+  const std::size_t begin = readme->find("```json\n[{\"name\"") + 8;
+  const auto steps = ParseSteps(readme->substr(begin, readme->find("```", begin) - begin));
+  ASSERT_TRUE(steps) << steps.error().message;
+  EXPECT_EQ(steps->size(), 2u);
 }
 
 TEST(ParseSteps, SaysWhichStepIsWrongAndWhat) {

@@ -1,0 +1,34 @@
+// The steps of a deletion: whatever is written, there is a reason why they aren't steps, or each is
+// one that can be run.
+#include "watcher/steps.h"
+
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "test/fuzz/fuzz.h"
+#include "watcher/marks.h"
+
+namespace cluster_watcher {
+
+void TryInput(std::string_view input) {
+  const auto steps = ParseSteps(input);
+  if (!steps) return Require(IsOneLine(steps.error().message), "the reason is one line");
+  std::set<std::string> names;
+  for (const Step& step : *steps) {
+    Require(IsOneLine(step.name) && names.insert(step.name).second, "a name of its own");
+    Require(step.timeout > Duration(0), "a timeout");
+    Require(step.target.starts_with('/'), "a path");
+    Require(step.server.starts_with("http://") || step.server.starts_with("https://"), "a server");
+    Require(step.server.find('@') == std::string::npos, "no credentials");
+    Require(IsOneLine(step.server) && IsOneLine(step.target), "a URL");
+  }
+  ObjectMeta root;
+  root.uid = "u";
+  root.annotations = {{annotation::kRootUid, "u"}, {annotation::kStepsDone, StepsMark(names)}};
+  Require(ReadMarks(root).steps_done == names, "what is marked is read");
+  root.annotations[annotation::kStepsDone] = input;
+  static_cast<void>(ReadMarks(root));
+}
+
+}  // namespace cluster_watcher

@@ -1,0 +1,397 @@
+#include "test/simulation/actors.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+#include "test/simulation/reading.h"
+
+namespace cluster_watcher::simulation {
+namespace {
+
+using small_kubernetes::ObjectPtr;
+using std::chrono::seconds;
+
+constexpr const char* kPerson = "person";
+constexpr const char* kRunner = "driver";
+
+// In the order of Deed: how often each is drawn.
+constexpr std::array<int, kDeeds> kWeights{
+    8, 3, 3, 6, 6, 3, 6, 8, 4,  // the driver
+    3, 3, 1, 4,                 // holds
+    4, 3,                       // other drivers
+    8, 6, 4, 3, 4, 2,           // watchers
+    6, 3, 1, 2, 3, 3,           // the root
+    3, 3, 2, 3, 2,              // members
+    3, 2, 3, 4, 1,              // the rest
+};
+
+constexpr const char* kNoMarks =
+    R"("cluster-watcher/phase":null,"cluster-watcher/condemned-by":null,)"
+    R"("cluster-watcher/reason":null,"cluster-watcher/deleting-since":null,)"
+    R"("cluster-watcher/deletes-begun":null)";
+
+}  // namespace
+
+const char* ToString(Deed deed) {
+  constexpr const char* kWords[kDeeds] = {
+      "driver deleted",
+      "driver deleted in the foreground",
+      "driver deleted, pods orphaned",
+      "driver scaled to 0",
+      "driver scaled to 1",
+      "driver scaled to 2",
+      "driver replaced by force",
+      "driver created",
+      "driver finished",
+      "hold on the root",
+      "hold on the namespace",
+      "hold that is no time",
+      "holds taken off",
+      "another driver",
+      "other driver gone",
+      "watcher killed",
+      "watcher held up",
+      "rollout",
+      "pod evicted",
+      "pod drained",
+      "pod deleted by force",
+      "root written",
+      "root deleted",
+      "root deleted, pods orphaned",
+      "root made again",
+      "root made again with its marks",
+      "marks taken off",
+      "member deleted",
+      "member made again",
+      "member to be kept",
+      "member added",
+      "finalizers taken off",
+      "API server away",
+      "stale cache",
+      "token rotated",
+      "clock jumped",
+      "label ephemeral taken off",
+  };
+  return kWords[static_cast<std::size_t>(deed)];
+}
+
+Actors::Actors(Timeline& timeline, World& world, Judge& judge, Random random)
+    : timeline_(timeline), world_(world), judge_(judge), random_(random) {}
+
+void Actors::Meet(Network& network, Kubelet& kubelet, Workshop& workshop) {
+  network_ = &network;
+  kubelet_ = &kubelet;
+  workshop_ = &workshop;
+}
+
+Deed Actors::DrawDeed() {
+  for (;;) {
+    const auto deed = static_cast<Deed>(random_.Weighted(kWeights));
+    if (deed == Deed::kClockJump && !world_.plan().clocks_jump) continue;
+    if (deed == Deed::kTokenRotated && !world_.plan().token_rotates) continue;
+    if (deed == Deed::kOutage && world_.plan().outages == 0) continue;
+    return deed;
+  }
+}
+
+void Actors::Begin() {
+  const Plan& plan = world_.plan();
+  const auto span = std::chrono::duration_cast<Micros>(plan.calm - Timeline::kBegin);
+  if (random_.Chance(0.75)) {
+    constexpr std::array<Deed, 6> kEnds{
+        Deed::kDriverDeleted, Deed::kDriverDeleted, Deed::kDriverDeletedInForeground,
+        Deed::kDriverToZero,  Deed::kDriverToZero,  Deed::kDriverFinished};
+    const Deed deed = random_.Pick(kEnds);
+    timeline_.After(random_.Between(Micros(0), Micros(12'000'000)), [this, deed] { Do(deed); });
+  }
+  for (int i = 0; i < plan.scripted + plan.outages; ++i) {
+    const Deed deed = i < plan.outages ? Deed::kOutage : DrawDeed();
+    timeline_.After(random_.Between(Micros(0), span), [this, deed] { Do(deed); });
+  }
+  for (int i = 0; i < plan.ambushes; ++i) {
+    constexpr std::array<int, 9> kStages{4, 3, 3, 3, 3, 3, 3, 1, 3};
+    const auto stage = static_cast<Stage>(random_.Weighted(kStages));
+    const int most = stage == Stage::kRequest ? 200 : stage >= Stage::kDelete ? 3 : 0;
+    const Micros delay = random_.Chance(0.5)   ? Micros(0)
+                         : random_.Chance(0.5) ? random_.Between(Micros(0), Micros(20'000))
+                                               : random_.Between(Micros(0), Micros(3'000'000));
+    ambushes_.push_back({stage, random_.Between(0, most), delay, DrawDeed()});
+  }
+  timeline_.At(plan.calm, [this] { Calm(); });
+}
+
+void Actors::Calm() {
+  ambushes_.clear();
+  world_.journal().Line("history", "calm");
+  world_.kubernetes().SetStaleness(0);
+  kubelet_->ContinueAll();
+  if (random_.Chance(0.7)) Do(Deed::kUnheld);
+  if (random_.Chance(0.7)) Do(Deed::kOtherDriverGone);
+  if (!world_.plan().finalizers_stay) {
+    timeline_.After(random_.Between(Micros(0), Micros(8'000'000)),
+                    [this] { Do(Deed::kFinalizersOff); });
+  }
+}
+
+void Actors::Look() {
+  if (!world_.plan().remade || making_again_) return;
+  auto& kubernetes = world_.kubernetes();
+  const auto version = kubernetes.GetStore().VersionOf(kubernetes.Resources().Of("", "configmaps"));
+  if (version == version_) return;
+  version_ = version;
+  if (world_.Get("", "configmaps", "spark-remade") != nullptr) return;
+  making_again_ = true;
+  timeline_.After(random_.Between(Micros(1'000), Micros(400'000)), [this] {
+    making_again_ = false;
+    version_ = 0;
+    if (world_.Root() == nullptr) return;
+    world_.Create("controller", World::ConfigMap("spark-remade"));
+  });
+}
+
+void Actors::Strike(Stage stage) {
+  for (auto ambush = ambushes_.begin(); ambush != ambushes_.end(); ++ambush) {
+    if (ambush->stage != stage || ambush->skip-- > 0) continue;
+    const Deed deed = ambush->deed;
+    const Micros delay = ambush->delay;
+    ambushes_.erase(ambush);
+    if (delay == Micros(0)) {
+      Do(deed);
+    } else {
+      timeline_.After(delay, [this, deed] {
+        if (timeline_.Now() < world_.plan().calm) Do(deed);
+      });
+    }
+    return;
+  }
+}
+
+void Actors::Arriving(const Exchange& exchange) {
+  if (!ambushes_.empty()) {
+    const std::string& body = exchange.request.body;
+    const bool root = exchange.request.target == World::kRootPath;
+    if (exchange.Is(HttpMethod::kDelete)) Strike(Stage::kDelete);
+    if (root && exchange.Is(HttpMethod::kPatch) &&
+        body.find(R"(phase":"deleting")") != std::string::npos) {
+      Strike(Stage::kCrossing);
+    }
+    if (condemned_ && exchange.Is(HttpMethod::kGet) &&
+        exchange.request.target.find("metadata.name%3Dbob") != std::string::npos) {
+      Strike(Stage::kLastLook);
+    }
+    Strike(Stage::kRequest);
+  }
+  judge_.Arriving(exchange);
+}
+
+void Actors::Handled(const Exchange& exchange, int status) {
+  judge_.Handled(exchange, status);
+  if (ambushes_.empty() || status > 299 || exchange.Is(HttpMethod::kGet)) return;
+  const std::string& body = exchange.request.body;
+  const bool root = exchange.request.target == World::kRootPath;
+  if (exchange.Is(HttpMethod::kDelete)) Strike(root ? Stage::kRootDeleted : Stage::kDeleted);
+  if (!root || !exchange.Is(HttpMethod::kPatch)) return;
+  if (body.find(R"(phase":"condemned")") != std::string::npos) {
+    condemned_ = true;
+    Strike(Stage::kCondemned);
+  } else if (body.find(R"(phase":"deleting")") != std::string::npos) {
+    Strike(Stage::kCrossed);
+  } else if (body.find(R"(deletes-begun":"true")") != std::string::npos) {
+    Strike(Stage::kBegun);
+  }
+}
+
+void Actors::Annotate(const char* who, const std::string& path, const std::string& annotations) {
+  world_.Do(who, "PATCH", path, R"({"metadata":{"annotations":{)" + annotations + "}}}");
+}
+
+std::string Actors::OneMember() {
+  constexpr std::array<const char*, 5> kMembers{
+      "/api/v1/namespaces/lab/services/spark", "/api/v1/namespaces/lab/configmaps/spark-config",
+      "/apis/apps/v1/namespaces/lab/deployments/spark-w",
+      "/apis/apps/v1/namespaces/lab/statefulsets/spark-w",
+      "/api/v1/namespaces/lab/replicationcontrollers/spark-w"};
+  const int workers = world_.plan().workers;
+  const int which = random_.Between(0, workers == 0 ? 1 : 2);
+  return kMembers[static_cast<std::size_t>(which == 2 ? 1 + workers : which)];
+}
+
+std::string Actors::PodPath() {
+  const auto names = kubelet_->PodNames();
+  if (names.empty()) return "";
+  return World::CollectionOf("pods") + "/" + names[random_.Next() % names.size()];
+}
+
+// As `kubectl replace --force` does, or `apply` of what was exported.
+void Actors::MakeRootAgain(bool with_marks) {
+  std::string marks;
+  if (const ObjectPtr root = world_.Root(); with_marks && root != nullptr) {
+    const Body body(root->Json());
+    const Json* annotations = At(body.root(), "metadata", "annotations");
+    if (annotations != nullptr) {
+      for (const auto& one : annotations->GetObject()) {
+        const std::string key = one.name.GetString();
+        if (!key.starts_with("cluster-watcher/") || key == "cluster-watcher/owner") continue;
+        marks += (marks.empty() ? "\"" : ",\"") + key + "\":\"" + one.value.GetString() + "\"";
+      }
+    }
+  }
+  const bool orphan = random_.Chance(0.2);
+  has_orphaned_pods_ |= orphan;
+  world_.Do(kPerson, "DELETE", World::kRootPath, orphan ? R"({"propagationPolicy":"Orphan"})" : "");
+  timeline_.After(random_.Between(Micros(1'000), Micros(600'000)),
+                  [this, marks] { world_.Create(kPerson, world_.RootManifest(marks)); });
+}
+
+void Actors::Do(Deed deed) {
+  const Plan& plan = world_.plan();
+  ++deeds_[static_cast<std::size_t>(deed)];
+  world_.journal().Line("history", ToString(deed));
+  const auto scale = [&](int replicas) {
+    const std::string spec = plan.driver == DriverKind::kJob
+                                 ? std::string(R"("suspend":)") + (replicas == 0 ? "true" : "false")
+                                 : R"("replicas":)" + std::to_string(replicas);
+    world_.Do(kRunner, "PATCH", world_.DriverPath(), R"({"spec":{)" + spec + "}}");
+  };
+  switch (deed) {
+    case Deed::kDriverDeleted:
+      world_.Do(kRunner, "DELETE", world_.DriverPath(), R"({"propagationPolicy":"Background"})");
+      return;
+    case Deed::kDriverDeletedInForeground:
+      world_.Do(kRunner, "DELETE", world_.DriverPath(), R"({"propagationPolicy":"Foreground"})");
+      return;
+    case Deed::kDriverOrphans:
+      world_.Do(kRunner, "DELETE", world_.DriverPath(), R"({"propagationPolicy":"Orphan"})");
+      return;
+    case Deed::kDriverToZero:
+      return scale(0);
+    case Deed::kDriverToOne:
+      return scale(1);
+    case Deed::kDriverToTwo:
+      return scale(2);
+    case Deed::kDriverReplaced:
+      world_.Do(kRunner, "DELETE", world_.DriverPath(), R"({"propagationPolicy":"Background"})");
+      timeline_.After(random_.Between(Micros(10'000), Micros(400'000)),
+                      [this] { world_.Create(kRunner, world_.DriverManifest(1)); });
+      return;
+    case Deed::kDriverCreated:
+      world_.Create(kRunner, world_.DriverManifest(1));
+      return;
+    case Deed::kDriverFinished:
+      if (plan.driver != DriverKind::kJob) return scale(0);
+      for (const ObjectPtr& pod : world_.All("", "pods")) {
+        if (pod->name.starts_with("bob-")) {
+          world_.Do(kRunner, "PATCH", World::CollectionOf("pods") + "/" + pod->name + "/status",
+                    R"({"status":{"phase":"Succeeded"}})");
+        }
+      }
+      return;
+    case Deed::kHeldOnRoot:
+      return Annotate(kPerson, World::kRootPath,
+                      R"("cluster-watcher/hold-until":"2030-01-01T00:00:00Z")");
+    case Deed::kHeldOnNamespace:
+      return Annotate(kPerson, "/api/v1/namespaces/lab",
+                      R"("cluster-watcher/hold-until":"2030-01-01T00:00:00Z")");
+    case Deed::kHeldBadly:
+      return Annotate(kPerson, World::kRootPath, R"("cluster-watcher/hold-until":"tomorrow")");
+    case Deed::kUnheld:
+      Annotate(kPerson, World::kRootPath, R"("cluster-watcher/hold-until":null)");
+      return Annotate(kPerson, "/api/v1/namespaces/lab", R"("cluster-watcher/hold-until":null)");
+    case Deed::kOtherDriver:
+      world_.Create(kPerson, World::OtherDriver());
+      return;
+    case Deed::kOtherDriverGone:
+      world_.Do(kPerson, "DELETE", World::CollectionOf("deployments") + "/alice");
+      return;
+    case Deed::kWatcherKilled:
+      kubelet_->KillOne();
+      return;
+    case Deed::kWatcherHeldUp:
+      kubelet_->PauseOne(random_.Chance(0.5)
+                             ? random_.Between(Micros(1'000), Micros(6'000'000))
+                             : random_.Between(Micros(5'000'000), Micros(90'000'000)));
+      return;
+    case Deed::kRollout:
+      world_.Do(kPerson, "PATCH", World::kRootPath,
+                R"({"spec":{"template":{"metadata":{"annotations":{"restarted":")" +
+                    std::to_string(random_.Next()) + R"("}}}}})");
+      return;
+    case Deed::kEvicted:
+      kubelet_->FailOne();
+      return;
+    case Deed::kDrained:
+      if (const auto pod = PodPath(); !pod.empty()) world_.Do(kPerson, "DELETE", pod);
+      return;
+    case Deed::kDrainedByForce:
+      if (const auto pod = PodPath(); !pod.empty()) {
+        world_.Do(kPerson, "DELETE", pod, R"({"gracePeriodSeconds":0})");
+      }
+      return;
+    case Deed::kRootTouched:
+      return Annotate("controller", World::kRootPath,
+                      "\"touched\":\"" + std::to_string(random_.Next()) + "\"");
+    case Deed::kRootDeleted:
+      world_.Do(kPerson, "DELETE", World::kRootPath,
+                random_.Chance(0.5) ? R"({"propagationPolicy":"Foreground"})" : "");
+      return;
+    case Deed::kRootOrphans:
+      has_orphaned_pods_ = true;
+      world_.Do(kPerson, "DELETE", World::kRootPath, R"({"propagationPolicy":"Orphan"})");
+      return;
+    case Deed::kRootMadeAgain:
+      return MakeRootAgain(false);
+    case Deed::kRootMadeAgainWithMarks:
+      return MakeRootAgain(true);
+    case Deed::kMarksTakenOff:
+      return Annotate(kPerson, World::kRootPath, kNoMarks);
+    case Deed::kMemberDeleted:
+      world_.Do(kPerson, "DELETE", OneMember());
+      return;
+    case Deed::kMemberMadeAgain: {
+      world_.Do(kPerson, "DELETE", "/api/v1/namespaces/lab/configmaps/spark-config");
+      timeline_.After(random_.Between(Micros(0), Micros(300'000)),
+                      [this] { world_.Create(kPerson, World::ConfigMap("spark-config")); });
+      return;
+    }
+    case Deed::kMemberKept:
+      return Annotate(kPerson, OneMember(), R"("cluster-watcher/keep":"true")");
+    case Deed::kMemberAdded:
+      world_.Create(kPerson, World::ConfigMap("spark-more-" + std::to_string(++added_)));
+      return;
+    case Deed::kFinalizersOff:
+      for (const char* member : {"/api/v1/namespaces/lab/services/spark",
+                                 "/api/v1/namespaces/lab/configmaps/spark-config",
+                                 "/apis/apps/v1/namespaces/lab/deployments/spark-w",
+                                 "/apis/apps/v1/namespaces/lab/statefulsets/spark-w",
+                                 "/api/v1/namespaces/lab/replicationcontrollers/spark-w"}) {
+        world_.TakeOffFinalizer(kPerson, member);
+      }
+      return;
+    case Deed::kOutage:
+      network_->BeginOutage(random_.Chance(0.5)
+                                ? random_.Between(Micros(50'000), Micros(2'000'000))
+                                : random_.Between(Micros(1'000'000), Micros(15'000'000)),
+                            random_.Chance(0.5));
+      return;
+    case Deed::kStaleCache:
+      world_.kubernetes().SetStaleness(
+          static_cast<std::uint64_t>(random_.Between(1, 20)),
+          std::chrono::duration_cast<Duration>(random_.Between(Micros(0), Micros(20'000'000))));
+      return;
+    case Deed::kTokenRotated:
+      network_->RotateToken();
+      return workshop_->WriteToken(network_->token());
+    case Deed::kClockJump:
+      kubelet_->JumpOneClock(std::chrono::minutes(random_.Between(-300, 300)));
+      return;
+    case Deed::kLabelTakenOff:
+      world_.Do(kPerson, "PATCH", World::kRootPath,
+                R"({"metadata":{"labels":{"ephemeral":null}}})");
+      return;
+  }
+}
+
+}  // namespace cluster_watcher::simulation

@@ -1,0 +1,47 @@
+// One request of a watcher, and what became of it.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <optional>
+#include <string>
+
+#include "probes/transport.h"
+
+namespace cluster_watcher::simulation {
+
+// One life of a watcher's process: its pod, which may have had others before.
+struct Identity {
+  int life = 0;
+  std::string pod;
+  std::string pod_uid;
+
+  std::string Me() const { return pod + "/" + pod_uid; }
+};
+
+struct Exchange {
+  std::size_t number = 0;  // its place among all of the history
+  Identity by;
+  HttpRequest request;
+  MonotonicTime called;                   // when the watcher meant to send it
+  MonotonicTime sent;                     // when it did
+  std::optional<MonotonicTime> answered;  // when the watcher got what follows
+  int status = 0;                         // 0: no answer, an error
+  std::string answer;
+  bool true_answer = false;  // the server's own, and whole
+  std::optional<WallTime> date;
+  WallTime watchers_clock;    // when it was answered
+  bool told_to_stop = false;  // the watcher had been, when it sent it
+
+  // The truth when the server handled it the first time.
+  bool handled = false;
+  bool driver_was_gone = false;  // and had left no pods behind
+  bool no_driver_wanted_to_run = false;
+  bool was_in_use = false;
+
+  bool Is(HttpMethod method) const { return request.method == method; }
+};
+
+using Exchanges = std::deque<Exchange>;
+
+}  // namespace cluster_watcher::simulation

@@ -1,0 +1,164 @@
+#include "test/simulation/history.h"
+
+#include <algorithm>
+
+#include "test/simulation/actors.h"
+
+namespace cluster_watcher::simulation {
+namespace {
+
+using small_kubernetes::ObjectPtr;
+using std::chrono::seconds;
+
+// From then on the truth doesn't change any more.
+constexpr seconds kRest{2};
+// What the protocol may take besides the grace period and the deadline: another watcher's
+// condemnation that stands for a minute, backoffs, restarts, polls.
+constexpr seconds kMargin{180};
+// How soon marks are taken off that no longer hold.
+constexpr seconds kCleaning{110};
+constexpr seconds kAfterwards{3};
+
+class History {
+ public:
+  History(Workshop& workshop, std::uint64_t seed, bool verbose)
+      : plan_(Plan::Draw(seed)),
+        journal_(timeline_, verbose),
+        world_(timeline_, plan_, journal_, seed),
+        judge_(timeline_, world_),
+        actors_(timeline_, world_, judge_, Random(seed ^ 0x3333)),
+        network_(timeline_, world_, Random(seed ^ 0x1111), actors_),
+        kubelet_(workshop, timeline_, world_, network_, Random(seed ^ 0x2222)) {
+    judge_.SetExchanges(network_.exchanges());
+    actors_.Meet(network_, kubelet_, workshop);
+    workshop.WriteToken(network_.token());
+  }
+
+  void Run() {
+    actors_.Begin();
+    kubelet_.Look();
+    end_ = plan_.calm + kRest;
+    timeline_.At(end_, [this] { Expect(); });
+    while (judge_.broken().empty() && timeline_.RunNext(end_)) {
+      kubelet_.Look();
+      actors_.Look();
+      if (expected_ && world_.Root() == nullptr) {
+        end_ = std::min(end_, timeline_.Now() + kAfterwards);
+      }
+    }
+    if (judge_.broken().empty()) CheckEnd();
+  }
+
+  Outcome Take(std::uint64_t seed) const;
+
+ private:
+  enum class End { kOpen, kGoes, kStays };
+
+  void Expect();
+  void CheckEnd();
+
+  const Plan plan_;
+  Timeline timeline_;
+  Journal journal_;
+  World world_;
+  Judge judge_;
+  Actors actors_;
+  Network network_;
+  Kubelet kubelet_;
+  MonotonicTime end_;
+  bool expected_ = false;
+  End expectation_ = End::kOpen;
+  std::string root_uid_;
+};
+
+// How it must end, by the truth, now that nothing more happens.
+void History::Expect() {
+  expected_ = true;
+  end_ += seconds(20);
+  const ObjectPtr root = world_.Root();
+  if (root == nullptr || root->deleting) return;
+  root_uid_ = root->uid;
+  const Body body(root->Json());
+  const SeenRoot seen = SeenRoot::Read(body.root());
+  const bool begun = seen.phase == "deleting" && seen.deletes_begun;
+  // Begun, but nobody knows whether a delete was sent; or a watcher that has done its work is in
+  // the pods of the next root.
+  if (begun != judge_.BereftRoots().contains(root_uid_)) return;
+  if (!begun && !judge_.BegunRoots().empty() && actors_.has_orphaned_pods()) return;
+  if (begun || (!world_.WantsDriverToRun() && !world_.HasDriverLeftPods() && !world_.IsHeld() &&
+                !world_.IsInUse() && world_.IsEphemeral())) {
+    expectation_ = End::kGoes;
+    const Duration grace =
+        std::max({plan_.grace, plan_.zero_grace.value_or(Duration(0)), plan_.startup_grace});
+    end_ = plan_.calm + grace + plan_.delete_deadline + kMargin;
+  } else if (!plan_.abandon_replaced &&
+             !(world_.HasDriverLeftPods() && world_.Driver() == nullptr)) {
+    expectation_ = End::kStays;
+    if (!seen.phase.empty()) end_ = plan_.calm + kCleaning;
+  }
+  if (journal_.on()) {
+    journal_.Line("history", expectation_ == End::kGoes    ? "it must go"
+                             : expectation_ == End::kStays ? "it must stay"
+                                                           : "it may go or stay");
+  }
+}
+
+void History::CheckEnd() {
+  const ObjectPtr root = world_.Root();
+  const bool there = root != nullptr && root->uid == root_uid_;
+  switch (expectation_) {
+    case End::kOpen:
+      return;
+    case End::kGoes:
+      if (there && kubelet_.AnyAlive()) judge_.Break("6, what is abandoned goes", "it is there");
+      return;
+    case End::kStays: {
+      if (!there || root->deleting) return judge_.Break("7, what is in use stays", "it is gone");
+      const Body body(root->Json());
+      const std::string phase = SeenRoot::Read(body.root()).phase;
+      if (!phase.empty() && end_ == plan_.calm + kCleaning && kubelet_.AnyAlive()) {
+        judge_.Break("7, what is in use stays", "it is still marked as " + phase);
+      }
+      return;
+    }
+  }
+}
+
+Outcome History::Take(std::uint64_t seed) const {
+  Outcome outcome;
+  outcome.seed = seed;
+  outcome.broken = judge_.broken();
+  auto& counts = outcome.counts;
+  const Judge::Counts& judged = judge_.counts();
+  counts["all/requests"] = network_.exchanges().size();
+  counts["histories with/condemned"] = judged.condemned > 0;
+  counts["histories with/marks taken off"] = judged.spared > 0;
+  counts["histories with/point of no return"] = judged.crossed > 0;
+  counts["histories with/deletes begun"] = !judge_.BegunRoots().empty();
+  counts["histories with/master root deleted"] = judged.roots_deleted > 0;
+  counts["histories with/taken over"] = judged.taken_over > 0;
+  counts["histories with/members deleted on termination"] = judged.by_hand > 0;
+  counts["histories that, in the end,/must go"] = expectation_ == End::kGoes;
+  counts["histories that, in the end,/must stay"] = expectation_ == End::kStays;
+  counts["histories that, in the end,/may go or stay"] = expectation_ == End::kOpen;
+  counts["watchers/started"] = kubelet_.counts().lives;
+  counts["watchers/told to stop"] = kubelet_.counts().terminations;
+  for (std::size_t i = 0; i < kDeeds; ++i) {
+    counts[std::string("done to them/") + ToString(static_cast<Deed>(i))] = actors_.deeds()[i];
+  }
+  for (std::size_t i = 1; i < kFates; ++i) {
+    counts[std::string("requests and answers/") + ToString(static_cast<Fate>(i))] =
+        network_.fates()[i];
+  }
+  return outcome;
+}
+
+}  // namespace
+
+Outcome RunHistory(Workshop& workshop, std::uint64_t seed, bool verbose) {
+  History history(workshop, seed, verbose);
+  history.Run();
+  return history.Take(seed);
+}
+
+}  // namespace cluster_watcher::simulation

@@ -1,0 +1,28 @@
+// What happened, line by line with its virtual time, for who replays one history.
+#pragma once
+
+#include <cstdio>
+#include <string>
+
+#include "test/simulation/timeline.h"
+
+namespace cluster_watcher::simulation {
+
+class Journal {
+ public:
+  Journal(const Timeline& timeline, bool on) : timeline_(timeline), on_(on) {}
+
+  // Ask before a line is made: mostly nobody reads it.
+  bool on() const { return on_; }
+  void Line(const std::string& who, const std::string& what) const {
+    if (!on_) return;
+    const double seconds = static_cast<double>(timeline_.Elapsed().count()) / 1e6;
+    std::printf("%11.6f  %-12s %s\n", seconds, who.c_str(), what.c_str());
+  }
+
+ private:
+  const Timeline& timeline_;
+  const bool on_;
+};
+
+}  // namespace cluster_watcher::simulation

@@ -1,0 +1,581 @@
+#include "test/simulation/judge.h"
+
+#include <algorithm>
+
+namespace cluster_watcher::simulation {
+namespace {
+
+using small_kubernetes::ObjectPtr;
+using std::chrono::seconds;
+
+constexpr Duration kFreshForCrossing{5'000};
+constexpr Duration kFreshForDeletes{10'000};
+constexpr Duration kHoldSlack{10'000};
+// Kinds that can hide a driver, or a master, in this world.
+constexpr const char* kWorkloads[] = {"deployments", "statefulsets", "replicationcontrollers",
+                                      "jobs", "pods"};
+
+// What a path of the namespace names.
+struct Path {
+  std::string group;
+  std::string plural;
+  std::string name;
+};
+
+std::optional<Path> PathOf(const std::string& target) {
+  const std::string path = target.substr(0, target.find('?'));
+  const std::string ns = "/namespaces/lab/";
+  const std::size_t at = path.find(ns);
+  if (at == std::string::npos) return std::nullopt;
+  Path result;
+  if (path.starts_with("/apis/")) result.group = path.substr(6, path.find('/', 6) - 6);
+  const std::size_t kind = at + ns.size();
+  const std::size_t slash = path.find('/', kind);
+  result.plural = path.substr(kind, slash == std::string::npos ? slash : slash - kind);
+  if (slash != std::string::npos) result.name = path.substr(slash + 1);
+  return result;
+}
+
+ObjectPtr ObjectAt(World& world, const std::string& target) {
+  const auto path = PathOf(target);
+  return path && !path->name.empty() ? world.Get(path->group, path->plural, path->name) : nullptr;
+}
+
+bool IsDryRun(const std::string& body) { return body.find("\"dryRun\"") != std::string::npos; }
+
+// Seconds since 1970 of "2026-12-24T18:00:00Z"; nullopt: it isn't one.
+std::optional<WallTime> TimeOf(const std::string& text) {
+  int year = 0, hour = 0, minute = 0, second = 0;
+  unsigned month = 0, day = 0;
+  if (std::sscanf(text.c_str(), "%d-%u-%uT%d:%d:%dZ", &year, &month, &day, &hour, &minute,
+                  &second) != 6) {
+    return std::nullopt;
+  }
+  return std::chrono::sys_days(std::chrono::year(year) / std::chrono::month(month) /
+                               std::chrono::day(day)) +
+         std::chrono::hours(hour) + std::chrono::minutes(minute) + seconds(second);
+}
+
+bool IsInForce(const std::string& hold, const Exchange& exchange) {
+  if (hold.empty()) return false;
+  const auto until = TimeOf(hold);
+  return !until || !exchange.date || *until > *exchange.date + kHoldSlack;
+}
+
+bool Contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+void Judge::Break(const std::string& promise, const std::string& how) {
+  if (!broken_.empty()) return;
+  broken_ = promise + ": " + how;
+  world_.journal().Line("judge", "BROKEN " + broken_);
+}
+
+std::string Judge::Look::Doubt(const std::string& root_uid, const Plan& plan) const {
+  if (!failed.empty()) return "could not be read: " + failed;
+  if (!unauthorized.empty()) return "a read was answered 401";
+  if (!pod) return "it didn't read its own pod";
+  if (!ns) return "it didn't read the namespace";
+  if (!root || root->gone || root->uid != root_uid) return "it didn't read this master root";
+  const bool by_label = plan.given == OwnerGiven::kByLabel || plan.given == OwnerGiven::kByBoth;
+  if (by_label && root->ephemeral != World::kOwnerName && plan.given == OwnerGiven::kByLabel) {
+    return "the ephemeral label doesn't name the owner";
+  }
+  if (!root->ephemeral.empty() && root->ephemeral != World::kOwnerName) {
+    return "the ephemeral label names another owner";
+  }
+  if (!hold.empty()) return "it is held until " + hold;
+  if (!owner_read) return "it didn't read the owner for sure";
+  if (!owner_gone) return "the owner is there";
+  for (const char* kind : kWorkloads) {
+    if (!members.contains(kind)) return std::string("it didn't list the cluster's ") + kind;
+  }
+  return "";
+}
+
+void Judge::ReadOwner(const Exchange& exchange, const Json* list, const std::string& recorded,
+                      Look& look) const {
+  const Plan& plan = world_.plan();
+  const Json* items = At(list, "items");
+  if (items == nullptr || !items->IsArray()) return;
+  look.owner_read = true;
+  look.owner_sent = exchange.sent;
+  look.owner_answered = *exchange.answered;
+  // The pods of an owner that was never seen can't be told from others; each Job has its own.
+  look.owner_gone_in_truth =
+      exchange.driver_was_gone ||
+      (exchange.no_driver_wanted_to_run && (recorded.empty() || plan.driver == DriverKind::kJob));
+  look.grace = plan.grace;
+  look.owner_uid.clear();
+  if (items->Empty()) {
+    look.owner_gone = true;
+    if (recorded.empty()) look.grace = std::max(plan.grace, plan.startup_grace);
+    return;
+  }
+  const Json* owner = &(*items)[0];
+  look.owner_uid = TextAt(At(owner, "metadata", "uid"));
+  const Json* replicas = At(owner, "spec", "replicas");
+  const Json* suspend = At(owner, "spec", "suspend");
+  const bool idle = (replicas != nullptr && replicas->IsInt() && replicas->GetInt() == 0) ||
+                    (suspend != nullptr && suspend->IsTrue());
+  const bool deleting = At(owner, "metadata", "deletionTimestamp") != nullptr;
+  const bool replaced = plan.abandon_replaced && !recorded.empty() && recorded != look.owner_uid;
+  bool completed = false;
+  if (const Json* conditions = At(owner, "status", "conditions");
+      plan.driver == DriverKind::kJob && conditions != nullptr && conditions->IsArray()) {
+    for (const Json& condition : conditions->GetArray()) {
+      const auto type = TextAt(At(&condition, "type"));
+      completed |=
+          (type == "Complete" || type == "Failed") && TextAt(At(&condition, "status")) == "True";
+    }
+  }
+  look.owner_gone = deleting || replaced || completed || idle;
+  if (replaced) {
+    look.owner_gone_in_truth = true;  // by the rules
+    look.owner_uid = recorded;        // who is being judged
+  }
+  if (idle && !deleting && !replaced && !completed && plan.zero_grace) {
+    look.grace = *plan.zero_grace;
+  }
+}
+
+void Judge::ReadDrivers(const Exchange& exchange, const Json* list, Look& look) const {
+  const auto path = PathOf(exchange.request.target);
+  look.drivers.insert(path->plural);
+  if (path->plural != "deployments") return;
+  look.drivers_while_in_use = exchange.was_in_use;
+  const Json* items = At(list, "items");
+  if (items == nullptr || !items->IsArray()) return;
+  for (const Json& item : items->GetArray()) {
+    const Json* replicas = At(&item, "spec", "replicas");
+    const bool wanted = replicas == nullptr || !replicas->IsInt() || replicas->GetInt() > 0;
+    const auto name = TextAt(At(&item, "metadata", "name"));
+    if (wanted && name != World::kOwnerName) look.in_use_by = name;
+  }
+}
+
+void Judge::Add(const Exchange& exchange, const std::string& recorded, Look& look) const {
+  const std::string& target = exchange.request.target;
+  look.last = exchange.number;
+  if (exchange.true_answer && exchange.status == 401) {
+    look.unauthorized.insert(target);
+    return;
+  }
+  look.unauthorized.erase(target);
+  // How a kind is served is no evidence, and a look doesn't depend on each one.
+  if (target.starts_with("/apis/") && !Contains(target, "/namespaces/")) return;
+  const auto path = PathOf(target);
+  // Whether another watcher is alive.
+  if (path && path->plural == "pods" && !path->name.empty() && path->name != exchange.by.pod) {
+    return;
+  }
+  // A root that is gone: what it is now is found out from the pod.
+  if (IsRootPath(target) && exchange.answered && exchange.true_answer && exchange.status == 404) {
+    return;
+  }
+  if (!exchange.answered || !exchange.true_answer || exchange.status != 200) {
+    look.failed = target;
+    return;
+  }
+  if (target == "/apis") return;
+  const Body body(exchange.answer);
+  const Json* object = body.root();
+  const auto hold = [&] {
+    const std::string until(
+        TextAt(At(object, "metadata", "annotations", "cluster-watcher/hold-until")));
+    if (IsInForce(until, exchange)) look.hold = until;
+  };
+  if (target == "/api/v1/namespaces/lab") {
+    look.ns = true;
+    return hold();
+  }
+  if (IsRootPath(target)) {
+    SeenRoot root = SeenRoot::Read(object);
+    if (root.controlled) return;
+    look.root = std::move(root);
+    return hold();
+  }
+  if (!path) return;
+  if (path->plural == "pods" && path->name == exchange.by.pod) {
+    look.pod = TextAt(At(object, "metadata", "uid")) == exchange.by.pod_uid;
+    return hold();
+  }
+  if (Contains(target, "?labelSelector=oshinko-cluster%3Dspark&"))
+    look.members.insert(path->plural);
+  if (Contains(target, "?labelSelector=uses-oshinko-cluster%3Dspark&")) {
+    ReadDrivers(exchange, object, look);
+  }
+  if (target == world_.DriverPath().substr(0, world_.DriverPath().rfind('/')) +
+                    "?fieldSelector=metadata.name%3Dbob") {
+    ReadOwner(exchange, object, recorded, look);
+  }
+}
+
+// The looks of this life before `exchange`, the earliest first.
+std::vector<Judge::Look> Judge::LooksBefore(const Exchange& exchange) const {
+  std::vector<Look> looks;
+  std::string recorded;
+  bool open = false;
+  for (const Exchange& one : *exchanges_) {
+    if (one.number >= exchange.number) break;
+    if (one.by.life != exchange.by.life) continue;
+    // What is read behind a write is no longer the look's.
+    if (!one.Is(HttpMethod::kGet)) open = false;
+    if (!one.Is(HttpMethod::kGet)) continue;
+    const std::string& target = one.request.target;
+    if (recorded.empty() && open && looks.back().root) recorded = looks.back().root->owner_uid;
+    if (Contains(target, "metadata.name%3Dbob") && one.status == 200) {
+      // A glance proves nothing, but the program knows from it that there is an owner.
+      const Body list(one.answer);
+      const Json* items = At(list.root(), "items");
+      if (recorded.empty() && items != nullptr && items->IsArray() && !items->Empty()) {
+        recorded = TextAt(At(&(*items)[0], "metadata", "uid"));
+      }
+    }
+    if (Contains(target, "resourceVersion=0")) continue;
+    if (target == "/apis") {
+      // Asked again with another token it is the same look.
+      if (looks.empty() || !looks.back().unauthorized.contains(target)) looks.emplace_back();
+      looks.back().began = one.sent;
+      looks.back().first = one.number;
+      open = true;
+    }
+    if (!open) continue;
+    Look& look = looks.back();
+    Add(one, recorded, look);
+  }
+  return looks;
+}
+
+void Judge::CheckLastLook(const char* promise, const Exchange& exchange,
+                          const std::vector<Look>& looks, Duration freshness) {
+  if (looks.empty()) return Break(promise, "without a look");
+  const Look& last = looks.back();
+  if (auto doubt = last.Doubt(root_before_->uid, world_.plan()); !doubt.empty()) {
+    return Break(promise, "the last look is no evidence: " + doubt);
+  }
+  for (const char* kind : kWorkloads) {
+    if (!last.drivers.contains(kind)) {
+      return Break(promise, std::string("the last look didn't ask for other drivers: ") + kind);
+    }
+  }
+  if (last.in_use_by) return Break(promise, "in use by " + *last.in_use_by);
+  if (last.drivers_while_in_use) return Break(promise, "the cluster was in use, in truth");
+  if (!last.owner_gone_in_truth) return Break(promise, "the driver was not gone, in truth");
+  if (exchange.called - last.began > freshness) {
+    return Break(
+        promise,
+        "the last look is " +
+            std::to_string(
+                std::chrono::duration_cast<Duration>(exchange.called - last.began).count()) +
+            " ms old");
+  }
+}
+
+void Judge::CheckCrossing(const Exchange& exchange) {
+  constexpr const char* kPromise = "1, the point of no return";
+  const Plan& plan = world_.plan();
+  const std::vector<Look> looks = LooksBefore(exchange);
+  CheckLastLook(kPromise, exchange, looks, kFreshForCrossing);
+  if (!broken_.empty()) return;
+  if (looks.back().root->resource_version != root_before_->resource_version) {
+    return Break(kPromise, "the root was written since the last look, from " +
+                               looks.back().root->resource_version + " to " +
+                               root_before_->resource_version);
+  }
+  // Back to the condemnation, and to the looks before it.
+  std::size_t condemned = 0;
+  for (const Exchange& one : *exchanges_) {
+    if (one.number >= exchange.number) break;
+    if (one.by.life == exchange.by.life && one.Is(HttpMethod::kPatch) &&
+        IsRootPath(one.request.target) && one.status == 200 &&
+        Contains(one.request.body, R"("cluster-watcher/phase":"condemned")")) {
+      condemned = one.number;
+    }
+  }
+  if (condemned == 0) return Break(kPromise, "it was not condemned before");
+  if (looks.back().first < condemned) return Break(kPromise, "without a look after condemning");
+  std::size_t confirming = looks.size() - 1;
+  while (confirming > 0 && looks[confirming].first > condemned) {
+    const std::string doubt = looks[confirming].Doubt(root_before_->uid, plan);
+    if (!doubt.empty()) return Break(kPromise, "after the condemnation: " + doubt);
+    --confirming;
+  }
+  if (looks[confirming].first > condemned) return Break(kPromise, "condemned without a look");
+  for (const char* kind : kWorkloads) {
+    if (!looks[confirming].drivers.contains(kind)) {
+      return Break(kPromise, "condemned without having asked for other drivers");
+    }
+  }
+  // Some row of looks that ends there must be long enough in number and time.
+  std::string owner_uid = looks.back().owner_uid;
+  Duration grace{0};
+  std::string short_of = "no look before the condemnation is evidence";
+  for (std::size_t i = confirming + 1; i-- > 0;) {
+    const Look& look = looks[i];
+    if (auto doubt = look.Doubt(root_before_->uid, plan); !doubt.empty()) {
+      return Break(kPromise, short_of + "; before that: " + doubt);
+    }
+    if (!look.owner_uid.empty()) {
+      if (!owner_uid.empty() && owner_uid != look.owner_uid) {
+        return Break(kPromise, short_of + "; before that it was another owner");
+      }
+      owner_uid = look.owner_uid;
+    }
+    grace = std::max(grace, look.grace);
+    const auto span = looks[confirming].owner_sent - look.owner_answered;
+    const auto count = confirming - i + 1;
+    if (count >= static_cast<std::size_t>(plan.confirmations) &&
+        (grace == Duration(0) || span >= grace)) {
+      return;
+    }
+    short_of = std::to_string(count) + " confirmations of " + std::to_string(plan.confirmations) +
+               " over " + std::to_string(std::chrono::duration_cast<Duration>(span).count()) +
+               " ms of " + std::to_string(grace.count());
+  }
+  Break(kPromise, short_of);
+}
+
+void Judge::CheckBegin(const Exchange& exchange) {
+  CheckLastLook("1, deletes begun", exchange, LooksBefore(exchange), kFreshForDeletes);
+}
+
+// Promise 4.
+void Judge::CheckRight(const Exchange& exchange, const std::string& uid) {
+  constexpr const char* kPromise = "4, one watcher at a time";
+  std::optional<SeenRoot> last;
+  std::size_t gone_since = 0;  // the first of the answers that say so
+  bool had_begun = false;
+  bool owner_gone = false;
+  for (const Exchange& one : *exchanges_) {
+    if (one.number >= exchange.number) break;
+    if (one.by.life != exchange.by.life) continue;
+    if (one.Is(HttpMethod::kGet) && one.answered && one.handled &&
+        Contains(one.request.target, "metadata.name%3Dbob") &&
+        !Contains(one.request.target, "resourceVersion=0")) {
+      owner_gone = one.true_answer && (one.driver_was_gone || world_.plan().abandon_replaced);
+    }
+    if (!IsRootPath(one.request.target)) continue;
+    auto seen = RootIn(one);
+    if (!seen) continue;
+    // One that has got a controller since is still the one that was condemned.
+    const bool same = last && seen->path == last->path;
+    if (!same && (seen->controlled || (seen->gone && last))) continue;
+    const bool ours = !seen->gone && !seen->deleting;
+    if (ours) gone_since = 0;
+    if (!ours && gone_since == 0) gone_since = one.number;
+    had_begun |= ours && seen->deletes_begun && seen->condemned_by == exchange.by.Me();
+    last = std::move(seen);
+  }
+  if (!last) return Break(kPromise, "the master root was never read");
+  if (gone_since == 0) {
+    // What was begun is finished, also where somebody has taken the marks off.
+    const bool taken_off = last->phase.empty() && had_begun;
+    if (taken_off) return;
+    if (last->phase != "deleting" || !last->deletes_begun) {
+      return Break(kPromise, "the marks don't say that deletes are begun");
+    }
+    if (last->condemned_by != exchange.by.Me()) {
+      return Break(kPromise, "the marks name " + last->condemned_by);
+    }
+    return;
+  }
+  if (had_begun || last->deletes_begun) {
+    if (uid == last->uid) return;
+    // What was listed before the root went, or by the first pass of a restarted watcher.
+    bool listed = false;
+    bool passes_before = false;
+    std::size_t next_root_read = exchange.number;
+    for (const Exchange& one : *exchanges_) {
+      if (one.number >= exchange.number) break;
+      if (one.by.life != exchange.by.life || !one.answered) continue;
+      const bool reads_root = one.request.target == last->path;
+      if (one.number > gone_since && reads_root) {
+        next_root_read = one.number;
+        break;
+      }
+      passes_before |= one.number < gone_since && one.Is(HttpMethod::kDelete);
+      if (one.number < gone_since || !passes_before) listed |= Contains(one.answer, uid);
+    }
+    const ObjectPtr object = world_.kubernetes().GetStore().FindUid(uid);
+    if (!listed && object != nullptr && object->controller_uid.empty() &&
+        next_root_read < exchange.number) {
+      return Break(kPromise, "the root is gone, and " + uid + " was not listed before");
+    }
+    return;
+  }
+  if (!exchange.told_to_stop || !world_.plan().finish_on_termination) {
+    return Break(kPromise, "the root is gone by another's hand, and it had not begun");
+  }
+  if (!owner_gone) return Break(kPromise, "told to stop, and the driver isn't gone");
+  ++counts_.by_hand;
+}
+
+// Promise 3.
+void Judge::CheckUid(const Exchange& exchange, const std::string& uid) {
+  constexpr const char* kPromise = "3, deletes by UID";
+  if (uid.empty()) return Break(kPromise, "no precondition: " + exchange.request.target);
+  const auto path = PathOf(exchange.request.target);
+  if (!path) return Break("2, nothing else is deleted", exchange.request.target);
+  const std::string name = "\"name\":\"" + path->name + "\"";
+  const std::string collection =
+      exchange.request.target.substr(0, exchange.request.target.rfind('/'));
+  for (auto one = exchanges_->rbegin(); one != exchanges_->rend(); ++one) {
+    if (one->by.life != exchange.by.life || !one->answered || one->number >= exchange.number) {
+      continue;
+    }
+    const bool of_kind = one->request.target.starts_with(collection);
+    if (of_kind && Contains(one->answer, uid) && Contains(one->answer, name)) return;
+    // The root's UID may have come as that of a pod's controller.
+    if (path->name == World::kRootName && Contains(one->answer, uid)) return;
+  }
+  Break(kPromise, "this watcher has not read the UID " + uid + " of " + exchange.request.target);
+}
+
+// Promise 5.
+void Judge::CheckRootIsLast(const Exchange& exchange) {
+  const Plan& plan = world_.plan();
+  // What is made after the members were listed for the last time is nobody's fault.
+  if (exchange.by.life == last_life_to_delete_root_) return;
+  last_life_to_delete_root_ = exchange.by.life;
+  const ObjectPtr root = world_.Root();
+  // Taken down by hand, it doesn't wait for what couldn't be listed before.
+  if (root == nullptr || root->deleting || plan.clocks_jump) return;
+  const auto crossed = crossed_at_.find(root->uid);
+  if (crossed == crossed_at_.end() ||
+      timeline_.Now() >= crossed->second + plan.delete_deadline - seconds(10)) {
+    return;
+  }
+  constexpr std::pair<const char*, const char*> kKinds[] = {{"apps", "deployments"},
+                                                            {"apps", "statefulsets"},
+                                                            {"", "replicationcontrollers"},
+                                                            {"", "pods"},
+                                                            {"", "services"},
+                                                            {"", "configmaps"}};
+  for (const auto& [group, plural] : kKinds) {
+    for (const ObjectPtr& object : world_.All(group, plural)) {
+      if (object->uid == root->uid || !object->controller_uid.empty()) continue;
+      if (plan.mounted_config && object->name == "spark-config") continue;
+      const Body body(object->Json());
+      const Json* metadata = At(body.root(), "metadata");
+      if (TextAt(At(metadata, "labels", "oshinko-cluster")) != World::kCluster ||
+          TextAt(At(metadata, "annotations", "cluster-watcher/keep")) == "true") {
+        continue;
+      }
+      const auto created = TimeOf(std::string(TextAt(At(metadata, "creationTimestamp"))));
+      if (created && *created + seconds(10) > world_.clock().WallNow()) continue;
+      return Break("5, the master root last",
+                   std::string(plural) + " " + object->name + " is still there");
+    }
+  }
+}
+
+void Judge::Sent(const Exchange& exchange) {
+  if (!broken_.empty() || !exchange.Is(HttpMethod::kDelete)) return;
+  if (IsDryRun(exchange.request.body)) return;
+  const Body body(exchange.request.body);
+  const std::string uid(TextAt(At(body.root(), "preconditions", "uid")));
+  CheckUid(exchange, uid);
+  CheckRight(exchange, uid);
+  if (exchange.request.target == World::kRootPath) CheckRootIsLast(exchange);
+}
+
+void Judge::Arriving(const Exchange& exchange) {
+  before_ = nullptr;
+  root_before_.reset();
+  if (exchange.Is(HttpMethod::kGet) || exchange.Is(HttpMethod::kPost)) return;
+  before_ = ObjectAt(world_, exchange.request.target);
+  if (before_ != nullptr && IsRootPath(exchange.request.target)) {
+    const Body body(before_->Json());
+    SeenRoot root = SeenRoot::Read(body.root());
+    if (!root.controlled) root_before_ = std::move(root);
+  }
+}
+
+// Promise 2, of a delete that had its effect.
+void Judge::CheckTarget(const Exchange& exchange) {
+  constexpr const char* kPromise = "2, nothing else is deleted";
+  const std::string& target = exchange.request.target;
+  const auto path = PathOf(target);
+  for (const char* never : {"persistentvolumeclaims", "serviceaccounts", "roles", "rolebindings"}) {
+    const bool asked_for =
+        path->plural == "persistentvolumeclaims" && world_.plan().volumes == std::string("delete");
+    if (path->plural == never && !asked_for) return Break(kPromise, target);
+  }
+  if (const ObjectPtr driver = world_.Driver(); driver != nullptr && driver->uid == before_->uid) {
+    return Break(kPromise, "the owner itself");
+  }
+  if (root_before_) {
+    ++counts_.roots_deleted;
+    return;
+  }
+  ++counts_.deletes;
+  if (const ObjectPtr root = world_.Root()) bereft_.insert(root->uid);
+  const Body body(before_->Json());
+  if (TextAt(At(body.root(), "metadata", "labels", "oshinko-cluster")) != World::kCluster) {
+    return Break(kPromise, target + " doesn't belong to the cluster");
+  }
+  if (!before_->controller_uid.empty()) {
+    const ObjectPtr above = world_.kubernetes().GetStore().FindUid(before_->controller_uid);
+    if (above != nullptr) {
+      const Body controller(above->Json());
+      if (TextAt(At(controller.root(), "metadata", "labels", "oshinko-cluster")) !=
+          World::kCluster) {
+        return Break(kPromise, target + " is below something that is not the cluster's");
+      }
+    }
+  }
+  // As the watcher saw it last.
+  for (auto one = exchanges_->rbegin(); one != exchanges_->rend(); ++one) {
+    if (one->by.life != exchange.by.life || !one->answered || one->number >= exchange.number ||
+        !Contains(one->request.target, "/" + path->plural + "?labelSelector=oshinko-cluster") ||
+        !Contains(one->answer, before_->uid)) {
+      continue;
+    }
+    const Body list(one->answer);
+    const Json* items = At(list.root(), "items");
+    if (items == nullptr || !items->IsArray()) return;
+    for (const Json& item : items->GetArray()) {
+      if (TextAt(At(&item, "metadata", "uid")) == before_->uid &&
+          TextAt(At(&item, "metadata", "annotations", "cluster-watcher/keep")) == "true") {
+        return Break(kPromise, target + " is to be kept");
+      }
+    }
+    return;
+  }
+}
+
+void Judge::Handled(const Exchange& exchange, int status) {
+  if (!broken_.empty() || before_ == nullptr || status < 200 || status > 299) return;
+  if (exchange.Is(HttpMethod::kDelete)) {
+    if (!IsDryRun(exchange.request.body)) CheckTarget(exchange);
+    return;
+  }
+  if (!root_before_) return;
+  const ObjectPtr now = ObjectAt(world_, exchange.request.target);
+  if (now == nullptr) return;
+  const Body body(now->Json());
+  const SeenRoot after = SeenRoot::Read(body.root());
+  if (after.phase == "condemned" && root_before_->phase != "condemned") ++counts_.condemned;
+  if (after.phase.empty() && !root_before_->phase.empty()) ++counts_.spared;
+  if (after.phase == "deleting" && root_before_->phase == "deleting" &&
+      after.condemned_by != root_before_->condemned_by) {
+    ++counts_.taken_over;
+  }
+  // Marks that somebody had taken off, written again by who goes on.
+  if (begun_.contains(after.uid)) return;
+  if (after.phase == "deleting" && root_before_->phase != "deleting") {
+    ++counts_.crossed;
+    crossed_at_[after.uid] = timeline_.Now();
+    CheckCrossing(exchange);
+  }
+  if (after.deletes_begun && !root_before_->deletes_begun) {
+    begun_.insert(after.uid);
+    CheckBegin(exchange);
+  }
+}
+
+}  // namespace cluster_watcher::simulation

@@ -1,0 +1,68 @@
+// The kubelet of the node that the master pods run on: starts a watcher in each, restarts it when
+// it ends, tells it to stop when its pod is deleted, and reports the pod as gone once it has ended.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "test/simulation/life.h"
+
+namespace cluster_watcher::simulation {
+
+class Kubelet {
+ public:
+  struct Counts {
+    std::uint64_t lives = 0, kills = 0, terminations = 0, pauses = 0;
+  };
+
+  Kubelet(Workshop& workshop, Timeline& timeline, World& world, Network& network, Random random);
+
+  // Does what has become due by what is in the store now. Cheap where no pod has changed.
+  void Look();
+
+  // --- What can happen to its containers. False: there is none that it could happen to.
+  bool KillOne();
+  bool PauseOne(Micros length);
+  // The pod has failed: it was evicted.
+  bool FailOne();
+  bool JumpOneClock(Duration by);
+  void ContinueAll();
+
+  std::vector<std::string> PodNames() const;
+  bool AnyAlive() const;
+  const Counts& counts() const { return counts_; }
+
+ private:
+  struct Pod {
+    std::string name;
+    std::string uid;
+    MachineClock wall;
+    std::unique_ptr<Life> life;
+    bool starting = false;
+    bool terminating = false;
+    bool removing = false;
+    bool failed = false;
+    bool gone = false;  // from the store
+    int lives = 0;
+  };
+
+  void Tend(Pod& pod, const small_kubernetes::ObjectPtr& object);
+  void StartLater(Pod& pod, Micros delay);
+  void TerminateSoon(Pod& pod, Micros grace);
+  void Remove(Pod& pod);
+  Pod* OneRunning();
+
+  Workshop& workshop_;
+  Timeline& timeline_;
+  World& world_;
+  Network& network_;
+  Random random_;
+  std::vector<std::unique_ptr<Pod>> pods_;
+  std::uint64_t version_ = 0;
+  int lives_ = 0;
+  Counts counts_;
+};
+
+}  // namespace cluster_watcher::simulation

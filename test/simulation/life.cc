@@ -1,0 +1,312 @@
+#include "test/simulation/life.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+#include <spdlog/sinks/base_sink.h>
+#include <spdlog/sinks/null_sink.h>
+
+#include "probes/kube_client.h"
+#include "probes/token_source.h"
+#include "watcher/duration_text.h"
+#include "watcher/events.h"
+#include "watcher/survey.h"
+#include "watcher/watch_loop.h"
+
+namespace cluster_watcher::simulation {
+namespace {
+
+class JournalSink final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
+ public:
+  JournalSink(const Journal& journal, std::string who) : journal_(journal), who_(std::move(who)) {}
+
+ private:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    journal_.Line(who_, "log: " + std::string(message.payload.data(), message.payload.size()));
+  }
+  void flush_() override {}
+
+  const Journal& journal_;
+  const std::string who_;
+};
+
+TextMap FlagsOf(const Plan& plan, const Identity& identity) {
+  TextMap flags{{"namespace", World::kNamespace},
+                {"pod", identity.pod},
+                {"confirmations", std::to_string(plan.confirmations)},
+                {"poll-interval", FormatDuration(plan.poll)},
+                {"grace-period", FormatDuration(plan.grace)},
+                {"startup-grace", FormatDuration(plan.startup_grace)},
+                {"delete-deadline", FormatDuration(plan.delete_deadline)},
+                {"steps-deadline", FormatDuration(plan.steps_deadline)},
+                {"volumes", plan.volumes}};
+  if (plan.zero_grace) flags["scaled-to-zero-grace-period"] = FormatDuration(*plan.zero_grace);
+  if (plan.abandon_replaced) flags["replaced-owner"] = "abandon";
+  if (plan.foreground) flags["propagation"] = "foreground";
+  if (!plan.finish_on_termination) flags["on-termination"] = "leave";
+  if (!plan.all_kinds) {
+    flags["resources"] =
+        "deployments.apps,statefulsets.apps,replicationcontrollers,pods,services,configmaps";
+  }
+  if (plan.given == OwnerGiven::kByFlag || plan.given == OwnerGiven::kByBoth) {
+    constexpr const char* kKinds[] = {"deployment", "statefulset", "rc", "job"};
+    flags["owner"] = std::string(kKinds[static_cast<int>(plan.driver)]) + "/" + World::kOwnerName;
+  }
+  return flags;
+}
+
+}  // namespace
+
+Workshop::Workshop()
+    : metrics(registry, "simulated", "simulated"),
+      silent(std::make_shared<spdlog::logger>("simulation",
+                                              std::make_shared<spdlog::sinks::null_sink_st>())),
+      token_file(memfd_create("token", 0)),
+      token_path("/proc/self/fd/" + std::to_string(token_file)) {
+  silent->set_level(spdlog::level::off);
+  if (token_file < 0) {
+    std::perror("the token's file");
+    std::exit(1);
+  }
+}
+
+void Workshop::WriteToken(const std::string& token) const {
+  if (ftruncate(token_file, 0) != 0 ||
+      pwrite(token_file, token.data(), token.size(), 0) != static_cast<ssize_t>(token.size())) {
+    std::perror("the token's file");
+    std::exit(1);
+  }
+}
+
+// Requests that are sent side by side. They outlive who waits for them.
+struct Life::Batch {
+  std::span<const HttpRequest> requests;
+  std::vector<std::optional<HttpResult>> results;
+  MonotonicTime called;
+  std::size_t next = 0;
+  std::size_t open = 0;
+  bool closed = false;  // nobody waits any more
+
+  bool complete() const { return next == requests.size() && open == 0; }
+};
+
+class Life::LifeClock final : public Clock {
+ public:
+  explicit LifeClock(Life& life) : life_(life) {}
+
+  MonotonicTime Now() override { return life_.timeline_.Now(); }
+  WallTime WallNow() override { return life_.wall_.WallNow(); }
+  bool WaitUntil(MonotonicTime deadline, std::stop_token stop) override {
+    if (deadline != MonotonicTime::max()) life_.WakeAt(deadline);
+    while (Now() < deadline && !stop.stop_requested()) life_.Suspend();
+    return !stop.stop_requested();
+  }
+
+ private:
+  Life& life_;
+};
+
+class Life::LifeTransport final : public Transport {
+ public:
+  explicit LifeTransport(Life& life) : life_(life) {}
+
+  std::vector<HttpResult> Perform(std::span<const HttpRequest> requests, std::size_t concurrency,
+                                  std::stop_token stop) override {
+    auto batch = std::make_shared<Batch>();
+    batch->requests = requests;
+    batch->results.resize(requests.size());
+    batch->called = life_.timeline_.Now();
+    struct Closer {
+      Batch& batch;
+      ~Closer() { batch.closed = true; }
+    } closer{*batch};
+    Dawdle();
+    if (!stop.stop_requested()) {
+      for (std::size_t i = 0; i < concurrency && batch->next < requests.size(); ++i) {
+        life_.Launch(batch);
+      }
+    }
+    while (!batch->complete() && !stop.stop_requested()) life_.Suspend();
+    std::vector<HttpResult> results;
+    results.reserve(requests.size());
+    for (auto& result : batch->results) {
+      if (result) {
+        results.push_back(*std::move(result));
+      } else {
+        results.push_back(Unexpected{TransportError{TransportError::Kind::kStopped, "stopped"}});
+      }
+    }
+    return results;
+  }
+
+ private:
+  // A process that isn't scheduled between what it has found out and what it does about it.
+  void Dawdle() {
+    const Plan& plan = life_.world_.plan();
+    if (plan.dawdling == 0 || life_.timeline_.Now() >= plan.calm ||
+        !life_.random_.Chance(plan.dawdling)) {
+      return;
+    }
+    const MonotonicTime until =
+        life_.timeline_.Now() + life_.random_.Between(Micros(1'000), Micros(12'000'000));
+    life_.WakeAt(until);
+    while (life_.timeline_.Now() < until) life_.Suspend();
+  }
+
+  Life& life_;
+};
+
+// The server of a step: it does what it is asked, or fails, or never answers.
+class Life::StepTransport final : public Transport {
+ public:
+  explicit StepTransport(Life& life) : life_(life) {}
+
+  std::vector<HttpResult> Perform(std::span<const HttpRequest> requests, std::size_t,
+                                  std::stop_token) override {
+    std::vector<HttpResult> results;
+    for (const HttpRequest& request : requests) {
+      const int fate = life_.random_.Between(0, 9);
+      const Micros takes =
+          fate == 0 ? Micros(request.timeout) : life_.random_.Between(Micros(500), Micros(900'000));
+      const MonotonicTime until = life_.timeline_.Now() + std::min(takes, Micros(request.timeout));
+      life_.WakeAt(until);
+      while (life_.timeline_.Now() < until) life_.Suspend();
+      if (takes >= request.timeout || fate == 1) {
+        const auto kind =
+            fate == 1 ? TransportError::Kind::kConnect : TransportError::Kind::kTimeout;
+        results.push_back(Unexpected{TransportError{kind, "simulated"}});
+        continue;
+      }
+      HttpResponse response;
+      response.status = fate <= 3 ? 500 : 200;
+      results.push_back(std::move(response));
+    }
+    return results;
+  }
+
+ private:
+  Life& life_;
+};
+
+Life::Life(Workshop& workshop, Timeline& timeline, World& world, Network& network,
+           MachineClock& wall, Random random, Identity identity)
+    : workshop_(workshop),
+      timeline_(timeline),
+      world_(world),
+      network_(network),
+      wall_(wall),
+      random_(random),
+      identity_(std::move(identity)),
+      fiber_(workshop.stacks, [this] { Run(); }) {}
+
+Life::~Life() { Kill(); }
+
+// The wiring, as main.cc has it.
+void Life::Run() {
+  const Plan& plan = world_.plan();
+  LifeClock clock(*this);
+  LifeTransport transport(*this);
+  ApiServer server;
+  if (plan.token_rotates) {
+    server.token_file = workshop_.token_path;
+  } else {
+    server.token = network_.token();
+  }
+  std::shared_ptr<spdlog::logger> log = workshop_.silent;
+  if (world_.journal().on()) {
+    log = std::make_shared<spdlog::logger>(
+        "life", std::make_shared<JournalSink>(world_.journal(), identity_.pod));
+    log->set_level(spdlog::level::debug);
+  }
+  const TextMap flags = FlagsOf(plan, identity_);
+  const auto with_annotations = [&flags](const TextMap& annotations) {
+    return ResolveSettings(
+        flags, [](const std::string&) { return std::nullopt; }, annotations);
+  };
+  TokenSource tokens(server, clock);
+  KubeClient client(transport, tokens, [](const RequestRecord&) {});
+  Survey survey(client, clock, with_annotations({}), with_annotations);
+  EventRecorder events(client, clock, *log, identity_.pod);
+  LoopHealth health;
+  const Dial dial = [this](const std::string&) -> Result<std::unique_ptr<Transport>> {
+    return std::unique_ptr<Transport>(std::make_unique<StepTransport>(*this));
+  };
+  WatchLoop loop(survey, clock, workshop_.metrics, events, *log, health, dial, [] {});
+  const int code = loop.Run(stop_.get_token());
+  if (world_.journal().on()) {
+    world_.journal().Line(identity_.pod, "ended with exit code " + std::to_string(code));
+  }
+}
+
+void Life::Launch(const std::shared_ptr<Batch>& batch) {
+  const std::size_t i = batch->next++;
+  ++batch->open;
+  network_.Send(identity_, batch->requests[i], batch->called, told_to_stop(), wall_,
+                [this, batch, i, alive = std::weak_ptr<int>(alive_)](HttpResult result) {
+                  if (alive.expired() || batch->closed) return false;
+                  auto take = [this, batch, i, result = std::move(result)]() mutable {
+                    if (batch->closed) return;
+                    batch->results[i] = std::move(result);
+                    --batch->open;
+                    if (batch->next < batch->requests.size()) Launch(batch);
+                    if (batch->complete()) Resume();
+                  };
+                  Post(std::move(take));
+                  return true;
+                });
+}
+
+void Life::Start() {
+  Post([this] { Resume(); });
+}
+
+void Life::WakeAt(MonotonicTime time) {
+  timeline_.At(time, [this, alive = std::weak_ptr<int>(alive_)] {
+    if (!alive.expired()) Post([this] { Resume(); });
+  });
+}
+
+void Life::Post(std::function<void()> action) {
+  if (paused_) {
+    posted_.push_back(std::move(action));
+  } else {
+    action();
+  }
+}
+
+void Life::Resume() {
+  if (running_ || fiber_.ended()) return;
+  running_ = true;
+  fiber_.Resume();
+  running_ = false;
+}
+
+void Life::Terminate() {
+  stop_.request_stop();
+  WakeAt(timeline_.Now());
+}
+
+void Life::Kill() {
+  alive_.reset();
+  posted_.clear();
+  running_ = true;
+  fiber_.Kill();
+  running_ = false;
+}
+
+void Life::Pause() { paused_ = true; }
+
+void Life::Continue() {
+  paused_ = false;
+  while (!posted_.empty() && !paused_) {
+    auto action = std::move(posted_.front());
+    posted_.pop_front();
+    action();
+  }
+}
+
+}  // namespace cluster_watcher::simulation

@@ -1,0 +1,58 @@
+#include "test/simulation/plan.h"
+
+#include "test/simulation/timeline.h"
+
+namespace cluster_watcher::simulation {
+
+Plan Plan::Draw(std::uint64_t seed) {
+  Random random(seed);
+  using std::chrono::seconds;
+  Plan plan{};
+  plan.confirmations = random.Between(1, 3);
+  plan.poll = seconds(random.Between(3, 6));
+  plan.grace = seconds(std::array{0, 5, 10, 10, 15}[random.Next() % 5]);
+  if (random.Chance(0.3)) plan.zero_grace = seconds(random.Between(0, 20));
+  plan.startup_grace = seconds(random.Between(10, 25));
+  plan.delete_deadline = seconds(random.Pick(std::array{20, 30, 60, 120}));
+  plan.abandon_replaced = random.Chance(0.1);
+  plan.foreground = random.Chance(0.2);
+  plan.finish_on_termination = random.Chance(0.85);
+  plan.steps_deadline = seconds(random.Between(1, 8));
+  plan.volumes = random.Pick(std::array{"preserve", "preserve", "delete", "collect"});
+  plan.all_kinds = random.Chance(0.1);
+  plan.given = random.Pick(std::array{OwnerGiven::kByLabel, OwnerGiven::kByFlag,
+                                      OwnerGiven::kByBoth, OwnerGiven::kByAnnotation});
+
+  plan.driver = random.Pick(std::array{DriverKind::kDeployment, DriverKind::kDeployment,
+                                       DriverKind::kDeployment, DriverKind::kDeployment,
+                                       DriverKind::kStatefulSet, DriverKind::kReplicationController,
+                                       DriverKind::kJob});
+  plan.workers = random.Between(0, 3);
+  plan.web_service = random.Chance(0.3);
+  plan.mounted_config = random.Chance(0.3);
+  plan.plain_pod = random.Chance(0.2);
+  plan.kept_member = random.Chance(0.2);
+  plan.claim = random.Chance(0.2);
+  plan.remade = random.Chance(0.05);
+  plan.token_rotates = random.Chance(0.1);
+  plan.driver_exists = random.Chance(0.95);
+  plan.steps_before = random.Chance(0.15) ? random.Between(1, 2) : 0;
+  plan.steps_after = random.Chance(0.1) ? 1 : 0;
+  plan.waves = random.Chance(0.1);
+  plan.finalizers = random.Chance(0.2) ? random.Between(1, 2) : 0;
+  plan.finalizers_stay = random.Chance(0.3);
+
+  const bool faulty = random.Chance(0.7);
+  plan.calm = Timeline::kBegin + seconds(random.Between(25, 60));
+  if (faulty && random.Chance(0.6)) plan.read_faults = random.Pick(std::array{0.002, 0.01, 0.03});
+  if (faulty && random.Chance(0.7)) plan.write_faults = random.Pick(std::array{0.03, 0.1, 0.3});
+  plan.latency = Micros(random.Pick(std::array{500, 3'000, 30'000, 200'000}));
+  if (faulty && random.Chance(0.3)) plan.dawdling = 0.01;
+  plan.scripted = random.Between(0, 4);
+  plan.ambushes = random.Between(0, 3);
+  if (faulty && random.Chance(0.3)) plan.outages = random.Between(1, 2);
+  plan.clocks_jump = random.Chance(0.2);
+  return plan;
+}
+
+}  // namespace cluster_watcher::simulation

@@ -1,0 +1,70 @@
+#include "test/simulation/reading.h"
+
+#include "test/simulation/world.h"
+
+namespace cluster_watcher::simulation {
+
+const Json* At(const Json* value, std::string_view key) {
+  if (value == nullptr || !value->IsObject()) return nullptr;
+  for (const auto& member : value->GetObject()) {
+    if (std::string_view(member.name.GetString(), member.name.GetStringLength()) == key) {
+      return &member.value;
+    }
+  }
+  return nullptr;
+}
+
+std::string_view TextAt(const Json* value) {
+  if (value == nullptr || !value->IsString()) return {};
+  return {value->GetString(), value->GetStringLength()};
+}
+
+bool IsRootPath(std::string_view target) {
+  return target == World::kRootPath ||
+         target.starts_with("/apis/apps/v1/namespaces/lab/replicasets/spark-m-");
+}
+
+SeenRoot SeenRoot::Read(const Json* object) {
+  SeenRoot seen;
+  const Json* metadata = At(object, "metadata");
+  const Json* annotations = At(metadata, "annotations");
+  seen.uid = TextAt(At(metadata, "uid"));
+  seen.resource_version = TextAt(At(metadata, "resourceVersion"));
+  seen.deleting = At(metadata, "deletionTimestamp") != nullptr;
+  const Json* owners = At(metadata, "ownerReferences");
+  if (owners != nullptr && owners->IsArray()) {
+    for (const Json& owner : owners->GetArray()) {
+      const Json* controller = At(&owner, "controller");
+      seen.controlled |= controller != nullptr && controller->IsTrue();
+    }
+  }
+  seen.ephemeral = TextAt(At(metadata, "labels", "ephemeral"));
+  seen.hold_until = TextAt(At(annotations, "cluster-watcher/hold-until"));
+  if (TextAt(At(annotations, "cluster-watcher/root-uid")) == seen.uid) {
+    seen.phase = TextAt(At(annotations, "cluster-watcher/phase"));
+    seen.condemned_by = TextAt(At(annotations, "cluster-watcher/condemned-by"));
+    seen.deletes_begun = TextAt(At(annotations, "cluster-watcher/deletes-begun")) == "true";
+    seen.owner_uid = TextAt(At(annotations, "cluster-watcher/owner-uid"));
+  }
+  return seen;
+}
+
+std::optional<SeenRoot> RootIn(const Exchange& exchange) {
+  if (!IsRootPath(exchange.request.target) || !exchange.answered || !exchange.true_answer) {
+    return std::nullopt;
+  }
+  if (exchange.Is(HttpMethod::kGet) && exchange.status == 404) {
+    SeenRoot gone;
+    gone.path = exchange.request.target;
+    gone.gone = true;
+    return gone;
+  }
+  const bool shows = exchange.Is(HttpMethod::kGet) || exchange.Is(HttpMethod::kPatch);
+  if (!shows || exchange.status != 200) return std::nullopt;
+  const Body body(exchange.answer);
+  SeenRoot seen = SeenRoot::Read(body.root());
+  seen.path = exchange.request.target;
+  return seen;
+}
+
+}  // namespace cluster_watcher::simulation

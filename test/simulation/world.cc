@@ -1,0 +1,307 @@
+#include "test/simulation/world.h"
+
+#include <cstdlib>
+
+namespace cluster_watcher::simulation {
+namespace {
+
+using small_kubernetes::Find;
+using small_kubernetes::ObjectPtr;
+using small_kubernetes::TextOf;
+
+constexpr WallTime kWallBegin{std::chrono::hours(500'000)};
+
+struct KindText {
+  const char* group;
+  const char* api_version;
+  const char* kind;
+  const char* plural;
+};
+
+KindText KindOf(DriverKind driver) {
+  switch (driver) {
+    case DriverKind::kDeployment:
+      return {"apps", "apps/v1", "Deployment", "deployments"};
+    case DriverKind::kStatefulSet:
+      return {"apps", "apps/v1", "StatefulSet", "statefulsets"};
+    case DriverKind::kReplicationController:
+      return {"", "v1", "ReplicationController", "replicationcontrollers"};
+    case DriverKind::kJob:
+      return {"batch", "batch/v1", "Job", "jobs"};
+  }
+  return {};
+}
+
+// A workload whose pods carry its labels too.
+std::string Workload(const char* api_version, const char* kind, const std::string& name,
+                     const std::string& labels, const std::string& more_metadata, int replicas,
+                     const std::string& pod_spec = R"("containers":[])") {
+  const std::string all = "{" + labels + R"("app":")" + name + "\"}";
+  const bool plain_selector = std::string_view(kind) == "ReplicationController";
+  const std::string labels_wanted = R"({"app":")" + name + "\"}";
+  std::string json = std::string(R"({"apiVersion":")") + api_version + R"(","kind":")" + kind +
+                     R"(","metadata":{"name":")" + name + R"(","namespace":"lab","labels":)" + all +
+                     more_metadata + R"(},"spec":{)";
+  if (std::string_view(kind) == "Job") {
+    return json + R"("suspend":)" + (replicas == 0 ? "true" : "false") +
+           R"(,"template":{"metadata":{"labels":)" + all + R"(},"spec":{"restartPolicy":"Never",)" +
+           pod_spec + "}}}}";
+  }
+  return json + R"("replicas":)" + std::to_string(replicas) + R"(,"selector":)" +
+         (plain_selector ? labels_wanted : R"({"matchLabels":)" + labels_wanted + "}") +
+         (std::string_view(kind) == "StatefulSet" ? R"(,"serviceName":"s")" : "") +
+         R"(,"template":{"metadata":{"labels":)" + all + R"(},"spec":{)" + pod_spec + "}}}}";
+}
+
+std::string Plain(const char* kind, const std::string& ns, const std::string& name,
+                  const std::string& labels, const std::string& more_metadata,
+                  const std::string& more = "") {
+  return std::string(R"({"apiVersion":"v1","kind":")") + kind + R"(","metadata":{"name":")" + name +
+         R"(","namespace":")" + ns + R"(","labels":{)" + labels + "}" + more_metadata + "}" + more +
+         "}";
+}
+
+constexpr const char* kMember = R"("oshinko-cluster":"spark")";
+
+}  // namespace
+
+WallTime MachineClock::WallNow() {
+  return kWallBegin + std::chrono::duration_cast<WallTime::duration>(timeline_.Elapsed()) +
+         wrong_by_;
+}
+
+World::World(Timeline& timeline, const Plan& plan, const Journal& journal, std::uint64_t seed)
+    : plan_(plan),
+      journal_(journal),
+      clock_(timeline),
+      kubernetes_(clock_, seed),
+      finalizers_left_(plan.finalizers) {
+  kubernetes_.log_requests = false;
+  Populate();
+}
+
+void World::Populate() {
+  kubernetes_.settle_after_writes = false;
+  kubernetes_.SetPodsRun(true);
+  const char* me = "setup";
+  for (const char* ns : {"lab", "yard"}) {
+    Create(me, R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":")" + std::string(ns) +
+                   "\"}}");
+  }
+  Create(me, RootManifest(""));
+  if (plan_.driver_exists) Create(me, DriverManifest(1));
+  const std::string labels = kMember + std::string(",");
+  if (plan_.workers == 1) {
+    Create(me, Workload("apps/v1", "Deployment", "spark-w", labels, Finalizers(), 1));
+  } else if (plan_.workers == 2) {
+    Create(me, Workload("apps/v1", "StatefulSet", "spark-w", labels, Finalizers(), 1));
+  } else if (plan_.workers == 3) {
+    Create(me, Workload("v1", "ReplicationController", "spark-w", labels, Finalizers(), 2));
+  }
+  const std::string ports = R"(,"spec":{"ports":[{"port":7077}]})";
+  Create(me, Plain("Service", "lab", "spark", kMember, Finalizers(), ports));
+  if (plan_.web_service) Create(me, Plain("Service", "lab", "spark-ui", kMember, "", ports));
+  std::string more = Finalizers();
+  if (plan_.waves) more += R"(,"annotations":{"cluster-watcher/delete-order":"1"})";
+  Create(me, Plain("ConfigMap", "lab", "spark-config", kMember, more));
+  if (plan_.plain_pod) {
+    Create(me, Plain("Pod", "lab", "spark-shell", kMember, "", R"(,"spec":{"containers":[]})"));
+  }
+  if (plan_.kept_member) {
+    Create(me, Plain("ConfigMap", "lab", "spark-kept", kMember,
+                     R"(,"annotations":{"cluster-watcher/keep":"true"})"));
+  }
+  if (plan_.claim) {
+    Create(me, Plain("PersistentVolumeClaim", "lab", "spark-data", kMember, "",
+                     R"(,"spec":{"accessModes":["ReadWriteOnce"],)"
+                     R"("resources":{"requests":{"storage":"1Gi"}}})"));
+  }
+  if (plan_.remade) Create(me, ConfigMap("spark-remade"));
+  // Bystanders.
+  Create(me, Plain("ConfigMap", "lab", "spark2-config", R"("oshinko-cluster":"spark2")", ""));
+  Create(me, Plain("ConfigMap", "lab", "spark-notes", R"("app":"spark")", ""));
+  Create(me, Plain("ConfigMap", "yard", "spark-config", kMember, ""));
+  kubernetes_.settle_after_writes = true;
+  kubernetes_.Settle();
+}
+
+std::string World::Finalizers() {
+  if (finalizers_left_ == 0) return "";
+  --finalizers_left_;
+  return std::string(R"(,"finalizers":[")") + kFinalizer + "\"]";
+}
+
+std::string World::CollectionOf(std::string_view plural) {
+  const char* group = plural == "deployments" || plural == "statefulsets" || plural == "replicasets"
+                          ? "/apis/apps/v1"
+                      : plural == "jobs" ? "/apis/batch/v1"
+                                         : "/api/v1";
+  return group + std::string("/namespaces/lab/") + std::string(plural);
+}
+
+std::string World::DriverPath() const {
+  return CollectionOf(KindOf(plan_.driver).plural) + "/" + kOwnerName;
+}
+
+std::string World::DriverManifest(int replicas) const {
+  const KindText kind = KindOf(plan_.driver);
+  return Workload(kind.api_version, kind.kind, kOwnerName, "", "", replicas);
+}
+
+std::string World::RootManifest(const std::string& annotations) const {
+  std::string labels = kMember + std::string(R"(,"oshinko-type":"master",)");
+  std::string spec = std::string(R"("nodeName":")") + kNode + R"(","containers":[])";
+  if (plan_.mounted_config) {
+    spec += R"(,"volumes":[{"name":"c","configMap":{"name":"spark-config"}}])";
+  }
+  std::string owner;
+  if (plan_.given == OwnerGiven::kByAnnotation) {
+    owner = std::string(R"("cluster-watcher/owner":")") + KindOf(plan_.driver).kind + "/bob\"";
+  }
+  const auto add_steps = [&](const char* key, int steps) {
+    if (steps == 0) return;
+    owner += (owner.empty() ? "\"" : ",\"") + std::string(key) + R"(":"[)";
+    for (int i = 0; i < steps; ++i) {
+      owner += (i == 0 ? "" : ",") + std::string(R"({\"name\":\"s)") + std::to_string(i) +
+               R"(\",\"http\":{\"url\":\"http://127.0.0.1:8080/s\"},\"timeout\":\"2s\")" +
+               (i == 0 ? R"(,\"onFailure\":\"retry\"})" : "}");
+    }
+    owner += "]\"";
+  };
+  add_steps("cluster-watcher/before-delete", plan_.steps_before);
+  add_steps("cluster-watcher/after-delete", plan_.steps_after);
+  if (!annotations.empty()) owner += (owner.empty() ? "" : ",") + annotations;
+  std::string json = Workload("apps/v1", "Deployment", kRootName, labels,
+                              R"(,"annotations":{)" + owner + "}", 1, spec);
+  // The label is the root's alone, not its pods'.
+  if (plan_.given == OwnerGiven::kByLabel || plan_.given == OwnerGiven::kByBoth) {
+    const std::string before = R"("labels":{)";
+    json.insert(json.find(before) + before.size(), R"("ephemeral":"bob",)");
+  }
+  return json;
+}
+
+int World::Do(const char* who, std::string_view method, const std::string& target,
+              const std::string& body) {
+  const auto response = kubernetes_.Admin(method, target, body);
+  if (journal_.on()) {
+    journal_.Line(who, std::string(method) + " " + target + " " + body + " -> " +
+                           std::to_string(response.status));
+  }
+  return response.status;
+}
+
+int World::Create(const char* who, const std::string& json) {
+  const auto body = small_kubernetes::Parse(json);
+  const std::string kind(TextOf(Find(*body, "kind")));
+  std::string plural = kind == "Namespace" ? "" : kind + "s";
+  for (char& c : plural) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
+  std::string target = "/api/v1/namespaces";
+  if (!plural.empty()) {
+    const std::string ns(TextOf(Find(*body, "metadata", "namespace")));
+    target = CollectionOf(plural);
+    if (ns != kNamespace) target.replace(target.find("/lab/"), 5, "/" + ns + "/");
+  }
+  const int status = Do(who, "POST", target, json);
+  if (status != 201 && status != 409 && std::string_view(who) == "setup") {
+    std::printf("the world could not be made: %d for %s\n", status, json.c_str());
+    std::exit(1);
+  }
+  return status;
+}
+
+std::string World::ConfigMap(const std::string& name) {
+  return Plain("ConfigMap", "lab", name, kMember, "");
+}
+
+std::string World::OtherDriver() {
+  std::string json = Workload("apps/v1", "Deployment", "alice", "", "", 1);
+  // The label is its own, not its pods'.
+  const std::string before = R"("labels":{)";
+  json.insert(json.find(before) + before.size(), R"("uses-oshinko-cluster":"spark",)");
+  return json;
+}
+
+void World::TakeOffFinalizer(const char* who, const std::string& path) {
+  const auto response = kubernetes_.Admin("GET", path);
+  if (response.status != 200 || response.body.find(kFinalizer) == std::string::npos) return;
+  const auto body = small_kubernetes::Parse(response.body);
+  std::string left;
+  for (const auto& finalizer : Find(*body, "metadata", "finalizers")->GetArray()) {
+    if (TextOf(&finalizer) == kFinalizer) continue;
+    left += (left.empty() ? "" : ",") + small_kubernetes::Write(finalizer);
+  }
+  Do(who, "PATCH", path, R"({"metadata":{"finalizers":[)" + left + "]}}");
+}
+
+ObjectPtr World::Get(std::string_view group, std::string_view plural, std::string_view name) {
+  return kubernetes_.GetStore().Get(kubernetes_.Resources().Of(group, plural), kNamespace, name);
+}
+
+std::vector<ObjectPtr> World::All(std::string_view group, std::string_view plural) {
+  return kubernetes_.GetStore().List(kubernetes_.Resources().Of(group, plural), kNamespace);
+}
+
+ObjectPtr World::Driver() {
+  const KindText kind = KindOf(plan_.driver);
+  return Get(kind.group, kind.plural, kOwnerName);
+}
+
+ObjectPtr World::Root() { return Get("apps", "deployments", kRootName); }
+
+bool World::WantsDriverToRun() {
+  const ObjectPtr driver = Driver();
+  if (driver == nullptr || driver->deleting) return false;
+  if (plan_.driver != DriverKind::kJob) {
+    return small_kubernetes::NumberOf(Find(driver->body, "spec", "replicas"), 1) != 0;
+  }
+  const auto* conditions = Find(driver->body, "status", "conditions");
+  if (small_kubernetes::HasElements(conditions)) {
+    for (const auto& condition : conditions->GetArray()) {
+      const auto type = TextOf(Find(condition, "type"));
+      if ((type == "Complete" || type == "Failed") && TextOf(Find(condition, "status")) == "True") {
+        return false;
+      }
+    }
+  }
+  return !small_kubernetes::IsTrue(Find(driver->body, "spec", "suspend"));
+}
+
+bool World::HasDriverLeftPods() {
+  const ObjectPtr driver = Driver();
+  if (driver != nullptr && plan_.driver != DriverKind::kJob) return false;
+  for (const ObjectPtr& pod : All("", "pods")) {
+    const auto phase = TextOf(Find(pod->body, "status", "phase"));
+    if (pod->deleting || phase == "Succeeded" || phase == "Failed" ||
+        TextOf(Find(pod->body, "metadata", "labels", "app")) != kOwnerName) {
+      continue;
+    }
+    // Those of an earlier Job are not the present one's.
+    if (driver == nullptr || pod->controller_uid == driver->uid) return true;
+  }
+  return false;
+}
+
+bool World::IsHeld() {
+  const char* key = "cluster-watcher/hold-until";
+  const ObjectPtr root = Root();
+  const ObjectPtr ns =
+      kubernetes_.GetStore().Get(kubernetes_.Resources().Of("", "namespaces"), {}, kNamespace);
+  return (root != nullptr && Find(root->body, "metadata", "annotations", key) != nullptr) ||
+         (ns != nullptr && Find(ns->body, "metadata", "annotations", key) != nullptr);
+}
+
+bool World::IsEphemeral() {
+  const ObjectPtr root = Root();
+  return plan_.given != OwnerGiven::kByLabel ||
+         (root != nullptr && Find(root->body, "metadata", "labels", "ephemeral") != nullptr);
+}
+
+bool World::IsInUse() {
+  const ObjectPtr other = Get("apps", "deployments", "alice");
+  return other != nullptr &&
+         TextOf(Find(other->body, "metadata", "labels", "uses-oshinko-cluster")) == kCluster &&
+         small_kubernetes::NumberOf(Find(other->body, "spec", "replicas"), 1) > 0;
+}
+
+}  // namespace cluster_watcher::simulation

@@ -1,0 +1,92 @@
+// The truth: a small Kubernetes with a driver, its cluster, and bystanders that are none of its.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "probes/clock.h"
+#include "test/simulation/journal.h"
+#include "test/simulation/plan.h"
+#include "test/simulation/timeline.h"
+#include "test/small_kubernetes/small_kubernetes.h"
+
+namespace cluster_watcher::simulation {
+
+// A machine's clocks: virtual time, and a wall clock that may be wrong.
+class MachineClock final : public Clock {
+ public:
+  explicit MachineClock(const Timeline& timeline) : timeline_(timeline) {}
+
+  MonotonicTime Now() override { return timeline_.Now(); }
+  WallTime WallNow() override;
+  // Nobody waits on it.
+  bool WaitUntil(MonotonicTime, std::stop_token) override { return true; }
+
+  void Jump(Duration by) { wrong_by_ += by; }
+
+ private:
+  const Timeline& timeline_;
+  Duration wrong_by_{0};
+};
+
+class World {
+ public:
+  static constexpr const char* kNamespace = "lab";
+  static constexpr const char* kCluster = "spark";
+  static constexpr const char* kOwnerName = "bob";
+  static constexpr const char* kRootName = "spark-m";
+  static constexpr const char* kRootPath = "/apis/apps/v1/namespaces/lab/deployments/spark-m";
+  // The watchers' master pods run on a node of their own, which the simulation's kubelet tends.
+  static constexpr const char* kNode = "simulated";
+  static constexpr const char* kFinalizer = "example.com/slow";
+
+  World(Timeline& timeline, const Plan& plan, const Journal& journal, std::uint64_t seed);
+
+  small_kubernetes::SmallKubernetes& kubernetes() { return kubernetes_; }
+  MachineClock& clock() { return clock_; }
+  const Plan& plan() const { return plan_; }
+  const Journal& journal() const { return journal_; }
+
+  // As an admin does; the answer's status. Written to the journal in the name of `who`.
+  int Do(const char* who, std::string_view method, const std::string& target,
+         const std::string& body = "");
+  int Create(const char* who, const std::string& json);
+  void TakeOffFinalizer(const char* who, const std::string& path);
+
+  // --- Manifests and paths.
+  static std::string CollectionOf(std::string_view plural);  // in the namespace
+  std::string DriverPath() const;
+  std::string DriverManifest(int replicas) const;
+  std::string RootManifest(const std::string& annotations) const;
+  static std::string ConfigMap(const std::string& name);  // a member
+  // A Deployment that says that it uses the cluster.
+  static std::string OtherDriver();
+
+  // --- The truth. Null: there is none.
+  small_kubernetes::ObjectPtr Driver();
+  small_kubernetes::ObjectPtr Root();
+  small_kubernetes::ObjectPtr Get(std::string_view group, std::string_view plural,
+                                  std::string_view name);
+  std::vector<small_kubernetes::ObjectPtr> All(std::string_view group, std::string_view plural);
+  // A driver of this name is there to run.
+  bool WantsDriverToRun();
+  // Pods run that a driver has left behind, or that a suspended one has not ended yet.
+  bool HasDriverLeftPods();
+  bool IsHeld();
+  // The root names the driver as its owner, or the watcher is told to.
+  bool IsEphemeral();
+  // Another driver wants to run on this cluster.
+  bool IsInUse();
+
+ private:
+  void Populate();
+  std::string Finalizers();
+
+  const Plan& plan_;
+  const Journal& journal_;
+  MachineClock clock_;
+  small_kubernetes::SmallKubernetes kubernetes_;
+  int finalizers_left_;
+};
+
+}  // namespace cluster_watcher::simulation
