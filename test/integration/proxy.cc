@@ -121,6 +121,7 @@ Proxy::Proxy(ApiServer server) : server_(std::move(server)) {
 }
 
 Proxy::~Proxy() {
+  LetGo();
   shutdown(listener_, SHUT_RDWR);
   acceptor_.join();
   for (const int socket : sockets_) shutdown(socket, SHUT_RDWR);
@@ -146,12 +147,26 @@ void Proxy::TellTheTruth() {
   lies_.clear();
 }
 
-std::optional<Lie> Proxy::LieFor(const std::string& request_line) {
+void Proxy::LetGo() {
+  let_go_ = true;
+  let_go_.notify_all();
+}
+
+std::vector<Passage> Proxy::LiedTo() {
   const std::lock_guard lock(mutex_);
-  for (const auto& [part, lie] : lies_) {
-    if (request_line.find(part) != std::string::npos) return lie;
+  return lied_to_;
+}
+
+std::optional<Lie> Proxy::LieFor(const Passage& passage) {
+  const std::lock_guard lock(mutex_);
+  const std::pair<const std::string, Lie>* found = nullptr;
+  for (const auto& lie : lies_) {
+    if (passage.request_line.find(lie.first) == std::string::npos) continue;
+    if (found == nullptr || lie.first.size() > found->first.size()) found = &lie;
   }
-  return std::nullopt;
+  if (found == nullptr) return std::nullopt;
+  lied_to_.push_back(passage);
+  return found->second;
 }
 
 void Proxy::SetGate(Gate gate) {
@@ -194,7 +209,8 @@ void Proxy::Serve(int socket) {
   while (const auto received = Receive(socket, rest)) {
     bool sent;
     Passage passage{0, received->method + " " + received->target, received->head, received->body};
-    if (const auto lie = LieFor(passage.request_line)) {
+    if (const auto lie = LieFor(passage)) {
+      if (lie->hangs) let_go_.wait(false);
       ++lies_told_;
       sent = SendAll(socket, lie->bytes);
       for (std::size_t i = 0; sent && i < lie->repetitions; ++i) sent = SendAll(socket, lie->chunk);
