@@ -167,9 +167,13 @@ TEST_F(Steps, AnAnswerWithoutEndIsNotReadToIt) {
 
 TEST_F(Steps, ThatAreDoneAreNotRunAgainByWhoResumes) {
   MakeClusterWith(Step("drain") + "," + Step("save"));
+  MakeDriver();
   Answer("drain", 200);
   LetHang("save");
   Watcher& killed = WatchOver("deployment/bob");
+  ASSERT_TRUE(Shows(killed, "keep: active"));
+  ASSERT_TRUE(Eventually([&] { return !Mark("owner-uid").empty(); }));
+  api().Delete("deployments", ns_, "bob");
   ASSERT_TRUE(Asks({"drain", "save"}));
   ASSERT_TRUE(Eventually([&] { return Mark("steps-done").find("drain") != std::string::npos; }));
   EXPECT_EQ(Mark("steps-done").find("save"), std::string::npos);
