@@ -57,7 +57,7 @@ awk 'NR == FNR { want[++n] = $0; next }
   check "the YAML in the README stands in the manifests"
 
 grep -oE '`FailureCase\.[A-Za-z0-9]+`' CONTRIBUTING.md | tr -d '`' | sort >"$work/documented"
-grep -oE 'FailureCase, Case[A-Za-z0-9]+' test/integration/failure_cases_test.cc | sed 's/, /./' | sort |
+grep -ohE 'FailureCase, Case[A-Za-z0-9]+' test/integration/failure_cases*_test.cc | sed 's/, /./' | sort |
   diff "$work/documented" - | check "the failure cases in CONTRIBUTING.md are those of the tests"
 
 section "Which driver, which cluster" | sed -nE 's/^\| ([A-Z][A-Za-z, ]+) \|.*/\1/p' | tr -d ' ' | tr ',' '\n' |

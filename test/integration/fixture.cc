@@ -164,6 +164,10 @@ void IntegrationTest::MakeCluster(const Cluster& cluster) {
   master.metadata.annotations = cluster.root_annotations;
   made_[PathOf("deployments", ns_, kMaster)] =
       api().Create("deployments", ns_, DeploymentOf(master));
+  MakeMembers();
+}
+
+void IntegrationTest::MakeMembers() {
   const Workload worker{Labelled("spark-w", "worker"), 1, Labelled("", "worker").labels};
   made_[PathOf("deployments", ns_, "spark-w")] =
       api().Create("deployments", ns_, DeploymentOf(worker));

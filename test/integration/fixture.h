@@ -90,6 +90,7 @@ class IntegrationTest : public testing::Test {
 
   void MakeCluster(const Cluster& cluster);
   void MakeCluster() { MakeCluster(Cluster()); }
+  void MakeMembers();  // the same without a master
   // A Deployment, unless another kind is given.
   void MakeDriver(const std::string& name = "bob", const std::string& plural = "deployments");
   // A member, of the kind ConfigMap.

@@ -3,6 +3,8 @@
 // cluster whole.
 #include <signal.h>
 
+#include <algorithm>
+
 #include "test/integration/fixture.h"
 #include "test/integration/proxy.h"
 
@@ -68,6 +70,7 @@ class KillEverywhere : public IntegrationTest {
     std::string pod;
     std::string claim_uid;
     std::unique_ptr<Proxy> proxy;
+    std::unique_ptr<Proxy> steps;
     std::unique_ptr<Watcher> killed;
     std::unique_ptr<Watcher> next;
   };
@@ -75,14 +78,22 @@ class KillEverywhere : public IntegrationTest {
 
   static constexpr char kClaim[] = "data-spark-s-0";
 
-  // All ways of a deletion: a member that the master mounts, and a StatefulSet that would take its
-  // claims along.
+  // All ways of a deletion: steps before and after, a member that the master mounts, and a
+  // StatefulSet that would take its claims along.
   void MakeLife(Life& life) {
     EnterNamespace();
     life.ns = ns_;
     life.files = File("");
+    life.steps = std::make_unique<Proxy>(server().Admin());
+    life.steps->LieAbout(" /", Lie::Answer(200, ""));
+    const auto step = [&](const std::string& name) {
+      return R"([{"name": ")" + name + R"(", "http": {"url": ")" + life.steps->Address().url + "/" +
+             name + R"("}}])";
+    };
     MakeCluster(
-        {.pod_spec = R"("volumes": [{"name": "x", "configMap": {"name": "spark-config"}}], )"});
+        {.pod_annotations = {{"cluster-watcher/before-delete", step("drain")},
+                             {"cluster-watcher/after-delete", step("report")}},
+         .pod_spec = R"("volumes": [{"name": "x", "configMap": {"name": "spark-config"}}], )"});
     std::string set =
         StatefulSetOf({Labelled("spark-s", "worker"), 1, Labelled("", "worker").labels});
     set.insert(set.find("\"serviceName\""),
@@ -167,6 +178,15 @@ class KillEverywhere : public IntegrationTest {
     EXPECT_TRUE(IsGone());
     EXPECT_TRUE(HasNoStrayMarks());
     EXPECT_EQ(api().Uid("persistentvolumeclaims", ns_, kClaim), life.claim_uid);
+    // One that was killed before it could mark a step as done runs it once more.
+    for (const char* step : {"POST /drain", "POST /report"}) {
+      const auto asked = life.steps->LiedTo();
+      const auto times = std::count_if(asked.begin(), asked.end(), [&](const Passage& passage) {
+        return passage.request_line == step;
+      });
+      EXPECT_GE(times, 1) << step;
+      EXPECT_LE(times, 2) << step;
+    }
   }
 
   void ExpectSpared(Life& life) {
@@ -253,14 +273,14 @@ class KillEverywhere : public IntegrationTest {
 };
 
 TEST_F(KillEverywhere, TheNextWatcherFinishesTheDeletion) {
-  KillAt(Strokes(1, 7), [this](Life& life) -> std::function<void()> {
+  KillAt(Strokes(1, 9), [this](Life& life) -> std::function<void()> {
     if (life.executioner.HasStruck()) StartAgain(life);
     return [this, &life] { ExpectFinished(life); };
   });
 }
 
 TEST_F(KillEverywhere, ADriverThatComesBackFindsTheClusterWholeOrGone) {
-  KillAt(Strokes(2, 13), [this](Life& life) -> std::function<void()> {
+  KillAt(Strokes(2, 17), [this](Life& life) -> std::function<void()> {
     const bool spared =
         Mark("deletes-begun").empty() && !api().Uid("deployments", ns_, kMaster).empty();
     MakeDriver();

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <ctime>
 
@@ -81,6 +82,14 @@ HttpRequest PassedOn(const Received& received) {
   return request;
 }
 
+// With its limit lowered to `items`.
+std::string WithPagesOf(int items, const std::string& target) {
+  const std::size_t limit = target.find("limit=");
+  if (items == 0 || limit == std::string::npos) return target;
+  const std::size_t end = std::min(target.find('&', limit), target.size());
+  return target.substr(0, limit) + "limit=" + std::to_string(items) + target.substr(end);
+}
+
 std::string HttpDate() {
   const std::time_t now = std::time(nullptr);
   std::tm parts{};
@@ -112,6 +121,7 @@ Proxy::Proxy(ApiServer server) : server_(std::move(server)) {
 }
 
 Proxy::~Proxy() {
+  LetGo();
   shutdown(listener_, SHUT_RDWR);
   acceptor_.join();
   for (const int socket : sockets_) shutdown(socket, SHUT_RDWR);
@@ -137,12 +147,26 @@ void Proxy::TellTheTruth() {
   lies_.clear();
 }
 
-std::optional<Lie> Proxy::LieFor(const std::string& request_line) {
+void Proxy::LetGo() {
+  let_go_ = true;
+  let_go_.notify_all();
+}
+
+std::vector<Passage> Proxy::LiedTo() {
   const std::lock_guard lock(mutex_);
-  for (const auto& [part, lie] : lies_) {
-    if (request_line.find(part) != std::string::npos) return lie;
+  return lied_to_;
+}
+
+std::optional<Lie> Proxy::LieFor(const Passage& passage) {
+  const std::lock_guard lock(mutex_);
+  const std::pair<const std::string, Lie>* found = nullptr;
+  for (const auto& lie : lies_) {
+    if (passage.request_line.find(lie.first) == std::string::npos) continue;
+    if (found == nullptr || lie.first.size() > found->first.size()) found = &lie;
   }
-  return std::nullopt;
+  if (found == nullptr) return std::nullopt;
+  lied_to_.push_back(passage);
+  return found->second;
 }
 
 void Proxy::SetGate(Gate gate) {
@@ -155,8 +179,18 @@ bool Proxy::IsLetThrough(const Passage& passage) {
   {
     const std::lock_guard lock(mutex_);
     gate = gate_;
+    if (!passage.answered) passages_.push_back(passage);
   }
   return !gate || gate(passage);
+}
+
+std::vector<Passage> Proxy::PassedOnWith(const std::string& part) {
+  const std::lock_guard lock(mutex_);
+  std::vector<Passage> found;
+  for (const Passage& passage : passages_) {
+    if (passage.request_line.find(part) != std::string::npos) found.push_back(passage);
+  }
+  return found;
 }
 
 void Proxy::Accept() {
@@ -175,7 +209,8 @@ void Proxy::Serve(int socket) {
   while (const auto received = Receive(socket, rest)) {
     bool sent;
     Passage passage{0, received->method + " " + received->target, received->head, received->body};
-    if (const auto lie = LieFor(passage.request_line)) {
+    if (const auto lie = LieFor(passage)) {
+      if (lie->hangs) let_go_.wait(false);
       ++lies_told_;
       sent = SendAll(socket, lie->bytes);
       for (std::size_t i = 0; sent && i < lie->repetitions; ++i) sent = SendAll(socket, lie->chunk);
@@ -183,7 +218,8 @@ void Proxy::Serve(int socket) {
     } else {
       passage.number = ++passed_on_;
       if (!IsLetThrough(passage)) break;
-      const HttpRequest request = PassedOn(*received);
+      HttpRequest request = PassedOn(*received);
+      request.target = WithPagesOf(page_size_, request.target);
       const HttpResult answer = std::move((*transport)->Perform({&request, 1}, 1, {}).front());
       passage.answered = true;
       sent = answer && IsLetThrough(passage) &&

@@ -23,6 +23,7 @@ struct Lie {
   bool closes = false;          // the connection, behind it
   std::size_t repetitions = 0;  // of `chunk` behind it, as long as the client takes it
   std::string chunk = {};
+  bool hangs = false;  // nothing is sent before Proxy::LetGo
 
   // A whole answer.
   static Lie Answer(int status, const std::string& body,
@@ -51,11 +52,19 @@ class Proxy {
   ApiServer Address() const;
 
   // Requests whose method and target hold `part`, such as "GET /apis/apps", are answered with
-  // `lie`.
+  // `lie`; where several do, the longest counts.
   void LieAbout(const std::string& part, Lie lie);
   void TellTheTruth();
+  void LetGo();  // what hangs, now or later
   int LiesTold() const { return lies_told_; }
+  // The requests that were answered so, or hang, in their order.
+  std::vector<Passage> LiedTo();
   int RequestsPassedOn() const { return passed_on_; }
+  // Those of them whose method and target hold `part`, in their order.
+  std::vector<Passage> PassedOnWith(const std::string& part);
+
+  // The API server is asked for no more than so many items at a time, whatever the client asks.
+  void CutPages(int items) { page_size_ = items; }
 
   // Asked twice of each request that is passed on: before that, and before its answer goes back.
   // False cuts the connection there. It may block; connections have a thread each, all of which
@@ -66,7 +75,7 @@ class Proxy {
  private:
   void Accept();
   void Serve(int socket);
-  std::optional<Lie> LieFor(const std::string& request_line);
+  std::optional<Lie> LieFor(const Passage& passage);
   bool IsLetThrough(const Passage& passage);
 
   const ApiServer server_;
@@ -74,9 +83,13 @@ class Proxy {
   int port_ = 0;
   std::atomic<int> lies_told_{0};
   std::atomic<int> passed_on_{0};
-  std::mutex mutex_;  // Guards what follows.
+  std::atomic<bool> let_go_{false};
+  std::atomic<int> page_size_{0};  // 0: as the client asks
+  std::mutex mutex_;               // Guards what follows.
   std::map<std::string, Lie> lies_;
   Gate gate_;
+  std::vector<Passage> passages_;
+  std::vector<Passage> lied_to_;
   std::vector<int> sockets_;
   std::vector<std::thread> threads_;
   std::thread acceptor_;

@@ -1,0 +1,395 @@
+// The steps of a deletion: who is asked, when, how often, and what their answers change.
+#include <signal.h>
+
+#include "test/integration/failure_case.h"
+
+namespace cluster_watcher::integration {
+namespace {
+
+class Steps : public IntegrationTest {
+ protected:
+  void SetUp() override {
+    IntegrationTest::SetUp();
+    // What isn't answered here is no step.
+    steps_.emplace(server().Admin());
+    steps_->LieAbout(" /", Lie::Answer(404, ""));
+  }
+  void TearDown() override {
+    IntegrationTest::TearDown();
+    steps_.reset();
+  }
+
+  // A step of this name, at a path of its name; `more` are further fields.
+  std::string Step(const std::string& name, const std::string& more = "") {
+    return R"({"name": ")" + name + R"(", "http": {"method": "POST", "url": ")" +
+           steps_->Address().url + "/" + name + "\"}" + more + "}";
+  }
+  void Answer(const std::string& name, Lie lie) { steps_->LieAbout("POST /" + name, lie); }
+  void Answer(const std::string& name, int status) { Answer(name, Lie::Answer(status, "")); }
+  void LetHang(const std::string& name) {
+    Lie lie = Lie::Answer(200, "");
+    lie.hangs = true;
+    Answer(name, lie);
+  }
+
+  // The names of the steps that were run, in their order.
+  std::vector<std::string> Asked() {
+    std::vector<std::string> names;
+    for (const Passage& passage : steps_->LiedTo()) {
+      names.push_back(passage.request_line.substr(passage.request_line.find('/') + 1));
+    }
+    return names;
+  }
+  testing::AssertionResult Asks(const std::vector<std::string>& names) {
+    if (Eventually([&] { return Asked() == names; })) return testing::AssertionSuccess();
+    return testing::AssertionFailure() << testing::PrintToString(Asked());
+  }
+
+  void MakeClusterWith(const std::string& before, const std::string& after = "") {
+    TextMap annotations = {{"cluster-watcher/before-delete", "[" + before + "]"}};
+    if (!after.empty()) annotations["cluster-watcher/after-delete"] = "[" + after + "]";
+    MakeCluster({.pod_annotations = annotations});
+  }
+  static double Results(Watcher& watcher, const std::string& result) {
+    return watcher.Metric("cluster_watcher_steps_total{result=\"" + result + "\"}");
+  }
+
+  std::optional<Proxy> steps_;
+};
+
+TEST_F(Steps, RunBeforeTheMembersGoAndAfterThemOneAfterTheOther) {
+  MakeClusterWith(Step("drain") + "," + Step("save"), Step("report"));
+  LetHang("drain");
+  Answer("save", 204);
+  Answer("report", 200);
+  Watcher& watcher = WatchOver("deployment/bob");
+  ASSERT_TRUE(Asks({"drain"}));
+  EXPECT_EQ(watcher.Phase(), "deleting");
+  EXPECT_TRUE(IsWhole());
+  EXPECT_EQ(Events("ClusterDeleting").size(), 2u) << "it is said before";
+  EXPECT_EQ(Asked(), std::vector<std::string>{"drain"});
+  steps_->LetGo();
+  EXPECT_TRUE(Finishes(watcher));
+  EXPECT_TRUE(Asks({"drain", "save", "report"}));
+  EXPECT_EQ(Results(watcher, "succeeded"), 3);
+  for (const Passage& passage : steps_->LiedTo()) {
+    EXPECT_EQ(passage.head.find("Authorization"), std::string::npos) << passage.head;
+    EXPECT_EQ(passage.head.find(server().Admin().token), std::string::npos) << passage.head;
+  }
+}
+
+TEST_F(Steps, AfterTheMembersTheMasterRootIsStillThere) {
+  MakeClusterWith("", Step("report"));
+  LetHang("report");
+  Watcher& watcher = WatchOver("deployment/bob");
+  ASSERT_TRUE(Asks({"report"}));
+  EXPECT_NE(api().Uid("deployments", ns_, kMaster), "");
+  for (const std::string& member : Members()) {
+    EXPECT_NE(member.find(std::string("/") + kMaster), std::string::npos) << member;
+  }
+  steps_->LetGo();
+  EXPECT_TRUE(Finishes(watcher));
+}
+
+TEST_F(Steps, OneThatFailsIsPassedOver) {
+  MakeClusterWith(Step("drain") + "," + Step("save"), Step("report"));
+  Answer("drain", 500);
+  Answer("save", 200);
+  Answer("report", 404);
+  Watcher& watcher = WatchOver("deployment/bob");
+  EXPECT_TRUE(Finishes(watcher));
+  EXPECT_TRUE(Asks({"drain", "save", "report"}));
+  EXPECT_EQ(Results(watcher, "succeeded"), 1);
+  EXPECT_EQ(Results(watcher, "failed"), 2);
+  EXPECT_EQ(Results(watcher, "timed-out"), 0);
+  EXPECT_GE(watcher.LinesWith("drain: HTTP 500"), 1u);
+}
+
+TEST_F(Steps, OneThatIsRetriedHoldsUpTheDeletionUntilItSucceeds) {
+  MakeClusterWith(Step("drain", R"(, "onFailure": "retry")"));
+  Answer("drain", 503);
+  Watcher& watcher = WatchOver("deployment/bob");
+  ASSERT_TRUE(Eventually([&] { return Asked().size() >= 3; }));
+  EXPECT_EQ(watcher.Phase(), "deleting");
+  EXPECT_TRUE(IsWhole());
+  Answer("drain", 200);
+  EXPECT_TRUE(Finishes(watcher));
+  EXPECT_EQ(Results(watcher, "succeeded"), 1);
+  EXPECT_EQ(Results(watcher, "failed"), 0);
+}
+
+TEST_F(Steps, OneThatIsRetriedIsGivenUpAtTheStepsDeadline) {
+  MakeClusterWith(Step("drain", R"(, "onFailure": "retry")"));
+  Answer("drain", 503);
+  Watcher& watcher = WatchOver("deployment/bob", {"--steps-deadline=2s"});
+  EXPECT_TRUE(Finishes(watcher));
+  EXPECT_GE(Asked().size(), 3u);
+  EXPECT_EQ(Results(watcher, "timed-out"), 1);
+}
+
+TEST_F(Steps, ARedirectIsAFailureAndNotFollowed) {
+  MakeClusterWith(Step("drain"));
+  Answer("drain", Lie::Answer(302, "", "text/plain",
+                              "Location: " + steps_->Address().url + "/elsewhere\r\n"));
+  Watcher& watcher = WatchOver("deployment/bob");
+  EXPECT_TRUE(Finishes(watcher));
+  EXPECT_TRUE(Asks({"drain"}));
+  EXPECT_EQ(Results(watcher, "failed"), 1);
+}
+
+TEST_F(Steps, OneThatHangsIsCutOffByItsTimeout) {
+  MakeClusterWith(Step("drain", R"(, "timeout": "300ms")"));
+  LetHang("drain");
+  Watcher& watcher = WatchOver("deployment/bob");
+  EXPECT_TRUE(Finishes(watcher));
+  EXPECT_EQ(Results(watcher, "timed-out"), 1);
+}
+
+TEST_F(Steps, ThatTakeTooLongTogetherAreCutOff) {
+  MakeClusterWith(Step("drain", R"(, "timeout": "1h")") + "," + Step("save"));
+  LetHang("drain");
+  Answer("save", 200);
+  Watcher& watcher = WatchOver("deployment/bob", {"--steps-deadline=1s"});
+  EXPECT_TRUE(Finishes(watcher));
+  EXPECT_EQ(Asked(), std::vector<std::string>{"drain"}) << "there was no time for another";
+  EXPECT_EQ(Results(watcher, "timed-out"), 1);
+}
+
+TEST_F(Steps, AnAnswerWithoutEndIsNotReadToIt) {
+  MakeClusterWith(Step("drain"));
+  const std::string megabyte(1 << 20, 'x');
+  Answer("drain", {"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n", true,
+                   1024, megabyte});
+  Watcher& watcher = WatchOver("deployment/bob");
+  EXPECT_TRUE(Finishes(watcher));
+  EXPECT_LE(watcher.PeakMemoryKilobytes(), 64 * 1024);
+}
+
+TEST_F(Steps, ThatAreDoneAreNotRunAgainByWhoResumes) {
+  MakeClusterWith(Step("drain") + "," + Step("save"));
+  MakeDriver();
+  Answer("drain", 200);
+  LetHang("save");
+  Watcher& killed = WatchOver("deployment/bob");
+  ASSERT_TRUE(Shows(killed, "keep: active"));
+  ASSERT_TRUE(Eventually([&] { return !Mark("owner-uid").empty(); }));
+  api().Delete("deployments", ns_, "bob");
+  ASSERT_TRUE(Asks({"drain", "save"}));
+  ASSERT_TRUE(Eventually([&] { return Mark("steps-done").find("drain") != std::string::npos; }));
+  EXPECT_EQ(Mark("steps-done").find("save"), std::string::npos);
+  ASSERT_EQ(killed.Stop(SIGKILL), -SIGKILL);
+  steps_->LetGo();
+  EXPECT_TRUE(Finishes(WatchOver("deployment/bob")));
+  EXPECT_EQ(Asked(), (std::vector<std::string>{"drain", "save", "save"}));
+}
+
+TEST_F(Steps, ThatAreDoneAfterTheMembersAreNotRunAgainByWhoResumes) {
+  MakeClusterWith(Step("drain"), Step("report") + "," + Step("thank"));
+  Answer("drain", 200);
+  Answer("report", 200);
+  LetHang("thank");
+  Watcher& killed = WatchOver("deployment/bob");
+  ASSERT_TRUE(Asks({"drain", "report", "thank"}));
+  ASSERT_TRUE(Eventually([&] { return Mark("steps-done").find("report") != std::string::npos; }));
+  ASSERT_EQ(killed.Stop(SIGKILL), -SIGKILL);
+  steps_->LetGo();
+  EXPECT_TRUE(Finishes(WatchOver("deployment/bob")));
+  EXPECT_EQ(Asked(), (std::vector<std::string>{"drain", "report", "thank", "thank"}));
+}
+
+TEST_F(Steps, ADriverThatComesBackMeanwhileFindsItsClusterWhole) {
+  MakeClusterWith(Step("drain"));
+  MakeDriver();
+  LetHang("drain");
+  Watcher& watcher = WatchOver("deployment/bob");
+  ASSERT_TRUE(Shows(watcher, "keep: active"));
+  ASSERT_TRUE(Eventually([&] { return !Mark("owner-uid").empty(); }));
+  api().Delete("deployments", ns_, "bob");
+  ASSERT_TRUE(Asks({"drain"}));
+  MakeDriver();
+  steps_->LetGo();
+  EXPECT_TRUE(Keeps(watcher, "keep: active"));
+  EXPECT_TRUE(Eventually([&] {
+    return Mark("phase").empty() && Mark("deleting-since").empty() && Mark("steps-done").empty();
+  }));
+  // The next time they are run again.
+  api().Delete("deployments", ns_, "bob");
+  EXPECT_TRUE(Finishes(watcher));
+  EXPECT_EQ(Asked(), (std::vector<std::string>{"drain", "drain"}));
+}
+
+TEST_F(Steps, ThatDoNotParseAreAMistakeFromTheStart) {
+  MakeClusterWith(Step("drain") + "," + Step("save", R"(, "timeout": "soon")"));
+  Watcher& by_pod =
+      WatchOver("deployment/bob", {"--confirmations=1", "--grace-period=0s", "--startup-grace=0s"});
+  EXPECT_TRUE(Keeps(by_pod, "keep: misconfigured"));
+  EXPECT_GE(by_pod.LinesWith("timeout"), 1u);
+  EXPECT_TRUE(StopsWell(by_pod));
+  api().Patch("pods", ns_, MasterPod(),
+              R"({"metadata": {"annotations": {"cluster-watcher/before-delete": null}}})");
+  api().Annotate("deployments", ns_, kMaster, "cluster-watcher/after-delete", "{}");
+  Watcher& by_root =
+      WatchOver("deployment/bob", {"--confirmations=1", "--grace-period=0s", "--startup-grace=0s"});
+  EXPECT_TRUE(Keeps(by_root, "keep: misconfigured"));
+  EXPECT_TRUE(Asked().empty());
+}
+
+TEST_F(Steps, AreNotRunInADryRun) {
+  MakeClusterWith(Step("drain"), Step("report"));
+  Watcher& watcher = WatchOver("deployment/bob", {"--dry-run"});
+  EXPECT_TRUE(Eventually(
+      [&] { return watcher.Metric("cluster_watcher_deletes_total{result=\"dry-run\"}") >= 5; }));
+  EXPECT_TRUE(Keeps(watcher, "abandoned: owner-absent"));
+  EXPECT_TRUE(Asked().empty());
+}
+
+class Waves : public FailureCase {
+ protected:
+  std::string MakeOrdered(const std::string& name, const std::string& order, bool held = false) {
+    Metadata metadata = Labelled(name);
+    metadata.annotations["cluster-watcher/delete-order"] = order;
+    metadata.held = held;
+    return api().Create("configmaps", ns_, ConfigMapOf(metadata));
+  }
+  bool IsThere(const std::string& name) { return !api().Uid("configmaps", ns_, name).empty(); }
+  // The watcher's next requests, so many that it would have gone on.
+  testing::AssertionResult WaitsOn(Watcher& watcher) {
+    const double requests = watcher.Requests();
+    return Eventually([&] { return watcher.Requests() >= requests + 45; });
+  }
+};
+
+TEST_F(Waves, EachIsGoneBeforeTheNextBegins) {
+  MakeCluster();
+  MakeOrdered("early", "-1");
+  MakeOrdered("early-held", "-1", true);
+  MakeMember("held", true);
+  MakeOrdered("late", "1");
+  Proxy& proxy = BehindProxy();
+  Watcher& watcher = WatchOver("deployment/bob");
+  ASSERT_TRUE(Eventually([&] { return !IsThere("early") && !IsThere("early-held"); }));
+  ASSERT_TRUE(WaitsOn(watcher));
+  EXPECT_TRUE(IsWhole());
+  api().ReleaseFinalizers("configmaps", ns_, "early-held");
+  ASSERT_TRUE(Eventually([&] { return !IsThere("spark-config") && !IsThere("held"); }));
+  ASSERT_TRUE(Eventually([&] { return api().Uid("deployments", ns_, "spark-w").empty(); }));
+  ASSERT_TRUE(WaitsOn(watcher));
+  EXPECT_TRUE(IsThere("late"));
+  api().ReleaseFinalizers("configmaps", ns_, "held");
+  EXPECT_TRUE(Finishes(watcher));
+  for (const Passage& passage : proxy.PassedOnWith("DELETE ")) {
+    if (passage.request_line.ends_with(std::string("/") + kMaster)) continue;
+    EXPECT_NE(passage.body.find(R"("propagationPolicy":"Foreground")"), std::string::npos)
+        << passage.request_line;
+  }
+}
+
+TEST_F(Waves, AnOrderThatIsNoNumberIsNone) {
+  MakeCluster();
+  MakeOrdered("odd", "first");
+  MakeOrdered("early-held", "-1", true);
+  Watcher& watcher = WatchOver("deployment/bob");
+  ASSERT_TRUE(Eventually([&] { return !IsThere("early-held"); }));
+  ASSERT_TRUE(WaitsOn(watcher));
+  EXPECT_TRUE(IsThere("odd"));
+  EXPECT_GE(watcher.LinesWith("first"), 1u);
+  api().ReleaseFinalizers("configmaps", ns_, "early-held");
+  EXPECT_TRUE(Finishes(watcher));
+}
+
+TEST_F(Waves, AnOrderThatIsNoNumberOnTheMastersPodIsAMistake) {
+  MakeCluster({.pod_annotations = {{"cluster-watcher/delete-order", "first"}}});
+  EXPECT_TRUE(Keeps(WatchOver("deployment/bob", hasty_), "keep: misconfigured"));
+}
+
+TEST_F(Waves, AtTheDeadlineAllThatIsLeftGoesAtOnce) {
+  MakeCluster();
+  MakeOrdered("early-held", "-1", true);
+  MakeOrdered("late", "1");
+  Watcher& watcher = WatchOver("deployment/bob", {"--delete-deadline=2s"});
+  ASSERT_TRUE(Reaches(watcher, "done"));
+  EXPECT_TRUE(
+      Eventually([&] { return Members() == std::vector<std::string>{"configmaps/early-held"}; }));
+  api().ReleaseFinalizers("configmaps", ns_, "early-held");
+}
+
+// In a namespace without bystanders, one of which is a claim that is labelled as of the cluster.
+class Volumes : public FailureCase {
+ protected:
+  void SetUp() override {
+    FailureCase::SetUp();
+    home_ = ns_;
+    ns_ = MakeNamespace("volumes");
+    MakeCluster();
+    std::string set =
+        StatefulSetOf({Labelled("spark-s", "worker"), 1, Labelled("", "worker").labels});
+    set.insert(set.find("\"serviceName\""),
+               R"("volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": {
+                    "accessModes": ["ReadWriteOnce"],
+                    "resources": {"requests": {"storage": "1Gi"}}}}],
+                  "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Delete"}, )");
+    api().Create("statefulsets", ns_, set);
+    uids_["labelled"] = api().Create("persistentvolumeclaims", ns_, ClaimOf(Labelled("labelled")));
+    uids_["unlabelled"] = api().Create("persistentvolumeclaims", ns_, ClaimOf({"unlabelled"}));
+    Metadata kept = Labelled("kept");
+    kept.annotations["cluster-watcher/keep"] = "true";
+    uids_["kept"] = api().Create("persistentvolumeclaims", ns_, ClaimOf(kept));
+    ASSERT_TRUE(Eventually([&] {
+      uids_[kOfSet] = api().Uid("persistentvolumeclaims", ns_, kOfSet);
+      return !uids_[kOfSet].empty();
+    }));
+  }
+  void TearDown() override {
+    ns_ = home_;
+    FailureCase::TearDown();
+  }
+  testing::AssertionResult AreLeft(const std::vector<std::string>& names) {
+    const auto left = Eventually(
+        [&] { return api().Names("persistentvolumeclaims", ns_).size() == names.size(); });
+    if (!left) {
+      return testing::AssertionFailure()
+             << testing::PrintToString(api().Names("persistentvolumeclaims", ns_));
+    }
+    for (const std::string& name : names) {
+      if (api().Uid("persistentvolumeclaims", ns_, name) == uids_[name]) continue;
+      return testing::AssertionFailure() << name << " is gone or going";
+    }
+    return testing::AssertionSuccess();
+  }
+  bool IsCollected(const std::string& name) {
+    return api()
+        .Annotation("persistentvolumeclaims", ns_, name, "cluster-watcher/collect-after")
+        .has_value();
+  }
+
+  static constexpr char kOfSet[] = "data-spark-s-0";
+  std::string home_;
+  std::map<std::string, std::string> uids_;
+};
+
+TEST_F(Volumes, StayUnlessSaidOtherwise) {
+  Watcher& watcher = WatchOver("deployment/bob");
+  EXPECT_TRUE(Finishes(watcher));
+  EXPECT_TRUE(AreLeft({"labelled", "unlabelled", "kept", kOfSet}));
+  EXPECT_FALSE(IsCollected("labelled"));
+  EXPECT_FALSE(IsCollected(kOfSet));
+}
+
+TEST_F(Volumes, OfTheClusterAreDeletedWhereThatIsWanted) {
+  Watcher& watcher = WatchOver("deployment/bob", {"--volumes=delete"});
+  EXPECT_TRUE(Finishes(watcher));
+  EXPECT_TRUE(AreLeft({"unlabelled", "kept"}));
+}
+
+TEST_F(Volumes, OfTheClusterAreMarkedForCollectionWhereThatIsWanted) {
+  Watcher& watcher = WatchOver("deployment/bob", {"--volumes=collect", "--volume-retention=1h"});
+  EXPECT_TRUE(Finishes(watcher));
+  EXPECT_TRUE(AreLeft({"labelled", "unlabelled", "kept", kOfSet}));
+  EXPECT_TRUE(IsCollected("labelled"));
+  EXPECT_TRUE(IsCollected(kOfSet));
+  EXPECT_FALSE(IsCollected("unlabelled"));
+  EXPECT_FALSE(IsCollected("kept"));
+}
+
+}  // namespace
+}  // namespace cluster_watcher::integration
