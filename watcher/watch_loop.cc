@@ -225,7 +225,6 @@ std::optional<WatchLoop::Next> WatchLoop::ActOnDeleting(const Snapshot& snapshot
   }
   Snapshot resumed = snapshot;
   if (snapshot.marks.condemned_by != me_) {
-    metrics_.SetPhase(ToString(snapshot.marks.phase));
     say_.Warn("the cluster is being deleted by " + snapshot.marks.condemned_by);
     if (!MayTakeOver(snapshot, stop) || !reaper_.TakeOver(me_, resumed)) return Next::kWait;
   }
