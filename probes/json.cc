@@ -17,8 +17,10 @@ namespace cluster_watcher {
 namespace {
 
 constexpr std::size_t kMaxDepth = 64;
-constexpr unsigned kParseFlags =
-    rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag;
+// The reader's recursion is bounded by DepthLimit.
+constexpr unsigned kParseFlags = rapidjson::kParseValidateEncodingFlag;
+// Larger objects are sorted to find a key that is there twice.
+constexpr std::size_t kFewMembers = 16;
 
 const rapidjson::Value& Raw(const void* value) {
   return *static_cast<const rapidjson::Value*>(value);
@@ -84,12 +86,20 @@ std::optional<std::string> DuplicateKey(const rapidjson::Value& value) {
       if (auto key = DuplicateKey(element)) return key;
     }
   } else if (value.IsObject()) {
-    std::vector<std::string_view> keys;
-    keys.reserve(value.MemberCount());
     for (const auto& member : value.GetObject()) {
-      keys.push_back(View(member.name));
       if (auto key = DuplicateKey(member.value)) return key;
     }
+    if (value.MemberCount() <= kFewMembers) {
+      for (auto one = value.MemberBegin(); one != value.MemberEnd(); ++one) {
+        for (auto other = value.MemberBegin(); other != one; ++other) {
+          if (View(one->name) == View(other->name)) return std::string(View(one->name));
+        }
+      }
+      return std::nullopt;
+    }
+    std::vector<std::string_view> keys;
+    keys.reserve(value.MemberCount());
+    for (const auto& member : value.GetObject()) keys.push_back(View(member.name));
     std::sort(keys.begin(), keys.end());
     auto twice = std::adjacent_find(keys.begin(), keys.end());
     if (twice != keys.end()) return std::string(*twice);

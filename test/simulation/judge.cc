@@ -145,9 +145,6 @@ void Judge::ReadOwner(const Exchange& exchange, const Json* list, const std::str
 }
 
 void Judge::ReadDrivers(const Exchange& exchange, const Json* list, Look& look) const {
-  const auto path = PathOf(exchange.request.target);
-  look.drivers.insert(path->plural);
-  if (path->plural != "deployments") return;
   look.drivers_while_in_use = exchange.was_in_use;
   const Json* items = At(list, "items");
   if (items == nullptr || !items->IsArray()) return;
@@ -162,6 +159,8 @@ void Judge::ReadDrivers(const Exchange& exchange, const Json* list, Look& look) 
 void Judge::Add(const Exchange& exchange, const std::string& recorded, Look& look) const {
   const std::string& target = exchange.request.target;
   look.last = exchange.number;
+  const auto path = PathOf(target);
+  if (path && path->plural == "pods" && path->name == exchange.by->pod) look.asked_for_pod = true;
   if (exchange.true_answer && exchange.status == 401) {
     look.unauthorized.insert(target);
     return;
@@ -169,7 +168,6 @@ void Judge::Add(const Exchange& exchange, const std::string& recorded, Look& loo
   look.unauthorized.erase(target);
   // How a kind is served is no evidence, and a look doesn't depend on each one.
   if (target.starts_with("/apis/") && !Contains(target, "/namespaces/")) return;
-  const auto path = PathOf(target);
   // Whether another watcher is alive.
   if (path && path->plural == "pods" && !path->name.empty() && path->name != exchange.by->pod) {
     return;
@@ -183,6 +181,16 @@ void Judge::Add(const Exchange& exchange, const std::string& recorded, Look& loo
     return;
   }
   if (target == "/apis") return;
+  // What is in these doesn't matter, so they aren't parsed: they are most of a look.
+  if (path && Contains(target, "?labelSelector=oshinko-cluster%3Dspark&")) {
+    look.members.insert(path->plural);
+    return;
+  }
+  const bool of_drivers = Contains(target, "?labelSelector=uses-oshinko-cluster%3Dspark&");
+  if (path && of_drivers) {
+    look.drivers.insert(path->plural);
+    if (path->plural != "deployments") return;
+  }
   const Body body(exchange.answer);
   const Json* object = body.root();
   const auto hold = [&] {
@@ -205,11 +213,7 @@ void Judge::Add(const Exchange& exchange, const std::string& recorded, Look& loo
     look.pod = TextAt(At(object, "metadata", "uid")) == exchange.by->pod_uid;
     return hold();
   }
-  if (Contains(target, "?labelSelector=oshinko-cluster%3Dspark&"))
-    look.members.insert(path->plural);
-  if (Contains(target, "?labelSelector=uses-oshinko-cluster%3Dspark&")) {
-    ReadDrivers(exchange, object, look);
-  }
+  if (of_drivers) ReadDrivers(exchange, object, look);
   if (target == world_.DriverPath().substr(0, world_.DriverPath().rfind('/')) +
                     "?fieldSelector=metadata.name%3Dbob") {
     ReadOwner(exchange, object, recorded, look);
@@ -353,7 +357,10 @@ void Judge::CheckCrossing(const Exchange& exchange) {
 }
 
 void Judge::CheckBegin(const Exchange& exchange) {
-  CheckLastLook("1, deletes begun", exchange, LooksBefore(exchange), kFreshForDeletes);
+  std::span<const Look> looks = LooksBefore(exchange);
+  // What is served is asked again where members could not be listed: that is no look.
+  while (!looks.empty() && !looks.back().asked_for_pod) looks = looks.first(looks.size() - 1);
+  CheckLastLook("1, deletes begun", exchange, looks, kFreshForDeletes);
 }
 
 // Promise 4.

@@ -64,6 +64,7 @@ class Judge final : public Listener {
     MonotonicTime began;
     std::size_t first = 0;  // the numbers of its exchanges
     std::size_t last = 0;
+    bool asked_for_pod = false;
     bool pod = false;
     bool ns = false;
     std::optional<SeenRoot> root;

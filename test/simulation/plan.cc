@@ -9,7 +9,7 @@ Plan Plan::Draw(std::uint64_t seed) {
   using std::chrono::seconds;
   Plan plan{};
   plan.confirmations = random.Between(1, 3);
-  plan.poll = seconds(random.Between(4, 8));
+  plan.poll = seconds(random.Between(5, 8));
   plan.grace = seconds(std::array{0, 4, 8, 8, 12}[random.Next() % 5]);
   if (random.Chance(0.3)) plan.zero_grace = seconds(random.Between(0, 15));
   plan.startup_grace = seconds(random.Between(8, 18));
@@ -50,7 +50,7 @@ Plan Plan::Draw(std::uint64_t seed) {
   }
 
   const bool faulty = random.Chance(0.7);
-  plan.calm = Timeline::kBegin + seconds(random.Between(18, 40));
+  plan.calm = Timeline::kBegin + seconds(random.Between(14, 28));
   if (faulty && random.Chance(0.6)) plan.read_faults = random.Pick(std::array{0.002, 0.01, 0.03});
   if (faulty && random.Chance(0.7)) plan.write_faults = random.Pick(std::array{0.03, 0.1, 0.3});
   plan.latency = Micros(random.Pick(std::array{500, 3'000, 30'000, 200'000}));
