@@ -219,14 +219,29 @@ std::optional<WatchLoop::Next> WatchLoop::ActOnDeleting(const Snapshot& snapshot
     const bool overdue =
         marks.deleting_since && clock_.WallNow() - *marks.deleting_since > deadline;
     if (!overdue && !IsWatcherGone(snapshot, marks.condemned_by, stop)) return Next::kWait;
+  }
+  confirmation_.Reset();
+  if (!marks.deletes_begun && IsLongPast(marks)) {
+    log_.info("a deletion by {} that was not begun in time is taken off", marks.condemned_by);
+    CleanMarks(snapshot);
+    return Next::kWait;
+  }
+  if (marks.condemned_by != me_) {
     auto written = reaper_.WriteMarks(snapshot, {{annotation::kCondemnedBy, me_}});
     if (!written) return Next::kWait;
     log_.warn("taking over the deletion that {} began", marks.condemned_by);
     resumed.marks.condemned_by = me_;
   }
-  confirmation_.Reset();
   const auto outcome = reaper_.Resume(me_, resumed);
   return outcome == Reaper::Outcome::kDone ? Next::kDone : Next::kWait;
+}
+
+// A deletion gets from the point of no return to its first delete in the time that its steps take.
+// What has stood longer, or was brought back by a rollback, is no reason to hurry.
+bool WatchLoop::IsLongPast(const Marks& marks) const {
+  return !marks.deleting_since ||
+         clock_.WallNow() - *marks.deleting_since >
+             survey_.settings().settings.steps_deadline + kStaleCondemnation;
 }
 
 bool WatchLoop::IsWatcherGone(const Snapshot& snapshot, const std::string& by,
