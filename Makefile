@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 SOURCES = $(shell git ls-files '*.cc' '*.h')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build check test fuzz demo bench format lint install clean
+.PHONY: help setup build check test simulate fuzz demo bench format lint install clean
 
 help: ## this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -21,6 +21,10 @@ check: ## the quick loop: build what changed and run the unit tests; no download
 
 test: setup ## all tests, against the small and against a real Kubernetes
 	@scripts/test
+
+simulate: setup ## SEEDS=100000 histories in virtual time, from seed FIRST (else from any)
+	@scripts/build dev simulation
+	@$(BUILD)/test/simulation $(or $(SEEDS),100000) $(or $(FIRST),$(shell od -An -N4 -tu4 /dev/urandom))
 
 fuzz: setup ## fuzz what reads foreign text, SECONDS=60 for each target
 	@scripts/fuzz $(or $(SECONDS),60)

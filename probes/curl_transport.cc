@@ -188,8 +188,10 @@ std::size_t WriteBody(char* data, std::size_t, std::size_t count, void* user) no
   if (transfer.body.empty()) {
     curl_off_t length = -1;
     curl_easy_getinfo(transfer.easy.get(), CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
-    // Not above the limit: curl has compared that with the length.
-    if (length > 0) transfer.body.reserve(static_cast<std::size_t>(length));
+    if (length > 0) {
+      transfer.body.reserve(
+          std::min(static_cast<std::size_t>(length), transfer.request.body_limit));
+    }
   }
   transfer.body.append(data, count);
   return count;
@@ -254,7 +256,8 @@ CURLcode SetRequestOptions(Transfer& transfer, const Endpoint& endpoint) {
   if (!SetHeaders(transfer, endpoint)) return CURLE_OUT_OF_MEMORY;
   const HttpRequest& request = transfer.request;
   const auto timeout = std::clamp<Duration::rep>(request.timeout.count(), 1, INT_MAX);
-  const auto limit = std::min<std::size_t>(request.body_limit, LONG_MAX);
+  // 0: none; what is too much is cut off as it comes.
+  const auto limit = request.cut_body ? 0 : std::min<std::size_t>(request.body_limit, LONG_MAX);
   Options options(transfer.easy.get());
   options.Set(CURLOPT_URL, (endpoint.base + request.target).c_str())
       .Set(CURLOPT_HTTPHEADER, transfer.headers.get())
@@ -444,6 +447,7 @@ void CurlTransport::State::StartUpTo(std::size_t concurrency, std::span<const Ht
 
 HttpResult CurlTransport::State::Read(Transfer& transfer, CURLcode code) const {
   if (code == CURLE_OK && transfer.headers_ended) return ReadResponse(transfer);
+  if (transfer.too_large && transfer.request.cut_body) return ReadResponse(transfer);
   const std::string message = Describe(transfer.request);
   if (code == CURLE_OK) {
     return Failed(TransportError::Kind::kConnect,

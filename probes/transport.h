@@ -28,6 +28,7 @@ struct HttpRequest {
   std::string body;                   // sent if not empty
   Duration timeout{10'000};           // for the whole exchange, connecting included
   std::size_t body_limit = 8u << 20;  // bytes of the answer's body that are accepted
+  bool cut_body = false;              // a longer one is no error: what is beyond them isn't read
 };
 
 struct HttpResponse {

@@ -4,8 +4,8 @@
 #include <string>
 #include <utility>
 
-#include "probes/owner_kinds.h"
 #include "watcher/marks.h"
+#include "watcher/members.h"
 #include "watcher/owner_reference.h"
 
 namespace cluster_watcher {
@@ -26,19 +26,31 @@ bool IsClaimOf(const std::string& claim, const KubeObject& set, JsonValue templa
   return false;
 }
 
+// The controller gives a set's claims the labels that its selector names, and no heed to the
+// selector's expressions.
+ApiRequest ListRequest(JsonValue set, const std::string& ns) {
+  std::string selector;
+  for (const auto& [key, value] : set["spec"]["selector"]["matchLabels"].Members()) {
+    selector += (selector.empty() ? "" : ",") + std::string(key) + "=" +
+                std::string(value.AsString().value_or(""));
+  }
+  return selector.empty() ? ApiRequest::List(ClaimType(), ns)
+                          : ApiRequest::ListBySelector(ClaimType(), ns, selector, true);
+}
+
 Unexpected<ApiError> Unreadable(const KubeObject& set, const std::string& why) {
   return {ApiError{ApiFailure::kUnexpected, set.Describe() + ": " + why, std::nullopt}};
 }
 
 }  // namespace
 
-Claims::Claims(KubeClient& client, Clock& clock, const Settings& settings, ClusterId cluster,
-               KubeObject root)
+Claims::Claims(KubeClient& client, const Settings& settings, ClusterId cluster, KubeObject root,
+               WallTime collect_after)
     : client_(client),
-      clock_(clock),
       settings_(settings),
       cluster_(std::move(cluster)),
-      root_(std::move(root)) {}
+      root_(std::move(root)),
+      collect_after_(collect_after) {}
 
 Result<bool, ApiError> Claims::Settle(const KubeObject& set) {
   auto answer = client_.Do(ApiRequest::Get(set.type, cluster_.ns, set.meta.name), {});
@@ -54,24 +66,24 @@ Result<bool, ApiError> Claims::Settle(const KubeObject& set) {
     auto retained = Retain(KubeObject{set.type, *meta}, object);
     if (!retained || !*retained) return retained;
   }
-  const auto fields = ReadOwnerFields(set.type, object);
-  if (!fields || fields->pod_selector.empty()) return Unreadable(set, "no selector");
   std::vector<KubeObject> claims;
   bool held = false;
   auto read = client_.EachItem(
-      ApiRequest::ListBySelector(ClaimType(), cluster_.ns, fields->pod_selector, true),
+      ListRequest(object, cluster_.ns),
       [&](JsonValue item) {
         auto claim = ReadObjectMeta(item);
         if (!claim) return;
         held = held || claim->IsOwnedBy(set.meta.uid);
-        const bool kept = claim->Annotation(annotation::kKeep) == "true";
-        if (!kept && !claim->deleting && IsClaimOf(claim->name, set, templates)) {
+        if (!IsKept(*claim) && !claim->deleting && IsClaimOf(claim->name, set, templates)) {
           claims.push_back({ClaimType(), *std::move(claim)});
         }
       },
       {});
   if (!read) return Unexpected{std::move(read).error()};
   if (settings_.volumes != Volumes::kDelete && held) return false;
+  // While it is there, claims of these names are its own, and no successor's.
+  auto there = claims.empty() ? Result<bool, ApiError>(true) : IsStillThere(set);
+  if (!there || !*there) return there;
   if (auto handed = Hand(claims); !handed) return Unexpected{std::move(handed).error()};
   return true;
 }
@@ -92,6 +104,15 @@ Result<bool, ApiError> Claims::Retain(const KubeObject& set, JsonValue object) {
   return false;
 }
 
+// False: gone, or another has its name; the next time that is seen first.
+Result<bool, ApiError> Claims::IsStillThere(const KubeObject& set) {
+  auto answer = client_.Do(ApiRequest::GetMetadata(set.type, cluster_.ns, set.meta.name), {});
+  if (!answer && answer.error().failure == ApiFailure::kNotFound) return false;
+  if (!answer) return Unexpected{std::move(answer).error()};
+  const auto meta = ReadObjectMeta(answer->document.root());
+  return meta && meta->uid == set.meta.uid;
+}
+
 Result<Done, ApiError> Claims::Hand(const std::vector<KubeObject>& claims) {
   std::vector<ApiRequest> requests;
   for (const KubeObject& claim : claims) {
@@ -99,7 +120,7 @@ Result<Done, ApiError> Claims::Hand(const std::vector<KubeObject>& claims) {
       case Volumes::kPreserve:
         break;
       case Volumes::kCollect:
-        if (!IsCollected(claim.meta)) requests.push_back(CollectRequest(claim));
+        if (!IsCollected(claim.meta, collect_after_)) requests.push_back(CollectRequest(claim));
         break;
       case Volumes::kDelete:
         if (claim.meta.IsOwnedBy(root_.meta.uid)) break;
@@ -117,10 +138,9 @@ Result<Done, ApiError> Claims::Hand(const std::vector<KubeObject>& claims) {
 }
 
 ApiRequest Claims::CollectRequest(const KubeObject& claim) const {
-  const WallTime after = clock_.WallNow() + settings_.volume_retention;
-  return ApiRequest::MergePatch(
-      claim.type, cluster_.ns, claim.meta.name,
-      MarksPatch(claim.meta, CollectMarks(after, cluster_.label + "=" + cluster_.name)));
+  const std::string cluster = cluster_.label + "=" + cluster_.name;
+  return ApiRequest::MergePatch(claim.type, cluster_.ns, claim.meta.name,
+                                MarksPatch(claim.meta, CollectMarks(collect_after_, cluster)));
 }
 
 }  // namespace cluster_watcher

@@ -14,9 +14,9 @@ namespace cluster_watcher {
 
 class Claims {
  public:
-  // `root`: the master root.
-  Claims(KubeClient& client, Clock& clock, const Settings& settings, ClusterId cluster,
-         KubeObject root);
+  // `root`: the master root. `collect_after`, to the second: what claims are marked with.
+  Claims(KubeClient& client, const Settings& settings, ClusterId cluster, KubeObject root,
+         WallTime collect_after);
 
   // Sees to the claims of `set`: they stay (preserve), are marked (collect), or get an
   // ownerReference to the master root and go with it (delete). True: it may be deleted now; false:
@@ -28,13 +28,14 @@ class Claims {
 
  private:
   Result<bool, ApiError> Retain(const KubeObject& set, JsonValue object);
+  Result<bool, ApiError> IsStillThere(const KubeObject& set);
   Result<Done, ApiError> Hand(const std::vector<KubeObject>& claims);
 
   KubeClient& client_;
-  Clock& clock_;
   const Settings& settings_;
   const ClusterId cluster_;
   const KubeObject root_;
+  const WallTime collect_after_;
 };
 
 }  // namespace cluster_watcher

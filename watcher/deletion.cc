@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "probes/names.h"
 #include "watcher/marks.h"
 #include "watcher/owner_reference.h"
 
@@ -11,141 +10,175 @@ namespace {
 
 constexpr Duration kFirstBackoff{50};
 constexpr Duration kLongestBackoff{2'000};
+// Where nothing has moved for a while, a finalizer or a missing permission holds it up.
+constexpr Duration kStuck{30'000};
+constexpr Duration kLongestBackoffOfStuck{10'000};
 // Within the patience of who asks whether the loop turns.
 constexpr Duration kLongestAskedWait{20'000};
-constexpr int kMostLatePasses = 5;
-constexpr std::size_t kMostSaid = 200;
+constexpr int kLatePasses = 2;
+constexpr int kMostLatePasses = 6;
+constexpr int kMostHandOvers = 3;
 constexpr std::size_t kMostDeletesInABatch = 64;
 // The garbage collector's time for what is left of a controller, before we do it ourselves.
 constexpr Duration kLeftoverPatience{1'000};
 
-constexpr const char* kBuiltInMembers[] = {"deployments.apps",
-                                           "statefulsets.apps",
-                                           "replicasets.apps",
-                                           "replicationcontrollers",
-                                           "daemonsets.apps",
-                                           "jobs.batch",
-                                           "cronjobs.batch",
-                                           "pods",
-                                           "services",
-                                           "configmaps",
-                                           "ingresses.networking.k8s.io",
-                                           "networkpolicies.networking.k8s.io",
-                                           "horizontalpodautoscalers.autoscaling",
-                                           "poddisruptionbudgets.policy",
-                                           "deploymentconfigs.apps.openshift.io",
-                                           "routes.route.openshift.io",
-                                           "rayclusters.ray.io",
-                                           "daskclusters.kubernetes.dask.org",
-                                           "flinkdeployments.flink.apache.org"};
-
-std::vector<std::string> KindsToLookFor(const Settings& settings) {
-  if (!settings.resources.empty()) return settings.resources;
-  std::vector<std::string> kinds(std::begin(kBuiltInMembers), std::end(kBuiltInMembers));
-  if (settings.volumes != Volumes::kPreserve) kinds.emplace_back("persistentvolumeclaims");
-  return kinds;
+bool IsTransient(ApiFailure failure) {
+  switch (failure) {
+    case ApiFailure::kUnreachable:
+    case ApiFailure::kStopped:
+    case ApiFailure::kUnauthorized:
+    case ApiFailure::kConflict:
+    case ApiFailure::kThrottled:
+    case ApiFailure::kServer:
+    case ApiFailure::kUnexpected:
+      return true;
+    case ApiFailure::kForbidden:
+    case ApiFailure::kNotFound:
+    case ApiFailure::kNotServed:
+    case ApiFailure::kInvalid:
+      return false;
+  }
+  return true;
 }
 
-std::string OwnerUidOf(const Snapshot& snapshot) {
-  return snapshot.seen ? snapshot.seen->uid : std::string();
+DeletionMemory MemoryOf(const Snapshot& condemned, const Settings& settings, WallTime now) {
+  DeletionMemory memory;
+  memory.root_uid = condemned.root->meta.uid;
+  if (condemned.root->type.kind == "StatefulSet") memory.root_set = condemned.root->meta.name;
+  memory.mounted = condemned.mounted;
+  memory.volumes = settings.volumes;
+  const WallTime since = condemned.marks.deleting_since.value_or(now);
+  memory.collect_after =
+      std::chrono::floor<std::chrono::seconds>(since + settings.volume_retention);
+  if (condemned.seen) memory.owner_uids.insert(condemned.seen->uid);
+  if (condemned.marks.owner) memory.owner_uids.insert(condemned.marks.owner->uid);
+  if (const auto& owner = condemned.facts.owner; owner && owner->object) {
+    memory.owner_uids.insert(owner->object->meta.uid);
+    const OwnerReference* above = owner->object->meta.Controller();
+    if (above != nullptr) memory.owner_controller_uid = above->uid;
+  }
+  if (condemned.owner_name && condemned.owner_ns == condemned.cluster->ns) {
+    memory.owner_name = condemned.seen ? condemned.seen->name : condemned.owner_name->name;
+    memory.owner_kind = condemned.seen ? condemned.seen->kind : "";
+  }
+  return memory;
 }
 
 }  // namespace
 
-MemberKinds FindMemberKinds(const Settings& settings, Discovery& discovery) {
-  MemberKinds kinds;
-  for (const std::string& kind : KindsToLookFor(settings)) {
-    const KindName name = SplitKindName(kind);
-    auto type = discovery.ByPlural(name.kind, name.group, {});
-    if (!type) {
-      kinds.errors.push_back(std::move(type).error());
-    } else if (*type && (*type)->namespaced) {
-      kinds.types.push_back(**type);
-    } else if (!settings.resources.empty()) {
-      kinds.not_served.push_back(kind);
-    }
-  }
-  return kinds;
-}
-
 Deletion::Deletion(Survey& survey, Clock& clock, WatcherMetrics& metrics, spdlog::logger& log,
-                   const Snapshot& condemned, std::function<void()> turn)
+                   const Snapshot& condemned, MonotonicTime since, std::function<void()> turn)
     : survey_(survey),
       clock_(clock),
       metrics_(metrics),
       log_(log),
+      say_(log),
       root_(*condemned.root),
       cluster_(*condemned.cluster),
       marks_(condemned.marks),
       seen_abandoned_(condemned.began),
+      since_(since),
       turn_(std::move(turn)),
-      claims_(survey.client(), clock, survey.settings().settings, cluster_, root_),
+      listing_(survey, metrics, log, say_, cluster_),
+      memory_(MemoryOf(condemned, survey.settings().settings, clock.WallNow())),
+      claims_(survey.client(), survey.settings().settings, cluster_, root_, memory_.collect_after),
       begun_(condemned.marks.deletes_begun),
+      resumed_(begun_),
+      progressed_(clock.Now()),
       jitter_(static_cast<unsigned>(std::hash<std::string>()(root_.meta.uid))),
-      backoff_(kFirstBackoff) {
-  memory_.root_uid = root_.meta.uid;
-  memory_.owner_uid = OwnerUidOf(condemned);
-  memory_.mounted = condemned.mounted;
-  memory_.volumes = survey.settings().settings.volumes;
-  if (const auto& owner = condemned.facts.owner; owner && owner->object) {
-    const OwnerReference* above = owner->object->meta.Controller();
-    if (above != nullptr) memory_.owner_controller_uid = above->uid;
-  }
-}
+      backoff_(kFirstBackoff) {}
 
 Deletion::Outcome Deletion::DeleteMembers(MonotonicTime deadline) {
-  const MonotonicTime started = clock_.Now();
-  // What a deletion that was interrupted had listed counts as listed, even if the root is gone now.
-  bool first_pass_of_resumed = begun_;
-  for (int late_passes = 0;;) {
+  for (int passes = 0, late_passes = 0;; ++passes) {
     turn_();
-    metrics_.SetDeletionDuration(clock_.Now() - started);
-    RootState root = ReadRoot();
+    metrics_.SetDeletionDuration(clock_.Now() - since_);
+    // First what there is, then whose it is: what was listed before the root was found to be ours
+    // is of this cluster, however long we were held up in between.
+    MemberListing::Listed listed = listing_.List();
+    const RootState root = ReadRoot();
     if (root == RootState::kReplaced) return Outcome::kRootReplaced;
-    if (!begun_ && root != RootState::kUnknown) {
-      if (root == RootState::kGone || !NamesUs(ReadMarks(root_now_))) return Outcome::kCalledOff;
-      // The cluster is still whole, and by now it may be in use again. A process that was held up
-      // doesn't know it, so it is counted from the look.
-      if (clock_.Now() - seen_abandoned_ >= 2 * kFreshEvidence) return Outcome::kStale;
-      begun_ = MarkDeletesBegun();
+    if (!begun_) {
+      // A cluster that can't be listed is still whole, and a driver may come back to it.
+      const bool may_begin = listed.complete || !listed.objects.empty() || passes > 0;
+      if (auto outcome = Begin(root, may_begin)) return *outcome;
     } else if (root == RootState::kOurs) {
       if (IsOvertaken()) return Outcome::kOvertaken;
       RestoreMarks();
     }
-    const bool past_deadline = clock_.Now() >= deadline;
-    if (root != RootState::kUnknown && begun_) {
-      if (first_pass_of_resumed) root = RootState::kOurs;
-      first_pass_of_resumed = false;
-      const PassResult result = DeletePass(root, past_deadline);
-      if (result == PassResult::kNoneLeft) {
+    const bool late = clock_.Now() >= deadline;
+    if (begun_) {
+      const Pass pass = DeletePass(std::move(listed.objects), CountsAsListed(root), late);
+      const bool sure = listed.complete && root != RootState::kUnknown;
+      if (sure && pass.remaining == 0) {
         log_.info("all {} members are gone{}", memory_.listed.size(),
                   mounted_.empty() ? "" : " but for what the master mounts");
         return Outcome::kGone;
       }
-      if (past_deadline && (result == PassResult::kSomeLeft || ++late_passes >= kMostLatePasses)) {
-        return Outcome::kGone;
+      if (late) {
+        ++late_passes;
+        backoff_ = std::min(backoff_, kFirstBackoff * (1 << late_passes));
+        if (late_passes >= (sure && pass.all_sent ? kLatePasses : kMostLatePasses)) {
+          NameOverdue(pass);
+          return Outcome::kGone;
+        }
       }
     }
-    Pause(past_deadline ? MonotonicTime::max() : deadline);
+    Pause(late ? MonotonicTime::max() : deadline);
   }
 }
 
-void Deletion::FinishMembers(MonotonicTime deadline, const std::function<bool()>& may_go_on) {
+std::optional<Deletion::Outcome> Deletion::Begin(RootState root, bool may_begin) {
+  if (root == RootState::kGone || (root == RootState::kOurs && !NamesUs(ReadMarks(root_now_)))) {
+    return Outcome::kCalledOff;
+  }
+  // By now the cluster may be in use again. Counted from the look: a process that was held up
+  // doesn't know it.
+  const auto left = [this] {
+    return std::chrono::floor<Duration>(seen_abandoned_ + 2 * kFreshEvidence - clock_.Now());
+  };
+  if (left() <= Duration(0)) return Outcome::kStale;
+  if (root == RootState::kUnknown || !may_begin) return std::nullopt;
+  const bool marked = MarkDeletesBegun(left());
+  if (left() <= Duration(0)) return Outcome::kStale;
+  begun_ = marked;
+  return std::nullopt;
+}
+
+bool Deletion::CountsAsListed(RootState root) {
+  if (root == RootState::kOurs) {
+    resumed_ = false;
+    memory_.made_before.reset();
+    return true;
+  }
+  if (!resumed_) return false;
+  // Who began it had listed what was there with the root, and so do we, as far as we know that.
+  resumed_ = false;
+  memory_.made_before = survey_.root_seen_at();
+  return memory_.made_before.has_value();
+}
+
+bool Deletion::FinishMembers(MonotonicTime deadline, const std::function<bool()>& may_go_on) {
   memory_.made_before = survey_.root_seen_at();
   memory_.mounted.clear();
+  memory_.root_set.clear();
+  if (!memory_.made_before) return false;
   for (bool first = true; clock_.Now() < deadline; first = false) {
     turn_();
-    if ((!first && !may_go_on()) || ReadRoot() != RootState::kGone) return;
+    if (!first && !may_go_on()) return false;
+    MemberListing::Listed listed = listing_.List();
+    if (ReadRoot() != RootState::kGone) return false;
     // The first list is the one that counts; nothing that appears later is ours to delete.
-    const PassResult result = DeletePass(first ? RootState::kOurs : RootState::kGone, false);
-    if (result == PassResult::kNoneLeft) return;
+    const Pass pass = DeletePass(std::move(listed.objects), first, false);
+    if (listed.complete && pass.remaining == 0) return true;
     Pause(deadline);
   }
+  return false;
 }
 
 void Deletion::Rehearse() {
-  MemberPass pass = SortMembers(ListObjects().objects, true, memory_);
-  ShowMembers(pass);
+  MemberPass pass = SortMembers(listing_.List().objects, true, memory_);
+  metrics_.SetMembers(static_cast<std::int64_t>(memory_.listed.size()),
+                      static_cast<std::int64_t>(pass.remaining()));
   std::vector<const KubeObject*> all;
   for (const KubeObject& object : pass.to_delete) all.push_back(&object);
   for (const KubeObject& object : pass.mounted) all.push_back(&object);
@@ -159,12 +192,19 @@ void Deletion::Rehearse() {
   SendDeletes(all, Propagation(), true);
 }
 
+std::vector<std::string> Deletion::Left() const {
+  std::vector<std::string> all = listing_.skipped();
+  all.insert(all.end(), left_.begin(), left_.end());
+  all.insert(all.end(), overdue_.begin(), overdue_.end());
+  return all;
+}
+
 Deletion::RootState Deletion::ReadRoot() {
   auto answer =
       survey_.client().Do(ApiRequest::GetMetadata(root_.type, cluster_.ns, root_.meta.name), {});
   if (!answer && answer.error().failure == ApiFailure::kNotFound) return RootState::kGone;
   if (!answer) {
-    NoteError(answer.error());
+    say_.Warn(answer.error().message);
     return RootState::kUnknown;
   }
   auto meta = ReadObjectMeta(answer->document.root());
@@ -178,12 +218,13 @@ bool Deletion::NamesUs(const Marks& marks) const {
   return marks.phase == Phase::kDeleting && marks.condemned_by == marks_.condemned_by;
 }
 
-bool Deletion::MarkDeletesBegun() {
-  auto answer = survey_.client().Do(
+bool Deletion::MarkDeletesBegun(Duration timeout) {
+  ApiRequest request =
       ApiRequest::MergePatch(root_.type, cluster_.ns, root_.meta.name,
-                             MarksPatch(root_now_, {{annotation::kDeletesBegun, "true"}})),
-      {});
-  if (!answer) NoteError(answer.error());
+                             MarksPatch(root_now_, {{annotation::kDeletesBegun, "true"}}));
+  request.http.timeout = timeout;
+  auto answer = survey_.client().Do(request, {});
+  if (!answer) say_.Warn(answer.error().message);
   return answer.has_value();
 }
 
@@ -206,93 +247,43 @@ void Deletion::RestoreMarks() {
   auto answer = survey_.client().Do(ApiRequest::MergePatch(root_.type, cluster_.ns, root_.meta.name,
                                                            MarksPatch(root_now_, changes)),
                                     {});
-  if (!answer) NoteError(answer.error());
+  if (!answer) say_.Warn(answer.error().message);
 }
 
-Deletion::Listed Deletion::ListObjects() {
-  const Settings& settings = survey_.settings().settings;
-  Listed listed;
-  if (list_anew_) {
-    if (auto fresh = survey_.discovery().Refresh({}); !fresh) NoteError(fresh.error());
-  }
-  const MemberKinds kinds = FindMemberKinds(settings, survey_.discovery());
-  for (const ApiError& error : kinds.errors) NoteError(error);
-  for (const std::string& kind : kinds.not_served) {
-    SaySkipped(SplitKindName(kind).kind, "not-found", kind + ": not served");
-  }
-  if (most_readable_ == 0) {
-    for (const ResourceType& type : kinds.types) metrics_.ExpectDeletesOf(type.plural);
-  }
-  auto listing = survey_.cluster_probe().List(kinds.types, cluster_,
-                                              static_cast<std::size_t>(settings.concurrency), {});
-  for (const auto& [type, error] : listing.skipped) {
-    NoteError(error);
-    SaySkipped(type.plural, "forbidden", type.QualifiedName() + ": the account may not list them");
-  }
-  for (const ApiError& error : listing.failed) NoteError(error);
-  // What could be listed before isn't empty because it no longer can be.
-  const std::size_t readable = kinds.types.size() - listing.skipped.size() - listing.failed.size();
-  most_readable_ = std::max(most_readable_, readable);
-  listed.complete =
-      kinds.errors.empty() && listing.failed.empty() && readable > 0 && readable == most_readable_;
-  list_anew_ = !listed.complete;
-  listed.objects = std::move(listing.objects);
-  return listed;
-}
-
-void Deletion::SaySkipped(const std::string& plural, const char* result, std::string why) {
-  if (!skipped_.insert(why).second) return;
-  metrics_.Deleted(plural, result);
-  log_.warn("skipped {}", why);
-  left_.push_back(std::move(why));
-}
-
-Deletion::PassResult Deletion::DeletePass(RootState root, bool past_deadline) {
-  Listed listed = ListObjects();
-  MemberPass pass = SortMembers(std::move(listed.objects), root == RootState::kOurs, memory_);
-  for (const std::string& mistake : pass.mistakes) log_.warn("{}", mistake);
-  for (const std::string& left : pass.left) log_.info("left alone: {}", left);
-  left_.insert(left_.end(), pass.left.begin(), pass.left.end());
-  ShowMembers(pass);
-  std::vector<const KubeObject*> due = DueMembers(pass, memory_, past_deadline);
+Deletion::Pass Deletion::DeletePass(std::vector<KubeObject> objects, bool counts_as_listed,
+                                    bool past_deadline) {
+  MemberPass members = SortMembers(std::move(objects), counts_as_listed, memory_);
+  for (const std::string& mistake : members.mistakes) log_.warn("{}", mistake);
+  for (const std::string& left : members.left) log_.info("left alone: {}", left);
+  left_.insert(left_.end(), members.left.begin(), members.left.end());
+  metrics_.SetMembers(static_cast<std::int64_t>(memory_.listed.size()),
+                      static_cast<std::int64_t>(members.remaining()));
+  std::vector<const KubeObject*> due = DueMembers(members, memory_, past_deadline);
   std::erase_if(due, [&](const KubeObject* object) { return !IsDue(*object, past_deadline); });
-  // Before a wave may begin, what its predecessors control must have gone as well.
-  SendDeletes(due, memory_.HasWaves() ? PropagationPolicy::kForeground : Propagation(), false);
-  Collect(pass.to_collect);
-  // Only progress is followed closely, not objects that somebody makes again and again.
-  if (pass.remaining() < remaining_) backoff_ = kFirstBackoff;
-  remaining_ = pass.remaining();
-  if (past_deadline) NameLeft(pass);
-  mounted_ = std::move(pass.mounted);
-  if (!listed.complete) return PassResult::kIncomplete;
-  return remaining_ == 0 ? PassResult::kNoneLeft : PassResult::kSomeLeft;
-}
-
-void Deletion::NameLeft(const MemberPass& pass) {
-  for (const auto* objects : {&pass.to_delete, &pass.leftovers, &pass.to_collect}) {
-    for (const KubeObject& object : *objects) {
-      const std::string text = object.Describe() + ": not gone by the deadline";
-      if (std::find(overdue_.begin(), overdue_.end(), text) != overdue_.end()) continue;
-      log_.warn("{}", text);
-      left_.push_back(text);
-      overdue_.push_back(text);
+  Pass pass;
+  pass.remaining = members.remaining();
+  for (const auto* group : {&members.to_delete, &members.leftovers, &members.to_collect}) {
+    for (const KubeObject& object : *group) {
+      if (past_deadline) pass.not_gone.push_back(object.Describe());
     }
   }
-}
-
-void Deletion::ShowMembers(const MemberPass& pass) {
-  metrics_.SetMembers(static_cast<std::int64_t>(memory_.listed.size()),
-                      static_cast<std::int64_t>(pass.remaining()));
+  // Before a wave may begin, what its predecessors control must have gone as well.
+  pass.all_sent =
+      SendDeletes(due, memory_.HasWaves() ? PropagationPolicy::kForeground : Propagation(), false);
+  if (!Collect(members.to_collect)) pass.all_sent = false;
+  NoteProgress(pass.remaining);
+  mounted_ = std::move(members.mounted);
+  return pass;
 }
 
 // What is being deleted already is waited for, and what a deleted member controls is the garbage
 // collector's for a while.
 bool Deletion::IsDue(const KubeObject& object, bool past_deadline) const {
   if (object.meta.deleting) return false;
-  const auto below = memory_.below.find(object.meta.uid);
   const OwnerReference* controller = object.meta.Controller();
-  // Without one its controller was deleted by another's hand and has left it behind.
-  if (below == memory_.below.end() || controller == nullptr || past_deadline) return true;
+  const auto below = memory_.below.find(object.meta.uid);
+  // What a member had controlled and has lost that controller is a member itself.
+  if (controller == nullptr || below == memory_.below.end() || past_deadline) return true;
   // The garbage collector may have taken what is between before we did.
   auto deleted = memory_.deleted_since.find(controller->uid);
   if (deleted == memory_.deleted_since.end()) {
@@ -302,27 +293,43 @@ bool Deletion::IsDue(const KubeObject& object, bool past_deadline) const {
          clock_.Now() - deleted->second >= kLeftoverPatience;
 }
 
-void Deletion::Collect(const std::vector<KubeObject>& claims) {
+void Deletion::NameOverdue(const Pass& pass) {
+  for (const std::string& object : pass.not_gone) {
+    overdue_.push_back(object + ": not gone by the deadline");
+    log_.warn("{}", overdue_.back());
+  }
+}
+
+bool Deletion::Collect(const std::vector<KubeObject>& claims) {
+  bool all = true;
   for (const KubeObject& claim : claims) {
     auto answer = survey_.client().Do(claims_.CollectRequest(claim), {});
     if (answer) {
       log_.info("{} is marked for collection", claim.Describe());
     } else {
-      NoteError(answer.error());
+      all = all && !IsTransient(answer.error().failure);
+      say_.Warn(answer.error().message);
     }
   }
+  return all;
 }
 
-void Deletion::SendDeletes(const std::vector<const KubeObject*>& objects,
+// True: all that could be sent was.
+bool Deletion::SendDeletes(const std::vector<const KubeObject*>& objects,
                            PropagationPolicy propagation, bool dry_run) {
   const auto concurrency = static_cast<std::size_t>(survey_.settings().settings.concurrency);
-  for (std::size_t next = 0; next < objects.size();) {
+  bool all = true;
+  bool throttled = false;
+  for (std::size_t next = 0; next < objects.size() && !throttled;) {
     // A batch at a time: there may be thousands, and each answer is an object.
     std::vector<const KubeObject*> batch;
     std::vector<ApiRequest> requests;
     for (; next < objects.size() && batch.size() < kMostDeletesInABatch; ++next) {
       const KubeObject& object = *objects[next];
-      if (!dry_run && !ClaimsAreSettled(object)) continue;
+      if (!dry_run && !ClaimsAreSettled(object)) {
+        all = false;
+        continue;
+      }
       batch.push_back(&object);
       requests.push_back(ApiRequest::Delete(object.type, cluster_.ns, object.meta.name,
                                             object.meta.uid, propagation, dry_run));
@@ -332,10 +339,14 @@ void Deletion::SendDeletes(const std::vector<const KubeObject*>& objects,
       CountDelete(*batch[i], results[i], dry_run);
       if (results[i] || results[i].error().failure == ApiFailure::kNotFound) {
         memory_.deleted_since.try_emplace(batch[i]->meta.uid, clock_.Now());
+        continue;
       }
+      all = all && !IsTransient(results[i].error().failure);
+      throttled = throttled || results[i].error().failure == ApiFailure::kThrottled;
     }
     if (next < objects.size()) turn_();
   }
+  return all;
 }
 
 void Deletion::CountDelete(const KubeObject& object, const ApiResult& result, bool dry_run) {
@@ -348,7 +359,7 @@ void Deletion::CountDelete(const KubeObject& object, const ApiResult& result, bo
     case ApiFailure::kNotFound:
       return metrics_.Deleted(resource, "not-found");
     case ApiFailure::kConflict:
-      // The next pass lists it again: under another UID it is somebody else's.
+      // Another object has that name. The next pass lists anew.
       return metrics_.Deleted(resource, "conflict");
     case ApiFailure::kForbidden:
       metrics_.Deleted(resource, "forbidden");
@@ -364,45 +375,67 @@ void Deletion::CountDelete(const KubeObject& object, const ApiResult& result, bo
       metrics_.Deleted(resource, "failed");
       break;
   }
-  NoteError(result.error());
+  say_.Warn(result.error().message);
 }
 
 bool Deletion::ClaimsAreSettled(const KubeObject& object) {
   if (object.type.kind != "StatefulSet") return true;
   auto settled = claims_.Settle(object);
-  if (!settled) NoteError(settled.error());
-  return settled && *settled;
+  if (!settled) {
+    say_.Warn(settled.error().message);
+    return false;
+  }
+  if (!*settled) say_.Warn(object.Describe() + ": waiting until its claims are let go of");
+  return *settled;
 }
 
 // What the master pod mounts stays until the master root is gone, so that a master pod that is
 // rescheduled in the middle can still start: the garbage collector takes it along.
-void Deletion::HandOver() {
-  std::vector<const KubeObject*> refused;
-  for (const KubeObject& object : mounted_) {
-    auto answer =
-        survey_.client().Do(ApiRequest::MergePatch(object.type, cluster_.ns, object.meta.name,
+bool Deletion::HandOver(KubeObject object) {
+  for (int attempt = 0; attempt < kMostHandOvers; ++attempt) {
+    KubeClient& client = survey_.client();
+    auto answer = client.Do(ApiRequest::MergePatch(object.type, cluster_.ns, object.meta.name,
                                                    OwnerReferencePatch(object.meta, root_)),
                             {});
     if (answer) {
       log_.info("{} is mounted by the master and goes with it", object.Describe());
-    } else {
-      NoteError(answer.error());
-      refused.push_back(&object);
+      return true;
     }
+    if (answer.error().failure == ApiFailure::kNotFound) return true;
+    say_.Warn(answer.error().message);
+    if (!IsTransient(answer.error().failure)) return false;
+    auto now = client.Do(ApiRequest::GetMetadata(object.type, cluster_.ns, object.meta.name), {});
+    auto meta = now ? ReadObjectMeta(now->document.root()) : Result<ObjectMeta>(Failure(""));
+    if (meta && meta->uid != object.meta.uid) return true;  // somebody's new one
+    if (meta) object.meta = *std::move(meta);
   }
-  SendDeletes(refused, Propagation(), false);
+  return false;
 }
 
-void Deletion::DeleteRoot() {
-  HandOver();
+Deletion::RootOutcome Deletion::DeleteRoot() {
+  RootState state = ReadRoot();
+  if (state == RootState::kReplaced) return RootOutcome::kReplaced;
+  if (state == RootState::kOurs && IsOvertaken()) return RootOutcome::kOvertaken;
+  if (state == RootState::kOurs && IsKept(root_now_)) {
+    left_.push_back(root_.Describe() + ": kept");
+    return RootOutcome::kKept;
+  }
+  std::vector<const KubeObject*> refused;
+  for (const KubeObject& object : mounted_) {
+    if (state != RootState::kGone && !HandOver(object)) refused.push_back(&object);
+  }
   for (backoff_ = kFirstBackoff;;) {
     turn_();
     SendDeletes({&root_}, Propagation(), false);
     // Not until it is gone: it may be waiting for our own pod to end.
-    const RootState state = ReadRoot();
-    if (state == RootState::kGone || state == RootState::kReplaced) return;
+    state = ReadRoot();
+    if (state == RootState::kReplaced) return RootOutcome::kReplaced;
+    if (state == RootState::kGone) break;
+    if (state == RootState::kOurs && IsOvertaken()) return RootOutcome::kOvertaken;
     Pause(MonotonicTime::max());
   }
+  SendDeletes(refused, Propagation(), false);
+  return RootOutcome::kDeleted;
 }
 
 PropagationPolicy Deletion::Propagation() const {
@@ -415,18 +448,21 @@ PropagationPolicy Deletion::Propagation() const {
   return PropagationPolicy::kBackground;
 }
 
-void Deletion::Pause(MonotonicTime until) {
-  const Duration asked = survey_.client().TakeRetryAfter();
-  const Duration base = std::max(backoff_, std::min(asked, kLongestAskedWait));
-  const auto percent = std::uniform_int_distribution<int>(80, 120)(jitter_);
-  clock_.WaitUntil(std::min(until, clock_.Now() + base * percent / 100), {});
-  backoff_ = std::min(backoff_ * 2, kLongestBackoff);
+// Only progress is followed closely, not objects that somebody makes again and again.
+void Deletion::NoteProgress(std::size_t remaining) {
+  if (remaining < remaining_) {
+    backoff_ = kFirstBackoff;
+    progressed_ = clock_.Now();
+  }
+  remaining_ = remaining;
 }
 
-void Deletion::NoteError(const ApiError& error) {
-  if (said_.size() < kMostSaid && said_.insert(error.message).second) {
-    log_.warn("{}", error.message);
-  }
+void Deletion::Pause(MonotonicTime until) {
+  const Duration asked = std::min(survey_.client().TakeRetryAfter(), kLongestAskedWait);
+  const Duration jittered = backoff_ * std::uniform_int_distribution<int>(80, 120)(jitter_) / 100;
+  clock_.WaitUntil(std::min(until, clock_.Now() + std::max(jittered, asked)), {});
+  const bool stuck = clock_.Now() - progressed_ >= kStuck;
+  backoff_ = std::min(backoff_ * 2, stuck ? kLongestBackoffOfStuck : kLongestBackoff);
 }
 
 }  // namespace cluster_watcher

@@ -184,9 +184,10 @@ AnnotationChanges CollectMarks(WallTime after, const std::string& cluster) {
   return {{annotation::kCollectAfter, FormatTime(after)}, {annotation::kCollectOf, cluster}};
 }
 
-bool IsCollected(const ObjectMeta& claim) {
-  return claim.Annotation(annotation::kRootUid) == claim.uid &&
-         claim.Annotation(annotation::kCollectAfter).has_value();
+bool IsCollected(const ObjectMeta& claim, WallTime after) {
+  if (claim.Annotation(annotation::kRootUid) != claim.uid) return false;
+  const auto until = ParseTime(claim.Annotation(annotation::kCollectAfter).value_or(""));
+  return until && *until >= after;
 }
 
 std::string MarksPatch(const ObjectMeta& root, AnnotationChanges changes) {

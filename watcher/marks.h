@@ -79,7 +79,8 @@ std::string StepsMark(const std::set<std::string>& done);
 // A claim that is left to `sweep`: not before `after`, and only while no root carries the label of
 // `cluster` ("oshinko-cluster=bob"). Counts only beside the claim's own UID, as every mark.
 AnnotationChanges CollectMarks(WallTime after, const std::string& cluster);
-bool IsCollected(const ObjectMeta& claim);
+// Whether it is left at least until then.
+bool IsCollected(const ObjectMeta& claim, WallTime after);
 
 // A JSON merge patch of `root`'s annotations that holds only for the resourceVersion in `root`.
 // Marks that aren't its own are taken off, its UID is written beside what is set.

@@ -5,14 +5,14 @@
 #include <limits>
 
 #include "probes/names.h"
+#include "probes/owner_kinds.h"
 #include "watcher/marks.h"
 
 namespace cluster_watcher {
 namespace {
 
-bool IsKept(const KubeObject& object) {
-  return object.meta.Annotation(annotation::kKeep) == "true";
-}
+// Claims go after everything that may mount them, unless they say otherwise.
+constexpr int kAfterTheRest = std::numeric_limits<int>::max();
 
 bool IsClaim(const ResourceType& type) { return type.kind == "PersistentVolumeClaim"; }
 
@@ -22,7 +22,7 @@ const char* WhyLeft(const KubeObject& object, const DeletionMemory& memory) {
   if (kind == "ServiceAccount" || kind == "Role" || kind == "RoleBinding" || kind == "Namespace") {
     return "its kind is never deleted";
   }
-  if (IsKept(object)) return "kept";
+  if (IsKept(object.meta)) return "kept";
   if (!IsClaim(object.type)) return nullptr;
   switch (memory.volumes) {
     case Volumes::kPreserve:
@@ -30,9 +30,18 @@ const char* WhyLeft(const KubeObject& object, const DeletionMemory& memory) {
     case Volumes::kDelete:
       return nullptr;
     case Volumes::kCollect:
-      return IsCollected(object.meta) ? "it is marked for collection" : nullptr;
+      return IsCollected(object.meta, memory.collect_after) ? "it is marked for collection"
+                                                            : nullptr;
   }
   return nullptr;
+}
+
+// The claims of a StatefulSet are called TEMPLATE-SET-ORDINAL; the master's go with it.
+bool IsOfRootSet(const KubeObject& object, const DeletionMemory& memory) {
+  if (memory.root_set.empty() || !IsClaim(object.type)) return false;
+  const std::string& name = object.meta.name;
+  const std::size_t ordinal = name.find_last_not_of("0123456789") + 1;
+  return ordinal < name.size() && name.substr(0, ordinal).ends_with("-" + memory.root_set + "-");
 }
 
 bool IsMounted(const KubeObject& object, const DeletionMemory& memory) {
@@ -45,14 +54,24 @@ bool IsMounted(const KubeObject& object, const DeletionMemory& memory) {
 std::set<std::string> AboveOwner(const std::map<std::string, const KubeObject*>& now,
                                  const DeletionMemory& memory) {
   std::set<std::string> above{memory.owner_controller_uid};
-  const bool listed = now.contains(memory.owner_uid);
-  for (auto at = now.find(listed ? memory.owner_uid : memory.owner_controller_uid);
-       at != now.end();) {
-    const OwnerReference* controller = at->second->meta.Controller();
-    if (controller == nullptr || !above.insert(controller->uid).second) break;
-    at = now.find(controller->uid);
+  std::set<std::string> begin = memory.owner_uids;
+  begin.insert(memory.owner_controller_uid);
+  for (const std::string& uid : begin) {
+    for (auto at = now.find(uid); at != now.end();) {
+      const OwnerReference* controller = at->second->meta.Controller();
+      if (controller == nullptr || !above.insert(controller->uid).second) break;
+      at = now.find(controller->uid);
+    }
   }
   return above;
+}
+
+// By its UID, and by its name where it was made anew.
+bool IsOwner(const KubeObject& object, const DeletionMemory& memory) {
+  if (memory.owner_uids.contains(object.meta.uid)) return true;
+  if (memory.owner_name.empty() || object.meta.name != memory.owner_name) return false;
+  return memory.owner_kind.empty() ? IsWorkload(object.type)
+                                   : object.type.SingularName() == memory.owner_kind;
 }
 
 enum class Controlled { kByMember, kByMasterRoot, kByOther };
@@ -95,7 +114,7 @@ void Leave(const KubeObject& object, const char* why, DeletionMemory& memory, Me
 
 void List(const KubeObject& member, DeletionMemory& memory, MemberPass& pass) {
   const auto text = member.meta.Annotation(annotation::kDeleteOrder);
-  const auto order = text ? ParseDeleteOrder(*text) : 0;
+  const auto order = text ? ParseDeleteOrder(*text) : IsClaim(member.type) ? kAfterTheRest : 0;
   if (memory.listed.emplace(member.meta.uid, order.value_or(0)).second && !order) {
     pass.mistakes.push_back(member.Describe() + ": annotation " + annotation::kDeleteOrder + ": " +
                             Quoted(*text) + " is not a whole number, it counts as 0");
@@ -114,7 +133,8 @@ Group SortRoot(const KubeObject& object, bool root_is_ours, DeletionMemory& memo
   }
   List(object, memory, pass);
   if (IsClaim(object.type) && memory.volumes == Volumes::kCollect) return &MemberPass::to_collect;
-  const bool goes_with_root = root_is_ours && IsMounted(object, memory);
+  const bool goes_with_root =
+      root_is_ours && (IsMounted(object, memory) || IsOfRootSet(object, memory));
   return goes_with_root ? &MemberPass::mounted : &MemberPass::to_delete;
 }
 
@@ -144,9 +164,13 @@ int DeletionMemory::OrderOf(const std::string& uid) const {
 }
 
 bool DeletionMemory::HasWaves() const {
-  return std::any_of(listed.begin(), listed.end(),
-                     [&](const auto& member) { return member.second != listed.begin()->second; });
+  std::set<int> orders;
+  for (const auto& [uid, order] : listed) orders.insert(order);
+  orders.erase(kAfterTheRest);
+  return orders.size() > 1;
 }
+
+bool IsKept(const ObjectMeta& meta) { return meta.Annotation(annotation::kKeep) == "true"; }
 
 std::optional<int> ParseDeleteOrder(std::string_view text) {
   int order = 0;
@@ -166,7 +190,7 @@ MemberPass SortMembers(std::vector<KubeObject> objects, bool root_is_ours, Delet
     const KubeObject& object = objects[i];
     const std::string& uid = object.meta.uid;
     if (uid == memory.root_uid) continue;
-    if (uid == memory.owner_uid) {
+    if (IsOwner(object, memory)) {
       Leave(object, "it is the owner", memory, pass);
     } else if (above_owner.contains(uid)) {
       Leave(object, "it controls the owner", memory, pass);

@@ -18,12 +18,17 @@ namespace cluster_watcher {
 // What one deletion has learned, pass by pass.
 struct DeletionMemory {
   std::string root_uid;
-  std::string owner_uid;             // never deleted, whatever its labels say; may be empty
-  std::string owner_controller_uid;  // nor is what controls it; may be empty
+  std::string root_set;  // the master root's name where it is a StatefulSet
+  // The owner is never deleted, whatever its labels say, nor is what controls it.
+  std::set<std::string> owner_uids;
+  std::string owner_name;  // in the cluster's namespace; empty: it is elsewhere, or there is none
+  std::string owner_kind;  // "deployment.apps"; empty: any workload
+  std::string owner_controller_uid;  // may be empty
   // What was made later is somebody's new object; nullopt: it counts as the cluster's.
   std::optional<WallTime> made_before;
   std::vector<MountedObject> mounted;
   Volumes volumes = Volumes::kPreserve;
+  WallTime collect_after{};  // to the second: what claims are marked with
 
   std::map<std::string, int> listed;  // by UID: the members that were seen, to their delete-order
   std::map<std::string, MonotonicTime> deleted_since;  // by UID: when a delete was accepted
@@ -35,6 +40,8 @@ struct DeletionMemory {
   // Whether the members that were seen are of several waves.
   bool HasWaves() const;
 };
+
+bool IsKept(const ObjectMeta& meta);  // cluster-watcher/keep: "true"
 
 // `cluster-watcher/delete-order`, a whole number; nullopt: it isn't one.
 std::optional<int> ParseDeleteOrder(std::string_view text);

@@ -39,6 +39,9 @@ std::vector<MountedObject> MountedBy(JsonValue pod) {
     AddVolume(mounted, volume);
     for (JsonValue source : volume["projected"]["sources"].Elements()) AddVolume(mounted, source);
   }
+  for (JsonValue secret : spec["imagePullSecrets"].Elements()) {
+    AddMounted(mounted, "secrets", secret["name"]);
+  }
   AddEnvironment(mounted, spec["initContainers"]);
   AddEnvironment(mounted, spec["containers"]);
   return mounted;

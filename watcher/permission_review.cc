@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "probes/owner_kinds.h"
-#include "watcher/deletion.h"
+#include "watcher/member_listing.h"
 
 namespace cluster_watcher {
 namespace {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "watcher/deletion.h"
 #include "watcher/duration_text.h"
 
 namespace cluster_watcher {
@@ -12,7 +11,10 @@ namespace {
 constexpr int kMostLastLooks = 20;
 constexpr Duration kBetweenLooks{10};  // doubled each time
 constexpr int kMostDoublings = 5;
+constexpr Duration kLongestAskedWait{20'000};
 constexpr int kMostStepMarks = 5;
+constexpr Duration kStepMarkTimeout{2'000};
+constexpr int kMostMarksOff = 5;
 
 const char* RefusalOf(Reason reason) {
   switch (reason) {
@@ -46,12 +48,39 @@ AnnotationChanges CondemnedMarks(const std::string& me, Reason reason) {
           {annotation::kCondemnedBy, me}};
 }
 
-// What is left of `allowed` since a mark was written: across restarts, and never longer for a wall
-// clock that was set back.
-Duration LeftOf(Duration allowed, const std::optional<WallTime>& since, WallTime now) {
-  if (!since) return allowed;
-  const auto left = std::chrono::duration_cast<Duration>(*since + allowed - now);
-  return std::clamp(left, Duration(0), allowed);
+// By the API server's clock where the look saw it: marks are compared with those of other watchers.
+WallTime ServerNow(const Snapshot& snapshot, Clock& clock) {
+  if (!snapshot.facts.server_time) return clock.WallNow();
+  return *snapshot.facts.server_time +
+         std::chrono::duration_cast<WallTime::duration>(clock.Now() - snapshot.ended);
+}
+
+// How long the deletion has lasted, across restarts; never negative.
+Duration AgeOf(const Snapshot& condemned, Clock& clock) {
+  const auto& since = condemned.marks.deleting_since;
+  if (!since) return Duration(0);
+  return std::max(Duration(0),
+                  std::chrono::duration_cast<Duration>(ServerNow(condemned, clock) - *since));
+}
+
+// What may be written again with better luck.
+bool MayTryAgain(ApiFailure failure) {
+  switch (failure) {
+    case ApiFailure::kUnreachable:
+    case ApiFailure::kStopped:
+    case ApiFailure::kUnauthorized:
+    case ApiFailure::kConflict:
+    case ApiFailure::kThrottled:
+    case ApiFailure::kServer:
+    case ApiFailure::kUnexpected:
+      return true;
+    case ApiFailure::kForbidden:
+    case ApiFailure::kNotFound:
+    case ApiFailure::kNotServed:
+    case ApiFailure::kInvalid:
+      return false;
+  }
+  return false;
 }
 
 // "before-delete" of "cluster-watcher/before-delete".
@@ -84,6 +113,7 @@ Reaper::Reaper(Survey& survey, Clock& clock, WatcherMetrics& metrics, EventRecor
       metrics_(metrics),
       events_(events),
       log_(log),
+      say_(log),
       turn_(std::move(turn)),
       steps_(std::move(dial), clock, metrics, log, turn_) {}
 
@@ -127,17 +157,33 @@ Reaper::Outcome Reaper::Condemn(const std::string& me, const Snapshot& snapshot,
 
 Reaper::Outcome Reaper::Resume(const std::string& me, const Snapshot& snapshot) {
   const Marks& marks = snapshot.marks;
-  if (!marks.deletes_begun && marks_to_take_off_) {
-    return Spare(me, snapshot, "conflict", "it was spared before");
+  if (marks_to_take_off_) {
+    marks_to_take_off_ = !TakeMarksOff(me, snapshot);
+    return Outcome::kSpared;
   }
   log_.warn("resuming the deletion of cluster {}", snapshot.cluster->name);
   if (!marks.deletes_begun) return CarryThrough(me, "", {});
   steps_done_ = marks.steps_done;
   announced_ = false;
   const std::string since = marks.deleting_since ? FormatTime(*marks.deleting_since) : "earlier";
-  auto outcome =
-      Delete(snapshot, "the deletion begun " + since + " is finished (" + marks.reason + ")");
+  auto outcome = Delete(snapshot, "what was begun " + since + " goes on (" + marks.reason + ")");
   return outcome.value_or(Outcome::kSpared);
+}
+
+bool Reaper::TakeOver(const std::string& me, Snapshot& snapshot) {
+  auto written = WriteMarks(snapshot, {{annotation::kCondemnedBy, me}});
+  if (!written) {
+    say_.Warn("the deletion that " + snapshot.marks.condemned_by +
+              " began can't be taken over: " + written.error().message);
+    return false;
+  }
+  marks_to_take_off_ = false;
+  log_.warn("taking over the deletion that {} began", snapshot.marks.condemned_by);
+  Announce(snapshot, EventType::kWarning, "ClusterDeleting", "TakingOver",
+           "Cluster " + snapshot.cluster->name + ": its deletion is taken over from " +
+               snapshot.marks.condemned_by);
+  snapshot.marks.condemned_by = me;
+  return true;
 }
 
 Reaper::Outcome Reaper::CarryThrough(const std::string& me, const std::string& owner_identity,
@@ -165,13 +211,16 @@ std::optional<Reaper::Condemned> Reaper::LastLook(const std::string& me,
   for (int look = 0; look < kMostLastLooks && !stop.stop_requested(); ++look) {
     turn_({});
     if (look > 0) {
-      clock_.WaitUntil(clock_.Now() + kBetweenLooks * (1 << std::min(look, kMostDoublings)), stop);
+      const Duration asked = std::min(survey_.client().TakeRetryAfter(), kLongestAskedWait);
+      const Duration pause = kBetweenLooks * (1 << std::min(look, kMostDoublings));
+      clock_.WaitUntil(clock_.Now() + std::max(pause, asked), stop);
     }
     Snapshot snapshot = survey_.SureLook(true, stop);
     const Decision decision = Decide(snapshot.facts);
     const auto& marked = snapshot.marks.owner;
+    const std::string marked_uid = marked ? marked->uid : "";
     const bool same_owner = owner_identity.empty()
-                                ? marked && snapshot.seen && marked->uid == snapshot.seen->uid
+                                ? marked_uid == (snapshot.seen ? snapshot.seen->uid : "")
                                 : OwnerIdentity(snapshot) == owner_identity;
     if (stop.stop_requested()) break;
     if (!decision.abandoned()) {
@@ -185,42 +234,70 @@ std::optional<Reaper::Condemned> Reaper::LastLook(const std::string& me,
       return spare(snapshot, "conflict", "the marks on the master root no longer name us");
     }
     const auto age = std::chrono::duration_cast<Duration>(clock_.Now() - snapshot.began);
-    if (age >= kFreshEvidence) continue;
+    if (age >= kFreshEvidence) {
+      log_.info("the last look took {} and is repeated", FormatDuration(age));
+      continue;
+    }
     AnnotationChanges changes = CondemnedMarks(me, decision.reason);
     changes[annotation::kPhase] = "deleting";
+    // Where it was written in vain, nothing was deleted.
+    changes[annotation::kDeletesBegun] = std::nullopt;
     if (!snapshot.marks.deleting_since) {
-      changes[annotation::kDeletingSince] = FormatTime(clock_.WallNow());
-      snapshot.marks.deleting_since = clock_.WallNow();
+      snapshot.marks.deleting_since = ServerNow(snapshot, clock_);
+      changes[annotation::kDeletingSince] = FormatTime(*snapshot.marks.deleting_since);
     }
     auto written = WriteMarks(snapshot, std::move(changes), kFreshEvidence - age);
     if (written) {
       snapshot.marks.phase = Phase::kDeleting;
       snapshot.marks.reason = ToString(decision.reason);
+      snapshot.marks.deletes_begun = false;
       return Condemned{std::move(snapshot), decision};
+    }
+    if (!MayTryAgain(written.error().failure)) {
+      return spare(snapshot, "conflict", written.error().message);
     }
     log_.info("the last look is repeated: {}", written.error().message);
   }
   // The marks stay where they can't be written: they are taken off when they are seen again.
-  if (!stop.stop_requested()) Refuse("conflict", "the point of no return could not be written");
+  if (!stop.stop_requested()) {
+    marks_to_take_off_ = true;
+    Refuse("conflict", "the point of no return could not be written in time");
+  }
   return std::nullopt;
 }
 
 Reaper::Outcome Reaper::Spare(const std::string& me, const Snapshot& snapshot, const char* refusal,
                               const std::string& detail) {
   Refuse(refusal, detail);
-  marks_to_take_off_ = !snapshot.root;
-  if (snapshot.root && snapshot.marks.condemned_by == me) {
-    auto written = WriteMarks(snapshot, WithoutProtocolMarks());
-    marks_to_take_off_ = !written;
-    if (!written) {
-      log_.warn("the marks could not be taken off yet: {}", written.error().message);
-    }
-  }
+  marks_to_take_off_ = !TakeMarksOff(me, snapshot);
+  if (marks_to_take_off_) log_.warn("the marks could not be taken off yet");
   if (snapshot.cluster) {
     Announce(snapshot, EventType::kWarning, "ClusterSpared", "Sparing",
              "Cluster " + snapshot.cluster->name + " is spared: " + detail);
   }
   return Outcome::kSpared;
+}
+
+// False: they may still be there and name us.
+bool Reaper::TakeMarksOff(const std::string& me, const Snapshot& snapshot) {
+  if (!snapshot.root) return false;
+  Snapshot now = snapshot;
+  for (int attempt = 0; attempt < kMostMarksOff; ++attempt) {
+    if (now.marks.condemned_by != me) return true;
+    auto written = WriteMarks(now, WithoutProtocolMarks());
+    if (written) return true;
+    say_.Warn("marks: " + written.error().message);
+    // Controllers write status all the time.
+    if (written.error().failure != ApiFailure::kConflict) return false;
+    const KubeObject& root = *now.root;
+    auto answer = survey_.client().Do(
+        ApiRequest::GetMetadata(root.type, now.cluster->ns, root.meta.name), {});
+    auto meta = answer ? ReadObjectMeta(answer->document.root()) : Result<ObjectMeta>(Failure(""));
+    if (!meta || meta->uid != root.meta.uid) return false;
+    now.marks = ReadMarks(*meta);
+    now.root->meta = *std::move(meta);
+  }
+  return false;
 }
 
 // On one that survives, and on the one that people look at.
@@ -239,20 +316,27 @@ bool Reaper::RunStepsBefore(const Condemned& condemned) {
   const std::vector<Step>& steps = snapshot.steps.before;
   if (std::none_of(steps.begin(), steps.end(), is_due)) return false;
   AnnounceDeletion(snapshot, condemned.decision.detail);
-  const Duration allowed = survey_.settings().settings.steps_deadline;
+  const Settings& settings = survey_.settings().settings;
   RunSteps(steps, annotation::kBeforeDelete, snapshot,
-           clock_.Now() + LeftOf(allowed, snapshot.marks.deleting_since, clock_.WallNow()));
+           std::min(settings.steps_deadline, settings.delete_deadline - AgeOf(snapshot, clock_)));
   return true;
 }
 
-void Reaper::RunStepsAfter(const Snapshot& condemned) {
-  RunSteps(condemned.steps.after, annotation::kAfterDelete, condemned,
-           clock_.Now() + survey_.settings().settings.steps_deadline);
+bool Reaper::RunStepsAfter(const Snapshot& condemned) {
+  const std::vector<Step>& steps = condemned.steps.after;
+  const bool any = std::any_of(steps.begin(), steps.end(), [&](const Step& step) {
+    return !steps_done_.contains(StepId(annotation::kAfterDelete, step));
+  });
+  if (any) {
+    RunSteps(steps, annotation::kAfterDelete, condemned,
+             survey_.settings().settings.steps_deadline);
+  }
+  return any;
 }
 
 void Reaper::RunSteps(const std::vector<Step>& steps, const char* annotation,
-                      const Snapshot& condemned, MonotonicTime deadline) {
-  const auto troubles = steps_.Run(steps, StepPrefix(annotation), deadline, steps_done_,
+                      const Snapshot& condemned, Duration allowed) {
+  const auto troubles = steps_.Run(steps, StepPrefix(annotation), allowed, steps_done_,
                                    [&] { MarkStepsDone(condemned); });
   // What there was no time for isn't run later either.
   for (const Step& step : steps) steps_done_.insert(StepId(annotation, step));
@@ -268,8 +352,9 @@ void Reaper::MarkStepsDone(const Snapshot& condemned) {
   const KubeObject& root = *condemned.root;
   for (int attempt = 0; attempt < kMostStepMarks; ++attempt) {
     turn_({});
-    auto answer = survey_.client().Do(
-        ApiRequest::GetMetadata(root.type, condemned.cluster->ns, root.meta.name), {});
+    ApiRequest read = ApiRequest::GetMetadata(root.type, condemned.cluster->ns, root.meta.name);
+    read.http.timeout = kStepMarkTimeout;
+    auto answer = survey_.client().Do(read, {});
     const auto meta =
         answer ? ReadObjectMeta(answer->document.root()) : Result<ObjectMeta>(Failure(""));
     if (meta && (meta->uid != root.meta.uid ||
@@ -277,12 +362,11 @@ void Reaper::MarkStepsDone(const Snapshot& condemned) {
       return;
     }
     if (meta) {
-      auto written = survey_.client().Do(
-          ApiRequest::MergePatch(
-              root.type, condemned.cluster->ns, root.meta.name,
-              MarksPatch(*meta, {{annotation::kStepsDone, StepsMark(steps_done_)}})),
-          {});
-      if (written) return;
+      ApiRequest write = ApiRequest::MergePatch(
+          root.type, condemned.cluster->ns, root.meta.name,
+          MarksPatch(*meta, {{annotation::kStepsDone, StepsMark(steps_done_)}}));
+      write.http.timeout = kStepMarkTimeout;
+      if (survey_.client().Do(write, {})) return;
     }
     clock_.WaitUntil(clock_.Now() + kBetweenLooks * (1 << std::min(attempt, kMostDoublings)), {});
   }
@@ -300,45 +384,74 @@ void Reaper::AnnounceDeletion(const Snapshot& condemned, const std::string& why)
 }
 
 std::optional<Reaper::Outcome> Reaper::Delete(const Snapshot& condemned, const std::string& why) {
-  const MonotonicTime started = clock_.Now();
-  const std::string& cluster = condemned.cluster->name;
   AnnounceDeletion(condemned, why);
-  Deletion deletion(survey_, clock_, metrics_, log_, condemned, [this] { turn_({}); });
+  const Duration age = AgeOf(condemned, clock_);
+  const MonotonicTime began = clock_.Now() - age;
   const Duration allowed = survey_.settings().settings.delete_deadline;
-  switch (deletion.DeleteMembers(
-      started + LeftOf(allowed, condemned.marks.deleting_since, clock_.WallNow()))) {
-    case Deletion::Outcome::kCalledOff:
-      Refuse("conflict", "the marks on the master root were taken off, or it is being deleted");
-      return Outcome::kSpared;
-    case Deletion::Outcome::kStale:
-      return std::nullopt;
-    case Deletion::Outcome::kRootReplaced:
-      Refuse("uid-changed", "another object has the master root's name");
-      return Outcome::kSpared;
-    case Deletion::Outcome::kOvertaken:
-      Refuse("conflict", "another watcher has taken the deletion over");
-      return Outcome::kSpared;
-    case Deletion::Outcome::kGone:
-      break;
-  }
+  const MonotonicTime deadline = began + allowed;
+  Deletion deletion(survey_, clock_, metrics_, log_, condemned, began, [this] { turn_({}); });
+  const Deletion::Outcome members = deletion.DeleteMembers(deadline);
+  if (members == Deletion::Outcome::kStale) return std::nullopt;
+  if (members != Deletion::Outcome::kGone) return StopBecause(members, condemned);
   if (!deletion.overdue().empty()) {
-    std::string note = "Cluster " + cluster + ": the deadline of its deletion has passed";
+    std::string note =
+        "Cluster " + condemned.cluster->name + ": the deadline of its deletion has passed";
     for (const std::string& object : deletion.overdue()) note += "; " + object;
     Announce(condemned, EventType::kWarning, "ClusterDeleting", "Overdue", note);
   }
-  RunStepsAfter(condemned);
-  deletion.DeleteRoot();
-  const auto took = std::chrono::duration_cast<Duration>(clock_.Now() - started);
-  metrics_.SetDeletionDuration(took);
+  if (RunStepsAfter(condemned)) {
+    // Meanwhile something may have been made anew, the master root itself included.
+    const Deletion::Outcome again = deletion.DeleteMembers(deadline);
+    if (again != Deletion::Outcome::kGone) return StopBecause(again, condemned);
+  }
+  const auto root = deletion.DeleteRoot();
+  if (root == Deletion::RootOutcome::kOvertaken) {
+    return StopBecause(Deletion::Outcome::kOvertaken, condemned);
+  }
+  const bool kept = root == Deletion::RootOutcome::kKept;
+  TellEnd(deletion, condemned, kept ? "" : " and the master root",
+          std::chrono::duration_cast<Duration>(clock_.Now() - began));
+  if (root == Deletion::RootOutcome::kReplaced) {
+    // Somebody's new cluster: it is watched over from now on.
+    Refuse("uid-changed", "another object has the master root's name");
+    return Outcome::kSpared;
+  }
   metrics_.SetPhase(ToString(Phase::kDone));
-  std::string note = "Cluster " + cluster +
-                     " is deleted: " + std::to_string(deletion.members_found()) +
-                     " members and the master root, in " + FormatDuration(took);
-  for (const std::string& object : deletion.left()) note += "; left: " + object;
+  return Outcome::kDone;
+}
+
+Reaper::Outcome Reaper::StopBecause(Deletion::Outcome why, const Snapshot& condemned) {
+  const char* refusal = "conflict";
+  const char* detail = "the marks on the master root were taken off, or it is being deleted";
+  switch (why) {
+    case Deletion::Outcome::kGone:
+    case Deletion::Outcome::kStale:
+    case Deletion::Outcome::kCalledOff:
+      break;
+    case Deletion::Outcome::kRootReplaced:
+      refusal = "uid-changed";
+      detail = "another object has the master root's name";
+      break;
+    case Deletion::Outcome::kOvertaken:
+      Refuse(refusal, "another watcher has taken the deletion over");
+      return Outcome::kOvertaken;
+  }
+  Refuse(refusal, detail);
+  Announce(condemned, EventType::kWarning, "ClusterSpared", "Sparing",
+           "Cluster " + condemned.cluster->name + ": its deletion ends here: " + detail);
+  return Outcome::kSpared;
+}
+
+void Reaper::TellEnd(const Deletion& deletion, const Snapshot& condemned, const char* with_root,
+                     Duration took) {
+  metrics_.SetDeletionDuration(took);
+  std::string note = "Cluster " + condemned.cluster->name +
+                     " is deleted: " + std::to_string(deletion.members_found()) + " members" +
+                     with_root + ", in " + FormatDuration(took);
+  for (const std::string& object : deletion.Left()) note += "; left: " + object;
   log_.warn("{}", note);
   const EventType type = deletion.overdue().empty() ? EventType::kNormal : EventType::kWarning;
   events_.Record({Survivor(condemned)}, type, "ClusterDeleted", "Deleting", note);
-  return Outcome::kDone;
 }
 
 void Reaper::FinishOnTermination() {
@@ -352,11 +465,18 @@ void Reaper::FinishOnTermination() {
   Announce(*look, EventType::kWarning, "ClusterDeleting", "Deleting",
            "Cluster " + look->cluster->name +
                " is taken down by hand and its driver is gone: " + decision.detail);
-  Deletion deletion(survey_, clock_, metrics_, log_, *look, [this] { turn_({}); });
-  deletion.FinishMembers(clock_.Now() + survey_.settings().settings.delete_deadline, [this] {
+  const MonotonicTime began = clock_.Now();
+  Deletion deletion(survey_, clock_, metrics_, log_, *look, began, [this] { turn_({}); });
+  const auto may_go_on = [this] {
     const auto again = survey_.TerminationLook();
     return again && Decide(again->facts).abandoned();
-  });
+  };
+  const Duration allowed = survey_.settings().settings.delete_deadline;
+  if (!deletion.FinishMembers(began + allowed, may_go_on)) {
+    return log_.warn(
+        "the cluster's members were not finished: it is not, or no longer, ours to do");
+  }
+  TellEnd(deletion, *look, "", std::chrono::duration_cast<Duration>(clock_.Now() - began));
   metrics_.SetPhase(ToString(Phase::kDone));
 }
 
@@ -369,7 +489,9 @@ void Reaper::Rehearse(const Snapshot& snapshot) {
   log_.warn("dry run: the cluster {} would be deleted", snapshot.cluster->name);
   Announce(snapshot, EventType::kWarning, "ClusterAbandoned", "Watching",
            "Cluster " + snapshot.cluster->name + " would be deleted (dry run)");
-  Deletion(survey_, clock_, metrics_, log_, snapshot, [this] { turn_({}); }).Rehearse();
+  Deletion(survey_, clock_, metrics_, log_, snapshot, clock_.Now(), [this] {
+    turn_({});
+  }).Rehearse();
 }
 
 }  // namespace cluster_watcher

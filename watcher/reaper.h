@@ -1,7 +1,7 @@
-// The protocol that leads to a deletion: condemn, last look, point of no return. Each step is
-// written on the master root before it is taken, so that whoever comes after a crash knows where it
-// stood. Up to the point of no return every doubt goes back to watching; behind it nothing does:
-// half a cluster is no cluster.
+// The protocol that leads to a deletion: condemn, last look, point of no return, steps, first
+// delete. Each is written on the master root before it is taken, so that whoever comes after a
+// crash knows where it stood. Up to the first delete every doubt that a look shows goes back to
+// watching; behind it nothing does: half a cluster is no cluster.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,9 @@
 
 #include "metrics/watcher_metrics.h"
 #include "probes/clock.h"
+#include "watcher/deletion.h"
 #include "watcher/events.h"
+#include "watcher/say_once.h"
 #include "watcher/step_runner.h"
 #include "watcher/survey.h"
 
@@ -26,8 +28,9 @@ std::string OwnerIdentity(const Snapshot& snapshot);
 class Reaper {
  public:
   enum class Outcome {
-    kSpared,  // back to watching
-    kDone,    // the cluster is gone: the master root's deletion was accepted
+    kSpared,     // back to watching
+    kOvertaken,  // another watcher goes on with it
+    kDone,       // the cluster is gone: the master root's deletion was accepted
   };
 
   // `dial` reaches the servers of steps. `turn` is called again and again while it works, and told
@@ -44,6 +47,10 @@ class Reaper {
 
   // Goes on with a deletion that the marks in `snapshot` say is in the hands of `me`.
   Outcome Resume(const std::string& me, const Snapshot& snapshot);
+
+  // Takes the deletion that another began into the hands of `me`, under the resourceVersion that
+  // `snapshot` read; its marks are then as they are written. False: it could not be written.
+  bool TakeOver(const std::string& me, Snapshot& snapshot);
 
   // When the pod is told to stop (`--on-termination=finish`): where somebody takes the cluster down
   // by hand and its driver is gone, its members go too. In every other case all stays as it is.
@@ -76,20 +83,24 @@ class Reaper {
   Outcome Spare(const std::string& me, const Snapshot& snapshot, const char* refusal,
                 const std::string& detail);
   void Refuse(const char* reason, const std::string& detail);
+  bool TakeMarksOff(const std::string& me, const Snapshot& snapshot);
   // True: some were run, which took its time.
   bool RunStepsBefore(const Condemned& condemned);
-  void RunStepsAfter(const Snapshot& condemned);
+  bool RunStepsAfter(const Snapshot& condemned);
   void RunSteps(const std::vector<Step>& steps, const char* annotation, const Snapshot& condemned,
-                MonotonicTime deadline);
+                Duration allowed);
   void MarkStepsDone(const Snapshot& condemned);
   // nullopt: the first delete could not be sent in time.
   std::optional<Outcome> Delete(const Snapshot& condemned, const std::string& why);
+  Outcome StopBecause(Deletion::Outcome why, const Snapshot& condemned);
+  void TellEnd(const Deletion& deletion, const Snapshot& condemned, const char* with_root,
+               Duration took);
   void AnnounceDeletion(const Snapshot& condemned, const std::string& why);
   void Announce(const Snapshot& snapshot, EventType type, const char* reason, const char* action,
                 const std::string& note);
 
-  // A spared cluster's marks, which could not be written yet: it isn't resumed on the strength of
-  // them.
+  // A spared cluster's marks, which could not be written yet: nothing was deleted, and nothing is
+  // on the strength of them.
   bool marks_to_take_off_ = false;
   // Of the deletion that is under way, also where it could not be marked.
   std::set<std::string> steps_done_;
@@ -99,6 +110,7 @@ class Reaper {
   WatcherMetrics& metrics_;
   EventRecorder& events_;
   spdlog::logger& log_;
+  SayOnce say_;
   std::function<void(Duration)> turn_;
   StepRunner steps_;
 };

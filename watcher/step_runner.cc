@@ -20,18 +20,20 @@ StepRunner::StepRunner(Dial dial, Clock& clock, WatcherMetrics& metrics, spdlog:
     : dial_(std::move(dial)), clock_(clock), metrics_(metrics), log_(log), turn_(std::move(turn)) {}
 
 std::vector<std::string> StepRunner::Run(const std::vector<Step>& steps, const std::string& prefix,
-                                         MonotonicTime deadline, std::set<std::string>& done,
+                                         Duration allowed, std::set<std::string>& done,
                                          const std::function<void()>& finished) {
   std::vector<std::string> troubles;
   for (const Step& step : steps) {
     const std::string id = prefix + "/" + step.name;
     if (done.contains(id)) continue;
-    if (clock_.Now() >= deadline) {
+    if (allowed <= Duration(0)) {
       troubles.push_back(step.name + ": not run, the time for steps is over");
       log_.warn("{} step {}", prefix, troubles.back());
       continue;
     }
-    const Attempt attempt = RunOne(step, deadline);
+    const MonotonicTime began = clock_.Now();
+    const Attempt attempt = RunOne(step, began + allowed);
+    allowed -= std::chrono::ceil<Duration>(clock_.Now() - began);
     switch (attempt.outcome) {
       case Outcome::kSucceeded:
         metrics_.StepRun("succeeded");
@@ -79,6 +81,7 @@ StepRunner::Attempt StepRunner::Try(const Step& step, Duration timeout) {
   request.accept = "*/*";
   request.timeout = timeout;
   request.body_limit = kBodyLimit;
+  request.cut_body = true;
   const HttpResult result = std::move((*transport)->Perform(std::span(&request, 1), 1, {}).front());
   if (!result) {
     const bool timed_out = result.error().kind == TransportError::Kind::kTimeout;

@@ -26,12 +26,13 @@ class StepRunner {
   StepRunner(Dial dial, Clock& clock, WatcherMetrics& metrics, spdlog::logger& log,
              std::function<void(Duration)> turn);
 
-  // Runs those of `steps` that aren't in `done`, where they are called "PREFIX/NAME", until
-  // `deadline`: then the one that is running is cut off. Each that has succeeded, or has failed
-  // without being retried, or was cut off, is added to `done` and `finished` is called.
+  // Runs those of `steps` that aren't in `done`, where they are called "PREFIX/NAME". All of them
+  // together may take as long as is `allowed`; then the one that is running is cut off. Each that
+  // has succeeded, or has failed without being retried, or was cut off, is added to `done` and
+  // `finished` is called, whose time doesn't count.
   // What went wrong, for people: "drain: HTTP 500".
   std::vector<std::string> Run(const std::vector<Step>& steps, const std::string& prefix,
-                               MonotonicTime deadline, std::set<std::string>& done,
+                               Duration allowed, std::set<std::string>& done,
                                const std::function<void()>& finished);
 
  private:

@@ -128,19 +128,20 @@ Result<std::vector<Step>> ParseSteps(std::string_view text) {
 }
 
 void ReadSteps(const ObjectMeta& meta, Steps& steps, std::vector<std::string>& errors) {
-  const auto read = [&](const char* key, std::vector<Step>& into) {
+  const auto read = [&](const char* key, std::vector<Step>& into, bool& has) {
     const auto text = meta.Annotation(key);
     if (!text) return;
     auto parsed = ParseSteps(*text);
     if (!parsed) {
       errors.push_back("annotation " + std::string(key) + " on " + meta.name + ": " +
                        parsed.error().message);
-    } else if (into.empty()) {
+    } else if (!has) {
       into = *std::move(parsed);
+      has = true;
     }
   };
-  read(annotation::kBeforeDelete, steps.before);
-  read(annotation::kAfterDelete, steps.after);
+  read(annotation::kBeforeDelete, steps.before, steps.has_before);
+  read(annotation::kAfterDelete, steps.after, steps.has_after);
 }
 
 }  // namespace cluster_watcher

@@ -32,10 +32,13 @@ Result<std::vector<Step>> ParseSteps(std::string_view text);
 struct Steps {
   std::vector<Step> before;
   std::vector<Step> after;
+  bool has_before = false;  // an empty list is one, too
+  bool has_after = false;
 };
 
 // Takes over the steps in the annotations `before-delete` and `after-delete` of `meta`, each where
-// `steps` has none yet; what doesn't parse is added to `errors`, also where it doesn't count.
+// `steps` hasn't got them yet; what doesn't parse is added to `errors`, also where it doesn't
+// count.
 void ReadSteps(const ObjectMeta& meta, Steps& steps, std::vector<std::string>& errors);
 
 }  // namespace cluster_watcher

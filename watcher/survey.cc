@@ -282,6 +282,11 @@ void Survey::TakeRoot(Snapshot& snapshot, KubeObject root) {
   snapshot.marks = ReadMarks(snapshot.root->meta);
   snapshot.facts.app_status = snapshot.marks.app_status;
   snapshot.facts.ephemeral_label = snapshot.root->meta.Label(kEphemeralLabel);
+  if (IsKept(snapshot.root->meta)) {
+    snapshot.facts.setting_errors.push_back(
+        "the master root " + snapshot.root->Describe() + " is annotated " + annotation::kKeep +
+        ", so that the cluster can't be deleted: take it off, or use " + annotation::kHoldUntil);
+  }
   if (snapshot.root->meta.uid != (snapshot.pod ? snapshot.pod->meta.uid : "")) {
     AddHold(snapshot, "master root " + snapshot.root->Describe(), snapshot.root->meta);
     ReadSteps(snapshot.root->meta, snapshot.steps, snapshot.facts.setting_errors);

@@ -58,6 +58,7 @@ WatchLoop::WatchLoop(Survey& survey, Clock& clock, WatcherMetrics& metrics, Even
       }),
       reaper_(survey, clock, metrics, events, log, std::move(dial), turn_),
       permissions_(survey, clock, metrics, log),
+      say_(log),
       jitter_(static_cast<unsigned>(clock.Now().time_since_epoch().count())) {}
 
 int WatchLoop::Run(std::stop_token stop) {
@@ -140,6 +141,7 @@ WatchLoop::Next WatchLoop::SureLook(std::stop_token stop) {
   if (!decision.abandoned()) {
     confirmation_.Reset();
     rehearsed_ = false;
+    warned_ = decision.reason == Reason::kUnknown && warned_;
   }
   const bool overruled = decision.rules.back().matched;
   if (overruled && !in_use_) {
@@ -166,7 +168,8 @@ WatchLoop::Next WatchLoop::Act(const Snapshot& snapshot, const Decision& decisio
     // Not right before condemning, which wants the resourceVersion that was read.
     if (!IsConfirmed()) RecordOwner(snapshot, decision);
   }
-  if (confirmation_.count() == 1) reaper_.WarnOf(snapshot, decision);
+  if (confirmation_.count() > 0 && !warned_) reaper_.WarnOf(snapshot, decision);
+  warned_ = warned_ || confirmation_.count() > 0;
   if (!IsConfirmed()) return Next::kWait;
   if (survey_.settings().settings.dry_run) {
     if (!rehearsed_) reaper_.Rehearse(snapshot);
@@ -176,6 +179,7 @@ WatchLoop::Next WatchLoop::Act(const Snapshot& snapshot, const Decision& decisio
   const auto outcome = reaper_.Condemn(me_, snapshot, decision, stop);
   confirmation_.Reset();
   metrics_.SetConfirmations(0);
+  if (outcome == Reaper::Outcome::kOvertaken) overtaken_at_ = clock_.Now();
   return outcome == Reaper::Outcome::kDone ? Next::kDone : Next::kWait;
 }
 
@@ -203,7 +207,8 @@ std::optional<WatchLoop::Next> WatchLoop::ActOnMarks(const Snapshot& snapshot,
   const bool ours = marks.condemned_by == me_;
   const bool stale = clock_.Now() - other_watcher_->since >= kStaleCondemnation;
   if (ours || stale || IsWatcherGone(snapshot, marks.condemned_by, stop)) {
-    log_.info("a condemnation by {} that was not carried through is taken off", marks.condemned_by);
+    say_.Warn("a condemnation by " + marks.condemned_by +
+              " that was not carried through is taken off");
     CleanMarks(snapshot);
   }
   confirmation_.Reset();
@@ -212,36 +217,57 @@ std::optional<WatchLoop::Next> WatchLoop::ActOnMarks(const Snapshot& snapshot,
 
 std::optional<WatchLoop::Next> WatchLoop::ActOnDeleting(const Snapshot& snapshot,
                                                         std::stop_token stop) {
-  const Marks& marks = snapshot.marks;
-  Snapshot resumed = snapshot;
-  if (marks.condemned_by != me_) {
-    const Duration deadline = survey_.settings().settings.delete_deadline;
-    const bool overdue =
-        marks.deleting_since && clock_.WallNow() - *marks.deleting_since > deadline;
-    if (!overdue && !IsWatcherGone(snapshot, marks.condemned_by, stop)) return Next::kWait;
-  }
-  confirmation_.Reset();
-  if (!marks.deletes_begun && IsLongPast(marks)) {
-    log_.info("a deletion by {} that was not begun in time is taken off", marks.condemned_by);
-    CleanMarks(snapshot);
+  const auto label = snapshot.root->meta.Label(snapshot.cluster->label);
+  if (label && *label != snapshot.cluster->name) {
+    say_.Warn("the deletion of cluster " + *label + " is not this watcher's: its cluster is " +
+              snapshot.cluster->name);
     return Next::kWait;
   }
-  if (marks.condemned_by != me_) {
-    auto written = reaper_.WriteMarks(snapshot, {{annotation::kCondemnedBy, me_}});
-    if (!written) return Next::kWait;
-    log_.warn("taking over the deletion that {} began", marks.condemned_by);
-    resumed.marks.condemned_by = me_;
+  Snapshot resumed = snapshot;
+  const bool ours = snapshot.marks.condemned_by == me_;
+  if (!ours) {
+    metrics_.SetPhase(ToString(snapshot.marks.phase));
+    say_.Warn("the cluster is being deleted by " + snapshot.marks.condemned_by);
+    if (!MayTakeOver(snapshot, stop)) return Next::kWait;
   }
-  const auto outcome = reaper_.Resume(me_, resumed);
-  return outcome == Reaper::Outcome::kDone ? Next::kDone : Next::kWait;
+  if (!snapshot.marks.deletes_begun && IsLongPast(snapshot)) {
+    log_.info("a deletion by {} that was not begun in time is taken off",
+              snapshot.marks.condemned_by);
+    CleanMarks(snapshot);
+    confirmation_.Reset();
+    return Next::kWait;
+  }
+  if (!ours && !reaper_.TakeOver(me_, resumed)) return Next::kWait;
+  confirmation_.Reset();
+  switch (reaper_.Resume(me_, resumed)) {
+    case Reaper::Outcome::kSpared:
+      break;
+    case Reaper::Outcome::kOvertaken:
+      overtaken_at_ = clock_.Now();
+      break;
+    case Reaper::Outcome::kDone:
+      return Next::kDone;
+  }
+  return Next::kWait;
+}
+
+bool WatchLoop::MayTakeOver(const Snapshot& snapshot, std::stop_token stop) {
+  const Marks& marks = snapshot.marks;
+  // By the API server's clock: that of the other watcher may differ from ours.
+  const WallTime now = snapshot.facts.server_time.value_or(clock_.WallNow());
+  const bool overdue = marks.deleting_since &&
+                       now - *marks.deleting_since > survey_.settings().settings.delete_deadline;
+  // Not at once from who has just done it to us.
+  const bool just_overtaken = overtaken_at_ && clock_.Now() - *overtaken_at_ < kStaleCondemnation;
+  return (overdue && !just_overtaken) || IsWatcherGone(snapshot, marks.condemned_by, stop);
 }
 
 // A deletion gets from the point of no return to its first delete in the time that its steps take.
 // What has stood longer, or was brought back by a rollback, is no reason to hurry.
-bool WatchLoop::IsLongPast(const Marks& marks) const {
-  return !marks.deleting_since ||
-         clock_.WallNow() - *marks.deleting_since >
-             survey_.settings().settings.steps_deadline + kStaleCondemnation;
+bool WatchLoop::IsLongPast(const Snapshot& snapshot) const {
+  const auto& since = snapshot.marks.deleting_since;
+  const WallTime now = snapshot.facts.server_time.value_or(clock_.WallNow());
+  return !since || now - *since > survey_.settings().settings.steps_deadline + kStaleCondemnation;
 }
 
 bool WatchLoop::IsWatcherGone(const Snapshot& snapshot, const std::string& by,
@@ -262,7 +288,7 @@ bool WatchLoop::IsWatcherGone(const Snapshot& snapshot, const std::string& by,
 void WatchLoop::CleanMarks(const Snapshot& snapshot) {
   auto written = reaper_.WriteMarks(snapshot, WithoutProtocolMarks());
   if (!written && written.error().failure != ApiFailure::kConflict) {
-    log_.warn("marks could not be taken off: {}", written.error().message);
+    say_.Warn("marks could not be taken off: " + written.error().message);
   }
 }
 
@@ -331,12 +357,12 @@ MonotonicTime WatchLoop::NextPoll(MonotonicTime began) {
   if (last_.reason == Reason::kShared) interval = std::max(interval, kRootInterval);
   const auto percent = std::uniform_int_distribution<int>(90, 110)(jitter_);
   const Duration asked = std::min(survey_.client().TakeRetryAfter(), kLongestAskedWait);
-  MonotonicTime next = std::max(began + interval * percent / 100, clock_.Now() + asked);
+  MonotonicTime next = began + interval * percent / 100;
   // The loop wakes when a grace period ends, not a poll later.
   if (confirmation_.count() > 0 && confirmation_.GraceEnd() > began) {
     next = std::min(next, confirmation_.GraceEnd());
   }
-  return next;
+  return std::max(next, clock_.Now() + asked);
 }
 
 }  // namespace cluster_watcher

@@ -16,6 +16,7 @@
 #include "watcher/permission_review.h"
 #include "watcher/reaper.h"
 #include "watcher/rules.h"
+#include "watcher/say_once.h"
 #include "watcher/survey.h"
 
 namespace cluster_watcher {
@@ -66,8 +67,9 @@ class WatchLoop {
   // Marks of a deletion that is under way, ours or another watcher's. nullopt: there are none.
   std::optional<Next> ActOnMarks(const Snapshot& snapshot, std::stop_token stop);
   std::optional<Next> ActOnDeleting(const Snapshot& snapshot, std::stop_token stop);
+  bool MayTakeOver(const Snapshot& snapshot, std::stop_token stop);
   bool IsConfirmed() const;
-  bool IsLongPast(const Marks& marks) const;
+  bool IsLongPast(const Snapshot& snapshot) const;
   bool IsWatcherGone(const Snapshot& snapshot, const std::string& by, std::stop_token stop);
   void CleanMarks(const Snapshot& snapshot);
   void RecordOwner(const Snapshot& snapshot, const Decision& decision);
@@ -100,6 +102,9 @@ class WatchLoop {
   bool rehearsed_ = false;  // in a dry run: this abandonment was shown
   std::optional<WallTime> abandoned_since_;
   std::optional<Seen> other_watcher_;
+  std::optional<MonotonicTime> overtaken_at_;
+  bool warned_ = false;  // of this abandonment
+  SayOnce say_;
   std::minstd_rand jitter_;
 };
 

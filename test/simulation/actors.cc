@@ -120,6 +120,14 @@ void Actors::Begin() {
                                                : random_.Between(Micros(0), Micros(3'000'000));
     ambushes_.push_back({stage, random_.Between(0, most), delay, DrawDeed()});
   }
+  if (plan.duel) {
+    const Micros soon = random_.Between(Micros(0), Micros(2'000'000));
+    const bool by_force = random_.Chance(0.6);
+    ambushes_.push_back(
+        {Stage::kBegun, 0, soon, by_force ? Deed::kDrainedByForce : Deed::kWatcherHeldUp});
+    ambushes_.push_back({Stage::kDelete, 0, soon + Micros(500'000),
+                         by_force ? Deed::kMemberAdded : Deed::kRollout});
+  }
   timeline_.At(plan.calm, [this] { Calm(); });
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -21,7 +22,7 @@ struct Identity {
 
 struct Exchange {
   std::size_t number = 0;  // its place among all of the history
-  Identity by;
+  std::shared_ptr<const Identity> by;
   HttpRequest request;
   MonotonicTime called;                   // when the watcher meant to send it
   MonotonicTime sent;                     // when it did

@@ -137,7 +137,7 @@ void Judge::ReadOwner(const Exchange& exchange, const Json* list, const std::str
     look.owner_gone_in_truth = true;  // by the rules
     look.owner_uid = recorded;        // who is being judged
   }
-  if (idle && !deleting && !replaced && !completed && plan.zero_grace) {
+  if (idle && !deleting && !replaced && plan.zero_grace) {
     look.grace = *plan.zero_grace;
   }
 }
@@ -169,7 +169,7 @@ void Judge::Add(const Exchange& exchange, const std::string& recorded, Look& loo
   if (target.starts_with("/apis/") && !Contains(target, "/namespaces/")) return;
   const auto path = PathOf(target);
   // Whether another watcher is alive.
-  if (path && path->plural == "pods" && !path->name.empty() && path->name != exchange.by.pod) {
+  if (path && path->plural == "pods" && !path->name.empty() && path->name != exchange.by->pod) {
     return;
   }
   // A root that is gone: what it is now is found out from the pod.
@@ -199,8 +199,8 @@ void Judge::Add(const Exchange& exchange, const std::string& recorded, Look& loo
     return hold();
   }
   if (!path) return;
-  if (path->plural == "pods" && path->name == exchange.by.pod) {
-    look.pod = TextAt(At(object, "metadata", "uid")) == exchange.by.pod_uid;
+  if (path->plural == "pods" && path->name == exchange.by->pod) {
+    look.pod = TextAt(At(object, "metadata", "uid")) == exchange.by->pod_uid;
     return hold();
   }
   if (Contains(target, "?labelSelector=oshinko-cluster%3Dspark&"))
@@ -214,44 +214,55 @@ void Judge::Add(const Exchange& exchange, const std::string& recorded, Look& loo
   }
 }
 
-// The looks of this life before `exchange`, the earliest first.
-std::vector<Judge::Look> Judge::LooksBefore(const Exchange& exchange) const {
-  std::vector<Look> looks;
-  std::string recorded;
-  bool open = false;
-  for (const Exchange& one : *exchanges_) {
-    if (one.number >= exchange.number) break;
-    if (one.by.life != exchange.by.life) continue;
-    // What is read behind a write is no longer the look's.
-    if (!one.Is(HttpMethod::kGet)) open = false;
-    if (!one.Is(HttpMethod::kGet)) continue;
-    const std::string& target = one.request.target;
-    if (recorded.empty() && open && looks.back().root) recorded = looks.back().root->owner_uid;
-    if (Contains(target, "metadata.name%3Dbob") && one.status == 200) {
-      // A glance proves nothing, but the program knows from it that there is an owner.
-      const Body list(one.answer);
-      const Json* items = At(list.root(), "items");
-      if (recorded.empty() && items != nullptr && items->IsArray() && !items->Empty()) {
-        recorded = TextAt(At(&(*items)[0], "metadata", "uid"));
-      }
+void Judge::Read(const Exchange& one, Record& record) const {
+  if (auto seen = RootIn(one)) record.roots.emplace_back(one.number, *std::move(seen));
+  // What is read behind a write is no longer the look's.
+  if (!one.Is(HttpMethod::kGet)) record.open = false;
+  if (!one.Is(HttpMethod::kGet)) return;
+  const std::string& target = one.request.target;
+  auto& looks = record.looks;
+  if (record.recorded.empty() && record.open && looks.back().root) {
+    record.recorded = looks.back().root->owner_uid;
+  }
+  if (record.recorded.empty() && one.status == 200 && Contains(target, "metadata.name%3Dbob")) {
+    // A glance proves nothing, but the program knows from it that there is an owner.
+    const Body list(one.answer);
+    const Json* items = At(list.root(), "items");
+    if (items != nullptr && items->IsArray() && !items->Empty()) {
+      record.recorded = TextAt(At(&(*items)[0], "metadata", "uid"));
     }
-    if (Contains(target, "resourceVersion=0")) continue;
-    if (target == "/apis") {
-      // Asked again with another token it is the same look.
-      if (looks.empty() || !looks.back().unauthorized.contains(target)) looks.emplace_back();
-      looks.back().began = one.sent;
-      looks.back().first = one.number;
-      open = true;
-    }
-    if (!open) continue;
-    Look& look = looks.back();
-    Add(one, recorded, look);
+  }
+  if (Contains(target, "resourceVersion=0")) return;
+  if (target == "/apis") {
+    // Asked again with another token it is the same look.
+    if (looks.empty() || !looks.back().unauthorized.contains(target)) looks.emplace_back();
+    looks.back().began = one.sent;
+    looks.back().first = one.number;
+    record.open = true;
+  }
+  if (record.open) Add(one, record.recorded, looks.back());
+}
+
+const Judge::Record& Judge::RecordBefore(const Exchange& exchange) {
+  Record& record = records_[exchange.by->life];
+  for (; record.next < exchange.number; ++record.next) {
+    const Exchange& one = (*exchanges_)[record.next];
+    if (one.by->life == exchange.by->life) Read(one, record);
+  }
+  return record;
+}
+
+// The earliest first. A request that was late finds more of them read than there were before it.
+std::span<const Judge::Look> Judge::LooksBefore(const Exchange& exchange) {
+  std::span<const Look> looks = RecordBefore(exchange).looks;
+  while (!looks.empty() && looks.back().first > exchange.number) {
+    looks = looks.first(looks.size() - 1);
   }
   return looks;
 }
 
 void Judge::CheckLastLook(const char* promise, const Exchange& exchange,
-                          const std::vector<Look>& looks, Duration freshness) {
+                          std::span<const Look> looks, Duration freshness) {
   if (looks.empty()) return Break(promise, "without a look");
   const Look& last = looks.back();
   if (auto doubt = last.Doubt(root_before_->uid, world_.plan()); !doubt.empty()) {
@@ -278,7 +289,7 @@ void Judge::CheckLastLook(const char* promise, const Exchange& exchange,
 void Judge::CheckCrossing(const Exchange& exchange) {
   constexpr const char* kPromise = "1, the point of no return";
   const Plan& plan = world_.plan();
-  const std::vector<Look> looks = LooksBefore(exchange);
+  const std::span<const Look> looks = LooksBefore(exchange);
   CheckLastLook(kPromise, exchange, looks, kFreshForCrossing);
   if (!broken_.empty()) return;
   if (looks.back().root->resource_version != root_before_->resource_version) {
@@ -290,7 +301,7 @@ void Judge::CheckCrossing(const Exchange& exchange) {
   std::size_t condemned = 0;
   for (const Exchange& one : *exchanges_) {
     if (one.number >= exchange.number) break;
-    if (one.by.life == exchange.by.life && one.Is(HttpMethod::kPatch) &&
+    if (one.by->life == exchange.by->life && one.Is(HttpMethod::kPatch) &&
         IsRootPath(one.request.target) && one.status == 200 &&
         Contains(one.request.body, R"("cluster-watcher/phase":"condemned")")) {
       condemned = one.number;
@@ -346,31 +357,21 @@ void Judge::CheckBegin(const Exchange& exchange) {
 // Promise 4.
 void Judge::CheckRight(const Exchange& exchange, const std::string& uid) {
   constexpr const char* kPromise = "4, one watcher at a time";
-  std::optional<SeenRoot> last;
+  const Record& record = RecordBefore(exchange);
+  const SeenRoot* last = nullptr;
   std::size_t gone_since = 0;  // the first of the answers that say so
   bool had_begun = false;
-  bool owner_gone = false;
-  for (const Exchange& one : *exchanges_) {
-    if (one.number >= exchange.number) break;
-    if (one.by.life != exchange.by.life) continue;
-    if (one.Is(HttpMethod::kGet) && one.answered && one.handled &&
-        Contains(one.request.target, "metadata.name%3Dbob") &&
-        !Contains(one.request.target, "resourceVersion=0")) {
-      owner_gone = one.true_answer && (one.driver_was_gone || world_.plan().abandon_replaced);
-    }
-    if (!IsRootPath(one.request.target)) continue;
-    auto seen = RootIn(one);
-    if (!seen) continue;
+  for (const auto& [number, seen] : record.roots) {
     // One that has got a controller since is still the one that was condemned.
-    const bool same = last && seen->path == last->path;
-    if (!same && (seen->controlled || (seen->gone && last))) continue;
-    const bool ours = !seen->gone && !seen->deleting;
+    const bool same = last != nullptr && seen.path == last->path;
+    if (!same && (seen.controlled || (seen.gone && last != nullptr))) continue;
+    const bool ours = !seen.gone && !seen.deleting;
     if (ours) gone_since = 0;
-    if (!ours && gone_since == 0) gone_since = one.number;
-    had_begun |= ours && seen->deletes_begun && seen->condemned_by == exchange.by.Me();
-    last = std::move(seen);
+    if (!ours && gone_since == 0) gone_since = number;
+    had_begun |= ours && seen.deletes_begun && seen.condemned_by == exchange.by->Me();
+    last = &seen;
   }
-  if (!last) return Break(kPromise, "the master root was never read");
+  if (last == nullptr) return Break(kPromise, "the master root was never read");
   if (gone_since == 0) {
     // What was begun is finished, also where somebody has taken the marks off.
     const bool taken_off = last->phase.empty() && had_begun;
@@ -378,12 +379,28 @@ void Judge::CheckRight(const Exchange& exchange, const std::string& uid) {
     if (last->phase != "deleting" || !last->deletes_begun) {
       return Break(kPromise, "the marks don't say that deletes are begun");
     }
-    if (last->condemned_by != exchange.by.Me()) {
+    if (last->condemned_by != exchange.by->Me()) {
       return Break(kPromise, "the marks name " + last->condemned_by);
     }
     return;
   }
-  if (had_begun || last->deletes_begun) {
+  bool owner_gone = false;
+  for (const Exchange& one : *exchanges_) {
+    if (one.number >= exchange.number) break;
+    if (one.by->life == exchange.by->life && one.Is(HttpMethod::kGet) && one.answered &&
+        one.handled && Contains(one.request.target, "metadata.name%3Dbob") &&
+        !Contains(one.request.target, "resourceVersion=0")) {
+      // Each Job has its own pods: those of another aren't known to be a driver's.
+      const bool is_job = world_.plan().driver == DriverKind::kJob;
+      owner_gone = one.true_answer && (one.driver_was_gone || world_.plan().abandon_replaced ||
+                                       (is_job && one.no_driver_wanted_to_run));
+    }
+  }
+  if (exchange.told_to_stop && world_.plan().finish_on_termination && owner_gone) {
+    ++counts_.by_hand;
+    return;
+  }
+  if (had_begun) {
     if (uid == last->uid) return;
     // What was listed before the root went, or by the first pass of a restarted watcher.
     bool listed = false;
@@ -391,7 +408,7 @@ void Judge::CheckRight(const Exchange& exchange, const std::string& uid) {
     std::size_t next_root_read = exchange.number;
     for (const Exchange& one : *exchanges_) {
       if (one.number >= exchange.number) break;
-      if (one.by.life != exchange.by.life || !one.answered) continue;
+      if (one.by->life != exchange.by->life || !one.answered) continue;
       const bool reads_root = one.request.target == last->path;
       if (one.number > gone_since && reads_root) {
         next_root_read = one.number;
@@ -407,11 +424,9 @@ void Judge::CheckRight(const Exchange& exchange, const std::string& uid) {
     }
     return;
   }
-  if (!exchange.told_to_stop || !world_.plan().finish_on_termination) {
-    return Break(kPromise, "the root is gone by another's hand, and it had not begun");
-  }
-  if (!owner_gone) return Break(kPromise, "told to stop, and the driver isn't gone");
-  ++counts_.by_hand;
+  Break(kPromise, exchange.told_to_stop
+                      ? "told to stop, and the driver isn't gone"
+                      : "the root is gone by another's hand, and it had not begun");
 }
 
 // Promise 3.
@@ -424,7 +439,7 @@ void Judge::CheckUid(const Exchange& exchange, const std::string& uid) {
   const std::string collection =
       exchange.request.target.substr(0, exchange.request.target.rfind('/'));
   for (auto one = exchanges_->rbegin(); one != exchanges_->rend(); ++one) {
-    if (one->by.life != exchange.by.life || !one->answered || one->number >= exchange.number) {
+    if (one->by->life != exchange.by->life || !one->answered || one->number >= exchange.number) {
       continue;
     }
     const bool of_kind = one->request.target.starts_with(collection);
@@ -439,8 +454,8 @@ void Judge::CheckUid(const Exchange& exchange, const std::string& uid) {
 void Judge::CheckRootIsLast(const Exchange& exchange) {
   const Plan& plan = world_.plan();
   // What is made after the members were listed for the last time is nobody's fault.
-  if (exchange.by.life == last_life_to_delete_root_) return;
-  last_life_to_delete_root_ = exchange.by.life;
+  if (exchange.by->life == last_life_to_delete_root_) return;
+  last_life_to_delete_root_ = exchange.by->life;
   const ObjectPtr root = world_.Root();
   // Taken down by hand, it doesn't wait for what couldn't be listed before.
   if (root == nullptr || root->deleting || plan.clocks_jump) return;
@@ -448,6 +463,14 @@ void Judge::CheckRootIsLast(const Exchange& exchange) {
   if (crossed == crossed_at_.end() ||
       timeline_.Now() >= crossed->second + plan.delete_deadline - seconds(10)) {
     return;
+  }
+  WallTime listed{};
+  for (auto one = exchanges_->rbegin(); one != exchanges_->rend() && listed == WallTime{}; ++one) {
+    if (one->by->life == exchange.by->life && one->Is(HttpMethod::kGet) &&
+        Contains(one->request.target, "?labelSelector=oshinko-cluster")) {
+      listed = world_.clock().WallNow() -
+               std::chrono::duration_cast<WallTime::duration>(timeline_.Now() - one->sent);
+    }
   }
   constexpr std::pair<const char*, const char*> kKinds[] = {{"apps", "deployments"},
                                                             {"apps", "statefulsets"},
@@ -466,7 +489,7 @@ void Judge::CheckRootIsLast(const Exchange& exchange) {
         continue;
       }
       const auto created = TimeOf(std::string(TextAt(At(metadata, "creationTimestamp"))));
-      if (created && *created + seconds(10) > world_.clock().WallNow()) continue;
+      if (created && *created + seconds(1) > listed) continue;
       return Break("5, the master root last",
                    std::string(plural) + " " + object->name + " is still there");
     }
@@ -478,6 +501,7 @@ void Judge::Sent(const Exchange& exchange) {
   if (IsDryRun(exchange.request.body)) return;
   const Body body(exchange.request.body);
   const std::string uid(TextAt(At(body.root(), "preconditions", "uid")));
+  ++counts_.sent;
   CheckUid(exchange, uid);
   CheckRight(exchange, uid);
   if (exchange.request.target == World::kRootPath) CheckRootIsLast(exchange);
@@ -530,7 +554,7 @@ void Judge::CheckTarget(const Exchange& exchange) {
   }
   // As the watcher saw it last.
   for (auto one = exchanges_->rbegin(); one != exchanges_->rend(); ++one) {
-    if (one->by.life != exchange.by.life || !one->answered || one->number >= exchange.number ||
+    if (one->by->life != exchange.by->life || !one->answered || one->number >= exchange.number ||
         !Contains(one->request.target, "/" + path->plural + "?labelSelector=oshinko-cluster") ||
         !Contains(one->answer, before_->uid)) {
       continue;

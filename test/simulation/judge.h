@@ -11,17 +11,21 @@
 //     Deletes are begun (`deletes-begun`) only after such a last look, 10 s old at most.
 //  2. No delete goes outside of the cluster.
 //  3. Each delete has the precondition of a UID that this watcher has read of this very object.
-//  5. The master root goes last, unless the deadline has passed.
 //  4. Each delete is sent by the watcher that the master root named when it last looked, or one
-//     that had begun when the root went; or when its pod is told to stop, where the root is going
-//     and the driver is gone.
+//     that had begun when the root went or the marks were taken off; or when its pod is told to
+//     stop, where the root is going and the driver is gone.
+//  5. The master root goes last, unless the deadline has passed.
 //
-// Liveness is for who knows the end of the history; see BegunRoots.
+// Liveness is for who knows the end of the history (history.cc):
+//  6. A cluster that is abandoned when everything has come to rest, or of which a member was
+//     deleted, goes in time.
+//  7. One that is in use and wasn't begun stays, and no marks with it.
 #pragma once
 
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -33,8 +37,8 @@ namespace cluster_watcher::simulation {
 class Judge final : public Listener {
  public:
   struct Counts {
-    std::uint64_t condemned = 0, crossed = 0, spared = 0, taken_over = 0, deletes = 0, by_hand = 0,
-                  roots_deleted = 0;
+    std::uint64_t sent = 0, condemned = 0, crossed = 0, spared = 0, taken_over = 0, deletes = 0,
+                  by_hand = 0, roots_deleted = 0;
   };
 
   Judge(Timeline& timeline, World& world) : timeline_(timeline), world_(world) {}
@@ -82,7 +86,19 @@ class Judge final : public Listener {
     std::string Doubt(const std::string& root_uid, const Plan& plan) const;
   };
 
-  std::vector<Look> LooksBefore(const Exchange& exchange) const;
+  // What one life has seen, as far as it has been read.
+  struct Record {
+    std::size_t next = 0;  // the exchange to go on with
+    std::vector<Look> looks;
+    bool open = false;  // the last look goes on
+    std::string recorded;
+    std::vector<std::pair<std::size_t, SeenRoot>> roots;  // by number of the exchange
+  };
+
+  // Reads what this life has got before `exchange`; the looks and roots in their order.
+  const Record& RecordBefore(const Exchange& exchange);
+  std::span<const Look> LooksBefore(const Exchange& exchange);
+  void Read(const Exchange& one, Record& record) const;
   // `recorded`: the owner's UID as this life knows it from before; empty: it never saw one.
   void Add(const Exchange& exchange, const std::string& recorded, Look& look) const;
   void ReadOwner(const Exchange& exchange, const Json* list, const std::string& recorded,
@@ -90,7 +106,7 @@ class Judge final : public Listener {
   void ReadDrivers(const Exchange& exchange, const Json* list, Look& look) const;
   void CheckCrossing(const Exchange& exchange);
   void CheckBegin(const Exchange& exchange);
-  void CheckLastLook(const char* promise, const Exchange& exchange, const std::vector<Look>& looks,
+  void CheckLastLook(const char* promise, const Exchange& exchange, std::span<const Look> looks,
                      Duration freshness);
   void CheckRight(const Exchange& exchange, const std::string& uid);
   void CheckUid(const Exchange& exchange, const std::string& uid);
@@ -106,6 +122,7 @@ class Judge final : public Listener {
   std::map<std::string, MonotonicTime> crossed_at_;  // by the root's UID
   int last_life_to_delete_root_ = 0;
   Counts counts_;
+  std::map<int, Record> records_;  // by life
 
   // The object that a write is about, right before it; null: none.
   small_kubernetes::ObjectPtr before_;

@@ -22,7 +22,8 @@ class Kubelet {
   // Does what has become due by what is in the store now. Cheap where no pod has changed.
   void Look();
 
-  // --- What can happen to its containers. False: there is none that it could happen to.
+  // --- What can happen to its containers. False: there is none that it could
+  // happen to.
   bool KillOne();
   bool PauseOne(Micros length);
   // The pod has failed: it was evicted.

@@ -49,8 +49,9 @@ TextMap FlagsOf(const Plan& plan, const Identity& identity) {
   if (plan.foreground) flags["propagation"] = "foreground";
   if (!plan.finish_on_termination) flags["on-termination"] = "leave";
   if (!plan.all_kinds) {
-    flags["resources"] =
-        "deployments.apps,statefulsets.apps,replicationcontrollers,pods,services,configmaps";
+    constexpr const char* kWorkers[] = {"", ",deployments.apps", ",statefulsets.apps",
+                                        ",replicationcontrollers"};
+    flags["resources"] = std::string("pods,services,configmaps") + kWorkers[plan.workers];
   }
   if (plan.given == OwnerGiven::kByFlag || plan.given == OwnerGiven::kByBoth) {
     constexpr const char* kKinds[] = {"deployment", "statefulset", "rc", "job"};
@@ -82,16 +83,49 @@ void Workshop::WriteToken(const std::string& token) const {
   }
 }
 
-// Requests that are sent side by side. They outlive who waits for them.
-struct Life::Batch {
-  std::span<const HttpRequest> requests;
+// Requests that are sent side by side. It outlives who waits for them.
+struct Life::Batch final : Receiver, std::enable_shared_from_this<Life::Batch> {
+  Batch(Life& of_life, std::span<const HttpRequest> of_requests)
+      : life(of_life),
+        requests(of_requests),
+        results(of_requests.size()),
+        called(of_life.timeline_.Now()) {}
+
+  bool complete() const { return next == requests.size() && open == 0; }
+
+  void Launch() {
+    const std::size_t i = next++;
+    ++open;
+    life.network_.Send(life.identity_, requests[i], called, life.told_to_stop(), life.wall_,
+                       shared_from_this(), i);
+  }
+
+  bool Receive(std::size_t index, HttpResult result) override {
+    if (closed) return false;
+    if (life.paused_) {
+      life.Post([self = shared_from_this(), index, late = std::move(result)]() mutable {
+        if (!self->closed) self->Take(index, std::move(late));
+      });
+    } else {
+      Take(index, std::move(result));
+    }
+    return true;
+  }
+
+  void Take(std::size_t index, HttpResult result) {
+    results[index] = std::move(result);
+    --open;
+    if (next < requests.size()) Launch();
+    if (complete()) life.Resume();
+  }
+
+  Life& life;
+  const std::span<const HttpRequest> requests;
   std::vector<std::optional<HttpResult>> results;
-  MonotonicTime called;
+  const MonotonicTime called;
   std::size_t next = 0;
   std::size_t open = 0;
   bool closed = false;  // nobody waits any more
-
-  bool complete() const { return next == requests.size() && open == 0; }
 };
 
 class Life::LifeClock final : public Clock {
@@ -116,10 +150,8 @@ class Life::LifeTransport final : public Transport {
 
   std::vector<HttpResult> Perform(std::span<const HttpRequest> requests, std::size_t concurrency,
                                   std::stop_token stop) override {
-    auto batch = std::make_shared<Batch>();
-    batch->requests = requests;
-    batch->results.resize(requests.size());
-    batch->called = life_.timeline_.Now();
+    if (IsReview(requests) && !life_.world_.plan().ask_permissions) return Grant(requests);
+    const auto batch = std::make_shared<Batch>(life_, requests);
     struct Closer {
       Batch& batch;
       ~Closer() { batch.closed = true; }
@@ -127,7 +159,7 @@ class Life::LifeTransport final : public Transport {
     Dawdle();
     if (!stop.stop_requested()) {
       for (std::size_t i = 0; i < concurrency && batch->next < requests.size(); ++i) {
-        life_.Launch(batch);
+        batch->Launch();
       }
     }
     while (!batch->complete() && !stop.stop_requested()) life_.Suspend();
@@ -144,6 +176,24 @@ class Life::LifeTransport final : public Transport {
   }
 
  private:
+  // They are a quarter of all requests and lead to nothing.
+  static bool IsReview(std::span<const HttpRequest> requests) {
+    return !requests.empty() && requests.front().method == HttpMethod::kPost &&
+           requests.front().target.ends_with("/selfsubjectaccessreviews");
+  }
+  static std::vector<HttpResult> Grant(std::span<const HttpRequest> requests) {
+    std::vector<HttpResult> results;
+    for (const HttpRequest& request : requests) {
+      HttpResponse response;
+      response.status = 201;
+      response.content_type = "application/json";
+      response.body = request.body;
+      response.body.insert(response.body.rfind('}'), R"(,"status":{"allowed":true})");
+      results.push_back(std::move(response));
+    }
+    return results;
+  }
+
   // A process that isn't scheduled between what it has found out and what it does about it.
   void Dawdle() {
     const Plan& plan = life_.world_.plan();
@@ -200,7 +250,7 @@ Life::Life(Workshop& workshop, Timeline& timeline, World& world, Network& networ
       network_(network),
       wall_(wall),
       random_(random),
-      identity_(std::move(identity)),
+      identity_(std::make_shared<const Identity>(std::move(identity))),
       fiber_(workshop.stacks, [this] { Run(); }) {}
 
 Life::~Life() { Kill(); }
@@ -219,10 +269,10 @@ void Life::Run() {
   std::shared_ptr<spdlog::logger> log = workshop_.silent;
   if (world_.journal().on()) {
     log = std::make_shared<spdlog::logger>(
-        "life", std::make_shared<JournalSink>(world_.journal(), identity_.pod));
+        "life", std::make_shared<JournalSink>(world_.journal(), identity_->pod));
     log->set_level(spdlog::level::debug);
   }
-  const TextMap flags = FlagsOf(plan, identity_);
+  const TextMap flags = FlagsOf(plan, *identity_);
   const auto with_annotations = [&flags](const TextMap& annotations) {
     return ResolveSettings(
         flags, [](const std::string&) { return std::nullopt; }, annotations);
@@ -230,7 +280,7 @@ void Life::Run() {
   TokenSource tokens(server, clock);
   KubeClient client(transport, tokens, [](const RequestRecord&) {});
   Survey survey(client, clock, with_annotations({}), with_annotations);
-  EventRecorder events(client, clock, *log, identity_.pod);
+  EventRecorder events(client, clock, *log, identity_->pod);
   LoopHealth health;
   const Dial dial = [this](const std::string&) -> Result<std::unique_ptr<Transport>> {
     return std::unique_ptr<Transport>(std::make_unique<StepTransport>(*this));
@@ -238,26 +288,8 @@ void Life::Run() {
   WatchLoop loop(survey, clock, workshop_.metrics, events, *log, health, dial, [] {});
   const int code = loop.Run(stop_.get_token());
   if (world_.journal().on()) {
-    world_.journal().Line(identity_.pod, "ended with exit code " + std::to_string(code));
+    world_.journal().Line(identity_->pod, "ended with exit code " + std::to_string(code));
   }
-}
-
-void Life::Launch(const std::shared_ptr<Batch>& batch) {
-  const std::size_t i = batch->next++;
-  ++batch->open;
-  network_.Send(identity_, batch->requests[i], batch->called, told_to_stop(), wall_,
-                [this, batch, i, alive = std::weak_ptr<int>(alive_)](HttpResult result) {
-                  if (alive.expired() || batch->closed) return false;
-                  auto take = [this, batch, i, result = std::move(result)]() mutable {
-                    if (batch->closed) return;
-                    batch->results[i] = std::move(result);
-                    --batch->open;
-                    if (batch->next < batch->requests.size()) Launch(batch);
-                    if (batch->complete()) Resume();
-                  };
-                  Post(std::move(take));
-                  return true;
-                });
 }
 
 void Life::Start() {

@@ -48,7 +48,7 @@ class Life {
   bool ended() const { return fiber_.ended(); }
   bool paused() const { return paused_; }
   bool told_to_stop() const { return stop_.stop_requested(); }
-  const Identity& identity() const { return identity_; }
+  const Identity& identity() const { return *identity_; }
 
  private:
   class LifeClock;
@@ -61,7 +61,6 @@ class Life {
   // Does it as soon as the process runs.
   void Post(std::function<void()> action);
   void Resume();
-  void Launch(const std::shared_ptr<Batch>& batch);
   void Suspend() { fiber_.Suspend(); }
 
   Workshop& workshop_;
@@ -70,7 +69,7 @@ class Life {
   Network& network_;
   MachineClock& wall_;
   Random random_;
-  const Identity identity_;
+  const std::shared_ptr<const Identity> identity_;
   std::stop_source stop_;
   bool paused_ = false;
   bool running_ = false;

@@ -18,12 +18,6 @@ Response Failure(int code, const char* reason) {
           "application/json", std::nullopt};
 }
 
-void Give(Exchange& exchange, const Network::Done& done, HttpResult result) {
-  if (done(std::move(result))) return;
-  exchange.answered.reset();
-  exchange.status = 0;
-}
-
 // Only these weigh in for reads, then for writes; in the order of Fate, without kGood.
 constexpr std::array<int, kFates - 1> kReadWeights{4, 0, 0, 0, 0, 3, 4, 0, 2, 2, 1, 4};
 constexpr std::array<int, kFates - 1> kWriteWeights{3, 6, 5, 5, 5, 2, 2, 4, 1, 1, 0, 3};
@@ -67,77 +61,74 @@ Fate Network::Draw(const HttpRequest& request) {
   return fate == Fate::kConflict && request.method == HttpMethod::kPost ? Fate::kLost : fate;
 }
 
-void Network::Send(const Identity& by, const HttpRequest& request, MonotonicTime called,
-                   bool told_to_stop, const Clock& clock, Done done) {
+void Network::Send(std::shared_ptr<const Identity> by, const HttpRequest& request,
+                   MonotonicTime called, bool told_to_stop, Clock& clock,
+                   std::shared_ptr<Receiver> receiver, std::size_t index) {
+  const std::size_t number = exchanges_.size();
   Exchange& exchange = exchanges_.emplace_back();
-  exchange.number = exchanges_.size() - 1;
-  exchange.by = by;
+  exchange.number = number;
+  exchange.by = std::move(by);
   exchange.request = request;
   exchange.called = called;
   exchange.sent = timeline_.Now();
   exchange.told_to_stop = told_to_stop;
-  listener_.Sent(exchange);
   const Fate fate = Draw(request);
+  pending_.push_back({std::move(receiver), index, &clock, fate, std::nullopt});
   ++fates_[static_cast<std::size_t>(fate)];
   if (world_.journal().on()) {
-    world_.journal().Line(
-        by.pod, std::string(ToString(request.method)) + " " + request.target +
-                    (request.body.empty() ? "" : " " + request.body) +
-                    (fate == Fate::kGood ? "" : " [" + std::string(ToString(fate)) + "]"));
+    const std::string body = request.body.empty() ? "" : " " + request.body;
+    const std::string what = fate == Fate::kGood ? "" : " [" + std::string(ToString(fate)) + "]";
+    world_.journal().Line(exchange.by->pod, std::string(ToString(request.method)) + " " +
+                                                request.target + body + what);
   }
+  listener_.Sent(exchange);
   MonotonicTime arrival = timeline_.Now() + Latency();
   if (fate == Fate::kSlow) arrival += random_.Between(Micros(100'000), Micros(4'000'000));
-  auto& watchers_clock = const_cast<Clock&>(clock);
+  const MonotonicTime timeout = exchange.sent + request.timeout;
   if (fate == Fate::kLost) {
-    const bool at_once = random_.Chance(0.5);
-    Fail(exchange, at_once ? arrival : exchange.sent + request.timeout,
-         at_once ? TransportError::Kind::kConnect : TransportError::Kind::kTimeout, watchers_clock,
-         std::move(done));
-    return;
+    if (random_.Chance(0.5)) return Fail(number, arrival, TransportError::Kind::kConnect);
+    return Fail(number, timeout, TransportError::Kind::kTimeout);
   }
   if (fate == Fate::kLate) {
-    const MonotonicTime timeout = exchange.sent + request.timeout;
-    Fail(exchange, timeout, TransportError::Kind::kTimeout, watchers_clock, std::move(done));
+    Fail(number, timeout, TransportError::Kind::kTimeout);
     arrival = timeout + random_.Between(Micros(1'000), Micros(20'000'000));
-    timeline_.At(arrival, [this, &exchange] { Handle(exchange); });
-    return;
+    return timeline_.At(arrival, [this, number] { Handle(number); });
   }
-  timeline_.At(arrival, [this, &exchange, fate, &watchers_clock, done = std::move(done)] {
-    Arrive(exchange, fate, watchers_clock, done);
-  });
+  timeline_.At(arrival, [this, number] { Arrive(number); });
 }
 
-void Network::Arrive(Exchange& exchange, Fate fate, Clock& clock, const Done& done) {
+void Network::Arrive(std::size_t number) {
   using Kind = TransportError::Kind;
+  const Exchange& exchange = exchanges_[number];
+  const Fate fate = pending_[number].fate;
   const MonotonicTime timeout = exchange.sent + exchange.request.timeout;
   const MonotonicTime back = std::min(timeline_.Now() + Latency(), timeout);
   if (timeline_.Now() >= timeout) {
-    Handle(exchange);
-    return Fail(exchange, timeout, Kind::kTimeout, clock, done);
+    Handle(number);
+    return Fail(number, timeout, Kind::kTimeout);
   }
   if (timeline_.Now() < outage_ends_) {
-    return Fail(exchange, refuses_ ? back : timeout, refuses_ ? Kind::kConnect : Kind::kTimeout,
-                clock, done);
+    return refuses_ ? Fail(number, back, Kind::kConnect) : Fail(number, timeout, Kind::kTimeout);
   }
+  // Of a server that doesn't do it.
   switch (fate) {
     case Fate::kConflict:
-      return Answer(exchange, back, Failure(409, "Conflict"), false, clock, done);
+      return Answer(number, back, Failure(409, "Conflict"), false);
     case Fate::kThrottled: {
       Response response = Failure(429, "TooManyRequests");
       response.retry_after = random_.Between(1, 5);
-      return Answer(exchange, back, std::move(response), false, clock, done);
+      return Answer(number, back, std::move(response), false);
     }
     case Fate::kServerError:
       return Answer(
-          exchange, back,
+          number, back,
           random_.Chance(0.5) ? Failure(500, "InternalError") : Failure(503, "ServiceUnavailable"),
-          false, clock, done);
+          false);
     case Fate::kUnauthorized:
-      return Answer(exchange, back, Failure(401, "Unauthorized"), false, clock, done);
+      return Answer(number, back, Failure(401, "Unauthorized"), false);
     case Fate::kNotJson:
-      return Answer(exchange, back,
-                    {random_.Chance(0.5) ? 200 : 404, "<html>", "text/html", std::nullopt}, false,
-                    clock, done);
+      return Answer(number, back,
+                    {random_.Chance(0.5) ? 200 : 404, "<html>", "text/html", std::nullopt}, false);
     case Fate::kGood:
     case Fate::kLost:
     case Fate::kAnswerLost:
@@ -148,45 +139,35 @@ void Network::Arrive(Exchange& exchange, Fate fate, Clock& clock, const Done& do
     case Fate::kSlow:
       break;
   }
-  Response response = Handle(exchange);
-  switch (fate) {
-    case Fate::kAnswerLost: {
-      const bool at_once = random_.Chance(0.5);
-      return Fail(exchange, at_once ? back : timeout, at_once ? Kind::kConnect : Kind::kTimeout,
-                  clock, done);
-    }
-    case Fate::kAppliedError:
-      response = random_.Chance(0.5) ? Failure(500, "InternalError") : Failure(504, "Timeout");
-      break;
-    case Fate::kTruncated:
-      response.body.resize(response.body.size() / 2);
-      break;
-    case Fate::kDoubled:
-      timeline_.After(random_.Between(Micros(10), Micros(10'000'000)),
-                      [this, &exchange] { Handle(exchange); });
-      break;
-    case Fate::kGood:
-    case Fate::kLost:
-    case Fate::kLate:
-    case Fate::kConflict:
-    case Fate::kThrottled:
-    case Fate::kServerError:
-    case Fate::kUnauthorized:
-    case Fate::kNotJson:
-    case Fate::kSlow:
-      break;
+  Response response = Handle(number);
+  bool is_true = true;
+  if (fate == Fate::kAnswerLost) {
+    if (random_.Chance(0.5)) return Fail(number, back, Kind::kConnect);
+    return Fail(number, timeout, Kind::kTimeout);
   }
-  if (timeline_.Now() + world_.plan().latency >= timeout && back >= timeout) {
-    return Fail(exchange, timeout, Kind::kTimeout, clock, done);
+  if (fate == Fate::kAppliedError) {
+    response = random_.Chance(0.5) ? Failure(500, "InternalError") : Failure(504, "Timeout");
+    is_true = false;
   }
-  const bool is_true = fate != Fate::kAppliedError && fate != Fate::kTruncated;
-  Answer(exchange, back, std::move(response), is_true, clock, done);
+  if (fate == Fate::kTruncated) {
+    response.body.resize(response.body.size() / 2);
+    is_true = false;
+  }
+  if (fate == Fate::kDoubled) {
+    timeline_.After(random_.Between(Micros(10), Micros(10'000'000)),
+                    [this, number] { Handle(number); });
+  }
+  if (back >= timeout) return Fail(number, timeout, Kind::kTimeout);
+  Answer(number, back, std::move(response), is_true);
 }
 
-Response Network::Handle(Exchange& exchange) {
+Response Network::Handle(std::size_t number) {
+  Exchange& exchange = exchanges_[number];
   const HttpRequest& request = exchange.request;
   listener_.Arriving(exchange);
-  if (!exchange.handled && request.method == HttpMethod::kGet) {
+  const bool asks_for_drivers = request.target.find("metadata.name%3Dbob") != std::string::npos ||
+                                request.target.find("=uses-oshinko") != std::string::npos;
+  if (!exchange.handled && asks_for_drivers) {
     exchange.no_driver_wanted_to_run = !world_.WantsDriverToRun();
     exchange.driver_was_gone = exchange.no_driver_wanted_to_run && !world_.HasDriverLeftPods();
     exchange.was_in_use = world_.IsInUse();
@@ -199,46 +180,54 @@ Response Network::Handle(Exchange& exchange) {
   return response;
 }
 
-void Network::Answer(Exchange& exchange, MonotonicTime at, Response response, bool is_true,
-                     Clock& clock, Done done) {
-  const WallTime date = world_.clock().WallNow();
-  timeline_.At(at, [this, &exchange, &clock, date, is_true, response = std::move(response),
-                    done = std::move(done)] {
-    exchange.answered = timeline_.Now();
-    exchange.status = response.status;
-    exchange.answer = response.body;
-    exchange.true_answer = is_true;
-    exchange.date = date;
-    exchange.watchers_clock = clock.WallNow();
-    if (world_.journal().on()) {
-      world_.journal().Line(exchange.by.pod, "  " + std::to_string(response.status) + " for " +
-                                                 ToString(exchange.request.method) + " " +
-                                                 exchange.request.target + " " +
-                                                 response.body.substr(0, 3000));
-    }
-    HttpResponse answer;
-    answer.status = response.status;
-    answer.content_type = response.content_type;
-    answer.body = response.body;
-    if (response.retry_after) answer.retry_after = seconds(*response.retry_after);
-    answer.date = date;
-    answer.elapsed = std::chrono::duration_cast<Micros>(timeline_.Now() - exchange.sent);
-    Give(exchange, done, std::move(answer));
-  });
+void Network::Answer(std::size_t number, MonotonicTime at, Response response, bool is_true) {
+  Pending& pending = pending_[number];
+  pending.response = std::move(response);
+  pending.is_true = is_true;
+  pending.date = world_.clock().WallNow();
+  timeline_.At(at, [this, number] { Deliver(number); });
 }
 
-void Network::Fail(Exchange& exchange, MonotonicTime at, TransportError::Kind kind, Clock& clock,
-                   Done done) {
-  timeline_.At(at, [this, &exchange, kind, &clock, done = std::move(done)] {
-    exchange.answered = timeline_.Now();
-    exchange.watchers_clock = clock.WallNow();
-    if (world_.journal().on()) {
-      world_.journal().Line(exchange.by.pod, std::string("  no answer for ") +
-                                                 ToString(exchange.request.method) + " " +
-                                                 exchange.request.target);
-    }
-    Give(exchange, done, Unexpected{TransportError{kind, "simulated"}});
-  });
+void Network::Fail(std::size_t number, MonotonicTime at, TransportError::Kind kind) {
+  pending_[number].error = kind;
+  timeline_.At(at, [this, number] { Deliver(number); });
+}
+
+void Network::Deliver(std::size_t number) {
+  Exchange& exchange = exchanges_[number];
+  Pending& pending = pending_[number];
+  Response& response = pending.response;
+  exchange.answered = timeline_.Now();
+  if (!pending.error) {
+    exchange.status = response.status;
+    exchange.answer = response.body;
+    exchange.true_answer = pending.is_true;
+    exchange.date = pending.date;
+  }
+  if (world_.journal().on()) {
+    const std::string got =
+        pending.error ? "no answer" : std::to_string(response.status) + " " + response.body;
+    world_.journal().Line(exchange.by->pod, std::string("  ") + ToString(exchange.request.method) +
+                                                " " + exchange.request.target + ": " + got);
+  }
+  const std::shared_ptr<Receiver> receiver = std::move(pending.receiver);
+  bool taken = false;
+  if (pending.error) {
+    taken =
+        receiver->Receive(pending.index, Unexpected{TransportError{*pending.error, "simulated"}});
+  } else {
+    HttpResponse answer;
+    answer.status = response.status;
+    answer.content_type = std::move(response.content_type);
+    answer.body = std::move(response.body);
+    if (response.retry_after) answer.retry_after = seconds(*response.retry_after);
+    answer.date = pending.date;
+    answer.elapsed = std::chrono::duration_cast<Micros>(timeline_.Now() - exchange.sent);
+    taken = receiver->Receive(pending.index, std::move(answer));
+  }
+  if (taken) return;
+  exchange.answered.reset();
+  exchange.status = 0;
 }
 
 }  // namespace cluster_watcher::simulation

@@ -4,7 +4,9 @@
 
 #include <array>
 #include <cstdint>
-#include <functional>
+#include <deque>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,16 +46,22 @@ class Listener {
   virtual void Handled(const Exchange& exchange, int status) = 0;
 };
 
+// Who waits for answers.
+class Receiver {
+ public:
+  virtual ~Receiver() = default;
+  // The answer to the request that it calls `index`. False: nobody waits for it any more.
+  virtual bool Receive(std::size_t index, HttpResult result) = 0;
+};
+
 class Network {
  public:
-  // False: nobody waited for it any more.
-  using Done = std::function<bool(HttpResult)>;
-
   Network(Timeline& timeline, World& world, Random random, Listener& listener);
 
-  // Sends it now; `done` is called when the watcher gets its answer or an error.
-  void Send(const Identity& by, const HttpRequest& request, MonotonicTime called, bool told_to_stop,
-            const Clock& clock, Done done);
+  // Sends it now; `receiver` gets its answer or an error. `clock`: the watcher's, which outlives
+  // it.
+  void Send(std::shared_ptr<const Identity> by, const HttpRequest& request, MonotonicTime called,
+            bool told_to_stop, Clock& clock, std::shared_ptr<Receiver> receiver, std::size_t index);
 
   // The API server is away for so long: it refuses, or it doesn't answer.
   void BeginOutage(Micros length, bool refuses);
@@ -66,13 +74,25 @@ class Network {
   std::uint64_t outages() const { return outages_; }
 
  private:
+  // What is to become of an exchange, by its number.
+  struct Pending {
+    std::shared_ptr<Receiver> receiver;
+    std::size_t index;
+    Clock* clock;
+    Fate fate = Fate::kGood;
+    std::optional<TransportError::Kind> error;
+    small_kubernetes::Response response = {};
+    bool is_true = false;  // the response is the server's own, and whole
+    WallTime date{};
+  };
+
   Fate Draw(const HttpRequest& request);
-  void Arrive(Exchange& exchange, Fate fate, Clock& clock, const Done& done);
-  small_kubernetes::Response Handle(Exchange& exchange);
-  void Answer(Exchange& exchange, MonotonicTime at, small_kubernetes::Response response,
-              bool is_true, Clock& clock, Done done);
-  void Fail(Exchange& exchange, MonotonicTime at, TransportError::Kind kind, Clock& clock,
-            Done done);
+  void Arrive(std::size_t number);
+  small_kubernetes::Response Handle(std::size_t number);
+  void Answer(std::size_t number, MonotonicTime at, small_kubernetes::Response response,
+              bool is_true);
+  void Fail(std::size_t number, MonotonicTime at, TransportError::Kind kind);
+  void Deliver(std::size_t number);
   Micros Latency();
 
   Timeline& timeline_;
@@ -80,6 +100,7 @@ class Network {
   Random random_;
   Listener& listener_;
   Exchanges exchanges_;
+  std::deque<Pending> pending_;
   std::string token_ = "first";
   int tokens_ = 1;
   MonotonicTime outage_ends_{};

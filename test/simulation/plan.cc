@@ -9,10 +9,10 @@ Plan Plan::Draw(std::uint64_t seed) {
   using std::chrono::seconds;
   Plan plan{};
   plan.confirmations = random.Between(1, 3);
-  plan.poll = seconds(random.Between(3, 6));
-  plan.grace = seconds(std::array{0, 5, 10, 10, 15}[random.Next() % 5]);
-  if (random.Chance(0.3)) plan.zero_grace = seconds(random.Between(0, 20));
-  plan.startup_grace = seconds(random.Between(10, 25));
+  plan.poll = seconds(random.Between(4, 8));
+  plan.grace = seconds(std::array{0, 4, 8, 8, 12}[random.Next() % 5]);
+  if (random.Chance(0.3)) plan.zero_grace = seconds(random.Between(0, 15));
+  plan.startup_grace = seconds(random.Between(8, 18));
   plan.delete_deadline = seconds(random.Pick(std::array{20, 30, 60, 120}));
   plan.abandon_replaced = random.Chance(0.1);
   plan.foreground = random.Chance(0.2);
@@ -42,8 +42,15 @@ Plan Plan::Draw(std::uint64_t seed) {
   plan.finalizers = random.Chance(0.2) ? random.Between(1, 2) : 0;
   plan.finalizers_stay = random.Chance(0.3);
 
+  plan.duel = random.Chance(0.08);
+  if (plan.duel) {
+    plan.finalizers = random.Between(1, 2);
+    plan.finalizers_stay = random.Chance(0.5);
+    plan.delete_deadline = seconds(random.Pick(std::array{12, 20, 60}));
+  }
+
   const bool faulty = random.Chance(0.7);
-  plan.calm = Timeline::kBegin + seconds(random.Between(25, 60));
+  plan.calm = Timeline::kBegin + seconds(random.Between(18, 40));
   if (faulty && random.Chance(0.6)) plan.read_faults = random.Pick(std::array{0.002, 0.01, 0.03});
   if (faulty && random.Chance(0.7)) plan.write_faults = random.Pick(std::array{0.03, 0.1, 0.3});
   plan.latency = Micros(random.Pick(std::array{500, 3'000, 30'000, 200'000}));
@@ -51,6 +58,7 @@ Plan Plan::Draw(std::uint64_t seed) {
   plan.scripted = random.Between(0, 4);
   plan.ambushes = random.Between(0, 3);
   if (faulty && random.Chance(0.3)) plan.outages = random.Between(1, 2);
+  plan.ask_permissions = random.Chance(0.04);
   plan.clocks_jump = random.Chance(0.2);
   return plan;
 }

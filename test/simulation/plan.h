@@ -57,8 +57,10 @@ struct Plan {
   double dawdling;  // of the batches: the watcher isn't scheduled before it sends them
   int scripted;     // things that happen at a time
   int ambushes;     // things that happen right when a watcher's request has come in
+  bool duel;        // a long deletion, in the middle of which a second watcher takes over
   int outages;
   bool clocks_jump;
+  bool ask_permissions;  // in requests like others; else all is granted at once
 };
 
 }  // namespace cluster_watcher::simulation

@@ -26,11 +26,15 @@ std::string_view TextAt(const Json* value);
 class Body {
  public:
   explicit Body(std::string_view text) { document_.Parse(text.data(), text.size()); }
+  Body(const Body&) = delete;
+  Body& operator=(const Body&) = delete;
   // Null: not JSON.
   const Json* root() const { return document_.HasParseError() ? nullptr : &document_; }
 
  private:
-  rapidjson::Document document_;
+  char memory_[16 << 10];  // what most of them need
+  rapidjson::MemoryPoolAllocator<> pool_{memory_, sizeof memory_};
+  rapidjson::Document document_{&pool_};
 };
 
 // What can be a master root: the Deployment, or a ReplicaSet that it has left behind.

@@ -45,7 +45,8 @@ class ClaimsTest : public testing::Test {
       return of_set ? Answer(200, ObjectText(TypeOf("sts"), "lab", name, "set"))
                     : Answer(200, Claim(name));
     };
-    return Claims(api_.client, api_.clock, settings_, {"lab", "oshinko-cluster", "bob"}, root_)
+    return Claims(api_.client, settings_, {"lab", "oshinko-cluster", "bob"}, root_,
+                  api_.clock.wall + std::chrono::hours(24))
         .Settle(set_);
   }
 
@@ -104,13 +105,37 @@ TEST_F(ClaimsTest, CollectedOnesAreMarkedOnce) {
   ServeSet(std::string(",") + kTemplates);
   ServeClaims({Claim("data-w-0"),
                Claim("data-w-1", R"("annotations":{"cluster-watcher/root-uid":"uid-data-w-1",)"
+                                 R"("cluster-watcher/collect-after":"2026-12-25T00:00:00Z"})"),
+               Claim("data-w-2", R"("annotations":{"cluster-watcher/root-uid":"uid-data-w-2",)"
                                  R"("cluster-watcher/collect-after":"2026-12-24T00:00:00Z"})")});
   EXPECT_TRUE(*Settle(Volumes::kCollect));
-  ASSERT_EQ(patched_.size(), 1u);
+  ASSERT_EQ(patched_.size(), 2u);
+  EXPECT_EQ(patched_.back().find("data-w-2 "), 0u) << "an earlier cluster's retention is renewed";
   EXPECT_NE(patched_.front().find(R"("cluster-watcher/collect-after":"2026-12-25T00:00:00Z")"),
             std::string::npos);
   EXPECT_NE(patched_.front().find(R"("cluster-watcher/collect-of":"oshinko-cluster=bob")"),
             std::string::npos);
+}
+
+TEST_F(ClaimsTest, TheExpressionsOfASelectorAreNotAskedForInClaims) {
+  api_.transport.On(
+      ApiRequest::Get(TypeOf("sts"), "lab", "w"),
+      Answer(200, ObjectText(TypeOf("sts"), "lab", "w", "set", "",
+                             R"("spec":{"selector":{"matchLabels":{"app":"w"},)"
+                             R"("matchExpressions":[{"key":"tier","operator":"Exists"}]},)" +
+                                 std::string(kTemplates) + "}")));
+  ServeClaims({Claim("data-w-0", R"("ownerReferences":[{"apiVersion":"apps/v1",)"
+                                 R"("kind":"StatefulSet","name":"w","uid":"set"}])")});
+  EXPECT_FALSE(*Settle(Volumes::kPreserve));
+}
+
+TEST_F(ClaimsTest, ASuccessorsClaimsAreNotTouched) {
+  ServeSet(std::string(",") + kTemplates);
+  api_.transport.On(ApiRequest::Get(TypeOf("sts"), "lab", "w"),
+                    Answer(200, ObjectText(TypeOf("sts"), "lab", "w", "successor")));
+  ServeClaims({Claim("data-w-0")});
+  EXPECT_FALSE(*Settle(Volumes::kDelete));
+  EXPECT_TRUE(patched_.empty());
 }
 
 TEST_F(ClaimsTest, WhatCantBeReadIsAnError) {

@@ -31,7 +31,7 @@ KubeObject Kept(KubeObject object) {
 DeletionMemory Memory() {
   DeletionMemory memory;
   memory.root_uid = "bob-m";
-  memory.owner_uid = "driver";
+  memory.owner_uids = {"driver"};
   return memory;
 }
 
@@ -206,7 +206,7 @@ TEST(SortMembers, RemembersWhichMemberIsAboveWhatIsLeft) {
 
 TEST(SortMembers, WithoutAnOwnerUidNothingIsTakenForTheOwner) {
   DeletionMemory memory = Memory();
-  memory.owner_uid.clear();
+  memory.owner_uids.clear();
   Expect(SortMembers({Object("deployment", "w")}, true, memory), {"w"});
 }
 
@@ -345,6 +345,7 @@ TEST(SortMembers, ClaimsAreWhatTheVolumesSettingSays) {
 
   memory = Memory();
   memory.volumes = Volumes::kCollect;
+  memory.collect_after = *ParseTime("2026-12-24T00:00:00Z");
   const MemberPass pass = SortMembers({claim}, true, memory);
   EXPECT_TRUE(pass.to_delete.empty());
   EXPECT_EQ(NamesOf(pass.to_collect), Names{"data"});
@@ -354,6 +355,46 @@ TEST(SortMembers, ClaimsAreWhatTheVolumesSettingSays) {
   EXPECT_EQ(SortMembers({collected}, true, memory).remaining(), 1u);  // brought from another
   collected.meta.annotations[annotation::kRootUid] = collected.meta.uid;
   EXPECT_EQ(SortMembers({collected}, true, memory).remaining(), 0u);
+  memory = Memory();
+  memory.volumes = Volumes::kCollect;
+  memory.collect_after = *ParseTime("2026-12-24T00:00:01Z");
+  EXPECT_EQ(SortMembers({collected}, true, memory).remaining(), 1u);  // of an earlier cluster
+}
+
+TEST(SortMembers, ClaimsGoAfterWhatMayMountThem) {
+  DeletionMemory memory = Memory();
+  memory.volumes = Volumes::kDelete;
+  const KubeObject claim = Object("pvc", "data");
+  const MemberPass pass =
+      SortMembers({claim, Ordered(Object("deployment", "w"), "9")}, true, memory);
+  EXPECT_EQ(NamesOf(DueMembers(pass, memory, false)), Names{"w"});
+  EXPECT_FALSE(memory.HasWaves());
+  EXPECT_EQ(NamesOf(DueMembers(SortMembers({claim}, true, memory), memory, false)), Names{"data"});
+}
+
+TEST(SortMembers, TheClaimsOfAMasterThatIsAStatefulSetGoWithIt) {
+  DeletionMemory memory = Memory();
+  memory.volumes = Volumes::kDelete;
+  memory.root_set = "bob-m";
+  const MemberPass pass = SortMembers(
+      {Object("pvc", "data-bob-m-11"), Object("pvc", "bob-m-1"), Object("pvc", "data-bob-m-x")},
+      true, memory);
+  EXPECT_EQ(NamesOf(pass.mounted), Names{"data-bob-m-11"});
+  EXPECT_EQ(NamesOf(pass.to_delete), (Names{"bob-m-1", "data-bob-m-x"}));
+}
+
+TEST(SortMembers, TheOwnerIsKnownByItsNameWhereItWasMadeAnew) {
+  DeletionMemory memory = Memory();
+  memory.owner_name = "bob";
+  memory.owner_kind = "deployment.apps";
+  KubeObject anew = Object("deployment", "bob");
+  anew.meta.uid = "anew";
+  Expect(SortMembers({anew, Object("service", "bob")}, true, memory), {"bob"}, {},
+         {"deployment.apps/bob"});
+  memory = Memory();
+  memory.owner_name = "bob";
+  Expect(SortMembers({anew, Object("job", "bob"), Object("service", "bob")}, true, memory), {"bob"},
+         {}, {"deployment.apps/bob", "job.batch/bob"});
 }
 
 }  // namespace

@@ -61,7 +61,7 @@ class Server {
 class StepRunnerTest : public testing::Test {
  protected:
   Texts Run(const std::vector<Step>& steps, Duration allowed = seconds(30)) {
-    return runner_.Run(steps, "before-delete", clock_.now + allowed, done_, [this] { ++marked_; });
+    return runner_.Run(steps, "before-delete", allowed, done_, [this] { ++marked_; });
   }
   static Step Named(const std::string& name, OnFailure on_failure = OnFailure::kContinue) {
     Step step;

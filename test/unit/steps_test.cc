@@ -100,6 +100,12 @@ TEST(ReadSteps, TheFirstObjectThatHasThemCounts) {
   EXPECT_EQ(read.before.front().name, "of the pod");
   ASSERT_EQ(read.after.size(), 1u);
 
+  read = Steps();
+  pod.annotations[annotation::kBeforeDelete] = "[]";
+  ReadSteps(pod, read, errors);
+  ReadSteps(root, read, errors);
+  EXPECT_TRUE(read.before.empty()) << "an empty list counts too";
+
   root.annotations[annotation::kBeforeDelete] = "drain";
   ReadSteps(root, read, errors);
   ASSERT_EQ(errors.size(), 1u);

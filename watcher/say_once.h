@@ -1,0 +1,29 @@
+// Warnings that are logged the first time only: what is tried again and again fails in the same
+// words.
+#pragma once
+
+#include <set>
+#include <string>
+
+#include <spdlog/logger.h>
+
+namespace cluster_watcher {
+
+class SayOnce {
+ public:
+  explicit SayOnce(spdlog::logger& log) : log_(log) {}
+
+  void Warn(const std::string& text) {
+    if (said_.size() < kMost && said_.insert(text).second) log_.warn("{}", text);
+  }
+  // From now on they are news again.
+  void Forget() { said_.clear(); }
+
+ private:
+  static constexpr std::size_t kMost = 200;
+
+  spdlog::logger& log_;
+  std::set<std::string> said_;
+};
+
+}  // namespace cluster_watcher
