@@ -226,7 +226,6 @@ std::optional<WatchLoop::Next> WatchLoop::ActOnDeleting(const Snapshot& snapshot
   Snapshot resumed = snapshot;
   const bool ours = snapshot.marks.condemned_by == me_;
   if (!ours) {
-    metrics_.SetPhase(ToString(snapshot.marks.phase));
     say_.Warn("the cluster is being deleted by " + snapshot.marks.condemned_by);
     if (!MayTakeOver(snapshot, stop)) return Next::kWait;
   }
