@@ -99,7 +99,8 @@ Deletion::Outcome Deletion::DeleteMembers(MonotonicTime deadline) {
     if (root == RootState::kReplaced) return Outcome::kRootReplaced;
     if (!begun_) {
       // A cluster that can't be listed is still whole, and a driver may come back to it.
-      const bool may_begin = listed.complete || !listed.objects.empty() || passes > 0;
+      const bool may_begin =
+          listed.complete || !listed.objects.empty() || (listed.any && passes > 0);
       if (auto outcome = Begin(root, may_begin)) return *outcome;
     } else if (root == RootState::kOurs) {
       if (IsOvertaken()) return Outcome::kOvertaken;
@@ -107,7 +108,8 @@ Deletion::Outcome Deletion::DeleteMembers(MonotonicTime deadline) {
     }
     const bool late = clock_.Now() >= deadline;
     if (begun_) {
-      const Pass pass = DeletePass(std::move(listed.objects), CountsAsListed(root), late);
+      const Pass pass =
+          DeletePass(std::move(listed.objects), CountsAsListed(root, listed.complete), late);
       const bool sure = listed.complete && root != RootState::kUnknown;
       if (sure && pass.remaining == 0) {
         log_.info("all {} members are gone{}", memory_.listed.size(),
@@ -138,21 +140,26 @@ std::optional<Deletion::Outcome> Deletion::Begin(RootState root, bool may_begin)
   };
   if (left() <= Duration(0)) return Outcome::kStale;
   if (root == RootState::kUnknown || !may_begin) return std::nullopt;
+  // What would hold it back now is for a whole look to see.
+  const bool as_seen =
+      root_now_.labels == root_.meta.labels &&
+      root_now_.Annotation(annotation::kHoldUntil) == root_.meta.Annotation(annotation::kHoldUntil);
+  if (!as_seen) return Outcome::kStale;
   const bool marked = MarkDeletesBegun(left());
   if (left() <= Duration(0)) return Outcome::kStale;
   begun_ = marked;
   return std::nullopt;
 }
 
-bool Deletion::CountsAsListed(RootState root) {
+bool Deletion::CountsAsListed(RootState root, bool complete) {
+  const bool resumed = resumed_;
+  if (complete) resumed_ = false;
   if (root == RootState::kOurs) {
-    resumed_ = false;
     memory_.made_before.reset();
     return true;
   }
-  if (!resumed_) return false;
+  if (!resumed) return false;
   // Who began it had listed what was there with the root, and so do we, as far as we know that.
-  resumed_ = false;
   memory_.made_before = survey_.root_seen_at();
   return memory_.made_before.has_value();
 }

@@ -73,7 +73,7 @@ class Deletion {
   bool IsOvertaken() const;  // somebody else finishes it
   void RestoreMarks();
   // Whether what is listed now is the cluster's, beside what was listed before.
-  bool CountsAsListed(RootState root);
+  bool CountsAsListed(RootState root, bool complete);
   struct Pass {
     std::size_t remaining = 0;
     bool all_sent = true;               // false: something that is due could not be asked for

@@ -84,6 +84,7 @@ MemberListing::Listed MemberListing::List() {
   most_readable_ = std::max(most_readable_, readable);
   listed.complete =
       kinds.errors.empty() && listing.failed.empty() && readable > 0 && readable == most_readable_;
+  listed.any = readable > 0;
   list_anew_ = !listed.complete;
   listed.objects = std::move(listing.objects);
   return listed;

@@ -27,6 +27,7 @@ class MemberListing {
   struct Listed {
     std::vector<KubeObject> objects;
     bool complete = true;  // false: a kind could not be listed this time
+    bool any = true;       // false: none could
   };
 
   MemberListing(Survey& survey, WatcherMetrics& metrics, spdlog::logger& log, SayOnce& say,

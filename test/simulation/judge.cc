@@ -11,6 +11,8 @@ using std::chrono::seconds;
 constexpr Duration kFreshForCrossing{5'000};
 constexpr Duration kFreshForDeletes{10'000};
 constexpr Duration kHoldSlack{10'000};
+// Clocks that differ, and a mark whose time was taken before it could be sent.
+constexpr Duration kDeadlineSlack{25'000};
 // Kinds that can hide a driver, or a master, in this world.
 constexpr const char* kWorkloads[] = {"deployments", "statefulsets", "replicationcontrollers",
                                       "jobs", "pods"};
@@ -368,7 +370,7 @@ void Judge::CheckRight(const Exchange& exchange, const std::string& uid) {
     const bool ours = !seen.gone && !seen.deleting;
     if (ours) gone_since = 0;
     if (!ours && gone_since == 0) gone_since = number;
-    had_begun |= ours && seen.deletes_begun && seen.condemned_by == exchange.by->Me();
+    had_begun |= !seen.gone && seen.deletes_begun && seen.condemned_by == exchange.by->Me();
     last = &seen;
   }
   if (last == nullptr) return Break(kPromise, "the master root was never read");
@@ -461,7 +463,7 @@ void Judge::CheckRootIsLast(const Exchange& exchange) {
   if (root == nullptr || root->deleting || plan.clocks_jump) return;
   const auto crossed = crossed_at_.find(root->uid);
   if (crossed == crossed_at_.end() ||
-      timeline_.Now() >= crossed->second + plan.delete_deadline - seconds(10)) {
+      timeline_.Now() >= crossed->second + plan.delete_deadline - kDeadlineSlack) {
     return;
   }
   WallTime listed{};
