@@ -224,10 +224,19 @@ std::optional<WatchLoop::Next> WatchLoop::ActOnDeleting(const Snapshot& snapshot
     return Next::kWait;
   }
   Snapshot resumed = snapshot;
-  if (snapshot.marks.condemned_by != me_) {
+  const bool ours = snapshot.marks.condemned_by == me_;
+  if (!ours) {
     say_.Warn("the cluster is being deleted by " + snapshot.marks.condemned_by);
-    if (!MayTakeOver(snapshot, stop) || !reaper_.TakeOver(me_, resumed)) return Next::kWait;
+    if (!MayTakeOver(snapshot, stop)) return Next::kWait;
   }
+  if (!snapshot.marks.deletes_begun && IsLongPast(snapshot)) {
+    log_.info("a deletion by {} that was not begun in time is taken off",
+              snapshot.marks.condemned_by);
+    CleanMarks(snapshot);
+    confirmation_.Reset();
+    return Next::kWait;
+  }
+  if (!ours && !reaper_.TakeOver(me_, resumed)) return Next::kWait;
   confirmation_.Reset();
   switch (reaper_.Resume(me_, resumed)) {
     case Reaper::Outcome::kSpared:
@@ -250,6 +259,14 @@ bool WatchLoop::MayTakeOver(const Snapshot& snapshot, std::stop_token stop) {
   // Not at once from who has just done it to us.
   const bool just_overtaken = overtaken_at_ && clock_.Now() - *overtaken_at_ < kStaleCondemnation;
   return (overdue && !just_overtaken) || IsWatcherGone(snapshot, marks.condemned_by, stop);
+}
+
+// A deletion gets from the point of no return to its first delete in the time that its steps take.
+// What has stood longer, or was brought back by a rollback, is no reason to hurry.
+bool WatchLoop::IsLongPast(const Snapshot& snapshot) const {
+  const auto& since = snapshot.marks.deleting_since;
+  const WallTime now = snapshot.facts.server_time.value_or(clock_.WallNow());
+  return !since || now - *since > survey_.settings().settings.steps_deadline + kStaleCondemnation;
 }
 
 bool WatchLoop::IsWatcherGone(const Snapshot& snapshot, const std::string& by,

@@ -69,6 +69,7 @@ class WatchLoop {
   std::optional<Next> ActOnDeleting(const Snapshot& snapshot, std::stop_token stop);
   bool MayTakeOver(const Snapshot& snapshot, std::stop_token stop);
   bool IsConfirmed() const;
+  bool IsLongPast(const Snapshot& snapshot) const;
   bool IsWatcherGone(const Snapshot& snapshot, const std::string& by, std::stop_token stop);
   void CleanMarks(const Snapshot& snapshot);
   void RecordOwner(const Snapshot& snapshot, const Decision& decision);
