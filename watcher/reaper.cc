@@ -218,15 +218,18 @@ std::optional<Reaper::Condemned> Reaper::LastLook(const std::string& me,
     Snapshot snapshot = survey_.SureLook(true, stop);
     const Decision decision = Decide(snapshot.facts);
     const auto& marked = snapshot.marks.owner;
-    const std::string marked_uid = marked ? marked->uid : "";
     const bool same_owner = owner_identity.empty()
-                                ? marked_uid == (snapshot.seen ? snapshot.seen->uid : "")
+                                ? marked && snapshot.seen && marked->uid == snapshot.seen->uid
                                 : OwnerIdentity(snapshot) == owner_identity;
     if (stop.stop_requested()) break;
     if (!decision.abandoned()) {
       return spare(snapshot, RefusalOf(decision.reason), decision.detail);
     }
-    if (!same_owner) return spare(snapshot, "owner-back", "the owner is another one now");
+    if (!same_owner) {
+      return spare(snapshot, "owner-back",
+                   snapshot.seen ? "the owner is another one now"
+                                 : "it isn't written whose deletion was begun");
+    }
     if (snapshot.root->meta.deleting) {
       return spare(snapshot, "conflict", "the master root is being deleted by another's hand");
     }
