@@ -411,8 +411,10 @@ bool Deletion::HandOver(KubeObject object) {
     if (answer.error().failure == ApiFailure::kNotFound) return true;
     say_.Warn(answer.error().message);
     if (!IsTransient(answer.error().failure)) return false;
-    auto now = client.Do(ApiRequest::GetMetadata(object.type, cluster_.ns, object.meta.name), {});
-    auto meta = now ? ReadObjectMeta(now->document.root()) : Result<ObjectMeta>(Failure(""));
+    // A list, which the account may ask for where it may not get the object.
+    auto now = client.Do(
+        ApiRequest::ListByName(object.type, cluster_.ns, object.meta.name, Freshness::kSure), {});
+    auto meta = now ? ReadObjectMeta(OnlyItem(*now)) : Result<ObjectMeta>(Failure(""));
     if (meta && meta->uid != object.meta.uid) return true;  // somebody's new one
     if (meta) object.meta = *std::move(meta);
   }

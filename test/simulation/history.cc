@@ -67,7 +67,7 @@ class History {
   Kubelet kubelet_;
   MonotonicTime end_;
   bool expected_ = false;
-  bool was_deleting_ = false;  // when it was expected
+  bool was_condemned_ = false;  // when it was expected
   End expectation_ = End::kOpen;
   std::string root_uid_;
 };
@@ -81,7 +81,7 @@ void History::Expect() {
   root_uid_ = root->uid;
   const Body body(root->Json());
   const SeenRoot seen = SeenRoot::Read(body.root());
-  was_deleting_ = seen.phase == "deleting";
+  was_condemned_ = seen.phase == "condemned" || seen.phase == "deleting";
   const bool begun = seen.phase == "deleting" && seen.deletes_begun;
   // Begun, but nobody knows whether a delete was sent; or a watcher that has done its work is in
   // the pods of the next root.
@@ -115,9 +115,9 @@ void History::CheckEnd() {
       if (there && kubelet_.AnyAlive()) judge_.Break("6, what is abandoned goes", "it is there");
       return;
     case End::kStays: {
-      // Behind the point of no return it may go all the same; the judge has seen on what evidence.
+      // On evidence from before it may go all the same; the judge has seen on what evidence.
       const bool went = !there || root->deleting;
-      if (went && was_deleting_ && judge_.BegunRoots().contains(root_uid_)) return;
+      if (went && was_condemned_ && judge_.BegunRoots().contains(root_uid_)) return;
       if (went) return judge_.Break("7, what is in use stays", "it is gone");
       const Body body(root->Json());
       const std::string phase = SeenRoot::Read(body.root()).phase;

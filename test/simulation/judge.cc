@@ -230,16 +230,31 @@ void Judge::Read(const Exchange& one, Record& record) const {
   if (record.recorded.empty() && record.open && looks.back().root) {
     record.recorded = looks.back().root->owner_uid;
   }
-  if (record.recorded.empty() && one.status == 200 && Contains(target, "metadata.name%3Dbob")) {
-    // A glance proves nothing, but the program knows from it that there is an owner.
-    const Body list(one.answer);
-    const Json* items = At(list.root(), "items");
-    if (items != nullptr && items->IsArray() && !items->Empty()) {
-      record.recorded = TextAt(At(&(*items)[0], "metadata", "uid"));
+  const bool glance = Contains(target, "resourceVersion=0");
+  if (!glance && Contains(target, "metadata.name%3Dbob")) {
+    if (!one.answered || !one.true_answer || one.status != 200) {
+      record.name_failed.insert(target);
+    } else {
+      record.name_failed.erase(target);  // after a 401 it is asked again
+      const Body list(one.answer);
+      const Json* items = At(list.root(), "items");
+      if (items != nullptr && items->IsArray() && !items->Empty()) {
+        record.sighted = TextAt(At(&(*items)[0], "metadata", "uid"));
+      }
+    }
+    // It may be there as several kinds.
+    if (record.recorded.empty() && record.name_failed.empty() && !record.sighted.empty()) {
+      record.recorded = record.sighted;
+      record.by_sight = true;
+    } else if (record.by_sight && !record.name_failed.empty()) {
+      record.recorded.clear();
     }
   }
-  if (Contains(target, "resourceVersion=0")) return;
+  if (glance) return;
   if (target == "/apis") {
+    record.by_sight = false;
+    record.sighted.clear();
+    record.name_failed.clear();
     // Asked again with another token it is the same look.
     if (looks.empty() || !looks.back().unauthorized.contains(target)) looks.emplace_back();
     looks.back().began = one.sent;

@@ -91,8 +91,11 @@ class Judge final : public Listener {
   struct Record {
     std::size_t next = 0;  // the exchange to go on with
     std::vector<Look> looks;
-    bool open = false;  // the last look goes on
-    std::string recorded;
+    bool open = false;      // the last look goes on
+    std::string recorded;   // the owner's UID, by a look that read each kind that it may be of
+    bool by_sight = false;  // so said the look that goes on, in which
+    std::string sighted;    // it was seen, and these
+    std::set<std::string> name_failed;                    // could not be read
     std::vector<std::pair<std::size_t, SeenRoot>> roots;  // by number of the exchange
   };
 

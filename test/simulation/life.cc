@@ -150,7 +150,7 @@ class Life::LifeTransport final : public Transport {
 
   std::vector<HttpResult> Perform(std::span<const HttpRequest> requests, std::size_t concurrency,
                                   std::stop_token stop) override {
-    if (IsReview(requests) && !life_.world_.plan().ask_permissions) return Grant(requests);
+    if (IsReview(requests) && !life_.world_.plan().ask_permissions) return Refuse(requests);
     const auto batch = std::make_shared<Batch>(life_, requests);
     struct Closer {
       Batch& batch;
@@ -176,22 +176,15 @@ class Life::LifeTransport final : public Transport {
   }
 
  private:
-  // They are a quarter of all requests and lead to nothing.
+  // They would be a quarter of all requests, and lead to nothing.
   static bool IsReview(std::span<const HttpRequest> requests) {
     return !requests.empty() && requests.front().method == HttpMethod::kPost &&
            requests.front().target.ends_with("/selfsubjectaccessreviews");
   }
-  static std::vector<HttpResult> Grant(std::span<const HttpRequest> requests) {
-    std::vector<HttpResult> results;
-    for (const HttpRequest& request : requests) {
-      HttpResponse response;
-      response.status = 201;
-      response.content_type = "application/json";
-      response.body = request.body;
-      response.body.insert(response.body.rfind('}'), R"(,"status":{"allowed":true})");
-      results.push_back(std::move(response));
-    }
-    return results;
+  static std::vector<HttpResult> Refuse(std::span<const HttpRequest> requests) {
+    HttpResponse response;
+    response.status = 503;
+    return std::vector<HttpResult>(requests.size(), response);
   }
 
   // A process that isn't scheduled between what it has found out and what it does about it.

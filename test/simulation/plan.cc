@@ -50,7 +50,7 @@ Plan Plan::Draw(std::uint64_t seed) {
   }
 
   const bool faulty = random.Chance(0.7);
-  plan.calm = Timeline::kBegin + seconds(random.Between(14, 28));
+  plan.calm = Timeline::kBegin + seconds(random.Between(10, 22));
   if (faulty && random.Chance(0.6)) plan.read_faults = random.Pick(std::array{0.002, 0.01, 0.03});
   if (faulty && random.Chance(0.7)) plan.write_faults = random.Pick(std::array{0.03, 0.1, 0.3});
   plan.latency = Micros(random.Pick(std::array{500, 3'000, 30'000, 200'000}));

@@ -60,7 +60,7 @@ struct Plan {
   bool duel;        // a long deletion, in the middle of which a second watcher takes over
   int outages;
   bool clocks_jump;
-  bool ask_permissions;  // in requests like others; else all is granted at once
+  bool ask_permissions;  // in requests like others; else they aren't answered
 };
 
 }  // namespace cluster_watcher::simulation
