@@ -177,6 +177,25 @@ std::optional<std::string> WrongList(const ApiRequest& request, JsonValue list) 
 
 }  // namespace
 
+bool IsTransient(ApiFailure failure) {
+  switch (failure) {
+    case ApiFailure::kUnreachable:
+    case ApiFailure::kStopped:
+    case ApiFailure::kUnauthorized:
+    case ApiFailure::kConflict:
+    case ApiFailure::kThrottled:
+    case ApiFailure::kServer:
+    case ApiFailure::kUnexpected:
+      return true;
+    case ApiFailure::kForbidden:
+    case ApiFailure::kNotFound:
+    case ApiFailure::kNotServed:
+    case ApiFailure::kInvalid:
+      return false;
+  }
+  return true;
+}
+
 ApiRequest ApiRequest::Get(const ResourceType& type, std::string_view ns, std::string_view name,
                            Freshness freshness) {
   ApiRequest request = MakeRequest(HttpMethod::kGet, Expect::kObject, type, ns, name);

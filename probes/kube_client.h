@@ -32,6 +32,9 @@ enum class ApiFailure {
   kUnexpected,    // anything else: redirects, HTML, JSON that isn't the object asked for
 };
 
+// Whether the same request may be answered otherwise later: it wasn't refused for good.
+bool IsTransient(ApiFailure failure);
+
 struct ApiError {
   ApiFailure failure = ApiFailure::kUnexpected;
   std::string message;  // for people: names the object, the operation and the answer

@@ -22,25 +22,6 @@ constexpr std::size_t kMostDeletesInABatch = 64;
 // The garbage collector's time for what is left of a controller, before we do it ourselves.
 constexpr Duration kLeftoverPatience{1'000};
 
-bool IsTransient(ApiFailure failure) {
-  switch (failure) {
-    case ApiFailure::kUnreachable:
-    case ApiFailure::kStopped:
-    case ApiFailure::kUnauthorized:
-    case ApiFailure::kConflict:
-    case ApiFailure::kThrottled:
-    case ApiFailure::kServer:
-    case ApiFailure::kUnexpected:
-      return true;
-    case ApiFailure::kForbidden:
-    case ApiFailure::kNotFound:
-    case ApiFailure::kNotServed:
-    case ApiFailure::kInvalid:
-      return false;
-  }
-  return true;
-}
-
 DeletionMemory MemoryOf(const Snapshot& condemned, const Settings& settings, WallTime now) {
   DeletionMemory memory;
   memory.root_uid = condemned.root->meta.uid;

@@ -63,26 +63,6 @@ Duration AgeOf(const Snapshot& condemned, Clock& clock) {
                   std::chrono::duration_cast<Duration>(ServerNow(condemned, clock) - *since));
 }
 
-// What may be written again with better luck.
-bool MayTryAgain(ApiFailure failure) {
-  switch (failure) {
-    case ApiFailure::kUnreachable:
-    case ApiFailure::kStopped:
-    case ApiFailure::kUnauthorized:
-    case ApiFailure::kConflict:
-    case ApiFailure::kThrottled:
-    case ApiFailure::kServer:
-    case ApiFailure::kUnexpected:
-      return true;
-    case ApiFailure::kForbidden:
-    case ApiFailure::kNotFound:
-    case ApiFailure::kNotServed:
-    case ApiFailure::kInvalid:
-      return false;
-  }
-  return false;
-}
-
 // "before-delete" of "cluster-watcher/before-delete".
 std::string StepPrefix(std::string_view annotation) {
   return std::string(annotation.substr(std::string_view(annotation::kPrefix).size()));
@@ -256,7 +236,7 @@ std::optional<Reaper::Condemned> Reaper::LastLook(const std::string& me,
       snapshot.marks.deletes_begun = false;
       return Condemned{std::move(snapshot), decision};
     }
-    if (!MayTryAgain(written.error().failure)) {
+    if (!IsTransient(written.error().failure)) {
       return spare(snapshot, "conflict", written.error().message);
     }
     log_.info("the last look is repeated: {}", written.error().message);

@@ -222,6 +222,7 @@ void Proxy::Serve(int socket) {
       request.target = WithPagesOf(page_size_, request.target);
       const HttpResult answer = std::move((*transport)->Perform({&request, 1}, 1, {}).front());
       passage.answered = true;
+      passage.status = answer ? answer->status : 0;
       sent = answer && IsLetThrough(passage) &&
              SendAll(socket, Lie::Answer(answer->status, answer->body, answer->content_type).bytes);
     }

@@ -38,6 +38,7 @@ struct Passage {
   std::string head;          // the line and the headers
   std::string body;
   bool answered = false;  // the API server has done it; the client doesn't know yet
+  int status = 0;         // of that answer; 0: there was none
 };
 
 class Proxy {

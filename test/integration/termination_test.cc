@@ -219,7 +219,8 @@ class TerminationAtAWrite : public IntegrationTest {
     proxy_.emplace(server().Admin());
     const std::string written = R"("cluster-watcher/phase":")" + phase + "\"";
     proxy_->SetGate([this, written](const Passage& passage) {
-      if (passage.answered && passage.request_line.starts_with("PATCH ") &&
+      // Not one that met a controller's write: then it wasn't written.
+      if (passage.status == 200 && passage.request_line.starts_with("PATCH ") &&
           passage.body.find(written) != std::string::npos && !held_.exchange(true)) {
         let_go_.acquire();
       }
