@@ -1,6 +1,5 @@
 #include "watcher/claims.h"
 
-#include <algorithm>
 #include <string>
 #include <utility>
 

@@ -126,7 +126,7 @@ std::optional<Deletion::Outcome> Deletion::Begin(RootState root, bool may_begin)
       root_now_.labels == root_.meta.labels &&
       root_now_.Annotation(annotation::kHoldUntil) == root_.meta.Annotation(annotation::kHoldUntil);
   if (!as_seen) return Outcome::kStale;
-  const bool marked = MarkDeletesBegun(left());
+  const bool marked = WriteMarks({{annotation::kDeletesBegun, "true"}}, left());
   if (left() <= Duration(0)) return Outcome::kStale;
   begun_ = marked;
   return std::nullopt;
@@ -206,10 +206,9 @@ bool Deletion::NamesUs(const Marks& marks) const {
   return marks.phase == Phase::kDeleting && marks.condemned_by == marks_.condemned_by;
 }
 
-bool Deletion::MarkDeletesBegun(Duration timeout) {
-  ApiRequest request =
-      ApiRequest::MergePatch(root_.type, cluster_.ns, root_.meta.name,
-                             MarksPatch(root_now_, {{annotation::kDeletesBegun, "true"}}));
+bool Deletion::WriteMarks(AnnotationChanges changes, Duration timeout) {
+  ApiRequest request = ApiRequest::MergePatch(root_.type, cluster_.ns, root_.meta.name,
+                                              MarksPatch(root_now_, std::move(changes)));
   request.http.timeout = timeout;
   auto answer = survey_.client().Do(request, {});
   if (!answer) say_.Warn(answer.error().message);
@@ -232,10 +231,7 @@ void Deletion::RestoreMarks() {
   if (marks_.deleting_since) {
     changes[annotation::kDeletingSince] = FormatTime(*marks_.deleting_since);
   }
-  auto answer = survey_.client().Do(ApiRequest::MergePatch(root_.type, cluster_.ns, root_.meta.name,
-                                                           MarksPatch(root_now_, changes)),
-                                    {});
-  if (!answer) say_.Warn(answer.error().message);
+  WriteMarks(std::move(changes), HttpRequest().timeout);
 }
 
 Deletion::Pass Deletion::DeletePass(std::vector<KubeObject> objects, bool counts_as_listed,

@@ -69,7 +69,8 @@ class Deletion {
   bool NamesUs(const Marks& marks) const;
   // nullopt: it has begun, or may be tried again.
   std::optional<Outcome> Begin(RootState root, bool may_begin);
-  bool MarkDeletesBegun(Duration timeout);
+  // Under the resourceVersion that was read last.
+  bool WriteMarks(AnnotationChanges changes, Duration timeout);
   bool IsOvertaken() const;  // somebody else finishes it
   void RestoreMarks();
   // Whether what is listed now is the cluster's, beside what was listed before.

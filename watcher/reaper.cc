@@ -12,6 +12,9 @@ constexpr int kMostLastLooks = 20;
 constexpr Duration kBetweenLooks{10};  // doubled each time
 constexpr int kMostDoublings = 5;
 constexpr Duration kLongestAskedWait{20'000};
+// What steps are called by in marks and logs: as their annotations.
+constexpr const char* kBefore = annotation::kBeforeDelete + std::size(annotation::kPrefix) - 1;
+constexpr const char* kAfter = annotation::kAfterDelete + std::size(annotation::kPrefix) - 1;
 constexpr int kMostStepMarks = 5;
 constexpr Duration kStepMarkTimeout{2'000};
 constexpr int kMostMarksOff = 5;
@@ -55,23 +58,6 @@ WallTime ServerNow(const Snapshot& snapshot, Clock& clock) {
          std::chrono::duration_cast<WallTime::duration>(clock.Now() - snapshot.ended);
 }
 
-// How long the deletion has lasted, across restarts; never negative.
-Duration AgeOf(const Snapshot& condemned, Clock& clock) {
-  const auto& since = condemned.marks.deleting_since;
-  if (!since) return Duration(0);
-  return std::max(Duration(0),
-                  std::chrono::duration_cast<Duration>(ServerNow(condemned, clock) - *since));
-}
-
-// "before-delete" of "cluster-watcher/before-delete".
-std::string StepPrefix(std::string_view annotation) {
-  return std::string(annotation.substr(std::string_view(annotation::kPrefix).size()));
-}
-
-std::string StepId(std::string_view annotation, const Step& step) {
-  return StepPrefix(annotation) + "/" + step.name;
-}
-
 Regarding Survivor(const Snapshot& snapshot) {
   const auto& owner = snapshot.facts.owner;
   return owner && owner->object ? Regarding::Object(*owner->object)
@@ -79,6 +65,13 @@ Regarding Survivor(const Snapshot& snapshot) {
 }
 
 }  // namespace
+
+Duration DeletionAge(const Snapshot& look, Clock& clock) {
+  const auto& since = look.marks.deleting_since;
+  if (!since) return Duration(0);
+  return std::max(Duration(0),
+                  std::chrono::duration_cast<Duration>(ServerNow(look, clock) - *since));
+}
 
 std::string OwnerIdentity(const Snapshot& snapshot) {
   if (!snapshot.owner_name) return "";
@@ -104,6 +97,15 @@ ApiResult Reaper::WriteMarks(const Snapshot& snapshot, AnnotationChanges changes
                                               MarksPatch(root.meta, std::move(changes)));
   request.http.timeout = timeout;
   return survey_.client().Do(request, {});
+}
+
+std::optional<ObjectMeta> Reaper::ReadRoot(const Snapshot& snapshot, Duration timeout) {
+  const KubeObject& root = *snapshot.root;
+  ApiRequest request = ApiRequest::GetMetadata(root.type, snapshot.cluster->ns, root.meta.name);
+  request.http.timeout = timeout;
+  auto answer = survey_.client().Do(request, {});
+  auto meta = answer ? ReadObjectMeta(answer->document.root()) : Result<ObjectMeta>(Failure(""));
+  return meta ? std::optional(*std::move(meta)) : std::nullopt;
 }
 
 void Reaper::Refuse(const char* reason, const std::string& detail) {
@@ -272,11 +274,8 @@ bool Reaper::TakeMarksOff(const std::string& me, const Snapshot& snapshot) {
     say_.Warn("marks: " + written.error().message);
     // Controllers write status all the time.
     if (written.error().failure != ApiFailure::kConflict) return false;
-    const KubeObject& root = *now.root;
-    auto answer = survey_.client().Do(
-        ApiRequest::GetMetadata(root.type, now.cluster->ns, root.meta.name), {});
-    auto meta = answer ? ReadObjectMeta(answer->document.root()) : Result<ObjectMeta>(Failure(""));
-    if (!meta || meta->uid != root.meta.uid) return false;
+    auto meta = ReadRoot(now, HttpRequest().timeout);
+    if (!meta || meta->uid != now.root->meta.uid) return false;
     now.marks = ReadMarks(*meta);
     now.root->meta = *std::move(meta);
   }
@@ -294,35 +293,35 @@ void Reaper::Announce(const Snapshot& snapshot, EventType type, const char* reas
 bool Reaper::RunStepsBefore(const Condemned& condemned) {
   const Snapshot& snapshot = condemned.snapshot;
   const auto is_due = [&](const Step& step) {
-    return !steps_done_.contains(StepId(annotation::kBeforeDelete, step));
+    return !steps_done_.contains(StepId(kBefore, step));
   };
   const std::vector<Step>& steps = snapshot.steps.before;
   if (std::none_of(steps.begin(), steps.end(), is_due)) return false;
   AnnounceDeletion(snapshot, condemned.decision.detail);
   const Settings& settings = survey_.settings().settings;
-  RunSteps(steps, annotation::kBeforeDelete, snapshot,
-           std::min(settings.steps_deadline, settings.delete_deadline - AgeOf(snapshot, clock_)));
+  RunSteps(
+      steps, kBefore, snapshot,
+      std::min(settings.steps_deadline, settings.delete_deadline - DeletionAge(snapshot, clock_)));
   return true;
 }
 
 bool Reaper::RunStepsAfter(const Snapshot& condemned) {
   const std::vector<Step>& steps = condemned.steps.after;
   const bool any = std::any_of(steps.begin(), steps.end(), [&](const Step& step) {
-    return !steps_done_.contains(StepId(annotation::kAfterDelete, step));
+    return !steps_done_.contains(StepId(kAfter, step));
   });
   if (any) {
-    RunSteps(steps, annotation::kAfterDelete, condemned,
-             survey_.settings().settings.steps_deadline);
+    RunSteps(steps, kAfter, condemned, survey_.settings().settings.steps_deadline);
   }
   return any;
 }
 
-void Reaper::RunSteps(const std::vector<Step>& steps, const char* annotation,
-                      const Snapshot& condemned, Duration allowed) {
-  const auto troubles = steps_.Run(steps, StepPrefix(annotation), allowed, steps_done_,
-                                   [&] { MarkStepsDone(condemned); });
+void Reaper::RunSteps(const std::vector<Step>& steps, const char* prefix, const Snapshot& condemned,
+                      Duration allowed) {
+  const auto troubles =
+      steps_.Run(steps, prefix, allowed, steps_done_, [&] { MarkStepsDone(condemned); });
   // What there was no time for isn't run later either.
-  for (const Step& step : steps) steps_done_.insert(StepId(annotation, step));
+  for (const Step& step : steps) steps_done_.insert(StepId(prefix, step));
   for (const std::string& trouble : troubles) {
     Announce(condemned, EventType::kWarning, "ClusterDeleting", "RunningSteps",
              "Cluster " + condemned.cluster->name + ": step " + trouble);
@@ -332,24 +331,17 @@ void Reaper::RunSteps(const std::vector<Step>& steps, const char* annotation,
 // So that who resumes doesn't run them again. A few attempts: a step that is run twice is better
 // than a deletion that waits.
 void Reaper::MarkStepsDone(const Snapshot& condemned) {
-  const KubeObject& root = *condemned.root;
+  Snapshot now = condemned;
   for (int attempt = 0; attempt < kMostStepMarks; ++attempt) {
     turn_({});
-    ApiRequest read = ApiRequest::GetMetadata(root.type, condemned.cluster->ns, root.meta.name);
-    read.http.timeout = kStepMarkTimeout;
-    auto answer = survey_.client().Do(read, {});
-    const auto meta =
-        answer ? ReadObjectMeta(answer->document.root()) : Result<ObjectMeta>(Failure(""));
-    if (meta && (meta->uid != root.meta.uid ||
-                 ReadMarks(*meta).condemned_by != condemned.marks.condemned_by)) {
-      return;
-    }
-    if (meta) {
-      ApiRequest write = ApiRequest::MergePatch(
-          root.type, condemned.cluster->ns, root.meta.name,
-          MarksPatch(*meta, {{annotation::kStepsDone, StepsMark(steps_done_)}}));
-      write.http.timeout = kStepMarkTimeout;
-      if (survey_.client().Do(write, {})) return;
+    if (auto meta = ReadRoot(now, kStepMarkTimeout)) {
+      const bool same = meta->uid == now.root->meta.uid &&
+                        ReadMarks(*meta).condemned_by == condemned.marks.condemned_by;
+      if (!same) return;
+      now.root->meta = *std::move(meta);
+      if (WriteMarks(now, {{annotation::kStepsDone, StepsMark(steps_done_)}}, kStepMarkTimeout)) {
+        return;
+      }
     }
     clock_.WaitUntil(clock_.Now() + kBetweenLooks * (1 << std::min(attempt, kMostDoublings)), {});
   }
@@ -368,7 +360,7 @@ void Reaper::AnnounceDeletion(const Snapshot& condemned, const std::string& why)
 
 std::optional<Reaper::Outcome> Reaper::Delete(const Snapshot& condemned, const std::string& why) {
   AnnounceDeletion(condemned, why);
-  const Duration age = AgeOf(condemned, clock_);
+  const Duration age = DeletionAge(condemned, clock_);
   const MonotonicTime began = clock_.Now() - age;
   const Duration allowed = survey_.settings().settings.delete_deadline;
   const MonotonicTime deadline = began + allowed;
@@ -439,8 +431,9 @@ void Reaper::TellEnd(const Deletion& deletion, const Snapshot& condemned, const 
 
 void Reaper::FinishOnTermination() {
   const auto look = survey_.TerminationLook();
-  if (!look || !Decide(look->facts).abandoned()) return;
+  if (!look) return;
   const Decision decision = Decide(look->facts);
+  if (!decision.abandoned()) return;
   log_.warn(
       "the master root is being taken down and the driver is gone: deleting the members of {}",
       look->cluster->name);

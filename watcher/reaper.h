@@ -25,6 +25,10 @@ namespace cluster_watcher {
 // Who is being judged: tells one owner from its successor.
 std::string OwnerIdentity(const Snapshot& snapshot);
 
+// How long the deletion has lasted that the marks in `look` tell of, across restarts, by the API
+// server's clock; 0 where they don't say since when, never negative.
+Duration DeletionAge(const Snapshot& look, Clock& clock);
+
 class Reaper {
  public:
   enum class Outcome {
@@ -82,12 +86,14 @@ class Reaper {
                                     std::stop_token stop);
   Outcome Spare(const std::string& me, const Snapshot& snapshot, const char* refusal,
                 const std::string& detail);
+  // What has the master root's name now; nullopt: it can't be read, or there is nothing.
+  std::optional<ObjectMeta> ReadRoot(const Snapshot& snapshot, Duration timeout);
   void Refuse(const char* reason, const std::string& detail);
   bool TakeMarksOff(const std::string& me, const Snapshot& snapshot);
   // True: some were run, which took its time.
   bool RunStepsBefore(const Condemned& condemned);
   bool RunStepsAfter(const Snapshot& condemned);
-  void RunSteps(const std::vector<Step>& steps, const char* annotation, const Snapshot& condemned,
+  void RunSteps(const std::vector<Step>& steps, const char* prefix, const Snapshot& condemned,
                 Duration allowed);
   void MarkStepsDone(const Snapshot& condemned);
   // nullopt: the first delete could not be sent in time.

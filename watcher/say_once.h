@@ -16,8 +16,6 @@ class SayOnce {
   void Warn(const std::string& text) {
     if (said_.size() < kMost && said_.insert(text).second) log_.warn("{}", text);
   }
-  // From now on they are news again.
-  void Forget() { said_.clear(); }
 
  private:
   static constexpr std::size_t kMost = 200;

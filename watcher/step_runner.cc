@@ -15,6 +15,8 @@ constexpr Duration kLongestBackoff{5'000};
 
 }  // namespace
 
+std::string StepId(const std::string& prefix, const Step& step) { return prefix + "/" + step.name; }
+
 StepRunner::StepRunner(Dial dial, Clock& clock, WatcherMetrics& metrics, spdlog::logger& log,
                        std::function<void(Duration)> turn)
     : dial_(std::move(dial)), clock_(clock), metrics_(metrics), log_(log), turn_(std::move(turn)) {}
@@ -24,7 +26,7 @@ std::vector<std::string> StepRunner::Run(const std::vector<Step>& steps, const s
                                          const std::function<void()>& finished) {
   std::vector<std::string> troubles;
   for (const Step& step : steps) {
-    const std::string id = prefix + "/" + step.name;
+    const std::string id = StepId(prefix, step);
     if (done.contains(id)) continue;
     if (allowed <= Duration(0)) {
       troubles.push_back(step.name + ": not run, the time for steps is over");

@@ -20,13 +20,16 @@ namespace cluster_watcher {
 // A transport to the server of a step, "http://127.0.0.1:8080", which sends no credentials.
 using Dial = std::function<Result<std::unique_ptr<Transport>>(const std::string& server)>;
 
+// How a step is called in marks: "before-delete/drain".
+std::string StepId(const std::string& prefix, const Step& step);
+
 class StepRunner {
  public:
   // `turn` is told before each request how long it may take.
   StepRunner(Dial dial, Clock& clock, WatcherMetrics& metrics, spdlog::logger& log,
              std::function<void(Duration)> turn);
 
-  // Runs those of `steps` that aren't in `done`, where they are called "PREFIX/NAME". All of them
+  // Runs those of `steps` that aren't in `done`, by their StepId. All of them
   // together may take as long as is `allowed`; then the one that is running is cut off. Each that
   // has succeeded, or has failed without being retried, or was cut off, is added to `done` and
   // `finished` is called, whose time doesn't count.

@@ -251,22 +251,18 @@ std::optional<WatchLoop::Next> WatchLoop::ActOnDeleting(const Snapshot& snapshot
 }
 
 bool WatchLoop::MayTakeOver(const Snapshot& snapshot, std::stop_token stop) {
-  const Marks& marks = snapshot.marks;
-  // By the API server's clock: that of the other watcher may differ from ours.
-  const WallTime now = snapshot.facts.server_time.value_or(clock_.WallNow());
-  const bool overdue = marks.deleting_since &&
-                       now - *marks.deleting_since > survey_.settings().settings.delete_deadline;
+  const bool overdue = DeletionAge(snapshot, clock_) > survey_.settings().settings.delete_deadline;
   // Not at once from who has just done it to us.
   const bool just_overtaken = overtaken_at_ && clock_.Now() - *overtaken_at_ < kStaleCondemnation;
-  return (overdue && !just_overtaken) || IsWatcherGone(snapshot, marks.condemned_by, stop);
+  return (overdue && !just_overtaken) || IsWatcherGone(snapshot, snapshot.marks.condemned_by, stop);
 }
 
 // A deletion gets from the point of no return to its first delete in the time that its steps take.
 // What has stood longer, or was brought back by a rollback, is no reason to hurry.
 bool WatchLoop::IsLongPast(const Snapshot& snapshot) const {
-  const auto& since = snapshot.marks.deleting_since;
-  const WallTime now = snapshot.facts.server_time.value_or(clock_.WallNow());
-  return !since || now - *since > survey_.settings().settings.steps_deadline + kStaleCondemnation;
+  return !snapshot.marks.deleting_since ||
+         DeletionAge(snapshot, clock_) >
+             survey_.settings().settings.steps_deadline + kStaleCondemnation;
 }
 
 bool WatchLoop::IsWatcherGone(const Snapshot& snapshot, const std::string& by,
