@@ -343,13 +343,17 @@ std::vector<HttpResult> KubeClient::Send(std::span<const ApiRequest> requests,
     http.push_back(request.http);
     http.back().bearer_token = *token;
   }
-  // In pieces of two rounds: each request that ends is a sign of life to who observes them, also
-  // where every one of them hangs until its timeout.
-  const std::size_t piece = 2 * std::max<std::size_t>(concurrency, 1);
+  // In pieces of a round or two: each request that ends is a sign of life to who observes them,
+  // also where every one of them hangs until its timeout.
+  const std::size_t piece = (until_timeout_ ? 1 : 2) * std::max<std::size_t>(concurrency, 1);
   std::vector<HttpResult> results;
   results.reserve(http.size());
   while (results.size() < http.size()) {
     const std::size_t first = results.size();
+    if (timed_out_) {
+      results.resize(http.size(), Unexpected{*timed_out_});
+      break;
+    }
     const std::size_t size = std::min(http.size() - first, piece);
     for (HttpResult& result :
          transport_.Perform(std::span(http).subspan(first, size), concurrency, stop)) {
@@ -358,6 +362,9 @@ std::vector<HttpResult> KubeClient::Send(std::span<const ApiRequest> requests,
         const HttpRequest& request = http[results.size()];
         observer_({request.method, request.target, result ? result->status : 0,
                    result ? result->elapsed : std::chrono::microseconds(0), retry});
+      }
+      if (until_timeout_ && !result && result.error().kind == TransportError::Kind::kTimeout) {
+        timed_out_ = result.error();
       }
       results.push_back(std::move(result));
     }

@@ -111,6 +111,22 @@ class KubeClient {
   // Side by side; the results in the order of the requests.
   std::vector<ApiResult> DoAll(std::span<const ApiRequest> requests, std::size_t concurrency,
                                std::stop_token stop);
+  // While one of these lives, the first requests that aren't answered in time are the last ones
+  // that are sent; the others fail as they did. So what needs every answer ends after one time-out
+  // and not after as many as there are requests.
+  class UntilTimeout {
+   public:
+    explicit UntilTimeout(KubeClient& client) : client_(client) { client_.until_timeout_ = true; }
+    ~UntilTimeout() {
+      client_.until_timeout_ = false;
+      client_.timed_out_.reset();
+    }
+    UntilTimeout(const UntilTimeout&) = delete;
+    UntilTimeout& operator=(const UntilTimeout&) = delete;
+
+   private:
+    KubeClient& client_;
+  };
   // The longest that an answer since the last call asked to wait before the next request, by
   // Retry-After; 0: none did.
   Duration TakeRetryAfter();
@@ -135,6 +151,8 @@ class KubeClient {
   TokenSource& tokens_;
   RequestObserver observer_;
   Duration retry_after_{0};
+  bool until_timeout_ = false;
+  std::optional<TransportError> timed_out_;
 };
 
 // What `result` means as the answer to `request`. Pure.

@@ -69,6 +69,7 @@ Survey::Survey(KubeClient& client, Clock& clock, ResolvedSettings settings,
       cluster_probe_(client, discovery_) {}
 
 Snapshot Survey::SureLook(bool with_other_drivers, std::stop_token stop) {
+  const KubeClient::UntilTimeout one_timeout(client_);
   Snapshot snapshot;
   snapshot.began = clock_.Now();
   if (auto refreshed = discovery_.Refresh(stop); !refreshed)

@@ -642,5 +642,32 @@ TEST(KubeClient, ListsSeveralSideBySideInTheirOrder) {
   EXPECT_TRUE(api.client.EachItemSideBySide({}, 8, show, {}).empty());
 }
 
+TEST(KubeClient, UntilTimeoutTheFirstOneIsTheLastThatIsSent) {
+  FakeApi api;
+  const std::vector<ApiRequest> lists(7, ListLabelled(false));
+  api.transport.otherwise = [](const HttpRequest&) { return NoAnswer(); };
+  {
+    const KubeClient::UntilTimeout until_timeout(api.client);
+    for (const ApiResult& answer : api.client.DoAll(lists, 3, {})) {
+      ASSERT_FALSE(answer);
+      EXPECT_EQ(answer.error().failure, ApiFailure::kUnreachable);
+    }
+    EXPECT_EQ(api.transport.requests.size(), 3u);
+    EXPECT_FALSE(api.client.Do(GetBob(), {}));
+    EXPECT_EQ(api.transport.requests.size(), 3u);
+  }
+  EXPECT_FALSE(api.client.Do(GetBob(), {}));
+  EXPECT_EQ(api.transport.requests.size(), 4u);
+}
+
+TEST(KubeClient, UntilTimeoutOtherFailuresEndNothing) {
+  FakeApi api;
+  const KubeClient::UntilTimeout until_timeout(api.client);
+  api.transport.On(GetBob(), NoAnswer(TransportError::Kind::kConnect));
+  api.transport.On(GetBob(), Answer(200, Bob()));
+  EXPECT_FALSE(api.client.Do(GetBob(), {}));
+  EXPECT_TRUE(api.client.Do(GetBob(), {}));
+}
+
 }  // namespace
 }  // namespace cluster_watcher
