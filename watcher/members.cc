@@ -180,6 +180,13 @@ std::optional<int> ParseDeleteOrder(std::string_view text) {
   return order;
 }
 
+std::optional<std::string> DeleteOrderError(const ObjectMeta& meta) {
+  const auto order = meta.Annotation(annotation::kDeleteOrder);
+  if (!order || ParseDeleteOrder(*order)) return std::nullopt;
+  return "annotation " + std::string(annotation::kDeleteOrder) + ": " + Quoted(*order) +
+         " is not a whole number";
+}
+
 MemberPass SortMembers(std::vector<KubeObject> objects, bool root_is_ours, DeletionMemory& memory) {
   MemberPass pass;
   std::map<std::string, const KubeObject*> now;

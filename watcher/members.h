@@ -45,6 +45,8 @@ bool IsKept(const ObjectMeta& meta);  // cluster-watcher/keep: "true"
 
 // `cluster-watcher/delete-order`, a whole number; nullopt: it isn't one.
 std::optional<int> ParseDeleteOrder(std::string_view text);
+// What is wrong with it on an object that has one.
+std::optional<std::string> DeleteOrderError(const ObjectMeta& meta);
 
 struct MemberPass {
   std::vector<KubeObject> to_delete;   // members that are still there

@@ -193,10 +193,7 @@ void Survey::TakePod(Snapshot& snapshot, JsonValue pod) {
   auto& errors = snapshot.facts.setting_errors;
   errors = settings_.annotation_errors;
   ReadSteps(*meta, snapshot.steps, errors);
-  if (auto order = meta->Annotation(annotation::kDeleteOrder); order && !ParseDeleteOrder(*order)) {
-    errors.push_back("annotation " + std::string(annotation::kDeleteOrder) + ": " + Quoted(*order) +
-                     " is not a whole number");
-  }
+  if (auto error = DeleteOrderError(*meta)) errors.push_back(*std::move(error));
   const Settings& settings = settings_.settings;
   const std::string name = settings.cluster.empty()
                                ? meta->Label(settings.cluster_label).value_or("")

@@ -1,0 +1,267 @@
+#include "watcher/admission/injection.h"
+
+#include <gtest/gtest.h>
+
+#include "watcher/admission/pod_templates.h"
+
+namespace cluster_watcher {
+namespace {
+
+using Outcome = Injection::Outcome;
+
+InjectionSettings Shipped() {
+  InjectionSettings settings;
+  settings.image = "cluster-watcher:0.1.0";
+  return settings;
+}
+
+Injection InjectText(const std::string& pod, const InjectionSettings& settings = Shipped()) {
+  const auto document = JsonDocument::Parse(pod);
+  EXPECT_TRUE(document) << pod;
+  return Inject(document->root(), settings);
+}
+
+// A master pod; `annotations` and `spec` are what stands within their braces.
+std::string Master(const std::string& annotations = "", const std::string& spec = "") {
+  return R"({"metadata":{"labels":{"oshinko-type":"master"},"annotations":{)" + annotations +
+         R"(}},"spec":{)" + spec + (spec.empty() ? "" : ",") +
+         R"("containers":[{"name":"master","image":"spark"}]}})";
+}
+
+// The value that is added at `path`; "" where none is.
+std::string Added(const Injection& injection, const std::string& path) {
+  for (const PatchOperation& operation : injection.patch) {
+    if (operation.path == path) return operation.value;
+  }
+  return "";
+}
+
+std::string Sidecar(const Injection& injection) {
+  return Added(injection, "/spec/initContainers/0");
+}
+
+bool Holds(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(Inject, PatchesAPodThatHasNothing) {
+  const auto injection = InjectText(
+      R"({"metadata":{"labels":{"oshinko-type":"master"}},"spec":{"containers":[{"name":"m"}]}})");
+  ASSERT_EQ(injection.outcome, Outcome::kInjected);
+  EXPECT_TRUE(injection.warnings.empty());
+  std::vector<std::string> paths;
+  for (const PatchOperation& operation : injection.patch) paths.push_back(operation.path);
+  EXPECT_EQ(paths, (std::vector<std::string>{"/metadata/annotations",
+                                             "/metadata/annotations/cluster-watcher~1status",
+                                             "/spec/initContainers", "/spec/initContainers/0",
+                                             "/spec/volumes", "/spec/volumes/-"}));
+  EXPECT_EQ(Added(injection, "/metadata/annotations"), "{}");
+  EXPECT_EQ(
+      Sidecar(injection),
+      R"({"name":"cluster-watcher","image":"cluster-watcher:0.1.0","imagePullPolicy":"IfNotPresent",)"
+      R"("restartPolicy":"Always","env":[)"
+      R"({"name":"POD_NAME","valueFrom":{"fieldRef":{"fieldPath":"metadata.name"}}},)"
+      R"({"name":"POD_NAMESPACE","valueFrom":{"fieldRef":{"fieldPath":"metadata.namespace"}}},)"
+      R"({"name":"CLUSTER_WATCHER_LISTEN","value":":9090"}],)"
+      R"("ports":[{"name":"watcher-metrics","containerPort":9090,"protocol":"TCP"}],)"
+      R"("livenessProbe":{"httpGet":{"path":"/healthz","port":9090},"periodSeconds":20,)"
+      R"("timeoutSeconds":5,"failureThreshold":3},)"
+      R"("resources":{"requests":{"cpu":"10m","memory":"32Mi"},)"
+      R"("limits":{"cpu":"500m","memory":"64Mi"}},)"
+      R"("securityContext":{"allowPrivilegeEscalation":false,"capabilities":{"drop":["ALL"]},)"
+      R"("readOnlyRootFilesystem":true,"runAsNonRoot":true,)"
+      R"("seccompProfile":{"type":"RuntimeDefault"}},)"
+      R"("terminationMessagePolicy":"FallbackToLogsOnError",)"
+      R"("volumeMounts":[{"name":"cluster-watcher-token",)"
+      R"("mountPath":"/var/run/secrets/kubernetes.io/serviceaccount","readOnly":true}]})");
+  EXPECT_EQ(
+      Added(injection, "/spec/volumes/-"),
+      R"({"name":"cluster-watcher-token","projected":{"sources":[)"
+      R"({"serviceAccountToken":{"expirationSeconds":3600,"path":"token"}},)"
+      R"({"configMap":{"name":"kube-root-ca.crt","items":[{"key":"ca.crt","path":"ca.crt"}]}},)"
+      R"({"downwardAPI":{"items":[{"path":"namespace",)"
+      R"("fieldRef":{"fieldPath":"metadata.namespace"}}]}}]}})");
+  const auto status =
+      JsonDocument::Parse(Added(injection, "/metadata/annotations/cluster-watcher~1status"));
+  ASSERT_TRUE(status);
+  EXPECT_EQ(status->root().AsString(),
+            R"({"initContainers":["cluster-watcher"],"volumes":["cluster-watcher-token"],)"
+            R"("image":"cluster-watcher:0.1.0","port":9090})");
+}
+
+TEST(Inject, AddsToWhatIsThere) {
+  const auto injection = InjectText(
+      Master(R"("a":"b")", R"("initContainers":[{"name":"x"}],"volumes":[{"name":"v"}])"));
+  ASSERT_EQ(injection.outcome, Outcome::kInjected);
+  EXPECT_EQ(injection.patch.size(), 3u);
+  EXPECT_EQ(Added(injection, "/metadata/annotations"), "");
+  EXPECT_EQ(Added(injection, "/spec/initContainers"), "");
+  EXPECT_EQ(Added(injection, "/spec/volumes"), "");
+}
+
+TEST(Inject, AsksTheAnnotationAndThenTheLabel) {
+  const auto outcome = [](const std::string& labels, const std::string& annotations) {
+    return InjectText(R"({"metadata":{"labels":{)" + labels + R"(},"annotations":{)" + annotations +
+                      R"(}},"spec":{"containers":[{"name":"m"}]}})")
+        .outcome;
+  };
+  const std::string master = R"("oshinko-type":"master")";
+  EXPECT_EQ(outcome("", ""), Outcome::kNotAsked);
+  EXPECT_EQ(outcome(R"("oshinko-type":"worker")", ""), Outcome::kNotAsked);
+  EXPECT_EQ(outcome(master, ""), Outcome::kInjected);
+  EXPECT_EQ(outcome("", R"("cluster-watcher/inject":"true")"), Outcome::kInjected);
+  EXPECT_EQ(outcome(master, R"("cluster-watcher/inject":"false")"), Outcome::kNotAsked);
+  EXPECT_EQ(outcome(master, R"("cluster-watcher/inject":"no")"), Outcome::kNotAsked);
+  EXPECT_EQ(outcome(master, R"("cluster-watcher/inject":"")"), Outcome::kNotAsked);
+}
+
+TEST(Inject, LeavesAloneWhatItCanNotPatch) {
+  std::string all_ports;
+  for (int port = 9090; port < 9100; ++port) {
+    all_ports +=
+        (all_ports.empty() ? "" : ",") + ("{\"containerPort\":" + std::to_string(port)) + "}";
+  }
+  const struct {
+    std::string pod;
+    const char* why;
+  } kCases[] = {
+      {Master("", R"("initContainers":[{"name":"cluster-watcher"}])"), "container called"},
+      {Master(R"("kubernetes.io/config.mirror":"x")"), "mirror pod"},
+      {Master("", R"("os":{"name":"windows"})"), "Windows"},
+      {Master("", R"("volumes":[{"name":"cluster-watcher-token"}])"), "volume called"},
+      {Master("", R"("initContainers":[{"name":"x","ports":[)" + all_ports + "]}]"),
+       "9090 to 9099"},
+      {Master("", R"("initContainers":"x")"), "no list"},
+      {Master("", R"("volumes":{})"), "no list"},
+      {R"({"metadata":{"labels":{"oshinko-type":"master"}},"spec":{"containers":[]}})",
+       "no containers"},
+      {R"({"metadata":{"labels":{"oshinko-type":"master"}}})", "no containers"},
+  };
+  for (const auto& [pod, why] : kCases) {
+    const auto injection = InjectText(pod);
+    EXPECT_EQ(injection.outcome, Outcome::kLeftAlone) << pod;
+    EXPECT_TRUE(injection.patch.empty());
+    ASSERT_EQ(injection.warnings.size(), 1u) << pod;
+    EXPECT_TRUE(Holds(injection.warnings[0], why)) << injection.warnings[0];
+  }
+}
+
+TEST(Inject, IsIdempotentByTheContainer) {
+  const auto again = InjectText(Master(R"("cluster-watcher/status":"{}")",
+                                       R"("initContainers":[{"name":"cluster-watcher"}])"));
+  EXPECT_EQ(again.outcome, Outcome::kAlready);
+  EXPECT_TRUE(again.patch.empty());
+  EXPECT_TRUE(again.warnings.empty());
+  // Annotations travel.
+  EXPECT_EQ(InjectText(Master(R"("cluster-watcher/status":"{}")")).outcome, Outcome::kInjected);
+}
+
+TEST(Inject, TakesAPortThatIsFree) {
+  const auto injection =
+      InjectText(Master("", R"("initContainers":[{"name":"x","ports":[{"containerPort":9090},)"
+                            R"({"containerPort":9091}]}])"));
+  EXPECT_TRUE(Holds(Sidecar(injection), R"("value":":9092")"));
+  EXPECT_TRUE(Holds(Sidecar(injection), R"("containerPort":9092)"));
+  EXPECT_TRUE(Holds(Sidecar(injection), R"("path":"/healthz","port":9092)"));
+}
+
+TEST(Inject, DeclaresNoPortOfTheNode) {
+  const auto injection = InjectText(Master("", R"("hostNetwork":true)"));
+  EXPECT_EQ(injection.outcome, Outcome::kInjected);
+  EXPECT_FALSE(Holds(Sidecar(injection), "containerPort"));
+  EXPECT_TRUE(Holds(Sidecar(injection), "livenessProbe"));
+}
+
+TEST(Inject, NamesAUserOnlyWhereThePodSaysRoot) {
+  EXPECT_TRUE(Holds(Sidecar(InjectText(Master("", R"("securityContext":{"runAsUser":0})"))),
+                    R"("runAsUser":65532)"));
+  EXPECT_FALSE(Holds(Sidecar(InjectText(Master("", R"("securityContext":{"runAsUser":1000})"))),
+                     "runAsUser"));
+}
+
+TEST(Inject, WritesDefaultsAndScrapeAnnotationsWhereThereAreNone) {
+  InjectionSettings settings = Shipped();
+  settings.scrape = true;
+  settings.defaults = {{"dry-run", "true"}, {"poll-interval", "10s"}};
+  const auto injection = InjectText(Master(R"("cluster-watcher/poll-interval":"1s")"), settings);
+  const std::string at = "/metadata/annotations/";
+  EXPECT_EQ(Added(injection, at + "cluster-watcher~1dry-run"), "\"true\"");
+  EXPECT_EQ(Added(injection, at + "cluster-watcher~1poll-interval"), "");
+  EXPECT_EQ(Added(injection, at + "prometheus.io~1scrape"), "\"true\"");
+  EXPECT_EQ(Added(injection, at + "prometheus.io~1port"), "\"9090\"");
+  const auto own = InjectText(Master(R"("prometheus.io/scrape":"false")"), settings);
+  EXPECT_EQ(Added(own, at + "prometheus.io~1scrape"), "");
+  EXPECT_EQ(Added(own, at + "prometheus.io~1port"), "");
+}
+
+TEST(Inject, WarnsOfAShortGracePeriod) {
+  for (const auto& [grace, text] : {std::pair{"0", "is not told"}, std::pair{"4", "may get 2 s"}}) {
+    const auto injection =
+        InjectText(Master("", std::string(R"("terminationGracePeriodSeconds":)") + grace));
+    EXPECT_EQ(injection.outcome, Outcome::kInjected);
+    ASSERT_EQ(injection.warnings.size(), 1u);
+    EXPECT_TRUE(Holds(injection.warnings[0], text)) << injection.warnings[0];
+  }
+  EXPECT_TRUE(InjectText(Master("", R"("terminationGracePeriodSeconds":5)")).warnings.empty());
+}
+
+TEST(Inject, TakesWhateverIsNoPod) {
+  for (const char* text : {"{}", "[]", "null", "1", R"({"metadata":1,"spec":2})",
+                           R"({"metadata":{"labels":["oshinko-type"]}})"}) {
+    EXPECT_EQ(InjectText(text).outcome, Outcome::kNotAsked) << text;
+  }
+}
+
+TEST(PatchText, IsAJsonPatch) {
+  EXPECT_EQ(PatchText({}), "[]");
+  EXPECT_EQ(PatchText({{"/a", "{}"}, {"/a/b\"", "1"}}),
+            R"([{"op":"add","path":"/a","value":{}},{"op":"add","path":"/a/b\"","value":1}])");
+}
+
+TEST(AnnotationProblems, NamesEach) {
+  const auto document = JsonDocument::Parse(
+      Master(R"("cluster-watcher/poll-interval":"5x","cluster-watcher/colour":"red",)"
+             R"("cluster-watcher/hold-until":"tomorrow","cluster-watcher/delete-order":"first",)"
+             R"("cluster-watcher/before-delete":"[","cluster-watcher/inject":"yes")"));
+  ASSERT_TRUE(document);
+  const auto problems = AnnotationProblems(document->root());
+  EXPECT_EQ(problems.size(), 6u);
+  for (const char* key :
+       {"poll-interval", "colour", "hold-until", "delete-order", "before-delete", "inject"}) {
+    EXPECT_TRUE(std::any_of(problems.begin(), problems.end(), [&](const std::string& problem) {
+      return Holds(problem, std::string("cluster-watcher/") + key);
+    })) << key;
+  }
+  const auto fine = JsonDocument::Parse(
+      Master(R"("cluster-watcher/poll-interval":"5s","cluster-watcher/inject":"true",)"
+             R"("cluster-watcher/hold-until":"2026-12-24T18:00:00Z","other":"x")"));
+  EXPECT_TRUE(AnnotationProblems(fine->root()).empty());
+}
+
+TEST(PodTemplatesOf, FindsThemWhereTheyAre) {
+  const auto paths = [](const std::string& text) {
+    const auto document = JsonDocument::Parse(text);
+    std::string found;
+    for (const PodTemplate& one : PodTemplatesOf(document->root())) {
+      EXPECT_TRUE(one.pod.IsObject());
+      found += "[" + one.path + "]";
+    }
+    return found;
+  };
+  EXPECT_EQ(paths(R"({"apiVersion":"v1","kind":"Pod"})"), "[]");
+  EXPECT_EQ(paths(R"({"apiVersion":"apps/v1","kind":"Deployment","spec":{"template":{}}})"),
+            "[/spec/template]");
+  EXPECT_EQ(paths(R"({"apiVersion":"batch/v1","kind":"CronJob","spec":{"jobTemplate":{"spec":)"
+                  R"({"template":{}}}}})"),
+            "[/spec/jobTemplate/spec/template]");
+  EXPECT_EQ(paths(R"({"apiVersion":"ray.io/v1","kind":"RayCluster","spec":{"headGroupSpec":)"
+                  R"({"template":{}},"workerGroupSpecs":[{},{"template":{}}]}})"),
+            "[/spec/headGroupSpec/template][/spec/workerGroupSpecs/1/template]");
+  EXPECT_EQ(paths(R"({"apiVersion":"v1","kind":"Service","spec":{"template":{}}})"), "");
+  EXPECT_EQ(paths(R"({"apiVersion":"example.com/v1","kind":"Deployment","spec":{"template":{}}})"),
+            "");
+  EXPECT_EQ(paths(R"({"apiVersion":"apps/v1","kind":"Deployment","spec":{"template":"x"}})"), "");
+}
+
+}  // namespace
+}  // namespace cluster_watcher

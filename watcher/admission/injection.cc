@@ -1,0 +1,303 @@
+#include "watcher/admission/injection.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "probes/clock.h"
+#include "probes/cluster_probe.h"
+#include "probes/names.h"
+#include "probes/object_meta.h"
+#include "watcher/marks.h"
+#include "watcher/members.h"
+#include "watcher/steps.h"
+
+namespace cluster_watcher {
+namespace {
+
+constexpr int kPortsTried = 10;
+constexpr int kLeastGrace = 5;  // seconds
+constexpr int kImageUser = 65'532;
+constexpr char kTokenPath[] = "/var/run/secrets/kubernetes.io/serviceaccount";
+constexpr char kMirror[] = "kubernetes.io/config.mirror";
+constexpr char kScrape[] = "prometheus.io/scrape";
+
+using Outcome = Injection::Outcome;
+
+TextMap TextsOf(JsonValue object) {
+  TextMap texts;
+  for (const auto& [key, value] : object.Members()) {
+    if (auto text = value.AsString()) texts.emplace(key, *text);
+  }
+  return texts;
+}
+
+// Those that start first included.
+std::vector<JsonValue> ContainersOf(JsonValue spec) {
+  std::vector<JsonValue> containers = spec["containers"].Elements();
+  for (JsonValue container : spec["initContainers"].Elements()) containers.push_back(container);
+  return containers;
+}
+
+bool HasNamed(const std::vector<JsonValue>& list, std::string_view name) {
+  return std::any_of(list.begin(), list.end(),
+                     [&](JsonValue one) { return one["name"].AsString() == name; });
+}
+
+// nullopt: all that are tried are taken.
+std::optional<int> FreePort(const std::vector<JsonValue>& containers, int first) {
+  std::set<std::int64_t> taken;
+  for (JsonValue container : containers) {
+    for (JsonValue port : container["ports"].Elements()) {
+      taken.insert(port["containerPort"].AsInteger().value_or(0));
+    }
+  }
+  for (int port = first; port < first + kPortsTried; ++port) {
+    if (!taken.contains(port)) return port;
+  }
+  return std::nullopt;
+}
+
+// Whether a list or map can be added to: it is one, or isn't there.
+bool IsOrIsAbsent(JsonValue value, bool is_right_kind) {
+  return !value.Exists() || value.IsNull() || is_right_kind;
+}
+
+// Why a pod that asks for it can't be injected; nullopt: it can.
+std::optional<std::string> Obstacle(JsonValue pod, const InjectionSettings& settings) {
+  const JsonValue spec = pod["spec"];
+  const auto containers = ContainersOf(spec);
+  if (HasNamed(containers, kSidecarName)) {
+    return std::string("it has a container called ") + kSidecarName + " already";
+  }
+  if (pod["metadata"]["annotations"][kMirror].Exists()) return "it is a mirror pod";
+  if (spec["os"]["name"].AsString() == "windows") return "it is for Windows";
+  if (HasNamed(spec["volumes"].Elements(), kTokenVolume)) {
+    return std::string("it has a volume called ") + kTokenVolume + " already";
+  }
+  if (!FreePort(containers, settings.port)) {
+    return "the ports " + std::to_string(settings.port) + " to " +
+           std::to_string(settings.port + kPortsTried - 1) + " are all taken by its containers";
+  }
+  if (spec["containers"].size() == 0) return "it has no containers";
+  for (const char* list : {"initContainers", "volumes"}) {
+    if (!IsOrIsAbsent(spec[list], spec[list].IsArray())) {
+      return std::string("its ") + list + " are no list";
+    }
+  }
+  return std::nullopt;
+}
+
+// RFC 6901.
+std::string PointerToken(std::string_view key) {
+  std::string token;
+  for (const char c : key) {
+    if (c == '~') {
+      token += "~0";
+    } else if (c == '/') {
+      token += "~1";
+    } else {
+      token += c;
+    }
+  }
+  return token;
+}
+
+std::string TextValue(std::string_view text) { return JsonWriter().String(text).Text(); }
+
+std::string StatusText(const InjectionSettings& settings, int port) {
+  JsonWriter status;
+  status.StartObject();
+  status.Key("initContainers").StartArray().String(kSidecarName).EndArray();
+  status.Key("volumes").StartArray().String(kTokenVolume).EndArray();
+  status.Field("image", settings.image).Key("port").Integer(port).EndObject();
+  return status.Text();
+}
+
+void WriteFieldRef(JsonWriter& json, const char* path) {
+  json.Key("fieldRef").StartObject().Field("fieldPath", path).EndObject();
+}
+
+void WriteEnvironment(JsonWriter& json, int port) {
+  json.Key("env").StartArray();
+  for (const auto& [name, path] :
+       {std::pair{"POD_NAME", "metadata.name"}, std::pair{"POD_NAMESPACE", "metadata.namespace"}}) {
+    json.StartObject().Field("name", name).Key("valueFrom").StartObject();
+    WriteFieldRef(json, path);
+    json.EndObject().EndObject();
+  }
+  json.StartObject().Field("name", "CLUSTER_WATCHER_LISTEN");
+  json.Field("value", ":" + std::to_string(port)).EndObject().EndArray();
+}
+
+void WriteResources(JsonWriter& json, const InjectionSettings& settings) {
+  json.Key("resources").StartObject();
+  json.Key("requests").StartObject().Field("cpu", settings.cpu_request);
+  json.Field("memory", settings.memory_request).EndObject();
+  json.Key("limits").StartObject().Field("cpu", settings.cpu_limit);
+  json.Field("memory", settings.memory_limit).EndObject().EndObject();
+}
+
+// What the restricted Pod Security Standard asks for.
+void WriteSecurityContext(JsonWriter& json, JsonValue spec) {
+  json.Key("securityContext").StartObject().Key("allowPrivilegeEscalation").Bool(false);
+  json.Key("capabilities").StartObject().Key("drop").StartArray().String("ALL").EndArray();
+  json.EndObject().Key("readOnlyRootFilesystem").Bool(true).Key("runAsNonRoot").Bool(true);
+  // The pod's user would go before the image's. Not otherwise: OpenShift chooses users itself.
+  if (spec["securityContext"]["runAsUser"].AsInteger() == 0) {
+    json.Key("runAsUser").Integer(kImageUser);
+  }
+  json.Key("seccompProfile").StartObject().Field("type", "RuntimeDefault").EndObject();
+  json.EndObject();
+}
+
+std::string SidecarText(JsonValue spec, const InjectionSettings& settings, int port) {
+  JsonWriter json;
+  json.StartObject().Field("name", kSidecarName).Field("image", settings.image);
+  json.Field("imagePullPolicy", settings.image_pull_policy).Field("restartPolicy", "Always");
+  WriteEnvironment(json, port);
+  // With the host's network a declared port is one of the node's, which the scheduler keeps free.
+  if (spec["hostNetwork"].AsBool() != true) {
+    json.Key("ports").StartArray().StartObject().Field("name", "watcher-metrics");
+    json.Key("containerPort").Integer(port).Field("protocol", "TCP").EndObject().EndArray();
+  }
+  json.Key("livenessProbe").StartObject().Key("httpGet").StartObject().Field("path", "/healthz");
+  json.Key("port").Integer(port).EndObject().Key("periodSeconds").Integer(20);
+  json.Key("timeoutSeconds").Integer(5).Key("failureThreshold").Integer(3).EndObject();
+  WriteResources(json, settings);
+  WriteSecurityContext(json, spec);
+  json.Field("terminationMessagePolicy", "FallbackToLogsOnError");
+  json.Key("volumeMounts").StartArray().StartObject().Field("name", kTokenVolume);
+  json.Field("mountPath", kTokenPath).Key("readOnly").Bool(true).EndObject().EndArray();
+  return json.EndObject().Text();
+}
+
+std::string VolumeText(const InjectionSettings& settings) {
+  JsonWriter json;
+  json.StartObject().Field("name", kTokenVolume).Key("projected").StartObject();
+  json.Key("sources").StartArray();
+  json.StartObject().Key("serviceAccountToken").StartObject();
+  if (!settings.token_audience.empty()) json.Field("audience", settings.token_audience);
+  json.Key("expirationSeconds").Integer(settings.token_expiration_seconds);
+  json.Field("path", "token").EndObject().EndObject();
+  json.StartObject().Key("configMap").StartObject().Field("name", "kube-root-ca.crt");
+  json.Key("items").StartArray().StartObject().Field("key", "ca.crt").Field("path", "ca.crt");
+  json.EndObject().EndArray().EndObject().EndObject();
+  json.StartObject().Key("downwardAPI").StartObject().Key("items").StartArray();
+  json.StartObject().Field("path", "namespace");
+  WriteFieldRef(json, "metadata.namespace");
+  json.EndObject().EndArray().EndObject().EndObject();
+  return json.EndArray().EndObject().EndObject().Text();
+}
+
+// Those that the pod gets, by key.
+TextMap NewAnnotations(const TextMap& present, const InjectionSettings& settings, int port) {
+  TextMap added;
+  for (const auto& [name, value] : settings.defaults) {
+    const std::string key = annotation::kPrefix + name;
+    if (!present.contains(key)) added[key] = value;
+  }
+  if (settings.scrape && !present.contains(kScrape)) {
+    added[kScrape] = "true";
+    added["prometheus.io/port"] = std::to_string(port);
+    added["prometheus.io/path"] = "/metrics";
+  }
+  added[annotation::kStatus] = StatusText(settings, port);
+  return added;
+}
+
+std::vector<PatchOperation> MakePatch(JsonValue pod, const InjectionSettings& settings, int port) {
+  std::vector<PatchOperation> patch;
+  const JsonValue spec = pod["spec"];
+  const JsonValue annotations = pod["metadata"]["annotations"];
+  if (!annotations.IsObject()) patch.push_back({"/metadata/annotations", "{}"});
+  for (const auto& [key, value] : NewAnnotations(TextsOf(annotations), settings, port)) {
+    patch.push_back({"/metadata/annotations/" + PointerToken(key), TextValue(value)});
+  }
+  if (!spec["initContainers"].IsArray()) patch.push_back({"/spec/initContainers", "[]"});
+  // First, so that it watches while the others still prepare.
+  patch.push_back({"/spec/initContainers/0", SidecarText(spec, settings, port)});
+  if (!spec["volumes"].IsArray()) patch.push_back({"/spec/volumes", "[]"});
+  patch.push_back({"/spec/volumes/-", VolumeText(settings)});
+  return patch;
+}
+
+void WarnOfShortGrace(JsonValue spec, std::vector<std::string>& warnings) {
+  const auto grace = spec["terminationGracePeriodSeconds"].AsInteger();
+  if (!grace || *grace >= kLeastGrace) return;
+  warnings.push_back("terminationGracePeriodSeconds is " + std::to_string(*grace) + ": " +
+                     (*grace == 0 ? "the watcher is not told that its pod stops"
+                                  : "the watcher may get 2 s to finish when its pod stops") +
+                     "; give at least " + std::to_string(kLeastGrace));
+}
+
+}  // namespace
+
+const char* ToString(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::kInjected:
+      return "injected";
+    case Outcome::kNotAsked:
+      return "not-asked";
+    case Outcome::kAlready:
+      return "already";
+    case Outcome::kLeftAlone:
+      return "left-alone";
+  }
+  return "";
+}
+
+Injection Inject(JsonValue pod, const InjectionSettings& settings) {
+  Injection injection;
+  const TextMap annotations = TextsOf(pod["metadata"]["annotations"]);
+  const auto asked = annotations.find(annotation::kInject);
+  const bool is_asked = asked != annotations.end()
+                            ? asked->second == "true"
+                            : pod["metadata"]["labels"][kTypeLabel].AsString() == kMasterType;
+  if (!is_asked) return injection;
+  if (auto obstacle = Obstacle(pod, settings)) {
+    const bool by_us = annotations.contains(annotation::kStatus) &&
+                       HasNamed(ContainersOf(pod["spec"]), kSidecarName);
+    injection.outcome = by_us ? Outcome::kAlready : Outcome::kLeftAlone;
+    if (!by_us) injection.warnings.push_back("the watcher is not injected: " + *obstacle);
+    return injection;
+  }
+  injection.outcome = Outcome::kInjected;
+  const int port = *FreePort(ContainersOf(pod["spec"]), settings.port);
+  injection.patch = MakePatch(pod, settings, port);
+  WarnOfShortGrace(pod["spec"], injection.warnings);
+  return injection;
+}
+
+std::string PatchText(const std::vector<PatchOperation>& patch) {
+  std::string text;
+  for (const PatchOperation& operation : patch) {
+    text += text.empty() ? "[" : ",";
+    text += R"({"op":"add","path":)" + TextValue(operation.path) + R"(,"value":)" +
+            operation.value + "}";
+  }
+  return text.empty() ? "[]" : text + "]";
+}
+
+std::vector<std::string> AnnotationProblems(JsonValue pod) {
+  ObjectMeta meta;
+  meta.annotations = TextsOf(pod["metadata"]["annotations"]);
+  const Environment none = [](const std::string&) { return std::nullopt; };
+  std::vector<std::string> problems = ResolveSettings({}, none, meta.annotations).annotation_errors;
+  Steps steps;
+  ReadSteps(meta, steps, problems);
+  if (auto error = DeleteOrderError(meta)) problems.push_back(*error);
+  if (auto hold = meta.Annotation(annotation::kHoldUntil); hold && !ParseTime(*hold)) {
+    problems.push_back("annotation " + std::string(annotation::kHoldUntil) + ": " + Quoted(*hold) +
+                       " is no time, so it holds for ever: write it as 2026-12-24T18:00:00Z");
+  }
+  if (auto inject = meta.Annotation(annotation::kInject);
+      inject && *inject != "true" && *inject != "false") {
+    problems.push_back("annotation " + std::string(annotation::kInject) + ": " + Quoted(*inject) +
+                       " counts as false: write true or false");
+  }
+  return problems;
+}
+
+}  // namespace cluster_watcher

@@ -1,0 +1,75 @@
+#include "watcher/admission/pod_templates.h"
+
+#include <algorithm>
+#include <string_view>
+
+namespace cluster_watcher {
+namespace {
+
+// In each path "*" stands for every element of a list.
+struct Kind {
+  std::string_view group;
+  std::string_view kind;
+  std::vector<std::string_view> paths;
+};
+
+const std::vector<Kind>& Kinds() {
+  static const std::vector<Kind> kinds = {
+      {"", "Pod", {""}},
+      {"", "PodTemplate", {"/template"}},
+      {"", "ReplicationController", {"/spec/template"}},
+      {"apps", "Deployment", {"/spec/template"}},
+      {"apps", "ReplicaSet", {"/spec/template"}},
+      {"apps", "StatefulSet", {"/spec/template"}},
+      {"apps", "DaemonSet", {"/spec/template"}},
+      {"batch", "Job", {"/spec/template"}},
+      {"batch", "CronJob", {"/spec/jobTemplate/spec/template"}},
+      {"apps.openshift.io", "DeploymentConfig", {"/spec/template"}},
+      {"", "DeploymentConfig", {"/spec/template"}},  // OpenShift 3 wrote it as v1
+      {"ray.io",
+       "RayCluster",
+       {"/spec/headGroupSpec/template", "/spec/workerGroupSpecs/*/template"}},
+      {"ray.io",
+       "RayJob",
+       {"/spec/rayClusterSpec/headGroupSpec/template",
+        "/spec/rayClusterSpec/workerGroupSpecs/*/template", "/spec/submitterPodTemplate"}},
+      {"ray.io",
+       "RayService",
+       {"/spec/rayClusterConfig/headGroupSpec/template",
+        "/spec/rayClusterConfig/workerGroupSpecs/*/template"}},
+  };
+  return kinds;
+}
+
+// Adds what is at `rest` below `value`, which is at `path`.
+void Walk(JsonValue value, const std::string& path, std::string_view rest,
+          std::vector<PodTemplate>& found) {
+  if (rest.empty()) {
+    if (value.IsObject()) found.push_back({path, value});
+    return;
+  }
+  const std::size_t end = std::min(rest.find('/', 1), rest.size());
+  const std::string_view key = rest.substr(1, end - 1);
+  rest.remove_prefix(end);
+  if (key != "*") return Walk(value[key], path + "/" + std::string(key), rest, found);
+  for (std::size_t i = 0; i < value.size(); ++i) {
+    Walk(value.At(i), path + "/" + std::to_string(i), rest, found);
+  }
+}
+
+}  // namespace
+
+std::vector<PodTemplate> PodTemplatesOf(JsonValue object) {
+  std::vector<PodTemplate> found;
+  const std::string_view version = object["apiVersion"].AsString().value_or("");
+  const std::size_t slash = version.find('/');
+  const std::string_view group =
+      slash == std::string_view::npos ? std::string_view() : version.substr(0, slash);
+  for (const Kind& kind : Kinds()) {
+    if (kind.group != group || object["kind"].AsString() != kind.kind) continue;
+    for (const std::string_view path : kind.paths) Walk(object, "", path, found);
+  }
+  return found;
+}
+
+}  // namespace cluster_watcher
