@@ -1,0 +1,174 @@
+#include "watcher/admission/admission_review.h"
+
+#include <openssl/evp.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "probes/names.h"
+#include "probes/result.h"
+#include "watcher/admission/injection.h"
+#include "watcher/admission/pod_templates.h"
+
+namespace cluster_watcher {
+namespace {
+
+constexpr char kApiVersion[] = "admission.k8s.io/v1";
+constexpr char kKind[] = "AdmissionReview";
+// kubectl shows as much of one; the API server cuts off what is beyond 4,096 in all.
+constexpr std::size_t kLongestWarning = 256;
+constexpr std::size_t kMostWarnings = 12;
+constexpr int kUnprocessable = 422;
+
+struct Refusal {
+  std::string message;
+};
+
+struct Review {
+  JsonDocument document;
+  JsonValue request;
+  std::string uid;
+};
+
+Result<Review> ParseReview(std::string_view body) {
+  if (body.empty()) return Failure("the body is empty: post an AdmissionReview");
+  auto document = JsonDocument::Parse(body);
+  if (!document) return Failure("the body is not JSON: " + document.error().message);
+  const JsonValue root = document->root();
+  if (root["kind"].AsString() != kKind || root["apiVersion"].AsString() != kApiVersion) {
+    return Failure("the body is not an AdmissionReview of " + std::string(kApiVersion) +
+                   ": set admissionReviewVersions: [v1]");
+  }
+  const JsonValue request = root["request"];
+  const std::string uid(request["uid"].AsString().value_or(""));
+  if (uid.empty()) return Failure("the AdmissionReview has no request.uid");
+  return Review{*std::move(document), request, uid};
+}
+
+// In the middle of no UTF-8 character.
+std::string Cut(std::string text) {
+  if (text.size() <= kLongestWarning) return text;
+  std::size_t size = kLongestWarning - 3;
+  while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xC0) == 0x80) --size;
+  return text.substr(0, size) + "...";
+}
+
+std::string Base64(std::string_view bytes) {
+  std::string text((bytes.size() + 2) / 3 * 4 + 1, '\0');  // OpenSSL ends it by a null byte
+  const int size = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
+                                   reinterpret_cast<const unsigned char*>(bytes.data()),
+                                   static_cast<int>(bytes.size()));
+  text.resize(static_cast<std::size_t>(size));
+  return text;
+}
+
+AdmissionAnswer Answer(const std::string& uid, const std::vector<PatchOperation>& patch,
+                       const std::vector<std::string>& warnings,
+                       const std::optional<Refusal>& refusal) {
+  JsonWriter json;
+  json.StartObject().Field("apiVersion", kApiVersion).Field("kind", kKind);
+  json.Key("response").StartObject().Field("uid", uid).Key("allowed").Bool(!refusal);
+  if (refusal) {
+    json.Key("status").StartObject().Key("code").Integer(kUnprocessable);
+    json.Field("reason", "Invalid").Field("message", refusal->message).EndObject();
+  }
+  if (!patch.empty()) {
+    json.Field("patchType", "JSONPatch").Field("patch", Base64(PatchText(patch)));
+  }
+  if (!warnings.empty()) {
+    json.Key("warnings").StartArray();
+    for (std::size_t i = 0; i < std::min(warnings.size(), kMostWarnings); ++i) {
+      json.String(Cut("cluster-watcher: " + warnings[i]));
+    }
+    json.EndArray();
+  }
+  return {200, "application/json", json.EndObject().EndObject().Text(), "", ""};
+}
+
+// "pod lab/bob-m-"; the name of a new object may be still to be made.
+std::string Describe(JsonValue request) {
+  const JsonValue meta = request["object"]["metadata"];
+  const auto text = [](JsonValue value) { return std::string(value.AsString().value_or("")); };
+  std::string name = text(request["name"]);
+  if (name.empty()) name = text(meta["name"]);
+  if (name.empty()) name = text(meta["generateName"]);
+  return LowerCase(text(request["kind"]["kind"])) + " " + text(request["namespace"]) + "/" + name;
+}
+
+bool IsNewPod(JsonValue request) {
+  const JsonValue kind = request["kind"];
+  return request["operation"].AsString() == "CREATE" && kind["kind"].AsString() == "Pod" &&
+         kind["group"].AsString().value_or("").empty() && kind["version"].AsString() == "v1" &&
+         request["subResource"].AsString().value_or("").empty();
+}
+
+std::string Joined(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += (text.empty() ? "" : "; ") + line;
+  return text;
+}
+
+std::vector<std::string> ProblemsOf(JsonValue object) {
+  std::vector<std::string> problems;
+  for (const PodTemplate& pod_template : PodTemplatesOf(object)) {
+    for (std::string& problem : AnnotationProblems(pod_template.pod)) {
+      problems.push_back(std::move(problem));
+    }
+  }
+  return problems;
+}
+
+}  // namespace
+
+AdmissionAnswer AnswerError(int status, const std::string& message) {
+  return {status, "text/plain; charset=utf-8", message + "\n", "error", message};
+}
+
+AdmissionAnswer AnswerMutate(std::string_view body, const InjectionSettings& settings) {
+  const auto review = ParseReview(body);
+  if (!review) return AnswerError(400, review.error().message);
+  Injection injection;
+  if (IsNewPod(review->request)) injection = Inject(review->request["object"], settings);
+  AdmissionAnswer answer = Answer(review->uid, injection.patch, injection.warnings, std::nullopt);
+  answer.result = ToString(injection.outcome);
+  if (injection.outcome == Injection::Outcome::kInjected ||
+      injection.outcome == Injection::Outcome::kLeftAlone) {
+    answer.log = Describe(review->request) + " " + answer.result;
+    if (!injection.warnings.empty()) answer.log += ": " + Joined(injection.warnings);
+  }
+  return answer;
+}
+
+AdmissionAnswer AnswerValidate(std::string_view body, const InjectionSettings& settings,
+                               bool reject_invalid) {
+  const auto review = ParseReview(body);
+  if (!review) return AnswerError(400, review.error().message);
+  const JsonValue request = review->request;
+  const bool is_whole = request["subResource"].AsString().value_or("").empty();
+  const JsonValue object = is_whole ? request["object"] : JsonValue();
+  const std::vector<std::string> problems = ProblemsOf(object);
+  std::vector<std::string> fresh = problems;
+  std::vector<std::string> warnings = problems;
+  const std::vector<std::string> before = ProblemsOf(request["oldObject"]);
+  std::erase_if(fresh, [&](const std::string& problem) {
+    return std::find(before.begin(), before.end(), problem) != before.end();
+  });
+  std::optional<Refusal> refusal;
+  if (reject_invalid && !fresh.empty()) refusal = Refusal{Joined(fresh)};
+  // Those about the pods of a workload are heard by nobody when its controller makes them.
+  for (const PodTemplate& pod_template : PodTemplatesOf(object)) {
+    if (pod_template.path.empty()) continue;
+    for (std::string& warning : Inject(pod_template.pod, settings).warnings) {
+      warnings.push_back(std::move(warning));
+    }
+  }
+  if (refusal) warnings.clear();
+  AdmissionAnswer answer = Answer(review->uid, {}, warnings, refusal);
+  answer.result = refusal ? "rejected" : warnings.empty() ? "valid" : "warned";
+  if (refusal) answer.log = Describe(request) + " rejected: " + refusal->message;
+  return answer;
+}
+
+}  // namespace cluster_watcher

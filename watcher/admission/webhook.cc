@@ -1,0 +1,179 @@
+#include "watcher/admission/webhook.h"
+
+#include <prometheus/registry.h>
+#include <spdlog/fmt/fmt.h>
+#include <spdlog/logger.h>
+
+#include <atomic>
+#include <utility>
+
+#include "metrics/admission_metrics.h"
+#include "metrics/listen_address.h"
+#include "metrics/metrics_endpoint.h"
+#include "metrics/process_metrics.h"
+#include "probes/names.h"
+#include "watcher/admission/admission_review.h"
+#include "watcher/admission/injection_config.h"
+#include "watcher/admission/webhook_server.h"
+#include "watcher/duration_text.h"
+#include "watcher/logging.h"
+#include "watcher/version.h"
+
+namespace cluster_watcher {
+namespace {
+
+using std::chrono_literals::operator""s;
+
+constexpr Duration kLongestShutdownDelay = std::chrono::minutes(5);
+// How soon a new certificate or ConfigMap is noticed.
+constexpr std::chrono::seconds kTick{5};
+constexpr std::chrono::seconds kSilence{30};
+
+// What may change while it serves, and who answers with it.
+class Webhook {
+ public:
+  Webhook(const WebhookOptions& options, AdmissionMetrics& metrics, spdlog::logger& log)
+      : options_(options), metrics_(metrics), log_(log) {}
+
+  std::vector<std::string> LoadConfig() {
+    auto data = LoadInjectionConfig(options_.config);
+    if (!data) return {data.error().message};
+    if (*data == config_) return {};
+    config_ = *data;
+    ResolvedInjectionSettings resolved = ResolveInjectionSettings(*data);
+    if (resolved.errors.empty()) settings_ = std::move(resolved.settings);
+    for (std::string& error : resolved.errors) error = options_.config + ": " + error;
+    return resolved.errors;
+  }
+
+  // At start, and whenever the files may have changed. What can't be used is said once, and what is
+  // in use stays.
+  void Reload(WebhookServer& server) {
+    for (const std::string& error : LoadConfig()) SayOnce(error);
+    auto loaded = LoadTlsCertificate({options_.tls_certificate, options_.tls_key});
+    if (!loaded) return SayOnce(loaded.error().message);
+    if (loaded->source == certificate_source_) return;
+    if (loaded->expires < std::chrono::system_clock::now() && loaded->expires < expires_) {
+      return SayOnce(options_.tls_certificate + " has expired: the one before it stays in use");
+    }
+    TakeNote(*loaded);
+    server.Use(*std::move(loaded));
+    log_.info("a new certificate is in use");
+  }
+
+  void TakeNote(const TlsCertificate& certificate) {
+    certificate_source_ = certificate.source;
+    expires_ = certificate.expires;
+    metrics_.SetCertificateExpiry(expires_);
+    if (expires_ < std::chrono::system_clock::now()) {
+      log_.error("{} has expired: the API server will not trust it", options_.tls_certificate);
+    }
+  }
+
+  WebhookServer::Handlers Handlers() {
+    return {{"/mutate", [this](auto body) { return Logged(AnswerMutate(body, settings_)); }},
+            {"/validate", [this](auto body) {
+               return Logged(AnswerValidate(body, settings_, options_.reject_invalid));
+             }}};
+  }
+
+ private:
+  AdmissionAnswer Logged(AdmissionAnswer answer) {
+    if (!answer.log.empty()) log_.info("{}", answer.log);
+    return answer;
+  }
+
+  void SayOnce(const std::string& error) {
+    if (error != said_) log_.error("{}", error);
+    said_ = error;
+  }
+
+  const WebhookOptions& options_;
+  AdmissionMetrics& metrics_;
+  spdlog::logger& log_;
+  TextMap config_;
+  InjectionSettings settings_;
+  std::string certificate_source_;
+  WallTime expires_{};
+  std::string said_;
+};
+
+int Fail(const std::vector<std::string>& errors) {
+  for (const std::string& error : errors) fmt::print(stderr, "cluster-watcher: {}\n", error);
+  return 2;
+}
+
+}  // namespace
+
+ResolvedWebhookOptions ResolveWebhookOptions(const TextMap& flags) {
+  ResolvedWebhookOptions resolved;
+  WebhookOptions& options = resolved.options;
+  TextMap shared;  // those that `watch` has too
+  for (const auto& [name, value] : flags) {
+    if (name == "config") {
+      options.config = value;
+    } else if (name == "tls-cert") {
+      options.tls_certificate = value;
+    } else if (name == "tls-key") {
+      options.tls_key = value;
+    } else if (name == "webhook-listen") {
+      options.listen = value;
+      if (auto error = ListenAddressError(value)) {
+        resolved.errors.push_back("--webhook-listen: " + *error);
+      }
+    } else if (name == "reject-invalid") {
+      options.reject_invalid = value == "true";
+      if (value != "true" && value != "false") {
+        resolved.errors.push_back("--reject-invalid: " + Quoted(value) + ": give true or false");
+      }
+    } else if (name == "shutdown-delay") {
+      const auto delay = ParseDuration(value);
+      if (delay && *delay >= 0s && *delay <= kLongestShutdownDelay) {
+        options.shutdown_delay = *delay;
+      } else {
+        resolved.errors.push_back("--shutdown-delay: " + Quoted(value) + ": give 0s to 5m");
+      }
+    } else {
+      shared[name] = value;
+    }
+  }
+  const Environment none = [](const std::string&) { return std::nullopt; };
+  const ResolvedSettings rest = ResolveSettings(shared, none, {});
+  options.metrics_listen = rest.settings.listen;
+  options.log_level = rest.settings.log_level;
+  options.log_format = rest.settings.log_format;
+  resolved.errors.insert(resolved.errors.end(), rest.errors.begin(), rest.errors.end());
+  return resolved;
+}
+
+int RunWebhook(const WebhookOptions& options, std::stop_token stop) {
+  auto log = MakeLogger(options.log_level, options.log_format);
+  prometheus::Registry registry;
+  AdmissionMetrics metrics(registry, kVersion, kRevision);
+  Webhook webhook(options, metrics, *log);
+  std::vector<std::string> errors = webhook.LoadConfig();
+  auto certificate = LoadTlsCertificate({options.tls_certificate, options.tls_key});
+  if (!certificate) errors.push_back(certificate.error().message);
+  if (!errors.empty()) return Fail(errors);
+  webhook.TakeNote(*certificate);
+  WebhookServer server(*ParseListenAddress(options.listen), *std::move(certificate),
+                       webhook.Handlers(), metrics, {});
+  if (auto error = server.Start()) return Fail({*error});
+  ProcessMetrics process_metrics;
+  std::atomic<std::chrono::steady_clock::time_point> turned{std::chrono::steady_clock::now()};
+  const auto is_alive = [&] { return std::chrono::steady_clock::now() - turned.load() < kSilence; };
+  MetricsEndpoint endpoint(options.metrics_listen, {&registry, &process_metrics},
+                           {is_alive, [stop] { return !stop.stop_requested(); }});
+  if (auto error = endpoint.Start()) return Fail({*error});
+  log->info(
+      "cluster-watcher {} answers admission requests on port {}, metrics and health on port {}",
+      kVersion, server.port(), endpoint.port());
+  server.Run(stop, options.shutdown_delay, kTick, [&] {
+    turned = std::chrono::steady_clock::now();
+    webhook.Reload(server);
+  });
+  log->info("told to stop");
+  return 0;
+}
+
+}  // namespace cluster_watcher
