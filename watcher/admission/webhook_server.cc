@@ -5,6 +5,7 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/ssl.hpp>
@@ -83,6 +84,11 @@ std::string_view PathOf(const http::request<http::string_body>& request) {
   return target.substr(0, target.find('?'));  // the API server adds its timeout
 }
 
+int StatusOf(const ErrorCode& error) {
+  if (error == http::error::body_limit) return 413;
+  return error == http::error::header_limit ? 431 : 400;
+}
+
 bool IsJson(std::string_view content_type) {
   return content_type.substr(0, content_type.find(';')) == "application/json";
 }
@@ -90,6 +96,14 @@ bool IsJson(std::string_view content_type) {
 }  // namespace
 
 struct WebhookServer::State {
+  State(ListenAddress listen, TlsCertificate first, Handlers all, AdmissionMetrics& shown,
+        const Limits& bounds)
+      : address(std::move(listen)),
+        certificate(std::move(first)),
+        handlers(std::move(all)),
+        metrics(shown),
+        limits(bounds) {}
+
   ListenAddress address;
   TlsCertificate certificate;
   Handlers handlers;
@@ -222,9 +236,6 @@ std::optional<AdmissionAnswer> WebhookServer::State::Refusal(
     return AnswerError(415, "the content type must be application/json");
   }
   if (!parser.content_length()) return AnswerError(411, "the request has no Content-Length");
-  if (*parser.content_length() > limits.body) {
-    return AnswerError(413, "the body is longer than " + std::to_string(limits.body) + " bytes");
-  }
   return std::nullopt;
 }
 
@@ -244,7 +255,7 @@ asio::awaitable<bool> WebhookServer::State::ServeRequest(Connection& connection,
   connection.stream.expires_after(limits.request);
   std::optional<AdmissionAnswer> answer;
   if (error) {
-    answer = AnswerError(error == http::error::header_limit ? 431 : 400, error.message());
+    answer = AnswerError(StatusOf(error), error.message());
   } else {
     answer = Refusal(parser);
   }
@@ -310,8 +321,8 @@ asio::awaitable<void> WebhookServer::State::Stop(std::chrono::milliseconds delay
 
 WebhookServer::WebhookServer(ListenAddress address, TlsCertificate certificate, Handlers handlers,
                              AdmissionMetrics& metrics, Limits limits)
-    : state_(new State{std::move(address), std::move(certificate), std::move(handlers), metrics,
-                       limits}) {}
+    : state_(std::make_unique<State>(std::move(address), std::move(certificate),
+                                     std::move(handlers), metrics, limits)) {}
 
 WebhookServer::~WebhookServer() = default;
 
