@@ -93,6 +93,8 @@ void RequireTarget(const Invocation& invocation, const Settings& settings,
             "`cluster-watcher check CLUSTER`, or give --pod");
       }
       return;
+    case Command::kInject:
+    case Command::kWebhook:
     case Command::kVersion:
       return;
   }
@@ -237,6 +239,9 @@ int Run(std::span<const char* const> arguments, std::stop_token stop) {
       return RunWatch(invocation, stop);
     case Command::kCheck:
       return RunCheck(invocation, stop);
+    case Command::kInject:
+    case Command::kWebhook:
+      return PrintErrors({"this command is not there yet"});
     case Command::kVersion:
       fmt::print("cluster-watcher {} ({})\n", kVersion, kRevision);
       return 0;

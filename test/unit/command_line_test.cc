@@ -183,11 +183,74 @@ TEST(CommandLine, CheckSaysWhatIsWrong) {
   EXPECT_EQ(ErrorsOf({"check", "a", "b", "-oyaml"}).size(), 2u);
 }
 
+TEST(CommandLine, InjectTakesFiles) {
+  const Invocation plain = Invoked({"inject"});
+  EXPECT_EQ(plain.command, Command::kInject);
+  EXPECT_TRUE(plain.files.empty());
+  EXPECT_EQ(plain.flags, (TextMap{{"reject-invalid", "false"}}));
+  for (const Lines& several : std::vector<Lines>{{"inject", "-f", "a", "-f", "-"},
+                                                 {"-fa", "inject", "-f=-"},
+                                                 {"inject", "--filename=a", "--filename", "-"},
+                                                 {"inject", "-f", "a", "--filename=-"}}) {
+    EXPECT_EQ(Invoked(several).files, (Lines{"a", "-"})) << Joined(several);
+    EXPECT_EQ(Invoked(several).flags, (TextMap{{"reject-invalid", "false"}}));
+  }
+  const Invocation full = Invoked(
+      {"inject", "-f", "check", "--image=a", "--image", "b:1", "--config=map", "--reject-invalid"});
+  EXPECT_EQ(full.files, Lines{"check"});
+  EXPECT_EQ(full.flags, (TextMap{{"config", "map"}, {"image", "b:1"}, {"reject-invalid", "true"}}));
+}
+
+TEST(CommandLine, InjectSaysWhatIsWrong) {
+  EXPECT_EQ(ErrorsOf({"inject", "a.yaml"}),
+            Lines{"inject: unexpected \"a.yaml\". See \"cluster-watcher help inject\""});
+  EXPECT_EQ(ErrorsOf({"inject", "--reject-invalid", "true"}),
+            Lines{"inject: unexpected \"true\": a boolean takes its value by \"=\", as in "
+                  "--reject-invalid=true. See \"cluster-watcher help inject\""});
+  EXPECT_EQ(ErrorsOf({"inject", "--reject-invalid=yes"}),
+            Lines{"--reject-invalid: \"yes\": give true or false"});
+  EXPECT_EQ(ErrorsOf({"inject", "-f"}), Lines{"-f needs a value: -f FILE"});
+  EXPECT_EQ(ErrorsOf({"inject", "-f", "--config=x"}),
+            Lines{"--filename needs a value: --filename=FILE"});
+  EXPECT_EQ(ErrorsOf({"inject", "--config"}), Lines{"--config needs a value: --config=FILE|DIR"});
+  EXPECT_EQ(ErrorsOf({"inject", "-f", ""}),
+            Lines{"--filename is empty: give a file, or - for the standard input"});
+  EXPECT_EQ(ErrorsOf({"inject", "-f-", "-f", "a", "-f-"}),
+            Lines{"--filename: the standard input can be read only once"});
+  EXPECT_EQ(ErrorsOf({"inject", "--imgae=x"}),
+            Lines{"unknown flag: --imgae; did you mean --image? See \"cluster-watcher help "
+                  "inject\""});
+}
+
+TEST(CommandLine, WebhookHasDefaults) {
+  const Invocation plain = Invoked({"webhook"});
+  EXPECT_EQ(plain.command, Command::kWebhook);
+  const TextMap defaults = {
+      {"config", "/etc/cluster-watcher"}, {"tls-cert", "/tls/tls.crt"}, {"tls-key", "/tls/tls.key"},
+      {"webhook-listen", ":8443"},        {"listen", ":9090"},          {"reject-invalid", "false"},
+      {"shutdown-delay", "5s"},           {"log-level", "info"},        {"log-format", "text"}};
+  EXPECT_EQ(plain.flags, defaults);
+  for (const auto& [name, value] : defaults) {
+    if (value == "false") continue;
+    TextMap given = defaults;
+    given[name] = "x";
+    EXPECT_EQ(Invoked({"webhook", "--" + name, "x"}).flags, given);
+  }
+}
+
 TEST(CommandLine, FlagsOfOtherCommandsAreRefused) {
   EXPECT_EQ(ErrorsOf({"-o", "json"}), Lines{"--output is a flag of check, not of watch"});
   EXPECT_EQ(ErrorsOf({"version", "-o", "json", "-n", "a"}),
             (Lines{"--namespace is a flag of watch and check, not of version",
                    "--output is a flag of check, not of version"}));
+  EXPECT_EQ(ErrorsOf({"-f", "x"}), Lines{"--filename is a flag of inject, not of watch"});
+  EXPECT_EQ(ErrorsOf({"check", "--image=x"}), Lines{"--image is a flag of inject, not of check"});
+  EXPECT_EQ(ErrorsOf({"inject", "--pod=x", "--listen=:1", "-o", "json"}),
+            (Lines{"--listen is a flag of watch, check and webhook, not of inject",
+                   "--output is a flag of check, not of inject",
+                   "--pod is a flag of watch and check, not of inject"}));
+  EXPECT_EQ(ErrorsOf({"webhook", "-f", "x"}),
+            Lines{"--filename is a flag of inject, not of webhook"});
   EXPECT_EQ(ErrorsOf({"version", "x"}),
             Lines{"version: unexpected \"x\". See \"cluster-watcher help version\""});
   EXPECT_EQ(ErrorsOf({"watch", "x"}),
@@ -222,7 +285,7 @@ TEST(CommandLine, UnknownCommandsAreNamed) {
   EXPECT_EQ(ErrorsOf({"-n", "lab", "chek", "c1"}),
             Lines{"unknown command \"chek\"; did you mean check? See \"cluster-watcher help\""});
   for (const char* later : {"run", "create", "claim", "release", "await", "delete", "list", "sweep",
-                            "inject", "webhook", "completion", "", "-", "++", "Watch ", "x\ny"}) {
+                            "injector", "hook", "completion", "", "-", "++", "Watch ", "x\ny"}) {
     const Lines errors = ErrorsOf({later});
     ASSERT_EQ(errors.size(), 1u) << later;
     EXPECT_EQ(errors[0].find("unknown command \""), 0u) << errors[0];
@@ -269,8 +332,13 @@ TEST(CommandLine, HelpIsGivenAnywhere) {
 }
 
 TEST(CommandLine, HelpFitsTheScreen) {
-  for (const Lines& arguments : std::vector<Lines>{
-           {"help"}, {"help", "watch"}, {"help", "check"}, {"help", "version"}, {"help", "help"}}) {
+  for (const Lines& arguments : std::vector<Lines>{{"help"},
+                                                   {"help", "watch"},
+                                                   {"help", "check"},
+                                                   {"help", "inject"},
+                                                   {"help", "webhook"},
+                                                   {"help", "version"},
+                                                   {"help", "help"}}) {
     const std::string help = HelpOf(arguments);
     EXPECT_TRUE(help.ends_with("\n") && !help.ends_with("\n\n"));
     std::istringstream lines(help);
@@ -297,10 +365,22 @@ TEST(CommandLine, HelpOfWatchDescribesEverySetting) {
   EXPECT_TRUE(Contains(help, "cluster-watcher/poll-interval: 10s"));
 }
 
+TEST(CommandLine, HelpOfOtherCommandsDescribesTheirFlags) {
+  for (const CommandDescription& command : Commands()) {
+    const std::string help = HelpOf({"help", command.name});
+    for (const Flag& flag : command.flags) {
+      if (!flag.is_own) continue;
+      const std::string equals = flag.IsBoolean() ? "[=" : "=";
+      EXPECT_TRUE(Contains(help, "--" + flag.name + equals + flag.placeholder)) << help;
+    }
+  }
+  EXPECT_TRUE(Contains(HelpOf({"help", "inject"}), "\n  -f, --filename=FILE "));
+}
+
 TEST(CommandLine, HelpListsCommandsAndExitCodes) {
   const std::string general = HelpOf({"help"});
-  for (const char* part :
-       {"\n  watch ", "\n  check ", "\n  version ", "\n  help ", "\n  0  done"}) {
+  for (const char* part : {"\n  watch ", "\n  check ", "\n  inject ", "\n  webhook ",
+                           "\n  version ", "\n  help ", "\n  0  done"}) {
     EXPECT_TRUE(Contains(general, part)) << part;
   }
   const std::string check = HelpOf({"help", "check"});
