@@ -18,6 +18,7 @@
 #include "probes/curl_transport.h"
 #include "probes/kube_client.h"
 #include "probes/token_source.h"
+#include "watcher/admission/webhook.h"
 #include "watcher/check.h"
 #include "watcher/command_line.h"
 #include "watcher/events.h"
@@ -240,8 +241,12 @@ int Run(std::span<const char* const> arguments, std::stop_token stop) {
     case Command::kCheck:
       return RunCheck(invocation, stop);
     case Command::kInject:
-    case Command::kWebhook:
       return PrintErrors({"this command is not there yet"});
+    case Command::kWebhook: {
+      const ResolvedWebhookOptions resolved = ResolveWebhookOptions(invocation.flags);
+      if (!resolved.errors.empty()) return PrintErrors(resolved.errors);
+      return RunWebhook(resolved.options, stop);
+    }
     case Command::kVersion:
       fmt::print("cluster-watcher {} ({})\n", kVersion, kRevision);
       return 0;

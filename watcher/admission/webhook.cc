@@ -22,8 +22,6 @@
 namespace cluster_watcher {
 namespace {
 
-using std::chrono_literals::operator""s;
-
 constexpr Duration kLongestShutdownDelay = std::chrono::minutes(5);
 // How soon a new certificate or ConfigMap is noticed.
 constexpr std::chrono::seconds kTick{5};
@@ -108,35 +106,28 @@ int Fail(const std::vector<std::string>& errors) {
 ResolvedWebhookOptions ResolveWebhookOptions(const TextMap& flags) {
   ResolvedWebhookOptions resolved;
   WebhookOptions& options = resolved.options;
-  TextMap shared;  // those that `watch` has too
-  for (const auto& [name, value] : flags) {
-    if (name == "config") {
-      options.config = value;
-    } else if (name == "tls-cert") {
-      options.tls_certificate = value;
-    } else if (name == "tls-key") {
-      options.tls_key = value;
-    } else if (name == "webhook-listen") {
-      options.listen = value;
-      if (auto error = ListenAddressError(value)) {
-        resolved.errors.push_back("--webhook-listen: " + *error);
-      }
-    } else if (name == "reject-invalid") {
-      options.reject_invalid = value == "true";
-      if (value != "true" && value != "false") {
-        resolved.errors.push_back("--reject-invalid: " + Quoted(value) + ": give true or false");
-      }
-    } else if (name == "shutdown-delay") {
-      const auto delay = ParseDuration(value);
-      if (delay && *delay >= 0s && *delay <= kLongestShutdownDelay) {
-        options.shutdown_delay = *delay;
-      } else {
-        resolved.errors.push_back("--shutdown-delay: " + Quoted(value) + ": give 0s to 5m");
-      }
-    } else {
-      shared[name] = value;
-    }
+  const auto text = [&](std::string_view name) {
+    const auto flag = flags.find(name);
+    return flag == flags.end() ? std::string() : flag->second;
+  };
+  options.config = text("config");
+  options.tls_certificate = text("tls-cert");
+  options.tls_key = text("tls-key");
+  options.reject_invalid = text("reject-invalid") == "true";
+  options.listen = text("webhook-listen");
+  if (auto error = ListenAddressError(options.listen)) {
+    resolved.errors.push_back("--webhook-listen: " + *error);
   }
+  const auto delay = ParseDuration(text("shutdown-delay"));
+  if (!delay || *delay < Duration(0) || *delay > kLongestShutdownDelay) {
+    resolved.errors.push_back("--shutdown-delay: " + Quoted(text("shutdown-delay")) +
+                              ": give 0s to " + FormatDuration(kLongestShutdownDelay));
+  } else {
+    options.shutdown_delay = *delay;
+  }
+  // Read as watch reads them.
+  TextMap shared;
+  for (const char* name : {"listen", "log-level", "log-format"}) shared[name] = text(name);
   const Environment none = [](const std::string&) { return std::nullopt; };
   const ResolvedSettings rest = ResolveSettings(shared, none, {});
   options.metrics_listen = rest.settings.listen;
