@@ -34,6 +34,7 @@ demo: setup ## watch an abandoned cluster go (KUBERNETES=real, or KUBECONFIG=FIL
 
 bench: setup ## measure speed and size, beside others
 	@scripts/bench
+	@scripts/bench_admission
 
 format: ## format all sources
 	clang-format-14 -i $(SOURCES)
