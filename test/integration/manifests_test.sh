@@ -394,7 +394,7 @@ all_kinds() {
   local once=${pod_spec/RESTART/Never} always=${pod_spec/RESTART/Always}
   local labels cluster template selector roots
 
-  apply kinds base
+  apply kinds namespaced
   object apps/v1 Deployment driver '{"selector": {"matchLabels": {"app": "driver"}},
     "template": {"metadata": {"labels": {"app": "driver"}}, "spec": '"$always"'}}'
 
