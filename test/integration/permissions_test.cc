@@ -12,7 +12,7 @@ namespace {
 constexpr char kReview[] = "POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 constexpr char kMissing[] = "cluster_watcher_permission_missing";
 
-// A Role's rules as manifests/base has them, those for foreign kinds in short: other tests may have
+// A Role's rules as manifests/role has them, those for foreign kinds in short: other tests may have
 // them served. `services` are the verbs on those.
 std::string Rules(const std::string& services) {
   return R"({"rules": [

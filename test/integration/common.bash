@@ -1,0 +1,105 @@
+# Shared by the tests of the manifests: checks that count, watchers that run with
+# the token of an account, and what becomes of what they watch over. Sourced with
+# the test's own arguments; the test has started its control plane in
+# $tmp/kubernetes, and sets finished=true at its end.
+# shellcheck shell=bash disable=SC2034
+[[ $# == 1 && -x $1/cluster-watcher ]] || { echo "usage: ${0##*/} BUILD_DIR" >&2; exit 2; }
+watcher=$(realpath -- "$1/cluster-watcher")
+source_dir=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd -P)
+for tool in curl jq; do
+  command -v "$tool" >/dev/null || { echo "${0##*/}: $tool is missing" >&2; exit 2; }
+done
+
+tmp=$(mktemp -d)
+passed=0 failed=0 finished=false
+watchers=()
+end_watchers() {
+  ((${#watchers[@]})) || return 0
+  kill -KILL "${watchers[@]}" 2>/dev/null || :
+  wait "${watchers[@]}" 2>/dev/null || :
+  watchers=()
+}
+clean_up() {
+  "$finished" || echo "not ok - the test ended early"
+  end_watchers
+  "$source_dir/test/kubernetes/stop" "$tmp/kubernetes" || :
+  rm -rf -- "$tmp"
+}
+trap clean_up EXIT
+trap 'exit 1' HUP INT TERM
+
+# check WHAT COMMAND...
+check() {
+  local what=$1
+  shift
+  if "$@"; then
+    passed=$((passed + 1))
+    echo "ok - $what"
+  else
+    failed=$((failed + 1))
+    echo "not ok - $what"
+  fi
+}
+# within SECONDS COMMAND...: waits until the command succeeds.
+within() {
+  local end=$((SECONDS + $1))
+  shift
+  until "$@"; do
+    ((SECONDS < end)) || return 1
+    sleep 0.1
+  done
+}
+# same WANTED_FILE FOUND_FILE
+same() { diff -u --label wanted "$1" --label found "$2"; }
+not() { ! "$@"; }
+quietly() { "$@" >/dev/null 2>&1; }
+# in_file TEXT FILE
+in_file() { grep -qF -- "$1" "$2"; }
+
+# pod_of NAMESPACE SELECTOR: sets pod, once there is one.
+pod_of() { pod=$(kubectl -n "$1" get pods -l "$2" -o name) && pod=${pod#pod/} && [[ -n $pod ]]; }
+
+# watch_over NAMESPACE POD NAME [POLL_INTERVAL [FLAG...]]: as the sidecar would, with the token of
+# the account cluster-watcher.
+watch_over() {
+  local token
+  token=$(kubectl -n "$1" create token cluster-watcher)
+  cat >"$tmp/$3.kubeconfig" <<CONFIG
+apiVersion: v1
+kind: Config
+clusters: [{name: test, cluster: {server: "$APISERVER", certificate-authority: "$APISERVER_CA"}}]
+users: [{name: test, user: {token: "$token"}}]
+contexts: [{name: test, context: {cluster: test, user: test}}]
+current-context: test
+CONFIG
+  env -i POD_NAME="$2" POD_NAMESPACE="$1" "$watcher" watch --kubeconfig="$tmp/$3.kubeconfig" \
+    --grace-period=1s --poll-interval="${4-200ms}" --listen=127.0.0.1:0 "${@:5}" >"$tmp/$3.log" 2>&1 &
+  watchers+=("$!")
+}
+
+port_of() { sed -n 's/.*metrics and health on port \([0-9]*\).*/\1/p' "$tmp/$1.log"; }
+# metric NAME REGEX [LEAST]: a series that matches is at least so much (1).
+metric() {
+  local port
+  port=$(port_of "$1")
+  [[ -n $port ]] && curl -sf --max-time 5 "http://127.0.0.1:$port/metrics" |
+    awk -v series="^$2\$" -v least="${3-1}" '$1 ~ series && $2 >= least { found = 1 }
+      END { exit !found }'
+}
+
+# marked NAMESPACE OBJECT MARK
+marked() {
+  [[ -n $(kubectl -n "$1" get "$2" -o "jsonpath={.metadata.annotations.cluster-watcher/$3}") ]]
+}
+
+# gone NAMESPACE SELECTOR: nothing of it is left but claims.
+gone() {
+  local kinds=deployments,replicasets,statefulsets,replicationcontrollers,daemonsets,jobs,cronjobs
+  kinds+=,pods,services,configmaps,ingresses,networkpolicies,horizontalpodautoscalers
+  kinds+=,poddisruptionbudgets
+  # An answer is needed, and an empty one.
+  local left
+  left=$(kubectl -n "$1" get "$kinds${3+,$3}" -l "$2" -o name) && [[ -z $left ]]
+}
+exists() { quietly kubectl -n "$1" get "${@:2}"; }
+absent() { [[ -z $(kubectl -n "$1" get "$2" --ignore-not-found -o name || echo unknown) ]]; }

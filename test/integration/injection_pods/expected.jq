@@ -1,0 +1,65 @@
+# The pod that is wanted, from the same pod normalised as it is without injection.
+# $port is the number from expected.txt, $settings the ConfigMap's data.
+def setting($key; $default): $settings[$key] // $default;
+
+def defaults:
+  with_entries(select(.key | startswith("default."))
+    | .key |= "cluster-watcher/" + ltrimstr("default."));
+
+def container:
+  .spec as $spec
+  | {
+    name: "cluster-watcher",
+    image: $settings.image,
+    imagePullPolicy: setting("imagePullPolicy"; "IfNotPresent"),
+    restartPolicy: "Always",
+    env: [
+      {name: "POD_NAME", valueFrom: {fieldRef: {apiVersion: "v1", fieldPath: "metadata.name"}}},
+      {name: "POD_NAMESPACE", valueFrom: {fieldRef: {apiVersion: "v1", fieldPath: "metadata.namespace"}}},
+      {name: "CLUSTER_WATCHER_LISTEN", value: ":\($port)"}],
+    livenessProbe: {
+      httpGet: {path: "/healthz", port: $port, scheme: "HTTP"},
+      periodSeconds: 20, timeoutSeconds: 5, failureThreshold: 3, successThreshold: 1},
+    resources: {
+      requests: {cpu: setting("cpuRequest"; "10m"), memory: setting("memoryRequest"; "32Mi")},
+      limits: {cpu: setting("cpuLimit"; "500m"), memory: setting("memoryLimit"; "64Mi")}},
+    securityContext: ({
+      allowPrivilegeEscalation: false,
+      capabilities: {drop: ["ALL"]},
+      readOnlyRootFilesystem: true,
+      runAsNonRoot: true,
+      seccompProfile: {type: "RuntimeDefault"}}
+      + if $spec.securityContext.runAsUser == 0 then {runAsUser: 65532} else {} end),
+    terminationMessagePath: "/dev/termination-log",
+    terminationMessagePolicy: "FallbackToLogsOnError",
+    volumeMounts: [{
+      name: "cluster-watcher-token",
+      mountPath: "/var/run/secrets/kubernetes.io/serviceaccount",
+      readOnly: true}]}
+  + if $spec.hostNetwork then {} else
+      {ports: [{name: "watcher-metrics", containerPort: $port, protocol: "TCP"}]} end
+  ;
+
+def volume: {
+  name: "cluster-watcher-token",
+  projected: {
+    defaultMode: 420,
+    sources: [
+      {serviceAccountToken: ({
+          expirationSeconds: (setting("tokenExpirationSeconds"; "3600") | tonumber), path: "token"}
+        + if setting("tokenAudience"; "") == "" then {} else {audience: $settings.tokenAudience} end)},
+      {configMap: {name: "kube-root-ca.crt", items: [{key: "ca.crt", path: "ca.crt"}]}},
+      {downwardAPI: {items: [
+        {path: "namespace", fieldRef: {apiVersion: "v1", fieldPath: "metadata.namespace"}}]}}]}};
+
+(.metadata.annotations // {}) as $annotations
+| .metadata.annotations = ($settings | defaults) + $annotations
+  + (if setting("scrape"; "false") == "true" and ($annotations | has("prometheus.io/scrape") | not)
+     then {"prometheus.io/scrape": "true", "prometheus.io/port": "\($port)",
+           "prometheus.io/path": "/metrics"}
+     else {} end)
+  + {"cluster-watcher/status": ({initContainers: ["cluster-watcher"],
+      volumes: ["cluster-watcher-token"], image: $settings.image, port: $port} | tojson)}
+| container as $container
+| .spec.initContainers = [$container] + (.spec.initContainers // [])
+| .spec.volumes = (.spec.volumes + [volume] | sort_by(.name))

@@ -1,0 +1,67 @@
+# The pods of this directory through one of the ways of injection, in one form.
+# Sourced by tests, which have kubectl for a cluster, and $tmp.
+# shellcheck shell=bash disable=SC2154
+pods_dir=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
+
+# The namespaces that the pods are in.
+pod_namespaces() {
+  local namespace
+  for namespace in pods restricted opted-out; do kubectl create namespace "$namespace"; done
+  kubectl label namespace restricted pod-security.kubernetes.io/enforce=restricted
+  kubectl label namespace opted-out cluster-watcher/inject=false
+} >/dev/null
+
+# Each as a line of JSON; one more has a hundred volumes.
+written_pods() {
+  kubectl create --dry-run=client -o json -f "$pods_dir/pods.yaml" |
+    jq -c 'del(.metadata.creationTimestamp, .status)
+      | if .metadata.namespace == "default" then .metadata.namespace = "pods" else . end
+      | ., (select(.metadata.name == "volumes")
+        | .metadata.name = "hundred-volumes"
+        | .spec.volumes = [range(100) | {name: "volume-\(.)", emptyDir: {}}]
+        | .spec.containers[0].volumeMounts[0].name = "volume-99")'
+}
+
+# admitted: the pods on stdin as the API server makes them; nothing is made.
+admitted() { kubectl create --dry-run=server -o json -f -; }
+
+# warned_of: the names of those pods on stdin whose author is warned.
+warned_of() {
+  kubectl create --dry-run=server -f - 2>&1 | awk '
+    /^Warning: .*cluster-watcher/ { warned = 1 }
+    /^pod\// { if (warned) print substr($1, 5); warned = 0 }'
+}
+
+# normalised_pods NONE|POLICY|WEBHOOK|INJECT: the pods after that way of injection,
+# a line each, by name: {name, warns, pod}. The cluster must be set up for it: with
+# the policy, with the webhook, or for NONE and INJECT with neither. For INJECT the
+# caller defines inject_pods: pods as lines of JSON, in and out.
+normalised_pods() {
+  local pods
+  case $1 in
+    NONE | POLICY | WEBHOOK) pods=$(written_pods) ;;
+    INJECT) pods=$(written_pods | inject_pods) ;;
+    *) echo "normalised_pods: $1 is unknown" >&2; return 2 ;;
+  esac || return
+  warned_of <<<"$pods" >"$tmp/warned_of"
+  admitted <<<"$pods" 2>/dev/null | jq -S -f "$pods_dir/normalise.jq" |
+    jq -c --rawfile warned "$tmp/warned_of" '
+      .metadata.name as $name
+      | {name: $name, warns: ($warned | split("\n") | any(. == $name)), pod: .}' | LC_ALL=C sort
+}
+
+# expected_pods NORMALISED_NONE SETTINGS: the same as they are wanted. SETTINGS is
+# the ConfigMap's data as JSON.
+expected_pods() {
+  local name port warns first
+  first=$(jq -r '.port // "9090"' <<<"$2")
+  while read -r name port warns; do
+    [[ -n $name && $name != "#" ]] || continue
+    # The ports that the pods declare are those from 9090 on.
+    [[ $port == - || $first == 9090 ]] || port=$first
+    jq -cS --arg name "$name" 'select(.name == $name) | .pod' "$1" |
+      if [[ $port == - ]]; then cat; else
+        jq -cS --argjson port "$port" --argjson settings "$2" -f "$pods_dir/expected.jq"
+      fi | jq -c --arg warns "$warns" '{name: .metadata.name, warns: ($warns == "warns"), pod: .}'
+  done <"$pods_dir/expected.txt" | LC_ALL=C sort
+}
