@@ -32,6 +32,7 @@ check() {
   fi
 }
 is() { [[ $1 == "$2" ]] || { echo "# '$1', not '$2'"; return 1; }; }
+quietly() { "$@" >/dev/null; }
 same() { diff -u --label wanted "$1" --label found "$2"; }
 
 mkdir "$work/first" "$work/second"
@@ -45,8 +46,8 @@ blob() { echo "$image/blobs/${1/://}"; }
 manifest=$(blob "$(digest "$image")")
 config=$(blob "$(jq -r .config.digest "$manifest")")
 
-check "umoci can read it" umoci stat --json --image "$image:$version" >/dev/null
-check "skopeo can read it" skopeo inspect "oci:$image:$version" >/dev/null
+check "umoci can read it" quietly umoci stat --json --image "$image:$version"
+check "skopeo can read it" quietly skopeo inspect "oci:$image:$version"
 wrong_blobs() {
   local file
   for file in "$image"/blobs/sha256/*; do
@@ -84,14 +85,14 @@ root=$work/bundle/rootfs
 check "the program says the image's version" is \
   "$(chroot --userspec=65532:65532 "$root" /cluster-watcher version | cut -d ' ' -f 1,2)" "cluster-watcher $version"
 (cd "$root" && find . -type f -printf '/%P\n' | sort) >"$work/files"
-{ ldd build-release/cluster-watcher 2>/dev/null || :; } | grep -oE '/[^ ]+' >"$work/wanted" || :
+{ ldd build-release/cluster-watcher 2>/dev/null | grep -oE '/[^ ]+' || :; } >"$work/wanted"
 printf '%s\n' /cluster-watcher /etc/passwd >>"$work/wanted"
 sort -o "$work/wanted" "$work/wanted"
 check "the program, its libraries and passwd, and nothing else" same "$work/wanted" "$work/files"
 check "no shell and no package manager" is "$(grep -E '/(sh|bash|dash|busybox|apt|dpkg|apk|rpm)$' "$work/files" || :)" ""
 check "nothing that its user could write, or that runs as another" is \
   "$(find "$root" ! -type l \( -perm /o+w -o -perm /ug+s -o ! -user 0 \) -print)" ""
-check "a name is looked up in /etc/passwd" is "$(awk -F : '$3 == 65532 { print $1 }' "$root/etc/passwd")" cluster-watcher
+check "its user has a name" is "$(awk -F : '$3 == 65532 { print $1 }' "$root/etc/passwd")" cluster-watcher
 
 # In a network of its own, where a name server knows one address: the connection to it is refused.
 cat >"$work/names.pl" <<'PERL'
@@ -140,7 +141,7 @@ check "each component of the SBOM has a version" is \
   "$(jq -r '.components[] | select((.version // "") == "" or (.purl // "") == "") | .name' "$sbom")" ""
 for source in rapidjson cli11; do
   check "the SBOM names $source, which was compiled in" \
-    jq -e --arg source "$source" 'any(.components[]; .purl | endswith("upstream=" + $source))' "$sbom" >/dev/null
+    quietly jq -e --arg source "$source" 'any(.components[]; .purl | endswith("upstream=" + $source))' "$sbom"
 done
 
 finished=true
