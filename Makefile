@@ -4,10 +4,10 @@ JOBS ?= $(shell nproc)
 SOURCES = $(shell git ls-files '*.cc' '*.h')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build check test simulate fuzz demo bench format lint install clean
+.PHONY: help setup build check test e2e simulate fuzz demo bench image format lint install clean
 
 help: ## this list
-	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -nE 's/^([a-z0-9]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
 setup: ## install the Debian packages that are missing
 	@scripts/setup
@@ -19,8 +19,17 @@ check: ## the quick loop: build what changed and run the unit tests; no download
 	@scripts/build dev unit_tests
 	@ctest --test-dir $(BUILD) -L unit -j $(JOBS) --output-on-failure --progress
 
-test: setup ## all tests, against the small and against a real Kubernetes
+test: ## all tests, against the small and against a real Kubernetes
+	@scripts/setup image node
 	@scripts/test
+
+e2e: ## the image in pods, on a real node of its own; needs root
+	@scripts/setup image node
+	@test/e2e/run
+
+image: ## the container image, an OCI layout: build-release/image and image.tar
+	@scripts/setup image
+	@scripts/image
 
 simulate: setup ## SEEDS=100000 histories in virtual time, from seed FIRST (else from any)
 	@scripts/build dev simulation

@@ -1,0 +1,51 @@
+# The ways by which the sidecar gets into pods, as the manifests have them. Each install_ returns when
+# pods are injected, each remove_ when they no longer are.
+# shellcheck shell=bash disable=SC2154
+
+# Times for a test, which every injected pod gets.
+settings='{"data": {"default.poll-interval": "200ms", "default.grace-period": "2s",
+  "default.startup-grace": "2s"}}'
+
+apply() {
+  kubectl apply --warnings-as-errors -k "$manifests/$1" >/dev/null
+  kubectl -n cluster-watcher patch configmap cluster-watcher --type=merge -p "$settings" >/dev/null
+}
+# injected: a master's pod would get the sidecar, with our times.
+injected() {
+  kubectl create --dry-run=server -o json -f - 2>/dev/null <<'POD' |
+{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "try", "namespace": "default",
+  "labels": {"oshinko-type": "master"}}, "spec": {"containers": [{"name": "c", "image": "idle"}]}}
+POD
+    jq -e '.spec.initContainers[0].name == "cluster-watcher"
+      and .metadata.annotations["cluster-watcher/grace-period"] == "2s"' >/dev/null
+}
+
+install_policy() {
+  apply policy
+  check "the policy injects" within 30 injected
+}
+remove_policy() {
+  kubectl delete -k "$manifests/policy" --wait=true >/dev/null
+  check "the policy taken away, nothing is injected" within 30 not injected
+}
+
+# The manifests say how its certificate is made.
+install_webhook() {
+  local name=cluster-watcher-webhook
+  openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=cluster-watcher \
+    -addext "subjectAltName=DNS:$name.cluster-watcher.svc" \
+    -keyout "$manifests/webhook/tls.key" -out "$manifests/webhook/tls.crt" 2>/dev/null
+  apply webhook
+  check "the webhook's pods are ready" \
+    kubectl -n cluster-watcher rollout status deployment/"$name" --timeout=60s
+  kubectl -n cluster-watcher get pods -l app.kubernetes.io/component=webhook -o json >"$work/webhooks.json"
+  check "they run the image" is "$(jq -r '[.items[].status.containerStatuses[].imageID] | unique | join(" ")' \
+    "$work/webhooks.json")" "$image_id"
+  check "they have no token" is "$(jq '[.items[].spec.volumes[] | select(.projected)] | length' \
+    "$work/webhooks.json")" 0
+  check "the webhook injects" within 30 injected
+}
+remove_webhook() {
+  kubectl delete -k "$manifests/webhook" --wait=true >/dev/null
+  check "the webhook taken away, nothing is injected" within 30 not injected
+}

@@ -1,0 +1,24 @@
+// The only program of the test node's images, static. It waits; on SIGTERM it goes on for as many
+// milliseconds as its argument says (0) and exits 0. As a pod's first process it collects the dead.
+#define _POSIX_C_SOURCE 200809L
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+
+int main(int count, char** words) {
+  const long delay = count > 1 ? strtol(words[1], NULL, 10) : 0;
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGCHLD);
+  sigprocmask(SIG_BLOCK, &signals, NULL);
+  for (int signal = SIGCHLD; signal == SIGCHLD;) {
+    sigwait(&signals, &signal);
+    while (waitpid(-1, NULL, WNOHANG) > 0) continue;
+  }
+  const struct timespec rest = {delay / 1000, delay % 1000 * 1000000};
+  nanosleep(&rest, NULL);
+  return 0;
+}
