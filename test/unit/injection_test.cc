@@ -126,7 +126,6 @@ TEST(Inject, LeavesAloneWhatItCanNotPatch) {
     const char* why;
   } kCases[] = {
       {Master("", R"("initContainers":[{"name":"cluster-watcher"}])"), "container called"},
-      {Master(R"("kubernetes.io/config.mirror":"x")"), "mirror pod"},
       {Master("", R"("os":{"name":"windows"})"), "Windows"},
       {Master("", R"("volumes":[{"name":"cluster-watcher-token"}])"), "volume called"},
       {Master("", R"("initContainers":[{"name":"x","ports":[)" + all_ports + "]}]"),
@@ -144,6 +143,12 @@ TEST(Inject, LeavesAloneWhatItCanNotPatch) {
     ASSERT_EQ(injection.warnings.size(), 1u) << pod;
     EXPECT_TRUE(Holds(injection.warnings[0], why)) << injection.warnings[0];
   }
+}
+
+TEST(Inject, LeavesMirrorPodsAlone) {
+  const auto injection = InjectText(Master(R"("kubernetes.io/config.mirror":"x")"));
+  EXPECT_EQ(injection.outcome, Outcome::kNotAsked);
+  EXPECT_TRUE(injection.warnings.empty());
 }
 
 TEST(Inject, IsIdempotentByTheContainer) {

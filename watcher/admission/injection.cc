@@ -71,7 +71,6 @@ std::optional<std::string> Obstacle(JsonValue pod, const InjectionSettings& sett
   if (HasNamed(containers, kSidecarName)) {
     return std::string("it has a container called ") + kSidecarName + " already";
   }
-  if (pod["metadata"]["annotations"][kMirror].Exists()) return "it is a mirror pod";
   if (spec["os"]["name"].AsString() == "windows") return "it is for Windows";
   if (HasNamed(spec["volumes"].Elements(), kTokenVolume)) {
     return std::string("it has a volume called ") + kTokenVolume + " already";
@@ -255,7 +254,8 @@ Injection Inject(JsonValue pod, const InjectionSettings& settings) {
   const bool is_asked = asked != annotations.end()
                             ? asked->second == "true"
                             : pod["metadata"]["labels"][kTypeLabel].AsString() == kMasterType;
-  if (!is_asked) return injection;
+  // The kubelet runs a mirror pod's original, which can't be changed.
+  if (!is_asked || annotations.contains(kMirror)) return injection;
   if (auto obstacle = Obstacle(pod, settings)) {
     const bool by_us = annotations.contains(annotation::kStatus) &&
                        HasNamed(ContainersOf(pod["spec"]), kSidecarName);
