@@ -25,11 +25,18 @@ written_pods() {
 # admitted: the pods on stdin as the API server makes them; nothing is made.
 admitted() { kubectl create --dry-run=server -o json -f -; }
 
-# warned_of: the names of those pods on stdin whose author is warned.
+# warned_of: the names of those pods on stdin, as lines of JSON, whose author is
+# warned. Not by kubectl, which says the same only once.
 warned_of() {
-  kubectl create --dry-run=server -f - 2>&1 | awk '
-    /^Warning: .*cluster-watcher/ { warned = 1 }
-    /^pod\// { if (warned) print substr($1, 5); warned = 0 }'
+  local line name namespace
+  while read -r line; do
+    read -r name namespace < <(jq -r '"\(.metadata.name) \(.metadata.namespace)"' <<<"$line")
+    curl -sS --max-time 10 --cacert "$APISERVER_CA" -H "Authorization: Bearer $APISERVER_TOKEN" \
+      -H "Content-Type: application/json" --data-binary @- -D - -o "$tmp/answer" \
+      "$APISERVER/api/v1/namespaces/$namespace/pods?dryRun=All" <<<"$line" |
+      grep -qi '^warning: .*cluster-watcher' || continue
+    echo "$name"
+  done
 }
 
 # normalised_pods NONE|POLICY|WEBHOOK|INJECT: the pods after that way of injection,
@@ -53,12 +60,9 @@ normalised_pods() {
 # expected_pods NORMALISED_NONE SETTINGS: the same as they are wanted. SETTINGS is
 # the ConfigMap's data as JSON.
 expected_pods() {
-  local name port warns first
-  first=$(jq -r '.port // "9090"' <<<"$2")
+  local name port warns
   while read -r name port warns; do
     [[ -n $name && $name != "#" ]] || continue
-    # The ports that the pods declare are those from 9090 on.
-    [[ $port == - || $first == 9090 ]] || port=$first
     jq -cS --arg name "$name" 'select(.name == $name) | .pod' "$1" |
       if [[ $port == - ]]; then cat; else
         jq -cS --argjson port "$port" --argjson settings "$2" -f "$pods_dir/expected.jq"

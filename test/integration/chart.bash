@@ -1,0 +1,75 @@
+# The chart beside the kustomizations. Sourced by injection_manifests_test.sh.
+# shellcheck shell=bash disable=SC2154
+
+chart() {
+  HELM_CACHE_HOME=$tmp/helm HELM_CONFIG_HOME=$tmp/helm HELM_DATA_HOME=$tmp/helm \
+    "$tools/helm" "$1" cluster-watcher "$source_dir/manifests/chart" -n cluster-watcher "${@:2}"
+}
+
+# objects: manifests as JSON, in an order of its own. Where Helm is, the namespace
+# is made by --create-namespace; kustomize breaks Base64 into lines.
+objects() {
+  kubectl create --dry-run=client --validate=false -o json -f - |
+    jq -cS 'select(.kind != "Namespace")
+      | if .kind == "Secret" then .data |= map_values(gsub("\n"; "")) else . end
+      | if .webhooks then .webhooks |= map(.clientConfig |= if .caBundle then .caBundle |= gsub("\n"; "") else . end) else . end' |
+    jq -sS 'sort_by(.kind, .metadata.name)'
+}
+# renders KUSTOMIZATION FLAG...: the chart renders the same.
+renders() {
+  kubectl kustomize "$1" | objects >"$tmp/kustomized"
+  chart template "${@:2}" | objects >"$tmp/charted"
+  [[ -s $tmp/kustomized ]] && same "$tmp/kustomized" "$tmp/charted"
+}
+the_chart() {
+  local webhook=(--kube-version=1.30.0 --set injection=webhook) certificate
+  certificate=(--set-file "webhook.certificate.crt=$tmp/manifests/webhook/tls.crt"
+    --set-file "webhook.certificate.key=$tmp/manifests/webhook/tls.key")
+  check "the chart renders what manifests/policy has" renders "$tmp/manifests/policy" --kube-version=1.36.0
+  check "and manifests/webhook" renders "$tmp/manifests/webhook" "${webhook[@]}" "${certificate[@]}"
+  check "and manifests/webhook-cert-manager" renders "$tmp/manifests/webhook-cert-manager" "${webhook[@]}" \
+    --set webhook.certManager=true
+  check "and the components" renders "$(with policy monitoring reject-invalid)" \
+    --kube-version=1.36.0 --set monitoring=true,rejectInvalid=true
+
+  local refused
+  while IFS=: read -r refused; do
+    check "the chart refuses $refused" refuses "don't meet the specifications of the schema" \
+      chart template --set "$refused"
+  done <<'REFUSED'
+injection=sidecar
+image=
+image=two words
+imagePullPolicy=Sometimes
+settings.port=80
+settings.port=9090
+settings.prot=9090
+settings.scrape=yes
+settings.cpuLimit=much
+defaults.dry-run=true
+defaults.Dry=a
+guard.enabled=maybe
+guard.clusterLabels=a
+webhook.replicas=0
+webhook.certificate.crt=none
+monitor=true
+REFUSED
+  check "the chart refuses another namespace" refuses "must be cluster-watcher" chart template --namespace=lab
+  check "the chart refuses the policy before Kubernetes 1.36" \
+    refuses "needs Kubernetes 1.36" chart template --kube-version=1.35.9
+  check "the chart refuses the webhook without a certificate" \
+    refuses "needs a certificate" chart template "${webhook[@]}"
+
+  kubectl delete -k "$(with webhook-cert-manager monitoring)" --ignore-not-found >/dev/null
+  kubectl delete -k "$tmp/manifests/policy" --ignore-not-found >/dev/null
+  kubectl -n cluster-watcher delete secret cluster-watcher-webhook --ignore-not-found >/dev/null 2>&1
+  check "helm installs the policy" quietly chart install --create-namespace --set-string settings.port=9300,defaults.dry-run=true
+  check "with the values in the ConfigMap" same \
+    <(echo '{"default.dry-run":"true","image":"cluster-watcher:0.1.0","port":"9300"}') \
+    <(kubectl -n cluster-watcher get configmap cluster-watcher -o json | jq -cS .data)
+  check "helm upgrades it" quietly chart upgrade --set monitoring=true
+  check "helm makes the webhook of it" quietly chart upgrade --set injection=webhook,webhook.certManager=true
+  check "and the policy is gone" absent default mutatingadmissionpolicy/cluster-watcher
+  check "helm takes it off" quietly env HELM_DATA_HOME="$tmp/helm" "$tools/helm" uninstall cluster-watcher -n cluster-watcher
+  check "and nothing is left" absent default clusterrole/cluster-watcher
+}

@@ -1,0 +1,378 @@
+#!/usr/bin/env bash
+# Applies what installs the injection to a real control plane, and sees what the
+# API server makes of pods, of annotations and of a watcher's account.
+#
+#   test/integration/injection_manifests_test.sh BUILD_DIR
+set -euo pipefail
+# shellcheck source=common.bash
+. "$(dirname -- "${BASH_SOURCE[0]}")/common.bash"
+# shellcheck source=injection_pods/pods.bash
+. "$source_dir/test/integration/injection_pods/pods.bash"
+# shellcheck source=guard.bash
+. "$source_dir/test/integration/guard.bash"
+# shellcheck source=chart.bash
+. "$source_dir/test/integration/chart.bash"
+
+# applied KUSTOMIZATION: the second time nothing changes.
+applied() {
+  kubectl apply -k "$1" >/dev/null && versions "$1" >"$tmp/versions" &&
+    kubectl apply -k "$1" >/dev/null && versions "$1" | same "$tmp/versions" - &&
+    kubectl diff -k "$1"
+}
+versions() {
+  kubectl kustomize "$1" | kubectl get -f - \
+    -o 'jsonpath={range .items[*]}{.kind} {.metadata.name} {.metadata.generation} {.metadata.annotations}{"\n"}{end}'
+}
+
+# with OVERLAY COMPONENT...: prints a kustomization of these.
+with() {
+  local component directory=$tmp/manifests/with
+  mkdir -p -- "$directory"
+  {
+    printf '%s\n' 'apiVersion: kustomize.config.k8s.io/v1beta1' 'kind: Kustomization' "resources: [../$1]" components:
+    for component in "${@:2}"; do echo "- ../components/$component"; done
+  } >"$directory/kustomization.yaml"
+  echo "$directory"
+}
+
+# injects [JQ_CONDITION]: what a pod gets that asks for it.
+injects() {
+  printf '%s' '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "probe", "namespace": "pods",
+    "labels": {"oshinko-type": "master"}}, "spec": {"containers": [{"name": "c", "image": "c"}]}}' |
+    admitted 2>/dev/null | jq -e ".spec.initContainers[0] | ${1-.name == \"cluster-watcher\"}" >/dev/null
+}
+# changes DATA: the ConfigMap's, as JSON.
+changes() {
+  kubectl -n cluster-watcher get configmap cluster-watcher -o json |
+    jq --argjson data "$1" '.data = $data | del(.metadata.resourceVersion)' |
+    kubectl replace -f - >/dev/null
+}
+
+pods_are_as_wanted() {
+  normalised_pods POLICY >"$tmp/found"
+  expected_pods "$tmp/none" "$1" >"$tmp/wanted"
+  [[ $(wc -l <"$tmp/found") == "$(wc -l <"$tmp/none")" ]] || return 1
+  same <(jq -S . "$tmp/wanted") <(jq -S . "$tmp/found")
+}
+
+# What was injected already is left as it is.
+injected_twice_is_injected_once() {
+  local pods
+  pods=$(written_pods | admitted 2>/dev/null | jq -c '
+    select(.metadata.annotations["cluster-watcher/status"]) | del(.status, .metadata.uid,
+      .metadata.creationTimestamp, .metadata.managedFields, .metadata.generation)')
+  jq -Sf "$pods_dir/normalise.jq" <<<"$pods" >"$tmp/once"
+  admitted <<<"$pods" 2>/dev/null | jq -Sf "$pods_dir/normalise.jq" >"$tmp/twice"
+  [[ -s $tmp/once ]] && same "$tmp/once" "$tmp/twice"
+}
+
+some_settings='{"image": "example.com/cluster-watcher:1", "imagePullPolicy": "Always",
+  "cpuRequest": "20m", "memoryRequest": "33Mi", "cpuLimit": "1", "memoryLimit": "65Mi",
+  "tokenAudience": "https://example.com", "tokenExpirationSeconds": "7200", "scrape": "true",
+  "default.dry-run": "true", "default.poll-interval": "20s"}'
+
+# Settings that the API server would refuse in a pod, as "key value".
+wrong_settings() {
+  cat <<'SETTINGS'
+image
+image two words
+image "
+imagePullPolicy Sometimes
+imagePullPolicy
+port 80
+port 65527
+port http
+port -1
+port 99999999999999999999
+cpuRequest much
+cpuRequest -1
+cpuRequest 2
+memoryRequest 65Mi
+memoryLimit 0
+tokenExpirationSeconds 599
+tokenExpirationSeconds 86401
+tokenExpirationSeconds 1h
+scrape yes
+SETTINGS
+}
+
+the_policy() {
+  pod_namespaces
+  normalised_pods NONE >"$tmp/none"
+  check "manifests/policy is applied, and a second time changes nothing" \
+    applied "$source_dir/manifests/policy"
+  check "a pod that asks for it gets the sidecar" within 60 injects
+  check "each pod is as wanted" pods_are_as_wanted '{"image": "cluster-watcher:0.1.0"}'
+  check "a pod that was injected isn't injected again" injected_twice_is_injected_once
+  changes "$some_settings"
+  check "a change of the settings counts" within 60 injects '.image == "example.com/cluster-watcher:1"'
+  check "each pod is as wanted with other settings" pods_are_as_wanted "$some_settings"
+  changes "$(jq -c '.port = "9400"' <<<"$some_settings")"
+  check "a change of the port counts" within 30 injects '.ports[0].containerPort == 9400'
+
+  local key value
+  while read -r key value; do
+    changes "$(jq -nc --arg key "$key" --arg value "$value" '{image: "cluster-watcher:2"} + {($key): $value}')"
+    check "a pod is made without the sidecar where $key is '$value'" within 30 injects '. == null'
+    changes '{"image": "cluster-watcher:0.1.0"}'
+    within 30 injects || check "and with it again" false
+  done < <(wrong_settings)
+  kubectl -n cluster-watcher delete configmap cluster-watcher >/dev/null
+  check "without the ConfigMap pods are made without the sidecar" within 30 injects '. == null'
+  kubectl apply -k "$source_dir/manifests/policy" >/dev/null
+  check "with it again they get it" within 30 injects
+}
+
+# Values that are fine, and values that aren't, as "annotation value".
+annotations() {
+  cat <<'ANNOTATIONS'
+owner deployment/bob
+owner bob
+owner deployment.v1.apps/bob
+owner a b
+owner a/b/c
+owner /bob
+owner deployment/
+owner Bob
+owner -bob
+owner
+owner-kind deployment
+owner-kind Deployment.apps
+owner-kind a b
+owner-kind -a
+owner-kind deployment.
+owner-namespace lab
+owner-namespace Lab
+owner-namespace a.b
+owner-namespace
+cluster-label ray.io/cluster
+cluster-label a/b/c
+cluster-label -a
+poll-interval 10s
+poll-interval 1h
+poll-interval 1h0m0.0s
+poll-interval 100ms
+poll-interval +1m30s
+poll-interval .5s
+poll-interval 1.s
+poll-interval 99ms
+poll-interval 1h1ms
+poll-interval 10
+poll-interval 0
+poll-interval -10s
+poll-interval 10 s
+poll-interval 1d
+poll-interval ten
+poll-interval .s
+poll-interval
+grace-period 0
+grace-period 0s
+grace-period 168h
+grace-period 168h1ms
+grace-period 1m1
+scaled-to-zero-grace-period 5m
+scaled-to-zero-grace-period 169h
+startup-grace 1h
+startup-grace 1000h
+volume-retention 8760h
+volume-retention 8761h
+steps-deadline 1s
+steps-deadline 999ms
+delete-deadline 24h
+delete-deadline 25h
+confirmations 1
+confirmations 100
+confirmations 007
+confirmations 0
+confirmations 101
+confirmations -1
+confirmations +1
+confirmations 1.0
+confirmations 0x1
+confirmations 99999999999999999999
+confirmations
+concurrency 64
+concurrency 65
+replaced-owner adopt
+replaced-owner Adopt
+observe poll
+observe watch
+propagation foreground
+propagation orphan
+volumes collect
+volumes keep
+on-termination leave
+on-termination never
+dry-run true
+dry-run yes
+dry-run True
+log-level trace
+log-level verbose
+log-format json
+log-format logfmt
+completed-when
+completed-when {.status.phase}=Succeeded,Failed
+completed-when .status.phase
+completed-when phase=
+completed-when {.status.phase=a
+resources deployments.apps,services
+resources deployments.apps
+resources Deployments
+resources a,,b
+resources a,
+resources
+hold-until 2020-12-24T18:00:00Z
+hold-until 2020-12-24T18:00:00.5+01:00
+hold-until 2020-12-24t18:00:00z
+hold-until 2020-12-24 18:00:00Z
+hold-until 2020-12-24
+hold-until 2020-13-24T18:00:00Z
+hold-until 2020-12-32T18:00:00Z
+hold-until 2020-12-24T24:00:00Z
+hold-until 2020-12-24T18:00:00
+hold-until tomorrow
+hold-until
+namespace lab
+pod a
+listen :9090
+kubeconfig /a
+context a
+polls 3
+Owner bob
+status {}
+delete-order 1
+root-uid a
+ANNOTATIONS
+}
+
+# The watcher and the policy say the same of each value.
+annotations_are_judged_alike() {
+  local number=0 key value name reason
+  kubectl create namespace judged >/dev/null
+  while read -r key value; do
+    name=p$((number += 1))
+    printf '%s\t%s\n' "$name" "$key $value" >>"$tmp/judged"
+    jq -nc --arg name "$name" --arg key "cluster-watcher/$key" --arg value "$value" '
+      {apiVersion: "v1", kind: "Pod", metadata: {name: $name, namespace: "judged",
+        labels: {"oshinko-cluster": $name, "ray.io/cluster": $name, ephemeral: "bob"}, annotations: {($key): $value}},
+       spec: {containers: [{name: "c", image: "c"}]}}'
+  done < <(annotations) >"$tmp/judged.json"
+  warned_of <"$tmp/judged.json" | LC_ALL=C sort >"$tmp/policy_refuses"
+  kubectl create -f "$tmp/judged.json" >/dev/null 2>&1
+  while read -r name _; do
+    reason=$("$watcher" check -n judged --pod="$name" -o json 2>/dev/null | jq -r .reason) || :
+    [[ $reason != misconfigured && $reason != held ]] || echo "$name"
+  done <"$tmp/judged" | LC_ALL=C sort >"$tmp/watcher_refuses"
+  kubectl delete namespace judged --wait=false >/dev/null
+  [[ -s $tmp/watcher_refuses ]] || return 1
+  same <(grep -wFf "$tmp/watcher_refuses" "$tmp/judged") <(grep -wFf "$tmp/policy_refuses" "$tmp/judged")
+}
+
+# All settings of the table are known to the policy: one that has no value there is
+# unknown to it.
+settings_are_known() {
+  local known
+  known=$("$watcher" help watch | sed -nE 's/^ +(-., )?--([a-z-]+)=.*/\2/p' | LC_ALL=C sort)
+  [[ $(wc -l <<<"$known") -gt 25 ]] || return 1
+  jq -nc --arg names "$known" '{apiVersion: "v1", kind: "Pod", metadata: {name: "all", namespace: "pods",
+      annotations: ($names | split("\n") | map({key: "cluster-watcher/\(.)", value: "?"}) | from_entries)},
+    spec: {containers: [{name: "c", image: "c"}]}}' |
+    kubectl create --dry-run=server -f - 2>&1 >/dev/null | not grep -F "is unknown: correct it"
+}
+
+# workload KIND: with a bad annotation in its template.
+workload() {
+  jq -nc --arg kind "$1" '
+    {metadata: {labels: {app: "a"}, annotations: {"cluster-watcher/polls": "3"}},
+     spec: {containers: [{name: "c", image: "c"}]}} as $template
+    | {matchLabels: {app: "a"}} as $selector
+    | {apiVersion: ({Job: "batch/v1", CronJob: "batch/v1", ReplicationController: "v1",
+          DeploymentConfig: "apps.openshift.io/v1"}[$kind] // "apps/v1"),
+       kind: $kind, metadata: {name: "w", namespace: "pods"},
+       spec: (if $kind == "CronJob" then {schedule: "0 0 1 1 *",
+            jobTemplate: {spec: {template: ($template * {spec: {restartPolicy: "Never"}})}}}
+          elif $kind == "Job" then {template: ($template * {spec: {restartPolicy: "Never"}})}
+          elif $kind == "ReplicationController" then {selector: {app: "a"}, template: $template}
+          else {selector: $selector, template: $template} end)}'
+}
+warns_of() { workload "$1" | kubectl create --dry-run=server -f - 2>&1 | in_file "cluster-watcher/polls is unknown" -; }
+
+the_warnings() {
+  check "watcher and policy judge annotations alike" annotations_are_judged_alike
+  check "each setting of the watcher is known to the policy" settings_are_known
+  kubectl create -f - >/dev/null <<'CRD'
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: deploymentconfigs.apps.openshift.io}
+spec:
+  group: apps.openshift.io
+  scope: Namespaced
+  names: {plural: deploymentconfigs, kind: DeploymentConfig}
+  versions:
+  - {name: v1, served: true, storage: true,
+     schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
+CRD
+  kubectl wait --for=condition=Established --timeout=30s crd/deploymentconfigs.apps.openshift.io >/dev/null
+  local kind
+  for kind in Deployment StatefulSet ReplicaSet DaemonSet Job CronJob ReplicationController DeploymentConfig; do
+    check "the template of a $kind is warned of" within 10 warns_of "$kind"
+  done
+  workload Deployment | kubectl create -f - >/dev/null 2>&1
+  check "an update that leaves the annotations is not warned of" \
+    not in_file Warning <(kubectl -n pods label deployment w a=b 2>&1)
+
+  kubectl apply -k "$(with policy reject-invalid)" >/dev/null
+  check "with reject-invalid it is refused" within 30 refuses "cluster-watcher/polls is unknown" \
+    kubectl create --dry-run=server -f <(workload StatefulSet)
+  check "an update of one that is there gets through" quietly kubectl -n pods label deployment w c=d
+  kubectl apply -k "$source_dir/manifests/policy" >/dev/null
+  check "without it it is warned of again" within 30 quietly kubectl create --dry-run=server -f <(workload StatefulSet)
+}
+
+# refuses TEXT COMMAND...: it fails, and says so.
+refuses() {
+  local said
+  ! said=$("${@:2}" 2>&1) && [[ $said == *"$1"* ]]
+}
+
+the_webhooks() {
+  local overlay=$tmp/manifests
+  check "without a certificate manifests/webhook says which file is missing" \
+    refuses tls.crt kubectl kustomize "$overlay/webhook"
+  openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 3650 \
+    -subj /CN=cluster-watcher -addext subjectAltName=DNS:cluster-watcher-webhook.cluster-watcher.svc \
+    -keyout "$overlay/webhook/tls.key" -out "$overlay/webhook/tls.crt" 2>/dev/null
+  check "manifests/webhook is applied, and a second time changes nothing" applied "$overlay/webhook"
+  check "the API server trusts the certificate" trusts "$overlay/webhook/tls.crt"
+  check "the webhook's pods are admitted under Pod Security restricted" \
+    within 30 two_webhooks
+  kubectl apply --server-side -f "$tools" >/dev/null
+  kubectl wait --for=condition=Established --timeout=30s -f "$tools" >/dev/null
+  check "manifests/webhook-cert-manager is applied, and a second time changes nothing" \
+    applied "$overlay/webhook-cert-manager"
+  check "so is the component monitoring" applied "$(with webhook-cert-manager monitoring)"
+  check "a pod is made while no webhook answers" injects '.name == "cluster-watcher"'
+}
+trusts() {
+  [[ $(kubectl get mutatingwebhookconfiguration cluster-watcher \
+    -o 'jsonpath={.webhooks[0].clientConfig.caBundle}' | base64 -d) == "$(<"$1")" ]]
+}
+two_webhooks() {
+  [[ $(kubectl -n cluster-watcher get pods -l app.kubernetes.io/component=webhook -o name | wc -l) == 2 ]]
+}
+
+cp -r -- "$source_dir/manifests" "$tmp/manifests"
+rm -f -- "$tmp"/manifests/webhook/tls.*
+tools=$("$source_dir/test/manifests/build")
+WATCH_PID=$$ "$source_dir/test/kubernetes/start" "$tmp/kubernetes"
+# shellcheck source=/dev/null
+. "$tmp/kubernetes/env"
+the_policy
+the_warnings
+the_guard
+the_webhooks
+the_chart
+
+finished=true
+echo "$passed passed, $failed failed"
+((failed == 0))
