@@ -43,7 +43,10 @@ install_webhook() {
     "$work/webhooks.json")" "$image_id"
   check "they have no token" is "$(jq '[.items[].spec.volumes[] | select(.projected)] | length' \
     "$work/webhooks.json")" 0
-  check "the webhook injects" within 30 injected
+  check "they are ready" curl -sf --max-time 5 -o /dev/null \
+    "http://$(jq -r '.items[0].status.podIP' "$work/webhooks.json"):9090/readyz"
+  # With the settings, which were changed after it had begun.
+  check "the webhook injects" within 60 injected
 }
 remove_webhook() {
   kubectl delete -k "$manifests/webhook" --wait=true >/dev/null

@@ -19,11 +19,12 @@ machine() {
   done
   echo "processes:"
   for process in /proc/[0-9]*; do
-    tr '\0' ' ' <"$process/cmdline" | grep -E "^[^ ]*/?(containerd|containerd-shim[^ ]*|runc|kubelet|kube-scheduler) .*$work/" || :
+    tr '\0' ' ' <"$process/cmdline" |
+      grep -E "^[^ ]*(containerd|shim[^ ]*|runc|kubelet|kube-scheduler) .*$work/" || :
   done 2>/dev/null
 }
 
-# logs: the sidecars' and the kubelet's last words.
+# logs: the sidecars' and the kubelet's last words, where they are still to be had.
 logs() {
   local log
   kubectl get pods -A -o wide || :

@@ -1,7 +1,11 @@
-# Shared by start, stop and apiserver: the processes of the control plane in
+# Shared by start, stop, apiserver and node: the processes of the control plane in
 # $dir. $dir/pids/NAME has a pid and when that process began (in the kernel's
 # terms), so that another process with the same pid is never taken for ours.
 # shellcheck shell=bash disable=SC2034,SC2154
+
+# A node's addresses: those that are set aside for testing networks, which nobody
+# else on a machine is likely to have.
+node_network=198.18.1.0/24 node_address=198.18.1.1 node_services=198.18.1.0/25 node_pods=198.18.1.128/25
 
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 say() { echo "test/kubernetes/${0##*/}: $*" >&2; }
