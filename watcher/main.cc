@@ -18,6 +18,7 @@
 #include "probes/curl_transport.h"
 #include "probes/kube_client.h"
 #include "probes/token_source.h"
+#include "watcher/admission/inject_command.h"
 #include "watcher/check.h"
 #include "watcher/command_line.h"
 #include "watcher/events.h"
@@ -240,6 +241,7 @@ int Run(std::span<const char* const> arguments, std::stop_token stop) {
     case Command::kCheck:
       return RunCheck(invocation, stop);
     case Command::kInject:
+      return RunInject(invocation);
     case Command::kWebhook:
       return PrintErrors({"this command is not there yet"});
     case Command::kVersion:
