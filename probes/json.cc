@@ -36,6 +36,14 @@ std::string_view View(const rapidjson::Value& string) {
   return {string.GetString(), string.GetStringLength()};
 }
 
+// RapidJSON lets the escape of a lone low surrogate pass, as bytes that are not UTF-8.
+bool HasLoneSurrogate(std::string_view text) {
+  for (std::size_t at = text.find('\xed'); at != text.npos; at = text.find('\xed', at + 1)) {
+    if (static_cast<unsigned char>(text[at + 1]) >= 0xa0) return true;
+  }
+  return false;
+}
+
 // Counts levels while parsing, so that deep nesting is refused before it costs memory.
 template <typename Document>
 class DepthLimit {
@@ -71,18 +79,61 @@ class DepthLimit {
   bool refused_number() const { return refused_number_; }
 
  private:
-  // RapidJSON lets the escape of a lone low surrogate pass, as bytes that are not UTF-8.
-  bool IsText(std::string_view text) {
-    for (std::size_t at = text.find('\xed'); at != text.npos; at = text.find('\xed', at + 1)) {
-      if (static_cast<unsigned char>(text[at + 1]) >= 0xa0) return !(refused_text_ = true);
-    }
-    return true;
-  }
+  bool IsText(std::string_view text) { return !HasLoneSurrogate(text) || !(refused_text_ = true); }
 
   Document& document_;
   std::size_t depth_ = 0;
   bool refused_text_ = false;
   bool refused_number_ = false;
+};
+
+// Hands on what RapidJSON reads, but for levels beyond the limit.
+class Events {
+ public:
+  using Take = std::function<bool(JsonEvent, std::string_view)>;
+  explicit Events(const Take& take) : take_(take) {}
+
+  bool Null() { return take_(JsonEvent::kNull, {}); }
+  bool Bool(bool b) { return take_(b ? JsonEvent::kTrue : JsonEvent::kFalse, {}); }
+  // Numbers are read as text.
+  bool Int(int) { return false; }
+  bool Uint(unsigned) { return false; }
+  bool Int64(std::int64_t) { return false; }
+  bool Uint64(std::uint64_t) { return false; }
+  bool Double(double) { return false; }
+  bool RawNumber(const char* s, rapidjson::SizeType n, bool) {
+    return take_(JsonEvent::kNumber, {s, n});
+  }
+  bool String(const char* s, rapidjson::SizeType n, bool) {
+    return IsText({s, n}) && take_(JsonEvent::kString, {s, n});
+  }
+  bool Key(const char* s, rapidjson::SizeType n, bool) {
+    return IsText({s, n}) && take_(JsonEvent::kKey, {s, n});
+  }
+  bool StartObject() { return Down() && take_(JsonEvent::kStartObject, {}); }
+  bool EndObject(rapidjson::SizeType) { return --depth_, take_(JsonEvent::kEndObject, {}); }
+  bool StartArray() { return Down() && take_(JsonEvent::kStartArray, {}); }
+  bool EndArray(rapidjson::SizeType) { return --depth_, take_(JsonEvent::kEndArray, {}); }
+
+  const std::string& refusal() const { return refusal_; }
+
+ private:
+  static constexpr std::size_t kMaxEventDepth = 500;
+
+  bool Down() {
+    if (++depth_ <= kMaxEventDepth) return true;
+    refusal_ = "nested more than " + std::to_string(kMaxEventDepth) + " levels deep";
+    return false;
+  }
+  bool IsText(std::string_view text) {
+    if (!HasLoneSurrogate(text)) return true;
+    refusal_ = "half a surrogate pair in a string";
+    return false;
+  }
+
+  const Take& take_;
+  std::size_t depth_ = 0;
+  std::string refusal_;
 };
 
 // The depth is bounded by the parser, so is the recursion.
@@ -166,6 +217,20 @@ Result<JsonDocument> JsonDocument::Parse(std::string_view text) {
     return Failure("the key " + Quoted(*key) + " stands twice in one object");
   }
   return document;
+}
+
+Result<std::size_t> ReadJsonEvents(std::string_view text,
+                                   const std::function<bool(JsonEvent, std::string_view)>& take) {
+  constexpr unsigned kFlags =
+      kParseFlags | rapidjson::kParseNumbersAsStringsFlag | rapidjson::kParseStopWhenDoneFlag;
+  rapidjson::Reader reader;
+  rapidjson::MemoryStream stream(text.data(), text.size());
+  Events events(take);
+  if (!reader.Parse<kFlags>(stream, events).IsError()) return stream.Tell();
+  const std::string what = events.refusal().empty()
+                               ? rapidjson::GetParseError_En(reader.GetParseErrorCode())
+                               : events.refusal();
+  return Failure(what + " at byte " + std::to_string(reader.GetErrorOffset()));
 }
 
 bool JsonValue::IsNull() const { return value_ != nullptr && Raw(value_).IsNull(); }
@@ -280,6 +345,10 @@ JsonWriter& JsonWriter::String(std::string_view text) {
 }
 JsonWriter& JsonWriter::Integer(std::int64_t number) {
   state_->Write([&](auto& w) { w.Int64(number); });
+  return *this;
+}
+JsonWriter& JsonWriter::Number(std::string_view text) {
+  state_->Write([&](auto& w) { w.RawValue(text.data(), text.size(), rapidjson::kNumberType); });
   return *this;
 }
 JsonWriter& JsonWriter::Bool(bool value) {

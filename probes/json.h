@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -64,6 +65,27 @@ class JsonDocument {
   std::unique_ptr<State> state_;
 };
 
+// What a JSON text is made of, one after the other.
+enum class JsonEvent {
+  kNull,
+  kTrue,
+  kFalse,
+  kNumber,
+  kString,
+  kKey,
+  kStartObject,
+  kEndObject,
+  kStartArray,
+  kEndArray
+};
+
+// The first value in `text`, white space before it allowed, as events; for what must keep the order
+// of keys, and numbers as they are written. `take` gets the text of numbers, strings and keys
+// (valid while it is called), and may say no. Returns how many bytes were read, up to the value's
+// end. The error says what is wrong and at which byte; keys may be there twice.
+Result<std::size_t> ReadJsonEvents(std::string_view text,
+                                   const std::function<bool(JsonEvent, std::string_view)>& take);
+
 // Writes compact JSON, or indented for people. Calls must nest as JSON does.
 class JsonWriter {
  public:
@@ -78,6 +100,7 @@ class JsonWriter {
   JsonWriter& Key(std::string_view key);
   JsonWriter& String(std::string_view text);
   JsonWriter& Integer(std::int64_t number);
+  JsonWriter& Number(std::string_view text);  // which is a number in JSON
   JsonWriter& Bool(bool value);
   JsonWriter& Null();
   JsonWriter& Value(JsonValue value);  // a copy of what was read

@@ -16,10 +16,9 @@ struct Flag {
   std::string placeholder;
   std::string default_value;  // "" for none
   std::string help;
-  char letter = 0;       // -f; 0: none
-  std::string note;      // behind the default
-  bool is_own = true;    // false: one of the settings of watch
-  bool repeats = false;  // each that is given counts
+  char letter = 0;     // -f; 0: none
+  std::string note;    // behind the default
+  bool is_own = true;  // false: one of the settings of watch
 
   bool IsBoolean() const { return placeholder == "true|false"; }
 };

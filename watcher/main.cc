@@ -18,6 +18,7 @@
 #include "probes/curl_transport.h"
 #include "probes/kube_client.h"
 #include "probes/token_source.h"
+#include "watcher/admission/inject_command.h"
 #include "watcher/admission/webhook.h"
 #include "watcher/check.h"
 #include "watcher/command_line.h"
@@ -241,7 +242,7 @@ int Run(std::span<const char* const> arguments, std::stop_token stop) {
     case Command::kCheck:
       return RunCheck(invocation, stop);
     case Command::kInject:
-      return PrintErrors({"this command is not there yet"});
+      return RunInject(invocation);
     case Command::kWebhook: {
       const ResolvedWebhookOptions resolved = ResolveWebhookOptions(invocation.flags);
       if (!resolved.errors.empty()) return PrintErrors(resolved.errors);

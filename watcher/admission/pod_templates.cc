@@ -1,6 +1,7 @@
 #include "watcher/admission/pod_templates.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <string_view>
 
 namespace cluster_watcher {
@@ -41,6 +42,16 @@ const std::vector<Kind>& Kinds() {
   return kinds;
 }
 
+const Kind* FindKind(std::string_view api_version, std::string_view name) {
+  const std::size_t slash = api_version.find('/');
+  const std::string_view group =
+      slash == std::string_view::npos ? std::string_view() : api_version.substr(0, slash);
+  const auto found = std::find_if(Kinds().begin(), Kinds().end(), [&](const Kind& kind) {
+    return kind.group == group && kind.kind == name;
+  });
+  return found == Kinds().end() ? nullptr : &*found;
+}
+
 // Adds what is at `rest` below `value`, which is at `path`.
 void Walk(JsonValue value, const std::string& path, std::string_view rest,
           std::vector<PodTemplate>& found) {
@@ -59,16 +70,16 @@ void Walk(JsonValue value, const std::string& path, std::string_view rest,
 
 }  // namespace
 
+bool HasPodTemplates(std::string_view api_version, std::string_view kind) {
+  return FindKind(api_version, kind) != nullptr;
+}
+
 std::vector<PodTemplate> PodTemplatesOf(JsonValue object) {
   std::vector<PodTemplate> found;
-  const std::string_view version = object["apiVersion"].AsString().value_or("");
-  const std::size_t slash = version.find('/');
-  const std::string_view group =
-      slash == std::string_view::npos ? std::string_view() : version.substr(0, slash);
-  for (const Kind& kind : Kinds()) {
-    if (kind.group != group || object["kind"].AsString() != kind.kind) continue;
-    for (const std::string_view path : kind.paths) Walk(object, "", path, found);
-  }
+  const Kind* kind = FindKind(object["apiVersion"].AsString().value_or(""),
+                              object["kind"].AsString().value_or(""));
+  if (kind == nullptr) return found;
+  for (const std::string_view path : kind->paths) Walk(object, "", path, found);
   return found;
 }
 
