@@ -115,7 +115,7 @@ check "a pod that asks for it gets the sidecar" within 60 injects
 check "each pod is as wanted" pods_are_as_wanted '{"image": "cluster-watcher:0.1.0"}'
 check "what came of them is counted" counted injected 20
 
-some_settings='{"image": "example.com/cluster-watcher:1", "imagePullPolicy": "Always", "port": "9400",
+some_settings='{"image": "example.com/cluster-watcher:1", "imagePullPolicy": "Always",
   "cpuRequest": "20m", "memoryRequest": "33Mi", "cpuLimit": "1", "memoryLimit": "65Mi",
   "tokenAudience": "https://example.com", "tokenExpirationSeconds": "7200", "scrape": "true",
   "default.dry-run": "true", "default.poll-interval": "20s"}'
