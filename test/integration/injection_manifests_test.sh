@@ -48,9 +48,10 @@ changes() {
     kubectl replace -f - >/dev/null
 }
 
+# pods_are_as_wanted HOW SETTINGS
 pods_are_as_wanted() {
-  normalised_pods POLICY >"$tmp/found"
-  expected_pods "$tmp/none" "$1" >"$tmp/wanted"
+  normalised_pods "$1" >"$tmp/found"
+  expected_pods "$tmp/none" "$2" >"$tmp/wanted"
   [[ $(wc -l <"$tmp/found") == "$(wc -l <"$tmp/none")" ]] || return 1
   same <(jq -S . "$tmp/wanted") <(jq -S . "$tmp/found")
 }
@@ -88,6 +89,7 @@ cpuRequest much
 cpuRequest -1
 cpuRequest 2
 memoryRequest 65Mi
+cpuRequest 0
 memoryLimit 0
 tokenExpirationSeconds 599
 tokenExpirationSeconds 86401
@@ -102,11 +104,11 @@ the_policy() {
   check "manifests/policy is applied, and a second time changes nothing" \
     applied "$source_dir/manifests/policy"
   check "a pod that asks for it gets the sidecar" within 60 injects
-  check "each pod is as wanted" pods_are_as_wanted '{"image": "cluster-watcher:0.1.0"}'
+  check "each pod is as wanted" pods_are_as_wanted POLICY '{"image": "cluster-watcher:0.1.0"}'
   check "a pod that was injected isn't injected again" injected_twice_is_injected_once
   changes "$some_settings"
   check "a change of the settings counts" within 60 injects '.image == "example.com/cluster-watcher:1"'
-  check "each pod is as wanted with other settings" pods_are_as_wanted "$some_settings"
+  check "each pod is as wanted with other settings" pods_are_as_wanted POLICY "$some_settings"
   changes "$(jq -c '.port = "9400"' <<<"$some_settings")"
   check "a change of the port counts" within 30 injects '.ports[0].containerPort == 9400'
 
@@ -322,11 +324,13 @@ CRD
     not in_file Warning <(kubectl -n pods label deployment w a=b 2>&1)
 
   kubectl apply -k "$(with policy reject-invalid)" >/dev/null
+  workload StatefulSet >"$tmp/statefulset.json"
   check "with reject-invalid it is refused" within 30 refuses "cluster-watcher/polls is unknown" \
-    kubectl create --dry-run=server -f <(workload StatefulSet)
+    kubectl create --dry-run=server -f "$tmp/statefulset.json"
   check "an update of one that is there gets through" quietly kubectl -n pods label deployment w c=d
   kubectl apply -k "$source_dir/manifests/policy" >/dev/null
-  check "without it it is warned of again" within 30 quietly kubectl create --dry-run=server -f <(workload StatefulSet)
+  check "without it it is warned of again" within 30 quietly \
+    kubectl create --dry-run=server -f "$tmp/statefulset.json"
 }
 
 # refuses TEXT COMMAND...: it fails, and says so.

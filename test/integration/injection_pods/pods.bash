@@ -42,12 +42,15 @@ warned_of() {
 # normalised_pods NONE|POLICY|WEBHOOK|INJECT: the pods after that way of injection,
 # a line each, by name: {name, warns, pod}. The cluster must be set up for it: with
 # the policy, with the webhook, or for NONE and INJECT with neither. For INJECT the
-# caller defines inject_pods: pods as lines of JSON, in and out.
+# caller defines inject_pods: pods as lines of JSON, in and out. It knows nothing of
+# namespaces: the pods of those that are left out aren't asked for.
 normalised_pods() {
   local pods
   case $1 in
     NONE | POLICY | WEBHOOK) pods=$(written_pods) ;;
-    INJECT) pods=$(written_pods | inject_pods) ;;
+    INJECT)
+      pods=$(written_pods | jq -c 'select(.metadata.name | IN("opted-out", "system") | not)' | inject_pods)
+      ;;
     *) echo "normalised_pods: $1 is unknown" >&2; return 2 ;;
   esac || return
   warned_of <<<"$pods" >"$tmp/warned_of"
