@@ -26,6 +26,9 @@ constexpr std::size_t kMaxDepth = 500;
 
 constexpr std::string_view kCoreTag = "tag:yaml.org,2002:";
 
+// yaml-cpp holds a line's tokens all at once, some 250 bytes each.
+constexpr std::ptrdiff_t kMaxMarksOfLine = 500'000;
+
 struct Size {
   std::size_t nodes = 0;
   std::size_t text = 0;
@@ -52,6 +55,38 @@ ManifestError ErrorAt(const YAML::Mark& mark, const std::string& message) {
   if (mark.is_null()) return {1, 1, message};
   return {static_cast<std::size_t>(mark.line) + 1, static_cast<std::size_t>(mark.column) + 1,
           message};
+}
+
+// U+FDD0 to U+FDEF and the last two of each plane, which yaml-cpp writes as others.
+bool HasNoncharacter(std::string_view text) {
+  const auto byte = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  for (std::size_t i = 2; i < text.size(); ++i) {
+    if (byte(i - 2) == 0xEF && byte(i - 1) == 0xB7 && byte(i) >= 0x90 && byte(i) < 0xB0)
+      return true;
+    const bool is_last = byte(i - 1) == 0xBF && byte(i) >= 0xBE && (byte(i - 2) & 0x0F) == 0x0F;
+    const bool is_short = byte(i - 2) == 0xEF;
+    const bool is_long = i > 2 && byte(i - 3) >= 0xF0;
+    if (is_last && (is_short || is_long)) return true;
+  }
+  return false;
+}
+
+std::optional<ManifestError> FindLongLine(std::string_view text) {
+  const auto is_mark = [](char c) {
+    return std::string_view("[]{},").find(c) != std::string_view::npos;
+  };
+  std::size_t line = 1;
+  for (std::size_t at = 0; at < text.size(); ++line) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const std::string_view here = text.substr(at, end - at);
+    if (std::count_if(here.begin(), here.end(), is_mark) > kMaxMarksOfLine) {
+      return ManifestError{line, 1,
+                           "there are more than " + std::to_string(kMaxMarksOfLine) +
+                               " brackets and commas on one line: break it"};
+    }
+    at = end + 1;
+  }
+  return std::nullopt;
 }
 
 class Builder : public YAML::EventHandler {
@@ -236,6 +271,7 @@ class Builder : public YAML::EventHandler {
     const std::string_view core = tag.starts_with(kCoreTag)
                                       ? std::string_view(tag).substr(kCoreTag.size())
                                       : std::string_view();
+    if (HasNoncharacter(value)) Odd(mark, "a noncharacter of Unicode");
     if (core == "binary") Odd(mark, "!!binary: write it as text");
     node.type = Type::kString;
     node.text = value;
@@ -285,8 +321,7 @@ class Builder : public YAML::EventHandler {
 bool NeedsEscapes(std::string_view text) {
   const auto is_control = [](char c) { return (c >= 0 && c < ' ' && c != '\n') || c == 0x7F; };
   if (std::any_of(text.begin(), text.end(), is_control)) return true;
-  constexpr std::array<std::string_view, 6> kOdd = {"\u0085", "\u2028",       "\u2029",
-                                                    "\ufeff", "\xef\xbf\xbe", "\xef\xbf\xbf"};
+  constexpr std::array<std::string_view, 4> kOdd = {"\u0085", "\u2028", "\u2029", "\ufeff"};
   return std::any_of(kOdd.begin(), kOdd.end(), [text](std::string_view odd) {
     return text.find(odd) != std::string_view::npos;
   });
@@ -353,6 +388,7 @@ void Write(const ManifestNode& node, bool in_flow, YAML::Emitter& out) {
 }  // namespace
 
 Result<std::optional<YamlManifest>, ManifestError> ReadYaml(std::string_view text) {
+  if (auto error = FindLongLine(text)) return Unexpected<ManifestError>{*std::move(error)};
   YamlManifest manifest;
   Builder builder(manifest);
   try {
