@@ -149,7 +149,8 @@ use_certificate two
 within 30 in_file "a new certificate is in use" "$tmp/webhook.log"
 register two
 check "a new certificate is used without a restart" within 30 injects
-register one
+certificate stranger
+register stranger
 check "whose authority the API server doesn't know: pods are made, without the sidecar" \
   within 30 injects '. == null'
 register two
