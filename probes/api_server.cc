@@ -215,7 +215,7 @@ std::optional<std::string> DecodeBase64(std::string text) {
       decoded.push_back(static_cast<char>(static_cast<unsigned char>(bits >> shift & 0xff)));
     }
   }
-  decoded.resize(decoded.size() - padding);
+  for (std::size_t i = 0; i < padding; ++i) decoded.pop_back();
   return decoded;
 }
 

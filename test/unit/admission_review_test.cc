@@ -70,7 +70,7 @@ TEST(AnswerMutate, PatchesANewPod) {
                 "cluster-watcher: terminationGracePeriodSeconds is 0"),
             std::string::npos);
   EXPECT_EQ(answer.result, "injected");
-  EXPECT_NE(answer.log.find("pod lab/bob-m- injected"), std::string::npos) << answer.log;
+  EXPECT_NE(answer.log.find("pod \"lab/bob-m-\" injected"), std::string::npos) << answer.log;
 }
 
 TEST(AnswerMutate, LetsEverythingElseThroughAsItIs) {

@@ -87,14 +87,16 @@ AdmissionAnswer Answer(const std::string& uid, const std::vector<PatchOperation>
   return {200, "application/json", json.EndObject().EndObject().Text(), "", ""};
 }
 
-// "pod lab/bob-m-"; the name of a new object may be still to be made.
+// pod "lab/bob-m-"; the name of a new object may be still to be made, and nobody has looked at it.
 std::string Describe(JsonValue request) {
   const JsonValue meta = request["object"]["metadata"];
   const auto text = [](JsonValue value) { return std::string(value.AsString().value_or("")); };
   std::string name = text(request["name"]);
   if (name.empty()) name = text(meta["name"]);
   if (name.empty()) name = text(meta["generateName"]);
-  return LowerCase(text(request["kind"]["kind"])) + " " + text(request["namespace"]) + "/" + name;
+  const std::string kind = LowerCase(text(request["kind"]["kind"]));
+  return (IsKindName(kind) ? kind : Quoted(kind)) + " " +
+         Quoted(text(request["namespace"]) + "/" + name);
 }
 
 bool IsNewPod(JsonValue request) {
