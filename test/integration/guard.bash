@@ -153,8 +153,21 @@ BINDING
   check "all that it tried has changed nothing" same "$tmp/foreign" <(foreign)
 }
 
+# marks_between FIRST LAST: annotations that watcher/marks.h names from one to the other.
+marks_between() {
+  sed -nE "/char $1\[\]/,/char $2\[\]/s/.*\"(.*)\".*/\1/p" "$source_dir/watcher/marks.h"
+}
+
 what_it_may() {
-  local uid
+  local uid mark
+  local -a marks
+  mapfile -t marks < <(marks_between kRootUid kAppStatus; marks_between kCollectAfter kCollectOf)
+  check "the marks of a deletion are known" test "${#marks[@]}" == 16
+  allows "write each mark of a deletion" guarded annotate statefulset member "${marks[@]/%/=a}"
+  allows "take each off" guarded annotate statefulset member "${marks[@]/%/-}"
+  for mark in $(marks_between kOwner kDeleteOrder) cluster-watcher/inject; do
+    guards "write $mark" guarded annotate statefulset member "$mark=a"
+  done
   allows "read" guarded get configmap foreign
   allows "ask what it may" guarded auth can-i delete pods
   allows "write Events" guarded create -f - <<'EVENT'
