@@ -164,6 +164,13 @@ TEST(YamlManifest, TellsWhatCannotBeChanged) {
   EXPECT_EQ(OddityOf("a: \"\\uFDD0\""), "1:4: a noncharacter of Unicode");
   EXPECT_EQ(OddityOf("a: \"x\\U0010FFFE\""), "1:4: a noncharacter of Unicode");
   EXPECT_EQ(OddityOf("a: \"\\uFFFD\\uBFFF\\U0001F600\""), "");
+  EXPECT_EQ(OddityOf("a: \"\\N\""), "1:4: the escape \\N or \\_: write \\x85 or \\xa0");
+  for (const char* begin : {">+", ">+2 # x", ">1+\t", "!!str >+ "}) {
+    EXPECT_TRUE(OddityOf(std::string("b: 1\na: ") + begin + "\n    x\n\n")
+                    .ends_with("a text that begins with >+: begin it with |+"))
+        << begin;
+  }
+  EXPECT_EQ(OddityOf("a: >-\n  1 > 2+3\nb: >\n c\n"), "");
   EXPECT_EQ(OddityOf("a:\n  <<: 1\n"), "2:3: << needs a map, or a list of maps");
 }
 
