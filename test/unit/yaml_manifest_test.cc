@@ -136,6 +136,7 @@ TEST(YamlManifest, KeysKeepTheirOrderAndMeaning) {
   EXPECT_EQ(
       Meaning("z: 1\na: 2\n\"m\": 3\n8080: 4\n\"true\": 5\n? long\n: 6\n\"\": 7\n'a: b': 8\n"),
       R"({"z":1,"a":2,"m":3,"8080":4,"true":5,"long":6,"":7,"a: b":8})");
+  EXPECT_EQ(Meaning("'--- a': 1\n'... b': 2\n'%c': 3\n"), R"({"--- a":1,"... b":2,"%c":3})");
   EXPECT_EQ(Meaning("\"a\\nb\\n\": 1\n'<<': {c: 2}\n"), R"({"a\nb\n":1,"<<":{"c":2}})");
   EXPECT_EQ(Meaning("? " + std::string(2000, 'k') + "x\n: 1\n"),
             "{\"" + std::string(2000, 'k') + "x\":1}");

@@ -365,7 +365,8 @@ void WriteString(const std::string& text, bool in_flow, YAML::Emitter& out) {
   } else if (text.find('"') != std::string::npos &&
              text.find_first_of("'\n") == std::string::npos) {
     out << YAML::SingleQuoted << text;  // JSON within, which people want to read
-  } else if (text == "<<" || ReadPlainScalar(text).type != YamlScalar::Type::kString) {
+  } else if (text == "<<" || text.starts_with("---") || text.starts_with("...") ||
+             ReadPlainScalar(text).type != YamlScalar::Type::kString) {
     out << YAML::DoubleQuoted << text;
   } else {
     out << text;  // quoted where it must be
