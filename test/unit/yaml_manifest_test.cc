@@ -189,6 +189,7 @@ TEST(YamlManifest, ErrorsNameThePlace) {
   EXPECT_EQ(ErrorOf("a: b\nc: d: e\n").find("2:5: "), 0u) << ErrorOf("a: b\nc: d: e\n");
   EXPECT_EQ(ErrorOf("a: [b\n").find("2:1: "), 0u) << ErrorOf("a: [b\n");
   EXPECT_EQ(ErrorOf("a: *b\n").find("1:4: "), 0u) << ErrorOf("a: *b\n");
+  EXPECT_EQ(ErrorOf("a: \"\\\x7f\"\n").find('\x7f'), std::string::npos);
   EXPECT_EQ(ErrorOf("a: &a [*a]\n"), "1:8: this alias stands in what it stands for");
   EXPECT_EQ(ErrorOf("a: b\n...\nc: d\n"),
             "3:1: another document begins here: write a line --- before it");

@@ -52,7 +52,10 @@ struct Part {
   bool is_scalar = false;  // what can be a key
 };
 
-ManifestError ErrorAt(const YAML::Mark& mark, const std::string& message) {
+ManifestError ErrorAt(const YAML::Mark& mark, std::string message) {
+  // yaml-cpp shows a character that it doesn't know as it is.
+  const auto is_control = [](char c) { return (c >= 0 && c < ' ') || c == 0x7F; };
+  std::replace_if(message.begin(), message.end(), is_control, ' ');
   if (mark.is_null()) return {1, 1, message};
   return {static_cast<std::size_t>(mark.line) + 1, static_cast<std::size_t>(mark.column) + 1,
           message};
