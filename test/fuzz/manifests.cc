@@ -26,7 +26,7 @@ void TryYaml(std::string_view text) {
     Require(IsOneLine(read.error().message), "an error is one line");
     return;
   }
-  if (!*read || (*read)->oddity) return;
+  if (!*read || (*read)->oddity || (*read)->root.type != ManifestNode::Type::kMap) return;
   const std::string written = WriteYaml((*read)->root);
   const auto again = ReadYaml(written);
   Require(again && *again && !(*again)->oddity, "what is written can be read");

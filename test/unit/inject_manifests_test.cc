@@ -75,6 +75,7 @@ TEST(InjectManifests, WhatGetsNoSidecarStaysByteForByte) {
         "- 1\n",
         "just text",
         "\xef\xbb\xbfkind: Service\n",
+        "\xef\xbb\xbf",
         "--- {a: b}\n--- # c\nd: e\n",
         "kind: Deployment\napiVersion: apps/v1\nspec: {a: 1, a: 2}\n",
         "{\"kind\": \"X\" }  \n",

@@ -249,5 +249,34 @@ TEST(JsonWriter, CopiesWhatWasRead) {
   EXPECT_EQ(JsonWriter().StartArray().Value(JsonValue()).EndArray().Text(), "[null]");
 }
 
+// "k:a n:1.50 {": each event by a letter, with its text.
+std::string EventsOf(std::string_view text, std::size_t most = 1000) {
+  static const std::string kLetters = "0TFnsk{}[]";
+  std::string events;
+  std::size_t count = 0;
+  const auto read = ReadJsonEvents(text, [&](JsonEvent event, std::string_view value) {
+    events += kLetters[static_cast<std::size_t>(event)];
+    events += std::string(value) + " ";
+    return ++count <= most;
+  });
+  return read ? events + std::to_string(*read) : read.error().message;
+}
+
+TEST(JsonEvents, KeepOrderAndNumbers) {
+  EXPECT_EQ(EventsOf(R"( {"b":1.50,"a":[null,true,false,-0,1e3,"x"],"b":{}}  {)"),
+            "{ kb n1.50 ka [ 0 T F n-0 n1e3 sx ] kb { } } 51");
+  EXPECT_EQ(EventsOf("12345678901234567890123 7"), "n12345678901234567890123 23");
+  EXPECT_EQ(EventsOf(R"("\u00e9\ud83d\ude00")"), "s\u00e9\U0001F600 20");
+}
+
+TEST(JsonEvents, SayWhatIsWrong) {
+  EXPECT_EQ(EventsOf("{\"a\":}"), "Invalid value. at byte 5");
+  EXPECT_EQ(EventsOf(R"("\udc00")").find("half a surrogate pair in a string at byte "), 0u);
+  EXPECT_EQ(EventsOf(std::string(501, '[')).find("nested more than 500 levels deep at byte "), 0u);
+  EXPECT_EQ(EventsOf(std::string(500, '[') + std::string(500, ']')).substr(0, 2), "[ ");
+  EXPECT_NE(EventsOf("[1,2,3]", 2).find(" at byte "), std::string::npos);
+  EXPECT_NE(EventsOf("").find(" at byte "), std::string::npos);
+}
+
 }  // namespace
 }  // namespace cluster_watcher

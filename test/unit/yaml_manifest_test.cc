@@ -136,6 +136,7 @@ TEST(YamlManifest, KeysKeepTheirOrderAndMeaning) {
   EXPECT_EQ(
       Meaning("z: 1\na: 2\n\"m\": 3\n8080: 4\n\"true\": 5\n? long\n: 6\n\"\": 7\n'a: b': 8\n"),
       R"({"z":1,"a":2,"m":3,"8080":4,"true":5,"long":6,"":7,"a: b":8})");
+  EXPECT_EQ(Meaning("'--- a': 1\n'... b': 2\n'%c': 3\n"), R"({"--- a":1,"... b":2,"%c":3})");
   EXPECT_EQ(Meaning("\"a\\nb\\n\": 1\n'<<': {c: 2}\n"), R"({"a\nb\n":1,"<<":{"c":2}})");
   EXPECT_EQ(Meaning("? " + std::string(2000, 'k') + "x\n: 1\n"),
             "{\"" + std::string(2000, 'k') + "x\":1}");
@@ -164,6 +165,13 @@ TEST(YamlManifest, TellsWhatCannotBeChanged) {
   EXPECT_EQ(OddityOf("a: \"\\uFDD0\""), "1:4: a noncharacter of Unicode");
   EXPECT_EQ(OddityOf("a: \"x\\U0010FFFE\""), "1:4: a noncharacter of Unicode");
   EXPECT_EQ(OddityOf("a: \"\\uFFFD\\uBFFF\\U0001F600\""), "");
+  EXPECT_EQ(OddityOf("a: \"\\N\""), "1:4: the escape \\N or \\_: write \\x85 or \\xa0");
+  for (const char* begin : {">+", ">+2 # x", ">1+\t", "!!str >+ "}) {
+    EXPECT_TRUE(OddityOf(std::string("b: 1\na: ") + begin + "\n    x\n\n")
+                    .ends_with("a text that begins with >+: begin it with |+"))
+        << begin;
+  }
+  EXPECT_EQ(OddityOf("a: >-\n  1 > 2+3\nb: >\n c\n"), "");
   EXPECT_EQ(OddityOf("a:\n  <<: 1\n"), "2:3: << needs a map, or a list of maps");
 }
 
@@ -181,6 +189,7 @@ TEST(YamlManifest, ErrorsNameThePlace) {
   EXPECT_EQ(ErrorOf("a: b\nc: d: e\n").find("2:5: "), 0u) << ErrorOf("a: b\nc: d: e\n");
   EXPECT_EQ(ErrorOf("a: [b\n").find("2:1: "), 0u) << ErrorOf("a: [b\n");
   EXPECT_EQ(ErrorOf("a: *b\n").find("1:4: "), 0u) << ErrorOf("a: *b\n");
+  EXPECT_EQ(ErrorOf("a: \"\\\x7f\"\n").find('\x7f'), std::string::npos);
   EXPECT_EQ(ErrorOf("a: &a [*a]\n"), "1:8: this alias stands in what it stands for");
   EXPECT_EQ(ErrorOf("a: b\n...\nc: d\n"),
             "3:1: another document begins here: write a line --- before it");

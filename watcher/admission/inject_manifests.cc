@@ -197,7 +197,8 @@ OrError InjectFile(std::string_view text, const InjectionSettings& settings, Mes
       written.documents.push_back(*std::move(injected));
     }
   }
-  if (!mark.empty() && !written.documents.empty()) {
+  if (!mark.empty()) {
+    if (written.documents.empty()) written.documents.emplace_back();
     written.documents.front().insert(0, mark);
   }
   return written;

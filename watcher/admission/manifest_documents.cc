@@ -49,10 +49,7 @@ std::size_t CharacterSize(std::string_view text) {
     return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
   };
   const unsigned first = byte(0);
-  if (first < 0x80) {
-    const bool is_white = first == '\t' || first == '\n' || first == '\r';
-    return (first < 0x20 && !is_white) || first == 0x7F ? 0 : 1;
-  }
+  if (first < 0x80) return 1;
   const std::size_t size = first < 0xC2   ? 0
                            : first < 0xE0 ? 2
                            : first < 0xF0 ? 3
@@ -69,7 +66,21 @@ std::size_t CharacterSize(std::string_view text) {
   return size;
 }
 
+bool IsForbidden(char c) {
+  const bool is_white = c == '\t' || c == '\n' || c == '\r';
+  return (c >= 0 && c < ' ' && !is_white) || c == 0x7F;
+}
+
 }  // namespace
+
+bool IsUtf8(std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t size = CharacterSize(text.substr(at));
+    if (size == 0) return false;
+    at += size;
+  }
+  return true;
+}
 
 std::vector<YamlDocument> SplitYaml(std::string_view text) {
   std::vector<YamlDocument> documents;
@@ -96,7 +107,7 @@ std::vector<YamlDocument> SplitYaml(std::string_view text) {
 std::optional<ManifestError> FindIllegalByte(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t size = CharacterSize(text.substr(at));
-    if (size == 0) {
+    if (size == 0 || IsForbidden(text[at])) {
       std::array<char, 8> byte{};
       std::snprintf(byte.data(), byte.size(), "0x%02x", static_cast<unsigned char>(text[at]));
       return ErrorAtByte(text, at, std::string("the byte ") + byte.data() + " is no text in UTF-8");

@@ -21,6 +21,8 @@ struct YamlDocument {
 // Together they are `text`.
 std::vector<YamlDocument> SplitYaml(std::string_view text);
 
+bool IsUtf8(std::string_view text);
+
 // The first byte that is no UTF-8 or that YAML doesn't allow: a control character.
 std::optional<ManifestError> FindIllegalByte(std::string_view text);
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "probes/names.h"
+#include "watcher/admission/manifest_documents.h"
 #include "watcher/admission/yaml_scalar.h"
 
 namespace cluster_watcher {
@@ -51,7 +52,10 @@ struct Part {
   bool is_scalar = false;  // what can be a key
 };
 
-ManifestError ErrorAt(const YAML::Mark& mark, const std::string& message) {
+ManifestError ErrorAt(const YAML::Mark& mark, std::string message) {
+  // yaml-cpp shows a character that it doesn't know as it is.
+  const auto is_control = [](char c) { return (c >= 0 && c < ' ') || c == 0x7F; };
+  std::replace_if(message.begin(), message.end(), is_control, ' ');
   if (mark.is_null()) return {1, 1, message};
   return {static_cast<std::size_t>(mark.line) + 1, static_cast<std::size_t>(mark.column) + 1,
           message};
@@ -83,6 +87,27 @@ std::optional<ManifestError> FindLongLine(std::string_view text) {
       return ManifestError{line, 1,
                            "there are more than " + std::to_string(kMaxMarksOfLine) +
                                " brackets and commas on one line: break it"};
+    }
+    at = end + 1;
+  }
+  return std::nullopt;
+}
+
+// Where a folded scalar begins that keeps the empty lines at its end, of which yaml-cpp loses one.
+// Found by its line, so that another scalar may hold what looks like it.
+std::optional<ManifestError> FindFoldedAndKept(std::string_view text) {
+  std::size_t line = 1;
+  for (std::size_t at = 0; at < text.size(); ++line) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    std::string_view here = text.substr(at, end - at);
+    if (const std::size_t comment = here.find(" #"); comment != std::string_view::npos) {
+      here = here.substr(0, comment);
+    }
+    here = here.substr(0, here.find_last_not_of(" \t\r") + 1);
+    const std::size_t mark = here.rfind('>');
+    if (mark != std::string_view::npos && here.find('+', mark) != std::string_view::npos &&
+        here.find_first_not_of("+123456789", mark + 1) == std::string_view::npos) {
+      return ManifestError{line, mark + 1, "a text that begins with >+: begin it with |+"};
     }
     at = end + 1;
   }
@@ -271,6 +296,7 @@ class Builder : public YAML::EventHandler {
     const std::string_view core = tag.starts_with(kCoreTag)
                                       ? std::string_view(tag).substr(kCoreTag.size())
                                       : std::string_view();
+    if (!IsUtf8(value)) Odd(mark, "the escape \\N or \\_: write \\x85 or \\xa0");
     if (HasNoncharacter(value)) Odd(mark, "a noncharacter of Unicode");
     if (core == "binary") Odd(mark, "!!binary: write it as text");
     node.type = Type::kString;
@@ -342,7 +368,8 @@ void WriteString(const std::string& text, bool in_flow, YAML::Emitter& out) {
   } else if (text.find('"') != std::string::npos &&
              text.find_first_of("'\n") == std::string::npos) {
     out << YAML::SingleQuoted << text;  // JSON within, which people want to read
-  } else if (text == "<<" || ReadPlainScalar(text).type != YamlScalar::Type::kString) {
+  } else if (text == "<<" || text.starts_with("---") || text.starts_with("...") ||
+             ReadPlainScalar(text).type != YamlScalar::Type::kString) {
     out << YAML::DoubleQuoted << text;
   } else {
     out << text;  // quoted where it must be
@@ -402,6 +429,7 @@ Result<std::optional<YamlManifest>, ManifestError> ReadYaml(std::string_view tex
   } catch (const YAML::Exception& error) {
     return Unexpected<ManifestError>{ErrorAt(error.mark, error.msg)};
   }
+  if (!manifest.oddity) manifest.oddity = FindFoldedAndKept(text);
   if (!builder.has_document()) return std::optional<YamlManifest>();
   return std::optional<YamlManifest>(std::move(manifest));
 }

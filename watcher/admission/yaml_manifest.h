@@ -20,8 +20,8 @@ struct YamlManifest {
 // time and memory, whatever aliases make of it.
 Result<std::optional<YamlManifest>, ManifestError> ReadYaml(std::string_view text);
 
-// In block style where it was, with a newline at the end. Scalars keep their meaning, numbers and
-// booleans also how they were written.
+// `node` is a map. In block style where it was, with a newline at the end. Scalars keep their
+// meaning, numbers and booleans also how they were written.
 std::string WriteYaml(const ManifestNode& node);
 
 }  // namespace cluster_watcher
