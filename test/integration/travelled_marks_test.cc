@@ -125,10 +125,12 @@ TEST_F(TravelledMarks, OnARootThatIsReplacedByForceCountForNothing) {
   MakeDriver();
   Watcher& old = WatchOver("deployment/bob");
   ASSERT_TRUE(Shows(old, "keep: active"));
+  const std::string old_pod = MasterPod();
   const TextMap marks = MarksOfADeletion();
   api().Delete("deployments", ns_, kMaster);
   ASSERT_TRUE(Eventually([&] { return !api().Exists("deployments", ns_, kMaster); }));
   const std::string uid = MakeMasterAgain(marks);
+  ASSERT_TRUE(Eventually([&] { return MasterPod() != old_pod; }));
   EXPECT_TRUE(StopsWell(old));
   EXPECT_TRUE(HasItsMembers());
   Watcher& watcher = WatchOver("deployment/bob");

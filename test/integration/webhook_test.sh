@@ -35,7 +35,7 @@ settings() {
 # start_webhook [FLAG...]: sets webhook, port and metrics_port.
 start_webhook() {
   env -i "$watcher" webhook --config="$tmp/config" --tls-cert="$tmp/tls/tls.crt" \
-    --tls-key="$tmp/tls/tls.key" --webhook-listen="127.0.0.1:${port-0}" --listen=127.0.0.1:0 \
+    --tls-key="$tmp/tls/tls.key" --webhook-listen=127.0.0.1:0 --listen=127.0.0.1:0 \
     --shutdown-delay=1s "$@" >"$tmp/webhook.log" 2>&1 &
   webhook=$!
   watchers+=("$webhook")
@@ -178,6 +178,7 @@ check "a webhook that is gone: a pod is made, without the sidecar" injects '. ==
 use_certificate_again() { ln -sfn tls-two "$tmp/tls.new" && mv -T "$tmp/tls.new" "$tmp/tls"; }
 use_certificate_again
 start_webhook --reject-invalid
+register two
 check "it is back: so is the sidecar" within 30 injects
 kubectl delete -n pods deployment bob-m >/dev/null
 check "with --reject-invalid such a Deployment is refused" \

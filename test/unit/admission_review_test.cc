@@ -178,6 +178,32 @@ TEST(AnswerValidate, RefusesNoUpdateForWhatWasThereBefore) {
   EXPECT_EQ(answer.result, "warned");
 }
 
+TEST(AnswerValidate, RefusesNothingThatAControllerMakes) {
+  const Asked pod = {
+      .object =
+          R"({"apiVersion":"v1","kind":"Pod","metadata":{"annotations":)"
+          R"({"cluster-watcher/grace-period":"soon"},"ownerReferences":[{"controller":true}]},)"
+          R"("spec":{"containers":[{"name":"m"}]}})"};
+  const auto answer = AnswerValidate(ReviewOf(pod), Shipped(), true);
+  EXPECT_EQ(Parsed(answer).response["allowed"].AsBool(), true);
+  EXPECT_EQ(answer.result, "warned");
+}
+
+TEST(AnswerValidate, TakesManyAnnotationsInItsStride) {
+  std::string annotations;
+  for (int i = 0; i < 50'000; ++i) {
+    annotations += (i > 0 ? "," : "") + ("\"cluster-watcher/a" + std::to_string(i)) + "\":\"\"";
+  }
+  Asked asked = DeploymentWith(annotations);
+  asked.operation = "UPDATE";
+  asked.more = R"(,"oldObject":)" + asked.object;
+  const auto answer = AnswerValidate(ReviewOf(asked), Shipped(), true);
+  EXPECT_EQ(Parsed(answer).response["warnings"].size(), 12u);
+  std::string zeros = "[0";
+  for (int i = 0; i < 400'001; ++i) zeros += ",0";
+  EXPECT_EQ(AnswerMutate(zeros + "]", Shipped()).status, 400);
+}
+
 TEST(AnswerValidate, CutsLongWarnings) {
   const auto answer = AnswerValidate(
       ReviewOf(DeploymentWith(R"("cluster-watcher/owner":")" + std::string(2'000, 'x') + "\"")),

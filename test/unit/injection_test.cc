@@ -127,6 +127,7 @@ TEST(Inject, LeavesAloneWhatItCanNotPatch) {
   } kCases[] = {
       {Master("", R"("initContainers":[{"name":"cluster-watcher"}])"), "container called"},
       {Master("", R"("os":{"name":"windows"})"), "Windows"},
+      {Master("", R"("nodeSelector":{"kubernetes.io/os":"windows"})"), "Windows"},
       {Master("", R"("volumes":[{"name":"cluster-watcher-token"}])"), "volume called"},
       {Master("", R"("initContainers":[{"name":"x","ports":[)" + all_ports + "]}]"),
        "9090 to 9099"},
@@ -174,7 +175,14 @@ TEST(Inject, DeclaresNoPortOfTheNode) {
   const auto injection = InjectText(Master("", R"("hostNetwork":true)"));
   EXPECT_EQ(injection.outcome, Outcome::kInjected);
   EXPECT_FALSE(Holds(Sidecar(injection), "containerPort"));
-  EXPECT_TRUE(Holds(Sidecar(injection), "livenessProbe"));
+  EXPECT_FALSE(Holds(Sidecar(injection), "livenessProbe"));
+}
+
+TEST(Inject, TakesItsShareOfAPodsOwnResources) {
+  const auto injection = InjectText(Master("", R"("resources":{"requests":{"cpu":"100m"}})"));
+  EXPECT_EQ(injection.outcome, Outcome::kInjected);
+  EXPECT_FALSE(Holds(Sidecar(injection), "resources"));
+  EXPECT_TRUE(Holds(Sidecar(InjectText(Master("", R"("resources":{})"))), "resources"));
 }
 
 TEST(Inject, NamesAUserOnlyWhereThePodSaysRoot) {

@@ -171,13 +171,13 @@ TEST(WebhookServer, RefusesWhatItDoesNotServe) {
   got.method = HttpMethod::kGet;
   HttpRequest form = Post("{}");
   form.content_type = "application/x-www-form-urlencoded";
-  HttpRequest yaml = Post("{}");
+  HttpRequest yaml = Post(std::string(5u << 20, ' '));  // more than is on its way at once
   yaml.content_type = "application/yaml";
   const std::pair<HttpRequest, int> kCases[] = {{elsewhere, 404},
                                                 {got, 405},
                                                 {form, 415},
                                                 {yaml, 415},
-                                                {Post(std::string((4u << 20) + 1, ' ')), 413}};
+                                                {Post(std::string((8u << 20) + 1, ' ')), 413}};
   for (const auto& [request, status] : kCases) {
     const auto answer = Send(*client, request);
     ASSERT_TRUE(answer) << status << ": " << answer.error().message;

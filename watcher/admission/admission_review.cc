@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -21,6 +22,8 @@ constexpr char kKind[] = "AdmissionReview";
 constexpr std::size_t kLongestWarning = 256;
 constexpr std::size_t kMostWarnings = 12;
 constexpr int kUnprocessable = 422;
+// Lists, objects and what is in them; each takes some bytes of memory. No real object has so many.
+constexpr std::ptrdiff_t kMostValues = 400'000;
 
 struct Refusal {
   std::string message;
@@ -34,6 +37,10 @@ struct Review {
 
 Result<Review> ParseReview(std::string_view body) {
   if (body.empty()) return Failure("the body is empty: post an AdmissionReview");
+  const auto opens_value = [](char c) { return c == ',' || c == '[' || c == '{'; };
+  if (std::count_if(body.begin(), body.end(), opens_value) > kMostValues) {
+    return Failure("the body holds more than " + std::to_string(kMostValues) + " values");
+  }
   auto document = JsonDocument::Parse(body);
   if (!document) return Failure("the body is not JSON: " + document.error().message);
   const JsonValue root = document->root();
@@ -45,6 +52,14 @@ Result<Review> ParseReview(std::string_view body) {
   const std::string uid(request["uid"].AsString().value_or(""));
   if (uid.empty()) return Failure("the AdmissionReview has no request.uid");
   return Review{*std::move(document), request, uid};
+}
+
+// A controller's object is not refused: a master that runs would not come back from a drain.
+bool HasController(JsonValue object) {
+  for (JsonValue reference : object["metadata"]["ownerReferences"].Elements()) {
+    if (reference["controller"].AsBool() == true) return true;
+  }
+  return false;
 }
 
 // In the middle of no UTF-8 character.
@@ -150,15 +165,16 @@ AdmissionAnswer AnswerValidate(std::string_view body, const InjectionSettings& s
   const JsonValue request = review->request;
   const bool is_whole = request["subResource"].AsString().value_or("").empty();
   const JsonValue object = is_whole ? request["object"] : JsonValue();
-  const std::vector<std::string> problems = ProblemsOf(object);
-  std::vector<std::string> fresh = problems;
-  std::vector<std::string> warnings = problems;
-  const std::vector<std::string> before = ProblemsOf(request["oldObject"]);
-  std::erase_if(fresh, [&](const std::string& problem) {
-    return std::find(before.begin(), before.end(), problem) != before.end();
-  });
+  std::vector<std::string> warnings = ProblemsOf(object);
   std::optional<Refusal> refusal;
-  if (reject_invalid && !fresh.empty()) refusal = Refusal{Joined(fresh)};
+  if (reject_invalid && !HasController(object)) {
+    const std::vector<std::string> before = ProblemsOf(request["oldObject"]);
+    const std::set<std::string_view> known(before.begin(), before.end());
+    std::vector<std::string> fresh = warnings;
+    std::erase_if(fresh, [&](const std::string& problem) { return known.contains(problem); });
+    if (fresh.size() > kMostWarnings) fresh.resize(kMostWarnings);
+    if (!fresh.empty()) refusal = Refusal{Joined(fresh)};
+  }
   // Those about the pods of a workload are heard by nobody when its controller makes them.
   for (const PodTemplate& pod_template : PodTemplatesOf(object)) {
     if (pod_template.path.empty()) continue;

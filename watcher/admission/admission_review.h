@@ -24,7 +24,7 @@ AdmissionAnswer AnswerMutate(std::string_view body, const InjectionSettings& set
 // A Pod, or a workload's pod templates: their annotations are looked at, and of templates whether
 // their pods can be injected. What is wrong is answered as warnings. With `reject_invalid` an
 // object whose annotations the watcher would refuse is refused, but not for those that it had
-// before the update.
+// before the update, and no object that a controller makes.
 AdmissionAnswer AnswerValidate(std::string_view body, const InjectionSettings& settings,
                                bool reject_invalid);
 

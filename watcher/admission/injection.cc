@@ -71,7 +71,10 @@ std::optional<std::string> Obstacle(JsonValue pod, const InjectionSettings& sett
   if (HasNamed(containers, kSidecarName)) {
     return std::string("it has a container called ") + kSidecarName + " already";
   }
-  if (spec["os"]["name"].AsString() == "windows") return "it is for Windows";
+  if (spec["os"]["name"].AsString() == "windows" ||
+      spec["nodeSelector"]["kubernetes.io/os"].AsString() == "windows") {
+    return "it is for Windows";
+  }
   if (HasNamed(spec["volumes"].Elements(), kTokenVolume)) {
     return std::string("it has a volume called ") + kTokenVolume + " already";
   }
@@ -130,7 +133,16 @@ void WriteEnvironment(JsonWriter& json, int port) {
   json.Field("value", ":" + std::to_string(port)).EndObject().EndArray();
 }
 
-void WriteResources(JsonWriter& json, const InjectionSettings& settings) {
+void WriteLivenessProbe(JsonWriter& json, int port) {
+  json.Key("livenessProbe").StartObject().Key("httpGet").StartObject().Field("path", "/healthz");
+  json.Key("port").Integer(port).EndObject().Key("periodSeconds").Integer(20);
+  json.Key("timeoutSeconds").Integer(5).Key("failureThreshold").Integer(3).EndObject();
+}
+
+// None within a pod that shares out its own: the API server wants those of its containers, added
+// up, to fit in.
+void WriteResources(JsonWriter& json, JsonValue spec, const InjectionSettings& settings) {
+  if (spec["resources"].size() > 0) return;
   json.Key("resources").StartObject();
   json.Key("requests").StartObject().Field("cpu", settings.cpu_request);
   json.Field("memory", settings.memory_request).EndObject();
@@ -156,15 +168,14 @@ std::string SidecarText(JsonValue spec, const InjectionSettings& settings, int p
   json.StartObject().Field("name", kSidecarName).Field("image", settings.image);
   json.Field("imagePullPolicy", settings.image_pull_policy).Field("restartPolicy", "Always");
   WriteEnvironment(json, port);
-  // With the host's network a declared port is one of the node's, which the scheduler keeps free.
+  // On the host's network a declared port is one of the node's, which the scheduler keeps free, and
+  // another program may be who answers a probe.
   if (spec["hostNetwork"].AsBool() != true) {
     json.Key("ports").StartArray().StartObject().Field("name", "watcher-metrics");
     json.Key("containerPort").Integer(port).Field("protocol", "TCP").EndObject().EndArray();
+    WriteLivenessProbe(json, port);
   }
-  json.Key("livenessProbe").StartObject().Key("httpGet").StartObject().Field("path", "/healthz");
-  json.Key("port").Integer(port).EndObject().Key("periodSeconds").Integer(20);
-  json.Key("timeoutSeconds").Integer(5).Key("failureThreshold").Integer(3).EndObject();
-  WriteResources(json, settings);
+  WriteResources(json, spec, settings);
   WriteSecurityContext(json, spec);
   json.Field("terminationMessagePolicy", "FallbackToLogsOnError");
   json.Key("volumeMounts").StartArray().StartObject().Field("name", kTokenVolume);

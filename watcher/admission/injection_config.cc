@@ -18,20 +18,25 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kFileLimit = 1 << 20;  // as large as a ConfigMap gets
 constexpr char kConfigMapName[] = "cluster-watcher";
+constexpr int kMostAttempts = 10;
 
 std::string WithoutNewline(std::string text) {
   if (text.ends_with('\n')) text.pop_back();
   return text;
 }
 
-Result<TextMap> LoadDirectory(const std::string& path) {
+// What the keys of a mounted ConfigMap are links to; a new version is another directory.
+fs::path VersionOf(const std::string& path) {
+  std::error_code none;
+  const fs::path version = fs::canonical(fs::path(path) / "..data", none);
+  return none ? fs::path(path) : version;
+}
+
+Result<TextMap> ReadDirectory(const fs::path& directory) {
   TextMap data;
   std::error_code error;
-  // What the keys of a mounted ConfigMap are links to; a new version is another directory, so that
-  // two are never mixed.
-  const fs::path version = fs::canonical(fs::path(path) / "..data", error);
-  for (fs::directory_iterator entry(error ? fs::path(path) : version, error), end;
-       !error && entry != end; entry.increment(error)) {
+  for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
+       entry.increment(error)) {
     const std::string key = entry->path().filename().string();
     // Kubernetes' own.
     if (key.starts_with("..") || entry->is_directory()) continue;
@@ -39,8 +44,17 @@ Result<TextMap> LoadDirectory(const std::string& path) {
     if (!text) return Failure(text.error().message);
     data[key] = WithoutNewline(*std::move(text));
   }
-  if (error) return Failure(path + ": " + error.message());
+  if (error) return Failure(directory.string() + ": " + error.message());
   return data;
+}
+
+// Read anew where the version was replaced, and its files taken away, while it was read.
+Result<TextMap> LoadDirectory(const std::string& path) {
+  for (int attempt = 1;; ++attempt) {
+    const fs::path version = VersionOf(path);
+    auto data = ReadDirectory(version);
+    if (VersionOf(path) == version || attempt == kMostAttempts) return data;
+  }
 }
 
 // --- What touches a node may throw; LoadFile catches it. ---

@@ -33,30 +33,22 @@ class Webhook {
   Webhook(const WebhookOptions& options, AdmissionMetrics& metrics, spdlog::logger& log)
       : options_(options), metrics_(metrics), log_(log) {}
 
+  // What can't be used; empty: the settings are those of the files.
   std::vector<std::string> LoadConfig() {
     auto data = LoadInjectionConfig(options_.config);
     if (!data) return {data.error().message};
-    if (*data == config_) return {};
-    config_ = *data;
     ResolvedInjectionSettings resolved = ResolveInjectionSettings(*data);
     if (resolved.errors.empty()) settings_ = std::move(resolved.settings);
     for (std::string& error : resolved.errors) error = options_.config + ": " + error;
     return resolved.errors;
   }
 
-  // At start, and whenever the files may have changed. What can't be used is said once, and what is
-  // in use stays.
+  // Whenever the files may have changed. What can't be used is said once, and what is in use stays.
   void Reload(WebhookServer& server) {
-    for (const std::string& error : LoadConfig()) SayOnce(error);
-    auto loaded = LoadTlsCertificate({options_.tls_certificate, options_.tls_key});
-    if (!loaded) return SayOnce(loaded.error().message);
-    if (loaded->source == certificate_source_) return;
-    if (loaded->expires < std::chrono::system_clock::now() && loaded->expires < expires_) {
-      return SayOnce(options_.tls_certificate + " has expired: the one before it stays in use");
-    }
-    TakeNote(*loaded);
-    server.Use(*std::move(loaded));
-    log_.info("a new certificate is in use");
+    std::string errors;
+    for (const std::string& error : LoadConfig()) errors += (errors.empty() ? "" : "; ") + error;
+    Say(errors, config_error_);
+    Say(ReloadCertificate(server), certificate_error_);
   }
 
   void TakeNote(const TlsCertificate& certificate) {
@@ -81,19 +73,34 @@ class Webhook {
     return answer;
   }
 
-  void SayOnce(const std::string& error) {
-    if (error != said_) log_.error("{}", error);
-    said_ = error;
+  // Why not; empty: it is in use.
+  std::string ReloadCertificate(WebhookServer& server) {
+    auto loaded = LoadTlsCertificate({options_.tls_certificate, options_.tls_key});
+    if (!loaded) return loaded.error().message;
+    if (loaded->source == certificate_source_) return "";
+    if (loaded->expires < std::chrono::system_clock::now() && loaded->expires < expires_) {
+      return options_.tls_certificate + " has expired: the one before it stays in use";
+    }
+    TakeNote(*loaded);
+    server.Use(*std::move(loaded));
+    log_.info("a new certificate is in use");
+    return "";
+  }
+
+  // Where it isn't what was said last.
+  void Say(const std::string& error, std::string& said) {
+    if (!error.empty() && error != said) log_.error("{}", error);
+    said = error;
   }
 
   const WebhookOptions& options_;
   AdmissionMetrics& metrics_;
   spdlog::logger& log_;
-  TextMap config_;
   InjectionSettings settings_;
   std::string certificate_source_;
   WallTime expires_{};
-  std::string said_;
+  std::string config_error_;
+  std::string certificate_error_;
 };
 
 int Fail(const std::vector<std::string>& errors) {

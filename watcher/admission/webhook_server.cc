@@ -1,5 +1,7 @@
 #include "watcher/admission/webhook_server.h"
 
+#include <malloc.h>
+
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -16,6 +18,7 @@
 
 #include <list>
 #include <utility>
+#include <vector>
 
 namespace cluster_watcher {
 namespace {
@@ -33,12 +36,16 @@ constexpr std::size_t kReadBuffer = 64u << 10;
 constexpr std::chrono::milliseconds kAcceptAgain{100};
 constexpr std::chrono::milliseconds kDrainStep{20};
 constexpr std::chrono::seconds kGoodbye{1};
+constexpr std::size_t kLargeBody = 256u << 10;  // after which memory is given back
+constexpr std::size_t kPiece = 16u << 10;
+constexpr std::size_t kMostRest = 32u << 20;
 
 struct Connection {
   explicit Connection(tcp::socket socket) : stream(std::move(socket)) {}
 
   beast::tcp_stream stream;
-  bool busy = false;  // with a request
+  bool busy = false;    // with a request
+  bool served = false;  // one before
   bool ended = false;
   Steady::time_point idle_since = Steady::now();
 };
@@ -121,6 +128,7 @@ struct WebhookServer::State {
   asio::awaitable<void> ServeTls(Connection& connection);
   asio::awaitable<bool> ServeRequest(Connection& connection, TlsStream& tls,
                                      beast::flat_buffer& buffer);
+  asio::awaitable<void> ReadRest(Connection& connection, TlsStream& tls);
   asio::awaitable<void> RefusePlainHttp(Connection& connection);
   asio::awaitable<void> Tick(std::chrono::milliseconds interval, const std::function<void()>& tick);
   asio::awaitable<void> Stop(std::chrono::milliseconds delay);
@@ -178,7 +186,8 @@ void WebhookServer::State::MakeRoom() {
   auto longest = connections.end();
   for (auto one = connections.begin(); one != connections.end(); ++one) {
     if ((*one)->busy || (*one)->ended) continue;
-    if (longest == connections.end() || (*one)->idle_since < (*longest)->idle_since) longest = one;
+    const auto order = [](const Connection& c) { return std::pair(c.served, c.idle_since); };
+    if (longest == connections.end() || order(**one) < order(**longest)) longest = one;
   }
   // Requests in so great a number have little time left; their connections go soon.
   if (longest == connections.end()) longest = connections.begin();
@@ -195,9 +204,15 @@ void WebhookServer::State::CloseIdle() {
 }
 
 asio::awaitable<void> WebhookServer::State::Serve(std::shared_ptr<Connection> connection) {
+  const struct Leave {  // whatever happens
+    ~Leave() {
+      state.connections.remove(connection);
+      state.metrics.SetConnections(state.connections.size());
+    }
+    State& state;
+    const std::shared_ptr<Connection>& connection;
+  } leave{*this, connection};
   co_await ServeTls(*connection);
-  connections.remove(connection);
-  metrics.SetConnections(connections.size());
 }
 
 asio::awaitable<void> WebhookServer::State::ServeTls(Connection& connection) {
@@ -218,6 +233,7 @@ asio::awaitable<void> WebhookServer::State::ServeTls(Connection& connection) {
   buffer.consume(used);
   while (!connection.ended && co_await ServeRequest(connection, tls, buffer)) {
     connection.busy = false;
+    connection.served = true;
     connection.idle_since = Steady::now();
   }
   connection.stream.expires_after(kGoodbye);
@@ -274,6 +290,7 @@ asio::awaitable<bool> WebhookServer::State::ServeRequest(Connection& connection,
     const auto whole = Steady::now();
     answer = handlers.find(PathOf(parser.get()))->second(parser.get().body());
     metrics.Answered(answer->result, Steady::now() - whole);
+    if (parser.get().body().size() > kLargeBody) malloc_trim(0);
   } else {
     metrics.Answered(answer->result, Steady::now() - began);
   }
@@ -281,7 +298,19 @@ asio::awaitable<bool> WebhookServer::State::ServeRequest(Connection& connection,
   auto response = ResponseOf(*std::move(answer), parser.get().version() == 10 ? 10 : 11, keep);
   connection.stream.expires_after(limits.request);
   co_await http::async_write(tls, response, Into(error));
+  if (!error && !is_read) co_await ReadRest(connection, tls);
   co_return !error && keep;
+}
+
+// Of a body that was refused: closing before its end would be a reset, which takes the answer
+// along.
+asio::awaitable<void> WebhookServer::State::ReadRest(Connection& connection, TlsStream& tls) {
+  ErrorCode error;
+  std::vector<char> piece(kPiece);
+  connection.stream.expires_after(limits.request);
+  for (std::size_t read = 0; !error && read < kMostRest;) {
+    read += co_await tls.async_read_some(asio::buffer(piece), Into(error));
+  }
 }
 
 asio::awaitable<void> WebhookServer::State::RefusePlainHttp(Connection& connection) {

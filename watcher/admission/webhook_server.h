@@ -1,9 +1,9 @@
 // An HTTPS server for admission requests: small bodies, quick answers, a client that keeps its
 // connections. One thread does everything.
 //
-// What a client may cost is bounded: so many connections, of which the one that has been idle
-// longest gives way to a new one; so much time for a handshake, a request and an answer; so many
-// bytes for one body and for all that are being read.
+// What a client may cost is bounded: so many connections, of which one that has asked for nothing
+// yet, or else has been idle longest, gives way to a new one; so much time for a handshake, a
+// request and an answer; so many bytes for one body and for all that are being read.
 #pragma once
 
 #include <chrono>
@@ -32,11 +32,11 @@ class WebhookServer {
 
   struct Limits {
     std::size_t connections = 256;
-    std::size_t body = 4u << 20;           // bytes; the API server takes objects of up to 3 MiB
-    std::size_t bodies = 16u << 20;        // bytes of all that are being read
-    std::chrono::seconds handshake{5};     // from the connection on
-    std::chrono::seconds idle{60};         // for the next request's head
-    std::chrono::seconds request{5};       // for its body, and again for the answer
+    std::size_t body = 8u << 20;        // bytes: an object of up to 3 MiB, twice where it changes
+    std::size_t bodies = 16u << 20;     // bytes of all that are being read
+    std::chrono::seconds handshake{5};  // from the connection on
+    std::chrono::seconds idle{120};     // for the next request's head; the API server's are 90
+    std::chrono::seconds request{5};    // for its body, and again for the answer
     std::chrono::seconds last_answers{5};  // at the end
   };
 

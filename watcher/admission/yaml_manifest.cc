@@ -360,6 +360,13 @@ bool IsLiteral(std::string_view text) {
          text.front() != ' ' && text.front() != '\n';
 }
 
+// What other readers than kubectl take for a time, a date or a default value.
+bool IsOtherwiseRead(std::string_view text) {
+  if (text == "=") return true;
+  if (text.starts_with('+') || text.starts_with('-')) text.remove_prefix(1);
+  return !text.empty() && text.front() >= '0' && text.front() <= '9';
+}
+
 void WriteString(const std::string& text, bool in_flow, YAML::Emitter& out) {
   if (NeedsEscapes(text)) {
     out << YAML::DoubleQuoted << YAML::EscapeNonAscii << text;
@@ -369,7 +376,7 @@ void WriteString(const std::string& text, bool in_flow, YAML::Emitter& out) {
              text.find_first_of("'\n") == std::string::npos) {
     out << YAML::SingleQuoted << text;  // JSON within, which people want to read
   } else if (text == "<<" || text.starts_with("---") || text.starts_with("...") ||
-             ReadPlainScalar(text).type != YamlScalar::Type::kString) {
+             IsOtherwiseRead(text) || ReadPlainScalar(text).type != YamlScalar::Type::kString) {
     out << YAML::DoubleQuoted << text;
   } else {
     out << text;  // quoted where it must be
