@@ -364,7 +364,8 @@ bool IsLiteral(std::string_view text) {
 bool IsOtherwiseRead(std::string_view text) {
   if (text == "=") return true;
   if (text.starts_with('+') || text.starts_with('-')) text.remove_prefix(1);
-  return !text.empty() && text.front() >= '0' && text.front() <= '9';
+  return !text.empty() && text.front() >= '0' && text.front() <= '9' &&
+         text.find_first_not_of("0123456789:-.TtZz+ ") == std::string_view::npos;
 }
 
 void WriteString(const std::string& text, bool in_flow, YAML::Emitter& out) {
