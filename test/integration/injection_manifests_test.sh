@@ -96,6 +96,7 @@ tokenExpirationSeconds 86401
 tokenExpirationSeconds 1h
 scrape yes
 SETTINGS
+  printf 'default.completed-when %05000d\n' 1
 }
 
 the_policy() {
@@ -115,10 +116,12 @@ the_policy() {
   local key value
   while read -r key value; do
     changes "$(jq -nc --arg key "$key" --arg value "$value" '{image: "cluster-watcher:2"} + {($key): $value}')"
-    check "a pod is made without the sidecar where $key is '$value'" within 30 injects '. == null'
+    check "a pod is made without the sidecar where $key is '${value:0:30}'" within 30 injects '. == null'
     changes '{"image": "cluster-watcher:0.1.0"}'
     within 30 injects || check "and with it again" false
   done < <(wrong_settings)
+  changes "$(jq -nc '{image: "cluster-watcher:3", ("default." + "a" * 64): "a"}')"
+  check "a default whose annotation can't be is left out" within 30 injects '.image == "cluster-watcher:3"'
   kubectl -n cluster-watcher delete configmap cluster-watcher >/dev/null
   check "without the ConfigMap pods are made without the sidecar" within 30 injects '. == null'
   kubectl apply -k "$source_dir/manifests/policy" >/dev/null
