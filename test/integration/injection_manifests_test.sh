@@ -330,10 +330,27 @@ CRD
   workload StatefulSet >"$tmp/statefulset.json"
   check "with reject-invalid it is refused" within 30 refuses "cluster-watcher/polls is unknown" \
     kubectl create --dry-run=server -f "$tmp/statefulset.json"
+  check "pods of one that is there are made anew" a_pod_is_made_anew app=a
+  check "so is the Job of a CronJob" quietly kubectl create --dry-run=server -f <(controlled Job CronJob)
+  check "not one that nothing controls" refuses "cluster-watcher/polls is unknown" \
+    kubectl create --dry-run=server -f <(controlled Job CronJob | jq '.metadata.ownerReferences[0].controller = false')
   check "an update of one that is there gets through" quietly kubectl -n pods label deployment w c=d
   kubectl apply -k "$source_dir/manifests/policy" >/dev/null
   check "without it it is warned of again" within 30 quietly \
     kubectl create --dry-run=server -f "$tmp/statefulset.json"
+}
+
+# controlled KIND OWNER_KIND: a workload as its controller makes it.
+controlled() {
+  workload "$1" | jq -c --argjson owner "$(workload "$2")" '.metadata.ownerReferences =
+    [$owner | {apiVersion, kind, name: "w", uid: "00000000-0000-0000-0000-000000000000", controller: true}]'
+}
+# a_pod_is_made_anew SELECTOR: by its controller, when it was deleted.
+a_pod_is_made_anew() {
+  local old pod
+  within 30 pod_of pods "$1" && old=$pod || return 1
+  kubectl -n pods delete pod "$old" --grace-period=0 --force >/dev/null 2>&1
+  within 30 pod_of pods "$1" && [[ $pod != "$old" ]]
 }
 
 # refuses TEXT COMMAND...: it fails, and says so.
