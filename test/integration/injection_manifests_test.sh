@@ -374,8 +374,24 @@ the_webhooks() {
   kubectl wait --for=condition=Established --timeout=30s -f "$tools" >/dev/null
   check "manifests/webhook-cert-manager is applied, and a second time changes nothing" \
     applied "$overlay/webhook-cert-manager"
+  check "the webhook's certificate is of an authority that stays" \
+    has_an_authority "$overlay/webhook-cert-manager"
   check "so is the component monitoring" applied "$(with webhook-cert-manager monitoring)"
   check "a pod is made while no webhook answers" injects '.name == "cluster-watcher"'
+}
+# has_an_authority KUSTOMIZATION: the certificate's issuer has another's Secret.
+has_an_authority() {
+  kubectl kustomize "$1" | kubectl create --dry-run=client --validate=false -o json -f - | jq -se '
+    def one(f): map(select(f)) | if length == 1 then .[0] else error("not one") end;
+    def named($kind; $name): one(.kind == $kind and .metadata.name == $name);
+    named("Certificate"; "cluster-watcher-webhook") as $leaf
+    | named("Issuer"; $leaf.spec.issuerRef.name) as $issuer
+    | one(.kind == "Certificate" and .spec.secretName == $issuer.spec.ca.secretName) as $ca
+    | named("Issuer"; $ca.spec.issuerRef.name) as $root
+    | $ca.spec.isCA and $ca.spec.privateKey.rotationPolicy == "Never" and ($leaf.spec.isCA | not)
+      and $leaf.spec.secretName == "cluster-watcher-webhook" and $root.spec == {selfSigned: {}}
+      and all(.[] | select(.webhooks); .metadata.annotations["cert-manager.io/inject-ca-from"]
+        == "cluster-watcher/cluster-watcher-webhook")' >/dev/null
 }
 trusts() {
   [[ $(kubectl get mutatingwebhookconfiguration cluster-watcher \
