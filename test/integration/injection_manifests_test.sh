@@ -96,6 +96,7 @@ tokenExpirationSeconds 86401
 tokenExpirationSeconds 1h
 scrape yes
 SETTINGS
+  printf 'default.completed-when %05000d\n' 1
 }
 
 the_policy() {
@@ -115,10 +116,12 @@ the_policy() {
   local key value
   while read -r key value; do
     changes "$(jq -nc --arg key "$key" --arg value "$value" '{image: "cluster-watcher:2"} + {($key): $value}')"
-    check "a pod is made without the sidecar where $key is '$value'" within 30 injects '. == null'
+    check "a pod is made without the sidecar where $key is '${value:0:30}'" within 30 injects '. == null'
     changes '{"image": "cluster-watcher:0.1.0"}'
     within 30 injects || check "and with it again" false
   done < <(wrong_settings)
+  changes "$(jq -nc '{image: "cluster-watcher:3", ("default." + "a" * 64): "a"}')"
+  check "a default whose annotation can't be is left out" within 30 injects '.image == "cluster-watcher:3"'
   kubectl -n cluster-watcher delete configmap cluster-watcher >/dev/null
   check "without the ConfigMap pods are made without the sidecar" within 30 injects '. == null'
   kubectl apply -k "$source_dir/manifests/policy" >/dev/null
@@ -327,10 +330,27 @@ CRD
   workload StatefulSet >"$tmp/statefulset.json"
   check "with reject-invalid it is refused" within 30 refuses "cluster-watcher/polls is unknown" \
     kubectl create --dry-run=server -f "$tmp/statefulset.json"
+  check "pods of one that is there are made anew" a_pod_is_made_anew app=a
+  check "so is the Job of a CronJob" quietly kubectl create --dry-run=server -f <(controlled Job CronJob)
+  check "not one that nothing controls" refuses "cluster-watcher/polls is unknown" \
+    kubectl create --dry-run=server -f <(controlled Job CronJob | jq '.metadata.ownerReferences[0].controller = false')
   check "an update of one that is there gets through" quietly kubectl -n pods label deployment w c=d
   kubectl apply -k "$source_dir/manifests/policy" >/dev/null
   check "without it it is warned of again" within 30 quietly \
     kubectl create --dry-run=server -f "$tmp/statefulset.json"
+}
+
+# controlled KIND OWNER_KIND: a workload as its controller makes it.
+controlled() {
+  workload "$1" | jq -c --argjson owner "$(workload "$2")" '.metadata.ownerReferences =
+    [$owner | {apiVersion, kind, name: "w", uid: "00000000-0000-0000-0000-000000000000", controller: true}]'
+}
+# a_pod_is_made_anew SELECTOR: by its controller, when it was deleted.
+a_pod_is_made_anew() {
+  local old pod
+  within 30 pod_of pods "$1" && old=$pod || return 1
+  kubectl -n pods delete pod "$old" --grace-period=0 --force >/dev/null 2>&1
+  within 30 pod_of pods "$1" && [[ $pod != "$old" ]]
 }
 
 # refuses TEXT COMMAND...: it fails, and says so.
@@ -354,8 +374,24 @@ the_webhooks() {
   kubectl wait --for=condition=Established --timeout=30s -f "$tools" >/dev/null
   check "manifests/webhook-cert-manager is applied, and a second time changes nothing" \
     applied "$overlay/webhook-cert-manager"
+  check "the webhook's certificate is of an authority that stays" \
+    has_an_authority "$overlay/webhook-cert-manager"
   check "so is the component monitoring" applied "$(with webhook-cert-manager monitoring)"
   check "a pod is made while no webhook answers" injects '.name == "cluster-watcher"'
+}
+# has_an_authority KUSTOMIZATION: the certificate's issuer has another's Secret.
+has_an_authority() {
+  kubectl kustomize "$1" | kubectl create --dry-run=client --validate=false -o json -f - | jq -se '
+    def one(f): map(select(f)) | if length == 1 then .[0] else error("not one") end;
+    def named($kind; $name): one(.kind == $kind and .metadata.name == $name);
+    named("Certificate"; "cluster-watcher-webhook") as $leaf
+    | named("Issuer"; $leaf.spec.issuerRef.name) as $issuer
+    | one(.kind == "Certificate" and .spec.secretName == $issuer.spec.ca.secretName) as $ca
+    | named("Issuer"; $ca.spec.issuerRef.name) as $root
+    | $ca.spec.isCA and $ca.spec.privateKey.rotationPolicy == "Never" and ($leaf.spec.isCA | not)
+      and $leaf.spec.secretName == "cluster-watcher-webhook" and $root.spec == {selfSigned: {}}
+      and all(.[] | select(.webhooks); .metadata.annotations["cert-manager.io/inject-ca-from"]
+        == "cluster-watcher/cluster-watcher-webhook")' >/dev/null
 }
 trusts() {
   [[ $(kubectl get mutatingwebhookconfiguration cluster-watcher \

@@ -17,12 +17,9 @@ def container:
       {name: "POD_NAME", valueFrom: {fieldRef: {apiVersion: "v1", fieldPath: "metadata.name"}}},
       {name: "POD_NAMESPACE", valueFrom: {fieldRef: {apiVersion: "v1", fieldPath: "metadata.namespace"}}},
       {name: "CLUSTER_WATCHER_LISTEN", value: ":\($port)"}],
-    livenessProbe: {
-      httpGet: {path: "/healthz", port: $port, scheme: "HTTP"},
-      periodSeconds: 20, timeoutSeconds: 5, failureThreshold: 3, successThreshold: 1},
-    resources: {
+    resources: (if $spec.resources then {} else {
       requests: {cpu: setting("cpuRequest"; "10m"), memory: setting("memoryRequest"; "32Mi")},
-      limits: {cpu: setting("cpuLimit"; "500m"), memory: setting("memoryLimit"; "64Mi")}},
+      limits: {cpu: setting("cpuLimit"; "500m"), memory: setting("memoryLimit"; "64Mi")}} end),
     securityContext: ({
       allowPrivilegeEscalation: false,
       capabilities: {drop: ["ALL"]},
@@ -37,7 +34,10 @@ def container:
       mountPath: "/var/run/secrets/kubernetes.io/serviceaccount",
       readOnly: true}]}
   + if $spec.hostNetwork then {} else
-      {ports: [{name: "watcher-metrics", containerPort: $port, protocol: "TCP"}]} end
+      {ports: [{name: "watcher-metrics", containerPort: $port, protocol: "TCP"}],
+       livenessProbe: {
+         httpGet: {path: "/healthz", port: $port, scheme: "HTTP"},
+         periodSeconds: 20, timeoutSeconds: 5, failureThreshold: 3, successThreshold: 1}} end
   ;
 
 def volume: {
