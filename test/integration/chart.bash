@@ -21,6 +21,14 @@ renders() {
   chart template "${@:2}" | objects >"$tmp/charted"
   [[ -s $tmp/kustomized ]] && same "$tmp/kustomized" "$tmp/charted"
 }
+# other_labels OVERLAY: with the patch that is at the head of the guard's policy.
+other_labels() {
+  local directory
+  directory=$(with "$1")
+  sed -n '/^#   patches:/,/^#$/s/^#   //p' "$source_dir/manifests/chart/objects/guard/policy.yaml" \
+    >>"$directory/kustomization.yaml"
+  echo "$directory"
+}
 the_chart() {
   local webhook=(--kube-version=1.30.0 --set injection=webhook) certificate
   certificate=(--set-file "webhook.certificate.crt=$tmp/manifests/webhook/tls.crt"
@@ -31,6 +39,8 @@ the_chart() {
     --set webhook.certManager=true
   check "and the components" renders "$(with policy monitoring reject-invalid)" \
     --kube-version=1.36.0 --set monitoring=true,rejectInvalid=true
+  check "and the guard of other labels, as it says itself" renders "$(other_labels policy)" \
+    --kube-version=1.36.0 --set 'guard.clusterLabels={oshinko-cluster,ray.io/cluster}'
 
   local refused
   while IFS=: read -r refused; do

@@ -57,7 +57,8 @@ lab() {
       object("PersistentVolumeClaim"; "v1"; "data"; {app: "s"}; claim),
       object("PersistentVolumeClaim"; "v1"; "data-member-0"; $bob; claim),
       object("Deployment"; "apps/v1"; "foreign"; {app: "d"}; {spec: template({app: "d"})}),
-      object("Deployment"; "apps/v1"; "root"; {app: "r"}; {spec: template($bob + {app: "r"})}),
+      (object("Deployment"; "apps/v1"; "root"; {app: "r"}; {spec: template($bob + {app: "r"})})
+        | .metadata.annotations = {"example.com/a": "b"}),
       object("StatefulSet"; "apps/v1"; "foreign"; {app: "s"}; {spec: template({app: "s"})}),
       object("StatefulSet"; "apps/v1"; "member"; $bob; {spec: template($bob + {app: "s"})}),
       object("HorizontalPodAutoscaler"; "autoscaling/v2"; "foreign"; {}; {spec: {maxReplicas: 3,
@@ -102,6 +103,12 @@ metadata: {name: foreign, namespace: lab, labels: {oshinko-cluster: bob}}
 LABELLED
   guards "change the label" guarded label configmap member oshinko-cluster=alice --overwrite
   guards "fill the empty one" guarded label configmap empty oshinko-cluster=bob --overwrite
+  guards "label what has no cluster's label" guarded label configmap foreign team=x
+  guards "make a master root a member" guarded label deployment root oshinko-cluster=bob
+  guards "change another label" guarded label deployment root app=b --overwrite
+  guards "take off another label" guarded label deployment root app-
+  guards "change an annotation" guarded annotate deployment root example.com/a=c --overwrite
+  guards "take off an annotation" guarded annotate deployment root example.com/a-
   guards "create what has the label" guarded create -f - <<'NEW'
 apiVersion: v1
 kind: ConfigMap
@@ -182,6 +189,8 @@ reason: A
 type: Normal
 regarding: {kind: ConfigMap, namespace: lab, name: foreign}
 EVENT
+  guards "change Events" guarded annotate event a a=b
+  guards "delete Events" guarded delete event a
   allows "mark a member" guarded annotate statefulset member cluster-watcher/phase=condemned
   allows "see to it that claims are retained" patch statefulset/member "$retain"
   allows "mark a labelled claim for collection" guarded annotate pvc data-member-0 cluster-watcher/collect-after=2199-01-01T00:00:00Z
@@ -204,12 +213,75 @@ EVENT
   guards "hand over one that isn't a StatefulSet's" patch persistentvolumeclaim/data "$owner_that_is_gone"
   guards "delete a claim without the label then either" guarded delete persistentvolumeclaim data-foreign-0
 
-  kubectl -n lab create serviceaccount gitops >/dev/null
-  kubectl -n lab create rolebinding gitops --clusterrole=cluster-admin --serviceaccount=lab:gitops >/dev/null
-  kubectl -n lab create rolebinding gitops-too --clusterrole=cluster-watcher --serviceaccount=lab:gitops >/dev/null
-  check "an account with rights to everything is not guarded" within 30 \
-    quietly kubectl -n lab --as=system:serviceaccount:lab:gitops label configmap foreign a=b
+}
+
+# wild NAMESPACE NAME: an account that may do everything in lab, and is a watcher's.
+wild() {
+  kubectl -n "$1" create serviceaccount "$2"
+  kubectl -n lab create rolebinding "$1-$2" --clusterrole=cluster-watcher --serviceaccount="$1:$2"
+  kubectl -n lab create rolebinding "$1-$2-wild" --role=wild --serviceaccount="$1:$2"
+} >/dev/null
+# as NAMESPACE NAME ARGUMENT...: kubectl in lab.
+as() { kubectl -n lab --as="system:serviceaccount:$1:$2" "${@:3}"; }
+# may_skip NAMESPACE NAME FLAG...
+may_skip() { quietly as "$1" "$2" auth can-i skip guard.cluster-watcher "${@:3}"; }
+
+whom_it_guards() {
+  kubectl -n lab create role wild --verb='*' --resource='*.*' >/dev/null
+  kubectl create namespace elsewhere >/dev/null
+  wild lab wild
+  check "an account may do everything in its namespace" within 30 may_skip lab wild
+  guards "delete what has no label all the same" as lab wild delete configmap foreign
+  guards "delete its namespace either" as lab wild delete namespace lab --wait=false
+  check "the refusal says what to do" refuses "give this one the ClusterRole cluster-watcher-unguarded" \
+    as lab wild create configmap new
+  wild elsewhere gitops
+  check "an account of another namespace may do everything there" within 30 may_skip elsewhere gitops
+  check "and is not guarded" within 30 quietly as elsewhere gitops label configmap foreign by=elsewhere
+  kubectl create clusterrolebinding wild --clusterrole=cluster-admin --serviceaccount=lab:wild >/dev/null
+  check "an account may do everything everywhere" within 30 may_skip lab wild --all-namespaces
+  check "and is not guarded" within 30 quietly as lab wild label configmap foreign by=lab --overwrite
+  wild lab let-alone
+  kubectl create clusterrolebinding let-alone --clusterrole=cluster-watcher-unguarded \
+    --serviceaccount=lab:let-alone >/dev/null
+  check "nor is one that cluster-watcher-unguarded is bound to" within 30 \
+    quietly as lab let-alone label configmap foreign by=let-alone --overwrite
   check "nor is one without the role" quietly kubectl label namespace lab a=b
+  check "what has no label can be deleted by these" quietly as lab wild delete configmap foreign
+}
+
+# Somebody else's policy that puts a label and an annotation on what a watcher changes.
+somebody_elses_policy() {
+  kubectl create -f - <<'MUTATING'
+apiVersion: v1
+kind: List
+items:
+- apiVersion: admissionregistration.k8s.io/v1
+  kind: MutatingAdmissionPolicy
+  metadata: {name: team}
+  spec:
+    failurePolicy: Fail
+    reinvocationPolicy: Never
+    matchConstraints:
+      resourceRules:
+      - {apiGroups: [apps], apiVersions: [v1], resources: [deployments], operations: [UPDATE]}
+    matchConditions:
+    - name: by-a-watcher
+      expression: request.userInfo.username.endsWith(":cluster-watcher")
+    mutations:
+    - patchType: ApplyConfiguration
+      applyConfiguration:
+        expression: |-
+          Object{metadata: Object.metadata{labels: {"team": "x"}, annotations: {"example.com/seen": "yes"}}}
+- apiVersion: admissionregistration.k8s.io/v1
+  kind: MutatingAdmissionPolicyBinding
+  metadata: {name: team}
+  spec: {policyName: team}
+MUTATING
+} >/dev/null
+has_a_team() {
+  [[ $(guarded annotate deployment root cluster-watcher/phase=deleting --dry-run=server \
+    -o 'jsonpath={.metadata.labels.team} {.metadata.annotations.example\.com/seen}') == "x yes" ]]
 }
 
 # a_cluster NAMESPACE LABELS: with a driver, a master under a Deployment that has
@@ -280,6 +352,8 @@ collected() {
     .metadata.name] | sort | join(" ")') == "data-w-0 data-x-0" ]]
 }
 
+of_team() { [[ $(kubectl -n "$1" get deployment m -o 'jsonpath={.metadata.labels.team}') == x ]]; }
+
 # The real watcher under the guard. $1: what becomes of volumes; $2: the master's labels.
 a_whole_cluster_goes() {
   local ns=guard-$1
@@ -291,6 +365,7 @@ a_whole_cluster_goes() {
   check "$1: there are claims" within 30 exists "$ns" pvc/data-w-0 pvc/data-x-0
   watch_over "$ns" "$pod" "$ns" 200ms --volumes="$1"
   check "$1: the owner is recorded on the master root" within 30 marked "$ns" deployment/m owner-uid
+  check "$1: with what somebody else's policy adds" of_team "$ns"
   kubectl -n "$ns" delete deployment bob --wait=false >/dev/null
   check "$1: the whole cluster goes under the guard" within 60 gone "$ns" oshinko-cluster=bob
   check "$1: and its master root" within 30 absent "$ns" deployment/m
@@ -313,8 +388,12 @@ the_guard() {
   check "the guard watches over the account" within 30 refuses "'cluster-watcher-guard'" \
     guarded label configmap foreign a=b
   what_it_may_not
+  somebody_elses_policy
+  check "somebody else's policy may add labels and annotations to a mark" within 30 has_a_team
   what_it_may
   a_whole_cluster_goes preserve ', oshinko-cluster: bob'
   a_whole_cluster_goes delete ''
   a_whole_cluster_goes collect ', oshinko-cluster: bob'
+  kubectl delete mutatingadmissionpolicybinding,mutatingadmissionpolicy team >/dev/null
+  whom_it_guards
 }
