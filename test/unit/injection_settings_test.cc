@@ -80,6 +80,10 @@ TEST(InjectionSettings, NameWhatIsWrong) {
     ASSERT_EQ(errors.size(), 1u) << key << "=" << value;
     EXPECT_NE(errors[0].find(message), std::string::npos) << errors[0];
   }
+  const std::string long_text = "deployment/" + std::string(5'000, 'b');
+  const auto too_long = ErrorsWith("default.owner", long_text);
+  ASSERT_FALSE(too_long.empty());
+  EXPECT_NE(too_long[0].find("default.owner is longer than 4096"), std::string::npos);
   ASSERT_EQ(ResolveInjectionSettings({}).errors.size(), 1u);
   EXPECT_NE(ResolveInjectionSettings({}).errors[0].find("image: give"), std::string::npos);
 }

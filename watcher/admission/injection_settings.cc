@@ -18,6 +18,8 @@ constexpr std::string_view kDefaultPrefix = "default.";
 // The port after the last one that is tried must be one, too.
 constexpr int kLeastPort = 1024;
 constexpr int kMostPort = 65'526;
+// A pod's annotations may have 256 KiB in all. The policy has the same bound.
+constexpr std::size_t kLongestDefault = 4096;
 
 using Errors = std::vector<std::string>;
 using Read = std::function<std::optional<std::string>(const std::string& text)>;  // what is wrong
@@ -125,6 +127,10 @@ ResolvedInjectionSettings ResolveInjectionSettings(const TextMap& data) {
   for (const auto& [key, text] : data) {
     if (key.starts_with(kDefaultPrefix)) {
       const std::string name = key.substr(kDefaultPrefix.size());
+      if (text.size() > kLongestDefault) {
+        resolved.errors.push_back(key + " is longer than " + std::to_string(kLongestDefault) +
+                                  " bytes: what is so long belongs on the pod");
+      }
       settings.defaults[name] = text;
       annotations[annotation::kPrefix + name] = text;
       continue;

@@ -275,9 +275,9 @@ asio::awaitable<bool> WebhookServer::State::ServeRequest(Connection& connection,
   } else {
     answer = Refusal(parser);
   }
-  const bool is_read = !answer;
-  const Reservation room(body_bytes, is_read ? *parser.content_length() : 0, limits.bodies);
+  const Reservation room(body_bytes, answer ? 0 : *parser.content_length(), limits.bodies);
   if (!room.granted()) answer = AnswerError(503, "too much is being read already");
+  const bool is_read = !answer;
   if (!answer && View(parser.get()[http::field::expect]) == "100-continue") {
     http::response<http::empty_body> go_on(http::status::continue_, parser.get().version());
     co_await http::async_write(tls, go_on, Into(error));
@@ -294,7 +294,7 @@ asio::awaitable<bool> WebhookServer::State::ServeRequest(Connection& connection,
   } else {
     metrics.Answered(answer->result, Steady::now() - began);
   }
-  const bool keep = is_read && room.granted() && parser.get().keep_alive() && !stopping;
+  const bool keep = is_read && parser.get().keep_alive() && !stopping;
   auto response = ResponseOf(*std::move(answer), parser.get().version() == 10 ? 10 : 11, keep);
   connection.stream.expires_after(limits.request);
   co_await http::async_write(tls, response, Into(error));
