@@ -3,8 +3,9 @@
 # and has what it needs and no more. Needs root, to run the program in the image's own root.
 set -euo pipefail
 cd "$(dirname -- "${BASH_SOURCE[0]}")/.."
+# shellcheck source=checks.bash
+. test/checks.bash
 work=$(mktemp -d)
-passed=0 failed=0 finished=false
 clean_up() {
   "$finished" || echo "not ok - the test ended early"
   [[ -z ${server-} ]] || kill "$server" 2>/dev/null || :
@@ -19,21 +20,7 @@ trap 'exit 1' HUP INT TERM
   exit
 }
 
-# check WHAT COMMAND...
-check() {
-  local what=$1
-  shift
-  if "$@"; then
-    passed=$((passed + 1))
-    echo "ok - $what"
-  else
-    failed=$((failed + 1))
-    echo "not ok - $what"
-  fi
-}
-is() { [[ $1 == "$2" ]] || { echo "# '$1', not '$2'"; return 1; }; }
 quietly() { "$@" >/dev/null; }
-same() { diff -u --label wanted "$1" --label found "$2"; }
 
 mkdir "$work/first" "$work/second"
 scripts/image "$work/first"

@@ -2,16 +2,17 @@
 # the token of an account, and what becomes of what they watch over. Sourced with
 # the test's own arguments; the test has started its control plane in
 # $tmp/kubernetes, and sets finished=true at its end.
-# shellcheck shell=bash disable=SC2034
+# shellcheck shell=bash
 [[ $# == 1 && -x $1/cluster-watcher ]] || { echo "usage: ${0##*/} BUILD_DIR" >&2; exit 2; }
 watcher=$(realpath -- "$1/cluster-watcher")
 source_dir=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd -P)
+# shellcheck source=../checks.bash
+. "$source_dir/test/checks.bash"
 for tool in curl jq; do
   command -v "$tool" >/dev/null || { echo "${0##*/}: $tool is missing" >&2; exit 2; }
 done
 
 tmp=$(mktemp -d)
-passed=0 failed=0 finished=false
 watchers=()
 end_watchers() {
   ((${#watchers[@]})) || return 0
@@ -28,30 +29,6 @@ clean_up() {
 trap clean_up EXIT
 trap 'exit 1' HUP INT TERM
 
-# check WHAT COMMAND...
-check() {
-  local what=$1
-  shift
-  if "$@"; then
-    passed=$((passed + 1))
-    echo "ok - $what"
-  else
-    failed=$((failed + 1))
-    echo "not ok - $what"
-  fi
-}
-# within SECONDS COMMAND...: waits until the command succeeds.
-within() {
-  local end=$((SECONDS + $1))
-  shift
-  until "$@"; do
-    ((SECONDS < end)) || return 1
-    sleep 0.1
-  done
-}
-# same WANTED_FILE FOUND_FILE
-same() { diff -u --label wanted "$1" --label found "$2"; }
-not() { ! "$@"; }
 quietly() { "$@" >/dev/null 2>&1; }
 # in_file TEXT FILE
 in_file() { grep -qF -- "$1" "$2"; }
@@ -103,3 +80,23 @@ gone() {
 }
 exists() { quietly kubectl -n "$1" get "${@:2}"; }
 absent() { [[ -z $(kubectl -n "$1" get "$2" --ignore-not-found -o name || echo unknown) ]]; }
+
+# A kind that an operator or OpenShift serves, without what is behind it.
+# foreign_kind PLURAL GROUP VERSION KIND
+foreign_kind() {
+  kubectl apply -f - >/dev/null <<CRD
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: $1.$2}
+spec:
+  group: $2
+  scope: Namespaced
+  names: {plural: $1, kind: $4}
+  versions:
+  - name: $3
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+CRD
+  kubectl wait --for=condition=Established --timeout=30s "crd/$1.$2" >/dev/null
+}

@@ -4,37 +4,9 @@
 #
 #   test/integration/inject_test.sh BUILD_DIR
 set -euo pipefail
-[[ $# == 1 && -x $1/cluster-watcher ]] || { echo "usage: ${0##*/} BUILD_DIR" >&2; exit 2; }
-watcher=$(realpath -- "$1/cluster-watcher")
-source_dir=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd -P)
-command -v jq >/dev/null || { echo "${0##*/}: jq is missing" >&2; exit 2; }
+# shellcheck source=common.bash
+. "$(dirname -- "${BASH_SOURCE[0]}")/common.bash"
 
-tmp=$(mktemp -d)
-passed=0 failed=0 finished=false
-clean_up() {
-  "$finished" || echo "not ok - the test ended early"
-  "$source_dir/test/kubernetes/stop" "$tmp/kubernetes" || :
-  rm -rf -- "$tmp"
-}
-trap clean_up EXIT
-trap 'exit 1' HUP INT TERM
-
-# check WHAT COMMAND...
-check() {
-  local what=$1
-  shift
-  if "$@"; then
-    passed=$((passed + 1))
-    echo "ok - $what"
-  else
-    failed=$((failed + 1))
-    echo "not ok - $what"
-  fi
-}
-# same WANTED_FILE FOUND_FILE
-same() { diff -u --label wanted "$1" --label found "$2"; }
-# in_file TEXT FILE
-in_file() { grep -qF -- "$1" "$2"; }
 inject() { "$watcher" inject "$@"; }
 # exits CODE COMMAND...: what it wrote is in $tmp/out and $tmp/err.
 exits() {
@@ -48,25 +20,6 @@ no_output() { [[ ! -s $tmp/out ]]; }
 WATCH_PID=$$ "$source_dir/test/kubernetes/start" "$tmp/kubernetes"
 # shellcheck source=/dev/null
 . "$tmp/kubernetes/env"
-
-# foreign_kind PLURAL GROUP VERSION KIND: served, with any content.
-foreign_kind() {
-  kubectl apply -f - >/dev/null <<CRD
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: $1.$2}
-spec:
-  group: $2
-  scope: Namespaced
-  names: {plural: $1, kind: $4}
-  versions:
-  - name: $3
-    served: true
-    storage: true
-    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
-CRD
-  kubectl wait --for=condition=Established --timeout=30s "crd/$1.$2" >/dev/null
-}
 
 # as_kubectl_reads_it FILE: each object in it, keys sorted, without asking the server.
 as_kubectl_reads_it() {

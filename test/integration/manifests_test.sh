@@ -255,26 +255,6 @@ without_delete_on_deployments() {
   end_watchers
 }
 
-# A kind that an operator or OpenShift serves, without what is behind it.
-# foreign_kind PLURAL GROUP VERSION KIND
-foreign_kind() {
-  kubectl apply -f - >/dev/null <<CRD
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: $1.$2}
-spec:
-  group: $2
-  scope: Namespaced
-  names: {plural: $1, kind: $4}
-  versions:
-  - name: $3
-    served: true
-    storage: true
-    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
-CRD
-  kubectl wait --for=condition=Established --timeout=30s "crd/$1.$2" >/dev/null
-}
-
 # object APIVERSION KIND NAME SPEC [LABELS [OWNER_KIND OWNER_NAME OWNER_RESOURCE]]
 object() {
   local references=[]
