@@ -111,4 +111,10 @@ std::string Quoted(std::string_view text) {
   return quoted + (text.size() > kLongest ? "\"..." : "\"");
 }
 
+std::string Joined(const std::vector<std::string>& parts) {
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : "; ") + part;
+  return text;
+}
+
 }  // namespace cluster_watcher

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace cluster_watcher {
 
@@ -41,5 +42,8 @@ std::string LowerCase(std::string_view text);  // A-Z only
 // `text` on one line of ASCII, between quotes: cut off after 80 characters, and whatever isn't
 // printable escaped as in C.
 std::string Quoted(std::string_view text);
+
+// "a; b": several findings on one line.
+std::string Joined(const std::vector<std::string>& parts);
 
 }  // namespace cluster_watcher

@@ -24,6 +24,7 @@
 #include "watcher/command_line.h"
 #include "watcher/events.h"
 #include "watcher/logging.h"
+#include "watcher/print_errors.h"
 #include "watcher/settings.h"
 #include "watcher/survey.h"
 #include "watcher/version.h"
@@ -32,17 +33,11 @@
 namespace cluster_watcher {
 namespace {
 
-constexpr int kUsage = 2;
 constexpr Duration kListenAgain = std::chrono::seconds(10);
 
 std::optional<std::string> FromEnvironment(const std::string& name) {
   const char* value = std::getenv(name.c_str());
   return value == nullptr ? std::nullopt : std::optional<std::string>(value);
-}
-
-int PrintErrors(const std::vector<std::string>& errors) {
-  for (const std::string& error : errors) fmt::print(stderr, "cluster-watcher: {}\n", error);
-  return kUsage;
 }
 
 // SIGTERM and SIGINT, taken by a thread of their own as a request to stop.
@@ -252,7 +247,7 @@ int Run(std::span<const char* const> arguments, std::stop_token stop) {
       fmt::print("cluster-watcher {} ({})\n", kVersion, kRevision);
       return 0;
   }
-  return kUsage;
+  return kUsageExit;
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "probes/names.h"
+
 namespace cluster_watcher {
 namespace {
 
@@ -14,19 +16,13 @@ struct Outcome {
 Outcome Match(Reason reason, std::string detail) { return {reason, std::move(detail)}; }
 Outcome Pass(std::string detail) { return {std::nullopt, std::move(detail)}; }
 
-std::string Join(const std::vector<std::string>& parts) {
-  std::string text;
-  for (const std::string& part : parts) text += (text.empty() ? "" : "; ") + part;
-  return text;
-}
-
 Observation ObservationOf(const Facts& facts) {
   return facts.owner ? facts.owner->observation : Observation::kUnknown;
 }
 
 Outcome Misconfigured(const Facts& facts) {
   if (!facts.setting_errors.empty()) {
-    return Match(Reason::kMisconfigured, Join(facts.setting_errors));
+    return Match(Reason::kMisconfigured, Joined(facts.setting_errors));
   }
   return Pass("the settings and annotations are valid");
 }
@@ -73,7 +69,7 @@ Outcome Unknown(const Facts& facts) {
 }
 
 Outcome Ambiguous(const Facts& facts) {
-  if (!facts.ambiguities.empty()) return Match(Reason::kAmbiguous, Join(facts.ambiguities));
+  if (!facts.ambiguities.empty()) return Match(Reason::kAmbiguous, Joined(facts.ambiguities));
   return Pass("there is one master, and it is this cluster's");
 }
 

@@ -531,4 +531,9 @@ ResolvedSettings ResolveSettings(const TextMap& flags, const Environment& enviro
   return resolved;
 }
 
+std::vector<std::string> AnnotationErrors(const TextMap& annotations) {
+  const Environment none = [](const std::string&) { return std::nullopt; };
+  return ResolveSettings({}, none, annotations).annotation_errors;
+}
+
 }  // namespace cluster_watcher

@@ -106,4 +106,7 @@ using TextMap = std::map<std::string, std::string, std::less<>>;
 ResolvedSettings ResolveSettings(const TextMap& flags, const Environment& environment,
                                  const TextMap& annotations);
 
+// What is wrong with the settings among a pod's annotations.
+std::vector<std::string> AnnotationErrors(const TextMap& annotations);
+
 }  // namespace cluster_watcher

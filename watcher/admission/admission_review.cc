@@ -25,10 +25,6 @@ constexpr int kUnprocessable = 422;
 // Lists, objects and what is in them; each takes some bytes of memory. No real object has so many.
 constexpr std::ptrdiff_t kMostValues = 400'000;
 
-struct Refusal {
-  std::string message;
-};
-
 struct Review {
   JsonDocument document;
   JsonValue request;
@@ -81,13 +77,13 @@ std::string Base64(std::string_view bytes) {
 
 AdmissionAnswer Answer(const std::string& uid, const std::vector<PatchOperation>& patch,
                        const std::vector<std::string>& warnings,
-                       const std::optional<Refusal>& refusal) {
+                       const std::optional<std::string>& refusal) {
   JsonWriter json;
   json.StartObject().Field("apiVersion", kApiVersion).Field("kind", kKind);
   json.Key("response").StartObject().Field("uid", uid).Key("allowed").Bool(!refusal);
   if (refusal) {
     json.Key("status").StartObject().Key("code").Integer(kUnprocessable);
-    json.Field("reason", "Invalid").Field("message", refusal->message).EndObject();
+    json.Field("reason", "Invalid").Field("message", *refusal).EndObject();
   }
   if (!patch.empty()) {
     json.Field("patchType", "JSONPatch").Field("patch", Base64(PatchText(patch)));
@@ -119,12 +115,6 @@ bool IsNewPod(JsonValue request) {
   return request["operation"].AsString() == "CREATE" && kind["kind"].AsString() == "Pod" &&
          kind["group"].AsString().value_or("").empty() && kind["version"].AsString() == "v1" &&
          request["subResource"].AsString().value_or("").empty();
-}
-
-std::string Joined(const std::vector<std::string>& lines) {
-  std::string text;
-  for (const std::string& line : lines) text += (text.empty() ? "" : "; ") + line;
-  return text;
 }
 
 std::vector<std::string> ProblemsOf(JsonValue object) {
@@ -166,14 +156,14 @@ AdmissionAnswer AnswerValidate(std::string_view body, const InjectionSettings& s
   const bool is_whole = request["subResource"].AsString().value_or("").empty();
   const JsonValue object = is_whole ? request["object"] : JsonValue();
   std::vector<std::string> warnings = ProblemsOf(object);
-  std::optional<Refusal> refusal;
+  std::optional<std::string> refusal;
   if (reject_invalid && !HasController(object)) {
     const std::vector<std::string> before = ProblemsOf(request["oldObject"]);
     const std::set<std::string_view> known(before.begin(), before.end());
     std::vector<std::string> fresh = warnings;
     std::erase_if(fresh, [&](const std::string& problem) { return known.contains(problem); });
     if (fresh.size() > kMostWarnings) fresh.resize(kMostWarnings);
-    if (!fresh.empty()) refusal = Refusal{Joined(fresh)};
+    if (!fresh.empty()) refusal = Joined(fresh);
   }
   // Those about the pods of a workload are heard by nobody when its controller makes them.
   for (const PodTemplate& pod_template : PodTemplatesOf(object)) {
@@ -185,7 +175,7 @@ AdmissionAnswer AnswerValidate(std::string_view body, const InjectionSettings& s
   if (refusal) warnings.clear();
   AdmissionAnswer answer = Answer(review->uid, {}, warnings, refusal);
   answer.result = refusal ? "rejected" : warnings.empty() ? "valid" : "warned";
-  if (refusal) answer.log = Describe(request) + " rejected: " + refusal->message;
+  if (refusal) answer.log = Describe(request) + " rejected: " + *refusal;
   return answer;
 }
 

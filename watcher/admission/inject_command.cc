@@ -12,21 +12,14 @@
 #include "watcher/admission/inject_manifests.h"
 #include "watcher/admission/injection_config.h"
 #include "watcher/admission/injection_settings.h"
+#include "watcher/print_errors.h"
 #include "watcher/version.h"
 
 namespace cluster_watcher {
 namespace {
 
 constexpr int kFailed = 1;
-constexpr int kUsage = 2;
 constexpr std::size_t kFileLimit = 32u << 20;
-
-int PrintErrors(const std::vector<std::string>& errors, int exit) {
-  for (const std::string& error : errors) {
-    std::fprintf(stderr, "cluster-watcher: %s\n", error.c_str());
-  }
-  return exit;
-}
 
 Result<InjectionSettings, std::vector<std::string>> ReadSettings(const TextMap& flags) {
   TextMap data;
@@ -64,7 +57,7 @@ Result<std::vector<ManifestFile>> ReadFiles(std::vector<std::string> names) {
 
 int RunInject(const Invocation& invocation) {
   const auto settings = ReadSettings(invocation.flags);
-  if (!settings) return PrintErrors(settings.error(), kUsage);
+  if (!settings) return PrintErrors(settings.error());
   const auto files = ReadFiles(invocation.files);
   if (!files) return PrintErrors({files.error().message}, kFailed);
   const auto injected = InjectManifests(*files, *settings);

@@ -294,8 +294,7 @@ std::string PatchText(const std::vector<PatchOperation>& patch) {
 std::vector<std::string> AnnotationProblems(JsonValue pod) {
   ObjectMeta meta;
   meta.annotations = TextsOf(pod["metadata"]["annotations"]);
-  const Environment none = [](const std::string&) { return std::nullopt; };
-  std::vector<std::string> problems = ResolveSettings({}, none, meta.annotations).annotation_errors;
+  std::vector<std::string> problems = AnnotationErrors(meta.annotations);
   Steps steps;
   ReadSteps(meta, steps, problems);
   if (auto error = DeleteOrderError(meta)) problems.push_back(*error);

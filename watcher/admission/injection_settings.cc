@@ -149,8 +149,7 @@ ResolvedInjectionSettings ResolveInjectionSettings(const TextMap& data) {
   }
   CompareWithLimit("cpu", settings.cpu_request, settings.cpu_limit, resolved.errors);
   CompareWithLimit("memory", settings.memory_request, settings.memory_limit, resolved.errors);
-  const Environment none = [](const std::string&) { return std::nullopt; };
-  for (const std::string& error : ResolveSettings({}, none, annotations).annotation_errors) {
+  for (const std::string& error : AnnotationErrors(annotations)) {
     resolved.errors.push_back("default of " + error);
   }
   return resolved;

@@ -1,7 +1,6 @@
 #include "watcher/admission/webhook.h"
 
 #include <prometheus/registry.h>
-#include <spdlog/fmt/fmt.h>
 #include <spdlog/logger.h>
 
 #include <atomic>
@@ -17,6 +16,7 @@
 #include "watcher/admission/webhook_server.h"
 #include "watcher/duration_text.h"
 #include "watcher/logging.h"
+#include "watcher/print_errors.h"
 #include "watcher/version.h"
 
 namespace cluster_watcher {
@@ -45,9 +45,7 @@ class Webhook {
 
   // Whenever the files may have changed. What can't be used is said once, and what is in use stays.
   void Reload(WebhookServer& server) {
-    std::string errors;
-    for (const std::string& error : LoadConfig()) errors += (errors.empty() ? "" : "; ") + error;
-    Say(errors, config_error_);
+    Say(Joined(LoadConfig()), config_error_);
     Say(ReloadCertificate(server), certificate_error_);
   }
 
@@ -103,11 +101,6 @@ class Webhook {
   std::string certificate_error_;
 };
 
-int Fail(const std::vector<std::string>& errors) {
-  for (const std::string& error : errors) fmt::print(stderr, "cluster-watcher: {}\n", error);
-  return 2;
-}
-
 }  // namespace
 
 ResolvedWebhookOptions ResolveWebhookOptions(const TextMap& flags) {
@@ -152,17 +145,17 @@ int RunWebhook(const WebhookOptions& options, std::stop_token stop) {
   std::vector<std::string> errors = webhook.LoadConfig();
   auto certificate = LoadTlsCertificate({options.tls_certificate, options.tls_key});
   if (!certificate) errors.push_back(certificate.error().message);
-  if (!errors.empty()) return Fail(errors);
+  if (!errors.empty()) return PrintErrors(errors);
   webhook.TakeNote(*certificate);
   WebhookServer server(*ParseListenAddress(options.listen), *std::move(certificate),
                        webhook.Handlers(), metrics, {});
-  if (auto error = server.Start()) return Fail({*error});
+  if (auto error = server.Start()) return PrintErrors({*error});
   ProcessMetrics process_metrics;
   std::atomic<std::chrono::steady_clock::time_point> turned{std::chrono::steady_clock::now()};
   const auto is_alive = [&] { return std::chrono::steady_clock::now() - turned.load() < kSilence; };
   MetricsEndpoint endpoint(options.metrics_listen, {&registry, &process_metrics},
                            {is_alive, [stop] { return !stop.stop_requested(); }});
-  if (auto error = endpoint.Start()) return Fail({*error});
+  if (auto error = endpoint.Start()) return PrintErrors({*error});
   log->info(
       "cluster-watcher {} answers admission requests on port {}, metrics and health on port {}",
       kVersion, server.port(), endpoint.port());
