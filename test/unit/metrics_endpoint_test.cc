@@ -282,8 +282,8 @@ TEST_F(MetricsEndpointTest, AClientThatHoldsManyConnectionsDoesNotHoldUpOthers) 
   std::list<Client> greedy;
   for (int i = 0; i < 100; ++i) greedy.emplace_back(port(), AF_INET, "127.0.0.2");
   EXPECT_EQ(Body(Ask("GET", "/healthz")), "ok\n");
-  greedy.front().Send("GET /healthz HTTP/1.1\r\n\r\n");
-  EXPECT_EQ(Body(greedy.front().ReadAll()), "ok\n") << "nobody waited until it was cut off";
+  greedy.back().Send("GET /healthz HTTP/1.1\r\n\r\n");
+  EXPECT_EQ(Body(greedy.back().ReadAll()), "ok\n") << "nobody waited until it was cut off";
 }
 
 // Sources beside the watcher's own.
