@@ -33,12 +33,11 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 using Connection = OpenConnections::Connection;
 
-constexpr std::size_t kConnections = 64;
-constexpr std::chrono::seconds kLongestConnection{10};
 constexpr unsigned kSecondsOfSilence = 3;
 constexpr std::size_t kLongestBody = 1'048'576;
-// Never reached: it takes in no more than eleven at a time, and lets those go that are too many.
-constexpr unsigned kConnectionsOfLibrary = 2 * kConnections;
+// The library takes in some at a time before those that are too many are cut, and never comes to
+// its own limit, where it would turn newcomers away.
+constexpr std::size_t kConnectionsAtATime = 64;
 constexpr std::size_t kBytesPerConnection = 16'384;  // For both heads; bodies are beside it.
 
 constexpr const char* kPlain = "text/plain; charset=utf-8";
@@ -122,7 +121,9 @@ void Cut(int socket) {
 // Its constructor, Listen and its destructor belong to the program, all the rest to its own thread.
 class MetricsEndpoint::Server {
  public:
-  explicit Server(MetricsEndpoint& endpoint) : endpoint_(endpoint) {}
+  explicit Server(MetricsEndpoint& endpoint)
+      : endpoint_(endpoint),
+        connections_(endpoint.limits_.connections, endpoint.limits_.connection_age) {}
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
@@ -143,7 +144,7 @@ class MetricsEndpoint::Server {
                  Connection& visit);
 
   MetricsEndpoint& endpoint_;
-  OpenConnections connections_{kConnections, kLongestConnection};
+  OpenConnections connections_;
   bool one_closed_ = false;
   MHD_Daemon* daemon_ = nullptr;
   int stop_ = -1;  // Readable once the thread is to end.
@@ -189,19 +190,20 @@ int MetricsEndpoint::Server::Listen(const ListenAddress& address, bool ipv6) {
       server.one_closed_ = true;
     }
   };
+  const auto most = static_cast<unsigned>(endpoint_.limits_.connections + kConnectionsAtATime);
   stop_ = ::eventfd(0, EFD_CLOEXEC);
   if (stop_ < 0) return errno;
   daemon_ = MHD_start_daemon(
       MHD_USE_EPOLL | family, address.port, nullptr, nullptr, take, this, MHD_OPTION_SOCK_ADDR,
-      bound, MHD_OPTION_CONNECTION_LIMIT, kConnectionsOfLibrary, MHD_OPTION_CONNECTION_TIMEOUT,
-      kSecondsOfSilence, MHD_OPTION_CONNECTION_MEMORY_LIMIT, kBytesPerConnection,
-      MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_NOTIFY_COMPLETED, completed, this,
-      MHD_OPTION_NOTIFY_CONNECTION, notify, this, MHD_OPTION_END);
+      bound, MHD_OPTION_CONNECTION_LIMIT, most, MHD_OPTION_CONNECTION_TIMEOUT, kSecondsOfSilence,
+      MHD_OPTION_CONNECTION_MEMORY_LIMIT, kBytesPerConnection, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,
+      MHD_OPTION_NOTIFY_COMPLETED, completed, this, MHD_OPTION_NOTIFY_CONNECTION, notify, this,
+      MHD_OPTION_END);
   if (daemon_ == nullptr) return errno;
   // An answer that was sent and isn't read goes too, though the connection isn't ours any more. The
   // connections have it from the socket that they come by.
   const int listening = MHD_get_daemon_info(daemon_, MHD_DAEMON_INFO_LISTEN_FD)->listen_fd;
-  const unsigned patience = std::chrono::milliseconds(kLongestConnection).count();
+  const unsigned patience = static_cast<unsigned>(endpoint_.limits_.connection_age.count());
   ::setsockopt(listening, IPPROTO_TCP, TCP_USER_TIMEOUT, &patience, sizeof patience);
   // The thread inherits what is blocked: signals are for the program's own thread.
   sigset_t all;
@@ -304,8 +306,12 @@ Answer MetricsEndpoint::Server::Respond(MHD_Connection* connection, std::string_
 }
 
 MetricsEndpoint::MetricsEndpoint(std::string address,
-                                 std::vector<const prometheus::Collectable*> sources, Health health)
-    : address_(std::move(address)), sources_(std::move(sources)), health_(std::move(health)) {}
+                                 std::vector<const prometheus::Collectable*> sources, Health health,
+                                 EndpointLimits limits)
+    : address_(std::move(address)),
+      sources_(std::move(sources)),
+      health_(std::move(health)),
+      limits_(limits) {}
 
 MetricsEndpoint::~MetricsEndpoint() = default;
 
