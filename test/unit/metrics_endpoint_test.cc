@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -195,8 +196,10 @@ TEST_F(MetricsEndpointTest, ServesTheFormatThatIsLikedBest) {
   const std::string head = Ask("HEAD", "/metrics", wish);
   EXPECT_TRUE(HasHeader(head, "Content-Length: " + std::to_string(open_metrics.size())));
   EXPECT_EQ(Body(head), "");
-  const std::string two = "ACCEPT: text/plain;q=0.3\r\naccept: application/openmetrics-text\r\n";
-  EXPECT_EQ(Body(Ask("GET", "/metrics", two)), open_metrics) << "two headers are one list";
+  const std::string weak = "ACCEPT: text/plain;q=0.3\r\n";
+  const std::string strong = "accept: application/openmetrics-text\r\n";
+  EXPECT_EQ(Body(Ask("GET", "/metrics", weak + strong)), open_metrics) << "they are one list";
+  EXPECT_EQ(Body(Ask("GET", "/metrics", strong + weak)), open_metrics);
   EXPECT_EQ(Body(Ask("GET", "/metrics", "Accept: image/png\r\n")), Exposition(sources));
 }
 
@@ -389,6 +392,30 @@ TEST_F(MetricsEndpointTest, AsManyAddressesAsItTakesDoNotHoldUpOthers) {
   EXPECT_LT(stopwatch.Elapsed(), kPrompt);
 }
 
+// The process may have room for fewer than the endpoint would take.
+TEST_F(MetricsEndpointTest, APlaceThatBecomesFreeIsTakenAtOnce) {
+  Serve();
+  auto held = std::make_unique<Client>(port());
+  held->Send("GET /healthz HTTP/1.1\r\n");
+  EXPECT_EQ(Body(Ask("GET", "/healthz")), "ok\n");  // So it has been taken in.
+  const int next = ::dup(STDIN_FILENO);
+  ::close(next);
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit one_more = before;
+  one_more.rlim_cur = static_cast<rlim_t>(next) + 1;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &one_more), 0);
+  Client waiting(port());
+  ASSERT_TRUE(waiting.connected());
+  waiting.Send("GET /healthz HTTP/1.1\r\n\r\n");
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // It is tried in vain.
+  const Stopwatch stopwatch;
+  held.reset();
+  EXPECT_EQ(Body(waiting.ReadAll()), "ok\n");
+  EXPECT_LT(stopwatch.Elapsed(), kPrompt);
+  ::setrlimit(RLIMIT_NOFILE, &before);
+}
+
 TEST_F(MetricsEndpointTest, AConnectionHasItsTimeWhateverItDoes) {
   Serve("127.0.0.1:0", {.connection_age = std::chrono::milliseconds(300)});
   const Stopwatch stopwatch;
@@ -408,6 +435,14 @@ TEST_F(MetricsEndpointTest, AConnectionHasItsTimeWhateverItDoes) {
   EXPECT_GE(stopwatch.Elapsed(), std::chrono::milliseconds(300));
   EXPECT_LT(stopwatch.Elapsed(), kPrompt);
   EXPECT_EQ(Body(Ask("GET", "/healthz")), "ok\n");
+}
+
+TEST_F(MetricsEndpointTest, AConnectionHasItsTimeAlsoWhereItDoesNothing) {
+  Serve("127.0.0.1:0", {.connection_age = std::chrono::milliseconds(300)});
+  const Stopwatch stopwatch;
+  Client silent(port());
+  silent.ReadAll();
+  EXPECT_LT(stopwatch.Elapsed(), kPrompt);
 }
 
 TEST_F(MetricsEndpointTest, ABodyIsBounded) {
