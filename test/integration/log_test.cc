@@ -79,12 +79,12 @@ TEST_F(LogLines, NoSecretIsInAnyOfThem) {
   MakeAccount(R"({"metadata": {"name": "watcher"},
                   "rules": [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]})");
   const std::string token = api().Token(ns_, kAccount);
-  proxy_.emplace(server().Admin());
-  WriteKubeconfig(kubeconfig(), proxy_->Address(), "token: \"" + token + "\"");
-  proxy_->LieAbout("GET /apis ", Lie::Answer(401, R"({"kind": "Status"})"));
+  Proxy& proxy = BehindProxy();
+  WriteKubeconfig(kubeconfig(), proxy.Address(), "token: \"" + token + "\"");
+  proxy.LieAbout(ListOf("deployments"), Lie::Answer(401, R"({"kind": "Status"})"));
   Watcher& watcher = WatchOver("deployment/bob", {"--log-level=trace", "--log-format=json"});
   ASSERT_TRUE(Shows(watcher, "keep: unknown"));
-  proxy_->TellTheTruth();
+  proxy.TellTheTruth();
   ASSERT_TRUE(Finishes(watcher));
   EXPECT_GE(watcher.LinesWith("PATCH "), 2u) << "so that it is seen what is said of writes";
   EXPECT_GE(watcher.LinesWith("POST /closed at"), 1u);
