@@ -62,7 +62,7 @@ class Reader {
 std::optional<int> ParseWeight(std::string_view text) {
   if (text.empty() || text.size() > 5 || (text.size() > 1 && text[1] != '.')) return std::nullopt;
   int thousandths = 0;
-  for (std::size_t i : {0, 2, 3, 4}) {
+  for (const std::size_t i : {0u, 2u, 3u, 4u}) {
     const char digit = i < text.size() ? text[i] : '0';
     if (!IsDigit(digit)) return std::nullopt;
     thousandths = thousandths * 10 + (digit - '0');

@@ -199,7 +199,7 @@ int MetricsEndpoint::Server::Listen(const ListenAddress& address, bool ipv6) {
       MHD_OPTION_CONNECTION_MEMORY_LIMIT, kBytesPerConnection, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,
       MHD_OPTION_NOTIFY_COMPLETED, completed, this, MHD_OPTION_NOTIFY_CONNECTION, notify, this,
       MHD_OPTION_END);
-  if (daemon_ == nullptr) return errno;
+  if (daemon_ == nullptr) return errno != 0 ? errno : ENOMEM;
   // An answer that was sent and isn't read goes too, though the connection isn't ours any more. The
   // connections have it from the socket that they come by.
   const int listening = MHD_get_daemon_info(daemon_, MHD_DAEMON_INFO_LISTEN_FD)->listen_fd;
@@ -210,9 +210,14 @@ int MetricsEndpoint::Server::Listen(const ListenAddress& address, bool ipv6) {
   sigset_t before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::thread([this] { Serve(); });
+  int error = 0;
+  try {
+    thread_ = std::thread([this] { Serve(); });
+  } catch (const std::system_error& failure) {  // There may be threads enough.
+    error = failure.code().value();
+  }
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return 0;
+  return error;
 }
 
 MetricsEndpoint::Server::~Server() {

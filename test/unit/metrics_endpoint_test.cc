@@ -13,8 +13,11 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <fstream>
+#include <iomanip>
 #include <list>
 #include <memory>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -457,6 +460,41 @@ TEST_F(MetricsEndpointTest, ABodyIsBounded) {
     EXPECT_LT(stopwatch.Elapsed(), kPrompt) << coding;
   }
   EXPECT_EQ(Body(Ask("GET", "/healthz")), "ok\n");
+}
+
+// How many of the connections to this port on 127.0.0.1 the kernel has in `state`, in hexadecimal
+// digits: what has been answered and closed it keeps until it is read.
+int InState(std::uint16_t port, const std::string& state) {
+  std::ostringstream local;
+  local << ": 0100007F:" << std::uppercase << std::hex << std::setw(4) << std::setfill('0') << port;
+  std::ifstream table("/proc/net/tcp");
+  int count = 0;
+  for (std::string line; std::getline(table, line);) {
+    const std::size_t found = line.find(local.str());
+    if (found == std::string::npos) continue;
+    // The other side's address and port are as long.
+    if (line.substr(found + 2 * local.str().size(), state.size()) == state) ++count;
+  }
+  return count;
+}
+
+TEST_F(MetricsEndpointTest, AnAnswerThatNobodyReadsIsNotKept) {
+  Serve("127.0.0.1:0", {.connection_age = std::chrono::milliseconds(500)});
+  constexpr const char* kFinWait1 = "04";
+  std::list<Client> lazy;
+  for (int i = 0; i < 10; ++i) {
+    lazy.emplace_back(port(), AF_INET, "127.0.0.1", 2048);
+    lazy.back().Send("GET /metrics HTTP/1.1\r\n\r\n");
+  }
+  const Stopwatch stopwatch;  // By itself the kernel keeps it for more than a minute.
+  while (InState(port(), kFinWait1) < 10 && stopwatch.Elapsed() < kPrompt) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  ASSERT_EQ(InState(port(), kFinWait1), 10);
+  while (InState(port(), kFinWait1) > 0 && stopwatch.Elapsed() < std::chrono::seconds(30)) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_EQ(InState(port(), kFinWait1), 0);
 }
 
 TEST_F(MetricsEndpointTest, WhatFollowsARequestIsDropped) {
