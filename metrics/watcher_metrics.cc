@@ -32,6 +32,8 @@ constexpr std::array kDeleteResults = std::to_array<std::string_view>(
     {"deleted", "not-found", "conflict", "forbidden", "failed", "dry-run"});
 constexpr std::array kStepResults =
     std::to_array<std::string_view>({"succeeded", "failed", "timed-out"});
+constexpr std::array kWatchRestarts =
+    std::to_array<std::string_view>({"closed", "expired", "stalled", "error"});
 
 // From an API server on the same machine to a request that is given up.
 prometheus::Histogram::BucketBoundaries SecondsBuckets() {
@@ -60,6 +62,10 @@ void AddWords(Words& words, Family<Metric>& family, const char* label,
 
 double UnixSeconds(WatcherMetrics::WallTime time) {
   return WatcherMetrics::Seconds(time.time_since_epoch()).count();
+}
+
+double UnixSecondsOrZero(std::optional<WatcherMetrics::WallTime> time) {
+  return time ? UnixSeconds(*time) : 0;
 }
 
 }  // namespace
@@ -98,6 +104,15 @@ void WatcherMetrics::RegisterPolls(Registry& registry) {
            "state", kOutcomes);
   owner_replicas_ = RegisterGauge(registry, "cluster_watcher_owner_replicas",
                                   "The replicas that the owner wants, as last seen.");
+  cluster_family_ = &Register(
+      registry, BuildGauge(), "cluster_watcher_cluster_info",
+      "Always 1; the labels say which cluster is watched over, and which object is its owner.");
+  Family<Counter>& watch_restarts = Register(
+      registry, BuildCounter(), "cluster_watcher_watch_restarts_total",
+      "Watches on the owner that had to be started again, by reason; none while it is polled.");
+  for (std::string_view reason : kWatchRestarts) {
+    watch_restarts.Add({{"reason", std::string(reason)}});
+  }
 }
 
 void WatcherMetrics::RegisterVerdicts(Registry& registry) {
@@ -116,6 +131,9 @@ void WatcherMetrics::RegisterVerdicts(Registry& registry) {
   abandoned_since_ = RegisterGauge(
       registry, "cluster_watcher_abandoned_since_timestamp_seconds",
       "Since when every verdict has been abandoned, in Unix time; 0 while the cluster is kept.");
+  deletion_due_ = RegisterGauge(registry, "cluster_watcher_deletion_due_timestamp_seconds",
+                                "When the cluster will be deleted, at the earliest, if nothing "
+                                "changes, in Unix time; 0 while it is kept.");
   confirmations_ = RegisterGauge(registry, "cluster_watcher_confirmations",
                                  "Consecutive abandoned verdicts that count towards a deletion.");
   AddWords(phases_,
@@ -145,6 +163,10 @@ void WatcherMetrics::RegisterDeletion(Registry& registry) {
   deletion_duration_ =
       RegisterGauge(registry, "cluster_watcher_deletion_duration_seconds",
                     "How long the deletion of the cluster took, or has taken so far; 0 before it.");
+  deletion_deadline_ =
+      RegisterGauge(registry, "cluster_watcher_deletion_deadline_timestamp_seconds",
+                    "When the deletion that is under way will have taken too long, in Unix time; 0 "
+                    "while there is none.");
 }
 
 void WatcherMetrics::RegisterPermissions(Registry& registry) {
@@ -190,6 +212,16 @@ void WatcherMetrics::Polled(std::string_view outcome, Seconds took, WallTime now
   ChooseOne(owner_states_, Find(owner_states_, outcome));
 }
 
+void WatcherMetrics::SetCluster(const std::string& name, const std::string& owner,
+                                const std::string& owner_namespace) {
+  const std::lock_guard lock(mutex_);
+  Gauge& now = cluster_family_->Add(
+      {{"cluster_name", name}, {"owner", owner}, {"owner_namespace", owner_namespace}});
+  now.Set(1);
+  if (cluster_ != nullptr && cluster_ != &now) cluster_family_->Remove(cluster_);
+  cluster_ = &now;
+}
+
 void WatcherMetrics::SetOwnerReplicas(std::int64_t desired) {
   owner_replicas_->Set(static_cast<double>(desired));
 }
@@ -204,7 +236,11 @@ void WatcherMetrics::SetVerdict(std::string_view verdict, std::string_view reaso
 }
 
 void WatcherMetrics::SetAbandonedSince(std::optional<WallTime> since) {
-  abandoned_since_->Set(since ? UnixSeconds(*since) : 0);
+  abandoned_since_->Set(UnixSecondsOrZero(since));
+}
+
+void WatcherMetrics::SetDeletionDue(std::optional<WallTime> due) {
+  deletion_due_->Set(UnixSecondsOrZero(due));
 }
 
 void WatcherMetrics::SetConfirmations(int count) { confirmations_->Set(count); }
@@ -259,6 +295,10 @@ void WatcherMetrics::StepRun(std::string_view result) {
 }
 
 void WatcherMetrics::SetDeletionDuration(Seconds took) { deletion_duration_->Set(took.count()); }
+
+void WatcherMetrics::SetDeletionDeadline(std::optional<WallTime> deadline) {
+  deletion_deadline_->Set(UnixSecondsOrZero(deadline));
+}
 
 void WatcherMetrics::SetMissingPermissions(
     const std::vector<std::pair<std::string, std::string>>& missing) {

@@ -46,10 +46,17 @@ class WatcherMetrics final : public prometheus::Collectable {
   // A poll that ended at `now` with `outcome`, which is the owner's state from now on. Every
   // outcome but `unknown` is definite.
   void Polled(std::string_view outcome, Seconds took, WallTime now);
+  // What is watched over, in place of what was shown before: the cluster, and its owner as kubectl
+  // names it ("deployment.apps/bob"; "<shared>" where there is none, without a namespace).
+  void SetCluster(const std::string& name, const std::string& owner,
+                  const std::string& owner_namespace);
   void SetOwnerReplicas(std::int64_t desired);
   void SetVerdict(std::string_view verdict, std::string_view reason);
   // Since when every verdict was abandoned; nothing while the cluster is kept.
   void SetAbandonedSince(std::optional<WallTime> since);
+  // When the cluster will be deleted, at the earliest, if nothing changes; nothing while it is
+  // kept.
+  void SetDeletionDue(std::optional<WallTime> due);
   void SetConfirmations(int count);
   void SetPhase(std::string_view phase);
   void SetDryRun(bool dry_run);
@@ -63,6 +70,8 @@ class WatcherMetrics final : public prometheus::Collectable {
   // A step before or after the deletion has ended: "succeeded", "failed", "timed-out".
   void StepRun(std::string_view result);
   void SetDeletionDuration(Seconds took);
+  // When the deletion that is under way will have taken too long; nothing while there is none.
+  void SetDeletionDeadline(std::optional<WallTime> deadline);
 
   // What the account lacks, as pairs of a verb and a resource ("list", "deployments"), as a Role
   // names them: one series for each, and none for what was missing before.
@@ -114,8 +123,11 @@ class WatcherMetrics final : public prometheus::Collectable {
   prometheus::Gauge* last_definite_poll_ = nullptr;
   Words<prometheus::Gauge> owner_states_;
   prometheus::Gauge* owner_replicas_ = nullptr;
+  prometheus::Family<prometheus::Gauge>* cluster_family_ = nullptr;
+  prometheus::Gauge* cluster_ = nullptr;  // of it, the one series there is
   std::vector<Verdict> verdicts_;
   prometheus::Gauge* abandoned_since_ = nullptr;
+  prometheus::Gauge* deletion_due_ = nullptr;
   prometheus::Gauge* confirmations_ = nullptr;
   Words<prometheus::Gauge> phases_;
   prometheus::Gauge* dry_run_ = nullptr;
@@ -126,6 +138,7 @@ class WatcherMetrics final : public prometheus::Collectable {
   std::vector<Deletes> deletes_;
   Words<prometheus::Counter> steps_;
   prometheus::Gauge* deletion_duration_ = nullptr;
+  prometheus::Gauge* deletion_deadline_ = nullptr;
   prometheus::Family<prometheus::Gauge>* permission_family_ = nullptr;
   std::vector<prometheus::Gauge*> missing_permissions_;
   prometheus::Family<prometheus::Counter>* request_family_ = nullptr;

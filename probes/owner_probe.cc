@@ -23,6 +23,12 @@ Observation Judge(const OwnerSight& sight, const std::optional<RecordedOwner>& r
   return Observation::kActive;
 }
 
+Evidence EvidenceOf(std::string kind, const char* finding, const ApiAnswer& answer, JsonValue of) {
+  return {std::move(kind), finding,
+          std::string(of["metadata"]["resourceVersion"].AsString().value_or("")),
+          answer.server_time};
+}
+
 std::string MustBeJudgeable() {
   return "give a workload, such as a deployment or a job, or a custom resource";
 }
@@ -208,9 +214,11 @@ OwnerSight OwnerProbe::LookAs(const std::vector<ResourceType>& types, const Owne
     requests.push_back(ApiRequest::ListByName(type, query.ns, query.name.name, freshness));
   }
   auto answers = client_.DoAll(requests, kReadsSideBySide, stop);
-  OwnerSight result;
+  std::optional<OwnerSight> found;
+  OwnerSight absent;
   for (std::size_t i = 0; i < types.size(); ++i) {
-    auto sight = ReadByName(types[i], query, std::move(answers[i]), freshness, stop);
+    auto sight =
+        ReadByName(types[i], query, std::move(answers[i]), freshness, absent.evidence, stop);
     if (!sight) {
       OwnerSight unknown;
       SetUnknown(unknown, std::move(sight).error().message);
@@ -218,47 +226,52 @@ OwnerSight OwnerProbe::LookAs(const std::vector<ResourceType>& types, const Owne
     }
     if (!*sight) continue;
     if (!(*sight)->object) return **sight;
-    if (result.object) {
-      SetUnknown(result, "\"" + query.name.name + "\" is both " + result.object->Describe() +
-                             " and " + (*sight)->object->Describe() +
-                             ": say which with --owner-kind");
-      result.object.reset();
-      return result;
+    if (found) {
+      OwnerSight unknown;
+      SetUnknown(unknown, "\"" + query.name.name + "\" is both " + found->object->Describe() +
+                              " and " + (*sight)->object->Describe() +
+                              ": say which with --owner-kind");
+      return unknown;
     }
-    result = **std::move(sight);
+    found = **std::move(sight);
   }
-  if (!result.object) {
-    result.observation = Observation::kAbsent;
-    std::string what = "owner \"" + query.name.name + "\" of any kind";
-    if (types.size() == 1) {
-      what = types.front().SingularName() + "/" + query.name.name;
-    } else if (query.recorded) {
-      what = query.recorded->ToText();
-    }
-    result.detail = "there is no " + what + " in namespace " + query.ns;
+  if (found) return *found;
+  absent.observation = Observation::kAbsent;
+  std::string what = "owner \"" + query.name.name + "\" of any kind";
+  if (types.size() == 1) {
+    what = types.front().SingularName() + "/" + query.name.name;
+  } else if (query.recorded) {
+    what = query.recorded->ToText();
   }
-  return result;
+  absent.detail = "there is no " + what + " in namespace " + query.ns;
+  return absent;
 }
 
-Result<std::optional<OwnerSight>, ApiError> OwnerProbe::ReadByName(const ResourceType& type,
-                                                                   const OwnerQuery& query,
-                                                                   ApiResult listed,
-                                                                   Freshness freshness,
-                                                                   std::stop_token stop) {
+Result<std::optional<OwnerSight>, ApiError> OwnerProbe::ReadByName(
+    const ResourceType& type, const OwnerQuery& query, ApiResult listed, Freshness freshness,
+    std::vector<Evidence>& absence, std::stop_token stop) {
+  const auto found = [&](const ApiAnswer& answer, JsonValue item) {
+    OwnerSight sight = Found(type, query, item, freshness, stop);
+    if (sight.evidence.empty()) sight.evidence = {EvidenceOf(type.kind, "found", answer, item)};
+    return std::optional(std::move(sight));
+  };
   if (listed) {
     const JsonValue item = OnlyItem(*listed);
-    if (!item.Exists()) return std::optional<OwnerSight>();
-    return std::optional(Found(type, query, item, freshness, stop));
+    if (item.Exists()) return found(*listed, item);
+    absence.push_back(
+        EvidenceOf(type.kind + "List", "without items", *listed, listed->document.root()));
+    return std::optional<OwnerSight>();
   }
   if (listed.error().failure != ApiFailure::kForbidden) {
     return Unexpected{std::move(listed).error()};
   }
   // An account that may get this object but not list it.
   auto object = client_.Do(ApiRequest::Get(type, query.ns, query.name.name), stop);
-  if (object) {
-    return std::optional(Found(type, query, object->document.root(), freshness, stop));
+  if (object) return found(*object, object->document.root());
+  if (object.error().failure == ApiFailure::kNotFound) {
+    absence.push_back({"Status", "NotFound of " + type.QualifiedName(), "", std::nullopt});
+    return std::optional<OwnerSight>();
   }
-  if (object.error().failure == ApiFailure::kNotFound) return std::optional<OwnerSight>();
   return Unexpected{std::move(object).error()};
 }
 
@@ -332,6 +345,7 @@ OwnerSight OwnerProbe::FollowController(const KubeObject& object, const OwnerQue
   behind.name = {LowerCase((*type)->kind), (*type)->group, controller.name};
   behind.recorded.reset();
   sight = Found(**type, behind, item, freshness, stop);
+  sight.evidence = {EvidenceOf((*type)->kind, "found", *found, item)};
   sight.followed_controller = true;
   return sight;
 }

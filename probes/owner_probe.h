@@ -54,9 +54,18 @@ struct OwnerQuery {
   std::pair<std::string, std::string> cluster_label = {};
 };
 
+// An answer that an observation rests on.
+struct Evidence {
+  std::string kind;              // "Deployment", "DeploymentList", "Status"
+  std::string finding;           // "found", "without items", "NotFound"
+  std::string resource_version;  // of the object or the list; empty where the answer has none
+  std::optional<WallTime> server_time;  // when it was given, by the API server's clock
+};
+
 struct OwnerSight {
   Observation observation = Observation::kUnknown;
-  std::string detail;  // for people: the evidence, or why it is unknown
+  std::string detail;  // for people: what was seen, or why it is unknown
+  std::vector<Evidence> evidence;
 
   // What no later poll mends: a kind that isn't served, is ambiguous or runs nothing, or
   // `completed_when` doesn't fit it. Empty: nothing.
@@ -96,9 +105,12 @@ class OwnerProbe {
                                                   std::stop_token stop);
   OwnerSight LookAs(const std::vector<ResourceType>& types, const OwnerQuery& query,
                     Freshness freshness, std::stop_token stop);
+  // nullopt: there is none, on the evidence that is added.
   Result<std::optional<OwnerSight>, ApiError> ReadByName(const ResourceType& type,
                                                          const OwnerQuery& query, ApiResult listed,
-                                                         Freshness freshness, std::stop_token stop);
+                                                         Freshness freshness,
+                                                         std::vector<Evidence>& absence,
+                                                         std::stop_token stop);
   OwnerSight Found(const ResourceType& type, const OwnerQuery& query, JsonValue item,
                    Freshness freshness, std::stop_token stop);
   OwnerSight FollowController(const KubeObject& object, const OwnerQuery& query,

@@ -46,8 +46,12 @@ missing_in "$work/metrics" <"$work/documented" | check "each metric in the READM
 missing_in "$work/documented" <"$work/metrics" | check "each metric is in the README"
 
 grep -rhoE '"Cluster[A-Z][a-z]+"' watcher/*.cc | tr -d '"' | sort -u >"$work/events"
-section Metrics | grep -oE '`Cluster[A-Z][a-z]+`' | tr -d '`' | sort -u >"$work/documented"
+section Events | grep -oE '`Cluster[A-Z][a-z]+`' | tr -d '`' | sort -u >"$work/documented"
 diff "$work/events" "$work/documented" | check "the Events in the README are those of the program"
+
+grep -hoE '(Field|Key)\("[A-Za-z]+"' watcher/announcer.cc watcher/logging.cc | cut -d'"' -f2 | sort -u >"$work/keys"
+section Logs | grep -E '^(With|\|)' | grep -oE '`[A-Za-z]+`' | tr -d '`' | sort -u >"$work/documented"
+missing_in "$work/documented" <"$work/keys" | check "each key of the log is in the README"
 
 sed -n '/^```yaml$/,/^```$/p' README.md | grep -v '^```' >"$work/yaml"
 # The lines of the README's YAML, one after the other, in the manifest.

@@ -14,20 +14,6 @@ std::string ClusterName(const Snapshot& snapshot, const ResolvedSettings& settin
   return snapshot.cluster ? snapshot.cluster->name : settings.settings.cluster;
 }
 
-// "deployment.apps/bob", as far as it is known.
-std::string OwnerText(const Snapshot& snapshot) {
-  const auto& owner = snapshot.facts.owner;
-  if (owner && owner->object) return owner->object->Describe();
-  if (snapshot.seen) return snapshot.seen->ToText();
-  return snapshot.owner_name ? snapshot.owner_name->ToText() : "";
-}
-
-std::string OwnerUid(const Snapshot& snapshot) {
-  const auto& owner = snapshot.facts.owner;
-  if (owner && owner->object) return owner->object->meta.uid;
-  return snapshot.seen ? snapshot.seen->uid : "";
-}
-
 std::string StepNames(const std::vector<Step>& steps) {
   std::string names;
   for (const Step& step : steps) names += (names.empty() ? "" : ", ") + step.name;
@@ -45,8 +31,8 @@ std::string JsonReport(const Snapshot& snapshot, const Decision& decision,
   const auto& owner = snapshot.facts.owner;
   json.StartObject().Field("namespace", settings.settings.ns);
   TextOrNull(json, "cluster", ClusterName(snapshot, settings));
-  TextOrNull(json, "owner", OwnerText(snapshot));
-  TextOrNull(json, "ownerUID", OwnerUid(snapshot));
+  TextOrNull(json, "owner", snapshot.OwnerText());
+  TextOrNull(json, "ownerUID", snapshot.OwnerUid());
   json.Field("observation", snapshot.facts.ObservationText()).Key("replicas");
   owner && owner->object ? json.Integer(owner->fields.replicas) : json.Null();
   json.Field("verdict", decision.verdict()).Field("reason", ToString(decision.reason));
@@ -67,7 +53,7 @@ std::string JsonReport(const Snapshot& snapshot, const Decision& decision,
 std::string TextReport(const Snapshot& snapshot, const Decision& decision,
                        const ResolvedSettings& settings) {
   const std::string cluster = ClusterName(snapshot, settings);
-  std::string owner = OwnerText(snapshot);
+  std::string owner = snapshot.OwnerText();
   if (owner.empty()) owner = snapshot.facts.root_read ? "<shared>" : "<unknown>";
   std::string text;
   const auto line = [&text](const char* what, const std::string& value) {
@@ -77,7 +63,7 @@ std::string TextReport(const Snapshot& snapshot, const Decision& decision,
   line("cluster", settings.settings.ns + "/" + (cluster.empty() ? "<missing>" : cluster));
   line("master root", snapshot.root ? snapshot.root->Describe() : "<unknown>");
   line("owner", owner);
-  line("owner UID", OwnerUid(snapshot));
+  line("owner UID", snapshot.OwnerUid());
   line("ephemeral", facts.ephemeral_label.value_or(""));
   line("observation", facts.ObservationText());
   if (facts.owner && facts.owner->object) {

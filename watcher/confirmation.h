@@ -32,7 +32,8 @@ class Confirmation {
   // look to the beginning of the last, so that it is never overestimated.
   bool IsConfirmed(int confirmations) const;
 
-  // When the grace period ends; only where count() > 0.
+  // When the first of them ended, and when the grace period does; only where count() > 0.
+  MonotonicTime Began() const { return first_ended_; }
   MonotonicTime GraceEnd() const { return first_ended_ + grace_; }
 
  private:

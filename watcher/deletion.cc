@@ -163,7 +163,7 @@ bool Deletion::FinishMembers(MonotonicTime deadline, const std::function<bool()>
   return false;
 }
 
-void Deletion::Rehearse() {
+std::vector<std::string> Deletion::Rehearse() {
   MemberPass pass = SortMembers(listing_.List().objects, true, memory_);
   metrics_.SetMembers(static_cast<std::int64_t>(memory_.listed.size()),
                       static_cast<std::int64_t>(pass.remaining()));
@@ -171,20 +171,26 @@ void Deletion::Rehearse() {
   for (const KubeObject& object : pass.to_delete) all.push_back(&object);
   for (const KubeObject& object : pass.mounted) all.push_back(&object);
   all.push_back(&root_);
-  for (const KubeObject* object : all) log_.info("dry run: would delete {}", object->Describe());
+  std::vector<std::string> names;
+  for (const KubeObject* object : all) names.push_back(object->Describe());
   for (const KubeObject& claim : pass.to_collect) {
     log_.info("dry run: would mark {} for collection", claim.Describe());
   }
   for (const std::string& left : pass.left) log_.info("dry run: would leave {}", left);
   for (const std::string& mistake : pass.mistakes) log_.warn("dry run: {}", mistake);
   SendDeletes(all, Propagation(), true);
+  return names;
 }
 
-std::vector<std::string> Deletion::Left() const {
-  std::vector<std::string> all = listing_.skipped();
-  all.insert(all.end(), left_.begin(), left_.end());
-  all.insert(all.end(), overdue_.begin(), overdue_.end());
-  return all;
+DeletionReport Deletion::Report() const {
+  DeletionReport report;
+  report.found = memory_.listed.size();
+  report.deletes = results_;
+  report.left = listing_.skipped();
+  report.left.insert(report.left.end(), left_.begin(), left_.end());
+  report.left.insert(report.left.end(), overdue_.begin(), overdue_.end());
+  report.overdue = !overdue_.empty();
+  return report;
 }
 
 Deletion::RootState Deletion::ReadRoot() {
@@ -337,16 +343,16 @@ void Deletion::CountDelete(const KubeObject& object, const ApiResult& result, bo
   const std::string& resource = object.type.plural;
   if (result) {
     if (!dry_run) log_.info("deleted {}", object.Describe());
-    return metrics_.Deleted(resource, dry_run ? "dry-run" : "deleted");
+    return CountResult(resource, dry_run ? "dry-run" : "deleted");
   }
   switch (result.error().failure) {
     case ApiFailure::kNotFound:
-      return metrics_.Deleted(resource, "not-found");
+      return CountResult(resource, "not-found");
     case ApiFailure::kConflict:
       // Another object has that name. The next pass lists anew.
-      return metrics_.Deleted(resource, "conflict");
+      return CountResult(resource, "conflict");
     case ApiFailure::kForbidden:
-      metrics_.Deleted(resource, "forbidden");
+      CountResult(resource, "forbidden");
       break;
     case ApiFailure::kUnreachable:
     case ApiFailure::kStopped:
@@ -356,10 +362,15 @@ void Deletion::CountDelete(const KubeObject& object, const ApiResult& result, bo
     case ApiFailure::kThrottled:
     case ApiFailure::kServer:
     case ApiFailure::kUnexpected:
-      metrics_.Deleted(resource, "failed");
+      CountResult(resource, "failed");
       break;
   }
   say_.Warn(result.error().message);
+}
+
+void Deletion::CountResult(const std::string& resource, const char* result) {
+  ++results_[result];
+  metrics_.Deleted(resource, result);
 }
 
 bool Deletion::ClaimsAreSettled(const KubeObject& object) {

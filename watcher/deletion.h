@@ -12,6 +12,7 @@
 
 #include "metrics/watcher_metrics.h"
 #include "probes/clock.h"
+#include "watcher/announcer.h"
 #include "watcher/claims.h"
 #include "watcher/member_listing.h"
 #include "watcher/members.h"
@@ -55,12 +56,12 @@ class Deletion {
   // are gone.
   bool FinishMembers(MonotonicTime deadline, const std::function<bool()>& may_go_on);
 
-  // One pass of deletes with dryRun=All: nothing changes.
-  void Rehearse();
+  // One pass of deletes with dryRun=All: nothing changes. What would be deleted: "service/x".
+  std::vector<std::string> Rehearse();
 
-  std::size_t members_found() const { return memory_.listed.size(); }
-  std::vector<std::string> Left() const;                                // "service/x: kept"
-  const std::vector<std::string>& overdue() const { return overdue_; }  // of those, at the deadline
+  // What was done so far; without the master root and the time it took.
+  DeletionReport Report() const;
+  const std::vector<std::string>& overdue() const { return overdue_; }  // left at the deadline
 
  private:
   enum class RootState { kOurs, kGone, kReplaced, kUnknown };
@@ -87,6 +88,7 @@ class Deletion {
   bool SendDeletes(const std::vector<const KubeObject*>& objects, PropagationPolicy propagation,
                    bool dry_run);
   void CountDelete(const KubeObject& object, const ApiResult& result, bool dry_run);
+  void CountResult(const std::string& resource, const char* result);
   bool ClaimsAreSettled(const KubeObject& object);
   bool HandOver(KubeObject object);
   PropagationPolicy Propagation() const;
@@ -113,7 +115,8 @@ class Deletion {
   std::vector<KubeObject> mounted_;
   std::vector<std::string> left_;
   std::vector<std::string> overdue_;
-  std::size_t remaining_ = 0;  // members, by the last pass
+  std::map<std::string, int> results_;  // of deletes
+  std::size_t remaining_ = 0;           // members, by the last pass
   MonotonicTime progressed_;
   std::minstd_rand jitter_;
   Duration backoff_;

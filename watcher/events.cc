@@ -1,5 +1,6 @@
 #include "watcher/events.h"
 
+#include <algorithm>
 #include <ctime>
 
 #include "probes/json.h"
@@ -44,23 +45,36 @@ Regarding Regarding::Object(const KubeObject& object) {
 
 Regarding Regarding::Namespace(const std::string& ns) { return {"v1", "Namespace", ns, ns, ""}; }
 
+std::string FitNote(std::string_view before, std::string middle, std::string_view after) {
+  constexpr std::string_view kCut = "...";
+  const std::size_t rest = before.size() + after.size();
+  if (rest + middle.size() > kLongestNote) {
+    Cut(middle, kLongestNote - std::min(kLongestNote, rest + kCut.size()));
+    middle += kCut;
+  }
+  return std::string(before) + middle + std::string(after);
+}
+
 EventRecorder::EventRecorder(KubeClient& client, Clock& clock, spdlog::logger& log,
                              std::string instance)
     : client_(client), clock_(clock), log_(log), instance_(std::move(instance)) {
   Cut(instance_, 128);
 }
 
-void EventRecorder::Record(const std::vector<Regarding>& regarding, EventType type,
-                           std::string_view reason, std::string_view action, std::string note) {
+std::vector<bool> EventRecorder::Record(const std::vector<Regarding>& regarding, EventType type,
+                                        std::string_view reason, std::string_view action,
+                                        std::string note) {
   Cut(note, kLongestNote);
   std::vector<ApiRequest> requests;
   for (const Regarding& object : regarding) {
     requests.push_back(MakeRequest(object, type, reason, action, note));
   }
+  std::vector<bool> written;
   for (const ApiResult& answer : client_.DoAll(requests, kReadsSideBySide, {})) {
-    if (answer) continue;
-    log_.debug("the event {} was not written: {}", reason, answer.error().message);
+    written.push_back(answer.has_value());
+    if (!answer) log_.debug("the event {} was not written: {}", reason, answer.error().message);
   }
+  return written;
 }
 
 ApiRequest EventRecorder::MakeRequest(const Regarding& regarding, EventType type,

@@ -28,14 +28,18 @@ struct Regarding {
   static Regarding Namespace(const std::string& ns);
 };
 
+// `before`, `middle` and `after` as one note; where that is longer than a note may be (1,024
+// bytes), the middle is cut.
+std::string FitNote(std::string_view before, std::string middle, std::string_view after);
+
 class EventRecorder {
  public:
   EventRecorder(KubeClient& client, Clock& clock, spdlog::logger& log, std::string instance);
 
   // `reason` as the contract has it ("ClusterDeleting"), `action` a verb ("Deleting"); `note` is
-  // cut at 1,024 bytes. One for each of `regarding`, side by side.
-  void Record(const std::vector<Regarding>& regarding, EventType type, std::string_view reason,
-              std::string_view action, std::string note);
+  // cut at 1,024 bytes. One for each of `regarding`, side by side. True: that one was written.
+  std::vector<bool> Record(const std::vector<Regarding>& regarding, EventType type,
+                           std::string_view reason, std::string_view action, std::string note);
 
  private:
   ApiRequest MakeRequest(const Regarding& regarding, EventType type, std::string_view reason,

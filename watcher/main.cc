@@ -20,6 +20,7 @@
 #include "probes/token_source.h"
 #include "watcher/admission/inject_command.h"
 #include "watcher/admission/webhook.h"
+#include "watcher/announcer.h"
 #include "watcher/check.h"
 #include "watcher/command_line.h"
 #include "watcher/events.h"
@@ -177,7 +178,7 @@ int RunWatch(const Invocation& invocation, std::stop_token stop) {
   Session session = MakeSession(invocation);
   if (!session.errors.empty()) return PrintErrors(session.errors);
   const Settings& settings = session.settings.settings;
-  auto log = MakeLogger(settings.log_level, settings.log_format);
+  Log log(settings.log_level, settings.log_format);
   SystemClock clock;
   prometheus::Registry registry;
   WatcherMetrics metrics(registry, kVersion, kRevision);
@@ -188,18 +189,19 @@ int RunWatch(const Invocation& invocation, std::stop_token stop) {
   MetricsEndpoint endpoint(
       settings.listen, {&metrics, &process_metrics},
       {[&] { return health.IsAlive(clock.Now()); }, [&] { return health.IsReady(); }});
-  PatientEndpoint patient(endpoint, clock, *log);
+  PatientEndpoint patient(endpoint, clock, log.logger());
   TokenSource tokens(session.server, clock);
   KubeClient client(*session.transport, tokens, [&](const RequestRecord& request) {
     metrics.Requested(CodeText(request.status), ToString(request.method), request.elapsed);
     if (request.retry) metrics.Retried();
-    log->trace("{} {} {} in {} us", ToString(request.method), request.target,
-               CodeText(request.status), request.elapsed.count());
+    log.logger().trace("{} {} {} in {} us", ToString(request.method), request.target,
+                       CodeText(request.status), request.elapsed.count());
     // A loop that waits for a slow API server is alive.
     health.Turned(clock.Now());
   });
   Survey survey(client, clock, session.settings, session.with_annotations);
-  EventRecorder events(client, clock, *log, settings.pod);
+  EventRecorder events(client, clock, log.logger(), settings.pod);
+  Announcer announcer(events, clock, log);
   const Dial dial = [](const std::string& url) -> Result<std::unique_ptr<Transport>> {
     ApiServer step_server;
     step_server.url = url;
@@ -209,15 +211,17 @@ int RunWatch(const Invocation& invocation, std::stop_token stop) {
     return std::unique_ptr<Transport>(*std::move(transport));
   };
   bool heard_pod = false;
-  WatchLoop loop(survey, clock, metrics, events, *log, health, dial, [&] {
+  const auto turn = [&] {
     patient.EnsureListening();
     if (heard_pod || !survey.has_read_pod()) return;
     heard_pod = true;
     const Settings& annotated = survey.settings().settings;
-    ConfigureLogger(*log, annotated.log_level, annotated.log_format);
-  });
-  log->info("cluster-watcher {} watches over pod {} in namespace {} ({})", kVersion, settings.pod,
-            settings.ns, session.server.source);
+    log.Configure(annotated.log_level, annotated.log_format);
+  };
+  const auto next_scrape = [](MonotonicTime) { return std::optional<MonotonicTime>(); };
+  WatchLoop loop(survey, clock, metrics, announcer, log.logger(), health, dial, turn, next_scrape);
+  log.logger().info("cluster-watcher {} watches over pod {} in namespace {} ({})", kVersion,
+                    settings.pod, settings.ns, session.server.source);
   return loop.Run(stop);
 }
 

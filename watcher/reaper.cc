@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "probes/names.h"
 #include "watcher/duration_text.h"
 
 namespace cluster_watcher {
@@ -51,19 +52,6 @@ AnnotationChanges CondemnedMarks(const std::string& me, Reason reason) {
           {annotation::kCondemnedBy, me}};
 }
 
-// By the API server's clock where the look saw it: marks are compared with those of other watchers.
-WallTime ServerNow(const Snapshot& snapshot, Clock& clock) {
-  if (!snapshot.facts.server_time) return clock.WallNow();
-  return *snapshot.facts.server_time +
-         std::chrono::duration_cast<WallTime::duration>(clock.Now() - snapshot.ended);
-}
-
-Regarding Survivor(const Snapshot& snapshot) {
-  const auto& owner = snapshot.facts.owner;
-  return owner && owner->object ? Regarding::Object(*owner->object)
-                                : Regarding::Namespace(snapshot.cluster->ns);
-}
-
 }  // namespace
 
 Duration DeletionAge(const Snapshot& look, Clock& clock) {
@@ -79,12 +67,12 @@ std::string OwnerIdentity(const Snapshot& snapshot) {
          (snapshot.seen ? snapshot.seen->uid : "");
 }
 
-Reaper::Reaper(Survey& survey, Clock& clock, WatcherMetrics& metrics, EventRecorder& events,
+Reaper::Reaper(Survey& survey, Clock& clock, WatcherMetrics& metrics, Announcer& announcer,
                spdlog::logger& log, Dial dial, std::function<void(Duration)> turn)
     : survey_(survey),
       clock_(clock),
       metrics_(metrics),
-      events_(events),
+      announcer_(announcer),
       log_(log),
       say_(log),
       turn_(std::move(turn)),
@@ -108,18 +96,26 @@ std::optional<ObjectMeta> Reaper::ReadRoot(const Snapshot& snapshot, Duration ti
   return meta ? std::optional(*std::move(meta)) : std::nullopt;
 }
 
-void Reaper::Refuse(const char* reason, const std::string& detail) {
+void Reaper::Refuse(const Snapshot& snapshot, const char* reason, const std::string& detail) {
+  StandBack(reason);
+  announcer_.Spared(snapshot, reason, detail);
+}
+
+void Reaper::StandBack(const char* reason) {
   metrics_.Refused(reason);
   metrics_.SetPhase(ToString(Phase::kWatching));
-  log_.warn("the cluster is spared ({}): {}", reason, detail);
+  metrics_.SetMembers(0, 0);
+  metrics_.SetDeletionDuration({});
+  metrics_.SetDeletionDeadline(std::nullopt);
 }
 
 Reaper::Outcome Reaper::Condemn(const std::string& me, const Snapshot& snapshot,
-                                const Decision& decision, std::stop_token stop) {
+                                const Decision& decision, const Abandonment& abandonment,
+                                std::stop_token stop) {
   turn_({});
   marks_to_take_off_ = false;
   if (snapshot.root->meta.deleting) {
-    Refuse("conflict", "the master root is being deleted by another's hand");
+    Refuse(snapshot, "conflict", "the master root is being deleted by another's hand");
     return Outcome::kSpared;
   }
   AnnotationChanges marks = WithoutProtocolMarks();  // what an earlier one left
@@ -127,13 +123,11 @@ Reaper::Outcome Reaper::Condemn(const std::string& me, const Snapshot& snapshot,
   auto written = WriteMarks(snapshot, std::move(marks));
   if (!written) {
     const bool conflict = written.error().failure == ApiFailure::kConflict;
-    Refuse(conflict ? "conflict" : "unknown", written.error().message);
+    Refuse(snapshot, conflict ? "conflict" : "unknown", written.error().message);
     return Outcome::kSpared;
   }
   metrics_.SetPhase(ToString(Phase::kCondemned));
-  log_.warn("condemned: {} ({})", decision.detail, ToString(decision.reason));
-  Announce(snapshot, EventType::kWarning, "ClusterCondemned", "Condemning",
-           "Cluster " + snapshot.cluster->name + " is condemned: " + decision.detail);
+  announcer_.Condemned(snapshot, decision, abandonment);
   return CarryThrough(me, OwnerIdentity(snapshot), stop);
 }
 
@@ -160,10 +154,8 @@ bool Reaper::TakeOver(const std::string& me, Snapshot& snapshot) {
     return false;
   }
   marks_to_take_off_ = false;
-  log_.warn("taking over the deletion that {} began", snapshot.marks.condemned_by);
-  Announce(snapshot, EventType::kWarning, "ClusterDeleting", "TakingOver",
-           "Cluster " + snapshot.cluster->name + ": its deletion is taken over from " +
-               snapshot.marks.condemned_by);
+  announcer_.Trouble(snapshot, "TakingOver",
+                     "it is taken over from " + snapshot.marks.condemned_by);
   snapshot.marks.condemned_by = me;
   return true;
 }
@@ -190,6 +182,7 @@ std::optional<Reaper::Condemned> Reaper::LastLook(const std::string& me,
     Spare(me, snapshot, refusal, detail);
     return std::nullopt;
   };
+  Snapshot snapshot;
   for (int look = 0; look < kMostLastLooks && !stop.stop_requested(); ++look) {
     turn_({});
     if (look > 0) {
@@ -197,7 +190,7 @@ std::optional<Reaper::Condemned> Reaper::LastLook(const std::string& me,
       const Duration pause = kBetweenLooks * (1 << std::min(look, kMostDoublings));
       clock_.WaitUntil(clock_.Now() + std::max(pause, asked), stop);
     }
-    Snapshot snapshot = survey_.SureLook(true, stop);
+    snapshot = survey_.SureLook(true, stop);
     const Decision decision = Decide(snapshot.facts);
     const auto& marked = snapshot.marks.owner;
     const bool same_owner = owner_identity.empty()
@@ -246,20 +239,16 @@ std::optional<Reaper::Condemned> Reaper::LastLook(const std::string& me,
   // The marks stay where they can't be written: they are taken off when they are seen again.
   if (!stop.stop_requested()) {
     marks_to_take_off_ = true;
-    Refuse("conflict", "the point of no return could not be written in time");
+    Refuse(snapshot, "conflict", "the point of no return could not be written in time");
   }
   return std::nullopt;
 }
 
 Reaper::Outcome Reaper::Spare(const std::string& me, const Snapshot& snapshot, const char* refusal,
                               const std::string& detail) {
-  Refuse(refusal, detail);
   marks_to_take_off_ = !TakeMarksOff(me, snapshot);
   if (marks_to_take_off_) log_.warn("the marks could not be taken off yet");
-  if (snapshot.cluster) {
-    Announce(snapshot, EventType::kWarning, "ClusterSpared", "Sparing",
-             "Cluster " + snapshot.cluster->name + " is spared: " + detail);
-  }
+  Refuse(snapshot, refusal, detail);
   return Outcome::kSpared;
 }
 
@@ -280,14 +269,6 @@ bool Reaper::TakeMarksOff(const std::string& me, const Snapshot& snapshot) {
     now.root->meta = *std::move(meta);
   }
   return false;
-}
-
-// On one that survives, and on the one that people look at.
-void Reaper::Announce(const Snapshot& snapshot, EventType type, const char* reason,
-                      const char* action, const std::string& note) {
-  std::vector<Regarding> regarding = {Survivor(snapshot)};
-  if (snapshot.root) regarding.push_back(Regarding::Object(*snapshot.root));
-  events_.Record(regarding, type, reason, action, note);
 }
 
 bool Reaper::RunStepsBefore(const Condemned& condemned) {
@@ -323,8 +304,7 @@ void Reaper::RunSteps(const std::vector<Step>& steps, const char* prefix, const 
   // What there was no time for isn't run later either.
   for (const Step& step : steps) steps_done_.insert(StepId(prefix, step));
   for (const std::string& trouble : troubles) {
-    Announce(condemned, EventType::kWarning, "ClusterDeleting", "RunningSteps",
-             "Cluster " + condemned.cluster->name + ": step " + trouble);
+    announcer_.Trouble(condemned, "RunningSteps", "step " + trouble);
   }
 }
 
@@ -350,12 +330,11 @@ void Reaper::MarkStepsDone(const Snapshot& condemned) {
 
 void Reaper::AnnounceDeletion(const Snapshot& condemned, const std::string& why) {
   metrics_.SetPhase(ToString(Phase::kDeleting));
+  metrics_.SetDeletionDeadline(clock_.WallNow() + survey_.settings().settings.delete_deadline -
+                               DeletionAge(condemned, clock_));
   if (announced_) return;
   announced_ = true;
-  const std::string& cluster = condemned.cluster->name;
-  log_.warn("deleting cluster {}: {}", cluster, why);
-  Announce(condemned, EventType::kWarning, "ClusterDeleting", "Deleting",
-           "Cluster " + cluster + " is being deleted: " + why);
+  announcer_.Deleting(condemned, why);
 }
 
 std::optional<Reaper::Outcome> Reaper::Delete(const Snapshot& condemned, const std::string& why) {
@@ -369,10 +348,8 @@ std::optional<Reaper::Outcome> Reaper::Delete(const Snapshot& condemned, const s
   if (members == Deletion::Outcome::kStale) return std::nullopt;
   if (members != Deletion::Outcome::kGone) return StopBecause(members, condemned);
   if (!deletion.overdue().empty()) {
-    std::string note =
-        "Cluster " + condemned.cluster->name + ": the deadline of its deletion has passed";
-    for (const std::string& object : deletion.overdue()) note += "; " + object;
-    Announce(condemned, EventType::kWarning, "ClusterDeleting", "Overdue", note);
+    announcer_.Trouble(condemned, "Overdue",
+                       "its deadline has passed; " + Joined(deletion.overdue()));
   }
   if (RunStepsAfter(condemned)) {
     // Meanwhile something may have been made anew, the master root itself included.
@@ -384,11 +361,11 @@ std::optional<Reaper::Outcome> Reaper::Delete(const Snapshot& condemned, const s
     return StopBecause(Deletion::Outcome::kOvertaken, condemned);
   }
   const bool kept = root == Deletion::RootOutcome::kKept;
-  TellEnd(deletion, condemned, kept ? "" : " and the master root",
-          std::chrono::duration_cast<Duration>(clock_.Now() - began));
+  TellEnd(deletion, condemned, !kept, began);
   if (root == Deletion::RootOutcome::kReplaced) {
     // Somebody's new cluster: it is watched over from now on.
-    Refuse("uid-changed", "another object has the master root's name");
+    log_.warn("another object has the master root's name");
+    StandBack("uid-changed");
     return Outcome::kSpared;
   }
   metrics_.SetPhase(ToString(Phase::kDone));
@@ -408,39 +385,33 @@ Reaper::Outcome Reaper::StopBecause(Deletion::Outcome why, const Snapshot& conde
       detail = "another object has the master root's name";
       break;
     case Deletion::Outcome::kOvertaken:
-      Refuse(refusal, "another watcher has taken the deletion over");
+      log_.warn("another watcher has taken the deletion over");
+      StandBack(refusal);
       return Outcome::kOvertaken;
   }
-  Refuse(refusal, detail);
-  Announce(condemned, EventType::kWarning, "ClusterSpared", "Sparing",
-           "Cluster " + condemned.cluster->name + ": its deletion ends here: " + detail);
+  Refuse(condemned, refusal, std::string("its deletion ends here: ") + detail);
   return Outcome::kSpared;
 }
 
-void Reaper::TellEnd(const Deletion& deletion, const Snapshot& condemned, const char* with_root,
-                     Duration took) {
-  metrics_.SetDeletionDuration(took);
-  std::string note = "Cluster " + condemned.cluster->name +
-                     " is deleted: " + std::to_string(deletion.members_found()) + " members" +
-                     with_root + ", in " + FormatDuration(took);
-  for (const std::string& object : deletion.Left()) note += "; left: " + object;
-  log_.warn("{}", note);
-  const EventType type = deletion.overdue().empty() ? EventType::kNormal : EventType::kWarning;
-  events_.Record({Survivor(condemned)}, type, "ClusterDeleted", "Deleting", note);
+void Reaper::TellEnd(const Deletion& deletion, const Snapshot& condemned, bool root_deleted,
+                     MonotonicTime began) {
+  DeletionReport report = deletion.Report();
+  report.root_deleted = root_deleted;
+  report.took = std::chrono::duration_cast<Duration>(clock_.Now() - began);
+  metrics_.SetDeletionDuration(report.took);
+  metrics_.SetDeletionDeadline(std::nullopt);
+  metrics_.SetDeletionDue(std::nullopt);
+  announcer_.Deleted(condemned, report);
 }
 
-void Reaper::FinishOnTermination() {
-  const auto look = survey_.TerminationLook();
-  if (!look) return;
+bool Reaper::FinishOnTermination() {
+  auto look = survey_.TerminationLook();
+  if (!look) return false;
   const Decision decision = Decide(look->facts);
-  if (!decision.abandoned()) return;
-  log_.warn(
-      "the master root is being taken down and the driver is gone: deleting the members of {}",
-      look->cluster->name);
+  if (!decision.abandoned()) return false;
+  look->marks.reason = ToString(decision.reason);
   metrics_.SetPhase(ToString(Phase::kDeleting));
-  Announce(*look, EventType::kWarning, "ClusterDeleting", "Deleting",
-           "Cluster " + look->cluster->name +
-               " is taken down by hand and its driver is gone: " + decision.detail);
+  announcer_.Deleting(*look, "it is taken down by hand and its driver is gone: " + decision.detail);
   const MonotonicTime began = clock_.Now();
   Deletion deletion(survey_, clock_, metrics_, log_, *look, began, [this] { turn_({}); });
   const auto may_go_on = [this] {
@@ -449,25 +420,18 @@ void Reaper::FinishOnTermination() {
   };
   const Duration allowed = survey_.settings().settings.delete_deadline;
   if (!deletion.FinishMembers(began + allowed, may_go_on)) {
-    return log_.warn(
-        "the cluster's members were not finished: it is not, or no longer, ours to do");
+    log_.warn("the cluster's members were not finished: it is not, or no longer, ours to do");
+    return false;
   }
-  TellEnd(deletion, *look, "", std::chrono::duration_cast<Duration>(clock_.Now() - began));
+  TellEnd(deletion, *look, false, began);
   metrics_.SetPhase(ToString(Phase::kDone));
+  return true;
 }
 
-void Reaper::WarnOf(const Snapshot& snapshot, const Decision& decision) {
-  Announce(snapshot, EventType::kWarning, "ClusterAbandoned", "Watching",
-           "Cluster " + snapshot.cluster->name + " looks abandoned: " + decision.detail);
-}
-
-void Reaper::Rehearse(const Snapshot& snapshot) {
-  log_.warn("dry run: the cluster {} would be deleted", snapshot.cluster->name);
-  Announce(snapshot, EventType::kWarning, "ClusterAbandoned", "Watching",
-           "Cluster " + snapshot.cluster->name + " would be deleted (dry run)");
-  Deletion(survey_, clock_, metrics_, log_, snapshot, clock_.Now(), [this] {
-    turn_({});
-  }).Rehearse();
+void Reaper::Rehearse(const Snapshot& snapshot, const Decision& decision) {
+  Deletion rehearsal(survey_, clock_, metrics_, log_, snapshot, clock_.Now(),
+                     [this] { turn_({}); });
+  announcer_.WouldDelete(snapshot, decision, rehearsal.Rehearse());
 }
 
 }  // namespace cluster_watcher

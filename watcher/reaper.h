@@ -14,8 +14,8 @@
 
 #include "metrics/watcher_metrics.h"
 #include "probes/clock.h"
+#include "watcher/announcer.h"
 #include "watcher/deletion.h"
-#include "watcher/events.h"
 #include "watcher/say_once.h"
 #include "watcher/step_runner.h"
 #include "watcher/survey.h"
@@ -39,7 +39,7 @@ class Reaper {
 
   // `dial` reaches the servers of steps. `turn` is called again and again while it works, and told
   // how long the next thing may take where that is long.
-  Reaper(Survey& survey, Clock& clock, WatcherMetrics& metrics, EventRecorder& events,
+  Reaper(Survey& survey, Clock& clock, WatcherMetrics& metrics, Announcer& announcer,
          spdlog::logger& log, Dial dial, std::function<void(Duration)> turn);
 
   // Condemns the cluster in the name of `me` ("POD/UID"), under the resourceVersion that `snapshot`
@@ -47,7 +47,7 @@ class Reaper {
   // `snapshot` is the confirming look, other drivers included, `decision` what it came to. `stop`
   // is heeded up to the point of no return.
   Outcome Condemn(const std::string& me, const Snapshot& snapshot, const Decision& decision,
-                  std::stop_token stop);
+                  const Abandonment& abandonment, std::stop_token stop);
 
   // Goes on with a deletion that the marks in `snapshot` say is in the hands of `me`.
   Outcome Resume(const std::string& me, const Snapshot& snapshot);
@@ -58,13 +58,11 @@ class Reaper {
 
   // When the pod is told to stop (`--on-termination=finish`): where somebody takes the cluster down
   // by hand and its driver is gone, its members go too. In every other case all stays as it is.
-  void FinishOnTermination();
-
-  // An Event that says that the cluster looks abandoned.
-  void WarnOf(const Snapshot& snapshot, const Decision& decision);
+  // True: they are gone.
+  bool FinishOnTermination();
 
   // One pass of deletes with dryRun=All: no marks, nothing changes.
-  void Rehearse(const Snapshot& snapshot);
+  void Rehearse(const Snapshot& snapshot, const Decision& decision);
 
   // Writes `changes` on the root, under the resourceVersion that the snapshot read.
   ApiResult WriteMarks(const Snapshot& snapshot, AnnotationChanges changes,
@@ -88,7 +86,8 @@ class Reaper {
                 const std::string& detail);
   // What has the master root's name now; nullopt: it can't be read, or there is nothing.
   std::optional<ObjectMeta> ReadRoot(const Snapshot& snapshot, Duration timeout);
-  void Refuse(const char* reason, const std::string& detail);
+  void Refuse(const Snapshot& snapshot, const char* reason, const std::string& detail);
+  void StandBack(const char* reason);
   bool TakeMarksOff(const std::string& me, const Snapshot& snapshot);
   // True: some were run, which took its time.
   bool RunStepsBefore(const Condemned& condemned);
@@ -99,11 +98,9 @@ class Reaper {
   // nullopt: the first delete could not be sent in time.
   std::optional<Outcome> Delete(const Snapshot& condemned, const std::string& why);
   Outcome StopBecause(Deletion::Outcome why, const Snapshot& condemned);
-  void TellEnd(const Deletion& deletion, const Snapshot& condemned, const char* with_root,
-               Duration took);
+  void TellEnd(const Deletion& deletion, const Snapshot& condemned, bool root_deleted,
+               MonotonicTime began);
   void AnnounceDeletion(const Snapshot& condemned, const std::string& why);
-  void Announce(const Snapshot& snapshot, EventType type, const char* reason, const char* action,
-                const std::string& note);
 
   // A spared cluster's marks, which could not be written yet: nothing was deleted, and nothing is
   // on the strength of them.
@@ -114,7 +111,7 @@ class Reaper {
   Survey& survey_;
   Clock& clock_;
   WatcherMetrics& metrics_;
-  EventRecorder& events_;
+  Announcer& announcer_;
   spdlog::logger& log_;
   SayOnce say_;
   std::function<void(Duration)> turn_;

@@ -58,6 +58,23 @@ TextMap SettingAnnotations(const ObjectMeta& pod) {
 
 }  // namespace
 
+std::string Snapshot::OwnerText() const {
+  if (facts.owner && facts.owner->object) return facts.owner->object->Describe();
+  if (seen) return seen->ToText();
+  return owner_name ? owner_name->ToText() : "";
+}
+
+std::string Snapshot::OwnerUid() const {
+  if (facts.owner && facts.owner->object) return facts.owner->object->meta.uid;
+  return seen ? seen->uid : "";
+}
+
+WallTime ServerNow(const Snapshot& snapshot, Clock& clock) {
+  if (!snapshot.facts.server_time) return clock.WallNow();
+  return *snapshot.facts.server_time +
+         std::chrono::duration_cast<WallTime::duration>(clock.Now() - snapshot.ended);
+}
+
 Survey::Survey(KubeClient& client, Clock& clock, ResolvedSettings settings,
                std::function<ResolvedSettings(const TextMap& annotations)> with_annotations)
     : client_(client),

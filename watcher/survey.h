@@ -38,7 +38,15 @@ struct Snapshot {
   std::optional<OwnerName> owner_name;  // as it came out
   std::string owner_ns;
   std::optional<RecordedOwner> seen;  // the owner as last seen, this look included
+
+  // "deployment.apps/bob", as far as it is known; empty: nothing is.
+  std::string OwnerText() const;
+  std::string OwnerUid() const;  // empty: it was never seen
 };
+
+// By the API server's clock where the look saw it: what is written is compared with what others
+// write.
+WallTime ServerNow(const Snapshot& snapshot, Clock& clock);
 
 class Survey {
  public:

@@ -45,18 +45,21 @@ bool MayRecord(Reason reason) {
 
 }  // namespace
 
-WatchLoop::WatchLoop(Survey& survey, Clock& clock, WatcherMetrics& metrics, EventRecorder& events,
-                     spdlog::logger& log, LoopHealth& health, Dial dial, std::function<void()> turn)
+WatchLoop::WatchLoop(Survey& survey, Clock& clock, WatcherMetrics& metrics, Announcer& announcer,
+                     spdlog::logger& log, LoopHealth& health, Dial dial, std::function<void()> turn,
+                     LastScrape::Next next_scrape)
     : survey_(survey),
       clock_(clock),
       metrics_(metrics),
+      announcer_(announcer),
       log_(log),
       health_(health),
       turn_([this, also = std::move(turn)](Duration may_take) {
         health_.Turned(clock_.Now() + may_take);
         also();
       }),
-      reaper_(survey, clock, metrics, events, log, std::move(dial), turn_),
+      last_scrape_(survey.client(), clock, log, std::move(next_scrape)),
+      reaper_(survey, clock, metrics, announcer, log, std::move(dial), turn_),
       permissions_(survey, clock, metrics, log),
       say_(log),
       jitter_(static_cast<unsigned>(clock.Now().time_since_epoch().count())) {}
@@ -74,10 +77,13 @@ int WatchLoop::Run(std::stop_token stop) {
             survey_.settings().settings.ns,
             at_start ? "correct --pod and --namespace" : "its watcher has nothing left to do");
         return at_start ? 2 : 0;
-      case Next::kDone:
+      case Next::kDone: {
         // Metrics are served until the pod is told to stop.
+        const MonotonicTime deleted = clock_.Now();
         WaitUntil(MonotonicTime::max(), stop);
+        AwaitLastScrape(deleted);
         return 0;
+      }
       case Next::kWait:
         break;
     }
@@ -85,10 +91,15 @@ int WatchLoop::Run(std::stop_token stop) {
   }
   const Settings& settings = survey_.settings().settings;
   if (settings.on_termination == OnTermination::kFinish && !settings.dry_run) {
-    reaper_.FinishOnTermination();
+    if (reaper_.FinishOnTermination()) AwaitLastScrape(clock_.Now());
   }
   log_.info("told to stop");
   return 0;
+}
+
+void WatchLoop::AwaitLastScrape(MonotonicTime since) {
+  last_scrape_.Await(survey_.settings().settings.ns, me_.substr(0, me_.find('/')), since,
+                     [this] { turn_({}); });
 }
 
 // In steps, so that a long wait doesn't look like a loop that hangs.
@@ -141,7 +152,6 @@ WatchLoop::Next WatchLoop::SureLook(std::stop_token stop) {
   if (!decision.abandoned()) {
     confirmation_.Reset();
     rehearsed_ = false;
-    warned_ = decision.reason == Reason::kUnknown && warned_;
   }
   const bool overruled = decision.rules.back().matched;
   if (overruled && !in_use_) {
@@ -149,6 +159,7 @@ WatchLoop::Next WatchLoop::SureLook(std::stop_token stop) {
   }
   in_use_ = overruled;
   Show(snapshot, decision);
+  AnnounceChange(snapshot, decision);
   last_ = decision;
   polled_ = true;
   const Next next = Act(snapshot, decision, stop);
@@ -168,17 +179,17 @@ WatchLoop::Next WatchLoop::Act(const Snapshot& snapshot, const Decision& decisio
     // Not right before condemning, which wants the resourceVersion that was read.
     if (!IsConfirmed()) RecordOwner(snapshot, decision);
   }
-  if (confirmation_.count() > 0 && !warned_) reaper_.WarnOf(snapshot, decision);
-  warned_ = warned_ || confirmation_.count() > 0;
   if (!IsConfirmed()) return Next::kWait;
   if (survey_.settings().settings.dry_run) {
-    if (!rehearsed_) reaper_.Rehearse(snapshot);
+    if (!rehearsed_) reaper_.Rehearse(snapshot, decision);
     rehearsed_ = true;
     return Next::kWait;
   }
-  const auto outcome = reaper_.Condemn(me_, snapshot, decision, stop);
+  const auto outcome = reaper_.Condemn(me_, snapshot, decision, AbandonmentNow(), stop);
   confirmation_.Reset();
   metrics_.SetConfirmations(0);
+  // Where it still looks abandoned, people are told of another time.
+  if (outcome == Reaper::Outcome::kSpared) warned_since_.reset();
   if (outcome == Reaper::Outcome::kOvertaken) overtaken_at_ = clock_.Now();
   return outcome == Reaper::Outcome::kDone ? Next::kDone : Next::kWait;
 }
@@ -316,35 +327,67 @@ void WatchLoop::Show(const Snapshot& snapshot, const Decision& decision) {
   metrics_.Polled(snapshot.facts.ObservationText(), snapshot.ended - snapshot.began,
                   clock_.WallNow());
   metrics_.SetDryRun(survey_.settings().settings.dry_run);
+  const bool observed = std::string_view(snapshot.facts.ObservationText()) != "unknown";
   last_replicas_ = owner && owner->object ? owner->fields.replicas : 0;
-  metrics_.SetOwnerReplicas(last_replicas_);
+  if (observed) metrics_.SetOwnerReplicas(last_replicas_);
   metrics_.SetVerdict(decision.verdict(), ToString(decision.reason));
   metrics_.SetConfirmations(confirmation_.count());
   if (!decision.abandoned()) abandoned_since_.reset();
   if (decision.abandoned() && !abandoned_since_) abandoned_since_ = clock_.WallNow();
   metrics_.SetAbandonedSince(abandoned_since_);
+  const bool due = confirmation_.count() > 0 && !survey_.settings().settings.dry_run;
+  metrics_.SetDeletionDue(due ? std::optional(clock_.WallNow() + AbandonmentNow().due_in)
+                              : std::nullopt);
+  if (snapshot.cluster && snapshot.facts.root_read) {
+    const std::string owner_text = snapshot.OwnerText();
+    metrics_.SetCluster(snapshot.cluster->name, owner_text.empty() ? "<shared>" : owner_text,
+                        owner_text.empty() ? "" : snapshot.owner_ns);
+  }
   if (decision.reason == Reason::kMisconfigured) {
     health_.SetReady(false);
-  } else if (std::string_view(snapshot.facts.ObservationText()) != "unknown") {
+  } else if (observed) {
     health_.SetReady(true);
   }
-  Say(decision);
+  Say(snapshot, decision);
 }
 
 // One line for each change, and none for each poll: an API server that is away for a night must not
 // fill the log.
-void WatchLoop::Say(const Decision& decision) {
+void WatchLoop::Say(const Snapshot& snapshot, const Decision& decision) {
   const bool changed = !polled_ || decision.reason != last_.reason;
   const bool again = decision.reason == Reason::kUnknown && decision.detail != last_detail_said_ &&
                      clock_.Now() - last_said_ >= kRepeatUnknown;
   if (!changed && !again) return;
   last_said_ = clock_.Now();
   last_detail_said_ = decision.detail;
-  const auto level = decision.abandoned() || decision.reason == Reason::kMisconfigured ||
-                             decision.reason == Reason::kUnknown
-                         ? spdlog::level::warn
-                         : spdlog::level::info;
-  log_.log(level, "{}: {} ({})", decision.verdict(), ToString(decision.reason), decision.detail);
+  announcer_.Verdict(snapshot, decision,
+                     confirmation_.count() > 0 ? std::optional(AbandonmentNow()) : std::nullopt);
+}
+
+// Before it is deleted, and when it isn't after all. That it can't be told for a while is neither.
+void WatchLoop::AnnounceChange(const Snapshot& snapshot, const Decision& decision) {
+  const bool watching = snapshot.marks.phase == Phase::kWatching;
+  if (confirmation_.count() > 0 && !warned_since_ && watching) {
+    warned_since_ = clock_.Now();
+    announcer_.Warn(snapshot, decision, AbandonmentNow());
+  }
+  if (!decision.abandoned() && decision.reason != Reason::kUnknown && warned_since_) {
+    announcer_.CameBack(snapshot, decision,
+                        std::chrono::duration_cast<Duration>(clock_.Now() - *warned_since_));
+    warned_since_.reset();
+  }
+}
+
+Abandonment WatchLoop::AbandonmentNow() {
+  const Settings& settings = survey_.settings().settings;
+  const auto since = [this](MonotonicTime time) {
+    return std::chrono::duration_cast<Duration>(clock_.Now() - time);
+  };
+  const Duration lasted = since(confirmation_.Began());
+  const Duration grace = -since(confirmation_.GraceEnd());
+  const Duration looks =
+      std::max(0, settings.confirmations - confirmation_.count()) * settings.poll_interval;
+  return {lasted, confirmation_.count(), std::max({grace, looks, Duration(0)}), settings.dry_run};
 }
 
 MonotonicTime WatchLoop::NextPoll(MonotonicTime began) {

@@ -11,8 +11,9 @@
 
 #include "metrics/watcher_metrics.h"
 #include "probes/clock.h"
+#include "watcher/announcer.h"
 #include "watcher/confirmation.h"
-#include "watcher/events.h"
+#include "watcher/last_scrape.h"
 #include "watcher/permission_review.h"
 #include "watcher/reaper.h"
 #include "watcher/rules.h"
@@ -46,8 +47,9 @@ class WatchLoop {
  public:
   // `dial` reaches the servers of steps. `turn` is called at least every 10 s, but for what a batch
   // of requests to the API server, or a step, takes.
-  WatchLoop(Survey& survey, Clock& clock, WatcherMetrics& metrics, EventRecorder& events,
-            spdlog::logger& log, LoopHealth& health, Dial dial, std::function<void()> turn);
+  WatchLoop(Survey& survey, Clock& clock, WatcherMetrics& metrics, Announcer& announcer,
+            spdlog::logger& log, LoopHealth& health, Dial dial, std::function<void()> turn,
+            LastScrape::Next next_scrape);
 
   // Runs until told to stop or until the watcher's own pod is gone. The exit code: 0, or 2 where
   // there was no such pod to begin with.
@@ -74,16 +76,22 @@ class WatchLoop {
   void CleanMarks(const Snapshot& snapshot);
   void RecordOwner(const Snapshot& snapshot, const Decision& decision);
   void Show(const Snapshot& snapshot, const Decision& decision);
-  void Say(const Decision& decision);
+  void Say(const Snapshot& snapshot, const Decision& decision);
+  // Where it is condemned next, if nothing changes; only where it is abandoned.
+  Abandonment AbandonmentNow();
+  void AnnounceChange(const Snapshot& snapshot, const Decision& decision);
+  void AwaitLastScrape(MonotonicTime since);
   MonotonicTime NextPoll(MonotonicTime began);
   void WaitUntil(MonotonicTime time, std::stop_token stop);
 
   Survey& survey_;
   Clock& clock_;
   WatcherMetrics& metrics_;
+  Announcer& announcer_;
   spdlog::logger& log_;
   LoopHealth& health_;
   std::function<void(Duration may_take)> turn_;
+  LastScrape last_scrape_;
   Reaper reaper_;
   PermissionReview permissions_;
 
@@ -99,11 +107,11 @@ class WatchLoop {
   bool recorded_ = true;  // false: the owner's marks could not be written yet
   bool marks_to_settle_ = false;  // a deletion's, or another root's, were there at the last look
   bool said_unrecorded_ = false;
-  bool rehearsed_ = false;  // in a dry run: this abandonment was shown
-  std::optional<WallTime> abandoned_since_;
+  bool rehearsed_ = false;                     // in a dry run: this abandonment was shown
+  std::optional<WallTime> abandoned_since_;    // while every verdict is
+  std::optional<MonotonicTime> warned_since_;  // people were told that it looks abandoned
   std::optional<Seen> other_watcher_;
   std::optional<MonotonicTime> overtaken_at_;
-  bool warned_ = false;  // of this abandonment
   SayOnce say_;
   std::minstd_rand jitter_;
 };

@@ -64,11 +64,9 @@ TextMap FlagsOf(const Plan& plan, const Identity& identity) {
 
 Workshop::Workshop()
     : metrics(registry, "simulated", "simulated"),
-      silent(std::make_shared<spdlog::logger>("simulation",
-                                              std::make_shared<spdlog::sinks::null_sink_st>())),
+      silent(std::make_shared<spdlog::sinks::null_sink_st>()),
       token_file(memfd_create("token", 0)),
       token_path("/proc/self/fd/" + std::to_string(token_file)) {
-  silent->set_level(spdlog::level::off);
   if (token_file < 0) {
     std::perror("the token's file");
     std::exit(1);
@@ -259,12 +257,9 @@ void Life::Run() {
   } else {
     server.token = network_.token();
   }
-  std::shared_ptr<spdlog::logger> log = workshop_.silent;
-  if (world_.journal().on()) {
-    log = std::make_shared<spdlog::logger>(
-        "life", std::make_shared<JournalSink>(world_.journal(), identity_->pod));
-    log->set_level(spdlog::level::debug);
-  }
+  const bool on = world_.journal().on();
+  Log log(on ? LogLevel::kDebug : LogLevel::kError, LogFormat::kText,
+          on ? std::make_shared<JournalSink>(world_.journal(), identity_->pod) : workshop_.silent);
   const TextMap flags = FlagsOf(plan, *identity_);
   const auto with_annotations = [&flags](const TextMap& annotations) {
     return ResolveSettings(
@@ -273,12 +268,15 @@ void Life::Run() {
   TokenSource tokens(server, clock);
   KubeClient client(transport, tokens, [](const RequestRecord&) {});
   Survey survey(client, clock, with_annotations({}), with_annotations);
-  EventRecorder events(client, clock, *log, identity_->pod);
+  EventRecorder events(client, clock, log.logger(), identity_->pod);
+  Announcer announcer(events, clock, log);
   LoopHealth health;
   const Dial dial = [this](const std::string&) -> Result<std::unique_ptr<Transport>> {
     return std::unique_ptr<Transport>(std::make_unique<StepTransport>(*this));
   };
-  WatchLoop loop(survey, clock, workshop_.metrics, events, *log, health, dial, [] {});
+  const auto next_scrape = [](MonotonicTime) { return std::optional<MonotonicTime>(); };
+  WatchLoop loop(
+      survey, clock, workshop_.metrics, announcer, log.logger(), health, dial, [] {}, next_scrape);
   const int code = loop.Run(stop_.get_token());
   if (world_.journal().on()) {
     world_.journal().Line(identity_->pod, "ended with exit code " + std::to_string(code));

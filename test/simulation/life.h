@@ -27,7 +27,7 @@ struct Workshop {
   Stacks stacks;
   prometheus::Registry registry;
   WatcherMetrics metrics;  // write-only to the program
-  std::shared_ptr<spdlog::logger> silent;
+  spdlog::sink_ptr silent;
   int token_file;  // a file in memory
   std::string token_path;
 };

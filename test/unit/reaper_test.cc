@@ -3,61 +3,23 @@
 #include "watcher/reaper.h"
 
 #include <gtest/gtest.h>
-#include <prometheus/registry.h>
 #include <spdlog/sinks/null_sink.h>
 
-#include "test/small_kubernetes/local_transport.h"
 #include "test/unit/fake_transport.h"
+#include "test/unit/lab.h"
 
 namespace cluster_watcher {
 namespace {
 
 using small_kubernetes::Fault;
-using small_kubernetes::LocalTransport;
 using small_kubernetes::Request;
 using small_kubernetes::Response;
-using small_kubernetes::SmallKubernetes;
 using small_kubernetes::User;
 using std::chrono::seconds;
 
-constexpr const char* kRoot = "/apis/apps/v1/namespaces/lab/deployments/spark-m";
-constexpr const char* kDriver = "/apis/apps/v1/namespaces/lab/deployments/bob";
-constexpr const char* kMaps = "/api/v1/namespaces/lab/configmaps";
-
-std::string Meta(const std::string& name, const std::string& more = "") {
-  return R"("metadata":{"name":")" + name + R"(","namespace":"lab")" + more + "}";
-}
-std::string Labelled(const std::string& name, const std::string& more = "") {
-  return Meta(name, R"(,"labels":{"oshinko-cluster":"spark"})" + more);
-}
-
-// Both clocks move together.
-class TestClock final : public Clock {
- public:
-  MonotonicTime Now() override { return MonotonicTime(seconds(1'000)) + elapsed; }
-  WallTime WallNow() override {
-    return WallTime(std::chrono::sys_days(std::chrono::year(2026) / 12 / 24)) + elapsed;
-  }
-  bool WaitUntil(MonotonicTime deadline, std::stop_token) override {
-    elapsed = std::max(
-        elapsed, std::chrono::duration_cast<Duration>(deadline - MonotonicTime(seconds(1'000))));
-    return true;
-  }
-
-  Duration elapsed{0};
-};
-
-class ReaperTest : public testing::Test {
+class ReaperTest : public testing::Test, protected Lab {
  protected:
-  ReaperTest() {
-    kubernetes_.Apply(R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"lab"}})");
-    MakeRoot();
-    MakeDriver();
-    MakeMap("spark-config");
-    settings_.settings.ns = "lab";
-    settings_.settings.owner = *OwnerName::Parse("deployment/bob");
-    StartWatcher();
-  }
+  ReaperTest() { StartWatcher(); }
 
   // In the master pod that there is now.
   void StartWatcher() {
@@ -67,51 +29,10 @@ class ReaperTest : public testing::Test {
     const auto dial = [this](const std::string&) -> Result<std::unique_ptr<Transport>> {
       return std::unique_ptr<Transport>(std::make_unique<Step>(*this));
     };
-    reaper_ =
-        std::make_unique<Reaper>(*survey_, clock_, metrics_, events_, log_, dial, [](Duration) {});
+    reaper_ = std::make_unique<Reaper>(*survey_, clock_, metrics_, announcer_, log_.logger(), dial,
+                                       [](Duration) {});
   }
 
-  void MakeWorkload(const std::string& name, const std::string& labels) {
-    kubernetes_.Apply(
-        R"({"apiVersion":"apps/v1","kind":"Deployment",)" +
-        Meta(name, R"(,"labels":{)" + labels + R"("app":")" + name + R"("})") +
-        R"(,"spec":{"replicas":1,"selector":{"matchLabels":{"app":")" + name +
-        R"("}},"template":{"metadata":{"labels":{)" + labels + R"("app":")" + name +
-        R"("}},"spec":{"containers":[{"name":"main","image":"x"}],"volumes":[{"name":"c",)"
-        R"("configMap":{"name":"spark-conf"}}]}}}})");
-  }
-  void MakeRoot() {
-    MakeWorkload("spark-m", R"("oshinko-cluster":"spark","oshinko-type":"master",)");
-  }
-  void MakeDriver(const std::string& labels = "") { MakeWorkload("bob", labels); }
-  void MakeMap(const std::string& name, const std::string& more = "") {
-    kubernetes_.Apply(R"({"apiVersion":"v1","kind":"ConfigMap",)" + Labelled(name, more) + "}");
-  }
-  void Delete(const std::string& path) { kubernetes_.Admin("DELETE", path); }
-  // Somebody takes the cluster's master away and makes another of that name.
-  void ReplaceRoot() {
-    Delete(kRoot);
-    MakeRoot();
-  }
-  Response Read(const std::string& path) { return kubernetes_.Admin("GET", path); }
-  void Annotate(const std::string& path, const std::string& key, const std::string& value) {
-    kubernetes_.Admin(
-        "PATCH", path,
-        R"({"metadata":{"annotations":{"cluster-watcher/)" + key + R"(":")" + value + "\"}}}",
-        "application/merge-patch+json");
-  }
-  bool Exists(const std::string& path) { return Read(path).status == 200; }
-  bool MapExists(const std::string& name) { return Exists(kMaps + ("/" + name)); }
-  std::string NameOfPod() {
-    const auto pods =
-        JsonDocument::Parse(Read("/api/v1/namespaces/lab/pods?labelSelector=app%3Dspark-m").body);
-    return std::string(*pods->root()["items"].At(0)["metadata"]["name"].AsString());
-  }
-  std::string Mark(const std::string& name) {
-    const auto root = JsonDocument::Parse(Read(kRoot).body);
-    return std::string(
-        root->root()["metadata"]["annotations"]["cluster-watcher/" + name].AsString().value_or(""));
-  }
   std::size_t Deletes() { return kubernetes_.Count("DELETE"); }
 
   // Before a request of this method, whose target holds `contains`, has its effect for the
@@ -124,19 +45,6 @@ class ReaperTest : public testing::Test {
       if (is_it) what();
     };
   }
-  void Refuse(const std::string& method, const std::string& contains, int status, int skip = 0,
-              int times = 0) {
-    Fault fault;
-    fault.method = method;
-    fault.contains = contains;
-    fault.skip = skip;
-    fault.times = times;
-    fault.response = {
-        status, R"({"kind":"Status","apiVersion":"v1","code":)" + std::to_string(status) + "}",
-        "application/json", std::nullopt};
-    kubernetes_.GetFaults().Add(fault);
-  }
-
   // What a watcher of the master pod does once the driver is gone for its grace period.
   Reaper::Outcome Condemn() {
     survey_->SureLook(false, {});
@@ -148,7 +56,7 @@ class ReaperTest : public testing::Test {
     const Decision decision = Decide(snapshot.facts);
     EXPECT_TRUE(decision.abandoned()) << decision.detail;
     me_ = snapshot.pod->meta.name + "/" + snapshot.pod->meta.uid;
-    return reaper_->Condemn(me_, snapshot, decision, {});
+    return reaper_->Condemn(me_, snapshot, decision, {}, {});
   }
   Reaper::Outcome Resume() {
     Snapshot snapshot = survey_->SureLook(true, {});
@@ -169,21 +77,9 @@ class ReaperTest : public testing::Test {
     EXPECT_TRUE(reaper_->WriteMarks(look, changes));
   }
 
-  TestClock clock_;
-  SmallKubernetes kubernetes_{clock_};
-  LocalTransport transport_{kubernetes_, clock_};
-  ApiServer server_ = [] {
-    ApiServer server;
-    server.token = SmallKubernetes::kAdminToken;
-    return server;
-  }();
-  TokenSource tokens_{server_, clock_};
-  KubeClient client_{transport_, tokens_, [](const RequestRecord&) {}};
-  ResolvedSettings settings_;
-  prometheus::Registry registry_;
-  WatcherMetrics metrics_{registry_, "1", "2"};
-  spdlog::logger log_{"", std::make_shared<spdlog::sinks::null_sink_st>()};
-  EventRecorder events_{client_, clock_, log_, "test"};
+  Log log_{LogLevel::kDebug, LogFormat::kText, std::make_shared<spdlog::sinks::null_sink_st>()};
+  EventRecorder events_{client_, clock_, log_.logger(), "test"};
+  Announcer announcer_{events_, clock_, log_};
 
   std::function<void()> during_step_ = [] {};
   struct Step final : Transport {

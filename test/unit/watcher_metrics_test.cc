@@ -31,6 +31,12 @@ cluster_watcher_build_info{revision="0a1b2c3",version="1.2.3"} 1
 # HELP cluster_watcher_confirmations Consecutive abandoned verdicts that count towards a deletion.
 # TYPE cluster_watcher_confirmations gauge
 cluster_watcher_confirmations 0
+# HELP cluster_watcher_deletion_deadline_timestamp_seconds When the deletion that is under way will have taken too long, in Unix time; 0 while there is none.
+# TYPE cluster_watcher_deletion_deadline_timestamp_seconds gauge
+cluster_watcher_deletion_deadline_timestamp_seconds 0
+# HELP cluster_watcher_deletion_due_timestamp_seconds When the cluster will be deleted, at the earliest, if nothing changes, in Unix time; 0 while it is kept.
+# TYPE cluster_watcher_deletion_due_timestamp_seconds gauge
+cluster_watcher_deletion_due_timestamp_seconds 0
 # HELP cluster_watcher_deletion_duration_seconds How long the deletion of the cluster took, or has taken so far; 0 before it.
 # TYPE cluster_watcher_deletion_duration_seconds gauge
 cluster_watcher_deletion_duration_seconds 0
@@ -122,6 +128,12 @@ cluster_watcher_verdict{reason="scaled-to-zero",verdict="abandoned"} 0
 cluster_watcher_verdict{reason="shared",verdict="keep"} 0
 cluster_watcher_verdict{reason="shared-by-replicas",verdict="keep"} 0
 cluster_watcher_verdict{reason="unknown",verdict="keep"} 1
+# HELP cluster_watcher_watch_restarts_total Watches on the owner that had to be started again, by reason; none while it is polled.
+# TYPE cluster_watcher_watch_restarts_total counter
+cluster_watcher_watch_restarts_total{reason="closed"} 0
+cluster_watcher_watch_restarts_total{reason="error"} 0
+cluster_watcher_watch_restarts_total{reason="expired"} 0
+cluster_watcher_watch_restarts_total{reason="stalled"} 0
 # HELP rest_client_request_duration_seconds How long a request to the API server took.
 # TYPE rest_client_request_duration_seconds histogram
 rest_client_request_duration_seconds_count 0
@@ -214,6 +226,19 @@ TEST_F(WatcherMetricsTest, APollWithoutAnOwnerIsDefinite) {
   EXPECT_EQ(Value("cluster_watcher_last_definite_poll_timestamp_seconds"), "1700000000");
 }
 
+TEST_F(WatcherMetricsTest, ShowsOneClusterAndItsOwner) {
+  const auto value = [&](const char* owner, const char* ns) {
+    return Value(std::string("cluster_watcher_cluster_info{cluster_name=\"spark\",owner=\"") +
+                 owner + "\",owner_namespace=\"" + ns + "\"}");
+  };
+  metrics_.SetCluster("spark", "<shared>", "");
+  EXPECT_EQ(value("<shared>", ""), "1");
+  metrics_.SetCluster("spark", "deployment.apps/bob", "lab");
+  metrics_.SetCluster("spark", "deployment.apps/bob", "lab");
+  EXPECT_EQ(value("<shared>", ""), "missing");
+  EXPECT_EQ(value("deployment.apps/bob", "lab"), "1");
+}
+
 TEST_F(WatcherMetricsTest, ShowsOneVerdict) {
   metrics_.SetVerdict("keep", "active");
   EXPECT_EQ(Ones(Expose(metrics_), "cluster_watcher_verdict"),
@@ -234,17 +259,21 @@ TEST_F(WatcherMetricsTest, ShowsOnePhase) {
 TEST_F(WatcherMetricsTest, ShowsTheWayToADeletion) {
   metrics_.SetOwnerReplicas(4);
   metrics_.SetAbandonedSince(At(1'700'000'000) + milliseconds(250));
+  metrics_.SetDeletionDue(At(1'700'000'030));
   metrics_.SetConfirmations(2);
   metrics_.SetDryRun(true);
   EXPECT_EQ(Value("cluster_watcher_owner_replicas"), "4");
   EXPECT_EQ(Value("cluster_watcher_abandoned_since_timestamp_seconds"), "1700000000.25");
+  EXPECT_EQ(Value("cluster_watcher_deletion_due_timestamp_seconds"), "1700000030");
   EXPECT_EQ(Value("cluster_watcher_confirmations"), "2");
   EXPECT_EQ(Value("cluster_watcher_dry_run"), "1");
 
   metrics_.SetAbandonedSince(std::nullopt);
+  metrics_.SetDeletionDue(std::nullopt);
   metrics_.SetConfirmations(0);
   metrics_.SetDryRun(false);
   EXPECT_EQ(Value("cluster_watcher_abandoned_since_timestamp_seconds"), "0");
+  EXPECT_EQ(Value("cluster_watcher_deletion_due_timestamp_seconds"), "0");
   EXPECT_EQ(Value("cluster_watcher_confirmations"), "0");
   EXPECT_EQ(Value("cluster_watcher_dry_run"), "0");
 }
@@ -258,11 +287,15 @@ TEST_F(WatcherMetricsTest, CountsRefusals) {
 TEST_F(WatcherMetricsTest, ShowsADeletion) {
   metrics_.SetMembers(7, 3);
   metrics_.SetDeletionDuration(milliseconds(1500));
+  metrics_.SetDeletionDeadline(At(1'700'000'600));
   metrics_.StepRun("timed-out");
   EXPECT_EQ(Value(R"(cluster_watcher_members{state="found"})"), "7");
   EXPECT_EQ(Value(R"(cluster_watcher_members{state="remaining"})"), "3");
   EXPECT_EQ(Value("cluster_watcher_deletion_duration_seconds"), "1.5");
+  EXPECT_EQ(Value("cluster_watcher_deletion_deadline_timestamp_seconds"), "1700000600");
   EXPECT_EQ(Value("cluster_watcher_steps_total{result=\"timed-out\"}"), "1");
+  metrics_.SetDeletionDeadline(std::nullopt);
+  EXPECT_EQ(Value("cluster_watcher_deletion_deadline_timestamp_seconds"), "0");
 }
 
 TEST_F(WatcherMetricsTest, CountsDeletesByResourceAndResult) {

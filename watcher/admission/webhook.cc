@@ -138,10 +138,11 @@ ResolvedWebhookOptions ResolveWebhookOptions(const TextMap& flags) {
 }
 
 int RunWebhook(const WebhookOptions& options, std::stop_token stop) {
-  auto log = MakeLogger(options.log_level, options.log_format);
+  Log logs(options.log_level, options.log_format);
+  spdlog::logger& log = logs.logger();
   prometheus::Registry registry;
   AdmissionMetrics metrics(registry, kVersion, kRevision);
-  Webhook webhook(options, metrics, *log);
+  Webhook webhook(options, metrics, log);
   std::vector<std::string> errors = webhook.LoadConfig();
   auto certificate = LoadTlsCertificate({options.tls_certificate, options.tls_key});
   if (!certificate) errors.push_back(certificate.error().message);
@@ -156,14 +157,14 @@ int RunWebhook(const WebhookOptions& options, std::stop_token stop) {
   MetricsEndpoint endpoint(options.metrics_listen, {&registry, &process_metrics},
                            {is_alive, [stop] { return !stop.stop_requested(); }});
   if (auto error = endpoint.Start()) return PrintErrors({*error});
-  log->info(
+  log.info(
       "cluster-watcher {} answers admission requests on port {}, metrics and health on port {}",
       kVersion, server.port(), endpoint.port());
   server.Run(stop, options.shutdown_delay, kTick, [&] {
     turned = std::chrono::steady_clock::now();
     webhook.Reload(server);
   });
-  log->info("told to stop");
+  log.info("told to stop");
   return 0;
 }
 

@@ -1,0 +1,136 @@
+// Who gets an Event, and what it says where there is much to say. What is said in the course of a
+// life is in life_of_a_cluster_test.cc.
+#include "watcher/announcer.h"
+
+#include <gtest/gtest.h>
+#include <spdlog/sinks/null_sink.h>
+
+#include <set>
+
+#include "test/unit/lab.h"
+
+namespace cluster_watcher {
+namespace {
+
+using std::chrono::seconds;
+
+class AnnouncerTest : public testing::Test, protected Lab {
+ protected:
+  AnnouncerTest() {
+    kubernetes_.Apply(R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"drivers"}})");
+    snapshot_.cluster = ClusterId{"lab", "oshinko-cluster", "spark"};
+    snapshot_.root = Object("deployments", "spark-m", "lab");
+    snapshot_.owner_ns = "lab";
+    snapshot_.facts.owner.emplace();
+    decision_.reason = Reason::kOwnerAbsent;
+    decision_.detail = "there is no deployment.apps/bob";
+  }
+
+  static KubeObject Object(const char* plural, const char* name, const char* ns) {
+    KubeObject object;
+    object.type = *FindBuiltInByName(plural, "apps");
+    object.meta.name = name;
+    object.meta.ns = ns;
+    object.meta.uid = "1";
+    return object;
+  }
+
+  // In both namespaces: "NAMESPACE: KIND/NAME".
+  std::set<std::string> Regarded() {
+    std::set<std::string> all;
+    for (const std::string ns : {"lab", "drivers"}) {
+      ForEachEvent(ns, [&](JsonValue event) {
+        all.insert(ns + ": " + std::string(*event["regarding"]["kind"].AsString()) + "/" +
+                   std::string(*event["regarding"]["name"].AsString()));
+      });
+    }
+    return all;
+  }
+  std::string Note() {
+    std::string note;
+    ForEachEvent("lab", [&](JsonValue event) { note = *event["note"].AsString(); });
+    return note;
+  }
+  void ForEachEvent(const std::string& ns, const std::function<void(JsonValue)>& show) {
+    const auto list =
+        JsonDocument::Parse(Read("/apis/events.k8s.io/v1/namespaces/" + ns + "/events").body);
+    for (const JsonValue event : list->root()["items"].Elements()) show(event);
+  }
+
+  Log log_{LogLevel::kInfo, LogFormat::kText, std::make_shared<spdlog::sinks::null_sink_st>()};
+  EventRecorder events_{client_, clock_, log_.logger(), "test"};
+  Announcer announcer_{events_, clock_, log_};
+  Snapshot snapshot_;
+  Decision decision_;
+  Abandonment abandonment_{.confirmations = 3};
+};
+
+using Texts = std::set<std::string>;
+
+TEST_F(AnnouncerTest, AWarningIsOnTheMasterRootAndTheOwnersNamespace) {
+  snapshot_.owner_ns = "drivers";
+  announcer_.Warn(snapshot_, decision_, abandonment_);
+  EXPECT_EQ(Regarded(), (Texts{"lab: Deployment/spark-m", "drivers: Namespace/drivers"}));
+}
+
+TEST_F(AnnouncerTest, AWarningIsOnTheOwnerTooWhereItIsThere) {
+  snapshot_.owner_ns = "drivers";
+  snapshot_.facts.owner->object = Object("deployments", "bob", "drivers");
+  announcer_.Warn(snapshot_, decision_, abandonment_);
+  EXPECT_EQ(Regarded(), (Texts{"lab: Deployment/spark-m", "drivers: Namespace/drivers",
+                               "drivers: Deployment/bob"}));
+}
+
+TEST_F(AnnouncerTest, ADeletionIsOnTheOwnerOrElseItsNamespaceAndOnTheMasterRoot) {
+  announcer_.Deleting(snapshot_, "");
+  EXPECT_EQ(Regarded(), (Texts{"lab: Deployment/spark-m", "lab: Namespace/lab"}));
+  snapshot_.facts.owner->object = Object("deployments", "bob", "drivers");
+  announcer_.Deleting(snapshot_, "");
+  EXPECT_EQ(Regarded(),
+            (Texts{"lab: Deployment/spark-m", "lab: Namespace/lab", "drivers: Deployment/bob"}));
+}
+
+// With the driver its namespace may be gone, or the account has no say there.
+TEST_F(AnnouncerTest, WhatCannotBeWrittenInTheOwnersNamespaceIsWrittenInTheClusters) {
+  snapshot_.owner_ns = "gone";
+  announcer_.Deleted(snapshot_, {});
+  EXPECT_EQ(Regarded(), Texts{"lab: Namespace/lab"});
+}
+
+TEST_F(AnnouncerTest, TheCommandIsThereHoweverMuchThereIsToSay) {
+  decision_.detail = std::string(3'000, 'x');
+  announcer_.Warn(snapshot_, decision_, abandonment_);
+  const std::string note = Note();
+  EXPECT_EQ(note.size(), 1024u);
+  EXPECT_NE(note.find("x.... Unless"), std::string::npos) << note;
+  EXPECT_TRUE(
+      note.ends_with("kubectl annotate -n lab deployment.apps/spark-m --overwrite "
+                     "cluster-watcher/hold-until=2026-12-25T00:00:00Z"))
+      << note;
+}
+
+TEST_F(AnnouncerTest, ANoteIsNotCutInTheMiddleOfACharacter) {
+  const std::string note = FitNote("", "a" + std::string("\xC3\xA4") + std::string(1'100, 'x'), "");
+  EXPECT_EQ(note.size(), 1024u);
+  std::string umlauts;
+  for (int i = 0; i < 1'000; ++i) umlauts += "\xC3\xA4";
+  EXPECT_EQ(FitNote("", umlauts, "").size(), 1023u);
+}
+
+TEST_F(AnnouncerTest, WhatWasLeftIsNamed) {
+  DeletionReport report;
+  report.found = 3;
+  report.deletes = {{"deleted", 2}, {"forbidden", 1}};
+  report.left = {"service/ui: kept", "secret/key: forbidden"};
+  report.root_deleted = true;
+  report.took = seconds(90);
+  snapshot_.marks.reason = "owner-absent";
+  announcer_.Deleted(snapshot_, report);
+  EXPECT_EQ(Note(),
+            "Cluster spark is deleted (owner-absent): 3 members and the master root, in 1m30s "
+            "(deletes: 2 deleted; 1 forbidden); left: service/ui: kept; left: secret/key: "
+            "forbidden");
+}
+
+}  // namespace
+}  // namespace cluster_watcher

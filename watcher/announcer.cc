@@ -1,0 +1,268 @@
+#include "watcher/announcer.h"
+
+#include "probes/names.h"
+#include "watcher/duration_text.h"
+
+namespace cluster_watcher {
+namespace {
+
+constexpr Duration kProposedHold = std::chrono::hours(24);
+
+// "DeploymentList, JobList without items at resourceVersion 86": what they have in common once.
+std::string EvidenceText(const std::vector<Evidence>& all) {
+  std::string text;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const bool same_as_next = i + 1 < all.size() && all[i].finding == all[i + 1].finding &&
+                              all[i].resource_version == all[i + 1].resource_version;
+    text += (text.empty() ? "" : ", ") + all[i].kind;
+    if (same_as_next) continue;
+    text += " " + all[i].finding;
+    if (!all[i].resource_version.empty()) {
+      text += " at resourceVersion " + all[i].resource_version;
+    }
+  }
+  return text;
+}
+
+// For people: whole seconds where it is more than one.
+std::string About(Duration duration) {
+  const auto seconds = std::chrono::round<std::chrono::seconds>(duration);
+  return FormatDuration(seconds.count() > 0 ? seconds : duration);
+}
+
+std::string At(WallTime time) { return FormatTime(std::chrono::ceil<std::chrono::seconds>(time)); }
+
+// What is seen of an owner says itself where it was read; that there is none doesn't.
+std::string Because(const Snapshot& snapshot, const std::string& detail) {
+  const auto& owner = snapshot.facts.owner;
+  if (!owner || owner->object || owner->evidence.empty()) return detail;
+  std::string text = detail + " (" + EvidenceText(owner->evidence);
+  const auto& time = owner->evidence.back().server_time;
+  if (time) text += ", " + FormatTime(*time);
+  return text + ")";
+}
+
+std::string Name(const Snapshot& snapshot) { return "Cluster " + snapshot.cluster->name; }
+
+std::string DeletesText(const DeletionReport& report) {
+  std::vector<std::string> counts;
+  for (const auto& [result, count] : report.deletes) {
+    counts.push_back(std::to_string(count) + " " + result);
+  }
+  return counts.empty() ? "" : " (deletes: " + Joined(counts) + ")";
+}
+
+// In seconds, as a number in JSON.
+std::string Seconds(Duration duration) {
+  const auto milliseconds = duration.count();
+  std::string fraction = std::to_string(milliseconds % 1000);
+  fraction.insert(0, 3 - fraction.size(), '0');
+  return std::to_string(milliseconds / 1000) + "." + fraction;
+}
+
+Regarding NamespaceOfOwner(const Snapshot& snapshot) {
+  return Regarding::Namespace(snapshot.owner_ns.empty() ? snapshot.cluster->ns : snapshot.owner_ns);
+}
+
+// An object that survives, and the one that people look at.
+std::vector<Regarding> OwnerAndRoot(const Snapshot& snapshot) {
+  const auto& owner = snapshot.facts.owner;
+  std::vector<Regarding> all = {owner && owner->object ? Regarding::Object(*owner->object)
+                                                       : NamespaceOfOwner(snapshot)};
+  if (snapshot.root) all.push_back(Regarding::Object(*snapshot.root));
+  return all;
+}
+
+// Also where those look who care for the driver, whether or not it is there.
+std::vector<Regarding> AllWhoCare(const Snapshot& snapshot) {
+  std::vector<Regarding> all = OwnerAndRoot(snapshot);
+  if (all.front().kind != "Namespace") all.push_back(NamespaceOfOwner(snapshot));
+  return all;
+}
+
+void AddLook(JsonWriter& line, const Snapshot& snapshot) {
+  const Facts& facts = snapshot.facts;
+  if (snapshot.root) {
+    line.Field("masterRoot", snapshot.root->Describe());
+    line.Field("masterRootUID", snapshot.root->meta.uid);
+    line.Field("masterRootResourceVersion", snapshot.root->meta.resource_version);
+  }
+  if (const std::string owner = snapshot.OwnerText(); !owner.empty()) {
+    line.Field("owner", owner).Field("ownerNamespace", snapshot.owner_ns);
+  }
+  if (const std::string uid = snapshot.OwnerUid(); !uid.empty()) line.Field("ownerUID", uid);
+  line.Field("observation", facts.ObservationText());
+  if (!facts.owner) return;
+  if (facts.owner->object) line.Key("replicas").Integer(facts.owner->fields.replicas);
+  line.Key("evidence").StartArray();
+  for (const Evidence& evidence : facts.owner->evidence) {
+    line.StartObject().Field("kind", evidence.kind).Field("finding", evidence.finding);
+    line.Field("resourceVersion", evidence.resource_version);
+    if (evidence.server_time) line.Field("serverTime", FormatTime(*evidence.server_time));
+    line.EndObject();
+  }
+  line.EndArray();
+}
+
+void AddDecision(JsonWriter& line, const Decision& decision) {
+  line.Field("verdict", decision.verdict()).Field("reason", ToString(decision.reason));
+  line.Field("detail", decision.detail);
+}
+
+}  // namespace
+
+void Announcer::Write(const Line& line, const Snapshot& snapshot, const Log::Keys& more) {
+  if (snapshot.cluster) cluster_ = snapshot.cluster;
+  log_.Write(line.level, line.message, [&](JsonWriter& json) {
+    json.Field("decision", line.decision);
+    if (cluster_) json.Field("namespace", cluster_->ns).Field("cluster", cluster_->name);
+    AddLook(json, snapshot);
+    const Duration ago = std::chrono::duration_cast<Duration>(clock_.Now() - snapshot.began);
+    json.Field("lookedAt", FormatTime(clock_.WallNow() - ago));
+    more(json);
+  });
+}
+
+void Announcer::Record(const std::vector<Regarding>& regarding, const Snapshot& snapshot,
+                       EventType type, const char* reason, const char* action,
+                       const std::string& note) {
+  const std::vector<bool> written = events_.Record(regarding, type, reason, action, note);
+  // The owner's namespace may be gone with the driver, or not be ours to write to.
+  for (std::size_t i = 0; i < regarding.size(); ++i) {
+    if (written[i] || regarding[i].ns == snapshot.cluster->ns) continue;
+    events_.Record({Regarding::Namespace(snapshot.cluster->ns)}, type, reason, action, note);
+    return;
+  }
+}
+
+void Announcer::Verdict(const Snapshot& snapshot, const Decision& decision,
+                        const std::optional<Abandonment>& abandonment) {
+  const bool expected = !decision.abandoned() && decision.reason != Reason::kMisconfigured &&
+                        decision.reason != Reason::kUnknown;
+  const std::string why =
+      decision.abandoned() ? Because(snapshot, decision.detail) : decision.detail;
+  std::string message =
+      std::string(decision.verdict()) + ": " + ToString(decision.reason) + " (" + why + ")";
+  std::string due;
+  if (abandonment) {
+    due = At(ServerNow(snapshot, clock_) + abandonment->due_in);
+    message +=
+        (abandonment->dry_run ? "; its deletion would be due " : "; its deletion is due ") + due;
+  }
+  Write({decision.verdict(), message, expected ? spdlog::level::info : spdlog::level::warn},
+        snapshot, [&](JsonWriter& line) {
+          AddDecision(line, decision);
+          if (!abandonment) return;
+          line.Key("confirmations").Integer(abandonment->confirmations);
+          line.Field("deletionDue", due);
+        });
+}
+
+void Announcer::Warn(const Snapshot& snapshot, const Decision& decision,
+                     const Abandonment& abandonment) {
+  const WallTime due = ServerNow(snapshot, clock_) + abandonment.due_in;
+  const std::string hold = std::string("kubectl annotate -n ") + snapshot.cluster->ns + " " +
+                           snapshot.root->Describe() + " --overwrite " + annotation::kHoldUntil +
+                           "=" + At(due + kProposedHold);
+  const std::string when = " be deleted at " + At(due) + ", in " + About(abandonment.due_in);
+  Record(AllWhoCare(snapshot), snapshot, EventType::kWarning, "ClusterAbandoned", "Watching",
+         FitNote(Name(snapshot) + " looks abandoned (" + ToString(decision.reason) + "): ",
+                 Because(snapshot, decision.detail),
+                 abandonment.dry_run
+                     ? ". Unless that changes it would" + when + ", were this not a dry run."
+                     : ". Unless that changes it will" + when + ". To keep it: " + hold));
+}
+
+void Announcer::CameBack(const Snapshot& snapshot, const Decision& decision,
+                         Duration abandoned_for) {
+  Record(AllWhoCare(snapshot), snapshot, EventType::kNormal, "ClusterSpared", "Sparing",
+         FitNote(Name(snapshot) + " is kept again (" + ToString(decision.reason) + "): ",
+                 decision.detail, ". It had looked abandoned for " + About(abandoned_for) + "."));
+}
+
+void Announcer::WouldDelete(const Snapshot& snapshot, const Decision& decision,
+                            const std::vector<std::string>& objects) {
+  Write({"would-delete", "dry run: the cluster " + snapshot.cluster->name + " would be deleted (" +
+                             ToString(decision.reason) + "): " + Joined(objects)},
+        snapshot, [&](JsonWriter& line) {
+          AddDecision(line, decision);
+          line.Key("wouldDelete").StartArray();
+          for (const std::string& object : objects) line.String(object);
+          line.EndArray();
+        });
+  Record(AllWhoCare(snapshot), snapshot, EventType::kWarning, "ClusterAbandoned", "Watching",
+         FitNote(Name(snapshot) + " would be deleted now (" + ToString(decision.reason) + "): ",
+                 Joined(objects), ". Nothing is: this is a dry run."));
+}
+
+void Announcer::Condemned(const Snapshot& snapshot, const Decision& decision,
+                          const Abandonment& abandonment) {
+  const std::string because = Because(snapshot, decision.detail);
+  Write(
+      {"condemned", std::string("condemned: ") + ToString(decision.reason) + " (" + because + ")"},
+      snapshot, [&](JsonWriter& line) {
+        AddDecision(line, decision);
+        line.Key("confirmations").Integer(abandonment.confirmations);
+        line.Key("abandonedForSeconds").Number(Seconds(abandonment.lasted));
+      });
+  Record(OwnerAndRoot(snapshot), snapshot, EventType::kWarning, "ClusterCondemned", "Condemning",
+         FitNote(Name(snapshot) + " is condemned (" + ToString(decision.reason) + "): ", because,
+                 ". So it was in " + std::to_string(abandonment.confirmations) +
+                     " looks in a row, over " + About(abandonment.lasted) +
+                     ". One more look decides."));
+}
+
+void Announcer::Spared(const Snapshot& snapshot, const char* refusal, const std::string& detail) {
+  Write({"spared", std::string("the cluster is spared (") + refusal + "): " + detail}, snapshot,
+        [&](JsonWriter& line) { line.Field("refusal", refusal).Field("detail", detail); });
+  if (!snapshot.cluster) return;
+  Record(AllWhoCare(snapshot), snapshot, EventType::kWarning, "ClusterSpared", "Sparing",
+         FitNote(Name(snapshot) + " is spared (" + refusal + "): ", detail, ""));
+}
+
+void Announcer::Deleting(const Snapshot& snapshot, const std::string& why) {
+  const Marks& marks = snapshot.marks;
+  Write({"deleting", "deleting cluster " + snapshot.cluster->name + ": " + why}, snapshot,
+        [&](JsonWriter& line) {
+          line.Field("reason", marks.reason).Field("detail", why);
+          line.Field("condemnedBy", marks.condemned_by);
+          if (marks.deleting_since) line.Field("deletingSince", FormatTime(*marks.deleting_since));
+        });
+  const std::string reason = marks.reason.empty() ? "" : " (" + marks.reason + ")";
+  Record(OwnerAndRoot(snapshot), snapshot, EventType::kWarning, "ClusterDeleting", "Deleting",
+         FitNote(Name(snapshot) + " is being deleted" + reason + ": ", Because(snapshot, why), ""));
+}
+
+void Announcer::Trouble(const Snapshot& snapshot, const char* action, const std::string& what) {
+  Write({"deleting", "the deletion of cluster " + snapshot.cluster->name + ": " + what}, snapshot,
+        [&](JsonWriter& line) { line.Field("action", action).Field("detail", what); });
+  Record(OwnerAndRoot(snapshot), snapshot, EventType::kWarning, "ClusterDeleting", action,
+         FitNote(Name(snapshot) + ": ", what, ""));
+}
+
+void Announcer::Deleted(const Snapshot& snapshot, const DeletionReport& report) {
+  const std::string reason =
+      snapshot.marks.reason.empty() ? "" : " (" + snapshot.marks.reason + ")";
+  const std::string what = Name(snapshot) + " is deleted" + reason + ": " +
+                           std::to_string(report.found) + " members" +
+                           (report.root_deleted ? " and the master root" : "") + ", in " +
+                           FormatDuration(report.took) + DeletesText(report);
+  std::string left;
+  for (const std::string& object : report.left) left += "; left: " + object;
+  Write({"deleted", what + left}, snapshot, [&](JsonWriter& line) {
+    line.Field("reason", snapshot.marks.reason);
+    line.Key("durationSeconds").Number(Seconds(report.took));
+    line.Key("membersFound").Integer(static_cast<std::int64_t>(report.found));
+    line.Key("masterRootDeleted").Bool(report.root_deleted);
+    line.Key("deletes").StartObject();
+    for (const auto& [result, count] : report.deletes) line.Key(result).Integer(count);
+    line.EndObject().Key("left").StartArray();
+    for (const std::string& object : report.left) line.String(object);
+    line.EndArray();
+  });
+  Record({OwnerAndRoot(snapshot).front()}, snapshot,
+         report.overdue ? EventType::kWarning : EventType::kNormal, "ClusterDeleted", "Deleting",
+         FitNote(what, left, ""));
+}
+
+}  // namespace cluster_watcher

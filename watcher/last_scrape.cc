@@ -1,0 +1,46 @@
+#include "watcher/last_scrape.h"
+
+#include <algorithm>
+
+#include "watcher/duration_text.h"
+#include "watcher/marks.h"
+
+namespace cluster_watcher {
+namespace {
+
+// The kubelet kills what is left of a pod at the end of its grace period.
+constexpr Duration kBeforeTheEnd = std::chrono::seconds(2);
+constexpr Duration kBetweenLooks{100};
+constexpr Duration kTimeout = std::chrono::seconds(1);
+
+}  // namespace
+
+void LastScrape::Await(const std::string& ns, const std::string& pod, MonotonicTime since,
+                       const std::function<void()>& turn) {
+  auto next = next_(since);
+  if (!next) return;
+  const auto end = EndOfPod(ns, pod);
+  if (!end || *next > *end) return;
+  log_.info("waiting for the last metrics to be scraped, for {} at most",
+            FormatDuration(std::chrono::duration_cast<Duration>(*end - clock_.Now())));
+  for (; next && clock_.Now() < *end; next = next_(since)) {
+    clock_.WaitUntil(std::min(*end, clock_.Now() + kBetweenLooks), {});
+    turn();
+  }
+}
+
+// Source: kubernetes.io "Pod Lifecycle", termination: the deletionTimestamp is the end of the grace
+// period, by the API server's clock.
+std::optional<MonotonicTime> LastScrape::EndOfPod(const std::string& ns, const std::string& pod) {
+  ApiRequest request = ApiRequest::Get(*FindBuiltInByName("pods", ""), ns, pod);
+  request.http.timeout = kTimeout;
+  const auto answer = client_.Do(request, {});
+  if (!answer || !answer->server_time) return std::nullopt;
+  const auto text = answer->document.root()["metadata"]["deletionTimestamp"].AsString();
+  const auto end = text ? ParseTime(*text) : std::nullopt;
+  if (!end) return std::nullopt;
+  return clock_.Now() + std::chrono::duration_cast<Duration>(*end - *answer->server_time) -
+         kBeforeTheEnd;
+}
+
+}  // namespace cluster_watcher
