@@ -3,6 +3,8 @@
 
 #include <prometheus/collectable.h>
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -10,7 +12,7 @@
 #include <string>
 #include <vector>
 
-struct MHD_Daemon;  // libmicrohttpd's server.
+#include "metrics/scrapers.h"
 
 namespace cluster_watcher {
 
@@ -20,16 +22,24 @@ struct Health {
   std::function<bool()> ready;  // /readyz: false before a first definite poll, or misconfigured.
 };
 
+struct EndpointLimits {
+  std::size_t connections = 64;
+  std::chrono::milliseconds connection_age = std::chrono::seconds(10);
+};
+
 // Answers GET and HEAD. It has one thread of its own, which never takes a signal; on the way out of
-// the program there is no need to destroy it. Connections are served side by side, so a slow or
-// silent client holds nobody up: one that is silent for 3 s is cut off, and a client that holds 16
-// connections gets no more (64 for all clients together).
+// the program there is no need to destroy it. Connections are served side by side, and each carries
+// one request, so a slow or silent client holds nobody up. Nobody is turned away, and nobody stays:
+// a connection is cut when it has been silent for 3 s, when it is too old, whatever it does, when
+// it sends a body of more than 1 MiB, and, where there are too many, when it is the oldest one of
+// the address that has the most.
 class MetricsEndpoint {
  public:
   // `address`: `:PORT` (all interfaces, IPv6 too where the machine has it), `IPV4:PORT` or
   // `[IPV6]:PORT`; port 0 lets the system choose. `sources` must outlive the endpoint.
   MetricsEndpoint(std::string address, std::vector<const prometheus::Collectable*> sources,
-                  Health health);
+                  Health health, EndpointLimits limits = {});
+  ~MetricsEndpoint();
   MetricsEndpoint(const MetricsEndpoint&) = delete;  // Its thread has its address.
   MetricsEndpoint& operator=(const MetricsEndpoint&) = delete;
 
@@ -40,16 +50,19 @@ class MetricsEndpoint {
   // The port that it listens on; 0 before Start.
   std::uint16_t port() const { return port_; }
 
+  // Those who get /metrics.
+  const Scrapers& scrapers() const { return scrapers_; }
+
  private:
-  struct StopDaemon {
-    void operator()(MHD_Daemon* daemon) const;
-  };
+  class Server;
 
   const std::string address_;
   const std::vector<const prometheus::Collectable*> sources_;
   const Health health_;
+  const EndpointLimits limits_;
+  Scrapers scrapers_;
   std::uint16_t port_ = 0;
-  std::unique_ptr<MHD_Daemon, StopDaemon> daemon_;  // Last: its thread uses the others.
+  std::unique_ptr<Server> server_;  // Last: its thread uses the others.
 };
 
 }  // namespace cluster_watcher

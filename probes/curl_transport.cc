@@ -99,8 +99,11 @@ Result<Endpoint> ParseEndpoint(const ApiServer& server) {
   const CURLUcode code = curl_url_set(url.get(), CURLUPART_URL, server.url.c_str(), 0);
   const std::string scheme = Part(url.get(), CURLUPART_SCHEME);
   if (code != CURLUE_OK || (scheme != "https" && scheme != "http")) {
-    return Failure(server.source + ": the server's URL \"" + server.url +
-                   "\" is not one of https:// or http://");
+    // A user's name and password are none, and not for a log.
+    const bool shown = server.url.find('@') == std::string::npos;
+    return Failure(server.source + ": the server's URL " +
+                   (shown ? "\"" + server.url + "\" " : "") +
+                   "is not one of https:// or http://");
   }
   for (const CURLUPart part :
        {CURLUPART_USER, CURLUPART_PASSWORD, CURLUPART_QUERY, CURLUPART_FRAGMENT}) {
@@ -384,8 +387,9 @@ struct CurlTransport::State {
   std::vector<std::unique_ptr<Transfer>> under_way;  // empty between batches
 
   std::string Describe(const HttpRequest& request) const {
-    return std::string(ToString(request.method)) + " " + request.target + " at " +
-           endpoint.address + ": ";
+    return std::string(ToString(request.method)) + " " +
+           (request.called.empty() ? request.target : request.called) + " at " + endpoint.address +
+           ": ";
   }
 
   Result<Easy> TakeHandle();

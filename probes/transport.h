@@ -22,6 +22,7 @@ const char* ToString(HttpMethod method);
 struct HttpRequest {
   HttpMethod method = HttpMethod::kGet;
   std::string target;        // path and query, already escaped: "/api/v1/pods?limit=1"
+  std::string called = {};   // what messages say instead, where that holds a secret
   std::string bearer_token;  // empty: no Authorization header
   std::string accept = "application/json";
   std::string content_type;           // of `body`
@@ -50,7 +51,7 @@ struct TransportError {
     kStopped,   // the stop token was requested first
   };
   Kind kind;
-  std::string message;  // for people; never holds the token
+  std::string message;  // for people; never holds the token, nor a body
 };
 
 using HttpResult = Result<HttpResponse, TransportError>;

@@ -20,10 +20,11 @@ void LastScrape::Await(const std::string& ns, const std::string& pod, MonotonicT
   auto next = next_(since);
   if (!next) return;
   const auto end = EndOfPod(ns, pod);
-  if (!end || *next > *end) return;
+  const auto comes_in_time = [&] { return next && *next <= *end && clock_.Now() < *end; };
+  if (!end || !comes_in_time()) return;
   log_.info("waiting for the last metrics to be scraped, for {} at most",
             FormatDuration(std::chrono::duration_cast<Duration>(*end - clock_.Now())));
-  for (; next && clock_.Now() < *end; next = next_(since)) {
+  for (; comes_in_time(); next = next_(since)) {
     clock_.WaitUntil(std::min(*end, clock_.Now() + kBetweenLooks), {});
     turn();
   }

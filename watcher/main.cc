@@ -218,7 +218,9 @@ int RunWatch(const Invocation& invocation, std::stop_token stop) {
     const Settings& annotated = survey.settings().settings;
     log.Configure(annotated.log_level, annotated.log_format);
   };
-  const auto next_scrape = [](MonotonicTime) { return std::optional<MonotonicTime>(); };
+  const auto next_scrape = [&](MonotonicTime since) {
+    return endpoint.scrapers().NextExpected(since, clock.Now());
+  };
   WatchLoop loop(survey, clock, metrics, announcer, log.logger(), health, dial, turn, next_scrape);
   log.logger().info("cluster-watcher {} watches over pod {} in namespace {} ({})", kVersion,
                     settings.pod, settings.ns, session.server.source);

@@ -80,6 +80,7 @@ StepRunner::Attempt StepRunner::Try(const Step& step, Duration timeout) {
   HttpRequest request;
   request.method = step.method;
   request.target = step.target;
+  request.called = step.target.substr(0, step.target.find('?'));
   request.accept = "*/*";
   request.timeout = timeout;
   request.body_limit = kBodyLimit;

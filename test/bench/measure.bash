@@ -121,6 +121,19 @@ polled() {
   ((polls >= $1))
 }
 
+# answers COUNT URL: asks the watcher so often, over a connection each; "cpu_us wall_us" of one
+# answer. CPU is that of the watcher, its polls too; wall time is curl's as well.
+answers() {
+  local began now c0 c1
+  read -r _ _ c0 < <(reading)
+  clock
+  began=$now
+  curl -sS --fail -o /dev/null "$2?[1-$1]"
+  clock
+  read -r _ _ c1 < <(reading)
+  awk -v n="$1" -v c=$((c1 - c0)) -v w=$((now - began)) 'BEGIN { printf "%.1f %.1f\n", c / n, w / n }'
+}
+
 # traffic PID: for each of its connections to the API server "port sent received", in bytes so far.
 traffic() {
   ss -tinpH state established dport = ":${APISERVER##*:}" | awk -v pid="pid=$1," '

@@ -81,6 +81,14 @@ memory() {
   fi
 }
 metrics() { curl -sf --max-time 5 "http://$address:9090/metrics"; }
+# scrape_every SECONDS: from here on, as Prometheus does; the last answer is in $work/scrape.
+scrape_every() {
+  while :; do
+    metrics >"$work/scrape.new" && mv "$work/scrape.new" "$work/scrape"
+    sleep "$1"
+  done 8>&- &
+  pids+=("$!")
+}
 shows() { metrics | grep -qE "$1"; }
 running() {
   kubectl -n "$namespace" get pod "$1" -o json 2>/dev/null >"$work/pod.json" &&
@@ -154,18 +162,22 @@ a_cluster_goes() {
   check "half of it is enough" test "$used" -gt 0 -a "$used" -lt 33554432
   echo "# the sidecar's memory: $((used / 1024)) KiB in its cgroup, $(field "$process" VmRSS) resident"
 
+  # Less often than the master takes to end.
+  scrape_every 3
   started=$SECONDS
   kubectl -n "$namespace" delete deployment bob --wait=false >/dev/null
   check "the driver deleted, the cluster goes" within 60 none_left
   echo "# it was gone after $((SECONDS - started)) s"
   check "what is not of the cluster stays" quietly kubectl -n "$namespace" get deployment bystander -o name
   check "an Event says so" within 10 has_event ClusterDeleting
+  check "a warning came before" has_event ClusterAbandoned
   check "the pod's end was seen" within 30 recorded_gone "$pod"
   last "$pod" >"$work/pod.json"
   check "the master ended by itself" is \
     "$(jq -r '.status.containerStatuses[0].state.terminated.exitCode' "$work/pod.json")" 0
   check "the sidecar ended well" is \
     "$(jq -r '.status.initContainerStatuses[0].state.terminated.exitCode' "$work/pod.json")" 0
+  check "the end of the deletion was scraped" grep -q '^cluster_watcher_phase{phase="done"} 1' "$work/scrape"
   check "and never before" is "$(jq -r '.status.initContainerStatuses[0].restartCount' "$work/pod.json")" 0
   check "the master before the sidecar" test "$(place "$main" exit)" -lt "$(place "$sidecar" exit)"
   echo "# the sidecar ended $(($(when "$sidecar" exit) - $(when "$main" exit))) ms after the master"

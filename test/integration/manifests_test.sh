@@ -173,7 +173,7 @@ the_example() {
   check "it may not list namespaces" not quietly as_watcher example get namespaces
   check "it may not delete pods of another namespace" may_not default delete pods
 
-  watch_over example "$pod" example
+  watch_over example "$pod" example 200ms --grace-period=10s
   check "the owner is recorded on the master root" \
     within 30 marked example deployment/bob-cluster-m owner-uid
   check "it asks what its account may do" within 30 has_asked example
@@ -184,6 +184,11 @@ the_example() {
   check "nothing of it is gone" exists example deployment/bob-cluster-m deployment/bob-cluster-w \
     service/bob-cluster service/bob-cluster-ui configmap/bob-cluster-conf
   kubectl annotate namespace example cluster-watcher/hold-until- >/dev/null
+  check "the hold over, it is warned of" within 9 has_event example ClusterAbandoned
+  check "the command in the warning is one that kubectl runs" quietly run_warning example
+  check "and it holds the cluster" within 9 metric example 'cluster_watcher_verdict\{.*"held".*\}'
+  check "which is said too" within 9 has_event example ClusterSpared
+  kubectl -n example annotate deployment bob-cluster-m cluster-watcher/hold-until- >/dev/null
   check "the hold over, the whole cluster goes" within 60 gone example oshinko-cluster=bob-cluster
   check "the watcher is done" within 30 metric example 'cluster_watcher_phase\{phase="done"\}'
   check "ServiceAccount, Role and RoleBinding stay" exists example serviceaccount/cluster-watcher \
@@ -207,6 +212,16 @@ kubectl_counts() {
   for one in "${@:2}"; do
     [[ $(kubectl -n "$1" get pods -l "${one%=*}" -o name | wc -l) == "${one##*=}" ]] || return 1
   done
+}
+
+# run_warning NAMESPACE: does what the warning Event says.
+run_warning() {
+  local command
+  command=$(kubectl -n "$1" get events.events.k8s.io \
+    -o 'jsonpath={.items[?(@.reason=="ClusterAbandoned")].note}' |
+    grep -oE 'kubectl annotate -n [a-z]+ [a-z./-]+ --overwrite cluster-watcher/hold-until=[0-9TZ:-]+' |
+    tail -n 1)
+  [[ -n $command ]] && $command
 }
 
 # has_event NAMESPACE REASON...

@@ -49,13 +49,12 @@ Watcher::Watcher(const std::vector<std::string>& arguments,
 
 HttpResult Watcher::Fetch(const std::string& path) {
   if (transport_ == nullptr) {
-    const std::string log = Log();
-    const std::size_t line = log.find(kPortLine);
-    if (line == std::string::npos || log.find('\n', line) == std::string::npos) {
+    const int port = Port();
+    if (port == 0) {
       return Unexpected{TransportError{TransportError::Kind::kConnect, "it doesn't listen yet"}};
     }
     ApiServer server;
-    server.url = "http://127.0.0.1:" + std::to_string(std::atoi(&log[line + sizeof kPortLine - 1]));
+    server.url = "http://127.0.0.1:" + std::to_string(port);
     transport_ = *CurlTransport::Create(server);
   }
   HttpRequest request;
@@ -96,6 +95,13 @@ std::string Watcher::Phase() {
   const HttpResult metrics = Fetch("/metrics");
   if (!metrics || metrics->status != 200) return "";
   return LabelOfOne(metrics->body, "cluster_watcher_phase", "phase");
+}
+
+int Watcher::Port() const {
+  const std::string log = Log();
+  const std::size_t line = log.find(kPortLine);
+  if (line == std::string::npos || log.find('\n', line) == std::string::npos) return 0;
+  return std::atoi(&log[line + sizeof kPortLine - 1]);
 }
 
 int Watcher::Health(const std::string& path) {

@@ -26,6 +26,7 @@ class Watcher {
   std::string Verdict();                          // "keep: active"
   std::string Phase();                            // "deleting"
 
+  int Port() const;                     // of metrics and health; 0: it doesn't listen yet
   int Health(const std::string& path);  // HTTP status of /healthz or /readyz; 0: no answer
 
   // --- The process.

@@ -3,18 +3,24 @@
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
 
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <fstream>
+#include <iomanip>
 #include <list>
 #include <memory>
+#include <sstream>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -28,8 +34,12 @@ namespace {
 // One connection from this machine, with a raw view of what comes back.
 class Client {
  public:
-  explicit Client(std::uint16_t port, int family = AF_INET, const char* source = "127.0.0.1")
+  explicit Client(std::uint16_t port, int family = AF_INET, const char* source = "127.0.0.1",
+                  int receive_buffer = 0)
       : fd_(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    if (receive_buffer != 0) {
+      ::setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
+    }
     const timeval patience{20, 0};
     ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     sockaddr_in v4{};
@@ -59,6 +69,25 @@ class Client {
               static_cast<ssize_t>(text.size()));
   }
 
+  // As much as there is room for, waiting for none; false: the connection broke.
+  bool Offer(const std::string& text) {
+    return ::send(fd_, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0 ||
+           errno == EAGAIN;
+  }
+
+  // One byte; false: the connection is at its end.
+  bool ReadByte() {
+    char byte = 0;
+    return ::recv(fd_, &byte, 1, 0) == 1;
+  }
+
+  // The end that the server is told of at once, whatever is on its way.
+  void Reset() {
+    const linger drop{1, 0};
+    ::setsockopt(fd_, SOL_SOCKET, SO_LINGER, &drop, sizeof drop);
+    ::close(std::exchange(fd_, -1));
+  }
+
   // All that comes until the server closes its side.
   std::string ReadAll() {
     std::string all;
@@ -72,7 +101,7 @@ class Client {
   }
 
  private:
-  const int fd_;
+  int fd_;
   bool connected_ = false;
 };
 
@@ -86,8 +115,9 @@ bool HasIpv6Loopback() {
   return has;
 }
 
-std::string Exchange(std::uint16_t port, const std::string& request, int family = AF_INET) {
-  Client client(port, family);
+std::string Exchange(std::uint16_t port, const std::string& request, int family = AF_INET,
+                     const char* source = "127.0.0.1") {
+  Client client(port, family, source);
   if (!client.connected()) return "not connected";
   client.Send(request);
   return client.ReadAll();
@@ -116,22 +146,24 @@ bool HasHeader(const std::string& answer, const std::string& line) {
 
 class MetricsEndpointTest : public testing::Test {
  protected:
-  std::unique_ptr<MetricsEndpoint> Make(std::string address) {
+  std::unique_ptr<MetricsEndpoint> Make(std::string address, EndpointLimits limits = {}) {
     return std::make_unique<MetricsEndpoint>(
         std::move(address), std::vector<const prometheus::Collectable*>{&metrics_},
-        Health{[this] { return alive_.load(); }, [this] { return ready_.load(); }});
+        Health{[this] { return alive_.load(); }, [this] { return ready_.load(); }}, limits);
   }
 
-  void Serve(std::string address = "127.0.0.1:0") {
-    endpoint_ = Make(std::move(address));
+  void Serve(std::string address = "127.0.0.1:0", EndpointLimits limits = {}) {
+    endpoint_ = Make(std::move(address), limits);
     ASSERT_EQ(endpoint_->Start(), std::nullopt);
     ASSERT_NE(port(), 0);
   }
 
   std::uint16_t port() const { return endpoint_->port(); }
 
-  std::string Ask(const std::string& method, const std::string& target) const {
-    return Exchange(port(), method + " " + target + " HTTP/1.1\r\nHost: watcher\r\n\r\n");
+  std::string Ask(const std::string& method, const std::string& target,
+                  const std::string& headers = "") const {
+    return Exchange(port(),
+                    method + " " + target + " HTTP/1.1\r\nHost: watcher\r\n" + headers + "\r\n");
   }
 
   prometheus::Registry registry_;
@@ -150,6 +182,36 @@ TEST_F(MetricsEndpointTest, ServesTheMetrics) {
   EXPECT_TRUE(HasHeader(answer, "Content-Length: " + std::to_string(Body(answer).size())));
   EXPECT_TRUE(HasHeader(answer, "Connection: close"));
   EXPECT_EQ(Body(answer), Exposition(sources));
+}
+
+TEST_F(MetricsEndpointTest, ServesTheFormatThatIsLikedBest) {
+  Serve();
+  const prometheus::Collectable* const sources[] = {&metrics_};
+  const std::string open_metrics = Exposition(sources, ExpositionFormat::kOpenMetrics);
+  const std::string wish = "Accept: application/openmetrics-text;version=1.0.0,*/*;q=0.1\r\n";
+  const std::string answer = Ask("GET", "/metrics", wish);
+  EXPECT_TRUE(HasHeader(answer,
+                        "Content-Type: application/openmetrics-text; version=1.0.0; "
+                        "charset=utf-8"));
+  EXPECT_TRUE(HasHeader(answer, "Vary: Accept"));
+  EXPECT_TRUE(HasHeader(Ask("GET", "/metrics"), "Vary: Accept"));
+  EXPECT_EQ(Body(answer), open_metrics);
+  const std::string head = Ask("HEAD", "/metrics", wish);
+  EXPECT_TRUE(HasHeader(head, "Content-Length: " + std::to_string(open_metrics.size())));
+  EXPECT_EQ(Body(head), "");
+  const std::string weak = "ACCEPT: text/plain;q=0.3\r\n";
+  const std::string strong = "accept: application/openmetrics-text\r\n";
+  EXPECT_EQ(Body(Ask("GET", "/metrics", weak + strong)), open_metrics) << "they are one list";
+  EXPECT_EQ(Body(Ask("GET", "/metrics", strong + weak)), open_metrics);
+  EXPECT_EQ(Body(Ask("GET", "/metrics", "Accept: image/png\r\n")), Exposition(sources));
+}
+
+TEST_F(MetricsEndpointTest, AnswersInFullWhateverTheQuery) {
+  Serve();
+  const std::string all = Body(Ask("GET", "/metrics"));
+  for (const char* query : {"?name[]=cluster_watcher_phase", "?", "?name%5B%5D=x&y", "?a=b#c"}) {
+    EXPECT_EQ(Body(Ask("GET", std::string("/metrics") + query)), all) << query;
+  }
 }
 
 TEST_F(MetricsEndpointTest, EveryScrapeIsFresh) {
@@ -277,13 +339,221 @@ TEST_F(MetricsEndpointTest, ASilentClientIsCutOff) {
   EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::seconds(2));
 }
 
+// Longer than the machine takes for anything, and shorter than the 3 s after which whoever is
+// silent is gone in any case.
+constexpr std::chrono::milliseconds kPrompt(2000);
+
+class Stopwatch {
+ public:
+  std::chrono::steady_clock::duration Elapsed() const {
+    return std::chrono::steady_clock::now() - start_;
+  }
+
+ private:
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+std::string LoopbackAddress(int number) { return "127.0.1." + std::to_string(number); }
+
 TEST_F(MetricsEndpointTest, AClientThatHoldsManyConnectionsDoesNotHoldUpOthers) {
   Serve();
+  const Stopwatch stopwatch;
   std::list<Client> greedy;
-  for (int i = 0; i < 100; ++i) greedy.emplace_back(port(), AF_INET, "127.0.0.2");
+  for (int i = 0; i < 200; ++i) greedy.emplace_back(port(), AF_INET, "127.0.0.2");
   EXPECT_EQ(Body(Ask("GET", "/healthz")), "ok\n");
-  greedy.front().Send("GET /healthz HTTP/1.1\r\n\r\n");
-  EXPECT_EQ(Body(greedy.front().ReadAll()), "ok\n") << "nobody waited until it was cut off";
+  greedy.back().Send("GET /healthz HTTP/1.1\r\n\r\n");
+  EXPECT_EQ(Body(greedy.back().ReadAll()), "ok\n") << "not even its own last one";
+  EXPECT_LT(stopwatch.Elapsed(), kPrompt) << "somebody waited until others were cut off";
+}
+
+TEST_F(MetricsEndpointTest, ManyClientsThatHoldManyConnectionsDoNotHoldUpOthers) {
+  Serve();
+  const Stopwatch stopwatch;
+  Client early(port(), AF_INET, "127.0.0.2");
+  early.Send("GET /healthz HTTP/1.1\r\n");
+  std::list<Client> greedy;
+  for (int i = 0; i < 300; ++i) {
+    const std::string address = LoopbackAddress(1 + i % 60);
+    greedy.emplace_back(port(), AF_INET, address.c_str());
+    greedy.back().Send("GET /metrics HTTP/1.1\r\nX: ");
+  }
+  EXPECT_EQ(Body(Ask("GET", "/healthz")), "ok\n");
+  early.Send("\r\n");
+  EXPECT_EQ(Body(early.ReadAll()), "ok\n") << "it held one, they held more";
+  EXPECT_LT(stopwatch.Elapsed(), kPrompt);
+}
+
+TEST_F(MetricsEndpointTest, AsManyAddressesAsItTakesDoNotHoldUpOthers) {
+  Serve();
+  const Stopwatch stopwatch;
+  std::list<Client> silent;
+  for (int i = 1; i <= 200; ++i) {
+    const std::string address = LoopbackAddress(i);
+    silent.emplace_back(port(), AF_INET, address.c_str());
+  }
+  EXPECT_EQ(Body(Ask("GET", "/healthz")), "ok\n");
+  EXPECT_LT(stopwatch.Elapsed(), kPrompt);
+}
+
+// The process may have room for fewer than the endpoint would take.
+TEST_F(MetricsEndpointTest, APlaceThatBecomesFreeIsTakenAtOnce) {
+  Serve();
+  auto held = std::make_unique<Client>(port());
+  held->Send("GET /healthz HTTP/1.1\r\n");
+  EXPECT_EQ(Body(Ask("GET", "/healthz")), "ok\n");  // So it has been taken in.
+  const int next = ::dup(STDIN_FILENO);
+  ::close(next);
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit one_more = before;
+  one_more.rlim_cur = static_cast<rlim_t>(next) + 1;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &one_more), 0);
+  Client waiting(port());
+  ASSERT_TRUE(waiting.connected());
+  waiting.Send("GET /healthz HTTP/1.1\r\n\r\n");
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // It is tried in vain.
+  const Stopwatch stopwatch;
+  held.reset();
+  EXPECT_EQ(Body(waiting.ReadAll()), "ok\n");
+  EXPECT_LT(stopwatch.Elapsed(), kPrompt);
+  ::setrlimit(RLIMIT_NOFILE, &before);
+}
+
+TEST_F(MetricsEndpointTest, AConnectionHasItsTimeWhateverItDoes) {
+  Serve("127.0.0.1:0", {.connection_age = std::chrono::milliseconds(300)});
+  const Stopwatch stopwatch;
+  Client head(port());
+  Client body(port());
+  Client chunks(port());
+  head.Send("GET /healthz HTTP/1.1\r\nX: ");
+  body.Send("POST /healthz HTTP/1.1\r\nContent-Length: 1000000\r\n\r\n");
+  chunks.Send("POST /healthz HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n");
+  while (head.Offer("x") && stopwatch.Elapsed() < kPrompt) {
+    body.Offer("x");
+    chunks.Offer("1\r\nx\r\n");
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_FALSE(body.ReadByte());
+  EXPECT_FALSE(chunks.ReadByte());
+  EXPECT_GE(stopwatch.Elapsed(), std::chrono::milliseconds(300));
+  EXPECT_LT(stopwatch.Elapsed(), kPrompt);
+  EXPECT_EQ(Body(Ask("GET", "/healthz")), "ok\n");
+}
+
+TEST_F(MetricsEndpointTest, AConnectionHasItsTimeAlsoWhereItDoesNothing) {
+  Serve("127.0.0.1:0", {.connection_age = std::chrono::milliseconds(300)});
+  const Stopwatch stopwatch;
+  Client silent(port());
+  silent.ReadAll();
+  EXPECT_LT(stopwatch.Elapsed(), kPrompt);
+}
+
+TEST_F(MetricsEndpointTest, ABodyIsBounded) {
+  Serve();
+  for (const char* coding : {"Content-Length: 1000000000000", "Transfer-Encoding: chunked"}) {
+    Client client(port());
+    client.Send(std::string("POST /metrics HTTP/1.1\r\nHost: w\r\n") + coding + "\r\n\r\n");
+    const std::string piece = "8000\r\n" + std::string(0x8000, 'x') + "\r\n";
+    const Stopwatch stopwatch;
+    while (client.Offer(piece) && stopwatch.Elapsed() < kPrompt) {
+    }
+    EXPECT_LT(stopwatch.Elapsed(), kPrompt) << coding;
+  }
+  EXPECT_EQ(Body(Ask("GET", "/healthz")), "ok\n");
+}
+
+// How many of the connections to this port on 127.0.0.1 the kernel has in `state`, in hexadecimal
+// digits: what has been answered and closed it keeps until it is read.
+int InState(std::uint16_t port, const std::string& state) {
+  std::ostringstream local;
+  local << ": 0100007F:" << std::uppercase << std::hex << std::setw(4) << std::setfill('0') << port;
+  std::ifstream table("/proc/net/tcp");
+  int count = 0;
+  for (std::string line; std::getline(table, line);) {
+    const std::size_t found = line.find(local.str());
+    if (found == std::string::npos) continue;
+    // The other side's address and port are as long.
+    if (line.substr(found + 2 * local.str().size(), state.size()) == state) ++count;
+  }
+  return count;
+}
+
+TEST_F(MetricsEndpointTest, AnAnswerThatNobodyReadsIsNotKept) {
+  Serve("127.0.0.1:0", {.connection_age = std::chrono::milliseconds(500)});
+  constexpr const char* kFinWait1 = "04";
+  std::list<Client> lazy;
+  for (int i = 0; i < 10; ++i) {
+    lazy.emplace_back(port(), AF_INET, "127.0.0.1", 2048);
+    lazy.back().Send("GET /metrics HTTP/1.1\r\n\r\n");
+  }
+  const Stopwatch stopwatch;  // By itself the kernel keeps it for more than a minute.
+  while (InState(port(), kFinWait1) < 10 && stopwatch.Elapsed() < kPrompt) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  ASSERT_EQ(InState(port(), kFinWait1), 10);
+  while (InState(port(), kFinWait1) > 0 && stopwatch.Elapsed() < std::chrono::seconds(30)) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_EQ(InState(port(), kFinWait1), 0);
+}
+
+TEST_F(MetricsEndpointTest, WhatFollowsARequestIsDropped) {
+  Serve();
+  const std::string request = "GET /healthz HTTP/1.1\r\nHost: w\r\n\r\n";
+  std::string many;
+  for (int i = 0; i < 100; ++i) many += request;
+  EXPECT_EQ(Body(Exchange(port(), request + request)), "ok\n");
+  Client client(port());
+  client.Send(many);
+  EXPECT_EQ(StatusLine(client.ReadAll()), "HTTP/1.1 200 OK");
+  EXPECT_EQ(Body(Ask("GET", "/healthz")), "ok\n");
+}
+
+TEST_F(MetricsEndpointTest, Http10IsAnswered) {
+  Serve();
+  const std::string answer = Exchange(port(), "GET /metrics HTTP/1.0\r\n\r\n");
+  EXPECT_NE(StatusLine(answer).find(" 200 OK"), std::string::npos);
+  EXPECT_EQ(Body(answer), Body(Ask("GET", "/metrics")));
+}
+
+TEST_F(MetricsEndpointTest, AResetIsNothing) {
+  Serve();
+  for (const char* part :
+       {"", "GET", "GET /metrics HTTP/1.1\r\nX: y", "GET /metrics HTTP/1.1\r\n\r\n",
+        "POST / HTTP/1.1\r\nContent-Length: 9"
+        "\r\n\r\nx"}) {
+    for (int i = 0; i < 100; ++i) {
+      Client client(port());
+      client.Send(part);
+      client.Reset();
+    }
+  }
+  EXPECT_EQ(Body(Ask("GET", "/healthz")), "ok\n");
+}
+
+// Whether somebody has scraped twice from one address.
+bool HasRegularScraper(const MetricsEndpoint& endpoint) {
+  return endpoint.scrapers().NextExpected(Scrapers::Time::max(), Scrapers::Time()).has_value();
+}
+
+TEST_F(MetricsEndpointTest, TakesNoteOfWhoScrapes) {
+  Serve();
+  const std::string scrape = "GET /metrics HTTP/1.1\r\nHost: w\r\n\r\n";
+  for (int i = 0; i < 2; ++i) {
+    Ask("HEAD", "/metrics");
+    Ask("POST", "/metrics");
+    Ask("GET", "/healthz");
+    Ask("GET", "/metrics/");
+  }
+  Exchange(port(), scrape, AF_INET, "127.0.0.2");
+  Exchange(port(), scrape, AF_INET, "127.0.0.3");
+  EXPECT_FALSE(HasRegularScraper(*endpoint_));
+  const auto before = std::chrono::steady_clock::now();
+  Exchange(port(), scrape, AF_INET, "127.0.0.2");
+  const auto after = std::chrono::steady_clock::now();
+  EXPECT_TRUE(HasRegularScraper(*endpoint_));
+  EXPECT_TRUE(endpoint_->scrapers().NextExpected(after, before).has_value());
+  EXPECT_FALSE(endpoint_->scrapers().NextExpected(before, after).has_value()) << "it has seen it";
 }
 
 // Sources beside the watcher's own.
@@ -310,6 +580,25 @@ TEST(MetricsEndpointSourcesTest, AClientThatReadsLateGetsAllAndHoldsNobodyUp) {
   EXPECT_EQ(Body(Exchange(endpoint.port(), "GET /healthz HTTP/1.1\r\n\r\n")), "ok\n");
   EXPECT_EQ(Body(late.ReadAll()).size(),
             8'000'000 + std::string("# HELP large \n# TYPE large gauge\nlarge 0\n").size());
+}
+
+TEST(MetricsEndpointSourcesTest, AReaderHasItsTimeAndNoScrape) {
+  const LargeSource large;
+  MetricsEndpoint endpoint("127.0.0.1:0", {&large}, {},
+                           {.connection_age = std::chrono::milliseconds(300)});
+  ASSERT_EQ(endpoint.Start(), std::nullopt);
+  const Stopwatch stopwatch;
+  std::list<Client> late;
+  for (int i = 0; i < 2; ++i) {
+    late.emplace_back(endpoint.port(), AF_INET, "127.0.0.1", 4096);
+    late.back().Send("GET /metrics HTTP/1.1\r\n\r\n");
+  }
+  while (stopwatch.Elapsed() < std::chrono::seconds(1)) {
+    late.front().ReadByte();
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  for (Client& client : late) EXPECT_LT(client.ReadAll().size(), 8'000'000u) << "nobody cut it off";
+  EXPECT_FALSE(HasRegularScraper(endpoint)) << "it was not sent whole";
 }
 
 TEST(MetricsEndpointSourcesTest, AFailureToCollectIsAnAnswer) {
