@@ -69,7 +69,7 @@ section "Which driver, which cluster" | sed -nE 's/^\| ([A-Z][A-Za-z, ]+) \|.*/\
 sed -nE 's/.*plural = "([a-z]+)s".*/\1/p' probes/owner_kinds.cc | sort |
   diff "$work/documented" - | check "the kinds of owner in the README are those of the program"
 
-for path in $(grep -ohE '(^|[ `(])(manifests|scripts|test|probes|watcher|metrics)/[a-zA-Z0-9_/.-]+' README.md CONTRIBUTING.md |
+for path in $(grep -ohE '(^|[ `(])(manifests|scripts|test|probes|watcher|metrics|docs)/[a-zA-Z0-9_/.-]+' README.md CONTRIBUTING.md docs/*.md |
   sed -E 's/^[ `(]//; s/[.,]$//' | sort -u); do
   compgen -G "$path*" >/dev/null || [[ $path == test/kubernetes/* && -e $path ]] || echo "$path"
 done | check "each path in the documents exists"

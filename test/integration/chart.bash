@@ -39,6 +39,8 @@ the_chart() {
     --set webhook.certManager=true
   check "and the components" renders "$(with policy monitoring reject-invalid)" \
     --kube-version=1.36.0 --set monitoring=true,rejectInvalid=true
+  check "and those of the webhook" renders "$(with webhook-cert-manager monitoring scrape-annotations)" \
+    "${webhook[@]}" --set webhook.certManager=true,monitoring=true --set-string settings.scrape=true
   check "and the guard of other labels, as it says itself" renders "$(other_labels policy)" \
     --kube-version=1.36.0 --set 'guard.clusterLabels={oshinko-cluster,ray.io/cluster}'
 

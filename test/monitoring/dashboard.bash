@@ -1,0 +1,52 @@
+# The dashboard as a file. Sourced by rules_test.sh.
+# shellcheck shell=bash disable=SC2154
+dashboard=$objects/dashboard.json
+
+# none FILTER: it finds nothing in the dashboard, else shows it.
+none() {
+  local found
+  found=$(jq -rc "$1" "$dashboard") && [[ -z $found ]] || { echo "# $found"; return 1; }
+}
+# Each metric that a query or a rule names is one that README.md lists, or of those that others have.
+metrics_are_known() {
+  {
+    grep -ohE '\b(cluster_watcher|rest_client|process)_[a-z_]+\b' "$tmp/tests/cluster-watcher.rules.yml"
+    jq -r '.. | .expr?, .definition? | strings' "$dashboard" |
+      grep -oE '\b(cluster_watcher|rest_client|process)_[a-z_]+\b'
+  } | sed -E 's/_bucket$//' | sort -u >"$tmp/used"
+  sed -nE '/^## Metrics/,/^## /s/^\| `([a-z_]+)`.*/\1/p' README.md >"$tmp/known"
+  printf '%s\n' cluster_watcher_verdict cluster_watcher_phase cluster_watcher_polls cluster_watcher_poll_duration_seconds \
+    process_start_time_seconds process_cpu_seconds process_cpu_seconds_total process_resident_memory_bytes \
+    rest_client_requests >>"$tmp/known"
+  same /dev/null <(sort -u "$tmp/known" | comm -23 "$tmp/used" -)
+}
+queries_parse() {
+  jq '{groups: [{name: "dashboard", rules: [.panels[].targets[]?.expr
+    | gsub("\\$__rate_interval"; "5m") | gsub("\\$[a-z]+"; "x")] | to_entries | map({record: "r:m\(.key):o", expr: .value})}]}' \
+    "$dashboard" >"$tmp/dashboard.rules.yml"
+  "$prometheus/promtool" check rules "$tmp/dashboard.rules.yml" >/dev/null
+}
+
+check "the dashboard is of a current schema and has an identity" none \
+  'select(.schemaVersion < 39 or .uid == "" or (.id != null) or .title == "") | .uid'
+check "ids of panels are unique" none '[.panels[].id] | group_by(.)[] | select(length > 1)'
+check "panels have a title, a description and a source" none \
+  '.panels[] | select(.type != "row" and (.title == "" or .description == "" or .datasource.uid != "${datasource}")) | .title'
+check "titles are unique" none '[.panels[].title] | group_by(.)[] | select(length > 1)'
+check "panels don't overlap, and stay within the width" none '
+  [.panels[] | {title} + .gridPos] | . as $all
+  | (.[] | select(.x + .w > 24 or .w < 1 or .h < 1)),
+    (range(length) as $i | range($i + 1; length) as $j | [$all[$i], $all[$j]]
+      | select(.[0].x < .[1].x + .[1].w and .[1].x < .[0].x + .[0].w
+        and .[0].y < .[1].y + .[1].h and .[1].y < .[0].y + .[0].h) | map(.title))'
+check "panels have queries, a unit and thresholds" none '
+  .panels[] | select(.type != "row")
+  | select((.targets | length) == 0 or .fieldConfig.defaults.unit == null
+    or (.fieldConfig.defaults.thresholds.steps | length) == 0) | .title'
+check "queries have ids of their own" none \
+  '.panels[] | select(.targets) | [.targets[].refId] | group_by(.)[] | select(length > 1)'
+check "each variable that is used exists" none '
+  ([.templating.list[].name] + ["__rate_interval"]) as $known
+  | [.. | .expr?, .definition? | strings | scan("\\$([a-z_]+)")[0]] | unique - $known | .[]'
+check "metrics that rules and dashboard name are known" metrics_are_known
+check "the queries of the dashboard parse" queries_parse

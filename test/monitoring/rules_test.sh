@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# rules_test.sh: the alerts, their tests and their runbook, the scrape configurations and the
+# dashboard, without a Kubernetes. Each weakness that `mutations` names must make a test fail.
+set -uo pipefail
+cd "$(dirname -- "${BASH_SOURCE[0]}")/../.." || exit
+# shellcheck source=../checks.bash
+. test/checks.bash
+prometheus=$(test/monitoring/prometheus) || exit 1
+tmp=$(mktemp -d)
+trap '$finished || echo "not ok - the test ended early"; rm -rf -- "$tmp"' EXIT
+objects=manifests/chart/objects/monitoring
+
+# tests_pass DIR: with the rules in it, as promtool wants them beside the tests.
+tests_pass() { (cd "$1" && "$prometheus/promtool" test rules -- *.yaml >output 2>&1); }
+# rule NAME: its lines, and what must stand before them.
+rule() {
+  awk -v name="$1" '
+    $1 == "-" && $2 == "name:" { head = $0 ORS "  rules:"; ours = 0 }
+    $1 == "-" && $2 ~ /^(alert|record):$/ { ours = $3 == name; if (ours) print "groups:" ORS head }
+    ours' "$tmp/tests/cluster-watcher.rules.yml"
+}
+# tests_of NAME: the file that these are in, without those of other alerts.
+tests_of() {
+  awk -v name="$1" '
+    !began || /^- name: / { ours = !began || $3 ~ "^" name ",?$" }
+    /^tests:/ { began = 1 }
+    ours' "$(grep -l "^- name: $1" test/monitoring/*.yaml)"
+}
+# mutant NAME SED: sets directory, with that rule changed, and its tests.
+mutant() {
+  directory=$(mktemp -d "$tmp/mutant-XXXXXX")
+  rule "$1" >"$directory/rule"
+  sed -e "$2" "$directory/rule" >"$directory/cluster-watcher.rules.yml"
+  tests_of "$1" >"$directory/tests.yaml"
+}
+alone_tests_pass() { mutant "$1" "" && tests_pass "$directory"; }
+mutant_is_killed() {
+  mutant "$@"
+  not cmp -s "$directory/rule" "$directory/cluster-watcher.rules.yml" || { echo "# it changes nothing"; return 1; }
+  "$prometheus/promtool" check rules "$directory/cluster-watcher.rules.yml" >"$directory/output" 2>&1 || {
+    sed 's/^/# /' "$directory/output"
+    return 1
+  }
+  not tests_pass "$directory" && grep -q "FAILED" "$directory/output"
+}
+
+mkdir "$tmp/tests"
+command=$(sed -n '/^ *sed .*prometheusrule.yaml/p' README.md)
+extract() { bash -c "${command/>*/>\"\$1\"}" - "$1"; }
+check "the README's command makes a file of the rules" extract "$tmp/tests/cluster-watcher.rules.yml"
+check "the file of the rules says the same command" grep -qF -- "${command# }" "$objects/prometheusrule.yaml"
+check "the rules are right" "$prometheus/promtool" check rules --lint=all --lint-fatal \
+  "$tmp/tests/cluster-watcher.rules.yml"
+cp test/monitoring/*.yaml "$tmp/tests"
+check "their tests pass" tests_pass "$tmp/tests"
+cat "$tmp/tests/output"
+
+sed -nE 's/^ *- alert: //p' "$tmp/tests/cluster-watcher.rules.yml" >"$tmp/alerts"
+sed -nE 's/^ *- (alert|record): //p' "$tmp/tests/cluster-watcher.rules.yml" | LC_ALL=C sort >"$tmp/rules"
+sed -nE 's/^## (ClusterWatcher.*)/\1/p' docs/runbook.md >"$tmp/sections"
+check "each alert has a section in the runbook, in this order" same "$tmp/alerts" "$tmp/sections"
+sed -nE 's/^ *runbook: //p' "$tmp/tests/cluster-watcher.rules.yml" >"$tmp/links"
+check "and links to it" same <(tr '[:upper:]' '[:lower:]' <"$tmp/alerts" | sed 's,^,docs/runbook.md#,') "$tmp/links"
+check "none is named twice" same /dev/null <(sort "$tmp/alerts" | uniq -d)
+check "each rule is in a test" same <(cut -d: -f1 "$tmp/rules" | LC_ALL=C sort -u) \
+  <(grep -ohE 'alertname: [A-Za-z]+|namespace[a-z_]*:' test/monitoring/*.yaml | sed 's/^alertname: //; s/:$//' | LC_ALL=C sort -u)
+check "each rule has a weakness that is looked for" same "$tmp/rules" \
+  <(grep -v '^#' test/monitoring/mutations | cut -f1 | LC_ALL=C sort -u)
+while read -r name; do
+  check "the tests of $name pass with it alone" alone_tests_pass "$name"
+done <"$tmp/rules"
+while IFS=$'\t' read -r name change; do
+  [[ $name != "#"* ]] || continue
+  check "a test fails where $name is weak: $change" mutant_is_killed "$name" "$change"
+done <test/monitoring/mutations
+
+# shellcheck source=dashboard.bash
+. test/monitoring/dashboard.bash
+
+finished=true
+echo "$passed passed, $failed failed"
+((failed == 0))
