@@ -127,6 +127,18 @@ class KubeClient {
    private:
     KubeClient& client_;
   };
+  // What is asked while one of these lives holds nothing else up: no Retry-After is taken note of.
+  class IgnoreRetryAfter {
+   public:
+    explicit IgnoreRetryAfter(KubeClient& client) : client_(client), before_(client.retry_after_) {}
+    ~IgnoreRetryAfter() { client_.retry_after_ = before_; }
+    IgnoreRetryAfter(const IgnoreRetryAfter&) = delete;
+    IgnoreRetryAfter& operator=(const IgnoreRetryAfter&) = delete;
+
+   private:
+    KubeClient& client_;
+    const Duration before_;
+  };
   // The longest that an answer since the last call asked to wait before the next request, by
   // Retry-After; 0: none did.
   Duration TakeRetryAfter();

@@ -7,6 +7,7 @@ namespace cluster_watcher {
 namespace {
 
 constexpr Duration kProposedHold = std::chrono::hours(24);
+constexpr Duration kTellAgain = std::chrono::hours(1);
 
 // "DeploymentList, JobList without items at resourceVersion 86": what they have in common once.
 std::string EvidenceText(const std::vector<Evidence>& all) {
@@ -42,8 +43,6 @@ std::string Because(const Snapshot& snapshot, const std::string& detail) {
   return text + ")";
 }
 
-std::string Name(const Snapshot& snapshot) { return "Cluster " + snapshot.cluster->name; }
-
 std::string DeletesText(const DeletionReport& report) {
   std::vector<std::string> counts;
   for (const auto& [result, count] : report.deletes) {
@@ -58,26 +57,6 @@ std::string Seconds(Duration duration) {
   std::string fraction = std::to_string(milliseconds % 1000);
   fraction.insert(0, 3 - fraction.size(), '0');
   return std::to_string(milliseconds / 1000) + "." + fraction;
-}
-
-Regarding NamespaceOfOwner(const Snapshot& snapshot) {
-  return Regarding::Namespace(snapshot.owner_ns.empty() ? snapshot.cluster->ns : snapshot.owner_ns);
-}
-
-// An object that survives, and the one that people look at.
-std::vector<Regarding> OwnerAndRoot(const Snapshot& snapshot) {
-  const auto& owner = snapshot.facts.owner;
-  std::vector<Regarding> all = {owner && owner->object ? Regarding::Object(*owner->object)
-                                                       : NamespaceOfOwner(snapshot)};
-  if (snapshot.root) all.push_back(Regarding::Object(*snapshot.root));
-  return all;
-}
-
-// Also where those look who care for the driver, whether or not it is there.
-std::vector<Regarding> AllWhoCare(const Snapshot& snapshot) {
-  std::vector<Regarding> all = OwnerAndRoot(snapshot);
-  if (all.front().kind != "Namespace") all.push_back(NamespaceOfOwner(snapshot));
-  return all;
 }
 
 void AddLook(JsonWriter& line, const Snapshot& snapshot) {
@@ -111,11 +90,30 @@ void AddDecision(JsonWriter& line, const Decision& decision) {
 
 }  // namespace
 
+void Announcer::Learn(const Snapshot& snapshot) {
+  if (!snapshot.cluster) return;
+  if (!subject_) subject_.emplace();
+  subject_->cluster = *snapshot.cluster;
+  if (snapshot.root) subject_->root = snapshot.root;
+  if (!snapshot.owner_ns.empty()) subject_->owner_ns = snapshot.owner_ns;
+  if (subject_->owner_ns.empty()) subject_->owner_ns = snapshot.cluster->ns;
+  if (snapshot.facts.owner) subject_->owner = snapshot.facts.owner->object;
+}
+
+std::string Announcer::Name() const {
+  if (!subject_) return "The cluster";
+  const bool elsewhere = subject_->owner_ns != subject_->cluster.ns;
+  return "Cluster " + subject_->cluster.name +
+         (elsewhere ? " in namespace " + subject_->cluster.ns : "");
+}
+
 void Announcer::Write(const Line& line, const Snapshot& snapshot, const Log::Keys& more) {
-  if (snapshot.cluster) cluster_ = snapshot.cluster;
+  Learn(snapshot);
   log_.Write(line.level, line.message, [&](JsonWriter& json) {
     json.Field("decision", line.decision);
-    if (cluster_) json.Field("namespace", cluster_->ns).Field("cluster", cluster_->name);
+    if (subject_) {
+      json.Field("namespace", subject_->cluster.ns).Field("cluster", subject_->cluster.name);
+    }
     AddLook(json, snapshot);
     const Duration ago = std::chrono::duration_cast<Duration>(clock_.Now() - snapshot.began);
     json.Field("lookedAt", FormatTime(clock_.WallNow() - ago));
@@ -123,16 +121,31 @@ void Announcer::Write(const Line& line, const Snapshot& snapshot, const Log::Key
   });
 }
 
-void Announcer::Record(const std::vector<Regarding>& regarding, const Snapshot& snapshot,
-                       EventType type, const char* reason, const char* action,
-                       const std::string& note) {
-  const std::vector<bool> written = events_.Record(regarding, type, reason, action, note);
-  // The owner's namespace may be gone with the driver, or not be ours to write to.
-  for (std::size_t i = 0; i < regarding.size(); ++i) {
-    if (written[i] || regarding[i].ns == snapshot.cluster->ns) continue;
-    events_.Record({Regarding::Namespace(snapshot.cluster->ns)}, type, reason, action, note);
-    return;
+bool Announcer::Record(Audience audience, const Occasion& occasion, const std::string& note,
+                       std::stop_token stop) {
+  if (!subject_) return false;
+  const Regarding owners_namespace = Regarding::Namespace(subject_->owner_ns);
+  std::vector<Regarding> regarding = {subject_->owner ? Regarding::Object(*subject_->owner)
+                                                      : owners_namespace};
+  if (subject_->root && audience != Audience::kSurvivor) {
+    regarding.push_back(Regarding::Object(*subject_->root));
   }
+  if (subject_->owner && audience == Audience::kAllWhoCare) regarding.push_back(owners_namespace);
+  const auto record = [&](const std::vector<Regarding>& about) {
+    return events_.Record(about, occasion.type, occasion.reason, occasion.action, note, stop);
+  };
+  const auto failures = record(regarding);
+  bool any = false;
+  bool elsewhere = false;
+  for (std::size_t i = 0; i < regarding.size(); ++i) {
+    any = any || !failures[i];
+    // The owner's namespace may be gone with the driver, or not be ours to write to.
+    const bool refused =
+        failures[i] == ApiFailure::kForbidden || failures[i] == ApiFailure::kNotFound;
+    elsewhere = elsewhere || (refused && regarding[i].ns != subject_->cluster.ns);
+  }
+  if (!elsewhere) return any;
+  return !record({Regarding::Namespace(subject_->cluster.ns)}).front() || any;
 }
 
 void Announcer::Verdict(const Snapshot& snapshot, const Decision& decision,
@@ -158,26 +171,31 @@ void Announcer::Verdict(const Snapshot& snapshot, const Decision& decision,
         });
 }
 
-void Announcer::Warn(const Snapshot& snapshot, const Decision& decision,
-                     const Abandonment& abandonment) {
+bool Announcer::Warn(const Snapshot& snapshot, const Decision& decision,
+                     const Abandonment& abandonment, std::stop_token stop) {
+  Learn(snapshot);
   const WallTime due = ServerNow(snapshot, clock_) + abandonment.due_in;
   const std::string hold = std::string("kubectl annotate -n ") + snapshot.cluster->ns + " " +
                            snapshot.root->Describe() + " --overwrite " + annotation::kHoldUntil +
                            "=" + At(due + kProposedHold);
   const std::string when = " be deleted at " + At(due) + ", in " + About(abandonment.due_in);
-  Record(AllWhoCare(snapshot), snapshot, EventType::kWarning, "ClusterAbandoned", "Watching",
-         FitNote(Name(snapshot) + " looks abandoned (" + ToString(decision.reason) + "): ",
-                 Because(snapshot, decision.detail),
-                 abandonment.dry_run
-                     ? ". Unless that changes it would" + when + ", were this not a dry run."
-                     : ". Unless that changes it will" + when + ". To keep it: " + hold));
+  return Record(Audience::kAllWhoCare, {EventType::kWarning, "ClusterAbandoned", "Watching"},
+                FitNote(Name() + " looks abandoned (" + ToString(decision.reason) + "): ",
+                        Because(snapshot, decision.detail),
+                        abandonment.dry_run
+                            ? ". Unless that changes it would" + when + ", were this not a dry run."
+                            : ". Unless that changes it will" + when + ". To keep it: " + hold),
+                stop);
 }
 
-void Announcer::CameBack(const Snapshot& snapshot, const Decision& decision,
-                         Duration abandoned_for) {
-  Record(AllWhoCare(snapshot), snapshot, EventType::kNormal, "ClusterSpared", "Sparing",
-         FitNote(Name(snapshot) + " is kept again (" + ToString(decision.reason) + "): ",
-                 decision.detail, ". It had looked abandoned for " + About(abandoned_for) + "."));
+void Announcer::CameBack(const Snapshot& snapshot, const Decision& decision, Duration since_warning,
+                         std::stop_token stop) {
+  Learn(snapshot);
+  spared_for_.clear();
+  Record(Audience::kAllWhoCare, {EventType::kNormal, "ClusterSpared", "Sparing"},
+         FitNote(Name() + " is kept again (" + ToString(decision.reason) + "): ", decision.detail,
+                 ". Its deletion was announced " + About(since_warning) + " ago."),
+         stop);
 }
 
 void Announcer::WouldDelete(const Snapshot& snapshot, const Decision& decision,
@@ -190,8 +208,8 @@ void Announcer::WouldDelete(const Snapshot& snapshot, const Decision& decision,
           for (const std::string& object : objects) line.String(object);
           line.EndArray();
         });
-  Record(AllWhoCare(snapshot), snapshot, EventType::kWarning, "ClusterAbandoned", "Watching",
-         FitNote(Name(snapshot) + " would be deleted now (" + ToString(decision.reason) + "): ",
+  Record(Audience::kAllWhoCare, {EventType::kWarning, "ClusterAbandoned", "Watching"},
+         FitNote(Name() + " would be deleted now (" + ToString(decision.reason) + "): ",
                  Joined(objects), ". Nothing is: this is a dry run."));
 }
 
@@ -205,23 +223,42 @@ void Announcer::Condemned(const Snapshot& snapshot, const Decision& decision,
         line.Key("confirmations").Integer(abandonment.confirmations);
         line.Key("abandonedForSeconds").Number(Seconds(abandonment.lasted));
       });
-  Record(OwnerAndRoot(snapshot), snapshot, EventType::kWarning, "ClusterCondemned", "Condemning",
-         FitNote(Name(snapshot) + " is condemned (" + ToString(decision.reason) + "): ", because,
+  Record(Audience::kOwnerAndRoot, {EventType::kWarning, "ClusterCondemned", "Condemning"},
+         FitNote(Name() + " is condemned (" + ToString(decision.reason) + "): ", because,
                  ". So it was in " + std::to_string(abandonment.confirmations) +
                      " looks in a row, over " + About(abandonment.lasted) +
                      ". One more look decides."));
 }
 
-void Announcer::Spared(const Snapshot& snapshot, const char* refusal, const std::string& detail) {
-  Write({"spared", std::string("the cluster is spared (") + refusal + "): " + detail}, snapshot,
-        [&](JsonWriter& line) { line.Field("refusal", refusal).Field("detail", detail); });
-  if (!snapshot.cluster) return;
-  Record(AllWhoCare(snapshot), snapshot, EventType::kWarning, "ClusterSpared", "Sparing",
-         FitNote(Name(snapshot) + " is spared (" + refusal + "): ", detail, ""));
+void Announcer::Spared(const Snapshot& snapshot, const char* refusal, const std::string& detail,
+                       const Decision* decision) {
+  spares_again_ = spared_for_ == refusal && clock_.Now() - spared_at_ < kTellAgain;
+  const std::string why = *refusal == '\0' ? "" : std::string(" (") + refusal + ")";
+  Write({"spared", "the cluster is spared" + why + ": " + detail,
+         spares_again_ ? spdlog::level::debug : spdlog::level::warn},
+        snapshot, [&](JsonWriter& line) {
+          line.Field("refusal", refusal);
+          if (decision != nullptr) return AddDecision(line, *decision);
+          line.Field("detail", detail);
+        });
+  if (spares_again_) return;
+  spared_for_ = refusal;
+  spared_at_ = clock_.Now();
+  Record(Audience::kAllWhoCare, {EventType::kWarning, "ClusterSpared", "Sparing"},
+         FitNote(Name() + " is spared" + why + ": ", detail, ""));
+}
+
+void Announcer::TakenOver(const Snapshot& snapshot, const std::string& from) {
+  const std::string what = "its deletion is taken over from " + from;
+  Write(
+      {"deleting", "cluster " + snapshot.cluster->name + ": " + what}, snapshot,
+      [&](JsonWriter& line) { line.Field("reason", snapshot.marks.reason).Field("detail", what); });
+  Trouble(snapshot, "TakingOver", what);
 }
 
 void Announcer::Deleting(const Snapshot& snapshot, const std::string& why) {
   const Marks& marks = snapshot.marks;
+  spared_for_.clear();
   Write({"deleting", "deleting cluster " + snapshot.cluster->name + ": " + why}, snapshot,
         [&](JsonWriter& line) {
           line.Field("reason", marks.reason).Field("detail", why);
@@ -229,24 +266,23 @@ void Announcer::Deleting(const Snapshot& snapshot, const std::string& why) {
           if (marks.deleting_since) line.Field("deletingSince", FormatTime(*marks.deleting_since));
         });
   const std::string reason = marks.reason.empty() ? "" : " (" + marks.reason + ")";
-  Record(OwnerAndRoot(snapshot), snapshot, EventType::kWarning, "ClusterDeleting", "Deleting",
-         FitNote(Name(snapshot) + " is being deleted" + reason + ": ", Because(snapshot, why), ""));
+  Record(Audience::kOwnerAndRoot, {EventType::kWarning, "ClusterDeleting", "Deleting"},
+         FitNote(Name() + " is being deleted" + reason + ": ", Because(snapshot, why), ""));
 }
 
 void Announcer::Trouble(const Snapshot& snapshot, const char* action, const std::string& what) {
-  Write({"deleting", "the deletion of cluster " + snapshot.cluster->name + ": " + what}, snapshot,
-        [&](JsonWriter& line) { line.Field("action", action).Field("detail", what); });
-  Record(OwnerAndRoot(snapshot), snapshot, EventType::kWarning, "ClusterDeleting", action,
-         FitNote(Name(snapshot) + ": ", what, ""));
+  Learn(snapshot);
+  Record(Audience::kOwnerAndRoot, {EventType::kWarning, "ClusterDeleting", action},
+         FitNote(Name() + ": ", what, ""));
 }
 
 void Announcer::Deleted(const Snapshot& snapshot, const DeletionReport& report) {
+  Learn(snapshot);
   const std::string reason =
       snapshot.marks.reason.empty() ? "" : " (" + snapshot.marks.reason + ")";
-  const std::string what = Name(snapshot) + " is deleted" + reason + ": " +
-                           std::to_string(report.found) + " members" +
-                           (report.root_deleted ? " and the master root" : "") + ", in " +
-                           FormatDuration(report.took) + DeletesText(report);
+  const std::string what = Name() + " is deleted" + reason + ": " + std::to_string(report.found) +
+                           " members" + (report.root_deleted ? " and the master root" : "") +
+                           ", in " + FormatDuration(report.took) + DeletesText(report);
   std::string left;
   for (const std::string& object : report.left) left += "; left: " + object;
   Write({"deleted", what + left}, snapshot, [&](JsonWriter& line) {
@@ -260,8 +296,8 @@ void Announcer::Deleted(const Snapshot& snapshot, const DeletionReport& report) 
     for (const std::string& object : report.left) line.String(object);
     line.EndArray();
   });
-  Record({OwnerAndRoot(snapshot).front()}, snapshot,
-         report.overdue ? EventType::kWarning : EventType::kNormal, "ClusterDeleted", "Deleting",
+  Record(Audience::kSurvivor,
+         {report.overdue ? EventType::kWarning : EventType::kNormal, "ClusterDeleted", "Deleting"},
          FitNote(what, left, ""));
 }
 

@@ -47,4 +47,13 @@ bool Confirmation::IsConfirmed(int confirmations) const {
          (grace_ == Duration(0) || last_began_ >= GraceEnd());
 }
 
+MonotonicTime Confirmation::Earliest(int confirmations, Duration interval) const {
+  MonotonicTime look = last_began_;
+  for (int count = count_; count < confirmations; ++count) {
+    const MonotonicTime next = look + interval;
+    look = look < GraceEnd() ? std::min(next, GraceEnd()) : next;
+  }
+  return std::max(look, GraceEnd());
+}
+
 }  // namespace cluster_watcher

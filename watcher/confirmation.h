@@ -16,6 +16,14 @@ namespace cluster_watcher {
 Duration GraceFor(const Settings& settings, Reason reason,
                   const std::optional<RecordedOwner>& seen);
 
+// How far an abandoned cluster is on its way to be condemned.
+struct Abandonment {
+  Duration lasted{0};  // since the first of these verdicts
+  int confirmations = 0;
+  Duration due_in{0};    // the deletion, at the earliest
+  bool dry_run = false;  // there will be none
+};
+
 class Confirmation {
  public:
   // One abandoned verdict, from a sure look that began and ended at these times. `owner` is what
@@ -31,6 +39,10 @@ class Confirmation {
   // Whether `confirmations` verdicts span the grace period. The span runs from the end of the first
   // look to the beginning of the last, so that it is never overestimated.
   bool IsConfirmed(int confirmations) const;
+
+  // When it is confirmed at the earliest, if no verdict differs: looks follow each other after
+  // `interval` at the least, and one begins when the grace period ends. Only where count() > 0.
+  MonotonicTime Earliest(int confirmations, Duration interval) const;
 
   // When the first of them ended, and when the grace period does; only where count() > 0.
   MonotonicTime Began() const { return first_ended_; }

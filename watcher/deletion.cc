@@ -111,6 +111,7 @@ Deletion::Outcome Deletion::DeleteMembers(MonotonicTime deadline) {
 }
 
 std::optional<Deletion::Outcome> Deletion::Begin(RootState root, bool may_begin) {
+  if (root == RootState::kOurs && IsOvertaken()) return Outcome::kOvertaken;
   if (root == RootState::kGone || (root == RootState::kOurs && !NamesUs(ReadMarks(root_now_)))) {
     return Outcome::kCalledOff;
   }
@@ -166,7 +167,7 @@ bool Deletion::FinishMembers(MonotonicTime deadline, const std::function<bool()>
 std::vector<std::string> Deletion::Rehearse() {
   MemberPass pass = SortMembers(listing_.List().objects, true, memory_);
   metrics_.SetMembers(static_cast<std::int64_t>(memory_.listed.size()),
-                      static_cast<std::int64_t>(pass.remaining()));
+                      static_cast<std::int64_t>(memory_.listed.size()));
   std::vector<const KubeObject*> all;
   for (const KubeObject& object : pass.to_delete) all.push_back(&object);
   for (const KubeObject& object : pass.mounted) all.push_back(&object);
@@ -284,6 +285,7 @@ bool Deletion::IsDue(const KubeObject& object, bool past_deadline) const {
 }
 
 void Deletion::NameOverdue(const Pass& pass) {
+  overdue_.clear();
   for (const std::string& object : pass.not_gone) {
     overdue_.push_back(object + ": not gone by the deadline");
     log_.warn("{}", overdue_.back());

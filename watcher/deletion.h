@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <random>
 #include <string>
@@ -12,7 +13,6 @@
 
 #include "metrics/watcher_metrics.h"
 #include "probes/clock.h"
-#include "watcher/announcer.h"
 #include "watcher/claims.h"
 #include "watcher/member_listing.h"
 #include "watcher/members.h"
@@ -24,6 +24,16 @@ namespace cluster_watcher {
 // The point of no return is not written on older evidence, and the first delete isn't sent on
 // evidence twice as old.
 inline constexpr Duration kFreshEvidence{5'000};
+
+// What a deletion came to.
+struct DeletionReport {
+  std::size_t found = 0;               // members
+  std::map<std::string, int> deletes;  // by result, as the metrics have it: {"deleted": 4}
+  std::vector<std::string> left;       // "service/x: kept"
+  bool overdue = false;                // something was left at the deadline
+  bool root_deleted = false;
+  Duration took{0};
+};
 
 class Deletion {
  public:

@@ -61,20 +61,21 @@ EventRecorder::EventRecorder(KubeClient& client, Clock& clock, spdlog::logger& l
   Cut(instance_, 128);
 }
 
-std::vector<bool> EventRecorder::Record(const std::vector<Regarding>& regarding, EventType type,
-                                        std::string_view reason, std::string_view action,
-                                        std::string note) {
+std::vector<std::optional<ApiFailure>> EventRecorder::Record(
+    const std::vector<Regarding>& regarding, EventType type, std::string_view reason,
+    std::string_view action, std::string note, std::stop_token stop) {
   Cut(note, kLongestNote);
   std::vector<ApiRequest> requests;
   for (const Regarding& object : regarding) {
     requests.push_back(MakeRequest(object, type, reason, action, note));
   }
-  std::vector<bool> written;
-  for (const ApiResult& answer : client_.DoAll(requests, kReadsSideBySide, {})) {
-    written.push_back(answer.has_value());
+  const KubeClient::IgnoreRetryAfter ignore(client_);
+  std::vector<std::optional<ApiFailure>> failures;
+  for (const ApiResult& answer : client_.DoAll(requests, kReadsSideBySide, stop)) {
+    failures.push_back(answer ? std::nullopt : std::optional(answer.error().failure));
     if (!answer) log_.debug("the event {} was not written: {}", reason, answer.error().message);
   }
-  return written;
+  return failures;
 }
 
 ApiRequest EventRecorder::MakeRequest(const Regarding& regarding, EventType type,

@@ -2,6 +2,8 @@
 // fact. Writing one never blocks or fails what it tells of.
 #pragma once
 
+#include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,9 +39,12 @@ class EventRecorder {
   EventRecorder(KubeClient& client, Clock& clock, spdlog::logger& log, std::string instance);
 
   // `reason` as the contract has it ("ClusterDeleting"), `action` a verb ("Deleting"); `note` is
-  // cut at 1,024 bytes. One for each of `regarding`, side by side. True: that one was written.
-  std::vector<bool> Record(const std::vector<Regarding>& regarding, EventType type,
-                           std::string_view reason, std::string_view action, std::string note);
+  // cut at 1,024 bytes. One for each of `regarding`, side by side, in 2 s at the most. Why each was
+  // not written; nullopt: it was.
+  std::vector<std::optional<ApiFailure>> Record(const std::vector<Regarding>& regarding,
+                                                EventType type, std::string_view reason,
+                                                std::string_view action, std::string note,
+                                                std::stop_token stop);
 
  private:
   ApiRequest MakeRequest(const Regarding& regarding, EventType type, std::string_view reason,

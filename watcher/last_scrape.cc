@@ -10,6 +10,7 @@ namespace {
 
 // The kubelet kills what is left of a pod at the end of its grace period.
 constexpr Duration kBeforeTheEnd = std::chrono::seconds(2);
+constexpr Duration kLongestWait = std::chrono::minutes(1);
 constexpr Duration kBetweenLooks{100};
 constexpr Duration kTimeout = std::chrono::seconds(1);
 
@@ -40,8 +41,8 @@ std::optional<MonotonicTime> LastScrape::EndOfPod(const std::string& ns, const s
   const auto text = answer->document.root()["metadata"]["deletionTimestamp"].AsString();
   const auto end = text ? ParseTime(*text) : std::nullopt;
   if (!end) return std::nullopt;
-  return clock_.Now() + std::chrono::duration_cast<Duration>(*end - *answer->server_time) -
-         kBeforeTheEnd;
+  const auto left = std::chrono::duration_cast<Duration>(*end - *answer->server_time);
+  return clock_.Now() + std::min(kLongestWait, left - kBeforeTheEnd);
 }
 
 }  // namespace cluster_watcher

@@ -1,5 +1,5 @@
 // Waits until the metrics of a deletion that has ended were scraped, so that who graphs it sees its
-// end; never beyond the pod's grace period.
+// end; never beyond the pod's grace period, and a minute at the most.
 #pragma once
 
 #include <functional>

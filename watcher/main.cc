@@ -199,7 +199,13 @@ int RunWatch(const Invocation& invocation, std::stop_token stop) {
     // A loop that waits for a slow API server is alive.
     health.Turned(clock.Now());
   });
-  Survey survey(client, clock, session.settings, session.with_annotations);
+  // The pod's annotations have a say in how the first look is told, too.
+  const auto with_annotations = [&](const TextMap& annotations) {
+    ResolvedSettings resolved = session.with_annotations(annotations);
+    log.Configure(resolved.settings.log_level, resolved.settings.log_format);
+    return resolved;
+  };
+  Survey survey(client, clock, session.settings, with_annotations);
   EventRecorder events(client, clock, log.logger(), settings.pod);
   Announcer announcer(events, clock, log);
   const Dial dial = [](const std::string& url) -> Result<std::unique_ptr<Transport>> {
@@ -210,14 +216,7 @@ int RunWatch(const Invocation& invocation, std::stop_token stop) {
     if (!transport) return Failure(transport.error().message);
     return std::unique_ptr<Transport>(*std::move(transport));
   };
-  bool heard_pod = false;
-  const auto turn = [&] {
-    patient.EnsureListening();
-    if (heard_pod || !survey.has_read_pod()) return;
-    heard_pod = true;
-    const Settings& annotated = survey.settings().settings;
-    log.Configure(annotated.log_level, annotated.log_format);
-  };
+  const auto turn = [&] { patient.EnsureListening(); };
   const auto next_scrape = [&](MonotonicTime since) {
     return endpoint.scrapers().NextExpected(since, clock.Now());
   };

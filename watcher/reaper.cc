@@ -96,9 +96,10 @@ std::optional<ObjectMeta> Reaper::ReadRoot(const Snapshot& snapshot, Duration ti
   return meta ? std::optional(*std::move(meta)) : std::nullopt;
 }
 
-void Reaper::Refuse(const Snapshot& snapshot, const char* reason, const std::string& detail) {
+void Reaper::Refuse(const Snapshot& snapshot, const char* reason, const std::string& detail,
+                    const Decision* decision) {
   StandBack(reason);
-  announcer_.Spared(snapshot, reason, detail);
+  announcer_.Spared(snapshot, reason, detail, decision);
 }
 
 void Reaper::StandBack(const char* reason) {
@@ -107,6 +108,8 @@ void Reaper::StandBack(const char* reason) {
   metrics_.SetMembers(0, 0);
   metrics_.SetDeletionDuration({});
   metrics_.SetDeletionDeadline(std::nullopt);
+  metrics_.SetDeletionDue(std::nullopt);
+  metrics_.SetConfirmations(0);
 }
 
 Reaper::Outcome Reaper::Condemn(const std::string& me, const Snapshot& snapshot,
@@ -154,8 +157,7 @@ bool Reaper::TakeOver(const std::string& me, Snapshot& snapshot) {
     return false;
   }
   marks_to_take_off_ = false;
-  announcer_.Trouble(snapshot, "TakingOver",
-                     "it is taken over from " + snapshot.marks.condemned_by);
+  announcer_.TakenOver(snapshot, snapshot.marks.condemned_by);
   snapshot.marks.condemned_by = me;
   return true;
 }
@@ -164,7 +166,9 @@ Reaper::Outcome Reaper::CarryThrough(const std::string& me, const std::string& o
                                      std::stop_token stop) {
   steps_done_.clear();
   announced_ = false;
-  while (auto condemned = LastLook(me, owner_identity, stop)) {
+  for (;;) {
+    auto condemned = LastLook(me, owner_identity, stop);
+    if (!condemned) return condemned.error();
     stop = {};  // there is no return
     steps_done_.merge(std::set<std::string>(condemned->snapshot.marks.steps_done));
     // Steps take their time, and meanwhile the cluster, still whole, may be in use again.
@@ -172,15 +176,14 @@ Reaper::Outcome Reaper::CarryThrough(const std::string& me, const std::string& o
     if (auto outcome = Delete(condemned->snapshot, condemned->decision.detail)) return *outcome;
     log_.warn("the first delete could not be sent in time: looking again");
   }
-  return Outcome::kSpared;
 }
 
-std::optional<Reaper::Condemned> Reaper::LastLook(const std::string& me,
-                                                  const std::string& owner_identity,
-                                                  std::stop_token stop) {
-  const auto spare = [&](const Snapshot& snapshot, const char* refusal, const std::string& detail) {
-    Spare(me, snapshot, refusal, detail);
-    return std::nullopt;
+Result<Reaper::Condemned, Reaper::Outcome> Reaper::LastLook(const std::string& me,
+                                                            const std::string& owner_identity,
+                                                            std::stop_token stop) {
+  const auto spare = [&](const Snapshot& snapshot, const char* refusal, const std::string& detail,
+                         const Decision* decision = nullptr) {
+    return Unexpected{Spare(me, snapshot, refusal, detail, decision)};
   };
   Snapshot snapshot;
   for (int look = 0; look < kMostLastLooks && !stop.stop_requested(); ++look) {
@@ -198,7 +201,7 @@ std::optional<Reaper::Condemned> Reaper::LastLook(const std::string& me,
                                 : OwnerIdentity(snapshot) == owner_identity;
     if (stop.stop_requested()) break;
     if (!decision.abandoned()) {
-      return spare(snapshot, RefusalOf(decision.reason), decision.detail);
+      return spare(snapshot, RefusalOf(decision.reason), decision.detail, &decision);
     }
     if (!same_owner) {
       return spare(snapshot, "owner-back",
@@ -207,6 +210,11 @@ std::optional<Reaper::Condemned> Reaper::LastLook(const std::string& me,
     }
     if (snapshot.root->meta.deleting) {
       return spare(snapshot, "conflict", "the master root is being deleted by another's hand");
+    }
+    if (snapshot.marks.phase == Phase::kDeleting && snapshot.marks.condemned_by != me) {
+      log_.warn("another watcher has taken the deletion over");
+      StandBack("conflict");
+      return Unexpected{Outcome::kOvertaken};
     }
     if (snapshot.marks.condemned_by != me || snapshot.marks.phase == Phase::kWatching) {
       return spare(snapshot, "conflict", "the marks on the master root no longer name us");
@@ -241,14 +249,14 @@ std::optional<Reaper::Condemned> Reaper::LastLook(const std::string& me,
     marks_to_take_off_ = true;
     Refuse(snapshot, "conflict", "the point of no return could not be written in time");
   }
-  return std::nullopt;
+  return Unexpected{Outcome::kSpared};
 }
 
 Reaper::Outcome Reaper::Spare(const std::string& me, const Snapshot& snapshot, const char* refusal,
-                              const std::string& detail) {
+                              const std::string& detail, const Decision* decision) {
   marks_to_take_off_ = !TakeMarksOff(me, snapshot);
   if (marks_to_take_off_) log_.warn("the marks could not be taken off yet");
-  Refuse(snapshot, refusal, detail);
+  Refuse(snapshot, refusal, detail, decision);
   return Outcome::kSpared;
 }
 
@@ -303,8 +311,9 @@ void Reaper::RunSteps(const std::vector<Step>& steps, const char* prefix, const 
       steps_.Run(steps, prefix, allowed, steps_done_, [&] { MarkStepsDone(condemned); });
   // What there was no time for isn't run later either.
   for (const Step& step : steps) steps_done_.insert(StepId(prefix, step));
-  for (const std::string& trouble : troubles) {
-    announcer_.Trouble(condemned, "RunningSteps", "step " + trouble);
+  if (!troubles.empty()) {
+    announcer_.Trouble(condemned, "RunningSteps",
+                       std::string(prefix) + " steps: " + Joined(troubles));
   }
 }
 
@@ -346,7 +355,7 @@ std::optional<Reaper::Outcome> Reaper::Delete(const Snapshot& condemned, const s
   Deletion deletion(survey_, clock_, metrics_, log_, condemned, began, [this] { turn_({}); });
   const Deletion::Outcome members = deletion.DeleteMembers(deadline);
   if (members == Deletion::Outcome::kStale) return std::nullopt;
-  if (members != Deletion::Outcome::kGone) return StopBecause(members, condemned);
+  if (members != Deletion::Outcome::kGone) return StopBecause(members, condemned, deletion);
   if (!deletion.overdue().empty()) {
     announcer_.Trouble(condemned, "Overdue",
                        "its deadline has passed; " + Joined(deletion.overdue()));
@@ -354,25 +363,24 @@ std::optional<Reaper::Outcome> Reaper::Delete(const Snapshot& condemned, const s
   if (RunStepsAfter(condemned)) {
     // Meanwhile something may have been made anew, the master root itself included.
     const Deletion::Outcome again = deletion.DeleteMembers(deadline);
-    if (again != Deletion::Outcome::kGone) return StopBecause(again, condemned);
+    if (again != Deletion::Outcome::kGone) return StopBecause(again, condemned, deletion);
   }
   const auto root = deletion.DeleteRoot();
   if (root == Deletion::RootOutcome::kOvertaken) {
-    return StopBecause(Deletion::Outcome::kOvertaken, condemned);
+    return StopBecause(Deletion::Outcome::kOvertaken, condemned, deletion);
   }
-  const bool kept = root == Deletion::RootOutcome::kKept;
-  TellEnd(deletion, condemned, !kept, began);
+  TellEnd(deletion, condemned, root == Deletion::RootOutcome::kDeleted, began);
   if (root == Deletion::RootOutcome::kReplaced) {
     // Somebody's new cluster: it is watched over from now on.
     log_.warn("another object has the master root's name");
     StandBack("uid-changed");
     return Outcome::kSpared;
   }
-  metrics_.SetPhase(ToString(Phase::kDone));
   return Outcome::kDone;
 }
 
-Reaper::Outcome Reaper::StopBecause(Deletion::Outcome why, const Snapshot& condemned) {
+Reaper::Outcome Reaper::StopBecause(Deletion::Outcome why, const Snapshot& condemned,
+                                    const Deletion& deletion) {
   const char* refusal = "conflict";
   const char* detail = "the marks on the master root were taken off, or it is being deleted";
   switch (why) {
@@ -389,7 +397,12 @@ Reaper::Outcome Reaper::StopBecause(Deletion::Outcome why, const Snapshot& conde
       StandBack(refusal);
       return Outcome::kOvertaken;
   }
-  Refuse(condemned, refusal, std::string("its deletion ends here: ") + detail);
+  const DeletionReport report = deletion.Report();
+  std::string what = std::string("its deletion ends here: ") + detail;
+  for (const auto& [result, count] : report.deletes) {
+    what += "; " + std::to_string(count) + " " + result;
+  }
+  Refuse(condemned, refusal, what);
   return Outcome::kSpared;
 }
 
@@ -398,9 +411,12 @@ void Reaper::TellEnd(const Deletion& deletion, const Snapshot& condemned, bool r
   DeletionReport report = deletion.Report();
   report.root_deleted = root_deleted;
   report.took = std::chrono::duration_cast<Duration>(clock_.Now() - began);
+  // Before people are told, which may take a while.
   metrics_.SetDeletionDuration(report.took);
   metrics_.SetDeletionDeadline(std::nullopt);
   metrics_.SetDeletionDue(std::nullopt);
+  metrics_.SetConfirmations(0);
+  metrics_.SetPhase(ToString(Phase::kDone));
   announcer_.Deleted(condemned, report);
 }
 
@@ -410,21 +426,37 @@ bool Reaper::FinishOnTermination() {
   const Decision decision = Decide(look->facts);
   if (!decision.abandoned()) return false;
   look->marks.reason = ToString(decision.reason);
-  metrics_.SetPhase(ToString(Phase::kDeleting));
-  announcer_.Deleting(*look, "it is taken down by hand and its driver is gone: " + decision.detail);
   const MonotonicTime began = clock_.Now();
+  const Duration allowed = survey_.settings().settings.delete_deadline;
+  log_.warn("the master root is being taken down and the driver is gone");
+  metrics_.Polled(look->facts.ObservationText(), look->ended - look->began, clock_.WallNow());
+  metrics_.SetVerdict(decision.verdict(), ToString(decision.reason));
+  metrics_.SetPhase(ToString(Phase::kDeleting));
+  metrics_.SetDeletionDeadline(clock_.WallNow() + allowed);
+  bool told = false;
+  // There may be two seconds left in all: people are told once the first deletes are sent.
+  const auto tell = [&] {
+    if (!told) {
+      announcer_.Deleting(*look,
+                          "it is taken down by hand and its driver is gone: " + decision.detail);
+    }
+    told = true;
+  };
   Deletion deletion(survey_, clock_, metrics_, log_, *look, began, [this] { turn_({}); });
-  const auto may_go_on = [this] {
+  const auto may_go_on = [&] {
+    tell();
     const auto again = survey_.TerminationLook();
     return again && Decide(again->facts).abandoned();
   };
-  const Duration allowed = survey_.settings().settings.delete_deadline;
-  if (!deletion.FinishMembers(began + allowed, may_go_on)) {
-    log_.warn("the cluster's members were not finished: it is not, or no longer, ours to do");
+  const bool finished = deletion.FinishMembers(began + allowed, may_go_on);
+  tell();
+  if (!finished) {
+    const char* why = "the members were not finished: that is not, or no longer, ours to do";
+    log_.warn("{}", why);
+    announcer_.Trouble(*look, "Stopping", why);
     return false;
   }
   TellEnd(deletion, *look, false, began);
-  metrics_.SetPhase(ToString(Phase::kDone));
   return true;
 }
 

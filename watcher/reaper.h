@@ -79,14 +79,15 @@ class Reaper {
   // marks name.
   Outcome CarryThrough(const std::string& me, const std::string& owner_identity,
                        std::stop_token stop);
-  // nullopt: spared.
-  std::optional<Condemned> LastLook(const std::string& me, const std::string& owner_identity,
-                                    std::stop_token stop);
+  // The error: kSpared or kOvertaken.
+  Result<Condemned, Outcome> LastLook(const std::string& me, const std::string& owner_identity,
+                                      std::stop_token stop);
   Outcome Spare(const std::string& me, const Snapshot& snapshot, const char* refusal,
-                const std::string& detail);
+                const std::string& detail, const Decision* decision);
   // What has the master root's name now; nullopt: it can't be read, or there is nothing.
   std::optional<ObjectMeta> ReadRoot(const Snapshot& snapshot, Duration timeout);
-  void Refuse(const Snapshot& snapshot, const char* reason, const std::string& detail);
+  void Refuse(const Snapshot& snapshot, const char* reason, const std::string& detail,
+              const Decision* decision = nullptr);
   void StandBack(const char* reason);
   bool TakeMarksOff(const std::string& me, const Snapshot& snapshot);
   // True: some were run, which took its time.
@@ -97,7 +98,7 @@ class Reaper {
   void MarkStepsDone(const Snapshot& condemned);
   // nullopt: the first delete could not be sent in time.
   std::optional<Outcome> Delete(const Snapshot& condemned, const std::string& why);
-  Outcome StopBecause(Deletion::Outcome why, const Snapshot& condemned);
+  Outcome StopBecause(Deletion::Outcome why, const Snapshot& condemned, const Deletion& deletion);
   void TellEnd(const Deletion& deletion, const Snapshot& condemned, bool root_deleted,
                MonotonicTime began);
   void AnnounceDeletion(const Snapshot& condemned, const std::string& why);

@@ -80,7 +80,7 @@ StepRunner::Attempt StepRunner::Try(const Step& step, Duration timeout) {
   HttpRequest request;
   request.method = step.method;
   request.target = step.target;
-  request.called = step.target.substr(0, step.target.find('?'));
+  request.called = "/...";  // what is in a path or a query may be what lets one in
   request.accept = "*/*";
   request.timeout = timeout;
   request.body_limit = kBodyLimit;

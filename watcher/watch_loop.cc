@@ -16,6 +16,9 @@ constexpr Duration kStaleCondemnation = std::chrono::minutes(1);
 constexpr Duration kLongestAskedWait = std::chrono::minutes(1);
 constexpr Duration kRepeatUnknown = std::chrono::minutes(5);
 constexpr Duration kLeastPatience = std::chrono::seconds(30);
+constexpr int kLeastOfInterval = 90;  // percent, between polls
+constexpr Duration kEventsLast = std::chrono::hours(1);
+constexpr Duration kAboutTheSame = std::chrono::seconds(1);
 constexpr Duration kLongestStep = std::chrono::seconds(10);
 
 // Verdicts under which the owner's marks are ours to write.
@@ -151,6 +154,7 @@ WatchLoop::Next WatchLoop::SureLook(std::stop_token stop) {
   }
   if (!decision.abandoned()) {
     confirmation_.Reset();
+    if (rehearsed_) metrics_.SetMembers(0, 0);
     rehearsed_ = false;
   }
   const bool overruled = decision.rules.back().matched;
@@ -159,7 +163,7 @@ WatchLoop::Next WatchLoop::SureLook(std::stop_token stop) {
   }
   in_use_ = overruled;
   Show(snapshot, decision);
-  AnnounceChange(snapshot, decision);
+  AnnounceChange(snapshot, decision, stop);
   last_ = decision;
   polled_ = true;
   const Next next = Act(snapshot, decision, stop);
@@ -188,8 +192,9 @@ WatchLoop::Next WatchLoop::Act(const Snapshot& snapshot, const Decision& decisio
   const auto outcome = reaper_.Condemn(me_, snapshot, decision, AbandonmentNow(), stop);
   confirmation_.Reset();
   metrics_.SetConfirmations(0);
-  // Where it still looks abandoned, people are told of another time.
-  if (outcome == Reaper::Outcome::kSpared) warned_since_.reset();
+  // Where it still looks abandoned people are told of another time, but not again and again.
+  if (outcome == Reaper::Outcome::kSpared && !announcer_.spares_again()) warning_.reset();
+  if (outcome == Reaper::Outcome::kSpared && warning_) warning_->spared_again = true;
   if (outcome == Reaper::Outcome::kOvertaken) overtaken_at_ = clock_.Now();
   return outcome == Reaper::Outcome::kDone ? Next::kDone : Next::kWait;
 }
@@ -218,9 +223,7 @@ std::optional<WatchLoop::Next> WatchLoop::ActOnMarks(const Snapshot& snapshot,
   const bool ours = marks.condemned_by == me_;
   const bool stale = clock_.Now() - other_watcher_->since >= kStaleCondemnation;
   if (ours || stale || IsWatcherGone(snapshot, marks.condemned_by, stop)) {
-    say_.Warn("a condemnation by " + marks.condemned_by +
-              " that was not carried through is taken off");
-    CleanMarks(snapshot);
+    CallOff(snapshot, "its condemnation by " + marks.condemned_by + " was not carried through");
   }
   confirmation_.Reset();
   return Next::kWait;
@@ -241,9 +244,7 @@ std::optional<WatchLoop::Next> WatchLoop::ActOnDeleting(const Snapshot& snapshot
     if (!MayTakeOver(snapshot, stop)) return Next::kWait;
   }
   if (!snapshot.marks.deletes_begun && IsLongPast(snapshot)) {
-    log_.info("a deletion by {} that was not begun in time is taken off",
-              snapshot.marks.condemned_by);
-    CleanMarks(snapshot);
+    CallOff(snapshot, "its deletion by " + snapshot.marks.condemned_by + " was not begun in time");
     confirmation_.Reset();
     return Next::kWait;
   }
@@ -291,11 +292,18 @@ bool WatchLoop::IsWatcherGone(const Snapshot& snapshot, const std::string& by,
          phase == "Succeeded";
 }
 
-void WatchLoop::CleanMarks(const Snapshot& snapshot) {
+void WatchLoop::CallOff(const Snapshot& snapshot, const std::string& why) {
+  if (!CleanMarks(snapshot)) return;
+  metrics_.SetPhase(ToString(Phase::kWatching));
+  announcer_.Spared(snapshot, "", why);
+}
+
+bool WatchLoop::CleanMarks(const Snapshot& snapshot) {
   auto written = reaper_.WriteMarks(snapshot, WithoutProtocolMarks());
   if (!written && written.error().failure != ApiFailure::kConflict) {
     say_.Warn("marks could not be taken off: " + written.error().message);
   }
+  return written.has_value();
 }
 
 // So that a restarted watcher knows the owner that it had seen.
@@ -331,16 +339,19 @@ void WatchLoop::Show(const Snapshot& snapshot, const Decision& decision) {
   last_replicas_ = owner && owner->object ? owner->fields.replicas : 0;
   if (observed) metrics_.SetOwnerReplicas(last_replicas_);
   metrics_.SetVerdict(decision.verdict(), ToString(decision.reason));
-  metrics_.SetConfirmations(confirmation_.count());
+  metrics_.SetConfirmations(IsOnItsWay(snapshot) ? confirmation_.count() : 0);
   if (!decision.abandoned()) abandoned_since_.reset();
   if (decision.abandoned() && !abandoned_since_) abandoned_since_ = clock_.WallNow();
   metrics_.SetAbandonedSince(abandoned_since_);
-  const bool due = confirmation_.count() > 0 && !survey_.settings().settings.dry_run;
+  const bool dry_run = survey_.settings().settings.dry_run;
+  if (snapshot.root && !dry_run) metrics_.SetPhase(ToString(snapshot.marks.phase));
+  const bool due = IsOnItsWay(snapshot) && !dry_run;
   metrics_.SetDeletionDue(due ? std::optional(clock_.WallNow() + AbandonmentNow().due_in)
                               : std::nullopt);
   if (snapshot.cluster && snapshot.facts.root_read) {
     const std::string owner_text = snapshot.OwnerText();
-    metrics_.SetCluster(snapshot.cluster->name, owner_text.empty() ? "<shared>" : owner_text,
+    const char* none = decision.reason == Reason::kShared ? "<shared>" : "<unknown>";
+    metrics_.SetCluster(snapshot.cluster->name, owner_text.empty() ? none : owner_text,
                         owner_text.empty() ? "" : snapshot.owner_ns);
   }
   if (decision.reason == Reason::kMisconfigured) {
@@ -354,46 +365,70 @@ void WatchLoop::Show(const Snapshot& snapshot, const Decision& decision) {
 // One line for each change, and none for each poll: an API server that is away for a night must not
 // fill the log.
 void WatchLoop::Say(const Snapshot& snapshot, const Decision& decision) {
-  const bool changed = !polled_ || decision.reason != last_.reason;
+  const std::string owner = OwnerIdentity(snapshot);
+  const bool other_owner = decision.reason == Reason::kActive && owner != last_owner_said_;
+  const bool changed = !polled_ || decision.reason != last_.reason || other_owner;
   const bool again = decision.reason == Reason::kUnknown && decision.detail != last_detail_said_ &&
                      clock_.Now() - last_said_ >= kRepeatUnknown;
   if (!changed && !again) return;
   last_said_ = clock_.Now();
   last_detail_said_ = decision.detail;
+  last_owner_said_ = owner;
   announcer_.Verdict(snapshot, decision,
-                     confirmation_.count() > 0 ? std::optional(AbandonmentNow()) : std::nullopt);
+                     IsOnItsWay(snapshot) ? std::optional(AbandonmentNow()) : std::nullopt);
+}
+
+bool WatchLoop::IsOnItsWay(const Snapshot& snapshot) const {
+  const bool marked =
+      snapshot.marks.phase != Phase::kWatching && !survey_.settings().settings.dry_run;
+  return confirmation_.count() > 0 && !marked;
 }
 
 // Before it is deleted, and when it isn't after all. That it can't be told for a while is neither.
-void WatchLoop::AnnounceChange(const Snapshot& snapshot, const Decision& decision) {
-  const bool watching = snapshot.marks.phase == Phase::kWatching;
-  if (confirmation_.count() > 0 && !warned_since_ && watching) {
-    warned_since_ = clock_.Now();
-    announcer_.Warn(snapshot, decision, AbandonmentNow());
+void WatchLoop::AnnounceChange(const Snapshot& snapshot, const Decision& decision,
+                               std::stop_token stop) {
+  if (IsOnItsWay(snapshot) && snapshot.root) {
+    const Abandonment abandonment = AbandonmentNow();
+    const MonotonicTime now = clock_.Now();
+    const Warning warning{now, now + abandonment.due_in, snapshot.root->meta.uid,
+                          OwnerIdentity(snapshot)};
+    if (!IsWarnedOf(warning)) {
+      if (announcer_.Warn(snapshot, decision, abandonment, stop)) {
+        warning_ = warning;
+      } else {
+        say_.Warn("nobody could be told that the cluster looks abandoned");
+      }
+    }
   }
-  if (!decision.abandoned() && decision.reason != Reason::kUnknown && warned_since_) {
+  if (!decision.abandoned() && decision.reason != Reason::kUnknown && warning_) {
     announcer_.CameBack(snapshot, decision,
-                        std::chrono::duration_cast<Duration>(clock_.Now() - *warned_since_));
-    warned_since_.reset();
+                        std::chrono::duration_cast<Duration>(clock_.Now() - warning_->told), stop);
+    warning_.reset();
   }
+}
+
+// What people were told must still be true, and be there to be found.
+bool WatchLoop::IsWarnedOf(const Warning& now) const {
+  if (!warning_ || warning_->root_uid != now.root_uid || warning_->owner != now.owner) return false;
+  const bool is_true =
+      now.told <= warning_->due + kAboutTheSame && now.due >= warning_->due - kAboutTheSame;
+  return (is_true || warning_->spared_again) && now.told - warning_->told < kEventsLast;
 }
 
 Abandonment WatchLoop::AbandonmentNow() {
   const Settings& settings = survey_.settings().settings;
-  const auto since = [this](MonotonicTime time) {
-    return std::chrono::duration_cast<Duration>(clock_.Now() - time);
-  };
-  const Duration lasted = since(confirmation_.Began());
-  const Duration grace = -since(confirmation_.GraceEnd());
-  const Duration looks =
-      std::max(0, settings.confirmations - confirmation_.count()) * settings.poll_interval;
-  return {lasted, confirmation_.count(), std::max({grace, looks, Duration(0)}), settings.dry_run};
+  const MonotonicTime now = clock_.Now();
+  const MonotonicTime due = confirmation_.Earliest(settings.confirmations,
+                                                   settings.poll_interval * kLeastOfInterval / 100);
+  return {std::chrono::duration_cast<Duration>(now - confirmation_.Began()), confirmation_.count(),
+          std::max(Duration(0), std::chrono::duration_cast<Duration>(due - now)), settings.dry_run};
 }
 
 MonotonicTime WatchLoop::NextPoll(MonotonicTime began) {
   Duration interval = survey_.settings().settings.poll_interval;
   if (last_.reason == Reason::kShared) interval = std::max(interval, kRootInterval);
-  const auto percent = std::uniform_int_distribution<int>(90, 110)(jitter_);
+  const auto percent =
+      std::uniform_int_distribution<int>(kLeastOfInterval, 200 - kLeastOfInterval)(jitter_);
   const Duration asked = std::min(survey_.client().TakeRetryAfter(), kLongestAskedWait);
   MonotonicTime next = began + interval * percent / 100;
   // The loop wakes when a grace period ends, not a poll later.

@@ -73,13 +73,23 @@ class WatchLoop {
   bool IsConfirmed() const;
   bool IsLongPast(const Snapshot& snapshot) const;
   bool IsWatcherGone(const Snapshot& snapshot, const std::string& by, std::stop_token stop);
-  void CleanMarks(const Snapshot& snapshot);
+  void CallOff(const Snapshot& snapshot, const std::string& why);
+  bool CleanMarks(const Snapshot& snapshot);
   void RecordOwner(const Snapshot& snapshot, const Decision& decision);
   void Show(const Snapshot& snapshot, const Decision& decision);
   void Say(const Snapshot& snapshot, const Decision& decision);
   // Where it is condemned next, if nothing changes; only where it is abandoned.
   Abandonment AbandonmentNow();
-  void AnnounceChange(const Snapshot& snapshot, const Decision& decision);
+  bool IsOnItsWay(const Snapshot& snapshot) const;  // abandoned, and not condemned by anybody yet
+  void AnnounceChange(const Snapshot& snapshot, const Decision& decision, std::stop_token stop);
+  struct Warning {  // what people were told
+    MonotonicTime told;
+    MonotonicTime due;
+    std::string root_uid;
+    std::string owner;
+    bool spared_again = false;  // since then, as before: that it is due means nothing
+  };
+  bool IsWarnedOf(const Warning& now) const;
   void AwaitLastScrape(MonotonicTime since);
   MonotonicTime NextPoll(MonotonicTime began);
   void WaitUntil(MonotonicTime time, std::stop_token stop);
@@ -99,6 +109,7 @@ class WatchLoop {
   std::string me_;  // "POD/UID"
   Decision last_;
   std::string last_detail_said_;
+  std::string last_owner_said_;
   MonotonicTime last_sure_look_{};
   MonotonicTime last_said_{};
   std::int64_t last_replicas_ = 0;
@@ -107,9 +118,9 @@ class WatchLoop {
   bool recorded_ = true;  // false: the owner's marks could not be written yet
   bool marks_to_settle_ = false;  // a deletion's, or another root's, were there at the last look
   bool said_unrecorded_ = false;
-  bool rehearsed_ = false;                     // in a dry run: this abandonment was shown
-  std::optional<WallTime> abandoned_since_;    // while every verdict is
-  std::optional<MonotonicTime> warned_since_;  // people were told that it looks abandoned
+  bool rehearsed_ = false;                   // in a dry run: this abandonment was shown
+  std::optional<WallTime> abandoned_since_;  // while every verdict is
+  std::optional<Warning> warning_;
   std::optional<Seen> other_watcher_;
   std::optional<MonotonicTime> overtaken_at_;
   SayOnce say_;
