@@ -10,7 +10,7 @@ set -euo pipefail
 # shellcheck source=common.bash
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.bash"
 promtool=$("$source_dir/test/monitoring/prometheus")/promtool
-prometheus=$("$source_dir/test/monitoring/build")/prometheus
+prometheus=$("$source_dir/test/monitoring/build" prometheus)/prometheus
 objects=$source_dir/manifests/chart/objects
 network=127.$((RANDOM % 250 + 2)).$((RANDOM % 250 + 2))
 next_address=1
