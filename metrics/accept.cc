@@ -86,10 +86,10 @@ std::optional<MediaRange> ParseRange(std::string_view text) {
     const std::string name = LowerCase(reader.Token());
     if (name.empty()) continue;  // ";;" is allowed.
     if (!reader.Skip('=')) return std::nullopt;
-    std::string value = reader.Value();
+    const std::string value = reader.Value();
     if (value.empty()) return std::nullopt;
-    if (name == "version") range.version = std::move(value);
-    if (name == "charset") range.charset = LowerCase(std::move(value));
+    if (name == "version") range.version = value;
+    if (name == "charset") range.charset = LowerCase(value);
     if (name == "q") {
       const std::optional<int> weight = ParseWeight(value);
       if (!weight) return std::nullopt;
