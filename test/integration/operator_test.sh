@@ -24,7 +24,7 @@ generated() {
   kubectl -n cluster-watcher get secret prometheus-main -o 'jsonpath={.data.prometheus\.yaml\.gz}' 2>/dev/null |
     base64 -d | gunzip >"$tmp/generated.yaml" 2>/dev/null && [[ -s $tmp/generated.yaml ]] &&
     kubectl -n cluster-watcher get configmap prometheus-main-rulefiles-0 -o json 2>/dev/null |
-    jq -er '.data[]' >"$tmp/rules.yaml"
+    jq -er '.data[]?' >"$tmp/rules.yaml"
 }
 has() {
   curl -s --max-time 10 --data-urlencode "query=$1" "http://$address:9091/api/v1/query" |
