@@ -79,7 +79,11 @@ REFUSED
   check "with the values in the ConfigMap" same \
     <(echo '{"default.dry-run":"true","image":"cluster-watcher:0.1.0","port":"9300"}') \
     <(kubectl -n cluster-watcher get configmap cluster-watcher -o json | jq -cS .data)
-  check "helm upgrades it" quietly chart upgrade --set monitoring=true
+  check "helm upgrades it, with monitoring" quietly chart upgrade --reuse-values --set monitoring=true
+  check "the dashboard and the rules are there" exists cluster-watcher configmap/cluster-watcher-dashboard \
+    prometheusrule/cluster-watcher
+  check "and the values still" is 9300 \
+    "$(kubectl -n cluster-watcher get configmap cluster-watcher -o 'jsonpath={.data.port}')"
   check "helm makes the webhook of it" quietly chart upgrade --set injection=webhook,webhook.certManager=true
   check "and the policy is gone" absent default mutatingadmissionpolicy/cluster-watcher
   check "helm takes it off" quietly env HELM_DATA_HOME="$tmp/helm" "$tools/helm" uninstall cluster-watcher -n cluster-watcher
