@@ -140,8 +140,7 @@ bool Announcer::Record(Audience audience, const Occasion& occasion, const std::s
   for (std::size_t i = 0; i < regarding.size(); ++i) {
     any = any || !failures[i];
     // The owner's namespace may be gone with the driver, or not be ours to write to.
-    const bool refused =
-        failures[i] == ApiFailure::kForbidden || failures[i] == ApiFailure::kNotFound;
+    const bool refused = failures[i] && !IsTransient(*failures[i]);
     elsewhere = elsewhere || (refused && regarding[i].ns != subject_->cluster.ns);
   }
   if (!elsewhere) return any;
@@ -191,7 +190,7 @@ bool Announcer::Warn(const Snapshot& snapshot, const Decision& decision,
 void Announcer::CameBack(const Snapshot& snapshot, const Decision& decision, Duration since_warning,
                          std::stop_token stop) {
   Learn(snapshot);
-  spared_for_.clear();
+  spared_for_.reset();
   Record(Audience::kAllWhoCare, {EventType::kNormal, "ClusterSpared", "Sparing"},
          FitNote(Name() + " is kept again (" + ToString(decision.reason) + "): ", decision.detail,
                  ". Its deletion was announced " + About(since_warning) + " ago."),
@@ -258,7 +257,7 @@ void Announcer::TakenOver(const Snapshot& snapshot, const std::string& from) {
 
 void Announcer::Deleting(const Snapshot& snapshot, const std::string& why) {
   const Marks& marks = snapshot.marks;
-  spared_for_.clear();
+  spared_for_.reset();
   Write({"deleting", "deleting cluster " + snapshot.cluster->name + ": " + why}, snapshot,
         [&](JsonWriter& line) {
           line.Field("reason", marks.reason).Field("detail", why);

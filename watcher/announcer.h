@@ -88,7 +88,7 @@ class Announcer {
   Clock& clock_;
   Log& log_;
   std::optional<Subject> subject_;
-  std::string spared_for_;  // the refusal, while there was nothing else to tell
+  std::optional<std::string> spared_for_;  // the refusal, while there was nothing else to tell
   MonotonicTime spared_at_{};
   bool spares_again_ = false;
 };

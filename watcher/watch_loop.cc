@@ -387,7 +387,7 @@ bool WatchLoop::IsOnItsWay(const Snapshot& snapshot) const {
 // Before it is deleted, and when it isn't after all. That it can't be told for a while is neither.
 void WatchLoop::AnnounceChange(const Snapshot& snapshot, const Decision& decision,
                                std::stop_token stop) {
-  if (IsOnItsWay(snapshot) && snapshot.root) {
+  if (IsOnItsWay(snapshot) && snapshot.root && !rehearsed_) {
     const Abandonment abandonment = AbandonmentNow();
     const MonotonicTime now = clock_.Now();
     const Warning warning{now, now + abandonment.due_in, snapshot.root->meta.uid,

@@ -75,7 +75,7 @@ TEST_F(LogLines, NothingIsSaidOfAPollThatShowsNothingNew) {
 TEST_F(LogLines, NoSecretIsInAnyOfThem) {
   MakeCluster({.pod_annotations = {{"cluster-watcher/before-delete",
                                     R"([{"name": "tell", "http": {"url": )"
-                                    R"("http://127.0.0.1:1/closed?key=s3cr3t-of-a-step"}}])"}}});
+                                    R"("http://127.0.0.1:1/s3cr3t/closed?key=s3cr3t-of-a-step"}}])"}}});
   MakeAccount(R"({"metadata": {"name": "watcher"},
                   "rules": [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]})");
   const std::string token = api().Token(ns_, kAccount);
@@ -87,7 +87,7 @@ TEST_F(LogLines, NoSecretIsInAnyOfThem) {
   proxy.TellTheTruth();
   ASSERT_TRUE(Finishes(watcher));
   EXPECT_GE(watcher.LinesWith("PATCH "), 2u) << "so that it is seen what is said of writes";
-  EXPECT_GE(watcher.LinesWith("POST /closed at"), 1u);
+  EXPECT_GE(watcher.LinesWith("POST /... at"), 1u);
   std::string said = watcher.Log() + watcher.Output();
   for (const std::string& note : Events("ClusterDeleting")) said += note;
   EXPECT_NE(said.find("step tell"), std::string::npos);

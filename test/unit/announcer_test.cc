@@ -46,6 +46,13 @@ class AnnouncerTest : public testing::Test, protected Lab {
     }
     return all;
   }
+  std::set<std::string> Notes(const std::string& reason) {
+    std::set<std::string> notes;
+    ForEachEvent("lab", [&](JsonValue event) {
+      if (event["reason"].AsString() == reason) notes.emplace(*event["note"].AsString());
+    });
+    return notes;
+  }
   std::string Note() {
     std::string note;
     ForEachEvent("lab", [&](JsonValue event) { note = *event["note"].AsString(); });
@@ -69,14 +76,14 @@ using Texts = std::set<std::string>;
 
 TEST_F(AnnouncerTest, AWarningIsOnTheMasterRootAndTheOwnersNamespace) {
   snapshot_.owner_ns = "drivers";
-  announcer_.Warn(snapshot_, decision_, abandonment_);
+  EXPECT_TRUE(announcer_.Warn(snapshot_, decision_, abandonment_, {}));
   EXPECT_EQ(Regarded(), (Texts{"lab: Deployment/spark-m", "drivers: Namespace/drivers"}));
 }
 
 TEST_F(AnnouncerTest, AWarningIsOnTheOwnerTooWhereItIsThere) {
   snapshot_.owner_ns = "drivers";
   snapshot_.facts.owner->object = Object("deployments", "bob", "drivers");
-  announcer_.Warn(snapshot_, decision_, abandonment_);
+  announcer_.Warn(snapshot_, decision_, abandonment_, {});
   EXPECT_EQ(Regarded(), (Texts{"lab: Deployment/spark-m", "drivers: Namespace/drivers",
                                "drivers: Deployment/bob"}));
 }
@@ -97,9 +104,58 @@ TEST_F(AnnouncerTest, WhatCannotBeWrittenInTheOwnersNamespaceIsWrittenInTheClust
   EXPECT_EQ(Regarded(), Texts{"lab: Namespace/lab"});
 }
 
+TEST_F(AnnouncerTest, ItIsKnownWhenNobodyCouldBeTold) {
+  Refuse("POST", "/events", 503);
+  EXPECT_FALSE(announcer_.Warn(snapshot_, decision_, abandonment_, {}));
+}
+
+// A watcher that is blind at the last look has said before whom it is about.
+TEST_F(AnnouncerTest, ASparingIsToldOfAlsoWhereNothingCanBeRead) {
+  announcer_.Condemned(snapshot_, decision_, abandonment_);
+  announcer_.Spared({}, "unknown", "get /apis: HTTP 503");
+  EXPECT_EQ(Notes("ClusterSpared"),
+            (Texts{"Cluster spark is spared (unknown): get /apis: HTTP 503"}));
+  EXPECT_EQ(Regarded(), (Texts{"lab: Deployment/spark-m", "lab: Namespace/lab"}));
+}
+
+TEST_F(AnnouncerTest, TheSameSparingIsToldOfOnceAnHour) {
+  const auto spare = [&](const char* refusal) {
+    announcer_.Spared(snapshot_, refusal, "at " + std::to_string(clock_.elapsed.count()));
+    return announcer_.spares_again();
+  };
+  EXPECT_FALSE(spare("conflict"));
+  clock_.elapsed = seconds(60);
+  EXPECT_TRUE(spare("conflict"));
+  EXPECT_FALSE(spare("hold"));
+  EXPECT_FALSE(spare("conflict"));
+  clock_.elapsed += std::chrono::hours(2);
+  EXPECT_FALSE(spare("conflict"));
+  EXPECT_EQ(Notes("ClusterSpared").size(), 4u);
+  announcer_.CameBack(snapshot_, decision_, seconds(1), {});
+  EXPECT_FALSE(spare("conflict"));
+}
+
+// Before the pod was read nobody knows whom it is about.
+TEST_F(AnnouncerTest, NothingIsToldOfWhatIsNotKnown) {
+  announcer_.Spared({}, "unknown", "");
+  announcer_.CameBack({}, decision_, seconds(1), {});
+  EXPECT_EQ(Regarded(), Texts{});
+}
+
+// The API server asks those who write Events to go slow; a deletion is none of that.
+TEST_F(AnnouncerTest, WhatIsAskedOfEventsHoldsUpNothingElse) {
+  small_kubernetes::Fault fault;
+  fault.contains = "/events";
+  fault.times = 0;
+  fault.response = {429, "{}", "application/json", 60};
+  kubernetes_.GetFaults().Add(fault);
+  announcer_.Deleting(snapshot_, "");
+  EXPECT_EQ(client_.TakeRetryAfter(), Duration(0));
+}
+
 TEST_F(AnnouncerTest, TheCommandIsThereHoweverMuchThereIsToSay) {
   decision_.detail = std::string(3'000, 'x');
-  announcer_.Warn(snapshot_, decision_, abandonment_);
+  announcer_.Warn(snapshot_, decision_, abandonment_, {});
   const std::string note = Note();
   EXPECT_EQ(note.size(), 1024u);
   EXPECT_NE(note.find("x.... Unless"), std::string::npos) << note;

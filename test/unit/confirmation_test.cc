@@ -160,5 +160,31 @@ TEST(GraceFor, FollowsTheSettingsAndTheOwner) {
   EXPECT_EQ(GraceFor(settings, Reason::kOwnerAbsent, std::nullopt), Duration(seconds(30)));
 }
 
+TEST(ConfirmationTest, TellsTheEarliestTimeAtWhichItIsConfirmed) {
+  struct Case {
+    Duration grace;
+    int confirmations;
+    Duration interval;
+    Duration earliest;  // since the first look
+  };
+  const Case cases[] = {
+      {std::chrono::seconds(30), 3, std::chrono::seconds(5), std::chrono::seconds(30)},
+      {std::chrono::seconds(0), 1, std::chrono::seconds(5), std::chrono::seconds(0)},
+      {std::chrono::seconds(0), 3, std::chrono::seconds(5), std::chrono::seconds(10)},
+      // The loop wakes when the grace period ends: one look comes early.
+      {std::chrono::seconds(3), 2, std::chrono::seconds(30), std::chrono::seconds(3)},
+      {std::chrono::seconds(3), 3, std::chrono::seconds(30), std::chrono::seconds(33)},
+      {std::chrono::seconds(8), 3, std::chrono::seconds(5), std::chrono::seconds(8)},
+      {std::chrono::seconds(12), 3, std::chrono::seconds(5), std::chrono::seconds(12)},
+  };
+  const MonotonicTime first{std::chrono::seconds(1'000)};
+  for (const Case& c : cases) {
+    Confirmation confirmation;
+    confirmation.Add("bob", c.grace, first, first);
+    EXPECT_EQ(confirmation.Earliest(c.confirmations, c.interval) - first, c.earliest)
+        << c.grace.count() << " " << c.confirmations;
+  }
+}
+
 }  // namespace
 }  // namespace cluster_watcher

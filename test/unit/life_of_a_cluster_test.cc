@@ -68,9 +68,8 @@ class LifeOfAClusterTest : public testing::Test, protected Lab {
     const auto dial = [](const std::string&) -> Result<std::unique_ptr<Transport>> {
       return Failure("there are no steps");
     };
-    const auto next_scrape = [](MonotonicTime) { return std::optional<MonotonicTime>(); };
     WatchLoop loop(
-        survey, clock_, metrics_, announcer, log.logger(), health, dial, [] {}, next_scrape);
+        survey, clock_, metrics_, announcer, log.logger(), health, dial, [] {}, next_scrape_);
     EXPECT_EQ(loop.Run(stop_.get_token()), 0);
   }
 
@@ -101,8 +100,22 @@ class LifeOfAClusterTest : public testing::Test, protected Lab {
     EXPECT_EQ(text, expected.str()) << path;
   }
 
+  std::size_t Count(const std::string& text) {
+    const std::string events = Events();
+    std::size_t count = 0;
+    for (std::size_t at = 0; (at = events.find(text, at)) != std::string::npos; ++at) ++count;
+    return count;
+  }
+  std::string Metric(const std::string& series) {
+    const prometheus::Collectable* const sources[] = {&metrics_};
+    const std::string exposition = Exposition(sources);
+    const std::size_t at = exposition.find("\n" + series + " ") + series.size() + 2;
+    return exposition.substr(at, exposition.find('\n', at) - at);
+  }
+
   std::stop_source stop_;
   std::ostringstream log_text_;
+  LastScrape::Next next_scrape_ = [](MonotonicTime) { return std::nullopt; };
 };
 
 TEST_F(LifeOfAClusterTest, IsSeenInMetricsEventsAndTheLog) {
@@ -158,6 +171,148 @@ TEST_F(LifeOfAClusterTest, ASharedClusterHasNoOwner) {
   Stage(seconds(120), "shared");
   Run(seconds(121));
   EXPECT_EQ(Events(), "");
+}
+
+// --- What doesn't go as it should.
+
+TEST_F(LifeOfAClusterTest, WhoHasBeenBlindWarnsAgain) {
+  clock_.At(seconds(10), [this] { Delete(kDriver); });
+  clock_.At(seconds(20), [this] { Refuse("GET", "", 503); });
+  clock_.At(std::chrono::hours(8), [this] { kubernetes_.GetFaults().Clear(); });
+  Run(std::chrono::hours(8) + minutes(2));
+  EXPECT_FALSE(Exists(kRoot));
+  EXPECT_EQ(Count("ClusterAbandoned on Deployment/spark-m"), 2u) << Events();
+  EXPECT_EQ(Count("08:00:03 Warning ClusterAbandoned"), 2u) << Events();
+}
+
+TEST_F(LifeOfAClusterTest, AWarningIsWrittenLaterWhereItCouldNotBe) {
+  clock_.At(seconds(10), [this] {
+    Delete(kDriver);
+    Refuse("POST", "/events", 503);
+  });
+  clock_.At(seconds(20), [this] { kubernetes_.GetFaults().Clear(); });
+  Run(minutes(2));
+  EXPECT_FALSE(Exists(kRoot));
+  EXPECT_EQ(Count("ClusterAbandoned on Deployment/spark-m"), 1u) << Events();
+}
+
+TEST_F(LifeOfAClusterTest, ATimeThatIsEarlierThanWasToldIsTold) {
+  settings_.settings.grace_period = minutes(10);
+  settings_.settings.scaled_to_zero_grace_period = seconds(10);
+  clock_.At(seconds(10), [this] { Delete(kDriver); });
+  clock_.At(seconds(60), [this] {
+    MakeDriver();
+    kubernetes_.Admin("PATCH", kDriver, R"({"spec":{"replicas":0}})",
+                      "application/merge-patch+json");
+  });
+  Run(minutes(5));
+  EXPECT_FALSE(Exists(kRoot));
+  EXPECT_EQ(Count("ClusterAbandoned on Deployment/spark-m"), 2u) << Events();
+  EXPECT_EQ(Count("looks abandoned (scaled-to-zero)"), 3u) << Events();
+}
+
+TEST_F(LifeOfAClusterTest, ALastLookThatSeesNothingIsTold) {
+  clock_.At(seconds(10), [this] { Delete(kDriver); });
+  kubernetes_.on_request = [this, done = false](const Request& request, const User&) mutable {
+    if (done || request.method != "POST" || Mark("phase") != "condemned") return;
+    done = true;
+    Refuse("GET", "", 503);
+    clock_.At(clock_.elapsed + seconds(3), [this] { kubernetes_.GetFaults().Clear(); });
+    MakeDriver();
+  };
+  Run(minutes(3));
+  EXPECT_TRUE(Exists(kRoot));
+  EXPECT_EQ(Count("ClusterCondemned on Deployment/spark-m"), 1u) << Events();
+  EXPECT_EQ(Count("is spared (unknown)"), 2u) << Events();
+  EXPECT_EQ(Metric("cluster_watcher_phase{phase=\"watching\"}"), "1");
+  EXPECT_EQ(Metric("cluster_watcher_deletion_due_timestamp_seconds"), "0");
+}
+
+TEST_F(LifeOfAClusterTest, WhatCannotBeCondemnedDoesNotFloodEvents) {
+  clock_.At(seconds(10), [this] {
+    Delete(kDriver);
+    Refuse("PATCH", "spark-m", 403);
+  });
+  Run(minutes(50));
+  EXPECT_TRUE(Exists(kRoot));
+  EXPECT_LE(Count("on Deployment/spark-m"), 4u) << Events();
+}
+
+TEST_F(LifeOfAClusterTest, APodThatLosesItsLabelIsKeptAndSaidToBe) {
+  clock_.At(seconds(10), [this] { Delete(kDriver); });
+  clock_.At(seconds(25), [this] {
+    kubernetes_.Admin("PATCH", "/api/v1/namespaces/lab/pods/" + settings_.settings.pod,
+                      R"({"metadata":{"labels":{"oshinko-cluster":null}}})",
+                      "application/merge-patch+json");
+  });
+  Run(minutes(3));
+  EXPECT_TRUE(Exists(kRoot));
+  EXPECT_EQ(Count("ClusterSpared on Deployment/spark-m"), 1u) << Events();
+  EXPECT_EQ(Metric("cluster_watcher_confirmations"), "0");
+}
+
+TEST_F(LifeOfAClusterTest, MarksThatAreTakenOffAreToldOf) {
+  kubernetes_.Admin(
+      "PATCH", kRoot,
+      R"({"metadata":{"annotations":{"cluster-watcher/phase":"condemned",)"
+      R"("cluster-watcher/condemned-by":"gone/1","cluster-watcher/root-uid":")" +
+          std::string(
+              *JsonDocument::Parse(Read(kRoot).body)->root()["metadata"]["uid"].AsString()) +
+          "\"}}}",
+      "application/merge-patch+json");
+  Run(minutes(2));
+  EXPECT_EQ(Mark("phase"), "");
+  EXPECT_EQ(Count("ClusterSpared on Deployment/spark-m"), 1u) << Events() << log_text_.str();
+  EXPECT_EQ(Metric("cluster_watcher_phase{phase=\"watching\"}"), "1");
+}
+
+TEST_F(LifeOfAClusterTest, AnotherOnesDeletionIsShownAsOne) {
+  const std::string uid(
+      *JsonDocument::Parse(Read(kRoot).body)->root()["metadata"]["uid"].AsString());
+  kubernetes_.Apply(
+      R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"other","namespace":"lab"},)"
+      R"("spec":{"nodeName":"elsewhere","containers":[{"name":"main","image":"x"}]}})");
+  const std::string pod(*JsonDocument::Parse(Read("/api/v1/namespaces/lab/pods/other").body)
+                             ->root()["metadata"]["uid"]
+                             .AsString());
+  Delete(kDriver);
+  kubernetes_.Admin("PATCH", kRoot,
+                    R"({"metadata":{"annotations":{"cluster-watcher/phase":"deleting",)"
+                    R"("cluster-watcher/deletes-begun":"true","cluster-watcher/deleting-since":)"
+                    R"("2026-12-24T00:00:00Z","cluster-watcher/condemned-by":"other/)" +
+                        pod + R"(","cluster-watcher/root-uid":")" + uid + "\"}}}",
+                    "application/merge-patch+json");
+  Run(minutes(1));
+  EXPECT_TRUE(Exists(kRoot));
+  EXPECT_EQ(Metric("cluster_watcher_phase{phase=\"deleting\"}"), "1");
+  EXPECT_EQ(Metric("cluster_watcher_confirmations"), "0");
+  EXPECT_EQ(Metric("cluster_watcher_deletion_due_timestamp_seconds"), "0");
+  EXPECT_EQ(Events(), "");
+}
+
+TEST_F(LifeOfAClusterTest, InADryRunMembersAreNoneAgainOnceTheDriverIsBack) {
+  settings_.settings.dry_run = true;
+  clock_.At(seconds(20), [this] { Delete(kDriver); });
+  clock_.At(seconds(100), [this] { MakeDriver(); });
+  Run(seconds(121));
+  EXPECT_EQ(Metric("cluster_watcher_members{state=\"found\"}"), "0");
+  EXPECT_EQ(Metric("cluster_watcher_members{state=\"remaining\"}"), "0");
+}
+
+// The pod is being deleted with its cluster, and has 30 s.
+TEST_F(LifeOfAClusterTest, TheLastScrapeIsWaitedFor) {
+  bool scraped = false;
+  next_scrape_ = [&](MonotonicTime since) {
+    return scraped ? std::nullopt : std::optional(since + seconds(15));
+  };
+  kubernetes_.Admin("PATCH", "/api/v1/namespaces/lab/pods/" + settings_.settings.pod,
+                    R"({"spec":{"nodeName":"elsewhere"}})",
+                    "application/merge-patch+json");
+  clock_.At(seconds(10), [this] { Delete(kDriver); });
+  clock_.At(seconds(62), [&] { scraped = true; });
+  Run(seconds(50));
+  EXPECT_FALSE(Exists(kRoot));
+  EXPECT_EQ(clock_.elapsed, seconds(62)) << log_text_.str();
 }
 
 }  // namespace
