@@ -136,10 +136,11 @@ void WatcherMetrics::RegisterVerdicts(Registry& registry) {
                                 "changes, in Unix time; 0 while it is kept.");
   confirmations_ = RegisterGauge(registry, "cluster_watcher_confirmations",
                                  "Consecutive abandoned verdicts that count towards a deletion.");
-  AddWords(phases_,
-           Register(registry, BuildGauge(), "cluster_watcher_phase",
-                    "How far the cluster is on its way out: 1 for that phase, else 0."),
-           "phase", kPhases);
+  AddWords(
+      phases_,
+      Register(registry, BuildGauge(), "cluster_watcher_phase",
+               "How far this watcher is in taking the cluster down: 1 for that phase, else 0."),
+      "phase", kPhases);
   dry_run_ = RegisterGauge(registry, "cluster_watcher_dry_run",
                            "1 if nothing is deleted and only shown what would be, else 0.");
 }

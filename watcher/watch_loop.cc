@@ -294,7 +294,6 @@ bool WatchLoop::IsWatcherGone(const Snapshot& snapshot, const std::string& by,
 
 void WatchLoop::CallOff(const Snapshot& snapshot, const std::string& why) {
   if (!CleanMarks(snapshot)) return;
-  metrics_.SetPhase(ToString(Phase::kWatching));
   announcer_.Spared(snapshot, "", why);
 }
 
@@ -344,7 +343,6 @@ void WatchLoop::Show(const Snapshot& snapshot, const Decision& decision) {
   if (decision.abandoned() && !abandoned_since_) abandoned_since_ = clock_.WallNow();
   metrics_.SetAbandonedSince(abandoned_since_);
   const bool dry_run = survey_.settings().settings.dry_run;
-  if (snapshot.root && !dry_run) metrics_.SetPhase(ToString(snapshot.marks.phase));
   const bool due = IsOnItsWay(snapshot) && !dry_run;
   metrics_.SetDeletionDue(due ? std::optional(clock_.WallNow() + AbandonmentNow().due_in)
                               : std::nullopt);

@@ -266,7 +266,7 @@ TEST_F(LifeOfAClusterTest, MarksThatAreTakenOffAreToldOf) {
   EXPECT_EQ(Metric("cluster_watcher_phase{phase=\"watching\"}"), "1");
 }
 
-TEST_F(LifeOfAClusterTest, AnotherOnesDeletionIsShownAsOne) {
+TEST_F(LifeOfAClusterTest, AnotherOnesDeletionIsNotAnnounced) {
   const std::string uid(
       *JsonDocument::Parse(Read(kRoot).body)->root()["metadata"]["uid"].AsString());
   kubernetes_.Apply(
@@ -284,7 +284,7 @@ TEST_F(LifeOfAClusterTest, AnotherOnesDeletionIsShownAsOne) {
                     "application/merge-patch+json");
   Run(minutes(1));
   EXPECT_TRUE(Exists(kRoot));
-  EXPECT_EQ(Metric("cluster_watcher_phase{phase=\"deleting\"}"), "1");
+  EXPECT_EQ(Metric("cluster_watcher_phase{phase=\"watching\"}"), "1");
   EXPECT_EQ(Metric("cluster_watcher_confirmations"), "0");
   EXPECT_EQ(Metric("cluster_watcher_deletion_due_timestamp_seconds"), "0");
   EXPECT_EQ(Events(), "");

@@ -63,7 +63,7 @@ cluster_watcher_owner_state{state="none"} 0
 cluster_watcher_owner_state{state="replaced"} 0
 cluster_watcher_owner_state{state="scaled-to-zero"} 0
 cluster_watcher_owner_state{state="unknown"} 1
-# HELP cluster_watcher_phase How far the cluster is on its way out: 1 for that phase, else 0.
+# HELP cluster_watcher_phase How far this watcher is in taking the cluster down: 1 for that phase, else 0.
 # TYPE cluster_watcher_phase gauge
 cluster_watcher_phase{phase="condemned"} 0
 cluster_watcher_phase{phase="deleting"} 0
