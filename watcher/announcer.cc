@@ -214,6 +214,7 @@ void Announcer::WouldDelete(const Snapshot& snapshot, const Decision& decision,
 
 void Announcer::Condemned(const Snapshot& snapshot, const Decision& decision,
                           const Abandonment& abandonment) {
+  spared_for_.reset();  // whoever reads of this must read how it ended
   const std::string because = Because(snapshot, decision.detail);
   Write(
       {"condemned", std::string("condemned: ") + ToString(decision.reason) + " (" + because + ")"},
@@ -280,8 +281,9 @@ void Announcer::Deleted(const Snapshot& snapshot, const DeletionReport& report) 
   const std::string reason =
       snapshot.marks.reason.empty() ? "" : " (" + snapshot.marks.reason + ")";
   const std::string what = Name() + " is deleted" + reason + ": " + std::to_string(report.found) +
-                           " members" + (report.root_deleted ? " and the master root" : "") +
-                           ", in " + FormatDuration(report.took) + DeletesText(report);
+                           (report.found == 1 ? " member" : " members") +
+                           (report.root_deleted ? " and the master root" : "") + ", in " +
+                           FormatDuration(report.took) + DeletesText(report);
   std::string left;
   for (const std::string& object : report.left) left += "; left: " + object;
   Write({"deleted", what + left}, snapshot, [&](JsonWriter& line) {

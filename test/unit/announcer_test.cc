@@ -131,6 +131,8 @@ TEST_F(AnnouncerTest, TheSameSparingIsToldOfOnceAnHour) {
   clock_.elapsed += std::chrono::hours(2);
   EXPECT_FALSE(spare("conflict"));
   EXPECT_EQ(Notes("ClusterSpared").size(), 4u);
+  announcer_.Condemned(snapshot_, decision_, abandonment_);
+  EXPECT_FALSE(spare("conflict")) << "the last Event would be a condemnation";
   announcer_.CameBack(snapshot_, decision_, seconds(1), {});
   EXPECT_FALSE(spare("conflict"));
 }
