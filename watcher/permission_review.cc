@@ -134,6 +134,7 @@ void PermissionReview::AskIfDue(const Snapshot& look, std::stop_token stop) {
   if (!IsDue(subject)) return;
   asked_at_ = clock_.Now();
   subject_ = std::move(subject);
+  const KubeClient::UntilTimeout until_timeout(survey_.client());
   auto work = ScopeOf(look, stop);
   if (!work) return log_.debug("permissions: {}", work.error().message);
   const std::vector<Permission> needed = PermissionsFor(*work);

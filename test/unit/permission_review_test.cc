@@ -439,5 +439,12 @@ TEST_F(PermissionReviewTest, ASharedClusterTakesLess) {
   EXPECT_EQ(Missing(), "");
 }
 
+// Each request that is given up takes its time, in which the owner isn't looked at.
+TEST_F(PermissionReviewTest, AnApiServerThatHangsIsAskedNoMore) {
+  api_.transport.otherwise = [](const HttpRequest&) { return NoAnswer(); };
+  Ask();
+  EXPECT_EQ(api_.transport.batches, 2u) << "the groups are known, what comes next hangs";
+}
+
 }  // namespace
 }  // namespace cluster_watcher
