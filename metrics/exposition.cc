@@ -62,6 +62,7 @@ const char* TypeName(const MetricFamily& family) {
 
 // The serializer leaves this to us.
 void EscapeHelp(std::string& help, bool quotes) {
+  if (help.find_first_of("\\\n\"") == std::string::npos) return;
   std::string escaped;
   for (char c : help) {
     if (c == '\\' || (quotes && c == '"')) escaped += '\\';

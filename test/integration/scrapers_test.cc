@@ -253,7 +253,9 @@ TEST_F(BadScrapers, HoldUpNeitherOthersNorTheWatch) {
     EXPECT_EQ(good.Failures(), 0);
     EXPECT_LT(good.Slowest(), std::chrono::seconds(5));
   }
-  if (!kSanitized) EXPECT_LT(Memory(watcher), memory + 8e6);
+  if (!kSanitized) {
+    EXPECT_LT(Memory(watcher), memory + 8e6);
+  }
   EXPECT_EQ(watcher.Polls("unknown"), unknown);
   EXPECT_TRUE(Eventually([&] { return OpenFiles(watcher) <= files + 8; }));
   EXPECT_TRUE(StopsWell(watcher));
