@@ -232,7 +232,7 @@ our_members() {
   abandoned=$(awk '$3 == "keep:" { since = "" } $3 == "abandoned:" && since == "" { since = $1 }
     END { print since }' "$log")
   grace_end=$(($(microseconds "$abandoned") + 1000000))
-  done_at=$(microseconds "$(awk '/ is deleted: / { print $1; exit }' "$log")")
+  done_at=$(microseconds "$(awk '/ is deleted / { print $1; exit }' "$log")")
   idle_kib=$(($(memory_kib "$watcher" VmHWM) - idle_kib))
   stop_watcher
   awk -v gone=$((gone - grace_end)) -v all=$((done_at - grace_end)) -v memory=$idle_kib \
