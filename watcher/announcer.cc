@@ -1,5 +1,7 @@
 #include "watcher/announcer.h"
 
+#include <spdlog/fmt/fmt.h>
+
 #include "probes/names.h"
 #include "watcher/duration_text.h"
 
@@ -43,20 +45,9 @@ std::string Because(const Snapshot& snapshot, const std::string& detail) {
   return text + ")";
 }
 
-std::string DeletesText(const DeletionReport& report) {
-  std::vector<std::string> counts;
-  for (const auto& [result, count] : report.deletes) {
-    counts.push_back(std::to_string(count) + " " + result);
-  }
-  return counts.empty() ? "" : " (deletes: " + Joined(counts) + ")";
-}
-
 // In seconds, as a number in JSON.
 std::string Seconds(Duration duration) {
-  const auto milliseconds = duration.count();
-  std::string fraction = std::to_string(milliseconds % 1000);
-  fraction.insert(0, 3 - fraction.size(), '0');
-  return std::to_string(milliseconds / 1000) + "." + fraction;
+  return fmt::format("{}.{:03}", duration.count() / 1000, duration.count() % 1000);
 }
 
 void AddLook(JsonWriter& line, const Snapshot& snapshot) {
@@ -280,10 +271,12 @@ void Announcer::Deleted(const Snapshot& snapshot, const DeletionReport& report) 
   Learn(snapshot);
   const std::string reason =
       snapshot.marks.reason.empty() ? "" : " (" + snapshot.marks.reason + ")";
+  const std::string deletes = report.DeletesText();
   const std::string what = Name() + " is deleted" + reason + ": " + std::to_string(report.found) +
                            (report.found == 1 ? " member" : " members") +
                            (report.root_deleted ? " and the master root" : "") + ", in " +
-                           FormatDuration(report.took) + DeletesText(report);
+                           FormatDuration(report.took) +
+                           (deletes.empty() ? "" : " (deletes: " + deletes + ")");
   std::string left;
   for (const std::string& object : report.left) left += "; left: " + object;
   Write({"deleted", what + left}, snapshot, [&](JsonWriter& line) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "probes/names.h"
 #include "watcher/marks.h"
 #include "watcher/owner_reference.h"
 
@@ -46,6 +47,13 @@ DeletionMemory MemoryOf(const Snapshot& condemned, const Settings& settings, Wal
 }
 
 }  // namespace
+
+std::string DeletionReport::DeletesText() const {
+  std::vector<std::string> counts;
+  for (const auto& [result, count] : deletes)
+    counts.push_back(std::to_string(count) + " " + result);
+  return Joined(counts);
+}
 
 Deletion::Deletion(Survey& survey, Clock& clock, WatcherMetrics& metrics, spdlog::logger& log,
                    const Snapshot& condemned, MonotonicTime since, std::function<void()> turn)

@@ -33,6 +33,8 @@ struct DeletionReport {
   bool overdue = false;                // something was left at the deadline
   bool root_deleted = false;
   Duration took{0};
+
+  std::string DeletesText() const;  // "4 deleted; 1 forbidden"; empty: none was sent
 };
 
 class Deletion {

@@ -397,12 +397,10 @@ Reaper::Outcome Reaper::StopBecause(Deletion::Outcome why, const Snapshot& conde
       StandBack(refusal);
       return Outcome::kOvertaken;
   }
-  const DeletionReport report = deletion.Report();
-  std::string what = std::string("its deletion ends here: ") + detail;
-  for (const auto& [result, count] : report.deletes) {
-    what += "; " + std::to_string(count) + " " + result;
-  }
-  Refuse(condemned, refusal, what);
+  const std::string deletes = deletion.Report().DeletesText();
+  Refuse(
+      condemned, refusal,
+      std::string("its deletion ends here: ") + detail + (deletes.empty() ? "" : "; " + deletes));
   return Outcome::kSpared;
 }
 

@@ -77,8 +77,6 @@ class Survey {
   void Adopt(const Snapshot& snapshot);
 
   const ResolvedSettings& settings() const { return settings_; }
-  // Whether the settings hold the pod's annotations already.
-  bool has_read_pod() const { return !pod_uid_.empty(); }
   // By the API server's clock: when the master root was last read under its UID, not terminating.
   const std::optional<WallTime>& root_seen_at() const { return root_seen_at_; }
   const std::optional<RecordedOwner>& seen() const { return seen_; }

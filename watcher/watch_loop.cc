@@ -162,8 +162,10 @@ WatchLoop::Next WatchLoop::SureLook(std::stop_token stop) {
     metrics_.Refused(decision.reason == Reason::kInUse ? "in-use" : "unknown");
   }
   in_use_ = overruled;
-  Show(snapshot, decision);
-  AnnounceChange(snapshot, decision, stop);
+  const std::optional<Abandonment> on_its_way = OnItsWay(snapshot);
+  Show(snapshot, decision, on_its_way);
+  Say(snapshot, decision, on_its_way);
+  AnnounceChange(snapshot, decision, on_its_way, stop);
   last_ = decision;
   polled_ = true;
   const Next next = Act(snapshot, decision, stop);
@@ -191,7 +193,6 @@ WatchLoop::Next WatchLoop::Act(const Snapshot& snapshot, const Decision& decisio
   }
   const auto outcome = reaper_.Condemn(me_, snapshot, decision, AbandonmentNow(), stop);
   confirmation_.Reset();
-  metrics_.SetConfirmations(0);
   // Where it still looks abandoned people are told of another time, but not again and again.
   if (outcome == Reaper::Outcome::kSpared && !announcer_.spares_again()) warning_.reset();
   if (outcome == Reaper::Outcome::kSpared && warning_) warning_->spared_again = true;
@@ -329,7 +330,8 @@ void WatchLoop::RecordOwner(const Snapshot& snapshot, const Decision& decision) 
   said_unrecorded_ = !told;
 }
 
-void WatchLoop::Show(const Snapshot& snapshot, const Decision& decision) {
+void WatchLoop::Show(const Snapshot& snapshot, const Decision& decision,
+                     const std::optional<Abandonment>& on_its_way) {
   const auto& owner = snapshot.facts.owner;
   metrics_.Polled(snapshot.facts.ObservationText(), snapshot.ended - snapshot.began,
                   clock_.WallNow());
@@ -338,13 +340,12 @@ void WatchLoop::Show(const Snapshot& snapshot, const Decision& decision) {
   last_replicas_ = owner && owner->object ? owner->fields.replicas : 0;
   if (observed) metrics_.SetOwnerReplicas(last_replicas_);
   metrics_.SetVerdict(decision.verdict(), ToString(decision.reason));
-  metrics_.SetConfirmations(IsOnItsWay(snapshot) ? confirmation_.count() : 0);
+  metrics_.SetConfirmations(on_its_way ? on_its_way->confirmations : 0);
   if (!decision.abandoned()) abandoned_since_.reset();
   if (decision.abandoned() && !abandoned_since_) abandoned_since_ = clock_.WallNow();
   metrics_.SetAbandonedSince(abandoned_since_);
-  const bool dry_run = survey_.settings().settings.dry_run;
-  const bool due = IsOnItsWay(snapshot) && !dry_run;
-  metrics_.SetDeletionDue(due ? std::optional(clock_.WallNow() + AbandonmentNow().due_in)
+  const bool due = on_its_way && !on_its_way->dry_run;
+  metrics_.SetDeletionDue(due ? std::optional(clock_.WallNow() + on_its_way->due_in)
                               : std::nullopt);
   if (snapshot.cluster && snapshot.facts.root_read) {
     const std::string owner_text = snapshot.OwnerText();
@@ -357,12 +358,12 @@ void WatchLoop::Show(const Snapshot& snapshot, const Decision& decision) {
   } else if (observed) {
     health_.SetReady(true);
   }
-  Say(snapshot, decision);
 }
 
 // One line for each change, and none for each poll: an API server that is away for a night must not
 // fill the log.
-void WatchLoop::Say(const Snapshot& snapshot, const Decision& decision) {
+void WatchLoop::Say(const Snapshot& snapshot, const Decision& decision,
+                    const std::optional<Abandonment>& on_its_way) {
   const std::string owner = OwnerIdentity(snapshot);
   const bool other_owner = decision.reason == Reason::kActive && owner != last_owner_said_;
   const bool changed = !polled_ || decision.reason != last_.reason || other_owner;
@@ -372,26 +373,25 @@ void WatchLoop::Say(const Snapshot& snapshot, const Decision& decision) {
   last_said_ = clock_.Now();
   last_detail_said_ = decision.detail;
   last_owner_said_ = owner;
-  announcer_.Verdict(snapshot, decision,
-                     IsOnItsWay(snapshot) ? std::optional(AbandonmentNow()) : std::nullopt);
+  announcer_.Verdict(snapshot, decision, on_its_way);
 }
 
-bool WatchLoop::IsOnItsWay(const Snapshot& snapshot) const {
+std::optional<Abandonment> WatchLoop::OnItsWay(const Snapshot& snapshot) {
   const bool marked =
       snapshot.marks.phase != Phase::kWatching && !survey_.settings().settings.dry_run;
-  return confirmation_.count() > 0 && !marked;
+  if (confirmation_.count() == 0 || marked) return std::nullopt;
+  return AbandonmentNow();
 }
 
 // Before it is deleted, and when it isn't after all. That it can't be told for a while is neither.
 void WatchLoop::AnnounceChange(const Snapshot& snapshot, const Decision& decision,
-                               std::stop_token stop) {
-  if (IsOnItsWay(snapshot) && snapshot.root && !rehearsed_) {
-    const Abandonment abandonment = AbandonmentNow();
+                               const std::optional<Abandonment>& on_its_way, std::stop_token stop) {
+  if (on_its_way && snapshot.root && !rehearsed_) {
     const MonotonicTime now = clock_.Now();
-    const Warning warning{now, now + abandonment.due_in, snapshot.root->meta.uid,
+    const Warning warning{now, now + on_its_way->due_in, snapshot.root->meta.uid,
                           OwnerIdentity(snapshot)};
     if (!IsWarnedOf(warning)) {
-      if (announcer_.Warn(snapshot, decision, abandonment, stop)) {
+      if (announcer_.Warn(snapshot, decision, *on_its_way, stop)) {
         warning_ = warning;
       } else {
         say_.Warn("nobody could be told that the cluster looks abandoned");

@@ -76,12 +76,16 @@ class WatchLoop {
   void CallOff(const Snapshot& snapshot, const std::string& why);
   bool CleanMarks(const Snapshot& snapshot);
   void RecordOwner(const Snapshot& snapshot, const Decision& decision);
-  void Show(const Snapshot& snapshot, const Decision& decision);
-  void Say(const Snapshot& snapshot, const Decision& decision);
+  // `on_its_way` in the following: how far it is, where it is abandoned and not condemned yet.
+  void Show(const Snapshot& snapshot, const Decision& decision,
+            const std::optional<Abandonment>& on_its_way);
+  void Say(const Snapshot& snapshot, const Decision& decision,
+           const std::optional<Abandonment>& on_its_way);
+  void AnnounceChange(const Snapshot& snapshot, const Decision& decision,
+                      const std::optional<Abandonment>& on_its_way, std::stop_token stop);
+  std::optional<Abandonment> OnItsWay(const Snapshot& snapshot);
   // Where it is condemned next, if nothing changes; only where it is abandoned.
   Abandonment AbandonmentNow();
-  bool IsOnItsWay(const Snapshot& snapshot) const;  // abandoned, and not condemned by anybody yet
-  void AnnounceChange(const Snapshot& snapshot, const Decision& decision, std::stop_token stop);
   struct Warning {  // what people were told
     MonotonicTime told;
     MonotonicTime due;
