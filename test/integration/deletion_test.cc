@@ -53,7 +53,7 @@ TEST_F(Deleting, EndsAtTheDeadlineAndNamesWhatIsLeft) {
   ASSERT_TRUE(Reaches(watcher, "done"));
   ASSERT_TRUE(Eventually([&] { return !api().Exists("deployments", ns_, kMaster); }));
   EXPECT_TRUE(api().Exists("configmaps", ns_, "held"));
-  const auto notes = Events("ClusterDeleted");
+  const auto notes = Told("ClusterDeleted");
   ASSERT_EQ(notes.size(), 1u);
   EXPECT_NE(notes.front().find("configmap/held"), std::string::npos) << notes.front();
   Release();
@@ -206,7 +206,7 @@ TEST_F(Deleting, AKindThatIsNotServedIsSaidAndCountedOnce) {
   const std::string deletes = "cluster_watcher_deletes_total{resource=";
   EXPECT_EQ(watcher.Metric(deletes + "\"widgets\",result=\"not-found\"}"), 1);
   EXPECT_EQ(watcher.LinesWith("skipped widgets.example.com: not served"), 1u);
-  const auto notes = Events("ClusterDeleted");
+  const auto notes = Told("ClusterDeleted");
   ASSERT_EQ(notes.size(), 1u);
   EXPECT_NE(notes.front().find("left: widgets.example.com: not served"), std::string::npos);
   EXPECT_FALSE(api().Exists("configmaps", ns_, "one"));

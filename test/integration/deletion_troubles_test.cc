@@ -33,7 +33,7 @@ TEST_F(DeletionTroubles, WhatTheAccountMayNotDeleteIsLeftAtTheDeadlineAndNamed) 
   EXPECT_GE(
       watcher.Metric("cluster_watcher_deletes_total{resource=\"services\",result=\"forbidden\"}"),
       2);
-  const auto notes = Events("ClusterDeleted");
+  const auto notes = Told("ClusterDeleted");
   ASSERT_EQ(notes.size(), 1u);
   for (const char* left : {"service/spark:", "service/spark-ui:"}) {
     EXPECT_NE(notes.front().find(left), std::string::npos) << notes.front();

@@ -160,7 +160,7 @@ TEST_F(FailureCase, Case27NothingIsSaidToBeDeletedThatIsThere) {
   EXPECT_TRUE(Events("ClusterDeleted").empty());
   api().ReleaseFinalizers("configmaps", ns_, "held");
   EXPECT_TRUE(Finishes(watcher));
-  EXPECT_TRUE(Eventually([&] { return Events("ClusterDeleted").size() == 1; }));
+  EXPECT_EQ(Told("ClusterDeleted").size(), 1u);
 }
 
 TEST_F(FailureCase, Case28AFinalizerThatNeverClearsHoldsUpNothingElse) {
@@ -177,7 +177,7 @@ TEST_F(FailureCase, Case28AFinalizerThatNeverClearsHoldsUpNothingElse) {
     const auto left = Members();
     return left == std::vector<std::string>{"configmaps/held"};
   }));
-  const auto notes = Events("ClusterDeleted");
+  const auto notes = Told("ClusterDeleted");
   ASSERT_EQ(notes.size(), 1u);
   EXPECT_TRUE(Holds(notes.front(), "configmap/held")) << notes.front();
   api().ReleaseFinalizers("configmaps", ns_, "held");

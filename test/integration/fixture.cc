@@ -364,4 +364,11 @@ std::vector<std::string> IntegrationTest::Events(const std::string& reason) {
   return notes;
 }
 
+std::vector<std::string> IntegrationTest::Told(const std::string& reason, std::size_t count) {
+  std::vector<std::string> notes;
+  const auto written = Eventually([&] { return (notes = Events(reason)).size() >= count; });
+  EXPECT_TRUE(written) << notes.size() << " Events " << reason << " of " << count;
+  return notes;
+}
+
 }  // namespace cluster_watcher::integration

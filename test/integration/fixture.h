@@ -137,6 +137,8 @@ class IntegrationTest : public testing::Test {
   std::string Mark(const std::string& mark);
   // The notes of the watcher's Events with this reason.
   std::vector<std::string> Events(const std::string& reason);
+  // The same, once there are so many: metrics show what is done before people are told.
+  std::vector<std::string> Told(const std::string& reason, std::size_t count = 1);
 
   std::string ns_;
 

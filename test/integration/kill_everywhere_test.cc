@@ -213,7 +213,7 @@ class KillEverywhere : public IntegrationTest {
     Life& life = *lives.front();
     KillThemAll(lives);
     ExpectFinished(life);
-    EXPECT_TRUE(Eventually([&] { return Events("ClusterDeleted").size() == 1; }));
+    EXPECT_EQ(Told("ClusterDeleted").size(), 1u);
     const int count = life.proxy->RequestsPassedOn() - life.executioner.FirstRequest() + 1;
     life.killed->Stop(SIGKILL);
     LeaveNamespaces();

@@ -32,6 +32,7 @@ TEST_F(LogLines, EachDecisionIsOneObjectWithAllThatItRestsOn) {
   ASSERT_TRUE(Shows(watcher, "keep: active"));
   api().Delete("deployments", ns_, "bob");
   ASSERT_TRUE(Finishes(watcher));
+  EXPECT_EQ(Told("ClusterDeleted").size(), 1u);  // after its line
   std::vector<std::string> decisions;
   for (const JsonDocument& line : Lines(watcher)) {
     const JsonValue root = line.root();
@@ -73,9 +74,10 @@ TEST_F(LogLines, NothingIsSaidOfAPollThatShowsNothingNew) {
 
 // Not with everything that there is to say, and not where things go wrong.
 TEST_F(LogLines, NoSecretIsInAnyOfThem) {
-  MakeCluster({.pod_annotations = {{"cluster-watcher/before-delete",
-                                    R"([{"name": "tell", "http": {"url": )"
-                                    R"("http://127.0.0.1:1/s3cr3t/closed?key=s3cr3t-of-a-step"}}])"}}});
+  MakeCluster(
+      {.pod_annotations = {{"cluster-watcher/before-delete",
+                            R"([{"name": "tell", "http": {"url": )"
+                            R"("http://127.0.0.1:1/s3cr3t/closed?key=s3cr3t-of-a-step"}}])"}}});
   MakeAccount(R"({"metadata": {"name": "watcher"},
                   "rules": [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]})");
   const std::string token = api().Token(ns_, kAccount);

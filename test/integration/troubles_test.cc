@@ -47,7 +47,7 @@ TEST_F(Troubles, AnAccountWithARoleIsAllThatItNeeds) {
   ASSERT_TRUE(Keeps(watcher, "keep: active", 2));
   api().Delete("deployments", ns_, "bob");
   ASSERT_TRUE(Finishes(watcher));
-  EXPECT_FALSE(Events("ClusterDeleted").empty());
+  EXPECT_FALSE(Told("ClusterDeleted").empty());
 }
 
 TEST_F(Troubles, PermissionsThatAreTakenAwayAndGivenBack) {

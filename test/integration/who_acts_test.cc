@@ -76,11 +76,11 @@ TEST_F(WhoActs, OneOfTwoCondemnsAndTheOtherWaits) {
   EXPECT_TRUE(LooksOn(*watchers[1 - acting]));
   EXPECT_EQ(watchers[acting]->Phase(), "deleting");
   EXPECT_TRUE(IsNamed(acting));
-  EXPECT_EQ(Events("ClusterDeleting").size(), 2u);  // on the namespace and on the master root
+  EXPECT_EQ(Told("ClusterDeleting", 2).size(), 2u);  // on the namespace and on the master root
   Release();
   EXPECT_TRUE(Finishes(*watchers[acting]));
   EXPECT_EQ(watchers[1 - acting]->WaitForExit(), 0) << "its own pod is gone";
-  EXPECT_EQ(Events("ClusterDeleted").size(), 1u);
+  EXPECT_EQ(Told("ClusterDeleted").size(), 1u);
 }
 
 TEST_F(WhoActs, ADeletionWhosePodIsGoneIsTakenOver) {
