@@ -43,6 +43,11 @@ class WatcherMetrics final : public prometheus::Collectable {
   // is. (The registry's own Collect may meet a change halfway.)
   std::vector<prometheus::MetricFamily> Collect() const override;
 
+  // What is changed by this thread while it holds this is seen as one change: a scrape waits.
+  [[nodiscard]] std::unique_lock<std::recursive_mutex> Together() {
+    return std::unique_lock(mutex_);
+  }
+
   // A poll that ended at `now` with `outcome`, which is the owner's state from now on. Every
   // outcome but `unknown` is definite.
   void Polled(std::string_view outcome, Seconds took, WallTime now);
@@ -116,7 +121,8 @@ class WatcherMetrics final : public prometheus::Collectable {
   const Deletes& DeletesOf(std::string_view resource);
 
   prometheus::Registry& registry_;
-  mutable std::mutex mutex_;  // Makes a change of several series one; guards the three vectors.
+  mutable std::recursive_mutex
+      mutex_;  // Makes a change of several series one; guards the three vectors.
 
   Words<prometheus::Counter> polls_;
   prometheus::Histogram* poll_duration_ = nullptr;

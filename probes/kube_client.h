@@ -113,11 +113,15 @@ class KubeClient {
                                std::stop_token stop);
   // While one of these lives, the first requests that aren't answered in time are the last ones
   // that are sent; the others fail as they did. So what needs every answer ends after one time-out
-  // and not after as many as there are requests.
+  // and not after as many as there are requests. Within another it ends nothing.
   class UntilTimeout {
    public:
-    explicit UntilTimeout(KubeClient& client) : client_(client) { client_.until_timeout_ = true; }
+    explicit UntilTimeout(KubeClient& client)
+        : client_(client), within_another_(client.until_timeout_) {
+      client_.until_timeout_ = true;
+    }
     ~UntilTimeout() {
+      if (within_another_) return;
       client_.until_timeout_ = false;
       client_.timed_out_.reset();
     }
@@ -126,6 +130,7 @@ class KubeClient {
 
    private:
     KubeClient& client_;
+    const bool within_another_;
   };
   // What is asked while one of these lives holds nothing else up: no Retry-After is taken note of.
   class IgnoreRetryAfter {

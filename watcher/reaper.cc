@@ -409,12 +409,15 @@ void Reaper::TellEnd(const Deletion& deletion, const Snapshot& condemned, bool r
   DeletionReport report = deletion.Report();
   report.root_deleted = root_deleted;
   report.took = std::chrono::duration_cast<Duration>(clock_.Now() - began);
-  // Before people are told, which may take a while.
-  metrics_.SetDeletionDuration(report.took);
-  metrics_.SetDeletionDeadline(std::nullopt);
-  metrics_.SetDeletionDue(std::nullopt);
-  metrics_.SetConfirmations(0);
-  metrics_.SetPhase(ToString(Phase::kDone));
+  {
+    // Before people are told, which may take a while.
+    const auto together = metrics_.Together();
+    metrics_.SetDeletionDuration(report.took);
+    metrics_.SetDeletionDeadline(std::nullopt);
+    metrics_.SetDeletionDue(std::nullopt);
+    metrics_.SetConfirmations(0);
+    metrics_.SetPhase(ToString(Phase::kDone));
+  }
   announcer_.Deleted(condemned, report);
 }
 

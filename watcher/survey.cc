@@ -115,6 +115,7 @@ void Survey::ReadTheRest(Snapshot& snapshot, std::stop_token stop) {
 
 void Survey::LookForOtherDrivers(Snapshot& snapshot, std::stop_token stop) {
   if (!Decide(snapshot.facts).abandoned()) return;
+  const KubeClient::UntilTimeout one_timeout(client_);
   auto others =
       cluster_probe_.FindOtherDrivers(*snapshot.cluster,
                                       {snapshot.owner_ns, snapshot.seen ? snapshot.seen->uid : "",
@@ -127,6 +128,7 @@ void Survey::LookForOtherDrivers(Snapshot& snapshot, std::stop_token stop) {
 
 std::optional<Snapshot> Survey::TerminationLook() {
   if (!root_ || !seen_) return std::nullopt;
+  const KubeClient::UntilTimeout one_timeout(client_);
   KubeObject root = *root_;
   ApiRequest request = ApiRequest::GetMetadata(root.type, settings_.settings.ns, root.meta.name);
   request.http.timeout = kTerminationPatience;

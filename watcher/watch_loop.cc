@@ -163,8 +163,8 @@ WatchLoop::Next WatchLoop::SureLook(std::stop_token stop) {
   }
   in_use_ = overruled;
   const std::optional<Abandonment> on_its_way = OnItsWay(snapshot);
-  Show(snapshot, decision, on_its_way);
   Say(snapshot, decision, on_its_way);
+  Show(snapshot, decision, on_its_way);
   AnnounceChange(snapshot, decision, on_its_way, stop);
   last_ = decision;
   polled_ = true;
@@ -333,6 +333,7 @@ void WatchLoop::RecordOwner(const Snapshot& snapshot, const Decision& decision) 
 void WatchLoop::Show(const Snapshot& snapshot, const Decision& decision,
                      const std::optional<Abandonment>& on_its_way) {
   const auto& owner = snapshot.facts.owner;
+  const auto together = metrics_.Together();
   metrics_.Polled(snapshot.facts.ObservationText(), snapshot.ended - snapshot.began,
                   clock_.WallNow());
   metrics_.SetDryRun(survey_.settings().settings.dry_run);

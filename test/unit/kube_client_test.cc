@@ -654,6 +654,8 @@ TEST(KubeClient, UntilTimeoutTheFirstOneIsTheLastThatIsSent) {
     }
     EXPECT_EQ(api.transport.requests.size(), 3u);
     EXPECT_FALSE(api.client.Do(GetBob(), {}));
+    { const KubeClient::UntilTimeout within(api.client); }
+    EXPECT_FALSE(api.client.Do(GetBob(), {}));
     EXPECT_EQ(api.transport.requests.size(), 3u);
   }
   EXPECT_FALSE(api.client.Do(GetBob(), {}));

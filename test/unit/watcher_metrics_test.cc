@@ -380,6 +380,27 @@ TEST_F(WatcherMetricsTest, AScrapeNeverMeetsAChangeHalfway) {
   changes.join();
 }
 
+TEST_F(WatcherMetricsTest, WhatIsChangedTogetherIsSeenTogether) {
+  std::atomic<bool> stop = false;
+  std::thread changes([&] {
+    for (int count = 1; !stop; ++count) {
+      {
+        const auto together = metrics_.Together();
+        metrics_.SetConfirmations(count);
+        metrics_.SetMembers(count, 0);
+      }
+      std::this_thread::yield();
+    }
+  });
+  for (int i = 0; i < 200; ++i) {
+    const std::string text = Expose(metrics_);
+    EXPECT_EQ(ValueIn(text, "cluster_watcher_confirmations"),
+              ValueIn(text, R"(cluster_watcher_members{state="found"})"));
+  }
+  stop = true;
+  changes.join();
+}
+
 TEST(ProcessMetricsTest, ShowsThisProcess) {
   const ProcessMetrics process;
   std::map<std::string, prometheus::MetricFamily> families;
