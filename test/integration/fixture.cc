@@ -10,7 +10,8 @@
 namespace cluster_watcher::integration {
 namespace {
 
-constexpr char kElsewhere[] = "elsewhere";
+// Names of namespaces, apart from those of others that use the same API server.
+std::string OfThisProcess(const std::string& name) { return name + "-" + std::to_string(getpid()); }
 constexpr char kBystander[] = "bystander";
 constexpr const char* kMemberKinds[] = {
     "deployments", "statefulsets", "replicasets", "jobs",
@@ -54,13 +55,16 @@ TextMap OfCluster(const std::string& value) { return {{kClusterLabel, value}}; }
 void Kubernetes::SetUp() {
   std::string pattern = (std::filesystem::temp_directory_path() / "integration-XXXXXX").string();
   directory_ = mkdtemp(pattern.data());
-  auto server = options_.real ? StartRealServer(options_.scripts, directory_ + "/control-plane")
-                              : StartSmallServer();
+  auto server = !options_.control_plane.empty() ? JoinRealServer(options_.control_plane)
+                : options_.real ? StartRealServer(options_.scripts, directory_ + "/control-plane")
+                                : StartSmallServer();
   ASSERT_TRUE(server) << server.error().message;
   server_ = *std::move(server);
   api_ = std::make_unique<Api>(server_->Admin());
-  api_->Create("namespaces", "", NamedOf({kElsewhere}));
+  api_->Create("namespaces", "", NamedOf({Elsewhere()}));
 }
+
+std::string Kubernetes::Elsewhere() const { return OfThisProcess("elsewhere"); }
 
 void Kubernetes::TearDown() {
   api_.reset();
@@ -75,7 +79,7 @@ void IntegrationTest::SetUp() {
 
 void IntegrationTest::EnterNamespace() {
   static int number = 0;
-  ns_ = "test-" + std::to_string(++number);
+  ns_ = OfThisProcess("test") + "-" + std::to_string(++number);
   files_ = kubernetes->Directory() + "/" + ns_;
   kubeconfig_ = WriteKubeconfig(File("kubeconfig"), server().Admin(),
                                 "token: \"" + server().Admin().token + "\"");
@@ -91,7 +95,7 @@ void IntegrationTest::LeaveNamespaces() {
         << " was touched";
   }
   for (const std::string& ns : namespaces_) {
-    api().Delete("configmaps", kElsewhere, kBystander + ns);
+    api().Delete("configmaps", kubernetes->Elsewhere(), kBystander + ns);
     // Not waited for; but Services left standing would use up the addresses that there are for
     // them.
     api().Delete("namespaces", "", ns);
@@ -147,8 +151,8 @@ void IntegrationTest::MakeBystanders() {
   AddBystander("services", ServiceOf(kept, "x"));
   const std::string elsewhere = kBystander + ns_;
   bystanders_.push_back(
-      {"configmaps", kElsewhere, elsewhere,
-       api().Create("configmaps", kElsewhere, ConfigMapOf({elsewhere, ours.labels}))});
+      {"configmaps", kubernetes->Elsewhere(), elsewhere,
+       api().Create("configmaps", kubernetes->Elsewhere(), ConfigMapOf({elsewhere, ours.labels}))});
 }
 
 Metadata IntegrationTest::Labelled(const std::string& name, const std::string& type) const {
@@ -198,6 +202,8 @@ void IntegrationTest::InstallKind(const std::string& name) {
   const std::string definition = DefinitionOf(name);
   const CustomKind* kind = LearnKind(definition);
   ASSERT_NE(kind, nullptr) << name << " is not defined";
+  ASSERT_TRUE(kubernetes->GetOptions().control_plane.empty())
+      << "kinds are not installed where others use the API server";
   Api& api = kubernetes->GetApi();
   InstalledKinds().insert(name);
   // An older definition may have to go first.

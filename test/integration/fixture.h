@@ -21,9 +21,10 @@ namespace cluster_watcher::integration {
 // What the command line said.
 struct Options {
   bool real = false;
-  std::string binary;       // the program under test
-  std::string scripts;      // that start a real control plane
-  std::string definitions;  // of custom kinds
+  std::string control_plane;  // the directory of a real one that runs, and that others use too
+  std::string binary;         // the program under test
+  std::string scripts;        // that start a real control plane
+  std::string definitions;    // of custom kinds
 };
 
 inline constexpr char kCluster[] = "spark";
@@ -31,16 +32,26 @@ inline constexpr char kClusterLabel[] = "oshinko-cluster";
 inline constexpr char kMaster[] = "spark-m";
 inline constexpr char kAccount[] = "watcher";
 
+// With a sanitizer all is slower, and memory means something else.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kSanitized = true;
+#else
+inline constexpr bool kSanitized = false;
+#endif
+
 // Waits until `condition` holds.
 template <typename Condition>
 testing::AssertionResult Eventually(Condition condition,
                                     Duration timeout = std::chrono::seconds(30)) {
   const auto deadline = std::chrono::steady_clock::now() + timeout;
+  std::chrono::milliseconds pause(10);
   while (!condition()) {
     if (std::chrono::steady_clock::now() >= deadline) {
       return testing::AssertionFailure() << "not within " << timeout.count() << " ms";
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    std::this_thread::sleep_for(pause);
+    // What takes long isn't hurried by asking the API server a hundred times a second.
+    pause = std::min(pause * 3 / 2, std::chrono::milliseconds(50));
   }
   return testing::AssertionSuccess();
 }
@@ -56,6 +67,7 @@ class Kubernetes : public testing::Environment {
   Server& GetServer() { return *server_; }
   Api& GetApi() { return *api_; }
   const std::string& Directory() const { return directory_; }  // for files; removed at the end
+  std::string Elsewhere() const;  // a namespace in which nobody has a cluster
 
  private:
   const Options options_;
@@ -97,7 +109,8 @@ class IntegrationTest : public testing::Test {
   void MakeMember(const std::string& name, bool held = false);
   // Has the API server serve a custom kind, by its definition test/custom_resources/`name`.json
   // ("rayjobs.ray.io"); in the end it offers to create objects and lists them. It stays for the
-  // tests of the suite that follow, and is left alone where it is there.
+  // tests of the suite that follow, and is left alone where it is there. Needs an API server that
+  // nobody else uses.
   static void InstallKind(const std::string& name);
   // In the end the kind isn't served any more. Its objects go, whatever holds them.
   static void RemoveKind(const std::string& name);

@@ -220,17 +220,18 @@ class KillEverywhere : public IntegrationTest {
     return count;
   }
 
-  // Every `stride`th request up to the last, before and after; on a real API server fewer.
-  std::vector<Stroke> Strokes(int stride, int stride_on_real) {
+  // Every `stride`th request up to the last, before and after; fewer where each takes long, on a
+  // real API server and with a sanitizer.
+  std::vector<Stroke> Strokes(int stride, int long_stride) {
     const int last = CountRequests();
     RecordProperty("requests", last);
     EXPECT_GT(last, 40);
     std::vector<Stroke> strokes;
-    const bool real = kubernetes->GetOptions().real;
-    for (int request = 1; request <= last; request += real ? stride_on_real : stride) {
+    const bool few = kubernetes->GetOptions().real || kSanitized;
+    for (int request = 1; request <= last; request += few ? long_stride : stride) {
       for (const bool answered : {false, true}) {
         // In turn, where not all are tried.
-        if (real && answered != (strokes.size() % 2 == 1)) continue;
+        if (few && answered != (strokes.size() % 2 == 1)) continue;
         strokes.push_back({request, answered});
       }
     }

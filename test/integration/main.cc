@@ -1,5 +1,5 @@
-// integration_test --kubernetes=small|real [--binary=FILE] [--scripts=DIR] [--definitions=DIR]
-//                  [gtest's flags]
+// integration_test --kubernetes=small|real [--control-plane=DIR] [--binary=FILE] [--scripts=DIR]
+//                  [--definitions=DIR] [gtest's flags]
 #include <signal.h>
 
 #include <filesystem>
@@ -24,6 +24,9 @@ std::optional<Options> ParseArguments(int count, char** arguments) {
     const std::string_view value = flag == argument ? "" : argument.substr(flag.size() + 1);
     if (flag == "--kubernetes" && (value == "small" || value == "real")) {
       options.real = value == "real";
+    } else if (flag == "--control-plane") {
+      options.control_plane = value;
+      options.real = true;
     } else if (flag == "--binary") {
       options.binary = value;
     } else if (flag == "--scripts") {
@@ -45,8 +48,10 @@ int main(int count, char** arguments) {
   testing::InitGoogleTest(&count, arguments);
   const auto options = ParseArguments(count, arguments);
   if (!options || !std::filesystem::exists(options->binary)) {
-    std::cerr << "Usage: integration_test [--kubernetes=small|real] [--binary=FILE] "
-                 "[--scripts=DIR] [--definitions=DIR]\nFILE, the program under test, must exist.\n";
+    std::cerr << "Usage: integration_test [--kubernetes=small|real] [--control-plane=DIR] "
+                 "[--binary=FILE] [--scripts=DIR] [--definitions=DIR]\n"
+                 "FILE, the program under test, must exist. A real Kubernetes is started, unless "
+                 "DIR is that of one that runs.\n";
     return 2;
   }
   signal(SIGPIPE, SIG_IGN);

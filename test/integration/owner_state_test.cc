@@ -105,9 +105,11 @@ TEST_F(OwnerState, AnApplicationThatSaidItCompletedLetsTheClusterGo) {
   api().Scale("deployments", ns_, "bob", 2);
   ASSERT_TRUE(Shows(watcher, "keep: shared-by-replicas"));
   ASSERT_TRUE(Eventually([&] { return Mark("app-status").empty(); }));
+  // Said again while there are two it would be taken off again.
+  ASSERT_TRUE(StopsWell(watcher));
   api().Annotate("deployments", ns_, kMaster, "cluster-watcher/app-status", "completed");
   api().Scale("deployments", ns_, "bob", 1);
-  EXPECT_TRUE(Shows(watcher, "abandoned: completed"));
+  EXPECT_TRUE(Shows(WatchOver("deployment/bob", {"--grace-period=1h"}), "abandoned: completed"));
 }
 
 struct Kind {
@@ -214,10 +216,11 @@ TEST_F(OwnerNamed, BarelyOnceRecordedOnlyThatKindIsPolledUntilAllAreAbsent) {
 
 TEST_F(OwnerNamed, InAnotherNamespace) {
   MakeCluster();
-  api().Create("deployments", "elsewhere", DeploymentOf({{"bob-" + ns_}}));
-  Watcher& watcher = WatchOver("deployment/bob-" + ns_, {"--owner-namespace=elsewhere"});
+  const std::string elsewhere = kubernetes->Elsewhere();
+  api().Create("deployments", elsewhere, DeploymentOf({{"bob-" + ns_}}));
+  Watcher& watcher = WatchOver("deployment/bob-" + ns_, {"--owner-namespace=" + elsewhere});
   ASSERT_TRUE(Keeps(watcher, "keep: active", 2));
-  api().Delete("deployments", "elsewhere", "bob-" + ns_);
+  api().Delete("deployments", elsewhere, "bob-" + ns_);
   EXPECT_TRUE(Finishes(watcher));
 }
 

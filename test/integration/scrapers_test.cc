@@ -210,13 +210,6 @@ class GoodScraper {
   std::thread thread_;
 };
 
-// Then all of it is slower, and memory means something else.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
-
 class BadScrapers : public IntegrationTest {
  protected:
   static double OpenFiles(Watcher& watcher) { return watcher.Metric("process_open_fds"); }
@@ -251,7 +244,7 @@ TEST_F(BadScrapers, HoldUpNeitherOthersNorTheWatch) {
     EXPECT_TRUE(Finishes(watcher));
     EXPECT_GE(good.Answers(), 20);
     EXPECT_EQ(good.Failures(), 0);
-    EXPECT_LT(good.Slowest(), std::chrono::seconds(5));
+    EXPECT_LT(good.Slowest(), std::chrono::seconds(10)) << "Prometheus gives up then";
   }
   if (!kSanitized) {
     EXPECT_LT(Memory(watcher), memory + 8e6);

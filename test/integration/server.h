@@ -39,5 +39,8 @@ Result<std::unique_ptr<Server>> StartSmallServer();
 // By the scripts in `scripts`; its state is in `directory`, which must not exist.
 Result<std::unique_ptr<Server>> StartRealServer(const std::string& scripts,
                                                 const std::string& directory);
+// One that runs, with its state in `directory`, and that others use as well: a test that would have
+// it stopped or paused fails.
+Result<std::unique_ptr<Server>> JoinRealServer(const std::string& directory);
 
 }  // namespace cluster_watcher::integration
