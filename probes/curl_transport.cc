@@ -102,8 +102,7 @@ Result<Endpoint> ParseEndpoint(const ApiServer& server) {
     // A user's name and password are none, and not for a log.
     const bool shown = server.url.find('@') == std::string::npos;
     return Failure(server.source + ": the server's URL " +
-                   (shown ? "\"" + server.url + "\" " : "") +
-                   "is not one of https:// or http://");
+                   (shown ? "\"" + server.url + "\" " : "") + "is not one of https:// or http://");
   }
   for (const CURLUPart part :
        {CURLUPART_USER, CURLUPART_PASSWORD, CURLUPART_QUERY, CURLUPART_FRAGMENT}) {

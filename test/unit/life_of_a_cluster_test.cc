@@ -306,8 +306,7 @@ TEST_F(LifeOfAClusterTest, TheLastScrapeIsWaitedFor) {
     return scraped ? std::nullopt : std::optional(since + seconds(15));
   };
   kubernetes_.Admin("PATCH", "/api/v1/namespaces/lab/pods/" + settings_.settings.pod,
-                    R"({"spec":{"nodeName":"elsewhere"}})",
-                    "application/merge-patch+json");
+                    R"({"spec":{"nodeName":"elsewhere"}})", "application/merge-patch+json");
   clock_.At(seconds(10), [this] { Delete(kDriver); });
   clock_.At(seconds(62), [&] { scraped = true; });
   Run(seconds(50));
