@@ -430,10 +430,13 @@ bool Reaper::FinishOnTermination() {
   const MonotonicTime began = clock_.Now();
   const Duration allowed = survey_.settings().settings.delete_deadline;
   log_.warn("the master root is being taken down and the driver is gone");
-  metrics_.Polled(look->facts.ObservationText(), look->ended - look->began, clock_.WallNow());
-  metrics_.SetVerdict(decision.verdict(), ToString(decision.reason));
-  metrics_.SetPhase(ToString(Phase::kDeleting));
-  metrics_.SetDeletionDeadline(clock_.WallNow() + allowed);
+  {
+    const auto together = metrics_.Together();
+    metrics_.Polled(look->facts.ObservationText(), look->ended - look->began, clock_.WallNow());
+    metrics_.SetVerdict(decision.verdict(), ToString(decision.reason));
+    metrics_.SetPhase(ToString(Phase::kDeleting));
+    metrics_.SetDeletionDeadline(clock_.WallNow() + allowed);
+  }
   bool told = false;
   // There may be two seconds left in all: people are told once the first deletes are sent.
   const auto tell = [&] {
