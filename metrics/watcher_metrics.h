@@ -121,8 +121,8 @@ class WatcherMetrics final : public prometheus::Collectable {
   const Deletes& DeletesOf(std::string_view resource);
 
   prometheus::Registry& registry_;
-  mutable std::recursive_mutex
-      mutex_;  // Makes a change of several series one; guards the three vectors.
+  // Makes a change of several series one; guards the three vectors.
+  mutable std::recursive_mutex mutex_;
 
   Words<prometheus::Counter> polls_;
   prometheus::Histogram* poll_duration_ = nullptr;
