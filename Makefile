@@ -50,7 +50,7 @@ format: ## format all sources
 
 lint: ## clang-tidy and the format of all sources; needs `make check` before
 	clang-format-14 --dry-run --Werror $(SOURCES)
-	run-clang-tidy-14 -quiet -p $(BUILD) '/(probes|watcher|metrics)/(?!admission/webhook_server).*\.cc$$'
+	run-clang-tidy-14 -quiet -p $(BUILD) '/(probes|watcher|metrics)/(?!admission/server/webhook_server).*\.cc$$'
 
 install: build ## install the program below PREFIX (default /usr/local)
 	cmake --install $(BUILD) --prefix $(or $(PREFIX),/usr/local)

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "probes/names.h"
+#include "probes/base/names.h"
 #include "probes/owner_kinds.h"
 
 namespace cluster_watcher {

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "probes/discovery.h"
-#include "probes/kube_client.h"
-#include "probes/object_meta.h"
+#include "probes/kube/discovery.h"
+#include "probes/kube/kube_client.h"
+#include "probes/kube/object_meta.h"
 #include "probes/owner_reader.h"
 
 namespace cluster_watcher {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "probes/names.h"
+#include "probes/base/names.h"
 
 namespace cluster_watcher {
 namespace {

@@ -8,8 +8,8 @@
 #include <variant>
 #include <vector>
 
-#include "probes/json.h"
-#include "probes/result.h"
+#include "probes/base/json.h"
+#include "probes/base/result.h"
 
 namespace cluster_watcher {
 

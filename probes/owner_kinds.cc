@@ -5,7 +5,7 @@
 #include <cassert>
 #include <vector>
 
-#include "probes/names.h"
+#include "probes/base/names.h"
 
 namespace cluster_watcher {
 namespace {

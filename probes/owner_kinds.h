@@ -8,10 +8,10 @@
 #include <span>
 #include <string>
 
-#include "probes/json.h"
-#include "probes/object_meta.h"
-#include "probes/resource_type.h"
-#include "probes/result.h"
+#include "probes/base/json.h"
+#include "probes/base/result.h"
+#include "probes/kube/object_meta.h"
+#include "probes/kube/resource_type.h"
 
 namespace cluster_watcher {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "probes/names.h"
+#include "probes/base/names.h"
 
 namespace cluster_watcher {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "probes/result.h"
+#include "probes/base/result.h"
 
 namespace cluster_watcher {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "probes/names.h"
+#include "probes/base/names.h"
 
 namespace cluster_watcher {
 namespace {

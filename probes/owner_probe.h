@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "probes/discovery.h"
 #include "probes/field_path.h"
-#include "probes/kube_client.h"
+#include "probes/kube/discovery.h"
+#include "probes/kube/kube_client.h"
 #include "probes/owner_name.h"
 #include "probes/owner_reader.h"
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <utility>
 
-#include "probes/discovery.h"
 #include "probes/field_path.h"
-#include "probes/kube_client.h"
+#include "probes/kube/discovery.h"
+#include "probes/kube/kube_client.h"
 #include "probes/owner_kinds.h"
 
 namespace cluster_watcher {

@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "probes/clock.h"
-#include "probes/kube_client.h"
-#include "probes/resource_type.h"
+#include "probes/base/clock.h"
+#include "probes/kube/kube_client.h"
+#include "probes/kube/resource_type.h"
 
 namespace cluster_watcher {
 

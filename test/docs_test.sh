@@ -40,16 +40,16 @@ section Settings | grep -E '^\| `--' | while IFS='|' read -r _ flags default _; 
     echo "$flag: the README says $value"
 done | check "each default in the README is the program's"
 
-grep -rhoE '"(cluster_watcher|rest_client)_[a-z_]+"' metrics/*.cc | tr -d '"' | sort -u >"$work/metrics"
+grep -rhoE '"(cluster_watcher|rest_client)_[a-z_]+"' metrics/*.cc metrics/http/*.cc | tr -d '"' | sort -u >"$work/metrics"
 section Metrics | grep -E '^\| `' | cut -d'|' -f2 | grep -oE '[a-z_]+' | sort -u >"$work/documented"
 missing_in "$work/metrics" <"$work/documented" | check "each metric in the README exists"
 missing_in "$work/documented" <"$work/metrics" | check "each metric is in the README"
 
-grep -rhoE '"Cluster[A-Z][a-z]+"' watcher/*.cc | tr -d '"' | sort -u >"$work/events"
+grep -rhoE '"Cluster[A-Z][a-z]+"' watcher/reporting/*.cc | tr -d '"' | sort -u >"$work/events"
 section Events | grep -oE '`Cluster[A-Z][a-z]+`' | tr -d '`' | sort -u >"$work/documented"
 diff "$work/events" "$work/documented" | check "the Events in the README are those of the program"
 
-grep -hoE '(Field|Key)\("[A-Za-z]+"' watcher/announcer.cc watcher/logging.cc | cut -d'"' -f2 | sort -u >"$work/keys"
+grep -hoE '(Field|Key)\("[A-Za-z]+"' watcher/reporting/announcer.cc watcher/reporting/logging.cc | cut -d'"' -f2 | sort -u >"$work/keys"
 section Logs | grep -E '^(With|\|)' | grep -oE '`[A-Za-z]+`' | tr -d '`' | sort -u >"$work/documented"
 missing_in "$work/documented" <"$work/keys" | check "each key of the log is in the README"
 

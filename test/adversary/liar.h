@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "probes/transport.h"
+#include "probes/kube/transport.h"
 
 namespace cluster_watcher::adversary {
 

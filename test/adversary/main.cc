@@ -9,14 +9,14 @@
 #include <string>
 #include <vector>
 
-#include "probes/json.h"
+#include "probes/base/json.h"
 #include "probes/owner_probe.h"
 #include "test/adversary/evidence.h"
 #include "test/adversary/liar.h"
 #include "test/small_kubernetes/local_transport.h"
-#include "watcher/rules.h"
-#include "watcher/settings.h"
-#include "watcher/survey.h"
+#include "watcher/decision/rules.h"
+#include "watcher/observation/survey.h"
+#include "watcher/settings/settings.h"
 
 namespace cluster_watcher::adversary {
 namespace {

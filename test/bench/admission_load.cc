@@ -14,9 +14,9 @@
 #include <thread>
 #include <vector>
 
-#include "probes/curl_transport.h"
-#include "probes/file.h"
-#include "probes/token_source.h"
+#include "probes/base/file.h"
+#include "probes/kube/curl_transport.h"
+#include "probes/kube/token_source.h"
 
 namespace cluster_watcher {
 namespace {

@@ -16,8 +16,8 @@
 
 #include <spdlog/fmt/fmt.h>
 
-#include "probes/curl_transport.h"
-#include "probes/kube_client.h"
+#include "probes/kube/curl_transport.h"
+#include "probes/kube/kube_client.h"
 
 namespace cluster_watcher {
 namespace {

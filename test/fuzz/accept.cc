@@ -1,12 +1,12 @@
 // The Accept header of whoever scrapes: what was read of it reads the same once more, and a part
 // that is none changes nothing.
-#include "metrics/accept.h"
+#include "metrics/http/accept.h"
 
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "metrics/exposition.h"
+#include "metrics/http/exposition.h"
 #include "test/fuzz/fuzz.h"
 
 namespace cluster_watcher {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "probes/json.h"
+#include "probes/base/json.h"
 #include "test/fuzz/fuzz.h"
 #include "watcher/admission/injection.h"
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "probes/kube_client.h"
+#include "probes/kube/kube_client.h"
 #include "test/fuzz/fuzz.h"
 
 namespace cluster_watcher {

@@ -2,14 +2,14 @@
 // first line is the question, "kind apps/v1 Deployment", "plural rayclusters ray.io", "name rayjob"
 // or "resolve rayclusters.ray.io"; the answers follow, in the order of the requests, with "---"
 // between them. An empty one is a 404.
-#include "probes/discovery.h"
+#include "probes/kube/discovery.h"
 
 #include <algorithm>
 #include <string>
 #include <string_view>
 
 #include "test/fuzz/fuzz.h"
-#include "test/unit/fake_transport.h"
+#include "test/unit/support/fake_transport.h"
 
 namespace cluster_watcher {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "probes/base/duration_text.h"
 #include "test/fuzz/fuzz.h"
-#include "watcher/duration_text.h"
 
 namespace cluster_watcher {
 

@@ -1,7 +1,7 @@
 // The JSON reader: it takes only UTF-8 without depth or keys that it shouldn't, what it took can be
 // walked, and written, compact or indented, it reads the same again (but for fractions, which are
 // read to some 15 digits).
-#include "probes/json.h"
+#include "probes/base/json.h"
 
 #include <cstddef>
 #include <string>

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "probes/api_server.h"
+#include "probes/kube/api_server.h"
 #include "test/fuzz/fuzz.h"
 
 namespace cluster_watcher {

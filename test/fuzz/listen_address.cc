@@ -1,5 +1,5 @@
 // Addresses to listen on: what is accepted is an address and nothing else, what isn't has a reason.
-#include "metrics/listen_address.h"
+#include "metrics/http/listen_address.h"
 
 #include <string>
 #include <string_view>

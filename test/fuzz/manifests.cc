@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "test/fuzz/fuzz.h"
-#include "watcher/admission/inject_manifests.h"
-#include "watcher/admission/json_manifest.h"
-#include "watcher/admission/manifest_documents.h"
-#include "watcher/admission/yaml_manifest.h"
+#include "watcher/admission/manifest/inject_manifests.h"
+#include "watcher/admission/manifest/json_manifest.h"
+#include "watcher/admission/manifest/manifest_documents.h"
+#include "watcher/admission/manifest/yaml_manifest.h"
 
 namespace cluster_watcher {
 namespace {

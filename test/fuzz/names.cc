@@ -1,14 +1,14 @@
 // How Kubernetes lets things be named: the forms agree with one another, a kind splits the same way
 // once more, and text of unknown origin is shown, or goes into a URL, so that it can be told what
 // it was.
-#include "probes/names.h"
+#include "probes/base/names.h"
 
 #include <algorithm>
 #include <cstddef>
 #include <string>
 #include <string_view>
 
-#include "probes/resource_type.h"
+#include "probes/kube/resource_type.h"
 #include "test/fuzz/fuzz.h"
 
 namespace cluster_watcher {

@@ -1,14 +1,14 @@
 // The metadata of an object, and the marks in it: what is read is what stands there, an object
 // without a name, UID or resourceVersion is refused, marks of another object do not count, and the
 // patches that are made of it are JSON.
-#include "probes/object_meta.h"
+#include "probes/kube/object_meta.h"
 
 #include <algorithm>
 #include <string>
 #include <string_view>
 
 #include "test/fuzz/fuzz.h"
-#include "watcher/marks.h"
+#include "watcher/protocol/marks.h"
 
 namespace cluster_watcher {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "probes/names.h"
+#include "probes/base/names.h"
 #include "probes/owner_kinds.h"
 #include "probes/owner_reader.h"
 #include "test/fuzz/fuzz.h"

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "probes/names.h"
+#include "probes/base/names.h"
 #include "test/fuzz/fuzz.h"
 
 namespace cluster_watcher {

@@ -2,7 +2,7 @@
 // out is accepted once more. Each line of the input is one setting as a flag, in the environment or
 // as an annotation: "--listen=:80", "CLUSTER_WATCHER_LISTEN=:80" or "cluster-watcher/listen=:80";
 // \n in it stands for a new line.
-#include "watcher/settings.h"
+#include "watcher/settings/settings.h"
 
 #include <cstddef>
 #include <optional>

@@ -1,13 +1,13 @@
 // The steps of a deletion: whatever is written, there is a reason why they aren't steps, or each is
 // one that can be run.
-#include "watcher/steps.h"
+#include "watcher/protocol/steps.h"
 
 #include <set>
 #include <string>
 #include <string_view>
 
 #include "test/fuzz/fuzz.h"
-#include "watcher/marks.h"
+#include "watcher/protocol/marks.h"
 
 namespace cluster_watcher {
 

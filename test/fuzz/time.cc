@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "test/fuzz/fuzz.h"
-#include "watcher/marks.h"
+#include "watcher/protocol/marks.h"
 
 namespace cluster_watcher {
 

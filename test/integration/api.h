@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "probes/curl_transport.h"
-#include "probes/json.h"
-#include "probes/resource_type.h"
+#include "probes/base/json.h"
+#include "probes/kube/curl_transport.h"
+#include "probes/kube/resource_type.h"
 
 namespace cluster_watcher::integration {
 

@@ -2,7 +2,7 @@
 #include <set>
 #include <sstream>
 
-#include "probes/json.h"
+#include "probes/base/json.h"
 #include "test/integration/failure_case.h"
 
 namespace cluster_watcher::integration {

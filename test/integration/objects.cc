@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "probes/json.h"
+#include "probes/base/json.h"
 
 namespace cluster_watcher::integration {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "probes/clock.h"
+#include "probes/base/clock.h"
 
 namespace cluster_watcher::integration {
 

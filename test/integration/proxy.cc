@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <ctime>
 
-#include "probes/curl_transport.h"
+#include "probes/kube/curl_transport.h"
 
 namespace cluster_watcher::integration {
 namespace {

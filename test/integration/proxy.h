@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "probes/api_server.h"
+#include "probes/kube/api_server.h"
 
 namespace cluster_watcher::integration {
 

@@ -5,8 +5,8 @@
 #include <memory>
 #include <string>
 
-#include "probes/api_server.h"
-#include "probes/result.h"
+#include "probes/base/result.h"
+#include "probes/kube/api_server.h"
 
 namespace cluster_watcher::integration {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "probes/curl_transport.h"
+#include "probes/kube/curl_transport.h"
 #include "test/integration/process.h"
 
 namespace cluster_watcher::integration {

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "probes/transport.h"
+#include "probes/kube/transport.h"
 
 namespace cluster_watcher::simulation {
 

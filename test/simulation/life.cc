@@ -10,12 +10,12 @@
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/null_sink.h>
 
-#include "probes/kube_client.h"
-#include "probes/token_source.h"
-#include "watcher/duration_text.h"
-#include "watcher/events.h"
-#include "watcher/survey.h"
-#include "watcher/watch_loop.h"
+#include "probes/base/duration_text.h"
+#include "probes/kube/kube_client.h"
+#include "probes/kube/token_source.h"
+#include "watcher/loop/watch_loop.h"
+#include "watcher/observation/survey.h"
+#include "watcher/reporting/events.h"
 
 namespace cluster_watcher::simulation {
 namespace {

@@ -12,10 +12,10 @@
 #include <spdlog/logger.h>
 
 #include "metrics/watcher_metrics.h"
-#include "probes/clock.h"
+#include "probes/base/clock.h"
 #include "test/simulation/fiber.h"
 #include "test/simulation/network.h"
-#include "watcher/settings.h"
+#include "watcher/settings/settings.h"
 
 namespace cluster_watcher::simulation {
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "probes/transport.h"
+#include "probes/kube/transport.h"
 #include "test/simulation/exchange.h"
 #include "test/simulation/plan.h"
 #include "test/simulation/timeline.h"

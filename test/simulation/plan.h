@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "probes/clock.h"
+#include "probes/base/clock.h"
 #include "test/simulation/random.h"
 
 namespace cluster_watcher::simulation {

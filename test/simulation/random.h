@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "probes/clock.h"
+#include "probes/base/clock.h"
 
 namespace cluster_watcher::simulation {
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "probes/clock.h"
+#include "probes/base/clock.h"
 #include "test/simulation/random.h"
 
 namespace cluster_watcher::simulation {

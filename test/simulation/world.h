@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "probes/clock.h"
+#include "probes/base/clock.h"
 #include "test/simulation/journal.h"
 #include "test/simulation/plan.h"
 #include "test/simulation/timeline.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "probes/clock.h"
+#include "probes/base/clock.h"
 #include "test/small_kubernetes/json.h"
 #include "test/small_kubernetes/resource_table.h"
 #include "test/small_kubernetes/status.h"

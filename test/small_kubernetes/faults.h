@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "probes/clock.h"
+#include "probes/base/clock.h"
 #include "test/small_kubernetes/json.h"
 #include "test/small_kubernetes/status.h"
 

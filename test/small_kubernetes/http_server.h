@@ -15,8 +15,8 @@
 #include <mutex>
 #include <string>
 
-#include "probes/clock.h"
-#include "probes/result.h"
+#include "probes/base/clock.h"
+#include "probes/base/result.h"
 #include "test/small_kubernetes/small_kubernetes.h"
 
 struct mg_connection;

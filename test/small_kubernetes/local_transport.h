@@ -7,8 +7,8 @@
 #include <stop_token>
 #include <vector>
 
-#include "probes/clock.h"
-#include "probes/transport.h"
+#include "probes/base/clock.h"
+#include "probes/kube/transport.h"
 #include "test/small_kubernetes/small_kubernetes.h"
 
 namespace cluster_watcher::small_kubernetes {

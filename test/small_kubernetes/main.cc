@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-#include "probes/clock.h"
+#include "probes/base/clock.h"
 #include "test/small_kubernetes/http_server.h"
 #include "test/small_kubernetes/small_kubernetes.h"
 

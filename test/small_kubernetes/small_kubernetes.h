@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "probes/clock.h"
+#include "probes/base/clock.h"
 #include "test/small_kubernetes/controllers.h"
 #include "test/small_kubernetes/definitions.h"
 #include "test/small_kubernetes/deletion.h"

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "probes/names.h"
-#include "probes/result.h"
+#include "probes/base/names.h"
+#include "probes/base/result.h"
 #include "watcher/admission/injection.h"
 #include "watcher/admission/pod_templates.h"
 

@@ -5,13 +5,13 @@
 #include <set>
 #include <utility>
 
-#include "probes/clock.h"
+#include "probes/base/clock.h"
+#include "probes/base/names.h"
 #include "probes/cluster_probe.h"
-#include "probes/names.h"
-#include "probes/object_meta.h"
-#include "watcher/marks.h"
-#include "watcher/members.h"
-#include "watcher/steps.h"
+#include "probes/kube/object_meta.h"
+#include "watcher/protocol/marks.h"
+#include "watcher/protocol/member_annotations.h"
+#include "watcher/protocol/steps.h"
 
 namespace cluster_watcher {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "probes/json.h"
+#include "probes/base/json.h"
 #include "watcher/admission/injection_settings.h"
 
 namespace cluster_watcher {

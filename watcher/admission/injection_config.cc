@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "probes/file.h"
-#include "probes/names.h"
+#include "probes/base/file.h"
+#include "probes/base/names.h"
 
 namespace cluster_watcher {
 namespace {

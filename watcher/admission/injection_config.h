@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "probes/result.h"
-#include "watcher/settings.h"
+#include "probes/base/result.h"
+#include "watcher/settings/settings.h"
 
 namespace cluster_watcher {
 

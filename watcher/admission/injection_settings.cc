@@ -8,8 +8,8 @@
 #include <optional>
 #include <string_view>
 
-#include "probes/names.h"
-#include "watcher/marks.h"
+#include "probes/base/names.h"
+#include "watcher/protocol/marks.h"
 
 namespace cluster_watcher {
 namespace {

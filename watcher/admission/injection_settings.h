@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "watcher/settings.h"
+#include "watcher/settings/settings.h"
 
 namespace cluster_watcher {
 

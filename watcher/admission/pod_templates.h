@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "probes/json.h"
+#include "probes/base/json.h"
 
 namespace cluster_watcher {
 

@@ -1,0 +1,17 @@
+#include "probes/base/clock.h"
+
+#include <condition_variable>
+#include <mutex>
+
+namespace cluster_watcher {
+
+bool SystemClock::WaitUntil(MonotonicTime deadline, std::stop_token stop) {
+  std::mutex mutex;
+  std::condition_variable_any stopped;
+  std::unique_lock lock(mutex);
+  // Nobody notifies it: it ends with the deadline, or with `stop`, which it registers with.
+  stopped.wait_until(lock, stop, deadline, [&] { return Now() >= deadline; });
+  return !stop.stop_requested();
+}
+
+}  // namespace cluster_watcher

@@ -1,0 +1,49 @@
+// Reading a whole small file: credentials and kubeconfigs.
+#pragma once
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <string>
+#include <system_error>
+
+#include "probes/base/result.h"
+
+namespace cluster_watcher {
+
+// What can be read from the open `file`, called `name` in the error: where it can't be read or
+// holds more than `limit` bytes.
+inline Result<std::string> ReadOpenFile(int file, const std::string& name, std::size_t limit) {
+  std::string content;
+  std::array<char, 4096> piece{};
+  while (true) {
+    const ssize_t count = read(file, piece.data(), piece.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) {
+      return Failure(name + " can't be read: " + std::generic_category().message(errno));
+    }
+    if (count == 0) return content;
+    content.append(piece.data(), static_cast<std::size_t>(count));
+    if (content.size() > limit) {
+      return Failure(name + " is larger than " + std::to_string(limit) + " bytes");
+    }
+  }
+}
+
+// The content of the file at `path`. The error begins with the path.
+inline Result<std::string> ReadFile(const std::string& path, std::size_t limit) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) {
+    return Failure(path + " can't be read: " + std::generic_category().message(errno));
+  }
+  const struct Closer {
+    int file;
+    ~Closer() { close(file); }
+  } closer{file};
+  return ReadOpenFile(file, path, limit);
+}
+
+}  // namespace cluster_watcher

@@ -1,0 +1,118 @@
+// Reading and writing JSON: the one room that knows RapidJSON.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "probes/base/result.h"
+
+namespace cluster_watcher {
+
+// A read-only view of one value in a JsonDocument, valid while the document lives. Asking for what
+// isn't there, or is of another type, gives an absent view or nullopt: never an error, never a
+// crash.
+class JsonValue {
+ public:
+  JsonValue() = default;
+
+  bool Exists() const { return value_ != nullptr; }
+  bool IsNull() const;  // the literal null
+  bool IsObject() const;
+  bool IsArray() const;
+
+  JsonValue operator[](std::string_view key) const;
+  JsonValue At(std::size_t index) const;
+  std::size_t size() const;  // of an array or object, else 0
+
+  std::optional<std::string_view> AsString() const;
+  std::optional<std::int64_t> AsInteger() const;
+  std::optional<bool> AsBool() const;
+
+  std::vector<JsonValue> Elements() const;                              // of an array
+  std::vector<std::pair<std::string_view, JsonValue>> Members() const;  // of an object
+  std::string ToText() const;  // the value as compact JSON; "" where absent
+
+ private:
+  friend class JsonDocument;
+  friend class JsonWriter;
+  explicit JsonValue(const void* value) : value_(value) {}
+  const void* value_ = nullptr;
+};
+
+class JsonDocument {
+ public:
+  // Strict: RFC 8259, valid UTF-8, no key twice in one object, at most 64 levels deep, nothing
+  // behind the value. The error says what is wrong and at which byte.
+  static Result<JsonDocument> Parse(std::string_view text);
+
+  JsonDocument();
+  ~JsonDocument();
+  JsonDocument(JsonDocument&&) noexcept;
+  JsonDocument& operator=(JsonDocument&&) noexcept;
+
+  JsonValue root() const;
+
+ private:
+  explicit JsonDocument(std::size_t text_size);
+
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// What a JSON text is made of, one after the other.
+enum class JsonEvent {
+  kNull,
+  kTrue,
+  kFalse,
+  kNumber,
+  kString,
+  kKey,
+  kStartObject,
+  kEndObject,
+  kStartArray,
+  kEndArray
+};
+
+// The first value in `text`, white space before it allowed, as events; for what must keep the order
+// of keys, and numbers as they are written. `take` gets the text of numbers, strings and keys
+// (valid while it is called), and may say no. Returns how many bytes were read, up to the value's
+// end. The error says what is wrong and at which byte; keys may be there twice.
+Result<std::size_t> ReadJsonEvents(std::string_view text,
+                                   const std::function<bool(JsonEvent, std::string_view)>& take);
+
+// Writes compact JSON, or indented for people. Calls must nest as JSON does.
+class JsonWriter {
+ public:
+  enum class Style { kCompact, kIndented };
+  explicit JsonWriter(Style style = Style::kCompact);
+  ~JsonWriter();
+
+  JsonWriter& StartObject();
+  JsonWriter& EndObject();
+  JsonWriter& StartArray();
+  JsonWriter& EndArray();
+  JsonWriter& Key(std::string_view key);
+  JsonWriter& String(std::string_view text);
+  JsonWriter& Integer(std::int64_t number);
+  JsonWriter& Number(std::string_view text);  // which is a number in JSON
+  JsonWriter& Bool(bool value);
+  JsonWriter& Null();
+  JsonWriter& Value(JsonValue value);  // a copy of what was read
+
+  // Key and value at once.
+  JsonWriter& Field(std::string_view key, std::string_view text) { return Key(key).String(text); }
+
+  std::string Text() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace cluster_watcher

@@ -1,0 +1,471 @@
+#include "probes/kube/api_server.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "probes/base/file.h"
+#include "probes/kube/token_source.h"
+
+namespace cluster_watcher {
+namespace {
+
+constexpr std::size_t kFileLimit = 4u << 20;
+
+// A named cluster, user or context.
+struct Entry {
+  std::string name;
+  std::string file;                           // the kubeconfig that it stands in
+  std::map<std::string, std::string> fields;  // what isn't empty; lists and maps as ""
+
+  bool Has(const std::string& key) const { return fields.count(key) > 0; }
+  std::string Text(const std::string& key) const {
+    const auto field = fields.find(key);
+    return field == fields.end() ? std::string() : field->second;
+  }
+};
+
+struct Kubeconfig {
+  std::string files;  // as in $KUBECONFIG
+  std::string current_context;
+  std::vector<Entry> clusters;
+  std::vector<Entry> users;
+  std::vector<Entry> contexts;
+};
+
+std::string Quoted(const std::string& text) { return "\"" + text + "\""; }
+
+const Entry* Find(const std::vector<Entry>& entries, const std::string& name) {
+  const auto entry = std::find_if(entries.begin(), entries.end(),
+                                  [&name](const Entry& each) { return each.name == name; });
+  return entry == entries.end() ? nullptr : &*entry;
+}
+
+std::string Names(const std::vector<Entry>& entries) {
+  std::string names;
+  for (const Entry& entry : entries) names += (names.empty() ? "" : ", ") + Quoted(entry.name);
+  return names.empty() ? "none" : names;
+}
+
+// --- The reading of YAML. What touches a node may throw; LoadKubeconfig catches it. ---
+
+bool IsTextField(const std::string& key) {
+  constexpr std::array<std::string_view, 20> kTextFields = {"server",
+                                                            "certificate-authority",
+                                                            "certificate-authority-data",
+                                                            "token",
+                                                            "client-certificate",
+                                                            "client-certificate-data",
+                                                            "user",
+                                                            "client-key",
+                                                            "client-key-data",
+                                                            "cluster",
+                                                            "tls-server-name",
+                                                            "insecure-skip-tls-verify",
+                                                            "username",
+                                                            "namespace",
+                                                            "proxy-url",
+                                                            "password",
+                                                            "tokenFile",
+                                                            "as",
+                                                            "as-uid",
+                                                            "disable-compression"};
+  return std::find(kTextFields.begin(), kTextFields.end(), key) != kTextFields.end();
+}
+
+Result<Entry> ReadEntry(const YAML::Node& node, const std::string& kind, const std::string& file) {
+  const auto failed = [&](const std::string& what) {
+    const std::string line = std::to_string(node.Mark().line + 1);
+    return Failure("kubeconfig " + file + ", line " + line + ": " + what);
+  };
+  if (!node.IsMap() || !node["name"] || !node["name"].IsScalar()) {
+    return failed("this entry of " + kind + "s needs a name and a " + kind);
+  }
+  Entry entry{node["name"].Scalar(), file, {}};
+  const YAML::Node body = node[kind];
+  if (!body || body.IsNull()) return entry;
+  if (!body.IsMap()) return failed(kind + " " + Quoted(entry.name) + " is not a map");
+  const auto not_text = [&](const std::string& key) {
+    return failed(key + " of " + kind + " " + Quoted(entry.name) + " is not a text");
+  };
+  for (const auto& field : body) {
+    if (!field.first.IsScalar()) continue;
+    const std::string& key = field.first.Scalar();
+    if (IsTextField(key) && !field.second.IsScalar() && !field.second.IsNull()) {
+      return not_text(key);
+    }
+    if (field.second.IsScalar() && !field.second.Scalar().empty()) {
+      entry.fields.emplace(key, field.second.Scalar());
+    } else if (field.second.size() > 0) {
+      entry.fields.emplace(key, "");
+    }
+  }
+  return entry;
+}
+
+Result<std::vector<Entry>> ReadEntries(const YAML::Node& root, const std::string& kind,
+                                       const std::string& file) {
+  std::vector<Entry> entries;
+  const YAML::Node list = root[kind + "s"];
+  if (!list || list.IsNull()) return entries;
+  if (!list.IsSequence()) return Failure("kubeconfig " + file + ": " + kind + "s is not a list");
+  const auto twice = [&](const std::string& name) {
+    return Failure("kubeconfig " + file + ": " + kind + " " + Quoted(name) +
+                   " is there twice; remove or rename one");
+  };
+  for (const YAML::Node& node : list) {
+    Result<Entry> entry = ReadEntry(node, kind, file);
+    if (!entry) return Failure(std::move(entry).error().message);
+    if (Find(entries, entry->name) != nullptr) return twice(entry->name);
+    entries.push_back(*std::move(entry));
+  }
+  return entries;
+}
+
+Result<Kubeconfig> ReadKubeconfig(const std::string& content, const std::string& file) {
+  const YAML::Node root = YAML::Load(content);
+  Kubeconfig config;
+  config.files = file;
+  if (root.IsNull()) return config;
+  if (!root.IsMap())
+    return Failure("kubeconfig " + file + ": it is not a map; is it a kubeconfig?");
+  const YAML::Node current = root["current-context"];
+  if (current && !current.IsNull()) {
+    if (!current.IsScalar()) {
+      return Failure("kubeconfig " + file + ": current-context is not a text");
+    }
+    config.current_context = current.Scalar();
+  }
+  using List = std::pair<const char*, std::vector<Entry> Kubeconfig::*>;
+  for (const auto& [kind, entries] :
+       {List{"cluster", &Kubeconfig::clusters}, List{"user", &Kubeconfig::users},
+        List{"context", &Kubeconfig::contexts}}) {
+    Result<std::vector<Entry>> read = ReadEntries(root, kind, file);
+    if (!read) return Failure(std::move(read).error().message);
+    config.*entries = *std::move(read);
+  }
+  return config;
+}
+
+Result<Kubeconfig> LoadKubeconfig(const std::string& file) {
+  const Result<std::string> content = ReadFile(file, kFileLimit);
+  if (!content) {
+    return Failure("kubeconfig " + content.error().message +
+                   "; name a readable file with --kubeconfig or KUBECONFIG");
+  }
+  try {
+    return ReadKubeconfig(*content, file);
+  } catch (const YAML::Exception& error) {
+    const std::string line =
+        error.mark.is_null() ? "" : ", line " + std::to_string(error.mark.line + 1);
+    return Failure("kubeconfig " + file + line + ": it is not valid YAML: " + error.msg);
+  }
+}
+
+// --- What the entries mean. ---
+
+// What stands in the way, all of it, so that it can be mended in one go.
+class Problems {
+ public:
+  void Add(const std::string& problem) { text_ += (text_.empty() ? "" : "; ") + problem; }
+  // Beginning with the entry in which it is.
+  void Add(const char* kind, const Entry& entry, const std::string& problem) {
+    Add("kubeconfig " + entry.file + ", " + kind + " " + Quoted(entry.name) + ": " + problem);
+  }
+  bool Any() const { return !text_.empty(); }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+std::optional<std::uint32_t> Base64Digit(char c) {
+  constexpr std::string_view kAlphabet =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  const std::size_t digit = kAlphabet.find(c);
+  if (digit == std::string_view::npos) return std::nullopt;
+  return static_cast<std::uint32_t>(digit);
+}
+
+// Strict (padding included), but for white space, which line-wrapped data holds. nullopt: it isn't
+// base64. yaml-cpp's own decoder takes truncated data for good.
+std::optional<std::string> DecodeBase64(std::string text) {
+  std::erase_if(text, [](unsigned char c) { return std::isspace(c) != 0; });
+  if (text.size() % 4 != 0) return std::nullopt;
+  const std::size_t padding = text.ends_with("==") ? 2 : text.ends_with("=") ? 1 : 0;
+  std::string decoded;
+  decoded.reserve(text.size() / 4 * 3);
+  std::uint32_t bits = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const std::optional<std::uint32_t> digit =
+        i < text.size() - padding ? Base64Digit(text[i]) : std::optional<std::uint32_t>(0);
+    if (!digit) return std::nullopt;
+    bits = (bits << 6 | *digit) & 0xffffff;
+    if (i % 4 != 3) continue;
+    for (const unsigned shift : {16u, 8u, 0u}) {
+      decoded.push_back(static_cast<char>(static_cast<unsigned char>(bits >> shift & 0xff)));
+    }
+  }
+  for (std::size_t i = 0; i < padding; ++i) decoded.pop_back();
+  return decoded;
+}
+
+// Relative paths are relative to the kubeconfig that names them.
+std::string PathOf(const Entry& entry, const std::string& key) {
+  return (std::filesystem::path(entry.file).parent_path() / entry.Text(key)).string();
+}
+
+// The content of `key`-data or of the file `key`; empty where neither is set.
+std::string ReadData(const char* kind, const Entry& entry, const std::string& key,
+                     Problems& problems) {
+  const std::string data_key = key + "-data";
+  if (entry.Has(data_key)) {
+    std::optional<std::string> data = DecodeBase64(entry.Text(data_key));
+    if (!data) problems.Add(kind, entry, data_key + " is not base64");
+    if (data && data->empty()) problems.Add(kind, entry, data_key + " is empty");
+    return std::move(data).value_or("");
+  }
+  if (!entry.Has(key)) return "";
+  Result<std::string> content = ReadFile(PathOf(entry, key), kFileLimit);
+  if (!content) {
+    problems.Add(kind, entry, key + ": " + content.error().message);
+    return "";
+  }
+  if (content->empty()) problems.Add(kind, entry, key + ": " + PathOf(entry, key) + " is empty");
+  return *std::move(content);
+}
+
+// What is wrong with the URL of an API server; empty: nothing.
+std::string UrlProblem(const std::string& url) {
+  if (url.empty()) return "server is missing; set it to the API server's URL";
+  const std::size_t scheme = url.starts_with("https://") ? 8 : url.starts_with("http://") ? 7 : 0;
+  if (scheme == 0) return "server " + Quoted(url) + " must begin with https:// or http://";
+  const std::string host = url.substr(scheme, url.find('/', scheme) - scheme);
+  if (host.empty() || host.starts_with(':')) return "server " + Quoted(url) + " names no host";
+  const bool odd = std::any_of(url.begin(), url.end(), [](unsigned char c) {
+    return c <= ' ' || c >= 0x7f || c == '?' || c == '#' || c == '@' || c == '\\';
+  });
+  if (odd) return "server " + Quoted(url) + " may hold a host, a port and a path, nothing else";
+  return "";
+}
+
+void ReadCluster(const Entry& cluster, ApiServer& server, Problems& problems) {
+  server.url = cluster.Text("server");
+  if (const std::string problem = UrlProblem(server.url); !problem.empty()) {
+    problems.Add("cluster", cluster, problem);
+  }
+  while (server.url.ends_with('/')) server.url.pop_back();
+  server.tls_server_name = cluster.Text("tls-server-name");
+  server.ca_pem = ReadData("cluster", cluster, "certificate-authority", problems);
+  const std::string insecure = cluster.Text("insecure-skip-tls-verify");
+  server.insecure_skip_tls_verify = insecure == "true";
+  if (!insecure.empty() && insecure != "true" && insecure != "false") {
+    problems.Add("cluster", cluster, "insecure-skip-tls-verify must be true or false");
+  }
+  if (server.insecure_skip_tls_verify && !server.ca_pem.empty()) {
+    problems.Add("cluster", cluster,
+                 "insecure-skip-tls-verify and certificate-authority exclude each other; remove "
+                 "one of them");
+  }
+  if (cluster.Has("proxy-url")) {
+    problems.Add("cluster", cluster,
+                 "proxy-url is not supported; name a server that is reached without a proxy");
+  }
+}
+
+// Other ways to be someone. To leave them out silently would be to act as someone else.
+void CheckSupported(const Entry& user, Problems& problems) {
+  for (const char* key : {"exec", "auth-provider", "username", "password"}) {
+    if (!user.Has(key)) continue;
+    problems.Add("user", user,
+                 std::string(key) +
+                     " is not supported; use a token (kubectl create token SERVICE_ACCOUNT) as "
+                     "token or tokenFile, or a client certificate");
+  }
+  for (const char* key : {"as", "as-uid", "as-groups", "as-user-extra"}) {
+    if (!user.Has(key)) continue;
+    problems.Add(
+        "user", user,
+        std::string(key) + " (impersonation) is not supported; use the credentials of that user");
+  }
+}
+
+void ReadTokens(const Entry& user, ApiServer& server, Problems& problems) {
+  if (user.Has("token")) {
+    Result<std::string> token = ParseToken(user.Text("token"));
+    if (token) {
+      server.token = *std::move(token);
+    } else {
+      problems.Add("user", user, "token " + token.error().message);
+    }
+  }
+  if (!user.Has("tokenFile")) return;
+  server.token_file = PathOf(user, "tokenFile");
+  const Result<std::string> content = ReadFile(server.token_file, kFileLimit);
+  if (!content) {
+    problems.Add("user", user, "tokenFile: " + content.error().message);
+  } else if (const Result<std::string> token = ParseToken(*content); !token) {
+    problems.Add("user", user,
+                 "tokenFile: " + server.token_file + " " + token.error().message +
+                     "; write one into it (kubectl create token SERVICE_ACCOUNT)");
+  }
+}
+
+void ReadUser(const Entry& user, ApiServer& server, Problems& problems) {
+  CheckSupported(user, problems);
+  ReadTokens(user, server, problems);
+  const bool certificate = user.Has("client-certificate") || user.Has("client-certificate-data");
+  const bool key = user.Has("client-key") || user.Has("client-key-data");
+  if (certificate != key) {
+    problems.Add("user", user,
+                 certificate ? "client-certificate is set without client-key"
+                             : "client-key is set without client-certificate");
+    return;
+  }
+  server.client_certificate_pem = ReadData("user", user, "client-certificate", problems);
+  server.client_key_pem = ReadData("user", user, "client-key", problems);
+}
+
+Result<ApiServer> Resolve(const Kubeconfig& config, const std::string& context_name) {
+  const std::string file = "kubeconfig " + config.files;
+  const std::string name = context_name.empty() ? config.current_context : context_name;
+  const std::string choice = "; choose one with --context, there is: " + Names(config.contexts);
+  if (name.empty()) return Failure(file + ": current-context is not set" + choice);
+  const Entry* context = Find(config.contexts, name);
+  if (context == nullptr) return Failure(file + ": there is no context " + Quoted(name) + choice);
+
+  ApiServer server;
+  server.source = file + ", context " + name;
+  server.default_namespace = context->Text("namespace");
+  Problems problems;
+  const std::string cluster_name = context->Text("cluster");
+  if (const Entry* cluster = Find(config.clusters, cluster_name)) {
+    ReadCluster(*cluster, server, problems);
+  } else {
+    problems.Add("context", *context,
+                 "it names the cluster " + Quoted(cluster_name) +
+                     ", which isn't there; there is: " + Names(config.clusters));
+  }
+  // No user at all is somebody too: system:anonymous, or whom a local proxy stands for.
+  const std::string user_name = context->Text("user");
+  if (const Entry* user = Find(config.users, user_name)) {
+    ReadUser(*user, server, problems);
+  } else if (!user_name.empty()) {
+    problems.Add("context", *context,
+                 "it names the user " + Quoted(user_name) +
+                     ", which isn't there; there is: " + Names(config.users));
+  }
+  if (problems.Any()) return Failure(problems.text());
+  return server;
+}
+
+void Merge(Kubeconfig& config, Kubeconfig next) {
+  config.files += (config.files.empty() ? "" : ":") + next.files;
+  if (config.current_context.empty()) config.current_context = std::move(next.current_context);
+  for (const auto entries : {&Kubeconfig::clusters, &Kubeconfig::users, &Kubeconfig::contexts}) {
+    for (Entry& entry : next.*entries) {
+      if (Find(config.*entries, entry.name) == nullptr) (config.*entries).push_back(entry);
+    }
+  }
+}
+
+bool IsMissing(const std::string& file) {
+  std::error_code ignored;
+  return std::filesystem::status(file, ignored).type() == std::filesystem::file_type::not_found;
+}
+
+Result<ApiServer> FromFile(const std::string& file, const std::string& context) {
+  const Result<Kubeconfig> config = LoadKubeconfig(file);
+  if (!config) return Failure(config.error().message);
+  return Resolve(*config, context);
+}
+
+Result<ApiServer> FromList(const std::string& list, const std::string& context) {
+  Kubeconfig config;
+  for (std::size_t begin = 0; begin <= list.size();) {
+    const std::size_t end = std::min(list.find(':', begin), list.size());
+    const std::string file = list.substr(begin, end - begin);
+    begin = end + 1;
+    if (file.empty() || IsMissing(file)) continue;
+    Result<Kubeconfig> next = LoadKubeconfig(file);
+    if (!next) return Failure(next.error().message);
+    Merge(config, *std::move(next));
+  }
+  if (config.files.empty()) {
+    return Failure("KUBECONFIG names " + list + ", of which no file exists; correct or unset it");
+  }
+  return Resolve(config, context);
+}
+
+Result<std::string> ReadServiceAccountFile(const std::string& file) {
+  constexpr const char* kRemedy =
+      "; the pod or its service account may have automountServiceAccountToken: false, which must "
+      "be true here";
+  Result<std::string> content = ReadFile(file, kFileLimit);
+  if (!content) return Failure("in-cluster: " + content.error().message + kRemedy);
+  if (content->empty()) return Failure("in-cluster: " + file + " is empty" + kRemedy);
+  return content;
+}
+
+Result<ApiServer> FromServiceAccount(const std::string& host, const std::string& port,
+                                     const std::string& directory) {
+  ApiServer server;
+  const bool bare_ipv6 = host.find(':') != std::string::npos && !host.starts_with('[');
+  server.url = "https://" + (bare_ipv6 ? "[" + host + "]" : host) + ":" + port;
+  server.source = "in-cluster";
+  if (const std::string problem = UrlProblem(server.url); !problem.empty()) {
+    return Failure("in-cluster: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT: " + problem);
+  }
+  server.token_file = directory + "/token";
+  const Result<std::string> token = ReadServiceAccountFile(server.token_file);
+  if (!token) return Failure(token.error().message);
+  if (const Result<std::string> parsed = ParseToken(*token); !parsed) {
+    return Failure("in-cluster: " + server.token_file + " " + parsed.error().message);
+  }
+  Result<std::string> ca = ReadServiceAccountFile(directory + "/ca.crt");
+  if (!ca) return Failure(ca.error().message);
+  server.ca_pem = *std::move(ca);
+  // Optional, as in client-go: whoever needs the namespace asks for it by name.
+  if (const Result<std::string> name = ReadFile(directory + "/namespace", kFileLimit)) {
+    server.default_namespace = name->substr(0, name->find_last_not_of(" \t\r\n") + 1);
+  }
+  return server;
+}
+
+}  // namespace
+
+Result<ApiServer> FindApiServer(const std::string& kubeconfig, const std::string& context,
+                                const Environment& environment,
+                                const std::string& service_account_directory) {
+  const auto variable = [&environment](const char* name) { return environment(name).value_or(""); };
+  if (!kubeconfig.empty()) return FromFile(kubeconfig, context);
+  if (const std::string list = variable("KUBECONFIG"); !list.empty()) {
+    return FromList(list, context);
+  }
+  const std::string host = variable("KUBERNETES_SERVICE_HOST");
+  const std::string port = variable("KUBERNETES_SERVICE_PORT");
+  if (!host.empty() && !port.empty()) {
+    if (context.empty()) return FromServiceAccount(host, port, service_account_directory);
+    return Failure("--context " + context +
+                   " needs a kubeconfig, but in this pod the service account would be used; name "
+                   "a file with --kubeconfig, or leave --context out");
+  }
+  if (const std::string home = variable("HOME"); !home.empty()) {
+    const std::string file = home + "/.kube/config";
+    if (!IsMissing(file)) return FromFile(file, context);
+  }
+  return Failure(
+      "there is no kubeconfig, and this is not a pod: KUBERNETES_SERVICE_HOST is not set; name a "
+      "kubeconfig with --kubeconfig or KUBECONFIG, or run in a pod");
+}
+
+}  // namespace cluster_watcher

@@ -1,0 +1,581 @@
+#include "probes/kube/curl_transport.h"
+
+#include <curl/curl.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <climits>
+#include <ctime>
+#include <string_view>
+#include <utility>
+
+#ifndef CLUSTER_WATCHER_VERSION
+#define CLUSTER_WATCHER_VERSION "dev"
+#endif
+
+namespace cluster_watcher {
+namespace {
+
+constexpr Duration kConnectTimeout{5'000};
+constexpr std::chrono::hours kLongestRetryAfter{24};
+// Ends a wait whose waking call was lost, which curl doesn't rule out.
+constexpr int kLongestPoll = 1'000;
+constexpr long kBufferSize = 16L << 10;
+constexpr std::size_t kIdleHandles = 2;
+constexpr std::size_t kFewestConnections = kReadsSideBySide;
+constexpr std::size_t kMostConnections = 16;
+
+struct EasyDeleter {
+  void operator()(CURL* easy) const { curl_easy_cleanup(easy); }
+};
+struct MultiDeleter {
+  void operator()(CURLM* multi) const { curl_multi_cleanup(multi); }
+};
+struct ListDeleter {
+  void operator()(curl_slist* list) const { curl_slist_free_all(list); }
+};
+struct UrlDeleter {
+  void operator()(CURLU* url) const { curl_url_cleanup(url); }
+};
+using Easy = std::unique_ptr<CURL, EasyDeleter>;
+using Multi = std::unique_ptr<CURLM, MultiDeleter>;
+using List = std::unique_ptr<curl_slist, ListDeleter>;
+
+Unexpected<TransportError> Failed(TransportError::Kind kind, std::string message) {
+  return {TransportError{kind, std::move(message)}};
+}
+
+bool Append(List& list, const std::string& text) {
+  curl_slist* longer = curl_slist_append(list.get(), text.c_str());
+  if (longer == nullptr) return false;
+  static_cast<void>(list.release());
+  list.reset(longer);
+  return true;
+}
+
+// Sets options one after the other and keeps the first failure.
+class Options {
+ public:
+  explicit Options(CURL* easy) : easy_(easy) {}
+
+  template <typename T>
+  Options& Set(CURLoption option, T value) {
+    if (code_ == CURLE_OK) code_ = curl_easy_setopt(easy_, option, value);
+    return *this;
+  }
+  // `text` must outlive the handle: it isn't copied.
+  Options& SetBlob(CURLoption option, const std::string& text) {
+    if (text.empty()) return *this;
+    curl_blob blob{const_cast<char*>(text.data()), text.size(), CURL_BLOB_NOCOPY};
+    return Set(option, &blob);
+  }
+  CURLcode code() const { return code_; }
+
+ private:
+  CURL* easy_;
+  CURLcode code_ = CURLE_OK;
+};
+
+// --- Where requests go. ---
+
+struct Endpoint {
+  std::string base;        // what a request's target is appended to
+  std::string address;     // host:port, for messages
+  std::string host;        // the Host header, where it isn't that of `base`; else empty
+  std::string connect_to;  // in the words of CURLOPT_CONNECT_TO; empty: where `base` says
+};
+
+std::string Part(CURLU* url, CURLUPart part) {
+  char* text = nullptr;
+  if (curl_url_get(url, part, &text, CURLU_DEFAULT_PORT) != CURLUE_OK) return "";
+  std::string copy(text);
+  curl_free(text);
+  return copy;
+}
+
+Result<Endpoint> ParseEndpoint(const ApiServer& server) {
+  const std::unique_ptr<CURLU, UrlDeleter> url(curl_url());
+  const CURLUcode code = curl_url_set(url.get(), CURLUPART_URL, server.url.c_str(), 0);
+  const std::string scheme = Part(url.get(), CURLUPART_SCHEME);
+  if (code != CURLUE_OK || (scheme != "https" && scheme != "http")) {
+    // A user's name and password are none, and not for a log.
+    const bool shown = server.url.find('@') == std::string::npos;
+    return Failure(server.source + ": the server's URL " +
+                   (shown ? "\"" + server.url + "\" " : "") + "is not one of https:// or http://");
+  }
+  for (const CURLUPart part :
+       {CURLUPART_USER, CURLUPART_PASSWORD, CURLUPART_QUERY, CURLUPART_FRAGMENT}) {
+    if (Part(url.get(), part).empty()) continue;
+    return Failure(server.source +
+                   ": the server's URL may hold a host, a port and a path, nothing else");
+  }
+  const std::string port = Part(url.get(), CURLUPART_PORT);
+  Endpoint endpoint;
+  endpoint.address = Part(url.get(), CURLUPART_HOST) + ":" + port;
+  endpoint.base = server.url;
+  // curl checks a certificate against the URL's host, so that name becomes the URL's host, and the
+  // connection is led to the true one.
+  if (scheme == "https" && !server.tls_server_name.empty()) {
+    endpoint.base =
+        "https://" + server.tls_server_name + ":" + port + Part(url.get(), CURLUPART_PATH);
+    endpoint.host = "Host: " + endpoint.address;
+    endpoint.connect_to = "::" + endpoint.address;
+  }
+  while (endpoint.base.ends_with('/')) endpoint.base.pop_back();
+  return endpoint;
+}
+
+Result<Done> CheckCertificates(const ApiServer& server) {
+  const auto holds = [](const std::string& pem, std::string_view what) {
+    return pem.find(what) != std::string::npos;
+  };
+  constexpr std::string_view kCertificate = "-----BEGIN CERTIFICATE-----";
+  if (!server.ca_pem.empty() && !holds(server.ca_pem, kCertificate)) {
+    return Failure(server.source +
+                   ": no certificate found in the certificate authority; it must be PEM");
+  }
+  if (server.client_certificate_pem.empty() != server.client_key_pem.empty()) {
+    return Failure(server.source +
+                   ": a client certificate needs its key, and a key its "
+                   "certificate; only one of them is there");
+  }
+  if (server.client_certificate_pem.empty()) return Done{};
+  if (!holds(server.client_certificate_pem, kCertificate)) {
+    return Failure(server.source +
+                   ": no certificate found in the client certificate; it must be PEM");
+  }
+  if (holds(server.client_key_pem, "ENCRYPTED")) {
+    return Failure(server.source + ": the client key is encrypted; it must be without a password");
+  }
+  if (!holds(server.client_key_pem, "PRIVATE KEY-----")) {
+    return Failure(server.source + ": no private key found in the client key; it must be PEM");
+  }
+  return Done{};
+}
+
+// --- One request. ---
+
+// Stays where it is while curl holds its address.
+struct Transfer {
+  Transfer(const HttpRequest& request_, std::size_t index_, Easy easy_)
+      : request(request_), index(index_), easy(std::move(easy_)) {}
+
+  const HttpRequest& request;
+  std::size_t index;
+  Easy easy;
+  List headers;
+  std::string body;
+  bool headers_ended = false;
+  bool too_large = false;
+  std::array<char, CURL_ERROR_SIZE> error{};
+};
+
+// curl takes an answer that breaks off among its headers for a whole one: a 404, say, without a
+// body. So this watches for the empty line that ends them (those of an interim answer, too).
+std::size_t WatchHeaders(char* data, std::size_t, std::size_t count, void* user) noexcept {
+  Transfer& transfer = *static_cast<Transfer*>(user);
+  const std::string_view line(data, count);
+  if (line.starts_with("HTTP/")) transfer.headers_ended = false;
+  if (line == "\r\n" || line == "\n") transfer.headers_ended = true;
+  return count;
+}
+
+std::size_t WriteBody(char* data, std::size_t, std::size_t count, void* user) noexcept {
+  Transfer& transfer = *static_cast<Transfer*>(user);
+  if (count > transfer.request.body_limit - transfer.body.size()) {
+    transfer.too_large = true;
+    return count + 1;  // not `count`: curl gives the transfer up
+  }
+  if (transfer.body.empty()) {
+    curl_off_t length = -1;
+    curl_easy_getinfo(transfer.easy.get(), CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
+    if (length > 0) {
+      transfer.body.reserve(
+          std::min(static_cast<std::size_t>(length), transfer.request.body_limit));
+    }
+  }
+  transfer.body.append(data, count);
+  return count;
+}
+
+CURLcode SetConnectionOptions(CURL* easy, curl_slist* connect_to) {
+  return Options(easy)
+      .Set(CURLOPT_NOSIGNAL, 1L)
+      .Set(CURLOPT_PROTOCOLS_STR, "http,https")
+      .Set(CURLOPT_FOLLOWLOCATION, 0L)
+      .Set(CURLOPT_PROXY, "")
+      .Set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1))
+      .Set(CURLOPT_PATH_AS_IS, 1L)
+      .Set(CURLOPT_USERAGENT, "cluster-watcher/" CLUSTER_WATCHER_VERSION)
+      .Set(CURLOPT_TCP_NODELAY, 1L)
+      .Set(CURLOPT_TCP_KEEPALIVE, 1L)
+      .Set(CURLOPT_TCP_KEEPIDLE, 30L)
+      .Set(CURLOPT_TCP_KEEPINTVL, 15L)
+      .Set(CURLOPT_BUFFERSIZE, kBufferSize)
+      .Set(CURLOPT_UPLOAD_BUFFERSIZE, kBufferSize)
+      // Without it, giving up a request waits for the end of its name lookup.
+      .Set(CURLOPT_QUICK_EXIT, 1L)
+      .Set(CURLOPT_CONNECT_TO, connect_to)
+      .Set(CURLOPT_HEADERFUNCTION, &WatchHeaders)
+      .Set(CURLOPT_WRITEFUNCTION, &WriteBody)
+      .code();
+}
+
+CURLcode SetTlsOptions(CURL* easy, const ApiServer& server) {
+  const long verify = server.insecure_skip_tls_verify ? 0L : 1L;
+  Options options(easy);
+  options.Set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2))
+      .Set(CURLOPT_SSL_VERIFYPEER, verify)
+      .Set(CURLOPT_SSL_VERIFYHOST, verify * 2)
+      .Set(CURLOPT_CAPATH, static_cast<char*>(nullptr))
+      .SetBlob(CURLOPT_CAINFO_BLOB, server.ca_pem)
+      .SetBlob(CURLOPT_SSLCERT_BLOB, server.client_certificate_pem)
+      .SetBlob(CURLOPT_SSLKEY_BLOB, server.client_key_pem)
+      // Never ask for one at a terminal.
+      .Set(CURLOPT_KEYPASSWD, "");
+  return options.code();
+}
+
+bool SetHeaders(Transfer& transfer, const Endpoint& endpoint) {
+  const HttpRequest& request = transfer.request;
+  List& headers = transfer.headers;
+  bool set = Append(headers, "Expect:");
+  // A header without a value takes away what curl would send by itself.
+  set = set && Append(headers, "Accept:" + (request.accept.empty() ? "" : " " + request.accept));
+  set = set &&
+        Append(headers,
+               "Content-Type:" + (request.content_type.empty() ? "" : " " + request.content_type));
+  if (!endpoint.host.empty()) set = set && Append(headers, endpoint.host);
+  if (!request.bearer_token.empty()) {
+    set = set && Append(headers, "Authorization: Bearer " + request.bearer_token);
+  }
+  return set;
+}
+
+// A handle keeps its options from request to request, so this sets each one that may differ.
+CURLcode SetRequestOptions(Transfer& transfer, const Endpoint& endpoint) {
+  if (!SetHeaders(transfer, endpoint)) return CURLE_OUT_OF_MEMORY;
+  const HttpRequest& request = transfer.request;
+  const auto timeout = std::clamp<Duration::rep>(request.timeout.count(), 1, INT_MAX);
+  // 0: none; what is too much is cut off as it comes.
+  const auto limit = request.cut_body ? 0 : std::min<std::size_t>(request.body_limit, LONG_MAX);
+  Options options(transfer.easy.get());
+  options.Set(CURLOPT_URL, (endpoint.base + request.target).c_str())
+      .Set(CURLOPT_HTTPHEADER, transfer.headers.get())
+      .Set(CURLOPT_TIMEOUT_MS, static_cast<long>(timeout))
+      .Set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(std::min(timeout, kConnectTimeout.count())))
+      .Set(CURLOPT_MAXFILESIZE_LARGE, static_cast<curl_off_t>(limit))
+      .Set(CURLOPT_ERRORBUFFER, transfer.error.data())
+      .Set(CURLOPT_HEADERDATA, static_cast<void*>(&transfer))
+      .Set(CURLOPT_WRITEDATA, static_cast<void*>(&transfer))
+      .Set(CURLOPT_PRIVATE, static_cast<void*>(&transfer))
+      .Set(CURLOPT_HTTPGET, 1L);
+  const bool has_body = !request.body.empty() || (request.method != HttpMethod::kGet &&
+                                                  request.method != HttpMethod::kDelete);
+  if (has_body) {
+    options.Set(CURLOPT_POSTFIELDS, request.body.c_str())
+        .Set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
+  }
+  return options.Set(CURLOPT_CUSTOMREQUEST, ToString(request.method)).code();
+}
+
+// Why a request can't be sent as it is; empty: it can. Guards against a second header in a value,
+// and against a target that would turn into another host.
+std::string RequestProblem(const HttpRequest& request) {
+  if (!request.target.starts_with('/')) return "the target must begin with /";
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; };
+  for (const auto& [name, value] : {std::pair{"bearer token", &request.bearer_token},
+                                    std::pair{"media type to accept", &request.accept},
+                                    std::pair{"media type", &request.content_type}}) {
+    if (std::any_of(value->begin(), value->end(), is_control)) {
+      return std::string("the ") + name + " holds a control character";
+    }
+  }
+  return "";
+}
+
+// --- One answer. ---
+
+std::string Header(CURL* easy, const char* name) {
+  curl_header* header = nullptr;
+  const bool found = curl_easy_header(easy, name, 0, CURLH_HEADER, -1, &header) == CURLHE_OK;
+  return found ? header->value : "";
+}
+
+std::optional<WallTime> ParseDate(const std::string& text) {
+  // Years from 2262 on don't fit into WallTime.
+  constexpr std::time_t kLatest = 9'000'000'000;
+  const std::time_t seconds = curl_getdate(text.c_str(), nullptr);
+  if (seconds < 0 || seconds > kLatest) return std::nullopt;
+  return WallTime(std::chrono::seconds(seconds));
+}
+
+std::optional<Duration> ParseRetryAfter(const std::string& text, std::optional<WallTime> date) {
+  const auto bounded = [](std::chrono::seconds wait) -> Duration {
+    return std::clamp<std::chrono::seconds>(wait, std::chrono::seconds(0), kLongestRetryAfter);
+  };
+  if (text.empty()) return std::nullopt;
+  if (text.find_first_not_of("0123456789") == std::string::npos) {
+    long long seconds = 0;
+    const auto parsed = std::from_chars(text.data(), text.data() + text.size(), seconds);
+    if (parsed.ec != std::errc()) return kLongestRetryAfter;
+    return bounded(std::chrono::seconds(
+        std::min<long long>(seconds, std::chrono::seconds(kLongestRetryAfter).count())));
+  }
+  // A date means something on the server's own clock only.
+  const std::optional<WallTime> until = ParseDate(text);
+  if (!until || !date) return std::nullopt;
+  return bounded(std::chrono::duration_cast<std::chrono::seconds>(*until - *date));
+}
+
+HttpResponse ReadResponse(Transfer& transfer) {
+  CURL* easy = transfer.easy.get();
+  HttpResponse response;
+  long status = 0;
+  curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
+  response.status = static_cast<int>(status);
+  response.content_type = Header(easy, "Content-Type");
+  response.body = std::move(transfer.body);
+  response.date = ParseDate(Header(easy, "Date"));
+  response.retry_after = ParseRetryAfter(Header(easy, "Retry-After"), response.date);
+  curl_off_t elapsed = 0;
+  curl_easy_getinfo(easy, CURLINFO_TOTAL_TIME_T, &elapsed);
+  response.elapsed = std::chrono::microseconds(elapsed);
+  return response;
+}
+
+bool IsOneOf(CURLcode code, std::initializer_list<CURLcode> codes) {
+  return std::find(codes.begin(), codes.end(), code) != codes.end();
+}
+
+TransportError::Kind KindOf(CURLcode code, std::string_view text) {
+  using Kind = TransportError::Kind;
+  if (code == CURLE_OPERATION_TIMEDOUT) return Kind::kTimeout;
+  if (code == CURLE_FILESIZE_EXCEEDED) return Kind::kTooLarge;
+  if (IsOneOf(code, {CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CERTPROBLEM, CURLE_SSL_CIPHER,
+                     CURLE_SSL_CACERT_BADFILE, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_CLIENTCERT,
+                     CURLE_SSL_INVALIDCERTSTATUS, CURLE_USE_SSL_FAILED})) {
+    return Kind::kTls;
+  }
+  if (IsOneOf(code, {CURLE_SSL_CONNECT_ERROR, CURLE_RECV_ERROR, CURLE_SEND_ERROR})) {
+    // These codes stand for a lost connection as well as for a refusal in TLS's own terms (in TLS
+    // 1.3, that of a client certificate comes only now). OpenSSL's 0A... tells them apart, but for
+    // one which means that the connection was closed.
+    const bool refused = text.find("error:0A") != text.npos;
+    const bool closed = text.find("error:0A000126") != text.npos;
+    return refused && !closed ? Kind::kTls : Kind::kConnect;
+  }
+  if (IsOneOf(code, {CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_CONNECT, CURLE_GOT_NOTHING,
+                     CURLE_PARTIAL_FILE, CURLE_INTERFACE_FAILED, CURLE_NO_CONNECTION_AVAILABLE})) {
+    return Kind::kConnect;
+  }
+  return Kind::kProtocol;
+}
+
+}  // namespace
+
+// --- A batch of requests. ---
+
+struct CurlTransport::State {
+  ApiServer server;
+  Endpoint endpoint;
+  List connect_to;
+  Multi multi;
+  std::vector<Easy> idle;
+  std::vector<std::unique_ptr<Transfer>> under_way;  // empty between batches
+
+  std::string Describe(const HttpRequest& request) const {
+    return std::string(ToString(request.method)) + " " +
+           (request.called.empty() ? request.target : request.called) + " at " + endpoint.address +
+           ": ";
+  }
+
+  Result<Easy> TakeHandle();
+  std::optional<TransportError> Start(const HttpRequest& request, std::size_t index);
+  HttpResult Read(Transfer& transfer, CURLcode code) const;
+  bool Collect(std::vector<HttpResult>& results);
+  void GiveBack(Transfer& transfer);
+  void StartUpTo(std::size_t concurrency, std::span<const HttpRequest> requests,
+                 std::vector<HttpResult>& results);
+  void Abandon(CURLMcode code, std::span<const HttpRequest> requests,
+               std::vector<HttpResult>& results);
+};
+
+Result<Easy> CurlTransport::State::TakeHandle() {
+  if (!idle.empty()) {
+    Easy easy = std::move(idle.back());
+    idle.pop_back();
+    return easy;
+  }
+  Easy easy(curl_easy_init());
+  if (!easy) return Failure("libcurl makes no handle");
+  CURLcode code = SetConnectionOptions(easy.get(), connect_to.get());
+  if (code == CURLE_OK) code = SetTlsOptions(easy.get(), server);
+  if (code == CURLE_OK) return easy;
+  return Failure(std::string("libcurl refuses an option: ") + curl_easy_strerror(code));
+}
+
+std::optional<TransportError> CurlTransport::State::Start(const HttpRequest& request,
+                                                          std::size_t index) {
+  using Kind = TransportError::Kind;
+  if (const std::string problem = RequestProblem(request); !problem.empty()) {
+    return TransportError{Kind::kProtocol, Describe(request) + problem};
+  }
+  Result<Easy> easy = TakeHandle();
+  if (!easy) return TransportError{Kind::kConnect, Describe(request) + easy.error().message};
+  auto transfer = std::make_unique<Transfer>(request, index, *std::move(easy));
+  const CURLcode code = SetRequestOptions(*transfer, endpoint);
+  if (code != CURLE_OK) {
+    return TransportError{Kind::kProtocol, Describe(request) + curl_easy_strerror(code)};
+  }
+  const CURLMcode added = curl_multi_add_handle(multi.get(), transfer->easy.get());
+  if (added != CURLM_OK) {
+    return TransportError{Kind::kConnect, Describe(request) + curl_multi_strerror(added)};
+  }
+  under_way.push_back(std::move(transfer));
+  return std::nullopt;
+}
+
+// `results` has one for each request that was started, whatever has become of it.
+void CurlTransport::State::StartUpTo(std::size_t concurrency, std::span<const HttpRequest> requests,
+                                     std::vector<HttpResult>& results) {
+  while (results.size() < requests.size() && under_way.size() < concurrency) {
+    const std::size_t index = results.size();
+    std::optional<TransportError> refused = Start(requests[index], index);
+    results.push_back(refused ? Unexpected{*std::move(refused)}
+                              : Failed(TransportError::Kind::kStopped, "under way"));
+  }
+}
+
+HttpResult CurlTransport::State::Read(Transfer& transfer, CURLcode code) const {
+  if (code == CURLE_OK && transfer.headers_ended) return ReadResponse(transfer);
+  if (transfer.too_large && transfer.request.cut_body) return ReadResponse(transfer);
+  const std::string message = Describe(transfer.request);
+  if (code == CURLE_OK) {
+    return Failed(TransportError::Kind::kConnect,
+                  message + "the connection was closed before the headers were whole");
+  }
+  std::string text = transfer.error.data();
+  if (text.empty()) text = curl_easy_strerror(code);
+  const TransportError::Kind kind =
+      transfer.too_large ? TransportError::Kind::kTooLarge : KindOf(code, text);
+  if (kind == TransportError::Kind::kTooLarge) {
+    return Failed(kind, message + "the answer is larger than the " +
+                            std::to_string(transfer.request.body_limit) + " bytes accepted");
+  }
+  if (kind != TransportError::Kind::kTls) return Failed(kind, message + text);
+  return Failed(kind, message + text + "; check the certificates and names in " + server.source);
+}
+
+// Takes in what has finished; false: nothing has.
+bool CurlTransport::State::Collect(std::vector<HttpResult>& results) {
+  bool any = false;
+  int left = 0;
+  while (const CURLMsg* message = curl_multi_info_read(multi.get(), &left)) {
+    if (message->msg != CURLMSG_DONE) continue;
+    // `message` doesn't outlive its handle's stay in the multi handle.
+    const CURLcode code = message->data.result;
+    void* own = nullptr;
+    curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &own);
+    const auto transfer = std::find_if(under_way.begin(), under_way.end(),
+                                       [own](const auto& each) { return each.get() == own; });
+    if (transfer == under_way.end()) continue;
+    results[(*transfer)->index] = Read(**transfer, code);
+    GiveBack(**transfer);
+    under_way.erase(transfer);
+    any = true;
+  }
+  return any;
+}
+
+// The handle of a transfer that is over, one way or the other.
+void CurlTransport::State::GiveBack(Transfer& transfer) {
+  CURL* easy = transfer.easy.get();
+  const bool removed = curl_multi_remove_handle(multi.get(), easy) == CURLM_OK;
+  // What is kept must not point into the transfer.
+  Options options(easy);
+  options.Set(CURLOPT_HTTPHEADER, nullptr)
+      .Set(CURLOPT_ERRORBUFFER, nullptr)
+      .Set(CURLOPT_POSTFIELDS, nullptr)
+      .Set(CURLOPT_HEADERDATA, nullptr)
+      .Set(CURLOPT_WRITEDATA, nullptr)
+      .Set(CURLOPT_PRIVATE, nullptr);
+  if (removed && options.code() == CURLE_OK && idle.size() < kIdleHandles) {
+    idle.push_back(std::move(transfer.easy));
+  }
+}
+
+// What isn't finished gets an error: that of curl, or that it was stopped.
+void CurlTransport::State::Abandon(CURLMcode code, std::span<const HttpRequest> requests,
+                                   std::vector<HttpResult>& results) {
+  const bool stopped = code == CURLM_OK;
+  const auto error_for = [&](const HttpRequest& request) {
+    return stopped ? Failed(TransportError::Kind::kStopped,
+                            Describe(request) + "stopped before the answer was whole")
+                   : Failed(TransportError::Kind::kConnect,
+                            Describe(request) + curl_multi_strerror(code));
+  };
+  for (const std::unique_ptr<Transfer>& transfer : under_way) {
+    results[transfer->index] = error_for(transfer->request);
+    GiveBack(*transfer);
+  }
+  under_way.clear();
+  while (results.size() < requests.size()) results.push_back(error_for(requests[results.size()]));
+}
+
+CurlTransport::CurlTransport(std::unique_ptr<State> state) : state_(std::move(state)) {}
+CurlTransport::~CurlTransport() = default;
+
+Result<std::unique_ptr<CurlTransport>> CurlTransport::Create(const ApiServer& server) {
+  static const CURLcode initialized = curl_global_init(CURL_GLOBAL_DEFAULT);
+  if (initialized != CURLE_OK) {
+    return Failure(std::string("libcurl can't start: ") + curl_easy_strerror(initialized));
+  }
+  Result<Endpoint> endpoint = ParseEndpoint(server);
+  if (!endpoint) return Failure(std::move(endpoint).error().message);
+  if (const Result<Done> usable = CheckCertificates(server); !usable) {
+    return Failure(usable.error().message);
+  }
+  auto state = std::make_unique<State>();
+  state->server = server;
+  state->endpoint = *std::move(endpoint);
+  state->multi.reset(curl_multi_init());
+  if (!state->multi) return Failure("libcurl can't start: out of memory");
+  const std::string& connect_to = state->endpoint.connect_to;
+  if (!connect_to.empty() && !Append(state->connect_to, connect_to)) {
+    return Failure("libcurl can't start: out of memory");
+  }
+  // Made now, so that a libcurl that lacks an option is found out before the first request.
+  Result<Easy> easy = state->TakeHandle();
+  if (!easy) return Failure(server.source + ": " + easy.error().message);
+  state->idle.push_back(*std::move(easy));
+  return std::unique_ptr<CurlTransport>(new CurlTransport(std::move(state)));
+}
+
+std::vector<HttpResult> CurlTransport::Perform(std::span<const HttpRequest> requests,
+                                               std::size_t concurrency, std::stop_token stop) {
+  State& state = *state_;
+  CURLM* multi = state.multi.get();
+  concurrency = std::max<std::size_t>(concurrency, 1);
+  // What a wide batch has opened closes step by step during the narrow ones after it.
+  const auto kept =
+      static_cast<long>(std::clamp(concurrency, kFewestConnections, kMostConnections));
+  curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, kept);
+  std::vector<HttpResult> results;
+  results.reserve(requests.size());
+  const std::stop_callback wake(stop, [multi] { curl_multi_wakeup(multi); });
+  CURLMcode code = CURLM_OK;
+  while (code == CURLM_OK && !stop.stop_requested()) {
+    state.StartUpTo(concurrency, requests, results);
+    if (state.under_way.empty()) return results;
+    int running = 0;
+    code = curl_multi_perform(multi, &running);
+    if (state.Collect(results) || code != CURLM_OK) continue;
+    code = curl_multi_poll(multi, nullptr, 0, kLongestPoll, nullptr);
+  }
+  state.Abandon(code, requests, results);
+  return results;
+}
+
+}  // namespace cluster_watcher

@@ -1,0 +1,438 @@
+#include "probes/kube/kube_client.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace cluster_watcher {
+namespace {
+
+constexpr int kPageSize = 250;
+constexpr int kSmallPageSize = 50;  // of whole objects, whatever their size
+constexpr std::size_t kMostPages = 1000;
+constexpr std::string_view kMetadataOnly =
+    "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json;q=0.1";
+constexpr std::string_view kMetadataListOnly =
+    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json;q=0.1";
+
+ApiRequest MakeRequest(HttpMethod method, ApiRequest::Expect expect, const ResourceType& type,
+                       std::string_view ns, std::string_view name) {
+  ApiRequest request;
+  request.http.method = method;
+  request.expect = expect;
+  request.type = type;
+  request.ns = ns;
+  request.name = name;
+  return request;
+}
+
+// The verb as RBAC has it.
+const char* Verb(const ApiRequest& request) {
+  switch (request.http.method) {
+    case HttpMethod::kGet:
+      return request.expect == ApiRequest::Expect::kList ? "list" : "get";
+    case HttpMethod::kPost:
+      return "create";
+    case HttpMethod::kPatch:
+      return "patch";
+    case HttpMethod::kPut:
+      return "update";
+    case HttpMethod::kDelete:
+      return "delete";
+  }
+  return "";
+}
+
+std::string Operation(const ApiRequest& request) {
+  std::string text = Verb(request);
+  if (request.type.plural.empty()) {
+    return text + " " + request.http.target.substr(0, request.http.target.find('?'));
+  }
+  text += " " + request.type.QualifiedName();
+  if (!request.subresource.empty()) text += "/" + request.subresource;
+  if (!request.name.empty()) text += " \"" + request.name + "\"";
+  if (request.type.namespaced && !request.ns.empty()) text += " in namespace " + request.ns;
+  return text;
+}
+
+Unexpected<ApiError> Fail(ApiFailure failure, const ApiRequest& request, const std::string& why,
+                          std::optional<Duration> retry_after = std::nullopt) {
+  return {ApiError{failure, Operation(request) + ": " + why, retry_after}};
+}
+
+bool IsJson(std::string_view content_type) {
+  return content_type.substr(0, content_type.find(';')) == "application/json";
+}
+
+// A part of a body that isn't what it should be, fit for one line of a log.
+std::string Excerpt(std::string_view body, std::size_t size = 120) {
+  std::string text;
+  for (char c : body.substr(0, size)) text += c >= ' ' && c < 127 ? c : ' ';
+  return text;
+}
+
+// Whether a 404's Status speaks of exactly the object that was asked for: a 404 has many other
+// causes (no such resource, a proxy's page, an aggregated API that is down).
+bool NamesObject(JsonValue status, const ApiRequest& request) {
+  const JsonValue details = status["details"];
+  return status["kind"].AsString() == "Status" && status["apiVersion"].AsString() == "v1" &&
+         status["status"].AsString() == "Failure" && status["reason"].AsString() == "NotFound" &&
+         status["code"].AsInteger() == 404 && !request.name.empty() &&
+         request.subresource.empty() && details["name"].AsString() == request.name &&
+         details["kind"].AsString() == request.type.plural &&
+         details["group"].AsString().value_or("") == request.type.group;
+}
+
+ApiFailure FailureOf(int status) {
+  switch (status) {
+    case 400:
+    case 415:
+    case 422:
+      return ApiFailure::kInvalid;
+    case 401:
+      return ApiFailure::kUnauthorized;
+    case 403:
+      return ApiFailure::kForbidden;
+    case 404:
+      return ApiFailure::kNotServed;
+    case 409:
+      return ApiFailure::kConflict;
+    case 429:
+      return ApiFailure::kThrottled;
+    default:
+      return status >= 500 ? ApiFailure::kServer : ApiFailure::kUnexpected;
+  }
+}
+
+Unexpected<ApiError> InterpretError(const ApiRequest& request, const HttpResponse& response) {
+  ApiFailure failure = FailureOf(response.status);
+  std::string why = "HTTP " + std::to_string(response.status);
+  if (failure == ApiFailure::kUnauthorized) why += ", the token has expired or is not valid here";
+  auto document = IsJson(response.content_type) ? JsonDocument::Parse(response.body)
+                                                : Result<JsonDocument>(Failure("not JSON"));
+  if (!document) {
+    return Fail(failure, request, why + " " + Excerpt(response.body), response.retry_after);
+  }
+  const JsonValue status = document->root();
+  if (response.status == 404 && NamesObject(status, request)) failure = ApiFailure::kNotFound;
+  if (auto message = status["message"].AsString()) why += ": " + Excerpt(*message, 400);
+  auto retry_after = response.retry_after;
+  if (auto seconds = status["details"]["retryAfterSeconds"].AsInteger(); seconds && !retry_after) {
+    retry_after = std::chrono::seconds(std::clamp<std::int64_t>(*seconds, 0, 3600));
+  }
+  return Fail(failure, request, why, retry_after);
+}
+
+// nullopt: `object` is an object with metadata in the place that was asked for.
+std::optional<std::string> WrongPlace(const ApiRequest& request, JsonValue object) {
+  auto meta = ReadObjectMeta(object);
+  if (!meta) return meta.error().message;
+  if (!request.name.empty() && meta->name != request.name) {
+    return "an object of another name, \"" + Excerpt(meta->name) + "\"";
+  }
+  if (request.type.namespaced && !request.ns.empty() && meta->ns != request.ns) {
+    return "an object of another namespace, \"" + Excerpt(meta->ns) + "\"";
+  }
+  return std::nullopt;
+}
+
+bool IsKind(JsonValue object, std::string_view api_version, std::string_view kind) {
+  return object["apiVersion"].AsString() == api_version && object["kind"].AsString() == kind;
+}
+
+std::optional<std::string> WrongObject(const ApiRequest& request, JsonValue object) {
+  if (request.subresource == "scale") {
+    if (!IsKind(object, "autoscaling/v1", "Scale")) return "no Scale of autoscaling/v1";
+    return WrongPlace(request, object);
+  }
+  const bool right_kind =
+      IsKind(object, request.type.ApiVersion(), request.type.kind) ||
+      (request.metadata_only && IsKind(object, "meta.k8s.io/v1", "PartialObjectMetadata"));
+  if (!right_kind) return "an object of another kind";
+  return WrongPlace(request, object);
+}
+
+std::optional<std::string> WrongList(const ApiRequest& request, JsonValue list) {
+  const bool right_kind =
+      IsKind(list, request.type.ApiVersion(), request.type.kind + "List") ||
+      (request.metadata_only && IsKind(list, "meta.k8s.io/v1", "PartialObjectMetadataList"));
+  if (!right_kind) return "not a list of this kind";
+  const JsonValue version = list["metadata"]["resourceVersion"];
+  if (!version.AsString() || version.AsString()->empty()) return "a list without resourceVersion";
+  // An empty list of metadata alone has the items null, no other list has.
+  const bool may_be_null = request.metadata_only && request.name.empty() &&
+                           list["kind"].AsString() == "PartialObjectMetadataList";
+  if (!list["items"].IsArray() && !(may_be_null && list["items"].IsNull())) {
+    return "a list without items";
+  }
+  for (JsonValue item : list["items"].Elements()) {
+    if (auto wrong = WrongPlace(request, item)) return wrong;
+  }
+  const JsonValue rest = list["metadata"]["continue"];
+  if (rest.Exists() && !rest.AsString()) return "a list whose continue is not a string";
+  if (request.name.empty()) return std::nullopt;
+  if (list["items"].size() > 1) return "a list by name with more than one item";
+  if (rest.Exists() && rest.AsString() != "") return "a list by name that was cut into pages";
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool IsTransient(ApiFailure failure) {
+  switch (failure) {
+    case ApiFailure::kUnreachable:
+    case ApiFailure::kStopped:
+    case ApiFailure::kUnauthorized:
+    case ApiFailure::kConflict:
+    case ApiFailure::kThrottled:
+    case ApiFailure::kServer:
+    case ApiFailure::kUnexpected:
+      return true;
+    case ApiFailure::kForbidden:
+    case ApiFailure::kNotFound:
+    case ApiFailure::kNotServed:
+    case ApiFailure::kInvalid:
+      return false;
+  }
+  return true;
+}
+
+ApiRequest ApiRequest::Get(const ResourceType& type, std::string_view ns, std::string_view name,
+                           Freshness freshness) {
+  ApiRequest request = MakeRequest(HttpMethod::kGet, Expect::kObject, type, ns, name);
+  request.http.target = type.ObjectPath(ns, name);
+  if (freshness == Freshness::kGlance) request.http.target += "?resourceVersion=0";
+  return request;
+}
+
+ApiRequest ApiRequest::GetMetadata(const ResourceType& type, std::string_view ns,
+                                   std::string_view name) {
+  ApiRequest request = Get(type, ns, name);
+  request.metadata_only = true;
+  request.http.accept = kMetadataOnly;
+  return request;
+}
+
+ApiRequest ApiRequest::GetScale(const ResourceType& type, std::string_view ns,
+                                std::string_view name, Freshness freshness) {
+  ApiRequest request = MakeRequest(HttpMethod::kGet, Expect::kObject, type, ns, name);
+  request.subresource = "scale";
+  request.http.target = type.ObjectPath(ns, name) + "/scale";
+  if (freshness == Freshness::kGlance) request.http.target += "?resourceVersion=0";
+  return request;
+}
+
+ApiRequest ApiRequest::ListByName(const ResourceType& type, std::string_view ns,
+                                  std::string_view name, Freshness freshness) {
+  ApiRequest request = MakeRequest(HttpMethod::kGet, Expect::kList, type, ns, name);
+  request.http.target =
+      type.CollectionPath(ns) + "?fieldSelector=metadata.name%3D" + PercentEncode(name);
+  if (freshness == Freshness::kGlance) request.http.target += "&resourceVersion=0";
+  return request;
+}
+
+ApiRequest ApiRequest::List(const ResourceType& type, std::string_view ns) {
+  ApiRequest request = MakeRequest(HttpMethod::kGet, Expect::kList, type, ns, "");
+  request.http.target = type.CollectionPath(ns) + "?limit=" + std::to_string(kSmallPageSize);
+  return request;
+}
+
+ApiRequest ApiRequest::ListBySelector(const ResourceType& type, std::string_view ns,
+                                      std::string_view selector, bool metadata_only) {
+  ApiRequest request = MakeRequest(HttpMethod::kGet, Expect::kList, type, ns, "");
+  request.metadata_only = metadata_only;
+  request.http.target = type.CollectionPath(ns) + "?labelSelector=" + PercentEncode(selector) +
+                        "&limit=" + std::to_string(kPageSize);
+  if (metadata_only) request.http.accept = kMetadataListOnly;
+  return request;
+}
+
+ApiRequest ApiRequest::Discover(std::string path) {
+  ApiRequest request;
+  request.http.target = std::move(path);
+  return request;
+}
+
+ApiRequest ApiRequest::MergePatch(const ResourceType& type, std::string_view ns,
+                                  std::string_view name, std::string body) {
+  ApiRequest request = MakeRequest(HttpMethod::kPatch, Expect::kObject, type, ns, name);
+  request.http.target = type.ObjectPath(ns, name);
+  request.http.content_type = "application/merge-patch+json";
+  request.http.body = std::move(body);
+  request.http.accept = kMetadataOnly;
+  request.metadata_only = true;
+  return request;
+}
+
+ApiRequest ApiRequest::Create(const ResourceType& type, std::string_view ns, std::string body) {
+  ApiRequest request = MakeRequest(HttpMethod::kPost, Expect::kDocument, type, ns, "");
+  request.http.target = type.CollectionPath(ns);
+  request.http.content_type = "application/json";
+  request.http.body = std::move(body);
+  return request;
+}
+
+ApiRequest ApiRequest::Delete(const ResourceType& type, std::string_view ns, std::string_view name,
+                              std::string_view uid, PropagationPolicy propagation, bool dry_run) {
+  ApiRequest request = MakeRequest(HttpMethod::kDelete, Expect::kDocument, type, ns, name);
+  request.http.target = type.ObjectPath(ns, name);
+  request.http.content_type = "application/json";
+  const char* policy = propagation == PropagationPolicy::kBackground   ? "Background"
+                       : propagation == PropagationPolicy::kForeground ? "Foreground"
+                                                                       : "Orphan";
+  JsonWriter body;
+  body.StartObject().Field("kind", "DeleteOptions").Field("apiVersion", "v1");
+  body.Field("propagationPolicy", policy);
+  body.Key("preconditions").StartObject().Field("uid", uid).EndObject();
+  if (dry_run) body.Key("dryRun").StartArray().String("All").EndArray();
+  request.http.body = body.EndObject().Text();
+  return request;
+}
+
+ApiResult Interpret(const ApiRequest& request, HttpResult result) {
+  if (!result) {
+    const bool stopped = result.error().kind == TransportError::Kind::kStopped;
+    return Fail(stopped ? ApiFailure::kStopped : ApiFailure::kUnreachable, request,
+                result.error().message);
+  }
+  // A read is answered 200; 206, a part of something, has the look of it.
+  const bool is_read = request.http.method == HttpMethod::kGet;
+  const bool done =
+      is_read ? result->status == 200 : result->status >= 200 && result->status <= 299;
+  if (!done) return InterpretError(request, *result);
+  if (!IsJson(result->content_type)) {
+    return Fail(ApiFailure::kUnexpected, request,
+                "HTTP " + std::to_string(result->status) + " with a body that is not JSON (" +
+                    Excerpt(result->content_type) + "): " + Excerpt(result->body));
+  }
+  auto document = JsonDocument::Parse(result->body);
+  if (!document)
+    return Fail(ApiFailure::kUnexpected, request, "bad JSON: " + document.error().message);
+  std::optional<std::string> wrong;
+  switch (request.expect) {
+    case ApiRequest::Expect::kObject:
+      wrong = WrongObject(request, document->root());
+      break;
+    case ApiRequest::Expect::kList:
+      wrong = WrongList(request, document->root());
+      break;
+    case ApiRequest::Expect::kDocument:
+      if (!document->root().IsObject()) wrong = "not an object";
+      break;
+  }
+  if (wrong) return Fail(ApiFailure::kUnexpected, request, "the answer is " + *wrong);
+  return ApiAnswer{*std::move(document), result->date};
+}
+
+JsonValue OnlyItem(const ApiAnswer& answer) { return answer.document.root()["items"].At(0); }
+
+KubeClient::KubeClient(Transport& transport, TokenSource& tokens, RequestObserver observer)
+    : transport_(transport), tokens_(tokens), observer_(std::move(observer)) {}
+
+std::vector<HttpResult> KubeClient::Send(std::span<const ApiRequest> requests,
+                                         std::size_t concurrency, std::stop_token stop,
+                                         bool retry) {
+  auto token = tokens_.Token();
+  if (!token) {
+    return std::vector<HttpResult>(
+        requests.size(),
+        Unexpected{TransportError{TransportError::Kind::kConnect, token.error().message}});
+  }
+  std::vector<HttpRequest> http;
+  http.reserve(requests.size());
+  for (const ApiRequest& request : requests) {
+    http.push_back(request.http);
+    http.back().bearer_token = *token;
+  }
+  // In pieces of a round or two: each request that ends is a sign of life to who observes them,
+  // also where every one of them hangs until its timeout.
+  const std::size_t piece = (until_timeout_ ? 1 : 2) * std::max<std::size_t>(concurrency, 1);
+  std::vector<HttpResult> results;
+  results.reserve(http.size());
+  while (results.size() < http.size()) {
+    const std::size_t first = results.size();
+    if (timed_out_) {
+      results.resize(http.size(), Unexpected{*timed_out_});
+      break;
+    }
+    const std::size_t size = std::min(http.size() - first, piece);
+    for (HttpResult& result :
+         transport_.Perform(std::span(http).subspan(first, size), concurrency, stop)) {
+      const bool stopped = !result && result.error().kind == TransportError::Kind::kStopped;
+      if (!stopped) {
+        const HttpRequest& request = http[results.size()];
+        observer_({request.method, request.target, result ? result->status : 0,
+                   result ? result->elapsed : std::chrono::microseconds(0), retry});
+      }
+      if (until_timeout_ && !result && result.error().kind == TransportError::Kind::kTimeout) {
+        timed_out_ = result.error();
+      }
+      results.push_back(std::move(result));
+    }
+  }
+  return results;
+}
+
+std::vector<ApiResult> KubeClient::DoAll(std::span<const ApiRequest> requests,
+                                         std::size_t concurrency, std::stop_token stop) {
+  auto results = Send(requests, concurrency, stop, false);
+  auto unauthorized = [](const HttpResult& result) { return result && result->status == 401; };
+  if (std::any_of(results.begin(), results.end(), unauthorized) && tokens_.Refresh()) {
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      if (!unauthorized(results[i])) continue;
+      results[i] = std::move(Send(requests.subspan(i, 1), 1, stop, true).front());
+    }
+  }
+  std::vector<ApiResult> answers;
+  answers.reserve(results.size());
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    answers.push_back(Interpret(requests[i], std::move(results[i])));
+    if (!answers[i] && answers[i].error().retry_after) {
+      retry_after_ = std::max(retry_after_, *answers[i].error().retry_after);
+    }
+  }
+  return answers;
+}
+
+Duration KubeClient::TakeRetryAfter() { return std::exchange(retry_after_, Duration(0)); }
+
+ApiResult KubeClient::Do(const ApiRequest& request, std::stop_token stop) {
+  return std::move(DoAll(std::span(&request, 1), 1, stop).front());
+}
+
+Result<Done, ApiError> KubeClient::EachPage(const ApiRequest& first, ApiResult page,
+                                            const std::function<void(JsonValue)>& show,
+                                            std::stop_token stop) {
+  // Bounded, for a server that repeats a page for ever.
+  for (std::size_t pages = 0; pages < kMostPages; ++pages) {
+    if (!page) return Unexpected{std::move(page).error()};
+    const auto rest = page->document.root()["metadata"]["continue"].AsString();
+    const std::string continuation(rest.value_or(""));
+    for (JsonValue item : page->document.root()["items"].Elements()) show(item);
+    if (continuation.empty()) return Done{};
+    ApiRequest next = first;
+    next.http.target += "&continue=" + PercentEncode(continuation);
+    page = Do(next, stop);
+  }
+  return Fail(ApiFailure::kUnexpected, first, "the list has no end");
+}
+
+Result<Done, ApiError> KubeClient::EachItem(const ApiRequest& first,
+                                            const std::function<void(JsonValue)>& show,
+                                            std::stop_token stop) {
+  return EachPage(first, Do(first, stop), show, stop);
+}
+
+std::vector<Result<Done, ApiError>> KubeClient::EachItemSideBySide(
+    std::span<const ApiRequest> firsts, std::size_t concurrency,
+    const std::function<void(std::size_t which, JsonValue item)>& show, std::stop_token stop) {
+  auto first_pages = DoAll(firsts, concurrency, stop);
+  std::vector<Result<Done, ApiError>> read;
+  read.reserve(firsts.size());
+  for (std::size_t i = 0; i < firsts.size(); ++i) {
+    read.push_back(EachPage(
+        firsts[i], std::move(first_pages[i]), [&](JsonValue item) { show(i, item); }, stop));
+  }
+  return read;
+}
+
+}  // namespace cluster_watcher

@@ -1,0 +1,112 @@
+#include "probes/kube/object_meta.h"
+
+#include <algorithm>
+
+namespace cluster_watcher {
+namespace {
+
+using TextMap = std::map<std::string, std::string, std::less<>>;
+
+// A missing or null map is empty, as the API server leaves empty maps out.
+Result<TextMap> ReadTextMap(JsonValue value, const char* field) {
+  TextMap map;
+  if (!value.Exists() || value.IsNull()) return map;
+  if (!value.IsObject()) return Failure(std::string(field) + " is not an object");
+  for (const auto& [key, text] : value.Members()) {
+    auto string = text.AsString();
+    if (!string) return Failure(std::string(field) + " holds a value that is not a string");
+    map.emplace(key, *string);
+  }
+  return map;
+}
+
+Result<std::vector<OwnerReference>> ReadOwnerReferences(JsonValue value) {
+  std::vector<OwnerReference> references;
+  if (!value.Exists() || value.IsNull()) return references;
+  if (!value.IsArray()) return Failure("metadata.ownerReferences is not a list");
+  for (JsonValue entry : value.Elements()) {
+    auto api_version = entry["apiVersion"].AsString();
+    auto kind = entry["kind"].AsString();
+    auto name = entry["name"].AsString();
+    auto uid = entry["uid"].AsString();
+    if (!api_version || !kind || !name || !uid) {
+      return Failure("metadata.ownerReferences holds an entry that is not an owner reference");
+    }
+    const JsonValue controller = entry["controller"];
+    if (controller.Exists() && !controller.IsNull() && !controller.AsBool()) {
+      return Failure("metadata.ownerReferences holds a controller that is not a boolean");
+    }
+    references.push_back({std::string(*api_version), std::string(*kind), std::string(*name),
+                          std::string(*uid), entry["controller"].AsBool().value_or(false),
+                          entry["blockOwnerDeletion"].AsBool().value_or(false)});
+  }
+  return references;
+}
+
+std::optional<std::string> Find(const TextMap& map, std::string_view key) {
+  auto found = map.find(key);
+  return found == map.end() ? std::nullopt : std::optional(found->second);
+}
+
+}  // namespace
+
+const OwnerReference* ObjectMeta::Controller() const {
+  for (const OwnerReference& reference : owner_references) {
+    if (reference.controller) return &reference;
+  }
+  return nullptr;
+}
+
+bool ObjectMeta::IsOwnedBy(std::string_view owner_uid) const {
+  return std::any_of(owner_references.begin(), owner_references.end(),
+                     [owner_uid](const OwnerReference& owner) { return owner.uid == owner_uid; });
+}
+
+std::optional<std::string> ObjectMeta::Label(std::string_view key) const {
+  return Find(labels, key);
+}
+
+std::optional<std::string> ObjectMeta::Annotation(std::string_view key) const {
+  return Find(annotations, key);
+}
+
+Result<ObjectMeta> ReadObjectMeta(JsonValue object) {
+  const JsonValue metadata = object["metadata"];
+  const auto name = metadata["name"].AsString();
+  const auto uid = metadata["uid"].AsString();
+  const auto version = metadata["resourceVersion"].AsString();
+  if (!name || name->empty() || !uid || uid->empty() || !version || version->empty()) {
+    return Failure("an object without metadata.name, uid or resourceVersion");
+  }
+  auto labels = ReadTextMap(metadata["labels"], "metadata.labels");
+  if (!labels) return Unexpected{std::move(labels).error()};
+  auto annotations = ReadTextMap(metadata["annotations"], "metadata.annotations");
+  if (!annotations) return Unexpected{std::move(annotations).error()};
+  // The whole object once more, which nobody here asks for.
+  annotations->erase("kubectl.kubernetes.io/last-applied-configuration");
+  auto references = ReadOwnerReferences(metadata["ownerReferences"]);
+  if (!references) return Unexpected{std::move(references).error()};
+  const JsonValue ns = metadata["namespace"];
+  if (ns.Exists() && !ns.IsNull() && !ns.AsString()) {
+    return Failure("metadata.namespace is not a string");
+  }
+  const JsonValue deletion = metadata["deletionTimestamp"];
+  if (deletion.Exists() && !deletion.IsNull() && deletion.AsString().value_or("").empty()) {
+    return Failure("metadata.deletionTimestamp is not a time");
+  }
+  const bool deleting = deletion.Exists() && !deletion.IsNull();
+  bool orphans = false;
+  for (JsonValue finalizer : metadata["finalizers"].Elements()) {
+    orphans = orphans || finalizer.AsString() == "orphan";
+  }
+  return ObjectMeta{
+      std::string(*name),     std::string(metadata["namespace"].AsString().value_or("")),
+      std::string(*uid),      std::string(*version),
+      *std::move(labels),     *std::move(annotations),
+      *std::move(references), deleting,
+      deleting && orphans,    std::string(metadata["creationTimestamp"].AsString().value_or(""))};
+}
+
+std::string KubeObject::Describe() const { return type.SingularName() + "/" + meta.name; }
+
+}  // namespace cluster_watcher

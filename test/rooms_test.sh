@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# Who may include whom. Includes go one way: a room uses those that are named beside it, and itself.
+# A room that isn't in the table, and an include that the table lacks, fail.
+set -uo pipefail
+cd "$(dirname -- "${BASH_SOURCE[0]}")/.."
+shopt -s lastpipe
+declare -A uses=(
+  [probes/base]=""
+  [probes/kube]="probes/base"
+  [probes]="probes/kube probes/base"
+  [metrics]=""
+  [metrics/http]=""
+  [watcher/protocol]="probes probes/kube probes/base"
+  [watcher/settings]="watcher/protocol probes probes/kube probes/base metrics/http"
+  [watcher/observation]="watcher/settings watcher/protocol probes probes/kube probes/base"
+  [watcher/decision]="watcher/observation watcher/settings watcher/protocol probes probes/base"
+  [watcher/reporting]="watcher/decision watcher/observation watcher/settings watcher/protocol probes probes/kube probes/base metrics/http"
+  [watcher/deletion]="watcher/reporting watcher/decision watcher/observation watcher/settings watcher/protocol probes probes/kube probes/base metrics"
+  [watcher/loop]="watcher/deletion watcher/reporting watcher/decision watcher/observation watcher/settings watcher/protocol probes probes/kube probes/base metrics"
+  [watcher/admission]="watcher/settings watcher/protocol probes/kube probes/base"
+  [watcher/admission/manifest]="watcher/admission probes/base"
+  [watcher/admission/server]="watcher/admission probes/base metrics metrics/http"
+  [watcher/command]="watcher watcher/loop watcher/deletion watcher/reporting watcher/decision watcher/observation watcher/settings watcher/protocol watcher/admission watcher/admission/manifest watcher/admission/server probes probes/kube probes/base metrics metrics/http"
+  [watcher]="watcher/command"
+)
+passed=0 failed=0
+check() {
+  local wrong
+  wrong=$(cat)
+  if [[ -z $wrong ]]; then
+    echo "ok - $1"
+    passed=$((passed + 1))
+  else
+    printf 'not ok - %s\n%s\n' "$1" "$wrong"
+    failed=$((failed + 1))
+  fi
+}
+
+# FILE INCLUDED, of the program's own headers.
+includes() { grep -oHE '^#include "[^"]+"' -- $(git ls-files -co --exclude-standard -- 'probes/*.cc' 'probes/*.h' 'metrics/*.cc' 'metrics/*.h' 'watcher/*.cc' 'watcher/*.h') | sed -E 's/:#include "/ /; s/"$//'; }
+
+includes | while read -r file header; do
+  from=${file%/*} to=${header%/*}
+  [[ -v uses[$from] ]] || { echo "$file: the room $from is not in the table"; continue; }
+  [[ $from == "$to" || " ${uses[$from]} " == *" $to "* ]] || echo "$file includes $header: $from may not use $to"
+done | sort -u | check "each include is one that the table allows"
+
+for room in "${!uses[@]}"; do
+  for used in ${uses[$room]}; do
+    [[ -v uses[$used] ]] || { echo "$room: there is no room $used"; continue; }
+    # A room that may use another must not be used by it, not even over others.
+    seen=" $used " queue=($used)
+    while ((${#queue[@]})); do
+      for next in ${uses[${queue[0]}]:-}; do
+        [[ $seen == *" $next "* ]] || { seen+="$next " && queue+=("$next"); }
+      done
+      queue=("${queue[@]:1}")
+    done
+    [[ $seen != *" $room "* ]] || echo "$room uses $used, which leads back to it"
+  done
+done | check "the table has no circle"
+
+includes >/tmp/rooms.$$
+trap 'rm -f /tmp/rooms.$$' EXIT
+for room in "${!uses[@]}"; do
+  for used in ${uses[$room]}; do
+    awk -v from="$room" -v to="$used" '
+      { f = $1; sub("/[^/]*$", "", f); h = $2; sub("/[^/]*$", "", h); if (f == from && h == to) found = 1 }
+      END { exit !found }' /tmp/rooms.$$ || echo "$room doesn't use $used: take it out of the table"
+  done
+done | check "the table allows no more than is used"
+
+for test in $(git ls-files -co --exclude-standard 'test/unit/*_test.cc'); do
+  room=${test#test/unit/}
+  [[ -d ${room%/*} || $room == small_kubernetes/* ]] || echo "$test: there is no folder ${room%/*}"
+done | check "test/unit mirrors the tree"
+
+echo "$passed passed, $failed failed"
+((failed == 0))

@@ -1,0 +1,434 @@
+#include "metrics/watcher_metrics.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <thread>
+
+#include "metrics/http/exposition.h"
+#include "metrics/process_metrics.h"
+
+namespace cluster_watcher {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr const char* kAtStart =
+    R"(# HELP cluster_watcher_abandoned_since_timestamp_seconds Since when every verdict has been abandoned, in Unix time; 0 while the cluster is kept.
+# TYPE cluster_watcher_abandoned_since_timestamp_seconds gauge
+cluster_watcher_abandoned_since_timestamp_seconds 0
+# HELP cluster_watcher_build_info Always 1; the labels say which cluster-watcher this is.
+# TYPE cluster_watcher_build_info gauge
+cluster_watcher_build_info{revision="0a1b2c3",version="1.2.3"} 1
+# HELP cluster_watcher_confirmations Consecutive abandoned verdicts that count towards a deletion.
+# TYPE cluster_watcher_confirmations gauge
+cluster_watcher_confirmations 0
+# HELP cluster_watcher_deletion_deadline_timestamp_seconds When the deletion that is under way will have taken too long, in Unix time; 0 while there is none.
+# TYPE cluster_watcher_deletion_deadline_timestamp_seconds gauge
+cluster_watcher_deletion_deadline_timestamp_seconds 0
+# HELP cluster_watcher_deletion_due_timestamp_seconds When the cluster will be deleted, at the earliest, if nothing changes, in Unix time; 0 while it is kept.
+# TYPE cluster_watcher_deletion_due_timestamp_seconds gauge
+cluster_watcher_deletion_due_timestamp_seconds 0
+# HELP cluster_watcher_deletion_duration_seconds How long the deletion of the cluster took, or has taken so far; 0 before it.
+# TYPE cluster_watcher_deletion_duration_seconds gauge
+cluster_watcher_deletion_duration_seconds 0
+# HELP cluster_watcher_dry_run 1 if nothing is deleted and only shown what would be, else 0.
+# TYPE cluster_watcher_dry_run gauge
+cluster_watcher_dry_run 0
+# HELP cluster_watcher_last_definite_poll_timestamp_seconds When a poll last established the owner's state, in Unix time; 0 before the first one.
+# TYPE cluster_watcher_last_definite_poll_timestamp_seconds gauge
+cluster_watcher_last_definite_poll_timestamp_seconds 0
+# HELP cluster_watcher_members Members of the cluster that is being deleted: found, and remaining of them.
+# TYPE cluster_watcher_members gauge
+cluster_watcher_members{state="found"} 0
+cluster_watcher_members{state="remaining"} 0
+# HELP cluster_watcher_owner_replicas The replicas that the owner wants, as last seen.
+# TYPE cluster_watcher_owner_replicas gauge
+cluster_watcher_owner_replicas 0
+# HELP cluster_watcher_owner_state The owner's state as the last poll saw it: 1 for that state, else 0.
+# TYPE cluster_watcher_owner_state gauge
+cluster_watcher_owner_state{state="absent"} 0
+cluster_watcher_owner_state{state="active"} 0
+cluster_watcher_owner_state{state="completed"} 0
+cluster_watcher_owner_state{state="deleting"} 0
+cluster_watcher_owner_state{state="none"} 0
+cluster_watcher_owner_state{state="replaced"} 0
+cluster_watcher_owner_state{state="scaled-to-zero"} 0
+cluster_watcher_owner_state{state="unknown"} 1
+# HELP cluster_watcher_phase How far this watcher is in taking the cluster down: 1 for that phase, else 0.
+# TYPE cluster_watcher_phase gauge
+cluster_watcher_phase{phase="condemned"} 0
+cluster_watcher_phase{phase="deleting"} 0
+cluster_watcher_phase{phase="done"} 0
+cluster_watcher_phase{phase="watching"} 1
+# HELP cluster_watcher_poll_duration_seconds How long a poll took.
+# TYPE cluster_watcher_poll_duration_seconds histogram
+cluster_watcher_poll_duration_seconds_count 0
+cluster_watcher_poll_duration_seconds_sum 0
+cluster_watcher_poll_duration_seconds_bucket{le="0.001"} 0
+cluster_watcher_poll_duration_seconds_bucket{le="0.0025"} 0
+cluster_watcher_poll_duration_seconds_bucket{le="0.005"} 0
+cluster_watcher_poll_duration_seconds_bucket{le="0.01"} 0
+cluster_watcher_poll_duration_seconds_bucket{le="0.025"} 0
+cluster_watcher_poll_duration_seconds_bucket{le="0.05"} 0
+cluster_watcher_poll_duration_seconds_bucket{le="0.1"} 0
+cluster_watcher_poll_duration_seconds_bucket{le="0.25"} 0
+cluster_watcher_poll_duration_seconds_bucket{le="0.5"} 0
+cluster_watcher_poll_duration_seconds_bucket{le="1"} 0
+cluster_watcher_poll_duration_seconds_bucket{le="2.5"} 0
+cluster_watcher_poll_duration_seconds_bucket{le="5"} 0
+cluster_watcher_poll_duration_seconds_bucket{le="10"} 0
+cluster_watcher_poll_duration_seconds_bucket{le="+Inf"} 0
+# HELP cluster_watcher_polls_total Polls of the owner by what they established, whatever the rules made of it.
+# TYPE cluster_watcher_polls_total counter
+cluster_watcher_polls_total{outcome="absent"} 0
+cluster_watcher_polls_total{outcome="active"} 0
+cluster_watcher_polls_total{outcome="completed"} 0
+cluster_watcher_polls_total{outcome="deleting"} 0
+cluster_watcher_polls_total{outcome="none"} 0
+cluster_watcher_polls_total{outcome="replaced"} 0
+cluster_watcher_polls_total{outcome="scaled-to-zero"} 0
+cluster_watcher_polls_total{outcome="unknown"} 0
+# HELP cluster_watcher_refusals_total Deletions that were due and were held back or stopped, by reason.
+# TYPE cluster_watcher_refusals_total counter
+cluster_watcher_refusals_total{reason="conflict"} 0
+cluster_watcher_refusals_total{reason="hold"} 0
+cluster_watcher_refusals_total{reason="in-use"} 0
+cluster_watcher_refusals_total{reason="owner-back"} 0
+cluster_watcher_refusals_total{reason="uid-changed"} 0
+cluster_watcher_refusals_total{reason="unknown"} 0
+# HELP cluster_watcher_steps_total Steps before and after the deletion that have ended, by result.
+# TYPE cluster_watcher_steps_total counter
+cluster_watcher_steps_total{result="failed"} 0
+cluster_watcher_steps_total{result="succeeded"} 0
+cluster_watcher_steps_total{result="timed-out"} 0
+# HELP cluster_watcher_verdict What the rules made of the last poll: 1 for that verdict and reason, else 0.
+# TYPE cluster_watcher_verdict gauge
+cluster_watcher_verdict{reason="active",verdict="keep"} 0
+cluster_watcher_verdict{reason="ambiguous",verdict="keep"} 0
+cluster_watcher_verdict{reason="completed",verdict="abandoned"} 0
+cluster_watcher_verdict{reason="driver-running",verdict="keep"} 0
+cluster_watcher_verdict{reason="held",verdict="keep"} 0
+cluster_watcher_verdict{reason="in-use",verdict="keep"} 0
+cluster_watcher_verdict{reason="misconfigured",verdict="keep"} 0
+cluster_watcher_verdict{reason="owner-absent",verdict="abandoned"} 0
+cluster_watcher_verdict{reason="owner-adopted",verdict="keep"} 0
+cluster_watcher_verdict{reason="owner-deleting",verdict="abandoned"} 0
+cluster_watcher_verdict{reason="owner-mismatch",verdict="keep"} 0
+cluster_watcher_verdict{reason="owner-replaced",verdict="abandoned"} 0
+cluster_watcher_verdict{reason="scaled-to-zero",verdict="abandoned"} 0
+cluster_watcher_verdict{reason="shared",verdict="keep"} 0
+cluster_watcher_verdict{reason="shared-by-replicas",verdict="keep"} 0
+cluster_watcher_verdict{reason="unknown",verdict="keep"} 1
+# HELP cluster_watcher_watch_restarts_total Watches on the owner that had to be started again, by reason; none while it is polled.
+# TYPE cluster_watcher_watch_restarts_total counter
+cluster_watcher_watch_restarts_total{reason="closed"} 0
+cluster_watcher_watch_restarts_total{reason="error"} 0
+cluster_watcher_watch_restarts_total{reason="expired"} 0
+cluster_watcher_watch_restarts_total{reason="stalled"} 0
+# HELP rest_client_request_duration_seconds How long a request to the API server took.
+# TYPE rest_client_request_duration_seconds histogram
+rest_client_request_duration_seconds_count 0
+rest_client_request_duration_seconds_sum 0
+rest_client_request_duration_seconds_bucket{le="0.001"} 0
+rest_client_request_duration_seconds_bucket{le="0.0025"} 0
+rest_client_request_duration_seconds_bucket{le="0.005"} 0
+rest_client_request_duration_seconds_bucket{le="0.01"} 0
+rest_client_request_duration_seconds_bucket{le="0.025"} 0
+rest_client_request_duration_seconds_bucket{le="0.05"} 0
+rest_client_request_duration_seconds_bucket{le="0.1"} 0
+rest_client_request_duration_seconds_bucket{le="0.25"} 0
+rest_client_request_duration_seconds_bucket{le="0.5"} 0
+rest_client_request_duration_seconds_bucket{le="1"} 0
+rest_client_request_duration_seconds_bucket{le="2.5"} 0
+rest_client_request_duration_seconds_bucket{le="5"} 0
+rest_client_request_duration_seconds_bucket{le="10"} 0
+rest_client_request_duration_seconds_bucket{le="+Inf"} 0
+# HELP rest_client_request_retries_total Requests to the API server that were sent again.
+# TYPE rest_client_request_retries_total counter
+rest_client_request_retries_total 0
+)";
+
+WatcherMetrics::WallTime At(int unix_seconds) {
+  return WatcherMetrics::WallTime(seconds(unix_seconds));
+}
+
+std::string Expose(const prometheus::Collectable& source) {
+  const prometheus::Collectable* const sources[] = {&source};
+  return Exposition(sources);
+}
+
+class WatcherMetricsTest : public testing::Test {
+ protected:
+  // The value of one series, as it is shown; "missing" if it isn't.
+  std::string Value(const std::string& series) const { return ValueIn(Expose(metrics_), series); }
+
+  static std::string ValueIn(const std::string& exposition, const std::string& series) {
+    std::istringstream lines(exposition);
+    for (std::string line; std::getline(lines, line);) {
+      if (line.starts_with(series + " ")) return line.substr(series.size() + 1);
+    }
+    return "missing";
+  }
+
+  // The series of a family that are 1.
+  static std::string Ones(const std::string& exposition, const std::string& family) {
+    std::istringstream lines(exposition);
+    std::string ones;
+    for (std::string line; std::getline(lines, line);) {
+      if (line.starts_with(family + "{") && line.ends_with(" 1")) {
+        ones += line.substr(family.size(), line.size() - family.size() - 2);
+      }
+    }
+    return ones;
+  }
+
+  prometheus::Registry registry_;
+  WatcherMetrics metrics_{registry_, "1.2.3", "0a1b2c3"};
+};
+
+TEST_F(WatcherMetricsTest, ShowsEveryFamilyAndLabelValueFromTheStart) {
+  EXPECT_EQ(Expose(metrics_), kAtStart);
+}
+
+TEST_F(WatcherMetricsTest, TheRegistryHoldsTheSame) { EXPECT_EQ(Expose(registry_), kAtStart); }
+
+TEST_F(WatcherMetricsTest, CountsAPollAndShowsTheOwnersState) {
+  metrics_.Polled("active", milliseconds(3), At(1'700'000'000));
+  metrics_.Polled("absent", seconds(20), At(1'700'000'005));
+  EXPECT_EQ(Value(R"(cluster_watcher_polls_total{outcome="active"})"), "1");
+  EXPECT_EQ(Value(R"(cluster_watcher_polls_total{outcome="absent"})"), "1");
+  EXPECT_EQ(Value(R"(cluster_watcher_poll_duration_seconds_bucket{le="0.0025"})"), "0");
+  EXPECT_EQ(Value(R"(cluster_watcher_poll_duration_seconds_bucket{le="0.005"})"), "1");
+  EXPECT_EQ(Value(R"(cluster_watcher_poll_duration_seconds_bucket{le="+Inf"})"), "2");
+  EXPECT_EQ(Value("cluster_watcher_poll_duration_seconds_sum"), "20.003");
+  EXPECT_EQ(Ones(Expose(metrics_), "cluster_watcher_owner_state"), R"({state="absent"})");
+  EXPECT_EQ(Value("cluster_watcher_last_definite_poll_timestamp_seconds"), "1700000005");
+}
+
+TEST_F(WatcherMetricsTest, AnUnknownPollIsNotDefinite) {
+  metrics_.Polled("active", milliseconds(3), At(1'700'000'000));
+  metrics_.Polled("unknown", milliseconds(3), At(1'700'000'005));
+  EXPECT_EQ(Ones(Expose(metrics_), "cluster_watcher_owner_state"), R"({state="unknown"})");
+  EXPECT_EQ(Value("cluster_watcher_last_definite_poll_timestamp_seconds"), "1700000000");
+}
+
+TEST_F(WatcherMetricsTest, APollWithoutAnOwnerIsDefinite) {
+  metrics_.Polled("none", milliseconds(3), At(1'700'000'000));
+  EXPECT_EQ(Value("cluster_watcher_last_definite_poll_timestamp_seconds"), "1700000000");
+}
+
+TEST_F(WatcherMetricsTest, ShowsOneClusterAndItsOwner) {
+  const auto value = [&](const char* owner, const char* ns) {
+    return Value(std::string("cluster_watcher_cluster_info{cluster_name=\"spark\",owner=\"") +
+                 owner + "\",owner_namespace=\"" + ns + "\"}");
+  };
+  metrics_.SetCluster("spark", "<shared>", "");
+  EXPECT_EQ(value("<shared>", ""), "1");
+  metrics_.SetCluster("spark", "deployment.apps/bob", "lab");
+  metrics_.SetCluster("spark", "deployment.apps/bob", "lab");
+  EXPECT_EQ(value("<shared>", ""), "missing");
+  EXPECT_EQ(value("deployment.apps/bob", "lab"), "1");
+}
+
+TEST_F(WatcherMetricsTest, ShowsOneVerdict) {
+  metrics_.SetVerdict("keep", "active");
+  EXPECT_EQ(Ones(Expose(metrics_), "cluster_watcher_verdict"),
+            R"({reason="active",verdict="keep"})");
+  metrics_.SetVerdict("abandoned", "scaled-to-zero");
+  EXPECT_EQ(Ones(Expose(metrics_), "cluster_watcher_verdict"),
+            R"({reason="scaled-to-zero",verdict="abandoned"})");
+}
+
+TEST_F(WatcherMetricsTest, ShowsOnePhase) {
+  for (const char* phase : {"condemned", "deleting", "done", "watching"}) {
+    metrics_.SetPhase(phase);
+    EXPECT_EQ(Ones(Expose(metrics_), "cluster_watcher_phase"),
+              std::string("{phase=\"") + phase + "\"}");
+  }
+}
+
+TEST_F(WatcherMetricsTest, ShowsTheWayToADeletion) {
+  metrics_.SetOwnerReplicas(4);
+  metrics_.SetAbandonedSince(At(1'700'000'000) + milliseconds(250));
+  metrics_.SetDeletionDue(At(1'700'000'030));
+  metrics_.SetConfirmations(2);
+  metrics_.SetDryRun(true);
+  EXPECT_EQ(Value("cluster_watcher_owner_replicas"), "4");
+  EXPECT_EQ(Value("cluster_watcher_abandoned_since_timestamp_seconds"), "1700000000.25");
+  EXPECT_EQ(Value("cluster_watcher_deletion_due_timestamp_seconds"), "1700000030");
+  EXPECT_EQ(Value("cluster_watcher_confirmations"), "2");
+  EXPECT_EQ(Value("cluster_watcher_dry_run"), "1");
+
+  metrics_.SetAbandonedSince(std::nullopt);
+  metrics_.SetDeletionDue(std::nullopt);
+  metrics_.SetConfirmations(0);
+  metrics_.SetDryRun(false);
+  EXPECT_EQ(Value("cluster_watcher_abandoned_since_timestamp_seconds"), "0");
+  EXPECT_EQ(Value("cluster_watcher_deletion_due_timestamp_seconds"), "0");
+  EXPECT_EQ(Value("cluster_watcher_confirmations"), "0");
+  EXPECT_EQ(Value("cluster_watcher_dry_run"), "0");
+}
+
+TEST_F(WatcherMetricsTest, CountsRefusals) {
+  metrics_.Refused("owner-back");
+  metrics_.Refused("owner-back");
+  EXPECT_EQ(Value(R"(cluster_watcher_refusals_total{reason="owner-back"})"), "2");
+}
+
+TEST_F(WatcherMetricsTest, ShowsADeletion) {
+  metrics_.SetMembers(7, 3);
+  metrics_.SetDeletionDuration(milliseconds(1500));
+  metrics_.SetDeletionDeadline(At(1'700'000'600));
+  metrics_.StepRun("timed-out");
+  EXPECT_EQ(Value(R"(cluster_watcher_members{state="found"})"), "7");
+  EXPECT_EQ(Value(R"(cluster_watcher_members{state="remaining"})"), "3");
+  EXPECT_EQ(Value("cluster_watcher_deletion_duration_seconds"), "1.5");
+  EXPECT_EQ(Value("cluster_watcher_deletion_deadline_timestamp_seconds"), "1700000600");
+  EXPECT_EQ(Value("cluster_watcher_steps_total{result=\"timed-out\"}"), "1");
+  metrics_.SetDeletionDeadline(std::nullopt);
+  EXPECT_EQ(Value("cluster_watcher_deletion_deadline_timestamp_seconds"), "0");
+}
+
+TEST_F(WatcherMetricsTest, CountsDeletesByResourceAndResult) {
+  metrics_.ExpectDeletesOf("services");
+  metrics_.Deleted("deployments.apps", "deleted");
+  metrics_.Deleted("deployments.apps", "deleted");
+  metrics_.Deleted("services", "forbidden");
+  const auto deletes = [&](const std::string& resource, const std::string& result) {
+    return Value("cluster_watcher_deletes_total{resource=\"" + resource + "\",result=\"" + result +
+                 "\"}");
+  };
+  EXPECT_EQ(deletes("deployments.apps", "deleted"), "2");
+  EXPECT_EQ(deletes("services", "forbidden"), "1");
+  EXPECT_EQ(deletes("pods", "deleted"), "missing");
+  for (const char* other : {"deleted", "not-found", "conflict", "failed", "dry-run"}) {
+    EXPECT_EQ(deletes("services", other), "0") << other;
+  }
+}
+
+TEST_F(WatcherMetricsTest, ShowsMissingPermissionsAsLongAsTheyAre) {
+  const auto missing = [&](const std::string& verb, const std::string& resource) {
+    return Value("cluster_watcher_permission_missing{resource=\"" + resource + "\",verb=\"" + verb +
+                 "\"}");
+  };
+  metrics_.SetMissingPermissions(
+      {{"list", "deployments.apps"}, {"delete", "services"}, {"list", "deployments.apps"}});
+  EXPECT_EQ(missing("list", "deployments.apps"), "1");
+  EXPECT_EQ(missing("delete", "services"), "1");
+  metrics_.SetMissingPermissions({{"delete", "services"}, {"get", "pods"}});
+  EXPECT_EQ(missing("list", "deployments.apps"), "missing");
+  EXPECT_EQ(missing("delete", "services"), "1");
+  EXPECT_EQ(missing("get", "pods"), "1");
+  metrics_.SetMissingPermissions({});
+  EXPECT_EQ(Expose(metrics_), kAtStart);
+}
+
+TEST_F(WatcherMetricsTest, CountsRequestsByCodeAndMethod) {
+  metrics_.Requested("200", "GET", milliseconds(1));
+  metrics_.Requested("200", "GET", milliseconds(2));
+  metrics_.Requested("<error>", "GET", seconds(5));
+  metrics_.Requested("200", "DELETE", milliseconds(4));
+  metrics_.Retried();
+  EXPECT_EQ(Value(R"(rest_client_requests_total{code="200",method="GET"})"), "2");
+  EXPECT_EQ(Value(R"(rest_client_requests_total{code="200",method="DELETE"})"), "1");
+  EXPECT_EQ(Value(R"(rest_client_requests_total{code="<error>",method="GET"})"), "1");
+  EXPECT_EQ(Value("rest_client_request_duration_seconds_count"), "4");
+  EXPECT_EQ(Value(R"(rest_client_request_duration_seconds_bucket{le="0.001"})"), "1");
+  EXPECT_EQ(Value("rest_client_request_retries_total"), "1");
+}
+
+using WatcherMetricsDeathTest = WatcherMetricsTest;
+
+TEST_F(WatcherMetricsDeathTest, AWordThatIsNotInTheContractIsAMistake) {
+  EXPECT_DEBUG_DEATH(metrics_.Polled("gone", milliseconds(3), At(1'700'000'000)), "contract");
+  EXPECT_DEBUG_DEATH(metrics_.SetVerdict("keep", "owner-absent"), "contract");
+  EXPECT_DEBUG_DEATH(metrics_.SetPhase("dead"), "contract");
+  EXPECT_DEBUG_DEATH(metrics_.Refused("no"), "contract");
+  EXPECT_DEBUG_DEATH(metrics_.Deleted("pods", "gone"), "contract");
+  EXPECT_DEBUG_DEATH(metrics_.StepRun("skipped"), "contract");
+  EXPECT_EQ(Expose(metrics_), kAtStart);
+}
+
+TEST_F(WatcherMetricsTest, AScrapeNeverMeetsAChangeHalfway) {
+  std::atomic<bool> stop = false;
+  std::thread changes([&] {
+    for (bool even = true; !stop; even = !even) {
+      metrics_.SetVerdict(even ? "keep" : "abandoned", even ? "active" : "owner-absent");
+      metrics_.SetPhase(even ? "watching" : "condemned");
+      metrics_.Polled(even ? "active" : "absent", milliseconds(1), At(1'700'000'000));
+      metrics_.Requested(even ? "200" : "404", "GET", milliseconds(1));
+    }
+  });
+  for (int i = 0; i < 200; ++i) {
+    const std::string text = Expose(metrics_);
+    for (const char* family :
+         {"cluster_watcher_verdict", "cluster_watcher_phase", "cluster_watcher_owner_state"}) {
+      const std::string ones = Ones(text, family);
+      EXPECT_EQ(std::ranges::count(ones, '{'), 1) << family << ones;
+    }
+  }
+  stop = true;
+  changes.join();
+}
+
+TEST_F(WatcherMetricsTest, WhatIsChangedTogetherIsSeenTogether) {
+  std::atomic<bool> stop = false;
+  std::thread changes([&] {
+    for (int count = 1; !stop; ++count) {
+      {
+        const auto together = metrics_.Together();
+        metrics_.SetConfirmations(count);
+        metrics_.SetMembers(count, 0);
+      }
+      std::this_thread::yield();
+    }
+  });
+  for (int i = 0; i < 200; ++i) {
+    const std::string text = Expose(metrics_);
+    EXPECT_EQ(ValueIn(text, "cluster_watcher_confirmations"),
+              ValueIn(text, R"(cluster_watcher_members{state="found"})"));
+  }
+  stop = true;
+  changes.join();
+}
+
+TEST(ProcessMetricsTest, ShowsThisProcess) {
+  const ProcessMetrics process;
+  std::map<std::string, prometheus::MetricFamily> families;
+  for (const prometheus::MetricFamily& family : process.Collect()) families[family.name] = family;
+  ASSERT_EQ(families.size(), 4U);
+  const auto now =
+      std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+  const double start = families["process_start_time_seconds"].metric.at(0).gauge.value;
+  EXPECT_LT(start, now + 2);
+  EXPECT_GT(start, now - 3600);
+  EXPECT_GT(families["process_resident_memory_bytes"].metric.at(0).gauge.value, 100'000);
+  EXPECT_GE(families["process_open_fds"].metric.at(0).gauge.value, 1);
+  EXPECT_GT(families["process_cpu_seconds_total"].metric.at(0).counter.value, 0);
+  EXPECT_EQ(families["process_cpu_seconds_total"].type, prometheus::MetricType::Counter);
+}
+
+TEST(ProcessMetricsTest, CountsAFileThatIsOpened) {
+  const ProcessMetrics process;
+  const auto open_files = [&] {
+    for (const prometheus::MetricFamily& family : process.Collect()) {
+      if (family.name == "process_open_fds") return family.metric.at(0).gauge.value;
+    }
+    return -1.0;
+  };
+  const double before = open_files();
+  const std::ifstream file("/proc/self/stat");
+  EXPECT_EQ(open_files(), before + 1);
+}
+
+}  // namespace
+}  // namespace cluster_watcher

@@ -1,0 +1,432 @@
+#include "probes/cluster_probe.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "probes/owner_kinds.h"
+#include "test/unit/support/fake_transport.h"
+
+namespace cluster_watcher {
+namespace {
+
+constexpr char kLabelled[] = R"("labels":{"oshinko-cluster":"bob"})";
+constexpr char kUses[] = R"("labels":{"uses-oshinko-cluster":"bob"})";
+constexpr char kOneReplica[] = R"("spec":{"replicas":1})";
+
+const ClusterId kCluster{"lab", "oshinko-cluster", "bob"};
+
+KubeObject Object(const char* type, const std::string& name, const std::string& metadata = "") {
+  const auto document = JsonDocument::Parse(ObjectText(TypeOf(type), "lab", name, name, metadata));
+  return {TypeOf(type), *ReadObjectMeta(document->root())};
+}
+
+// Metadata of an object that carries the cluster's label, or not, and has a controller.
+std::string Below(const char* controller_type, const std::string& controller,
+                  bool labelled = true) {
+  const std::string reference = ControlledBy(TypeOf(controller_type), controller, controller);
+  return labelled ? std::string(kLabelled) + "," + reference : reference;
+}
+
+class ClusterProbeTest : public testing::Test {
+ protected:
+  ClusterProbeTest() { ServeNothingElse(); }
+
+  void ServeNothingElse() {
+    api_.transport.On(ApiRequest::Discover("/apis"), GroupList({{"apps", {"v1"}}}));
+  }
+  void ServeConfigs() {
+    api_.transport.On(ApiRequest::Discover("/apis"), GroupList({{"apps.openshift.io", {"v1"}}}));
+    api_.transport.On(ApiRequest::Discover("/apis/apps.openshift.io/v1"),
+                      ResourceList("apps.openshift.io/v1", {TypeOf("dc")}));
+  }
+  void StartAnew() { api_.transport = FakeTransport(); }
+
+  // An object whose UID is its name.
+  void Serve(const char* type, const std::string& name, const std::string& metadata = "") {
+    api_.transport.On(ApiRequest::GetMetadata(TypeOf(type), "lab", name),
+                      Answer(200, ObjectText(TypeOf(type), "lab", name, name, metadata)));
+  }
+
+  // "deployment.apps/bob-m"; or how it failed.
+  std::string RootOf(const KubeObject& start, const std::vector<KubeObject>& known = {}) {
+    auto root = probe_.RootOf(start, kCluster, known, {});
+    if (root) return root->Describe();
+    return root.error().failure == ApiFailure::kNotFound ? "gone" : "unknown";
+  }
+
+  FakeApi api_;
+  ClusterProbe probe_{api_.client, api_.discovery};
+};
+
+TEST_F(ClusterProbeTest, WhatNothingControlsIsItsOwnRoot) {
+  EXPECT_EQ(RootOf(Object("pod", "p")), "pod/p");
+  KubeObject referring = Object("service", "s", Below("deployment", "d"));
+  referring.meta.owner_references.front().controller = false;
+  EXPECT_EQ(RootOf(referring), "service/s");
+  EXPECT_TRUE(api_.transport.requests.empty());
+}
+
+TEST_F(ClusterProbeTest, WalksFromPodOverReplicaSetToDeployment) {
+  for (const bool labelled : {true, false}) {
+    StartAnew();
+    ServeNothingElse();
+    Serve("replicaset", "m-1", Below("deployment", "m"));
+    Serve("deployment", "m", labelled ? kLabelled : "");
+    EXPECT_EQ(RootOf(Object("pod", "m-1-a", Below("replicaset", "m-1"))), "deployment.apps/m");
+  }
+}
+
+TEST_F(ClusterProbeTest, WalksFromPodOverReplicationControllerToDeploymentConfig) {
+  Serve("rc", "m-1", Below("dc", "m"));
+  Serve("dc", "m");
+  EXPECT_EQ(RootOf(Object("pod", "m-1-a", Below("rc", "m-1"))),
+            "deploymentconfig.apps.openshift.io/m");
+}
+
+TEST_F(ClusterProbeTest, GoesHigherOnlyWhereTheClustersLabelIs) {
+  struct Case {
+    const char* below;
+    const char* above;
+    std::string metadata;  // of what is above
+    const char* root;
+  };
+  const std::vector<Case> cases = {
+      {"pod", "replicaset", "", "pod/x"},
+      {"pod", "replicaset", kLabelled, "replicaset.apps/y"},
+      {"pod", "sts", kLabelled, "statefulset.apps/y"},
+      {"pod", "job", R"("labels":{"oshinko-cluster":"bobby"})", "pod/x"},
+      {"pod", "job", R"("labels":{"oshinko-cluster":""})", "pod/x"},
+      {"pod", "job", R"("annotations":{"oshinko-cluster":"bob"})", "pod/x"},
+      {"deployment", "raycluster", "", "deployment.apps/x"},
+      {"deployment", "raycluster", kLabelled, "raycluster.ray.io/y"},
+      {"job", "cronjob", "", "job.batch/x"},
+      {"job", "cronjob", kLabelled, "cronjob.batch/y"},
+      {"rc", "deployment", "", "replicationcontroller/x"},
+      {"replicaset", "dc", "", "replicaset.apps/x"},
+  };
+  for (const Case& one : cases) {
+    StartAnew();
+    ServeNothingElse();
+    Serve(one.above, "y", one.metadata);
+    EXPECT_EQ(RootOf(Object(one.below, "x", Below(one.above, "y"))), one.root)
+        << one.below << one.above << one.metadata;
+  }
+}
+
+TEST_F(ClusterProbeTest, AControllerThatIsGoneIsSaidToBe) {
+  const KubeObject pod = Object("pod", "p", Below("replicaset", "r"));
+  const ApiRequest request = ApiRequest::GetMetadata(TypeOf("replicaset"), "lab", "r");
+  api_.transport.On(request, NotFound(TypeOf("replicaset"), "r"));
+  EXPECT_EQ(RootOf(pod), "gone");
+  StartAnew();
+  api_.transport.On(request, Answer(200, ObjectText(TypeOf("replicaset"), "lab", "r", "r-2")));
+  EXPECT_EQ(RootOf(pod), "gone") << "another object has its name";
+}
+
+TEST_F(ClusterProbeTest, AControllerThatCantBeReadIsUnknown) {
+  const std::vector<HttpResult> answers = {
+      NoAnswer(),
+      Refused(401),
+      Refused(403),
+      Refused(404),
+      NotFound(TypeOf("replicaset"), "another"),
+      NoSuchPath(),
+      Refused(503),
+      Answer(200, ""),
+      Answer(200, ObjectText(TypeOf("replicaset"), "attic", "r", "r")),
+      Answer(200, ObjectText(TypeOf("replicaset"), "lab", "r", "r", R"("ownerReferences":1)")),
+  };
+  for (const HttpResult& answer : answers) {
+    StartAnew();
+    api_.transport.On(ApiRequest::GetMetadata(TypeOf("replicaset"), "lab", "r"), answer);
+    EXPECT_EQ(RootOf(Object("pod", "p", Below("replicaset", "r"))), "unknown");
+  }
+}
+
+TEST_F(ClusterProbeTest, AControllerOfAKindThatIsNotServedIsUnknown) {
+  KubeObject pod = Object("pod", "p");
+  pod.meta.owner_references = {{"example.com/v1", "Gizmo", "g", "g", true}};
+  EXPECT_EQ(RootOf(pod), "unknown");
+  StartAnew();
+  api_.transport.On(ApiRequest::Discover("/apis"), Refused(503));
+  EXPECT_FALSE(api_.discovery.Refresh({}));
+  EXPECT_EQ(RootOf(pod), "unknown");
+}
+
+TEST_F(ClusterProbeTest, ControllersInALoopAreUnknown) {
+  Serve("job", "a", Below("job", "b"));
+  Serve("job", "b", Below("job", "a"));
+  EXPECT_EQ(RootOf(Object("pod", "p", Below("job", "a"))), "unknown");
+  EXPECT_LE(api_.transport.requests.size(), 20u);
+}
+
+TEST_F(ClusterProbeTest, WhatIsKnownIsNotAskedFor) {
+  const std::vector<KubeObject> known = {Object("replicaset", "m-1", Below("deployment", "m")),
+                                         Object("deployment", "m", kLabelled)};
+  EXPECT_EQ(RootOf(Object("pod", "p", Below("replicaset", "m-1")), known), "deployment.apps/m");
+  EXPECT_TRUE(api_.transport.requests.empty());
+  KubeObject other = known.front();
+  other.meta.uid = "m-1-older";
+  api_.transport.On(ApiRequest::GetMetadata(TypeOf("replicaset"), "lab", "m-1"),
+                    NotFound(TypeOf("replicaset"), "m-1"));
+  EXPECT_EQ(RootOf(Object("pod", "p", Below("replicaset", "m-1")), {other}), "gone")
+      << "known by UID, not by name";
+}
+
+ApiRequest ListMembers(const char* type) {
+  return ApiRequest::ListBySelector(TypeOf(type), "lab", "oshinko-cluster=bob", true);
+}
+
+TEST_F(ClusterProbeTest, ListsWhatCarriesExactlyTheLabel) {
+  const ResourceType& pods = TypeOf("pod");
+  const auto pod = [&](const char* name, const std::string& metadata) {
+    return ObjectText(pods, "lab", name, name, metadata);
+  };
+  const std::vector<std::string> items = {pod("a", kLabelled),
+                                          pod("b", R"("labels":{"oshinko-cluster":"bobby"})"),
+                                          pod("c", R"("labels":{"oshinko-cluster":""})"),
+                                          pod("d", R"("labels":{"oshinko-cluster":"Bob"})"),
+                                          pod("e", R"("labels":{"other":"bob"})"),
+                                          pod("f", R"("annotations":{"oshinko-cluster":"bob"})"),
+                                          pod("g", "")};
+  ApiRequest next = ListMembers("pod");
+  next.http.target += "&continue=more";
+  api_.transport.On(ListMembers("pod"), Answer(200, ListText(pods, items, "more")));
+  api_.transport.On(next, Answer(200, ListText(pods, {pod("h", kLabelled)})));
+  api_.transport.On(ListMembers("service"),
+                    Answer(200, ListText(TypeOf("service"), {ObjectText(TypeOf("service"), "lab",
+                                                                        "s", "s", kLabelled)})));
+  const ClusterListing listing =
+      probe_.List(std::vector{TypeOf("pod"), TypeOf("service")}, kCluster, 8, {});
+  std::vector<std::string> found;
+  for (const KubeObject& object : listing.objects) found.push_back(object.Describe());
+  EXPECT_EQ(found, (std::vector<std::string>{"pod/a", "pod/h", "service/s"}));
+  EXPECT_TRUE(listing.skipped.empty() && listing.failed.empty());
+}
+
+TEST_F(ClusterProbeTest, SaysWhatCouldNotBeListedAndListsTheRest) {
+  enum Where { kNeither, kSkipped, kFailed };
+  const std::vector<std::pair<HttpResult, Where>> cases = {
+      {Answer(200, ListText(TypeOf("service"), {})), kNeither},
+      {Refused(403), kSkipped},
+      {NoSuchPath(), kFailed},
+      {Refused(404), kFailed},
+      {Refused(401), kFailed},
+      {Refused(429), kFailed},
+      {Refused(500), kFailed},
+      {Refused(503), kFailed},
+      {NoAnswer(), kFailed},
+      {Answer(200, ""), kFailed},
+      {Answer(200, ListText(TypeOf("pod"), {})), kFailed},
+      {Answer(200, ListText(TypeOf("service"), {"{}"})), kFailed},
+  };
+  for (const auto& [answer, where] : cases) {
+    StartAnew();
+    ServeNothingElse();
+    api_.transport.On(ListMembers("service"), answer);
+    api_.transport.On(
+        ListMembers("pod"),
+        Answer(200,
+               ListText(TypeOf("pod"), {ObjectText(TypeOf("pod"), "lab", "p", "p", kLabelled)})));
+    const ClusterListing listing =
+        probe_.List(std::vector{TypeOf("service"), TypeOf("pod")}, kCluster, 8, {});
+    EXPECT_EQ(listing.objects.size(), 1u);
+    EXPECT_EQ(listing.skipped.size(), where == kSkipped ? 1u : 0u);
+    EXPECT_EQ(listing.failed.size(), where == kFailed ? 1u : 0u);
+  }
+}
+
+TEST_F(ClusterProbeTest, AKindThatIsNotServedHasNoObjects) {
+  const ClusterListing listing = probe_.List(std::vector{TypeOf("route")}, kCluster, 8, {});
+  EXPECT_TRUE(listing.objects.empty() && listing.skipped.empty() && listing.failed.empty());
+  EXPECT_FALSE(api_.transport.WasAsked(ListMembers("route")));
+}
+
+TEST_F(ClusterProbeTest, AKindOfWhichDiscoverySaysNothingHasFailed) {
+  StartAnew();
+  api_.transport.On(ApiRequest::Discover("/apis"), Refused(503));
+  const ClusterListing listing = probe_.List(std::vector{TypeOf("route")}, kCluster, 8, {});
+  EXPECT_TRUE(listing.objects.empty() && listing.skipped.empty());
+  EXPECT_EQ(listing.failed.size(), 1u);
+}
+
+// No driver uses the cluster, until a test says otherwise.
+class FindOtherDriversTest : public ClusterProbeTest {
+ protected:
+  FindOtherDriversTest() {
+    api_.transport.otherwise = [](const HttpRequest& request) -> HttpResult {
+      for (const ResourceType& type : WorkloadTypes()) {
+        for (const char* ns : {"lab", "attic"}) {
+          if (request.target == List(type, ns).http.target ||
+              request.target == ApiRequest::List(type, ns).http.target) {
+            return Answer(200, ListText(type, {}));
+          }
+        }
+      }
+      return NoSuchPath();
+    };
+  }
+
+  static ApiRequest List(const ResourceType& type, const char* ns = "lab") {
+    return ApiRequest::ListBySelector(type, ns, "uses-oshinko-cluster=bob", false);
+  }
+
+  void ServeDriver(const char* type, const std::string& fields,
+                   const std::string& metadata = kUses) {
+    api_.transport.On(List(TypeOf(type)),
+                      Answer(200, ListText(TypeOf(type), {ObjectText(TypeOf(type), "lab", "alice",
+                                                                     "alice", metadata, fields)})));
+  }
+
+  // By whom it is used; "nobody" or "unknown".
+  std::string UsedBy(const std::string& owner_uid = "owner", const std::string& owner_ns = "lab") {
+    const OtherDrivers drivers =
+        probe_.FindOtherDrivers(kCluster, {owner_ns, owner_uid, "", {}}, {});
+    if (drivers.unknown) return "unknown";
+    return drivers.in_use_by.value_or("nobody");
+  }
+};
+
+TEST_F(FindOtherDriversTest, NobodyUsesItWhereNothingSaysSo) {
+  EXPECT_EQ(UsedBy(), "nobody");
+  for (const ResourceType& type : WorkloadTypes()) {
+    EXPECT_EQ(api_.transport.TimesAsked(List(type)), type == TypeOf("dc") ? 0u : 1u) << type.kind;
+  }
+}
+
+TEST_F(FindOtherDriversTest, ADriverOfAnyKindThatWantsToRunUsesIt) {
+  struct Case {
+    const char* type;
+    std::string fields;
+    const char* used_by;
+  };
+  const std::vector<Case> cases = {
+      {"deployment", kOneReplica, "deployment.apps/alice"},
+      {"deployment", R"("spec":{"replicas":0})", "nobody"},
+      {"deployment", R"("spec":{})", "unknown"},
+      {"rc", kOneReplica, "replicationcontroller/alice"},
+      {"replicaset", R"("spec":{"replicas":9})", "replicaset.apps/alice"},
+      {"sts", kOneReplica, "statefulset.apps/alice"},
+      {"daemonset", R"("spec":{})", "daemonset.apps/alice"},
+      {"job", R"("spec":{})", "job.batch/alice"},
+      {"job", R"("spec":{},"status":{"conditions":[{"type":"Complete","status":"True"}]})",
+       "nobody"},
+      {"job", R"("spec":{"suspend":true})", "nobody"},
+      {"cronjob", R"("spec":{})", "cronjob.batch/alice"},
+      {"cronjob", R"("spec":{"suspend":true})", "nobody"},
+      {"pod", R"("spec":{})", "pod/alice"},
+      {"pod", R"("spec":{},"status":{"phase":"Pending"})", "pod/alice"},
+      {"pod", R"("spec":{},"status":{"phase":"Succeeded"})", "nobody"},
+      {"pod", R"("spec":{},"status":{"phase":"Failed"})", "nobody"},
+  };
+  const auto otherwise = api_.transport.otherwise;
+  for (const Case& one : cases) {
+    StartAnew();
+    ServeNothingElse();
+    api_.transport.otherwise = otherwise;
+    ServeDriver(one.type, one.fields);
+    EXPECT_EQ(UsedBy(), one.used_by) << one.type << one.fields;
+    EXPECT_EQ(UsedBy(""), one.used_by) << "an owner that was never seen";
+  }
+}
+
+TEST_F(FindOtherDriversTest, AConfigCountsWhereItIsServed) {
+  StartAnew();
+  ServeConfigs();
+  api_.transport.otherwise = [](const HttpRequest& request) -> HttpResult {
+    for (const ResourceType& type : WorkloadTypes()) {
+      if (request.target == List(type).http.target) return Answer(200, ListText(type, {}));
+    }
+    return NoSuchPath();
+  };
+  ServeDriver("dc", kOneReplica);
+  EXPECT_EQ(UsedBy(), "deploymentconfig.apps.openshift.io/alice");
+}
+
+TEST_F(FindOtherDriversTest, OnlyTheExactLabelCounts) {
+  for (const char* metadata :
+       {"", R"("labels":{"uses-oshinko-cluster":"bobby"})", R"("labels":{"oshinko-cluster":"bob"})",
+        R"("annotations":{"uses-oshinko-cluster":"bob"})"}) {
+    const auto otherwise = api_.transport.otherwise;
+    StartAnew();
+    ServeNothingElse();
+    api_.transport.otherwise = otherwise;
+    ServeDriver("deployment", kOneReplica, metadata);
+    EXPECT_EQ(UsedBy(), "nobody") << metadata;
+  }
+}
+
+TEST_F(FindOtherDriversTest, TheOwnerIsNoOtherDriver) {
+  ServeDriver("deployment", kOneReplica);
+  EXPECT_EQ(UsedBy("alice"), "nobody");
+  EXPECT_EQ(UsedBy("bob"), "deployment.apps/alice");
+}
+
+TEST_F(FindOtherDriversTest, WhatTheOwnerControlsIsNoOtherDriver) {
+  const std::string metadata =
+      std::string(kUses) + "," + ControlledBy(TypeOf("replicaset"), "owner-1", "owner-1");
+  ServeDriver("pod", R"("spec":{})", metadata);
+  Serve("replicaset", "owner-1", ControlledBy(TypeOf("deployment"), "owner", "owner"));
+  Serve("deployment", "owner");
+  EXPECT_EQ(UsedBy("owner-1"), "nobody") << "at once";
+  EXPECT_EQ(UsedBy("owner"), "nobody") << "over a ReplicaSet";
+  EXPECT_EQ(UsedBy("someone"), "pod/alice");
+  EXPECT_EQ(UsedBy(""), "pod/alice");
+}
+
+TEST_F(FindOtherDriversTest, AControllerThatIsGoneIsNotTheOwner) {
+  const std::string metadata =
+      std::string(kUses) + "," + ControlledBy(TypeOf("replicaset"), "r", "r");
+  ServeDriver("pod", R"("spec":{})", metadata);
+  api_.transport.On(ApiRequest::GetMetadata(TypeOf("replicaset"), "lab", "r"),
+                    NotFound(TypeOf("replicaset"), "r"));
+  EXPECT_EQ(UsedBy(), "pod/alice");
+}
+
+TEST_F(FindOtherDriversTest, AControllerThatCantBeReadIsUnknown) {
+  const std::string metadata =
+      std::string(kUses) + "," + ControlledBy(TypeOf("replicaset"), "r", "r");
+  ServeDriver("pod", R"("spec":{})", metadata);
+  api_.transport.On(ApiRequest::GetMetadata(TypeOf("replicaset"), "lab", "r"), Refused(403));
+  EXPECT_EQ(UsedBy(), "unknown");
+}
+
+TEST_F(FindOtherDriversTest, AKindThatCantBeListedIsUnknown) {
+  const auto otherwise = api_.transport.otherwise;
+  for (const HttpResult& answer :
+       {HttpResult(Refused(403)), HttpResult(Refused(404)), HttpResult(Refused(500)),
+        HttpResult(NoAnswer()), HttpResult(Answer(200, "")),
+        HttpResult(Answer(200, ListText(TypeOf("pod"), {"{}"})))}) {
+    StartAnew();
+    ServeNothingElse();
+    api_.transport.otherwise = otherwise;
+    api_.transport.On(List(TypeOf("pod")), answer);
+    EXPECT_EQ(UsedBy(), "unknown");
+  }
+}
+
+TEST_F(FindOtherDriversTest, IsUnknownWhereDiscoveryFails) {
+  const auto otherwise = api_.transport.otherwise;
+  StartAnew();
+  api_.transport.otherwise = otherwise;
+  api_.transport.On(ApiRequest::Discover("/apis"), Refused(503));
+  EXPECT_EQ(UsedBy(), "unknown");
+}
+
+TEST_F(FindOtherDriversTest, TheOwnersNamespaceIsSearchedToo) {
+  const ResourceType& jobs = TypeOf("job");
+  api_.transport.On(
+      List(jobs, "attic"),
+      Answer(200,
+             ListText(jobs, {ObjectText(jobs, "attic", "alice", "alice", kUses, R"("spec":{})")})));
+  EXPECT_EQ(UsedBy("owner", "lab"), "nobody");
+  EXPECT_EQ(UsedBy("owner", ""), "nobody");
+  EXPECT_EQ(UsedBy("owner", "attic"), "job.batch/alice");
+}
+
+}  // namespace
+}  // namespace cluster_watcher

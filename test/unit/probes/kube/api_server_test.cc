@@ -1,0 +1,351 @@
+#include "probes/kube/api_server.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <vector>
+
+namespace cluster_watcher {
+namespace {
+
+constexpr const char* kMinimal = R"(
+apiVersion: v1
+kind: Config
+current-context: dev
+clusters:
+- name: c1
+  cluster: {server: "https://10.0.0.1:6443/", certificate-authority-data: Y2E=}
+users:
+- name: u1
+  user: {token: secret}
+contexts:
+- name: dev
+  context: {cluster: c1, user: u1, namespace: team}
+- name: prod
+  context: {cluster: gone, user: lost}
+)";
+
+// A kubeconfig whose only cluster and user hold these fields, in flow style.
+std::string Config(const std::string& cluster, const std::string& user) {
+  return "current-context: x\nclusters: [{name: c, cluster: {" + cluster +
+         "}}]\nusers: [{name: u, user: {" + user +
+         "}}]\ncontexts: [{name: x, context: {cluster: c, user: u}}]\n";
+}
+
+class ApiServerTest : public testing::Test {
+ protected:
+  ApiServerTest() { std::filesystem::create_directories(directory_); }
+  ~ApiServerTest() override { std::filesystem::remove_all(directory_); }
+
+  std::string Path(const std::string& name) const { return (directory_ / name).string(); }
+  std::string Write(const std::string& name, const std::string& text) {
+    std::filesystem::create_directories(std::filesystem::path(Path(name)).parent_path());
+    std::ofstream(Path(name)) << text;
+    return Path(name);
+  }
+  void WriteServiceAccount() {
+    Write("account/token", "pod-token\n");
+    Write("account/ca.crt", "the ca");
+    Write("account/namespace", "team\n");
+    environment_["KUBERNETES_SERVICE_HOST"] = "10.0.1.1";
+    environment_["KUBERNETES_SERVICE_PORT"] = "443";
+  }
+
+  Result<ApiServer> Find(const std::string& kubeconfig = "", const std::string& context = "") {
+    const Environment environment = [this](const std::string& name) -> std::optional<std::string> {
+      const auto variable = environment_.find(name);
+      if (variable == environment_.end()) return std::nullopt;
+      return variable->second;
+    };
+    return FindApiServer(kubeconfig, context, environment, Path("account"));
+  }
+  Result<ApiServer> FindIn(const std::string& content, const std::string& context = "") {
+    return Find(Write("config", content), context);
+  }
+  // The error has each of these texts in it.
+  static void ExpectError(const Result<ApiServer>& found, const std::vector<std::string>& texts) {
+    ASSERT_FALSE(found);
+    for (const std::string& text : texts) {
+      EXPECT_NE(found.error().message.find(text), std::string::npos)
+          << "no \"" << text << "\" in: " << found.error().message;
+    }
+  }
+
+  const std::filesystem::path directory_ =
+      std::filesystem::path(testing::TempDir()) /
+      ("api-server-" + std::to_string(getpid()) + "-" +
+       testing::UnitTest::GetInstance()->current_test_info()->name());
+  std::map<std::string, std::string> environment_;
+};
+
+TEST_F(ApiServerTest, ReadsTheCurrentContext) {
+  const Result<ApiServer> found = FindIn(kMinimal);
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found->url, "https://10.0.0.1:6443");
+  EXPECT_EQ(found->ca_pem, "ca");
+  EXPECT_EQ(found->token, "secret");
+  EXPECT_EQ(found->token_file, "");
+  EXPECT_EQ(found->default_namespace, "team");
+  EXPECT_EQ(found->source, "kubeconfig " + Path("config") + ", context dev");
+  EXPECT_FALSE(found->insecure_skip_tls_verify);
+}
+
+TEST_F(ApiServerTest, ReadsJson) {
+  const Result<ApiServer> found = FindIn(
+      R"({"current-context":"x","contexts":[{"name":"x","context":{"cluster":"c"}}],
+          "clusters":[{"name":"c","cluster":{"server":"http:\/\/[::1]:8001\/base"}}],"users":null})");
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found->url, "http://[::1]:8001/base");
+  EXPECT_EQ(found->token, "") << "a context without a user is anonymous";
+}
+
+TEST_F(ApiServerTest, ReadsEverythingThatIsSupported) {
+  Write("pki/client.crt", "a certificate");
+  const Result<ApiServer> found =
+      FindIn(Config("server: https://host, insecure-skip-tls-verify: true, tls-server-name: other, "
+                    "extensions: [1]",
+                    "token: a, tokenFile: pki/client.key, client-certificate: pki/client.crt, "
+                    "client-key-data: 'a2V5\n  IQ=='"));
+  ExpectError(found, {"tokenFile", Path("pki/client.key")});
+  Write("pki/client.key", "b\n");
+  const Result<ApiServer> complete = Find(Path("config"));
+  ASSERT_TRUE(complete) << complete.error().message;
+  EXPECT_TRUE(complete->insecure_skip_tls_verify);
+  EXPECT_EQ(complete->tls_server_name, "other");
+  EXPECT_EQ(complete->token, "a");
+  EXPECT_EQ(complete->token_file, Path("pki/client.key"));
+  EXPECT_EQ(complete->client_certificate_pem, "a certificate");
+  EXPECT_EQ(complete->client_key_pem, "key!");
+}
+
+TEST_F(ApiServerTest, DataWinsOverAFile) {
+  const Result<ApiServer> found = FindIn(Config(
+      "server: https://host, certificate-authority: missing, certificate-authority-data: Y2E=",
+      ""));
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found->ca_pem, "ca");
+}
+
+TEST_F(ApiServerTest, TreatsNullAndEmptyFieldsAsAbsent) {
+  const Result<ApiServer> found =
+      FindIn(Config("server: https://host, proxy-url: '', certificate-authority: null",
+                    "exec: null, username: '', password: , as-groups: []"));
+  EXPECT_TRUE(found) << found.error().message;
+}
+
+TEST_F(ApiServerTest, TakesTheNamedContext) {
+  ExpectError(FindIn(kMinimal, "prod"),
+              {Path("config"), "\"prod\"", "\"gone\"", "\"c1\"", "\"lost\"", "\"u1\""});
+  ExpectError(FindIn(kMinimal, "test"), {"\"test\"", "--context", "\"dev\", \"prod\""});
+}
+
+TEST_F(ApiServerTest, NeedsAContext) {
+  ExpectError(FindIn("contexts: [{name: a, context: {}}]"),
+              {"current-context", "--context", "\"a\""});
+  ExpectError(FindIn(""), {"current-context", "none"});
+  ExpectError(FindIn("current-context: a\ncontexts: [{name: a}]"), {"\"a\"", "cluster"});
+}
+
+TEST_F(ApiServerTest, RefusesWhatIsNoKubeconfig) {
+  ExpectError(FindIn("a: [1,\nb: }\n"), {Path("config"), "line 2", "YAML"});
+  ExpectError(FindIn("a: *unknown\n"), {Path("config"), "YAML"});
+  ExpectError(FindIn(std::string(100'000, '[')), {Path("config"), "YAML"});
+  ExpectError(FindIn("just text"), {Path("config"), "map"});
+  ExpectError(FindIn("- a\n- b\n"), {Path("config"), "map"});
+  ExpectError(FindIn("current-context: [a]"), {"current-context"});
+  ExpectError(FindIn("clusters: {}"), {"clusters", "list"});
+  ExpectError(FindIn("users:\n- user: {}\n"), {"line 2", "users", "name"});
+  ExpectError(FindIn("users: [text]"), {"users"});
+  ExpectError(FindIn("users: [{name: u, user: text}]"), {"\"u\"", "map"});
+  ExpectError(FindIn("users: [{name: u, user: {token: [1]}}]"), {"\"u\"", "token", "text"});
+  ExpectError(FindIn("users: [{name: u}, {name: u}]"), {"\"u\"", "twice"});
+  ExpectError(FindIn(std::string(5u << 20, '#')), {Path("config"), "larger"});
+  ExpectError(FindIn(std::string("\xff\xfe\0\x01", 4)), {Path("config")});
+}
+
+TEST_F(ApiServerTest, SurvivesEveryCutOfAKubeconfig) {
+  const std::string whole = kMinimal;
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    const Result<ApiServer> found = FindIn(whole.substr(0, size));
+    if (found) continue;
+    EXPECT_NE(found.error().message.find(Path("config")), std::string::npos);
+  }
+}
+
+TEST_F(ApiServerTest, SurvivesAliasesOfAliases) {
+  std::string bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n";
+  for (int i = 1; i < 30; ++i) {
+    const std::string last = "*a" + std::to_string(i - 1);
+    const std::string name = "a" + std::to_string(i);
+    bomb += name + ": &" + name + " [" + last + ", " + last + ", " + last + ", " + last + "]\n";
+  }
+  EXPECT_TRUE(FindIn(bomb + Config("server: https://host", "token: t")));
+}
+
+TEST_F(ApiServerTest, RefusesABadServer) {
+  for (const char* server :
+       {"", "host:6443", "ftp://host", "https://", "https:///path", "https://:443", "https://a b",
+        "https://user@host", "https://host/?a=b", "https://host/#a", "https://a\\nb"}) {
+    ExpectError(FindIn(Config("server: \"" + std::string(server) + "\"", "token: t")),
+                {Path("config"), "cluster \"c\"", "server"});
+  }
+}
+
+TEST_F(ApiServerTest, RefusesWhatItDoesNotSupport) {
+  for (const char* field :
+       {"exec: {command: aws}", "auth-provider: {name: gcp}", "username: a", "password: b",
+        "as: admin", "as-groups: [a]", "as-uid: '1'", "as-user-extra: {a: [b]}"}) {
+    const std::string name = std::string(field).substr(0, std::string(field).find(':'));
+    ExpectError(FindIn(Config("server: https://host", field)),
+                {Path("config"), "user \"u\"", name, "not supported", "use"});
+  }
+  ExpectError(FindIn(Config("server: https://host, proxy-url: http://proxy", "")),
+              {"cluster \"c\"", "proxy-url", "not supported"});
+}
+
+TEST_F(ApiServerTest, RefusesUnusableCredentials) {
+  const std::string good = "server: https://host";
+  ExpectError(FindIn(Config(good, "client-certificate-data: YQ==")),
+              {"client-certificate", "without client-key"});
+  ExpectError(FindIn(Config(good, "client-key-data: YQ==")),
+              {"client-key", "without client-certificate"});
+  ExpectError(FindIn(Config(good, "client-certificate: no.crt, client-key: no.key")),
+              {Path("no.crt"), Path("no.key"), "No such file"});
+  ExpectError(FindIn(Config(good + ", certificate-authority: no.crt", "")),
+              {"certificate-authority", Path("no.crt")});
+  ExpectError(FindIn(Config(good + ", certificate-authority: " + Write("void", ""), "")),
+              {Path("void"), "empty"});
+  ExpectError(FindIn(Config(good, "tokenFile: " + Write("blank", " \n"))),
+              {Path("blank"), "no token", "kubectl create token"});
+  ExpectError(FindIn(Config(good, "token: \"a\\nb\"")), {"token"});
+  ExpectError(FindIn(Config(good + ", insecure-skip-tls-verify: 'maybe'", "")),
+              {"insecure-skip-tls-verify"});
+  ExpectError(FindIn(Config(
+                  good + ", insecure-skip-tls-verify: true, certificate-authority-data: YQ==", "")),
+              {"exclude"});
+}
+
+TEST_F(ApiServerTest, RefusesWhatIsNotBase64) {
+  for (const char* data : {"Y", "YQ", "YQ=", "Y===", "YQ==YQ==", "Y!==", "=", "a-_b"}) {
+    ExpectError(
+        FindIn(Config(
+            "server: https://host, certificate-authority-data: '" + std::string(data) + "'", "")),
+        {"certificate-authority-data", "base64"});
+  }
+}
+
+TEST_F(ApiServerTest, NamesSeveralProblemsAtOnce) {
+  ExpectError(FindIn(Config("server: host, proxy-url: p, certificate-authority: no",
+                            "exec: {a: b}, token: 'a b'")),
+              {"server", "proxy-url", Path("no"), "exec", "token"});
+}
+
+TEST_F(ApiServerTest, NeverShowsATokenInAnError) {
+  const Result<ApiServer> found =
+      FindIn(Config("server: host", "token: \"hidden\\nhidden\", password: hidden"));
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().message.find("hidden"), std::string::npos);
+}
+
+TEST_F(ApiServerTest, FailsOnANamedFileThatIsMissing) {
+  ExpectError(Find(Path("none")), {Path("none"), "No such file", "--kubeconfig"});
+  ExpectError(Find(directory_.string()), {directory_.string(), "directory"});
+}
+
+TEST_F(ApiServerTest, MergesTheListInTheEnvironment) {
+  Write("a", "current-context: x\ncontexts: [{name: x, context: {cluster: c, user: u}}]\n");
+  Write("b/b",
+        "current-context: y\nclusters: [{name: c, cluster: {server: 'https://first', "
+        "certificate-authority: ca}}]\n");
+  Write("b/ca", "from b");
+  Write("c", Config("server: https://second", "token: t"));
+  environment_["KUBECONFIG"] =
+      ":" + Path("none") + ":" + Path("a") + ":" + Path("b/b") + ":" + Path("c") + ":";
+  const Result<ApiServer> found = Find();
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found->url, "https://first");
+  EXPECT_EQ(found->ca_pem, "from b") << "relative to the file that names it";
+  EXPECT_EQ(found->token, "t");
+  EXPECT_EQ(found->source,
+            "kubeconfig " + Path("a") + ":" + Path("b/b") + ":" + Path("c") + ", context x");
+}
+
+TEST_F(ApiServerTest, FailsWhereNoFileOfTheListExists) {
+  WriteServiceAccount();
+  environment_["KUBECONFIG"] = Path("none") + ":" + Path("nothing");
+  ExpectError(Find(), {"KUBECONFIG", Path("none"), Path("nothing")});
+}
+
+TEST_F(ApiServerTest, FailsWhereAFileOfTheListIsBroken) {
+  Write("good", kMinimal);
+  Write("broken", "a: ]");
+  environment_["KUBECONFIG"] = Path("good") + ":" + Path("broken");
+  ExpectError(Find(), {Path("broken"), "YAML"});
+}
+
+TEST_F(ApiServerTest, TakesTheServiceAccountOfThePod) {
+  WriteServiceAccount();
+  const Result<ApiServer> found = Find();
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found->url, "https://10.0.1.1:443");
+  EXPECT_EQ(found->ca_pem, "the ca");
+  EXPECT_EQ(found->token, "");
+  EXPECT_EQ(found->token_file, Path("account/token"));
+  EXPECT_EQ(found->default_namespace, "team");
+  EXPECT_EQ(found->source, "in-cluster");
+}
+
+TEST_F(ApiServerTest, PutsIpv6InBrackets) {
+  WriteServiceAccount();
+  for (const char* host : {"fd00::1", "[fd00::1]"}) {
+    environment_["KUBERNETES_SERVICE_HOST"] = host;
+    const Result<ApiServer> found = Find();
+    ASSERT_TRUE(found) << found.error().message;
+    EXPECT_EQ(found->url, "https://[fd00::1]:443");
+  }
+}
+
+TEST_F(ApiServerTest, NeedsTheWholeServiceAccount) {
+  for (const char* file : {"account/token", "account/ca.crt"}) {
+    WriteServiceAccount();
+    Write(file, "");
+    ExpectError(Find(), {"in-cluster", Path(file), "empty", "automountServiceAccountToken"});
+    std::filesystem::remove(Path(file));
+    ExpectError(Find(), {"in-cluster", Path(file), "automountServiceAccountToken"});
+  }
+  WriteServiceAccount();
+  std::filesystem::remove(Path("account/namespace"));
+  const Result<ApiServer> found = Find();
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found->default_namespace, "");
+}
+
+TEST_F(ApiServerTest, RefusesAContextInThePod) {
+  WriteServiceAccount();
+  ExpectError(Find("", "dev"), {"--context dev", "--kubeconfig"});
+}
+
+TEST_F(ApiServerTest, KnowsAnOrderAmongItsSources) {
+  Write("home/.kube/config", Config("server: https://home", "token: t"));
+  environment_["HOME"] = Path("home");
+  environment_["KUBECONFIG"] = "";
+  EXPECT_EQ(Find()->url, "https://home");
+  WriteServiceAccount();
+  EXPECT_EQ(Find()->url, "https://10.0.1.1:443");
+  environment_["KUBECONFIG"] = Write("listed", Config("server: https://listed", "token: t"));
+  EXPECT_EQ(Find()->url, "https://listed");
+  EXPECT_EQ(FindIn(kMinimal)->url, "https://10.0.0.1:6443");
+}
+
+TEST_F(ApiServerTest, FailsWhereThereIsNothing) {
+  ExpectError(Find(), {"no kubeconfig", "not a pod", "--kubeconfig"});
+  environment_["HOME"] = directory_.string();
+  environment_["KUBERNETES_SERVICE_HOST"] = "10.0.0.1";
+  ExpectError(Find(), {"no kubeconfig", "not a pod", "--kubeconfig"});
+}
+
+}  // namespace
+}  // namespace cluster_watcher

@@ -1,0 +1,919 @@
+#include "probes/kube/curl_transport.h"
+
+#include <arpa/inet.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <list>
+#include <mutex>
+#include <thread>
+
+// Lookups of this name last until the test lets them go; all others are the C library's.
+namespace {
+constexpr const char* kSlowName = "slow.test";
+std::atomic<int> lookups_begun{0};
+std::atomic<bool> lookups_may_end{false};
+}  // namespace
+
+extern "C" int getaddrinfo(const char* name, const char* service, const addrinfo* hints,
+                           addrinfo** found) {
+  if (name != nullptr && std::strcmp(name, kSlowName) == 0) {
+    ++lookups_begun;
+    lookups_begun.notify_all();
+    lookups_may_end.wait(false);
+    return EAI_NONAME;
+  }
+  using Lookup = int (*)(const char*, const char*, const addrinfo*, addrinfo**);
+  static const auto next = reinterpret_cast<Lookup>(dlsym(RTLD_NEXT, "getaddrinfo"));
+  return next(name, service, hints, found);
+}
+
+namespace cluster_watcher {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using Kind = TransportError::Kind;
+
+// Far above what anything here takes; a test that waits that long has failed.
+constexpr Duration kLong = seconds(30);
+
+class Connection {
+ public:
+  explicit Connection(int socket) : socket_(socket) {}
+
+  // The head of the next request; its body, if any, is in body(). Empty: the client has gone.
+  std::string ReadRequest() {
+    std::size_t end = 0;
+    while ((end = received_.find("\r\n\r\n")) == std::string::npos) {
+      if (!Receive()) return "";
+    }
+    const std::string head = received_.substr(0, end + 4);
+    const std::size_t length = head.find("Content-Length: ");
+    const std::size_t size = length == std::string::npos ? 0 : std::stoul(head.substr(length + 16));
+    while (received_.size() < head.size() + size) {
+      if (!Receive()) return "";
+    }
+    body_ = received_.substr(head.size(), size);
+    received_.erase(0, head.size() + size);
+    return head;
+  }
+  const std::string& body() const { return body_; }
+
+  // False: the client has gone.
+  bool Send(std::string_view text) {
+    while (!text.empty()) {
+      const ssize_t sent = send(socket_, text.data(), text.size(), MSG_NOSIGNAL);
+      if (sent <= 0) return false;
+      text.remove_prefix(static_cast<std::size_t>(sent));
+    }
+    return true;
+  }
+  void WaitForClose() {
+    while (Receive()) {
+    }
+  }
+  bool Receive() {
+    char piece[4096];
+    const ssize_t count = recv(socket_, piece, sizeof piece, 0);
+    if (count <= 0) return false;
+    received_.append(piece, static_cast<std::size_t>(count));
+    return true;
+  }
+
+ private:
+  int socket_;
+  std::string received_;
+  std::string body_;
+};
+
+// Listens on the loopback and runs a script, in a thread of its own, for each connection, which is
+// closed at the script's end.
+class Server {
+ public:
+  using Script = std::function<void(Connection&)>;
+
+  explicit Server(Script script) : script_(std::move(script)) {
+    listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    auto* generic = reinterpret_cast<sockaddr*>(&address);
+    if (bind(listener_, generic, size) != 0 || listen(listener_, 64) != 0 ||
+        getsockname(listener_, generic, &size) != 0) {
+      std::abort();
+    }
+    port_ = std::to_string(ntohs(address.sin_port));
+    acceptor_ = std::thread([this] { Accept(); });
+  }
+  ~Server() {
+    shutdown(listener_, SHUT_RDWR);
+    acceptor_.join();
+    for (Client& client : clients_) shutdown(client.socket, SHUT_RDWR);
+    for (Client& client : clients_) {
+      client.thread.join();
+      close(client.socket);
+    }
+    close(listener_);
+  }
+
+  std::string address() const { return "127.0.0.1:" + port_; }
+  int accepted() const { return accepted_; }
+
+ private:
+  struct Client {
+    int socket;
+    std::thread thread;
+  };
+
+  void Accept() {
+    for (int socket = 0; (socket = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC)) >= 0;) {
+      ++accepted_;
+      clients_.push_back({socket, std::thread([this, socket] {
+                            Connection connection(socket);
+                            script_(connection);
+                            shutdown(socket, SHUT_RDWR);
+                          })});
+    }
+  }
+
+  const Script script_;
+  int listener_ = -1;
+  std::string port_;
+  std::atomic<int> accepted_{0};
+  std::list<Client> clients_;
+  std::thread acceptor_;
+};
+
+std::string Answer(const std::string& body, const std::string& headers = "",
+                   const std::string& status = "200 OK") {
+  return "HTTP/1.1 " + status + "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n" +
+         headers + "\r\n" + body;
+}
+
+// Gives every request the same answer, and keeps the connection.
+Server::Script Always(const std::string& answer) {
+  return [answer](Connection& connection) {
+    while (!connection.ReadRequest().empty() && connection.Send(answer)) {
+    }
+  };
+}
+
+// Gives one request the answer, and closes the connection.
+Server::Script Once(const std::string& answer) {
+  return [answer](Connection& connection) {
+    connection.ReadRequest();
+    connection.Send(answer);
+  };
+}
+
+std::unique_ptr<CurlTransport> Connect(const ApiServer& server) {
+  Result<std::unique_ptr<CurlTransport>> transport = CurlTransport::Create(server);
+  EXPECT_TRUE(transport) << transport.error().message;
+  return transport ? *std::move(transport) : nullptr;
+}
+std::unique_ptr<CurlTransport> Connect(const Server& server) {
+  ApiServer api_server;
+  api_server.url = "http://" + server.address();
+  return Connect(api_server);
+}
+
+HttpRequest Request(const std::string& target = "/", Duration timeout = kLong) {
+  HttpRequest request;
+  request.target = target;
+  request.timeout = timeout;
+  return request;
+}
+
+HttpResult Send(Transport& transport, const HttpRequest& request = Request()) {
+  return transport.Perform(std::span(&request, 1), 1, {}).at(0);
+}
+
+std::string Outcome(const HttpResult& result) {
+  if (result) return std::to_string(result->status);
+  const char* const kinds[] = {"connect", "tls", "timeout", "too large", "protocol", "stopped"};
+  return kinds[static_cast<std::size_t>(result.error().kind)];
+}
+
+bool Holds(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(CurlTransport, ReadsAnAnswer) {
+  Server server(Always(Answer("{}",
+                              "Content-Type: application/json; charset=utf-8\r\n"
+                              "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n",
+                              "404 Not Found")));
+  const HttpResult result = Send(*Connect(server));
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(result->status, 404);
+  EXPECT_EQ(result->body, "{}");
+  EXPECT_EQ(result->content_type, "application/json; charset=utf-8");
+  EXPECT_EQ(result->date, WallTime(seconds(784111777)));
+  EXPECT_EQ(result->retry_after, std::nullopt);
+  EXPECT_GT(result->elapsed.count(), 0);
+}
+
+TEST(CurlTransport, ReadsChunksAndSkipsInterimAnswers) {
+  Server server(Once(
+      "HTTP/1.1 100 Continue\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n\r\n"
+      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"));
+  const HttpResult result = Send(*Connect(server));
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(result->body, "abcde");
+  EXPECT_EQ(result->date, std::nullopt);
+}
+
+TEST(CurlTransport, ReadsRetryAfter) {
+  const std::string date = "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n";
+  const std::pair<std::string, std::optional<Duration>> cases[] = {
+      {"Retry-After: 7\r\n", seconds(7)},
+      {"Retry-After: 0\r\n", seconds(0)},
+      {"Retry-After: 99999999999999999999999\r\n", std::chrono::hours(24)},
+      {"Retry-After: 9000000000000000000\r\n", std::chrono::hours(24)},
+      {"Retry-After: -1\r\n", std::nullopt},
+      {"Retry-After: soon\r\n", std::nullopt},
+      {"Retry-After:\r\n", std::nullopt},
+      {date + "Retry-After: Sun, 06 Nov 1994 08:50:00 GMT\r\n", seconds(23)},
+      {date + "Retry-After: Sun, 06 Nov 1994 08:00:00 GMT\r\n", seconds(0)},
+      {date + "Retry-After: Sun, 06 Nov 9999 08:00:00 GMT\r\n", std::nullopt},
+      {"Retry-After: Sun, 06 Nov 1994 08:50:00 GMT\r\n", std::nullopt},
+  };
+  for (const auto& [headers, expected] : cases) {
+    Server server(Once(Answer("", headers, "429 Too Many Requests")));
+    const HttpResult result = Send(*Connect(server));
+    ASSERT_TRUE(result) << result.error().message;
+    EXPECT_EQ(result->retry_after, expected) << headers;
+  }
+}
+
+TEST(CurlTransport, SendsWhatTheRequestSays) {
+  std::mutex mutex;
+  std::vector<std::string> heads;
+  std::vector<std::string> bodies;
+  Server server([&](Connection& connection) {
+    for (std::string head; !(head = connection.ReadRequest()).empty();) {
+      const std::lock_guard lock(mutex);
+      heads.push_back(head);
+      bodies.push_back(connection.body());
+      connection.Send(Answer(""));
+    }
+  });
+  const auto transport = Connect(server);
+  HttpRequest patch = Request("/apis/../a?b=c%2Fd");
+  patch.method = HttpMethod::kPatch;
+  patch.bearer_token = "secret";
+  patch.accept = "application/json;as=Table";
+  patch.content_type = "application/merge-patch+json";
+  patch.body = std::string(3'000, 'x');
+  HttpRequest post = Request("/post");
+  post.method = HttpMethod::kPost;
+  HttpRequest put = Request("/put");
+  put.method = HttpMethod::kPut;
+  put.body = "p";
+  HttpRequest erase = Request("/delete");
+  erase.method = HttpMethod::kDelete;
+  erase.body = "{}";
+  HttpRequest bare_erase = Request("/delete");
+  bare_erase.method = HttpMethod::kDelete;
+  for (const HttpRequest& request : {patch, post, put, erase, bare_erase, Request("/get")}) {
+    EXPECT_EQ(Outcome(Send(*transport, request)), "200");
+  }
+  const std::lock_guard lock(mutex);
+  const std::string common = "\r\nHost: " + server.address() + "\r\nUser-Agent: cluster-watcher/";
+  ASSERT_EQ(heads.size(), 6u);
+  EXPECT_TRUE(heads[0].starts_with("PATCH /apis/../a?b=c%2Fd HTTP/1.1" + common)) << heads[0];
+  EXPECT_TRUE(Holds(heads[0], "\r\nAuthorization: Bearer secret\r\n"));
+  EXPECT_TRUE(Holds(heads[0], "\r\nAccept: application/json;as=Table\r\n"));
+  EXPECT_TRUE(Holds(heads[0], "\r\nContent-Type: application/merge-patch+json\r\n"));
+  EXPECT_FALSE(Holds(heads[0], "Expect"));
+  EXPECT_FALSE(Holds(heads[0], "Accept-Encoding"));
+  EXPECT_EQ(bodies[0], patch.body);
+  EXPECT_TRUE(heads[1].starts_with("POST /post HTTP/1.1" + common)) << heads[1];
+  EXPECT_TRUE(Holds(heads[1], "Content-Length: 0\r\n"));
+  EXPECT_FALSE(Holds(heads[1], "Content-Type"));
+  EXPECT_FALSE(Holds(heads[1], "Authorization"));
+  EXPECT_TRUE(heads[2].starts_with("PUT /put HTTP/1.1" + common)) << heads[2];
+  EXPECT_EQ(bodies[2], "p");
+  EXPECT_TRUE(heads[3].starts_with("DELETE /delete HTTP/1.1" + common)) << heads[3];
+  EXPECT_EQ(bodies[3], "{}");
+  EXPECT_TRUE(heads[4].starts_with("DELETE /delete HTTP/1.1" + common)) << heads[4];
+  EXPECT_FALSE(Holds(heads[4], "Content-Length"));
+  EXPECT_TRUE(heads[5].starts_with("GET /get HTTP/1.1" + common)) << heads[5];
+  EXPECT_FALSE(Holds(heads[5], "Content-Length"));
+}
+
+TEST(CurlTransport, PutsTheServersPathBeforeTheTarget) {
+  Server server([](Connection& connection) {
+    const std::string head = connection.ReadRequest();
+    connection.Send(Answer(head.substr(0, head.find('\r'))));
+  });
+  ApiServer api_server;
+  api_server.url = "http://" + server.address() + "/k8s/clusters/c1";
+  const HttpResult result = Send(*Connect(api_server), Request("/api"));
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(result->body, "GET /k8s/clusters/c1/api HTTP/1.1");
+}
+
+TEST(CurlTransport, RefusesRequestsThatWouldTurnIntoOthers) {
+  Server server(Always(Answer("")));
+  const auto transport = Connect(server);
+  HttpRequest token = Request();
+  token.bearer_token = "hidden\r\nX-Other: 1";
+  HttpRequest accept = Request();
+  accept.accept = "a\nb";
+  for (const HttpRequest& request :
+       {token, accept, Request("@elsewhere/"), Request(""), Request("/a\r\nX-Other: 1")}) {
+    const HttpResult result = Send(*transport, request);
+    EXPECT_EQ(Outcome(result), "protocol");
+    EXPECT_FALSE(Holds(result.error().message, "hidden"));
+  }
+  EXPECT_EQ(server.accepted(), 0);
+}
+
+TEST(CurlTransport, FollowsNoRedirects) {
+  Server elsewhere(Always(Answer("")));
+  Server server(
+      Always(Answer("", "Location: http://" + elsewhere.address() + "/\r\n", "302 Found")));
+  EXPECT_EQ(Outcome(Send(*Connect(server))), "302");
+  EXPECT_EQ(elsewhere.accepted(), 0);
+}
+
+TEST(CurlTransport, UsesNoProxy) {
+  Server proxy(Always(Answer("", "", "502 Proxied")));
+  Server server(Always(Answer("")));
+  setenv("http_proxy", ("http://" + proxy.address()).c_str(), 1);
+  setenv("ALL_PROXY", ("http://" + proxy.address()).c_str(), 1);
+  EXPECT_EQ(Outcome(Send(*Connect(server))), "200");
+  unsetenv("http_proxy");
+  unsetenv("ALL_PROXY");
+  EXPECT_EQ(proxy.accepted(), 0);
+}
+
+TEST(CurlTransport, KeepsTheConnection) {
+  Server server(Always(Answer("abc")));
+  const auto transport = Connect(server);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(Outcome(Send(*transport)), "200");
+  EXPECT_EQ(server.accepted(), 1);
+}
+
+TEST(CurlTransport, ConnectsAgainWhenTheServerHasClosed) {
+  Server server(Once(Answer("abc")));
+  const auto transport = Connect(server);
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(Outcome(Send(*transport)), "200");
+  EXPECT_EQ(server.accepted(), 5);
+}
+
+TEST(CurlTransport, SendsAgainWhenTheServerClosesAKeptConnection) {
+  Server server([](Connection& connection) {
+    connection.ReadRequest();
+    connection.Send(Answer(""));
+    connection.ReadRequest();
+  });
+  const auto transport = Connect(server);
+  HttpRequest erase = Request();
+  erase.method = HttpMethod::kDelete;
+  erase.body = "{}";
+  EXPECT_EQ(Outcome(Send(*transport, erase)), "200");
+  EXPECT_EQ(Outcome(Send(*transport, erase)), "200");
+  EXPECT_EQ(server.accepted(), 2);
+}
+
+TEST(CurlTransport, NamesTheRequestInAnError) {
+  Server server(Once(""));
+  const HttpResult result = Send(*Connect(server), Request("/api/v1/pods"));
+  EXPECT_EQ(Outcome(result), "connect");
+  EXPECT_TRUE(result.error().message.starts_with("GET /api/v1/pods at " + server.address() + ": "))
+      << result.error().message;
+}
+
+TEST(CurlTransport, TellsBrokenAnswersApart) {
+  const std::pair<std::string, std::string> cases[] = {
+      {"", "connect"},
+      {"HTTP/1.1", "connect"},
+      {"HTTP/1.1 404 Not Found", "connect"},
+      {"HTTP/1.1 404 Not Found\r\n", "connect"},
+      {"HTTP/1.1 404 Not Found\r\nContent-Le", "connect"},
+      {"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n", "connect"},
+      {"HTTP/1.1 100 Continue\r\n\r\n", "connect"},
+      {"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 404 Not Found\r\n", "connect"},
+      {"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc", "connect"},
+      {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab", "connect"},
+      {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nab", "connect"},
+      {"SSH-2.0-OpenSSH_9.2\r\n", "protocol"},
+      {"just some text\n\n", "protocol"},
+      {std::string("\x15\x03\x01\x00\x02\x02\x46", 7), "protocol"},
+      {"HTTP/7.3 200 OK\r\n\r\n", "protocol"},
+      {"HTTP/1.1 abc OK\r\n\r\n", "protocol"},
+      {"HTTP/1.1 200 OK\r\nContent-Length: -7\r\n\r\n", "protocol"},
+      {"HTTP/1.1 200 OK\r\nX: " + std::string(1u << 20, 'x') + "\r\n\r\n", "protocol"},
+  };
+  for (const auto& [answer, outcome] : cases) {
+    Server server(Once(answer));
+    const HttpResult result = Send(*Connect(server));
+    EXPECT_EQ(Outcome(result), outcome)
+        << answer.substr(0, 100) << " -> " << (result ? "" : result.error().message);
+  }
+}
+
+TEST(CurlTransport, BoundsTheHeaders) {
+  Server server([](Connection& connection) {
+    connection.ReadRequest();
+    connection.Send("HTTP/1.1 200 OK\r\n");
+    const std::string line = "X-Flood: " + std::string(1'000, 'x') + "\r\n";
+    while (connection.Send(line)) {
+    }
+  });
+  EXPECT_FALSE(Send(*Connect(server)));
+}
+
+TEST(CurlTransport, FailsToConnect) {
+  ApiServer refused;
+  {
+    Server gone(Once(""));
+    refused.url = "http://" + gone.address();
+  }
+  EXPECT_EQ(Outcome(Send(*Connect(refused))), "connect");
+  ApiServer unknown;
+  unknown.url = "http://no-such-host.invalid:6443";
+  const HttpResult result = Send(*Connect(unknown));
+  EXPECT_EQ(Outcome(result), "connect");
+  EXPECT_TRUE(Holds(result.error().message, "no-such-host.invalid:6443")) << result.error().message;
+}
+
+TEST(CurlTransport, AcceptsABodyAtTheLimit) {
+  Server server(Always(Answer("12345")));
+  const auto transport = Connect(server);
+  HttpRequest request = Request();
+  request.body_limit = 5;
+  EXPECT_EQ(Outcome(Send(*transport, request)), "200");
+  request.body_limit = 4;
+  EXPECT_EQ(Outcome(Send(*transport, request)), "too large");
+  request.body_limit = 0;
+  EXPECT_EQ(Outcome(Send(*transport, request)), "too large");
+  EXPECT_EQ(Outcome(Send(*transport)), "200");
+}
+
+TEST(CurlTransport, GivesUpAnEndlessBody) {
+  constexpr std::size_t kWhole = 100u << 20;
+  for (const char* head :
+       {"HTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 104857600\r\n\r\n"}) {
+    std::atomic<std::size_t> sent{0};
+    {
+      Server server([&](Connection& connection) {
+        connection.ReadRequest();
+        if (!connection.Send(head)) return;
+        const std::string piece(64u << 10, 'x');
+        while (sent < kWhole && connection.Send(piece)) sent += piece.size();
+      });
+      HttpRequest request = Request();
+      request.body_limit = 1u << 20;
+      EXPECT_EQ(Outcome(Send(*Connect(server), request)), "too large");
+    }
+    EXPECT_LT(sent, kWhole);
+  }
+}
+
+TEST(CurlTransport, TimesOutWhereverTheServerHangs) {
+  for (const char* part : {"", "HTTP/1.1 200 OK\r\nDate:", "HTTP/1.1 200 OK\r\n\r\nabc"}) {
+    Server server([part](Connection& connection) {
+      connection.ReadRequest();
+      connection.Send(part);
+      connection.WaitForClose();
+    });
+    const auto transport = Connect(server);
+    EXPECT_EQ(Outcome(Send(*transport, Request("/", milliseconds(50)))), "timeout");
+    EXPECT_EQ(Outcome(Send(*transport, Request("/", milliseconds(0)))), "timeout");
+  }
+}
+
+TEST(CurlTransport, TimesOutWhileHeadersTrickleIn) {
+  Server server([](Connection& connection) {
+    connection.ReadRequest();
+    connection.Send("HTTP/1.1 200 OK\r\nX: ");
+    while (connection.Send("x")) std::this_thread::sleep_for(milliseconds(1));
+  });
+  EXPECT_EQ(Outcome(Send(*Connect(server), Request("/", milliseconds(50)))), "timeout");
+}
+
+TEST(CurlTransport, RecoversFromATimeout) {
+  std::atomic<int> count{0};
+  Server server([&count](Connection& connection) {
+    if (count++ == 0) return connection.WaitForClose();
+    Always(Answer(""))(connection);
+  });
+  const auto transport = Connect(server);
+  EXPECT_EQ(Outcome(Send(*transport, Request("/", milliseconds(50)))), "timeout");
+  EXPECT_EQ(Outcome(Send(*transport)), "200");
+}
+
+TEST(CurlTransport, AnswersInTheOrderOfTheRequests) {
+  Server server([](Connection& connection) {
+    for (std::string head; !(head = connection.ReadRequest()).empty();) {
+      if (head.starts_with("GET /13 ")) return;
+      connection.Send(Answer(head.substr(4, head.find(' ', 4) - 4)));
+    }
+  });
+  const auto transport = Connect(server);
+  std::vector<HttpRequest> requests;
+  for (int i = 0; i < 40; ++i) requests.push_back(Request("/" + std::to_string(i)));
+  requests[7].target = "no path";
+  for (const std::size_t concurrency : {0u, 1u, 4u, 100u}) {
+    const std::vector<HttpResult> results = transport->Perform(requests, concurrency, {});
+    ASSERT_EQ(results.size(), requests.size());
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      if (i == 7 || i == 13) {
+        EXPECT_EQ(Outcome(results[i]), i == 7 ? "protocol" : "connect");
+      } else {
+        ASSERT_TRUE(results[i]) << results[i].error().message;
+        EXPECT_EQ(results[i]->body, requests[i].target);
+      }
+    }
+  }
+  EXPECT_TRUE(transport->Perform({}, 1, {}).empty());
+}
+
+TEST(CurlTransport, SendsSideBySideUpToTheBound) {
+  constexpr int kBound = 4;
+  std::mutex mutex;
+  std::condition_variable changed;
+  int seen = 0;
+  int now = 0;
+  int most = 0;
+  Server server([&](Connection& connection) {
+    while (!connection.ReadRequest().empty()) {
+      {
+        std::unique_lock lock(mutex);
+        most = std::max(most, ++now);
+        ++seen;
+        changed.notify_all();
+        // The first ones are answered only once as many as may be are there.
+        changed.wait(lock, [&] { return seen >= kBound; });
+        --now;
+      }
+      connection.Send(Answer(""));
+    }
+  });
+  const auto transport = Connect(server);
+  const std::vector<HttpRequest> requests(20, Request());
+  for (const HttpResult& result : transport->Perform(requests, kBound, {})) {
+    EXPECT_EQ(Outcome(result), "200");
+  }
+  EXPECT_EQ(server.accepted(), kBound);
+  const std::lock_guard lock(mutex);
+  EXPECT_EQ(most, kBound);
+}
+
+TEST(CurlTransport, SendsNothingOnceStopped) {
+  Server server(Always(Answer("")));
+  const auto transport = Connect(server);
+  std::stop_source stop;
+  stop.request_stop();
+  const std::vector<HttpRequest> requests(3, Request());
+  const std::vector<HttpResult> results = transport->Perform(requests, 2, stop.get_token());
+  ASSERT_EQ(results.size(), 3u);
+  for (const HttpResult& result : results) EXPECT_EQ(Outcome(result), "stopped");
+  EXPECT_EQ(server.accepted(), 0);
+}
+
+TEST(CurlTransport, StopsWhileTheServerHangs) {
+  std::stop_source stop;
+  std::atomic<bool> answered{false};
+  Server server([&](Connection& connection) {
+    if (connection.ReadRequest().starts_with("GET /hang ")) {
+      answered.wait(false);
+      stop.request_stop();
+    } else {
+      connection.Send(Answer(""));
+      connection.ReadRequest();
+      answered = true;
+      answered.notify_all();
+    }
+    connection.WaitForClose();
+  });
+  const auto transport = Connect(server);
+  const std::vector<HttpRequest> requests = {Request("/hang"), Request("/quick"), Request("/hung"),
+                                             Request("/not-sent")};
+  const auto begin = std::chrono::steady_clock::now();
+  const std::vector<HttpResult> results = transport->Perform(requests, 2, stop.get_token());
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, kLong / 2);
+  ASSERT_EQ(results.size(), 4u);
+  EXPECT_EQ(Outcome(results[0]), "stopped");
+  EXPECT_EQ(Outcome(results[1]), "200") << "what is finished is kept";
+  EXPECT_EQ(Outcome(results[2]), "stopped");
+  EXPECT_EQ(Outcome(results[3]), "stopped");
+  EXPECT_TRUE(Holds(results[3].error().message, "/not-sent")) << results[3].error().message;
+}
+
+TEST(CurlTransport, StopsAtOnceAndGoesOnAfterwards) {
+  std::mutex mutex;
+  std::stop_source stop;
+  std::chrono::steady_clock::time_point stopped;
+  Server server([&](Connection& connection) {
+    for (std::string head; !(head = connection.ReadRequest()).empty();) {
+      if (head.starts_with("GET /hang ")) {
+        // The client gets the time to fall asleep: only then there is something to wake up.
+        std::this_thread::sleep_for(milliseconds(50));
+        const std::lock_guard lock(mutex);
+        stopped = std::chrono::steady_clock::now();
+        stop.request_stop();
+      } else {
+        connection.Send(Answer(""));
+      }
+    }
+  });
+  const auto transport = Connect(server);
+  const HttpRequest hang = Request("/hang");
+  std::chrono::steady_clock::duration quickest = kLong;
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(Outcome(transport->Perform(std::span(&hang, 1), 1, stop.get_token()).at(0)),
+              "stopped");
+    const std::lock_guard lock(mutex);
+    quickest = std::min(quickest, std::chrono::steady_clock::now() - stopped);
+    stop = std::stop_source();
+    EXPECT_EQ(Outcome(Send(*transport)), "200");
+  }
+  EXPECT_LT(quickest, milliseconds(100)) << "it isn't woken up";
+}
+
+TEST(CurlTransport, WaitsForNoNameLookup) {
+  lookups_begun = 0;
+  lookups_may_end = false;
+  ApiServer slow;
+  slow.url = std::string("http://") + kSlowName;
+  const auto transport = Connect(slow);
+  std::stop_source stop;
+  std::jthread stopper([&stop] {
+    lookups_begun.wait(0);
+    stop.request_stop();
+  });
+  const HttpRequest request = Request();
+  EXPECT_EQ(Outcome(transport->Perform(std::span(&request, 1), 1, stop.get_token()).at(0)),
+            "stopped");
+  EXPECT_EQ(Outcome(Send(*transport, Request("/", milliseconds(50)))), "timeout");
+  lookups_may_end = true;
+  lookups_may_end.notify_all();
+}
+
+TEST(CurlTransport, RefusesWhatNoRequestCouldMend) {
+  const auto error_of = [](const ApiServer& server) {
+    const auto transport = CurlTransport::Create(server);
+    return transport ? "" : transport.error().message;
+  };
+  ApiServer server;
+  server.source = "in-cluster";
+  for (const char* url :
+       {"", "host:443", "ftp://host", "https://", "https://a b", "https://user:password@host",
+        "https://host?a=b", "https://host#a", "https://host:99999"}) {
+    server.url = url;
+    EXPECT_TRUE(error_of(server).starts_with("in-cluster: ")) << url << ": " << error_of(server);
+  }
+  server.url = "https://host";
+  EXPECT_EQ(error_of(server), "");
+  server.ca_pem = "not PEM";
+  EXPECT_TRUE(Holds(error_of(server), "no certificate found in the certificate authority"));
+  server.ca_pem.clear();
+  server.client_certificate_pem = "-----BEGIN CERTIFICATE-----";
+  EXPECT_TRUE(Holds(error_of(server), "needs its key"));
+  server.client_key_pem = "not PEM";
+  EXPECT_TRUE(Holds(error_of(server), "no private key found"));
+  server.client_key_pem = "-----BEGIN ENCRYPTED PRIVATE KEY-----";
+  EXPECT_TRUE(Holds(error_of(server), "encrypted"));
+  server.client_key_pem = "-----BEGIN EC PRIVATE KEY-----";
+  EXPECT_EQ(error_of(server), "");
+  server.client_certificate_pem = "not PEM";
+  EXPECT_TRUE(Holds(error_of(server), "no certificate found in the client certificate"));
+}
+
+// `openssl s_server` on a free port of the loopback.
+class TlsServer {
+ public:
+  explicit TlsServer(std::vector<std::string> arguments, const std::string& input = "") {
+    arguments.insert(arguments.begin(), {"openssl", "s_server", "-accept", "127.0.0.1:0"});
+    std::vector<char*> argv;
+    for (std::string& argument : arguments) argv.push_back(argument.data());
+    argv.push_back(nullptr);
+    int in[2];
+    int out[2];
+    if (pipe2(in, O_CLOEXEC) != 0 || pipe2(out, O_CLOEXEC) != 0) std::abort();
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, in[0], 0);
+    posix_spawn_file_actions_adddup2(&actions, out[1], 1);
+    posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
+    EXPECT_EQ(posix_spawnp(&process_, "openssl", &actions, nullptr, argv.data(), environ), 0)
+        << "these tests need the openssl command";
+    posix_spawn_file_actions_destroy(&actions);
+    close(in[0]);
+    close(out[1]);
+    input_ = in[1];
+    output_ = out[0];
+    EXPECT_EQ(write(input_, input.data(), input.size()), static_cast<ssize_t>(input.size()));
+    const std::string announced = ReadUntil("ACCEPT 127.0.0.1:", "\n");
+    address_ = "127.0.0.1:" + announced.substr(0, announced.size() - 1);
+  }
+  ~TlsServer() {
+    if (process_ > 0) {
+      kill(process_, SIGKILL);
+      waitpid(process_, nullptr, 0);
+    }
+    close(input_);
+    close(output_);
+  }
+
+  const std::string& address() const { return address_; }
+
+  // What the server writes from after `begin` up to and with `end`.
+  std::string ReadUntil(const std::string& begin, const std::string& end) {
+    while (true) {
+      const std::size_t from = written_.find(begin);
+      const std::size_t to =
+          from == std::string::npos ? from : written_.find(end, from + begin.size());
+      if (to != std::string::npos) {
+        return written_.substr(from + begin.size(), to + end.size() - from - begin.size());
+      }
+      char piece[1024];
+      const ssize_t count = read(output_, piece, sizeof piece);
+      if (count <= 0) return "?";
+      written_.append(piece, static_cast<std::size_t>(count));
+    }
+  }
+
+ private:
+  pid_t process_ = -1;
+  int input_ = -1;
+  int output_ = -1;
+  std::string address_;
+  std::string written_;
+};
+
+class CurlTransportTls : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    directory_ = std::filesystem::path(testing::TempDir()) / ("tls-" + std::to_string(getpid()));
+    std::filesystem::create_directories(directory_);
+    MakeAuthority("ca");
+    MakeAuthority("other-ca");
+    MakeCertificate("good", "IP:127.0.0.1", "1");
+    MakeCertificate("named", "DNS:api.test", "1");
+    MakeCertificate("expired", "IP:127.0.0.1", "-1");
+  }
+  static void TearDownTestSuite() { std::filesystem::remove_all(directory_); }
+
+  static void Run(const std::string& command) {
+    ASSERT_EQ(std::system(("cd " + directory_.string() + " && " + command + " 2>>log").c_str()), 0)
+        << command << "\n"
+        << Read("log");
+  }
+  static void MakeAuthority(const std::string& name) {
+    Run("openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 1 "
+        "-subj /CN=" +
+        name + " -keyout " + name + ".key -out " + name + ".crt");
+  }
+  static void MakeCertificate(const std::string& name, const std::string& names,
+                              const std::string& days) {
+    Run("openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=" + name +
+        " -addext subjectAltName=" + names + " -keyout " + name + ".key -out " + name + ".csr");
+    Run("openssl x509 -req -CA ca.crt -CAkey ca.key -copy_extensions copy -days " + days + " -in " +
+        name + ".csr -out " + name + ".crt");
+  }
+  static std::string Path(const std::string& name) { return (directory_ / name).string(); }
+  static std::string Read(const std::string& name) {
+    std::ifstream file(Path(name));
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  static std::vector<std::string> With(const std::string& certificate,
+                                       std::vector<std::string> more = {"-www"}) {
+    more.insert(more.end(),
+                {"-cert", Path(certificate + ".crt"), "-key", Path(certificate + ".key")});
+    return more;
+  }
+  static ApiServer Trusting(const TlsServer& server) {
+    ApiServer api_server;
+    api_server.url = "https://" + server.address();
+    api_server.ca_pem = Read("ca.crt");
+    api_server.source = "kubeconfig test";
+    return api_server;
+  }
+  static void ExpectRefused(const ApiServer& server, const std::string& why) {
+    const HttpResult result = Send(*Connect(server));
+    ASSERT_EQ(Outcome(result), "tls") << (result ? "" : result.error().message);
+    EXPECT_TRUE(Holds(result.error().message, why)) << result.error().message;
+    EXPECT_TRUE(Holds(result.error().message, server.source)) << result.error().message;
+  }
+
+  static inline std::filesystem::path directory_;
+};
+
+TEST_F(CurlTransportTls, TrustsTheGivenAuthority) {
+  TlsServer server(With("good"));
+  const auto transport = Connect(Trusting(server));
+  EXPECT_EQ(Outcome(Send(*transport)), "200");
+  EXPECT_EQ(Outcome(Send(*transport)), "200");
+}
+
+TEST_F(CurlTransportTls, TrustsNoOtherAuthority) {
+  TlsServer server(With("good"));
+  ApiServer api_server = Trusting(server);
+  api_server.ca_pem = Read("other-ca.crt");
+  ExpectRefused(api_server, "certificate");
+  api_server.ca_pem.clear();
+  ExpectRefused(api_server, "certificate");
+  api_server.insecure_skip_tls_verify = true;
+  EXPECT_EQ(Outcome(Send(*Connect(api_server))), "200");
+}
+
+TEST_F(CurlTransportTls, RefusesAuthoritiesThatAreDamaged) {
+  TlsServer server(With("good"));
+  ApiServer api_server = Trusting(server);
+  api_server.ca_pem = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+  ExpectRefused(api_server, "certificate");
+}
+
+TEST_F(CurlTransportTls, RefusesAnExpiredCertificate) {
+  TlsServer server(With("expired"));
+  ExpectRefused(Trusting(server), "expired");
+}
+
+TEST_F(CurlTransportTls, RefusesACertificateForAnotherName) {
+  TlsServer server(With("named"));
+  ExpectRefused(Trusting(server), "127.0.0.1");
+}
+
+TEST_F(CurlTransportTls, ChecksTheCertificateAgainstTheTlsServerName) {
+  TlsServer server(With("named"));
+  ApiServer api_server = Trusting(server);
+  api_server.tls_server_name = "api.test";
+  const auto transport = Connect(api_server);
+  EXPECT_EQ(Outcome(Send(*transport)), "200");
+  EXPECT_EQ(Outcome(Send(*transport)), "200");
+  api_server.tls_server_name = "elsewhere.test";
+  ExpectRefused(api_server, "elsewhere.test");
+}
+
+TEST_F(CurlTransportTls, SendsTheServersOwnHostHeader) {
+  TlsServer server(With("named", {}), Answer("abc", "Connection: close\r\n"));
+  ApiServer api_server = Trusting(server);
+  api_server.tls_server_name = "api.test";
+  api_server.url += "/base/";
+  const HttpResult result = Send(*Connect(api_server), Request("/api"));
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(result->body, "abc");
+  EXPECT_EQ(server.ReadUntil("GET /base/api HTTP/1.1\r\nHost: ", "\r\n"),
+            server.address() + "\r\n");
+}
+
+TEST_F(CurlTransportTls, ShowsItsCertificateWhereOneIsDemanded) {
+  // 1.3 refuses a missing one only after the handshake.
+  for (const char* version : {"-tls1_2", "-tls1_3"}) {
+    TlsServer server(With("good", {"-www", version, "-Verify", "1", "-verify_return_error",
+                                   "-CAfile", Path("ca.crt")}));
+    ApiServer api_server = Trusting(server);
+    ExpectRefused(api_server, "alert");
+    api_server.client_certificate_pem = Read("named.crt");
+    api_server.client_key_pem = Read("named.key");
+    EXPECT_EQ(Outcome(Send(*Connect(api_server))), "200");
+    api_server.client_key_pem = Read("good.key");
+    ExpectRefused(api_server, "key");
+  }
+}
+
+TEST_F(CurlTransportTls, RefusesOldVersionsOfTls) {
+  TlsServer server(With("good", {"-www", "-tls1_1", "-cipher", "DEFAULT@SECLEVEL=0"}));
+  ExpectRefused(Trusting(server), "version");
+}
+
+TEST_F(CurlTransportTls, TellsALostConnectionFromARefusal) {
+  const std::pair<Server::Script, std::string> cases[] = {
+      {[](Connection&) {}, "connect"},
+      {[](Connection& connection) { connection.Receive(); }, "connect"},
+      {[](Connection& connection) { connection.Send("HTTP/1.1 400 Bad Request\r\n\r\n"); }, "tls"},
+  };
+  for (const auto& [script, outcome] : cases) {
+    Server server(script);
+    ApiServer api_server;
+    api_server.url = "https://" + server.address();
+    const HttpResult result = Send(*Connect(api_server));
+    EXPECT_EQ(Outcome(result), outcome) << (result ? "" : result.error().message);
+  }
+}
+
+}  // namespace
+}  // namespace cluster_watcher

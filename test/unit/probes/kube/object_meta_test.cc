@@ -1,0 +1,122 @@
+#include "probes/kube/object_meta.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "test/unit/support/fake_transport.h"
+
+namespace cluster_watcher {
+namespace {
+
+Result<ObjectMeta> Read(const std::string& text) {
+  const auto document = JsonDocument::Parse(text);
+  EXPECT_TRUE(document) << text;
+  return ReadObjectMeta(document->root());
+}
+
+// Metadata that is whole but for these further fields.
+Result<ObjectMeta> ReadWith(const std::string& metadata) {
+  return Read(ObjectText(TypeOf("pod"), "lab", "bob", "u1", metadata));
+}
+
+TEST(ObjectMeta, ReadsAllOfIt) {
+  const auto meta = ReadWith(R"("labels":{"a":"b","empty":""},"annotations":{"c":"d\n"},)"
+                             R"("ownerReferences":[)"
+                             R"({"apiVersion":"v1","kind":"Node","name":"n","uid":"u2"},)"
+                             R"({"apiVersion":"apps/v1","kind":"ReplicaSet","name":"bob-1",)"
+                             R"("uid":"u3","controller":true,"blockOwnerDeletion":true}],)"
+                             R"("deletionTimestamp":"2026-12-24T18:00:00Z","finalizers":["x/y"])");
+  ASSERT_TRUE(meta) << meta.error().message;
+  EXPECT_EQ(meta->name, "bob");
+  EXPECT_EQ(meta->ns, "lab");
+  EXPECT_EQ(meta->uid, "u1");
+  EXPECT_EQ(meta->resource_version, "7");
+  EXPECT_EQ(meta->Label("a"), "b");
+  EXPECT_EQ(meta->Label("empty"), "");
+  EXPECT_EQ(meta->Label("c"), std::nullopt);
+  EXPECT_EQ(meta->Annotation("c"), "d\n");
+  EXPECT_EQ(meta->Annotation("a"), std::nullopt);
+  EXPECT_TRUE(meta->deleting);
+  ASSERT_NE(meta->Controller(), nullptr);
+  EXPECT_EQ(meta->Controller()->name, "bob-1");
+  EXPECT_EQ(meta->Controller()->uid, "u3");
+  EXPECT_EQ(meta->Controller()->kind, "ReplicaSet");
+  EXPECT_EQ(meta->Controller()->api_version, "apps/v1");
+  EXPECT_TRUE(meta->Controller()->block_owner_deletion);
+  EXPECT_FALSE(meta->owner_references.front().block_owner_deletion);
+}
+
+TEST(ObjectMeta, WhatIsLeftOutIsEmpty) {
+  for (const char* more : {"",
+                           R"("labels":null,"annotations":null,"ownerReferences":null,)"
+                           R"("deletionTimestamp":null)",
+                           R"("labels":{},"annotations":{},"ownerReferences":[])"}) {
+    const auto meta = ReadWith(more);
+    ASSERT_TRUE(meta) << more;
+    EXPECT_TRUE(meta->labels.empty() && meta->annotations.empty());
+    EXPECT_TRUE(meta->owner_references.empty() && !meta->deleting);
+    EXPECT_EQ(meta->Controller(), nullptr);
+  }
+  const auto cluster_scoped = Read(ObjectText(TypeOf("namespace"), "", "lab", "u1"));
+  ASSERT_TRUE(cluster_scoped);
+  EXPECT_EQ(cluster_scoped->ns, "");
+}
+
+TEST(ObjectMeta, AReferenceControlsOnlyWhereItSaysSo) {
+  for (const char* controller : {"", R"(,"controller":false)", R"(,"controller":null)"}) {
+    const auto meta = ReadWith(R"("ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"a",)"
+                               R"("uid":"u2")" +
+                               std::string(controller) + "}]");
+    ASSERT_TRUE(meta) << controller;
+    EXPECT_EQ(meta->owner_references.size(), 1u);
+    EXPECT_EQ(meta->Controller(), nullptr) << controller;
+  }
+}
+
+TEST(ObjectMeta, WithoutNameUidOrResourceVersionIsAnError) {
+  for (const char* text : {"null", "[]", "1", "{}", R"({"metadata":null})", R"({"metadata":[]})",
+                           R"({"metadata":{"uid":"u","resourceVersion":"1"}})",
+                           R"({"metadata":{"name":"a","resourceVersion":"1"}})",
+                           R"({"metadata":{"name":"a","uid":"u"}})",
+                           R"({"metadata":{"name":"","uid":"u","resourceVersion":"1"}})",
+                           R"({"metadata":{"name":"a","uid":"","resourceVersion":"1"}})",
+                           R"({"metadata":{"name":"a","uid":"u","resourceVersion":""}})",
+                           R"({"metadata":{"name":1,"uid":"u","resourceVersion":"1"}})",
+                           R"({"metadata":{"name":"a","uid":null,"resourceVersion":"1"}})",
+                           R"({"metadata":{"name":"a","uid":"u","resourceVersion":1}})"}) {
+    EXPECT_FALSE(Read(text)) << text;
+  }
+  EXPECT_FALSE(ReadObjectMeta(JsonValue()));
+}
+
+TEST(ObjectMeta, AFieldOfTheWrongTypeIsAnError) {
+  const std::string reference = R"({"apiVersion":"v1","kind":"Pod","name":"a","uid":"u")";
+  for (const std::string& more :
+       {std::string(R"("labels":[])"), std::string(R"("labels":"a")"),
+        std::string(R"("labels":{"a":1})"), std::string(R"("labels":{"a":null})"),
+        std::string(R"("annotations":true)"), std::string(R"("annotations":{"a":{}})"),
+        std::string(R"("ownerReferences":{})"), std::string(R"("ownerReferences":[1])"),
+        std::string(R"("ownerReferences":[{}])"),
+        std::string(R"("ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"a"}])"),
+        std::string(R"("ownerReferences":[{"apiVersion":"v1","kind":"Pod","uid":"u"}])"),
+        R"("ownerReferences":[)" + reference + R"(,"controller":"true"}])",
+        R"("ownerReferences":[)" + reference + R"(,"controller":1}])",
+        std::string(R"("deletionTimestamp":false)"), std::string(R"("deletionTimestamp":{})"),
+        std::string(R"("deletionTimestamp":"")")}) {
+    EXPECT_FALSE(ReadWith(more)) << more;
+  }
+  EXPECT_FALSE(Read(R"({"metadata":{"name":"a","namespace":5,"uid":"u","resourceVersion":"1"}})"));
+}
+
+TEST(KubeObject, IsDescribedAsPeopleWriteIt) {
+  KubeObject object{TypeOf("deployment"), {}};
+  object.meta.name = "bob";
+  EXPECT_EQ(object.Describe(), "deployment.apps/bob");
+  object.type = TypeOf("pod");
+  EXPECT_EQ(object.Describe(), "pod/bob");
+}
+
+}  // namespace
+}  // namespace cluster_watcher

@@ -1,0 +1,215 @@
+#include "probes/owner_reader.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "test/unit/support/fake_transport.h"
+
+namespace cluster_watcher {
+namespace {
+
+class OwnerReaderTest : public testing::Test {
+ protected:
+  OwnerReaderTest() {
+    api_.transport.otherwise = [](const HttpRequest& request) -> HttpResult {
+      if (request.target == "/apis") {
+        return GroupList({{"apps.openshift.io", {"v1"}}, {"sparkoperator.k8s.io", {"v1beta2"}}});
+      }
+      if (request.target == "/apis/apps.openshift.io/v1") {
+        return ResourceList("apps.openshift.io/v1", {TypeOf("dc")});
+      }
+      if (request.target == "/apis/sparkoperator.k8s.io/v1beta2") {
+        return ResourceList("sparkoperator.k8s.io/v1beta2",
+                            {TypeOf("sparkapplication"), TypeOf("scheduledsparkapplication")});
+      }
+      return NoSuchPath();
+    };
+  }
+
+  Result<OwnerFields, ApiError> Read(const char* type, const std::string& fields,
+                                     const std::string& metadata = "",
+                                     Freshness freshness = Freshness::kSure) {
+    const auto document =
+        JsonDocument::Parse(ObjectText(TypeOf(type), "lab", "bob", "u-bob", metadata, fields));
+    const KubeObject object{TypeOf(type), *ReadObjectMeta(document->root())};
+    return OwnerReader(api_.client, api_.discovery).Read(object, document->root(), freshness, {});
+  }
+
+  void ServeAll(const char* type, const std::vector<std::string>& items) {
+    api_.transport.On(ApiRequest::List(TypeOf(type), "lab"),
+                      Answer(200, ListText(TypeOf(type), items)));
+  }
+
+  static std::string Job(const std::string& uid, const std::string& owner,
+                         const std::string& status) {
+    return ObjectText(TypeOf("job"), "lab", "job-" + uid, uid,
+                      ControlledBy(TypeOf("cronjob"), "bob", owner), R"("spec":{},)" + status);
+  }
+
+  FakeApi api_;
+};
+
+constexpr char kSuspend[] = R"("spec":{"suspend":true})";
+constexpr char kComplete[] = R"("status":{"conditions":[{"type":"Complete","status":"True"}]})";
+
+TEST_F(OwnerReaderTest, ASuspendedCronJobIsIdleOnceItsJobsHaveEnded) {
+  ServeAll("job", {Job("u1", "u-bob", kComplete), Job("u2", "u-alice", R"("status":{})")});
+  EXPECT_TRUE(Read("cronjob", kSuspend)->suspended);
+}
+
+TEST_F(OwnerReaderTest, ASuspendedCronJobWhoseJobRunsIsNotIdle) {
+  ServeAll("job", {Job("u1", "u-bob", kComplete), Job("u2", "u-bob", R"("status":{"active":1})")});
+  EXPECT_FALSE(Read("cronjob", kSuspend)->suspended);
+}
+
+TEST_F(OwnerReaderTest, JobsThatCantBeListedAreAnError) {
+  for (const HttpResult& answer :
+       {HttpResult(Refused(403)), HttpResult(Refused(503)), HttpResult(NoAnswer())}) {
+    api_.transport = FakeTransport();
+    api_.transport.On(ApiRequest::List(TypeOf("job"), "lab"), answer);
+    EXPECT_FALSE(Read("cronjob", kSuspend));
+  }
+}
+
+TEST_F(OwnerReaderTest, AGlanceAsksForNothing) {
+  EXPECT_TRUE(Read("cronjob", kSuspend, "", Freshness::kGlance)->suspended);
+  EXPECT_TRUE(api_.transport.requests.empty());
+}
+
+TEST_F(OwnerReaderTest, ACronJobThatIsNotSuspendedNeedsNoJobs) {
+  EXPECT_FALSE(Read("cronjob", R"("spec":{})")->suspended);
+  EXPECT_TRUE(api_.transport.requests.empty());
+}
+
+// The operator's ownerReference is no controller's.
+TEST_F(OwnerReaderTest, TheRunsOfAScheduledSparkApplicationAreThoseItOwns) {
+  const auto run = [](const char* state) {
+    return ObjectText(
+        TypeOf("sparkapplication"), "lab", "bob-1", "u1",
+        R"("ownerReferences":[{"apiVersion":"sparkoperator.k8s.io/v1beta2",)"
+        R"("kind":"ScheduledSparkApplication","name":"bob","uid":"u-bob"}])",
+        R"("spec":{},"status":{"applicationState":{"state":")" + std::string(state) + "\"}}");
+  };
+  const std::pair<const char*, bool> cases[] = {
+      {"RUNNING", false}, {"PENDING_RERUN", false}, {"COMPLETED", true}, {"FAILED", true}};
+  for (const auto& [state, idle] : cases) {
+    auto otherwise = api_.transport.otherwise;
+    api_.transport = FakeTransport();
+    api_.transport.otherwise = otherwise;
+    ServeAll("sparkapplication", {run(state)});
+    const auto fields = Read("scheduledsparkapplication", kSuspend);
+    ASSERT_TRUE(fields) << fields.error().message;
+    EXPECT_EQ(fields->suspended, idle) << state;
+  }
+}
+
+TEST_F(OwnerReaderTest, ASuspendedWorkflowIsIdleOnceNoPodOfItRuns) {
+  const auto list =
+      ApiRequest::ListBySelector(TypeOf("pod"), "lab", "workflows.argoproj.io/workflow=bob", false);
+  const std::pair<const char*, bool> cases[] = {
+      {"Running", false}, {"Pending", false}, {"Succeeded", true}};
+  for (const auto& [phase, idle] : cases) {
+    api_.transport = FakeTransport();
+    api_.transport.On(
+        list, Answer(200, ListText(TypeOf("pod"), {ObjectText(TypeOf("pod"), "lab", "p", "p", "",
+                                                              R"("spec":{},"status":{"phase":")" +
+                                                                  std::string(phase) + "\"}")})));
+    EXPECT_EQ(Read("workflow", kSuspend)->suspended, idle) << phase;
+  }
+  api_.transport = FakeTransport();
+  api_.transport.On(list, Refused(403));
+  EXPECT_FALSE(Read("workflow", kSuspend));
+}
+
+// What a DeploymentConfig does to its ReplicationControllers.
+class RolloutTest : public OwnerReaderTest {
+ protected:
+  struct Controller {
+    int version;
+    const char* phase;
+  };
+
+  void ServeConfig(int replicas, int latest, const std::vector<Controller>& controllers,
+                   const char* uid = "u-dc") {
+    auto otherwise = api_.transport.otherwise;
+    api_.transport = FakeTransport();
+    api_.transport.otherwise = otherwise;
+    api_.transport.On(
+        ApiRequest::ListByName(TypeOf("dc"), "lab", "bobs", Freshness::kSure),
+        Answer(200, ListText(TypeOf("dc"),
+                             {ObjectText(TypeOf("dc"), "lab", "bobs", uid, "",
+                                         R"("spec":{"replicas":)" + std::to_string(replicas) +
+                                             R"(},"status":{"latestVersion":)" +
+                                             std::to_string(latest) + "}")})));
+    std::vector<std::string> items;
+    for (const Controller& one : controllers) {
+      const std::string name = "bobs-" + std::to_string(one.version);
+      items.push_back(ObjectText(TypeOf("rc"), "lab", name, name, Metadata(one), R"("spec":{})"));
+    }
+    ServeAll("rc", items);
+  }
+
+  static std::string Metadata(const Controller& one) {
+    return R"("annotations":{"openshift.io/deployment-config.latest-version":")" +
+           std::to_string(one.version) + R"(","openshift.io/deployment.phase":")" + one.phase +
+           R"("},)" + ControlledBy(TypeOf("dc"), "bobs", "u-dc");
+  }
+
+  // What a ReplicationController at 0 wants: 1 where it may come back.
+  std::int64_t Wanted(const Controller& one) {
+    const auto fields = Read("rc", R"("spec":{"replicas":0})", Metadata(one));
+    EXPECT_TRUE(fields) << (fields ? "" : fields.error().message);
+    return fields ? fields->replicas : -1;
+  }
+};
+
+TEST_F(RolloutTest, TheNewestComesUpUntilItsRolloutHasEnded) {
+  for (const char* phase : {"New", "Pending", "Running"}) {
+    ServeConfig(1, 2, {{1, "Complete"}, {2, phase}});
+    EXPECT_EQ(Wanted({2, phase}), 1) << phase;
+    ServeConfig(1, 2, {{1, "Complete"}, {2, phase}});
+    EXPECT_EQ(Wanted({1, "Complete"}), 1) << "it comes back if " << phase << " fails";
+  }
+}
+
+TEST_F(RolloutTest, OnceTheNewestIsCompleteTheOldOnesAreSuperseded) {
+  ServeConfig(1, 2, {{1, "Complete"}, {2, "Complete"}});
+  EXPECT_EQ(Wanted({1, "Complete"}), 0);
+  EXPECT_EQ(Wanted({2, "Complete"}), 1) << "its DeploymentConfig wants it";
+}
+
+TEST_F(RolloutTest, OnceTheNewestHasFailedTheLatestCompleteOneComesBack) {
+  ServeConfig(1, 3, {{1, "Complete"}, {2, "Complete"}, {3, "Failed"}});
+  EXPECT_EQ(Wanted({1, "Complete"}), 0);
+  EXPECT_EQ(Wanted({2, "Complete"}), 1);
+  EXPECT_EQ(Wanted({3, "Failed"}), 0);
+}
+
+TEST_F(RolloutTest, AConfigThatWantsNoneOrIsGoneBringsNoneBack) {
+  ServeConfig(0, 1, {{1, "Complete"}});
+  EXPECT_EQ(Wanted({1, "Complete"}), 0);
+  ServeConfig(1, 1, {{1, "Complete"}}, "u-another");
+  EXPECT_EQ(Wanted({1, "Complete"}), 0);
+}
+
+TEST_F(RolloutTest, AConfigThatCantBeReadIsAnError) {
+  ServeConfig(1, 1, {{1, "Complete"}});
+  FakeTransport refuses;
+  refuses.otherwise = [](const HttpRequest& request) -> HttpResult {
+    return request.target == "/apis" ? HttpResult(GroupList({})) : HttpResult(Refused(403));
+  };
+  api_.transport = refuses;
+  EXPECT_FALSE(Read("rc", R"("spec":{"replicas":0})", Metadata({1, "Complete"})));
+}
+
+TEST_F(RolloutTest, AControllerOfItsOwnIsWhatItSays) {
+  EXPECT_EQ(Read("rc", R"("spec":{"replicas":0})")->replicas, 0);
+  EXPECT_EQ(Read("rc", R"("spec":{"replicas":2})", Metadata({1, "Complete"}))->replicas, 2);
+  EXPECT_TRUE(api_.transport.requests.empty());
+}
+
+}  // namespace
+}  // namespace cluster_watcher

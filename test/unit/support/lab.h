@@ -1,0 +1,149 @@
+// A namespace "lab" on a small Kubernetes in the process, in virtual time: the cluster "spark" with
+// its master, and its driver "bob".
+#pragma once
+
+#include <gtest/gtest.h>
+#include <prometheus/registry.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "metrics/watcher_metrics.h"
+#include "probes/kube/kube_client.h"
+#include "test/small_kubernetes/local_transport.h"
+#include "watcher/settings/settings.h"
+
+namespace cluster_watcher {
+
+inline constexpr const char* kRoot = "/apis/apps/v1/namespaces/lab/deployments/spark-m";
+inline constexpr const char* kDriver = "/apis/apps/v1/namespaces/lab/deployments/bob";
+inline constexpr const char* kMaps = "/api/v1/namespaces/lab/configmaps";
+
+inline std::string Meta(const std::string& name, const std::string& more = "") {
+  return R"("metadata":{"name":")" + name + R"(","namespace":"lab")" + more + "}";
+}
+inline std::string Labelled(const std::string& name, const std::string& more = "") {
+  return Meta(name, R"(,"labels":{"oshinko-cluster":"spark"})" + more);
+}
+
+// Both clocks move together, and only while somebody waits; what is due by then happens meanwhile.
+class TestClock final : public Clock {
+ public:
+  MonotonicTime Now() override { return kBegin + elapsed; }
+  WallTime WallNow() override {
+    return WallTime(std::chrono::sys_days(std::chrono::year(2026) / 12 / 24)) + elapsed;
+  }
+  bool WaitUntil(MonotonicTime deadline, std::stop_token stop) override {
+    // "For ever" is beyond what a Duration holds.
+    const Duration until = std::chrono::duration_cast<Duration>(
+        std::min(deadline, kBegin + std::chrono::hours(24'000)) - kBegin);
+    while (!due_.empty() && due_.begin()->first <= until) {
+      const auto happening = due_.extract(due_.begin());
+      elapsed = std::max(elapsed, happening.key());
+      happening.mapped()();
+      if (stop.stop_requested()) return false;
+    }
+    elapsed = std::max(elapsed, until);
+    return true;
+  }
+
+  void At(Duration time, std::function<void()> happening) {
+    due_.emplace(time, std::move(happening));
+  }
+
+  Duration elapsed{0};
+
+ private:
+  static constexpr MonotonicTime kBegin{std::chrono::seconds(1'000)};
+  std::multimap<Duration, std::function<void()>> due_;
+};
+
+class Lab {
+ protected:
+  Lab() {
+    kubernetes_.Apply(R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"lab"}})");
+    MakeRoot();
+    MakeDriver();
+    MakeMap("spark-config");
+    settings_.settings.ns = "lab";
+    settings_.settings.owner = *OwnerName::Parse("deployment/bob");
+  }
+
+  void MakeWorkload(const std::string& name, const std::string& labels) {
+    kubernetes_.Apply(
+        R"({"apiVersion":"apps/v1","kind":"Deployment",)" +
+        Meta(name, R"(,"labels":{)" + labels + R"("app":")" + name + R"("})") +
+        R"(,"spec":{"replicas":1,"selector":{"matchLabels":{"app":")" + name +
+        R"("}},"template":{"metadata":{"labels":{)" + labels + R"("app":")" + name +
+        R"("}},"spec":{"containers":[{"name":"main","image":"x"}],"volumes":[{"name":"c",)"
+        R"("configMap":{"name":"spark-conf"}}]}}}})");
+  }
+  void MakeRoot() {
+    MakeWorkload("spark-m", R"("oshinko-cluster":"spark","oshinko-type":"master",)");
+  }
+  void MakeDriver(const std::string& labels = "") { MakeWorkload("bob", labels); }
+  void MakeMap(const std::string& name, const std::string& more = "") {
+    kubernetes_.Apply(R"({"apiVersion":"v1","kind":"ConfigMap",)" + Labelled(name, more) + "}");
+  }
+  void Delete(const std::string& path) { kubernetes_.Admin("DELETE", path); }
+  // Somebody takes the cluster's master away and makes another of that name.
+  void ReplaceRoot() {
+    Delete(kRoot);
+    MakeRoot();
+  }
+  small_kubernetes::Response Read(const std::string& path) {
+    return kubernetes_.Admin("GET", path);
+  }
+  void Annotate(const std::string& path, const std::string& key, const std::string& value) {
+    kubernetes_.Admin(
+        "PATCH", path,
+        R"({"metadata":{"annotations":{"cluster-watcher/)" + key + R"(":")" + value + "\"}}}",
+        "application/merge-patch+json");
+  }
+  bool Exists(const std::string& path) { return Read(path).status == 200; }
+  bool MapExists(const std::string& name) { return Exists(kMaps + ("/" + name)); }
+  std::string NameOfPod() {
+    const auto pods =
+        JsonDocument::Parse(Read("/api/v1/namespaces/lab/pods?labelSelector=app%3Dspark-m").body);
+    return std::string(*pods->root()["items"].At(0)["metadata"]["name"].AsString());
+  }
+  std::string Mark(const std::string& name) {
+    const auto root = JsonDocument::Parse(Read(kRoot).body);
+    return std::string(
+        root->root()["metadata"]["annotations"]["cluster-watcher/" + name].AsString().value_or(""));
+  }
+  void Refuse(const std::string& method, const std::string& contains, int status, int skip = 0,
+              int times = 0) {
+    small_kubernetes::Fault fault;
+    fault.method = method;
+    fault.contains = contains;
+    fault.skip = skip;
+    fault.times = times;
+    fault.response = {
+        status, R"({"kind":"Status","apiVersion":"v1","code":)" + std::to_string(status) + "}",
+        "application/json", std::nullopt};
+    kubernetes_.GetFaults().Add(fault);
+  }
+
+  TestClock clock_;
+  small_kubernetes::SmallKubernetes kubernetes_{clock_};
+  small_kubernetes::LocalTransport transport_{kubernetes_, clock_};
+  ApiServer server_ = [] {
+    ApiServer server;
+    server.token = small_kubernetes::SmallKubernetes::kAdminToken;
+    return server;
+  }();
+  TokenSource tokens_{server_, clock_};
+  prometheus::Registry registry_;
+  WatcherMetrics metrics_{registry_, "1.2.3", "0a1b2c3"};
+  KubeClient client_{transport_, tokens_, [this](const RequestRecord& request) {
+                       metrics_.Requested(
+                           request.status == 0 ? "<error>" : std::to_string(request.status),
+                           ToString(request.method), request.elapsed);
+                     }};
+  ResolvedSettings settings_;
+};
+
+}  // namespace cluster_watcher

@@ -1,0 +1,223 @@
+#include "watcher/admission/manifest/yaml_manifest.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "watcher/admission/manifest/json_manifest.h"
+
+namespace cluster_watcher {
+namespace {
+
+std::string Json(const ManifestNode& node) {
+  return WriteJson(node, JsonWriter::Style::kCompact, Scalars::kMeant);
+}
+
+YamlManifest Read(const std::string& text) {
+  auto read = ReadYaml(text);
+  if (!read) ADD_FAILURE() << text << ": " << read.error().message;
+  if (!read || !*read) return {};
+  return **std::move(read);
+}
+
+// What `text` means, and means still after it was written anew.
+std::string Meaning(const std::string& text) {
+  const YamlManifest read = Read(text);
+  EXPECT_FALSE(read.oddity) << text << ": " << read.oddity->message;
+  const std::string written = WriteYaml(read.root);
+  EXPECT_EQ(Json(Read(written).root), Json(read.root)) << text << "\nbecame\n" << written;
+  EXPECT_EQ(WriteYaml(Read(written).root), written) << text;
+  return Json(read.root);
+}
+
+std::string ErrorOf(const std::string& text) {
+  const auto read = ReadYaml(text);
+  EXPECT_FALSE(read) << text;
+  if (read) return "";
+  return std::to_string(read.error().line) + ":" + std::to_string(read.error().column) + ": " +
+         read.error().message;
+}
+
+std::string OddityOf(const std::string& text) {
+  const YamlManifest read = Read(text);
+  if (!read.oddity) return "";
+  return std::to_string(read.oddity->line) + ":" + std::to_string(read.oddity->column) + ": " +
+         read.oddity->message;
+}
+
+TEST(YamlManifest, ScalarsKeepTheirMeaning) {
+  struct Case {
+    const char* yaml;
+    const char* json;
+  };
+  const std::vector<Case> cases = {
+      {"true", "true"},
+      {"\"true\"", R"("true")"},
+      {"'yes'", R"("yes")"},
+      {"yes", "true"},
+      {"0777", "511"},
+      {"'0777'", R"("0777")"},
+      {"1e3", "1000"},
+      {"'1e3'", R"("1e3")"},
+      {"~", "null"},
+      {"'~'", R"("~")"},
+      {"''", R"("")"},
+      {"2001-12-14", R"("2001-12-14")"},
+      {"'2001-12-14'", R"("2001-12-14")"},
+      {"!!str 12", R"("12")"},
+      {"! 12", R"("12")"},
+      {"!!int '12'", "12"},
+      {"!!float 1", "1"},
+      {"!mine 12", R"("12")"},
+      {"'a: b'", R"("a: b")"},
+      {"'a #b'", R"("a #b")"},
+      {"'# a'", R"("# a")"},
+      {"'- a'", R"("- a")"},
+      {"'-'", R"("-")"},
+      {"'? a'", R"("? a")"},
+      {"'<<'", R"("<<")"},
+      {"'='", R"("=")"},
+      {"'*a'", R"("*a")"},
+      {"'&a'", R"("&a")"},
+      {"'!a'", R"("!a")"},
+      {"'%a'", R"("%a")"},
+      {"'@a'", R"("@a")"},
+      {"'`a'", R"("`a")"},
+      {"'{'", R"("{")"},
+      {"'[a, b]'", R"("[a, b]")"},
+      {"'---'", R"("---")"},
+      {"'...'", R"("...")"},
+      {"' a '", R"(" a ")"},
+      {"'it''s \"so\"'", R"("it's \"so\"")"},
+      {"'{\"a\":\"\\n\"}'", R"("{\"a\":\"\\n\"}")"},
+      {"\"\\t\\r\\n\\0\\x7f\\e\"", "\"\\t\\r\\n\\u0000\x7f\\u001B\""},
+      {"\"a\\nb\"", R"("a\nb")"},
+      {"\"\\n\"", R"("\n")"},
+      {"\"a\\n\"", R"("a\n")"},
+      {"\" a\\n\"", R"(" a\n")"},
+      {"\"\\ta\\n\"", R"("\ta\n")"},
+      {"\"a \\n b\\n\"", R"("a \n b\n")"},
+      {"\"a\\n\\n\"", R"("a\n\n")"},
+      {"\"a\\n---\\nb\\n\"", R"("a\n---\nb\n")"},
+      {"\"a\\n...\\nb\\n\"", R"("a\n...\nb\n")"},
+      {"\"#a\\n# b\\n\"", R"("#a\n# b\n")"},
+      {"é☃😀", "\"é☃😀\""},
+      {"\"\\u00e9\\U0001F600\"", "\"é😀\""},
+      {"\"\\u2028\\u0085\\ufeff\"", "\"\u2028\u0085\ufeff\""},
+      {"a\n   b\n\n   c", R"("a b\nc")"},
+      {"|\n   a\n    b\n\n   c\n", R"("a\n b\n\nc\n")"},
+      {"|-\n   a\n   b\n", R"("a\nb")"},
+      {"|+\n   a\n\n\n", R"("a\n\n\n")"},
+      {">\n   a\n   b\n\n   c\n", R"("a b\nc\n")"},
+      {"[]", "[]"},
+      {"{}", "{}"},
+      {"[a, [b, {c: d}], \"1\", 1,]", R"(["a",["b",{"c":"d"}],"1",1])"},
+      {"{a: , b: ~, \"c\": 'x, y', d}", R"({"a":null,"b":null,"c":"x, y","d":null})"},
+      {"{? a : b, \"x\":1}", R"({"a":"b","x":1})"},
+  };
+  for (const Case& one : cases) {
+    std::string yaml = one.yaml;
+    if (!yaml.ends_with('\n')) yaml += '\n';
+    EXPECT_EQ(Meaning("k:\n- " + yaml), std::string(R"({"k":[)") + one.json + "]}");
+    EXPECT_EQ(Meaning("- k: " + yaml), std::string(R"([{"k":)") + one.json + "}]");
+  }
+  EXPECT_EQ(Meaning("a: |2\n     a\n"), R"({"a":"   a\n"})");
+}
+
+TEST(YamlManifest, NumbersAndBooleansStayAsTheyWereWritten) {
+  const std::string text = "a: 0777\nb: yes\nc: 1e3\nd: 0x1F\ne: \"0777\"\n1: y\nf: [off, 1_000]\n";
+  EXPECT_EQ(WriteYaml(Read(text).root), text);
+  EXPECT_EQ(Meaning(text),
+            R"({"a":511,"b":true,"c":1000,"d":31,"e":"0777","1":true,"f":[false,1000]})");
+}
+
+TEST(YamlManifest, KeysKeepTheirOrderAndMeaning) {
+  EXPECT_EQ(
+      Meaning("z: 1\na: 2\n\"m\": 3\n8080: 4\n\"true\": 5\n? long\n: 6\n\"\": 7\n'a: b': 8\n"),
+      R"({"z":1,"a":2,"m":3,"8080":4,"true":5,"long":6,"":7,"a: b":8})");
+  EXPECT_EQ(Meaning("'--- a': 1\n'... b': 2\n'%c': 3\n"), R"({"--- a":1,"... b":2,"%c":3})");
+  EXPECT_EQ(Meaning("\"a\\nb\\n\": 1\n'<<': {c: 2}\n"), R"({"a\nb\n":1,"<<":{"c":2}})");
+  EXPECT_EQ(Meaning("? " + std::string(2000, 'k') + "x\n: 1\n"),
+            "{\"" + std::string(2000, 'k') + "x\":1}");
+}
+
+TEST(YamlManifest, AliasesAndMergesAreExpanded) {
+  EXPECT_EQ(Meaning("a: &a [1, &b x]\nc: *a\nd: *b\n"), R"({"a":[1,"x"],"c":[1,"x"],"d":"x"})");
+  EXPECT_EQ(Meaning("a: &a x\na2: &a v\nb: *a\n"), R"({"a":"x","a2":"v","b":"v"})");
+  EXPECT_EQ(Meaning("&k key: *k\n"), R"({"key":"key"})");
+  const std::string base = "a: &a {x: 1, v: 2}\nb: &b {x: 3, z: 4}\n";
+  const std::string read = R"({"a":{"x":1,"v":2},"b":{"x":3,"z":4},"c":)";
+  EXPECT_EQ(Meaning(base + "c: {<<: *a, v: 5}\n"), read + R"({"x":1,"v":5}})");
+  EXPECT_EQ(Meaning(base + "c: {<<: [*a, *b], w: 5}\n"), read + R"({"x":1,"z":4,"v":2,"w":5}})");
+  EXPECT_EQ(Meaning(base + "c: {<<: {x: 7}}\n"), read + R"({"x":7}})");
+}
+
+TEST(YamlManifest, TellsWhatCannotBeChanged) {
+  EXPECT_EQ(OddityOf("a: 1\nb:\n  c: 1\n  \"c\": 2\n"),
+            "4:3: the key \"c\" stands twice in one map");
+  EXPECT_EQ(OddityOf("{[a]: b}\n"), "1:2: a list or map as a key");
+  EXPECT_EQ(OddityOf("~: b\n"), "1:1: a key that is null");
+  EXPECT_EQ(OddityOf("a: .inf\n"), "1:4: \".inf\" can't be written as JSON");
+  EXPECT_EQ(OddityOf("a: !!int x\n"), "1:4: \"x\" is no !!int");
+  EXPECT_EQ(OddityOf("a: !!binary eA==\n"), "1:4: !!binary: write it as text");
+  EXPECT_EQ(OddityOf("a: \"\\uffff\""), "1:4: a noncharacter of Unicode");
+  EXPECT_EQ(OddityOf("a: \"\\uFDD0\""), "1:4: a noncharacter of Unicode");
+  EXPECT_EQ(OddityOf("a: \"x\\U0010FFFE\""), "1:4: a noncharacter of Unicode");
+  EXPECT_EQ(OddityOf("a: \"\\uFFFD\\uBFFF\\U0001F600\""), "");
+  EXPECT_EQ(OddityOf("a: \"\\N\""), "1:4: the escape \\N or \\_: write \\x85 or \\xa0");
+  for (const char* begin : {">+", ">+2 # x", ">1+\t", "!!str >+ "}) {
+    EXPECT_TRUE(OddityOf(std::string("b: 1\na: ") + begin + "\n    x\n\n")
+                    .ends_with("a text that begins with >+: begin it with |+"))
+        << begin;
+  }
+  EXPECT_EQ(OddityOf("a: >-\n  1 > 2+3\nb: >\n c\n"), "");
+  EXPECT_EQ(OddityOf("a:\n  <<: 1\n"), "2:3: << needs a map, or a list of maps");
+}
+
+TEST(YamlManifest, NothingIsNoDocument) {
+  for (const char* text : {"", "\n", "# a\n", "---\n# a\n", "%YAML 1.2\n", "...\n"}) {
+    const auto read = ReadYaml(text);
+    ASSERT_TRUE(read) << text;
+    EXPECT_TRUE(!*read || (*read)->root.type == ManifestNode::Type::kNull) << text;
+  }
+  EXPECT_EQ(Meaning("%YAML 1.1\n---\na: b\n...\n# c\n"), R"({"a":"b"})");
+  EXPECT_EQ(Meaning("a: b\r\nc:\r\n- |\r\n  d\r\n  e\r\n"), R"({"a":"b","c":["d\ne\n"]})");
+}
+
+TEST(YamlManifest, ErrorsNameThePlace) {
+  EXPECT_EQ(ErrorOf("a: b\nc: d: e\n").find("2:5: "), 0u) << ErrorOf("a: b\nc: d: e\n");
+  EXPECT_EQ(ErrorOf("a: [b\n").find("2:1: "), 0u) << ErrorOf("a: [b\n");
+  EXPECT_EQ(ErrorOf("a: *b\n").find("1:4: "), 0u) << ErrorOf("a: *b\n");
+  EXPECT_EQ(ErrorOf("a: \"\\\x7f\"\n").find('\x7f'), std::string::npos);
+  EXPECT_EQ(ErrorOf("a: &a [*a]\n"), "1:8: this alias stands in what it stands for");
+  EXPECT_EQ(ErrorOf("a: b\n...\nc: d\n"),
+            "3:1: another document begins here: write a line --- before it");
+}
+
+TEST(YamlManifest, BombsAreRefused) {
+  std::string laughs = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
+  std::string chain = "a0: &a0 {x: 1}\n";
+  for (int i = 1; i < 600; ++i) {
+    const std::string name = "a" + std::to_string(i);
+    const std::string last = "*a" + std::to_string(i - 1);
+    if (i < 12) {
+      laughs += name + ": &" + name + " [" + last;
+      for (int k = 1; k < 10; ++k) laughs += ", " + last;
+      laughs += "]\n";
+    }
+    chain += name + ": &" + name + " {x: " + last + "}\n";
+  }
+  std::string texts = "a: &a " + std::string(1 << 20, 'x') + "\nb:\n";
+  for (int i = 0; i < 100; ++i) texts += "- *a\n";
+  const std::string large =
+      "the document gets too large here: split it, or write it with fewer aliases";
+  EXPECT_TRUE(ErrorOf(laughs).ends_with(large));
+  EXPECT_TRUE(ErrorOf(texts).ends_with(large));
+  EXPECT_TRUE(ErrorOf(chain).ends_with("nested more than 500 levels deep"));
+  EXPECT_TRUE(ErrorOf(std::string(1000, '[')).ends_with("nested more than 500 levels deep"));
+  EXPECT_TRUE(ErrorOf(std::string(600'000, '[')).ends_with("on one line: break it"));
+}
+
+}  // namespace
+}  // namespace cluster_watcher

@@ -1,0 +1,285 @@
+#include "watcher/admission/server/webhook_server.h"
+
+#include <gtest/gtest.h>
+
+#include <arpa/inet.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <prometheus/registry.h>
+
+#include "probes/base/file.h"
+#include "probes/kube/curl_transport.h"
+
+namespace cluster_watcher {
+namespace {
+
+using std::chrono_literals::operator""ms;
+using std::chrono_literals::operator""s;
+
+// A folder with certificates, made by openssl once.
+class Certificates {
+ public:
+  Certificates() : folder_(std::filesystem::temp_directory_path() / "webhook-server-XXXXXX") {
+    std::string name = folder_.string();
+    folder_ = mkdtemp(name.data());
+    Make("one", 10);
+    Make("two", 10);
+  }
+  ~Certificates() { std::filesystem::remove_all(folder_); }
+
+  TlsFiles Files(const std::string& name) const {
+    return {Path(name + ".crt"), Path(name + ".key")};
+  }
+  std::string Path(const std::string& name) const { return (folder_ / name).string(); }
+  std::string Pem(const std::string& name) const {
+    return *ReadFile(Path(name + ".crt"), 1u << 20);
+  }
+
+ private:
+  void Make(const std::string& name, int days) {
+    const std::string command =
+        "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=" +
+        name + " -addext subjectAltName=IP:127.0.0.1 -days " + std::to_string(days) + " -keyout " +
+        Path(name + ".key") + " -out " + Path(name + ".crt") + " 2>/dev/null";
+    EXPECT_EQ(std::system(command.c_str()), 0) << command;
+  }
+  std::filesystem::path folder_;
+};
+
+const Certificates& Shared() {
+  static const Certificates certificates;
+  return certificates;
+}
+
+// A server on a thread of its own, which answers with what it was sent.
+class Served {
+ public:
+  explicit Served(WebhookServer::Limits limits = {}, std::chrono::milliseconds delay = 0ms)
+      : metrics_(registry_, "1", "2"),
+        server_(*ParseListenAddress("127.0.0.1:0"), *LoadTlsCertificate(Shared().Files("one")),
+                {{"/echo",
+                  [](std::string_view body) {
+                    return AdmissionAnswer{200, "application/json", std::string(body), "valid", ""};
+                  }}},
+                metrics_, limits) {
+    const auto error = server_.Start();
+    EXPECT_FALSE(error) << *error;
+    port_ = server_.port();
+    thread_ = std::jthread([this, delay](std::stop_token stop) {
+      server_.Run(stop, delay, 10ms, [this] {
+        if (rotate_.exchange(false)) server_.Use(*LoadTlsCertificate(Shared().Files("two")));
+        ++ticks_;
+      });
+      ended_ = true;
+    });
+  }
+
+  void Rotate() {
+    rotate_ = true;
+    const int before = ticks_;
+    while (ticks_ < before + 2) std::this_thread::yield();
+  }
+  void Stop() { thread_.request_stop(); }
+  void Join() { thread_.join(); }
+  bool ended() const { return ended_; }
+  std::uint16_t port() const { return port_; }
+
+  std::unique_ptr<Transport> Client(const std::string& trusted = "one") const {
+    ApiServer server;
+    server.url = "https://127.0.0.1:" + std::to_string(port_);
+    server.ca_pem = Shared().Pem(trusted);
+    auto transport = CurlTransport::Create(server);
+    EXPECT_TRUE(transport);
+    return *std::move(transport);
+  }
+  int Connect() const {
+    const int client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port_);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(connect(client, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    return client;
+  }
+
+ private:
+  prometheus::Registry registry_;
+  AdmissionMetrics metrics_;
+  WebhookServer server_;
+  std::uint16_t port_ = 0;
+  std::atomic<bool> rotate_{false};
+  std::atomic<int> ticks_{0};
+  std::atomic<bool> ended_{false};
+  std::jthread thread_;
+};
+
+HttpRequest Post(const std::string& body) {
+  HttpRequest request;
+  request.method = HttpMethod::kPost;
+  request.target = "/echo?timeout=5s";
+  request.content_type = "application/json";
+  request.body = body;
+  request.timeout = Duration(5'000);
+  return request;
+}
+
+HttpResult Send(Transport& client, const HttpRequest& request) {
+  return std::move(client.Perform(std::span(&request, 1), 1, {}).front());
+}
+
+// Until the server closes the connection, or for 5 s.
+std::string ReadAll(int client) {
+  std::string text;
+  std::array<char, 4096> piece{};
+  pollfd ready{client, POLLIN, 0};
+  while (poll(&ready, 1, 5'000) == 1) {
+    const ssize_t count = recv(client, piece.data(), piece.size(), 0);
+    if (count <= 0) return text;
+    text.append(piece.data(), static_cast<std::size_t>(count));
+  }
+  ADD_FAILURE() << "the connection stays open";
+  return text;
+}
+
+TEST(WebhookServer, AnswersAndKeepsTheConnection) {
+  const Served served;
+  const auto client = served.Client();
+  for (const std::string& body :
+       {std::string("{}"), std::string(3u << 20, ' '), std::string("1")}) {
+    const auto answer = Send(*client, Post(body));
+    ASSERT_TRUE(answer) << answer.error().message;
+    EXPECT_EQ(answer->status, 200);
+    EXPECT_EQ(answer->body, body);
+  }
+}
+
+TEST(WebhookServer, RefusesWhatItDoesNotServe) {
+  const Served served;
+  const auto client = served.Client();
+  HttpRequest elsewhere = Post("{}");
+  elsewhere.target = "/";
+  HttpRequest got = Post("");
+  got.method = HttpMethod::kGet;
+  HttpRequest form = Post("{}");
+  form.content_type = "application/x-www-form-urlencoded";
+  HttpRequest yaml = Post(std::string(5u << 20, ' '));  // more than is on its way at once
+  yaml.content_type = "application/yaml";
+  const std::pair<HttpRequest, int> kCases[] = {{elsewhere, 404},
+                                                {got, 405},
+                                                {form, 415},
+                                                {yaml, 415},
+                                                {Post(std::string((8u << 20) + 1, ' ')), 413}};
+  for (const auto& [request, status] : kCases) {
+    const auto answer = Send(*client, request);
+    ASSERT_TRUE(answer) << status << ": " << answer.error().message;
+    EXPECT_EQ(answer->status, status);
+    EXPECT_EQ(answer->content_type, "text/plain; charset=utf-8");
+    EXPECT_TRUE(Send(*client, Post("{}"))) << "after a " << status;
+  }
+}
+
+TEST(WebhookServer, HoldsNoMoreBodiesThanItMay) {
+  const Served served({.bodies = 1'000});
+  const auto client = served.Client();
+  for (const std::size_t size :
+       {1'001u, 5u << 20}) {  // the second is more than is on its way at once
+    const auto answer = Send(*client, Post(std::string(size, ' ')));
+    ASSERT_TRUE(answer) << size << ": " << answer.error().message;
+    EXPECT_EQ(answer->status, 503);
+  }
+  EXPECT_EQ(Send(*client, Post(std::string(1'000, ' ')))->status, 200);
+}
+
+TEST(WebhookServer, AnswersPlainHttpPlainly) {
+  const Served served;
+  const int client = served.Connect();
+  const std::string text = "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n";
+  ASSERT_EQ(send(client, text.data(), text.size(), MSG_NOSIGNAL), std::ssize(text));
+  const std::string answer = ReadAll(client);
+  EXPECT_EQ(answer.rfind("HTTP/1.1 400 ", 0), 0u) << answer;
+  EXPECT_NE(answer.find("this port speaks HTTPS"), std::string::npos);
+  close(client);
+}
+
+TEST(WebhookServer, EndsAHandshakeThatTakesTooLong) {
+  const Served served({.handshake = 1s});
+  const int client = served.Connect();
+  const std::string begun("\x16\x03\x01", 3);
+  ASSERT_EQ(send(client, begun.data(), begun.size(), MSG_NOSIGNAL), std::ssize(begun));
+  EXPECT_EQ(ReadAll(client), "");
+  close(client);
+}
+
+TEST(WebhookServer, MakesRoomForANewConnection) {
+  const Served served({.connections = 8});
+  std::vector<int> idle;
+  for (int i = 0; i < 50; ++i) {
+    idle.push_back(served.Connect());
+    if (i % 10 == 0) {
+      const auto answer = Send(*served.Client(), Post("{}"));
+      ASSERT_TRUE(answer) << i << ": " << answer.error().message;
+    }
+  }
+  EXPECT_TRUE(Send(*served.Client(), Post("{}")));
+  for (const int client : idle) close(client);
+}
+
+TEST(WebhookServer, UsesANewCertificateForNewConnections) {
+  Served served;
+  const auto old_client = served.Client();
+  ASSERT_TRUE(Send(*old_client, Post("{}")));
+  served.Rotate();
+  EXPECT_TRUE(Send(*old_client, Post("{}"))) << "its connection is the same";
+  EXPECT_TRUE(Send(*served.Client("two"), Post("{}")));
+  EXPECT_FALSE(Send(*served.Client("one"), Post("{}")));
+}
+
+TEST(WebhookServer, ServesOnForAWhileWhenToldToStop) {
+  Served served({}, 300ms);
+  const auto client = served.Client();
+  ASSERT_TRUE(Send(*client, Post("{}")));
+  served.Stop();
+  EXPECT_TRUE(Send(*client, Post("{}")));
+  EXPECT_TRUE(Send(*served.Client(), Post("{}")));
+  EXPECT_FALSE(served.ended());
+  served.Join();
+  EXPECT_TRUE(served.ended());
+  EXPECT_FALSE(Send(*client, Post("{}")));
+}
+
+TEST(WebhookServer, SaysWhyItCanNotListen) {
+  const Served served;
+  prometheus::Registry registry;
+  AdmissionMetrics metrics(registry, "1", "2");
+  WebhookServer second(*ParseListenAddress("127.0.0.1:" + std::to_string(served.port())),
+                       *LoadTlsCertificate(Shared().Files("one")), {}, metrics, {});
+  // Where the port may be shared by SO_REUSEADDR it still can't be listened on twice.
+  const auto error = second.Start();
+  ASSERT_TRUE(error);
+  EXPECT_NE(error->find("127.0.0.1:"), std::string::npos) << *error;
+}
+
+TEST(LoadTlsCertificate, NamesTheFileThatIsWrong) {
+  const auto error = [](const std::string& certificate, const std::string& key) {
+    const auto loaded = LoadTlsCertificate({Shared().Path(certificate), Shared().Path(key)});
+    return loaded ? "" : loaded.error().message;
+  };
+  EXPECT_EQ(error("one.crt", "one.key"), "");
+  EXPECT_NE(error("none.crt", "one.key").find("none.crt can't be read"), std::string::npos);
+  EXPECT_NE(error("one.crt", "none.key").find("none.key can't be read"), std::string::npos);
+  EXPECT_NE(error("one.key", "one.key").find("no certificate chain"), std::string::npos);
+  EXPECT_NE(error("one.crt", "one.crt").find("no private key"), std::string::npos);
+  EXPECT_NE(error("one.crt", "two.key").find("is not the key"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace cluster_watcher

@@ -1,0 +1,259 @@
+#include "watcher/command/check.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "test/unit/support/fake_transport.h"
+
+namespace cluster_watcher {
+namespace {
+
+ResolvedSettings Settled() {
+  ResolvedSettings settings;
+  settings.settings.ns = "lab";
+  settings.settings.cluster = "bob";
+  settings.settings.pod = "bob-m-1";
+  settings.values = {{"owner", "deployment/bob", SettingSource::kFlag},
+                     {"grace-period", "", SettingSource::kDefault},
+                     {"poll-interval", "1m30s", SettingSource::kEnvironment},
+                     {"confirmations", "5", SettingSource::kAnnotation}};
+  return settings;
+}
+
+// A look at the cluster of an owner that was found.
+Snapshot Look(Observation observation, std::int64_t replicas = 1) {
+  Snapshot snapshot;
+  snapshot.cluster = ClusterId{"lab", "oshinko-cluster", "bob"};
+  snapshot.owner_name = OwnerName{"deployment", "", "bob"};
+  snapshot.facts.given_owner = snapshot.owner_name;
+  snapshot.facts.root_read = true;
+  OwnerSight sight;
+  sight.observation = observation;
+  sight.detail = "the evidence";
+  sight.fields.replicas = replicas;
+  if (observation != Observation::kAbsent && observation != Observation::kUnknown) {
+    sight.object = KubeObject{TypeOf("deployment"), {}};
+    sight.object->meta.name = "bob";
+    sight.object->meta.uid = "u1";
+  }
+  snapshot.facts.owner = sight;
+  return snapshot;
+}
+
+Snapshot Shared() {
+  Snapshot snapshot;
+  snapshot.cluster = ClusterId{"lab", "oshinko-cluster", "bob"};
+  snapshot.facts.root_read = true;
+  return snapshot;
+}
+
+Snapshot Unreadable() {
+  Snapshot snapshot;
+  snapshot.facts.problem = "get pods \"bob-m-1\": HTTP 500";
+  return snapshot;
+}
+
+bool Holds(const std::string& text, const std::string& line) {
+  return text.find(line) != std::string::npos;
+}
+
+TEST(Check, ExitsAsTheVerdictSays) {
+  Snapshot missing;
+  missing.no_such_cluster = true;
+  Snapshot no_pod;
+  no_pod.pod_gone = true;
+  Snapshot held = Look(Observation::kAbsent);
+  held.facts.holds = {{"pod m", "tomorrow", std::nullopt}};
+  Snapshot used = Look(Observation::kAbsent);
+  used.facts.in_use_by = "deployment.apps/alice";
+  Snapshot untold = Look(Observation::kAbsent);
+  untold.facts.in_use_problem = "list pods: HTTP 403";
+  Snapshot wrong = Look(Observation::kAbsent);
+  wrong.facts.setting_errors = {"wrong"};
+  struct Case {
+    const char* what;
+    Snapshot snapshot;
+    int exit;
+  };
+  const std::vector<Case> cases = {
+      {"active", Look(Observation::kActive), 0},
+      {"absent", Look(Observation::kAbsent), 3},
+      {"deleting", Look(Observation::kDeleting), 3},
+      {"scaled to zero", Look(Observation::kScaledToZero, 0), 3},
+      {"completed", Look(Observation::kCompleted), 3},
+      {"replaced and adopted", Look(Observation::kReplaced), 0},
+      {"shared by replicas", Look(Observation::kActive, 2), 0},
+      {"shared", Shared(), 0},
+      {"held", held, 0},
+      {"in use", used, 0},
+      {"in use or not", untold, 4},
+      {"misconfigured", wrong, 0},
+      {"unknown", Look(Observation::kUnknown), 4},
+      {"unreadable", Unreadable(), 4},
+      {"no such cluster", missing, 1},
+      {"no such pod", no_pod, 2},
+  };
+  for (const Case& one : cases) {
+    for (const OutputFormat format : {OutputFormat::kText, OutputFormat::kJson}) {
+      const CheckReport report = Report(one.snapshot, Settled(), format);
+      EXPECT_EQ(static_cast<int>(report.exit), one.exit) << one.what;
+      const bool is_error = one.exit == 1 || one.exit == 2;
+      EXPECT_EQ(report.text.empty(), is_error) << one.what;
+      EXPECT_EQ(report.error.empty(), !is_error) << one.what;
+    }
+  }
+}
+
+TEST(Check, NamesWhatIsMissing) {
+  Snapshot snapshot;
+  snapshot.no_such_cluster = true;
+  const std::string cluster = Report(snapshot, Settled(), OutputFormat::kText).error;
+  EXPECT_TRUE(Holds(cluster, "\"bob\" in namespace lab")) << cluster;
+  EXPECT_TRUE(Holds(cluster, "oshinko-cluster=bob")) << cluster;
+  snapshot.no_such_cluster = false;
+  snapshot.pod_gone = true;
+  const std::string pod = Report(snapshot, Settled(), OutputFormat::kText).error;
+  EXPECT_TRUE(Holds(pod, "\"bob-m-1\" in namespace lab")) << pod;
+}
+
+TEST(Check, TextSaysTheVerdictWhyEachRuleAndEachSetting) {
+  const Snapshot snapshot = Look(Observation::kDeleting);
+  const std::string text = Report(snapshot, Settled(), OutputFormat::kText).text;
+  EXPECT_TRUE(Holds(text, "cluster      lab/bob\n")) << text;
+  EXPECT_TRUE(Holds(text, "owner        deployment.apps/bob\n")) << text;
+  EXPECT_TRUE(Holds(text, "observation  deleting\n")) << text;
+  EXPECT_TRUE(Holds(text, "verdict      abandoned: owner-deleting\n")) << text;
+  EXPECT_TRUE(Holds(text, "because      the evidence has a deletionTimestamp\n")) << text;
+  EXPECT_TRUE(Holds(text, "change       to keep it, ")) << text;
+  EXPECT_TRUE(Holds(text, "deletion     after 3 such verdicts in a row that span 30s\n")) << text;
+  for (const RuleOutcome& rule : Decide(snapshot.facts).rules) {
+    const std::string number = std::to_string(rule.number);
+    const std::string line = std::string(rule.matched ? "  -> " : "     ") +
+                             std::string(2 - number.size(), ' ') + number + "  " + rule.name +
+                             std::string(20 - std::string(rule.name).size(), ' ') + rule.detail;
+    EXPECT_TRUE(Holds(text, line + "\n")) << line << "\n" << text;
+  }
+  for (const char* line :
+       {"  owner          deployment/bob  flag\n", "  grace-period   -             default\n",
+        "  poll-interval  1m30s         environment\n",
+        "  confirmations  5             annotation\n"}) {
+    EXPECT_TRUE(Holds(text, line)) << line << text;
+  }
+  EXPECT_EQ(text.back(), '\n');
+}
+
+TEST(Check, TextSaysWhichSourceWonAndOverWhat) {
+  const ResolvedSettings settings = ResolveSettings(
+      {{"poll-interval", "1s"}},
+      [](const std::string& name) {
+        return name == "CLUSTER_WATCHER_POLL_INTERVAL" ? std::optional<std::string>("2s")
+                                                       : std::nullopt;
+      },
+      {{"cluster-watcher/poll-interval", "3s"}, {"cluster-watcher/confirmations", "7"}});
+  const std::string text = Report(Look(Observation::kActive), settings, OutputFormat::kText).text;
+  EXPECT_TRUE(Holds(text,
+                    "1s            flag, not 3s from the annotation, "
+                    "not 2s from the environment\n"))
+      << text;
+  EXPECT_TRUE(Holds(text, "annotation\n")) << text;
+}
+
+TEST(Check, TextNamesTheOwnerAsFarAsItIsKnown) {
+  const auto owner_line = [](const Snapshot& snapshot) {
+    const std::string text = Report(snapshot, Settled(), OutputFormat::kText).text;
+    const std::size_t begin = text.find("owner  ");
+    return text.substr(begin, text.find('\n', begin) - begin);
+  };
+  EXPECT_EQ(owner_line(Look(Observation::kAbsent)), "owner        deployment/bob");
+  Snapshot seen = Look(Observation::kAbsent);
+  seen.seen = RecordedOwner{"replicationcontroller", "lab", "bob", "u0", std::nullopt, "", ""};
+  EXPECT_EQ(owner_line(seen), "owner        replicationcontroller/bob");
+  EXPECT_EQ(owner_line(Shared()), "owner        <shared>");
+  EXPECT_EQ(owner_line(Unreadable()), "owner        <unknown>")
+      << "where the master root wasn't read, nobody knows whether it is shared";
+}
+
+// The whole report, read back.
+JsonDocument Json(const Snapshot& snapshot) {
+  const CheckReport report = Report(snapshot, Settled(), OutputFormat::kJson);
+  EXPECT_EQ(report.text.back(), '\n');
+  auto document = JsonDocument::Parse(report.text);
+  EXPECT_TRUE(document) << report.text;
+  return document ? *std::move(document) : JsonDocument();
+}
+
+TEST(Check, JsonHasTheKeysThatArePromised) {
+  const JsonDocument document = Json(Look(Observation::kScaledToZero, 0));
+  const JsonValue root = document.root();
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : root.Members()) keys.emplace_back(key);
+  EXPECT_EQ(keys, (std::vector<std::string>{"namespace", "cluster", "owner", "ownerUID",
+                                            "observation", "replicas", "verdict", "reason",
+                                            "detail", "remedy", "rules", "settings"}));
+  EXPECT_EQ(root["namespace"].AsString(), "lab");
+  EXPECT_EQ(root["cluster"].AsString(), "bob");
+  EXPECT_EQ(root["owner"].AsString(), "deployment.apps/bob");
+  EXPECT_EQ(root["ownerUID"].AsString(), "u1");
+  EXPECT_EQ(root["observation"].AsString(), "scaled-to-zero");
+  EXPECT_EQ(root["replicas"].AsInteger(), 0);
+  EXPECT_EQ(root["verdict"].AsString(), "abandoned");
+  EXPECT_EQ(root["reason"].AsString(), "scaled-to-zero");
+
+  ASSERT_EQ(root["rules"].size(), 14u);
+  for (std::size_t i = 0; i < 14; ++i) {
+    const JsonValue rule = root["rules"].At(i);
+    EXPECT_EQ(rule.size(), 3u);
+    EXPECT_EQ(rule["number"].AsInteger(), static_cast<std::int64_t>(i));
+    EXPECT_EQ(rule["matched"].AsBool(), i == 9);
+    EXPECT_NE(rule["detail"].AsString().value_or(""), "");
+  }
+  ASSERT_EQ(root["settings"].size(), 4u);
+  EXPECT_EQ(root["settings"].At(0).ToText(),
+            R"({"name":"owner","value":"deployment/bob","source":"flag"})");
+  EXPECT_EQ(root["settings"].At(1).ToText(),
+            R"({"name":"grace-period","value":"","source":"default"})");
+}
+
+TEST(Check, JsonIsNullWhereNothingIsKnown) {
+  const JsonDocument absent = Json(Look(Observation::kAbsent));
+  EXPECT_EQ(absent.root()["owner"].AsString(), "deployment/bob");
+  EXPECT_TRUE(absent.root()["ownerUID"].IsNull());
+  EXPECT_TRUE(absent.root()["replicas"].IsNull());
+
+  Snapshot seen = Look(Observation::kAbsent);
+  seen.seen = RecordedOwner{"replicationcontroller", "lab", "bob", "u0", std::nullopt, "", ""};
+  EXPECT_EQ(Json(seen).root()["ownerUID"].AsString(), "u0");
+
+  const JsonDocument shared = Json(Shared());
+  EXPECT_TRUE(shared.root()["owner"].IsNull());
+  EXPECT_EQ(shared.root()["observation"].AsString(), "none");
+  EXPECT_EQ(shared.root()["reason"].AsString(), "shared");
+
+  const JsonDocument unreadable = Json(Unreadable());
+  EXPECT_EQ(unreadable.root()["cluster"].AsString(), "bob") << "the one that was asked for";
+  EXPECT_EQ(unreadable.root()["observation"].AsString(), "unknown");
+  EXPECT_EQ(unreadable.root()["reason"].AsString(), "unknown");
+}
+
+TEST(Check, TheClusterIsMissingWhereNoneWasAskedForNorFound) {
+  ResolvedSettings settings = Settled();
+  settings.settings.cluster.clear();
+  const auto json = JsonDocument::Parse(Report(Unreadable(), settings, OutputFormat::kJson).text);
+  ASSERT_TRUE(json);
+  EXPECT_TRUE(json->root()["cluster"].IsNull());
+  const std::string text = Report(Unreadable(), settings, OutputFormat::kText).text;
+  EXPECT_TRUE(Holds(text, "cluster      lab/<missing>\n")) << text;
+}
+
+TEST(Check, JsonHoldsTextOfAnyKind) {
+  Snapshot snapshot = Look(Observation::kActive);
+  snapshot.facts.holds = {{"pod \"m\"", "\n\\\x01", std::nullopt}};
+  const JsonDocument document = Json(snapshot);
+  EXPECT_TRUE(Holds(std::string(document.root()["detail"].AsString().value_or("")),
+                    "pod \"m\" is \n\\\x01"));
+}
+
+}  // namespace
+}  // namespace cluster_watcher

@@ -1,0 +1,401 @@
+#include "watcher/deletion/members.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "test/unit/support/fake_transport.h"
+#include "watcher/protocol/marks.h"
+
+namespace cluster_watcher {
+namespace {
+
+using Names = std::vector<std::string>;
+
+// An object whose UID is its name; `above` is its controller's.
+KubeObject Object(const char* type, const std::string& name, const std::string& above = "") {
+  KubeObject object{TypeOf(type), {}};
+  object.meta.name = name;
+  object.meta.ns = "lab";
+  object.meta.uid = name;
+  if (!above.empty()) object.meta.owner_references = {{"v1", "Any", above, above, true}};
+  return object;
+}
+
+KubeObject Kept(KubeObject object) {
+  object.meta.annotations[annotation::kKeep] = "true";
+  return object;
+}
+
+DeletionMemory Memory() {
+  DeletionMemory memory;
+  memory.root_uid = "bob-m";
+  memory.owner_uids = {"driver"};
+  return memory;
+}
+
+Names NamesOf(const std::vector<KubeObject>& objects) {
+  Names names;
+  for (const KubeObject& object : objects) names.push_back(object.meta.name);
+  return names;
+}
+
+void Expect(const MemberPass& pass, const Names& to_delete, const Names& leftovers = {},
+            const Names& left = {}) {
+  EXPECT_EQ(NamesOf(pass.to_delete), to_delete);
+  EXPECT_EQ(NamesOf(pass.leftovers), leftovers);
+  EXPECT_EQ(pass.remaining(), to_delete.size() + leftovers.size());
+  ASSERT_EQ(pass.left.size(), left.size());
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    EXPECT_EQ(pass.left[i].substr(0, pass.left[i].find(':')), left[i]);
+  }
+}
+
+TEST(SortMembers, DeletesTheLabelledRoots) {
+  DeletionMemory memory = Memory();
+  Expect(SortMembers({Object("deployment", "w"), Object("service", "s"), Object("pod", "p")}, true,
+                     memory),
+         {"w", "s", "p"});
+  EXPECT_EQ(memory.listed.size(), 3u);
+  EXPECT_TRUE(memory.left.empty());
+}
+
+TEST(SortMembers, AReferenceThatDoesntControlLeavesARoot) {
+  DeletionMemory memory = Memory();
+  KubeObject service = Object("service", "s", "someone");
+  service.meta.owner_references.front().controller = false;
+  Expect(SortMembers({service}, true, memory), {"s"});
+}
+
+TEST(SortMembers, WaitsForWhatAMemberControls) {
+  DeletionMemory memory = Memory();
+  // In any order of the list, at any depth.
+  Expect(SortMembers({Object("pod", "w-1-a", "w-1"), Object("replicaset", "w-1", "w"),
+                      Object("deployment", "w")},
+                     true, memory),
+         {"w"}, {"w-1-a", "w-1"});
+}
+
+TEST(SortMembers, NeverListsTheMasterRootNorWhatItControls) {
+  DeletionMemory memory = Memory();
+  Expect(SortMembers({Object("deployment", "bob-m"), Object("replicaset", "bob-m-1", "bob-m"),
+                      Object("pod", "bob-m-1-a", "bob-m-1")},
+                     true, memory),
+         {});
+  EXPECT_TRUE(memory.listed.empty());
+}
+
+TEST(SortMembers, NeverDeletesAMasterRootThatHasAController) {
+  DeletionMemory memory = Memory();
+  Expect(SortMembers({Object("replicaset", "bob-m", "w"), Object("deployment", "w")}, true, memory),
+         {"w"});
+}
+
+TEST(SortMembers, LeavesWhatAForeignControllerHas) {
+  DeletionMemory memory = Memory();
+  const std::vector<KubeObject> objects = {
+      Object("pod", "x-1-a", "x-1"), Object("replicaset", "x-1", "x"), Object("service", "s")};
+  Expect(SortMembers(objects, true, memory), {"s"}, {}, {"pod/x-1-a", "replicaset.apps/x-1"});
+  Expect(SortMembers(objects, true, memory), {"s"});  // named once
+}
+
+TEST(SortMembers, LeavesWhatIsKeptAndWhatIsBelowIt) {
+  DeletionMemory memory = Memory();
+  const std::vector<KubeObject> objects = {
+      Object("pod", "w-1-a", "w-1"), Object("replicaset", "w-1", "w"),
+      Kept(Object("deployment", "w")), Kept(Object("configmap", "c")), Object("service", "s")};
+  Expect(SortMembers(objects, true, memory), {"s"}, {},
+         {"deployment.apps/w", "configmap/c", "pod/w-1-a", "replicaset.apps/w-1"});
+  Expect(SortMembers(objects, true, memory), {"s"});  // named once
+}
+
+TEST(SortMembers, LeavesWhatIsKeptBelowAMember) {
+  DeletionMemory memory = Memory();
+  Expect(SortMembers({Object("deployment", "w"), Kept(Object("replicaset", "w-1", "w")),
+                      Object("pod", "w-1-a", "w-1")},
+                     true, memory),
+         {"w"}, {}, {"replicaset.apps/w-1", "pod/w-1-a"});
+}
+
+TEST(SortMembers, OnlyTheWordTrueKeeps) {
+  for (const char* word : {"", "false", "True", "yes"}) {
+    DeletionMemory memory = Memory();
+    KubeObject service = Object("service", "s");
+    service.meta.annotations[annotation::kKeep] = word;
+    Expect(SortMembers({service}, true, memory), {"s"});
+  }
+}
+
+TEST(SortMembers, WhatIsKeptFromNowOnIsLeft) {
+  DeletionMemory memory = Memory();
+  Expect(SortMembers({Object("deployment", "w"), Object("replicaset", "w-1", "w")}, true, memory),
+         {"w"}, {"w-1"});
+  Expect(SortMembers({Kept(Object("deployment", "w")), Object("replicaset", "w-1", "w")}, true,
+                     memory),
+         {}, {}, {"deployment.apps/w", "replicaset.apps/w-1"});
+}
+
+TEST(SortMembers, NeverDeletesKindsThatOutliveClusters) {
+  KubeObject role = Object("configmap", "role");
+  role.type = {"rbac.authorization.k8s.io", "v1", "roles", "Role"};
+  KubeObject binding = Object("configmap", "binding");
+  binding.type = {"rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding"};
+  const std::vector<KubeObject> objects = {Object("serviceaccount", "sa"),
+                                           Object("persistentvolumeclaim", "pvc"),
+                                           Object("persistentvolumeclaim", "data-w-0", "w"),
+                                           Object("namespace", "lab"),
+                                           role,
+                                           binding};
+  for (const bool root_is_ours : {true, false}) {
+    DeletionMemory memory = Memory();
+    Expect(SortMembers(objects, root_is_ours, memory), {}, {},
+           {"serviceaccount/sa", "persistentvolumeclaim/pvc", "persistentvolumeclaim/data-w-0",
+            "namespace/lab", "role.rbac.authorization.k8s.io/role",
+            "rolebinding.rbac.authorization.k8s.io/binding"});
+  }
+}
+
+TEST(SortMembers, NeverDeletesTheOwnerNorWhatIsBelowIt) {
+  DeletionMemory memory = Memory();
+  Expect(SortMembers({Object("pod", "driver-a", "driver"), Object("deployment", "driver")}, true,
+                     memory),
+         {}, {}, {"deployment.apps/driver", "pod/driver-a"});
+}
+
+TEST(SortMembers, NeverDeletesWhatIsAboveTheOwner) {
+  DeletionMemory memory = Memory();
+  Expect(SortMembers(
+             {Object("deploymentconfig", "d"), Object("rc", "driver", "d"), Object("service", "s")},
+             true, memory),
+         {"s"}, {}, {"deploymentconfig.apps.openshift.io/d", "replicationcontroller/driver"});
+}
+
+TEST(SortMembers, NeverDeletesWhatIsAboveAnOwnerThatIsNotLabelled) {
+  DeletionMemory memory = Memory();
+  memory.owner_controller_uid = "nightly";
+  Expect(SortMembers({Object("cronjob", "nightly"), Object("service", "s")}, true, memory), {"s"},
+         {}, {"cronjob.batch/nightly"});
+}
+
+TEST(SortMembers, LeavesWhatWasMadeWhileTheClusterWasTakenDown) {
+  DeletionMemory memory = Memory();
+  memory.made_before = ParseTime("2026-01-01T00:00:10Z");
+  KubeObject old = Object("service", "old");
+  old.meta.created = "2026-01-01T00:00:10Z";
+  KubeObject fresh = Object("service", "fresh");
+  fresh.meta.created = "2026-01-01T00:00:11Z";
+  Expect(SortMembers({old, fresh, Object("service", "ageless")}, true, memory), {"old"}, {},
+         {"service/fresh", "service/ageless"});
+}
+
+TEST(SortMembers, WhatIsMountedIsDeletedLikeTheRestOnceTheRootIsNotOurs) {
+  DeletionMemory memory = Memory();
+  memory.mounted = {{TypeOf("configmap"), "c"}};
+  EXPECT_EQ(NamesOf(SortMembers({Object("configmap", "c")}, true, memory).mounted), Names{"c"});
+  Expect(SortMembers({Object("configmap", "c")}, false, memory), {"c"});
+}
+
+TEST(SortMembers, RemembersWhichMemberIsAboveWhatIsLeft) {
+  DeletionMemory memory = Memory();
+  SortMembers(
+      {Object("deployment", "w"), Object("replicaset", "w-1", "w"), Object("pod", "w-1-a", "w-1")},
+      true, memory);
+  EXPECT_EQ(memory.below.at("w-1-a"), "w");
+}
+
+TEST(SortMembers, WithoutAnOwnerUidNothingIsTakenForTheOwner) {
+  DeletionMemory memory = Memory();
+  memory.owner_uids.clear();
+  Expect(SortMembers({Object("deployment", "w")}, true, memory), {"w"});
+}
+
+TEST(SortMembers, SetsAsideWhatTheMasterPodMounts) {
+  DeletionMemory memory = Memory();
+  memory.mounted = {{TypeOf("configmap"), "c"}, {TypeOf("secret"), "s"}};
+  const MemberPass pass = SortMembers({Object("configmap", "c"), Object("secret", "s"),
+                                       Object("configmap", "s"), Object("service", "c")},
+                                      true, memory);
+  EXPECT_EQ(NamesOf(pass.mounted), (Names{"c", "s"}));
+  Expect(pass, {"s", "c"});
+  EXPECT_EQ(pass.to_delete.front().type, TypeOf("configmap"));
+}
+
+TEST(SortMembers, WhatIsMountedAndKeptIsLeft) {
+  DeletionMemory memory = Memory();
+  memory.mounted = {{TypeOf("configmap"), "c"}};
+  const MemberPass pass = SortMembers({Kept(Object("configmap", "c"))}, true, memory);
+  EXPECT_TRUE(pass.mounted.empty());
+  Expect(pass, {}, {}, {"configmap/c"});
+}
+
+TEST(SortMembers, WhereTheRootIsNotOursOnlyWhatWasListedIsDeleted) {
+  DeletionMemory memory = Memory();
+  memory.mounted = {{TypeOf("configmap"), "c"}};
+  Expect(SortMembers({Object("deployment", "w"), Object("service", "s")}, true, memory),
+         {"w", "s"});
+  const MemberPass pass =
+      SortMembers({Object("deployment", "w"), Object("service", "s-new"), Object("configmap", "c"),
+                   Object("replicaset", "w-1", "w"), Object("pod", "n-1-a", "n-1")},
+                  false, memory);
+  EXPECT_TRUE(pass.mounted.empty()) << "nothing is changed in what may be a new cluster";
+  Expect(pass, {"w"}, {"w-1"}, {"pod/n-1-a"});
+  EXPECT_EQ(memory.listed.size(), 2u);
+}
+
+TEST(SortMembers, AnotherObjectOfAListedNameIsNotListed) {
+  DeletionMemory memory = Memory();
+  Expect(SortMembers({Object("service", "s")}, true, memory), {"s"});
+  KubeObject again = Object("service", "s");
+  again.meta.uid = "s-2";
+  Expect(SortMembers({again}, false, memory), {});
+  Expect(SortMembers({again}, true, memory), {"s"});
+}
+
+TEST(SortMembers, FindsWhatIsLeftOfADeletedController) {
+  DeletionMemory memory = Memory();
+  const KubeObject set = Object("replicaset", "w-1", "w");
+  const KubeObject pod = Object("pod", "w-1-a", "w-1");
+  Expect(SortMembers({Object("deployment", "w"), set, pod}, true, memory), {"w"}, {"w-1", "w-1-a"});
+  Expect(SortMembers({set, pod}, true, memory), {}, {"w-1", "w-1-a"});
+}
+
+TEST(SortMembers, FindsWhatIsLeftWhereTheControllersBetweenAreGoneToo) {
+  DeletionMemory memory = Memory();
+  const KubeObject set = Object("replicaset", "w-1", "w");
+  const KubeObject pod = Object("pod", "w-1-a", "w-1");
+  Expect(SortMembers({Object("deployment", "w"), set, pod}, true, memory), {"w"}, {"w-1", "w-1-a"});
+  Expect(SortMembers({pod}, true, memory), {}, {"w-1-a"});
+}
+
+TEST(SortMembers, ControllersInALoopAreNobodysMembers) {
+  DeletionMemory memory = Memory();
+  Expect(
+      SortMembers({Object("replicaset", "a", "b"), Object("replicaset", "b", "a")}, true, memory),
+      {}, {}, {"replicaset.apps/a", "replicaset.apps/b"});
+}
+
+KubeObject Ordered(KubeObject object, const std::string& order) {
+  object.meta.annotations[annotation::kDeleteOrder] = order;
+  return object;
+}
+
+Names NamesOf(const std::vector<const KubeObject*>& objects) {
+  Names names;
+  for (const KubeObject* object : objects) names.push_back(object->meta.name);
+  return names;
+}
+
+TEST(DueMembers, AreThoseOfTheLowestWaveThatIsLeft) {
+  DeletionMemory memory = Memory();
+  const KubeObject first = Ordered(Object("deployment", "w"), "-1");
+  const KubeObject below = Object("replicaset", "w-1", "w");
+  const KubeObject second = Object("service", "s");
+  const KubeObject last = Ordered(Object("configmap", "c"), "7");
+  MemberPass pass = SortMembers({last, second, below, first}, true, memory);
+  EXPECT_TRUE(memory.HasWaves());
+  EXPECT_EQ(NamesOf(DueMembers(pass, memory, false)), (Names{"w", "w-1"}));
+  EXPECT_EQ(NamesOf(DueMembers(pass, memory, true)), (Names{"c", "s", "w", "w-1"}));
+  // What a member controls is of its wave, also when the member itself has gone.
+  pass = SortMembers({last, second, below}, true, memory);
+  EXPECT_EQ(NamesOf(DueMembers(pass, memory, false)), Names{"w-1"});
+  pass = SortMembers({last, second}, true, memory);
+  EXPECT_EQ(NamesOf(DueMembers(pass, memory, false)), Names{"s"});
+  pass = SortMembers({last}, true, memory);
+  EXPECT_EQ(NamesOf(DueMembers(pass, memory, false)), Names{"c"});
+  EXPECT_TRUE(DueMembers(SortMembers({}, true, memory), memory, false).empty());
+}
+
+TEST(DueMembers, OneWaveIsNone) {
+  DeletionMemory memory = Memory();
+  SortMembers({Ordered(Object("service", "s"), "3"), Ordered(Object("pod", "p"), "3")}, true,
+              memory);
+  EXPECT_FALSE(memory.HasWaves());
+}
+
+TEST(SortMembers, ADeleteOrderThatIsNoNumberCountsAsZeroAndIsNamedOnce) {
+  DeletionMemory memory = Memory();
+  const std::vector<KubeObject> objects = {Ordered(Object("service", "s"), "first")};
+  MemberPass pass = SortMembers(objects, true, memory);
+  ASSERT_EQ(pass.mistakes.size(), 1u);
+  EXPECT_NE(pass.mistakes.front().find("service/s: annotation cluster-watcher/delete-order: "
+                                       "\"first\" is not a whole number"),
+            std::string::npos);
+  EXPECT_EQ(memory.OrderOf("s"), 0);
+  EXPECT_TRUE(SortMembers(objects, true, memory).mistakes.empty());
+}
+
+TEST(ParseDeleteOrder, TakesWholeNumbers) {
+  EXPECT_EQ(ParseDeleteOrder("0"), 0);
+  EXPECT_EQ(ParseDeleteOrder("-12"), -12);
+  for (const char* text : {"", "1.5", "1 ", "+1", "one", "99999999999", "0x1"}) {
+    EXPECT_EQ(ParseDeleteOrder(text), std::nullopt) << text;
+  }
+}
+
+TEST(SortMembers, ClaimsAreWhatTheVolumesSettingSays) {
+  const KubeObject claim = Object("pvc", "data");
+  DeletionMemory memory = Memory();
+  Expect(SortMembers({claim}, true, memory), {}, {}, {"persistentvolumeclaim/data"});
+
+  memory = Memory();
+  memory.volumes = Volumes::kDelete;
+  Expect(SortMembers({claim, Kept(Object("pvc", "kept"))}, true, memory), {"data"}, {},
+         {"persistentvolumeclaim/kept"});
+
+  memory = Memory();
+  memory.volumes = Volumes::kCollect;
+  memory.collect_after = *ParseTime("2026-12-24T00:00:00Z");
+  const MemberPass pass = SortMembers({claim}, true, memory);
+  EXPECT_TRUE(pass.to_delete.empty());
+  EXPECT_EQ(NamesOf(pass.to_collect), Names{"data"});
+  EXPECT_EQ(pass.remaining(), 1u);
+  KubeObject collected = claim;
+  collected.meta.annotations[annotation::kCollectAfter] = "2026-12-24T00:00:00Z";
+  EXPECT_EQ(SortMembers({collected}, true, memory).remaining(), 1u);  // brought from another
+  collected.meta.annotations[annotation::kRootUid] = collected.meta.uid;
+  EXPECT_EQ(SortMembers({collected}, true, memory).remaining(), 0u);
+  memory = Memory();
+  memory.volumes = Volumes::kCollect;
+  memory.collect_after = *ParseTime("2026-12-24T00:00:01Z");
+  EXPECT_EQ(SortMembers({collected}, true, memory).remaining(), 1u);  // of an earlier cluster
+}
+
+TEST(SortMembers, ClaimsGoAfterWhatMayMountThem) {
+  DeletionMemory memory = Memory();
+  memory.volumes = Volumes::kDelete;
+  const KubeObject claim = Object("pvc", "data");
+  const MemberPass pass =
+      SortMembers({claim, Ordered(Object("deployment", "w"), "9")}, true, memory);
+  EXPECT_EQ(NamesOf(DueMembers(pass, memory, false)), Names{"w"});
+  EXPECT_FALSE(memory.HasWaves());
+  EXPECT_EQ(NamesOf(DueMembers(SortMembers({claim}, true, memory), memory, false)), Names{"data"});
+}
+
+TEST(SortMembers, TheClaimsOfAMasterThatIsAStatefulSetGoWithIt) {
+  DeletionMemory memory = Memory();
+  memory.volumes = Volumes::kDelete;
+  memory.root_set = "bob-m";
+  const MemberPass pass = SortMembers(
+      {Object("pvc", "data-bob-m-11"), Object("pvc", "bob-m-1"), Object("pvc", "data-bob-m-x")},
+      true, memory);
+  EXPECT_EQ(NamesOf(pass.mounted), Names{"data-bob-m-11"});
+  EXPECT_EQ(NamesOf(pass.to_delete), (Names{"bob-m-1", "data-bob-m-x"}));
+}
+
+TEST(SortMembers, TheOwnerIsKnownByItsNameWhereItWasMadeAnew) {
+  DeletionMemory memory = Memory();
+  memory.owner_name = "bob";
+  memory.owner_kind = "deployment.apps";
+  KubeObject anew = Object("deployment", "bob");
+  anew.meta.uid = "anew";
+  Expect(SortMembers({anew, Object("service", "bob")}, true, memory), {"bob"}, {},
+         {"deployment.apps/bob"});
+  memory = Memory();
+  memory.owner_name = "bob";
+  Expect(SortMembers({anew, Object("job", "bob"), Object("service", "bob")}, true, memory), {"bob"},
+         {}, {"deployment.apps/bob", "job.batch/bob"});
+}
+
+}  // namespace
+}  // namespace cluster_watcher

@@ -1,0 +1,148 @@
+#include "watcher/deletion/step_runner.h"
+
+#include <gtest/gtest.h>
+#include <prometheus/registry.h>
+#include <spdlog/sinks/null_sink.h>
+
+#include "test/unit/support/fake_transport.h"
+
+namespace cluster_watcher {
+namespace {
+
+using std::chrono::seconds;
+using Texts = std::vector<std::string>;
+
+// The servers of the steps: each request takes its time, and is answered in turn.
+class Server {
+ public:
+  struct Exchange {
+    Duration takes;
+    HttpResult answer;
+  };
+
+  explicit Server(FakeClock& clock) : clock_(clock) {}
+
+  Dial Dialer() {
+    return [this](const std::string& server) -> Result<std::unique_ptr<Transport>> {
+      dialed.push_back(server);
+      return std::unique_ptr<Transport>(std::make_unique<Line>(*this));
+    };
+  }
+
+  std::vector<Exchange> answers;
+  Texts dialed;
+  std::vector<HttpRequest> requests;
+
+ private:
+  class Line final : public Transport {
+   public:
+    explicit Line(Server& server) : server_(server) {}
+    std::vector<HttpResult> Perform(std::span<const HttpRequest> batch, std::size_t,
+                                    std::stop_token) override {
+      server_.requests.push_back(batch.front());
+      Exchange next{Duration(1), Answer(200, "")};
+      if (!server_.answers.empty()) {
+        next = server_.answers.front();
+        server_.answers.erase(server_.answers.begin());
+      }
+      const Duration timeout = batch.front().timeout;
+      server_.clock_.now += std::min(next.takes, timeout);
+      if (next.takes > timeout) return {NoAnswer()};
+      return {next.answer};
+    }
+
+   private:
+    Server& server_;
+  };
+
+  FakeClock& clock_;
+};
+
+class StepRunnerTest : public testing::Test {
+ protected:
+  Texts Run(const std::vector<Step>& steps, Duration allowed = seconds(30)) {
+    return runner_.Run(steps, "before-delete", allowed, done_, [this] { ++marked_; });
+  }
+  static Step Named(const std::string& name, OnFailure on_failure = OnFailure::kContinue) {
+    Step step;
+    step.name = name;
+    step.server = "http://127.0.0.1:8080";
+    step.target = "/" + name;
+    step.on_failure = on_failure;
+    return step;
+  }
+  Texts Targets() const {
+    Texts targets;
+    for (const HttpRequest& request : server_.requests) targets.push_back(request.target);
+    return targets;
+  }
+
+  FakeClock clock_;
+  Server server_{clock_};
+  prometheus::Registry registry_;
+  WatcherMetrics metrics_{registry_, "1", "2"};
+  spdlog::logger log_{"", std::make_shared<spdlog::sinks::null_sink_st>()};
+  Duration longest_turn_{0};
+  StepRunner runner_{server_.Dialer(), clock_, metrics_, log_, [this](Duration may_take) {
+                       longest_turn_ = std::max(longest_turn_, may_take);
+                     }};
+  std::set<std::string> done_;
+  int marked_ = 0;
+};
+
+TEST_F(StepRunnerTest, RunsOneAfterTheOtherAndMarksEach) {
+  EXPECT_EQ(Run({Named("drain"), Named("tell")}), Texts{});
+  EXPECT_EQ(Targets(), (Texts{"/drain", "/tell"}));
+  EXPECT_EQ(done_, (std::set<std::string>{"before-delete/drain", "before-delete/tell"}));
+  EXPECT_EQ(marked_, 2);
+  EXPECT_EQ(server_.dialed.front(), "http://127.0.0.1:8080");
+  EXPECT_EQ(server_.requests.front().bearer_token, "");
+  EXPECT_EQ(longest_turn_, seconds(10));
+}
+
+TEST_F(StepRunnerTest, WhatIsDoneIsNotRunAgain) {
+  done_ = {"before-delete/drain", "after-delete/tell"};
+  EXPECT_EQ(Run({Named("drain"), Named("tell")}), Texts{});
+  EXPECT_EQ(Targets(), Texts{"/tell"});
+}
+
+TEST_F(StepRunnerTest, GoesOnAfterAFailure) {
+  server_.answers = {{Duration(1), Answer(500, "no")}, {Duration(1), Answer(302, "")}};
+  EXPECT_EQ(Run({Named("a"), Named("b"), Named("c")}), (Texts{"a: HTTP 500", "b: HTTP 302"}));
+  EXPECT_EQ(Targets(), (Texts{"/a", "/b", "/c"}));
+  EXPECT_EQ(done_.size(), 3u);
+}
+
+TEST_F(StepRunnerTest, TriesAgainUntilItSucceeds) {
+  server_.answers = {{Duration(1), Answer(500, "")},
+                     {Duration(1), NoAnswer(TransportError::Kind::kConnect)},
+                     {Duration(1), Answer(204, "")}};
+  EXPECT_EQ(Run({Named("a", OnFailure::kRetry), Named("b")}), Texts{});
+  EXPECT_EQ(Targets(), (Texts{"/a", "/a", "/a", "/b"}));
+  EXPECT_EQ(marked_, 2);
+}
+
+TEST_F(StepRunnerTest, TriesNoLongerThanTheDeadline) {
+  const MonotonicTime began = clock_.now;
+  for (int i = 0; i < 1000; ++i) server_.answers.push_back({Duration(1), Answer(503, "")});
+  const Texts troubles = Run({Named("a", OnFailure::kRetry), Named("b")}, seconds(5));
+  ASSERT_EQ(troubles.size(), 2u);
+  EXPECT_EQ(troubles[0], "a: the time for steps is over; last: HTTP 503");
+  EXPECT_EQ(troubles[1], "b: not run, the time for steps is over");
+  EXPECT_EQ(clock_.now - began, seconds(5));
+  EXPECT_LT(server_.requests.size(), 20u);
+  EXPECT_EQ(done_, std::set<std::string>{"before-delete/a"});
+}
+
+TEST_F(StepRunnerTest, CutsOffWhatHangs) {
+  const MonotonicTime began = clock_.now;
+  server_.answers = {{seconds(60), Answer(200, "")}, {seconds(60), Answer(200, "")}};
+  Step slow = Named("b");
+  slow.timeout = seconds(20);
+  const Texts troubles = Run({Named("a"), slow}, seconds(15));
+  EXPECT_EQ(troubles, (Texts{"a: no answer within 10s", "b: no answer within 5s"}));
+  EXPECT_EQ(clock_.now - began, seconds(15));
+}
+
+}  // namespace
+}  // namespace cluster_watcher

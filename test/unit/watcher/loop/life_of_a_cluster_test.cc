@@ -1,0 +1,318 @@
+// A cluster's life as those see it who have only Prometheus, Events and the log: the whole of each,
+// at every stage, is compared with the files in test/unit/watcher/loop/life. UPDATE_LIFE=1 writes
+// them anew, for who has changed what is shown and reads the difference.
+#include <gtest/gtest.h>
+#include <spdlog/sinks/ostream_sink.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <numeric>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include "metrics/http/exposition.h"
+#include "test/unit/support/lab.h"
+#include "watcher/loop/watch_loop.h"
+
+namespace cluster_watcher {
+namespace {
+
+using small_kubernetes::Request;
+using small_kubernetes::User;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+// What is chance: UIDs, the names that controllers make up, and when the test was run.
+std::string WithoutChance(std::string text) {
+  std::map<std::string, std::string> names;
+  const auto number = [&](const std::regex& what, const std::string& prefix) {
+    std::string numbered;
+    std::string rest = text;
+    for (std::smatch match; std::regex_search(rest, match, what); rest = match.suffix()) {
+      const auto name = prefix + std::to_string(names.size() + 1);
+      numbered += match.prefix().str() + names.emplace(match.str(), name).first->second;
+    }
+    text = numbered + rest;
+  };
+  number(std::regex("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"), "UID-");
+  number(std::regex("spark-m-[a-z0-9]+-[a-z0-9]+"), "POD-");
+  return std::regex_replace(text, std::regex("\\{\"time\":\"[^\"]*\""), "{\"time\":\"NOW\"");
+}
+
+class LifeOfAClusterTest : public testing::Test, protected Lab {
+ protected:
+  LifeOfAClusterTest() {
+    settings_.settings.grace_period = seconds(30);
+    settings_.settings.pod = NameOfPod();
+  }
+
+  void Stage(Duration time, const std::string& name) {
+    clock_.At(time, [this, name] { Look(name); });
+  }
+  void Look(const std::string& name) {
+    const prometheus::Collectable* const sources[] = {&metrics_};
+    Compare(name + ".prom", Exposition(sources));
+  }
+
+  // To the end, or until `end`.
+  void Run(Duration end) {
+    clock_.At(end, [this] { stop_.request_stop(); });
+    Survey survey(client_, clock_, settings_, [this](const TextMap&) { return settings_; });
+    Log log(LogLevel::kInfo, LogFormat::kJson,
+            std::make_shared<spdlog::sinks::ostream_sink_st>(log_text_));
+    EventRecorder events(client_, clock_, log.logger(), settings_.settings.pod);
+    Announcer announcer(events, clock_, log);
+    LoopHealth health;
+    const auto dial = [](const std::string&) -> Result<std::unique_ptr<Transport>> {
+      return Failure("there are no steps");
+    };
+    WatchLoop loop(
+        survey, clock_, metrics_, announcer, log.logger(), health, dial, [] {}, next_scrape_);
+    EXPECT_EQ(loop.Run(stop_.get_token()), 0);
+  }
+
+  // All Events, in the order in which they were written: TYPE REASON on KIND/NAME, NOTE.
+  std::string Events() {
+    const auto list =
+        JsonDocument::Parse(Read("/apis/events.k8s.io/v1/namespaces/lab/events").body);
+    std::multiset<std::string> all;
+    for (const JsonValue event : list->root()["items"].Elements()) {
+      const auto text = [](JsonValue value) { return std::string(value.AsString().value_or("?")); };
+      const JsonValue about = event["regarding"];
+      all.insert(text(event["eventTime"]).substr(11, 8) + " " + text(event["type"]) + " " +
+                 text(event["reason"]) + " on " + text(about["kind"]) + "/" + text(about["name"]) +
+                 "\n    " + text(event["note"]) + "\n");
+    }
+    return std::accumulate(all.begin(), all.end(), std::string());
+  }
+
+  void Compare(const std::string& name, const std::string& text) {
+    const std::string path = std::string(TEST_DATA "/life/") + name;
+    if (std::getenv("UPDATE_LIFE") != nullptr) {
+      std::ofstream(path) << text;
+      return;
+    }
+    std::ifstream file(path);
+    std::ostringstream expected;
+    expected << file.rdbuf();
+    EXPECT_EQ(text, expected.str()) << path;
+  }
+
+  std::size_t Count(const std::string& text) {
+    const std::string events = Events();
+    std::size_t count = 0;
+    for (std::size_t at = 0; (at = events.find(text, at)) != std::string::npos; ++at) ++count;
+    return count;
+  }
+  std::string Metric(const std::string& series) {
+    const prometheus::Collectable* const sources[] = {&metrics_};
+    const std::string exposition = Exposition(sources);
+    const std::size_t at = exposition.find("\n" + series + " ") + series.size() + 2;
+    return exposition.substr(at, exposition.find('\n', at) - at);
+  }
+
+  std::stop_source stop_;
+  std::ostringstream log_text_;
+  LastScrape::Next next_scrape_ = [](MonotonicTime) { return std::nullopt; };
+};
+
+TEST_F(LifeOfAClusterTest, IsSeenInMetricsEventsAndTheLog) {
+  MakeMap("held", R"(,"finalizers":["example.com/held"])");
+  Look("1-starting");
+  Stage(seconds(20), "2-watching");
+
+  clock_.At(seconds(21), [this] { Refuse("GET", "", 503); });
+  Stage(seconds(60), "3-blind");
+  clock_.At(seconds(61), [this] { kubernetes_.GetFaults().Clear(); });
+
+  clock_.At(seconds(100), [this] { Delete(kDriver); });
+  Stage(seconds(111), "4-abandoned");
+  clock_.At(seconds(115), [this] { MakeDriver(); });
+  Stage(seconds(130), "5-spared");
+
+  clock_.At(seconds(140), [this] {
+    Annotate(kRoot, "hold-until", "2026-12-24T00:05:00Z");
+    Delete(kDriver);
+  });
+  Stage(seconds(200), "6-held");
+
+  // The hold ends at 300 s, the grace period 30 s later.
+  Stage(seconds(320), "7-abandoned-again");
+  kubernetes_.on_request = [this, seen = false](const Request& request, const User&) mutable {
+    const bool last_look = request.method == "GET" && Mark("phase") == "condemned";
+    if (last_look && !seen) Look("8-condemned");
+    seen = seen || last_look;
+  };
+  Stage(seconds(350), "9-deleting");
+  clock_.At(seconds(360), [this] {
+    kubernetes_.Admin("PATCH", kMaps + std::string("/held"), R"({"metadata":{"finalizers":null}})",
+                      "application/merge-patch+json");
+  });
+  Stage(minutes(10), "10-done");
+  Run(minutes(11));
+
+  Compare("events.txt", WithoutChance(Events()));
+  Compare("log.jsonl", WithoutChance(log_text_.str()));
+}
+
+TEST_F(LifeOfAClusterTest, InADryRunNothingIsDue) {
+  settings_.settings.dry_run = true;
+  clock_.At(seconds(20), [this] { Delete(kDriver); });
+  Stage(seconds(120), "dry-run");
+  Run(seconds(121));
+  Compare("dry-run-events.txt", WithoutChance(Events()));
+  EXPECT_TRUE(Exists(kRoot));
+}
+
+TEST_F(LifeOfAClusterTest, ASharedClusterHasNoOwner) {
+  settings_.settings.owner.reset();
+  Stage(seconds(120), "shared");
+  Run(seconds(121));
+  EXPECT_EQ(Events(), "");
+}
+
+// --- What doesn't go as it should.
+
+TEST_F(LifeOfAClusterTest, WhoHasBeenBlindWarnsAgain) {
+  clock_.At(seconds(10), [this] { Delete(kDriver); });
+  clock_.At(seconds(20), [this] { Refuse("GET", "", 503); });
+  clock_.At(std::chrono::hours(8), [this] { kubernetes_.GetFaults().Clear(); });
+  Run(std::chrono::hours(8) + minutes(2));
+  EXPECT_FALSE(Exists(kRoot));
+  EXPECT_EQ(Count("ClusterAbandoned on Deployment/spark-m"), 2u) << Events();
+  EXPECT_EQ(Count("08:00:03 Warning ClusterAbandoned"), 2u) << Events();
+}
+
+TEST_F(LifeOfAClusterTest, AWarningIsWrittenLaterWhereItCouldNotBe) {
+  clock_.At(seconds(10), [this] {
+    Delete(kDriver);
+    Refuse("POST", "/events", 503);
+  });
+  clock_.At(seconds(20), [this] { kubernetes_.GetFaults().Clear(); });
+  Run(minutes(2));
+  EXPECT_FALSE(Exists(kRoot));
+  EXPECT_EQ(Count("ClusterAbandoned on Deployment/spark-m"), 1u) << Events();
+}
+
+TEST_F(LifeOfAClusterTest, ATimeThatIsEarlierThanWasToldIsTold) {
+  settings_.settings.grace_period = minutes(10);
+  settings_.settings.scaled_to_zero_grace_period = seconds(10);
+  clock_.At(seconds(10), [this] { Delete(kDriver); });
+  clock_.At(seconds(60), [this] {
+    MakeDriver();
+    kubernetes_.Admin("PATCH", kDriver, R"({"spec":{"replicas":0}})",
+                      "application/merge-patch+json");
+  });
+  Run(minutes(5));
+  EXPECT_FALSE(Exists(kRoot));
+  EXPECT_EQ(Count("ClusterAbandoned on Deployment/spark-m"), 2u) << Events();
+  EXPECT_EQ(Count("looks abandoned (scaled-to-zero)"), 3u) << Events();
+}
+
+TEST_F(LifeOfAClusterTest, ALastLookThatSeesNothingIsTold) {
+  clock_.At(seconds(10), [this] { Delete(kDriver); });
+  kubernetes_.on_request = [this, done = false](const Request& request, const User&) mutable {
+    if (done || request.method != "POST" || Mark("phase") != "condemned") return;
+    done = true;
+    Refuse("GET", "", 503);
+    clock_.At(clock_.elapsed + seconds(3), [this] { kubernetes_.GetFaults().Clear(); });
+    MakeDriver();
+  };
+  Run(minutes(3));
+  EXPECT_TRUE(Exists(kRoot));
+  EXPECT_EQ(Count("ClusterCondemned on Deployment/spark-m"), 1u) << Events();
+  EXPECT_EQ(Count("is spared (unknown)"), 2u) << Events();
+  EXPECT_EQ(Metric("cluster_watcher_phase{phase=\"watching\"}"), "1");
+  EXPECT_EQ(Metric("cluster_watcher_deletion_due_timestamp_seconds"), "0");
+}
+
+TEST_F(LifeOfAClusterTest, WhatCannotBeCondemnedDoesNotFloodEvents) {
+  clock_.At(seconds(10), [this] {
+    Delete(kDriver);
+    Refuse("PATCH", "spark-m", 403);
+  });
+  Run(minutes(50));
+  EXPECT_TRUE(Exists(kRoot));
+  EXPECT_LE(Count("on Deployment/spark-m"), 4u) << Events();
+}
+
+TEST_F(LifeOfAClusterTest, APodThatLosesItsLabelIsKeptAndSaidToBe) {
+  clock_.At(seconds(10), [this] { Delete(kDriver); });
+  clock_.At(seconds(25), [this] {
+    kubernetes_.Admin("PATCH", "/api/v1/namespaces/lab/pods/" + settings_.settings.pod,
+                      R"({"metadata":{"labels":{"oshinko-cluster":null}}})",
+                      "application/merge-patch+json");
+  });
+  Run(minutes(3));
+  EXPECT_TRUE(Exists(kRoot));
+  EXPECT_EQ(Count("ClusterSpared on Deployment/spark-m"), 1u) << Events();
+  EXPECT_EQ(Metric("cluster_watcher_confirmations"), "0");
+}
+
+TEST_F(LifeOfAClusterTest, MarksThatAreTakenOffAreToldOf) {
+  kubernetes_.Admin(
+      "PATCH", kRoot,
+      R"({"metadata":{"annotations":{"cluster-watcher/phase":"condemned",)"
+      R"("cluster-watcher/condemned-by":"gone/1","cluster-watcher/root-uid":")" +
+          std::string(
+              *JsonDocument::Parse(Read(kRoot).body)->root()["metadata"]["uid"].AsString()) +
+          "\"}}}",
+      "application/merge-patch+json");
+  Run(minutes(2));
+  EXPECT_EQ(Mark("phase"), "");
+  EXPECT_EQ(Count("ClusterSpared on Deployment/spark-m"), 1u) << Events() << log_text_.str();
+  EXPECT_EQ(Metric("cluster_watcher_phase{phase=\"watching\"}"), "1");
+}
+
+TEST_F(LifeOfAClusterTest, AnotherOnesDeletionIsNotAnnounced) {
+  const std::string uid(
+      *JsonDocument::Parse(Read(kRoot).body)->root()["metadata"]["uid"].AsString());
+  kubernetes_.Apply(
+      R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"other","namespace":"lab"},)"
+      R"("spec":{"nodeName":"elsewhere","containers":[{"name":"main","image":"x"}]}})");
+  const std::string pod(*JsonDocument::Parse(Read("/api/v1/namespaces/lab/pods/other").body)
+                             ->root()["metadata"]["uid"]
+                             .AsString());
+  Delete(kDriver);
+  kubernetes_.Admin("PATCH", kRoot,
+                    R"({"metadata":{"annotations":{"cluster-watcher/phase":"deleting",)"
+                    R"("cluster-watcher/deletes-begun":"true","cluster-watcher/deleting-since":)"
+                    R"("2026-12-24T00:00:00Z","cluster-watcher/condemned-by":"other/)" +
+                        pod + R"(","cluster-watcher/root-uid":")" + uid + "\"}}}",
+                    "application/merge-patch+json");
+  Run(minutes(1));
+  EXPECT_TRUE(Exists(kRoot));
+  EXPECT_EQ(Metric("cluster_watcher_phase{phase=\"watching\"}"), "1");
+  EXPECT_EQ(Metric("cluster_watcher_confirmations"), "0");
+  EXPECT_EQ(Metric("cluster_watcher_deletion_due_timestamp_seconds"), "0");
+  EXPECT_EQ(Events(), "");
+}
+
+TEST_F(LifeOfAClusterTest, InADryRunMembersAreNoneAgainOnceTheDriverIsBack) {
+  settings_.settings.dry_run = true;
+  clock_.At(seconds(20), [this] { Delete(kDriver); });
+  clock_.At(seconds(100), [this] { MakeDriver(); });
+  Run(seconds(121));
+  EXPECT_EQ(Metric("cluster_watcher_members{state=\"found\"}"), "0");
+  EXPECT_EQ(Metric("cluster_watcher_members{state=\"remaining\"}"), "0");
+}
+
+// The pod is being deleted with its cluster, and has 30 s.
+TEST_F(LifeOfAClusterTest, TheLastScrapeIsWaitedFor) {
+  bool scraped = false;
+  next_scrape_ = [&](MonotonicTime since) {
+    return scraped ? std::nullopt : std::optional(since + seconds(15));
+  };
+  kubernetes_.Admin("PATCH", "/api/v1/namespaces/lab/pods/" + settings_.settings.pod,
+                    R"({"spec":{"nodeName":"elsewhere"}})", "application/merge-patch+json");
+  clock_.At(seconds(10), [this] { Delete(kDriver); });
+  clock_.At(seconds(62), [&] { scraped = true; });
+  Run(seconds(50));
+  EXPECT_FALSE(Exists(kRoot));
+  EXPECT_EQ(clock_.elapsed, seconds(62)) << log_text_.str();
+}
+
+}  // namespace
+}  // namespace cluster_watcher

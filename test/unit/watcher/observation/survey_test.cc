@@ -1,0 +1,35 @@
+#include "watcher/observation/survey.h"
+
+#include <gtest/gtest.h>
+
+#include "test/unit/support/lab.h"
+#include "watcher/decision/rules.h"
+
+namespace cluster_watcher {
+namespace {
+
+class SurveyTest : public testing::Test, protected Lab {
+ protected:
+  SurveyTest() { settings_.settings.pod = NameOfPod(); }
+};
+
+// Those that could be a driver are of many kinds.
+TEST_F(SurveyTest, AnApiServerThatHangsIsNotAskedForOneKindOfDriverAfterTheOther) {
+  Survey survey(client_, clock_, settings_, [this](const TextMap&) { return settings_; });
+  Delete(kDriver);
+  Snapshot look = survey.SureLook(false, {});
+  ASSERT_TRUE(Decide(look.facts).abandoned());
+  small_kubernetes::Fault hang;
+  hang.contains = kUsesClusterLabel;
+  hang.times = 0;
+  hang.action = small_kubernetes::Fault::Action::kHang;
+  kubernetes_.GetFaults().Add(hang);
+  const Duration before = clock_.elapsed;
+  survey.LookForOtherDrivers(look, {});
+  EXPECT_EQ(Decide(look.facts).reason, Reason::kUnknown);
+  // In virtual time requests come one after the other, also those that are sent side by side.
+  EXPECT_EQ(clock_.elapsed - before, kReadsSideBySide * HttpRequest().timeout);
+}
+
+}  // namespace
+}  // namespace cluster_watcher

@@ -1,0 +1,341 @@
+#include "watcher/protocol/marks.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "probes/base/json.h"
+#include "test/unit/support/fake_transport.h"
+
+namespace cluster_watcher {
+namespace {
+
+using std::chrono::seconds;
+
+// An object of UID "root-1" with these annotations.
+ObjectMeta Root(std::map<std::string, std::string, std::less<>> annotations) {
+  ObjectMeta meta;
+  meta.name = "bob-m";
+  meta.ns = "lab";
+  meta.uid = "root-1";
+  meta.resource_version = "41";
+  meta.annotations = std::move(annotations);
+  return meta;
+}
+
+std::map<std::string, std::string, std::less<>> AllMarks(const std::string& root_uid) {
+  return {{annotation::kRootUid, root_uid},
+          {annotation::kPhase, "deleting"},
+          {annotation::kReason, "owner-absent"},
+          {annotation::kCondemnedBy, "bob-m-1/pod-1"},
+          {annotation::kDeletingSince, "2026-12-24T18:00:00Z"},
+          {annotation::kDeletesBegun, "true"},
+          {annotation::kOwnerKind, "deployment.apps"},
+          {annotation::kOwnerName, "lab/bob"},
+          {annotation::kOwnerUid, "owner-1"},
+          {annotation::kOwnerGrace, "1m30s"},
+          {annotation::kOwnerSelector, "app=bob"},
+          {annotation::kAppStatus, "terminated"}};
+}
+
+RecordedOwner Bob() {
+  return {"deployment.apps", "lab", "bob", "owner-1", seconds(90), "app=bob", ""};
+}
+
+void ExpectNone(const Marks& marks) {
+  EXPECT_EQ(marks.phase, Phase::kWatching);
+  EXPECT_EQ(marks.reason, "");
+  EXPECT_EQ(marks.condemned_by, "");
+  EXPECT_FALSE(marks.deleting_since || marks.deletes_begun || marks.owner || marks.app_status);
+}
+
+// The annotations of a patch, null as nullopt.
+AnnotationChanges PatchedBy(const std::string& patch, const ObjectMeta& root) {
+  AnnotationChanges changes;
+  auto document = JsonDocument::Parse(patch);
+  EXPECT_TRUE(document) << patch;
+  if (!document) return changes;
+  EXPECT_EQ(document->root().size(), 1u) << patch;
+  const JsonValue metadata = document->root()["metadata"];
+  EXPECT_EQ(metadata.size(), 2u) << patch;
+  EXPECT_EQ(metadata["resourceVersion"].AsString(), root.resource_version);
+  for (const auto& [key, value] : metadata["annotations"].Members()) {
+    EXPECT_TRUE(value.IsNull() || value.AsString()) << patch;
+    changes[std::string(key)] =
+        value.IsNull() ? std::nullopt : std::optional(std::string(*value.AsString()));
+  }
+  return changes;
+}
+
+TEST(Marks, AreReadFromTheirOwnRoot) {
+  const Marks marks = ReadMarks(Root(AllMarks("root-1")));
+  EXPECT_EQ(marks.phase, Phase::kDeleting);
+  EXPECT_EQ(marks.reason, "owner-absent");
+  EXPECT_EQ(marks.condemned_by, "bob-m-1/pod-1");
+  EXPECT_EQ(marks.deleting_since, ParseTime("2026-12-24T18:00:00Z"));
+  EXPECT_TRUE(marks.deletes_begun);
+  EXPECT_EQ(marks.owner, Bob());
+  EXPECT_EQ(marks.app_status, "terminated");
+}
+
+TEST(Marks, OfAnotherObjectDontCount) {
+  auto without = AllMarks("");
+  without.erase(annotation::kRootUid);
+  for (const auto& annotations : {AllMarks("root-0"), AllMarks(""), AllMarks("ROOT-1"), without}) {
+    ExpectNone(ReadMarks(Root(annotations)));
+    EXPECT_TRUE(HasForeignMarks(Root(annotations)));
+  }
+}
+
+TEST(Marks, AreForeignEvenWhereThereIsButOne) {
+  EXPECT_FALSE(HasForeignMarks(Root({})));
+  EXPECT_FALSE(HasForeignMarks(Root({{annotation::kOwner, "bob"}, {annotation::kKeep, "true"}})));
+  EXPECT_FALSE(HasForeignMarks(Root(AllMarks("root-1"))));
+  for (const auto& [key, value] : AllMarks("root-0")) {
+    EXPECT_TRUE(HasForeignMarks(Root({{key, value}}))) << key;
+  }
+}
+
+TEST(Marks, ThatMakeNoSenseCountAsNone) {
+  struct Case {
+    const char* key;
+    const char* value;
+  };
+  const std::vector<Case> cases = {
+      {annotation::kPhase, ""},           {annotation::kPhase, "Deleting"},
+      {annotation::kPhase, "done"},       {annotation::kDeletingSince, "yesterday"},
+      {annotation::kDeletesBegun, "yes"}, {annotation::kDeletesBegun, "TRUE"},
+      {annotation::kOwnerKind, ""},       {annotation::kOwnerKind, "a/b"},
+      {annotation::kOwnerName, "bob"},    {annotation::kOwnerUid, ""},
+  };
+  for (const Case& one : cases) {
+    auto annotations = AllMarks("root-1");
+    annotations[one.key] = one.value;
+    const Marks marks = ReadMarks(Root(annotations));
+    const std::string key = one.key;
+    EXPECT_EQ(marks.phase, key == annotation::kPhase ? Phase::kWatching : Phase::kDeleting);
+    EXPECT_EQ(marks.deleting_since.has_value(), key != annotation::kDeletingSince);
+    EXPECT_EQ(marks.deletes_begun, key != annotation::kDeletesBegun);
+    EXPECT_EQ(marks.owner.has_value(), !key.starts_with("cluster-watcher/owner-")) << one.value;
+  }
+}
+
+TEST(Marks, OfTheOwnerSurviveARoundTrip) {
+  for (const ResourceType& type : WorkloadTypes()) {
+    for (const auto& grace : {std::optional<seconds>(), std::optional(seconds(0)),
+                              std::optional(seconds(90)), std::optional(seconds(86'400))}) {
+      for (const char* selector : {"", "app=bob,tier in (a,b),!canary"}) {
+        const RecordedOwner owner{type.SingularName(),
+                                  "lab",
+                                  "bob.example",
+                                  "owner-1",
+                                  grace,
+                                  selector,
+                                  *selector == 0 ? "" : "pod/bob-1"};
+        ObjectMeta root = Root({{annotation::kRootUid, "root-1"}});
+        for (const auto& [key, value] : OwnerMarks(owner)) {
+          if (value) root.annotations[key] = *value;
+        }
+        EXPECT_EQ(ReadMarks(root).owner, owner) << type.QualifiedName();
+      }
+    }
+  }
+}
+
+TEST(Marks, OfAnAbsurdTerminationGraceStillSayThatItIsLong) {
+  RecordedOwner owner = Bob();
+  auto spec = JsonDocument::Parse(R"({"spec":{"replicas":1,"template":{"spec":)"
+                                  R"({"terminationGracePeriodSeconds":9223372036854775807}}}})");
+  owner.termination_grace = ReadOwnerFields(TypeOf("deployment"), spec->root())->termination_grace;
+  ObjectMeta root = Root({{annotation::kRootUid, "root-1"}});
+  for (const auto& [key, value] : OwnerMarks(owner)) {
+    if (value) root.annotations[key] = *value;
+  }
+  const Marks marks = ReadMarks(root);
+  ASSERT_TRUE(marks.owner && marks.owner->termination_grace);
+  EXPECT_GE(*marks.owner->termination_grace, std::chrono::hours(1));
+}
+
+TEST(Marks, OfTheOwnerTakeOffWhatItLacks) {
+  RecordedOwner owner = Bob();
+  owner.termination_grace.reset();
+  owner.pod_selector.clear();
+  const AnnotationChanges changes = OwnerMarks(owner);
+  ASSERT_TRUE(changes.contains(annotation::kOwnerGrace));
+  EXPECT_EQ(changes.at(annotation::kOwnerGrace), std::nullopt);
+  EXPECT_EQ(changes.at(annotation::kOwnerSelector), std::nullopt);
+}
+
+TEST(MarksPatch, SetsTakesOffAndNamesTheRoot) {
+  const ObjectMeta root = Root(AllMarks("root-1"));
+  const AnnotationChanges changes = {{annotation::kPhase, "condemned"},
+                                     {annotation::kReason, std::nullopt},
+                                     {annotation::kCondemnedBy, "a \"b\"\n/c"}};
+  AnnotationChanges expected = changes;
+  expected[annotation::kRootUid] = "root-1";
+  EXPECT_EQ(PatchedBy(MarksPatch(root, changes), root), expected);
+}
+
+TEST(MarksPatch, TakesOffMarksThatAreNotItsOwn) {
+  const ObjectMeta root = Root(AllMarks("root-0"));
+  const AnnotationChanges patched =
+      PatchedBy(MarksPatch(root, {{annotation::kPhase, "condemned"}}), root);
+  for (const auto& [key, value] : AllMarks("root-0")) {
+    ASSERT_TRUE(patched.contains(key)) << key;
+    if (key == annotation::kRootUid) {
+      EXPECT_EQ(patched.at(key), "root-1");
+    } else if (key == annotation::kPhase) {
+      EXPECT_EQ(patched.at(key), "condemned");
+    } else {
+      EXPECT_EQ(patched.at(key), std::nullopt) << key;
+    }
+  }
+}
+
+TEST(MarksPatch, LeavesOtherAnnotationsAlone) {
+  const ObjectMeta root = Root({{annotation::kPhase, "deleting"},
+                                {annotation::kHoldUntil, "2026-12-24T18:00:00Z"},
+                                {annotation::kOwner, "bob"},
+                                {annotation::kKeep, "true"},
+                                {"example.com/a", "b"}});
+  const AnnotationChanges patched = PatchedBy(MarksPatch(root, {}), root);
+  EXPECT_TRUE(patched.contains(annotation::kPhase));
+  for (const char* key :
+       {annotation::kHoldUntil, annotation::kOwner, annotation::kKeep, "example.com/a"}) {
+    EXPECT_FALSE(patched.contains(key)) << key;
+  }
+}
+
+TEST(MarksPatch, WithoutProtocolMarksKeepsTheOwner) {
+  ObjectMeta root = Root(AllMarks("root-1"));
+  for (const auto& [key, value] : PatchedBy(MarksPatch(root, WithoutProtocolMarks()), root)) {
+    value ? void(root.annotations[key] = *value) : void(root.annotations.erase(key));
+  }
+  const Marks marks = ReadMarks(root);
+  EXPECT_EQ(marks.owner, Bob());
+  EXPECT_EQ(marks.app_status, "terminated");
+  EXPECT_EQ(marks.phase, Phase::kWatching);
+  EXPECT_EQ(marks.reason + marks.condemned_by, "");
+  EXPECT_FALSE(marks.deleting_since || marks.deletes_begun);
+}
+
+TEST(ParseTime, ReadsRfc3339) {
+  struct Case {
+    const char* text;
+    const char* utc;
+    int milliseconds = 0;
+  };
+  const std::vector<Case> cases = {
+      {"2026-12-24T18:00:00Z", "2026-12-24T18:00:00Z"},
+      {"2026-12-24t18:00:00z", "2026-12-24T18:00:00Z"},
+      {"2026-12-24 18:00:00Z", "2026-12-24T18:00:00Z"},
+      {"2026-12-24T18:00:00+01:00", "2026-12-24T17:00:00Z"},
+      {"2026-12-24T18:00:00-05:30", "2026-12-24T23:30:00Z"},
+      {"2026-12-24T18:00:00-00:00", "2026-12-24T18:00:00Z"},
+      {"2026-12-31T23:59:59-23:59", "2027-01-01T23:58:59Z"},
+      {"2026-01-01T00:00:00+23:59", "2025-12-31T00:01:00Z"},
+      {"2024-02-29T00:00:00Z", "2024-02-29T00:00:00Z"},
+      {"2000-02-29T00:00:00Z", "2000-02-29T00:00:00Z"},
+      {"2016-12-31T23:59:60Z", "2017-01-01T00:00:00Z"},
+      {"1970-01-01T00:00:00Z", "1970-01-01T00:00:00Z"},
+      {"1969-12-31T23:59:59Z", "1969-12-31T23:59:59Z"},
+      {"2026-12-24T18:00:00.5Z", "2026-12-24T18:00:00Z", 500},
+      {"2026-12-24T18:00:00.123456789+01:00", "2026-12-24T17:00:00Z", 123},
+      {"2026-12-24T18:00:00.000000000000000000000000000001Z", "2026-12-24T18:00:00Z"},
+  };
+  for (const Case& one : cases) {
+    const auto time = ParseTime(one.text);
+    ASSERT_TRUE(time) << one.text;
+    EXPECT_EQ(FormatTime(*time), one.utc) << one.text;
+    EXPECT_EQ(*time - std::chrono::floor<seconds>(*time),
+              std::chrono::milliseconds(one.milliseconds))
+        << one.text;
+  }
+}
+
+TEST(ParseTime, KeepsWhatNoClockHoldsForEverOrLongAgo) {
+  const WallTime now{std::chrono::sys_days(std::chrono::year(2026) / 1 / 1)};
+  for (const char* text : {"9999-12-31T23:59:59Z", "2300-01-01T00:00:00Z", "2200-12-31T23:59:59Z",
+                           "9999-12-31T23:59:59.999999999-23:59"}) {
+    const auto time = ParseTime(text);
+    ASSERT_TRUE(time) << text;
+    EXPECT_GT(*time, now) << text;
+  }
+  for (const char* text : {"0000-01-01T00:00:00Z", "0001-01-01T00:00:00+23:59",
+                           "1600-01-01T00:00:00Z", "1700-01-01T00:00:00+23:59"}) {
+    const auto time = ParseTime(text);
+    ASSERT_TRUE(time) << text;
+    EXPECT_LT(*time, now) << text;
+  }
+}
+
+TEST(ParseTime, RefusesAnythingElse) {
+  for (const char* text : {"",
+                           "2026",
+                           "2026-12-24",
+                           "2026-12-24T18:00",
+                           "2026-12-24T18:00:00",
+                           "2026-12-24T18:00Z",
+                           "2026-12-24T18:00:00Z ",
+                           " 2026-12-24T18:00:00Z",
+                           "2026-12-24T18:00:00ZZ",
+                           "2026-12-24T18:00:00Zulu",
+                           "2026-12-24T18:00:00+01",
+                           "2026-12-24T18:00:00+0100",
+                           "2026-12-24T18:00:00+24:00",
+                           "2026-12-24T18:00:00+01:60",
+                           "2026-12-24T18:00:00.Z",
+                           "2026-12-24T18:00:00,5Z",
+                           "2026-12-24T18:00:00.5",
+                           "2026-12-24T24:00:00Z",
+                           "2026-12-24T18:60:00Z",
+                           "2026-12-24T18:00:61Z",
+                           "2026-00-24T18:00:00Z",
+                           "2026-13-24T18:00:00Z",
+                           "2026-12-00T18:00:00Z",
+                           "2026-12-32T18:00:00Z",
+                           "2026-02-29T18:00:00Z",
+                           "1900-02-29T18:00:00Z",
+                           "2026-04-31T18:00:00Z",
+                           "9999-02-30T00:00:00Z",
+                           "26-12-24T18:00:00Z",
+                           "02026-12-24T18:00:00Z",
+                           "-026-12-24T18:00:00Z",
+                           "2026/12/24T18:00:00Z",
+                           "2026-1-24T18:00:00Z",
+                           "2026-12-24X18:00:00Z",
+                           "2026-12-24T18:00:00\xe2\x88\x92"
+                           "01:00",
+                           "tomorrow",
+                           "true"}) {
+    EXPECT_EQ(ParseTime(text), std::nullopt) << text;
+  }
+  EXPECT_EQ(ParseTime(std::string_view("2026-12-24T18:00:00Z\0", 21)), std::nullopt);
+}
+
+TEST(FormatTime, CutsOffBelowTheSecond) {
+  const WallTime time{std::chrono::sys_days(std::chrono::year(2026) / 12 / 24)};
+  EXPECT_EQ(FormatTime(time + std::chrono::milliseconds(1'999)), "2026-12-24T00:00:01Z");
+  EXPECT_EQ(FormatTime(WallTime{}), "1970-01-01T00:00:00Z");
+}
+
+TEST(Marks, OfStepsSurviveARoundTrip) {
+  const std::set<std::string> done = {"before-delete/drain", "before-delete/say \"bye\""};
+  ObjectMeta root;
+  root.uid = "u";
+  root.annotations = {{annotation::kRootUid, "u"}, {annotation::kStepsDone, StepsMark(done)}};
+  EXPECT_EQ(ReadMarks(root).steps_done, done);
+  root.annotations[annotation::kRootUid] = "another";
+  EXPECT_TRUE(ReadMarks(root).steps_done.empty());
+  for (const char* text : {"", "drain", "{}", "[1, null]"}) {
+    root.annotations = {{annotation::kRootUid, "u"}, {annotation::kStepsDone, text}};
+    EXPECT_TRUE(ReadMarks(root).steps_done.empty()) << text;
+  }
+  EXPECT_TRUE(WithoutProtocolMarks().contains(annotation::kStepsDone));
+}
+
+}  // namespace
+}  // namespace cluster_watcher

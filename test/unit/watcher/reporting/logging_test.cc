@@ -1,0 +1,68 @@
+#include "watcher/reporting/logging.h"
+
+#include <gtest/gtest.h>
+#include <spdlog/sinks/ostream_sink.h>
+
+#include <sstream>
+
+namespace cluster_watcher {
+namespace {
+
+class LoggingTest : public testing::Test {
+ protected:
+  Log Make(LogLevel level, LogFormat format) {
+    return {level, format, std::make_shared<spdlog::sinks::ostream_sink_st>(text_)};
+  }
+  // Without the time, which is checked here.
+  std::string Lines(LogFormat format) const {
+    std::istringstream lines(text_.str());
+    std::string all;
+    for (std::string line; std::getline(lines, line);) {
+      const std::size_t at = format == LogFormat::kJson ? std::string(R"({"time":")").size() : 0;
+      EXPECT_EQ(line.substr(at + 4, 1) + line.substr(at + 10, 1) + line.substr(at + 23, 1), "-TZ");
+      all += line.substr(at + 24) + "\n";
+    }
+    return all;
+  }
+
+  std::ostringstream text_;
+};
+
+TEST_F(LoggingTest, TextIsALineForPeople) {
+  Log log = Make(LogLevel::kInfo, LogFormat::kText);
+  log.logger().warn("one of {}", 2);
+  log.Write(spdlog::level::info, "decided", [](JsonWriter& line) { line.Field("a", "b"); });
+  EXPECT_EQ(Lines(LogFormat::kText), " warning one of 2\n info decided\n");
+}
+
+TEST_F(LoggingTest, JsonHasTheKeysOfItsOwnLineOnly) {
+  Log log = Make(LogLevel::kInfo, LogFormat::kJson);
+  log.Write(spdlog::level::warn, "decided",
+            [](JsonWriter& line) { line.Field("decision", "keep").Key("replicas").Integer(1); });
+  log.logger().error("plain");
+  EXPECT_EQ(
+      Lines(LogFormat::kJson),
+      "\",\"level\":\"warning\",\"message\":\"decided\",\"decision\":\"keep\",\"replicas\":1}\n"
+      "\",\"level\":\"error\",\"message\":\"plain\"}\n");
+}
+
+// Text comes from API servers and from those who make objects.
+TEST_F(LoggingTest, NoMessageBreaksALineOrAddsKeys) {
+  Log log = Make(LogLevel::kInfo, LogFormat::kJson);
+  log.logger().info("{}", "a\"b\\c\nd\x01\",\"level\":\"none");
+  EXPECT_EQ(Lines(LogFormat::kJson),
+            "\",\"level\":\"info\",\"message\":"
+            "\"a\\\"b\\\\c\\nd\\u0001\\\",\\\"level\\\":\\\"none\"}\n");
+}
+
+TEST_F(LoggingTest, LevelAndFormatCanBeChanged) {
+  Log log = Make(LogLevel::kError, LogFormat::kText);
+  log.logger().info("not yet");
+  log.Write(spdlog::level::info, "nor this", [](JsonWriter&) { FAIL(); });
+  log.Configure(LogLevel::kDebug, LogFormat::kJson);
+  log.logger().debug("now");
+  EXPECT_EQ(Lines(LogFormat::kJson), "\",\"level\":\"debug\",\"message\":\"now\"}\n");
+}
+
+}  // namespace
+}  // namespace cluster_watcher

@@ -1,0 +1,628 @@
+#include "watcher/settings/settings.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cctype>
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cluster_watcher {
+namespace {
+
+using Errors = std::vector<std::string>;
+
+ResolvedSettings Resolve(const TextMap& flags, const TextMap& variables = {},
+                         const TextMap& annotations = {}) {
+  const Environment environment = [&](const std::string& name) -> std::optional<std::string> {
+    const auto found = variables.find(name);
+    if (found == variables.end()) return std::nullopt;
+    return found->second;
+  };
+  return ResolveSettings(flags, environment, annotations);
+}
+
+SettingValue ValueOf(const ResolvedSettings& resolved, const std::string& name) {
+  const auto found =
+      std::find_if(resolved.values.begin(), resolved.values.end(),
+                   [&name](const SettingValue& value) { return value.name == name; });
+  return found == resolved.values.end() ? SettingValue{} : *found;
+}
+
+const SettingDescription& Description(const std::string& name) {
+  return *std::find_if(SettingDescriptions().begin(), SettingDescriptions().end(),
+                       [&name](const SettingDescription& one) { return one.name == name; });
+}
+
+void ExpectSource(const ResolvedSettings& resolved, const std::string& name,
+                  const std::string& value, SettingSource source) {
+  const SettingValue found = ValueOf(resolved, name);
+  EXPECT_EQ(found.value, value) << name;
+  EXPECT_STREQ(ToString(found.source), ToString(source)) << name;
+}
+
+TEST(Settings, AreDescribedInOrderWithTheirDefaults) {
+  const std::vector<std::pair<std::string, std::string>> defaults = {
+      {"owner", ""},
+      {"owner-kind", ""},
+      {"owner-namespace", ""},
+      {"cluster", ""},
+      {"cluster-label", "oshinko-cluster"},
+      {"namespace", ""},
+      {"pod", ""},
+      {"poll-interval", "5s"},
+      {"confirmations", "3"},
+      {"grace-period", ""},
+      {"scaled-to-zero-grace-period", ""},
+      {"startup-grace", "5m"},
+      {"replaced-owner", "adopt"},
+      {"completed-when", ""},
+      {"observe", "poll"},
+      {"propagation", "background"},
+      {"volumes", "preserve"},
+      {"volume-retention", "24h"},
+      {"resources", ""},
+      {"concurrency", "8"},
+      {"steps-deadline", "30s"},
+      {"delete-deadline", "10m"},
+      {"on-termination", "finish"},
+      {"dry-run", "false"},
+      {"listen", ":9090"},
+      {"kubeconfig", ""},
+      {"context", ""},
+      {"log-level", "info"},
+      {"log-format", "text"},
+  };
+  const ResolvedSettings resolved = Resolve({});
+  ASSERT_EQ(SettingDescriptions().size(), defaults.size());
+  ASSERT_EQ(resolved.values.size(), defaults.size());
+  for (std::size_t i = 0; i < defaults.size(); ++i) {
+    const auto& [name, value] = defaults[i];
+    EXPECT_EQ(SettingDescriptions()[i].name, name);
+    EXPECT_EQ(SettingDescriptions()[i].default_value, value) << name;
+    EXPECT_FALSE(SettingDescriptions()[i].placeholder.empty()) << name;
+    EXPECT_FALSE(SettingDescriptions()[i].help.empty()) << name;
+    EXPECT_EQ(resolved.values[i].name, name);
+    ExpectSource(resolved, name, value, SettingSource::kDefault);
+  }
+}
+
+TEST(Settings, WithoutAnythingGivenAreTheDefaults) {
+  using std::chrono_literals::operator""s;
+  using std::chrono_literals::operator""min;
+  using std::chrono_literals::operator""h;
+  const ResolvedSettings resolved = Resolve({});
+  EXPECT_EQ(resolved.errors, Errors{});
+  EXPECT_EQ(resolved.annotation_errors, Errors{});
+  const Settings& settings = resolved.settings;
+  EXPECT_FALSE(settings.owner);
+  EXPECT_EQ(settings.owner_kind, "");
+  EXPECT_EQ(settings.owner_namespace, "");
+  EXPECT_EQ(settings.cluster, "");
+  EXPECT_EQ(settings.cluster_label, "oshinko-cluster");
+  EXPECT_EQ(settings.ns, "");
+  EXPECT_EQ(settings.pod, "");
+  EXPECT_EQ(settings.poll_interval, 5s);
+  EXPECT_EQ(settings.confirmations, 3);
+  EXPECT_FALSE(settings.grace_period);
+  EXPECT_FALSE(settings.scaled_to_zero_grace_period);
+  EXPECT_EQ(settings.startup_grace, 5min);
+  EXPECT_EQ(settings.replaced_owner, ReplacedOwner::kAdopt);
+  EXPECT_FALSE(settings.completed_when);
+  EXPECT_EQ(settings.observe, Observe::kPoll);
+  EXPECT_EQ(settings.propagation, Propagation::kBackground);
+  EXPECT_EQ(settings.volumes, Volumes::kPreserve);
+  EXPECT_EQ(settings.volume_retention, 24h);
+  EXPECT_TRUE(settings.resources.empty());
+  EXPECT_EQ(settings.concurrency, 8);
+  EXPECT_EQ(settings.steps_deadline, 30s);
+  EXPECT_EQ(settings.delete_deadline, 10min);
+  EXPECT_EQ(settings.on_termination, OnTermination::kFinish);
+  EXPECT_FALSE(settings.dry_run);
+  EXPECT_EQ(settings.listen, ":9090");
+  EXPECT_EQ(settings.kubeconfig, "");
+  EXPECT_EQ(settings.context, "");
+  EXPECT_EQ(settings.log_level, LogLevel::kInfo);
+  EXPECT_EQ(settings.log_format, LogFormat::kText);
+}
+
+// The text of a default and the field's own default are one.
+TEST(Settings, DefaultsParseToThemselves) {
+  TextMap flags;
+  for (const SettingDescription& one : SettingDescriptions()) {
+    if (!one.default_value.empty()) flags[one.name] = one.default_value;
+  }
+  const ResolvedSettings given = Resolve(flags);
+  const Settings defaults;
+  EXPECT_EQ(given.errors, Errors{});
+  EXPECT_EQ(given.settings.cluster_label, defaults.cluster_label);
+  EXPECT_EQ(given.settings.poll_interval, defaults.poll_interval);
+  EXPECT_EQ(given.settings.confirmations, defaults.confirmations);
+  EXPECT_EQ(given.settings.startup_grace, defaults.startup_grace);
+  EXPECT_EQ(given.settings.replaced_owner, defaults.replaced_owner);
+  EXPECT_EQ(given.settings.observe, defaults.observe);
+  EXPECT_EQ(given.settings.propagation, defaults.propagation);
+  EXPECT_EQ(given.settings.volumes, defaults.volumes);
+  EXPECT_EQ(given.settings.volume_retention, defaults.volume_retention);
+  EXPECT_EQ(given.settings.concurrency, defaults.concurrency);
+  EXPECT_EQ(given.settings.steps_deadline, defaults.steps_deadline);
+  EXPECT_EQ(given.settings.delete_deadline, defaults.delete_deadline);
+  EXPECT_EQ(given.settings.on_termination, defaults.on_termination);
+  EXPECT_EQ(given.settings.dry_run, defaults.dry_run);
+  EXPECT_EQ(given.settings.listen, defaults.listen);
+  EXPECT_EQ(given.settings.log_level, defaults.log_level);
+  EXPECT_EQ(given.settings.log_format, defaults.log_format);
+}
+
+TEST(Settings, AreSet) {
+  struct Case {
+    std::string name;
+    std::string text;
+    std::function<bool(const Settings&)> is_set;
+  };
+  const std::vector<Case> cases = {
+      {"owner", "Deploy.apps/bob",
+       [](const Settings& s) {
+         return s.owner == OwnerName{"deploy", "apps", "bob"};
+       }},
+      {"owner-kind", "StatefulSet",
+       [](const Settings& s) { return s.owner_kind == "statefulset"; }},
+      {"owner-kind", "deployment.v1.apps",
+       [](const Settings& s) { return s.owner_kind == "deployment.apps"; }},
+      {"owner-namespace", "lab-1", [](const Settings& s) { return s.owner_namespace == "lab-1"; }},
+      {"cluster", "C_1.x", [](const Settings& s) { return s.cluster == "C_1.x"; }},
+      {"cluster-label", "example.com/cluster",
+       [](const Settings& s) { return s.cluster_label == "example.com/cluster"; }},
+      {"namespace", "lab", [](const Settings& s) { return s.ns == "lab"; }},
+      {"pod", "m-1.x", [](const Settings& s) { return s.pod == "m-1.x"; }},
+      {"replaced-owner", "abandon",
+       [](const Settings& s) { return s.replaced_owner == ReplacedOwner::kAbandon; }},
+      {"propagation", "foreground",
+       [](const Settings& s) { return s.propagation == Propagation::kForeground; }},
+      {"resources", "deployments.apps,services",
+       [](const Settings& s) {
+         return s.resources == std::vector<std::string>{"deployments.apps", "services"};
+       }},
+      {"resources", "rayclusters.ray.io",
+       [](const Settings& s) {
+         return s.resources == std::vector<std::string>{"rayclusters.ray.io"};
+       }},
+      {"on-termination", "leave",
+       [](const Settings& s) { return s.on_termination == OnTermination::kLeave; }},
+      {"dry-run", "true", [](const Settings& s) { return s.dry_run; }},
+      {"listen", "[::1]:0", [](const Settings& s) { return s.listen == "[::1]:0"; }},
+      {"kubeconfig", "/a b/c", [](const Settings& s) { return s.kubeconfig == "/a b/c"; }},
+      {"context", "a/b@c", [](const Settings& s) { return s.context == "a/b@c"; }},
+      {"log-level", "trace", [](const Settings& s) { return s.log_level == LogLevel::kTrace; }},
+      {"log-level", "debug", [](const Settings& s) { return s.log_level == LogLevel::kDebug; }},
+      {"log-level", "warn", [](const Settings& s) { return s.log_level == LogLevel::kWarn; }},
+      {"log-level", "error", [](const Settings& s) { return s.log_level == LogLevel::kError; }},
+      {"log-format", "json", [](const Settings& s) { return s.log_format == LogFormat::kJson; }},
+  };
+  for (const Case& one : cases) {
+    const ResolvedSettings resolved = Resolve({{one.name, one.text}});
+    EXPECT_EQ(resolved.errors, Errors{});
+    EXPECT_TRUE(one.is_set(resolved.settings)) << one.name << "=" << one.text;
+    ExpectSource(resolved, one.name, one.text, SettingSource::kFlag);
+  }
+}
+
+TEST(Settings, DurationsHaveBounds) {
+  struct Case {
+    std::string name;
+    std::function<std::optional<Duration>(const Settings&)> field;
+    std::string least, below, most, above;
+    std::string bounds;
+  };
+  const std::vector<Case> cases = {
+      {"poll-interval", [](const Settings& s) { return s.poll_interval; }, "100ms", "99.9ms", "1h",
+       "1h1ms", "100ms to 1h"},
+      {"grace-period", [](const Settings& s) { return s.grace_period; }, "0", "", "168h",
+       "168h0.001s", "0s to 168h"},
+      {"scaled-to-zero-grace-period",
+       [](const Settings& s) { return s.scaled_to_zero_grace_period; }, "0s", "", "168h", "169h",
+       "0s to 168h"},
+      {"startup-grace", [](const Settings& s) { return s.startup_grace; }, "0s", "", "168h",
+       "168h1ms", "0s to 168h"},
+      {"volume-retention", [](const Settings& s) { return s.volume_retention; }, "0s", "", "8760h",
+       "8760h1ms", "0s to 8760h"},
+      {"steps-deadline", [](const Settings& s) { return s.steps_deadline; }, "1s", "999ms", "24h",
+       "24h1ms", "1s to 24h"},
+      {"delete-deadline", [](const Settings& s) { return s.delete_deadline; }, "1s", "0", "24h",
+       "2562047h", "1s to 24h"},
+  };
+  for (const Case& one : cases) {
+    for (const std::string& text : {one.least, one.most}) {
+      const ResolvedSettings resolved = Resolve({{one.name, text}});
+      EXPECT_EQ(resolved.errors, Errors{});
+      ExpectSource(resolved, one.name, text, SettingSource::kFlag);
+    }
+    for (const std::string& text : {one.below, one.above}) {
+      if (text.empty()) continue;
+      const ResolvedSettings resolved = Resolve({{one.name, text}});
+      EXPECT_EQ(resolved.errors,
+                Errors{"--" + one.name + ": " + text + " is out of bounds: give " + one.bounds});
+      EXPECT_EQ(one.field(resolved.settings), one.field(Settings())) << one.name;
+    }
+    EXPECT_EQ(one.field(Resolve({{one.name, "90s"}}).settings), Duration(90'000)) << one.name;
+    EXPECT_EQ(Resolve({{one.name, "-1s"}}).errors,
+              Errors{"--" + one.name + ": \"-1s\" is not a duration: it is negative"});
+    EXPECT_EQ(Resolve({{one.name, ""}}).errors,
+              Errors{"--" + one.name +
+                     ": \"\" is not a duration: it is empty; write for example 30s or 1m30s"});
+  }
+}
+
+TEST(Settings, NumbersHaveBounds) {
+  struct Case {
+    std::string name;
+    int Settings::*field;
+    int most;
+  };
+  for (const Case& one : {Case{"confirmations", &Settings::confirmations, 100},
+                          Case{"concurrency", &Settings::concurrency, 64}}) {
+    const std::string bounds = "give 1 to " + std::to_string(one.most);
+    for (const int number : {1, 2, one.most}) {
+      const ResolvedSettings resolved = Resolve({{one.name, std::to_string(number)}});
+      EXPECT_EQ(resolved.errors, Errors{});
+      EXPECT_EQ(resolved.settings.*one.field, number);
+    }
+    const std::string above = std::to_string(one.most + 1);
+    for (const std::string& text :
+         {std::string("0"), std::string("-1"), above, std::string("2147483648"),
+          std::string("99999999999999999999999"), std::string("-99999999999999999999999")}) {
+      const ResolvedSettings resolved = Resolve({{one.name, text}});
+      EXPECT_EQ(resolved.errors,
+                Errors{"--" + one.name + ": " + text + " is out of bounds: " + bounds});
+      EXPECT_EQ(resolved.settings.*one.field, Settings().*one.field);
+    }
+    for (const std::string text :
+         {"", "three", " 3", "3 ", "+3", "3.0", "0x3", "1e1", "99999999999x", "-"}) {
+      EXPECT_EQ(Resolve({{one.name, text}}).errors,
+                Errors{"--" + one.name + ": \"" + text + "\" is not a whole number: " + bounds});
+    }
+  }
+}
+
+TEST(Settings, ChoicesSayWhatCanBeChosen) {
+  struct Case {
+    std::string name;
+    std::string known;
+  };
+  const std::vector<Case> cases = {
+      {"replaced-owner", "adopt or abandon"},
+      {"observe", "poll or watch"},
+      {"propagation", "background or foreground"},
+      {"volumes", "preserve, delete or collect"},
+      {"on-termination", "finish or leave"},
+      {"dry-run", "true or false"},
+      {"log-level", "trace, debug, info, warn or error"},
+      {"log-format", "text or json"},
+  };
+  for (const Case& one : cases) {
+    for (const std::string text : {"", "Orphan", "yes", "1", "TRUE", " true"}) {
+      EXPECT_EQ(Resolve({{one.name, text}}).errors,
+                Errors{"--" + one.name + ": \"" + text + "\" is unknown: give " + one.known});
+    }
+  }
+}
+
+TEST(Settings, RefuseWhatIsNotAName) {
+  const std::string too_long_label(64, 'a');
+  const std::vector<std::pair<std::string, std::vector<std::string>>> cases = {
+      {"owner", {"", "deployment/", "a/b/c", "Bob", "bob smith"}},
+      {"owner-kind", {"", "deployment/", "deployment/bob", "/", "a b", "a.", "a_b", ".apps"}},
+      {"owner-namespace", {"", "Lab", "a.b", "-a", too_long_label}},
+      {"cluster", {"", "-a", "a-", "a b", "a/b", "a=b", "\xc3\xbc", too_long_label}},
+      {"cluster-label", {"", "a/b/c", "/a", "a/", "-a", "a b", "A.B/c", too_long_label}},
+      {"namespace", {"", "Lab", "a.b", "a_b", too_long_label}},
+      {"pod", {"", "Pod", "a..b", "a_b", std::string(254, 'a')}},
+      {"resources",
+       {"", ",", "pods,", ",pods", "pods,,services", "pods, services", "Pods", "pods.", "a/b",
+        "pods,pods", "deployments,deployments.apps", "rayclusters.ray.io,rayclusters.ray.io"}},
+      {"listen",
+       {"", "9090", "localhost", ":", ":x", ":-1", ":+1", ":65536", ":123456", "a:b:1", "::1:80",
+        "[::1]", "[]:80", "[::1:80", "[g]:80", "a b:80", "/tmp:80", " :80", ":80 "}},
+  };
+  for (const auto& [name, texts] : cases) {
+    for (const std::string& text : texts) {
+      const ResolvedSettings resolved = Resolve({{name, text}});
+      ASSERT_EQ(resolved.errors.size(), 1u) << name << "=" << text;
+      EXPECT_EQ(resolved.errors[0].find("--" + name + ": \""), 0u) << resolved.errors[0];
+      ExpectSource(resolved, name, Description(name).default_value, SettingSource::kDefault);
+    }
+  }
+}
+
+TEST(Settings, TakeNamesUpToTheirBounds) {
+  const std::vector<std::pair<std::string, std::vector<std::string>>> cases = {
+      {"owner-namespace", {"a", std::string(63, 'a'), "0"}},
+      {"cluster", {"a", std::string(63, 'a'), "A.b_c-D"}},
+      {"cluster-label", {"a", std::string(63, 'a'), "a.b/" + std::string(63, 'a')}},
+      {"namespace", {std::string(63, 'a')}},
+      {"pod", {"a.b", std::string(253, 'a')}},
+      {"listen", {":9090", "127.0.0.1:9090", "[::1]:9090", "0.0.0.0:0", ":65535"}},
+  };
+  for (const auto& [name, texts] : cases) {
+    for (const std::string& text : texts) {
+      const ResolvedSettings resolved = Resolve({{name, text}});
+      EXPECT_EQ(resolved.errors, Errors{});
+      ExpectSource(resolved, name, text, SettingSource::kFlag);
+    }
+  }
+}
+
+TEST(Settings, ErrorsNameThePlaceAndTheRemedy) {
+  const ResolvedSettings resolved =
+      Resolve({{"poll-interval", "5"}}, {{"CLUSTER_WATCHER_POLL_INTERVAL", "50ms"}},
+              {{"cluster-watcher/poll-interval", "2h"}});
+  EXPECT_EQ(resolved.errors,
+            (Errors{"CLUSTER_WATCHER_POLL_INTERVAL: 50ms is out of bounds: give 100ms to 1h",
+                    "--poll-interval: \"5\" is not a duration: it needs a unit, for example 5s"}));
+  EXPECT_EQ(
+      resolved.annotation_errors,
+      Errors{"annotation cluster-watcher/poll-interval: 2h is out of bounds: give 100ms to 1h"});
+  EXPECT_EQ(resolved.settings.poll_interval, Settings().poll_interval);
+}
+
+TEST(Settings, LongTextIsCutOff) {
+  const std::string zeros(1'000, '0');
+  EXPECT_EQ(Resolve({{"confirmations", zeros}}).errors,
+            Errors{"--confirmations: \"" + std::string(80, '0') +
+                   "\"... is out of bounds: give 1 to 100"});
+}
+
+TEST(Settings, FlagBeforeEnvironmentBeforeAnnotationBeforeDefault) {
+  struct Case {
+    std::string name;
+    std::string variable;
+    std::string flag, environment, annotation;
+  };
+  const std::vector<Case> cases = {
+      {"owner", "CLUSTER_WATCHER_OWNER", "deploy/a", "deploy/b", "deploy/c"},
+      {"cluster", "CLUSTER_WATCHER_CLUSTER", "a", "b", "c"},
+      {"poll-interval", "CLUSTER_WATCHER_POLL_INTERVAL", "1s", "2s", "3s"},
+      {"confirmations", "CLUSTER_WATCHER_CONFIRMATIONS", "1", "2", "4"},
+      {"scaled-to-zero-grace-period", "CLUSTER_WATCHER_SCALED_TO_ZERO_GRACE_PERIOD", "1s", "2s",
+       "3s"},
+      {"resources", "CLUSTER_WATCHER_RESOURCES", "pods", "services", "secrets"},
+      {"dry-run", "CLUSTER_WATCHER_DRY_RUN", "true", "false", "true"},
+      {"log-level", "CLUSTER_WATCHER_LOG_LEVEL", "error", "warn", "debug"},
+  };
+  for (const Case& one : cases) {
+    const TextMap flags = {{one.name, one.flag}};
+    const TextMap variables = {{one.variable, one.environment}};
+    const TextMap annotations = {{"cluster-watcher/" + one.name, one.annotation}};
+    ExpectSource(Resolve(flags, variables, annotations), one.name, one.flag, SettingSource::kFlag);
+    ExpectSource(Resolve(flags, {}, annotations), one.name, one.flag, SettingSource::kFlag);
+    ExpectSource(Resolve({}, variables, annotations), one.name, one.environment,
+                 SettingSource::kEnvironment);
+    ExpectSource(Resolve({}, {}, annotations), one.name, one.annotation,
+                 SettingSource::kAnnotation);
+    ExpectSource(Resolve({}), one.name, Description(one.name).default_value,
+                 SettingSource::kDefault);
+  }
+  const ResolvedSettings resolved =
+      Resolve({{"confirmations", "1"}}, {{"CLUSTER_WATCHER_CONFIRMATIONS", "2"}},
+              {{"cluster-watcher/confirmations", "4"}});
+  EXPECT_EQ(resolved.settings.confirmations, 1);
+}
+
+TEST(Settings, ABadValueLeavesTheNextSource) {
+  const TextMap annotations = {{"cluster-watcher/confirmations", "4"}};
+  const TextMap variables = {{"CLUSTER_WATCHER_CONFIRMATIONS", "x"}};
+  const ResolvedSettings resolved = Resolve({{"confirmations", "y"}}, variables, annotations);
+  EXPECT_EQ(resolved.errors.size(), 2u);
+  EXPECT_EQ(resolved.annotation_errors, Errors{});
+  EXPECT_EQ(resolved.settings.confirmations, 4);
+  ExpectSource(resolved, "confirmations", "4", SettingSource::kAnnotation);
+}
+
+TEST(Settings, AnOverriddenBadValueIsStillAnError) {
+  const ResolvedSettings resolved =
+      Resolve({{"concurrency", "9"}}, {{"CLUSTER_WATCHER_CONCURRENCY", "0"}},
+              {{"cluster-watcher/concurrency", "many"}, {"cluster-watcher/dry-run", "no"}});
+  EXPECT_EQ(resolved.errors,
+            Errors{"CLUSTER_WATCHER_CONCURRENCY: 0 is out of bounds: give 1 to 64"});
+  EXPECT_EQ(resolved.annotation_errors,
+            (Errors{"annotation cluster-watcher/concurrency: \"many\" is not a whole number: give "
+                    "1 to 64",
+                    "annotation cluster-watcher/dry-run: \"no\" is unknown: give true or false"}));
+  EXPECT_EQ(resolved.settings.concurrency, 9);
+}
+
+TEST(Settings, AllErrorsAreFoundAtOnce) {
+  const ResolvedSettings resolved = Resolve(
+      {{"poll-interval", "1ms"}, {"confirmations", "0"}, {"listen", "9090"}, {"cluster", ""}},
+      {{"CLUSTER_WATCHER_LOG_LEVEL", "loud"}}, {{"cluster-watcher/volumes", "shred"}});
+  EXPECT_EQ(resolved.errors.size(), 5u);
+  EXPECT_EQ(resolved.annotation_errors.size(), 1u);
+}
+
+TEST(Settings, EmptyVariablesCountAsNotSet) {
+  TextMap variables = {{"POD_NAME", ""}, {"POD_NAMESPACE", ""}};
+  for (const SettingDescription& one : SettingDescriptions()) {
+    std::string variable = "CLUSTER_WATCHER_" + one.name;
+    for (char& c : variable) c = c == '-' ? '_' : static_cast<char>(std::toupper(c));
+    variables[variable] = "";
+  }
+  const ResolvedSettings resolved =
+      Resolve({}, variables, {{"cluster-watcher/confirmations", "4"}});
+  EXPECT_EQ(resolved.errors, Errors{});
+  ExpectSource(resolved, "confirmations", "4", SettingSource::kAnnotation);
+  ExpectSource(resolved, "namespace", "", SettingSource::kDefault);
+  ExpectSource(resolved, "poll-interval", "5s", SettingSource::kDefault);
+}
+
+TEST(Settings, EmptyFlagsAndAnnotationsAreValues) {
+  const ResolvedSettings resolved = Resolve({{"cluster", ""}}, {}, {{"cluster-watcher/owner", ""}});
+  ASSERT_EQ(resolved.errors.size(), 1u);
+  EXPECT_EQ(resolved.errors[0].find("--cluster: \"\" is not a cluster's name: "), 0u);
+  ASSERT_EQ(resolved.annotation_errors.size(), 1u);
+  EXPECT_EQ(resolved.annotation_errors[0].find("annotation cluster-watcher/owner: \"\" is not an "
+                                               "owner: it is empty"),
+            0u);
+  const ResolvedSettings free_text =
+      Resolve({{"kubeconfig", ""}, {"context", ""}, {"completed-when", ""}});
+  EXPECT_EQ(free_text.errors, Errors{});
+  ExpectSource(free_text, "context", "", SettingSource::kFlag);
+}
+
+TEST(Settings, PodAndNamespaceComeFromTheDownwardApi) {
+  const TextMap downward = {{"POD_NAMESPACE", "lab"}, {"POD_NAME", "m-1"}};
+  const ResolvedSettings resolved = Resolve({}, downward);
+  EXPECT_EQ(resolved.settings.ns, "lab");
+  EXPECT_EQ(resolved.settings.pod, "m-1");
+  ExpectSource(resolved, "namespace", "lab", SettingSource::kEnvironment);
+  ExpectSource(resolved, "pod", "m-1", SettingSource::kEnvironment);
+
+  TextMap own = downward;
+  own["CLUSTER_WATCHER_NAMESPACE"] = "own";
+  own["CLUSTER_WATCHER_POD"] = "own-1";
+  EXPECT_EQ(Resolve({}, own).settings.ns, "own");
+  EXPECT_EQ(Resolve({}, own).settings.pod, "own-1");
+  EXPECT_EQ(Resolve({{"namespace", "flag"}}, own).settings.ns, "flag");
+  EXPECT_EQ(Resolve({{"pod", "flag-1"}}, own).settings.pod, "flag-1");
+  // An empty one stands aside.
+  own["CLUSTER_WATCHER_NAMESPACE"] = "";
+  EXPECT_EQ(Resolve({}, own).settings.ns, "lab");
+
+  const ResolvedSettings bad = Resolve({}, {{"POD_NAME", "M 1"}});
+  ASSERT_EQ(bad.errors.size(), 1u);
+  EXPECT_EQ(bad.errors[0].find("POD_NAME: \"M 1\" is not a pod's name: "), 0u);
+}
+
+TEST(Settings, SomeCannotComeFromAnnotations) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"kubeconfig", "CLUSTER_WATCHER_KUBECONFIG"}, {"context", "CLUSTER_WATCHER_CONTEXT"},
+      {"namespace", "CLUSTER_WATCHER_NAMESPACE"},   {"pod", "CLUSTER_WATCHER_POD"},
+      {"listen", "CLUSTER_WATCHER_LISTEN"},
+  };
+  TextMap annotations;
+  for (const auto& [name, variable] : cases) annotations["cluster-watcher/" + name] = "a";
+  const ResolvedSettings all = Resolve({}, {}, annotations);
+  EXPECT_EQ(all.errors, Errors{});
+  EXPECT_EQ(all.annotation_errors.size(), cases.size());
+  for (const auto& [name, variable] : cases) {
+    const ResolvedSettings resolved = Resolve({}, {}, {{"cluster-watcher/" + name, ":1"}});
+    EXPECT_EQ(resolved.annotation_errors,
+              Errors{"annotation cluster-watcher/" + name + ": can't be set by annotation: use --" +
+                     name + " or " + variable});
+    ExpectSource(resolved, name, Description(name).default_value, SettingSource::kDefault);
+  }
+  for (const SettingDescription& one : SettingDescriptions()) {
+    EXPECT_EQ(one.from_annotation, annotations.count("cluster-watcher/" + one.name) == 0)
+        << one.name;
+  }
+}
+
+TEST(Settings, OtherAnnotationsArePassedOver) {
+  TextMap annotations = {{"poll-interval", "x"}, {"example.com/poll-interval", "x"}, {"", ""}};
+  for (const char* name : {"inject", "status", "hold-until", "before-delete", "after-delete",
+                           "delete-order", "keep", "phase", "reason", "root-uid", "owner-uid",
+                           "owner-grace", "owner-selector", "app-status"}) {
+    annotations["cluster-watcher/" + std::string(name)] = "???";
+  }
+  const ResolvedSettings resolved = Resolve({}, {}, annotations);
+  EXPECT_EQ(resolved.errors, Errors{});
+  EXPECT_EQ(resolved.annotation_errors, Errors{});
+}
+
+TEST(Settings, CompletedWhenNamesAFieldAndItsValues) {
+  const ResolvedSettings good = Resolve({{"completed-when", "{.status.phase}=Succeeded,Failed"}});
+  EXPECT_EQ(good.errors, Errors{});
+  ASSERT_TRUE(good.settings.completed_when);
+  EXPECT_EQ(good.settings.completed_when->text(), "{.status.phase}=Succeeded,Failed");
+  const ResolvedSettings bad = Resolve({{"completed-when", "{.status[*].phase}=Succeeded"}});
+  ASSERT_EQ(bad.errors.size(), 1u);
+  EXPECT_TRUE(
+      bad.errors[0].starts_with("--completed-when: \"{.status[*].phase}=Succeeded\" doesn't"))
+      << bad.errors[0];
+  EXPECT_FALSE(bad.settings.completed_when);
+}
+
+TEST(Settings, AnAnnotationThatIsMisspeltIsNamed) {
+  const ResolvedSettings resolved =
+      Resolve({}, {},
+              {{"cluster-watcher/hold-untill", "2026-12-24T18:00:00Z"},
+               {"cluster-watcher/hold-until", "2026-12-24T18:00:00Z"},
+               {"cluster-watcher/owner-uid", "1"},
+               {"cluster-watcher/inject", "true"},
+               {"cluster-watcher", "x"},
+               {"example.com/poll-interval", "x"}});
+  EXPECT_EQ(resolved.annotation_errors,
+            Errors{"annotation \"cluster-watcher/hold-untill\" is unknown: correct it, or take it "
+                   "off"});
+  EXPECT_EQ(resolved.errors, Errors{});
+}
+
+TEST(Settings, WhatIsNotBuiltYetIsRefused) {
+  struct Case {
+    std::string name, text, remedy;
+  };
+  const std::vector<Case> cases = {
+      {"observe", "watch", "use poll"},
+  };
+  for (const Case& one : cases) {
+    const std::string error =
+        ": \"" + one.text + "\" is not supported by this version: " + one.remedy;
+    const ResolvedSettings by_flag = Resolve({{one.name, one.text}});
+    EXPECT_EQ(by_flag.errors, Errors{"--" + one.name + error});
+    ExpectSource(by_flag, one.name, Description(one.name).default_value, SettingSource::kDefault);
+    const ResolvedSettings by_annotation =
+        Resolve({}, {}, {{"cluster-watcher/" + one.name, one.text}});
+    EXPECT_EQ(by_annotation.annotation_errors,
+              Errors{"annotation cluster-watcher/" + one.name + error});
+    EXPECT_NE(Description(one.name).help.find("; not in this version"), std::string::npos);
+  }
+  EXPECT_EQ(Resolve({{"observe", "poll"}, {"completed-when", ""}}).errors, Errors{});
+  EXPECT_NE(Description("observe").help.find("; not in this version: watch"), std::string::npos);
+}
+
+TEST(Settings, OwnersOwnKindMayNotBeContradicted) {
+  const std::string remedy = ": leave it out, it is for an owner without a kind";
+  EXPECT_EQ(Resolve({{"owner", "deployment/bob"}, {"owner-kind", "rc"}}).errors,
+            Errors{"--owner-kind: \"rc\" contradicts --owner \"deployment/bob\"" + remedy});
+  EXPECT_EQ(Resolve({{"owner", "pi.a.io/bob"}, {"owner-kind", "pi.b.io"}}).errors.size(), 1u);
+
+  const ResolvedSettings mixed =
+      Resolve({{"owner", "deploy/bob"}}, {}, {{"cluster-watcher/owner-kind", "job"}});
+  EXPECT_EQ(mixed.errors, Errors{});
+  EXPECT_EQ(mixed.annotation_errors,
+            Errors{"annotation cluster-watcher/owner-kind: \"job\" contradicts --owner "
+                   "\"deploy/bob\"" +
+                   remedy});
+  const ResolvedSettings other_way = Resolve({}, {{"CLUSTER_WATCHER_OWNER_KIND", "job"}},
+                                             {{"cluster-watcher/owner", "deploy/bob"}});
+  EXPECT_EQ(other_way.errors, Errors{});
+  EXPECT_EQ(other_way.annotation_errors,
+            Errors{"CLUSTER_WATCHER_OWNER_KIND: \"job\" contradicts annotation "
+                   "cluster-watcher/owner \"deploy/bob\"" +
+                   remedy});
+}
+
+TEST(Settings, AnOwnerKindThatAgreesIsFine) {
+  struct Case {
+    std::string owner, kind;
+  };
+  for (const Case& one : std::vector<Case>{{"bob", "rc"},
+                                           {"deploy/bob", "Deployment"},
+                                           {"deployment/bob", "deployments.v1.apps"},
+                                           {"pi.a.io/bob", "pi"},
+                                           {"pi/bob", "pi.a.io"}}) {
+    EXPECT_EQ(Resolve({{"owner", one.owner}, {"owner-kind", one.kind}}).errors, Errors{})
+        << one.owner << " " << one.kind;
+  }
+  // Only what is in force can contradict.
+  EXPECT_EQ(Resolve({{"owner", "bob"}, {"owner-kind", "rc"}}, {},
+                    {{"cluster-watcher/owner", "deploy/bob"}})
+                .annotation_errors,
+            Errors{});
+}
+
+}  // namespace
+}  // namespace cluster_watcher

@@ -1,0 +1,256 @@
+#include "watcher/admission/manifest/inject_manifests.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "probes/base/json.h"
+#include "probes/base/names.h"
+#include "watcher/admission/injection.h"
+#include "watcher/admission/manifest/json_manifest.h"
+#include "watcher/admission/manifest/manifest_documents.h"
+#include "watcher/admission/manifest/manifest_node.h"
+#include "watcher/admission/manifest/yaml_manifest.h"
+#include "watcher/admission/pod_templates.h"
+
+namespace cluster_watcher {
+namespace {
+
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+constexpr std::string_view kWhite = " \t\r\n";
+
+using Type = ManifestNode::Type;
+
+// "deployment/bob"
+std::string NameOf(JsonValue object) {
+  const JsonValue metadata = object["metadata"];
+  std::string_view name = metadata["name"].AsString().value_or("");
+  if (name.empty()) name = metadata["generateName"].AsString().value_or("");
+  const std::string quoted = Quoted(name);
+  return LowerCase(object["kind"].AsString().value_or("")) + "/" +
+         quoted.substr(1, quoted.size() - 2);
+}
+
+// What is said of one file, each once.
+class Messages {
+ public:
+  Messages(std::string file, InjectedManifests& injected)
+      : file_(std::move(file)), injected_(injected) {}
+
+  void Warn(const std::string& object, const std::string& message) {
+    Add(object, message, injected_.warnings);
+  }
+  void AnnotationProblem(const std::string& object, const std::string& message) {
+    Add(object, message, injected_.annotation_problems);
+  }
+
+ private:
+  void Add(const std::string& object, const std::string& message,
+           std::vector<std::string>& messages) const {
+    const std::string line = file_ + ": " + object + ": " + message;
+    if (std::find(messages.begin(), messages.end(), line) == messages.end()) {
+      messages.push_back(line);
+    }
+  }
+
+  std::string file_;
+  InjectedManifests& injected_;
+};
+
+// Injects into the objects of one document.
+class Injector {
+ public:
+  Injector(const InjectionSettings& settings, Messages& messages)
+      : settings_(settings), messages_(messages) {}
+
+  bool has_injected() const { return has_injected_; }
+
+  // `object` may be a list of them. As deep as what was read, which is bounded.
+  Result<Done> Into(ManifestNode& object) {
+    if (object.type != Type::kMap) return Done{};
+    const std::string_view kind = object.TextAt("kind");
+    if (ManifestNode* items = object.Find("items"); kind.ends_with("List") && items != nullptr) {
+      for (ManifestNode& item : items->items) {
+        if (auto done = Into(item); !done) return done;
+      }
+      return Done{};
+    }
+    if (!HasPodTemplates(object.TextAt("apiVersion"), kind)) return Done{};
+    const auto json =
+        JsonDocument::Parse(WriteJson(object, JsonWriter::Style::kCompact, Scalars::kMeant));
+    if (!json) return Failure("it is not fit for JSON: " + json.error().message);
+    const std::string name = NameOf(json->root());
+    for (const PodTemplate& found : PodTemplatesOf(json->root())) {
+      if (auto done = Into(object, found, name); !done) return done;
+    }
+    return Done{};
+  }
+
+ private:
+  Result<Done> Into(ManifestNode& object, const PodTemplate& found, const std::string& name) {
+    for (const std::string& problem : AnnotationProblems(found.pod)) {
+      messages_.AnnotationProblem(name, problem);
+    }
+    const Injection injection = Inject(found.pod, settings_);
+    for (const std::string& warning : injection.warnings) messages_.Warn(name, warning);
+    has_injected_ = has_injected_ || !injection.patch.empty();
+    for (const PatchOperation& operation : injection.patch) {
+      Result<JsonManifest> value = ReadJson(operation.value);
+      if (!value) return Failure(name + ": " + value.error().message);
+      auto added = AddTo(object, found.path + operation.path, std::move(value->root));
+      if (!added) return Failure(name + ": " + added.error().message);
+    }
+    return Done{};
+  }
+
+  const InjectionSettings& settings_;
+  Messages& messages_;
+  bool has_injected_ = false;
+};
+
+// A file's documents as they are to be written.
+struct Written {
+  bool is_json = false;
+  std::vector<std::string> documents;
+};
+
+using OrError = Result<Written, ManifestError>;
+
+// `text` begins with an object.
+OrError InjectJson(std::string_view text, const InjectionSettings& settings, Messages& messages) {
+  Written written{true, {}};
+  for (std::size_t at = 0; text.find_first_not_of(kWhite, at) != std::string_view::npos;) {
+    const std::size_t begin = text.find_first_not_of(kWhite, at);
+    Result<JsonManifest> manifest = ReadJson(text.substr(begin));
+    if (!manifest) {
+      return Unexpected<ManifestError>{ErrorAtByte(text, begin, manifest.error().message)};
+    }
+    const std::size_t end = begin + manifest->size;
+    // White space stays with the value before it.
+    const std::size_t next = std::min(text.find_first_not_of(kWhite, end), text.size());
+    Injector injector(settings, messages);
+    const auto done = injector.Into(manifest->root);
+    if ((!done || injector.has_injected()) && !manifest->oddity.empty()) {
+      return Unexpected<ManifestError>{ErrorAtByte(text, begin, manifest->oddity)};
+    }
+    if (!done) return Unexpected<ManifestError>{ErrorAtByte(text, begin, done.error().message)};
+    std::string document(text.substr(at, next - at));
+    if (injector.has_injected()) {
+      const bool is_indented = text.substr(begin, end - begin).find('\n') != std::string_view::npos;
+      const auto style = is_indented ? JsonWriter::Style::kIndented : JsonWriter::Style::kCompact;
+      document.replace(begin - at, end - begin,
+                       WriteJson(manifest->root, style, Scalars::kWritten));
+    }
+    written.documents.push_back(std::move(document));
+    at = next;
+  }
+  return written;
+}
+
+Result<std::string, ManifestError> InjectYaml(const YamlDocument& document,
+                                              const InjectionSettings& settings,
+                                              Messages& messages) {
+  const auto failed = [&](ManifestError error) {
+    error.line += document.line;
+    return Unexpected<ManifestError>{std::move(error)};
+  };
+  auto manifest = ReadYaml(document.text);
+  if (!manifest) {
+    manifest.error().message = "it is not valid YAML: " + manifest.error().message;
+    return failed(manifest.error());
+  }
+  if (!*manifest) return std::string(document.text);
+  Injector injector(settings, messages);
+  const auto done = injector.Into((*manifest)->root);
+  if ((!done || injector.has_injected()) && (*manifest)->oddity) {
+    return failed(*(*manifest)->oddity);
+  }
+  if (!done) return failed(ErrorAtByte(document.text, document.head, done.error().message));
+  if (!injector.has_injected()) return std::string(document.text);
+  const bool has_marker = document.text.starts_with("---");
+  const std::string head = document.head == 0 && has_marker
+                               ? "---\n"
+                               : std::string(document.text.substr(0, document.head));
+  return head + WriteYaml((*manifest)->root);
+}
+
+OrError InjectFile(std::string_view text, const InjectionSettings& settings, Messages& messages) {
+  if (auto error = FindIllegalByte(text)) return Unexpected<ManifestError>{*error};
+  std::string_view mark;
+  if (text.starts_with(kByteOrderMark)) {
+    mark = text.substr(0, kByteOrderMark.size());
+    text.remove_prefix(mark.size());
+  }
+  Written written;
+  const std::size_t first = text.find_first_not_of(kWhite);
+  if (first != std::string_view::npos && text[first] == '{') {
+    OrError json = InjectJson(text, settings, messages);
+    // YAML begins so, too.
+    if (json) written = *std::move(json);
+  }
+  if (!written.is_json) {
+    for (const YamlDocument& document : SplitYaml(text)) {
+      auto injected = InjectYaml(document, settings, messages);
+      if (!injected) return Unexpected<ManifestError>{injected.error()};
+      written.documents.push_back(*std::move(injected));
+    }
+  }
+  if (!mark.empty()) {
+    if (written.documents.empty()) written.documents.emplace_back();
+    written.documents.front().insert(0, mark);
+  }
+  return written;
+}
+
+void EndLine(std::string& text) {
+  if (!text.empty() && !text.ends_with('\n')) text += '\n';
+}
+
+// Where JSON and YAML come together, all of it is YAML, of which JSON is a part.
+std::string Join(const std::vector<Written>& files) {
+  const bool all_json =
+      std::all_of(files.begin(), files.end(), [](const Written& file) { return file.is_json; });
+  std::string text;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    for (std::size_t n = 0; n < files[i].documents.size(); ++n) {
+      std::string_view document = files[i].documents[n];
+      const bool is_first_of_file = n == 0;
+      if (files.size() > 1 && is_first_of_file && document.starts_with(kByteOrderMark)) {
+        document.remove_prefix(kByteOrderMark.size());
+      }
+      const bool is_glued =
+          files.size() == 1 || all_json || (!is_first_of_file && !files[i].is_json);
+      if (files.size() > 1 && is_first_of_file) EndLine(text);
+      if (!is_glued && !document.starts_with("---")) {
+        EndLine(text);
+        text += "---\n";
+      }
+      text += document;
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+Result<InjectedManifests> InjectManifests(std::span<const ManifestFile> files,
+                                          const InjectionSettings& settings) {
+  InjectedManifests injected;
+  std::vector<Written> written;
+  for (const ManifestFile& file : files) {
+    Messages messages(file.name, injected);
+    OrError one = InjectFile(file.text, settings, messages);
+    if (!one) {
+      const ManifestError& error = one.error();
+      return Failure(file.name + ", line " + std::to_string(error.line) + ", column " +
+                     std::to_string(error.column) + ": " + error.message);
+    }
+    written.push_back(*std::move(one));
+  }
+  injected.text = Join(written);
+  return injected;
+}
+
+}  // namespace cluster_watcher

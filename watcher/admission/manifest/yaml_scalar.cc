@@ -1,0 +1,121 @@
+#include "watcher/admission/manifest/yaml_scalar.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <map>
+#include <optional>
+
+namespace cluster_watcher {
+namespace {
+
+using Type = YamlScalar::Type;
+
+constexpr double kWholeLimit = 0x1p53;  // up to which every whole number is a double
+
+const YamlScalar* FindWord(std::string_view text) {
+  static const std::map<std::string_view, YamlScalar> words = [] {
+    std::map<std::string_view, YamlScalar> all;
+    for (const char* word : {"", "~", "null", "Null", "NULL"}) all[word] = {Type::kNull, "null"};
+    for (const char* word :
+         {"y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"}) {
+      all[word] = {Type::kBool, "true"};
+    }
+    for (const char* word :
+         {"n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"}) {
+      all[word] = {Type::kBool, "false"};
+    }
+    for (const char* word : {".nan", ".NaN", ".NAN", ".inf", ".Inf", ".INF", "+.inf", "+.Inf",
+                             "+.INF", "-.inf", "-.Inf", "-.INF"}) {
+      all[word] = {Type::kInfinite, word};
+    }
+    return all;
+  }();
+  const auto found = words.find(text);
+  return found == words.end() ? nullptr : &found->second;
+}
+
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
+// strconv.ParseInt, else ParseUint, with base 0: "0x", "0b", "0o" or "0" say the base.
+std::optional<std::string> ReadWhole(std::string_view text) {
+  const bool is_negative = text.starts_with('-');
+  const bool has_sign = is_negative || text.starts_with('+');
+  if (has_sign) text.remove_prefix(1);
+  int base = 10;
+  if (text.size() > 1 && text.front() == '0') {
+    const char mark = static_cast<char>(text[1] | 0x20);
+    base = mark == 'x' ? 16 : mark == 'b' ? 2 : 8;
+    text.remove_prefix(mark == 'x' || mark == 'b' || mark == 'o' ? 2 : 1);
+  }
+  std::uint64_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number, base);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  const std::uint64_t most =
+      has_sign ? std::uint64_t{INT64_MAX} + (is_negative ? 1 : 0) : UINT64_MAX;
+  if (number > most) return std::nullopt;
+  return (is_negative && number != 0 ? "-" : "") + std::to_string(number);
+}
+
+// ^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$
+bool IsFraction(std::string_view text) {
+  const auto take_digits = [&text] {
+    const std::size_t count = static_cast<std::size_t>(
+        std::find_if_not(text.begin(), text.end(), IsDigit) - text.begin());
+    text.remove_prefix(count);
+    return count > 0;
+  };
+  const auto take_one_of = [&text](std::string_view characters) {
+    if (text.empty() || characters.find(text.front()) == std::string_view::npos) return false;
+    text.remove_prefix(1);
+    return true;
+  };
+  take_one_of("-+");
+  const bool has_whole = take_digits();
+  if (take_one_of(".")) {
+    if (!take_digits() && !has_whole) return false;
+  } else if (!has_whole) {
+    return false;
+  }
+  if (take_one_of("eE")) {
+    take_one_of("-+");
+    if (!take_digits()) return false;
+  }
+  return text.empty();
+}
+
+// nullopt: it is too big for a double.
+std::optional<std::string> ReadFraction(const std::string& text) {
+  const double number = std::strtod(text.c_str(), nullptr);
+  if (!std::isfinite(number)) return std::nullopt;
+  if (std::abs(number) < kWholeLimit && number == std::trunc(number)) {
+    return std::to_string(static_cast<std::int64_t>(number));
+  }
+  std::array<char, 32> buffer{};
+  const auto written = std::to_chars(buffer.data(), buffer.data() + buffer.size(), number);
+  return std::string(buffer.data(), written.ptr);
+}
+
+}  // namespace
+
+YamlScalar ReadPlainScalar(std::string_view text) {
+  if (const YamlScalar* word = FindWord(text)) return *word;
+  const char first = text.front();
+  std::string plain(text);
+  if (IsDigit(first) || first == '-' || first == '+') {
+    plain.erase(std::remove(plain.begin(), plain.end(), '_'), plain.end());
+    if (auto whole = ReadWhole(plain)) return {Type::kNumber, *whole};
+  } else if (first != '.') {
+    return {Type::kString, std::string(text)};
+  }
+  if (IsFraction(plain)) {
+    if (auto fraction = ReadFraction(plain)) return {Type::kNumber, *fraction};
+  }
+  return {Type::kString, std::string(text)};
+}
+
+}  // namespace cluster_watcher

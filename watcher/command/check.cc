@@ -1,0 +1,138 @@
+#include "watcher/command/check.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+
+#include "probes/base/duration_text.h"
+#include "watcher/decision/confirmation.h"
+
+namespace cluster_watcher {
+namespace {
+
+std::string ClusterName(const Snapshot& snapshot, const ResolvedSettings& settings) {
+  return snapshot.cluster ? snapshot.cluster->name : settings.settings.cluster;
+}
+
+std::string StepNames(const std::vector<Step>& steps) {
+  std::string names;
+  for (const Step& step : steps) names += (names.empty() ? "" : ", ") + step.name;
+  return names;
+}
+
+void TextOrNull(JsonWriter& json, std::string_view key, const std::string& text) {
+  json.Key(key);
+  text.empty() ? json.Null() : json.String(text);
+}
+
+std::string JsonReport(const Snapshot& snapshot, const Decision& decision,
+                       const ResolvedSettings& settings) {
+  JsonWriter json(JsonWriter::Style::kIndented);
+  const auto& owner = snapshot.facts.owner;
+  json.StartObject().Field("namespace", settings.settings.ns);
+  TextOrNull(json, "cluster", ClusterName(snapshot, settings));
+  TextOrNull(json, "owner", snapshot.OwnerText());
+  TextOrNull(json, "ownerUID", snapshot.OwnerUid());
+  json.Field("observation", snapshot.facts.ObservationText()).Key("replicas");
+  owner && owner->object ? json.Integer(owner->fields.replicas) : json.Null();
+  json.Field("verdict", decision.verdict()).Field("reason", ToString(decision.reason));
+  json.Field("detail", decision.detail).Field("remedy", decision.remedy());
+  json.Key("rules").StartArray();
+  for (const RuleOutcome& rule : decision.rules) {
+    json.StartObject().Key("number").Integer(rule.number).Key("matched").Bool(rule.matched);
+    json.Field("detail", rule.detail).EndObject();
+  }
+  json.EndArray().Key("settings").StartArray();
+  for (const SettingValue& setting : settings.values) {
+    json.StartObject().Field("name", setting.name).Field("value", setting.value);
+    json.Field("source", ToString(setting.source)).EndObject();
+  }
+  return json.EndArray().EndObject().Text() + "\n";
+}
+
+std::string TextReport(const Snapshot& snapshot, const Decision& decision,
+                       const ResolvedSettings& settings) {
+  const std::string cluster = ClusterName(snapshot, settings);
+  std::string owner = snapshot.OwnerText();
+  if (owner.empty()) owner = snapshot.facts.root_read ? "<shared>" : "<unknown>";
+  std::string text;
+  const auto line = [&text](const char* what, const std::string& value) {
+    if (!value.empty()) text += fmt::format("{:<12} {}\n", what, value);
+  };
+  const Facts& facts = snapshot.facts;
+  line("cluster", settings.settings.ns + "/" + (cluster.empty() ? "<missing>" : cluster));
+  line("master root", snapshot.root ? snapshot.root->Describe() : "<unknown>");
+  line("owner", owner);
+  line("owner UID", snapshot.OwnerUid());
+  line("ephemeral", facts.ephemeral_label.value_or(""));
+  line("observation", facts.ObservationText());
+  if (facts.owner && facts.owner->object) {
+    line("replicas", std::to_string(facts.owner->fields.replicas));
+  }
+  line("app-status", facts.app_status.value_or(""));
+  line("phase", ToString(snapshot.marks.phase));
+  line("verdict", fmt::format("{}: {}", decision.verdict(), ToString(decision.reason)));
+  line("because", decision.detail);
+  line("change", decision.remedy());
+  if (decision.abandoned()) {
+    line(
+        "deletion",
+        fmt::format("after {} such verdicts in a row that span {}", settings.settings.confirmations,
+                    FormatDuration(GraceFor(settings.settings, decision.reason, snapshot.seen))));
+  }
+  line("steps before", StepNames(snapshot.steps.before));
+  line("steps after", StepNames(snapshot.steps.after));
+  text += "\nrules, the first that matches decides:\n";
+  for (const RuleOutcome& rule : decision.rules) {
+    text += fmt::format("  {} {:>2}  {:<18}  {}\n", rule.matched ? "->" : "  ", rule.number,
+                        rule.name, rule.detail);
+  }
+  text += "\nsettings:\n";
+  std::size_t widest = 0;
+  for (const SettingValue& setting : settings.values)
+    widest = std::max(widest, setting.name.size());
+  for (const SettingValue& setting : settings.values) {
+    text += fmt::format("  {:<{}}  {:<12}  {}", setting.name, widest,
+                        setting.value.empty() ? "-" : setting.value, ToString(setting.source));
+    for (const SettingValue::Given& given : setting.overridden) {
+      text += fmt::format(", not {} from the {}", given.value, ToString(given.source));
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+CheckReport Report(const Snapshot& snapshot, const ResolvedSettings& settings,
+                   OutputFormat format) {
+  if (snapshot.no_such_cluster) {
+    return {"",
+            fmt::format("there is no cluster \"{}\" in namespace {}: no workload is labelled {}={}",
+                        settings.settings.cluster, settings.settings.ns,
+                        settings.settings.cluster_label, settings.settings.cluster),
+            CheckExit::kNoSuchCluster};
+  }
+  if (snapshot.pod_gone) {
+    return {"",
+            fmt::format("there is no pod \"{}\" in namespace {}: correct --pod and --namespace",
+                        settings.settings.pod, settings.settings.ns),
+            CheckExit::kNoTarget};
+  }
+  const Decision decision = Decide(snapshot.facts);
+  CheckReport report;
+  switch (format) {
+    case OutputFormat::kText:
+      report.text = TextReport(snapshot, decision, settings);
+      break;
+    case OutputFormat::kJson:
+      report.text = JsonReport(snapshot, decision, settings);
+      break;
+  }
+  report.exit = decision.abandoned()                  ? CheckExit::kAbandoned
+                : decision.reason == Reason::kUnknown ? CheckExit::kUnknown
+                                                      : CheckExit::kKeep;
+  return report;
+}
+
+}  // namespace cluster_watcher

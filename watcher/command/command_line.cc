@@ -1,0 +1,324 @@
+#include "watcher/command/command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "probes/base/names.h"
+#include "probes/base/result.h"
+
+namespace cluster_watcher {
+namespace {
+
+using Words = std::vector<std::string>;
+
+std::string See(const std::string& command) {
+  return "See \"cluster-watcher help" + (command.empty() ? "" : " " + command) + "\"";
+}
+
+// --- Suggestions --------------------------------------------------------------------------------
+
+// Levenshtein's distance: how many letters to add, take away or change.
+std::size_t EditDistance(std::string_view one, std::string_view other) {
+  std::vector<std::size_t> row(other.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < one.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (std::size_t j = 0; j < other.size(); ++j) {
+      const std::size_t changed = diagonal + (one[i] == other[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({changed, diagonal + 1, row[j] + 1});
+    }
+  }
+  return row.back();
+}
+
+// The candidate that `typed` was probably meant to be; empty: none is near.
+std::string Nearest(std::string_view typed, const Words& candidates) {
+  std::string nearest;
+  std::size_t least = std::min<std::size_t>(2, typed.size() / 2) + 1;
+  for (const std::string& candidate : candidates) {
+    const std::size_t distance = EditDistance(typed, candidate);
+    if (distance >= least) continue;
+    least = distance;
+    nearest = candidate;
+  }
+  return nearest;
+}
+
+std::string UnknownFlag(const std::string& argument, const CommandDescription& command) {
+  const std::string flag = argument.substr(0, argument.find('='));
+  Words known = {"help", "version"};
+  for (const Flag& one : command.flags) known.push_back(one.name);
+  const std::string name = flag.substr(std::min(flag.find_first_not_of('-'), flag.size()));
+  const std::string nearest = Nearest(name, known);
+  const std::string quoted = Quoted(flag);
+  return "unknown flag: " + quoted.substr(1, quoted.rfind('"') - 1) +
+         (nearest.empty() ? ". " : "; did you mean --" + nearest + "? ") + See(command.name);
+}
+
+// For a word that may have been meant as the value of a boolean.
+std::string BooleanHint(const std::string& word, const Flags& flags) {
+  const auto boolean =
+      std::find_if(flags.begin(), flags.end(), [](const Flag& flag) { return flag.IsBoolean(); });
+  if ((word != "true" && word != "false") || boolean == flags.end()) return ". ";
+  return ": a boolean takes its value by \"=\", as in --" + boolean->name + "=" + word + ". ";
+}
+
+std::string UnknownCommand(const std::string& word) {
+  Words known;
+  for (const CommandDescription& command : Commands()) known.push_back(command.name);
+  const std::string nearest = Nearest(word, known);
+  return "unknown command " + Quoted(word) +
+         (nearest.empty() ? BooleanHint(word, AllFlags()) : "; did you mean " + nearest + "? ") +
+         See("");
+}
+
+// --- Parsing ------------------------------------------------------------------------------------
+
+// What stands on the command line, before it is made sense of.
+struct Scanned {
+  std::map<std::string, Words> flags;  // the values that were given, in order; never none
+  bool version = false;
+  Words words;                // in order, what isn't a flag or its value
+  Words unknown_flags;        // as given
+  std::string missing_value;  // the flag that is last and lacks its value; empty: none
+};
+
+// CLI11 takes `--flag=` for `--flag`, `-n=x` for `-n` with "=x", and knows no flag that takes a
+// value by "=" only. Each is put the way that CLI11 reads as meant.
+Words ForCli11(std::span<const char* const> arguments) {
+  Words prepared;
+  bool flags_ended = false;
+  for (const std::string argument : arguments) {
+    flags_ended = flags_ended || argument == "--";
+    const std::size_t equals = argument.find('=');
+    const bool is_long = argument.starts_with("--");
+    const bool is_empty_long = is_long && equals > 2 && equals == argument.size() - 1;
+    const bool is_valued_short = !is_long && argument.starts_with('-') && equals == 2;
+    const Flag* flag = is_long ? FindFlag(AllFlags(), argument.substr(2)) : nullptr;
+    if (!flags_ended && flag != nullptr && flag->IsBoolean()) {
+      prepared.push_back(argument + "=true");
+    } else if (!flags_ended && (is_empty_long || is_valued_short)) {
+      prepared.push_back(argument.substr(0, equals));
+      prepared.push_back(argument.substr(equals + 1));
+    } else {
+      prepared.push_back(argument);
+    }
+  }
+  return prepared;
+}
+
+// What CLI11 could not place: unknown flags and words, in order.
+void SortRemaining(const Words& remaining, Scanned& scanned) {
+  bool flags_ended = false;
+  for (const std::string& argument : remaining) {
+    if (!flags_ended && argument == "--") {
+      flags_ended = true;
+    } else if (!flags_ended && argument.size() > 1 && argument.starts_with('-')) {
+      scanned.unknown_flags.push_back(argument);
+    } else {
+      scanned.words.push_back(argument);
+    }
+  }
+}
+
+Result<Scanned> Scan(std::span<const char* const> arguments) {
+  CLI::App app;
+  app.set_help_flag();
+  app.allow_extras();
+  std::vector<std::pair<std::string, CLI::Option*>> options;
+  for (const Flag& flag : AllFlags()) {
+    const std::string letter = flag.letter == 0 ? "" : std::string("-") + flag.letter + ",";
+    CLI::Option* option = app.add_option(letter + "--" + flag.name);
+    options.emplace_back(flag.name, option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+                                        ->expected(1)
+                                        ->allow_extra_args(false));
+  }
+  const CLI::Option* version = app.add_flag("--version");
+
+  Scanned scanned;
+  Words prepared = ForCli11(arguments);
+  const std::string last = prepared.empty() ? "" : prepared.back();
+  std::reverse(prepared.begin(), prepared.end());
+  try {
+    app.parse(prepared);
+  } catch (const CLI::ArgumentMismatch&) {
+    scanned.missing_value = last;
+  } catch (const CLI::Error& error) {
+    return Failure(error.what());
+  }
+  for (const auto& [name, option] : options) {
+    if (option->count() > 0) scanned.flags[name] = option->results();
+  }
+  scanned.version = version->count() > 0;
+  SortRemaining(app.remaining(), scanned);
+  return scanned;
+}
+
+// A flag where a value is expected: more likely the value was forgotten.
+bool LooksLikeFlag(std::string_view value) { return value.starts_with("--"); }
+
+// `given`: with its dashes.
+std::string NeedsValue(const std::string& given, const CommandDescription& command) {
+  const std::string name = given.substr(std::min(given.find_first_not_of('-'), given.size()));
+  std::string placeholder = "VALUE";
+  for (const Flags* flags : {&AllFlags(), &command.flags}) {
+    for (const Flag& flag : *flags) {
+      if (name == flag.name || name == std::string(1, flag.letter)) placeholder = flag.placeholder;
+    }
+  }
+  return given + " needs a value: " + given + (given.size() == 2 ? " " : "=") + placeholder;
+}
+
+Words FlagErrors(const Scanned& scanned, const CommandDescription& command) {
+  Words errors;
+  for (const std::string& flag : scanned.unknown_flags) {
+    errors.push_back(UnknownFlag(flag, command));
+  }
+  for (const auto& [name, values] : scanned.flags) {
+    if (std::any_of(values.begin(), values.end(), LooksLikeFlag)) {
+      errors.push_back(NeedsValue("--" + name, command));
+    }
+  }
+  if (!scanned.missing_value.empty()) {
+    errors.push_back(NeedsValue(scanned.missing_value, command));
+  }
+  return errors;
+}
+
+// "watch", "watch and check", "watch, check and webhook": those that have the flag.
+std::string CommandsWith(const std::string& flag) {
+  Words names;
+  for (const CommandDescription& command : Commands()) {
+    if (FindFlag(command.flags, flag) != nullptr) names.push_back(command.name);
+  }
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i > 0) text += i + 1 == names.size() ? " and " : ", ";
+    text += names[i];
+  }
+  return text;
+}
+
+std::string UnexpectedWord(const CommandDescription& command, const std::string& word) {
+  return command.name + ": unexpected " + Quoted(word) + BooleanHint(word, command.flags) +
+         See(command.name);
+}
+
+// What goes for all commands: the flags are its own, booleans are booleans, and those that were not
+// given have their defaults. Settings have other sources, so that theirs are not known here.
+Words ReadFlags(const Scanned& scanned, const CommandDescription& command, TextMap& read) {
+  Words errors;
+  for (const Flag& flag : command.flags) {
+    if (flag.is_own && !flag.default_value.empty()) read[flag.name] = flag.default_value;
+  }
+  for (const auto& [name, values] : scanned.flags) {
+    const Flag* flag = FindFlag(command.flags, name);
+    const std::string& value = values.back();
+    if (flag == nullptr) {
+      errors.push_back("--" + name + " is a flag of " + CommandsWith(name) + ", not of " +
+                       command.name);
+    } else if (flag->is_own && flag->IsBoolean() && value != "true" && value != "false") {
+      errors.push_back("--" + name + ": " + Quoted(value) + ": give true or false");
+    } else {
+      read[name] = value;
+    }
+  }
+  return errors;
+}
+
+void ReadCheck(Words& words, Invocation& invocation, Words& errors) {
+  if (!words.empty()) {
+    invocation.cluster = words.front();
+    words.erase(words.begin());
+    if (invocation.cluster.empty()) errors.push_back("check: CLUSTER is empty: give its name");
+    const auto flag = invocation.flags.find("cluster");
+    if (flag != invocation.flags.end() && flag->second != invocation.cluster) {
+      errors.push_back("check: CLUSTER " + Quoted(invocation.cluster) + " contradicts --cluster " +
+                       Quoted(flag->second) + ": give one of them");
+    }
+    invocation.flags["cluster"] = invocation.cluster;
+  }
+  const std::string output = invocation.flags.extract("output").mapped();
+  if (output == "json") {
+    invocation.output = OutputFormat::kJson;
+  } else if (output != "text") {
+    errors.push_back("--output: " + Quoted(output) + " is unknown: give text or json");
+  }
+}
+
+void ReadInject(const Scanned& scanned, Invocation& invocation, Words& errors) {
+  invocation.flags.erase("filename");
+  const auto files = scanned.flags.find("filename");
+  if (files != scanned.flags.end()) invocation.files = files->second;
+  if (std::count(invocation.files.begin(), invocation.files.end(), "") > 0) {
+    errors.push_back("--filename is empty: give a file, or - for the standard input");
+  }
+  if (std::count(invocation.files.begin(), invocation.files.end(), "-") > 1) {
+    errors.push_back("--filename: the standard input can be read only once");
+  }
+}
+
+CommandLine ReadHelp(const Words& rest) {
+  if (rest.empty()) return HelpText{HelpFor(nullptr)};
+  if (rest.size() > 1) return UsageErrors{{UnexpectedWord(*FindCommand("help"), rest[1])}};
+  const CommandDescription* command = FindCommand(rest.front());
+  if (command == nullptr) return UsageErrors{{UnknownCommand(rest.front())}};
+  return HelpText{HelpFor(command)};
+}
+
+// Help is given whatever else is right or wrong. A flag's value that is called like a command may
+// pass for one here.
+std::optional<HelpText> HelpWhereAsked(std::span<const char* const> arguments) {
+  const auto is_help = [](std::string_view word) { return word == "--help" || word == "-h"; };
+  const auto end = std::find(arguments.begin(), arguments.end(), std::string_view("--"));
+  if (std::none_of(arguments.begin(), end, is_help)) return std::nullopt;
+  for (auto word = arguments.begin(); word != end; ++word) {
+    if (const CommandDescription* command = FindCommand(*word)) return HelpText{HelpFor(command)};
+  }
+  return HelpText{HelpFor(nullptr)};
+}
+
+}  // namespace
+
+CommandLine ParseCommandLine(std::span<const char* const> arguments) {
+  if (!arguments.empty()) arguments = arguments.subspan(1);
+  if (const std::optional<HelpText> help = HelpWhereAsked(arguments)) return *help;
+  const Result<Scanned> scanned = Scan(arguments);
+  if (!scanned) return UsageErrors{{scanned.error().message}};
+
+  Words rest = scanned->words;
+  const CommandDescription* command = FindCommand(scanned->version ? "version" : "watch");
+  const CommandDescription* given = rest.empty() ? nullptr : FindCommand(rest.front());
+  if (given != nullptr) {
+    if (!scanned->version) command = given;
+    rest.erase(rest.begin());
+  }
+  // With an unknown flag nobody knows which words are values, so they are not judged.
+  if (Words errors = FlagErrors(*scanned, *command); !errors.empty()) return UsageErrors{errors};
+  if (given == nullptr && !rest.empty()) return UsageErrors{{UnknownCommand(rest.front())}};
+  if (!command->command) return ReadHelp(rest);
+
+  Invocation invocation;
+  invocation.command = *command->command;
+  Words errors = ReadFlags(*scanned, *command, invocation.flags);
+  if (invocation.command == Command::kCheck) ReadCheck(rest, invocation, errors);
+  if (invocation.command == Command::kInject) ReadInject(*scanned, invocation, errors);
+  Words unexpected;
+  for (const std::string& word : rest) unexpected.push_back(UnexpectedWord(*command, word));
+  errors.insert(errors.begin(), unexpected.begin(), unexpected.end());
+  if (!errors.empty()) return UsageErrors{errors};
+  return invocation;
+}
+
+}  // namespace cluster_watcher

@@ -1,0 +1,292 @@
+#include "watcher/command/commands.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "watcher/settings/settings.h"
+#include "watcher/version.h"
+
+namespace cluster_watcher {
+namespace {
+
+Flag SettingFlag(const SettingDescription& setting) {
+  return {.name = setting.name,
+          .placeholder = setting.placeholder,
+          .default_value = setting.default_value,
+          .help = setting.help,
+          .letter = setting.name == "namespace" ? 'n' : '\0',
+          .note = setting.from_annotation ? "" : " (not by annotation)",
+          .is_own = false};
+}
+
+Flags SettingFlags() {
+  Flags flags;
+  for (const SettingDescription& setting : SettingDescriptions()) {
+    flags.push_back(SettingFlag(setting));
+  }
+  return flags;
+}
+
+// A flag of another command that is called, and means the same, as a setting of watch.
+Flag LikeSetting(std::string_view name) {
+  const std::vector<SettingDescription>& all = SettingDescriptions();
+  const auto found = std::find_if(
+      all.begin(), all.end(), [name](const SettingDescription& one) { return one.name == name; });
+  Flag flag = SettingFlag(*found);
+  flag.note.clear();
+  flag.is_own = true;
+  return flag;
+}
+
+CommandDescription Watch() {
+  return {
+      .name = "watch",
+      .command = Command::kWatch,
+      .usage = "[watch] [FLAGS]",
+      .help = "Watch the owner of this pod's cluster; delete the cluster once it is abandoned",
+      .flags = SettingFlags(),
+      .about =
+          "A setting is taken from its flag, else from the environment, else from the pod's\n"
+          "annotation, else it has its default:\n"
+          "  --poll-interval=10s\n"
+          "  CLUSTER_WATCHER_POLL_INTERVAL=10s\n"
+          "  cluster-watcher/poll-interval: 10s\n"
+          "A flag that is given twice: the last counts. A duration is written as 500ms, 1m30s or "
+          "24h.\n",
+      .ending = ""};
+}
+
+CommandDescription Check() {
+  CommandDescription command = {
+      .name = "check",
+      .command = Command::kCheck,
+      .usage = "check [CLUSTER] [-o text|json] [FLAGS]",
+      .help = "Look once, and say what watch would make of it and why",
+      .flags = {{.name = "output",
+                 .placeholder = "text|json",
+                 .default_value = "text",
+                 .help = "how the outcome is shown",
+                 .letter = 'o',
+                 .note = ""}},
+      .about =
+          "One sure look at the cluster CLUSTER, else at that of the pod. It changes nothing.\n",
+      .ending =
+          "and all flags of watch: \"cluster-watcher help watch\" shows them.\n\n"
+          "Exit codes:\n"
+          "  0  keep\n"
+          "  1  no such cluster\n"
+          "  2  neither a cluster nor a pod given, or wrong usage or settings\n"
+          "  3  abandoned\n"
+          "  4  unknown\n"};
+  const Flags settings = SettingFlags();
+  command.flags.insert(command.flags.end(), settings.begin(), settings.end());
+  return command;
+}
+
+CommandDescription Inject() {
+  return {
+      .name = "inject",
+      .command = Command::kInject,
+      .usage = "inject [-f FILE]... [FLAGS]",
+      .help = "Add the watcher to the pods in manifests, as the webhook does in the cluster",
+      .flags = {{.name = "filename",
+                 .placeholder = "FILE",
+                 .default_value = "-",
+                 .help = "manifests, YAML or JSON; \"-\" is the standard input; may be repeated",
+                 .letter = 'f',
+                 .note = ""},
+                {.name = "config",
+                 .placeholder = "FILE|DIR",
+                 .default_value = "",
+                 .help = "what the sidecar looks like: the manifest of the ConfigMap "
+                         "cluster-watcher, or a directory with one file for each of its keys",
+                 .note = ""},
+                {.name = "image",
+                 .placeholder = "IMAGE",
+                 .default_value = "",
+                 .help = std::string("the sidecar's image, whatever the ConfigMap says (default "
+                                     "without --config: cluster-watcher:") +
+                         kVersion + ")",
+                 .note = ""},
+                {.name = "reject-invalid",
+                 .placeholder = "true|false",
+                 .default_value = "false",
+                 .help = "annotations that the watcher would refuse are errors, not warnings",
+                 .note = ""}},
+      .about =
+          "Reads manifests and writes them, with the sidecar, to the standard output:\n"
+          "  cluster-watcher inject -f cluster.yaml | kubectl apply -f -\n"
+          "A pod gets the sidecar if its annotation cluster-watcher/inject is \"true\", or if "
+          "it has\nno such annotation and its label oshinko-type is \"master\". The pods are "
+          "those of Pods,\nPodTemplates, ReplicationControllers, Deployments, ReplicaSets, "
+          "StatefulSets, DaemonSets,\nJobs, CronJobs, DeploymentConfigs, RayClusters, RayJobs "
+          "and RayServices, also in Lists.\n"
+          "A document without such a pod stays as it is, byte for byte. In one with it the "
+          "comments\nare lost, but for those at its top. With any error nothing is written.\n",
+      .ending =
+          "\nExit codes:\n"
+          "  0  done, though perhaps with warnings\n"
+          "  1  the manifests can't be read, or their annotations are refused\n"
+          "  2  wrong usage or settings\n"};
+}
+
+CommandDescription Webhook() {
+  const auto flag = [](const char* name, const char* placeholder, const char* default_value,
+                       const char* help) {
+    return Flag{.name = name,
+                .placeholder = placeholder,
+                .default_value = default_value,
+                .help = help,
+                .note = ""};
+  };
+  return {.name = "webhook",
+          .command = Command::kWebhook,
+          .usage = "webhook [FLAGS]",
+          .help = "Serve the API server's admission webhooks, which add the watcher to pods",
+          .flags = {flag("config", "DIR|FILE", "/etc/cluster-watcher",
+                         "what the sidecar looks like: the ConfigMap cluster-watcher as a mounted "
+                         "directory, or its manifest"),
+                    flag("tls-cert", "FILE", "/tls/tls.crt", "the certificate, PEM"),
+                    flag("tls-key", "FILE", "/tls/tls.key", "the certificate's key, PEM"),
+                    flag("webhook-listen", "ADDRESS", ":8443",
+                         "where /mutate and /validate are served, by HTTPS"),
+                    LikeSetting("listen"),
+                    flag("reject-invalid", "true|false", "false",
+                         "annotations that the watcher would refuse are refused, not warned of"),
+                    flag("shutdown-delay", "DURATION", "5s",
+                         "how long requests are still served once the pod stops"),
+                    LikeSetting("log-level"), LikeSetting("log-format")},
+          .about = "",
+          .ending = ""};
+}
+
+// --- Help ---------------------------------------------------------------------------------------
+
+constexpr std::size_t kWidth = 100;
+
+// `left` in a column of its own, `right` beside it, broken between words.
+std::string Row(const std::string& left, const std::string& right, std::size_t column) {
+  std::string text = left;
+  std::size_t used = left.size();
+  if (used + 2 > column) {
+    text += "\n";
+    used = 0;
+  }
+  text.append(column - used, ' ');
+  used = column;
+  for (std::size_t begin = 0; begin < right.size();) {
+    const std::size_t end = std::min(right.find(' ', begin), right.size());
+    const std::string word = right.substr(begin, end - begin);
+    begin = end + 1;
+    if (used > column && used + 1 + word.size() > kWidth) {
+      text += "\n" + std::string(column, ' ');
+      used = column;
+    }
+    if (used > column) {
+      text += ' ';
+      ++used;
+    }
+    text += word;
+    used += word.size();
+  }
+  return text + "\n";
+}
+
+constexpr std::size_t kMostColumn = 38;
+
+std::string FlagText(const Flag& flag) {
+  const std::string before =
+      flag.letter == 0 ? "      --" : std::string("  -") + flag.letter + ", --";
+  return before + flag.name +
+         (flag.IsBoolean() ? "[=" + flag.placeholder + "]" : "=" + flag.placeholder);
+}
+
+// `own`: only those that are no settings of watch.
+std::string FlagRows(const Flags& flags, bool own) {
+  std::size_t column = 0;
+  for (const Flag& flag : flags) {
+    if (flag.is_own == own) column = std::max(column, FlagText(flag).size() + 4);
+  }
+  column = std::min(column, kMostColumn);
+  std::string text;
+  for (const Flag& flag : flags) {
+    if (flag.is_own != own) continue;
+    std::string help = flag.help;
+    if (!flag.default_value.empty()) help += " (default " + flag.default_value + ")";
+    text += Row(FlagText(flag), help + flag.note, column);
+  }
+  return text + Row("  -h, --help", "show this", column);
+}
+
+std::string GeneralHelp() {
+  std::string text =
+      "cluster-watcher deletes an ephemeral compute cluster once its driver is gone.\n\n"
+      "Usage:\n  cluster-watcher [COMMAND] [FLAGS]\n\nCommands:\n";
+  for (const CommandDescription& command : Commands()) {
+    text += Row("  " + command.name, command.help, 12);
+  }
+  return text +
+         "\nWithout a command it is watch. Flags stand before or after the command.\n\n"
+         "Exit codes:\n"
+         "  0  done\n"
+         "  1  failed\n"
+         "  2  wrong usage or settings\n\n"
+         "\"cluster-watcher help COMMAND\" shows the flags of a command.\n";
+}
+
+}  // namespace
+
+const std::vector<CommandDescription>& Commands() {
+  static const std::vector<CommandDescription> commands = {
+      Watch(),
+      Check(),
+      Inject(),
+      Webhook(),
+      {"version", Command::kVersion, "version", "Show the version", {}, "", ""},
+      {"help",
+       std::nullopt,
+       "help [COMMAND]",
+       "Show how the program, or a command, is used",
+       {},
+       "",
+       ""},
+  };
+  return commands;
+}
+
+const CommandDescription* FindCommand(std::string_view name) {
+  const auto found =
+      std::find_if(Commands().begin(), Commands().end(),
+                   [name](const CommandDescription& command) { return command.name == name; });
+  return found == Commands().end() ? nullptr : &*found;
+}
+
+const Flag* FindFlag(const Flags& flags, std::string_view name) {
+  const auto found = std::find_if(flags.begin(), flags.end(),
+                                  [name](const Flag& one) { return one.name == name; });
+  return found == flags.end() ? nullptr : &*found;
+}
+
+const Flags& AllFlags() {
+  static const Flags flags = [] {
+    Flags all;
+    for (const CommandDescription& command : Commands()) {
+      for (const Flag& flag : command.flags) {
+        if (FindFlag(all, flag.name) == nullptr) all.push_back(flag);
+      }
+    }
+    return all;
+  }();
+  return flags;
+}
+
+std::string HelpFor(const CommandDescription* command) {
+  if (command == nullptr) return GeneralHelp();
+  std::string text = command->help + ".\n\nUsage:\n  cluster-watcher " + command->usage + "\n";
+  if (!command->about.empty()) text += "\n" + command->about;
+  if (command->flags.empty()) return text;
+  const bool has_own = command->flags.front().is_own;
+  return text + "\nFlags:\n" + FlagRows(command->flags, has_own) + command->ending;
+}
+
+}  // namespace cluster_watcher

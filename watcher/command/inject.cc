@@ -1,0 +1,76 @@
+#include "watcher/command/inject.h"
+
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdio>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "probes/base/file.h"
+#include "watcher/admission/injection_config.h"
+#include "watcher/admission/injection_settings.h"
+#include "watcher/admission/manifest/inject_manifests.h"
+#include "watcher/command/print_errors.h"
+#include "watcher/version.h"
+
+namespace cluster_watcher {
+namespace {
+
+constexpr int kFailed = 1;
+constexpr std::size_t kFileLimit = 32u << 20;
+
+Result<InjectionSettings, std::vector<std::string>> ReadSettings(const TextMap& flags) {
+  TextMap data;
+  std::string source;
+  if (const auto config = flags.find("config"); config != flags.end()) {
+    source = config->second + ": ";
+    Result<TextMap> loaded = LoadInjectionConfig(config->second);
+    if (!loaded) return Unexpected<std::vector<std::string>>{{loaded.error().message}};
+    data = *std::move(loaded);
+  } else {
+    data["image"] = std::string("cluster-watcher:") + kVersion;
+  }
+  if (const auto image = flags.find("image"); image != flags.end()) data["image"] = image->second;
+  ResolvedInjectionSettings resolved = ResolveInjectionSettings(data);
+  if (resolved.errors.empty()) return std::move(resolved.settings);
+  for (std::string& error : resolved.errors) error.insert(0, source);
+  return Unexpected<std::vector<std::string>>{std::move(resolved.errors)};
+}
+
+Result<std::vector<ManifestFile>> ReadFiles(std::vector<std::string> names) {
+  if (names.empty()) names.push_back("-");
+  std::vector<ManifestFile> files;
+  for (const std::string& name : names) {
+    const bool is_input = name == "-";
+    Result<std::string> text = is_input
+                                   ? ReadOpenFile(STDIN_FILENO, "the standard input", kFileLimit)
+                                   : ReadFile(name, kFileLimit);
+    if (!text) return Failure(text.error().message);
+    files.push_back({is_input ? "stdin" : name, *std::move(text)});
+  }
+  return files;
+}
+
+}  // namespace
+
+int RunInject(const Invocation& invocation) {
+  const auto settings = ReadSettings(invocation.flags);
+  if (!settings) return PrintErrors(settings.error());
+  const auto files = ReadFiles(invocation.files);
+  if (!files) return PrintErrors({files.error().message}, kFailed);
+  const auto injected = InjectManifests(*files, *settings);
+  if (!injected) return PrintErrors({injected.error().message}, kFailed);
+  PrintErrors(injected->warnings, 0);
+  PrintErrors(injected->annotation_problems, 0);
+  const bool rejects = invocation.flags.at("reject-invalid") == "true";
+  if (rejects && !injected->annotation_problems.empty()) return kFailed;
+  const std::string& text = injected->text;
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+    return PrintErrors({"the manifests can't be written to the standard output"}, kFailed);
+  }
+  return 0;
+}
+
+}  // namespace cluster_watcher

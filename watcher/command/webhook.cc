@@ -1,0 +1,171 @@
+#include "watcher/command/webhook.h"
+
+#include <prometheus/registry.h>
+#include <spdlog/logger.h>
+
+#include <atomic>
+#include <utility>
+
+#include "metrics/admission_metrics.h"
+#include "metrics/http/listen_address.h"
+#include "metrics/http/metrics_endpoint.h"
+#include "metrics/process_metrics.h"
+#include "probes/base/duration_text.h"
+#include "probes/base/names.h"
+#include "watcher/admission/admission_review.h"
+#include "watcher/admission/injection_config.h"
+#include "watcher/admission/server/webhook_server.h"
+#include "watcher/command/print_errors.h"
+#include "watcher/reporting/logging.h"
+#include "watcher/version.h"
+
+namespace cluster_watcher {
+namespace {
+
+constexpr Duration kLongestShutdownDelay = std::chrono::minutes(5);
+// How soon a new certificate or ConfigMap is noticed.
+constexpr std::chrono::seconds kTick{5};
+constexpr std::chrono::seconds kSilence{30};
+
+// What may change while it serves, and who answers with it.
+class Webhook {
+ public:
+  Webhook(const WebhookOptions& options, AdmissionMetrics& metrics, spdlog::logger& log)
+      : options_(options), metrics_(metrics), log_(log) {}
+
+  // What can't be used; empty: the settings are those of the files.
+  std::vector<std::string> LoadConfig() {
+    auto data = LoadInjectionConfig(options_.config);
+    if (!data) return {data.error().message};
+    ResolvedInjectionSettings resolved = ResolveInjectionSettings(*data);
+    if (resolved.errors.empty()) settings_ = std::move(resolved.settings);
+    for (std::string& error : resolved.errors) error = options_.config + ": " + error;
+    return resolved.errors;
+  }
+
+  // Whenever the files may have changed. What can't be used is said once, and what is in use stays.
+  void Reload(WebhookServer& server) {
+    Say(Joined(LoadConfig()), config_error_);
+    Say(ReloadCertificate(server), certificate_error_);
+  }
+
+  void TakeNote(const TlsCertificate& certificate) {
+    certificate_source_ = certificate.source;
+    expires_ = certificate.expires;
+    metrics_.SetCertificateExpiry(expires_);
+    if (expires_ < std::chrono::system_clock::now()) {
+      log_.error("{} has expired: the API server will not trust it", options_.tls_certificate);
+    }
+  }
+
+  WebhookServer::Handlers Handlers() {
+    return {{"/mutate", [this](auto body) { return Logged(AnswerMutate(body, settings_)); }},
+            {"/validate", [this](auto body) {
+               return Logged(AnswerValidate(body, settings_, options_.reject_invalid));
+             }}};
+  }
+
+ private:
+  AdmissionAnswer Logged(AdmissionAnswer answer) {
+    if (!answer.log.empty()) log_.info("{}", answer.log);
+    return answer;
+  }
+
+  // Why not; empty: it is in use.
+  std::string ReloadCertificate(WebhookServer& server) {
+    auto loaded = LoadTlsCertificate({options_.tls_certificate, options_.tls_key});
+    if (!loaded) return loaded.error().message;
+    if (loaded->source == certificate_source_) return "";
+    if (loaded->expires < std::chrono::system_clock::now() && loaded->expires < expires_) {
+      return options_.tls_certificate + " has expired: the one before it stays in use";
+    }
+    TakeNote(*loaded);
+    server.Use(*std::move(loaded));
+    log_.info("a new certificate is in use");
+    return "";
+  }
+
+  // Where it isn't what was said last.
+  void Say(const std::string& error, std::string& said) {
+    if (!error.empty() && error != said) log_.error("{}", error);
+    said = error;
+  }
+
+  const WebhookOptions& options_;
+  AdmissionMetrics& metrics_;
+  spdlog::logger& log_;
+  InjectionSettings settings_;
+  std::string certificate_source_;
+  WallTime expires_{};
+  std::string config_error_;
+  std::string certificate_error_;
+};
+
+}  // namespace
+
+ResolvedWebhookOptions ResolveWebhookOptions(const TextMap& flags) {
+  ResolvedWebhookOptions resolved;
+  WebhookOptions& options = resolved.options;
+  const auto text = [&](std::string_view name) {
+    const auto flag = flags.find(name);
+    return flag == flags.end() ? std::string() : flag->second;
+  };
+  options.config = text("config");
+  options.tls_certificate = text("tls-cert");
+  options.tls_key = text("tls-key");
+  options.reject_invalid = text("reject-invalid") == "true";
+  options.listen = text("webhook-listen");
+  if (auto error = ListenAddressError(options.listen)) {
+    resolved.errors.push_back("--webhook-listen: " + *error);
+  }
+  const auto delay = ParseDuration(text("shutdown-delay"));
+  if (!delay || *delay < Duration(0) || *delay > kLongestShutdownDelay) {
+    resolved.errors.push_back("--shutdown-delay: " + Quoted(text("shutdown-delay")) +
+                              ": give 0s to " + FormatDuration(kLongestShutdownDelay));
+  } else {
+    options.shutdown_delay = *delay;
+  }
+  // Read as watch reads them.
+  TextMap shared;
+  for (const char* name : {"listen", "log-level", "log-format"}) shared[name] = text(name);
+  const Environment none = [](const std::string&) { return std::nullopt; };
+  const ResolvedSettings rest = ResolveSettings(shared, none, {});
+  options.metrics_listen = rest.settings.listen;
+  options.log_level = rest.settings.log_level;
+  options.log_format = rest.settings.log_format;
+  resolved.errors.insert(resolved.errors.end(), rest.errors.begin(), rest.errors.end());
+  return resolved;
+}
+
+int RunWebhook(const WebhookOptions& options, std::stop_token stop) {
+  Log logs(options.log_level, options.log_format);
+  spdlog::logger& log = logs.logger();
+  prometheus::Registry registry;
+  AdmissionMetrics metrics(registry, kVersion, kRevision);
+  Webhook webhook(options, metrics, log);
+  std::vector<std::string> errors = webhook.LoadConfig();
+  auto certificate = LoadTlsCertificate({options.tls_certificate, options.tls_key});
+  if (!certificate) errors.push_back(certificate.error().message);
+  if (!errors.empty()) return PrintErrors(errors);
+  webhook.TakeNote(*certificate);
+  WebhookServer server(*ParseListenAddress(options.listen), *std::move(certificate),
+                       webhook.Handlers(), metrics, {});
+  if (auto error = server.Start()) return PrintErrors({*error});
+  ProcessMetrics process_metrics;
+  std::atomic<std::chrono::steady_clock::time_point> turned{std::chrono::steady_clock::now()};
+  const auto is_alive = [&] { return std::chrono::steady_clock::now() - turned.load() < kSilence; };
+  MetricsEndpoint endpoint(options.metrics_listen, {&registry, &process_metrics},
+                           {is_alive, [stop] { return !stop.stop_requested(); }});
+  if (auto error = endpoint.Start()) return PrintErrors({*error});
+  log.info(
+      "cluster-watcher {} answers admission requests on port {}, metrics and health on port {}",
+      kVersion, server.port(), endpoint.port());
+  server.Run(stop, options.shutdown_delay, kTick, [&] {
+    turned = std::chrono::steady_clock::now();
+    webhook.Reload(server);
+  });
+  log.info("told to stop");
+  return 0;
+}
+
+}  // namespace cluster_watcher

@@ -1,0 +1,59 @@
+#include "watcher/decision/confirmation.h"
+
+#include <algorithm>
+
+namespace cluster_watcher {
+namespace {
+
+constexpr Duration kDefaultGrace = std::chrono::seconds(30);
+constexpr Duration kLongestOwnerGrace = std::chrono::hours(1);
+
+// A driver that is terminating may still be computing.
+Duration OrdinaryGrace(const Settings& settings, const std::optional<RecordedOwner>& seen) {
+  if (settings.grace_period) return *settings.grace_period;
+  if (!seen || !seen->termination_grace) return kDefaultGrace;
+  const auto own = std::min<std::chrono::seconds>(
+      *seen->termination_grace,
+      std::chrono::duration_cast<std::chrono::seconds>(kLongestOwnerGrace));
+  return std::max<Duration>(kDefaultGrace, own);
+}
+
+}  // namespace
+
+Duration GraceFor(const Settings& settings, Reason reason,
+                  const std::optional<RecordedOwner>& seen) {
+  if (reason == Reason::kScaledToZero && settings.scaled_to_zero_grace_period) {
+    return *settings.scaled_to_zero_grace_period;
+  }
+  const Duration grace = OrdinaryGrace(settings, seen);
+  if (reason == Reason::kOwnerAbsent && !seen) return std::max(grace, settings.startup_grace);
+  return grace;
+}
+
+void Confirmation::Add(const std::string& owner, Duration grace, MonotonicTime began,
+                       MonotonicTime ended) {
+  if (count_ > 0 && owner != owner_) Reset();
+  if (count_ == 0) {
+    owner_ = owner;
+    first_ended_ = ended;
+  }
+  ++count_;
+  grace_ = std::max(grace_, grace);
+  last_began_ = began;
+}
+
+bool Confirmation::IsConfirmed(int confirmations) const {
+  return count_ > 0 && count_ >= confirmations &&
+         (grace_ == Duration(0) || last_began_ >= GraceEnd());
+}
+
+MonotonicTime Confirmation::Earliest(int confirmations, Duration interval) const {
+  MonotonicTime look = last_began_;
+  for (int count = count_; count < confirmations; ++count) {
+    const MonotonicTime next = look + interval;
+    look = look < GraceEnd() ? std::min(next, GraceEnd()) : next;
+  }
+  return std::max(look, GraceEnd());
+}
+
+}  // namespace cluster_watcher

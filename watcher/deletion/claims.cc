@@ -1,0 +1,145 @@
+#include "watcher/deletion/claims.h"
+
+#include <string>
+#include <utility>
+
+#include "watcher/deletion/members.h"
+#include "watcher/protocol/marks.h"
+#include "watcher/protocol/owner_reference.h"
+
+namespace cluster_watcher {
+namespace {
+
+const ResourceType& ClaimType() { return *FindBuiltInByName("persistentvolumeclaims", ""); }
+
+// The claims of a StatefulSet are called TEMPLATE-SET-ORDINAL.
+bool IsClaimOf(const std::string& claim, const KubeObject& set, JsonValue templates) {
+  for (JsonValue made_from : templates.Elements()) {
+    const std::string prefix = std::string(made_from["metadata"]["name"].AsString().value_or("")) +
+                               "-" + set.meta.name + "-";
+    if (claim.size() > prefix.size() && claim.starts_with(prefix) &&
+        claim.find_first_not_of("0123456789", prefix.size()) == std::string::npos) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// The controller gives a set's claims the labels that its selector names, and no heed to the
+// selector's expressions.
+ApiRequest ListRequest(JsonValue set, const std::string& ns) {
+  std::string selector;
+  for (const auto& [key, value] : set["spec"]["selector"]["matchLabels"].Members()) {
+    selector += (selector.empty() ? "" : ",") + std::string(key) + "=" +
+                std::string(value.AsString().value_or(""));
+  }
+  return selector.empty() ? ApiRequest::List(ClaimType(), ns)
+                          : ApiRequest::ListBySelector(ClaimType(), ns, selector, true);
+}
+
+Unexpected<ApiError> Unreadable(const KubeObject& set, const std::string& why) {
+  return {ApiError{ApiFailure::kUnexpected, set.Describe() + ": " + why, std::nullopt}};
+}
+
+}  // namespace
+
+Claims::Claims(KubeClient& client, const Settings& settings, ClusterId cluster, KubeObject root,
+               WallTime collect_after)
+    : client_(client),
+      settings_(settings),
+      cluster_(std::move(cluster)),
+      root_(std::move(root)),
+      collect_after_(collect_after) {}
+
+Result<bool, ApiError> Claims::Settle(const KubeObject& set) {
+  auto answer = client_.Do(ApiRequest::Get(set.type, cluster_.ns, set.meta.name), {});
+  if (!answer && answer.error().failure == ApiFailure::kNotFound) return true;
+  if (!answer) return Unexpected{std::move(answer).error()};
+  const JsonValue object = answer->document.root();
+  const auto meta = ReadObjectMeta(object);
+  if (!meta) return Unreadable(set, meta.error().message);
+  if (meta->uid != set.meta.uid) return true;  // the delete will meet the other UID
+  const JsonValue templates = object["spec"]["volumeClaimTemplates"];
+  if (templates.size() == 0) return true;
+  if (settings_.volumes != Volumes::kDelete) {
+    auto retained = Retain(KubeObject{set.type, *meta}, object);
+    if (!retained || !*retained) return retained;
+  }
+  std::vector<KubeObject> claims;
+  bool held = false;
+  auto read = client_.EachItem(
+      ListRequest(object, cluster_.ns),
+      [&](JsonValue item) {
+        auto claim = ReadObjectMeta(item);
+        if (!claim) return;
+        held = held || claim->IsOwnedBy(set.meta.uid);
+        if (!IsKept(*claim) && !claim->deleting && IsClaimOf(claim->name, set, templates)) {
+          claims.push_back({ClaimType(), *std::move(claim)});
+        }
+      },
+      {});
+  if (!read) return Unexpected{std::move(read).error()};
+  if (settings_.volumes != Volumes::kDelete && held) return false;
+  // While it is there, claims of these names are its own, and no successor's.
+  auto there = claims.empty() ? Result<bool, ApiError>(true) : IsStillThere(set);
+  if (!there || !*there) return there;
+  if (auto handed = Hand(claims); !handed) return Unexpected{std::move(handed).error()};
+  return true;
+}
+
+// A StatefulSet may take its claims with it (whenDeleted: Delete). The policy is changed first, and
+// the controller must have let go of them before the StatefulSet is deleted. True: it is changed.
+Result<bool, ApiError> Claims::Retain(const KubeObject& set, JsonValue object) {
+  const JsonValue policy = object["spec"]["persistentVolumeClaimRetentionPolicy"];
+  if (policy["whenDeleted"].AsString() != "Delete") return true;
+  JsonWriter patch;
+  patch.StartObject().Key("metadata").StartObject();
+  patch.Field("resourceVersion", set.meta.resource_version).EndObject();
+  patch.Key("spec").StartObject().Key("persistentVolumeClaimRetentionPolicy").StartObject();
+  patch.Field("whenDeleted", "Retain").EndObject().EndObject().EndObject();
+  auto patched =
+      client_.Do(ApiRequest::MergePatch(set.type, cluster_.ns, set.meta.name, patch.Text()), {});
+  if (!patched) return Unexpected{std::move(patched).error()};
+  return false;
+}
+
+// False: gone, or another has its name; the next time that is seen first.
+Result<bool, ApiError> Claims::IsStillThere(const KubeObject& set) {
+  auto answer = client_.Do(ApiRequest::GetMetadata(set.type, cluster_.ns, set.meta.name), {});
+  if (!answer && answer.error().failure == ApiFailure::kNotFound) return false;
+  if (!answer) return Unexpected{std::move(answer).error()};
+  const auto meta = ReadObjectMeta(answer->document.root());
+  return meta && meta->uid == set.meta.uid;
+}
+
+Result<Done, ApiError> Claims::Hand(const std::vector<KubeObject>& claims) {
+  std::vector<ApiRequest> requests;
+  for (const KubeObject& claim : claims) {
+    switch (settings_.volumes) {
+      case Volumes::kPreserve:
+        break;
+      case Volumes::kCollect:
+        if (!IsCollected(claim.meta, collect_after_)) requests.push_back(CollectRequest(claim));
+        break;
+      case Volumes::kDelete:
+        if (claim.meta.IsOwnedBy(root_.meta.uid)) break;
+        requests.push_back(ApiRequest::MergePatch(claim.type, cluster_.ns, claim.meta.name,
+                                                  OwnerReferencePatch(claim.meta, root_)));
+        break;
+    }
+  }
+  const auto concurrency = static_cast<std::size_t>(settings_.concurrency);
+  for (ApiResult& answer : client_.DoAll(requests, concurrency, {})) {
+    if (answer || answer.error().failure == ApiFailure::kNotFound) continue;
+    return Unexpected{std::move(answer).error()};
+  }
+  return Done{};
+}
+
+ApiRequest Claims::CollectRequest(const KubeObject& claim) const {
+  const std::string cluster = cluster_.label + "=" + cluster_.name;
+  return ApiRequest::MergePatch(claim.type, cluster_.ns, claim.meta.name,
+                                MarksPatch(claim.meta, CollectMarks(collect_after_, cluster)));
+}
+
+}  // namespace cluster_watcher

@@ -1,0 +1,104 @@
+#include "watcher/deletion/member_listing.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "probes/base/names.h"
+
+namespace cluster_watcher {
+namespace {
+
+constexpr const char* kBuiltInMembers[] = {"deployments.apps",
+                                           "statefulsets.apps",
+                                           "replicasets.apps",
+                                           "replicationcontrollers",
+                                           "daemonsets.apps",
+                                           "jobs.batch",
+                                           "cronjobs.batch",
+                                           "pods",
+                                           "services",
+                                           "configmaps",
+                                           "ingresses.networking.k8s.io",
+                                           "networkpolicies.networking.k8s.io",
+                                           "horizontalpodautoscalers.autoscaling",
+                                           "poddisruptionbudgets.policy",
+                                           "deploymentconfigs.apps.openshift.io",
+                                           "routes.route.openshift.io",
+                                           "rayclusters.ray.io",
+                                           "daskclusters.kubernetes.dask.org",
+                                           "flinkdeployments.flink.apache.org"};
+
+std::vector<std::string> KindsToLookFor(const Settings& settings) {
+  if (!settings.resources.empty()) return settings.resources;
+  std::vector<std::string> kinds(std::begin(kBuiltInMembers), std::end(kBuiltInMembers));
+  if (settings.volumes != Volumes::kPreserve) kinds.emplace_back("persistentvolumeclaims");
+  return kinds;
+}
+
+}  // namespace
+
+MemberKinds FindMemberKinds(const Settings& settings, Discovery& discovery) {
+  MemberKinds kinds;
+  for (const std::string& kind : KindsToLookFor(settings)) {
+    const KindName name = SplitKindName(kind);
+    auto type = discovery.ByPlural(name.kind, name.group, {});
+    if (!type) {
+      kinds.errors.push_back(std::move(type).error());
+    } else if (*type && (*type)->namespaced) {
+      kinds.types.push_back(**type);
+    } else if (!settings.resources.empty()) {
+      kinds.not_served.push_back(kind);
+    }
+  }
+  return kinds;
+}
+
+MemberListing::MemberListing(Survey& survey, WatcherMetrics& metrics, spdlog::logger& log,
+                             WarnOnce& warn_once, ClusterId cluster)
+    : survey_(survey),
+      metrics_(metrics),
+      log_(log),
+      warn_once_(warn_once),
+      cluster_(std::move(cluster)) {}
+
+MemberListing::Listed MemberListing::List() {
+  const Settings& settings = survey_.settings().settings;
+  Listed listed;
+  if (list_anew_) {
+    if (auto fresh = survey_.discovery().Refresh({}); !fresh) warn_once_(fresh.error().message);
+  }
+  const MemberKinds kinds = FindMemberKinds(settings, survey_.discovery());
+  for (const ApiError& error : kinds.errors) warn_once_(error.message);
+  for (const std::string& kind : kinds.not_served) {
+    Skip(SplitKindName(kind).kind, "not-found", kind + ": not served");
+  }
+  if (most_readable_ == 0) {
+    for (const ResourceType& type : kinds.types) metrics_.ExpectDeletesOf(type.plural);
+  }
+  auto listing = survey_.cluster_probe().List(kinds.types, cluster_,
+                                              static_cast<std::size_t>(settings.concurrency), {});
+  for (const auto& [type, error] : listing.skipped) {
+    warn_once_(error.message);
+    Skip(type.plural, "forbidden", type.QualifiedName() + ": the account may not list them");
+  }
+  for (const ApiError& error : listing.failed) warn_once_(error.message);
+  // What could be listed before isn't empty because it no longer can be.
+  const std::size_t readable = kinds.types.size() - listing.skipped.size() - listing.failed.size();
+  most_readable_ = std::max(most_readable_, readable);
+  listed.complete =
+      kinds.errors.empty() && listing.failed.empty() && readable > 0 && readable == most_readable_;
+  listed.any = readable > 0;
+  list_anew_ = !listed.complete;
+  listed.objects = std::move(listing.objects);
+  return listed;
+}
+
+void MemberListing::Skip(const std::string& plural, const char* result, std::string why) {
+  if (std::find(skipped_.begin(), skipped_.end(), why) != skipped_.end()) return;
+  metrics_.Deleted(plural, result);
+  log_.warn("skipped {}", why);
+  skipped_.push_back(std::move(why));
+}
+
+}  // namespace cluster_watcher

@@ -1,0 +1,224 @@
+#include "watcher/deletion/members.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "probes/base/names.h"
+#include "probes/owner_kinds.h"
+#include "watcher/protocol/marks.h"
+
+namespace cluster_watcher {
+namespace {
+
+// Claims go after everything that may mount them, unless they say otherwise.
+constexpr int kAfterTheRest = std::numeric_limits<int>::max();
+
+bool IsClaim(const ResourceType& type) { return type.kind == "PersistentVolumeClaim"; }
+
+// Why an object of this kind is left, whatever --resources and labels say; nullptr: it isn't.
+const char* WhyLeft(const KubeObject& object, const DeletionMemory& memory) {
+  const std::string& kind = object.type.kind;
+  if (kind == "ServiceAccount" || kind == "Role" || kind == "RoleBinding" || kind == "Namespace") {
+    return "its kind is never deleted";
+  }
+  if (IsKept(object.meta)) return "kept";
+  if (!IsClaim(object.type)) return nullptr;
+  switch (memory.volumes) {
+    case Volumes::kPreserve:
+      return "volumes are preserved";
+    case Volumes::kDelete:
+      return nullptr;
+    case Volumes::kCollect:
+      return IsCollected(object.meta, memory.collect_after) ? "it is marked for collection"
+                                                            : nullptr;
+  }
+  return nullptr;
+}
+
+// The claims of a StatefulSet are called TEMPLATE-SET-ORDINAL; the master's go with it.
+bool IsOfRootSet(const KubeObject& object, const DeletionMemory& memory) {
+  if (memory.root_set.empty() || !IsClaim(object.type)) return false;
+  const std::string& name = object.meta.name;
+  const std::size_t ordinal = name.find_last_not_of("0123456789") + 1;
+  return ordinal < name.size() && name.substr(0, ordinal).ends_with("-" + memory.root_set + "-");
+}
+
+bool IsMounted(const KubeObject& object, const DeletionMemory& memory) {
+  return std::any_of(memory.mounted.begin(), memory.mounted.end(), [&](const MountedObject& m) {
+    return m.type.kind == object.type.kind && m.name == object.meta.name;
+  });
+}
+
+// The UIDs of what controls the owner, as far as it is known.
+std::set<std::string> AboveOwner(const std::map<std::string, const KubeObject*>& now,
+                                 const DeletionMemory& memory) {
+  std::set<std::string> above{memory.owner_controller_uid};
+  std::set<std::string> begin = memory.owner_uids;
+  begin.insert(memory.owner_controller_uid);
+  for (const std::string& uid : begin) {
+    for (auto at = now.find(uid); at != now.end();) {
+      const OwnerReference* controller = at->second->meta.Controller();
+      if (controller == nullptr || !above.insert(controller->uid).second) break;
+      at = now.find(controller->uid);
+    }
+  }
+  return above;
+}
+
+// By its UID, and by its name where it was made anew.
+bool IsOwner(const KubeObject& object, const DeletionMemory& memory) {
+  if (memory.owner_uids.contains(object.meta.uid)) return true;
+  if (memory.owner_name.empty() || object.meta.name != memory.owner_name) return false;
+  return memory.owner_kind.empty() ? IsWorkload(object.type)
+                                   : object.type.SingularName() == memory.owner_kind;
+}
+
+enum class Controlled { kByMember, kByMasterRoot, kByOther };
+
+struct Controller {
+  Controlled controlled = Controlled::kByOther;
+  std::string member_uid;  // where it is a member
+};
+
+// Who controls an object that has a controller, up to the top of what is known.
+Controller FindController(const KubeObject& object,
+                          const std::map<std::string, const KubeObject*>& now,
+                          const DeletionMemory& memory) {
+  const OwnerReference* controller = object.meta.Controller();
+  for (int i = 0; controller != nullptr && i < 16; ++i) {
+    if (controller->uid == memory.root_uid) return {Controlled::kByMasterRoot, ""};
+    if (memory.left.contains(controller->uid)) return {};
+    if (memory.listed.contains(controller->uid)) return {Controlled::kByMember, controller->uid};
+    if (auto known = memory.below.find(controller->uid); known != memory.below.end()) {
+      return {Controlled::kByMember, known->second};
+    }
+    const auto above = now.find(controller->uid);
+    if (above == now.end()) return {};
+    controller = above->second->meta.Controller();
+  }
+  return {};
+}
+
+bool IsTooNew(const KubeObject& object, const DeletionMemory& memory) {
+  if (!memory.made_before) return false;
+  const auto created = ParseTime(object.meta.created);
+  return !created || *created > *memory.made_before;
+}
+
+void Leave(const KubeObject& object, const char* why, DeletionMemory& memory, MemberPass& pass) {
+  if (memory.left.insert(object.meta.uid).second) {
+    pass.left.push_back(object.Describe() + ": " + why);
+  }
+}
+
+void List(const KubeObject& member, DeletionMemory& memory, MemberPass& pass) {
+  const auto text = member.meta.Annotation(annotation::kDeleteOrder);
+  const auto order = text ? ParseDeleteOrder(*text) : IsClaim(member.type) ? kAfterTheRest : 0;
+  if (memory.listed.emplace(member.meta.uid, order.value_or(0)).second && !order) {
+    pass.mistakes.push_back(member.Describe() + ": annotation " + annotation::kDeleteOrder + ": " +
+                            Quoted(*text) + " is not a whole number, it counts as 0");
+  }
+}
+
+using Group = std::vector<KubeObject> MemberPass::*;
+
+// Where an object without a controller belongs; nullptr: nowhere.
+Group SortRoot(const KubeObject& object, bool root_is_ours, DeletionMemory& memory,
+               MemberPass& pass) {
+  if (!root_is_ours && !memory.listed.contains(object.meta.uid)) return nullptr;
+  if (IsTooNew(object, memory)) {
+    Leave(object, "made while the cluster was taken down", memory, pass);
+    return nullptr;
+  }
+  List(object, memory, pass);
+  if (IsClaim(object.type) && memory.volumes == Volumes::kCollect) return &MemberPass::to_collect;
+  const bool goes_with_root =
+      root_is_ours && (IsMounted(object, memory) || IsOfRootSet(object, memory));
+  return goes_with_root ? &MemberPass::mounted : &MemberPass::to_delete;
+}
+
+// The same of one that has a controller.
+Group SortControlled(const KubeObject& object, const std::map<std::string, const KubeObject*>& now,
+                     DeletionMemory& memory, MemberPass& pass) {
+  Controller controller = FindController(object, now, memory);
+  switch (controller.controlled) {
+    case Controlled::kByMasterRoot:
+      return nullptr;
+    case Controlled::kByOther:
+      Leave(object, "its controller is not of the cluster", memory, pass);
+      return nullptr;
+    case Controlled::kByMember:
+      break;
+  }
+  memory.below.emplace(object.meta.uid, std::move(controller.member_uid));
+  return &MemberPass::leftovers;
+}
+
+}  // namespace
+
+int DeletionMemory::OrderOf(const std::string& uid) const {
+  const auto above = below.find(uid);
+  const auto member = listed.find(above == below.end() ? uid : above->second);
+  return member == listed.end() ? 0 : member->second;
+}
+
+bool DeletionMemory::HasWaves() const {
+  std::set<int> orders;
+  for (const auto& [uid, order] : listed) orders.insert(order);
+  orders.erase(kAfterTheRest);
+  return orders.size() > 1;
+}
+
+MemberPass SortMembers(std::vector<KubeObject> objects, bool root_is_ours, DeletionMemory& memory) {
+  MemberPass pass;
+  std::map<std::string, const KubeObject*> now;
+  for (const KubeObject& object : objects) now[object.meta.uid] = &object;
+  const std::set<std::string> above_owner = AboveOwner(now, memory);
+  std::vector<Group> groups(objects.size(), nullptr);
+  for (std::size_t i = 0; i < objects.size(); ++i) {
+    const KubeObject& object = objects[i];
+    const std::string& uid = object.meta.uid;
+    if (uid == memory.root_uid) continue;
+    if (IsOwner(object, memory)) {
+      Leave(object, "it is the owner", memory, pass);
+    } else if (above_owner.contains(uid)) {
+      Leave(object, "it controls the owner", memory, pass);
+    } else if (const char* why = WhyLeft(object, memory)) {
+      Leave(object, why, memory, pass);
+    } else if (object.meta.Controller() == nullptr) {
+      groups[i] = SortRoot(object, root_is_ours, memory, pass);
+    }
+  }
+  // Only now that all members are known.
+  for (std::size_t i = 0; i < objects.size(); ++i) {
+    const KubeObject& object = objects[i];
+    const std::string& uid = object.meta.uid;
+    if (object.meta.Controller() == nullptr || uid == memory.root_uid ||
+        memory.left.contains(uid)) {
+      continue;
+    }
+    groups[i] = SortControlled(object, now, memory, pass);
+  }
+  for (std::size_t i = 0; i < objects.size(); ++i) {
+    if (groups[i] != nullptr) (pass.*groups[i]).push_back(std::move(objects[i]));
+  }
+  return pass;
+}
+
+std::vector<const KubeObject*> DueMembers(const MemberPass& pass, const DeletionMemory& memory,
+                                          bool all) {
+  int lowest = std::numeric_limits<int>::max();
+  const auto of_each = [&](const auto& what) {
+    for (const auto* group : {&pass.to_delete, &pass.leftovers}) {
+      for (const KubeObject& object : *group) what(object, memory.OrderOf(object.meta.uid));
+    }
+  };
+  of_each([&](const KubeObject&, int order) { lowest = std::min(lowest, order); });
+  std::vector<const KubeObject*> due;
+  of_each([&](const KubeObject& object, int order) {
+    if (all || order == lowest) due.push_back(&object);
+  });
+  return due;
+}
+
+}  // namespace cluster_watcher

@@ -1,0 +1,196 @@
+#include "watcher/loop/permission_review.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "probes/owner_kinds.h"
+#include "watcher/deletion/member_listing.h"
+
+namespace cluster_watcher {
+namespace {
+
+// How soon it is asked again, whatever changes meanwhile.
+constexpr Duration kSoonest = std::chrono::minutes(1);
+
+// Every namespace has them, every pod mounts them, and they are nobody's members.
+constexpr const char* kPublished[] = {"kube-root-ca.crt", "openshift-service-ca.crt"};
+
+const ResourceType& BuiltIn(const char* plural) { return *FindBuiltInByName(plural, ""); }
+
+bool Holds(const std::vector<ResourceType>& types, const ResourceType& wanted) {
+  return std::find(types.begin(), types.end(), wanted) != types.end();
+}
+
+class Permissions {
+ public:
+  // One that is there for any object stands for the one by name.
+  void Add(Permission permission) {
+    const bool covered = std::any_of(all_.begin(), all_.end(), [&](const Permission& present) {
+      Permission any = permission;
+      any.name.clear();
+      return present == permission || present == any;
+    });
+    if (!covered) all_.push_back(std::move(permission));
+  }
+  void Add(std::string_view verb, const ResourceType& type, std::string_view ns,
+           std::string_view name = "") {
+    Add(Permission::For(verb, type, ns, name));
+  }
+  // Events of core/v1 are other resources to RBAC.
+  void AddEvents(const std::string& ns) { Add({"create", "events.k8s.io", "events", ns, ""}); }
+  // A namespace's own name is what authorizes reading it.
+  void AddNamespace(const std::string& ns) { Add({"get", "", "namespaces", ns, ns}); }
+
+  std::vector<Permission> Take() { return std::move(all_); }
+
+ private:
+  std::vector<Permission> all_;
+};
+
+// The owner, its pods and other drivers, and what controls them.
+void AddDrivers(Permissions& permissions, const ScopeOfWork& work, const std::string& ns) {
+  for (const ResourceType& type : work.driver_types) {
+    permissions.Add("list", type, ns);
+    permissions.Add("get", type, ns);
+    if (const ResourceType* runs = RunsOf(type)) permissions.Add("list", *runs, ns);
+  }
+  for (const ResourceType& type : work.scaled_types) {
+    Permission scale = Permission::For("get", type, ns, "");
+    scale.resource += "/scale";
+    permissions.Add(std::move(scale));
+  }
+}
+
+void AddDeletion(Permissions& permissions, const ScopeOfWork& work) {
+  const ResourceType& sets = BuiltIn("statefulsets");
+  const ResourceType& claims = BuiltIn("persistentvolumeclaims");
+  for (const ResourceType& type : work.member_types) {
+    permissions.Add("list", type, work.ns);
+    if (type != claims || work.volumes == Volumes::kDelete) {
+      permissions.Add("delete", type, work.ns);
+    }
+  }
+  // What becomes of their claims is seen to before.
+  const bool has_sets = Holds(work.member_types, sets) || (work.root && work.root->type == sets);
+  if (has_sets) {
+    permissions.Add("get", sets, work.ns);
+    permissions.Add("patch", sets, work.ns);
+    permissions.Add("list", claims, work.ns);
+  }
+  const bool has_claims = has_sets || Holds(work.member_types, claims);
+  if (has_claims && work.volumes != Volumes::kPreserve) permissions.Add("patch", claims, work.ns);
+  for (const MountedObject& mounted : work.mounted) {
+    const bool published = std::find(std::begin(kPublished), std::end(kPublished), mounted.name) !=
+                           std::end(kPublished);
+    if (published || !Holds(work.member_types, mounted.type)) continue;
+    permissions.Add("patch", mounted.type, work.ns, mounted.name);
+  }
+  if (!work.root) return;
+  permissions.Add("patch", work.root->type, work.ns, work.root->meta.name);
+  permissions.Add("delete", work.root->type, work.ns, work.root->meta.name);
+}
+
+}  // namespace
+
+std::vector<Permission> PermissionsFor(const ScopeOfWork& work) {
+  Permissions permissions;
+  permissions.AddNamespace(work.ns);
+  AddDrivers(permissions, work, work.ns);
+  if (work.root) permissions.Add("get", work.root->type, work.ns, work.root->meta.name);
+  if (work.shared) return permissions.Take();
+  if (work.owner_ns != work.ns) {
+    AddDrivers(permissions, work, work.owner_ns);
+    if (!work.owner_seen) permissions.AddNamespace(work.owner_ns);
+  }
+  AddDeletion(permissions, work);
+  permissions.AddEvents(work.ns);
+  permissions.AddEvents(work.owner_ns);
+  return permissions.Take();
+}
+
+PermissionReview::PermissionReview(Survey& survey, Clock& clock, WatcherMetrics& metrics,
+                                   spdlog::logger& log, Duration interval)
+    : survey_(survey),
+      clock_(clock),
+      metrics_(metrics),
+      log_(log),
+      interval_(interval),
+      probe_(survey.client(), clock) {}
+
+bool PermissionReview::IsDue(const std::string& subject) const {
+  if (!asked_at_) return true;
+  const auto ago = clock_.Now() - *asked_at_;
+  return ago >= interval_ || (subject != subject_ && ago >= kSoonest);
+}
+
+void PermissionReview::AskIfDue(const Snapshot& look, std::stop_token stop) {
+  // Without an answer there is no use in asking more; a refusal is one.
+  if (!look.root && !look.forbidden) return;
+  std::string subject = look.root ? look.root->Describe() : "";
+  if (look.owner_name) {
+    subject += " " + look.owner_ns + "/" + look.owner_name->ToText();
+    if (look.seen) subject += " " + look.seen->ToText();
+  }
+  if (!IsDue(subject)) return;
+  asked_at_ = clock_.Now();
+  subject_ = std::move(subject);
+  const KubeClient::UntilTimeout until_timeout(survey_.client());
+  auto work = ScopeOf(look, stop);
+  if (!work) return log_.debug("permissions: {}", work.error().message);
+  const std::vector<Permission> needed = PermissionsFor(*work);
+  auto missing = probe_.FindMissing(needed, stop);
+  if (!missing) return log_.debug("permissions: {}", missing.error().message);
+  if (missing->empty()) log_.debug("permissions: all {} are granted", needed.size());
+  Show(*std::move(missing));
+}
+
+Result<ScopeOfWork, ApiError> PermissionReview::ScopeOf(const Snapshot& look,
+                                                        std::stop_token stop) {
+  const Settings& settings = survey_.settings().settings;
+  ScopeOfWork work;
+  work.ns = settings.ns;
+  work.root = look.root;
+  work.shared = look.root && !look.owner_name && !settings.owner;
+  work.owner_ns = settings.OwnerNamespace();
+  work.owner_seen = look.seen.has_value();
+  work.mounted = look.mounted;
+  work.volumes = settings.volumes;
+
+  auto drivers = survey_.cluster_probe().DriverTypes(survey_.OwnerKind(look), stop);
+  if (!drivers) return Unexpected{std::move(drivers).error()};
+  work.driver_types = *std::move(drivers);
+  for (const ResourceType& type : work.driver_types) {
+    if (!ReadsScale(type)) continue;
+    auto offer = survey_.discovery().OfferOf(type, stop);
+    if (!offer) return Unexpected{std::move(offer).error()};
+    if (*offer && (*offer)->has_scale) work.scaled_types.push_back(type);
+  }
+  MemberKinds kinds = FindMemberKinds(settings, survey_.discovery());
+  if (!kinds.errors.empty()) return Unexpected{std::move(kinds.errors.front())};
+  work.member_types = std::move(kinds.types);
+  for (const std::string& kind : kinds.not_served) SayNotServed(kind);
+  return work;
+}
+
+void PermissionReview::SayNotServed(const std::string& kind) {
+  if (!not_served_.insert(kind).second) return;
+  log_.warn("--resources: {} is not served and will be passed over: correct it, or install it",
+            kind);
+}
+
+void PermissionReview::Show(std::vector<Permission> missing) {
+  if (missing == missing_) return;
+  std::vector<std::pair<std::string, std::string>> shown;
+  for (const Permission& permission : missing) {
+    shown.emplace_back(permission.verb, permission.resource);
+  }
+  metrics_.SetMissingPermissions(shown);
+  for (const MissingRules& rules : RulesThatGrant(missing)) {
+    log_.warn("permissions are missing: {} needs rules: {}",
+              rules.ns.empty() ? "a ClusterRole" : "a Role in namespace " + rules.ns, rules.text);
+  }
+  if (missing.empty()) log_.info("the permissions that were missing are granted");
+  missing_ = std::move(missing);
+}
+
+}  // namespace cluster_watcher

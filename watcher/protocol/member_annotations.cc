@@ -1,0 +1,27 @@
+#include "watcher/protocol/member_annotations.h"
+
+#include <charconv>
+
+#include "probes/base/names.h"
+#include "watcher/protocol/marks.h"
+
+namespace cluster_watcher {
+
+bool IsKept(const ObjectMeta& meta) { return meta.Annotation(annotation::kKeep) == "true"; }
+
+std::optional<int> ParseDeleteOrder(std::string_view text) {
+  int order = 0;
+  const char* end = text.data() + text.size();
+  const auto parsed = std::from_chars(text.data(), end, order);
+  if (parsed.ec != std::errc() || parsed.ptr != end) return std::nullopt;
+  return order;
+}
+
+std::optional<std::string> DeleteOrderError(const ObjectMeta& meta) {
+  const auto order = meta.Annotation(annotation::kDeleteOrder);
+  if (!order || ParseDeleteOrder(*order)) return std::nullopt;
+  return "annotation " + std::string(annotation::kDeleteOrder) + ": " + Quoted(*order) +
+         " is not a whole number";
+}
+
+}  // namespace cluster_watcher

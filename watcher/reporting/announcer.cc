@@ -1,0 +1,298 @@
+#include "watcher/reporting/announcer.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include "probes/base/duration_text.h"
+#include "probes/base/names.h"
+
+namespace cluster_watcher {
+namespace {
+
+constexpr Duration kProposedHold = std::chrono::hours(24);
+constexpr Duration kTellAgain = std::chrono::hours(1);
+
+// "DeploymentList, JobList without items at resourceVersion 86": what they have in common once.
+std::string EvidenceText(const std::vector<Evidence>& all) {
+  std::string text;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const bool same_as_next = i + 1 < all.size() && all[i].finding == all[i + 1].finding &&
+                              all[i].resource_version == all[i + 1].resource_version;
+    text += (text.empty() ? "" : ", ") + all[i].kind;
+    if (same_as_next) continue;
+    text += " " + all[i].finding;
+    if (!all[i].resource_version.empty()) {
+      text += " at resourceVersion " + all[i].resource_version;
+    }
+  }
+  return text;
+}
+
+// For people: whole seconds where it is more than one.
+std::string About(Duration duration) {
+  const auto seconds = std::chrono::round<std::chrono::seconds>(duration);
+  return FormatDuration(seconds.count() > 0 ? seconds : duration);
+}
+
+std::string At(WallTime time) { return FormatTime(std::chrono::ceil<std::chrono::seconds>(time)); }
+
+// What is seen of an owner says itself where it was read; that there is none doesn't.
+std::string Because(const Snapshot& snapshot, const std::string& detail) {
+  const auto& owner = snapshot.facts.owner;
+  if (!owner || owner->object || owner->evidence.empty()) return detail;
+  std::string text = detail + " (" + EvidenceText(owner->evidence);
+  const auto& time = owner->evidence.back().server_time;
+  if (time) text += ", " + FormatTime(*time);
+  return text + ")";
+}
+
+// In seconds, as a number in JSON.
+std::string Seconds(Duration duration) {
+  return fmt::format("{}.{:03}", duration.count() / 1000, duration.count() % 1000);
+}
+
+void AddLook(JsonWriter& line, const Snapshot& snapshot) {
+  const Facts& facts = snapshot.facts;
+  if (snapshot.root) {
+    line.Field("masterRoot", snapshot.root->Describe());
+    line.Field("masterRootUID", snapshot.root->meta.uid);
+    line.Field("masterRootResourceVersion", snapshot.root->meta.resource_version);
+  }
+  if (const std::string owner = snapshot.OwnerText(); !owner.empty()) {
+    line.Field("owner", owner).Field("ownerNamespace", snapshot.owner_ns);
+  }
+  if (const std::string uid = snapshot.OwnerUid(); !uid.empty()) line.Field("ownerUID", uid);
+  line.Field("observation", facts.ObservationText());
+  if (!facts.owner) return;
+  if (facts.owner->object) line.Key("replicas").Integer(facts.owner->fields.replicas);
+  line.Key("evidence").StartArray();
+  for (const Evidence& evidence : facts.owner->evidence) {
+    line.StartObject().Field("kind", evidence.kind).Field("finding", evidence.finding);
+    line.Field("resourceVersion", evidence.resource_version);
+    if (evidence.server_time) line.Field("serverTime", FormatTime(*evidence.server_time));
+    line.EndObject();
+  }
+  line.EndArray();
+}
+
+void AddDecision(JsonWriter& line, const Decision& decision) {
+  line.Field("verdict", decision.verdict()).Field("reason", ToString(decision.reason));
+  line.Field("detail", decision.detail);
+}
+
+}  // namespace
+
+void Announcer::Learn(const Snapshot& snapshot) {
+  if (!snapshot.cluster) return;
+  if (!subject_) subject_.emplace();
+  subject_->cluster = *snapshot.cluster;
+  if (snapshot.root) subject_->root = snapshot.root;
+  if (!snapshot.owner_ns.empty()) subject_->owner_ns = snapshot.owner_ns;
+  if (subject_->owner_ns.empty()) subject_->owner_ns = snapshot.cluster->ns;
+  if (snapshot.facts.owner) subject_->owner = snapshot.facts.owner->object;
+}
+
+std::string Announcer::Name() const {
+  if (!subject_) return "The cluster";
+  const bool elsewhere = subject_->owner_ns != subject_->cluster.ns;
+  return "Cluster " + subject_->cluster.name +
+         (elsewhere ? " in namespace " + subject_->cluster.ns : "");
+}
+
+void Announcer::Write(const Line& line, const Snapshot& snapshot, const Log::Keys& more) {
+  Learn(snapshot);
+  log_.Write(line.level, line.message, [&](JsonWriter& json) {
+    json.Field("decision", line.decision);
+    if (subject_) {
+      json.Field("namespace", subject_->cluster.ns).Field("cluster", subject_->cluster.name);
+    }
+    AddLook(json, snapshot);
+    const Duration ago = std::chrono::duration_cast<Duration>(clock_.Now() - snapshot.began);
+    json.Field("lookedAt", FormatTime(clock_.WallNow() - ago));
+    more(json);
+  });
+}
+
+bool Announcer::Record(Audience audience, const Occasion& occasion, const std::string& note,
+                       std::stop_token stop) {
+  if (!subject_) return false;
+  const Regarding owners_namespace = Regarding::Namespace(subject_->owner_ns);
+  std::vector<Regarding> regarding = {subject_->owner ? Regarding::Object(*subject_->owner)
+                                                      : owners_namespace};
+  if (subject_->root && audience != Audience::kSurvivor) {
+    regarding.push_back(Regarding::Object(*subject_->root));
+  }
+  if (subject_->owner && audience == Audience::kAllWhoCare) regarding.push_back(owners_namespace);
+  const auto record = [&](const std::vector<Regarding>& about) {
+    return events_.Record(about, occasion.type, occasion.reason, occasion.action, note, stop);
+  };
+  const auto failures = record(regarding);
+  bool any = false;
+  bool elsewhere = false;
+  for (std::size_t i = 0; i < regarding.size(); ++i) {
+    any = any || !failures[i];
+    // The owner's namespace may be gone with the driver, or not be ours to write to.
+    const bool refused = failures[i] && !IsTransient(*failures[i]);
+    elsewhere = elsewhere || (refused && regarding[i].ns != subject_->cluster.ns);
+  }
+  if (!elsewhere) return any;
+  return !record({Regarding::Namespace(subject_->cluster.ns)}).front() || any;
+}
+
+void Announcer::Verdict(const Snapshot& snapshot, const Decision& decision,
+                        const std::optional<Abandonment>& abandonment) {
+  const bool expected = !decision.abandoned() && decision.reason != Reason::kMisconfigured &&
+                        decision.reason != Reason::kUnknown;
+  const std::string why =
+      decision.abandoned() ? Because(snapshot, decision.detail) : decision.detail;
+  std::string message =
+      std::string(decision.verdict()) + ": " + ToString(decision.reason) + " (" + why + ")";
+  std::string due;
+  if (abandonment) {
+    due = At(ServerNow(snapshot, clock_) + abandonment->due_in);
+    message +=
+        (abandonment->dry_run ? "; its deletion would be due " : "; its deletion is due ") + due;
+  }
+  Write({decision.verdict(), message, expected ? spdlog::level::info : spdlog::level::warn},
+        snapshot, [&](JsonWriter& line) {
+          AddDecision(line, decision);
+          if (!abandonment) return;
+          line.Key("confirmations").Integer(abandonment->confirmations);
+          line.Field("deletionDue", due);
+        });
+}
+
+bool Announcer::Warn(const Snapshot& snapshot, const Decision& decision,
+                     const Abandonment& abandonment, std::stop_token stop) {
+  Learn(snapshot);
+  const WallTime due = ServerNow(snapshot, clock_) + abandonment.due_in;
+  const std::string hold = std::string("kubectl annotate -n ") + snapshot.cluster->ns + " " +
+                           snapshot.root->Describe() + " --overwrite " + annotation::kHoldUntil +
+                           "=" + At(due + kProposedHold);
+  const std::string when = " be deleted at " + At(due) + ", in " + About(abandonment.due_in);
+  return Record(Audience::kAllWhoCare, {EventType::kWarning, "ClusterAbandoned", "Watching"},
+                FitNote(Name() + " looks abandoned (" + ToString(decision.reason) + "): ",
+                        Because(snapshot, decision.detail),
+                        abandonment.dry_run
+                            ? ". Unless that changes it would" + when + ", were this not a dry run."
+                            : ". Unless that changes it will" + when + ". To keep it: " + hold),
+                stop);
+}
+
+void Announcer::CameBack(const Snapshot& snapshot, const Decision& decision, Duration since_warning,
+                         std::stop_token stop) {
+  Learn(snapshot);
+  spared_for_.reset();
+  Record(Audience::kAllWhoCare, {EventType::kNormal, "ClusterSpared", "Sparing"},
+         FitNote(Name() + " is kept again (" + ToString(decision.reason) + "): ", decision.detail,
+                 ". Its deletion was announced " + About(since_warning) + " ago."),
+         stop);
+}
+
+void Announcer::WouldDelete(const Snapshot& snapshot, const Decision& decision,
+                            const std::vector<std::string>& objects) {
+  Write({"would-delete", "dry run: the cluster " + snapshot.cluster->name + " would be deleted (" +
+                             ToString(decision.reason) + "): " + Joined(objects)},
+        snapshot, [&](JsonWriter& line) {
+          AddDecision(line, decision);
+          line.Key("wouldDelete").StartArray();
+          for (const std::string& object : objects) line.String(object);
+          line.EndArray();
+        });
+  Record(Audience::kAllWhoCare, {EventType::kWarning, "ClusterAbandoned", "Watching"},
+         FitNote(Name() + " would be deleted now (" + ToString(decision.reason) + "): ",
+                 Joined(objects), ". Nothing is: this is a dry run."));
+}
+
+void Announcer::Condemned(const Snapshot& snapshot, const Decision& decision,
+                          const Abandonment& abandonment) {
+  spared_for_.reset();  // whoever reads of this must read how it ended
+  const std::string because = Because(snapshot, decision.detail);
+  Write(
+      {"condemned", std::string("condemned: ") + ToString(decision.reason) + " (" + because + ")"},
+      snapshot, [&](JsonWriter& line) {
+        AddDecision(line, decision);
+        line.Key("confirmations").Integer(abandonment.confirmations);
+        line.Key("abandonedForSeconds").Number(Seconds(abandonment.lasted));
+      });
+  Record(Audience::kOwnerAndRoot, {EventType::kWarning, "ClusterCondemned", "Condemning"},
+         FitNote(Name() + " is condemned (" + ToString(decision.reason) + "): ", because,
+                 ". So it was in " + std::to_string(abandonment.confirmations) +
+                     " looks in a row, over " + About(abandonment.lasted) +
+                     ". One more look decides."));
+}
+
+void Announcer::Spared(const Snapshot& snapshot, const char* refusal, const std::string& detail,
+                       const Decision* decision) {
+  spares_again_ = spared_for_ == refusal && clock_.Now() - spared_at_ < kTellAgain;
+  const std::string why = *refusal == '\0' ? "" : std::string(" (") + refusal + ")";
+  Write({"spared", "the cluster is spared" + why + ": " + detail,
+         spares_again_ ? spdlog::level::debug : spdlog::level::warn},
+        snapshot, [&](JsonWriter& line) {
+          line.Field("refusal", refusal);
+          if (decision != nullptr) return AddDecision(line, *decision);
+          line.Field("detail", detail);
+        });
+  if (spares_again_) return;
+  spared_for_ = refusal;
+  spared_at_ = clock_.Now();
+  Record(Audience::kAllWhoCare, {EventType::kWarning, "ClusterSpared", "Sparing"},
+         FitNote(Name() + " is spared" + why + ": ", detail, ""));
+}
+
+void Announcer::TakenOver(const Snapshot& snapshot, const std::string& from) {
+  const std::string what = "its deletion is taken over from " + from;
+  Write(
+      {"deleting", "cluster " + snapshot.cluster->name + ": " + what}, snapshot,
+      [&](JsonWriter& line) { line.Field("reason", snapshot.marks.reason).Field("detail", what); });
+  Trouble(snapshot, "TakingOver", what);
+}
+
+void Announcer::Deleting(const Snapshot& snapshot, const std::string& why) {
+  const Marks& marks = snapshot.marks;
+  spared_for_.reset();
+  Write({"deleting", "deleting cluster " + snapshot.cluster->name + ": " + why}, snapshot,
+        [&](JsonWriter& line) {
+          line.Field("reason", marks.reason).Field("detail", why);
+          line.Field("condemnedBy", marks.condemned_by);
+          if (marks.deleting_since) line.Field("deletingSince", FormatTime(*marks.deleting_since));
+        });
+  const std::string reason = marks.reason.empty() ? "" : " (" + marks.reason + ")";
+  Record(Audience::kOwnerAndRoot, {EventType::kWarning, "ClusterDeleting", "Deleting"},
+         FitNote(Name() + " is being deleted" + reason + ": ", Because(snapshot, why), ""));
+}
+
+void Announcer::Trouble(const Snapshot& snapshot, const char* action, const std::string& what) {
+  Learn(snapshot);
+  Record(Audience::kOwnerAndRoot, {EventType::kWarning, "ClusterDeleting", action},
+         FitNote(Name() + ": ", what, ""));
+}
+
+void Announcer::Deleted(const Snapshot& snapshot, const DeletionReport& report) {
+  Learn(snapshot);
+  const std::string reason =
+      snapshot.marks.reason.empty() ? "" : " (" + snapshot.marks.reason + ")";
+  const std::string deletes = report.DeletesText();
+  const std::string what = Name() + " is deleted" + reason + ": " + std::to_string(report.found) +
+                           (report.found == 1 ? " member" : " members") +
+                           (report.root_deleted ? " and the master root" : "") + ", in " +
+                           FormatDuration(report.took) +
+                           (deletes.empty() ? "" : " (deletes: " + deletes + ")");
+  std::string left;
+  for (const std::string& object : report.left) left += "; left: " + object;
+  Write({"deleted", what + left}, snapshot, [&](JsonWriter& line) {
+    line.Field("reason", snapshot.marks.reason);
+    line.Key("durationSeconds").Number(Seconds(report.took));
+    line.Key("membersFound").Integer(static_cast<std::int64_t>(report.found));
+    line.Key("masterRootDeleted").Bool(report.root_deleted);
+    line.Key("deletes").StartObject();
+    for (const auto& [result, count] : report.deletes) line.Key(result).Integer(count);
+    line.EndObject().Key("left").StartArray();
+    for (const std::string& object : report.left) line.String(object);
+    line.EndArray();
+  });
+  Record(Audience::kSurvivor,
+         {report.overdue ? EventType::kWarning : EventType::kNormal, "ClusterDeleted", "Deleting"},
+         FitNote(what, left, ""));
+}
+
+}  // namespace cluster_watcher

@@ -1,0 +1,539 @@
+#include "watcher/settings/settings.h"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "metrics/http/listen_address.h"
+#include "probes/base/duration_text.h"
+#include "probes/base/names.h"
+#include "probes/base/result.h"
+#include "probes/kube/resource_type.h"
+#include "watcher/protocol/marks.h"
+
+namespace cluster_watcher {
+namespace {
+
+using std::chrono_literals::operator""h;
+using std::chrono_literals::operator""s;
+using std::chrono_literals::operator""ms;
+
+// Sets the fields that `text` is for, or says what is wrong with it and sets none.
+using Parse = std::function<Result<Done>(std::string_view text, Settings& settings)>;
+
+struct Setting {
+  SettingDescription description;
+  Parse parse;
+  std::string stand_in;  // the environment variable that is read after the setting's own; or empty
+};
+
+// What is described but not built yet: said, so that nobody relies on it.
+struct Unsupported {
+  std::string_view setting;
+  std::string_view value;
+  std::string_view remedy;
+};
+constexpr Unsupported kUnsupported[] = {
+    {"observe", "watch", "use poll"},
+};
+
+// For text that has parsed, and so holds nothing to escape.
+std::string Shown(std::string_view text) {
+  return text.size() <= 80 ? std::string(text) : Quoted(text);
+}
+
+Unexpected<Error> OutOfBounds(std::string_view text, const std::string& bounds) {
+  return Failure(Shown(text) + " is out of bounds: give " + bounds);
+}
+
+template <typename Field>
+Parse DurationWithin(Field Settings::*field, Duration least, Duration most) {
+  return [=](std::string_view text, Settings& settings) -> Result<Done> {
+    Result<Duration> duration = ParseDuration(text);
+    if (!duration) return Unexpected{duration.error()};
+    if (*duration < least || *duration > most) {
+      return OutOfBounds(text, FormatDuration(least) + " to " + FormatDuration(most));
+    }
+    settings.*field = *duration;
+    return Done{};
+  };
+}
+
+Parse NumberWithin(int Settings::*field, int least, int most) {
+  return [=](std::string_view text, Settings& settings) -> Result<Done> {
+    const std::string bounds = std::to_string(least) + " to " + std::to_string(most);
+    const char* const end = text.data() + text.size();
+    int number = 0;
+    const auto [stop, error] = std::from_chars(text.data(), end, number);
+    if (error == std::errc::invalid_argument || stop != end) {
+      return Failure(Quoted(text) + " is not a whole number: give " + bounds);
+    }
+    if (error == std::errc::result_out_of_range || number < least || number > most) {
+      return OutOfBounds(text, bounds);
+    }
+    settings.*field = number;
+    return Done{};
+  };
+}
+
+template <typename Value>
+struct Choice {
+  std::string text;
+  Value value;
+};
+
+template <typename Value>
+Parse OneOf(Value Settings::*field, const std::vector<Choice<Value>>& choices) {
+  return [=](std::string_view text, Settings& settings) -> Result<Done> {
+    std::string known;
+    for (const Choice<Value>& choice : choices) {
+      if (choice.text == text) {
+        settings.*field = choice.value;
+        return Done{};
+      }
+      if (!known.empty()) known += &choice == &choices.back() ? " or " : ", ";
+      known += choice.text;
+    }
+    return Failure(Quoted(text) + " is unknown: give " + known);
+  };
+}
+
+Parse AnyText(std::string Settings::*field) {
+  return [=](std::string_view text, Settings& settings) -> Result<Done> {
+    settings.*field = text;
+    return Done{};
+  };
+}
+
+// `why` goes on where the quoted text ends.
+Parse TextThat(bool (*fits)(std::string_view), std::string Settings::*field,
+               const std::string& why) {
+  return [=](std::string_view text, Settings& settings) -> Result<Done> {
+    if (!fits(text)) return Failure(Quoted(text) + why);
+    settings.*field = text;
+    return Done{};
+  };
+}
+
+Result<Done> ParseOwner(std::string_view text, Settings& settings) {
+  Result<OwnerName> owner = OwnerName::Parse(text);
+  if (!owner) return Unexpected{owner.error()};
+  settings.owner = *owner;
+  return Done{};
+}
+
+Result<Done> ParseOwnerKind(std::string_view text, Settings& settings) {
+  if (!IsKindName(text)) {
+    return Failure(Quoted(text) +
+                   " is not a kind: write KIND[.GROUP] as in an owner, for example deployment or "
+                   "sparkapplication.sparkoperator.k8s.io");
+  }
+  settings.owner_kind = SplitKindName(text).ToText();
+  return Done{};
+}
+
+Result<Done> ParseCompletedWhen(std::string_view text, Settings& settings) {
+  if (text.empty()) {
+    settings.completed_when.reset();
+    return Done{};
+  }
+  Result<CompletedWhen> completed = CompletedWhen::Parse(text);
+  if (!completed) return Unexpected{completed.error()};
+  settings.completed_when = *std::move(completed);
+  return Done{};
+}
+
+bool IsListenAddress(std::string_view text) { return ParseListenAddress(text).has_value(); }
+
+// Names that mean the same type are the same: "deployments" and "deployments.apps".
+std::string ResourceIdentity(const std::string& entry) {
+  const KindName name = SplitKindName(entry);
+  const ResourceType* built_in = FindBuiltInByName(name.kind, name.group);
+  return built_in != nullptr ? built_in->QualifiedName() : entry;
+}
+
+Result<Done> ParseResources(std::string_view text, Settings& settings) {
+  std::vector<std::string> resources;
+  std::vector<std::string> identities;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string entry(text.substr(begin, end - begin));
+    begin = end + 1;
+    if (entry.empty()) {
+      return Failure(Quoted(text) +
+                     " has an empty entry: give PLURAL[.GROUP],..., for example "
+                     "deployments.apps,services");
+    }
+    if (entry != LowerCase(entry) || !IsKindName(entry)) {
+      return Failure(Quoted(entry) +
+                     " is not a resource: write PLURAL[.GROUP], for example deployments.apps");
+    }
+    const std::string identity = ResourceIdentity(entry);
+    if (std::find(identities.begin(), identities.end(), identity) != identities.end()) {
+      return Failure(Quoted(entry) + " is there twice: name each resource once");
+    }
+    resources.push_back(entry);
+    identities.push_back(identity);
+  }
+  settings.resources = std::move(resources);
+  return Done{};
+}
+
+constexpr const char* kNotANamespace =
+    " is not a namespace: give 1 to 63 of a-z, 0-9 and -, with a letter or digit at both ends";
+
+std::vector<Setting> OwnerSettings() {
+  return {
+      {{"owner", "[KIND[.GROUP]/]NAME", "",
+        "the object that runs the driver, for example deployment/bob; without it what the pod's "
+        "master root says"},
+       ParseOwner,
+       ""},
+      {{"owner-kind", "KIND[.GROUP]", "",
+        "the one kind that an owner without a kind is looked for as; without it "
+        "ReplicationController, "
+        "Deployment, DeploymentConfig, StatefulSet and Job"},
+       ParseOwnerKind,
+       ""},
+      {{"owner-namespace", "NAMESPACE", "", "the owner's namespace; without it the pod's"},
+       TextThat(IsDnsLabel, &Settings::owner_namespace, kNotANamespace),
+       ""},
+  };
+}
+
+std::vector<Setting> ClusterSettings() {
+  return {
+      {{"cluster", "NAME", "", "the cluster; without it the value of the pod's cluster label"},
+       TextThat(IsLabelValue, &Settings::cluster,
+                " is not a cluster's name: give 1 to 63 of A-Z, a-z, 0-9, -, _ and ., with a "
+                "letter or digit at both ends"),
+       ""},
+      {{"cluster-label", "KEY", "oshinko-cluster", "the label that tells what is of which cluster"},
+       TextThat(IsLabelKey, &Settings::cluster_label,
+                " is not a label's key: write [PREFIX/]NAME, for example oshinko-cluster or "
+                "example.com/cluster"),
+       ""},
+      {{"namespace", "NAMESPACE", "",
+        "the pod's namespace; without it $POD_NAMESPACE, else the kubeconfig context's, else the "
+        "service account's",
+        false},
+       TextThat(IsDnsLabel, &Settings::ns, kNotANamespace),
+       "POD_NAMESPACE"},
+      {{"pod", "NAME", "", "the pod that the watcher runs in; without it $POD_NAME", false},
+       TextThat(IsDnsSubdomain, &Settings::pod,
+                " is not a pod's name: give 1 to 253 of a-z, 0-9, - and ., with a letter or digit "
+                "at both ends of each part"),
+       "POD_NAME"},
+  };
+}
+
+std::vector<Setting> DecisionSettings() {
+  return {
+      {{"poll-interval", "DURATION", "5s", "the time between two polls, 100ms to 1h"},
+       DurationWithin(&Settings::poll_interval, 100ms, 1h),
+       ""},
+      {{"confirmations", "NUMBER", "3",
+        "so many polls in a row must find the cluster abandoned, 1 to 100"},
+       NumberWithin(&Settings::confirmations, 1, 100),
+       ""},
+      {{"grace-period", "DURATION", "",
+        "they must span at least this time, 0s to 168h; without it 30s or the owner's "
+        "terminationGracePeriodSeconds, whichever is longer"},
+       DurationWithin(&Settings::grace_period, 0s, 168h),
+       ""},
+      {{"scaled-to-zero-grace-period", "DURATION", "",
+        "the same where the owner is scaled to zero, 0s to 168h; without it the grace period"},
+       DurationWithin(&Settings::scaled_to_zero_grace_period, 0s, 168h),
+       ""},
+      {{"startup-grace", "DURATION", "5m",
+        "how long an owner that was never seen must be absent, 0s to 168h"},
+       DurationWithin(&Settings::startup_grace, 0s, 168h),
+       ""},
+      {{"replaced-owner", "adopt|abandon", "adopt",
+        "what another object under the owner's name is: the new owner, or none of this cluster's"},
+       OneOf<ReplacedOwner>(&Settings::replaced_owner, {{"adopt", ReplacedOwner::kAdopt},
+                                                        {"abandon", ReplacedOwner::kAbandon}}),
+       ""},
+      {{"completed-when", "{PATH}=VALUE,...", "",
+        "which field of a custom resource tells that it has completed, for example "
+        "{.status.phase}=Succeeded,Failed"},
+       ParseCompletedWhen,
+       ""},
+      {{"observe", "poll|watch", "poll",
+        "how the owner is looked at; a watch triggers the poll, which stays as a fallback"},
+       OneOf<Observe>(&Settings::observe, {{"poll", Observe::kPoll}, {"watch", Observe::kWatch}}),
+       ""},
+  };
+}
+
+std::vector<Setting> DeletionSettings() {
+  return {
+      {{"propagation", "background|foreground", "background",
+        "how what a deleted object controls is deleted"},
+       OneOf<Propagation>(&Settings::propagation, {{"background", Propagation::kBackground},
+                                                   {"foreground", Propagation::kForeground}}),
+       ""},
+      {{"volumes", "preserve|delete|collect", "preserve",
+        "what becomes of the cluster's PersistentVolumeClaims; collect leaves them to sweep"},
+       OneOf<Volumes>(&Settings::volumes, {{"preserve", Volumes::kPreserve},
+                                           {"delete", Volumes::kDelete},
+                                           {"collect", Volumes::kCollect}}),
+       ""},
+      {{"volume-retention", "DURATION", "24h", "how long a collected volume is kept, 0s to 8760h"},
+       DurationWithin(&Settings::volume_retention, 0s, 8760h),
+       ""},
+      {{"resources", "PLURAL[.GROUP],...", "",
+        "the kinds that belong to a cluster, instead of the built-in list"},
+       ParseResources,
+       ""},
+      {{"concurrency", "NUMBER", "8", "how many deletes go side by side, 1 to 64"},
+       NumberWithin(&Settings::concurrency, 1, 64),
+       ""},
+      {{"steps-deadline", "DURATION", "30s",
+        "the time that the steps before, and those after, may take, 1s to 24h"},
+       DurationWithin(&Settings::steps_deadline, 1s, 24h),
+       ""},
+      {{"delete-deadline", "DURATION", "10m",
+        "after this time the master root goes even if a member could not, 1s to 24h"},
+       DurationWithin(&Settings::delete_deadline, 1s, 24h),
+       ""},
+      {{"on-termination", "finish|leave", "finish",
+        "told to stop while somebody takes the cluster down: delete the rest, or leave it"},
+       OneOf<OnTermination>(&Settings::on_termination,
+                            {{"finish", OnTermination::kFinish}, {"leave", OnTermination::kLeave}}),
+       ""},
+      {{"dry-run", "true|false", "false", "only say what would be deleted"},
+       OneOf<bool>(&Settings::dry_run, {{"true", true}, {"false", false}}),
+       ""},
+  };
+}
+
+std::vector<Setting> ProcessSettings() {
+  return {
+      {{"listen", "[ADDRESS]:PORT", ":9090", "where metrics and health are served", false},
+       TextThat(IsListenAddress, &Settings::listen,
+                " is not an address to listen on: write :PORT, IPV4:PORT or [IPV6]:PORT, "
+                "for example :9090, 127.0.0.1:9090 or [::1]:9090"),
+       ""},
+      {{"kubeconfig", "FILE", "",
+        "how to reach the API server; without it $KUBECONFIG, else the pod's service account, "
+        "else ~/.kube/config",
+        false},
+       AnyText(&Settings::kubeconfig),
+       ""},
+      {{"context", "NAME", "", "the kubeconfig's context; without it its current one", false},
+       AnyText(&Settings::context),
+       ""},
+      {{"log-level", "trace|debug|info|warn|error", "info", "the least that is logged"},
+       OneOf<LogLevel>(&Settings::log_level, {{"trace", LogLevel::kTrace},
+                                              {"debug", LogLevel::kDebug},
+                                              {"info", LogLevel::kInfo},
+                                              {"warn", LogLevel::kWarn},
+                                              {"error", LogLevel::kError}}),
+       ""},
+      {{"log-format", "text|json", "text", "how it is logged"},
+       OneOf<LogFormat>(&Settings::log_format,
+                        {{"text", LogFormat::kText}, {"json", LogFormat::kJson}}),
+       ""},
+  };
+}
+
+const std::vector<Setting>& AllSettings() {
+  static const std::vector<Setting> all = [] {
+    std::vector<Setting> joined;
+    for (const auto& part : {OwnerSettings(), ClusterSettings(), DecisionSettings(),
+                             DeletionSettings(), ProcessSettings()}) {
+      joined.insert(joined.end(), part.begin(), part.end());
+    }
+    return joined;
+  }();
+  return all;
+}
+
+std::string EnvironmentName(const std::string& setting) {
+  std::string name = "CLUSTER_WATCHER_" + setting;
+  for (char& c : name) {
+    if (c == '-') c = '_';
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  }
+  return name;
+}
+
+std::string AnnotationName(const std::string& setting) { return annotation::kPrefix + setting; }
+
+// How a setting from this source is called in a message.
+std::string Label(const std::string& setting, SettingSource source) {
+  switch (source) {
+    case SettingSource::kDefault:
+      return setting;
+    case SettingSource::kAnnotation:
+      return "annotation " + AnnotationName(setting);
+    case SettingSource::kEnvironment:
+      return EnvironmentName(setting);
+    case SettingSource::kFlag:
+      return "--" + setting;
+  }
+  return setting;
+}
+
+// One place where a setting was found.
+struct Given {
+  SettingSource source;
+  std::string label;
+  std::string text;
+};
+
+// Where `setting` was given, what counts most at the end.
+std::vector<Given> WhereGiven(const Setting& setting, const TextMap& flags,
+                              const Environment& environment, const TextMap& annotations) {
+  const std::string& name = setting.description.name;
+  std::vector<Given> given;
+  if (const auto found = annotations.find(AnnotationName(name)); found != annotations.end()) {
+    const auto source = SettingSource::kAnnotation;
+    given.push_back({source, Label(name, source), found->second});
+  }
+  for (const std::string& variable : {setting.stand_in, EnvironmentName(name)}) {
+    if (variable.empty()) continue;
+    const std::optional<std::string> text = environment(variable);
+    if (text && !text->empty()) given.push_back({SettingSource::kEnvironment, variable, *text});
+  }
+  if (const auto found = flags.find(name); found != flags.end()) {
+    const auto source = SettingSource::kFlag;
+    given.push_back({source, Label(name, source), found->second});
+  }
+  return given;
+}
+
+Result<Done> Apply(const Setting& setting, const Given& given, Settings& settings) {
+  const std::string& name = setting.description.name;
+  if (given.source == SettingSource::kAnnotation && !setting.description.from_annotation) {
+    return Failure("can't be set by annotation: use --" + name + " or " + EnvironmentName(name));
+  }
+  for (const Unsupported& unsupported : kUnsupported) {
+    if (unsupported.setting != name || unsupported.value != given.text) continue;
+    return Failure(Quoted(given.text) +
+                   " is not supported by this version: " + std::string(unsupported.remedy));
+  }
+  return setting.parse(given.text, settings);
+}
+
+// The description, with what of it is refused.
+SettingDescription Describe(const Setting& setting) {
+  SettingDescription description = setting.description;
+  std::string values;
+  for (const Unsupported& unsupported : kUnsupported) {
+    if (unsupported.setting != description.name) continue;
+    values += (values.empty() ? "" : ", ") + std::string(unsupported.value);
+  }
+  if (!values.empty()) description.help += "; not in this version: " + values;
+  return description;
+}
+
+// A setting, or a hold, that is misspelt must not be passed over.
+void RefuseUnknownAnnotations(const TextMap& annotations, std::vector<std::string>& errors) {
+  for (const auto& [key, value] : annotations) {
+    if (!key.starts_with(annotation::kPrefix) || annotation::IsKnown(key)) continue;
+    const auto& all = AllSettings();
+    const bool is_setting =
+        std::any_of(all.begin(), all.end(), [&key = key](const Setting& setting) {
+          return AnnotationName(setting.description.name) == key;
+        });
+    if (!is_setting) {
+      errors.push_back("annotation " + Quoted(key) + " is unknown: correct it, or take it off");
+    }
+  }
+}
+
+bool SameKind(const KindName& one, const KindName& other) {
+  const ResourceType* const type = FindBuiltInByName(one.kind, one.group);
+  if (type != nullptr && type == FindBuiltInByName(other.kind, other.group)) return true;
+  const bool groups_agree = one.group.empty() || other.group.empty() || one.group == other.group;
+  return one.kind == other.kind && groups_agree;
+}
+
+void CheckOwnerKind(ResolvedSettings& resolved) {
+  const Settings& settings = resolved.settings;
+  if (!settings.owner || settings.owner->IsBare() || settings.owner_kind.empty()) return;
+  const KindName written{settings.owner->kind, settings.owner->group};
+  if (SameKind(written, SplitKindName(settings.owner_kind))) return;
+
+  const auto source_of = [&resolved](std::string_view name) {
+    const auto found =
+        std::find_if(resolved.values.begin(), resolved.values.end(),
+                     [name](const SettingValue& value) { return value.name == name; });
+    return found->source;
+  };
+  const SettingSource owner = source_of("owner");
+  const SettingSource kind = source_of("owner-kind");
+  const bool annotated = owner == SettingSource::kAnnotation || kind == SettingSource::kAnnotation;
+  (annotated ? resolved.annotation_errors : resolved.errors)
+      .push_back(Label("owner-kind", kind) + ": " + Quoted(settings.owner_kind) + " contradicts " +
+                 Label("owner", owner) + " " + Quoted(settings.owner->ToText()) +
+                 ": leave it out, it is for an owner without a kind");
+}
+
+}  // namespace
+
+const char* ToString(SettingSource source) {
+  switch (source) {
+    case SettingSource::kDefault:
+      return "default";
+    case SettingSource::kAnnotation:
+      return "annotation";
+    case SettingSource::kEnvironment:
+      return "environment";
+    case SettingSource::kFlag:
+      return "flag";
+  }
+  return "";
+}
+
+const std::vector<SettingDescription>& SettingDescriptions() {
+  static const std::vector<SettingDescription> descriptions = [] {
+    std::vector<SettingDescription> all;
+    for (const Setting& setting : AllSettings()) all.push_back(Describe(setting));
+    return all;
+  }();
+  return descriptions;
+}
+
+ResolvedSettings ResolveSettings(const TextMap& flags, const Environment& environment,
+                                 const TextMap& annotations) {
+  ResolvedSettings resolved;
+  for (const Setting& setting : AllSettings()) {
+    SettingValue value{setting.description.name, setting.description.default_value};
+    // Each is parsed, so that a mistake shows before what overrides it is taken away.
+    for (const Given& given : WhereGiven(setting, flags, environment, annotations)) {
+      const Result<Done> applied = Apply(setting, given, resolved.settings);
+      if (applied) {
+        if (value.source != SettingSource::kDefault) {
+          value.overridden.push_back({value.value, value.source});
+        }
+        value.value = given.text;
+        value.source = given.source;
+      } else {
+        auto& errors = given.source == SettingSource::kAnnotation ? resolved.annotation_errors
+                                                                  : resolved.errors;
+        errors.push_back(given.label + ": " + applied.error().message);
+      }
+    }
+    resolved.values.push_back(std::move(value));
+  }
+  RefuseUnknownAnnotations(annotations, resolved.annotation_errors);
+  CheckOwnerKind(resolved);
+  return resolved;
+}
+
+std::vector<std::string> AnnotationErrors(const TextMap& annotations) {
+  const Environment none = [](const std::string&) { return std::nullopt; };
+  return ResolveSettings({}, none, annotations).annotation_errors;
+}
+
+}  // namespace cluster_watcher
