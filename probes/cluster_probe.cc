@@ -24,18 +24,19 @@ Unexpected<ApiError> Problem(ApiFailure failure, const KubeObject& object, std::
 Result<KubeObject, ApiError> ClusterProbe::ReadController(const KubeObject& object,
                                                           const OwnerReference& controller,
                                                           std::span<const KubeObject> known,
-                                                          std::stop_token stop) {
+                                                          const Patience& patience) {
   auto same = std::find_if(known.begin(), known.end(), [&](const KubeObject& candidate) {
     return candidate.meta.uid == controller.uid;
   });
   if (same != known.end()) return *same;
-  auto type = discovery_.ByKind(controller.api_version, controller.kind, stop);
+  auto type = discovery_.ByKind(controller.api_version, controller.kind, patience);
   if (!type) return Unexpected{std::move(type).error()};
   if (!*type) {
     return Problem(ApiFailure::kUnexpected, object,
                    "its controller's kind, " + controller.kind + ", is not served");
   }
-  auto answer = client_.Do(ApiRequest::GetMetadata(**type, object.meta.ns, controller.name), stop);
+  auto answer =
+      client_.Do(ApiRequest::GetMetadata(**type, object.meta.ns, controller.name), patience);
   if (!answer) return Unexpected{std::move(answer).error()};
   auto meta = ReadObjectMeta(answer->document.root());
   if (!meta) return Problem(ApiFailure::kUnexpected, object, meta.error().message);
@@ -48,12 +49,12 @@ Result<KubeObject, ApiError> ClusterProbe::ReadController(const KubeObject& obje
 
 Result<KubeObject, ApiError> ClusterProbe::RootOf(KubeObject start, const ClusterId& cluster,
                                                   std::span<const KubeObject> known,
-                                                  std::stop_token stop) {
+                                                  const Patience& patience) {
   KubeObject current = std::move(start);
   for (int i = 0; i < kLongestChain; ++i) {
     const OwnerReference* controller = current.meta.Controller();
     if (controller == nullptr) return current;
-    auto next = ReadController(current, *controller, known, stop);
+    auto next = ReadController(current, *controller, known, patience);
     if (!next) return next;
     if (!IsAlwaysBelow(current, next->type) && !cluster.Owns(next->meta)) return current;
     current = *std::move(next);
@@ -62,11 +63,11 @@ Result<KubeObject, ApiError> ClusterProbe::RootOf(KubeObject start, const Cluste
 }
 
 ClusterListing ClusterProbe::List(std::span<const ResourceType> types, const ClusterId& cluster,
-                                  std::size_t concurrency, std::stop_token stop) {
+                                  std::size_t concurrency, const Patience& patience) {
   ClusterListing listing;
   std::vector<ApiRequest> requests;
   for (const ResourceType& known : types) {
-    auto type = discovery_.Resolve(known, stop);
+    auto type = discovery_.Resolve(known, patience);
     if (!type) {
       listing.failed.push_back(std::move(type).error());
     } else if (*type) {
@@ -82,7 +83,7 @@ ClusterListing ClusterProbe::List(std::span<const ResourceType> types, const Clu
           listing.objects.push_back({requests[which].type, *std::move(meta)});
         }
       },
-      stop);
+      patience);
   for (std::size_t i = 0; i < requests.size(); ++i) {
     if (read[i]) continue;
     if (read[i].error().failure == ApiFailure::kForbidden) {
@@ -95,12 +96,12 @@ ClusterListing ClusterProbe::List(std::span<const ResourceType> types, const Clu
 }
 
 Result<bool, ApiError> ClusterProbe::IsControlledBy(KubeObject object, const std::string& uid,
-                                                    std::stop_token stop) {
+                                                    const Patience& patience) {
   for (int i = 0; i < kLongestChain; ++i) {
     const OwnerReference* controller = object.meta.Controller();
     if (controller == nullptr) return false;
     if (controller->uid == uid) return true;
-    auto next = ReadController(object, *controller, {}, stop);
+    auto next = ReadController(object, *controller, {}, patience);
     if (!next && next.error().failure == ApiFailure::kNotFound) return false;
     if (!next) return Unexpected{std::move(next).error()};
     object = *std::move(next);
@@ -110,11 +111,11 @@ Result<bool, ApiError> ClusterProbe::IsControlledBy(KubeObject object, const std
 
 void ClusterProbe::JudgeDriver(const ResourceType& type, JsonValue item, const ClusterId& cluster,
                                const OwnerOfCluster& owner, OtherDrivers& drivers,
-                               std::stop_token stop) {
+                               const Patience& patience) {
   auto meta = ReadObjectMeta(item);
   if (!meta || meta->Label(kUsesClusterLabel) != cluster.name || meta->uid == owner.uid) return;
   const KubeObject driver{type, *std::move(meta)};
-  auto fields = reader_.Read(driver, item, Freshness::kSure, stop);
+  auto fields = reader_.Read(driver, item, Freshness::kSure, patience);
   if (!fields) {
     drivers.unknown = std::move(fields).error();
     return;
@@ -124,7 +125,7 @@ void ClusterProbe::JudgeDriver(const ResourceType& type, JsonValue item, const C
     fields->completed = fields->completed || (completed && *completed);
   }
   if (!WantsToRun(*fields)) return;
-  auto controlled = IsControlledBy(driver, owner.uid, stop);
+  auto controlled = IsControlledBy(driver, owner.uid, patience);
   if (!controlled) {
     drivers.unknown = std::move(controlled).error();
   } else if (!*controlled) {
@@ -133,29 +134,29 @@ void ClusterProbe::JudgeDriver(const ResourceType& type, JsonValue item, const C
 }
 
 Result<std::vector<ResourceType>, ApiError> ClusterProbe::DriverTypes(const std::string& owner_kind,
-                                                                      std::stop_token stop) {
+                                                                      const Patience& patience) {
   std::vector<ResourceType> wanted(WorkloadTypes().begin(), WorkloadTypes().end());
   std::vector<ResourceType> types;
   const KindName kind = SplitKindName(owner_kind);
   const ResourceType* built_in = FindBuiltInByName(kind.kind, kind.group);
   if (built_in != nullptr && !IsWorkload(*built_in)) wanted.push_back(*built_in);
   for (const ResourceType& known : wanted) {
-    auto type = discovery_.Resolve(known, stop);
+    auto type = discovery_.Resolve(known, patience);
     if (!type) return Unexpected{std::move(type).error()};
     if (*type) types.push_back(**std::move(type));
   }
   if (owner_kind.empty() || built_in != nullptr) return types;
-  auto named = discovery_.ByName(kind, stop);
+  auto named = discovery_.ByName(kind, patience);
   if (!named) return Unexpected{std::move(named).error()};
   types.insert(types.end(), named->begin(), named->end());
   return types;
 }
 
 OtherDrivers ClusterProbe::FindOtherDrivers(const ClusterId& cluster, const OwnerOfCluster& owner,
-                                            std::stop_token stop) {
+                                            const Patience& patience) {
   OtherDrivers drivers;
   const std::string selector = std::string(kUsesClusterLabel) + "=" + cluster.name;
-  auto types = DriverTypes(owner.kind, stop);
+  auto types = DriverTypes(owner.kind, patience);
   if (!types) {
     drivers.unknown = std::move(types).error();
     return drivers;
@@ -169,9 +170,9 @@ OtherDrivers ClusterProbe::FindOtherDrivers(const ClusterId& cluster, const Owne
   auto lists = client_.EachItemSideBySide(
       requests, kReadsSideBySide,
       [&](std::size_t which, JsonValue item) {
-        JudgeDriver(requests[which].type, item, cluster, owner, drivers, stop);
+        JudgeDriver(requests[which].type, item, cluster, owner, drivers, patience);
       },
-      stop);
+      patience);
   for (auto& list : lists) {
     if (!list) drivers.unknown = std::move(list).error();
   }

@@ -57,29 +57,29 @@ class ClusterProbe {
   // carries the cluster's label. `known` saves requests. kNotFound: a controller on the way is gone
   // or has another UID.
   Result<KubeObject, ApiError> RootOf(KubeObject start, const ClusterId& cluster,
-                                      std::span<const KubeObject> known, std::stop_token stop);
+                                      std::span<const KubeObject> known, const Patience& patience);
 
   // The metadata of the cluster's objects of these kinds; those that aren't served have none.
   ClusterListing List(std::span<const ResourceType> types, const ClusterId& cluster,
-                      std::size_t concurrency, std::stop_token stop);
+                      std::size_t concurrency, const Patience& patience);
 
   // Whether a driver that says it uses the cluster wants to run and is neither the owner nor
   // controlled by it: a workload, or an object of the owner's kind.
   OtherDrivers FindOtherDrivers(const ClusterId& cluster, const OwnerOfCluster& owner,
-                                std::stop_token stop);
+                                const Patience& patience);
   // The kinds of which those can be, as they are served; `owner_kind` as in OwnerOfCluster.
   Result<std::vector<ResourceType>, ApiError> DriverTypes(const std::string& owner_kind,
-                                                          std::stop_token stop);
+                                                          const Patience& patience);
 
  private:
   Result<KubeObject, ApiError> ReadController(const KubeObject& object,
                                               const OwnerReference& controller,
                                               std::span<const KubeObject> known,
-                                              std::stop_token stop);
+                                              const Patience& patience);
   Result<bool, ApiError> IsControlledBy(KubeObject object, const std::string& uid,
-                                        std::stop_token stop);
+                                        const Patience& patience);
   void JudgeDriver(const ResourceType& type, JsonValue item, const ClusterId& cluster,
-                   const OwnerOfCluster& owner, OtherDrivers& drivers, std::stop_token stop);
+                   const OwnerOfCluster& owner, OtherDrivers& drivers, const Patience& patience);
 
   KubeClient& client_;
   Discovery& discovery_;

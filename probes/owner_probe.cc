@@ -60,18 +60,19 @@ bool RecordedOwner::IsFor(const OwnerName& owner, const std::string& owner_ns) c
   return ns == owner_ns && (given.empty() ? name == owner.name : given == owner.ToText());
 }
 
-OwnerSight OwnerProbe::Look(const OwnerQuery& query, Freshness freshness, std::stop_token stop) {
+OwnerSight OwnerProbe::Look(const OwnerQuery& query, Freshness freshness,
+                            const Patience& patience) {
   OwnerSight sight;
   if (query.recorded && !query.recorded->given.empty()) {
     OwnerQuery behind = query;
     const KindName kind = SplitKindName(query.recorded->kind);
     behind.name = {kind.kind, kind.group, query.recorded->name};
     behind.recorded->given.clear();
-    sight = Look(behind, freshness, stop);
+    sight = Look(behind, freshness, patience);
     sight.followed_controller = true;
     return sight;
   }
-  const std::vector<ResourceType> candidates = Candidates(query, sight, stop);
+  const std::vector<ResourceType> candidates = Candidates(query, sight, patience);
   if (candidates.empty()) return sight;
   const auto recorded =
       std::find_if(candidates.begin(), candidates.end(), [&](const ResourceType& type) {
@@ -80,40 +81,40 @@ OwnerSight OwnerProbe::Look(const OwnerQuery& query, Freshness freshness, std::s
   if (query.recorded && recorded == candidates.end()) {
     OwnerQuery unknown = query;
     unknown.recorded.reset();
-    sight = Look(unknown, freshness, stop);
+    sight = Look(unknown, freshness, patience);
     sight.is_of_recorded_kind = false;
     return sight;
   }
   if (candidates.size() == 1 || recorded == candidates.end()) {
-    sight = LookAs(candidates, query, freshness, stop);
+    sight = LookAs(candidates, query, freshness, patience);
   } else {
-    sight = LookAs({*recorded}, query, freshness, stop);
+    sight = LookAs({*recorded}, query, freshness, patience);
     if (sight.observation == Observation::kAbsent) {
-      sight = LookAs(candidates, query, freshness, stop);
+      sight = LookAs(candidates, query, freshness, patience);
     }
   }
   // A glance proves nothing, so the rest of the evidence isn't gathered for one.
   if (sight.observation == Observation::kAbsent && freshness == Freshness::kSure) {
-    ConfirmAbsence(candidates, query, sight, stop);
+    ConfirmAbsence(candidates, query, sight, patience);
   }
   if (sight.object && sight.object->meta.orphaning && freshness == Freshness::kSure) {
     const KubeObject object = *sight.object;
-    CountRunning(object.type, query, sight.fields.pod_selector, object.meta.uid, sight, stop);
+    CountRunning(object.type, query, sight.fields.pod_selector, object.meta.uid, sight, patience);
   }
   return sight;
 }
 
 std::vector<ResourceType> OwnerProbe::Candidates(const OwnerQuery& query, OwnerSight& sight,
-                                                 std::stop_token stop) {
+                                                 const Patience& patience) {
   if (!query.name.IsBare() || !query.only_kind.empty()) {
     const KindName kind = query.name.IsBare() ? SplitKindName(query.only_kind)
                                               : KindName{query.name.kind, query.name.group};
-    auto type = NamedKind(kind, query, sight, stop);
+    auto type = NamedKind(kind, query, sight, patience);
     return type ? std::vector{*std::move(type)} : std::vector<ResourceType>();
   }
   std::vector<ResourceType> served;
   for (const ResourceType& type : BareNameTypes()) {
-    auto resolved = discovery_.Resolve(type, stop);
+    auto resolved = discovery_.Resolve(type, patience);
     if (!resolved) {
       SetUnknown(sight, resolved.error().message);
       return {};
@@ -132,28 +133,28 @@ std::vector<ResourceType> OwnerProbe::Candidates(const OwnerQuery& query, OwnerS
 
 Result<const ResourceType*, ApiError> OwnerProbe::KnownKind(const std::string& kind,
                                                             const OwnerQuery& query,
-                                                            std::stop_token stop) {
+                                                            const Patience& patience) {
   if (const auto before = named_.find(kind); before != named_.end()) return &before->second;
   if (!query.recorded) return nullptr;
   const KindName recorded = SplitKindName(query.recorded->kind);
   const ResourceType* built_in = FindBuiltInByName(recorded.kind, recorded.group);
   const bool same_word =
       recorded.kind == kind || (built_in != nullptr && FindBuiltInByName(kind, "") == built_in);
-  auto served = discovery_.ByName(recorded, stop);
+  auto served = discovery_.ByName(recorded, patience);
   if (!served) return Unexpected{std::move(served).error()};
   if (served->empty()) {
     if (!same_word) return nullptr;
     // Not served any more: it is resolved to nothing.
     return &(named_[kind] = {recorded.group, "", recorded.kind, recorded.kind});
   }
-  auto called = discovery_.IsCalled(served->front(), kind, stop);
+  auto called = discovery_.IsCalled(served->front(), kind, patience);
   if (!called) return Unexpected{std::move(called).error()};
   if (!same_word && !*called) return nullptr;
   return &(named_[kind] = served->front());
 }
 
 std::optional<ResourceType> OwnerProbe::NamedKind(const KindName& kind, const OwnerQuery& query,
-                                                  OwnerSight& sight, std::stop_token stop) {
+                                                  OwnerSight& sight, const Patience& patience) {
   const auto fail = [&](const std::string& why) {
     sight.setting_problem = "the owner's kind, \"" + kind.ToText() + "\", " + why;
     SetUnknown(sight, sight.setting_problem);
@@ -167,13 +168,13 @@ std::optional<ResourceType> OwnerProbe::NamedKind(const KindName& kind, const Ow
   // to mean before: that another kind is called so as well doesn't make the owner another one.
   const ResourceType* known = FindBuiltInByName(kind.kind, kind.group);
   if (kind.group.empty() && (known == nullptr || !Discovery::IsAlwaysServed(known->group))) {
-    auto before = KnownKind(kind.kind, query, stop);
+    auto before = KnownKind(kind.kind, query, patience);
     if (!before) return unknown(before.error());
     known = *before;
   }
   if (known != nullptr) {
     if (!CanJudge(*known)) return fail("runs no driver: " + MustBeJudgeable());
-    auto resolved = discovery_.Resolve(*known, stop);
+    auto resolved = discovery_.Resolve(*known, patience);
     if (!resolved) return unknown(resolved.error());
     if (*resolved) return *resolved;
     return fail("is not served by the API server (" + known->QualifiedName() +
@@ -187,7 +188,7 @@ std::optional<ResourceType> OwnerProbe::NamedKind(const KindName& kind, const Ow
     refused_[kind.ToText()] = {why, kLooksBetweenSearches};
     return fail(why);
   };
-  auto named = discovery_.ByName(kind, stop);
+  auto named = discovery_.ByName(kind, patience);
   if (!named) return unknown(named.error());
   if (named->empty()) {
     const ResourceType* usual = FindBuiltInByName(kind.kind, kind.group);
@@ -208,17 +209,17 @@ std::optional<ResourceType> OwnerProbe::NamedKind(const KindName& kind, const Ow
 }
 
 OwnerSight OwnerProbe::LookAs(const std::vector<ResourceType>& types, const OwnerQuery& query,
-                              Freshness freshness, std::stop_token stop) {
+                              Freshness freshness, const Patience& patience) {
   std::vector<ApiRequest> requests;
   for (const ResourceType& type : types) {
     requests.push_back(ApiRequest::ListByName(type, query.ns, query.name.name, freshness));
   }
-  auto answers = client_.DoAll(requests, kReadsSideBySide, stop);
+  auto answers = client_.DoAll(requests, kReadsSideBySide, patience);
   std::optional<OwnerSight> found;
   OwnerSight absent;
   for (std::size_t i = 0; i < types.size(); ++i) {
     auto sight =
-        ReadByName(types[i], query, std::move(answers[i]), freshness, absent.evidence, stop);
+        ReadByName(types[i], query, std::move(answers[i]), freshness, absent.evidence, patience);
     if (!sight) {
       OwnerSight unknown;
       SetUnknown(unknown, std::move(sight).error().message);
@@ -249,9 +250,9 @@ OwnerSight OwnerProbe::LookAs(const std::vector<ResourceType>& types, const Owne
 
 Result<std::optional<OwnerSight>, ApiError> OwnerProbe::ReadByName(
     const ResourceType& type, const OwnerQuery& query, ApiResult listed, Freshness freshness,
-    std::vector<Evidence>& absence, std::stop_token stop) {
+    std::vector<Evidence>& absence, const Patience& patience) {
   const auto found = [&](const ApiAnswer& answer, JsonValue item) {
-    OwnerSight sight = Found(type, query, item, freshness, stop);
+    OwnerSight sight = Found(type, query, item, freshness, patience);
     if (sight.evidence.empty()) sight.evidence = {EvidenceOf(type.kind, "found", answer, item)};
     return std::optional(std::move(sight));
   };
@@ -266,7 +267,7 @@ Result<std::optional<OwnerSight>, ApiError> OwnerProbe::ReadByName(
     return Unexpected{std::move(listed).error()};
   }
   // An account that may get this object but not list it.
-  auto object = client_.Do(ApiRequest::Get(type, query.ns, query.name.name), stop);
+  auto object = client_.Do(ApiRequest::Get(type, query.ns, query.name.name), patience);
   if (object) return found(*object, object->document.root());
   if (object.error().failure == ApiFailure::kNotFound) {
     absence.push_back({"Status", "NotFound of " + type.QualifiedName(), "", std::nullopt});
@@ -276,7 +277,7 @@ Result<std::optional<OwnerSight>, ApiError> OwnerProbe::ReadByName(
 }
 
 OwnerSight OwnerProbe::Found(const ResourceType& type, const OwnerQuery& query, JsonValue item,
-                             Freshness freshness, std::stop_token stop) {
+                             Freshness freshness, const Patience& patience) {
   OwnerSight sight;
   auto meta = ReadObjectMeta(item);
   if (!meta) {
@@ -286,9 +287,9 @@ OwnerSight OwnerProbe::Found(const ResourceType& type, const OwnerQuery& query, 
   }
   const KubeObject object{type, *std::move(meta)};
   if (StandsForItsController(type) && object.meta.Controller() != nullptr) {
-    return FollowController(object, query, freshness, stop);
+    return FollowController(object, query, freshness, patience);
   }
-  auto fields = reader_.Read(object, item, freshness, stop);
+  auto fields = reader_.Read(object, item, freshness, patience);
   if (!fields) {
     SetUnknown(sight, std::move(fields).error().message);
     return sight;
@@ -317,12 +318,12 @@ OwnerSight OwnerProbe::Found(const ResourceType& type, const OwnerQuery& query, 
 
 // From a Pod to what controls it, from a ReplicaSet to its Deployment: two steps at most.
 OwnerSight OwnerProbe::FollowController(const KubeObject& object, const OwnerQuery& query,
-                                        Freshness freshness, std::stop_token stop) {
+                                        Freshness freshness, const Patience& patience) {
   const OwnerReference& controller = *object.meta.Controller();
   const std::string controlled =
       object.Describe() + " is controlled by " + controller.kind + "/" + controller.name;
   OwnerSight sight;
-  auto type = discovery_.ByKind(controller.api_version, controller.kind, stop);
+  auto type = discovery_.ByKind(controller.api_version, controller.kind, patience);
   if (!type || !*type) {
     SetUnknown(sight, controlled + ": " + (type ? "its kind is not served" : type.error().message));
     return sight;
@@ -331,7 +332,7 @@ OwnerSight OwnerProbe::FollowController(const KubeObject& object, const OwnerQue
     SetUnknown(sight, controlled + ", which can't be judged");
     return sight;
   }
-  auto found = client_.Do(ApiRequest::Get(**type, query.ns, controller.name, freshness), stop);
+  auto found = client_.Do(ApiRequest::Get(**type, query.ns, controller.name, freshness), patience);
   if (!found) {
     SetUnknown(sight, controlled + ": " + found.error().message);
     return sight;
@@ -344,18 +345,18 @@ OwnerSight OwnerProbe::FollowController(const KubeObject& object, const OwnerQue
   OwnerQuery behind = query;
   behind.name = {LowerCase((*type)->kind), (*type)->group, controller.name};
   behind.recorded.reset();
-  sight = Found(**type, behind, item, freshness, stop);
+  sight = Found(**type, behind, item, freshness, patience);
   sight.evidence = {EvidenceOf((*type)->kind, "found", *found, item)};
   sight.followed_controller = true;
   return sight;
 }
 
 void OwnerProbe::ConfirmAbsence(const std::vector<ResourceType>& types, const OwnerQuery& query,
-                                OwnerSight& sight, std::stop_token stop) {
+                                OwnerSight& sight, const Patience& patience) {
   // The objects of a definition that is being deleted are gone from lists while some still exist.
   for (const ResourceType& type : types) {
     if (Discovery::IsAlwaysServed(type.group)) continue;
-    auto offer = discovery_.OfferNow(type, stop);
+    auto offer = discovery_.OfferNow(type, patience);
     if (!offer) return SetUnknown(sight, offer.error().message);
     if (!*offer || !(*offer)->offers_create) {
       return SetUnknown(sight, "the definition of " + type.QualifiedName() + " is being deleted");
@@ -364,23 +365,23 @@ void OwnerProbe::ConfirmAbsence(const std::vector<ResourceType>& types, const Ow
   // A misspelt namespace answers empty lists too.
   if (query.ns != query.home_ns && !query.recorded) {
     const ResourceType& namespaces = *FindBuiltInByName("namespaces", "");
-    auto found = client_.Do(ApiRequest::Get(namespaces, "", query.ns), stop);
+    auto found = client_.Do(ApiRequest::Get(namespaces, "", query.ns), patience);
     if (!found) {
       return SetUnknown(sight, "the owner's namespace can't be read: " + found.error().message);
     }
   }
   for (const ResourceType& type : types) {
     const bool was_it = query.recorded && query.recorded->kind == type.SingularName();
-    CountRunning(type, query, was_it ? query.recorded->pod_selector : "", "", sight, stop);
+    CountRunning(type, query, was_it ? query.recorded->pod_selector : "", "", sight, patience);
   }
 }
 
 void OwnerProbe::CountRunning(const ResourceType& type, const OwnerQuery& query,
                               const std::string& selector, const std::string& orphaning,
-                              OwnerSight& sight, std::stop_token stop) {
-  auto pods = reader_.CountRunningPods(query.ns, selector, query.cluster_label, stop);
+                              OwnerSight& sight, const Patience& patience) {
+  auto pods = reader_.CountRunningPods(query.ns, selector, query.cluster_label, patience);
   if (!pods) return SetUnknown(sight, "the owner's pods can't be listed: " + pods.error().message);
-  auto runs = reader_.CountLeftRuns(type, query.ns, query.name.name, orphaning, stop);
+  auto runs = reader_.CountLeftRuns(type, query.ns, query.name.name, orphaning, patience);
   if (!runs) return SetUnknown(sight, "the owner's runs can't be listed: " + runs.error().message);
   sight.still_running += *pods + *runs;
 }

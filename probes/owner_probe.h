@@ -91,36 +91,36 @@ class OwnerProbe {
 
   // One request for a glance at a recorded owner, and one more for a scale subresource; more where
   // kinds have to be found, or where the owner is absent.
-  OwnerSight Look(const OwnerQuery& query, Freshness freshness, std::stop_token stop);
+  OwnerSight Look(const OwnerQuery& query, Freshness freshness, const Patience& patience);
 
  private:
   // The kinds to look for it as; empty, with `sight` saying why, where there are none.
   std::vector<ResourceType> Candidates(const OwnerQuery& query, OwnerSight& sight,
-                                       std::stop_token stop);
+                                       const Patience& patience);
   std::optional<ResourceType> NamedKind(const KindName& kind, const OwnerQuery& query,
-                                        OwnerSight& sight, std::stop_token stop);
+                                        OwnerSight& sight, const Patience& patience);
   // What a kind's name without a group was found to mean, by this process or before it; nullptr:
   // nothing is known of it.
   Result<const ResourceType*, ApiError> KnownKind(const std::string& kind, const OwnerQuery& query,
-                                                  std::stop_token stop);
+                                                  const Patience& patience);
   OwnerSight LookAs(const std::vector<ResourceType>& types, const OwnerQuery& query,
-                    Freshness freshness, std::stop_token stop);
+                    Freshness freshness, const Patience& patience);
   // nullopt: there is none, on the evidence that is added.
   Result<std::optional<OwnerSight>, ApiError> ReadByName(const ResourceType& type,
                                                          const OwnerQuery& query, ApiResult listed,
                                                          Freshness freshness,
                                                          std::vector<Evidence>& absence,
-                                                         std::stop_token stop);
+                                                         const Patience& patience);
   OwnerSight Found(const ResourceType& type, const OwnerQuery& query, JsonValue item,
-                   Freshness freshness, std::stop_token stop);
+                   Freshness freshness, const Patience& patience);
   OwnerSight FollowController(const KubeObject& object, const OwnerQuery& query,
-                              Freshness freshness, std::stop_token stop);
+                              Freshness freshness, const Patience& patience);
   // What of an owner of this kind runs on, although it is gone or orphans it: pods that `selector`
   // finds, and its runs. `orphaning`: the UID of the owner that still is there.
   void CountRunning(const ResourceType& type, const OwnerQuery& query, const std::string& selector,
-                    const std::string& orphaning, OwnerSight& sight, std::stop_token stop);
+                    const std::string& orphaning, OwnerSight& sight, const Patience& patience);
   void ConfirmAbsence(const std::vector<ResourceType>& types, const OwnerQuery& query,
-                      OwnerSight& sight, std::stop_token stop);
+                      OwnerSight& sight, const Patience& patience);
 
   KubeClient& client_;
   Discovery& discovery_;

@@ -33,29 +33,29 @@ bool WantsToRun(const OwnerFields& fields) {
 }
 
 Result<OwnerFields, ApiError> OwnerReader::Read(const KubeObject& object, JsonValue item,
-                                                Freshness freshness, std::stop_token stop) {
+                                                Freshness freshness, const Patience& patience) {
   auto read = ReadOwnerFields(object.type, item);
   if (!read) return Unexpected{Surprise(object, "can't be judged: " + read.error().message)};
   OwnerFields fields = *std::move(read);
   if (fields.replicas_by_scale) {
-    auto scale = ReadScale(object, freshness, fields, stop);
+    auto scale = ReadScale(object, freshness, fields, patience);
     if (!scale) return Unexpected{std::move(scale).error()};
   }
   if (freshness == Freshness::kGlance) return fields;
   const bool idle = fields.suspended || (fields.replicas_by_scale && fields.replicas == 0);
   if (idle && fields.idle_unless_run != nullptr) {
-    auto run = HasRun(object, *fields.idle_unless_run, stop);
+    auto run = HasRun(object, *fields.idle_unless_run, patience);
     if (!run) return Unexpected{std::move(run).error()};
     fields.suspended = fields.suspended && !*run;
     if (*run) fields.replicas = std::max<std::int64_t>(fields.replicas, 1);
   }
   if (fields.suspended && fields.suspended_unless_pod) {
-    auto pods = CountRunningPods(object.meta.ns, fields.pod_selector, {}, stop);
+    auto pods = CountRunningPods(object.meta.ns, fields.pod_selector, {}, patience);
     if (!pods) return Unexpected{std::move(pods).error()};
     fields.suspended = *pods == 0 && !fields.pod_selector.empty();
   }
   if (fields.may_be_in_rollout) {
-    auto comes_back = MayComeBack(object, stop);
+    auto comes_back = MayComeBack(object, patience);
     if (!comes_back) return Unexpected{std::move(comes_back).error()};
     if (*comes_back) fields.replicas = 1;
   }
@@ -64,12 +64,12 @@ Result<OwnerFields, ApiError> OwnerReader::Read(const KubeObject& object, JsonVa
 
 // Source: kubernetes.io "Custom Resources", scale subresource; k8s.io/api autoscaling/v1 Scale.
 Result<Done, ApiError> OwnerReader::ReadScale(const KubeObject& object, Freshness freshness,
-                                              OwnerFields& fields, std::stop_token stop) {
-  auto offer = discovery_.OfferOf(object.type, stop);
+                                              OwnerFields& fields, const Patience& patience) {
+  auto offer = discovery_.OfferOf(object.type, patience);
   if (!offer) return Unexpected{std::move(offer).error()};
   if (!*offer || !(*offer)->has_scale) return Done{};
   auto answer = client_.Do(
-      ApiRequest::GetScale(object.type, object.meta.ns, object.meta.name, freshness), stop);
+      ApiRequest::GetScale(object.type, object.meta.ns, object.meta.name, freshness), patience);
   if (!answer) {
     // The field that it reads isn't set: what that means only the kind's operator knows. Source:
     // k8s.io/apiextensions-apiserver, scaleFromCustomResource.
@@ -94,7 +94,7 @@ Result<Done, ApiError> OwnerReader::ReadScale(const KubeObject& object, Freshnes
 
 Result<std::size_t, ApiError> OwnerReader::CountRunningPods(
     const std::string& ns, const std::string& selector,
-    const std::pair<std::string, std::string>& but, std::stop_token stop) {
+    const std::pair<std::string, std::string>& but, const Patience& patience) {
   std::size_t running = 0;
   if (selector.empty()) return running;
   const ResourceType& pods = *FindBuiltInByName("pods", "");
@@ -104,14 +104,14 @@ Result<std::size_t, ApiError> OwnerReader::CountRunningPods(
         auto meta = ReadObjectMeta(pod);
         if (meta && IsRunning(pod, *meta) && meta->Label(but.first) != but.second) ++running;
       },
-      stop);
+      patience);
   if (!read) return Unexpected{std::move(read).error()};
   return running;
 }
 
 Result<std::size_t, ApiError> OwnerReader::CountUnfinished(
     const ResourceType& runs, const std::string& ns,
-    const std::function<bool(const ObjectMeta&)>& wanted, std::stop_token stop) {
+    const std::function<bool(const ObjectMeta&)>& wanted, const Patience& patience) {
   std::size_t unfinished = 0;
   std::optional<ApiError> problem;
   auto read = client_.EachItem(
@@ -119,7 +119,7 @@ Result<std::size_t, ApiError> OwnerReader::CountUnfinished(
       [&](JsonValue item) {
         auto meta = ReadObjectMeta(item);
         if (!meta || meta->deleting || !wanted(*meta)) return;
-        auto fields = Read({runs, *std::move(meta)}, item, Freshness::kSure, stop);
+        auto fields = Read({runs, *std::move(meta)}, item, Freshness::kSure, patience);
         if (!fields) {
           problem = std::move(fields).error();
         } else if (WantsToRun(*fields)) {
@@ -127,20 +127,20 @@ Result<std::size_t, ApiError> OwnerReader::CountUnfinished(
           ++unfinished;
         }
       },
-      stop);
+      patience);
   if (!read) return Unexpected{std::move(read).error()};
   if (problem) return Unexpected{*std::move(problem)};
   return unfinished;
 }
 
 Result<bool, ApiError> OwnerReader::HasRun(const KubeObject& object, const ResourceType& runs,
-                                           std::stop_token stop) {
-  auto type = discovery_.Resolve(runs, stop);
+                                           const Patience& patience) {
+  auto type = discovery_.Resolve(runs, patience);
   if (!type) return Unexpected{std::move(type).error()};
   if (!*type) return Unexpected{Surprise(object, runs.QualifiedName() + " is not served")};
   auto owned = CountUnfinished(
       **type, object.meta.ns, [&](const ObjectMeta& run) { return run.IsOwnedBy(object.meta.uid); },
-      stop);
+      patience);
   if (!owned) return Unexpected{std::move(owned).error()};
   return *owned > 0;
 }
@@ -149,10 +149,10 @@ Result<std::size_t, ApiError> OwnerReader::CountLeftRuns(const ResourceType& typ
                                                          const std::string& ns,
                                                          const std::string& name,
                                                          const std::string& orphaning,
-                                                         std::stop_token stop) {
+                                                         const Patience& patience) {
   const ResourceType* runs = RunsOf(type);
   if (runs == nullptr) return std::size_t{0};
-  auto served = discovery_.Resolve(*runs, stop);
+  auto served = discovery_.Resolve(*runs, patience);
   if (!served) return Unexpected{std::move(served).error()};
   if (!*served) return std::size_t{0};
   // They are named after what made them; what is owned still goes with it, unless it is orphaned.
@@ -162,20 +162,21 @@ Result<std::size_t, ApiError> OwnerReader::CountLeftRuns(const ResourceType& typ
         return run.owner_references.empty() ? run.name.starts_with(name + "-")
                                             : !orphaning.empty() && run.IsOwnedBy(orphaning);
       },
-      stop);
+      patience);
 }
 
 // A DeploymentConfig scales its ReplicationControllers to 0 in the middle of a rollout. The newest
 // one comes up until its rollout has ended; of those that did complete, the latest one does, when a
 // newer one has failed. Source: openshift/openshift-controller-manager pkg/apps.
-Result<bool, ApiError> OwnerReader::MayComeBack(const KubeObject& object, std::stop_token stop) {
+Result<bool, ApiError> OwnerReader::MayComeBack(const KubeObject& object,
+                                                const Patience& patience) {
   const OwnerReference* controller = object.meta.Controller();
   if (controller == nullptr || controller->kind != "DeploymentConfig") return false;
-  auto type = discovery_.ByKind(controller->api_version, controller->kind, stop);
+  auto type = discovery_.ByKind(controller->api_version, controller->kind, patience);
   if (!type) return Unexpected{std::move(type).error()};
   if (!*type) return Unexpected{Surprise(object, "its controller's kind is not served")};
   auto listed = client_.Do(
-      ApiRequest::ListByName(**type, object.meta.ns, controller->name, Freshness::kSure), stop);
+      ApiRequest::ListByName(**type, object.meta.ns, controller->name, Freshness::kSure), patience);
   if (!listed) return Unexpected{std::move(listed).error()};
   const JsonValue config = OnlyItem(*listed);
   // Without it nobody scales this up again.
@@ -195,7 +196,7 @@ Result<bool, ApiError> OwnerReader::MayComeBack(const KubeObject& object, std::s
         if (phase == "Complete") complete = std::max(complete, version);
         if (version == latest) latest_has_ended = phase == "Complete" || phase == "Failed";
       },
-      stop);
+      patience);
   if (!read) return Unexpected{std::move(read).error()};
   const std::int64_t own = VersionOf(object.meta);
   // One that is for tests, or paused, scales nothing up outside of a rollout.

@@ -21,29 +21,29 @@ class OwnerReader {
   // is looked at only where `freshness` is sure: a glance that isn't active is followed by a sure
   // look.
   Result<OwnerFields, ApiError> Read(const KubeObject& object, JsonValue item, Freshness freshness,
-                                     std::stop_token stop);
+                                     const Patience& patience);
 
   // The pods that `selector` (empty: none) finds and that aren't terminating or finished. Those
   // with the label `but` aren't counted.
   Result<std::size_t, ApiError> CountRunningPods(const std::string& ns, const std::string& selector,
                                                  const std::pair<std::string, std::string>& but,
-                                                 std::stop_token stop);
+                                                 const Patience& patience);
   // What an object of `type` that made runs has left unfinished and to nobody, or will: `orphaning`
   // is its UID while it is there, else empty.
   Result<std::size_t, ApiError> CountLeftRuns(const ResourceType& type, const std::string& ns,
                                               const std::string& name, const std::string& orphaning,
-                                              std::stop_token stop);
+                                              const Patience& patience);
 
  private:
   Result<Done, ApiError> ReadScale(const KubeObject& object, Freshness freshness,
-                                   OwnerFields& fields, std::stop_token stop);
+                                   OwnerFields& fields, const Patience& patience);
   // How many unfinished objects of `runs` in `ns` are `wanted`.
   Result<std::size_t, ApiError> CountUnfinished(
       const ResourceType& runs, const std::string& ns,
-      const std::function<bool(const ObjectMeta&)>& wanted, std::stop_token stop);
+      const std::function<bool(const ObjectMeta&)>& wanted, const Patience& patience);
   Result<bool, ApiError> HasRun(const KubeObject& object, const ResourceType& runs,
-                                std::stop_token stop);
-  Result<bool, ApiError> MayComeBack(const KubeObject& object, std::stop_token stop);
+                                const Patience& patience);
+  Result<bool, ApiError> MayComeBack(const KubeObject& object, const Patience& patience);
 
   KubeClient& client_;
   Discovery& discovery_;

@@ -124,7 +124,7 @@ std::vector<MissingRules> RulesThatGrant(std::span<const Permission> missing) {
 }
 
 Result<std::vector<Permission>, ApiError> PermissionProbe::FindMissing(
-    std::span<const Permission> permissions, std::stop_token stop) {
+    std::span<const Permission> permissions, const Patience& patience) {
   const MonotonicTime give_up = clock_.Now() + kPatience;
   std::vector<Permission> missing;
   // A few at a time: an API server that refuses or hangs isn't asked for the rest.
@@ -138,7 +138,7 @@ Result<std::vector<Permission>, ApiError> PermissionProbe::FindMissing(
         permissions.subspan(first, std::min(kReadsSideBySide, permissions.size() - first));
     std::vector<ApiRequest> requests;
     for (const Permission& permission : some) requests.push_back(ReviewOf(permission));
-    const auto answers = client_.DoAll(requests, kReadsSideBySide, stop);
+    const auto answers = client_.DoAll(requests, kReadsSideBySide, patience);
     for (std::size_t i = 0; i < some.size(); ++i) {
       if (!answers[i]) return Unexpected{answers[i].error()};
       auto allowed = IsAllowed(*answers[i]);

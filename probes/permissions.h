@@ -44,7 +44,7 @@ class PermissionProbe {
   // Those of `permissions` that the account lacks, in their order. Takes 7 s at most, and mostly
   // some milliseconds. An error where one of them was not answered: then nothing is known.
   Result<std::vector<Permission>, ApiError> FindMissing(std::span<const Permission> permissions,
-                                                        std::stop_token stop);
+                                                        const Patience& patience);
 
  private:
   KubeClient& client_;

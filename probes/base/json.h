@@ -115,4 +115,9 @@ class JsonWriter {
   std::unique_ptr<State> state_;
 };
 
+// Whether a Content-Type says that a body is JSON, whatever its parameters are.
+inline bool IsJson(std::string_view content_type) {
+  return content_type.substr(0, content_type.find(';')) == "application/json";
+}
+
 }  // namespace cluster_watcher

@@ -111,6 +111,12 @@ std::string Quoted(std::string_view text) {
   return quoted + (text.size() > kLongest ? "\"..." : "\"");
 }
 
+std::string_view CutText(std::string_view text, std::size_t size) {
+  if (text.size() <= size) return text;
+  while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xC0) == 0x80) --size;
+  return text.substr(0, size);
+}
+
 std::string Joined(const std::vector<std::string>& parts) {
   std::string text;
   for (const std::string& part : parts) text += (text.empty() ? "" : "; ") + part;

@@ -2,6 +2,7 @@
 // Source: kubernetes.io "Object Names and IDs", "Labels and Selectors".
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,6 +43,9 @@ std::string LowerCase(std::string_view text);  // A-Z only
 // `text` on one line of ASCII, between quotes: cut off after 80 characters, and whatever isn't
 // printable escaped as in C.
 std::string Quoted(std::string_view text);
+
+// The first `size` bytes of `text` at most, never half a UTF-8 character.
+std::string_view CutText(std::string_view text, std::size_t size);
 
 // "a; b": several findings on one line.
 std::string Joined(const std::vector<std::string>& parts);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "probes/base/file.h"
+#include "probes/base/names.h"
 #include "probes/kube/token_source.h"
 
 namespace cluster_watcher {
@@ -41,8 +42,6 @@ struct Kubeconfig {
   std::vector<Entry> users;
   std::vector<Entry> contexts;
 };
-
-std::string Quoted(const std::string& text) { return "\"" + text + "\""; }
 
 const Entry* Find(const std::vector<Entry>& entries, const std::string& name) {
   const auto entry = std::find_if(entries.begin(), entries.end(),

@@ -36,9 +36,9 @@ bool Discovery::Resource::IsCalled(std::string_view name) const {
          std::find(short_names.begin(), short_names.end(), name) != short_names.end();
 }
 
-Result<Done, ApiError> Discovery::Refresh(std::stop_token stop) {
+Result<Done, ApiError> Discovery::Refresh(const Patience& patience) {
   read_ = false;
-  auto answer = client_.Do(ApiRequest::Discover("/apis"), stop);
+  auto answer = client_.Do(ApiRequest::Discover("/apis"), patience);
   if (!answer) return Unexpected{std::move(answer).error()};
   const JsonValue list = answer->document.root();
   if (list["kind"].AsString() != "APIGroupList" || !list["groups"].IsArray()) {
@@ -68,14 +68,15 @@ Result<Done, ApiError> Discovery::Refresh(std::stop_token stop) {
   return Done{};
 }
 
-Result<Done, ApiError> Discovery::EnsureGroups(std::stop_token stop) {
+Result<Done, ApiError> Discovery::EnsureGroups(const Patience& patience) {
   if (read_) return Done{};
-  return Refresh(stop);
+  return Refresh(patience);
 }
 
-Result<Done, ApiError> Discovery::ConfirmMissing(const std::string& path, std::stop_token stop) {
+Result<Done, ApiError> Discovery::ConfirmMissing(const std::string& path,
+                                                 const Patience& patience) {
   if (missing_.contains(path)) return Done{};
-  auto answer = client_.Do(ApiRequest::Discover(path), stop);
+  auto answer = client_.Do(ApiRequest::Discover(path), patience);
   if (answer) return BadDocument("what the list of groups says");
   if (answer.error().failure == ApiFailure::kNotServed) {
     missing_.insert(path);
@@ -86,10 +87,10 @@ Result<Done, ApiError> Discovery::ConfirmMissing(const std::string& path, std::s
 
 Result<const Discovery::Resources*, ApiError> Discovery::ResourcesOf(const std::string& group,
                                                                      const std::string& version,
-                                                                     std::stop_token stop) {
+                                                                     const Patience& patience) {
   const std::string key = group + "/" + version;
   if (auto known = resources_.find(key); known != resources_.end()) return &known->second;
-  auto answer = client_.Do(ApiRequest::Discover(PathOf(group, version)), stop);
+  auto answer = client_.Do(ApiRequest::Discover(PathOf(group, version)), patience);
   if (!answer) return Unexpected{std::move(answer).error()};
   const JsonValue list = answer->document.root();
   if (list["kind"].AsString() != "APIResourceList" || !list["resources"].IsArray()) {
@@ -124,8 +125,8 @@ Result<const Discovery::Resources*, ApiError> Discovery::ResourcesOf(const std::
 
 Result<std::optional<ResourceType>, ApiError> Discovery::FindIn(
     const std::string& group, const std::string& version,
-    const std::function<bool(const Resource&)>& wanted, std::stop_token stop) {
-  auto resources = ResourcesOf(group, version, stop);
+    const std::function<bool(const Resource&)>& wanted, const Patience& patience) {
+  auto resources = ResourcesOf(group, version, patience);
   if (!resources) return Unexpected{std::move(resources).error()};
   for (const Resource& served : **resources) {
     if (wanted(served)) return std::optional(served.type);
@@ -135,12 +136,12 @@ Result<std::optional<ResourceType>, ApiError> Discovery::FindIn(
 
 Result<std::optional<ResourceType>, ApiError> Discovery::FindInGroup(
     const std::string& group, const std::string& version,
-    const std::function<bool(const Resource&)>& wanted, std::stop_token stop) {
-  if (group.empty()) return FindIn(group, version.empty() ? "v1" : version, wanted, stop);
-  if (auto groups = EnsureGroups(stop); !groups) return Unexpected{std::move(groups).error()};
+    const std::function<bool(const Resource&)>& wanted, const Patience& patience) {
+  if (group.empty()) return FindIn(group, version.empty() ? "v1" : version, wanted, patience);
+  if (auto groups = EnsureGroups(patience); !groups) return Unexpected{std::move(groups).error()};
   const auto offered = versions_.find(group);
   if (offered == versions_.end() || offered->second.empty()) {
-    auto missing = ConfirmMissing(PathOf(group, version), stop);
+    auto missing = ConfirmMissing(PathOf(group, version), patience);
     if (!missing) return Unexpected{std::move(missing).error()};
     return std::optional<ResourceType>();
   }
@@ -148,23 +149,23 @@ Result<std::optional<ResourceType>, ApiError> Discovery::FindInGroup(
   const auto preferred = std::find(versions.begin(), versions.end(), version);
   if (preferred != versions.end()) std::rotate(versions.begin(), preferred, preferred + 1);
   for (const std::string& candidate : versions) {
-    auto found = FindIn(group, candidate, wanted, stop);
+    auto found = FindIn(group, candidate, wanted, patience);
     if (!found || *found) return found;
   }
   return std::optional<ResourceType>();
 }
 
 Result<std::optional<ResourceType>, ApiError> Discovery::Resolve(const ResourceType& type,
-                                                                 std::stop_token stop) {
+                                                                 const Patience& patience) {
   if (IsAlwaysServed(type.group)) return std::optional(type);
   return FindInGroup(
       type.group, type.version,
-      [&](const Resource& served) { return served.type.plural == type.plural; }, stop);
+      [&](const Resource& served) { return served.type.plural == type.plural; }, patience);
 }
 
 Result<std::optional<ResourceType>, ApiError> Discovery::ByKind(std::string_view api_version,
                                                                 std::string_view kind,
-                                                                std::stop_token stop) {
+                                                                const Patience& patience) {
   if (const ResourceType* known = FindBuiltInByKind(api_version, kind)) {
     return std::optional(*known);
   }
@@ -172,28 +173,29 @@ Result<std::optional<ResourceType>, ApiError> Discovery::ByKind(std::string_view
   const std::string group(slash == std::string_view::npos ? "" : api_version.substr(0, slash));
   const std::string version(api_version.substr(slash == std::string_view::npos ? 0 : slash + 1));
   return FindInGroup(
-      group, version, [&](const Resource& served) { return served.type.kind == kind; }, stop);
+      group, version, [&](const Resource& served) { return served.type.kind == kind; }, patience);
 }
 
 Result<std::optional<ResourceType>, ApiError> Discovery::ByPlural(std::string_view plural,
                                                                   std::string_view group,
-                                                                  std::stop_token stop) {
-  if (const ResourceType* known = FindBuiltInByName(plural, group)) return Resolve(*known, stop);
+                                                                  const Patience& patience) {
+  if (const ResourceType* known = FindBuiltInByName(plural, group))
+    return Resolve(*known, patience);
   return FindInGroup(
       std::string(group), "", [&](const Resource& served) { return served.type.plural == plural; },
-      stop);
+      patience);
 }
 
 Result<std::vector<ResourceType>, ApiError> Discovery::ByName(const KindName& name,
-                                                              std::stop_token stop) {
-  if (auto groups = EnsureGroups(stop); !groups) return Unexpected{std::move(groups).error()};
+                                                              const Patience& patience) {
+  if (auto groups = EnsureGroups(patience); !groups) return Unexpected{std::move(groups).error()};
   std::vector<std::string> groups;
   for (const auto& [group, versions] : versions_) groups.push_back(group);
   if (!name.group.empty()) groups = {name.group};
   std::vector<ResourceType> found;
   for (const std::string& group : groups) {
     auto type = FindInGroup(
-        group, "", [&](const Resource& served) { return served.IsCalled(name.kind); }, stop);
+        group, "", [&](const Resource& served) { return served.IsCalled(name.kind); }, patience);
     if (!type) return Unexpected{std::move(type).error()};
     if (*type) found.push_back(**std::move(type));
   }
@@ -201,8 +203,8 @@ Result<std::vector<ResourceType>, ApiError> Discovery::ByName(const KindName& na
 }
 
 Result<bool, ApiError> Discovery::IsCalled(const ResourceType& type, std::string_view name,
-                                           std::stop_token stop) {
-  auto resources = ResourcesOf(type.group, type.version, stop);
+                                           const Patience& patience) {
+  auto resources = ResourcesOf(type.group, type.version, patience);
   if (!resources) return Unexpected{std::move(resources).error()};
   return std::any_of((*resources)->begin(), (*resources)->end(), [&](const Resource& served) {
     return served.type.plural == type.plural && served.IsCalled(name);
@@ -210,8 +212,8 @@ Result<bool, ApiError> Discovery::IsCalled(const ResourceType& type, std::string
 }
 
 Result<std::optional<Discovery::Offer>, ApiError> Discovery::OfferOf(const ResourceType& type,
-                                                                     std::stop_token stop) {
-  auto resources = ResourcesOf(type.group, type.version, stop);
+                                                                     const Patience& patience) {
+  auto resources = ResourcesOf(type.group, type.version, patience);
   if (!resources) return Unexpected{std::move(resources).error()};
   for (const Resource& served : **resources) {
     if (served.type.plural == type.plural) return std::optional(served.offer);
@@ -220,9 +222,9 @@ Result<std::optional<Discovery::Offer>, ApiError> Discovery::OfferOf(const Resou
 }
 
 Result<std::optional<Discovery::Offer>, ApiError> Discovery::OfferNow(const ResourceType& type,
-                                                                      std::stop_token stop) {
+                                                                      const Patience& patience) {
   resources_.erase(type.group + "/" + type.version);
-  return OfferOf(type, stop);
+  return OfferOf(type, patience);
 }
 
 }  // namespace cluster_watcher

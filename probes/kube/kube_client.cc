@@ -59,10 +59,6 @@ Unexpected<ApiError> Fail(ApiFailure failure, const ApiRequest& request, const s
   return {ApiError{failure, Operation(request) + ": " + why, retry_after}};
 }
 
-bool IsJson(std::string_view content_type) {
-  return content_type.substr(0, content_type.find(';')) == "application/json";
-}
-
 // A part of a body that isn't what it should be, fit for one line of a log.
 std::string Excerpt(std::string_view body, std::size_t size = 120) {
   std::string text;
@@ -329,7 +325,7 @@ KubeClient::KubeClient(Transport& transport, TokenSource& tokens, RequestObserve
     : transport_(transport), tokens_(tokens), observer_(std::move(observer)) {}
 
 std::vector<HttpResult> KubeClient::Send(std::span<const ApiRequest> requests,
-                                         std::size_t concurrency, std::stop_token stop,
+                                         std::size_t concurrency, const Patience& patience,
                                          bool retry) {
   auto token = tokens_.Token();
   if (!token) {
@@ -345,27 +341,26 @@ std::vector<HttpResult> KubeClient::Send(std::span<const ApiRequest> requests,
   }
   // In pieces of a round or two: each request that ends is a sign of life to who observes them,
   // also where every one of them hangs until its timeout.
-  const std::size_t piece = (until_timeout_ ? 1 : 2) * std::max<std::size_t>(concurrency, 1);
+  const std::size_t piece =
+      (patience.EndsWithTimeout() ? 1 : 2) * std::max<std::size_t>(concurrency, 1);
   std::vector<HttpResult> results;
   results.reserve(http.size());
   while (results.size() < http.size()) {
     const std::size_t first = results.size();
-    if (timed_out_) {
-      results.resize(http.size(), Unexpected{*timed_out_});
+    if (const TransportError* timed_out = patience.timed_out()) {
+      results.resize(http.size(), Unexpected{*timed_out});
       break;
     }
     const std::size_t size = std::min(http.size() - first, piece);
     for (HttpResult& result :
-         transport_.Perform(std::span(http).subspan(first, size), concurrency, stop)) {
+         transport_.Perform(std::span(http).subspan(first, size), concurrency, patience.stop())) {
       const bool stopped = !result && result.error().kind == TransportError::Kind::kStopped;
       if (!stopped) {
         const HttpRequest& request = http[results.size()];
         observer_({request.method, request.target, result ? result->status : 0,
                    result ? result->elapsed : std::chrono::microseconds(0), retry});
       }
-      if (until_timeout_ && !result && result.error().kind == TransportError::Kind::kTimeout) {
-        timed_out_ = result.error();
-      }
+      if (!result) patience.Note(result.error());
       results.push_back(std::move(result));
     }
   }
@@ -373,20 +368,21 @@ std::vector<HttpResult> KubeClient::Send(std::span<const ApiRequest> requests,
 }
 
 std::vector<ApiResult> KubeClient::DoAll(std::span<const ApiRequest> requests,
-                                         std::size_t concurrency, std::stop_token stop) {
-  auto results = Send(requests, concurrency, stop, false);
+                                         std::size_t concurrency, const Patience& patience,
+                                         RetryAfter retry_after) {
+  auto results = Send(requests, concurrency, patience, false);
   auto unauthorized = [](const HttpResult& result) { return result && result->status == 401; };
   if (std::any_of(results.begin(), results.end(), unauthorized) && tokens_.Refresh()) {
     for (std::size_t i = 0; i < results.size(); ++i) {
       if (!unauthorized(results[i])) continue;
-      results[i] = std::move(Send(requests.subspan(i, 1), 1, stop, true).front());
+      results[i] = std::move(Send(requests.subspan(i, 1), 1, patience, true).front());
     }
   }
   std::vector<ApiResult> answers;
   answers.reserve(results.size());
   for (std::size_t i = 0; i < results.size(); ++i) {
     answers.push_back(Interpret(requests[i], std::move(results[i])));
-    if (!answers[i] && answers[i].error().retry_after) {
+    if (retry_after == RetryAfter::kNote && !answers[i] && answers[i].error().retry_after) {
       retry_after_ = std::max(retry_after_, *answers[i].error().retry_after);
     }
   }
@@ -395,13 +391,13 @@ std::vector<ApiResult> KubeClient::DoAll(std::span<const ApiRequest> requests,
 
 Duration KubeClient::TakeRetryAfter() { return std::exchange(retry_after_, Duration(0)); }
 
-ApiResult KubeClient::Do(const ApiRequest& request, std::stop_token stop) {
-  return std::move(DoAll(std::span(&request, 1), 1, stop).front());
+ApiResult KubeClient::Do(const ApiRequest& request, const Patience& patience) {
+  return std::move(DoAll(std::span(&request, 1), 1, patience).front());
 }
 
 Result<Done, ApiError> KubeClient::EachPage(const ApiRequest& first, ApiResult page,
                                             const std::function<void(JsonValue)>& show,
-                                            std::stop_token stop) {
+                                            const Patience& patience) {
   // Bounded, for a server that repeats a page for ever.
   for (std::size_t pages = 0; pages < kMostPages; ++pages) {
     if (!page) return Unexpected{std::move(page).error()};
@@ -411,26 +407,26 @@ Result<Done, ApiError> KubeClient::EachPage(const ApiRequest& first, ApiResult p
     if (continuation.empty()) return Done{};
     ApiRequest next = first;
     next.http.target += "&continue=" + PercentEncode(continuation);
-    page = Do(next, stop);
+    page = Do(next, patience);
   }
   return Fail(ApiFailure::kUnexpected, first, "the list has no end");
 }
 
 Result<Done, ApiError> KubeClient::EachItem(const ApiRequest& first,
                                             const std::function<void(JsonValue)>& show,
-                                            std::stop_token stop) {
-  return EachPage(first, Do(first, stop), show, stop);
+                                            const Patience& patience) {
+  return EachPage(first, Do(first, patience), show, patience);
 }
 
 std::vector<Result<Done, ApiError>> KubeClient::EachItemSideBySide(
     std::span<const ApiRequest> firsts, std::size_t concurrency,
-    const std::function<void(std::size_t which, JsonValue item)>& show, std::stop_token stop) {
-  auto first_pages = DoAll(firsts, concurrency, stop);
+    const std::function<void(std::size_t which, JsonValue item)>& show, const Patience& patience) {
+  auto first_pages = DoAll(firsts, concurrency, patience);
   std::vector<Result<Done, ApiError>> read;
   read.reserve(firsts.size());
   for (std::size_t i = 0; i < firsts.size(); ++i) {
     read.push_back(EachPage(
-        firsts[i], std::move(first_pages[i]), [&](JsonValue item) { show(i, item); }, stop));
+        firsts[i], std::move(first_pages[i]), [&](JsonValue item) { show(i, item); }, patience));
   }
   return read;
 }

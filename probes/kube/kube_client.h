@@ -12,6 +12,7 @@
 #include "probes/base/json.h"
 #include "probes/base/result.h"
 #include "probes/kube/object_meta.h"
+#include "probes/kube/patience.h"
 #include "probes/kube/resource_type.h"
 #include "probes/kube/token_source.h"
 #include "probes/kube/transport.h"
@@ -100,6 +101,10 @@ struct RequestRecord {
 };
 using RequestObserver = std::function<void(const RequestRecord&)>;
 
+// What a Retry-After in an answer means: that the next request waits (TakeRetryAfter), or nothing,
+// for requests that hold nothing else up.
+enum class RetryAfter { kNote, kIgnore };
+
 class KubeClient {
  public:
   KubeClient(Transport& transport, TokenSource& tokens, RequestObserver observer);
@@ -107,69 +112,37 @@ class KubeClient {
   // A value is a 200 answer, to a write any 2xx, that is what was asked for: an object of this kind
   // and name, a list of this kind. A 401 is tried once more if the token has changed; nothing else
   // is.
-  ApiResult Do(const ApiRequest& request, std::stop_token stop);
+  ApiResult Do(const ApiRequest& request, const Patience& patience);
   // Side by side; the results in the order of the requests.
   std::vector<ApiResult> DoAll(std::span<const ApiRequest> requests, std::size_t concurrency,
-                               std::stop_token stop);
-  // While one of these lives, the first requests that aren't answered in time are the last ones
-  // that are sent; the others fail as they did. So what needs every answer ends after one time-out
-  // and not after as many as there are requests. Within another it ends nothing.
-  class UntilTimeout {
-   public:
-    explicit UntilTimeout(KubeClient& client)
-        : client_(client), within_another_(client.until_timeout_) {
-      client_.until_timeout_ = true;
-    }
-    ~UntilTimeout() {
-      if (within_another_) return;
-      client_.until_timeout_ = false;
-      client_.timed_out_.reset();
-    }
-    UntilTimeout(const UntilTimeout&) = delete;
-    UntilTimeout& operator=(const UntilTimeout&) = delete;
-
-   private:
-    KubeClient& client_;
-    const bool within_another_;
-  };
-  // What is asked while one of these lives holds nothing else up: no Retry-After is taken note of.
-  class IgnoreRetryAfter {
-   public:
-    explicit IgnoreRetryAfter(KubeClient& client) : client_(client), before_(client.retry_after_) {}
-    ~IgnoreRetryAfter() { client_.retry_after_ = before_; }
-    IgnoreRetryAfter(const IgnoreRetryAfter&) = delete;
-    IgnoreRetryAfter& operator=(const IgnoreRetryAfter&) = delete;
-
-   private:
-    KubeClient& client_;
-    const Duration before_;
-  };
-  // The longest that an answer since the last call asked to wait before the next request, by
-  // Retry-After; 0: none did.
+                               const Patience& patience,
+                               RetryAfter retry_after = RetryAfter::kNote);
+  // The longest time to wait before the next request that an answer since the last call asked for
+  // by Retry-After; 0: none did.
   Duration TakeRetryAfter();
 
   // Shows each object of a List or ListBySelector, page by page, and keeps none: there may be many.
   // Where a later page fails, the objects of those before it were shown.
   Result<Done, ApiError> EachItem(const ApiRequest& first,
-                                  const std::function<void(JsonValue)>& show, std::stop_token stop);
+                                  const std::function<void(JsonValue)>& show,
+                                  const Patience& patience);
   // Of several of them, the first pages side by side; the results in the order of `firsts`.
   std::vector<Result<Done, ApiError>> EachItemSideBySide(
       std::span<const ApiRequest> firsts, std::size_t concurrency,
-      const std::function<void(std::size_t which, JsonValue item)>& show, std::stop_token stop);
+      const std::function<void(std::size_t which, JsonValue item)>& show, const Patience& patience);
 
  private:
   // From `page` on.
   Result<Done, ApiError> EachPage(const ApiRequest& first, ApiResult page,
-                                  const std::function<void(JsonValue)>& show, std::stop_token stop);
+                                  const std::function<void(JsonValue)>& show,
+                                  const Patience& patience);
   std::vector<HttpResult> Send(std::span<const ApiRequest> requests, std::size_t concurrency,
-                               std::stop_token stop, bool retry);
+                               const Patience& patience, bool retry);
 
   Transport& transport_;
   TokenSource& tokens_;
   RequestObserver observer_;
   Duration retry_after_{0};
-  bool until_timeout_ = false;
-  std::optional<TransportError> timed_out_;
 };
 
 // What `result` means as the answer to `request`. Pure.

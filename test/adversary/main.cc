@@ -15,7 +15,7 @@
 #include "test/adversary/liar.h"
 #include "test/small_kubernetes/local_transport.h"
 #include "watcher/decision/rules.h"
-#include "watcher/observation/survey.h"
+#include "watcher/observation/observer.h"
 #include "watcher/settings/settings.h"
 
 namespace cluster_watcher::adversary {
@@ -227,17 +227,20 @@ Tally TryRules(World& world, std::uint64_t answers) {
            {"pod", world.pod()}},
           [](const std::string&) { return std::nullopt; }, annotations);
     };
-    Survey survey(world.client(), world.clock(), settle({}), settle);
+    SettingsInForce settings(settle({}), settle);
+    Discovery discovery(world.client());
+    Observer observer(world.client(), discovery, world.clock(), settings);
     liar.LieOnceIn(0);
     liar.RefuseListsByName(watcher / owners.size() % 4 == 0);
-    survey.SureLook(false, {});
+    observer.SureLook({});
     liar.LieOnceIn(kLieOnceIn * 4);  // a look takes more than ten answers
     for (int look = 0; look < 20 && !tally.failed; ++look, ++tally.looks) {
       liar.Heard().clear();
-      const Decision decision = Decide(survey.SureLook(false, {}).facts);
+      const Snapshot snapshot = observer.SureLook({});
+      const Decision decision = Decide(snapshot.facts);
       if (decision.reason != Reason::kOwnerAbsent) continue;
       ++(owner.exists ? tally.false_absent : tally.absent);
-      const bool was_seen = survey.seen().has_value();
+      const bool was_seen = snapshot.seen.has_value();
       if (!IsAbsentByEvidence(owner, !was_seen, liar)) {
         Accuse(tally, owner, decision.detail, liar);
       } else if (!HasObject(World::kRoot, "uid", world.root_uid(), liar.Heard())) {

@@ -160,9 +160,9 @@ BINDING
   check "all that it tried has changed nothing" same "$tmp/foreign" <(foreign)
 }
 
-# marks_between FIRST LAST: annotations that watcher/protocol/marks.h names from one to the other.
+# marks_between FIRST LAST: annotations that watcher/protocol/annotations.h names from one to the other.
 marks_between() {
-  sed -nE "/char $1\[\]/,/char $2\[\]/s/.*\"(.*)\".*/\1/p" "$source_dir/watcher/protocol/marks.h"
+  sed -nE "/char $1\[\]/,/char $2\[\]/s/.*\"(.*)\".*/\1/p" "$source_dir/watcher/protocol/annotations.h"
 }
 
 what_it_may() {

@@ -14,7 +14,7 @@
 #include "probes/kube/kube_client.h"
 #include "probes/kube/token_source.h"
 #include "watcher/loop/watch_loop.h"
-#include "watcher/observation/survey.h"
+#include "watcher/observation/observer.h"
 #include "watcher/reporting/events.h"
 
 namespace cluster_watcher::simulation {
@@ -246,7 +246,7 @@ Life::Life(Workshop& workshop, Timeline& timeline, World& world, Network& networ
 
 Life::~Life() { Kill(); }
 
-// The wiring, as main.cc has it.
+// The wiring, as command/watch.cc has it.
 void Life::Run() {
   const Plan& plan = world_.plan();
   LifeClock clock(*this);
@@ -267,7 +267,9 @@ void Life::Run() {
   };
   TokenSource tokens(server, clock);
   KubeClient client(transport, tokens, [](const RequestRecord&) {});
-  Survey survey(client, clock, with_annotations({}), with_annotations);
+  SettingsInForce settings(with_annotations({}), with_annotations);
+  Discovery discovery(client);
+  Observer observer(client, discovery, clock, settings);
   EventRecorder events(client, clock, log.logger(), identity_->pod);
   Announcer announcer(events, clock, log);
   LoopHealth health;
@@ -275,8 +277,11 @@ void Life::Run() {
     return std::unique_ptr<Transport>(std::make_unique<StepTransport>(*this));
   };
   const auto next_scrape = [](MonotonicTime) { return std::optional<MonotonicTime>(); };
-  WatchLoop loop(
-      survey, clock, workshop_.metrics, announcer, log.logger(), health, dial, [] {}, next_scrape);
+  const Tools tools{
+      client, discovery, clock, settings, workshop_.metrics, log.logger(), [&](Duration may_take) {
+        health.Turned(clock.Now() + may_take);
+      }};
+  WatchLoop loop(tools, observer, announcer, health, dial, next_scrape);
   const int code = loop.Run(stop_.get_token());
   if (world_.journal().on()) {
     world_.journal().Line(identity_->pod, "ended with exit code " + std::to_string(code));

@@ -58,12 +58,9 @@ bool HasController(JsonValue object) {
   return false;
 }
 
-// In the middle of no UTF-8 character.
-std::string Cut(std::string text) {
-  if (text.size() <= kLongestWarning) return text;
-  std::size_t size = kLongestWarning - 3;
-  while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xC0) == 0x80) --size;
-  return text.substr(0, size) + "...";
+std::string Shortened(const std::string& warning) {
+  if (warning.size() <= kLongestWarning) return warning;
+  return std::string(CutText(warning, kLongestWarning - 3)) + "...";
 }
 
 std::string Base64(std::string_view bytes) {
@@ -91,7 +88,7 @@ AdmissionAnswer Answer(const std::string& uid, const std::vector<PatchOperation>
   if (!warnings.empty()) {
     json.Key("warnings").StartArray();
     for (std::size_t i = 0; i < std::min(warnings.size(), kMostWarnings); ++i) {
-      json.String(Cut("cluster-watcher: " + warnings[i]));
+      json.String(Shortened("cluster-watcher: " + warnings[i]));
     }
     json.EndArray();
   }

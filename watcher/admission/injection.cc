@@ -7,9 +7,10 @@
 
 #include "probes/base/clock.h"
 #include "probes/base/names.h"
+#include "probes/base/time_text.h"
 #include "probes/cluster_probe.h"
 #include "probes/kube/object_meta.h"
-#include "watcher/protocol/marks.h"
+#include "watcher/protocol/annotations.h"
 #include "watcher/protocol/member_annotations.h"
 #include "watcher/protocol/steps.h"
 

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "probes/base/names.h"
-#include "watcher/protocol/marks.h"
+#include "watcher/protocol/annotations.h"
 
 namespace cluster_watcher {
 namespace {

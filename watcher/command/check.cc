@@ -5,7 +5,11 @@
 #include <algorithm>
 
 #include "probes/base/duration_text.h"
+#include "probes/kube/token_source.h"
+#include "watcher/command/print_errors.h"
+#include "watcher/command/session.h"
 #include "watcher/decision/confirmation.h"
+#include "watcher/deletion/judged_look.h"
 
 namespace cluster_watcher {
 namespace {
@@ -104,8 +108,8 @@ std::string TextReport(const Snapshot& snapshot, const Decision& decision,
 
 }  // namespace
 
-CheckReport Report(const Snapshot& snapshot, const ResolvedSettings& settings,
-                   OutputFormat format) {
+CheckReport Report(const Snapshot& snapshot, const Decision& decision,
+                   const ResolvedSettings& settings, OutputFormat format) {
   if (snapshot.no_such_cluster) {
     return {"",
             fmt::format("there is no cluster \"{}\" in namespace {}: no workload is labelled {}={}",
@@ -119,7 +123,6 @@ CheckReport Report(const Snapshot& snapshot, const ResolvedSettings& settings,
                         settings.settings.pod, settings.settings.ns),
             CheckExit::kNoTarget};
   }
-  const Decision decision = Decide(snapshot.facts);
   CheckReport report;
   switch (format) {
     case OutputFormat::kText:
@@ -133,6 +136,23 @@ CheckReport Report(const Snapshot& snapshot, const ResolvedSettings& settings,
                 : decision.reason == Reason::kUnknown ? CheckExit::kUnknown
                                                       : CheckExit::kKeep;
   return report;
+}
+
+int RunCheck(const Invocation& invocation, const Environment& environment, std::stop_token stop) {
+  Session session = MakeSession(invocation, environment);
+  if (!session.errors.empty()) return PrintErrors(session.errors);
+  SystemClock clock;
+  SettingsInForce settings(session.settings, session.with_annotations);
+  TokenSource tokens(session.server, clock);
+  KubeClient client(*session.transport, tokens, [](const RequestRecord&) {});
+  Discovery discovery(client);
+  Observer observer(client, discovery, clock, settings);
+  const JudgedLook look = LookAndDecide(observer, stop);
+  const CheckReport report =
+      Report(look.snapshot, look.decision, settings.resolved(), invocation.output);
+  fmt::print("{}", report.text);
+  if (!report.error.empty()) fmt::print(stderr, "cluster-watcher: {}\n", report.error);
+  return static_cast<int>(report.exit);
 }
 
 }  // namespace cluster_watcher

@@ -1,10 +1,12 @@
 // `check`: one sure look at a cluster, and how each rule came out.
 #pragma once
 
+#include <stop_token>
 #include <string>
 
 #include "watcher/command/command_line.h"
-#include "watcher/observation/survey.h"
+#include "watcher/decision/rules.h"
+#include "watcher/observation/snapshot.h"
 
 namespace cluster_watcher {
 
@@ -17,6 +19,11 @@ struct CheckReport {
   CheckExit exit = CheckExit::kUnknown;
 };
 
-CheckReport Report(const Snapshot& snapshot, const ResolvedSettings& settings, OutputFormat format);
+// What `decision` on `snapshot`, other drivers included, came to.
+CheckReport Report(const Snapshot& snapshot, const Decision& decision,
+                   const ResolvedSettings& settings, OutputFormat format);
+
+// Looks once, prints the report, and returns what `check` exits with.
+int RunCheck(const Invocation& invocation, const Environment& environment, std::stop_token stop);
 
 }  // namespace cluster_watcher

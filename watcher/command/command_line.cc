@@ -1,8 +1,6 @@
 #include "watcher/command/command_line.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <map>
 #include <numeric>
@@ -13,7 +11,6 @@
 #include <vector>
 
 #include "probes/base/names.h"
-#include "probes/base/result.h"
 
 namespace cluster_watcher {
 namespace {
@@ -94,74 +91,47 @@ struct Scanned {
   std::string missing_value;  // the flag that is last and lacks its value; empty: none
 };
 
-// CLI11 takes `--flag=` for `--flag`, `-n=x` for `-n` with "=x", and knows no flag that takes a
-// value by "=" only. Each is put the way that CLI11 reads as meant.
-Words ForCli11(std::span<const char* const> arguments) {
-  Words prepared;
-  bool flags_ended = false;
-  for (const std::string argument : arguments) {
-    flags_ended = flags_ended || argument == "--";
-    const std::size_t equals = argument.find('=');
-    const bool is_long = argument.starts_with("--");
-    const bool is_empty_long = is_long && equals > 2 && equals == argument.size() - 1;
-    const bool is_valued_short = !is_long && argument.starts_with('-') && equals == 2;
-    const Flag* flag = is_long ? FindFlag(AllFlags(), argument.substr(2)) : nullptr;
-    if (!flags_ended && flag != nullptr && flag->IsBoolean()) {
-      prepared.push_back(argument + "=true");
-    } else if (!flags_ended && (is_empty_long || is_valued_short)) {
-      prepared.push_back(argument.substr(0, equals));
-      prepared.push_back(argument.substr(equals + 1));
-    } else {
-      prepared.push_back(argument);
-    }
-  }
-  return prepared;
-}
+// A flag as it stands in one argument: "--poll-interval", "--poll-interval=5s", "-n", "-nspark".
+struct GivenFlag {
+  const Flag* flag = nullptr;  // nullptr: none that is known
+  std::optional<std::string> value;
+};
 
-// What CLI11 could not place: unknown flags and words, in order.
-void SortRemaining(const Words& remaining, Scanned& scanned) {
-  bool flags_ended = false;
-  for (const std::string& argument : remaining) {
-    if (!flags_ended && argument == "--") {
-      flags_ended = true;
-    } else if (!flags_ended && argument.size() > 1 && argument.starts_with('-')) {
-      scanned.unknown_flags.push_back(argument);
-    } else {
-      scanned.words.push_back(argument);
-    }
-  }
-}
-
-Result<Scanned> Scan(std::span<const char* const> arguments) {
-  CLI::App app;
-  app.set_help_flag();
-  app.allow_extras();
-  std::vector<std::pair<std::string, CLI::Option*>> options;
+GivenFlag ReadFlag(const std::string& argument) {
+  const bool is_long = argument.starts_with("--");
+  const std::size_t name = is_long ? 2 : 1;
+  const std::size_t end = is_long ? std::min(argument.find('=', name), argument.size()) : 2;
+  const std::string given = argument.substr(name, end - name);
   for (const Flag& flag : AllFlags()) {
-    const std::string letter = flag.letter == 0 ? "" : std::string("-") + flag.letter + ",";
-    CLI::Option* option = app.add_option(letter + "--" + flag.name);
-    options.emplace_back(flag.name, option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-                                        ->expected(1)
-                                        ->allow_extra_args(false));
+    const bool is_it = is_long ? flag.name == given : std::string(1, flag.letter) == given;
+    if (!is_it) continue;
+    if (end == argument.size()) return {&flag, std::nullopt};
+    return {&flag, argument.substr(argument[end] == '=' ? end + 1 : end)};
   }
-  const CLI::Option* version = app.add_flag("--version");
+  return {};
+}
 
+Scanned Scan(std::span<const char* const> arguments) {
   Scanned scanned;
-  Words prepared = ForCli11(arguments);
-  const std::string last = prepared.empty() ? "" : prepared.back();
-  std::reverse(prepared.begin(), prepared.end());
-  try {
-    app.parse(prepared);
-  } catch (const CLI::ArgumentMismatch&) {
-    scanned.missing_value = last;
-  } catch (const CLI::Error& error) {
-    return Failure(error.what());
+  bool flags_ended = false;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string argument = arguments[i];
+    if (flags_ended || argument.size() < 2 || !argument.starts_with('-')) {
+      scanned.words.push_back(argument);
+    } else if (argument == "--") {
+      flags_ended = true;
+    } else if (argument == "--version") {
+      scanned.version = true;
+    } else if (const auto [flag, value] = ReadFlag(argument); flag == nullptr) {
+      scanned.unknown_flags.push_back(argument);
+    } else if (value || flag->IsBoolean()) {
+      scanned.flags[flag->name].push_back(value.value_or("true"));
+    } else if (i + 1 < arguments.size()) {
+      scanned.flags[flag->name].push_back(arguments[++i]);
+    } else {
+      scanned.missing_value = argument;
+    }
   }
-  for (const auto& [name, option] : options) {
-    if (option->count() > 0) scanned.flags[name] = option->results();
-  }
-  scanned.version = version->count() > 0;
-  SortRemaining(app.remaining(), scanned);
   return scanned;
 }
 
@@ -294,26 +264,25 @@ std::optional<HelpText> HelpWhereAsked(std::span<const char* const> arguments) {
 CommandLine ParseCommandLine(std::span<const char* const> arguments) {
   if (!arguments.empty()) arguments = arguments.subspan(1);
   if (const std::optional<HelpText> help = HelpWhereAsked(arguments)) return *help;
-  const Result<Scanned> scanned = Scan(arguments);
-  if (!scanned) return UsageErrors{{scanned.error().message}};
+  const Scanned scanned = Scan(arguments);
 
-  Words rest = scanned->words;
-  const CommandDescription* command = FindCommand(scanned->version ? "version" : "watch");
+  Words rest = scanned.words;
+  const CommandDescription* command = FindCommand(scanned.version ? "version" : "watch");
   const CommandDescription* given = rest.empty() ? nullptr : FindCommand(rest.front());
   if (given != nullptr) {
-    if (!scanned->version) command = given;
+    if (!scanned.version) command = given;
     rest.erase(rest.begin());
   }
   // With an unknown flag nobody knows which words are values, so they are not judged.
-  if (Words errors = FlagErrors(*scanned, *command); !errors.empty()) return UsageErrors{errors};
+  if (Words errors = FlagErrors(scanned, *command); !errors.empty()) return UsageErrors{errors};
   if (given == nullptr && !rest.empty()) return UsageErrors{{UnknownCommand(rest.front())}};
   if (!command->command) return ReadHelp(rest);
 
   Invocation invocation;
   invocation.command = *command->command;
-  Words errors = ReadFlags(*scanned, *command, invocation.flags);
+  Words errors = ReadFlags(scanned, *command, invocation.flags);
   if (invocation.command == Command::kCheck) ReadCheck(rest, invocation, errors);
-  if (invocation.command == Command::kInject) ReadInject(*scanned, invocation, errors);
+  if (invocation.command == Command::kInject) ReadInject(scanned, invocation, errors);
   Words unexpected;
   for (const std::string& word : rest) unexpected.push_back(UnexpectedWord(*command, word));
   errors.insert(errors.begin(), unexpected.begin(), unexpected.end());

@@ -36,8 +36,8 @@ struct UsageErrors {
 
 using CommandLine = std::variant<Invocation, HelpText, UsageErrors>;
 
-// As getopt and pflag read it: flags and words in any order, `--flag=value` or `--flag value` (for
-// a boolean `--flag` or `--flag=value`), the last of a flag given twice counts, `--` ends the
+// Reads it as getopt and pflag do: flags and words in any order, `--flag=value` or `--flag value`
+// (for a boolean `--flag` or `--flag=value`), the last of a flag given twice counts, `--` ends the
 // flags. The first argument is the program's own name. Of values only booleans of `inject` and
 // `webhook` are looked at here.
 CommandLine ParseCommandLine(std::span<const char* const> arguments);

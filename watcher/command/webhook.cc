@@ -137,7 +137,10 @@ ResolvedWebhookOptions ResolveWebhookOptions(const TextMap& flags) {
   return resolved;
 }
 
-int RunWebhook(const WebhookOptions& options, std::stop_token stop) {
+int RunWebhook(const Invocation& invocation, std::stop_token stop) {
+  const ResolvedWebhookOptions resolved = ResolveWebhookOptions(invocation.flags);
+  if (!resolved.errors.empty()) return PrintErrors(resolved.errors);
+  const WebhookOptions& options = resolved.options;
   Log logs(options.log_level, options.log_format);
   spdlog::logger& log = logs.logger();
   prometheus::Registry registry;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "watcher/command/command_line.h"
 #include "watcher/settings/settings.h"
 
 namespace cluster_watcher {
@@ -31,6 +32,6 @@ ResolvedWebhookOptions ResolveWebhookOptions(const TextMap& flags);
 
 // Serves until told to stop. 0: done; 2: the settings, the certificate or an address can't be used,
 // which is said on stderr.
-int RunWebhook(const WebhookOptions& options, std::stop_token stop);
+int RunWebhook(const Invocation& invocation, std::stop_token stop);
 
 }  // namespace cluster_watcher

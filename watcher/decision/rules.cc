@@ -1,6 +1,7 @@
 #include "watcher/decision/rules.h"
 
-#include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "probes/base/names.h"
 
@@ -136,37 +137,34 @@ Outcome Active(const Facts& facts) {
 }
 
 struct Rule {
-  Reason reason;  // the first of those that it can have
+  int number;
+  Reason name;  // the first of the reasons that it can give
   Outcome (*outcome)(const Facts&);
 };
 constexpr Rule kRules[] = {
-    {Reason::kMisconfigured, Misconfigured},
-    {Reason::kShared, Shared},
-    {Reason::kOwnerMismatch, Mismatch},
-    {Reason::kHeld, Held},
-    {Reason::kUnknown, Unknown},
-    {Reason::kAmbiguous, Ambiguous},
-    {Reason::kOwnerAbsent, Absent},
-    {Reason::kOwnerDeleting, Deleting},
-    {Reason::kOwnerReplaced, Replaced},
-    {Reason::kScaledToZero, ScaledToZero},
-    {Reason::kSharedByReplicas, SharedByReplicas},
-    {Reason::kCompleted, Completed},
-    {Reason::kActive, Active},
+    {0, Reason::kMisconfigured, Misconfigured},
+    {1, Reason::kShared, Shared},
+    {2, Reason::kOwnerMismatch, Mismatch},
+    {3, Reason::kHeld, Held},
+    {4, Reason::kUnknown, Unknown},
+    {5, Reason::kAmbiguous, Ambiguous},
+    {6, Reason::kOwnerAbsent, Absent},
+    {7, Reason::kOwnerDeleting, Deleting},
+    {8, Reason::kOwnerReplaced, Replaced},
+    {9, Reason::kScaledToZero, ScaledToZero},
+    {10, Reason::kSharedByReplicas, SharedByReplicas},
+    {11, Reason::kCompleted, Completed},
+    {12, Reason::kActive, Active},
 };
+constexpr int kInUseRule = 13;
 
-// Whatever abandons, this is looked at last.
-Outcome InUse(const Facts& facts) {
-  if (!facts.in_use_problem.empty()) {
-    return Match(Reason::kUnknown,
-                 "whether another driver uses the cluster can't be told: " + facts.in_use_problem);
+Outcome InUse(const OtherDrivers& others) {
+  if (others.unknown) {
+    return Match(Reason::kUnknown, "whether another driver uses the cluster can't be told: " +
+                                       others.unknown->message);
   }
-  if (facts.in_use_by) return Match(Reason::kInUse, *facts.in_use_by + " uses the cluster");
+  if (others.in_use_by) return Match(Reason::kInUse, *others.in_use_by + " uses the cluster");
   return Pass("no other driver uses the cluster");
-}
-
-void Add(Decision& decision, int number, Reason reason, Outcome outcome) {
-  decision.rules.push_back({number, ToString(reason), false, std::move(outcome.detail)});
 }
 
 }  // namespace
@@ -253,39 +251,52 @@ const char* Decision::remedy() const {
   return "";
 }
 
-bool IsAbandoned(Reason reason) { return reason >= Reason::kOwnerAbsent; }
-
-std::optional<std::string> Facts::OwnerNameText() const {
-  if (given_owner) return given_owner->ToText();
-  return ephemeral_label;
+bool IsAbandoned(Reason reason) {
+  switch (reason) {
+    case Reason::kMisconfigured:
+    case Reason::kShared:
+    case Reason::kOwnerMismatch:
+    case Reason::kHeld:
+    case Reason::kUnknown:
+    case Reason::kAmbiguous:
+    case Reason::kDriverRunning:
+    case Reason::kOwnerAdopted:
+    case Reason::kSharedByReplicas:
+    case Reason::kActive:
+    case Reason::kInUse:
+      return false;
+    case Reason::kOwnerAbsent:
+    case Reason::kOwnerDeleting:
+    case Reason::kOwnerReplaced:
+    case Reason::kScaledToZero:
+    case Reason::kCompleted:
+      return true;
+  }
+  return false;
 }
 
-const char* Facts::ObservationText() const {
-  if (owner) return ToString(owner->observation);
-  return problem.empty() && root_read ? "none" : "unknown";
-}
-
-Decision Decide(const Facts& facts) {
+Decision Decide(const Facts& facts, const OtherDrivers& others) {
   Decision decision;
-  std::optional<int> decided;
-  for (int number = 0; const Rule& rule : kRules) {
-    Outcome outcome = rule.outcome(facts);
-    if (!decided && outcome.reason) {
-      decided = number;
+  bool decided = false;
+  const auto add = [&](int number, Reason name, Outcome outcome, bool matched) {
+    if (matched) {
       decision.reason = *outcome.reason;
       decision.detail = outcome.detail;
     }
-    Add(decision, number++, rule.reason, std::move(outcome));
+    decision.rules.push_back({number, ToString(name), matched, std::move(outcome.detail)});
+  };
+  for (const Rule& rule : kRules) {
+    Outcome outcome = rule.outcome(facts);
+    const bool matched = !decided && outcome.reason;
+    decided = decided || matched;
+    add(rule.number, rule.name, std::move(outcome), matched);
   }
-  const int in_use_rule = static_cast<int>(std::size(kRules));
-  Outcome in_use = InUse(facts);
-  if (decision.abandoned() && in_use.reason) {
-    decided = in_use_rule;
-    decision.reason = *in_use.reason;
-    decision.detail = in_use.detail;
+  Outcome in_use = InUse(others);
+  decision.overruled = decision.abandoned() && in_use.reason;
+  if (decision.overruled) {
+    for (RuleOutcome& rule : decision.rules) rule.matched = false;
   }
-  Add(decision, in_use_rule, Reason::kInUse, std::move(in_use));
-  decision.rules[static_cast<std::size_t>(*decided)].matched = true;
+  add(kInUseRule, Reason::kInUse, std::move(in_use), decision.overruled);
   return decision;
 }
 

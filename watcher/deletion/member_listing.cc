@@ -38,11 +38,12 @@ std::vector<std::string> KindsToLookFor(const Settings& settings) {
 
 }  // namespace
 
-MemberKinds FindMemberKinds(const Settings& settings, Discovery& discovery) {
+MemberKinds FindMemberKinds(const Settings& settings, Discovery& discovery,
+                            const Patience& patience) {
   MemberKinds kinds;
   for (const std::string& kind : KindsToLookFor(settings)) {
     const KindName name = SplitKindName(kind);
-    auto type = discovery.ByPlural(name.kind, name.group, {});
+    auto type = discovery.ByPlural(name.kind, name.group, patience);
     if (!type) {
       kinds.errors.push_back(std::move(type).error());
     } else if (*type && (*type)->namespaced) {
@@ -54,30 +55,28 @@ MemberKinds FindMemberKinds(const Settings& settings, Discovery& discovery) {
   return kinds;
 }
 
-MemberListing::MemberListing(Survey& survey, WatcherMetrics& metrics, spdlog::logger& log,
-                             WarnOnce& warn_once, ClusterId cluster)
-    : survey_(survey),
-      metrics_(metrics),
-      log_(log),
+MemberListing::MemberListing(const Tools& tools, WarnOnce& warn_once, ClusterId cluster)
+    : tools_(tools),
+      cluster_probe_(tools.client, tools.discovery),
       warn_once_(warn_once),
       cluster_(std::move(cluster)) {}
 
 MemberListing::Listed MemberListing::List() {
-  const Settings& settings = survey_.settings().settings;
+  const Settings& settings = *tools_.settings;
   Listed listed;
   if (list_anew_) {
-    if (auto fresh = survey_.discovery().Refresh({}); !fresh) warn_once_(fresh.error().message);
+    if (auto fresh = tools_.discovery.Refresh({}); !fresh) warn_once_(fresh.error().message);
   }
-  const MemberKinds kinds = FindMemberKinds(settings, survey_.discovery());
+  const MemberKinds kinds = FindMemberKinds(settings, tools_.discovery, {});
   for (const ApiError& error : kinds.errors) warn_once_(error.message);
   for (const std::string& kind : kinds.not_served) {
     Skip(SplitKindName(kind).kind, "not-found", kind + ": not served");
   }
   if (most_readable_ == 0) {
-    for (const ResourceType& type : kinds.types) metrics_.ExpectDeletesOf(type.plural);
+    for (const ResourceType& type : kinds.types) tools_.metrics.ExpectDeletesOf(type.plural);
   }
-  auto listing = survey_.cluster_probe().List(kinds.types, cluster_,
-                                              static_cast<std::size_t>(settings.concurrency), {});
+  auto listing = cluster_probe_.List(kinds.types, cluster_,
+                                     static_cast<std::size_t>(settings.concurrency), {});
   for (const auto& [type, error] : listing.skipped) {
     warn_once_(error.message);
     Skip(type.plural, "forbidden", type.QualifiedName() + ": the account may not list them");
@@ -96,8 +95,8 @@ MemberListing::Listed MemberListing::List() {
 
 void MemberListing::Skip(const std::string& plural, const char* result, std::string why) {
   if (std::find(skipped_.begin(), skipped_.end(), why) != skipped_.end()) return;
-  metrics_.Deleted(plural, result);
-  log_.warn("skipped {}", why);
+  tools_.metrics.Deleted(plural, result);
+  tools_.log.warn("skipped {}", why);
   skipped_.push_back(std::move(why));
 }
 

@@ -6,10 +6,8 @@
 #include <string>
 #include <vector>
 
-#include <spdlog/logger.h>
-
-#include "metrics/watcher_metrics.h"
-#include "watcher/observation/survey.h"
+#include "probes/cluster_probe.h"
+#include "watcher/deletion/tools.h"
 #include "watcher/reporting/warn_once.h"
 
 namespace cluster_watcher {
@@ -20,7 +18,8 @@ struct MemberKinds {
   std::vector<std::string> not_served;  // of those that --resources names: "widgets.example.com"
   std::vector<ApiError> errors;         // of those of which it can't be found out: left out
 };
-MemberKinds FindMemberKinds(const Settings& settings, Discovery& discovery);
+MemberKinds FindMemberKinds(const Settings& settings, Discovery& discovery,
+                            const Patience& patience);
 
 class MemberListing {
  public:
@@ -30,8 +29,7 @@ class MemberListing {
     bool any = true;       // false: none could
   };
 
-  MemberListing(Survey& survey, WatcherMetrics& metrics, spdlog::logger& log, WarnOnce& warn_once,
-                ClusterId cluster);
+  MemberListing(const Tools& tools, WarnOnce& warn_once, ClusterId cluster);
 
   Listed List();
 
@@ -41,9 +39,8 @@ class MemberListing {
  private:
   void Skip(const std::string& plural, const char* result, std::string why);
 
-  Survey& survey_;
-  WatcherMetrics& metrics_;
-  spdlog::logger& log_;
+  const Tools& tools_;
+  ClusterProbe cluster_probe_;
   WarnOnce& warn_once_;
   const ClusterId cluster_;
   std::vector<std::string> skipped_;

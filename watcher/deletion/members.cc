@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "probes/base/names.h"
+#include "probes/base/time_text.h"
 #include "probes/owner_kinds.h"
 #include "watcher/protocol/marks.h"
 

@@ -32,7 +32,6 @@ struct DeletionMemory {
   WallTime collect_after{};  // to the second: what claims are marked with
 
   std::map<std::string, int> listed;  // by UID: the members that were seen, to their delete-order
-  std::map<std::string, MonotonicTime> deleted_since;  // by UID: when a delete was accepted
   std::map<std::string, std::string> below;  // by UID: what members control, to that member's UID
   std::set<std::string> left;                // what was named as left alone
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "probes/base/duration_text.h"
-#include "watcher/protocol/marks.h"
+#include "probes/base/time_text.h"
 
 namespace cluster_watcher {
 namespace {

@@ -108,18 +108,16 @@ std::vector<Permission> PermissionsFor(const ScopeOfWork& work) {
   return permissions.Take();
 }
 
-PermissionReview::PermissionReview(Survey& survey, Clock& clock, WatcherMetrics& metrics,
-                                   spdlog::logger& log, Duration interval)
-    : survey_(survey),
-      clock_(clock),
-      metrics_(metrics),
-      log_(log),
+PermissionReview::PermissionReview(const Tools& tools, const Observer& observer, Duration interval)
+    : tools_(tools),
+      observer_(observer),
+      cluster_probe_(tools.client, tools.discovery),
       interval_(interval),
-      probe_(survey.client(), clock) {}
+      probe_(tools.client, tools.clock) {}
 
 bool PermissionReview::IsDue(const std::string& subject) const {
   if (!asked_at_) return true;
-  const auto ago = clock_.Now() - *asked_at_;
+  const auto ago = tools_.clock.Now() - *asked_at_;
   return ago >= interval_ || (subject != subject_ && ago >= kSoonest);
 }
 
@@ -132,21 +130,21 @@ void PermissionReview::AskIfDue(const Snapshot& look, std::stop_token stop) {
     if (look.seen) subject += " " + look.seen->ToText();
   }
   if (!IsDue(subject)) return;
-  asked_at_ = clock_.Now();
+  asked_at_ = tools_.clock.Now();
   subject_ = std::move(subject);
-  const KubeClient::UntilTimeout until_timeout(survey_.client());
-  auto work = ScopeOf(look, stop);
-  if (!work) return log_.debug("permissions: {}", work.error().message);
+  const Patience patience = Patience::UntilTimeout(stop);
+  auto work = ScopeOf(look, patience);
+  if (!work) return tools_.log.debug("permissions: {}", work.error().message);
   const std::vector<Permission> needed = PermissionsFor(*work);
-  auto missing = probe_.FindMissing(needed, stop);
-  if (!missing) return log_.debug("permissions: {}", missing.error().message);
-  if (missing->empty()) log_.debug("permissions: all {} are granted", needed.size());
+  auto missing = probe_.FindMissing(needed, patience);
+  if (!missing) return tools_.log.debug("permissions: {}", missing.error().message);
+  if (missing->empty()) tools_.log.debug("permissions: all {} are granted", needed.size());
   Show(*std::move(missing));
 }
 
 Result<ScopeOfWork, ApiError> PermissionReview::ScopeOf(const Snapshot& look,
-                                                        std::stop_token stop) {
-  const Settings& settings = survey_.settings().settings;
+                                                        const Patience& patience) {
+  const Settings& settings = *tools_.settings;
   ScopeOfWork work;
   work.ns = settings.ns;
   work.root = look.root;
@@ -156,16 +154,16 @@ Result<ScopeOfWork, ApiError> PermissionReview::ScopeOf(const Snapshot& look,
   work.mounted = look.mounted;
   work.volumes = settings.volumes;
 
-  auto drivers = survey_.cluster_probe().DriverTypes(survey_.OwnerKind(look), stop);
+  auto drivers = cluster_probe_.DriverTypes(observer_.OwnerKind(look), patience);
   if (!drivers) return Unexpected{std::move(drivers).error()};
   work.driver_types = *std::move(drivers);
   for (const ResourceType& type : work.driver_types) {
     if (!ReadsScale(type)) continue;
-    auto offer = survey_.discovery().OfferOf(type, stop);
+    auto offer = tools_.discovery.OfferOf(type, patience);
     if (!offer) return Unexpected{std::move(offer).error()};
     if (*offer && (*offer)->has_scale) work.scaled_types.push_back(type);
   }
-  MemberKinds kinds = FindMemberKinds(settings, survey_.discovery());
+  MemberKinds kinds = FindMemberKinds(settings, tools_.discovery, patience);
   if (!kinds.errors.empty()) return Unexpected{std::move(kinds.errors.front())};
   work.member_types = std::move(kinds.types);
   for (const std::string& kind : kinds.not_served) SayNotServed(kind);
@@ -174,8 +172,8 @@ Result<ScopeOfWork, ApiError> PermissionReview::ScopeOf(const Snapshot& look,
 
 void PermissionReview::SayNotServed(const std::string& kind) {
   if (!not_served_.insert(kind).second) return;
-  log_.warn("--resources: {} is not served and will be passed over: correct it, or install it",
-            kind);
+  tools_.log.warn(
+      "--resources: {} is not served and will be passed over: correct it, or install it", kind);
 }
 
 void PermissionReview::Show(std::vector<Permission> missing) {
@@ -184,12 +182,13 @@ void PermissionReview::Show(std::vector<Permission> missing) {
   for (const Permission& permission : missing) {
     shown.emplace_back(permission.verb, permission.resource);
   }
-  metrics_.SetMissingPermissions(shown);
+  tools_.metrics.SetMissingPermissions(shown);
   for (const MissingRules& rules : RulesThatGrant(missing)) {
-    log_.warn("permissions are missing: {} needs rules: {}",
-              rules.ns.empty() ? "a ClusterRole" : "a Role in namespace " + rules.ns, rules.text);
+    tools_.log.warn("permissions are missing: {} needs rules: {}",
+                    rules.ns.empty() ? "a ClusterRole" : "a Role in namespace " + rules.ns,
+                    rules.text);
   }
-  if (missing.empty()) log_.info("the permissions that were missing are granted");
+  if (missing.empty()) tools_.log.info("the permissions that were missing are granted");
   missing_ = std::move(missing);
 }
 

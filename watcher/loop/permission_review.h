@@ -1,6 +1,6 @@
-// Whether the account may do all that a watcher's work takes: asked for at the start and now and
-// then, logged and shown. Nothing depends on the answer: what the account may do is its user's to
-// decide, and the watcher goes on with what it may.
+// Asks at the start, and now and then, whether the account may do all that a watcher's work takes,
+// and logs and shows what is missing. Nothing depends on the answer: the user decides what the
+// account may do, and the watcher goes on with that.
 #pragma once
 
 #include <optional>
@@ -8,12 +8,9 @@
 #include <string>
 #include <vector>
 
-#include <spdlog/logger.h>
-
-#include "metrics/watcher_metrics.h"
-#include "probes/base/clock.h"
 #include "probes/permissions.h"
-#include "watcher/observation/survey.h"
+#include "watcher/deletion/tools.h"
+#include "watcher/observation/observer.h"
 
 namespace cluster_watcher {
 
@@ -38,7 +35,7 @@ std::vector<Permission> PermissionsFor(const ScopeOfWork& work);
 class PermissionReview {
  public:
   // Asks each `interval`.
-  PermissionReview(Survey& survey, Clock& clock, WatcherMetrics& metrics, spdlog::logger& log,
+  PermissionReview(const Tools& tools, const Observer& observer,
                    Duration interval = std::chrono::hours(1));
 
   // Asks where it is time to: at first, each interval, and where `look` shows another owner or
@@ -49,14 +46,13 @@ class PermissionReview {
 
  private:
   bool IsDue(const std::string& subject) const;
-  Result<ScopeOfWork, ApiError> ScopeOf(const Snapshot& look, std::stop_token stop);
+  Result<ScopeOfWork, ApiError> ScopeOf(const Snapshot& look, const Patience& patience);
   void Show(std::vector<Permission> missing);
   void SayNotServed(const std::string& kind);
 
-  Survey& survey_;
-  Clock& clock_;
-  WatcherMetrics& metrics_;
-  spdlog::logger& log_;
+  const Tools& tools_;
+  const Observer& observer_;
+  ClusterProbe cluster_probe_;
   const Duration interval_;
   PermissionProbe probe_;
 

@@ -3,7 +3,7 @@
 #include <charconv>
 
 #include "probes/base/names.h"
-#include "watcher/protocol/marks.h"
+#include "watcher/protocol/annotations.h"
 
 namespace cluster_watcher {
 

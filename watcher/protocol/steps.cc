@@ -9,7 +9,7 @@
 #include "probes/base/duration_text.h"
 #include "probes/base/json.h"
 #include "probes/base/names.h"
-#include "watcher/protocol/marks.h"
+#include "watcher/protocol/annotations.h"
 
 namespace cluster_watcher {
 namespace {

@@ -4,6 +4,7 @@
 
 #include "probes/base/duration_text.h"
 #include "probes/base/names.h"
+#include "probes/base/time_text.h"
 
 namespace cluster_watcher {
 namespace {
@@ -221,39 +222,38 @@ void Announcer::Condemned(const Snapshot& snapshot, const Decision& decision,
                      ". One more look decides."));
 }
 
-void Announcer::Spared(const Snapshot& snapshot, const char* refusal, const std::string& detail,
-                       const Decision* decision) {
-  spares_again_ = spared_for_ == refusal && clock_.Now() - spared_at_ < kTellAgain;
-  const std::string why = *refusal == '\0' ? "" : std::string(" (") + refusal + ")";
+void Announcer::Spared(const Snapshot& snapshot, std::optional<Refusal> refusal,
+                       const std::string& detail, const Decision* decision) {
+  const std::string refused = refusal ? ToString(*refusal) : "";
+  spares_again_ = spared_for_ == refused && clock_.Now() - spared_at_ < kTellAgain;
+  const std::string why = refused.empty() ? "" : " (" + refused + ")";
   Write({"spared", "the cluster is spared" + why + ": " + detail,
          spares_again_ ? spdlog::level::debug : spdlog::level::warn},
         snapshot, [&](JsonWriter& line) {
-          line.Field("refusal", refusal);
+          line.Field("refusal", refused);
           if (decision != nullptr) return AddDecision(line, *decision);
           line.Field("detail", detail);
         });
   if (spares_again_) return;
-  spared_for_ = refusal;
+  spared_for_ = refused;
   spared_at_ = clock_.Now();
   Record(Audience::kAllWhoCare, {EventType::kWarning, "ClusterSpared", "Sparing"},
          FitNote(Name() + " is spared" + why + ": ", detail, ""));
 }
 
-void Announcer::TakenOver(const Snapshot& snapshot, const std::string& from) {
-  const std::string what = "its deletion is taken over from " + from;
-  Write(
-      {"deleting", "cluster " + snapshot.cluster->name + ": " + what}, snapshot,
-      [&](JsonWriter& line) { line.Field("reason", snapshot.marks.reason).Field("detail", what); });
+void Announcer::TakenOver(const Snapshot& snapshot, const Marks& marks) {
+  const std::string what = "its deletion is taken over from " + marks.condemned_by.ToText();
+  Write({"deleting", "cluster " + snapshot.cluster->name + ": " + what}, snapshot,
+        [&](JsonWriter& line) { line.Field("reason", marks.reason).Field("detail", what); });
   Trouble(snapshot, "TakingOver", what);
 }
 
-void Announcer::Deleting(const Snapshot& snapshot, const std::string& why) {
-  const Marks& marks = snapshot.marks;
+void Announcer::Deleting(const Snapshot& snapshot, const Marks& marks, const std::string& why) {
   spared_for_.reset();
   Write({"deleting", "deleting cluster " + snapshot.cluster->name + ": " + why}, snapshot,
         [&](JsonWriter& line) {
           line.Field("reason", marks.reason).Field("detail", why);
-          line.Field("condemnedBy", marks.condemned_by);
+          line.Field("condemnedBy", marks.condemned_by.ToText());
           if (marks.deleting_since) line.Field("deletingSince", FormatTime(*marks.deleting_since));
         });
   const std::string reason = marks.reason.empty() ? "" : " (" + marks.reason + ")";
@@ -267,12 +267,12 @@ void Announcer::Trouble(const Snapshot& snapshot, const char* action, const std:
          FitNote(Name() + ": ", what, ""));
 }
 
-void Announcer::Deleted(const Snapshot& snapshot, const DeletionReport& report) {
+void Announcer::Deleted(const Snapshot& snapshot, const std::string& reason,
+                        const DeletionReport& report) {
   Learn(snapshot);
-  const std::string reason =
-      snapshot.marks.reason.empty() ? "" : " (" + snapshot.marks.reason + ")";
+  const std::string because = reason.empty() ? "" : " (" + reason + ")";
   const std::string deletes = report.DeletesText();
-  const std::string what = Name() + " is deleted" + reason + ": " + std::to_string(report.found) +
+  const std::string what = Name() + " is deleted" + because + ": " + std::to_string(report.found) +
                            (report.found == 1 ? " member" : " members") +
                            (report.root_deleted ? " and the master root" : "") + ", in " +
                            FormatDuration(report.took) +
@@ -280,7 +280,7 @@ void Announcer::Deleted(const Snapshot& snapshot, const DeletionReport& report) 
   std::string left;
   for (const std::string& object : report.left) left += "; left: " + object;
   Write({"deleted", what + left}, snapshot, [&](JsonWriter& line) {
-    line.Field("reason", snapshot.marks.reason);
+    line.Field("reason", reason);
     line.Key("durationSeconds").Number(Seconds(report.took));
     line.Key("membersFound").Integer(static_cast<std::int64_t>(report.found));
     line.Key("masterRootDeleted").Bool(report.root_deleted);

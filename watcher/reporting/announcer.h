@@ -1,7 +1,7 @@
-// Who is told, and what: each decision once, as a line in the log with all that it rests on, and
-// where it leads to a deletion or away from one as Events, which outlive the pod. Nothing here has
-// a say in what is done, and none of it takes longer than an Event may take (2 s, or twice that
-// where the owner's namespace refuses it).
+// Tells people of each decision once: as a line in the log with all that it rests on and, if it
+// leads to a deletion or away from one, as Events, which outlive the pod. Nothing here changes what
+// is done. No call takes longer than an Event may take: 2 s, or twice that if the owner's namespace
+// refuses it.
 #pragma once
 
 #include <map>
@@ -11,8 +11,9 @@
 
 #include "probes/base/clock.h"
 #include "watcher/decision/confirmation.h"
+#include "watcher/decision/refusal.h"
 #include "watcher/decision/rules.h"
-#include "watcher/observation/survey.h"
+#include "watcher/observation/snapshot.h"
 #include "watcher/reporting/deletion_report.h"
 #include "watcher/reporting/events.h"
 #include "watcher/reporting/logging.h"
@@ -24,14 +25,15 @@ class Announcer {
   Announcer(EventRecorder& events, Clock& clock, Log& log)
       : events_(events), clock_(clock), log_(log) {}
 
-  // Another verdict than the one before; only the log is told. `abandonment`: where it is one.
+  // The verdict differs from the one before. Only the log is told. `abandonment`: if it is
+  // abandoned.
   void Verdict(const Snapshot& snapshot, const Decision& decision,
                const std::optional<Abandonment>& abandonment);
-  // The cluster looks abandoned: when it will be deleted, and how that is prevented. The snapshot
-  // has a master root. False: nobody could be told.
+  // The cluster looks abandoned: says when it will be deleted, and how to prevent that. The
+  // snapshot has a master root. False: nobody could be told.
   bool Warn(const Snapshot& snapshot, const Decision& decision, const Abandonment& abandonment,
             std::stop_token stop);
-  // It is kept again, so long after a warning.
+  // The cluster is kept again, this long after a warning.
   void CameBack(const Snapshot& snapshot, const Decision& decision, Duration since_warning,
                 std::stop_token stop);
   // In a dry run: it would be deleted now, with these objects.
@@ -40,21 +42,25 @@ class Announcer {
 
   void Condemned(const Snapshot& snapshot, const Decision& decision,
                  const Abandonment& abandonment);
-  // `refusal`: the metric's word for it, or empty; `decision`: of the look that spares it, if that
-  // does. The same refusal again within an hour is told to the log alone, at level debug.
-  void Spared(const Snapshot& snapshot, const char* refusal, const std::string& detail,
+  // The cluster is not deleted after all. `refusal`: if a deletion that was due is held back;
+  // `decision`: of the look that spares it, if one does. The same refusal again within an hour only
+  // goes to the log, at level debug.
+  void Spared(const Snapshot& snapshot, std::optional<Refusal> refusal, const std::string& detail,
               const Decision* decision = nullptr);
-  // Whether the last sparing was one more of the same.
+  // Whether the last sparing repeated the one before it.
   bool spares_again() const { return spares_again_; }
-  void TakenOver(const Snapshot& snapshot, const std::string& from);
-  // `why`: of the verdict, or which deletion goes on.
-  void Deleting(const Snapshot& snapshot, const std::string& why);
-  // What comes up while it is deleted, which the log knows; `action` is a verb ("RunningSteps").
+  // `marks` name the watcher that the deletion is taken over from.
+  void TakenOver(const Snapshot& snapshot, const Marks& marks);
+  // `marks` as they are written now. `why`: the verdict's detail, or which deletion is resumed.
+  void Deleting(const Snapshot& snapshot, const Marks& marks, const std::string& why);
+  // Something went wrong while the cluster is deleted. The log has it already; `action` is a verb
+  // ("RunningSteps").
   void Trouble(const Snapshot& snapshot, const char* action, const std::string& what);
-  void Deleted(const Snapshot& snapshot, const DeletionReport& report);
+  // `reason` of the deletion, as in its mark.
+  void Deleted(const Snapshot& snapshot, const std::string& reason, const DeletionReport& report);
 
  private:
-  // Whom it is about, as far as the last looks showed it.
+  // What an Event is about, as far as the last looks showed it.
   struct Subject {
     ClusterId cluster;
     std::optional<KubeObject> root;
@@ -67,9 +73,9 @@ class Announcer {
     spdlog::level::level_enum level = spdlog::level::warn;
   };
   enum class Audience {
-    kOwnerAndRoot,  // an object that survives, and the one that people look at
-    kAllWhoCare,    // those, and who looks at the driver's namespace
-    kSurvivor,      // the first of them
+    kOwnerAndRoot,  // on the owner or its Namespace, which survive, and on the master root
+    kAllWhoCare,    // on those, and always on the owner's Namespace
+    kSurvivor,      // only on the owner or its Namespace
   };
   struct Occasion {
     EventType type;
@@ -78,7 +84,7 @@ class Announcer {
   };
 
   void Learn(const Snapshot& snapshot);
-  std::string Name() const;  // "Cluster spark"; with its namespace where the owner is in another
+  std::string Name() const;  // "Cluster spark"; with its namespace if the owner is in another
   void Write(const Line& line, const Snapshot& snapshot, const Log::Keys& more);
   // True: at least one was written.
   bool Record(Audience audience, const Occasion& occasion, const std::string& note,

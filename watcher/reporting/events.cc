@@ -4,12 +4,15 @@
 #include <ctime>
 
 #include "probes/base/json.h"
+#include "probes/base/names.h"
+#include "probes/base/time_text.h"
 #include "watcher/protocol/marks.h"
 
 namespace cluster_watcher {
 namespace {
 
 constexpr std::size_t kLongestNote = 1024;
+constexpr std::size_t kLongestInstance = 128;
 constexpr Duration kTimeout = std::chrono::seconds(2);
 
 const ResourceType& Events() {
@@ -29,13 +32,6 @@ std::string MicroTime(WallTime time) {
   return text;
 }
 
-// Not in the middle of a UTF-8 character.
-void Cut(std::string& text, std::size_t size) {
-  if (text.size() <= size) return;
-  while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xC0) == 0x80) --size;
-  text.resize(size);
-}
-
 }  // namespace
 
 Regarding Regarding::Object(const KubeObject& object) {
@@ -49,7 +45,8 @@ std::string FitNote(std::string_view before, std::string middle, std::string_vie
   constexpr std::string_view kCut = "...";
   const std::size_t rest = before.size() + after.size();
   if (rest + middle.size() > kLongestNote) {
-    Cut(middle, kLongestNote - std::min(kLongestNote, rest + kCut.size()));
+    middle.resize(
+        CutText(middle, kLongestNote - std::min(kLongestNote, rest + kCut.size())).size());
     middle += kCut;
   }
   return std::string(before) + middle + std::string(after);
@@ -57,21 +54,19 @@ std::string FitNote(std::string_view before, std::string middle, std::string_vie
 
 EventRecorder::EventRecorder(KubeClient& client, Clock& clock, spdlog::logger& log,
                              std::string instance)
-    : client_(client), clock_(clock), log_(log), instance_(std::move(instance)) {
-  Cut(instance_, 128);
-}
+    : client_(client), clock_(clock), log_(log), instance_(CutText(instance, kLongestInstance)) {}
 
 std::vector<std::optional<ApiFailure>> EventRecorder::Record(
     const std::vector<Regarding>& regarding, EventType type, std::string_view reason,
     std::string_view action, std::string note, std::stop_token stop) {
-  Cut(note, kLongestNote);
+  note.resize(CutText(note, kLongestNote).size());
   std::vector<ApiRequest> requests;
   for (const Regarding& object : regarding) {
     requests.push_back(MakeRequest(object, type, reason, action, note));
   }
-  const KubeClient::IgnoreRetryAfter ignore(client_);
   std::vector<std::optional<ApiFailure>> failures;
-  for (const ApiResult& answer : client_.DoAll(requests, kReadsSideBySide, stop)) {
+  for (const ApiResult& answer :
+       client_.DoAll(requests, kReadsSideBySide, stop, RetryAfter::kIgnore)) {
     failures.push_back(answer ? std::nullopt : std::optional(answer.error().failure));
     if (!answer) log_.debug("the event {} was not written: {}", reason, answer.error().message);
   }

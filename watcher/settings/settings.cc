@@ -16,7 +16,7 @@
 #include "probes/base/names.h"
 #include "probes/base/result.h"
 #include "probes/kube/resource_type.h"
-#include "watcher/protocol/marks.h"
+#include "watcher/protocol/annotations.h"
 
 namespace cluster_watcher {
 namespace {

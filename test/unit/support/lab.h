@@ -11,9 +11,10 @@
 #include <string>
 
 #include "metrics/watcher_metrics.h"
+#include "probes/kube/discovery.h"
 #include "probes/kube/kube_client.h"
 #include "test/small_kubernetes/local_transport.h"
-#include "watcher/settings/settings.h"
+#include "watcher/settings/settings_in_force.h"
 
 namespace cluster_watcher {
 
@@ -143,6 +144,7 @@ class Lab {
                            request.status == 0 ? "<error>" : std::to_string(request.status),
                            ToString(request.method), request.elapsed);
                      }};
+  Discovery discovery_{client_};
   ResolvedSettings settings_;
 };
 

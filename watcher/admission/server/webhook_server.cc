@@ -20,6 +20,8 @@
 #include <utility>
 #include <vector>
 
+#include "probes/base/json.h"
+
 namespace cluster_watcher {
 namespace {
 
@@ -94,10 +96,6 @@ std::string_view PathOf(const http::request<http::string_body>& request) {
 int StatusOf(const ErrorCode& error) {
   if (error == http::error::body_limit) return 413;
   return error == http::error::header_limit ? 431 : 400;
-}
-
-bool IsJson(std::string_view content_type) {
-  return content_type.substr(0, content_type.find(';')) == "application/json";
 }
 
 }  // namespace

@@ -55,6 +55,11 @@ Snapshot Unreadable() {
   return snapshot;
 }
 
+CheckReport ReportOn(const Snapshot& snapshot, const ResolvedSettings& settings,
+                     OutputFormat format) {
+  return Report(snapshot, Decide(snapshot.facts), settings, format);
+}
+
 bool Holds(const std::string& text, const std::string& line) {
   return text.find(line) != std::string::npos;
 }
@@ -66,16 +71,14 @@ TEST(Check, ExitsAsTheVerdictSays) {
   no_pod.pod_gone = true;
   Snapshot held = Look(Observation::kAbsent);
   held.facts.holds = {{"pod m", "tomorrow", std::nullopt}};
-  Snapshot used = Look(Observation::kAbsent);
-  used.facts.in_use_by = "deployment.apps/alice";
-  Snapshot untold = Look(Observation::kAbsent);
-  untold.facts.in_use_problem = "list pods: HTTP 403";
+  const Snapshot gone = Look(Observation::kAbsent);
   Snapshot wrong = Look(Observation::kAbsent);
   wrong.facts.setting_errors = {"wrong"};
   struct Case {
     const char* what;
     Snapshot snapshot;
     int exit;
+    OtherDrivers others = {};
   };
   const std::vector<Case> cases = {
       {"active", Look(Observation::kActive), 0},
@@ -87,8 +90,11 @@ TEST(Check, ExitsAsTheVerdictSays) {
       {"shared by replicas", Look(Observation::kActive, 2), 0},
       {"shared", Shared(), 0},
       {"held", held, 0},
-      {"in use", used, 0},
-      {"in use or not", untold, 4},
+      {"in use", gone, 0, {"deployment.apps/alice", std::nullopt}},
+      {"in use or not",
+       gone,
+       4,
+       {std::nullopt, ApiError{ApiFailure::kForbidden, "list pods: HTTP 403", std::nullopt}}},
       {"misconfigured", wrong, 0},
       {"unknown", Look(Observation::kUnknown), 4},
       {"unreadable", Unreadable(), 4},
@@ -97,7 +103,8 @@ TEST(Check, ExitsAsTheVerdictSays) {
   };
   for (const Case& one : cases) {
     for (const OutputFormat format : {OutputFormat::kText, OutputFormat::kJson}) {
-      const CheckReport report = Report(one.snapshot, Settled(), format);
+      const CheckReport report =
+          Report(one.snapshot, Decide(one.snapshot.facts, one.others), Settled(), format);
       EXPECT_EQ(static_cast<int>(report.exit), one.exit) << one.what;
       const bool is_error = one.exit == 1 || one.exit == 2;
       EXPECT_EQ(report.text.empty(), is_error) << one.what;
@@ -109,18 +116,18 @@ TEST(Check, ExitsAsTheVerdictSays) {
 TEST(Check, NamesWhatIsMissing) {
   Snapshot snapshot;
   snapshot.no_such_cluster = true;
-  const std::string cluster = Report(snapshot, Settled(), OutputFormat::kText).error;
+  const std::string cluster = ReportOn(snapshot, Settled(), OutputFormat::kText).error;
   EXPECT_TRUE(Holds(cluster, "\"bob\" in namespace lab")) << cluster;
   EXPECT_TRUE(Holds(cluster, "oshinko-cluster=bob")) << cluster;
   snapshot.no_such_cluster = false;
   snapshot.pod_gone = true;
-  const std::string pod = Report(snapshot, Settled(), OutputFormat::kText).error;
+  const std::string pod = ReportOn(snapshot, Settled(), OutputFormat::kText).error;
   EXPECT_TRUE(Holds(pod, "\"bob-m-1\" in namespace lab")) << pod;
 }
 
 TEST(Check, TextSaysTheVerdictWhyEachRuleAndEachSetting) {
   const Snapshot snapshot = Look(Observation::kDeleting);
-  const std::string text = Report(snapshot, Settled(), OutputFormat::kText).text;
+  const std::string text = ReportOn(snapshot, Settled(), OutputFormat::kText).text;
   EXPECT_TRUE(Holds(text, "cluster      lab/bob\n")) << text;
   EXPECT_TRUE(Holds(text, "owner        deployment.apps/bob\n")) << text;
   EXPECT_TRUE(Holds(text, "observation  deleting\n")) << text;
@@ -152,7 +159,7 @@ TEST(Check, TextSaysWhichSourceWonAndOverWhat) {
                                                        : std::nullopt;
       },
       {{"cluster-watcher/poll-interval", "3s"}, {"cluster-watcher/confirmations", "7"}});
-  const std::string text = Report(Look(Observation::kActive), settings, OutputFormat::kText).text;
+  const std::string text = ReportOn(Look(Observation::kActive), settings, OutputFormat::kText).text;
   EXPECT_TRUE(Holds(text,
                     "1s            flag, not 3s from the annotation, "
                     "not 2s from the environment\n"))
@@ -162,7 +169,7 @@ TEST(Check, TextSaysWhichSourceWonAndOverWhat) {
 
 TEST(Check, TextNamesTheOwnerAsFarAsItIsKnown) {
   const auto owner_line = [](const Snapshot& snapshot) {
-    const std::string text = Report(snapshot, Settled(), OutputFormat::kText).text;
+    const std::string text = ReportOn(snapshot, Settled(), OutputFormat::kText).text;
     const std::size_t begin = text.find("owner  ");
     return text.substr(begin, text.find('\n', begin) - begin);
   };
@@ -177,7 +184,7 @@ TEST(Check, TextNamesTheOwnerAsFarAsItIsKnown) {
 
 // The whole report, read back.
 JsonDocument Json(const Snapshot& snapshot) {
-  const CheckReport report = Report(snapshot, Settled(), OutputFormat::kJson);
+  const CheckReport report = ReportOn(snapshot, Settled(), OutputFormat::kJson);
   EXPECT_EQ(report.text.back(), '\n');
   auto document = JsonDocument::Parse(report.text);
   EXPECT_TRUE(document) << report.text;
@@ -240,10 +247,10 @@ TEST(Check, JsonIsNullWhereNothingIsKnown) {
 TEST(Check, TheClusterIsMissingWhereNoneWasAskedForNorFound) {
   ResolvedSettings settings = Settled();
   settings.settings.cluster.clear();
-  const auto json = JsonDocument::Parse(Report(Unreadable(), settings, OutputFormat::kJson).text);
+  const auto json = JsonDocument::Parse(ReportOn(Unreadable(), settings, OutputFormat::kJson).text);
   ASSERT_TRUE(json);
   EXPECT_TRUE(json->root()["cluster"].IsNull());
-  const std::string text = Report(Unreadable(), settings, OutputFormat::kText).text;
+  const std::string text = ReportOn(Unreadable(), settings, OutputFormat::kText).text;
   EXPECT_TRUE(Holds(text, "cluster      lab/<missing>\n")) << text;
 }
 

@@ -24,13 +24,15 @@ class ReaperTest : public testing::Test, protected Lab {
   // In the master pod that there is now.
   void StartWatcher() {
     settings_.settings.pod = NameOfPod();
-    survey_ = std::make_unique<Survey>(client_, clock_, settings_,
-                                       [this](const TextMap&) { return settings_; });
+    in_force_ =
+        std::make_unique<SettingsInForce>(settings_, [this](const TextMap&) { return settings_; });
+    observer_ = std::make_unique<Observer>(client_, discovery_, clock_, *in_force_);
     const auto dial = [this](const std::string&) -> Result<std::unique_ptr<Transport>> {
       return std::unique_ptr<Transport>(std::make_unique<Step>(*this));
     };
-    reaper_ = std::make_unique<Reaper>(*survey_, clock_, metrics_, announcer_, log_.logger(), dial,
-                                       [](Duration) {});
+    const Tools tools{client_,  discovery_,    clock_,         *in_force_,
+                      metrics_, log_.logger(), [](Duration) {}};
+    reaper_ = std::make_unique<Reaper>(tools, *observer_, announcer_, dial);
   }
 
   std::size_t Deletes() { return kubernetes_.Count("DELETE"); }
@@ -47,34 +49,33 @@ class ReaperTest : public testing::Test, protected Lab {
   }
   // What a watcher of the master pod does once the driver is gone for its grace period.
   Reaper::Outcome Condemn() {
-    survey_->SureLook(false, {});
+    observer_->SureLook({});
     Delete(kDriver);
     return CondemnNow();
   }
   Reaper::Outcome CondemnNow() {
-    Snapshot snapshot = survey_->SureLook(true, {});
-    const Decision decision = Decide(snapshot.facts);
+    const auto [snapshot, decision] = LookAndDecide(*observer_, {});
     EXPECT_TRUE(decision.abandoned()) << decision.detail;
-    me_ = snapshot.pod->meta.name + "/" + snapshot.pod->meta.uid;
+    me_ = {snapshot.pod->meta.name, snapshot.pod->meta.uid};
     return reaper_->Condemn(me_, snapshot, decision, {}, {});
   }
   Reaper::Outcome Resume() {
-    Snapshot snapshot = survey_->SureLook(true, {});
-    me_ = snapshot.pod->meta.name + "/" + snapshot.pod->meta.uid;
+    const Snapshot snapshot = observer_->SureLook({});
+    me_ = {snapshot.pod->meta.name, snapshot.pod->meta.uid};
     EXPECT_EQ(snapshot.marks.phase, Phase::kDeleting);
     EXPECT_EQ(snapshot.marks.condemned_by, me_);
-    return reaper_->Resume(me_, snapshot);
+    return reaper_->Resume(me_, snapshot, snapshot.marks);
   }
   // As if an earlier watcher of this pod had written them.
   void WriteMarks(bool deletes_begun, const std::string& since) {
-    const Snapshot look = survey_->SureLook(false, {});
+    const Snapshot look = observer_->SureLook({});
     AnnotationChanges changes = {
         {annotation::kPhase, "deleting"},
         {annotation::kReason, "owner-absent"},
         {annotation::kCondemnedBy, look.pod->meta.name + "/" + look.pod->meta.uid},
         {annotation::kDeletingSince, since}};
     if (deletes_begun) changes[annotation::kDeletesBegun] = "true";
-    EXPECT_TRUE(reaper_->WriteMarks(look, changes));
+    EXPECT_TRUE(MasterRoot(client_, *look.root).WriteMarks(changes));
   }
 
   Log log_{LogLevel::kDebug, LogFormat::kText, std::make_shared<spdlog::sinks::null_sink_st>()};
@@ -91,9 +92,10 @@ class ReaperTest : public testing::Test, protected Lab {
     }
     ReaperTest& test;
   };
-  std::unique_ptr<Survey> survey_;
+  std::unique_ptr<SettingsInForce> in_force_;
+  std::unique_ptr<Observer> observer_;
   std::unique_ptr<Reaper> reaper_;
-  std::string me_;
+  WatcherId me_;
 };
 
 TEST_F(ReaperTest, DeletesAWholeCluster) {
@@ -121,14 +123,15 @@ TEST_F(ReaperTest, ANewClustersMembersAreNotTakenWhenTheRootWasReadBefore) {
 }
 
 TEST_F(ReaperTest, AResumedDeletionDoesNotTakeWhatWasMadeAfterItsRootHadGone) {
-  survey_->SureLook(false, {});
+  observer_->SureLook({});
   WriteMarks(true, "2026-12-24T00:00:00Z");
   Delete(kDriver);
-  Snapshot snapshot = survey_->SureLook(true, {});
+  const Snapshot snapshot = observer_->SureLook({});
   clock_.elapsed += std::chrono::minutes(20);
   Delete(kRoot);
   MakeMap("new");
-  EXPECT_EQ(reaper_->Resume(snapshot.marks.condemned_by, snapshot), Reaper::Outcome::kDone);
+  EXPECT_EQ(reaper_->Resume(snapshot.marks.condemned_by, snapshot, snapshot.marks),
+            Reaper::Outcome::kDone);
   EXPECT_TRUE(MapExists("new"));
   EXPECT_FALSE(MapExists("spark-config")) << "it was there with the root";
 }
@@ -163,7 +166,7 @@ TEST_F(ReaperTest, AClusterThatWasSparedIsNotDeletedWhereItsMarksCannotBeTakenOf
 
 TEST_F(ReaperTest, AClusterThatCannotBeListedIsStillWhole) {
   // Behind the point of no return no list is answered for a while, and the driver comes back.
-  survey_->SureLook(false, {});
+  observer_->SureLook({});
   Delete(kDriver);
   int patches = 0;
   kubernetes_.on_answer = [&](const Request& request, const User&, Response& response) {
@@ -207,7 +210,7 @@ TEST_F(ReaperTest, AStatefulSetWhoseClaimsAreNotLetGoOfYetGoesPastTheDeadlineToo
       R"([{"name":"m","image":"x"}]}}}})");
   const std::string claim = "/api/v1/namespaces/lab/persistentvolumeclaims/data-w-0";
   ASSERT_TRUE(Exists(claim));
-  survey_->SureLook(false, {});
+  observer_->SureLook({});
   Delete(kDriver);
   WriteMarks(true, "2026-12-23T00:00:00Z");  // long past its deadline
   EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
@@ -217,7 +220,7 @@ TEST_F(ReaperTest, AStatefulSetWhoseClaimsAreNotLetGoOfYetGoesPastTheDeadlineToo
 }
 
 TEST_F(ReaperTest, OneDeleteThatFailsPastTheDeadlineIsTriedAgain) {
-  survey_->SureLook(false, {});
+  observer_->SureLook({});
   Delete(kDriver);
   WriteMarks(true, "2026-12-23T00:00:00Z");
   Refuse("DELETE", "spark-config", 503, 0, 2);
@@ -261,7 +264,7 @@ TEST_F(ReaperTest, AMasterThatIsKeptIsAMistakeAndIsNotDeletedLater) {
   });
   EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
   EXPECT_TRUE(Exists(kRoot));
-  EXPECT_EQ(Decide(survey_->SureLook(false, {}).facts).reason, Reason::kMisconfigured);
+  EXPECT_EQ(Decide(observer_->SureLook({}).facts).reason, Reason::kMisconfigured);
 }
 
 TEST_F(ReaperTest, APointOfNoReturnThatMayNotBeWrittenIsNotTriedForEver) {

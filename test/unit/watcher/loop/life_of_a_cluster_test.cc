@@ -59,7 +59,8 @@ class LifeOfAClusterTest : public testing::Test, protected Lab {
   // To the end, or until `end`.
   void Run(Duration end) {
     clock_.At(end, [this] { stop_.request_stop(); });
-    Survey survey(client_, clock_, settings_, [this](const TextMap&) { return settings_; });
+    SettingsInForce settings(settings_, [this](const TextMap&) { return settings_; });
+    Observer observer(client_, discovery_, clock_, settings);
     Log log(LogLevel::kInfo, LogFormat::kJson,
             std::make_shared<spdlog::sinks::ostream_sink_st>(log_text_));
     EventRecorder events(client_, clock_, log.logger(), settings_.settings.pod);
@@ -68,8 +69,9 @@ class LifeOfAClusterTest : public testing::Test, protected Lab {
     const auto dial = [](const std::string&) -> Result<std::unique_ptr<Transport>> {
       return Failure("there are no steps");
     };
-    WatchLoop loop(
-        survey, clock_, metrics_, announcer, log.logger(), health, dial, [] {}, next_scrape_);
+    const Tools tools{client_,  discovery_,   clock_,         settings,
+                      metrics_, log.logger(), [](Duration) {}};
+    WatchLoop loop(tools, observer, announcer, health, dial, next_scrape_);
     EXPECT_EQ(loop.Run(stop_.get_token()), 0);
   }
 

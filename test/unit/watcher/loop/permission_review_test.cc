@@ -284,8 +284,10 @@ class PermissionReviewTest : public testing::Test {
   WatcherMetrics metrics_{registry_, "1", "2"};
   std::ostringstream logged_;
   spdlog::logger log_{"", std::make_shared<spdlog::sinks::ostream_sink_st>(logged_)};
-  Survey survey_{api_.client, api_.clock, Settled(), [](const TextMap&) { return Settled(); }};
-  PermissionReview review_{survey_, api_.clock, metrics_, log_};
+  SettingsInForce settings_{Settled(), [](const TextMap&) { return Settled(); }};
+  Observer observer_{api_.client, api_.discovery, api_.clock, settings_};
+  Tools tools_{api_.client, api_.discovery, api_.clock, settings_, metrics_, log_, [](Duration) {}};
+  PermissionReview review_{tools_, observer_};
 };
 
 constexpr char kListServices[] =

@@ -89,10 +89,10 @@ TEST_F(AnnouncerTest, AWarningIsOnTheOwnerTooWhereItIsThere) {
 }
 
 TEST_F(AnnouncerTest, ADeletionIsOnTheOwnerOrElseItsNamespaceAndOnTheMasterRoot) {
-  announcer_.Deleting(snapshot_, "");
+  announcer_.Deleting(snapshot_, {}, "");
   EXPECT_EQ(Regarded(), (Texts{"lab: Deployment/spark-m", "lab: Namespace/lab"}));
   snapshot_.facts.owner->object = Object("deployments", "bob", "drivers");
-  announcer_.Deleting(snapshot_, "");
+  announcer_.Deleting(snapshot_, {}, "");
   EXPECT_EQ(Regarded(),
             (Texts{"lab: Deployment/spark-m", "lab: Namespace/lab", "drivers: Deployment/bob"}));
 }
@@ -100,7 +100,7 @@ TEST_F(AnnouncerTest, ADeletionIsOnTheOwnerOrElseItsNamespaceAndOnTheMasterRoot)
 // With the driver its namespace may be gone, or the account has no say there.
 TEST_F(AnnouncerTest, WhatCannotBeWrittenInTheOwnersNamespaceIsWrittenInTheClusters) {
   snapshot_.owner_ns = "gone";
-  announcer_.Deleted(snapshot_, {});
+  announcer_.Deleted(snapshot_, "", {});
   EXPECT_EQ(Regarded(), Texts{"lab: Namespace/lab"});
 }
 
@@ -112,34 +112,34 @@ TEST_F(AnnouncerTest, ItIsKnownWhenNobodyCouldBeTold) {
 // A watcher that is blind at the last look has said before whom it is about.
 TEST_F(AnnouncerTest, ASparingIsToldOfAlsoWhereNothingCanBeRead) {
   announcer_.Condemned(snapshot_, decision_, abandonment_);
-  announcer_.Spared({}, "unknown", "get /apis: HTTP 503");
+  announcer_.Spared({}, Refusal::kUnknown, "get /apis: HTTP 503");
   EXPECT_EQ(Notes("ClusterSpared"),
             (Texts{"Cluster spark is spared (unknown): get /apis: HTTP 503"}));
   EXPECT_EQ(Regarded(), (Texts{"lab: Deployment/spark-m", "lab: Namespace/lab"}));
 }
 
 TEST_F(AnnouncerTest, TheSameSparingIsToldOfOnceAnHour) {
-  const auto spare = [&](const char* refusal) {
+  const auto spare = [&](Refusal refusal) {
     announcer_.Spared(snapshot_, refusal, "at " + std::to_string(clock_.elapsed.count()));
     return announcer_.spares_again();
   };
-  EXPECT_FALSE(spare("conflict"));
+  EXPECT_FALSE(spare(Refusal::kConflict));
   clock_.elapsed = seconds(60);
-  EXPECT_TRUE(spare("conflict"));
-  EXPECT_FALSE(spare("hold"));
-  EXPECT_FALSE(spare("conflict"));
+  EXPECT_TRUE(spare(Refusal::kConflict));
+  EXPECT_FALSE(spare(Refusal::kHold));
+  EXPECT_FALSE(spare(Refusal::kConflict));
   clock_.elapsed += std::chrono::hours(2);
-  EXPECT_FALSE(spare("conflict"));
+  EXPECT_FALSE(spare(Refusal::kConflict));
   EXPECT_EQ(Notes("ClusterSpared").size(), 4u);
   announcer_.Condemned(snapshot_, decision_, abandonment_);
-  EXPECT_FALSE(spare("conflict")) << "the last Event would be a condemnation";
+  EXPECT_FALSE(spare(Refusal::kConflict)) << "the last Event would be a condemnation";
   announcer_.CameBack(snapshot_, decision_, seconds(1), {});
-  EXPECT_FALSE(spare("conflict"));
+  EXPECT_FALSE(spare(Refusal::kConflict));
 }
 
 // Before the pod was read nobody knows whom it is about.
 TEST_F(AnnouncerTest, NothingIsToldOfWhatIsNotKnown) {
-  announcer_.Spared({}, "unknown", "");
+  announcer_.Spared({}, Refusal::kUnknown, "");
   announcer_.CameBack({}, decision_, seconds(1), {});
   EXPECT_EQ(Regarded(), Texts{});
 }
@@ -151,7 +151,7 @@ TEST_F(AnnouncerTest, WhatIsAskedOfEventsHoldsUpNothingElse) {
   fault.times = 0;
   fault.response = {429, "{}", "application/json", 60};
   kubernetes_.GetFaults().Add(fault);
-  announcer_.Deleting(snapshot_, "");
+  announcer_.Deleting(snapshot_, {}, "");
   EXPECT_EQ(client_.TakeRetryAfter(), Duration(0));
 }
 
@@ -182,8 +182,7 @@ TEST_F(AnnouncerTest, WhatWasLeftIsNamed) {
   report.left = {"service/ui: kept", "secret/key: forbidden"};
   report.root_deleted = true;
   report.took = seconds(90);
-  snapshot_.marks.reason = "owner-absent";
-  announcer_.Deleted(snapshot_, report);
+  announcer_.Deleted(snapshot_, "owner-absent", report);
   EXPECT_EQ(Note(),
             "Cluster spark is deleted (owner-absent): 3 members and the master root, in 1m30s "
             "(deletes: 2 deleted; 1 forbidden); left: service/ui: kept; left: secret/key: "

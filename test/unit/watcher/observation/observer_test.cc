@@ -1,4 +1,4 @@
-#include "watcher/observation/survey.h"
+#include "watcher/observation/observer.h"
 
 #include <gtest/gtest.h>
 
@@ -8,16 +8,17 @@
 namespace cluster_watcher {
 namespace {
 
-class SurveyTest : public testing::Test, protected Lab {
+class ObserverTest : public testing::Test, protected Lab {
  protected:
-  SurveyTest() { settings_.settings.pod = NameOfPod(); }
+  ObserverTest() { settings_.settings.pod = NameOfPod(); }
 };
 
 // Those that could be a driver are of many kinds.
-TEST_F(SurveyTest, AnApiServerThatHangsIsNotAskedForOneKindOfDriverAfterTheOther) {
-  Survey survey(client_, clock_, settings_, [this](const TextMap&) { return settings_; });
+TEST_F(ObserverTest, AnApiServerThatHangsIsNotAskedForOneKindOfDriverAfterTheOther) {
+  SettingsInForce settings(settings_, [this](const TextMap&) { return settings_; });
+  Observer observer(client_, discovery_, clock_, settings);
   Delete(kDriver);
-  Snapshot look = survey.SureLook(false, {});
+  const Snapshot look = observer.SureLook({});
   ASSERT_TRUE(Decide(look.facts).abandoned());
   small_kubernetes::Fault hang;
   hang.contains = kUsesClusterLabel;
@@ -25,8 +26,7 @@ TEST_F(SurveyTest, AnApiServerThatHangsIsNotAskedForOneKindOfDriverAfterTheOther
   hang.action = small_kubernetes::Fault::Action::kHang;
   kubernetes_.GetFaults().Add(hang);
   const Duration before = clock_.elapsed;
-  survey.LookForOtherDrivers(look, {});
-  EXPECT_EQ(Decide(look.facts).reason, Reason::kUnknown);
+  EXPECT_EQ(Decide(look.facts, observer.FindOtherDrivers(look, {})).reason, Reason::kUnknown);
   // In virtual time requests come one after the other, also those that are sent side by side.
   EXPECT_EQ(clock_.elapsed - before, kReadsSideBySide * HttpRequest().timeout);
 }

@@ -1,9 +1,10 @@
-#include "watcher/observation/survey.h"
+#include "watcher/observation/observer.h"
 
-#include <algorithm>
+#include <utility>
 
-#include "probes/base/names.h"
+#include "probes/base/time_text.h"
 #include "probes/owner_kinds.h"
+#include "watcher/observation/owner_names.h"
 #include "watcher/protocol/member_annotations.h"
 
 namespace cluster_watcher {
@@ -29,25 +30,6 @@ std::string ControllerUid(const ObjectMeta& meta) {
   return controller == nullptr ? "" : controller->uid;
 }
 
-// Whether `name` is the owner's: what it is given as, or what that stands for.
-bool IsNameOfOwner(const Snapshot& snapshot, const std::string& name) {
-  return name == snapshot.owner_name->name || (snapshot.seen && name == snapshot.seen->name);
-}
-
-bool IsDeploymentConfig(const Snapshot& snapshot) {
-  const ResourceType& configs = *FindBuiltInByName("deploymentconfigs", "");
-  const OwnerName& given = *snapshot.owner_name;
-  return snapshot.seen ? snapshot.seen->kind == configs.SingularName()
-                       : FindBuiltInByName(given.kind, given.group) == &configs;
-}
-
-// The ReplicationControllers of a DeploymentConfig are called NAME-NUMBER.
-bool IsControllerName(const Snapshot& snapshot, const std::string& name) {
-  const std::string prefix = snapshot.owner_name->name + "-";
-  return IsDeploymentConfig(snapshot) && name.size() > prefix.size() && name.starts_with(prefix) &&
-         name.find_first_not_of("0123456789", prefix.size()) == std::string::npos;
-}
-
 // On a bare pod, which is its own root, `owner-kind` is our mark and no setting, also where it was
 // brought along from another pod.
 TextMap SettingAnnotations(const ObjectMeta& pod) {
@@ -58,110 +40,80 @@ TextMap SettingAnnotations(const ObjectMeta& pod) {
 
 }  // namespace
 
-std::string Snapshot::OwnerText() const {
-  if (facts.owner && facts.owner->object) return facts.owner->object->Describe();
-  if (seen) return seen->ToText();
-  return owner_name ? owner_name->ToText() : "";
-}
-
-std::string Snapshot::OwnerUid() const {
-  if (facts.owner && facts.owner->object) return facts.owner->object->meta.uid;
-  return seen ? seen->uid : "";
-}
-
-WallTime ServerNow(const Snapshot& snapshot, Clock& clock) {
-  if (!snapshot.facts.server_time) return clock.WallNow();
-  return *snapshot.facts.server_time +
-         std::chrono::duration_cast<WallTime::duration>(clock.Now() - snapshot.ended);
-}
-
-Survey::Survey(KubeClient& client, Clock& clock, ResolvedSettings settings,
-               std::function<ResolvedSettings(const TextMap& annotations)> with_annotations)
+Observer::Observer(KubeClient& client, Discovery& discovery, Clock& clock,
+                   SettingsInForce& settings)
     : client_(client),
+      discovery_(discovery),
       clock_(clock),
-      settings_(std::move(settings)),
-      with_annotations_(std::move(with_annotations)),
-      discovery_(client),
-      owner_probe_(client, discovery_),
-      cluster_probe_(client, discovery_) {}
+      settings_(settings),
+      owner_probe_(client, discovery),
+      cluster_probe_(client, discovery) {}
 
-Snapshot Survey::SureLook(bool with_other_drivers, std::stop_token stop) {
-  const KubeClient::UntilTimeout one_timeout(client_);
+Snapshot Observer::SureLook(const std::stop_token& stop) {
+  const Patience patience = Patience::UntilTimeout(stop);
   Snapshot snapshot;
   snapshot.began = clock_.Now();
-  if (auto refreshed = discovery_.Refresh(stop); !refreshed)
-    NoteProblem(snapshot, refreshed.error());
-  if (snapshot.facts.problem.empty()) ReadPodAndNamespace(snapshot, stop);
   // With a problem the verdict is known: an API server that hangs isn't asked for the rest.
-  if (snapshot.facts.problem.empty() && !snapshot.pod_gone && !snapshot.no_such_cluster) {
-    ReadRoot(snapshot, stop);
+  const auto goes_on = [&] {
+    return snapshot.facts.problem.empty() && !snapshot.pod_gone && !snapshot.no_such_cluster;
+  };
+  if (auto fresh = discovery_.Refresh(patience); !fresh) NoteProblem(snapshot, fresh.error());
+  if (goes_on()) ReadPodAndNamespace(snapshot, patience);
+  if (goes_on()) {
+    ReadRoot(snapshot, patience);
     FindOwnerName(snapshot);
   }
-  if (snapshot.facts.problem.empty() && !snapshot.pod_gone && !snapshot.no_such_cluster) {
-    ReadTheRest(snapshot, stop);
-  }
-  snapshot.facts.now = clock_.WallNow();
-  snapshot.facts.replaced_owner = settings_.settings.replaced_owner;
-  if (with_other_drivers) LookForOtherDrivers(snapshot, stop);
-  snapshot.ended = clock_.Now();
+  if (goes_on()) ReadTheRest(snapshot, patience);
+  End(snapshot);
   return snapshot;
 }
 
-void Survey::ReadTheRest(Snapshot& snapshot, std::stop_token stop) {
-  ReadOwner(snapshot, stop);
-  CompareLabel(snapshot, stop);
-  FindAmbiguities(snapshot, stop);
-}
-
-void Survey::LookForOtherDrivers(Snapshot& snapshot, std::stop_token stop) {
-  if (!Decide(snapshot.facts).abandoned()) return;
-  const KubeClient::UntilTimeout one_timeout(client_);
-  auto others =
-      cluster_probe_.FindOtherDrivers(*snapshot.cluster,
-                                      {snapshot.owner_ns, snapshot.seen ? snapshot.seen->uid : "",
-                                       OwnerKind(snapshot), settings_.settings.completed_when},
-                                      stop);
-  snapshot.facts.in_use_by = std::move(others.in_use_by);
-  if (others.unknown) snapshot.facts.in_use_problem = others.unknown->message;
-  snapshot.ended = clock_.Now();
-}
-
-std::optional<Snapshot> Survey::TerminationLook() {
+std::optional<Snapshot> Observer::TerminationLook() {
   if (!root_ || !seen_) return std::nullopt;
-  const KubeClient::UntilTimeout one_timeout(client_);
-  KubeObject root = *root_;
-  ApiRequest request = ApiRequest::GetMetadata(root.type, settings_.settings.ns, root.meta.name);
-  request.http.timeout = kTerminationPatience;
-  auto answer = client_.Do(request, {});
-  if (answer) {
-    auto meta = ReadObjectMeta(answer->document.root());
-    if (!meta || meta->uid != root.meta.uid || !meta->deleting) return std::nullopt;
-    root.meta = *std::move(meta);
-  } else if (answer.error().failure != ApiFailure::kNotFound) {
-    return std::nullopt;
-  }
+  MasterRoot root(client_, *root_);
+  const RootState state = root.Read({}, kTerminationPatience);
+  if (state != RootState::kTerminating && state != RootState::kGone) return std::nullopt;
+  const Patience patience = Patience::UntilTimeout({});
   Snapshot snapshot;
   snapshot.began = clock_.Now();
-  if (auto fresh = discovery_.Refresh({}); !fresh) NoteProblem(snapshot, fresh.error());
-  ReadPodAndNamespace(snapshot, {});
+  if (auto fresh = discovery_.Refresh(patience); !fresh) NoteProblem(snapshot, fresh.error());
+  ReadPodAndNamespace(snapshot, patience);
   if (!snapshot.pod || !snapshot.cluster) return std::nullopt;
-  TakeRoot(snapshot, std::move(root));
+  TakeRoot(snapshot, root.object());
   FindOwnerName(snapshot);
-  ReadTheRest(snapshot, {});
-  snapshot.facts.now = clock_.WallNow();
-  snapshot.facts.replaced_owner = settings_.settings.replaced_owner;
-  LookForOtherDrivers(snapshot, {});
+  ReadTheRest(snapshot, patience);
   if (!snapshot.seen) return std::nullopt;
-  snapshot.ended = clock_.Now();
+  End(snapshot);
   return snapshot;
 }
 
-std::optional<OwnerSight> Survey::Glance(std::stop_token stop) {
+void Observer::ReadTheRest(Snapshot& snapshot, const Patience& patience) {
+  ReadOwner(snapshot, patience);
+  CompareLabel(snapshot, patience);
+  FindAmbiguities(snapshot, patience);
+}
+
+void Observer::End(Snapshot& snapshot) {
+  snapshot.facts.now = clock_.WallNow();
+  snapshot.facts.replaced_owner = settings_->replaced_owner;
+  snapshot.root_seen_at = root_seen_at_;
+  snapshot.ended = clock_.Now();
+}
+
+OtherDrivers Observer::FindOtherDrivers(const Snapshot& snapshot, const std::stop_token& stop) {
+  return cluster_probe_.FindOtherDrivers(
+      *snapshot.cluster,
+      {snapshot.owner_ns, snapshot.seen ? snapshot.seen->uid : "", OwnerKind(snapshot),
+       settings_->completed_when},
+      Patience::UntilTimeout(stop));
+}
+
+std::optional<OwnerSight> Observer::Glance(const std::stop_token& stop) {
   if (!owner_name_ || !seen_) return std::nullopt;
   return owner_probe_.Look(QueryFor(*owner_name_, owner_ns_), Freshness::kGlance, stop);
 }
 
-void Survey::Adopt(const Snapshot& snapshot) {
+const RecordedOwner& Observer::Adopt(const Snapshot& snapshot) {
   const OwnerSight& sight = *snapshot.facts.owner;
   seen_ = RecordedOwner{sight.object->type.SingularName(),
                         snapshot.owner_ns,
@@ -170,15 +122,16 @@ void Survey::Adopt(const Snapshot& snapshot) {
                         sight.fields.termination_grace,
                         sight.fields.pod_selector,
                         sight.followed_controller ? snapshot.owner_name->ToText() : ""};
+  return *seen_;
 }
 
-void Survey::ReadPodAndNamespace(Snapshot& snapshot, std::stop_token stop) {
-  const Settings& settings = settings_.settings;
+void Observer::ReadPodAndNamespace(Snapshot& snapshot, const Patience& patience) {
+  const Settings& settings = *settings_;
   std::vector<ApiRequest> requests = {ApiRequest::GetMetadata(Namespaces(), "", settings.ns)};
   if (!settings.pod.empty()) {
     requests.push_back(ApiRequest::Get(Pods(), settings.ns, settings.pod));
   }
-  auto answers = client_.DoAll(requests, kReadsSideBySide, stop);
+  auto answers = client_.DoAll(requests, kReadsSideBySide, patience);
   if (answers[0]) {
     snapshot.facts.server_time = answers[0]->server_time;
     if (auto meta = ReadObjectMeta(answers[0]->document.root())) {
@@ -187,7 +140,7 @@ void Survey::ReadPodAndNamespace(Snapshot& snapshot, std::stop_token stop) {
   } else if (answers[0].error().failure != ApiFailure::kForbidden) {
     NoteProblem(snapshot, answers[0].error());
   }
-  if (settings.pod.empty()) return FindMaster(snapshot, stop);
+  if (settings.pod.empty()) return FindMaster(snapshot, patience);
   if (answers[1]) {
     snapshot.facts.server_time = answers[1]->server_time;
     TakePod(snapshot, answers[1]->document.root());
@@ -199,21 +152,21 @@ void Survey::ReadPodAndNamespace(Snapshot& snapshot, std::stop_token stop) {
   }
 }
 
-void Survey::TakePod(Snapshot& snapshot, JsonValue pod) {
+void Observer::TakePod(Snapshot& snapshot, JsonValue pod) {
   auto meta = ReadObjectMeta(pod);
   if (!meta) return NoteProblem(snapshot, {ApiFailure::kUnexpected, meta.error().message, {}});
   if (!pod_uid_.empty() && pod_uid_ != meta->uid) {
     snapshot.pod_gone = true;
     return;
   }
-  if (pod_uid_.empty()) settings_ = with_annotations_(SettingAnnotations(*meta));
+  if (pod_uid_.empty()) settings_.TakeAnnotations(SettingAnnotations(*meta));
   pod_uid_ = meta->uid;
   AddHold(snapshot, "pod " + meta->name, *meta);
   auto& errors = snapshot.facts.setting_errors;
-  errors = settings_.annotation_errors;
+  errors = settings_.resolved().annotation_errors;
   ReadSteps(*meta, snapshot.steps, errors);
   if (auto error = DeleteOrderError(*meta)) errors.push_back(*std::move(error));
-  const Settings& settings = settings_.settings;
+  const Settings& settings = *settings_;
   const std::string name = settings.cluster.empty()
                                ? meta->Label(settings.cluster_label).value_or("")
                                : settings.cluster;
@@ -228,10 +181,10 @@ void Survey::TakePod(Snapshot& snapshot, JsonValue pod) {
 }
 
 // Outside of a pod the cluster's own master stands in for it.
-void Survey::FindMaster(Snapshot& snapshot, std::stop_token stop) {
-  const Settings& settings = settings_.settings;
+void Observer::FindMaster(Snapshot& snapshot, const Patience& patience) {
+  const Settings& settings = *settings_;
   const ClusterId cluster{settings.ns, settings.cluster_label, settings.cluster};
-  auto listing = cluster_probe_.List(WorkloadTypes(), cluster, kReadsSideBySide, stop);
+  auto listing = cluster_probe_.List(WorkloadTypes(), cluster, kReadsSideBySide, patience);
   for (const ApiError& error : listing.failed) NoteProblem(snapshot, error);
   for (const auto& [type, error] : listing.skipped) NoteProblem(snapshot, error);
   if (listing.objects.empty()) {
@@ -252,39 +205,37 @@ void Survey::FindMaster(Snapshot& snapshot, std::stop_token stop) {
                                   {}});
   }
   if (master->type != Pods()) {
-    auto root = cluster_probe_.RootOf(*master, cluster, listing.objects, stop);
+    auto root = cluster_probe_.RootOf(*master, cluster, listing.objects, patience);
     if (!root) return NoteProblem(snapshot, root.error());
     root_ = *std::move(root);
     return;
   }
-  auto pod = client_.Do(ApiRequest::Get(Pods(), settings.ns, master->meta.name), stop);
+  auto pod = client_.Do(ApiRequest::Get(Pods(), settings.ns, master->meta.name), patience);
   if (!pod) return NoteProblem(snapshot, pod.error());
   TakePod(snapshot, pod->document.root());
   snapshot.cluster = cluster;
 }
 
-void Survey::ReadRoot(Snapshot& snapshot, std::stop_token stop) {
+void Observer::ReadRoot(Snapshot& snapshot, const Patience& patience) {
   if (!snapshot.cluster || (!snapshot.pod && !root_)) return;
   std::optional<KubeObject> root;
   if (root_) {
-    auto answer = client_.Do(
-        ApiRequest::GetMetadata(root_->type, snapshot.cluster->ns, root_->meta.name), stop);
-    auto meta = answer ? ReadObjectMeta(answer->document.root()) : Result<ObjectMeta>(Failure(""));
+    MasterRoot known(client_, *root_);
+    const RootState state = known.Read(patience);
+    if (state == RootState::kUnknown) return NoteProblem(snapshot, known.problem());
     // One that has got a controller isn't the top any more: a ReplicaSet that was left behind is
     // adopted when its Deployment is made again.
-    if (meta && meta->uid == root_->meta.uid &&
-        ControllerUid(*meta) == ControllerUid(root_->meta)) {
-      root = KubeObject{root_->type, *std::move(meta)};
-    } else if (!answer && answer.error().failure != ApiFailure::kNotFound) {
-      return NoteProblem(snapshot, answer.error());
+    const bool is_there = state == RootState::kOurs || state == RootState::kTerminating;
+    if (is_there && ControllerUid(known.object().meta) == ControllerUid(root_->meta)) {
+      root = known.object();
     } else {
-      // Remembered until another one is found: being told to stop asks for it (TerminationLook).
+      // The one that was known stays known until another is found, for TerminationLook.
       snapshot.root_changed = true;
     }
   }
   if (!root) {
     if (!snapshot.pod) return;
-    auto walked = cluster_probe_.RootOf(*snapshot.pod, *snapshot.cluster, {}, stop);
+    auto walked = cluster_probe_.RootOf(*snapshot.pod, *snapshot.cluster, {}, patience);
     if (!walked) return NoteProblem(snapshot, walked.error());
     root = *std::move(walked);
   }
@@ -293,7 +244,7 @@ void Survey::ReadRoot(Snapshot& snapshot, std::stop_token stop) {
   TakeRoot(snapshot, *std::move(root));
 }
 
-void Survey::TakeRoot(Snapshot& snapshot, KubeObject root) {
+void Observer::TakeRoot(Snapshot& snapshot, KubeObject root) {
   snapshot.root = std::move(root);
   snapshot.facts.root_read = true;
   snapshot.marks = ReadMarks(snapshot.root->meta);
@@ -310,8 +261,8 @@ void Survey::TakeRoot(Snapshot& snapshot, KubeObject root) {
   }
 }
 
-void Survey::FindOwnerName(Snapshot& snapshot) {
-  const Settings& settings = settings_.settings;
+void Observer::FindOwnerName(Snapshot& snapshot) {
+  const Settings& settings = *settings_;
   snapshot.owner_ns = settings.OwnerNamespace();
   if (settings.owner) {
     snapshot.owner_name = settings.owner;
@@ -333,20 +284,20 @@ void Survey::FindOwnerName(Snapshot& snapshot) {
   if (annotated) snapshot.facts.given_owner = *parsed;
 }
 
-OwnerQuery Survey::QueryFor(const OwnerName& name, const std::string& ns) const {
-  const Settings& settings = settings_.settings;
+OwnerQuery Observer::QueryFor(const OwnerName& name, const std::string& ns) const {
+  const Settings& settings = *settings_;
   return {name, settings.owner_kind, ns, settings.ns, seen_, settings.completed_when};
 }
 
-std::string Survey::OwnerKind(const Snapshot& snapshot) const {
+std::string Observer::OwnerKind(const Snapshot& snapshot) const {
   if (snapshot.seen) return snapshot.seen->kind;
-  const Settings& settings = settings_.settings;
+  const Settings& settings = *settings_;
   const auto& name = snapshot.owner_name ? snapshot.owner_name : settings.owner;
   if (!name || name->IsBare()) return settings.owner_kind;
   return KindName{name->kind, name->group}.ToText();
 }
 
-void Survey::ReadOwner(Snapshot& snapshot, std::stop_token stop) {
+void Observer::ReadOwner(Snapshot& snapshot, const Patience& patience) {
   if (!snapshot.owner_name) return;
   owner_name_ = snapshot.owner_name;
   owner_ns_ = snapshot.owner_ns;
@@ -358,7 +309,7 @@ void Survey::ReadOwner(Snapshot& snapshot, std::stop_token stop) {
 
   OwnerQuery query = QueryFor(*owner_name_, owner_ns_);
   if (snapshot.cluster) query.cluster_label = {snapshot.cluster->label, snapshot.cluster->name};
-  OwnerSight sight = owner_probe_.Look(query, Freshness::kSure, stop);
+  OwnerSight sight = owner_probe_.Look(query, Freshness::kSure, patience);
   if (!sight.is_of_recorded_kind) seen_.reset();
   if (!sight.setting_problem.empty()) {
     snapshot.facts.setting_errors.push_back(sight.setting_problem);
@@ -375,7 +326,7 @@ void Survey::ReadOwner(Snapshot& snapshot, std::stop_token stop) {
   if (marked && (!seen_ || seen_->uid != marked->uid)) snapshot.facts.app_status.reset();
 }
 
-void Survey::RefuseOwnMember(Snapshot& snapshot, const OwnerSight& sight) {
+void Observer::RefuseOwnMember(Snapshot& snapshot, const OwnerSight& sight) {
   if (!sight.object || !snapshot.cluster) return;
   const ObjectMeta& owner = sight.object->meta;
   const bool is_root = snapshot.root && snapshot.root->meta.uid == owner.uid;
@@ -387,7 +338,7 @@ void Survey::RefuseOwnMember(Snapshot& snapshot, const OwnerSight& sight) {
 
 // The label holds a name alone. It agrees as well with what the given owner stands for, and where
 // it names a ReplicationController of the DeploymentConfig that is given.
-void Survey::CompareLabel(Snapshot& snapshot, std::stop_token stop) {
+void Observer::CompareLabel(Snapshot& snapshot, const Patience& patience) {
   Facts& facts = snapshot.facts;
   if (!facts.given_owner || !facts.ephemeral_label) return;
   const std::string& label = *facts.ephemeral_label;
@@ -396,7 +347,7 @@ void Survey::CompareLabel(Snapshot& snapshot, std::stop_token stop) {
   if (facts.label_agrees || !IsDeploymentConfig(snapshot)) return;
   auto listed = client_.Do(ApiRequest::ListByName(*FindBuiltInByName("replicationcontrollers", ""),
                                                   snapshot.owner_ns, label, Freshness::kSure),
-                           stop);
+                           patience);
   if (!listed) {
     facts.label_agrees = true;  // It isn't known to disagree: the problem makes it unknown.
     return NoteProblem(snapshot, listed.error());
@@ -411,10 +362,10 @@ void Survey::CompareLabel(Snapshot& snapshot, std::stop_token stop) {
                          (uid.empty() || controller->uid == uid);
     return;
   }
-  facts.label_agrees = IsControllerName(snapshot, label);
+  facts.label_agrees = IsNameOfItsController(snapshot, label);
 }
 
-void Survey::FindAmbiguities(Snapshot& snapshot, std::stop_token stop) {
+void Observer::FindAmbiguities(Snapshot& snapshot, const Patience& patience) {
   if (!snapshot.root) return;
   const KubeObject& root = *snapshot.root;
   const ClusterId& cluster = *snapshot.cluster;
@@ -426,7 +377,7 @@ void Survey::FindAmbiguities(Snapshot& snapshot, std::stop_token stop) {
     ambiguities.push_back(root.Describe() + " has a controller that is not of the cluster, " +
                           controller->kind + " " + controller->name);
   }
-  auto listing = cluster_probe_.List(WorkloadTypes(), cluster, kReadsSideBySide, stop);
+  auto listing = cluster_probe_.List(WorkloadTypes(), cluster, kReadsSideBySide, patience);
   for (const ApiError& error : listing.failed) NoteProblem(snapshot, error);
   for (const KubeObject& object : listing.objects) {
     const bool is_pod = object.type == Pods();
@@ -434,7 +385,7 @@ void Survey::FindAmbiguities(Snapshot& snapshot, std::stop_token stop) {
     KubeObject other = object;
     if (object.meta.Controller() != nullptr) {
       if (!is_pod || !IsMaster(object.meta)) continue;
-      auto walked = cluster_probe_.RootOf(object, cluster, listing.objects, stop);
+      auto walked = cluster_probe_.RootOf(object, cluster, listing.objects, patience);
       if (!walked) {
         NoteProblem(snapshot, walked.error());
         continue;
@@ -452,13 +403,13 @@ void Survey::FindAmbiguities(Snapshot& snapshot, std::stop_token stop) {
     auto owner = OwnerName::Parse(named);
     if (!named.empty() && snapshot.owner_name &&
         (!owner ||
-         !(IsNameOfOwner(snapshot, owner->name) || IsControllerName(snapshot, owner->name)))) {
+         !(IsNameOfOwner(snapshot, owner->name) || IsNameOfItsController(snapshot, owner->name)))) {
       ambiguities.push_back(other.Describe() + " names another owner, \"" + named + "\"");
     }
   }
 }
 
-void Survey::AddHold(Snapshot& snapshot, const std::string& where, const ObjectMeta& meta) {
+void Observer::AddHold(Snapshot& snapshot, const std::string& where, const ObjectMeta& meta) {
   if (auto text = meta.Annotation(annotation::kHoldUntil)) {
     snapshot.facts.holds.push_back({where, *text, ParseTime(*text)});
   }

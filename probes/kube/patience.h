@@ -1,0 +1,43 @@
+// How long requests go on being sent. Every call that asks the API server something takes one.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <utility>
+
+#include "probes/kube/transport.h"
+
+namespace cluster_watcher {
+
+class Patience {
+ public:
+  // Until `stop` is requested; without a token, to the end.
+  Patience(std::stop_token stop = {}) : stop_(std::move(stop)) {}
+
+  // As well until a request isn't answered in time: requests that were sent beside it are the last
+  // ones, all others fail as it did. A look that needs every answer so ends after one time-out and
+  // not after as many as there are requests. Copies count as one.
+  static Patience UntilTimeout(std::stop_token stop) {
+    Patience patience(std::move(stop));
+    patience.timed_out_ = std::make_shared<std::optional<TransportError>>();
+    return patience;
+  }
+
+  const std::stop_token& stop() const { return stop_; }
+  bool EndsWithTimeout() const { return timed_out_ != nullptr; }
+  // The time-out that has ended it; nullptr: none has.
+  const TransportError* timed_out() const {
+    return timed_out_ && *timed_out_ ? &**timed_out_ : nullptr;
+  }
+  // For the client: this is how a request failed.
+  void Note(const TransportError& error) const {
+    if (timed_out_ && error.kind == TransportError::Kind::kTimeout) *timed_out_ = error;
+  }
+
+ private:
+  std::stop_token stop_;
+  std::shared_ptr<std::optional<TransportError>> timed_out_;  // null: a time-out ends nothing
+};
+
+}  // namespace cluster_watcher

@@ -1,0 +1,44 @@
+#include "watcher/command/run.h"
+
+#include <variant>
+
+#include <spdlog/fmt/fmt.h>
+
+#include "watcher/command/check.h"
+#include "watcher/command/command_line.h"
+#include "watcher/command/inject.h"
+#include "watcher/command/print_errors.h"
+#include "watcher/command/watch.h"
+#include "watcher/command/webhook.h"
+#include "watcher/version.h"
+
+namespace cluster_watcher {
+
+int Run(std::span<const char* const> arguments, const Environment& environment,
+        std::stop_token stop) {
+  const CommandLine command_line = ParseCommandLine(arguments);
+  if (const auto* help = std::get_if<HelpText>(&command_line)) {
+    fmt::print("{}", help->text);
+    return 0;
+  }
+  if (const auto* errors = std::get_if<UsageErrors>(&command_line)) {
+    return PrintErrors(errors->lines);
+  }
+  const auto& invocation = std::get<Invocation>(command_line);
+  switch (invocation.command) {
+    case Command::kWatch:
+      return RunWatch(invocation, environment, stop);
+    case Command::kCheck:
+      return RunCheck(invocation, environment, stop);
+    case Command::kInject:
+      return RunInject(invocation);
+    case Command::kWebhook:
+      return RunWebhook(invocation, stop);
+    case Command::kVersion:
+      fmt::print("cluster-watcher {} ({})\n", kVersion, kRevision);
+      return 0;
+  }
+  return kUsageExit;
+}
+
+}  // namespace cluster_watcher

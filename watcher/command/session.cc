@@ -1,0 +1,73 @@
+#include "watcher/command/session.h"
+
+#include <utility>
+
+namespace cluster_watcher {
+namespace {
+
+// What the command is about: `watch` needs a pod, `check` a pod or a cluster.
+void RequireTarget(const Invocation& invocation, const Settings& settings,
+                   std::vector<std::string>& errors) {
+  switch (invocation.command) {
+    case Command::kWatch:
+      if (settings.pod.empty()) {
+        errors.push_back("--pod: give the name of the pod, or set POD_NAME by the downward API");
+      }
+      if (settings.ns.empty()) {
+        errors.push_back(
+            "--namespace: give the pod's namespace, or set POD_NAMESPACE by the "
+            "downward API");
+      }
+      return;
+    case Command::kCheck:
+      if (settings.pod.empty() && settings.cluster.empty()) {
+        errors.push_back(
+            "neither a cluster nor a pod is given: name the cluster, as in "
+            "`cluster-watcher check CLUSTER`, or give --pod");
+      }
+      return;
+    case Command::kInject:
+    case Command::kWebhook:
+    case Command::kVersion:
+      return;
+  }
+}
+
+}  // namespace
+
+Session MakeSession(const Invocation& invocation, const Environment& environment) {
+  Session session;
+  TextMap flags = invocation.flags;
+  if (!invocation.cluster.empty()) flags["cluster"] = invocation.cluster;
+  const bool by_cluster = invocation.command == Command::kCheck && !invocation.cluster.empty();
+  session.settings = ResolveSettings(flags, environment, {});
+  session.errors = session.settings.errors;
+  Settings& settings = session.settings.settings;
+  if (by_cluster) settings.pod.clear();
+  auto server = FindApiServer(settings.kubeconfig, settings.context, environment);
+  if (server) {
+    session.server = *std::move(server);
+    if (settings.ns.empty()) settings.ns = session.server.default_namespace;
+    if (settings.ns.empty() && invocation.command == Command::kCheck) settings.ns = "default";
+    auto transport = CurlTransport::Create(session.server);
+    if (transport) {
+      session.transport = *std::move(transport);
+    } else {
+      session.errors.push_back(session.server.source + ": " + transport.error().message);
+    }
+  } else {
+    session.errors.push_back(server.error().message);
+  }
+  // The namespace needn't be known if nothing is known of the API server.
+  if (server || settings.pod.empty()) RequireTarget(invocation, settings, session.errors);
+  session.with_annotations = [flags, environment, ns = settings.ns,
+                              pod = settings.pod](const TextMap& annotations) {
+    ResolvedSettings resolved = ResolveSettings(flags, environment, annotations);
+    resolved.settings.ns = ns;
+    resolved.settings.pod = pod;
+    return resolved;
+  };
+  return session;
+}
+
+}  // namespace cluster_watcher

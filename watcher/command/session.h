@@ -1,0 +1,27 @@
+// What the commands that talk to the API server work with, made from what was asked for.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "probes/kube/api_server.h"
+#include "probes/kube/curl_transport.h"
+#include "watcher/command/command_line.h"
+#include "watcher/settings/settings_in_force.h"
+
+namespace cluster_watcher {
+
+struct Session {
+  ResolvedSettings settings;  // without the pod's annotations
+  SettingsInForce::WithAnnotations with_annotations;
+  ApiServer server;
+  std::unique_ptr<CurlTransport> transport;
+  // Why it can't be used: each names the thing and the remedy. Empty: it can.
+  std::vector<std::string> errors;
+};
+
+// Connects nowhere. `invocation` is of `watch` or `check`.
+Session MakeSession(const Invocation& invocation, const Environment& environment);
+
+}  // namespace cluster_watcher

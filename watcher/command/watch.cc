@@ -1,0 +1,89 @@
+#include "watcher/command/watch.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <prometheus/registry.h>
+
+#include "metrics/http/metrics_endpoint.h"
+#include "metrics/process_metrics.h"
+#include "metrics/watcher_metrics.h"
+#include "probes/kube/token_source.h"
+#include "watcher/command/print_errors.h"
+#include "watcher/command/session.h"
+#include "watcher/loop/watch_loop.h"
+#include "watcher/reporting/events.h"
+#include "watcher/reporting/logging.h"
+#include "watcher/reporting/metrics_port.h"
+#include "watcher/version.h"
+
+namespace cluster_watcher {
+namespace {
+
+std::string CodeText(int status) { return status == 0 ? "<error>" : std::to_string(status); }
+
+Result<std::unique_ptr<Transport>> DialStep(const std::string& url) {
+  ApiServer server;
+  server.url = url;
+  server.source = "step";
+  auto transport = CurlTransport::Create(server);
+  if (!transport) return Failure(transport.error().message);
+  return std::unique_ptr<Transport>(*std::move(transport));
+}
+
+}  // namespace
+
+int RunWatch(const Invocation& invocation, const Environment& environment, std::stop_token stop) {
+  Session session = MakeSession(invocation, environment);
+  if (!session.errors.empty()) return PrintErrors(session.errors);
+  const Settings& at_start = session.settings.settings;
+  SystemClock clock;
+  Log log(at_start.log_level, at_start.log_format);
+  // The pod's annotations decide how the first look is logged, too.
+  SettingsInForce settings(session.settings, [&](const TextMap& annotations) {
+    ResolvedSettings resolved = session.with_annotations(annotations);
+    log.Configure(resolved.settings.log_level, resolved.settings.log_format);
+    return resolved;
+  });
+
+  LoopHealth health;
+  health.Turned(clock.Now());
+  prometheus::Registry registry;
+  WatcherMetrics metrics(registry, kVersion, kRevision);
+  metrics.SetDryRun(at_start.dry_run);
+  ProcessMetrics process_metrics;
+  MetricsEndpoint endpoint(
+      at_start.listen, {&metrics, &process_metrics},
+      {[&] { return health.IsAlive(clock.Now()); }, [&] { return health.IsReady(); }});
+  MetricsPort port([&] { return endpoint.Start(); }, [&] { return endpoint.port(); }, clock,
+                   log.logger());
+
+  TokenSource tokens(session.server, clock);
+  KubeClient client(*session.transport, tokens, [&](const RequestRecord& request) {
+    metrics.Requested(CodeText(request.status), ToString(request.method), request.elapsed);
+    if (request.retry) metrics.Retried();
+    log.logger().trace("{} {} {} in {} us", ToString(request.method), request.target,
+                       CodeText(request.status), request.elapsed.count());
+    // A loop that waits for a slow API server is alive.
+    health.Turned(clock.Now());
+  });
+  Discovery discovery(client);
+  const Tools tools{
+      client, discovery, clock, settings, metrics, log.logger(), [&](Duration may_take) {
+        health.Turned(clock.Now() + may_take);
+        port.EnsureListening();
+      }};
+
+  Observer observer(client, discovery, clock, settings);
+  EventRecorder events(client, clock, log.logger(), at_start.pod);
+  Announcer announcer(events, clock, log);
+  WatchLoop loop(tools, observer, announcer, health, DialStep, [&](MonotonicTime since) {
+    return endpoint.scrapers().NextExpected(since, clock.Now());
+  });
+  log.logger().info("cluster-watcher {} watches over pod {} in namespace {} ({})", kVersion,
+                    at_start.pod, at_start.ns, session.server.source);
+  return loop.Run(stop);
+}
+
+}  // namespace cluster_watcher

@@ -1,0 +1,20 @@
+// A cluster that is being deleted.
+#pragma once
+
+#include <string>
+
+#include "watcher/observation/snapshot.h"
+
+namespace cluster_watcher {
+
+struct Condemned {
+  Snapshot look;    // it showed the cluster abandoned, or the deletion that is resumed
+  Marks marks;      // as they are written since
+  std::string why;  // for people
+};
+
+// How long the deletion has lasted that `marks` tell of, restarts included, by the API server's
+// clock as `look` saw it; 0 if they don't say since when, never negative.
+Duration DeletionAge(const Marks& marks, const Snapshot& look, Clock& clock);
+
+}  // namespace cluster_watcher

@@ -1,0 +1,127 @@
+#include "watcher/deletion/deletes.h"
+
+#include <cstddef>
+#include <utility>
+
+namespace cluster_watcher {
+namespace {
+
+constexpr std::size_t kMostInABatch = 64;
+
+}  // namespace
+
+Deletes::Deletes(const Tools& tools, ClusterId cluster, KubeObject root, WallTime collect_after,
+                 WarnOnce& warn_once)
+    : tools_(tools),
+      cluster_(std::move(cluster)),
+      warn_once_(warn_once),
+      claims_(tools.client, *tools.settings, cluster_, std::move(root), collect_after) {}
+
+bool Deletes::Send(const std::vector<const KubeObject*>& objects, PropagationPolicy propagation) {
+  return SendAll(objects, propagation, false);
+}
+
+void Deletes::Rehearse(const std::vector<const KubeObject*>& objects,
+                       PropagationPolicy propagation) {
+  SendAll(objects, propagation, true);
+}
+
+bool Deletes::SendAll(const std::vector<const KubeObject*>& objects, PropagationPolicy propagation,
+                      bool dry_run) {
+  const auto concurrency = static_cast<std::size_t>(tools_.settings->concurrency);
+  bool all = true;
+  bool throttled = false;
+  for (std::size_t next = 0; next < objects.size() && !throttled;) {
+    // A batch at a time: there may be thousands, and each answer is an object.
+    std::vector<const KubeObject*> batch;
+    std::vector<ApiRequest> requests;
+    for (; next < objects.size() && batch.size() < kMostInABatch; ++next) {
+      const KubeObject& object = *objects[next];
+      if (!dry_run && !SettleClaimsOf(object)) {
+        all = false;
+        continue;
+      }
+      batch.push_back(&object);
+      requests.push_back(ApiRequest::Delete(object.type, cluster_.ns, object.meta.name,
+                                            object.meta.uid, propagation, dry_run));
+    }
+    const auto results = tools_.client.DoAll(requests, concurrency, {});
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      Count(*batch[i], results[i], dry_run);
+      if (results[i] || results[i].error().failure == ApiFailure::kNotFound) {
+        accepted_at_.try_emplace(batch[i]->meta.uid, tools_.clock.Now());
+        continue;
+      }
+      all = all && !IsTransient(results[i].error().failure);
+      throttled = throttled || results[i].error().failure == ApiFailure::kThrottled;
+    }
+    if (next < objects.size()) tools_.turn({});
+  }
+  return all;
+}
+
+bool Deletes::MarkForCollection(const std::vector<KubeObject>& claims) {
+  bool all = true;
+  for (const KubeObject& claim : claims) {
+    auto answer = tools_.client.Do(claims_.CollectRequest(claim), {});
+    if (answer) {
+      tools_.log.info("{} is marked for collection", claim.Describe());
+    } else {
+      all = all && !IsTransient(answer.error().failure);
+      warn_once_(answer.error().message);
+    }
+  }
+  return all;
+}
+
+std::optional<MonotonicTime> Deletes::AcceptedAt(const std::string& uid) const {
+  const auto accepted = accepted_at_.find(uid);
+  return accepted == accepted_at_.end() ? std::nullopt : std::optional(accepted->second);
+}
+
+void Deletes::Count(const KubeObject& object, const ApiResult& result, bool dry_run) {
+  const std::string& resource = object.type.plural;
+  if (result) {
+    if (!dry_run) tools_.log.info("deleted {}", object.Describe());
+    return CountResult(resource, dry_run ? "dry-run" : "deleted");
+  }
+  switch (result.error().failure) {
+    case ApiFailure::kNotFound:
+      return CountResult(resource, "not-found");
+    case ApiFailure::kConflict:
+      // Another object has that name. The next pass lists it.
+      return CountResult(resource, "conflict");
+    case ApiFailure::kForbidden:
+      CountResult(resource, "forbidden");
+      break;
+    case ApiFailure::kUnreachable:
+    case ApiFailure::kStopped:
+    case ApiFailure::kUnauthorized:
+    case ApiFailure::kNotServed:
+    case ApiFailure::kInvalid:
+    case ApiFailure::kThrottled:
+    case ApiFailure::kServer:
+    case ApiFailure::kUnexpected:
+      CountResult(resource, "failed");
+      break;
+  }
+  warn_once_(result.error().message);
+}
+
+void Deletes::CountResult(const std::string& resource, const char* result) {
+  ++results_[result];
+  tools_.metrics.Deleted(resource, result);
+}
+
+bool Deletes::SettleClaimsOf(const KubeObject& object) {
+  if (object.type.kind != "StatefulSet") return true;
+  auto settled = claims_.Settle(object);
+  if (!settled) {
+    warn_once_(settled.error().message);
+    return false;
+  }
+  if (!*settled) warn_once_(object.Describe() + ": waiting until its claims are let go of");
+  return *settled;
+}
+
+}  // namespace cluster_watcher

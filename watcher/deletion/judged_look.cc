@@ -1,0 +1,20 @@
+#include "watcher/deletion/judged_look.h"
+
+#include <utility>
+
+namespace cluster_watcher {
+
+Decision DecideWithOthers(Observer& observer, const Snapshot& snapshot,
+                          const std::stop_token& stop) {
+  Decision decision = Decide(snapshot.facts);
+  if (!decision.abandoned()) return decision;
+  return Decide(snapshot.facts, observer.FindOtherDrivers(snapshot, stop));
+}
+
+JudgedLook LookAndDecide(Observer& observer, const std::stop_token& stop) {
+  Snapshot snapshot = observer.SureLook(stop);
+  Decision decision = DecideWithOthers(observer, snapshot, stop);
+  return {std::move(snapshot), std::move(decision)};
+}
+
+}  // namespace cluster_watcher

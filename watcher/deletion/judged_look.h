@@ -1,0 +1,22 @@
+// A look and what it comes to, other drivers included: what a deletion rests on, and what `check`
+// shows.
+#pragma once
+
+#include "watcher/decision/rules.h"
+#include "watcher/observation/observer.h"
+
+namespace cluster_watcher {
+
+struct JudgedLook {
+  Snapshot snapshot;
+  Decision decision;
+};
+
+// Decides on `snapshot`. Other drivers are looked for if all else abandons the cluster.
+Decision DecideWithOthers(Observer& observer, const Snapshot& snapshot,
+                          const std::stop_token& stop);
+
+// Takes a sure look and decides on it so.
+JudgedLook LookAndDecide(Observer& observer, const std::stop_token& stop);
+
+}  // namespace cluster_watcher

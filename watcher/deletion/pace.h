@@ -1,0 +1,34 @@
+// The pauses between the passes of a deletion: short while members go, longer when nothing moves.
+#pragma once
+
+#include <cstddef>
+#include <random>
+
+#include "probes/base/clock.h"
+#include "probes/kube/kube_client.h"
+
+namespace cluster_watcher {
+
+class Pace {
+ public:
+  Pace(KubeClient& client, Clock& clock, unsigned seed);
+
+  // After a pass: how many members are left. Only fewer ones are progress, not objects that
+  // somebody makes again and again.
+  void Note(std::size_t remaining);
+  void Restart();
+  // The next pause is no longer than after `passes` passes without progress.
+  void Hurry(int passes);
+  // Waits, but not beyond `until`, and as long as the API server asks for by Retry-After.
+  void Pause(MonotonicTime until);
+
+ private:
+  KubeClient& client_;
+  Clock& clock_;
+  std::minstd_rand jitter_;
+  Duration backoff_;
+  std::size_t remaining_ = 0;
+  MonotonicTime progressed_;
+};
+
+}  // namespace cluster_watcher

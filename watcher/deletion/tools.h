@@ -1,0 +1,28 @@
+// What everybody works with who reads or writes in the cluster after a look.
+#pragma once
+
+#include <functional>
+
+#include <spdlog/logger.h>
+
+#include "metrics/watcher_metrics.h"
+#include "probes/base/clock.h"
+#include "probes/kube/discovery.h"
+#include "probes/kube/kube_client.h"
+#include "watcher/settings/settings_in_force.h"
+
+namespace cluster_watcher {
+
+struct Tools {
+  KubeClient& client;
+  Discovery& discovery;
+  Clock& clock;
+  const SettingsInForce& settings;
+  WatcherMetrics& metrics;
+  spdlog::logger& log;
+  // The heartbeat: called again and again by whoever works for long, and told how long the next
+  // thing may take if that is long.
+  std::function<void(Duration may_take)> turn;
+};
+
+}  // namespace cluster_watcher

@@ -1,0 +1,40 @@
+#include "watcher/loop/judge.h"
+
+#include <algorithm>
+
+#include "watcher/decision/refusal.h"
+#include "watcher/deletion/judged_look.h"
+
+namespace cluster_watcher {
+
+Decision Judge::DecideOn(const Snapshot& snapshot, const std::stop_token& stop) {
+  if (snapshot.root_changed) confirmation_.Reset();
+  Decision decision =
+      overruled_ ? DecideWithOthers(observer_, snapshot, stop) : Decide(snapshot.facts);
+  if (decision.abandoned()) {
+    const Duration grace = GraceFor(*tools_.settings, decision.reason, snapshot.seen);
+    confirmation_.Add(snapshot.OwnerIdentity(), grace, snapshot.began, tools_.clock.Now());
+    if (IsConfirmed() && !overruled_) decision = DecideWithOthers(observer_, snapshot, stop);
+  }
+  if (!decision.abandoned()) confirmation_.Reset();
+  if (decision.overruled && !overruled_) {
+    tools_.metrics.Refused(ToString(RefusalOf(decision.reason)));
+  }
+  overruled_ = decision.overruled;
+  return decision;
+}
+
+bool Judge::IsConfirmed() const {
+  return confirmation_.IsConfirmed(tools_.settings->confirmations);
+}
+
+Abandonment Judge::AbandonmentNow() const {
+  const Settings& settings = *tools_.settings;
+  const MonotonicTime now = tools_.clock.Now();
+  const MonotonicTime due = confirmation_.Earliest(settings.confirmations,
+                                                   settings.poll_interval * kLeastOfInterval / 100);
+  return {std::chrono::duration_cast<Duration>(now - confirmation_.Began()), confirmation_.count(),
+          std::max(Duration(0), std::chrono::duration_cast<Duration>(due - now)), settings.dry_run};
+}
+
+}  // namespace cluster_watcher

@@ -1,0 +1,42 @@
+// Decides on each look, and counts: a cluster is to be condemned only after several abandoned
+// verdicts in a row that span the grace period, and only if no other driver uses it.
+#pragma once
+
+#include <optional>
+
+#include "watcher/decision/confirmation.h"
+#include "watcher/decision/rules.h"
+#include "watcher/deletion/tools.h"
+#include "watcher/observation/observer.h"
+
+namespace cluster_watcher {
+
+class Judge {
+ public:
+  Judge(const Tools& tools, Observer& observer) : tools_(tools), observer_(observer) {}
+
+  // Decides on the sure look that has just ended. Other drivers are looked for when the
+  // confirmations are complete, and as long as one of them overrules.
+  Decision DecideOn(const Snapshot& snapshot, const std::stop_token& stop);
+
+  // Whether the verdicts so far suffice to condemn the cluster.
+  bool IsConfirmed() const;
+  // The count starts again.
+  void Reset() { confirmation_.Reset(); }
+  const Confirmation& confirmation() const { return confirmation_; }
+
+  // How far an abandoned cluster is on its way, if nothing changes; only if one verdict counts.
+  Abandonment AbandonmentNow() const;
+
+ private:
+  const Tools& tools_;
+  Observer& observer_;
+  Confirmation confirmation_;
+  bool overruled_ = false;  // the last verdict, for another driver's sake
+};
+
+// The time between two polls is at least this part of the poll interval, in percent; at most as
+// much more as this is less than 100.
+inline constexpr int kLeastOfInterval = 90;
+
+}  // namespace cluster_watcher

@@ -1,0 +1,64 @@
+#include "watcher/loop/owner_record.h"
+
+#include <utility>
+
+#include "watcher/protocol/master_root.h"
+
+namespace cluster_watcher {
+namespace {
+
+constexpr Duration kMarksTimeout{5'000};
+
+// Whether the verdict leaves no doubt about who the owner is and whose the root.
+bool MayRecord(Reason reason) {
+  switch (reason) {
+    case Reason::kMisconfigured:
+    case Reason::kShared:
+    case Reason::kOwnerMismatch:
+    case Reason::kUnknown:
+    case Reason::kAmbiguous:
+      return false;
+    case Reason::kHeld:
+    case Reason::kDriverRunning:
+    case Reason::kOwnerAdopted:
+    case Reason::kSharedByReplicas:
+    case Reason::kActive:
+    case Reason::kInUse:
+    case Reason::kOwnerAbsent:
+    case Reason::kOwnerDeleting:
+    case Reason::kOwnerReplaced:
+    case Reason::kScaledToZero:
+    case Reason::kCompleted:
+      return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void OwnerRecord::Write(const Snapshot& snapshot, const Decision& decision,
+                        const std::optional<RecordedOwner>& owner) {
+  if (!MayRecord(decision.reason) || !owner) return;
+  const Marks& marks = snapshot.marks;
+  AnnotationChanges changes;
+  if (owner != marks.owner) changes = OwnerMarks(*owner);
+  const bool other_uid = marks.owner && marks.owner->uid != owner->uid;
+  if (marks.app_status && (other_uid || decision.reason == Reason::kSharedByReplicas)) {
+    changes[annotation::kAppStatus] = std::nullopt;
+  }
+  if (changes.empty()) {
+    written_ = true;
+    return;
+  }
+  MasterRoot root(tools_.client, *snapshot.root);
+  auto written = root.WriteMarks(std::move(changes), kMarksTimeout);
+  written_ = written.has_value();
+  // A conflict is nothing unusual: controllers write status all the time.
+  const bool expected = written_ || written.error().failure == ApiFailure::kConflict;
+  if (!expected && !said_) {
+    tools_.log.info("the owner can't be recorded: {}", written.error().message);
+  }
+  said_ = !expected;
+}
+
+}  // namespace cluster_watcher

@@ -1,0 +1,31 @@
+// Records the owner in marks on the master root, so that a watcher that is restarted knows the
+// owner that was seen.
+#pragma once
+
+#include <optional>
+
+#include "watcher/decision/rules.h"
+#include "watcher/deletion/tools.h"
+#include "watcher/observation/snapshot.h"
+
+namespace cluster_watcher {
+
+class OwnerRecord {
+ public:
+  explicit OwnerRecord(const Tools& tools) : tools_(tools) {}
+
+  // Writes `owner`, if the verdict on `snapshot`, which has a root, lets it and it isn't there yet.
+  // Takes off an app-status that is not, or no longer, this owner's.
+  void Write(const Snapshot& snapshot, const Decision& decision,
+             const std::optional<RecordedOwner>& owner);
+
+  // False: the owner could not be written yet.
+  bool is_written() const { return written_; }
+
+ private:
+  const Tools& tools_;
+  bool written_ = true;
+  bool said_ = false;  // that it can't be written
+};
+
+}  // namespace cluster_watcher

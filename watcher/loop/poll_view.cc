@@ -1,0 +1,69 @@
+#include "watcher/loop/poll_view.h"
+
+#include <string_view>
+
+namespace cluster_watcher {
+namespace {
+
+constexpr Duration kRepeatUnknown = std::chrono::minutes(5);
+
+}  // namespace
+
+void PollView::Show(const Snapshot& snapshot, const Decision& decision,
+                    const std::optional<Abandonment>& on_its_way) {
+  Log(snapshot, decision, on_its_way);
+  ShowMetrics(snapshot, decision, on_its_way);
+  last_reason_ = decision.reason;
+}
+
+// One line for each change, and none for each poll: an API server that is away for a night must not
+// fill the log.
+void PollView::Log(const Snapshot& snapshot, const Decision& decision,
+                   const std::optional<Abandonment>& on_its_way) {
+  const std::string owner = snapshot.OwnerIdentity();
+  const bool other_owner = decision.reason == Reason::kActive && owner != last_owner_logged_;
+  const bool changed = decision.reason != last_reason_ || other_owner;
+  const bool again = decision.reason == Reason::kUnknown &&
+                     decision.detail != last_detail_logged_ &&
+                     tools_.clock.Now() - last_logged_ >= kRepeatUnknown;
+  if (!changed && !again) return;
+  last_logged_ = tools_.clock.Now();
+  last_detail_logged_ = decision.detail;
+  last_owner_logged_ = owner;
+  announcer_.Verdict(snapshot, decision, on_its_way);
+}
+
+void PollView::ShowMetrics(const Snapshot& snapshot, const Decision& decision,
+                           const std::optional<Abandonment>& on_its_way) {
+  WatcherMetrics& metrics = tools_.metrics;
+  const Facts& facts = snapshot.facts;
+  const WallTime now = tools_.clock.WallNow();
+  const auto together = metrics.Together();
+  metrics.Polled(facts.ObservationText(), tools_.clock.Now() - snapshot.began, now);
+  metrics.SetDryRun(tools_.settings->dry_run);
+  const bool observed = std::string_view(facts.ObservationText()) != "unknown";
+  if (observed) {
+    const bool found = facts.owner && facts.owner->object;
+    metrics.SetOwnerReplicas(found ? facts.owner->fields.replicas : 0);
+  }
+  metrics.SetVerdict(decision.verdict(), ToString(decision.reason));
+  metrics.SetConfirmations(on_its_way ? on_its_way->confirmations : 0);
+  if (!decision.abandoned()) abandoned_since_.reset();
+  if (decision.abandoned() && !abandoned_since_) abandoned_since_ = now;
+  metrics.SetAbandonedSince(abandoned_since_);
+  const bool due = on_its_way && !on_its_way->dry_run;
+  metrics.SetDeletionDue(due ? std::optional(now + on_its_way->due_in) : std::nullopt);
+  if (snapshot.cluster && facts.root_read) {
+    const std::string owner = snapshot.OwnerText();
+    const char* none = decision.reason == Reason::kShared ? "<shared>" : "<unknown>";
+    metrics.SetCluster(snapshot.cluster->name, owner.empty() ? none : owner,
+                       owner.empty() ? "" : snapshot.owner_ns);
+  }
+  if (decision.reason == Reason::kMisconfigured) {
+    health_.SetReady(false);
+  } else if (observed) {
+    health_.SetReady(true);
+  }
+}
+
+}  // namespace cluster_watcher

@@ -1,0 +1,121 @@
+#include "watcher/loop/rival_watchers.h"
+
+namespace cluster_watcher {
+namespace {
+
+// How long another watcher's condemnation may stand unchanged.
+constexpr Duration kStaleCondemnation = std::chrono::minutes(1);
+constexpr Duration kMarksTimeout{5'000};
+
+}  // namespace
+
+RivalWatchers::RivalWatchers(const Tools& tools, Reaper& reaper, Judge& judge)
+    : tools_(tools), reaper_(reaper), judge_(judge), warn_once_(tools.log) {}
+
+RivalWatchers::Outcome RivalWatchers::Act(const WatcherId& me, const Snapshot& snapshot,
+                                          const std::stop_token& stop) {
+  switch (snapshot.marks.phase) {
+    case Phase::kWatching:
+    case Phase::kDone:
+      condemned_by_other_.reset();
+      if (HasForeignMarks(snapshot.root->meta)) TakeMarksOff(snapshot);
+      return Outcome::kNoMarks;
+    case Phase::kDeleting:
+      return ActOnDeletion(me, snapshot, stop);
+    case Phase::kCondemned:
+      ActOnCondemnation(me, snapshot, stop);
+      return Outcome::kWait;
+  }
+  return Outcome::kNoMarks;
+}
+
+void RivalWatchers::ActOnCondemnation(const WatcherId& me, const Snapshot& snapshot,
+                                      const std::stop_token& stop) {
+  const WatcherId& by = snapshot.marks.condemned_by;
+  if (!condemned_by_other_ || condemned_by_other_->by != by) {
+    condemned_by_other_ = Seen{by, tools_.clock.Now()};
+  }
+  const bool stale = tools_.clock.Now() - condemned_by_other_->since >= kStaleCondemnation;
+  if (by == me || stale || IsGone(by, snapshot.cluster->ns, stop)) {
+    CallOff(snapshot, "its condemnation by " + by.ToText() + " was not carried through");
+  }
+  judge_.Reset();
+}
+
+RivalWatchers::Outcome RivalWatchers::ActOnDeletion(const WatcherId& me, const Snapshot& snapshot,
+                                                    const std::stop_token& stop) {
+  const auto label = snapshot.root->meta.Label(snapshot.cluster->label);
+  if (label && *label != snapshot.cluster->name) {
+    warn_once_("the deletion of cluster " + *label + " is not this watcher's: its cluster is " +
+               snapshot.cluster->name);
+    return Outcome::kWait;
+  }
+  const WatcherId& by = snapshot.marks.condemned_by;
+  if (by != me) {
+    warn_once_("the cluster is being deleted by " + by.ToText());
+    if (!MayTakeOver(snapshot, stop)) return Outcome::kWait;
+  }
+  if (!snapshot.marks.deletes_begun && IsLongPast(snapshot)) {
+    CallOff(snapshot, "its deletion by " + by.ToText() + " was not begun in time");
+    judge_.Reset();
+    return Outcome::kWait;
+  }
+  const std::optional<Marks> marks = by == me ? snapshot.marks : reaper_.TakeOver(me, snapshot);
+  if (!marks) return Outcome::kWait;
+  judge_.Reset();
+  switch (reaper_.Resume(me, snapshot, *marks)) {
+    case Reaper::Outcome::kSpared:
+      break;
+    case Reaper::Outcome::kOvertaken:
+      NoteOvertaken();
+      break;
+    case Reaper::Outcome::kDone:
+      return Outcome::kDone;
+  }
+  return Outcome::kWait;
+}
+
+bool RivalWatchers::MayTakeOver(const Snapshot& snapshot, const std::stop_token& stop) const {
+  const bool overdue =
+      DeletionAge(snapshot.marks, snapshot, tools_.clock) > tools_.settings->delete_deadline;
+  // Not at once from a watcher that has just taken it over from this one.
+  const bool just_overtaken =
+      overtaken_at_ && tools_.clock.Now() - *overtaken_at_ < kStaleCondemnation;
+  return (overdue && !just_overtaken) ||
+         IsGone(snapshot.marks.condemned_by, snapshot.cluster->ns, stop);
+}
+
+// A deletion gets from the point of no return to its first delete in the time that its steps take.
+// Marks that have stood longer, or that a rollback brought back, are no reason to hurry.
+bool RivalWatchers::IsLongPast(const Snapshot& snapshot) const {
+  return !snapshot.marks.deleting_since || DeletionAge(snapshot.marks, snapshot, tools_.clock) >
+                                               tools_.settings->steps_deadline + kStaleCondemnation;
+}
+
+// Whether the pod of `watcher` is absent, has ended, or is another one.
+bool RivalWatchers::IsGone(const WatcherId& watcher, const std::string& ns,
+                           const std::stop_token& stop) const {
+  if (!watcher.IsPod()) return false;
+  const ResourceType& pods = *FindBuiltInByName("pods", "");
+  auto answer = tools_.client.Do(ApiRequest::Get(pods, ns, watcher.pod), stop);
+  if (!answer) return answer.error().failure == ApiFailure::kNotFound;
+  const JsonValue pod = answer->document.root();
+  const auto phase = pod["status"]["phase"].AsString();
+  return pod["metadata"]["uid"].AsString() != watcher.uid || phase == "Failed" ||
+         phase == "Succeeded";
+}
+
+bool RivalWatchers::TakeMarksOff(const Snapshot& snapshot) {
+  MasterRoot root(tools_.client, *snapshot.root);
+  auto written = root.WriteMarks(WithoutProtocolMarks(), kMarksTimeout);
+  if (!written && written.error().failure != ApiFailure::kConflict) {
+    warn_once_("marks could not be taken off: " + written.error().message);
+  }
+  return written.has_value();
+}
+
+void RivalWatchers::CallOff(const Snapshot& snapshot, const std::string& why) {
+  if (TakeMarksOff(snapshot)) reaper_.BackToWatching(snapshot, std::nullopt, why);
+}
+
+}  // namespace cluster_watcher

@@ -1,0 +1,54 @@
+// Who acts, when the master root bears marks of a condemnation or a deletion: resumes what this
+// watcher began before a restart, waits for another watcher that is at it, takes over from one that
+// is gone, and takes off what nobody carries through.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "watcher/deletion/reaper.h"
+#include "watcher/loop/judge.h"
+#include "watcher/reporting/warn_once.h"
+
+namespace cluster_watcher {
+
+class RivalWatchers {
+ public:
+  enum class Outcome {
+    kNoMarks,  // nobody is at it
+    kWait,     // look again
+    kDone,     // a deletion was resumed, and the cluster is gone
+  };
+
+  RivalWatchers(const Tools& tools, Reaper& reaper, Judge& judge);
+
+  // Acts on the marks in `snapshot`, which has a root; `me` is this watcher.
+  Outcome Act(const WatcherId& me, const Snapshot& snapshot, const std::stop_token& stop);
+
+  // Another watcher has just taken a deletion over from this one.
+  void NoteOvertaken() { overtaken_at_ = tools_.clock.Now(); }
+
+ private:
+  struct Seen {  // another watcher's condemnation, and since when it stands unchanged
+    WatcherId by;
+    MonotonicTime since;
+  };
+
+  void ActOnCondemnation(const WatcherId& me, const Snapshot& snapshot,
+                         const std::stop_token& stop);
+  Outcome ActOnDeletion(const WatcherId& me, const Snapshot& snapshot, const std::stop_token& stop);
+  bool MayTakeOver(const Snapshot& snapshot, const std::stop_token& stop) const;
+  bool IsLongPast(const Snapshot& snapshot) const;
+  bool IsGone(const WatcherId& watcher, const std::string& ns, const std::stop_token& stop) const;
+  bool TakeMarksOff(const Snapshot& snapshot);
+  void CallOff(const Snapshot& snapshot, const std::string& why);
+
+  const Tools& tools_;
+  Reaper& reaper_;
+  Judge& judge_;
+  WarnOnce warn_once_;
+  std::optional<Seen> condemned_by_other_;
+  std::optional<MonotonicTime> overtaken_at_;
+};
+
+}  // namespace cluster_watcher

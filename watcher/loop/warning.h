@@ -1,0 +1,44 @@
+// Warns people before a cluster is deleted, and tells them when it isn't after all.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "watcher/deletion/tools.h"
+#include "watcher/reporting/announcer.h"
+#include "watcher/reporting/warn_once.h"
+
+namespace cluster_watcher {
+
+class Warning {
+ public:
+  Warning(const Tools& tools, Announcer& announcer)
+      : tools_(tools), announcer_(announcer), warn_once_(tools.log) {}
+
+  // Tells people, if what they were told last is no longer true, or can no longer be found. That
+  // the verdict is unknown for a while is nothing to tell. `on_its_way`: how far the cluster is, if
+  // it is abandoned and not condemned yet.
+  void Tell(const Snapshot& snapshot, const Decision& decision,
+            const std::optional<Abandonment>& on_its_way, const std::stop_token& stop);
+
+  // The cluster was condemned, and spared after all. If it still looks abandoned people are told
+  // of another time, but only if this wasn't so before.
+  void Spared();
+
+ private:
+  struct Told {
+    MonotonicTime at;
+    MonotonicTime due;
+    std::string root_uid;
+    std::string owner;
+    bool spared_again = false;  // since then, as before: that it is due means nothing
+  };
+  bool IsTold(const Told& now) const;
+
+  const Tools& tools_;
+  Announcer& announcer_;
+  WarnOnce warn_once_;
+  std::optional<Told> told_;
+};
+
+}  // namespace cluster_watcher

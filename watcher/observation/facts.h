@@ -1,0 +1,51 @@
+// What one look established, in the terms that the rules ask for.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "probes/base/clock.h"
+#include "probes/owner_name.h"
+#include "probes/owner_probe.h"
+#include "watcher/settings/settings.h"
+
+namespace cluster_watcher {
+
+// A hold-until annotation.
+struct Hold {
+  std::string where;              // "namespace spark", "pod bob-m-1"
+  std::string text;               // as written
+  std::optional<WallTime> until;  // nullopt: it doesn't parse, and holds
+};
+
+struct Facts {
+  // Rule 0: annotations that don't parse, settings that contradict.
+  std::vector<std::string> setting_errors;
+
+  std::optional<OwnerName> given_owner;        // by flag or annotation
+  std::optional<std::string> ephemeral_label;  // on the master root
+  bool label_agrees = false;                   // the label names the owner given
+
+  std::vector<Hold> holds;
+  WallTime now;                         // by the local clock
+  std::optional<WallTime> server_time;  // by the API server's
+
+  // Why the master root, our pod, the namespace or the cluster's other roots can't be read; empty:
+  // they were. The owner counts as absent only if the same look read the master root under its
+  // recorded UID.
+  std::string problem;
+  bool root_read = false;
+  std::vector<std::string> ambiguities;
+
+  std::optional<OwnerSight> owner;  // nullopt: none is given, or it wasn't looked for
+  ReplacedOwner replaced_owner = ReplacedOwner::kAdopt;
+  std::optional<std::string> app_status;  // "completed", "terminated"
+
+  // The name of the owner: the one given, else the label's.
+  std::optional<std::string> OwnerNameText() const;
+  // The observation as metrics and people have it: "none" if there is no owner.
+  const char* ObservationText() const;
+};
+
+}  // namespace cluster_watcher

@@ -1,0 +1,53 @@
+// What one sure look read: a value, which nobody changes once the look has ended.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "probes/base/clock.h"
+#include "probes/cluster_probe.h"
+#include "probes/owner_probe.h"
+#include "watcher/observation/facts.h"
+#include "watcher/protocol/marks.h"
+#include "watcher/protocol/mounted.h"
+#include "watcher/protocol/steps.h"
+
+namespace cluster_watcher {
+
+struct Snapshot {
+  Facts facts;
+  MonotonicTime began;
+  MonotonicTime ended;
+
+  std::optional<ClusterId> cluster;
+  std::optional<KubeObject> pod;   // nullopt: not read, or there is none
+  std::optional<KubeObject> root;  // the master root
+  std::vector<MountedObject> mounted;
+  Steps steps;  // of the pod, else of `root`
+  Marks marks;  // of `root`
+  // When the master root was last read under its UID and not terminating, in this look or an
+  // earlier one; by the API server's clock.
+  std::optional<WallTime> root_seen_at;
+
+  bool pod_gone = false;      // our pod is NotFound, or another pod has its name
+  bool root_changed = false;  // another object is the master root now
+  bool no_such_cluster = false;
+  bool forbidden = false;  // the API server refused a request on which others depend
+
+  std::optional<OwnerName> owner_name;  // the one given, else the label's
+  std::string owner_ns;
+  std::optional<RecordedOwner> seen;  // the owner as last seen, in this look or an earlier one
+
+  // "deployment.apps/bob", as far as it is known; empty: nothing is.
+  std::string OwnerText() const;
+  std::string OwnerUid() const;  // empty: it was never seen
+  // Tells one owner from its successor; empty: there is no owner.
+  std::string OwnerIdentity() const;
+};
+
+// The time by the API server's clock, if the look saw that, else by `clock`. What is written is
+// compared with what others write.
+WallTime ServerNow(const Snapshot& snapshot, Clock& clock);
+
+}  // namespace cluster_watcher

@@ -1,0 +1,41 @@
+// The annotations that cluster-watcher reads and writes, settings aside (settings/settings.h).
+#pragma once
+
+#include <string_view>
+
+namespace cluster_watcher {
+
+// Those in the first block are marks (marks.h).
+namespace annotation {
+inline constexpr char kRootUid[] = "cluster-watcher/root-uid";
+inline constexpr char kPhase[] = "cluster-watcher/phase";
+inline constexpr char kReason[] = "cluster-watcher/reason";
+inline constexpr char kCondemnedBy[] = "cluster-watcher/condemned-by";
+inline constexpr char kDeletingSince[] = "cluster-watcher/deleting-since";
+inline constexpr char kDeletesBegun[] = "cluster-watcher/deletes-begun";
+inline constexpr char kStepsDone[] = "cluster-watcher/steps-done";
+inline constexpr char kOwnerKind[] = "cluster-watcher/owner-kind";
+inline constexpr char kOwnerName[] = "cluster-watcher/owner-name";
+inline constexpr char kOwnerUid[] = "cluster-watcher/owner-uid";
+inline constexpr char kOwnerGrace[] = "cluster-watcher/owner-grace";
+inline constexpr char kOwnerSelector[] = "cluster-watcher/owner-selector";
+inline constexpr char kOwnerGiven[] = "cluster-watcher/owner-given";
+inline constexpr char kAppStatus[] = "cluster-watcher/app-status";
+
+inline constexpr char kOwner[] = "cluster-watcher/owner";
+inline constexpr char kHoldUntil[] = "cluster-watcher/hold-until";
+inline constexpr char kKeep[] = "cluster-watcher/keep";
+inline constexpr char kStatus[] = "cluster-watcher/status";
+inline constexpr char kBeforeDelete[] = "cluster-watcher/before-delete";
+inline constexpr char kAfterDelete[] = "cluster-watcher/after-delete";
+inline constexpr char kDeleteOrder[] = "cluster-watcher/delete-order";
+inline constexpr char kCollectAfter[] = "cluster-watcher/collect-after";
+inline constexpr char kCollectOf[] = "cluster-watcher/collect-of";
+inline constexpr char kInject[] = "cluster-watcher/inject";
+
+inline constexpr char kPrefix[] = "cluster-watcher/";
+// Whether `key` is one of these.
+bool IsKnown(std::string_view key);
+}  // namespace annotation
+
+}  // namespace cluster_watcher

@@ -1,0 +1,45 @@
+// The master root: the object that controls the master pod and bears the cluster's marks. Only this
+// reads it under its UID and writes its marks. Whoever decides what that means is elsewhere.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "probes/kube/kube_client.h"
+#include "watcher/protocol/marks.h"
+
+namespace cluster_watcher {
+
+enum class RootState {
+  kOurs,         // it is there under its UID
+  kTerminating,  // the same, but it has a deletionTimestamp
+  kGone,         // the API server says NotFound
+  kReplaced,     // another object has its name
+  kUnknown,      // it can't be read
+};
+
+class MasterRoot {
+ public:
+  // `object` as it was read: its UID is the one that counts.
+  MasterRoot(KubeClient& client, KubeObject object) : client_(client), object_(std::move(object)) {}
+
+  // Reads it, consistently. If it is kOurs or kTerminating, object() is what was read now; else
+  // object() stays as it was.
+  RootState Read(const Patience& patience = {}, std::optional<Duration> timeout = std::nullopt);
+  // Why the last Read() came to kUnknown.
+  const ApiError& problem() const { return problem_; }
+
+  const KubeObject& object() const { return object_; }
+  Marks marks() const { return ReadMarks(object_.meta); }
+
+  // Writes marks; it is a conflict if the object is no longer at the resourceVersion that was read.
+  // object() stays as it was read. Without a timeout the client's own holds.
+  ApiResult WriteMarks(AnnotationChanges changes, std::optional<Duration> timeout = std::nullopt);
+
+ private:
+  KubeClient& client_;
+  KubeObject object_;
+  ApiError problem_;
+};
+
+}  // namespace cluster_watcher

@@ -1,0 +1,34 @@
+// The settings that hold: those of flags and environment from the start, and those of the pod's
+// annotations too once the pod was read.
+#pragma once
+
+#include <functional>
+#include <utility>
+
+#include "watcher/settings/settings.h"
+
+namespace cluster_watcher {
+
+class SettingsInForce {
+ public:
+  using WithAnnotations = std::function<ResolvedSettings(const TextMap& annotations)>;
+
+  // `at_start`: without annotations; `with_annotations` resolves them all again with those.
+  SettingsInForce(ResolvedSettings at_start, WithAnnotations with_annotations)
+      : resolved_(std::move(at_start)), with_annotations_(std::move(with_annotations)) {}
+  SettingsInForce(const SettingsInForce&) = delete;
+  SettingsInForce& operator=(const SettingsInForce&) = delete;
+
+  const Settings& operator*() const { return resolved_.settings; }
+  const Settings* operator->() const { return &resolved_.settings; }
+  // With where each came from, and what is wrong.
+  const ResolvedSettings& resolved() const { return resolved_; }
+
+  void TakeAnnotations(const TextMap& annotations) { resolved_ = with_annotations_(annotations); }
+
+ private:
+  ResolvedSettings resolved_;
+  WithAnnotations with_annotations_;
+};
+
+}  // namespace cluster_watcher
