@@ -17,7 +17,7 @@ const ResourceType& Events() {
   return events;
 }
 
-// With microseconds, as eventTime wants them.
+// eventTime is written with microseconds.
 std::string MicroTime(WallTime time) {
   std::string text = FormatTime(time);
   const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(
@@ -29,7 +29,7 @@ std::string MicroTime(WallTime time) {
   return text;
 }
 
-// Not in the middle of a UTF-8 character.
+// Never cuts inside a UTF-8 character.
 void Cut(std::string& text, std::size_t size) {
   if (text.size() <= size) return;
   while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xC0) == 0x80) --size;
