@@ -1,13 +1,13 @@
-# The dashboard as a file. Sourced by rules_test.sh.
+# Checks of the dashboard's file. Sourced by rules_test.sh.
 # shellcheck shell=bash disable=SC2154
 dashboard=$objects/dashboard.json
 
-# none FILTER: it finds nothing in the dashboard, else shows it.
+# none FILTER: passes if the filter finds nothing in the dashboard, else shows it.
 none() {
   local found
   found=$(jq -rc "$1" "$dashboard") && [[ -z $found ]] || { echo "# $found"; return 1; }
 }
-# Each metric that a query or a rule names is one that README.md lists, or of those that others have.
+# Each metric in a query or rule must be in the README's list, or among those of other programs.
 metrics_are_known() {
   {
     grep -ohE '\b(cluster_watcher|rest_client|process)_[a-z_]+\b' "$tmp/tests/cluster-watcher.rules.yml"
