@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# docs_test.sh BUILD_DIR: checks that the flags, metrics, Events and YAML in the README are those of
-# the program and the manifests.
+# docs_test.sh BUILD_DIR: what the README says of flags, metrics, Events and YAML is what the program
+# and the manifests have.
 set -uo pipefail
 shopt -s lastpipe # so that `... | check` counts
 build=$(realpath -- "$1")
 cd "$(dirname -- "${BASH_SOURCE[0]}")/.."
 passed=0 failed=0
 
-# check NAME: passes if standard input is empty; else shows it.
+# check NAME: passes where standard input is empty; else shows it.
 check() {
   local differences
   differences=$(cat)
@@ -20,7 +20,7 @@ check() {
   fi
 }
 section() { sed -n "/^## $1\$/,/^## /p" README.md; }
-# missing_in FILE: prints the lines of standard input that FILE lacks.
+# Each of standard input's words that isn't a line of FILE.
 missing_in() { sort -u | comm -23 - <(sort -u "$1"); }
 
 work=$(mktemp -d)
@@ -54,7 +54,7 @@ section Logs | grep -E '^(With|\|)' | grep -oE '`[A-Za-z]+`' | tr -d '`' | sort 
 missing_in "$work/documented" <"$work/keys" | check "each key of the log is in the README"
 
 sed -n '/^```yaml$/,/^```$/p' README.md | grep -v '^```' >"$work/yaml"
-# The lines of the README's YAML must be consecutive lines of the manifest.
+# The lines of the README's YAML, one after the other, in the manifest.
 awk 'NR == FNR { want[++n] = $0; next }
      { at = ($0 == want[at + 1]) ? at + 1 : ($0 == want[1]); if (at == n) found = 1 }
      END { if (!found) print "it does not" }' "$work/yaml" manifests/examples/spark/cluster.yaml |

@@ -7,7 +7,7 @@ none() {
   local found
   found=$(jq -rc "$1" "$dashboard") && [[ -z $found ]] || { echo "# $found"; return 1; }
 }
-# Each metric in a query or rule must be in the README's list, or among those of other programs.
+# Each metric that a query or a rule names is one that README.md lists, or of those that others have.
 metrics_are_known() {
   {
     grep -ohE '\b(cluster_watcher|rest_client|process)_[a-z_]+\b' "$tmp/tests/cluster-watcher.rules.yml"
