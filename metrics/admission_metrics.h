@@ -17,13 +17,14 @@ class AdmissionMetrics {
  public:
   using Seconds = std::chrono::duration<double>;
 
-  // `registry` must outlive this. Every result is there from the start, as 0: of new pods
-  // "injected", "not-asked", "already", "left-alone"; of annotations "valid", "warned", "rejected";
-  // "error", what was no AdmissionReview.
+  // `registry` must outlive this. Every result is exposed as 0 from the start: for new pods
+  // "injected", "not-asked", "already" and "left-alone"; for annotations "valid", "warned" and
+  // "rejected"; and "error" for a body that isn't an AdmissionReview.
   AdmissionMetrics(prometheus::Registry& registry, const std::string& version,
                    const std::string& revision);
 
-  // A request that was answered; `took` from its last byte to the answer's first.
+  // Counts an answered request. `took` runs from the request's last byte to the answer's first. A
+  // result that isn't in the list above is only timed.
   void Answered(std::string_view result, Seconds took);
   void SetConnections(std::size_t open);
   void SetCertificateExpiry(std::chrono::system_clock::time_point expiry);

@@ -16,7 +16,7 @@ namespace {
 using prometheus::MetricFamily;
 using prometheus::MetricType;
 
-// The kernel's boot time, in Unix time.
+// The kernel's boot time in Unix seconds.
 std::optional<double> BootTime() {
   std::ifstream stat("/proc/stat");
   for (std::string line; std::getline(stat, line);) {
@@ -27,8 +27,8 @@ std::optional<double> BootTime() {
 
 std::optional<double> StartTime() {
   std::ifstream stat("/proc/self/stat");
-  // The second field is the program's name in brackets, which may itself hold brackets and spaces;
-  // the start, in clock ticks since boot, is the 22nd.
+  // The second field is the program's name in brackets, which may itself contain brackets and
+  // spaces; the start time, in clock ticks since boot, is field 22.
   std::string line;
   std::getline(stat, line);
   std::size_t at = line.rfind(')');
@@ -59,7 +59,7 @@ std::optional<double> OpenFiles() {
   std::filesystem::directory_iterator entry("/proc/self/fd", error);
   for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) ++count;
   if (error) return std::nullopt;
-  return count - 1;  // One is the directory that was just being read.
+  return count - 1;  // Excludes the descriptor that reads the directory.
 }
 
 void Add(std::vector<MetricFamily>& families, MetricType type, const char* name, const char* help,

@@ -1,4 +1,4 @@
-// The process metrics that every Prometheus client shows, read from /proc when they are collected.
+// The process metrics that every Prometheus client exposes, read from /proc at each collection.
 #pragma once
 
 #include <prometheus/collectable.h>
@@ -9,8 +9,8 @@
 
 namespace cluster_watcher {
 
-// process_start_time_seconds, process_resident_memory_bytes, process_cpu_seconds_total and
-// process_open_fds of this process. What can't be read is left out. Thread-safe.
+// Exposes process_start_time_seconds, process_resident_memory_bytes, process_cpu_seconds_total and
+// process_open_fds of this process. A value that can't be read is left out. Thread-safe.
 class ProcessMetrics final : public prometheus::Collectable {
  public:
   ProcessMetrics();

@@ -35,7 +35,7 @@ constexpr std::array kStepResults =
 constexpr std::array kWatchRestarts =
     std::to_array<std::string_view>({"closed", "expired", "stalled", "error"});
 
-// From an API server on the same machine to a request that is given up.
+// From an API server on the same machine up to a request that times out.
 prometheus::Histogram::BucketBoundaries SecondsBuckets() {
   return {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10};
 }
@@ -50,7 +50,7 @@ Gauge* RegisterGauge(Registry& registry, const char* name, const char* help) {
   return &Register(registry, BuildGauge(), name, help).Add({});
 }
 
-// One series for each word; all words are literals.
+// Adds one series for each word; all words are literals.
 template <typename Words, typename Metric>
 void AddWords(Words& words, Family<Metric>& family, const char* label,
               std::span<const std::string_view> vocabulary) {
@@ -265,7 +265,7 @@ void WatcherMetrics::SetMembers(std::int64_t found, std::int64_t remaining) {
   members_remaining_->Set(static_cast<double>(remaining));
 }
 
-// Under mutex_.
+// Requires mutex_.
 const WatcherMetrics::Deletes& WatcherMetrics::DeletesOf(std::string_view resource) {
   const auto found = std::ranges::find(deletes_, resource, &Deletes::resource);
   if (found != deletes_.end()) return *found;
@@ -309,7 +309,7 @@ void WatcherMetrics::SetMissingPermissions(
   for (const auto& [verb, resource] : missing) {
     Gauge& gauge = permission_family_->Add({{"verb", verb}, {"resource", resource}});
     gauge.Set(1);
-    // One that is missing in two namespaces has one series.
+    // A permission that is missing in two namespaces has one series.
     if (std::ranges::find(missing_permissions_, &gauge) == missing_permissions_.end()) {
       missing_permissions_.push_back(&gauge);
     }

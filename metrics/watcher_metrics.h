@@ -1,9 +1,9 @@
-// The metric families of cluster-watcher on a registry that is handed in. Names, labels and label
-// values are a contract with those who graph and alert on them.
+// The metric families of the watcher, on a registry from outside. Names, labels and label values
+// are a contract with those who build graphs and alerts on them.
 //
-// The words that label a metric (outcome, reason, phase, ...) are passed as text. A word that isn't
-// in the contract is a mistake of the caller: an assertion fails; without assertions the call
-// changes nothing. Only `code`, `method`, `resource` and `verb` take any text.
+// Words that label a metric (outcome, reason, phase, ...) are passed as text. A word that isn't in
+// the contract is a bug of the caller: an assertion fails; without assertions the call changes
+// nothing. `code`, `method`, `resource`, `verb` and the arguments of SetCluster may be any text.
 //
 // Every method may be called from any thread.
 #pragma once
@@ -32,57 +32,57 @@ class WatcherMetrics final : public prometheus::Collectable {
   using Seconds = std::chrono::duration<double>;
   using WallTime = std::chrono::system_clock::time_point;
 
-  // Registers all families; `registry` must outlive this. Until told otherwise: phase watching,
-  // verdict keep/unknown, owner state unknown, everything else 0.
+  // Registers all families; `registry` must outlive this. Initially the phase is watching, the
+  // verdict keep/unknown, the owner state unknown and everything else 0.
   WatcherMetrics(prometheus::Registry& registry, const std::string& version,
                  const std::string& revision);
   WatcherMetrics(const WatcherMetrics&) = delete;
   WatcherMetrics& operator=(const WatcherMetrics&) = delete;
 
-  // What the registry holds at one moment: of the families of which one series is 1, exactly one
-  // is. (The registry's own Collect may meet a change halfway.)
+  // Returns a consistent state: where exactly one series of a family is 1, no scrape sees none or
+  // two. (The registry's own Collect may run in the middle of a change.)
   std::vector<prometheus::MetricFamily> Collect() const override;
 
-  // What is changed by this thread while it holds this is seen as one change: a scrape waits.
+  // While a thread holds this lock its changes appear as one; a scrape waits.
   [[nodiscard]] std::unique_lock<std::recursive_mutex> Together() {
     return std::unique_lock(mutex_);
   }
 
-  // A poll that ended at `now` with `outcome`, which is the owner's state from now on. Every
-  // outcome but `unknown` is definite.
+  // Records a poll that ended at `now`. `outcome` becomes the owner's state; every outcome but
+  // `unknown` is definite.
   void Polled(std::string_view outcome, Seconds took, WallTime now);
-  // What is watched over, in place of what was shown before: the cluster, and its owner as kubectl
-  // names it ("deployment.apps/bob"; "<shared>" where there is none, without a namespace).
+  // Replaces the cluster that is shown and its owner, which is written as kubectl writes it
+  // ("deployment.apps/bob"; "<shared>", without a namespace, if there is none).
   void SetCluster(const std::string& name, const std::string& owner,
                   const std::string& owner_namespace);
   void SetOwnerReplicas(std::int64_t desired);
   void SetVerdict(std::string_view verdict, std::string_view reason);
-  // Since when every verdict was abandoned; nothing while the cluster is kept.
+  // When the current run of abandoned verdicts began; nullopt while the cluster is kept.
   void SetAbandonedSince(std::optional<WallTime> since);
-  // When the cluster will be deleted, at the earliest, if nothing changes; nothing while it is
+  // The earliest time at which the cluster will be deleted if nothing changes; nullopt while it is
   // kept.
   void SetDeletionDue(std::optional<WallTime> due);
   void SetConfirmations(int count);
   void SetPhase(std::string_view phase);
   void SetDryRun(bool dry_run);
 
-  // A deletion that was due was held back.
+  // Counts a deletion that was due and was held back.
   void Refused(std::string_view reason);
   void SetMembers(std::int64_t found, std::int64_t remaining);
-  // Shows every result of deleting this resource as 0, so that a rate sees the first one.
+  // Exposes every result for this resource as 0, so that a rate sees the first delete.
   void ExpectDeletesOf(std::string_view resource);
   void Deleted(std::string_view resource, std::string_view result);
-  // A step before or after the deletion has ended: "succeeded", "failed", "timed-out".
+  // Counts a finished step of a deletion: "succeeded", "failed", "timed-out".
   void StepRun(std::string_view result);
   void SetDeletionDuration(Seconds took);
-  // When the deletion that is under way will have taken too long; nothing while there is none.
+  // When the current deletion will have taken too long; nullopt if there is none.
   void SetDeletionDeadline(std::optional<WallTime> deadline);
 
-  // What the account lacks, as pairs of a verb and a resource ("list", "deployments"), as a Role
-  // names them: one series for each, and none for what was missing before.
+  // The missing permissions as pairs of verb and resource ("list", "deployments"), as a Role names
+  // them: one series for each. Series of earlier calls are removed.
   void SetMissingPermissions(const std::vector<std::pair<std::string, std::string>>& missing);
 
-  // A request to the API server; `code` is the HTTP status, or `<error>` without an answer.
+  // Counts a request to the API server. `code` is the HTTP status, or `<error>` without an answer.
   void Requested(std::string_view code, std::string_view method, Seconds took);
   void Retried();
 
@@ -121,7 +121,7 @@ class WatcherMetrics final : public prometheus::Collectable {
   const Deletes& DeletesOf(std::string_view resource);
 
   prometheus::Registry& registry_;
-  // Makes a change of several series one; guards the three vectors.
+  // Groups changes of several series; guards the three vectors.
   mutable std::recursive_mutex mutex_;
 
   Words<prometheus::Counter> polls_;
@@ -130,7 +130,7 @@ class WatcherMetrics final : public prometheus::Collectable {
   Words<prometheus::Gauge> owner_states_;
   prometheus::Gauge* owner_replicas_ = nullptr;
   prometheus::Family<prometheus::Gauge>* cluster_family_ = nullptr;
-  prometheus::Gauge* cluster_ = nullptr;  // of it, the one series there is
+  prometheus::Gauge* cluster_ = nullptr;  // the only series of cluster_family_
   std::vector<Verdict> verdicts_;
   prometheus::Gauge* abandoned_since_ = nullptr;
   prometheus::Gauge* deletion_due_ = nullptr;

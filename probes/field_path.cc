@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kLongestPath = 1024;
 
-// A scalar as kubectl prints it; nullopt: it isn't one.
+// Returns a scalar as kubectl prints it; nullopt if it isn't one.
 std::optional<std::string> ScalarText(JsonValue value) {
   if (!value.Exists() || value.IsNull() || value.IsArray() || value.IsObject()) return std::nullopt;
   if (auto text = value.AsString()) return std::string(*text);
@@ -19,7 +19,7 @@ std::optional<std::string> ScalarText(JsonValue value) {
 
 }  // namespace
 
-// A recursive-descent parser of one path.
+// A recursive-descent parser for one path.
 class FieldPathParser {
  public:
   explicit FieldPathParser(std::string_view text) : text_(text) {}
@@ -59,7 +59,7 @@ class FieldPathParser {
                    Quoted(text_.substr(at_, 1)) + ", can't stand there");
   }
 
-  // Up to the next step; a backslash takes a dot into the key.
+  // Reads up to the next step. A backslash makes a dot part of the key.
   Result<std::string> Key(std::string_view ends) {
     std::string key;
     for (; at_ < text_.size() && ends.find(Peek()) == std::string_view::npos; ++at_) {
@@ -109,7 +109,7 @@ class FieldPathParser {
     return Take("]") ? Done{} : Result<Done>(Failure("a bracket isn't closed"));
   }
 
-  // `@.type=="Complete")]`
+  // Reads `@.type=="Complete")]`.
   Result<Done> TakeFilter(FieldPath& path) {
     FieldPath::Filter filter;
     TakeSpaces();
@@ -171,7 +171,7 @@ Result<CompletedWhen> CompletedWhen::Parse(std::string_view text) {
     return Failure(Quoted(text) + " doesn't parse: " + why +
                    "; write {PATH}=VALUE,..., for example {.status.phase}=Succeeded,Failed");
   };
-  // The "=" behind the path: a filter has some of its own.
+  // Skips the "=" characters within a filter.
   const std::size_t behind = text.starts_with('{') ? text.find("}=") : text.rfind(")]");
   std::size_t equals = text.find('=', behind == std::string_view::npos ? 0 : behind);
   if (text.starts_with('{') && behind == std::string_view::npos) equals = behind;

@@ -1,5 +1,5 @@
-// One field of an object, named the way `kubectl wait --for=jsonpath=…` names it, and the words by
-// which it tells that the object has completed. Source: kubernetes.io "JSONPath Support".
+// Names one field of an object like `kubectl wait --for=jsonpath=…`, and the values that mean that
+// the object has completed. Source: kubernetes.io "JSONPath Support".
 #pragma once
 
 #include <optional>
@@ -13,17 +13,17 @@
 
 namespace cluster_watcher {
 
-// Of JSONPath what leads to at most one value: `{.status.phase}`, `{.status['job state']}`,
-// `{.metadata.labels.example\.com/state}`, `{.status.runs[0].state}`, `{.status.runs[-1]}` and
-// `{.status.conditions[?(@.type=="Complete")].status}`. The braces and the first dot may be left
-// out.
+// The subset of JSONPath that leads to at most one value: `{.status.phase}`, `{.status['job
+// state']}`, `{.metadata.labels.example\.com/state}`, `{.status.runs[0].state}`,
+// `{.status.runs[-1]}` and `{.status.conditions[?(@.type=="Complete")].status}`. The braces and the
+// first dot are optional.
 class FieldPath {
  public:
-  // The error says what is wrong with `text`, without naming it.
+  // An error says what is wrong with `text`, without quoting it.
   static Result<FieldPath> Parse(std::string_view text);
 
-  // The value as kubectl prints it; nullopt: there is none, or it is null. An error where the path
-  // leads to a list or an object, or a filter to more than one element.
+  // Returns the value as kubectl prints it; nullopt if there is none or it is null. Fails if the
+  // path leads to a list or object, or a filter matches more than one element.
   Result<std::optional<std::string>> Find(JsonValue object) const;
 
  private:
@@ -31,24 +31,24 @@ class FieldPath {
     std::vector<std::string> path;  // within an element
     std::string value;
   };
-  // A key, the index of an element (from the end if negative), or the element that has this value.
+  // A key, the index of an element (negative: from the end), or the element with this value.
   using Step = std::variant<std::string, int, Filter>;
 
   friend class FieldPathParser;
   std::vector<Step> steps_;
 };
 
-// `{PATH}=VALUE,…`: completed where the field has one of these values; without values, where it has
-// any.
+// `{PATH}=VALUE,…`: completed if the field has one of these values or, if none are listed, any
+// value.
 class CompletedWhen {
  public:
-  // The error says what is wrong with `text` and how it is written.
+  // An error says what is wrong with `text` and how to write it.
   static Result<CompletedWhen> Parse(std::string_view text);
 
-  // Whether `object` has completed. An error as FieldPath::Find has it.
+  // Whether `object` has completed. Fails where FieldPath::Find does.
   Result<bool> Holds(JsonValue object) const;
 
-  const std::string& text() const { return text_; }  // as it was written
+  const std::string& text() const { return text_; }  // as written
 
  private:
   std::string text_;

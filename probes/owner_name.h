@@ -1,4 +1,4 @@
-// How an owner is written: `[KIND[.GROUP]/]NAME`, the way kubectl writes an object.
+// An owner as people write it: `[KIND[.GROUP]/]NAME`, like an object in kubectl.
 #pragma once
 
 #include <string>
@@ -11,13 +11,13 @@ namespace cluster_watcher {
 struct OwnerName {
   std::string
       kind;  // as written, lower case, without group: "deployment", "rc"; empty: a bare name
-  std::string group;  // "apps"; empty: none was given
+  std::string group;  // "apps"; empty if none was given
   std::string name;   // an RFC 1123 subdomain
 
   bool IsBare() const { return kind.empty(); }
   std::string ToText() const;  // "deployment.apps/bob", "bob"
 
-  // The error says what is wrong with `text` and how an owner is written.
+  // An error says what is wrong with `text` and how an owner is written.
   static Result<OwnerName> Parse(std::string_view text);
 
   bool operator==(const OwnerName&) const = default;

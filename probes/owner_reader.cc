@@ -13,7 +13,7 @@ ApiError Surprise(const KubeObject& object, const std::string& why) {
   return {ApiFailure::kUnexpected, object.Describe() + ": " + why, std::nullopt};
 }
 
-// Of a DeploymentConfig's ReplicationController, counted from 1; 0: it says none.
+// Returns the version of a DeploymentConfig's ReplicationController, counted from 1; 0 if unknown.
 std::int64_t VersionOf(const ObjectMeta& meta) {
   const std::string text = meta.Annotation(kVersionAnnotation).value_or("");
   std::int64_t version = 0;
@@ -71,8 +71,8 @@ Result<Done, ApiError> OwnerReader::ReadScale(const KubeObject& object, Freshnes
   auto answer = client_.Do(
       ApiRequest::GetScale(object.type, object.meta.ns, object.meta.name, freshness), patience);
   if (!answer) {
-    // The field that it reads isn't set: what that means only the kind's operator knows. Source:
-    // k8s.io/apiextensions-apiserver, scaleFromCustomResource.
+    // The field behind the scale isn't set; only the kind's operator knows what that means.
+    // Source: k8s.io/apiextensions-apiserver, scaleFromCustomResource.
     const std::string& message = answer.error().message;
     const bool unset = answer.error().failure == ApiFailure::kServer &&
                        message.find("the spec replicas field") != std::string::npos &&
@@ -88,7 +88,7 @@ Result<Done, ApiError> OwnerReader::ReadScale(const KubeObject& object, Freshnes
   if (replicas.Exists() && (!replicas.AsInteger() || *replicas.AsInteger() < 0)) {
     return Unexpected{Surprise(object, "its scale's spec.replicas is not a count")};
   }
-  fields.replicas = replicas.AsInteger().value_or(0);  // left out where it is 0
+  fields.replicas = replicas.AsInteger().value_or(0);  // absent if 0
   return Done{};
 }
 
@@ -123,7 +123,7 @@ Result<std::size_t, ApiError> OwnerReader::CountUnfinished(
         if (!fields) {
           problem = std::move(fields).error();
         } else if (WantsToRun(*fields)) {
-          // One that is suspended may be resumed, but nothing of it runs.
+          // A suspended run may be resumed, but nothing of it is running.
           ++unfinished;
         }
       },
@@ -155,7 +155,7 @@ Result<std::size_t, ApiError> OwnerReader::CountLeftRuns(const ResourceType& typ
   auto served = discovery_.Resolve(*runs, patience);
   if (!served) return Unexpected{std::move(served).error()};
   if (!*served) return std::size_t{0};
-  // They are named after what made them; what is owned still goes with it, unless it is orphaned.
+  // Runs are named after their maker. Owned ones are deleted with it, unless it is being orphaned.
   return CountUnfinished(
       **served, ns,
       [&](const ObjectMeta& run) {
@@ -165,9 +165,9 @@ Result<std::size_t, ApiError> OwnerReader::CountLeftRuns(const ResourceType& typ
       patience);
 }
 
-// A DeploymentConfig scales its ReplicationControllers to 0 in the middle of a rollout. The newest
-// one comes up until its rollout has ended; of those that did complete, the latest one does, when a
-// newer one has failed. Source: openshift/openshift-controller-manager pkg/apps.
+// During a rollout a DeploymentConfig scales its ReplicationControllers to 0. The newest one comes
+// up until its rollout has ended; if that failed, the latest one that completed does.
+// Source: openshift/openshift-controller-manager pkg/apps.
 Result<bool, ApiError> OwnerReader::MayComeBack(const KubeObject& object,
                                                 const Patience& patience) {
   const OwnerReference* controller = object.meta.Controller();
@@ -179,7 +179,7 @@ Result<bool, ApiError> OwnerReader::MayComeBack(const KubeObject& object,
       ApiRequest::ListByName(**type, object.meta.ns, controller->name, Freshness::kSure), patience);
   if (!listed) return Unexpected{std::move(listed).error()};
   const JsonValue config = OnlyItem(*listed);
-  // Without it nobody scales this up again.
+  // Without the DeploymentConfig, nobody scales this up again.
   if (config["metadata"]["uid"].AsString() != controller->uid) return false;
   if (config["spec"]["replicas"].AsInteger() == 0) return false;
 
@@ -199,7 +199,7 @@ Result<bool, ApiError> OwnerReader::MayComeBack(const KubeObject& object,
       patience);
   if (!read) return Unexpected{std::move(read).error()};
   const std::int64_t own = VersionOf(object.meta);
-  // One that is for tests, or paused, scales nothing up outside of a rollout.
+  // A test or paused DeploymentConfig scales up only during a rollout.
   const bool scales = !config["spec"]["test"].AsBool().value_or(false) &&
                       !config["spec"]["paused"].AsBool().value_or(false);
   return own == 0 || (own == complete && (scales || !latest_has_ended)) ||

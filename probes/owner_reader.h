@@ -1,5 +1,6 @@
-// What an owner wants, where its own fields don't tell it all: its scale subresource, its runs, its
-// pods, the controller that rolls it out. Whatever can't be read is an error.
+// What an owner wants, where its own fields don't say it all: its scale subresource, its runs, its
+// pods, the controller that rolls it out. A failed request is an error; listed objects whose
+// metadata is malformed are skipped.
 #pragma once
 
 #include <optional>
@@ -17,19 +18,18 @@ class OwnerReader {
  public:
   OwnerReader(KubeClient& client, Discovery& discovery) : client_(client), discovery_(discovery) {}
 
-  // Reads `item`, the object that `object` is about. What keeps a suspended owner from being idle
-  // is looked at only where `freshness` is sure: a glance that isn't active is followed by a sure
-  // look.
+  // Reads `item`, the JSON of `object`. Only a consistent read checks for what keeps a suspended
+  // owner from being idle: a cached read that isn't active is followed by a consistent one.
   Result<OwnerFields, ApiError> Read(const KubeObject& object, JsonValue item, Freshness freshness,
                                      const Patience& patience);
 
-  // The pods that `selector` (empty: none) finds and that aren't terminating or finished. Those
-  // with the label `but` aren't counted.
+  // Counts the pods that `selector` matches (empty: none) and that aren't terminating or finished,
+  // except those with the label `but`.
   Result<std::size_t, ApiError> CountRunningPods(const std::string& ns, const std::string& selector,
                                                  const std::pair<std::string, std::string>& but,
                                                  const Patience& patience);
-  // What an object of `type` that made runs has left unfinished and to nobody, or will: `orphaning`
-  // is its UID while it is there, else empty.
+  // Counts the unfinished runs that an object of `type` has left behind or is about to: `orphaning`
+  // is its UID if it is being deleted and will orphan them, else empty.
   Result<std::size_t, ApiError> CountLeftRuns(const ResourceType& type, const std::string& ns,
                                               const std::string& name, const std::string& orphaning,
                                               const Patience& patience);
@@ -37,7 +37,7 @@ class OwnerReader {
  private:
   Result<Done, ApiError> ReadScale(const KubeObject& object, Freshness freshness,
                                    OwnerFields& fields, const Patience& patience);
-  // How many unfinished objects of `runs` in `ns` are `wanted`.
+  // Counts the unfinished objects of `runs` in `ns` that are `wanted`.
   Result<std::size_t, ApiError> CountUnfinished(
       const ResourceType& runs, const std::string& ns,
       const std::function<bool(const ObjectMeta&)>& wanted, const Patience& patience);
@@ -49,7 +49,7 @@ class OwnerReader {
   Discovery& discovery_;
 };
 
-// Whether it has desired replicas, and is neither suspended nor completed.
+// Whether the owner has desired replicas and is neither suspended nor completed.
 bool WantsToRun(const OwnerFields& fields);
 
 }  // namespace cluster_watcher

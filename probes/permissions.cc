@@ -8,7 +8,7 @@ namespace cluster_watcher {
 namespace {
 
 constexpr Duration kTimeout{2'000};  // of one request
-// When no further requests are sent: the poll that waits for them matters more.
+// After this time no more requests are sent: the poll that waits for them matters more.
 constexpr Duration kPatience{5'000};
 
 const ResourceType& Reviews() {
@@ -43,7 +43,7 @@ Result<bool, ApiError> IsAllowed(const ApiAnswer& answer) {
   return *allowed;
 }
 
-// The order in which people write the verbs of a rule.
+// Ranks verbs in the order in which people write them in a rule.
 std::size_t RankOf(const std::string& verb) {
   static constexpr std::array kVerbs = std::to_array<std::string_view>(
       {"get", "list", "watch", "create", "update", "patch", "delete"});
@@ -61,7 +61,7 @@ void AddOnce(std::vector<std::string>& words, const std::string& word) {
   if (std::find(words.begin(), words.end(), word) == words.end()) words.push_back(word);
 }
 
-// JSON's strings and arrays are YAML's too.
+// JSON strings and arrays are valid YAML.
 std::string ListText(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) {
@@ -70,7 +70,7 @@ std::string ListText(const std::vector<std::string>& words) {
   return text + "]";
 }
 
-// One rule for each resource.
+// Returns one rule for each resource.
 std::vector<Rule> RulesByResource(std::span<const Permission> missing) {
   std::vector<Rule> rules;
   for (const Permission& permission : missing) {
@@ -127,7 +127,7 @@ Result<std::vector<Permission>, ApiError> PermissionProbe::FindMissing(
     std::span<const Permission> permissions, const Patience& patience) {
   const MonotonicTime give_up = clock_.Now() + kPatience;
   std::vector<Permission> missing;
-  // A few at a time: an API server that refuses or hangs isn't asked for the rest.
+  // In small batches, so that an API server that refuses or hangs isn't sent the rest.
   for (std::size_t first = 0; first < permissions.size(); first += kReadsSideBySide) {
     if (clock_.Now() >= give_up) {
       return Unexpected{ApiError{ApiFailure::kUnreachable,

@@ -1,6 +1,6 @@
-// What the account may do, as the API server itself says it: a SelfSubjectAccessReview for each
-// permission, which every authenticated user may create. Source: kubernetes.io "Authorization",
-// k8s.io/api authorization/v1.
+// Asks the API server what the account may do: one SelfSubjectAccessReview for each permission,
+// which every authenticated user may create.
+// Source: kubernetes.io "Authorization", k8s.io/api authorization/v1.
 #pragma once
 
 #include <span>
@@ -15,11 +15,11 @@
 namespace cluster_watcher {
 
 struct Permission {
-  std::string verb;      // as RBAC has it: "list"
+  std::string verb;      // as in RBAC: "list"
   std::string group;     // empty: core
-  std::string resource;  // the plural, with its subresource: "deployments/scale"
-  std::string ns;        // empty: in all of the cluster
-  std::string name;      // of the one object; empty: any
+  std::string resource;  // the plural, with a subresource: "deployments/scale"
+  std::string ns;        // empty: the whole cluster
+  std::string name;      // of one object; empty: any
 
   static Permission For(std::string_view verb, const ResourceType& type, std::string_view ns,
                         std::string_view name = "");
@@ -27,22 +27,22 @@ struct Permission {
   bool operator==(const Permission&) const = default;
 };
 
-// What is to be added to the rules of a Role in `ns`, or where that is empty of a ClusterRole.
+// The rules to add to a Role in `ns`, or to a ClusterRole if that is empty.
 struct MissingRules {
   std::string ns;
   std::string text;  // YAML in one line: [{apiGroups: ["apps"], resources: ["deployments"], ...}]
 };
 
-// The rules that grant `missing`, for each namespace. They name no objects, so that they go on
-// fitting where objects come and go.
+// Returns rules that grant `missing`, grouped by namespace. They name no objects, so that they
+// still fit when objects come and go.
 std::vector<MissingRules> RulesThatGrant(std::span<const Permission> missing);
 
 class PermissionProbe {
  public:
   PermissionProbe(KubeClient& client, Clock& clock) : client_(client), clock_(clock) {}
 
-  // Those of `permissions` that the account lacks, in their order. Takes 7 s at most, and mostly
-  // some milliseconds. An error where one of them was not answered: then nothing is known.
+  // Returns those of `permissions` that the account lacks, in the same order. Sends no requests
+  // after 5 s; each one may take 2 s. Any missing answer is an error.
   Result<std::vector<Permission>, ApiError> FindMissing(std::span<const Permission> permissions,
                                                         const Patience& patience);
 

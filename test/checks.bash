@@ -1,5 +1,5 @@
-# Checks that count, for tests in bash. A test that sources this sets finished=true at its end, and
-# says "N passed, N failed" last.
+# Checks that are counted, for tests in bash. The test sets finished=true at its end and prints "N
+# passed, N failed" last.
 # shellcheck shell=bash disable=SC2034
 passed=0 failed=0 finished=false
 

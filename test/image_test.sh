@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# image_test.sh: builds the container image twice and looks into it: it is valid, the same each time,
-# and has what it needs and no more. Needs root, to run the program in the image's own root.
+# image_test.sh: builds the container image twice and inspects it: it is valid, the same each time,
+# and contains what it needs and no more. Needs root, to run the program in the image's own root.
 set -euo pipefail
 cd "$(dirname -- "${BASH_SOURCE[0]}")/.."
 # shellcheck source=checks.bash
@@ -26,7 +26,7 @@ mkdir "$work/first" "$work/second"
 scripts/image "$work/first"
 scripts/image "$work/second" >/dev/null
 image=$work/first/image
-# Umoci reads a colon in a path as the tag's.
+# umoci takes a colon in a path for the tag's.
 version=$(umoci list --layout "$image")
 digest() { jq -r '.manifests[0].digest' "$1/index.json"; }
 blob() { echo "$image/blobs/${1/://}"; }
@@ -82,7 +82,7 @@ check "nothing that its user could write, or that runs as another" is \
   "$(find "$root" ! -type l \( -perm /o+w -o -perm /ug+s -o ! -user 0 \) -print)" ""
 check "its user has a name" is "$(awk -F : '$3 == 65532 { print $1 }' "$root/etc/passwd")" cluster-watcher
 
-# In a network of its own, where a name server knows one address: the connection to it is refused.
+# In a network of its own, with a name server that knows one address, where connections are refused.
 cat >"$work/names.pl" <<'PERL'
 use Socket;
 socket(my $socket, PF_INET, SOCK_DGRAM, 0) or die $!;
@@ -107,7 +107,7 @@ contexts: [{name: test, context: {cluster: test, user: test, namespace: test}}]
 current-context: test
 CONFIG
 chmod 644 "$root/etc/kubeconfig" "$root/etc/resolv.conf"
-# answered NAMES: what the program says of an API server with a name, where NAMES runs beside it.
+# answered NAMES: what the program says about an API server with a name; NAMES runs beside it.
 answered() {
   unshare --net sh -c '
     ip link set lo up

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Who may include whom. Includes go one way: a room uses those that are named beside it, and itself.
-# A room that isn't in the table, and an include that the table lacks, fail.
+# Checks the includes between folders: each may use itself and those named beside it in the table. A
+# folder or an include that isn't in the table fails.
 set -uo pipefail
 cd "$(dirname -- "${BASH_SOURCE[0]}")/.."
 shopt -s lastpipe
@@ -36,7 +36,7 @@ check() {
   fi
 }
 
-# FILE INCLUDED, of the program's own headers.
+# Prints "FILE INCLUDED" for includes of the program's own headers.
 includes() { grep -oHE '^#include "[^"]+"' -- $(git ls-files -co --exclude-standard -- 'probes/*.cc' 'probes/*.h' 'metrics/*.cc' 'metrics/*.h' 'watcher/*.cc' 'watcher/*.h') | sed -E 's/:#include "/ /; s/"$//'; }
 
 includes | while read -r file header; do
@@ -48,7 +48,7 @@ done | sort -u | check "each include is one that the table allows"
 for room in "${!uses[@]}"; do
   for used in ${uses[$room]}; do
     [[ -v uses[$used] ]] || { echo "$room: there is no room $used"; continue; }
-    # A room that may use another must not be used by it, not even over others.
+    # A folder must not be used by one that it uses, not even through others.
     seen=" $used " queue=($used)
     while ((${#queue[@]})); do
       for next in ${uses[${queue[0]}]:-}; do

@@ -23,7 +23,7 @@ std::string LowerCase(std::string text) {
   return text;
 }
 
-// Reads one part from the left.
+// Consumes one part of the header from the left.
 class Reader {
  public:
   explicit Reader(std::string_view text) : text_(text) {}
@@ -41,7 +41,7 @@ class Reader {
     text_.remove_prefix(token.size());
     return token;
   }
-  // A token or a quoted string; "" is none.
+  // Returns a token or the content of a quoted string; "" if there is neither.
   std::string Value() {
     if (!Skip('"')) return Token();
     std::string value;
@@ -58,7 +58,7 @@ class Reader {
   std::string_view text_;
 };
 
-// 0 to 1, with three digits at the most.
+// Parses 0 to 1 with at most three digits, as thousandths.
 std::optional<int> ParseWeight(std::string_view text) {
   if (text.empty() || text.size() > 5 || (text.size() > 1 && text[1] != '.')) return std::nullopt;
   int thousandths = 0;
@@ -84,7 +84,7 @@ std::optional<MediaRange> ParseRange(std::string_view text) {
     if (!reader.Skip(';')) return std::nullopt;
     reader.SkipBlank();
     const std::string name = LowerCase(reader.Token());
-    if (name.empty()) continue;  // ";;" is allowed.
+    if (name.empty()) continue;  // RFC 9110 allows ";;".
     if (!reader.Skip('=')) return std::nullopt;
     const std::string value = reader.Value();
     if (value.empty()) return std::nullopt;
@@ -99,7 +99,7 @@ std::optional<MediaRange> ParseRange(std::string_view text) {
   return range;
 }
 
-// The part before the first comma that isn't in quotes.
+// Returns the part before the first comma that isn't in quotes.
 std::string_view FirstPart(std::string_view list) {
   bool quoted = false;
   for (std::size_t i = 0; i < list.size(); ++i) {

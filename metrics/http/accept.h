@@ -1,4 +1,4 @@
-// What a client likes to be answered with: the Accept header of HTTP.
+// The Accept header of HTTP: the media types that a client prefers.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace cluster_watcher {
 
-// Something that can be answered; in UTF-8.
+// A media type that the server can answer with. The charset is UTF-8.
 struct MediaType {
   std::string_view type;  // "text"
   std::string_view subtype;
@@ -16,20 +16,20 @@ struct MediaType {
 
 // One of the header's parts: "text/*", "text/plain;version=0.0.4;q=0.5".
 struct MediaRange {
-  std::string type;     // in lower case; or "*"
-  std::string subtype;  // the same
-  std::string version;  // "" for any
-  std::string charset;  // in lower case; "" for any
-  int weight = 1000;    // q, in thousandths; 0: not acceptable
+  std::string type;     // lower case, or "*"
+  std::string subtype;  // lower case, or "*"
+  std::string version;  // "" if any
+  std::string charset;  // lower case; "" if any
+  int weight = 1000;    // q in thousandths; 0 means not acceptable
 
   bool Covers(const MediaType& type) const;
-  int Specificity() const;  // the more is said, the greater
+  int Specificity() const;  // grows with the number of things that are specified
 };
 
-// In the order of the header. A part that is none is left out.
+// Returns the ranges in the order of the header. A part that doesn't parse is left out.
 std::vector<MediaRange> ParseAccept(std::string_view accept);
 
-// The range that says the most about `type`, the first of them; null where none covers it.
+// Returns the most specific range that covers `type`, the first one of equals; null if none does.
 const MediaRange* MostSpecific(const std::vector<MediaRange>& ranges, const MediaType& type);
 
 }  // namespace cluster_watcher

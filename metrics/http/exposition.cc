@@ -24,7 +24,7 @@ struct Offer {
   MediaType type;
 };
 
-// By preference, where the client has none.
+// In our order of preference, for a client that has none.
 constexpr std::array kOffers = std::to_array<Offer>({
     {ExpositionFormat::kText, {"text", "plain", "0.0.4"}},
     {ExpositionFormat::kOpenMetrics, {"application", "openmetrics-text", "1.0.0"}},
@@ -33,8 +33,8 @@ constexpr std::array kOffers = std::to_array<Offer>({
 
 constexpr std::string_view kTotal = "_total";
 
-// In OpenMetrics a counter's family is called without the _total that its series have; what counts
-// under another name is none.
+// OpenMetrics names a counter's family without the _total of its series. A counter with another
+// name can't be declared as a counter there.
 bool IsTotal(const MetricFamily& family) {
   return family.type == MetricType::Counter && family.name.ends_with(kTotal);
 }
@@ -60,7 +60,7 @@ const char* TypeName(const MetricFamily& family) {
   return "unknown";
 }
 
-// The serializer leaves this to us.
+// The serializer doesn't escape HELP texts.
 void EscapeHelp(std::string& help, bool quotes) {
   if (help.find_first_of("\\\n\"") == std::string::npos) return;
   std::string escaped;
@@ -75,7 +75,7 @@ void EscapeHelp(std::string& help, bool quotes) {
   help = std::move(escaped);
 }
 
-// `text` has for each family, in this order, HELP if there is a help, TYPE, and the series.
+// For each family, in this order, `text` holds HELP (if it has one), TYPE and the series.
 std::string ToOpenMetrics(std::string_view text, const std::vector<MetricFamily>& families) {
   constexpr std::string_view kHelp = "# HELP ";
   constexpr std::string_view kType = "# TYPE ";

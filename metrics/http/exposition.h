@@ -1,4 +1,4 @@
-// What a scrape gets.
+// The text of a scrape, and the choice of its format.
 #pragma once
 
 #include <prometheus/collectable.h>
@@ -12,19 +12,19 @@ namespace cluster_watcher {
 enum class ExpositionFormat {
   kText,            // Prometheus' own, version 0.0.4
   kOpenMetrics,     // version 1.0.0
-  kOpenMetrics001,  // the draft before it, version 0.0.1; the same bytes
+  kOpenMetrics001,  // the 0.0.1 draft; the same bytes as 1.0.0
 };
 
-// What the client likes best, by an Accept header, its media types, their parameters and weights.
-// Between formats that it likes alike the one counts that it names most exactly, then the one that
-// it names first, then the text. Parts that don't parse are passed over; where nothing is left, or
-// nothing acceptable, it is the text: better a format that wasn't asked for than none.
+// Returns the format that an Accept header prefers, by its media types, parameters and weights. Of
+// formats with the same weight, the one that the header names most exactly wins, then the one that
+// it names first, then text. Parts that don't parse are ignored. If nothing acceptable is left, the
+// answer is text: a format that wasn't asked for is better than none.
 ExpositionFormat ChooseExposition(std::string_view accept);
 
 const char* ContentType(ExpositionFormat format);
 
-// All metrics of `sources`: families by name, series by their labels, so that two scrapes can be
-// compared line by line. Names, labels and values of the series are the same in every format.
+// Returns all metrics of `sources`: families sorted by name, series by their labels, so that two
+// scrapes can be compared line by line. Names, labels and values are the same in every format.
 std::string Exposition(std::span<const prometheus::Collectable* const> sources,
                        ExpositionFormat format = ExpositionFormat::kText);
 

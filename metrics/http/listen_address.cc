@@ -19,7 +19,7 @@ std::optional<std::uint16_t> ParsePort(std::string_view text) {
 
 bool IsAddress(int family, const std::string& host) {
   in6_addr room{};
-  // inet_pton reads up to a NUL byte.
+  // inet_pton stops at a NUL byte.
   return host.find('\0') == std::string::npos && ::inet_pton(family, host.c_str(), &room) == 1;
 }
 

@@ -35,10 +35,10 @@ using Connection = OpenConnections::Connection;
 
 constexpr unsigned kSecondsOfSilence = 3;
 constexpr std::size_t kLongestBody = 1'048'576;
-// The library takes in some at a time before those that are too many are cut, and never comes to
-// its own limit, where it would turn newcomers away.
+// libmicrohttpd accepts several connections before we cut those that are too many. This headroom
+// keeps it below its own limit, where it would turn newcomers away.
 constexpr std::size_t kConnectionsAtATime = 64;
-constexpr std::size_t kBytesPerConnection = 16'384;  // For both heads; bodies are beside it.
+constexpr std::size_t kBytesPerConnection = 16'384;  // For both heads; bodies come on top.
 
 constexpr const char* kPlain = "text/plain; charset=utf-8";
 constexpr const char* kIndex =
@@ -55,7 +55,7 @@ struct Answer {
   unsigned status = MHD_HTTP_OK;
   std::string body;
   const char* content_type = kPlain;
-  std::vector<std::pair<const char*, const char*>> headers = {};  // The others.
+  std::vector<std::pair<const char*, const char*>> headers = {};  // Beyond those of every answer.
 };
 
 Answer Ask(const std::function<bool()>& question, const char* if_not) {
@@ -63,7 +63,7 @@ Answer Ask(const std::function<bool()>& question, const char* if_not) {
   return {MHD_HTTP_OK, "ok\n"};
 }
 
-// Several of one name are one list.
+// A repeated header is one list.
 std::string AcceptOf(MHD_Connection* connection) {
   std::string accept;
   const MHD_KeyValueIterator add = [](void* list, MHD_ValueKind, const char* name,
@@ -76,7 +76,7 @@ std::string AcceptOf(MHD_Connection* connection) {
   return accept;
 }
 
-// MHD_NO cuts the connection.
+// MHD_NO makes libmicrohttpd cut the connection.
 MHD_Result Send(MHD_Connection* connection, Answer answer) {
   MHD_Response* response = MHD_create_response_from_buffer(answer.body.size(), answer.body.data(),
                                                            MHD_RESPMEM_MUST_COPY);
@@ -89,7 +89,7 @@ MHD_Result Send(MHD_Connection* connection, Answer answer) {
   return result;
 }
 
-// One that came by IPv6 to a server of both is shown as the IPv4 address that it is.
+// A dual-stack socket reports an IPv4 client as a mapped IPv6 address; show the IPv4 address.
 std::string AddressOf(MHD_Connection* connection) {
   std::array<char, INET6_ADDRSTRLEN> text{};
   const sockaddr* const client =
@@ -108,8 +108,8 @@ std::string AddressOf(MHD_Connection* connection) {
   return text.data();
 }
 
-// The library finds out by itself and closes it. What the client hasn't read by now, the kernel
-// needn't keep.
+// Without lingering the kernel drops what the client hasn't read yet. libmicrohttpd notices the
+// shutdown and closes the connection.
 void Cut(int socket) {
   const linger drop{1, 0};
   ::setsockopt(socket, SOL_SOCKET, SO_LINGER, &drop, sizeof drop);
@@ -118,7 +118,8 @@ void Cut(int socket) {
 
 }  // namespace
 
-// Its constructor, Listen and its destructor belong to the program, all the rest to its own thread.
+// The constructor, Listen and the destructor run on the caller's thread, everything else on the
+// server's own.
 class MetricsEndpoint::Server {
  public:
   explicit Server(MetricsEndpoint& endpoint)
@@ -128,7 +129,7 @@ class MetricsEndpoint::Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // 0 once it serves, else an errno. For IPv6 on all interfaces it serves IPv4 too.
+  // Returns 0 once it serves, else an errno. With IPv6 on all interfaces it serves IPv4 too.
   int Listen(const ListenAddress& address, bool ipv6);
 
   std::uint16_t port() const {
@@ -147,7 +148,7 @@ class MetricsEndpoint::Server {
   OpenConnections connections_;
   bool one_closed_ = false;
   MHD_Daemon* daemon_ = nullptr;
-  int stop_ = -1;  // Readable once the thread is to end.
+  int stop_ = -1;  // Becomes readable when the thread has to end.
   std::thread thread_;
 };
 
@@ -200,12 +201,12 @@ int MetricsEndpoint::Server::Listen(const ListenAddress& address, bool ipv6) {
       MHD_OPTION_NOTIFY_COMPLETED, completed, this, MHD_OPTION_NOTIFY_CONNECTION, notify, this,
       MHD_OPTION_END);
   if (daemon_ == nullptr) return errno != 0 ? errno : ENOMEM;
-  // An answer that was sent and isn't read goes too, though the connection isn't ours any more. The
-  // connections have it from the socket that they come by.
+  // Closing a connection doesn't drop an answer that is sent but never read; this timeout does.
+  // Accepted sockets inherit it from the listening one.
   const int listening = MHD_get_daemon_info(daemon_, MHD_DAEMON_INFO_LISTEN_FD)->listen_fd;
   const unsigned patience = static_cast<unsigned>(endpoint_.limits_.connection_age.count());
   ::setsockopt(listening, IPPROTO_TCP, TCP_USER_TIMEOUT, &patience, sizeof patience);
-  // The thread inherits what is blocked: signals are for the program's own thread.
+  // The thread inherits the signal mask; signals belong to the program's own thread.
   sigset_t all;
   sigset_t before;
   ::sigfillset(&all);
@@ -213,7 +214,7 @@ int MetricsEndpoint::Server::Listen(const ListenAddress& address, bool ipv6) {
   int error = 0;
   try {
     thread_ = std::thread([this] { Serve(); });
-  } catch (const std::system_error& failure) {  // There may be threads enough.
+  } catch (const std::system_error& failure) {  // The thread limit may be reached.
     error = failure.code().value();
   }
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
@@ -241,7 +242,7 @@ void MetricsEndpoint::Server::Serve() {
 }
 
 int MetricsEndpoint::Server::MillisecondsToWait() const {
-  // Where it could take no more connections, it takes note of a place that is free in its next run.
+  // After a close libmicrohttpd accepts new connections only in its next run.
   if (one_closed_) return 0;
   MHD_UNSIGNED_LONG_LONG until_silence = 0;
   const bool waits = MHD_get_timeout(daemon_, &until_silence) == MHD_YES;
@@ -258,7 +259,8 @@ int MetricsEndpoint::Server::MillisecondsToWait() const {
   return static_cast<int>(wait);
 }
 
-// Called once with the request's head, for each piece of its body, and then for the answer.
+// libmicrohttpd calls this once with the request's head, once for each piece of its body, and then
+// for the answer.
 MHD_Result MetricsEndpoint::Server::Take(MHD_Connection* connection, const char* path,
                                          const char* method, std::size_t* body_size,
                                          void** request) {
@@ -267,7 +269,7 @@ MHD_Result MetricsEndpoint::Server::Take(MHD_Connection* connection, const char*
   const bool first = std::exchange(*request, &visit) == nullptr;
   if (first) return MHD_YES;
   if (*body_size == 0) return Send(connection, Respond(connection, path, method, visit));
-  visit.body_bytes += std::exchange(*body_size, 0);  // Taken and dropped.
+  visit.body_bytes += std::exchange(*body_size, 0);  // Read and dropped.
   return visit.body_bytes <= kLongestBody ? MHD_YES : MHD_NO;
 }
 
@@ -304,7 +306,7 @@ Answer MetricsEndpoint::Server::Respond(MHD_Connection* connection, std::string_
                  "no poll has been definite yet, or the settings contradict each other\n");
     }
     return {MHD_HTTP_OK, kIndex, "text/html; charset=utf-8"};
-  } catch (const std::exception& error) {  // What collects and asks is not only ours.
+  } catch (const std::exception& error) {  // Sources and health checks aren't only our code.
     return {MHD_HTTP_INTERNAL_SERVER_ERROR,
             std::string("the answer could not be made: ") + error.what() + "\n"};
   }

@@ -1,4 +1,4 @@
-// What operators and the kubelet read over HTTP: /metrics, /healthz and /readyz.
+// The HTTP endpoint for operators and the kubelet: /metrics, /healthz and /readyz.
 #pragma once
 
 #include <prometheus/collectable.h>
@@ -16,10 +16,10 @@
 
 namespace cluster_watcher {
 
-// Called on the endpoint's thread, at any time.
+// Both are called on the endpoint's thread, at any time.
 struct Health {
-  std::function<bool()> alive;  // /healthz: false says that the loop has stopped turning.
-  std::function<bool()> ready;  // /readyz: false before a first definite poll, or misconfigured.
+  std::function<bool()> alive;  // /healthz; false once the loop has stopped turning.
+  std::function<bool()> ready;  // /readyz; false before a first definite poll, or misconfigured.
 };
 
 struct EndpointLimits {
@@ -27,30 +27,29 @@ struct EndpointLimits {
   std::chrono::milliseconds connection_age = std::chrono::seconds(10);
 };
 
-// Answers GET and HEAD. It has one thread of its own, which never takes a signal; on the way out of
-// the program there is no need to destroy it. Connections are served side by side, and each carries
-// one request, so a slow or silent client holds nobody up. Nobody is turned away, and nobody stays:
-// a connection is cut when it has been silent for 3 s, when it is too old, whatever it does, when
-// it sends a body of more than 1 MiB, and, where there are too many, when it is the oldest one of
-// the address that has the most.
+// Answers GET and HEAD on one thread of its own, which takes no signals; at exit the endpoint need
+// not be destroyed. Connections are served side by side, one request each, so a slow or silent
+// client holds nobody up. No client is turned away; instead a connection is cut when it has been
+// silent for 3 s, when it exceeds its age limit, when it sends a body of more than 1 MiB, and, when
+// there are too many, if it is the oldest one of the address that has the most.
 class MetricsEndpoint {
  public:
-  // `address`: `:PORT` (all interfaces, IPv6 too where the machine has it), `IPV4:PORT` or
+  // `address` is `:PORT` (all interfaces, IPv6 too where the machine has it), `IPV4:PORT` or
   // `[IPV6]:PORT`; port 0 lets the system choose. `sources` must outlive the endpoint.
   MetricsEndpoint(std::string address, std::vector<const prometheus::Collectable*> sources,
                   Health health, EndpointLimits limits = {});
   ~MetricsEndpoint();
-  MetricsEndpoint(const MetricsEndpoint&) = delete;  // Its thread has its address.
+  MetricsEndpoint(const MetricsEndpoint&) = delete;  // The thread holds its address.
   MetricsEndpoint& operator=(const MetricsEndpoint&) = delete;
 
-  // Nothing once it serves; else why it can't, naming the address. It may be called again, for a
-  // port that is in use may become free. For an address that is none see ListenAddressError.
+  // Returns nullopt once it serves, else the error, which names the address. It may be called
+  // again, because a port in use may become free.
   [[nodiscard]] std::optional<std::string> Start();
 
-  // The port that it listens on; 0 before Start.
+  // The port it listens on; 0 before Start.
   std::uint16_t port() const { return port_; }
 
-  // Those who get /metrics.
+  // The clients that get /metrics.
   const Scrapers& scrapers() const { return scrapers_; }
 
  private:
@@ -62,7 +61,7 @@ class MetricsEndpoint {
   const EndpointLimits limits_;
   Scrapers scrapers_;
   std::uint16_t port_ = 0;
-  std::unique_ptr<Server> server_;  // Last: its thread uses the others.
+  std::unique_ptr<Server> server_;  // Last, because its thread uses the other fields.
 };
 
 }  // namespace cluster_watcher

@@ -1,4 +1,4 @@
-// The connections that a server has open, and which of them have to go.
+// The open connections of a server, and which of them must be closed.
 #pragma once
 
 #include <chrono>
@@ -10,9 +10,9 @@
 
 namespace cluster_watcher {
 
-// A connection has to go when it has had its time, whatever it does with it; and where there are
-// too many, the oldest one of the address that has the most. So whoever comes gets in, and those
-// who hold many make room for those who hold few.
+// A connection must be closed once it reaches the maximum age, and, if there are too many, when it
+// is the oldest one of the address that has the most. So newcomers get in, and clients with many
+// connections make room for those with few.
 class OpenConnections {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -21,7 +21,7 @@ class OpenConnections {
     int socket;
     std::string address;
     Time opened;
-    bool is_due = false;  // Due has named it.
+    bool is_due = false;  // Due has returned it.
     // For the server's use.
     std::size_t body_bytes = 0;
     std::optional<Time> collected;
@@ -30,14 +30,14 @@ class OpenConnections {
   OpenConnections(std::size_t most, std::chrono::milliseconds longest)
       : most_(most), longest_(longest) {}
 
-  // The connection is there, under the same address, until it is closed.
+  // The connection is stored at a fixed address until it is closed.
   Connection* Opened(int socket, const std::string& address, Time now);
   void Closed(const Connection* connection);
 
-  // The sockets of those that have to go, each named once. They count no more.
+  // Returns the sockets to close, each of them once. They no longer count.
   std::vector<int> Due(Time now);
 
-  // When Due will name one although none is opened; nullopt: never.
+  // When Due will return a socket even if none is opened; nullopt if never.
   std::optional<Time> NextDue() const;
 
   bool empty() const { return connections_.empty(); }

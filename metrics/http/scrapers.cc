@@ -17,7 +17,7 @@ void Scrapers::Scraped(const std::string& address, Time collected) {
     scrapers_.push_back({address, collected, std::nullopt});
     return;
   }
-  // One that took longer to be sent than the next may come behind it.
+  // A slow answer may complete after a later one.
   if (collected > scraper->last) {
     scraper->before = std::exchange(scraper->last, collected);
   } else if (collected < scraper->last && (!scraper->before || collected > *scraper->before)) {

@@ -1,4 +1,4 @@
-// Who scrapes the metrics how often, and whether they have seen the last of them.
+// The clients that scrape the metrics, how often they do, and when each is expected again.
 #pragma once
 
 #include <chrono>
@@ -10,21 +10,21 @@
 
 namespace cluster_watcher {
 
-// Thread-safe. It knows 16 addresses at the most: for another one it forgets the one that was heard
-// of least recently, those first that have scraped only once.
+// Thread-safe. Remembers at most 16 addresses. To make room it forgets the one heard of least
+// recently, starting with those that have scraped only once.
 class Scrapers {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
   static constexpr std::size_t kAddresses = 16;
 
-  // An exposition that was collected at `collected` was sent, whole, to `address`.
+  // Records that an exposition collected at `collected` was sent completely to `address`.
   void Scraped(const std::string& address, Time collected);
 
-  // When the next scrape is to be expected of those who scrape regularly (at least two scrapes; the
-  // last one not longer ago, at `now`, than twice the time between the last two) and have had none
-  // collected after `since`. It is the earliest one, and in the past where that one is late.
-  // nullopt: nobody is to be waited for.
+  // When the next scrape is due from a regular scraper that has got nothing collected after
+  // `since`. Regular means at least two scrapes, and at `now` the last one is at most twice the
+  // last interval ago. Returns the earliest of these times, which is in the past if that scrape is
+  // late; nullopt if no scrape is to be expected.
   std::optional<Time> NextExpected(Time since, Time now) const;
 
  private:

@@ -9,7 +9,7 @@ bool SystemClock::WaitUntil(MonotonicTime deadline, std::stop_token stop) {
   std::mutex mutex;
   std::condition_variable_any stopped;
   std::unique_lock lock(mutex);
-  // Nobody notifies it: it ends with the deadline, or with `stop`, which it registers with.
+  // Nobody notifies this variable: the wait ends at the deadline, or when `stop` is requested.
   stopped.wait_until(lock, stop, deadline, [&] { return Now() >= deadline; });
   return !stop.stop_requested();
 }

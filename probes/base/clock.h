@@ -1,5 +1,5 @@
-// The clock seam. Intervals are measured on the monotonic clock, dates for people and for marks are
-// read from the wall clock. A simulated clock runs the whole program in virtual time.
+// The clock seam. The monotonic clock measures intervals; the wall clock gives dates for people and
+// for marks. A simulated clock runs the whole program in virtual time.
 #pragma once
 
 #include <chrono>
@@ -18,12 +18,12 @@ class Clock {
   virtual MonotonicTime Now() = 0;
   virtual WallTime WallNow() = 0;
 
-  // Blocks until `deadline` or until `stop` is requested. True: the deadline was reached. An empty
-  // token can't be stopped.
+  // Blocks until `deadline` or until `stop` is requested; true if the deadline was reached. An
+  // empty token never stops.
   virtual bool WaitUntil(MonotonicTime deadline, std::stop_token stop) = 0;
 };
 
-// The machine's clocks.
+// The clocks of the machine.
 class SystemClock final : public Clock {
  public:
   MonotonicTime Now() override { return std::chrono::steady_clock::now(); }

@@ -35,7 +35,7 @@ Unexpected<Error> NotADuration(std::string_view text, const std::string& why) {
   return Failure(Quoted(text) + " is not a duration: " + why);
 }
 
-// Takes what `text` begins with, as long as it holds none but (or none of) `characters`.
+// Removes the longest beginning of `text` that holds only (TakeUntil: none of) `characters`.
 std::string_view TakeWhile(std::string_view& text, std::string_view characters) {
   const std::string_view taken = text.substr(0, text.find_first_not_of(characters));
   text.remove_prefix(taken.size());
@@ -47,7 +47,7 @@ std::string_view TakeUntil(std::string_view& text, std::string_view characters) 
   return taken;
 }
 
-// WHOLE.FRACTION units, what is less than a nanosecond cut off; nullopt: too long.
+// Returns WHOLE.FRACTION units, truncated to nanoseconds; nullopt if that is too long.
 std::optional<Nanoseconds> Multiply(std::string_view whole, std::string_view fraction,
                                     Nanoseconds unit) {
   const Nanoseconds most = kLongest / unit;
@@ -57,7 +57,7 @@ std::optional<Nanoseconds> Multiply(std::string_view whole, std::string_view fra
     if (count > (most - digit) / 10) return std::nullopt;
     count = count * 10 + digit;
   }
-  // From the last digit to the first, cutting off at each is exact, however many there are.
+  // Truncating at every digit, from the last to the first, is exact for any number of digits.
   Nanoseconds rest = 0;
   for (std::size_t i = fraction.size(); i > 0; --i) {
     rest = (static_cast<Nanoseconds>(fraction[i - 1] - '0') * unit + rest) / 10;
@@ -109,7 +109,7 @@ Result<Duration> ParseDuration(std::string_view text) {
 
 std::string FormatDuration(Duration duration) {
   const bool negative = duration < Duration::zero();
-  // Negated as unsigned, since the shortest duration has no positive counterpart.
+  // Negated as unsigned, because the shortest duration has no positive counterpart.
   auto left = static_cast<std::uint64_t>(duration.count());
   if (negative) left = 0 - left;
   if (left == 0) return "0s";

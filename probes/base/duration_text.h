@@ -1,4 +1,4 @@
-// Durations as Go writes them: "500ms", "1m30s", "1h", "0".
+// Durations in Go's notation: "500ms", "1m30s", "1h", "0".
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace cluster_watcher {
 
-// Units h, m, s, ms, us, ns, fractions allowed ("1.5h"); negative ones and those beyond some 290
-// years are errors. Less than a millisecond is cut off. Source: Go's time.ParseDuration.
+// Parses sums of h, m, s, ms, us and ns, with fractions ("1.5h"), truncated to milliseconds. A
+// negative duration or one beyond about 290 years is an error. Source: Go's time.ParseDuration.
 Result<Duration> ParseDuration(std::string_view text);
 
 std::string FormatDuration(Duration duration);  // "1m30s", "500ms", "0s"

@@ -1,4 +1,4 @@
-// Reading a whole small file: credentials and kubeconfigs.
+// Reads whole files up to a size limit.
 #pragma once
 
 #include <fcntl.h>
@@ -14,8 +14,8 @@
 
 namespace cluster_watcher {
 
-// What can be read from the open `file`, called `name` in the error: where it can't be read or
-// holds more than `limit` bytes.
+// Returns what is left to read of the open `file`. Fails if reading fails or finds more than
+// `limit` bytes; the error calls the file `name`.
 inline Result<std::string> ReadOpenFile(int file, const std::string& name, std::size_t limit) {
   std::string content;
   std::array<char, 4096> piece{};
@@ -33,7 +33,7 @@ inline Result<std::string> ReadOpenFile(int file, const std::string& name, std::
   }
 }
 
-// The content of the file at `path`. The error begins with the path.
+// Returns the content of the file at `path`. An error begins with the path.
 inline Result<std::string> ReadFile(const std::string& path, std::size_t limit) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) {

@@ -17,9 +17,9 @@ namespace cluster_watcher {
 namespace {
 
 constexpr std::size_t kMaxDepth = 64;
-// The reader's recursion is bounded by DepthLimit.
+// RapidJSON's recursive parser is safe, because DepthLimit bounds the depth.
 constexpr unsigned kParseFlags = rapidjson::kParseValidateEncodingFlag;
-// Larger objects are sorted to find a key that is there twice.
+// In larger objects, keys are sorted to find duplicates.
 constexpr std::size_t kFewMembers = 16;
 
 bool IsAscii(std::string_view text) {
@@ -36,7 +36,7 @@ std::string_view View(const rapidjson::Value& string) {
   return {string.GetString(), string.GetStringLength()};
 }
 
-// RapidJSON lets the escape of a lone low surrogate pass, as bytes that are not UTF-8.
+// RapidJSON accepts the escape of a lone low surrogate and produces invalid UTF-8.
 bool HasLoneSurrogate(std::string_view text) {
   for (std::size_t at = text.find('\xed'); at != text.npos; at = text.find('\xed', at + 1)) {
     if (static_cast<unsigned char>(text[at + 1]) >= 0xa0) return true;
@@ -44,7 +44,7 @@ bool HasLoneSurrogate(std::string_view text) {
   return false;
 }
 
-// Counts levels while parsing, so that deep nesting is refused before it costs memory.
+// Counts levels while parsing, so that deep nesting fails before it costs memory.
 template <typename Document>
 class DepthLimit {
  public:
@@ -56,7 +56,7 @@ class DepthLimit {
   bool Uint(unsigned i) { return document_.Uint(i); }
   bool Int64(std::int64_t i) { return document_.Int64(i); }
   bool Uint64(std::uint64_t i) { return document_.Uint64(i); }
-  // RapidJSON reads some numbers that are too big as infinity, which JSON can't write.
+  // RapidJSON reads some numbers that are too big as infinity, which JSON can't express.
   bool Double(double d) {
     return (std::isfinite(d) || !(refused_number_ = true)) && document_.Double(d);
   }
@@ -74,7 +74,7 @@ class DepthLimit {
   bool StartArray() { return ++depth_ <= kMaxDepth && document_.StartArray(); }
   bool EndArray(rapidjson::SizeType n) { return --depth_, document_.EndArray(n); }
 
-  // Whether it was for a string, not for its depth, that the document was refused.
+  // Whether the document was refused because of a string, not its depth.
   bool refused_text() const { return refused_text_; }
   bool refused_number() const { return refused_number_; }
 
@@ -87,7 +87,7 @@ class DepthLimit {
   bool refused_number_ = false;
 };
 
-// Hands on what RapidJSON reads, but for levels beyond the limit.
+// Passes on RapidJSON's events, up to the depth limit.
 class Events {
  public:
   using Take = std::function<bool(JsonEvent, std::string_view)>;
@@ -95,7 +95,7 @@ class Events {
 
   bool Null() { return take_(JsonEvent::kNull, {}); }
   bool Bool(bool b) { return take_(b ? JsonEvent::kTrue : JsonEvent::kFalse, {}); }
-  // Numbers are read as text.
+  // The parser passes numbers as text, through RawNumber.
   bool Int(int) { return false; }
   bool Uint(unsigned) { return false; }
   bool Int64(std::int64_t) { return false; }
@@ -136,7 +136,7 @@ class Events {
   std::string refusal_;
 };
 
-// The depth is bounded by the parser, so is the recursion.
+// The parser has bounded the depth, and so this recursion.
 std::optional<std::string> DuplicateKey(const rapidjson::Value& value) {
   if (value.IsArray()) {
     for (const auto& element : value.GetArray()) {
@@ -167,7 +167,7 @@ std::optional<std::string> DuplicateKey(const rapidjson::Value& value) {
 }  // namespace
 
 struct JsonDocument::State {
-  // RapidJSON's own chunks, 64 KiB each, are many times what most answers hold.
+  // RapidJSON's default chunks of 64 KiB are much larger than most answers.
   explicit State(std::size_t text_size)
       : pool(std::clamp<std::size_t>(2 * text_size, 512, 64u << 10)), document(&pool) {}
 
@@ -187,9 +187,9 @@ Result<JsonDocument> JsonDocument::Parse(std::string_view text) {
   JsonDocument document(text.size());
   rapidjson::Reader reader;
   rapidjson::MemoryStream bytes(text.data(), text.size());
-  // A byte order mark is skipped.
+  // The stream skips a byte order mark.
   rapidjson::EncodedInputStream<rapidjson::UTF8<>, rapidjson::MemoryStream> stream(bytes);
-  // ASCII, as nearly all answers are, needs no validation, which takes as long as the rest.
+  // ASCII needs no validation, which takes as long as all the rest. Nearly all answers are ASCII.
   const bool is_ascii = IsAscii(text);
   bool refused_text = false;
   bool refused_number = false;
@@ -211,7 +211,7 @@ Result<JsonDocument> JsonDocument::Parse(std::string_view text) {
     }
     return Failure(std::string(rapidjson::GetParseError_En(reader.GetParseErrorCode())) + at);
   }
-  // RapidJSON takes a NUL byte for the end.
+  // RapidJSON stops at a NUL byte.
   if (stream.Tell() != text.size()) return Failure("a NUL byte behind the value");
   if (auto key = DuplicateKey(document.state_->document)) {
     return Failure("the key " + Quoted(*key) + " stands twice in one object");

@@ -1,4 +1,4 @@
-// Reading and writing JSON: the one room that knows RapidJSON.
+// Reads and writes JSON. No other part of the program uses RapidJSON.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,8 @@
 
 namespace cluster_watcher {
 
-// A read-only view of one value in a JsonDocument, valid while the document lives. Asking for what
-// isn't there, or is of another type, gives an absent view or nullopt: never an error, never a
-// crash.
+// A read-only view of a value in a JsonDocument, valid while the document lives. Asking for a
+// missing value or another type gives an absent view or nullopt, never an error.
 class JsonValue {
  public:
   JsonValue() = default;
@@ -36,7 +35,7 @@ class JsonValue {
 
   std::vector<JsonValue> Elements() const;                              // of an array
   std::vector<std::pair<std::string_view, JsonValue>> Members() const;  // of an object
-  std::string ToText() const;  // the value as compact JSON; "" where absent
+  std::string ToText() const;  // the value as compact JSON; "" if absent
 
  private:
   friend class JsonDocument;
@@ -47,8 +46,8 @@ class JsonValue {
 
 class JsonDocument {
  public:
-  // Strict: RFC 8259, valid UTF-8, no key twice in one object, at most 64 levels deep, nothing
-  // behind the value. The error says what is wrong and at which byte.
+  // Parses strictly: RFC 8259, valid UTF-8, no duplicate keys, at most 64 levels deep, nothing
+  // after the value. The error says what is wrong and at which byte.
   static Result<JsonDocument> Parse(std::string_view text);
 
   JsonDocument();
@@ -65,7 +64,7 @@ class JsonDocument {
   std::unique_ptr<State> state_;
 };
 
-// What a JSON text is made of, one after the other.
+// The parts of a JSON text, in order.
 enum class JsonEvent {
   kNull,
   kTrue,
@@ -79,14 +78,14 @@ enum class JsonEvent {
   kEndArray
 };
 
-// The first value in `text`, white space before it allowed, as events; for what must keep the order
-// of keys, and numbers as they are written. `take` gets the text of numbers, strings and keys
-// (valid while it is called), and may say no. Returns how many bytes were read, up to the value's
-// end. The error says what is wrong and at which byte; keys may be there twice.
+// Reads the first value in `text`, after any white space, as events. They keep the order of keys
+// and the spelling of numbers. `take` gets the text of numbers, strings and keys, valid during the
+// call, and may return false to fail. Returns the number of bytes up to the value's end. The error
+// says what is wrong and at which byte; duplicate keys are accepted.
 Result<std::size_t> ReadJsonEvents(std::string_view text,
                                    const std::function<bool(JsonEvent, std::string_view)>& take);
 
-// Writes compact JSON, or indented for people. Calls must nest as JSON does.
+// Writes JSON, compact or indented for people. Calls must nest as JSON does.
 class JsonWriter {
  public:
   enum class Style { kCompact, kIndented };
@@ -100,12 +99,12 @@ class JsonWriter {
   JsonWriter& Key(std::string_view key);
   JsonWriter& String(std::string_view text);
   JsonWriter& Integer(std::int64_t number);
-  JsonWriter& Number(std::string_view text);  // which is a number in JSON
+  JsonWriter& Number(std::string_view text);  // must be a JSON number
   JsonWriter& Bool(bool value);
   JsonWriter& Null();
-  JsonWriter& Value(JsonValue value);  // a copy of what was read
+  JsonWriter& Value(JsonValue value);  // a copy
 
-  // Key and value at once.
+  // Writes a key and its value.
   JsonWriter& Field(std::string_view key, std::string_view text) { return Key(key).String(text); }
 
   std::string Text() const;

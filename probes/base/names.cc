@@ -17,7 +17,7 @@ bool IsDnsPart(std::string_view text) {
                      [](char c) { return IsLowerAlphanumeric(c) || c == '-'; });
 }
 
-// "v1", "v2beta1": how Kubernetes names the versions of its API.
+// Whether it names a version of an API group: "v1", "v2beta1".
 bool IsApiVersion(std::string_view text) {
   const auto skip_number = [&text] {
     const std::size_t end = std::min(text.find_first_not_of("0123456789"), text.size());
@@ -66,9 +66,9 @@ KindName SplitKindName(std::string_view text) {
   const std::string lower = LowerCase(text);
   const std::size_t dot = lower.find('.');
   if (dot == std::string::npos) return {lower, ""};
-  // Only a version that a group follows: "v1" alone may itself be the group.
+  // "v1" at the end may itself be the group; only a version before a group is dropped.
   std::string group = lower.substr(dot + 1);
-  // More than one, so that what is written without it splits the same.
+  // Repeated, so that the result splits into the same parts again.
   for (std::size_t next = group.find('.');
        next != std::string::npos && IsApiVersion(group.substr(0, next)); next = group.find('.')) {
     group.erase(0, next + 1);

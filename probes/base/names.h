@@ -1,4 +1,4 @@
-// How Kubernetes lets things be named, and how text of unknown origin is shown in a message.
+// The naming rules of Kubernetes, and how messages show text of unknown origin.
 // Source: kubernetes.io "Object Names and IDs", "Labels and Selectors".
 #pragma once
 
@@ -9,45 +9,46 @@
 
 namespace cluster_watcher {
 
-// At most 63 of a-z, 0-9 and "-", a letter or digit at both ends (RFC 1123). Namespaces, and the
-// plurals of kinds, are named so.
+// At most 63 of a-z, 0-9 and "-", with a letter or digit at both ends (RFC 1123): the form of
+// namespaces and of the plurals of kinds.
 bool IsDnsLabel(std::string_view text);
 
-// Parts as in a DNS label but of any length, joined by ".", at most 253 characters (RFC 1123 as the
-// API server applies it). Most objects, and groups, are named so.
+// Parts like DNS labels of any length, joined by ".", at most 253 characters together (RFC 1123 as
+// the API server applies it): the form of most objects' names and of groups.
 bool IsDnsSubdomain(std::string_view text);
 
-// A label's value other than the empty one: at most 63 of A-Z, a-z, 0-9, "-", "_" and ".", a letter
-// or digit at both ends.
+// A non-empty label value: at most 63 of A-Z, a-z, 0-9, "-", "_" and ".", with a letter or digit at
+// both ends.
 bool IsLabelValue(std::string_view text);
 
-// A label's key, "[PREFIX/]NAME": the prefix a DNS subdomain, the name written as a label's value.
+// A label key, "[PREFIX/]NAME": the prefix is a DNS subdomain, the name has the form of a label
+// value.
 bool IsLabelKey(std::string_view text);
 
-// A kind as people write it, "KIND[.GROUP]".
+// A kind as people write it: "KIND[.GROUP]".
 struct KindName {
   std::string kind;
-  std::string group;  // empty: none was given
+  std::string group;  // empty if none was given
 
   std::string ToText() const { return group.empty() ? kind : kind + "." + group; }
   bool operator==(const KindName&) const = default;
 };
 
-// "Deployment.v1.apps" is kind "deployment" of group "apps": all in lower case, and a version is
-// dropped. Anything splits; IsKindName tells whether the parts can be the name of a resource.
+// Splits "Deployment.v1.apps" into kind "deployment" and group "apps": lower-cased, without the
+// version. Any text splits; IsKindName says whether the parts can name a resource.
 KindName SplitKindName(std::string_view text);
 bool IsKindName(std::string_view text);
 
 std::string LowerCase(std::string_view text);  // A-Z only
 
-// `text` on one line of ASCII, between quotes: cut off after 80 characters, and whatever isn't
-// printable escaped as in C.
+// Returns `text` in quotes on one line of ASCII: cut off after 80 bytes, with unprintable ones
+// escaped as in C.
 std::string Quoted(std::string_view text);
 
-// The first `size` bytes of `text` at most, never half a UTF-8 character.
+// Returns the first `size` bytes of `text` at most, and never half a UTF-8 character.
 std::string_view CutText(std::string_view text, std::size_t size);
 
-// "a; b": several findings on one line.
+// Returns "a; b": several messages on one line.
 std::string Joined(const std::vector<std::string>& parts);
 
 }  // namespace cluster_watcher

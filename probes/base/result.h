@@ -1,5 +1,5 @@
-// Result<T, E>: a value or the error that stood in its way. The names are those of std::expected,
-// which the C++20 libraries of Debian 12 lack.
+// Result<T, E>: a value or an error. The names are those of std::expected, which the C++20
+// libraries of Debian 12 lack.
 #pragma once
 
 #include <cassert>
@@ -9,7 +9,7 @@
 
 namespace cluster_watcher {
 
-// Wraps an error so that it converts to any Result with that error type.
+// Wraps an error, so that it converts to any Result with that error type.
 template <typename E>
 struct Unexpected {
   E error;
@@ -17,7 +17,7 @@ struct Unexpected {
 template <typename E>
 Unexpected(E) -> Unexpected<E>;
 
-// An error that only a person reads: its text names the object and the operation.
+// An error for people only; its text names the object and the operation.
 struct Error {
   std::string message;
 };
@@ -34,7 +34,7 @@ class [[nodiscard]] Result {
   bool has_value() const { return state_.index() == 0; }
   explicit operator bool() const { return has_value(); }
 
-  // Only where has_value().
+  // Requires has_value().
   T& value() & { return *std::get_if<0>(&state_); }
   const T& value() const& { return *std::get_if<0>(&state_); }
   T&& value() && { return std::move(*std::get_if<0>(&state_)); }
@@ -44,7 +44,7 @@ class [[nodiscard]] Result {
   T* operator->() { return std::get_if<0>(&state_); }
   const T* operator->() const { return std::get_if<0>(&state_); }
 
-  // Only where !has_value().
+  // Requires !has_value().
   E& error() & { return *std::get_if<1>(&state_); }
   const E& error() const& { return *std::get_if<1>(&state_); }
   E&& error() && { return std::move(*std::get_if<1>(&state_)); }
@@ -53,7 +53,7 @@ class [[nodiscard]] Result {
   std::variant<T, E> state_;
 };
 
-// Success without a value: `Result<Done>`.
+// Success without a value, as in `Result<Done>`.
 struct Done {};
 
 }  // namespace cluster_watcher

@@ -22,11 +22,11 @@ namespace {
 
 constexpr std::size_t kFileLimit = 4u << 20;
 
-// A named cluster, user or context.
+// An entry of the lists of clusters, users and contexts.
 struct Entry {
   std::string name;
-  std::string file;                           // the kubeconfig that it stands in
-  std::map<std::string, std::string> fields;  // what isn't empty; lists and maps as ""
+  std::string file;                           // the kubeconfig that contains it
+  std::map<std::string, std::string> fields;  // the non-empty fields; lists and maps as ""
 
   bool Has(const std::string& key) const { return fields.count(key) > 0; }
   std::string Text(const std::string& key) const {
@@ -55,7 +55,7 @@ std::string Names(const std::vector<Entry>& entries) {
   return names.empty() ? "none" : names;
 }
 
-// --- The reading of YAML. What touches a node may throw; LoadKubeconfig catches it. ---
+// --- Reading YAML. These functions use nodes, which may throw; LoadKubeconfig catches it. ---
 
 bool IsTextField(const std::string& key) {
   constexpr std::array<std::string_view, 20> kTextFields = {"server",
@@ -170,13 +170,13 @@ Result<Kubeconfig> LoadKubeconfig(const std::string& file) {
   }
 }
 
-// --- What the entries mean. ---
+// --- The meaning of the entries. ---
 
-// What stands in the way, all of it, so that it can be mended in one go.
+// Collects all problems, so that a person can fix them together.
 class Problems {
  public:
   void Add(const std::string& problem) { text_ += (text_.empty() ? "" : "; ") + problem; }
-  // Beginning with the entry in which it is.
+  // Begins the text with the entry that has the problem.
   void Add(const char* kind, const Entry& entry, const std::string& problem) {
     Add("kubeconfig " + entry.file + ", " + kind + " " + Quoted(entry.name) + ": " + problem);
   }
@@ -195,8 +195,8 @@ std::optional<std::uint32_t> Base64Digit(char c) {
   return static_cast<std::uint32_t>(digit);
 }
 
-// Strict (padding included), but for white space, which line-wrapped data holds. nullopt: it isn't
-// base64. yaml-cpp's own decoder takes truncated data for good.
+// Decodes base64, including its padding, but ignoring white space: data may be wrapped. Returns
+// nullopt for anything else. yaml-cpp's own decoder accepts truncated data.
 std::optional<std::string> DecodeBase64(std::string text) {
   std::erase_if(text, [](unsigned char c) { return std::isspace(c) != 0; });
   if (text.size() % 4 != 0) return std::nullopt;
@@ -218,12 +218,12 @@ std::optional<std::string> DecodeBase64(std::string text) {
   return decoded;
 }
 
-// Relative paths are relative to the kubeconfig that names them.
+// A relative path is relative to the kubeconfig that contains it.
 std::string PathOf(const Entry& entry, const std::string& key) {
   return (std::filesystem::path(entry.file).parent_path() / entry.Text(key)).string();
 }
 
-// The content of `key`-data or of the file `key`; empty where neither is set.
+// Returns the decoded field `key`-data, or the content of the file `key`; "" if neither is set.
 std::string ReadData(const char* kind, const Entry& entry, const std::string& key,
                      Problems& problems) {
   const std::string data_key = key + "-data";
@@ -243,7 +243,7 @@ std::string ReadData(const char* kind, const Entry& entry, const std::string& ke
   return *std::move(content);
 }
 
-// What is wrong with the URL of an API server; empty: nothing.
+// Says what is wrong with the URL of an API server; "" if nothing is.
 std::string UrlProblem(const std::string& url) {
   if (url.empty()) return "server is missing; set it to the API server's URL";
   const std::size_t scheme = url.starts_with("https://") ? 8 : url.starts_with("http://") ? 7 : 0;
@@ -281,7 +281,7 @@ void ReadCluster(const Entry& cluster, ApiServer& server, Problems& problems) {
   }
 }
 
-// Other ways to be someone. To leave them out silently would be to act as someone else.
+// Refuses other forms of authentication; ignoring them would mean acting as someone else.
 void CheckSupported(const Entry& user, Problems& problems) {
   for (const char* key : {"exec", "auth-provider", "username", "password"}) {
     if (!user.Has(key)) continue;
@@ -354,7 +354,7 @@ Result<ApiServer> Resolve(const Kubeconfig& config, const std::string& context_n
                  "it names the cluster " + Quoted(cluster_name) +
                      ", which isn't there; there is: " + Names(config.clusters));
   }
-  // No user at all is somebody too: system:anonymous, or whom a local proxy stands for.
+  // A context without a user is valid: it acts as system:anonymous, or as a local proxy decides.
   const std::string user_name = context->Text("user");
   if (const Entry* user = Find(config.users, user_name)) {
     ReadUser(*user, server, problems);
@@ -433,7 +433,7 @@ Result<ApiServer> FromServiceAccount(const std::string& host, const std::string&
   Result<std::string> ca = ReadServiceAccountFile(directory + "/ca.crt");
   if (!ca) return Failure(ca.error().message);
   server.ca_pem = *std::move(ca);
-  // Optional, as in client-go: whoever needs the namespace asks for it by name.
+  // Optional, as in client-go: the code that needs a namespace reports its absence.
   if (const Result<std::string> name = ReadFile(directory + "/namespace", kFileLimit)) {
     server.default_namespace = name->substr(0, name->find_last_not_of(" \t\r\n") + 1);
   }

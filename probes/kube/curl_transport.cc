@@ -19,7 +19,7 @@ namespace {
 
 constexpr Duration kConnectTimeout{5'000};
 constexpr std::chrono::hours kLongestRetryAfter{24};
-// Ends a wait whose waking call was lost, which curl doesn't rule out.
+// Bounds a wait in case its wake-up got lost, which curl doesn't rule out.
 constexpr int kLongestPoll = 1'000;
 constexpr long kBufferSize = 16L << 10;
 constexpr std::size_t kIdleHandles = 2;
@@ -54,7 +54,7 @@ bool Append(List& list, const std::string& text) {
   return true;
 }
 
-// Sets options one after the other and keeps the first failure.
+// Sets options in order and keeps the first failure.
 class Options {
  public:
   explicit Options(CURL* easy) : easy_(easy) {}
@@ -64,7 +64,7 @@ class Options {
     if (code_ == CURLE_OK) code_ = curl_easy_setopt(easy_, option, value);
     return *this;
   }
-  // `text` must outlive the handle: it isn't copied.
+  // `text` isn't copied, so it must outlive the handle.
   Options& SetBlob(CURLoption option, const std::string& text) {
     if (text.empty()) return *this;
     curl_blob blob{const_cast<char*>(text.data()), text.size(), CURL_BLOB_NOCOPY};
@@ -77,13 +77,13 @@ class Options {
   CURLcode code_ = CURLE_OK;
 };
 
-// --- Where requests go. ---
+// --- The API server's address. ---
 
 struct Endpoint {
-  std::string base;        // what a request's target is appended to
+  std::string base;        // a request's target is appended to it
   std::string address;     // host:port, for messages
-  std::string host;        // the Host header, where it isn't that of `base`; else empty
-  std::string connect_to;  // in the words of CURLOPT_CONNECT_TO; empty: where `base` says
+  std::string host;        // the Host header if it differs from the host of `base`, else empty
+  std::string connect_to;  // in the syntax of CURLOPT_CONNECT_TO; empty: `base` says it
 };
 
 std::string Part(CURLU* url, CURLUPart part) {
@@ -99,7 +99,7 @@ Result<Endpoint> ParseEndpoint(const ApiServer& server) {
   const CURLUcode code = curl_url_set(url.get(), CURLUPART_URL, server.url.c_str(), 0);
   const std::string scheme = Part(url.get(), CURLUPART_SCHEME);
   if (code != CURLUE_OK || (scheme != "https" && scheme != "http")) {
-    // A user's name and password are none, and not for a log.
+    // A URL with a user's name and password isn't valid, and must not be logged.
     const bool shown = server.url.find('@') == std::string::npos;
     return Failure(server.source + ": the server's URL " +
                    (shown ? "\"" + server.url + "\" " : "") + "is not one of https:// or http://");
@@ -114,8 +114,8 @@ Result<Endpoint> ParseEndpoint(const ApiServer& server) {
   Endpoint endpoint;
   endpoint.address = Part(url.get(), CURLUPART_HOST) + ":" + port;
   endpoint.base = server.url;
-  // curl checks a certificate against the URL's host, so that name becomes the URL's host, and the
-  // connection is led to the true one.
+  // curl checks the certificate against the URL's host. So the URL gets the certificate's name, and
+  // CURLOPT_CONNECT_TO the real host.
   if (scheme == "https" && !server.tls_server_name.empty()) {
     endpoint.base =
         "https://" + server.tls_server_name + ":" + port + Part(url.get(), CURLUPART_PATH);
@@ -156,7 +156,7 @@ Result<Done> CheckCertificates(const ApiServer& server) {
 
 // --- One request. ---
 
-// Stays where it is while curl holds its address.
+// Must not move while curl holds its address.
 struct Transfer {
   Transfer(const HttpRequest& request_, std::size_t index_, Easy easy_)
       : request(request_), index(index_), easy(std::move(easy_)) {}
@@ -171,8 +171,8 @@ struct Transfer {
   std::array<char, CURL_ERROR_SIZE> error{};
 };
 
-// curl takes an answer that breaks off among its headers for a whole one: a 404, say, without a
-// body. So this watches for the empty line that ends them (those of an interim answer, too).
+// curl treats an answer that breaks off within its headers as complete, such as a 404 without a
+// body. So this looks for the empty line after the headers, of an interim answer, too.
 std::size_t WatchHeaders(char* data, std::size_t, std::size_t count, void* user) noexcept {
   Transfer& transfer = *static_cast<Transfer*>(user);
   const std::string_view line(data, count);
@@ -185,7 +185,7 @@ std::size_t WriteBody(char* data, std::size_t, std::size_t count, void* user) no
   Transfer& transfer = *static_cast<Transfer*>(user);
   if (count > transfer.request.body_limit - transfer.body.size()) {
     transfer.too_large = true;
-    return count + 1;  // not `count`: curl gives the transfer up
+    return count + 1;  // any value but `count` makes curl fail the transfer
   }
   if (transfer.body.empty()) {
     curl_off_t length = -1;
@@ -214,7 +214,7 @@ CURLcode SetConnectionOptions(CURL* easy, curl_slist* connect_to) {
       .Set(CURLOPT_TCP_KEEPINTVL, 15L)
       .Set(CURLOPT_BUFFERSIZE, kBufferSize)
       .Set(CURLOPT_UPLOAD_BUFFERSIZE, kBufferSize)
-      // Without it, giving up a request waits for the end of its name lookup.
+      // Without it a cancelled request waits for the end of its name lookup.
       .Set(CURLOPT_QUICK_EXIT, 1L)
       .Set(CURLOPT_CONNECT_TO, connect_to)
       .Set(CURLOPT_HEADERFUNCTION, &WatchHeaders)
@@ -232,7 +232,7 @@ CURLcode SetTlsOptions(CURL* easy, const ApiServer& server) {
       .SetBlob(CURLOPT_CAINFO_BLOB, server.ca_pem)
       .SetBlob(CURLOPT_SSLCERT_BLOB, server.client_certificate_pem)
       .SetBlob(CURLOPT_SSLKEY_BLOB, server.client_key_pem)
-      // Never ask for one at a terminal.
+      // Prevents a prompt on the terminal.
       .Set(CURLOPT_KEYPASSWD, "");
   return options.code();
 }
@@ -241,7 +241,7 @@ bool SetHeaders(Transfer& transfer, const Endpoint& endpoint) {
   const HttpRequest& request = transfer.request;
   List& headers = transfer.headers;
   bool set = Append(headers, "Expect:");
-  // A header without a value takes away what curl would send by itself.
+  // An empty value removes the header that curl would send.
   set = set && Append(headers, "Accept:" + (request.accept.empty() ? "" : " " + request.accept));
   set = set &&
         Append(headers,
@@ -253,12 +253,12 @@ bool SetHeaders(Transfer& transfer, const Endpoint& endpoint) {
   return set;
 }
 
-// A handle keeps its options from request to request, so this sets each one that may differ.
+// A reused handle keeps its options, so every option that may differ is set again.
 CURLcode SetRequestOptions(Transfer& transfer, const Endpoint& endpoint) {
   if (!SetHeaders(transfer, endpoint)) return CURLE_OUT_OF_MEMORY;
   const HttpRequest& request = transfer.request;
   const auto timeout = std::clamp<Duration::rep>(request.timeout.count(), 1, INT_MAX);
-  // 0: none; what is too much is cut off as it comes.
+  // 0 is no limit; WriteBody cuts what is too much.
   const auto limit = request.cut_body ? 0 : std::min<std::size_t>(request.body_limit, LONG_MAX);
   Options options(transfer.easy.get());
   options.Set(CURLOPT_URL, (endpoint.base + request.target).c_str())
@@ -280,8 +280,8 @@ CURLcode SetRequestOptions(Transfer& transfer, const Endpoint& endpoint) {
   return options.Set(CURLOPT_CUSTOMREQUEST, ToString(request.method)).code();
 }
 
-// Why a request can't be sent as it is; empty: it can. Guards against a second header in a value,
-// and against a target that would turn into another host.
+// Says why a request can't be sent; "" if it can. It must not add a header within a value, nor a
+// target that leads to another host.
 std::string RequestProblem(const HttpRequest& request) {
   if (!request.target.starts_with('/')) return "the target must begin with /";
   const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; };
@@ -323,7 +323,7 @@ std::optional<Duration> ParseRetryAfter(const std::string& text, std::optional<W
     return bounded(std::chrono::seconds(
         std::min<long long>(seconds, std::chrono::seconds(kLongestRetryAfter).count())));
   }
-  // A date means something on the server's own clock only.
+  // A date is only meaningful by the server's own clock.
   const std::optional<WallTime> until = ParseDate(text);
   if (!until || !date) return std::nullopt;
   return bounded(std::chrono::duration_cast<std::chrono::seconds>(*until - *date));
@@ -359,9 +359,9 @@ TransportError::Kind KindOf(CURLcode code, std::string_view text) {
     return Kind::kTls;
   }
   if (IsOneOf(code, {CURLE_SSL_CONNECT_ERROR, CURLE_RECV_ERROR, CURLE_SEND_ERROR})) {
-    // These codes stand for a lost connection as well as for a refusal in TLS's own terms (in TLS
-    // 1.3, that of a client certificate comes only now). OpenSSL's 0A... tells them apart, but for
-    // one which means that the connection was closed.
+    // These codes mean either a lost connection or a TLS refusal (TLS 1.3 reports a refused client
+    // certificate only at this point). An OpenSSL error 0A... is a refusal, except for the one that
+    // means that the connection was closed.
     const bool refused = text.find("error:0A") != text.npos;
     const bool closed = text.find("error:0A000126") != text.npos;
     return refused && !closed ? Kind::kTls : Kind::kConnect;
@@ -437,7 +437,7 @@ std::optional<TransportError> CurlTransport::State::Start(const HttpRequest& req
   return std::nullopt;
 }
 
-// `results` has one for each request that was started, whatever has become of it.
+// Adds a placeholder result for each request that it starts, or the error if it can't.
 void CurlTransport::State::StartUpTo(std::size_t concurrency, std::span<const HttpRequest> requests,
                                      std::vector<HttpResult>& results) {
   while (results.size() < requests.size() && under_way.size() < concurrency) {
@@ -468,13 +468,13 @@ HttpResult CurlTransport::State::Read(Transfer& transfer, CURLcode code) const {
   return Failed(kind, message + text + "; check the certificates and names in " + server.source);
 }
 
-// Takes in what has finished; false: nothing has.
+// Stores the results of finished transfers; false if there are none.
 bool CurlTransport::State::Collect(std::vector<HttpResult>& results) {
   bool any = false;
   int left = 0;
   while (const CURLMsg* message = curl_multi_info_read(multi.get(), &left)) {
     if (message->msg != CURLMSG_DONE) continue;
-    // `message` doesn't outlive its handle's stay in the multi handle.
+    // Removing the handle invalidates `message`.
     const CURLcode code = message->data.result;
     void* own = nullptr;
     curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &own);
@@ -489,11 +489,11 @@ bool CurlTransport::State::Collect(std::vector<HttpResult>& results) {
   return any;
 }
 
-// The handle of a transfer that is over, one way or the other.
+// Releases the handle of a transfer that has ended.
 void CurlTransport::State::GiveBack(Transfer& transfer) {
   CURL* easy = transfer.easy.get();
   const bool removed = curl_multi_remove_handle(multi.get(), easy) == CURLM_OK;
-  // What is kept must not point into the transfer.
+  // A kept handle must not point into the transfer.
   Options options(easy);
   options.Set(CURLOPT_HTTPHEADER, nullptr)
       .Set(CURLOPT_ERRORBUFFER, nullptr)
@@ -506,7 +506,7 @@ void CurlTransport::State::GiveBack(Transfer& transfer) {
   }
 }
 
-// What isn't finished gets an error: that of curl, or that it was stopped.
+// Fails everything unfinished, with curl's error, or as stopped.
 void CurlTransport::State::Abandon(CURLMcode code, std::span<const HttpRequest> requests,
                                    std::vector<HttpResult>& results) {
   const bool stopped = code == CURLM_OK;
@@ -546,7 +546,7 @@ Result<std::unique_ptr<CurlTransport>> CurlTransport::Create(const ApiServer& se
   if (!connect_to.empty() && !Append(state->connect_to, connect_to)) {
     return Failure("libcurl can't start: out of memory");
   }
-  // Made now, so that a libcurl that lacks an option is found out before the first request.
+  // Creates a handle now, so that a libcurl that lacks an option fails before the first request.
   Result<Easy> easy = state->TakeHandle();
   if (!easy) return Failure(server.source + ": " + easy.error().message);
   state->idle.push_back(*std::move(easy));
@@ -558,7 +558,7 @@ std::vector<HttpResult> CurlTransport::Perform(std::span<const HttpRequest> requ
   State& state = *state_;
   CURLM* multi = state.multi.get();
   concurrency = std::max<std::size_t>(concurrency, 1);
-  // What a wide batch has opened closes step by step during the narrow ones after it.
+  // The connections of a wide batch are closed gradually during narrow ones after it.
   const auto kept =
       static_cast<long>(std::clamp(concurrency, kFewestConnections, kMostConnections));
   curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, kept);

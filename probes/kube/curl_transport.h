@@ -1,10 +1,10 @@
-// The transport over libcurl: HTTP/1.1 with keep-alive, side by side through its multi interface.
-// The one place that knows curl. Not thread-safe.
+// The transport over libcurl: HTTP/1.1 with keep-alive; curl's multi interface sends requests side
+// by side. No other part of the program uses curl. Not thread-safe.
 //
-// It goes to the API server straight: proxies are never used, those in the environment included,
-// for a proxy that a pod inherits has no business with a bearer token. TLS is 1.2 or later. A
-// request on a kept connection that the server has closed meanwhile is sent again on a fresh one.
-// The process must ignore SIGPIPE.
+// It connects directly: proxies, even those in the environment, are never used, because a proxy
+// inherited by a pod must not see a bearer token. It requires TLS 1.2 or later. If the server has
+// closed a kept connection, the request is sent again on a new one. The process must ignore
+// SIGPIPE.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@ namespace cluster_watcher {
 
 class CurlTransport final : public Transport {
  public:
-  // An error where the server's URL or certificates can't be used, which no request could mend.
+  // Fails if the server's URL or certificates can't be used, which no request could change.
   static Result<std::unique_ptr<CurlTransport>> Create(const ApiServer& server);
   ~CurlTransport() override;
 

@@ -12,7 +12,8 @@ bool Offers(JsonValue entry, std::string_view verb) {
   return false;
 }
 
-// Encoded: an ownerReference names a group and a version as it likes. `version` may be empty.
+// Group and version are escaped, because an ownerReference may contain any text. `version` may be
+// empty.
 std::string PathOf(std::string_view group, std::string_view version) {
   std::string path = group.empty() ? "/api" : "/apis/" + PercentEncode(group);
   if (!version.empty()) path += "/" + PercentEncode(version);

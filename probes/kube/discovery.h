@@ -1,7 +1,8 @@
 // Which kinds the API server serves, from its discovery documents. A kind counts as not served only
-// on their definite word, never because a request for it failed. That a group is missing from the
-// list of groups is no such word: for a while after its start an API server lists few, and answers
-// 503 under the others' paths. Source: kubernetes.io "The Kubernetes API", discovery.
+// if they say so, never because a request failed. A group's absence from the list of groups isn't
+// enough: a starting API server lists only a few groups for a while, and answers 503 under the
+// paths of the others.
+// Source: kubernetes.io "The Kubernetes API", discovery.
 #pragma once
 
 #include <map>
@@ -20,48 +21,49 @@ class Discovery {
  public:
   explicit Discovery(KubeClient& client) : client_(client) {}
 
-  // Groups that no conforming API server lacks; they aren't asked for.
+  // Groups that every conforming API server has. They count as served without asking.
   static bool IsAlwaysServed(std::string_view group);
 
   // How a kind is served.
   struct Offer {
-    bool has_scale = false;      // a scale subresource
-    bool offers_create = false;  // false: its definition is being deleted, or it can't be written
+    bool has_scale = false;      // has a scale subresource
+    bool offers_create = false;  // false: its definition is being deleted, or it is read-only
   };
 
-  // Reads the list of API groups anew and forgets what was known of their resources.
+  // Reads the list of API groups again and forgets their resources.
   Result<Done, ApiError> Refresh(const Patience& patience);
 
-  // The kind under the version that the server offers it in (`type.version` if it does); nullopt:
-  // not served. Core and the groups that every API server has are not asked for.
+  // Returns the kind in a version that the server offers, `type.version` if possible; nullopt if it
+  // isn't served. Kinds of always served groups are returned as they are.
   Result<std::optional<ResourceType>, ApiError> Resolve(const ResourceType& type,
                                                         const Patience& patience);
 
-  // What an ownerReference names: "apps/v1", "Deployment". nullopt: not served.
+  // Finds what an ownerReference names: "apps/v1", "Deployment". nullopt: not served. The kinds
+  // that FindBuiltInByKind knows are returned without asking whether they are served.
   Result<std::optional<ResourceType>, ApiError> ByKind(std::string_view api_version,
                                                        std::string_view kind,
                                                        const Patience& patience);
 
-  // What --resources names: plural "rayclusters", group "ray.io" or empty for any group that is
-  // built in. nullopt: not served.
+  // Finds an entry of --resources: plural "rayclusters", group "ray.io", or empty for core and the
+  // built-in kinds. nullopt: not served.
   Result<std::optional<ResourceType>, ApiError> ByPlural(std::string_view plural,
                                                          std::string_view group,
                                                          const Patience& patience);
 
-  // The kinds that people may mean by `name`: a plural, singular, kind or short name, in its group
-  // or in any. Empty: none is served. Without a group every group is read: that one of them can't
-  // be is an error, for it might have such a kind too.
+  // Returns the kinds that people may mean by `name`, a plural, singular, kind or short name, in
+  // its group or in any; empty if none is served. Without a group every group is read, and one that
+  // can't be read is an error, because it might have such a kind, too.
   Result<std::vector<ResourceType>, ApiError> ByName(const KindName& name,
                                                      const Patience& patience);
 
-  // Whether people may call `type`, which was resolved, by this name.
+  // Whether people may call the resolved `type` by this name.
   Result<bool, ApiError> IsCalled(const ResourceType& type, std::string_view name,
                                   const Patience& patience);
 
-  // How `type`, which was resolved, is served; nullopt: not at all.
+  // How the resolved `type` is served; nullopt if it isn't.
   Result<std::optional<Offer>, ApiError> OfferOf(const ResourceType& type,
                                                  const Patience& patience);
-  // The same, asked for anew.
+  // The same, from a new request.
   Result<std::optional<Offer>, ApiError> OfferNow(const ResourceType& type,
                                                   const Patience& patience);
 
@@ -77,7 +79,7 @@ class Discovery {
   using Resources = std::vector<Resource>;
 
   Result<Done, ApiError> EnsureGroups(const Patience& patience);
-  // Done: the API server says that there is nothing under `path`.
+  // Succeeds if the API server says that there is nothing under `path`.
   Result<Done, ApiError> ConfirmMissing(const std::string& path, const Patience& patience);
   Result<const Resources*, ApiError> ResourcesOf(const std::string& group,
                                                  const std::string& version,
@@ -85,7 +87,7 @@ class Discovery {
   Result<std::optional<ResourceType>, ApiError> FindIn(
       const std::string& group, const std::string& version,
       const std::function<bool(const Resource&)>& wanted, const Patience& patience);
-  // In `version` if the group has it there, else in any that it offers.
+  // In `version` if the group has the kind there, else in any version that it offers.
   Result<std::optional<ResourceType>, ApiError> FindInGroup(
       const std::string& group, const std::string& version,
       const std::function<bool(const Resource&)>& wanted, const Patience& patience);
@@ -94,7 +96,7 @@ class Discovery {
   bool read_ = false;
   std::map<std::string, std::vector<std::string>, std::less<>> versions_;  // preferred one first
   std::map<std::string, Resources, std::less<>> resources_;                // by "group/version"
-  std::set<std::string, std::less<>> missing_;                             // confirmed paths
+  std::set<std::string, std::less<>> missing_;  // paths confirmed to be missing
 };
 
 }  // namespace cluster_watcher

@@ -7,7 +7,7 @@ namespace {
 
 using TextMap = std::map<std::string, std::string, std::less<>>;
 
-// A missing or null map is empty, as the API server leaves empty maps out.
+// A missing or null map is empty, because the API server leaves out empty maps.
 Result<TextMap> ReadTextMap(JsonValue value, const char* field) {
   TextMap map;
   if (!value.Exists() || value.IsNull()) return map;
@@ -82,7 +82,7 @@ Result<ObjectMeta> ReadObjectMeta(JsonValue object) {
   if (!labels) return Unexpected{std::move(labels).error()};
   auto annotations = ReadTextMap(metadata["annotations"], "metadata.annotations");
   if (!annotations) return Unexpected{std::move(annotations).error()};
-  // The whole object once more, which nobody here asks for.
+  // Drops a second copy of the whole object, which nothing here reads.
   annotations->erase("kubectl.kubernetes.io/last-applied-configuration");
   auto references = ReadOwnerReferences(metadata["ownerReferences"]);
   if (!references) return Unexpected{std::move(references).error()};

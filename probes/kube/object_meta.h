@@ -1,4 +1,4 @@
-// The metadata that every Kubernetes object carries, as far as the program reads it.
+// The metadata of a Kubernetes object, as far as the program uses it.
 #pragma once
 
 #include <map>
@@ -23,27 +23,27 @@ struct OwnerReference {
 
 struct ObjectMeta {
   std::string name;
-  std::string ns;  // empty: cluster-scoped
+  std::string ns;  // empty if cluster-scoped
   std::string uid;
   std::string resource_version;
   std::map<std::string, std::string, std::less<>> labels;
   std::map<std::string, std::string, std::less<>> annotations;
   std::vector<OwnerReference> owner_references;
   bool deleting = false;   // has a deletionTimestamp
-  bool orphaning = false;  // and what it controls will be left (the finalizer "orphan")
+  bool orphaning = false;  // has the finalizer "orphan" as well: its dependents will stay
   std::string created;     // creationTimestamp, RFC 3339; may be empty
 
-  const OwnerReference* Controller() const;                           // nullptr: none
+  const OwnerReference* Controller() const;                           // nullptr if none
   bool IsOwnedBy(std::string_view owner_uid) const;                   // by any ownerReference
-  std::optional<std::string> Label(std::string_view key) const;       // nullopt: not set
-  std::optional<std::string> Annotation(std::string_view key) const;  // nullopt: not set
+  std::optional<std::string> Label(std::string_view key) const;       // nullopt if not set
+  std::optional<std::string> Annotation(std::string_view key) const;  // nullopt if not set
 };
 
-// Reads `object`'s metadata. An error where it isn't what an API server sends: no name, UID or
-// resourceVersion, or a field of the wrong type.
+// Reads the metadata of `object`. Fails without a name, UID or resourceVersion, or if a field has
+// the wrong type.
 Result<ObjectMeta> ReadObjectMeta(JsonValue object);
 
-// One object of a cluster: what it is and its metadata.
+// An object of a cluster: its type and metadata.
 struct KubeObject {
   ResourceType type;
   ObjectMeta meta;

@@ -11,7 +11,7 @@ namespace {
 
 struct BuiltIn {
   ResourceType type;
-  std::string short_name;  // kubectl's; empty: none
+  std::string short_name;  // kubectl's; empty if none
 };
 
 // Source: `kubectl api-resources`, OpenShift's API reference, the CRDs of KubeRay, Argo Workflows

@@ -9,7 +9,7 @@
 namespace cluster_watcher {
 namespace {
 
-// Half of the minute that is promised, so that callers who come by every few seconds keep it.
+// Half of the promised minute, so that calls every few seconds keep the promise.
 constexpr std::chrono::seconds kReadInterval{30};
 constexpr std::size_t kTokenLimit = 64u << 10;
 

@@ -1,6 +1,6 @@
-// The bearer token of the moment. A token file is read again at least once a minute, since the
-// kubelet rotates it, and at once when the API server answered 401; while it can't be read or is
-// empty, the last good token goes on being used.
+// The current bearer token. In use, a token file is read again at least once a minute, because the
+// kubelet rotates it, and on Refresh. While it can't be read or is empty, the last good token stays
+// in use.
 #pragma once
 
 #include <optional>
@@ -13,22 +13,22 @@
 
 namespace cluster_watcher {
 
-// The token in `text`, without the white space around it. An error where none is left, or where it
-// holds what can't stand in a header; the error doesn't show it.
+// Returns the token in `text` without surrounding white space. Fails if there is none, or if it
+// contains characters that a header can't; the error doesn't show it.
 Result<std::string> ParseToken(std::string_view text);
 
 class TokenSource {
  public:
   TokenSource(const ApiServer& server, Clock& clock);
 
-  // The token to send; empty where none is configured. An error only where there never was a
-  // usable one: neither in the file, nor as the fixed token.
+  // Returns the token to send; empty if none is configured. Fails only if there has never been a
+  // usable one, neither in the file nor as the fixed token.
   Result<std::string> Token();
 
-  // Reads the file again now. True: the token is another one than before.
+  // Reads the file now. Returns whether the token has changed.
   bool Refresh();
 
-  // Why the token couldn't be read the last time; empty: it could.
+  // Why the last read failed; empty if it didn't.
   const std::string& last_error() const { return last_error_; }
 
  private:
@@ -38,7 +38,7 @@ class TokenSource {
   std::string file_;
   std::string last_error_;
   Clock& clock_;
-  std::optional<MonotonicTime> read_at_;  // when the file was last read well
+  std::optional<MonotonicTime> read_at_;  // when the file was last read successfully
 };
 
 }  // namespace cluster_watcher

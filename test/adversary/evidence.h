@@ -1,5 +1,5 @@
-// What counts as evidence that an object is absent, read from the bytes of the answers and with
-// none of the program's own code: the judge of the judge.
+// Decides whether answers are evidence that an object is absent, from their raw bytes and without
+// the program's own logic, to check that logic.
 #pragma once
 
 #include <span>
@@ -16,13 +16,13 @@ struct Sought {
   std::string plural;       // "deployments"
   std::string group;        // "apps"
   std::string name;
-  bool custom = false;  // discovery, read behind the empty answer, must offer create
+  bool custom = false;  // discovery, read after the empty answer, must offer create
 };
 
-// Whether `heard` holds an answer by which the object doesn't exist.
+// Whether `heard` contains an answer that proves that the object doesn't exist.
 bool HasEvidence(const Sought& sought, std::span<const Exchange> heard);
 
-// Whether `heard` holds the object of this path, answered 200, with this value in its metadata.
+// Whether `heard` contains a 200 for this path with this value in the object's metadata.
 bool HasObject(const std::string& path, const char* key, const std::string& value,
                std::span<const Exchange> heard);
 

@@ -29,7 +29,7 @@ std::string Text(const Value& value) {
   return {buffer.GetString(), buffer.GetSize()};
 }
 
-// The member, made where it is missing.
+// Returns the member, created if it is missing.
 Value& MemberOf(Value& object, const char* key, Document& document) {
   if (!object.IsObject()) object.SetObject();
   auto found = object.FindMember(key);

@@ -1,5 +1,5 @@
-// A transport that tells the truth of a small Kubernetes, and now and then something else: answers
-// of other requests, of other kinds, cut, damaged, or none.
+// A transport to a small Kubernetes that now and then lies: it gives answers to other requests or
+// of other kinds, truncated or damaged ones, or none.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace cluster_watcher::adversary {
 
-// One request and what was answered.
+// A request and its answer.
 struct Exchange {
   HttpRequest request;
   HttpResult answer;
@@ -24,16 +24,16 @@ class Liar final : public Transport {
  public:
   Liar(Transport& truth, std::uint64_t seed) : truth_(truth), random_(seed) {}
 
-  // Lies about one answer in so many; 0: about none.
+  // Lies about one answer in so many; 0: never.
   void LieOnceIn(unsigned answers) { once_in_ = answers; }
 
   std::vector<HttpResult> Perform(std::span<const HttpRequest> requests, std::size_t concurrency,
                                   std::stop_token stop) override;
 
-  // Whether lists by name are refused, as to an account that may only get.
+  // Refuses lists by name, as for an account that may only get.
   void RefuseListsByName(bool refused) { refuses_lists_ = refused; }
 
-  // Since it was last cleared.
+  // The exchanges since this was last cleared.
   std::vector<Exchange>& Heard() { return heard_; }
   std::uint64_t Answers() const { return answers_; }
   // How often each kind of lie was told.
@@ -50,7 +50,7 @@ class Liar final : public Transport {
   unsigned once_in_ = 0;
   bool refuses_lists_ = false;
   std::vector<Exchange> heard_;
-  std::vector<HttpResponse> recorded_;  // true answers of other requests
+  std::vector<HttpResponse> recorded_;  // true answers to other requests
   std::uint64_t answers_ = 0;
   std::map<std::string, std::uint64_t> lies_;
 };

@@ -1,6 +1,6 @@
-// The adversary: an API server that answers truly, falsely and not at all, by the million. Whatever
-// it says, an owner is absent only on evidence, and a cluster abandoned for that only while the
-// same look has read its master root. From a seed; a failure prints what was answered.
+// The adversary: an API server that gives true, false and no answers, a million times. Whatever it
+// says, an owner may be found absent only on evidence, and a cluster abandoned for that only if the
+// same look has read its master root. Runs from a seed; a failure prints the answers.
 //
 //   adversary [ANSWERS [SEED]]
 #include <chrono>
@@ -30,7 +30,7 @@ class StillClock final : public Clock {
   bool WaitUntil(MonotonicTime, std::stop_token) override { return true; }
 };
 
-// An owner that is asked for, and what its absence takes.
+// An owner to look for, and the objects whose absence must be proved.
 struct Owner {
   const char* written;
   const char* ns;
@@ -71,7 +71,7 @@ std::vector<Owner> AllOwners() {
   };
 }
 
-// The truth: drivers, and a cluster of its own.
+// The true state: drivers, and a cluster of its own.
 class World {
  public:
   explicit World(std::uint64_t seed)
@@ -154,12 +154,12 @@ class World {
   std::string root_uid_;
 };
 
-// What came out of one part.
+// The result of one part.
 struct Tally {
   const char* part;
   std::uint64_t looks = 0;
-  std::uint64_t absent = 0;        // of owners that don't exist
-  std::uint64_t false_absent = 0;  // of others, by answers that can't be told from true ones
+  std::uint64_t absent = 0;        // owners that really don't exist
+  std::uint64_t false_absent = 0;  // existing owners, by answers indistinguishable from true ones
   bool failed = false;
 };
 
@@ -185,7 +185,7 @@ void Accuse(Tally& tally, const Owner& owner, const std::string& detail, Liar& l
   }
 }
 
-// The probes alone, each look anew.
+// Tries the probes alone; each look starts from nothing.
 Tally TryProbes(World& world, std::uint64_t answers) {
   Tally tally{"probes"};
   const std::vector<Owner> owners = AllOwners();
@@ -211,7 +211,7 @@ Tally TryProbes(World& world, std::uint64_t answers) {
   return tally;
 }
 
-// Whole looks and the rules; the first of each watcher is undisturbed.
+// Tries whole looks and the rules. The first look of each watcher is undisturbed.
 Tally TryRules(World& world, std::uint64_t answers) {
   Tally tally{"rules"};
   const std::vector<Owner> owners = AllOwners();
@@ -257,7 +257,7 @@ int Run(std::uint64_t answers, std::uint64_t seed) {
   int failed = 0;
   for (const auto try_part : {TryProbes, TryRules}) {
     Tally tally = try_part(world, answers / 2);
-    // It must have had something to get wrong.
+    // Without any absence the part would prove nothing.
     tally.failed = tally.failed || tally.absent == 0;
     failed += tally.failed;
     std::printf(

@@ -3,9 +3,9 @@
 //
 //   admission_load KUBECONFIG NAMESPACE POD.json RATE SECONDS
 //
-// prints "p50 p99 greatest answered failed injected": milliseconds, each counted from the moment at
-// which the request was due, so that a slow answer isn't hidden by the requests that wait for it;
-// then numbers of requests.
+// prints "p50 p99 greatest answered failed injected". The first three are milliseconds since the
+// request was due, so that the waiting requests behind a slow answer count; the others are numbers
+// of requests.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>

@@ -1,11 +1,11 @@
-# What scripts/bench measures with: clocks, medians, the objects it makes, and one reading of a
-# watcher. Uses $work, $api, $binary, $namespace and the environment of test/kubernetes/start.
+# The tools of scripts/bench: clocks, medians, test objects, and readings of a watcher. Uses $work,
+# $api, $binary, $namespace and the environment of test/kubernetes/start.
 # shellcheck shell=bash disable=SC2154
 
-# Microseconds since 1970, into $now.
+# clock: sets $now to microseconds since 1970.
 clock() { now=${EPOCHREALTIME/[.,]/}; }
 
-# The median, the least and the greatest of the numbers in FILE.
+# spread FILE: the median, minimum and maximum of the numbers in it.
 spread() {
   sort -g "$1" | awk '{ v[NR] = $1 }
     END {
@@ -46,7 +46,7 @@ until_true() {
 
 # --- objects ---
 
-# deployment NAME LABELS: of one replica, LABELS being the inside of a YAML map.
+# deployment NAME LABELS: one replica; LABELS is the inside of a YAML map.
 deployment() {
   cat <<YAML
 ---
@@ -62,7 +62,7 @@ spec:
 YAML
 }
 
-# configmaps PREFIX COUNT LABELS [OWNER UID]: with an ownerReference where there is an owner.
+# configmaps PREFIX COUNT LABELS [OWNER UID]: with an ownerReference if an owner is given.
 configmaps() {
   local i references=
   [[ -z ${4-} ]] ||
@@ -78,7 +78,7 @@ master_pod() {
   pod=$(kubectl -n "$namespace" get pods -l "app=$1" -o name) && pod=${pod#pod/} && [[ -n $pod ]]
 }
 
-# fetch CURL-ARGUMENT...: from the API server.
+# fetch CURL-ARGUMENT...: asks the API server.
 fetch() {
   curl -sS --fail --cacert "$APISERVER_CA" -H "@$work/authorization" "$@"
 }
@@ -107,7 +107,7 @@ stop_watcher() {
   unset 'pids[watcher]'
 }
 
-# reading: "polls requests cpu_us" of the watcher so far, all from one answer.
+# reading: prints "polls requests cpu_us" of the watcher so far, from a single answer.
 reading() {
   curl -sS --fail "$metrics" | awk '
     /^cluster_watcher_polls_total/ { polls += $NF }
@@ -121,8 +121,9 @@ polled() {
   ((polls >= $1))
 }
 
-# answers COUNT URL: asks the watcher so often, over a connection each; "cpu_us wall_us" of one
-# answer. CPU is that of the watcher, its polls too; wall time is curl's as well.
+# answers COUNT URL: asks the watcher so often, each time over a new connection; prints "cpu_us
+# wall_us" for one answer. The CPU time is the watcher's, polls included; the wall time includes
+# curl's.
 answers() {
   local began now c0 c1
   read -r _ _ c0 < <(reading)
@@ -134,7 +135,7 @@ answers() {
   awk -v n="$1" -v c=$((c1 - c0)) -v w=$((now - began)) 'BEGIN { printf "%.1f %.1f\n", c / n, w / n }'
 }
 
-# traffic PID: for each of its connections to the API server "port sent received", in bytes so far.
+# traffic PID: prints "port sent received" for each connection to the API server, in bytes so far.
 traffic() {
   ss -tinpH state established dport = ":${APISERVER##*:}" | awk -v pid="pid=$1," '
     /users:/ { ours = index($0, pid); port = $3; sub(/.*:/, "", port) }
@@ -144,8 +145,8 @@ traffic() {
       print port, sent, received
     }'
 }
-# traffic_for SECONDS PID EVERY: "sent received connections-opened" in that time. What a connection
-# carries between the last look at it and its end is not seen.
+# traffic_for SECONDS PID EVERY: prints "sent received connections-opened" for that time. Misses
+# what a connection carries between its last sample and its end.
 traffic_for() {
   local began now sample
   clock
@@ -174,10 +175,10 @@ cpu_ticks() {
 }
 memory_kib() { awk -v key="$2:" '$1 == key { print $2 }' "/proc/$1/status"; }
 
-# --- how long members take to go ---
+# --- how long deleting members takes ---
 
-# observe SELECTOR COUNT: follows the ConfigMaps of SELECTOR from outside, by a watch that costs the
-# server nothing while nothing happens; returns when it has seen all COUNT of them.
+# observe SELECTOR COUNT: follows the ConfigMaps of SELECTOR by a watch, which costs an idle server
+# nothing; returns when it has seen all COUNT of them.
 observe() {
   exec {members}< <(exec curl -sSN --cacert "$APISERVER_CA" -H "@$work/authorization" \
     -H 'Accept: application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1' \
@@ -191,8 +192,8 @@ expect_members() {
   seen=$(grep -c -m "$2" "^{\"type\":\"$1\"" <&"$members") || seen=0
   ((seen == $2)) || die "the observer saw $seen of $2 members $1"
 }
-# all_gone SELECTOR COUNT: waits; sets $gone to when the last one went. A consistent list, read
-# after that, says that none is left.
+# all_gone SELECTOR COUNT: waits for them, and sets $gone to the time when the last one was gone. A
+# consistent read afterwards proves that none is left.
 all_gone() {
   local now
   expect_members DELETED "$2"
@@ -205,12 +206,12 @@ all_gone() {
   [[ $(tr -d ' \n' <"$work/left") == *'"items":[]'* ]] || die "members of $1 are left"
 }
 
-# our_members NAME COUNT: lets the driver of a cluster of COUNT ConfigMaps go. Prints
-# - the ms from the end of the grace period to the last member gone, as seen from outside,
-# - then to the watcher's own word that all is done, the master root too;
-# - the ms from sending the first delete to the answer that verified that no member is left,
+# our_members NAME COUNT: deletes the driver of a cluster of COUNT ConfigMaps. Prints
+# - the ms from the end of the grace period until the last member was gone, as observed,
+# - those until the watcher said that all is done, including the master root;
+# - the ms from the first delete to the answer that verified that no member is left,
 # - the requests in that time, for each member;
-# - KiB of resident memory at the most, above what it had before.
+# - the peak of resident memory in KiB, above the value before.
 our_members() {
   local name=$1 count=$2 selector=oshinko-cluster=$1 abandoned grace_end done_at idle_kib
   {
@@ -223,12 +224,12 @@ our_members() {
   start_watcher "$name" "$name-driver" --grace-period=1s --log-level=trace
   sleep 1
   idle_kib=$(memory_kib "$watcher" VmRSS)
-  echo 5 >"/proc/$watcher/clear_refs" # VmHWM begins anew.
+  echo 5 >"/proc/$watcher/clear_refs"  # Resets VmHWM.
   observe "$selector" "$count"
   kubectl -n "$namespace" delete deployment "$name-driver" --wait=false >/dev/null
   all_gone "$selector" "$count"
   until_true 30 grep -q " Cluster $name is deleted" "$log"
-  # The verdict that the grace period began with: the first that was not followed by another "keep".
+  # The verdict that began the grace period: the first one with no "keep" after it.
   abandoned=$(awk '$3 == "keep:" { since = "" } $3 == "abandoned:" && since == "" { since = $1 }
     END { print since }' "$log")
   grace_end=$(($(microseconds "$abandoned") + 1000000))
@@ -240,9 +241,9 @@ our_members() {
     'BEGIN { printf "%.1f %.1f %s %d\n", gone / 1000, all / 1000, members, memory }'
 }
 
-# members_gone LOG COUNT: "ms requests-per-member" from the first delete sent to the last answer
-# before the watcher said that all members are gone, by its trace, whose lines are
-# "TIME trace METHOD TARGET STATUS in N us", each written when its answer was there.
+# members_gone LOG COUNT: prints "ms requests-per-member" from the first delete to the last answer
+# before the watcher said that all members are gone, from its trace. Trace lines are "TIME trace
+# METHOD TARGET STATUS in N us", written when the answer has arrived.
 members_gone() {
   local first last requests
   read -r first requests last < <(awk '
@@ -256,13 +257,13 @@ members_gone() {
 }
 
 # garbage_members NAME COUNT: the same for ConfigMaps whose owner is deleted, from the answer to the
-# DELETE on.
+# DELETE.
 garbage_members() {
   local name=$1 count=$2 selector=bench-garbage=$1 uid began now
   configmaps "$name-owner" 1 "" | create
   uid=$(kubectl -n "$namespace" get configmap "$name-owner-0" -o 'jsonpath={.metadata.uid}')
   configmaps "$name" "$count" "bench-garbage: $name" "$name-owner-0" "$uid" | create
-  sleep 3 # Its allowance of requests fills up again.
+  sleep 3  # Lets its request allowance fill up.
   observe "$selector" "$count"
   fetch -o /dev/null -X DELETE "$api/configmaps/$name-owner-0?propagationPolicy=Background"
   clock
@@ -271,5 +272,5 @@ garbage_members() {
   awk -v us=$((gone - began)) 'BEGIN { printf "%.1f\n", us / 1000 }'
 }
 
-# A time of the log, in microseconds since 1970.
+# microseconds TIME: a time in the log as microseconds since 1970.
 microseconds() { echo $(($(date -d "$1" +%s%N) / 1000)); }

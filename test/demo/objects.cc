@@ -1,5 +1,5 @@
-// demo-objects: makes, lists and deletes Kubernetes objects for the demo, with nothing but what the
-// project has already; on any API server, small or real.
+// demo-objects: creates, lists and deletes Kubernetes objects for the demo with the project's own
+// code, on any API server, small or real.
 //
 //   demo-objects --kubeconfig=FILE --namespace=NS create FILE.json   (a List)
 //   demo-objects ... list | events | delete PLURAL NAME | purge (the namespace itself)
@@ -67,7 +67,7 @@ class Objects {
       auto items = ItemsOf(plural, "");
       if (!items) return Fail(items.error().message);
       for (const KubeObject& object : *items) {
-        // Made by Kubernetes itself in every namespace.
+        // Kubernetes creates these in every namespace.
         if (object.meta.name == "kube-root-ca.crt" || object.meta.name == "default") continue;
         fmt::print("  {:<24}{:<38}{}\n", object.type.kind, object.meta.name,
                    object.meta.Label("oshinko-cluster").value_or("-"));

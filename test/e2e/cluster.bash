@@ -1,8 +1,8 @@
-# A cluster as Oshinko makes it, on a node, and what becomes of it and of its sidecar.
+# A cluster as Oshinko makes it, on a node, and the checks of its deletion and of its sidecar.
 # shellcheck shell=bash disable=SC2154
 
-# workload NAME LABELS POD_LABELS REPLICAS DELAY: a Deployment of `idle`, which goes on for DELAY
-# milliseconds after SIGTERM. Its pods get no token; the user is the container's, not the pod's.
+# workload NAME LABELS POD_LABELS REPLICAS DELAY: a Deployment of `idle`, which runs for DELAY
+# milliseconds after SIGTERM. Its pods get no token; the user is set on the container, not the pod.
 workload() {
   cat <<YAML
 ---
@@ -48,7 +48,8 @@ cluster() {
   service bob-cluster-ui webui 8080
 }
 
-# record: from here on the pods' histories and containerd's events, in $work/pods and $work/events.
+# record: starts recording the pods' histories in $work/pods and containerd's events in
+# $work/events.
 record() {
   kubectl -n "$namespace" get pods --watch --output-watch-events -o json >"$work/pods" 8>&- &
   pids+=("$!")
@@ -60,7 +61,7 @@ last() { jq -c --arg name "$1" '.object | select(.metadata.name == $name)' "$wor
 recorded_gone() {
   jq -r 'select(.type == "DELETED") | .object.metadata.name' "$work/pods" | grep -xF -- "$1" >/dev/null
 }
-# place CONTAINER start|exit: the line among containerd's events; and when, in milliseconds.
+# place CONTAINER start|exit: its line among containerd's events. when: its time in milliseconds.
 place() { grep -anE "/tasks/$2 .*\"container_id\":\"$1\"" "$work/events" | head -n 1 | cut -d : -f 1; }
 when() {
   local line
@@ -68,7 +69,7 @@ when() {
   date -d "$(cut -d ' ' -f 1,2 <<<"$line") UTC" +%s%3N
 }
 process_of() { ctr tasks list | awk -v id="$1" '$1 == id { print $2 }'; }
-# field NAME: of /proc/PID/status.
+# field PID NAME: a field of /proc/PID/status.
 field() { awk -v name="$2:" '$1 == name { $1 = ""; print substr($0, 2) }' "/proc/$1/status"; }
 # memory PID FILE_V1 FILE_V2: of the process's cgroup, in bytes.
 memory() {
@@ -81,7 +82,7 @@ memory() {
   fi
 }
 metrics() { curl -sf --max-time 5 "http://$address:9090/metrics"; }
-# scrape_every SECONDS: from here on, as Prometheus does; the last answer is in $work/scrape.
+# scrape_every SECONDS: scrapes from now on, as Prometheus does; the last answer is in $work/scrape.
 scrape_every() {
   while :; do
     metrics >"$work/scrape.new" && mv "$work/scrape.new" "$work/scrape"
@@ -98,7 +99,7 @@ none_left() {
   [[ -z $(kubectl -n "$namespace" get deployments,replicasets,services,pods \
     -l oshinko-cluster=bob-cluster -o name) ]]
 }
-# pod_of SELECTOR: sets pod, once there is one.
+# pod_of SELECTOR: sets pod, if there is one.
 pod_of() {
   pod=$(kubectl -n "$namespace" get pods -l "$1" -o name)
   pod=${pod#pod/}
@@ -108,7 +109,7 @@ has_event() {
   [[ -n $(kubectl -n "$namespace" get events.events.k8s.io \
     -o "jsonpath={.items[?(@.reason==\"$1\")].metadata.name}") ]]
 }
-# container KIND NAME: its id, from $work/pod.json.
+# container KIND NAME: its ID, from $work/pod.json.
 container() {
   jq -r --arg kind "$1" --arg name "$2" \
     '.status[$kind][] | select(.name == $name) | .containerID | sub(".*//"; "")' "$work/pod.json"
@@ -162,7 +163,7 @@ a_cluster_goes() {
   check "half of it is enough" test "$used" -gt 0 -a "$used" -lt 33554432
   echo "# the sidecar's memory: $((used / 1024)) KiB in its cgroup, $(field "$process" VmRSS) resident"
 
-  # Less often than the master takes to end.
+  # Less often than the master takes to end, so only a wait for the scrape can catch the end.
   scrape_every 3
   started=$SECONDS
   kubectl -n "$namespace" delete deployment bob --wait=false >/dev/null
@@ -185,7 +186,7 @@ a_cluster_goes() {
   end_recorders
 }
 
-# A master that doesn't end by itself: it has its grace period, the sidecar what comes after, and no more.
+# A master that doesn't end by itself gets its grace period, and the sidecar only the time after it.
 grace_is_kept() {
   local sidecar main pod=stubborn began
   record
@@ -207,7 +208,7 @@ grace_is_kept() {
   check "its container was killed" is \
     "$(jq -r '.status.containerStatuses[0].state.terminated.exitCode' "$work/pod.json")" 137
   check "not before its time" test $(($(when "$main" exit) - began)) -ge 4900
-  # Told to stop at the moment that the other is killed, it has two seconds.
+  # It is told to stop when the other one is killed, and then has two seconds.
   check "the sidecar ended well" is \
     "$(jq -r '.status.initContainerStatuses[0].state.terminated.exitCode' "$work/pod.json")" 0
   check "not before its time" test $(($(when "$sidecar" exit) - began)) -ge 4900

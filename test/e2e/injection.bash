@@ -1,8 +1,8 @@
-# The ways by which the sidecar gets into pods, as the manifests have them. Each install_ returns when
-# pods are injected, each remove_ when they no longer are.
+# Installs and removes the ways of injection, from the manifests. install_* returns when pods are
+# injected, remove_* when they no longer are.
 # shellcheck shell=bash disable=SC2154
 
-# Times for a test, which every injected pod gets.
+# Short times for the test, which every injected pod gets.
 settings='{"data": {"default.poll-interval": "200ms", "default.grace-period": "2s",
   "default.startup-grace": "2s"}}'
 
@@ -10,7 +10,7 @@ apply() {
   kubectl apply --warnings-as-errors -k "$manifests/$1" >/dev/null
   kubectl -n cluster-watcher patch configmap cluster-watcher --type=merge -p "$settings" >/dev/null
 }
-# injected: a master's pod would get the sidecar, with our times.
+# injected: whether a master's pod would get the sidecar, with our times.
 injected() {
   kubectl create --dry-run=server -o json -f - 2>/dev/null <<'POD' |
 {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "try", "namespace": "default",
@@ -29,7 +29,7 @@ remove_policy() {
   check "the policy taken away, nothing is injected" within 30 not injected
 }
 
-# The manifests say how its certificate is made.
+# The certificate is made by the command in the manifests.
 install_webhook() {
   local name=cluster-watcher-webhook
   openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=cluster-watcher \
@@ -45,7 +45,7 @@ install_webhook() {
     "$work/webhooks.json")" 0
   check "they are ready" curl -sf --max-time 5 -o /dev/null \
     "http://$(jq -r '.items[0].status.podIP' "$work/webhooks.json"):9090/readyz"
-  # With the settings, which were changed after it had begun.
+  # The settings were changed after it had started.
   check "the webhook injects" within 60 injected
 }
 remove_webhook() {

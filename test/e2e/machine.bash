@@ -1,7 +1,7 @@
-# What a node could leave behind on the machine, and what to look at when a test fails.
+# What a node could leave behind on the machine, and what to show when a test fails.
 # shellcheck shell=bash disable=SC2154
 
-# machine: prints it; nothing of it differs before a node was started and after it was stopped.
+# machine: prints the state that must be the same before a node is started and after it is stopped.
 machine() {
   local path process
   echo "addresses:"
@@ -24,7 +24,7 @@ machine() {
   done 2>/dev/null
 }
 
-# logs: the sidecars' and the kubelet's last words, where they are still to be had.
+# logs: the last lines of the sidecars' and the kubelet's logs, if they still exist.
 logs() {
   local log
   kubectl get pods -A -o wide || :

@@ -1,5 +1,5 @@
-// The Accept header of whoever scrapes: what was read of it reads the same once more, and a part
-// that is none changes nothing.
+// Fuzzes the Accept header of scrapers: what was parsed parses the same again, and an invalid part
+// changes nothing.
 #include "metrics/http/accept.h"
 
 #include <string>

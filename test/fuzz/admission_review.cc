@@ -1,5 +1,5 @@
-// AdmissionReviews: whatever is posted, the answer is a review that the API server can read, or an
-// error of HTTP; and only a new pod is patched.
+// Fuzzes AdmissionReviews: the answer to any body is a review that the API server can read, or an
+// HTTP error, and only a new pod is patched.
 #include "watcher/admission/admission_review.h"
 
 #include <string>

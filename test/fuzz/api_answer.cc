@@ -1,5 +1,5 @@
-// What an answer of the API server means: a value is what was asked for, and only a 404 that names
-// the object says that it isn't there. The first line is the request, the kind, the status and the
+// Fuzzes answers of the API server: a value is what was asked for, and only a 404 that names the
+// object means that it doesn't exist. The first line has the request, the kind, the status and the
 // content type, "get deployments 200 application/json"; the rest is the body.
 #include <array>
 #include <charconv>
@@ -47,7 +47,7 @@ bool IsKind(JsonValue value, const ApiRequest& request, const std::string& suffi
   return whole || metadata;
 }
 
-// Whether it is an object in the place that was asked for, of the name that was asked for.
+// Whether it is an object with the requested name in the requested place.
 bool IsInPlace(JsonValue object, const ApiRequest& request) {
   const JsonValue meta = object["metadata"];
   return IsTextNotEmpty(meta["uid"]) && IsTextNotEmpty(meta["resourceVersion"]) &&
@@ -124,7 +124,7 @@ void TryInput(std::string_view input) {
   if (type == nullptr) return;
   HttpResponse response;
   std::from_chars(number.data(), number.data() + number.size(), response.status);
-  if (response.status < 0 || response.status > 999) return;  // no transport lets it through
+  if (response.status < 0 || response.status > 999) return;  // no transport returns such a status
   response.content_type = line;
   response.body = body;
 

@@ -1,7 +1,7 @@
-// Discovery: whatever the API server says of its kinds, what is found is what was looked for. The
-// first line is the question, "kind apps/v1 Deployment", "plural rayclusters ray.io", "name rayjob"
-// or "resolve rayclusters.ray.io"; the answers follow, in the order of the requests, with "---"
-// between them. An empty one is a 404.
+// Fuzzes discovery: whatever the API server says about its kinds, what is found is what was sought.
+// The first line is the question, "kind apps/v1 Deployment", "plural rayclusters ray.io", "name
+// rayjob" or "resolve rayclusters.ray.io"; the answers follow in the order of the requests,
+// separated by "---". An empty one is a 404.
 #include "probes/kube/discovery.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ void CheckReason(const Result<T, ApiError>& result) {
   if (!result) Require(IsOneLine(result.error().message), "the reason is one line");
 }
 
-// Asks as the line says, and checks what is found.
+// Asks what the line says, and checks the result.
 std::vector<ResourceType> Find(std::string_view line, Discovery& discovery) {
   std::vector<ResourceType> found;
   const auto keep = [&found](const Result<std::optional<ResourceType>, ApiError>& result) {

@@ -1,4 +1,4 @@
-// Durations: what is accepted is written as it is read, and so is any other length of time.
+// Fuzzes durations: what is accepted, and any other length of time, parses the same once formatted.
 #include <cstdint>
 #include <cstring>
 #include <limits>

@@ -1,5 +1,5 @@
-// --completed-when: whatever is written, there is a reason why it isn't a path, or it can be
-// followed in any object. The first line is what is written; the rest is the object.
+// Fuzzes --completed-when: every text has a reason why it isn't a path, or it can be followed in
+// any object. The first line is the text; the rest is the object.
 #include "probes/field_path.h"
 
 #include <string>

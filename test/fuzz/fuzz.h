@@ -1,6 +1,6 @@
-// What the fuzz targets share. A target is one source file that defines TryInput; where what it
-// checks doesn't hold, it ends the process, and libFuzzer keeps the input. Inputs are text, so that
-// people can write some: where a target takes more than one thing, the first lines say the rest.
+// Shared by the fuzz targets. A target is one source file that defines TryInput; if a check fails
+// it aborts, and libFuzzer keeps the input. Inputs are text, so that people can write them: if a
+// target takes more than one thing, the first lines describe them.
 #pragma once
 
 #include <algorithm>
@@ -14,20 +14,20 @@ namespace cluster_watcher {
 
 void TryInput(std::string_view input);
 
-// `promise` is what holds, for the message where it doesn't.
+// Aborts unless `holds`; the message names the `promise`.
 inline void Require(bool holds, const char* promise) {
   if (holds) return;
   std::fprintf(stderr, "ERROR: this does not hold: %s\n", promise);
   std::abort();
 }
 
-// Whether `text`, which may be UTF-8, says something and is fit for one line of a log.
+// Whether `text`, which may be UTF-8, isn't empty and fits on one line of a log.
 inline bool IsOneLine(std::string_view text) {
   return !text.empty() && std::none_of(text.begin(), text.end(),
                                        [](char c) { return (c >= 0 && c < ' ') || c == 127; });
 }
 
-// What `text` begins with, up to `end`, which is taken off as well; all of it where it has no
+// Removes and returns the text before `end`, and removes `end`; takes all of it if there is no
 // `end`.
 inline std::string_view TakeUntil(std::string_view& text, std::string_view end) {
   const std::size_t size = std::min(text.find(end), text.size());

@@ -1,6 +1,6 @@
-// The JSON reader: it takes only UTF-8 without depth or keys that it shouldn't, what it took can be
-// walked, and written, compact or indented, it reads the same again (but for fractions, which are
-// read to some 15 digits).
+// Fuzzes the JSON reader: it accepts only UTF-8 within its limits on depth and keys. A document can
+// be walked and, written compact or indented, reads the same again (except fractions, which are
+// read to about 15 digits).
 #include "probes/base/json.h"
 
 #include <cstddef>
@@ -37,7 +37,7 @@ bool IsUtf8(std::string_view text) {
   return true;
 }
 
-// Returns whether a fraction is in it, which is of no type that can be asked for.
+// Returns whether it contains a fraction, a type that can't be asked for.
 bool Walk(JsonValue value, int depth) {
   Require(depth <= 64, "no document is deeper than 64 levels");
   Require(value.Exists(), "what is in a document exists");
@@ -59,7 +59,7 @@ bool Walk(JsonValue value, int depth) {
   }
   for (std::size_t i = 0; i < members.size(); ++i) {
     Require(IsUtf8(members[i].first), "keys are UTF-8");
-    // Asking is linear: not for each of very many.
+    // A look-up is linear, so only some of very many members are tried.
     if (i < 32) Require(value[members[i].first].Exists(), "each member can be asked for");
     has_fraction |= Walk(members[i].second, depth + 1);
   }

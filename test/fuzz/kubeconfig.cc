@@ -1,5 +1,4 @@
-// Kubeconfigs: whatever stands in the file, there is an error that names it, or an API server that
-// can be asked.
+// Fuzzes kubeconfigs: every file gives an error that names it, or an API server that can be asked.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -16,7 +15,7 @@
 namespace cluster_watcher {
 namespace {
 
-// A file in a directory of its own, to which the paths in it are relative.
+// A file in a directory of its own, to which its paths are relative.
 class File {
  public:
   File() {
@@ -73,7 +72,7 @@ void TryInput(std::string_view input) {
   file.Write(input);
   const auto nothing = [](const std::string&) { return std::nullopt; };
   Check(FindApiServer(file.path(), "", nothing), file.path());
-  // Merged with itself it is the same.
+  // Merged with itself it stays the same.
   const auto listed = [](const std::string& name) {
     return name == "KUBECONFIG" ? std::optional(file.path() + ":" + file.path()) : std::nullopt;
   };

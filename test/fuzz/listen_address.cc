@@ -1,4 +1,4 @@
-// Addresses to listen on: what is accepted is an address and nothing else, what isn't has a reason.
+// Fuzzes addresses to listen on: only addresses are accepted, and everything else gets a reason.
 #include "metrics/http/listen_address.h"
 
 #include <string>

@@ -1,6 +1,6 @@
-// Manifests: whatever stands in them, there is an error that names the place, or text in which what
-// got no sidecar is the same, byte for byte, and what got one means the same but for the sidecar.
-// Injected once more nothing changes.
+// Fuzzes manifests: the result is an error that names the place, or text in which a document
+// without a sidecar is unchanged, byte for byte, and one with it means the same except for the
+// sidecar. A second injection changes nothing.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,7 +18,7 @@ std::string Meaning(const ManifestNode& node) {
   return WriteJson(node, JsonWriter::Style::kCompact, Scalars::kMeant);
 }
 
-// A document that is written anew means the same.
+// A rewritten document means the same.
 void TryYaml(std::string_view text) {
   const auto read = ReadYaml(text);
   if (!read) {

@@ -1,6 +1,5 @@
-// How Kubernetes lets things be named: the forms agree with one another, a kind splits the same way
-// once more, and text of unknown origin is shown, or goes into a URL, so that it can be told what
-// it was.
+// Fuzzes Kubernetes' names: the forms agree with each other, splitting a kind again gives the same
+// parts, and text of unknown origin can be recovered from messages and URLs.
 #include "probes/base/names.h"
 
 #include <algorithm>
@@ -50,7 +49,7 @@ int HexDigit(char c) {
   return static_cast<int>(kDigits.find(LowerCase({&c, 1}).front()));
 }
 
-// Takes back what stands behind an escape of two hexadecimal digits.
+// Undoes escapes with two hexadecimal digits.
 std::string Decoded(std::string_view text, std::string_view escape) {
   std::string decoded;
   while (!text.empty()) {

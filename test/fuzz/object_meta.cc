@@ -1,6 +1,6 @@
-// The metadata of an object, and the marks in it: what is read is what stands there, an object
-// without a name, UID or resourceVersion is refused, marks of another object do not count, and the
-// patches that are made of it are JSON.
+// Fuzzes the metadata of an object and its marks: they are read as written, an object without a
+// name, UID or resourceVersion is refused, marks of another object don't count, and the resulting
+// patches are JSON.
 #include "probes/kube/object_meta.h"
 
 #include <algorithm>

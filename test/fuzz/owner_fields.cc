@@ -1,5 +1,5 @@
-// What an owner's own fields say, of each kind: counts and times are within bounds, and an owner is
-// suspended or completed only where it says so. The first line is the kind, as in --resources.
+// Fuzzes the fields of owners of each kind: counts and times are within bounds, and an owner is
+// suspended or completed only if it says so. The first line is the kind, as in --resources.
 #include <algorithm>
 #include <chrono>
 #include <string>

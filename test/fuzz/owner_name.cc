@@ -1,4 +1,5 @@
-// Owners as people write them: what is accepted can stand in a path, and is written as it is read.
+// Fuzzes owners as people write them: an accepted one fits into a path, and is printed as it is
+// parsed.
 #include "probes/owner_name.h"
 
 #include <string_view>

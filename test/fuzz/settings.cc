@@ -1,7 +1,7 @@
-// Settings from anywhere: each is there with its source, each mistake is one line, and what came
-// out is accepted once more. Each line of the input is one setting as a flag, in the environment or
-// as an annotation: "--listen=:80", "CLUSTER_WATCHER_LISTEN=:80" or "cluster-watcher/listen=:80";
-// \n in it stands for a new line.
+// Fuzzes settings: each has a value and a source, each mistake is one line, and the result is
+// accepted again. Each line of the input is one setting as a flag, in the environment or as an
+// annotation: "--listen=:80", "CLUSTER_WATCHER_LISTEN=:80" or "cluster-watcher/listen=:80"; \n in
+// it means a new line.
 #include "watcher/settings/settings.h"
 
 #include <cstddef>
@@ -39,7 +39,7 @@ void CheckValues(const ResolvedSettings& resolved) {
   }
 }
 
-// As flags, the values that were given say the same again.
+// Given as flags, the values have the same result.
 void CheckAgain(const ResolvedSettings& resolved) {
   TextMap flags;
   for (const SettingValue& value : resolved.values) {
@@ -50,7 +50,7 @@ void CheckAgain(const ResolvedSettings& resolved) {
   for (std::size_t i = 0; i < resolved.values.size(); ++i) {
     Require(again.values[i].value == resolved.values[i].value, "what came out is accepted again");
   }
-  // An owner and a kind can each be fine, and contradict each other.
+  // A valid owner and a valid kind can contradict each other.
   Require(again.errors.size() <= 1 && again.annotation_errors.empty(), "and without a mistake");
 }
 

@@ -1,5 +1,5 @@
-// The steps of a deletion: whatever is written, there is a reason why they aren't steps, or each is
-// one that can be run.
+// Fuzzes the steps of a deletion: every text has a reason why it isn't a list of steps, or each of
+// its steps can be run.
 #include "watcher/protocol/steps.h"
 
 #include <set>

@@ -1,5 +1,5 @@
-// Times: what is accepted is written, to the second, as it is read; but for what is before 1700 or
-// after 2200, which is as good as for ever.
+// Fuzzes times: what is accepted parses the same, to the second, once formatted. Times before 1700
+// or after 2200 become the earliest or the latest one.
 #include <chrono>
 #include <string>
 #include <string_view>

@@ -1,4 +1,4 @@
-# The chart beside the kustomizations. Sourced by injection_manifests_test.sh.
+# Compares the chart with the kustomizations. Sourced by injection_manifests_test.sh.
 # shellcheck shell=bash disable=SC2154
 
 chart() {
@@ -6,8 +6,8 @@ chart() {
     "$tools/helm" "$1" cluster-watcher "$source_dir/manifests/chart" -n cluster-watcher "${@:2}"
 }
 
-# objects: manifests as JSON, in an order of its own. Where Helm is, the namespace
-# is made by --create-namespace; kustomize breaks Base64 into lines.
+# objects: turns manifests into JSON in a canonical order. With Helm the namespace is made by
+# --create-namespace; kustomize breaks Base64 into lines.
 objects() {
   kubectl create --dry-run=client --validate=false -o json -f - |
     jq -cS 'select(.kind != "Namespace")
@@ -15,13 +15,13 @@ objects() {
       | if .webhooks then .webhooks |= map(.clientConfig |= if .caBundle then .caBundle |= gsub("\n"; "") else . end) else . end' |
     jq -sS 'sort_by(.kind, .metadata.name)'
 }
-# renders KUSTOMIZATION FLAG...: the chart renders the same.
+# renders KUSTOMIZATION FLAG...: whether the chart renders the same.
 renders() {
   kubectl kustomize "$1" | objects >"$tmp/kustomized"
   chart template "${@:2}" | objects >"$tmp/charted"
   [[ -s $tmp/kustomized ]] && same "$tmp/kustomized" "$tmp/charted"
 }
-# other_labels OVERLAY: with the patch that is at the head of the guard's policy.
+# other_labels OVERLAY: adds the patch from the head of the guard's policy.
 other_labels() {
   local directory
   directory=$(with "$1")

@@ -1,7 +1,6 @@
-# Shared by the tests of the manifests: checks that count, watchers that run with
-# the token of an account, and what becomes of what they watch over. Sourced with
-# the test's own arguments; the test has started its control plane in
-# $tmp/kubernetes, and sets finished=true at its end.
+# Shared by the tests of the manifests: counted checks, watchers that run with an account's token,
+# and checks of what happens to their clusters. Sourced with the test's own arguments; the test has
+# started its control plane in $tmp/kubernetes, and sets finished=true at its end.
 # shellcheck shell=bash
 [[ $# == 1 && -x $1/cluster-watcher ]] || { echo "usage: ${0##*/} BUILD_DIR" >&2; exit 2; }
 watcher=$(realpath -- "$1/cluster-watcher")
@@ -33,11 +32,11 @@ quietly() { "$@" >/dev/null 2>&1; }
 # in_file TEXT FILE
 in_file() { grep -qF -- "$1" "$2"; }
 
-# pod_of NAMESPACE SELECTOR: sets pod, once there is one.
+# pod_of NAMESPACE SELECTOR: sets pod, if there is one.
 pod_of() { pod=$(kubectl -n "$1" get pods -l "$2" -o name) && pod=${pod#pod/} && [[ -n $pod ]]; }
 
-# watch_over NAMESPACE POD NAME [POLL_INTERVAL [FLAG...]]: as the sidecar would, with the token of
-# the account cluster-watcher.
+# watch_over NAMESPACE POD NAME [POLL_INTERVAL [FLAG...]]: runs a watcher like a sidecar, with the
+# token of the account cluster-watcher.
 watch_over() {
   local token
   token=$(kubectl -n "$1" create token cluster-watcher)
@@ -55,7 +54,7 @@ CONFIG
 }
 
 port_of() { sed -n 's/.*metrics and health on port \([0-9]*\).*/\1/p' "$tmp/$1.log"; }
-# metric NAME REGEX [LEAST]: a series that matches is at least so much (1).
+# metric NAME REGEX [LEAST]: whether a matching series is at least so large (1).
 metric() {
   local port
   port=$(port_of "$1")
@@ -69,20 +68,20 @@ marked() {
   [[ -n $(kubectl -n "$1" get "$2" -o "jsonpath={.metadata.annotations.cluster-watcher/$3}") ]]
 }
 
-# gone NAMESPACE SELECTOR: nothing of it is left but claims.
+# gone NAMESPACE SELECTOR: whether nothing of it is left except claims.
 gone() {
   local kinds=deployments,replicasets,statefulsets,replicationcontrollers,daemonsets,jobs,cronjobs
   kinds+=,pods,services,configmaps,ingresses,networkpolicies,horizontalpodautoscalers
   kinds+=,poddisruptionbudgets
-  # An answer is needed, and an empty one.
+  # There must be an answer, and it must be empty.
   local left
   left=$(kubectl -n "$1" get "$kinds${3+,$3}" -l "$2" -o name) && [[ -z $left ]]
 }
 exists() { quietly kubectl -n "$1" get "${@:2}"; }
 absent() { [[ -z $(kubectl -n "$1" get "$2" --ignore-not-found -o name || echo unknown) ]]; }
 
-# A kind that an operator or OpenShift serves, without what is behind it.
-# foreign_kind PLURAL GROUP VERSION KIND
+# foreign_kind PLURAL GROUP VERSION KIND: defines a kind that an operator or OpenShift serves,
+# without its controllers.
 foreign_kind() {
   kubectl apply -f - >/dev/null <<CRD
 apiVersion: apiextensions.k8s.io/v1

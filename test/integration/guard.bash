@@ -1,9 +1,9 @@
-# What cluster-watcher-guard lets an account do that a watcher runs as. Sourced by
+# Tests what cluster-watcher-guard allows the account of a watcher. Sourced by
 # injection_manifests_test.sh.
 # shellcheck shell=bash disable=SC2154
 
-# account NAMESPACE: cluster-watcher, with the role, and one beside it that allows
-# nearly everything.
+# account NAMESPACE: makes cluster-watcher, with its Role and another one that allows nearly
+# everything.
 account() {
   kubectl create namespace "$1"
   kubectl -n "$1" create serviceaccount cluster-watcher
@@ -24,12 +24,12 @@ guarded() { kubectl -n lab --kubeconfig="$tmp/guarded.kubeconfig" "$@"; }
 # patch OBJECT PATCH [FLAG...]
 patch() { guarded patch "$1" --type=merge -p "$2" "${@:3}"; }
 
-# guards WHAT COMMAND...: the guard refuses it.
+# guards WHAT COMMAND...: checks that the guard refuses it.
 guards() { check "it may not $1" refuses "'cluster-watcher-guard'" "${@:2}"; }
 # allows WHAT COMMAND...
 allows() { check "it may $1" quietly "${@:2}"; }
 
-# What is there before the account tries.
+# Makes the objects that the account will try to change.
 lab() {
   account lab
   kubectl --kubeconfig="$tmp/guarded.kubeconfig" config set-cluster test --server="$APISERVER" \
@@ -66,7 +66,7 @@ lab() {
     kubectl -n lab create -f -
 } >/dev/null
 
-# What of these the account must leave as it is.
+# Prints those that the account must leave unchanged.
 foreign() {
   kubectl -n lab get configmaps,serviceaccounts,pods,persistentvolumeclaims,deployments,statefulsets,hpa -o json |
     jq -S '.items[] | select(.metadata.name | test("foreign|empty|kept|^data$|^member$|root"))
@@ -160,7 +160,7 @@ BINDING
   check "all that it tried has changed nothing" same "$tmp/foreign" <(foreign)
 }
 
-# marks_between FIRST LAST: annotations that watcher/protocol/annotations.h names from one to the other.
+# marks_between FIRST LAST: the annotations in watcher/protocol/annotations.h from one to the other.
 marks_between() {
   sed -nE "/char $1\[\]/,/char $2\[\]/s/.*\"(.*)\".*/\1/p" "$source_dir/watcher/protocol/annotations.h"
 }
@@ -215,13 +215,13 @@ EVENT
 
 }
 
-# wild NAMESPACE NAME: an account that may do everything in lab, and is a watcher's.
+# wild NAMESPACE NAME: makes an account that may do everything in lab and is a watcher's.
 wild() {
   kubectl -n "$1" create serviceaccount "$2"
   kubectl -n lab create rolebinding "$1-$2" --clusterrole=cluster-watcher --serviceaccount="$1:$2"
   kubectl -n lab create rolebinding "$1-$2-wild" --role=wild --serviceaccount="$1:$2"
 } >/dev/null
-# as NAMESPACE NAME ARGUMENT...: kubectl in lab.
+# as NAMESPACE NAME ARGUMENT...: runs kubectl in lab as that account.
 as() { kubectl -n lab --as="system:serviceaccount:$1:$2" "${@:3}"; }
 # may_skip NAMESPACE NAME FLAG...
 may_skip() { quietly as "$1" "$2" auth can-i skip guard.cluster-watcher "${@:3}"; }
@@ -250,7 +250,7 @@ whom_it_guards() {
   check "what has no label can be deleted by these" quietly as lab wild delete configmap foreign
 }
 
-# Somebody else's policy that puts a label and an annotation on what a watcher changes.
+# Somebody else's policy that adds a label and an annotation to whatever a watcher changes.
 somebody_elses_policy() {
   kubectl create -f - <<'MUTATING'
 apiVersion: v1
@@ -284,8 +284,8 @@ has_a_team() {
     -o 'jsonpath={.metadata.labels.team} {.metadata.annotations.example\.com/seen}') == "x yes" ]]
 }
 
-# a_cluster NAMESPACE LABELS: with a driver, a master under a Deployment that has
-# these labels, and two StatefulSets; the claims of one don't carry the cluster's label.
+# a_cluster NAMESPACE LABELS: makes a driver, a master under a Deployment with these labels, and two
+# StatefulSets; the claims of one don't have the cluster's label.
 a_cluster() {
   kubectl -n "$1" create -f - >/dev/null <<CLUSTER
 apiVersion: v1
@@ -354,7 +354,8 @@ collected() {
 
 of_team() { [[ $(kubectl -n "$1" get deployment m -o 'jsonpath={.metadata.labels.team}') == x ]]; }
 
-# The real watcher under the guard. $1: what becomes of volumes; $2: the master's labels.
+# a_whole_cluster_goes VOLUMES LABELS: runs the real watcher under the guard. VOLUMES says what
+# happens to volumes; the master has these labels.
 a_whole_cluster_goes() {
   local ns=guard-$1
   account "$ns"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What `cluster-watcher inject` writes is what a real API server takes, for each kind; and it means
-# to kubectl what the manifest meant before, but for the sidecar.
+# What `cluster-watcher inject` writes must be accepted by a real API server, for each kind, and
+# except for the sidecar it must mean to kubectl what the manifest meant before.
 #
 #   test/integration/inject_test.sh BUILD_DIR
 set -euo pipefail
@@ -8,7 +8,7 @@ set -euo pipefail
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.bash"
 
 inject() { "$watcher" inject "$@"; }
-# exits CODE COMMAND...: what it wrote is in $tmp/out and $tmp/err.
+# exits CODE COMMAND...: checks the exit code; the output is in $tmp/out and $tmp/err.
 exits() {
   local wanted=$1 code=0
   shift
@@ -21,13 +21,13 @@ WATCH_PID=$$ "$source_dir/test/kubernetes/start" "$tmp/kubernetes"
 # shellcheck source=/dev/null
 . "$tmp/kubernetes/env"
 
-# as_kubectl_reads_it FILE: each object in it, keys sorted, without asking the server.
+# as_kubectl_reads_it FILE: prints its objects with sorted keys, without asking the server.
 as_kubectl_reads_it() {
   kubectl create --dry-run=client --validate=false -o json -f "$1" |
     jq -S 'if .kind == "List" then .items[] else . end'
 }
 
-# The sidecar and what comes with it, taken off.
+# Removes the sidecar and what comes with it.
 without_sidecar() {
   jq -S 'def clean: walk(if type == "object" then
       (if has("initContainers") then .initContainers |= map(select(.name != "cluster-watcher")) else . end)
@@ -38,7 +38,7 @@ without_sidecar() {
     else . end); clean'
 }
 
-# template INDENT [LINE...]: a pod template of a master with scalars of all sorts.
+# template INDENT [LINE...]: a pod template of a master with all sorts of scalars.
 template() {
   local indent=$1
   shift
@@ -70,7 +70,7 @@ spec:
 POD
 }
 
-# manifest KIND: of that kind in $tmp/KIND.yaml
+# manifest KIND: writes one of that kind to $tmp/KIND.yaml.
 manifest() {
   local kind=$1 version=apps/v1 restart=Always
   case $kind in
@@ -153,7 +153,7 @@ for kind in "${kinds[@]}"; do
   check "$kind: which has one sidecar" has_sidecar "$tmp/out"
 done
 
-# All of them together, as several files and as one List.
+# All of them together, as separate files and as one List.
 files=()
 for kind in "${kinds[@]}"; do files+=(-f "$tmp/$kind.yaml"); done
 check "several files" exits 0 inject "${files[@]}"
@@ -166,7 +166,7 @@ check "the API server takes the List" server_takes "$tmp/out"
 check "each of its items has the sidecar" \
   [ "$(jq '[.. | objects | select(.name? == "CLUSTER_WATCHER_LISTEN")] | length' "$tmp/out")" = "${#kinds[@]}" ]
 
-# What isn't injected stays as it is, be it alone or beside others.
+# A document that isn't injected stays unchanged, alone or beside others.
 printf -- '---\n# a comment\napiVersion: v1\r\nkind:   ConfigMap\ndata: &x { "a" : '\''b'\'' }\nbinaryData: {}\nmetadata: {name: c}\n...\n' \
   >"$tmp/other.yaml"
 check "another kind" exits 0 inject -f "$tmp/other.yaml"
@@ -180,7 +180,7 @@ check "the shipped manifests stay, for their master has the watcher" \
   exits 0 inject -f "$source_dir/manifests/examples/spark/cluster.yaml"
 check "byte for byte" cmp "$source_dir/manifests/examples/spark/cluster.yaml" "$tmp/out"
 
-# As it is used.
+# The typical use.
 check "from stdin to kubectl" bash -c "set -o pipefail
   '$watcher' inject <'$tmp/both.yaml' | kubectl apply --dry-run=server -f - >/dev/null"
 check "from - to kubectl" bash -c "set -o pipefail
@@ -209,7 +209,7 @@ check "wrong settings" exits 2 inject --config="$tmp/config" -f "$tmp/Pod.yaml"
 check "are named" in_file "$tmp/config: port: " "$tmp/err"
 check "without output" no_output
 
-# What is wrong.
+# Errors.
 check "no such file" exits 1 inject -f "$tmp/Pod.yaml" -f "$tmp/none"
 check "is named" in_file "$tmp/none can't be read" "$tmp/err"
 check "no output" no_output

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Applies what installs the injection to a real control plane, and sees what the
-# API server makes of pods, of annotations and of a watcher's account.
+# Applies the manifests that install the injection to a real control plane, and checks what the API
+# server does with pods, annotations and a watcher's account.
 #
 #   test/integration/injection_manifests_test.sh BUILD_DIR
 set -euo pipefail
@@ -13,7 +13,7 @@ set -euo pipefail
 # shellcheck source=chart.bash
 . "$source_dir/test/integration/chart.bash"
 
-# applied KUSTOMIZATION: the second time nothing changes.
+# applied KUSTOMIZATION: applies it twice; the second time must change nothing.
 applied() {
   kubectl apply -k "$1" >/dev/null && versions "$1" >"$tmp/versions" &&
     kubectl apply -k "$1" >/dev/null && versions "$1" | same "$tmp/versions" - &&
@@ -24,7 +24,7 @@ versions() {
     -o 'jsonpath={range .items[*]}{.kind} {.metadata.name} {.metadata.generation} {.metadata.annotations}{"\n"}{end}'
 }
 
-# with OVERLAY COMPONENT...: prints a kustomization of these.
+# with OVERLAY COMPONENT...: prints the directory of a kustomization that combines them.
 with() {
   local component directory=$tmp/manifests/with
   mkdir -p -- "$directory"
@@ -35,13 +35,13 @@ with() {
   echo "$directory"
 }
 
-# injects [JQ_CONDITION]: what a pod gets that asks for it.
+# injects [JQ_CONDITION]: checks what a pod that asks for the sidecar gets.
 injects() {
   printf '%s' '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "probe", "namespace": "pods",
     "labels": {"oshinko-type": "master"}}, "spec": {"containers": [{"name": "c", "image": "c"}]}}' |
     admitted 2>/dev/null | jq -e ".spec.initContainers[0] | ${1-.name == \"cluster-watcher\"}" >/dev/null
 }
-# changes DATA: the ConfigMap's, as JSON.
+# changes DATA: sets the ConfigMap's data, as JSON.
 changes() {
   kubectl -n cluster-watcher get configmap cluster-watcher -o json |
     jq --argjson data "$1" '.data = $data | del(.metadata.resourceVersion)' |
@@ -56,7 +56,7 @@ pods_are_as_wanted() {
   same <(jq -S . "$tmp/wanted") <(jq -S . "$tmp/found")
 }
 
-# What was injected already is left as it is.
+# A pod that was injected before stays unchanged.
 injected_twice_is_injected_once() {
   local pods
   pods=$(written_pods | admitted 2>/dev/null | jq -c '
@@ -72,7 +72,7 @@ some_settings='{"image": "example.com/cluster-watcher:1", "imagePullPolicy": "Al
   "tokenAudience": "https://example.com", "tokenExpirationSeconds": "7200", "scrape": "true",
   "default.dry-run": "true", "default.poll-interval": "20s"}'
 
-# Settings that the API server would refuse in a pod, as "key value".
+# Settings with which the API server would refuse a pod, as "key value".
 wrong_settings() {
   cat <<'SETTINGS'
 image
@@ -128,7 +128,7 @@ the_policy() {
   check "with it again they get it" within 30 injects
 }
 
-# Values that are fine, and values that aren't, as "annotation value".
+# Valid and invalid values, as "annotation value".
 annotations() {
   cat <<'ANNOTATIONS'
 owner deployment/bob
@@ -250,7 +250,7 @@ root-uid a
 ANNOTATIONS
 }
 
-# The watcher and the policy say the same of each value.
+# The watcher and the policy must judge each value alike.
 annotations_are_judged_alike() {
   local number=0 key value name reason
   kubectl create namespace judged >/dev/null
@@ -273,8 +273,7 @@ annotations_are_judged_alike() {
   same <(grep -wFf "$tmp/watcher_refuses" "$tmp/judged") <(grep -wFf "$tmp/policy_refuses" "$tmp/judged")
 }
 
-# All settings of the table are known to the policy: one that has no value there is
-# unknown to it.
+# The policy must know all settings: one that has no value there is unknown to it.
 settings_are_known() {
   local known
   known=$("$watcher" help watch | sed -nE 's/^ +(-., )?--([a-z-]+)=.*/\2/p' | LC_ALL=C sort)
@@ -340,12 +339,12 @@ CRD
     kubectl create --dry-run=server -f "$tmp/statefulset.json"
 }
 
-# controlled KIND OWNER_KIND: a workload as its controller makes it.
+# controlled KIND OWNER_KIND: a workload as its controller would make it.
 controlled() {
   workload "$1" | jq -c --argjson owner "$(workload "$2")" '.metadata.ownerReferences =
     [$owner | {apiVersion, kind, name: "w", uid: "00000000-0000-0000-0000-000000000000", controller: true}]'
 }
-# a_pod_is_made_anew SELECTOR: by its controller, when it was deleted.
+# a_pod_is_made_anew SELECTOR: deletes a pod; its controller must make another one.
 a_pod_is_made_anew() {
   local old pod
   within 30 pod_of pods "$1" && old=$pod || return 1
@@ -353,7 +352,7 @@ a_pod_is_made_anew() {
   within 30 pod_of pods "$1" && [[ $pod != "$old" ]]
 }
 
-# refuses TEXT COMMAND...: it fails, and says so.
+# refuses TEXT COMMAND...: checks that it fails and says TEXT.
 refuses() {
   local said
   ! said=$("${@:2}" 2>&1) && [[ $said == *"$1"* ]]
@@ -379,7 +378,8 @@ the_webhooks() {
   check "so is the component monitoring" applied "$(with webhook-cert-manager monitoring)"
   check "a pod is made while no webhook answers" injects '.name == "cluster-watcher"'
 }
-# has_an_authority KUSTOMIZATION: the certificate's issuer has another's Secret.
+# has_an_authority KUSTOMIZATION: checks that the certificate's issuer uses another certificate's
+# Secret.
 has_an_authority() {
   kubectl kustomize "$1" | kubectl create --dry-run=client --validate=false -o json -f - | jq -se '
     def one(f): map(select(f)) | if length == 1 then .[0] else error("not one") end;

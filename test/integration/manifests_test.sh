@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Applies manifests/examples/spark to a real control plane and lets the watcher
-# delete that cluster with the token of the manifests' own ServiceAccount.
+# Applies manifests/examples/spark to a real control plane and lets the watcher delete that cluster
+# with the token of the manifests' own ServiceAccount.
 #
 #   test/integration/manifests_test.sh BUILD_DIR
 #
-# The API server's audit log says what the account asked for: all of it must be
-# in the Role, and all of the Role must have been asked for. What the watcher
-# itself says that it needs must be in the Role too.
+# The API server's audit log records the account's requests: all of them must be allowed by the
+# Role, and all of the Role must have been used. The Role must also contain what the watcher itself
+# says that it needs.
 set -euo pipefail
 # shellcheck source=common.bash
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.bash"
@@ -32,8 +32,8 @@ POLICY
   "$source_dir/test/kubernetes/apiserver" "$tmp/kubernetes" start
 }
 
-# audited NAMESPACES DECISION: the account's requests, as "resource.group verb",
-# but for what everyone may.
+# audited NAMESPACES DECISION: the account's requests, as "resource.group verb", except those that
+# everyone may make.
 audited() {
   jq -r --arg namespaces " $1 " --arg decision "$2" '
     (.user.username | split(":")) as $user
@@ -44,7 +44,7 @@ audited() {
 }
 but_for_what_everyone_may() { sed -E '/^self.*\.(authorization|authentication)\.k8s\.io create$/d'; }
 
-# apply NAMESPACE KUSTOMIZATION: in that namespace, under the strictest Pod Security.
+# apply NAMESPACE KUSTOMIZATION: applies it in that namespace, under the strictest Pod Security.
 apply() {
   local overlay=$tmp/overlay-$1
   mkdir -- "$overlay"
@@ -57,22 +57,22 @@ resources:
 OVERLAY
   kubectl create namespace "$1" >/dev/null
   kubectl label namespace "$1" pod-security.kubernetes.io/{enforce,warn}=restricted >/dev/null
-  # A workload that Pod Security would refuse is only warned of.
+  # Pod Security only warns of a workload whose pods it would refuse.
   kubectl apply --warnings-as-errors -k "$overlay" >/dev/null
 }
 
-# lacks NAME: what the watcher shows that its account lacks, as "resource.group verb".
+# lacks NAME: the missing permissions that the watcher reports, as "resource.group verb".
 lacks() {
   curl -sf --max-time 5 "http://127.0.0.1:$(port_of "$1")/metrics" |
     sed -nE 's/^cluster_watcher_permission_missing\{resource="(.*)",verb="(.*)"\} 1$/\1 \2/p'
 }
-# has_asked NAME: what its account may do; everything, or nearly.
+# has_asked NAME: whether it has asked about all, or nearly all, of its permissions.
 has_asked() { metric "$1" 'rest_client_requests_total\{code="201",method="POST"\}' 40; }
 
 as_watcher() { kubectl --as="system:serviceaccount:$1:cluster-watcher" "${@:2}"; }
 
-# allowed NAMESPACE: all that the account may do, as "resource.group verb", but
-# for what everyone may.
+# allowed NAMESPACE: all that the account may do, as "resource.group verb", except what everyone
+# may.
 allowed() {
   as_watcher "$1" create --validate=false -o json -f - <<REVIEW |
 apiVersion: authorization.k8s.io/v1
@@ -86,7 +86,7 @@ REVIEW
     but_for_what_everyone_may | LC_ALL=C sort -u
 }
 
-# Written out apart from the Role, so that a change there must be meant.
+# Written apart from the Role, so that a change of the Role must be intended.
 intended() {
   local resource verbs verb
   while read -r resource verbs; do
@@ -144,7 +144,7 @@ token_is_the_sidecars_alone() {
     and (.spec.containers | all(tokens | length == 0))' >/dev/null
 }
 
-# may_not NAMESPACE VERB RESOURCE...: in that namespace, as the account of `example`.
+# may_not NAMESPACE VERB RESOURCE...: whether the account of `example` may not do it there.
 may_not() {
   [[ $(as_watcher "${account-example}" auth can-i -n "$1" "${@:2}" 2>/dev/null || :) == no ]]
 }
@@ -214,7 +214,7 @@ kubectl_counts() {
   done
 }
 
-# run_warning NAMESPACE: does what the warning Event says.
+# run_warning NAMESPACE: runs the command in the warning Event.
 run_warning() {
   local command
   command=$(kubectl -n "$1" get events.events.k8s.io \
@@ -283,8 +283,8 @@ object() {
 OBJECT
 }
 
-# A master of every kind that may be one, each with a watcher of its own and all
-# of one driver; in one of the clusters a member of every other kind.
+# Makes a master of every possible kind, each with its own watcher and all with the same driver; one
+# of the clusters has a member of every other kind.
 all_kinds() {
   local security='"allowPrivilegeEscalation": false, "capabilities": {"drop": ["ALL"]}'
   local pod_spec='{"restartPolicy": "RESTART", "automountServiceAccountToken": false,
@@ -304,7 +304,7 @@ all_kinds() {
     template='{"metadata": {"labels": {'$labels'}}, "spec": '$always'}'
     selector='{"matchLabels": {'$labels'}}'
   }
-  # master APIVERSION KIND SPEC: named as its cluster.
+  # master APIVERSION KIND SPEC: makes one with the name of its cluster.
   master() { object "$1" "$2" "$cluster" "$3" "$labels, \"ephemeral\": \"driver\""; }
 
   for_cluster replicaset
@@ -346,11 +346,11 @@ all_kinds() {
     {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "none"}}' "$member"
   object policy/v1 PodDisruptionBudget member '{"selector": '"$worker"'}' "$member"
   object route.openshift.io/v1 Route member '{}' "$member"
-  # The example's one is mounted, and goes otherwise.
+  # The example's ConfigMap is mounted, and so deleted in another way.
   kubectl -n kinds create configmap member >/dev/null
   kubectl -n kinds label configmap member oshinko-cluster=replicaset >/dev/null
 
-  # Whose driver these are is known only from their controllers.
+  # Only the controllers of these objects tell whose driver they are.
   local uses='"uses-oshinko-cluster": "statefulset"'
   object apps/v1 DaemonSet user '{"selector": {"matchLabels": {"app": "user"}}, "template":
     {"metadata": {"labels": {"app": "user"}}, "spec": '"$always"'}}'
@@ -402,7 +402,7 @@ the_example
 without_delete_on_deployments
 all_kinds
 audited "example kinds" allow >"$tmp/used"
-# Nothing is served as guard.cluster-watcher: it is for the policy of that name to ask about.
+# No such API is served; the right to guard.cluster-watcher only exists for the policy of that name.
 check "every permission of the Role was used" \
   same <(grep -v '^guard\.cluster-watcher ' "$tmp/intended") "$tmp/used"
 

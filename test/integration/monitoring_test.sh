@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# A real Prometheus, with the scrape configuration, the rules and the queries that are shipped, over
-# watchers in all states, each in the name of a real pod, and a webhook that an API server asks.
+# Runs a real Prometheus with the scrape configuration, the rules and the queries of the manifests,
+# over watchers in all states, each for a real pod, and a webhook that an API server uses.
 #
 #   test/integration/monitoring_test.sh BUILD_DIR
 #
-# There are no kubelets: a pod's address is one of 127.0.0.0/8, where its watcher listens at the port
-# that the pod declares. Time runs faster: the rules' minutes are seconds (`fast` below).
+# There are no kubelets: a pod's address is one of 127.0.0.0/8, where its watcher listens at the
+# port that the pod declares. Time runs faster: the rules' minutes are seconds (`fast` below).
 set -euo pipefail
 # shellcheck source=common.bash
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.bash"
@@ -15,10 +15,10 @@ objects=$source_dir/manifests/chart/objects
 network=127.$((RANDOM % 250 + 2)).$((RANDOM % 250 + 2))
 next_address=1
 
-# create: what is on stdin, as JSON.
+# create: creates the objects on stdin, in JSON.
 create() { kubectl create -f - >/dev/null; }
 
-# cluster NAME [ANNOTATIONS [LABELS]]: a driver and its cluster: a master, a member.
+# cluster NAME [ANNOTATIONS [LABELS]]: makes a driver and its cluster: a master and a member.
 cluster() {
   jq -nc --arg name "$1" --argjson annotations "${2:-"{}"}" --argjson labels "${3:-"{\"ephemeral\": \"driver-$1\"}"}" '
     {containers: [{name: "c", image: "c"}]} as $spec
@@ -30,7 +30,7 @@ cluster() {
       {"oshinko-cluster": $name, "oshinko-type": "master"}; $annotations),
     {apiVersion: "v1", kind: "ConfigMap", metadata: {namespace: "fleet", name: $name, labels: {"oshinko-cluster": $name}}}' | create
 }
-# runs NAMESPACE SELECTOR: its pod, on a node, with an address of its own; sets pod and address.
+# runs NAMESPACE SELECTOR: puts its pod on a node, with an address of its own; sets pod and address.
 runs() {
   within 30 pod_of "$1" "$2"
   address=$network.$((next_address++))
@@ -41,7 +41,7 @@ BINDING
     -p "{\"status\": {\"phase\": \"Running\", \"podIP\": \"$address\", \"podIPs\": [{\"ip\": \"$address\"}]}}" >/dev/null
 }
 declare -A pods processes addresses
-# watches NAME ACCOUNT [FLAG...]: the cluster's watcher, in its pod.
+# watches NAME ACCOUNT [FLAG...]: runs the cluster's watcher for its pod.
 watches() {
   runs fleet "oshinko-cluster=$1,oshinko-type=master"
   jq -n --arg server "$APISERVER" --arg ca "$APISERVER_CA" --arg token "$(kubectl -n fleet create token "$2")" '
@@ -58,8 +58,8 @@ certificate() {
   openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=webhook \
     -addext "subjectAltName=IP:$1" -keyout "$tmp/tls.key" -out "$tmp/tls.crt" 2>/dev/null
 }
-# The Deployment that is shipped, a process in the name of one of its pods, and an API server that
-# asks it.
+# Runs the shipped Deployment, a process that acts as one of its pods, and an API server that uses
+# it.
 webhook_runs() {
   kubectl apply -f "$objects/webhook/serviceaccount.yaml" >/dev/null
   kubectl apply -f "$objects/webhook/deployment.yaml" >/dev/null
@@ -71,7 +71,7 @@ webhook_runs() {
   kubectl create --dry-run=client -o json -f "$objects/webhook/mutating.yaml" -f "$objects/webhook/validating.yaml" |
     jq --arg url "https://$address:8443" --arg ca "$(base64 -w 0 "$tmp/tls.crt")" \
       '.webhooks[].clientConfig |= {url: ($url + .service.path), caBundle: $ca}' | create
-  # What was before Prometheus is no alert.
+  # Failures from before Prometheus started must not alert.
   check "an API server passes by a webhook that isn't there yet" within 30 fails_open
   mkdir "$tmp/config"
   printf cluster-watcher:0.1.0 >"$tmp/config/image"
@@ -84,7 +84,7 @@ webhook_runs() {
 fails_open() {
   tried 0 >/dev/null && kubectl get --raw /metrics | grep 'webhook_fail_open_count{name="inject.cluster-watcher.svc"' >/dev/null
 }
-# tried PORTS: what becomes of a pod that asks for the sidecar and has so many ports.
+# tried PORTS: prints what becomes of a pod that asks for the sidecar and has so many ports.
 tried() {
   jq -nc --argjson ports "$1" '{apiVersion: "v1", kind: "Pod", metadata: {name: "probe", namespace: "fleet",
       labels: {"oshinko-type": "master"}},
@@ -93,8 +93,8 @@ tried() {
 }
 injects() { tried 0 | jq -e '.spec.initContainers[0].ports[0].name == "watcher-metrics"' >/dev/null; }
 
-# The example, with what it takes outside of a cluster: an API server and a token for the discovery;
-# the API server itself, which has no endpoints here, as a fixed target; short intervals.
+# The example, changed to run outside of a cluster: an API server and a token for the discovery; the
+# API server itself, which has no endpoints here, as a fixed target; short intervals.
 configuration() {
   kubectl -n cluster-watcher create serviceaccount prometheus >/dev/null
   kubectl create clusterrolebinding prometheus-view --clusterrole=view --serviceaccount=cluster-watcher:prometheus >/dev/null
@@ -111,18 +111,18 @@ configuration() {
       s,^  metric_relabel_configs,  static_configs:\n  - targets: ["'"${APISERVER#https://}"'"]\n&,
     }' "$source_dir/manifests/examples/prometheus/prometheus.yml" >"$tmp/prometheus/prometheus.yml"
 }
-# fast: minutes become seconds, and seconds that are compared with do likewise.
+# fast: turns minutes into seconds, also in comparisons.
 fast() {
   sed -E 's/\[([0-9]+)m\]/[\1s]/g; s/offset ([0-9]+)m/offset \1s/g; s/for: ([0-9]+)m/for: \1s/
     s/> (300|600|7800)$/> (\1 \/ 60)/; s/> 60$/> 1/; s/deletion_due(.*) > 600/deletion_due\1 > 10/'
 }
 
-# query EXPRESSION: the result of an instant query.
+# query EXPRESSION: prints the result of an instant query.
 query() {
   curl -s --max-time 20 --data-urlencode "query=$1" "http://$prometheus_address/api/v1/query" |
     jq -e 'if .status == "success" then .data.result else (.error | stderr | error("refused")) end'
 }
-# has EXPRESSION: it yields something; where it compares, it is so.
+# has EXPRESSION: whether the result isn't empty, so that a comparison in it holds.
 has() { query "$1" | jq -e 'length > 0' >/dev/null; }
 rules() { curl -sS --max-time 20 "http://$prometheus_address/api/v1/rules" | jq -c '[.data.groups[].rules[]]'; }
 
@@ -133,7 +133,7 @@ firing() {
 }
 fires_as_wanted() { firing >"$tmp/firing" && diff "$tmp/wanted" "$tmp/firing" >"$tmp/difference"; }
 
-# lets_go NAME: as a kubelet does, once the pod is told to end.
+# lets_go NAME: ends its watcher and removes its pod, as a kubelet does, once the pod is told to end.
 told_to_end() { [[ -n $(kubectl -n fleet get pod "$1" -o 'jsonpath={.metadata.deletionTimestamp}') ]]; }
 ended() { ! kill -0 "$1" 2>/dev/null; }
 lets_go() {
@@ -141,17 +141,17 @@ lets_go() {
     kubectl -n fleet delete pod "${pods[$1]}" --grace-period=0 --force >/dev/null 2>&1
 }
 
-# metrics_are_clean ADDRESS: to promtool; it also wants what isn't wrong.
+# metrics_are_clean ADDRESS: runs promtool on them, which also reports style.
 metrics_are_clean() { curl -sf --max-time 5 "http://$1:9090/metrics" | "$promtool" check metrics; }
 
-# dashboard_queries POD: each as a line: its panel, a tab, the query for that pod. What shows 0 where
-# there is nothing must find something too.
+# dashboard_queries POD: prints for each query of that pod its panel, a tab and the query. Without
+# the part that shows 0 for no data: there must be data.
 dashboard_queries() {
   jq -r --arg pod "$1" '.panels[] | .title as $title | .targets[]?.expr
     | gsub("\\$__rate_interval"; "10s") | gsub("\\$namespace|\\$cluster"; ".*") | gsub("\\$pod"; $pod)
     | gsub("\n"; " ") | sub(" or vector\\(0\\)$"; "") | [$title, .] | join("\t")' "$objects/monitoring/dashboard.json"
 }
-# What is empty where all is well, or in this version.
+# may_be_empty PANEL QUERY: whether it is empty if all is well, or in this version.
 may_be_empty() {
   case $2 in
     *watch_restarts_total*) return 0 ;;  # watchers poll
@@ -225,7 +225,7 @@ done
 check "the webhook has its labels" \
   has 'cluster_watcher_admission_connections{job="cluster-watcher-webhook",namespace="cluster-watcher",pod=~"cluster-watcher-webhook-.*"}'
 
-# shows NAME SERIES: Prometheus has it as 1.
+# shows NAME SERIES: checks that Prometheus has it as 1.
 shows() {
   within 30 has "${2%\}}${2:+,}oshinko_cluster=\"$1\"} == 1"
 }
@@ -236,7 +236,7 @@ check "bad is misconfigured" shows bad 'cluster_watcher_verdict{reason="misconfi
 check "active is known by its names" \
   shows active 'cluster_watcher_cluster_info{cluster_name="active",owner="deployment.apps/driver-active",owner_namespace="fleet"}'
 check "held is held" shows held 'cluster_watcher_verdict{reason="held"}'
-# So long ago that what is new then is an increase.
+# Long enough that a later change counts as an increase.
 check "counters of the API server are there before" within 30 has 'count_over_time(up{job="apiserver"}[16s]) > 20'
 kubectl -n fleet delete deployment driver-{waiting,held,dry,gone,stuck,unmarked} --wait=false >/dev/null
 tried 10 >/dev/null
@@ -265,7 +265,7 @@ while read -r record; do
   check "$record has data" within 30 has "$record"
 done < <(jq -r '.[] | select(.type == "recording").name' "$tmp/rules")
 
-# Until all that should fires; nothing else does, not of dry runs, nor of those that wait.
+# Waits until all these alerts fire; no others may, not of dry runs, nor of waiting clusters.
 cat >"$tmp/wanted" <<'ALERTS'
 ClusterWatcherAbandonedNotDeleted unmarked
 ClusterWatcherBlind blind
@@ -294,7 +294,7 @@ while IFS=$'\t' read -r series label; do
   check "there are values for $label" has "count by ($label) ($series{$label!=\"\"})"
 done < <(sed 's/{[^}]*}//' "$tmp/variables")
 
-# The webhook goes, and a watcher hangs.
+# The webhook is killed, and a watcher hangs.
 kill -KILL "$webhook"
 wait "$webhook" 2>/dev/null || :
 kill -STOP "${processes[active]}"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The Prometheus operator, before a real API server, makes a configuration and a file of rules of the
-# PodMonitors and the PrometheusRule that are shipped; a Prometheus with these finds a watcher.
+# Runs the Prometheus operator with a real API server: from the PodMonitors and the PrometheusRule
+# of the manifests it makes a configuration and a rules file, with which a Prometheus must find a
+# watcher.
 #
 #   test/integration/operator_test.sh BUILD_DIR
 set -euo pipefail
@@ -11,7 +12,7 @@ prometheus=$("$source_dir/test/monitoring/build" prometheus)/prometheus
 operator=$("$source_dir/test/monitoring/build" operator)
 address=127.$((RANDOM % 250 + 2)).$((RANDOM % 250 + 2)).1
 
-# The operator takes no kubeconfig: kubectl stands between it and the API server.
+# The operator takes no kubeconfig, so it connects through kubectl proxy.
 operator_runs() {
   kubectl proxy --port=0 >"$tmp/proxy.log" 2>&1 &
   watchers+=("$!")
@@ -60,7 +61,7 @@ check "which are all" is "$(grep -cE '^ *(- )?(alert|record):' "$tmp/rules.yaml"
   "$(grep -cE '^ *- (alert|record):' "$source_dir/manifests/chart/objects/monitoring/prometheusrule.yaml")"
 check "nothing was left out" not grep -qE 'level=(warn|error).*(cluster-watcher|PodMonitor|PrometheusRule)' "$tmp/operator.log"
 
-# A master that the sidecar was put into; its watcher runs here.
+# A master with an injected sidecar; its watcher runs here.
 master() {
   kubectl -n default create -f - >/dev/null <<'MASTER'
 apiVersion: v1
@@ -80,7 +81,7 @@ env -i POD_NAME="$pod" POD_NAMESPACE=default "$watcher" watch --kubeconfig="$KUB
   >"$tmp/watcher.log" 2>&1 &
 watchers+=("$!")
 
-# What the operator's reloader would put in, and where the API server is.
+# Adds what the operator's reloader would, and the address of the API server.
 mkdir "$tmp/prometheus"
 kubectl -n cluster-watcher create token prometheus >"$tmp/prometheus/token"
 sed -e "s,^  - role: pod,&\n    api_server: $APISERVER\n    authorization: {credentials_file: $tmp/prometheus/token}\n    tls_config: {ca_file: $APISERVER_CA}," \

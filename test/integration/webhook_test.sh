@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The webhook before a real API server, on this machine: what becomes of pods and of annotations,
-# what people read, and what happens when it is late, gone or distrusted. And `inject` by hand: the
-# pods are the same.
+# Tests the webhook with a real API server, on this machine: what happens to pods and annotations,
+# what people read, and what happens if it is late, gone or untrusted. Also tests that `inject` by
+# hand gives the same pods.
 #
 #   test/integration/webhook_test.sh BUILD_DIR
 set -euo pipefail
@@ -14,7 +14,7 @@ certificate() {  # NAME [DAYS]
   openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days "${2-2}" \
     -subj "/CN=$1" -addext subjectAltName=IP:127.0.0.1 -keyout "$tmp/$1.key" -out "$tmp/$1.crt" 2>/dev/null
 }
-# use_certificate NAME: as a Secret's volume does it, both files in one step.
+# use_certificate NAME: replaces both files in one step, as a Secret's volume does.
 use_certificate() {
   mkdir "$tmp/tls-$1"
   cp "$tmp/$1.crt" "$tmp/tls-$1/tls.crt"
@@ -22,7 +22,7 @@ use_certificate() {
   ln -sfn "tls-$1" "$tmp/tls.new"
   mv -T "$tmp/tls.new" "$tmp/tls"
 }
-# settings JSON: the keys of the ConfigMap, as files.
+# settings JSON: writes the keys of the ConfigMap, as files.
 settings() {
   local directory
   directory=$(mktemp -d "$tmp/config-XXXXXX")
@@ -32,7 +32,7 @@ settings() {
   mv -T "$tmp/config.new" "$tmp/config"
 }
 
-# start_webhook [FLAG...]: sets webhook, port and metrics_port.
+# start_webhook [FLAG...]: starts it; sets webhook, port and metrics_port.
 start_webhook() {
   env -i "$watcher" webhook --config="$tmp/config" --tls-cert="$tmp/tls/tls.crt" \
     --tls-key="$tmp/tls/tls.key" --webhook-listen=127.0.0.1:0 --listen=127.0.0.1:0 \
@@ -45,7 +45,7 @@ start_webhook() {
 }
 stop_webhook() { kill "$webhook" && wait "$webhook"; }
 
-# register AUTHORITY: the webhook configurations that are shipped, at the address of this one.
+# register AUTHORITY: creates the shipped webhook configurations, with the address of this one.
 register() {
   kubectl create --dry-run=client -o json -f "$source_dir/manifests/chart/objects/webhook/mutating.yaml" \
     -f "$source_dir/manifests/chart/objects/webhook/validating.yaml" |
@@ -54,7 +54,7 @@ register() {
     kubectl apply -f - >/dev/null
 }
 
-# probe: a pod that asks for the sidecar, made as a dry run; its JSON.
+# probe: prints a pod that asks for the sidecar, made by a dry run.
 probe() {
   printf '%s' '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "probe", "namespace": "pods",
     "labels": {"oshinko-type": "master"}}, "spec": {"containers": [{"name": "c", "image": "c"}]}}' |

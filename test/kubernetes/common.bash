@@ -1,10 +1,10 @@
-# Shared by start, stop, apiserver and node: the processes of the control plane in
-# $dir. $dir/pids/NAME has a pid and when that process began (in the kernel's
-# terms), so that another process with the same pid is never taken for ours.
+# Shared by start, stop, apiserver and node: the processes of the control plane in $dir.
+# $dir/pids/NAME holds a pid and the start time of its process (as the kernel counts it), so that
+# another process with the same pid is never taken for ours.
 # shellcheck shell=bash disable=SC2034,SC2154
 
-# A node's addresses: those that are set aside for testing networks, which nobody
-# else on a machine is likely to have.
+# A node's addresses, from a range reserved for testing networks, which hardly anyone else on a
+# machine uses.
 node_network=198.18.1.0/24 node_address=198.18.1.1 node_services=198.18.1.0/25 node_pods=198.18.1.128/25
 
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
@@ -21,15 +21,14 @@ within() {
   done
 }
 
-# stat PID: the words of /proc/PID/stat from the state on, into $stat.
+# stat PID: reads the words of /proc/PID/stat, from the state on, into $stat.
 stat() {
   local line
   read -r line <"/proc/$1/stat" && read -r -a stat <<<"${line##*) }"
 } 2>/dev/null
 
-# alive NAME: sets pid. A process is until it has let go of its files and ports:
-# not where only the entry is left that its parent has not collected yet (state
-# Z, and no other thread).
+# alive NAME: sets pid. A process lives until it has released its files and ports: an entry that its
+# parent hasn't collected yet (state Z, and no other thread) doesn't count.
 alive() {
   local began
   local -a stat
@@ -38,8 +37,8 @@ alive() {
 } 2>/dev/null
 dead() { ! alive "$1"; }
 
-# launch NAME COMMAND...: in a session of its own, in $dir, with an empty
-# environment and none of the caller's files.
+# launch NAME COMMAND...: starts it in a session of its own, in $dir, with an empty environment and
+# none of the caller's files.
 launch() {
   local name=$1
   local -a stat
@@ -55,8 +54,8 @@ launch() {
   echo "$pid ${stat[19]}" >"$dir/pids/$name"
 }
 
-# end NAME: killed, for there is nothing to save and a kube-apiserver with open
-# watches takes ten seconds to end by itself; returns when it has ended.
+# end NAME: kills it, because there is nothing to save and a kube-apiserver with open watches takes
+# ten seconds to stop; returns when it has ended.
 end() {
   if alive "$1" && ((pid != $$)); then
     kill -KILL -- "-$pid" "$pid" 2>/dev/null || :
@@ -71,11 +70,11 @@ kubectl() {
     "$bin/kubectl" --request-timeout=5s "$@"
 }
 
-# apiserver_settled: it is ready, or has ended.
+# apiserver_settled: whether it is ready or has ended.
 apiserver_settled() { dead kube-apiserver || kubectl get --raw /readyz >/dev/null 2>&1; }
 
-# start_apiserver: runs the command in $dir/kube-apiserver.args; fails where it
-# ends or is not ready in time.
+# start_apiserver: runs the command in $dir/kube-apiserver.args; fails if it ends or isn't ready in
+# time.
 start_apiserver() {
   local -a args
   mapfile -d '' args <"$dir/kube-apiserver.args"

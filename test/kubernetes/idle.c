@@ -1,5 +1,6 @@
-// The only program of the test node's images, static. It waits; on SIGTERM it goes on for as many
-// milliseconds as its argument says (0) and exits 0. As a pod's first process it collects the dead.
+// The only program in the test node's images, linked statically. It waits; after SIGTERM it runs for
+// as many milliseconds as its argument says (0) and exits 0. As a pod's first process it reaps
+// zombies.
 #define _POSIX_C_SOURCE 200809L
 #include <signal.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
-# The dashboard as a file. Sourced by rules_test.sh.
+# Checks of the dashboard's file. Sourced by rules_test.sh.
 # shellcheck shell=bash disable=SC2154
 dashboard=$objects/dashboard.json
 
-# none FILTER: it finds nothing in the dashboard, else shows it.
+# none FILTER: passes if the filter finds nothing in the dashboard, else shows it.
 none() {
   local found
   found=$(jq -rc "$1" "$dashboard") && [[ -z $found ]] || { echo "# $found"; return 1; }

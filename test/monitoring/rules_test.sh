@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# rules_test.sh: the alerts, their tests and their runbook, the scrape configurations and the
-# dashboard, without a Kubernetes. Each weakness that `mutations` names must make a test fail.
+# rules_test.sh: tests the alerts, their runbook, the scrape configurations and the dashboard
+# without a Kubernetes. Each weakness in `mutations` must make a test of an alert fail.
 set -uo pipefail
 cd "$(dirname -- "${BASH_SOURCE[0]}")/../.." || exit
 # shellcheck source=../checks.bash
@@ -10,23 +10,23 @@ tmp=$(mktemp -d)
 trap '$finished || echo "not ok - the test ended early"; rm -rf -- "$tmp"' EXIT
 objects=manifests/chart/objects/monitoring
 
-# tests_pass DIR: with the rules in it, as promtool wants them beside the tests.
+# tests_pass DIR: runs the tests in it; promtool wants the rules beside them.
 tests_pass() { (cd "$1" && "$prometheus/promtool" test rules -- *.yaml >output 2>&1); }
-# rule NAME: its lines, and what must stand before them.
+# rule NAME: its lines, with the lines that must precede them.
 rule() {
   awk -v name="$1" '
     $1 == "-" && $2 == "name:" { head = $0 ORS "  rules:"; ours = 0 }
     $1 == "-" && $2 ~ /^(alert|record):$/ { ours = $3 == name; if (ours) print "groups:" ORS head }
     ours' "$tmp/tests/cluster-watcher.rules.yml"
 }
-# tests_of NAME: the file that these are in, without those of other alerts.
+# tests_of NAME: the file with its tests, without those of other alerts.
 tests_of() {
   awk -v name="$1" '
     !began || /^- name: / { ours = !began || $3 ~ "^" name ",?$" }
     /^tests:/ { began = 1 }
     ours' "$(grep -l "^- name: $1" test/monitoring/*.yaml)"
 }
-# mutant NAME SED: sets directory, with that rule changed, and its tests.
+# mutant NAME SED: sets directory to one with the changed rule and its tests.
 mutant() {
   directory=$(mktemp -d "$tmp/mutant-XXXXXX")
   rule "$1" >"$directory/rule"

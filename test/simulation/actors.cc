@@ -17,7 +17,7 @@ using std::chrono::seconds;
 constexpr const char* kPerson = "person";
 constexpr const char* kRunner = "driver";
 
-// In the order of Deed: how often each is drawn.
+// How often each Deed is drawn, in the enum's order.
 constexpr std::array<int, kDeeds> kWeights{
     8, 3, 3, 6, 6, 3, 6, 8, 4,  // the driver
     3, 3, 1, 4,                 // holds
@@ -233,7 +233,7 @@ std::string Actors::PodPath() {
   return World::CollectionOf("pods") + "/" + names[random_.Next() % names.size()];
 }
 
-// As `kubectl replace --force` does, or `apply` of what was exported.
+// As `kubectl replace --force`, or `apply` of an exported manifest, does.
 void Actors::MakeRootAgain(bool with_marks) {
   std::string marks;
   if (const ObjectPtr root = world_.Root(); with_marks && root != nullptr) {

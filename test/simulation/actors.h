@@ -1,6 +1,5 @@
-// Everybody else: those who run drivers, people with kubectl, controllers, and what happens to
-// machines. Some of it happens at a time, some of it right when a watcher's request has come in,
-// which is where it hurts.
+// Everybody else: people who run drivers or use kubectl, controllers, and failing machines. They
+// act at some time, or exactly when a watcher's request arrives, where it hurts most.
 #pragma once
 
 #include <array>
@@ -56,7 +55,7 @@ enum class Deed {
 inline constexpr std::size_t kDeeds = 37;
 const char* ToString(Deed deed);
 
-// Passes on to the judge what it hears, and strikes in between.
+// Forwards what it hears to the judge, and acts in between.
 class Actors final : public Listener {
  public:
   Actors(Timeline& timeline, World& world, Judge& judge, Random random);
@@ -64,9 +63,9 @@ class Actors final : public Listener {
 
   // Draws what will happen.
   void Begin();
-  // Nothing happens any more but what lets the history come to its end.
+  // From now on only what lets the history end happens.
   void Calm();
-  // After each event: controllers that make things again.
+  // Lets controllers recreate objects; called after each event.
   void Look();
 
   void Sent(const Exchange& exchange) override { judge_.Sent(exchange); }
@@ -74,24 +73,24 @@ class Actors final : public Listener {
   void Handled(const Exchange& exchange, int status) override;
 
   const std::array<std::uint64_t, kDeeds>& deeds() const { return deeds_; }
-  // A master root was deleted and its pods were not.
+  // Whether a master root was deleted, but not its pods.
   bool has_orphaned_pods() const { return has_orphaned_pods_; }
 
  private:
   enum class Stage {
-    kCondemned,  // the condemnation has come in
+    kCondemned,  // the condemnation has arrived
     kLastLook,   // the owner is read after it
-    kCrossing,   // the point of no return is about to
+    kCrossing,   // the point of no return is about to be passed
     kCrossed,
     kBegun,
-    kDelete,  // a delete is about to
+    kDelete,  // a delete is about to take effect
     kDeleted,
     kRootDeleted,
     kRequest,  // any
   };
   struct Ambush {
     Stage stage;
-    int skip;  // so many pass
+    int skip;  // occasions to let pass
     Micros delay;
     Deed deed;
   };

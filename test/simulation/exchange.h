@@ -1,4 +1,4 @@
-// One request of a watcher, and what became of it.
+// A request of a watcher, and what became of it.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace cluster_watcher::simulation {
 
-// One life of a watcher's process: its pod, which may have had others before.
+// One life of a watcher's process. Its pod may have had others before.
 struct Identity {
   int life = 0;
   std::string pod;
@@ -21,20 +21,20 @@ struct Identity {
 };
 
 struct Exchange {
-  std::size_t number = 0;  // its place among all of the history
+  std::size_t number = 0;  // its index in the whole history
   std::shared_ptr<const Identity> by;
   HttpRequest request;
   MonotonicTime called;                   // when the watcher meant to send it
-  MonotonicTime sent;                     // when it did
-  std::optional<MonotonicTime> answered;  // when the watcher got what follows
-  int status = 0;                         // 0: no answer, an error
+  MonotonicTime sent;                     // when it was sent
+  std::optional<MonotonicTime> answered;  // when the watcher got the answer or error
+  int status = 0;                         // 0: no answer, but an error
   std::string answer;
-  bool true_answer = false;  // the server's own, and whole
+  bool true_answer = false;  // the server's own, and complete
   std::optional<WallTime> date;
-  WallTime watchers_clock;    // when it was answered
-  bool told_to_stop = false;  // the watcher had been, when it sent it
+  WallTime watchers_clock;    // the watcher's wall clock then
+  bool told_to_stop = false;  // before it was sent
 
-  // The truth when the server handled it the first time.
+  // The true state when the server first handled it.
   bool handled = false;
   bool driver_was_gone = false;  // and had left no pods behind
   bool no_driver_wanted_to_run = false;

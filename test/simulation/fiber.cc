@@ -40,7 +40,7 @@ Fiber::Fiber(Stacks& stacks, std::function<void()> body)
   inside_.uc_stack.ss_size = Stacks::kSize;
   inside_.uc_link = &outside_;
   const auto self = reinterpret_cast<std::uintptr_t>(this);
-  // makecontext passes ints alone.
+  // makecontext only passes ints.
   makecontext(&inside_, reinterpret_cast<void (*)()>(&Fiber::Enter), 2,
               static_cast<unsigned>(self >> 32), static_cast<unsigned>(self & 0xffffffff));
 }

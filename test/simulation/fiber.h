@@ -1,5 +1,5 @@
-// A body of code that can stop in the middle and be gone on with later, on a stack of its own. One
-// thread runs all fibers of a history, one at a time.
+// Code that can be suspended in the middle and resumed later, with a stack of its own. One thread
+// runs all fibers of a history, one at a time.
 #pragma once
 
 #include <ucontext.h>
@@ -11,7 +11,7 @@
 
 namespace cluster_watcher::simulation {
 
-// Stacks that are used again and again; not thread-safe.
+// Reuses stacks. Not thread-safe.
 class Stacks {
  public:
   static constexpr std::size_t kSize = 512u << 10;
@@ -31,20 +31,20 @@ class Stacks {
 
 class Fiber {
  public:
-  // What a killed fiber's Suspend throws: it unwinds the body.
+  // Thrown by Suspend in a killed fiber, to unwind its body.
   struct Killed {};
 
   Fiber(Stacks& stacks, std::function<void()> body);
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
-  // Kills it if it hasn't ended.
+  // Kills the fiber if it hasn't ended.
   ~Fiber();
 
-  // Runs it from where it stands until it suspends itself or ends. From outside of fibers only.
+  // Runs the body until it suspends itself or ends. Call it only from outside of fibers.
   void Resume();
-  // From within its body. Throws Killed if it was killed meanwhile.
+  // Call it from the body. Throws Killed if the fiber was killed meanwhile.
   void Suspend();
-  // Unwinds its body where it stands.
+  // Unwinds the body from where it is suspended.
   void Kill();
   bool ended() const { return ended_; }
 

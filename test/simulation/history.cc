@@ -10,12 +10,12 @@ namespace {
 using small_kubernetes::ObjectPtr;
 using std::chrono::seconds;
 
-// From then on the truth doesn't change any more.
+// How soon after `calm` the true state stops changing.
 constexpr seconds kRest{2};
-// What the protocol may take besides the grace period and the deadline: another watcher's
-// condemnation that stands for a minute, backoffs, restarts, polls.
+// What the protocol may take beyond the grace period and the deadline: another watcher's
+// condemnation that is valid for a minute, backoffs, restarts, polls.
 constexpr seconds kMargin{180};
-// How soon marks are taken off that no longer hold.
+// How soon marks that no longer hold are removed.
 constexpr seconds kCleaning{110};
 constexpr seconds kAfterwards{3};
 
@@ -67,12 +67,12 @@ class History {
   Kubelet kubelet_;
   MonotonicTime end_;
   bool expected_ = false;
-  bool was_condemned_ = false;  // when it was expected
+  bool was_condemned_ = false;  // at the time of the expectation
   End expectation_ = End::kOpen;
   std::string root_uid_;
 };
 
-// How it must end, by the truth, now that nothing more happens.
+// Derives from the true state how the history must end, now that nothing more happens.
 void History::Expect() {
   expected_ = true;
   end_ += seconds(10);
@@ -83,8 +83,8 @@ void History::Expect() {
   const SeenRoot seen = SeenRoot::Read(body.root());
   was_condemned_ = seen.phase == "condemned" || seen.phase == "deleting";
   const bool begun = seen.phase == "deleting" && seen.deletes_begun;
-  // Begun, but nobody knows whether a delete was sent; or a watcher that has done its work is in
-  // the pods of the next root.
+  // Either deletes were begun, but perhaps none was sent; or a watcher that has done its work runs
+  // in pods of the next root.
   if (begun != judge_.BereftRoots().contains(root_uid_)) return;
   if (!begun && !judge_.BegunRoots().empty() && actors_.has_orphaned_pods()) return;
   if (begun || (!world_.WantsDriverToRun() && !world_.HasDriverLeftPods() && !world_.IsHeld() &&
@@ -115,7 +115,7 @@ void History::CheckEnd() {
       if (there && kubelet_.AnyAlive()) judge_.Break("6, what is abandoned goes", "it is there");
       return;
     case End::kStays: {
-      // On evidence from before it may go all the same; the judge has seen on what evidence.
+      // It may be deleted on older evidence; the judge has checked that evidence.
       const bool went = !there || root->deleting;
       if (went && was_condemned_ && judge_.BegunRoots().contains(root_uid_)) return;
       if (went) return judge_.Break("7, what is in use stays", "it is gone");

@@ -1,4 +1,4 @@
-// One history, from one seed.
+// Runs one history from a seed.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@ namespace cluster_watcher::simulation {
 
 struct Outcome {
   std::uint64_t seed = 0;
-  std::string broken;                           // the promise that was broken, and how; empty: none
+  std::string broken;                           // the first broken promise, and how; empty if none
   std::map<std::string, std::uint64_t> counts;  // how often what happened
 };
 

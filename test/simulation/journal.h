@@ -1,4 +1,4 @@
-// What happened, line by line with its virtual time, for who replays one history.
+// Prints events with their virtual time, for replaying a single history.
 #pragma once
 
 #include <cstdio>
@@ -12,7 +12,7 @@ class Journal {
  public:
   Journal(const Timeline& timeline, bool on) : timeline_(timeline), on_(on) {}
 
-  // Ask before a line is made: mostly nobody reads it.
+  // Check this before composing a line, because usually nobody reads it.
   bool on() const { return on_; }
   void Line(const std::string& who, const std::string& what) const {
     if (!on_) return;

@@ -11,13 +11,13 @@ using std::chrono::seconds;
 constexpr Duration kFreshForCrossing{5'000};
 constexpr Duration kFreshForDeletes{10'000};
 constexpr Duration kHoldSlack{10'000};
-// Clocks that differ, and a mark whose time was taken before it could be sent.
+// Allows for clocks that differ, and for a mark whose time was taken before it could be sent.
 constexpr Duration kDeadlineSlack{25'000};
-// Kinds that can hide a driver, or a master, in this world.
+// The kinds in this world that can hide a driver or a master.
 constexpr const char* kWorkloads[] = {"deployments", "statefulsets", "replicationcontrollers",
                                       "jobs", "pods"};
 
-// What a path of the namespace names.
+// The parts of a path in the namespace.
 struct Path {
   std::string group;
   std::string plural;
@@ -45,7 +45,7 @@ ObjectPtr ObjectAt(World& world, const std::string& target) {
 
 bool IsDryRun(const std::string& body) { return body.find("\"dryRun\"") != std::string::npos; }
 
-// Seconds since 1970 of "2026-12-24T18:00:00Z"; nullopt: it isn't one.
+// Parses "2026-12-24T18:00:00Z"; nullopt if it isn't a time.
 std::optional<WallTime> TimeOf(const std::string& text) {
   int year = 0, hour = 0, minute = 0, second = 0;
   unsigned month = 0, day = 0;
@@ -106,7 +106,8 @@ void Judge::ReadOwner(const Exchange& exchange, const Json* list, const std::str
   look.owner_read = true;
   look.owner_sent = exchange.sent;
   look.owner_answered = *exchange.answered;
-  // The pods of an owner that was never seen can't be told from others; each Job has its own.
+  // The pods of an owner that was never seen can't be told from others; each Job has pods of its
+  // own.
   look.owner_gone_in_truth =
       exchange.driver_was_gone ||
       (exchange.no_driver_wanted_to_run && (recorded.empty() || plan.driver == DriverKind::kJob));
@@ -137,7 +138,7 @@ void Judge::ReadOwner(const Exchange& exchange, const Json* list, const std::str
   look.owner_gone = deleting || replaced || completed || idle;
   if (replaced) {
     look.owner_gone_in_truth = true;  // by the rules
-    look.owner_uid = recorded;        // who is being judged
+    look.owner_uid = recorded;        // the owner that is judged
   }
   if (idle && !deleting && !replaced && plan.zero_grace) {
     look.grace = *plan.zero_grace;
@@ -166,13 +167,13 @@ void Judge::Add(const Exchange& exchange, const std::string& recorded, Look& loo
     return;
   }
   look.unauthorized.erase(target);
-  // How a kind is served is no evidence, and a look doesn't depend on each one.
+  // How a kind is served is no evidence, and looks don't depend on every such answer.
   if (target.starts_with("/apis/") && !Contains(target, "/namespaces/")) return;
-  // Whether another watcher is alive.
+  // This asks whether another watcher is alive.
   if (path && path->plural == "pods" && !path->name.empty() && path->name != exchange.by->pod) {
     return;
   }
-  // A root that is gone: what it is now is found out from the pod.
+  // The root is gone; the pod shows which one it has now.
   if (IsRootPath(target) && exchange.answered && exchange.true_answer && exchange.status == 404) {
     return;
   }
@@ -181,7 +182,8 @@ void Judge::Add(const Exchange& exchange, const std::string& recorded, Look& loo
     return;
   }
   if (target == "/apis") return;
-  // What is in these doesn't matter, so they aren't parsed: they are most of a look.
+  // The content of these lists doesn't matter. Most of a look's answers are such lists, so skip
+  // parsing.
   if (path && Contains(target, "?labelSelector=oshinko-cluster%3Dspark&")) {
     look.members.insert(path->plural);
     return;
@@ -222,7 +224,7 @@ void Judge::Add(const Exchange& exchange, const std::string& recorded, Look& loo
 
 void Judge::Read(const Exchange& one, Record& record) const {
   if (auto seen = RootIn(one)) record.roots.emplace_back(one.number, *std::move(seen));
-  // What is read behind a write is no longer the look's.
+  // Reads after a write no longer belong to the look.
   if (!one.Is(HttpMethod::kGet)) record.open = false;
   if (!one.Is(HttpMethod::kGet)) return;
   const std::string& target = one.request.target;
@@ -242,7 +244,7 @@ void Judge::Read(const Exchange& one, Record& record) const {
         record.sighted = TextAt(At(&(*items)[0], "metadata", "uid"));
       }
     }
-    // It may be there as several kinds.
+    // It may exist as several kinds.
     if (record.recorded.empty() && record.name_failed.empty() && !record.sighted.empty()) {
       record.recorded = record.sighted;
       record.by_sight = true;
@@ -255,7 +257,7 @@ void Judge::Read(const Exchange& one, Record& record) const {
     record.by_sight = false;
     record.sighted.clear();
     record.name_failed.clear();
-    // Asked again with another token it is the same look.
+    // A repetition with another token belongs to the same look.
     if (looks.empty() || !looks.back().unauthorized.contains(target)) looks.emplace_back();
     looks.back().began = one.sent;
     looks.back().first = one.number;
@@ -273,7 +275,8 @@ const Judge::Record& Judge::RecordBefore(const Exchange& exchange) {
   return record;
 }
 
-// The earliest first. A request that was late finds more of them read than there were before it.
+// Returns the looks in order, without those that began after `exchange`: a late request finds more
+// of them recorded.
 std::span<const Judge::Look> Judge::LooksBefore(const Exchange& exchange) {
   std::span<const Look> looks = RecordBefore(exchange).looks;
   while (!looks.empty() && looks.back().first > exchange.number) {
@@ -318,7 +321,7 @@ void Judge::CheckCrossing(const Exchange& exchange) {
                                looks.back().root->resource_version + " to " +
                                root_before_->resource_version);
   }
-  // Back to the condemnation, and to the looks before it.
+  // Find the condemnation; the looks before it must confirm it.
   std::size_t condemned = 0;
   for (const Exchange& one : *exchanges_) {
     if (one.number >= exchange.number) break;
@@ -342,7 +345,7 @@ void Judge::CheckCrossing(const Exchange& exchange) {
       return Break(kPromise, "condemned without having asked for other drivers");
     }
   }
-  // Some row of looks that ends there must be long enough in number and time.
+  // Some series of looks that ends there must be long enough in number and time.
   std::string owner_uid = looks.back().owner_uid;
   Duration grace{0};
   std::string short_of = "no look before the condemnation is evidence";
@@ -373,20 +376,20 @@ void Judge::CheckCrossing(const Exchange& exchange) {
 
 void Judge::CheckBegin(const Exchange& exchange) {
   std::span<const Look> looks = LooksBefore(exchange);
-  // What is served is asked again where members could not be listed: that is no look.
+  // If members could not be listed, discovery is asked again; that isn't a look.
   while (!looks.empty() && !looks.back().asked_for_pod) looks = looks.first(looks.size() - 1);
   CheckLastLook("1, deletes begun", exchange, looks, kFreshForDeletes);
 }
 
-// Promise 4.
+// Checks promise 4.
 void Judge::CheckRight(const Exchange& exchange, const std::string& uid) {
   constexpr const char* kPromise = "4, one watcher at a time";
   const Record& record = RecordBefore(exchange);
   const SeenRoot* last = nullptr;
-  std::size_t gone_since = 0;  // the first of the answers that say so
+  std::size_t gone_since = 0;  // the first answer that says so
   bool had_begun = false;
   for (const auto& [number, seen] : record.roots) {
-    // One that has got a controller since is still the one that was condemned.
+    // A root that has got a controller since is still the condemned one.
     const bool same = last != nullptr && seen.path == last->path;
     if (!same && (seen.controlled || (seen.gone && last != nullptr))) continue;
     const bool ours = !seen.gone && !seen.deleting;
@@ -397,7 +400,7 @@ void Judge::CheckRight(const Exchange& exchange, const std::string& uid) {
   }
   if (last == nullptr) return Break(kPromise, "the master root was never read");
   if (gone_since == 0) {
-    // What was begun is finished, also where somebody has taken the marks off.
+    // A begun deletion is finished, even if somebody has removed the marks.
     const bool taken_off = last->phase.empty() && had_begun;
     if (taken_off) return;
     if (last->phase != "deleting" || !last->deletes_begun) {
@@ -414,7 +417,7 @@ void Judge::CheckRight(const Exchange& exchange, const std::string& uid) {
     if (one.by->life == exchange.by->life && one.Is(HttpMethod::kGet) && one.answered &&
         one.handled && Contains(one.request.target, "metadata.name%3Dbob") &&
         !Contains(one.request.target, "resourceVersion=0")) {
-      // Each Job has its own pods: those of another aren't known to be a driver's.
+      // Each Job has its own pods: those of another Job aren't known to be a driver's.
       const bool is_job = world_.plan().driver == DriverKind::kJob;
       owner_gone = one.true_answer && (one.driver_was_gone || world_.plan().abandon_replaced ||
                                        (is_job && one.no_driver_wanted_to_run));
@@ -426,7 +429,8 @@ void Judge::CheckRight(const Exchange& exchange, const std::string& uid) {
   }
   if (had_begun) {
     if (uid == last->uid) return;
-    // What was listed before the root went, or by the first pass of a restarted watcher.
+    // Allowed is what was listed before the root was gone, or by the first pass of a restarted
+    // watcher.
     bool listed = false;
     bool passes_before = false;
     std::size_t next_root_read = exchange.number;
@@ -453,7 +457,7 @@ void Judge::CheckRight(const Exchange& exchange, const std::string& uid) {
                       : "the root is gone by another's hand, and it had not begun");
 }
 
-// Promise 3.
+// Checks promise 3.
 void Judge::CheckUid(const Exchange& exchange, const std::string& uid) {
   constexpr const char* kPromise = "3, deletes by UID";
   if (uid.empty()) return Break(kPromise, "no precondition: " + exchange.request.target);
@@ -468,20 +472,20 @@ void Judge::CheckUid(const Exchange& exchange, const std::string& uid) {
     }
     const bool of_kind = one->request.target.starts_with(collection);
     if (of_kind && Contains(one->answer, uid) && Contains(one->answer, name)) return;
-    // The root's UID may have come as that of a pod's controller.
+    // The root's UID may come from the ownerReference of a pod.
     if (path->name == World::kRootName && Contains(one->answer, uid)) return;
   }
   Break(kPromise, "this watcher has not read the UID " + uid + " of " + exchange.request.target);
 }
 
-// Promise 5.
+// Checks promise 5.
 void Judge::CheckRootIsLast(const Exchange& exchange) {
   const Plan& plan = world_.plan();
-  // What is made after the members were listed for the last time is nobody's fault.
+  // Members created after the last listing don't count.
   if (exchange.by->life == last_life_to_delete_root_) return;
   last_life_to_delete_root_ = exchange.by->life;
   const ObjectPtr root = world_.Root();
-  // Taken down by hand, it doesn't wait for what couldn't be listed before.
+  // A root deleted by somebody else doesn't wait for members that couldn't be listed.
   if (root == nullptr || root->deleting || plan.clocks_jump) return;
   const auto crossed = crossed_at_.find(root->uid);
   if (crossed == crossed_at_.end() ||
@@ -543,7 +547,7 @@ void Judge::Arriving(const Exchange& exchange) {
   }
 }
 
-// Promise 2, of a delete that had its effect.
+// Checks promise 2 for a delete that took effect.
 void Judge::CheckTarget(const Exchange& exchange) {
   constexpr const char* kPromise = "2, nothing else is deleted";
   const std::string& target = exchange.request.target;
@@ -576,7 +580,7 @@ void Judge::CheckTarget(const Exchange& exchange) {
       }
     }
   }
-  // As the watcher saw it last.
+  // What counts is the object as the watcher last saw it.
   for (auto one = exchanges_->rbegin(); one != exchanges_->rend(); ++one) {
     if (one->by->life != exchange.by->life || !one->answered || one->number >= exchange.number ||
         !Contains(one->request.target, "/" + path->plural + "?labelSelector=oshinko-cluster") ||
@@ -613,7 +617,7 @@ void Judge::Handled(const Exchange& exchange, int status) {
       after.condemned_by != root_before_->condemned_by) {
     ++counts_.taken_over;
   }
-  // Marks that somebody had taken off, written again by who goes on.
+  // Somebody removed the marks, and a watcher that goes on has written them again.
   if (begun_.contains(after.uid)) return;
   if (after.phase == "deleting" && root_before_->phase != "deleting") {
     ++counts_.crossed;

@@ -1,25 +1,25 @@
 // The judge of the promises: reads the raw requests, the raw answers as the watchers got them, and
-// the truth in the store. It shares no code with the program.
+// the true state in the store, with parsing and rules of its own instead of the program's.
 //
-// Safety, each checked at the instant at which it would be broken:
-//  1. A cluster passes the point of no return (`phase=deleting` comes into force on a root that had
-//     none) only after sure looks, one after the other, that were each definite evidence of
-//     abandonment: --confirmations of them over the whole grace period, and one last look behind
-//     the condemnation; the last two with the lists of other drivers. The last look is no older
-//     than 5 s when its consequence is sent, and the root was not written in between. When the
-//     owner was read for the last time the driver was gone in truth, and the cluster not in use.
-//     Deletes are begun (`deletes-begun`) only after such a last look, 10 s old at most.
-//  2. No delete goes outside of the cluster.
+// Safety, checked at the instant at which a promise would be broken:
+//  1. A cluster passes the point of no return (`phase=deleting` appears on a root) only after a
+//     series of looks with consistent reads, each of which is definite evidence of abandonment:
+//     --confirmations of them over the whole grace period, and a last one after the condemnation.
+//     The last look and the one that condemned also list other drivers. The last look is at most 5
+//     s old when the mark is sent, and the root was not written in between. At the last read of the
+//     owner the driver was truly gone, and the cluster not in use. Deletes are begun
+//     (`deletes-begun`) only after such a last look, at most 10 s old.
+//  2. Nothing outside of the cluster is deleted.
 //  3. Each delete has the precondition of a UID that this watcher has read of this very object.
-//  4. Each delete is sent by the watcher that the master root named when it last looked, or one
-//     that had begun when the root went or the marks were taken off; or when its pod is told to
-//     stop, where the root is going and the driver is gone.
-//  5. The master root goes last, unless the deadline has passed.
+//  4. Each delete is sent by the watcher that the master root named at its last look, or by one
+//     that had begun when the root was deleted or the marks were removed; or by one whose pod is
+//     told to stop, if the root is being deleted and the driver is gone.
+//  5. The master root is deleted last, unless the deadline has passed.
 //
-// Liveness is for who knows the end of the history (history.cc):
-//  6. A cluster that is abandoned when everything has come to rest, or of which a member was
-//     deleted, goes in time.
-//  7. One that is in use and wasn't begun stays, and no marks with it.
+// Liveness, checked at the end of the history (history.cc):
+//  6. A cluster that is abandoned when everything has settled, or of which a member was deleted, is
+//     deleted in time.
+//  7. A cluster that is in use and wasn't begun stays, without marks.
 #pragma once
 
 #include <map>
@@ -48,18 +48,17 @@ class Judge final : public Listener {
   void Arriving(const Exchange& exchange) override;
   void Handled(const Exchange& exchange, int status) override;
 
-  // Which promise was broken first, and how; empty: none.
+  // The first broken promise, and how; empty if none.
   const std::string& broken() const { return broken_; }
   void Break(const std::string& promise, const std::string& how);
 
-  // UIDs of master roots whose members' deletion was marked as begun, and of those of which a
-  // member was deleted.
+  // UIDs of master roots on which deletes were marked as begun, and of those that lost a member.
   const std::set<std::string>& BegunRoots() const { return begun_; }
   const std::set<std::string>& BereftRoots() const { return bereft_; }
   const Counts& counts() const { return counts_; }
 
  private:
-  // A sure look, as far as its exchanges tell.
+  // A look with consistent reads, as far as its exchanges show.
   struct Look {
     MonotonicTime began;
     std::size_t first = 0;  // the numbers of its exchanges
@@ -69,9 +68,9 @@ class Judge final : public Listener {
     bool ns = false;
     std::optional<SeenRoot> root;
     std::set<std::string> members;  // kinds whose members were listed
-    std::set<std::string> drivers;  // kinds of which other drivers were looked for
+    std::set<std::string> drivers;  // kinds that were searched for other drivers
     std::optional<std::string> in_use_by;
-    bool drivers_while_in_use = false;  // in truth
+    bool drivers_while_in_use = false;  // by the true state
     bool owner_read = false;
     bool owner_gone = false;
     bool owner_gone_in_truth = false;
@@ -83,27 +82,27 @@ class Judge final : public Listener {
     std::string failed;  // what could not be read
     std::set<std::string> unauthorized;
 
-    // Why it isn't evidence that the cluster of this root is abandoned; empty: it is.
+    // Says why it isn't evidence that the cluster of this root is abandoned; empty if it is.
     std::string Doubt(const std::string& root_uid, const Plan& plan) const;
   };
 
-  // What one life has seen, as far as it has been read.
+  // What a life has seen, as far as it has been read.
   struct Record {
-    std::size_t next = 0;  // the exchange to go on with
+    std::size_t next = 0;  // the next exchange to read
     std::vector<Look> looks;
     bool open = false;      // the last look goes on
-    std::string recorded;   // the owner's UID, by a look that read each kind that it may be of
-    bool by_sight = false;  // so said the look that goes on, in which
-    std::string sighted;    // it was seen, and these
+    std::string recorded;   // the owner's UID, once a look has read all kinds it may be of
+    bool by_sight = false;  // `recorded` comes from the current look, in which
+    std::string sighted;    // this UID was seen, and these
     std::set<std::string> name_failed;                    // could not be read
     std::vector<std::pair<std::size_t, SeenRoot>> roots;  // by number of the exchange
   };
 
-  // Reads what this life has got before `exchange`; the looks and roots in their order.
+  // Reads what this life got before `exchange`. Looks and roots are in order.
   const Record& RecordBefore(const Exchange& exchange);
   std::span<const Look> LooksBefore(const Exchange& exchange);
   void Read(const Exchange& one, Record& record) const;
-  // `recorded`: the owner's UID as this life knows it from before; empty: it never saw one.
+  // `recorded` is the owner's UID that this life knows already; empty if it never saw one.
   void Add(const Exchange& exchange, const std::string& recorded, Look& look) const;
   void ReadOwner(const Exchange& exchange, const Json* list, const std::string& recorded,
                  Look& look) const;
@@ -128,7 +127,7 @@ class Judge final : public Listener {
   Counts counts_;
   std::map<int, Record> records_;  // by life
 
-  // The object that a write is about, right before it; null: none.
+  // The object of a write, just before the write; null if none.
   small_kubernetes::ObjectPtr before_;
   std::optional<SeenRoot> root_before_;
 };

@@ -52,7 +52,7 @@ void Kubelet::Look() {
                                  [&](const ObjectPtr& o) { return o->uid == pod->uid; })) {
       continue;
     }
-    // By force: the process may go on for a while.
+    // Deleted by force: the process may go on for a while.
     pod->gone = true;
     if (!pod->removing) TerminateSoon(*pod, random_.Between(Micros(0), Micros(15'000'000)));
   }
@@ -61,7 +61,7 @@ void Kubelet::Look() {
 void Kubelet::Tend(Pod& pod, const ObjectPtr& object) {
   if (object->deleting) {
     if (!pod.terminating) {
-      // As little as two seconds, or none.
+      // Grace periods can be as short as two seconds, or none.
       const std::array<int, 5> graces{0, 2, 2, 10, 30};
       TerminateSoon(pod, std::chrono::seconds(random_.Pick(graces)));
     }
@@ -108,7 +108,7 @@ void Kubelet::TerminateSoon(Pod& pod, Micros grace) {
   });
 }
 
-// It has ended: what the pod waited for.
+// The process has ended, so the pod can be removed.
 void Kubelet::Remove(Pod& pod) {
   pod.removing = true;
   if (pod.gone) return;
@@ -132,7 +132,7 @@ bool Kubelet::KillOne() {
   if (pod == nullptr) return false;
   ++counts_.kills;
   world_.journal().Line(kMe, "SIGKILL for " + pod->name);
-  // Not right now: who asks for it may be called by that very process.
+  // Deferred, because that very process may be the caller.
   timeline_.After(Micros(0), [pod] {
     if (pod->life) pod->life->Kill();
   });

@@ -1,5 +1,5 @@
-// The kubelet of the node that the master pods run on: starts a watcher in each, restarts it when
-// it ends, tells it to stop when its pod is deleted, and reports the pod as gone once it has ended.
+// The kubelet of the node of the master pods: starts a watcher in each, restarts it when it ends,
+// tells it to stop when its pod is deleted, and removes the pod once it has ended.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,13 @@ class Kubelet {
 
   Kubelet(Workshop& workshop, Timeline& timeline, World& world, Network& network, Random random);
 
-  // Does what has become due by what is in the store now. Cheap where no pod has changed.
+  // Does what the present state of the store requires. Cheap if no pod has changed.
   void Look();
 
-  // --- What can happen to its containers. False: there is none that it could
-  // happen to.
+  // --- Accidents of its containers. They return false if there is none that can have one.
   bool KillOne();
   bool PauseOne(Micros length);
-  // The pod has failed: it was evicted.
+  // Makes the pod fail, as an eviction does.
   bool FailOne();
   bool JumpOneClock(Duration by);
   void ContinueAll();

@@ -81,7 +81,7 @@ void Workshop::WriteToken(const std::string& token) const {
   }
 }
 
-// Requests that are sent side by side. It outlives who waits for them.
+// Requests sent side by side. The batch may outlive the code that waits for it.
 struct Life::Batch final : Receiver, std::enable_shared_from_this<Life::Batch> {
   Batch(Life& of_life, std::span<const HttpRequest> of_requests)
       : life(of_life),
@@ -174,7 +174,7 @@ class Life::LifeTransport final : public Transport {
   }
 
  private:
-  // They would be a quarter of all requests, and lead to nothing.
+  // These would be a quarter of all requests, and prove nothing.
   static bool IsReview(std::span<const HttpRequest> requests) {
     return !requests.empty() && requests.front().method == HttpMethod::kPost &&
            requests.front().target.ends_with("/selfsubjectaccessreviews");
@@ -185,7 +185,7 @@ class Life::LifeTransport final : public Transport {
     return std::vector<HttpResult>(requests.size(), response);
   }
 
-  // A process that isn't scheduled between what it has found out and what it does about it.
+  // Simulates a process that isn't scheduled between a discovery and its consequence.
   void Dawdle() {
     const Plan& plan = life_.world_.plan();
     if (plan.dawdling == 0 || life_.timeline_.Now() >= plan.calm ||
@@ -201,7 +201,7 @@ class Life::LifeTransport final : public Transport {
   Life& life_;
 };
 
-// The server of a step: it does what it is asked, or fails, or never answers.
+// The server of steps: it obeys, fails, or never answers.
 class Life::StepTransport final : public Transport {
  public:
   explicit StepTransport(Life& life) : life_(life) {}
@@ -246,7 +246,7 @@ Life::Life(Workshop& workshop, Timeline& timeline, World& world, Network& networ
 
 Life::~Life() { Kill(); }
 
-// The wiring, as command/watch.cc has it.
+// Wires the program as command/watch.cc does.
 void Life::Run() {
   const Plan& plan = world_.plan();
   LifeClock clock(*this);

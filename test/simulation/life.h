@@ -1,5 +1,5 @@
 // One life of a watcher's process: the whole program over a simulated transport and clock, run as a
-// fiber. It can be told to stop, killed, and held up anywhere.
+// fiber. It can be told to stop, killed and paused anywhere.
 #pragma once
 
 #include <deque>
@@ -19,14 +19,14 @@
 
 namespace cluster_watcher::simulation {
 
-// What lives share, in one thread: none of it has a say in what they do.
+// What the lives in one thread share. Nothing in it influences their decisions.
 struct Workshop {
   Workshop();
   void WriteToken(const std::string& token) const;
 
   Stacks stacks;
   prometheus::Registry registry;
-  WatcherMetrics metrics;  // write-only to the program
+  WatcherMetrics metrics;  // the program only writes to it
   spdlog::sink_ptr silent;
   int token_file;  // a file in memory
   std::string token_path;
@@ -34,7 +34,7 @@ struct Workshop {
 
 class Life {
  public:
-  // `wall` is the clock of the machine that it runs on.
+  // `wall` is the clock of its machine.
   Life(Workshop& workshop, Timeline& timeline, World& world, Network& network, MachineClock& wall,
        Random random, Identity identity);
   ~Life();
@@ -58,7 +58,7 @@ class Life {
 
   void Run();
   void WakeAt(MonotonicTime time);
-  // Does it as soon as the process runs.
+  // Runs the action as soon as the process runs.
   void Post(std::function<void()> action);
   void Resume();
   void Suspend() { fiber_.Suspend(); }
@@ -74,7 +74,7 @@ class Life {
   bool paused_ = false;
   bool running_ = false;
   std::deque<std::function<void()>> posted_;
-  // What is due after this life has ended finds this gone.
+  // Lets actions that are due after the end of this life notice it.
   std::shared_ptr<int> alive_ = std::make_shared<int>();
   Fiber fiber_;
 };

@@ -1,10 +1,9 @@
-// The simulation: the whole program over a simulated transport and clock, against a small
-// Kubernetes, while drivers come and go, people have their hands in, watchers die and the network
-// does what networks do. Each history comes from a seed and takes minutes of virtual time; a judge
-// checks the promises in each.
+// The simulation: runs the whole program over a simulated transport and clock, against a small
+// Kubernetes, while drivers come and go, people interfere, watchers die and the network fails. Each
+// history comes from a seed and takes minutes of virtual time; a judge checks the promises.
 //
 //   simulation [HISTORIES [FIRST_SEED]]
-//   simulation --seed=N [--verbose]      that history again; with everything that happened
+//   simulation --seed=N [--verbose]      repeats a history, and prints its events
 #include <signal.h>
 #include <unistd.h>
 
@@ -26,18 +25,18 @@ namespace cluster_watcher::simulation {
 namespace {
 
 constexpr std::uint64_t kHistories = 100'000;
-// Seeds that a thread takes at a time.
+// The number of seeds that a thread takes at once.
 constexpr std::uint64_t kPortion = 64;
-// More failures tell no more: the rest isn't run.
+// More failures wouldn't tell more, so the rest isn't run.
 constexpr std::size_t kMostShown = 20;
-// Fewer show that the histories say nothing.
+// With fewer deletions the histories prove nothing.
 constexpr double kLeastDeletions = 0.2;
-constexpr std::size_t kPromises = 7;  // of the judge's
+constexpr std::size_t kPromises = 7;  // of the judge
 
-// The history that this thread is in.
+// The seed of this thread's history.
 thread_local std::uint64_t current_seed = 0;
 
-// A program that crashes has failed as well: the seed is said before the process ends.
+// A crash is a failure, too: prints the seed before the process ends.
 void SayCrash(int signal) {
   char text[80];
   const int size = std::snprintf(text, sizeof text, "\nseed %llu: BROKEN the program crashes\n",
@@ -54,7 +53,7 @@ Outcome RunOneHistory(Workshop& workshop, std::uint64_t seed, bool verbose) {
 
 struct Total {
   std::map<std::string, std::uint64_t> counts;
-  std::vector<Outcome> broken;  // the first of them
+  std::vector<Outcome> broken;  // the first ones
   std::uint64_t histories = 0;
   std::uint64_t failures = 0;
   std::uint64_t first_failure = 0;  // the least number of histories after which one failed
@@ -142,7 +141,7 @@ int RunMany(const char* command, std::uint64_t histories, std::uint64_t first_se
                 static_cast<unsigned long long>(total.first_failure));
   }
   std::printf("\n%llu of them failed\n", static_cast<unsigned long long>(total.failures));
-  // By promise, and one for what the histories are worth; a crash doesn't come this far.
+  // Counts broken promises, plus one if the histories prove nothing. A crash never gets here.
   std::set<char> broken;
   for (const Outcome& outcome : total.broken) broken.insert(outcome.broken[0]);
   const std::size_t failed = broken.size() + (vacuous ? 1 : 0);

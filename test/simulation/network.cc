@@ -18,7 +18,7 @@ Response Failure(int code, const char* reason) {
           "application/json", std::nullopt};
 }
 
-// Only these weigh in for reads, then for writes; in the order of Fate, without kGood.
+// The weights of fates for reads, then for writes, in the order of Fate without kGood.
 constexpr std::array<int, kFates - 1> kReadWeights{4, 0, 0, 0, 0, 3, 4, 0, 2, 2, 1, 4};
 constexpr std::array<int, kFates - 1> kWriteWeights{3, 6, 5, 5, 5, 2, 2, 4, 1, 1, 0, 3};
 
@@ -110,7 +110,7 @@ void Network::Arrive(std::size_t number) {
   if (timeline_.Now() < outage_ends_) {
     return refuses_ ? Fail(number, back, Kind::kConnect) : Fail(number, timeout, Kind::kTimeout);
   }
-  // Of a server that doesn't do it.
+  // The server doesn't take effect in these cases.
   switch (fate) {
     case Fate::kConflict:
       return Answer(number, back, Failure(409, "Conflict"), false);

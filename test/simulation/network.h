@@ -1,5 +1,5 @@
-// What lies between the watchers and the API server: latency, and whatever can become of a request
-// and its answer.
+// The network between the watchers and the API server: latency, and all that can happen to a
+// request and its answer.
 #pragma once
 
 #include <array>
@@ -21,13 +21,13 @@ namespace cluster_watcher::simulation {
 enum class Fate {
   kGood,
   kLost,          // never arrives
-  kAnswerLost,    // has its effect, the watcher gets an error
+  kAnswerLost,    // takes effect, the watcher gets an error
   kLate,          // arrives after the watcher has given up
   kDoubled,       // arrives again, later
-  kConflict,      // 409 of a server that didn't do it
+  kConflict,      // 409 without effect
   kThrottled,     // 429, with Retry-After
   kServerError,   // 500 or 503
-  kAppliedError,  // 500 or 504 of a server that has done it
+  kAppliedError,  // 500 or 504 with effect
   kUnauthorized,  // 401
   kTruncated,     // half of the answer
   kNotJson,       // a proxy's page
@@ -36,21 +36,22 @@ enum class Fate {
 inline constexpr std::size_t kFates = 13;
 const char* ToString(Fate fate);
 
-// Who watches the watchers.
+// Observes all exchanges.
 class Listener {
  public:
   virtual ~Listener() = default;
   virtual void Sent(const Exchange& exchange) = 0;
-  // Right before and after the server handles it; may be more than once.
+  // Called just before and after the server handles it, perhaps more than once.
   virtual void Arriving(const Exchange& exchange) = 0;
   virtual void Handled(const Exchange& exchange, int status) = 0;
 };
 
-// Who waits for answers.
+// Receives answers.
 class Receiver {
  public:
   virtual ~Receiver() = default;
-  // The answer to the request that it calls `index`. False: nobody waits for it any more.
+  // Takes the answer to the request numbered `index`. Returns false if nobody waits for it any
+  // more.
   virtual bool Receive(std::size_t index, HttpResult result) = 0;
 };
 
@@ -58,14 +59,14 @@ class Network {
  public:
   Network(Timeline& timeline, World& world, Random random, Listener& listener);
 
-  // Sends it now; `receiver` gets its answer or an error. `clock`: the watcher's, which outlives
-  // it.
+  // Sends the request; `receiver` gets the answer or an error. `clock` is the watcher's and must
+  // outlive it.
   void Send(std::shared_ptr<const Identity> by, const HttpRequest& request, MonotonicTime called,
             bool told_to_stop, Clock& clock, std::shared_ptr<Receiver> receiver, std::size_t index);
 
-  // The API server is away for so long: it refuses, or it doesn't answer.
+  // Makes the API server unavailable for a while: it refuses, or it doesn't answer.
   void BeginOutage(Micros length, bool refuses);
-  // From now on only this token is good, besides the admin's.
+  // From now on only this token is valid, besides the admin's.
   void RotateToken();
   const std::string& token() const { return token_; }
 
@@ -74,7 +75,7 @@ class Network {
   std::uint64_t outages() const { return outages_; }
 
  private:
-  // What is to become of an exchange, by its number.
+  // The outcome planned for an exchange, by its number.
   struct Pending {
     std::shared_ptr<Receiver> receiver;
     std::size_t index;
@@ -82,7 +83,7 @@ class Network {
     Fate fate = Fate::kGood;
     std::optional<TransportError::Kind> error;
     small_kubernetes::Response response = {};
-    bool is_true = false;  // the response is the server's own, and whole
+    bool is_true = false;  // the response is the server's own, and complete
     WallTime date{};
   };
 

@@ -1,4 +1,5 @@
-// What a history is drawn from: the program's settings, what is in the world, how much goes wrong.
+// The parameters of a history: settings of the program, objects in the world, and how much goes
+// wrong.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@ enum class OwnerGiven { kByLabel, kByFlag, kByBoth, kByAnnotation };
 struct Plan {
   static Plan Draw(std::uint64_t seed);
 
-  // --- The program's settings.
+  // --- Settings of the program.
   int confirmations;
   Duration poll;
   Duration grace;
@@ -34,13 +35,13 @@ struct Plan {
 
   // --- The world.
   DriverKind driver;
-  int workers;  // a Deployment, a StatefulSet, a ReplicationController or none: 0 to 3
+  int workers;  // a Deployment, StatefulSet, ReplicationController or none: 0 to 3
   bool web_service;
   bool mounted_config;  // a member that the master pod mounts
   bool plain_pod;
   bool kept_member;
   bool claim;
-  bool remade;  // a member that somebody makes again each time
+  bool remade;  // a member that somebody recreates each time
   bool token_rotates;
   bool driver_exists;  // at the beginning
   int steps_before;
@@ -49,18 +50,18 @@ struct Plan {
   int finalizers;  // members with a finalizer
   bool finalizers_stay;
 
-  // --- What goes wrong, and for how long. From `calm` on nothing does.
+  // --- Faults. From `calm` on there are none.
   MonotonicTime calm;
   double read_faults;  // shares of the requests
   double write_faults;
-  Micros latency;   // the longest of one way, without faults
-  double dawdling;  // of the batches: the watcher isn't scheduled before it sends them
-  int scripted;     // things that happen at a time
-  int ambushes;     // things that happen right when a watcher's request has come in
-  bool duel;        // a long deletion, in the middle of which a second watcher takes over
+  Micros latency;   // the longest in one direction, without faults
+  double dawdling;  // share of batches before which the watcher isn't scheduled
+  int scripted;     // deeds at a certain time
+  int ambushes;     // deeds exactly when a watcher's request has arrived
+  bool duel;        // a second watcher takes over in the middle of a long deletion
   int outages;
   bool clocks_jump;
-  bool ask_permissions;  // in requests like others; else they aren't answered
+  bool ask_permissions;  // sent like other requests; else they aren't answered
 };
 
 }  // namespace cluster_watcher::simulation

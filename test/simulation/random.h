@@ -1,4 +1,4 @@
-// Numbers from a seed: the same on every machine, unlike the standard library's distributions.
+// Random numbers from a seed: equal on every machine, unlike the standard library's distributions.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ class Random {
     z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
     return z ^ (z >> 31);
   }
-  // From `least` to `most`, both included.
+  // Returns a number from `least` to `most`, both included.
   int Between(int least, int most) {
     return least + static_cast<int>(Next() % static_cast<std::uint64_t>(most - least + 1));
   }
@@ -30,13 +30,13 @@ class Random {
     const auto span = static_cast<std::uint64_t>((most - least).count()) + 1;
     return least + Micros(static_cast<Micros::rep>(Next() % span));
   }
-  // 0 to 1: how often it is true.
+  // Returns true with the probability `share`.
   bool Chance(double share) { return static_cast<double>(Next() >> 11) * 0x1p-53 < share; }
   template <typename T, std::size_t size>
   const T& Pick(const std::array<T, size>& of) {
     return of[Next() % size];
   }
-  // An index, in proportion to the weights.
+  // Returns an index, in proportion to the weights.
   template <std::size_t size>
   std::size_t Weighted(const std::array<int, size>& weights) {
     int all = 0;

@@ -1,4 +1,4 @@
-// How the judge reads bodies: with none of the program's own code.
+// Parses bodies for the judge, without the program's code.
 #pragma once
 
 #include <rapidjson/document.h>
@@ -13,44 +13,44 @@ namespace cluster_watcher::simulation {
 
 using Json = rapidjson::Value;
 
-// The member at the end of a path of keys; null: the path breaks off.
+// Returns the member at the end of a path of keys; null if the path breaks off.
 const Json* At(const Json* value, std::string_view key);
 template <typename... Keys>
 const Json* At(const Json* value, std::string_view key, Keys... keys) {
   return At(At(value, key), keys...);
 }
-// "": it isn't a text.
+// Returns "" if it isn't a text.
 std::string_view TextAt(const Json* value);
 
-// A body that is read while this lives.
+// A body, parsed while this object lives.
 class Body {
  public:
   explicit Body(std::string_view text) { document_.Parse(text.data(), text.size()); }
   Body(const Body&) = delete;
   Body& operator=(const Body&) = delete;
-  // Null: not JSON.
+  // Returns null if it isn't JSON.
   const Json* root() const { return document_.HasParseError() ? nullptr : &document_; }
 
  private:
-  char memory_[16 << 10];  // what most of them need
+  char memory_[16 << 10];  // enough for most bodies
   rapidjson::MemoryPoolAllocator<> pool_{memory_, sizeof memory_};
   rapidjson::Document document_{&pool_};
 };
 
-// What can be a master root: the Deployment, or a ReplicaSet that it has left behind.
+// Whether the path can be a master root: the Deployment, or a ReplicaSet that it has left behind.
 bool IsRootPath(std::string_view target);
 
 // What an answer shows of a master root.
 struct SeenRoot {
   std::string path;
   bool gone = false;        // 404
-  bool controlled = false;  // so it is none
+  bool controlled = false;  // so it isn't a root
   std::string uid;
   std::string resource_version;
   bool deleting = false;
   std::string ephemeral;  // the label
   std::string hold_until;
-  // Marks; empty where they are not of this very object.
+  // Marks; empty unless they belong to this very object.
   std::string phase;
   std::string condemned_by;
   bool deletes_begun = false;
@@ -59,7 +59,7 @@ struct SeenRoot {
   static SeenRoot Read(const Json* object);
 };
 
-// nullopt: the answer doesn't tell.
+// Returns nullopt if the answer doesn't show one.
 std::optional<SeenRoot> RootIn(const Exchange& exchange);
 
 }  // namespace cluster_watcher::simulation

@@ -1,5 +1,5 @@
-// Virtual time and what is due when. Whatever happens in a history happens in an action here, one
-// after the other.
+// Virtual time and the actions due in it. Everything in a history happens in an action, one after
+// the other.
 #pragma once
 
 #include <cstdint>
@@ -16,17 +16,17 @@ class Timeline {
  public:
   using Action = std::function<void()>;
 
-  // Not 0: the program takes times from the clock as they are.
+  // Not 0, because the program uses the clock's times as they are.
   static constexpr MonotonicTime kBegin{std::chrono::hours(1)};
 
   MonotonicTime Now() const { return now_; }
   Micros Elapsed() const { return std::chrono::duration_cast<Micros>(now_ - kBegin); }
 
-  // Actions of the same time come in the order in which they were put in.
+  // Actions with the same time run in the order in which they were added.
   void At(MonotonicTime time, Action action);
   void After(Micros delay, Action action) { At(now_ + delay, std::move(action)); }
 
-  // Runs the next action. False: none is due until `end`.
+  // Runs the next action. Returns false if none is due until `end`.
   bool RunNext(MonotonicTime end);
 
  private:

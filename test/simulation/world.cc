@@ -32,7 +32,7 @@ KindText KindOf(DriverKind driver) {
   return {};
 }
 
-// A workload whose pods carry its labels too.
+// Returns a workload whose pods carry its labels, too.
 std::string Workload(const char* api_version, const char* kind, const std::string& name,
                      const std::string& labels, const std::string& more_metadata, int replicas,
                      const std::string& pod_spec = R"("containers":[])") {
@@ -117,7 +117,7 @@ void World::Populate() {
                      R"("resources":{"requests":{"storage":"1Gi"}}})"));
   }
   if (plan_.remade) Create(me, ConfigMap("spark-remade"));
-  // Bystanders.
+  // Objects that aren't the cluster's.
   Create(me, Plain("ConfigMap", "lab", "spark2-config", R"("oshinko-cluster":"spark2")", ""));
   Create(me, Plain("ConfigMap", "lab", "spark-notes", R"("app":"spark")", ""));
   Create(me, Plain("ConfigMap", "yard", "spark-config", kMember, ""));
@@ -173,7 +173,7 @@ std::string World::RootManifest(const std::string& annotations) const {
   if (!annotations.empty()) owner += (owner.empty() ? "" : ",") + annotations;
   std::string json = Workload("apps/v1", "Deployment", kRootName, labels,
                               R"(,"annotations":{)" + owner + "}", 1, spec);
-  // The label is the root's alone, not its pods'.
+  // Only the root has the label, not its pods.
   if (plan_.given == OwnerGiven::kByLabel || plan_.given == OwnerGiven::kByBoth) {
     const std::string before = R"("labels":{)";
     json.insert(json.find(before) + before.size(), R"("ephemeral":"bob",)");
@@ -216,7 +216,7 @@ std::string World::ConfigMap(const std::string& name) {
 
 std::string World::OtherDriver() {
   std::string json = Workload("apps/v1", "Deployment", "alice", "", "", 1);
-  // The label is its own, not its pods'.
+  // Only the object itself has the label, not its pods.
   const std::string before = R"("labels":{)";
   json.insert(json.find(before) + before.size(), R"("uses-oshinko-cluster":"spark",)");
   return json;
@@ -276,7 +276,7 @@ bool World::HasDriverLeftPods() {
         TextOf(Find(pod->body, "metadata", "labels", "app")) != kOwnerName) {
       continue;
     }
-    // Those of an earlier Job are not the present one's.
+    // Pods of an earlier Job aren't the present one's.
     if (driver == nullptr || pod->controller_uid == driver->uid) return true;
   }
   return false;

@@ -1,4 +1,4 @@
-// The truth: a small Kubernetes with a driver, its cluster, and bystanders that are none of its.
+// The true state: a small Kubernetes with a driver, its cluster, and objects that aren't theirs.
 #pragma once
 
 #include <string>
@@ -12,14 +12,14 @@
 
 namespace cluster_watcher::simulation {
 
-// A machine's clocks: virtual time, and a wall clock that may be wrong.
+// The clocks of a machine: virtual time, and a wall clock that may be wrong.
 class MachineClock final : public Clock {
  public:
   explicit MachineClock(const Timeline& timeline) : timeline_(timeline) {}
 
   MonotonicTime Now() override { return timeline_.Now(); }
   WallTime WallNow() override;
-  // Nobody waits on it.
+  // Nobody waits on this clock.
   bool WaitUntil(MonotonicTime, std::stop_token) override { return true; }
 
   void Jump(Duration by) { wrong_by_ += by; }
@@ -36,7 +36,7 @@ class World {
   static constexpr const char* kOwnerName = "bob";
   static constexpr const char* kRootName = "spark-m";
   static constexpr const char* kRootPath = "/apis/apps/v1/namespaces/lab/deployments/spark-m";
-  // The watchers' master pods run on a node of their own, which the simulation's kubelet tends.
+  // The node of the watchers' master pods, which the simulated kubelet manages.
   static constexpr const char* kNode = "simulated";
   static constexpr const char* kFinalizer = "example.com/slow";
 
@@ -47,7 +47,7 @@ class World {
   const Plan& plan() const { return plan_; }
   const Journal& journal() const { return journal_; }
 
-  // As an admin does; the answer's status. Written to the journal in the name of `who`.
+  // Acts as an admin and returns the answer's status. The journal names `who`.
   int Do(const char* who, std::string_view method, const std::string& target,
          const std::string& body = "");
   int Create(const char* who, const std::string& json);
@@ -62,20 +62,20 @@ class World {
   // A Deployment that says that it uses the cluster.
   static std::string OtherDriver();
 
-  // --- The truth. Null: there is none.
+  // --- The true state. Null: there is none.
   small_kubernetes::ObjectPtr Driver();
   small_kubernetes::ObjectPtr Root();
   small_kubernetes::ObjectPtr Get(std::string_view group, std::string_view plural,
                                   std::string_view name);
   std::vector<small_kubernetes::ObjectPtr> All(std::string_view group, std::string_view plural);
-  // A driver of this name is there to run.
+  // Whether a driver of this name exists and wants to run.
   bool WantsDriverToRun();
-  // Pods run that a driver has left behind, or that a suspended one has not ended yet.
+  // Whether pods run that a driver left behind, or that a suspended one hasn't ended yet.
   bool HasDriverLeftPods();
   bool IsHeld();
-  // The root names the driver as its owner, or the watcher is told to.
+  // Whether the root names the driver as its owner, or the watcher's settings do.
   bool IsEphemeral();
-  // Another driver wants to run on this cluster.
+  // Whether another driver wants to run on this cluster.
   bool IsInUse();
 
  private:

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view kNode = "small-node";
 
-// Whatever a controller writes comes to rest well before.
+// Enough for every chain of writes by controllers to settle.
 constexpr int kMaxRounds = 200;
 
 Value OwnerReference(const Object& owner) {
@@ -212,7 +212,7 @@ std::vector<ObjectPtr> Controllers::Controlled(const Resource& resource, const O
                                                              : LabelSelector::FromObject(wanted);
     }
     if (!selector->Matches(object->Labels())) continue;
-    // An orphan that fits is adopted.
+    // Matching orphans are adopted.
     Value body = Copy(object->body);
     Value& metadata = *Find(body, "metadata");
     if (!HasElements(Find(metadata, "ownerReferences"))) {
@@ -316,7 +316,7 @@ void Controllers::Deployment(const ObjectPtr& deployment) {
   for (const ObjectPtr& set : sets) {
     if (set->uid != current->uid) old_ones += WantedReplicas(*set);
   }
-  // A rollout takes down no more than is replaced by pods that are ready.
+  // A rollout takes down only as many pods as ready ones replace.
   const Value* current_status = Find(current->body, "status");
   const std::int64_t ready_ones =
       current_status == nullptr ? 0 : NumberOf(Find(*current_status, "readyReplicas"), 0);
@@ -389,7 +389,7 @@ void Controllers::StatefulSets() {
   }
 }
 
-// A StatefulSet whose policy no longer takes its claims along lets go of them.
+// Releases the claims of a StatefulSet whose policy no longer deletes them.
 void Controllers::ReleaseClaims(const ObjectPtr& set) {
   for (const ObjectPtr& claim : store_.List(claims_, set->ns)) {
     if (!claim->owned) continue;
@@ -427,7 +427,7 @@ void Controllers::StatefulSet(const ObjectPtr& set) {
         if (store_.Get(claims_, set->ns, claim) != nullptr) continue;
         Value body = EmptyObject();
         Value metadata = Named(set->ns, claim);
-        // The labels are the selector's, not the template's.
+        // The labels come from the selector, not from the template.
         Set(metadata, "labels", CopyOr(Find(spec, "selector", "matchLabels"), EmptyObject()));
         if (TextOf(Find(spec, "persistentVolumeClaimRetentionPolicy", "whenDeleted")) == "Delete") {
           Set(metadata, "ownerReferences", ListOf(OwnerReference(*set)));

@@ -1,4 +1,4 @@
-// The controllers that bring the stored objects to what their specs ask for.
+// The controllers, which make the stored objects match their specs.
 #pragma once
 
 #include <cstdint>
@@ -12,24 +12,23 @@
 
 namespace cluster_watcher::small_kubernetes {
 
-// Deployments, ReplicaSets, ReplicationControllers, StatefulSets, Jobs, Services' Endpoints, claims
-// in deletion, namespaces with their default ServiceAccount and ConfigMap, and the garbage
-// collector. Nothing schedules or runs pods unless `pods_run` is set.
+// Implements Deployments, ReplicaSets, ReplicationControllers, StatefulSets, Jobs, the Endpoints of
+// Services, claims in deletion, namespaces with their default ServiceAccount and ConfigMap, and the
+// garbage collector. Pods are neither scheduled nor run unless `pods_run` is set.
 class Controllers {
  public:
   Controllers(Store& store, const ResourceTable& resources);
 
-  // Until nothing changes any more. Does next to nothing if nothing relevant changed since the last
-  // time.
+  // Runs the controllers until nothing changes. Cheap if nothing relevant has changed since the
+  // last call.
   void Settle();
 
-  // New pods get a node and are Running and Ready at once; when deleted they stop at once.
+  // New pods get a node and are Running and Ready at once; a deleted one stops at once.
   bool pods_run = false;
 
  private:
   bool Changed(std::initializer_list<const Resource*> resources, std::uint64_t& seen) const;
-  // Whether `owner`, or what it controls or could adopt among `resource`, changed since it was last
-  // asked.
+  // Whether `owner`, or any `resource` it controls or could adopt, has changed since the last call.
   bool NeedsWork(const Object& owner, const Resource& resource);
   void RunOnce();
 
@@ -40,7 +39,7 @@ class Controllers {
   ObjectPtr NewReplicaSet(const ObjectPtr& deployment);
   // `deployment` is null for a ReplicaSet that isn't the current one.
   void SyncReplicaSet(const ObjectPtr& set, const Object* deployment, std::int64_t wanted);
-  // ReplicaSets and ReplicationControllers.
+  // Handles ReplicaSets and ReplicationControllers.
   void ReplicaControllers(const Resource& resource);
   void Replicas(const ObjectPtr& owner);
   void StatefulSets();
@@ -70,11 +69,11 @@ class Controllers {
   const Resource& replica_sets_;
   const Resource& stateful_sets_;
   const Resource& jobs_;
-  // The versions up to which each controller has seen.
+  // The versions that each controller has seen.
   struct Seen {
     std::uint64_t namespaces = 0, deployments = 0, replica_sets = 0, replication_controllers = 0,
                   stateful_sets = 0, jobs = 0, endpoints = 0, claims = 0, pods = 0, garbage = 1;
-    bool terminating = false;  // a namespace is
+    bool terminating = false;  // some namespace is
   } seen_;
   std::unordered_map<std::string, std::uint64_t> seen_owners_;  // by UID
 };

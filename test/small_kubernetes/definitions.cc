@@ -27,7 +27,7 @@ std::vector<std::string> Texts(const Value* list) {
   return texts;
 }
 
-// ".spec.size" as keys.
+// Splits ".spec.size" into keys.
 std::vector<std::string> Keys(const Value* path) {
   std::vector<std::string> keys;
   for (std::string_view rest = TextOf(path); !rest.empty();) {
@@ -57,7 +57,7 @@ void SetCondition(Value& status, const Store& store, std::string_view type, std:
   Append(conditions, std::move(condition));
 }
 
-// An object's type, names and metadata are not the schema's to judge.
+// Type and metadata of an object aren't subject to the schema.
 bool IsMeta(std::string_view key) {
   return key == "apiVersion" || key == "kind" || key == "metadata";
 }
@@ -227,7 +227,7 @@ void Definitions::Serve(const ObjectPtr& definition) {
   Value body = Copy(definition->body);
   Value& status = Child(body, "status");
   Value stored = EmptyArray();
-  // The storage version first, for the objects are its.
+  // The storage version comes first, because the objects belong to it.
   for (bool storage : {true, false}) {
     for (const Value& version : Find(spec, "versions")->GetArray()) {
       if (IsTrue(Find(version, "storage")) != storage) continue;

@@ -1,4 +1,4 @@
-// CustomResourceDefinitions: the kinds that they make, for as long as they are there.
+// CustomResourceDefinitions, which make the API server serve further kinds.
 #pragma once
 
 #include <cstdint>
@@ -17,32 +17,32 @@ namespace cluster_watcher::small_kubernetes {
 
 bool IsDefinition(const Resource& resource);
 
-// What the API server fills into a definition, and what is wrong with one.
+// The defaults of a definition, and its validation.
 void SetDefinitionDefaults(Value& body);
 std::vector<Cause> ValidateDefinition(const Value& body);
 
-// Takes off what the kind's schema doesn't have, and fills in its defaults.
+// Removes fields that the kind's schema doesn't have, and fills in its defaults.
 void ApplySchema(const Resource& resource, Value& body);
 
 class Definitions {
  public:
-  // For so long a kind goes on being served when its last object, which a finalizer held, is gone.
-  // A real one looks every five seconds.
+  // How long a deleted kind is still served after its last object, held by a finalizer, is gone. A
+  // real API server checks every five seconds.
   static constexpr Duration kLinger = std::chrono::seconds(1);
 
   Definitions(Store& store, ResourceTable& resources, Clock& clock);
 
-  // A step: serves what is newly defined, deletes the objects of a definition that is being
-  // deleted, and then the definition. Changes nothing where there is nothing to do.
+  // Runs one step: serves new definitions, deletes the objects of definitions in deletion, and then
+  // those definitions. Changes nothing if there is nothing to do.
   void Sync();
-  // Whether time alone may end a kind.
+  // Whether a kind may end by the passing of time alone.
   bool Lingers() const { return !terminating_.empty(); }
 
   Duration linger = kLinger;
 
  private:
   struct Terminating {
-    bool held = false;  // an object didn't go at once
+    bool held = false;  // an object outlived its delete
     std::optional<MonotonicTime> empty_since;
   };
 

@@ -23,7 +23,7 @@ void Mark(Store& store, Value& metadata, std::int64_t grace) {
   Set(metadata, "deletionGracePeriodSeconds", Number(grace));
 }
 
-// A pod ends after its grace period, and only a kubelet ends it; without a node there is none.
+// A pod ends after its grace period. Only a kubelet ends it; without a node it ends at once.
 Grace BeginGrace(Store& store, const Object& pod, Value& metadata, const DeleteOptions& options) {
   if (pod.deleting) {
     const std::int64_t left = NumberOf(Find(metadata, "deletionGracePeriodSeconds"), 0);
@@ -44,7 +44,7 @@ Grace BeginGrace(Store& store, const Object& pod, Value& metadata, const DeleteO
   return grace > 0 ? Grace::kBegun : Grace::kOver;
 }
 
-// The propagation policy is kept in finalizers, for the garbage collector.
+// The garbage collector reads the propagation policy from these finalizers.
 void SetPropagation(const Object& object, Value& metadata, const DeleteOptions& options) {
   if (object.resource->kind == "Event" || object.resource->kind == "Namespace") return;
   bool orphan = options.propagation == "Orphan";

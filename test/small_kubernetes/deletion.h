@@ -1,4 +1,4 @@
-// How objects go: at once, after a grace period, or when the last finalizer is taken off.
+// How objects are deleted: at once, after a grace period, or when the last finalizer is removed.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +20,14 @@ struct DeleteOptions {
 
 struct DeleteOutcome {
   ObjectPtr object;   // as it is now, or was last
-  bool gone = false;  // false: it is held by a finalizer, its dependents or a grace period
+  bool gone = false;  // false: a finalizer, dependents or a grace period hold it
 };
 
-// Holds a CustomResourceDefinition that is being deleted until its kind's objects are gone.
+// Holds a deleted CustomResourceDefinition until the objects of its kind are gone.
 inline constexpr std::string_view kDefinitionFinalizer =
     "customresourcecleanup.apiextensions.k8s.io";
 
-// Doesn't look at the preconditions.
+// Ignores the preconditions.
 DeleteOutcome Delete(Store& store, const ObjectPtr& object, const DeleteOptions& options);
 
 // Stores a new body, or removes the object if it is being deleted and nothing holds it any more.

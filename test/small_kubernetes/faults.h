@@ -1,4 +1,4 @@
-// Faults that tests order: what goes wrong with which requests, and how often.
+// Faults that tests inject: which requests are hit, how often, and what happens to them.
 #pragma once
 
 #include <cstddef>
@@ -17,23 +17,23 @@ namespace cluster_watcher::small_kubernetes {
 struct Fault {
   enum class Action {
     kPass,      // only delay
-    kAnswer,    // with `response` instead of the true answer
+    kAnswer,    // send `response` instead of the true answer
     kDrop,      // close the connection without an answer
     kHang,      // never answer
     kTruncate,  // send half of the true answer's body, then close
   };
 
-  // Which requests: an empty text matches every one.
+  // The requests to hit; an empty text matches every one.
   std::string method;
   std::string contains;  // in path and query
   std::string user;      // the whole name
-  int skip = 0;          // so many of them pass first
-  int times = 1;         // so many are hit; 0 or less: all
+  int skip = 0;          // matching requests that pass first
+  int times = 1;         // requests that are hit; 0 or less: all
 
   Action action = Action::kAnswer;
-  bool apply = false;  // the request has its effect all the same; kPass and kTruncate always apply
-  Response response;   // of kAnswer
-  Duration delay{0};   // before the request has its effect
+  bool apply = false;  // the request takes effect nevertheless; kPass and kTruncate always apply
+  Response response;   // for kAnswer
+  Duration delay{0};   // before the request takes effect
   Duration delay_after{0};  // between that and the answer
 };
 
@@ -43,7 +43,7 @@ class Faults {
   void Clear() { faults_.clear(); }
   std::size_t Pending() const { return faults_.size(); }
 
-  // The first that matches; counts it.
+  // Returns the first fault that matches, and counts the hit.
   std::optional<Fault> Take(std::string_view method, std::string_view target,
                             std::string_view user);
 
@@ -51,8 +51,8 @@ class Faults {
   std::vector<Fault> faults_;
 };
 
-// From {"method", "contains", "user", "skip", "times", "action": "answer", "apply", "status",
-// "body", "contentType", "retryAfter", "delay", "delayAfter"}; delays in milliseconds.
+// Reads {"method", "contains", "user", "skip", "times", "action": "answer", "apply", "status",
+// "body", "contentType", "retryAfter", "delay", "delayAfter"}; delays are in milliseconds.
 Fault FaultFromJson(const Value& json);
 
 }  // namespace cluster_watcher::small_kubernetes

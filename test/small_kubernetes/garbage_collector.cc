@@ -37,7 +37,7 @@ class Pass {
       }
     }
     for (const ObjectPtr& object : owned_) {
-      // Orphaning may have changed or removed it.
+      // Orphaning may have changed or removed the object.
       if (ObjectPtr now = store_.FindUid(object->uid); now != nullptr && now->owned) Judge(now);
     }
   }

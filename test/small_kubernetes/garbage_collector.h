@@ -1,4 +1,4 @@
-// Deletes what has lost its last owner, and carries foreground and orphan deletions out.
+// Deletes objects that have lost their last owner, and completes foreground and orphan deletions.
 #pragma once
 
 #include "test/small_kubernetes/resource_table.h"
@@ -6,9 +6,9 @@
 
 namespace cluster_watcher::small_kubernetes {
 
-// One pass; to be repeated until nothing changes. An owner counts as gone when no object in the
-// same namespace (or none without a namespace) has its UID; an owner of a kind that isn't served
-// counts as there.
+// Runs one pass; repeat it until nothing changes. An owner is gone if no object in the same
+// namespace (or cluster-scoped) has its UID; an owner of a kind that isn't served counts as
+// existing.
 void CollectGarbage(Store& store, const ResourceTable& resources);
 
 }  // namespace cluster_watcher::small_kubernetes

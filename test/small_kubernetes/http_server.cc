@@ -15,7 +15,7 @@
 namespace cluster_watcher::small_kubernetes {
 namespace {
 
-// A handler's "done"; the number is only for an access log.
+// The return value of a handler that is done; the number only matters for an access log.
 constexpr int kHandled = 200;
 constexpr Duration kWatchDefault = std::chrono::minutes(30);
 
@@ -24,8 +24,8 @@ std::string_view Header(mg_connection* connection, const char* name) {
   return value == nullptr ? std::string_view() : value;
 }
 
-// Cuts a connection off. civetweb has no call for it and doesn't tell the socket, but the socket
-// can be told by its two ports.
+// Cuts a connection. civetweb has no function for it and doesn't reveal the socket, but the
+// socket's two ports identify it.
 void Cut(const mg_request_info& info) {
   for (int socket = 3; socket < 4096; ++socket) {
     sockaddr_in peer{}, own{};
@@ -151,7 +151,7 @@ Result<Done> HttpServer::Start(int port, int threads) {
                                          "3600000",
                                          nullptr};
   mg_callbacks callbacks{};
-  // civetweb would write into files and to the terminal.
+  // By default civetweb logs to files and the terminal.
   callbacks.log_message = [](const mg_connection*, const char*) { return 1; };
   context_ = mg_start(&callbacks, nullptr, options.data());
   if (context_ == nullptr) {
@@ -265,7 +265,7 @@ void HttpServer::StreamWatch(mg_connection* connection, Watch& watch, const std:
     }
     if (over) break;
     lock.lock();
-    // Woken by every write, and now and then to notice the end.
+    // Woken by every write, and regularly to notice the end.
     changed_.wait_until(lock, std::min(deadline, std::chrono::steady_clock::now() +
                                                      std::chrono::milliseconds(500)));
   }

@@ -1,13 +1,13 @@
 // The small Kubernetes behind HTTP on the loopback interface.
 //
-// Beside the API, an admin's token opens a few paths by which other processes order and look:
-// - POST /__faults: a fault, as FaultFromJson reads it; DELETE: none any more
-// - POST /__kinds: a further kind: group, version, plural, kind, namespaced, status, scale; DELETE:
-//   that kind (group, plural) goes; with "terminate": true, it begins to
+// Besides the API it serves these paths to admin tokens, for tests in other processes:
+// - POST /__faults adds a fault, as FaultFromJson reads it; DELETE removes all of them
+// - POST /__kinds adds a kind: group, version, plural, kind, namespaced, status, scale; DELETE
+//   (group, plural) removes one or, with "terminate": true, begins to
 // - POST /__settings: staleVersions, staleMilliseconds, settle, podsRun, definitionLinger
 //   (milliseconds)
-// - POST /__tokens: a further user: token, user, groups; or one less: revoke
-// - GET /__requests: the log; DELETE: forget it
+// - POST /__tokens adds a user: token, user, groups; or removes one: revoke
+// - GET /__requests returns the log; DELETE clears it
 #pragma once
 
 #include <condition_variable>
@@ -26,25 +26,25 @@ namespace cluster_watcher::small_kubernetes {
 
 class HttpServer {
  public:
-  // `kubernetes` must outlive the server. While it runs, go through Locked.
+  // `kubernetes` must outlive the server. While the server runs, use it only through Locked.
   explicit HttpServer(SmallKubernetes& kubernetes) : kubernetes_(kubernetes) {}
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
   ~HttpServer() { Stop(); }
 
-  // Listens on 127.0.0.1; port 0: one that the system chooses. A connection that is kept alive, and
-  // a watch, takes one of the threads.
+  // Listens on 127.0.0.1; with port 0 the system chooses one. Each kept-alive connection and each
+  // watch takes one of the threads.
   Result<Done> Start(int port = 0, int threads = 16);
-  // Ends watches and what hangs; may take a second.
+  // Ends watches and hanging requests; may take a second.
   void Stop();
 
   int Port() const { return port_; }
   std::string Url() const { return "http://127.0.0.1:" + std::to_string(port_); }
-  // A kubeconfig for this server.
+  // Returns a kubeconfig for this server.
   std::string Kubeconfig(const std::string& token = std::string(SmallKubernetes::kAdminToken),
                          const std::string& ns = "default") const;
 
-  // Runs `what` while no request is being answered, and tells watches what it changed.
+  // Runs `what` while no request is being answered, and notifies watches.
   void Locked(const std::function<void(SmallKubernetes&)>& what);
 
  private:
@@ -52,7 +52,7 @@ class HttpServer {
   int Handle(mg_connection* connection);
   Response Control(const Request& request);
   void StreamWatch(mg_connection* connection, Watch& watch, const std::string& target);
-  // True: the server goes on.
+  // Returns whether the server goes on.
   bool Wait(std::unique_lock<std::mutex>& lock, Duration time);
 
   SmallKubernetes& kubernetes_;

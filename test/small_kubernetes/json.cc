@@ -12,7 +12,7 @@ constexpr int kMaxDepth = 64;
 constexpr unsigned kParseFlags =
     rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag;
 
-// The parser is iterative, but copying and destroying values is not.
+// The parser is iterative, but copying and destroying values is recursive.
 bool TooDeep(std::string_view text) {
   int depth = 0;
   bool quoted = false;
@@ -103,7 +103,7 @@ void Append(Value& array, Value value) {
 
 bool Remove(Value& object, std::string_view key) {
   if (!object.IsObject()) return false;
-  // `<`, for clang finds `!=` between RapidJSON's iterators ambiguous.
+  // `<`, because clang finds `!=` between RapidJSON's iterators ambiguous.
   for (auto member = object.MemberBegin(); member < object.MemberEnd(); ++member) {
     if (View(member->name) != key) continue;
     object.EraseMember(member);

@@ -29,7 +29,7 @@ HttpResult LocalTransport::PerformOne(const HttpRequest& request, const std::sto
   if (stop.stop_requested()) return Fail(Kind::kStopped, "stopped");
   const MonotonicTime begin = clock_.Now();
   const MonotonicTime deadline = begin + request.timeout;
-  // True: `until` was reached, in time.
+  // Returns whether `until` was reached in time.
   const auto wait = [&](MonotonicTime until) {
     return clock_.WaitUntil(std::min(until, deadline), stop) && until < deadline;
   };
@@ -38,7 +38,7 @@ HttpResult LocalTransport::PerformOne(const HttpRequest& request, const std::sto
                                  : Fail(Kind::kTimeout, "no answer in time");
   };
   const std::optional<Fault> fault = kubernetes_.Intercept(asked);
-  // A server goes on with a request whose client has given up.
+  // A server completes a request even if its client has given up.
   const bool in_time = !fault || fault->delay.count() == 0 || wait(begin + fault->delay);
   Response response = kubernetes_.Serve(asked, fault ? &*fault : nullptr);
   if (!in_time) return late();

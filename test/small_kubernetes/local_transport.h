@@ -1,5 +1,5 @@
-// The small Kubernetes without sockets: requests are answered at once, in their order; what faults
-// delay or hang takes its time on the clock, which a test lets run.
+// The small Kubernetes without sockets: answers requests at once, in order. Delays and hangs of
+// faults pass on the clock, which a test controls.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ class LocalTransport final : public Transport {
   LocalTransport(SmallKubernetes& kubernetes, Clock& clock)
       : kubernetes_(kubernetes), clock_(clock) {}
 
-  // Delays of a batch add up.
+  // Delays within a batch add up.
   std::vector<HttpResult> Perform(std::span<const HttpRequest> requests, std::size_t concurrency,
                                   std::stop_token stop) override;
 

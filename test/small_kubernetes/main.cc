@@ -1,5 +1,5 @@
 // small-kubernetes: serves a small Kubernetes on the loopback interface until SIGTERM or SIGINT,
-// until stdin closes (with --until-stdin-closes), or until another process has gone.
+// until stdin closes (with --until-stdin-closes), or until another process has ended.
 #include <poll.h>
 #include <signal.h>
 #include <unistd.h>
@@ -90,7 +90,7 @@ int main(int count, char** arguments) {
     std::cerr << kUsage;
     return 2;
   }
-  // Blocked before threads are made, so that only WaitForEnd sees them.
+  // Blocked before any thread starts, so that only WaitForEnd receives them.
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);

@@ -179,7 +179,7 @@ void ValidateSelector(const Value& body, const Value* old, std::vector<Cause>& c
   }
 }
 
-// `body` in the stored names.
+// `body` has the stored names.
 void ValidateEvent(const Resource& resource, const Value& body, std::vector<Cause>& causes) {
   const std::string_view ns = TextOf(Find(body, "metadata", "namespace"));
   const Value* about = Find(body, "involvedObject", "namespace");

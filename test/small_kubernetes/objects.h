@@ -1,4 +1,4 @@
-// What an API server fills into objects, and what it refuses.
+// The API server's defaults and validation.
 #pragma once
 
 #include <vector>
@@ -10,20 +10,19 @@
 
 namespace cluster_watcher::small_kubernetes {
 
-// Fills in what was left open, as the real defaults do for what a watcher can see. `created`: also
-// what admission and the registries add to new objects (phases, cluster IPs, finalizers); needs
-// metadata.uid.
+// Fills in the defaults, as far as a watcher can see them. With `created` also what admission and
+// registries add to new objects (phases, cluster IPs, finalizers); this needs metadata.uid.
 void SetDefaults(const Resource& resource, Value& body, bool created);
 
-// What is wrong with an object; empty: nothing. `old` is null for a new one.
+// Returns what is wrong with an object; empty if nothing is. `old` is null for a new object.
 std::vector<Cause> Validate(const Resource& resource, const Value& body, const Value* old);
 
-// Brings the body of an update into the form that is stored: what belongs to the server stays as in
-// `old`, .status too unless `status` says that this is the status subresource, of which everything
-// but .status stays; the generation goes up where the kind has one and the spec has changed.
+// Completes the body of an update. Fields that belong to the server stay as in `old`, and so does
+// .status; for the status subresource (`status`) everything but .status stays. The generation
+// increases if the kind has one and the spec has changed.
 void PrepareUpdate(const Object& old, Value& body, bool status);
 
-// Events are stored as core/v1 and shown under other names in events.k8s.io/v1.
+// Events are stored as core/v1; events.k8s.io/v1 shows the same fields under other names.
 void ToStoredNames(const Resource& resource, Value& body);
 void ToServedNames(const Resource& resource, Value& body);
 

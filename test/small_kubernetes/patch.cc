@@ -10,7 +10,7 @@ namespace {
 
 void Merge(Value& target, const Value& patch, bool strategic);
 
-// The member by which elements of a list are the same one; empty: the list is replaced.
+// Returns the member that identifies the elements of a list; empty if the list is replaced.
 std::string_view MergeKey(std::string_view list) {
   for (std::string_view by_name : {"containers", "initContainers", "env", "volumes"}) {
     if (list == by_name) return "name";
@@ -53,7 +53,7 @@ bool AllHave(const Value& list, std::string_view key) {
                      [&](const Value& element) { return Find(element, key) != nullptr; });
 }
 
-// True: `patch` was such a list and is merged.
+// Returns whether `patch` is for such a list, and has been merged.
 bool MergedAsList(Value& target, std::string_view name, const Value& patch) {
   constexpr std::string_view kDeletedPrimitives = "$deleteFromPrimitiveList/";
   if (name.substr(0, kDeletedPrimitives.size()) == kDeletedPrimitives && patch.IsArray()) {
@@ -107,7 +107,7 @@ std::string Unescape(std::string_view segment) {
 
 constexpr rapidjson::SizeType kNowhere = ~rapidjson::SizeType{0};
 
-// Where in a list the segment points; its size for "-".
+// Returns the index that a segment means, the list's size for "-".
 rapidjson::SizeType Index(const Value& list, std::string_view segment) {
   if (!list.IsArray()) return kNowhere;
   if (segment == "-") return list.Size();

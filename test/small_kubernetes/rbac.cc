@@ -5,7 +5,7 @@
 namespace cluster_watcher::small_kubernetes {
 namespace {
 
-// An absent list matches nothing but where `absent_matches`.
+// An absent list matches nothing, unless `absent_matches`.
 bool Lists(const Value& rule, std::string_view key, std::string_view wanted,
            bool absent_matches = false) {
   const Value* list = Find(rule, key);

@@ -1,4 +1,4 @@
-// Who asks, and what they may do.
+// Authentication and authorization.
 #pragma once
 
 #include <map>
@@ -19,7 +19,7 @@ struct User {
   bool IsIn(std::string_view group) const;
 };
 
-// What is asked for. Paths that aren't resources have an empty `resource`.
+// What a request asks for. A path that isn't a resource has an empty `resource`.
 struct Access {
   std::string_view verb;
   std::string_view group;
@@ -30,16 +30,16 @@ struct Access {
   std::string_view path;
 };
 
-// Bearer tokens. Unlike real ones they don't expire; a test may revoke them.
+// Bearer tokens. Unlike real ones they don't expire, but a test may revoke them.
 class Tokens {
  public:
   void Add(std::string token, User user) { users_[std::move(token)] = std::move(user); }
-  // Acts as system:serviceaccount:NS:NAME.
+  // Issues a token for system:serviceaccount:NS:NAME.
   std::string AddServiceAccount(const std::string& ns, const std::string& name);
   void Revoke(std::string_view token);
-  // Whom requests without a token act as; system:anonymous unless set.
+  // Sets the user of requests without a token; system:anonymous by default.
   void SetAnonymous(User user) { anonymous_ = std::move(user); }
-  // Null: unknown.
+  // Returns null if the token is unknown.
   const User* Find(std::string_view token) const;
 
  private:
@@ -48,8 +48,8 @@ class Tokens {
   int issued_ = 0;
 };
 
-// Decides by the Roles, ClusterRoles and their bindings that are stored. Members of system:masters
-// may all; everyone authenticated may use discovery and ask what they may.
+// Decides by the stored Roles, ClusterRoles and bindings. Members of system:masters may do
+// everything; all authenticated users may use discovery and review their own access.
 class Authorizer {
  public:
   Authorizer(const Store& store, const ResourceTable& resources);
@@ -67,7 +67,7 @@ class Authorizer {
   const Resource& cluster_role_bindings_;
 };
 
-// The words after "is forbidden: ".
+// Returns the words after "is forbidden: ".
 std::string DescribeDenial(const User& user, const Access& access);
 
 }  // namespace cluster_watcher::small_kubernetes

@@ -17,7 +17,7 @@ std::optional<std::uint64_t> ToNumber(std::string_view text) {
   return number;
 }
 
-// Where a list in pieces goes on: "VERSION:NAMESPACE:NAME" of the last item before.
+// The continuation of a list: "VERSION:NAMESPACE:NAME" of the last item shown.
 struct Continuation {
   std::uint64_t version = 0;
   std::string ns;
@@ -38,7 +38,7 @@ constexpr std::string_view kAggregated = "APIGroupDiscoveryList";
 constexpr std::string_view kAggregatedType =
     "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
-// What discovery says in both of its forms. `sub` is empty for the kind itself.
+// An entry of both forms of discovery. `sub` is empty for the kind itself.
 struct Entry {
   const Resource& resource;
   std::string_view sub;
@@ -50,7 +50,7 @@ struct Entry {
     if (IsEviction()) return "Eviction";
     return IsScale() ? "Scale" : IsToken() ? "TokenRequest" : std::string_view(resource.kind);
   }
-  // Of a subresource's own kind; empty: as the resource's.
+  // The group of a subresource's own kind; empty if it is the resource's.
   std::string_view Group() const {
     if (IsEviction()) return "policy";
     return IsScale() ? "autoscaling" : IsToken() ? "authentication.k8s.io" : "";
@@ -78,7 +78,7 @@ std::vector<std::string_view> Subresources(const Resource& resource) {
   return subs;
 }
 
-// ,"shortNames":["po"]; nothing where there are none.
+// Returns ,"shortNames":["po"], or nothing if there are none.
 std::string TextList(std::string_view key, const std::vector<std::string>& texts) {
   if (texts.empty()) return {};
   std::string json = "," + Quote(key) + ":[";
@@ -130,7 +130,7 @@ std::string Group(const ResourceTable& resources, const std::string& group) {
          "],\"preferredVersion\":" + first + "}";
 }
 
-// The groups that are served, but core's.
+// Returns the served groups except core.
 std::vector<std::string> Groups(const ResourceTable& resources) {
   std::vector<std::string> groups;
   std::set<std::string> seen{""};
@@ -140,7 +140,7 @@ std::vector<std::string> Groups(const ResourceTable& resources) {
   return groups;
 }
 
-// Built-in kinds leave out the group and version that are the list's own.
+// Built-in kinds omit the group and version of their list.
 std::string AggregatedKind(const Entry& entry) {
   const Resource& resource = entry.resource;
   std::string_view group = entry.Group(), version = "v1";
@@ -194,7 +194,7 @@ Response Aggregated(const ResourceTable& resources, const std::vector<std::strin
   return {200, json + "]}\n", std::string(kAggregatedType), std::nullopt};
 }
 
-// The forms of discovery that an Accept header takes.
+// The discovery formats that an Accept header allows.
 struct Forms {
   bool plain = false;
   bool aggregated = false;
@@ -303,7 +303,7 @@ Response SmallKubernetes::List(const Call& call, std::optional<Watch>* watch) co
     last_shown = *parsed;
     version = parsed->version;
   }
-  // A read from the cache isn't cut into pieces.
+  // A cached read isn't split into pages.
   const bool whole = target.Query("resourceVersion") == "0";
   const std::uint64_t limit = whole ? 0 : ToNumber(target.Query("limit")).value_or(0);
   const std::uint64_t shown = std::min(*version, store_.Version());

@@ -1,4 +1,4 @@
-// Objects as answers show them.
+// Renders objects for answers.
 #pragma once
 
 #include <string>
@@ -8,15 +8,15 @@
 
 namespace cluster_watcher::small_kubernetes {
 
-// With kind and apiVersion, as a GET shows it; `metadata_only`: as PartialObjectMetadata.
+// As a GET shows it, with kind and apiVersion; `metadata_only`: as PartialObjectMetadata.
 std::string Render(const Resource& resource, const Object& object, bool metadata_only);
 
-// As a list shows it: built-in kinds come without kind and apiVersion.
+// As a list shows it: items of built-in kinds have no kind and apiVersion.
 std::string RenderItem(const Resource& resource, const Object& object, bool metadata_only);
 
 enum class Representation { kWhole, kMetadata, kMetadataList, kNone };
 
-// The first that `accept` asks for and we have; tables and other encodings are passed over.
+// Returns the first form in `accept` that we have. Tables and other encodings are skipped.
 Representation Negotiate(std::string_view accept);
 
 }  // namespace cluster_watcher::small_kubernetes

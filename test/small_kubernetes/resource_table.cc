@@ -56,7 +56,7 @@ constexpr Row kBuiltIn[] = {
      "crd,crds", kCluster | kStatus | kGeneration},
 };
 
-// Where kubectl's "all" means them.
+// Whether kubectl's "all" includes the kind.
 bool IsInAll(const Row& row) {
   const std::string_view group = row.group, plural = row.plural;
   return group == "apps" || group == "batch" || group == "autoscaling" || plural == "pods" ||
@@ -90,7 +90,7 @@ std::string Qualified(const std::string& name, const std::string& group) {
   return group.empty() ? name : name + "." + group;
 }
 
-// Lower ones come first: v2, v1, v1beta2, v1beta1, v1alpha1, then others by name.
+// Orders v2, v1, v1beta2, v1beta1, v1alpha1, then others by name.
 std::tuple<int, int, int, std::string_view> Rank(std::string_view version) {
   const auto take_number = [](std::string_view& text) {
     int number = 0;

@@ -1,4 +1,4 @@
-// The kinds of objects that are served, as one table, and what differs between them.
+// The table of served kinds and their differences.
 #pragma once
 
 #include <cstddef>
@@ -12,14 +12,14 @@
 
 namespace cluster_watcher::small_kubernetes {
 
-// Where the fields that a scale subresource shows are: keys from the object's top.
+// Where a scale subresource finds its fields: keys from the top of the object.
 struct ScalePaths {
   std::vector<std::string> spec = {"spec", "replicas"};
   std::vector<std::string> status = {"status", "replicas"};
-  std::vector<std::string> selector = {};  // a text; empty: there is none
+  std::vector<std::string> selector = {};  // a text; empty if there is none
 };
 
-// The value at the end of `keys`; nullptr: the path breaks off.
+// Returns the value at the end of `keys`; nullptr if the path breaks off.
 const Value* FindAt(const Value& value, const std::vector<std::string>& keys);
 std::string JsonPath(const std::vector<std::string>& keys);  // ".spec.replicas"
 
@@ -33,20 +33,20 @@ struct Resource {
   bool has_scale = false;
   ScalePaths scale;
   bool has_generation = false;
-  bool orphans_by_default = false;  // dependents, when DELETE states no propagationPolicy
-  bool returns_deleted = false;     // DELETE answers the object, not a Status
-  bool custom = false;              // as a CustomResourceDefinition makes it
+  bool orphans_by_default = false;  // dependents, if a DELETE states no propagationPolicy
+  bool returns_deleted = false;     // DELETE returns the object, not a Status
+  bool custom = false;              // as if made by a CustomResourceDefinition
   bool create_only = false;
-  bool terminating = false;  // its definition is being deleted: still listed, no longer writable
+  bool terminating = false;  // its definition is being deleted: listed, but none are created
   bool removed = false;      // no longer served
   std::string singular;      // empty: the kind in lower case
-  std::string list_kind;     // empty: the kind with "List" behind it
+  std::string list_kind;     // empty: the kind plus "List"
   std::vector<std::string> short_names;
   std::vector<std::string> categories;
-  std::shared_ptr<const Value> schema;  // of a custom kind; null: anything goes
+  std::shared_ptr<const Value> schema;  // of a custom kind; null: anything is valid
 
   std::size_t index = 0;    // in the table
-  std::size_t storage = 0;  // the index of the kind that it is stored as; mostly its own
+  std::size_t storage = 0;  // index of the kind it is stored as; mostly its own
 
   std::string ApiVersion() const;     // "apps/v1", "v1"
   std::string QualifiedName() const;  // "deployments.apps", "pods"
@@ -57,22 +57,22 @@ struct Resource {
 
 class ResourceTable {
  public:
-  // With the built-in kinds.
+  // Holds the built-in kinds.
   ResourceTable();
 
-  // Returns the kind that is now served; one that was there before is served again, and changed.
-  // Versions of one kind share their objects.
+  // Returns the kind, which is now served. A kind that was there before is replaced and served
+  // again. Versions of one kind share their objects.
   const Resource& Add(Resource resource);
-  // In every version that was ever served.
+  // In all versions that were ever served.
   std::vector<Resource*> Versions(std::string_view group, std::string_view plural);
   const Resource* Find(std::string_view group, std::string_view version,
                        std::string_view plural) const;
   const Resource* FindKind(std::string_view api_version, std::string_view kind) const;
-  // A built-in one, which must exist.
+  // Requires that the kind is built in.
   const Resource& Of(std::string_view group, std::string_view plural) const;
   const Resource& At(std::size_t index) const { return resources_[index]; }
 
-  // The served versions of a group, the preferred one first; empty: it isn't served.
+  // Returns the served versions of a group, preferred one first; empty if it isn't served.
   std::vector<std::string> VersionsOf(std::string_view group) const;
   bool ServesVersion(std::string_view group, std::string_view version) const;
   const std::deque<Resource>& All() const { return resources_; }

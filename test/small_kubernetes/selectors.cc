@@ -12,7 +12,7 @@ std::string_view Trim(std::string_view text) {
   return text;
 }
 
-// Commas inside parentheses don't separate.
+// Commas within parentheses don't separate.
 std::vector<std::string_view> Split(std::string_view text) {
   std::vector<std::string_view> parts;
   std::size_t begin = 0;
@@ -34,7 +34,7 @@ struct Comparison {
   bool equal = true;
 };
 
-// "a=b", "a==b", "a!=b"; nullopt: no comparison.
+// Splits "a=b", "a==b" or "a!=b"; nullopt for anything else.
 std::optional<Comparison> SplitComparison(std::string_view text) {
   const std::size_t at = text.find('=');
   if (at == std::string_view::npos || at == 0) return std::nullopt;

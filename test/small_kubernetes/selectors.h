@@ -11,14 +11,14 @@
 
 namespace cluster_watcher::small_kubernetes {
 
-// A conjunction; an empty one matches everything.
+// All requirements must match; an empty selector matches everything.
 class LabelSelector {
  public:
-  // As in a query: "a=b,c!=d,e,!f,g in (h,i),j notin (k)". nullopt: doesn't parse.
+  // From a query: "a=b,c!=d,e,!f,g in (h,i),j notin (k)". nullopt if it doesn't parse.
   static std::optional<LabelSelector> Parse(std::string_view text);
-  // As in an object: matchLabels and matchExpressions. Null or empty matches nothing.
+  // From an object: matchLabels and matchExpressions. Null or empty matches nothing.
   static LabelSelector FromObject(const Value* selector);
-  // As in a ReplicationController or Service: a map of labels. Null or empty matches nothing.
+  // From a ReplicationController or Service: a map of labels. Null or empty matches nothing.
   static LabelSelector FromMap(const Value* labels);
 
   bool Matches(const Value* labels) const;
@@ -35,10 +35,11 @@ class LabelSelector {
   std::vector<Requirement> requirements_;
 };
 
-// metadata.name and metadata.namespace, and for pods spec.nodeName and status.phase; = and !=.
+// Supports metadata.name and metadata.namespace, and for pods spec.nodeName and status.phase, with
+// = and !=.
 class FieldSelector {
  public:
-  // nullopt: doesn't parse, or a field that isn't supported for the kind.
+  // Returns nullopt if it doesn't parse, or a field isn't supported for the kind.
   static std::optional<FieldSelector> Parse(std::string_view text, const Resource& resource);
 
   bool Matches(const Object& object) const;
@@ -52,7 +53,7 @@ class FieldSelector {
   std::vector<Requirement> requirements_;
 };
 
-// The name that a selector asks for with metadata.name=NAME; empty: none.
+// Returns NAME of a selector metadata.name=NAME; empty if there is none.
 std::string NameInFieldSelector(std::string_view text);
 
 }  // namespace cluster_watcher::small_kubernetes

@@ -8,7 +8,7 @@
 namespace cluster_watcher::small_kubernetes {
 namespace {
 
-// Definitions and their objects come to rest well before.
+// Enough for definitions and their objects to settle.
 constexpr int kMaxRounds = 20;
 
 std::string_view VerbOf(const Request& request, const Target& target) {
@@ -133,7 +133,7 @@ Response SmallKubernetes::Route(Call& call, std::optional<Watch>* watch) {
   if (collection && !in_namespace && resource->namespaced && method != "GET") {
     return MethodNotAllowed();
   }
-  const bool asks = sub == "token" || sub == "eviction";  // for something to be done
+  const bool asks = sub == "token" || sub == "eviction";  // POST that acts instead of creating
   if (method == "GET" && asks) return MethodNotAllowed();
   if (method == "GET") return collection ? List(call, watch) : Get(call);
   if (method == "POST") return collection || asks ? Post(call) : MethodNotAllowed();

@@ -1,6 +1,6 @@
-// A small Kubernetes: answers HTTP requests as a kube-apiserver 1.36 with a controller-manager, but
-// without scheduler and kubelets, would, from memory. Deterministic: UIDs and generated names
-// follow from a seed, times from the clock. Not thread-safe; HttpServer serializes.
+// A small Kubernetes in memory: answers HTTP requests like kube-apiserver 1.36 with a
+// controller-manager, but without scheduler and kubelets. Deterministic: UIDs and generated names
+// depend on a seed, times on the clock. Not thread-safe; HttpServer serializes access.
 #pragma once
 
 #include <cstdint>
@@ -34,62 +34,64 @@ struct LoggedRequest {
 
 class SmallKubernetes {
  public:
-  // A token whose user may all.
+  // A token whose user may do everything.
   static constexpr std::string_view kAdminToken = "admin";
 
-  // With the namespaces that every cluster has.
+  // Creates the namespaces that every cluster has.
   explicit SmallKubernetes(Clock& clock, std::uint64_t seed = 1);
   SmallKubernetes(const SmallKubernetes&) = delete;
   SmallKubernetes& operator=(const SmallKubernetes&) = delete;
 
-  // --- For what carries requests. First Intercept; a fault that is returned goes to Serve, after
-  // its delay, and says what becomes of the answer.
+  // --- For transports. Call Intercept first; pass its fault to Serve after the delay. The fault
+  // also says what happens to the answer.
   std::optional<Fault> Intercept(const Request& request);
-  // A watch is answered with the events that there are at the moment, unless `watch` is given,
-  // which is then set if the request is a watch and may be made.
+  // Answers a watch with the current events, unless `watch` is given; an allowed watch is then
+  // stored there.
   Response Serve(const Request& request, const Fault* fault = nullptr,
                  std::optional<Watch>* watch = nullptr);
 
-  // --- For tests: what others do to the cluster. As admin, without faults, hooks or log.
+  // --- For tests: changes to the cluster, as admin, without faults, hooks or log.
   Response Admin(std::string_view method, std::string_view target, std::string_view body = {},
                  std::string_view content_type = {});
-  // Creates the object, or replaces it and then its status if it is there; kind and namespace (or
-  // "default") are read from it.
+  // Creates an object, or replaces it and then its status. Kind and namespace ("default" if
+  // missing) come from the object.
   Response Apply(std::string_view json);
 
-  // Serves a further kind without a CustomResourceDefinition, but as one would. `custom` is set.
+  // Serves another kind as a CustomResourceDefinition would, but without one. Sets `custom`.
   const Resource& AddKind(Resource resource);
-  // Stops serving it, and drops its objects.
+  // Stops serving a kind and drops its objects.
   void RemoveKind(std::string_view group, std::string_view plural);
-  // Its definition is being deleted: still listed, but nothing new, and discovery says so.
+  // Acts as if its definition were being deleted: its objects are listed, but none can be created,
+  // as discovery says.
   void TerminateKind(std::string_view group, std::string_view plural);
-  // How long a deleted definition's kind is still served once nothing holds it, if an object did.
+  // Sets how long a deleted definition's kind is still served after an object that held it is gone.
   void SetDefinitionLinger(Duration linger) { definitions_.linger = linger; }
 
-  // A token that acts as system:serviceaccount:NS:NAME, whether that account exists or not.
+  // Returns a token for system:serviceaccount:NS:NAME, whether or not that account exists.
   std::string ServiceAccountToken(const std::string& ns, const std::string& name);
   Tokens& GetTokens() { return tokens_; }
   Faults& GetFaults() { return faults_; }
   Store& GetStore() { return store_; }
   const ResourceTable& Resources() const { return resources_; }
 
-  // Runs the controllers until nothing changes. Happens after every write unless turned off.
+  // Runs the controllers until nothing changes; every write does so unless `settle_after_writes` is
+  // off.
   void Settle();
   bool settle_after_writes = true;
   void SetPodsRun(bool run);
 
-  // Reads with resourceVersion=0 are answered as of so many versions ago, or so long ago, whichever
-  // lies further back.
+  // Answers reads with resourceVersion=0 from a state that is so many versions or so much time old,
+  // whichever lies further back.
   void SetStaleness(std::uint64_t versions, Duration age = Duration{0});
 
-  // Called before a request has its effect, and before its answer goes out; may call Admin.
+  // Called before a request takes effect, and before its answer is sent; may call Admin.
   std::function<void(const Request&, const User&)> on_request;
   std::function<void(const Request&, const User&, Response&)> on_answer;
 
   bool log_requests = true;
   const std::vector<LoggedRequest>& Log() const { return log_; }
   void ClearLog() { log_.clear(); }
-  // Of the logged requests, those of this method (empty: any) whose target holds `contains`.
+  // Counts the logged requests with this method (empty: any) whose target contains `contains`.
   std::size_t Count(std::string_view method, std::string_view contains = {}) const;
 
  private:
@@ -111,7 +113,7 @@ class SmallKubernetes {
   Response Post(const Call& call);
   Response Put(const Call& call);
   Response Patch(const Call& call);
-  // Stores what PUT and PATCH have made of `old`.
+  // Stores the result of PUT or PATCH on `old`.
   Response Replace(const Call& call, const ObjectPtr& old, Value body);
   Response ReadScale(const Call& call, const Object& object) const;
   Response WriteScale(const Call& call, const ObjectPtr& old);
@@ -121,11 +123,11 @@ class SmallKubernetes {
   Response ReviewAccess(const Call& call, Value body) const;
   Response RequestToken(const Call& call, Value body);
 
-  // Why a body can't be of the requested object; nullopt: it can.
+  // Says why a body doesn't fit the requested object; nullopt if it does.
   std::optional<Response> Refuse(const Call& call, const Value& body) const;
   std::optional<DeleteOptions> ReadDeleteOptions(const Call& call, Response& refusal) const;
   std::optional<Filter> ReadFilter(const Call& call, Response& refusal) const;
-  // The version that a read is answered from; nullopt: one that doesn't exist yet.
+  // Returns the version to read from; nullopt if it is in the future.
   std::optional<std::uint64_t> ReadVersion(const Call& call) const;
   ObjectPtr Stored(const Call& call) const;
   Response Show(const Call& call, const Object& object, int status = 200) const;

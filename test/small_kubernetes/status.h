@@ -1,4 +1,4 @@
-// Requests, answers, and the Status objects that an API server answers where something is wrong.
+// Requests, answers, and the Status objects by which an API server reports errors.
 #pragma once
 
 #include <optional>
@@ -36,7 +36,7 @@ struct Cause {
 struct Details {
   std::string name;
   std::string group;
-  std::string kind;  // the plural, mostly
+  std::string kind;  // usually the plural
   std::vector<Cause> causes;
 };
 
@@ -44,8 +44,8 @@ Response Failure(int code, std::string_view reason, std::string_view message,
                  const Details* details = nullptr);
 
 Response NotFound(const Resource& resource, std::string_view name);
-Response NoSuchResource();  // in a group that is served
-Response NoSuchPath();      // a group or version that isn't served: text
+Response NoSuchResource();  // in a served group
+Response NoSuchPath();      // the group or version isn't served; the answer is text
 Response MethodNotAllowed();
 Response BadRequest(std::string_view message);
 Response UnsupportedMediaType(std::string_view accepted);
@@ -56,13 +56,13 @@ Response Forbidden(std::string_view plural, std::string_view group, std::string_
 Response InternalError(std::string_view why);
 Response AlreadyExists(const Resource& resource, const Object& present);
 Response Conflict(const Resource& resource, std::string_view name);
-// The shape of DELETE, whose details hold the kind.
+// As DELETE reports it, with the kind in the details.
 Response PreconditionFailed(const Resource& resource, std::string_view name, std::string_view why);
 Response Expired();
-// 422; `kind_name` as in the message: `ConfigMap "a"`.
+// 422.
 Response Invalid(const Resource& resource, std::string_view name, std::vector<Cause> causes);
 
-// The Status with which DELETE answers that an object is gone.
+// The Status by which DELETE says that an object is gone.
 Response Deleted(const Resource& resource, const Object& object);
 
 }  // namespace cluster_watcher::small_kubernetes

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kHistory = 20'000;
 
-// The alphabet of Kubernetes' generated names: no vowels, so no words.
+// Kubernetes uses this alphabet for generated names: without vowels there are no words.
 constexpr std::string_view kNameLetters = "bcdfghjklmnpqrstvwxz2456789";
 
 std::string FormatUid(std::uint64_t high, std::uint64_t low) {

@@ -1,4 +1,5 @@
-// What etcd is to Kubernetes: objects under increasing resourceVersions, and what they were before.
+// The storage, like etcd for Kubernetes: objects with increasing resourceVersions, and their
+// history.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +19,10 @@
 
 namespace cluster_watcher::small_kubernetes {
 
-// One version of an object; never changed once it is stored.
+// One version of an object; immutable once it is stored.
 struct Object {
   const Resource* resource = nullptr;
-  std::string ns;  // empty: not namespaced
+  std::string ns;  // empty if cluster-scoped
   std::string name;
   std::string uid;
   std::string controller_uid;  // of the ownerReference with controller: true
@@ -30,7 +31,7 @@ struct Object {
   bool owned = false;  // has ownerReferences
   Value body;          // without kind and apiVersion
 
-  // `body` as JSON, made once.
+  // Returns `body` as JSON; cached.
   const std::string& Json() const;
   const Value& Metadata() const { return *Find(body, "metadata"); }
   const Value* Labels() const { return Find(body, "metadata", "labels"); }
@@ -51,46 +52,46 @@ class Store {
  public:
   static constexpr std::uint64_t kNow = ~std::uint64_t{0};
 
-  // UIDs and generated names follow from `seed`.
+  // UIDs and generated names depend on `seed`.
   Store(Clock& clock, std::uint64_t seed) : clock_(clock), random_(seed) {}
 
-  // `as_of`: as it was at that version. Null: there is none.
+  // Returns the object as of a version; null if there is none.
   ObjectPtr Get(const Resource& resource, std::string_view ns, std::string_view name,
                 std::uint64_t as_of = kNow) const;
   ObjectPtr FindUid(std::string_view uid) const;
-  // In order of namespace and name; an empty `ns` means all.
+  // Returns objects ordered by namespace and name; an empty `ns` means all.
   std::vector<ObjectPtr> List(const Resource& resource, std::string_view ns,
                               std::uint64_t as_of = kNow) const;
 
-  // `body` holds metadata with a name, and a namespace where the kind has one; creationTimestamp,
-  // resourceVersion and, unless it is there, uid are filled in. `commit` false: only says what
-  // would be.
+  // `body` needs metadata with a name, and a namespace if the kind has one. Fills in
+  // creationTimestamp, resourceVersion and a missing uid. Without `commit` it only returns the
+  // result.
   ObjectPtr Create(const Resource& resource, Value body, bool commit = true);
   // Returns `old` itself if nothing would change.
   ObjectPtr Update(const ObjectPtr& old, Value body, bool commit = true);
   void Remove(const Object& object);
 
   std::uint64_t Version() const { return version_; }
-  // The last version that changed an object of this kind, or anything that may concern the garbage
+  // The last version that changed an object of this kind; and the last that may concern the garbage
   // collector.
   std::uint64_t VersionOf(const Resource& resource) const;
   std::uint64_t OwnershipVersion() const { return ownership_version_; }
-  // The last version that changed an object that `uid` controls, or one of this kind that nothing
-  // controls.
+  // The last version that changed an object that `uid` controls, or one of this kind without a
+  // controller.
   std::uint64_t VersionBelow(const std::string& uid, const Resource& resource) const;
   // The last version that is at least `age` old.
   std::uint64_t VersionBefore(Duration age) const;
-  // Versions from here on can be looked back at.
+  // The oldest version whose state can be read.
   std::uint64_t OldestVersion() const { return oldest_version_; }
   const std::deque<Change>& History() const { return history_; }
 
   std::string Timestamp(Duration from_now = Duration{0}) const;  // "2026-01-31T12:00:00Z"
   std::string NewUid();
-  // `length` characters as in generated names.
+  // Returns `length` characters as in generated names.
   std::string RandomName(std::size_t length);
 
  private:
-  // Looked up by views, without making strings.
+  // Looked up by views, without creating strings.
   using Key = std::pair<std::string, std::string>;
   struct Less {
     using is_transparent = void;
@@ -114,7 +115,7 @@ class Store {
   std::deque<Objects> objects_;         // by Resource::storage
   std::deque<std::uint64_t> versions_;  // by Resource::storage
   std::deque<std::uint64_t> uncontrolled_versions_;
-  std::unordered_map<std::string, std::uint64_t> controlled_versions_;  // by UID of the controller
+  std::unordered_map<std::string, std::uint64_t> controlled_versions_;  // by the controller's UID
   std::unordered_map<std::string_view, ObjectPtr> by_uid_;
   std::deque<Change> history_;
 };

@@ -37,7 +37,7 @@ void ParseQuery(std::string_view text, Target& target) {
   }
 }
 
-// The rest of a path, one segment a time.
+// Removes the first segment of a path and returns it.
 std::string TakeSegment(std::string_view& path) {
   while (!path.empty() && path.front() == '/') path.remove_prefix(1);
   const std::string_view segment = path.substr(0, path.find('/'));

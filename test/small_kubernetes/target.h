@@ -1,4 +1,4 @@
-// A request's path and query, taken apart the way an API server does.
+// Parses a request's path and query as an API server does.
 #pragma once
 
 #include <string>
@@ -12,16 +12,16 @@ struct Target {
   std::string path;  // decoded
   std::vector<std::pair<std::string, std::string>> query;
 
-  // Of a resource request; `version` is empty for every other.
+  // For requests to resources; `version` is empty for all others.
   std::string group;
   std::string version;
-  std::string ns;  // for a namespace by name, that name, as real ones count it
+  std::string ns;  // for a namespace by name it is that name, as in real servers
   std::string plural;
   std::string name;
   std::string subresource;
 
   bool IsResource() const { return !plural.empty(); }
-  // Empty: not given.
+  // Returns "" if it isn't given.
   std::string_view Query(std::string_view key) const;
   bool Has(std::string_view key) const;
 };

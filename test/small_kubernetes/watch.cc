@@ -40,7 +40,7 @@ std::string Watch::Next() {
     if (after) {
       lines += Line(before ? "MODIFIED" : "ADDED", *change->after);
     } else if (before) {
-      // As it was last, under the version that took it away.
+      // The last state, with the version that removed it.
       Object last;
       last.body = Copy(change->before->body);
       Set(*Find(last.body, "metadata"), "resourceVersion", Text(std::to_string(change->version)));

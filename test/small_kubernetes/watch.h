@@ -1,4 +1,4 @@
-// One watch: turns the store's history into events.
+// Turns the store's history into the events of one watch.
 #pragma once
 
 #include <cstdint>
@@ -24,13 +24,12 @@ struct Filter {
 
 class Watch {
  public:
-  // `after`: the version that the client has seen. 0: it has seen nothing, and is told of all that
-  // is there as added.
+  // `after` is the version that the client has seen. With 0 it has seen nothing and first gets
+  // every object as added.
   Watch(const Store& store, Filter filter, bool metadata_only, std::uint64_t after)
       : store_(store), filter_(std::move(filter)), metadata_only_(metadata_only), seen_(after) {}
 
-  // The events since the last call, a line of JSON each. Once it has told an ERROR, the watch is
-  // over.
+  // Returns the events since the last call, one line of JSON each. An ERROR ends the watch.
   std::string Next();
   bool IsOver() const { return over_; }
 

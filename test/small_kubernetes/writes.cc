@@ -20,7 +20,7 @@ bool IsJson(std::string_view content_type) {
   return content_type.empty() || MediaType(content_type) == "application/json";
 }
 
-// What the server alone decides is not taken from new objects.
+// New objects don't set fields that only the server decides.
 void DropServersFields(Value& metadata) {
   for (const char* key :
        {"uid", "resourceVersion", "creationTimestamp", "deletionTimestamp",
@@ -68,7 +68,7 @@ std::optional<Response> SmallKubernetes::Refuse(const Call& call, const Value& b
 
 Response SmallKubernetes::Post(const Call& call) {
   const bool token = call.target.subresource == "token";
-  // `kubectl create token` speaks protobuf; what it asks for can go unread.
+  // `kubectl create token` sends protobuf; its content doesn't matter here.
   if (token && call.request.content_type == "application/vnd.kubernetes.protobuf") {
     return RequestToken(call, EmptyObject());
   }
@@ -287,7 +287,7 @@ std::optional<DeleteOptions> SmallKubernetes::ReadDeleteOptions(const Call& call
       refusal = BadRequest("couldn't get version/kind; json parse error");
       return std::nullopt;
     }
-    // With a body, the query doesn't count.
+    // If there is a body, the query doesn't count.
     options = {};
     options.propagation = TextOf(Find(*body, "propagationPolicy"));
     const Value* conditions = Find(*body, "preconditions");
@@ -337,7 +337,7 @@ Response SmallKubernetes::DeleteOne(const Call& call) {
   return Deleted(*call.resource, *outcome.object);
 }
 
-// No disruption budget is asked: it doesn't bind pods that aren't running.
+// Ignores disruption budgets, which don't protect pods that aren't running.
 Response SmallKubernetes::Evict(const Call& call, const Value& body) {
   const ObjectPtr pod = Stored(call);
   if (pod == nullptr) return NotFound(*call.resource, call.target.name);

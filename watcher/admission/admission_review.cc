@@ -18,11 +18,11 @@ namespace {
 
 constexpr char kApiVersion[] = "admission.k8s.io/v1";
 constexpr char kKind[] = "AdmissionReview";
-// kubectl shows as much of one; the API server cuts off what is beyond 4,096 in all.
+// kubectl shows this much of a warning; the API server cuts all warnings together at 4,096 bytes.
 constexpr std::size_t kLongestWarning = 256;
 constexpr std::size_t kMostWarnings = 12;
 constexpr int kUnprocessable = 422;
-// Lists, objects and what is in them; each takes some bytes of memory. No real object has so many.
+// Counts lists, objects and their elements, each of which takes memory. No real object has so many.
 constexpr std::ptrdiff_t kMostValues = 400'000;
 
 struct Review {
@@ -50,7 +50,8 @@ Result<Review> ParseReview(std::string_view body) {
   return Review{*std::move(document), request, uid};
 }
 
-// A controller's object is not refused: a master that runs would not come back from a drain.
+// Objects made by a controller are never refused: a running master would not come back after a
+// drain.
 bool HasController(JsonValue object) {
   for (JsonValue reference : object["metadata"]["ownerReferences"].Elements()) {
     if (reference["controller"].AsBool() == true) return true;
@@ -64,7 +65,7 @@ std::string Shortened(const std::string& warning) {
 }
 
 std::string Base64(std::string_view bytes) {
-  std::string text((bytes.size() + 2) / 3 * 4 + 1, '\0');  // OpenSSL ends it by a null byte
+  std::string text((bytes.size() + 2) / 3 * 4 + 1, '\0');  // OpenSSL appends a NUL byte
   const int size = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
                                    reinterpret_cast<const unsigned char*>(bytes.data()),
                                    static_cast<int>(bytes.size()));
@@ -95,7 +96,8 @@ AdmissionAnswer Answer(const std::string& uid, const std::vector<PatchOperation>
   return {200, "application/json", json.EndObject().EndObject().Text(), "", ""};
 }
 
-// pod "lab/bob-m-"; the name of a new object may be still to be made, and nobody has looked at it.
+// Returns pod "lab/bob-m-". A new object may still lack its final name, and its name is unchecked
+// input.
 std::string Describe(JsonValue request) {
   const JsonValue meta = request["object"]["metadata"];
   const auto text = [](JsonValue value) { return std::string(value.AsString().value_or("")); };
@@ -162,7 +164,8 @@ AdmissionAnswer AnswerValidate(std::string_view body, const InjectionSettings& s
     if (fresh.size() > kMostWarnings) fresh.resize(kMostWarnings);
     if (!fresh.empty()) refusal = Joined(fresh);
   }
-  // Those about the pods of a workload are heard by nobody when its controller makes them.
+  // These warnings are raised for the workload because nobody reads those of pods made by a
+  // controller.
   for (const PodTemplate& pod_template : PodTemplatesOf(object)) {
     if (pod_template.path.empty()) continue;
     for (std::string& warning : Inject(pod_template.pod, settings).warnings) {

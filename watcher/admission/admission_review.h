@@ -1,5 +1,5 @@
-// AdmissionReviews (admission.k8s.io/v1): the body of a request in, the answer out. Pure. Source:
-// kubernetes.io "Dynamic Admission Control", k8s.io/api/admission/v1.
+// Answers AdmissionReviews (admission.k8s.io/v1): request body in, HTTP answer out, no I/O.
+// Source: kubernetes.io "Dynamic Admission Control", k8s.io/api/admission/v1.
 #pragma once
 
 #include <string>
@@ -9,26 +9,27 @@
 
 namespace cluster_watcher {
 
-// An HTTP answer: an AdmissionReview with 200, or plain text that says what the request lacks.
+// An HTTP answer: 200 with an AdmissionReview, or plain text that says what is wrong with the
+// request.
 struct AdmissionAnswer {
   int status = 200;
   std::string content_type;
   std::string body;
-  std::string result;  // for the metric: a word of AdmissionMetrics
-  std::string log;     // one line about the object; empty: nothing to tell
+  std::string result;  // a result of AdmissionMetrics
+  std::string log;     // one line about the object; empty if there is nothing to log
 };
 
-// A new Pod is patched (see Inject). Whatever else is asked about is let through as it is.
+// Patches a new Pod as Inject says. Every other request is allowed unchanged.
 AdmissionAnswer AnswerMutate(std::string_view body, const InjectionSettings& settings);
 
-// A Pod, or a workload's pod templates: their annotations are looked at, and of templates whether
-// their pods can be injected. What is wrong is answered as warnings. With `reject_invalid` an
-// object whose annotations the watcher would refuse is refused, but not for those that it had
-// before the update, and no object that a controller makes.
+// Checks the annotations of a Pod or of a workload's pod templates, and for templates also whether
+// their pods can be injected. Problems become warnings. With `reject_invalid` an object is refused
+// if the watcher would refuse its annotations; problems that it had before the update don't count,
+// and objects with a controller are never refused.
 AdmissionAnswer AnswerValidate(std::string_view body, const InjectionSettings& settings,
                                bool reject_invalid);
 
-// A failure of HTTP: `message` as text.
+// Returns an HTTP error with `message` as plain text.
 AdmissionAnswer AnswerError(int status, const std::string& message);
 
 }  // namespace cluster_watcher

@@ -34,7 +34,7 @@ TextMap TextsOf(JsonValue object) {
   return texts;
 }
 
-// Those that start first included.
+// Includes init containers, which sidecars are.
 std::vector<JsonValue> ContainersOf(JsonValue spec) {
   std::vector<JsonValue> containers = spec["containers"].Elements();
   for (JsonValue container : spec["initContainers"].Elements()) containers.push_back(container);
@@ -46,7 +46,7 @@ bool HasNamed(const std::vector<JsonValue>& list, std::string_view name) {
                      [&](JsonValue one) { return one["name"].AsString() == name; });
 }
 
-// nullopt: all that are tried are taken.
+// Returns nullopt if every port that is tried is taken.
 std::optional<int> FreePort(const std::vector<JsonValue>& containers, int first) {
   std::set<std::int64_t> taken;
   for (JsonValue container : containers) {
@@ -60,12 +60,12 @@ std::optional<int> FreePort(const std::vector<JsonValue>& containers, int first)
   return std::nullopt;
 }
 
-// Whether a list or map can be added to: it is one, or isn't there.
+// Whether the value is absent or of the kind that can be added to.
 bool IsOrIsAbsent(JsonValue value, bool is_right_kind) {
   return !value.Exists() || value.IsNull() || is_right_kind;
 }
 
-// Why a pod that asks for it can't be injected; nullopt: it can.
+// Says why a pod that asks for the sidecar can't get it; nullopt if it can.
 std::optional<std::string> Obstacle(JsonValue pod, const InjectionSettings& settings) {
   const JsonValue spec = pod["spec"];
   const auto containers = ContainersOf(spec);
@@ -92,7 +92,7 @@ std::optional<std::string> Obstacle(JsonValue pod, const InjectionSettings& sett
   return std::nullopt;
 }
 
-// RFC 6901.
+// Escapes a key for a JSON pointer (RFC 6901).
 std::string PointerToken(std::string_view key) {
   std::string token;
   for (const char c : key) {
@@ -140,8 +140,8 @@ void WriteLivenessProbe(JsonWriter& json, int port) {
   json.Key("timeoutSeconds").Integer(5).Key("failureThreshold").Integer(3).EndObject();
 }
 
-// None within a pod that shares out its own: the API server wants those of its containers, added
-// up, to fit in.
+// A pod with resources of its own gets no container resources: the API server requires that the sum
+// of its containers' requests fits into the pod's.
 void WriteResources(JsonWriter& json, JsonValue spec, const InjectionSettings& settings) {
   if (spec["resources"].size() > 0) return;
   json.Key("resources").StartObject();
@@ -151,12 +151,13 @@ void WriteResources(JsonWriter& json, JsonValue spec, const InjectionSettings& s
   json.Field("memory", settings.memory_limit).EndObject().EndObject();
 }
 
-// What the restricted Pod Security Standard asks for.
+// Meets the restricted Pod Security Standard.
 void WriteSecurityContext(JsonWriter& json, JsonValue spec) {
   json.Key("securityContext").StartObject().Key("allowPrivilegeEscalation").Bool(false);
   json.Key("capabilities").StartObject().Key("drop").StartArray().String("ALL").EndArray();
   json.EndObject().Key("readOnlyRootFilesystem").Bool(true).Key("runAsNonRoot").Bool(true);
-  // The pod's user would go before the image's. Not otherwise: OpenShift chooses users itself.
+  // A pod's runAsUser of 0 would override the image's user. In any other case the field stays
+  // unset, because OpenShift assigns users itself.
   if (spec["securityContext"]["runAsUser"].AsInteger() == 0) {
     json.Key("runAsUser").Integer(kImageUser);
   }
@@ -169,8 +170,8 @@ std::string SidecarText(JsonValue spec, const InjectionSettings& settings, int p
   json.StartObject().Field("name", kSidecarName).Field("image", settings.image);
   json.Field("imagePullPolicy", settings.image_pull_policy).Field("restartPolicy", "Always");
   WriteEnvironment(json, port);
-  // On the host's network a declared port is one of the node's, which the scheduler keeps free, and
-  // another program may be who answers a probe.
+  // On the host's network the scheduler would reserve a declared port on the node, and the probe
+  // might be answered by another program.
   if (spec["hostNetwork"].AsBool() != true) {
     json.Key("ports").StartArray().StartObject().Field("name", "watcher-metrics");
     json.Key("containerPort").Integer(port).Field("protocol", "TCP").EndObject().EndArray();
@@ -202,7 +203,7 @@ std::string VolumeText(const InjectionSettings& settings) {
   return json.EndArray().EndObject().EndObject().Text();
 }
 
-// Those that the pod gets, by key.
+// Returns the annotations to add, by key.
 TextMap NewAnnotations(const TextMap& present, const InjectionSettings& settings, int port) {
   TextMap added;
   for (const auto& [name, value] : settings.defaults) {
@@ -227,7 +228,7 @@ std::vector<PatchOperation> MakePatch(JsonValue pod, const InjectionSettings& se
     patch.push_back({"/metadata/annotations/" + PointerToken(key), TextValue(value)});
   }
   if (!spec["initContainers"].IsArray()) patch.push_back({"/spec/initContainers", "[]"});
-  // First, so that it watches while the others still prepare.
+  // First, so that it already watches while the other init containers run.
   patch.push_back({"/spec/initContainers/0", SidecarText(spec, settings, port)});
   if (!spec["volumes"].IsArray()) patch.push_back({"/spec/volumes", "[]"});
   patch.push_back({"/spec/volumes/-", VolumeText(settings)});
@@ -266,7 +267,7 @@ Injection Inject(JsonValue pod, const InjectionSettings& settings) {
   const bool is_asked = asked != annotations.end()
                             ? asked->second == "true"
                             : pod["metadata"]["labels"][kTypeLabel].AsString() == kMasterType;
-  // The kubelet runs a mirror pod's original, which can't be changed.
+  // A mirror pod can't be changed: the kubelet runs the pod that it mirrors.
   if (!is_asked || annotations.contains(kMirror)) return injection;
   if (auto obstacle = Obstacle(pod, settings)) {
     const bool by_us = annotations.contains(annotation::kStatus) &&

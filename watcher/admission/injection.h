@@ -1,5 +1,5 @@
-// The injection: a pod and settings in, a JSON Patch out. Pure; the one source of what webhook and
-// `inject` do, and what the MutatingAdmissionPolicy is held against.
+// The injection: pod and settings in, JSON Patch out, no I/O. The webhook and `inject` both use it,
+// and the MutatingAdmissionPolicy is tested against it.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ namespace cluster_watcher {
 inline constexpr char kSidecarName[] = "cluster-watcher";
 inline constexpr char kTokenVolume[] = "cluster-watcher-token";
 
-// An "add" of RFC 6902.
+// An "add" operation of RFC 6902.
 struct PatchOperation {
   std::string path;   // a JSON pointer, "/spec/volumes/-"
   std::string value;  // JSON
@@ -23,26 +23,26 @@ struct PatchOperation {
 struct Injection {
   enum class Outcome {
     kInjected,
-    kNotAsked,   // nothing says that it should be
-    kAlready,    // it was before
-    kLeftAlone,  // it is asked for and can't be; the warnings say why
+    kNotAsked,   // nothing asks for it
+    kAlready,    // the pod was injected before
+    kLeftAlone,  // asked for but impossible; the warnings say why
   };
   Outcome outcome = Outcome::kNotAsked;
-  std::vector<PatchOperation> patch;  // in this order; empty unless injected
-  std::vector<std::string> warnings;  // for people: each one line, about this pod
+  std::vector<PatchOperation> patch;  // in order; empty unless injected
+  std::vector<std::string> warnings;  // for people: each is one line about this pod
 };
 
-// "injected", "not-asked", "already", "left-alone".
+// Returns "injected", "not-asked", "already" or "left-alone".
 const char* ToString(Injection::Outcome outcome);
 
-// `pod`: a Pod, or a pod template, as JSON; what is wrong with it is left to the API server.
+// `pod` is a Pod or a pod template in JSON. Whether it is valid is for the API server to say.
 Injection Inject(JsonValue pod, const InjectionSettings& settings);
 
-// The patch as a webhook answers it.
+// Returns the patch in the form in which a webhook answers it.
 std::string PatchText(const std::vector<PatchOperation>& patch);
 
-// What the watcher would refuse or not understand in the annotations of a Pod or pod template: each
-// names the annotation and the remedy.
+// Lists what the watcher would refuse or not understand in the annotations of a Pod or pod
+// template. Each entry names the annotation and the remedy.
 std::vector<std::string> AnnotationProblems(JsonValue pod);
 
 }  // namespace cluster_watcher

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kFileLimit = 1 << 20;  // as large as a ConfigMap gets
+constexpr std::size_t kFileLimit = 1 << 20;  // the size limit of a ConfigMap
 constexpr char kConfigMapName[] = "cluster-watcher";
 constexpr int kMostAttempts = 10;
 
@@ -25,7 +25,7 @@ std::string WithoutNewline(std::string text) {
   return text;
 }
 
-// What the keys of a mounted ConfigMap are links to; a new version is another directory.
+// The keys of a mounted ConfigMap link into a directory that changes with every version.
 fs::path VersionOf(const std::string& path) {
   std::error_code none;
   const fs::path version = fs::canonical(fs::path(path) / "..data", none);
@@ -38,7 +38,7 @@ Result<TextMap> ReadDirectory(const fs::path& directory) {
   for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
        entry.increment(error)) {
     const std::string key = entry->path().filename().string();
-    // Kubernetes' own.
+    // Kubernetes' own files and directories.
     if (key.starts_with("..") || entry->is_directory()) continue;
     Result<std::string> text = ReadFile(entry->path().string(), kFileLimit);
     if (!text) return Failure(text.error().message);
@@ -48,7 +48,7 @@ Result<TextMap> ReadDirectory(const fs::path& directory) {
   return data;
 }
 
-// Read anew where the version was replaced, and its files taken away, while it was read.
+// Repeats the read if the version, and so its files, was replaced in the meantime.
 Result<TextMap> LoadDirectory(const std::string& path) {
   for (int attempt = 1;; ++attempt) {
     const fs::path version = VersionOf(path);
@@ -57,10 +57,10 @@ Result<TextMap> LoadDirectory(const std::string& path) {
   }
 }
 
-// --- What touches a node may throw; LoadFile catches it. ---
+// --- These functions use nodes, which may throw; LoadFile catches it. ---
 
 bool IsText(const YAML::Node& node) {
-  // What is plain and not quoted may be a number or a boolean, which a ConfigMap can't hold.
+  // An unquoted scalar may be a number or boolean, which a ConfigMap can't hold.
   if (!node.IsScalar()) return false;
   bool truth = false;
   double number = 0;

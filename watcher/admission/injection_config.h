@@ -1,4 +1,4 @@
-// Where webhook and `inject` read the keys of the injection from.
+// Reads the injection's keys for the webhook and for `inject`.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@ namespace cluster_watcher {
 
 // `path` is
 //  - a directory with one file for each key, as Kubernetes mounts a ConfigMap, or
-//  - a file with the ConfigMap's manifest, YAML or JSON. Other objects in it are passed over; of
-//    several ConfigMaps it is the one that is called "cluster-watcher".
-// One newline at the end of a value is taken off. What the keys mean isn't looked at here. The
+//  - a file with the ConfigMap's manifest in YAML or JSON. Other objects in it are ignored; of
+//    several ConfigMaps the one called "cluster-watcher" counts.
+// One newline at the end of a value is removed. The meaning of the keys isn't checked here. An
 // error names the file.
 Result<TextMap> LoadInjectionConfig(const std::string& path);
 

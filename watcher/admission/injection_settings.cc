@@ -15,17 +15,17 @@ namespace cluster_watcher {
 namespace {
 
 constexpr std::string_view kDefaultPrefix = "default.";
-// The port after the last one that is tried must be one, too.
+// The last port that is tried, kPortsTried - 1 above the first, must be valid, too.
 constexpr int kLeastPort = 1024;
 constexpr int kMostPort = 65'526;
-// A pod's annotations may have 256 KiB in all. The policy has the same bound.
+// All annotations of a pod may have 256 KiB together. The policy has the same bound.
 constexpr std::size_t kLongestDefault = 4096;
 
 using Errors = std::vector<std::string>;
 using Read = std::function<std::optional<std::string>(const std::string& text)>;  // what is wrong
 
-// In base units. k8s.io/apimachinery/pkg/api/resource, "quantity.go": <number><suffix>, without its
-// exponents.
+// Parses <number><suffix>, without exponents, into base units.
+// Source: k8s.io/apimachinery/pkg/api/resource, "quantity.go".
 std::optional<double> ParseQuantity(std::string_view text) {
   static const std::map<std::string_view, double> kSuffixes = {
       {"", 1.0},   {"m", 1e-3},    {"k", 1e3},     {"M", 1e6},     {"G", 1e9},
@@ -109,7 +109,7 @@ std::map<std::string, Read, std::less<>> Readers(InjectionSettings& settings) {
   };
 }
 
-// The API server refuses pods whose request is above the limit.
+// The API server refuses a pod whose request exceeds its limit.
 void CompareWithLimit(const char* what, const std::string& request, const std::string& limit,
                       Errors& errors) {
   if (*ParseQuantity(request) <= *ParseQuantity(limit)) return;

@@ -1,5 +1,5 @@
-// What the injected sidecar looks like: the keys of the ConfigMap that policy, webhook and `inject`
-// share. A key that is missing has its default; `image` must be there.
+// The settings of the injected sidecar: the keys of the ConfigMap that the policy, the webhook and
+// `inject` share. `image` is required; the other keys have defaults.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace cluster_watcher {
 struct InjectionSettings {
   std::string image;  // as a container names it: "cluster-watcher:0.1.0"
   std::string image_pull_policy = "IfNotPresent";
-  int port = 9090;  // where metrics and health are served; the next one where that is taken
+  int port = 9090;  // of metrics and health; if it is taken in a pod, the next free one
   std::string cpu_request = "10m";
   std::string memory_request = "32Mi";
   std::string cpu_limit = "500m";
@@ -20,7 +20,7 @@ struct InjectionSettings {
   std::string token_audience;  // empty: the API server's own
   int token_expiration_seconds = 3600;
   bool scrape = false;  // prometheus.io/ annotations
-  TextMap defaults;     // settings of the watcher for pods that don't say otherwise, by name
+  TextMap defaults;     // settings of the watcher, by name, for pods that don't set them
 };
 
 struct ResolvedInjectionSettings {
@@ -28,8 +28,8 @@ struct ResolvedInjectionSettings {
   std::vector<std::string> errors;  // each names the key and the remedy
 };
 
-// `data` is the ConfigMap's. A default of the watcher's settings is the key "default.SETTING":
-// what an annotation on the pod would say.
+// `data` is the ConfigMap's. The key "default.SETTING" gives the watcher's setting a default, as
+// the pod's annotation would.
 ResolvedInjectionSettings ResolveInjectionSettings(const TextMap& data);
 
 }  // namespace cluster_watcher

@@ -7,7 +7,7 @@
 namespace cluster_watcher {
 namespace {
 
-// In each path "*" stands for every element of a list.
+// In a path "*" stands for every element of a list.
 struct Kind {
   std::string_view group;
   std::string_view kind;
@@ -26,7 +26,7 @@ const std::vector<Kind>& Kinds() {
       {"batch", "Job", {"/spec/template"}},
       {"batch", "CronJob", {"/spec/jobTemplate/spec/template"}},
       {"apps.openshift.io", "DeploymentConfig", {"/spec/template"}},
-      {"", "DeploymentConfig", {"/spec/template"}},  // OpenShift 3 wrote it as v1
+      {"", "DeploymentConfig", {"/spec/template"}},  // as OpenShift 3 wrote it
       {"ray.io",
        "RayCluster",
        {"/spec/headGroupSpec/template", "/spec/workerGroupSpecs/*/template"}},
@@ -52,7 +52,7 @@ const Kind* FindKind(std::string_view api_version, std::string_view name) {
   return found == Kinds().end() ? nullptr : &*found;
 }
 
-// Adds what is at `rest` below `value`, which is at `path`.
+// Adds the values that the path `rest` matches below `value`; `path` leads to `value`.
 void Walk(JsonValue value, const std::string& path, std::string_view rest,
           std::vector<PodTemplate>& found) {
   if (rest.empty()) {

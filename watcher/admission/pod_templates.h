@@ -1,4 +1,4 @@
-// Where in a Kubernetes object the pods are that it makes.
+// Finds the pod templates in a Kubernetes object.
 #pragma once
 
 #include <string>
@@ -10,15 +10,15 @@
 namespace cluster_watcher {
 
 struct PodTemplate {
-  std::string path;  // a JSON pointer into the object: "/spec/template"; "" for a Pod itself
+  std::string path;  // a JSON pointer into the object: "/spec/template"; "" for a Pod
   JsonValue pod;     // metadata and spec
 };
 
-// Whether objects of that kind have any.
+// Whether objects of this kind have pod templates; a Pod counts as its own.
 bool HasPodTemplates(std::string_view api_version, std::string_view kind);
 
-// Those of a Pod, of the built-in workloads, DeploymentConfigs, RayClusters, RayJobs and
-// RayServices; none of anything else.
+// Returns the templates of a Pod, a built-in workload, a DeploymentConfig, RayCluster, RayJob or
+// RayService; none for anything else.
 std::vector<PodTemplate> PodTemplatesOf(JsonValue object);
 
 }  // namespace cluster_watcher

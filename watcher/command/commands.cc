@@ -27,7 +27,7 @@ Flags SettingFlags() {
   return flags;
 }
 
-// A flag of another command that is called, and means the same, as a setting of watch.
+// A flag of another command with the name and meaning of a setting of watch.
 Flag LikeSetting(std::string_view name) {
   const std::vector<SettingDescription>& all = SettingDescriptions();
   const auto found = std::find_if(
@@ -164,7 +164,7 @@ CommandDescription Webhook() {
 
 constexpr std::size_t kWidth = 100;
 
-// `left` in a column of its own, `right` beside it, broken between words.
+// Writes `left` in a column and `right` beside it, broken between words.
 std::string Row(const std::string& left, const std::string& right, std::size_t column) {
   std::string text = left;
   std::size_t used = left.size();
@@ -201,7 +201,7 @@ std::string FlagText(const Flag& flag) {
          (flag.IsBoolean() ? "[=" + flag.placeholder + "]" : "=" + flag.placeholder);
 }
 
-// `own`: only those that are no settings of watch.
+// Lists the flags whose `is_own` equals `own`.
 std::string FlagRows(const Flags& flags, bool own) {
   std::size_t column = 0;
   for (const Flag& flag : flags) {

@@ -1,4 +1,4 @@
-// The commands and their flags, as people see them. A command is added here, and in main.
+// The commands and their flags. To add a command, add it here and run it in main.
 #pragma once
 
 #include <optional>
@@ -10,15 +10,15 @@ namespace cluster_watcher {
 
 enum class Command { kWatch, kCheck, kInject, kWebhook, kVersion };
 
-// A flag of one command or more: what is called the same in two of them is read the same.
+// A flag of one or more commands. In all of them, a flag of the same name is parsed the same.
 struct Flag {
   std::string name;  // without dashes
   std::string placeholder;
-  std::string default_value;  // "" for none
+  std::string default_value;  // "" if none
   std::string help;
-  char letter = 0;     // -f; 0: none
-  std::string note;    // behind the default
-  bool is_own = true;  // false: one of the settings of watch
+  char letter = 0;     // -f; 0 if none
+  std::string note;    // follows the default in the help
+  bool is_own = true;  // false: a setting of watch
 
   bool IsBoolean() const { return placeholder == "true|false"; }
 };
@@ -27,20 +27,20 @@ using Flags = std::vector<Flag>;
 
 struct CommandDescription {
   std::string name;
-  std::optional<Command> command;  // nullopt: help, which is answered here
+  std::optional<Command> command;  // nullopt: help, which HelpFor answers
   std::string usage;
   std::string help;
   Flags flags;
-  std::string about;   // what stands before the flags
-  std::string ending;  // and behind them
+  std::string about;   // the text before the flags
+  std::string ending;  // the text after them
 };
 
 const std::vector<CommandDescription>& Commands();
-const CommandDescription* FindCommand(std::string_view name);     // nullptr: there is none
-const Flag* FindFlag(const Flags& flags, std::string_view name);  // nullptr: there is none
+const CommandDescription* FindCommand(std::string_view name);     // nullptr if there is none
+const Flag* FindFlag(const Flags& flags, std::string_view name);  // nullptr if there is none
 const Flags& AllFlags();                                          // each name once
 
-// What `help COMMAND` prints; nullptr: what `help` does.
+// Returns what `help COMMAND` prints; for nullptr what `help` prints.
 std::string HelpFor(const CommandDescription* command);
 
 }  // namespace cluster_watcher

@@ -1,11 +1,12 @@
-// `cluster-watcher inject`: files in, standard output out.
+// `cluster-watcher inject`: reads files or standard input, writes standard output.
 #pragma once
 
 #include "watcher/command/command_line.h"
 
 namespace cluster_watcher {
 
-// Returns the exit code: 0 done; 1 the manifests can't be read, or are refused; 2 settings.
+// Returns the exit code: 0 if done, 1 if manifests can't be read or are refused, 2 for wrong
+// settings.
 int RunInject(const Invocation& invocation);
 
 }  // namespace cluster_watcher

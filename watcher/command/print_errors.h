@@ -1,4 +1,4 @@
-// How a command says what is wrong before it ends.
+// Reports errors on stderr before a command ends.
 #pragma once
 
 #include <cstdio>
@@ -9,7 +9,7 @@ namespace cluster_watcher {
 
 inline constexpr int kUsageExit = 2;  // wrong usage or settings
 
-// Each a line on stderr; `exit` is handed back.
+// Prints each error as a line on stderr, and returns `exit`.
 inline int PrintErrors(const std::vector<std::string>& errors, int exit = kUsageExit) {
   for (const std::string& error : errors) {
     std::fprintf(stderr, "cluster-watcher: %s\n", error.c_str());

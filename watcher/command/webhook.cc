@@ -23,17 +23,17 @@ namespace cluster_watcher {
 namespace {
 
 constexpr Duration kLongestShutdownDelay = std::chrono::minutes(5);
-// How soon a new certificate or ConfigMap is noticed.
+// A new certificate or ConfigMap is noticed within this time.
 constexpr std::chrono::seconds kTick{5};
 constexpr std::chrono::seconds kSilence{30};
 
-// What may change while it serves, and who answers with it.
+// The settings and certificate in use, which may change while the server runs, and its handlers.
 class Webhook {
  public:
   Webhook(const WebhookOptions& options, AdmissionMetrics& metrics, spdlog::logger& log)
       : options_(options), metrics_(metrics), log_(log) {}
 
-  // What can't be used; empty: the settings are those of the files.
+  // Returns the errors; if there are none, the files' settings are in use.
   std::vector<std::string> LoadConfig() {
     auto data = LoadInjectionConfig(options_.config);
     if (!data) return {data.error().message};
@@ -43,7 +43,7 @@ class Webhook {
     return resolved.errors;
   }
 
-  // Whenever the files may have changed. What can't be used is said once, and what is in use stays.
+  // Reads the files again. An error is logged once, and what is in use stays in use.
   void Reload(WebhookServer& server) {
     Say(Joined(LoadConfig()), config_error_);
     Say(ReloadCertificate(server), certificate_error_);
@@ -71,7 +71,7 @@ class Webhook {
     return answer;
   }
 
-  // Why not; empty: it is in use.
+  // Returns the error; "" if the file's certificate is in use.
   std::string ReloadCertificate(WebhookServer& server) {
     auto loaded = LoadTlsCertificate({options_.tls_certificate, options_.tls_key});
     if (!loaded) return loaded.error().message;
@@ -85,7 +85,7 @@ class Webhook {
     return "";
   }
 
-  // Where it isn't what was said last.
+  // Logs an error unless it equals the previous one.
   void Say(const std::string& error, std::string& said) {
     if (!error.empty() && error != said) log_.error("{}", error);
     said = error;
@@ -125,7 +125,7 @@ ResolvedWebhookOptions ResolveWebhookOptions(const TextMap& flags) {
   } else {
     options.shutdown_delay = *delay;
   }
-  // Read as watch reads them.
+  // Parsed as watch parses them.
   TextMap shared;
   for (const char* name : {"listen", "log-level", "log-format"}) shared[name] = text(name);
   const Environment none = [](const std::string&) { return std::nullopt; };

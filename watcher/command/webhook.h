@@ -15,7 +15,7 @@ struct WebhookOptions {
   std::string tls_certificate;
   std::string tls_key;
   std::string listen;          // HTTPS, ":8443"
-  std::string metrics_listen;  // HTTP: metrics and health
+  std::string metrics_listen;  // HTTP, for metrics and health
   bool reject_invalid = false;
   Duration shutdown_delay{0};
   LogLevel log_level = LogLevel::kInfo;
@@ -27,11 +27,11 @@ struct ResolvedWebhookOptions {
   std::vector<std::string> errors;  // each names the flag and the remedy
 };
 
-// `flags`: the command's, by name without dashes, all of them.
+// `flags` holds all of the command's flags, by name without dashes.
 ResolvedWebhookOptions ResolveWebhookOptions(const TextMap& flags);
 
-// Serves until told to stop. 0: done; 2: the settings, the certificate or an address can't be used,
-// which is said on stderr.
+// Serves until `stop` is requested. Returns 0 then, or 2 after an error on stderr if the settings,
+// the certificate or an address can't be used.
 int RunWebhook(const Invocation& invocation, std::stop_token stop);
 
 }  // namespace cluster_watcher

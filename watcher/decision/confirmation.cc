@@ -8,7 +8,7 @@ namespace {
 constexpr Duration kDefaultGrace = std::chrono::seconds(30);
 constexpr Duration kLongestOwnerGrace = std::chrono::hours(1);
 
-// A driver that is terminating may still be computing.
+// A terminating driver may still be computing, so its own grace period counts.
 Duration OrdinaryGrace(const Settings& settings, const std::optional<RecordedOwner>& seen) {
   if (settings.grace_period) return *settings.grace_period;
   if (!seen || !seen->termination_grace) return kDefaultGrace;

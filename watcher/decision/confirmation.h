@@ -1,5 +1,5 @@
-// One abandoned verdict proves little; a cluster is condemned only after several in a row that span
-// a grace period. A small value that verdicts are folded over: no clock, no I/O.
+// Counts abandoned verdicts: one proves little, so a cluster is condemned only after several in a
+// row that span a grace period. A value without clock or I/O.
 #pragma once
 
 #include <string>
@@ -11,40 +11,40 @@
 
 namespace cluster_watcher {
 
-// How long verdicts of this abandoned `reason` must span. `seen`: the owner as it was last seen;
-// nullopt: this cluster has never seen it.
+// How long abandoned verdicts with this `reason` must span. `seen` is the owner as last seen;
+// nullopt if this cluster has never seen it.
 Duration GraceFor(const Settings& settings, Reason reason,
                   const std::optional<RecordedOwner>& seen);
 
-// How far an abandoned cluster is on its way to be condemned.
+// How close an abandoned cluster is to being condemned.
 struct Abandonment {
-  Duration lasted{0};  // since the first of these verdicts
+  Duration lasted{0};  // since the first verdict
   int confirmations = 0;
-  Duration due_in{0};    // the deletion, at the earliest
-  bool dry_run = false;  // there will be none
+  Duration due_in{0};    // until the deletion, at the earliest
+  bool dry_run = false;  // nothing will be deleted
 };
 
 class Confirmation {
  public:
-  // One abandoned verdict, from a sure look that began and ended at these times. `owner` is what
-  // identifies the owner (its UID and name); another one starts the count again. Verdicts of
+  // Adds an abandoned verdict from a consistent read that began and ended at these times. `owner`
+  // identifies the owner by UID and name; another owner starts the count again. Verdicts with
   // different reasons count together, under the longest of their grace periods.
   void Add(const std::string& owner, Duration grace, MonotonicTime began, MonotonicTime ended);
 
-  // Any other verdict.
+  // Call for any other verdict.
   void Reset() { *this = Confirmation(); }
 
   int count() const { return count_; }
 
-  // Whether `confirmations` verdicts span the grace period. The span runs from the end of the first
-  // look to the beginning of the last, so that it is never overestimated.
+  // Whether there are at least `confirmations` verdicts and they span the grace period. The span
+  // runs from the end of the first read to the beginning of the last, so it is never overestimated.
   bool IsConfirmed(int confirmations) const;
 
-  // When it is confirmed at the earliest, if no verdict differs: looks follow each other after
-  // `interval` at the least, and one begins when the grace period ends. Only where count() > 0.
+  // The earliest time of confirmation if all verdicts agree: reads follow each other at intervals
+  // of at least `interval`, and one begins when the grace period ends. Requires count() > 0.
   MonotonicTime Earliest(int confirmations, Duration interval) const;
 
-  // When the first of them ended, and when the grace period does; only where count() > 0.
+  // The end of the first read, and the end of the grace period. Both require count() > 0.
   MonotonicTime Began() const { return first_ended_; }
   MonotonicTime GraceEnd() const { return first_ended_ + grace_; }
 

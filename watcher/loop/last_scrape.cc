@@ -8,7 +8,7 @@
 namespace cluster_watcher {
 namespace {
 
-// The kubelet kills what is left of a pod at the end of its grace period.
+// The kubelet kills the pod at the end of its grace period.
 constexpr Duration kBeforeTheEnd = std::chrono::seconds(2);
 constexpr Duration kLongestWait = std::chrono::minutes(1);
 constexpr Duration kBetweenLooks{100};
@@ -31,8 +31,8 @@ void LastScrape::Await(const std::string& ns, const std::string& pod, MonotonicT
   }
 }
 
-// Source: kubernetes.io "Pod Lifecycle", termination: the deletionTimestamp is the end of the grace
-// period, by the API server's clock.
+// The deletionTimestamp is the end of the grace period by the API server's clock.
+// Source: kubernetes.io "Pod Lifecycle", termination.
 std::optional<MonotonicTime> LastScrape::EndOfPod(const std::string& ns, const std::string& pod) {
   ApiRequest request = ApiRequest::Get(*FindBuiltInByName("pods", ""), ns, pod);
   request.http.timeout = kTimeout;

@@ -1,5 +1,5 @@
-// Waits until the metrics of a deletion that has ended were scraped, so that who graphs it sees its
-// end; never beyond the pod's grace period, and a minute at the most.
+// Waits for the last scrape after a deletion, so that graphs show its end. Waits at most a minute,
+// and never beyond the pod's grace period.
 #pragma once
 
 #include <functional>
@@ -15,16 +15,16 @@ namespace cluster_watcher {
 
 class LastScrape {
  public:
-  // When the next scrape comes of those who scrape regularly and have not since then; nullopt:
-  // there is nobody to wait for.
+  // Returns when the next scrape is due from regular scrapers that haven't scraped after `since`;
+  // nullopt if there are none.
   using Next = std::function<std::optional<MonotonicTime>(MonotonicTime since)>;
 
   LastScrape(KubeClient& client, Clock& clock, spdlog::logger& log, Next next)
       : client_(client), clock_(clock), log_(log), next_(std::move(next)) {}
 
-  // For when the pod is told to stop. Returns at once where nobody scrapes, where the next scrape
-  // comes too late, or where the pod isn't being deleted or can't be read. `turn` is called again
-  // and again meanwhile.
+  // Call it when the pod is told to stop. Doesn't wait if nobody scrapes, if the next scrape comes
+  // too late, or if the pod isn't being deleted or can't be read. Calls `turn` repeatedly while it
+  // waits.
   void Await(const std::string& ns, const std::string& pod, MonotonicTime since,
              const std::function<void()>& turn);
 

@@ -1,5 +1,4 @@
-// What an annotation on a member of a cluster asks of its deletion: to keep it, or to delete it in
-// a wave of its own.
+// Annotations on a member of a cluster: keep it, or delete it in a certain wave.
 #pragma once
 
 #include <optional>
@@ -12,9 +11,9 @@ namespace cluster_watcher {
 
 bool IsKept(const ObjectMeta& meta);  // cluster-watcher/keep: "true"
 
-// `cluster-watcher/delete-order`, a whole number; nullopt: it isn't one.
+// Parses `cluster-watcher/delete-order`, a whole number; nullopt if it isn't one.
 std::optional<int> ParseDeleteOrder(std::string_view text);
-// What is wrong with the delete-order of an object that has one; nullopt: nothing.
+// Says what is wrong with the object's delete-order; nullopt if it has none or a valid one.
 std::optional<std::string> DeleteOrderError(const ObjectMeta& meta);
 
 }  // namespace cluster_watcher

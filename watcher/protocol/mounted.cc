@@ -12,7 +12,7 @@ void AddMounted(std::vector<MountedObject>& mounted, const char* plural, JsonVal
 void AddVolume(std::vector<MountedObject>& mounted, JsonValue source) {
   AddMounted(mounted, "configmaps", source["configMap"]["name"]);
   AddMounted(mounted, "secrets", source["secret"]["secretName"]);
-  AddMounted(mounted, "secrets", source["secret"]["name"]);  // in a projected volume
+  AddMounted(mounted, "secrets", source["secret"]["name"]);  // as projected volumes write it
   AddMounted(mounted, "persistentvolumeclaims", source["persistentVolumeClaim"]["claimName"]);
 }
 

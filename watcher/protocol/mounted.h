@@ -1,4 +1,5 @@
-// What a pod needs in order to start: the objects that it mounts or takes its environment from.
+// The objects that a pod needs to start: what it mounts, reads its environment from or pulls images
+// with.
 #pragma once
 
 #include <string>
@@ -9,14 +10,14 @@
 
 namespace cluster_watcher {
 
-// An object in the pod's namespace: a ConfigMap, a Secret or a PersistentVolumeClaim.
+// A ConfigMap, Secret or PersistentVolumeClaim in the pod's namespace.
 struct MountedObject {
   ResourceType type;
   std::string name;
 };
 
-// What `pod` names, init containers and projected volumes included. Some may be there twice, some
-// may not exist.
+// Returns the objects that `pod` names, including those of init containers and projected volumes.
+// There may be duplicates, and some may not exist.
 std::vector<MountedObject> MountedBy(JsonValue pod);
 
 }  // namespace cluster_watcher

@@ -4,7 +4,7 @@
 
 namespace cluster_watcher {
 
-// A merge patch replaces the list as a whole.
+// A merge patch replaces the whole list, so the other references are repeated.
 std::string OwnerReferencePatch(const ObjectMeta& object, const KubeObject& owner) {
   JsonWriter patch;
   patch.StartObject().Key("metadata").StartObject();

@@ -1,4 +1,4 @@
-// Giving an object an owner: the garbage collector deletes it when its last owner has gone.
+// Adds an owner to an object; the garbage collector deletes the object when its last owner is gone.
 #pragma once
 
 #include <string>
@@ -7,8 +7,9 @@
 
 namespace cluster_watcher {
 
-// A JSON merge patch that adds an ownerReference to `owner` which controls and blocks nothing, and
-// holds only for the resourceVersion in `object`. Source: kubernetes.io "Owners and Dependents".
+// Returns a JSON merge patch that adds an ownerReference to `owner`, which neither controls nor
+// blocks. It applies only to the resourceVersion in `object`.
+// Source: kubernetes.io "Owners and Dependents".
 std::string OwnerReferencePatch(const ObjectMeta& object, const KubeObject& owner);
 
 }  // namespace cluster_watcher

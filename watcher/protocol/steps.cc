@@ -18,7 +18,7 @@ constexpr std::size_t kMostSteps = 100;
 constexpr std::size_t kLongestName = 100;
 constexpr Duration kLongestTimeout = std::chrono::hours(24);
 
-// A key that isn't one of these; nullopt: there is none.
+// Returns a key that isn't one of `known`; nullopt if there is none.
 std::optional<std::string> UnknownKey(JsonValue object, std::initializer_list<const char*> known) {
   for (const auto& [key, value] : object.Members()) {
     if (std::find(known.begin(), known.end(), key) == known.end()) return std::string(key);
@@ -42,7 +42,7 @@ bool IsPort(std::string_view text) {
   return error == std::errc() && end == text.data() + text.size() && port > 0 && port <= 65535;
 }
 
-// "HOST", "HOST:PORT", "[IPV6]:PORT"; no user.
+// Accepts "HOST", "HOST:PORT" and "[IPV6]:PORT", without a user.
 bool IsAuthority(std::string_view text) {
   const std::size_t bracket = text.starts_with('[') ? text.find(']') : 0;
   if (bracket == std::string_view::npos) return false;

@@ -1,9 +1,8 @@
-// The steps of a deletion: HTTP requests by which a cluster is told, before its members go and
-// after they have gone, to put its things in order, as a destructor would. Written as a JSON list
-// in an annotation:
+// The steps of a deletion: HTTP requests that let a cluster clean up, before its members are
+// deleted and after they are gone. An annotation holds them as a JSON list:
 //   [{"name": "drain", "http": {"method": "POST", "url": "http://127.0.0.1:8080/drain"},
 //     "timeout": "10s", "onFailure": "continue"}]
-// `method` (POST), `timeout` (10s) and `onFailure` (continue; or retry) may be left out.
+// `method` (POST), `timeout` (10s) and `onFailure` (continue; or retry) are optional.
 #pragma once
 
 #include <string>
@@ -26,19 +25,18 @@ struct Step {
   OnFailure on_failure = OnFailure::kContinue;
 };
 
-// The steps in `text`. An error names the step and the remedy; a list holds at most 100 of them.
+// Parses a list of at most 100 steps. An error names the step and the remedy.
 Result<std::vector<Step>> ParseSteps(std::string_view text);
 
 struct Steps {
   std::vector<Step> before;
   std::vector<Step> after;
-  bool has_before = false;  // an empty list is one, too
+  bool has_before = false;  // true also for an empty list
   bool has_after = false;
 };
 
-// Takes over the steps in the annotations `before-delete` and `after-delete` of `meta`, each where
-// `steps` hasn't got them yet; what doesn't parse is added to `errors`, also where it doesn't
-// count.
+// Reads the annotations `before-delete` and `after-delete` of `meta`, each only if `steps` doesn't
+// have that list yet. Text that doesn't parse is added to `errors`, even if its list isn't used.
 void ReadSteps(const ObjectMeta& meta, Steps& steps, std::vector<std::string>& errors);
 
 }  // namespace cluster_watcher

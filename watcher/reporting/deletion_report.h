@@ -1,4 +1,4 @@
-// What a deletion came to.
+// The result of a deletion.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +12,13 @@ namespace cluster_watcher {
 
 struct DeletionReport {
   std::size_t found = 0;               // members
-  std::map<std::string, int> deletes;  // by result, as the metrics have it: {"deleted": 4}
+  std::map<std::string, int> deletes;  // by result as in the metrics: {"deleted": 4}
   std::vector<std::string> left;       // "service/x: kept"
   bool overdue = false;                // something was left at the deadline
   bool root_deleted = false;
   Duration took{0};
 
-  std::string DeletesText() const;  // "4 deleted; 1 forbidden"; empty: none was sent
+  std::string DeletesText() const;  // "4 deleted; 1 forbidden"; "" if none was sent
 };
 
 }  // namespace cluster_watcher

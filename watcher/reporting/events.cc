@@ -20,7 +20,7 @@ const ResourceType& Events() {
   return events;
 }
 
-// With microseconds, as eventTime wants them.
+// eventTime is written with microseconds.
 std::string MicroTime(WallTime time) {
   std::string text = FormatTime(time);
   const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(

@@ -1,5 +1,5 @@
-// Kubernetes Events (events.k8s.io/v1) about the cluster's life, for people who look after the
-// fact. Writing one never blocks or fails what it tells of.
+// Kubernetes Events (events.k8s.io/v1) about the life of the cluster. A failed write is returned
+// and logged at debug level; it stops nothing.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ namespace cluster_watcher {
 
 enum class EventType { kNormal, kWarning };
 
-// What an Event is about; it is written in `ns`, which must be the object's own.
+// The object of an Event. The Event is written in `ns`, which must be the object's own.
 struct Regarding {
   std::string api_version;
   std::string kind;
@@ -26,21 +26,21 @@ struct Regarding {
   std::string uid;
 
   static Regarding Object(const KubeObject& object);
-  // The Namespace itself, which survives what is deleted in it.
+  // The Namespace itself, which outlives what is deleted in it.
   static Regarding Namespace(const std::string& ns);
 };
 
-// `before`, `middle` and `after` as one note; where that is longer than a note may be (1,024
-// bytes), the middle is cut.
+// Joins `before`, `middle` and `after` to a note. Cuts the middle if the note would exceed its
+// limit of 1,024 bytes.
 std::string FitNote(std::string_view before, std::string middle, std::string_view after);
 
 class EventRecorder {
  public:
   EventRecorder(KubeClient& client, Clock& clock, spdlog::logger& log, std::string instance);
 
-  // `reason` as the contract has it ("ClusterDeleting"), `action` a verb ("Deleting"); `note` is
-  // cut at 1,024 bytes. One for each of `regarding`, side by side, in 2 s at the most. Why each was
-  // not written; nullopt: it was.
+  // Writes one Event for each of `regarding`, three at a time, each within 2 s. `reason` is a word
+  // of the contract ("ClusterDeleting"), `action` a verb ("Deleting"); `note` is cut at 1,024
+  // bytes. Returns for each Event why it wasn't written; nullopt if it was.
   std::vector<std::optional<ApiFailure>> Record(const std::vector<Regarding>& regarding,
                                                 EventType type, std::string_view reason,
                                                 std::string_view action, std::string note,

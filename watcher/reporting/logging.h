@@ -1,5 +1,5 @@
-// The program's log, on stderr: a line of text, or of JSON with the keys `time` (RFC 3339, UTC),
-// `level` and `message`, and those that tell of a decision.
+// The program's log on stderr. Each line is text, or JSON with the keys `time` (RFC 3339, UTC),
+// `level` and `message`, and further keys for a decision.
 #pragma once
 
 #include <functional>
@@ -13,26 +13,26 @@
 
 namespace cluster_watcher {
 
-// For one thread.
+// Not thread-safe.
 class Log {
  public:
-  // Adds keys and values to the object that a line is.
+  // Adds keys and values to the JSON object of a line.
   using Keys = std::function<void(JsonWriter& line)>;
 
-  // `sink` empty: stderr.
+  // Without a `sink` it logs to stderr.
   Log(LogLevel level, LogFormat format, spdlog::sink_ptr sink = nullptr);
 
   void Configure(LogLevel level, LogFormat format);
 
-  // For lines without keys of their own.
+  // Writes lines without further keys.
   spdlog::logger& logger() { return logger_; }
 
-  // In text, `message` says it all.
+  // Text lines hold `message` only.
   void Write(spdlog::level::level_enum level, std::string_view message, const Keys& keys);
 
  private:
   spdlog::logger logger_;
-  // Of the line that is being written; the logger's formatters, which are copied, share it.
+  // The keys of the line being written. The logger clones its formatter, so both share the pointer.
   std::shared_ptr<const Keys*> keys_ = std::make_shared<const Keys*>(nullptr);
 };
 

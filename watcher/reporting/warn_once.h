@@ -1,4 +1,4 @@
-// Logs each warning the first time only: what is tried again and again fails in the same words.
+// Logs each text only once, for failures that repeat. After 200 different texts it logs nothing.
 #pragma once
 
 #include <set>

@@ -25,7 +25,7 @@ using std::chrono_literals::operator""h;
 using std::chrono_literals::operator""s;
 using std::chrono_literals::operator""ms;
 
-// Sets the fields that `text` is for, or says what is wrong with it and sets none.
+// Sets the fields that `text` is for, or returns an error and sets none.
 using Parse = std::function<Result<Done>(std::string_view text, Settings& settings)>;
 
 struct Setting {
@@ -34,7 +34,7 @@ struct Setting {
   std::string stand_in;  // the environment variable that is read after the setting's own; or empty
 };
 
-// What is described but not built yet: said, so that nobody relies on it.
+// Values that are documented but not built yet. They are refused, so that nobody relies on them.
 struct Unsupported {
   std::string_view setting;
   std::string_view value;
@@ -44,7 +44,7 @@ constexpr Unsupported kUnsupported[] = {
     {"observe", "watch", "use poll"},
 };
 
-// For text that has parsed, and so holds nothing to escape.
+// Only for text that has parsed, which contains nothing to escape.
 std::string Shown(std::string_view text) {
   return text.size() <= 80 ? std::string(text) : Quoted(text);
 }
@@ -112,7 +112,7 @@ Parse AnyText(std::string Settings::*field) {
   };
 }
 
-// `why` goes on where the quoted text ends.
+// `why` continues the sentence after the quoted text.
 Parse TextThat(bool (*fits)(std::string_view), std::string Settings::*field,
                const std::string& why) {
   return [=](std::string_view text, Settings& settings) -> Result<Done> {
@@ -152,7 +152,7 @@ Result<Done> ParseCompletedWhen(std::string_view text, Settings& settings) {
 
 bool IsListenAddress(std::string_view text) { return ParseListenAddress(text).has_value(); }
 
-// Names that mean the same type are the same: "deployments" and "deployments.apps".
+// Maps names of the same type to the same text: "deployments" and "deployments.apps".
 std::string ResourceIdentity(const std::string& entry) {
   const KindName name = SplitKindName(entry);
   const ResourceType* built_in = FindBuiltInByName(name.kind, name.group);
@@ -368,7 +368,7 @@ std::string EnvironmentName(const std::string& setting) {
 
 std::string AnnotationName(const std::string& setting) { return annotation::kPrefix + setting; }
 
-// How a setting from this source is called in a message.
+// Names the setting in messages, as this source writes it.
 std::string Label(const std::string& setting, SettingSource source) {
   switch (source) {
     case SettingSource::kDefault:
@@ -383,14 +383,14 @@ std::string Label(const std::string& setting, SettingSource source) {
   return setting;
 }
 
-// One place where a setting was found.
+// A value and the place where it was given.
 struct Given {
   SettingSource source;
   std::string label;
   std::string text;
 };
 
-// Where `setting` was given, what counts most at the end.
+// Returns the places where `setting` was given, in ascending precedence.
 std::vector<Given> WhereGiven(const Setting& setting, const TextMap& flags,
                               const Environment& environment, const TextMap& annotations) {
   const std::string& name = setting.description.name;
@@ -424,7 +424,7 @@ Result<Done> Apply(const Setting& setting, const Given& given, Settings& setting
   return setting.parse(given.text, settings);
 }
 
-// The description, with what of it is refused.
+// Returns the description, with the values that are refused.
 SettingDescription Describe(const Setting& setting) {
   SettingDescription description = setting.description;
   std::string values;
@@ -436,7 +436,7 @@ SettingDescription Describe(const Setting& setting) {
   return description;
 }
 
-// A setting, or a hold, that is misspelt must not be passed over.
+// A misspelt setting or hold must not be ignored.
 void RefuseUnknownAnnotations(const TextMap& annotations, std::vector<std::string>& errors) {
   for (const auto& [key, value] : annotations) {
     if (!key.starts_with(annotation::kPrefix) || annotation::IsKnown(key)) continue;
@@ -509,7 +509,8 @@ ResolvedSettings ResolveSettings(const TextMap& flags, const Environment& enviro
   ResolvedSettings resolved;
   for (const Setting& setting : AllSettings()) {
     SettingValue value{setting.description.name, setting.description.default_value};
-    // Each is parsed, so that a mistake shows before what overrides it is taken away.
+    // Every value is parsed, so that a mistake shows even before the value that overrides it is
+    // removed.
     for (const Given& given : WhereGiven(setting, flags, environment, annotations)) {
       const Result<Done> applied = Apply(setting, given, resolved.settings);
       if (applied) {

@@ -1,6 +1,6 @@
-// Every setting of `watch` and `check`, in one place. A setting is taken from its flag, else from
-// the environment (CLUSTER_WATCHER_POLL_INTERVAL), else from the pod's annotation
-// (cluster-watcher/poll-interval), else it has its default.
+// The settings of `watch` and `check`. A setting comes from its flag, else from the environment
+// (CLUSTER_WATCHER_POLL_INTERVAL), else from the pod's annotation (cluster-watcher/poll-interval),
+// else it has its default.
 #pragma once
 
 #include <map>
@@ -26,18 +26,18 @@ enum class LogFormat { kText, kJson };
 
 struct Settings {
   std::optional<OwnerName> owner;
-  std::string owner_kind;  // the one kind that a bare name is looked for as; empty: all of them
+  std::string owner_kind;       // the one kind that a bare name may mean; empty: any
   std::string owner_namespace;  // empty: the pod's
 
   std::string cluster;  // empty: the value of the pod's cluster label
   std::string cluster_label = "oshinko-cluster";
-  std::string ns;   // --namespace; empty: POD_NAMESPACE, the context's, the service account's
-  std::string pod;  // --pod; empty: POD_NAME
+  std::string ns;   // --namespace; empty: the context's, else the service account's
+  std::string pod;  // --pod
 
   Duration poll_interval{5'000};
   int confirmations = 3;
-  std::optional<Duration> grace_period;  // none: 30 s or the owner's own, whichever is longer
-  std::optional<Duration> scaled_to_zero_grace_period;  // none: as grace_period
+  std::optional<Duration> grace_period;  // none: 30 s, or the owner's own up to 1 h if longer
+  std::optional<Duration> scaled_to_zero_grace_period;  // none: grace_period
   Duration startup_grace{300'000};
   ReplacedOwner replaced_owner = ReplacedOwner::kAdopt;
   std::optional<CompletedWhen> completed_when;  // for custom resources
@@ -59,7 +59,7 @@ struct Settings {
   LogLevel log_level = LogLevel::kInfo;
   LogFormat log_format = LogFormat::kText;
 
-  // The namespace that the owner is in.
+  // The namespace of the owner.
   const std::string& OwnerNamespace() const {
     return owner_namespace.empty() ? ns : owner_namespace;
   }
@@ -68,7 +68,7 @@ struct Settings {
 enum class SettingSource { kDefault, kAnnotation, kEnvironment, kFlag };
 const char* ToString(SettingSource source);  // "default", "annotation", ...
 
-// One setting as it came out; `value` is its text, "" where it is unset.
+// The value of one setting and its origin; `value` is the text, "" if unset.
 struct SettingValue {
   struct Given {
     std::string value;
@@ -77,36 +77,36 @@ struct SettingValue {
   std::string name;  // the flag without dashes: "poll-interval"
   std::string value;
   SettingSource source = SettingSource::kDefault;
-  std::vector<Given> overridden = {};  // what was given as well, and didn't count
+  std::vector<Given> overridden = {};  // valid values from sources of lower precedence
 };
 
-// How a setting is described to people.
+// Describes a setting to people.
 struct SettingDescription {
   std::string name;
   std::string placeholder;    // "DURATION", "NAME", "background|foreground"
-  std::string default_value;  // as a person would write it; "" for none
+  std::string default_value;  // as a person would write it; "" if none
   std::string help;
-  bool from_annotation = true;  // false: flag and environment only
+  bool from_annotation = true;  // false: only by flag or environment
 };
 const std::vector<SettingDescription>& SettingDescriptions();
 
 struct ResolvedSettings {
   Settings settings;
   std::vector<SettingValue> values;  // every setting, in the order of the descriptions
-  std::vector<std::string> errors;  // of flags and environment: each names the thing and the remedy
-  std::vector<std::string> annotation_errors;  // of annotations, also of those that are overridden
+  std::vector<std::string> errors;  // of flags and environment; each names the thing and the remedy
+  std::vector<std::string> annotation_errors;  // of annotations, even of overridden ones
 };
 
 using TextMap = std::map<std::string, std::string, std::less<>>;
 
-// `flags`: by name without dashes. `annotations`: all of the pod's; of those that begin with
-// "cluster-watcher/" unknown ones are errors, other keys are passed over.
-// POD_NAME and POD_NAMESPACE stand in for --pod and --namespace. Values that fail to parse are
-// named in the errors and leave the setting at its next source.
+// `flags` are named without dashes. `annotations` are all of the pod's: an unknown one that begins
+// with "cluster-watcher/" is an error, other keys are ignored. POD_NAME and POD_NAMESPACE serve as
+// --pod and --namespace when those aren't set. A value that doesn't parse is reported, and the
+// setting falls back to its next source.
 ResolvedSettings ResolveSettings(const TextMap& flags, const Environment& environment,
                                  const TextMap& annotations);
 
-// What is wrong with the settings among a pod's annotations.
+// Returns the errors in a pod's setting annotations.
 std::vector<std::string> AnnotationErrors(const TextMap& annotations);
 
 }  // namespace cluster_watcher

@@ -1,5 +1,5 @@
-# The pod that is wanted, from the same pod normalised as it is without injection.
-# $port is the number from expected.txt, $settings the ConfigMap's data.
+# Makes the expected pod from the same pod, normalised, without injection. $port is the number from
+# expected.txt, $settings the ConfigMap's data.
 def setting($key; $default): $settings[$key] // $default;
 
 def defaults:

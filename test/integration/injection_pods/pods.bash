@@ -1,9 +1,9 @@
-# The pods of this directory through one of the ways of injection, in one form.
-# Sourced by tests, which have kubectl for a cluster, and $tmp.
+# Sends the pods of this directory through one of the ways of injection, and prints them in a
+# canonical form. Sourced by tests that have a kubectl for a cluster, and $tmp.
 # shellcheck shell=bash disable=SC2154
 pods_dir=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 
-# The namespaces that the pods are in.
+# Makes the namespaces of the pods.
 pod_namespaces() {
   local namespace
   for namespace in pods restricted opted-out; do kubectl create namespace "$namespace"; done
@@ -11,7 +11,7 @@ pod_namespaces() {
   kubectl label namespace opted-out cluster-watcher/inject=false
 } >/dev/null
 
-# Each as a line of JSON; one more has a hundred volumes.
+# Prints each as a line of JSON; one more has a hundred volumes.
 written_pods() {
   kubectl create --dry-run=client -o json -f "$pods_dir/pods.yaml" |
     jq -c 'del(.metadata.creationTimestamp, .status)
@@ -22,11 +22,11 @@ written_pods() {
         | .spec.containers[0].volumeMounts[0].name = "volume-99")'
 }
 
-# admitted: the pods on stdin as the API server makes them; nothing is made.
+# admitted: prints the pods on stdin as the API server would make them, by a dry run.
 admitted() { kubectl create --dry-run=server -o json -f -; }
 
-# warned_of: the names of those pods on stdin, as lines of JSON, whose author is
-# warned. Not by kubectl, which says the same only once.
+# warned_of: prints the names of those pods on stdin, as lines of JSON, whose author gets a warning.
+# Doesn't use kubectl, which prints equal warnings only once.
 warned_of() {
   local line name namespace
   while read -r line; do
@@ -39,11 +39,11 @@ warned_of() {
   done
 }
 
-# normalised_pods NONE|POLICY|WEBHOOK|INJECT: the pods after that way of injection,
-# a line each, by name: {name, warns, pod}. The cluster must be set up for it: with
-# the policy, with the webhook, or for NONE and INJECT with neither. For INJECT the
-# caller defines inject_pods: pods as lines of JSON, in and out. It knows nothing of
-# namespaces: the pods of those that are left out aren't asked for.
+# normalised_pods NONE|POLICY|WEBHOOK|INJECT: prints the pods after that way of injection, a line
+# each, by name: {name, warns, pod}. The cluster must be set up for it: with the policy, with the
+# webhook, or for NONE and INJECT with neither. For INJECT the caller defines inject_pods, which
+# takes and prints pods as lines of JSON. It knows nothing of namespaces, so pods in excluded ones
+# are left out.
 normalised_pods() {
   local pods
   case $1 in
@@ -60,7 +60,7 @@ normalised_pods() {
       | {name: $name, warns: ($warned | split("\n") | any(. == $name)), pod: .}' | LC_ALL=C sort
 }
 
-# expected_pods NORMALISED_NONE SETTINGS: the same as they are wanted. SETTINGS is
+# expected_pods NORMALISED_NONE SETTINGS: prints the expected result in the same form. SETTINGS is
 # the ConfigMap's data as JSON.
 expected_pods() {
   local name port warns

@@ -23,7 +23,7 @@ constexpr std::string_view kWhite = " \t\r\n";
 
 using Type = ManifestNode::Type;
 
-// "deployment/bob"
+// Returns "deployment/bob".
 std::string NameOf(JsonValue object) {
   const JsonValue metadata = object["metadata"];
   std::string_view name = metadata["name"].AsString().value_or("");
@@ -33,7 +33,7 @@ std::string NameOf(JsonValue object) {
          quoted.substr(1, quoted.size() - 2);
 }
 
-// What is said of one file, each once.
+// Collects the messages about one file, each of them once.
 class Messages {
  public:
   Messages(std::string file, InjectedManifests& injected)
@@ -67,7 +67,7 @@ class Injector {
 
   bool has_injected() const { return has_injected_; }
 
-  // `object` may be a list of them. As deep as what was read, which is bounded.
+  // `object` may be a list of objects. The recursion is bounded by the reader's depth limit.
   Result<Done> Into(ManifestNode& object) {
     if (object.type != Type::kMap) return Done{};
     const std::string_view kind = object.TextAt("kind");
@@ -110,7 +110,7 @@ class Injector {
   bool has_injected_ = false;
 };
 
-// A file's documents as they are to be written.
+// The documents of one file as they will be written.
 struct Written {
   bool is_json = false;
   std::vector<std::string> documents;
@@ -118,7 +118,7 @@ struct Written {
 
 using OrError = Result<Written, ManifestError>;
 
-// `text` begins with an object.
+// Requires that `text` begins with an object.
 OrError InjectJson(std::string_view text, const InjectionSettings& settings, Messages& messages) {
   Written written{true, {}};
   for (std::size_t at = 0; text.find_first_not_of(kWhite, at) != std::string_view::npos;) {
@@ -187,7 +187,7 @@ OrError InjectFile(std::string_view text, const InjectionSettings& settings, Mes
   const std::size_t first = text.find_first_not_of(kWhite);
   if (first != std::string_view::npos && text[first] == '{') {
     OrError json = InjectJson(text, settings, messages);
-    // YAML begins so, too.
+    // YAML may begin with a brace, too.
     if (json) written = *std::move(json);
   }
   if (!written.is_json) {
@@ -208,7 +208,7 @@ void EndLine(std::string& text) {
   if (!text.empty() && !text.ends_with('\n')) text += '\n';
 }
 
-// Where JSON and YAML come together, all of it is YAML, of which JSON is a part.
+// JSON is valid YAML, so a mix of both is written as YAML.
 std::string Join(const std::vector<Written>& files) {
   const bool all_json =
       std::all_of(files.begin(), files.end(), [](const Written& file) { return file.is_json; });

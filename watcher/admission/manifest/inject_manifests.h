@@ -1,4 +1,4 @@
-// Manifests in, the same with the sidecar out. Pure.
+// Adds the sidecar to manifests: text in, text out, no I/O.
 #pragma once
 
 #include <span>
@@ -17,14 +17,14 @@ struct ManifestFile {
 
 struct InjectedManifests {
   std::string text;  // as `kubectl apply -f -` takes it
-  // For people, each one line that begins with file and object.
+  // For people: each is one line that begins with the file and the object.
   std::vector<std::string> warnings;
   std::vector<std::string> annotation_problems;
 };
 
-// A document that gets no sidecar stays as it is, byte for byte. One that does keeps its form (YAML
-// or JSON), the order of its keys and what everything in it means, but not its comments. The files
-// are put behind each other. The error names file, line and column.
+// Joins the files in order. A document that gets no sidecar stays as it is, byte for byte. One that
+// does keeps its format (YAML or JSON), the order of its keys and the meaning of its values, but
+// not its comments. An error names file, line and column.
 Result<InjectedManifests> InjectManifests(std::span<const ManifestFile> files,
                                           const InjectionSettings& settings);
 

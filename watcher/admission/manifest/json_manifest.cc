@@ -12,7 +12,7 @@ namespace {
 
 using Type = ManifestNode::Type;
 
-// JSON's numbers are YAML's too.
+// A JSON number is a YAML number, too.
 ManifestNode Number(std::string_view text) {
   ManifestNode node;
   node.type = Type::kNumber;
@@ -83,7 +83,7 @@ class Builder {
   std::vector<Open> open_;
 };
 
-// As deep as what was read, which is bounded.
+// The recursion is bounded by the reader's depth limit.
 void Write(const ManifestNode& node, Scalars scalars, JsonWriter& json) {
   switch (node.type) {
     case Type::kNull:

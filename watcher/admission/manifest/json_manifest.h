@@ -1,4 +1,4 @@
-// Manifests as JSON.
+// Reads and writes manifests as JSON.
 #pragma once
 
 #include <cstddef>
@@ -12,15 +12,16 @@ namespace cluster_watcher {
 
 struct JsonManifest {
   ManifestNode root;
-  std::size_t size = 0;  // how many bytes it takes, white space before it included
-  // What makes it unfit to be changed: "" for nothing.
+  std::size_t size = 0;  // bytes that it takes, including white space before it
+  // Why it can't be changed safely; "" if it can.
   std::string oddity;
 };
 
-// The first value in `text`.
+// Reads the first value in `text`.
 Result<JsonManifest> ReadJson(std::string_view text);
 
-// kMeant: YAML's 0777 is 511. kWritten: numbers as they are in the JSON that was read.
+// How numbers are written: kMeant as JSON means them (YAML's 0777 is 511), kWritten as they were
+// read.
 enum class Scalars { kMeant, kWritten };
 std::string WriteJson(const ManifestNode& node, JsonWriter::Style style, Scalars scalars);
 

@@ -31,7 +31,8 @@ std::size_t HeadOf(std::string_view text) {
   std::size_t head = 0;
   const std::string_view first = FirstLine(text);
   if (IsMarker(first)) {
-    // Content behind the marker is written anew, below a marker of its own.
+    // Content on the marker's line can't be kept: the document is written below a marker of its
+    // own.
     if (!IsBlankOrComment(first.substr(kMarker.size()))) return 0;
     head = first.size();
   }
@@ -43,7 +44,7 @@ std::size_t HeadOf(std::string_view text) {
   return head;
 }
 
-// How many bytes the character at the beginning has; 0: it is none.
+// Returns the length in bytes of the first character; 0 if it isn't valid UTF-8.
 std::size_t CharacterSize(std::string_view text) {
   const auto byte = [text](std::size_t i) {
     return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
@@ -58,7 +59,7 @@ std::size_t CharacterSize(std::string_view text) {
   for (std::size_t i = 1; i < size; ++i) {
     if (byte(i) < 0x80 || byte(i) > 0xBF) return 0;
   }
-  // Written longer than need be, half a surrogate pair, or beyond Unicode.
+  // An overlong form, half a surrogate pair, or beyond Unicode.
   if ((first == 0xE0 && byte(1) < 0xA0) || (first == 0xED && byte(1) > 0x9F) ||
       (first == 0xF0 && byte(1) < 0x90) || (first == 0xF4 && byte(1) > 0x8F)) {
     return 0;
@@ -121,7 +122,7 @@ ManifestError ErrorAtByte(std::string_view text, std::size_t at, std::string mes
   const std::string_view before = text.substr(0, std::min(at, text.size()));
   const std::size_t lines =
       static_cast<std::size_t>(std::count(before.begin(), before.end(), '\n'));
-  const std::size_t begin = before.rfind('\n') + 1;  // 0 where there is none
+  const std::size_t begin = before.rfind('\n') + 1;  // 0 if there is none
   return {lines + 1, before.size() - begin + 1, std::move(message)};
 }
 

@@ -1,4 +1,4 @@
-// Text with manifests, cut into its documents.
+// Splits the text of manifests into documents.
 #pragma once
 
 #include <cstddef>
@@ -10,23 +10,23 @@
 
 namespace cluster_watcher {
 
-// YAML between two lines that begin with "---", as kubectl cuts it: such a line begins a document.
+// A YAML document. As for kubectl, each line that begins with "---" starts one.
 struct YamlDocument {
   std::string_view text;
-  std::size_t line = 0;  // of `text`'s begin, counted from 0
-  // What stays in front when the rest is written anew: the marker, comments and empty lines.
+  std::size_t line = 0;  // where `text` begins, counted from 0
+  // How many bytes stay when the rest is rewritten: the marker, comments and empty lines.
   std::size_t head = 0;
 };
 
-// Together they are `text`.
+// Returns the documents in order; together they are `text`.
 std::vector<YamlDocument> SplitYaml(std::string_view text);
 
 bool IsUtf8(std::string_view text);
 
-// The first byte that is no UTF-8 or that YAML doesn't allow: a control character.
+// Returns the first byte that isn't UTF-8 or that YAML forbids: a control character.
 std::optional<ManifestError> FindIllegalByte(std::string_view text);
 
-// Where byte `at` is.
+// Returns an error at byte `at`, as line and column.
 ManifestError ErrorAtByte(std::string_view text, std::size_t at, std::string message);
 
 }  // namespace cluster_watcher

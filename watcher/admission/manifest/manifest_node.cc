@@ -12,7 +12,7 @@ namespace {
 
 using Type = ManifestNode::Type;
 
-// RFC 6901, section 4.
+// Decodes a token of a JSON pointer (RFC 6901, section 4).
 std::string Unescaped(std::string_view token) {
   std::string key;
   for (std::size_t i = 0; i < token.size(); ++i) {

@@ -1,5 +1,5 @@
-// A manifest as a tree that remembers the order of its keys and how its scalars were written, so
-// that it can be changed in one place and written with the same meaning everywhere else.
+// A manifest as a tree that keeps the order of keys and the spelling of scalars, so that a change
+// in one place preserves the meaning of everything else.
 #pragma once
 
 #include <cstddef>
@@ -11,32 +11,33 @@
 
 namespace cluster_watcher {
 
-// Of one document, with all that aliases stand for.
+// The limit for one document, with all aliases expanded.
 inline constexpr std::size_t kMaxManifestNodes = 1'000'000;
 
 struct ManifestNode {
   enum class Type { kNull, kBool, kNumber, kString, kList, kMap };
   Type type = Type::kNull;
-  std::string text;      // of a scalar, as JSON means it: "true", "511", the string itself
-  std::string written;   // how a boolean or number was written: "yes", "0777"
-  bool is_flow = false;  // a list or map within [] or {}
-  std::vector<ManifestNode> keys;   // of a map, beside `items`; scalars, no two with the same text
+  std::string text;      // of a scalar, as JSON writes it: "true", "511", the string itself
+  std::string written;   // the spelling of a boolean or number: "yes", "0777"
+  bool is_flow = false;  // a list or map in [] or {}
+  std::vector<ManifestNode> keys;   // of a map, parallel to `items`; scalars with distinct texts
   std::vector<ManifestNode> items;  // of a list or map
 
-  ManifestNode* Find(std::string_view key);  // in a map; nullptr: it isn't there
+  ManifestNode* Find(std::string_view key);  // in a map; nullptr if it isn't there
   const ManifestNode* Find(std::string_view key) const;
-  // The string at that key; "" where there is none.
+  // Returns the string at that key; "" if there is none.
   std::string_view TextAt(std::string_view key) const;
 };
 
-// Where something stands that is wrong, counted from 1.
+// An error and its place, counted from 1.
 struct ManifestError {
   std::size_t line = 0;
   std::size_t column = 0;
   std::string message;
 };
 
-// An "add" of RFC 6902, below what is at `path`, a JSON pointer. Fails where the patch doesn't fit.
+// Applies an "add" of RFC 6902; `path` is a JSON pointer relative to `node`. Fails if it doesn't
+// fit.
 Result<Done> AddTo(ManifestNode& node, std::string_view path, ManifestNode value);
 
 }  // namespace cluster_watcher

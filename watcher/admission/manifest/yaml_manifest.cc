@@ -27,7 +27,7 @@ constexpr std::size_t kMaxDepth = 500;
 
 constexpr std::string_view kCoreTag = "tag:yaml.org,2002:";
 
-// yaml-cpp holds a line's tokens all at once, some 250 bytes each.
+// yaml-cpp keeps all tokens of a line in memory, about 250 bytes each.
 constexpr std::ptrdiff_t kMaxMarksOfLine = 500'000;
 
 struct Size {
@@ -42,18 +42,18 @@ struct Size {
   }
 };
 
-// A node that is complete, or a list or map that is still open.
+// A complete node, or a list or map that is still open.
 struct Part {
   ManifestNode node;
   Size size;
   YAML::Mark mark;
   YAML::anchor_t anchor = 0;
   bool is_merge = false;   // the key "<<"
-  bool is_scalar = false;  // what can be a key
+  bool is_scalar = false;  // can be a key
 };
 
 ManifestError ErrorAt(const YAML::Mark& mark, std::string message) {
-  // yaml-cpp shows a character that it doesn't know as it is.
+  // yaml-cpp puts unknown characters into its messages unescaped.
   const auto is_control = [](char c) { return (c >= 0 && c < ' ') || c == 0x7F; };
   std::replace_if(message.begin(), message.end(), is_control, ' ');
   if (mark.is_null()) return {1, 1, message};
@@ -61,7 +61,7 @@ ManifestError ErrorAt(const YAML::Mark& mark, std::string message) {
           message};
 }
 
-// U+FDD0 to U+FDEF and the last two of each plane, which yaml-cpp writes as others.
+// U+FDD0 to U+FDEF and the last two characters of each plane; yaml-cpp writes others instead.
 bool HasNoncharacter(std::string_view text) {
   const auto byte = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   for (std::size_t i = 2; i < text.size(); ++i) {
@@ -93,8 +93,8 @@ std::optional<ManifestError> FindLongLine(std::string_view text) {
   return std::nullopt;
 }
 
-// Where a folded scalar begins that keeps the empty lines at its end, of which yaml-cpp loses one.
-// Found by its line, so that another scalar may hold what looks like it.
+// Finds a folded scalar that keeps its trailing empty lines; yaml-cpp loses one of them. Looking
+// only at the end of a line keeps other scalars from matching.
 std::optional<ManifestError> FindFoldedAndKept(std::string_view text) {
   std::size_t line = 1;
   for (std::size_t at = 0; at < text.size(); ++line) {
@@ -167,12 +167,12 @@ class Builder : public YAML::EventHandler {
  private:
   struct OpenPart {
     Part part;
-    std::optional<Part> key;                          // that waits for its value
-    std::unordered_map<std::string, std::size_t> at;  // a map's keys: where they are
-    std::unordered_map<std::string, bool> is_own;     // a map's keys: not only from a merge
+    std::optional<Part> key;                          // waits for its value
+    std::unordered_map<std::string, std::size_t> at;  // a map's keys and their indexes
+    std::unordered_map<std::string, bool> is_own;     // false: only from a merge
   };
 
-  // The parser has no other way to be stopped.
+  // The parser can't be stopped in any other way.
   [[noreturn]] static void Stop(const YAML::Mark& mark, const std::string& message) {
     throw YAML::ParserException(mark, message);
   }
@@ -181,7 +181,7 @@ class Builder : public YAML::EventHandler {
     if (!manifest_.oddity) manifest_.oddity = ErrorAt(mark, message);
   }
 
-  // Before `size` more is made.
+  // Call before `size` more is created.
   void Budget(const YAML::Mark& mark, const Size& size) {
     total_.nodes += size.nodes;
     total_.text += size.text;
@@ -242,7 +242,7 @@ class Builder : public YAML::EventHandler {
     }
   }
 
-  // sigs.k8s.io/yaml, "yaml.go", convertToJSONableObject.
+  // Source: sigs.k8s.io/yaml, "yaml.go", convertToJSONableObject.
   void CheckKey(const Part& key) {
     if (!key.is_scalar) Odd(key.mark, "a list or map as a key");
     if (key.is_scalar && key.node.type == Type::kNull) Odd(key.mark, "a key that is null");
@@ -270,8 +270,8 @@ class Builder : public YAML::EventHandler {
     }
   }
 
-  // As kubectl does it, what stands later wins, be it the merge or a key; of a list's maps the
-  // first that has a key.
+  // Like kubectl, the later entry wins, whether merged or a key. In a list of maps the first map
+  // with the key wins.
   void Merge(OpenPart& parent, const YAML::Mark& mark, Part& value) {
     std::vector<ManifestNode> one;
     std::vector<ManifestNode>* maps = &value.node.items;
@@ -284,7 +284,7 @@ class Builder : public YAML::EventHandler {
     for (auto map = maps->rbegin(); map != maps->rend(); ++map) {
       if (map->type != Type::kMap) return Odd(mark, "<< needs a map, or a list of maps");
       for (std::size_t i = 0; i < map->keys.size(); ++i) {
-        // The parts were counted as a whole, which bounds them.
+        // The size of the merged value is added as a whole below.
         Set(parent, std::move(map->keys[i]), {}, std::move(map->items[i]), {});
       }
     }
@@ -342,8 +342,8 @@ class Builder : public YAML::EventHandler {
 
 // --- Writing ------------------------------------------------------------------------------------
 
-// Line breaks and characters that YAML doesn't allow, or that yaml-cpp takes for others than
-// kubectl does.
+// True for line breaks and characters that YAML forbids, or that yaml-cpp and kubectl read
+// differently.
 bool NeedsEscapes(std::string_view text) {
   const auto is_control = [](char c) { return (c >= 0 && c < ' ' && c != '\n') || c == 0x7F; };
   if (std::any_of(text.begin(), text.end(), is_control)) return true;
@@ -353,14 +353,14 @@ bool NeedsEscapes(std::string_view text) {
   });
 }
 
-// What yaml-cpp writes as a literal block, and reads again as the same: one newline at the end, and
-// nothing that needs an indentation indicator.
+// True if yaml-cpp writes the text as a literal block that reads back the same: one newline at the
+// end, and no need for an indentation indicator.
 bool IsLiteral(std::string_view text) {
   return text.size() > 1 && text.ends_with('\n') && text[text.size() - 2] != '\n' &&
          text.front() != ' ' && text.front() != '\n';
 }
 
-// What other readers than kubectl take for a time, a date or a default value.
+// True for what readers other than kubectl take for a time, a date or a default value.
 bool IsOtherwiseRead(std::string_view text) {
   if (text == "=") return true;
   if (text.starts_with('+') || text.starts_with('-')) text.remove_prefix(1);
@@ -375,12 +375,12 @@ void WriteString(const std::string& text, bool in_flow, YAML::Emitter& out) {
     out << YAML::Literal << text;
   } else if (text.find('"') != std::string::npos &&
              text.find_first_of("'\n") == std::string::npos) {
-    out << YAML::SingleQuoted << text;  // JSON within, which people want to read
+    out << YAML::SingleQuoted << text;  // often JSON, which people want to read
   } else if (text == "<<" || text.starts_with("---") || text.starts_with("...") ||
              IsOtherwiseRead(text) || ReadPlainScalar(text).type != YamlScalar::Type::kString) {
     out << YAML::DoubleQuoted << text;
   } else {
-    out << text;  // quoted where it must be
+    out << text;  // yaml-cpp quotes it if necessary
   }
 }
 
@@ -394,7 +394,7 @@ void WriteScalar(const ManifestNode& node, bool in_flow, YAML::Emitter& out) {
   }
 }
 
-// As deep as what was read, which is bounded.
+// The recursion is bounded by the reader's depth limit.
 void Write(const ManifestNode& node, bool in_flow, YAML::Emitter& out) {
   if (node.type != Type::kList && node.type != Type::kMap) return WriteScalar(node, in_flow, out);
   const bool is_map = node.type == Type::kMap;

@@ -1,4 +1,4 @@
-// Manifests as YAML.
+// Reads and writes manifests as YAML.
 #pragma once
 
 #include <optional>
@@ -11,17 +11,17 @@ namespace cluster_watcher {
 
 struct YamlManifest {
   ManifestNode root;  // aliases and merge keys are expanded
-  // What makes it unfit to be changed, though kubectl may take it: a key that is there twice, a
-  // list as a key, a number that JSON can't write, …
+  // Why it can't be changed safely, though kubectl may accept it: a duplicate key, a list as a key,
+  // a number that JSON can't express, …
   std::optional<ManifestError> oddity;
 };
 
-// The one document in `text`; nullopt: there are only comments, directives and markers. Bounded in
-// time and memory, whatever aliases make of it.
+// Reads the only document in `text`; nullopt if there are only comments, directives and markers.
+// Time and memory are bounded, whatever aliases expand to.
 Result<std::optional<YamlManifest>, ManifestError> ReadYaml(std::string_view text);
 
-// `node` is a map. In block style where it was, with a newline at the end. Scalars keep their
-// meaning, numbers and booleans also how they were written.
+// Writes a map, in block style where it had it, with a newline at the end. Scalars keep their
+// meaning; numbers and booleans also keep their spelling.
 std::string WriteYaml(const ManifestNode& node);
 
 }  // namespace cluster_watcher

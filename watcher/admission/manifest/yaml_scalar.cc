@@ -14,7 +14,7 @@ namespace {
 
 using Type = YamlScalar::Type;
 
-constexpr double kWholeLimit = 0x1p53;  // up to which every whole number is a double
+constexpr double kWholeLimit = 0x1p53;  // below it a double holds every whole number
 
 const YamlScalar* FindWord(std::string_view text) {
   static const std::map<std::string_view, YamlScalar> words = [] {
@@ -40,7 +40,8 @@ const YamlScalar* FindWord(std::string_view text) {
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-// strconv.ParseInt, else ParseUint, with base 0: "0x", "0b", "0o" or "0" say the base.
+// As strconv.ParseInt, or else ParseUint, with base 0: the prefixes "0x", "0b", "0o" and "0" give
+// the base.
 std::optional<std::string> ReadWhole(std::string_view text) {
   const bool is_negative = text.starts_with('-');
   const bool has_sign = is_negative || text.starts_with('+');
@@ -88,7 +89,7 @@ bool IsFraction(std::string_view text) {
   return text.empty();
 }
 
-// nullopt: it is too big for a double.
+// Returns nullopt if it is too big for a double.
 std::optional<std::string> ReadFraction(const std::string& text) {
   const double number = std::strtod(text.c_str(), nullptr);
   if (!std::isfinite(number)) return std::nullopt;

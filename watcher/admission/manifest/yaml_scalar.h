@@ -1,6 +1,6 @@
-// What a scalar without quotes is in YAML 1.1, as kubectl reads it.
-// Source: go.yaml.in/yaml/v2, "resolve.go", as sigs.k8s.io/yaml uses it: no sexagesimal numbers,
-// and dates stay strings.
+// Types an unquoted YAML 1.1 scalar as kubectl does: without sexagesimal numbers, and dates stay
+// strings.
+// Source: go.yaml.in/yaml/v2, "resolve.go", as sigs.k8s.io/yaml uses it.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 namespace cluster_watcher {
 
 struct YamlScalar {
-  enum class Type { kNull, kBool, kNumber, kInfinite, kString };  // infinite: or not a number
+  enum class Type { kNull, kBool, kNumber, kInfinite, kString };  // kInfinite: also not a number
   Type type = Type::kString;
-  std::string text;  // as JSON writes it: "true", "511"; the string itself
+  std::string text;  // as JSON writes it: "true", "511"; or the string itself
 };
 
 YamlScalar ReadPlainScalar(std::string_view text);

@@ -26,7 +26,7 @@ using BioPointer = std::unique_ptr<BIO, FreeBio>;
 using X509Pointer = std::unique_ptr<X509, Freer<X509, X509_free>>;
 using KeyPointer = std::unique_ptr<EVP_PKEY, Freer<EVP_PKEY, EVP_PKEY_free>>;
 
-// In the name of a user who must type a passphrase: there is none.
+// OpenSSL would ask on the terminal for a passphrase.
 int NoPassphrase(char*, int, int, void*) { return -1; }
 
 BioPointer BioOf(const std::string& text) {
@@ -48,7 +48,7 @@ bool UseChain(SSL_CTX* context, const std::string& pem) {
     X509_free(issuer);
     return false;
   }
-  // What was read last is the end of the file, or no certificate.
+  // Reading ends with this error at the end of the file; any other one is a broken certificate.
   const bool ended = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
   ERR_clear_error();
   return ended;
@@ -68,7 +68,7 @@ Result<TlsCertificate> LoadTlsCertificate(const TlsFiles& files) {
   if (context == nullptr) return Failure("OpenSSL can make no context");
   SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
-  // An idle connection keeps no buffers of 16 KiB.
+  // Frees the 16 KiB buffers of idle connections.
   SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
   if (!UseChain(context, *chain)) {
     return Failure(files.certificate + " holds no certificate chain in PEM");

@@ -12,17 +12,17 @@ typedef struct ssl_ctx_st SSL_CTX;
 namespace cluster_watcher {
 
 struct TlsFiles {
-  std::string certificate;  // the chain, the server's own first
+  std::string certificate;  // the chain, the server's certificate first
   std::string key;
 };
 
 struct TlsCertificate {
-  std::shared_ptr<SSL_CTX> context;  // a server's: TLS 1.2 or later
+  std::shared_ptr<SSL_CTX> context;  // for a server: TLS 1.2 or later
   WallTime expires;
-  std::string source;  // the files' text, by which a change is noticed
+  std::string source;  // the text of both files, to notice changes
 };
 
-// The error names the file and the remedy. One that has expired is no error.
+// An error names the file and the remedy. An expired certificate isn't an error.
 Result<TlsCertificate> LoadTlsCertificate(const TlsFiles& files);
 
 }  // namespace cluster_watcher

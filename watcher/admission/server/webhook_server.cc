@@ -38,7 +38,7 @@ constexpr std::size_t kReadBuffer = 64u << 10;
 constexpr std::chrono::milliseconds kAcceptAgain{100};
 constexpr std::chrono::milliseconds kDrainStep{20};
 constexpr std::chrono::seconds kGoodbye{1};
-constexpr std::size_t kLargeBody = 256u << 10;  // after which memory is given back
+constexpr std::size_t kLargeBody = 256u << 10;  // memory is given back after larger ones
 constexpr std::size_t kPiece = 16u << 10;
 constexpr std::size_t kMostRest = 32u << 20;
 
@@ -47,14 +47,14 @@ struct Connection {
 
   beast::tcp_stream stream;
   bool busy = false;    // with a request
-  bool served = false;  // one before
+  bool served = false;  // at least one request before
   bool ended = false;
   Steady::time_point idle_since = Steady::now();
 };
 
 auto Into(ErrorCode& error) { return asio::redirect_error(asio::use_awaitable, error); }
 
-// How many bytes of bodies are being read, given back at the end of a request.
+// Reserves bytes for a body that is being read, until the end of the request.
 class Reservation {
  public:
   Reservation(std::size_t& used, std::size_t size, std::size_t most)
@@ -90,7 +90,7 @@ std::string_view View(beast::string_view text) { return {text.data(), text.size(
 
 std::string_view PathOf(const http::request<http::string_body>& request) {
   const std::string_view target = View(request.target());
-  return target.substr(0, target.find('?'));  // the API server adds its timeout
+  return target.substr(0, target.find('?'));  // the API server appends its timeout
 }
 
 int StatusOf(const ErrorCode& error) {
@@ -135,7 +135,7 @@ struct WebhookServer::State {
   void CloseIdle();
 };
 
-// On all interfaces where no host is given: IPv6 takes IPv4 along, where the machine has it.
+// Without a host, listens on all interfaces: on IPv6 and IPv4 together where the machine has IPv6.
 ErrorCode WebhookServer::State::Listen() {
   ErrorCode error;
   const bool any = address.host.empty();
@@ -163,7 +163,7 @@ asio::awaitable<void> WebhookServer::State::Accept() {
     ErrorCode error;
     tcp::socket socket = co_await acceptor.async_accept(Into(error));
     if (error == asio::error::operation_aborted) co_return;
-    if (error) {  // no more file descriptors, say
+    if (error) {  // out of file descriptors, for example
       CloseIdle();
       asio::steady_timer pause(io, kAcceptAgain);
       co_await pause.async_wait(Into(error));
@@ -178,7 +178,7 @@ asio::awaitable<void> WebhookServer::State::Accept() {
   }
 }
 
-// The new one may be the API server's.
+// The new connection may be the API server's.
 void WebhookServer::State::MakeRoom() {
   if (connections.size() < limits.connections) return;
   auto longest = connections.end();
@@ -187,7 +187,7 @@ void WebhookServer::State::MakeRoom() {
     const auto order = [](const Connection& c) { return std::pair(c.served, c.idle_since); };
     if (longest == connections.end() || order(**one) < order(**longest)) longest = one;
   }
-  // Requests in so great a number have little time left; their connections go soon.
+  // All are busy. The time of a request is short, so these connections end soon anyway.
   if (longest == connections.end()) longest = connections.begin();
   (*longest)->ended = true;
   (*longest)->stream.close();
@@ -202,7 +202,7 @@ void WebhookServer::State::CloseIdle() {
 }
 
 asio::awaitable<void> WebhookServer::State::Serve(std::shared_ptr<Connection> connection) {
-  const struct Leave {  // whatever happens
+  const struct Leave {  // on every path
     ~Leave() {
       state.connections.remove(connection);
       state.metrics.SetConnections(state.connections.size());
@@ -220,7 +220,7 @@ asio::awaitable<void> WebhookServer::State::ServeTls(Connection& connection) {
   const bool is_tls = co_await beast::async_detect_ssl(connection.stream, buffer, Into(error));
   if (error) co_return;
   if (!is_tls) co_return co_await RefusePlainHttp(connection);
-  // A connection keeps the certificate that it began with.
+  // A connection keeps the certificate it began with.
   const std::shared_ptr<SSL_CTX> kept = certificate.context;
   SSL_CTX_up_ref(kept.get());
   asio::ssl::context context(kept.get());
@@ -238,7 +238,7 @@ asio::awaitable<void> WebhookServer::State::ServeTls(Connection& connection) {
   co_await tls.async_shutdown(Into(error));
 }
 
-// Why a request isn't even read to its end.
+// Says why the body of a request isn't even read.
 std::optional<AdmissionAnswer> WebhookServer::State::Refusal(
     const http::request_parser<http::string_body>& parser) {
   const auto& request = parser.get();
@@ -253,7 +253,7 @@ std::optional<AdmissionAnswer> WebhookServer::State::Refusal(
   return std::nullopt;
 }
 
-// True: the connection may be used again.
+// Returns whether the connection may be used again.
 asio::awaitable<bool> WebhookServer::State::ServeRequest(Connection& connection, TlsStream& tls,
                                                          beast::flat_buffer& buffer) {
   ErrorCode error;
@@ -300,8 +300,8 @@ asio::awaitable<bool> WebhookServer::State::ServeRequest(Connection& connection,
   co_return !error && keep;
 }
 
-// Of a body that was refused: closing before its end would be a reset, which takes the answer
-// along.
+// Reads the rest of a refused body: closing before its end sends a reset, which would destroy the
+// answer.
 asio::awaitable<void> WebhookServer::State::ReadRest(Connection& connection, TlsStream& tls) {
   ErrorCode error;
   std::vector<char> piece(kPiece);
@@ -333,7 +333,7 @@ asio::awaitable<void> WebhookServer::State::Tick(std::chrono::milliseconds inter
 
 asio::awaitable<void> WebhookServer::State::Stop(std::chrono::milliseconds delay) {
   ErrorCode error;
-  stopping = true;  // answers say that the connection is closed
+  stopping = true;  // answers now announce that the connection closes
   asio::steady_timer timer(io, delay);
   co_await timer.async_wait(Into(error));
   acceptor.close(error);

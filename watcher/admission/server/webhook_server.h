@@ -1,9 +1,9 @@
-// An HTTPS server for admission requests: small bodies, quick answers, a client that keeps its
+// An HTTPS server for admission requests: small bodies, quick answers, clients that keep their
 // connections. One thread does everything.
 //
-// What a client may cost is bounded: so many connections, of which one that has asked for nothing
-// yet, or else has been idle longest, gives way to a new one; so much time for a handshake, a
-// request and an answer; so many bytes for one body and for all that are being read.
+// What clients may cost is bounded: the number of connections (a new one displaces one that hasn't
+// asked for anything yet, or else the one idle longest, or else the oldest), the time for a
+// handshake, a request and an answer, the bytes of one body and of all bodies that are being read.
 #pragma once
 
 #include <chrono>
@@ -26,35 +26,35 @@ namespace cluster_watcher {
 
 class WebhookServer {
  public:
-  // What answers a POST of JSON, by its path: "/mutate". Other requests get an error of HTTP.
+  // Answers a POST of JSON to its path, such as "/mutate". Other requests get an HTTP error.
   using Handler = std::function<AdmissionAnswer(std::string_view body)>;
   using Handlers = std::map<std::string, Handler, std::less<>>;
 
   struct Limits {
     std::size_t connections = 256;
-    std::size_t body = 8u << 20;        // bytes: an object of up to 3 MiB, twice where it changes
-    std::size_t bodies = 16u << 20;     // bytes of all that are being read
-    std::chrono::seconds handshake{5};  // from the connection on
-    std::chrono::seconds idle{120};     // for the next request's head; the API server's are 90
-    std::chrono::seconds request{5};    // for its body, and again for the answer
-    std::chrono::seconds last_answers{5};  // at the end
+    std::size_t body = 8u << 20;           // bytes; an object has up to 3 MiB, an update holds two
+    std::size_t bodies = 16u << 20;        // bytes of all bodies being read
+    std::chrono::seconds handshake{5};     // since the connection was opened
+    std::chrono::seconds idle{120};        // for the next request's head; the API server's is 90
+    std::chrono::seconds request{5};       // for the body, and again for the answer
+    std::chrono::seconds last_answers{5};  // when stopping
   };
 
   WebhookServer(ListenAddress address, TlsCertificate certificate, Handlers handlers,
                 AdmissionMetrics& metrics, Limits limits);
   ~WebhookServer();
 
-  // Nothing once it listens; else why it can't, naming the address.
+  // Returns nullopt once it listens, else the error, which names the address.
   [[nodiscard]] std::optional<std::string> Start();
   std::uint16_t port() const;
 
-  // Serves; `tick` is called about every `tick_interval`. Told to stop, it goes on for
-  // `shutdown_delay`, for it takes a while until nobody is sent here any more, finishes what it has
-  // begun, and returns.
+  // Serves, and calls `tick` about every `tick_interval`. When `stop` is requested it serves for
+  // `shutdown_delay` longer, because clients take a while to notice, then finishes the requests
+  // that have begun and returns.
   void Run(std::stop_token stop, std::chrono::milliseconds shutdown_delay,
            std::chrono::milliseconds tick_interval, const std::function<void()>& tick);
 
-  // For connections from now on. Only in `tick`, or before Run.
+  // Uses the certificate for new connections. Call it only from `tick` or before Run.
   void Use(TlsCertificate certificate);
 
  private:
