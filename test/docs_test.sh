@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# docs_test.sh BUILD_DIR: what the README says of flags, metrics, Events and YAML is what the program
-# and the manifests have.
+# docs_test.sh BUILD_DIR: what the documents say of flags, metrics, Events, annotations and YAML is
+# what the program and the manifests have; what they point at exists.
 set -uo pipefail
 shopt -s lastpipe # so that `... | check` counts
 build=$(realpath -- "$1")
 cd "$(dirname -- "${BASH_SOURCE[0]}")/.."
 passed=0 failed=0
+guides=(README.md docs/*.md)
+documents=("${guides[@]}" CONTRIBUTING.md)
 
 # check NAME: passes where standard input is empty; else shows it.
 check() {
@@ -19,60 +21,132 @@ check() {
     failed=$((failed + 1))
   fi
 }
-section() { sed -n "/^## $1\$/,/^## /p" README.md; }
+# section FILE TITLE
+section() { sed -n "/^## $2\$/,/^## /p" "$1"; }
 # Each of standard input's words that isn't a line of FILE.
 missing_in() { sort -u | comm -23 - <(sort -u "$1"); }
+flag_rows() { section docs/settings.md 'Flags of `watch`' | grep -E '^\| `--'; }
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+
+awk 'END { if (NR > 200) print "it has " NR }' README.md | check "the README has at most 200 lines"
+
 "$build/cluster-watcher" help watch >"$work/help"
 grep -oE -- '(^|[ ,])--[a-z-]+' "$work/help" | tr -d ' ,' | sort -u >"$work/flags"
-section Settings | grep -E '^\| `--' | cut -d'|' -f2 | grep -oE -- '--[a-z-]+' | sort -u >"$work/documented"
-missing_in "$work/flags" <"$work/documented" | check "each flag in the README exists"
-grep -v -- '--help' "$work/flags" | missing_in "$work/documented" | check "each flag is in the README"
+flag_rows | cut -d'|' -f2 | grep -oE -- '--[a-z-]+' | sort -u >"$work/documented"
+missing_in "$work/flags" <"$work/documented" | check "each flag in docs/settings.md exists"
+grep -v -- '--help' "$work/flags" | missing_in "$work/documented" | check "each flag is in docs/settings.md"
 
-section Settings | grep -E '^\| `--' | while IFS='|' read -r _ flags default _; do
+flag_rows | while IFS='|' read -r _ flags default _; do
   [[ $(grep -oE -- '--[a-z-]+' <<<"$flags" | wc -l) == 1 ]] || continue
   flag=$(grep -oE -- '--[a-z-]+' <<<"$flags")
   value=$(sed -nE 's/^ *`([^`]*)` *$/\1/p' <<<"$default")
   [[ -n $value ]] || continue
   tr '\n' ' ' <"$work/help" | tr -s ' ' | grep -qE -- "$flag[=[][^(]*\(default ${value//\//\\/}\)" ||
-    echo "$flag: the README says $value"
-done | check "each default in the README is the program's"
+    echo "$flag: docs/settings.md says $value"
+done | check "each default in docs/settings.md is the program's"
+
+# Inline code that begins with a flag is about the program, but for these of helm and kubectl.
+for command in check inject webhook; do "$build/cluster-watcher" help "$command"; done |
+  grep -oE -- '--[a-z-]+' | sort -u - "$work/flags" <(printf '%s\n' --set --set-string --cascade) >"$work/all-flags"
+grep -ohE -- '`--[a-z-]+' "${guides[@]}" | tr -d '`' | missing_in "$work/all-flags" |
+  check "each flag in the other documents exists"
 
 grep -rhoE '"(cluster_watcher|rest_client)_[a-z_]+"' metrics/*.cc metrics/http/*.cc | tr -d '"' | sort -u >"$work/metrics"
-section Metrics | grep -E '^\| `' | cut -d'|' -f2 | grep -oE '[a-z_]+' | sort -u >"$work/documented"
-missing_in "$work/metrics" <"$work/documented" | check "each metric in the README exists"
-missing_in "$work/documented" <"$work/metrics" | check "each metric is in the README"
+section docs/metrics.md "The metrics" | grep -E '^\| `' | cut -d'|' -f2 | grep -oE '[a-z_]+' | sort -u >"$work/documented"
+missing_in "$work/metrics" <"$work/documented" | check "each metric in docs/metrics.md exists"
+missing_in "$work/documented" <"$work/metrics" | check "each metric is in docs/metrics.md"
 
 grep -rhoE '"Cluster[A-Z][a-z]+"' watcher/reporting/*.cc | tr -d '"' | sort -u >"$work/events"
-section Events | grep -oE '`Cluster[A-Z][a-z]+`' | tr -d '`' | sort -u >"$work/documented"
-diff "$work/events" "$work/documented" | check "the Events in the README are those of the program"
+section docs/events-and-logs.md Events | grep -oE '`Cluster[A-Z][a-z]+`' | tr -d '`' | sort -u >"$work/documented"
+diff "$work/events" "$work/documented" | check "the Events in docs/events-and-logs.md are those of the program"
 
 grep -hoE '(Field|Key)\("[A-Za-z]+"' watcher/reporting/announcer.cc watcher/reporting/logging.cc | cut -d'"' -f2 | sort -u >"$work/keys"
-section Logs | grep -E '^(With|\|)' | grep -oE '`[A-Za-z]+`' | tr -d '`' | sort -u >"$work/documented"
-missing_in "$work/documented" <"$work/keys" | check "each key of the log is in the README"
+section docs/events-and-logs.md Logs | grep -E '^(With|\|)' | grep -oE '`[A-Za-z]+`' | tr -d '`' | sort -u >"$work/documented"
+missing_in "$work/documented" <"$work/keys" | check "each key of the log is in docs/events-and-logs.md"
 
-sed -n '/^```yaml$/,/^```$/p' README.md | grep -v '^```' >"$work/yaml"
-# The lines of the README's YAML, one after the other, in the manifest.
-awk 'NR == FNR { want[++n] = $0; next }
-     { at = ($0 == want[at + 1]) ? at + 1 : ($0 == want[1]); if (at == n) found = 1 }
-     END { if (!found) print "it does not" }' "$work/yaml" manifests/examples/spark/cluster.yaml |
-  check "the YAML in the README stands in the manifests"
+{ grep -rhoE '"cluster-watcher/[a-z-]+"' watcher --include='*.h' --include='*.cc' | tr -d '"'
+  # Of the settings those that may be annotated: a description goes on over several lines.
+  awk '/^ +(-n, )?--[a-z]/ { print entry; entry = "" } { entry = entry " " $0 } END { print entry }' "$work/help" |
+    tr -s ' ' | grep -v 'not by annotation' | grep -oE -- '^ --[a-z-]+' | sed 's,^ --,cluster-watcher/,'
+} | sort -u >"$work/annotations"
+grep -ohE '(^|[^a-zA-Z./-])cluster-watcher/[a-z-]+' "${documents[@]}" | grep -oE 'cluster-watcher/.*' |
+  missing_in "$work/annotations" | check "each annotation in the documents exists"
+
+marks=$(grep -A 1 '"^cluster-watcher/(' manifests/chart/objects/guard/policy.yaml | grep -oE '"[^"]*"' | tr -d '"\n')
+section docs/design.md "What is written down" | grep -E '^\|' | grep -oE 'cluster-watcher/[a-z-]+' | sort -u >"$work/documented"
+grep -E "$marks" "$work/annotations" | diff "$work/documented" - |
+  check "the marks in docs/design.md are those that the guard knows"
+
+sed -n '/^```mermaid$/,/^```$/p' README.md >"$work/mermaid"
+{
+  grep -oE 'Cluster[A-Z][a-z]+' "$work/mermaid" | missing_in "$work/events"
+  { tr '\n' ' ' <metrics/watcher_metrics.cc | grep -oE ' kPhases =[^;]*' | grep -oE '"[a-z]+"' | tr -d '"'
+    echo abandoned; } | sort >"$work/states"
+  sed -nE 's/^ *([a-z]+) --> ([a-z]+).*/\1\n\2/p' "$work/mermaid" | sort -u | diff "$work/states" -
+} | check "the states and Events in the README's picture are the program's"
+
+# Each block's lines, one after the other, in the manifest.
+awk -v base="$work/yaml" '
+  FNR == 1 { inside = 0 }
+  /^```yaml$/ { inside = 1; name = base "-" ++n; next }
+  /^```$/ { inside = 0 }
+  inside { print >name }' "${documents[@]}"
+for block in "$work"/yaml-*; do
+  [[ -e $block ]] || { echo "there is none"; break; }
+  awk 'NR == FNR { want[++n] = $0; next }
+       { at = ($0 == want[at + 1]) ? at + 1 : ($0 == want[1]); if (at == n) found = 1 }
+       END { if (!found) print "not this: " want[1] }' "$block" manifests/examples/spark/cluster.yaml
+done | check "the YAML in the documents stands in the manifests"
 
 grep -oE '`FailureCase\.[A-Za-z0-9]+`' CONTRIBUTING.md | tr -d '`' | sort >"$work/documented"
 grep -ohE 'FailureCase, Case[A-Za-z0-9]+' test/integration/failure_cases*_test.cc | sed 's/, /./' | sort |
   diff "$work/documented" - | check "the failure cases in CONTRIBUTING.md are those of the tests"
 
-section "Which driver, which cluster" | sed -nE 's/^\| ([A-Z][A-Za-z, ]+) \|.*/\1/p' | tr -d ' ' | tr ',' '\n' |
+section docs/owners-and-rules.md "What an owner wants" | sed -nE 's/^\| ([A-Z][A-Za-z, ]+) \|.*/\1/p' | tr -d ' ' | tr ',' '\n' |
   tr '[:upper:]' '[:lower:]' | sort >"$work/documented"
 sed -nE 's/.*plural = "([a-z]+)s".*/\1/p' probes/owner_kinds.cc | sort |
-  diff "$work/documented" - | check "the kinds of owner in the README are those of the program"
+  diff "$work/documented" - | check "the kinds of owner in docs/owners-and-rules.md are those of the program"
 
-for path in $(grep -ohE '(^|[ `(])(manifests|scripts|test|probes|watcher|metrics|docs)/[a-zA-Z0-9_/.-]+' README.md CONTRIBUTING.md docs/*.md |
+section docs/metrics.md Alerts | awk '
+  /^- / { severity = $2; sub(":", "", severity) }
+  { while (match($0, /`ClusterWatcher[A-Za-z]+`/)) {
+      print substr($0, RSTART + 1, RLENGTH - 2), severity; $0 = substr($0, RSTART + RLENGTH) } }' |
+  sort >"$work/documented"
+awk '$2 == "alert:" { alert = $3 } $1 == "severity:" { print alert, $2 }' \
+  manifests/chart/objects/monitoring/prometheusrule.yaml | sort |
+  diff "$work/documented" - | check "the alerts in docs/metrics.md are those of the rules, with their severity"
+
+grep -oE '^- `[a-z/]+`:' docs/design.md | tr -d '`: -' | sort >"$work/documented"
+find probes metrics watcher -name '*.cc' -printf '%h\n' | sort -u |
+  diff "$work/documented" - | check "the rooms in docs/design.md are those of the tree"
+
+for path in $(grep -ohE '(^|[ `(])(manifests|scripts|test|probes|watcher|metrics|docs)/[a-zA-Z0-9_/.-]+' "${documents[@]}" |
   sed -E 's/^[ `(]//; s/[.,]$//' | sort -u); do
   compgen -G "$path*" >/dev/null || [[ $path == test/kubernetes/* && -e $path ]] || echo "$path"
 done | check "each path in the documents exists"
+
+# anchors FILE: what a link may name of it, as GitHub makes it of its headings.
+anchors() {
+  awk '/^```/ { code = !code } !code && /^#+ / { sub(/^#+ /, ""); print tolower($0) }' "$1" |
+    sed -E 's/[^a-z0-9 _-]//g; s/ /-/g'
+}
+for document in "${documents[@]}"; do
+  # A link may be broken over two lines, and code has none.
+  awk '/^```/ { code = !code; next } !code' "$document" | sed -E 's/`[^`]*`//g' | tr '\n' ' ' |
+    grep -oE '\]\([^)]*\)' | sed -E 's/^\]\(//; s/\)$//' | while read -r link; do
+    [[ $link != http* ]] || continue
+    file=${link%%#*}
+    target=$document
+    [[ -z $file ]] || target=$(dirname -- "$document")/$file
+    if [[ ! -e $target ]]; then
+      echo "$document: $link: there is no such file"
+    elif [[ $link == *#* ]] && ! anchors "$target" | grep -qxF -- "${link#*#}"; then
+      echo "$document: $link: there is no such heading"
+    fi
+  done
+done | check "each link in the documents leads somewhere"
 
 echo "$passed passed, $failed failed"
 ((failed == 0))

@@ -7,14 +7,14 @@ none() {
   local found
   found=$(jq -rc "$1" "$dashboard") && [[ -z $found ]] || { echo "# $found"; return 1; }
 }
-# Each metric that a query or a rule names is one that README.md lists, or of those that others have.
+# Each metric that a query or a rule names is one that docs/metrics.md lists, or of those that others have.
 metrics_are_known() {
   {
     grep -ohE '\b(cluster_watcher|rest_client|process)_[a-z_]+\b' "$tmp/tests/cluster-watcher.rules.yml"
     jq -r '.. | .expr?, .definition? | strings' "$dashboard" |
       grep -oE '\b(cluster_watcher|rest_client|process)_[a-z_]+\b'
   } | sed -E 's/_bucket$//' | sort -u >"$tmp/used"
-  sed -nE '/^## Metrics/,/^## /s/^\| `([a-z_]+)`.*/\1/p' README.md >"$tmp/known"
+  sed -nE '/^## The metrics/,/^## /s/^\| `([a-z_]+)`.*/\1/p' docs/metrics.md >"$tmp/known"
   printf '%s\n' cluster_watcher_verdict cluster_watcher_phase cluster_watcher_polls cluster_watcher_poll_duration_seconds \
     process_start_time_seconds process_cpu_seconds process_cpu_seconds_total process_resident_memory_bytes \
     rest_client_requests >>"$tmp/known"

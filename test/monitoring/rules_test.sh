@@ -45,9 +45,9 @@ mutant_is_killed() {
 }
 
 mkdir "$tmp/tests"
-command=$(sed -n '/^ *sed .*prometheusrule.yaml/p' README.md)
+command=$(sed -n '/^ *sed .*prometheusrule.yaml/p' docs/metrics.md)
 extract() { bash -c "${command/>*/>\"\$1\"}" - "$1"; }
-check "the README's command makes a file of the rules" extract "$tmp/tests/cluster-watcher.rules.yml"
+check "the command in docs/metrics.md makes a file of the rules" extract "$tmp/tests/cluster-watcher.rules.yml"
 check "the file of the rules says the same command" grep -qF -- "${command# }" "$objects/prometheusrule.yaml"
 check "the rules are right" "$prometheus/promtool" check rules --lint=all --lint-fatal \
   "$tmp/tests/cluster-watcher.rules.yml"

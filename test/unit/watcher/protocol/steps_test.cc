@@ -38,11 +38,11 @@ TEST(ParseSteps, TakesAllThatAStepMayHold) {
             "/?stop");
 }
 
-TEST(ParseSteps, TakesWhatTheReadmeShows) {
-  const auto readme = ReadFile(PROJECT_ROOT "/README.md", 1u << 20);
-  ASSERT_TRUE(readme);
-  const std::size_t begin = readme->find("```json\n[{\"name\"") + 8;
-  const auto steps = ParseSteps(readme->substr(begin, readme->find("```", begin) - begin));
+TEST(ParseSteps, TakesWhatTheDocumentShows) {
+  const auto document = ReadFile(PROJECT_ROOT "/docs/deletion.md", 1u << 20);
+  ASSERT_TRUE(document);
+  const std::size_t begin = document->find("```json\n[{\"name\"") + 8;
+  const auto steps = ParseSteps(document->substr(begin, document->find("```", begin) - begin));
   ASSERT_TRUE(steps) << steps.error().message;
   EXPECT_EQ(steps->size(), 2u);
 }
