@@ -2,7 +2,7 @@
 # directory for each, named after all that decides what is in it. What is there is complete, and of two
 # that want the same at once one waits. Sourced by the scripts that print such a directory.
 # shellcheck shell=bash disable=SC2030,SC2031
-cache=${CLUSTER_WATCHER_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/cluster-watcher}
+cache=$(realpath -m -- "${CLUSTER_WATCHER_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/cluster-watcher}")
 kept=''
 
 this_script=$(realpath -- "$0")
