@@ -20,11 +20,11 @@ check: ## the quick loop: build what changed and run the unit tests; no download
 	@ctest --test-dir $(BUILD) -L unit -j $(JOBS) --output-on-failure --progress
 
 test: ## all tests, against the small and against a real Kubernetes
-	@scripts/setup image node prometheus
+	@scripts/setup image node go prometheus
 	@scripts/test
 
 e2e: ## the image in pods, on a real node of its own; needs root
-	@scripts/setup image node
+	@scripts/setup image node go
 	@test/e2e/run
 
 image: ## the container image, an OCI layout: build-release/image and image.tar
@@ -38,17 +38,21 @@ simulate: setup ## SEEDS=100000 histories in virtual time, from seed FIRST (else
 fuzz: setup ## fuzz what reads foreign text, SECONDS=60 for each target
 	@scripts/fuzz $(or $(SECONDS),60)
 
-demo: setup ## watch an abandoned cluster go (KUBERNETES=real, or KUBECONFIG=FILE)
+demo: ## watch an abandoned cluster go (KUBERNETES=real, or KUBECONFIG=FILE)
+	@scripts/setup $(if $(filter real,$(KUBERNETES)),go)
 	@KUBECONFIG='$(if $(filter command,$(origin KUBECONFIG)),$(KUBECONFIG))' scripts/demo
 
-bench: setup ## measure speed and size, beside others
+bench: ## measure speed and size, beside others
+	@scripts/setup go
 	@scripts/bench
 	@scripts/bench_admission
 
 format: ## format all sources
+	@scripts/setup lint
 	clang-format-14 -i $(SOURCES)
 
 lint: ## clang-tidy and the format of all sources; needs `make check` before
+	@scripts/setup lint
 	clang-format-14 --dry-run --Werror $(SOURCES)
 	run-clang-tidy-14 -quiet -p $(BUILD) '/(probes|watcher|metrics)/(?!admission/server/webhook_server).*\.cc$$'
 

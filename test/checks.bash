@@ -1,6 +1,8 @@
 # Checks that are counted, for tests in bash. The test sets finished=true at its end and prints "N
 # passed, N failed" last.
 # shellcheck shell=bash disable=SC2034
+# shellcheck source=within.bash
+. "$(dirname -- "${BASH_SOURCE[0]}")/within.bash"
 passed=0 failed=0 finished=false
 
 # check WHAT COMMAND...
@@ -14,15 +16,6 @@ check() {
     failed=$((failed + 1))
     echo "not ok - $what"
   fi
-}
-# within SECONDS COMMAND...: waits until the command succeeds.
-within() {
-  local end=$((SECONDS + $1))
-  shift
-  until "$@"; do
-    ((SECONDS < end)) || return 1
-    sleep 0.1
-  done
 }
 # same WANTED_FILE FOUND_FILE
 same() { diff -u --label wanted "$1" --label found "$2"; }

@@ -11,15 +11,8 @@ here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 say() { echo "test/kubernetes/${0##*/}: $*" >&2; }
 die() { say "$@"; exit 1; }
 
-# within SECONDS COMMAND...: waits until the command succeeds.
-within() {
-  local end=$((SECONDS + $1))
-  shift
-  until "$@"; do
-    ((SECONDS < end)) || return 1
-    sleep 0.05
-  done
-}
+# shellcheck source=../within.bash
+. "$here/../within.bash"
 
 # stat PID: reads the words of /proc/PID/stat, from the state on, into $stat.
 stat() {
