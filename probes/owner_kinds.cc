@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cassert>
+#include <cstddef>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "probes/base/names.h"
+#include "probes/kube/built_in_types.h"
 
 namespace cluster_watcher {
 namespace {
@@ -48,16 +51,38 @@ enum class Pods {
   kRayCluster,    // those of the RayCluster that was made for it, status.rayClusterName
 };
 
+// Where a kind describes the pods that it runs: paths to pod specs below the object's spec.
+using PodSpecs = std::span<const std::string_view>;
+constexpr std::string_view kItself[] = {""};
+constexpr std::string_view kTemplate[] = {"template.spec"};
+constexpr std::string_view kJobTemplate[] = {"jobTemplate.spec.template.spec"};
+constexpr std::string_view kSparkDriver[] = {"driver"};
+constexpr std::string_view kSparkTemplate[] = {"template.driver"};
+constexpr std::string_view kHeadGroup[] = {"headGroupSpec.template.spec"};
+constexpr std::string_view kRayJob[] = {"rayClusterSpec.headGroupSpec.template.spec",
+                                        "submitterPodTemplate.spec"};
+// What a kind without a row may have taken over from one of those.
+constexpr std::string_view kAnyOfThese[] = {kTemplate[0],      kJobTemplate[0], kSparkDriver[0],
+                                            kSparkTemplate[0], kHeadGroup[0],   kRayJob[0],
+                                            kRayJob[1]};
+
+// One of the kinds that owners are of.
+struct KindRef {
+  std::string_view plural;
+  std::string_view group;
+};
+
 // One kind. A comment beside a row says where its words come from.
 struct OwnerKind {
-  const char* plural;
-  const char* group;
+  std::string_view plural;
+  std::string_view group;
   Replicas replicas = Replicas::kOne;
   Suspended suspended = Suspended::kNever;
-  const char* runs = "";  // what it makes, one after the other
+  KindRef runs = {};  // what it makes, one after the other; a built-in kind
   Completed completed = Completed::kNever;
   Pods pods = Pods::kNone;
   const char* pods_label = "";
+  PodSpecs pod_specs = {};                // their terminationGracePeriodSeconds is the owner's
   bool bare_name = false;                 // a bare name is looked for as it
   bool workload = true;                   // of those that every API server has, it runs pods
   bool stands_for_controller = false;     // what controls it is meant
@@ -70,23 +95,27 @@ constexpr std::array kOwnerKinds = {
               .group = "",
               .replicas = Replicas::kSpec,
               .pods = Pods::kSpecMap,
+              .pod_specs = kTemplate,
               .bare_name = true,
               .rolled_out_by_controller = true},
     OwnerKind{.plural = "deployments",
               .group = "apps",
               .replicas = Replicas::kSpec,
               .pods = Pods::kSpecSelector,
+              .pod_specs = kTemplate,
               .bare_name = true},
     OwnerKind{.plural = "deploymentconfigs",
               .group = "apps.openshift.io",
               .replicas = Replicas::kSpec,
               .pods = Pods::kSpecMap,
+              .pod_specs = kTemplate,
               .bare_name = true,
               .runs_on_while_paused = true},
     OwnerKind{.plural = "statefulsets",
               .group = "apps",
               .replicas = Replicas::kSpec,
               .pods = Pods::kSpecSelector,
+              .pod_specs = kTemplate,
               .bare_name = true},
     // Parallelism is not replicas.
     OwnerKind{.plural = "jobs",
@@ -94,22 +123,29 @@ constexpr std::array kOwnerKinds = {
               .suspended = Suspended::kStatusActive,
               .completed = Completed::kJobConditions,
               .pods = Pods::kSpecSelector,
+              .pod_specs = kTemplate,
               .bare_name = true},
     OwnerKind{.plural = "replicasets",
               .group = "apps",
               .replicas = Replicas::kSpec,
               .pods = Pods::kSpecSelector,
+              .pod_specs = kTemplate,
               .stands_for_controller = true},
-    OwnerKind{.plural = "daemonsets", .group = "apps", .pods = Pods::kSpecSelector},
+    OwnerKind{.plural = "daemonsets",
+              .group = "apps",
+              .pods = Pods::kSpecSelector,
+              .pod_specs = kTemplate},
     // status.active lacks Jobs that were made by hand from it, so its Jobs are asked.
     OwnerKind{.plural = "cronjobs",
               .group = "batch",
               .suspended = Suspended::kRuns,
-              .runs = "jobs.batch",
-              .pods = Pods::kActiveJobs},
+              .runs = {"jobs", "batch"},
+              .pods = Pods::kActiveJobs,
+              .pod_specs = kJobTemplate},
     OwnerKind{.plural = "pods",
               .group = "",
               .completed = Completed::kPodPhase,
+              .pod_specs = kItself,
               .stands_for_controller = true},
     // kubeflow/spark-operator, api/v1beta2
     OwnerKind{.plural = "sparkapplications",
@@ -118,11 +154,13 @@ constexpr std::array kOwnerKinds = {
               .completed = Completed::kSparkState,
               .pods = Pods::kLabel,
               .pods_label = "sparkoperator.k8s.io/app-name",
+              .pod_specs = kSparkDriver,
               .workload = false},
     OwnerKind{.plural = "scheduledsparkapplications",
               .group = "sparkoperator.k8s.io",
               .suspended = Suspended::kRuns,
-              .runs = "sparkapplications.sparkoperator.k8s.io",
+              .runs = {"sparkapplications", "sparkoperator.k8s.io"},
+              .pod_specs = kSparkTemplate,
               .workload = false},
     // ray-project/kuberay, ray-operator/apis/ray/v1
     OwnerKind{.plural = "rayjobs",
@@ -131,17 +169,19 @@ constexpr std::array kOwnerKinds = {
               .completed = Completed::kRayJobStatus,
               .pods = Pods::kRayCluster,
               .pods_label = "ray.io/cluster",
+              .pod_specs = kRayJob,
               .workload = false},
     OwnerKind{.plural = "rayclusters",
               .group = "ray.io",
               .suspended = Suspended::kRayClusterState,
               .pods = Pods::kLabel,
               .pods_label = "ray.io/cluster",
+              .pod_specs = kHeadGroup,
               .workload = false},
     OwnerKind{.plural = "raycronjobs",
               .group = "ray.io",
               .suspended = Suspended::kRuns,
-              .runs = "rayjobs.ray.io",
+              .runs = {"rayjobs", "ray.io"},
               .workload = false},
     // argoproj/argo-workflows, pkg/apis/workflow/v1alpha1
     OwnerKind{.plural = "workflows",
@@ -154,7 +194,7 @@ constexpr std::array kOwnerKinds = {
     OwnerKind{.plural = "cronworkflows",
               .group = "argoproj.io",
               .suspended = Suspended::kRuns,
-              .runs = "workflows.argoproj.io",
+              .runs = {"workflows", "argoproj.io"},
               .workload = false},
     // Their scale subresources count workers. A Flink job is FINISHED in each upgrade, too.
     OwnerKind{.plural = "flinkdeployments",
@@ -173,9 +213,30 @@ constexpr OwnerKind kAnyKind{.plural = "",
                              .group = "",
                              .replicas = Replicas::kScale,
                              .suspended = Suspended::kStatusActive,
-                             .runs = "pods",
+                             .runs = {"pods", ""},
                              .completed = Completed::kUnknown,
+                             .pod_specs = kAnyOfThese,
                              .workload = false};
+
+// A row whose runs aren't built in would have no runs to be asked for, and a suspended owner whose
+// runs go on would count as idle.
+constexpr bool RunsAreBuiltIn() {
+  for (const OwnerKind& kind : kOwnerKinds) {
+    const bool has_runs = kind.suspended == Suspended::kRuns;
+    if (has_runs == kind.runs.plural.empty()) return false;
+    if (has_runs && !IsBuiltIn(kind.runs.plural, kind.runs.group)) return false;
+  }
+  return IsBuiltIn(kAnyKind.runs.plural, kAnyKind.runs.group);
+}
+static_assert(RunsAreBuiltIn(), "add what the kind runs to probes/kube/built_in_types.h");
+
+constexpr bool WorkloadsAreBuiltIn() {
+  for (const OwnerKind& kind : kOwnerKinds) {
+    if ((kind.bare_name || kind.workload) && !IsBuiltIn(kind.plural, kind.group)) return false;
+  }
+  return true;
+}
+static_assert(WorkloadsAreBuiltIn(), "add the kind to probes/kube/built_in_types.h");
 
 // nullptr: built in, and no kind that runs anything.
 const OwnerKind* FindKind(const ResourceType& type) {
@@ -190,9 +251,7 @@ std::vector<ResourceType> TypesWhere(bool (*wanted)(const OwnerKind&)) {
   std::vector<ResourceType> types;
   for (const OwnerKind& kind : kOwnerKinds) {
     if (!wanted(kind)) continue;
-    const ResourceType* type = FindBuiltInByName(kind.plural, kind.group);
-    assert(type != nullptr);
-    if (type != nullptr) types.push_back(*type);
+    types.push_back(*FindBuiltInByName(kind.plural, kind.group));
   }
   return types;
 }
@@ -358,26 +417,32 @@ SelectorPart SelectorText(const OwnerKind& kind, JsonValue object) {
   return "";
 }
 
-// Of its pods, wherever the kind describes them; the longest.
-std::optional<std::chrono::seconds> TerminationGrace(const ResourceType& type, JsonValue spec) {
-  const JsonValue templates[] = {
-      type.kind == "Pod" ? spec : spec["template"]["spec"],
-      spec["jobTemplate"]["spec"]["template"]["spec"],
-      spec["driver"],
-      spec["template"]["driver"],
-      spec["headGroupSpec"]["template"]["spec"],
-      spec["rayClusterSpec"]["headGroupSpec"]["template"]["spec"],
-      spec["submitterPodTemplate"]["spec"],
-  };
+// What stands below `from` at a path such as "template.spec"; the empty path is `from` itself.
+JsonValue At(JsonValue from, std::string_view path) {
+  while (!path.empty()) {
+    const std::size_t dot = std::min(path.find('.'), path.size());
+    from = from[path.substr(0, dot)];
+    path.remove_prefix(std::min(dot + 1, path.size()));
+  }
+  return from;
+}
+
+// Of the pods that the kind describes, the longest.
+std::optional<std::chrono::seconds> TerminationGrace(const OwnerKind& kind, JsonValue spec) {
   std::optional<std::chrono::seconds> longest;
-  for (JsonValue pod : templates) {
-    const auto grace = pod["terminationGracePeriodSeconds"].AsInteger();
+  for (const std::string_view path : kind.pod_specs) {
+    const auto grace = At(spec, path)["terminationGracePeriodSeconds"].AsInteger();
     if (!grace || *grace < 0) continue;
     const auto bounded =
         std::min<std::chrono::seconds>(std::chrono::seconds(*grace), std::chrono::hours(24 * 365));
     longest = std::max(longest.value_or(bounded), bounded);
   }
   return longest;
+}
+
+// What it makes, one after the other; nullptr: nothing.
+const ResourceType* Runs(const OwnerKind& kind) {
+  return kind.runs.plural.empty() ? nullptr : FindBuiltInByName(kind.runs.plural, kind.runs.group);
 }
 
 }  // namespace
@@ -401,8 +466,7 @@ bool ReadsScale(const ResourceType& type) {
 
 const ResourceType* RunsOf(const ResourceType& type) {
   const OwnerKind* kind = FindKind(type);
-  return kind != nullptr && kind->suspended == Suspended::kRuns ? FindBuiltInByName(kind->runs, "")
-                                                                : nullptr;
+  return kind != nullptr && kind->suspended == Suspended::kRuns ? Runs(*kind) : nullptr;
 }
 
 std::span<const ResourceType> BareNameTypes() {
@@ -435,7 +499,7 @@ Result<OwnerFields> ReadOwnerFields(const ResourceType& type, JsonValue object) 
     fields.may_be_in_rollout = kind->rolled_out_by_controller && *replicas == 0;
   }
   fields.replicas_by_scale = kind->replicas == Replicas::kScale;
-  fields.idle_unless_run = FindBuiltInByName(kind->runs, "");
+  fields.idle_unless_run = Runs(*kind);
   if (SaysSuspended(*kind, spec)) {
     if (auto read = ReadSuspended(*kind, object, fields); !read) {
       return Unexpected{std::move(read).error()};
@@ -445,7 +509,7 @@ Result<OwnerFields> ReadOwnerFields(const ResourceType& type, JsonValue object) 
   auto selector = SelectorText(*kind, object);
   if (!selector) return Failure("spec.selector is not a selector");
   fields.pod_selector = *std::move(selector);
-  fields.termination_grace = TerminationGrace(type, spec);
+  fields.termination_grace = TerminationGrace(*kind, spec);
   return fields;
 }
 

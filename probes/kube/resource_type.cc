@@ -1,64 +1,28 @@
 #include "probes/kube/resource_type.h"
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "probes/base/names.h"
+#include "probes/kube/built_in_types.h"
 
 namespace cluster_watcher {
 namespace {
 
-struct BuiltIn {
-  ResourceType type;
-  std::string short_name;  // kubectl's; empty if none
-};
-
-// Source: `kubectl api-resources`, OpenShift's API reference, the CRDs of KubeRay, Argo Workflows
-// and of Spark's, Dask's and Flink's operator.
-const std::vector<BuiltIn>& BuiltIns() {
-  static const std::vector<BuiltIn> table = {
-      {{"", "v1", "pods", "Pod"}, "po"},
-      {{"", "v1", "services", "Service"}, "svc"},
-      {{"", "v1", "configmaps", "ConfigMap"}, "cm"},
-      {{"", "v1", "secrets", "Secret"}, ""},
-      {{"", "v1", "serviceaccounts", "ServiceAccount"}, "sa"},
-      {{"", "v1", "namespaces", "Namespace", false}, "ns"},
-      {{"", "v1", "persistentvolumeclaims", "PersistentVolumeClaim"}, "pvc"},
-      {{"", "v1", "replicationcontrollers", "ReplicationController"}, "rc"},
-      {{"", "v1", "events", "Event"}, "ev"},
-      {{"apps", "v1", "deployments", "Deployment"}, "deploy"},
-      {{"apps", "v1", "replicasets", "ReplicaSet"}, "rs"},
-      {{"apps", "v1", "statefulsets", "StatefulSet"}, "sts"},
-      {{"apps", "v1", "daemonsets", "DaemonSet"}, "ds"},
-      {{"batch", "v1", "jobs", "Job"}, ""},
-      {{"batch", "v1", "cronjobs", "CronJob"}, "cj"},
-      {{"networking.k8s.io", "v1", "ingresses", "Ingress"}, "ing"},
-      {{"networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy"}, "netpol"},
-      {{"autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler"}, "hpa"},
-      {{"policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget"}, "pdb"},
-      {{"apps.openshift.io", "v1", "deploymentconfigs", "DeploymentConfig"}, "dc"},
-      {{"route.openshift.io", "v1", "routes", "Route"}, ""},
-      {{"sparkoperator.k8s.io", "v1beta2", "sparkapplications", "SparkApplication"}, "sparkapp"},
-      {{"sparkoperator.k8s.io", "v1beta2", "scheduledsparkapplications",
-        "ScheduledSparkApplication"},
-       "scheduledsparkapp"},
-      {{"ray.io", "v1", "rayclusters", "RayCluster"}, ""},
-      {{"ray.io", "v1", "rayjobs", "RayJob"}, ""},
-      {{"argoproj.io", "v1alpha1", "workflows", "Workflow"}, "wf"},
-      {{"kubernetes.dask.org", "v1", "daskclusters", "DaskCluster"}, "dsk"},
-      {{"flink.apache.org", "v1beta1", "flinkdeployments", "FlinkDeployment"}, "flinkdep"},
-  };
-  return table;
+ResourceType TypeOf(const BuiltInType& type) {
+  return {std::string(type.group), std::string(type.version), std::string(type.plural),
+          std::string(type.kind), type.namespaced};
 }
 
 const ResourceType* FindByName(std::string_view name, std::string_view group) {
   if (name.empty()) return nullptr;
-  for (const BuiltIn& built_in : BuiltIns()) {
-    const ResourceType& type = built_in.type;
+  for (std::size_t i = 0; i < kBuiltInTypes.size(); ++i) {
+    const BuiltInType& type = kBuiltInTypes[i];
     if (!group.empty() && group != type.group) continue;
-    if (name == type.plural || name == LowerCase(type.kind) || name == built_in.short_name) {
-      return FindBuiltInByKind(type.ApiVersion(), type.kind);
+    if (name == type.plural || name == LowerCase(type.kind) || name == type.short_name) {
+      return &BuiltInResourceTypes()[i];
     }
   }
   return nullptr;
@@ -107,7 +71,7 @@ const ResourceType* FindBuiltInByName(std::string_view name, std::string_view gr
 const std::vector<ResourceType>& BuiltInResourceTypes() {
   static const std::vector<ResourceType> types = [] {
     std::vector<ResourceType> all;
-    for (const BuiltIn& built_in : BuiltIns()) all.push_back(built_in.type);
+    for (const BuiltInType& type : kBuiltInTypes) all.push_back(TypeOf(type));
     return all;
   }();
   return types;

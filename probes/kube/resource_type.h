@@ -33,7 +33,7 @@ const ResourceType* FindBuiltInByKind(std::string_view api_version, std::string_
 // with or without ".group" ("deployments.apps", "deployment.v1.apps" too).
 const ResourceType* FindBuiltInByName(std::string_view name, std::string_view group);
 
-const std::vector<ResourceType>& BuiltInResourceTypes();
+const std::vector<ResourceType>& BuiltInResourceTypes();  // as in built_in_types.h
 
 // Escapes a path segment or query value; unreserved characters (RFC 3986) stay.
 std::string PercentEncode(std::string_view text);

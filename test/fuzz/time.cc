@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "test/fuzz/fuzz.h"
-#include "watcher/protocol/marks.h"
+#include "probes/base/time_text.h"
 
 namespace cluster_watcher {
 

@@ -21,141 +21,11 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr const char* kAtStart =
-    R"(# HELP cluster_watcher_abandoned_since_timestamp_seconds Since when every verdict has been abandoned, in Unix time; 0 while the cluster is kept.
-# TYPE cluster_watcher_abandoned_since_timestamp_seconds gauge
-cluster_watcher_abandoned_since_timestamp_seconds 0
-# HELP cluster_watcher_build_info Always 1; the labels say which cluster-watcher this is.
-# TYPE cluster_watcher_build_info gauge
-cluster_watcher_build_info{revision="0a1b2c3",version="1.2.3"} 1
-# HELP cluster_watcher_confirmations Consecutive abandoned verdicts that count towards a deletion.
-# TYPE cluster_watcher_confirmations gauge
-cluster_watcher_confirmations 0
-# HELP cluster_watcher_deletion_deadline_timestamp_seconds When the deletion that is under way will have taken too long, in Unix time; 0 while there is none.
-# TYPE cluster_watcher_deletion_deadline_timestamp_seconds gauge
-cluster_watcher_deletion_deadline_timestamp_seconds 0
-# HELP cluster_watcher_deletion_due_timestamp_seconds When the cluster will be deleted, at the earliest, if nothing changes, in Unix time; 0 while it is kept.
-# TYPE cluster_watcher_deletion_due_timestamp_seconds gauge
-cluster_watcher_deletion_due_timestamp_seconds 0
-# HELP cluster_watcher_deletion_duration_seconds How long the deletion of the cluster took, or has taken so far; 0 before it.
-# TYPE cluster_watcher_deletion_duration_seconds gauge
-cluster_watcher_deletion_duration_seconds 0
-# HELP cluster_watcher_dry_run 1 if nothing is deleted and only shown what would be, else 0.
-# TYPE cluster_watcher_dry_run gauge
-cluster_watcher_dry_run 0
-# HELP cluster_watcher_last_definite_poll_timestamp_seconds When a poll last established the owner's state, in Unix time; 0 before the first one.
-# TYPE cluster_watcher_last_definite_poll_timestamp_seconds gauge
-cluster_watcher_last_definite_poll_timestamp_seconds 0
-# HELP cluster_watcher_members Members of the cluster that is being deleted: found, and remaining of them.
-# TYPE cluster_watcher_members gauge
-cluster_watcher_members{state="found"} 0
-cluster_watcher_members{state="remaining"} 0
-# HELP cluster_watcher_owner_replicas The replicas that the owner wants, as last seen.
-# TYPE cluster_watcher_owner_replicas gauge
-cluster_watcher_owner_replicas 0
-# HELP cluster_watcher_owner_state The owner's state as the last poll saw it: 1 for that state, else 0.
-# TYPE cluster_watcher_owner_state gauge
-cluster_watcher_owner_state{state="absent"} 0
-cluster_watcher_owner_state{state="active"} 0
-cluster_watcher_owner_state{state="completed"} 0
-cluster_watcher_owner_state{state="deleting"} 0
-cluster_watcher_owner_state{state="none"} 0
-cluster_watcher_owner_state{state="replaced"} 0
-cluster_watcher_owner_state{state="scaled-to-zero"} 0
-cluster_watcher_owner_state{state="unknown"} 1
-# HELP cluster_watcher_phase How far this watcher is in taking the cluster down: 1 for that phase, else 0.
-# TYPE cluster_watcher_phase gauge
-cluster_watcher_phase{phase="condemned"} 0
-cluster_watcher_phase{phase="deleting"} 0
-cluster_watcher_phase{phase="done"} 0
-cluster_watcher_phase{phase="watching"} 1
-# HELP cluster_watcher_poll_duration_seconds How long a poll took.
-# TYPE cluster_watcher_poll_duration_seconds histogram
-cluster_watcher_poll_duration_seconds_count 0
-cluster_watcher_poll_duration_seconds_sum 0
-cluster_watcher_poll_duration_seconds_bucket{le="0.001"} 0
-cluster_watcher_poll_duration_seconds_bucket{le="0.0025"} 0
-cluster_watcher_poll_duration_seconds_bucket{le="0.005"} 0
-cluster_watcher_poll_duration_seconds_bucket{le="0.01"} 0
-cluster_watcher_poll_duration_seconds_bucket{le="0.025"} 0
-cluster_watcher_poll_duration_seconds_bucket{le="0.05"} 0
-cluster_watcher_poll_duration_seconds_bucket{le="0.1"} 0
-cluster_watcher_poll_duration_seconds_bucket{le="0.25"} 0
-cluster_watcher_poll_duration_seconds_bucket{le="0.5"} 0
-cluster_watcher_poll_duration_seconds_bucket{le="1"} 0
-cluster_watcher_poll_duration_seconds_bucket{le="2.5"} 0
-cluster_watcher_poll_duration_seconds_bucket{le="5"} 0
-cluster_watcher_poll_duration_seconds_bucket{le="10"} 0
-cluster_watcher_poll_duration_seconds_bucket{le="+Inf"} 0
-# HELP cluster_watcher_polls_total Polls of the owner by what they established, whatever the rules made of it.
-# TYPE cluster_watcher_polls_total counter
-cluster_watcher_polls_total{outcome="absent"} 0
-cluster_watcher_polls_total{outcome="active"} 0
-cluster_watcher_polls_total{outcome="completed"} 0
-cluster_watcher_polls_total{outcome="deleting"} 0
-cluster_watcher_polls_total{outcome="none"} 0
-cluster_watcher_polls_total{outcome="replaced"} 0
-cluster_watcher_polls_total{outcome="scaled-to-zero"} 0
-cluster_watcher_polls_total{outcome="unknown"} 0
-# HELP cluster_watcher_refusals_total Deletions that were due and were held back or stopped, by reason.
-# TYPE cluster_watcher_refusals_total counter
-cluster_watcher_refusals_total{reason="conflict"} 0
-cluster_watcher_refusals_total{reason="hold"} 0
-cluster_watcher_refusals_total{reason="in-use"} 0
-cluster_watcher_refusals_total{reason="owner-back"} 0
-cluster_watcher_refusals_total{reason="uid-changed"} 0
-cluster_watcher_refusals_total{reason="unknown"} 0
-# HELP cluster_watcher_steps_total Steps before and after the deletion that have ended, by result.
-# TYPE cluster_watcher_steps_total counter
-cluster_watcher_steps_total{result="failed"} 0
-cluster_watcher_steps_total{result="succeeded"} 0
-cluster_watcher_steps_total{result="timed-out"} 0
-# HELP cluster_watcher_verdict What the rules made of the last poll: 1 for that verdict and reason, else 0.
-# TYPE cluster_watcher_verdict gauge
-cluster_watcher_verdict{reason="active",verdict="keep"} 0
-cluster_watcher_verdict{reason="ambiguous",verdict="keep"} 0
-cluster_watcher_verdict{reason="completed",verdict="abandoned"} 0
-cluster_watcher_verdict{reason="driver-running",verdict="keep"} 0
-cluster_watcher_verdict{reason="held",verdict="keep"} 0
-cluster_watcher_verdict{reason="in-use",verdict="keep"} 0
-cluster_watcher_verdict{reason="misconfigured",verdict="keep"} 0
-cluster_watcher_verdict{reason="owner-absent",verdict="abandoned"} 0
-cluster_watcher_verdict{reason="owner-adopted",verdict="keep"} 0
-cluster_watcher_verdict{reason="owner-deleting",verdict="abandoned"} 0
-cluster_watcher_verdict{reason="owner-mismatch",verdict="keep"} 0
-cluster_watcher_verdict{reason="owner-replaced",verdict="abandoned"} 0
-cluster_watcher_verdict{reason="scaled-to-zero",verdict="abandoned"} 0
-cluster_watcher_verdict{reason="shared",verdict="keep"} 0
-cluster_watcher_verdict{reason="shared-by-replicas",verdict="keep"} 0
-cluster_watcher_verdict{reason="unknown",verdict="keep"} 1
-# HELP cluster_watcher_watch_restarts_total Watches on the owner that had to be started again, by reason; none while it is polled.
-# TYPE cluster_watcher_watch_restarts_total counter
-cluster_watcher_watch_restarts_total{reason="closed"} 0
-cluster_watcher_watch_restarts_total{reason="error"} 0
-cluster_watcher_watch_restarts_total{reason="expired"} 0
-cluster_watcher_watch_restarts_total{reason="stalled"} 0
-# HELP rest_client_request_duration_seconds How long a request to the API server took.
-# TYPE rest_client_request_duration_seconds histogram
-rest_client_request_duration_seconds_count 0
-rest_client_request_duration_seconds_sum 0
-rest_client_request_duration_seconds_bucket{le="0.001"} 0
-rest_client_request_duration_seconds_bucket{le="0.0025"} 0
-rest_client_request_duration_seconds_bucket{le="0.005"} 0
-rest_client_request_duration_seconds_bucket{le="0.01"} 0
-rest_client_request_duration_seconds_bucket{le="0.025"} 0
-rest_client_request_duration_seconds_bucket{le="0.05"} 0
-rest_client_request_duration_seconds_bucket{le="0.1"} 0
-rest_client_request_duration_seconds_bucket{le="0.25"} 0
-rest_client_request_duration_seconds_bucket{le="0.5"} 0
-rest_client_request_duration_seconds_bucket{le="1"} 0
-rest_client_request_duration_seconds_bucket{le="2.5"} 0
-rest_client_request_duration_seconds_bucket{le="5"} 0
-rest_client_request_duration_seconds_bucket{le="10"} 0
-rest_client_request_duration_seconds_bucket{le="+Inf"} 0
-# HELP rest_client_request_retries_total Requests to the API server that were sent again.
-# TYPE rest_client_request_retries_total counter
-rest_client_request_retries_total 0
-)";
+// All that there is before a first poll.
+std::string AtStart() {
+  std::ifstream file(PROJECT_ROOT "/test/unit/watcher/loop/life/1-starting.prom");
+  return {std::istreambuf_iterator<char>(file), {}};
+}
 
 WatcherMetrics::WallTime At(int unix_seconds) {
   return WatcherMetrics::WallTime(seconds(unix_seconds));
@@ -196,10 +66,10 @@ class WatcherMetricsTest : public testing::Test {
 };
 
 TEST_F(WatcherMetricsTest, ShowsEveryFamilyAndLabelValueFromTheStart) {
-  EXPECT_EQ(Expose(metrics_), kAtStart);
+  EXPECT_GT(AtStart().size(), 1'000u);
+  EXPECT_EQ(Expose(metrics_), AtStart());
+  EXPECT_EQ(Expose(registry_), AtStart()) << "the registry holds the same";
 }
-
-TEST_F(WatcherMetricsTest, TheRegistryHoldsTheSame) { EXPECT_EQ(Expose(registry_), kAtStart); }
 
 TEST_F(WatcherMetricsTest, CountsAPollAndShowsTheOwnersState) {
   metrics_.Polled("active", milliseconds(3), At(1'700'000'000));
@@ -211,19 +81,13 @@ TEST_F(WatcherMetricsTest, CountsAPollAndShowsTheOwnersState) {
   EXPECT_EQ(Value(R"(cluster_watcher_poll_duration_seconds_bucket{le="+Inf"})"), "2");
   EXPECT_EQ(Value("cluster_watcher_poll_duration_seconds_sum"), "20.003");
   EXPECT_EQ(Ones(Expose(metrics_), "cluster_watcher_owner_state"), R"({state="absent"})");
-  EXPECT_EQ(Value("cluster_watcher_last_definite_poll_timestamp_seconds"), "1700000005");
-}
-
-TEST_F(WatcherMetricsTest, AnUnknownPollIsNotDefinite) {
-  metrics_.Polled("active", milliseconds(3), At(1'700'000'000));
-  metrics_.Polled("unknown", milliseconds(3), At(1'700'000'005));
+  const std::string definite = "cluster_watcher_last_definite_poll_timestamp_seconds";
+  EXPECT_EQ(Value(definite), "1700000005");
+  metrics_.Polled("unknown", milliseconds(3), At(1'700'000'010));
   EXPECT_EQ(Ones(Expose(metrics_), "cluster_watcher_owner_state"), R"({state="unknown"})");
-  EXPECT_EQ(Value("cluster_watcher_last_definite_poll_timestamp_seconds"), "1700000000");
-}
-
-TEST_F(WatcherMetricsTest, APollWithoutAnOwnerIsDefinite) {
-  metrics_.Polled("none", milliseconds(3), At(1'700'000'000));
-  EXPECT_EQ(Value("cluster_watcher_last_definite_poll_timestamp_seconds"), "1700000000");
+  EXPECT_EQ(Value(definite), "1700000005") << "it established nothing";
+  metrics_.Polled("none", milliseconds(3), At(1'700'000'015));
+  EXPECT_EQ(Value(definite), "1700000015") << "that there is no owner is definite";
 }
 
 TEST_F(WatcherMetricsTest, ShowsOneClusterAndItsOwner) {
@@ -239,16 +103,13 @@ TEST_F(WatcherMetricsTest, ShowsOneClusterAndItsOwner) {
   EXPECT_EQ(value("deployment.apps/bob", "lab"), "1");
 }
 
-TEST_F(WatcherMetricsTest, ShowsOneVerdict) {
-  metrics_.SetVerdict("keep", "active");
-  EXPECT_EQ(Ones(Expose(metrics_), "cluster_watcher_verdict"),
-            R"({reason="active",verdict="keep"})");
-  metrics_.SetVerdict("abandoned", "scaled-to-zero");
-  EXPECT_EQ(Ones(Expose(metrics_), "cluster_watcher_verdict"),
-            R"({reason="scaled-to-zero",verdict="abandoned"})");
-}
-
-TEST_F(WatcherMetricsTest, ShowsOnePhase) {
+TEST_F(WatcherMetricsTest, ShowsOneVerdictAndOnePhase) {
+  for (const auto& [verdict, reason] :
+       {std::pair{"keep", "active"}, std::pair{"abandoned", "scaled-to-zero"}}) {
+    metrics_.SetVerdict(verdict, reason);
+    EXPECT_EQ(Ones(Expose(metrics_), "cluster_watcher_verdict"),
+              std::string("{reason=\"") + reason + "\",verdict=\"" + verdict + "\"}");
+  }
   for (const char* phase : {"condemned", "deleting", "done", "watching"}) {
     metrics_.SetPhase(phase);
     EXPECT_EQ(Ones(Expose(metrics_), "cluster_watcher_phase"),
@@ -256,46 +117,42 @@ TEST_F(WatcherMetricsTest, ShowsOnePhase) {
   }
 }
 
-TEST_F(WatcherMetricsTest, ShowsTheWayToADeletion) {
+TEST_F(WatcherMetricsTest, ShowsTheWayToADeletionAndBack) {
   metrics_.SetOwnerReplicas(4);
   metrics_.SetAbandonedSince(At(1'700'000'000) + milliseconds(250));
   metrics_.SetDeletionDue(At(1'700'000'030));
   metrics_.SetConfirmations(2);
   metrics_.SetDryRun(true);
-  EXPECT_EQ(Value("cluster_watcher_owner_replicas"), "4");
-  EXPECT_EQ(Value("cluster_watcher_abandoned_since_timestamp_seconds"), "1700000000.25");
-  EXPECT_EQ(Value("cluster_watcher_deletion_due_timestamp_seconds"), "1700000030");
-  EXPECT_EQ(Value("cluster_watcher_confirmations"), "2");
-  EXPECT_EQ(Value("cluster_watcher_dry_run"), "1");
-
-  metrics_.SetAbandonedSince(std::nullopt);
-  metrics_.SetDeletionDue(std::nullopt);
-  metrics_.SetConfirmations(0);
-  metrics_.SetDryRun(false);
-  EXPECT_EQ(Value("cluster_watcher_abandoned_since_timestamp_seconds"), "0");
-  EXPECT_EQ(Value("cluster_watcher_deletion_due_timestamp_seconds"), "0");
-  EXPECT_EQ(Value("cluster_watcher_confirmations"), "0");
-  EXPECT_EQ(Value("cluster_watcher_dry_run"), "0");
-}
-
-TEST_F(WatcherMetricsTest, CountsRefusals) {
   metrics_.Refused("owner-back");
   metrics_.Refused("owner-back");
-  EXPECT_EQ(Value(R"(cluster_watcher_refusals_total{reason="owner-back"})"), "2");
-}
-
-TEST_F(WatcherMetricsTest, ShowsADeletion) {
   metrics_.SetMembers(7, 3);
   metrics_.SetDeletionDuration(milliseconds(1500));
   metrics_.SetDeletionDeadline(At(1'700'000'600));
   metrics_.StepRun("timed-out");
-  EXPECT_EQ(Value(R"(cluster_watcher_members{state="found"})"), "7");
-  EXPECT_EQ(Value(R"(cluster_watcher_members{state="remaining"})"), "3");
-  EXPECT_EQ(Value("cluster_watcher_deletion_duration_seconds"), "1.5");
-  EXPECT_EQ(Value("cluster_watcher_deletion_deadline_timestamp_seconds"), "1700000600");
-  EXPECT_EQ(Value("cluster_watcher_steps_total{result=\"timed-out\"}"), "1");
+  const std::pair<const char*, const char*> values[] = {
+      {"owner_replicas", "4"},
+      {"abandoned_since_timestamp_seconds", "1700000000.25"},
+      {"deletion_due_timestamp_seconds", "1700000030"},
+      {"confirmations", "2"},
+      {"dry_run", "1"},
+      {R"(refusals_total{reason="owner-back"})", "2"},
+      {R"(members{state="found"})", "7"},
+      {R"(members{state="remaining"})", "3"},
+      {"deletion_duration_seconds", "1.5"},
+      {"deletion_deadline_timestamp_seconds", "1700000600"},
+      {R"(steps_total{result="timed-out"})", "1"}};
+  for (const auto& [series, value] : values) {
+    EXPECT_EQ(Value(std::string("cluster_watcher_") + series), value) << series;
+  }
+  metrics_.SetAbandonedSince(std::nullopt);
+  metrics_.SetDeletionDue(std::nullopt);
+  metrics_.SetConfirmations(0);
+  metrics_.SetDryRun(false);
   metrics_.SetDeletionDeadline(std::nullopt);
-  EXPECT_EQ(Value("cluster_watcher_deletion_deadline_timestamp_seconds"), "0");
+  for (const char* series : {"abandoned_since_timestamp_seconds", "deletion_due_timestamp_seconds",
+                             "confirmations", "dry_run", "deletion_deadline_timestamp_seconds"}) {
+    EXPECT_EQ(Value(std::string("cluster_watcher_") + series), "0") << series;
+  }
 }
 
 TEST_F(WatcherMetricsTest, CountsDeletesByResourceAndResult) {
@@ -329,7 +186,7 @@ TEST_F(WatcherMetricsTest, ShowsMissingPermissionsAsLongAsTheyAre) {
   EXPECT_EQ(missing("delete", "services"), "1");
   EXPECT_EQ(missing("get", "pods"), "1");
   metrics_.SetMissingPermissions({});
-  EXPECT_EQ(Expose(metrics_), kAtStart);
+  EXPECT_EQ(Expose(metrics_), AtStart());
 }
 
 TEST_F(WatcherMetricsTest, CountsRequestsByCodeAndMethod) {
@@ -355,7 +212,7 @@ TEST_F(WatcherMetricsDeathTest, AWordThatIsNotInTheContractIsAMistake) {
   EXPECT_DEBUG_DEATH(metrics_.Refused("no"), "contract");
   EXPECT_DEBUG_DEATH(metrics_.Deleted("pods", "gone"), "contract");
   EXPECT_DEBUG_DEATH(metrics_.StepRun("skipped"), "contract");
-  EXPECT_EQ(Expose(metrics_), kAtStart);
+  EXPECT_EQ(Expose(metrics_), AtStart());
 }
 
 TEST_F(WatcherMetricsTest, AScrapeNeverMeetsAChangeHalfway) {

@@ -43,12 +43,15 @@ class ClusterProbeTest : public testing::Test {
     api_.transport.On(ApiRequest::Discover("/apis/apps.openshift.io/v1"),
                       ResourceList("apps.openshift.io/v1", {TypeOf("dc")}));
   }
-  void StartAnew() { api_.transport = FakeTransport(); }
+  void StartAnew() {
+    api_.transport.Forget();
+    ServeNothingElse();
+  }
 
   // An object whose UID is its name.
   void Serve(const char* type, const std::string& name, const std::string& metadata = "") {
     api_.transport.On(ApiRequest::GetMetadata(TypeOf(type), "lab", name),
-                      Answer(200, ObjectText(TypeOf(type), "lab", name, name, metadata)));
+                      ObjectAnswer(TypeOf(type), "lab", name, name, metadata));
   }
 
   // "deployment.apps/bob-m"; or how it failed.
@@ -70,17 +73,13 @@ TEST_F(ClusterProbeTest, WhatNothingControlsIsItsOwnRoot) {
   EXPECT_TRUE(api_.transport.requests.empty());
 }
 
-TEST_F(ClusterProbeTest, WalksFromPodOverReplicaSetToDeployment) {
+TEST_F(ClusterProbeTest, WalksFromPodToDeploymentAndDeploymentConfig) {
   for (const bool labelled : {true, false}) {
     StartAnew();
-    ServeNothingElse();
     Serve("replicaset", "m-1", Below("deployment", "m"));
     Serve("deployment", "m", labelled ? kLabelled : "");
     EXPECT_EQ(RootOf(Object("pod", "m-1-a", Below("replicaset", "m-1"))), "deployment.apps/m");
   }
-}
-
-TEST_F(ClusterProbeTest, WalksFromPodOverReplicationControllerToDeploymentConfig) {
   Serve("rc", "m-1", Below("dc", "m"));
   Serve("dc", "m");
   EXPECT_EQ(RootOf(Object("pod", "m-1-a", Below("rc", "m-1"))),
@@ -110,58 +109,42 @@ TEST_F(ClusterProbeTest, GoesHigherOnlyWhereTheClustersLabelIs) {
   };
   for (const Case& one : cases) {
     StartAnew();
-    ServeNothingElse();
     Serve(one.above, "y", one.metadata);
     EXPECT_EQ(RootOf(Object(one.below, "x", Below(one.above, "y"))), one.root)
         << one.below << one.above << one.metadata;
   }
 }
 
-TEST_F(ClusterProbeTest, AControllerThatIsGoneIsSaidToBe) {
-  const KubeObject pod = Object("pod", "p", Below("replicaset", "r"));
-  const ApiRequest request = ApiRequest::GetMetadata(TypeOf("replicaset"), "lab", "r");
-  api_.transport.On(request, NotFound(TypeOf("replicaset"), "r"));
-  EXPECT_EQ(RootOf(pod), "gone");
-  StartAnew();
-  api_.transport.On(request, Answer(200, ObjectText(TypeOf("replicaset"), "lab", "r", "r-2")));
-  EXPECT_EQ(RootOf(pod), "gone") << "another object has its name";
-}
-
-TEST_F(ClusterProbeTest, AControllerThatCantBeReadIsUnknown) {
-  const std::vector<HttpResult> answers = {
-      NoAnswer(),
-      Refused(401),
-      Refused(403),
-      Refused(404),
-      NotFound(TypeOf("replicaset"), "another"),
-      NoSuchPath(),
-      Refused(503),
-      Answer(200, ""),
-      Answer(200, ObjectText(TypeOf("replicaset"), "attic", "r", "r")),
-      Answer(200, ObjectText(TypeOf("replicaset"), "lab", "r", "r", R"("ownerReferences":1)")),
+TEST_F(ClusterProbeTest, AControllerThatIsGoneOrCantBeReadIsSaidToBe) {
+  const ResourceType& sets = TypeOf("replicaset");
+  const std::vector<std::pair<HttpResult, const char*>> cases = {
+      {NotFound(sets, "r"), "gone"},
+      {ObjectAnswer(sets, "lab", "r", "r-2"), "gone"},  // another object has its name
+      {NotFound(sets, "another"), "unknown"},
+      {NoAnswer(), "unknown"},
+      {Refused(403), "unknown"},
+      {NoSuchPath(), "unknown"},
+      {ObjectAnswer(sets, "lab", "r", "r", R"("ownerReferences":1)"), "unknown"},
   };
-  for (const HttpResult& answer : answers) {
+  for (const auto& [answer, expected] : cases) {
     StartAnew();
-    api_.transport.On(ApiRequest::GetMetadata(TypeOf("replicaset"), "lab", "r"), answer);
-    EXPECT_EQ(RootOf(Object("pod", "p", Below("replicaset", "r"))), "unknown");
+    api_.transport.On(ApiRequest::GetMetadata(sets, "lab", "r"), answer);
+    EXPECT_EQ(RootOf(Object("pod", "p", Below("replicaset", "r"))), expected);
   }
 }
 
-TEST_F(ClusterProbeTest, AControllerOfAKindThatIsNotServedIsUnknown) {
-  KubeObject pod = Object("pod", "p");
-  pod.meta.owner_references = {{"example.com/v1", "Gizmo", "g", "g", true}};
-  EXPECT_EQ(RootOf(pod), "unknown");
-  StartAnew();
-  api_.transport.On(ApiRequest::Discover("/apis"), Refused(503));
-  EXPECT_FALSE(api_.discovery.Refresh({}));
-  EXPECT_EQ(RootOf(pod), "unknown");
-}
-
-TEST_F(ClusterProbeTest, ControllersInALoopAreUnknown) {
+TEST_F(ClusterProbeTest, AControllerOfAKindThatIsNotServedOrInALoopIsUnknown) {
   Serve("job", "a", Below("job", "b"));
   Serve("job", "b", Below("job", "a"));
   EXPECT_EQ(RootOf(Object("pod", "p", Below("job", "a"))), "unknown");
   EXPECT_LE(api_.transport.requests.size(), 20u);
+  KubeObject pod = Object("pod", "p");
+  pod.meta.owner_references = {{"example.com/v1", "Gizmo", "g", "g", true}};
+  EXPECT_EQ(RootOf(pod), "unknown");
+  api_.transport.Forget();
+  api_.transport.On(ApiRequest::Discover("/apis"), Refused(503));
+  EXPECT_FALSE(api_.discovery.Refresh({}));
+  EXPECT_EQ(RootOf(pod), "unknown");
 }
 
 TEST_F(ClusterProbeTest, WhatIsKnownIsNotAskedFor) {
@@ -195,11 +178,11 @@ TEST_F(ClusterProbeTest, ListsWhatCarriesExactlyTheLabel) {
                                           pod("g", "")};
   ApiRequest next = ListMembers("pod");
   next.http.target += "&continue=more";
-  api_.transport.On(ListMembers("pod"), Answer(200, ListText(pods, items, "more")));
-  api_.transport.On(next, Answer(200, ListText(pods, {pod("h", kLabelled)})));
+  api_.transport.On(ListMembers("pod"), ListAnswer(pods, items, "more"));
+  api_.transport.On(next, ListAnswer(pods, {pod("h", kLabelled)}));
+  const ResourceType& services = TypeOf("service");
   api_.transport.On(ListMembers("service"),
-                    Answer(200, ListText(TypeOf("service"), {ObjectText(TypeOf("service"), "lab",
-                                                                        "s", "s", kLabelled)})));
+                    ListAnswer(services, {ObjectText(services, "lab", "s", "s", kLabelled)}));
   const ClusterListing listing =
       probe_.List(std::vector{TypeOf("pod"), TypeOf("service")}, kCluster, 8, {});
   std::vector<std::string> found;
@@ -211,27 +194,20 @@ TEST_F(ClusterProbeTest, ListsWhatCarriesExactlyTheLabel) {
 TEST_F(ClusterProbeTest, SaysWhatCouldNotBeListedAndListsTheRest) {
   enum Where { kNeither, kSkipped, kFailed };
   const std::vector<std::pair<HttpResult, Where>> cases = {
-      {Answer(200, ListText(TypeOf("service"), {})), kNeither},
+      {ListAnswer(TypeOf("service"), {}), kNeither},
       {Refused(403), kSkipped},
       {NoSuchPath(), kFailed},
       {Refused(404), kFailed},
-      {Refused(401), kFailed},
-      {Refused(429), kFailed},
       {Refused(500), kFailed},
-      {Refused(503), kFailed},
       {NoAnswer(), kFailed},
-      {Answer(200, ""), kFailed},
-      {Answer(200, ListText(TypeOf("pod"), {})), kFailed},
-      {Answer(200, ListText(TypeOf("service"), {"{}"})), kFailed},
+      {ListAnswer(TypeOf("pod"), {}), kFailed},
   };
   for (const auto& [answer, where] : cases) {
     StartAnew();
-    ServeNothingElse();
     api_.transport.On(ListMembers("service"), answer);
     api_.transport.On(
         ListMembers("pod"),
-        Answer(200,
-               ListText(TypeOf("pod"), {ObjectText(TypeOf("pod"), "lab", "p", "p", kLabelled)})));
+        ListAnswer(TypeOf("pod"), {ObjectText(TypeOf("pod"), "lab", "p", "p", kLabelled)}));
     const ClusterListing listing =
         probe_.List(std::vector{TypeOf("service"), TypeOf("pod")}, kCluster, 8, {});
     EXPECT_EQ(listing.objects.size(), 1u);
@@ -240,18 +216,19 @@ TEST_F(ClusterProbeTest, SaysWhatCouldNotBeListedAndListsTheRest) {
   }
 }
 
-TEST_F(ClusterProbeTest, AKindThatIsNotServedHasNoObjects) {
-  const ClusterListing listing = probe_.List(std::vector{TypeOf("route")}, kCluster, 8, {});
-  EXPECT_TRUE(listing.objects.empty() && listing.skipped.empty() && listing.failed.empty());
-  EXPECT_FALSE(api_.transport.WasAsked(ListMembers("route")));
-}
-
-TEST_F(ClusterProbeTest, AKindOfWhichDiscoverySaysNothingHasFailed) {
-  StartAnew();
-  api_.transport.On(ApiRequest::Discover("/apis"), Refused(503));
-  const ClusterListing listing = probe_.List(std::vector{TypeOf("route")}, kCluster, 8, {});
-  EXPECT_TRUE(listing.objects.empty() && listing.skipped.empty());
-  EXPECT_EQ(listing.failed.size(), 1u);
+TEST_F(ClusterProbeTest, AKindThatIsNotServedHasNoObjectsUnlessDiscoveryFails) {
+  for (const bool fails : {false, true}) {
+    StartAnew();
+    if (fails) {
+      api_.transport.Forget();
+      api_.transport.On(ApiRequest::Discover("/apis"), Refused(503));
+      EXPECT_FALSE(api_.discovery.Refresh({}));
+    }
+    const ClusterListing listing = probe_.List(std::vector{TypeOf("route")}, kCluster, 8, {});
+    EXPECT_TRUE(listing.objects.empty() && listing.skipped.empty());
+    EXPECT_EQ(listing.failed.size(), fails ? 1u : 0u);
+    EXPECT_FALSE(api_.transport.WasAsked(ListMembers("route")));
+  }
 }
 
 // No driver uses the cluster, until a test says otherwise.
@@ -263,7 +240,7 @@ class FindOtherDriversTest : public ClusterProbeTest {
         for (const char* ns : {"lab", "attic"}) {
           if (request.target == List(type, ns).http.target ||
               request.target == ApiRequest::List(type, ns).http.target) {
-            return Answer(200, ListText(type, {}));
+            return ListAnswer(type, {});
           }
         }
       }
@@ -278,8 +255,8 @@ class FindOtherDriversTest : public ClusterProbeTest {
   void ServeDriver(const char* type, const std::string& fields,
                    const std::string& metadata = kUses) {
     api_.transport.On(List(TypeOf(type)),
-                      Answer(200, ListText(TypeOf(type), {ObjectText(TypeOf(type), "lab", "alice",
-                                                                     "alice", metadata, fields)})));
+                      ListAnswer(TypeOf(type), {ObjectText(TypeOf(type), "lab", "alice", "alice",
+                                                           metadata, fields)}));
   }
 
   // By whom it is used; "nobody" or "unknown".
@@ -313,21 +290,13 @@ TEST_F(FindOtherDriversTest, ADriverOfAnyKindThatWantsToRunUsesIt) {
       {"sts", kOneReplica, "statefulset.apps/alice"},
       {"daemonset", R"("spec":{})", "daemonset.apps/alice"},
       {"job", R"("spec":{})", "job.batch/alice"},
-      {"job", R"("spec":{},"status":{"conditions":[{"type":"Complete","status":"True"}]})",
-       "nobody"},
       {"job", R"("spec":{"suspend":true})", "nobody"},
       {"cronjob", R"("spec":{})", "cronjob.batch/alice"},
-      {"cronjob", R"("spec":{"suspend":true})", "nobody"},
       {"pod", R"("spec":{})", "pod/alice"},
-      {"pod", R"("spec":{},"status":{"phase":"Pending"})", "pod/alice"},
       {"pod", R"("spec":{},"status":{"phase":"Succeeded"})", "nobody"},
-      {"pod", R"("spec":{},"status":{"phase":"Failed"})", "nobody"},
   };
-  const auto otherwise = api_.transport.otherwise;
   for (const Case& one : cases) {
     StartAnew();
-    ServeNothingElse();
-    api_.transport.otherwise = otherwise;
     ServeDriver(one.type, one.fields);
     EXPECT_EQ(UsedBy(), one.used_by) << one.type << one.fields;
     EXPECT_EQ(UsedBy(""), one.used_by) << "an owner that was never seen";
@@ -335,14 +304,8 @@ TEST_F(FindOtherDriversTest, ADriverOfAnyKindThatWantsToRunUsesIt) {
 }
 
 TEST_F(FindOtherDriversTest, AConfigCountsWhereItIsServed) {
-  StartAnew();
+  api_.transport.Forget();
   ServeConfigs();
-  api_.transport.otherwise = [](const HttpRequest& request) -> HttpResult {
-    for (const ResourceType& type : WorkloadTypes()) {
-      if (request.target == List(type).http.target) return Answer(200, ListText(type, {}));
-    }
-    return NoSuchPath();
-  };
   ServeDriver("dc", kOneReplica);
   EXPECT_EQ(UsedBy(), "deploymentconfig.apps.openshift.io/alice");
 }
@@ -351,22 +314,17 @@ TEST_F(FindOtherDriversTest, OnlyTheExactLabelCounts) {
   for (const char* metadata :
        {"", R"("labels":{"uses-oshinko-cluster":"bobby"})", R"("labels":{"oshinko-cluster":"bob"})",
         R"("annotations":{"uses-oshinko-cluster":"bob"})"}) {
-    const auto otherwise = api_.transport.otherwise;
     StartAnew();
-    ServeNothingElse();
-    api_.transport.otherwise = otherwise;
     ServeDriver("deployment", kOneReplica, metadata);
     EXPECT_EQ(UsedBy(), "nobody") << metadata;
   }
 }
 
-TEST_F(FindOtherDriversTest, TheOwnerIsNoOtherDriver) {
+TEST_F(FindOtherDriversTest, NeitherTheOwnerNorWhatItControlsIsAnotherDriver) {
   ServeDriver("deployment", kOneReplica);
   EXPECT_EQ(UsedBy("alice"), "nobody");
   EXPECT_EQ(UsedBy("bob"), "deployment.apps/alice");
-}
-
-TEST_F(FindOtherDriversTest, WhatTheOwnerControlsIsNoOtherDriver) {
+  StartAnew();
   const std::string metadata =
       std::string(kUses) + "," + ControlledBy(TypeOf("replicaset"), "owner-1", "owner-1");
   ServeDriver("pod", R"("spec":{})", metadata);
@@ -378,51 +336,35 @@ TEST_F(FindOtherDriversTest, WhatTheOwnerControlsIsNoOtherDriver) {
   EXPECT_EQ(UsedBy(""), "pod/alice");
 }
 
-TEST_F(FindOtherDriversTest, AControllerThatIsGoneIsNotTheOwner) {
+TEST_F(FindOtherDriversTest, AControllerThatIsGoneIsNotTheOwnerAndAnUnreadableOneUnknown) {
   const std::string metadata =
       std::string(kUses) + "," + ControlledBy(TypeOf("replicaset"), "r", "r");
-  ServeDriver("pod", R"("spec":{})", metadata);
-  api_.transport.On(ApiRequest::GetMetadata(TypeOf("replicaset"), "lab", "r"),
-                    NotFound(TypeOf("replicaset"), "r"));
-  EXPECT_EQ(UsedBy(), "pod/alice");
-}
-
-TEST_F(FindOtherDriversTest, AControllerThatCantBeReadIsUnknown) {
-  const std::string metadata =
-      std::string(kUses) + "," + ControlledBy(TypeOf("replicaset"), "r", "r");
-  ServeDriver("pod", R"("spec":{})", metadata);
-  api_.transport.On(ApiRequest::GetMetadata(TypeOf("replicaset"), "lab", "r"), Refused(403));
-  EXPECT_EQ(UsedBy(), "unknown");
-}
-
-TEST_F(FindOtherDriversTest, AKindThatCantBeListedIsUnknown) {
-  const auto otherwise = api_.transport.otherwise;
-  for (const HttpResult& answer :
-       {HttpResult(Refused(403)), HttpResult(Refused(404)), HttpResult(Refused(500)),
-        HttpResult(NoAnswer()), HttpResult(Answer(200, "")),
-        HttpResult(Answer(200, ListText(TypeOf("pod"), {"{}"})))}) {
+  for (const bool gone : {true, false}) {
     StartAnew();
-    ServeNothingElse();
-    api_.transport.otherwise = otherwise;
-    api_.transport.On(List(TypeOf("pod")), answer);
-    EXPECT_EQ(UsedBy(), "unknown");
+    ServeDriver("pod", R"("spec":{})", metadata);
+    api_.transport.On(ApiRequest::GetMetadata(TypeOf("replicaset"), "lab", "r"),
+                      gone ? NotFound(TypeOf("replicaset"), "r") : Refused(403));
+    EXPECT_EQ(UsedBy(), gone ? "pod/alice" : "unknown");
   }
 }
 
-TEST_F(FindOtherDriversTest, IsUnknownWhereDiscoveryFails) {
-  const auto otherwise = api_.transport.otherwise;
-  StartAnew();
-  api_.transport.otherwise = otherwise;
+TEST_F(FindOtherDriversTest, IsUnknownWhereAKindCantBeListedOrDiscoveryFails) {
+  for (const HttpResult& answer :
+       {HttpResult(Refused(403)), HttpResult(Refused(404)), HttpResult(NoAnswer())}) {
+    StartAnew();
+    api_.transport.On(List(TypeOf("pod")), answer);
+    EXPECT_EQ(UsedBy(), "unknown");
+  }
+  api_.transport.Forget();
   api_.transport.On(ApiRequest::Discover("/apis"), Refused(503));
+  EXPECT_FALSE(api_.discovery.Refresh({}));
   EXPECT_EQ(UsedBy(), "unknown");
 }
 
 TEST_F(FindOtherDriversTest, TheOwnersNamespaceIsSearchedToo) {
   const ResourceType& jobs = TypeOf("job");
-  api_.transport.On(
-      List(jobs, "attic"),
-      Answer(200,
-             ListText(jobs, {ObjectText(jobs, "attic", "alice", "alice", kUses, R"("spec":{})")})));
+  const std::string alice = ObjectText(jobs, "attic", "alice", "alice", kUses, R"("spec":{})");
+  api_.transport.On(List(jobs, "attic"), ListAnswer(jobs, {alice}));
   EXPECT_EQ(UsedBy("owner", "lab"), "nobody");
   EXPECT_EQ(UsedBy("owner", ""), "nobody");
   EXPECT_EQ(UsedBy("owner", "attic"), "job.batch/alice");

@@ -4,7 +4,10 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "test/unit/support/words.h"
 
 namespace cluster_watcher {
 namespace {
@@ -30,33 +33,31 @@ Result<std::optional<std::string>> Find(const std::string& path) {
 }
 
 TEST(FieldPath, FindsWhatKubectlFinds) {
-  const std::vector<std::pair<const char*, const char*>> cases = {
-      {"{.status.phase}", "Succeeded"},
-      {".status.phase", "Succeeded"},
-      {"status.phase", "Succeeded"},
-      {"{$.status.phase}", "Succeeded"},
-      {"{.status['phase']}", "Succeeded"},
-      {"{['status'][\"phase\"]}", "Succeeded"},
-      {"{.status.count}", "3"},
-      {"{.status.ratio}", "0.5"},
-      {"{.status.ended}", "true"},
-      {"{.status.empty}", ""},
-      {R"({.metadata.labels.example\.com/state})", "done"},
-      {"{.metadata.labels['example.com/state']}", "done"},
-      {"{.metadata.labels['a b']}", "spaced"},
-      {"{.status.runs[0].state}", "old"},
-      {"{.status.runs[1].state}", "new"},
-      {"{.status.runs[-1].state}", "new"},
-      {"{.status.runs[-2].name}", "one"},
-      {R"({.status.conditions[?(@.type=="Complete")].status})", "True"},
-      {R"({.status.conditions[?(@.type=='Ready')].status})", "False"},
-      {R"({.status.conditions[?( @.type == "Complete" )].more.by})", "y"},
-      {R"({.status.conditions[?(@.more.by=="x")].type})", "Ready"},
+  const std::vector<std::pair<const char*, std::vector<const char*>>> cases = {
+      {"Succeeded",
+       {"{.status.phase}", ".status.phase", "status.phase", "{$.status.phase}",
+        "{.status['phase']}", "{['status'][\"phase\"]}"}},
+      {"3", {"{.status.count}"}},
+      {"0.5", {"{.status.ratio}"}},
+      {"true", {"{.status.ended}"}},
+      {"", {"{.status.empty}"}},
+      {"done",
+       {R"({.metadata.labels.example\.com/state})", "{.metadata.labels['example.com/state']}"}},
+      {"spaced", {"{.metadata.labels['a b']}"}},
+      {"old", {"{.status.runs[0].state}"}},
+      {"new", {"{.status.runs[1].state}", "{.status.runs[-1].state}"}},
+      {"one", {"{.status.runs[-2].name}"}},
+      {"True", {R"({.status.conditions[?(@.type=="Complete")].status})"}},
+      {"False", {R"({.status.conditions[?(@.type=='Ready')].status})"}},
+      {"y", {R"({.status.conditions[?( @.type == "Complete" )].more.by})"}},
+      {"Ready", {R"({.status.conditions[?(@.more.by=="x")].type})"}},
   };
-  for (const auto& [path, expected] : cases) {
-    const auto found = Find(path);
-    ASSERT_TRUE(found) << path;
-    EXPECT_EQ(*found, expected) << path;
+  for (const auto& [expected, paths] : cases) {
+    for (const char* path : paths) {
+      const auto found = Find(path);
+      ASSERT_TRUE(found) << path;
+      EXPECT_EQ(*found, expected) << path;
+    }
   }
 }
 
@@ -83,35 +84,15 @@ TEST(FieldPath, AListOrObjectIsAnError) {
 }
 
 TEST(FieldPath, WhatDoesNotParse) {
-  for (const char* path : {"",
-                           "{}",
-                           "{.}",
-                           ".",
-                           "{.status",
-                           "{.status}}",
-                           "{..phase}",
-                           "{.status..phase}",
-                           "{.status[*]}",
-                           "{.status.*}",
-                           "{.status[]}",
-                           "{.status[x]}",
-                           "{.status[0}",
-                           "{.status['a}",
-                           "{.status['a'}",
-                           "{.status[0:1]}",
-                           "{.status[0,1]}",
-                           "{.status} {.phase}",
-                           "{.status[?(@.a)]}",
-                           "{.status[?(@.a!=\"b\")]}",
-                           "{.status[?(@.a==b)]}",
-                           "{.status[?(.a==\"b\")]}",
-                           "{.status[?(@==\"b\")]}",
-                           "{.status[?(@.a==\"b\"].c}",
-                           "{.status.phase.}",
-                           "{.sta tus}",
-                           "{range .items[*]}",
-                           "{.status[99999999999]}",
-                           "{@}"}) {
+  for (const std::string& path :
+       Words("{} {.} . {.status {.status}} {..phase} {.status..phase} {.status[*]} {.status.*} "
+             "{.status[]} {.status[x]} {.status[0} {.status['a} {.status['a'} {.status[0:1]} "
+             "{.status[0,1]} {.status[?(@.a)]} {.status[?(@.a!=\"b\")]} {.status[?(@.a==b)]} "
+             "{.status[?(.a==\"b\")]} {.status[?(@==\"b\")]} {.status[?(@.a==\"b\"].c} "
+             "{.status.phase.} {.status[99999999999]} {@}")) {
+    EXPECT_FALSE(FieldPath::Parse(path)) << path;
+  }
+  for (const char* path : {"", "{.status} {.phase}", "{.sta tus}", "{range .items[*]}"}) {
     EXPECT_FALSE(FieldPath::Parse(path)) << path;
   }
   EXPECT_FALSE(FieldPath::Parse("{." + std::string(2'000, 'a') + "}"));
@@ -119,35 +100,27 @@ TEST(FieldPath, WhatDoesNotParse) {
 
 TEST(CompletedWhen, HoldsWhereTheFieldHasOneOfTheValues) {
   const JsonDocument object = *JsonDocument::Parse(kObject);
-  struct Case {
-    const char* text;
-    bool holds;
+  const std::pair<bool, std::vector<const char*>> cases[] = {
+      {true,
+       {"{.status.phase}=Succeeded", "{.status.phase}=Failed,Succeeded", ".status.phase=Succeeded",
+        "status.phase=Succeeded,Failed", "{.status.phase}", "{.status.ended}=true",
+        "{.status.count}=3", R"({.status.conditions[?(@.type=="Complete")].status}=True)",
+        R"(.status.conditions[?(@.type=="Complete")].status=True)",
+        R"({.status.conditions[?(@.type=="Complete")].status})"}},
+      {false,
+       {"{.status.phase}=Failed", "{.status.phase}=succeeded", "{.status.none}",
+        "{.status.nothing}", "{.status.none}=Succeeded",
+        R"({.status.conditions[?(@.type=="Ready")].status}=True)"}},
   };
-  const std::vector<Case> cases = {
-      {"{.status.phase}=Succeeded", true},
-      {"{.status.phase}=Failed,Succeeded", true},
-      {"{.status.phase}=Failed", false},
-      {"{.status.phase}=succeeded", false},
-      {".status.phase=Succeeded", true},
-      {"status.phase=Succeeded,Failed", true},
-      {"{.status.phase}", true},
-      {"{.status.none}", false},
-      {"{.status.nothing}", false},
-      {"{.status.none}=Succeeded", false},
-      {"{.status.ended}=true", true},
-      {"{.status.count}=3", true},
-      {R"({.status.conditions[?(@.type=="Complete")].status}=True)", true},
-      {R"(.status.conditions[?(@.type=="Complete")].status=True)", true},
-      {R"({.status.conditions[?(@.type=="Ready")].status}=True)", false},
-      {R"({.status.conditions[?(@.type=="Complete")].status})", true},
-  };
-  for (const Case& one : cases) {
-    const auto completed = CompletedWhen::Parse(one.text);
-    ASSERT_TRUE(completed) << one.text << ": " << completed.error().message;
-    const auto holds = completed->Holds(object.root());
-    ASSERT_TRUE(holds) << one.text;
-    EXPECT_EQ(*holds, one.holds) << one.text;
-    EXPECT_EQ(completed->text(), one.text);
+  for (const auto& [expected, texts] : cases) {
+    for (const char* text : texts) {
+      const auto completed = CompletedWhen::Parse(text);
+      ASSERT_TRUE(completed) << text << ": " << completed.error().message;
+      const auto holds = completed->Holds(object.root());
+      ASSERT_TRUE(holds) << text;
+      EXPECT_EQ(*holds, expected) << text;
+      EXPECT_EQ(completed->text(), text);
+    }
   }
   EXPECT_FALSE(CompletedWhen::Parse("{.status.runs}=x")->Holds(object.root()));
 }

@@ -16,18 +16,19 @@ namespace {
 
 using std::chrono::seconds;
 
+// Built in, or one of those that only discovery knows.
+ResourceType Kind(const std::string& name) {
+  if (name == "raycronjob") return {"ray.io", "v1", "raycronjobs", "RayCronJob"};
+  if (name == "cronworkflow") {
+    return {"argoproj.io", "v1alpha1", "cronworkflows", "CronWorkflow"};
+  }
+  return TypeOf(name);
+}
+
 Result<OwnerFields> Read(const std::string& type, const std::string& text) {
   const auto document = JsonDocument::Parse(text);
   EXPECT_TRUE(document) << text;
-  // Kinds that only discovery knows.
-  if (type == "raycronjob") {
-    return ReadOwnerFields({"ray.io", "v1", "raycronjobs", "RayCronJob"}, document->root());
-  }
-  if (type == "cronworkflow") {
-    return ReadOwnerFields({"argoproj.io", "v1alpha1", "cronworkflows", "CronWorkflow"},
-                           document->root());
-  }
-  return ReadOwnerFields(TypeOf(type), document->root());
+  return ReadOwnerFields(Kind(type), document->root());
 }
 
 const std::vector<const char*> kReplicated = {"deployment", "rc", "dc", "sts", "rs"};
@@ -36,44 +37,94 @@ ResourceType Custom(const char* kind) {
   return {"example.com", "v1", std::string(kind) + "s", kind};
 }
 
-TEST(OwnerKinds, AreWorkloadsAndCustomResources) {
-  for (const char* name :
-       {"deployment", "rc", "dc", "sts", "rs", "job", "cronjob", "pod", "daemonset", "raycluster",
-        "rayjob", "sparkapplication", "scheduledsparkapplication", "workflow", "flinkdeployment",
-        "daskcluster"}) {
-    EXPECT_TRUE(CanJudge(TypeOf(name))) << name;
+// A row of the table, by its kind.
+struct Row {
+  const char* kind;
+  const char* runs;  // what is asked for where it is suspended; "": nothing
+  bool workload;
+  bool bare_name;
+  bool stands_for_controller;
+};
+const std::vector<Row>& Rows() {
+  static const std::vector<Row> rows = {
+      {"replicationcontroller", "", true, true, false},
+      {"deployment", "", true, true, false},
+      {"deploymentconfig", "", true, true, false},
+      {"statefulset", "", true, true, false},
+      {"job", "", true, true, false},
+      {"replicaset", "", true, false, true},
+      {"daemonset", "", true, false, false},
+      {"cronjob", "job", true, false, false},
+      {"pod", "", true, false, true},
+      {"sparkapplication", "", false, false, false},
+      {"scheduledsparkapplication", "sparkapplication", false, false, false},
+      {"rayjob", "", false, false, false},
+      {"raycluster", "", false, false, false},
+      {"raycronjob", "rayjob", false, false, false},
+      {"workflow", "", false, false, false},
+      {"cronworkflow", "workflow", false, false, false},
+      {"flinkdeployment", "", false, false, false},
+      {"daskcluster", "", false, false, false},
+  };
+  return rows;
+}
+
+TEST(OwnerKinds, EachRowIsFoundAndSaysWhatItIs) {
+  std::vector<ResourceType> workloads, bare_names;
+  for (const Row& row : Rows()) {
+    const ResourceType type = Kind(row.kind);
+    EXPECT_TRUE(CanJudge(type)) << row.kind;
+    EXPECT_FALSE(ReadsScale(type)) << row.kind << " counts as any custom resource";
+    EXPECT_EQ(IsWorkload(type), row.workload) << row.kind;
+    EXPECT_EQ(StandsForItsController(type), row.stands_for_controller) << row.kind;
+    const ResourceType* runs = RunsOf(type);
+    ASSERT_EQ(runs != nullptr, *row.runs != 0) << row.kind;
+    EXPECT_TRUE(runs == nullptr || *runs == TypeOf(row.runs)) << row.kind;
+    if (row.workload) workloads.push_back(type);
+    if (row.bare_name) bare_names.push_back(type);
   }
+  EXPECT_TRUE(std::ranges::is_permutation(WorkloadTypes(), workloads));
+  EXPECT_TRUE(std::ranges::equal(BareNameTypes(), bare_names)) << "they are looked for in order";
+}
+
+TEST(OwnerKinds, NoSuspendedOwnerIsIdleWhileARunOfItGoesOn) {
+  for (const Row& row : Rows()) {
+    if (*row.runs == 0) continue;
+    FakeApi api;
+    const ResourceType& runs = TypeOf(row.runs);
+    api.transport.otherwise = [&](const HttpRequest& request) {
+      return FakeApi::Discovered(request, {runs}).value_or(NoSuchPath());
+    };
+    // Some operators write references that don't control.
+    std::string of_bob = ControlledBy(Kind(row.kind), "bob", "u-bob");
+    of_bob.replace(of_bob.find("true"), 4, "false");
+    api.transport.On(ApiRequest::List(runs, "lab"),
+                     ListAnswer(runs, {ObjectText(runs, "lab", "a", "a", of_bob, R"("spec":{})")}));
+    api.transport.On(ApiRequest::List(runs, "lab"),
+                     ListAnswer(runs, {ObjectText(runs, "lab", "a", "a", "", R"("spec":{})")}));
+    const auto suspended = JsonDocument::Parse(
+        ObjectText(Kind(row.kind), "lab", "bob", "u-bob", "", R"("spec":{"suspend":true})"));
+    const KubeObject bob{Kind(row.kind), *ReadObjectMeta(suspended->root())};
+    OwnerReader reader(api.client, api.discovery);
+    for (const bool idle : {false, true}) {
+      const auto fields = reader.Read(bob, suspended->root(), Freshness::kSure, {});
+      ASSERT_TRUE(fields) << fields.error().message;
+      EXPECT_EQ(WantsToRun(*fields), !idle) << row.kind;
+    }
+  }
+}
+
+TEST(OwnerKinds, AreWorkloadsAndCustomResources) {
   for (const char* name :
        {"service", "configmap", "secret", "namespace", "pvc", "ingress", "route"}) {
     EXPECT_FALSE(CanJudge(TypeOf(name))) << name;
   }
-  EXPECT_TRUE(CanJudge(Custom("gizmo")));
-  EXPECT_TRUE(CanJudge({"example.com", "v1", "deployments", "Deployment"}));
-  EXPECT_FALSE(CanJudge({"", "v1", "nodes", "Node", false}));
-}
-
-TEST(OwnerKinds, OnlyPodsAndReplicaSetsStandForTheirController) {
-  EXPECT_TRUE(StandsForItsController(TypeOf("pod")));
-  EXPECT_TRUE(StandsForItsController(TypeOf("rs")));
-  for (const char* name : {"deployment", "rc", "job", "sparkapplication"}) {
-    EXPECT_FALSE(StandsForItsController(TypeOf(name))) << name;
+  for (const ResourceType& custom :
+       {Custom("gizmo"), ResourceType{"example.com", "v1", "deployments", "Deployment"}}) {
+    EXPECT_TRUE(CanJudge(custom) && ReadsScale(custom)) << custom.QualifiedName();
+    EXPECT_FALSE(IsWorkload(custom) || StandsForItsController(custom)) << custom.QualifiedName();
   }
-}
-
-TEST(OwnerKinds, BareNamesAreLookedForInThisOrder) {
-  std::vector<std::string> names;
-  for (const ResourceType& type : BareNameTypes()) names.push_back(type.kind);
-  EXPECT_EQ(names, (std::vector<std::string>{"ReplicationController", "Deployment",
-                                             "DeploymentConfig", "StatefulSet", "Job"}));
-}
-
-TEST(OwnerKinds, WorkloadsAreAllThatRunPods) {
-  std::vector<std::string> names;
-  for (const ResourceType& type : WorkloadTypes()) names.push_back(type.kind);
-  std::sort(names.begin(), names.end());
-  EXPECT_EQ(names, (std::vector<std::string>{"CronJob", "DaemonSet", "Deployment",
-                                             "DeploymentConfig", "Job", "Pod", "ReplicaSet",
-                                             "ReplicationController", "StatefulSet"}));
+  EXPECT_FALSE(CanJudge({"", "v1", "nodes", "Node", false}));
 }
 
 TEST(ReadOwnerFields, ReplicasAreTheDesiredOnes) {
@@ -85,17 +136,12 @@ TEST(ReadOwnerFields, ReplicasAreTheDesiredOnes) {
       EXPECT_EQ(fields->replicas, count) << type;
       EXPECT_FALSE(fields->suspended || fields->completed) << type;
     }
-  }
-}
-
-TEST(ReadOwnerFields, ReplicasThatAreNoCountAreAnError) {
-  for (const char* type : kReplicated) {
-    for (const char* text :
-         {"{}", R"({"spec":null})", R"({"spec":[]})", R"({"spec":{}})",
-          R"({"spec":{"replicas":null}})", R"({"spec":{"replicas":"1"}})",
-          R"({"spec":{"replicas":-1}})", R"({"spec":{"replicas":0.0}})",
-          R"({"spec":{"replicas":false}})", R"({"spec":{"replicas":18446744073709551616}})",
-          R"({"status":{"replicas":1}})"}) {
+    for (const char* replicas : {"null", "\"1\"", "-1", "0.0", "false", "18446744073709551616"}) {
+      EXPECT_FALSE(Read(type, R"({"spec":{"replicas":)" + std::string(replicas) + "}}"))
+          << type << replicas;
+    }
+    for (const char* text : {"{}", R"({"spec":null})", R"({"spec":[]})", R"({"spec":{}})",
+                             R"({"status":{"replicas":1}})"}) {
       EXPECT_FALSE(Read(type, text)) << type << text;
     }
   }
@@ -103,43 +149,8 @@ TEST(ReadOwnerFields, ReplicasThatAreNoCountAreAnError) {
   EXPECT_FALSE(Read("service", R"({"spec":{}})")) << "no kind of owner";
 }
 
-TEST(ReadOwnerFields, AJobsParallelismIsNotReplicas) {
-  const auto job = Read("job", R"({"spec":{"parallelism":0,"completions":7,"replicas":5}})");
-  ASSERT_TRUE(job);
-  EXPECT_EQ(job->replicas, 1);
-}
-
-TEST(ReadOwnerFields, AJobIsSuspendedWhereNothingOfItRuns) {
-  struct Case {
-    const char* text;
-    bool suspended;
-  };
-  const std::vector<Case> cases = {
-      {R"({"spec":{}})", false},
-      {R"({"spec":{"suspend":false},"status":{"active":0}})", false},
-      {R"({"spec":{"suspend":"true"}})", false},
-      {R"({"spec":{"suspend":true}})", true},
-      {R"({"spec":{"suspend":true},"status":{}})", true},
-      {R"({"spec":{"suspend":true},"status":{"active":0}})", true},
-      {R"({"spec":{"suspend":true},"status":{"active":1}})", false},
-      {R"({"spec":{"suspend":true},"status":{"active":"1"}})", false},
-  };
-  for (const Case& one : cases) {
-    const auto job = Read("job", one.text);
-    EXPECT_EQ(job && job->suspended, one.suspended) << one.text;
-  }
-  EXPECT_FALSE(Read("deployment", R"({"spec":{"replicas":1,"suspend":true}})")->suspended);
-}
-
 TEST(ReadOwnerFields, OnlyATrueTerminalConditionCompletesAJob) {
-  const auto with = [](const std::string& conditions) {
-    return Read("job", R"({"spec":{},"status":{"conditions":)" + conditions + "}}");
-  };
-  struct Case {
-    const char* conditions;
-    bool completed;
-  };
-  const std::vector<Case> cases = {
+  const std::pair<const char*, bool> cases[] = {
       {"[]", false},
       {"null", false},
       {"{}", false},
@@ -156,10 +167,11 @@ TEST(ReadOwnerFields, OnlyATrueTerminalConditionCompletesAJob) {
       {R"([{"type":"SuccessCriteriaMet","status":"True"}])", false},
       {R"([{"type":"Suspended","status":"True"}])", false},
   };
-  for (const Case& one : cases) EXPECT_EQ(with(one.conditions)->completed, one.completed);
-  EXPECT_FALSE(Read("deployment", R"({"spec":{"replicas":1},"status":{"conditions":)"
-                                  R"([{"type":"Complete","status":"True"}]}})")
-                   ->completed);
+  for (const auto& [conditions, completed] : cases) {
+    const std::string status = R"("status":{"conditions":)" + std::string(conditions) + "}}";
+    EXPECT_EQ(Read("job", R"({"spec":{},)" + status)->completed, completed) << conditions;
+    EXPECT_FALSE(Read("deployment", R"({"spec":{"replicas":1},)" + status)->completed);
+  }
 }
 
 TEST(ReadOwnerFields, TheTerminationGraceIsThatOfItsPods) {
@@ -218,70 +230,65 @@ TEST(ReadOwnerFields, ASelectorThatIsNoneIsAnError) {
   EXPECT_FALSE(Read("rc", R"({"spec":{"replicas":1,"selector":{"a":null}}})"));
 }
 
-// What each kind means by suspended: what its fields say, and what must be asked besides.
+// What each kind means by suspended: what its fields say, and whether its pods are asked besides.
 TEST(ReadOwnerFields, SuspendedIsWhatTheKindMeansByIt) {
   struct Case {
     const char* type;
-    const char* text;
+    const char* spec;
+    const char* status;
     bool suspended;
-    const char* unless_run;  // "": nothing
-    bool unless_pod;
+    bool unless_pod = false;
   };
-  constexpr const char* kSuspend = R"({"spec":{"suspend":true}})";
+  constexpr const char* kSuspend = R"("suspend":true)";
   const std::vector<Case> cases = {
-      {"cronjob", kSuspend, true, "jobs", false},
-      {"cronjob", R"({"spec":{"suspend":false}})", false, "jobs", false},
-      {"raycronjob", kSuspend, true, "rayjobs", false},
-      {"cronworkflow", kSuspend, true, "workflows", false},
-      {"scheduledsparkapplication", kSuspend, true, "sparkapplications", false},
-      {"workflow", kSuspend, true, "", true},
-      {"workflow", R"({"spec":{},"status":{"phase":"Running"}})", false, "", false},
-      {"sparkapplication", kSuspend, false, "", true},
-      {"sparkapplication",
-       R"({"spec":{"suspend":true},"status":{"applicationState":{"state":"SUSPENDING"}}})", false,
-       "", true},
-      {"sparkapplication",
-       R"({"spec":{"suspend":true},"status":{"applicationState":{"state":"SUSPENDED"}}})", true, "",
+      {"job", "", "", false},
+      {"job", R"("suspend":false)", R"("active":0)", false},
+      {"job", R"("suspend":"true")", "", false},
+      {"job", kSuspend, "", true},
+      {"job", kSuspend, R"("active":0)", true},
+      {"job", kSuspend, R"("active":1)", false},
+      {"deployment", R"("replicas":1,"suspend":true)", "", false},
+      {"cronjob", kSuspend, "", true},
+      {"cronjob", R"("suspend":false)", "", false},
+      {"raycronjob", kSuspend, "", true},
+      {"cronworkflow", kSuspend, "", true},
+      {"scheduledsparkapplication", kSuspend, "", true},
+      {"workflow", kSuspend, "", true, true},
+      {"workflow", "", R"("phase":"Running")", false},
+      {"sparkapplication", kSuspend, "", false, true},
+      {"sparkapplication", kSuspend, R"("applicationState":{"state":"SUSPENDING"})", false, true},
+      {"sparkapplication", kSuspend, R"("applicationState":{"state":"SUSPENDED"})", true, true},
+      {"sparkapplication", "", R"("applicationState":{"state":"SUSPENDED"})", false},
+      {"rayjob", kSuspend, "", false},
+      {"rayjob", kSuspend, R"("jobDeploymentStatus":"Suspending")", false},
+      {"rayjob", kSuspend, R"("jobDeploymentStatus":"Suspended")", true},
+      {"raycluster", kSuspend, "", false},
+      {"raycluster", kSuspend, R"("state":"suspended")", true},
+      {"raycluster", kSuspend, R"("conditions":[{"type":"RayClusterSuspended","status":"True"}])",
        true},
-      {"sparkapplication",
-       R"({"spec":{"suspend":false},"status":{"applicationState":{"state":"SUSPENDED"}}})", false,
-       "", false},
-      {"rayjob", kSuspend, false, "", false},
-      {"rayjob", R"({"spec":{"suspend":true},"status":{"jobDeploymentStatus":"Suspending"}})",
-       false, "", false},
-      {"rayjob", R"({"spec":{"suspend":true},"status":{"jobDeploymentStatus":"Suspended"}})", true,
-       "", false},
-      {"raycluster", kSuspend, false, "", false},
-      {"raycluster", R"({"spec":{"suspend":true},"status":{"state":"suspended"}})", true, "",
+      {"raycluster", kSuspend, R"("conditions":[{"type":"RayClusterSuspending","status":"True"}])",
        false},
-      {"raycluster",
-       R"({"spec":{"suspend":true},"status":{"conditions":)"
-       R"([{"type":"RayClusterSuspended","status":"True"}]}})",
-       true, "", false},
-      {"raycluster",
-       R"({"spec":{"suspend":true},"status":{"conditions":)"
-       R"([{"type":"RayClusterSuspending","status":"True"}]}})",
-       false, "", false},
-      {"raycluster", R"({"spec":{},"status":{"state":"suspended"}})", false, "", false},
-      {"flinkdeployment", R"({"spec":{"suspend":true,"job":{"state":"running"}}})", false, "",
+      {"raycluster", "", R"("state":"suspended")", false},
+      {"flinkdeployment", R"("suspend":true,"job":{"state":"running"})", "", false},
+      {"flinkdeployment", R"("job":{"state":"suspended"})", R"("lifecycleState":"DEPLOYED")",
        false},
-      {"flinkdeployment",
-       R"({"spec":{"job":{"state":"suspended"}},"status":{"lifecycleState":"DEPLOYED"}})", false,
-       "", false},
-      {"flinkdeployment",
-       R"({"spec":{"job":{"state":"suspended"}},"status":{"lifecycleState":"SUSPENDED"}})", true,
-       "", false},
-      {"daskcluster", kSuspend, false, "", false},
-      {"pod", kSuspend, false, "", false},
+      {"flinkdeployment", R"("job":{"state":"suspended"})", R"("lifecycleState":"SUSPENDED")",
+       true},
+      {"daskcluster", kSuspend, "", false},
+      {"pod", kSuspend, "", false},
   };
   for (const Case& one : cases) {
-    const auto fields = Read(one.type, one.text);
-    ASSERT_TRUE(fields) << one.type << one.text;
-    EXPECT_EQ(fields->suspended, one.suspended) << one.type << one.text;
-    EXPECT_EQ(fields->idle_unless_run ? fields->idle_unless_run->plural : "", one.unless_run)
-        << one.type << one.text;
-    EXPECT_EQ(fields->suspended_unless_pod, one.unless_pod) << one.type << one.text;
+    const std::string text =
+        std::string(R"({"spec":{)") + one.spec + R"(},"status":{)" + one.status + "}}";
+    const auto fields = Read(one.type, text);
+    ASSERT_TRUE(fields) << one.type << text;
+    EXPECT_EQ(fields->suspended, one.suspended) << one.type << text;
+    EXPECT_EQ(fields->suspended_unless_pod, one.unless_pod) << one.type << text;
+    const ResourceType* runs = RunsOf(Kind(one.type));
+    EXPECT_EQ(fields->idle_unless_run, runs) << one.type << text;
   }
+  EXPECT_FALSE(Read("job", R"({"spec":{"suspend":true},"status":{"active":"1"}})"));
+  EXPECT_TRUE(Read("job", R"({"spec":{"suspend":true}})")->suspended) << "it has no status yet";
 }
 
 TEST(ReadOwnerFields, CompletedIsWhatTheKindMeansByIt) {
@@ -294,24 +301,23 @@ TEST(ReadOwnerFields, CompletedIsWhatTheKindMeansByIt) {
     std::string text;
     bool completed;
   };
-  std::vector<Case> cases = {
-      {"sparkapplication", R"({"spec":{}})", false},
-      {"rayjob", R"({"spec":{},"status":{"jobDeploymentStatus":"Complete"}})", true},
-      {"rayjob", R"({"spec":{},"status":{"jobDeploymentStatus":"Failed"}})", true},
-      {"rayjob", R"({"spec":{},"status":{"jobDeploymentStatus":"Retrying"}})", false},
-      {"rayjob", R"({"spec":{},"status":{"jobDeploymentStatus":"ValidationFailed"}})", false},
-      {"rayjob", R"({"spec":{},"status":{"jobStatus":"SUCCEEDED"}})", false},
-      {"raycluster", R"({"spec":{},"status":{"state":"failed"}})", false},
-      {"workflow", R"({"spec":{},"status":{"phase":"Succeeded"}})", true},
-      {"workflow", R"({"spec":{},"status":{"phase":"Failed"}})", true},
-      {"workflow", R"({"spec":{},"status":{"phase":"Error"}})", true},
-      {"workflow", R"({"spec":{},"status":{"phase":"Running"}})", false},
-      {"flinkdeployment", R"({"spec":{},"status":{"jobStatus":{"state":"FINISHED"}}})", false},
-      {"pod", R"({"spec":{},"status":{"phase":"Succeeded"}})", true},
-      {"pod", R"({"spec":{},"status":{"phase":"Failed"}})", true},
-      {"pod", R"({"spec":{},"status":{"phase":"Running"}})", false},
-      {"cronjob", R"({"spec":{},"status":{"lastSuccessfulTime":"2026-12-24T18:00:00Z"}})", false},
+  std::vector<Case> cases = {{"sparkapplication", R"({"spec":{}})", false}};
+  const auto add = [&](const char* type, const char* status, bool completed) {
+    cases.push_back({type, R"({"spec":{},"status":{)" + std::string(status) + "}}", completed});
   };
+  for (const char* state : {"Complete", "Failed", "Retrying", "ValidationFailed"}) {
+    add("rayjob", (R"("jobDeploymentStatus":")" + std::string(state) + "\"").c_str(),
+        *state == 'C' || *state == 'F');
+  }
+  for (const char* phase : {"Succeeded", "Failed", "Error", "Running"}) {
+    const std::string status = R"("phase":")" + std::string(phase) + "\"";
+    add("workflow", status.c_str(), *phase != 'R');
+    add("pod", status.c_str(), *phase == 'S' || *phase == 'F');
+  }
+  add("rayjob", R"("jobStatus":"SUCCEEDED")", false);
+  add("raycluster", R"("state":"failed")", false);
+  add("flinkdeployment", R"("jobStatus":{"state":"FINISHED"})", false);
+  add("cronjob", R"("lastSuccessfulTime":"2026-12-24T18:00:00Z")", false);
   for (const char* state : {"", "SUBMITTED", "RUNNING", "SUBMISSION_FAILED", "FAILED_SUBMISSION",
                             "PENDING_RERUN", "INVALIDATING", "SUCCEEDING", "FAILING", "SUSPENDING",
                             "SUSPENDED", "RESUMING", "UNKNOWN"}) {
@@ -330,9 +336,10 @@ TEST(ReadOwnerFields, CompletedIsWhatTheKindMeansByIt) {
   }
 }
 
-TEST(ReadOwnerFields, WorkersAreNoReplicas) {
-  for (const char* type : {"daskcluster", "flinkdeployment", "raycluster", "rayjob"}) {
-    const auto fields = Read(type, R"({"spec":{"replicas":0,"worker":{"replicas":0}}})");
+TEST(ReadOwnerFields, NeitherWorkersNorParallelismAreReplicas) {
+  for (const char* type : {"daskcluster", "flinkdeployment", "raycluster", "rayjob", "job"}) {
+    const auto fields = Read(type, R"({"spec":{"replicas":0,"worker":{"replicas":0},)"
+                                   R"("parallelism":0,"completions":7}})");
     ASSERT_TRUE(fields) << type;
     EXPECT_EQ(fields->replicas, 1) << type;
     EXPECT_FALSE(fields->replicas_by_scale) << type;
@@ -359,14 +366,15 @@ TEST(ReadOwnerFields, AnyCustomResourceHasAScaleAndMayBeSuspended) {
 }
 
 TEST(ReadOwnerFields, APausedDeploymentConfigRunsOn) {
-  EXPECT_EQ(
-      Read("dc", R"({"spec":{"replicas":0,"paused":true},"status":{"replicas":1}})")->replicas, 1);
-  EXPECT_EQ(
-      Read("dc", R"({"spec":{"replicas":0,"paused":true},"status":{"replicas":0}})")->replicas, 0);
-  EXPECT_EQ(Read("dc", R"({"spec":{"replicas":0},"status":{"replicas":1}})")->replicas, 0);
-  EXPECT_EQ(Read("deployment", R"({"spec":{"replicas":0,"paused":true},"status":{"replicas":1}})")
-                ->replicas,
-            0);
+  const auto replicas = [](const char* type, const char* paused, const char* running) {
+    return Read(type, R"({"spec":{"replicas":0)" + std::string(paused) +
+                          R"(},"status":{"replicas":)" + running + "}}")
+        ->replicas;
+  };
+  EXPECT_EQ(replicas("dc", R"(,"paused":true)", "1"), 1);
+  EXPECT_EQ(replicas("dc", R"(,"paused":true)", "0"), 0);
+  EXPECT_EQ(replicas("dc", "", "1"), 0);
+  EXPECT_EQ(replicas("deployment", R"(,"paused":true)", "1"), 0);
 }
 
 TEST(ReadOwnerFields, PodsAreFoundByWhatTheKindLabelsThemWith) {
@@ -417,18 +425,15 @@ TEST(ReadOwnerFields, TheTerminationGraceOfEachKindsPods) {
 }
 
 TEST(WantsToRun, IsTrueUntilThereIsNothingToRun) {
-  OwnerFields fields;
-  EXPECT_TRUE(WantsToRun(fields));
-  fields.replicas = 3;
-  EXPECT_TRUE(WantsToRun(fields));
-  fields.replicas = 0;
-  EXPECT_FALSE(WantsToRun(fields));
-  fields = OwnerFields();
-  fields.suspended = true;
-  EXPECT_FALSE(WantsToRun(fields));
-  fields = OwnerFields();
-  fields.completed = true;
-  EXPECT_FALSE(WantsToRun(fields));
+  const auto wants = [](std::int64_t replicas, bool suspended, bool completed) {
+    OwnerFields fields;
+    fields.replicas = replicas;
+    fields.suspended = suspended;
+    fields.completed = completed;
+    return WantsToRun(fields);
+  };
+  EXPECT_TRUE(WantsToRun(OwnerFields()) && wants(3, false, false));
+  EXPECT_FALSE(wants(0, false, false) || wants(1, true, false) || wants(1, false, true));
 }
 
 }  // namespace

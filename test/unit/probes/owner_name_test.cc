@@ -96,47 +96,21 @@ TEST(OwnerName, SaysWhatIsWrongAndHowAnOwnerIsWritten) {
     EXPECT_NE(owner.error().message.find("write [KIND[.GROUP]/]NAME"), std::string::npos)
         << owner.error().message;
   }
-}
-
-TEST(OwnerName, TakesTheLongestName) {
   EXPECT_TRUE(OwnerName::Parse(std::string(253, 'a')));
   EXPECT_TRUE(OwnerName::Parse(std::string(63, 'k') + "/" + std::string(253, 'a')));
-}
-
-TEST(OwnerName, ShowsNoMoreThanTheStartOfLongText) {
-  const Result<OwnerName> owner = OwnerName::Parse(std::string(1'000'000, 'A'));
-  ASSERT_FALSE(owner);
-  EXPECT_EQ(owner.error().message.find("\"" + std::string(80, 'A') + "\"... is not an owner"), 0u);
-  EXPECT_LT(owner.error().message.size(), 300u);
+  EXPECT_LT(OwnerName::Parse(std::string(1'000'000, 'A')).error().message.size(), 300u);
 }
 
 TEST(Names, KnowLabels) {
-  struct Case {
-    std::string text;
-    bool value;
-    bool key;
-  };
-  const std::vector<Case> cases = {
-      {"", false, false},
-      {"a", true, true},
-      {"Abc.d_e-1", true, true},
-      {"-a", false, false},
-      {"a.", false, false},
-      {"_", false, false},
-      {"a b", false, false},
-      {std::string(63, 'a'), true, true},
-      {std::string(64, 'a'), false, false},
-      {"example.com/a", false, true},
-      {"example.com/" + std::string(64, 'a'), false, false},
-      {"Example.com/a", false, false},
-      {"/a", false, false},
-      {"a/", false, false},
-      {"a/b/c", false, false},
-  };
-  for (const Case& one : cases) {
-    EXPECT_EQ(IsLabelValue(one.text), one.value) << one.text;
-    EXPECT_EQ(IsLabelKey(one.text), one.key) << one.text;
+  for (const auto& text : {"a", "Abc.d_e-1"}) EXPECT_TRUE(IsLabelValue(text) && IsLabelKey(text));
+  for (const auto& text : {"", "-a", "a.", "_", "a b", "Example.com/a", "/a", "a/", "a/b/c"}) {
+    EXPECT_FALSE(IsLabelValue(text) || IsLabelKey(text)) << text;
   }
+  EXPECT_TRUE(IsLabelKey("example.com/a") && !IsLabelValue("example.com/a"));
+  const std::string longest(63, 'a');
+  EXPECT_TRUE(IsLabelValue(longest) && IsLabelKey(longest));
+  EXPECT_FALSE(IsLabelValue(longest + "a") || IsLabelKey(longest + "a"));
+  EXPECT_FALSE(IsLabelKey("example.com/" + longest + "a"));
 }
 
 }  // namespace

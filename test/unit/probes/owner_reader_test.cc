@@ -15,17 +15,7 @@ class OwnerReaderTest : public testing::Test {
  protected:
   OwnerReaderTest() {
     api_.transport.otherwise = [](const HttpRequest& request) -> HttpResult {
-      if (request.target == "/apis") {
-        return GroupList({{"apps.openshift.io", {"v1"}}, {"sparkoperator.k8s.io", {"v1beta2"}}});
-      }
-      if (request.target == "/apis/apps.openshift.io/v1") {
-        return ResourceList("apps.openshift.io/v1", {TypeOf("dc")});
-      }
-      if (request.target == "/apis/sparkoperator.k8s.io/v1beta2") {
-        return ResourceList("sparkoperator.k8s.io/v1beta2",
-                            {TypeOf("sparkapplication"), TypeOf("scheduledsparkapplication")});
-      }
-      return NoSuchPath();
+      return FakeApi::Discovered(request, {TypeOf("dc")}).value_or(NoSuchPath());
     };
   }
 
@@ -39,8 +29,7 @@ class OwnerReaderTest : public testing::Test {
   }
 
   void ServeAll(const char* type, const std::vector<std::string>& items) {
-    api_.transport.On(ApiRequest::List(TypeOf(type), "lab"),
-                      Answer(200, ListText(TypeOf(type), items)));
+    api_.transport.On(ApiRequest::List(TypeOf(type), "lab"), ListAnswer(TypeOf(type), items));
   }
 
   static std::string Job(const std::string& uid, const std::string& owner,
@@ -58,52 +47,18 @@ constexpr char kComplete[] = R"("status":{"conditions":[{"type":"Complete","stat
 TEST_F(OwnerReaderTest, ASuspendedCronJobIsIdleOnceItsJobsHaveEnded) {
   ServeAll("job", {Job("u1", "u-bob", kComplete), Job("u2", "u-alice", R"("status":{})")});
   EXPECT_TRUE(Read("cronjob", kSuspend)->suspended);
-}
-
-TEST_F(OwnerReaderTest, ASuspendedCronJobWhoseJobRunsIsNotIdle) {
+  api_.transport.Forget();
   ServeAll("job", {Job("u1", "u-bob", kComplete), Job("u2", "u-bob", R"("status":{"active":1})")});
-  EXPECT_FALSE(Read("cronjob", kSuspend)->suspended);
-}
-
-TEST_F(OwnerReaderTest, JobsThatCantBeListedAreAnError) {
-  for (const HttpResult& answer :
-       {HttpResult(Refused(403)), HttpResult(Refused(503)), HttpResult(NoAnswer())}) {
-    api_.transport = FakeTransport();
+  EXPECT_FALSE(Read("cronjob", kSuspend)->suspended) << "one runs";
+  for (const HttpResult& answer : {HttpResult(Refused(403)), HttpResult(NoAnswer())}) {
+    api_.transport.Forget();
     api_.transport.On(ApiRequest::List(TypeOf("job"), "lab"), answer);
-    EXPECT_FALSE(Read("cronjob", kSuspend));
+    EXPECT_FALSE(Read("cronjob", kSuspend)) << "they can't be listed";
   }
-}
-
-TEST_F(OwnerReaderTest, AGlanceAsksForNothing) {
+  api_.transport.Forget();
   EXPECT_TRUE(Read("cronjob", kSuspend, "", Freshness::kGlance)->suspended);
-  EXPECT_TRUE(api_.transport.requests.empty());
-}
-
-TEST_F(OwnerReaderTest, ACronJobThatIsNotSuspendedNeedsNoJobs) {
   EXPECT_FALSE(Read("cronjob", R"("spec":{})")->suspended);
-  EXPECT_TRUE(api_.transport.requests.empty());
-}
-
-// The operator's ownerReference is no controller's.
-TEST_F(OwnerReaderTest, TheRunsOfAScheduledSparkApplicationAreThoseItOwns) {
-  const auto run = [](const char* state) {
-    return ObjectText(
-        TypeOf("sparkapplication"), "lab", "bob-1", "u1",
-        R"("ownerReferences":[{"apiVersion":"sparkoperator.k8s.io/v1beta2",)"
-        R"("kind":"ScheduledSparkApplication","name":"bob","uid":"u-bob"}])",
-        R"("spec":{},"status":{"applicationState":{"state":")" + std::string(state) + "\"}}");
-  };
-  const std::pair<const char*, bool> cases[] = {
-      {"RUNNING", false}, {"PENDING_RERUN", false}, {"COMPLETED", true}, {"FAILED", true}};
-  for (const auto& [state, idle] : cases) {
-    auto otherwise = api_.transport.otherwise;
-    api_.transport = FakeTransport();
-    api_.transport.otherwise = otherwise;
-    ServeAll("sparkapplication", {run(state)});
-    const auto fields = Read("scheduledsparkapplication", kSuspend);
-    ASSERT_TRUE(fields) << fields.error().message;
-    EXPECT_EQ(fields->suspended, idle) << state;
-  }
+  EXPECT_TRUE(api_.transport.requests.empty()) << "neither needs them";
 }
 
 TEST_F(OwnerReaderTest, ASuspendedWorkflowIsIdleOnceNoPodOfItRuns) {
@@ -112,14 +67,13 @@ TEST_F(OwnerReaderTest, ASuspendedWorkflowIsIdleOnceNoPodOfItRuns) {
   const std::pair<const char*, bool> cases[] = {
       {"Running", false}, {"Pending", false}, {"Succeeded", true}};
   for (const auto& [phase, idle] : cases) {
-    api_.transport = FakeTransport();
+    api_.transport.Forget();
+    const std::string status = R"("spec":{},"status":{"phase":")" + std::string(phase) + "\"}";
     api_.transport.On(
-        list, Answer(200, ListText(TypeOf("pod"), {ObjectText(TypeOf("pod"), "lab", "p", "p", "",
-                                                              R"("spec":{},"status":{"phase":")" +
-                                                                  std::string(phase) + "\"}")})));
+        list, ListAnswer(TypeOf("pod"), {ObjectText(TypeOf("pod"), "lab", "p", "p", "", status)}));
     EXPECT_EQ(Read("workflow", kSuspend)->suspended, idle) << phase;
   }
-  api_.transport = FakeTransport();
+  api_.transport.Forget();
   api_.transport.On(list, Refused(403));
   EXPECT_FALSE(Read("workflow", kSuspend));
 }
@@ -134,16 +88,12 @@ class RolloutTest : public OwnerReaderTest {
 
   void ServeConfig(int replicas, int latest, const std::vector<Controller>& controllers,
                    const char* uid = "u-dc") {
-    auto otherwise = api_.transport.otherwise;
-    api_.transport = FakeTransport();
-    api_.transport.otherwise = otherwise;
+    api_.transport.Forget();
+    const std::string fields = R"("spec":{"replicas":)" + std::to_string(replicas) +
+                               R"(},"status":{"latestVersion":)" + std::to_string(latest) + "}";
     api_.transport.On(
         ApiRequest::ListByName(TypeOf("dc"), "lab", "bobs", Freshness::kSure),
-        Answer(200, ListText(TypeOf("dc"),
-                             {ObjectText(TypeOf("dc"), "lab", "bobs", uid, "",
-                                         R"("spec":{"replicas":)" + std::to_string(replicas) +
-                                             R"(},"status":{"latestVersion":)" +
-                                             std::to_string(latest) + "}")})));
+        ListAnswer(TypeOf("dc"), {ObjectText(TypeOf("dc"), "lab", "bobs", uid, "", fields)}));
     std::vector<std::string> items;
     for (const Controller& one : controllers) {
       const std::string name = "bobs-" + std::to_string(one.version);
@@ -175,33 +125,24 @@ TEST_F(RolloutTest, TheNewestComesUpUntilItsRolloutHasEnded) {
   }
 }
 
-TEST_F(RolloutTest, OnceTheNewestIsCompleteTheOldOnesAreSuperseded) {
+TEST_F(RolloutTest, OnceItsRolloutHasEndedTheLatestCompleteOneIsWanted) {
   ServeConfig(1, 2, {{1, "Complete"}, {2, "Complete"}});
   EXPECT_EQ(Wanted({1, "Complete"}), 0);
   EXPECT_EQ(Wanted({2, "Complete"}), 1) << "its DeploymentConfig wants it";
-}
-
-TEST_F(RolloutTest, OnceTheNewestHasFailedTheLatestCompleteOneComesBack) {
   ServeConfig(1, 3, {{1, "Complete"}, {2, "Complete"}, {3, "Failed"}});
   EXPECT_EQ(Wanted({1, "Complete"}), 0);
   EXPECT_EQ(Wanted({2, "Complete"}), 1);
   EXPECT_EQ(Wanted({3, "Failed"}), 0);
-}
-
-TEST_F(RolloutTest, AConfigThatWantsNoneOrIsGoneBringsNoneBack) {
   ServeConfig(0, 1, {{1, "Complete"}});
-  EXPECT_EQ(Wanted({1, "Complete"}), 0);
+  EXPECT_EQ(Wanted({1, "Complete"}), 0) << "it wants none";
   ServeConfig(1, 1, {{1, "Complete"}}, "u-another");
-  EXPECT_EQ(Wanted({1, "Complete"}), 0);
+  EXPECT_EQ(Wanted({1, "Complete"}), 0) << "it is gone";
 }
 
 TEST_F(RolloutTest, AConfigThatCantBeReadIsAnError) {
-  ServeConfig(1, 1, {{1, "Complete"}});
-  FakeTransport refuses;
-  refuses.otherwise = [](const HttpRequest& request) -> HttpResult {
+  api_.transport.otherwise = [](const HttpRequest& request) -> HttpResult {
     return request.target == "/apis" ? HttpResult(GroupList({})) : HttpResult(Refused(403));
   };
-  api_.transport = refuses;
   EXPECT_FALSE(Read("rc", R"("spec":{"replicas":0})", Metadata({1, "Complete"})));
 }
 

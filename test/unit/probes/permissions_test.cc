@@ -88,17 +88,10 @@ TEST_F(PermissionProbeTest, AnythingElseIsNoAnswer) {
       Review(R"({"allowed":null,"denied":true})"),
       Answer(201, R"({"kind":"Status","apiVersion":"v1","status":{"allowed":false}})"),
       Answer(201, "[]"),
-      Answer(201, "<html>", "text/html"),
-      Refused(400),
-      Refused(401),
       Refused(403),
-      Refused(404),
       NoSuchPath(),
-      Refused(429),
       Refused(500),
-      NoAnswer(),
-      NoAnswer(TransportError::Kind::kStopped),
-  };
+      NoAnswer()};
   const std::vector<Permission> permissions = {On("list", "pods"), On("list", "services"),
                                                On("list", "configmaps"), On("list", "jobs")};
   for (const HttpResult& answer : answers) {
@@ -111,7 +104,7 @@ TEST_F(PermissionProbeTest, AnythingElseIsNoAnswer) {
 
 TEST_F(PermissionProbeTest, DoesNotWaitLongForASlowServer) {
   api_.transport.otherwise = [&](const HttpRequest&) {
-    api_.clock.now += std::chrono::milliseconds(600);
+    api_.clock.elapsed += std::chrono::milliseconds(600);
     return Review(R"({"allowed":true})");
   };
   const std::vector<Permission> permissions(30, On("list", "pods"));

@@ -5,15 +5,15 @@
 #include <gtest/gtest.h>
 #include <prometheus/registry.h>
 
-#include <algorithm>
-#include <functional>
-#include <map>
+#include <optional>
 #include <string>
 
 #include "metrics/watcher_metrics.h"
 #include "probes/kube/discovery.h"
 #include "probes/kube/kube_client.h"
 #include "test/small_kubernetes/local_transport.h"
+#include "test/unit/support/objects.h"
+#include "test/unit/support/test_clock.h"
 #include "watcher/settings/settings_in_force.h"
 
 namespace cluster_watcher {
@@ -21,45 +21,6 @@ namespace cluster_watcher {
 inline constexpr const char* kRoot = "/apis/apps/v1/namespaces/lab/deployments/spark-m";
 inline constexpr const char* kDriver = "/apis/apps/v1/namespaces/lab/deployments/bob";
 inline constexpr const char* kMaps = "/api/v1/namespaces/lab/configmaps";
-
-inline std::string Meta(const std::string& name, const std::string& more = "") {
-  return R"("metadata":{"name":")" + name + R"(","namespace":"lab")" + more + "}";
-}
-inline std::string Labelled(const std::string& name, const std::string& more = "") {
-  return Meta(name, R"(,"labels":{"oshinko-cluster":"spark"})" + more);
-}
-
-// Both clocks move together, and only while somebody waits; what is due by then happens meanwhile.
-class TestClock final : public Clock {
- public:
-  MonotonicTime Now() override { return kBegin + elapsed; }
-  WallTime WallNow() override {
-    return WallTime(std::chrono::sys_days(std::chrono::year(2026) / 12 / 24)) + elapsed;
-  }
-  bool WaitUntil(MonotonicTime deadline, std::stop_token stop) override {
-    // "For ever" is beyond what a Duration holds.
-    const Duration until = std::chrono::duration_cast<Duration>(
-        std::min(deadline, kBegin + std::chrono::hours(24'000)) - kBegin);
-    while (!due_.empty() && due_.begin()->first <= until) {
-      const auto happening = due_.extract(due_.begin());
-      elapsed = std::max(elapsed, happening.key());
-      happening.mapped()();
-      if (stop.stop_requested()) return false;
-    }
-    elapsed = std::max(elapsed, until);
-    return true;
-  }
-
-  void At(Duration time, std::function<void()> happening) {
-    due_.emplace(time, std::move(happening));
-  }
-
-  Duration elapsed{0};
-
- private:
-  static constexpr MonotonicTime kBegin{std::chrono::seconds(1'000)};
-  std::multimap<Duration, std::function<void()>> due_;
-};
 
 class Lab {
  protected:

@@ -5,91 +5,64 @@
 #include <cstdint>
 #include <limits>
 #include <string>
-#include <vector>
+#include <utility>
+
+#include "test/unit/support/words.h"
 
 namespace cluster_watcher {
 namespace {
 
 TEST(ParseDuration, ReadsWhatGoWrites) {
-  struct Case {
-    std::string text;
-    std::int64_t milliseconds;
-  };
-  const std::vector<Case> cases = {
-      {"0", 0},
-      {"+0", 0},
-      {"0s", 0},
-      {"0h0m0s", 0},
-      {"5s", 5'000},
-      {"+5s", 5'000},
-      {"05s", 5'000},
-      {"500ms", 500},
-      {"1m30s", 90'000},
-      {"1h", 3'600'000},
-      {"1h0m0s", 3'600'000},
-      {"24h", 86'400'000},
-      {"8760h", 31'536'000'000},
-      {"1.5h", 5'400'000},
-      {"1.h", 3'600'000},
-      {".5s", 500},
-      {"0.1s", 100},
-      {"0.3s", 300},
-      {"0.0005s", 0},
-      {"1.0019s", 1'001},
-      {"5s1h", 3'605'000},
-      {"1s1s", 2'000},
-      {"1500us", 1},
-      {"999999ns", 0},
-      {"1000000ns", 1},
+  auto cases = Pairs(
+      "0=0 +0=0 0s=0 0h0m0s=0 5s=5000 +5s=5000 05s=5000 500ms=500 1m30s=90000 1h=3600000 "
+      "1h0m0s=3600000 24h=86400000 8760h=31536000000 1.5h=5400000 1.h=3600000 .5s=500 0.1s=100 "
+      "0.3s=300 0.0005s=0 1.0019s=1001 5s1h=3605000 1s1s=2000 1500us=1 999999ns=0 1000000ns=1 "
       // What is less than a millisecond is cut off the sum, not each part.
-      {"0.5ms500us", 1},
-      {"0.333333333333333333333333333333333333h", 1'199'999},
-      {"0." + std::string(10'000, '9') + "h", 3'599'999},
-      {std::string(10'000, '0') + "1s", 1'000},
-      {"9223372036854775807ns", 9'223'372'036'854},
-      {"9223372036.854775807s", 9'223'372'036'854},
-      {"2562047h47m16.854775807s", 9'223'372'036'854},
-  };
-  for (const Case& one : cases) {
-    const Result<Duration> duration = ParseDuration(one.text);
+      "0.5ms500us=1 0.333333333333333333333333333333333333h=1199999 "
+      "9223372036854775807ns=9223372036854 9223372036.854775807s=9223372036854 "
+      "2562047h47m16.854775807s=9223372036854");
+  cases.emplace_back("0." + std::string(10'000, '9') + "h", "3599999");
+  cases.emplace_back(std::string(10'000, '0') + "1s", "1000");
+  for (const auto& [text, milliseconds] : cases) {
+    const Result<Duration> duration = ParseDuration(text);
     ASSERT_TRUE(duration) << duration.error().message;
-    EXPECT_EQ(duration->count(), one.milliseconds) << one.text.substr(0, 80);
+    EXPECT_EQ(std::to_string(duration->count()), milliseconds) << text.substr(0, 80);
   }
 }
 
 TEST(ParseDuration, SaysWhatIsWrong) {
-  struct Case {
-    std::string text;
-    std::string error;
+  const std::string empty = "it is empty; write for example 30s or 1m30s";
+  const std::string number = "a number is missing; write for example 30s or 1m30s";
+  const std::string units = " is not a unit: use h, m, s, ms, us or ns";
+  const std::string needs = "it needs a unit, for example ";
+  const std::pair<std::string, std::string> cases[] = {
+      {"", empty},
+      {"+", empty},
+      {"5", needs + "5s"},
+      {"1.5", needs + "1.5s"},
+      {"1h30", needs + "1h30s"},
+      {"00", needs + "00s"},
+      {"123456789012345678901", needs + "30s"},
+      {"-5s", "it is negative"},
+      {"-0", "it is negative"},
+      {"1e3s", "\"e\"" + units},
+      {"5S", "\"S\"" + units},
+      {"1d", "\"d\"" + units},
+      {"5 s", "\" s\"" + units},
+      {"5s ", "\"s \"" + units},
+      {"5s\n", "\"s\\n\"" + units},
+      {"1m-5s", "\"m-\"" + units},
+      {"s", number},
+      {".s", number},
+      {"++5s", number},
+      {"1..5s", "a number in it has two points"},
+      {"1.5.5s", "a number in it has two points"},
   };
-  const std::vector<Case> cases = {
-      {"", "\"\" is not a duration: it is empty; write for example 30s or 1m30s"},
-      {"+", "\"+\" is not a duration: it is empty; write for example 30s or 1m30s"},
-      {"5", "\"5\" is not a duration: it needs a unit, for example 5s"},
-      {"1.5", "\"1.5\" is not a duration: it needs a unit, for example 1.5s"},
-      {"1h30", "\"1h30\" is not a duration: it needs a unit, for example 1h30s"},
-      {"00", "\"00\" is not a duration: it needs a unit, for example 00s"},
-      {"123456789012345678901",
-       "\"123456789012345678901\" is not a duration: it needs a unit, for example 30s"},
-      {"-5s", "\"-5s\" is not a duration: it is negative"},
-      {"-0", "\"-0\" is not a duration: it is negative"},
-      {"1e3s", "\"1e3s\" is not a duration: \"e\" is not a unit: use h, m, s, ms, us or ns"},
-      {"5S", "\"5S\" is not a duration: \"S\" is not a unit: use h, m, s, ms, us or ns"},
-      {"1d", "\"1d\" is not a duration: \"d\" is not a unit: use h, m, s, ms, us or ns"},
-      {"5 s", "\"5 s\" is not a duration: \" s\" is not a unit: use h, m, s, ms, us or ns"},
-      {"5s ", "\"5s \" is not a duration: \"s \" is not a unit: use h, m, s, ms, us or ns"},
-      {"5s\n", "\"5s\\n\" is not a duration: \"s\\n\" is not a unit: use h, m, s, ms, us or ns"},
-      {"1m-5s", "\"1m-5s\" is not a duration: \"m-\" is not a unit: use h, m, s, ms, us or ns"},
-      {"s", "\"s\" is not a duration: a number is missing; write for example 30s or 1m30s"},
-      {".s", "\".s\" is not a duration: a number is missing; write for example 30s or 1m30s"},
-      {"++5s", "\"++5s\" is not a duration: a number is missing; write for example 30s or 1m30s"},
-      {"1..5s", "\"1..5s\" is not a duration: a number in it has two points"},
-      {"1.5.5s", "\"1.5.5s\" is not a duration: a number in it has two points"},
-  };
-  for (const Case& one : cases) {
-    const Result<Duration> duration = ParseDuration(one.text);
-    ASSERT_FALSE(duration) << one.text;
-    EXPECT_EQ(duration.error().message, one.error);
+  for (const auto& [text, why] : cases) {
+    const Result<Duration> duration = ParseDuration(text);
+    ASSERT_FALSE(duration) << text;
+    const std::string shown = text == "5s\n" ? "5s\\n" : text;
+    EXPECT_EQ(duration.error().message, "\"" + shown + "\" is not a duration: " + why);
   }
 }
 
@@ -107,30 +80,11 @@ TEST(ParseDuration, DoesNotOverflow) {
 }
 
 TEST(FormatDuration, WritesWhatPeopleWould) {
-  struct Case {
-    std::int64_t milliseconds;
-    std::string text;
-  };
-  const std::vector<Case> cases = {
-      {0, "0s"},
-      {1, "1ms"},
-      {500, "500ms"},
-      {1'000, "1s"},
-      {1'001, "1.001s"},
-      {1'500, "1.5s"},
-      {59'990, "59.99s"},
-      {60'000, "1m"},
-      {90'000, "1m30s"},
-      {90'500, "1m30.5s"},
-      {60'500, "1m500ms"},
-      {3'600'000, "1h"},
-      {5'400'000, "1h30m"},
-      {3'605'000, "1h5s"},
-      {31'536'000'000, "8760h"},
-      {-5'000, "-5s"},
-  };
-  for (const Case& one : cases) {
-    EXPECT_EQ(FormatDuration(Duration(one.milliseconds)), one.text);
+  for (const auto& [milliseconds, text] :
+       Pairs("0=0s 1=1ms 500=500ms 1000=1s 1001=1.001s 1500=1.5s 59990=59.99s 60000=1m 90000=1m30s "
+             "90500=1m30.5s 60500=1m500ms 3600000=1h 5400000=1h30m 3605000=1h5s 31536000000=8760h "
+             "-5000=-5s")) {
+    EXPECT_EQ(FormatDuration(Duration(std::stoll(milliseconds))), text);
   }
 }
 

@@ -2,17 +2,13 @@
 
 #include <gtest/gtest.h>
 
-#include <unistd.h>
-
-#include <cstdio>
-#include <fstream>
 #include <optional>
-#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "test/unit/support/fake_transport.h"
+#include "test/unit/support/temporary_directory.h"
 
 namespace cluster_watcher {
 namespace {
@@ -39,31 +35,10 @@ std::string Bob(const std::string& ns = "lab", const std::string& name = "bob") 
 }
 
 const char* ToText(ApiFailure failure) {
-  switch (failure) {
-    case ApiFailure::kUnreachable:
-      return "unreachable";
-    case ApiFailure::kStopped:
-      return "stopped";
-    case ApiFailure::kUnauthorized:
-      return "unauthorized";
-    case ApiFailure::kForbidden:
-      return "forbidden";
-    case ApiFailure::kNotFound:
-      return "not-found";
-    case ApiFailure::kNotServed:
-      return "not-served";
-    case ApiFailure::kConflict:
-      return "conflict";
-    case ApiFailure::kInvalid:
-      return "invalid";
-    case ApiFailure::kThrottled:
-      return "throttled";
-    case ApiFailure::kServer:
-      return "server";
-    case ApiFailure::kUnexpected:
-      return "unexpected";
-  }
-  return "";
+  const char* const names[] = {"unreachable", "stopped",    "unauthorized", "forbidden",
+                               "not-found",   "not-served", "conflict",     "invalid",
+                               "throttled",   "server",     "unexpected"};
+  return names[static_cast<std::size_t>(failure)];
 }
 
 std::string Outcome(const ApiResult& result) {
@@ -98,41 +73,28 @@ TEST(Interpret, OnlyAStatusThatNamesTheObjectIsNotFound) {
                 "core has no group");
 
   const std::string whole = Status404(bob).body;
+  const auto details = [](const std::string& name, const std::string& kind,
+                          const std::string& group) {
+    return R"({"name":")" + name + R"(","kind":")" + kind + R"(","group":")" + group + R"("})";
+  };
   const std::vector<std::pair<const char*, HttpResponse>> others = {
       {"unknown resource", Status404("{}")},
       {"details null", Status404("null")},
-      {"another name", Status404(R"({"name":"alice","group":"apps","kind":"deployments"})")},
-      {"no name", Status404(R"({"group":"apps","kind":"deployments"})")},
-      {"another kind", Status404(R"({"name":"bob","group":"apps","kind":"deployments/scale"})")},
-      {"the kind, not the plural",
-       Status404(R"({"name":"bob","group":"apps","kind":"Deployment"})")},
-      {"no kind", Status404(R"({"name":"bob","group":"apps"})")},
-      {"another group", Status404(R"({"name":"bob","group":"extensions","kind":"deployments"})")},
+      {"another name", Status404(details("alice", "deployments", "apps"))},
+      {"another kind", Status404(details("bob", "deployments/scale", "apps"))},
+      {"the kind, not the plural", Status404(details("bob", "Deployment", "apps"))},
+      {"another group", Status404(details("bob", "deployments", "extensions"))},
       {"no group", Status404(R"({"name":"bob","kind":"deployments"})")},
       {"another reason", Status404(bob, "Gone")},
       {"another code", Status404(bob, "NotFound", "200")},
-      {"code as text", Status404(bob, "NotFound", "\"404\"")},
       {"no path", NoSuchPath()},
-      {"HTML", Answer(404, "<html>not found</html>", "text/html")},
       {"a Status said to be text", Answer(404, whole, "text/plain")},
-      {"a Status of no type", Answer(404, whole, "")},
       {"empty", Answer(404, "")},
       {"truncated", Answer(404, whole.substr(0, whole.size() - 1))},
-      {"trailing bytes", Answer(404, whole + "{}")},
-      {"not a Status", Answer(404, R"({"error":"not found"})")},
-      {"JSON null", Answer(404, "null")},
   };
   for (const auto& [what, answer] : others) ExpectOutcome(GetBob(), answer, "not-served", what);
   ExpectOutcome(ListLabelled(false), Status404(bob), "not-served", "a list by selector");
   ExpectOutcome(ApiRequest::Discover("/apis"), NoSuchPath(), "not-served", "discovery");
-}
-
-TEST(Interpret, ANotFoundStatusUnderAnotherCodeIsNotNotFound) {
-  const std::string body = NotFound(Deployments(), "bob").body;
-  for (const int status : {200, 201, 301, 302, 400, 401, 403, 405, 410, 429, 500, 502, 503}) {
-    EXPECT_NE(Outcome(Interpret(GetBob(), Answer(status, body))), "not-found") << status;
-    EXPECT_NE(Outcome(Interpret(GetBob(), Answer(status, body))), "value") << status;
-  }
 }
 
 TEST(Interpret, EveryOtherStatusSaysNothingOfTheObject) {
@@ -148,10 +110,11 @@ TEST(Interpret, EveryOtherStatusSaysNothingOfTheObject) {
     const std::string what = std::to_string(status);
     for (const ApiRequest& request : {GetBob(), ListBob(), ListLabelled(true), DeleteBob()}) {
       ExpectOutcome(request, Refused(status), expected, what);
-      ExpectOutcome(request, Answer(status, Bob()), expected, what + " with an object");
-      ExpectOutcome(request, Answer(status, ListText(Deployments(), {})), expected, what + " list");
+      for (const std::string& body : {Bob(), ListText(Deployments(), {}), std::string(),
+                                      NotFound(Deployments(), "bob").body}) {
+        ExpectOutcome(request, Answer(status, body), expected, what + body);
+      }
       ExpectOutcome(request, Answer(status, "<html>", "text/html"), expected, what + " HTML");
-      ExpectOutcome(request, Answer(status, "", ""), expected, what + " empty");
     }
   }
 }
@@ -183,18 +146,13 @@ TEST(Interpret, TakesOnlyTheObjectThatWasAskedFor) {
                 "a namespace has none");
 
   const std::vector<std::pair<const char*, HttpResponse>> others = {
-      {"HTML", Answer(200, "<html>log in</html>", "text/html")},
       {"an object said to be HTML", Answer(200, Bob(), "text/html")},
       {"of no type", Answer(200, Bob(), "")},
-      {"YAML", Answer(200, Bob(), "application/yaml")},
       {"empty", Answer(200, "")},
-      {"no content", Answer(204, "", "")},
       {"truncated", Answer(200, Bob().substr(0, Bob().size() - 1))},
-      {"trailing bytes", Answer(200, Bob() + Bob())},
       {"a key twice", Answer(200, R"({"kind":"Deployment",)" + Bob().substr(1))},
       {"a Status", Answer(200, R"({"kind":"Status","apiVersion":"v1","status":"Success"})")},
       {"a list", Answer(200, ListText(Deployments(), {Bob()}))},
-      {"null", Answer(200, "null")},
       {"an array", Answer(200, "[" + Bob() + "]")},
       {"another kind", Answer(200, ObjectText(TypeOf("statefulset"), "lab", "bob", "u1"))},
       {"another version", Answer(200, ObjectText({"apps", "v1beta1", "deployments", "Deployment"},
@@ -203,7 +161,6 @@ TEST(Interpret, TakesOnlyTheObjectThatWasAskedFor) {
       {"another namespace", Answer(200, Bob("attic"))},
       {"no namespace", Answer(200, Bob(""))},
       {"no UID", Answer(200, ObjectText(Deployments(), "lab", "bob", ""))},
-      {"bad labels", Answer(200, ObjectText(Deployments(), "lab", "bob", "u1", R"("labels":1)"))},
   };
   for (const auto& [what, answer] : others) {
     ExpectOutcome(GetBob(), answer, "unexpected", what);
@@ -213,7 +170,6 @@ TEST(Interpret, TakesOnlyTheObjectThatWasAskedFor) {
 
 TEST(Interpret, TakesOnlyTheListThatWasAskedFor) {
   const ResourceType partial{"meta.k8s.io", "v1", "", "PartialObjectMetadata"};
-  const std::string by_name_items = ListText(Deployments(), {Bob()});
   const auto with = [](const std::string& metadata, const std::string& items,
                        const std::string& kind = "DeploymentList",
                        const std::string& api_version = "apps/v1") {
@@ -232,33 +188,28 @@ TEST(Interpret, TakesOnlyTheListThatWasAskedFor) {
   const char* no = "unexpected";
   const std::vector<Case> cases = {
       {"empty", Answer(200, ListText(Deployments(), {})), yes, yes, yes},
-      {"one", Answer(200, by_name_items), yes, yes, yes},
+      {"one", Answer(200, ListText(Deployments(), {Bob()})), yes, yes, yes},
       {"two by the name", Answer(200, ListText(Deployments(), {Bob(), Bob()})), no, yes, yes},
       {"another name", Answer(200, ListText(Deployments(), {Bob("lab", "alice")})), no, yes, yes},
       {"another namespace", Answer(200, ListText(Deployments(), {Bob("attic")})), no, no, no},
       {"an item without UID",
        Answer(200, ListText(Deployments(), {ObjectText(Deployments(), "lab", "bob", "")})), no, no,
        no},
-      {"an item that is null", Answer(200, ListText(Deployments(), {"null"})), no, no, no},
       {"cut into pages, none yet", Answer(200, ListText(Deployments(), {}, "more")), no, yes, yes},
       {"cut into pages", Answer(200, ListText(Deployments(), {Bob()}, "more")), no, yes, yes},
       {"continue empty", with(R"({"resourceVersion":"9","continue":""})", "[]"), yes, yes, yes},
       {"continue no text", with(R"({"resourceVersion":"9","continue":5})", "[]"), no, no, no},
       {"items null", with(version, "null"), no, no, no},
       {"items an object", with(version, "{}"), no, no, no},
-      {"items text", with(version, R"("")"), no, no, no},
       {"no items",
        Answer(200,
               R"({"kind":"DeploymentList","apiVersion":"apps/v1","metadata":)" + version + "}"),
        no, no, no},
       {"no resourceVersion", with("{}", "[]"), no, no, no},
       {"resourceVersion empty", with(R"({"resourceVersion":""})", "[]"), no, no, no},
-      {"no metadata", with("null", "[]"), no, no, no},
       {"another kind", with(version, "[]", "PodList", "v1"), no, no, no},
       {"another version", with(version, "[]", "DeploymentList", "apps/v1beta1"), no, no, no},
       {"a generic list", with(version, "[]", "List", "v1"), no, no, no},
-      {"an object", Answer(200, Bob()), no, no, no},
-      {"a Status", Answer(200, R"({"kind":"Status","apiVersion":"v1"})"), no, no, no},
       {"metadata", Answer(200, ListText(partial, {Bob()})), no, no, yes},
       {"metadata, empty", Answer(200, ListText(partial, {})), no, no, yes},
       {"metadata, null", with(version, "null", "PartialObjectMetadataList", "meta.k8s.io/v1"), no,
@@ -267,24 +218,15 @@ TEST(Interpret, TakesOnlyTheListThatWasAskedFor) {
        Answer(200, R"({"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1",)"
                    R"("metadata":{"resourceVersion":"9"}})"),
        no, no, no},
-      {"HTML", Answer(200, "<html>", "text/html"), no, no, no},
-      {"empty body", Answer(200, ""), no, no, no},
-      {"truncated", Answer(200, by_name_items.substr(0, by_name_items.size() - 2)), no, no, no},
   };
   for (const Case& one : cases) {
     ExpectOutcome(ListBob(), one.answer, one.by_name, one.what);
     ExpectOutcome(ListLabelled(false), one.answer, one.by_selector, one.what);
     ExpectOutcome(ListLabelled(true), one.answer, one.metadata_by_selector, one.what);
   }
-}
-
-TEST(Interpret, TheOnlyItemIsFoundOrAbsent) {
-  const auto one = Interpret(ListBob(), Answer(200, ListText(Deployments(), {Bob()})));
-  ASSERT_TRUE(one);
+  const auto one = Interpret(ListBob(), ListAnswer(Deployments(), {Bob()}));
   EXPECT_EQ(OnlyItem(*one)["metadata"]["name"].AsString(), "bob");
-  const auto none = Interpret(ListBob(), Answer(200, ListText(Deployments(), {})));
-  ASSERT_TRUE(none);
-  EXPECT_FALSE(OnlyItem(*none).Exists());
+  EXPECT_FALSE(OnlyItem(*Interpret(ListBob(), ListAnswer(Deployments(), {}))).Exists());
 }
 
 TEST(Interpret, ADocumentIsAnyObject) {
@@ -313,7 +255,7 @@ TEST(Interpret, SaysWhatWasAskedAndAnswered) {
   for (const char c : binary.error().message) EXPECT_TRUE(c >= ' ' && c < 127);
 }
 
-TEST(Interpret, PassesOnHowLongToWait) {
+TEST(Interpret, PassesOnHowLongToWaitAndTheServersTime) {
   const auto details = [](const std::string& number) {
     return R"({"kind":"Status","details":{"retryAfterSeconds":)" + number + "}}";
   };
@@ -334,7 +276,7 @@ TEST(Interpret, PassesOnHowLongToWait) {
       {std::nullopt, details("\"5\""), std::nullopt},
       {std::nullopt, details("1.5"), std::nullopt},
   };
-  for (const int status : {429, 503, 500, 404}) {
+  for (const int status : {429, 404}) {
     for (const Case& one : cases) {
       HttpResponse answer = Answer(status, one.body);
       answer.retry_after = one.header;
@@ -346,14 +288,10 @@ TEST(Interpret, PassesOnHowLongToWait) {
     text.retry_after = seconds(7);
     EXPECT_EQ(Interpret(GetBob(), text).error().retry_after, Duration(seconds(7)));
   }
-}
-
-TEST(Interpret, PassesOnTheServersTime) {
   HttpResponse answer = Answer(200, Bob());
+  EXPECT_EQ(Interpret(GetBob(), answer)->server_time, std::nullopt);
   answer.date = WallTime(seconds(1'700'000'000));
   EXPECT_EQ(Interpret(GetBob(), answer)->server_time, answer.date);
-  answer.date.reset();
-  EXPECT_EQ(Interpret(GetBob(), answer)->server_time, std::nullopt);
 }
 
 TEST(ApiRequest, AsksForTheRightThing) {
@@ -427,13 +365,14 @@ TEST(ApiRequest, DeletesOneUidUnderAStatedPolicy) {
 
 class KubeClientTest : public testing::Test {
  protected:
-  KubeClientTest() {
-    Write("one");
-    server_.token_file = token_file_;
-  }
-  ~KubeClientTest() override { std::remove(token_file_.c_str()); }
+  KubeClientTest() { Write("one"); }
 
-  void Write(const std::string& token) { std::ofstream(token_file_) << token; }
+  void Write(const std::string& token) { directory_.Write("token", token); }
+  ApiServer Server() const {
+    ApiServer server;
+    server.token_file = directory_.Path("token");
+    return server;
+  }
 
   // Answers 401 to the token "one", else with the object.
   void RefuseTheFirstToken() {
@@ -442,69 +381,47 @@ class KubeClientTest : public testing::Test {
     };
   }
 
-  const std::string token_file_ = testing::TempDir() + "kube-client-" + std::to_string(getpid()) +
-                                  "-" +
-                                  testing::UnitTest::GetInstance()->current_test_info()->name();
-  ApiServer server_;
-  FakeClock clock_;
+  const TemporaryDirectory directory_;
+  TestClock clock_;
   FakeTransport transport_;
   std::vector<RequestRecord> records_;
-  const RequestObserver observer_ = [this](const RequestRecord& r) { records_.push_back(r); };
+  TokenSource tokens_{Server(), clock_};
+  KubeClient client_{transport_, tokens_,
+                     [this](const RequestRecord& r) { records_.push_back(r); }};
 };
 
-TEST_F(KubeClientTest, SendsTheToken) {
-  TokenSource tokens(server_, clock_);
-  KubeClient client(transport_, tokens, observer_);
-  transport_.On(GetBob(), Answer(200, Bob()));
-  EXPECT_EQ(Outcome(client.Do(GetBob(), {})), "value");
-  ASSERT_EQ(transport_.requests.size(), 1u);
-  EXPECT_EQ(transport_.requests.front().bearer_token, "one");
-}
-
 TEST_F(KubeClientTest, TriesA401OnceMoreWithANewToken) {
-  TokenSource tokens(server_, clock_);
-  KubeClient client(transport_, tokens, observer_);
   RefuseTheFirstToken();
-  ASSERT_TRUE(tokens.Token());
+  EXPECT_EQ(Outcome(client_.Do(GetBob(), {})), "unauthorized");
+  ASSERT_EQ(transport_.requests.size(), 1u) << "not again with the same";
+  EXPECT_EQ(transport_.requests[0].bearer_token, "one");
   Write("two");
-  EXPECT_EQ(Outcome(client.Do(GetBob(), {})), "value");
-  ASSERT_EQ(transport_.requests.size(), 2u);
-  EXPECT_EQ(transport_.requests[1].bearer_token, "two");
-  ASSERT_EQ(records_.size(), 2u);
-  EXPECT_FALSE(records_[0].retry);
-  EXPECT_TRUE(records_[1].retry);
-}
-
-TEST_F(KubeClientTest, TriesA401NotAgainWithTheSameToken) {
-  TokenSource tokens(server_, clock_);
-  KubeClient client(transport_, tokens, observer_);
-  RefuseTheFirstToken();
-  EXPECT_EQ(Outcome(client.Do(GetBob(), {})), "unauthorized");
-  EXPECT_EQ(transport_.requests.size(), 1u);
+  EXPECT_EQ(Outcome(client_.Do(GetBob(), {})), "value");
+  ASSERT_EQ(transport_.requests.size(), 3u);
+  EXPECT_EQ(transport_.requests[2].bearer_token, "two");
+  ASSERT_EQ(records_.size(), 3u);
+  EXPECT_FALSE(records_[0].retry || records_[1].retry);
+  EXPECT_TRUE(records_[2].retry);
 }
 
 TEST_F(KubeClientTest, TriesA401NotMoreThanOnce) {
-  TokenSource tokens(server_, clock_);
-  KubeClient client(transport_, tokens, observer_);
   transport_.otherwise = [this](const HttpRequest& request) {
     Write(request.bearer_token + "x");  // a new token whenever it is looked for
     return Refused(401);
   };
-  EXPECT_EQ(Outcome(client.Do(GetBob(), {})), "unauthorized");
+  EXPECT_EQ(Outcome(client_.Do(GetBob(), {})), "unauthorized");
   EXPECT_EQ(transport_.requests.size(), 2u);
 }
 
 TEST_F(KubeClientTest, TriesOnlyThe401sOfABatchAgain) {
-  TokenSource tokens(server_, clock_);
-  KubeClient client(transport_, tokens, observer_);
-  ASSERT_TRUE(tokens.Token());
+  ASSERT_TRUE(tokens_.Token());
   Write("two");
   const ApiRequest alice = ApiRequest::Get(Deployments(), "lab", "alice");
   const ApiRequest carol = ApiRequest::Get(Deployments(), "lab", "carol");
   transport_.On(alice, Refused(403));
   transport_.On(carol, Answer(200, Bob("lab", "carol")));
   RefuseTheFirstToken();
-  const auto results = client.DoAll(std::vector{alice, GetBob(), carol}, 2, {});
+  const auto results = client_.DoAll(std::vector{alice, GetBob(), carol}, 2, {});
   ASSERT_EQ(results.size(), 3u);
   EXPECT_EQ(Outcome(results[0]), "forbidden");
   EXPECT_EQ(Outcome(results[1]), "value");
@@ -514,31 +431,23 @@ TEST_F(KubeClientTest, TriesOnlyThe401sOfABatchAgain) {
 }
 
 TEST_F(KubeClientTest, TriesNothingElseAgain) {
-  TokenSource tokens(server_, clock_);
-  KubeClient client(transport_, tokens, observer_);
-  ASSERT_TRUE(tokens.Token());
+  ASSERT_TRUE(tokens_.Token());
   Write("two");
-  for (const int status : {302, 403, 404, 409, 410, 422, 429, 500, 503}) {
-    FakeTransport fresh;
-    KubeClient one(fresh, tokens, observer_);
-    fresh.On(GetBob(), Refused(status));
-    EXPECT_FALSE(one.Do(GetBob(), {})) << status;
-    EXPECT_EQ(fresh.requests.size(), 1u) << status;
+  for (const int status : {0, 302, 403, 404, 409, 410, 422, 429, 500, 503}) {
+    transport_.Forget();
+    transport_.On(GetBob(), status == 0 ? NoAnswer() : HttpResult(Refused(status)));
+    EXPECT_FALSE(client_.Do(GetBob(), {})) << status;
+    EXPECT_EQ(transport_.requests.size(), 1u) << status;
   }
-  transport_.On(GetBob(), NoAnswer());
-  EXPECT_EQ(Outcome(client.Do(GetBob(), {})), "unreachable");
-  EXPECT_EQ(transport_.requests.size(), 1u);
 }
 
 TEST_F(KubeClientTest, SendsNothingWithoutAToken) {
-  std::remove(token_file_.c_str());
-  TokenSource tokens(server_, clock_);
-  KubeClient client(transport_, tokens, observer_);
-  const auto results = client.DoAll(std::vector{GetBob(), ListBob()}, 2, {});
+  std::filesystem::remove(directory_.Path("token"));
+  const auto results = client_.DoAll(std::vector{GetBob(), ListBob()}, 2, {});
   ASSERT_EQ(results.size(), 2u);
   for (const ApiResult& result : results) {
     EXPECT_EQ(Outcome(result), "unreachable");
-    EXPECT_NE(result.error().message.find(token_file_), std::string::npos);
+    EXPECT_NE(result.error().message.find(directory_.Path("token")), std::string::npos);
   }
   EXPECT_TRUE(transport_.requests.empty());
 }
@@ -646,29 +555,36 @@ TEST(KubeClient, UntilTimeoutTheFirstOneIsTheLastThatIsSent) {
   FakeApi api;
   const std::vector<ApiRequest> lists(7, ListLabelled(false));
   api.transport.otherwise = [](const HttpRequest&) { return NoAnswer(); };
-  {
-    const KubeClient::UntilTimeout until_timeout(api.client);
-    for (const ApiResult& answer : api.client.DoAll(lists, 3, {})) {
-      ASSERT_FALSE(answer);
-      EXPECT_EQ(answer.error().failure, ApiFailure::kUnreachable);
-    }
-    EXPECT_EQ(api.transport.requests.size(), 3u);
-    EXPECT_FALSE(api.client.Do(GetBob(), {}));
-    { const KubeClient::UntilTimeout within(api.client); }
-    EXPECT_FALSE(api.client.Do(GetBob(), {}));
-    EXPECT_EQ(api.transport.requests.size(), 3u);
+  const Patience patience = Patience::UntilTimeout({});
+  for (const ApiResult& answer : api.client.DoAll(lists, 3, patience)) {
+    ASSERT_FALSE(answer);
+    EXPECT_EQ(answer.error().failure, ApiFailure::kUnreachable);
   }
+  EXPECT_EQ(api.transport.requests.size(), 3u);
+  const Patience copy = patience;
+  EXPECT_FALSE(api.client.Do(GetBob(), copy));
+  EXPECT_EQ(api.transport.requests.size(), 3u);
   EXPECT_FALSE(api.client.Do(GetBob(), {}));
   EXPECT_EQ(api.transport.requests.size(), 4u);
 }
 
 TEST(KubeClient, UntilTimeoutOtherFailuresEndNothing) {
   FakeApi api;
-  const KubeClient::UntilTimeout until_timeout(api.client);
+  const Patience patience = Patience::UntilTimeout({});
   api.transport.On(GetBob(), NoAnswer(TransportError::Kind::kConnect));
   api.transport.On(GetBob(), Answer(200, Bob()));
-  EXPECT_FALSE(api.client.Do(GetBob(), {}));
-  EXPECT_TRUE(api.client.Do(GetBob(), {}));
+  EXPECT_FALSE(api.client.Do(GetBob(), patience));
+  EXPECT_TRUE(api.client.Do(GetBob(), patience));
+}
+
+TEST(KubeClient, ARetryAfterThatIsIgnoredHoldsNothingUp) {
+  FakeApi api;
+  HttpResponse busy = Refused(429);
+  busy.retry_after = std::chrono::seconds(9);
+  api.transport.On(GetBob(), busy);
+  const ApiRequest request = GetBob();
+  EXPECT_FALSE(api.client.DoAll(std::span(&request, 1), 1, {}, RetryAfter::kIgnore).front());
+  EXPECT_EQ(api.client.TakeRetryAfter(), Duration(0));
 }
 
 }  // namespace

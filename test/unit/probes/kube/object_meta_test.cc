@@ -5,7 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "test/unit/support/fake_transport.h"
+#include "probes/base/json.h"
+#include "test/unit/support/objects.h"
 
 namespace cluster_watcher {
 namespace {
@@ -76,35 +77,33 @@ TEST(ObjectMeta, AReferenceControlsOnlyWhereItSaysSo) {
 }
 
 TEST(ObjectMeta, WithoutNameUidOrResourceVersionIsAnError) {
-  for (const char* text : {"null", "[]", "1", "{}", R"({"metadata":null})", R"({"metadata":[]})",
-                           R"({"metadata":{"uid":"u","resourceVersion":"1"}})",
-                           R"({"metadata":{"name":"a","resourceVersion":"1"}})",
-                           R"({"metadata":{"name":"a","uid":"u"}})",
-                           R"({"metadata":{"name":"","uid":"u","resourceVersion":"1"}})",
-                           R"({"metadata":{"name":"a","uid":"","resourceVersion":"1"}})",
-                           R"({"metadata":{"name":"a","uid":"u","resourceVersion":""}})",
-                           R"({"metadata":{"name":1,"uid":"u","resourceVersion":"1"}})",
-                           R"({"metadata":{"name":"a","uid":null,"resourceVersion":"1"}})",
-                           R"({"metadata":{"name":"a","uid":"u","resourceVersion":1}})"}) {
+  for (const char* text : {"null", "[]", "1", "{}", R"({"metadata":null})", R"({"metadata":[]})"}) {
     EXPECT_FALSE(Read(text)) << text;
+  }
+  for (const char* metadata :
+       {R"("uid":"u","resourceVersion":"1")", R"("name":"a","resourceVersion":"1")",
+        R"("name":"a","uid":"u")", R"("name":"","uid":"u","resourceVersion":"1")",
+        R"("name":"a","uid":"","resourceVersion":"1")",
+        R"("name":"a","uid":"u","resourceVersion":"")",
+        R"("name":1,"uid":"u","resourceVersion":"1")",
+        R"("name":"a","uid":null,"resourceVersion":"1")",
+        R"("name":"a","uid":"u","resourceVersion":1)"}) {
+    EXPECT_FALSE(Read(R"({"metadata":{)" + std::string(metadata) + "}}")) << metadata;
   }
   EXPECT_FALSE(ReadObjectMeta(JsonValue()));
 }
 
 TEST(ObjectMeta, AFieldOfTheWrongTypeIsAnError) {
-  const std::string reference = R"({"apiVersion":"v1","kind":"Pod","name":"a","uid":"u")";
-  for (const std::string& more :
-       {std::string(R"("labels":[])"), std::string(R"("labels":"a")"),
-        std::string(R"("labels":{"a":1})"), std::string(R"("labels":{"a":null})"),
-        std::string(R"("annotations":true)"), std::string(R"("annotations":{"a":{}})"),
-        std::string(R"("ownerReferences":{})"), std::string(R"("ownerReferences":[1])"),
-        std::string(R"("ownerReferences":[{}])"),
-        std::string(R"("ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"a"}])"),
-        std::string(R"("ownerReferences":[{"apiVersion":"v1","kind":"Pod","uid":"u"}])"),
-        R"("ownerReferences":[)" + reference + R"(,"controller":"true"}])",
-        R"("ownerReferences":[)" + reference + R"(,"controller":1}])",
-        std::string(R"("deletionTimestamp":false)"), std::string(R"("deletionTimestamp":{})"),
-        std::string(R"("deletionTimestamp":"")")}) {
+  const auto reference = [](const char* more) {
+    return R"("ownerReferences":[{"apiVersion":"v1","kind":"Pod",)" + std::string(more) + "}]";
+  };
+  for (const std::string& more : std::vector<std::string>{
+           R"("labels":[])", R"("labels":"a")", R"("labels":{"a":1})", R"("labels":{"a":null})",
+           R"("annotations":true)", R"("annotations":{"a":{}})", R"("ownerReferences":{})",
+           R"("ownerReferences":[1])", R"("ownerReferences":[{}])", reference(R"("name":"a")"),
+           reference(R"("uid":"u")"), reference(R"("name":"a","uid":"u","controller":"true")"),
+           reference(R"("name":"a","uid":"u","controller":1)"), R"("deletionTimestamp":false)",
+           R"("deletionTimestamp":{})", R"("deletionTimestamp":"")"}) {
     EXPECT_FALSE(ReadWith(more)) << more;
   }
   EXPECT_FALSE(Read(R"({"metadata":{"name":"a","namespace":5,"uid":"u","resourceVersion":"1"}})"));

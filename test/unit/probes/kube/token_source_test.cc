@@ -2,42 +2,24 @@
 
 #include <gtest/gtest.h>
 
-#include <unistd.h>
-
-#include <filesystem>
-#include <fstream>
+#include "test/unit/support/temporary_directory.h"
+#include "test/unit/support/test_clock.h"
 
 namespace cluster_watcher {
 namespace {
 
 using std::chrono::seconds;
 
-class FakeClock final : public Clock {
- public:
-  MonotonicTime Now() override { return now; }
-  WallTime WallNow() override { return {}; }
-  bool WaitUntil(MonotonicTime, std::stop_token) override { return true; }
-
-  MonotonicTime now{seconds(1'000)};
-};
-
 class TokenSourceTest : public testing::Test {
  protected:
-  TokenSourceTest() {
-    std::filesystem::create_directories(directory_);
-    server_.token_file = directory_ / "token";
-  }
-  ~TokenSourceTest() override { std::filesystem::remove_all(directory_); }
+  TokenSourceTest() { server_.token_file = directory_.Path("token"); }
 
-  void Write(const std::string& text) { std::ofstream(server_.token_file) << text; }
+  void Write(const std::string& text) { directory_.Write("token", text); }
   void Remove() { std::filesystem::remove(server_.token_file); }
 
-  const std::filesystem::path directory_ =
-      std::filesystem::path(testing::TempDir()) /
-      ("token-" + std::to_string(getpid()) + "-" +
-       testing::UnitTest::GetInstance()->current_test_info()->name());
+  const TemporaryDirectory directory_;
   ApiServer server_;
-  FakeClock clock_;
+  TestClock clock_;
 };
 
 std::string TokenOf(TokenSource& source) {
@@ -45,28 +27,20 @@ std::string TokenOf(TokenSource& source) {
   return token ? *token : "error: " + token.error().message;
 }
 
-TEST_F(TokenSourceTest, IsEmptyWhereNoneIsConfigured) {
-  TokenSource source(ApiServer{}, clock_);
-  EXPECT_EQ(TokenOf(source), "");
-  EXPECT_FALSE(source.Refresh());
-}
-
-TEST_F(TokenSourceTest, GivesTheFixedToken) {
+TEST_F(TokenSourceTest, GivesTheFixedTokenOrNone) {
   ApiServer server;
+  TokenSource none(server, clock_);
+  EXPECT_EQ(TokenOf(none), "");
+  EXPECT_FALSE(none.Refresh());
   server.token = "fixed\n";
-  TokenSource source(server, clock_);
-  EXPECT_EQ(TokenOf(source), "fixed");
-  EXPECT_FALSE(source.Refresh());
-  EXPECT_EQ(TokenOf(source), "fixed");
-}
-
-TEST_F(TokenSourceTest, RefusesAFixedTokenThatWouldBeAnotherHeader) {
-  ApiServer server;
+  TokenSource fixed(server, clock_);
+  EXPECT_EQ(TokenOf(fixed), "fixed");
+  EXPECT_FALSE(fixed.Refresh());
+  EXPECT_EQ(TokenOf(fixed), "fixed");
   server.token = "secret\r\nX-Other: 1";
-  TokenSource source(server, clock_);
-  const Result<std::string> token = source.Token();
-  ASSERT_FALSE(token);
-  EXPECT_EQ(token.error().message.find("secret"), std::string::npos);
+  const Result<std::string> another_header = TokenSource(server, clock_).Token();
+  ASSERT_FALSE(another_header);
+  EXPECT_EQ(another_header.error().message.find("secret"), std::string::npos);
 }
 
 TEST_F(TokenSourceTest, ReadsTheFileWithoutTheWhiteSpaceAroundIt) {
@@ -91,7 +65,7 @@ TEST_F(TokenSourceTest, SeesARotatedTokenWithinAMinute) {
   EXPECT_EQ(TokenOf(source), "one");
   Write("two");
   EXPECT_EQ(TokenOf(source), "one") << "not read at every call";
-  clock_.now += seconds(60);
+  clock_.elapsed += seconds(60);
   EXPECT_EQ(TokenOf(source), "two");
 }
 
@@ -114,12 +88,12 @@ TEST_F(TokenSourceTest, KeepsTheLastGoodToken) {
   EXPECT_EQ(TokenOf(source), "one");
   for (const char* bad : {"", " \n", "a b", "a\nb", "\x80"}) {
     Write(bad);
-    clock_.now += seconds(60);
+    clock_.elapsed += seconds(60);
     EXPECT_EQ(TokenOf(source), "one");
     EXPECT_NE(source.last_error(), "");
   }
   Remove();
-  clock_.now += seconds(3'600);
+  clock_.elapsed += seconds(3'600);
   EXPECT_EQ(TokenOf(source), "one");
   Write("two");
   EXPECT_EQ(TokenOf(source), "two") << "a failure is tried again at once";
@@ -127,24 +101,18 @@ TEST_F(TokenSourceTest, KeepsTheLastGoodToken) {
 
 TEST_F(TokenSourceTest, FailsWhereTheFileWasNeverReadable) {
   TokenSource source(server_, clock_);
-  const Result<std::string> missing = source.Token();
-  ASSERT_FALSE(missing);
-  EXPECT_NE(missing.error().message.find(server_.token_file), std::string::npos);
-  Write("\n");
-  const Result<std::string> empty = source.Token();
-  ASSERT_FALSE(empty);
-  EXPECT_NE(empty.error().message.find(server_.token_file), std::string::npos);
+  for (const char* text : {"", "\n"}) {
+    const Result<std::string> none = source.Token();
+    ASSERT_FALSE(none) << text;
+    EXPECT_NE(none.error().message.find(server_.token_file), std::string::npos);
+    Write("\n");
+  }
   Write("one");
   EXPECT_EQ(TokenOf(source), "one");
-}
-
-TEST_F(TokenSourceTest, RefusesAFileThatIsNoToken) {
-  server_.token_file = directory_;
-  TokenSource directory(server_, clock_);
-  EXPECT_FALSE(directory.Token());
-  server_.token_file = "/dev/zero";
-  TokenSource endless(server_, clock_);
-  EXPECT_FALSE(endless.Token());
+  for (const std::string& path : {directory_.Path(), std::string("/dev/zero")}) {
+    server_.token_file = path;
+    EXPECT_FALSE(TokenSource(server_, clock_).Token()) << path;
+  }
 }
 
 }  // namespace

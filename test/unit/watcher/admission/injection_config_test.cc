@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <string>
+
+#include "test/unit/support/temporary_directory.h"
 
 namespace cluster_watcher {
 namespace {
@@ -14,16 +14,9 @@ namespace fs = std::filesystem;
 
 class InjectionConfigTest : public testing::Test {
  protected:
-  InjectionConfigTest() {
-    std::string name = (fs::temp_directory_path() / "injection-config-XXXXXX").string();
-    directory_ = mkdtemp(name.data());
-  }
-  ~InjectionConfigTest() override { fs::remove_all(directory_); }
-
-  std::string Path(const std::string& name) const { return directory_ / name; }
+  std::string Path(const std::string& name = "") const { return directory_.Path(name); }
   std::string Write(const std::string& name, const std::string& text) const {
-    std::ofstream(Path(name)) << text;
-    return Path(name);
+    return directory_.Write(name, text);
   }
   TextMap Loaded(const std::string& path) const {
     const auto loaded = LoadInjectionConfig(path);
@@ -35,18 +28,17 @@ class InjectionConfigTest : public testing::Test {
     const auto loaded = LoadInjectionConfig(path);
     if (loaded) return "";
     std::string error = loaded.error().message;
-    const std::string prefix = directory_.string() + "/";
+    const std::string prefix = Path() + "/";
     const std::size_t at = error.find(prefix);
     EXPECT_NE(at, std::string::npos) << error;
     return at == std::string::npos ? error : error.erase(at, prefix.size());
   }
 
  private:
-  fs::path directory_;
+  TemporaryDirectory directory_;
 };
 
 TEST_F(InjectionConfigTest, ReadsAMountedConfigMap) {
-  fs::create_directories(Path("map/..2026_01_01"));
   Write("map/..2026_01_01/image", "cluster-watcher:0.1.0\n");
   Write("map/..2026_01_01/tokenAudience", "");
   Write("map/..2026_01_01/default.dry-run", "true\n\n");

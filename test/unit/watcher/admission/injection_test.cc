@@ -100,19 +100,27 @@ TEST(Inject, AddsToWhatIsThere) {
 }
 
 TEST(Inject, AsksTheAnnotationAndThenTheLabel) {
-  const auto outcome = [](const std::string& labels, const std::string& annotations) {
-    return InjectText(R"({"metadata":{"labels":{)" + labels + R"(},"annotations":{)" + annotations +
-                      R"(}},"spec":{"containers":[{"name":"m"}]}})")
-        .outcome;
+  const char* master = R"("oshinko-type":"master")";
+  const std::pair<std::string, Outcome> cases[] = {
+      {R"("labels":{},"annotations":{})", Outcome::kNotAsked},
+      {R"("labels":{"oshinko-type":"worker"})", Outcome::kNotAsked},
+      {R"("annotations":{"cluster-watcher/inject":"true"})", Outcome::kInjected},
+      {R"("labels":{@})", Outcome::kInjected},
+      {R"("labels":{@},"annotations":{"cluster-watcher/inject":"false"})", Outcome::kNotAsked},
+      {R"("labels":{@},"annotations":{"cluster-watcher/inject":"no"})", Outcome::kNotAsked},
+      {R"("labels":{@},"annotations":{"cluster-watcher/inject":""})", Outcome::kNotAsked},
+      // A mirror pod.
+      {R"("labels":{@},"annotations":{"kubernetes.io/config.mirror":"x"})", Outcome::kNotAsked},
+      // Annotations travel.
+      {R"("labels":{@},"annotations":{"cluster-watcher/status":"{}"})", Outcome::kInjected},
   };
-  const std::string master = R"("oshinko-type":"master")";
-  EXPECT_EQ(outcome("", ""), Outcome::kNotAsked);
-  EXPECT_EQ(outcome(R"("oshinko-type":"worker")", ""), Outcome::kNotAsked);
-  EXPECT_EQ(outcome(master, ""), Outcome::kInjected);
-  EXPECT_EQ(outcome("", R"("cluster-watcher/inject":"true")"), Outcome::kInjected);
-  EXPECT_EQ(outcome(master, R"("cluster-watcher/inject":"false")"), Outcome::kNotAsked);
-  EXPECT_EQ(outcome(master, R"("cluster-watcher/inject":"no")"), Outcome::kNotAsked);
-  EXPECT_EQ(outcome(master, R"("cluster-watcher/inject":"")"), Outcome::kNotAsked);
+  for (auto [metadata, outcome] : cases) {
+    if (const auto at = metadata.find('@'); at != metadata.npos) metadata.replace(at, 1, master);
+    const auto injection =
+        InjectText(R"({"metadata":{)" + metadata + R"(},"spec":{"containers":[{"name":"m"}]}})");
+    EXPECT_EQ(injection.outcome, outcome) << metadata;
+    EXPECT_TRUE(injection.warnings.empty()) << metadata;
+  }
 }
 
 TEST(Inject, LeavesAloneWhatItCanNotPatch) {
@@ -146,50 +154,41 @@ TEST(Inject, LeavesAloneWhatItCanNotPatch) {
   }
 }
 
-TEST(Inject, LeavesMirrorPodsAlone) {
-  const auto injection = InjectText(Master(R"("kubernetes.io/config.mirror":"x")"));
-  EXPECT_EQ(injection.outcome, Outcome::kNotAsked);
-  EXPECT_TRUE(injection.warnings.empty());
-}
-
 TEST(Inject, IsIdempotentByTheContainer) {
   const auto again = InjectText(Master(R"("cluster-watcher/status":"{}")",
                                        R"("initContainers":[{"name":"cluster-watcher"}])"));
   EXPECT_EQ(again.outcome, Outcome::kAlready);
-  EXPECT_TRUE(again.patch.empty());
-  EXPECT_TRUE(again.warnings.empty());
-  // Annotations travel.
-  EXPECT_EQ(InjectText(Master(R"("cluster-watcher/status":"{}")")).outcome, Outcome::kInjected);
+  EXPECT_TRUE(again.patch.empty() && again.warnings.empty());
 }
 
-TEST(Inject, TakesAPortThatIsFree) {
-  const auto injection =
-      InjectText(Master("", R"("initContainers":[{"name":"x","ports":[{"containerPort":9090},)"
-                            R"({"containerPort":9091}]}])"));
-  EXPECT_TRUE(Holds(Sidecar(injection), R"("value":":9092")"));
-  EXPECT_TRUE(Holds(Sidecar(injection), R"("containerPort":9092)"));
-  EXPECT_TRUE(Holds(Sidecar(injection), R"("path":"/healthz","port":9092)"));
-}
-
-TEST(Inject, DeclaresNoPortOfTheNode) {
-  const auto injection = InjectText(Master("", R"("hostNetwork":true)"));
-  EXPECT_EQ(injection.outcome, Outcome::kInjected);
-  EXPECT_FALSE(Holds(Sidecar(injection), "containerPort"));
-  EXPECT_FALSE(Holds(Sidecar(injection), "livenessProbe"));
-}
-
-TEST(Inject, TakesItsShareOfAPodsOwnResources) {
-  const auto injection = InjectText(Master("", R"("resources":{"requests":{"cpu":"100m"}})"));
-  EXPECT_EQ(injection.outcome, Outcome::kInjected);
-  EXPECT_FALSE(Holds(Sidecar(injection), "resources"));
-  EXPECT_TRUE(Holds(Sidecar(InjectText(Master("", R"("resources":{})"))), "resources"));
-}
-
-TEST(Inject, NamesAUserOnlyWhereThePodSaysRoot) {
-  EXPECT_TRUE(Holds(Sidecar(InjectText(Master("", R"("securityContext":{"runAsUser":0})"))),
-                    R"("runAsUser":65532)"));
-  EXPECT_FALSE(Holds(Sidecar(InjectText(Master("", R"("securityContext":{"runAsUser":1000})"))),
-                     "runAsUser"));
+TEST(Inject, FitsTheSidecarToThePod) {
+  struct Case {
+    const char* what;
+    const char* spec;
+    std::vector<const char*> has;
+    std::vector<const char*> lacks = {};
+  };
+  const Case cases[] = {
+      {"a port that is free",
+       R"("initContainers":[{"name":"x","ports":[{"containerPort":9090},{"containerPort":9091}]}])",
+       {R"("value":":9092")", R"("containerPort":9092)", R"("path":"/healthz","port":9092)"}},
+      {"no port of the node", R"("hostNetwork":true)", {}, {"containerPort", "livenessProbe"}},
+      {"its share of a pod's own resources",
+       R"("resources":{"requests":{"cpu":"100m"}})",
+       {},
+       {"resources"}},
+      {"of no resources", R"("resources":{})", {"resources"}},
+      {"a user where the pod says root",
+       R"("securityContext":{"runAsUser":0})",
+       {R"("runAsUser":65532)"}},
+      {"no other user", R"("securityContext":{"runAsUser":1000})", {}, {"runAsUser"}},
+  };
+  for (const Case& one : cases) {
+    const auto injection = InjectText(Master("", one.spec));
+    EXPECT_EQ(injection.outcome, Outcome::kInjected) << one.what;
+    for (const char* part : one.has) EXPECT_TRUE(Holds(Sidecar(injection), part)) << one.what;
+    for (const char* part : one.lacks) EXPECT_FALSE(Holds(Sidecar(injection), part)) << one.what;
+  }
 }
 
 TEST(Inject, WritesDefaultsAndScrapeAnnotationsWhereThereAreNone) {
@@ -261,19 +260,22 @@ TEST(PodTemplatesOf, FindsThemWhereTheyAre) {
     }
     return found;
   };
-  EXPECT_EQ(paths(R"({"apiVersion":"v1","kind":"Pod"})"), "[]");
-  EXPECT_EQ(paths(R"({"apiVersion":"apps/v1","kind":"Deployment","spec":{"template":{}}})"),
-            "[/spec/template]");
-  EXPECT_EQ(paths(R"({"apiVersion":"batch/v1","kind":"CronJob","spec":{"jobTemplate":{"spec":)"
-                  R"({"template":{}}}}})"),
+  const auto of = [](const char* version, const char* kind, const char* spec) {
+    return R"({"apiVersion":")" + std::string(version) + R"(","kind":")" + kind + R"(","spec":)" +
+           spec + "}";
+  };
+  const char* spec = R"({"template":{}})";
+  EXPECT_EQ(paths(of("v1", "Pod", "{}")), "[]");
+  EXPECT_EQ(paths(of("apps/v1", "Deployment", spec)), "[/spec/template]");
+  EXPECT_EQ(paths(of("batch/v1", "CronJob", R"({"jobTemplate":{"spec":{"template":{}}}})")),
             "[/spec/jobTemplate/spec/template]");
-  EXPECT_EQ(paths(R"({"apiVersion":"ray.io/v1","kind":"RayCluster","spec":{"headGroupSpec":)"
-                  R"({"template":{}},"workerGroupSpecs":[{},{"template":{}}]}})"),
-            "[/spec/headGroupSpec/template][/spec/workerGroupSpecs/1/template]");
-  EXPECT_EQ(paths(R"({"apiVersion":"v1","kind":"Service","spec":{"template":{}}})"), "");
-  EXPECT_EQ(paths(R"({"apiVersion":"example.com/v1","kind":"Deployment","spec":{"template":{}}})"),
-            "");
-  EXPECT_EQ(paths(R"({"apiVersion":"apps/v1","kind":"Deployment","spec":{"template":"x"}})"), "");
+  EXPECT_EQ(
+      paths(of("ray.io/v1", "RayCluster",
+               R"({"headGroupSpec":{"template":{}},"workerGroupSpecs":[{},{"template":{}}]})")),
+      "[/spec/headGroupSpec/template][/spec/workerGroupSpecs/1/template]");
+  EXPECT_EQ(paths(of("v1", "Service", spec)), "");
+  EXPECT_EQ(paths(of("example.com/v1", "Deployment", spec)), "");
+  EXPECT_EQ(paths(of("apps/v1", "Deployment", R"({"template":"x"})")), "");
 }
 
 }  // namespace

@@ -18,6 +18,19 @@ CommandLine Parse(const Lines& arguments, const char* program = "/usr/bin/cluste
   return ParseCommandLine(pointers);
 }
 
+// At each "|".
+Lines Split(const std::string& text) {
+  Lines lines(1);
+  for (const char c : text) {
+    if (c == '|') {
+      lines.emplace_back();
+    } else {
+      lines.back() += c;
+    }
+  }
+  return lines;
+}
+
 std::string Joined(const Lines& lines) {
   std::string joined;
   for (const std::string& line : lines) joined += (joined.empty() ? "" : " | ") + line;
@@ -53,24 +66,26 @@ bool Contains(const std::string& text, const std::string& part) {
 }
 
 TEST(CommandLine, KnowsItsCommands) {
-  EXPECT_EQ(Invoked({}).command, Command::kWatch);
-  EXPECT_EQ(Invoked({"watch"}).command, Command::kWatch);
-  EXPECT_EQ(Invoked({"check"}).command, Command::kCheck);
-  EXPECT_EQ(Invoked({"version"}).command, Command::kVersion);
-  EXPECT_EQ(Invoked({"--version"}).command, Command::kVersion);
-  EXPECT_EQ(Invoked({"watch", "--version"}).command, Command::kVersion);
-  EXPECT_EQ(Invoked({"--", "check"}).command, Command::kCheck);
+  const std::pair<Lines, Command> cases[] = {{{}, Command::kWatch},
+                                             {{"watch"}, Command::kWatch},
+                                             {{"check"}, Command::kCheck},
+                                             {{"version"}, Command::kVersion},
+                                             {{"--version"}, Command::kVersion},
+                                             {{"watch", "--version"}, Command::kVersion},
+                                             {{"--", "check"}, Command::kCheck},
+                                             {{"inject"}, Command::kInject},
+                                             {{"webhook"}, Command::kWebhook}};
+  for (const auto& [arguments, command] : cases) {
+    EXPECT_EQ(Invoked(arguments).command, command) << Joined(arguments);
+  }
   EXPECT_TRUE(Invoked({}).flags.empty());
-}
-
-TEST(CommandLine, IsTheSameAsAPluginOfKubectl) {
+  // By whatever name, as by that of a plugin of kubectl.
   for (const char* program : {"kubectl-cluster_watcher", "/a/kubectl-cluster_watcher", "", "x"}) {
     const CommandLine parsed = Parse({"check", "c1"}, program);
     ASSERT_TRUE(std::holds_alternative<Invocation>(parsed));
     EXPECT_EQ(std::get<Invocation>(parsed).cluster, "c1");
   }
-  const CommandLine nothing = ParseCommandLine({});
-  EXPECT_TRUE(std::holds_alternative<Invocation>(nothing));
+  EXPECT_TRUE(std::holds_alternative<Invocation>(ParseCommandLine({})));
 }
 
 TEST(CommandLine, TakesSettingsAsFlagsOfWatchAndCheck) {
@@ -88,66 +103,51 @@ TEST(CommandLine, TakesSettingsAsFlagsOfWatchAndCheck) {
 }
 
 TEST(CommandLine, ReadsFlagsAsPflagDoes) {
-  struct Case {
-    Lines arguments;
-    TextMap flags;
-  };
-  const std::vector<Case> cases = {
-      {{"-n", "lab"}, {{"namespace", "lab"}}},
-      {{"-nlab"}, {{"namespace", "lab"}}},
-      {{"-n=lab"}, {{"namespace", "lab"}}},
-      {{"-n", ""}, {{"namespace", ""}}},
-      {{"-n="}, {{"namespace", ""}}},
-      {{"-n", "a", "--namespace=b"}, {{"namespace", "b"}}},
-      {{"--namespace=b", "-n", "a"}, {{"namespace", "a"}}},
-      {{"--poll-interval=1s", "--poll-interval", "2s"}, {{"poll-interval", "2s"}}},
-      {{"--cluster="}, {{"cluster", ""}}},
-      {{"--cluster", ""}, {{"cluster", ""}}},
-      {{"--cluster=", "--pod=p"}, {{"cluster", ""}, {"pod", "p"}}},
-      {{"--cluster=a", "--cluster="}, {{"cluster", ""}}},
-      {{"--cluster=a=b"}, {{"cluster", "a=b"}}},
-      {{"--cluster= a b "}, {{"cluster", " a b "}}},
-      {{"--cluster=watch"}, {{"cluster", "watch"}}},
-      {{"--cluster", "check"}, {{"cluster", "check"}}},
-      {{"--poll-interval", "-5s"}, {{"poll-interval", "-5s"}}},
-      {{"--context=[a,b]"}, {{"context", "[a,b]"}}},
-      {{"--resources", "pods,services"}, {{"resources", "pods,services"}}},
-      {{"--completed-when={.status.phase}=Succeeded,Failed"},
-       {{"completed-when", "{.status.phase}=Succeeded,Failed"}}},
-      {{"--completed-when", "{.status.phase}=Failed"},
-       {{"completed-when", "{.status.phase}=Failed"}}},
-      {{"--kubeconfig=\"a b\""}, {{"kubeconfig", "\"a b\""}}},
-      {{"--listen", "[::1]:9090"}, {{"listen", "[::1]:9090"}}},
-      {{"--owner=deployment/bob", "--confirmations", "5"},
+  // Which sets these, from arguments that are separated by "|".
+  const std::pair<const char*, TextMap> cases[] = {
+      {"-n|lab", {{"namespace", "lab"}}},
+      {"-nlab", {{"namespace", "lab"}}},
+      {"-n=lab", {{"namespace", "lab"}}},
+      {"-n|", {{"namespace", ""}}},
+      {"-n=", {{"namespace", ""}}},
+      {"-n|a|--namespace=b", {{"namespace", "b"}}},
+      {"--namespace=b|-n|a", {{"namespace", "a"}}},
+      {"--poll-interval=1s|--poll-interval|2s", {{"poll-interval", "2s"}}},
+      {"--cluster=", {{"cluster", ""}}},
+      {"--cluster|", {{"cluster", ""}}},
+      {"--cluster=|--pod=p", {{"cluster", ""}, {"pod", "p"}}},
+      {"--cluster=a|--cluster=", {{"cluster", ""}}},
+      {"--cluster=a=b", {{"cluster", "a=b"}}},
+      {"--cluster= a b ", {{"cluster", " a b "}}},
+      {"--cluster=watch", {{"cluster", "watch"}}},
+      {"--cluster|check", {{"cluster", "check"}}},
+      {"--poll-interval|-5s", {{"poll-interval", "-5s"}}},
+      {"--context=[a,b]", {{"context", "[a,b]"}}},
+      {"--completed-when={.a}=B,C", {{"completed-when", "{.a}=B,C"}}},
+      {"--completed-when|{.a}=B", {{"completed-when", "{.a}=B"}}},
+      {"--kubeconfig=\"a b\"", {{"kubeconfig", "\"a b\""}}},
+      {"--owner=deployment/bob|--confirmations|5",
        {{"owner", "deployment/bob"}, {"confirmations", "5"}}},
   };
-  for (const Case& one : cases) {
-    EXPECT_EQ(Invoked(one.arguments).flags, one.flags) << Joined(one.arguments);
+  for (const auto& [arguments, flags] : cases) {
+    EXPECT_EQ(Invoked(Split(arguments)).flags, flags) << arguments;
   }
 }
 
 TEST(CommandLine, ABooleanTakesItsValueByEqualsOnly) {
-  const auto dry_run = [](const Lines& arguments) {
-    const TextMap flags = Invoked(arguments).flags;
-    const auto found = flags.find("dry-run");
-    return found == flags.end() ? "absent" : found->second;
-  };
-  EXPECT_EQ(dry_run({"--dry-run"}), "true");
-  EXPECT_EQ(dry_run({"--dry-run", "watch"}), "true");
-  EXPECT_EQ(dry_run({"watch", "--dry-run", "--pod=p"}), "true");
-  EXPECT_EQ(dry_run({"--dry-run=true"}), "true");
-  EXPECT_EQ(dry_run({"--dry-run=false"}), "false");
-  EXPECT_EQ(dry_run({"--dry-run=false", "check"}), "false");
-  EXPECT_EQ(dry_run({"--dry-run", "--dry-run=false"}), "false");
-  EXPECT_EQ(dry_run({"--dry-run=false", "--dry-run"}), "true");
-  EXPECT_EQ(dry_run({"--dry-run="}), "");
-  EXPECT_EQ(dry_run({"--dry-run=no"}), "no");
-  EXPECT_EQ(ErrorsOf({"--dry-run", "false"}),
-            Lines{"unknown command \"false\": a boolean takes its value by \"=\", as in "
-                  "--dry-run=false. See \"cluster-watcher help\""});
-  EXPECT_EQ(ErrorsOf({"watch", "--dry-run", "false"}),
-            Lines{"watch: unexpected \"false\": a boolean takes its value by \"=\", as in "
-                  "--dry-run=false. See \"cluster-watcher help watch\""});
+  const std::pair<const char*, const char*> cases[] = {{"--dry-run", "true"},
+                                                       {"--dry-run|watch", "true"},
+                                                       {"watch|--dry-run|--pod=p", "true"},
+                                                       {"--dry-run=true", "true"},
+                                                       {"--dry-run=false", "false"},
+                                                       {"--dry-run=false|check", "false"},
+                                                       {"--dry-run|--dry-run=false", "false"},
+                                                       {"--dry-run=false|--dry-run", "true"},
+                                                       {"--dry-run=", ""},
+                                                       {"--dry-run=no", "no"}};
+  for (const auto& [arguments, value] : cases) {
+    EXPECT_EQ(Invoked(Split(arguments)).flags.at("dry-run"), value) << arguments;
+  }
 }
 
 TEST(CommandLine, CheckTakesAClusterAndAnOutput) {
@@ -171,21 +171,8 @@ TEST(CommandLine, CheckTakesAClusterAndAnOutput) {
   EXPECT_EQ(Invoked({"check", "--", "--c"}).cluster, "--c");
 }
 
-TEST(CommandLine, CheckSaysWhatIsWrong) {
-  EXPECT_EQ(ErrorsOf({"check", "a", "b"}),
-            Lines{"check: unexpected \"b\". See \"cluster-watcher help check\""});
-  EXPECT_EQ(ErrorsOf({"check", ""}), Lines{"check: CLUSTER is empty: give its name"});
-  EXPECT_EQ(ErrorsOf({"check", "a", "--cluster=b"}),
-            Lines{"check: CLUSTER \"a\" contradicts --cluster \"b\": give one of them"});
-  EXPECT_EQ(ErrorsOf({"check", "-o", "yaml"}),
-            Lines{"--output: \"yaml\" is unknown: give text or json"});
-  EXPECT_EQ(ErrorsOf({"check", "-o", ""}), Lines{"--output: \"\" is unknown: give text or json"});
-  EXPECT_EQ(ErrorsOf({"check", "a", "b", "-oyaml"}).size(), 2u);
-}
-
 TEST(CommandLine, InjectTakesFiles) {
   const Invocation plain = Invoked({"inject"});
-  EXPECT_EQ(plain.command, Command::kInject);
   EXPECT_TRUE(plain.files.empty());
   EXPECT_EQ(plain.flags, (TextMap{{"reject-invalid", "false"}}));
   for (const Lines& several : std::vector<Lines>{{"inject", "-f", "a", "-f", "-"},
@@ -201,30 +188,8 @@ TEST(CommandLine, InjectTakesFiles) {
   EXPECT_EQ(full.flags, (TextMap{{"config", "map"}, {"image", "b:1"}, {"reject-invalid", "true"}}));
 }
 
-TEST(CommandLine, InjectSaysWhatIsWrong) {
-  EXPECT_EQ(ErrorsOf({"inject", "a.yaml"}),
-            Lines{"inject: unexpected \"a.yaml\". See \"cluster-watcher help inject\""});
-  EXPECT_EQ(ErrorsOf({"inject", "--reject-invalid", "true"}),
-            Lines{"inject: unexpected \"true\": a boolean takes its value by \"=\", as in "
-                  "--reject-invalid=true. See \"cluster-watcher help inject\""});
-  EXPECT_EQ(ErrorsOf({"inject", "--reject-invalid=yes"}),
-            Lines{"--reject-invalid: \"yes\": give true or false"});
-  EXPECT_EQ(ErrorsOf({"inject", "-f"}), Lines{"-f needs a value: -f FILE"});
-  EXPECT_EQ(ErrorsOf({"inject", "-f", "--config=x"}),
-            Lines{"--filename needs a value: --filename=FILE"});
-  EXPECT_EQ(ErrorsOf({"inject", "--config"}), Lines{"--config needs a value: --config=FILE|DIR"});
-  EXPECT_EQ(ErrorsOf({"inject", "-f", ""}),
-            Lines{"--filename is empty: give a file, or - for the standard input"});
-  EXPECT_EQ(ErrorsOf({"inject", "-f-", "-f", "a", "-f-"}),
-            Lines{"--filename: the standard input can be read only once"});
-  EXPECT_EQ(ErrorsOf({"inject", "--imgae=x"}),
-            Lines{"unknown flag: --imgae; did you mean --image? See \"cluster-watcher help "
-                  "inject\""});
-}
-
 TEST(CommandLine, WebhookHasDefaults) {
   const Invocation plain = Invoked({"webhook"});
-  EXPECT_EQ(plain.command, Command::kWebhook);
   const TextMap defaults = {
       {"config", "/etc/cluster-watcher"}, {"tls-cert", "/tls/tls.crt"}, {"tls-key", "/tls/tls.key"},
       {"webhook-listen", ":8443"},        {"listen", ":9090"},          {"reject-invalid", "false"},
@@ -238,108 +203,122 @@ TEST(CommandLine, WebhookHasDefaults) {
   }
 }
 
-TEST(CommandLine, FlagsOfOtherCommandsAreRefused) {
-  EXPECT_EQ(ErrorsOf({"-o", "json"}), Lines{"--output is a flag of check, not of watch"});
-  EXPECT_EQ(ErrorsOf({"version", "-o", "json", "-n", "a"}),
-            (Lines{"--namespace is a flag of watch and check, not of version",
-                   "--output is a flag of check, not of version"}));
-  EXPECT_EQ(ErrorsOf({"-f", "x"}), Lines{"--filename is a flag of inject, not of watch"});
-  EXPECT_EQ(ErrorsOf({"check", "--image=x"}), Lines{"--image is a flag of inject, not of check"});
-  EXPECT_EQ(ErrorsOf({"inject", "--pod=x", "--listen=:1", "-o", "json"}),
-            (Lines{"--listen is a flag of watch, check and webhook, not of inject",
-                   "--output is a flag of check, not of inject",
-                   "--pod is a flag of watch and check, not of inject"}));
-  EXPECT_EQ(ErrorsOf({"webhook", "-f", "x"}),
-            Lines{"--filename is a flag of inject, not of webhook"});
-  EXPECT_EQ(ErrorsOf({"version", "x"}),
-            Lines{"version: unexpected \"x\". See \"cluster-watcher help version\""});
-  EXPECT_EQ(ErrorsOf({"watch", "x"}),
-            Lines{"watch: unexpected \"x\". See \"cluster-watcher help watch\""});
-}
-
-TEST(CommandLine, UnknownFlagsAreAllNamed) {
-  EXPECT_EQ(ErrorsOf({"--pol-interval", "5s"}),
-            Lines{"unknown flag: --pol-interval; did you mean --poll-interval? See "
-                  "\"cluster-watcher help watch\""});
-  EXPECT_EQ(
-      ErrorsOf({"check", "--onwer=bob", "--frobnicate", "-x", "--pod"}),
-      (Lines{"unknown flag: --onwer; did you mean --owner? See \"cluster-watcher help check\"",
-             "unknown flag: --frobnicate. See \"cluster-watcher help check\"",
-             "unknown flag: -x. See \"cluster-watcher help check\"",
-             "--pod needs a value: --pod=NAME"}));
-  EXPECT_EQ(ErrorsOf({"-poll-interval=5s"}),
-            Lines{"unknown flag: -poll-interval; did you mean --poll-interval? See "
-                  "\"cluster-watcher help watch\""});
-  EXPECT_EQ(ErrorsOf({"--Dry-run"}),
-            Lines{"unknown flag: --Dry-run; did you mean --dry-run? See \"cluster-watcher help "
-                  "watch\""});
-  EXPECT_EQ(ErrorsOf({"--x\n=1"}),
-            Lines{"unknown flag: --x\\n. See \"cluster-watcher help watch\""});
-  EXPECT_EQ(ErrorsOf({"--="}), Lines{"unknown flag: --. See \"cluster-watcher help watch\""});
+// "@" stands for `See "cluster-watcher help`.
+TEST(CommandLine, SaysWhatIsWrong) {
+  const std::string boolean = ": a boolean takes its value by \"=\", as in ";
+  const std::pair<const char*, std::vector<std::string>> cases[] = {
+      // Booleans
+      {"--dry-run|false", {"unknown command \"false\"" + boolean + "--dry-run=false. @\""}},
+      {"watch|--dry-run|false",
+       {"watch: unexpected \"false\"" + boolean + "--dry-run=false. @ watch\""}},
+      {"inject|--reject-invalid|true",
+       {"inject: unexpected \"true\"" + boolean + "--reject-invalid=true. @ inject\""}},
+      {"inject|--reject-invalid=yes", {"--reject-invalid: \"yes\": give true or false"}},
+      // Arguments
+      {"check|a|b", {"check: unexpected \"b\". @ check\""}},
+      {"check|", {"check: CLUSTER is empty: give its name"}},
+      {"check|a|--cluster=b",
+       {"check: CLUSTER \"a\" contradicts --cluster \"b\": give one of them"}},
+      {"check|-o|yaml", {"--output: \"yaml\" is unknown: give text or json"}},
+      {"check|-o|", {"--output: \"\" is unknown: give text or json"}},
+      {"check|a|b|-oyaml",
+       {"check: unexpected \"b\". @ check\"", "--output: \"yaml\" is unknown: give text or json"}},
+      {"inject|a.yaml", {"inject: unexpected \"a.yaml\". @ inject\""}},
+      {"version|x", {"version: unexpected \"x\". @ version\""}},
+      {"watch|x", {"watch: unexpected \"x\". @ watch\""}},
+      {"help|watch|x", {"help: unexpected \"x\". @ help\""}},
+      // Flags of other commands
+      {"-o|json", {"--output is a flag of check, not of watch"}},
+      {"version|-o|json|-n|a",
+       {"--namespace is a flag of watch and check, not of version",
+        "--output is a flag of check, not of version"}},
+      {"-f|x", {"--filename is a flag of inject, not of watch"}},
+      {"check|--image=x", {"--image is a flag of inject, not of check"}},
+      {"inject|--pod=x|--listen=:1|-o|json",
+       {"--listen is a flag of watch, check and webhook, not of inject",
+        "--output is a flag of check, not of inject",
+        "--pod is a flag of watch and check, not of inject"}},
+      {"webhook|-f|x", {"--filename is a flag of inject, not of webhook"}},
+      // Unknown flags
+      {"--pol-interval|5s",
+       {"unknown flag: --pol-interval; did you mean --poll-interval? @ watch\""}},
+      {"check|--onwer=bob|--frobnicate|-x|--pod",
+       {"unknown flag: --onwer; did you mean --owner? @ check\"",
+        "unknown flag: --frobnicate. @ check\"", "unknown flag: -x. @ check\"",
+        "--pod needs a value: --pod=NAME"}},
+      {"-poll-interval=5s",
+       {"unknown flag: -poll-interval; did you mean --poll-interval? @ watch\""}},
+      {"--Dry-run", {"unknown flag: --Dry-run; did you mean --dry-run? @ watch\""}},
+      {"--x\n=1", {"unknown flag: --x\\n. @ watch\""}},
+      {"--=", {"unknown flag: --. @ watch\""}},
+      {"inject|--imgae=x", {"unknown flag: --imgae; did you mean --image? @ inject\""}},
+      // Missing values
+      {"watch|--poll-interval", {"--poll-interval needs a value: --poll-interval=DURATION"}},
+      {"-n", {"-n needs a value: -n NAMESPACE"}},
+      {"check|-o", {"-o needs a value: -o text|json"}},
+      {"check|--output", {"--output needs a value: --output=text|json"}},
+      {"--cluster|--dry-run", {"--cluster needs a value: --cluster=NAME"}},
+      {"--cluster|--", {"--cluster needs a value: --cluster=NAME"}},
+      {"inject|-f", {"-f needs a value: -f FILE"}},
+      {"inject|-f|--config=x", {"--filename needs a value: --filename=FILE"}},
+      {"inject|--config", {"--config needs a value: --config=FILE|DIR"}},
+      {"inject|-f|", {"--filename is empty: give a file, or - for the standard input"}},
+      {"inject|-f-|-f|a|-f-", {"--filename: the standard input can be read only once"}},
+      // Unknown commands
+      {"wach", {"unknown command \"wach\"; did you mean watch? @\""}},
+      {"-n|lab|chek|c1", {"unknown command \"chek\"; did you mean check? @\""}},
+      {"help|versoin", {"unknown command \"versoin\"; did you mean version? @\""}},
+      {"run", {"unknown command \"run\". @\""}},
+  };
+  for (const auto& [arguments, lines] : cases) {
+    Lines expected = lines;
+    for (std::string& line : expected) {
+      if (const auto at = line.find('@'); at != line.npos) {
+        line.replace(at, 1, "See \"cluster-watcher help");
+      }
+    }
+    EXPECT_EQ(ErrorsOf(Split(arguments)), expected) << arguments;
+  }
+  EXPECT_EQ(ErrorsOf({"--cluster", "--pod", "p"}).front(),
+            "--cluster needs a value: --cluster=NAME");
   EXPECT_EQ(ErrorsOf({"---pod=x"}).size(), 1u);
-}
-
-TEST(CommandLine, UnknownCommandsAreNamed) {
-  EXPECT_EQ(ErrorsOf({"wach"}),
-            Lines{"unknown command \"wach\"; did you mean watch? See \"cluster-watcher help\""});
-  EXPECT_EQ(ErrorsOf({"-n", "lab", "chek", "c1"}),
-            Lines{"unknown command \"chek\"; did you mean check? See \"cluster-watcher help\""});
-  for (const char* later : {"run", "create", "claim", "release", "await", "delete", "list", "sweep",
+  for (const char* later : {"create", "claim", "release", "await", "delete", "list", "sweep",
                             "injector", "hook", "completion", "", "-", "++", "Watch ", "x\ny"}) {
     const Lines errors = ErrorsOf({later});
     ASSERT_EQ(errors.size(), 1u) << later;
     EXPECT_EQ(errors[0].find("unknown command \""), 0u) << errors[0];
     EXPECT_FALSE(Contains(errors[0], "\n"));
   }
-  EXPECT_EQ(ErrorsOf({"run"}), Lines{"unknown command \"run\". See \"cluster-watcher help\""});
-  EXPECT_EQ(
-      ErrorsOf({"help", "versoin"}),
-      Lines{"unknown command \"versoin\"; did you mean version? See \"cluster-watcher help\""});
-}
-
-TEST(CommandLine, MissingValuesAreNamed) {
-  EXPECT_EQ(ErrorsOf({"watch", "--poll-interval"}),
-            Lines{"--poll-interval needs a value: --poll-interval=DURATION"});
-  EXPECT_EQ(ErrorsOf({"-n"}), Lines{"-n needs a value: -n NAMESPACE"});
-  EXPECT_EQ(ErrorsOf({"check", "-o"}), Lines{"-o needs a value: -o text|json"});
-  EXPECT_EQ(ErrorsOf({"check", "--output"}), Lines{"--output needs a value: --output=text|json"});
-  EXPECT_EQ(ErrorsOf({"--cluster", "--pod", "p"}).front(),
-            "--cluster needs a value: --cluster=NAME");
-  EXPECT_EQ(ErrorsOf({"--cluster", "--dry-run"}), Lines{"--cluster needs a value: --cluster=NAME"});
-  EXPECT_EQ(ErrorsOf({"--cluster", "--"}), Lines{"--cluster needs a value: --cluster=NAME"});
 }
 
 TEST(CommandLine, HelpIsGivenAnywhere) {
-  const std::string general = HelpOf({"help"});
-  const std::string watch = HelpOf({"help", "watch"});
-  const std::string check = HelpOf({"help", "check"});
-  for (const Lines& arguments : std::vector<Lines>{
-           {"--help"}, {"-h"}, {"--pod=x", "-h"}, {"--bad", "--help"}, {"wach", "--help"}}) {
-    EXPECT_EQ(HelpOf(arguments), general) << Joined(arguments);
+  const std::pair<const char*, Lines> cases[] = {
+      {"help", {"--help", "-h", "--pod=x|-h", "--bad|--help", "wach|--help"}},
+      {"help|watch", {"watch|--help", "-h|watch", "watch|--cluster|-h", "watch|--bad|--help"}},
+      {"help|check", {"check|c1|-o|json|--help"}},
+      {"help|version", {"version|-h"}},
+      {"help|help", {"help|--help"}},
+  };
+  for (const auto& [plain, others] : cases) {
+    for (const std::string& arguments : others) {
+      EXPECT_EQ(HelpOf(Split(arguments)), HelpOf(Split(plain))) << arguments;
+    }
   }
-  for (const Lines& arguments : std::vector<Lines>{{"watch", "--help"},
-                                                   {"-h", "watch"},
-                                                   {"watch", "--cluster", "-h"},
-                                                   {"watch", "--bad", "--help"}}) {
-    EXPECT_EQ(HelpOf(arguments), watch) << Joined(arguments);
-  }
-  EXPECT_EQ(HelpOf({"check", "c1", "-o", "json", "--help"}), check);
-  EXPECT_EQ(HelpOf({"version", "-h"}), HelpOf({"help", "version"}));
-  EXPECT_EQ(HelpOf({"help", "--help"}), HelpOf({"help", "help"}));
   EXPECT_EQ(Invoked({"check", "--", "-h"}).cluster, "-h");
-  EXPECT_EQ(ErrorsOf({"help", "watch", "x"}),
-            Lines{"help: unexpected \"x\". See \"cluster-watcher help help\""});
 }
 
-TEST(CommandLine, HelpFitsTheScreen) {
-  for (const Lines& arguments : std::vector<Lines>{{"help"},
-                                                   {"help", "watch"},
-                                                   {"help", "check"},
-                                                   {"help", "inject"},
-                                                   {"help", "webhook"},
-                                                   {"help", "version"},
-                                                   {"help", "help"}}) {
-    const std::string help = HelpOf(arguments);
+TEST(CommandLine, HelpFitsTheScreenAndDescribesEachCommandsFlags) {
+  for (const CommandDescription& command : Commands()) {
+    const std::string help = HelpOf({"help", command.name});
+    for (const Flag& flag : command.flags) {
+      if (!flag.is_own) continue;
+      const std::string equals = flag.IsBoolean() ? "[=" : "=";
+      EXPECT_TRUE(Contains(help, "--" + flag.name + equals + flag.placeholder)) << help;
+    }
+  }
+  EXPECT_TRUE(Contains(HelpOf({"help", "inject"}), "\n  -f, --filename=FILE "));
+  for (const char* name : {"", "watch", "check", "inject", "webhook", "version", "help"}) {
+    const std::string help = *name == 0 ? HelpOf({"help"}) : HelpOf({"help", name});
     EXPECT_TRUE(help.ends_with("\n") && !help.ends_with("\n\n"));
     std::istringstream lines(help);
     for (std::string line; std::getline(lines, line);) {
@@ -363,18 +342,6 @@ TEST(CommandLine, HelpOfWatchDescribesEverySetting) {
   EXPECT_TRUE(Contains(help, "-n, --namespace=NAMESPACE"));
   EXPECT_TRUE(Contains(help, "CLUSTER_WATCHER_POLL_INTERVAL=10s"));
   EXPECT_TRUE(Contains(help, "cluster-watcher/poll-interval: 10s"));
-}
-
-TEST(CommandLine, HelpOfOtherCommandsDescribesTheirFlags) {
-  for (const CommandDescription& command : Commands()) {
-    const std::string help = HelpOf({"help", command.name});
-    for (const Flag& flag : command.flags) {
-      if (!flag.is_own) continue;
-      const std::string equals = flag.IsBoolean() ? "[=" : "=";
-      EXPECT_TRUE(Contains(help, "--" + flag.name + equals + flag.placeholder)) << help;
-    }
-  }
-  EXPECT_TRUE(Contains(HelpOf({"help", "inject"}), "\n  -f, --filename=FILE "));
 }
 
 TEST(CommandLine, HelpListsCommandsAndExitCodes) {

@@ -64,23 +64,14 @@ TEST(Confirmation, Timelines) {
        {{0, 0}, {15, 15, "alice"}, {30, 30}, {45, 45}},
        2,
        false},
-      {"mixed reasons: the longest grace, last", {{0, 0}, {15, 15}, {30, 30, "bob", 60}}, 3, false},
-      {"mixed reasons: the longest grace, first",
-       {{0, 0, "bob", 60}, {15, 15}, {59, 59}},
-       3,
-       false},
-      {"mixed reasons: the longest grace is over",
-       {{0, 0, "bob", 60}, {15, 15}, {60, 60}},
-       3,
-       true},
-      {"the grace of what was kept since is forgotten",
+      {"the longest grace, last", {{0, 0}, {15, 15}, {30, 30, "bob", 60}}, 3, false},
+      {"the longest grace, first", {{0, 0, "bob", 60}, {15, 15}, {59, 59}}, 3, false},
+      {"the longest grace is over", {{0, 0, "bob", 60}, {15, 15}, {60, 60}}, 3, true},
+      {"the grace before a keep",
        {{0, 0, "bob", 600}, {1, 1, kKept}, {2, 2}, {3, 3}, {32, 32}},
        3,
        true},
-      {"the grace of another owner is forgotten",
-       {{0, 0, "alice", 600}, {2, 2}, {3, 3}, {32, 32}},
-       3,
-       true},
+      {"the grace of another owner", {{0, 0, "alice", 600}, {2, 2}, {3, 3}, {32, 32}}, 3, true},
       {"no grace, all at once", {{0, 9, "bob", 0}, {1, 9, "bob", 0}, {2, 9, "bob", 0}}, 3, true},
       {"no grace, too few", {{0, 9, "bob", 0}, {90, 99, "bob", 0}}, 2, false},
   };
@@ -97,9 +88,6 @@ TEST(Confirmation, CountsWhatIsAskedFor) {
   EXPECT_FALSE(once.IsConfirmed(2));
   EXPECT_FALSE(Confirmation().IsConfirmed(0)) << "never without a verdict";
   EXPECT_FALSE(Fold({{0, 0}}).IsConfirmed(1)) << "one verdict spans no grace period";
-}
-
-TEST(Confirmation, SaysWhenTheGracePeriodEnds) {
   EXPECT_EQ(Fold({{0, 5}, {10, 12}}).GraceEnd(), At(35));
   EXPECT_EQ(Fold({{0, 5}, {10, 12, "bob", 60}}).GraceEnd(), At(65));
   EXPECT_EQ(Fold({{0, 5}, {10, 12, "alice"}}).GraceEnd(), At(42));
@@ -168,14 +156,14 @@ TEST(ConfirmationTest, TellsTheEarliestTimeAtWhichItIsConfirmed) {
     Duration earliest;  // since the first look
   };
   const Case cases[] = {
-      {std::chrono::seconds(30), 3, std::chrono::seconds(5), std::chrono::seconds(30)},
-      {std::chrono::seconds(0), 1, std::chrono::seconds(5), std::chrono::seconds(0)},
-      {std::chrono::seconds(0), 3, std::chrono::seconds(5), std::chrono::seconds(10)},
+      {seconds(30), 3, seconds(5), seconds(30)},
+      {seconds(0), 1, seconds(5), seconds(0)},
+      {seconds(0), 3, seconds(5), seconds(10)},
       // The loop wakes when the grace period ends: one look comes early.
-      {std::chrono::seconds(3), 2, std::chrono::seconds(30), std::chrono::seconds(3)},
-      {std::chrono::seconds(3), 3, std::chrono::seconds(30), std::chrono::seconds(33)},
-      {std::chrono::seconds(8), 3, std::chrono::seconds(5), std::chrono::seconds(8)},
-      {std::chrono::seconds(12), 3, std::chrono::seconds(5), std::chrono::seconds(12)},
+      {seconds(3), 2, seconds(30), seconds(3)},
+      {seconds(3), 3, seconds(30), seconds(33)},
+      {seconds(8), 3, seconds(5), seconds(8)},
+      {seconds(12), 3, seconds(5), seconds(12)},
   };
   const MonotonicTime first{std::chrono::seconds(1'000)};
   for (const Case& c : cases) {

@@ -46,7 +46,7 @@ class ClaimsTest : public testing::Test {
                     : Answer(200, Claim(name));
     };
     return Claims(api_.client, settings_, {"lab", "oshinko-cluster", "bob"}, root_,
-                  api_.clock.wall + std::chrono::hours(24))
+                  api_.clock.WallNow() + std::chrono::hours(24))
         .Settle(set_);
   }
 

@@ -5,7 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "test/unit/support/fake_transport.h"
+#include "test/unit/support/objects.h"
+#include "probes/base/time_text.h"
 #include "watcher/protocol/marks.h"
 
 namespace cluster_watcher {
@@ -52,79 +53,97 @@ void Expect(const MemberPass& pass, const Names& to_delete, const Names& leftove
   }
 }
 
-TEST(SortMembers, DeletesTheLabelledRoots) {
-  DeletionMemory memory = Memory();
-  Expect(SortMembers({Object("deployment", "w"), Object("service", "s"), Object("pod", "p")}, true,
-                     memory),
-         {"w", "s", "p"});
-  EXPECT_EQ(memory.listed.size(), 3u);
-  EXPECT_TRUE(memory.left.empty());
+KubeObject Uncontrolled(KubeObject object) {
+  object.meta.owner_references.front().controller = false;
+  return object;
 }
 
-TEST(SortMembers, AReferenceThatDoesntControlLeavesARoot) {
-  DeletionMemory memory = Memory();
-  KubeObject service = Object("service", "s", "someone");
-  service.meta.owner_references.front().controller = false;
-  Expect(SortMembers({service}, true, memory), {"s"});
+KubeObject Word(const std::string& word) {
+  KubeObject service = Object("service", "s");
+  service.meta.annotations[annotation::kKeep] = word;
+  return service;
 }
 
-TEST(SortMembers, WaitsForWhatAMemberControls) {
-  DeletionMemory memory = Memory();
-  // In any order of the list, at any depth.
-  Expect(SortMembers({Object("pod", "w-1-a", "w-1"), Object("replicaset", "w-1", "w"),
-                      Object("deployment", "w")},
-                     true, memory),
-         {"w"}, {"w-1-a", "w-1"});
-}
-
-TEST(SortMembers, NeverListsTheMasterRootNorWhatItControls) {
-  DeletionMemory memory = Memory();
-  Expect(SortMembers({Object("deployment", "bob-m"), Object("replicaset", "bob-m-1", "bob-m"),
-                      Object("pod", "bob-m-1-a", "bob-m-1")},
-                     true, memory),
-         {});
-  EXPECT_TRUE(memory.listed.empty());
-}
-
-TEST(SortMembers, NeverDeletesAMasterRootThatHasAController) {
-  DeletionMemory memory = Memory();
-  Expect(SortMembers({Object("replicaset", "bob-m", "w"), Object("deployment", "w")}, true, memory),
-         {"w"});
-}
-
-TEST(SortMembers, LeavesWhatAForeignControllerHas) {
-  DeletionMemory memory = Memory();
-  const std::vector<KubeObject> objects = {
-      Object("pod", "x-1-a", "x-1"), Object("replicaset", "x-1", "x"), Object("service", "s")};
-  Expect(SortMembers(objects, true, memory), {"s"}, {}, {"pod/x-1-a", "replicaset.apps/x-1"});
-  Expect(SortMembers(objects, true, memory), {"s"});  // named once
-}
-
-TEST(SortMembers, LeavesWhatIsKeptAndWhatIsBelowIt) {
-  DeletionMemory memory = Memory();
-  const std::vector<KubeObject> objects = {
-      Object("pod", "w-1-a", "w-1"), Object("replicaset", "w-1", "w"),
-      Kept(Object("deployment", "w")), Kept(Object("configmap", "c")), Object("service", "s")};
-  Expect(SortMembers(objects, true, memory), {"s"}, {},
-         {"deployment.apps/w", "configmap/c", "pod/w-1-a", "replicaset.apps/w-1"});
-  Expect(SortMembers(objects, true, memory), {"s"});  // named once
-}
-
-TEST(SortMembers, LeavesWhatIsKeptBelowAMember) {
-  DeletionMemory memory = Memory();
-  Expect(SortMembers({Object("deployment", "w"), Kept(Object("replicaset", "w-1", "w")),
-                      Object("pod", "w-1-a", "w-1")},
-                     true, memory),
-         {"w"}, {}, {"replicaset.apps/w-1", "pod/w-1-a"});
-}
-
-TEST(SortMembers, OnlyTheWordTrueKeeps) {
-  for (const char* word : {"", "false", "True", "yes"}) {
+TEST(SortMembers, DeletesTheRootsOfTheClusterAndNothingElse) {
+  struct Case {
+    const char* what;
+    std::vector<KubeObject> objects;
+    Names to_delete;
+    Names leftovers = {};
+    Names left = {};
+  };
+  const std::vector<Case> cases = {
+      {"the labelled roots",
+       {Object("deployment", "w"), Object("service", "s"), Object("pod", "p")},
+       {"w", "s", "p"}},
+      {"a reference that doesn't control",
+       {Uncontrolled(Object("service", "s", "someone"))},
+       {"s"}},
+      {"what a member controls, in any order of the list, at any depth, is waited for",
+       {Object("pod", "w-1-a", "w-1"), Object("replicaset", "w-1", "w"), Object("deployment", "w")},
+       {"w"},
+       {"w-1-a", "w-1"}},
+      {"the master root and what it controls",
+       {Object("deployment", "bob-m"), Object("replicaset", "bob-m-1", "bob-m"),
+        Object("pod", "bob-m-1-a", "bob-m-1")},
+       {}},
+      {"a master root that has a controller",
+       {Object("replicaset", "bob-m", "w"), Object("deployment", "w")},
+       {"w"}},
+      {"what a foreign controller has",
+       {Object("pod", "x-1-a", "x-1"), Object("replicaset", "x-1", "x"), Object("service", "s")},
+       {"s"},
+       {},
+       {"pod/x-1-a", "replicaset.apps/x-1"}},
+      {"what is kept and what is below it",
+       {Object("pod", "w-1-a", "w-1"), Object("replicaset", "w-1", "w"),
+        Kept(Object("deployment", "w")), Kept(Object("configmap", "c")), Object("service", "s")},
+       {"s"},
+       {},
+       {"deployment.apps/w", "configmap/c", "pod/w-1-a", "replicaset.apps/w-1"}},
+      {"what is kept below a member",
+       {Object("deployment", "w"), Kept(Object("replicaset", "w-1", "w")),
+        Object("pod", "w-1-a", "w-1")},
+       {"w"},
+       {},
+       {"replicaset.apps/w-1", "pod/w-1-a"}},
+      {"no word", {Word("")}, {"s"}},
+      {"another word", {Word("false")}, {"s"}},
+      {"in capitals", {Word("True")}, {"s"}},
+      {"yes", {Word("yes")}, {"s"}},
+      {"the owner and what is below it",
+       {Object("pod", "driver-a", "driver"), Object("deployment", "driver")},
+       {},
+       {},
+       {"deployment.apps/driver", "pod/driver-a"}},
+      {"what is above the owner",
+       {Object("deploymentconfig", "d"), Object("rc", "driver", "d"), Object("service", "s")},
+       {"s"},
+       {},
+       {"deploymentconfig.apps.openshift.io/d", "replicationcontroller/driver"}},
+      {"what is above an owner that is not labelled",
+       {Object("cronjob", "nightly"), Object("service", "s")},
+       {"s"},
+       {},
+       {"cronjob.batch/nightly"}},
+      {"controllers in a loop",
+       {Object("replicaset", "a", "b"), Object("replicaset", "b", "a")},
+       {},
+       {},
+       {"replicaset.apps/a", "replicaset.apps/b"}},
+  };
+  for (const Case& one : cases) {
+    SCOPED_TRACE(one.what);
     DeletionMemory memory = Memory();
-    KubeObject service = Object("service", "s");
-    service.meta.annotations[annotation::kKeep] = word;
-    Expect(SortMembers({service}, true, memory), {"s"});
+    memory.owner_controller_uid = "nightly";
+    Expect(SortMembers(one.objects, true, memory), one.to_delete, one.leftovers, one.left);
+    EXPECT_EQ(memory.listed.size(), one.to_delete.size());
+    EXPECT_EQ(memory.left.empty(), one.left.empty());
+    Expect(SortMembers(one.objects, true, memory), one.to_delete, one.leftovers);  // named once
   }
+  DeletionMemory memory = Memory();
+  memory.owner_uids.clear();
+  Expect(SortMembers({Object("deployment", "w")}, true, memory), {"w"});  // no owner is known
 }
 
 TEST(SortMembers, WhatIsKeptFromNowOnIsLeft) {
@@ -141,41 +160,17 @@ TEST(SortMembers, NeverDeletesKindsThatOutliveClusters) {
   role.type = {"rbac.authorization.k8s.io", "v1", "roles", "Role"};
   KubeObject binding = Object("configmap", "binding");
   binding.type = {"rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding"};
-  const std::vector<KubeObject> objects = {Object("serviceaccount", "sa"),
-                                           Object("persistentvolumeclaim", "pvc"),
-                                           Object("persistentvolumeclaim", "data-w-0", "w"),
-                                           Object("namespace", "lab"),
-                                           role,
-                                           binding};
   for (const bool root_is_ours : {true, false}) {
     DeletionMemory memory = Memory();
-    Expect(SortMembers(objects, root_is_ours, memory), {}, {},
+    Expect(SortMembers({Object("serviceaccount", "sa"), Object("persistentvolumeclaim", "pvc"),
+                        Object("persistentvolumeclaim", "data-w-0", "w"),
+                        Object("namespace", "lab"), role, binding},
+                       root_is_ours, memory),
+           {}, {},
            {"serviceaccount/sa", "persistentvolumeclaim/pvc", "persistentvolumeclaim/data-w-0",
             "namespace/lab", "role.rbac.authorization.k8s.io/role",
             "rolebinding.rbac.authorization.k8s.io/binding"});
   }
-}
-
-TEST(SortMembers, NeverDeletesTheOwnerNorWhatIsBelowIt) {
-  DeletionMemory memory = Memory();
-  Expect(SortMembers({Object("pod", "driver-a", "driver"), Object("deployment", "driver")}, true,
-                     memory),
-         {}, {}, {"deployment.apps/driver", "pod/driver-a"});
-}
-
-TEST(SortMembers, NeverDeletesWhatIsAboveTheOwner) {
-  DeletionMemory memory = Memory();
-  Expect(SortMembers(
-             {Object("deploymentconfig", "d"), Object("rc", "driver", "d"), Object("service", "s")},
-             true, memory),
-         {"s"}, {}, {"deploymentconfig.apps.openshift.io/d", "replicationcontroller/driver"});
-}
-
-TEST(SortMembers, NeverDeletesWhatIsAboveAnOwnerThatIsNotLabelled) {
-  DeletionMemory memory = Memory();
-  memory.owner_controller_uid = "nightly";
-  Expect(SortMembers({Object("cronjob", "nightly"), Object("service", "s")}, true, memory), {"s"},
-         {}, {"cronjob.batch/nightly"});
 }
 
 TEST(SortMembers, LeavesWhatWasMadeWhileTheClusterWasTakenDown) {
@@ -189,27 +184,6 @@ TEST(SortMembers, LeavesWhatWasMadeWhileTheClusterWasTakenDown) {
          {"service/fresh", "service/ageless"});
 }
 
-TEST(SortMembers, WhatIsMountedIsDeletedLikeTheRestOnceTheRootIsNotOurs) {
-  DeletionMemory memory = Memory();
-  memory.mounted = {{TypeOf("configmap"), "c"}};
-  EXPECT_EQ(NamesOf(SortMembers({Object("configmap", "c")}, true, memory).mounted), Names{"c"});
-  Expect(SortMembers({Object("configmap", "c")}, false, memory), {"c"});
-}
-
-TEST(SortMembers, RemembersWhichMemberIsAboveWhatIsLeft) {
-  DeletionMemory memory = Memory();
-  SortMembers(
-      {Object("deployment", "w"), Object("replicaset", "w-1", "w"), Object("pod", "w-1-a", "w-1")},
-      true, memory);
-  EXPECT_EQ(memory.below.at("w-1-a"), "w");
-}
-
-TEST(SortMembers, WithoutAnOwnerUidNothingIsTakenForTheOwner) {
-  DeletionMemory memory = Memory();
-  memory.owner_uids.clear();
-  Expect(SortMembers({Object("deployment", "w")}, true, memory), {"w"});
-}
-
 TEST(SortMembers, SetsAsideWhatTheMasterPodMounts) {
   DeletionMemory memory = Memory();
   memory.mounted = {{TypeOf("configmap"), "c"}, {TypeOf("secret"), "s"}};
@@ -219,14 +193,10 @@ TEST(SortMembers, SetsAsideWhatTheMasterPodMounts) {
   EXPECT_EQ(NamesOf(pass.mounted), (Names{"c", "s"}));
   Expect(pass, {"s", "c"});
   EXPECT_EQ(pass.to_delete.front().type, TypeOf("configmap"));
-}
-
-TEST(SortMembers, WhatIsMountedAndKeptIsLeft) {
-  DeletionMemory memory = Memory();
-  memory.mounted = {{TypeOf("configmap"), "c"}};
-  const MemberPass pass = SortMembers({Kept(Object("configmap", "c"))}, true, memory);
-  EXPECT_TRUE(pass.mounted.empty());
-  Expect(pass, {}, {}, {"configmap/c"});
+  Expect(SortMembers({Object("configmap", "c")}, false, memory), {"c"});  // as all the rest then
+  const MemberPass kept = SortMembers({Kept(Object("configmap", "c"))}, true, memory);
+  EXPECT_TRUE(kept.mounted.empty());
+  Expect(kept, {}, {}, {"configmap/c"});
 }
 
 TEST(SortMembers, WhereTheRootIsNotOursOnlyWhatWasListedIsDeleted) {
@@ -257,22 +227,9 @@ TEST(SortMembers, FindsWhatIsLeftOfADeletedController) {
   const KubeObject set = Object("replicaset", "w-1", "w");
   const KubeObject pod = Object("pod", "w-1-a", "w-1");
   Expect(SortMembers({Object("deployment", "w"), set, pod}, true, memory), {"w"}, {"w-1", "w-1-a"});
+  EXPECT_EQ(memory.below.at("w-1-a"), "w");
   Expect(SortMembers({set, pod}, true, memory), {}, {"w-1", "w-1-a"});
-}
-
-TEST(SortMembers, FindsWhatIsLeftWhereTheControllersBetweenAreGoneToo) {
-  DeletionMemory memory = Memory();
-  const KubeObject set = Object("replicaset", "w-1", "w");
-  const KubeObject pod = Object("pod", "w-1-a", "w-1");
-  Expect(SortMembers({Object("deployment", "w"), set, pod}, true, memory), {"w"}, {"w-1", "w-1-a"});
-  Expect(SortMembers({pod}, true, memory), {}, {"w-1-a"});
-}
-
-TEST(SortMembers, ControllersInALoopAreNobodysMembers) {
-  DeletionMemory memory = Memory();
-  Expect(
-      SortMembers({Object("replicaset", "a", "b"), Object("replicaset", "b", "a")}, true, memory),
-      {}, {}, {"replicaset.apps/a", "replicaset.apps/b"});
+  Expect(SortMembers({pod}, true, memory), {}, {"w-1-a"});  // those between are gone too
 }
 
 KubeObject Ordered(KubeObject object, const std::string& order) {

@@ -299,9 +299,9 @@ TEST_F(PermissionReviewTest, AsksAtFirstAndOnceAnHour) {
   const std::size_t all = PermissionsFor(Work()).size() - 1;  // nothing is mounted
   EXPECT_EQ(Ask(), all);
   EXPECT_EQ(Ask(), 0u);
-  api_.clock.now += minutes(59);
+  api_.clock.elapsed += minutes(59);
   EXPECT_EQ(Ask(), 0u);
-  api_.clock.now += minutes(1);
+  api_.clock.elapsed += minutes(1);
   EXPECT_EQ(Ask(), all);
   EXPECT_EQ(Log(), "");
   EXPECT_EQ(Missing(), "");
@@ -313,15 +313,15 @@ TEST_F(PermissionReviewTest, AsksAgainForAnotherOwnerOrRootButNotAtOnce) {
   look.owner_name = OwnerName{"job", "", "bob"};
   look.seen.reset();
   EXPECT_EQ(Ask(look), 0u);
-  api_.clock.now += seconds(59);
+  api_.clock.elapsed += seconds(59);
   EXPECT_EQ(Ask(look), 0u);
-  api_.clock.now += seconds(1);
+  api_.clock.elapsed += seconds(1);
   EXPECT_GT(Ask(look), 0u);
-  api_.clock.now += minutes(1);
+  api_.clock.elapsed += minutes(1);
   EXPECT_EQ(Ask(look), 0u);
   look.seen = RecordedOwner{"job.batch", "lab", "bob", "u2", std::nullopt, "", ""};
   EXPECT_GT(Ask(look), 0u);
-  api_.clock.now += minutes(1);
+  api_.clock.elapsed += minutes(1);
   look.root = Root(TypeOf("sts"));
   EXPECT_GT(Ask(look), 0u);
 }
@@ -333,13 +333,13 @@ TEST_F(PermissionReviewTest, SaysAndShowsOnceWhatIsMissing) {
   EXPECT_EQ(Log(),
             "warning permissions are missing: a Role in namespace lab needs rules: "
             "[{apiGroups: [\"\"], resources: [\"services\"], verbs: [\"delete\"]}]\n");
-  api_.clock.now += hours(1);
+  api_.clock.elapsed += hours(1);
   Ask();
   EXPECT_EQ(Missing(), kDeleteServices);
   EXPECT_EQ(Log(), "");
 
   AnswerReviews([](const std::string& body) { return body.find("\"services\"") == body.npos; });
-  api_.clock.now += hours(1);
+  api_.clock.elapsed += hours(1);
   Ask();
   EXPECT_EQ(Missing(), std::string(kDeleteServices) + kListServices);
   EXPECT_EQ(Log(),
@@ -347,7 +347,7 @@ TEST_F(PermissionReviewTest, SaysAndShowsOnceWhatIsMissing) {
             "[{apiGroups: [\"\"], resources: [\"services\"], verbs: [\"list\", \"delete\"]}]\n");
 
   AnswerReviews([](const std::string&) { return true; });
-  api_.clock.now += hours(1);
+  api_.clock.elapsed += hours(1);
   Ask();
   EXPECT_EQ(Missing(), "");
   EXPECT_EQ(Log(), "info the permissions that were missing are granted\n");
@@ -369,13 +369,13 @@ TEST_F(PermissionReviewTest, AFailureIsNoNews) {
     EXPECT_EQ(Ask(), 0u) << "it is asked again at the next poll";
     EXPECT_EQ(Missing(), "");
     EXPECT_EQ(Log(), "");
-    api_.clock.now += hours(1);
+    api_.clock.elapsed += hours(1);
   }
   Deny("list", "services");
   Ask();
   Log();
   for (const HttpResult& failure : failures) {
-    api_.clock.now += hours(1);
+    api_.clock.elapsed += hours(1);
     AnswerAll(failure);
     Ask();
     EXPECT_EQ(Missing(), kListServices);
@@ -402,7 +402,7 @@ TEST_F(PermissionReviewTest, ARefusalIsAnAnswer) {
             std::string::npos);
   // Granted, the next look has a root.
   AnswerReviews([](const std::string&) { return true; });
-  api_.clock.now += minutes(1);
+  api_.clock.elapsed += minutes(1);
   EXPECT_GT(Ask(), 0u);
   EXPECT_EQ(Missing(), "");
 }

@@ -9,6 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "watcher/admission/manifest/json_manifest.h"
+#include "watcher/admission/manifest/yaml_manifest.h"
+
 namespace cluster_watcher {
 namespace {
 
@@ -59,7 +62,14 @@ std::string Expected(const std::string& name) {
 
 TEST(InjectManifests, AWholeDeployment) {
   EXPECT_EQ(Injected({Expected("deployment.yaml")}).text, Expected("deployment.injected.yaml"));
-  EXPECT_EQ(Injected({Expected("deployment.json")}).text, Expected("deployment.injected.json"));
+  // The same in JSON.
+  const auto json = [](const std::string& name) {
+    const std::string text = Expected(name);
+    const auto first = ReadYaml(text.substr(0, text.find("\n---\n") + 1));
+    if (!first || !*first) return std::string("no YAML");
+    return WriteJson((*first)->root, JsonWriter::Style::kIndented, Scalars::kMeant) + "\n";
+  };
+  EXPECT_EQ(Injected({json("deployment.yaml")}).text, json("deployment.injected.yaml"));
 }
 
 TEST(InjectManifests, WhatGetsNoSidecarStaysByteForByte) {

@@ -2,13 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <arpa/inet.h>
-#include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
-#include <cstdlib>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <thread>
@@ -16,8 +9,9 @@
 
 #include <prometheus/registry.h>
 
-#include "probes/base/file.h"
 #include "probes/kube/curl_transport.h"
+#include "test/unit/support/loopback.h"
+#include "test/unit/support/temporary_directory.h"
 
 namespace cluster_watcher {
 namespace {
@@ -28,31 +22,24 @@ using std::chrono_literals::operator""s;
 // A folder with certificates, made by openssl once.
 class Certificates {
  public:
-  Certificates() : folder_(std::filesystem::temp_directory_path() / "webhook-server-XXXXXX") {
-    std::string name = folder_.string();
-    folder_ = mkdtemp(name.data());
-    Make("one", 10);
-    Make("two", 10);
+  Certificates() {
+    for (const std::string name : {"one", "two"}) {
+      const std::string command =
+          "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=" +
+          name + " -addext subjectAltName=IP:127.0.0.1 -days 10 -keyout " + Path(name + ".key") +
+          " -out " + Path(name + ".crt") + " 2>/dev/null";
+      EXPECT_EQ(std::system(command.c_str()), 0) << command;
+    }
   }
-  ~Certificates() { std::filesystem::remove_all(folder_); }
 
   TlsFiles Files(const std::string& name) const {
     return {Path(name + ".crt"), Path(name + ".key")};
   }
-  std::string Path(const std::string& name) const { return (folder_ / name).string(); }
-  std::string Pem(const std::string& name) const {
-    return *ReadFile(Path(name + ".crt"), 1u << 20);
-  }
+  std::string Path(const std::string& name) const { return directory_.Path(name); }
+  std::string Pem(const std::string& name) const { return directory_.Read(name + ".crt"); }
 
  private:
-  void Make(const std::string& name, int days) {
-    const std::string command =
-        "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=" +
-        name + " -addext subjectAltName=IP:127.0.0.1 -days " + std::to_string(days) + " -keyout " +
-        Path(name + ".key") + " -out " + Path(name + ".crt") + " 2>/dev/null";
-    EXPECT_EQ(std::system(command.c_str()), 0) << command;
-  }
-  std::filesystem::path folder_;
+  const TemporaryDirectory directory_;
 };
 
 const Certificates& Shared() {
@@ -101,15 +88,6 @@ class Served {
     EXPECT_TRUE(transport);
     return *std::move(transport);
   }
-  int Connect() const {
-    const int client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(port_);
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    EXPECT_EQ(connect(client, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
-    return client;
-  }
 
  private:
   prometheus::Registry registry_;
@@ -134,20 +112,6 @@ HttpRequest Post(const std::string& body) {
 
 HttpResult Send(Transport& client, const HttpRequest& request) {
   return std::move(client.Perform(std::span(&request, 1), 1, {}).front());
-}
-
-// Until the server closes the connection, or for 5 s.
-std::string ReadAll(int client) {
-  std::string text;
-  std::array<char, 4096> piece{};
-  pollfd ready{client, POLLIN, 0};
-  while (poll(&ready, 1, 5'000) == 1) {
-    const ssize_t count = recv(client, piece.data(), piece.size(), 0);
-    if (count <= 0) return text;
-    text.append(piece.data(), static_cast<std::size_t>(count));
-  }
-  ADD_FAILURE() << "the connection stays open";
-  return text;
 }
 
 TEST(WebhookServer, AnswersAndKeepsTheConnection) {
@@ -201,36 +165,32 @@ TEST(WebhookServer, HoldsNoMoreBodiesThanItMay) {
 
 TEST(WebhookServer, AnswersPlainHttpPlainly) {
   const Served served;
-  const int client = served.Connect();
-  const std::string text = "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n";
-  ASSERT_EQ(send(client, text.data(), text.size(), MSG_NOSIGNAL), std::ssize(text));
-  const std::string answer = ReadAll(client);
+  ClientConnection client(served.port());
+  ASSERT_TRUE(client.Send("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"));
+  const std::string answer = client.ReadAll();
   EXPECT_EQ(answer.rfind("HTTP/1.1 400 ", 0), 0u) << answer;
   EXPECT_NE(answer.find("this port speaks HTTPS"), std::string::npos);
-  close(client);
 }
 
 TEST(WebhookServer, EndsAHandshakeThatTakesTooLong) {
   const Served served({.handshake = 1s});
-  const int client = served.Connect();
-  const std::string begun("\x16\x03\x01", 3);
-  ASSERT_EQ(send(client, begun.data(), begun.size(), MSG_NOSIGNAL), std::ssize(begun));
-  EXPECT_EQ(ReadAll(client), "");
-  close(client);
+  ClientConnection client(served.port());
+  ASSERT_TRUE(client.Send(std::string("\x16\x03\x01", 3)));
+  EXPECT_EQ(client.ReadAll(), "");
 }
 
 TEST(WebhookServer, MakesRoomForANewConnection) {
-  const Served served({.connections = 8});
-  std::vector<int> idle;
+  const Served served({.connections = 8, .handshake = std::chrono::hours(1)});
+  std::list<ClientConnection> idle;
   for (int i = 0; i < 50; ++i) {
-    idle.push_back(served.Connect());
+    EXPECT_TRUE(idle.emplace_back(served.port()).connected());
     if (i % 10 == 0) {
       const auto answer = Send(*served.Client(), Post("{}"));
       ASSERT_TRUE(answer) << i << ": " << answer.error().message;
     }
   }
   EXPECT_TRUE(Send(*served.Client(), Post("{}")));
-  for (const int client : idle) close(client);
+  EXPECT_EQ(idle.front().ReadAll(), "") << "it is there still";
 }
 
 TEST(WebhookServer, UsesANewCertificateForNewConnections) {

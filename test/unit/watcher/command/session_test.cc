@@ -1,0 +1,70 @@
+#include "watcher/command/session.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "test/unit/support/temporary_directory.h"
+
+namespace cluster_watcher {
+namespace {
+
+class SessionTest : public testing::Test {
+ protected:
+  SessionTest() {
+    environment_["KUBECONFIG"] = directory_.Write(
+        "config",
+        "apiVersion: v1\nkind: Config\ncurrent-context: lab\n"
+        "clusters: [{name: lab, cluster: {server: http://127.0.0.1:1}}]\n"
+        "contexts: [{name: lab, context: {cluster: lab, user: me, namespace: of-context}}]\n"
+        "users: [{name: me, user: {token: t}}]\n");
+  }
+  Session Make(Command command, const TextMap& flags, const std::string& cluster = "") {
+    Invocation invocation;
+    invocation.command = command;
+    invocation.flags = flags;
+    invocation.cluster = cluster;
+    return MakeSession(invocation, [this](const std::string& name) {
+      const auto value = environment_.find(name);
+      return value == environment_.end() ? std::nullopt : std::optional(value->second);
+    });
+  }
+
+  TemporaryDirectory directory_;
+  std::map<std::string, std::string> environment_;
+};
+
+TEST_F(SessionTest, WatchNeedsAPodAndCheckAPodOrACluster) {
+  EXPECT_EQ(Make(Command::kWatch, {}).errors.size(), 1u) << "the namespace is the context's";
+  EXPECT_EQ(Make(Command::kCheck, {}).errors.size(), 1u);
+  EXPECT_TRUE(Make(Command::kCheck, {}, "bob").errors.empty());
+  environment_["POD_NAME"] = "bob-m-1";
+  EXPECT_TRUE(Make(Command::kWatch, {}).errors.empty());
+  EXPECT_TRUE(Make(Command::kCheck, {}).errors.empty());
+}
+
+TEST_F(SessionTest, AClusterThatIsNamedCountsMoreThanThePod) {
+  environment_["POD_NAME"] = "bob-m-1";
+  const Session session = Make(Command::kCheck, {}, "alice");
+  EXPECT_EQ(session.settings.settings.pod, "");
+  EXPECT_EQ(session.settings.settings.cluster, "alice");
+}
+
+TEST_F(SessionTest, NamespaceAndPodStayWhenAnnotationsAreTaken) {
+  environment_["POD_NAME"] = "bob-m-1";
+  const Session session = Make(Command::kWatch, {});
+  const Settings settings =
+      session.with_annotations({{"cluster-watcher/poll-interval", "7s"}}).settings;
+  EXPECT_EQ(settings.ns, "of-context");
+  EXPECT_EQ(settings.pod, "bob-m-1");
+  EXPECT_EQ(settings.poll_interval, std::chrono::seconds(7));
+}
+
+TEST_F(SessionTest, AllErrorsAreNamedAtOnce) {
+  environment_["KUBECONFIG"] = "/nowhere/config";
+  const Session session = Make(Command::kWatch, {{"poll-interval", "soon"}});
+  EXPECT_EQ(session.errors.size(), 3u) << "the interval, the kubeconfig, the pod";
+}
+
+}  // namespace
+}  // namespace cluster_watcher
