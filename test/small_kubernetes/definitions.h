@@ -38,8 +38,6 @@ class Definitions {
   // Whether time alone may end a kind.
   bool Lingers() const { return !terminating_.empty(); }
 
-  Duration linger = kLinger;
-
  private:
   struct Terminating {
     bool held = false;  // an object didn't go at once

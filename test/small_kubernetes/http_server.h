@@ -1,13 +1,4 @@
 // The small Kubernetes behind HTTP on the loopback interface.
-//
-// Beside the API, an admin's token opens a few paths by which other processes order and look:
-// - POST /__faults: a fault, as FaultFromJson reads it; DELETE: none any more
-// - POST /__kinds: a further kind: group, version, plural, kind, namespaced, status, scale; DELETE:
-//   that kind (group, plural) goes; with "terminate": true, it begins to
-// - POST /__settings: staleVersions, staleMilliseconds, settle, podsRun, definitionLinger
-//   (milliseconds)
-// - POST /__tokens: a further user: token, user, groups; or one less: revoke
-// - GET /__requests: the log; DELETE: forget it
 #pragma once
 
 #include <condition_variable>
@@ -35,14 +26,13 @@ class HttpServer {
   // Listens on 127.0.0.1; port 0: one that the system chooses. A connection that is kept alive, and
   // a watch, takes one of the threads.
   Result<Done> Start(int port = 0, int threads = 16);
-  // Ends watches and what hangs; may take a second.
+  // Ends watches; may take a second.
   void Stop();
 
   int Port() const { return port_; }
   std::string Url() const { return "http://127.0.0.1:" + std::to_string(port_); }
-  // A kubeconfig for this server.
-  std::string Kubeconfig(const std::string& token = std::string(SmallKubernetes::kAdminToken),
-                         const std::string& ns = "default") const;
+  // An administrator's kubeconfig.
+  std::string Kubeconfig() const;
 
   // Runs `what` while no request is being answered, and tells watches what it changed.
   void Locked(const std::function<void(SmallKubernetes&)>& what);
@@ -50,10 +40,7 @@ class HttpServer {
  private:
   static int Handle(mg_connection* connection, void* self);
   int Handle(mg_connection* connection);
-  Response Control(const Request& request);
   void StreamWatch(mg_connection* connection, Watch& watch, const std::string& target);
-  // True: the server goes on.
-  bool Wait(std::unique_lock<std::mutex>& lock, Duration time);
 
   SmallKubernetes& kubernetes_;
   mg_context* context_ = nullptr;

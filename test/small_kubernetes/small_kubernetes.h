@@ -25,13 +25,6 @@
 
 namespace cluster_watcher::small_kubernetes {
 
-struct LoggedRequest {
-  std::string method;
-  std::string target;
-  std::string user;
-  int status;  // 0: no answer was sent
-};
-
 class SmallKubernetes {
  public:
   // A token whose user may all.
@@ -42,11 +35,9 @@ class SmallKubernetes {
   SmallKubernetes(const SmallKubernetes&) = delete;
   SmallKubernetes& operator=(const SmallKubernetes&) = delete;
 
-  // --- For what carries requests. First Intercept; a fault that is returned goes to Serve, after
-  // its delay, and says what becomes of the answer.
-  std::optional<Fault> Intercept(const Request& request);
-  // A watch is answered with the events that there are at the moment, unless `watch` is given,
-  // which is then set if the request is a watch and may be made.
+  // --- For what carries requests. `fault`, of GetFaults, says what becomes of the answer. A watch
+  // is answered with the events that there are at the moment, unless `watch` is given, which is
+  // then set if the request is a watch and may be made.
   Response Serve(const Request& request, const Fault* fault = nullptr,
                  std::optional<Watch>* watch = nullptr);
 
@@ -59,15 +50,6 @@ class SmallKubernetes {
 
   // Serves a further kind without a CustomResourceDefinition, but as one would. `custom` is set.
   const Resource& AddKind(Resource resource);
-  // Stops serving it, and drops its objects.
-  void RemoveKind(std::string_view group, std::string_view plural);
-  // Its definition is being deleted: still listed, but nothing new, and discovery says so.
-  void TerminateKind(std::string_view group, std::string_view plural);
-  // How long a deleted definition's kind is still served once nothing holds it, if an object did.
-  void SetDefinitionLinger(Duration linger) { definitions_.linger = linger; }
-
-  // A token that acts as system:serviceaccount:NS:NAME, whether that account exists or not.
-  std::string ServiceAccountToken(const std::string& ns, const std::string& name);
   Tokens& GetTokens() { return tokens_; }
   Faults& GetFaults() { return faults_; }
   Store& GetStore() { return store_; }
@@ -87,8 +69,6 @@ class SmallKubernetes {
   std::function<void(const Request&, const User&, Response&)> on_answer;
 
   bool log_requests = true;
-  const std::vector<LoggedRequest>& Log() const { return log_; }
-  void ClearLog() { log_.clear(); }
   // Of the logged requests, those of this method (empty: any) whose target holds `contains`.
   std::size_t Count(std::string_view method, std::string_view contains = {}) const;
 
@@ -138,7 +118,7 @@ class SmallKubernetes {
   Tokens tokens_;
   User nobody_;
   Faults faults_;
-  std::vector<LoggedRequest> log_;
+  std::vector<std::pair<std::string, std::string>> log_;  // method, target
   std::uint64_t stale_versions_ = 0;
   Duration stale_age_{0};
 };
