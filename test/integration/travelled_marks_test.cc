@@ -106,36 +106,21 @@ TEST_F(TravelledMarks, OnAReplicaSetThatHasBecomeTheRootCountForNothing) {
 TEST_F(TravelledMarks, InAManifestFromWhichTheRootIsMadeAgainCountForNothing) {
   MakeCluster();
   MakeDriver();
-  const TextMap marks = MarksOfADeletion();
+  TextMap marks = MarksOfADeletion();
+  marks["cluster-watcher/app-status"] = "completed";
   api().Delete("deployments", ns_, kMaster, "Foreground");
   ASSERT_TRUE(Eventually([&] { return !api().Exists("deployments", ns_, kMaster); }));
   const std::string uid = MakeMasterAgain(marks);
   ASSERT_NE(uid, marks.at("cluster-watcher/root-uid"));
   Watcher& watcher = WatchOver("deployment/bob");
   EXPECT_TRUE(PollsOn(watcher, "keep: active"));
-  EXPECT_TRUE(Eventually([&] {
-    return Mark("root-uid") == uid && Mark("phase").empty() && Mark("deletes-begun").empty();
-  }));
+  EXPECT_TRUE(Eventually([&] { return Mark("root-uid") == uid; }));
+  for (const char* mark :
+       {"phase", "reason", "condemned-by", "deleting-since", "deletes-begun", "app-status"}) {
+    EXPECT_EQ(Mark(mark), "") << mark;
+  }
   api().Delete("deployments", ns_, "bob");
   EXPECT_TRUE(Finishes(watcher));
-}
-
-TEST_F(TravelledMarks, OnARootThatIsReplacedByForceCountForNothing) {
-  MakeCluster();
-  MakeDriver();
-  Watcher& old = WatchOver("deployment/bob");
-  ASSERT_TRUE(Shows(old, "keep: active"));
-  const std::string old_pod = MasterPod();
-  const TextMap marks = MarksOfADeletion();
-  api().Delete("deployments", ns_, kMaster);
-  ASSERT_TRUE(Eventually([&] { return !api().Exists("deployments", ns_, kMaster); }));
-  const std::string uid = MakeMasterAgain(marks);
-  ASSERT_TRUE(Eventually([&] { return MasterPod() != old_pod; }));
-  EXPECT_TRUE(StopsWell(old));
-  EXPECT_TRUE(HasItsMembers());
-  Watcher& watcher = WatchOver("deployment/bob");
-  EXPECT_TRUE(PollsOn(watcher, "keep: active"));
-  EXPECT_TRUE(Eventually([&] { return Mark("root-uid") == uid && Mark("phase").empty(); }));
 }
 
 // As `kubectl rollout undo` does it: template and annotations from the ReplicaSet.
