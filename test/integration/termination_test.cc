@@ -51,16 +51,6 @@ class Termination : public IntegrationTest {
                  R"({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": ")" +
                      pod_ + R"(", "namespace": ")" + ns_ + "\"}}");
   }
-  testing::AssertionResult HasItsMembers() {
-    for (const char* name : {"spark", "spark-ui"}) {
-      if (api().Uid("services", ns_, name).empty()) return testing::AssertionFailure() << name;
-    }
-    if (api().Uid("deployments", ns_, "spark-w").empty()) {
-      return testing::AssertionFailure() << "spark-w";
-    }
-    return testing::AssertionSuccess();
-  }
-
   void TearDown() override {
     if (pod_.empty()) return IntegrationTest::TearDown();
     [[maybe_unused]] const auto ended =

@@ -47,17 +47,6 @@ class TravelledMarks : public IntegrationTest {
     const auto pods = api().Names("pods", ns_, "app=" + std::string(kMaster));
     return pods.size() == 1 && pods.front().starts_with(set + "-");
   }
-  testing::AssertionResult HasItsMembers() {
-    for (const char* path : {"deployments/spark-w", "services/spark", "services/spark-ui",
-                             "configmaps/spark-config"}) {
-      const std::string text(path);
-      const std::size_t slash = text.find('/');
-      if (api().Uid(text.substr(0, slash), ns_, text.substr(slash + 1)).empty()) {
-        return testing::AssertionFailure() << text << " is gone or going";
-      }
-    }
-    return testing::AssertionSuccess();
-  }
   testing::AssertionResult PollsOn(Watcher& watcher, const std::string& verdict) {
     if (auto shown = Shows(watcher, verdict); !shown) return shown;
     const double polls = watcher.Polls();
