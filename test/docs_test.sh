@@ -100,9 +100,17 @@ for block in "$work"/yaml-*; do
        END { if (!found) print "not this: " want[1] }' "$block" manifests/examples/spark/cluster.yaml
 done | check "the YAML in the documents stands in the manifests"
 
-grep -oE '`FailureCase\.[A-Za-z0-9]+`' CONTRIBUTING.md | tr -d '`' | sort >"$work/documented"
-grep -ohE 'FailureCase, Case[A-Za-z0-9]+' test/integration/failure_cases*_test.cc | sed 's/, /./' | sort |
-  diff "$work/documented" - | check "the failure cases in CONTRIBUTING.md are those of the tests"
+# What the rows name, and what there is to be named: suites' cases, and scripts.
+sed -n '/^## The failures of others/,/^## How/p' CONTRIBUTING.md | grep -E '^\| +[0-9]+ \|' >"$work/rows"
+cut -d'|' -f4 "$work/rows" | grep -oE '`[A-Z][A-Za-z]+\.[A-Za-z0-9]+`|`test/[a-z/_.]+`' | tr -d '`' | sort -u >"$work/named"
+{
+  cat test/integration/*_test.cc | tr -d '\n' | grep -oE 'TEST_[FP]\([A-Za-z]+, *[A-Za-z0-9]+' | sed -E 's/.*\((.*), */\1./'
+  ls test/integration/*.sh
+} | sort >"$work/tests"
+missing_in "$work/tests" <"$work/named" | check "each test of a failure case in CONTRIBUTING.md exists"
+grep '^FailureCase\.' "$work/tests" | missing_in "$work/named" | check "each failure case's test is in CONTRIBUTING.md"
+diff <(cut -d'|' -f2 "$work/rows" | tr -d ' ') <(seq 36) | check "there are 36 failure cases"
+grep -vE '\| `[^|]*\|$' "$work/rows" | check "and each has its test"
 
 section docs/owners-and-rules.md "What an owner wants" | sed -nE 's/^\| ([A-Z][A-Za-z, ]+) \|.*/\1/p' | tr -d ' ' | tr ',' '\n' |
   tr '[:upper:]' '[:lower:]' | sort >"$work/documented"

@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "test/fuzz/fuzz.h"
 #include "probes/base/time_text.h"
+#include "test/fuzz/fuzz.h"
 
 namespace cluster_watcher {
 

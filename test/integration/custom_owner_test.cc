@@ -275,14 +275,6 @@ TEST_F(CustomOwner, ADefinitionThatIsDeletedIsNoAbsence) {
   EXPECT_TRUE(Keeps(watcher, "keep: misconfigured"));
 }
 
-TEST_F(CustomOwner, AKindThatIsNotServedIsAMistakeUntilItIsServed) {
-  MakeCluster();
-  Watcher& watcher = WatchOver("gizmo.example.net/bob");
-  EXPECT_TRUE(Keeps(watcher, "keep: misconfigured"));
-  EXPECT_EQ(watcher.Health("/readyz"), 503);
-  EXPECT_EQ(watcher.LinesWith("gizmo.example.net"), 1u);
-}
-
 TEST_F(CustomOwner, AGroupThatIsDownIsUnknown) {
   InstallKind("widgets.example.com");
   MakeCluster();
@@ -388,33 +380,43 @@ TEST_F(CustomOwner, APodOfItsOwnEndsByItsPhase) {
   EXPECT_GE(watcher.Polls("completed"), 3);
 }
 
-TEST_F(CustomOwner, ASuspendedCronJobLetsTheClusterGo) {
-  MakeCluster();
-  Make("cronjobs", R"({"schedule": "0 0 1 1 *", "jobTemplate": {"spec": {"template": {"spec": {
-      "restartPolicy": "Never", "containers": [{"name": "x", "image": "x"}]}}}}})");
-  Watcher& watcher = WatchOver("cronjob/bob");
-  ASSERT_TRUE(Keeps(watcher, kActive, 3));
-  SetSpec("cronjobs", R"({"suspend": true})");
-  EXPECT_TRUE(Finishes(watcher));
-  EXPECT_NE(api().Uid("cronjobs", ns_, "bob"), "");
-}
-
 // A DeploymentConfig bob with its ReplicationController bob-1.
 class DeploymentConfigOwner : public CustomOwner {
  protected:
   void MakeConfig() {
     InstallKind("deploymentconfigs.apps.openshift.io");
-    const std::string uid = Make("deploymentconfigs", R"({"replicas": 1})");
-    SetStatus("deploymentconfigs", R"({"latestVersion": 1})");
-    Metadata controller{"bob-1"};
-    controller.annotations = {{"openshift.io/deployment-config.latest-version", "1"},
-                              {"openshift.io/deployment.phase", "Complete"}};
+    uid_ = Make("deploymentconfigs", R"({"replicas": 1})");
+    MakeVersion("1", "Complete");
+  }
+  void MakeVersion(const std::string& version, const std::string& phase) {
+    SetStatus("deploymentconfigs", R"({"latestVersion": )" + version + "}");
+    Metadata controller{"bob-" + version};
+    controller.annotations = {{"openshift.io/deployment-config.latest-version", version},
+                              {"openshift.io/deployment.phase", phase}};
     controller.owner_references = R"([{"apiVersion": "apps.openshift.io/v1",
         "kind": "DeploymentConfig", "name": "bob", "controller": true, "uid": ")" +
-                                  uid + "\"}]";
+                                  uid_ + "\"}]";
     api().Create("replicationcontrollers", ns_, ReplicationControllerOf({controller}));
   }
+
+ private:
+  std::string uid_;
 };
+
+TEST_F(DeploymentConfigOwner, ARolloutThatLeavesTheOldDriverBehindIsSeen) {
+  MakeConfig();
+  MakeCluster({.root_labels = {{"ephemeral", "bob-1"}}});
+  Watcher& watcher = Watch();
+  ASSERT_TRUE(Keeps(watcher, kActive, 3));
+  // In the middle of a rollout the old one is at 0, and comes back if the new one fails.
+  MakeVersion("2", "Running");
+  api().Scale("replicationcontrollers", ns_, "bob-1", 0);
+  ASSERT_TRUE(Keeps(watcher, kActive));
+  api().Annotate("replicationcontrollers", ns_, "bob-2", "openshift.io/deployment.phase",
+                 "Complete");
+  ASSERT_TRUE(Finishes(watcher));
+  EXPECT_NE(api().Uid("replicationcontrollers", ns_, "bob-2"), "");
+}
 
 TEST_F(DeploymentConfigOwner, AgreesWithALabelThatNamesItsReplicationController) {
   MakeConfig();

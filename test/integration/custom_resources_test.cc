@@ -73,6 +73,10 @@ TEST_F(CustomResources, ScaleShowsTheFieldsThatAreDefinedForIt) {
   const JsonDocument after = api().Expect(HttpMethod::kGet, path);
   EXPECT_FALSE(after.root()["spec"]["replicas"].Exists());
   EXPECT_EQ(after.root()["status"]["replicas"].AsInteger(), 1);
+  const HttpResult refused = api().Do(HttpMethod::kPatch, path, R"({"spec": {"replicas": -1}})",
+                                      "application/merge-patch+json");
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->status, 422) << refused->body;
 }
 
 TEST_F(CustomResources, HoldOnlyWhatTheirSchemaHas) {
@@ -121,12 +125,18 @@ TEST_F(CustomResources, GoWithTheirDefinition) {
       R"({"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": {"name": "new"}})");
   ASSERT_TRUE(refused);
   EXPECT_EQ(refused->status, 403) << refused->body;
+  const HttpResult again =
+      api().Do(HttpMethod::kPost, PathOf(kDefinitions, ""),
+               ReadWhole(kubernetes->GetOptions().definitions + "/gadgets.example.com.json"));
+  ASSERT_TRUE(again);
+  EXPECT_NE(again->body.find("object is being deleted"), std::string::npos) << again->body;
 
   // Then there is none, before the kind itself is gone.
   api().ReleaseFinalizers("gadgets", ns_, "held");
   const HttpResult missing = api().Do(HttpMethod::kGet, path + "/held");
   ASSERT_TRUE(missing);
   EXPECT_EQ(missing->status, 404) << missing->body;
+  EXPECT_NE(missing->body.find(R"("name":"held")"), std::string::npos) << missing->body;
   RemoveKind("gadgets.example.com");
   const HttpResult gone = api().Do(HttpMethod::kGet, path);
   ASSERT_TRUE(gone);

@@ -36,6 +36,7 @@ TEST_F(Deleting, WaitsForAMemberThatIsHeldAndTheMasterRootGoesLast) {
   EXPECT_EQ(watcher.Phase(), "deleting");
   EXPECT_EQ(watcher.Metric("cluster_watcher_members{state=\"remaining\"}"), 1);
   EXPECT_NE(api().Uid("deployments", ns_, kMaster), "");
+  EXPECT_TRUE(Events("ClusterDeleted").empty());
   Release();
   EXPECT_TRUE(Finishes(watcher));
 }
@@ -43,13 +44,21 @@ TEST_F(Deleting, WaitsForAMemberThatIsHeldAndTheMasterRootGoesLast) {
 TEST_F(Deleting, TakesWhatAppearsMeanwhile) {
   Watcher& watcher = BeginHeldDeletion();
   MakeMember("late");
-  EXPECT_TRUE(Eventually([&] { return !api().Exists("configmaps", ns_, "late"); }));
+  api().Create("services", ns_, ServiceOf(Labelled("late"), "x"));
+  EXPECT_TRUE(Eventually([&] {
+    return !api().Exists("configmaps", ns_, "late") && !api().Exists("services", ns_, "late");
+  }));
   Release();
   EXPECT_TRUE(Finishes(watcher));
 }
 
 TEST_F(Deleting, EndsAtTheDeadlineAndNamesWhatIsLeft) {
-  Watcher& watcher = BeginHeldDeletion({"--delete-deadline=2s"});
+  const std::vector<std::string> flags = {"--delete-deadline=3s"};
+  Watcher& killed = BeginHeldDeletion(flags);
+  ASSERT_TRUE(Eventually([&] { return Mark("deletes-begun") == "true"; }));
+  killed.Stop(SIGKILL);
+  // The deadline is that of the deletion, whoever goes on with it.
+  Watcher& watcher = WatchOver("deployment/bob", flags);
   ASSERT_TRUE(Reaches(watcher, "done"));
   ASSERT_TRUE(Eventually([&] { return !api().Exists("deployments", ns_, kMaster); }));
   EXPECT_TRUE(api().Exists("configmaps", ns_, "held"));
@@ -142,25 +151,6 @@ TEST_F(Deleting, TouchesNeitherWhatAForeignControllerMakesNorAWorkloadThatIsKept
   EXPECT_TRUE(Eventually([&] { return !api().Exists("deployments", ns_, kMaster); }));
   EXPECT_EQ(api().Uid("pods", ns_, pods.front()), pod_uid);
   EXPECT_EQ(api().Uid("deployments", ns_, "spark-kept"), uid);
-}
-
-TEST_F(Deleting, KeepsTheClaimsOfAStatefulSetThatWouldTakeThemAlong) {
-  MakeCluster();
-  std::string set =
-      StatefulSetOf({Labelled("spark-s", "worker"), 1, Labelled("", "worker").labels});
-  set.insert(set.find("\"serviceName\""), R"("volumeClaimTemplates": [{"metadata": {"name": "data"},
-      "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}],
-      "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Delete"}, )");
-  api().Create("statefulsets", ns_, set);
-  const std::string claim = "data-spark-s-0";
-  ASSERT_TRUE(Eventually([&] {
-    const auto object = api().Get("persistentvolumeclaims", ns_, claim);
-    return object && object->root()["metadata"]["ownerReferences"].size() == 1;
-  }));
-  const std::string uid = api().Uid("persistentvolumeclaims", ns_, claim);
-  Watcher& watcher = WatchOver("deployment/bob");
-  ASSERT_TRUE(Finishes(watcher));
-  EXPECT_EQ(api().Uid("persistentvolumeclaims", ns_, claim), uid);
 }
 
 class MasterRoot : public IntegrationTest {};

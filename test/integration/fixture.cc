@@ -349,6 +349,17 @@ std::vector<std::string> IntegrationTest::Members() {
   return members;
 }
 
+testing::AssertionResult IntegrationTest::HasItsMembers() {
+  for (const auto& [name, plural] : TextMap{{"spark-w", "deployments"},
+                                            {"spark", "services"},
+                                            {"spark-ui", "services"},
+                                            {"spark-config", "configmaps"}}) {
+    if (!api().Uid(plural, ns_, name).empty()) continue;
+    return testing::AssertionFailure() << plural << "/" << name << " is gone or going";
+  }
+  return testing::AssertionSuccess();
+}
+
 // What the garbage collector has still to take along is waited for.
 testing::AssertionResult IntegrationTest::IsGone() {
   if (Eventually([&] { return Members().empty(); })) return testing::AssertionSuccess();

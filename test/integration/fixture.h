@@ -144,6 +144,8 @@ class IntegrationTest : public testing::Test {
   // deleted.
   testing::AssertionResult IsWhole();
   testing::AssertionResult IsGone();
+  // What MakeMembers makes is there, be it the same or made again.
+  testing::AssertionResult HasItsMembers();
   // "deployments/spark-m": what is left of the cluster, being deleted or not.
   std::vector<std::string> Members();
   // A mark on the master root; "" where there is none.

@@ -39,9 +39,14 @@ std::vector<Hostile> AllHostileAnswers() {
       {"404 text", Lie::Answer(404, "404 page not found\n", "text/plain"), "404"},
       {"404 HTML", Lie::Answer(404, "<html>not found</html>", "text/html"), "404"},
       {"404 empty", Lie::Answer(404, ""), "404"},
+      {"404 of the very object", Lie::Answer(404, Status(404, "NotFound", object)), "404"},
+      {"408", Lie::Answer(408, "{}"), "408"},
       {"410", Lie::Answer(410, Status(410, "Expired", "{}")), "410"},
       {"429", Lie::Answer(429, "slow down", "text/plain", "Retry-After: 0\r\n"), "429"},
       {"500", Lie::Answer(500, Status(500, "InternalError", "{}")), "500"},
+      {"502", Lie::Answer(502, "{}"), "502"},
+      {"503 text", Lie::Answer(503, "service unavailable\n", "text/plain"), "503"},
+      {"504", Lie::Answer(504, "{}"), "504"},
       {"503", Lie::Answer(503, Status(503, "ServiceUnavailable", "{}")), "503"},
       {"redirect", Lie::Answer(302, "", "text/html", "Location: /apis\r\n"), "302"},
       {"no content", Lie::Answer(204, ""), "204"},
@@ -54,6 +59,10 @@ std::vector<Hostile> AllHostileAnswers() {
       {"truncated JSON", Lie::Answer(200, List("[]").substr(0, 60)), "200"},
       {"more behind", Lie::Answer(200, List("[]") + "{}"), "200"},
       {"deep nesting", Lie::Answer(200, List(std::string(200'000, '['))), "200"},
+      {"items alone", Lie::Answer(200, R"({"items": []})"), "200"},
+      {"no resourceVersion", Lie::Answer(200, R"({"kind": "DeploymentList", "apiVersion": "apps/v1",
+                                                  "metadata": {}, "items": []})"),
+       "200"},
       {"items a map", Lie::Answer(200, List("{}")), "200"},
       {"items null", Lie::Answer(200, List("null")), "200"},
       {"items numbers", Lie::Answer(200, List("[1, 2]")), "200"},
@@ -118,6 +127,7 @@ class HostileAnswers : public IntegrationTest {
     EXPECT_EQ(watcher.Metric("cluster_watcher_confirmations"), 0);
     EXPECT_EQ(watcher.LinesWith("keep: unknown"), unknown_lines + 1);
     EXPECT_EQ(watcher.LinesWith(""), lines + 1);
+    EXPECT_EQ(watcher.Health("/healthz"), 200);
     proxy_->TellTheTruth();
     EXPECT_TRUE(Shows(watcher, verdict));
   }
@@ -222,10 +232,13 @@ TEST_F(HostileAnswers, ToDeletesAreRetried) {
   ASSERT_TRUE(Eventually([&] { return proxy_->LiesTold() >= lies + 8; }));
   EXPECT_EQ(watcher.Phase(), "deleting");
   EXPECT_NE(api().Uid("deployments", ns_, kMaster), "");
-  EXPECT_GE(watcher.Metric("cluster_watcher_deletes_total{result=\"failed\"}"), 1);
+  EXPECT_TRUE(Events("ClusterDeleted").empty());
+  EXPECT_GE(watcher.Metric("cluster_watcher_members{state=\"remaining\"}"), 1);
+  EXPECT_GE(watcher.Metric("cluster_watcher_deletes_total{result=\"failed\"}"), 3);
   EXPECT_GE(watcher.Metric("cluster_watcher_deletes_total{result=\"conflict\"}"), 1);
   proxy_->TellTheTruth();
   EXPECT_TRUE(Finishes(watcher));
+  EXPECT_EQ(Told("ClusterDeleted").size(), 1u);
 }
 
 }  // namespace

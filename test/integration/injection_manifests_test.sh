@@ -304,19 +304,7 @@ warns_of() { workload "$1" | kubectl create --dry-run=server -f - 2>&1 | in_file
 the_warnings() {
   check "watcher and policy judge annotations alike" annotations_are_judged_alike
   check "each setting of the watcher is known to the policy" settings_are_known
-  kubectl create -f - >/dev/null <<'CRD'
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: deploymentconfigs.apps.openshift.io}
-spec:
-  group: apps.openshift.io
-  scope: Namespaced
-  names: {plural: deploymentconfigs, kind: DeploymentConfig}
-  versions:
-  - {name: v1, served: true, storage: true,
-     schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
-CRD
-  kubectl wait --for=condition=Established --timeout=30s crd/deploymentconfigs.apps.openshift.io >/dev/null
+  foreign_kind deploymentconfigs apps.openshift.io v1 DeploymentConfig
   local kind
   for kind in Deployment StatefulSet ReplicaSet DaemonSet Job CronJob ReplicationController DeploymentConfig; do
     check "the template of a $kind is warned of" within 10 warns_of "$kind"

@@ -37,29 +37,21 @@ TEST_F(Kept, WhereItIsShared) {
   EXPECT_TRUE(StopsWell(watcher));
 }
 
-TEST_F(Kept, WhileAHoldOnThePodLasts) {
+TEST_F(Kept, WhileAHoldLastsWhereverItStands) {
   MakeCluster();
   const std::string pod = MasterPod();
-  api().Annotate("pods", ns_, pod, kHold, kFarAway);
+  const auto hold = [&](const std::string& plural, const std::string& name, const char* until) {
+    api().Annotate(plural, ns_, name, kHold, until);
+  };
+  hold("pods", pod, kFarAway);
   Watcher& watcher = WatchOver("deployment/bob");
-  EXPECT_TRUE(Keeps(watcher, "keep: held"));
-  api().Annotate("pods", ns_, pod, kHold, kLongAgo);
-  EXPECT_TRUE(Finishes(watcher));
-}
-
-TEST_F(Kept, WhileAHoldOnTheMasterRootLasts) {
-  MakeCluster({.root_annotations = {{kHold, kFarAway}}});
-  Watcher& watcher = WatchOver("deployment/bob");
-  EXPECT_TRUE(Keeps(watcher, "keep: held"));
-  api().Annotate("deployments", ns_, kMaster, kHold, kLongAgo);
-  EXPECT_TRUE(Finishes(watcher));
-}
-
-TEST_F(Kept, WhileAHoldOnTheNamespaceLasts) {
-  MakeCluster();
-  api().Annotate("namespaces", "", ns_, kHold, kFarAway);
-  Watcher& watcher = WatchOver("deployment/bob");
-  EXPECT_TRUE(Keeps(watcher, "keep: held"));
+  EXPECT_TRUE(Keeps(watcher, "keep: held")) << "by its pod";
+  hold("deployments", kMaster, kFarAway);
+  hold("pods", pod, kLongAgo);
+  EXPECT_TRUE(Keeps(watcher, "keep: held")) << "by the master root";
+  hold("namespaces", ns_, kFarAway);
+  hold("deployments", kMaster, kLongAgo);
+  EXPECT_TRUE(Keeps(watcher, "keep: held")) << "by the namespace";
   api().Patch("namespaces", "", ns_, R"({"metadata": {"annotations": null}})");
   EXPECT_TRUE(Finishes(watcher));
 }
@@ -78,6 +70,11 @@ TEST_F(Kept, WhereAnAnnotationOfThePodIsWrong) {
   EXPECT_GE(watcher.LinesWith("five apples"), 1u);
   EXPECT_TRUE(watcher.IsRunning());
   EXPECT_TRUE(StopsWell(watcher));
+  api().Patch("pods", ns_, MasterPod(), R"({"metadata": {"annotations": {
+      "cluster-watcher/poll-interval": null, "cluster-watcher/hold-untill": "2199-12-24"}}})");
+  Watcher& misspelt = WatchOver("deployment/bob");
+  EXPECT_TRUE(Keeps(misspelt, "keep: misconfigured"));
+  EXPECT_GE(misspelt.LinesWith("cluster-watcher/hold-untill"), 1u);
 }
 
 TEST_F(Kept, WhereTheOwnerIsOfTheCluster) {
@@ -87,7 +84,10 @@ TEST_F(Kept, WhereTheOwnerIsOfTheCluster) {
 
 TEST_F(Kept, WhereTheKindIsNotServed) {
   MakeCluster();
-  EXPECT_TRUE(Keeps(WatchOver("dc/bob"), "keep: misconfigured", 4));
+  Watcher& watcher = WatchOver("gizmo.example.net/bob");
+  EXPECT_TRUE(Keeps(watcher, "keep: misconfigured"));
+  EXPECT_EQ(watcher.Health("/readyz"), 503);
+  EXPECT_EQ(watcher.LinesWith("gizmo.example.net"), 1u);
 }
 
 TEST_F(Kept, WhileThereIsAnotherMaster) {
@@ -130,25 +130,6 @@ TEST_F(Kept, WhileAnotherDriverUsesIt) {
   api().Scale("deployments", ns_, "carol", 0);
   EXPECT_TRUE(Finishes(watcher));
   EXPECT_NE(api().Uid("deployments", ns_, "carol"), "");
-}
-
-TEST_F(Kept, MarksOfAnotherObjectAreIgnoredAndTakenOff) {
-  MakeCluster({.root_annotations = {{"cluster-watcher/root-uid", "another"},
-                                    {"cluster-watcher/phase", "deleting"},
-                                    {"cluster-watcher/reason", "owner-absent"},
-                                    {"cluster-watcher/condemned-by", "gone/gone"},
-                                    {"cluster-watcher/deleting-since", "2001-01-01T00:00:00Z"},
-                                    {"cluster-watcher/deletes-begun", "true"},
-                                    {"cluster-watcher/app-status", "completed"}}});
-  MakeDriver();
-  Watcher& watcher = WatchOver("deployment/bob");
-  EXPECT_TRUE(Keeps(watcher, "keep: active"));
-  EXPECT_TRUE(
-      Eventually([&] { return Mark("root-uid") == api().Uid("deployments", ns_, kMaster); }));
-  for (const char* mark :
-       {"phase", "reason", "condemned-by", "deleting-since", "deletes-begun", "app-status"}) {
-    EXPECT_EQ(Mark(mark), "") << mark;
-  }
 }
 
 TEST_F(Kept, InADryRunAndNothingIsWritten) {

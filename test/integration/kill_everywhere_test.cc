@@ -94,13 +94,9 @@ class KillEverywhere : public IntegrationTest {
         {.pod_annotations = {{"cluster-watcher/before-delete", step("drain")},
                              {"cluster-watcher/after-delete", step("report")}},
          .pod_spec = R"("volumes": [{"name": "x", "configMap": {"name": "spark-config"}}], )"});
-    std::string set =
-        StatefulSetOf({Labelled("spark-s", "worker"), 1, Labelled("", "worker").labels});
-    set.insert(set.find("\"serviceName\""),
-               R"("volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": {
-                    "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}],
-                  "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Delete"}, )");
-    api().Create("statefulsets", ns_, set);
+    api().Create(
+        "statefulsets", ns_,
+        StatefulSetWithClaimsOf({Labelled("spark-s", "worker"), 1, Labelled("", "worker").labels}));
     MakeDriver();
     life.proxy = std::make_unique<Proxy>(server().Admin());
     life.proxy->SetGate([&life](const Passage& p) { return life.executioner.LetThrough(p); });

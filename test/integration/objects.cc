@@ -75,6 +75,13 @@ std::string StatefulSetOf(const Workload& workload) {
                   Replicas(workload) + MatchLabels(workload) + R"("serviceName": "none", )");
 }
 
+std::string StatefulSetWithClaimsOf(const Workload& workload) {
+  return WithSpec(workload, Replicas(workload) + MatchLabels(workload) + R"("serviceName": "none",
+      "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Delete"}, "volumeClaimTemplates": [{
+        "metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"],
+        "resources": {"requests": {"storage": "1Gi"}}}}], )");
+}
+
 std::string JobOf(const Workload& workload) { return WithSpec(workload, "", "Never"); }
 
 std::string WorkloadOf(const std::string& plural, const Workload& workload) {

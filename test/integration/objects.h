@@ -34,6 +34,8 @@ struct Workload {
 std::string DeploymentOf(const Workload& workload);  // a ReplicaSet looks the same
 std::string ReplicationControllerOf(const Workload& workload);
 std::string StatefulSetOf(const Workload& workload);
+// That would take the claims it makes along, data-NAME-0 and so on.
+std::string StatefulSetWithClaimsOf(const Workload& workload);
 std::string JobOf(const Workload& workload);
 // By the plural: deployments, replicasets, replicationcontrollers, statefulsets, jobs.
 std::string WorkloadOf(const std::string& plural, const Workload& workload);

@@ -108,16 +108,18 @@ TEST_F(OwnerGone, ReplacedWithinTheGracePeriodItIsAdopted) {
 }
 
 TEST_F(OwnerGone, ReplacedTheClusterGoesWhereThatIsAsked) {
-  MakeCluster();
+  MakeCluster({.root_labels = {{"ephemeral", "bob"}}});
   MakeDriver();
-  Watcher& watcher =
-      WatchOver("deployment/bob", {"--replaced-owner=abandon", "--grace-period=1500ms"});
+  Watcher& watcher = Watch({"--replaced-owner=abandon", "--grace-period=1500ms"});
   ASSERT_TRUE(Shows(watcher, "keep: active"));
+  ASSERT_TRUE(Eventually([&] { return Mark("owner-kind") == "deployment.apps"; }));
+  const std::string uid = Mark("owner-uid");
   api().Delete("deployments", ns_, "bob");
-  MakeDriver();
+  MakeDriver("bob", "statefulsets");
   ASSERT_TRUE(Shows(watcher, "abandoned: owner-replaced"));
+  EXPECT_EQ(Mark("owner-uid"), uid);
   ASSERT_TRUE(Finishes(watcher));
-  EXPECT_NE(api().Uid("deployments", ns_, "bob"), "");
+  EXPECT_NE(api().Uid("statefulsets", ns_, "bob"), "");
 }
 
 TEST_F(OwnerGone, HeldByAFinalizerInItsDeletionTheClusterGoes) {
@@ -135,9 +137,9 @@ TEST_F(OwnerGone, HeldByAFinalizerInItsDeletionTheClusterGoes) {
 }
 
 TEST_F(OwnerGone, NeverThereItIsWaitedForAsLongAsTheStartupGraceSays) {
-  MakeCluster();
+  MakeCluster({.root_labels = {{"ephemeral", "bob"}}});
   const auto begin = std::chrono::steady_clock::now();
-  Watcher& watcher = WatchOver("deployment/bob", {"--grace-period=0s", "--startup-grace=2s"});
+  Watcher& watcher = Watch({"--grace-period=0s", "--startup-grace=2s"});
   ASSERT_TRUE(Finishes(watcher));
   EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));
 }

@@ -70,15 +70,19 @@ TEST_F(OwnerState, WithTwoReplicasTheClusterIsShared) {
 
 TEST_F(OwnerState, AJobThatIsCompleteLetsTheClusterGo) {
   MakeCluster();
-  MakeDriver("bob", "jobs");
+  std::string job = JobOf({{"bob"}});
+  job.insert(job.find("\"template\""), R"("parallelism": 3, "completions": 3, )");
+  api().Create("jobs", ns_, job);
   Watcher& watcher = WatchOver("job/bob");
-  ASSERT_TRUE(Shows(watcher, "keep: active"));
+  ASSERT_TRUE(Keeps(watcher, "keep: active"));
+  EXPECT_EQ(watcher.Metric("cluster_watcher_owner_replicas"), 1);
   std::vector<std::string> pods;
   ASSERT_TRUE(Eventually([&] {
     pods = api().Names("pods", ns_, "app=bob");
-    return !pods.empty();
+    return pods.size() == 3;
   }));
-  api().Patch("pods", ns_, pods.front() + "/status", R"({"status": {"phase": "Succeeded"}})");
+  for (const std::string& pod : pods)
+    api().SetStatus("pods", ns_, pod, R"({"phase": "Succeeded"})");
   ASSERT_TRUE(Finishes(watcher));
   EXPECT_GE(watcher.Polls("completed"), 3);
   EXPECT_NE(api().Uid("jobs", ns_, "bob"), "");

@@ -93,6 +93,7 @@ TEST_F(Permissions, ThatAreAllGrantedAreNotSpokenOf) {
   api().Delete("deployments", ns_, "bob");
   EXPECT_TRUE(Finishes(watcher));
   EXPECT_EQ(watcher.LinesWith("permissions"), 1u);
+  EXPECT_FALSE(Told("ClusterDeleted").empty());
 }
 
 TEST_F(Permissions, ThatAreMissingAreSaidOnceAndShownAndItGoesOn) {
@@ -105,6 +106,7 @@ TEST_F(Permissions, ThatAreMissingAreSaidOnceAndShownAndItGoesOn) {
                            R"( needs rules: [{apiGroups: [""], resources: ["services"], )" +
                            R"(verbs: ["list", "delete"]}])";
   EXPECT_EQ(watcher.LinesWith(line), 1u);
+  EXPECT_EQ(watcher.Health("/readyz"), 200);
   ASSERT_TRUE(Keeps(watcher, "keep: active"));
   EXPECT_EQ(watcher.LinesWith("permissions"), 1u);
 

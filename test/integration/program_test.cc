@@ -8,7 +8,6 @@
 
 #include <map>
 #include <set>
-#include <sstream>
 
 #include "test/integration/fixture.h"
 
@@ -126,38 +125,11 @@ TEST_F(Check, IsUnknownWhereNobodyAnswers) {
 
 class Ending : public IntegrationTest {};
 
-TEST_F(Ending, ItsOwnPodIsGone) {
-  MakeCluster();
-  MakeDriver();
-  const std::string pod = MasterPod();
-  Watcher& watcher = WatchOver("deployment/bob", {"--grace-period=1h"});
-  ASSERT_TRUE(Shows(watcher, "keep: active"));
-  api().Delete("pods", ns_, pod);
-  ASSERT_TRUE(Eventually([&] { return MasterPod() != pod; }));
-  // Its pod is read with the next sure look.
-  api().Delete("deployments", ns_, "bob");
-  EXPECT_EQ(watcher.WaitForExit(), 0);
-  EXPECT_GE(watcher.LinesWith(pod), 1u);
-  EXPECT_TRUE(IsWhole());
-}
-
 TEST_F(Ending, ItsOwnPodNeverWas) {
   MakeCluster();
   Watcher& watcher = WatchOver("deployment/bob", {"--pod=nobody"});
   EXPECT_EQ(watcher.WaitForExit(), 2);
   EXPECT_GE(watcher.LinesWith("nobody"), 1u);
-}
-
-TEST_F(Ending, ASignalWhileItWatches) {
-  MakeCluster();
-  MakeDriver();
-  Watcher& terminated = WatchOver("deployment/bob", {"--poll-interval=1h"});
-  ASSERT_TRUE(Shows(terminated, "keep: active"));
-  EXPECT_EQ(terminated.Stop(SIGTERM, std::chrono::seconds(5)), 0);
-  Watcher& interrupted = WatchOver("deployment/bob", {"--poll-interval=1h"});
-  ASSERT_TRUE(Shows(interrupted, "keep: active"));
-  EXPECT_EQ(interrupted.Stop(SIGINT, std::chrono::seconds(5)), 0);
-  EXPECT_TRUE(IsWhole());
 }
 
 struct Wrong {
@@ -259,17 +231,6 @@ TEST_F(MetricsPort, InUseIsSaidAndTheWatchGoesOn) {
   EXPECT_GE(watcher.LinesWith(port), 1u);
   EXPECT_TRUE(StopsWell(watcher));
   close(taken);
-}
-
-TEST_F(MetricsPort, IsNamedInALogOfJsonLinesToo) {
-  MakeCluster();
-  MakeDriver();
-  Watcher& watcher = WatchOver("deployment/bob", {"--log-format=json"});
-  ASSERT_TRUE(Eventually([&] { return watcher.LinesWith("keep: active") == 1; }));
-  std::istringstream lines(watcher.Log());
-  for (std::string line; std::getline(lines, line);) {
-    EXPECT_TRUE(JsonDocument::Parse(line)) << line;
-  }
 }
 
 }  // namespace

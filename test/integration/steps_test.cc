@@ -321,14 +321,9 @@ class Volumes : public FailureCase {
     home_ = ns_;
     ns_ = MakeNamespace("volumes");
     MakeCluster();
-    std::string set =
-        StatefulSetOf({Labelled("spark-s", "worker"), 1, Labelled("", "worker").labels});
-    set.insert(set.find("\"serviceName\""),
-               R"("volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": {
-                    "accessModes": ["ReadWriteOnce"],
-                    "resources": {"requests": {"storage": "1Gi"}}}}],
-                  "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Delete"}, )");
-    api().Create("statefulsets", ns_, set);
+    api().Create(
+        "statefulsets", ns_,
+        StatefulSetWithClaimsOf({Labelled("spark-s", "worker"), 1, Labelled("", "worker").labels}));
     uids_["labelled"] = api().Create("persistentvolumeclaims", ns_, ClaimOf(Labelled("labelled")));
     uids_["unlabelled"] = api().Create("persistentvolumeclaims", ns_, ClaimOf({"unlabelled"}));
     Metadata kept = Labelled("kept");

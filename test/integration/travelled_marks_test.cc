@@ -47,17 +47,6 @@ class TravelledMarks : public IntegrationTest {
     const auto pods = api().Names("pods", ns_, "app=" + std::string(kMaster));
     return pods.size() == 1 && pods.front().starts_with(set + "-");
   }
-  testing::AssertionResult HasItsMembers() {
-    for (const char* path : {"deployments/spark-w", "services/spark", "services/spark-ui",
-                             "configmaps/spark-config"}) {
-      const std::string text(path);
-      const std::size_t slash = text.find('/');
-      if (api().Uid(text.substr(0, slash), ns_, text.substr(slash + 1)).empty()) {
-        return testing::AssertionFailure() << text << " is gone or going";
-      }
-    }
-    return testing::AssertionSuccess();
-  }
   testing::AssertionResult PollsOn(Watcher& watcher, const std::string& verdict) {
     if (auto shown = Shows(watcher, verdict); !shown) return shown;
     const double polls = watcher.Polls();
@@ -106,36 +95,21 @@ TEST_F(TravelledMarks, OnAReplicaSetThatHasBecomeTheRootCountForNothing) {
 TEST_F(TravelledMarks, InAManifestFromWhichTheRootIsMadeAgainCountForNothing) {
   MakeCluster();
   MakeDriver();
-  const TextMap marks = MarksOfADeletion();
+  TextMap marks = MarksOfADeletion();
+  marks["cluster-watcher/app-status"] = "completed";
   api().Delete("deployments", ns_, kMaster, "Foreground");
   ASSERT_TRUE(Eventually([&] { return !api().Exists("deployments", ns_, kMaster); }));
   const std::string uid = MakeMasterAgain(marks);
   ASSERT_NE(uid, marks.at("cluster-watcher/root-uid"));
   Watcher& watcher = WatchOver("deployment/bob");
   EXPECT_TRUE(PollsOn(watcher, "keep: active"));
-  EXPECT_TRUE(Eventually([&] {
-    return Mark("root-uid") == uid && Mark("phase").empty() && Mark("deletes-begun").empty();
-  }));
+  EXPECT_TRUE(Eventually([&] { return Mark("root-uid") == uid; }));
+  for (const char* mark :
+       {"phase", "reason", "condemned-by", "deleting-since", "deletes-begun", "app-status"}) {
+    EXPECT_EQ(Mark(mark), "") << mark;
+  }
   api().Delete("deployments", ns_, "bob");
   EXPECT_TRUE(Finishes(watcher));
-}
-
-TEST_F(TravelledMarks, OnARootThatIsReplacedByForceCountForNothing) {
-  MakeCluster();
-  MakeDriver();
-  Watcher& old = WatchOver("deployment/bob");
-  ASSERT_TRUE(Shows(old, "keep: active"));
-  const std::string old_pod = MasterPod();
-  const TextMap marks = MarksOfADeletion();
-  api().Delete("deployments", ns_, kMaster);
-  ASSERT_TRUE(Eventually([&] { return !api().Exists("deployments", ns_, kMaster); }));
-  const std::string uid = MakeMasterAgain(marks);
-  ASSERT_TRUE(Eventually([&] { return MasterPod() != old_pod; }));
-  EXPECT_TRUE(StopsWell(old));
-  EXPECT_TRUE(HasItsMembers());
-  Watcher& watcher = WatchOver("deployment/bob");
-  EXPECT_TRUE(PollsOn(watcher, "keep: active"));
-  EXPECT_TRUE(Eventually([&] { return Mark("root-uid") == uid && Mark("phase").empty(); }));
 }
 
 // As `kubectl rollout undo` does it: template and annotations from the ReplicaSet.

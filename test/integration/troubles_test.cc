@@ -39,17 +39,6 @@ class Troubles : public IntegrationTest {
   bool away_ = false;
 };
 
-TEST_F(Troubles, AnAccountWithARoleIsAllThatItNeeds) {
-  UseAccount();
-  MakeCluster();
-  MakeDriver();
-  Watcher& watcher = WatchOver("deployment/bob");
-  ASSERT_TRUE(Keeps(watcher, "keep: active", 2));
-  api().Delete("deployments", ns_, "bob");
-  ASSERT_TRUE(Finishes(watcher));
-  EXPECT_FALSE(Told("ClusterDeleted").empty());
-}
-
 TEST_F(Troubles, PermissionsThatAreTakenAwayAndGivenBack) {
   UseAccount();
   MakeCluster();
@@ -66,23 +55,6 @@ TEST_F(Troubles, PermissionsThatAreTakenAwayAndGivenBack) {
   EXPECT_EQ(watcher.Health("/healthz"), 200);
   Bind();
   EXPECT_TRUE(Finishes(watcher));
-}
-
-TEST_F(Troubles, AMemberThatItMayNotDeleteIsLeftBehindTheDeadline) {
-  UseAccount();
-  api().Patch("roles", ns_, kAccount, R"({"rules": [
-      {"apiGroups": ["", "apps", "batch"], "resources": ["*"], "verbs": ["get", "list", "patch"]},
-      {"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["delete"]},
-      {"apiGroups": [""], "resources": ["pods", "configmaps"], "verbs": ["delete"]},
-      {"apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create"]}]})");
-  MakeCluster();
-  Watcher& watcher = WatchOver("deployment/bob", {"--delete-deadline=2s"});
-  ASSERT_TRUE(Reaches(watcher, "done"));
-  EXPECT_GE(watcher.Metric("cluster_watcher_deletes_total{resource=\"services\","
-                           "result=\"forbidden\"}"),
-            1);
-  EXPECT_TRUE(Eventually([&] { return !api().Exists("deployments", ns_, kMaster); }));
-  EXPECT_TRUE(api().Exists("services", ns_, "spark"));
 }
 
 TEST_F(Troubles, ATokenThatIsBadAndIsReplacedInItsFile) {

@@ -266,7 +266,7 @@ void Definitions::Terminate(const ObjectPtr& definition) {
     return;
   }
   if (!state.empty_since) state.empty_since = clock_.Now();
-  if (state.held && clock_.Now() - *state.empty_since < linger) return;
+  if (state.held && clock_.Now() - *state.empty_since < kLinger) return;
   terminating_.erase(definition->uid);
   for (Resource* version : versions) version->removed = true;
   RemoveFinalizer(store_, definition, kDefinitionFinalizer);

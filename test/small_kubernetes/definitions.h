@@ -38,8 +38,6 @@ class Definitions {
   // Whether a kind may end by the passing of time alone.
   bool Lingers() const { return !terminating_.empty(); }
 
-  Duration linger = kLinger;
-
  private:
   struct Terminating {
     bool held = false;  // an object outlived its delete

@@ -23,7 +23,6 @@ std::vector<HttpResult> LocalTransport::Perform(std::span<const HttpRequest> req
 
 HttpResult LocalTransport::PerformOne(const HttpRequest& request, const std::stop_token& stop) {
   using Kind = TransportError::Kind;
-  using Action = Fault::Action;
   const Request asked{ToString(request.method), request.target,       request.bearer_token,
                       request.accept,           request.content_type, request.body};
   if (stop.stop_requested()) return Fail(Kind::kStopped, "stopped");
@@ -37,21 +36,14 @@ HttpResult LocalTransport::PerformOne(const HttpRequest& request, const std::sto
     return stop.stop_requested() ? Fail(Kind::kStopped, "stopped")
                                  : Fail(Kind::kTimeout, "no answer in time");
   };
-  const std::optional<Fault> fault = kubernetes_.Intercept(asked);
-  // A server completes a request even if its client has given up.
-  const bool in_time = !fault || fault->delay.count() == 0 || wait(begin + fault->delay);
+  const std::optional<Fault> fault = kubernetes_.GetFaults().Take(asked.method, asked.target);
   Response response = kubernetes_.Serve(asked, fault ? &*fault : nullptr);
-  if (!in_time) return late();
   if (fault) {
-    if (fault->action == Action::kHang) {
+    if (fault->action == Fault::Action::kHang) {
       wait(MonotonicTime::max());
       return late();
     }
-    if (fault->action == Action::kDrop) return Fail(Kind::kConnect, "connection closed");
     if (fault->delay_after.count() > 0 && !wait(clock_.Now() + fault->delay_after)) return late();
-    if (fault->action == Action::kTruncate) {
-      return Fail(Kind::kConnect, "connection closed before the answer was whole");
-    }
   }
   if (response.body.size() > request.body_limit) return Fail(Kind::kTooLarge, "body too large");
   HttpResponse answer;

@@ -424,7 +424,8 @@ Response SmallKubernetes::Discover(const Call& call) const {
     return json(R"({"kind":"APIGroup","apiVersion":"v1",)" + Group(resources_, target.group) +
                 "\n");
   }
-  return NoSuchPath();
+  const bool known = !target.version.empty() && resources_.HasBuiltIn(target.group);
+  return known ? NoSuchResource() : NoSuchPath();
 }
 
 }  // namespace cluster_watcher::small_kubernetes

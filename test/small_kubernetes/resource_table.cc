@@ -200,6 +200,12 @@ const Resource& ResourceTable::Of(std::string_view group, std::string_view plura
   return resources_.front();
 }
 
+bool ResourceTable::HasBuiltIn(std::string_view group) const {
+  return std::any_of(resources_.begin(), resources_.end(), [&](const Resource& resource) {
+    return !resource.custom && resource.group == group;
+  });
+}
+
 std::vector<std::string> ResourceTable::VersionsOf(std::string_view group) const {
   std::vector<std::string> versions;
   for (const Resource& resource : resources_) {

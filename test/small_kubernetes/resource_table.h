@@ -72,7 +72,9 @@ class ResourceTable {
   const Resource& Of(std::string_view group, std::string_view plural) const;
   const Resource& At(std::size_t index) const { return resources_[index]; }
 
-  // Returns the served versions of a group, preferred one first; empty if it isn't served.
+  // Whether the group is one of Kubernetes' own, in whatever version.
+  bool HasBuiltIn(std::string_view group) const;
+  // The served versions of a group, the preferred one first; empty: it isn't served.
   std::vector<std::string> VersionsOf(std::string_view group) const;
   bool ServesVersion(std::string_view group, std::string_view version) const;
   const std::deque<Resource>& All() const { return resources_; }

@@ -42,30 +42,18 @@ SmallKubernetes::SmallKubernetes(Clock& clock, std::uint64_t seed)
   Settle();
 }
 
-std::optional<Fault> SmallKubernetes::Intercept(const Request& request) {
-  if (faults_.Pending() == 0) return std::nullopt;
-  const User* user = tokens_.Find(request.token);
-  return faults_.Take(request.method, request.target,
-                      user == nullptr ? std::string_view() : user->name);
-}
-
 Response SmallKubernetes::Serve(const Request& request, const Fault* fault,
                                 std::optional<Watch>* watch) {
   const User* known = tokens_.Find(request.token);
   const User& user = known == nullptr ? nobody_ : *known;
   if (on_request) on_request(request, user);
-  using enum Fault::Action;
-  const bool applies =
-      fault == nullptr || fault->apply || fault->action == kPass || fault->action == kTruncate;
   Response response;
-  if (applies) response = Dispatch(request, watch);
-  if (fault != nullptr && fault->action == kAnswer) response = fault->response;
-  if (on_answer) on_answer(request, user, response);
-  if (log_requests) {
-    const bool silent = fault != nullptr && (fault->action == kDrop || fault->action == kHang);
-    log_.push_back({std::string(request.method), std::string(request.target), user.name,
-                    silent ? 0 : response.status});
+  if (fault == nullptr || fault->action == Fault::Action::kPass) {
+    response = Dispatch(request, watch);
   }
+  if (fault != nullptr && fault->action == Fault::Action::kAnswer) response = fault->response;
+  if (on_answer) on_answer(request, user, response);
+  if (log_requests) log_.emplace_back(request.method, request.target);
   return response;
 }
 
@@ -101,11 +89,7 @@ Response SmallKubernetes::Route(Call& call, std::optional<Watch>* watch) {
   call.resource = resources_.Find(target.group, target.version, target.plural);
   const Resource* resource = call.resource;
   if (resource == nullptr) {
-    const auto& all = resources_.All();
-    const bool built_in = std::any_of(all.begin(), all.end(), [&](const Resource& served) {
-      return !served.custom && served.group == target.group && served.version == target.version;
-    });
-    return built_in ? NoSuchResource() : NoSuchPath();
+    return resources_.HasBuiltIn(target.group) ? NoSuchResource() : NoSuchPath();
   }
   const bool in_namespace = !target.ns.empty() && target.plural != "namespaces";
   if (in_namespace != resource->namespaced && (in_namespace || !target.name.empty())) {
@@ -118,7 +102,9 @@ Response SmallKubernetes::Route(Call& call, std::optional<Watch>* watch) {
         "application/vnd.kubernetes.protobuf");
   }
   if (const std::string_view dry_run = target.Query("dryRun"); !dry_run.empty()) {
-    if (dry_run != "All") return BadRequest("dryRun: Unsupported value: supported values: \"All\"");
+    if (dry_run != "All") {
+      return Failure(422, "Invalid", "dryRun: Unsupported value: supported values: \"All\"");
+    }
     call.dry_run = true;
   }
   const std::string& sub = target.subresource;
@@ -192,22 +178,6 @@ const Resource& SmallKubernetes::AddKind(Resource resource) {
   return resources_.Add(std::move(resource));
 }
 
-void SmallKubernetes::RemoveKind(std::string_view group, std::string_view plural) {
-  for (Resource* version : resources_.Versions(group, plural)) {
-    for (const ObjectPtr& object : store_.List(*version, {})) store_.Remove(*object);
-    version->removed = true;
-  }
-  if (settle_after_writes) Settle();
-}
-
-void SmallKubernetes::TerminateKind(std::string_view group, std::string_view plural) {
-  for (Resource* version : resources_.Versions(group, plural)) version->terminating = true;
-}
-
-std::string SmallKubernetes::ServiceAccountToken(const std::string& ns, const std::string& name) {
-  return tokens_.AddServiceAccount(ns, name);
-}
-
 void SmallKubernetes::SetPodsRun(bool run) {
   controllers_.pods_run = run;
   if (settle_after_writes) Settle();
@@ -219,11 +189,10 @@ void SmallKubernetes::SetStaleness(std::uint64_t versions, Duration age) {
 }
 
 std::size_t SmallKubernetes::Count(std::string_view method, std::string_view contains) const {
-  return static_cast<std::size_t>(
-      std::count_if(log_.begin(), log_.end(), [&](const LoggedRequest& logged) {
-        return (method.empty() || logged.method == method) &&
-               logged.target.find(contains) != std::string::npos;
-      }));
+  return static_cast<std::size_t>(std::count_if(log_.begin(), log_.end(), [&](const auto& logged) {
+    return (method.empty() || logged.first == method) &&
+           logged.second.find(contains) != std::string::npos;
+  }));
 }
 
 }  // namespace cluster_watcher::small_kubernetes

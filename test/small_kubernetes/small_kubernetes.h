@@ -25,13 +25,6 @@
 
 namespace cluster_watcher::small_kubernetes {
 
-struct LoggedRequest {
-  std::string method;
-  std::string target;
-  std::string user;
-  int status;  // 0: no answer was sent
-};
-
 class SmallKubernetes {
  public:
   // A token whose user may do everything.
@@ -42,11 +35,9 @@ class SmallKubernetes {
   SmallKubernetes(const SmallKubernetes&) = delete;
   SmallKubernetes& operator=(const SmallKubernetes&) = delete;
 
-  // --- For transports. Call Intercept first; pass its fault to Serve after the delay. The fault
-  // also says what happens to the answer.
-  std::optional<Fault> Intercept(const Request& request);
-  // Answers a watch with the current events, unless `watch` is given; an allowed watch is then
-  // stored there.
+  // --- For what carries requests. `fault`, of GetFaults, says what becomes of the answer. A watch
+  // is answered with the events that there are at the moment, unless `watch` is given, which is
+  // then set if the request is a watch and may be made.
   Response Serve(const Request& request, const Fault* fault = nullptr,
                  std::optional<Watch>* watch = nullptr);
 
@@ -59,16 +50,6 @@ class SmallKubernetes {
 
   // Serves another kind as a CustomResourceDefinition would, but without one. Sets `custom`.
   const Resource& AddKind(Resource resource);
-  // Stops serving a kind and drops its objects.
-  void RemoveKind(std::string_view group, std::string_view plural);
-  // Acts as if its definition were being deleted: its objects are listed, but none can be created,
-  // as discovery says.
-  void TerminateKind(std::string_view group, std::string_view plural);
-  // Sets how long a deleted definition's kind is still served after an object that held it is gone.
-  void SetDefinitionLinger(Duration linger) { definitions_.linger = linger; }
-
-  // Returns a token for system:serviceaccount:NS:NAME, whether or not that account exists.
-  std::string ServiceAccountToken(const std::string& ns, const std::string& name);
   Tokens& GetTokens() { return tokens_; }
   Faults& GetFaults() { return faults_; }
   Store& GetStore() { return store_; }
@@ -89,9 +70,7 @@ class SmallKubernetes {
   std::function<void(const Request&, const User&, Response&)> on_answer;
 
   bool log_requests = true;
-  const std::vector<LoggedRequest>& Log() const { return log_; }
-  void ClearLog() { log_.clear(); }
-  // Counts the logged requests with this method (empty: any) whose target contains `contains`.
+  // Of the logged requests, those of this method (empty: any) whose target holds `contains`.
   std::size_t Count(std::string_view method, std::string_view contains = {}) const;
 
  private:
@@ -140,7 +119,7 @@ class SmallKubernetes {
   Tokens tokens_;
   User nobody_;
   Faults faults_;
-  std::vector<LoggedRequest> log_;
+  std::vector<std::pair<std::string, std::string>> log_;  // method, target
   std::uint64_t stale_versions_ = 0;
   Duration stale_age_{0};
 };

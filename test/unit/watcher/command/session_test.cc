@@ -63,7 +63,7 @@ TEST_F(SessionTest, NamespaceAndPodStayWhenAnnotationsAreTaken) {
 TEST_F(SessionTest, AllErrorsAreNamedAtOnce) {
   environment_["KUBECONFIG"] = "/nowhere/config";
   const Session session = Make(Command::kWatch, {{"poll-interval", "soon"}});
-  EXPECT_EQ(session.errors.size(), 3u) << "the interval, the kubeconfig, the pod";
+  EXPECT_EQ(session.errors.size(), 4u) << "the interval, the kubeconfig, the pod, the namespace";
 }
 
 }  // namespace

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "test/unit/support/objects.h"
 #include "probes/base/time_text.h"
+#include "test/unit/support/objects.h"
 #include "watcher/protocol/marks.h"
 
 namespace cluster_watcher {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "probes/base/json.h"
+#include "probes/base/time_text.h"
 #include "probes/owner_kinds.h"
 #include "test/unit/support/objects.h"
 #include "test/unit/support/words.h"
