@@ -130,6 +130,10 @@ grep -oE '^- `[a-z/]+`:' docs/design.md | tr -d '`: -' | sort >"$work/documented
 find probes metrics watcher -name '*.cc' -printf '%h\n' | sort -u |
   diff "$work/documented" - | check "the rooms in docs/design.md are those of the tree"
 
+grep -oE '`[A-Z][a-z]+[A-Za-z]*`' docs/design.md | tr -d '`' | sort -u | while read -r name; do
+  grep -rqE "(class|struct|enum class) $name\b|\b$name\(" probes metrics watcher --include='*.h' --include='*.cc' || echo "$name"
+done | check "each class and function in docs/design.md is one of the program"
+
 for path in $(grep -ohE '(^|[ `(])(manifests|scripts|test|probes|watcher|metrics|docs)/[a-zA-Z0-9_/.-]+' "${documents[@]}" |
   sed -E 's/^[ `(]//; s/[.,]$//' | sort -u); do
   compgen -G "$path*" >/dev/null || [[ $path == test/kubernetes/* && -e $path ]] || echo "$path"
