@@ -12,15 +12,15 @@ declare -A uses=(
   [metrics/http]=""
   [watcher/protocol]="probes probes/kube probes/base"
   [watcher/settings]="watcher/protocol probes probes/kube probes/base metrics/http"
-  [watcher/observation]="watcher/settings watcher/protocol probes probes/kube probes/base"
-  [watcher/decision]="watcher/observation watcher/settings watcher/protocol probes probes/base"
-  [watcher/reporting]="watcher/decision watcher/observation watcher/settings watcher/protocol probes probes/kube probes/base metrics/http"
+  [watcher/observation]="watcher/settings watcher/protocol probes probes/base"
+  [watcher/decision]="watcher/observation watcher/settings probes probes/base"
+  [watcher/reporting]="watcher/decision watcher/observation watcher/settings probes/kube probes/base"
   [watcher/deletion]="watcher/reporting watcher/decision watcher/observation watcher/settings watcher/protocol probes probes/kube probes/base metrics"
-  [watcher/loop]="watcher/deletion watcher/reporting watcher/decision watcher/observation watcher/settings watcher/protocol probes probes/kube probes/base metrics"
-  [watcher/admission]="watcher/settings watcher/protocol probes/kube probes/base"
+  [watcher/loop]="watcher/deletion watcher/reporting watcher/decision watcher/observation watcher/protocol probes probes/kube probes/base"
+  [watcher/admission]="watcher/settings watcher/protocol probes probes/kube probes/base"
   [watcher/admission/manifest]="watcher/admission probes/base"
   [watcher/admission/server]="watcher/admission probes/base metrics metrics/http"
-  [watcher/command]="watcher watcher/loop watcher/deletion watcher/reporting watcher/decision watcher/observation watcher/settings watcher/protocol watcher/admission watcher/admission/manifest watcher/admission/server probes probes/kube probes/base metrics metrics/http"
+  [watcher/command]="watcher/loop watcher/deletion watcher/reporting watcher/decision watcher/observation watcher/settings watcher/admission watcher/admission/manifest watcher/admission/server probes/kube probes/base metrics metrics/http"
   [watcher]="watcher/command"
 )
 passed=0 failed=0
@@ -60,13 +60,12 @@ for room in "${!uses[@]}"; do
   done
 done | check "the table has no circle"
 
-includes >/tmp/rooms.$$
-trap 'rm -f /tmp/rooms.$$' EXIT
+all=$(includes)
 for room in "${!uses[@]}"; do
   for used in ${uses[$room]}; do
     awk -v from="$room" -v to="$used" '
       { f = $1; sub("/[^/]*$", "", f); h = $2; sub("/[^/]*$", "", h); if (f == from && h == to) found = 1 }
-      END { exit !found }' /tmp/rooms.$$ || echo "$room doesn't use $used: take it out of the table"
+      END { exit !found }' <<<"$all" || echo "$room doesn't use $used: take it out of the table"
   done
 done | check "the table allows no more than is used"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "watcher/command/version.h"
 #include "watcher/settings/settings.h"
-#include "watcher/version.h"
 
 namespace cluster_watcher {
 namespace {

@@ -13,7 +13,7 @@
 #include "watcher/admission/injection_settings.h"
 #include "watcher/admission/manifest/inject_manifests.h"
 #include "watcher/command/print_errors.h"
-#include "watcher/version.h"
+#include "watcher/command/version.h"
 
 namespace cluster_watcher {
 namespace {

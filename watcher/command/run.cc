@@ -8,9 +8,9 @@
 #include "watcher/command/command_line.h"
 #include "watcher/command/inject.h"
 #include "watcher/command/print_errors.h"
+#include "watcher/command/version.h"
 #include "watcher/command/watch.h"
 #include "watcher/command/webhook.h"
-#include "watcher/version.h"
 
 namespace cluster_watcher {
 

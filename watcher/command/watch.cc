@@ -12,11 +12,11 @@
 #include "probes/kube/token_source.h"
 #include "watcher/command/print_errors.h"
 #include "watcher/command/session.h"
+#include "watcher/command/version.h"
 #include "watcher/loop/watch_loop.h"
 #include "watcher/reporting/events.h"
 #include "watcher/reporting/logging.h"
 #include "watcher/reporting/metrics_port.h"
-#include "watcher/version.h"
 
 namespace cluster_watcher {
 namespace {

@@ -16,8 +16,8 @@
 #include "watcher/admission/injection_config.h"
 #include "watcher/admission/server/webhook_server.h"
 #include "watcher/command/print_errors.h"
+#include "watcher/command/version.h"
 #include "watcher/reporting/logging.h"
-#include "watcher/version.h"
 
 namespace cluster_watcher {
 namespace {

@@ -6,7 +6,6 @@
 #include "probes/base/json.h"
 #include "probes/base/names.h"
 #include "probes/base/time_text.h"
-#include "watcher/protocol/marks.h"
 
 namespace cluster_watcher {
 namespace {

@@ -1,6 +1,6 @@
-// A cluster's life as those see it who have only Prometheus, Events and the log: the whole of each,
-// at every stage, is compared with the files in test/unit/watcher/loop/life. UPDATE_LIFE=1 writes
-// them anew, for who has changed what is shown and reads the difference.
+// A cluster's life as Prometheus, Events and the log show it. Each stage is compared with the files
+// in test/unit/watcher/loop/life: the metrics that have changed since the stage before, all Events,
+// the whole log. UPDATE_LIFE=1 writes the files; read the difference.
 #include <gtest/gtest.h>
 #include <spdlog/sinks/ostream_sink.h>
 
@@ -51,9 +51,37 @@ class LifeOfAClusterTest : public testing::Test, protected Lab {
   void Stage(Duration time, const std::string& name) {
     clock_.At(time, [this, name] { Look(name); });
   }
+  // The whole at first, then what has changed since the stage before.
   void Look(const std::string& name) {
+    const std::string now = Metrics();
+    Compare(name + ".prom", shown_.empty() ? now : Changes(shown_, now));
+    shown_ = now;
+  }
+  std::string Metrics() {
     const prometheus::Collectable* const sources[] = {&metrics_};
-    Compare(name + ".prom", Exposition(sources));
+    return Exposition(sources);
+  }
+  // A line for each series that is new or has another value, and "gone: ..." for one that is gone.
+  static std::string Changes(const std::string& before, const std::string& now) {
+    const auto series_of = [](const std::string& text) {
+      std::map<std::string, std::string> series;
+      std::istringstream lines(text);
+      for (std::string line; std::getline(lines, line);) {
+        if (!line.starts_with('#')) series[line.substr(0, line.rfind(' '))] = line;
+      }
+      return series;
+    };
+    const auto old = series_of(before);
+    const auto current = series_of(now);
+    std::string changes;
+    for (const auto& [name, line] : current) {
+      const auto known = old.find(name);
+      if (known == old.end() || known->second != line) changes += line + "\n";
+    }
+    for (const auto& [name, line] : old) {
+      if (!current.contains(name)) changes += "gone: " + name + "\n";
+    }
+    return changes;
   }
 
   // To the end, or until `end`.
@@ -109,12 +137,12 @@ class LifeOfAClusterTest : public testing::Test, protected Lab {
     return count;
   }
   std::string Metric(const std::string& series) {
-    const prometheus::Collectable* const sources[] = {&metrics_};
-    const std::string exposition = Exposition(sources);
+    const std::string exposition = Metrics();
     const std::size_t at = exposition.find("\n" + series + " ") + series.size() + 2;
     return exposition.substr(at, exposition.find('\n', at) - at);
   }
 
+  std::string shown_;  // at the stage before; empty: there was none
   std::stop_source stop_;
   std::ostringstream log_text_;
   LastScrape::Next next_scrape_ = [](MonotonicTime) { return std::nullopt; };
@@ -161,6 +189,7 @@ TEST_F(LifeOfAClusterTest, IsSeenInMetricsEventsAndTheLog) {
 
 TEST_F(LifeOfAClusterTest, InADryRunNothingIsDue) {
   settings_.settings.dry_run = true;
+  shown_ = Metrics();
   clock_.At(seconds(20), [this] { Delete(kDriver); });
   Stage(seconds(120), "dry-run");
   Run(seconds(121));
@@ -170,6 +199,7 @@ TEST_F(LifeOfAClusterTest, InADryRunNothingIsDue) {
 
 TEST_F(LifeOfAClusterTest, ASharedClusterHasNoOwner) {
   settings_.settings.owner.reset();
+  shown_ = Metrics();
   Stage(seconds(120), "shared");
   Run(seconds(121));
   EXPECT_EQ(Events(), "");

@@ -1,4 +1,4 @@
-#include "watcher/version.h"
+#include "watcher/command/version.h"
 
 namespace cluster_watcher {
 
