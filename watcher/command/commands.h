@@ -1,4 +1,4 @@
-// The commands and their flags. To add a command, add it here and run it in main.
+// The commands and their flags. To add one: a value of Command and a row here, and a case in Run (run.h).
 #pragma once
 
 #include <optional>

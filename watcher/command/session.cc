@@ -37,8 +37,7 @@ void RequireTarget(const Invocation& invocation, const Settings& settings,
 
 Session MakeSession(const Invocation& invocation, const Environment& environment) {
   Session session;
-  TextMap flags = invocation.flags;
-  if (!invocation.cluster.empty()) flags["cluster"] = invocation.cluster;
+  const TextMap& flags = invocation.flags;
   const bool by_cluster = invocation.command == Command::kCheck && !invocation.cluster.empty();
   session.settings = ResolveSettings(flags, environment, {});
   session.errors = session.settings.errors;
@@ -60,7 +59,7 @@ Session MakeSession(const Invocation& invocation, const Environment& environment
   }
   // The namespace needn't be known if nothing is known of the API server.
   if (server || settings.pod.empty()) RequireTarget(invocation, settings, session.errors);
-  session.with_annotations = [flags, environment, ns = settings.ns,
+  session.with_annotations = [flags = flags, environment, ns = settings.ns,
                               pod = settings.pod](const TextMap& annotations) {
     ResolvedSettings resolved = ResolveSettings(flags, environment, annotations);
     resolved.settings.ns = ns;

@@ -1,5 +1,5 @@
 // The decision: when is a cluster abandoned? A pure function of what was read. To know when a
-// cluster is deleted, read rules.cc and confirmation.h.
+// cluster is deleted, read rules.cc and confirmation.cc.
 #pragma once
 
 #include <string>

@@ -16,7 +16,7 @@ constexpr int kMostHandOvers = 3;
 // The garbage collector's time for what is left of a controller, before we do it ourselves.
 constexpr Duration kLeftoverPatience{1'000};
 
-DeletionMemory MemoryOf(const Condemned& condemned, const Settings& settings, WallTime now) {
+DeletionMemory MemoryOf(const DeletionOrder& condemned, const Settings& settings, WallTime now) {
   const Snapshot& look = condemned.look;
   DeletionMemory memory;
   memory.root_uid = look.root->meta.uid;
@@ -46,7 +46,7 @@ bool IsGoing(RootState state) {
 
 }  // namespace
 
-Deletion::Deletion(const Tools& tools, const Condemned& condemned, MonotonicTime since)
+Deletion::Deletion(const Tools& tools, const DeletionOrder& condemned, MonotonicTime since)
     : tools_(tools),
       warn_once_(tools.log),
       cluster_(*condemned.look.cluster),

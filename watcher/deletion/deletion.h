@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "watcher/deletion/condemned.h"
+#include "watcher/deletion/deletion_order.h"
 #include "watcher/deletion/deletes.h"
 #include "watcher/deletion/member_listing.h"
 #include "watcher/deletion/members.h"
@@ -34,11 +34,10 @@ class Deletion {
   };
 
   // The marks of `condemned` name us. `since`: when the deletion began, for metrics.
-  Deletion(const Tools& tools, const Condemned& condemned, MonotonicTime since);
+  Deletion(const Tools& tools, const DeletionOrder& condemned, MonotonicTime since);
 
   // Deletes all members, wave by wave, until `deadline`; then what is left is sent for deletion at
   // once. Can't be stopped. May be called again, for what has appeared since.
-  // Source: k8s.io/apimachinery `metav1.DeleteOptions`.
   Outcome DeleteMembers(MonotonicTime deadline);
 
   // After the members: leaves to the garbage collector what the master pod mounts, and deletes the
@@ -78,6 +77,7 @@ class Deletion {
   Pass DeletePass(std::vector<KubeObject> objects, bool counts_as_listed, bool past_deadline);
   bool IsDue(const KubeObject& object, bool past_deadline) const;
   void NameOverdue(const Pass& pass);
+  // True: it needn't be deleted, for it goes with the root, is gone, or is another object now.
   bool HandOver(KubeObject object);
   PropagationPolicy Propagation() const;
 

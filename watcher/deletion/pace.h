@@ -17,7 +17,7 @@ class Pace {
   // somebody makes again and again.
   void Note(std::size_t remaining);
   void Restart();
-  // The next pause is no longer than after `passes` passes without progress.
+  // Caps the next pause at what it would be after `passes` passes without progress.
   void Hurry(int passes);
   // Waits, but not beyond `until`, and as long as the API server asks for by Retry-After.
   void Pause(MonotonicTime until);

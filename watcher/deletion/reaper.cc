@@ -22,7 +22,6 @@ constexpr const char* kAfter = annotation::kAfterDelete + std::size(annotation::
 constexpr int kMostStepMarks = 5;
 constexpr Duration kStepMarkTimeout{2'000};
 constexpr int kMostMarksOff = 5;
-constexpr Duration kMarksTimeout{5'000};
 
 AnnotationChanges CondemnedMarks(const WatcherId& me, Reason reason, Phase phase) {
   return {{annotation::kPhase, ToString(phase)},
@@ -165,7 +164,7 @@ std::optional<Reaper::Doubt> Reaper::FindDoubt(const WatcherId& me,
   return std::nullopt;
 }
 
-Result<Condemned, Reaper::Outcome> Reaper::LastLook(const WatcherId& me,
+Result<DeletionOrder, Reaper::Outcome> Reaper::LastLook(const WatcherId& me,
                                                     const std::string& owner_identity,
                                                     std::stop_token stop) {
   const auto spare = [&](const JudgedLook& look, const Doubt& doubt) {
@@ -205,14 +204,15 @@ Result<Condemned, Reaper::Outcome> Reaper::LastLook(const WatcherId& me,
     MasterRoot root(tools_.client, *snapshot.root);
     auto written = root.WriteMarks(std::move(changes), kFreshEvidence - age);
     if (written) {
-      return Condemned{std::move(look.snapshot), std::move(marks), look.decision.detail};
+      return DeletionOrder{std::move(look.snapshot), std::move(marks), look.decision.detail};
     }
     if (!IsTransient(written.error().failure)) {
       return spare(look, {Refusal::kConflict, written.error().message});
     }
     tools_.log.info("the last look is repeated: {}", written.error().message);
   }
-  // The marks stay if they can't be written: they are taken off when they are seen again.
+  // Marks that can't be written stay, and are taken off when they are seen again. If the watcher is
+  // told to stop, the next one does that (RivalWatchers).
   if (!stop.stop_requested()) {
     marks_to_take_off_ = true;
     BackToWatching(look.snapshot, Refusal::kConflict,
@@ -237,7 +237,7 @@ bool Reaper::TakeMarksOff(const WatcherId& me, const Snapshot& snapshot) {
   return false;
 }
 
-bool Reaper::RunStepsBefore(const Condemned& condemned, Progress& progress) {
+bool Reaper::RunStepsBefore(const DeletionOrder& condemned, Progress& progress) {
   const std::vector<Step>& steps = condemned.look.steps.before;
   if (!AnyToRun(steps, kBefore, progress.steps_done)) return false;
   AnnounceDeletion(condemned, progress);
@@ -248,7 +248,7 @@ bool Reaper::RunStepsBefore(const Condemned& condemned, Progress& progress) {
   return true;
 }
 
-bool Reaper::RunStepsAfter(const Condemned& condemned, Progress& progress) {
+bool Reaper::RunStepsAfter(const DeletionOrder& condemned, Progress& progress) {
   const std::vector<Step>& steps = condemned.look.steps.after;
   if (!AnyToRun(steps, kAfter, progress.steps_done)) return false;
   RunSteps(steps, kAfter, condemned, tools_.settings->steps_deadline, progress);
@@ -256,7 +256,7 @@ bool Reaper::RunStepsAfter(const Condemned& condemned, Progress& progress) {
 }
 
 void Reaper::RunSteps(const std::vector<Step>& steps, const char* prefix,
-                      const Condemned& condemned, Duration allowed, Progress& progress) {
+                      const DeletionOrder& condemned, Duration allowed, Progress& progress) {
   const auto troubles = steps_.Run(steps, prefix, allowed, progress.steps_done,
                                    [&] { MarkStepsDone(condemned, progress); });
   // What there was no time for isn't run later either.
@@ -269,7 +269,7 @@ void Reaper::RunSteps(const std::vector<Step>& steps, const char* prefix,
 
 // So that a watcher that resumes doesn't run them again. A few attempts: a step that is run twice
 // is better than a deletion that waits.
-void Reaper::MarkStepsDone(const Condemned& condemned, const Progress& progress) {
+void Reaper::MarkStepsDone(const DeletionOrder& condemned, const Progress& progress) {
   MasterRoot root(tools_.client, *condemned.look.root);
   for (int attempt = 0; attempt < kMostStepMarks; ++attempt) {
     tools_.turn({});
@@ -287,7 +287,7 @@ void Reaper::MarkStepsDone(const Condemned& condemned, const Progress& progress)
   tools_.log.warn("the steps that are done could not be marked");
 }
 
-void Reaper::AnnounceDeletion(const Condemned& condemned, Progress& progress) {
+void Reaper::AnnounceDeletion(const DeletionOrder& condemned, Progress& progress) {
   tools_.metrics.SetPhase(ToString(Phase::kDeleting));
   tools_.metrics.SetDeletionDeadline(tools_.clock.WallNow() + tools_.settings->delete_deadline -
                                      DeletionAge(condemned.marks, condemned.look, tools_.clock));
@@ -296,7 +296,7 @@ void Reaper::AnnounceDeletion(const Condemned& condemned, Progress& progress) {
   announcer_.Deleting(condemned.look, condemned.marks, condemned.why);
 }
 
-std::optional<Reaper::Outcome> Reaper::Delete(const Condemned& condemned, Progress& progress) {
+std::optional<Reaper::Outcome> Reaper::Delete(const DeletionOrder& condemned, Progress& progress) {
   AnnounceDeletion(condemned, progress);
   const MonotonicTime began =
       tools_.clock.Now() - DeletionAge(condemned.marks, condemned.look, tools_.clock);
@@ -326,7 +326,7 @@ std::optional<Reaper::Outcome> Reaper::Delete(const Condemned& condemned, Progre
 }
 
 // A deletion that ends before its members are gone.
-Reaper::Outcome Reaper::Stop(Deletion::Outcome why, const Condemned& condemned,
+Reaper::Outcome Reaper::Stop(Deletion::Outcome why, const DeletionOrder& condemned,
                              const Deletion& deletion) {
   if (why == Deletion::Outcome::kOvertaken) return Overtaken();
   const bool replaced = why == Deletion::Outcome::kReplaced;
@@ -340,7 +340,7 @@ Reaper::Outcome Reaper::Stop(Deletion::Outcome why, const Condemned& condemned,
   return Outcome::kSpared;
 }
 
-void Reaper::TellEnd(const Deletion& deletion, const Condemned& condemned, MonotonicTime began) {
+void Reaper::TellEnd(const Deletion& deletion, const DeletionOrder& condemned, MonotonicTime began) {
   DeletionReport report = deletion.Report();
   report.took = std::chrono::duration_cast<Duration>(tools_.clock.Now() - began);
   {
@@ -380,7 +380,7 @@ bool Reaper::FinishOnTermination() {
   }
   Marks marks = judged->snapshot.marks;
   marks.reason = ToString(decision.reason);
-  const Condemned condemned{std::move(judged->snapshot), std::move(marks),
+  const DeletionOrder condemned{std::move(judged->snapshot), std::move(marks),
                             "it is taken down by hand and its driver is gone: " + decision.detail};
   // There may be two seconds left in all: people are told once the first deletes are sent.
   bool told = false;

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "watcher/decision/confirmation.h"
-#include "watcher/deletion/condemned.h"
+#include "watcher/deletion/deletion_order.h"
 #include "watcher/deletion/deletion.h"
 #include "watcher/deletion/judged_look.h"
 #include "watcher/deletion/step_runner.h"
@@ -73,7 +73,7 @@ class Reaper {
   Outcome CarryThrough(const WatcherId& me, const std::string& owner_identity,
                        std::stop_token stop);
   // Looks again and writes the point of no return. The error: kSpared or kOvertaken.
-  Result<Condemned, Outcome> LastLook(const WatcherId& me, const std::string& owner_identity,
+  Result<DeletionOrder, Outcome> LastLook(const WatcherId& me, const std::string& owner_identity,
                                       std::stop_token stop);
   // Why `look` spares the cluster that `me` has condemned; nullopt: it doesn't.
   struct Doubt {
@@ -87,16 +87,16 @@ class Reaper {
   bool TakeMarksOff(const WatcherId& me, const Snapshot& snapshot);
   void ShowWatching(std::optional<Refusal> refusal);
   // True: some were run, which took its time.
-  bool RunStepsBefore(const Condemned& condemned, Progress& progress);
-  bool RunStepsAfter(const Condemned& condemned, Progress& progress);
-  void RunSteps(const std::vector<Step>& steps, const char* prefix, const Condemned& condemned,
+  bool RunStepsBefore(const DeletionOrder& condemned, Progress& progress);
+  bool RunStepsAfter(const DeletionOrder& condemned, Progress& progress);
+  void RunSteps(const std::vector<Step>& steps, const char* prefix, const DeletionOrder& condemned,
                 Duration allowed, Progress& progress);
-  void MarkStepsDone(const Condemned& condemned, const Progress& progress);
+  void MarkStepsDone(const DeletionOrder& condemned, const Progress& progress);
   // nullopt: the first delete could not be sent in time.
-  std::optional<Outcome> Delete(const Condemned& condemned, Progress& progress);
-  Outcome Stop(Deletion::Outcome why, const Condemned& condemned, const Deletion& deletion);
-  void AnnounceDeletion(const Condemned& condemned, Progress& progress);
-  void TellEnd(const Deletion& deletion, const Condemned& condemned, MonotonicTime began);
+  std::optional<Outcome> Delete(const DeletionOrder& condemned, Progress& progress);
+  Outcome Stop(Deletion::Outcome why, const DeletionOrder& condemned, const Deletion& deletion);
+  void AnnounceDeletion(const DeletionOrder& condemned, Progress& progress);
+  void TellEnd(const Deletion& deletion, const DeletionOrder& condemned, MonotonicTime began);
 
   const Tools tools_;
   Observer& observer_;

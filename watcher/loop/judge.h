@@ -35,8 +35,7 @@ class Judge {
   bool overruled_ = false;  // the last verdict, for another driver's sake
 };
 
-// The time between two polls is at least this part of the poll interval, in percent; at most as
-// much more as this is less than 100.
+// The time between two polls varies from this percentage of the poll interval to 200 less it.
 inline constexpr int kLeastOfInterval = 90;
 
 }  // namespace cluster_watcher

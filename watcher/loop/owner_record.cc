@@ -7,8 +7,6 @@
 namespace cluster_watcher {
 namespace {
 
-constexpr Duration kMarksTimeout{5'000};
-
 // Whether the verdict leaves no doubt about who the owner is and whose the root.
 bool MayRecord(Reason reason) {
   switch (reason) {

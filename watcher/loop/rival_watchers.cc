@@ -3,9 +3,9 @@
 namespace cluster_watcher {
 namespace {
 
-// How long another watcher's condemnation may stand unchanged.
-constexpr Duration kStaleCondemnation = std::chrono::minutes(1);
-constexpr Duration kMarksTimeout{5'000};
+// How long another watcher's condemnation may stand; how much longer than its steps a deletion may
+// take to begin; and how long this watcher leaves a deletion to the one that has overtaken it.
+constexpr Duration kPatienceWithOthers = std::chrono::minutes(1);
 
 }  // namespace
 
@@ -35,7 +35,7 @@ void RivalWatchers::ActOnCondemnation(const WatcherId& me, const Snapshot& snaps
   if (!condemned_by_other_ || condemned_by_other_->by != by) {
     condemned_by_other_ = Seen{by, tools_.clock.Now()};
   }
-  const bool stale = tools_.clock.Now() - condemned_by_other_->since >= kStaleCondemnation;
+  const bool stale = tools_.clock.Now() - condemned_by_other_->since >= kPatienceWithOthers;
   if (by == me || stale || IsGone(by, snapshot.cluster->ns, stop)) {
     CallOff(snapshot, "its condemnation by " + by.ToText() + " was not carried through");
   }
@@ -80,7 +80,7 @@ bool RivalWatchers::MayTakeOver(const Snapshot& snapshot, const std::stop_token&
       DeletionAge(snapshot.marks, snapshot, tools_.clock) > tools_.settings->delete_deadline;
   // Not at once from a watcher that has just taken it over from this one.
   const bool just_overtaken =
-      overtaken_at_ && tools_.clock.Now() - *overtaken_at_ < kStaleCondemnation;
+      overtaken_at_ && tools_.clock.Now() - *overtaken_at_ < kPatienceWithOthers;
   return (overdue && !just_overtaken) ||
          IsGone(snapshot.marks.condemned_by, snapshot.cluster->ns, stop);
 }
@@ -89,7 +89,7 @@ bool RivalWatchers::MayTakeOver(const Snapshot& snapshot, const std::stop_token&
 // Marks that have stood longer, or that a rollback brought back, are no reason to hurry.
 bool RivalWatchers::IsLongPast(const Snapshot& snapshot) const {
   return !snapshot.marks.deleting_since || DeletionAge(snapshot.marks, snapshot, tools_.clock) >
-                                               tools_.settings->steps_deadline + kStaleCondemnation;
+                                               tools_.settings->steps_deadline + kPatienceWithOthers;
 }
 
 // Whether the pod of `watcher` is absent, has ended, or is another one.

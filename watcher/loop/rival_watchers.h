@@ -15,7 +15,7 @@ namespace cluster_watcher {
 class RivalWatchers {
  public:
   enum class Outcome {
-    kNoMarks,  // nobody is at it
+    kNoMarks,  // none that count; those of another object are taken off
     kWait,     // look again
     kDone,     // a deletion was resumed, and the cluster is gone
   };
@@ -29,7 +29,7 @@ class RivalWatchers {
   void NoteOvertaken() { overtaken_at_ = tools_.clock.Now(); }
 
  private:
-  struct Seen {  // another watcher's condemnation, and since when it stands unchanged
+  struct Seen {  // who condemned the cluster, and since when that is seen
     WatcherId by;
     MonotonicTime since;
   };

@@ -21,8 +21,8 @@ class Warning {
   void Tell(const Snapshot& snapshot, const Decision& decision,
             const std::optional<Abandonment>& on_its_way, const std::stop_token& stop);
 
-  // The cluster was condemned, and spared after all. If it still looks abandoned people are told
-  // of another time, but only if this wasn't so before.
+  // Call it after the Reaper has spared a cluster. The next warning is due as if nobody had been
+  // told, unless this sparing repeats the one before: then people are told once an hour.
   void Spared();
 
  private:
@@ -31,7 +31,7 @@ class Warning {
     MonotonicTime due;
     std::string root_uid;
     std::string owner;
-    bool spared_again = false;  // since then, as before: that it is due means nothing
+    bool spared_again = false;  // a due time that has passed is no reason to tell again
   };
   bool IsTold(const Told& now) const;
 

@@ -40,7 +40,7 @@ struct Facts {
 
   std::optional<OwnerSight> owner;  // nullopt: none is given, or it wasn't looked for
   ReplacedOwner replaced_owner = ReplacedOwner::kAdopt;
-  std::optional<std::string> app_status;  // "completed", "terminated"
+  std::optional<std::string> app_status;  // how the application ended: "completed" counts
 
   // The name of the owner: the one given, else the label's.
   std::optional<std::string> OwnerNameText() const;

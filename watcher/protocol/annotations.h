@@ -5,7 +5,7 @@
 
 namespace cluster_watcher {
 
-// Those in the first block are marks (marks.h).
+// Those in the first block are marks on the master root (marks.h).
 namespace annotation {
 inline constexpr char kRootUid[] = "cluster-watcher/root-uid";
 inline constexpr char kPhase[] = "cluster-watcher/phase";

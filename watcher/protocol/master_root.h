@@ -1,5 +1,5 @@
 // The master root: the object that controls the master pod and bears the cluster's marks. Only this
-// reads it under its UID and writes its marks. Whoever decides what that means is elsewhere.
+// reads it under its UID and writes its marks; what they mean is decided elsewhere.
 #pragma once
 
 #include <optional>
@@ -17,6 +17,9 @@ enum class RootState {
   kReplaced,     // another object has its name
   kUnknown,      // it can't be read
 };
+
+// How long a write of marks may take that has no deadline of its own.
+inline constexpr Duration kMarksTimeout{5'000};
 
 class MasterRoot {
  public:

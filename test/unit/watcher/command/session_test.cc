@@ -24,6 +24,7 @@ class SessionTest : public testing::Test {
     invocation.command = command;
     invocation.flags = flags;
     invocation.cluster = cluster;
+    if (!cluster.empty()) invocation.flags["cluster"] = cluster;
     return MakeSession(invocation, [this](const std::string& name) {
       const auto value = environment_.find(name);
       return value == environment_.end() ? std::nullopt : std::optional(value->second);

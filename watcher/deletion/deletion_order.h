@@ -1,4 +1,4 @@
-// A cluster that is being deleted.
+// What a deletion rests on, from the point of no return on.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace cluster_watcher {
 
-struct Condemned {
+struct DeletionOrder {
   Snapshot look;    // it showed the cluster abandoned, or the deletion that is resumed
   Marks marks;      // as they are written since
   std::string why;  // for people

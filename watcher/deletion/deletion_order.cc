@@ -1,4 +1,4 @@
-#include "watcher/deletion/condemned.h"
+#include "watcher/deletion/deletion_order.h"
 
 #include <algorithm>
 
