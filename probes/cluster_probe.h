@@ -1,4 +1,4 @@
-// A cluster's objects: those that carry its label, and the root that controls each of them.
+// Finds a cluster's objects by its label, the root that controls an object, and other drivers.
 #pragma once
 
 #include <optional>
@@ -30,20 +30,20 @@ struct ClusterId {
 
 struct ClusterListing {
   std::vector<KubeObject> objects;                         // each carries the cluster's label
-  std::vector<std::pair<ResourceType, ApiError>> skipped;  // what the account may not list
+  std::vector<std::pair<ResourceType, ApiError>> skipped;  // kinds that the account may not list
   std::vector<ApiError> failed;  // kinds that could not be listed this time
 };
 
-// Whose cluster it is, as far as that is known.
+// The owner of a cluster, as far as it is known.
 struct OwnerOfCluster {
-  std::string ns;                               // searched as well; empty: the cluster's
+  std::string ns;                               // searched too; empty: the cluster's
   std::string uid;                              // may be empty
   std::string kind;                             // "deployment.apps", "deploy"; may be empty
   std::optional<CompletedWhen> completed_when;  // for objects of its kind
 };
 
 struct OtherDrivers {
-  std::optional<std::string> in_use_by;  // "deployment.apps/alice"; nullopt: by nobody
+  std::optional<std::string> in_use_by;  // "deployment.apps/alice"; nullopt: none was found
   std::optional<ApiError> unknown;       // something could not be read
 };
 
@@ -52,22 +52,23 @@ class ClusterProbe {
   ClusterProbe(KubeClient& client, Discovery& discovery)
       : client_(client), discovery_(discovery), reader_(client, discovery) {}
 
-  // What controls `start`, over controller ownerReferences: always from ReplicaSet to Deployment
-  // and from ReplicationController to DeploymentConfig, and higher only while the next object
-  // carries the cluster's label. `known` saves requests. kNotFound: a controller on the way is gone
-  // or has another UID.
+  // Follows the controller ownerReferences of `start` to the top and returns it. A step from
+  // ReplicaSet to Deployment or from ReplicationController to DeploymentConfig is always taken, any
+  // other only if the next object carries the cluster's label. `known` saves requests. Fails with
+  // kNotFound if a controller on the way is gone or has another UID.
   Result<KubeObject, ApiError> RootOf(KubeObject start, const ClusterId& cluster,
                                       std::span<const KubeObject> known, const Patience& patience);
 
-  // The metadata of the cluster's objects of these kinds; those that aren't served have none.
+  // Lists the metadata of the cluster's objects of these kinds. Kinds that aren't served are left
+  // out.
   ClusterListing List(std::span<const ResourceType> types, const ClusterId& cluster,
                       std::size_t concurrency, const Patience& patience);
 
-  // Whether a driver that says it uses the cluster wants to run and is neither the owner nor
-  // controlled by it: a workload, or an object of the owner's kind.
+  // Looks for another driver: a workload, or an object of the owner's kind, that is labelled as a
+  // user of the cluster, wants to run, and is neither the owner nor controlled by it.
   OtherDrivers FindOtherDrivers(const ClusterId& cluster, const OwnerOfCluster& owner,
                                 const Patience& patience);
-  // The kinds of which those can be, as they are served; `owner_kind` as in OwnerOfCluster.
+  // Returns the served kinds that such a driver can be of. `owner_kind` is as in OwnerOfCluster.
   Result<std::vector<ResourceType>, ApiError> DriverTypes(const std::string& owner_kind,
                                                           const Patience& patience);
 

@@ -14,26 +14,26 @@ namespace cluster_watcher {
 namespace {
 
 enum class Replicas {
-  kOne,    // the kind has none
+  kOne,    // the kind has no replicas
   kSpec,   // spec.replicas, which the API server always writes
-  kScale,  // what its scale subresource says, where it has one
+  kScale,  // from its scale subresource, if it has one
 };
 
-// What is left of a suspended one.
+// What may still run of a suspended object.
 enum class Suspended {
   kNever,            // the kind can't be suspended
-  kStatusActive,     // nothing, once status.active counts or lists nothing
-  kRuns,             // what it owns of the kind `runs`
+  kStatusActive,     // nothing, once status.active is 0 or an empty list
+  kRuns,             // the objects of kind `runs` that it owns
   kPods,             // its pods
   kSparkState,       // its pods, once status.applicationState says so
   kRayJobStatus,     // nothing, once status.jobDeploymentStatus says so
   kRayClusterState,  // nothing, once status.state or a condition says so
-  kFlinkState,       // nothing, once status.lifecycleState says so; its spec has a word of its own
+  kFlinkState,       // nothing, once status.lifecycleState says so; spec has its own field for it
 };
 
 enum class Completed {
   kNever,
-  kUnknown,  // the program doesn't know the kind's words: --completed-when does
+  kUnknown,  // only --completed-when can tell
   kJobConditions,
   kPodPhase,
   kSparkState,
@@ -41,17 +41,17 @@ enum class Completed {
   kWorkflowPhase,
 };
 
-// Where the label selector of its pods stands.
+// Where to find the label selector of its pods.
 enum class Pods {
   kNone,
   kSpecMap,       // spec.selector, labels
   kSpecSelector,  // spec.selector, a LabelSelector
-  kLabel,         // the label `pods_label` has the object's name
-  kActiveJobs,    // those of the Jobs in status.active
-  kRayCluster,    // those of the RayCluster that was made for it, status.rayClusterName
+  kLabel,         // the label `pods_label` holds the object's name
+  kActiveJobs,    // by the names of the Jobs in status.active
+  kRayCluster,    // by the name of its RayCluster, status.rayClusterName
 };
 
-// Where a kind describes the pods that it runs: paths to pod specs below the object's spec.
+// Paths from the object's spec to the specs of the pods that it runs.
 using PodSpecs = std::span<const std::string_view>;
 constexpr std::string_view kItself[] = {""};
 constexpr std::string_view kTemplate[] = {"template.spec"};
@@ -61,33 +61,32 @@ constexpr std::string_view kSparkTemplate[] = {"template.driver"};
 constexpr std::string_view kHeadGroup[] = {"headGroupSpec.template.spec"};
 constexpr std::string_view kRayJob[] = {"rayClusterSpec.headGroupSpec.template.spec",
                                         "submitterPodTemplate.spec"};
-// What a kind without a row may have taken over from one of those.
+// For a kind without a row, which may follow one of those.
 constexpr std::string_view kAnyOfThese[] = {kTemplate[0],      kJobTemplate[0], kSparkDriver[0],
                                             kSparkTemplate[0], kHeadGroup[0],   kRayJob[0],
                                             kRayJob[1]};
 
-// One of the kinds that owners are of.
 struct KindRef {
   std::string_view plural;
   std::string_view group;
 };
 
-// One kind. A comment beside a row says where its words come from.
+// One kind. A comment above a row names the project that defines its fields.
 struct OwnerKind {
   std::string_view plural;
   std::string_view group;
   Replicas replicas = Replicas::kOne;
   Suspended suspended = Suspended::kNever;
-  KindRef runs = {};  // what it makes, one after the other; a built-in kind
+  KindRef runs = {};  // the built-in kind of the objects that it creates one after the other
   Completed completed = Completed::kNever;
   Pods pods = Pods::kNone;
   const char* pods_label = "";
-  PodSpecs pod_specs = {};                // their terminationGracePeriodSeconds is the owner's
-  bool bare_name = false;                 // a bare name is looked for as it
-  bool workload = true;                   // of those that every API server has, it runs pods
-  bool stands_for_controller = false;     // what controls it is meant
+  PodSpecs pod_specs = {};                // have its terminationGracePeriodSeconds
+  bool bare_name = false;                 // a bare name may mean this kind
+  bool workload = true;                   // a built-in kind that runs pods
+  bool stands_for_controller = false;     // its controller is the owner
   bool rolled_out_by_controller = false;  // its replicas may be 0 in the middle of a rollout
-  bool runs_on_while_paused = false;      // a paused one doesn't heed spec.replicas
+  bool runs_on_while_paused = false;      // ignores spec.replicas while paused
 };
 
 constexpr std::array kOwnerKinds = {
@@ -117,7 +116,7 @@ constexpr std::array kOwnerKinds = {
               .pods = Pods::kSpecSelector,
               .pod_specs = kTemplate,
               .bare_name = true},
-    // Parallelism is not replicas.
+    // A Job's spec.parallelism doesn't count as replicas.
     OwnerKind{.plural = "jobs",
               .group = "batch",
               .suspended = Suspended::kStatusActive,
@@ -135,7 +134,7 @@ constexpr std::array kOwnerKinds = {
               .group = "apps",
               .pods = Pods::kSpecSelector,
               .pod_specs = kTemplate},
-    // status.active lacks Jobs that were made by hand from it, so its Jobs are asked.
+    // status.active lacks Jobs that people created from it by hand, so its Jobs are listed.
     OwnerKind{.plural = "cronjobs",
               .group = "batch",
               .suspended = Suspended::kRuns,
@@ -196,7 +195,7 @@ constexpr std::array kOwnerKinds = {
               .suspended = Suspended::kRuns,
               .runs = {"workflows", "argoproj.io"},
               .workload = false},
-    // Their scale subresources count workers. A Flink job is FINISHED in each upgrade, too.
+    // Their scale subresources count workers. A Flink job is FINISHED during each upgrade too.
     OwnerKind{.plural = "flinkdeployments",
               .group = "flink.apache.org",
               .suspended = Suspended::kFlinkState,
@@ -218,8 +217,8 @@ constexpr OwnerKind kAnyKind{.plural = "",
                              .pod_specs = kAnyOfThese,
                              .workload = false};
 
-// A row whose runs aren't built in would have no runs to be asked for, and a suspended owner whose
-// runs go on would count as idle.
+// Runs of a kind that isn't built in would never be listed, and a suspended owner with active runs
+// would count as idle.
 constexpr bool RunsAreBuiltIn() {
   for (const OwnerKind& kind : kOwnerKinds) {
     const bool has_runs = kind.suspended == Suspended::kRuns;
@@ -238,7 +237,7 @@ constexpr bool WorkloadsAreBuiltIn() {
 }
 static_assert(WorkloadsAreBuiltIn(), "add the kind to probes/kube/built_in_types.h");
 
-// nullptr: built in, and no kind that runs anything.
+// Returns nullptr for a built-in kind that runs nothing.
 const OwnerKind* FindKind(const ResourceType& type) {
   for (const OwnerKind& kind : kOwnerKinds) {
     if (type.plural == kind.plural && type.group == kind.group) return &kind;
@@ -278,7 +277,7 @@ bool IsCompleted(Completed completed, JsonValue object) {
       return phase == "Succeeded" || phase == "Failed";
     }
     case Completed::kSparkState: {
-      // Submissions that failed and reruns that are pending have states of their own.
+      // Failed submissions and pending reruns have states of their own.
       const auto state = status["applicationState"]["state"].AsString();
       const bool restarts = object["spec"]["restartPolicy"]["type"].AsString() == "Always";
       return !restarts && (state == "COMPLETED" || state == "FAILED");
@@ -303,14 +302,14 @@ bool SaysSuspended(const OwnerKind& kind, JsonValue spec) {
          (&kind == &kAnyKind && spec["suspended"].AsBool().value_or(false));
 }
 
-// Fills in whether `object`, whose spec says suspended, is; or what has to be asked for that.
+// Fills in whether `object`, whose spec says suspended, really is, or what else decides that.
 Result<Done> ReadSuspended(const OwnerKind& kind, JsonValue object, OwnerFields& fields) {
   const JsonValue status = object["status"];
   switch (kind.suspended) {
     case Suspended::kNever:
       return Done{};
     case Suspended::kStatusActive: {
-      // A count of a Job's pods, perhaps a list elsewhere; left out where there are none.
+      // Jobs count their pods here, other kinds may list them; both omit it if there are none.
       const JsonValue active = status["active"];
       if (active.Exists() && !active.IsNull() && !active.IsArray() && !active.AsInteger()) {
         return Failure("status.active is neither a count nor a list");
@@ -345,7 +344,7 @@ Result<Done> ReadSuspended(const OwnerKind& kind, JsonValue object, OwnerFields&
   return Done{};
 }
 
-// Selectors and their parts as the API takes them; nullopt: it isn't one.
+// A label selector, or a part of one, as the API takes it in a query; nullopt if it is malformed.
 using SelectorPart = std::optional<std::string>;
 
 SelectorPart JoinMap(JsonValue map) {
@@ -417,7 +416,7 @@ SelectorPart SelectorText(const OwnerKind& kind, JsonValue object) {
   return "";
 }
 
-// What stands below `from` at a path such as "template.spec"; the empty path is `from` itself.
+// Returns the value at a path such as "template.spec" below `from`; the empty path is `from`.
 JsonValue At(JsonValue from, std::string_view path) {
   while (!path.empty()) {
     const std::size_t dot = std::min(path.find('.'), path.size());
@@ -427,7 +426,7 @@ JsonValue At(JsonValue from, std::string_view path) {
   return from;
 }
 
-// Of the pods that the kind describes, the longest.
+// Returns the longest grace period of the pods that the kind describes.
 std::optional<std::chrono::seconds> TerminationGrace(const OwnerKind& kind, JsonValue spec) {
   std::optional<std::chrono::seconds> longest;
   for (const std::string_view path : kind.pod_specs) {
@@ -440,7 +439,7 @@ std::optional<std::chrono::seconds> TerminationGrace(const OwnerKind& kind, Json
   return longest;
 }
 
-// What it makes, one after the other; nullptr: nothing.
+// Returns the kind of its runs; nullptr if it has none.
 const ResourceType* Runs(const OwnerKind& kind) {
   return kind.runs.plural.empty() ? nullptr : FindBuiltInByName(kind.runs.plural, kind.runs.group);
 }

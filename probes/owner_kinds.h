@@ -1,5 +1,5 @@
-// What each kind of owner means by replicas, suspended and completed. To judge one more kind, add a
-// row to the table in owner_kinds.cc.
+// Reads from an owner of any kind whether it wants to run. To judge one more kind, add a row to the
+// table in owner_kinds.cc.
 #pragma once
 
 #include <chrono>
@@ -15,41 +15,40 @@
 
 namespace cluster_watcher {
 
-// What an owner's own fields say.
+// The state of an owner by its own fields.
 struct OwnerFields {
-  std::int64_t replicas = 1;  // desired, never ready ones; 1 for kinds without replicas
-  bool suspended = false;     // suspended, and nothing of it is running
-  bool completed = false;     // it has ended and will not run again
+  std::int64_t replicas = 1;  // desired, not ready ones; 1 for kinds without replicas
+  bool suspended = false;     // suspended, and nothing of it runs any more
+  bool completed = false;     // ended, and will not run again
   std::optional<std::chrono::seconds> termination_grace;  // of its pods
   std::string pod_selector;  // a label selector for its pods; empty: none is known
 
-  // What its fields don't tell; other objects have to be asked (owner_reader.h).
+  // Questions that only other objects can answer (owner_reader.h).
   bool replicas_by_scale =
-      false;  // `replicas` is what its scale subresource says, where it has one
-  // `suspended`, and a scale of 0, hold unless an object of this kind, that it owns, wants to run
-  // ...
+      false;  // `replicas` is to be read from its scale subresource, if it has one
+  // `suspended`, and a scale of 0, hold only if it owns no object of this kind that wants to run.
   const ResourceType* idle_unless_run = nullptr;
-  bool suspended_unless_pod = false;  // ... unless a pod that `pod_selector` finds is running
-  // `replicas` 0 doesn't count while a rollout of what controls it is under way.
+  bool suspended_unless_pod = false;  // `suspended` holds only if no pod of `pod_selector` runs
+  // `replicas` 0 doesn't count while its controller is in the middle of a rollout.
   bool may_be_in_rollout = false;
 };
 
-// Whether an object of this kind can be the owner. Kinds that aren't built in all can.
+// Whether an object of this kind can be the owner. All kinds that aren't built in can.
 bool CanJudge(const ResourceType& type);
 // Whether it is a built-in kind that runs pods.
 bool IsWorkload(const ResourceType& type);
-// Whether the kind only stands in for what controls it: a Pod, a ReplicaSet.
+// Whether an object of this kind stands for its controller: a Pod, a ReplicaSet.
 bool StandsForItsController(const ResourceType& type);
-// Whether its replicas are what its scale subresource says, where it has one.
+// Whether its replicas are read from its scale subresource, if it has one.
 bool ReadsScale(const ResourceType& type);
-// The kind of what it runs, which is asked for where it is suspended; nullptr: it isn't.
+// Returns the kind of its runs if a suspended one is idle only without active runs, else nullptr.
 const ResourceType* RunsOf(const ResourceType& type);
 
 // The kinds that a bare name is looked for as, in this order.
 std::span<const ResourceType> BareNameTypes();
 
-// Reads `object`, which is of `type`. An error where a field that the API server always writes is
-// missing or of the wrong type.
+// Reads `object`, which is of `type`. Fails if the kind can't be judged, or if a field that the API
+// server always writes is missing or of the wrong type.
 Result<OwnerFields> ReadOwnerFields(const ResourceType& type, JsonValue object);
 
 // The built-in kinds that run pods.

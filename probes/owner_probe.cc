@@ -7,7 +7,7 @@
 namespace cluster_watcher {
 namespace {
 
-// To search all groups for a kind takes a request for each of them.
+// Searching all groups for a kind takes a request for each group, so a refusal is kept for a while.
 constexpr int kLooksBetweenSearches = 11;
 
 void SetUnknown(OwnerSight& sight, std::string why) {
@@ -15,7 +15,7 @@ void SetUnknown(OwnerSight& sight, std::string why) {
   sight.detail = std::move(why);
 }
 
-Observation Judge(const OwnerSight& sight, const std::optional<RecordedOwner>& recorded) {
+Observation ObservationFrom(const OwnerSight& sight, const std::optional<RecordedOwner>& recorded) {
   if (sight.object->meta.deleting) return Observation::kDeleting;
   if (recorded && recorded->uid != sight.object->meta.uid) return Observation::kReplaced;
   if (sight.fields.replicas == 0 || sight.fields.suspended) return Observation::kScaledToZero;
@@ -55,7 +55,7 @@ const char* ToString(Observation observation) {
   return "unknown";
 }
 
-// Of what kind it is, the look itself finds out.
+// The kind isn't compared: Look finds out whether the recorded one still fits.
 bool RecordedOwner::IsFor(const OwnerName& owner, const std::string& owner_ns) const {
   return ns == owner_ns && (given.empty() ? name == owner.name : given == owner.ToText());
 }
@@ -144,7 +144,7 @@ Result<const ResourceType*, ApiError> OwnerProbe::KnownKind(const std::string& k
   if (!served) return Unexpected{std::move(served).error()};
   if (served->empty()) {
     if (!same_word) return nullptr;
-    // Not served any more: it is resolved to nothing.
+    // The kind isn't served any more, and this entry makes Resolve say so.
     return &(named_[kind] = {recorded.group, "", recorded.kind, recorded.kind});
   }
   auto called = discovery_.IsCalled(served->front(), kind, patience);
@@ -164,8 +164,8 @@ std::optional<ResourceType> OwnerProbe::NamedKind(const KindName& kind, const Ow
     SetUnknown(sight, error.message);
     return std::nullopt;
   };
-  // A name without a group is that of a kind which every server has, or means whatever it was found
-  // to mean before: that another kind is called so as well doesn't make the owner another one.
+  // A name without a group means a kind that every server has, or else what it meant before: the
+  // owner must not change because another kind of the same name has been installed.
   const ResourceType* known = FindBuiltInByName(kind.kind, kind.group);
   if (kind.group.empty() && (known == nullptr || !Discovery::IsAlwaysServed(known->group))) {
     auto before = KnownKind(kind.kind, query, patience);
@@ -266,7 +266,7 @@ Result<std::optional<OwnerSight>, ApiError> OwnerProbe::ReadByName(
   if (listed.error().failure != ApiFailure::kForbidden) {
     return Unexpected{std::move(listed).error()};
   }
-  // An account that may get this object but not list it.
+  // The account may still be allowed to get this object.
   auto object = client_.Do(ApiRequest::Get(type, query.ns, query.name.name), patience);
   if (object) return found(*object, object->document.root());
   if (object.error().failure == ApiFailure::kNotFound) {
@@ -306,17 +306,17 @@ OwnerSight OwnerProbe::Found(const ResourceType& type, const OwnerQuery& query, 
     }
     fields->completed = fields->completed || *completed;
   }
-  // What a scale counts of a thing that has ended runs no more.
+  // The scale of a completed owner may be 0, but it is completed, not scaled to zero.
   if (fields->completed && fields->replicas_by_scale) fields->replicas = 1;
   sight.object = object;
   sight.fields = *std::move(fields);
-  sight.observation = Judge(sight, query.recorded);
+  sight.observation = ObservationFrom(sight, query.recorded);
   sight.detail = object.Describe() + " (UID " + object.meta.uid + ", resourceVersion " +
                  object.meta.resource_version + ")";
   return sight;
 }
 
-// From a Pod to what controls it, from a ReplicaSet to its Deployment: two steps at most.
+// Takes at most two steps: from a Pod to its ReplicaSet, and from there to the Deployment.
 OwnerSight OwnerProbe::FollowController(const KubeObject& object, const OwnerQuery& query,
                                         Freshness freshness, const Patience& patience) {
   const OwnerReference& controller = *object.meta.Controller();
@@ -353,7 +353,7 @@ OwnerSight OwnerProbe::FollowController(const KubeObject& object, const OwnerQue
 
 void OwnerProbe::ConfirmAbsence(const std::vector<ResourceType>& types, const OwnerQuery& query,
                                 OwnerSight& sight, const Patience& patience) {
-  // The objects of a definition that is being deleted are gone from lists while some still exist.
+  // While a definition is being deleted, lists leave out objects that still exist.
   for (const ResourceType& type : types) {
     if (Discovery::IsAlwaysServed(type.group)) continue;
     auto offer = discovery_.OfferNow(type, patience);
@@ -362,7 +362,7 @@ void OwnerProbe::ConfirmAbsence(const std::vector<ResourceType>& types, const Ow
       return SetUnknown(sight, "the definition of " + type.QualifiedName() + " is being deleted");
     }
   }
-  // A misspelt namespace answers empty lists too.
+  // A list in a namespace that doesn't exist is empty too, so the name could be misspelt.
   if (query.ns != query.home_ns && !query.recorded) {
     const ResourceType& namespaces = *FindBuiltInByName("namespaces", "");
     auto found = client_.Do(ApiRequest::Get(namespaces, "", query.ns), patience);

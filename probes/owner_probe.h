@@ -1,5 +1,5 @@
-// The owner's observation: what one poll established about it. Absent takes positive evidence;
-// whatever is less than certain is unknown.
+// Finds out the state of the owner. It is absent only on positive evidence; anything less than
+// certain is unknown.
 #pragma once
 
 #include <map>
@@ -27,7 +27,7 @@ enum class Observation {
 };
 const char* ToString(Observation observation);  // "scaled-to-zero", as in metric labels
 
-// The owner as it was last seen. What is recorded of it in the cluster survives a restart.
+// The owner as it was last seen. It is also written to the cluster, so that it survives a restart.
 struct RecordedOwner {
   std::string kind;  // "deployment.apps", as ResourceType::SingularName
   std::string ns;
@@ -35,31 +35,31 @@ struct RecordedOwner {
   std::string uid;
   std::optional<std::chrono::seconds> termination_grace;
   std::string pod_selector;
-  std::string given;  // how it was given, "pod/bob-1", where that stands for it; else empty
+  std::string given;  // "pod/bob-1", if the setting names an object that it controls; else empty
 
   std::string ToText() const { return kind + "/" + name; }
-  // Whether it was recorded for an owner that is given so.
+  // Whether this was recorded for an owner setting of `owner` in `owner_ns`.
   bool IsFor(const OwnerName& owner, const std::string& owner_ns) const;
   bool operator==(const RecordedOwner&) const = default;
 };
 
 struct OwnerQuery {
   OwnerName name;
-  std::string only_kind;  // the one kind that a bare name is looked for as; empty: all of them
+  std::string only_kind;  // the kind that a bare name means; empty: any of BareNameTypes()
   std::string ns;
-  std::string home_ns;                          // the watcher's own, which exists
-  std::optional<RecordedOwner> recorded;        // what this very name and namespace stood for
+  std::string home_ns;                          // the watcher's own, so it is known to exist
+  std::optional<RecordedOwner> recorded;        // what this name and namespace stood for before
   std::optional<CompletedWhen> completed_when;  // for custom resources
-  // The label of the cluster's own pods, which are none of the owner's; may be empty.
+  // The label of the cluster's own pods, which don't count as the owner's; may be empty.
   std::pair<std::string, std::string> cluster_label = {};
 };
 
-// An answer that an observation rests on.
+// An answer of the API server that an observation rests on.
 struct Evidence {
-  std::string kind;              // "Deployment", "DeploymentList", "Status"
-  std::string finding;           // "found", "without items", "NotFound"
-  std::string resource_version;  // of the object or the list; empty where the answer has none
-  std::optional<WallTime> server_time;  // when it was given, by the API server's clock
+  std::string kind;                     // "Deployment", "DeploymentList", "Status"
+  std::string finding;                  // "found", "without items", "NotFound"
+  std::string resource_version;         // of the object or the list; empty if the answer has none
+  std::optional<WallTime> server_time;  // of the answer, by the API server's clock
 };
 
 struct OwnerSight {
@@ -67,20 +67,22 @@ struct OwnerSight {
   std::string detail;  // for people: what was seen, or why it is unknown
   std::vector<Evidence> evidence;
 
-  // What no later poll mends: a kind that isn't served, is ambiguous or runs nothing, or
-  // `completed_when` doesn't fit it. Empty: nothing.
+  // A mistake that polling again doesn't cure: the kind isn't served, is ambiguous or runs no
+  // driver, or `completed_when` doesn't fit the owner. Empty if there is none.
   std::string setting_problem;
 
-  // What was found, the owner itself: for a Pod or ReplicaSet what controls it. nullopt: nothing.
+  // The owner that was found: for a Pod or ReplicaSet, its controller if it has one. nullopt if
+  // none was found.
   std::optional<KubeObject> object;
   OwnerFields fields;
 
-  // What was given is a Pod or a ReplicaSet, and the owner what controls it.
+  // The setting names a Pod or a ReplicaSet, and the owner is its controller.
   bool followed_controller = false;
-  bool is_of_recorded_kind = true;  // false: what was recorded is of another kind, and not counted
+  bool is_of_recorded_kind = true;  // false: OwnerQuery::recorded is of another kind, and ignored
 
-  // Of an absent owner that was seen before, and of one whose deletion orphans its pods: those that
-  // match its selector and aren't terminating or finished; and its unfinished runs.
+  // Counted by a sure look at an owner that is absent, or whose deletion orphans its dependents:
+  // its unfinished runs, and the pods that match its known selector and aren't terminating or
+  // finished.
   std::size_t still_running = 0;
 };
 
@@ -89,23 +91,24 @@ class OwnerProbe {
   OwnerProbe(KubeClient& client, Discovery& discovery)
       : client_(client), discovery_(discovery), reader_(client, discovery) {}
 
-  // One request for a glance at a recorded owner, and one more for a scale subresource; more where
-  // kinds have to be found, or where the owner is absent.
+  // A glance at a recorded owner takes one request, and one more if its kind has a scale
+  // subresource. It takes further ones if kinds must be discovered, if the owner is absent, or if
+  // other objects decide whether it is idle.
   OwnerSight Look(const OwnerQuery& query, Freshness freshness, const Patience& patience);
 
  private:
-  // The kinds to look for it as; empty, with `sight` saying why, where there are none.
+  // Returns the kinds that the owner may be of. If there are none, `sight` says why.
   std::vector<ResourceType> Candidates(const OwnerQuery& query, OwnerSight& sight,
                                        const Patience& patience);
   std::optional<ResourceType> NamedKind(const KindName& kind, const OwnerQuery& query,
                                         OwnerSight& sight, const Patience& patience);
-  // What a kind's name without a group was found to mean, by this process or before it; nullptr:
-  // nothing is known of it.
+  // Returns what a kind's name without a group meant so far, to this process or by the recorded
+  // owner; nullptr if that isn't known.
   Result<const ResourceType*, ApiError> KnownKind(const std::string& kind, const OwnerQuery& query,
                                                   const Patience& patience);
   OwnerSight LookAs(const std::vector<ResourceType>& types, const OwnerQuery& query,
                     Freshness freshness, const Patience& patience);
-  // nullopt: there is none, on the evidence that is added.
+  // Returns nullopt if there is no such object, and adds the evidence to `absence`.
   Result<std::optional<OwnerSight>, ApiError> ReadByName(const ResourceType& type,
                                                          const OwnerQuery& query, ApiResult listed,
                                                          Freshness freshness,
@@ -115,8 +118,8 @@ class OwnerProbe {
                    Freshness freshness, const Patience& patience);
   OwnerSight FollowController(const KubeObject& object, const OwnerQuery& query,
                               Freshness freshness, const Patience& patience);
-  // What of an owner of this kind runs on, although it is gone or orphans it: pods that `selector`
-  // finds, and its runs. `orphaning`: the UID of the owner that still is there.
+  // Counts what keeps running without an owner of this kind: the pods that `selector` finds, and
+  // its runs. `orphaning` is the UID of an owner that still exists but orphans them, else empty.
   void CountRunning(const ResourceType& type, const OwnerQuery& query, const std::string& selector,
                     const std::string& orphaning, OwnerSight& sight, const Patience& patience);
   void ConfirmAbsence(const std::vector<ResourceType>& types, const OwnerQuery& query,
@@ -127,10 +130,10 @@ class OwnerProbe {
   OwnerReader reader_;
   struct Refusal {
     std::string why;
-    int looks;  // for so many more it is believed
+    int looks;  // how many more of them rely on it
   };
-  std::map<std::string, Refusal> refused_;     // names that meant nothing, or too much
-  std::map<std::string, ResourceType> named_;  // kinds that were found by a name without a group
+  std::map<std::string, Refusal> refused_;     // by kind name: unknown, ambiguous, or no driver
+  std::map<std::string, ResourceType> named_;  // by kind name without a group
 };
 
 }  // namespace cluster_watcher

@@ -7,7 +7,7 @@ namespace cluster_watcher {
 namespace {
 
 constexpr int kPageSize = 250;
-constexpr int kSmallPageSize = 50;  // of whole objects, whatever their size
+constexpr int kSmallPageSize = 50;  // of whole objects, which may be large
 constexpr std::size_t kMostPages = 1000;
 constexpr std::string_view kMetadataOnly =
     "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json;q=0.1";
@@ -25,7 +25,7 @@ ApiRequest MakeRequest(HttpMethod method, ApiRequest::Expect expect, const Resou
   return request;
 }
 
-// The verb as RBAC has it.
+// Returns the verb as RBAC names it.
 const char* Verb(const ApiRequest& request) {
   switch (request.http.method) {
     case HttpMethod::kGet:
@@ -59,15 +59,15 @@ Unexpected<ApiError> Fail(ApiFailure failure, const ApiRequest& request, const s
   return {ApiError{failure, Operation(request) + ": " + why, retry_after}};
 }
 
-// A part of a body that isn't what it should be, fit for one line of a log.
+// Returns the start of an unexpected body as a single printable line.
 std::string Excerpt(std::string_view body, std::size_t size = 120) {
   std::string text;
   for (char c : body.substr(0, size)) text += c >= ' ' && c < 127 ? c : ' ';
   return text;
 }
 
-// Whether a 404's Status speaks of exactly the object that was asked for: a 404 has many other
-// causes (no such resource, a proxy's page, an aggregated API that is down).
+// Whether a 404's Status names exactly the requested object. A 404 has many other causes: no such
+// resource, a proxy's page, an aggregated API that is down.
 bool NamesObject(JsonValue status, const ApiRequest& request) {
   const JsonValue details = status["details"];
   return status["kind"].AsString() == "Status" && status["apiVersion"].AsString() == "v1" &&
@@ -118,7 +118,7 @@ Unexpected<ApiError> InterpretError(const ApiRequest& request, const HttpRespons
   return Fail(failure, request, why, retry_after);
 }
 
-// nullopt: `object` is an object with metadata in the place that was asked for.
+// Says how the metadata of `object` differs from the request; nullopt if it fits.
 std::optional<std::string> WrongPlace(const ApiRequest& request, JsonValue object) {
   auto meta = ReadObjectMeta(object);
   if (!meta) return meta.error().message;
@@ -154,7 +154,7 @@ std::optional<std::string> WrongList(const ApiRequest& request, JsonValue list) 
   if (!right_kind) return "not a list of this kind";
   const JsonValue version = list["metadata"]["resourceVersion"];
   if (!version.AsString() || version.AsString()->empty()) return "a list without resourceVersion";
-  // An empty list of metadata alone has the items null, no other list has.
+  // Only an empty PartialObjectMetadataList may have null items.
   const bool may_be_null = request.metadata_only && request.name.empty() &&
                            list["kind"].AsString() == "PartialObjectMetadataList";
   if (!list["items"].IsArray() && !(may_be_null && list["items"].IsNull())) {
@@ -290,7 +290,7 @@ ApiResult Interpret(const ApiRequest& request, HttpResult result) {
     return Fail(stopped ? ApiFailure::kStopped : ApiFailure::kUnreachable, request,
                 result.error().message);
   }
-  // A read is answered 200; 206, a part of something, has the look of it.
+  // Another 2xx isn't enough for a read: a 206 looks complete but is only a part.
   const bool is_read = request.http.method == HttpMethod::kGet;
   const bool done =
       is_read ? result->status == 200 : result->status >= 200 && result->status <= 299;
@@ -339,8 +339,7 @@ std::vector<HttpResult> KubeClient::Send(std::span<const ApiRequest> requests,
     http.push_back(request.http);
     http.back().bearer_token = *token;
   }
-  // In pieces of a round or two: each request that ends is a sign of life to who observes them,
-  // also where every one of them hangs until its timeout.
+  // Small batches let the observer see signs of life even if every request hangs until its timeout.
   const std::size_t piece =
       (patience.EndsWithTimeout() ? 1 : 2) * std::max<std::size_t>(concurrency, 1);
   std::vector<HttpResult> results;
@@ -398,7 +397,7 @@ ApiResult KubeClient::Do(const ApiRequest& request, const Patience& patience) {
 Result<Done, ApiError> KubeClient::EachPage(const ApiRequest& first, ApiResult page,
                                             const std::function<void(JsonValue)>& show,
                                             const Patience& patience) {
-  // Bounded, for a server that repeats a page for ever.
+  // The bound is for a server that repeats a page forever.
   for (std::size_t pages = 0; pages < kMostPages; ++pages) {
     if (!page) return Unexpected{std::move(page).error()};
     const auto rest = page->document.root()["metadata"]["continue"].AsString();

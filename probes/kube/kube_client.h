@@ -1,6 +1,6 @@
-// Requests to the Kubernetes API in its own terms, and what their answers mean. Only a definite
-// answer is a value or kNotFound; whatever else comes back is an error that says nothing about the
-// object. Source: kubernetes.io "Kubernetes API Concepts", k8s.io/apimachinery `metav1.Status`.
+// Sends requests to the Kubernetes API and interprets the answers. Only a definite answer becomes a
+// value or kNotFound; every other one is an error that says nothing about the object. Source:
+// kubernetes.io "Kubernetes API Concepts", k8s.io/apimachinery `metav1.Status`.
 #pragma once
 
 #include <functional>
@@ -21,7 +21,7 @@ namespace cluster_watcher {
 
 enum class ApiFailure {
   kUnreachable,   // no answer: refused, reset, timed out, TLS
-  kStopped,       // told to stop first
+  kStopped,       // told to stop before the answer came
   kUnauthorized,  // 401
   kForbidden,     // 403
   kNotFound,      // a 404 Status, reason NotFound, whose details name exactly the object asked for
@@ -33,7 +33,7 @@ enum class ApiFailure {
   kUnexpected,    // anything else: redirects, HTML, JSON that isn't the object asked for
 };
 
-// Whether the same request may be answered otherwise later: it wasn't refused for good.
+// Whether the same request may succeed later. If not, it was refused for good.
 bool IsTransient(ApiFailure failure);
 
 struct ApiError {
@@ -48,7 +48,7 @@ struct ApiAnswer {
 };
 using ApiResult = Result<ApiAnswer, ApiError>;
 
-// Whether a read may come from the API server's cache, which may lag, or must be consistent.
+// A glance may be answered from the API server's cache, which may lag; a sure read is consistent.
 enum class Freshness { kGlance, kSure };
 
 enum class PropagationPolicy { kBackground, kForeground, kOrphan };
@@ -68,12 +68,12 @@ struct ApiRequest {
                         Freshness freshness = Freshness::kSure);
   static ApiRequest GetMetadata(const ResourceType& type, std::string_view ns,
                                 std::string_view name);
-  // Its scale subresource (autoscaling/v1 Scale). Never kNotFound: a kind without that subresource
-  // is answered as if the object were missing.
+  // Reads the scale subresource (autoscaling/v1 Scale). The answer is never kNotFound, because API
+  // servers answer for a kind without that subresource as if the object were missing.
   static ApiRequest GetScale(const ResourceType& type, std::string_view ns, std::string_view name,
                              Freshness freshness);
-  // A list with fieldSelector=metadata.name=NAME: its empty answer is positive evidence of absence,
-  // and resourceNames in RBAC authorize it.
+  // A list with fieldSelector=metadata.name=NAME. An empty answer is positive evidence of absence,
+  // and RBAC rules with resourceNames authorize the request.
   static ApiRequest ListByName(const ResourceType& type, std::string_view ns, std::string_view name,
                                Freshness freshness);
   // The first page of all objects of the kind.
@@ -86,53 +86,53 @@ struct ApiRequest {
   static ApiRequest MergePatch(const ResourceType& type, std::string_view ns, std::string_view name,
                                std::string body);
   static ApiRequest Create(const ResourceType& type, std::string_view ns, std::string body);
-  // Deletes only the object that has this UID.
+  // Deletes the object only if it has this UID.
   static ApiRequest Delete(const ResourceType& type, std::string_view ns, std::string_view name,
                            std::string_view uid, PropagationPolicy propagation, bool dry_run);
 };
 
-// One finished request, for metrics and logs. `status` 0: there was no answer.
+// One finished request, for metrics and logs. `status` is 0 if there was no answer.
 struct RequestRecord {
   HttpMethod method;
-  std::string_view target;  // path and query; as long as the call
+  std::string_view target;  // path and query; valid during the call
   int status;
   std::chrono::microseconds elapsed;
   bool retry;  // of a request that was answered 401 with an older token
 };
 using RequestObserver = std::function<void(const RequestRecord&)>;
 
-// What a Retry-After in an answer means: that the next request waits (TakeRetryAfter), or nothing,
-// for requests that hold nothing else up.
+// Whether a Retry-After in an answer is noted for TakeRetryAfter, or ignored because it must not
+// delay other requests.
 enum class RetryAfter { kNote, kIgnore };
 
 class KubeClient {
  public:
   KubeClient(Transport& transport, TokenSource& tokens, RequestObserver observer);
 
-  // A value is a 200 answer, to a write any 2xx, that is what was asked for: an object of this kind
-  // and name, a list of this kind. A 401 is tried once more if the token has changed; nothing else
-  // is.
+  // Returns a value only if the answer is 200 (any 2xx for a write) and what the request expects:
+  // an object of this kind and name, a list of this kind, or any JSON object. A 401 is retried once
+  // if the token has changed; nothing else is retried.
   ApiResult Do(const ApiRequest& request, const Patience& patience);
-  // Side by side; the results in the order of the requests.
+  // Sends the requests side by side. The results are in the order of the requests.
   std::vector<ApiResult> DoAll(std::span<const ApiRequest> requests, std::size_t concurrency,
                                const Patience& patience,
                                RetryAfter retry_after = RetryAfter::kNote);
-  // The longest time to wait before the next request that an answer since the last call asked for
-  // by Retry-After; 0: none did.
+  // Returns the longest noted Retry-After since the last call; 0 if there was none.
   Duration TakeRetryAfter();
 
-  // Shows each object of a List or ListBySelector, page by page, and keeps none: there may be many.
-  // Where a later page fails, the objects of those before it were shown.
+  // Shows each object of a List or ListBySelector, page by page, and keeps none, because there may
+  // be many. If a later page fails, the objects of earlier pages have been shown.
   Result<Done, ApiError> EachItem(const ApiRequest& first,
                                   const std::function<void(JsonValue)>& show,
                                   const Patience& patience);
-  // Of several of them, the first pages side by side; the results in the order of `firsts`.
+  // Does so for several lists; the first pages are read side by side. The results are in the order
+  // of `firsts`.
   std::vector<Result<Done, ApiError>> EachItemSideBySide(
       std::span<const ApiRequest> firsts, std::size_t concurrency,
       const std::function<void(std::size_t which, JsonValue item)>& show, const Patience& patience);
 
  private:
-  // From `page` on.
+  // Shows the objects of `page` and of those that follow it.
   Result<Done, ApiError> EachPage(const ApiRequest& first, ApiResult page,
                                   const std::function<void(JsonValue)>& show,
                                   const Patience& patience);
@@ -145,10 +145,10 @@ class KubeClient {
   Duration retry_after_{0};
 };
 
-// What `result` means as the answer to `request`. Pure.
+// Interprets `result` as the answer to `request`. Pure.
 ApiResult Interpret(const ApiRequest& request, HttpResult result);
 
-// The single item of a ListByName answer, an absent view where the list is empty.
+// Returns the single item of a ListByName answer; an absent view if the list is empty.
 JsonValue OnlyItem(const ApiAnswer& answer);
 
 }  // namespace cluster_watcher

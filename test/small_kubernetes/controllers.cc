@@ -316,7 +316,7 @@ void Controllers::Deployment(const ObjectPtr& deployment) {
   for (const ObjectPtr& set : sets) {
     if (set->uid != current->uid) old_ones += WantedReplicas(*set);
   }
-  // A rollout takes down only as many pods as ready ones replace.
+  // A rollout removes only as many old pods as there are ready new ones.
   const Value* current_status = Find(current->body, "status");
   const std::int64_t ready_ones =
       current_status == nullptr ? 0 : NumberOf(Find(*current_status, "readyReplicas"), 0);

@@ -22,8 +22,8 @@ struct Fault {
   // The requests to hit; an empty text matches every one.
   std::string method;
   std::string contains;  // in path and query
-  int skip = 0;          // so many of them pass first
-  int times = 1;         // so many are hit; 0 or less: all
+  int skip = 0;          // how many of them pass first
+  int times = 1;         // how many are hit; 0 or less: all
 
   Action action = Action::kAnswer;
   Response response;        // of kAnswer; the request has no effect then
@@ -35,7 +35,7 @@ class Faults {
   void Add(Fault fault) { faults_.push_back(std::move(fault)); }
   void Clear() { faults_.clear(); }
 
-  // The first that matches; counts it.
+  // Returns the first fault that matches and counts the hit.
   std::optional<Fault> Take(std::string_view method, std::string_view target);
 
  private:

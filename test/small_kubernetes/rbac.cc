@@ -5,7 +5,7 @@
 namespace cluster_watcher::small_kubernetes {
 namespace {
 
-// An absent list matches nothing, unless `absent_matches`.
+// Whether a rule's list covers `wanted`. An absent list does so only if `absent_matches`.
 bool Lists(const Value& rule, std::string_view key, std::string_view wanted,
            bool absent_matches = false) {
   const Value* list = Find(rule, key);

@@ -8,10 +8,10 @@
 
 namespace cluster_watcher::small_kubernetes {
 
-// As a GET shows it, with kind and apiVersion; `metadata_only`: as PartialObjectMetadata.
+// Renders as a GET does, with kind and apiVersion; with `metadata_only` as PartialObjectMetadata.
 std::string Render(const Resource& resource, const Object& object, bool metadata_only);
 
-// As a list shows it: items of built-in kinds have no kind and apiVersion.
+// Renders as a list does: items of built-in kinds have no kind and apiVersion.
 std::string RenderItem(const Resource& resource, const Object& object, bool metadata_only);
 
 enum class Representation { kWhole, kMetadata, kMetadataList, kNone };

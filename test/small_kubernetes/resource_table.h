@@ -63,7 +63,7 @@ class ResourceTable {
   // Returns the kind, which is now served. A kind that was there before is replaced and served
   // again. Versions of one kind share their objects.
   const Resource& Add(Resource resource);
-  // In all versions that were ever served.
+  // Returns the kind in all versions that were ever served.
   std::vector<Resource*> Versions(std::string_view group, std::string_view plural);
   const Resource* Find(std::string_view group, std::string_view version,
                        std::string_view plural) const;

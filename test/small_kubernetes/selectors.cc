@@ -12,7 +12,7 @@ std::string_view Trim(std::string_view text) {
   return text;
 }
 
-// Commas within parentheses don't separate.
+// Splits at commas outside of parentheses.
 std::vector<std::string_view> Split(std::string_view text) {
   std::vector<std::string_view> parts;
   std::size_t begin = 0;

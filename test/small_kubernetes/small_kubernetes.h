@@ -35,9 +35,9 @@ class SmallKubernetes {
   SmallKubernetes(const SmallKubernetes&) = delete;
   SmallKubernetes& operator=(const SmallKubernetes&) = delete;
 
-  // --- For what carries requests. `fault`, of GetFaults, says what becomes of the answer. A watch
-  // is answered with the events that there are at the moment, unless `watch` is given, which is
-  // then set if the request is a watch and may be made.
+  // --- For transports and servers. `fault`, from GetFaults, determines the answer. A watch is
+  // answered with the events so far, unless `watch` is given; then it is set if the request is a
+  // watch and is allowed.
   Response Serve(const Request& request, const Fault* fault = nullptr,
                  std::optional<Watch>* watch = nullptr);
 
@@ -61,8 +61,8 @@ class SmallKubernetes {
   bool settle_after_writes = true;
   void SetPodsRun(bool run);
 
-  // Answers reads with resourceVersion=0 from a state that is so many versions or so much time old,
-  // whichever lies further back.
+  // Answers reads with resourceVersion=0 from a state that is `versions` or `age` old, whichever
+  // lies further back.
   void SetStaleness(std::uint64_t versions, Duration age = Duration{0});
 
   // Called before a request takes effect, and before its answer is sent; may call Admin.

@@ -1,4 +1,4 @@
-// `check`: one sure look at a cluster, and how each rule came out.
+// The command `check`: takes one sure look at a cluster and shows the outcome of each rule.
 #pragma once
 
 #include <stop_token>
@@ -10,7 +10,7 @@
 
 namespace cluster_watcher {
 
-// What `check` exits with.
+// The exit codes of `check`.
 enum class CheckExit { kKeep = 0, kNoSuchCluster = 1, kNoTarget = 2, kAbandoned = 3, kUnknown = 4 };
 
 struct CheckReport {
@@ -19,11 +19,11 @@ struct CheckReport {
   CheckExit exit = CheckExit::kUnknown;
 };
 
-// What `decision` on `snapshot`, other drivers included, came to.
+// Describes `decision`, made on `snapshot` and other drivers, in the wanted format.
 CheckReport Report(const Snapshot& snapshot, const Decision& decision,
                    const ResolvedSettings& settings, OutputFormat format);
 
-// Looks once, prints the report, and returns what `check` exits with.
+// Looks once, prints the report and returns the exit code.
 int RunCheck(const Invocation& invocation, const Environment& environment, std::stop_token stop);
 
 }  // namespace cluster_watcher

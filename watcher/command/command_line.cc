@@ -23,7 +23,7 @@ std::string See(const std::string& command) {
 
 // --- Suggestions --------------------------------------------------------------------------------
 
-// Levenshtein's distance: how many letters to add, take away or change.
+// The Levenshtein distance: how many letters to add, remove or change.
 std::size_t EditDistance(std::string_view one, std::string_view other) {
   std::vector<std::size_t> row(other.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -39,7 +39,7 @@ std::size_t EditDistance(std::string_view one, std::string_view other) {
   return row.back();
 }
 
-// The candidate that `typed` was probably meant to be; empty: none is near.
+// Returns the candidate that `typed` was probably meant to be; empty if none is near.
 std::string Nearest(std::string_view typed, const Words& candidates) {
   std::string nearest;
   std::size_t least = std::min<std::size_t>(2, typed.size() / 2) + 1;
@@ -63,7 +63,7 @@ std::string UnknownFlag(const std::string& argument, const CommandDescription& c
          (nearest.empty() ? ". " : "; did you mean --" + nearest + "? ") + See(command.name);
 }
 
-// For a word that may have been meant as the value of a boolean.
+// Returns a hint for a word that may have been meant as the value of a boolean.
 std::string BooleanHint(const std::string& word, const Flags& flags) {
   const auto boolean =
       std::find_if(flags.begin(), flags.end(), [](const Flag& flag) { return flag.IsBoolean(); });
@@ -82,18 +82,18 @@ std::string UnknownCommand(const std::string& word) {
 
 // --- Parsing ------------------------------------------------------------------------------------
 
-// What stands on the command line, before it is made sense of.
+// The parts of the command line, not yet interpreted.
 struct Scanned {
-  std::map<std::string, Words> flags;  // the values that were given, in order; never none
+  std::map<std::string, Words> flags;  // the values given, in order, at least one
   bool version = false;
-  Words words;                // in order, what isn't a flag or its value
+  Words words;                // arguments that aren't a flag or its value, in order
   Words unknown_flags;        // as given
-  std::string missing_value;  // the flag that is last and lacks its value; empty: none
+  std::string missing_value;  // the last argument, if it is a flag that lacks its value
 };
 
-// A flag as it stands in one argument: "--poll-interval", "--poll-interval=5s", "-n", "-nspark".
+// A flag in one argument: "--poll-interval", "--poll-interval=5s", "-n" or "-nspark".
 struct GivenFlag {
-  const Flag* flag = nullptr;  // nullptr: none that is known
+  const Flag* flag = nullptr;  // nullptr: unknown
   std::optional<std::string> value;
 };
 
@@ -135,10 +135,10 @@ Scanned Scan(std::span<const char* const> arguments) {
   return scanned;
 }
 
-// A flag where a value is expected: more likely the value was forgotten.
+// If a value looks like a flag, the real value was probably forgotten.
 bool LooksLikeFlag(std::string_view value) { return value.starts_with("--"); }
 
-// `given`: with its dashes.
+// `given` includes the dashes.
 std::string NeedsValue(const std::string& given, const CommandDescription& command) {
   const std::string name = given.substr(std::min(given.find_first_not_of('-'), given.size()));
   std::string placeholder = "VALUE";
@@ -166,7 +166,7 @@ Words FlagErrors(const Scanned& scanned, const CommandDescription& command) {
   return errors;
 }
 
-// "watch", "watch and check", "watch, check and webhook": those that have the flag.
+// Returns the commands that have the flag: "watch", "watch and check", "watch, check and webhook".
 std::string CommandsWith(const std::string& flag) {
   Words names;
   for (const CommandDescription& command : Commands()) {
@@ -185,8 +185,8 @@ std::string UnexpectedWord(const CommandDescription& command, const std::string&
          See(command.name);
 }
 
-// What goes for all commands: the flags are its own, booleans are booleans, and those that were not
-// given have their defaults. Settings have other sources, so that theirs are not known here.
+// Reads the flags as all commands do: refuses flags of other commands, checks booleans and fills in
+// defaults. Settings have other sources too, so their values and defaults are left to those.
 Words ReadFlags(const Scanned& scanned, const CommandDescription& command, TextMap& read) {
   Words errors;
   for (const Flag& flag : command.flags) {
@@ -247,8 +247,8 @@ CommandLine ReadHelp(const Words& rest) {
   return HelpText{HelpFor(command)};
 }
 
-// Help is given whatever else is right or wrong. A flag's value that is called like a command may
-// pass for one here.
+// A request for help wins over any error. A flag's value that equals a command's name is taken for
+// the command here.
 std::optional<HelpText> HelpWhereAsked(std::span<const char* const> arguments) {
   const auto is_help = [](std::string_view word) { return word == "--help" || word == "-h"; };
   const auto end = std::find(arguments.begin(), arguments.end(), std::string_view("--"));
@@ -273,7 +273,7 @@ CommandLine ParseCommandLine(std::span<const char* const> arguments) {
     if (!scanned.version) command = given;
     rest.erase(rest.begin());
   }
-  // With an unknown flag nobody knows which words are values, so they are not judged.
+  // After an unknown flag it isn't clear which words are values, so words aren't judged.
   if (Words errors = FlagErrors(scanned, *command); !errors.empty()) return UsageErrors{errors};
   if (given == nullptr && !rest.empty()) return UsageErrors{{UnknownCommand(rest.front())}};
   if (!command->command) return ReadHelp(rest);

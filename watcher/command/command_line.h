@@ -1,4 +1,4 @@
-// argv to what was asked for. Prints nothing and exits nowhere.
+// Parses argv into an invocation. Never prints or exits.
 #pragma once
 
 #include <span>
@@ -15,31 +15,30 @@ enum class OutputFormat { kText, kJson };
 
 struct Invocation {
   Command command = Command::kWatch;
-  // By name without dashes. `watch` and `check`: the settings that were given as flags. `inject`
-  // and `webhook`: their own flags, with the defaults of those that weren't given; a boolean is
-  // "true" or "false".
+  // By name without dashes. For `watch` and `check`: the settings given as flags. For `inject` and
+  // `webhook`: their own flags, with defaults for those not given; a boolean is "true" or "false".
   TextMap flags;
-  std::string cluster;  // `check CLUSTER`, which is among the flags as well; empty: not given
+  std::string cluster;  // `check CLUSTER`, also among the flags; empty: not given
   OutputFormat output = OutputFormat::kText;
   std::vector<std::string> files;  // `inject -f FILE`, in order; empty: not given
 };
 
-// What is to be printed on stdout, exit 0: `help`, `--help`.
+// The text to print on stdout before exiting with 0: `help`, `--help`.
 struct HelpText {
   std::string text;
 };
 
-// Wrong usage, exit 2: one line for each error, each names the thing and the remedy.
+// Wrong usage, exit 2: one line per error, which names the mistake and the remedy.
 struct UsageErrors {
   std::vector<std::string> lines;
 };
 
 using CommandLine = std::variant<Invocation, HelpText, UsageErrors>;
 
-// Reads it as getopt and pflag do: flags and words in any order, `--flag=value` or `--flag value`
-// (for a boolean `--flag` or `--flag=value`), the last of a flag given twice counts, `--` ends the
-// flags. The first argument is the program's own name. Of values only booleans of `inject` and
-// `webhook` are looked at here.
+// Parses as getopt and pflag do: flags and words in any order, `--flag=value` or `--flag value`
+// (for a boolean `--flag` or `--flag=value`). If a flag is given twice the last one counts; `--`
+// ends the flags. The first argument is the program's own name. Values of settings are not checked
+// here.
 CommandLine ParseCommandLine(std::span<const char* const> arguments);
 
 }  // namespace cluster_watcher

@@ -1,4 +1,5 @@
-// The commands and their flags. To add one: a value of Command and a row here, and a case in Run (run.h).
+// The commands and their flags. To add one: a value of Command and a row here, and a case in Run
+// (run.h).
 #pragma once
 
 #include <optional>

@@ -8,7 +8,7 @@
 namespace cluster_watcher {
 namespace {
 
-// A rule's answer: the reason if it matches, and how it came out.
+// A rule's answer: the reason if it matches, and the explanation in any case.
 struct Outcome {
   std::optional<Reason> reason;
   std::string detail;
@@ -74,7 +74,7 @@ Outcome Ambiguous(const Facts& facts) {
   return Pass("there is one master, and it is this cluster's");
 }
 
-// Left by `delete --cascade=orphan`.
+// `kubectl delete --cascade=orphan` leaves the driver's pods running.
 Outcome DriverRunning(const Facts& facts, const std::string& what) {
   return Match(Reason::kDriverRunning, what + ", but " +
                                            std::to_string(facts.owner->still_running) +
@@ -138,7 +138,7 @@ Outcome Active(const Facts& facts) {
 
 struct Rule {
   int number;
-  Reason name;  // the first of the reasons that it can give
+  Reason name;  // the first reason that it can give
   Outcome (*outcome)(const Facts&);
 };
 constexpr Rule kRules[] = {

@@ -1,5 +1,5 @@
-// The decision: when is a cluster abandoned? A pure function of what was read. To know when a
-// cluster is deleted, read rules.cc and confirmation.cc.
+// Decides whether a cluster is abandoned: a pure function of what was read. To know when a cluster
+// is deleted, read rules.cc and confirmation.cc.
 #pragma once
 
 #include <string>
@@ -35,27 +35,27 @@ bool IsAbandoned(Reason reason);
 
 struct RuleOutcome {
   int number;        // 0-12; 13: another driver uses the cluster
-  const char* name;  // of the verdict that it gives first
+  const char* name;  // the first of the reasons that it can give
   bool matched;
-  std::string detail;  // how it came out, for people
+  std::string detail;  // why it matched or not, for people
 };
 
 struct Decision {
   Reason reason = Reason::kUnknown;
   std::string detail;              // why, for people
   std::vector<RuleOutcome> rules;  // all of them, by number; exactly one matched
-  // Rules 0 to 12 abandon the cluster, and rule 13 keeps it: another driver uses it, or that can't
-  // be told.
+  // Rules 0 to 12 abandon the cluster but rule 13 keeps it, because another driver uses it or that
+  // isn't known.
   bool overruled = false;
 
   bool abandoned() const { return IsAbandoned(reason); }
-  // What would have to change for another verdict, for people.
+  // Says what would change the verdict, for people.
   const char* remedy() const;
   const char* verdict() const { return abandoned() ? "abandoned" : "keep"; }
 };
 
-// The first rule that matches decides. `others` has a say only if that abandons the cluster; it is
-// looked up only then.
+// The first matching rule decides. `others` matters only if that one abandons the cluster, so the
+// caller needs to look it up only then.
 Decision Decide(const Facts& facts, const OtherDrivers& others = {});
 
 }  // namespace cluster_watcher

@@ -12,7 +12,7 @@ namespace {
 
 const ResourceType& ClaimType() { return *FindBuiltInByName("persistentvolumeclaims", ""); }
 
-// The claims of a StatefulSet are called TEMPLATE-SET-ORDINAL.
+// Whether `claim` is named TEMPLATE-SET-ORDINAL, as the claims of a StatefulSet are.
 bool IsClaimOf(const std::string& claim, const KubeObject& set, JsonValue templates) {
   for (JsonValue made_from : templates.Elements()) {
     const std::string prefix = std::string(made_from["metadata"]["name"].AsString().value_or("")) +
@@ -25,8 +25,7 @@ bool IsClaimOf(const std::string& claim, const KubeObject& set, JsonValue templa
   return false;
 }
 
-// The controller gives a set's claims the labels that its selector names, and no heed to the
-// selector's expressions.
+// The controller labels a set's claims with the selector's matchLabels and ignores its expressions.
 ApiRequest ListRequest(JsonValue set, const std::string& ns) {
   std::string selector;
   for (const auto& [key, value] : set["spec"]["selector"]["matchLabels"].Members()) {
@@ -58,7 +57,7 @@ Result<bool, ApiError> Claims::Settle(const KubeObject& set) {
   const JsonValue object = answer->document.root();
   const auto meta = ReadObjectMeta(object);
   if (!meta) return Unreadable(set, meta.error().message);
-  if (meta->uid != set.meta.uid) return true;  // the delete will meet the other UID
+  if (meta->uid != set.meta.uid) return true;  // the delete's UID precondition will fail
   const JsonValue templates = object["spec"]["volumeClaimTemplates"];
   if (templates.size() == 0) return true;
   if (settings_.volumes != Volumes::kDelete) {
@@ -80,15 +79,16 @@ Result<bool, ApiError> Claims::Settle(const KubeObject& set) {
       {});
   if (!read) return Unexpected{std::move(read).error()};
   if (settings_.volumes != Volumes::kDelete && held) return false;
-  // While it is there, claims of these names are its own, and no successor's.
+  // As long as the set exists, claims of these names belong to it and not to a successor.
   auto there = claims.empty() ? Result<bool, ApiError>(true) : IsStillThere(set);
   if (!there || !*there) return there;
   if (auto handed = Hand(claims); !handed) return Unexpected{std::move(handed).error()};
   return true;
 }
 
-// A StatefulSet may take its claims with it (whenDeleted: Delete). The policy is changed first, and
-// the controller must have let go of them before the StatefulSet is deleted. True: it is changed.
+// A StatefulSet may take its claims with it (whenDeleted: Delete). Before it is deleted, the policy
+// must be changed and the controller must release the claims. Returns true if the policy already
+// retains them, false if it has just been changed.
 Result<bool, ApiError> Claims::Retain(const KubeObject& set, JsonValue object) {
   const JsonValue policy = object["spec"]["persistentVolumeClaimRetentionPolicy"];
   if (policy["whenDeleted"].AsString() != "Delete") return true;
@@ -103,7 +103,7 @@ Result<bool, ApiError> Claims::Retain(const KubeObject& set, JsonValue object) {
   return false;
 }
 
-// False: gone, or another has its name; the next time that is seen first.
+// Returns false if `set` is gone or another one has its name; the next Settle notices that.
 Result<bool, ApiError> Claims::IsStillThere(const KubeObject& set) {
   auto answer = client_.Do(ApiRequest::GetMetadata(set.type, cluster_.ns, set.meta.name), {});
   if (!answer && answer.error().failure == ApiFailure::kNotFound) return false;

@@ -1,6 +1,6 @@
-// What becomes of PersistentVolumeClaims (--volumes). Those of a StatefulSet carry its selector's
-// labels and not always the cluster's, so they can't be found any more once it has gone: they are
-// seen to before. Source: kubernetes.io "StatefulSets", PersistentVolumeClaim retention.
+// Keeps, marks or hands over PersistentVolumeClaims (--volumes). The claims of a StatefulSet carry
+// its selector's labels but not always the cluster's. They can't be found once it is gone, so they
+// are settled first. Source: kubernetes.io "StatefulSets", PersistentVolumeClaim retention.
 #pragma once
 
 #include <vector>
@@ -14,16 +14,16 @@ namespace cluster_watcher {
 
 class Claims {
  public:
-  // `root`: the master root. `collect_after`, to the second: what claims are marked with.
+  // `root` is the master root. Claims are marked with `collect_after`, in whole seconds.
   Claims(KubeClient& client, const Settings& settings, ClusterId cluster, KubeObject root,
          WallTime collect_after);
 
-  // Sees to the claims of `set`: they stay (preserve), are marked (collect), or get an
-  // ownerReference to the master root and go with it (delete). True: it may be deleted now; false:
-  // not yet, ask again.
+  // Settles the claims of `set`: they stay (preserve), are marked (collect), or get an
+  // ownerReference to the master root and go with it (delete). Returns true if `set` may be deleted
+  // now; false if not yet, then call again.
   Result<bool, ApiError> Settle(const KubeObject& set);
 
-  // Marks a claim for `sweep`.
+  // Returns the request that marks a claim for `sweep`.
   ApiRequest CollectRequest(const KubeObject& claim) const;
 
  private:

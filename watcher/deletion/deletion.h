@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "watcher/deletion/deletion_order.h"
 #include "watcher/deletion/deletes.h"
+#include "watcher/deletion/deletion_order.h"
 #include "watcher/deletion/member_listing.h"
 #include "watcher/deletion/members.h"
 #include "watcher/deletion/pace.h"

@@ -82,7 +82,7 @@ MemberListing::Listed MemberListing::List() {
     Skip(type.plural, "forbidden", type.QualifiedName() + ": the account may not list them");
   }
   for (const ApiError& error : listing.failed) warn_once_(error.message);
-  // What could be listed before isn't empty because it no longer can be.
+  // A kind that could be listed before and no longer can isn't known to be empty.
   const std::size_t readable = kinds.types.size() - listing.skipped.size() - listing.failed.size();
   most_readable_ = std::max(most_readable_, readable);
   listed.complete =

@@ -1,5 +1,5 @@
-// Lists what carries the cluster's label, of all kinds that members can be. What can't be listed
-// blocks nothing: it is said and counted.
+// Lists the objects with the cluster's label, of all kinds that members can be. A kind that can't
+// be listed blocks nothing; it is logged, and counted if it is skipped.
 #pragma once
 
 #include <set>
@@ -14,9 +14,9 @@ namespace cluster_watcher {
 
 // The kinds that members can be.
 struct MemberKinds {
-  std::vector<ResourceType> types;      // as they are served
-  std::vector<std::string> not_served;  // of those that --resources names: "widgets.example.com"
-  std::vector<ApiError> errors;         // of those of which it can't be found out: left out
+  std::vector<ResourceType> types;      // the served ones
+  std::vector<std::string> not_served;  // kinds of --resources: "widgets.example.com"
+  std::vector<ApiError> errors;         // why it isn't known whether others are served
 };
 MemberKinds FindMemberKinds(const Settings& settings, Discovery& discovery,
                             const Patience& patience);
@@ -26,14 +26,14 @@ class MemberListing {
   struct Listed {
     std::vector<KubeObject> objects;
     bool complete = true;  // false: a kind could not be listed this time
-    bool any = true;       // false: none could
+    bool any = true;       // false: no kind could
   };
 
   MemberListing(const Tools& tools, WarnOnce& warn_once, ClusterId cluster);
 
   Listed List();
 
-  // Kinds that are passed over: "widgets.example.com: not served".
+  // Returns the kinds that are skipped, and why: "widgets.example.com: not served".
   const std::vector<std::string>& skipped() const { return skipped_; }
 
  private:
@@ -44,8 +44,8 @@ class MemberListing {
   WarnOnce& warn_once_;
   const ClusterId cluster_;
   std::vector<std::string> skipped_;
-  std::size_t most_readable_ = 0;  // kinds that could be listed at one time
-  bool list_anew_ = false;         // the last listing had gaps: what is served is asked again
+  std::size_t most_readable_ = 0;  // the most kinds that one listing could read
+  bool list_anew_ = false;         // the last listing had gaps, so discovery is refreshed
 };
 
 }  // namespace cluster_watcher

@@ -11,12 +11,12 @@
 namespace cluster_watcher {
 namespace {
 
-// Claims go after everything that may mount them, unless they say otherwise.
+// By default claims go after everything that may mount them.
 constexpr int kAfterTheRest = std::numeric_limits<int>::max();
 
 bool IsClaim(const ResourceType& type) { return type.kind == "PersistentVolumeClaim"; }
 
-// Why an object of this kind is left, whatever --resources and labels say; nullptr: it isn't.
+// Says why an object is left alone, whatever --resources and labels say; nullptr if it isn't.
 const char* WhyLeft(const KubeObject& object, const DeletionMemory& memory) {
   const std::string& kind = object.type.kind;
   if (kind == "ServiceAccount" || kind == "Role" || kind == "RoleBinding" || kind == "Namespace") {
@@ -36,7 +36,7 @@ const char* WhyLeft(const KubeObject& object, const DeletionMemory& memory) {
   return nullptr;
 }
 
-// The claims of a StatefulSet are called TEMPLATE-SET-ORDINAL; the master's go with it.
+// Whether it is a claim of the master's StatefulSet, named TEMPLATE-SET-ORDINAL.
 bool IsOfRootSet(const KubeObject& object, const DeletionMemory& memory) {
   if (memory.root_set.empty() || !IsClaim(object.type)) return false;
   const std::string& name = object.meta.name;
@@ -50,7 +50,7 @@ bool IsMounted(const KubeObject& object, const DeletionMemory& memory) {
   });
 }
 
-// The UIDs of what controls the owner, as far as it is known.
+// Returns the UIDs of the objects that control the owner, directly or not, as far as known.
 std::set<std::string> AboveOwner(const std::map<std::string, const KubeObject*>& now,
                                  const DeletionMemory& memory) {
   std::set<std::string> above{memory.owner_controller_uid};
@@ -66,7 +66,7 @@ std::set<std::string> AboveOwner(const std::map<std::string, const KubeObject*>&
   return above;
 }
 
-// By its UID, and by its name where it was made anew.
+// An owner that was created again has another UID, so its name counts too.
 bool IsOwner(const KubeObject& object, const DeletionMemory& memory) {
   if (memory.owner_uids.contains(object.meta.uid)) return true;
   if (memory.owner_name.empty() || object.meta.name != memory.owner_name) return false;
@@ -78,10 +78,10 @@ enum class Controlled { kByMember, kByMasterRoot, kByOther };
 
 struct Controller {
   Controlled controlled = Controlled::kByOther;
-  std::string member_uid;  // where it is a member
+  std::string member_uid;  // if it is a member
 };
 
-// Who controls an object that has a controller, up to the top of what is known.
+// Follows the controllers of an object up to one that says whether it is of the cluster.
 Controller FindController(const KubeObject& object,
                           const std::map<std::string, const KubeObject*>& now,
                           const DeletionMemory& memory) {
@@ -123,7 +123,7 @@ void List(const KubeObject& member, DeletionMemory& memory, MemberPass& pass) {
 
 using Group = std::vector<KubeObject> MemberPass::*;
 
-// Where an object without a controller belongs; nullptr: nowhere.
+// Returns the group of an object without a controller; nullptr if it belongs to none.
 Group SortRoot(const KubeObject& object, bool root_is_ours, DeletionMemory& memory,
                MemberPass& pass) {
   if (!root_is_ours && !memory.listed.contains(object.meta.uid)) return nullptr;
@@ -138,7 +138,7 @@ Group SortRoot(const KubeObject& object, bool root_is_ours, DeletionMemory& memo
   return goes_with_root ? &MemberPass::mounted : &MemberPass::to_delete;
 }
 
-// The same of one that has a controller.
+// Does the same for an object with a controller.
 Group SortControlled(const KubeObject& object, const std::map<std::string, const KubeObject*>& now,
                      DeletionMemory& memory, MemberPass& pass) {
   Controller controller = FindController(object, now, memory);
@@ -190,7 +190,7 @@ MemberPass SortMembers(std::vector<KubeObject> objects, bool root_is_ours, Delet
       groups[i] = SortRoot(object, root_is_ours, memory, pass);
     }
   }
-  // Only now that all members are known.
+  // A second pass, because an object may be listed before the member that controls it.
   for (std::size_t i = 0; i < objects.size(); ++i) {
     const KubeObject& object = objects[i];
     const std::string& uid = object.meta.uid;

@@ -1,4 +1,4 @@
-// What of a cluster is to be deleted in one pass, and what is left alone and why. Pure.
+// Decides what one pass of a deletion deletes, and what it leaves alone and why. No I/O.
 #pragma once
 
 #include <map>
@@ -16,48 +16,49 @@
 
 namespace cluster_watcher {
 
-// What one deletion has learned, pass by pass.
+// What one deletion knows, and learns pass by pass.
 struct DeletionMemory {
   std::string root_uid;
-  std::string root_set;  // the master root's name where it is a StatefulSet
-  // The owner is never deleted, whatever its labels say, nor is what controls it.
+  std::string root_set;  // the master root's name if it is a StatefulSet, else empty
+  // The owner and its controllers are never deleted, whatever their labels.
   std::set<std::string> owner_uids;
-  std::string owner_name;  // in the cluster's namespace; empty: it is elsewhere, or there is none
-  std::string owner_kind;  // "deployment.apps"; empty: any workload
+  std::string owner_name;            // empty: the owner is in another namespace, or there is none
+  std::string owner_kind;            // "deployment.apps"; empty: any workload
   std::string owner_controller_uid;  // may be empty
-  // What was made later is somebody's new object; nullopt: it counts as the cluster's.
+  // Objects created later are somebody's new ones and stay; nullopt: none are too new.
   std::optional<WallTime> made_before;
   std::vector<MountedObject> mounted;
   Volumes volumes = Volumes::kPreserve;
-  WallTime collect_after{};  // to the second: what claims are marked with
+  WallTime collect_after{};  // the time that claims are marked with, in whole seconds
 
-  std::map<std::string, int> listed;  // by UID: the members that were seen, to their delete-order
-  std::map<std::string, std::string> below;  // by UID: what members control, to that member's UID
-  std::set<std::string> left;                // what was named as left alone
+  std::map<std::string, int> listed;         // UIDs of members seen so far, to their delete-order
+  std::map<std::string, std::string> below;  // UIDs of what members control, to the member's
+  std::set<std::string> left;                // UIDs of objects already reported as left alone
 
-  // The delete-order of a member, or of what a member controls.
+  // Returns the delete-order of a member, also for an object that it controls; 0 if unknown.
   int OrderOf(const std::string& uid) const;
-  // Whether the members that were seen are of several waves.
+  // Whether the members seen so far form several waves, apart from claims that go last.
   bool HasWaves() const;
 };
 
 struct MemberPass {
-  std::vector<KubeObject> to_delete;   // members that are still there
-  std::vector<KubeObject> leftovers;   // what is left of controllers that were deleted
-  std::vector<KubeObject> mounted;     // members that the master pod needs in order to start
-  std::vector<KubeObject> to_collect;  // claims that are to be marked for collection
-  std::vector<std::string> left;       // "pod/x: kept", named for the first time
-  std::vector<std::string> mistakes;   // in annotations, that don't count, named for the first time
+  std::vector<KubeObject> to_delete;  // members that still exist
+  std::vector<KubeObject> leftovers;  // objects that members control, or did before they went
+  // Members that go with the root: the master pod needs them to start, or they are its claims.
+  std::vector<KubeObject> mounted;
+  std::vector<KubeObject> to_collect;  // claims to mark for collection
+  std::vector<std::string> left;       // newly found to be left alone: "pod/x: kept"
+  std::vector<std::string> mistakes;   // newly found bad annotations, which count as 0
 
   std::size_t remaining() const { return to_delete.size() + leftovers.size() + to_collect.size(); }
 };
 
-// Sorts `objects`, all that carry the cluster's label now. Where the master root is no longer ours
-// (`root_is_ours` false), only what was listed before is deleted.
+// Sorts `objects`, which are all that carry the cluster's label now, and updates `memory`. If the
+// master root is no longer ours (`root_is_ours` false), no members are added to those seen before.
 MemberPass SortMembers(std::vector<KubeObject> objects, bool root_is_ours, DeletionMemory& memory);
 
-// Of what remains, the objects of the wave that is due: those of the lowest delete-order. With
-// `all`, every one.
+// Returns the remaining objects of the wave that is due, the one with the lowest delete-order; with
+// `all`, those of every wave.
 std::vector<const KubeObject*> DueMembers(const MemberPass& pass, const DeletionMemory& memory,
                                           bool all);
 

@@ -165,8 +165,8 @@ std::optional<Reaper::Doubt> Reaper::FindDoubt(const WatcherId& me,
 }
 
 Result<DeletionOrder, Reaper::Outcome> Reaper::LastLook(const WatcherId& me,
-                                                    const std::string& owner_identity,
-                                                    std::stop_token stop) {
+                                                        const std::string& owner_identity,
+                                                        std::stop_token stop) {
   const auto spare = [&](const JudgedLook& look, const Doubt& doubt) {
     marks_to_take_off_ = !TakeMarksOff(me, look.snapshot);
     if (marks_to_take_off_) tools_.log.warn("the marks could not be taken off yet");
@@ -340,7 +340,8 @@ Reaper::Outcome Reaper::Stop(Deletion::Outcome why, const DeletionOrder& condemn
   return Outcome::kSpared;
 }
 
-void Reaper::TellEnd(const Deletion& deletion, const DeletionOrder& condemned, MonotonicTime began) {
+void Reaper::TellEnd(const Deletion& deletion, const DeletionOrder& condemned,
+                     MonotonicTime began) {
   DeletionReport report = deletion.Report();
   report.took = std::chrono::duration_cast<Duration>(tools_.clock.Now() - began);
   {
@@ -380,8 +381,9 @@ bool Reaper::FinishOnTermination() {
   }
   Marks marks = judged->snapshot.marks;
   marks.reason = ToString(decision.reason);
-  const DeletionOrder condemned{std::move(judged->snapshot), std::move(marks),
-                            "it is taken down by hand and its driver is gone: " + decision.detail};
+  const DeletionOrder condemned{
+      std::move(judged->snapshot), std::move(marks),
+      "it is taken down by hand and its driver is gone: " + decision.detail};
   // There may be two seconds left in all: people are told once the first deletes are sent.
   bool told = false;
   const auto tell = [&] {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "watcher/decision/confirmation.h"
-#include "watcher/deletion/deletion_order.h"
 #include "watcher/deletion/deletion.h"
+#include "watcher/deletion/deletion_order.h"
 #include "watcher/deletion/judged_look.h"
 #include "watcher/deletion/step_runner.h"
 #include "watcher/deletion/tools.h"
@@ -38,8 +38,8 @@ class Reaper {
   Outcome Condemn(const WatcherId& me, const Snapshot& snapshot, const Decision& decision,
                   const Abandonment& abandonment, std::stop_token stop);
 
-  // Resumes a deletion of which `marks`, on the root of `snapshot`, say that it is `me` who
-  // deletes.
+  // Resumes the deletion that `marks`, on the root of `snapshot`, say is that of `me`. If they are
+  // only left over from a cluster that was spared, takes them off instead (kSpared).
   Outcome Resume(const WatcherId& me, const Snapshot& snapshot, const Marks& marks);
 
   // Writes that `me` goes on with the deletion that another watcher began, under the
@@ -74,7 +74,7 @@ class Reaper {
                        std::stop_token stop);
   // Looks again and writes the point of no return. The error: kSpared or kOvertaken.
   Result<DeletionOrder, Outcome> LastLook(const WatcherId& me, const std::string& owner_identity,
-                                      std::stop_token stop);
+                                          std::stop_token stop);
   // Why `look` spares the cluster that `me` has condemned; nullopt: it doesn't.
   struct Doubt {
     Refusal refusal;

@@ -8,7 +8,7 @@
 namespace cluster_watcher {
 namespace {
 
-// Nothing of the answer is wanted but its status.
+// Only the status of the answer matters.
 constexpr std::size_t kBodyLimit = 64u << 10;
 constexpr Duration kFirstBackoff{100};
 constexpr Duration kLongestBackoff{5'000};
@@ -80,7 +80,7 @@ StepRunner::Attempt StepRunner::Try(const Step& step, Duration timeout) {
   HttpRequest request;
   request.method = step.method;
   request.target = step.target;
-  request.called = "/...";  // what is in a path or a query may be what lets one in
+  request.called = "/...";  // the path or query may hold a secret
   request.accept = "*/*";
   request.timeout = timeout;
   request.body_limit = kBodyLimit;

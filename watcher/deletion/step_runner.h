@@ -1,5 +1,5 @@
-// Runs the steps of a deletion, one after the other. Nothing here stops a deletion: what fails, or
-// doesn't end in time, is said and passed over.
+// Runs the steps of a deletion, one after the other. No step stops a deletion: one that fails or
+// takes too long is logged and skipped.
 #pragma once
 
 #include <functional>
@@ -17,23 +17,22 @@
 
 namespace cluster_watcher {
 
-// A transport to the server of a step, "http://127.0.0.1:8080", which sends no credentials.
+// Makes a transport to the server of a step, "http://127.0.0.1:8080". It sends no credentials.
 using Dial = std::function<Result<std::unique_ptr<Transport>>(const std::string& server)>;
 
-// How a step is called in marks: "before-delete/drain".
+// Returns the name of a step in marks: "before-delete/drain".
 std::string StepId(const std::string& prefix, const Step& step);
 
 class StepRunner {
  public:
-  // `turn` is told before each request how long it may take.
+  // `turn` is called before each request and each pause with the time that it may take.
   StepRunner(Dial dial, Clock& clock, WatcherMetrics& metrics, spdlog::logger& log,
              std::function<void(Duration)> turn);
 
-  // Runs those of `steps` that aren't in `done`, by their StepId. All of them
-  // together may take as long as is `allowed`; then the one that is running is cut off. Each that
-  // has succeeded, or has failed without being retried, or was cut off, is added to `done` and
-  // `finished` is called, whose time doesn't count.
-  // What went wrong, for people: "drain: HTTP 500".
+  // Runs those of `steps` whose StepId isn't in `done`. Together they may take `allowed`; then the
+  // running one is cut off and the rest isn't run. A step that has succeeded, failed without a
+  // retry or been cut off is added to `done`, and `finished` is called; the time of that call
+  // doesn't count. Returns what went wrong, for people: "drain: HTTP 500".
   std::vector<std::string> Run(const std::vector<Step>& steps, const std::string& prefix,
                                Duration allowed, std::set<std::string>& done,
                                const std::function<void()>& finished);

@@ -9,10 +9,10 @@
 namespace cluster_watcher {
 namespace {
 
-// How soon it is asked again, whatever changes meanwhile.
+// The shortest time between two reviews, whatever changes meanwhile.
 constexpr Duration kSoonest = std::chrono::minutes(1);
 
-// Every namespace has them, every pod mounts them, and they are nobody's members.
+// Every namespace has these ConfigMaps and every pod mounts them, so they are nobody's members.
 constexpr const char* kPublished[] = {"kube-root-ca.crt", "openshift-service-ca.crt"};
 
 const ResourceType& BuiltIn(const char* plural) { return *FindBuiltInByName(plural, ""); }
@@ -23,7 +23,7 @@ bool Holds(const std::vector<ResourceType>& types, const ResourceType& wanted) {
 
 class Permissions {
  public:
-  // One that is there for any object stands for the one by name.
+  // A permission for any object covers the same one by name.
   void Add(Permission permission) {
     const bool covered = std::any_of(all_.begin(), all_.end(), [&](const Permission& present) {
       Permission any = permission;
@@ -36,9 +36,9 @@ class Permissions {
            std::string_view name = "") {
     Add(Permission::For(verb, type, ns, name));
   }
-  // Events of core/v1 are other resources to RBAC.
+  // To RBAC these aren't the Events of core/v1.
   void AddEvents(const std::string& ns) { Add({"create", "events.k8s.io", "events", ns, ""}); }
-  // A namespace's own name is what authorizes reading it.
+  // For RBAC a namespace is in itself, so a Role there can authorize reading it.
   void AddNamespace(const std::string& ns) { Add({"get", "", "namespaces", ns, ns}); }
 
   std::vector<Permission> Take() { return std::move(all_); }
@@ -47,7 +47,7 @@ class Permissions {
   std::vector<Permission> all_;
 };
 
-// The owner, its pods and other drivers, and what controls them.
+// Adds what it takes to read the owner, its pods, other drivers and their controllers.
 void AddDrivers(Permissions& permissions, const ScopeOfWork& work, const std::string& ns) {
   for (const ResourceType& type : work.driver_types) {
     permissions.Add("list", type, ns);
@@ -70,7 +70,7 @@ void AddDeletion(Permissions& permissions, const ScopeOfWork& work) {
       permissions.Add("delete", type, work.ns);
     }
   }
-  // What becomes of their claims is seen to before.
+  // Their claims are settled before they are deleted.
   const bool has_sets = Holds(work.member_types, sets) || (work.root && work.root->type == sets);
   if (has_sets) {
     permissions.Add("get", sets, work.ns);
@@ -122,7 +122,7 @@ bool PermissionReview::IsDue(const std::string& subject) const {
 }
 
 void PermissionReview::AskIfDue(const Snapshot& look, std::stop_token stop) {
-  // Without an answer there is no use in asking more; a refusal is one.
+  // If the API server doesn't answer, asking more is no use. A refusal is an answer.
   if (!look.root && !look.forbidden) return;
   std::string subject = look.root ? look.root->Describe() : "";
   if (look.owner_name) {

@@ -1,6 +1,6 @@
-// Asks at the start, and now and then, whether the account may do all that a watcher's work takes,
-// and logs and shows what is missing. Nothing depends on the answer: the user decides what the
-// account may do, and the watcher goes on with that.
+// Checks at the start and from time to time whether the account has all permissions that a
+// watcher's work needs; logs and exposes the missing ones. Nothing depends on the answer: the user
+// decides what the account may do, and the watcher works with that.
 #pragma once
 
 #include <optional>
@@ -14,34 +14,34 @@
 
 namespace cluster_watcher {
 
-// One watcher's work, as far as it is known.
+// The work of one watcher, as far as it is known.
 struct ScopeOfWork {
   std::string ns;                          // the cluster's
   std::optional<KubeObject> root;          // the master root; nullopt: not known yet
-  bool shared = false;                     // there is no owner: the cluster is only looked at
+  bool shared = false;                     // without an owner, so the cluster is never deleted
   std::string owner_ns;                    // the owner's
   bool owner_seen = false;                 // in `owner_ns`
-  std::vector<ResourceType> driver_types;  // that drivers can be of, the owner's included
-  std::vector<ResourceType> scaled_types;  // those of them that have a scale subresource to read
-  std::vector<ResourceType> member_types;  // that members can be of
-  std::vector<MountedObject> mounted;      // what the master pod needs in order to start
+  std::vector<ResourceType> driver_types;  // kinds of drivers, including the owner's
+  std::vector<ResourceType> scaled_types;  // those of driver_types with a scale subresource to read
+  std::vector<ResourceType> member_types;  // kinds of members
+  std::vector<MountedObject> mounted;      // objects that the master pod needs to start
   Volumes volumes = Volumes::kPreserve;
 };
 
-// Each permission without which something of that work is not done, once. A dry run takes the same:
-// RBAC doesn't tell a delete with dryRun=All from a real one.
+// Returns each permission that the work needs, once. A dry run needs the same ones, because RBAC
+// doesn't tell a delete with dryRun=All from a real one.
 std::vector<Permission> PermissionsFor(const ScopeOfWork& work);
 
 class PermissionReview {
  public:
-  // Asks each `interval`.
+  // Asks once per `interval`.
   PermissionReview(const Tools& tools, const Observer& observer,
                    Duration interval = std::chrono::hours(1));
 
-  // Asks where it is time to: at first, each interval, and where `look` shows another owner or
-  // master root, then a minute after the last time at the earliest. `look` is a sure look; one that
-  // got no word from the API server is passed over. Takes 7 s at most, and mostly some
-  // milliseconds.
+  // Asks if it is due: the first time, after each interval, and if `look` shows another owner or
+  // master root, but then at least a minute after the last time. `look` is a sure look; one without
+  // an answer from the API server is ignored. Takes some milliseconds; the first request that times
+  // out ends it.
   void AskIfDue(const Snapshot& look, std::stop_token stop);
 
  private:
@@ -57,9 +57,9 @@ class PermissionReview {
   PermissionProbe probe_;
 
   std::optional<MonotonicTime> asked_at_;
-  std::string subject_;               // what it was about
+  std::string subject_;               // the master root and owner that were last asked about
   std::vector<Permission> missing_;   // by the last answer
-  std::set<std::string> not_served_;  // kinds of --resources of which it was said
+  std::set<std::string> not_served_;  // kinds of --resources that the log has named
 };
 
 }  // namespace cluster_watcher

@@ -88,8 +88,9 @@ bool RivalWatchers::MayTakeOver(const Snapshot& snapshot, const std::stop_token&
 // A deletion gets from the point of no return to its first delete in the time that its steps take.
 // Marks that have stood longer, or that a rollback brought back, are no reason to hurry.
 bool RivalWatchers::IsLongPast(const Snapshot& snapshot) const {
-  return !snapshot.marks.deleting_since || DeletionAge(snapshot.marks, snapshot, tools_.clock) >
-                                               tools_.settings->steps_deadline + kPatienceWithOthers;
+  return !snapshot.marks.deleting_since ||
+         DeletionAge(snapshot.marks, snapshot, tools_.clock) >
+             tools_.settings->steps_deadline + kPatienceWithOthers;
 }
 
 // Whether the pod of `watcher` is absent, has ended, or is another one.

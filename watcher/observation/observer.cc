@@ -10,7 +10,7 @@
 namespace cluster_watcher {
 namespace {
 
-// A pod that is told to stop may have 2 s left.
+// A pod that is told to stop may have only 2 s left.
 constexpr Duration kTerminationPatience{1'000};
 
 const ResourceType& Pods() { return *FindBuiltInByName("pods", ""); }
@@ -30,8 +30,8 @@ std::string ControllerUid(const ObjectMeta& meta) {
   return controller == nullptr ? "" : controller->uid;
 }
 
-// On a bare pod, which is its own root, `owner-kind` is our mark and no setting, also where it was
-// brought along from another pod.
+// On a bare pod, which is its own root, `owner-kind` is our mark and not a setting, even if it was
+// copied from another pod.
 TextMap SettingAnnotations(const ObjectMeta& pod) {
   TextMap annotations = pod.annotations;
   if (pod.Annotation(annotation::kRootUid)) annotations.erase(annotation::kOwnerKind);
@@ -53,7 +53,7 @@ Snapshot Observer::SureLook(const std::stop_token& stop) {
   const Patience patience = Patience::UntilTimeout(stop);
   Snapshot snapshot;
   snapshot.began = clock_.Now();
-  // With a problem the verdict is known: an API server that hangs isn't asked for the rest.
+  // A problem already settles the verdict, and further requests to a hanging API server take time.
   const auto goes_on = [&] {
     return snapshot.facts.problem.empty() && !snapshot.pod_gone && !snapshot.no_such_cluster;
   };
@@ -180,7 +180,7 @@ void Observer::TakePod(Snapshot& snapshot, JsonValue pod) {
   snapshot.pod = KubeObject{Pods(), *std::move(meta)};
 }
 
-// Outside of a pod the cluster's own master stands in for it.
+// Outside of a pod the look starts from the cluster's own master.
 void Observer::FindMaster(Snapshot& snapshot, const Patience& patience) {
   const Settings& settings = *settings_;
   const ClusterId cluster{settings.ns, settings.cluster_label, settings.cluster};
@@ -223,13 +223,13 @@ void Observer::ReadRoot(Snapshot& snapshot, const Patience& patience) {
     MasterRoot known(client_, *root_);
     const RootState state = known.Read(patience);
     if (state == RootState::kUnknown) return NoteProblem(snapshot, known.problem());
-    // One that has got a controller isn't the top any more: a ReplicaSet that was left behind is
-    // adopted when its Deployment is made again.
+    // A root that gets a controller is no longer the top: an orphaned ReplicaSet is adopted when
+    // its Deployment is created again.
     const bool is_there = state == RootState::kOurs || state == RootState::kTerminating;
     if (is_there && ControllerUid(known.object().meta) == ControllerUid(root_->meta)) {
       root = known.object();
     } else {
-      // The one that was known stays known until another is found, for TerminationLook.
+      // TerminationLook needs the known root, so it is kept until another is found.
       snapshot.root_changed = true;
     }
   }
@@ -315,13 +315,13 @@ void Observer::ReadOwner(Snapshot& snapshot, const Patience& patience) {
     snapshot.facts.setting_errors.push_back(sight.setting_problem);
   }
   RefuseOwnMember(snapshot, sight);
-  // What has come to control a Pod or ReplicaSet is the owner from now on.
+  // A new controller of the Pod or ReplicaSet is the owner from now on.
   const bool followed = sight.followed_controller && sight.observation != Observation::kReplaced;
   const bool same = sight.object && (!seen_ || seen_->uid == sight.object->meta.uid || followed);
   snapshot.facts.owner = std::move(sight);
   if (same) Adopt(snapshot);
   snapshot.seen = seen_;
-  // How another owner ended says nothing of this one.
+  // The recorded end of another owner says nothing about this one.
   const auto& marked = snapshot.marks.owner;
   if (marked && (!seen_ || seen_->uid != marked->uid)) snapshot.facts.app_status.reset();
 }
@@ -336,8 +336,8 @@ void Observer::RefuseOwnMember(Snapshot& snapshot, const OwnerSight& sight) {
   }
 }
 
-// The label holds a name alone. It agrees as well with what the given owner stands for, and where
-// it names a ReplicationController of the DeploymentConfig that is given.
+// The label holds only a name. It also agrees if it names the object that the given owner stands
+// for, or a ReplicationController of the given DeploymentConfig.
 void Observer::CompareLabel(Snapshot& snapshot, const Patience& patience) {
   Facts& facts = snapshot.facts;
   if (!facts.given_owner || !facts.ephemeral_label) return;
@@ -349,7 +349,7 @@ void Observer::CompareLabel(Snapshot& snapshot, const Patience& patience) {
                                                   snapshot.owner_ns, label, Freshness::kSure),
                            patience);
   if (!listed) {
-    facts.label_agrees = true;  // It isn't known to disagree: the problem makes it unknown.
+    facts.label_agrees = true;  // no mismatch is known; the problem makes the verdict unknown
     return NoteProblem(snapshot, listed.error());
   }
   if (const JsonValue item = OnlyItem(*listed); item.Exists()) {

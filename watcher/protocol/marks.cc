@@ -44,7 +44,7 @@ std::optional<RecordedOwner> ReadOwnerMarks(const ObjectMeta& root) {
   return owner;
 }
 
-// What can't be read as a list of texts holds none: a step that was run is run again.
+// A mark that isn't a list of texts counts as empty, so finished steps run again.
 std::set<std::string> ParseStepsMark(const std::string& text) {
   std::set<std::string> done;
   const auto document = JsonDocument::Parse(text);

@@ -12,7 +12,8 @@ namespace {
 constexpr Duration kProposedHold = std::chrono::hours(24);
 constexpr Duration kTellAgain = std::chrono::hours(1);
 
-// "DeploymentList, JobList without items at resourceVersion 86": what they have in common once.
+// Returns "DeploymentList, JobList without items at resourceVersion 86"; what answers have in
+// common is written once.
 std::string EvidenceText(const std::vector<Evidence>& all) {
   std::string text;
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -28,7 +29,7 @@ std::string EvidenceText(const std::vector<Evidence>& all) {
   return text;
 }
 
-// For people: whole seconds where it is more than one.
+// Rounds for people: to whole seconds, unless that would be 0.
 std::string About(Duration duration) {
   const auto seconds = std::chrono::round<std::chrono::seconds>(duration);
   return FormatDuration(seconds.count() > 0 ? seconds : duration);
@@ -36,7 +37,7 @@ std::string About(Duration duration) {
 
 std::string At(WallTime time) { return FormatTime(std::chrono::ceil<std::chrono::seconds>(time)); }
 
-// What is seen of an owner says itself where it was read; that there is none doesn't.
+// The detail of an owner that exists has its resourceVersion; that of an absent one needs evidence.
 std::string Because(const Snapshot& snapshot, const std::string& detail) {
   const auto& owner = snapshot.facts.owner;
   if (!owner || owner->object || owner->evidence.empty()) return detail;
@@ -46,7 +47,7 @@ std::string Because(const Snapshot& snapshot, const std::string& detail) {
   return text + ")";
 }
 
-// In seconds, as a number in JSON.
+// Returns seconds as a JSON number.
 std::string Seconds(Duration duration) {
   return fmt::format("{}.{:03}", duration.count() / 1000, duration.count() % 1000);
 }
@@ -131,7 +132,7 @@ bool Announcer::Record(Audience audience, const Occasion& occasion, const std::s
   bool elsewhere = false;
   for (std::size_t i = 0; i < regarding.size(); ++i) {
     any = any || !failures[i];
-    // The owner's namespace may be gone with the driver, or not be ours to write to.
+    // The owner's namespace may be gone with the driver, or the account may not write there.
     const bool refused = failures[i] && !IsTransient(*failures[i]);
     elsewhere = elsewhere || (refused && regarding[i].ns != subject_->cluster.ns);
   }
@@ -206,7 +207,7 @@ void Announcer::WouldDelete(const Snapshot& snapshot, const Decision& decision,
 
 void Announcer::Condemned(const Snapshot& snapshot, const Decision& decision,
                           const Abandonment& abandonment) {
-  spared_for_.reset();  // whoever reads of this must read how it ended
+  spared_for_.reset();  // readers of this Event must also get the next one about sparing
   const std::string because = Because(snapshot, decision.detail);
   Write(
       {"condemned", std::string("condemned: ") + ToString(decision.reason) + " (" + because + ")"},
