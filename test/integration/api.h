@@ -1,5 +1,5 @@
-// What the tests do to the cluster beside the watcher, as an administrator. Every answer that
-// wasn't expected fails the test.
+// Changes the cluster beside the watcher, as an administrator. Any unexpected answer fails the
+// test.
 #pragma once
 
 #include <memory>
@@ -13,17 +13,17 @@
 
 namespace cluster_watcher::integration {
 
-// A kind as its definition has it.
+// A kind as its CustomResourceDefinition describes it.
 struct CustomKind {
-  ResourceType type;        // in the version that is stored
-  bool has_status = false;  // a status subresource
+  ResourceType type;        // in the stored version
+  bool has_status = false;  // has a status subresource
   bool has_scale = false;
 };
 
-// Makes the kind known here, so that its plural can be given to all that follows. Null: it is no
+// Registers the kind, so that its plural works in all later calls. Returns null if this is no
 // CustomResourceDefinition.
 const CustomKind* LearnKind(const std::string& definition);
-// Null: nothing was learnt of it.
+// Returns null if the kind wasn't registered.
 const CustomKind* FindCustomKind(const std::string& plural);
 
 // The path of a collection ("deployments", in any group) or of an object in it.
@@ -35,32 +35,32 @@ class Api {
 
   HttpResult Do(HttpMethod method, const std::string& target, const std::string& body = "",
                 const std::string& content_type = "application/json");
-  // The document that a 2xx answers; fails the test and is null where it was another answer.
+  // Returns the document of a 2xx answer. Any other answer fails the test and returns null.
   JsonDocument Expect(HttpMethod method, const std::string& target, const std::string& body = "",
                       const std::string& content_type = "application/json");
 
-  // `body` without apiVersion and kind, which the API server fills in, or this where the kind is
-  // custom. The UID.
+  // Creates `body` and returns the UID. The API server fills in apiVersion and kind, or this
+  // function does if the kind is custom.
   std::string Create(const std::string& plural, const std::string& ns, const std::string& body);
-  // nullopt: there is none.
+  // nullopt: there is no such object.
   std::optional<JsonDocument> Get(const std::string& plural, const std::string& ns,
                                   const std::string& name);
-  // "" where there is none, or where it is being deleted.
+  // "" if there is no such object, or if it is being deleted.
   std::string Uid(const std::string& plural, const std::string& ns, const std::string& name);
   bool Exists(const std::string& plural, const std::string& ns, const std::string& name) {
     return Get(plural, ns, name).has_value();
   }
-  // nullopt: no such annotation, or no such object.
+  // nullopt: there is no such annotation or object.
   std::optional<std::string> Annotation(const std::string& plural, const std::string& ns,
                                         const std::string& name, const std::string& key);
   std::vector<std::string> Names(const std::string& plural, const std::string& ns,
                                  const std::string& label_selector = "");
 
-  // A JSON merge patch; `name` may end with a subresource, "bob/scale".
+  // Sends a JSON merge patch. `name` may end with a subresource, as in "bob/scale".
   void Patch(const std::string& plural, const std::string& ns, const std::string& name,
              const std::string& body);
-  // `status` is merged into the object's, by the subresource if the kind has one, as its operator
-  // does it.
+  // Merges `status` into the object's, as its operator does: by the subresource if the kind has
+  // one.
   void SetStatus(const std::string& plural, const std::string& ns, const std::string& name,
                  const std::string& status);
   void Annotate(const std::string& plural, const std::string& ns, const std::string& name,
@@ -69,14 +69,14 @@ class Api {
              int replicas);
   void Delete(const std::string& plural, const std::string& ns, const std::string& name,
               const std::string& propagation = "Background");
-  // Of an object that is being deleted.
+  // For an object that is being deleted.
   void ReleaseFinalizers(const std::string& plural, const std::string& ns, const std::string& name);
 
-  // Every state that the object took after `resource_version`, oldest first.
+  // Returns every state of the object after `resource_version`, oldest first.
   std::vector<JsonDocument> History(const std::string& plural, const std::string& ns,
                                     const std::string& name, const std::string& resource_version);
 
-  // A token of this ServiceAccount.
+  // Returns a token of this ServiceAccount.
   std::string Token(const std::string& ns, const std::string& account);
 
  private:

@@ -1,5 +1,5 @@
-// What an API server answers: the same requests go to the small Kubernetes and to a real one, whose
-// answers are the measure. Custom kinds are in custom_resources_test.cc.
+// What an API server answers. The same requests go to the small Kubernetes and to a real one, which
+// sets the standard. Custom kinds are in custom_resources_test.cc.
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,14 +10,14 @@
 namespace cluster_watcher::integration {
 namespace {
 
-// Each story has a namespace of its own; its lines are "STATUS METHOD TARGET [BODY] [| HOLD]...",
-// and go on where the next one is indented.
-// METHOD: before it perhaps who asks (~ the account whose {token} there is, ! a stranger, - nobody)
-//   and in brackets a media type: what is accepted for an answer, or what the body is.
+// Each story has its own namespace. Its lines are "STATUS METHOD TARGET [BODY] [| HOLD]..."; an
+// indented line continues the previous one.
+// METHOD: may follow a sign for the caller (~ the account that {token} belongs to, ! a stranger,
+//   - nobody) and a media type in brackets: the accepted one, or the body's.
 // TARGET: "configmaps/a?limit=1", in the namespace, or a whole path.
-// BODY: JSON, or a name, and behind a space what else its metadata has.
-// HOLD: "details.name=a": it is that there; "~a": that is in it; ">a": from now on {a} is it. Lists
-//   have `names`, each answer a @type. A GET has time to come to what it should be.
+// BODY: JSON, or a name, optionally followed by a space and further metadata.
+// HOLD: "details.name=a": this field has this value; "~a": it contains a; ">a": {a} stands for its
+//   value from now on. Lists have `names`, each answer a @type. A GET is repeated until it fits.
 constexpr char kStories[] = R"stories(
 # Missing
 404 GET deployments/bob | kind=Status | apiVersion=v1 | metadata={} | status=Failure | code=404
@@ -382,7 +382,7 @@ std::vector<Story> Stories() {
   return stories;
 }
 
-// What `text` begins with up to `end`, and takes it off, with `end`.
+// Returns the start of `text` up to `end`, and removes both from `text`.
 std::string Cut(std::string& text, const std::string& end) {
   const std::size_t at = std::min(text.find(end), text.size());
   std::string first = text.substr(0, at);
@@ -423,7 +423,7 @@ class ApiServerAnswers : public testing::TestWithParam<Story> {
   }
   void TearDown() override { kubernetes->GetApi().Delete("namespaces", "", words_["ns"]); }
 
-  // "": it is answered as it should be.
+  // Returns "" if the answer is as expected.
   std::string Try(const std::string& step) {
     std::string holds = Filled(step);
     HttpRequest request;
@@ -492,7 +492,7 @@ class ApiServerAnswers : public testing::TestWithParam<Story> {
       differences = "HTTP " + std::to_string(answer->status);
     }
     while (!holds.empty()) {
-      const std::string hold = Filled(Cut(holds, " | "));  // with what those before it found
+      const std::string hold = Filled(Cut(holds, " | "));  // with what earlier holds found
       const std::size_t sign = hold.find_first_of("=~>");
       const std::string wanted = hold.substr(sign + 1);
       const std::string found =
@@ -516,7 +516,7 @@ class ApiServerAnswers : public testing::TestWithParam<Story> {
       {"claim", ClaimOf({"c"})},
       {"service", ServiceOf({"s", {{"c", "x"}}}, "a")},
       {"held", R"("finalizers":["test.example/held"])"},
-      // Once it is gone the garbage collector has seen what came before it.
+      // Once this one is gone, the garbage collector has seen everything before it.
       {"stray", R"({"metadata":{"name":"stray","ownerReferences":[
           {"apiVersion":"v1","kind":"ConfigMap","name":"a","uid":"another"}]}})"},
       {"release", R"({"metadata":{"finalizers":null}})"},

@@ -1,4 +1,4 @@
-// Owners of every kind, driven through their states the way their operators do it.
+// Takes owners of every kind through their states, as their operators do.
 #include "test/integration/fixture.h"
 #include "test/integration/proxy.h"
 
@@ -24,7 +24,7 @@ class CustomOwner : public IntegrationTest {
   void MakePod(const std::string& name, const TextMap& labels) {
     Make("pods", R"({"containers": [{"name": "x", "image": "x"}]})", {name, labels});
   }
-  // So that verdicts can be seen coming and going.
+  // Never deletes, so that a test sees verdicts come and go.
   Watcher& WatchForHours(const std::string& owner, const std::string& flag = "--log-level=info") {
     return WatchOver(owner, {"--grace-period=1h", flag});
   }
@@ -76,7 +76,7 @@ TEST_F(CustomOwner, ASparkApplicationThatIsDeletedLetsTheClusterGo) {
   ASSERT_TRUE(Shows(watcher, kActive));
   ASSERT_TRUE(
       Eventually([&] { return Mark("owner-kind") == "sparkapplication.sparkoperator.k8s.io"; }));
-  // Orphaned, its driver goes on.
+  // The driver's pod is orphaned and runs on.
   MakePod("bob-driver", {{"sparkoperator.k8s.io/app-name", "bob"}});
   api().Delete("sparkapplications", ns_, "bob", "Orphan");
   ASSERT_TRUE(Keeps(watcher, "keep: driver-running"));
@@ -90,7 +90,7 @@ TEST_F(CustomOwner, AScheduledSparkApplicationIsActiveWhileARunOfItIs) {
   MakeCluster();
   const std::string uid = Make("scheduledsparkapplications",
                                R"({"schedule": "@daily", "suspend": true, "template": {}})");
-  // The operator's reference is no controller's.
+  // The operator's ownerReference isn't a controller's.
   Metadata run{"bob-1730000000", {{"sparkoperator.k8s.io/scheduled-app-name", "bob"}}};
   run.owner_references = R"([{"apiVersion": "sparkoperator.k8s.io/v1beta2",
       "kind": "ScheduledSparkApplication", "name": "bob", "blockOwnerDeletion": true, "uid": ")" +
@@ -266,7 +266,7 @@ TEST_F(CustomOwner, ADefinitionThatIsDeletedIsNoAbsence) {
   Watcher& watcher =
       WatchOver("gadget/bob", {"--confirmations=1", "--grace-period=0s", "--startup-grace=0s"});
   ASSERT_TRUE(Shows(watcher, kActive));
-  // Held by that object, the kind stays listed.
+  // The other object holds the kind, so it stays listed.
   api().Delete("customresourcedefinitions", "", "gadgets.example.com");
   ASSERT_TRUE(Eventually([&] { return !api().Exists("gadgets", ns_, "bob"); }));
   ASSERT_TRUE(Keeps(watcher, watcher.Polls("deleting") > 0 ? watcher.Verdict() : "keep: unknown"));
@@ -333,7 +333,7 @@ TEST_F(CustomOwner, APodMeansTheDeploymentThatItBelongsTo) {
 
 TEST_F(CustomOwner, AReplicaSetMeansWhatComesToControlIt) {
   MakeCluster();
-  // Of the labels of the Deployment bob, which adopts it.
+  // Its labels match the Deployment bob, which adopts it.
   api().Create("replicasets", ns_, R"({"metadata": {"name": "bob-1", "labels": {"app": "bob"}},
       "spec": {"replicas": 1, "selector": {"matchLabels": {"app": "bob"}}, "template": {
       "metadata": {"labels": {"app": "bob"}}, "spec": {"containers": [
@@ -408,7 +408,7 @@ TEST_F(DeploymentConfigOwner, ARolloutThatLeavesTheOldDriverBehindIsSeen) {
   MakeCluster({.root_labels = {{"ephemeral", "bob-1"}}});
   Watcher& watcher = Watch();
   ASSERT_TRUE(Keeps(watcher, kActive, 3));
-  // In the middle of a rollout the old one is at 0, and comes back if the new one fails.
+  // In the middle of a rollout the old version is at 0; it comes back if the new one fails.
   MakeVersion("2", "Running");
   api().Scale("replicationcontrollers", ns_, "bob-1", 0);
   ASSERT_TRUE(Keeps(watcher, kActive));

@@ -1,4 +1,4 @@
-// The definitions of custom kinds that the tests use: both API servers take them alike.
+// The definitions of custom kinds that the tests use: both API servers accept them alike.
 #include <algorithm>
 #include <filesystem>
 
@@ -24,8 +24,7 @@ std::vector<std::string> AllKinds() {
 TEST_F(CustomResources, AreServedAsTheyAreDefined) {
   const std::vector<std::string> names = AllKinds();
   EXPECT_GE(names.size(), 11u);
-  // All of them first: a real server keeps what creates objects of a new kind waiting for two
-  // seconds.
+  // Installs all of them first: a real server delays creating objects of a new kind by two seconds.
   for (const std::string& name : names) {
     InstallKind(name);
     InstallKind(name);
@@ -43,7 +42,7 @@ TEST_F(CustomResources, AreServedAsTheyAreDefined) {
     ASSERT_TRUE(object);
     EXPECT_EQ(object->root()["apiVersion"].AsString(), kind->type.ApiVersion());
     EXPECT_EQ(object->root()["status"]["phase"].AsString(), "Running");
-    // A status that is a subresource doesn't count as a change of what is wanted.
+    // A change of a status subresource doesn't raise the generation.
     EXPECT_EQ(object->root()["metadata"]["generation"].AsInteger(), kind->has_status ? 1 : 2);
     const HttpResult scale = api().Do(HttpMethod::kGet, PathOf(plural, ns_, "bob/scale"));
     ASSERT_TRUE(scale);
@@ -52,7 +51,7 @@ TEST_F(CustomResources, AreServedAsTheyAreDefined) {
       EXPECT_NE(scale->body.find(R"("name":"bob")"), std::string::npos) << scale->body;
       continue;
     }
-    // For want of the field that it shows.
+    // The field that the scale shows is missing.
     EXPECT_EQ(scale->status, 500) << scale->body;
     api().Patch(plural, ns_, "bob/scale", R"({"spec": {"replicas": 3}})");
     const JsonDocument scaled = api().Expect(HttpMethod::kGet, PathOf(plural, ns_, "bob/scale"));
@@ -112,7 +111,7 @@ TEST_F(CustomResources, GoWithTheirDefinition) {
   api().Create("gadgets", ns_, CustomOf({"free"}));
   api().Delete(kDefinitions, "", "gadgets.example.com");
 
-  // What holds an object holds the kind.
+  // An object that is held holds its kind as well.
   EXPECT_TRUE(
       Eventually([&] { return api().Names("gadgets", ns_) == std::vector<std::string>{"held"}; }));
   EXPECT_TRUE(Eventually([&] {
@@ -131,7 +130,7 @@ TEST_F(CustomResources, GoWithTheirDefinition) {
   ASSERT_TRUE(again);
   EXPECT_NE(again->body.find("object is being deleted"), std::string::npos) << again->body;
 
-  // Then there is none, before the kind itself is gone.
+  // The object is gone before its kind is.
   api().ReleaseFinalizers("gadgets", ns_, "held");
   const HttpResult missing = api().Do(HttpMethod::kGet, path + "/held");
   ASSERT_TRUE(missing);

@@ -1,4 +1,4 @@
-// The deletion itself: what interrupts it, what holds it up, and what comes in between.
+// The deletion itself: what interrupts it and what holds it up.
 #include <signal.h>
 
 #include "test/integration/fixture.h"
@@ -8,7 +8,7 @@ namespace {
 
 class Deleting : public IntegrationTest {
  protected:
-  // The driver is gone and the deletion has begun; the member "held" can't go.
+  // The driver is gone and the deletion has begun, but the member "held" can't go.
   Watcher& BeginHeldDeletion(std::vector<std::string> flags = {}) {
     MakeCluster();
     MakeMember("held", true);
@@ -57,7 +57,7 @@ TEST_F(Deleting, EndsAtTheDeadlineAndNamesWhatIsLeft) {
   Watcher& killed = BeginHeldDeletion(flags);
   ASSERT_TRUE(Eventually([&] { return Mark("deletes-begun") == "true"; }));
   killed.Stop(SIGKILL);
-  // The deadline is that of the deletion, whoever goes on with it.
+  // The deadline belongs to the deletion, whichever watcher continues it.
   Watcher& watcher = WatchOver("deployment/bob", flags);
   ASSERT_TRUE(Reaches(watcher, "done"));
   ASSERT_TRUE(Eventually([&] { return !api().Exists("deployments", ns_, kMaster); }));
@@ -135,7 +135,7 @@ TEST_F(Deleting, OutlastsAnApiServerThatIsAway) {
 
 TEST_F(Deleting, TouchesNeitherWhatAForeignControllerMakesNorAWorkloadThatIsKept) {
   MakeCluster();
-  // A labelled pod below a controller that is not of the cluster.
+  // A labelled pod below a controller outside the cluster.
   api().Create("deployments", ns_, DeploymentOf({{"foreign"}, 1, Labelled("", "worker").labels}));
   Metadata kept = Labelled("spark-kept", "worker");
   kept.annotations["cluster-watcher/keep"] = "true";
@@ -164,8 +164,8 @@ TEST_F(MasterRoot, MadeAnewUnderItsNameItIsFoundAgain) {
   const std::string before = api().Uid("deployments", ns_, kMaster);
   const std::string old_marks = Mark("root-uid");
   EXPECT_EQ(old_marks, before);
-  // Its pod runs on, and is adopted, by way of the ReplicaSet, by the one that is made with what
-  // the old one's manifest held.
+  // The pod runs on. The new Deployment, made with the old one's annotations, adopts it through the
+  // ReplicaSet.
   api().Delete("deployments", ns_, kMaster, "Orphan");
   ASSERT_TRUE(Eventually([&] { return !api().Exists("deployments", ns_, kMaster); }));
   Workload master{Labelled(kMaster, "master"), 1, Labelled("", "master").labels};

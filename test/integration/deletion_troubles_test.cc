@@ -1,5 +1,5 @@
-// What a deletion may meet: members that can't be deleted, lists in pages, a namespace that is
-// going, and master roots that are no Deployment.
+// Troubles that a deletion may meet: members that can't be deleted, lists in pages, a namespace
+// that is being deleted, and master roots other than Deployments.
 #include <signal.h>
 
 #include "test/integration/failure_case.h"
@@ -78,7 +78,7 @@ class OtherRoots : public IntegrationTest {
     master.labels["app"] = kMaster;
     return master;
   }
-  // Its driver is seen, and goes.
+  // Sees the driver, deletes it and expects the cluster to go.
   void ExpectToGoWithItsDriver(const std::string& plural) {
     MakeMembers();
     MakeDriver();
@@ -90,7 +90,7 @@ class OtherRoots : public IntegrationTest {
     api().Delete("deployments", ns_, "bob");
     EXPECT_TRUE(Reaches(watcher, "done"));
     EXPECT_TRUE(Eventually([&] { return !api().Exists(plural, ns_, kMaster); }));
-    // A garbage collector takes up to half a minute to hear of a kind that is new.
+    // The garbage collector takes up to half a minute to notice a new kind.
     EXPECT_TRUE(Eventually([&] { return Members().empty(); }, std::chrono::seconds(60)));
   }
 };

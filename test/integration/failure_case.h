@@ -1,5 +1,5 @@
-// Failures that systems of this kind have met, each survived. CONTRIBUTING.md lists them all by
-// number, and which test is whose.
+// Failures that similar systems have met; the watcher survives each one. CONTRIBUTING.md numbers
+// them and names the test of each.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ namespace cluster_watcher::integration {
 class FailureCase : public IntegrationTest {
  protected:
   void TearDown() override {
-    IntegrationTest::TearDown();  // ends the watchers
+    IntegrationTest::TearDown();  // stops the watchers
     proxy_.reset();
   }
 
@@ -30,14 +30,14 @@ class FailureCase : public IntegrationTest {
     return "GET " + PathOf(plural, ns_) + "?fieldSelector";
   }
 
-  // That of an account that may do no more than `rules`, a Role's.
+  // Makes kubeconfig() that of an account with nothing but `rules`, a Role's.
   void UseAccount(const std::string& rules) {
     MakeAccount(R"({"metadata": {"name": "watcher"}, "rules": )" + rules + "}");
     WriteKubeconfig(kubeconfig(), server().Admin(),
                     "token: \"" + api().Token(ns_, kAccount) + "\"");
   }
 
-  // Another namespace of this test.
+  // Makes another namespace for this test.
   std::string MakeNamespace(const std::string& name) {
     const std::string full = ns_ + "-" + name;
     api().Create("namespaces", "", NamedOf({full}));
@@ -50,7 +50,7 @@ class FailureCase : public IntegrationTest {
                                 R"(}, "items": []})");
   }
 
-  // With one verdict and no grace each doubt would be fatal.
+  // With a single verdict and no grace period, any doubt would be fatal.
   const std::vector<std::string> hasty_ = {"--confirmations=1", "--grace-period=0s",
                                            "--startup-grace=0s"};
 

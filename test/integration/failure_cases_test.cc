@@ -1,4 +1,4 @@
-// Failures of others that no other test has.
+// Failures of similar systems that no other test covers.
 #include <signal.h>
 
 #include <algorithm>
@@ -41,7 +41,7 @@ TEST_F(FailureCase, Case11WhatStillRunsOfASuspendedOrOrphanedDriverIsSeen) {
   const std::string uid = api().Create("cronjobs", ns_, R"({"metadata": {"name": "bob"}, "spec": {
       "schedule": "0 0 1 1 *", "suspend": true, "jobTemplate": {"spec": {"template": {"spec": {
         "restartPolicy": "Never", "containers": [{"name": "x", "image": "x"}]}}}}}})");
-  // As `kubectl create job --from=cronjob/bob` makes it: the CronJob's status doesn't know of it.
+  // `kubectl create job --from=cronjob/bob` makes it so; the CronJob's status doesn't mention it.
   Metadata run{"by-hand"};
   run.owner_references = R"([{"apiVersion": "batch/v1", "kind": "CronJob", "name": "bob",
       "controller": true, "uid": ")" +
@@ -132,7 +132,7 @@ TEST_F(FailureCase, Case32ARoleBindingThatGoesFirstIsNoAbsence) {
 TEST_F(FailureCase, Case36AHoldLastsByTheLaterOfTwoClocks) {
   MakeCluster();
   const std::string pod = MasterPod();
-  // Over by our own clock, not by that of the API server.
+  // Expired by our own clock, but not by the API server's.
   api().Annotate("pods", ns_, pod, "cluster-watcher/hold-until", "2025-01-01T12:00:00Z");
   const JsonDocument object = api().Expect(HttpMethod::kGet, PathOf("pods", ns_, pod));
   Lie slow_clock = Lie::Answer(200, object.root().ToText());
@@ -152,7 +152,7 @@ bool Holds(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-// Where the first of `passages` to delete this object stands; -1: nowhere.
+// The index of the first of `passages` that deletes this object; -1: none does.
 std::ptrdiff_t IndexOfDelete(const std::vector<Passage>& passages, const std::string& path) {
   const auto found = std::find_if(passages.begin(), passages.end(), [&](const Passage& passage) {
     return passage.request_line == "DELETE " + path;
@@ -169,7 +169,7 @@ TEST_F(FailureCase, Case21PodsGoBehindWhatWouldMakeThemAgainWhateverThatOrphans)
   const TextMap controllers = {{"spark-w", PathOf("deployments", ns_, "spark-w")},
                                {"spark-rc", PathOf("replicationcontrollers", ns_, "spark-rc")},
                                {"spark-job", PathOf("jobs", ns_, "spark-job")}};
-  TextMap pods;  // to what makes them
+  TextMap pods;  // and the path of each one's controller
   ASSERT_TRUE(Eventually([&] {
     for (const auto& [app, controller] : controllers) {
       for (const std::string& pod : api().Names("pods", ns_, "app=" + app)) pods[pod] = controller;
@@ -223,7 +223,7 @@ TEST_F(FailureCase, Case23DeployerPodsGoWithTheirRollout) {
       reference("v1", "ReplicationController", "spark-dc-1", version, false);
   deployer.labels = {{"openshift.io/deployer-pod-for.name", "spark-dc-1"}};
   make_pod(deployer);
-  make_pod(Labelled("spark-dc-2-deploy"));  // one that nobody controls
+  make_pod(Labelled("spark-dc-2-deploy"));  // without a controller
   api().SetStatus("pods", ns_, "spark-dc-1-deploy", R"({"phase": "Succeeded"})");
   EXPECT_TRUE(Finishes(WatchOver("deployment/bob")));
   EXPECT_TRUE(Eventually([&] {
@@ -241,7 +241,7 @@ TEST_F(FailureCase, Case29WhatIsMadeAgainUnderItsNameIsToldByItsUid) {
   Proxy& proxy = BehindProxy();
   std::string anothers;
   std::atomic<int> replaced{0};
-  // Each is deleted and made again right before the watcher's own delete arrives.
+  // Somebody deletes and recreates each one just before the watcher's delete arrives.
   Api other(server().Admin());
   std::mutex mutex;
   proxy.SetGate([&](const Passage& passage) {
@@ -285,7 +285,7 @@ TEST_F(FailureCase, Case34WhatCannotGoOnDoesNotSpin) {
   const auto began = std::chrono::steady_clock::now();
   ASSERT_TRUE(Eventually([&] { return passes() >= before + 6; }));
   EXPECT_GE(std::chrono::steady_clock::now() - began, std::chrono::seconds(1));
-  // And neither where even that fails.
+  // It doesn't spin either if even that fails.
   proxy.LieAbout(pass, Lie::Answer(500, std::string(100'000, ' ')));
   const long memory = watcher.PeakMemoryKilobytes();
   const auto failing = std::chrono::steady_clock::now();

@@ -10,7 +10,7 @@
 namespace cluster_watcher::integration {
 namespace {
 
-// Names of namespaces, apart from those of others that use the same API server.
+// Keeps namespaces apart from those of other users of the same API server.
 std::string OfThisProcess(const std::string& name) { return name + "-" + std::to_string(getpid()); }
 constexpr char kBystander[] = "bystander";
 constexpr const char* kMemberKinds[] = {
@@ -28,7 +28,7 @@ std::string DefinitionOf(const std::string& name) {
   return ReadWhole(kubernetes->GetOptions().definitions + "/" + name + ".json");
 }
 
-// Whether discovery shows the kind with this verb; with "": whether it shows it at all.
+// Whether discovery shows the kind with this verb; "" stands for any verb.
 bool IsOffered(Api& api, const ResourceType& kind, const std::string& verb) {
   const HttpResult answer = api.Do(HttpMethod::kGet, "/apis/" + kind.ApiVersion());
   const auto list = answer && answer->status == 200 ? JsonDocument::Parse(answer->body)
@@ -96,8 +96,7 @@ void IntegrationTest::LeaveNamespaces() {
   }
   for (const std::string& ns : namespaces_) {
     api().Delete("configmaps", kubernetes->Elsewhere(), kBystander + ns);
-    // Not waited for; but Services left standing would use up the addresses that there are for
-    // them.
+    // Nobody waits for the end, but Services left behind would use up the cluster's IP addresses.
     api().Delete("namespaces", "", ns);
   }
   bystanders_.clear();
@@ -206,7 +205,7 @@ void IntegrationTest::InstallKind(const std::string& name) {
       << "kinds are not installed where others use the API server";
   Api& api = kubernetes->GetApi();
   InstalledKinds().insert(name);
-  // An older definition may have to go first.
+  // An older definition may still have to go.
   EXPECT_TRUE(Eventually([&] {
     if (!api.Uid(kDefinitions, "", name).empty()) return true;
     const HttpResult made = api.Do(HttpMethod::kPost, PathOf(kDefinitions, ""), definition);
@@ -215,7 +214,7 @@ void IntegrationTest::InstallKind(const std::string& name) {
     EXPECT_TRUE(wait) << (made ? made->body : made.error().message);
     return !wait;
   }));
-  // A new kind's cache isn't filled at once.
+  // A new kind's cache takes a while to fill.
   EXPECT_TRUE(Eventually([&] {
     return IsOffered(api, kind->type, "create") && ListStatus(api, kind->type) == 200;
   })) << name
@@ -360,7 +359,7 @@ testing::AssertionResult IntegrationTest::HasItsMembers() {
   return testing::AssertionSuccess();
 }
 
-// What the garbage collector has still to take along is waited for.
+// Waits for what the garbage collector still has to delete.
 testing::AssertionResult IntegrationTest::IsGone() {
   if (Eventually([&] { return Members().empty(); })) return testing::AssertionSuccess();
   return testing::AssertionFailure() << "left: " << testing::PrintToString(Members());

@@ -1,5 +1,5 @@
-// What every test has: a namespace of its own, a cluster to watch over, and bystanders that must be
-// there, untouched, when the test is over, whatever it did.
+// What every test has: its own namespace, a cluster to watch over, and bystanders that must still
+// be there, untouched, at the end of every test.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,12 +18,12 @@
 
 namespace cluster_watcher::integration {
 
-// What the command line said.
+// The options of the command line.
 struct Options {
   bool real = false;
-  std::string control_plane;  // the directory of a real one that runs, and that others use too
+  std::string control_plane;  // the directory of a running, shared one
   std::string binary;         // the program under test
-  std::string scripts;        // that start a real control plane
+  std::string scripts;        // start a real control plane
   std::string definitions;    // of custom kinds
 };
 
@@ -32,7 +32,7 @@ inline constexpr char kClusterLabel[] = "oshinko-cluster";
 inline constexpr char kMaster[] = "spark-m";
 inline constexpr char kAccount[] = "watcher";
 
-// With a sanitizer all is slower, and memory means something else.
+// Sanitizers slow everything down and distort memory figures.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr bool kSanitized = true;
 #else
@@ -50,13 +50,13 @@ testing::AssertionResult Eventually(Condition condition,
       return testing::AssertionFailure() << "not within " << timeout.count() << " ms";
     }
     std::this_thread::sleep_for(pause);
-    // What takes long isn't hurried by asking the API server a hundred times a second.
+    // Slow conditions needn't ask the API server a hundred times a second.
     pause = std::min(pause * 3 / 2, std::chrono::milliseconds(50));
   }
   return testing::AssertionSuccess();
 }
 
-// The API server of the whole run; main.cc has it started and stopped.
+// The API server of the whole run; main.cc starts and stops it.
 class Kubernetes : public testing::Environment {
  public:
   explicit Kubernetes(Options options) : options_(std::move(options)) {}
@@ -67,7 +67,7 @@ class Kubernetes : public testing::Environment {
   Server& GetServer() { return *server_; }
   Api& GetApi() { return *api_; }
   const std::string& Directory() const { return directory_; }  // for files; removed at the end
-  std::string Elsewhere() const;  // a namespace in which nobody has a cluster
+  std::string Elsewhere() const;                               // a namespace without a cluster
 
  private:
   const Options options_;
@@ -90,69 +90,69 @@ class IntegrationTest : public testing::Test {
 
   void SetUp() override;
   void TearDown() override;
-  static void TearDownTestSuite();  // removes the kinds that its tests have installed
+  static void TearDownTestSuite();  // removes the kinds that the tests installed
 
   Server& server() { return kubernetes->GetServer(); }
   Api& api() { return kubernetes->GetApi(); }
 
-  // Another namespace, with bystanders of its own, is the test's from now on.
+  // Switches the test to another namespace, with bystanders of its own.
   void EnterNamespace();
-  // Looks after the bystanders in all of the test's namespaces, and deletes these.
+  // Checks the bystanders in all of the test's namespaces and deletes the namespaces.
   void LeaveNamespaces();
 
   void MakeCluster(const Cluster& cluster);
   void MakeCluster() { MakeCluster(Cluster()); }
   void MakeMembers();  // the same without a master
-  // A Deployment, unless another kind is given.
+  // Makes a Deployment, unless another kind is given.
   void MakeDriver(const std::string& name = "bob", const std::string& plural = "deployments");
-  // A member, of the kind ConfigMap.
+  // Makes a ConfigMap that is a member.
   void MakeMember(const std::string& name, bool held = false);
-  // Has the API server serve a custom kind, by its definition test/custom_resources/`name`.json
-  // ("rayjobs.ray.io"); in the end it offers to create objects and lists them. It stays for the
-  // tests of the suite that follow, and is left alone where it is there. Needs an API server that
-  // nobody else uses.
+  // Makes the API server serve a custom kind by its definition test/custom_resources/`name`.json
+  // ("rayjobs.ray.io"), and waits until it can be created and listed. The kind stays for the
+  // suite's later tests; if it is already there, it is left alone. Needs an API server that nobody
+  // else uses.
   static void InstallKind(const std::string& name);
-  // In the end the kind isn't served any more. Its objects go, whatever holds them.
+  // Deletes the kind and all of its objects, even held ones, and waits until it isn't served any
+  // more.
   static void RemoveKind(const std::string& name);
-  // The ServiceAccount kAccount, and bound to it this Role, which has the same name.
+  // Makes the ServiceAccount kAccount and binds this Role of the same name to it.
   void MakeAccount(const std::string& role);
   Metadata Labelled(const std::string& name, const std::string& type = "") const;
-  std::string MasterPod();  // its name, once there is one
+  std::string MasterPod();  // waits for the pod and returns its name
 
-  // Watches over the master's pod, polling fast. What `flags` repeat counts instead.
+  // Watches over the master's pod with fast polls. `flags` override the defaults.
   Watcher& Watch(std::vector<std::string> flags = {});
   Watcher& WatchOver(const std::string& owner, std::vector<std::string> flags = {});
-  // As the watcher of this pod: the master may have several, or none any more.
+  // Watches as this pod: the master may have several pods, or none any more.
   Watcher& WatchAs(const std::string& pod, std::vector<std::string> flags);
-  // The program with exactly these arguments and this environment.
+  // Runs the program with exactly these arguments and this environment.
   Watcher& Run(const std::vector<std::string>& arguments,
                const std::vector<std::string>& environment = {});
   const std::string& kubeconfig() const { return kubeconfig_; }
-  // For a file of this test.
+  // A path for a file of this test.
   std::string File(const std::string& name) const { return files_ + "." + name; }
 
-  // --- What a watcher comes to, in time.
+  // --- What a watcher reaches in time.
   testing::AssertionResult Shows(Watcher& watcher, const std::string& verdict);
   testing::AssertionResult Reaches(Watcher& watcher, const std::string& phase);
-  // It is done, and nothing of the cluster is left.
+  // The watcher is done, and nothing is left of the cluster.
   testing::AssertionResult Finishes(Watcher& watcher);
-  // After so many more polls the verdict is still this one and the cluster is whole.
+  // After this many more polls the verdict is the same and the cluster is whole.
   testing::AssertionResult Keeps(Watcher& watcher, const std::string& verdict, int polls = 8);
-  testing::AssertionResult StopsWell(Watcher& watcher);  // exit code 0 upon SIGTERM
+  testing::AssertionResult StopsWell(Watcher& watcher);  // exits with 0 on SIGTERM
 
-  // Every object that MakeCluster made in this namespace has its UID still, and isn't being
-  // deleted.
+  // Every object that MakeCluster made in this namespace still has its UID and isn't being deleted.
   testing::AssertionResult IsWhole();
   testing::AssertionResult IsGone();
-  // What MakeMembers makes is there, be it the same or made again.
+  // What MakeMembers makes is there, whether original or made again.
   testing::AssertionResult HasItsMembers();
-  // "deployments/spark-m": what is left of the cluster, being deleted or not.
+  // "deployments/spark-m": what is left of the cluster, even if it is being deleted.
   std::vector<std::string> Members();
-  // A mark on the master root; "" where there is none.
+  // A mark on the master root, or "" if there is none.
   std::string Mark(const std::string& mark);
   // The notes of the watcher's Events with this reason.
   std::vector<std::string> Events(const std::string& reason);
-  // The same, once there are so many: metrics show what is done before people are told.
+  // The same, but waits for `count` of them: metrics change before Events are written.
   std::vector<std::string> Told(const std::string& reason, std::size_t count = 1);
 
   std::string ns_;

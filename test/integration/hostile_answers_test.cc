@@ -1,6 +1,6 @@
-// Answers that no API server should give, or that say nothing about the object. None may ever be
-// taken for the owner's absence, each is counted, is said in one line and not in one for each poll,
-// and the loop goes on.
+// Answers that no API server should give, or that say nothing about the object. None may pass for
+// the owner's absence. Each is counted and logged once instead of at every poll, and the loop goes
+// on.
 #include "test/integration/fixture.h"
 #include "test/integration/proxy.h"
 
@@ -10,7 +10,7 @@ namespace {
 struct Hostile {
   const char* name;
   Lie lie;
-  const char* code;  // as it is counted
+  const char* code;  // the counter's label
 };
 
 std::string List(const std::string& items, const std::string& more = "") {
@@ -25,14 +25,14 @@ std::string Status(int code, const std::string& reason, const std::string& detai
          reason + R"(", "details": )" + details + R"(, "code": )" + std::to_string(code) + "}";
 }
 
-// Of a list by name.
+// Hostile answers to a list by name.
 std::vector<Hostile> AllHostileAnswers() {
   const std::string object = R"({"name": "bob", "group": "apps", "kind": "deployments"})";
   std::string huge =
       "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n";
   std::vector<Hostile> answers = {
       {"401", Lie::Answer(401, Status(401, "Unauthorized", "{}")), "401"},
-      // Neither a list nor an object is answered so where it is merely missing.
+      // If a list or an object is merely missing, the answer is different.
       {"404 of the resource", Lie::Answer(404, Status(404, "NotFound", "{}")), "404"},
       {"404 of an object", Lie::Answer(404, Status(404, "NotFound", R"({"name": "alice"})")),
        "404"},
@@ -103,12 +103,12 @@ class HostileAnswers : public IntegrationTest {
     WriteKubeconfig(kubeconfig(), proxy_->Address(), "token: \"" + server().Admin().token + "\"");
   }
   void TearDown() override {
-    IntegrationTest::TearDown();  // ends the watcher
+    IntegrationTest::TearDown();  // stops the watcher
     proxy_.reset();
   }
 
-  // While `answer` is given to the requests that hold `part`, nothing is known; then all is as
-  // before, which is `verdict`.
+  // While requests that contain `part` get `answer`, nothing is known; then the verdict is
+  // `verdict` again.
   void Suffer(Watcher& watcher, const std::string& verdict, const std::string& part,
               const Hostile& answer) {
     SCOPED_TRACE(part + ": " + answer.name);
@@ -142,10 +142,10 @@ TEST_F(HostileAnswers, AboutTheOwnerSayNothing) {
     if (HasFatalFailure()) return;
   }
   EXPECT_TRUE(IsWhole());
-#ifndef __SANITIZE_ADDRESS__  // which holds on to what was freed
+#ifndef __SANITIZE_ADDRESS__  // AddressSanitizer keeps freed memory
   EXPECT_LT(watcher.PeakMemoryKilobytes(), 64 * 1024);
 #endif
-  // After all that it still does its work.
+  // It still does its work afterwards.
   api().Delete("deployments", ns_, "bob");
   EXPECT_TRUE(Finishes(watcher));
 }
@@ -203,7 +203,7 @@ TEST_F(HostileAnswers, RetryAfterIsHeeded) {
   EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(1500));
 }
 
-// A controller that writes status in between is nothing unusual.
+// Conflicts are normal: a controller may write status in between.
 TEST_F(HostileAnswers, AConflictWhereTheOwnerIsRecordedIsTriedAgainSoon) {
   proxy_->LieAbout("PATCH " + PathOf("deployments", ns_, kMaster),
                    Lie::Answer(409, Status(409, "Conflict", "{}")));
@@ -220,7 +220,7 @@ TEST_F(HostileAnswers, ToDeletesAreRetried) {
                    Lie::Answer(500, Status(500, "InternalError", "{}")));
   proxy_->LieAbout("DELETE " + PathOf("configmaps", ns_, "spark-config"),
                    Lie::Answer(429, "slow down", "text/plain", "Retry-After: 1\r\n"));
-  // A 200 is not yet gone.
+  // A 200 doesn't mean that the object is gone.
   proxy_->LieAbout(
       "DELETE " + PathOf("services", ns_, "spark-ui"),
       Lie::Answer(200, R"({"kind": "Status", "apiVersion": "v1", "status": "Success"})"));

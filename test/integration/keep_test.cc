@@ -23,7 +23,7 @@ TEST_F(Kept, WhereItIsShared) {
   ASSERT_TRUE(Shows(watcher, "keep: shared"));
   EXPECT_EQ(watcher.Polls("none"), 1);
   EXPECT_EQ(watcher.Health("/readyz"), 200);
-  // What its account may do is asked once, behind the first look.
+  // The watcher reviews its permissions once, after the first look.
   double requests = 0;
   ASSERT_TRUE(Eventually([&] {
     const double before = std::exchange(requests, watcher.Requests());
@@ -31,7 +31,7 @@ TEST_F(Kept, WhereItIsShared) {
     return requests == before;
   }));
   EXPECT_TRUE(IsWhole());
-  // It is looked at once a minute only.
+  // From now on it looks only once a minute.
   std::this_thread::sleep_for(std::chrono::milliseconds(500));
   EXPECT_EQ(watcher.Requests(), requests);
   EXPECT_TRUE(StopsWell(watcher));

@@ -1,6 +1,6 @@
-// The watcher is killed at every request of a whole deletion, before the API server has it and
-// after, and started again: a deletion that was begun is finished, and one that wasn't leaves the
-// cluster whole.
+// Kills the watcher at every request of a whole deletion, before or after the API server handles
+// it, and restarts it. If the deletion had begun, it is finished; otherwise the cluster stays
+// whole.
 #include <signal.h>
 
 #include <algorithm>
@@ -11,24 +11,24 @@
 namespace cluster_watcher::integration {
 namespace {
 
-// When the watcher is killed: at this request, counted from the condemning write.
+// The request, counted from the condemning write, at which the watcher is killed.
 struct Stroke {
   int request = 0;        // from 1; 0: never
-  bool answered = false;  // after the API server has done it, and before it is passed on otherwise
+  bool answered = false;  // kill after the API server has handled it, not before
 };
 
 std::ostream& operator<<(std::ostream& out, const Stroke& stroke) {
   return out << (stroke.answered ? "after" : "before") << " request " << stroke.request;
 }
 
-// Kills the process behind a proxy at the stroke. It must be told which one it is.
+// Kills the process behind a proxy at the stroke, once it knows the process.
 class Executioner {
  public:
   explicit Executioner(Stroke stroke) : stroke_(stroke) {}
 
   void SetVictim(pid_t pid) { pid_ = pid; }
   bool HasStruck() const { return struck_; }
-  const std::string& Where() const { return where_; }  // the request; once it has struck
+  const std::string& Where() const { return where_; }  // the request it struck at
   int FirstRequest() const { return first_; }  // the condemning write's number; 0: not seen yet
 
   // A Proxy::Gate.
@@ -60,7 +60,7 @@ class Executioner {
 
 class KillEverywhere : public IntegrationTest {
  protected:
-  // A cluster in a namespace of its own, the watcher that is killed and the one that comes after.
+  // A cluster in its own namespace, the watcher that is killed and the one that follows.
   struct Life {
     explicit Life(Stroke at) : stroke(at), executioner(at) {}
     const Stroke stroke;
@@ -78,7 +78,7 @@ class KillEverywhere : public IntegrationTest {
 
   static constexpr char kClaim[] = "data-spark-s-0";
 
-  // All ways of a deletion: steps before and after, a member that the master mounts, and a
+  // Uses every part of a deletion: steps before and after, a member that the master mounts, and a
   // StatefulSet that would take its claims along.
   void MakeLife(Life& life) {
     EnterNamespace();
@@ -115,7 +115,7 @@ class KillEverywhere : public IntegrationTest {
         life.files + name);
   }
 
-  // Each with its driver seen.
+  // Starts a life for each stroke and waits until each driver has been seen.
   Lives Begin(const std::vector<Stroke>& strokes) {
     Lives lives;
     for (const Stroke& stroke : strokes)
@@ -138,8 +138,8 @@ class KillEverywhere : public IntegrationTest {
     return lives;
   }
 
-  // The drivers go, and the watchers are killed when it is time. False: this one never was, since
-  // its deletion took fewer requests.
+  // Deletes the drivers and waits until each watcher is killed, or done if its deletion took fewer
+  // requests.
   void KillThemAll(Lives& lives) {
     for (auto& life : lives) api().Delete("deployments", life->ns, "bob");
     for (auto& life : lives) {
@@ -151,7 +151,7 @@ class KillEverywhere : public IntegrationTest {
     }
   }
 
-  // Nothing but the bystanders' own annotations.
+  // Only the bystanders carry annotations of ours.
   testing::AssertionResult HasNoStrayMarks() {
     for (const char* plural : {"configmaps", "services", "deployments", "persistentvolumeclaims"}) {
       const JsonDocument list = api().Expect(HttpMethod::kGet, PathOf(plural, ns_));
@@ -167,14 +167,14 @@ class KillEverywhere : public IntegrationTest {
     return testing::AssertionSuccess();
   }
 
-  // The next watcher of the pod comes to an end by itself where the pod is gone already.
+  // The next watcher exits by itself if its pod is already gone.
   void ExpectFinished(Life& life) {
     Watcher& last = life.next ? *life.next : *life.killed;
     EXPECT_TRUE(Eventually([&] { return !last.IsRunning() || last.Phase() == "done"; }));
     EXPECT_TRUE(IsGone());
     EXPECT_TRUE(HasNoStrayMarks());
     EXPECT_EQ(api().Uid("persistentvolumeclaims", ns_, kClaim), life.claim_uid);
-    // One that was killed before it could mark a step as done runs it once more.
+    // A watcher killed before it could mark a step as done makes the next one repeat it.
     for (const char* step : {"POST /drain", "POST /report"}) {
       const auto asked = life.steps->LiedTo();
       const auto times = std::count_if(asked.begin(), asked.end(), [&](const Passage& passage) {
@@ -203,7 +203,7 @@ class KillEverywhere : public IntegrationTest {
               << (life.next ? life.next->Log() : "") << "---\n";
   }
 
-  // How many requests a deletion takes that nobody interrupts.
+  // Returns the number of requests in an uninterrupted deletion.
   int CountRequests() {
     Lives lives = Begin({Stroke{}});
     Life& life = *lives.front();
@@ -216,8 +216,8 @@ class KillEverywhere : public IntegrationTest {
     return count;
   }
 
-  // Every `stride`th request up to the last, before and after; fewer where each takes long, on a
-  // real API server and with a sanitizer.
+  // Every `stride`th request up to the last, before and after. A real API server and sanitizers are
+  // slow, so they get fewer.
   std::vector<Stroke> Strokes(int stride, int long_stride) {
     const int last = CountRequests();
     RecordProperty("requests", last);
@@ -226,7 +226,7 @@ class KillEverywhere : public IntegrationTest {
     const bool few = kubernetes->GetOptions().real || kSanitized;
     for (int request = 1; request <= last; request += few ? long_stride : stride) {
       for (const bool answered : {false, true}) {
-        // In turn, where not all are tried.
+        // With few strokes, alternates between before and after.
         if (few && answered != (strokes.size() % 2 == 1)) continue;
         strokes.push_back({request, answered});
       }
@@ -234,8 +234,8 @@ class KillEverywhere : public IntegrationTest {
     return strokes;
   }
 
-  // Kills at each stroke, several clusters side by side; `and_then` starts the next watcher and
-  // says what is to come of it.
+  // Kills at each stroke, several clusters side by side. `and_then` starts the next watcher and
+  // returns what to expect of it.
   template <typename AndThen>
   void KillAt(const std::vector<Stroke>& strokes, AndThen and_then) {
     std::size_t struck = 0;
@@ -261,7 +261,7 @@ class KillEverywhere : public IntegrationTest {
       lives.clear();
       LeaveNamespaces();
     }
-    // A deletion takes some requests more or fewer: what it waits for, it asks for again.
+    // The number of requests varies a little: a deletion polls while it waits.
     if (HasFailure()) return;
     EXPECT_GE(struck * 10, strokes.size() * 9);
   }

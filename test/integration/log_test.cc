@@ -1,4 +1,4 @@
-// What the log says to programs, and what it never says.
+// What the log tells programs, and what it never reveals.
 #include <set>
 #include <sstream>
 
@@ -10,7 +10,7 @@ namespace {
 
 class LogLines : public FailureCase {
  protected:
-  // Each line as an object with these keys; one that isn't is a failure.
+  // Each line as an object with the expected keys; any other line fails the test.
   std::vector<JsonDocument> Lines(Watcher& watcher) {
     std::vector<JsonDocument> all;
     std::istringstream log(watcher.Log());
@@ -32,7 +32,7 @@ TEST_F(LogLines, EachDecisionIsOneObjectWithAllThatItRestsOn) {
   ASSERT_TRUE(Shows(watcher, "keep: active"));
   api().Delete("deployments", ns_, "bob");
   ASSERT_TRUE(Finishes(watcher));
-  EXPECT_EQ(Told("ClusterDeleted").size(), 1u);  // after its line
+  EXPECT_EQ(Told("ClusterDeleted").size(), 1u);  // the Event comes after the log line
   std::vector<std::string> decisions;
   for (const JsonDocument& line : Lines(watcher)) {
     const JsonValue root = line.root();
@@ -53,7 +53,7 @@ TEST_F(LogLines, EachDecisionIsOneObjectWithAllThatItRestsOn) {
     EXPECT_EQ(root["deletes"]["deleted"].AsInteger(), 5);
     EXPECT_TRUE(root["durationSeconds"].Exists());
   }
-  // The driver may be seen while it is being deleted, too.
+  // The driver may also be seen while it is being deleted.
   std::erase_if(decisions, [seen = std::set<std::string>()](const std::string& decision) mutable {
     return !seen.insert(decision).second;
   });
@@ -72,7 +72,7 @@ TEST_F(LogLines, NothingIsSaidOfAPollThatShowsNothingNew) {
   EXPECT_EQ(watcher.Log(), before);
 }
 
-// Not with everything that there is to say, and not where things go wrong.
+// Neither at the most detailed level nor if things go wrong.
 TEST_F(LogLines, NoSecretIsInAnyOfThem) {
   MakeCluster(
       {.pod_annotations = {{"cluster-watcher/before-delete",

@@ -1,4 +1,4 @@
-// The objects that the tests make, as JSON.
+// JSON of the objects that the tests make.
 #pragma once
 
 #include <map>
@@ -8,7 +8,7 @@ namespace cluster_watcher::integration {
 
 using TextMap = std::map<std::string, std::string>;
 
-// `text` as a JSON string; `map` as a JSON object of strings.
+// `text` as a JSON string, `map` as a JSON object of strings.
 std::string Json(const std::string& text);
 std::string Json(const TextMap& map);
 
@@ -16,13 +16,13 @@ struct Metadata {
   std::string name;
   TextMap labels = {};
   TextMap annotations = {};
-  bool held = false;                  // by a finalizer that nobody but the test takes off
-  std::string owner_references = "";  // the array's JSON
+  bool held = false;                  // by a finalizer that only the test removes
+  std::string owner_references = "";  // the JSON array
 
   std::string Json() const;
 };
 
-// What runs pods of one name: their label `app` is the object's name, `pod` adds to it.
+// A controller of pods. Their label `app` is its name; `pod` adds further labels.
 struct Workload {
   Metadata metadata;
   int replicas = 1;
@@ -34,7 +34,7 @@ struct Workload {
 std::string DeploymentOf(const Workload& workload);  // a ReplicaSet looks the same
 std::string ReplicationControllerOf(const Workload& workload);
 std::string StatefulSetOf(const Workload& workload);
-// That would take the claims it makes along, data-NAME-0 and so on.
+// It would take its claims along: data-NAME-0 and so on.
 std::string StatefulSetWithClaimsOf(const Workload& workload);
 std::string JobOf(const Workload& workload);
 // By the plural: deployments, replicasets, replicationcontrollers, statefulsets, jobs.
@@ -43,9 +43,9 @@ std::string WorkloadOf(const std::string& plural, const Workload& workload);
 std::string ConfigMapOf(const Metadata& metadata);
 std::string ServiceOf(const Metadata& metadata, const std::string& app);
 std::string ClaimOf(const Metadata& metadata);
-// Of any kind that has a spec, which is the JSON of it all.
+// Any kind with a spec; `spec` is all of its JSON.
 std::string CustomOf(const Metadata& metadata, const std::string& spec = "{}");
-// ServiceAccounts and others that are nothing but a name.
+// ServiceAccounts and other kinds that need only a name.
 std::string NamedOf(const Metadata& metadata);
 // What a watcher may do in its namespace.
 std::string WatcherRoleOf(const Metadata& metadata);

@@ -164,7 +164,7 @@ TEST_F(OwnerGone, TogetherWithItsNamespaceTheClusterGoes) {
   EXPECT_TRUE(Finishes(watcher));
 }
 
-// Whose objects go in any order, the account's rights among the first.
+// A namespace's objects go in any order, the account's rights among the first.
 TEST_F(OwnerGone, WhileTheClustersOwnNamespaceGoesNothingIsDone) {
   const std::string home = ns_;
   ns_ = home + "-dying";

@@ -1,5 +1,5 @@
-// The owner is there, and what it wants decides: replicas, suspension, completion; and in which
-// ways an owner can be named.
+// The owner is there and its state decides: replicas, suspension or completion. Also the ways to
+// name an owner.
 #include <gtest/gtest.h>
 
 #include "test/integration/fixture.h"
@@ -105,11 +105,11 @@ TEST_F(OwnerState, AnApplicationThatSaidItCompletedLetsTheClusterGo) {
   ASSERT_TRUE(Shows(watcher, "keep: active"));
   ASSERT_TRUE(Eventually([&] { return Mark("root-uid") != ""; }));
   api().Annotate("deployments", ns_, kMaster, "cluster-watcher/app-status", "completed");
-  // The master root is read at least once a minute; a change of replicas has it read at once.
+  // The root is read at least once a minute, and at once when the replicas change.
   api().Scale("deployments", ns_, "bob", 2);
   ASSERT_TRUE(Shows(watcher, "keep: shared-by-replicas"));
   ASSERT_TRUE(Eventually([&] { return Mark("app-status").empty(); }));
-  // Said again while there are two it would be taken off again.
+  // With two replicas the watcher would remove it again.
   ASSERT_TRUE(StopsWell(watcher));
   api().Annotate("deployments", ns_, kMaster, "cluster-watcher/app-status", "completed");
   api().Scale("deployments", ns_, "bob", 1);
@@ -142,7 +142,7 @@ INSTANTIATE_TEST_SUITE_P(All, OwnerKind,
 
 class OwnerNamed : public IntegrationTest {
  protected:
-  // Names bob, whatever else there is.
+  // bob is the owner, whatever other objects there are.
   void ExpectBobToCount(Watcher& watcher, const std::string& plural) {
     ASSERT_TRUE(Keeps(watcher, "keep: active", 2));
     api().Delete(plural, ns_, "bob");
@@ -212,7 +212,7 @@ TEST_F(OwnerNamed, BarelyOnceRecordedOnlyThatKindIsPolledUntilAllAreAbsent) {
   ASSERT_TRUE(Eventually([&] { return Mark("owner-kind") == "deployment.apps"; }));
   MakeDriver("bob", "replicationcontrollers");
   EXPECT_TRUE(Keeps(watcher, "keep: active", 3));
-  // The other of that name takes its place.
+  // The other kind's bob takes its place.
   api().Delete("deployments", ns_, "bob");
   EXPECT_TRUE(Eventually([&] { return Mark("owner-kind") == "replicationcontroller"; }));
   EXPECT_TRUE(Keeps(watcher, "keep: active"));

@@ -1,4 +1,4 @@
-// What the account lacks is said once, with the rule to add, and shown; it changes nothing else.
+// Missing permissions are logged once, with the rule to add, and shown; they change nothing else.
 #include <signal.h>
 
 #include <algorithm>
@@ -12,8 +12,8 @@ namespace {
 constexpr char kReview[] = "POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 constexpr char kMissing[] = "cluster_watcher_permission_missing";
 
-// A Role's rules as manifests/role has them, those for foreign kinds in short: other tests may have
-// them served. `services` are the verbs on those.
+// A Role's rules as in manifests/role. Foreign kinds are abbreviated, because other tests may have
+// them served. `services` are the verbs on Services.
 std::string Rules(const std::string& services) {
   return R"({"rules": [
       {"apiGroups": ["apps"], "resources": ["deployments", "replicasets", "statefulsets"],
@@ -52,12 +52,12 @@ class Permissions : public IntegrationTest {
     MakeDriver();
   }
 
-  // The kubeconfig is from now on that of the account, at this server.
+  // Makes kubeconfig() that of the account, at this server.
   void UseAccount(const ApiServer& at) {
     WriteKubeconfig(kubeconfig(), at, "token: \"" + api().Token(ns_, kAccount) + "\"");
   }
 
-  // In some seconds the API server has heard of it.
+  // Waits for the API server, which takes some seconds to apply it.
   void Allow(const std::string& services) {
     api().Patch("roles", ns_, kAccount, Rules(services));
     ASSERT_TRUE(Eventually([&] {
@@ -72,7 +72,7 @@ class Permissions : public IntegrationTest {
     return server_for_it;
   }
 
-  // Watches over the cluster and has asked what it may do.
+  // Starts a watcher and waits until it has asked for its permissions.
   Watcher& WatchAndAsk(std::vector<std::string> flags = {}) {
     flags.push_back("--log-level=debug");
     Watcher& watcher = WatchOver("deployment/bob", flags);
@@ -138,7 +138,7 @@ TEST_F(Permissions, ThatADryRunLacksAreShownToo) {
   EXPECT_TRUE(IsWhole());
 }
 
-// Who has forgotten the RoleBinding is told all that it would have granted.
+// If the RoleBinding is missing, the log lists everything that it would have granted.
 TEST_F(Permissions, ThatAreAllMissingAreNamed) {
   api().Delete("rolebindings", ns_, kAccount);
   ASSERT_TRUE(Eventually([&] {
@@ -157,7 +157,7 @@ TEST_F(Permissions, ThatAreAllMissingAreNamed) {
   EXPECT_TRUE(Shows(watcher, "keep: active"));
 }
 
-// A server whose permission check is itself refused, or broken.
+// A server that refuses the permission check itself, or breaks it.
 TEST_F(Permissions, ThatCanNotBeAskedForChangeNothing) {
   const auto review = [](const std::string& status) {
     return Lie::Answer(201, R"({"kind": "SelfSubjectAccessReview", "apiVersion":
@@ -185,7 +185,7 @@ TEST_F(Permissions, ThatCanNotBeAskedForChangeNothing) {
     UseAccount(proxy.Address());
     Watcher& watcher = WatchAndAsk();
     EXPECT_EQ(watcher.LinesWith("debug permissions: "), 1u);
-    EXPECT_LE(proxy.LiesTold(), 6);  // three, each sent again where a connection is cut off
+    EXPECT_LE(proxy.LiesTold(), 6);  // three requests, each sent again after a cut connection
     EXPECT_EQ(watcher.Metric(kMissing), 0);
     EXPECT_EQ(watcher.LinesWith("warning"), 0u);
     ASSERT_TRUE(Keeps(watcher, "keep: active", 3));

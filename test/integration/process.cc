@@ -21,7 +21,7 @@ std::vector<char*> Pointers(const std::vector<std::string>& texts) {
   return pointers;
 }
 
-// Only what is safe between fork and exec in a process with threads.
+// Between fork and exec, a process with threads may only make safe calls.
 [[noreturn]] void BecomeChild(char* const* arguments, char* const* environment, int out, int err,
                               pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -98,7 +98,7 @@ std::string ReadWhole(const std::string& file) {
   return text.str();
 }
 
-// By way of another name, so that nobody reads half of it.
+// Renames a finished file, so that nobody reads half of it.
 void WriteWhole(const std::string& file, const std::string& content) {
   const std::string next = file + ".next";
   std::ofstream(next, std::ios::binary) << content;

@@ -1,5 +1,5 @@
-// A child process: started with exactly the environment that is given, its output in files, and
-// dead at the latest when the object is.
+// A child process, started with exactly the given environment. Its output goes to files, and it
+// dies with the object at the latest.
 #pragma once
 
 #include <sys/types.h>
@@ -15,7 +15,7 @@ namespace cluster_watcher::integration {
 class Process {
  public:
   // `arguments` begins with the program's path; `environment` holds "NAME=value" entries. Fails the
-  // test where it can't be started.
+  // test if the process can't be started.
   Process(const std::vector<std::string>& arguments, const std::vector<std::string>& environment,
           const std::string& stdout_file, const std::string& stderr_file);
   Process(const Process&) = delete;
@@ -24,7 +24,7 @@ class Process {
 
   pid_t Pid() const { return pid_; }
   void Signal(int signal);
-  // Its exit code, or -SIGNAL where a signal ended it; nullopt: it still runs.
+  // Returns the exit code, -SIGNAL if a signal ended it, or nullopt if it still runs.
   std::optional<int> WaitForExit(Duration timeout);
   bool IsRunning() { return !WaitForExit(Duration(0)); }
 
@@ -36,7 +36,7 @@ class Process {
 // This process's own environment.
 std::vector<std::string> OwnEnvironment();
 
-// The file's content; "" where it can't be read.
+// Returns the file's content, or "" if it can't be read.
 std::string ReadWhole(const std::string& file);
 void WriteWhole(const std::string& file, const std::string& content);
 

@@ -1,5 +1,5 @@
-// The program as its users meet it: `check`, what ends `watch`, flags, kubeconfigs, the metrics
-// port.
+// The program as its users meet it: `check`, the ways `watch` ends, flags, kubeconfigs and the
+// metrics port.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <signal.h>
@@ -16,7 +16,7 @@ namespace {
 
 class Check : public IntegrationTest {
  protected:
-  // Runs to its end.
+  // Runs `check` to its end.
   Watcher& CheckOf(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), {"check", "--kubeconfig=" + kubeconfig(), "-n", ns_});
     Watcher& check = Run(arguments);

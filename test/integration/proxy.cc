@@ -21,7 +21,7 @@ struct Received {
   std::string head;
   std::string body;
 
-  // The value of a header; "" where there is none.
+  // Returns a header's value, or "" if there is none.
   std::string Header(const std::string& name) const {
     const std::size_t line = head.find("\r\n" + name + ": ");
     if (line == std::string::npos) return "";
@@ -30,7 +30,7 @@ struct Received {
   }
 };
 
-// The next request on a connection; nullopt: the client has gone. `rest` is what was read beyond.
+// Reads the next request; nullopt: the client is gone. `rest` keeps what was read beyond it.
 std::optional<Received> Receive(int socket, std::string& rest) {
   char buffer[16384];
   const auto read_more = [&] {
@@ -82,7 +82,7 @@ HttpRequest PassedOn(const Received& received) {
   return request;
 }
 
-// With its limit lowered to `items`.
+// Returns the target with its limit lowered to `items`.
 std::string WithPagesOf(int items, const std::string& target) {
   const std::size_t limit = target.find("limit=");
   if (items == 0 || limit == std::string::npos) return target;

@@ -10,10 +10,10 @@
 namespace cluster_watcher::integration {
 namespace {
 
-constexpr Duration kScriptTimeout = std::chrono::minutes(15);  // where it is built first
+constexpr Duration kScriptTimeout = std::chrono::minutes(15);  // it may have to be built first
 
 Result<Done> RunScript(std::vector<std::string> arguments, const std::string& log) {
-  // What the scripts start writes into files of its own.
+  // Processes that the scripts start log to files of their own.
   std::vector<std::string> environment = OwnEnvironment();
   environment.push_back("WATCH_PID=" + std::to_string(getpid()));
   Process script(arguments, environment, log, log);
@@ -40,8 +40,8 @@ class SharedServer : public Server {
   void PauseApi() override { Refuse(); }
   void ResumeApi() override { Refuse(); }
 
-  // A token is bound to its account's UID; the API server remembers for some seconds that it was
-  // good.
+  // A token is bound to its account's UID; the API server remembers for some seconds that the token
+  // was valid.
   void Revoke(const std::string&, const std::string& ns, const std::string& account) override {
     Api api(admin_);
     api.Delete("serviceaccounts", ns, account);
@@ -84,7 +84,7 @@ class RealServer final : public SharedServer {
   void ResumeApi() override { Do("resume"); }
 
  private:
-  // They find out on their own that the API server is back, up to half a minute later.
+  // The controllers take up to half a minute to notice that the API server is back.
   void AwaitControllers() {
     Api api(Admin());
     const auto pods = [&] { return api.Names("pods", "default", "app=probe").size(); };

@@ -1,5 +1,5 @@
-// Whoever can reach the metrics may be broken or hostile: others get their answers all the same,
-// and the watcher watches and deletes as ever.
+// Clients of the metrics may be broken or hostile: others still get their answers, and the watcher
+// watches and deletes as usual.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -19,7 +19,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// One connection from 127.0.0.SOURCE. Nothing that it does waits for the other side, but ReadAll.
+// A connection from 127.0.0.SOURCE. Only ReadAll waits for the other side.
 class Connection {
  public:
   Connection(int port, int source, int receive_buffer = 0)
@@ -44,7 +44,7 @@ class Connection {
     if (fd_ >= 0) close(fd_);
   }
 
-  // False: the other side has closed.
+  // Returns false if the other side has closed.
   bool Send(const std::string& text) {
     return send(fd_, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0 || errno == EAGAIN;
   }
@@ -78,11 +78,11 @@ class Connection {
 
 const std::string kScrape = "GET /metrics HTTP/1.1\r\nHost: w\r\n\r\n";
 
-// Everything that a client can do wrong, each in a thread of its own, until it is destroyed.
+// Does everything that a client can do wrong, each in its own thread, until it is destroyed.
 class Offenders {
  public:
   explicit Offenders(int port) : port_(port) {
-    // They hold what they can: some one after the other from one address, some from many.
+    // Clients that hold as many connections as they can, from one address or from many.
     Hold(
         100, [](int) { return 2; }, "");
     Hold(
@@ -99,7 +99,7 @@ class Offenders {
         [](Connection& connection) { return connection.ReadByte(); });
     Hold(
         10, [](int) { return 62; }, kScrape);
-    // They come, do something, and go.
+    // Clients that connect, do something and leave.
     const std::string huge(100'000, 'x');
     for (const std::string& request :
          {std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11), std::string("\n\n\n\n"),
@@ -139,7 +139,7 @@ class Offenders {
   }
 
  private:
-  // As fast as others let it, with a breath in between, which leaves the machine to the watcher.
+  // Repeats it as fast as it can, with short pauses that leave the CPU to the watcher.
   void Repeat(std::function<void(int)> misdeed) {
     threads_.emplace_back([this, misdeed = std::move(misdeed)] {
       for (int i = 0; !stop_; ++i) {
@@ -149,8 +149,8 @@ class Offenders {
     });
   }
 
-  // `count` connections from the addresses that `source` says, each opened anew when it is closed,
-  // that begin with `request` and go on with `go_on` while it is true.
+  // Keeps `count` connections open from the addresses that `source` returns. Each sends `request`,
+  // then calls `go_on` again and again; if that returns false, a new connection replaces it.
   void Hold(
       int count, std::function<int(int)> source, std::string request,
       std::function<bool(Connection&)> go_on = [](Connection& connection) {
@@ -231,7 +231,7 @@ TEST_F(BadScrapers, HoldUpNeitherOthersNorTheWatch) {
       ASSERT_TRUE(Eventually([&] { return OpenFiles(watcher) >= files + 40; }))
           << "nobody holds connections";
       const double polls = watcher.Polls();
-      // It would take 4 s with nobody there, and the slowest connection is cut off after 10 s.
+      // 4 s if there were no other clients; the slowest connection is cut off after 10 s.
       EXPECT_TRUE(Eventually([&] { return watcher.Polls() >= polls + 40; },
                              milliseconds(kSanitized ? 36'000 : 12'000)));
       EXPECT_LE(OpenFiles(watcher), files + 120);

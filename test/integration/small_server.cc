@@ -12,7 +12,7 @@ namespace {
 using small_kubernetes::HttpServer;
 using small_kubernetes::SmallKubernetes;
 
-// Below the ports that the system gives to clients, so that one is still free after a stop.
+// Below the system's ephemeral ports, so that a port is still free after a stop.
 constexpr int kFirstPort = 20'000;
 constexpr int kLastPort = 29'999;
 constexpr int kThreads = 64;
@@ -49,7 +49,7 @@ class SmallServer final : public Server {
     }
   }
 
-  // Nothing is answered while the server's lock is held.
+  // The server answers nothing while its lock is held.
   void PauseApi() override {
     bool held = false;
     std::mutex mutex;

@@ -1,4 +1,4 @@
-// The steps of a deletion: who is asked, when, how often, and what their answers change.
+// The steps of a deletion: which are called, when and how often, and what their answers change.
 #include <signal.h>
 
 #include "test/integration/failure_case.h"
@@ -10,7 +10,7 @@ class Steps : public IntegrationTest {
  protected:
   void SetUp() override {
     IntegrationTest::SetUp();
-    // What isn't answered here is no step.
+    // Any path that no test answers is not a step.
     steps_.emplace(server().Admin());
     steps_->LieAbout(" /", Lie::Answer(404, ""));
   }
@@ -19,7 +19,7 @@ class Steps : public IntegrationTest {
     steps_.reset();
   }
 
-  // A step of this name, at a path of its name; `more` are further fields.
+  // A step with this name, which is also its path; `more` holds further fields.
   std::string Step(const std::string& name, const std::string& more = "") {
     return R"({"name": ")" + name + R"(", "http": {"method": "POST", "url": ")" +
            steps_->Address().url + "/" + name + "\"}" + more + "}";
@@ -32,7 +32,7 @@ class Steps : public IntegrationTest {
     Answer(name, lie);
   }
 
-  // The names of the steps that were run, in their order.
+  // The names of the steps that ran, in order.
   std::vector<std::string> Asked() {
     std::vector<std::string> names;
     for (const Passage& passage : steps_->LiedTo()) {
@@ -212,7 +212,7 @@ TEST_F(Steps, ADriverThatComesBackMeanwhileFindsItsClusterWhole) {
   EXPECT_TRUE(Eventually([&] {
     return Mark("phase").empty() && Mark("deleting-since").empty() && Mark("steps-done").empty();
   }));
-  // The next time they are run again.
+  // The next deletion runs them again.
   api().Delete("deployments", ns_, "bob");
   EXPECT_TRUE(Finishes(watcher));
   EXPECT_EQ(Asked(), (std::vector<std::string>{"drain", "drain"}));
@@ -252,7 +252,7 @@ class Waves : public FailureCase {
     return api().Create("configmaps", ns_, ConfigMapOf(metadata));
   }
   bool IsThere(const std::string& name) { return !api().Uid("configmaps", ns_, name).empty(); }
-  // The watcher's next requests, so many that it would have gone on.
+  // Waits for so many requests that the watcher would have gone on.
   testing::AssertionResult WaitsOn(Watcher& watcher) {
     const double requests = watcher.Requests();
     return Eventually([&] { return watcher.Requests() >= requests + 45; });
@@ -313,7 +313,7 @@ TEST_F(Waves, AtTheDeadlineAllThatIsLeftGoesAtOnce) {
   api().ReleaseFinalizers("configmaps", ns_, "early-held");
 }
 
-// In a namespace without bystanders, one of which is a claim that is labelled as of the cluster.
+// Uses a namespace without bystanders, because one of them is a claim with the cluster's label.
 class Volumes : public FailureCase {
  protected:
   void SetUp() override {

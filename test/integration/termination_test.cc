@@ -1,4 +1,4 @@
-// Being told to stop while watching: --on-termination.
+// The watcher is told to stop while it watches: --on-termination.
 #include <signal.h>
 
 #include <algorithm>
@@ -12,8 +12,8 @@ namespace {
 
 class Termination : public IntegrationTest {
  protected:
-  // The master's pod is on a node, so that it goes on terminating until somebody ends it. Nothing
-  // is condemned within the test.
+  // The master's pod is on a node, so it keeps terminating until somebody ends it. The test is too
+  // short for a condemnation.
   Watcher& WatchOnANode(std::vector<std::string> flags = {}) {
     MakeClusterOnANode();
     return WatchIt(std::move(flags));
@@ -125,7 +125,7 @@ TEST_F(Termination, LeavesAClusterWhosePodIsEvictedWhileTheDriverIsGone) {
 }
 
 TEST_F(Termination, LeavesAClusterWhosePodIsGoneWhenItIsTold) {
-  MakeCluster();  // on no node: an evicted pod is gone at once
+  MakeCluster();  // without a node, an evicted pod is gone at once
   MakeDriver();
   Watcher& watcher = WatchIt();
   LoseTheDriver();
@@ -159,7 +159,7 @@ TEST_F(Termination, LeavesAClusterWhoseMasterRootIsReplacedByForce) {
   EXPECT_TRUE(HasItsMembers());
 }
 
-// Forced, a pod is gone without a signal.
+// A pod deleted by force is gone without a signal.
 TEST_F(Termination, AWatcherWhosePodIsGoneEndsByItselfAndLeavesEverything) {
   MakeCluster();
   MakeDriver();
@@ -186,7 +186,7 @@ TEST_F(Termination, DeletesTwentyMembersInTheTwoSecondsThatASidecarGets) {
   }
 }
 
-// Told to stop while one of its writes is under way.
+// The watcher is told to stop during one of its writes.
 class TerminationAtAWrite : public IntegrationTest {
  protected:
   void TearDown() override {
@@ -195,15 +195,15 @@ class TerminationAtAWrite : public IntegrationTest {
     proxy_.reset();
   }
 
-  // The driver is gone, and the API server has written `phase`, which the watcher doesn't know yet
-  // when it is told to stop.
+  // The driver is gone and the API server has written `phase`, but the watcher doesn't know that
+  // yet when it is told to stop.
   Watcher& StopAtTheWriteOf(const std::string& phase) {
     MakeCluster();
     MakeDriver();
     proxy_.emplace(server().Admin());
     const std::string written = R"("cluster-watcher/phase":")" + phase + "\"";
     proxy_->SetGate([this, written](const Passage& passage) {
-      // Not one that met a controller's write: then it wasn't written.
+      // After a conflict with a controller, nothing was written.
       if (passage.status == 200 && passage.request_line.starts_with("PATCH ") &&
           passage.body.find(written) != std::string::npos && !held_.exchange(true)) {
         let_go_.acquire();
@@ -232,7 +232,7 @@ TEST_F(TerminationAtAWrite, ACondemnedClusterStays) {
   EXPECT_EQ(watcher.WaitForExit(), 0);
   EXPECT_TRUE(IsWhole());
   EXPECT_EQ(Mark("deleting-since"), "");
-  // Whoever comes next begins from nothing.
+  // The next watcher begins from scratch.
   MakeDriver();
   Watcher& next = WatchOver("deployment/bob");
   EXPECT_TRUE(Keeps(next, "keep: active"));

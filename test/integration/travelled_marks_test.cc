@@ -1,4 +1,4 @@
-// Marks that stand on an object without having been written for it: annotations travel.
+// Marks on objects that they weren't written for: annotations get copied.
 #include "test/integration/fixture.h"
 
 namespace cluster_watcher::integration {
@@ -6,8 +6,8 @@ namespace {
 
 class TravelledMarks : public IntegrationTest {
  protected:
-  // A deletion that is in full swing, by a pod that is gone and before any deadline, of the master
-  // root that is there now.
+  // Marks of the current master root's deletion, well under way, by a pod that is gone and before
+  // any deadline.
   TextMap MarksOfADeletion() {
     const std::string now = std::string(api()
                                             .Get("deployments", ns_, kMaster)
@@ -35,14 +35,14 @@ class TravelledMarks : public IntegrationTest {
   std::string MarkOf(const std::string& plural, const std::string& name, const std::string& mark) {
     return api().Annotation(plural, ns_, name, "cluster-watcher/" + mark).value_or("");
   }
-  // The ReplicaSet of the master that has the deletion's marks.
+  // Returns the master's ReplicaSet with the deletion's marks.
   std::string MarkedReplicaSet() {
     for (const std::string& name : api().Names("replicasets", ns_, "app=" + std::string(kMaster))) {
       if (MarkOf("replicasets", name, "deletes-begun") == "true") return name;
     }
     return "";
   }
-  // A pod of this ReplicaSet's is the only one of the master.
+  // Whether the master's only pod is one of this ReplicaSet's.
   bool RunsThe(const std::string& set) {
     const auto pods = api().Names("pods", ns_, "app=" + std::string(kMaster));
     return pods.size() == 1 && pods.front().starts_with(set + "-");
@@ -58,7 +58,7 @@ class TravelledMarks : public IntegrationTest {
     }
     return HasItsMembers();
   }
-  // The master's Deployment of the same name, made again with all the annotations of the old one.
+  // Recreates the master's Deployment under its name, with all the annotations of the old one.
   std::string MakeMasterAgain(const TextMap& annotations) {
     Workload master{Labelled(kMaster, "master"), 1, Labelled("", "master").labels};
     master.metadata.annotations = annotations;
@@ -71,7 +71,7 @@ TEST_F(TravelledMarks, OnAReplicaSetThatHasBecomeTheRootCountForNothing) {
   MakeDriver();
   const std::string pod = MasterPod();
   MarkTheRoot(MarksOfADeletion());
-  // Its controller copies them, and doesn't take them along.
+  // The Deployment's controller copies the marks, but doesn't remove them with the original.
   ASSERT_TRUE(Eventually([&] { return !MarkedReplicaSet().empty(); }));
   const std::string set = MarkedReplicaSet();
   api().Delete("deployments", ns_, kMaster, "Orphan");
@@ -112,12 +112,12 @@ TEST_F(TravelledMarks, InAManifestFromWhichTheRootIsMadeAgainCountForNothing) {
   EXPECT_TRUE(Finishes(watcher));
 }
 
-// As `kubectl rollout undo` does it: template and annotations from the ReplicaSet.
+// `kubectl rollout undo` does this: it restores template and annotations from the ReplicaSet.
 TEST_F(TravelledMarks, ThatAnUndoBringsBackDoNotDeleteAClusterThatIsInUse) {
   MakeCluster();
   MakeDriver();
   TextMap marks = MarksOfADeletion();
-  marks.erase("cluster-watcher/deletes-begun");  // it was spared in the last look
+  marks.erase("cluster-watcher/deletes-begun");  // it was spared at the last look
   MarkTheRoot(marks);
   std::string set;
   ASSERT_TRUE(Eventually([&] {
@@ -131,7 +131,7 @@ TEST_F(TravelledMarks, ThatAnUndoBringsBackDoNotDeleteAClusterThatIsInUse) {
     api().Expect(HttpMethod::kPatch, PathOf("deployments", ns_, kMaster), content,
                  "application/json-patch+json");
   };
-  // Without a node no pod of a rolling update gets ready.
+  // Without a node, the new pod of a rolling update never gets ready.
   api().Patch("deployments", ns_, kMaster,
               R"({"spec": {"strategy": {"type": "Recreate", "rollingUpdate": null}}})");
   set_template(R"([{"op": "add", "path": "/spec/template/metadata/annotations",
@@ -162,7 +162,7 @@ TEST_F(TravelledMarks, ThatAnUndoBringsBackDoNotDeleteAClusterThatIsInUse) {
   EXPECT_TRUE(Eventually([&] { return Mark("phase").empty() && Mark("condemned-by").empty(); }));
 }
 
-// An undo may bring them back under the root's own UID.
+// An undo may restore them with the root's own UID.
 TEST_F(TravelledMarks, OfADeletionThatIsLongPastDoNotHurryAnother) {
   MakeCluster();
   MakeDriver();

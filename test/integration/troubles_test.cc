@@ -1,5 +1,5 @@
-// An API server that refuses, is away or hangs, and tokens that are no longer good: nothing is
-// known then, nothing is lost, and afterwards the watcher goes on.
+// An API server that refuses, is down or hangs, and tokens that are no longer valid: nothing is
+// known then, nothing is lost, and the watcher goes on afterwards.
 #include <signal.h>
 
 #include "test/integration/fixture.h"
@@ -23,7 +23,7 @@ class Troubles : public IntegrationTest {
     away_ = false;
   }
 
-  // The kubeconfig is from now on that of an account with a Role; its token is in a file.
+  // Makes kubeconfig() that of an account with a Role, whose token is in a file.
   void UseAccount() {
     MakeAccount(WatcherRoleOf({kAccount}));
     token_ = api().Token(ns_, kAccount);
@@ -144,7 +144,7 @@ TEST_F(Troubles, AnApiServerOfAnotherName) {
   MakeCluster();
   ApiServer untrusted = server().Admin();
   if (untrusted.ca_pem.empty()) GTEST_SKIP() << "the small Kubernetes has no TLS";
-  untrusted.ca_pem.clear();  // the system's certificates
+  untrusted.ca_pem.clear();  // falls back to the system's certificates
   WriteKubeconfig(kubeconfig(), untrusted, "token: \"" + untrusted.token + "\"");
   Watcher& watcher = WatchOver("deployment/bob", {"--startup-grace=0s", "--grace-period=0s"});
   EXPECT_TRUE(Keeps(watcher, "keep: unknown", 5));

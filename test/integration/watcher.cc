@@ -8,7 +8,7 @@ namespace {
 
 constexpr char kPortLine[] = "metrics and health on port ";
 
-// The labels of `series`, each with its value: "code=\"200\"".
+// Returns the labels of `series`, each with its value: "code=\"200\"".
 std::vector<std::string> LabelsOf(const std::string& series) {
   std::vector<std::string> labels;
   const std::size_t open = series.find('{');
@@ -28,7 +28,7 @@ bool IsOf(const std::string& line, const std::string& name,
   return true;
 }
 
-// The value of `label` in the line of `metrics` that begins with `name` and ends with 1.
+// Returns the value of `label` in the line of `metrics` that begins with `name` and ends with 1.
 std::string LabelOfOne(const std::string& metrics, const std::string& name,
                        const std::string& label) {
   std::istringstream lines(metrics);

@@ -1,5 +1,4 @@
-// The program under test as a child process, and what can be seen of it from outside: metrics,
-// health, log and exit code.
+// The program under test as a child process, seen from outside: metrics, health, log and exit code.
 #pragma once
 
 #include <memory>
@@ -14,19 +13,19 @@ namespace cluster_watcher::integration {
 
 class Watcher {
  public:
-  // Starts `arguments`, the program first; its output goes to files that begin with `files`.
+  // Starts `arguments`, the program first. The names of its output files begin with `files`.
   Watcher(const std::vector<std::string>& arguments, const std::vector<std::string>& environment,
           std::string files);
 
-  // --- Metrics. `series` is a name and, optionally, labels: `a_total{code="200"}`. The sum of the
-  // series that have these labels; 0 where there is none, or nothing is served.
+  // --- Metrics. `series` is a name with optional labels: `a_total{code="200"}`. Returns the sum of
+  // the series with these labels, or 0 if there is none or nothing is served.
   double Metric(const std::string& series);
-  double Polls(const std::string& outcome = "");  // empty: of any
+  double Polls(const std::string& outcome = "");  // empty: any outcome
   double Requests();                              // to the API server
   std::string Verdict();                          // "keep: active"
   std::string Phase();                            // "deleting"
 
-  int Port() const;                     // of metrics and health; 0: it doesn't listen yet
+  int Port() const;                     // of metrics and health; 0: not listening yet
   int Health(const std::string& path);  // HTTP status of /healthz or /readyz; 0: no answer
 
   // --- The process.
@@ -39,7 +38,7 @@ class Watcher {
     return process_.WaitForExit(timeout);
   }
   void Signal(int signal) { process_.Signal(signal); }
-  // Its exit code; nullopt: it doesn't heed the signal.
+  // Returns the exit code; nullopt: it ignores the signal.
   std::optional<int> Stop(int signal, Duration timeout = std::chrono::seconds(20));
   long PeakMemoryKilobytes() const;
 

@@ -1,5 +1,5 @@
-// Two pods of the master, each with its watcher: which of them deletes the cluster, and when the
-// other one takes over.
+// Two pods of the master, each with its watcher: which one deletes the cluster, and when the other
+// one takes over.
 #include <signal.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 class WhoActs : public IntegrationTest {
  protected:
-  // The member "held" can't go, so that a deletion lasts until the test lets it.
+  // The member "held" can't go, so a deletion lasts until the test releases it.
   void MakeClusterWithTwoMasters() {
     MakeCluster();
     MakeMember("held", true);
@@ -30,7 +30,7 @@ class WhoActs : public IntegrationTest {
   bool IsNamed(std::size_t pod) { return Mark("condemned-by").starts_with(pods_[pod] + "/"); }
   void Release() { api().ReleaseFinalizers("configmaps", ns_, "held"); }
 
-  // The first watcher has begun to delete, the second one looks on.
+  // The first watcher has begun to delete; the second one looks on.
   void BeginDeletion(std::vector<std::string> flags_of_second = {}) {
     MakeClusterWithTwoMasters();
     first_ = &WatchBy(0);
@@ -118,7 +118,7 @@ TEST_F(WhoActs, ADeletionWhosePodsNameIsAnothersNowIsTakenOver) {
 }
 
 TEST_F(WhoActs, WhoIsOvertakenAfterTheDeadlineStandsBack) {
-  // The second one is held up before it deletes the master root, so that there is time to see what
+  // Stops the second watcher before it deletes the master root, so that there is time to see what
   // the first one does.
   std::counting_semaphore<> let_go(0);
   std::atomic<bool> at_the_end{false};
@@ -157,7 +157,7 @@ TEST_F(WhoActs, WhoIsOvertakenAfterTheDeadlineStandsBack) {
 
 class CondemnedByAnother : public WhoActs {
  protected:
-  // As the watcher of the second pod would have left it, killed before its last look.
+  // Leaves the marks of the second pod's watcher, killed before its last look.
   void CondemnAsTheSecond() {
     MakeClusterWithTwoMasters();
     Release();
@@ -188,7 +188,7 @@ TEST_F(CondemnedByAnother, IsTakenOffWhenThatPodIsGone) {
   api().Delete("pods", ns_, pods_[1]);
   EXPECT_TRUE(Eventually([&] { return Mark("phase").empty() && Mark("condemned-by").empty(); }));
   ASSERT_TRUE(Keeps(*first_, "keep: active"));
-  // And it is as if nothing had been.
+  // From here on, everything is as if it had never been condemned.
   api().Delete("deployments", ns_, "bob");
   EXPECT_TRUE(Finishes(*first_));
 }

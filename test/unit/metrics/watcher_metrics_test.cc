@@ -21,7 +21,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// All that there is before a first poll.
+// All metrics before the first poll.
 std::string AtStart() {
   std::ifstream file(PROJECT_ROOT "/test/unit/watcher/loop/life/1-starting.prom");
   return {std::istreambuf_iterator<char>(file), {}};
@@ -38,7 +38,7 @@ std::string Expose(const prometheus::Collectable& source) {
 
 class WatcherMetricsTest : public testing::Test {
  protected:
-  // The value of one series, as it is shown; "missing" if it isn't.
+  // The value of a series as shown; "missing" if it isn't shown.
   std::string Value(const std::string& series) const { return ValueIn(Expose(metrics_), series); }
 
   static std::string ValueIn(const std::string& exposition, const std::string& series) {
@@ -49,7 +49,7 @@ class WatcherMetricsTest : public testing::Test {
     return "missing";
   }
 
-  // The series of a family that are 1.
+  // The labels of the family's series whose value is 1.
   static std::string Ones(const std::string& exposition, const std::string& family) {
     std::istringstream lines(exposition);
     std::string ones;

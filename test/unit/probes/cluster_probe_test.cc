@@ -24,7 +24,7 @@ KubeObject Object(const char* type, const std::string& name, const std::string& 
   return {TypeOf(type), *ReadObjectMeta(document->root())};
 }
 
-// Metadata of an object that carries the cluster's label, or not, and has a controller.
+// Metadata of an object with a controller and, if `labelled`, the cluster's label.
 std::string Below(const char* controller_type, const std::string& controller,
                   bool labelled = true) {
   const std::string reference = ControlledBy(TypeOf(controller_type), controller, controller);
@@ -48,13 +48,13 @@ class ClusterProbeTest : public testing::Test {
     ServeNothingElse();
   }
 
-  // An object whose UID is its name.
+  // Serves an object whose UID is its name.
   void Serve(const char* type, const std::string& name, const std::string& metadata = "") {
     api_.transport.On(ApiRequest::GetMetadata(TypeOf(type), "lab", name),
                       ObjectAnswer(TypeOf(type), "lab", name, name, metadata));
   }
 
-  // "deployment.apps/bob-m"; or how it failed.
+  // The root, such as "deployment.apps/bob-m", or how the search failed.
   std::string RootOf(const KubeObject& start, const std::vector<KubeObject>& known = {}) {
     auto root = probe_.RootOf(start, kCluster, known, {});
     if (root) return root->Describe();
@@ -90,7 +90,7 @@ TEST_F(ClusterProbeTest, GoesHigherOnlyWhereTheClustersLabelIs) {
   struct Case {
     const char* below;
     const char* above;
-    std::string metadata;  // of what is above
+    std::string metadata;  // the controller's
     const char* root;
   };
   const std::vector<Case> cases = {
@@ -119,7 +119,7 @@ TEST_F(ClusterProbeTest, AControllerThatIsGoneOrCantBeReadIsSaidToBe) {
   const ResourceType& sets = TypeOf("replicaset");
   const std::vector<std::pair<HttpResult, const char*>> cases = {
       {NotFound(sets, "r"), "gone"},
-      {ObjectAnswer(sets, "lab", "r", "r-2"), "gone"},  // another object has its name
+      {ObjectAnswer(sets, "lab", "r", "r-2"), "gone"},  // another object has taken its name
       {NotFound(sets, "another"), "unknown"},
       {NoAnswer(), "unknown"},
       {Refused(403), "unknown"},
@@ -231,7 +231,7 @@ TEST_F(ClusterProbeTest, AKindThatIsNotServedHasNoObjectsUnlessDiscoveryFails) {
   }
 }
 
-// No driver uses the cluster, until a test says otherwise.
+// No driver uses the cluster until a test adds one.
 class FindOtherDriversTest : public ClusterProbeTest {
  protected:
   FindOtherDriversTest() {
@@ -259,7 +259,7 @@ class FindOtherDriversTest : public ClusterProbeTest {
                                                            metadata, fields)}));
   }
 
-  // By whom it is used; "nobody" or "unknown".
+  // Who uses the cluster; "nobody" or "unknown".
   std::string UsedBy(const std::string& owner_uid = "owner", const std::string& owner_ns = "lab") {
     const OtherDrivers drivers =
         probe_.FindOtherDrivers(kCluster, {owner_ns, owner_uid, "", {}}, {});

@@ -16,7 +16,7 @@ namespace {
 
 using std::chrono::seconds;
 
-// Built in, or one of those that only discovery knows.
+// A built-in kind, or one that only discovery knows.
 ResourceType Kind(const std::string& name) {
   if (name == "raycronjob") return {"ray.io", "v1", "raycronjobs", "RayCronJob"};
   if (name == "cronworkflow") {
@@ -37,10 +37,10 @@ ResourceType Custom(const char* kind) {
   return {"example.com", "v1", std::string(kind) + "s", kind};
 }
 
-// A row of the table, by its kind.
+// A kind's row in the table.
 struct Row {
   const char* kind;
-  const char* runs;  // what is asked for where it is suspended; "": nothing
+  const char* runs;  // the kind of objects to look for while it is suspended; "": none
   bool workload;
   bool bare_name;
   bool stands_for_controller;
@@ -95,7 +95,7 @@ TEST(OwnerKinds, NoSuspendedOwnerIsIdleWhileARunOfItGoesOn) {
     api.transport.otherwise = [&](const HttpRequest& request) {
       return FakeApi::Discovered(request, {runs}).value_or(NoSuchPath());
     };
-    // Some operators write references that don't control.
+    // Some operators write ownerReferences that aren't a controller's.
     std::string of_bob = ControlledBy(Kind(row.kind), "bob", "u-bob");
     of_bob.replace(of_bob.find("true"), 4, "false");
     api.transport.On(ApiRequest::List(runs, "lab"),
@@ -230,7 +230,7 @@ TEST(ReadOwnerFields, ASelectorThatIsNoneIsAnError) {
   EXPECT_FALSE(Read("rc", R"({"spec":{"replicas":1,"selector":{"a":null}}})"));
 }
 
-// What each kind means by suspended: what its fields say, and whether its pods are asked besides.
+// A kind counts as suspended by its fields; some kinds have their pods checked as well.
 TEST(ReadOwnerFields, SuspendedIsWhatTheKindMeansByIt) {
   struct Case {
     const char* type;

@@ -46,7 +46,7 @@ std::string PodIn(const char* phase) {
   return R"("spec":{},"status":{"phase":")" + std::string(phase) + R"("})";
 }
 
-// An API server in which nothing is named bob, until a test says otherwise.
+// An API server without any object named bob until a test adds one.
 class OwnerProbeTest : public testing::Test {
  protected:
   OwnerProbeTest() { ServeConfigs(true); }
@@ -165,7 +165,7 @@ TEST_F(OwnerProbeTest, ABareNameIsWhateverOneKindHas) {
   struct Case {
     const char* what;
     std::vector<const char*> found;
-    const char* seen_as;  // "": it was never seen
+    const char* seen_as;  // "": never seen
     const char* only_kind;
     bool configs_served;
     const char* expected;
@@ -232,7 +232,7 @@ TEST_F(OwnerProbeTest, ABareNameOfWhichOneKindIsUnreadableIsUnknown) {
   EXPECT_EQ(ListsByName(), 1u);
 }
 
-// As for a while after the start of an API server.
+// This happens for a while after an API server starts.
 TEST_F(OwnerProbeTest, ABareNameThatWasSeenAsAKindThatIsNotServedAnyMoreIsAMistake) {
   ServeConfigs(false);
   const OwnerSight sight = Look(Recorded("bob", "dc", "u-dc"));
@@ -314,7 +314,7 @@ TEST_F(OwnerProbeTest, WhatMayNotBeListedIsGot) {
   }
 }
 
-// Which answers are definite is the client's to say.
+// The client decides which answers are definite.
 TEST_F(OwnerProbeTest, AnyOtherAnswerIsUnknown) {
   const ResourceType& deployments = TypeOf("deployment");
   const std::string alice = ObjectText(deployments, "lab", "alice", "u1", "", kNoReplica);
@@ -456,7 +456,7 @@ TEST_F(OwnerProbeTest, AKindThatIsNotServedOrCantBeJudgedIsAKindProblem) {
   EXPECT_EQ(ListsByName(), 0u);
 }
 
-// An API server that serves gizmos, which have a scale, and more kinds of other groups.
+// An API server with gizmos, which have a scale, and with kinds of other groups.
 class CustomOwnerTest : public OwnerProbeTest {
  protected:
   CustomOwnerTest() { Serve(R"(["create","get","list"])"); }
@@ -508,7 +508,7 @@ class CustomOwnerTest : public OwnerProbeTest {
   }
 
   const ResourceType gizmos_{"example.com", "v1", "gizmos", "Gizmo"};
-  std::vector<std::string> pods_;  // all that there are
+  std::vector<std::string> pods_;  // every pod there is
 };
 
 TEST_F(CustomOwnerTest, IsFoundByEveryNameThatDiscoveryHas) {
@@ -611,7 +611,7 @@ TEST_F(CustomOwnerTest, ItsReplicasAreThoseOfItsScale) {
   }
 }
 
-// Asked after the empty answer, so without a refresh in between too.
+// The definition is read after the empty answer, with or without a refresh in between.
 TEST_F(CustomOwnerTest, AbsentTakesADefinitionThatStillOffersCreate) {
   for (const bool refreshed : {false, true}) {
     api_.transport.Forget();

@@ -78,7 +78,7 @@ TEST_F(OwnerReaderTest, ASuspendedWorkflowIsIdleOnceNoPodOfItRuns) {
   EXPECT_FALSE(Read("workflow", kSuspend));
 }
 
-// What a DeploymentConfig does to its ReplicationControllers.
+// A DeploymentConfig and the ReplicationControllers of its rollouts.
 class RolloutTest : public OwnerReaderTest {
  protected:
   struct Controller {
@@ -108,7 +108,7 @@ class RolloutTest : public OwnerReaderTest {
            R"("},)" + ControlledBy(TypeOf("dc"), "bobs", "u-dc");
   }
 
-  // What a ReplicationController at 0 wants: 1 where it may come back.
+  // How many replicas a ReplicationController at 0 counts as: 1 if it may come back.
   std::int64_t Wanted(const Controller& one) {
     const auto fields = Read("rc", R"("spec":{"replicas":0})", Metadata(one));
     EXPECT_TRUE(fields) << (fields ? "" : fields.error().message);

@@ -23,7 +23,7 @@ Permission On(const char* verb, const char* resource, const char* ns = "lab",
 
 class PermissionProbeTest : public testing::Test {
  protected:
-  // Answers with `status` where the request's body holds `part`, else that it is allowed.
+  // Gives `answer` to requests whose body contains `part`, and allows everything else.
   void AnswerFor(const std::string& part, HttpResult answer) {
     api_.transport.otherwise = [part, answer](const HttpRequest& request) {
       return request.body.find(part) == std::string::npos

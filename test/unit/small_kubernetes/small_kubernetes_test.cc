@@ -1,5 +1,5 @@
-// What tests can do with the small Kubernetes that nobody can with a real one. What both answer
-// alike is in test/integration/api_server_test.cc.
+// Features for tests that only the small Kubernetes has. test/integration/api_server_test.cc
+// compares its answers with a real one's.
 #include "test/small_kubernetes/small_kubernetes.h"
 
 #include <gtest/gtest.h>
@@ -164,7 +164,7 @@ TEST_F(SmallKubernetesTest, StreamsWatchesOverHttp) {
     const auto http = CurlTransport::Create(server_);
     told = std::move((*http)->Perform(std::span(&request, 1), 1, {})[0]);
   });
-  std::this_thread::sleep_for(std::chrono::milliseconds(100));  // it waits for a write
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));  // it is waiting for a write now
   server.Locked([&](SmallKubernetes&) { MakeMap("a"); });
   client.join();
   ASSERT_TRUE(told) << told.error().message;

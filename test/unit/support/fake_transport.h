@@ -1,4 +1,4 @@
-// Fakes of the two seams: a FakeTransport records what it was asked and answers as it was told.
+// A transport that records its requests and answers as it was told.
 #pragma once
 
 #include <cstddef>
@@ -21,13 +21,13 @@ namespace cluster_watcher {
 
 class FakeTransport final : public Transport {
  public:
-  // Answers this request so; told more than once, in this order, the last answer for ever.
+  // Sets the answer to this request. Several answers are given in turn, the last one for ever.
   void On(const ApiRequest& request, HttpResult answer) {
     answers_[KeyOf(request.http)].push_back(std::move(answer));
   }
-  // Answers whatever else is asked; without it, NoSuchPath().
+  // Answers all other requests; if it is empty, they get NoSuchPath().
   std::function<HttpResult(const HttpRequest&)> otherwise;
-  // What it was told by On, and what it was asked.
+  // Forgets the answers set by On() and the recorded requests.
   void Forget() {
     answers_.clear();
     requests.clear();
@@ -72,10 +72,10 @@ class FakeTransport final : public Transport {
   std::map<std::string, std::vector<HttpResult>> answers_;
 };
 
-// A client of a FakeTransport, and what it needs.
+// A client on a FakeTransport, with everything it needs.
 struct FakeApi {
-  // What `request`, which is of discovery, is answered where these kinds are served besides those
-  // of every server.
+  // The answer to a discovery request if the server has these kinds besides those of every server;
+  // nullopt for other requests.
   static std::optional<HttpResult> Discovered(const HttpRequest& request,
                                               const std::vector<ResourceType>& types) {
     std::map<std::string, std::vector<std::string>> groups;

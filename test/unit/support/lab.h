@@ -50,7 +50,7 @@ class Lab {
     kubernetes_.Apply(R"({"apiVersion":"v1","kind":"ConfigMap",)" + Labelled(name, more) + "}");
   }
   void Delete(const std::string& path) { kubernetes_.Admin("DELETE", path); }
-  // Somebody takes the cluster's master away and makes another of that name.
+  // Replaces the cluster's master with another one of the same name.
   void ReplaceRoot() {
     Delete(kRoot);
     MakeRoot();

@@ -1,4 +1,4 @@
-// Both ends of TCP connections on the loopback, with a raw view of what goes over them.
+// Both ends of TCP connections on the loopback, which see the raw bytes.
 #pragma once
 
 #include <arpa/inet.h>
@@ -21,7 +21,7 @@
 
 namespace cluster_watcher {
 
-// One end. Nothing waits for longer than 20 s.
+// One end of a connection. It never waits for longer than 20 s.
 class Connection {
  public:
   explicit Connection(int socket) : socket_(socket) {
@@ -32,7 +32,7 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  // False: the other end has gone.
+  // Returns false if the other end is gone.
   bool Send(std::string_view text) {
     while (!text.empty()) {
       const ssize_t sent = send(socket_, text.data(), text.size(), MSG_NOSIGNAL);
@@ -41,13 +41,13 @@ class Connection {
     }
     return true;
   }
-  // As much as there is room for, waiting for none; false: the connection broke.
+  // Sends as much as fits without waiting; returns false if the connection broke.
   bool Offer(std::string_view text) {
     return send(socket_, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0 ||
            errno == EAGAIN;
   }
 
-  // Once more; false: nothing more comes.
+  // Receives once more; returns false if nothing more comes.
   bool Receive() {
     std::array<char, 65536> piece;
     const ssize_t count = recv(socket_, piece.data(), piece.size(), 0);
@@ -60,13 +60,13 @@ class Connection {
     char byte = 0;
     return recv(socket_, &byte, 1, 0) == 1;
   }
-  // All that comes until the other end closes its side.
+  // Returns everything that comes until the other end closes its side.
   std::string ReadAll() {
     while (Receive()) {
     }
     return std::exchange(received_, "") + (broke_ ? " [the connection broke]" : "");
   }
-  // The head of the next request; its body, if any, is in body(). Empty: the client has gone.
+  // Returns the head of the next request, or "" if the client is gone. body() has its body, if any.
   std::string ReadRequest() {
     std::size_t end = 0;
     while ((end = received_.find("\r\n\r\n")) == std::string::npos) {
@@ -85,7 +85,7 @@ class Connection {
   const std::string& body() const { return body_; }
 
   void Shutdown() { shutdown(socket_, SHUT_RDWR); }
-  // The end that the other side is told of at once, whatever is on its way.
+  // Closes so that the other side notices at once, whatever is still on its way.
   void Reset() {
     const linger drop{1, 0};
     setsockopt(socket_, SOL_SOCKET, SO_LINGER, &drop, sizeof drop);
@@ -101,7 +101,7 @@ class Connection {
   std::string body_;
 };
 
-// To a port of this machine, by IPv6 or from an address of 127.0.0.0/8.
+// Connects to a port of this machine, by IPv6 or from an address of 127.0.0.0/8.
 class ClientConnection : public Connection {
  public:
   explicit ClientConnection(std::uint16_t port, int family = AF_INET,
@@ -132,8 +132,8 @@ class ClientConnection : public Connection {
   bool connected_ = false;
 };
 
-// Listens on a free port and runs a script, in a thread of its own, for each connection, which is
-// closed at the script's end.
+// Listens on a free port. Runs a script for each connection in a thread of its own, and closes the
+// connection when the script ends.
 class LoopbackServer {
  public:
   using Script = std::function<void(Connection&)>;

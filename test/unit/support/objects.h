@@ -1,4 +1,4 @@
-// Objects, lists and answers as an API server writes them, in few words.
+// Objects, lists and answers as an API server writes them.
 #pragma once
 
 #include <map>
@@ -25,14 +25,14 @@ inline HttpResult NoAnswer(TransportError::Kind kind = TransportError::Kind::kTi
   return Unexpected{TransportError{kind, "no answer came"}};
 }
 
-// What an API server says of a path that it doesn't know.
+// An API server's answer to a path that it doesn't serve.
 inline HttpResponse NoSuchPath() { return Answer(404, "404 page not found\n", "text/plain"); }
 
-// A built-in kind by one of its names.
+// The built-in kind with this name.
 inline const ResourceType& TypeOf(std::string_view name) { return *FindBuiltInByName(name, ""); }
 
-// An object as the API server writes it. `metadata` and `fields` are more of its fields, as JSON
-// text without the braces around it.
+// An object as the API server writes it. `metadata` and `fields` add fields, as JSON text without
+// the enclosing braces.
 inline std::string ObjectText(const ResourceType& type, std::string_view ns, std::string_view name,
                               std::string_view uid, std::string_view metadata = "",
                               std::string_view fields = "") {
@@ -79,7 +79,7 @@ inline HttpResponse Refused(int status) {
   return Answer(status, R"({"kind":"Status","apiVersion":"v1","status":"Failure","message":"no"})");
 }
 
-// `"metadata":{…}` of an object in the namespace "lab", and of one that the cluster "spark" has.
+// `"metadata":{…}` of an object in the namespace "lab"; Labelled() makes it the cluster "spark"'s.
 inline std::string Meta(const std::string& name, const std::string& more = "") {
   return R"("metadata":{"name":")" + name + R"(","namespace":"lab")" + more + "}";
 }
@@ -95,7 +95,7 @@ inline std::string ControlledBy(const ResourceType& type, std::string_view name,
          R"(","controller":true}])";
 }
 
-// Groups that are served besides those that every API server has, each in these versions.
+// Lists these groups and versions besides the groups of every API server.
 inline HttpResponse GroupList(std::map<std::string, std::vector<std::string>> groups) {
   for (const char* group : {"apps", "batch"})
     groups.try_emplace(group, std::vector<std::string>{"v1"});

@@ -1,4 +1,4 @@
-// A directory for one test, which goes with it.
+// A directory for one test, removed with the object.
 #pragma once
 
 #include <cstdlib>
@@ -22,7 +22,7 @@ class TemporaryDirectory {
   std::string Path(const std::string& name = "") const {
     return name.empty() ? path_.string() : (path_ / name).string();
   }
-  // The file's path.
+  // Returns the file's path.
   std::string Write(const std::string& name, const std::string& text) const {
     std::filesystem::create_directories(std::filesystem::path(Path(name)).parent_path());
     std::ofstream(Path(name)) << text;

@@ -10,8 +10,8 @@
 
 namespace cluster_watcher {
 
-// Both clocks move together, and only where a test moves them or somebody waits; what is due by
-// then happens meanwhile.
+// Both clocks advance together, and only if a test advances them or somebody waits. What is due by
+// then happens on the way.
 class TestClock final : public Clock {
  public:
   TestClock() = default;
@@ -21,7 +21,7 @@ class TestClock final : public Clock {
   MonotonicTime Now() override { return kBegin + elapsed; }
   WallTime WallNow() override { return kDate + elapsed; }
   bool WaitUntil(MonotonicTime deadline, std::stop_token stop) override {
-    // "For ever" is beyond what a Duration holds.
+    // A deadline of "for ever" doesn't fit into a Duration.
     const Duration until = std::chrono::duration_cast<Duration>(
         std::min(deadline, kBegin + std::chrono::hours(24'000)) - kBegin);
     while (!due_.empty() && due_.begin()->first <= until) {

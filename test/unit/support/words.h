@@ -1,4 +1,4 @@
-// Lists of short texts, in few lines.
+// Short notations for lists of short texts.
 #pragma once
 
 #include <sstream>
@@ -8,7 +8,7 @@
 
 namespace cluster_watcher {
 
-// What white space separates.
+// Splits the text at white space.
 inline std::vector<std::string> Words(const std::string& text) {
   std::istringstream stream(text);
   std::vector<std::string> words;
@@ -16,7 +16,7 @@ inline std::vector<std::string> Words(const std::string& text) {
   return words;
 }
 
-// "a=b c=": each word up to and after its first "=".
+// Splits each word of "a=b c=" after its first "=".
 inline std::vector<std::pair<std::string, std::string>> Pairs(const std::string& text) {
   std::vector<std::pair<std::string, std::string>> pairs;
   for (const std::string& word : Words(text)) {

@@ -48,17 +48,17 @@ TEST(ChooseExpositionTest, TakesWhatTheClientLikesBest) {
   for (const Case& one : cases) {
     EXPECT_STREQ(ContentType(ChooseExposition(one.accept)), ContentType(one.chosen)) << one.accept;
   }
-  // Here "om" stands for application/openmetrics-text.
+  // "om" stands for application/openmetrics-text.
   const std::pair<ExpositionFormat, std::vector<const char*>> others[] = {
       {kText,
        {"", "*/*", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", "text/*",
         "text/plain",
-        // Weights; liked alike, what is named most exactly, then what is named first.
+        // The highest weight wins, then the most specific type, then the first one.
         "om;q=0.5,text/plain;q=0.501", "om;q=0.9,text/plain;q=1.000", "text/plain,om",
         "om,text/plain;version=0.0.4",
         // Nothing acceptable.
         "image/png", "*/*;q=0", "om;q=0", "om;version=2.0.0", "om;charset=latin1",
-        // What doesn't parse is passed over.
+        // Skips what doesn't parse.
         "om;q=2", "om;q=1.001", "om;q=-1", "om;q=0.0001", "om;q=", "om;q", "om;q=0,5", "om;version",
         "om version=1.0.0", "om;version=\"1.0.0", "om;version=\"", "om;version=\"\\", "om/x",
         "application openmetrics-text", "/", "*", "*/openmetrics-text", "\"om\""}},
@@ -109,7 +109,7 @@ ClientMetric Counted(double value, std::vector<ClientMetric::Label> labels = {})
   return metric;
 }
 
-// One family of each kind, in no order.
+// One family of each kind, in no particular order.
 Families EveryKind() {
   ClientMetric level;
   level.gauge.value = 0.5;
@@ -163,7 +163,7 @@ TEST(ExpositionTest, IsOpenMetrics) {
   const Families families = EveryKind();
   const prometheus::Collectable* const sources[] = {&families};
   const std::string exposition = Exposition(sources, kOpenMetrics);
-  // The series are the same, so that a graph doesn't change with the scraper.
+  // Both formats show the same series, so a graph doesn't change with the scraper.
   const auto series = [](const std::string& text) {
     return std::regex_replace(text, std::regex("(^|\n)#[^\n]*"), "");
   };

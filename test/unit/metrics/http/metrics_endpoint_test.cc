@@ -232,8 +232,8 @@ TEST_F(MetricsEndpointTest, ASilentClientIsCutOff) {
   EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::seconds(2));
 }
 
-// Longer than the machine takes for anything, and shorter than the 3 s after which whoever is
-// silent is gone in any case.
+// Longer than this machine needs for anything, but shorter than the 3 s after which silent clients
+// are cut off anyway.
 constexpr std::chrono::milliseconds kPrompt(2000);
 
 class Stopwatch {
@@ -279,12 +279,12 @@ TEST_F(MetricsEndpointTest, ManyConnectionsDoNotHoldUpOthers) {
   }
 }
 
-// The process may have room for fewer than the endpoint would take.
+// The process may have fewer free descriptors than the endpoint would take connections.
 TEST_F(MetricsEndpointTest, APlaceThatBecomesFreeIsTakenAtOnce) {
   Serve();
   auto held = std::make_unique<Client>(port());
   held->Send("GET /healthz HTTP/1.1\r\n");
-  EXPECT_EQ(Body(Ask("GET", "/healthz")), "ok\n");  // So it has been taken in.
+  EXPECT_EQ(Body(Ask("GET", "/healthz")), "ok\n");  // By now the first connection is accepted.
   const int next = ::dup(STDIN_FILENO);
   ::close(next);
   rlimit before{};
@@ -295,7 +295,7 @@ TEST_F(MetricsEndpointTest, APlaceThatBecomesFreeIsTakenAtOnce) {
   Client waiting(port());
   ASSERT_TRUE(waiting.connected());
   waiting.Send("GET /healthz HTTP/1.1\r\n\r\n");
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // It is tried in vain.
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // Meanwhile accepting fails.
   const Stopwatch stopwatch;
   held.reset();
   EXPECT_EQ(Body(waiting.ReadAll()), "ok\n");
@@ -340,8 +340,8 @@ TEST_F(MetricsEndpointTest, ABodyIsBounded) {
   EXPECT_EQ(Body(Ask("GET", "/healthz")), "ok\n");
 }
 
-// How many of the connections to this port on 127.0.0.1 the kernel has in `state`, in hexadecimal
-// digits: what has been answered and closed it keeps until it is read.
+// Counts the connections to this port on 127.0.0.1 that are in `state`, in hexadecimal digits. The
+// kernel keeps an answered and closed connection until the answer is read.
 int InState(std::uint16_t port, const std::string& state) {
   std::ostringstream local;
   local << ": 0100007F:" << std::uppercase << std::hex << std::setw(4) << std::setfill('0') << port;
@@ -350,7 +350,7 @@ int InState(std::uint16_t port, const std::string& state) {
   for (std::string line; std::getline(table, line);) {
     const std::size_t found = line.find(local.str());
     if (found == std::string::npos) continue;
-    // The other side's address and port are as long.
+    // The remote address and port have the same length.
     if (line.substr(found + 2 * local.str().size(), state.size()) == state) ++count;
   }
   return count;
@@ -363,7 +363,7 @@ TEST_F(MetricsEndpointTest, AnAnswerThatNobodyReadsIsNotKept) {
   for (int i = 0; i < 10; ++i) {
     lazy.emplace_back(port(), AF_INET, "127.0.0.1", 2048).Send("GET /metrics HTTP/1.1\r\n\r\n");
   }
-  const Stopwatch stopwatch;  // By itself the kernel keeps it for more than a minute.
+  const Stopwatch stopwatch;  // On its own, the kernel would keep it for more than a minute.
   while (InState(port(), kFinWait1) < 10 && stopwatch.Elapsed() < kPrompt) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
@@ -384,7 +384,7 @@ TEST_F(MetricsEndpointTest, WhatFollowsARequestIsDropped) {
   EXPECT_EQ(Body(Exchange(port(), "GET /healthz HTTP/1.0\r\n\r\n")), "ok\n") << "HTTP/1.0 too";
 }
 
-// Whether somebody has scraped twice from one address.
+// Whether some address has scraped twice.
 bool HasRegularScraper(const MetricsEndpoint& endpoint) {
   return endpoint.scrapers().NextExpected(Scrapers::Time::max(), Scrapers::Time()).has_value();
 }
@@ -409,7 +409,7 @@ TEST_F(MetricsEndpointTest, TakesNoteOfWhoScrapes) {
   EXPECT_FALSE(endpoint_->scrapers().NextExpected(before, after).has_value()) << "it has seen it";
 }
 
-// Sources beside the watcher's own.
+// Sources besides the watcher's own metrics.
 class LargeSource : public prometheus::Collectable {
  public:
   std::vector<prometheus::MetricFamily> Collect() const override {
@@ -511,7 +511,7 @@ TEST_F(MetricsEndpointTest, ItsThreadTakesNoSignals) {
   sigaddset(&usr1, SIGUSR1);
   Serve();
   ASSERT_EQ(pthread_sigmask(SIG_BLOCK, &usr1, &before), 0);
-  ASSERT_EQ(kill(getpid(), SIGUSR1), 0);  // A thread that doesn't block it would end the test.
+  ASSERT_EQ(kill(getpid(), SIGUSR1), 0);  // It would end the test if a thread didn't block it.
   EXPECT_EQ(Body(Ask("GET", "/healthz")), "ok\n");
   int taken = 0;
   EXPECT_EQ(sigwait(&usr1, &taken), 0);

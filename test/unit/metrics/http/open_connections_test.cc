@@ -39,9 +39,9 @@ TEST(OpenConnectionsTest, OneThatIsClosedIsNotNamed) {
 
 struct Case {
   const char* what;
-  std::string addresses;  // of one connection each, a letter for an address
-  std::string due;        // the addresses of those that have to go, with 4 places
-  Sockets sockets;        // they themselves, by number
+  std::string addresses;  // one letter per connection, which stands for its address
+  std::string due;        // the addresses of the connections to close, given 4 places
+  Sockets sockets;        // the numbers of those connections
 };
 
 TEST(OpenConnectionsTest, OfTooManyTheOldestOfTheGreediestGoes) {

@@ -99,7 +99,7 @@ TEST(ScrapersTest, IsForSeveralThreads) {
   });
   while (!done) (void)scrapers.NextExpected(At(2000), At(1000));
   endpoint.join();
-  // 20 take turns in 16 places, so nobody is known long enough to come twice.
+  // 20 scrapers share 16 places, so each is forgotten before it comes a second time.
   EXPECT_EQ(scrapers.NextExpected(At(2000), At(1000)), std::nullopt);
 }
 

@@ -21,7 +21,7 @@ std::string NestedObjects(std::size_t depth, const std::string& innermost) {
   return text + innermost + std::string(depth, '}');
 }
 
-// What the text reads as, written again; or the error.
+// Parses the text and writes it again, or returns the error.
 std::string Reread(std::string_view text) {
   const auto document = JsonDocument::Parse(text);
   return document ? document->root().ToText() : "error: " + document.error().message;
@@ -94,7 +94,7 @@ TEST(JsonDocument, RefusesWhatIsNotJson) {
         R"("a\udfffb")", R"({"\udc00":1})", R"("\ude00\ud83d")"}) {
     EXPECT_FALSE(JsonDocument::Parse(text)) << text;
   }
-  // No UTF-8.
+  // Not UTF-8.
   for (const char* bytes : {"\xff", "\xc3", "\xc0\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80"}) {
     EXPECT_FALSE(JsonDocument::Parse("{\"a\":\"" + std::string(bytes) + "\"}"));
     EXPECT_FALSE(JsonDocument::Parse("{\"" + std::string(bytes) + "\":1}"));
@@ -218,7 +218,7 @@ TEST(JsonWriter, CopiesWhatWasRead) {
   EXPECT_EQ(JsonWriter().StartArray().Value(JsonValue()).EndArray().Text(), "[null]");
 }
 
-// "k:a n:1.50 {": each event by a letter, with its text.
+// "ka n1.50 {": each event as a letter, followed by its text.
 std::string EventsOf(std::string_view text, std::size_t most = 1000) {
   static const std::string kLetters = "0TFnsk{}[]";
   std::string events;

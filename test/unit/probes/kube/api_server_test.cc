@@ -27,7 +27,7 @@ contexts:
   context: {cluster: gone, user: lost}
 )";
 
-// A kubeconfig whose only cluster and user hold these fields, in flow style.
+// A kubeconfig with one cluster and one user, which hold these fields in flow style.
 std::string Config(const std::string& cluster, const std::string& user) {
   return "current-context: x\nclusters: [{name: c, cluster: {" + cluster +
          "}}]\nusers: [{name: u, user: {" + user +
@@ -59,7 +59,7 @@ class ApiServerTest : public testing::Test {
   Result<ApiServer> FindIn(const std::string& content, const std::string& context = "") {
     return Find(Write("config", content), context);
   }
-  // The error has each of these texts in it.
+  // Expects each of these texts in the error.
   static void ExpectError(const Result<ApiServer>& found, const std::vector<std::string>& texts) {
     ASSERT_FALSE(found);
     for (const std::string& text : texts) {

@@ -15,7 +15,7 @@
 #include "test/unit/support/loopback.h"
 #include "test/unit/support/temporary_directory.h"
 
-// Lookups of this name last until the test lets them go; all others are the C library's.
+// Lookups of this name block until the test releases them; all others use the C library's.
 namespace {
 constexpr const char* kSlowName = "slow.test";
 std::atomic<int> lookups_begun{0};
@@ -42,7 +42,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using Kind = TransportError::Kind;
 
-// Far above what anything here takes; a test that waits that long has failed.
+// Far longer than anything here takes; a test that waits this long has failed.
 constexpr Duration kLong = seconds(30);
 
 using Server = LoopbackServer;
@@ -53,7 +53,7 @@ std::string Answer(const std::string& body, const std::string& headers = "",
          headers + "\r\n" + body;
 }
 
-// Gives every request the same answer, and keeps the connection.
+// Answers every request alike and keeps the connection.
 Server::Script Always(const std::string& answer) {
   return [answer](Connection& connection) {
     while (!connection.ReadRequest().empty() && connection.Send(answer)) {
@@ -61,7 +61,7 @@ Server::Script Always(const std::string& answer) {
   };
 }
 
-// Gives one request the answer, and closes the connection.
+// Answers one request and closes the connection.
 Server::Script Once(const std::string& answer) {
   return [answer](Connection& connection) {
     connection.ReadRequest();
@@ -394,7 +394,7 @@ TEST(CurlTransport, SendsSideBySideUpToTheBound) {
         most = std::max(most, ++now);
         ++seen;
         changed.notify_all();
-        // The first ones are answered only once as many as may be are there.
+        // Holds the first answers back until as many requests are here as may run at once.
         changed.wait(lock, [&] { return seen >= kBound; });
         --now;
       }
@@ -459,7 +459,7 @@ TEST(CurlTransport, StopsAtOnceAndGoesOnAfterwards) {
   Server server([&](Connection& connection) {
     for (std::string head; !(head = connection.ReadRequest()).empty();) {
       if (head.starts_with("GET /hang ")) {
-        // The client gets the time to fall asleep: only then there is something to wake up.
+        // The client needs time to fall asleep; otherwise there is nothing to wake up.
         std::this_thread::sleep_for(milliseconds(50));
         const std::lock_guard lock(mutex);
         stopped = std::chrono::steady_clock::now();
@@ -532,7 +532,7 @@ TEST(CurlTransport, RefusesWhatNoRequestCouldMend) {
   EXPECT_TRUE(Holds(error_of(server), "no certificate found in the client certificate"));
 }
 
-// `openssl s_server` on a free port of the loopback.
+// Runs `openssl s_server` on a free port of the loopback.
 class TlsServer {
  public:
   explicit TlsServer(std::vector<std::string> arguments, const std::string& input = "") {
@@ -570,7 +570,7 @@ class TlsServer {
 
   const std::string& address() const { return address_; }
 
-  // What the server writes from after `begin` up to and with `end`.
+  // Returns what the server writes after `begin`, up to and including `end`.
   std::string ReadUntil(const std::string& begin, const std::string& end) {
     while (true) {
       const std::size_t from = written_.find(begin);
@@ -653,7 +653,7 @@ TEST_F(CurlTransportTls, TrustsTheGivenAuthorityAndTheRightName) {
   struct Case {
     const char* certificate;
     std::function<void(ApiServer&)> change;
-    const char* refused;  // nullptr: it is trusted
+    const char* refused;  // nullptr: the server is trusted
   };
   const Case cases[] = {
       {"good", [](ApiServer&) {}, nullptr},
@@ -702,7 +702,7 @@ TEST_F(CurlTransportTls, SendsTheServersOwnHostHeader) {
 }
 
 TEST_F(CurlTransportTls, ShowsItsCertificateWhereOneIsDemanded) {
-  // 1.3 refuses a missing one only after the handshake.
+  // TLS 1.3 refuses a missing certificate only after the handshake.
   for (const char* version : {"-tls1_2", "-tls1_3"}) {
     TlsServer server(With("good", {"-www", version, "-Verify", "1", "-verify_return_error",
                                    "-CAfile", Path("ca.crt")}));

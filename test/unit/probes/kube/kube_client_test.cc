@@ -52,7 +52,7 @@ void ExpectOutcome(const ApiRequest& request, HttpResult answer, const char* exp
   EXPECT_TRUE(result || !result.error().message.empty()) << what;
 }
 
-// A 404's Status with these details.
+// A 404 whose Status has these details.
 HttpResponse Status404(const std::string& details, const std::string& reason = "NotFound",
                        const std::string& code = "404") {
   return Answer(404, R"({"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure",)"
@@ -374,7 +374,7 @@ class KubeClientTest : public testing::Test {
     return server;
   }
 
-  // Answers 401 to the token "one", else with the object.
+  // Answers 401 to the token "one", and with the object otherwise.
   void RefuseTheFirstToken() {
     transport_.otherwise = [](const HttpRequest& request) {
       return request.bearer_token == "one" ? Refused(401) : Answer(200, Bob());
@@ -406,7 +406,7 @@ TEST_F(KubeClientTest, TriesA401OnceMoreWithANewToken) {
 
 TEST_F(KubeClientTest, TriesA401NotMoreThanOnce) {
   transport_.otherwise = [this](const HttpRequest& request) {
-    Write(request.bearer_token + "x");  // a new token whenever it is looked for
+    Write(request.bearer_token + "x");  // each lookup finds a new token
     return Refused(401);
   };
   EXPECT_EQ(Outcome(client_.Do(GetBob(), {})), "unauthorized");

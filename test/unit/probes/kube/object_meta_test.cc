@@ -17,7 +17,7 @@ Result<ObjectMeta> Read(const std::string& text) {
   return ReadObjectMeta(document->root());
 }
 
-// Metadata that is whole but for these further fields.
+// Complete metadata with these additional fields.
 Result<ObjectMeta> ReadWith(const std::string& metadata) {
   return Read(ObjectText(TypeOf("pod"), "lab", "bob", "u1", metadata));
 }

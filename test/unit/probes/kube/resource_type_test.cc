@@ -13,7 +13,7 @@ namespace cluster_watcher {
 namespace {
 
 TEST(ResourceType, BuiltInsAreFoundByEveryName) {
-  // The kind and its names: plural, singular, short.
+  // Each kind with its names: plural, singular, short.
   const std::pair<const char*, std::vector<const char*>> cases[] = {
       {"v1",
        {"Pod pods pod po", "Service services service svc", "ConfigMap configmaps configmap cm",

@@ -24,7 +24,7 @@ struct Asked {
   std::string operation = "CREATE";
   std::string kind = R"({"group":"","version":"v1","kind":"Pod"})";
   std::string object = kMaster;
-  std::string more = "";  // of the request
+  std::string more = "";  // further fields of the request
 };
 
 std::string ReviewOf(const Asked& asked) {
@@ -33,7 +33,7 @@ std::string ReviewOf(const Asked& asked) {
          asked.kind + R"(,"object":)" + asked.object + asked.more + "}}";
 }
 
-// The response of an answer that is an AdmissionReview.
+// The response in an answer, which must be an AdmissionReview.
 struct Parsed {
   explicit Parsed(const AdmissionAnswer& answer)
       : document(*JsonDocument::Parse(answer.body)), response(document.root()["response"]) {
@@ -50,7 +50,7 @@ struct Parsed {
                                      reinterpret_cast<const unsigned char*>(text.data()),
                                      static_cast<int>(text.size()));
     patch.resize(static_cast<std::size_t>(size));
-    while (!patch.empty() && patch.back() == '\0') patch.pop_back();  // the padding's
+    while (!patch.empty() && patch.back() == '\0') patch.pop_back();  // of the padding
     return patch;
   }
   JsonDocument document;

@@ -23,7 +23,7 @@ class InjectionConfigTest : public testing::Test {
     if (!loaded) ADD_FAILURE() << loaded.error().message;
     return loaded ? *loaded : TextMap{};
   }
-  // Without the directory.
+  // The error without the directory's path.
   std::string ErrorOf(const std::string& path) const {
     const auto loaded = LoadInjectionConfig(path);
     if (loaded) return "";

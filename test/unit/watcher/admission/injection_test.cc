@@ -21,14 +21,14 @@ Injection InjectText(const std::string& pod, const InjectionSettings& settings =
   return Inject(document->root(), settings);
 }
 
-// A master pod; `annotations` and `spec` are what stands within their braces.
+// A master pod; `annotations` and `spec` are the content of those fields, without the braces.
 std::string Master(const std::string& annotations = "", const std::string& spec = "") {
   return R"({"metadata":{"labels":{"oshinko-type":"master"},"annotations":{)" + annotations +
          R"(}},"spec":{)" + spec + (spec.empty() ? "" : ",") +
          R"("containers":[{"name":"master","image":"spark"}]}})";
 }
 
-// The value that is added at `path`; "" where none is.
+// The value added at `path`, or "" if there is none.
 std::string Added(const Injection& injection, const std::string& path) {
   for (const PatchOperation& operation : injection.patch) {
     if (operation.path == path) return operation.value;
@@ -111,7 +111,7 @@ TEST(Inject, AsksTheAnnotationAndThenTheLabel) {
       {R"("labels":{@},"annotations":{"cluster-watcher/inject":""})", Outcome::kNotAsked},
       // A mirror pod.
       {R"("labels":{@},"annotations":{"kubernetes.io/config.mirror":"x"})", Outcome::kNotAsked},
-      // Annotations travel.
+      // An annotation may have been copied from another pod.
       {R"("labels":{@},"annotations":{"cluster-watcher/status":"{}"})", Outcome::kInjected},
   };
   for (auto [metadata, outcome] : cases) {

@@ -22,7 +22,7 @@ ResolvedSettings Settled() {
   return settings;
 }
 
-// A look at the cluster of an owner that was found.
+// A snapshot of a cluster whose owner was found.
 Snapshot Look(Observation observation, std::int64_t replicas = 1) {
   Snapshot snapshot;
   snapshot.cluster = ClusterId{"lab", "oshinko-cluster", "bob"};
@@ -182,7 +182,7 @@ TEST(Check, TextNamesTheOwnerAsFarAsItIsKnown) {
       << "where the master root wasn't read, nobody knows whether it is shared";
 }
 
-// The whole report, read back.
+// Parses the whole report.
 JsonDocument Json(const Snapshot& snapshot) {
   const CheckReport report = ReportOn(snapshot, Settled(), OutputFormat::kJson);
   EXPECT_EQ(report.text.back(), '\n');

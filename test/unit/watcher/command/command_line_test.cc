@@ -18,7 +18,7 @@ CommandLine Parse(const Lines& arguments, const char* program = "/usr/bin/cluste
   return ParseCommandLine(pointers);
 }
 
-// At each "|".
+// Splits the text at each "|".
 Lines Split(const std::string& text) {
   Lines lines(1);
   for (const char c : text) {
@@ -79,7 +79,7 @@ TEST(CommandLine, KnowsItsCommands) {
     EXPECT_EQ(Invoked(arguments).command, command) << Joined(arguments);
   }
   EXPECT_TRUE(Invoked({}).flags.empty());
-  // By whatever name, as by that of a plugin of kubectl.
+  // The program's name doesn't matter; a plugin of kubectl has another one.
   for (const char* program : {"kubectl-cluster_watcher", "/a/kubectl-cluster_watcher", "", "x"}) {
     const CommandLine parsed = Parse({"check", "c1"}, program);
     ASSERT_TRUE(std::holds_alternative<Invocation>(parsed));
@@ -103,7 +103,7 @@ TEST(CommandLine, TakesSettingsAsFlagsOfWatchAndCheck) {
 }
 
 TEST(CommandLine, ReadsFlagsAsPflagDoes) {
-  // Which sets these, from arguments that are separated by "|".
+  // Arguments, separated by "|", and the flags they set.
   const std::pair<const char*, TextMap> cases[] = {
       {"-n|lab", {{"namespace", "lab"}}},
       {"-nlab", {{"namespace", "lab"}}},

@@ -15,7 +15,7 @@ using std::chrono::seconds;
 
 MonotonicTime At(int second) { return MonotonicTime(seconds(second)); }
 
-// One verdict of a timeline: abandoned, or kept where there is no owner.
+// One verdict of a timeline: abandoned, or kept if `owner` is kKept.
 struct Step {
   int began;  // seconds
   int ended;
@@ -159,7 +159,7 @@ TEST(ConfirmationTest, TellsTheEarliestTimeAtWhichItIsConfirmed) {
       {seconds(30), 3, seconds(5), seconds(30)},
       {seconds(0), 1, seconds(5), seconds(0)},
       {seconds(0), 3, seconds(5), seconds(10)},
-      // The loop wakes when the grace period ends: one look comes early.
+      // The loop wakes when the grace period ends, so one look comes early.
       {seconds(3), 2, seconds(30), seconds(3)},
       {seconds(3), 3, seconds(30), seconds(33)},
       {seconds(8), 3, seconds(5), seconds(8)},

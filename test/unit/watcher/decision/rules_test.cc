@@ -51,7 +51,7 @@ struct Row {
   bool abandoned;
 };
 
-// A rule's row is left out of a pair with another that sets the owner's observation as well.
+// Two rows that both set the owner's observation can't be combined.
 bool SetsObservation(const Row& row) { return row.rule >= 6 && row.rule <= 9; }
 
 const std::vector<Row>& Rows() {
@@ -76,7 +76,7 @@ const std::vector<Row>& Rows() {
       {6, TakeAway, "owner-absent", true},
       {6, [](F f) { Observe(f, Observation::kAbsent, 2); }, "driver-running", false},
       {7, [](F f) { Observe(f, Observation::kDeleting); }, "owner-deleting", true},
-      // Its deletion orphans its pods.
+      // Deleting it orphans its pods.
       {7, [](F f) { Observe(f, Observation::kDeleting, 1); }, "driver-running", false},
       {8, [](F f) { Observe(f, Observation::kReplaced); }, "owner-adopted", false},
       {8,
@@ -94,7 +94,7 @@ const std::vector<Row>& Rows() {
   return rows;
 }
 
-// All outcomes are listed, in order, and the one that decided is marked.
+// Expects all outcomes in order, with the deciding one marked.
 void ExpectDecidedBy(int rule, const Decision& decision) {
   ASSERT_EQ(decision.rules.size(), 14u);
   for (int number = 0; number < 14; ++number) {

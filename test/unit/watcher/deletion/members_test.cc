@@ -14,7 +14,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-// An object whose UID is its name; `above` is its controller's.
+// An object whose UID is its name; `above` is its controller's UID.
 KubeObject Object(const char* type, const std::string& name, const std::string& above = "") {
   KubeObject object{TypeOf(type), {}};
   object.meta.name = name;
@@ -143,7 +143,7 @@ TEST(SortMembers, DeletesTheRootsOfTheClusterAndNothingElse) {
   }
   DeletionMemory memory = Memory();
   memory.owner_uids.clear();
-  Expect(SortMembers({Object("deployment", "w")}, true, memory), {"w"});  // no owner is known
+  Expect(SortMembers({Object("deployment", "w")}, true, memory), {"w"});  // the owner isn't known
 }
 
 TEST(SortMembers, WhatIsKeptFromNowOnIsLeft) {
@@ -193,7 +193,7 @@ TEST(SortMembers, SetsAsideWhatTheMasterPodMounts) {
   EXPECT_EQ(NamesOf(pass.mounted), (Names{"c", "s"}));
   Expect(pass, {"s", "c"});
   EXPECT_EQ(pass.to_delete.front().type, TypeOf("configmap"));
-  Expect(SortMembers({Object("configmap", "c")}, false, memory), {"c"});  // as all the rest then
+  Expect(SortMembers({Object("configmap", "c")}, false, memory), {"c"});  // goes with the rest
   const MemberPass kept = SortMembers({Kept(Object("configmap", "c"))}, true, memory);
   EXPECT_TRUE(kept.mounted.empty());
   Expect(kept, {}, {}, {"configmap/c"});
@@ -229,7 +229,7 @@ TEST(SortMembers, FindsWhatIsLeftOfADeletedController) {
   Expect(SortMembers({Object("deployment", "w"), set, pod}, true, memory), {"w"}, {"w-1", "w-1-a"});
   EXPECT_EQ(memory.below.at("w-1-a"), "w");
   Expect(SortMembers({set, pod}, true, memory), {}, {"w-1", "w-1-a"});
-  Expect(SortMembers({pod}, true, memory), {}, {"w-1-a"});  // those between are gone too
+  Expect(SortMembers({pod}, true, memory), {}, {"w-1-a"});  // its ReplicaSet is gone too
 }
 
 KubeObject Ordered(KubeObject object, const std::string& order) {
@@ -253,7 +253,7 @@ TEST(DueMembers, AreThoseOfTheLowestWaveThatIsLeft) {
   EXPECT_TRUE(memory.HasWaves());
   EXPECT_EQ(NamesOf(DueMembers(pass, memory, false)), (Names{"w", "w-1"}));
   EXPECT_EQ(NamesOf(DueMembers(pass, memory, true)), (Names{"c", "s", "w", "w-1"}));
-  // What a member controls is of its wave, also when the member itself has gone.
+  // What a member controls belongs to its wave, even if the member itself is gone.
   pass = SortMembers({last, second, below}, true, memory);
   EXPECT_EQ(NamesOf(DueMembers(pass, memory, false)), Names{"w-1"});
   pass = SortMembers({last, second}, true, memory);
@@ -309,13 +309,13 @@ TEST(SortMembers, ClaimsAreWhatTheVolumesSettingSays) {
   EXPECT_EQ(pass.remaining(), 1u);
   KubeObject collected = claim;
   collected.meta.annotations[annotation::kCollectAfter] = "2026-12-24T00:00:00Z";
-  EXPECT_EQ(SortMembers({collected}, true, memory).remaining(), 1u);  // brought from another
+  EXPECT_EQ(SortMembers({collected}, true, memory).remaining(), 1u);  // copied from another
   collected.meta.annotations[annotation::kRootUid] = collected.meta.uid;
   EXPECT_EQ(SortMembers({collected}, true, memory).remaining(), 0u);
   memory = Memory();
   memory.volumes = Volumes::kCollect;
   memory.collect_after = *ParseTime("2026-12-24T00:00:01Z");
-  EXPECT_EQ(SortMembers({collected}, true, memory).remaining(), 1u);  // of an earlier cluster
+  EXPECT_EQ(SortMembers({collected}, true, memory).remaining(), 1u);  // by an earlier cluster
 }
 
 TEST(SortMembers, ClaimsGoAfterWhatMayMountThem) {

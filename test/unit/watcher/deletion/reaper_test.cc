@@ -1,5 +1,4 @@
-// The protocol against a small Kubernetes, with everything that comes in between at the worst
-// moment.
+// Runs the protocol against a small Kubernetes and interferes at the worst moments.
 #include "watcher/deletion/reaper.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +20,7 @@ class ReaperTest : public testing::Test, protected Lab {
  protected:
   ReaperTest() { StartWatcher(); }
 
-  // In the master pod that there is now.
+  // Starts a watcher in the current master pod.
   void StartWatcher() {
     settings_.settings.pod = NameOfPod();
     in_force_ =
@@ -37,8 +36,8 @@ class ReaperTest : public testing::Test, protected Lab {
 
   std::size_t Deletes() { return kubernetes_.Count("DELETE"); }
 
-  // Before a request of this method, whose target holds `contains`, has its effect for the
-  // `number`th time.
+  // Calls `what` just before the `number`th request of this method whose target contains `contains`
+  // takes effect.
   void Before(const std::string& method, const std::string& contains, int number,
               std::function<void()> what) {
     kubernetes_.on_request = [=, this, seen = 0](const Request& request, const User&) mutable {
@@ -47,7 +46,7 @@ class ReaperTest : public testing::Test, protected Lab {
       if (is_it) what();
     };
   }
-  // What a watcher of the master pod does once the driver is gone for its grace period.
+  // Does what the master pod's watcher does once the driver has been gone for the grace period.
   Reaper::Outcome Condemn() {
     observer_->SureLook({});
     Delete(kDriver);
@@ -66,7 +65,7 @@ class ReaperTest : public testing::Test, protected Lab {
     EXPECT_EQ(snapshot.marks.condemned_by, me_);
     return reaper_->Resume(me_, snapshot, snapshot.marks);
   }
-  // As if an earlier watcher of this pod had written them.
+  // Writes the marks as an earlier watcher of this pod would have.
   void WriteMarks(bool deletes_begun, const std::string& since) {
     const Snapshot look = observer_->SureLook({});
     AnnotationChanges changes = {
@@ -104,7 +103,7 @@ TEST_F(ReaperTest, DeletesAWholeCluster) {
   EXPECT_FALSE(Exists(kRoot));
 }
 
-// A process may be held up anywhere for minutes, and its cluster be another one when it wakes up.
+// A process may be suspended anywhere for minutes, and wake up to a different cluster.
 TEST_F(ReaperTest, ANewClustersMembersAreNotTakenWhenTheRootWasReadBefore) {
   MakeMap("held", R"(,"finalizers":["example.com/held"])");
   int lists = 0;
@@ -137,7 +136,7 @@ TEST_F(ReaperTest, AResumedDeletionDoesNotTakeWhatWasMadeAfterItsRootHadGone) {
 }
 
 TEST_F(ReaperTest, AClusterThatWasSparedIsNotDeletedWhereItsMarksCannotBeTakenOff) {
-  // `deletes-begun` lands, but its answer comes too late, and meanwhile the driver is back.
+  // `deletes-begun` is written, but the answer comes too late, and the driver is back by then.
   Fault late;
   late.method = "PATCH";
   late.contains = "spark-m";
@@ -165,7 +164,7 @@ TEST_F(ReaperTest, AClusterThatWasSparedIsNotDeletedWhereItsMarksCannotBeTakenOf
 }
 
 TEST_F(ReaperTest, AClusterThatCannotBeListedIsStillWhole) {
-  // Behind the point of no return no list is answered for a while, and the driver comes back.
+  // Past the point of no return, all lists fail for a while and the driver comes back.
   observer_->SureLook({});
   Delete(kDriver);
   int patches = 0;

@@ -12,7 +12,7 @@ namespace {
 using std::chrono::seconds;
 using Texts = std::vector<std::string>;
 
-// The servers of the steps: each request takes its time, and is answered in turn.
+// Plays the steps' servers: each request takes its time and gets the next answer.
 class Server {
  public:
   struct Exchange {

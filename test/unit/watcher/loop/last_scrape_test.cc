@@ -12,7 +12,7 @@ using std::chrono::seconds;
 
 constexpr const char* kPod = "/api/v1/namespaces/lab/pods/master";
 
-// The deletion ended at 0 s, and the pod is told to stop at 5 s.
+// The deletion ended at 0 s; the pod is told to stop at 5 s.
 class LastScrapeTest : public testing::Test, protected Lab {
  protected:
   LastScrapeTest() {
@@ -24,14 +24,14 @@ class LastScrapeTest : public testing::Test, protected Lab {
     clock_.elapsed = seconds(5);
   }
 
-  // It may be late.
+  // A scrape is expected at this time, but may come later.
   void ExpectScrapeAt(Duration time) {
     next_ = [this, time](MonotonicTime since) {
       EXPECT_EQ(since, deleted_);
       return scraped_ ? std::nullopt : std::optional(deleted_ + time);
     };
   }
-  // When it goes on.
+  // Returns the time at which the watcher goes on.
   Duration Await() {
     LastScrape last(client_, clock_, log_, next_);
     last.Await("lab", "master", deleted_, [this] { ++turns_; });
@@ -81,7 +81,7 @@ TEST_F(LastScrapeTest, OfTwoTheOneThatComesTooLateIsNotWaitedFor) {
   EXPECT_EQ(Await(), seconds(12));
 }
 
-// Its container is restarted, or it runs outside of a cluster: nothing says how long it has.
+// Its container restarts, or it runs outside a cluster: nothing says how much time it has.
 TEST_F(LastScrapeTest, APodThatStaysDoesNotWait) {
   ExpectScrapeAt(seconds(10));
   EXPECT_EQ(Await(), seconds(5));

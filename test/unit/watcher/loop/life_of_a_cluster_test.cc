@@ -1,6 +1,6 @@
 // A cluster's life as Prometheus, Events and the log show it. Each stage is compared with the files
-// in test/unit/watcher/loop/life: the metrics that have changed since the stage before, all Events,
-// the whole log. UPDATE_LIFE=1 writes the files; read the difference.
+// in test/unit/watcher/loop/life: the metrics that changed since the previous stage, all Events and
+// the whole log. UPDATE_LIFE=1 rewrites the files; review the difference.
 #include <gtest/gtest.h>
 #include <spdlog/sinks/ostream_sink.h>
 
@@ -24,7 +24,7 @@ using small_kubernetes::User;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-// What is chance: UIDs, the names that controllers make up, and when the test was run.
+// Replaces what differs from run to run: UIDs, generated names and the time of the run.
 std::string WithoutChance(std::string text) {
   std::map<std::string, std::string> names;
   const auto number = [&](const std::regex& what, const std::string& prefix) {
@@ -51,7 +51,7 @@ class LifeOfAClusterTest : public testing::Test, protected Lab {
   void Stage(Duration time, const std::string& name) {
     clock_.At(time, [this, name] { Look(name); });
   }
-  // The whole at first, then what has changed since the stage before.
+  // Compares all metrics at the first stage, then those that changed since the previous one.
   void Look(const std::string& name) {
     const std::string now = Metrics();
     Compare(name + ".prom", shown_.empty() ? now : Changes(shown_, now));
@@ -61,7 +61,7 @@ class LifeOfAClusterTest : public testing::Test, protected Lab {
     const prometheus::Collectable* const sources[] = {&metrics_};
     return Exposition(sources);
   }
-  // A line for each series that is new or has another value, and "gone: ..." for one that is gone.
+  // One line for each new or changed series, and "gone: ..." for each that is gone.
   static std::string Changes(const std::string& before, const std::string& now) {
     const auto series_of = [](const std::string& text) {
       std::map<std::string, std::string> series;
@@ -84,7 +84,7 @@ class LifeOfAClusterTest : public testing::Test, protected Lab {
     return changes;
   }
 
-  // To the end, or until `end`.
+  // Runs until the loop ends, or until `end`.
   void Run(Duration end) {
     clock_.At(end, [this] { stop_.request_stop(); });
     SettingsInForce settings(settings_, [this](const TextMap&) { return settings_; });
@@ -103,7 +103,7 @@ class LifeOfAClusterTest : public testing::Test, protected Lab {
     EXPECT_EQ(loop.Run(stop_.get_token()), 0);
   }
 
-  // All Events, in the order in which they were written: TYPE REASON on KIND/NAME, NOTE.
+  // All Events in the order of their times: TIME TYPE REASON on KIND/NAME, NOTE.
   std::string Events() {
     const auto list =
         JsonDocument::Parse(Read("/apis/events.k8s.io/v1/namespaces/lab/events").body);
@@ -142,7 +142,7 @@ class LifeOfAClusterTest : public testing::Test, protected Lab {
     return exposition.substr(at, exposition.find('\n', at) - at);
   }
 
-  std::string shown_;  // at the stage before; empty: there was none
+  std::string shown_;  // the metrics at the previous stage; empty: there was none
   std::stop_source stop_;
   std::ostringstream log_text_;
   LastScrape::Next next_scrape_ = [](MonotonicTime) { return std::nullopt; };
@@ -205,7 +205,7 @@ TEST_F(LifeOfAClusterTest, ASharedClusterHasNoOwner) {
   EXPECT_EQ(Events(), "");
 }
 
-// --- What doesn't go as it should.
+// --- What goes wrong.
 
 TEST_F(LifeOfAClusterTest, WhoHasBeenBlindWarnsAgain) {
   clock_.At(seconds(10), [this] { Delete(kDriver); });
@@ -331,7 +331,7 @@ TEST_F(LifeOfAClusterTest, InADryRunMembersAreNoneAgainOnceTheDriverIsBack) {
   EXPECT_EQ(Metric("cluster_watcher_members{state=\"remaining\"}"), "0");
 }
 
-// The pod is being deleted with its cluster, and has 30 s.
+// The pod is being deleted along with its cluster and has 30 s.
 TEST_F(LifeOfAClusterTest, TheLastScrapeIsWaitedFor) {
   bool scraped = false;
   next_scrape_ = [&](MonotonicTime since) {

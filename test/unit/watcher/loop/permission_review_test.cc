@@ -37,7 +37,7 @@ KubeObject Root(const ResourceType& type = TypeOf("deployment")) {
   return root;
 }
 
-// What the defaults come to, where only what every API server has is served.
+// What the default settings need if the server has only the kinds of every API server.
 ScopeOfWork Work() {
   ScopeOfWork work;
   work.ns = work.owner_ns = "lab";
@@ -66,7 +66,7 @@ std::set<std::string> Texts(const std::vector<Permission>& permissions) {
   return texts;
 }
 
-// All of "VERB,... RESOURCE..." in the namespace.
+// Adds each verb on each resource in the namespace.
 void AddTo(std::set<std::string>& texts, const std::string& ns,
            const std::vector<const char*>& verbs, const std::vector<const char*>& resources) {
   for (const char* resource : resources) {
@@ -98,7 +98,7 @@ TEST(PermissionsFor, TheDefaults) {
   EXPECT_EQ(Texts(PermissionsFor(Work())), expected);
 }
 
-// Of what the shipped Role grants nothing is named.
+// With the shipped Role, no permission is reported as missing.
 TEST(PermissionsFor, TheDefaultsAreInTheShippedRole) {
   std::set<std::string> granted;
   const YAML::Node role = YAML::LoadFile(PROJECT_ROOT "/manifests/chart/objects/role/role.yaml");
@@ -152,7 +152,7 @@ TEST(PermissionsFor, AnOwnerInAnotherNamespace) {
   EXPECT_EQ(Difference(Texts(PermissionsFor(work)), here), expected);
   EXPECT_TRUE(Difference(here, Texts(PermissionsFor(work))).empty());
 
-  work.owner_seen = true;  // that the namespace exists need no longer be read
+  work.owner_seen = true;  // the namespace is known to exist
   expected.erase("drivers: get namespaces drivers");
   EXPECT_EQ(Difference(Texts(PermissionsFor(work)), here), expected);
 }
@@ -222,7 +222,7 @@ class PermissionReviewTest : public testing::Test {
     return settings;
   }
 
-  // Whether what `body` asks for is allowed.
+  // `allowed` says whether what `body` asks for is allowed.
   void AnswerReviews(std::function<bool(const std::string& body)> allowed) {
     api_.transport.otherwise = [allowed](const HttpRequest& request) -> HttpResult {
       if (request.method == HttpMethod::kGet) return NoSuchPath();
@@ -252,7 +252,7 @@ class PermissionReviewTest : public testing::Test {
     return look;
   }
 
-  // How many reviews were made for `look`.
+  // Returns the number of reviews made for `look`.
   std::size_t Ask(const Snapshot& look = Look()) {
     api_.transport.requests.clear();
     review_.AskIfDue(look, {});
@@ -261,14 +261,14 @@ class PermissionReviewTest : public testing::Test {
         [](const HttpRequest& request) { return request.method == HttpMethod::kPost; }));
   }
 
-  // The lines that were logged since.
+  // Returns what was logged since the last call.
   std::string Log() {
     std::string text = logged_.str();
     logged_.str("");
     return text;
   }
 
-  // What is shown: "delete services\n".
+  // The series of missing permissions, one per line.
   std::string Missing() const {
     const prometheus::Collectable* const sources[] = {&metrics_};
     std::istringstream lines(Exposition(sources));
@@ -296,7 +296,7 @@ constexpr char kDeleteServices[] =
     "cluster_watcher_permission_missing{resource=\"services\",verb=\"delete\"} 1\n";
 
 TEST_F(PermissionReviewTest, AsksAtFirstAndOnceAnHour) {
-  const std::size_t all = PermissionsFor(Work()).size() - 1;  // nothing is mounted
+  const std::size_t all = PermissionsFor(Work()).size() - 1;  // Look() mounts nothing
   EXPECT_EQ(Ask(), all);
   EXPECT_EQ(Ask(), 0u);
   api_.clock.elapsed += minutes(59);
@@ -390,7 +390,7 @@ TEST_F(PermissionReviewTest, WithoutAWordFromTheServerItIsNotAsked) {
   EXPECT_TRUE(api_.transport.requests.empty());
 }
 
-// Not even the pod: that there is no RoleBinding is what is most often forgotten.
+// A missing RoleBinding is the most common mistake: then not even the pod can be read.
 TEST_F(PermissionReviewTest, ARefusalIsAnAnswer) {
   AnswerReviews([](const std::string&) { return false; });
   Snapshot look;
@@ -400,7 +400,7 @@ TEST_F(PermissionReviewTest, ARefusalIsAnAnswer) {
   EXPECT_NE(Log().find("{apiGroups: [\"events.k8s.io\"], resources: [\"events\"], verbs: "
                        "[\"create\"]}"),
             std::string::npos);
-  // Granted, the next look has a root.
+  // Once permissions are granted, the next look has a root.
   AnswerReviews([](const std::string&) { return true; });
   api_.clock.elapsed += minutes(1);
   EXPECT_GT(Ask(), 0u);
@@ -441,13 +441,13 @@ TEST_F(PermissionReviewTest, ASharedClusterTakesLess) {
   EXPECT_EQ(Missing(), "");
 }
 
-// Each request that is given up takes its time, in which the owner isn't looked at.
+// Each request that times out costs time in which nobody looks at the owner.
 TEST_F(PermissionReviewTest, AnApiServerThatHangsIsAskedNoMore) {
   api_.transport.On(ApiRequest::Discover("/apis"), GroupList({{"apps", {"v1"}},
                                                               {"flink.apache.org", {"v1beta1"}},
                                                               {"kubernetes.dask.org", {"v1"}},
                                                               {"ray.io", {"v1"}}}));
-  ASSERT_TRUE(api_.client.Do(ApiRequest::Discover("/apis"), {}));  // takes the answer of before
+  ASSERT_TRUE(api_.client.Do(ApiRequest::Discover("/apis"), {}));  // uses up the earlier answer
   api_.transport.On(ApiRequest::Discover("/apis/apps.openshift.io/v1"), NoSuchPath());
   std::size_t hanging = 0;
   api_.transport.otherwise = [&](const HttpRequest&) { return ++hanging, NoAnswer(); };

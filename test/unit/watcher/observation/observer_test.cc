@@ -13,7 +13,7 @@ class ObserverTest : public testing::Test, protected Lab {
   ObserverTest() { settings_.settings.pod = NameOfPod(); }
 };
 
-// Those that could be a driver are of many kinds.
+// Drivers may be of many kinds.
 TEST_F(ObserverTest, AnApiServerThatHangsIsNotAskedForOneKindOfDriverAfterTheOther) {
   SettingsInForce settings(settings_, [this](const TextMap&) { return settings_; });
   Observer observer(client_, discovery_, clock_, settings);
@@ -27,7 +27,7 @@ TEST_F(ObserverTest, AnApiServerThatHangsIsNotAskedForOneKindOfDriverAfterTheOth
   kubernetes_.GetFaults().Add(hang);
   const Duration before = clock_.elapsed;
   EXPECT_EQ(Decide(look.facts, observer.FindOtherDrivers(look, {})).reason, Reason::kUnknown);
-  // In virtual time requests come one after the other, also those that are sent side by side.
+  // In virtual time, requests sent side by side run one after the other.
   EXPECT_EQ(clock_.elapsed - before, kReadsSideBySide * HttpRequest().timeout);
 }
 

@@ -18,7 +18,7 @@ namespace {
 
 using std::chrono::seconds;
 
-// An object of UID "root-1" with these annotations.
+// A root with the UID "root-1" and these annotations.
 ObjectMeta Root(std::map<std::string, std::string, std::less<>> annotations) {
   ObjectMeta meta;
   meta.name = "bob-m";
@@ -63,7 +63,7 @@ void ExpectNone(const Marks& marks) {
   EXPECT_FALSE(marks.deleting_since || marks.deletes_begun || marks.owner || marks.app_status);
 }
 
-// The annotations of a patch, null as nullopt.
+// The annotations in a patch; null becomes nullopt.
 AnnotationChanges PatchedBy(const std::string& patch, const ObjectMeta& root) {
   AnnotationChanges changes;
   auto document = JsonDocument::Parse(patch);

@@ -1,5 +1,5 @@
-// Who gets an Event, and what it says where there is much to say. What is said in the course of a
-// life is in life_of_a_cluster_test.cc.
+// Who gets an Event, and how a long one is shortened. life_of_a_cluster_test.cc covers what is said
+// in the course of a life.
 #include "watcher/reporting/announcer.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ class AnnouncerTest : public testing::Test, protected Lab {
     return object;
   }
 
-  // In both namespaces: "NAMESPACE: KIND/NAME".
+  // The objects of all Events in both namespaces: "NAMESPACE: KIND/NAME".
   std::set<std::string> Regarded() {
     std::set<std::string> all;
     for (const std::string ns : {"lab", "drivers"}) {
@@ -97,7 +97,7 @@ TEST_F(AnnouncerTest, ADeletionIsOnTheOwnerOrElseItsNamespaceAndOnTheMasterRoot)
             (Texts{"lab: Deployment/spark-m", "lab: Namespace/lab", "drivers: Deployment/bob"}));
 }
 
-// With the driver its namespace may be gone, or the account has no say there.
+// The namespace may be gone with the driver, or the account may have no rights there.
 TEST_F(AnnouncerTest, WhatCannotBeWrittenInTheOwnersNamespaceIsWrittenInTheClusters) {
   snapshot_.owner_ns = "gone";
   announcer_.Deleted(snapshot_, "", {});
@@ -109,7 +109,7 @@ TEST_F(AnnouncerTest, ItIsKnownWhenNobodyCouldBeTold) {
   EXPECT_FALSE(announcer_.Warn(snapshot_, decision_, abandonment_, {}));
 }
 
-// A watcher that is blind at the last look has said before whom it is about.
+// A watcher that can't read anything at the last look has named the objects in earlier Events.
 TEST_F(AnnouncerTest, ASparingIsToldOfAlsoWhereNothingCanBeRead) {
   announcer_.Condemned(snapshot_, decision_, abandonment_);
   announcer_.Spared({}, Refusal::kUnknown, "get /apis: HTTP 503");
@@ -137,14 +137,14 @@ TEST_F(AnnouncerTest, TheSameSparingIsToldOfOnceAnHour) {
   EXPECT_FALSE(spare(Refusal::kConflict));
 }
 
-// Before the pod was read nobody knows whom it is about.
+// Until the pod has been read, nobody knows which objects the Event is about.
 TEST_F(AnnouncerTest, NothingIsToldOfWhatIsNotKnown) {
   announcer_.Spared({}, Refusal::kUnknown, "");
   announcer_.CameBack({}, decision_, seconds(1), {});
   EXPECT_EQ(Regarded(), Texts{});
 }
 
-// The API server asks those who write Events to go slow; a deletion is none of that.
+// If the API server throttles Events, deletions go on.
 TEST_F(AnnouncerTest, WhatIsAskedOfEventsHoldsUpNothingElse) {
   small_kubernetes::Fault fault;
   fault.contains = "/events";

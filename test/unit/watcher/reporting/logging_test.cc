@@ -13,7 +13,7 @@ class LoggingTest : public testing::Test {
   Log Make(LogLevel level, LogFormat format) {
     return {level, format, std::make_shared<spdlog::sinks::ostream_sink_st>(text_)};
   }
-  // Without the time, which is checked here.
+  // The logged lines without the time, which is checked here.
   std::string Lines(LogFormat format) const {
     std::istringstream lines(text_.str());
     std::string all;
@@ -46,7 +46,7 @@ TEST_F(LoggingTest, JsonHasTheKeysOfItsOwnLineOnly) {
       "\",\"level\":\"error\",\"message\":\"plain\"}\n");
 }
 
-// Text comes from API servers and from those who make objects.
+// Messages contain text from API servers and from the authors of objects.
 TEST_F(LoggingTest, NoMessageBreaksALineOrAddsKeys) {
   Log log = Make(LogLevel::kInfo, LogFormat::kJson);
   log.logger().info("{}", "a\"b\\c\nd\x01\",\"level\":\"none");

@@ -68,7 +68,7 @@ TEST(Settings, AreDescribedInOrderWithTheirDefaults) {
   }
 }
 
-// The text of a default and the field's own default are one; without a text there is nothing.
+// A default's text means the field's own default; without a text there is no default.
 TEST(Settings, DefaultsParseToThemselves) {
   TextMap flags;
   for (const SettingDescription& one : SettingDescriptions()) {
@@ -405,7 +405,7 @@ TEST(Settings, PodAndNamespaceComeFromTheDownwardApi) {
   EXPECT_EQ(Resolve({}, own).settings.pod, "own-1");
   EXPECT_EQ(Resolve({{"namespace", "flag"}}, own).settings.ns, "flag");
   EXPECT_EQ(Resolve({{"pod", "flag-1"}}, own).settings.pod, "flag-1");
-  // An empty one stands aside.
+  // An empty value doesn't count.
   own["CLUSTER_WATCHER_NAMESPACE"] = "";
   EXPECT_EQ(Resolve({}, own).settings.ns, "lab");
 
@@ -511,7 +511,7 @@ TEST(Settings, AnOwnerKindThatAgreesIsFine) {
   for (const auto& [owner, kind] : cases) {
     EXPECT_EQ(Resolve({{"owner", owner}, {"owner-kind", kind}}).errors, Errors{}) << owner << kind;
   }
-  // Only what is in force can contradict.
+  // Only values in force can contradict each other.
   EXPECT_EQ(Resolve({{"owner", "bob"}, {"owner-kind", "rc"}}, {},
                     {{"cluster-watcher/owner", "deploy/bob"}})
                 .annotation_errors,

@@ -96,7 +96,7 @@ TEST(InjectManifests, WhatGetsNoSidecarStaysByteForByte) {
         "a: !!binary eA==\n[x]: .inf\n",
         "apiVersion: v1\nkind: Pod\nmetadata: {labels: {oshinko-type: worker}}\n"}) {
     EXPECT_EQ(Injected({text}).text, text);
-    // Beside one that gets it.
+    // It also stays as it is next to a manifest that gets the sidecar.
     if (text.find_first_not_of(" \n") == std::string::npos || text[0] == '{' || text[0] == '%' ||
         text[0] == '\xef') {
       continue;
@@ -220,7 +220,7 @@ TEST(InjectManifests, ErrorsNameFileLineAndColumn) {
                     std::string(70, ']') + "\n")
                 .find("a, line 2, column 1: it is not fit for JSON: nested more than 64"),
             0u);
-  // A file that is right is of no use without the other.
+  // One bad file fails the good one as well.
   EXPECT_FALSE(Inject({kPod, "a: b: c"}));
 }
 

@@ -21,7 +21,7 @@ YamlManifest Read(const std::string& text) {
   return **std::move(read);
 }
 
-// What `text` means, and means still after it was written anew.
+// Returns what `text` means, and checks that rewriting it keeps the meaning.
 std::string Meaning(const std::string& text) {
   const YamlManifest read = Read(text);
   EXPECT_FALSE(read.oddity) << text << ": " << read.oddity->message;
@@ -105,7 +105,7 @@ TEST(YamlManifest, ScalarsKeepTheirMeaning) {
     EXPECT_EQ(Meaning("- k: " + yaml), std::string(R"([{"k":)") + one.json + "}]");
   }
   EXPECT_EQ(Meaning("a: |2\n     a\n"), R"({"a":"   a\n"})");
-  // What must stay quoted.
+  // These must stay quoted.
   for (const std::string text : {"a: b", "a #b", "# a", "- a", "-", "? a", "<<", "=", "*a", "&a",
                                  "!a", "%a", "@a", "`a", "{", "[a, b]", "---", "..."}) {
     EXPECT_EQ(Meaning("k:\n- '" + text + "'\n"), R"({"k":[")" + text + "\"]}");

@@ -19,7 +19,7 @@ namespace {
 using std::chrono_literals::operator""ms;
 using std::chrono_literals::operator""s;
 
-// A folder with certificates, made by openssl once.
+// A directory with certificates made by openssl.
 class Certificates {
  public:
   Certificates() {
@@ -47,7 +47,7 @@ const Certificates& Shared() {
   return certificates;
 }
 
-// A server on a thread of its own, which answers with what it was sent.
+// A server on a thread of its own that echoes what it gets.
 class Served {
  public:
   explicit Served(WebhookServer::Limits limits = {}, std::chrono::milliseconds delay = 0ms)
@@ -135,7 +135,7 @@ TEST(WebhookServer, RefusesWhatItDoesNotServe) {
   got.method = HttpMethod::kGet;
   HttpRequest form = Post("{}");
   form.content_type = "application/x-www-form-urlencoded";
-  HttpRequest yaml = Post(std::string(5u << 20, ' '));  // more than is on its way at once
+  HttpRequest yaml = Post(std::string(5u << 20, ' '));  // more than fits into the sockets' buffers
   yaml.content_type = "application/yaml";
   const std::pair<HttpRequest, int> kCases[] = {{elsewhere, 404},
                                                 {got, 405},
@@ -155,7 +155,7 @@ TEST(WebhookServer, HoldsNoMoreBodiesThanItMay) {
   const Served served({.bodies = 1'000});
   const auto client = served.Client();
   for (const std::size_t size :
-       {1'001u, 5u << 20}) {  // the second is more than is on its way at once
+       {1'001u, 5u << 20}) {  // the second doesn't fit into the sockets' buffers
     const auto answer = Send(*client, Post(std::string(size, ' ')));
     ASSERT_TRUE(answer) << size << ": " << answer.error().message;
     EXPECT_EQ(answer->status, 503);
@@ -222,7 +222,7 @@ TEST(WebhookServer, SaysWhyItCanNotListen) {
   AdmissionMetrics metrics(registry, "1", "2");
   WebhookServer second(*ParseListenAddress("127.0.0.1:" + std::to_string(served.port())),
                        *LoadTlsCertificate(Shared().Files("one")), {}, metrics, {});
-  // Where the port may be shared by SO_REUSEADDR it still can't be listened on twice.
+  // SO_REUSEADDR may let both bind the port, but not listen on it.
   const auto error = second.Start();
   ASSERT_TRUE(error);
   EXPECT_NE(error->find("127.0.0.1:"), std::string::npos) << *error;
