@@ -344,7 +344,6 @@ constexpr char kStories[] = R"stories(
   it is being terminated
 200 PATCH /api/v1/namespaces/{ns}-x/configmaps/held {release}
 404 GET namespaces/{ns}-x
-404 POST /api/v1/namespaces/{ns}-x/configmaps new | message=namespaces "{ns}-x" not found
 
 # Discovers
 200 GET /api | versions=["v1"]

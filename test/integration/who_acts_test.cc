@@ -134,7 +134,7 @@ TEST_F(WhoActs, WhoIsOvertakenAfterTheDeadlineStandsBack) {
   });
   const std::string kubeconfig = WriteKubeconfig(File("proxied"), proxy.Address(),
                                                  "token: \"" + server().Admin().token + "\"");
-  BeginDeletion({"--kubeconfig=" + kubeconfig, "--delete-deadline=4s"});
+  BeginDeletion({"--kubeconfig=" + kubeconfig, "--delete-deadline=12s"});
   first_->Signal(SIGSTOP);
   EXPECT_TRUE(Eventually([&] { return at_the_end.load(); }));
   EXPECT_TRUE(IsNamed(1));
