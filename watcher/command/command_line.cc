@@ -120,8 +120,9 @@ Scanned Scan(std::span<const char* const> arguments) {
       scanned.words.push_back(argument);
     } else if (argument == "--") {
       flags_ended = true;
-    } else if (argument == "--version") {
+    } else if (argument == "--version" || argument.starts_with("--version=")) {
       scanned.version = true;
+      if (argument.ends_with('=')) scanned.words.emplace_back();
     } else if (const auto [flag, value] = ReadFlag(argument); flag == nullptr) {
       scanned.unknown_flags.push_back(argument);
     } else if (value || flag->IsBoolean()) {

@@ -60,6 +60,8 @@ WatchLoop::Next WatchLoop::Poll(std::stop_token stop) {
   if (snapshot.pod_gone) return Next::kPodGone;
 
   const Decision decision = judge_.DecideOn(snapshot, stop);
+  // A search for other drivers that was cut off says nothing.
+  if (stop.stop_requested()) return Next::kWait;
 
   const std::optional<Abandonment> on_its_way = OnItsWay(snapshot);
   view_.Show(snapshot, decision, on_its_way);

@@ -71,6 +71,7 @@ TEST(CommandLine, KnowsItsCommands) {
                                              {{"check"}, Command::kCheck},
                                              {{"version"}, Command::kVersion},
                                              {{"--version"}, Command::kVersion},
+                                             {{"--version=true"}, Command::kVersion},
                                              {{"watch", "--version"}, Command::kVersion},
                                              {{"--", "check"}, Command::kCheck},
                                              {{"inject"}, Command::kInject},

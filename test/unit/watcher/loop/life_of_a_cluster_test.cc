@@ -283,6 +283,18 @@ TEST_F(LifeOfAClusterTest, APodThatLosesItsLabelIsKeptAndSaidToBe) {
   EXPECT_EQ(Metric("cluster_watcher_confirmations"), "0");
 }
 
+TEST_F(LifeOfAClusterTest, NothingIsConcludedFromALookThatWasToldToStop) {
+  MakeWorkload("alice", R"("uses-oshinko-cluster":"spark",)");
+  clock_.At(seconds(10), [this] { Delete(kDriver); });
+  kubernetes_.on_request = [this](const Request& request, const User&) {
+    const bool is_search = request.target.find("uses-oshinko-cluster") != std::string::npos;
+    if (is_search && clock_.elapsed >= seconds(60)) stop_.request_stop();
+  };
+  Run(minutes(5));
+  EXPECT_NE(log_text_.str().find(R"("reason":"in-use")"), std::string::npos) << log_text_.str();
+  EXPECT_EQ(log_text_.str().find(R"("reason":"unknown")"), std::string::npos) << log_text_.str();
+}
+
 TEST_F(LifeOfAClusterTest, MarksThatAreTakenOffAreToldOf) {
   kubernetes_.Admin(
       "PATCH", kRoot,
