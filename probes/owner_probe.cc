@@ -131,9 +131,9 @@ std::vector<ResourceType> OwnerProbe::Candidates(const OwnerQuery& query, OwnerS
   return served;
 }
 
-Result<const ResourceType*, ApiError> OwnerProbe::KnownKind(const std::string& kind,
-                                                            const OwnerQuery& query,
-                                                            const Patience& patience) {
+Result<const ResourceType*, ApiError> OwnerProbe::RecallKind(const std::string& kind,
+                                                             const OwnerQuery& query,
+                                                             const Patience& patience) {
   if (const auto before = named_.find(kind); before != named_.end()) return &before->second;
   if (!query.recorded) return nullptr;
   const KindName recorded = SplitKindName(query.recorded->kind);
@@ -168,7 +168,7 @@ std::optional<ResourceType> OwnerProbe::NamedKind(const KindName& kind, const Ow
   // owner must not change because another kind of the same name has been installed.
   const ResourceType* known = FindBuiltInByName(kind.kind, kind.group);
   if (kind.group.empty() && (known == nullptr || !Discovery::IsAlwaysServed(known->group))) {
-    auto before = KnownKind(kind.kind, query, patience);
+    auto before = RecallKind(kind.kind, query, patience);
     if (!before) return unknown(before.error());
     known = *before;
   }
@@ -180,12 +180,15 @@ std::optional<ResourceType> OwnerProbe::NamedKind(const KindName& kind, const Ow
     return fail("is not served by the API server (" + known->QualifiedName() +
                 "): correct it, or install its definition");
   }
-  if (const auto before = refused_.find(kind.ToText());
-      before != refused_.end() && before->second.looks-- > 0) {
-    return fail(before->second.why);
+  if (const auto before = failed_.find(kind.ToText()); before != failed_.end()) {
+    FailedSearch& search = before->second;
+    if (search.looks > 0) {
+      --search.looks;
+      return fail(search.why);
+    }
   }
   const auto refuse = [&](const std::string& why) {
-    refused_[kind.ToText()] = {why, kLooksBetweenSearches};
+    failed_[kind.ToText()] = {why, kLooksBetweenSearches};
     return fail(why);
   };
   auto named = discovery_.ByName(kind, patience);

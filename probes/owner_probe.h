@@ -104,8 +104,8 @@ class OwnerProbe {
                                         OwnerSight& sight, const Patience& patience);
   // Returns what a kind's name without a group meant so far, to this process or by the recorded
   // owner; nullptr if that isn't known.
-  Result<const ResourceType*, ApiError> KnownKind(const std::string& kind, const OwnerQuery& query,
-                                                  const Patience& patience);
+  Result<const ResourceType*, ApiError> RecallKind(const std::string& kind, const OwnerQuery& query,
+                                                   const Patience& patience);
   OwnerSight LookAs(const std::vector<ResourceType>& types, const OwnerQuery& query,
                     Freshness freshness, const Patience& patience);
   // Returns nullopt if there is no such object, and adds the evidence to `absence`.
@@ -128,12 +128,12 @@ class OwnerProbe {
   KubeClient& client_;
   Discovery& discovery_;
   OwnerReader reader_;
-  struct Refusal {
+  struct FailedSearch {
     std::string why;
     int looks;  // how many more of them rely on it
   };
-  std::map<std::string, Refusal> refused_;     // by kind name: unknown, ambiguous, or no driver
-  std::map<std::string, ResourceType> named_;  // by kind name without a group
+  std::map<std::string, FailedSearch> failed_;  // by kind name: unknown, ambiguous, or no driver
+  std::map<std::string, ResourceType> named_;   // by kind name without a group
 };
 
 }  // namespace cluster_watcher

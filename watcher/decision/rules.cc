@@ -15,7 +15,7 @@ struct Outcome {
 };
 
 Outcome Match(Reason reason, std::string detail) { return {reason, std::move(detail)}; }
-Outcome Pass(std::string detail) { return {std::nullopt, std::move(detail)}; }
+Outcome NoMatch(std::string detail) { return {std::nullopt, std::move(detail)}; }
 
 Observation ObservationOf(const Facts& facts) {
   return facts.owner ? facts.owner->observation : Observation::kUnknown;
@@ -25,25 +25,25 @@ Outcome Misconfigured(const Facts& facts) {
   if (!facts.setting_errors.empty()) {
     return Match(Reason::kMisconfigured, Joined(facts.setting_errors));
   }
-  return Pass("the settings and annotations are valid");
+  return NoMatch("the settings and annotations are valid");
 }
 
 Outcome Shared(const Facts& facts) {
-  if (!facts.root_read) return Pass("the master root can't be read");
+  if (!facts.root_read) return NoMatch("the master root can't be read");
   if (!facts.given_owner && !facts.ephemeral_label) {
     return Match(Reason::kShared, "no owner is given and the master root has no ephemeral label");
   }
-  return Pass("the owner is " + facts.OwnerNameText().value_or(""));
+  return NoMatch("the owner is " + facts.OwnerNameText().value_or(""));
 }
 
 Outcome Mismatch(const Facts& facts) {
-  if (!facts.given_owner || !facts.ephemeral_label) return Pass("one source names the owner");
+  if (!facts.given_owner || !facts.ephemeral_label) return NoMatch("one source names the owner");
   if (!facts.label_agrees) {
     return Match(Reason::kOwnerMismatch, "the ephemeral label names \"" + *facts.ephemeral_label +
                                              "\", the owner given is \"" + facts.given_owner->name +
                                              "\"");
   }
-  return Pass("the ephemeral label agrees");
+  return NoMatch("the ephemeral label agrees");
 }
 
 Outcome Held(const Facts& facts) {
@@ -56,7 +56,7 @@ Outcome Held(const Facts& facts) {
       return Match(Reason::kHeld, what);
     }
   }
-  return Pass(facts.holds.empty() ? "nothing holds" : "the hold is over");
+  return NoMatch(facts.holds.empty() ? "nothing holds" : "the hold is over");
 }
 
 Outcome Unknown(const Facts& facts) {
@@ -66,12 +66,12 @@ Outcome Unknown(const Facts& facts) {
     return Match(Reason::kUnknown,
                  facts.owner ? facts.owner->detail : "the owner wasn't looked for");
   }
-  return Pass("the owner's observation is definite");
+  return NoMatch("the owner's observation is definite");
 }
 
 Outcome Ambiguous(const Facts& facts) {
   if (!facts.ambiguities.empty()) return Match(Reason::kAmbiguous, Joined(facts.ambiguities));
-  return Pass("there is one master, and it is this cluster's");
+  return NoMatch("there is one master, and it is this cluster's");
 }
 
 // `kubectl delete --cascade=orphan` leaves the driver's pods running.
@@ -82,21 +82,23 @@ Outcome DriverRunning(const Facts& facts, const std::string& what) {
 }
 
 Outcome Absent(const Facts& facts) {
-  if (ObservationOf(facts) != Observation::kAbsent) return Pass("the owner is not absent");
+  if (ObservationOf(facts) != Observation::kAbsent) return NoMatch("the owner is not absent");
   const std::string& detail = facts.owner->detail;
   if (facts.owner->still_running > 0) return DriverRunning(facts, detail);
   return Match(Reason::kOwnerAbsent, detail);
 }
 
 Outcome Deleting(const Facts& facts) {
-  if (ObservationOf(facts) != Observation::kDeleting) return Pass("the owner is not being deleted");
+  if (ObservationOf(facts) != Observation::kDeleting)
+    return NoMatch("the owner is not being deleted");
   const std::string detail = facts.owner->detail + " has a deletionTimestamp";
   if (facts.owner->still_running > 0) return DriverRunning(facts, detail + " and is orphaning");
   return Match(Reason::kOwnerDeleting, detail);
 }
 
 Outcome Replaced(const Facts& facts) {
-  if (ObservationOf(facts) != Observation::kReplaced) return Pass("the owner has the recorded UID");
+  if (ObservationOf(facts) != Observation::kReplaced)
+    return NoMatch("the owner has the recorded UID");
   const std::string detail = facts.owner->detail + " has another UID than the recorded owner";
   switch (facts.replaced_owner) {
     case ReplacedOwner::kAdopt:
@@ -108,7 +110,7 @@ Outcome Replaced(const Facts& facts) {
 }
 
 Outcome ScaledToZero(const Facts& facts) {
-  if (ObservationOf(facts) != Observation::kScaledToZero) return Pass("the owner wants to run");
+  if (ObservationOf(facts) != Observation::kScaledToZero) return NoMatch("the owner wants to run");
   return Match(Reason::kScaledToZero,
                facts.owner->detail +
                    (facts.owner->fields.suspended ? " is suspended" : " wants 0 replicas"));
@@ -116,7 +118,7 @@ Outcome ScaledToZero(const Facts& facts) {
 
 Outcome SharedByReplicas(const Facts& facts) {
   if (!facts.owner || facts.owner->fields.replicas <= 1)
-    return Pass("at most one replica is wanted");
+    return NoMatch("at most one replica is wanted");
   return Match(
       Reason::kSharedByReplicas,
       facts.owner->detail + " wants " + std::to_string(facts.owner->fields.replicas) + " replicas");
@@ -129,7 +131,7 @@ Outcome Completed(const Facts& facts) {
   if (facts.app_status == "completed") {
     return Match(Reason::kCompleted, "the application said that it completed");
   }
-  return Pass("the application has not completed");
+  return NoMatch("the application has not completed");
 }
 
 Outcome Active(const Facts& facts) {
@@ -164,7 +166,7 @@ Outcome InUse(const OtherDrivers& others) {
                                        others.unknown->message);
   }
   if (others.in_use_by) return Match(Reason::kInUse, *others.in_use_by + " uses the cluster");
-  return Pass("no other driver uses the cluster");
+  return NoMatch("no other driver uses the cluster");
 }
 
 }  // namespace

@@ -64,7 +64,7 @@ MemberListing::MemberListing(const Tools& tools, WarnOnce& warn_once, ClusterId 
 MemberListing::Listed MemberListing::List() {
   const Settings& settings = *tools_.settings;
   Listed listed;
-  if (list_anew_) {
+  if (refresh_kinds_) {
     if (auto fresh = tools_.discovery.Refresh({}); !fresh) warn_once_(fresh.error().message);
   }
   const MemberKinds kinds = FindMemberKinds(settings, tools_.discovery, {});
@@ -88,7 +88,7 @@ MemberListing::Listed MemberListing::List() {
   listed.complete =
       kinds.errors.empty() && listing.failed.empty() && readable > 0 && readable == most_readable_;
   listed.any = readable > 0;
-  list_anew_ = !listed.complete;
+  refresh_kinds_ = !listed.complete;
   listed.objects = std::move(listing.objects);
   return listed;
 }

@@ -45,7 +45,7 @@ class MemberListing {
   const ClusterId cluster_;
   std::vector<std::string> skipped_;
   std::size_t most_readable_ = 0;  // the most kinds that one listing could read
-  bool list_anew_ = false;         // the last listing had gaps, so discovery is refreshed
+  bool refresh_kinds_ = false;     // the last listing had gaps, so discovery is refreshed
 };
 
 }  // namespace cluster_watcher
