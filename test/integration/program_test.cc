@@ -227,7 +227,8 @@ TEST_F(MetricsPort, InUseIsSaidAndTheWatchGoesOn) {
   MakeCluster();
   Watcher& watcher = WatchOver("deployment/bob", {"--listen=127.0.0.1:" + port});
   EXPECT_TRUE(IsGone());
-  EXPECT_EQ(watcher.LinesWith("no metrics"), 1u);
+  // How often depends on how long this takes; metrics_port_test.cc counts.
+  EXPECT_GE(watcher.LinesWith("no metrics"), 1u);
   EXPECT_GE(watcher.LinesWith(port), 1u);
   EXPECT_TRUE(StopsWell(watcher));
   close(taken);
