@@ -17,6 +17,13 @@ check() {
     echo "not ok - $what"
   fi
 }
+# empty: passes if standard input is empty; else shows it. Before `... | check WHAT empty` counts, the
+# test needs `shopt -s lastpipe`.
+empty() {
+  local found
+  found=$(cat)
+  [[ -z $found ]] || { printf '%s\n' "$found"; return 1; }
+}
 # same WANTED_FILE FOUND_FILE
 same() { diff -u --label wanted "$1" --label found "$2"; }
 # is FOUND WANTED

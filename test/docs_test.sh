@@ -5,22 +5,10 @@ set -uo pipefail
 shopt -s lastpipe # so that `... | check` counts
 build=$(realpath -- "$1")
 cd "$(dirname -- "${BASH_SOURCE[0]}")/.."
-passed=0 failed=0
+. test/checks.bash
 guides=(README.md docs/*.md)
 documents=("${guides[@]}" CONTRIBUTING.md)
 
-# check NAME: passes where standard input is empty; else shows it.
-check() {
-  local differences
-  differences=$(cat)
-  if [[ -z $differences ]]; then
-    echo "ok - $1"
-    passed=$((passed + 1))
-  else
-    printf 'not ok - %s\n%s\n' "$1" "$differences"
-    failed=$((failed + 1))
-  fi
-}
 # section FILE TITLE
 section() { sed -n "/^## $2\$/,/^## /p" "$1"; }
 # Each of standard input's words that isn't a line of FILE.
@@ -30,13 +18,13 @@ flag_rows() { section docs/settings.md 'Flags of `watch`' | grep -E '^\| `--'; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-awk 'END { if (NR > 200) print "it has " NR }' README.md | check "the README has at most 200 lines"
+awk 'END { if (NR > 200) print "it has " NR }' README.md | check "the README has at most 200 lines" empty
 
 "$build/cluster-watcher" help watch >"$work/help"
 grep -oE -- '(^|[ ,])--[a-z-]+' "$work/help" | tr -d ' ,' | sort -u >"$work/flags"
 flag_rows | cut -d'|' -f2 | grep -oE -- '--[a-z-]+' | sort -u >"$work/documented"
-missing_in "$work/flags" <"$work/documented" | check "each flag in docs/settings.md exists"
-grep -v -- '--help' "$work/flags" | missing_in "$work/documented" | check "each flag is in docs/settings.md"
+missing_in "$work/flags" <"$work/documented" | check "each flag in docs/settings.md exists" empty
+grep -v -- '--help' "$work/flags" | missing_in "$work/documented" | check "each flag is in docs/settings.md" empty
 
 flag_rows | while IFS='|' read -r _ flags default _; do
   [[ $(grep -oE -- '--[a-z-]+' <<<"$flags" | wc -l) == 1 ]] || continue
@@ -45,26 +33,26 @@ flag_rows | while IFS='|' read -r _ flags default _; do
   [[ -n $value ]] || continue
   tr '\n' ' ' <"$work/help" | tr -s ' ' | grep -qE -- "$flag[=[][^(]*\(default ${value//\//\\/}\)" ||
     echo "$flag: docs/settings.md says $value"
-done | check "each default in docs/settings.md is the program's"
+done | check "each default in docs/settings.md is the program's" empty
 
 # Inline code that begins with a flag is about the program, but for these of helm and kubectl.
 for command in check inject webhook; do "$build/cluster-watcher" help "$command"; done |
   grep -oE -- '--[a-z-]+' | sort -u - "$work/flags" <(printf '%s\n' --set --set-string --cascade) >"$work/all-flags"
 grep -ohE -- '`--[a-z-]+' "${guides[@]}" | tr -d '`' | missing_in "$work/all-flags" |
-  check "each flag in the other documents exists"
+  check "each flag in the other documents exists" empty
 
 grep -rhoE '"(cluster_watcher|rest_client)_[a-z_]+"' metrics/*.cc metrics/http/*.cc | tr -d '"' | sort -u >"$work/metrics"
 section docs/metrics.md "The metrics" | grep -E '^\| `' | cut -d'|' -f2 | grep -oE '[a-z_]+' | sort -u >"$work/documented"
-missing_in "$work/metrics" <"$work/documented" | check "each metric in docs/metrics.md exists"
-missing_in "$work/documented" <"$work/metrics" | check "each metric is in docs/metrics.md"
+missing_in "$work/metrics" <"$work/documented" | check "each metric in docs/metrics.md exists" empty
+missing_in "$work/documented" <"$work/metrics" | check "each metric is in docs/metrics.md" empty
 
 grep -rhoE '"Cluster[A-Z][a-z]+"' watcher/reporting/*.cc | tr -d '"' | sort -u >"$work/events"
 section docs/events-and-logs.md Events | grep -oE '`Cluster[A-Z][a-z]+`' | tr -d '`' | sort -u >"$work/documented"
-diff "$work/events" "$work/documented" | check "the Events in docs/events-and-logs.md are those of the program"
+diff "$work/events" "$work/documented" | check "the Events in docs/events-and-logs.md are those of the program" empty
 
 grep -hoE '(Field|Key)\("[A-Za-z]+"' watcher/reporting/announcer.cc watcher/reporting/logging.cc | cut -d'"' -f2 | sort -u >"$work/keys"
 section docs/events-and-logs.md Logs | grep -E '^(With|\|)' | grep -oE '`[A-Za-z]+`' | tr -d '`' | sort -u >"$work/documented"
-missing_in "$work/documented" <"$work/keys" | check "each key of the log is in docs/events-and-logs.md"
+missing_in "$work/documented" <"$work/keys" | check "each key of the log is in docs/events-and-logs.md" empty
 
 { grep -rhoE '"cluster-watcher/[a-z-]+"' watcher --include='*.h' --include='*.cc' | tr -d '"'
   # Of the settings those that may be annotated: a description goes on over several lines.
@@ -72,12 +60,12 @@ missing_in "$work/documented" <"$work/keys" | check "each key of the log is in d
     tr -s ' ' | grep -v 'not by annotation' | grep -oE -- '^ --[a-z-]+' | sed 's,^ --,cluster-watcher/,'
 } | sort -u >"$work/annotations"
 grep -ohE '(^|[^a-zA-Z./-])cluster-watcher/[a-z-]+' "${documents[@]}" | grep -oE 'cluster-watcher/.*' |
-  missing_in "$work/annotations" | check "each annotation in the documents exists"
+  missing_in "$work/annotations" | check "each annotation in the documents exists" empty
 
 marks=$(grep -A 1 '"^cluster-watcher/(' manifests/chart/objects/guard/policy.yaml | grep -oE '"[^"]*"' | tr -d '"\n')
 section docs/design.md "What is written down" | grep -E '^\|' | grep -oE 'cluster-watcher/[a-z-]+' | sort -u >"$work/documented"
 grep -E "$marks" "$work/annotations" | diff "$work/documented" - |
-  check "the marks in docs/design.md are those that the guard knows"
+  check "the marks in docs/design.md are those that the guard knows" empty
 
 sed -n '/^```mermaid$/,/^```$/p' README.md >"$work/mermaid"
 {
@@ -85,7 +73,7 @@ sed -n '/^```mermaid$/,/^```$/p' README.md >"$work/mermaid"
   { tr '\n' ' ' <metrics/watcher_metrics.cc | grep -oE ' kPhases =[^;]*' | grep -oE '"[a-z]+"' | tr -d '"'
     echo abandoned; } | sort >"$work/states"
   sed -nE 's/^ *([a-z]+) --> ([a-z]+).*/\1\n\2/p' "$work/mermaid" | sort -u | diff "$work/states" -
-} | check "the states and Events in the README's picture are the program's"
+} | check "the states and Events in the README's picture are the program's" empty
 
 # Each block's lines, one after the other, in the manifest.
 awk -v base="$work/yaml" '
@@ -98,7 +86,7 @@ for block in "$work"/yaml-*; do
   awk 'NR == FNR { want[++n] = $0; next }
        { at = ($0 == want[at + 1]) ? at + 1 : ($0 == want[1]); if (at == n) found = 1 }
        END { if (!found) print "not this: " want[1] }' "$block" manifests/examples/spark/cluster.yaml
-done | check "the YAML in the documents stands in the manifests"
+done | check "the YAML in the documents stands in the manifests" empty
 
 # What the rows name, and what there is to be named: suites' cases, and scripts.
 sed -n '/^## The failures of others/,/^## How/p' CONTRIBUTING.md | grep -E '^\| +[0-9]+ \|' >"$work/rows"
@@ -107,15 +95,15 @@ cut -d'|' -f4 "$work/rows" | grep -oE '`[A-Z][A-Za-z]+\.[A-Za-z0-9]+`|`test/[a-z
   cat test/integration/*_test.cc | tr -d '\n' | grep -oE 'TEST_[FP]\([A-Za-z]+, *[A-Za-z0-9]+' | sed -E 's/.*\((.*), */\1./'
   ls test/integration/*.sh
 } | sort >"$work/tests"
-missing_in "$work/tests" <"$work/named" | check "each test of a failure case in CONTRIBUTING.md exists"
-grep '^FailureCase\.' "$work/tests" | missing_in "$work/named" | check "each failure case's test is in CONTRIBUTING.md"
-diff <(cut -d'|' -f2 "$work/rows" | tr -d ' ') <(seq 36) | check "there are 36 failure cases"
-grep -vE '\| `[^|]*\|$' "$work/rows" | check "and each has its test"
+missing_in "$work/tests" <"$work/named" | check "each test of a failure case in CONTRIBUTING.md exists" empty
+grep '^FailureCase\.' "$work/tests" | missing_in "$work/named" | check "each failure case's test is in CONTRIBUTING.md" empty
+diff <(cut -d'|' -f2 "$work/rows" | tr -d ' ') <(seq 36) | check "there are 36 failure cases" empty
+grep -vE '\| `[^|]*\|$' "$work/rows" | check "and each has its test" empty
 
 section docs/owners-and-rules.md "What an owner wants" | sed -nE 's/^\| ([A-Z][A-Za-z, ]+) \|.*/\1/p' | tr -d ' ' | tr ',' '\n' |
   tr '[:upper:]' '[:lower:]' | sort >"$work/documented"
 sed -nE 's/.*plural = "([a-z]+)s".*/\1/p' probes/owner_kinds.cc | sort |
-  diff "$work/documented" - | check "the kinds of owner in docs/owners-and-rules.md are those of the program"
+  diff "$work/documented" - | check "the kinds of owner in docs/owners-and-rules.md are those of the program" empty
 
 section docs/metrics.md Alerts | awk '
   /^- / { severity = $2; sub(":", "", severity) }
@@ -124,20 +112,20 @@ section docs/metrics.md Alerts | awk '
   sort >"$work/documented"
 awk '$2 == "alert:" { alert = $3 } $1 == "severity:" { print alert, $2 }' \
   manifests/chart/objects/monitoring/prometheusrule.yaml | sort |
-  diff "$work/documented" - | check "the alerts in docs/metrics.md are those of the rules, with their severity"
+  diff "$work/documented" - | check "the alerts in docs/metrics.md are those of the rules, with their severity" empty
 
 grep -oE '^- `[a-z/]+`:' docs/design.md | tr -d '`: -' | sort >"$work/documented"
 find probes metrics watcher -name '*.cc' -printf '%h\n' | sort -u |
-  diff "$work/documented" - | check "the rooms in docs/design.md are those of the tree"
+  diff "$work/documented" - | check "the rooms in docs/design.md are those of the tree" empty
 
 grep -oE '`[A-Z][a-z]+[A-Za-z]*`' docs/design.md | tr -d '`' | sort -u | while read -r name; do
   grep -rqE "(class|struct|enum class) $name\b|\b$name\(" probes metrics watcher --include='*.h' --include='*.cc' || echo "$name"
-done | check "each class and function in docs/design.md is one of the program"
+done | check "each class and function in docs/design.md is one of the program" empty
 
 for path in $(grep -ohE '(^|[ `(])(manifests|scripts|test|probes|watcher|metrics|docs)/[a-zA-Z0-9_/.-]+' "${documents[@]}" |
   sed -E 's/^[ `(]//; s/[.,]$//' | sort -u); do
   compgen -G "$path*" >/dev/null || [[ $path == test/kubernetes/* && -e $path ]] || echo "$path"
-done | check "each path in the documents exists"
+done | check "each path in the documents exists" empty
 
 # anchors FILE: what a link may name of it, as GitHub makes it of its headings.
 anchors() {
@@ -158,7 +146,8 @@ for document in "${documents[@]}"; do
       echo "$document: $link: there is no such heading"
     fi
   done
-done | check "each link in the documents leads somewhere"
+done | check "each link in the documents leads somewhere" empty
 
+finished=true
 echo "$passed passed, $failed failed"
 ((failed == 0))

@@ -23,18 +23,7 @@ declare -A uses=(
   [watcher/command]="watcher/loop watcher/deletion watcher/reporting watcher/decision watcher/observation watcher/settings watcher/admission watcher/admission/manifest watcher/admission/server probes/kube probes/base metrics metrics/http"
   [watcher]="watcher/command"
 )
-passed=0 failed=0
-check() {
-  local wrong
-  wrong=$(cat)
-  if [[ -z $wrong ]]; then
-    echo "ok - $1"
-    passed=$((passed + 1))
-  else
-    printf 'not ok - %s\n%s\n' "$1" "$wrong"
-    failed=$((failed + 1))
-  fi
-}
+. test/checks.bash
 
 # Prints "FILE INCLUDED" for includes of the program's own headers.
 includes() { grep -oHE '^#include "[^"]+"' -- $(git ls-files -co --exclude-standard -- 'probes/*.cc' 'probes/*.h' 'metrics/*.cc' 'metrics/*.h' 'watcher/*.cc' 'watcher/*.h') | sed -E 's/:#include "/ /; s/"$//'; }
@@ -43,7 +32,7 @@ includes | while read -r file header; do
   from=${file%/*} to=${header%/*}
   [[ -v uses[$from] ]] || { echo "$file: the room $from is not in the table"; continue; }
   [[ $from == "$to" || " ${uses[$from]} " == *" $to "* ]] || echo "$file includes $header: $from may not use $to"
-done | sort -u | check "each include is one that the table allows"
+done | sort -u | check "each include is one that the table allows" empty
 
 for room in "${!uses[@]}"; do
   for used in ${uses[$room]}; do
@@ -58,7 +47,7 @@ for room in "${!uses[@]}"; do
     done
     [[ $seen != *" $room "* ]] || echo "$room uses $used, which leads back to it"
   done
-done | check "the table has no circle"
+done | check "the table has no circle" empty
 
 all=$(includes)
 for room in "${!uses[@]}"; do
@@ -67,12 +56,13 @@ for room in "${!uses[@]}"; do
       { f = $1; sub("/[^/]*$", "", f); h = $2; sub("/[^/]*$", "", h); if (f == from && h == to) found = 1 }
       END { exit !found }' <<<"$all" || echo "$room doesn't use $used: take it out of the table"
   done
-done | check "the table allows no more than is used"
+done | check "the table allows no more than is used" empty
 
 for test in $(git ls-files -co --exclude-standard 'test/unit/*_test.cc'); do
   room=${test#test/unit/}
   [[ -d ${room%/*} || $room == small_kubernetes/* ]] || echo "$test: there is no folder ${room%/*}"
-done | check "test/unit mirrors the tree"
+done | check "test/unit mirrors the tree" empty
 
+finished=true
 echo "$passed passed, $failed failed"
 ((failed == 0))
