@@ -367,7 +367,8 @@ TEST_F(MetricsEndpointTest, AnAnswerThatNobodyReadsIsNotKept) {
   while (InState(port(), kFinWait1) < 10 && stopwatch.Elapsed() < kPrompt) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  ASSERT_EQ(InState(port(), kFinWait1), 10);
+  // The kernel lists a connection twice if it changes while the list is read.
+  ASSERT_GE(InState(port(), kFinWait1), 10);
   while (InState(port(), kFinWait1) > 0 && stopwatch.Elapsed() < std::chrono::seconds(30)) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
