@@ -34,12 +34,13 @@ settings() {
 
 # start_webhook [FLAG...]: starts it; sets webhook, port and metrics_port.
 start_webhook() {
+  : >"$tmp/webhook.log"  # what the one before it said must not be taken for its own
   env -i "$watcher" webhook --config="$tmp/config" --tls-cert="$tmp/tls/tls.crt" \
     --tls-key="$tmp/tls/tls.key" --webhook-listen=127.0.0.1:0 --listen=127.0.0.1:0 \
     --shutdown-delay=1s "$@" >"$tmp/webhook.log" 2>&1 &
   webhook=$!
   watchers+=("$webhook")
-  within 10 in_file "metrics and health" "$tmp/webhook.log"
+  within 60 in_file "metrics and health" "$tmp/webhook.log"
   read -r port metrics_port < <(sed -nE \
     's/.*requests on port ([0-9]+), metrics and health on port ([0-9]+).*/\1 \2/p' "$tmp/webhook.log")
 }
