@@ -52,7 +52,7 @@ Deletion::Deletion(const Tools& tools, const DeletionOrder& condemned, Monotonic
       cluster_(*condemned.look.cluster),
       as_seen_(*condemned.look.root),
       marks_(condemned.marks),
-      seen_abandoned_(condemned.look.began),
+      seen_abandoned_(condemned.look.evidence_since),
       root_seen_at_(condemned.look.root_seen_at),
       since_(since),
       root_(tools.client, as_seen_),
@@ -111,10 +111,10 @@ std::optional<Deletion::Outcome> Deletion::Begin(RootState root, bool may_begin)
   if (IsGoing(root) || (root == RootState::kOurs && !NamesUs(root_.marks()))) {
     return Outcome::kCalledOff;
   }
-  // By now the cluster may be in use again. Counted from the look: a process that was held up
+  // By now the cluster may be in use again. Counted from the evidence: a process that was held up
   // doesn't know it.
   const auto left = [this] {
-    return std::chrono::floor<Duration>(seen_abandoned_ + 2 * kFreshEvidence - tools_.clock.Now());
+    return 2 * kFreshEvidence - AgeOf(seen_abandoned_, tools_.clock, tools_.client.dates());
   };
   if (left() <= Duration(0)) return Outcome::kStale;
   if (root == RootState::kUnknown || !may_begin) return std::nullopt;

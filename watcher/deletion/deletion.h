@@ -19,10 +19,6 @@
 
 namespace cluster_watcher {
 
-// The point of no return is not written on older evidence, and the first delete isn't sent on
-// evidence twice as old.
-inline constexpr Duration kFreshEvidence{5'000};
-
 class Deletion {
  public:
   enum class Outcome {
@@ -86,7 +82,7 @@ class Deletion {
   const ClusterId cluster_;
   const KubeObject as_seen_;  // the master root, as the look saw it
   const Marks marks_;         // as they are written
-  const MonotonicTime seen_abandoned_;
+  const EvidenceSince seen_abandoned_;
   const std::optional<WallTime> root_seen_at_;
   const MonotonicTime since_;
   MasterRoot root_;

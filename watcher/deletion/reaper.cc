@@ -186,9 +186,10 @@ Result<DeletionOrder, Reaper::Outcome> Reaper::LastLook(const WatcherId& me,
     if (auto doubt = FindDoubt(me, owner_identity, look)) return spare(look, *doubt);
     const Snapshot& snapshot = look.snapshot;
     if (snapshot.marks.condemned_by != me) return Unexpected{Overtaken()};
-    const auto age = std::chrono::duration_cast<Duration>(tools_.clock.Now() - snapshot.began);
+    const Duration age = snapshot.EvidenceAge(tools_.clock, tools_.client);
     if (age >= kFreshEvidence) {
-      tools_.log.info("the last look took {} and is repeated", FormatDuration(age));
+      tools_.log.info("the evidence of the last look is {} old: looking again",
+                      FormatDuration(age));
       continue;
     }
     Marks marks = snapshot.marks;
