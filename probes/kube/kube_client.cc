@@ -226,9 +226,12 @@ ApiRequest ApiRequest::ListByName(const ResourceType& type, std::string_view ns,
   return request;
 }
 
-ApiRequest ApiRequest::List(const ResourceType& type, std::string_view ns) {
+ApiRequest ApiRequest::List(const ResourceType& type, std::string_view ns, bool metadata_only) {
   ApiRequest request = MakeRequest(HttpMethod::kGet, Expect::kList, type, ns, "");
-  request.http.target = type.CollectionPath(ns) + "?limit=" + std::to_string(kSmallPageSize);
+  request.metadata_only = metadata_only;
+  request.http.target = type.CollectionPath(ns) +
+                        "?limit=" + std::to_string(metadata_only ? kPageSize : kSmallPageSize);
+  if (metadata_only) request.http.accept = kMetadataListOnly;
   return request;
 }
 
@@ -268,7 +271,8 @@ ApiRequest ApiRequest::Create(const ResourceType& type, std::string_view ns, std
 }
 
 ApiRequest ApiRequest::Delete(const ResourceType& type, std::string_view ns, std::string_view name,
-                              std::string_view uid, PropagationPolicy propagation, bool dry_run) {
+                              const Preconditions& preconditions, PropagationPolicy propagation,
+                              bool dry_run) {
   ApiRequest request = MakeRequest(HttpMethod::kDelete, Expect::kDocument, type, ns, name);
   request.http.target = type.ObjectPath(ns, name);
   request.http.content_type = "application/json";
@@ -278,7 +282,11 @@ ApiRequest ApiRequest::Delete(const ResourceType& type, std::string_view ns, std
   JsonWriter body;
   body.StartObject().Field("kind", "DeleteOptions").Field("apiVersion", "v1");
   body.Field("propagationPolicy", policy);
-  body.Key("preconditions").StartObject().Field("uid", uid).EndObject();
+  body.Key("preconditions").StartObject().Field("uid", preconditions.uid);
+  if (!preconditions.resource_version.empty()) {
+    body.Field("resourceVersion", preconditions.resource_version);
+  }
+  body.EndObject();
   if (dry_run) body.Key("dryRun").StartArray().String("All").EndArray();
   request.http.body = body.EndObject().Text();
   return request;

@@ -77,7 +77,7 @@ struct ApiRequest {
   static ApiRequest ListByName(const ResourceType& type, std::string_view ns, std::string_view name,
                                Freshness freshness);
   // The first page of all objects of the kind.
-  static ApiRequest List(const ResourceType& type, std::string_view ns);
+  static ApiRequest List(const ResourceType& type, std::string_view ns, bool metadata_only = false);
   // The first page of the objects that match `selector` (not empty).
   static ApiRequest ListBySelector(const ResourceType& type, std::string_view ns,
                                    std::string_view selector, bool metadata_only);
@@ -86,9 +86,14 @@ struct ApiRequest {
   static ApiRequest MergePatch(const ResourceType& type, std::string_view ns, std::string_view name,
                                std::string body);
   static ApiRequest Create(const ResourceType& type, std::string_view ns, std::string body);
-  // Deletes the object only if it has this UID.
+  // Deletes the object only if it has the UID, and the resourceVersion if one is given.
+  struct Preconditions {
+    std::string_view uid;
+    std::string_view resource_version = {};  // empty: any
+  };
   static ApiRequest Delete(const ResourceType& type, std::string_view ns, std::string_view name,
-                           std::string_view uid, PropagationPolicy propagation, bool dry_run);
+                           const Preconditions& preconditions, PropagationPolicy propagation,
+                           bool dry_run);
 };
 
 // One finished request, for metrics and logs. `status` is 0 if there was no answer.

@@ -160,7 +160,7 @@ TEST_F(MasterRoot, MadeAnewUnderItsNameItIsFoundAgain) {
   MakeDriver();
   Watcher& watcher = WatchOver("deployment/bob");
   ASSERT_TRUE(Shows(watcher, "keep: active"));
-  ASSERT_TRUE(Eventually([&] { return !Mark("owner-uid").empty(); }));
+  ASSERT_TRUE(Eventually([&] { return !OwnerMark("uid").empty(); }));
   const std::string before = api().Uid("deployments", ns_, kMaster);
   const std::string old_marks = Mark("root-uid");
   EXPECT_EQ(old_marks, before);

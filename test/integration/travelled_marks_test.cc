@@ -168,7 +168,7 @@ TEST_F(TravelledMarks, OfADeletionThatIsLongPastDoNotHurryAnother) {
   MakeDriver();
   Watcher& watcher = WatchOver("deployment/bob", {"--grace-period=1h"});
   ASSERT_TRUE(Shows(watcher, "keep: active"));
-  ASSERT_TRUE(Eventually([&] { return !Mark("owner-uid").empty(); }));
+  ASSERT_TRUE(Eventually([&] { return !OwnerMark("uid").empty(); }));
   TextMap marks = MarksOfADeletion();
   marks.erase("cluster-watcher/deletes-begun");
   marks["cluster-watcher/deleting-since"] = "2026-01-01T12:00:00Z";

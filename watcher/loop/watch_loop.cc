@@ -111,8 +111,8 @@ WatchLoop::Next WatchLoop::ActOnRoot(const Snapshot& snapshot, const Decision& d
   const bool adopted = decision.reason == Reason::kOwnerAdopted;
   const std::optional<RecordedOwner> owner = adopted ? observer_.Adopt(snapshot) : snapshot.seen;
   if (!tools_.settings->dry_run && snapshot.root) {
-    marks_to_settle_ =
-        snapshot.marks.phase != Phase::kWatching || HasForeignMarks(snapshot.root->meta);
+    marks_to_settle_ = snapshot.marks.phase != Phase::kWatching ||
+                       (HasForeignMarks(snapshot.root->meta) && !rivals_.is_refused());
     switch (rivals_.Act(*me_, snapshot, stop)) {
       case RivalWatchers::Outcome::kNoMarks:
         break;

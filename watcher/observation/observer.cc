@@ -30,11 +30,11 @@ std::string ControllerUid(const ObjectMeta& meta) {
   return controller == nullptr ? "" : controller->uid;
 }
 
-// On a bare pod, which is its own root, `owner-kind` is our mark and not a setting, even if it was
-// copied from another pod.
+// On a bare pod, which is its own root, `owner-kind` may be a mark of an earlier version, even one
+// that was copied from another pod.
 TextMap SettingAnnotations(const ObjectMeta& pod) {
   TextMap annotations = pod.annotations;
-  if (pod.Annotation(annotation::kRootUid)) annotations.erase(annotation::kOwnerKind);
+  if (HasOutdatedOwner(pod)) annotations.erase(annotation::kOwnerKind);
   return annotations;
 }
 

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "probes/kube/kube_client.h"
 #include "watcher/protocol/marks.h"
@@ -33,6 +34,8 @@ class MasterRoot {
   const ApiError& problem() const { return problem_; }
 
   const KubeObject& object() const { return object_; }
+  // Takes over what somebody else has just read of the same object.
+  void Take(KubeObject object) { object_ = std::move(object); }
   Marks marks() const { return ReadMarks(object_.meta); }
 
   // Writes marks; it is a conflict if the object is no longer at the resourceVersion that was read.

@@ -26,7 +26,7 @@ ApiRequest ListLabelled(bool metadata_only) {
   return ApiRequest::ListBySelector(Deployments(), "lab", "oshinko-cluster=bob", metadata_only);
 }
 ApiRequest DeleteBob() {
-  return ApiRequest::Delete(Deployments(), "lab", "bob", "u1", PropagationPolicy::kBackground,
+  return ApiRequest::Delete(Deployments(), "lab", "bob", {"u1"}, PropagationPolicy::kBackground,
                             false);
 }
 
@@ -348,7 +348,7 @@ TEST(ApiRequest, DeletesOneUidUnderAStatedPolicy) {
   for (const auto& [policy, text] : policies) {
     for (const bool dry_run : {false, true}) {
       const ApiRequest request =
-          ApiRequest::Delete(TypeOf("rc"), "lab", "bob", "u\"1", policy, dry_run);
+          ApiRequest::Delete(TypeOf("rc"), "lab", "bob", {"u\"1"}, policy, dry_run);
       EXPECT_EQ(request.http.content_type, "application/json");
       const auto options = JsonDocument::Parse(request.http.body);
       ASSERT_TRUE(options) << request.http.body;
