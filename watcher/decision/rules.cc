@@ -224,9 +224,8 @@ const char* Decision::remedy() const {
     case Reason::kUnknown:
       return "it is kept until what is named can be read; the confirmations begin anew then";
     case Reason::kAmbiguous:
-      return "it is kept until the cluster has one master root, that nothing else controls or "
-             "names "
-             "another driver for";
+      return "it is kept until the cluster has one master root that nothing else controls, and "
+             "neither another of its roots nor a rollout under way names another driver";
     case Reason::kDriverRunning:
       return "it is abandoned once the pods that the driver left behind have ended";
     case Reason::kOwnerAdopted:

@@ -71,7 +71,7 @@ Snapshot Observer::SureLook(const std::stop_token& stop) {
 std::optional<Snapshot> Observer::TerminationLook() {
   if (!root_ || !seen_) return std::nullopt;
   MasterRoot root(client_, *root_);
-  const RootState state = root.Read({}, kTerminationPatience);
+  const RootState state = root.ReadWhole({}, kTerminationPatience);
   if (state != RootState::kTerminating && state != RootState::kGone) return std::nullopt;
   const Patience patience = Patience::UntilTimeout({});
   Snapshot snapshot;
@@ -80,6 +80,7 @@ std::optional<Snapshot> Observer::TerminationLook() {
   ReadPodAndNamespace(snapshot, patience);
   if (!snapshot.pod || !snapshot.cluster) return std::nullopt;
   TakeRoot(snapshot, root.object());
+  TakeTemplate(snapshot, root.object().type, root.whole());
   FindOwnerName(snapshot);
   ReadTheRest(snapshot, patience);
   if (!snapshot.seen) return std::nullopt;
@@ -177,6 +178,7 @@ void Observer::TakePod(Snapshot& snapshot, JsonValue pod) {
     snapshot.cluster = ClusterId{settings.ns, settings.cluster_label, name};
   }
   snapshot.mounted = MountedBy(pod);
+  snapshot.orders = ReadWatcherOrders(pod);
   snapshot.pod = KubeObject{Pods(), *std::move(meta)};
 }
 
@@ -221,13 +223,14 @@ void Observer::ReadRoot(Snapshot& snapshot, const Patience& patience) {
   std::optional<KubeObject> root;
   if (root_) {
     MasterRoot known(client_, *root_);
-    const RootState state = known.Read(patience);
+    const RootState state = known.ReadWhole(patience);
     if (state == RootState::kUnknown) return NoteProblem(snapshot, known.problem());
     // A root that gets a controller is no longer the top: an orphaned ReplicaSet is adopted when
     // its Deployment is created again.
     const bool is_there = state == RootState::kOurs || state == RootState::kTerminating;
     if (is_there && ControllerUid(known.object().meta) == ControllerUid(root_->meta)) {
       root = known.object();
+      TakeTemplate(snapshot, root->type, known.whole());
     } else {
       // TerminationLook needs the known root, so it is kept until another is found.
       snapshot.root_changed = true;
@@ -235,13 +238,20 @@ void Observer::ReadRoot(Snapshot& snapshot, const Patience& patience) {
   }
   if (!root) {
     if (!snapshot.pod) return;
-    auto walked = cluster_probe_.RootOf(*snapshot.pod, *snapshot.cluster, {}, patience);
+    JsonDocument whole;
+    auto walked = cluster_probe_.RootOf(*snapshot.pod, *snapshot.cluster, {}, patience, &whole);
     if (!walked) return NoteProblem(snapshot, walked.error());
     root = *std::move(walked);
+    TakeTemplate(snapshot, root->type, whole.root());
   }
   root_ = root;
   if (!root->meta.deleting) root_seen_at_ = snapshot.facts.server_time;
   TakeRoot(snapshot, *std::move(root));
+}
+
+void Observer::TakeTemplate(Snapshot& snapshot, const ResourceType& type, JsonValue root) {
+  const JsonValue pods = PodTemplateOf(type, root);
+  if (pods.IsObject()) snapshot.next_orders = ReadWatcherOrders(pods);
 }
 
 void Observer::TakeRoot(Snapshot& snapshot, KubeObject root) {
@@ -379,6 +389,8 @@ void Observer::FindAmbiguities(Snapshot& snapshot, const Patience& patience) {
   }
   auto listing = cluster_probe_.List(WorkloadTypes(), cluster, kReadsSideBySide, patience);
   for (const ApiError& error : listing.failed) NoteProblem(snapshot, error);
+  const auto& pod = snapshot.pod;
+  std::vector<KubeObject> next;
   for (const KubeObject& object : listing.objects) {
     const bool is_pod = object.type == Pods();
     if (object.meta.uid == root.meta.uid || (is_pod && object.meta.deleting)) continue;
@@ -391,7 +403,13 @@ void Observer::FindAmbiguities(Snapshot& snapshot, const Patience& patience) {
         continue;
       }
       other = *std::move(walked);
-      if (other.meta.uid == root.meta.uid) continue;
+      if (other.meta.uid == root.meta.uid) {
+        const bool is_ours = pod && pod->meta.uid == object.meta.uid;
+        // Times are of a second: of two pods of one second each counts as the later one.
+        const bool is_older = pod && object.meta.created < pod->meta.created;
+        if (!is_ours && !is_older) next.push_back(object);
+        continue;
+      }
     }
     if (IsMaster(object.meta)) {
       ambiguities.push_back(other.Describe() + " is a master of this cluster too");
@@ -401,11 +419,40 @@ void Observer::FindAmbiguities(Snapshot& snapshot, const Patience& patience) {
     const std::string named =
         other.meta.Annotation(annotation::kOwner).value_or(label.value_or(""));
     auto owner = OwnerName::Parse(named);
-    if (!named.empty() && snapshot.owner_name &&
-        (!owner ||
-         !(IsNameOfOwner(snapshot, owner->name) || IsNameOfItsController(snapshot, owner->name)))) {
+    if (!named.empty() && snapshot.owner_name && (!owner || !NamesOwner(snapshot, *owner, ""))) {
       ambiguities.push_back(other.Describe() + " names another owner, \"" + named + "\"");
     }
+  }
+  FindRollout(snapshot, next, patience);
+}
+
+// `next` are the later pods of the root. The old pod's watcher must not delete the cluster of the
+// driver that a rollout names.
+void Observer::FindRollout(Snapshot& snapshot, const std::vector<KubeObject>& next,
+                           const Patience& patience) {
+  const auto compare = [&](const std::string& what, const WatcherOrders& orders) {
+    if (auto how = LeadsElsewhere(snapshot, orders)) {
+      snapshot.facts.ambiguities.push_back("a rollout is under way to something else: " + what +
+                                           " " + *how);
+    }
+  };
+  if (snapshot.next_orders) {
+    compare("the pod template of " + snapshot.root->Describe(), *snapshot.next_orders);
+  }
+  std::vector<ApiRequest> requests;
+  for (const KubeObject& pod : next) {
+    requests.push_back(ApiRequest::Get(Pods(), pod.meta.ns, pod.meta.name));
+  }
+  const auto answers = client_.DoAll(requests, kReadsSideBySide, patience);
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    if (!answers[i] && answers[i].error().failure == ApiFailure::kNotFound) continue;
+    if (!answers[i]) {
+      NoteProblem(snapshot, answers[i].error());
+      continue;
+    }
+    const JsonValue pod = answers[i]->document.root();
+    if (pod["metadata"]["deletionTimestamp"].AsString() || HasEnded(pod)) continue;
+    compare("the later " + next[i].Describe(), ReadWatcherOrders(pod));
   }
 }
 

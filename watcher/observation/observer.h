@@ -46,12 +46,15 @@ class Observer {
   void FindMaster(Snapshot& snapshot, const Patience& patience);
   void ReadRoot(Snapshot& snapshot, const Patience& patience);
   void TakeRoot(Snapshot& snapshot, KubeObject root);
+  void TakeTemplate(Snapshot& snapshot, const ResourceType& type, JsonValue root);
   void FindOwnerName(Snapshot& snapshot);
   void ReadTheRest(Snapshot& snapshot, const Patience& patience);
   void ReadOwner(Snapshot& snapshot, const Patience& patience);
   void RefuseOwnMember(Snapshot& snapshot, const OwnerSight& sight);
   void CompareLabel(Snapshot& snapshot, const Patience& patience);
   void FindAmbiguities(Snapshot& snapshot, const Patience& patience);
+  void FindRollout(Snapshot& snapshot, const std::vector<KubeObject>& next,
+                   const Patience& patience);
   void End(Snapshot& snapshot);
   void AddHold(Snapshot& snapshot, const std::string& where, const ObjectMeta& meta);
   OwnerQuery QueryFor(const OwnerName& name, const std::string& ns) const;

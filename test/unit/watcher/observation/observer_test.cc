@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+#include <string>
+
 #include "test/unit/support/lab.h"
 #include "watcher/decision/rules.h"
 
@@ -11,14 +14,48 @@ namespace {
 class ObserverTest : public testing::Test, protected Lab {
  protected:
   ObserverTest() { settings_.settings.pod = NameOfPod(); }
+
+  // Takes another look of the same watcher.
+  Snapshot Look() {
+    if (!observer_) {
+      in_force_.emplace(settings_, [this](const TextMap&) { return settings_; });
+      observer_.emplace(client_, discovery_, clock_, *in_force_);
+    }
+    return observer_->SureLook({});
+  }
+  std::string Verdict() { return ToString(Decide(Look().facts).reason); }
+  void Patch(const std::string& path, const std::string& change) {
+    const auto answer = kubernetes_.Admin("PATCH", path, change, "application/merge-patch+json");
+    EXPECT_EQ(answer.status, 200) << answer.body;
+  }
+  // A rollout may delete our pod, but not be done with it.
+  void PatchTemplate(const std::string& change) {
+    Patch(PathOfPod(settings_.settings.pod), R"({"metadata":{"finalizers":["example.com/held"]}})");
+    Patch(kRoot, R"({"spec":{"template":)" + change + "}}");
+  }
+  static std::string PathOfPod(const std::string& name) {
+    return "/api/v1/namespaces/lab/pods/" + name;
+  }
+  // Starts a second master pod, and returns its name.
+  std::string StartSecondPod() {
+    Patch(kRoot, R"({"spec":{"replicas":2}})");
+    const auto pods =
+        JsonDocument::Parse(Read("/api/v1/namespaces/lab/pods?labelSelector=app%3Dspark-m").body);
+    for (const JsonValue pod : pods->root()["items"].Elements()) {
+      const std::string name(*pod["metadata"]["name"].AsString());
+      if (name != settings_.settings.pod) return name;
+    }
+    return "";
+  }
+
+  std::optional<SettingsInForce> in_force_;
+  std::optional<Observer> observer_;
 };
 
 // Drivers may be of many kinds.
 TEST_F(ObserverTest, AnApiServerThatHangsIsNotAskedForOneKindOfDriverAfterTheOther) {
-  SettingsInForce settings(settings_, [this](const TextMap&) { return settings_; });
-  Observer observer(client_, discovery_, clock_, settings);
   Delete(kDriver);
-  const Snapshot look = observer.SureLook({});
+  const Snapshot look = Look();
   ASSERT_TRUE(Decide(look.facts).abandoned());
   small_kubernetes::Fault hang;
   hang.contains = kUsesClusterLabel;
@@ -26,9 +63,39 @@ TEST_F(ObserverTest, AnApiServerThatHangsIsNotAskedForOneKindOfDriverAfterTheOth
   hang.action = small_kubernetes::Fault::Action::kHang;
   kubernetes_.GetFaults().Add(hang);
   const Duration before = clock_.elapsed;
-  EXPECT_EQ(Decide(look.facts, observer.FindOtherDrivers(look, {})).reason, Reason::kUnknown);
+  EXPECT_EQ(Decide(look.facts, observer_->FindOtherDrivers(look, {})).reason, Reason::kUnknown);
   // In virtual time, requests sent side by side run one after the other.
   EXPECT_EQ(clock_.elapsed - before, kReadsSideBySide * HttpRequest().timeout);
+}
+
+TEST_F(ObserverTest, ARolloutToAnotherDriverKeepsFromTheFirstLookOn) {
+  Delete(kDriver);
+  PatchTemplate(R"({"metadata":{"annotations":{"cluster-watcher/owner":"deployment/alice"}}})");
+  EXPECT_EQ(Verdict(), "ambiguous");
+  EXPECT_EQ(Verdict(), "ambiguous");
+  PatchTemplate(R"({"metadata":{"annotations":{"cluster-watcher/owner":"deployment/bob"}}})");
+  EXPECT_EQ(Verdict(), "owner-absent");
+}
+
+TEST_F(ObserverTest, ALaterMasterPodForAnotherDriverKeepsWhileItRuns) {
+  Delete(kDriver);
+  const std::string later = PathOfPod(StartSecondPod());
+  EXPECT_EQ(Verdict(), "owner-absent");
+  Annotate(later, "owner", "deployment/alice");
+  EXPECT_EQ(Verdict(), "ambiguous");
+  Refuse("GET", later, 503);
+  EXPECT_EQ(Verdict(), "unknown");
+  kubernetes_.GetFaults().Clear();
+  Patch(later + "/status", R"({"status":{"phase":"Failed"}})");
+  EXPECT_EQ(Verdict(), "owner-absent");
+}
+
+TEST_F(ObserverTest, AnEarlierMasterPodForAnotherDriverIsOfThePast) {
+  Delete(kDriver);
+  Annotate(PathOfPod(settings_.settings.pod), "owner", "deployment/alice");
+  clock_.elapsed += std::chrono::seconds(2);
+  settings_.settings.pod = StartSecondPod();
+  EXPECT_EQ(Verdict(), "owner-absent");
 }
 
 }  // namespace
