@@ -37,13 +37,21 @@ Outcome Shared(const Facts& facts) {
 }
 
 Outcome Mismatch(const Facts& facts) {
-  if (!facts.given_owner || !facts.ephemeral_label) return NoMatch("one source names the owner");
-  if (!facts.label_agrees) {
+  if (!facts.given_owner || (!facts.ephemeral_label && !facts.root_owner)) {
+    return NoMatch("one source names the owner");
+  }
+  if (facts.root_owner && !facts.root_owner_agrees) {
+    return Match(Reason::kOwnerMismatch,
+                 "the annotation cluster-watcher/owner of the master root names " +
+                     Quoted(*facts.root_owner) + ", the owner given is \"" +
+                     facts.given_owner->ToText() + "\"");
+  }
+  if (facts.ephemeral_label && !facts.label_agrees) {
     return Match(Reason::kOwnerMismatch, "the ephemeral label names \"" + *facts.ephemeral_label +
                                              "\", the owner given is \"" + facts.given_owner->name +
                                              "\"");
   }
-  return NoMatch("the ephemeral label agrees");
+  return NoMatch("what the master root says agrees");
 }
 
 Outcome Held(const Facts& facts) {
@@ -217,8 +225,8 @@ const char* Decision::remedy() const {
       return "it is never deleted; to make it ephemeral, name its driver in the annotation "
              "cluster-watcher/owner of the master root or its pod";
     case Reason::kOwnerMismatch:
-      return "it is kept until the ephemeral label and the owner that is given name the same "
-             "driver";
+      return "it is kept until the ephemeral label and the owner annotation of the master root "
+             "name the owner that is given";
     case Reason::kHeld:
       return "it is kept until that time, or until the annotation is taken off";
     case Reason::kUnknown:

@@ -26,6 +26,8 @@ struct Facts {
   std::optional<OwnerName> given_owner;        // by flag or annotation
   std::optional<std::string> ephemeral_label;  // on the master root
   bool label_agrees = false;                   // the label names the owner given
+  std::optional<std::string> root_owner;       // the owner annotation of the master root
+  bool root_owner_agrees = false;              // it names the owner given
 
   std::vector<Hold> holds;
   WallTime now;                         // by the local clock

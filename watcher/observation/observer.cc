@@ -346,9 +346,19 @@ void Observer::RefuseOwnMember(Snapshot& snapshot, const OwnerSight& sight) {
   }
 }
 
+void Observer::CompareRootOwner(Snapshot& snapshot) {
+  if (!settings_->owner || !snapshot.root) return;
+  Facts& facts = snapshot.facts;
+  facts.root_owner = snapshot.root->meta.Annotation(annotation::kOwner);
+  if (!facts.root_owner) return;
+  const auto named = OwnerName::Parse(*facts.root_owner);
+  facts.root_owner_agrees = named && NamesOwner(snapshot, *named, "");
+}
+
 // The label holds only a name. It also agrees if it names the object that the given owner stands
 // for, or a ReplicationController of the given DeploymentConfig.
 void Observer::CompareLabel(Snapshot& snapshot, const Patience& patience) {
+  CompareRootOwner(snapshot);
   Facts& facts = snapshot.facts;
   if (!facts.given_owner || !facts.ephemeral_label) return;
   const std::string& label = *facts.ephemeral_label;

@@ -51,6 +51,7 @@ class Observer {
   void ReadTheRest(Snapshot& snapshot, const Patience& patience);
   void ReadOwner(Snapshot& snapshot, const Patience& patience);
   void RefuseOwnMember(Snapshot& snapshot, const OwnerSight& sight);
+  void CompareRootOwner(Snapshot& snapshot);
   void CompareLabel(Snapshot& snapshot, const Patience& patience);
   void FindAmbiguities(Snapshot& snapshot, const Patience& patience);
   void FindRollout(Snapshot& snapshot, const std::vector<KubeObject>& next,

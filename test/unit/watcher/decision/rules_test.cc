@@ -65,6 +65,12 @@ const std::vector<Row>& Rows() {
          f.ephemeral_label = "alice";
        },
        "owner-mismatch", false},
+      {2,
+       [](F f) {
+         f.given_owner = OwnerName{"", "", "bob"};
+         f.root_owner = "alice";
+       },
+       "owner-mismatch", false},
       {3,
        [](F f) {
          f.holds = {{"pod m", "tomorrow", kNow + seconds(1)}};
@@ -185,6 +191,20 @@ TEST(Rules, TheOwnerIsNamedByWhatIsGivenElseByTheLabel) {
   EXPECT_EQ(Decide(facts).reason, Reason::kActive) << "the label alone makes it ephemeral";
   facts.ephemeral_label.reset();
   EXPECT_EQ(facts.OwnerNameText(), std::nullopt);
+}
+
+TEST(Rules, LabelAndAnnotationOfTheMasterRootMustBothAgree) {
+  Facts facts = ActiveFacts();
+  facts.ephemeral_label = "bob";
+  facts.root_owner = "deployment/bob";
+  for (const bool label : {false, true}) {
+    for (const bool annotation : {false, true}) {
+      facts.label_agrees = label;
+      facts.root_owner_agrees = annotation;
+      EXPECT_EQ(Decide(facts).reason,
+                label && annotation ? Reason::kActive : Reason::kOwnerMismatch);
+    }
+  }
 }
 
 TEST(Rules, HoldsKeepUntilTheyAreOver) {

@@ -98,5 +98,17 @@ TEST_F(ObserverTest, AnEarlierMasterPodForAnotherDriverIsOfThePast) {
   EXPECT_EQ(Verdict(), "owner-absent");
 }
 
+TEST_F(ObserverTest, TheMasterRootsAnnotationMustNameTheOwnerThatIsGiven) {
+  Delete(kDriver);
+  for (const char* same : {"deployment/bob", "deploy.apps/bob", "bob"}) {
+    Annotate(kRoot, "owner", same);
+    EXPECT_EQ(Verdict(), "owner-absent") << same;
+  }
+  for (const char* other : {"job/bob", "deployment/alice", "no owner at all"}) {
+    Annotate(kRoot, "owner", other);
+    EXPECT_EQ(Verdict(), "owner-mismatch") << other;
+  }
+}
+
 }  // namespace
 }  // namespace cluster_watcher
