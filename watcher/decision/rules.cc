@@ -64,6 +64,11 @@ Outcome Held(const Facts& facts) {
       return Match(Reason::kHeld, what);
     }
   }
+  if (!facts.kept_root.empty()) {
+    return Match(Reason::kHeld, "the master root " + facts.kept_root +
+                                    " is annotated cluster-watcher/keep: take that off to end the "
+                                    "hold");
+  }
   return NoMatch(facts.holds.empty() ? "nothing holds" : "the hold is over");
 }
 

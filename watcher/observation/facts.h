@@ -30,6 +30,7 @@ struct Facts {
   bool root_owner_agrees = false;              // it names the owner given
 
   std::vector<Hold> holds;
+  std::string kept_root;                // the master root, if it is annotated keep; else empty
   WallTime now;                         // by the local clock
   std::optional<WallTime> server_time;  // by the API server's
 

@@ -80,7 +80,7 @@ std::optional<Snapshot> Observer::TerminationLook() {
   ReadPodAndNamespace(snapshot, patience);
   if (!snapshot.pod || !snapshot.cluster) return std::nullopt;
   TakeRoot(snapshot, root.object());
-  TakeTemplate(snapshot, root.object().type, root.whole());
+  TakeTemplate(snapshot, root.object(), root.whole());
   FindOwnerName(snapshot);
   ReadTheRest(snapshot, patience);
   if (!snapshot.seen) return std::nullopt;
@@ -230,7 +230,7 @@ void Observer::ReadRoot(Snapshot& snapshot, const Patience& patience) {
     const bool is_there = state == RootState::kOurs || state == RootState::kTerminating;
     if (is_there && ControllerUid(known.object().meta) == ControllerUid(root_->meta)) {
       root = known.object();
-      TakeTemplate(snapshot, root->type, known.whole());
+      TakeTemplate(snapshot, *root, known.whole());
     } else {
       // TerminationLook needs the known root, so it is kept until another is found.
       snapshot.root_changed = true;
@@ -242,16 +242,20 @@ void Observer::ReadRoot(Snapshot& snapshot, const Patience& patience) {
     auto walked = cluster_probe_.RootOf(*snapshot.pod, *snapshot.cluster, {}, patience, &whole);
     if (!walked) return NoteProblem(snapshot, walked.error());
     root = *std::move(walked);
-    TakeTemplate(snapshot, root->type, whole.root());
+    TakeTemplate(snapshot, *root, whole.root());
   }
   root_ = root;
   if (!root->meta.deleting) root_seen_at_ = snapshot.facts.server_time;
   TakeRoot(snapshot, *std::move(root));
 }
 
-void Observer::TakeTemplate(Snapshot& snapshot, const ResourceType& type, JsonValue root) {
-  const JsonValue pods = PodTemplateOf(type, root);
-  if (pods.IsObject()) snapshot.next_orders = ReadWatcherOrders(pods);
+void Observer::TakeTemplate(Snapshot& snapshot, const KubeObject& root, JsonValue whole) {
+  const JsonValue pods = PodTemplateOf(root.type, whole);
+  if (!pods.IsObject()) return;
+  snapshot.next_orders = ReadWatcherOrders(pods);
+  if (auto hold = pods["metadata"]["annotations"][annotation::kHoldUntil].AsString()) {
+    AddHold(snapshot, "pod template of " + root.Describe(), *hold);
+  }
 }
 
 void Observer::TakeRoot(Snapshot& snapshot, KubeObject root) {
@@ -260,11 +264,7 @@ void Observer::TakeRoot(Snapshot& snapshot, KubeObject root) {
   snapshot.marks = ReadMarks(snapshot.root->meta);
   snapshot.facts.app_status = snapshot.marks.app_status;
   snapshot.facts.ephemeral_label = snapshot.root->meta.Label(kEphemeralLabel);
-  if (IsKept(snapshot.root->meta)) {
-    snapshot.facts.setting_errors.push_back(
-        "the master root " + snapshot.root->Describe() + " is annotated " + annotation::kKeep +
-        ", so that the cluster can't be deleted: take it off, or use " + annotation::kHoldUntil);
-  }
+  if (IsKept(snapshot.root->meta)) snapshot.facts.kept_root = snapshot.root->Describe();
   if (snapshot.root->meta.uid != (snapshot.pod ? snapshot.pod->meta.uid : "")) {
     AddHold(snapshot, "master root " + snapshot.root->Describe(), snapshot.root->meta);
     ReadSteps(snapshot.root->meta, snapshot.steps, snapshot.facts.setting_errors);
@@ -467,9 +467,11 @@ void Observer::FindRollout(Snapshot& snapshot, const std::vector<KubeObject>& ne
 }
 
 void Observer::AddHold(Snapshot& snapshot, const std::string& where, const ObjectMeta& meta) {
-  if (auto text = meta.Annotation(annotation::kHoldUntil)) {
-    snapshot.facts.holds.push_back({where, *text, ParseTime(*text)});
-  }
+  if (auto text = meta.Annotation(annotation::kHoldUntil)) AddHold(snapshot, where, *text);
+}
+
+void Observer::AddHold(Snapshot& snapshot, const std::string& where, std::string_view until) {
+  snapshot.facts.holds.push_back({where, std::string(until), ParseTime(until)});
 }
 
 }  // namespace cluster_watcher

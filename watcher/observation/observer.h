@@ -46,7 +46,7 @@ class Observer {
   void FindMaster(Snapshot& snapshot, const Patience& patience);
   void ReadRoot(Snapshot& snapshot, const Patience& patience);
   void TakeRoot(Snapshot& snapshot, KubeObject root);
-  void TakeTemplate(Snapshot& snapshot, const ResourceType& type, JsonValue root);
+  void TakeTemplate(Snapshot& snapshot, const KubeObject& root, JsonValue whole);
   void FindOwnerName(Snapshot& snapshot);
   void ReadTheRest(Snapshot& snapshot, const Patience& patience);
   void ReadOwner(Snapshot& snapshot, const Patience& patience);
@@ -58,6 +58,7 @@ class Observer {
                    const Patience& patience);
   void End(Snapshot& snapshot);
   void AddHold(Snapshot& snapshot, const std::string& where, const ObjectMeta& meta);
+  void AddHold(Snapshot& snapshot, const std::string& where, std::string_view until);
   OwnerQuery QueryFor(const OwnerName& name, const std::string& ns) const;
 
   KubeClient& client_;

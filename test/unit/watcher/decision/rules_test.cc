@@ -76,6 +76,7 @@ const std::vector<Row>& Rows() {
          f.holds = {{"pod m", "tomorrow", kNow + seconds(1)}};
        },
        "held", false},
+      {3, [](F f) { f.kept_root = "deployment.apps/m"; }, "held", false},
       {4, [](F f) { f.problem = "get pods: HTTP 500"; }, "unknown", false},
       {5, [](F f) { f.ambiguities = {"pod/n is a master of this cluster too"}; }, "ambiguous",
        false},
@@ -244,12 +245,15 @@ TEST(Rules, HoldsKeepUntilTheyAreOver) {
 TEST(Rules, TheDetailNamesWhatDecided) {
   Facts held = ActiveFacts();
   held.holds = {{"namespace lab", "tomorrow", std::nullopt}};
+  Facts kept = ActiveFacts();
+  kept.kept_root = "deployment.apps/m";
   Facts scaled = ActiveFacts();
   ScaleToZero(scaled);
   Facts suspended = scaled;
   suspended.owner->fields.suspended = true;
   const std::pair<Facts, const char*> cases[] = {{held, "namespace lab"},
                                                  {held, "tomorrow"},
+                                                 {kept, "deployment.apps/m is annotated"},
                                                  {scaled, "0 replicas"},
                                                  {suspended, "suspended"}};
   for (const auto& [facts, part] : cases) {

@@ -255,7 +255,7 @@ TEST_F(ReaperTest, AMountedObjectThatWasChangedMeanwhileIsHandedOverAllTheSame) 
   EXPECT_FALSE(MapExists("spark-conf")) << "it went with the root";
 }
 
-TEST_F(ReaperTest, AMasterThatIsKeptIsAMistakeAndIsNotDeletedLater) {
+TEST_F(ReaperTest, AMasterThatIsKeptIsHeldAndIsNotDeletedLater) {
   Before("DELETE", "spark-config", 1, [&] {
     kubernetes_.Admin("PATCH", kRoot,
                       R"({"metadata":{"annotations":{"cluster-watcher/keep":"true"}}})",
@@ -263,7 +263,7 @@ TEST_F(ReaperTest, AMasterThatIsKeptIsAMistakeAndIsNotDeletedLater) {
   });
   EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
   EXPECT_TRUE(Exists(kRoot));
-  EXPECT_EQ(Decide(observer_->SureLook({}).facts).reason, Reason::kMisconfigured);
+  EXPECT_EQ(Decide(observer_->SureLook({}).facts).reason, Reason::kHeld);
 }
 
 TEST_F(ReaperTest, APointOfNoReturnThatMayNotBeWrittenIsNotTriedForEver) {

@@ -110,5 +110,25 @@ TEST_F(ObserverTest, TheMasterRootsAnnotationMustNameTheOwnerThatIsGiven) {
   }
 }
 
+TEST_F(ObserverTest, AHoldOnThePodTemplateHolds) {
+  Delete(kDriver);
+  PatchTemplate(
+      R"({"metadata":{"annotations":{"cluster-watcher/hold-until":"2026-12-25T00:00:00Z"}}})");
+  EXPECT_EQ(Verdict(), "held");
+  EXPECT_NE(Decide(Look().facts).detail.find("pod template of deployment.apps/spark-m"),
+            std::string::npos);
+  PatchTemplate(
+      R"({"metadata":{"annotations":{"cluster-watcher/hold-until":"2026-12-23T00:00:00Z"}}})");
+  EXPECT_EQ(Verdict(), "owner-absent");
+}
+
+TEST_F(ObserverTest, AMasterRootThatIsAnnotatedKeepHolds) {
+  Delete(kDriver);
+  Annotate(kRoot, "keep", "false");
+  EXPECT_EQ(Verdict(), "owner-absent");
+  Annotate(kRoot, "keep", "true");
+  EXPECT_EQ(Verdict(), "held");
+}
+
 }  // namespace
 }  // namespace cluster_watcher
