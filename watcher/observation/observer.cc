@@ -4,6 +4,7 @@
 
 #include "probes/base/time_text.h"
 #include "probes/owner_kinds.h"
+#include "watcher/observation/changed_settings.h"
 #include "watcher/observation/owner_names.h"
 #include "watcher/protocol/member_annotations.h"
 
@@ -160,11 +161,20 @@ void Observer::TakePod(Snapshot& snapshot, JsonValue pod) {
     snapshot.pod_gone = true;
     return;
   }
-  if (pod_uid_.empty()) settings_.TakeAnnotations(SettingAnnotations(*meta));
+  const TextMap annotations = SettingAnnotations(*meta);
+  if (pod_uid_.empty()) {
+    settings_.TakeAnnotations(annotations);
+    settings_at_start_ = annotations;
+  }
   pod_uid_ = meta->uid;
   AddHold(snapshot, "pod " + meta->name, *meta);
   auto& errors = snapshot.facts.setting_errors;
-  errors = settings_.resolved().annotation_errors;
+  // A misspelt hold may have been added since the start.
+  errors = settings_.ErrorsIn(annotations);
+  if (meta->Annotation(annotation::kRootUid)) settings_at_start_.erase(annotation::kOwnerKind);
+  for (std::string& change : ChangedSettings(settings_at_start_, annotations)) {
+    errors.push_back(std::move(change));
+  }
   ReadSteps(*meta, snapshot.steps, errors);
   if (auto error = DeleteOrderError(*meta)) errors.push_back(*std::move(error));
   const Settings& settings = *settings_;

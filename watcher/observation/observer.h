@@ -70,6 +70,7 @@ class Observer {
 
   // What one look leaves to the next.
   std::string pod_uid_;             // empty: not read yet
+  TextMap settings_at_start_;       // the pod's annotations then
   std::optional<KubeObject> root_;  // as last read
   std::optional<WallTime> root_seen_at_;
   std::optional<RecordedOwner> seen_;

@@ -18,7 +18,11 @@ class ObserverTest : public testing::Test, protected Lab {
   // Takes another look of the same watcher.
   Snapshot Look() {
     if (!observer_) {
-      in_force_.emplace(settings_, [this](const TextMap&) { return settings_; });
+      in_force_.emplace(settings_, [this](const TextMap& annotations) {
+        ResolvedSettings resolved = settings_;
+        resolved.annotation_errors = AnnotationErrors(annotations);
+        return resolved;
+      });
       observer_.emplace(client_, discovery_, clock_, *in_force_);
     }
     return observer_->SureLook({});
@@ -128,6 +132,41 @@ TEST_F(ObserverTest, AMasterRootThatIsAnnotatedKeepHolds) {
   EXPECT_EQ(Verdict(), "owner-absent");
   Annotate(kRoot, "keep", "true");
   EXPECT_EQ(Verdict(), "held");
+}
+
+TEST_F(ObserverTest, ASettingOfThePodThatChangesAfterTheStartIsAMistake) {
+  const std::string pod = PathOfPod(settings_.settings.pod);
+  Annotate(pod, "grace-period", "1m");
+  EXPECT_EQ(Verdict(), "active");
+  Annotate(pod, "grace-period", "1h");
+  EXPECT_EQ(Verdict(), "misconfigured");
+  Annotate(pod, "grace-period", "1m");
+  EXPECT_EQ(Verdict(), "active");
+  Annotate(pod, "before-delete", "[]");
+  EXPECT_EQ(Verdict(), "active") << "no setting";
+}
+
+TEST_F(ObserverTest, AMisspeltAnnotationThatIsAddedAfterTheStartIsAMistakeWhileItIsThere) {
+  const std::string pod = PathOfPod(settings_.settings.pod);
+  EXPECT_EQ(Verdict(), "active");
+  Annotate(pod, "hold-untill", "2199-12-24T00:00:00Z");
+  EXPECT_EQ(Verdict(), "misconfigured");
+  Patch(pod, R"({"metadata":{"annotations":{"cluster-watcher/hold-untill":null}}})");
+  EXPECT_EQ(Verdict(), "active");
+}
+
+// A bare pod is its own root, and a mark of this version has the name of a setting.
+TEST_F(ObserverTest, MarksOnABarePodAreNoSettings) {
+  kubernetes_.Apply(
+      R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"bare","namespace":"lab",)"
+      R"("labels":{"oshinko-cluster":"other","oshinko-type":"master"},)"
+      R"("annotations":{"cluster-watcher/owner-kind":"deployment"}},)"
+      R"("spec":{"containers":[{"name":"main","image":"x"}]}})");
+  settings_.settings.pod = "bare";
+  EXPECT_EQ(Verdict(), "active");
+  Annotate(PathOfPod("bare"), "owner-kind", "deployment.apps");
+  Annotate(PathOfPod("bare"), "root-uid", "u");
+  EXPECT_EQ(Verdict(), "active");
 }
 
 }  // namespace
