@@ -84,7 +84,10 @@ Outcome Unknown(const Facts& facts) {
 
 Outcome Ambiguous(const Facts& facts) {
   if (!facts.ambiguities.empty()) return Match(Reason::kAmbiguous, Joined(facts.ambiguities));
-  return NoMatch("there is one master, and it is this cluster's");
+  const std::string one = "there is one master, and it is this cluster's";
+  if (facts.unlistable.empty()) return NoMatch(one);
+  return NoMatch(one +
+                 ", as far as can be seen: these may not be listed: " + Joined(facts.unlistable));
 }
 
 // `kubectl delete --cascade=orphan` leaves the driver's pods running.

@@ -40,6 +40,8 @@ struct Facts {
   std::string problem;
   bool root_read = false;
   std::vector<std::string> ambiguities;
+  std::vector<std::string>
+      unlistable;  // kinds that may not be listed, so masters of them aren't seen
 
   std::optional<OwnerSight> owner;  // nullopt: none is given, or it wasn't looked for
   ReplacedOwner replaced_owner = ReplacedOwner::kAdopt;

@@ -14,6 +14,8 @@ namespace {
 // A pod that is told to stop may have only 2 s left.
 constexpr Duration kTerminationPatience{1'000};
 
+constexpr char kIsMasterToo[] = " is a master of this cluster too";
+
 const ResourceType& Pods() { return *FindBuiltInByName("pods", ""); }
 const ResourceType& Namespaces() { return *FindBuiltInByName("namespaces", ""); }
 
@@ -409,8 +411,14 @@ void Observer::FindAmbiguities(Snapshot& snapshot, const Patience& patience) {
   }
   auto listing = cluster_probe_.List(WorkloadTypes(), cluster, kReadsSideBySide, patience);
   for (const ApiError& error : listing.failed) NoteProblem(snapshot, error);
+  // Other drivers are looked for among the same kinds, and one that can't be listed is unknown
+  // then: nothing is deleted for want of it.
+  for (const auto& [type, error] : listing.skipped) {
+    snapshot.facts.unlistable.push_back(type.QualifiedName());
+  }
   const auto& pod = snapshot.pod;
   std::vector<KubeObject> next;
+  std::vector<KubeObject> bare;
   for (const KubeObject& object : listing.objects) {
     const bool is_pod = object.type == Pods();
     if (object.meta.uid == root.meta.uid || (is_pod && object.meta.deleting)) continue;
@@ -432,7 +440,11 @@ void Observer::FindAmbiguities(Snapshot& snapshot, const Patience& patience) {
       }
     }
     if (IsMaster(object.meta)) {
-      ambiguities.push_back(other.Describe() + " is a master of this cluster too");
+      if (is_pod && object.meta.Controller() == nullptr) {
+        bare.push_back(object);
+      } else {
+        ambiguities.push_back(other.Describe() + kIsMasterToo);
+      }
       continue;
     }
     const auto label = other.meta.Label(kEphemeralLabel);
@@ -443,6 +455,9 @@ void Observer::FindAmbiguities(Snapshot& snapshot, const Patience& patience) {
       ambiguities.push_back(other.Describe() + " names another owner, \"" + named + "\"");
     }
   }
+  EachUnended(snapshot, bare, patience, [&](const KubeObject& master, JsonValue) {
+    ambiguities.push_back(master.Describe() + kIsMasterToo);
+  });
   FindRollout(snapshot, next, patience);
 }
 
@@ -459,8 +474,17 @@ void Observer::FindRollout(Snapshot& snapshot, const std::vector<KubeObject>& ne
   if (snapshot.next_orders) {
     compare("the pod template of " + snapshot.root->Describe(), *snapshot.next_orders);
   }
+  EachUnended(snapshot, next, patience, [&](const KubeObject& pod, JsonValue whole) {
+    compare("the later " + pod.Describe(), ReadWatcherOrders(whole));
+  });
+}
+
+// A list of metadata doesn't tell how far a pod is.
+void Observer::EachUnended(Snapshot& snapshot, const std::vector<KubeObject>& pods,
+                           const Patience& patience,
+                           const std::function<void(const KubeObject&, JsonValue)>& show) {
   std::vector<ApiRequest> requests;
-  for (const KubeObject& pod : next) {
+  for (const KubeObject& pod : pods) {
     requests.push_back(ApiRequest::Get(Pods(), pod.meta.ns, pod.meta.name));
   }
   const auto answers = client_.DoAll(requests, kReadsSideBySide, patience);
@@ -472,7 +496,7 @@ void Observer::FindRollout(Snapshot& snapshot, const std::vector<KubeObject>& ne
     }
     const JsonValue pod = answers[i]->document.root();
     if (pod["metadata"]["deletionTimestamp"].AsString() || HasEnded(pod)) continue;
-    compare("the later " + next[i].Describe(), ReadWatcherOrders(pod));
+    show(pods[i], pod);
   }
 }
 

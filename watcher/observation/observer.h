@@ -2,6 +2,7 @@
 // all, consistently; a glance reads the owner alone, from the API server's cache.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -56,6 +57,10 @@ class Observer {
   void FindAmbiguities(Snapshot& snapshot, const Patience& patience);
   void FindRollout(Snapshot& snapshot, const std::vector<KubeObject>& next,
                    const Patience& patience);
+  // Shows each of the pods that is there, has not ended and is not terminating.
+  void EachUnended(Snapshot& snapshot, const std::vector<KubeObject>& pods,
+                   const Patience& patience,
+                   const std::function<void(const KubeObject&, JsonValue)>& show);
   void End(Snapshot& snapshot);
   void AddHold(Snapshot& snapshot, const std::string& where, const ObjectMeta& meta);
   void AddHold(Snapshot& snapshot, const std::string& where, std::string_view until);

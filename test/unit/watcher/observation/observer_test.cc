@@ -169,5 +169,29 @@ TEST_F(ObserverTest, MarksOnABarePodAreNoSettings) {
   EXPECT_EQ(Verdict(), "active");
 }
 
+TEST_F(ObserverTest, ABareMasterPodIsASecondMasterUntilItHasEnded) {
+  Delete(kDriver);
+  kubernetes_.Apply(
+      R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"bare","namespace":"lab",)"
+      R"("labels":{"oshinko-cluster":"spark","oshinko-type":"master"}},)"
+      R"("spec":{"containers":[{"name":"main","image":"x"}]}})");
+  EXPECT_EQ(Verdict(), "ambiguous");
+  for (const char* phase : {"Succeeded", "Failed"}) {
+    Patch(PathOfPod("bare") + "/status", R"({"status":{"phase":")" + std::string(phase) + "\"}}");
+    EXPECT_EQ(Verdict(), "owner-absent") << phase;
+  }
+}
+
+TEST_F(ObserverTest, AKindThatMayNotBeListedIsNamedAndNothingIsDeletedForWantOfIt) {
+  Refuse("GET", "/replicationcontrollers", 403);
+  const Decision active = Decide(Look().facts);
+  EXPECT_EQ(active.reason, Reason::kActive);
+  EXPECT_NE(active.rules[5].detail.find("replicationcontrollers"), std::string::npos)
+      << active.rules[5].detail;
+  Delete(kDriver);
+  const Snapshot look = Look();
+  EXPECT_EQ(Decide(look.facts, observer_->FindOtherDrivers(look, {})).reason, Reason::kUnknown);
+}
+
 }  // namespace
 }  // namespace cluster_watcher
