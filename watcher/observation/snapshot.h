@@ -43,6 +43,8 @@ struct Snapshot {
   std::string owner_ns;
   std::optional<RecordedOwner> seen;  // the owner as last seen, in this look or an earlier one
 
+  // Whether our own pod is being deleted. Then nothing is condemned: the next pod's watcher judges.
+  bool IsPodTerminating() const { return pod && pod->meta.deleting; }
   // "deployment.apps/bob", as far as it is known; empty: nothing is.
   std::string OwnerText() const;
   std::string OwnerUid() const;  // empty: it was never seen
