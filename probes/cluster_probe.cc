@@ -24,7 +24,8 @@ Unexpected<ApiError> Problem(ApiFailure failure, const KubeObject& object, std::
 Result<KubeObject, ApiError> ClusterProbe::ReadController(const KubeObject& object,
                                                           const OwnerReference& controller,
                                                           std::span<const KubeObject> known,
-                                                          const Patience& patience) {
+                                                          const Patience& patience,
+                                                          JsonDocument* whole) {
   auto same = std::find_if(known.begin(), known.end(), [&](const KubeObject& candidate) {
     return candidate.meta.uid == controller.uid;
   });
@@ -35,8 +36,10 @@ Result<KubeObject, ApiError> ClusterProbe::ReadController(const KubeObject& obje
     return Problem(ApiFailure::kUnexpected, object,
                    "its controller's kind, " + controller.kind + ", is not served");
   }
-  auto answer =
-      client_.Do(ApiRequest::GetMetadata(**type, object.meta.ns, controller.name), patience);
+  const auto request = whole == nullptr
+                           ? ApiRequest::GetMetadata(**type, object.meta.ns, controller.name)
+                           : ApiRequest::Get(**type, object.meta.ns, controller.name);
+  auto answer = client_.Do(request, patience);
   if (!answer) return Unexpected{std::move(answer).error()};
   auto meta = ReadObjectMeta(answer->document.root());
   if (!meta) return Problem(ApiFailure::kUnexpected, object, meta.error().message);
@@ -44,19 +47,23 @@ Result<KubeObject, ApiError> ClusterProbe::ReadController(const KubeObject& obje
     return Problem(ApiFailure::kNotFound, object,
                    "its controller " + controller.name + " is gone, another has its name");
   }
+  if (whole != nullptr) *whole = std::move(answer->document);
   return KubeObject{**type, *std::move(meta)};
 }
 
 Result<KubeObject, ApiError> ClusterProbe::RootOf(KubeObject start, const ClusterId& cluster,
                                                   std::span<const KubeObject> known,
-                                                  const Patience& patience) {
+                                                  const Patience& patience, JsonDocument* whole) {
   KubeObject current = std::move(start);
   for (int i = 0; i < kLongestChain; ++i) {
     const OwnerReference* controller = current.meta.Controller();
     if (controller == nullptr) return current;
-    auto next = ReadController(current, *controller, known, patience);
+    JsonDocument read;
+    auto next =
+        ReadController(current, *controller, known, patience, whole == nullptr ? nullptr : &read);
     if (!next) return next;
     if (!IsAlwaysBelow(current, next->type) && !cluster.Owns(next->meta)) return current;
+    if (whole != nullptr) *whole = std::move(read);
     current = *std::move(next);
   }
   return Problem(ApiFailure::kUnexpected, current, "its chain of controllers has no end");
@@ -101,7 +108,7 @@ Result<bool, ApiError> ClusterProbe::IsControlledBy(KubeObject object, const std
     const OwnerReference* controller = object.meta.Controller();
     if (controller == nullptr) return false;
     if (controller->uid == uid) return true;
-    auto next = ReadController(object, *controller, {}, patience);
+    auto next = ReadController(object, *controller, {}, patience, nullptr);
     if (!next && next.error().failure == ApiFailure::kNotFound) return false;
     if (!next) return Unexpected{std::move(next).error()};
     object = *std::move(next);

@@ -222,6 +222,9 @@ std::optional<Reaper::Doubt> Reaper::FindDoubt(const Case& of, const JudgedLook&
   if (snapshot.root->meta.deleting) {
     return Doubt{Refusal::kConflict, "the master root is being deleted by another's hand"};
   }
+  if (snapshot.IsPodTerminating()) {
+    return Doubt{Refusal::kConflict, "the watcher's own pod is being deleted"};
+  }
   const bool overtaken = marks.phase == Phase::kDeleting && marks.condemned_by != of.me;
   if (!overtaken && (marks.condemned_by != of.me || marks.phase == Phase::kWatching)) {
     return Doubt{Refusal::kConflict, "the marks on the master root no longer name us"};

@@ -9,6 +9,7 @@ namespace cluster_watcher {
 
 Decision Judge::DecideOn(const Snapshot& snapshot, const std::stop_token& stop) {
   if (snapshot.root_changed) confirmation_.Reset();
+  pod_terminating_ = snapshot.IsPodTerminating();
   Decision decision =
       overruled_ ? DecideWithOthers(observer_, snapshot, stop) : Decide(snapshot.facts);
   if (decision.abandoned()) {

@@ -9,6 +9,7 @@
 #include "probes/cluster_probe.h"
 #include "probes/owner_probe.h"
 #include "watcher/observation/facts.h"
+#include "watcher/observation/next_master.h"
 #include "watcher/protocol/marks.h"
 #include "watcher/protocol/mounted.h"
 #include "watcher/protocol/steps.h"
@@ -24,6 +25,9 @@ struct Snapshot {
   std::optional<KubeObject> pod;   // nullopt: not read, or there is none
   std::optional<KubeObject> root;  // the master root
   std::vector<MountedObject> mounted;
+  WatcherOrders orders;  // what the pod tells its watcher
+  // What the root's pod template tells the watchers to come; nullopt: it wasn't read, or has none.
+  std::optional<WatcherOrders> next_orders;
   Steps steps;  // of the pod, else of `root`
   Marks marks;  // of `root`
   // When the master root was last read under its UID and not terminating, in this look or an
@@ -39,6 +43,8 @@ struct Snapshot {
   std::string owner_ns;
   std::optional<RecordedOwner> seen;  // the owner as last seen, in this look or an earlier one
 
+  // Whether our own pod is being deleted. Then nothing is condemned: the next pod's watcher judges.
+  bool IsPodTerminating() const { return pod && pod->meta.deleting; }
   // "deployment.apps/bob", as far as it is known; empty: nothing is.
   std::string OwnerText() const;
   std::string OwnerUid() const;  // empty: it was never seen

@@ -27,10 +27,15 @@ class MasterRoot {
   // `object` as it was read: its UID is the one that counts.
   MasterRoot(KubeClient& client, KubeObject object) : client_(client), object_(std::move(object)) {}
 
-  // Reads it, consistently. If it is kOurs or kTerminating, object() is what was read now; else
-  // object() stays as it was.
+  // Reads its metadata, consistently. If it is kOurs or kTerminating, object() is what was read
+  // now; else object() stays as it was.
   RootState Read(const Patience& patience = {}, std::optional<Duration> timeout = std::nullopt);
-  // Why the last Read() came to kUnknown.
+  // The same, but it reads more than the metadata: the object as it is then is in whole().
+  RootState ReadWhole(const Patience& patience = {},
+                      std::optional<Duration> timeout = std::nullopt);
+  // Valid until it is read again.
+  JsonValue whole() const { return whole_.root(); }
+  // Why the last read came to kUnknown.
   const ApiError& problem() const { return problem_; }
 
   const KubeObject& object() const { return object_; }
@@ -43,8 +48,11 @@ class MasterRoot {
   ApiResult WriteMarks(AnnotationChanges changes, std::optional<Duration> timeout = std::nullopt);
 
  private:
+  RootState Send(ApiRequest request, const Patience& patience, std::optional<Duration> timeout);
+
   KubeClient& client_;
   KubeObject object_;
+  JsonDocument whole_;
   ApiError problem_;
 };
 

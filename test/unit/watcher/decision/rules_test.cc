@@ -65,11 +65,18 @@ const std::vector<Row>& Rows() {
          f.ephemeral_label = "alice";
        },
        "owner-mismatch", false},
+      {2,
+       [](F f) {
+         f.given_owner = OwnerName{"", "", "bob"};
+         f.root_owner = "alice";
+       },
+       "owner-mismatch", false},
       {3,
        [](F f) {
          f.holds = {{"pod m", "tomorrow", kNow + seconds(1)}};
        },
        "held", false},
+      {3, [](F f) { f.kept_root = "deployment.apps/m"; }, "held", false},
       {4, [](F f) { f.problem = "get pods: HTTP 500"; }, "unknown", false},
       {5, [](F f) { f.ambiguities = {"pod/n is a master of this cluster too"}; }, "ambiguous",
        false},
@@ -187,6 +194,20 @@ TEST(Rules, TheOwnerIsNamedByWhatIsGivenElseByTheLabel) {
   EXPECT_EQ(facts.OwnerNameText(), std::nullopt);
 }
 
+TEST(Rules, LabelAndAnnotationOfTheMasterRootMustBothAgree) {
+  Facts facts = ActiveFacts();
+  facts.ephemeral_label = "bob";
+  facts.root_owner = "deployment/bob";
+  for (const bool label : {false, true}) {
+    for (const bool annotation : {false, true}) {
+      facts.label_agrees = label;
+      facts.root_owner_agrees = annotation;
+      EXPECT_EQ(Decide(facts).reason,
+                label && annotation ? Reason::kActive : Reason::kOwnerMismatch);
+    }
+  }
+}
+
 TEST(Rules, HoldsKeepUntilTheyAreOver) {
   struct Case {
     const char* what;
@@ -224,12 +245,15 @@ TEST(Rules, HoldsKeepUntilTheyAreOver) {
 TEST(Rules, TheDetailNamesWhatDecided) {
   Facts held = ActiveFacts();
   held.holds = {{"namespace lab", "tomorrow", std::nullopt}};
+  Facts kept = ActiveFacts();
+  kept.kept_root = "deployment.apps/m";
   Facts scaled = ActiveFacts();
   ScaleToZero(scaled);
   Facts suspended = scaled;
   suspended.owner->fields.suspended = true;
   const std::pair<Facts, const char*> cases[] = {{held, "namespace lab"},
                                                  {held, "tomorrow"},
+                                                 {kept, "deployment.apps/m is annotated"},
                                                  {scaled, "0 replicas"},
                                                  {suspended, "suspended"}};
   for (const auto& [facts, part] : cases) {

@@ -282,7 +282,7 @@ TEST_F(ReaperTest, ARootThatIsToBeKeptInMidDeletionEndsIt) {
   EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
   EXPECT_TRUE(Exists(kRoot));
   EXPECT_EQ(Mark("phase") + Mark("deletes-begun") + Mark("first-deletes"), "");
-  EXPECT_FALSE(Decide(observer_->SureLook({}).facts).abandoned());
+  EXPECT_EQ(Decide(observer_->SureLook({}).facts).reason, Reason::kHeld);
   EXPECT_NE(Notes().find("configmap/spark-config"), std::string::npos) << "what is gone is named";
 }
 
