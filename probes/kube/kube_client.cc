@@ -232,12 +232,20 @@ ApiRequest ApiRequest::List(const ResourceType& type, std::string_view ns) {
   return request;
 }
 
+ApiRequest ApiRequest::ListMetadata(const ResourceType& type, std::string_view ns) {
+  ApiRequest request = MakeRequest(HttpMethod::kGet, Expect::kList, type, ns, "");
+  request.metadata_only = true;
+  request.http.target = type.CollectionPath(ns) + "?limit=" + std::to_string(kPageSize);
+  request.http.accept = kMetadataListOnly;
+  return request;
+}
+
 ApiRequest ApiRequest::ListBySelector(const ResourceType& type, std::string_view ns,
                                       std::string_view selector, bool metadata_only) {
   ApiRequest request = MakeRequest(HttpMethod::kGet, Expect::kList, type, ns, "");
   request.metadata_only = metadata_only;
   request.http.target = type.CollectionPath(ns) + "?labelSelector=" + PercentEncode(selector) +
-                        "&limit=" + std::to_string(kPageSize);
+                        "&limit=" + std::to_string(metadata_only ? kPageSize : kSmallPageSize);
   if (metadata_only) request.http.accept = kMetadataListOnly;
   return request;
 }
@@ -394,16 +402,18 @@ ApiResult KubeClient::Do(const ApiRequest& request, const Patience& patience) {
   return std::move(DoAll(std::span(&request, 1), 1, patience).front());
 }
 
-Result<Done, ApiError> KubeClient::EachPage(const ApiRequest& first, ApiResult page,
-                                            const std::function<void(JsonValue)>& show,
-                                            const Patience& patience) {
+Result<bool, ApiError> KubeClient::SearchPages(const ApiRequest& first, ApiResult page,
+                                               const std::function<bool(JsonValue)>& is_it,
+                                               const Patience& patience) {
   // The bound is for a server that repeats a page forever.
   for (std::size_t pages = 0; pages < kMostPages; ++pages) {
     if (!page) return Unexpected{std::move(page).error()};
     const auto rest = page->document.root()["metadata"]["continue"].AsString();
     const std::string continuation(rest.value_or(""));
-    for (JsonValue item : page->document.root()["items"].Elements()) show(item);
-    if (continuation.empty()) return Done{};
+    for (JsonValue item : page->document.root()["items"].Elements()) {
+      if (is_it(item)) return true;
+    }
+    if (continuation.empty()) return false;
     ApiRequest next = first;
     next.http.target += "&continue=" + PercentEncode(continuation);
     page = Do(next, patience);
@@ -414,7 +424,19 @@ Result<Done, ApiError> KubeClient::EachPage(const ApiRequest& first, ApiResult p
 Result<Done, ApiError> KubeClient::EachItem(const ApiRequest& first,
                                             const std::function<void(JsonValue)>& show,
                                             const Patience& patience) {
-  return EachPage(first, Do(first, patience), show, patience);
+  const auto show_all = [&](JsonValue item) {
+    show(item);
+    return false;
+  };
+  auto read = AnyItem(first, show_all, patience);
+  if (!read) return Unexpected{std::move(read).error()};
+  return Done{};
+}
+
+Result<bool, ApiError> KubeClient::AnyItem(const ApiRequest& first,
+                                           const std::function<bool(JsonValue)>& is_it,
+                                           const Patience& patience) {
+  return SearchPages(first, Do(first, patience), is_it, patience);
 }
 
 std::vector<Result<Done, ApiError>> KubeClient::EachItemSideBySide(
@@ -424,8 +446,12 @@ std::vector<Result<Done, ApiError>> KubeClient::EachItemSideBySide(
   std::vector<Result<Done, ApiError>> read;
   read.reserve(firsts.size());
   for (std::size_t i = 0; i < firsts.size(); ++i) {
-    read.push_back(EachPage(
-        firsts[i], std::move(first_pages[i]), [&](JsonValue item) { show(i, item); }, patience));
+    const auto show_all = [&](JsonValue item) {
+      show(i, item);
+      return false;
+    };
+    auto pages = SearchPages(firsts[i], std::move(first_pages[i]), show_all, patience);
+    read.push_back(pages ? Result<Done, ApiError>(Done{}) : Unexpected{std::move(pages).error()});
   }
   return read;
 }

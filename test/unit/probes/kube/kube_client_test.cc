@@ -316,7 +316,7 @@ TEST(ApiRequest, AsksForTheRightThing) {
        deployments + "?labelSelector=oshinko-cluster%3Dbob&limit=250"},
       {ApiRequest::ListBySelector(Pods(), "lab", "a in (b,c),!d&limit=1", false), HttpMethod::kGet,
        "/api/v1/namespaces/lab/pods?labelSelector=a%20in%20%28b%2Cc%29%2C%21d%26limit%3D1"
-       "&limit=250"},
+       "&limit=50"},
       {ApiRequest::Get(Pods(), "l/b", "../b?c#d"), HttpMethod::kGet,
        "/api/v1/namespaces/l%2Fb/pods/..%2Fb%3Fc%23d"},
       {ApiRequest::Discover("/apis"), HttpMethod::kGet, "/apis"},
@@ -324,6 +324,8 @@ TEST(ApiRequest, AsksForTheRightThing) {
        deployments + "/bob"},
       {ApiRequest::Create(Pods(), "lab", "{}"), HttpMethod::kPost, "/api/v1/namespaces/lab/pods"},
       {DeleteBob(), HttpMethod::kDelete, deployments + "/bob"},
+      {ApiRequest::ListMetadata(Deployments(), "lab"), HttpMethod::kGet,
+       deployments + "?limit=250"},
   };
   for (const Case& one : cases) {
     EXPECT_EQ(one.request.http.target, one.target);
@@ -506,6 +508,18 @@ TEST(KubeClient, ListsAllPages) {
       first, [&](JsonValue item) { names += *item["metadata"]["name"].AsString(); }, {});
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(names, "abc");
+}
+
+TEST(KubeClient, AListIsReadUpToWhatIsLookedFor) {
+  FakeApi api;
+  const ApiRequest first = ListLabelled(false);
+  api.transport.On(first, Answer(200, ListText(Deployments(), {Bob()}, "z")));
+  api.transport.On(NextPage(first, "z"), NoAnswer());
+  int shown = 0;
+  const auto found = api.client.AnyItem(first, [&](JsonValue) { return ++shown == 1; }, {});
+  EXPECT_TRUE(found && *found);
+  EXPECT_EQ(api.transport.requests.size(), 1u);
+  EXPECT_FALSE(api.client.AnyItem(first, [](JsonValue) { return false; }, {}));
 }
 
 TEST(KubeClient, AListIsWholeOrAnError) {
