@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 
+#include "probes/base/clock.h"
 #include "probes/base/json.h"
 #include "probes/base/result.h"
 #include "probes/kube/object_meta.h"
@@ -21,6 +22,9 @@ struct OwnerFields {
   bool suspended = false;     // suspended, and nothing of it runs any more
   bool completed = false;     // ended, and will not run again
   std::optional<std::chrono::seconds> termination_grace;  // of its pods
+  // Until when a Pod that is terminating may go on computing, by the API server's clock: its
+  // deletionTimestamp.
+  std::optional<WallTime> terminates_by;
   std::string pod_selector;  // a label selector for its pods; empty: none is known
 
   // Questions that only other objects can answer (owner_reader.h).
