@@ -259,8 +259,9 @@ Result<std::optional<OwnerSight>, ApiError> OwnerProbe::ReadByName(
   if (listed) {
     const JsonValue item = OnlyItem(*listed);
     if (item.Exists()) return found(*listed, item);
-    absence.push_back(
-        EvidenceOf(type.kind + "List", "without items", *listed, listed->document.root()));
+    const JsonValue list = listed->document.root();
+    absence.push_back(EvidenceOf(std::string(list["kind"].AsString().value_or("")), "without items",
+                                 *listed, list));
     return std::optional<OwnerSight>();
   }
   if (listed.error().failure != ApiFailure::kForbidden) {

@@ -147,9 +147,24 @@ std::optional<std::string> WrongObject(const ApiRequest& request, JsonValue obje
   return WrongPlace(request, object);
 }
 
+// A definition may name its list kind as it likes (`listKind`), and nothing that the watcher may
+// read tells it. So for a kind that isn't built in any list kind of the right apiVersion will do,
+// unless it is a built-in kind's. Source: k8s.io/apiextensions-apiserver,
+// CustomResourceDefinitionNames.
+bool IsListOf(const ResourceType& type, JsonValue list) {
+  const std::string_view kind = list["kind"].AsString().value_or("");
+  if (!IsKind(list, type.ApiVersion(), kind)) return false;
+  if (kind == type.kind + "List") return true;
+  constexpr std::string_view kList = "List";
+  if (!kind.ends_with(kList) || kind == kList || kind == type.kind) return false;
+  const std::string_view item = kind.substr(0, kind.size() - kList.size());
+  return FindBuiltInByName(type.plural, type.group) == nullptr &&
+         FindBuiltInByName(item, "") == nullptr;
+}
+
 std::optional<std::string> WrongList(const ApiRequest& request, JsonValue list) {
   const bool right_kind =
-      IsKind(list, request.type.ApiVersion(), request.type.kind + "List") ||
+      IsListOf(request.type, list) ||
       (request.metadata_only && IsKind(list, "meta.k8s.io/v1", "PartialObjectMetadataList"));
   if (!right_kind) return "not a list of this kind";
   const JsonValue version = list["metadata"]["resourceVersion"];
@@ -162,6 +177,11 @@ std::optional<std::string> WrongList(const ApiRequest& request, JsonValue list) 
   }
   for (JsonValue item : list["items"].Elements()) {
     if (auto wrong = WrongPlace(request, item)) return wrong;
+    // Lists of built-in kinds leave this out.
+    const bool typed = !request.metadata_only && item["kind"].Exists();
+    if (typed && !IsKind(item, request.type.ApiVersion(), request.type.kind)) {
+      return "a list with an object of another kind";
+    }
   }
   const JsonValue rest = list["metadata"]["continue"];
   if (rest.Exists() && !rest.AsString()) return "a list whose continue is not a string";

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -227,6 +228,35 @@ TEST(Interpret, TakesOnlyTheListThatWasAskedFor) {
   const auto one = Interpret(ListBob(), ListAnswer(Deployments(), {Bob()}));
   EXPECT_EQ(OnlyItem(*one)["metadata"]["name"].AsString(), "bob");
   EXPECT_FALSE(OnlyItem(*Interpret(ListBob(), ListAnswer(Deployments(), {}))).Exists());
+}
+
+// A definition's listKind needn't be KIND + "List".
+TEST(Interpret, TakesAnyListKindOfACustomKind) {
+  const ResourceType people{"example.com", "v1", "people", "Person"};
+  const auto list = [](const std::string& kind, const std::string& items = "",
+                       const std::string& api_version = "example.com/v1") {
+    return Answer(200, R"({"kind":")" + kind + R"(","apiVersion":")" + api_version +
+                           R"(","metadata":{"resourceVersion":"9"},"items":[)" + items + "]}");
+  };
+  const ResourceType pets{"example.com", "v1", "pets", "Pet"};
+  const std::string bob = ObjectText(people, "lab", "bob", "u1");
+  const std::tuple<const char*, HttpResponse, const char*> cases[] = {
+      {"the usual", list("PersonList"), "value"},
+      {"its own", list("PeopleList"), "value"},
+      {"its own, with an item", list("PeopleList", bob), "value"},
+      {"an item of another kind", list("PeopleList", ObjectText(pets, "lab", "bob", "u1")),
+       "unexpected"},
+      {"a built-in kind's", list("PodList"), "unexpected"},
+      {"a generic one", list("List"), "unexpected"},
+      {"no list", list("People"), "unexpected"},
+      {"the object's kind", list("Person"), "unexpected"},
+      {"another group's", list("PeopleList", "", "example.org/v1"), "unexpected"},
+      {"another version's", list("PeopleList", "", "example.com/v2"), "unexpected"},
+  };
+  for (const auto& [what, answer, outcome] : cases) {
+    ExpectOutcome(ApiRequest::ListByName(people, "lab", "bob", Freshness::kSure), answer, outcome,
+                  what);
+  }
 }
 
 TEST(Interpret, ADocumentIsAnyObject) {
