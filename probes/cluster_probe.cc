@@ -19,6 +19,11 @@ Unexpected<ApiError> Problem(ApiFailure failure, const KubeObject& object, std::
   return {ApiError{failure, object.Describe() + ": " + std::move(why), std::nullopt}};
 }
 
+ApiError Malformed(const ResourceType& type, const Error& error) {
+  return {ApiFailure::kUnexpected, "list " + type.QualifiedName() + ": " + error.message,
+          std::nullopt};
+}
+
 }  // namespace
 
 Result<KubeObject, ApiError> ClusterProbe::ReadController(const KubeObject& object,
@@ -86,7 +91,12 @@ ClusterListing ClusterProbe::List(std::span<const ResourceType> types, const Clu
       requests, concurrency,
       [&](std::size_t which, JsonValue item) {
         auto meta = ReadObjectMeta(item);
-        if (meta && cluster.Owns(*meta)) {
+        if (!meta) {
+          listing.failed.push_back(
+              {ApiFailure::kUnexpected,
+               "list " + requests[which].type.QualifiedName() + ": " + meta.error().message,
+               std::nullopt});
+        } else if (cluster.Owns(*meta)) {
           listing.objects.push_back({requests[which].type, *std::move(meta)});
         }
       },
@@ -116,11 +126,20 @@ Result<bool, ApiError> ClusterProbe::IsControlledBy(KubeObject object, const std
   return Problem(ApiFailure::kUnexpected, object, "its chain of controllers has no end");
 }
 
-void ClusterProbe::JudgeDriver(const ResourceType& type, JsonValue item, const ClusterId& cluster,
-                               const OwnerOfCluster& owner, OtherDrivers& drivers,
+void ClusterProbe::JudgeDriver(const ResourceType& type, JsonValue item, DriverSearch& search,
                                const Patience& patience) {
+  const OwnerOfCluster& owner = search.owner;
+  OtherDrivers& drivers = search.drivers;
+  if (drivers.in_use_by) return;
   auto meta = ReadObjectMeta(item);
-  if (!meta || meta->Label(kUsesClusterLabel) != cluster.name || meta->uid == owner.uid) return;
+  if (!meta) {
+    drivers.unknown = Malformed(type, meta.error());
+    return;
+  }
+  if (meta->Label(kUsesClusterLabel) != search.cluster.name || meta->uid == owner.uid) return;
+  const OwnerReference* controller = meta->Controller();
+  const std::string above = controller == nullptr ? "" : controller->uid;
+  if (search.below_owner.contains(above)) return;
   const KubeObject driver{type, *std::move(meta)};
   auto fields = reader_.Read(driver, item, Freshness::kSure, patience);
   if (!fields) {
@@ -137,6 +156,8 @@ void ClusterProbe::JudgeDriver(const ResourceType& type, JsonValue item, const C
     drivers.unknown = std::move(controlled).error();
   } else if (!*controlled) {
     drivers.in_use_by = driver.Describe();
+  } else {
+    search.below_owner.insert(above);
   }
 }
 
@@ -161,7 +182,8 @@ Result<std::vector<ResourceType>, ApiError> ClusterProbe::DriverTypes(const std:
 
 OtherDrivers ClusterProbe::FindOtherDrivers(const ClusterId& cluster, const OwnerOfCluster& owner,
                                             const Patience& patience) {
-  OtherDrivers drivers;
+  DriverSearch search{cluster, owner};
+  OtherDrivers& drivers = search.drivers;
   const std::string selector = std::string(kUsesClusterLabel) + "=" + cluster.name;
   auto types = DriverTypes(owner.kind, patience);
   if (!types) {
@@ -177,7 +199,7 @@ OtherDrivers ClusterProbe::FindOtherDrivers(const ClusterId& cluster, const Owne
   auto lists = client_.EachItemSideBySide(
       requests, kReadsSideBySide,
       [&](std::size_t which, JsonValue item) {
-        JudgeDriver(requests[which].type, item, cluster, owner, drivers, patience);
+        JudgeDriver(requests[which].type, item, search, patience);
       },
       patience);
   for (auto& list : lists) {

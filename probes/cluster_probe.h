@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -81,8 +82,15 @@ class ClusterProbe {
                                               const Patience& patience, JsonDocument* whole);
   Result<bool, ApiError> IsControlledBy(KubeObject object, const std::string& uid,
                                         const Patience& patience);
-  void JudgeDriver(const ResourceType& type, JsonValue item, const ClusterId& cluster,
-                   const OwnerOfCluster& owner, OtherDrivers& drivers, const Patience& patience);
+  struct DriverSearch {
+    const ClusterId& cluster;
+    const OwnerOfCluster& owner;
+    OtherDrivers drivers = {};
+    // The UIDs of controllers below the owner; thousands of pods may share one.
+    std::set<std::string> below_owner = {};
+  };
+  void JudgeDriver(const ResourceType& type, JsonValue item, DriverSearch& search,
+                   const Patience& patience);
 
   KubeClient& client_;
   Discovery& discovery_;

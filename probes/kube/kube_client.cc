@@ -147,9 +147,24 @@ std::optional<std::string> WrongObject(const ApiRequest& request, JsonValue obje
   return WrongPlace(request, object);
 }
 
+// A definition may name its list kind as it likes (`listKind`), and nothing that the watcher may
+// read tells it. So for a kind that isn't built in any list kind of the right apiVersion will do,
+// unless it is a built-in kind's. Source: k8s.io/apiextensions-apiserver,
+// CustomResourceDefinitionNames.
+bool IsListOf(const ResourceType& type, JsonValue list) {
+  const std::string_view kind = list["kind"].AsString().value_or("");
+  if (!IsKind(list, type.ApiVersion(), kind)) return false;
+  if (kind == type.kind + "List") return true;
+  constexpr std::string_view kList = "List";
+  if (!kind.ends_with(kList) || kind == kList || kind == type.kind) return false;
+  const std::string_view item = kind.substr(0, kind.size() - kList.size());
+  return FindBuiltInByName(type.plural, type.group) == nullptr &&
+         FindBuiltInByName(item, "") == nullptr;
+}
+
 std::optional<std::string> WrongList(const ApiRequest& request, JsonValue list) {
   const bool right_kind =
-      IsKind(list, request.type.ApiVersion(), request.type.kind + "List") ||
+      IsListOf(request.type, list) ||
       (request.metadata_only && IsKind(list, "meta.k8s.io/v1", "PartialObjectMetadataList"));
   if (!right_kind) return "not a list of this kind";
   const JsonValue version = list["metadata"]["resourceVersion"];
@@ -162,6 +177,11 @@ std::optional<std::string> WrongList(const ApiRequest& request, JsonValue list) 
   }
   for (JsonValue item : list["items"].Elements()) {
     if (auto wrong = WrongPlace(request, item)) return wrong;
+    // Lists of built-in kinds leave this out.
+    const bool typed = !request.metadata_only && item["kind"].Exists();
+    if (typed && !IsKind(item, request.type.ApiVersion(), request.type.kind)) {
+      return "a list with an object of another kind";
+    }
   }
   const JsonValue rest = list["metadata"]["continue"];
   if (rest.Exists() && !rest.AsString()) return "a list whose continue is not a string";
@@ -226,12 +246,17 @@ ApiRequest ApiRequest::ListByName(const ResourceType& type, std::string_view ns,
   return request;
 }
 
-ApiRequest ApiRequest::List(const ResourceType& type, std::string_view ns, bool metadata_only) {
+ApiRequest ApiRequest::List(const ResourceType& type, std::string_view ns) {
   ApiRequest request = MakeRequest(HttpMethod::kGet, Expect::kList, type, ns, "");
-  request.metadata_only = metadata_only;
-  request.http.target = type.CollectionPath(ns) +
-                        "?limit=" + std::to_string(metadata_only ? kPageSize : kSmallPageSize);
-  if (metadata_only) request.http.accept = kMetadataListOnly;
+  request.http.target = type.CollectionPath(ns) + "?limit=" + std::to_string(kSmallPageSize);
+  return request;
+}
+
+ApiRequest ApiRequest::ListMetadata(const ResourceType& type, std::string_view ns) {
+  ApiRequest request = MakeRequest(HttpMethod::kGet, Expect::kList, type, ns, "");
+  request.metadata_only = true;
+  request.http.target = type.CollectionPath(ns) + "?limit=" + std::to_string(kPageSize);
+  request.http.accept = kMetadataListOnly;
   return request;
 }
 
@@ -240,7 +265,7 @@ ApiRequest ApiRequest::ListBySelector(const ResourceType& type, std::string_view
   ApiRequest request = MakeRequest(HttpMethod::kGet, Expect::kList, type, ns, "");
   request.metadata_only = metadata_only;
   request.http.target = type.CollectionPath(ns) + "?labelSelector=" + PercentEncode(selector) +
-                        "&limit=" + std::to_string(kPageSize);
+                        "&limit=" + std::to_string(metadata_only ? kPageSize : kSmallPageSize);
   if (metadata_only) request.http.accept = kMetadataListOnly;
   return request;
 }
@@ -402,16 +427,18 @@ ApiResult KubeClient::Do(const ApiRequest& request, const Patience& patience) {
   return std::move(DoAll(std::span(&request, 1), 1, patience).front());
 }
 
-Result<Done, ApiError> KubeClient::EachPage(const ApiRequest& first, ApiResult page,
-                                            const std::function<void(JsonValue)>& show,
-                                            const Patience& patience) {
+Result<bool, ApiError> KubeClient::SearchPages(const ApiRequest& first, ApiResult page,
+                                               const std::function<bool(JsonValue)>& is_it,
+                                               const Patience& patience) {
   // The bound is for a server that repeats a page forever.
   for (std::size_t pages = 0; pages < kMostPages; ++pages) {
     if (!page) return Unexpected{std::move(page).error()};
     const auto rest = page->document.root()["metadata"]["continue"].AsString();
     const std::string continuation(rest.value_or(""));
-    for (JsonValue item : page->document.root()["items"].Elements()) show(item);
-    if (continuation.empty()) return Done{};
+    for (JsonValue item : page->document.root()["items"].Elements()) {
+      if (is_it(item)) return true;
+    }
+    if (continuation.empty()) return false;
     ApiRequest next = first;
     next.http.target += "&continue=" + PercentEncode(continuation);
     page = Do(next, patience);
@@ -422,7 +449,19 @@ Result<Done, ApiError> KubeClient::EachPage(const ApiRequest& first, ApiResult p
 Result<Done, ApiError> KubeClient::EachItem(const ApiRequest& first,
                                             const std::function<void(JsonValue)>& show,
                                             const Patience& patience) {
-  return EachPage(first, Do(first, patience), show, patience);
+  const auto show_all = [&](JsonValue item) {
+    show(item);
+    return false;
+  };
+  auto read = AnyItem(first, show_all, patience);
+  if (!read) return Unexpected{std::move(read).error()};
+  return Done{};
+}
+
+Result<bool, ApiError> KubeClient::AnyItem(const ApiRequest& first,
+                                           const std::function<bool(JsonValue)>& is_it,
+                                           const Patience& patience) {
+  return SearchPages(first, Do(first, patience), is_it, patience);
 }
 
 std::vector<Result<Done, ApiError>> KubeClient::EachItemSideBySide(
@@ -432,8 +471,12 @@ std::vector<Result<Done, ApiError>> KubeClient::EachItemSideBySide(
   std::vector<Result<Done, ApiError>> read;
   read.reserve(firsts.size());
   for (std::size_t i = 0; i < firsts.size(); ++i) {
-    read.push_back(EachPage(
-        firsts[i], std::move(first_pages[i]), [&](JsonValue item) { show(i, item); }, patience));
+    const auto show_all = [&](JsonValue item) {
+      show(i, item);
+      return false;
+    };
+    auto pages = SearchPages(firsts[i], std::move(first_pages[i]), show_all, patience);
+    read.push_back(pages ? Result<Done, ApiError>(Done{}) : Unexpected{std::move(pages).error()});
   }
   return read;
 }

@@ -122,14 +122,19 @@ TEST_F(OwnerGone, ReplacedTheClusterGoesWhereThatIsAsked) {
   EXPECT_NE(api().Uid("statefulsets", ns_, "bob"), "");
 }
 
-TEST_F(OwnerGone, HeldByAFinalizerInItsDeletionTheClusterGoes) {
+TEST_F(OwnerGone, HeldByAFinalizerTheClusterStaysWhileItsPodsRun) {
   MakeCluster();
   Metadata bob{"bob"};
   bob.held = true;
   api().Create("deployments", ns_, DeploymentOf({bob}));
   Watcher& watcher = WatchOver("deployment/bob");
   ASSERT_TRUE(Shows(watcher, "keep: active"));
+  ASSERT_TRUE(Eventually([&] { return api().Names("pods", ns_, "app=bob").size() == 1; }));
   api().Delete("deployments", ns_, "bob");
+  ASSERT_TRUE(Keeps(watcher, "keep: driver-running"));
+  for (const std::string& set : api().Names("replicasets", ns_, "app=bob")) {
+    api().Delete("replicasets", ns_, set);
+  }
   ASSERT_TRUE(Finishes(watcher));
   EXPECT_GE(watcher.Polls("deleting"), 3);
   EXPECT_TRUE(api().Exists("deployments", ns_, "bob"));

@@ -90,17 +90,18 @@ Outcome Ambiguous(const Facts& facts) {
                  ", as far as can be seen: these may not be listed: " + Joined(facts.unlistable));
 }
 
-// `kubectl delete --cascade=orphan` leaves the driver's pods running.
-Outcome DriverRunning(const Facts& facts, const std::string& what) {
-  return Match(Reason::kDriverRunning, what + ", but " +
-                                           std::to_string(facts.owner->still_running) +
-                                           " of its pods or runs still run");
+// Returns `what` with what still runs of the owner.
+std::string ButRuns(const Facts& facts, const std::string& what) {
+  return what + ", but " + facts.owner->still_running + " still runs";
 }
 
 Outcome Absent(const Facts& facts) {
   if (ObservationOf(facts) != Observation::kAbsent) return NoMatch("the owner is not absent");
   const std::string& detail = facts.owner->detail;
-  if (facts.owner->still_running > 0) return DriverRunning(facts, detail);
+  // `kubectl delete --cascade=orphan` leaves the driver's pods running.
+  if (!facts.owner->still_running.empty()) {
+    return Match(Reason::kDriverRunning, ButRuns(facts, detail));
+  }
   return Match(Reason::kOwnerAbsent, detail);
 }
 
@@ -108,7 +109,13 @@ Outcome Deleting(const Facts& facts) {
   if (ObservationOf(facts) != Observation::kDeleting)
     return NoMatch("the owner is not being deleted");
   const std::string detail = facts.owner->detail + " has a deletionTimestamp";
-  if (facts.owner->still_running > 0) return DriverRunning(facts, detail + " and is orphaning");
+  if (!facts.owner->still_running.empty()) {
+    // Its controller does nothing more, so nobody stops what it left running.
+    const bool orphaning = facts.owner->object && facts.owner->object->meta.orphaning;
+    return Match(
+        Reason::kDriverRunning,
+        ButRuns(facts, detail + (orphaning ? " and is orphaning" : " and is held by a finalizer")));
+  }
   return Match(Reason::kOwnerDeleting, detail);
 }
 
@@ -127,9 +134,10 @@ Outcome Replaced(const Facts& facts) {
 
 Outcome ScaledToZero(const Facts& facts) {
   if (ObservationOf(facts) != Observation::kScaledToZero) return NoMatch("the owner wants to run");
-  return Match(Reason::kScaledToZero,
-               facts.owner->detail +
-                   (facts.owner->fields.suspended ? " is suspended" : " wants 0 replicas"));
+  const std::string detail =
+      facts.owner->detail + (facts.owner->fields.suspended ? " is suspended" : " wants 0 replicas");
+  if (!facts.owner->still_running.empty()) return NoMatch(ButRuns(facts, detail));
+  return Match(Reason::kScaledToZero, detail);
 }
 
 Outcome SharedByReplicas(const Facts& facts) {
@@ -151,7 +159,12 @@ Outcome Completed(const Facts& facts) {
 }
 
 Outcome Active(const Facts& facts) {
-  return Match(Reason::kActive, facts.owner ? facts.owner->detail : "");
+  if (!facts.owner) return Match(Reason::kActive, "");
+  const std::string& detail = facts.owner->detail;
+  return Match(Reason::kActive,
+               facts.owner->still_running.empty()
+                   ? detail
+                   : detail + ", of which " + facts.owner->still_running + " still runs");
 }
 
 struct Rule {
@@ -243,7 +256,7 @@ const char* Decision::remedy() const {
       return "it is kept until the cluster has one master root that nothing else controls, and "
              "neither another of its roots nor a rollout under way names another driver";
     case Reason::kDriverRunning:
-      return "it is abandoned once the pods that the driver left behind have ended";
+      return "it is abandoned once the pods and runs that the driver left behind have ended";
     case Reason::kOwnerAdopted:
       return "the new object is the owner from the next poll on";
     case Reason::kSharedByReplicas:

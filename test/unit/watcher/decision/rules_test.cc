@@ -32,7 +32,7 @@ Facts ActiveFacts() {
   return facts;
 }
 
-void Observe(Facts& facts, Observation observation, std::size_t still_running = 0) {
+void Observe(Facts& facts, Observation observation, const char* still_running = "") {
   facts.owner->observation = observation;
   facts.owner->still_running = still_running;
 }
@@ -81,10 +81,9 @@ const std::vector<Row>& Rows() {
       {5, [](F f) { f.ambiguities = {"pod/n is a master of this cluster too"}; }, "ambiguous",
        false},
       {6, TakeAway, "owner-absent", true},
-      {6, [](F f) { Observe(f, Observation::kAbsent, 2); }, "driver-running", false},
+      {6, [](F f) { Observe(f, Observation::kAbsent, "pod/bob-1"); }, "driver-running", false},
       {7, [](F f) { Observe(f, Observation::kDeleting); }, "owner-deleting", true},
-      // Deleting it orphans its pods.
-      {7, [](F f) { Observe(f, Observation::kDeleting, 1); }, "driver-running", false},
+      {7, [](F f) { Observe(f, Observation::kDeleting, "pod/bob-1"); }, "driver-running", false},
       {8, [](F f) { Observe(f, Observation::kReplaced); }, "owner-adopted", false},
       {8,
        [](F f) {
@@ -140,6 +139,17 @@ TEST(Rules, TheFirstThatMatchesDecides) {
       ExpectDecidedBy(first.rule, decision);
     }
   }
+}
+
+TEST(Rules, AnIdleOwnerOfWhichSomethingRunsIsJudgedByTheLaterRules) {
+  Facts facts = ActiveFacts();
+  Observe(facts, Observation::kScaledToZero, "pod/bob-1");
+  facts.owner->fields.replicas = 0;
+  const Decision decision = Decide(facts);
+  EXPECT_STREQ(ToString(decision.reason), "active");
+  EXPECT_NE(decision.detail.find("pod/bob-1"), std::string::npos) << decision.detail;
+  SayCompleted(facts);
+  EXPECT_STREQ(ToString(Decide(facts).reason), "completed");
 }
 
 TEST(Rules, WhatTheOwnerIsBeatsWhatTheApplicationSaid) {
