@@ -92,12 +92,22 @@ std::string FailureCase::ClaimOfSet(int ordinal) {
 }
 
 std::string FailureCase::MakeSetWithAClaim() {
-  api().Create(
-      "statefulsets", ns_,
-      StatefulSetWithClaimsOf({Labelled(kSet, "worker"), 1, Labelled("", "worker").labels}));
+  std::string set =
+      StatefulSetWithClaimsOf({Labelled(kSet, "worker"), 1, Labelled("", "worker").labels});
+  const std::string selector = R"("matchLabels": {)";
+  set.insert(set.find(selector) + selector.size(),
+             Json(std::string(kClusterLabel)) + ": " + Json(std::string(kCluster)) + ", ");
+  api().Create("statefulsets", ns_, set);
   const std::string claim = ClaimOfSet(0);
   EXPECT_TRUE(Eventually([&] { return IsOwned("persistentvolumeclaims", claim); }));
   return api().Uid("persistentvolumeclaims", ns_, claim);
+}
+
+std::string FailureCase::MakeClaimOfAPodThatIsNoMore(const std::string& name) {
+  Metadata claim = Labelled(name);
+  claim.labels["app"] = kSet;
+  claim.owner_references = OwnedBy("statefulsets", "StatefulSet", kSet, true);
+  return api().Create("persistentvolumeclaims", ns_, ClaimOf(claim));
 }
 
 void FailureCase::ExpectTheSetToGoWithout(const std::string& claim, const std::string& uid,
@@ -114,9 +124,10 @@ void FailureCase::ExpectTheSetToGoWithout(const std::string& claim, const std::s
 }
 
 std::string FailureCase::OwnedBy(const std::string& plural, const std::string& kind,
-                                 const std::string& name) {
+                                 const std::string& name, bool controls) {
   return R"([{"apiVersion": "apps/v1", "kind": ")" + kind + R"(", "name": ")" + name +
-         R"(", "uid": ")" + api().Uid(plural, ns_, name) + "\"}]";
+         R"(", "controller": )" + (controls ? "true" : "false") + R"(, "uid": ")" +
+         api().Uid(plural, ns_, name) + "\"}]";
 }
 
 std::string FailureCase::MakeKept(const std::string& name, const std::string& owner) {

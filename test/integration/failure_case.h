@@ -44,11 +44,14 @@ class FailureCase : public IntegrationTest {
   // along, whose UID is returned.
   std::string MakeSetWithAClaim();
   static std::string ClaimOfSet(int ordinal);
+  // Makes such a claim of an ordinal that was scaled away: its controller looks at it no more.
+  std::string MakeClaimOfAPodThatIsNoMore(const std::string& name);
   // kSet goes with its pod, but was deleted so that it let go of this claim.
   void ExpectTheSetToGoWithout(const std::string& claim, const std::string& uid, Proxy& proxy);
 
-  // The JSON of an ownerReference to an object of apps/v1; it is not its controller.
-  std::string OwnedBy(const std::string& plural, const std::string& kind, const std::string& name);
+  // The JSON of an ownerReference to an object of apps/v1.
+  std::string OwnedBy(const std::string& plural, const std::string& kind, const std::string& name,
+                      bool controls = false);
   // Makes a ConfigMap of the cluster that is to be kept, although the Deployment `owner` owns it.
   std::string MakeKept(const std::string& name, const std::string& owner);
   // The Deployment goes with its pods, and nobody will collect the ConfigMap.
