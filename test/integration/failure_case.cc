@@ -45,6 +45,11 @@ bool FailureCase::OnlyTheHeldOneIsLeft() {
   return true;
 }
 
+void FailureCase::HandTheClusterOver() {
+  api().Patch("deployments", ns_, kMaster, R"({"spec": {"template": {"metadata": {"annotations": {
+      "cluster-watcher/owner": "deployment/alice"}}}}})");
+}
+
 testing::AssertionResult FailureCase::DeletesNothing(Watcher& watcher, const std::string& verdict) {
   if (auto shown = Shows(watcher, verdict); !shown) return shown;
   const double deletes = watcher.Metric("cluster_watcher_deletes_total");

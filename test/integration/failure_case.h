@@ -32,6 +32,9 @@ class FailureCase : public IntegrationTest {
   bool OnlyTheHeldOneIsLeft();
   void Release() { api().ReleaseFinalizers("configmaps", ns_, "held"); }
 
+  // Begins a rollout of the master that names another owner, deployment/alice, by an annotation.
+  void HandTheClusterOver();
+
   // After some more polls the verdict is the same, this watcher has deleted nothing, and what
   // MakeMembers makes is there.
   testing::AssertionResult DeletesNothing(Watcher& watcher, const std::string& verdict);

@@ -99,12 +99,22 @@ TEST_F(FailureCase, Case39ARolloutThatNamesAnotherDriverKeepsTheClusterBeforeIts
   MakeDriver("alice");
   Watcher& watcher = Watch();
   ASSERT_TRUE(Keeps(watcher, "keep: active", 2));
-  api().Patch("deployments", ns_, kMaster, R"({"spec": {"template": {"metadata": {"annotations": {
-      "cluster-watcher/owner": "deployment/alice"}}}}})");
+  HandTheClusterOver();
   api().Delete("deployments", ns_, "bob");
   EXPECT_TRUE(Keeps(watcher, "keep: ambiguous"));
+}
+
+TEST_F(FailureCase, Case39ItKeepsNothingOnceThatDriverIsGoneToo) {
+  MakeCluster({.pod_annotations = {{kOwner, "deployment/bob"}}});
+  MakeDriver();
+  MakeDriver("alice");
+  Watcher& watcher = Watch();
+  ASSERT_TRUE(Keeps(watcher, "keep: active", 2));
+  HandTheClusterOver();
+  api().Delete("deployments", ns_, "bob");
+  ASSERT_TRUE(Shows(watcher, "keep: ambiguous"));
   api().Delete("deployments", ns_, "alice");
-  EXPECT_TRUE(Finishes(watcher)) << "no driver is left";
+  EXPECT_TRUE(Finishes(watcher));
 }
 
 TEST_F(FailureCase, Case39SoDoesOneThatNamesItByAFlagOfTheSidecar) {

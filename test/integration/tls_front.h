@@ -2,7 +2,6 @@
 // certificate authority.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
