@@ -374,6 +374,10 @@ std::string IntegrationTest::OwnerMark(const std::string& field) {
   return mark ? std::string(mark->root()[field].AsString().value_or("")) : "";
 }
 
+void IntegrationTest::MarkTheRoot(const TextMap& marks) {
+  api().Patch("deployments", ns_, kMaster, R"({"metadata": {"annotations": )" + Json(marks) + "}}");
+}
+
 std::vector<std::string> IntegrationTest::Events(const std::string& reason) {
   const JsonDocument list = api().Expect(HttpMethod::kGet, PathOf("events", ns_));
   std::vector<std::string> notes;

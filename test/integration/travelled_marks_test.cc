@@ -21,10 +21,6 @@ class TravelledMarks : public IntegrationTest {
             {"cluster-watcher/deleting-since", now},
             {"cluster-watcher/deletes-begun", "true"}};
   }
-  void MarkTheRoot(const TextMap& marks) {
-    api().Patch("deployments", ns_, kMaster,
-                R"({"metadata": {"annotations": )" + Json(marks) + "}}");
-  }
   void TakeMarksOff() {
     std::string nulls;
     for (const auto& [key, value] : MarksOfADeletion()) {
