@@ -156,9 +156,24 @@ std::optional<std::string> WrongObject(const ApiRequest& request, JsonValue obje
   return WrongPlace(request, object);
 }
 
+// A definition may name its list kind as it likes (`listKind`), and nothing that the watcher may
+// read tells it. So for a kind that isn't built in any list kind of the right apiVersion will do,
+// unless it is a built-in kind's. Source: k8s.io/apiextensions-apiserver,
+// CustomResourceDefinitionNames.
+bool IsListOf(const ResourceType& type, JsonValue list) {
+  const std::string_view kind = list["kind"].AsString().value_or("");
+  if (!IsKind(list, type.ApiVersion(), kind)) return false;
+  if (kind == type.kind + "List") return true;
+  constexpr std::string_view kList = "List";
+  if (!kind.ends_with(kList) || kind == kList || kind == type.kind) return false;
+  const std::string_view item = kind.substr(0, kind.size() - kList.size());
+  return FindBuiltInByName(type.plural, type.group) == nullptr &&
+         FindBuiltInByName(item, "") == nullptr;
+}
+
 std::optional<std::string> WrongList(const ApiRequest& request, JsonValue list) {
   const bool right_kind =
-      IsKind(list, request.type.ApiVersion(), request.type.kind + "List") ||
+      IsListOf(request.type, list) ||
       (request.metadata_only && IsKind(list, "meta.k8s.io/v1", "PartialObjectMetadataList"));
   if (!right_kind) return "not a list of this kind";
   const JsonValue version = list["metadata"]["resourceVersion"];
@@ -171,6 +186,11 @@ std::optional<std::string> WrongList(const ApiRequest& request, JsonValue list) 
   }
   for (JsonValue item : list["items"].Elements()) {
     if (auto wrong = WrongPlace(request, item)) return wrong;
+    // Lists of built-in kinds leave this out.
+    const bool typed = !request.metadata_only && item["kind"].Exists();
+    if (typed && !IsKind(item, request.type.ApiVersion(), request.type.kind)) {
+      return "a list with an object of another kind";
+    }
   }
   const JsonValue rest = list["metadata"]["continue"];
   if (rest.Exists() && !rest.AsString()) return "a list whose continue is not a string";
@@ -241,12 +261,20 @@ ApiRequest ApiRequest::List(const ResourceType& type, std::string_view ns) {
   return request;
 }
 
+ApiRequest ApiRequest::ListMetadata(const ResourceType& type, std::string_view ns) {
+  ApiRequest request = MakeRequest(HttpMethod::kGet, Expect::kList, type, ns, "");
+  request.metadata_only = true;
+  request.http.target = type.CollectionPath(ns) + "?limit=" + std::to_string(kPageSize);
+  request.http.accept = kMetadataListOnly;
+  return request;
+}
+
 ApiRequest ApiRequest::ListBySelector(const ResourceType& type, std::string_view ns,
                                       std::string_view selector, bool metadata_only) {
   ApiRequest request = MakeRequest(HttpMethod::kGet, Expect::kList, type, ns, "");
   request.metadata_only = metadata_only;
   request.http.target = type.CollectionPath(ns) + "?labelSelector=" + PercentEncode(selector) +
-                        "&limit=" + std::to_string(kPageSize);
+                        "&limit=" + std::to_string(metadata_only ? kPageSize : kSmallPageSize);
   if (metadata_only) request.http.accept = kMetadataListOnly;
   return request;
 }
@@ -277,7 +305,8 @@ ApiRequest ApiRequest::Create(const ResourceType& type, std::string_view ns, std
 }
 
 ApiRequest ApiRequest::Delete(const ResourceType& type, std::string_view ns, std::string_view name,
-                              std::string_view uid, PropagationPolicy propagation, bool dry_run) {
+                              const Preconditions& preconditions, PropagationPolicy propagation,
+                              bool dry_run) {
   ApiRequest request = MakeRequest(HttpMethod::kDelete, Expect::kDocument, type, ns, name);
   request.http.target = type.ObjectPath(ns, name);
   request.http.content_type = "application/json";
@@ -287,7 +316,11 @@ ApiRequest ApiRequest::Delete(const ResourceType& type, std::string_view ns, std
   JsonWriter body;
   body.StartObject().Field("kind", "DeleteOptions").Field("apiVersion", "v1");
   body.Field("propagationPolicy", policy);
-  body.Key("preconditions").StartObject().Field("uid", uid).EndObject();
+  body.Key("preconditions").StartObject().Field("uid", preconditions.uid);
+  if (!preconditions.resource_version.empty()) {
+    body.Field("resourceVersion", preconditions.resource_version);
+  }
+  body.EndObject();
   if (dry_run) body.Key("dryRun").StartArray().String("All").EndArray();
   request.http.body = body.EndObject().Text();
   return request;
@@ -470,16 +503,18 @@ ApiResult KubeClient::Do(const ApiRequest& request, const Patience& patience) {
   return std::move(DoAll(std::span(&request, 1), 1, patience).front());
 }
 
-Result<Done, ApiError> KubeClient::EachPage(const ApiRequest& first, ApiResult page,
-                                            const std::function<void(JsonValue)>& show,
-                                            const Patience& patience) {
+Result<bool, ApiError> KubeClient::SearchPages(const ApiRequest& first, ApiResult page,
+                                               const std::function<bool(JsonValue)>& is_it,
+                                               const Patience& patience) {
   // The bound is for a server that repeats a page forever.
   for (std::size_t pages = 0; pages < kMostPages; ++pages) {
     if (!page) return Unexpected{std::move(page).error()};
     const auto rest = page->document.root()["metadata"]["continue"].AsString();
     const std::string continuation(rest.value_or(""));
-    for (JsonValue item : page->document.root()["items"].Elements()) show(item);
-    if (continuation.empty()) return Done{};
+    for (JsonValue item : page->document.root()["items"].Elements()) {
+      if (is_it(item)) return true;
+    }
+    if (continuation.empty()) return false;
     ApiRequest next = first;
     next.http.target += "&continue=" + PercentEncode(continuation);
     page = Do(next, patience);
@@ -490,7 +525,19 @@ Result<Done, ApiError> KubeClient::EachPage(const ApiRequest& first, ApiResult p
 Result<Done, ApiError> KubeClient::EachItem(const ApiRequest& first,
                                             const std::function<void(JsonValue)>& show,
                                             const Patience& patience) {
-  return EachPage(first, Do(first, patience), show, patience);
+  const auto show_all = [&](JsonValue item) {
+    show(item);
+    return false;
+  };
+  auto read = AnyItem(first, show_all, patience);
+  if (!read) return Unexpected{std::move(read).error()};
+  return Done{};
+}
+
+Result<bool, ApiError> KubeClient::AnyItem(const ApiRequest& first,
+                                           const std::function<bool(JsonValue)>& is_it,
+                                           const Patience& patience) {
+  return SearchPages(first, Do(first, patience), is_it, patience);
 }
 
 std::vector<Result<Done, ApiError>> KubeClient::EachItemSideBySide(
@@ -500,8 +547,12 @@ std::vector<Result<Done, ApiError>> KubeClient::EachItemSideBySide(
   std::vector<Result<Done, ApiError>> read;
   read.reserve(firsts.size());
   for (std::size_t i = 0; i < firsts.size(); ++i) {
-    read.push_back(EachPage(
-        firsts[i], std::move(first_pages[i]), [&](JsonValue item) { show(i, item); }, patience));
+    const auto show_all = [&](JsonValue item) {
+      show(i, item);
+      return false;
+    };
+    auto pages = SearchPages(firsts[i], std::move(first_pages[i]), show_all, patience);
+    read.push_back(pages ? Result<Done, ApiError>(Done{}) : Unexpected{std::move(pages).error()});
   }
   return read;
 }

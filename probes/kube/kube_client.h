@@ -82,6 +82,7 @@ struct ApiRequest {
                                Freshness freshness);
   // The first page of all objects of the kind.
   static ApiRequest List(const ResourceType& type, std::string_view ns);
+  static ApiRequest ListMetadata(const ResourceType& type, std::string_view ns);
   // The first page of the objects that match `selector` (not empty).
   static ApiRequest ListBySelector(const ResourceType& type, std::string_view ns,
                                    std::string_view selector, bool metadata_only);
@@ -90,9 +91,14 @@ struct ApiRequest {
   static ApiRequest MergePatch(const ResourceType& type, std::string_view ns, std::string_view name,
                                std::string body);
   static ApiRequest Create(const ResourceType& type, std::string_view ns, std::string body);
-  // Deletes the object only if it has this UID.
+  // Deletes the object only if it has the UID, and the resourceVersion if one is given.
+  struct Preconditions {
+    std::string_view uid;
+    std::string_view resource_version = {};  // empty: any
+  };
   static ApiRequest Delete(const ResourceType& type, std::string_view ns, std::string_view name,
-                           std::string_view uid, PropagationPolicy propagation, bool dry_run);
+                           const Preconditions& preconditions, PropagationPolicy propagation,
+                           bool dry_run);
 };
 
 // One finished request, for metrics and logs. `status` is 0 if there was no answer.
@@ -133,13 +139,19 @@ class KubeClient {
   // Returns the longest noted Retry-After since the last call; 0 if there was none.
   Duration TakeRetryAfter();
 
-  // Shows each object of a List or ListBySelector, page by page, and keeps none, because there may
-  // be many. If a later page fails, the objects of earlier pages have been shown.
+  // Shows each object of a list, page by page, and keeps none, because there may be many. A list
+  // with an object whose metadata ReadObjectMeta refuses is an error as a whole. If a later page
+  // fails, the objects of earlier pages have been shown.
   Result<Done, ApiError> EachItem(const ApiRequest& first,
                                   const std::function<void(JsonValue)>& show,
                                   const Patience& patience);
-  // Does so for several lists; the first pages are read side by side. The results are in the order
-  // of `firsts`.
+  // Shows them until `is_it` returns true, and returns whether it did. Later pages aren't read
+  // then.
+  Result<bool, ApiError> AnyItem(const ApiRequest& first,
+                                 const std::function<bool(JsonValue)>& is_it,
+                                 const Patience& patience);
+  // Shows all objects of several lists; the first pages are read side by side. The results are in
+  // the order of `firsts`.
   std::vector<Result<Done, ApiError>> EachItemSideBySide(
       std::span<const ApiRequest> firsts, std::size_t concurrency,
       const std::function<void(std::size_t which, JsonValue item)>& show, const Patience& patience);
@@ -150,10 +162,10 @@ class KubeClient {
   std::vector<ApiResult> FetchOnce(std::span<const ApiRequest> requests, std::size_t concurrency,
                                    const Patience& patience, bool retry);
   void NoteDate(const HttpResponse& response, const Patience& patience);
-  // Shows the objects of `page` and of those that follow it.
-  Result<Done, ApiError> EachPage(const ApiRequest& first, ApiResult page,
-                                  const std::function<void(JsonValue)>& show,
-                                  const Patience& patience);
+  // Shows the objects of `page` and of those that follow it until `is_it` returns true.
+  Result<bool, ApiError> SearchPages(const ApiRequest& first, ApiResult page,
+                                     const std::function<bool(JsonValue)>& is_it,
+                                     const Patience& patience);
   std::vector<HttpResult> Send(std::span<const ApiRequest> requests, std::size_t concurrency,
                                const Patience& patience, bool retry);
 

@@ -133,7 +133,7 @@ class KillEverywhere : public IntegrationTest {
     }
     for (auto& life : lives) {
       ns_ = life->ns;
-      EXPECT_TRUE(Eventually([&] { return !Mark("owner-uid").empty(); })) << life->killed->Log();
+      EXPECT_TRUE(Eventually([&] { return !OwnerMark("uid").empty(); })) << life->killed->Log();
     }
     return lives;
   }

@@ -9,7 +9,7 @@ using small_kubernetes::ObjectPtr;
 using std::chrono::seconds;
 
 constexpr Duration kFreshForCrossing{5'000};
-constexpr Duration kFreshForDeletes{10'000};
+constexpr Duration kFreshForDeletes{5'000};
 constexpr Duration kHoldSlack{10'000};
 // Allows for clocks that differ, and for a mark whose time was taken before it could be sent.
 constexpr Duration kDeadlineSlack{25'000};

@@ -81,7 +81,11 @@ MemberListing::Listed MemberListing::List() {
     warn_once_(error.message);
     Skip(type.plural, "forbidden", type.QualifiedName() + ": the account may not list them");
   }
-  for (const ApiError& error : listing.failed) warn_once_(error.message);
+  for (const ApiError& error : kinds.errors) listed.failed.push_back(error.message);
+  for (const ApiError& error : listing.failed) {
+    warn_once_(error.message);
+    listed.failed.push_back(error.message);
+  }
   // A kind that could be listed before and no longer can isn't known to be empty.
   const std::size_t readable = kinds.types.size() - listing.skipped.size() - listing.failed.size();
   most_readable_ = std::max(most_readable_, readable);

@@ -25,8 +25,9 @@ class MemberListing {
  public:
   struct Listed {
     std::vector<KubeObject> objects;
-    bool complete = true;  // false: a kind could not be listed this time
-    bool any = true;       // false: no kind could
+    bool complete = true;             // false: a kind could not be listed this time
+    bool any = true;                  // false: no kind could
+    std::vector<std::string> failed;  // why kinds could not be listed this time
   };
 
   MemberListing(const Tools& tools, WarnOnce& warn_once, ClusterId cluster);

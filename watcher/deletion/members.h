@@ -53,12 +53,16 @@ struct MemberPass {
   std::size_t remaining() const { return to_delete.size() + leftovers.size() + to_collect.size(); }
 };
 
+// Whether an object must not go, not even because the garbage collector takes it along with what
+// owns it: it is kept, the owner, or a claim that isn't of a StatefulSet and is not to be deleted.
+bool MustSurvive(const KubeObject& object, const DeletionMemory& memory);
+
 // Sorts `objects`, which are all that carry the cluster's label now, and updates `memory`. If the
 // master root is no longer ours (`root_is_ours` false), no members are added to those seen before.
 MemberPass SortMembers(std::vector<KubeObject> objects, bool root_is_ours, DeletionMemory& memory);
 
 // Returns the remaining objects of the wave that is due, the one with the lowest delete-order; with
-// `all`, those of every wave.
+// `all`, those of every wave. Controllers come before all else.
 std::vector<const KubeObject*> DueMembers(const MemberPass& pass, const DeletionMemory& memory,
                                           bool all);
 

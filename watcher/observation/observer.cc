@@ -6,6 +6,7 @@
 
 #include "probes/base/time_text.h"
 #include "probes/owner_kinds.h"
+#include "watcher/observation/changed_settings.h"
 #include "watcher/observation/owner_names.h"
 #include "watcher/protocol/member_annotations.h"
 
@@ -16,6 +17,8 @@ namespace {
 constexpr Duration kTerminationPatience{1'000};
 // What a look reads around an owner that changes meanwhile, it reads so often.
 constexpr int kMostRounds = 2;
+
+constexpr char kIsMasterToo[] = " is a master of this cluster too";
 
 const ResourceType& Pods() { return *FindBuiltInByName("pods", ""); }
 const ResourceType& Namespaces() { return *FindBuiltInByName("namespaces", ""); }
@@ -65,15 +68,15 @@ bool IsSame(const OwnerSight& one, const OwnerSight& other) {
   };
   return one.observation == other.observation && uid(one) == uid(other) &&
          one.fields.replicas == other.fields.replicas &&
-         (one.still_running == 0) == (other.still_running == 0) &&
+         one.still_running.empty() == other.still_running.empty() &&
          one.setting_problem == other.setting_problem;
 }
 
-// On a bare pod, which is its own root, `owner-kind` is our mark and not a setting, even if it was
-// copied from another pod.
+// On a bare pod, which is its own root, `owner-kind` may be a mark of an earlier version, even one
+// that was copied from another pod.
 TextMap SettingAnnotations(const ObjectMeta& pod) {
   TextMap annotations = pod.annotations;
-  if (pod.Annotation(annotation::kRootUid)) annotations.erase(annotation::kOwnerKind);
+  if (HasOutdatedOwner(pod)) annotations.erase(annotation::kOwnerKind);
   return annotations;
 }
 
@@ -96,7 +99,7 @@ Snapshot Observer::SureLook(const std::stop_token& stop, OtherDriversToo others)
 std::optional<Snapshot> Observer::TerminationLook() {
   if (!root_ || !seen_) return std::nullopt;
   MasterRoot root(client_, *root_);
-  const RootState state = root.Read({}, kTerminationPatience);
+  const RootState state = root.ReadWhole({}, kTerminationPatience);
   if (state != RootState::kTerminating && state != RootState::kGone) return std::nullopt;
   const auto reads = std::make_shared<LookReads>(clock_, kTerminationPatience);
   Snapshot snapshot = Look(Patience::OfLook(reads, {}), OtherDriversToo::kYes, &root);
@@ -151,16 +154,18 @@ Snapshot Observer::LookAround(std::optional<OwnerRead>& owner, OtherDriversToo o
   } else {
     patience.reads()->BeginEvidence();
   }
-  ReadPodAndNamespace(snapshot, patience);
-  if (going != nullptr && snapshot.pod && snapshot.cluster) {
-    TakeRoot(snapshot, going->object());
-  } else if (going == nullptr && GoesOn(snapshot)) {
-    ReadRoot(snapshot, patience);
-  }
-  if (snapshot.cluster) cluster_ = snapshot.cluster;
   // A problem already settles the verdict, and further requests to a hanging API server take time.
+  ReadPodAndNamespace(snapshot, patience);
   if (!GoesOn(snapshot)) return snapshot;
+  if (snapshot.cluster) cluster_ = snapshot.cluster;
+  if (going == nullptr) {
+    ReadRoot(snapshot, patience);
+  } else if (snapshot.pod && snapshot.cluster) {
+    TakeRoot(snapshot, going->object());
+    TakeTemplate(snapshot, going->object(), going->whole());
+  }
   FindOwnerName(snapshot);
+  if (!GoesOn(snapshot)) return snapshot;
   if (snapshot.owner_name) {
     RecallOwner(snapshot);
     if (!owner || !owner->IsFor(*this)) owner = ReadOwner(snapshot.cluster, patience);
@@ -183,7 +188,7 @@ std::vector<ApiRequest> Observer::WhatCouldKeepIt(OtherDriversToo others, bool r
   known.seen = seen_;
   std::vector<ApiRequest> requests = PodAndNamespaceRequests();
   if (root_is_read) {
-    requests.push_back(ApiRequest::GetMetadata(root_->type, root_->meta.ns, root_->meta.name));
+    requests.push_back(ApiRequest::Get(root_->type, root_->meta.ns, root_->meta.name));
   }
   const auto add = [&](std::vector<ApiRequest> more) {
     requests.insert(requests.end(), std::make_move_iterator(more.begin()),
@@ -276,11 +281,20 @@ void Observer::TakePod(Snapshot& snapshot, JsonValue pod) {
     snapshot.pod_gone = true;
     return;
   }
-  if (pod_uid_.empty()) settings_.TakeAnnotations(SettingAnnotations(*meta));
+  const TextMap annotations = SettingAnnotations(*meta);
+  if (pod_uid_.empty()) {
+    settings_.TakeAnnotations(annotations);
+    settings_at_start_ = annotations;
+  }
   pod_uid_ = meta->uid;
   AddHold(snapshot, "pod " + meta->name, *meta);
   auto& errors = snapshot.facts.setting_errors;
-  errors = settings_.resolved().annotation_errors;
+  // A misspelt hold may have been added since the start.
+  errors = settings_.ErrorsIn(annotations);
+  if (meta->Annotation(annotation::kRootUid)) settings_at_start_.erase(annotation::kOwnerKind);
+  for (std::string& change : ChangedSettings(settings_at_start_, annotations)) {
+    errors.push_back(std::move(change));
+  }
   ReadSteps(*meta, snapshot.steps, errors);
   if (auto error = DeleteOrderError(*meta)) errors.push_back(*std::move(error));
   const Settings& settings = *settings_;
@@ -294,6 +308,7 @@ void Observer::TakePod(Snapshot& snapshot, JsonValue pod) {
     snapshot.cluster = ClusterId{settings.ns, settings.cluster_label, name};
   }
   snapshot.mounted = MountedBy(pod);
+  snapshot.orders = ReadWatcherOrders(pod);
   snapshot.pod = KubeObject{Pods(), *std::move(meta)};
 }
 
@@ -338,13 +353,14 @@ void Observer::ReadRoot(Snapshot& snapshot, const Patience& patience) {
   std::optional<KubeObject> root;
   if (root_) {
     MasterRoot known(client_, *root_);
-    const RootState state = known.Read(patience);
+    const RootState state = known.ReadWhole(patience);
     if (state == RootState::kUnknown) return NoteProblem(snapshot, known.problem());
     // A root that gets a controller is no longer the top: an orphaned ReplicaSet is adopted when
     // its Deployment is created again.
     const bool is_there = state == RootState::kOurs || state == RootState::kTerminating;
     if (is_there && ControllerUid(known.object().meta) == ControllerUid(root_->meta)) {
       root = known.object();
+      TakeTemplate(snapshot, *root, known.whole());
     } else {
       // TerminationLook needs the known root, so it is kept until another is found.
       snapshot.root_changed = true;
@@ -352,13 +368,24 @@ void Observer::ReadRoot(Snapshot& snapshot, const Patience& patience) {
   }
   if (!root) {
     if (!snapshot.pod) return;
-    auto walked = cluster_probe_.RootOf(*snapshot.pod, *snapshot.cluster, {}, patience);
+    JsonDocument whole;
+    auto walked = cluster_probe_.RootOf(*snapshot.pod, *snapshot.cluster, {}, patience, &whole);
     if (!walked) return NoteProblem(snapshot, walked.error());
     root = *std::move(walked);
+    TakeTemplate(snapshot, *root, whole.root());
   }
   root_ = root;
   if (!root->meta.deleting) root_seen_at_ = snapshot.facts.server_time;
   TakeRoot(snapshot, *std::move(root));
+}
+
+void Observer::TakeTemplate(Snapshot& snapshot, const KubeObject& root, JsonValue whole) {
+  const JsonValue pods = PodTemplateOf(root.type, whole);
+  if (!pods.IsObject()) return;
+  snapshot.next_orders = ReadWatcherOrders(pods);
+  if (auto hold = pods["metadata"]["annotations"][annotation::kHoldUntil].AsString()) {
+    AddHold(snapshot, "pod template of " + root.Describe(), *hold);
+  }
 }
 
 void Observer::TakeRoot(Snapshot& snapshot, KubeObject root) {
@@ -367,11 +394,7 @@ void Observer::TakeRoot(Snapshot& snapshot, KubeObject root) {
   snapshot.marks = ReadMarks(snapshot.root->meta);
   snapshot.facts.app_status = snapshot.marks.app_status;
   snapshot.facts.ephemeral_label = snapshot.root->meta.Label(kEphemeralLabel);
-  if (IsKept(snapshot.root->meta)) {
-    snapshot.facts.setting_errors.push_back(
-        "the master root " + snapshot.root->Describe() + " is annotated " + annotation::kKeep +
-        ", so that the cluster can't be deleted: take it off, or use " + annotation::kHoldUntil);
-  }
+  if (IsKept(snapshot.root->meta)) snapshot.facts.kept_root = snapshot.root->Describe();
   if (snapshot.root->meta.uid != (snapshot.pod ? snapshot.pod->meta.uid : "")) {
     AddHold(snapshot, "master root " + snapshot.root->Describe(), snapshot.root->meta);
     ReadSteps(snapshot.root->meta, snapshot.steps, snapshot.facts.setting_errors);
@@ -481,9 +504,19 @@ void Observer::RefuseOwnMember(Snapshot& snapshot, const OwnerSight& sight) {
   }
 }
 
+void Observer::CompareRootOwner(Snapshot& snapshot) {
+  if (!settings_->owner || !snapshot.root) return;
+  Facts& facts = snapshot.facts;
+  facts.root_owner = snapshot.root->meta.Annotation(annotation::kOwner);
+  if (!facts.root_owner) return;
+  const auto named = OwnerName::Parse(*facts.root_owner);
+  facts.root_owner_agrees = named && NamesOwner(snapshot, *named, "");
+}
+
 // The label holds only a name. It also agrees if it names the object that the given owner stands
 // for, or a ReplicationController of the given DeploymentConfig.
 void Observer::CompareLabel(Snapshot& snapshot, const Patience& patience) {
+  CompareRootOwner(snapshot);
   Facts& facts = snapshot.facts;
   if (!facts.given_owner || !facts.ephemeral_label) return;
   const std::string& label = *facts.ephemeral_label;
@@ -524,6 +557,14 @@ void Observer::FindAmbiguities(Snapshot& snapshot, const Patience& patience) {
   }
   auto listing = cluster_probe_.List(WorkloadTypes(), cluster, kReadsSideBySide, patience);
   for (const ApiError& error : listing.failed) NoteProblem(snapshot, error);
+  // Other drivers are looked for among the same kinds, and one that can't be listed is unknown
+  // then: nothing is deleted for want of it.
+  for (const auto& [type, error] : listing.skipped) {
+    snapshot.facts.unlistable.push_back(type.QualifiedName());
+  }
+  const auto& pod = snapshot.pod;
+  std::vector<KubeObject> next;
+  std::vector<KubeObject> bare;
   for (const KubeObject& object : listing.objects) {
     const bool is_pod = object.type == Pods();
     if (object.meta.uid == root.meta.uid || (is_pod && object.meta.deleting)) continue;
@@ -536,28 +577,81 @@ void Observer::FindAmbiguities(Snapshot& snapshot, const Patience& patience) {
         continue;
       }
       other = *std::move(walked);
-      if (other.meta.uid == root.meta.uid) continue;
+      if (other.meta.uid == root.meta.uid) {
+        const bool is_ours = pod && pod->meta.uid == object.meta.uid;
+        // Times are of a second: of two pods of one second each counts as the later one.
+        const bool is_older = pod && object.meta.created < pod->meta.created;
+        if (!is_ours && !is_older) next.push_back(object);
+        continue;
+      }
     }
     if (IsMaster(object.meta)) {
-      ambiguities.push_back(other.Describe() + " is a master of this cluster too");
+      if (is_pod && object.meta.Controller() == nullptr) {
+        bare.push_back(object);
+      } else {
+        ambiguities.push_back(other.Describe() + kIsMasterToo);
+      }
       continue;
     }
     const auto label = other.meta.Label(kEphemeralLabel);
     const std::string named =
         other.meta.Annotation(annotation::kOwner).value_or(label.value_or(""));
     auto owner = OwnerName::Parse(named);
-    if (!named.empty() && snapshot.owner_name &&
-        (!owner ||
-         !(IsNameOfOwner(snapshot, owner->name) || IsNameOfItsController(snapshot, owner->name)))) {
+    if (!named.empty() && snapshot.owner_name && (!owner || !NamesOwner(snapshot, *owner, ""))) {
       ambiguities.push_back(other.Describe() + " names another owner, \"" + named + "\"");
     }
+  }
+  EachUnended(snapshot, bare, patience, [&](const KubeObject& master, JsonValue) {
+    ambiguities.push_back(master.Describe() + kIsMasterToo);
+  });
+  FindRollout(snapshot, next, patience);
+}
+
+// `next` are the later pods of the root. The old pod's watcher must not delete the cluster of the
+// driver that a rollout names.
+void Observer::FindRollout(Snapshot& snapshot, const std::vector<KubeObject>& next,
+                           const Patience& patience) {
+  const auto compare = [&](const std::string& what, const WatcherOrders& orders) {
+    if (auto how = LeadsElsewhere(snapshot, orders)) {
+      snapshot.facts.ambiguities.push_back("a rollout is under way to something else: " + what +
+                                           " " + *how);
+    }
+  };
+  if (snapshot.next_orders) {
+    compare("the pod template of " + snapshot.root->Describe(), *snapshot.next_orders);
+  }
+  EachUnended(snapshot, next, patience, [&](const KubeObject& pod, JsonValue whole) {
+    compare("the later " + pod.Describe(), ReadWatcherOrders(whole));
+  });
+}
+
+// A list of metadata doesn't tell how far a pod is.
+void Observer::EachUnended(Snapshot& snapshot, const std::vector<KubeObject>& pods,
+                           const Patience& patience,
+                           const std::function<void(const KubeObject&, JsonValue)>& show) {
+  std::vector<ApiRequest> requests;
+  for (const KubeObject& pod : pods) {
+    requests.push_back(ApiRequest::Get(Pods(), pod.meta.ns, pod.meta.name));
+  }
+  const auto answers = client_.DoAll(requests, kReadsSideBySide, patience);
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    if (!answers[i] && answers[i].error().failure == ApiFailure::kNotFound) continue;
+    if (!answers[i]) {
+      NoteProblem(snapshot, answers[i].error());
+      continue;
+    }
+    const JsonValue pod = answers[i]->document.root();
+    if (pod["metadata"]["deletionTimestamp"].AsString() || HasEnded(pod)) continue;
+    show(pods[i], pod);
   }
 }
 
 void Observer::AddHold(Snapshot& snapshot, const std::string& where, const ObjectMeta& meta) {
-  if (auto text = meta.Annotation(annotation::kHoldUntil)) {
-    snapshot.facts.holds.push_back({where, *text, ParseTime(*text)});
-  }
+  if (auto text = meta.Annotation(annotation::kHoldUntil)) AddHold(snapshot, where, *text);
+}
+
+void Observer::AddHold(Snapshot& snapshot, const std::string& where, std::string_view until) {
+  snapshot.facts.holds.push_back({where, std::string(until), ParseTime(until)});
 }
 
 }  // namespace cluster_watcher

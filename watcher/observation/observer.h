@@ -2,6 +2,7 @@
 // all, consistently; a glance reads the owner alone, from the API server's cache.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -55,6 +56,7 @@ class Observer {
   void FindMaster(Snapshot& snapshot, const Patience& patience);
   void ReadRoot(Snapshot& snapshot, const Patience& patience);
   void TakeRoot(Snapshot& snapshot, KubeObject root);
+  void TakeTemplate(Snapshot& snapshot, const KubeObject& root, JsonValue whole);
   void FindOwnerName(Snapshot& snapshot);
   // The owner as one read has it.
   struct OwnerRead {
@@ -81,9 +83,17 @@ class Observer {
                            const Patience& patience);
   void TakeOwner(Snapshot& snapshot, OwnerSight sight);
   void RefuseOwnMember(Snapshot& snapshot, const OwnerSight& sight);
+  void CompareRootOwner(Snapshot& snapshot);
   void CompareLabel(Snapshot& snapshot, const Patience& patience);
   void FindAmbiguities(Snapshot& snapshot, const Patience& patience);
+  void FindRollout(Snapshot& snapshot, const std::vector<KubeObject>& next,
+                   const Patience& patience);
+  // Shows each of the pods that is there, has not ended and is not terminating.
+  void EachUnended(Snapshot& snapshot, const std::vector<KubeObject>& pods,
+                   const Patience& patience,
+                   const std::function<void(const KubeObject&, JsonValue)>& show);
   void AddHold(Snapshot& snapshot, const std::string& where, const ObjectMeta& meta);
+  void AddHold(Snapshot& snapshot, const std::string& where, std::string_view until);
   OwnerQuery QueryFor(const OwnerName& name, const std::string& ns) const;
 
   KubeClient& client_;
@@ -94,7 +104,8 @@ class Observer {
   ClusterProbe cluster_probe_;
 
   // What one look leaves to the next.
-  std::string pod_uid_;  // empty: not read yet
+  std::string pod_uid_;        // empty: not read yet
+  TextMap settings_at_start_;  // the pod's annotations then
   std::optional<ClusterId> cluster_;
   std::optional<KubeObject> root_;  // as last read
   std::optional<WallTime> root_seen_at_;

@@ -10,6 +10,7 @@
 #include "probes/kube/look_reads.h"
 #include "probes/owner_probe.h"
 #include "watcher/observation/facts.h"
+#include "watcher/observation/next_master.h"
 #include "watcher/protocol/marks.h"
 #include "watcher/protocol/mounted.h"
 #include "watcher/protocol/steps.h"
@@ -32,6 +33,9 @@ struct Snapshot {
   std::optional<KubeObject> pod;   // nullopt: not read, or there is none
   std::optional<KubeObject> root;  // the master root
   std::vector<MountedObject> mounted;
+  WatcherOrders orders;  // what the pod tells its watcher
+  // What the root's pod template tells the watchers to come; nullopt: it wasn't read, or has none.
+  std::optional<WatcherOrders> next_orders;
   Steps steps;  // of the pod, else of `root`
   Marks marks;  // of `root`
   // When the master root was last read under its UID and not terminating, in this look or an
@@ -51,6 +55,8 @@ struct Snapshot {
   Duration EvidenceAge(Clock& clock, const KubeClient& client) const {
     return AgeOf(evidence_since, clock, client.dates());
   }
+  // Whether our own pod is being deleted. Then nothing is condemned: the next pod's watcher judges.
+  bool IsPodTerminating() const { return pod && pod->meta.deleting; }
   // "deployment.apps/bob", as far as it is known; empty: nothing is.
   std::string OwnerText() const;
   std::string OwnerUid() const;  // empty: it was never seen

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -28,7 +29,7 @@ ApiRequest ListLabelled(bool metadata_only) {
   return ApiRequest::ListBySelector(Deployments(), "lab", "oshinko-cluster=bob", metadata_only);
 }
 ApiRequest DeleteBob() {
-  return ApiRequest::Delete(Deployments(), "lab", "bob", "u1", PropagationPolicy::kBackground,
+  return ApiRequest::Delete(Deployments(), "lab", "bob", {"u1"}, PropagationPolicy::kBackground,
                             false);
 }
 
@@ -231,6 +232,35 @@ TEST(Interpret, TakesOnlyTheListThatWasAskedFor) {
   EXPECT_FALSE(OnlyItem(*Interpret(ListBob(), ListAnswer(Deployments(), {}))).Exists());
 }
 
+// A definition's listKind needn't be KIND + "List".
+TEST(Interpret, TakesAnyListKindOfACustomKind) {
+  const ResourceType people{"example.com", "v1", "people", "Person"};
+  const auto list = [](const std::string& kind, const std::string& items = "",
+                       const std::string& api_version = "example.com/v1") {
+    return Answer(200, R"({"kind":")" + kind + R"(","apiVersion":")" + api_version +
+                           R"(","metadata":{"resourceVersion":"9"},"items":[)" + items + "]}");
+  };
+  const ResourceType pets{"example.com", "v1", "pets", "Pet"};
+  const std::string bob = ObjectText(people, "lab", "bob", "u1");
+  const std::tuple<const char*, HttpResponse, const char*> cases[] = {
+      {"the usual", list("PersonList"), "value"},
+      {"its own", list("PeopleList"), "value"},
+      {"its own, with an item", list("PeopleList", bob), "value"},
+      {"an item of another kind", list("PeopleList", ObjectText(pets, "lab", "bob", "u1")),
+       "unexpected"},
+      {"a built-in kind's", list("PodList"), "unexpected"},
+      {"a generic one", list("List"), "unexpected"},
+      {"no list", list("People"), "unexpected"},
+      {"the object's kind", list("Person"), "unexpected"},
+      {"another group's", list("PeopleList", "", "example.org/v1"), "unexpected"},
+      {"another version's", list("PeopleList", "", "example.com/v2"), "unexpected"},
+  };
+  for (const auto& [what, answer, outcome] : cases) {
+    ExpectOutcome(ApiRequest::ListByName(people, "lab", "bob", Freshness::kSure), answer, outcome,
+                  what);
+  }
+}
+
 TEST(Interpret, ADocumentIsAnyObject) {
   ExpectOutcome(DeleteBob(), Answer(200, R"({"kind":"Status","status":"Success"})"), "value", "");
   ExpectOutcome(DeleteBob(), Answer(200, Bob()), "value", "held by a finalizer");
@@ -318,7 +348,7 @@ TEST(ApiRequest, AsksForTheRightThing) {
        deployments + "?labelSelector=oshinko-cluster%3Dbob&limit=250"},
       {ApiRequest::ListBySelector(Pods(), "lab", "a in (b,c),!d&limit=1", false), HttpMethod::kGet,
        "/api/v1/namespaces/lab/pods?labelSelector=a%20in%20%28b%2Cc%29%2C%21d%26limit%3D1"
-       "&limit=250"},
+       "&limit=50"},
       {ApiRequest::Get(Pods(), "l/b", "../b?c#d"), HttpMethod::kGet,
        "/api/v1/namespaces/l%2Fb/pods/..%2Fb%3Fc%23d"},
       {ApiRequest::Discover("/apis"), HttpMethod::kGet, "/apis"},
@@ -326,6 +356,8 @@ TEST(ApiRequest, AsksForTheRightThing) {
        deployments + "/bob"},
       {ApiRequest::Create(Pods(), "lab", "{}"), HttpMethod::kPost, "/api/v1/namespaces/lab/pods"},
       {DeleteBob(), HttpMethod::kDelete, deployments + "/bob"},
+      {ApiRequest::ListMetadata(Deployments(), "lab"), HttpMethod::kGet,
+       deployments + "?limit=250"},
   };
   for (const Case& one : cases) {
     EXPECT_EQ(one.request.http.target, one.target);
@@ -350,7 +382,7 @@ TEST(ApiRequest, DeletesOneUidUnderAStatedPolicy) {
   for (const auto& [policy, text] : policies) {
     for (const bool dry_run : {false, true}) {
       const ApiRequest request =
-          ApiRequest::Delete(TypeOf("rc"), "lab", "bob", "u\"1", policy, dry_run);
+          ApiRequest::Delete(TypeOf("rc"), "lab", "bob", {"u\"1"}, policy, dry_run);
       EXPECT_EQ(request.http.content_type, "application/json");
       const auto options = JsonDocument::Parse(request.http.body);
       ASSERT_TRUE(options) << request.http.body;
@@ -508,6 +540,18 @@ TEST(KubeClient, ListsAllPages) {
       first, [&](JsonValue item) { names += *item["metadata"]["name"].AsString(); }, {});
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(names, "abc");
+}
+
+TEST(KubeClient, AListIsReadUpToWhatIsLookedFor) {
+  FakeApi api;
+  const ApiRequest first = ListLabelled(false);
+  api.transport.On(first, Answer(200, ListText(Deployments(), {Bob()}, "z")));
+  api.transport.On(NextPage(first, "z"), NoAnswer());
+  int shown = 0;
+  const auto found = api.client.AnyItem(first, [&](JsonValue) { return ++shown == 1; }, {});
+  EXPECT_TRUE(found && *found);
+  EXPECT_EQ(api.transport.requests.size(), 1u);
+  EXPECT_FALSE(api.client.AnyItem(first, [](JsonValue) { return false; }, {}));
 }
 
 TEST(KubeClient, AListIsWholeOrAnError) {

@@ -177,11 +177,36 @@ TEST(SortMembers, LeavesWhatWasMadeWhileTheClusterWasTakenDown) {
   DeletionMemory memory = Memory();
   memory.made_before = ParseTime("2026-01-01T00:00:10Z");
   KubeObject old = Object("service", "old");
-  old.meta.created = "2026-01-01T00:00:10Z";
+  old.meta.created = "2026-01-01T00:00:09Z";
   KubeObject fresh = Object("service", "fresh");
-  fresh.meta.created = "2026-01-01T00:00:11Z";
+  fresh.meta.created = "2026-01-01T00:00:10Z";  // perhaps later in that second
   Expect(SortMembers({old, fresh, Object("service", "ageless")}, true, memory), {"old"}, {},
          {"service/fresh", "service/ageless"});
+}
+
+// The claims of a set that has gone are what it has let go of, or went with it.
+TEST(SortMembers, AClaimIsNeverWhatIsLeftOfItsStatefulSet) {
+  for (const Volumes volumes : {Volumes::kCollect, Volumes::kDelete}) {
+    DeletionMemory memory = Memory();
+    memory.volumes = volumes;
+    const KubeObject claim = Object("persistentvolumeclaim", "data-w-0", "w");
+    Expect(SortMembers({Object("statefulset", "w"), claim}, true, memory), {"w"});
+    Expect(SortMembers({claim}, true, memory), {});
+  }
+}
+
+TEST(MustSurvive, WhatIsKeptAndClaimsButForThoseOfASet) {
+  DeletionMemory memory = Memory();
+  KubeObject claim = Object("persistentvolumeclaim", "data", "w");
+  EXPECT_TRUE(MustSurvive(Kept(Object("service", "s")), memory));
+  EXPECT_TRUE(MustSurvive(Object("deployment", "driver"), memory));
+  EXPECT_FALSE(MustSurvive(Object("service", "s"), memory));
+  EXPECT_TRUE(MustSurvive(claim, memory));
+  memory.volumes = Volumes::kDelete;
+  EXPECT_FALSE(MustSurvive(claim, memory));
+  memory.volumes = Volumes::kCollect;
+  claim.meta.owner_references.front().kind = "StatefulSet";
+  EXPECT_FALSE(MustSurvive(claim, memory));
 }
 
 TEST(SortMembers, SetsAsideWhatTheMasterPodMounts) {
@@ -252,7 +277,7 @@ TEST(DueMembers, AreThoseOfTheLowestWaveThatIsLeft) {
   MemberPass pass = SortMembers({last, second, below, first}, true, memory);
   EXPECT_TRUE(memory.HasWaves());
   EXPECT_EQ(NamesOf(DueMembers(pass, memory, false)), (Names{"w", "w-1"}));
-  EXPECT_EQ(NamesOf(DueMembers(pass, memory, true)), (Names{"c", "s", "w", "w-1"}));
+  EXPECT_EQ(NamesOf(DueMembers(pass, memory, true)), (Names{"w", "w-1", "c", "s"}));
   // What a member controls belongs to its wave, even if the member itself is gone.
   pass = SortMembers({last, second, below}, true, memory);
   EXPECT_EQ(NamesOf(DueMembers(pass, memory, false)), Names{"w-1"});

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,30 +19,64 @@ using small_kubernetes::User;
 
 class ObserverTest : public testing::Test, protected Lab {
  protected:
+  ObserverTest() { settings_.settings.pod = NameOfPod(); }
+
+  // The one watcher of a test.
+  Observer& Watcher() {
+    if (!observer_) {
+      in_force_.emplace(settings_, [this](const TextMap& annotations) {
+        ResolvedSettings resolved = settings_;
+        resolved.annotation_errors = AnnotationErrors(annotations);
+        return resolved;
+      });
+      observer_.emplace(client_, discovery_, clock_, *in_force_);
+    }
+    return *observer_;
+  }
+  Snapshot Look() { return Watcher().SureLook({}); }
   // Takes a look that knows the cluster and its owner, and returns its requests.
   std::vector<std::string> LookAgain(OtherDriversToo others, const std::function<void()>& before) {
-    observer_.SureLook({});
+    Look();
     before();
     std::vector<std::string> requests;
     kubernetes_.on_request = [&](const Request& request, const User&) {
       requests.emplace_back(request.target);
       if (meanwhile_) meanwhile_(std::string(request.target));
     };
-    look_ = observer_.SureLook({}, others);
+    look_ = Watcher().SureLook({}, others);
     kubernetes_.on_request = {};
     return requests;
   }
   static bool AsksForOwner(const std::string& target) {
     return target.find("metadata.name%3Dbob") != std::string::npos;
   }
-
-  ResolvedSettings OfPod() {
-    settings_.settings.pod = NameOfPod();
-    return settings_;
+  std::string Verdict() { return ToString(Decide(Look().facts).reason); }
+  void Patch(const std::string& path, const std::string& change) {
+    const auto answer = kubernetes_.Admin("PATCH", path, change, "application/merge-patch+json");
+    EXPECT_EQ(answer.status, 200) << answer.body;
+  }
+  // A rollout may delete our pod, but not be done with it.
+  void PatchTemplate(const std::string& change) {
+    Patch(PathOfPod(settings_.settings.pod), R"({"metadata":{"finalizers":["example.com/held"]}})");
+    Patch(kRoot, R"({"spec":{"template":)" + change + "}}");
+  }
+  static std::string PathOfPod(const std::string& name) {
+    return "/api/v1/namespaces/lab/pods/" + name;
+  }
+  // Starts a second master pod, and returns its name.
+  std::string StartSecondPod() {
+    Patch(kRoot, R"({"spec":{"replicas":2}})");
+    const auto pods =
+        JsonDocument::Parse(Read("/api/v1/namespaces/lab/pods?labelSelector=app%3Dspark-m").body);
+    for (const JsonValue pod : pods->root()["items"].Elements()) {
+      const std::string name(*pod["metadata"]["name"].AsString());
+      if (name != settings_.settings.pod) return name;
+    }
+    return "";
   }
 
-  SettingsInForce in_force_{OfPod(), [this](const TextMap&) { return settings_; }};
-  Observer observer_{client_, discovery_, clock_, in_force_};
+  std::optional<SettingsInForce> in_force_;
+  std::optional<Observer> observer_;
   std::function<void(const std::string& target)> meanwhile_;
   Snapshot look_;
 };
@@ -112,13 +148,13 @@ TEST_F(ObserverTest, AnOwnerThatIsBackWhenOtherDriversWereLookedForIsUnknown) {
   LookAgain(OtherDriversToo::kNo, [this] { Delete(kDriver); });
   ASSERT_TRUE(Decide(look_.facts).abandoned());
   MakeDriver();
-  EXPECT_EQ(Decide(look_.facts, observer_.FindOtherDrivers(look_, {})).reason, Reason::kUnknown);
+  EXPECT_EQ(Decide(look_.facts, Watcher().FindOtherDrivers(look_, {})).reason, Reason::kUnknown);
 }
 
 // Drivers may be of many kinds.
 TEST_F(ObserverTest, AnApiServerThatHangsIsNotAskedForOneKindOfDriverAfterTheOther) {
   Delete(kDriver);
-  const Snapshot look = observer_.SureLook({});
+  const Snapshot look = Look();
   ASSERT_TRUE(Decide(look.facts).abandoned());
   small_kubernetes::Fault hang;
   hang.contains = kUsesClusterLabel;
@@ -126,9 +162,130 @@ TEST_F(ObserverTest, AnApiServerThatHangsIsNotAskedForOneKindOfDriverAfterTheOth
   hang.action = small_kubernetes::Fault::Action::kHang;
   kubernetes_.GetFaults().Add(hang);
   const Duration before = clock_.elapsed;
-  EXPECT_EQ(Decide(look.facts, observer_.FindOtherDrivers(look, {})).reason, Reason::kUnknown);
+  EXPECT_EQ(Decide(look.facts, Watcher().FindOtherDrivers(look, {})).reason, Reason::kUnknown);
   // In virtual time, requests sent side by side run one after the other.
   EXPECT_LE(clock_.elapsed - before, kUrgentReadsSideBySide * HttpRequest().timeout);
+}
+
+TEST_F(ObserverTest, ARolloutToAnotherDriverKeepsFromTheFirstLookOn) {
+  Delete(kDriver);
+  PatchTemplate(R"({"metadata":{"annotations":{"cluster-watcher/owner":"deployment/alice"}}})");
+  EXPECT_EQ(Verdict(), "ambiguous");
+  EXPECT_EQ(Verdict(), "ambiguous");
+  PatchTemplate(R"({"metadata":{"annotations":{"cluster-watcher/owner":"deployment/bob"}}})");
+  EXPECT_EQ(Verdict(), "owner-absent");
+}
+
+TEST_F(ObserverTest, ALaterMasterPodForAnotherDriverKeepsWhileItRuns) {
+  Delete(kDriver);
+  const std::string later = PathOfPod(StartSecondPod());
+  EXPECT_EQ(Verdict(), "owner-absent");
+  Annotate(later, "owner", "deployment/alice");
+  EXPECT_EQ(Verdict(), "ambiguous");
+  Refuse("GET", later, 503);
+  EXPECT_EQ(Verdict(), "unknown");
+  kubernetes_.GetFaults().Clear();
+  Patch(later + "/status", R"({"status":{"phase":"Failed"}})");
+  EXPECT_EQ(Verdict(), "owner-absent");
+}
+
+TEST_F(ObserverTest, AnEarlierMasterPodForAnotherDriverIsOfThePast) {
+  Delete(kDriver);
+  Annotate(PathOfPod(settings_.settings.pod), "owner", "deployment/alice");
+  clock_.elapsed += std::chrono::seconds(2);
+  settings_.settings.pod = StartSecondPod();
+  EXPECT_EQ(Verdict(), "owner-absent");
+}
+
+TEST_F(ObserverTest, TheMasterRootsAnnotationMustNameTheOwnerThatIsGiven) {
+  Delete(kDriver);
+  for (const char* same : {"deployment/bob", "deploy.apps/bob", "bob"}) {
+    Annotate(kRoot, "owner", same);
+    EXPECT_EQ(Verdict(), "owner-absent") << same;
+  }
+  for (const char* other : {"job/bob", "deployment/alice", "no owner at all"}) {
+    Annotate(kRoot, "owner", other);
+    EXPECT_EQ(Verdict(), "owner-mismatch") << other;
+  }
+}
+
+TEST_F(ObserverTest, AHoldOnThePodTemplateHolds) {
+  Delete(kDriver);
+  PatchTemplate(
+      R"({"metadata":{"annotations":{"cluster-watcher/hold-until":"2026-12-25T00:00:00Z"}}})");
+  EXPECT_EQ(Verdict(), "held");
+  EXPECT_NE(Decide(Look().facts).detail.find("pod template of deployment.apps/spark-m"),
+            std::string::npos);
+  PatchTemplate(
+      R"({"metadata":{"annotations":{"cluster-watcher/hold-until":"2026-12-23T00:00:00Z"}}})");
+  EXPECT_EQ(Verdict(), "owner-absent");
+}
+
+TEST_F(ObserverTest, AMasterRootThatIsAnnotatedKeepHolds) {
+  Delete(kDriver);
+  Annotate(kRoot, "keep", "false");
+  EXPECT_EQ(Verdict(), "owner-absent");
+  Annotate(kRoot, "keep", "true");
+  EXPECT_EQ(Verdict(), "held");
+}
+
+TEST_F(ObserverTest, ASettingOfThePodThatChangesAfterTheStartIsAMistake) {
+  const std::string pod = PathOfPod(settings_.settings.pod);
+  Annotate(pod, "grace-period", "1m");
+  EXPECT_EQ(Verdict(), "active");
+  Annotate(pod, "grace-period", "1h");
+  EXPECT_EQ(Verdict(), "misconfigured");
+  Annotate(pod, "grace-period", "1m");
+  EXPECT_EQ(Verdict(), "active");
+  Annotate(pod, "before-delete", "[]");
+  EXPECT_EQ(Verdict(), "active") << "no setting";
+}
+
+TEST_F(ObserverTest, AMisspeltAnnotationThatIsAddedAfterTheStartIsAMistakeWhileItIsThere) {
+  const std::string pod = PathOfPod(settings_.settings.pod);
+  EXPECT_EQ(Verdict(), "active");
+  Annotate(pod, "hold-untill", "2199-12-24T00:00:00Z");
+  EXPECT_EQ(Verdict(), "misconfigured");
+  Patch(pod, R"({"metadata":{"annotations":{"cluster-watcher/hold-untill":null}}})");
+  EXPECT_EQ(Verdict(), "active");
+}
+
+// A bare pod is its own root, and a mark of this version has the name of a setting.
+TEST_F(ObserverTest, MarksOnABarePodAreNoSettings) {
+  kubernetes_.Apply(
+      R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"bare","namespace":"lab",)"
+      R"("labels":{"oshinko-cluster":"other","oshinko-type":"master"},)"
+      R"("annotations":{"cluster-watcher/owner-kind":"deployment"}},)"
+      R"("spec":{"containers":[{"name":"main","image":"x"}]}})");
+  settings_.settings.pod = "bare";
+  EXPECT_EQ(Verdict(), "active");
+  Annotate(PathOfPod("bare"), "owner-kind", "deployment.apps");
+  Annotate(PathOfPod("bare"), "root-uid", "u");
+  EXPECT_EQ(Verdict(), "active");
+}
+
+TEST_F(ObserverTest, ABareMasterPodIsASecondMasterUntilItHasEnded) {
+  Delete(kDriver);
+  kubernetes_.Apply(
+      R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"bare","namespace":"lab",)"
+      R"("labels":{"oshinko-cluster":"spark","oshinko-type":"master"}},)"
+      R"("spec":{"containers":[{"name":"main","image":"x"}]}})");
+  EXPECT_EQ(Verdict(), "ambiguous");
+  for (const char* phase : {"Succeeded", "Failed"}) {
+    Patch(PathOfPod("bare") + "/status", R"({"status":{"phase":")" + std::string(phase) + "\"}}");
+    EXPECT_EQ(Verdict(), "owner-absent") << phase;
+  }
+}
+
+TEST_F(ObserverTest, AKindThatMayNotBeListedIsNamedAndNothingIsDeletedForWantOfIt) {
+  Refuse("GET", "/replicationcontrollers", 403);
+  const Decision active = Decide(Look().facts);
+  EXPECT_EQ(active.reason, Reason::kActive);
+  EXPECT_NE(active.rules[5].detail.find("replicationcontrollers"), std::string::npos)
+      << active.rules[5].detail;
+  Delete(kDriver);
+  const Snapshot look = Look();
+  EXPECT_EQ(Decide(look.facts, Watcher().FindOtherDrivers(look, {})).reason, Reason::kUnknown);
 }
 
 }  // namespace

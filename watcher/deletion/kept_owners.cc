@@ -1,0 +1,55 @@
+#include "watcher/deletion/kept_owners.h"
+
+#include <map>
+#include <optional>
+#include <utility>
+
+namespace cluster_watcher {
+namespace {
+
+// nullopt: it is gone, or can't be found by what the reference says.
+Result<std::optional<ObjectMeta>, ApiError> ReadOwner(KubeClient& client, Discovery& discovery,
+                                                      const std::string& ns,
+                                                      const OwnerReference& owner) {
+  auto type = discovery.ByKind(owner.api_version, owner.kind, {});
+  if (!type) return Unexpected{std::move(type).error()};
+  if (!*type) return std::optional<ObjectMeta>();
+  auto answer = client.Do(ApiRequest::GetMetadata(**type, ns, owner.name), {});
+  if (!answer && !IsTransient(answer.error().failure)) return std::optional<ObjectMeta>();
+  if (!answer) return Unexpected{std::move(answer).error()};
+  auto meta = ReadObjectMeta(answer->document.root());
+  if (!meta) return Unexpected{ApiError{ApiFailure::kUnexpected, meta.error().message, {}}};
+  if (meta->uid != owner.uid) return std::optional<ObjectMeta>();
+  return std::optional(*std::move(meta));
+}
+
+}  // namespace
+
+Result<std::set<std::string>, ApiError> OwnersAbove(
+    KubeClient& client, Discovery& discovery, const std::vector<KubeObject>& objects,
+    const std::function<bool(const KubeObject&)>& survives) {
+  std::map<std::string, const ObjectMeta*> listed;
+  for (const KubeObject& object : objects) listed[object.meta.uid] = &object.meta;
+  std::set<std::string> above;
+  std::vector<ObjectMeta> below;  // whose owners are still to be found
+  for (const KubeObject& object : objects) {
+    if (survives(object)) below.push_back(object.meta);
+  }
+  while (!below.empty()) {
+    const ObjectMeta meta = std::move(below.back());
+    below.pop_back();
+    for (const OwnerReference& owner : meta.owner_references) {
+      if (!above.insert(owner.uid).second) continue;
+      if (const auto known = listed.find(owner.uid); known != listed.end()) {
+        below.push_back(*known->second);
+        continue;
+      }
+      auto read = ReadOwner(client, discovery, meta.ns, owner);
+      if (!read) return Unexpected{std::move(read).error()};
+      if (*read) below.push_back(**std::move(read));
+    }
+  }
+  return above;
+}
+
+}  // namespace cluster_watcher

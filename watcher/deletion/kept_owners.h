@@ -1,0 +1,20 @@
+// What is above objects that must survive. Deleted in the usual way, it would take them along.
+#pragma once
+
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "probes/kube/discovery.h"
+#include "probes/kube/kube_client.h"
+
+namespace cluster_watcher {
+
+// Returns the UIDs of all objects that own, directly or not, one of `objects` that `survives`. An
+// owner that is not among `objects` is read. Source: kubernetes.io "Owners and Dependents".
+Result<std::set<std::string>, ApiError> OwnersAbove(
+    KubeClient& client, Discovery& discovery, const std::vector<KubeObject>& objects,
+    const std::function<bool(const KubeObject&)>& survives);
+
+}  // namespace cluster_watcher
