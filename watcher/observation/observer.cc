@@ -291,7 +291,6 @@ void Observer::TakePod(Snapshot& snapshot, JsonValue pod) {
   auto& errors = snapshot.facts.setting_errors;
   // A misspelt hold may have been added since the start.
   errors = settings_.ErrorsIn(annotations);
-  if (meta->Annotation(annotation::kRootUid)) settings_at_start_.erase(annotation::kOwnerKind);
   for (std::string& change : ChangedSettings(settings_at_start_, annotations)) {
     errors.push_back(std::move(change));
   }

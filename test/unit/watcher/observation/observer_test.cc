@@ -251,17 +251,20 @@ TEST_F(ObserverTest, AMisspeltAnnotationThatIsAddedAfterTheStartIsAMistakeWhileI
 }
 
 // A bare pod is its own root, and a mark of this version has the name of a setting.
-TEST_F(ObserverTest, MarksOnABarePodAreNoSettings) {
+TEST_F(ObserverTest, MarksOfTheFirstVersionOnABarePodAreNoSettings) {
   kubernetes_.Apply(
       R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"bare","namespace":"lab",)"
       R"("labels":{"oshinko-cluster":"other","oshinko-type":"master"},)"
-      R"("annotations":{"cluster-watcher/owner-kind":"deployment"}},)"
+      R"("annotations":{"cluster-watcher/owner-kind":"statefulset.apps",)"
+      R"("cluster-watcher/owner-name":"lab/bob","cluster-watcher/owner-uid":"u",)"
+      R"("cluster-watcher/root-uid":"another"}},)"
       R"("spec":{"containers":[{"name":"main","image":"x"}]}})");
   settings_.settings.pod = "bare";
   EXPECT_EQ(Verdict(), "active");
-  Annotate(PathOfPod("bare"), "owner-kind", "deployment.apps");
-  Annotate(PathOfPod("bare"), "root-uid", "u");
-  EXPECT_EQ(Verdict(), "active");
+  Patch(PathOfPod("bare"),
+        R"({"metadata":{"annotations":{"cluster-watcher/owner-kind":null,)"
+        R"("cluster-watcher/owner-name":null,"cluster-watcher/owner-uid":null}}})");
+  EXPECT_EQ(Verdict(), "active") << "they are rewritten";
 }
 
 TEST_F(ObserverTest, ABareMasterPodIsASecondMasterUntilItHasEnded) {
