@@ -12,11 +12,12 @@ constexpr std::size_t kMostNamed = 20;
 }  // namespace
 
 Deletes::Deletes(const Tools& tools, ClusterId cluster, KubeObject root, WallTime collect_after,
-                 WarnOnce& warn_once)
+                 WarnOnce& warn_once, std::function<bool()> may_send)
     : tools_(tools),
       cluster_(std::move(cluster)),
       warn_once_(warn_once),
-      claims_(tools.client, *tools.settings, cluster_, std::move(root), collect_after) {}
+      claims_(tools.client, *tools.settings, cluster_, std::move(root), collect_after),
+      may_send_(std::move(may_send)) {}
 
 bool Deletes::Send(const std::vector<const KubeObject*>& objects, PropagationPolicy propagation,
                    bool as_listed) {
@@ -51,6 +52,8 @@ bool Deletes::SendAll(const std::vector<const KubeObject*>& objects, Propagation
       requests.push_back(ApiRequest::Delete(object.type, cluster_.ns, object.meta.name,
                                             preconditions, propagation, dry_run));
     }
+    // To settle claims may have taken its time.
+    if (!dry_run && !requests.empty() && !may_send_()) return false;
     const auto results = tools_.client.DoAll(requests, concurrency, {});
     for (std::size_t i = 0; i < batch.size(); ++i) {
       Count(*batch[i], results[i], dry_run);

@@ -2,6 +2,7 @@
 // them. The claims of a StatefulSet are settled before it is deleted.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -16,8 +17,9 @@ namespace cluster_watcher {
 class Deletes {
  public:
   // `root`: the master root. `collect_after`, to the second: what claims are marked with.
+  // `may_send` is asked right before deletes are sent; those for which it says no aren't.
   Deletes(const Tools& tools, ClusterId cluster, KubeObject root, WallTime collect_after,
-          WarnOnce& warn_once);
+          WarnOnce& warn_once, std::function<bool()> may_send);
 
   // Sends one for each object, side by side. True: each was accepted, or refused for good; false:
   // some must be sent again, or wait for their claims (but for what is deleted with Orphan). With
@@ -54,6 +56,7 @@ class Deletes {
   const ClusterId cluster_;
   WarnOnce& warn_once_;
   Claims claims_;
+  const std::function<bool()> may_send_;
   std::map<std::string, MonotonicTime> accepted_at_;  // by UID
   std::map<std::string, int> results_;
   bool any_accepted_ = false;

@@ -106,9 +106,9 @@ class Deletion {
   const Tools& tools_;
   WarnOnce warn_once_;
   const ClusterId cluster_;
-  const KubeObject as_seen_;  // the master root, as the first look saw it
-  Marks marks_;               // as they are written
-  EvidenceSince seen_abandoned_;
+  const KubeObject as_seen_;      // the master root, as the first look saw it
+  Marks marks_;                   // as they are written
+  EvidenceSince seen_abandoned_;  // asked before each send while the cluster is whole
   std::optional<WallTime> root_seen_at_;
   const MonotonicTime since_;
   MasterRoot root_;

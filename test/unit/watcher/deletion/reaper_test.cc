@@ -84,6 +84,18 @@ class ReaperTest : public testing::Test, protected Lab {
     EXPECT_TRUE(MasterRoot(client_, *look.root).WriteMarks(changes));
   }
 
+  // The set "w", whose claims go with it unless somebody sees to it.
+  void MakeSetWithClaims() {
+    kubernetes_.Apply(
+        R"({"apiVersion":"apps/v1","kind":"StatefulSet",)" + Labelled("w") +
+        R"(,"spec":{"replicas":1,"serviceName":"w","selector":{"matchLabels":{"app":"w"}},)"
+        R"("persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Delete","whenScaled":"Retain"},)"
+        R"("volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{"accessModes":)"
+        R"(["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}}],)"
+        R"("template":{"metadata":{"labels":{"app":"w"}},"spec":{"containers":)"
+        R"([{"name":"m","image":"x"}]}}}})");
+  }
+
   // A moment later the lab is older than what happens in it.
   void AnHourPasses() { clock_.elapsed += std::chrono::hours(1); }
   std::string Named(const std::string& map) {
@@ -121,13 +133,23 @@ TEST_F(ReaperTest, DeletesAWholeCluster) {
 
 // Its monotonic clock stands still meanwhile.
 TEST_F(ReaperTest, AMachineThatWasSuspendedBeforeTheFirstDeleteLooksAgain) {
-  Before("GET", "/services?", 1, [this] {
+  Before("PATCH", "spark-m", 3, [this] {
     clock_.suspended += std::chrono::minutes(1);
     MakeDriver();
   });
   EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
   EXPECT_EQ(Deletes(), 0u);
   EXPECT_EQ(Mark("phase"), "");
+}
+
+TEST_F(ReaperTest, WhereClaimsTakeLongToSettleBeforeTheFirstDeleteItLooksAgain) {
+  MakeSetWithClaims();
+  Before("GET", "/statefulsets/w", 1, [this] {
+    clock_.elapsed += seconds(6);
+    MakeDriver();
+  });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  EXPECT_EQ(Deletes(), 0u);
 }
 
 // A process may be suspended anywhere for minutes, and wake up to a different cluster.
@@ -229,14 +251,7 @@ TEST_F(ReaperTest, ADriverThatComesBackWithTheClustersLabelIsNoMember) {
 }
 
 TEST_F(ReaperTest, AStatefulSetWhoseClaimsAreNotLetGoOfYetGoesPastTheDeadlineToo) {
-  kubernetes_.Apply(
-      R"({"apiVersion":"apps/v1","kind":"StatefulSet",)" + Labelled("w") +
-      R"(,"spec":{"replicas":1,"serviceName":"w","selector":{"matchLabels":{"app":"w"}},)"
-      R"("persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Delete","whenScaled":"Retain"},)"
-      R"("volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{"accessModes":)"
-      R"(["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}}],)"
-      R"("template":{"metadata":{"labels":{"app":"w"}},"spec":{"containers":)"
-      R"([{"name":"m","image":"x"}]}}}})");
+  MakeSetWithClaims();
   const std::string claim = "/api/v1/namespaces/lab/persistentvolumeclaims/data-w-0";
   ASSERT_TRUE(Exists(claim));
   observer_->SureLook({});
