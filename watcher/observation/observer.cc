@@ -468,9 +468,11 @@ Observer::OwnerRead Observer::ReadOwnerAgain(const OwnerRead& before,
                                              const std::optional<ClusterId>& cluster,
                                              const Patience& patience) {
   std::vector<ApiRequest> requests = before.asked;
-  // Whether a kind is served is evidence only if it is read after the list.
+  // Whether a kind is served is evidence only if it is read after the list, and a first page leads
+  // to later ones of its own.
   std::erase_if(requests, [](const ApiRequest& request) {
-    return request.expect == ApiRequest::Expect::kDocument;
+    return request.expect == ApiRequest::Expect::kDocument ||
+           request.http.target.find("&continue=") != std::string::npos;
   });
   client_.ReadAhead(requests, kUrgentReadsSideBySide, patience);
   return ReadOwner(cluster, patience);
