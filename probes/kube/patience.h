@@ -33,7 +33,15 @@ class Patience {
     return patience;
   }
 
-  // nullptr: it isn't that of a look.
+  // Until `stop` is requested, and for reads that don't depend on each other: what fails in passing
+  // is asked again, and a request that isn't answered in time ends nothing.
+  static Patience Repeating(std::shared_ptr<LookReads> reads, std::stop_token stop = {}) {
+    Patience patience(std::move(stop));
+    patience.reads_ = std::move(reads);
+    return patience;
+  }
+
+  // nullptr: what fails is not asked again.
   LookReads* reads() const { return reads_.get(); }
   const std::stop_token& stop() const { return stop_; }
   bool EndsWithTimeout() const { return timed_out_ != nullptr; }

@@ -75,7 +75,7 @@ Deletion::Deletion(const Tools& tools, const DeletionOrder& condemned, Monotonic
 }
 
 bool Deletion::Prepare() {
-  MemberListing::Listed listed = listing_.List();
+  MemberListing::Listed listed = listing_.List(RepeatedReads(tools_));
   const bool waited = tools_.clock.Now() - since_ >= kPatienceWithKinds;
   if (!listed.complete && !(listed.any && waited)) return false;
   prepared_ = Sort(std::move(listed.objects), true);
@@ -116,7 +116,7 @@ Deletion::Outcome Deletion::DeleteMembers(MonotonicTime deadline) {
     }
     // First what there is, then whose it is: what was listed before the root was found to be ours
     // is of this cluster, however long we were held up in between.
-    MemberListing::Listed listed = listing_.List();
+    MemberListing::Listed listed = listing_.List(RepeatedReads(tools_));
     const RootState root = ReadRoot();
     if (auto outcome = WhyNotRoot(root)) return *outcome;
     if (root == RootState::kOurs) RestoreMarks();
@@ -164,7 +164,7 @@ bool Deletion::FinishMembers(MonotonicTime deadline, const std::function<bool()>
   for (bool first = true; tools_.clock.Now() < deadline; first = false) {
     tools_.turn({});
     if (!first && !may_go_on()) return false;
-    MemberListing::Listed listed = listing_.List();
+    MemberListing::Listed listed = listing_.List(RepeatedReads(tools_));
     if (!IsGoing(ReadRoot())) return false;
     // The first list is the one that counts; nothing that appears later is ours to delete.
     const Pass pass = DeletePass(Sort(std::move(listed.objects), first), false);
@@ -206,7 +206,7 @@ DeletionReport Deletion::Report() const {
 }
 
 RootState Deletion::ReadRoot() {
-  const RootState state = root_.Read();
+  const RootState state = root_.Read(RepeatedReads(tools_));
   if (state == RootState::kUnknown) warn_once_(root_.problem().message);
   return state;
 }
@@ -237,9 +237,10 @@ void Deletion::RestoreMarks() {
 }
 
 MemberPass Deletion::Sort(std::vector<KubeObject> objects, bool counts_as_listed) {
-  auto above =
-      OwnersAbove(tools_.client, tools_.discovery, objects,
-                  [this](const KubeObject& object) { return MustSurvive(object, memory_); });
+  auto above = OwnersAbove(
+      tools_.client, tools_.discovery, objects,
+      [this](const KubeObject& object) { return MustSurvive(object, memory_); },
+      RepeatedReads(tools_));
   kept_owners_are_known_ = above.has_value();
   if (above) kept_owners_.merge(*above);
   if (!above) warn_once_(above.error().message);

@@ -10,11 +10,12 @@ namespace {
 // nullopt: it is gone, or can't be found by what the reference says.
 Result<std::optional<ObjectMeta>, ApiError> ReadOwner(KubeClient& client, Discovery& discovery,
                                                       const std::string& ns,
-                                                      const OwnerReference& owner) {
-  auto type = discovery.ByKind(owner.api_version, owner.kind, {});
+                                                      const OwnerReference& owner,
+                                                      const Patience& patience) {
+  auto type = discovery.ByKind(owner.api_version, owner.kind, patience);
   if (!type) return Unexpected{std::move(type).error()};
   if (!*type) return std::optional<ObjectMeta>();
-  auto answer = client.Do(ApiRequest::GetMetadata(**type, ns, owner.name), {});
+  auto answer = client.Do(ApiRequest::GetMetadata(**type, ns, owner.name), patience);
   if (!answer && !IsTransient(answer.error().failure)) return std::optional<ObjectMeta>();
   if (!answer) return Unexpected{std::move(answer).error()};
   auto meta = ReadObjectMeta(answer->document.root());
@@ -27,7 +28,7 @@ Result<std::optional<ObjectMeta>, ApiError> ReadOwner(KubeClient& client, Discov
 
 Result<std::set<std::string>, ApiError> OwnersAbove(
     KubeClient& client, Discovery& discovery, const std::vector<KubeObject>& objects,
-    const std::function<bool(const KubeObject&)>& survives) {
+    const std::function<bool(const KubeObject&)>& survives, const Patience& patience) {
   std::map<std::string, const ObjectMeta*> listed;
   for (const KubeObject& object : objects) listed[object.meta.uid] = &object.meta;
   std::set<std::string> above;
@@ -44,7 +45,7 @@ Result<std::set<std::string>, ApiError> OwnersAbove(
         below.push_back(*known->second);
         continue;
       }
-      auto read = ReadOwner(client, discovery, meta.ns, owner);
+      auto read = ReadOwner(client, discovery, meta.ns, owner, patience);
       if (!read) return Unexpected{std::move(read).error()};
       if (*read) below.push_back(**std::move(read));
     }

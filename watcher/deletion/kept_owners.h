@@ -15,6 +15,6 @@ namespace cluster_watcher {
 // owner that is not among `objects` is read. Source: kubernetes.io "Owners and Dependents".
 Result<std::set<std::string>, ApiError> OwnersAbove(
     KubeClient& client, Discovery& discovery, const std::vector<KubeObject>& objects,
-    const std::function<bool(const KubeObject&)>& survives);
+    const std::function<bool(const KubeObject&)>& survives, const Patience& patience);
 
 }  // namespace cluster_watcher

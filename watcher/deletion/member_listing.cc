@@ -61,13 +61,13 @@ MemberListing::MemberListing(const Tools& tools, WarnOnce& warn_once, ClusterId 
       warn_once_(warn_once),
       cluster_(std::move(cluster)) {}
 
-MemberListing::Listed MemberListing::List() {
+MemberListing::Listed MemberListing::List(const Patience& patience) {
   const Settings& settings = *tools_.settings;
   Listed listed;
   if (refresh_kinds_) {
-    if (auto fresh = tools_.discovery.Refresh({}); !fresh) warn_once_(fresh.error().message);
+    if (auto fresh = tools_.discovery.Refresh(patience); !fresh) warn_once_(fresh.error().message);
   }
-  const MemberKinds kinds = FindMemberKinds(settings, tools_.discovery, {});
+  const MemberKinds kinds = FindMemberKinds(settings, tools_.discovery, patience);
   for (const ApiError& error : kinds.errors) warn_once_(error.message);
   for (const std::string& kind : kinds.not_served) {
     Skip(SplitKindName(kind).kind, "not-found", kind + ": not served");
@@ -76,7 +76,7 @@ MemberListing::Listed MemberListing::List() {
     for (const ResourceType& type : kinds.types) tools_.metrics.ExpectDeletesOf(type.plural);
   }
   auto listing = cluster_probe_.List(kinds.types, cluster_,
-                                     static_cast<std::size_t>(settings.concurrency), {});
+                                     static_cast<std::size_t>(settings.concurrency), patience);
   for (const auto& [type, error] : listing.skipped) {
     warn_once_(error.message);
     Skip(type.plural, "forbidden", type.QualifiedName() + ": the account may not list them");

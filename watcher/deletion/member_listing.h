@@ -32,7 +32,7 @@ class MemberListing {
 
   MemberListing(const Tools& tools, WarnOnce& warn_once, ClusterId cluster);
 
-  Listed List();
+  Listed List(const Patience& patience = {});
 
   // Returns the kinds that are skipped, and why: "widgets.example.com: not served".
   const std::vector<std::string>& skipped() const { return skipped_; }

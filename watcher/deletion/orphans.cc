@@ -10,10 +10,12 @@
 namespace cluster_watcher {
 
 bool Orphans::Find(const KubeObject& owner) {
-  const MemberKinds kinds = FindMemberKinds(*tools_.settings, tools_.discovery, {});
+  const Patience patience = RepeatedReads(tools_);
+  const MemberKinds kinds = FindMemberKinds(*tools_.settings, tools_.discovery, patience);
   std::vector<ApiRequest> requests;
   for (const ResourceType& type : kinds.types) {
-    if (type.kind != "PersistentVolumeClaim") requests.push_back(ApiRequest::ListMetadata(type, ns_));
+    if (type.kind != "PersistentVolumeClaim")
+      requests.push_back(ApiRequest::ListMetadata(type, ns_));
   }
   bool all = kinds.errors.empty();
   const auto read = tools_.client.EachItemSideBySide(
@@ -25,7 +27,7 @@ bool Orphans::Find(const KubeObject& owner) {
         const std::string uid = meta->uid;
         found_.insert_or_assign(uid, KubeObject{requests[which].type, *std::move(meta)});
       },
-      {});
+      patience);
   for (const auto& result : read) {
     if (result || result.error().failure == ApiFailure::kForbidden) continue;
     warn_once_(result.error().message);
@@ -36,10 +38,11 @@ bool Orphans::Find(const KubeObject& owner) {
 
 void Orphans::FindAgain(const std::vector<FirstDelete>& named) {
   for (const FirstDelete& object : named) {
-    auto type = tools_.discovery.ByPlural(object.plural, object.group, {});
+    const Patience patience = RepeatedReads(tools_);
+    auto type = tools_.discovery.ByPlural(object.plural, object.group, patience);
     if (!type || !*type) continue;
-    auto listed =
-        tools_.client.Do(ApiRequest::ListByName(**type, ns_, object.name, Freshness::kSure), {});
+    auto listed = tools_.client.Do(
+        ApiRequest::ListByName(**type, ns_, object.name, Freshness::kSure), patience);
     auto meta = listed ? ReadObjectMeta(OnlyItem(*listed)) : Result<ObjectMeta>(Failure(""));
     if (!meta || !object.HasUid(meta->uid) || IsKept(*meta)) continue;
     const std::string uid = meta->uid;
@@ -61,8 +64,8 @@ std::vector<KubeObject> Orphans::Remaining() {
         ApiRequest::ListByName(object.type, ns_, object.meta.name, Freshness::kSure));
     uids.push_back(uid);
   }
-  const auto answers =
-      tools_.client.DoAll(requests, static_cast<std::size_t>(tools_.settings->concurrency), {});
+  const auto answers = tools_.client.DoAll(
+      requests, static_cast<std::size_t>(tools_.settings->concurrency), RepeatedReads(tools_));
   std::vector<KubeObject> remaining;
   for (std::size_t i = 0; i < uids.size(); ++i) {
     KubeObject& object = found_.at(uids[i]);

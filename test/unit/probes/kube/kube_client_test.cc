@@ -666,6 +666,18 @@ TEST(KubeClient, InALookATimeoutIsNotAskedAgain) {
   EXPECT_EQ(api.transport.requests.size(), 1u);
 }
 
+TEST(KubeClient, RepeatedReadsDoNotDependOnEachOther) {
+  LookApi api;
+  const std::vector<ApiRequest> requests = {GetBob(), ListBob()};
+  api.transport.On(requests[0], NoAnswer());
+  api.transport.On(requests[1], Refused(503));
+  api.transport.On(requests[1], ListAnswer(Deployments(), {Bob()}));
+  const auto answers = api.client.DoAll(requests, 1, Patience::Repeating(api.reads));
+  EXPECT_FALSE(answers[0]);
+  EXPECT_TRUE(answers[1]);
+  EXPECT_EQ(api.transport.requests.size(), 3u);
+}
+
 TEST(KubeClient, InALookARetryAfterIsWaitedForWhileTheEvidenceStaysFresh) {
   LookApi api;
   HttpResponse busy = Refused(429);
