@@ -258,9 +258,11 @@ void Judge::Read(const Exchange& one, Record& record) const {
   const bool glance = Contains(target, "resourceVersion=0");
   if (!glance && Contains(target, "metadata.name%3Dbob")) {
     if (!one.answered || !one.true_answer || one.status != 200) {
-      record.name_failed.insert(target);
+      // A look that fails to read it again has read it before.
+      if (!record.name_read.contains(target)) record.name_failed.insert(target);
     } else {
       record.name_failed.erase(target);  // after a 401 it is asked again
+      record.name_read.insert(target);
       const Body list(one.answer);
       const Json* items = At(list.root(), "items");
       if (items != nullptr && items->IsArray() && !items->Empty()) {
@@ -280,6 +282,7 @@ void Judge::Read(const Exchange& one, Record& record) const {
     record.by_sight = false;
     record.sighted.clear();
     record.name_failed.clear();
+    record.name_read.clear();
     // A repetition, with another token or of what failed in passing, belongs to the same look.
     const bool again =
         !looks.empty() && (looks.back().unauthorized.contains(target) ||

@@ -97,7 +97,8 @@ class Judge final : public Listener {
     std::string recorded;   // the owner's UID, once a look has read all kinds it may be of
     bool by_sight = false;  // `recorded` comes from the current look, in which
     std::string sighted;    // this UID was seen, and these
-    std::set<std::string> name_failed;                    // could not be read
+    std::set<std::string> name_failed;                    // could not be read, or
+    std::set<std::string> name_read;                      // was
     std::vector<std::pair<std::size_t, SeenRoot>> roots;  // by number of the exchange
   };
 
