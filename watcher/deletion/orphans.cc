@@ -13,7 +13,8 @@ bool Orphans::Find(const KubeObject& owner) {
   const MemberKinds kinds = FindMemberKinds(*tools_.settings, tools_.discovery, {});
   std::vector<ApiRequest> requests;
   for (const ResourceType& type : kinds.types) {
-    if (type.kind != "PersistentVolumeClaim") requests.push_back(ApiRequest::ListMetadata(type, ns_));
+    if (type.kind != "PersistentVolumeClaim")
+      requests.push_back(ApiRequest::ListMetadata(type, ns_));
   }
   bool all = kinds.errors.empty();
   const auto read = tools_.client.EachItemSideBySide(

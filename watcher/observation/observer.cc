@@ -100,8 +100,24 @@ void Observer::ReadTheRest(Snapshot& snapshot, const Patience& patience) {
 void Observer::End(Snapshot& snapshot) {
   snapshot.facts.now = clock_.WallNow();
   snapshot.facts.replaced_owner = settings_->replaced_owner;
+  NoteVersions(snapshot);
   snapshot.root_seen_at = root_seen_at_;
+  snapshot.root_seen_version = root_seen_version_;
   snapshot.ended = clock_.Now();
+}
+
+// The latest version that is known of the time at which the root was there.
+void Observer::NoteVersions(const Snapshot& snapshot) {
+  if (!snapshot.root || snapshot.root->meta.deleting || !snapshot.facts.problem.empty()) return;
+  const auto note = [this](const std::string& version) {
+    if (root_seen_version_.empty() || IsNoLaterVersion(root_seen_version_, version)) {
+      root_seen_version_ = version;
+    }
+  };
+  note(snapshot.root->meta.resource_version);
+  if (snapshot.pod) note(snapshot.pod->meta.resource_version);
+  if (!snapshot.facts.owner) return;
+  for (const Evidence& evidence : snapshot.facts.owner->evidence) note(evidence.resource_version);
 }
 
 OtherDrivers Observer::FindOtherDrivers(const Snapshot& snapshot, const std::stop_token& stop) {

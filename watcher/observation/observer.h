@@ -62,6 +62,7 @@ class Observer {
                    const Patience& patience,
                    const std::function<void(const KubeObject&, JsonValue)>& show);
   void End(Snapshot& snapshot);
+  void NoteVersions(const Snapshot& snapshot);
   void AddHold(Snapshot& snapshot, const std::string& where, const ObjectMeta& meta);
   void AddHold(Snapshot& snapshot, const std::string& where, std::string_view until);
   OwnerQuery QueryFor(const OwnerName& name, const std::string& ns) const;
@@ -78,6 +79,7 @@ class Observer {
   TextMap settings_at_start_;       // the pod's annotations then
   std::optional<KubeObject> root_;  // as last read
   std::optional<WallTime> root_seen_at_;
+  std::string root_seen_version_;
   std::optional<RecordedOwner> seen_;
   std::optional<OwnerName> owner_name_;
   std::string owner_ns_;
