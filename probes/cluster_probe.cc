@@ -15,6 +15,10 @@ bool IsAlwaysBelow(const KubeObject& object, const ResourceType& controller) {
          (object.type.kind == "ReplicationController" && controller.kind == "DeploymentConfig");
 }
 
+ApiRequest ListRequest(const ResourceType& type, const ClusterId& cluster) {
+  return ApiRequest::ListBySelector(type, cluster.ns, cluster.label + "=" + cluster.name, true);
+}
+
 Unexpected<ApiError> Problem(ApiFailure failure, const KubeObject& object, std::string why) {
   return {ApiError{failure, object.Describe() + ": " + std::move(why), std::nullopt}};
 }
@@ -74,6 +78,17 @@ Result<KubeObject, ApiError> ClusterProbe::RootOf(KubeObject start, const Cluste
   return Problem(ApiFailure::kUnexpected, current, "its chain of controllers has no end");
 }
 
+std::vector<ApiRequest> ClusterProbe::ListRequests(std::span<const ResourceType> types,
+                                                   const ClusterId& cluster,
+                                                   const Patience& patience) {
+  std::vector<ApiRequest> requests;
+  for (const ResourceType& known : types) {
+    auto type = discovery_.Resolve(known, patience);
+    if (type && *type) requests.push_back(ListRequest(**type, cluster));
+  }
+  return requests;
+}
+
 ClusterListing ClusterProbe::List(std::span<const ResourceType> types, const ClusterId& cluster,
                                   std::size_t concurrency, const Patience& patience) {
   ClusterListing listing;
@@ -83,8 +98,7 @@ ClusterListing ClusterProbe::List(std::span<const ResourceType> types, const Clu
     if (!type) {
       listing.failed.push_back(std::move(type).error());
     } else if (*type) {
-      requests.push_back(
-          ApiRequest::ListBySelector(**type, cluster.ns, cluster.label + "=" + cluster.name, true));
+      requests.push_back(ListRequest(**type, cluster));
     }
   }
   auto read = client_.EachItemSideBySide(
@@ -180,22 +194,31 @@ Result<std::vector<ResourceType>, ApiError> ClusterProbe::DriverTypes(const std:
   return types;
 }
 
-OtherDrivers ClusterProbe::FindOtherDrivers(const ClusterId& cluster, const OwnerOfCluster& owner,
-                                            const Patience& patience) {
-  DriverSearch search{cluster, owner};
-  OtherDrivers& drivers = search.drivers;
+Result<std::vector<ApiRequest>, ApiError> ClusterProbe::DriverRequests(const ClusterId& cluster,
+                                                                       const OwnerOfCluster& owner,
+                                                                       const Patience& patience) {
   const std::string selector = std::string(kUsesClusterLabel) + "=" + cluster.name;
   auto types = DriverTypes(owner.kind, patience);
-  if (!types) {
-    drivers.unknown = std::move(types).error();
-    return drivers;
-  }
+  if (!types) return Unexpected{std::move(types).error()};
   std::vector<ApiRequest> requests;
   for (const ResourceType& type : *types) {
     requests.push_back(ApiRequest::ListBySelector(type, cluster.ns, selector, false));
     if (owner.ns == cluster.ns || owner.ns.empty()) continue;
     requests.push_back(ApiRequest::ListBySelector(type, owner.ns, selector, false));
   }
+  return requests;
+}
+
+OtherDrivers ClusterProbe::FindOtherDrivers(const ClusterId& cluster, const OwnerOfCluster& owner,
+                                            const Patience& patience) {
+  DriverSearch search{cluster, owner};
+  OtherDrivers& drivers = search.drivers;
+  auto wanted = DriverRequests(cluster, owner, patience);
+  if (!wanted) {
+    drivers.unknown = std::move(wanted).error();
+    return drivers;
+  }
+  const std::vector<ApiRequest>& requests = *wanted;
   auto lists = client_.EachItemSideBySide(
       requests, kReadsSideBySide,
       [&](std::size_t which, JsonValue item) {

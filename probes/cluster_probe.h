@@ -67,10 +67,18 @@ class ClusterProbe {
   ClusterListing List(std::span<const ResourceType> types, const ClusterId& cluster,
                       std::size_t concurrency, const Patience& patience);
 
+  // Returns the requests with which List begins, as far as it is known what is served.
+  std::vector<ApiRequest> ListRequests(std::span<const ResourceType> types,
+                                       const ClusterId& cluster, const Patience& patience);
+
   // Looks for another driver: a workload, or an object of the owner's kind, that is labelled as a
   // user of the cluster, wants to run, and is neither the owner nor controlled by it.
   OtherDrivers FindOtherDrivers(const ClusterId& cluster, const OwnerOfCluster& owner,
                                 const Patience& patience);
+  // Returns the requests with which FindOtherDrivers begins.
+  Result<std::vector<ApiRequest>, ApiError> DriverRequests(const ClusterId& cluster,
+                                                           const OwnerOfCluster& owner,
+                                                           const Patience& patience);
   // Returns the served kinds that such a driver can be of. `owner_kind` is as in OwnerOfCluster.
   Result<std::vector<ResourceType>, ApiError> DriverTypes(const std::string& owner_kind,
                                                           const Patience& patience);

@@ -346,6 +346,9 @@ HttpResponse ReadResponse(Transfer& transfer) {
   curl_off_t elapsed = 0;
   curl_easy_getinfo(easy, CURLINFO_TOTAL_TIME_T, &elapsed);
   response.elapsed = std::chrono::microseconds(elapsed);
+  long port = 0;
+  curl_easy_getinfo(easy, CURLINFO_LOCAL_PORT, &port);
+  response.connection = static_cast<std::uint32_t>(port);
   return response;
 }
 

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "probes/kube/look_reads.h"
+
 namespace cluster_watcher {
 namespace {
 
 constexpr int kPageSize = 250;
 constexpr int kSmallPageSize = 50;  // of whole objects, which may be large
 constexpr std::size_t kMostPages = 1000;
+constexpr std::size_t kMostDates = 64;  // of connections that may be gone
 constexpr std::string_view kMetadataOnly =
     "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json;q=0.1";
 constexpr std::string_view kMetadataListOnly =
@@ -56,7 +59,13 @@ std::string Operation(const ApiRequest& request) {
 
 Unexpected<ApiError> Fail(ApiFailure failure, const ApiRequest& request, const std::string& why,
                           std::optional<Duration> retry_after = std::nullopt) {
-  return {ApiError{failure, Operation(request) + ": " + why, retry_after}};
+  return {ApiError{failure, Operation(request) + ": " + why, retry_after,
+                   failure == ApiFailure::kThrottled || failure == ApiFailure::kServer}};
+}
+
+Unexpected<ApiError> InPassing(Unexpected<ApiError> failed) {
+  failed.error.in_passing = true;
+  return failed;
 }
 
 // Returns the start of an unexpected body as a single printable line.
@@ -320,8 +329,10 @@ ApiRequest ApiRequest::Delete(const ResourceType& type, std::string_view ns, std
 ApiResult Interpret(const ApiRequest& request, HttpResult result) {
   if (!result) {
     const bool stopped = result.error().kind == TransportError::Kind::kStopped;
-    return Fail(stopped ? ApiFailure::kStopped : ApiFailure::kUnreachable, request,
-                result.error().message);
+    auto failed = Fail(stopped ? ApiFailure::kStopped : ApiFailure::kUnreachable, request,
+                       result.error().message);
+    const bool broke = result.error().kind == TransportError::Kind::kConnect;
+    return broke ? InPassing(std::move(failed)) : failed;
   }
   // Another 2xx isn't enough for a read: a 206 looks complete but is only a part.
   const bool is_read = request.http.method == HttpMethod::kGet;
@@ -334,8 +345,10 @@ ApiResult Interpret(const ApiRequest& request, HttpResult result) {
                     Excerpt(result->content_type) + "): " + Excerpt(result->body));
   }
   auto document = JsonDocument::Parse(result->body);
-  if (!document)
-    return Fail(ApiFailure::kUnexpected, request, "bad JSON: " + document.error().message);
+  if (!document) {
+    return InPassing(
+        Fail(ApiFailure::kUnexpected, request, "bad JSON: " + document.error().message));
+  }
   std::optional<std::string> wrong;
   switch (request.expect) {
     case ApiRequest::Expect::kObject:
@@ -393,16 +406,24 @@ std::vector<HttpResult> KubeClient::Send(std::span<const ApiRequest> requests,
                    result ? result->elapsed : std::chrono::microseconds(0), retry});
       }
       if (!result) patience.Note(result.error());
+      if (result) NoteDate(*result, patience);
       results.push_back(std::move(result));
     }
   }
   return results;
 }
 
-std::vector<ApiResult> KubeClient::DoAll(std::span<const ApiRequest> requests,
-                                         std::size_t concurrency, const Patience& patience,
-                                         RetryAfter retry_after) {
-  auto results = Send(requests, concurrency, patience, false);
+void KubeClient::NoteDate(const HttpResponse& response, const Patience& patience) {
+  if (!response.date || response.connection == 0) return;
+  if (dates_.size() >= kMostDates && !dates_.contains(response.connection)) dates_.clear();
+  dates_[response.connection] = *response.date;
+  if (LookReads* reads = patience.reads()) reads->NoteDate(response.connection, *response.date);
+}
+
+std::vector<ApiResult> KubeClient::FetchOnce(std::span<const ApiRequest> requests,
+                                             std::size_t concurrency, const Patience& patience,
+                                             bool retry) {
+  auto results = Send(requests, concurrency, patience, retry);
   auto unauthorized = [](const HttpResult& result) { return result && result->status == 401; };
   if (std::any_of(results.begin(), results.end(), unauthorized) && tokens_.Refresh()) {
     for (std::size_t i = 0; i < results.size(); ++i) {
@@ -414,10 +435,65 @@ std::vector<ApiResult> KubeClient::DoAll(std::span<const ApiRequest> requests,
   answers.reserve(results.size());
   for (std::size_t i = 0; i < results.size(); ++i) {
     answers.push_back(Interpret(requests[i], std::move(results[i])));
-    if (retry_after == RetryAfter::kNote && !answers[i] && answers[i].error().retry_after) {
-      retry_after_ = std::max(retry_after_, *answers[i].error().retry_after);
+  }
+  return answers;
+}
+
+std::vector<ApiResult> KubeClient::Fetch(std::span<const ApiRequest> requests,
+                                         std::size_t concurrency, const Patience& patience,
+                                         RetryAfter retry_after) {
+  auto answers = FetchOnce(requests, concurrency, patience, false);
+  LookReads* const reads = patience.reads();
+  for (int repeats = 0; reads != nullptr && patience.timed_out() == nullptr; ++repeats) {
+    std::vector<std::size_t> failed;
+    std::vector<ApiRequest> again;
+    Duration asked{0};
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+      if (answers[i] || !answers[i].error().in_passing) continue;
+      if (requests[i].http.method != HttpMethod::kGet) continue;
+      failed.push_back(i);
+      again.push_back(requests[i]);
+      asked = std::max(asked, answers[i].error().retry_after.value_or(Duration(0)));
+    }
+    if (failed.empty() || !reads->WaitToRepeat(repeats, asked, patience.stop())) break;
+    auto repeated = FetchOnce(again, concurrency, patience, true);
+    for (std::size_t i = 0; i < failed.size(); ++i) answers[failed[i]] = std::move(repeated[i]);
+  }
+  for (const ApiResult& answer : answers) {
+    if (retry_after == RetryAfter::kNote && !answer && answer.error().retry_after) {
+      retry_after_ = std::max(retry_after_, *answer.error().retry_after);
     }
   }
+  return answers;
+}
+
+void KubeClient::ReadAhead(std::span<const ApiRequest> requests, std::size_t concurrency,
+                           const Patience& patience) {
+  LookReads* const reads = patience.reads();
+  if (reads == nullptr) return;
+  auto answers = Fetch(requests, concurrency, patience, RetryAfter::kNote);
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    reads->Keep(requests[i], std::move(answers[i]));
+  }
+}
+
+std::vector<ApiResult> KubeClient::DoAll(std::span<const ApiRequest> requests,
+                                         std::size_t concurrency, const Patience& patience,
+                                         RetryAfter retry_after) {
+  LookReads* const reads = patience.reads();
+  if (reads == nullptr) return Fetch(requests, concurrency, patience, retry_after);
+  std::vector<std::optional<ApiResult>> ahead;
+  std::vector<ApiRequest> missing;
+  for (const ApiRequest& request : requests) {
+    reads->NoteAsked(request);
+    ahead.push_back(reads->Take(request));
+    if (!ahead.back()) missing.push_back(request);
+  }
+  auto fetched = Fetch(missing, concurrency, patience, retry_after);
+  auto next = fetched.begin();
+  std::vector<ApiResult> answers;
+  answers.reserve(requests.size());
+  for (auto& answer : ahead) answers.push_back(answer ? *std::move(answer) : std::move(*next++));
   return answers;
 }
 

@@ -3,7 +3,9 @@
 // kubernetes.io "Kubernetes API Concepts", k8s.io/apimachinery `metav1.Status`.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -40,6 +42,8 @@ struct ApiError {
   ApiFailure failure = ApiFailure::kUnexpected;
   std::string message;  // for people: names the object, the operation and the answer
   std::optional<Duration> retry_after;
+  // The same read may succeed right away: 429, 5xx, a connection that broke, half an answer.
+  bool in_passing = false;
 };
 
 struct ApiAnswer {
@@ -103,9 +107,12 @@ struct RequestRecord {
   std::string_view target;  // path and query; valid during the call
   int status;
   std::chrono::microseconds elapsed;
-  bool retry;  // of a request that was answered 401 with an older token
+  bool retry;  // of a request that was answered 401 with an older token, or that failed in passing
 };
 using RequestObserver = std::function<void(const RequestRecord&)>;
+
+// The last Date header of each connection, by HttpResponse::connection.
+using ServerDates = std::map<std::uint32_t, WallTime>;
 
 // Whether a Retry-After in an answer is noted for TakeRetryAfter, or ignored because it must not
 // delay other requests.
@@ -117,12 +124,18 @@ class KubeClient {
 
   // Returns a value only if the answer is 200 (any 2xx for a write) and what the request expects:
   // an object of this kind and name, a list of this kind, or any JSON object. A 401 is retried once
-  // if the token has changed; nothing else is retried.
+  // if the token has changed. Within a look, a read that fails in passing is repeated (LookReads);
+  // nothing else is retried.
   ApiResult Do(const ApiRequest& request, const Patience& patience);
   // Sends the requests side by side. The results are in the order of the requests.
   std::vector<ApiResult> DoAll(std::span<const ApiRequest> requests, std::size_t concurrency,
                                const Patience& patience,
                                RetryAfter retry_after = RetryAfter::kNote);
+  // Sends reads of a look side by side, ahead of the calls that need their answers: each of these
+  // then takes one and sends nothing. Does nothing outside of a look.
+  void ReadAhead(std::span<const ApiRequest> requests, std::size_t concurrency,
+                 const Patience& patience);
+  const ServerDates& dates() const { return dates_; }
   // Returns the longest noted Retry-After since the last call; 0 if there was none.
   Duration TakeRetryAfter();
 
@@ -144,6 +157,11 @@ class KubeClient {
       const std::function<void(std::size_t which, JsonValue item)>& show, const Patience& patience);
 
  private:
+  std::vector<ApiResult> Fetch(std::span<const ApiRequest> requests, std::size_t concurrency,
+                               const Patience& patience, RetryAfter retry_after);
+  std::vector<ApiResult> FetchOnce(std::span<const ApiRequest> requests, std::size_t concurrency,
+                                   const Patience& patience, bool retry);
+  void NoteDate(const HttpResponse& response, const Patience& patience);
   // Shows the objects of `page` and of those that follow it until `is_it` returns true.
   Result<bool, ApiError> SearchPages(const ApiRequest& first, ApiResult page,
                                      const std::function<bool(JsonValue)>& is_it,
@@ -155,6 +173,7 @@ class KubeClient {
   TokenSource& tokens_;
   RequestObserver observer_;
   Duration retry_after_{0};
+  ServerDates dates_;
 };
 
 // Interprets `result` as the answer to `request`. Pure.

@@ -58,7 +58,7 @@ Deletion::Deletion(const Tools& tools, const DeletionOrder& condemned, Monotonic
       cluster_(*condemned.look.cluster),
       as_seen_(*condemned.look.root),
       marks_(condemned.marks),
-      seen_abandoned_(condemned.look.began),
+      seen_abandoned_(condemned.look.evidence_since),
       root_seen_at_(condemned.look.root_seen_at),
       root_seen_version_(condemned.look.root_seen_version),
       since_(since),
@@ -90,7 +90,7 @@ bool Deletion::Prepare() {
 
 void Deletion::Begin(const DeletionOrder& order) {
   marks_ = order.marks;
-  seen_abandoned_ = order.look.began;
+  seen_abandoned_ = order.look.evidence_since;
   root_seen_at_ = order.look.root_seen_at;
   root_seen_version_ = order.look.root_seen_version;
   root_.Take(*order.look.root);
@@ -101,7 +101,8 @@ bool Deletion::IsWhole() const { return needs_evidence_ && !deletes_.any_accepte
 bool Deletion::IsStale(RootState root) const {
   if (!IsWhole()) return false;
   const bool called_off = root == RootState::kOurs && !NamesUs(root_.marks());
-  return called_off || IsGoing(root) || tools_.clock.Now() - seen_abandoned_ >= kFreshEvidence;
+  return called_off || IsGoing(root) ||
+         AgeOf(seen_abandoned_, tools_.clock, tools_.client.dates()) >= kFreshEvidence;
 }
 
 Deletion::Outcome Deletion::DeleteMembers(MonotonicTime deadline) {

@@ -22,9 +22,6 @@
 
 namespace cluster_watcher {
 
-// Neither the point of no return is written nor the first delete sent on older evidence.
-inline constexpr Duration kFreshEvidence{5'000};
-
 class Deletion {
  public:
   enum class Outcome {
@@ -113,7 +110,7 @@ class Deletion {
   const ClusterId cluster_;
   const KubeObject as_seen_;  // the master root, as the first look saw it
   Marks marks_;               // as they are written
-  MonotonicTime seen_abandoned_;
+  EvidenceSince seen_abandoned_;
   std::optional<WallTime> root_seen_at_;
   std::string root_seen_version_;
   const MonotonicTime since_;

@@ -251,9 +251,10 @@ Result<DeletionOrder, Reaper::Outcome> Reaper::LastLook(const Case& of, const Pr
     if (auto doubt = FindDoubt(of, look)) return spare(look, *doubt);
     const Snapshot& snapshot = look.snapshot;
     if (snapshot.marks.condemned_by != of.me) return Unexpected{Overtaken()};
-    const auto age = std::chrono::duration_cast<Duration>(tools_.clock.Now() - snapshot.began);
+    const Duration age = snapshot.EvidenceAge(tools_.clock, tools_.client);
     if (age >= kFreshEvidence) {
-      tools_.log.info("the last look took {} and is repeated", FormatDuration(age));
+      tools_.log.info("the evidence of the last look is {} old: looking again",
+                      FormatDuration(age));
       continue;
     }
     Marks marks = snapshot.marks;

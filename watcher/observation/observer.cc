@@ -1,5 +1,7 @@
 #include "watcher/observation/observer.h"
 
+#include <iterator>
+#include <memory>
 #include <utility>
 
 #include "probes/base/time_text.h"
@@ -13,6 +15,8 @@ namespace {
 
 // A pod that is told to stop may have only 2 s left.
 constexpr Duration kTerminationPatience{1'000};
+// What a look reads around an owner that changes meanwhile, it reads so often.
+constexpr int kMostRounds = 2;
 
 constexpr char kIsMasterToo[] = " is a master of this cluster too";
 
@@ -31,6 +35,41 @@ bool IsMaster(const ObjectMeta& meta) {
 std::string ControllerUid(const ObjectMeta& meta) {
   const OwnerReference* controller = meta.Controller();
   return controller == nullptr ? "" : controller->uid;
+}
+
+bool GoesOn(const Snapshot& snapshot) {
+  return snapshot.facts.problem.empty() && !snapshot.pod_gone && !snapshot.no_such_cluster;
+}
+
+// An owner that is active keeps the cluster whatever it does next, unless its application has
+// completed.
+bool NeedsProof(const Snapshot& snapshot) {
+  const auto& owner = snapshot.facts.owner;
+  if (!owner || !snapshot.cluster) return false;
+  switch (owner->observation) {
+    case Observation::kUnknown:
+      return false;
+    case Observation::kActive:
+      return snapshot.facts.app_status.has_value();
+    case Observation::kScaledToZero:
+    case Observation::kAbsent:
+    case Observation::kReplaced:
+    case Observation::kDeleting:
+    case Observation::kCompleted:
+      break;
+  }
+  return true;
+}
+
+// Whether two reads of the owner lead to the same verdict.
+bool IsSame(const OwnerSight& one, const OwnerSight& other) {
+  const auto uid = [](const OwnerSight& sight) {
+    return sight.object ? sight.object->meta.uid : "";
+  };
+  return one.observation == other.observation && uid(one) == uid(other) &&
+         one.fields.replicas == other.fields.replicas &&
+         one.still_running.empty() == other.still_running.empty() &&
+         one.setting_problem == other.setting_problem;
 }
 
 // On a bare pod, which is its own root, `owner-kind` may be a mark of an earlier version, even one
@@ -52,23 +91,9 @@ Observer::Observer(KubeClient& client, Discovery& discovery, Clock& clock,
       owner_probe_(client, discovery),
       cluster_probe_(client, discovery) {}
 
-Snapshot Observer::SureLook(const std::stop_token& stop) {
-  const Patience patience = Patience::UntilTimeout(stop);
-  Snapshot snapshot;
-  snapshot.began = clock_.Now();
-  // A problem already settles the verdict, and further requests to a hanging API server take time.
-  const auto goes_on = [&] {
-    return snapshot.facts.problem.empty() && !snapshot.pod_gone && !snapshot.no_such_cluster;
-  };
-  if (auto fresh = discovery_.Refresh(patience); !fresh) NoteProblem(snapshot, fresh.error());
-  if (goes_on()) ReadPodAndNamespace(snapshot, patience);
-  if (goes_on()) {
-    ReadRoot(snapshot, patience);
-    FindOwnerName(snapshot);
-  }
-  if (goes_on()) ReadTheRest(snapshot, patience);
-  End(snapshot);
-  return snapshot;
+Snapshot Observer::SureLook(const std::stop_token& stop, OtherDriversToo others) {
+  const auto reads = std::make_shared<LookReads>(clock_, kFreshEvidence);
+  return Look(Patience::OfLook(reads, stop), others, nullptr);
 }
 
 std::optional<Snapshot> Observer::TerminationLook() {
@@ -76,34 +101,112 @@ std::optional<Snapshot> Observer::TerminationLook() {
   MasterRoot root(client_, *root_);
   const RootState state = root.ReadWhole({}, kTerminationPatience);
   if (state != RootState::kTerminating && state != RootState::kGone) return std::nullopt;
-  const Patience patience = Patience::UntilTimeout({});
-  Snapshot snapshot;
-  snapshot.began = clock_.Now();
-  if (auto fresh = discovery_.Refresh(patience); !fresh) NoteProblem(snapshot, fresh.error());
-  ReadPodAndNamespace(snapshot, patience);
-  if (!snapshot.pod || !snapshot.cluster) return std::nullopt;
-  TakeRoot(snapshot, root.object());
-  TakeTemplate(snapshot, root.object(), root.whole());
-  FindOwnerName(snapshot);
-  ReadTheRest(snapshot, patience);
-  if (!snapshot.seen) return std::nullopt;
-  End(snapshot);
+  const auto reads = std::make_shared<LookReads>(clock_, kTerminationPatience);
+  Snapshot snapshot = Look(Patience::OfLook(reads, {}), OtherDriversToo::kYes, &root);
+  if (!snapshot.pod || !snapshot.cluster || !snapshot.seen) return std::nullopt;
   return snapshot;
 }
 
-void Observer::ReadTheRest(Snapshot& snapshot, const Patience& patience) {
-  ReadOwner(snapshot, patience);
-  CompareLabel(snapshot, patience);
-  FindAmbiguities(snapshot, patience);
-}
-
-void Observer::End(Snapshot& snapshot) {
+Snapshot Observer::Look(const Patience& patience, OtherDriversToo others, const MasterRoot* going) {
+  const MonotonicTime began = clock_.Now();
+  Snapshot snapshot;
+  std::optional<OwnerRead> owner;
+  if (auto fresh = discovery_.Refresh(patience); !fresh) {
+    NoteProblem(snapshot, fresh.error());
+  } else {
+    // A first look has to find out first who the owner is.
+    if (root_ && cluster_ && owner_name_) owner = ReadOwner(cluster_, patience);
+    for (int round = 1;; ++round) {
+      snapshot = LookAround(owner, others, going, patience);
+      NoteVersions(snapshot);
+      if (!GoesOn(snapshot) || !NeedsProof(snapshot)) break;
+      OwnerRead again = ReadOwnerAgain(*owner, snapshot.cluster, patience);
+      const bool same = IsSame(owner->sight, again.sight);
+      if (!same && again.sight.observation != Observation::kUnknown && round < kMostRounds) {
+        owner = std::move(again);
+        continue;
+      }
+      if (!same && again.sight.observation != Observation::kUnknown) {
+        again.sight.observation = Observation::kUnknown;
+        again.sight.detail = "the owner changes while it is looked at: " + again.sight.detail;
+      }
+      snapshot.facts.owner = std::move(again.sight);
+      break;
+    }
+  }
+  snapshot.began = began;
+  snapshot.evidence_since = patience.reads()->since();
   snapshot.facts.now = clock_.WallNow();
   snapshot.facts.replaced_owner = settings_->replaced_owner;
-  NoteVersions(snapshot);
   snapshot.root_seen_at = root_seen_at_;
   snapshot.root_seen_version = root_seen_version_;
   snapshot.ended = clock_.Now();
+  return snapshot;
+}
+
+Snapshot Observer::LookAround(std::optional<OwnerRead>& owner, OtherDriversToo others,
+                              const MasterRoot* going, const Patience& patience) {
+  Snapshot snapshot;
+  const bool in_doubt = owner && (owner->sight.observation != Observation::kActive ||
+                                  ReadMarks(root_->meta).app_status);
+  if (in_doubt && owner->sight.observation != Observation::kUnknown) {
+    const auto requests = WhatCouldKeepIt(others, going == nullptr, patience);
+    patience.reads()->BeginEvidence();
+    client_.ReadAhead(requests, kUrgentReadsSideBySide, patience);
+  } else {
+    patience.reads()->BeginEvidence();
+  }
+  // A problem already settles the verdict, and further requests to a hanging API server take time.
+  ReadPodAndNamespace(snapshot, patience);
+  if (!GoesOn(snapshot)) return snapshot;
+  if (snapshot.cluster) cluster_ = snapshot.cluster;
+  if (going == nullptr) {
+    ReadRoot(snapshot, patience);
+  } else if (snapshot.pod && snapshot.cluster) {
+    TakeRoot(snapshot, going->object());
+    TakeTemplate(snapshot, going->object(), going->whole());
+  }
+  FindOwnerName(snapshot);
+  if (!GoesOn(snapshot)) return snapshot;
+  if (snapshot.owner_name) {
+    RecallOwner(snapshot);
+    if (!owner || !owner->IsFor(*this)) owner = ReadOwner(snapshot.cluster, patience);
+    TakeOwner(snapshot, owner->sight);
+  }
+  CompareLabel(snapshot, patience);
+  FindAmbiguities(snapshot, patience);
+  if (others == OtherDriversToo::kYes && GoesOn(snapshot) && NeedsProof(snapshot)) {
+    snapshot.others =
+        cluster_probe_.FindOtherDrivers(*snapshot.cluster, OwnerOf(snapshot), patience);
+  }
+  return snapshot;
+}
+
+std::vector<ApiRequest> Observer::WhatCouldKeepIt(OtherDriversToo others, bool root_is_read,
+                                                  const Patience& patience) {
+  Snapshot known;  // as the last look left it
+  known.owner_name = owner_name_;
+  known.owner_ns = owner_ns_;
+  known.seen = seen_;
+  std::vector<ApiRequest> requests = PodAndNamespaceRequests();
+  if (root_is_read) {
+    requests.push_back(ApiRequest::Get(root_->type, root_->meta.ns, root_->meta.name));
+  }
+  const auto add = [&](std::vector<ApiRequest> more) {
+    requests.insert(requests.end(), std::make_move_iterator(more.begin()),
+                    std::make_move_iterator(more.end()));
+  };
+  add(cluster_probe_.ListRequests(WorkloadTypes(), *cluster_, patience));
+  if (others == OtherDriversToo::kYes) {
+    auto drivers = cluster_probe_.DriverRequests(*cluster_, OwnerOf(known), patience);
+    if (drivers) add(*std::move(drivers));
+  }
+  return requests;
+}
+
+OwnerOfCluster Observer::OwnerOf(const Snapshot& snapshot) const {
+  return {snapshot.owner_ns, snapshot.seen ? snapshot.seen->uid : "", OwnerKind(snapshot),
+          settings_->completed_when};
 }
 
 // The latest version that is known of the time at which the root was there.
@@ -121,11 +224,21 @@ void Observer::NoteVersions(const Snapshot& snapshot) {
 }
 
 OtherDrivers Observer::FindOtherDrivers(const Snapshot& snapshot, const std::stop_token& stop) {
-  return cluster_probe_.FindOtherDrivers(
-      *snapshot.cluster,
-      {snapshot.owner_ns, snapshot.seen ? snapshot.seen->uid : "", OwnerKind(snapshot),
-       settings_->completed_when},
-      Patience::UntilTimeout(stop));
+  if (snapshot.others) return *snapshot.others;
+  const auto reads = std::make_shared<LookReads>(clock_, kFreshEvidence);
+  const Patience patience = Patience::OfLook(reads, stop);
+  const OwnerOfCluster owner = OwnerOf(snapshot);
+  if (auto requests = cluster_probe_.DriverRequests(*snapshot.cluster, owner, patience)) {
+    client_.ReadAhead(*requests, kUrgentReadsSideBySide, patience);
+  }
+  OtherDrivers drivers = cluster_probe_.FindOtherDrivers(*snapshot.cluster, owner, patience);
+  if (drivers.unknown || drivers.in_use_by || !owner_name_ || !snapshot.facts.owner) return drivers;
+  const OwnerRead again = ReadOwner(snapshot.cluster, patience);
+  if (!IsSame(*snapshot.facts.owner, again.sight)) {
+    drivers.unknown = ApiError{ApiFailure::kUnexpected,
+                               "the owner has changed since: " + again.sight.detail, std::nullopt};
+  }
+  return drivers;
 }
 
 std::optional<OwnerSight> Observer::Glance(const std::stop_token& stop) {
@@ -145,13 +258,18 @@ const RecordedOwner& Observer::Adopt(const Snapshot& snapshot) {
   return *seen_;
 }
 
-void Observer::ReadPodAndNamespace(Snapshot& snapshot, const Patience& patience) {
+std::vector<ApiRequest> Observer::PodAndNamespaceRequests() const {
   const Settings& settings = *settings_;
   std::vector<ApiRequest> requests = {ApiRequest::GetMetadata(Namespaces(), "", settings.ns)};
   if (!settings.pod.empty()) {
     requests.push_back(ApiRequest::Get(Pods(), settings.ns, settings.pod));
   }
-  auto answers = client_.DoAll(requests, kReadsSideBySide, patience);
+  return requests;
+}
+
+void Observer::ReadPodAndNamespace(Snapshot& snapshot, const Patience& patience) {
+  const Settings& settings = *settings_;
+  auto answers = client_.DoAll(PodAndNamespaceRequests(), kReadsSideBySide, patience);
   if (answers[0]) {
     snapshot.facts.server_time = answers[0]->server_time;
     if (auto meta = ReadObjectMeta(answers[0]->document.root())) {
@@ -334,8 +452,14 @@ std::string Observer::OwnerKind(const Snapshot& snapshot) const {
   return KindName{name->kind, name->group}.ToText();
 }
 
-void Observer::ReadOwner(Snapshot& snapshot, const Patience& patience) {
-  if (!snapshot.owner_name) return;
+bool Observer::OwnerRead::IsFor(const Observer& observer) const {
+  const std::string uid = observer.seen_ ? observer.seen_->uid : "";
+  return name.ToText() == observer.owner_name_->ToText() && ns == observer.owner_ns_ &&
+         known_uid == uid;
+}
+
+// Recalls which owner it was that the name of `snapshot` stood for.
+void Observer::RecallOwner(const Snapshot& snapshot) {
   owner_name_ = snapshot.owner_name;
   owner_ns_ = snapshot.owner_ns;
   const auto is_for_it = [&](const std::optional<RecordedOwner>& owner) {
@@ -343,10 +467,32 @@ void Observer::ReadOwner(Snapshot& snapshot, const Patience& patience) {
   };
   if (!is_for_it(seen_)) seen_.reset();
   if (!seen_ && is_for_it(snapshot.marks.owner)) seen_ = snapshot.marks.owner;
+}
 
+Observer::OwnerRead Observer::ReadOwner(const std::optional<ClusterId>& cluster,
+                                        const Patience& patience) {
   OwnerQuery query = QueryFor(*owner_name_, owner_ns_);
-  if (snapshot.cluster) query.cluster_label = {snapshot.cluster->label, snapshot.cluster->name};
+  if (cluster) query.cluster_label = {cluster->label, cluster->name};
+  patience.reads()->TakeAsked();
   OwnerSight sight = owner_probe_.Look(query, Freshness::kSure, patience);
+  return {*owner_name_, owner_ns_, seen_ ? seen_->uid : "", std::move(sight),
+          patience.reads()->TakeAsked()};
+}
+
+// Asks for what the first read has asked for side by side.
+Observer::OwnerRead Observer::ReadOwnerAgain(const OwnerRead& before,
+                                             const std::optional<ClusterId>& cluster,
+                                             const Patience& patience) {
+  std::vector<ApiRequest> requests = before.asked;
+  // Whether a kind is served is evidence only if it is read after the list.
+  std::erase_if(requests, [](const ApiRequest& request) {
+    return request.expect == ApiRequest::Expect::kDocument;
+  });
+  client_.ReadAhead(requests, kUrgentReadsSideBySide, patience);
+  return ReadOwner(cluster, patience);
+}
+
+void Observer::TakeOwner(Snapshot& snapshot, OwnerSight sight) {
   if (!sight.is_of_recorded_kind) seen_.reset();
   if (!sight.setting_problem.empty()) {
     snapshot.facts.setting_errors.push_back(sight.setting_problem);

@@ -7,6 +7,7 @@
 
 #include "probes/base/clock.h"
 #include "probes/cluster_probe.h"
+#include "probes/kube/look_reads.h"
 #include "probes/owner_probe.h"
 #include "watcher/observation/facts.h"
 #include "watcher/observation/next_master.h"
@@ -16,10 +17,17 @@
 
 namespace cluster_watcher {
 
+// Nothing that leads to a deletion is done on older evidence.
+inline constexpr Duration kFreshEvidence{5'000};
+
 struct Snapshot {
   Facts facts;
   MonotonicTime began;
   MonotonicTime ended;
+  // Since what could keep the cluster was read, all of it after the owner, which was read again
+  // after it. Very old if nothing was read.
+  EvidenceSince evidence_since;
+  std::optional<OtherDrivers> others;  // nullopt: they weren't looked for
 
   std::optional<ClusterId> cluster;
   std::optional<KubeObject> pod;   // nullopt: not read, or there is none
@@ -44,6 +52,10 @@ struct Snapshot {
   std::string owner_ns;
   std::optional<RecordedOwner> seen;  // the owner as last seen, in this look or an earlier one
 
+  // Returns how old the evidence is. `client` is the one that read it.
+  Duration EvidenceAge(Clock& clock, const KubeClient& client) const {
+    return AgeOf(evidence_since, clock, client.dates());
+  }
   // Whether our own pod is being deleted. Then nothing is condemned: the next pod's watcher judges.
   bool IsPodTerminating() const { return pod && pod->meta.deleting; }
   // "deployment.apps/bob", as far as it is known; empty: nothing is.

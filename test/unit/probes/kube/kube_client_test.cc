@@ -2,12 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "probes/kube/look_reads.h"
 #include "test/unit/support/fake_transport.h"
 #include "test/unit/support/temporary_directory.h"
 
@@ -619,6 +621,91 @@ TEST(KubeClient, UntilTimeoutOtherFailuresEndNothing) {
   api.transport.On(GetBob(), Answer(200, Bob()));
   EXPECT_FALSE(api.client.Do(GetBob(), patience));
   EXPECT_TRUE(api.client.Do(GetBob(), patience));
+}
+
+HttpResult WithDate(HttpResult answer, WallTime date, std::uint32_t connection) {
+  answer->date = date;
+  answer->connection = connection;
+  return answer;
+}
+
+struct LookApi : FakeApi {
+  std::shared_ptr<LookReads> reads = std::make_shared<LookReads>(clock, Duration(5'000));
+  Patience patience = Patience::OfLook(reads, {});
+};
+
+TEST(KubeClient, InALookOnlyWhatFailedInPassingIsAskedAgain) {
+  LookApi api;
+  const std::vector<ApiRequest> requests = {GetBob(), ListBob(), ListLabelled(true)};
+  api.transport.On(requests[0], NoAnswer(TransportError::Kind::kConnect));
+  api.transport.On(requests[0], Refused(503));
+  api.transport.On(requests[0], Answer(200, R"({"kind":"Deploy)"));
+  api.transport.On(requests[0], Refused(429));
+  api.transport.On(requests[0], Answer(200, Bob()));
+  api.transport.On(requests[1], Refused(403));
+  api.transport.On(requests[2], Refused(401));
+  const auto answers = api.client.DoAll(requests, 3, api.patience);
+  EXPECT_TRUE(answers[0]);
+  EXPECT_EQ(api.transport.requests.size(), 7u);
+  EXPECT_EQ(api.transport.TimesAsked(requests[1]), 1u);
+  EXPECT_GE(api.clock.elapsed, Duration(4 * 20));
+  EXPECT_LE(api.clock.elapsed, Duration(4 * 300));
+}
+
+TEST(KubeClient, InALookNothingIsAskedAgainForEver) {
+  LookApi api;
+  api.transport.On(GetBob(), Refused(500));
+  EXPECT_FALSE(api.client.Do(GetBob(), api.patience));
+  EXPECT_EQ(api.transport.requests.size(), 6u);
+}
+
+TEST(KubeClient, InALookATimeoutIsNotAskedAgain) {
+  LookApi api;
+  api.transport.On(GetBob(), NoAnswer());
+  EXPECT_FALSE(api.client.Do(GetBob(), api.patience));
+  EXPECT_EQ(api.transport.requests.size(), 1u);
+}
+
+TEST(KubeClient, InALookARetryAfterIsWaitedForWhileTheEvidenceStaysFresh) {
+  LookApi api;
+  HttpResponse busy = Refused(429);
+  busy.retry_after = std::chrono::seconds(3);
+  api.transport.On(GetBob(), busy);
+  EXPECT_FALSE(api.client.Do(GetBob(), api.patience));
+  EXPECT_EQ(api.transport.requests.size(), 2u);
+  EXPECT_EQ(api.clock.elapsed, Duration(3'000));
+  EXPECT_EQ(api.client.TakeRetryAfter(), Duration(3'000));
+}
+
+TEST(KubeClient, WhatIsReadAheadIsNotAskedForAgain) {
+  LookApi api;
+  api.transport.On(GetBob(), Answer(200, Bob()));
+  const ApiRequest request = GetBob();
+  api.client.ReadAhead(std::span(&request, 1), 3, api.patience);
+  EXPECT_TRUE(api.client.Do(request, api.patience));
+  EXPECT_EQ(api.transport.requests.size(), 1u);
+  EXPECT_TRUE(api.client.Do(request, api.patience));
+  EXPECT_EQ(api.transport.requests.size(), 2u);
+  api.client.ReadAhead(std::span(&request, 1), 3, api.patience);
+  api.reads->BeginEvidence();
+  EXPECT_TRUE(api.client.Do(request, api.patience));
+  EXPECT_EQ(api.transport.requests.size(), 4u);
+}
+
+TEST(KubeClient, EvidenceIsAsOldAsTheSlowestClockSays) {
+  LookApi api;
+  const WallTime date{std::chrono::hours(24)};
+  const auto age = [&] { return AgeOf(api.reads->since(), api.clock, api.client.dates()); };
+  api.transport.On(GetBob(), WithDate(Answer(200, Bob()), date, 1));
+  api.transport.On(GetBob(), WithDate(Answer(200, Bob()), date + std::chrono::hours(1), 2));
+  api.transport.On(GetBob(), WithDate(Answer(200, Bob()), date + std::chrono::seconds(1), 1));
+  api.transport.On(GetBob(), WithDate(Answer(200, Bob()), date + std::chrono::seconds(31), 1));
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(api.client.Do(GetBob(), api.patience));
+  EXPECT_EQ(age(), Duration(0));
+  EXPECT_TRUE(api.client.Do(GetBob(), {}));
+  EXPECT_EQ(age(), Duration(30'000));
+  api.clock.suspended = std::chrono::minutes(2);
+  EXPECT_EQ(age(), std::chrono::minutes(2));
 }
 
 TEST(KubeClient, ARetryAfterThatIsIgnoredHoldsNothingUp) {

@@ -119,6 +119,17 @@ TEST_F(ReaperTest, DeletesAWholeCluster) {
   EXPECT_FALSE(Exists(kRoot));
 }
 
+// Its monotonic clock stands still meanwhile.
+TEST_F(ReaperTest, AMachineThatWasSuspendedBeforeTheFirstDeleteLooksAgain) {
+  Before("GET", "/services?", 1, [this] {
+    clock_.suspended += std::chrono::minutes(1);
+    MakeDriver();
+  });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  EXPECT_EQ(Deletes(), 0u);
+  EXPECT_EQ(Mark("phase"), "");
+}
+
 // A process may be suspended anywhere for minutes, and wake up to a different cluster.
 TEST_F(ReaperTest, ANewClustersMembersAreNotTakenWhenTheRootWasReadBefore) {
   MakeMap("held", R"(,"finalizers":["example.com/held"])");
