@@ -463,6 +463,8 @@ TEST_F(DeploymentConfigOwner, ScaledToZeroTheClusterGoes) {
   Watcher& watcher = WatchOver("deploymentconfig.apps.openshift.io/bob");
   ASSERT_TRUE(Keeps(watcher, kActive, 3));
   SetSpec("deploymentconfigs", R"({"replicas": 0})");
+  // As its controller would, which isn't there.
+  api().Scale("replicationcontrollers", ns_, "bob-1", 0);
   EXPECT_TRUE(Finishes(watcher));
 }
 

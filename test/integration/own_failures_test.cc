@@ -104,19 +104,6 @@ TEST_F(FailureCase, Case39ARolloutThatNamesAnotherDriverKeepsTheClusterBeforeIts
   EXPECT_TRUE(Keeps(watcher, "keep: ambiguous"));
 }
 
-TEST_F(FailureCase, Case39ItKeepsNothingOnceThatDriverIsGoneToo) {
-  MakeCluster({.pod_annotations = {{kOwner, "deployment/bob"}}});
-  MakeDriver();
-  MakeDriver("alice");
-  Watcher& watcher = Watch();
-  ASSERT_TRUE(Keeps(watcher, "keep: active", 2));
-  HandTheClusterOver();
-  api().Delete("deployments", ns_, "bob");
-  ASSERT_TRUE(Shows(watcher, "keep: ambiguous"));
-  api().Delete("deployments", ns_, "alice");
-  EXPECT_TRUE(Finishes(watcher));
-}
-
 TEST_F(FailureCase, Case39SoDoesOneThatNamesItByAFlagOfTheSidecar) {
   const auto sidecar = [](const std::string& owner) {
     return R"("initContainers": [{"name": "cluster-watcher", "image": "example.invalid/none",

@@ -174,7 +174,6 @@ TEST_F(OwnerNamed, ByTheEphemeralLabelAlone) {
 
 TEST_F(OwnerNamed, ByTheFlagBeforeEverythingElse) {
   MakeCluster({.root_labels = {{"ephemeral", "bob"}},
-               .root_annotations = {{"cluster-watcher/owner", "job/bob"}},
                .pod_annotations = {{"cluster-watcher/owner", "statefulset/bob"}}});
   MakeDriver("bob", "deployments");
   ExpectBobToCount(WatchOver("deployment/bob"), "deployments");

@@ -60,6 +60,7 @@ Deletion::Deletion(const Tools& tools, const DeletionOrder& condemned, Monotonic
       marks_(condemned.marks),
       seen_abandoned_(condemned.look.evidence_since),
       root_seen_at_(condemned.look.root_seen_at),
+      root_seen_version_(condemned.look.root_seen_version),
       since_(since),
       root_(tools.client, as_seen_),
       listing_(tools, warn_once_, cluster_),
@@ -92,6 +93,7 @@ void Deletion::Begin(const DeletionOrder& order) {
   marks_ = order.marks;
   seen_abandoned_ = order.look.evidence_since;
   root_seen_at_ = order.look.root_seen_at;
+  root_seen_version_ = order.look.root_seen_version;
   root_.Take(*order.look.root);
 }
 
@@ -151,12 +153,20 @@ bool Deletion::LearnWhatIsListed(RootState root, bool complete) {
   if (!resumed) return false;
   // The watcher that began it had listed what was there with the root. So do we, as far as we know
   // what that was.
-  memory_.made_before = root_seen_at_;
+  CountOnlyOlderThanRoot();
   return memory_.made_before.has_value();
 }
 
-bool Deletion::FinishMembers(MonotonicTime deadline, const std::function<bool()>& may_go_on) {
+void Deletion::CountOnlyOlderThanRoot() {
   memory_.made_before = root_seen_at_;
+  // A root that is terminating was there until the version that says so.
+  const std::string& root = root_.object().meta.resource_version;
+  memory_.made_before_version =
+      IsNoLaterVersion(root, root_seen_version_) ? root_seen_version_ : root;
+}
+
+bool Deletion::FinishMembers(MonotonicTime deadline, const std::function<bool()>& may_go_on) {
+  CountOnlyOlderThanRoot();
   memory_.mounted.clear();
   memory_.root_set.clear();
   needs_evidence_ = false;  // `may_go_on` brings it

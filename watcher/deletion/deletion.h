@@ -86,6 +86,8 @@ class Deletion {
   // Learns from the root's state, read after a list, what that list tells: whether the objects in
   // it are the cluster's members (true), or only those that were listed before.
   bool LearnWhatIsListed(RootState root, bool complete);
+  // Only what was made before the root was last seen counts as a member from now on.
+  void CountOnlyOlderThanRoot();
   MemberPass Sort(std::vector<KubeObject> objects, bool counts_as_listed);
   Pass DeletePass(MemberPass members, bool past_deadline);
   bool SendDue(std::vector<const KubeObject*> due, bool past_deadline);
@@ -110,6 +112,7 @@ class Deletion {
   Marks marks_;                   // as they are written
   EvidenceSince seen_abandoned_;  // asked before each send while the cluster is whole
   std::optional<WallTime> root_seen_at_;
+  std::string root_seen_version_;
   const MonotonicTime since_;
   MasterRoot root_;
   MemberListing listing_;

@@ -111,8 +111,9 @@ Controller FindController(const KubeObject& object,
 bool IsTooNew(const KubeObject& object, const DeletionMemory& memory) {
   if (!memory.made_before) return false;
   const auto created = ParseTime(object.meta.created);
-  // Times of creation are whole seconds: what was made in the same one may have been made later.
-  return !created || *created >= std::chrono::floor<std::chrono::seconds>(*memory.made_before);
+  const auto seen = std::chrono::floor<std::chrono::seconds>(*memory.made_before);
+  if (!created || *created != seen) return !created || *created > seen;
+  return !IsNoLaterVersion(object.meta.resource_version, memory.made_before_version);
 }
 
 void Leave(const KubeObject& object, const char* why, DeletionMemory& memory, MemberPass& pass) {

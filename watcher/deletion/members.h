@@ -25,8 +25,11 @@ struct DeletionMemory {
   std::string owner_name;            // empty: the owner is in another namespace, or there is none
   std::string owner_kind;            // "deployment.apps"; empty: any workload
   std::string owner_controller_uid;  // may be empty
-  // Objects created later are somebody's new ones and stay; nullopt: none are too new.
+  // When the master root was last seen: objects made later are somebody's new ones and stay.
+  // nullopt: none are too new. Of those made in the same second, the ones that have changed since
+  // the root was at `made_before_version` may have been made later, and stay too.
   std::optional<WallTime> made_before;
+  std::string made_before_version = {};  // a resourceVersion
   std::vector<MountedObject> mounted;
   Volumes volumes = Volumes::kPreserve;
   WallTime collect_after{};  // the time that claims are marked with, in whole seconds

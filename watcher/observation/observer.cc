@@ -118,6 +118,7 @@ Snapshot Observer::Look(const Patience& patience, OtherDriversToo others, const 
     if (root_ && cluster_ && owner_name_) owner = ReadOwner(cluster_, patience);
     for (int round = 1;; ++round) {
       snapshot = LookAround(owner, others, going, patience);
+      NoteVersions(snapshot);
       if (!GoesOn(snapshot) || !NeedsProof(snapshot)) break;
       OwnerRead again = ReadOwnerAgain(*owner, snapshot.cluster, patience);
       const bool same = IsSame(owner->sight, again.sight);
@@ -138,6 +139,7 @@ Snapshot Observer::Look(const Patience& patience, OtherDriversToo others, const 
   snapshot.facts.now = clock_.WallNow();
   snapshot.facts.replaced_owner = settings_->replaced_owner;
   snapshot.root_seen_at = root_seen_at_;
+  snapshot.root_seen_version = root_seen_version_;
   snapshot.ended = clock_.Now();
   return snapshot;
 }
@@ -205,6 +207,20 @@ std::vector<ApiRequest> Observer::WhatCouldKeepIt(OtherDriversToo others, bool r
 OwnerOfCluster Observer::OwnerOf(const Snapshot& snapshot) const {
   return {snapshot.owner_ns, snapshot.seen ? snapshot.seen->uid : "", OwnerKind(snapshot),
           settings_->completed_when};
+}
+
+// The latest version that is known of the time at which the root was there.
+void Observer::NoteVersions(const Snapshot& snapshot) {
+  if (!snapshot.root || snapshot.root->meta.deleting || !snapshot.facts.problem.empty()) return;
+  const auto note = [this](const std::string& version) {
+    if (root_seen_version_.empty() || IsNoLaterVersion(root_seen_version_, version)) {
+      root_seen_version_ = version;
+    }
+  };
+  note(snapshot.root->meta.resource_version);
+  if (snapshot.pod) note(snapshot.pod->meta.resource_version);
+  if (!snapshot.facts.owner) return;
+  for (const Evidence& evidence : snapshot.facts.owner->evidence) note(evidence.resource_version);
 }
 
 OtherDrivers Observer::FindOtherDrivers(const Snapshot& snapshot, const std::stop_token& stop) {

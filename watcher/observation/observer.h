@@ -92,6 +92,7 @@ class Observer {
   void EachUnended(Snapshot& snapshot, const std::vector<KubeObject>& pods,
                    const Patience& patience,
                    const std::function<void(const KubeObject&, JsonValue)>& show);
+  void NoteVersions(const Snapshot& snapshot);
   void AddHold(Snapshot& snapshot, const std::string& where, const ObjectMeta& meta);
   void AddHold(Snapshot& snapshot, const std::string& where, std::string_view until);
   OwnerQuery QueryFor(const OwnerName& name, const std::string& ns) const;
@@ -109,6 +110,7 @@ class Observer {
   std::optional<ClusterId> cluster_;
   std::optional<KubeObject> root_;  // as last read
   std::optional<WallTime> root_seen_at_;
+  std::string root_seen_version_;
   std::optional<RecordedOwner> seen_;
   std::optional<OwnerName> owner_name_;
   std::string owner_ns_;

@@ -41,6 +41,7 @@ struct Snapshot {
   // When the master root was last read under its UID and not terminating, in this look or an
   // earlier one; by the API server's clock.
   std::optional<WallTime> root_seen_at;
+  std::string root_seen_version;  // a resourceVersion of that time, or shortly before; may be empty
 
   bool pod_gone = false;      // our pod is NotFound, or another pod has its name
   bool root_changed = false;  // another object is the master root now

@@ -175,13 +175,22 @@ TEST(SortMembers, NeverDeletesKindsThatOutliveClusters) {
 
 TEST(SortMembers, LeavesWhatWasMadeWhileTheClusterWasTakenDown) {
   DeletionMemory memory = Memory();
-  memory.made_before = ParseTime("2026-01-01T00:00:10Z");
-  KubeObject old = Object("service", "old");
-  old.meta.created = "2026-01-01T00:00:09Z";
-  KubeObject fresh = Object("service", "fresh");
-  fresh.meta.created = "2026-01-01T00:00:10Z";  // perhaps later in that second
-  Expect(SortMembers({old, fresh, Object("service", "ageless")}, true, memory), {"old"}, {},
-         {"service/fresh", "service/ageless"});
+  memory.made_before = ParseTime("2026-01-01T00:00:10.5Z");
+  memory.made_before_version = "100";
+  const auto made = [](const std::string& name, const std::string& time, const char* version) {
+    KubeObject object = Object("service", name);
+    object.meta.created = "2026-01-01T00:00:" + time + "Z";
+    object.meta.resource_version = version;
+    return object;
+  };
+  // In the same second the versions tell.
+  Expect(
+      SortMembers({made("old", "09", "900"), made("older", "10", "99"), made("same", "10", "100"),
+                   made("newer", "10", "101"), made("odd", "10", "7a"), made("new", "11", "7"),
+                   Object("service", "ageless")},
+                  true, memory),
+      {"old", "older", "same"}, {},
+      {"service/newer", "service/odd", "service/new", "service/ageless"});
 }
 
 // The claims of a set that has gone are what it has let go of, or went with it.
