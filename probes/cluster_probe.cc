@@ -15,17 +15,8 @@ bool IsAlwaysBelow(const KubeObject& object, const ResourceType& controller) {
          (object.type.kind == "ReplicationController" && controller.kind == "DeploymentConfig");
 }
 
-ApiRequest ListRequest(const ResourceType& type, const ClusterId& cluster) {
-  return ApiRequest::ListBySelector(type, cluster.ns, cluster.label + "=" + cluster.name, true);
-}
-
 Unexpected<ApiError> Problem(ApiFailure failure, const KubeObject& object, std::string why) {
   return {ApiError{failure, object.Describe() + ": " + std::move(why), std::nullopt}};
-}
-
-ApiError Malformed(const ResourceType& type, const Error& error) {
-  return {ApiFailure::kUnexpected, "list " + type.QualifiedName() + ": " + error.message,
-          std::nullopt};
 }
 
 }  // namespace
@@ -33,8 +24,7 @@ ApiError Malformed(const ResourceType& type, const Error& error) {
 Result<KubeObject, ApiError> ClusterProbe::ReadController(const KubeObject& object,
                                                           const OwnerReference& controller,
                                                           std::span<const KubeObject> known,
-                                                          const Patience& patience,
-                                                          JsonDocument* whole) {
+                                                          const Patience& patience) {
   auto same = std::find_if(known.begin(), known.end(), [&](const KubeObject& candidate) {
     return candidate.meta.uid == controller.uid;
   });
@@ -45,10 +35,8 @@ Result<KubeObject, ApiError> ClusterProbe::ReadController(const KubeObject& obje
     return Problem(ApiFailure::kUnexpected, object,
                    "its controller's kind, " + controller.kind + ", is not served");
   }
-  const auto request = whole == nullptr
-                           ? ApiRequest::GetMetadata(**type, object.meta.ns, controller.name)
-                           : ApiRequest::Get(**type, object.meta.ns, controller.name);
-  auto answer = client_.Do(request, patience);
+  auto answer =
+      client_.Do(ApiRequest::GetMetadata(**type, object.meta.ns, controller.name), patience);
   if (!answer) return Unexpected{std::move(answer).error()};
   auto meta = ReadObjectMeta(answer->document.root());
   if (!meta) return Problem(ApiFailure::kUnexpected, object, meta.error().message);
@@ -56,37 +44,22 @@ Result<KubeObject, ApiError> ClusterProbe::ReadController(const KubeObject& obje
     return Problem(ApiFailure::kNotFound, object,
                    "its controller " + controller.name + " is gone, another has its name");
   }
-  if (whole != nullptr) *whole = std::move(answer->document);
   return KubeObject{**type, *std::move(meta)};
 }
 
 Result<KubeObject, ApiError> ClusterProbe::RootOf(KubeObject start, const ClusterId& cluster,
                                                   std::span<const KubeObject> known,
-                                                  const Patience& patience, JsonDocument* whole) {
+                                                  const Patience& patience) {
   KubeObject current = std::move(start);
   for (int i = 0; i < kLongestChain; ++i) {
     const OwnerReference* controller = current.meta.Controller();
     if (controller == nullptr) return current;
-    JsonDocument read;
-    auto next =
-        ReadController(current, *controller, known, patience, whole == nullptr ? nullptr : &read);
+    auto next = ReadController(current, *controller, known, patience);
     if (!next) return next;
     if (!IsAlwaysBelow(current, next->type) && !cluster.Owns(next->meta)) return current;
-    if (whole != nullptr) *whole = std::move(read);
     current = *std::move(next);
   }
   return Problem(ApiFailure::kUnexpected, current, "its chain of controllers has no end");
-}
-
-std::vector<ApiRequest> ClusterProbe::ListRequests(std::span<const ResourceType> types,
-                                                   const ClusterId& cluster,
-                                                   const Patience& patience) {
-  std::vector<ApiRequest> requests;
-  for (const ResourceType& known : types) {
-    auto type = discovery_.Resolve(known, patience);
-    if (type && *type) requests.push_back(ListRequest(**type, cluster));
-  }
-  return requests;
 }
 
 ClusterListing ClusterProbe::List(std::span<const ResourceType> types, const ClusterId& cluster,
@@ -98,19 +71,15 @@ ClusterListing ClusterProbe::List(std::span<const ResourceType> types, const Clu
     if (!type) {
       listing.failed.push_back(std::move(type).error());
     } else if (*type) {
-      requests.push_back(ListRequest(**type, cluster));
+      requests.push_back(
+          ApiRequest::ListBySelector(**type, cluster.ns, cluster.label + "=" + cluster.name, true));
     }
   }
   auto read = client_.EachItemSideBySide(
       requests, concurrency,
       [&](std::size_t which, JsonValue item) {
         auto meta = ReadObjectMeta(item);
-        if (!meta) {
-          listing.failed.push_back(
-              {ApiFailure::kUnexpected,
-               "list " + requests[which].type.QualifiedName() + ": " + meta.error().message,
-               std::nullopt});
-        } else if (cluster.Owns(*meta)) {
+        if (meta && cluster.Owns(*meta)) {
           listing.objects.push_back({requests[which].type, *std::move(meta)});
         }
       },
@@ -132,7 +101,7 @@ Result<bool, ApiError> ClusterProbe::IsControlledBy(KubeObject object, const std
     const OwnerReference* controller = object.meta.Controller();
     if (controller == nullptr) return false;
     if (controller->uid == uid) return true;
-    auto next = ReadController(object, *controller, {}, patience, nullptr);
+    auto next = ReadController(object, *controller, {}, patience);
     if (!next && next.error().failure == ApiFailure::kNotFound) return false;
     if (!next) return Unexpected{std::move(next).error()};
     object = *std::move(next);
@@ -140,20 +109,11 @@ Result<bool, ApiError> ClusterProbe::IsControlledBy(KubeObject object, const std
   return Problem(ApiFailure::kUnexpected, object, "its chain of controllers has no end");
 }
 
-void ClusterProbe::JudgeDriver(const ResourceType& type, JsonValue item, DriverSearch& search,
+void ClusterProbe::JudgeDriver(const ResourceType& type, JsonValue item, const ClusterId& cluster,
+                               const OwnerOfCluster& owner, OtherDrivers& drivers,
                                const Patience& patience) {
-  const OwnerOfCluster& owner = search.owner;
-  OtherDrivers& drivers = search.drivers;
-  if (drivers.in_use_by) return;
   auto meta = ReadObjectMeta(item);
-  if (!meta) {
-    drivers.unknown = Malformed(type, meta.error());
-    return;
-  }
-  if (meta->Label(kUsesClusterLabel) != search.cluster.name || meta->uid == owner.uid) return;
-  const OwnerReference* controller = meta->Controller();
-  const std::string above = controller == nullptr ? "" : controller->uid;
-  if (search.below_owner.contains(above)) return;
+  if (!meta || meta->Label(kUsesClusterLabel) != cluster.name || meta->uid == owner.uid) return;
   const KubeObject driver{type, *std::move(meta)};
   auto fields = reader_.Read(driver, item, Freshness::kSure, patience);
   if (!fields) {
@@ -170,8 +130,6 @@ void ClusterProbe::JudgeDriver(const ResourceType& type, JsonValue item, DriverS
     drivers.unknown = std::move(controlled).error();
   } else if (!*controlled) {
     drivers.in_use_by = driver.Describe();
-  } else {
-    search.below_owner.insert(above);
   }
 }
 
@@ -194,35 +152,25 @@ Result<std::vector<ResourceType>, ApiError> ClusterProbe::DriverTypes(const std:
   return types;
 }
 
-Result<std::vector<ApiRequest>, ApiError> ClusterProbe::DriverRequests(const ClusterId& cluster,
-                                                                       const OwnerOfCluster& owner,
-                                                                       const Patience& patience) {
+OtherDrivers ClusterProbe::FindOtherDrivers(const ClusterId& cluster, const OwnerOfCluster& owner,
+                                            const Patience& patience) {
+  OtherDrivers drivers;
   const std::string selector = std::string(kUsesClusterLabel) + "=" + cluster.name;
   auto types = DriverTypes(owner.kind, patience);
-  if (!types) return Unexpected{std::move(types).error()};
+  if (!types) {
+    drivers.unknown = std::move(types).error();
+    return drivers;
+  }
   std::vector<ApiRequest> requests;
   for (const ResourceType& type : *types) {
     requests.push_back(ApiRequest::ListBySelector(type, cluster.ns, selector, false));
     if (owner.ns == cluster.ns || owner.ns.empty()) continue;
     requests.push_back(ApiRequest::ListBySelector(type, owner.ns, selector, false));
   }
-  return requests;
-}
-
-OtherDrivers ClusterProbe::FindOtherDrivers(const ClusterId& cluster, const OwnerOfCluster& owner,
-                                            const Patience& patience) {
-  DriverSearch search{cluster, owner};
-  OtherDrivers& drivers = search.drivers;
-  auto wanted = DriverRequests(cluster, owner, patience);
-  if (!wanted) {
-    drivers.unknown = std::move(wanted).error();
-    return drivers;
-  }
-  const std::vector<ApiRequest>& requests = *wanted;
   auto lists = client_.EachItemSideBySide(
       requests, kReadsSideBySide,
       [&](std::size_t which, JsonValue item) {
-        JudgeDriver(requests[which].type, item, search, patience);
+        JudgeDriver(requests[which].type, item, cluster, owner, drivers, patience);
       },
       patience);
   for (auto& list : lists) {

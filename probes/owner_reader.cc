@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <map>
 
 namespace cluster_watcher {
 namespace {
@@ -10,17 +9,8 @@ namespace {
 constexpr char kVersionAnnotation[] = "openshift.io/deployment-config.latest-version";
 constexpr char kPhaseAnnotation[] = "openshift.io/deployment.phase";
 
-constexpr int kLongestChain = 16;
-
-const ResourceType& Pods() { return *FindBuiltInByName("pods", ""); }
-
 ApiError Surprise(const KubeObject& object, const std::string& why) {
   return {ApiFailure::kUnexpected, object.Describe() + ": " + why, std::nullopt};
-}
-
-Unexpected<ApiError> CantFollow(const std::string& pod, const std::string& why) {
-  return {ApiError{ApiFailure::kUnexpected, "the controllers of " + pod + " can't be told: " + why,
-                   std::nullopt}};
 }
 
 // Returns the version of a DeploymentConfig's ReplicationController, counted from 1; 0 if unknown.
@@ -43,8 +33,7 @@ bool WantsToRun(const OwnerFields& fields) {
 }
 
 Result<OwnerFields, ApiError> OwnerReader::Read(const KubeObject& object, JsonValue item,
-                                                Freshness freshness, const Patience& patience,
-                                                const Label& but) {
+                                                Freshness freshness, const Patience& patience) {
   auto read = ReadOwnerFields(object.type, item);
   if (!read) return Unexpected{Surprise(object, "can't be judged: " + read.error().message)};
   OwnerFields fields = *std::move(read);
@@ -54,17 +43,16 @@ Result<OwnerFields, ApiError> OwnerReader::Read(const KubeObject& object, JsonVa
   }
   if (freshness == Freshness::kGlance) return fields;
   const bool idle = fields.suspended || (fields.replicas_by_scale && fields.replicas == 0);
-  const bool unless_pod = fields.suspended && fields.suspended_unless_pod;
-  if (idle && (fields.idle_unless_run != nullptr || unless_pod)) {
-    auto running = FindRunning({object.type, object.meta.ns, object.meta.name, object.meta.uid,
-                                fields.pod_selector, false},
-                               but, patience);
-    if (!running) return Unexpected{std::move(running).error()};
-    fields.nothing_runs = running->empty();
-    if (!fields.nothing_runs || (unless_pod && fields.pod_selector.empty())) {
-      fields.suspended = false;
-      fields.replicas = std::max<std::int64_t>(fields.replicas, 1);
-    }
+  if (idle && fields.idle_unless_run != nullptr) {
+    auto run = HasRun(object, *fields.idle_unless_run, patience);
+    if (!run) return Unexpected{std::move(run).error()};
+    fields.suspended = fields.suspended && !*run;
+    if (*run) fields.replicas = std::max<std::int64_t>(fields.replicas, 1);
+  }
+  if (fields.suspended && fields.suspended_unless_pod) {
+    auto pods = CountRunningPods(object.meta.ns, fields.pod_selector, {}, patience);
+    if (!pods) return Unexpected{std::move(pods).error()};
+    fields.suspended = *pods == 0 && !fields.pod_selector.empty();
   }
   if (fields.may_be_in_rollout) {
     auto comes_back = MayComeBack(object, patience);
@@ -104,132 +92,77 @@ Result<Done, ApiError> OwnerReader::ReadScale(const KubeObject& object, Freshnes
   return Done{};
 }
 
-Result<bool, ApiError> OwnerReader::AnyObject(const ApiRequest& list, const IsIt& is_it,
-                                              const Patience& patience) {
+Result<std::size_t, ApiError> OwnerReader::CountRunningPods(
+    const std::string& ns, const std::string& selector,
+    const std::pair<std::string, std::string>& but, const Patience& patience) {
+  std::size_t running = 0;
+  if (selector.empty()) return running;
+  const ResourceType& pods = *FindBuiltInByName("pods", "");
+  auto read = client_.EachItem(
+      ApiRequest::ListBySelector(pods, ns, selector, false),
+      [&](JsonValue pod) {
+        auto meta = ReadObjectMeta(pod);
+        if (meta && IsRunning(pod, *meta) && meta->Label(but.first) != but.second) ++running;
+      },
+      patience);
+  if (!read) return Unexpected{std::move(read).error()};
+  return running;
+}
+
+Result<std::size_t, ApiError> OwnerReader::CountUnfinished(
+    const ResourceType& runs, const std::string& ns,
+    const std::function<bool(const ObjectMeta&)>& wanted, const Patience& patience) {
+  std::size_t unfinished = 0;
   std::optional<ApiError> problem;
-  auto found = client_.AnyItem(
-      list,
+  auto read = client_.EachItem(
+      ApiRequest::List(runs, ns),
       [&](JsonValue item) {
         auto meta = ReadObjectMeta(item);
-        auto answer = meta ? is_it(*meta, item)
-                           : Unexpected{ApiError{
-                                 ApiFailure::kUnexpected,
-                                 "list " + list.type.QualifiedName() + ": " + meta.error().message,
-                                 std::nullopt}};
-        if (!answer) problem = std::move(answer).error();
-        return problem || *answer;
+        if (!meta || meta->deleting || !wanted(*meta)) return;
+        auto fields = Read({runs, *std::move(meta)}, item, Freshness::kSure, patience);
+        if (!fields) {
+          problem = std::move(fields).error();
+        } else if (WantsToRun(*fields)) {
+          // A suspended run may be resumed, but nothing of it is running.
+          ++unfinished;
+        }
       },
       patience);
+  if (!read) return Unexpected{std::move(read).error()};
   if (problem) return Unexpected{*std::move(problem)};
-  return found;
+  return unfinished;
 }
 
-Result<std::string, ApiError> OwnerReader::FindRunning(const OwnerOfPods& owner, const Label& but,
-                                                       const Patience& patience) {
-  if (!owner.pod_selector.empty()) {
-    auto pod = FindPod(owner, but, patience);
-    if (!pod || !pod->empty()) return pod;
-  }
-  if (RunsOf(owner.type) != nullptr) return FindRun(owner, patience);
-  // All pods that a workload controls match its selector.
-  const bool selector_finds_all = IsWorkload(owner.type) && !owner.pod_selector.empty();
-  if (owner.uid.empty() || owner.type == Pods() || selector_finds_all) return std::string();
-  return FindPodByControllers(owner, but, patience);
-}
-
-Result<std::string, ApiError> OwnerReader::FindPod(const OwnerOfPods& owner, const Label& but,
-                                                   const Patience& patience) {
-  std::string running;
-  auto found = AnyObject(
-      ApiRequest::ListBySelector(Pods(), owner.ns, owner.pod_selector, false),
-      [&](const ObjectMeta& meta, JsonValue pod) -> Result<bool, ApiError> {
-        if (!IsRunning(pod, meta) || meta.Label(but.first) == but.second) return false;
-        running = "pod/" + meta.name;
-        return true;
-      },
-      patience);
-  if (!found) return Unexpected{std::move(found).error()};
-  return running;
-}
-
-Result<std::string, ApiError> OwnerReader::FindRun(const OwnerOfPods& owner,
-                                                   const Patience& patience) {
-  auto type = discovery_.Resolve(*RunsOf(owner.type), patience);
+Result<bool, ApiError> OwnerReader::HasRun(const KubeObject& object, const ResourceType& runs,
+                                           const Patience& patience) {
+  auto type = discovery_.Resolve(runs, patience);
   if (!type) return Unexpected{std::move(type).error()};
-  std::string running;
-  if (!*type) return running;
-  // Runs are named after their maker.
-  const auto is_of_owner = [&](const ObjectMeta& run) {
-    const bool left_behind = owner.is_going && run.owner_references.empty();
-    return (left_behind && run.name.starts_with(owner.name + "-")) ||
-           (!owner.uid.empty() && run.IsOwnedBy(owner.uid));
-  };
-  auto found = AnyObject(
-      ApiRequest::List(**type, owner.ns),
-      [&](const ObjectMeta& meta, JsonValue item) -> Result<bool, ApiError> {
-        if (meta.deleting || !is_of_owner(meta)) return false;
-        const KubeObject run{**type, meta};
-        auto fields = Read(run, item, Freshness::kSure, patience);
-        if (!fields) return Unexpected{std::move(fields).error()};
-        // A suspended run may be resumed, but nothing of it is running.
-        if (!WantsToRun(*fields)) return false;
-        running = run.Describe();
-        return true;
-      },
+  if (!*type) return Unexpected{Surprise(object, runs.QualifiedName() + " is not served")};
+  auto owned = CountUnfinished(
+      **type, object.meta.ns, [&](const ObjectMeta& run) { return run.IsOwnedBy(object.meta.uid); },
       patience);
-  if (!found) return Unexpected{std::move(found).error()};
-  return running;
+  if (!owned) return Unexpected{std::move(owned).error()};
+  return *owned > 0;
 }
 
-// Goes up level by level. Listing the controllers of a kind takes fewer requests than getting each
-// of them, and takes none of a pod's that thousands of pods share.
-Result<std::string, ApiError> OwnerReader::FindPodByControllers(const OwnerOfPods& owner,
-                                                                const Label& but,
-                                                                const Patience& patience) {
-  std::string running;
-  // By apiVersion and kind: the UIDs of controllers, and one of the pods below each.
-  std::map<std::pair<std::string, std::string>, std::map<std::string, std::string>> level;
-  // Returns whether the owner is right above `meta`, which is `pod` or above it.
-  const auto climb = [&](const ObjectMeta& meta, const std::string& pod) {
-    // Some operators write ownerReferences that aren't a controller's.
-    if (meta.IsOwnedBy(owner.uid)) {
-      running = pod;
-      return true;
-    }
-    const OwnerReference* controller = meta.Controller();
-    if (controller != nullptr) {
-      level[{controller->api_version, controller->kind}].emplace(controller->uid, pod);
-    }
-    return false;
-  };
-  auto found = AnyObject(
-      ApiRequest::List(Pods(), owner.ns),
-      [&](const ObjectMeta& meta, JsonValue pod) -> Result<bool, ApiError> {
-        if (!IsRunning(pod, meta) || meta.Label(but.first) == but.second) return false;
-        return climb(meta, "pod/" + meta.name);
+Result<std::size_t, ApiError> OwnerReader::CountLeftRuns(const ResourceType& type,
+                                                         const std::string& ns,
+                                                         const std::string& name,
+                                                         const std::string& orphaning,
+                                                         const Patience& patience) {
+  const ResourceType* runs = RunsOf(type);
+  if (runs == nullptr) return std::size_t{0};
+  auto served = discovery_.Resolve(*runs, patience);
+  if (!served) return Unexpected{std::move(served).error()};
+  if (!*served) return std::size_t{0};
+  // Runs are named after their maker. Owned ones are deleted with it, unless it is being orphaned.
+  return CountUnfinished(
+      **served, ns,
+      [&](const ObjectMeta& run) {
+        return run.owner_references.empty() ? run.name.starts_with(name + "-")
+                                            : !orphaning.empty() && run.IsOwnedBy(orphaning);
       },
       patience);
-  for (int i = 0;; ++i) {
-    if (!found) return Unexpected{std::move(found).error()};
-    if (*found || level.empty()) return running;
-    if (i == kLongestChain) {
-      return CantFollow(level.begin()->second.begin()->second, "they have no end");
-    }
-    for (const auto& [kind, controllers] : std::exchange(level, {})) {
-      auto type = discovery_.ByKind(kind.first, kind.second, patience);
-      if (!type) return Unexpected{std::move(type).error()};
-      if (!*type) return CantFollow(controllers.begin()->second, kind.second + " is not served");
-      if (!(*type)->namespaced) continue;  // nothing in a namespace can control it
-      found = AnyObject(
-          ApiRequest::ListMetadata(**type, owner.ns),
-          [&](const ObjectMeta& meta, JsonValue) -> Result<bool, ApiError> {
-            const auto below = controllers.find(meta.uid);
-            return below != controllers.end() && climb(meta, below->second);
-          },
-          patience);
-      if (!found || *found) break;
-    }
-  }
 }
 
 // During a rollout a DeploymentConfig scales its ReplicationControllers to 0. The newest one comes
@@ -250,22 +183,18 @@ Result<bool, ApiError> OwnerReader::MayComeBack(const KubeObject& object,
   if (config["metadata"]["uid"].AsString() != controller->uid) return false;
   if (config["spec"]["replicas"].AsInteger() == 0) return false;
 
-  const JsonValue latest_version = config["status"]["latestVersion"];  // absent if 0
-  if (latest_version.Exists() && !latest_version.AsInteger()) {
-    return Unexpected{Surprise(object, "its controller's status.latestVersion is not a version")};
-  }
-  const std::int64_t latest = latest_version.AsInteger().value_or(0);
+  const std::int64_t latest = config["status"]["latestVersion"].AsInteger().value_or(0);
   std::int64_t complete = 0;
   bool latest_has_ended = false;
-  auto read = AnyObject(
+  auto read = client_.EachItem(
       ApiRequest::List(object.type, object.meta.ns),
-      [&](const ObjectMeta& meta, JsonValue) -> Result<bool, ApiError> {
-        if (!meta.IsOwnedBy(controller->uid)) return false;
-        const std::int64_t version = VersionOf(meta);
-        const auto phase = meta.Annotation(kPhaseAnnotation);
+      [&](JsonValue item) {
+        auto meta = ReadObjectMeta(item);
+        if (!meta || !meta->IsOwnedBy(controller->uid)) return;
+        const std::int64_t version = VersionOf(*meta);
+        const auto phase = meta->Annotation(kPhaseAnnotation);
         if (phase == "Complete") complete = std::max(complete, version);
         if (version == latest) latest_has_ended = phase == "Complete" || phase == "Failed";
-        return false;
       },
       patience);
   if (!read) return Unexpected{std::move(read).error()};

@@ -1,9 +1,8 @@
 // What an owner wants, where its own fields don't say it all: its scale subresource, its runs, its
-// pods, the controller that rolls it out. A failed request is an error, and so is a listed object
-// that can't be read: leaving it out could make the owner look idle.
+// pods, the controller that rolls it out. A failed request is an error; listed objects whose
+// metadata is malformed are skipped.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -15,47 +14,35 @@
 
 namespace cluster_watcher {
 
-using Label = std::pair<std::string, std::string>;  // key and value
-
-// An object that pods and runs belong to; it need not exist any more.
-struct OwnerOfPods {
-  ResourceType type;
-  std::string ns;
-  std::string name;
-  std::string uid;           // empty: it was never seen
-  std::string pod_selector;  // empty: none is known
-  // It is deleted or being deleted, so its runs may have lost their ownerReference to it.
-  bool is_going = false;
-};
-
 class OwnerReader {
  public:
   OwnerReader(KubeClient& client, Discovery& discovery) : client_(client), discovery_(discovery) {}
 
   // Reads `item`, the JSON of `object`. Only a consistent read checks for what keeps a suspended
   // owner from being idle: a cached read that isn't active is followed by a consistent one.
-  // Pods with the label `but` aren't the owner's.
   Result<OwnerFields, ApiError> Read(const KubeObject& object, JsonValue item, Freshness freshness,
-                                     const Patience& patience, const Label& but = {});
+                                     const Patience& patience);
 
-  // Returns the name of something of `owner` that runs, "pod/bob-1"; empty if nothing does. That is
-  // an unfinished run of it, or a pod that is neither terminating nor finished, found by the
-  // selector or by its controllers up to the owner's UID. Reads page by page up to the first one.
-  Result<std::string, ApiError> FindRunning(const OwnerOfPods& owner, const Label& but,
-                                            const Patience& patience);
+  // Counts the pods that `selector` matches (empty: none) and that aren't terminating or finished,
+  // except those with the label `but`.
+  Result<std::size_t, ApiError> CountRunningPods(const std::string& ns, const std::string& selector,
+                                                 const std::pair<std::string, std::string>& but,
+                                                 const Patience& patience);
+  // Counts the unfinished runs that an object of `type` has left behind or is about to: `orphaning`
+  // is its UID if it is being deleted and will orphan them, else empty.
+  Result<std::size_t, ApiError> CountLeftRuns(const ResourceType& type, const std::string& ns,
+                                              const std::string& name, const std::string& orphaning,
+                                              const Patience& patience);
 
  private:
   Result<Done, ApiError> ReadScale(const KubeObject& object, Freshness freshness,
                                    OwnerFields& fields, const Patience& patience);
-  // Shows what is listed until `is_it` returns true or fails; returns whether it was true.
-  using IsIt = std::function<Result<bool, ApiError>(const ObjectMeta& meta, JsonValue item)>;
-  Result<bool, ApiError> AnyObject(const ApiRequest& list, const IsIt& is_it,
-                                   const Patience& patience);
-  Result<std::string, ApiError> FindPod(const OwnerOfPods& owner, const Label& but,
-                                        const Patience& patience);
-  Result<std::string, ApiError> FindRun(const OwnerOfPods& owner, const Patience& patience);
-  Result<std::string, ApiError> FindPodByControllers(const OwnerOfPods& owner, const Label& but,
-                                                     const Patience& patience);
+  // Counts the unfinished objects of `runs` in `ns` that are `wanted`.
+  Result<std::size_t, ApiError> CountUnfinished(
+      const ResourceType& runs, const std::string& ns,
+      const std::function<bool(const ObjectMeta&)>& wanted, const Patience& patience);
+  Result<bool, ApiError> HasRun(const KubeObject& object, const ResourceType& runs,
+                                const Patience& patience);
   Result<bool, ApiError> MayComeBack(const KubeObject& object, const Patience& patience);
 
   KubeClient& client_;

@@ -3,15 +3,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "probes/kube/look_reads.h"
-
 namespace cluster_watcher {
 namespace {
 
 constexpr int kPageSize = 250;
 constexpr int kSmallPageSize = 50;  // of whole objects, which may be large
 constexpr std::size_t kMostPages = 1000;
-constexpr std::size_t kMostDates = 64;  // of connections that may be gone
 constexpr std::string_view kMetadataOnly =
     "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json;q=0.1";
 constexpr std::string_view kMetadataListOnly =
@@ -59,13 +56,7 @@ std::string Operation(const ApiRequest& request) {
 
 Unexpected<ApiError> Fail(ApiFailure failure, const ApiRequest& request, const std::string& why,
                           std::optional<Duration> retry_after = std::nullopt) {
-  return {ApiError{failure, Operation(request) + ": " + why, retry_after,
-                   failure == ApiFailure::kThrottled || failure == ApiFailure::kServer}};
-}
-
-Unexpected<ApiError> InPassing(Unexpected<ApiError> failed) {
-  failed.error.in_passing = true;
-  return failed;
+  return {ApiError{failure, Operation(request) + ": " + why, retry_after}};
 }
 
 // Returns the start of an unexpected body as a single printable line.
@@ -156,24 +147,9 @@ std::optional<std::string> WrongObject(const ApiRequest& request, JsonValue obje
   return WrongPlace(request, object);
 }
 
-// A definition may name its list kind as it likes (`listKind`), and nothing that the watcher may
-// read tells it. So for a kind that isn't built in any list kind of the right apiVersion will do,
-// unless it is a built-in kind's. Source: k8s.io/apiextensions-apiserver,
-// CustomResourceDefinitionNames.
-bool IsListOf(const ResourceType& type, JsonValue list) {
-  const std::string_view kind = list["kind"].AsString().value_or("");
-  if (!IsKind(list, type.ApiVersion(), kind)) return false;
-  if (kind == type.kind + "List") return true;
-  constexpr std::string_view kList = "List";
-  if (!kind.ends_with(kList) || kind == kList || kind == type.kind) return false;
-  const std::string_view item = kind.substr(0, kind.size() - kList.size());
-  return FindBuiltInByName(type.plural, type.group) == nullptr &&
-         FindBuiltInByName(item, "") == nullptr;
-}
-
 std::optional<std::string> WrongList(const ApiRequest& request, JsonValue list) {
   const bool right_kind =
-      IsListOf(request.type, list) ||
+      IsKind(list, request.type.ApiVersion(), request.type.kind + "List") ||
       (request.metadata_only && IsKind(list, "meta.k8s.io/v1", "PartialObjectMetadataList"));
   if (!right_kind) return "not a list of this kind";
   const JsonValue version = list["metadata"]["resourceVersion"];
@@ -186,11 +162,6 @@ std::optional<std::string> WrongList(const ApiRequest& request, JsonValue list) 
   }
   for (JsonValue item : list["items"].Elements()) {
     if (auto wrong = WrongPlace(request, item)) return wrong;
-    // Lists of built-in kinds leave this out.
-    const bool typed = !request.metadata_only && item["kind"].Exists();
-    if (typed && !IsKind(item, request.type.ApiVersion(), request.type.kind)) {
-      return "a list with an object of another kind";
-    }
   }
   const JsonValue rest = list["metadata"]["continue"];
   if (rest.Exists() && !rest.AsString()) return "a list whose continue is not a string";
@@ -261,20 +232,12 @@ ApiRequest ApiRequest::List(const ResourceType& type, std::string_view ns) {
   return request;
 }
 
-ApiRequest ApiRequest::ListMetadata(const ResourceType& type, std::string_view ns) {
-  ApiRequest request = MakeRequest(HttpMethod::kGet, Expect::kList, type, ns, "");
-  request.metadata_only = true;
-  request.http.target = type.CollectionPath(ns) + "?limit=" + std::to_string(kPageSize);
-  request.http.accept = kMetadataListOnly;
-  return request;
-}
-
 ApiRequest ApiRequest::ListBySelector(const ResourceType& type, std::string_view ns,
                                       std::string_view selector, bool metadata_only) {
   ApiRequest request = MakeRequest(HttpMethod::kGet, Expect::kList, type, ns, "");
   request.metadata_only = metadata_only;
   request.http.target = type.CollectionPath(ns) + "?labelSelector=" + PercentEncode(selector) +
-                        "&limit=" + std::to_string(metadata_only ? kPageSize : kSmallPageSize);
+                        "&limit=" + std::to_string(kPageSize);
   if (metadata_only) request.http.accept = kMetadataListOnly;
   return request;
 }
@@ -305,8 +268,7 @@ ApiRequest ApiRequest::Create(const ResourceType& type, std::string_view ns, std
 }
 
 ApiRequest ApiRequest::Delete(const ResourceType& type, std::string_view ns, std::string_view name,
-                              const Preconditions& preconditions, PropagationPolicy propagation,
-                              bool dry_run) {
+                              std::string_view uid, PropagationPolicy propagation, bool dry_run) {
   ApiRequest request = MakeRequest(HttpMethod::kDelete, Expect::kDocument, type, ns, name);
   request.http.target = type.ObjectPath(ns, name);
   request.http.content_type = "application/json";
@@ -316,11 +278,7 @@ ApiRequest ApiRequest::Delete(const ResourceType& type, std::string_view ns, std
   JsonWriter body;
   body.StartObject().Field("kind", "DeleteOptions").Field("apiVersion", "v1");
   body.Field("propagationPolicy", policy);
-  body.Key("preconditions").StartObject().Field("uid", preconditions.uid);
-  if (!preconditions.resource_version.empty()) {
-    body.Field("resourceVersion", preconditions.resource_version);
-  }
-  body.EndObject();
+  body.Key("preconditions").StartObject().Field("uid", uid).EndObject();
   if (dry_run) body.Key("dryRun").StartArray().String("All").EndArray();
   request.http.body = body.EndObject().Text();
   return request;
@@ -329,10 +287,8 @@ ApiRequest ApiRequest::Delete(const ResourceType& type, std::string_view ns, std
 ApiResult Interpret(const ApiRequest& request, HttpResult result) {
   if (!result) {
     const bool stopped = result.error().kind == TransportError::Kind::kStopped;
-    auto failed = Fail(stopped ? ApiFailure::kStopped : ApiFailure::kUnreachable, request,
-                       result.error().message);
-    const bool broke = result.error().kind == TransportError::Kind::kConnect;
-    return broke ? InPassing(std::move(failed)) : failed;
+    return Fail(stopped ? ApiFailure::kStopped : ApiFailure::kUnreachable, request,
+                result.error().message);
   }
   // Another 2xx isn't enough for a read: a 206 looks complete but is only a part.
   const bool is_read = request.http.method == HttpMethod::kGet;
@@ -345,10 +301,8 @@ ApiResult Interpret(const ApiRequest& request, HttpResult result) {
                     Excerpt(result->content_type) + "): " + Excerpt(result->body));
   }
   auto document = JsonDocument::Parse(result->body);
-  if (!document) {
-    return InPassing(
-        Fail(ApiFailure::kUnexpected, request, "bad JSON: " + document.error().message));
-  }
+  if (!document)
+    return Fail(ApiFailure::kUnexpected, request, "bad JSON: " + document.error().message);
   std::optional<std::string> wrong;
   switch (request.expect) {
     case ApiRequest::Expect::kObject:
@@ -406,24 +360,16 @@ std::vector<HttpResult> KubeClient::Send(std::span<const ApiRequest> requests,
                    result ? result->elapsed : std::chrono::microseconds(0), retry});
       }
       if (!result) patience.Note(result.error());
-      if (result) NoteDate(*result, patience);
       results.push_back(std::move(result));
     }
   }
   return results;
 }
 
-void KubeClient::NoteDate(const HttpResponse& response, const Patience& patience) {
-  if (!response.date || response.connection == 0) return;
-  if (dates_.size() >= kMostDates && !dates_.contains(response.connection)) dates_.clear();
-  dates_[response.connection] = *response.date;
-  if (LookReads* reads = patience.reads()) reads->NoteDate(response.connection, *response.date);
-}
-
-std::vector<ApiResult> KubeClient::FetchOnce(std::span<const ApiRequest> requests,
-                                             std::size_t concurrency, const Patience& patience,
-                                             bool retry) {
-  auto results = Send(requests, concurrency, patience, retry);
+std::vector<ApiResult> KubeClient::DoAll(std::span<const ApiRequest> requests,
+                                         std::size_t concurrency, const Patience& patience,
+                                         RetryAfter retry_after) {
+  auto results = Send(requests, concurrency, patience, false);
   auto unauthorized = [](const HttpResult& result) { return result && result->status == 401; };
   if (std::any_of(results.begin(), results.end(), unauthorized) && tokens_.Refresh()) {
     for (std::size_t i = 0; i < results.size(); ++i) {
@@ -435,65 +381,10 @@ std::vector<ApiResult> KubeClient::FetchOnce(std::span<const ApiRequest> request
   answers.reserve(results.size());
   for (std::size_t i = 0; i < results.size(); ++i) {
     answers.push_back(Interpret(requests[i], std::move(results[i])));
-  }
-  return answers;
-}
-
-std::vector<ApiResult> KubeClient::Fetch(std::span<const ApiRequest> requests,
-                                         std::size_t concurrency, const Patience& patience,
-                                         RetryAfter retry_after) {
-  auto answers = FetchOnce(requests, concurrency, patience, false);
-  LookReads* const reads = patience.reads();
-  for (int repeats = 0; reads != nullptr && patience.timed_out() == nullptr; ++repeats) {
-    std::vector<std::size_t> failed;
-    std::vector<ApiRequest> again;
-    Duration asked{0};
-    for (std::size_t i = 0; i < answers.size(); ++i) {
-      if (answers[i] || !answers[i].error().in_passing) continue;
-      if (requests[i].http.method != HttpMethod::kGet) continue;
-      failed.push_back(i);
-      again.push_back(requests[i]);
-      asked = std::max(asked, answers[i].error().retry_after.value_or(Duration(0)));
-    }
-    if (failed.empty() || !reads->WaitToRepeat(repeats, asked, patience.stop())) break;
-    auto repeated = FetchOnce(again, concurrency, patience, true);
-    for (std::size_t i = 0; i < failed.size(); ++i) answers[failed[i]] = std::move(repeated[i]);
-  }
-  for (const ApiResult& answer : answers) {
-    if (retry_after == RetryAfter::kNote && !answer && answer.error().retry_after) {
-      retry_after_ = std::max(retry_after_, *answer.error().retry_after);
+    if (retry_after == RetryAfter::kNote && !answers[i] && answers[i].error().retry_after) {
+      retry_after_ = std::max(retry_after_, *answers[i].error().retry_after);
     }
   }
-  return answers;
-}
-
-void KubeClient::ReadAhead(std::span<const ApiRequest> requests, std::size_t concurrency,
-                           const Patience& patience) {
-  LookReads* const reads = patience.reads();
-  if (reads == nullptr) return;
-  auto answers = Fetch(requests, concurrency, patience, RetryAfter::kNote);
-  for (std::size_t i = 0; i < answers.size(); ++i) {
-    reads->Keep(requests[i], std::move(answers[i]));
-  }
-}
-
-std::vector<ApiResult> KubeClient::DoAll(std::span<const ApiRequest> requests,
-                                         std::size_t concurrency, const Patience& patience,
-                                         RetryAfter retry_after) {
-  LookReads* const reads = patience.reads();
-  if (reads == nullptr) return Fetch(requests, concurrency, patience, retry_after);
-  std::vector<std::optional<ApiResult>> ahead;
-  std::vector<ApiRequest> missing;
-  for (const ApiRequest& request : requests) {
-    reads->NoteAsked(request);
-    ahead.push_back(reads->Take(request));
-    if (!ahead.back()) missing.push_back(request);
-  }
-  auto fetched = Fetch(missing, concurrency, patience, retry_after);
-  auto next = fetched.begin();
-  std::vector<ApiResult> answers;
-  answers.reserve(requests.size());
-  for (auto& answer : ahead) answers.push_back(answer ? *std::move(answer) : std::move(*next++));
   return answers;
 }
 
@@ -503,18 +394,16 @@ ApiResult KubeClient::Do(const ApiRequest& request, const Patience& patience) {
   return std::move(DoAll(std::span(&request, 1), 1, patience).front());
 }
 
-Result<bool, ApiError> KubeClient::SearchPages(const ApiRequest& first, ApiResult page,
-                                               const std::function<bool(JsonValue)>& is_it,
-                                               const Patience& patience) {
+Result<Done, ApiError> KubeClient::EachPage(const ApiRequest& first, ApiResult page,
+                                            const std::function<void(JsonValue)>& show,
+                                            const Patience& patience) {
   // The bound is for a server that repeats a page forever.
   for (std::size_t pages = 0; pages < kMostPages; ++pages) {
     if (!page) return Unexpected{std::move(page).error()};
     const auto rest = page->document.root()["metadata"]["continue"].AsString();
     const std::string continuation(rest.value_or(""));
-    for (JsonValue item : page->document.root()["items"].Elements()) {
-      if (is_it(item)) return true;
-    }
-    if (continuation.empty()) return false;
+    for (JsonValue item : page->document.root()["items"].Elements()) show(item);
+    if (continuation.empty()) return Done{};
     ApiRequest next = first;
     next.http.target += "&continue=" + PercentEncode(continuation);
     page = Do(next, patience);
@@ -525,19 +414,7 @@ Result<bool, ApiError> KubeClient::SearchPages(const ApiRequest& first, ApiResul
 Result<Done, ApiError> KubeClient::EachItem(const ApiRequest& first,
                                             const std::function<void(JsonValue)>& show,
                                             const Patience& patience) {
-  const auto show_all = [&](JsonValue item) {
-    show(item);
-    return false;
-  };
-  auto read = AnyItem(first, show_all, patience);
-  if (!read) return Unexpected{std::move(read).error()};
-  return Done{};
-}
-
-Result<bool, ApiError> KubeClient::AnyItem(const ApiRequest& first,
-                                           const std::function<bool(JsonValue)>& is_it,
-                                           const Patience& patience) {
-  return SearchPages(first, Do(first, patience), is_it, patience);
+  return EachPage(first, Do(first, patience), show, patience);
 }
 
 std::vector<Result<Done, ApiError>> KubeClient::EachItemSideBySide(
@@ -547,12 +424,8 @@ std::vector<Result<Done, ApiError>> KubeClient::EachItemSideBySide(
   std::vector<Result<Done, ApiError>> read;
   read.reserve(firsts.size());
   for (std::size_t i = 0; i < firsts.size(); ++i) {
-    const auto show_all = [&](JsonValue item) {
-      show(i, item);
-      return false;
-    };
-    auto pages = SearchPages(firsts[i], std::move(first_pages[i]), show_all, patience);
-    read.push_back(pages ? Result<Done, ApiError>(Done{}) : Unexpected{std::move(pages).error()});
+    read.push_back(EachPage(
+        firsts[i], std::move(first_pages[i]), [&](JsonValue item) { show(i, item); }, patience));
   }
   return read;
 }

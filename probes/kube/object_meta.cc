@@ -109,12 +109,4 @@ Result<ObjectMeta> ReadObjectMeta(JsonValue object) {
 
 std::string KubeObject::Describe() const { return type.SingularName() + "/" + meta.name; }
 
-bool IsNoLaterVersion(std::string_view version, std::string_view than) {
-  const auto is_number = [](std::string_view text) {
-    return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
-  };
-  if (!is_number(version) || !is_number(than)) return false;
-  return version.size() != than.size() ? version.size() < than.size() : version <= than;
-}
-
 }  // namespace cluster_watcher

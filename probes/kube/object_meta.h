@@ -43,10 +43,6 @@ struct ObjectMeta {
 // the wrong type.
 Result<ObjectMeta> ReadObjectMeta(JsonValue object);
 
-// Whether a resourceVersion is `than` or an earlier one. They are decimal numbers; false if one
-// isn't. Source: kubernetes.io "Kubernetes API Concepts", resource versions.
-bool IsNoLaterVersion(std::string_view version, std::string_view than);
-
 // An object of a cluster: its type and metadata.
 struct KubeObject {
   ResourceType type;

@@ -365,7 +365,7 @@ a_whole_cluster_goes() {
   check "$1: there is a master pod" within 30 pod_of "$ns" oshinko-type=master
   check "$1: there are claims" within 30 exists "$ns" pvc/data-w-0 pvc/data-x-0
   watch_over "$ns" "$pod" "$ns" 200ms --volumes="$1"
-  check "$1: the owner is recorded on the master root" within 30 marked "$ns" deployment/m recorded-owner
+  check "$1: the owner is recorded on the master root" within 30 marked "$ns" deployment/m owner-uid
   check "$1: with what somebody else's policy adds" of_team "$ns"
   kubectl -n "$ns" delete deployment bob --wait=false >/dev/null
   check "$1: the whole cluster goes under the guard" within 60 gone "$ns" oshinko-cluster=bob

@@ -175,7 +175,7 @@ the_example() {
 
   watch_over example "$pod" example 200ms --grace-period=10s
   check "the owner is recorded on the master root" \
-    within 30 marked example deployment/bob-cluster-m recorded-owner
+    within 30 marked example deployment/bob-cluster-m owner-uid
   check "it asks what its account may do" within 30 has_asked example
   kubectl annotate namespace example cluster-watcher/hold-until=2199-01-01T00:00:00Z >/dev/null
   kubectl -n example delete deployment bob --wait=false >/dev/null
@@ -196,7 +196,7 @@ the_example() {
   check "a ConfigMap without the label stays" exists example configmap/bystander
   check "claims stay, with and without the label" exists example pvc/bystander pvc/data
   check "Events were written" \
-    within 10 has_event example ClusterCondemned ClusterDeleting ClusterDeleted
+    within 60 has_event example ClusterCondemned ClusterDeleting ClusterDeleted
   check "the log speaks of no 403" not in_file "HTTP 403" "$tmp/example.log"
   lacks example >"$tmp/lacks"
   check "the account lacks nothing" same /dev/null "$tmp/lacks"
@@ -244,7 +244,7 @@ without_delete_on_deployments() {
   check "delete on deployments is taken away" \
     within 30 may_not refused delete deployments.apps
   watch_over refused "$pod" refused
-  within 30 marked refused deployment/bob-cluster-m recorded-owner || :
+  within 30 marked refused deployment/bob-cluster-m owner-uid || :
   check "the lack is shown before it matters" within 30 metric refused \
     'cluster_watcher_permission_missing\{resource="deployments",verb="delete"\}'
   lacks refused >"$tmp/lacks"
@@ -368,7 +368,7 @@ all_kinds() {
   done
   for cluster in "${roots[@]}"; do
     check "a $cluster as the master root is marked" \
-      within 60 marked kinds "$cluster/$cluster" recorded-owner
+      within 60 marked kinds "$cluster/$cluster" owner-uid
     check "the account of its watcher is asked about" within 30 has_asked "$cluster"
   done
   kubectl -n kinds delete deployment driver --wait=false >/dev/null

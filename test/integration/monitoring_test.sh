@@ -298,7 +298,7 @@ done < <(sed 's/{[^}]*}//' "$tmp/variables")
 kill -KILL "$webhook"
 wait "$webhook" 2>/dev/null || :
 kill -STOP "${processes[active]}"
-within 10 has 'up{job="cluster-watcher-webhook"} == 0'
+within 60 has 'up{job="cluster-watcher-webhook"} == 0'
 for _ in 1 2; do tried 0 >/dev/null; done
 cat >>"$tmp/wanted" <<'ALERTS'
 ClusterWatcherDown active

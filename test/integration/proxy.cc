@@ -193,11 +193,6 @@ std::vector<Passage> Proxy::PassedOnWith(const std::string& part) {
   return found;
 }
 
-bool Proxy::Fail(int socket, int number) {
-  const bool answers = number / fails_every_ % 2 == 1;
-  return answers && SendAll(socket, Lie::Answer(503, "service unavailable\n", "text/plain").bytes);
-}
-
 void Proxy::Accept() {
   for (;;) {
     const int socket = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
@@ -222,17 +217,12 @@ void Proxy::Serve(int socket) {
       if (lie->closes) break;
     } else {
       passage.number = ++passed_on_;
-      if (fails_every_ > 0 && passage.number % fails_every_ == 0) {
-        if (!Fail(socket, passage.number)) break;
-        continue;
-      }
       if (!IsLetThrough(passage)) break;
       HttpRequest request = PassedOn(*received);
       request.target = WithPagesOf(page_size_, request.target);
       const HttpResult answer = std::move((*transport)->Perform({&request, 1}, 1, {}).front());
       passage.answered = true;
       passage.status = answer ? answer->status : 0;
-      std::this_thread::sleep_for(delay_.load());
       sent = answer && IsLetThrough(passage) &&
              SendAll(socket, Lie::Answer(answer->status, answer->body, answer->content_type).bytes);
     }

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <map>
@@ -67,12 +66,6 @@ class Proxy {
   // Asks the API server for no more than `items` at a time, whatever the client asks for.
   void CutPages(int items) { page_size_ = items; }
 
-  // Holds each true answer back for this time.
-  void DelayAnswers(std::chrono::milliseconds delay) { delay_ = delay; }
-  // Every `nth` request doesn't reach the API server: it is answered with a 503, or the connection
-  // is cut, by turns.
-  void FailEvery(int nth) { fails_every_ = nth; }
-
   // Called twice for each request that is passed on: before it is sent, and before its answer goes
   // back. If it returns false, the connection is cut. It may block; each connection has its own
   // thread, and all must be released before the proxy ends. An empty gate lets everything through.
@@ -83,8 +76,6 @@ class Proxy {
   void Accept();
   void Serve(int socket);
   std::optional<Lie> LieFor(const Passage& passage);
-  // Lets this request fail. False: the connection is to be cut.
-  bool Fail(int socket, int number);
   bool IsLetThrough(const Passage& passage);
 
   const ApiServer server_;
@@ -94,9 +85,7 @@ class Proxy {
   std::atomic<int> passed_on_{0};
   std::atomic<bool> let_go_{false};
   std::atomic<int> page_size_{0};  // 0: as the client asks
-  std::atomic<std::chrono::milliseconds> delay_{std::chrono::milliseconds(0)};
-  std::atomic<int> fails_every_{0};  // 0: none fails
-  std::mutex mutex_;                 // guards what follows
+  std::mutex mutex_;               // guards what follows
   std::map<std::string, Lie> lies_;
   Gate gate_;
   std::vector<Passage> passages_;

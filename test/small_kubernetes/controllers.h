@@ -43,8 +43,7 @@ class Controllers {
   void ReplicaControllers(const Resource& resource);
   void Replicas(const ObjectPtr& owner);
   void StatefulSets();
-  // Lets go of the claims of this pod of the set.
-  void ReleaseClaims(const ObjectPtr& set, const std::string& pod);
+  void ReleaseClaims(const ObjectPtr& set);
   void StatefulSet(const ObjectPtr& set);
   void Jobs();
   void Job(const ObjectPtr& job);

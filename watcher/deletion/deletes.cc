@@ -7,31 +7,27 @@ namespace cluster_watcher {
 namespace {
 
 constexpr std::size_t kMostInABatch = 64;
-constexpr std::size_t kMostNamed = 20;
 
 }  // namespace
 
 Deletes::Deletes(const Tools& tools, ClusterId cluster, KubeObject root, WallTime collect_after,
-                 WarnOnce& warn_once, std::function<bool()> may_send)
+                 WarnOnce& warn_once)
     : tools_(tools),
       cluster_(std::move(cluster)),
       warn_once_(warn_once),
-      claims_(tools.client, *tools.settings, cluster_, std::move(root), collect_after),
-      may_send_(std::move(may_send)) {}
+      claims_(tools.client, *tools.settings, cluster_, std::move(root), collect_after) {}
 
-bool Deletes::Send(const std::vector<const KubeObject*>& objects, PropagationPolicy propagation,
-                   bool as_listed) {
-  return SendAll(objects, propagation, as_listed ? Mode::kAsListed : Mode::kByUid);
+bool Deletes::Send(const std::vector<const KubeObject*>& objects, PropagationPolicy propagation) {
+  return SendAll(objects, propagation, false);
 }
 
 void Deletes::Rehearse(const std::vector<const KubeObject*>& objects,
                        PropagationPolicy propagation) {
-  SendAll(objects, propagation, Mode::kDryRun);
+  SendAll(objects, propagation, true);
 }
 
 bool Deletes::SendAll(const std::vector<const KubeObject*>& objects, PropagationPolicy propagation,
-                      Mode mode) {
-  const bool dry_run = mode == Mode::kDryRun;
+                      bool dry_run) {
   const auto concurrency = static_cast<std::size_t>(tools_.settings->concurrency);
   bool all = true;
   bool throttled = false;
@@ -41,19 +37,14 @@ bool Deletes::SendAll(const std::vector<const KubeObject*>& objects, Propagation
     std::vector<ApiRequest> requests;
     for (; next < objects.size() && batch.size() < kMostInABatch; ++next) {
       const KubeObject& object = *objects[next];
-      const bool takes_claims = !dry_run && propagation != PropagationPolicy::kOrphan;
-      if (takes_claims && !SettleClaimsOf(object)) {
+      if (!dry_run && !SettleClaimsOf(object)) {
         all = false;
         continue;
       }
       batch.push_back(&object);
-      ApiRequest::Preconditions preconditions{object.meta.uid};
-      if (mode == Mode::kAsListed) preconditions.resource_version = object.meta.resource_version;
       requests.push_back(ApiRequest::Delete(object.type, cluster_.ns, object.meta.name,
-                                            preconditions, propagation, dry_run));
+                                            object.meta.uid, propagation, dry_run));
     }
-    // To settle claims may have taken its time.
-    if (!dry_run && !requests.empty() && !may_send_()) return false;
     const auto results = tools_.client.DoAll(requests, concurrency, {});
     for (std::size_t i = 0; i < batch.size(); ++i) {
       Count(*batch[i], results[i], dry_run);
@@ -90,12 +81,8 @@ std::optional<MonotonicTime> Deletes::AcceptedAt(const std::string& uid) const {
 
 void Deletes::Count(const KubeObject& object, const ApiResult& result, bool dry_run) {
   const std::string& resource = object.type.plural;
-  any_accepted_ = any_accepted_ || (!dry_run && result.has_value());
   if (result) {
     if (!dry_run) tools_.log.info("deleted {}", object.Describe());
-    if (!dry_run && first_deleted_.size() < kMostNamed) {
-      first_deleted_.push_back(object.Describe());
-    }
     return CountResult(resource, dry_run ? "dry-run" : "deleted");
   }
   switch (result.error().failure) {

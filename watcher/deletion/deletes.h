@@ -2,7 +2,6 @@
 // them. The claims of a StatefulSet are settled before it is deleted.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -17,21 +16,14 @@ namespace cluster_watcher {
 class Deletes {
  public:
   // `root`: the master root. `collect_after`, to the second: what claims are marked with.
-  // `may_send` is asked right before deletes are sent; those for which it says no aren't.
   Deletes(const Tools& tools, ClusterId cluster, KubeObject root, WallTime collect_after,
-          WarnOnce& warn_once, std::function<bool()> may_send);
+          WarnOnce& warn_once);
 
   // Sends one for each object, side by side. True: each was accepted, or refused for good; false:
-  // some must be sent again, or wait for their claims (but for what is deleted with Orphan). With
-  // `as_listed` an object that has changed since it was listed is not deleted (a conflict):
-  // somebody may have annotated it to be kept.
-  bool Send(const std::vector<const KubeObject*>& objects, PropagationPolicy propagation,
-            bool as_listed = true);
+  // some must be sent again, or wait for their claims.
+  bool Send(const std::vector<const KubeObject*>& objects, PropagationPolicy propagation);
   // The same with dryRun=All: nothing changes.
   void Rehearse(const std::vector<const KubeObject*>& objects, PropagationPolicy propagation);
-
-  // Whether a StatefulSet, or what is none, may be deleted now: its claims are settled.
-  bool SettleClaimsOf(const KubeObject& object);
 
   // Marks claims for `sweep`. False: some must be sent again.
   bool MarkForCollection(const std::vector<KubeObject>& claims);
@@ -40,27 +32,20 @@ class Deletes {
   std::optional<MonotonicTime> AcceptedAt(const std::string& uid) const;
   // How many came to which result, as the metrics have it: {"deleted": 4}.
   const std::map<std::string, int>& results() const { return results_; }
-  // Whether a delete was accepted.
-  bool any_accepted() const { return any_accepted_; }
-  // The first objects whose delete was accepted: "service/x".
-  const std::vector<std::string>& first_deleted() const { return first_deleted_; }
 
  private:
-  enum class Mode { kAsListed, kByUid, kDryRun };
   bool SendAll(const std::vector<const KubeObject*>& objects, PropagationPolicy propagation,
-               Mode mode);
+               bool dry_run);
   void Count(const KubeObject& object, const ApiResult& result, bool dry_run);
   void CountResult(const std::string& resource, const char* result);
+  bool SettleClaimsOf(const KubeObject& object);
 
   const Tools& tools_;
   const ClusterId cluster_;
   WarnOnce& warn_once_;
   Claims claims_;
-  const std::function<bool()> may_send_;
   std::map<std::string, MonotonicTime> accepted_at_;  // by UID
   std::map<std::string, int> results_;
-  bool any_accepted_ = false;
-  std::vector<std::string> first_deleted_;
 };
 
 }  // namespace cluster_watcher

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "probes/base/time_text.h"
-#include "watcher/deletion/kept_owners.h"
 #include "watcher/protocol/owner_reference.h"
 
 namespace cluster_watcher {
@@ -14,11 +13,6 @@ namespace {
 constexpr int kLatePasses = 2;
 constexpr int kMostLatePasses = 6;
 constexpr int kMostHandOvers = 3;
-constexpr std::size_t kMostFirstDeletes = 16;
-// Controllers write status all the time, so a conflict about the root is nothing unusual.
-constexpr int kMostRootConflicts = 10;
-// Kinds that can't be listed in passing may hold what others own and is to be kept.
-constexpr Duration kPatienceWithKinds{20'000};
 // The garbage collector's time for what is left of a controller, before we do it ourselves.
 constexpr Duration kLeftoverPatience{1'000};
 
@@ -58,89 +52,81 @@ Deletion::Deletion(const Tools& tools, const DeletionOrder& condemned, Monotonic
       cluster_(*condemned.look.cluster),
       as_seen_(*condemned.look.root),
       marks_(condemned.marks),
-      seen_abandoned_(condemned.look.evidence_since),
+      seen_abandoned_(condemned.look.began),
       root_seen_at_(condemned.look.root_seen_at),
-      root_seen_version_(condemned.look.root_seen_version),
       since_(since),
       root_(tools.client, as_seen_),
       listing_(tools, warn_once_, cluster_),
-      orphans_(tools, warn_once_, cluster_.ns),
       memory_(MemoryOf(condemned, *tools.settings, tools.clock.WallNow())),
-      deletes_(tools, cluster_, as_seen_, memory_.collect_after, warn_once_,
-               [this] { return !IsStale(RootState::kUnknown); }),
+      deletes_(tools, cluster_, as_seen_, memory_.collect_after, warn_once_),
       pace_(tools.client, tools.clock,
             static_cast<unsigned>(std::hash<std::string>()(as_seen_.meta.uid))),
-      needs_evidence_(!condemned.marks.deletes_begun),
-      resumed_(!needs_evidence_) {
-  if (resumed_) orphans_.FindAgain(marks_.first_deletes);
-}
-
-bool Deletion::Prepare() {
-  MemberListing::Listed listed = listing_.List(RepeatedReads(tools_));
-  const bool waited = tools_.clock.Now() - since_ >= kPatienceWithKinds;
-  if (!listed.complete && !(listed.any && waited)) return false;
-  prepared_ = Sort(std::move(listed.objects), true);
-  if (!kept_owners_are_known_ && !waited) return false;
-  first_deletes_.clear();
-  for (const KubeObject* object : DueMembers(*prepared_, memory_, false)) {
-    if (first_deletes_.size() == kMostFirstDeletes) break;
-    if (IsDue(*object, false)) first_deletes_.push_back(FirstDelete::Of(*object));
-  }
-  return true;
-}
-
-void Deletion::Begin(const DeletionOrder& order) {
-  marks_ = order.marks;
-  seen_abandoned_ = order.look.evidence_since;
-  root_seen_at_ = order.look.root_seen_at;
-  root_seen_version_ = order.look.root_seen_version;
-  root_.Take(*order.look.root);
-}
-
-bool Deletion::IsWhole() const { return needs_evidence_ && !deletes_.any_accepted(); }
-
-bool Deletion::IsStale(RootState root) const {
-  if (!IsWhole()) return false;
-  const bool called_off = root == RootState::kOurs && !NamesUs(root_.marks());
-  return called_off || IsGoing(root) ||
-         AgeOf(seen_abandoned_, tools_.clock, tools_.client.dates()) >= kFreshEvidence;
-}
+      begun_(condemned.marks.deletes_begun),
+      resumed_(begun_) {}
 
 Deletion::Outcome Deletion::DeleteMembers(MonotonicTime deadline) {
-  for (int late_passes = 0;;) {
+  for (int passes = 0, late_passes = 0;; ++passes) {
     tools_.turn({});
     tools_.metrics.SetDeletionDuration(tools_.clock.Now() - since_);
-    if (prepared_) {
-      if (IsStale(RootState::kUnknown)) return Outcome::kStale;
-      DeletePass(*std::exchange(prepared_, std::nullopt), false);
-      pace_.Pause(deadline);
-      continue;
-    }
     // First what there is, then whose it is: what was listed before the root was found to be ours
     // is of this cluster, however long we were held up in between.
-    MemberListing::Listed listed = listing_.List(RepeatedReads(tools_));
+    MemberListing::Listed listed = listing_.List();
     const RootState root = ReadRoot();
-    if (auto outcome = WhyNotRoot(root)) return *outcome;
-    if (root == RootState::kOurs) RestoreMarks();
-    const bool late = tools_.clock.Now() >= deadline;
-    const bool counts = LearnWhatIsListed(root, listed.complete);
-    const Pass pass = DeletePass(Sort(std::move(listed.objects), counts), late);
-    const bool sure = listed.complete && root != RootState::kUnknown;
-    if (sure && pass.remaining == 0) {
-      tools_.log.info("all {} members are gone{}", memory_.listed.size(),
-                      mounted_.empty() ? "" : " but for what the master mounts");
-      return Outcome::kDone;
+    if (root == RootState::kReplaced) return Outcome::kReplaced;
+    if (!begun_) {
+      // A cluster that can't be listed is still whole, and a driver may come back to it.
+      const bool may_begin =
+          listed.complete || !listed.objects.empty() || (listed.any && passes > 0);
+      if (auto outcome = Begin(root, may_begin)) return *outcome;
+    } else if (root == RootState::kOurs) {
+      if (IsOvertaken()) return Outcome::kOvertaken;
+      RestoreMarks();
     }
-    if (late) {
-      ++late_passes;
-      pace_.Hurry(late_passes);
-      if (late_passes >= (sure && pass.all_sent ? kLatePasses : kMostLatePasses)) {
-        NameOverdue(pass, listed.failed);
+    const bool late = tools_.clock.Now() >= deadline;
+    if (begun_) {
+      const bool counts = LearnWhatIsListed(root, listed.complete);
+      const Pass pass = DeletePass(std::move(listed.objects), counts, late);
+      const bool sure = listed.complete && root != RootState::kUnknown;
+      if (sure && pass.remaining == 0) {
+        tools_.log.info("all {} members are gone{}", memory_.listed.size(),
+                        mounted_.empty() ? "" : " but for what the master mounts");
         return Outcome::kDone;
+      }
+      if (late) {
+        ++late_passes;
+        pace_.Hurry(late_passes);
+        if (late_passes >= (sure && pass.all_sent ? kLatePasses : kMostLatePasses)) {
+          NameOverdue(pass);
+          return Outcome::kDone;
+        }
       }
     }
     pace_.Pause(late ? MonotonicTime::max() : deadline);
   }
+}
+
+std::optional<Deletion::Outcome> Deletion::Begin(RootState root, bool may_begin) {
+  const ObjectMeta& now = root_.object().meta;
+  if (root == RootState::kOurs && IsOvertaken()) return Outcome::kOvertaken;
+  if (IsGoing(root) || (root == RootState::kOurs && !NamesUs(root_.marks()))) {
+    return Outcome::kCalledOff;
+  }
+  // By now the cluster may be in use again. Counted from the look: a process that was held up
+  // doesn't know it.
+  const auto left = [this] {
+    return std::chrono::floor<Duration>(seen_abandoned_ + 2 * kFreshEvidence - tools_.clock.Now());
+  };
+  if (left() <= Duration(0)) return Outcome::kStale;
+  if (root == RootState::kUnknown || !may_begin) return std::nullopt;
+  // Only a whole look can judge what would hold the deletion back now.
+  const bool is_as_seen =
+      now.labels == as_seen_.meta.labels &&
+      now.Annotation(annotation::kHoldUntil) == as_seen_.meta.Annotation(annotation::kHoldUntil);
+  if (!is_as_seen) return Outcome::kStale;
+  const bool marked = WriteMarks({{annotation::kDeletesBegun, "true"}}, left());
+  if (left() <= Duration(0)) return Outcome::kStale;
+  begun_ = marked;
+  return std::nullopt;
 }
 
 bool Deletion::LearnWhatIsListed(RootState root, bool complete) {
@@ -153,31 +139,22 @@ bool Deletion::LearnWhatIsListed(RootState root, bool complete) {
   if (!resumed) return false;
   // The watcher that began it had listed what was there with the root. So do we, as far as we know
   // what that was.
-  CountOnlyOlderThanRoot();
+  memory_.made_before = root_seen_at_;
   return memory_.made_before.has_value();
 }
 
-void Deletion::CountOnlyOlderThanRoot() {
-  memory_.made_before = root_seen_at_;
-  // A root that is terminating was there until the version that says so.
-  const std::string& root = root_.object().meta.resource_version;
-  memory_.made_before_version =
-      IsNoLaterVersion(root, root_seen_version_) ? root_seen_version_ : root;
-}
-
 bool Deletion::FinishMembers(MonotonicTime deadline, const std::function<bool()>& may_go_on) {
-  CountOnlyOlderThanRoot();
+  memory_.made_before = root_seen_at_;
   memory_.mounted.clear();
   memory_.root_set.clear();
-  needs_evidence_ = false;  // `may_go_on` brings it
   if (!memory_.made_before) return false;
   for (bool first = true; tools_.clock.Now() < deadline; first = false) {
     tools_.turn({});
     if (!first && !may_go_on()) return false;
-    MemberListing::Listed listed = listing_.List(RepeatedReads(tools_));
+    MemberListing::Listed listed = listing_.List();
     if (!IsGoing(ReadRoot())) return false;
     // The first list is the one that counts; nothing that appears later is ours to delete.
-    const Pass pass = DeletePass(Sort(std::move(listed.objects), first), false);
+    const Pass pass = DeletePass(std::move(listed.objects), first, false);
     if (listed.complete && pass.remaining == 0) return true;
     pace_.Pause(deadline);
   }
@@ -216,7 +193,7 @@ DeletionReport Deletion::Report() const {
 }
 
 RootState Deletion::ReadRoot() {
-  const RootState state = root_.Read(RepeatedReads(tools_));
+  const RootState state = root_.Read();
   if (state == RootState::kUnknown) warn_once_(root_.problem().message);
   return state;
 }
@@ -230,6 +207,12 @@ bool Deletion::IsOvertaken() const {
   return now.phase == Phase::kDeleting && !NamesUs(now);
 }
 
+bool Deletion::WriteMarks(AnnotationChanges changes, std::optional<Duration> timeout) {
+  auto written = root_.WriteMarks(std::move(changes), timeout);
+  if (!written) warn_once_(written.error().message);
+  return written.has_value();
+}
+
 // If somebody took them off the deletion goes on, and a watcher that comes after a crash must know.
 void Deletion::RestoreMarks() {
   const Marks now = root_.marks();
@@ -237,31 +220,19 @@ void Deletion::RestoreMarks() {
   AnnotationChanges changes = {{annotation::kPhase, ToString(Phase::kDeleting)},
                                {annotation::kReason, marks_.reason},
                                {annotation::kCondemnedBy, marks_.condemned_by.ToText()},
-                               {annotation::kDeletesBegun, "true"},
-                               {annotation::kFirstDeletes, FirstDeletesMark(marks_.first_deletes)}};
+                               {annotation::kDeletesBegun, "true"}};
   if (marks_.deleting_since) {
     changes[annotation::kDeletingSince] = FormatTime(*marks_.deleting_since);
   }
-  auto written = root_.WriteMarks(std::move(changes));
-  if (!written) warn_once_(written.error().message);
+  WriteMarks(std::move(changes));
 }
 
-MemberPass Deletion::Sort(std::vector<KubeObject> objects, bool counts_as_listed) {
-  auto above = OwnersAbove(
-      tools_.client, tools_.discovery, objects,
-      [this](const KubeObject& object) { return MustSurvive(object, memory_); },
-      RepeatedReads(tools_));
-  kept_owners_are_known_ = above.has_value();
-  if (above) kept_owners_.merge(*above);
-  if (!above) warn_once_(above.error().message);
+Deletion::Pass Deletion::DeletePass(std::vector<KubeObject> objects, bool counts_as_listed,
+                                    bool past_deadline) {
   MemberPass members = SortMembers(std::move(objects), counts_as_listed, memory_);
   for (const std::string& mistake : members.mistakes) tools_.log.warn("{}", mistake);
   for (const std::string& left : members.left) tools_.log.info("left alone: {}", left);
   left_.insert(left_.end(), members.left.begin(), members.left.end());
-  return members;
-}
-
-Deletion::Pass Deletion::DeletePass(MemberPass members, bool past_deadline) {
   tools_.metrics.SetMembers(static_cast<std::int64_t>(memory_.listed.size()),
                             static_cast<std::int64_t>(members.remaining()));
   std::vector<const KubeObject*> due = DueMembers(members, memory_, past_deadline);
@@ -273,93 +244,13 @@ Deletion::Pass Deletion::DeletePass(MemberPass members, bool past_deadline) {
       if (past_deadline) pass.not_gone.push_back(object.Describe());
     }
   }
-  pass.all_sent = SendDue(std::move(due), past_deadline);
-  if (!IsWhole() && !orphans_.empty()) pass.remaining += DeleteOrphans(past_deadline);
-  if (!IsWhole() && !deletes_.MarkForCollection(members.to_collect)) pass.all_sent = false;
+  // Before a wave may begin, what its predecessors control must have gone as well.
+  pass.all_sent =
+      deletes_.Send(due, memory_.HasWaves() ? PropagationPolicy::kForeground : Propagation());
+  if (!deletes_.MarkForCollection(members.to_collect)) pass.all_sent = false;
   pace_.Note(pass.remaining);
   mounted_ = std::move(members.mounted);
   return pass;
-}
-
-// First what the mark names, so that a watcher that comes after a crash can tell half a cluster.
-bool Deletion::SendDue(std::vector<const KubeObject*> due, bool past_deadline) {
-  // Until the deadline nothing goes that may take along what must survive.
-  if (!kept_owners_are_known_ && !past_deadline) return false;
-  // Before a wave may begin, what its predecessors control must have gone as well.
-  const auto propagation = memory_.HasWaves() ? PropagationPolicy::kForeground : Propagation();
-  bool all = true;
-  if (IsWhole()) {
-    const auto rest = std::stable_partition(
-        due.begin(), due.end(), [this](const KubeObject* object) { return IsNamed(*object); });
-    std::vector<const KubeObject*> named(due.begin(), rest);
-    const bool sent_all = rest == due.end();
-    due.erase(due.begin(), rest);
-    all = SendOrphaning(named, past_deadline);
-    all = deletes_.Send(named, propagation) && all;
-    if (IsWhole()) return all && sent_all;
-  }
-  all = SendOrphaning(due, past_deadline) && all;
-  return deletes_.Send(due, propagation) && all;
-}
-
-bool Deletion::SendOrphaning(std::vector<const KubeObject*>& due, bool past_deadline) {
-  const auto orphaning = std::stable_partition(
-      due.begin(), due.end(),
-      [&](const KubeObject* object) { return !MustOrphan(*object, past_deadline); });
-  std::vector<const KubeObject*> found;
-  bool all = true;
-  for (auto object = orphaning; object != due.end(); ++object) {
-    const bool is_settled = past_deadline || deletes_.SettleClaimsOf(**object);
-    if (is_settled && (orphans_.Find(**object) || past_deadline)) {
-      found.push_back(*object);
-    } else {
-      all = false;
-    }
-  }
-  due.erase(orphaning, due.end());
-  if (found.empty()) return all;
-  MarkOrphans();
-  return deletes_.Send(found, PropagationPolicy::kOrphan) && all;
-}
-
-bool Deletion::MustOrphan(const KubeObject& object, bool past_deadline) {
-  if (kept_owners_.contains(object.meta.uid)) return true;
-  return past_deadline && object.type.kind == "StatefulSet" && !deletes_.SettleClaimsOf(object);
-}
-
-std::size_t Deletion::DeleteOrphans(bool past_deadline) {
-  const std::vector<KubeObject> remaining = orphans_.Remaining();
-  std::vector<const KubeObject*> due;
-  std::size_t left = 0;
-  for (const KubeObject& object : remaining) {
-    if (cluster_.Owns(object.meta)) continue;  // it is listed as a member
-    ++left;
-    // Until its owner has gone that would make it anew.
-    const auto& owners = object.meta.owner_references;
-    const bool is_let_go = owners.empty() || deletes_.AcceptedAt(owners.front().uid).has_value();
-    if (!object.meta.deleting && is_let_go) due.push_back(&object);
-  }
-  SendOrphaning(due, past_deadline);
-  deletes_.Send(due, Propagation());
-  return left;
-}
-
-// After a crash what bears no label of the cluster could not be found again.
-void Deletion::MarkOrphans() {
-  for (const FirstDelete& orphan : orphans_.Named()) {
-    if (std::find(marks_.first_deletes.begin(), marks_.first_deletes.end(), orphan) ==
-        marks_.first_deletes.end()) {
-      marks_.first_deletes.push_back(orphan);
-    }
-  }
-  auto written = root_.WriteMarks(
-      {{annotation::kFirstDeletes, FirstDeletesMark(marks_.first_deletes)}}, kMarksTimeout);
-  if (!written) warn_once_(written.error().message);
-}
-
-bool Deletion::IsNamed(const KubeObject& object) const {
-  return std::any_of(first_deletes_.begin(), first_deletes_.end(),
-                     [&](const FirstDelete& named) { return named == FirstDelete::Of(object); });
 }
 
 // What is being deleted already is waited for, and what a deleted member controls is the garbage
@@ -376,15 +267,12 @@ bool Deletion::IsDue(const KubeObject& object, bool past_deadline) const {
   return accepted && tools_.clock.Now() - *accepted >= kLeftoverPatience;
 }
 
-void Deletion::NameOverdue(const Pass& pass, const std::vector<std::string>& not_listed) {
+void Deletion::NameOverdue(const Pass& pass) {
   overdue_.clear();
   for (const std::string& object : pass.not_gone) {
     overdue_.push_back(object + ": not gone by the deadline");
+    tools_.log.warn("{}", overdue_.back());
   }
-  for (const std::string& why : not_listed) {
-    overdue_.push_back("a kind that could not be listed by the deadline: " + why);
-  }
-  for (const std::string& left : overdue_) tools_.log.warn("{}", left);
 }
 
 // What the master pod mounts stays until the master root is gone, so that a master pod that is
@@ -412,63 +300,30 @@ bool Deletion::HandOver(KubeObject object) {
   return false;
 }
 
-Deletion::Outcome Deletion::DeleteRoot(MonotonicTime deadline) {
+Deletion::Outcome Deletion::DeleteRoot() {
   RootState state = ReadRoot();
-  if (auto outcome = WhyNotRoot(state)) return *outcome;
+  if (state == RootState::kReplaced) return Outcome::kReplaced;
+  if (state == RootState::kOurs && IsOvertaken()) return Outcome::kOvertaken;
+  if (state == RootState::kOurs && IsKept(root_.object().meta)) {
+    left_.push_back(as_seen_.Describe() + ": kept");
+    return Outcome::kDone;
+  }
   std::vector<const KubeObject*> refused;
   for (const KubeObject& object : mounted_) {
     if (!IsGoing(state) && !HandOver(object)) refused.push_back(&object);
   }
-  for (int conflicts = 0;;) {
+  for (pace_.Restart();; pace_.Pause(MonotonicTime::max())) {
     tools_.turn({});
-    const bool late = tools_.clock.Now() >= deadline;
-    const bool orphans = MustOrphan(root_.object(), late);
-    if (orphans && !orphans_.Find(root_.object()) && !late) {
-      pace_.Pause(deadline);
-      continue;
-    }
-    const bool sent =
-        deletes_.Send({&root_.object()}, orphans ? PropagationPolicy::kOrphan : Propagation());
+    deletes_.Send({&as_seen_}, Propagation());
     // Not until it is gone: it may be waiting for our own pod to end.
     state = ReadRoot();
+    if (state == RootState::kReplaced) return Outcome::kReplaced;
     if (IsGoing(state)) break;
-    if (auto outcome = WhyNotRoot(state)) return *outcome;
-    if (!sent && state == RootState::kOurs && conflicts++ < kMostRootConflicts) continue;
-    conflicts = 0;
-    pace_.Pause(MonotonicTime::max());
+    if (state == RootState::kOurs && IsOvertaken()) return Outcome::kOvertaken;
   }
-  deletes_.Send(refused, Propagation(), false);
+  deletes_.Send(refused, Propagation());
   root_deleted_ = true;
-  DeleteOrphansOfRoot();
   return Outcome::kDone;
-}
-
-// Its pods are among them, so our own, without which nothing goes on, comes last.
-void Deletion::DeleteOrphansOfRoot() {
-  for (int pass = 0; pass < kMostLatePasses; ++pass) {
-    if (orphans_.empty()) return;
-    if (pass > 0) pace_.Pause(MonotonicTime::max());
-    tools_.turn({});
-    const std::vector<KubeObject> remaining = orphans_.Remaining();
-    std::vector<const KubeObject*> due, own;
-    for (const KubeObject& object : remaining) {
-      (object.meta.name == marks_.condemned_by.pod ? own : due).push_back(&object);
-    }
-    SendOrphaning(due, true);
-    const bool sent = deletes_.Send(due, Propagation());
-    if (sent) deletes_.Send(own, Propagation());
-  }
-}
-
-// Why the master root, in this state, isn't deleted; nullopt: it is.
-std::optional<Deletion::Outcome> Deletion::WhyNotRoot(RootState state) const {
-  if (state == RootState::kReplaced) return Outcome::kReplaced;
-  if (state == RootState::kOurs) {
-    if (IsOvertaken()) return Outcome::kOvertaken;
-    if (IsKept(root_.object().meta)) return Outcome::kKept;
-  }
-  if (IsStale(state)) return Outcome::kStale;
-  return std::nullopt;
 }
 
 PropagationPolicy Deletion::Propagation() const {

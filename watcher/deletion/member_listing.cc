@@ -61,13 +61,13 @@ MemberListing::MemberListing(const Tools& tools, WarnOnce& warn_once, ClusterId 
       warn_once_(warn_once),
       cluster_(std::move(cluster)) {}
 
-MemberListing::Listed MemberListing::List(const Patience& patience) {
+MemberListing::Listed MemberListing::List() {
   const Settings& settings = *tools_.settings;
   Listed listed;
   if (refresh_kinds_) {
-    if (auto fresh = tools_.discovery.Refresh(patience); !fresh) warn_once_(fresh.error().message);
+    if (auto fresh = tools_.discovery.Refresh({}); !fresh) warn_once_(fresh.error().message);
   }
-  const MemberKinds kinds = FindMemberKinds(settings, tools_.discovery, patience);
+  const MemberKinds kinds = FindMemberKinds(settings, tools_.discovery, {});
   for (const ApiError& error : kinds.errors) warn_once_(error.message);
   for (const std::string& kind : kinds.not_served) {
     Skip(SplitKindName(kind).kind, "not-found", kind + ": not served");
@@ -76,16 +76,12 @@ MemberListing::Listed MemberListing::List(const Patience& patience) {
     for (const ResourceType& type : kinds.types) tools_.metrics.ExpectDeletesOf(type.plural);
   }
   auto listing = cluster_probe_.List(kinds.types, cluster_,
-                                     static_cast<std::size_t>(settings.concurrency), patience);
+                                     static_cast<std::size_t>(settings.concurrency), {});
   for (const auto& [type, error] : listing.skipped) {
     warn_once_(error.message);
     Skip(type.plural, "forbidden", type.QualifiedName() + ": the account may not list them");
   }
-  for (const ApiError& error : kinds.errors) listed.failed.push_back(error.message);
-  for (const ApiError& error : listing.failed) {
-    warn_once_(error.message);
-    listed.failed.push_back(error.message);
-  }
+  for (const ApiError& error : listing.failed) warn_once_(error.message);
   // A kind that could be listed before and no longer can isn't known to be empty.
   const std::size_t readable = kinds.types.size() - listing.skipped.size() - listing.failed.size();
   most_readable_ = std::max(most_readable_, readable);

@@ -25,14 +25,13 @@ class MemberListing {
  public:
   struct Listed {
     std::vector<KubeObject> objects;
-    bool complete = true;             // false: a kind could not be listed this time
-    bool any = true;                  // false: no kind could
-    std::vector<std::string> failed;  // why kinds could not be listed this time
+    bool complete = true;  // false: a kind could not be listed this time
+    bool any = true;       // false: no kind could
   };
 
   MemberListing(const Tools& tools, WarnOnce& warn_once, ClusterId cluster);
 
-  Listed List(const Patience& patience = {});
+  Listed List();
 
   // Returns the kinds that are skipped, and why: "widgets.example.com: not served".
   const std::vector<std::string>& skipped() const { return skipped_; }

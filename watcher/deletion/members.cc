@@ -74,14 +74,6 @@ bool IsOwner(const KubeObject& object, const DeletionMemory& memory) {
                                    : object.type.SingularName() == memory.owner_kind;
 }
 
-// StatefulSets come behind other controllers, because they may have to wait for their claims.
-int OrderOfKind(const ResourceType& type) {
-  if (type.kind == "StatefulSet") return 1;
-  const bool is_controller =
-      IsWorkload(type) ? type.kind != "Pod" : FindBuiltInByName(type.plural, type.group) == nullptr;
-  return is_controller ? 0 : 2;
-}
-
 enum class Controlled { kByMember, kByMasterRoot, kByOther };
 
 struct Controller {
@@ -111,9 +103,7 @@ Controller FindController(const KubeObject& object,
 bool IsTooNew(const KubeObject& object, const DeletionMemory& memory) {
   if (!memory.made_before) return false;
   const auto created = ParseTime(object.meta.created);
-  const auto seen = std::chrono::floor<std::chrono::seconds>(*memory.made_before);
-  if (!created || *created != seen) return !created || *created > seen;
-  return !IsNoLaterVersion(object.meta.resource_version, memory.made_before_version);
+  return !created || *created > *memory.made_before;
 }
 
 void Leave(const KubeObject& object, const char* why, DeletionMemory& memory, MemberPass& pass) {
@@ -161,7 +151,6 @@ Group SortControlled(const KubeObject& object, const std::map<std::string, const
     case Controlled::kByMember:
       break;
   }
-  if (IsClaim(object.type)) return nullptr;  // it is its StatefulSet's, and settled with that
   memory.below.emplace(object.meta.uid, std::move(controller.member_uid));
   return &MemberPass::leftovers;
 }
@@ -179,16 +168,6 @@ bool DeletionMemory::HasWaves() const {
   for (const auto& [uid, order] : listed) orders.insert(order);
   orders.erase(kAfterTheRest);
   return orders.size() > 1;
-}
-
-bool MustSurvive(const KubeObject& object, const DeletionMemory& memory) {
-  if (IsKept(object.meta) || IsOwner(object, memory)) return true;
-  if (!IsClaim(object.type) || memory.volumes == Volumes::kDelete) return false;
-  const auto& owners = object.meta.owner_references;
-  // Claims of a StatefulSet are settled before it goes.
-  return std::none_of(owners.begin(), owners.end(), [](const OwnerReference& owner) {
-    return owner.kind == "StatefulSet" || owner.kind == "Pod";
-  });
 }
 
 MemberPass SortMembers(std::vector<KubeObject> objects, bool root_is_ours, DeletionMemory& memory) {
@@ -239,10 +218,6 @@ std::vector<const KubeObject*> DueMembers(const MemberPass& pass, const Deletion
   std::vector<const KubeObject*> due;
   of_each([&](const KubeObject& object, int order) {
     if (all || order == lowest) due.push_back(&object);
-  });
-  // Controllers first: what they control can't be made anew then.
-  std::stable_sort(due.begin(), due.end(), [](const KubeObject* a, const KubeObject* b) {
-    return OrderOfKind(a->type) < OrderOfKind(b->type);
   });
   return due;
 }

@@ -25,11 +25,8 @@ struct DeletionMemory {
   std::string owner_name;            // empty: the owner is in another namespace, or there is none
   std::string owner_kind;            // "deployment.apps"; empty: any workload
   std::string owner_controller_uid;  // may be empty
-  // When the master root was last seen: objects made later are somebody's new ones and stay.
-  // nullopt: none are too new. Of those made in the same second, the ones that have changed since
-  // the root was at `made_before_version` may have been made later, and stay too.
+  // Objects created later are somebody's new ones and stay; nullopt: none are too new.
   std::optional<WallTime> made_before;
-  std::string made_before_version = {};  // a resourceVersion
   std::vector<MountedObject> mounted;
   Volumes volumes = Volumes::kPreserve;
   WallTime collect_after{};  // the time that claims are marked with, in whole seconds
@@ -56,16 +53,12 @@ struct MemberPass {
   std::size_t remaining() const { return to_delete.size() + leftovers.size() + to_collect.size(); }
 };
 
-// Whether an object must not go, not even because the garbage collector takes it along with what
-// owns it: it is kept, the owner, or a claim that isn't of a StatefulSet and is not to be deleted.
-bool MustSurvive(const KubeObject& object, const DeletionMemory& memory);
-
 // Sorts `objects`, which are all that carry the cluster's label now, and updates `memory`. If the
 // master root is no longer ours (`root_is_ours` false), no members are added to those seen before.
 MemberPass SortMembers(std::vector<KubeObject> objects, bool root_is_ours, DeletionMemory& memory);
 
 // Returns the remaining objects of the wave that is due, the one with the lowest delete-order; with
-// `all`, those of every wave. Controllers come before all else.
+// `all`, those of every wave.
 std::vector<const KubeObject*> DueMembers(const MemberPass& pass, const DeletionMemory& memory,
                                           bool all);
 

@@ -7,8 +7,6 @@
 #include "probes/base/duration_text.h"
 #include "probes/base/names.h"
 #include "probes/base/time_text.h"
-#include "watcher/deletion/half_proof.h"
-#include "watcher/protocol/member_annotations.h"
 
 namespace cluster_watcher {
 namespace {
@@ -32,11 +30,6 @@ AnnotationChanges CondemnedMarks(const WatcherId& me, Reason reason, Phase phase
 }
 
 Duration Backoff(int attempt) { return kBetweenLooks * (1 << std::min(attempt, kMostDoublings)); }
-
-// "; already gone: deployment.apps/bob-w", or nothing.
-std::string WhatIsGone(const std::vector<std::string>& gone) {
-  return gone.empty() ? "" : "; already gone: " + Joined(gone);
-}
 
 bool AnyToRun(const std::vector<Step>& steps, const char* prefix,
               const std::set<std::string>& done) {
@@ -77,70 +70,36 @@ Reaper::Outcome Reaper::Condemn(const WatcherId& me, const Snapshot& snapshot,
   }
   tools_.metrics.SetPhase(ToString(Phase::kCondemned));
   announcer_.Condemned(snapshot, decision, abandonment);
-  return CarryThrough({me, snapshot.OwnerIdentity()}, {}, stop);
+  return CarryThrough(me, snapshot.OwnerIdentity(), stop);
 }
 
-Reaper::Outcome Reaper::Resume(const WatcherId& me, const Snapshot& snapshot) {
-  Marks marks = snapshot.marks;
-  const bool own = marks.condemned_by == me;
-  if (own && marks_to_take_off_) {
+Reaper::Outcome Reaper::Resume(const WatcherId& me, const Snapshot& snapshot, const Marks& marks) {
+  if (marks_to_take_off_) {
     marks_to_take_off_ = !TakeMarksOff(me, snapshot);
     return Outcome::kSpared;
   }
-  const HalfProof proof = ProveHalf(tools_, warn_once_, *snapshot.cluster, snapshot.root->meta.uid,
-                                    marks, ServerNow(snapshot, tools_.clock));
-  if (proof.wholeness == Wholeness::kUnknown) return Outcome::kSpared;
-  const bool half = proof.wholeness == Wholeness::kHalf;
-  if (marks.deletes_begun) announcer_.Resuming();
-  if (IsKept(snapshot.root->meta)) return EndKept(marks.condemned_by, snapshot, proof.gone);
-  if (!own || (marks.deletes_begun && !half)) {
-    auto taken = TakeOver(me, snapshot, half);
-    if (!taken) return Outcome::kSpared;
-    marks = *std::move(taken);
-  }
   tools_.log.warn("resuming the deletion of cluster {}", snapshot.cluster->name);
-  Progress progress{marks.steps_done, false, std::nullopt, proof.gone};
-  if (!half) return CarryThrough({me, ""}, std::move(progress), {});
+  if (!marks.deletes_begun) return CarryThrough(me, "", {});
   const std::string since = marks.deleting_since ? FormatTime(*marks.deleting_since) : "earlier";
-  const DeletionOrder order{snapshot, marks,
-                            "what was begun " + since + " goes on (" + marks.reason + ")"};
-  Deletion deletion(tools_, order, BeganAt(order, progress));
-  return Finish(order, deletion, progress).value_or(Outcome::kSpared);
+  Progress progress{marks.steps_done, false};
+  return Delete({snapshot, marks, "what was begun " + since + " goes on (" + marks.reason + ")"},
+                progress)
+      .value_or(Outcome::kSpared);
 }
 
-std::optional<Marks> Reaper::TakeOver(const WatcherId& me, const Snapshot& snapshot, bool is_half) {
-  Marks marks = snapshot.marks;
-  const WatcherId before = std::exchange(marks.condemned_by, me);
-  AnnotationChanges changes = {{annotation::kCondemnedBy, me.ToText()}};
-  if (is_half) {
-    marks.deleting_since = ServerNow(snapshot, tools_.clock);
-    changes[annotation::kDeletingSince] = FormatTime(*marks.deleting_since);
-  } else {
-    // What can't be proven is judged again, also by whoever comes after a crash.
-    marks.deletes_begun = false;
-    marks.first_deletes.clear();
-    changes[annotation::kDeletesBegun] = std::nullopt;
-    changes[annotation::kFirstDeletes] = std::nullopt;
-  }
+std::optional<Marks> Reaper::TakeOver(const WatcherId& me, const Snapshot& snapshot) {
   MasterRoot root(tools_.client, *snapshot.root);
-  auto written = root.WriteMarks(std::move(changes), kMarksTimeout);
+  auto written = root.WriteMarks({{annotation::kCondemnedBy, me.ToText()}}, kMarksTimeout);
   if (!written) {
-    warn_once_("the deletion that " + before.ToText() +
+    warn_once_("the deletion that " + snapshot.marks.condemned_by.ToText() +
                " began can't be taken over: " + written.error().message);
     return std::nullopt;
   }
   marks_to_take_off_ = false;
-  if (before != me) announcer_.TakenOver(snapshot, snapshot.marks);
+  announcer_.TakenOver(snapshot, snapshot.marks);
+  Marks marks = snapshot.marks;
+  marks.condemned_by = me;
   return marks;
-}
-
-Reaper::Outcome Reaper::EndKept(const WatcherId& me, const Snapshot& snapshot,
-                                const std::vector<std::string>& gone) {
-  marks_to_take_off_ = !TakeMarksOff(me, snapshot);
-  BackToWatching(
-      snapshot, Refusal::kHold,
-      "the master root is annotated " + std::string(annotation::kKeep) + WhatIsGone(gone));
-  return Outcome::kSpared;
 }
 
 void Reaper::BackToWatching(const Snapshot& snapshot, std::optional<Refusal> refusal,
@@ -166,55 +125,31 @@ Reaper::Outcome Reaper::Overtaken() {
   return Outcome::kOvertaken;
 }
 
-Reaper::Outcome Reaper::CarryThrough(const Case& of, Progress progress, std::stop_token stop) {
+Reaper::Outcome Reaper::CarryThrough(const WatcherId& me, const std::string& owner_identity,
+                                     std::stop_token stop) {
+  Progress progress;
   for (;;) {
-    auto condemned = LastLook(of, progress, nullptr, stop);
+    auto condemned = LastLook(me, owner_identity, stop);
     if (!condemned) return condemned.error();
     stop = {};  // there is no return
-    if (!progress.began) progress.began = tools_.clock.Now();
     progress.steps_done.merge(std::set<std::string>(condemned->marks.steps_done));
-    AnnounceDeletion(*condemned, progress);
     // Steps take their time, and meanwhile the cluster, still whole, may be in use again.
     if (RunStepsBefore(*condemned, progress)) continue;
-    if (auto outcome = BeginAndFinish(of, *condemned, progress)) return *outcome;
-    tools_.log.warn("no delete was accepted in time: looking again");
-    if (auto outcome = GoOnIfHalf(of, progress)) return *outcome;
+    if (auto outcome = Delete(*condemned, progress)) return *outcome;
+    tools_.log.warn("the first delete could not be sent in time: looking again");
   }
 }
 
-// A delete whose answer was lost may have been carried out.
-std::optional<Reaper::Outcome> Reaper::GoOnIfHalf(const Case& of, Progress& progress) {
-  for (int attempt = 0;; ++attempt) {
-    tools_.turn({});
-    Snapshot look = observer_.SureLook({});
-    const bool is_ours = look.root && look.cluster && look.marks.condemned_by == of.me &&
-                         look.marks.phase == Phase::kDeleting;
-    // What else it may be is told by the next last look.
-    if (look.facts.problem.empty() && !is_ours) return std::nullopt;
-    if (is_ours) {
-      const HalfProof proof = ProveHalf(tools_, warn_once_, *look.cluster, look.root->meta.uid,
-                                        look.marks, ServerNow(look, tools_.clock));
-      progress.gone = proof.gone;
-      if (proof.wholeness == Wholeness::kMayWhole) return std::nullopt;
-      if (proof.wholeness == Wholeness::kHalf) {
-        Marks marks = look.marks;
-        const DeletionOrder order{std::move(look), std::move(marks), ""};
-        Deletion deletion(tools_, order, BeganAt(order, progress));
-        return Finish(order, deletion, progress);
-      }
-    }
-    WaitBetweenLooks(attempt, {});
-  }
-}
-
-std::optional<Reaper::Doubt> Reaper::FindDoubt(const Case& of, const JudgedLook& look) {
+std::optional<Reaper::Doubt> Reaper::FindDoubt(const WatcherId& me,
+                                               const std::string& owner_identity,
+                                               const JudgedLook& look) {
   const Snapshot& snapshot = look.snapshot;
   const Marks& marks = snapshot.marks;
   if (!look.decision.abandoned())
     return Doubt{RefusalOf(look.decision.reason), look.decision.detail};
-  const bool same_owner = of.owner_identity.empty() ? marks.owner && snapshot.seen &&
-                                                          marks.owner->uid == snapshot.seen->uid
-                                                    : snapshot.OwnerIdentity() == of.owner_identity;
+  const bool same_owner = owner_identity.empty() ? marks.owner && snapshot.seen &&
+                                                       marks.owner->uid == snapshot.seen->uid
+                                                 : snapshot.OwnerIdentity() == owner_identity;
   if (!same_owner) {
     return Doubt{Refusal::kOwnerBack, snapshot.seen ? "the owner is another one now"
                                                     : "it isn't written whose deletion was begun"};
@@ -222,51 +157,47 @@ std::optional<Reaper::Doubt> Reaper::FindDoubt(const Case& of, const JudgedLook&
   if (snapshot.root->meta.deleting) {
     return Doubt{Refusal::kConflict, "the master root is being deleted by another's hand"};
   }
-  if (snapshot.IsPodTerminating()) {
-    return Doubt{Refusal::kConflict, "the watcher's own pod is being deleted"};
-  }
-  const bool overtaken = marks.phase == Phase::kDeleting && marks.condemned_by != of.me;
-  if (!overtaken && (marks.condemned_by != of.me || marks.phase == Phase::kWatching)) {
+  const bool overtaken = marks.phase == Phase::kDeleting && marks.condemned_by != me;
+  if (!overtaken && (marks.condemned_by != me || marks.phase == Phase::kWatching)) {
     return Doubt{Refusal::kConflict, "the marks on the master root no longer name us"};
   }
   return std::nullopt;
 }
 
-Result<DeletionOrder, Reaper::Outcome> Reaper::LastLook(const Case& of, const Progress& progress,
-                                                        const std::vector<FirstDelete>* first,
+Result<DeletionOrder, Reaper::Outcome> Reaper::LastLook(const WatcherId& me,
+                                                        const std::string& owner_identity,
                                                         std::stop_token stop) {
   const auto spare = [&](const JudgedLook& look, const Doubt& doubt) {
-    marks_to_take_off_ = !TakeMarksOff(of.me, look.snapshot);
+    marks_to_take_off_ = !TakeMarksOff(me, look.snapshot);
     if (marks_to_take_off_) tools_.log.warn("the marks could not be taken off yet");
-    BackToWatching(look.snapshot, doubt.refusal, doubt.detail + WhatIsGone(progress.gone),
-                   look.decision.abandoned() || !progress.gone.empty() ? nullptr : &look.decision);
+    BackToWatching(look.snapshot, doubt.refusal, doubt.detail,
+                   look.decision.abandoned() ? nullptr : &look.decision);
     return Unexpected{Outcome::kSpared};
   };
   JudgedLook look;
   for (int attempt = 0; attempt < kMostLastLooks && !stop.stop_requested(); ++attempt) {
     tools_.turn({});
-    if (attempt > 0) WaitBetweenLooks(attempt, stop);
+    if (attempt > 0) {
+      const Duration asked = std::min(tools_.client.TakeRetryAfter(), kLongestAskedWait);
+      tools_.clock.WaitUntil(tools_.clock.Now() + std::max(Backoff(attempt), asked), stop);
+    }
     look = LookAndDecide(observer_, stop);
     if (stop.stop_requested()) break;
-    if (auto doubt = FindDoubt(of, look)) return spare(look, *doubt);
+    if (auto doubt = FindDoubt(me, owner_identity, look)) return spare(look, *doubt);
     const Snapshot& snapshot = look.snapshot;
-    if (snapshot.marks.condemned_by != of.me) return Unexpected{Overtaken()};
-    const Duration age = snapshot.EvidenceAge(tools_.clock, tools_.client);
+    if (snapshot.marks.condemned_by != me) return Unexpected{Overtaken()};
+    const auto age = std::chrono::duration_cast<Duration>(tools_.clock.Now() - snapshot.began);
     if (age >= kFreshEvidence) {
-      tools_.log.info("the evidence of the last look is {} old: looking again",
-                      FormatDuration(age));
+      tools_.log.info("the last look took {} and is repeated", FormatDuration(age));
       continue;
     }
     Marks marks = snapshot.marks;
     marks.phase = Phase::kDeleting;
     marks.reason = ToString(look.decision.reason);
-    AnnotationChanges changes = CondemnedMarks(of.me, look.decision.reason, marks.phase);
-    marks.deletes_begun = first != nullptr;
-    marks.first_deletes = first != nullptr ? *first : std::vector<FirstDelete>();
-    changes[annotation::kDeletesBegun] = first ? std::optional("true") : std::nullopt;
-    changes[annotation::kFirstDeletes] =
-        first != nullptr ? std::optional(FirstDeletesMark(*first)) : std::nullopt;
-    if (first == nullptr || !marks.deleting_since) {
+    marks.deletes_begun = false;  // if that was written in vain, nothing was deleted
+    AnnotationChanges changes = CondemnedMarks(me, look.decision.reason, marks.phase);
+    changes[annotation::kDeletesBegun] = std::nullopt;
+    if (!marks.deleting_since) {
       marks.deleting_since = ServerNow(snapshot, tools_.clock);
       changes[annotation::kDeletingSince] = FormatTime(*marks.deleting_since);
     }
@@ -290,11 +221,6 @@ Result<DeletionOrder, Reaper::Outcome> Reaper::LastLook(const Case& of, const Pr
   return Unexpected{Outcome::kSpared};
 }
 
-void Reaper::WaitBetweenLooks(int attempt, const std::stop_token& stop) {
-  const Duration asked = std::min(tools_.client.TakeRetryAfter(), kLongestAskedWait);
-  tools_.clock.WaitUntil(tools_.clock.Now() + std::max(Backoff(attempt), asked), stop);
-}
-
 bool Reaper::TakeMarksOff(const WatcherId& me, const Snapshot& snapshot) {
   if (!snapshot.root) return false;
   MasterRoot root(tools_.client, *snapshot.root);
@@ -314,10 +240,10 @@ bool Reaper::TakeMarksOff(const WatcherId& me, const Snapshot& snapshot) {
 bool Reaper::RunStepsBefore(const DeletionOrder& condemned, Progress& progress) {
   const std::vector<Step>& steps = condemned.look.steps.before;
   if (!AnyToRun(steps, kBefore, progress.steps_done)) return false;
-  const auto left =
-      BeganAt(condemned, progress) + tools_.settings->delete_deadline - tools_.clock.Now();
+  AnnounceDeletion(condemned, progress);
+  const Duration age = DeletionAge(condemned.marks, condemned.look, tools_.clock);
   RunSteps(steps, kBefore, condemned,
-           std::min(tools_.settings->steps_deadline, std::chrono::duration_cast<Duration>(left)),
+           std::min(tools_.settings->steps_deadline, tools_.settings->delete_deadline - age),
            progress);
   return true;
 }
@@ -361,42 +287,23 @@ void Reaper::MarkStepsDone(const DeletionOrder& condemned, const Progress& progr
   tools_.log.warn("the steps that are done could not be marked");
 }
 
-MonotonicTime Reaper::BeganAt(const DeletionOrder& condemned, const Progress& progress) const {
-  if (progress.began) return *progress.began;
-  return tools_.clock.Now() - DeletionAge(condemned.marks, condemned.look, tools_.clock);
-}
-
 void Reaper::AnnounceDeletion(const DeletionOrder& condemned, Progress& progress) {
   tools_.metrics.SetPhase(ToString(Phase::kDeleting));
-  const auto age =
-      std::chrono::duration_cast<Duration>(tools_.clock.Now() - BeganAt(condemned, progress));
   tools_.metrics.SetDeletionDeadline(tools_.clock.WallNow() + tools_.settings->delete_deadline -
-                                     age);
+                                     DeletionAge(condemned.marks, condemned.look, tools_.clock));
   if (progress.announced) return;
   progress.announced = true;
   announcer_.Deleting(condemned.look, condemned.marks, condemned.why);
 }
 
-std::optional<Reaper::Outcome> Reaper::BeginAndFinish(const Case& of,
-                                                      const DeletionOrder& condemned,
-                                                      Progress& progress) {
-  Deletion deletion(tools_, condemned, BeganAt(condemned, progress));
-  if (!deletion.Prepare()) {
-    WaitBetweenLooks(kMostDoublings, {});
-    return std::nullopt;
-  }
-  auto begun = LastLook(of, progress, &deletion.first_deletes(), {});
-  if (!begun) return begun.error();
-  deletion.Begin(*begun);
-  return Finish(*begun, deletion, progress);
-}
-
-std::optional<Reaper::Outcome> Reaper::Finish(const DeletionOrder& condemned, Deletion& deletion,
-                                              Progress& progress) {
+std::optional<Reaper::Outcome> Reaper::Delete(const DeletionOrder& condemned, Progress& progress) {
   AnnounceDeletion(condemned, progress);
-  const MonotonicTime began = BeganAt(condemned, progress);
+  const MonotonicTime began =
+      tools_.clock.Now() - DeletionAge(condemned.marks, condemned.look, tools_.clock);
   const MonotonicTime deadline = began + tools_.settings->delete_deadline;
+  Deletion deletion(tools_, condemned, began);
   Deletion::Outcome outcome = deletion.DeleteMembers(deadline);
+  if (outcome == Deletion::Outcome::kStale) return std::nullopt;
   if (outcome == Deletion::Outcome::kDone && !deletion.overdue().empty()) {
     announcer_.Trouble(condemned.look, "Overdue",
                        "its deadline has passed; " + Joined(deletion.overdue()));
@@ -405,36 +312,31 @@ std::optional<Reaper::Outcome> Reaper::Finish(const DeletionOrder& condemned, De
     // Meanwhile something may have been made again, even the master root.
     outcome = deletion.DeleteMembers(deadline);
   }
-  const bool members_are_gone = outcome == Deletion::Outcome::kDone;
-  if (members_are_gone) outcome = deletion.DeleteRoot(deadline);
-  switch (outcome) {
-    case Deletion::Outcome::kDone:
-      TellEnd(deletion, condemned, began);
-      return Outcome::kDone;
-    case Deletion::Outcome::kStale:
-      return std::nullopt;
-    case Deletion::Outcome::kKept: {
-      std::vector<std::string> gone = progress.gone;
-      const auto& deleted = deletion.first_deleted();
-      gone.insert(gone.end(), deleted.begin(), deleted.end());
-      return EndKept(condemned.marks.condemned_by, condemned.look, gone);
-    }
-    case Deletion::Outcome::kOvertaken:
-      return Overtaken();
-    case Deletion::Outcome::kReplaced:
-      // Somebody's new cluster: it is watched over from now on.
-      if (members_are_gone) {
-        TellEnd(deletion, condemned, began);
-        tools_.log.warn("another object has the master root's name");
-        ShowWatching(Refusal::kUidChanged);
-      } else {
-        const std::string deletes = deletion.Report().DeletesText();
-        BackToWatching(condemned.look, Refusal::kUidChanged,
-                       "its deletion ends here: another object has the master root's name" +
-                           (deletes.empty() ? "" : "; " + deletes));
-      }
-      return Outcome::kSpared;
+  if (outcome != Deletion::Outcome::kDone) return Stop(outcome, condemned, deletion);
+  outcome = deletion.DeleteRoot();
+  if (outcome == Deletion::Outcome::kOvertaken) return Overtaken();
+  TellEnd(deletion, condemned, began);
+  if (outcome == Deletion::Outcome::kReplaced) {
+    // Somebody's new cluster: it is watched over from now on.
+    tools_.log.warn("another object has the master root's name");
+    ShowWatching(Refusal::kUidChanged);
+    return Outcome::kSpared;
   }
+  return Outcome::kDone;
+}
+
+// A deletion that ends before its members are gone.
+Reaper::Outcome Reaper::Stop(Deletion::Outcome why, const DeletionOrder& condemned,
+                             const Deletion& deletion) {
+  if (why == Deletion::Outcome::kOvertaken) return Overtaken();
+  const bool replaced = why == Deletion::Outcome::kReplaced;
+  const std::string deletes = deletion.Report().DeletesText();
+  BackToWatching(condemned.look, replaced ? Refusal::kUidChanged : Refusal::kConflict,
+                 std::string("its deletion ends here: ") +
+                     (replaced ? "another object has the master root's name"
+                               : "the marks on the master root were taken off, or it is being "
+                                 "deleted") +
+                     (deletes.empty() ? "" : "; " + deletes));
   return Outcome::kSpared;
 }
 

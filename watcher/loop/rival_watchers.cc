@@ -60,8 +60,10 @@ RivalWatchers::Outcome RivalWatchers::ActOnDeletion(const WatcherId& me, const S
     judge_.Reset();
     return Outcome::kWait;
   }
+  const std::optional<Marks> marks = by == me ? snapshot.marks : reaper_.TakeOver(me, snapshot);
+  if (!marks) return Outcome::kWait;
   judge_.Reset();
-  switch (reaper_.Resume(me, snapshot)) {
+  switch (reaper_.Resume(me, snapshot, *marks)) {
     case Reaper::Outcome::kSpared:
       break;
     case Reaper::Outcome::kOvertaken:
@@ -107,7 +109,6 @@ bool RivalWatchers::IsGone(const WatcherId& watcher, const std::string& ns,
 bool RivalWatchers::TakeMarksOff(const Snapshot& snapshot) {
   MasterRoot root(tools_.client, *snapshot.root);
   auto written = root.WriteMarks(WithoutProtocolMarks(), kMarksTimeout);
-  refused_ = !written && !IsTransient(written.error().failure);
   if (!written && written.error().failure != ApiFailure::kConflict) {
     warn_once_("marks could not be taken off: " + written.error().message);
   }

@@ -25,9 +25,6 @@ class RivalWatchers {
   // Acts on the marks in `snapshot`, which has a root; `me` is this watcher.
   Outcome Act(const WatcherId& me, const Snapshot& snapshot, const std::stop_token& stop);
 
-  // Whether the last attempt to take marks off was refused for good.
-  bool is_refused() const { return refused_; }
-
   // Another watcher has just taken a deletion over from this one.
   void NoteOvertaken() { overtaken_at_ = tools_.clock.Now(); }
 
@@ -50,7 +47,6 @@ class RivalWatchers {
   Reaper& reaper_;
   Judge& judge_;
   WarnOnce warn_once_;
-  bool refused_ = false;
   std::optional<Seen> condemned_by_other_;
   std::optional<MonotonicTime> overtaken_at_;
 };

@@ -1,12 +1,9 @@
 #include "watcher/observation/observer.h"
 
-#include <iterator>
-#include <memory>
 #include <utility>
 
 #include "probes/base/time_text.h"
 #include "probes/owner_kinds.h"
-#include "watcher/observation/changed_settings.h"
 #include "watcher/observation/owner_names.h"
 #include "watcher/protocol/member_annotations.h"
 
@@ -15,10 +12,6 @@ namespace {
 
 // A pod that is told to stop may have only 2 s left.
 constexpr Duration kTerminationPatience{1'000};
-// What a look reads around an owner that changes meanwhile, it reads so often.
-constexpr int kMostRounds = 2;
-
-constexpr char kIsMasterToo[] = " is a master of this cluster too";
 
 const ResourceType& Pods() { return *FindBuiltInByName("pods", ""); }
 const ResourceType& Namespaces() { return *FindBuiltInByName("namespaces", ""); }
@@ -37,46 +30,11 @@ std::string ControllerUid(const ObjectMeta& meta) {
   return controller == nullptr ? "" : controller->uid;
 }
 
-bool GoesOn(const Snapshot& snapshot) {
-  return snapshot.facts.problem.empty() && !snapshot.pod_gone && !snapshot.no_such_cluster;
-}
-
-// An owner that is active keeps the cluster whatever it does next, unless its application has
-// completed.
-bool NeedsProof(const Snapshot& snapshot) {
-  const auto& owner = snapshot.facts.owner;
-  if (!owner || !snapshot.cluster) return false;
-  switch (owner->observation) {
-    case Observation::kUnknown:
-      return false;
-    case Observation::kActive:
-      return snapshot.facts.app_status.has_value();
-    case Observation::kScaledToZero:
-    case Observation::kAbsent:
-    case Observation::kReplaced:
-    case Observation::kDeleting:
-    case Observation::kCompleted:
-      break;
-  }
-  return true;
-}
-
-// Whether two reads of the owner lead to the same verdict.
-bool IsSame(const OwnerSight& one, const OwnerSight& other) {
-  const auto uid = [](const OwnerSight& sight) {
-    return sight.object ? sight.object->meta.uid : "";
-  };
-  return one.observation == other.observation && uid(one) == uid(other) &&
-         one.fields.replicas == other.fields.replicas &&
-         one.still_running.empty() == other.still_running.empty() &&
-         one.setting_problem == other.setting_problem;
-}
-
-// On a bare pod, which is its own root, `owner-kind` may be a mark of an earlier version, even one
-// that was copied from another pod.
+// On a bare pod, which is its own root, `owner-kind` is our mark and not a setting, even if it was
+// copied from another pod.
 TextMap SettingAnnotations(const ObjectMeta& pod) {
   TextMap annotations = pod.annotations;
-  if (HasOutdatedOwner(pod)) annotations.erase(annotation::kOwnerKind);
+  if (pod.Annotation(annotation::kRootUid)) annotations.erase(annotation::kOwnerKind);
   return annotations;
 }
 
@@ -91,154 +49,63 @@ Observer::Observer(KubeClient& client, Discovery& discovery, Clock& clock,
       owner_probe_(client, discovery),
       cluster_probe_(client, discovery) {}
 
-Snapshot Observer::SureLook(const std::stop_token& stop, OtherDriversToo others) {
-  const auto reads = std::make_shared<LookReads>(clock_, kFreshEvidence);
-  return Look(Patience::OfLook(reads, stop), others, nullptr);
+Snapshot Observer::SureLook(const std::stop_token& stop) {
+  const Patience patience = Patience::UntilTimeout(stop);
+  Snapshot snapshot;
+  snapshot.began = clock_.Now();
+  // A problem already settles the verdict, and further requests to a hanging API server take time.
+  const auto goes_on = [&] {
+    return snapshot.facts.problem.empty() && !snapshot.pod_gone && !snapshot.no_such_cluster;
+  };
+  if (auto fresh = discovery_.Refresh(patience); !fresh) NoteProblem(snapshot, fresh.error());
+  if (goes_on()) ReadPodAndNamespace(snapshot, patience);
+  if (goes_on()) {
+    ReadRoot(snapshot, patience);
+    FindOwnerName(snapshot);
+  }
+  if (goes_on()) ReadTheRest(snapshot, patience);
+  End(snapshot);
+  return snapshot;
 }
 
 std::optional<Snapshot> Observer::TerminationLook() {
   if (!root_ || !seen_) return std::nullopt;
   MasterRoot root(client_, *root_);
-  const RootState state = root.ReadWhole({}, kTerminationPatience);
+  const RootState state = root.Read({}, kTerminationPatience);
   if (state != RootState::kTerminating && state != RootState::kGone) return std::nullopt;
-  const auto reads = std::make_shared<LookReads>(clock_, kTerminationPatience);
-  Snapshot snapshot = Look(Patience::OfLook(reads, {}), OtherDriversToo::kYes, &root);
-  if (!snapshot.pod || !snapshot.cluster || !snapshot.seen) return std::nullopt;
+  const Patience patience = Patience::UntilTimeout({});
+  Snapshot snapshot;
+  snapshot.began = clock_.Now();
+  if (auto fresh = discovery_.Refresh(patience); !fresh) NoteProblem(snapshot, fresh.error());
+  ReadPodAndNamespace(snapshot, patience);
+  if (!snapshot.pod || !snapshot.cluster) return std::nullopt;
+  TakeRoot(snapshot, root.object());
+  FindOwnerName(snapshot);
+  ReadTheRest(snapshot, patience);
+  if (!snapshot.seen) return std::nullopt;
+  End(snapshot);
   return snapshot;
 }
 
-Snapshot Observer::Look(const Patience& patience, OtherDriversToo others, const MasterRoot* going) {
-  const MonotonicTime began = clock_.Now();
-  Snapshot snapshot;
-  std::optional<OwnerRead> owner;
-  if (auto fresh = discovery_.Refresh(patience); !fresh) {
-    NoteProblem(snapshot, fresh.error());
-  } else {
-    // A first look has to find out first who the owner is.
-    if (root_ && cluster_ && owner_name_) owner = ReadOwner(cluster_, patience);
-    for (int round = 1;; ++round) {
-      snapshot = LookAround(owner, others, going, patience);
-      NoteVersions(snapshot);
-      if (!GoesOn(snapshot) || !NeedsProof(snapshot)) break;
-      OwnerRead again = ReadOwnerAgain(*owner, snapshot.cluster, patience);
-      const bool same = IsSame(owner->sight, again.sight);
-      if (!same && again.sight.observation != Observation::kUnknown && round < kMostRounds) {
-        owner = std::move(again);
-        continue;
-      }
-      if (!same && again.sight.observation != Observation::kUnknown) {
-        again.sight.observation = Observation::kUnknown;
-        again.sight.detail = "the owner changes while it is looked at: " + again.sight.detail;
-      }
-      snapshot.facts.owner = std::move(again.sight);
-      break;
-    }
-  }
-  snapshot.began = began;
-  snapshot.evidence_since = patience.reads()->since();
+void Observer::ReadTheRest(Snapshot& snapshot, const Patience& patience) {
+  ReadOwner(snapshot, patience);
+  CompareLabel(snapshot, patience);
+  FindAmbiguities(snapshot, patience);
+}
+
+void Observer::End(Snapshot& snapshot) {
   snapshot.facts.now = clock_.WallNow();
   snapshot.facts.replaced_owner = settings_->replaced_owner;
   snapshot.root_seen_at = root_seen_at_;
-  snapshot.root_seen_version = root_seen_version_;
   snapshot.ended = clock_.Now();
-  return snapshot;
-}
-
-Snapshot Observer::LookAround(std::optional<OwnerRead>& owner, OtherDriversToo others,
-                              const MasterRoot* going, const Patience& patience) {
-  Snapshot snapshot;
-  const bool in_doubt = owner && (owner->sight.observation != Observation::kActive ||
-                                  ReadMarks(root_->meta).app_status);
-  if (in_doubt && owner->sight.observation != Observation::kUnknown) {
-    const auto requests = WhatCouldKeepIt(others, going == nullptr, patience);
-    patience.reads()->BeginEvidence();
-    client_.ReadAhead(requests, kUrgentReadsSideBySide, patience);
-  } else {
-    patience.reads()->BeginEvidence();
-  }
-  // A problem already settles the verdict, and further requests to a hanging API server take time.
-  ReadPodAndNamespace(snapshot, patience);
-  if (!GoesOn(snapshot)) return snapshot;
-  if (snapshot.cluster) cluster_ = snapshot.cluster;
-  if (going == nullptr) {
-    ReadRoot(snapshot, patience);
-  } else if (snapshot.pod && snapshot.cluster) {
-    TakeRoot(snapshot, going->object());
-    TakeTemplate(snapshot, going->object(), going->whole());
-  }
-  FindOwnerName(snapshot);
-  if (!GoesOn(snapshot)) return snapshot;
-  if (snapshot.owner_name) {
-    RecallOwner(snapshot);
-    if (!owner || !owner->IsFor(*this)) owner = ReadOwner(snapshot.cluster, patience);
-    TakeOwner(snapshot, owner->sight);
-  }
-  CompareLabel(snapshot, patience);
-  FindAmbiguities(snapshot, patience);
-  if (others == OtherDriversToo::kYes && GoesOn(snapshot) && NeedsProof(snapshot)) {
-    snapshot.others =
-        cluster_probe_.FindOtherDrivers(*snapshot.cluster, OwnerOf(snapshot), patience);
-  }
-  return snapshot;
-}
-
-std::vector<ApiRequest> Observer::WhatCouldKeepIt(OtherDriversToo others, bool root_is_read,
-                                                  const Patience& patience) {
-  Snapshot known;  // as the last look left it
-  known.owner_name = owner_name_;
-  known.owner_ns = owner_ns_;
-  known.seen = seen_;
-  std::vector<ApiRequest> requests = PodAndNamespaceRequests();
-  if (root_is_read) {
-    requests.push_back(ApiRequest::Get(root_->type, root_->meta.ns, root_->meta.name));
-  }
-  const auto add = [&](std::vector<ApiRequest> more) {
-    requests.insert(requests.end(), std::make_move_iterator(more.begin()),
-                    std::make_move_iterator(more.end()));
-  };
-  add(cluster_probe_.ListRequests(WorkloadTypes(), *cluster_, patience));
-  if (others == OtherDriversToo::kYes) {
-    auto drivers = cluster_probe_.DriverRequests(*cluster_, OwnerOf(known), patience);
-    if (drivers) add(*std::move(drivers));
-  }
-  return requests;
-}
-
-OwnerOfCluster Observer::OwnerOf(const Snapshot& snapshot) const {
-  return {snapshot.owner_ns, snapshot.seen ? snapshot.seen->uid : "", OwnerKind(snapshot),
-          settings_->completed_when};
-}
-
-// The latest version that is known of the time at which the root was there.
-void Observer::NoteVersions(const Snapshot& snapshot) {
-  if (!snapshot.root || snapshot.root->meta.deleting || !snapshot.facts.problem.empty()) return;
-  const auto note = [this](const std::string& version) {
-    if (root_seen_version_.empty() || IsNoLaterVersion(root_seen_version_, version)) {
-      root_seen_version_ = version;
-    }
-  };
-  note(snapshot.root->meta.resource_version);
-  if (snapshot.pod) note(snapshot.pod->meta.resource_version);
-  if (!snapshot.facts.owner) return;
-  for (const Evidence& evidence : snapshot.facts.owner->evidence) note(evidence.resource_version);
 }
 
 OtherDrivers Observer::FindOtherDrivers(const Snapshot& snapshot, const std::stop_token& stop) {
-  if (snapshot.others) return *snapshot.others;
-  const auto reads = std::make_shared<LookReads>(clock_, kFreshEvidence);
-  const Patience patience = Patience::OfLook(reads, stop);
-  const OwnerOfCluster owner = OwnerOf(snapshot);
-  if (auto requests = cluster_probe_.DriverRequests(*snapshot.cluster, owner, patience)) {
-    client_.ReadAhead(*requests, kUrgentReadsSideBySide, patience);
-  }
-  OtherDrivers drivers = cluster_probe_.FindOtherDrivers(*snapshot.cluster, owner, patience);
-  if (drivers.unknown || drivers.in_use_by || !owner_name_ || !snapshot.facts.owner) return drivers;
-  const OwnerRead again = ReadOwner(snapshot.cluster, patience);
-  if (!IsSame(*snapshot.facts.owner, again.sight)) {
-    drivers.unknown = ApiError{ApiFailure::kUnexpected,
-                               "the owner has changed since: " + again.sight.detail, std::nullopt};
-  }
-  return drivers;
+  return cluster_probe_.FindOtherDrivers(
+      *snapshot.cluster,
+      {snapshot.owner_ns, snapshot.seen ? snapshot.seen->uid : "", OwnerKind(snapshot),
+       settings_->completed_when},
+      Patience::UntilTimeout(stop));
 }
 
 std::optional<OwnerSight> Observer::Glance(const std::stop_token& stop) {
@@ -258,18 +125,13 @@ const RecordedOwner& Observer::Adopt(const Snapshot& snapshot) {
   return *seen_;
 }
 
-std::vector<ApiRequest> Observer::PodAndNamespaceRequests() const {
+void Observer::ReadPodAndNamespace(Snapshot& snapshot, const Patience& patience) {
   const Settings& settings = *settings_;
   std::vector<ApiRequest> requests = {ApiRequest::GetMetadata(Namespaces(), "", settings.ns)};
   if (!settings.pod.empty()) {
     requests.push_back(ApiRequest::Get(Pods(), settings.ns, settings.pod));
   }
-  return requests;
-}
-
-void Observer::ReadPodAndNamespace(Snapshot& snapshot, const Patience& patience) {
-  const Settings& settings = *settings_;
-  auto answers = client_.DoAll(PodAndNamespaceRequests(), kReadsSideBySide, patience);
+  auto answers = client_.DoAll(requests, kReadsSideBySide, patience);
   if (answers[0]) {
     snapshot.facts.server_time = answers[0]->server_time;
     if (auto meta = ReadObjectMeta(answers[0]->document.root())) {
@@ -297,19 +159,11 @@ void Observer::TakePod(Snapshot& snapshot, JsonValue pod) {
     snapshot.pod_gone = true;
     return;
   }
-  const TextMap annotations = SettingAnnotations(*meta);
-  if (pod_uid_.empty()) {
-    settings_.TakeAnnotations(annotations);
-    settings_at_start_ = annotations;
-  }
+  if (pod_uid_.empty()) settings_.TakeAnnotations(SettingAnnotations(*meta));
   pod_uid_ = meta->uid;
   AddHold(snapshot, "pod " + meta->name, *meta);
   auto& errors = snapshot.facts.setting_errors;
-  // A misspelt hold may have been added since the start.
-  errors = settings_.ErrorsIn(annotations);
-  for (std::string& change : ChangedSettings(settings_at_start_, annotations)) {
-    errors.push_back(std::move(change));
-  }
+  errors = settings_.resolved().annotation_errors;
   ReadSteps(*meta, snapshot.steps, errors);
   if (auto error = DeleteOrderError(*meta)) errors.push_back(*std::move(error));
   const Settings& settings = *settings_;
@@ -323,7 +177,6 @@ void Observer::TakePod(Snapshot& snapshot, JsonValue pod) {
     snapshot.cluster = ClusterId{settings.ns, settings.cluster_label, name};
   }
   snapshot.mounted = MountedBy(pod);
-  snapshot.orders = ReadWatcherOrders(pod);
   snapshot.pod = KubeObject{Pods(), *std::move(meta)};
 }
 
@@ -368,14 +221,13 @@ void Observer::ReadRoot(Snapshot& snapshot, const Patience& patience) {
   std::optional<KubeObject> root;
   if (root_) {
     MasterRoot known(client_, *root_);
-    const RootState state = known.ReadWhole(patience);
+    const RootState state = known.Read(patience);
     if (state == RootState::kUnknown) return NoteProblem(snapshot, known.problem());
     // A root that gets a controller is no longer the top: an orphaned ReplicaSet is adopted when
     // its Deployment is created again.
     const bool is_there = state == RootState::kOurs || state == RootState::kTerminating;
     if (is_there && ControllerUid(known.object().meta) == ControllerUid(root_->meta)) {
       root = known.object();
-      TakeTemplate(snapshot, *root, known.whole());
     } else {
       // TerminationLook needs the known root, so it is kept until another is found.
       snapshot.root_changed = true;
@@ -383,24 +235,13 @@ void Observer::ReadRoot(Snapshot& snapshot, const Patience& patience) {
   }
   if (!root) {
     if (!snapshot.pod) return;
-    JsonDocument whole;
-    auto walked = cluster_probe_.RootOf(*snapshot.pod, *snapshot.cluster, {}, patience, &whole);
+    auto walked = cluster_probe_.RootOf(*snapshot.pod, *snapshot.cluster, {}, patience);
     if (!walked) return NoteProblem(snapshot, walked.error());
     root = *std::move(walked);
-    TakeTemplate(snapshot, *root, whole.root());
   }
   root_ = root;
   if (!root->meta.deleting) root_seen_at_ = snapshot.facts.server_time;
   TakeRoot(snapshot, *std::move(root));
-}
-
-void Observer::TakeTemplate(Snapshot& snapshot, const KubeObject& root, JsonValue whole) {
-  const JsonValue pods = PodTemplateOf(root.type, whole);
-  if (!pods.IsObject()) return;
-  snapshot.next_orders = ReadWatcherOrders(pods);
-  if (auto hold = pods["metadata"]["annotations"][annotation::kHoldUntil].AsString()) {
-    AddHold(snapshot, "pod template of " + root.Describe(), *hold);
-  }
 }
 
 void Observer::TakeRoot(Snapshot& snapshot, KubeObject root) {
@@ -409,7 +250,11 @@ void Observer::TakeRoot(Snapshot& snapshot, KubeObject root) {
   snapshot.marks = ReadMarks(snapshot.root->meta);
   snapshot.facts.app_status = snapshot.marks.app_status;
   snapshot.facts.ephemeral_label = snapshot.root->meta.Label(kEphemeralLabel);
-  if (IsKept(snapshot.root->meta)) snapshot.facts.kept_root = snapshot.root->Describe();
+  if (IsKept(snapshot.root->meta)) {
+    snapshot.facts.setting_errors.push_back(
+        "the master root " + snapshot.root->Describe() + " is annotated " + annotation::kKeep +
+        ", so that the cluster can't be deleted: take it off, or use " + annotation::kHoldUntil);
+  }
   if (snapshot.root->meta.uid != (snapshot.pod ? snapshot.pod->meta.uid : "")) {
     AddHold(snapshot, "master root " + snapshot.root->Describe(), snapshot.root->meta);
     ReadSteps(snapshot.root->meta, snapshot.steps, snapshot.facts.setting_errors);
@@ -452,14 +297,8 @@ std::string Observer::OwnerKind(const Snapshot& snapshot) const {
   return KindName{name->kind, name->group}.ToText();
 }
 
-bool Observer::OwnerRead::IsFor(const Observer& observer) const {
-  const std::string uid = observer.seen_ ? observer.seen_->uid : "";
-  return name.ToText() == observer.owner_name_->ToText() && ns == observer.owner_ns_ &&
-         known_uid == uid;
-}
-
-// Recalls which owner it was that the name of `snapshot` stood for.
-void Observer::RecallOwner(const Snapshot& snapshot) {
+void Observer::ReadOwner(Snapshot& snapshot, const Patience& patience) {
+  if (!snapshot.owner_name) return;
   owner_name_ = snapshot.owner_name;
   owner_ns_ = snapshot.owner_ns;
   const auto is_for_it = [&](const std::optional<RecordedOwner>& owner) {
@@ -467,34 +306,10 @@ void Observer::RecallOwner(const Snapshot& snapshot) {
   };
   if (!is_for_it(seen_)) seen_.reset();
   if (!seen_ && is_for_it(snapshot.marks.owner)) seen_ = snapshot.marks.owner;
-}
 
-Observer::OwnerRead Observer::ReadOwner(const std::optional<ClusterId>& cluster,
-                                        const Patience& patience) {
   OwnerQuery query = QueryFor(*owner_name_, owner_ns_);
-  if (cluster) query.cluster_label = {cluster->label, cluster->name};
-  patience.reads()->TakeAsked();
+  if (snapshot.cluster) query.cluster_label = {snapshot.cluster->label, snapshot.cluster->name};
   OwnerSight sight = owner_probe_.Look(query, Freshness::kSure, patience);
-  return {*owner_name_, owner_ns_, seen_ ? seen_->uid : "", std::move(sight),
-          patience.reads()->TakeAsked()};
-}
-
-// Asks for what the first read has asked for side by side.
-Observer::OwnerRead Observer::ReadOwnerAgain(const OwnerRead& before,
-                                             const std::optional<ClusterId>& cluster,
-                                             const Patience& patience) {
-  std::vector<ApiRequest> requests = before.asked;
-  // Whether a kind is served is evidence only if it is read after the list, and a first page leads
-  // to later ones of its own.
-  std::erase_if(requests, [](const ApiRequest& request) {
-    return request.expect == ApiRequest::Expect::kDocument ||
-           request.http.target.find("&continue=") != std::string::npos;
-  });
-  client_.ReadAhead(requests, kUrgentReadsSideBySide, patience);
-  return ReadOwner(cluster, patience);
-}
-
-void Observer::TakeOwner(Snapshot& snapshot, OwnerSight sight) {
   if (!sight.is_of_recorded_kind) seen_.reset();
   if (!sight.setting_problem.empty()) {
     snapshot.facts.setting_errors.push_back(sight.setting_problem);
@@ -521,19 +336,9 @@ void Observer::RefuseOwnMember(Snapshot& snapshot, const OwnerSight& sight) {
   }
 }
 
-void Observer::CompareRootOwner(Snapshot& snapshot) {
-  if (!settings_->owner || !snapshot.root) return;
-  Facts& facts = snapshot.facts;
-  facts.root_owner = snapshot.root->meta.Annotation(annotation::kOwner);
-  if (!facts.root_owner) return;
-  const auto named = OwnerName::Parse(*facts.root_owner);
-  facts.root_owner_agrees = named && NamesOwner(snapshot, *named, "");
-}
-
 // The label holds only a name. It also agrees if it names the object that the given owner stands
 // for, or a ReplicationController of the given DeploymentConfig.
 void Observer::CompareLabel(Snapshot& snapshot, const Patience& patience) {
-  CompareRootOwner(snapshot);
   Facts& facts = snapshot.facts;
   if (!facts.given_owner || !facts.ephemeral_label) return;
   const std::string& label = *facts.ephemeral_label;
@@ -574,14 +379,6 @@ void Observer::FindAmbiguities(Snapshot& snapshot, const Patience& patience) {
   }
   auto listing = cluster_probe_.List(WorkloadTypes(), cluster, kReadsSideBySide, patience);
   for (const ApiError& error : listing.failed) NoteProblem(snapshot, error);
-  // Other drivers are looked for among the same kinds, and one that can't be listed is unknown
-  // then: nothing is deleted for want of it.
-  for (const auto& [type, error] : listing.skipped) {
-    snapshot.facts.unlistable.push_back(type.QualifiedName());
-  }
-  const auto& pod = snapshot.pod;
-  std::vector<KubeObject> next;
-  std::vector<KubeObject> bare;
   for (const KubeObject& object : listing.objects) {
     const bool is_pod = object.type == Pods();
     if (object.meta.uid == root.meta.uid || (is_pod && object.meta.deleting)) continue;
@@ -594,81 +391,28 @@ void Observer::FindAmbiguities(Snapshot& snapshot, const Patience& patience) {
         continue;
       }
       other = *std::move(walked);
-      if (other.meta.uid == root.meta.uid) {
-        const bool is_ours = pod && pod->meta.uid == object.meta.uid;
-        // Times are of a second: of two pods of one second each counts as the later one.
-        const bool is_older = pod && object.meta.created < pod->meta.created;
-        if (!is_ours && !is_older) next.push_back(object);
-        continue;
-      }
+      if (other.meta.uid == root.meta.uid) continue;
     }
     if (IsMaster(object.meta)) {
-      if (is_pod && object.meta.Controller() == nullptr) {
-        bare.push_back(object);
-      } else {
-        ambiguities.push_back(other.Describe() + kIsMasterToo);
-      }
+      ambiguities.push_back(other.Describe() + " is a master of this cluster too");
       continue;
     }
     const auto label = other.meta.Label(kEphemeralLabel);
     const std::string named =
         other.meta.Annotation(annotation::kOwner).value_or(label.value_or(""));
     auto owner = OwnerName::Parse(named);
-    if (!named.empty() && snapshot.owner_name && (!owner || !NamesOwner(snapshot, *owner, ""))) {
+    if (!named.empty() && snapshot.owner_name &&
+        (!owner ||
+         !(IsNameOfOwner(snapshot, owner->name) || IsNameOfItsController(snapshot, owner->name)))) {
       ambiguities.push_back(other.Describe() + " names another owner, \"" + named + "\"");
     }
-  }
-  EachUnended(snapshot, bare, patience, [&](const KubeObject& master, JsonValue) {
-    ambiguities.push_back(master.Describe() + kIsMasterToo);
-  });
-  FindRollout(snapshot, next, patience);
-}
-
-// `next` are the later pods of the root. The old pod's watcher must not delete the cluster of the
-// driver that a rollout names.
-void Observer::FindRollout(Snapshot& snapshot, const std::vector<KubeObject>& next,
-                           const Patience& patience) {
-  const auto compare = [&](const std::string& what, const WatcherOrders& orders) {
-    if (auto how = LeadsElsewhere(snapshot, orders)) {
-      snapshot.facts.ambiguities.push_back("a rollout is under way to something else: " + what +
-                                           " " + *how);
-    }
-  };
-  if (snapshot.next_orders) {
-    compare("the pod template of " + snapshot.root->Describe(), *snapshot.next_orders);
-  }
-  EachUnended(snapshot, next, patience, [&](const KubeObject& pod, JsonValue whole) {
-    compare("the later " + pod.Describe(), ReadWatcherOrders(whole));
-  });
-}
-
-// A list of metadata doesn't tell how far a pod is.
-void Observer::EachUnended(Snapshot& snapshot, const std::vector<KubeObject>& pods,
-                           const Patience& patience,
-                           const std::function<void(const KubeObject&, JsonValue)>& show) {
-  std::vector<ApiRequest> requests;
-  for (const KubeObject& pod : pods) {
-    requests.push_back(ApiRequest::Get(Pods(), pod.meta.ns, pod.meta.name));
-  }
-  const auto answers = client_.DoAll(requests, kReadsSideBySide, patience);
-  for (std::size_t i = 0; i < answers.size(); ++i) {
-    if (!answers[i] && answers[i].error().failure == ApiFailure::kNotFound) continue;
-    if (!answers[i]) {
-      NoteProblem(snapshot, answers[i].error());
-      continue;
-    }
-    const JsonValue pod = answers[i]->document.root();
-    if (pod["metadata"]["deletionTimestamp"].AsString() || HasEnded(pod)) continue;
-    show(pods[i], pod);
   }
 }
 
 void Observer::AddHold(Snapshot& snapshot, const std::string& where, const ObjectMeta& meta) {
-  if (auto text = meta.Annotation(annotation::kHoldUntil)) AddHold(snapshot, where, *text);
-}
-
-void Observer::AddHold(Snapshot& snapshot, const std::string& where, std::string_view until) {
-  snapshot.facts.holds.push_back({where, std::string(until), ParseTime(until)});
+  if (auto text = meta.Annotation(annotation::kHoldUntil)) {
+    snapshot.facts.holds.push_back({where, *text, ParseTime(*text)});
+  }
 }
 
 }  // namespace cluster_watcher

@@ -336,21 +336,6 @@ TEST_F(FindOtherDriversTest, NeitherTheOwnerNorWhatItControlsIsAnotherDriver) {
   EXPECT_EQ(UsedBy(""), "pod/alice");
 }
 
-TEST_F(FindOtherDriversTest, TheControllerOfManyPodsIsReadOnce) {
-  const std::string metadata =
-      std::string(kUses) + "," + ControlledBy(TypeOf("replicaset"), "owner-1", "owner-1");
-  std::vector<std::string> pods;
-  for (const char* name : {"a", "b", "c"}) {
-    pods.push_back(ObjectText(TypeOf("pod"), "lab", name, name, metadata, R"("spec":{})"));
-  }
-  api_.transport.On(List(TypeOf("pod")), ListAnswer(TypeOf("pod"), pods));
-  Serve("replicaset", "owner-1", ControlledBy(TypeOf("deployment"), "owner", "owner"));
-  EXPECT_EQ(UsedBy("owner"), "nobody");
-  EXPECT_EQ(
-      api_.transport.TimesAsked(ApiRequest::GetMetadata(TypeOf("replicaset"), "lab", "owner-1")),
-      1u);
-}
-
 TEST_F(FindOtherDriversTest, AControllerThatIsGoneIsNotTheOwnerAndAnUnreadableOneUnknown) {
   const std::string metadata =
       std::string(kUses) + "," + ControlledBy(TypeOf("replicaset"), "r", "r");

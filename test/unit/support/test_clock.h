@@ -10,7 +10,7 @@
 
 namespace cluster_watcher {
 
-// The clocks advance together, and only if a test advances them or somebody waits. What is due by
+// Both clocks advance together, and only if a test advances them or somebody waits. What is due by
 // then happens on the way.
 class TestClock final : public Clock {
  public:
@@ -19,8 +19,7 @@ class TestClock final : public Clock {
   TestClock& operator=(const TestClock&) = delete;
 
   MonotonicTime Now() override { return kBegin + elapsed; }
-  WallTime WallNow() override { return kDate + elapsed + suspended; }
-  BootTime BootNow() override { return Clock::BootNow() + suspended; }
+  WallTime WallNow() override { return kDate + elapsed; }
   bool WaitUntil(MonotonicTime deadline, std::stop_token stop) override {
     // A deadline of "for ever" doesn't fit into a Duration.
     const Duration until = std::chrono::duration_cast<Duration>(
@@ -40,7 +39,6 @@ class TestClock final : public Clock {
   }
 
   Duration elapsed{0};
-  Duration suspended{0};  // how long the machine was
 
  private:
   static constexpr MonotonicTime kBegin{std::chrono::seconds(1'000)};

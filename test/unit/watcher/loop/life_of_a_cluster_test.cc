@@ -283,19 +283,6 @@ TEST_F(LifeOfAClusterTest, APodThatLosesItsLabelIsKeptAndSaidToBe) {
   EXPECT_EQ(Metric("cluster_watcher_confirmations"), "0");
 }
 
-TEST_F(LifeOfAClusterTest, AWatcherWhosePodIsTerminatingCondemnsNothing) {
-  const std::string pod = "/api/v1/namespaces/lab/pods/" + settings_.settings.pod;
-  kubernetes_.Admin("PATCH", pod, R"({"metadata":{"finalizers":["example.com/held"]}})",
-                    "application/merge-patch+json");
-  clock_.At(seconds(10), [this] { Delete(kDriver); });
-  clock_.At(seconds(20), [this, pod] { Delete(pod); });
-  Run(minutes(5));
-  EXPECT_TRUE(Exists(kRoot));
-  EXPECT_EQ(Count("ClusterCondemned"), 0u) << Events();
-  EXPECT_EQ(Metric("cluster_watcher_verdict{reason=\"owner-absent\",verdict=\"abandoned\"}"), "1");
-  EXPECT_EQ(Metric("cluster_watcher_deletion_due_timestamp_seconds"), "0");
-}
-
 TEST_F(LifeOfAClusterTest, NothingIsConcludedFromALookThatWasToldToStop) {
   MakeWorkload("alice", R"("uses-oshinko-cluster":"spark",)");
   clock_.At(seconds(10), [this] { Delete(kDriver); });
