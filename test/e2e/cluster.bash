@@ -170,7 +170,7 @@ a_cluster_goes() {
   check "the driver deleted, the cluster goes" within 60 none_left
   echo "# it was gone after $((SECONDS - started)) s"
   check "what is not of the cluster stays" quietly kubectl -n "$namespace" get deployment bystander -o name
-  check "an Event says so" within 60 has_event ClusterDeleting
+  check "an Event says so" within 10 has_event ClusterDeleting
   check "a warning came before" has_event ClusterAbandoned
   check "the pod's end was seen" within 30 recorded_gone "$pod"
   last "$pod" >"$work/pod.json"

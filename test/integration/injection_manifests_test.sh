@@ -307,7 +307,7 @@ the_warnings() {
   foreign_kind deploymentconfigs apps.openshift.io v1 DeploymentConfig
   local kind
   for kind in Deployment StatefulSet ReplicaSet DaemonSet Job CronJob ReplicationController DeploymentConfig; do
-    check "the template of a $kind is warned of" within 60 warns_of "$kind"
+    check "the template of a $kind is warned of" within 10 warns_of "$kind"
   done
   workload Deployment | kubectl create -f - >/dev/null 2>&1
   check "an update that leaves the annotations is not warned of" \

@@ -196,7 +196,7 @@ the_example() {
   check "a ConfigMap without the label stays" exists example configmap/bystander
   check "claims stay, with and without the label" exists example pvc/bystander pvc/data
   check "Events were written" \
-    within 60 has_event example ClusterCondemned ClusterDeleting ClusterDeleted
+    within 10 has_event example ClusterCondemned ClusterDeleting ClusterDeleted
   check "the log speaks of no 403" not in_file "HTTP 403" "$tmp/example.log"
   lacks example >"$tmp/lacks"
   check "the account lacks nothing" same /dev/null "$tmp/lacks"

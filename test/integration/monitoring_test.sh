@@ -79,7 +79,7 @@ webhook_runs() {
     --webhook-listen="$address:8443" --listen="$address:9090" >"$tmp/webhook.log" 2>&1 &
   webhook=$! webhook_address=$address
   watchers+=("$webhook")
-  within 60 in_file "metrics and health" "$tmp/webhook.log" 2>/dev/null
+  within 10 in_file "metrics and health" "$tmp/webhook.log" 2>/dev/null
 }
 fails_open() {
   tried 0 >/dev/null && kubectl get --raw /metrics | grep 'webhook_fail_open_count{name="inject.cluster-watcher.svc"' >/dev/null
@@ -298,7 +298,7 @@ done < <(sed 's/{[^}]*}//' "$tmp/variables")
 kill -KILL "$webhook"
 wait "$webhook" 2>/dev/null || :
 kill -STOP "${processes[active]}"
-within 60 has 'up{job="cluster-watcher-webhook"} == 0'
+within 10 has 'up{job="cluster-watcher-webhook"} == 0'
 for _ in 1 2; do tried 0 >/dev/null; done
 cat >>"$tmp/wanted" <<'ALERTS'
 ClusterWatcherDown active

@@ -52,7 +52,7 @@ launch() {
 end() {
   if alive "$1" && ((pid != $$)); then
     kill -KILL -- "-$pid" "$pid" 2>/dev/null || :
-    within 60 dead "$1" || die "process $pid ($1) does not end."
+    within 10 dead "$1" || die "process $pid ($1) does not end."
   fi
   rm -f -- "$dir/pids/$1"
 }
