@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 SOURCES = $(shell git ls-files '*.cc' '*.h')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build check test e2e simulate fuzz demo bench image format lint install clean
+.PHONY: help setup build check test e2e simulate mutate fuzz demo bench image format lint install clean
 
 help: ## this list
 	@sed -nE 's/^([a-z0-9]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -31,9 +31,13 @@ image: ## the container image, an OCI layout: build-release/image and image.tar
 	@scripts/setup image
 	@scripts/image
 
-simulate: setup ## SEEDS=100000 histories in virtual time, from seed FIRST (else from any)
+simulate: setup ## SEEDS=100000 histories in virtual time, from seed FIRST (else from any); MUTATIONS=yes: does it notice faults?
 	@scripts/build dev simulation
-	@$(BUILD)/test/simulation $(or $(SEEDS),100000) $(or $(FIRST),$(shell od -An -N4 -tu4 /dev/urandom))
+	@$(if $(MUTATIONS),HISTORIES=$(or $(SEEDS),100000) scripts/mutate test/mutations/simulation.txt,\
+	  $(BUILD)/test/simulation $(or $(SEEDS),100000) $(or $(FIRST),$(shell od -An -N4 -tu4 /dev/urandom)))
+
+mutate: setup ## puts faults into a copy of the core, one by one: do the unit tests notice each?
+	@scripts/mutate test/mutations/core.txt
 
 fuzz: setup ## fuzz what reads foreign text, SECONDS=60 for each target
 	@scripts/fuzz $(or $(SECONDS),60)

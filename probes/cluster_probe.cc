@@ -15,8 +15,17 @@ bool IsAlwaysBelow(const KubeObject& object, const ResourceType& controller) {
          (object.type.kind == "ReplicationController" && controller.kind == "DeploymentConfig");
 }
 
+ApiRequest ListRequest(const ResourceType& type, const ClusterId& cluster) {
+  return ApiRequest::ListBySelector(type, cluster.ns, cluster.label + "=" + cluster.name, true);
+}
+
 Unexpected<ApiError> Problem(ApiFailure failure, const KubeObject& object, std::string why) {
   return {ApiError{failure, object.Describe() + ": " + std::move(why), std::nullopt}};
+}
+
+ApiError Malformed(const ResourceType& type, const Error& error) {
+  return {ApiFailure::kUnexpected, "list " + type.QualifiedName() + ": " + error.message,
+          std::nullopt};
 }
 
 }  // namespace
@@ -24,7 +33,8 @@ Unexpected<ApiError> Problem(ApiFailure failure, const KubeObject& object, std::
 Result<KubeObject, ApiError> ClusterProbe::ReadController(const KubeObject& object,
                                                           const OwnerReference& controller,
                                                           std::span<const KubeObject> known,
-                                                          const Patience& patience) {
+                                                          const Patience& patience,
+                                                          JsonDocument* whole) {
   auto same = std::find_if(known.begin(), known.end(), [&](const KubeObject& candidate) {
     return candidate.meta.uid == controller.uid;
   });
@@ -35,8 +45,10 @@ Result<KubeObject, ApiError> ClusterProbe::ReadController(const KubeObject& obje
     return Problem(ApiFailure::kUnexpected, object,
                    "its controller's kind, " + controller.kind + ", is not served");
   }
-  auto answer =
-      client_.Do(ApiRequest::GetMetadata(**type, object.meta.ns, controller.name), patience);
+  const auto request = whole == nullptr
+                           ? ApiRequest::GetMetadata(**type, object.meta.ns, controller.name)
+                           : ApiRequest::Get(**type, object.meta.ns, controller.name);
+  auto answer = client_.Do(request, patience);
   if (!answer) return Unexpected{std::move(answer).error()};
   auto meta = ReadObjectMeta(answer->document.root());
   if (!meta) return Problem(ApiFailure::kUnexpected, object, meta.error().message);
@@ -44,22 +56,37 @@ Result<KubeObject, ApiError> ClusterProbe::ReadController(const KubeObject& obje
     return Problem(ApiFailure::kNotFound, object,
                    "its controller " + controller.name + " is gone, another has its name");
   }
+  if (whole != nullptr) *whole = std::move(answer->document);
   return KubeObject{**type, *std::move(meta)};
 }
 
 Result<KubeObject, ApiError> ClusterProbe::RootOf(KubeObject start, const ClusterId& cluster,
                                                   std::span<const KubeObject> known,
-                                                  const Patience& patience) {
+                                                  const Patience& patience, JsonDocument* whole) {
   KubeObject current = std::move(start);
   for (int i = 0; i < kLongestChain; ++i) {
     const OwnerReference* controller = current.meta.Controller();
     if (controller == nullptr) return current;
-    auto next = ReadController(current, *controller, known, patience);
+    JsonDocument read;
+    auto next =
+        ReadController(current, *controller, known, patience, whole == nullptr ? nullptr : &read);
     if (!next) return next;
     if (!IsAlwaysBelow(current, next->type) && !cluster.Owns(next->meta)) return current;
+    if (whole != nullptr) *whole = std::move(read);
     current = *std::move(next);
   }
   return Problem(ApiFailure::kUnexpected, current, "its chain of controllers has no end");
+}
+
+std::vector<ApiRequest> ClusterProbe::ListRequests(std::span<const ResourceType> types,
+                                                   const ClusterId& cluster,
+                                                   const Patience& patience) {
+  std::vector<ApiRequest> requests;
+  for (const ResourceType& known : types) {
+    auto type = discovery_.Resolve(known, patience);
+    if (type && *type) requests.push_back(ListRequest(**type, cluster));
+  }
+  return requests;
 }
 
 ClusterListing ClusterProbe::List(std::span<const ResourceType> types, const ClusterId& cluster,
@@ -71,15 +98,24 @@ ClusterListing ClusterProbe::List(std::span<const ResourceType> types, const Clu
     if (!type) {
       listing.failed.push_back(std::move(type).error());
     } else if (*type) {
-      requests.push_back(
-          ApiRequest::ListBySelector(**type, cluster.ns, cluster.label + "=" + cluster.name, true));
+      requests.push_back(ListRequest(**type, cluster));
     }
   }
   auto read = client_.EachItemSideBySide(
       requests, concurrency,
       [&](std::size_t which, JsonValue item) {
         auto meta = ReadObjectMeta(item);
-        if (meta && cluster.Owns(*meta)) {
+        if (!meta) {
+          listing.failed.push_back(
+              {ApiFailure::kUnexpected,
+               "list " + requests[which].type.QualifiedName() + ": " + meta.error().message,
+               std::nullopt});
+        } else if (cluster.Owns(*meta)) {
+          // Thousands of them may be held.
+          std::erase_if(meta->labels, [&](const auto& label) {
+            return label.first != cluster.label && label.first != kTypeLabel &&
+                   label.first != kEphemeralLabel;
+          });
           listing.objects.push_back({requests[which].type, *std::move(meta)});
         }
       },
@@ -101,7 +137,7 @@ Result<bool, ApiError> ClusterProbe::IsControlledBy(KubeObject object, const std
     const OwnerReference* controller = object.meta.Controller();
     if (controller == nullptr) return false;
     if (controller->uid == uid) return true;
-    auto next = ReadController(object, *controller, {}, patience);
+    auto next = ReadController(object, *controller, {}, patience, nullptr);
     if (!next && next.error().failure == ApiFailure::kNotFound) return false;
     if (!next) return Unexpected{std::move(next).error()};
     object = *std::move(next);
@@ -109,13 +145,22 @@ Result<bool, ApiError> ClusterProbe::IsControlledBy(KubeObject object, const std
   return Problem(ApiFailure::kUnexpected, object, "its chain of controllers has no end");
 }
 
-void ClusterProbe::JudgeDriver(const ResourceType& type, JsonValue item, const ClusterId& cluster,
-                               const OwnerOfCluster& owner, OtherDrivers& drivers,
+void ClusterProbe::JudgeDriver(const ResourceType& type, JsonValue item, DriverSearch& search,
                                const Patience& patience) {
+  const OwnerOfCluster& owner = search.owner;
+  OtherDrivers& drivers = search.drivers;
+  if (drivers.in_use_by) return;
   auto meta = ReadObjectMeta(item);
-  if (!meta || meta->Label(kUsesClusterLabel) != cluster.name || meta->uid == owner.uid) return;
+  if (!meta) {
+    drivers.unknown = Malformed(type, meta.error());
+    return;
+  }
+  if (meta->Label(kUsesClusterLabel) != search.cluster.name || meta->uid == owner.uid) return;
+  const OwnerReference* controller = meta->Controller();
+  const std::string above = controller == nullptr ? "" : controller->uid;
+  if (search.below_owner.contains(above)) return;
   const KubeObject driver{type, *std::move(meta)};
-  auto fields = reader_.Read(driver, item, Freshness::kSure, patience);
+  auto fields = reader_.Read(driver, item, Freshness::kSure, patience, {}, &search.rollouts);
   if (!fields) {
     drivers.unknown = std::move(fields).error();
     return;
@@ -130,6 +175,8 @@ void ClusterProbe::JudgeDriver(const ResourceType& type, JsonValue item, const C
     drivers.unknown = std::move(controlled).error();
   } else if (!*controlled) {
     drivers.in_use_by = driver.Describe();
+  } else {
+    search.below_owner.insert(above);
   }
 }
 
@@ -152,25 +199,35 @@ Result<std::vector<ResourceType>, ApiError> ClusterProbe::DriverTypes(const std:
   return types;
 }
 
-OtherDrivers ClusterProbe::FindOtherDrivers(const ClusterId& cluster, const OwnerOfCluster& owner,
-                                            const Patience& patience) {
-  OtherDrivers drivers;
+Result<std::vector<ApiRequest>, ApiError> ClusterProbe::DriverRequests(const ClusterId& cluster,
+                                                                       const OwnerOfCluster& owner,
+                                                                       const Patience& patience) {
   const std::string selector = std::string(kUsesClusterLabel) + "=" + cluster.name;
   auto types = DriverTypes(owner.kind, patience);
-  if (!types) {
-    drivers.unknown = std::move(types).error();
-    return drivers;
-  }
+  if (!types) return Unexpected{std::move(types).error()};
   std::vector<ApiRequest> requests;
   for (const ResourceType& type : *types) {
     requests.push_back(ApiRequest::ListBySelector(type, cluster.ns, selector, false));
     if (owner.ns == cluster.ns || owner.ns.empty()) continue;
     requests.push_back(ApiRequest::ListBySelector(type, owner.ns, selector, false));
   }
+  return requests;
+}
+
+OtherDrivers ClusterProbe::FindOtherDrivers(const ClusterId& cluster, const OwnerOfCluster& owner,
+                                            const Patience& patience) {
+  DriverSearch search{cluster, owner};
+  OtherDrivers& drivers = search.drivers;
+  auto wanted = DriverRequests(cluster, owner, patience);
+  if (!wanted) {
+    drivers.unknown = std::move(wanted).error();
+    return drivers;
+  }
+  const std::vector<ApiRequest>& requests = *wanted;
   auto lists = client_.EachItemSideBySide(
       requests, kReadsSideBySide,
       [&](std::size_t which, JsonValue item) {
-        JudgeDriver(requests[which].type, item, cluster, owner, drivers, patience);
+        JudgeDriver(requests[which].type, item, search, patience);
       },
       patience);
   for (auto& list : lists) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -55,19 +56,29 @@ class ClusterProbe {
   // Follows the controller ownerReferences of `start` to the top and returns it. A step from
   // ReplicaSet to Deployment or from ReplicationController to DeploymentConfig is always taken, any
   // other only if the next object carries the cluster's label. `known` saves requests. Fails with
-  // kNotFound if a controller on the way is gone or has another UID.
+  // kNotFound if a controller on the way is gone or has another UID. With `whole` objects are read
+  // with more than their metadata, and it gets the root; it stays as it is if that wasn't read.
   Result<KubeObject, ApiError> RootOf(KubeObject start, const ClusterId& cluster,
-                                      std::span<const KubeObject> known, const Patience& patience);
+                                      std::span<const KubeObject> known, const Patience& patience,
+                                      JsonDocument* whole = nullptr);
 
   // Lists the metadata of the cluster's objects of these kinds. Kinds that aren't served are left
   // out.
   ClusterListing List(std::span<const ResourceType> types, const ClusterId& cluster,
                       std::size_t concurrency, const Patience& patience);
 
+  // Returns the requests with which List begins, as far as it is known what is served.
+  std::vector<ApiRequest> ListRequests(std::span<const ResourceType> types,
+                                       const ClusterId& cluster, const Patience& patience);
+
   // Looks for another driver: a workload, or an object of the owner's kind, that is labelled as a
   // user of the cluster, wants to run, and is neither the owner nor controlled by it.
   OtherDrivers FindOtherDrivers(const ClusterId& cluster, const OwnerOfCluster& owner,
                                 const Patience& patience);
+  // Returns the requests with which FindOtherDrivers begins.
+  Result<std::vector<ApiRequest>, ApiError> DriverRequests(const ClusterId& cluster,
+                                                           const OwnerOfCluster& owner,
+                                                           const Patience& patience);
   // Returns the served kinds that such a driver can be of. `owner_kind` is as in OwnerOfCluster.
   Result<std::vector<ResourceType>, ApiError> DriverTypes(const std::string& owner_kind,
                                                           const Patience& patience);
@@ -76,11 +87,19 @@ class ClusterProbe {
   Result<KubeObject, ApiError> ReadController(const KubeObject& object,
                                               const OwnerReference& controller,
                                               std::span<const KubeObject> known,
-                                              const Patience& patience);
+                                              const Patience& patience, JsonDocument* whole);
   Result<bool, ApiError> IsControlledBy(KubeObject object, const std::string& uid,
                                         const Patience& patience);
-  void JudgeDriver(const ResourceType& type, JsonValue item, const ClusterId& cluster,
-                   const OwnerOfCluster& owner, OtherDrivers& drivers, const Patience& patience);
+  struct DriverSearch {
+    const ClusterId& cluster;
+    const OwnerOfCluster& owner;
+    OtherDrivers drivers = {};
+    // The UIDs of controllers below the owner; thousands of pods may share one.
+    std::set<std::string> below_owner = {};
+    RolloutsByUid rollouts = {};
+  };
+  void JudgeDriver(const ResourceType& type, JsonValue item, DriverSearch& search,
+                   const Patience& patience);
 
   KubeClient& client_;
   Discovery& discovery_;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "probes/base/names.h"
+#include "probes/base/time_text.h"
 #include "probes/kube/built_in_types.h"
 
 namespace cluster_watcher {
@@ -509,6 +510,12 @@ Result<OwnerFields> ReadOwnerFields(const ResourceType& type, JsonValue object) 
   if (!selector) return Failure("spec.selector is not a selector");
   fields.pod_selector = *std::move(selector);
   fields.termination_grace = TerminationGrace(*kind, spec);
+  const JsonValue deletion = object["metadata"]["deletionTimestamp"];
+  if (kind->completed == Completed::kPodPhase && !fields.completed && deletion.Exists() &&
+      !deletion.IsNull()) {
+    fields.terminates_by = ParseTime(deletion.AsString().value_or(""));
+    if (!fields.terminates_by) return Failure("metadata.deletionTimestamp is not a time");
+  }
   return fields;
 }
 

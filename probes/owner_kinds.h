@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 
+#include "probes/base/clock.h"
 #include "probes/base/json.h"
 #include "probes/base/result.h"
 #include "probes/kube/object_meta.h"
@@ -21,16 +22,21 @@ struct OwnerFields {
   bool suspended = false;     // suspended, and nothing of it runs any more
   bool completed = false;     // ended, and will not run again
   std::optional<std::chrono::seconds> termination_grace;  // of its pods
+  // Until when a Pod that is terminating may go on computing, by the API server's clock: its
+  // deletionTimestamp.
+  std::optional<WallTime> terminates_by;
   std::string pod_selector;  // a label selector for its pods; empty: none is known
 
   // Questions that only other objects can answer (owner_reader.h).
   bool replicas_by_scale =
       false;  // `replicas` is to be read from its scale subresource, if it has one
-  // `suspended`, and a scale of 0, hold only if it owns no object of this kind that wants to run.
+  // `suspended`, and a scale of 0, hold only if nothing of it runs, such as objects of this kind.
   const ResourceType* idle_unless_run = nullptr;
-  bool suspended_unless_pod = false;  // `suspended` holds only if no pod of `pod_selector` runs
+  bool suspended_unless_pod = false;  // `suspended` holds only if no pod of it runs
   // `replicas` 0 doesn't count while its controller is in the middle of a rollout.
   bool may_be_in_rollout = false;
+
+  bool nothing_runs = false;  // an OwnerReader has looked, and found nothing of it running
 };
 
 // Whether an object of this kind can be the owner. All kinds that aren't built in can.

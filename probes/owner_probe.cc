@@ -97,10 +97,7 @@ OwnerSight OwnerProbe::Look(const OwnerQuery& query, Freshness freshness,
   if (sight.observation == Observation::kAbsent && freshness == Freshness::kSure) {
     ConfirmAbsence(candidates, query, sight, patience);
   }
-  if (sight.object && sight.object->meta.orphaning && freshness == Freshness::kSure) {
-    const KubeObject object = *sight.object;
-    CountRunning(object.type, query, sight.fields.pod_selector, object.meta.uid, sight, patience);
-  }
+  if (freshness == Freshness::kSure) FindRunning(candidates, query, sight, patience);
   return sight;
 }
 
@@ -262,8 +259,9 @@ Result<std::optional<OwnerSight>, ApiError> OwnerProbe::ReadByName(
   if (listed) {
     const JsonValue item = OnlyItem(*listed);
     if (item.Exists()) return found(*listed, item);
-    absence.push_back(
-        EvidenceOf(type.kind + "List", "without items", *listed, listed->document.root()));
+    const JsonValue list = listed->document.root();
+    absence.push_back(EvidenceOf(std::string(list["kind"].AsString().value_or("")), "without items",
+                                 *listed, list));
     return std::optional<OwnerSight>();
   }
   if (listed.error().failure != ApiFailure::kForbidden) {
@@ -292,7 +290,7 @@ OwnerSight OwnerProbe::Found(const ResourceType& type, const OwnerQuery& query, 
   if (StandsForItsController(type) && object.meta.Controller() != nullptr) {
     return FollowController(object, query, freshness, patience);
   }
-  auto fields = reader_.Read(object, item, freshness, patience);
+  auto fields = reader_.Read(object, item, freshness, patience, query.cluster);
   if (!fields) {
     SetUnknown(sight, std::move(fields).error().message);
     return sight;
@@ -373,20 +371,37 @@ void OwnerProbe::ConfirmAbsence(const std::vector<ResourceType>& types, const Ow
       return SetUnknown(sight, "the owner's namespace can't be read: " + found.error().message);
     }
   }
-  for (const ResourceType& type : types) {
-    const bool was_it = query.recorded && query.recorded->kind == type.SingularName();
-    CountRunning(type, query, was_it ? query.recorded->pod_selector : "", "", sight, patience);
-  }
 }
 
-void OwnerProbe::CountRunning(const ResourceType& type, const OwnerQuery& query,
-                              const std::string& selector, const std::string& orphaning,
-                              OwnerSight& sight, const Patience& patience) {
-  auto pods = reader_.CountRunningPods(query.ns, selector, query.cluster_label, patience);
-  if (!pods) return SetUnknown(sight, "the owner's pods can't be listed: " + pods.error().message);
-  auto runs = reader_.CountLeftRuns(type, query.ns, query.name.name, orphaning, patience);
-  if (!runs) return SetUnknown(sight, "the owner's runs can't be listed: " + runs.error().message);
-  sight.still_running += *pods + *runs;
+void OwnerProbe::FindRunning(const std::vector<ResourceType>& types, const OwnerQuery& query,
+                             OwnerSight& sight, const Patience& patience) {
+  std::vector<OwnerOfPods> owners;
+  if (sight.observation == Observation::kAbsent) {
+    for (const ResourceType& type : types) {
+      OwnerOfPods owner{type, query.ns, query.name.name, "", "", true};
+      if (query.recorded && query.recorded->kind == type.SingularName()) {
+        owner.uid = query.recorded->uid;
+        owner.pod_selector = query.recorded->pod_selector;
+      }
+      owners.push_back(std::move(owner));
+    }
+  } else if (sight.object) {
+    const bool deleting = sight.observation == Observation::kDeleting;
+    const bool idle = sight.observation == Observation::kScaledToZero && !sight.fields.nothing_runs;
+    if (!deleting && !idle) return;
+    const KubeObject& object = *sight.object;
+    owners.push_back({object.type, query.ns, object.meta.name, object.meta.uid,
+                      sight.fields.pod_selector, deleting});
+  }
+  for (const OwnerOfPods& owner : owners) {
+    auto running = reader_.FindRunning(owner, query.cluster, patience);
+    if (!running) {
+      SetUnknown(sight, "what still runs of the owner can't be told: " + running.error().message);
+      return;
+    }
+    sight.still_running = *std::move(running);
+    if (!sight.still_running.empty()) return;
+  }
 }
 
 }  // namespace cluster_watcher

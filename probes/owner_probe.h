@@ -50,8 +50,7 @@ struct OwnerQuery {
   std::string home_ns;                          // the watcher's own, so it is known to exist
   std::optional<RecordedOwner> recorded;        // what this name and namespace stood for before
   std::optional<CompletedWhen> completed_when;  // for custom resources
-  // The label of the cluster's own pods, which don't count as the owner's; may be empty.
-  std::pair<std::string, std::string> cluster_label = {};
+  ClusterOfPods cluster = {};                   // its own pods don't count as the owner's
 };
 
 // An answer of the API server that an observation rests on.
@@ -80,10 +79,10 @@ struct OwnerSight {
   bool followed_controller = false;
   bool is_of_recorded_kind = true;  // false: OwnerQuery::recorded is of another kind, and ignored
 
-  // Counted by a sure look at an owner that is absent, or whose deletion orphans its dependents:
-  // its unfinished runs, and the pods that match its known selector and aren't terminating or
-  // finished.
-  std::size_t still_running = 0;
+  // What a sure look found still running of an owner that is absent, being deleted, scaled to zero
+  // or suspended: one of its unfinished runs, or of its pods that are neither terminating nor
+  // finished, "pod/bob-1". Empty: nothing, or it wasn't looked for.
+  std::string still_running;
 };
 
 class OwnerProbe {
@@ -93,7 +92,7 @@ class OwnerProbe {
 
   // A glance at a recorded owner takes one request, and one more if its kind has a scale
   // subresource. It takes further ones if kinds must be discovered, if the owner is absent, or if
-  // other objects decide whether it is idle.
+  // other objects decide whether it is idle; a sure look takes some more if it isn't active.
   OwnerSight Look(const OwnerQuery& query, Freshness freshness, const Patience& patience);
 
  private:
@@ -118,10 +117,9 @@ class OwnerProbe {
                    Freshness freshness, const Patience& patience);
   OwnerSight FollowController(const KubeObject& object, const OwnerQuery& query,
                               Freshness freshness, const Patience& patience);
-  // Counts what keeps running without an owner of this kind: the pods that `selector` finds, and
-  // its runs. `orphaning` is the UID of an owner that still exists but orphans them, else empty.
-  void CountRunning(const ResourceType& type, const OwnerQuery& query, const std::string& selector,
-                    const std::string& orphaning, OwnerSight& sight, const Patience& patience);
+  // Looks for what still runs of the owner that `sight` shows, or that one of these kinds was.
+  void FindRunning(const std::vector<ResourceType>& types, const OwnerQuery& query,
+                   OwnerSight& sight, const Patience& patience);
   void ConfirmAbsence(const std::vector<ResourceType>& types, const OwnerQuery& query,
                       OwnerSight& sight, const Patience& patience);
 

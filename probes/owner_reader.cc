@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
+#include <utility>
 
 namespace cluster_watcher {
 namespace {
@@ -9,8 +11,17 @@ namespace {
 constexpr char kVersionAnnotation[] = "openshift.io/deployment-config.latest-version";
 constexpr char kPhaseAnnotation[] = "openshift.io/deployment.phase";
 
+constexpr int kLongestChain = 16;
+
+const ResourceType& Pods() { return *FindBuiltInByName("pods", ""); }
+
 ApiError Surprise(const KubeObject& object, const std::string& why) {
   return {ApiFailure::kUnexpected, object.Describe() + ": " + why, std::nullopt};
+}
+
+Unexpected<ApiError> CantFollow(const std::string& pod, const std::string& why) {
+  return {ApiError{ApiFailure::kUnexpected, "the controllers of " + pod + " can't be told: " + why,
+                   std::nullopt}};
 }
 
 // Returns the version of a DeploymentConfig's ReplicationController, counted from 1; 0 if unknown.
@@ -21,6 +32,22 @@ std::int64_t VersionOf(const ObjectMeta& meta) {
   return read.ptr == text.data() + text.size() && version > 0 ? version : 0;
 }
 
+// Whether a workload makes objects of this kind.
+bool IsMade(const ResourceType& type) {
+  return type == Pods() || type.kind == "ReplicaSet" || type.kind == "ReplicationController" ||
+         type.kind == "Job";
+}
+
+// Whether `owner` has made `meta` and is going, and has let go of it. What is made is named after
+// its maker.
+// The API server cuts the name from which it generates another.
+// Source: k8s.io/apiserver/pkg/storage/names.
+bool IsLeftBehind(const ObjectMeta& meta, const OwnerOfPods& owner) {
+  constexpr std::size_t kLongestBase = 58;
+  return owner.is_going && meta.owner_references.empty() &&
+         meta.name.starts_with((owner.name + "-").substr(0, kLongestBase));
+}
+
 bool IsRunning(JsonValue pod, const ObjectMeta& meta) {
   const auto phase = pod["status"]["phase"].AsString();
   return !meta.deleting && phase != "Succeeded" && phase != "Failed";
@@ -28,12 +55,50 @@ bool IsRunning(JsonValue pod, const ObjectMeta& meta) {
 
 }  // namespace
 
+// Climbs from pods that run to the owner, level by level.
+class OwnerReader::Climb {
+ public:
+  // By apiVersion and kind: the UIDs of controllers, and one of the pods below each.
+  using Level = std::map<std::pair<std::string, std::string>, std::map<std::string, std::string>>;
+
+  // `selected`: its selector has found the pods, which carry the cluster's label. They are the
+  // owner's unless a root of the cluster is above them.
+  Climb(const OwnerOfPods& owner, const ClusterOfPods& but, bool selected)
+      : owner_(owner), but_(but), selected_(selected) {}
+
+  // Returns whether `pod` is the owner's by `meta`, which is the pod or above it.
+  bool IsOfOwner(const ResourceType& type, const ObjectMeta& meta, const std::string& pod) {
+    if (meta.uid == but_.root_uid) return false;
+    // Some operators write ownerReferences that aren't a controller's.
+    if (!owner_.uid.empty() && meta.IsOwnedBy(owner_.uid)) return true;
+    if (const OwnerReference* controller = meta.Controller()) {
+      if (controller->uid == but_.root_uid) return false;
+      next_[{controller->api_version, controller->kind}].emplace(controller->uid, pod);
+      return false;
+    }
+    if (!selected_) return false;
+    const bool of_cluster = meta.Label(but_.label.first) == but_.label.second;
+    return !of_cluster || (IsMade(type) && IsLeftBehind(meta, owner_));
+  }
+  // Returns whether a pod is the owner's of which the controller is gone.
+  bool IsOfOwnerWithoutController() const { return selected_; }
+
+  Level TakeLevel() { return std::exchange(next_, {}); }
+
+ private:
+  const OwnerOfPods& owner_;
+  const ClusterOfPods& but_;
+  const bool selected_;
+  Level next_;
+};
+
 bool WantsToRun(const OwnerFields& fields) {
   return fields.replicas > 0 && !fields.suspended && !fields.completed;
 }
 
 Result<OwnerFields, ApiError> OwnerReader::Read(const KubeObject& object, JsonValue item,
-                                                Freshness freshness, const Patience& patience) {
+                                                Freshness freshness, const Patience& patience,
+                                                const ClusterOfPods& but, RolloutsByUid* known) {
   auto read = ReadOwnerFields(object.type, item);
   if (!read) return Unexpected{Surprise(object, "can't be judged: " + read.error().message)};
   OwnerFields fields = *std::move(read);
@@ -43,19 +108,20 @@ Result<OwnerFields, ApiError> OwnerReader::Read(const KubeObject& object, JsonVa
   }
   if (freshness == Freshness::kGlance) return fields;
   const bool idle = fields.suspended || (fields.replicas_by_scale && fields.replicas == 0);
-  if (idle && fields.idle_unless_run != nullptr) {
-    auto run = HasRun(object, *fields.idle_unless_run, patience);
-    if (!run) return Unexpected{std::move(run).error()};
-    fields.suspended = fields.suspended && !*run;
-    if (*run) fields.replicas = std::max<std::int64_t>(fields.replicas, 1);
-  }
-  if (fields.suspended && fields.suspended_unless_pod) {
-    auto pods = CountRunningPods(object.meta.ns, fields.pod_selector, {}, patience);
-    if (!pods) return Unexpected{std::move(pods).error()};
-    fields.suspended = *pods == 0 && !fields.pod_selector.empty();
+  const bool unless_pod = fields.suspended && fields.suspended_unless_pod;
+  if (idle && (fields.idle_unless_run != nullptr || unless_pod)) {
+    auto running = FindRunning({object.type, object.meta.ns, object.meta.name, object.meta.uid,
+                                fields.pod_selector, false},
+                               but, patience);
+    if (!running) return Unexpected{std::move(running).error()};
+    fields.nothing_runs = running->empty();
+    if (!fields.nothing_runs || (unless_pod && fields.pod_selector.empty())) {
+      fields.suspended = false;
+      fields.replicas = std::max<std::int64_t>(fields.replicas, 1);
+    }
   }
   if (fields.may_be_in_rollout) {
-    auto comes_back = MayComeBack(object, patience);
+    auto comes_back = MayComeBack(object, known, patience);
     if (!comes_back) return Unexpected{std::move(comes_back).error()};
     if (*comes_back) fields.replicas = 1;
   }
@@ -71,13 +137,8 @@ Result<Done, ApiError> OwnerReader::ReadScale(const KubeObject& object, Freshnes
   auto answer = client_.Do(
       ApiRequest::GetScale(object.type, object.meta.ns, object.meta.name, freshness), patience);
   if (!answer) {
-    // The field behind the scale isn't set; only the kind's operator knows what that means.
-    // Source: k8s.io/apiextensions-apiserver, scaleFromCustomResource.
-    const std::string& message = answer.error().message;
-    const bool unset = answer.error().failure == ApiFailure::kServer &&
-                       message.find("the spec replicas field") != std::string::npos &&
-                       message.find("does not exist") != std::string::npos;
-    if (unset) return Done{};
+    // Only the kind's operator knows what that means.
+    if (IsUnsetScale(answer.error())) return Done{};
     return Unexpected{std::move(answer).error()};
   }
   const JsonValue scale = answer->document.root();
@@ -92,118 +153,201 @@ Result<Done, ApiError> OwnerReader::ReadScale(const KubeObject& object, Freshnes
   return Done{};
 }
 
-Result<std::size_t, ApiError> OwnerReader::CountRunningPods(
-    const std::string& ns, const std::string& selector,
-    const std::pair<std::string, std::string>& but, const Patience& patience) {
-  std::size_t running = 0;
-  if (selector.empty()) return running;
-  const ResourceType& pods = *FindBuiltInByName("pods", "");
-  auto read = client_.EachItem(
-      ApiRequest::ListBySelector(pods, ns, selector, false),
-      [&](JsonValue pod) {
-        auto meta = ReadObjectMeta(pod);
-        if (meta && IsRunning(pod, *meta) && meta->Label(but.first) != but.second) ++running;
+Result<bool, ApiError> OwnerReader::AnyObject(const ApiRequest& list, const IsIt& is_it,
+                                              const Patience& patience) {
+  std::optional<ApiError> problem;
+  auto found = client_.AnyItem(
+      list,
+      [&](JsonValue item) {
+        auto meta = ReadObjectMeta(item);
+        auto answer = meta ? is_it(*meta, item)
+                           : Unexpected{ApiError{
+                                 ApiFailure::kUnexpected,
+                                 "list " + list.type.QualifiedName() + ": " + meta.error().message,
+                                 std::nullopt}};
+        if (!answer) problem = std::move(answer).error();
+        return problem || *answer;
       },
       patience);
-  if (!read) return Unexpected{std::move(read).error()};
+  if (problem) return Unexpected{*std::move(problem)};
+  return found;
+}
+
+Result<std::string, ApiError> OwnerReader::FindRunning(const OwnerOfPods& owner,
+                                                       const ClusterOfPods& but,
+                                                       const Patience& patience) {
+  if (!owner.pod_selector.empty()) {
+    auto pod = FindPod(owner, but, patience);
+    if (!pod || !pod->empty()) return pod;
+  }
+  if (RunsOf(owner.type) != nullptr) return FindRun(owner, patience);
+  // All pods that a workload controls match its selector.
+  const bool selector_finds_all = IsWorkload(owner.type) && !owner.pod_selector.empty();
+  if (owner.uid.empty() || owner.type == Pods() || selector_finds_all) return std::string();
+  return FindPodByControllers(owner, but, patience);
+}
+
+Result<std::string, ApiError> OwnerReader::FindPod(const OwnerOfPods& owner,
+                                                   const ClusterOfPods& but,
+                                                   const Patience& patience) {
+  std::string running;
+  Climb climb(owner, but, true);
+  auto found = AnyObject(
+      ApiRequest::ListBySelector(Pods(), owner.ns, owner.pod_selector, false),
+      [&](const ObjectMeta& meta, JsonValue pod) -> Result<bool, ApiError> {
+        if (!IsRunning(pod, meta)) return false;
+        const std::string name = "pod/" + meta.name;
+        const bool labelled = meta.Label(but.label.first) == but.label.second;
+        if (labelled && !climb.IsOfOwner(Pods(), meta, name)) return false;
+        running = name;
+        return true;
+      },
+      patience);
+  if (!found) return Unexpected{std::move(found).error()};
+  return *found ? Result<std::string, ApiError>(running) : GoUp(climb, owner.ns, patience);
+}
+
+Result<std::string, ApiError> OwnerReader::FindRun(const OwnerOfPods& owner,
+                                                   const Patience& patience) {
+  auto type = discovery_.Resolve(*RunsOf(owner.type), patience);
+  if (!type) return Unexpected{std::move(type).error()};
+  std::string running;
+  if (!*type) return running;
+  const auto is_of_owner = [&](const ObjectMeta& run) {
+    return IsLeftBehind(run, owner) || (!owner.uid.empty() && run.IsOwnedBy(owner.uid));
+  };
+  auto found = AnyObject(
+      ApiRequest::List(**type, owner.ns),
+      [&](const ObjectMeta& meta, JsonValue item) -> Result<bool, ApiError> {
+        if (meta.deleting || !is_of_owner(meta)) return false;
+        const KubeObject run{**type, meta};
+        auto fields = Read(run, item, Freshness::kSure, patience);
+        if (!fields) return Unexpected{std::move(fields).error()};
+        // A suspended run may be resumed, but nothing of it is running.
+        if (!WantsToRun(*fields)) return false;
+        running = run.Describe();
+        return true;
+      },
+      patience);
+  if (!found) return Unexpected{std::move(found).error()};
   return running;
 }
 
-Result<std::size_t, ApiError> OwnerReader::CountUnfinished(
-    const ResourceType& runs, const std::string& ns,
-    const std::function<bool(const ObjectMeta&)>& wanted, const Patience& patience) {
-  std::size_t unfinished = 0;
-  std::optional<ApiError> problem;
-  auto read = client_.EachItem(
-      ApiRequest::List(runs, ns),
-      [&](JsonValue item) {
-        auto meta = ReadObjectMeta(item);
-        if (!meta || meta->deleting || !wanted(*meta)) return;
-        auto fields = Read({runs, *std::move(meta)}, item, Freshness::kSure, patience);
-        if (!fields) {
-          problem = std::move(fields).error();
-        } else if (WantsToRun(*fields)) {
-          // A suspended run may be resumed, but nothing of it is running.
-          ++unfinished;
-        }
+Result<std::string, ApiError> OwnerReader::FindPodByControllers(const OwnerOfPods& owner,
+                                                                const ClusterOfPods& but,
+                                                                const Patience& patience) {
+  std::string running;
+  Climb climb(owner, but, false);
+  auto found = AnyObject(
+      ApiRequest::ListUnendedPods(owner.ns),
+      [&](const ObjectMeta& meta, JsonValue pod) -> Result<bool, ApiError> {
+        const std::string name = "pod/" + meta.name;
+        if (!IsRunning(pod, meta) || !climb.IsOfOwner(Pods(), meta, name)) return false;
+        running = name;
+        return true;
       },
       patience);
-  if (!read) return Unexpected{std::move(read).error()};
-  if (problem) return Unexpected{*std::move(problem)};
-  return unfinished;
+  if (!found) return Unexpected{std::move(found).error()};
+  return *found ? Result<std::string, ApiError>(running) : GoUp(climb, owner.ns, patience);
 }
 
-Result<bool, ApiError> OwnerReader::HasRun(const KubeObject& object, const ResourceType& runs,
-                                           const Patience& patience) {
-  auto type = discovery_.Resolve(runs, patience);
-  if (!type) return Unexpected{std::move(type).error()};
-  if (!*type) return Unexpected{Surprise(object, runs.QualifiedName() + " is not served")};
-  auto owned = CountUnfinished(
-      **type, object.meta.ns, [&](const ObjectMeta& run) { return run.IsOwnedBy(object.meta.uid); },
-      patience);
-  if (!owned) return Unexpected{std::move(owned).error()};
-  return *owned > 0;
-}
-
-Result<std::size_t, ApiError> OwnerReader::CountLeftRuns(const ResourceType& type,
-                                                         const std::string& ns,
-                                                         const std::string& name,
-                                                         const std::string& orphaning,
-                                                         const Patience& patience) {
-  const ResourceType* runs = RunsOf(type);
-  if (runs == nullptr) return std::size_t{0};
-  auto served = discovery_.Resolve(*runs, patience);
-  if (!served) return Unexpected{std::move(served).error()};
-  if (!*served) return std::size_t{0};
-  // Runs are named after their maker. Owned ones are deleted with it, unless it is being orphaned.
-  return CountUnfinished(
-      **served, ns,
-      [&](const ObjectMeta& run) {
-        return run.owner_references.empty() ? run.name.starts_with(name + "-")
-                                            : !orphaning.empty() && run.IsOwnedBy(orphaning);
-      },
-      patience);
+// Listing the controllers of a kind takes fewer requests than getting each of them, and takes none
+// of a pod's that thousands of pods share.
+Result<std::string, ApiError> OwnerReader::GoUp(Climb& climb, const std::string& ns,
+                                                const Patience& patience) {
+  Climb::Level level = climb.TakeLevel();
+  for (int i = 0; !level.empty(); ++i) {
+    if (i == kLongestChain) {
+      return CantFollow(level.begin()->second.begin()->second, "they have no end");
+    }
+    for (auto& at_level : level) {
+      const auto& kind = at_level.first;
+      auto& controllers = at_level.second;  // clang 14 captures no structured binding
+      auto type = discovery_.ByKind(kind.first, kind.second, patience);
+      if (!type) return Unexpected{std::move(type).error()};
+      if (!*type) return CantFollow(controllers.begin()->second, kind.second + " is not served");
+      if (!(*type)->namespaced) continue;  // nothing in a namespace can control it
+      std::string running;
+      auto found = AnyObject(
+          ApiRequest::ListMetadata(**type, ns),
+          [&](const ObjectMeta& meta, JsonValue) -> Result<bool, ApiError> {
+            const auto below = controllers.extract(meta.uid);
+            if (below.empty() || !climb.IsOfOwner(**type, meta, below.mapped())) return false;
+            running = below.mapped();
+            return true;
+          },
+          patience);
+      if (!found) return Unexpected{std::move(found).error()};
+      if (*found) return running;
+      if (!controllers.empty() && climb.IsOfOwnerWithoutController()) {
+        return controllers.begin()->second;
+      }
+    }
+    level = climb.TakeLevel();
+  }
+  return std::string();
 }
 
 // During a rollout a DeploymentConfig scales its ReplicationControllers to 0. The newest one comes
 // up until its rollout has ended; if that failed, the latest one that completed does.
 // Source: openshift/openshift-controller-manager pkg/apps.
-Result<bool, ApiError> OwnerReader::MayComeBack(const KubeObject& object,
+Result<bool, ApiError> OwnerReader::MayComeBack(const KubeObject& object, RolloutsByUid* known,
                                                 const Patience& patience) {
   const OwnerReference* controller = object.meta.Controller();
   if (controller == nullptr || controller->kind != "DeploymentConfig") return false;
-  auto type = discovery_.ByKind(controller->api_version, controller->kind, patience);
+  RolloutsByUid own_alone;
+  RolloutsByUid& all = known == nullptr ? own_alone : *known;
+  if (!all.contains(controller->uid)) {
+    auto read = ReadRollouts(object, *controller, patience);
+    if (!read) return Unexpected{std::move(read).error()};
+    all[controller->uid] = *read;
+  }
+  const Rollouts& rollouts = all[controller->uid];
+  const std::int64_t own = VersionOf(object.meta);
+  const bool completed =
+      own == rollouts.complete && (rollouts.always || !rollouts.latest_has_ended);
+  const bool newest = own == rollouts.latest && !rollouts.latest_has_ended;
+  return rollouts.scales_up && (own == 0 || completed || newest);
+}
+
+Result<Rollouts, ApiError> OwnerReader::ReadRollouts(const KubeObject& object,
+                                                     const OwnerReference& controller,
+                                                     const Patience& patience) {
+  auto type = discovery_.ByKind(controller.api_version, controller.kind, patience);
   if (!type) return Unexpected{std::move(type).error()};
   if (!*type) return Unexpected{Surprise(object, "its controller's kind is not served")};
   auto listed = client_.Do(
-      ApiRequest::ListByName(**type, object.meta.ns, controller->name, Freshness::kSure), patience);
+      ApiRequest::ListByName(**type, object.meta.ns, controller.name, Freshness::kSure), patience);
   if (!listed) return Unexpected{std::move(listed).error()};
   const JsonValue config = OnlyItem(*listed);
-  // Without the DeploymentConfig, nobody scales this up again.
-  if (config["metadata"]["uid"].AsString() != controller->uid) return false;
-  if (config["spec"]["replicas"].AsInteger() == 0) return false;
+  Rollouts rollouts;
+  // Without the DeploymentConfig, nobody scales them up again.
+  if (config["metadata"]["uid"].AsString() != controller.uid) return rollouts;
+  if (config["spec"]["replicas"].AsInteger() == 0) return rollouts;
+  rollouts.scales_up = true;
+  rollouts.always = !config["spec"]["test"].AsBool().value_or(false) &&
+                    !config["spec"]["paused"].AsBool().value_or(false);
 
-  const std::int64_t latest = config["status"]["latestVersion"].AsInteger().value_or(0);
-  std::int64_t complete = 0;
-  bool latest_has_ended = false;
-  auto read = client_.EachItem(
+  const JsonValue latest_version = config["status"]["latestVersion"];  // absent if 0
+  if (latest_version.Exists() && !latest_version.AsInteger()) {
+    return Unexpected{Surprise(object, "its controller's status.latestVersion is not a version")};
+  }
+  rollouts.latest = latest_version.AsInteger().value_or(0);
+  auto read = AnyObject(
       ApiRequest::List(object.type, object.meta.ns),
-      [&](JsonValue item) {
-        auto meta = ReadObjectMeta(item);
-        if (!meta || !meta->IsOwnedBy(controller->uid)) return;
-        const std::int64_t version = VersionOf(*meta);
-        const auto phase = meta->Annotation(kPhaseAnnotation);
-        if (phase == "Complete") complete = std::max(complete, version);
-        if (version == latest) latest_has_ended = phase == "Complete" || phase == "Failed";
+      [&](const ObjectMeta& meta, JsonValue) -> Result<bool, ApiError> {
+        if (!meta.IsOwnedBy(controller.uid)) return false;
+        const std::int64_t version = VersionOf(meta);
+        const auto phase = meta.Annotation(kPhaseAnnotation);
+        if (phase == "Complete") rollouts.complete = std::max(rollouts.complete, version);
+        if (version == rollouts.latest) {
+          rollouts.latest_has_ended = phase == "Complete" || phase == "Failed";
+        }
+        return false;
       },
       patience);
   if (!read) return Unexpected{std::move(read).error()};
-  const std::int64_t own = VersionOf(object.meta);
-  // A test or paused DeploymentConfig scales up only during a rollout.
-  const bool scales = !config["spec"]["test"].AsBool().value_or(false) &&
-                      !config["spec"]["paused"].AsBool().value_or(false);
-  return own == 0 || (own == complete && (scales || !latest_has_ended)) ||
-         (own == latest && !latest_has_ended);
+  return rollouts;
 }
 
 }  // namespace cluster_watcher

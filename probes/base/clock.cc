@@ -1,9 +1,17 @@
 #include "probes/base/clock.h"
 
+#include <time.h>
+
 #include <condition_variable>
 #include <mutex>
 
 namespace cluster_watcher {
+
+BootTime SystemClock::BootNow() {
+  timespec now{};
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  return BootTime(std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec));
+}
 
 bool SystemClock::WaitUntil(MonotonicTime deadline, std::stop_token stop) {
   std::mutex mutex;

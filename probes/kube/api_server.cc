@@ -224,8 +224,9 @@ std::string PathOf(const Entry& entry, const std::string& key) {
 }
 
 // Returns the decoded field `key`-data, or the content of the file `key`; "" if neither is set.
+// `file` becomes the path of that file.
 std::string ReadData(const char* kind, const Entry& entry, const std::string& key,
-                     Problems& problems) {
+                     std::string& file, Problems& problems) {
   const std::string data_key = key + "-data";
   if (entry.Has(data_key)) {
     std::optional<std::string> data = DecodeBase64(entry.Text(data_key));
@@ -234,12 +235,13 @@ std::string ReadData(const char* kind, const Entry& entry, const std::string& ke
     return std::move(data).value_or("");
   }
   if (!entry.Has(key)) return "";
-  Result<std::string> content = ReadFile(PathOf(entry, key), kFileLimit);
+  file = PathOf(entry, key);
+  Result<std::string> content = ReadFile(file, kFileLimit);
   if (!content) {
     problems.Add(kind, entry, key + ": " + content.error().message);
     return "";
   }
-  if (content->empty()) problems.Add(kind, entry, key + ": " + PathOf(entry, key) + " is empty");
+  if (content->empty()) problems.Add(kind, entry, key + ": " + file + " is empty");
   return *std::move(content);
 }
 
@@ -264,7 +266,7 @@ void ReadCluster(const Entry& cluster, ApiServer& server, Problems& problems) {
   }
   while (server.url.ends_with('/')) server.url.pop_back();
   server.tls_server_name = cluster.Text("tls-server-name");
-  server.ca_pem = ReadData("cluster", cluster, "certificate-authority", problems);
+  server.ca_pem = ReadData("cluster", cluster, "certificate-authority", server.ca_file, problems);
   const std::string insecure = cluster.Text("insecure-skip-tls-verify");
   server.insecure_skip_tls_verify = insecure == "true";
   if (!insecure.empty() && insecure != "true" && insecure != "false") {
@@ -330,8 +332,9 @@ void ReadUser(const Entry& user, ApiServer& server, Problems& problems) {
                              : "client-key is set without client-certificate");
     return;
   }
-  server.client_certificate_pem = ReadData("user", user, "client-certificate", problems);
-  server.client_key_pem = ReadData("user", user, "client-key", problems);
+  server.client_certificate_pem =
+      ReadData("user", user, "client-certificate", server.client_certificate_file, problems);
+  server.client_key_pem = ReadData("user", user, "client-key", server.client_key_file, problems);
 }
 
 Result<ApiServer> Resolve(const Kubeconfig& config, const std::string& context_name) {
@@ -430,7 +433,8 @@ Result<ApiServer> FromServiceAccount(const std::string& host, const std::string&
   if (const Result<std::string> parsed = ParseToken(*token); !parsed) {
     return Failure("in-cluster: " + server.token_file + " " + parsed.error().message);
   }
-  Result<std::string> ca = ReadServiceAccountFile(directory + "/ca.crt");
+  server.ca_file = directory + "/ca.crt";
+  Result<std::string> ca = ReadServiceAccountFile(server.ca_file);
   if (!ca) return Failure(ca.error().message);
   server.ca_pem = *std::move(ca);
   // Optional, as in client-go: the code that needs a namespace reports its absence.

@@ -24,6 +24,11 @@ struct ApiServer {
   std::string token_file;         // a file with a token that may change; overrides `token`
   std::string default_namespace;  // of the context or the service account; may be empty
   std::string source;  // for messages: "kubeconfig /home/a/.kube/config, context dev", "in-cluster"
+  // The files that ca_pem, client_certificate_pem and client_key_pem were read from, and which may
+  // change; empty for what comes from no file.
+  std::string ca_file;
+  std::string client_certificate_file;
+  std::string client_key_file;
 };
 
 // Looks in `kubeconfig` and its `context` (--kubeconfig and --context; both may be empty), else in

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <utility>
 
+#include "probes/kube/certificates.h"
+
 #ifndef CLUSTER_WATCHER_VERSION
 #define CLUSTER_WATCHER_VERSION "dev"
 #endif
@@ -23,6 +25,8 @@ constexpr std::chrono::hours kLongestRetryAfter{24};
 constexpr int kLongestPoll = 1'000;
 constexpr long kBufferSize = 16L << 10;
 constexpr std::size_t kIdleHandles = 2;
+// Half of the promised minute, so that requests every few seconds keep the promise.
+constexpr std::chrono::seconds kCertificateInterval{30};
 constexpr std::size_t kFewestConnections = kReadsSideBySide;
 constexpr std::size_t kMostConnections = 16;
 
@@ -342,6 +346,9 @@ HttpResponse ReadResponse(Transfer& transfer) {
   curl_off_t elapsed = 0;
   curl_easy_getinfo(easy, CURLINFO_TOTAL_TIME_T, &elapsed);
   response.elapsed = std::chrono::microseconds(elapsed);
+  long port = 0;
+  curl_easy_getinfo(easy, CURLINFO_LOCAL_PORT, &port);
+  response.connection = static_cast<std::uint32_t>(port);
   return response;
 }
 
@@ -379,6 +386,9 @@ TransportError::Kind KindOf(CURLcode code, std::string_view text) {
 
 struct CurlTransport::State {
   ApiServer server;
+  SystemClock system_clock;
+  Clock* clock = &system_clock;
+  MonotonicTime certificates_read_at;
   Endpoint endpoint;
   List connect_to;
   Multi multi;
@@ -396,6 +406,9 @@ struct CurlTransport::State {
   HttpResult Read(Transfer& transfer, CURLcode code) const;
   bool Collect(std::vector<HttpResult>& results);
   void GiveBack(Transfer& transfer);
+  bool RefreshCertificates();
+  std::vector<HttpResult> SendAll(std::span<const HttpRequest> requests, std::size_t concurrency,
+                                  const std::stop_token& stop);
   void StartUpTo(std::size_t concurrency, std::span<const HttpRequest> requests,
                  std::vector<HttpResult>& results);
   void Abandon(CURLMcode code, std::span<const HttpRequest> requests,
@@ -524,8 +537,32 @@ void CurlTransport::State::Abandon(CURLMcode code, std::span<const HttpRequest> 
   while (results.size() < requests.size()) results.push_back(error_for(requests[results.size()]));
 }
 
+// Reads the files of the certificates. Returns whether new ones are in force. Requires that nothing
+// is under way.
+bool CurlTransport::State::RefreshCertificates() {
+  certificates_read_at = clock->Now();
+  std::optional<ApiServer> fresh = WithNewCertificates(server);
+  if (!fresh) return false;
+  // The handles point into the old texts, and kept connections trust what they say.
+  idle.clear();
+  Multi renewed(curl_multi_init());
+  if (renewed) multi = std::move(renewed);
+  server = *std::move(fresh);
+  return true;
+}
+
 CurlTransport::CurlTransport(std::unique_ptr<State> state) : state_(std::move(state)) {}
 CurlTransport::~CurlTransport() = default;
+
+Result<std::unique_ptr<CurlTransport>> CurlTransport::Create(const ApiServer& server,
+                                                             Clock& clock) {
+  auto transport = Create(server);
+  if (!transport) return transport;
+  State& state = *(*transport)->state_;
+  state.clock = &clock;
+  state.certificates_read_at = clock.Now();
+  return transport;
+}
 
 Result<std::unique_ptr<CurlTransport>> CurlTransport::Create(const ApiServer& server) {
   static const CURLcode initialized = curl_global_init(CURL_GLOBAL_DEFAULT);
@@ -539,6 +576,7 @@ Result<std::unique_ptr<CurlTransport>> CurlTransport::Create(const ApiServer& se
   }
   auto state = std::make_unique<State>();
   state->server = server;
+  state->certificates_read_at = state->clock->Now();
   state->endpoint = *std::move(endpoint);
   state->multi.reset(curl_multi_init());
   if (!state->multi) return Failure("libcurl can't start: out of memory");
@@ -556,25 +594,45 @@ Result<std::unique_ptr<CurlTransport>> CurlTransport::Create(const ApiServer& se
 std::vector<HttpResult> CurlTransport::Perform(std::span<const HttpRequest> requests,
                                                std::size_t concurrency, std::stop_token stop) {
   State& state = *state_;
-  CURLM* multi = state.multi.get();
+  if (state.clock->Now() - state.certificates_read_at >= kCertificateInterval) {
+    state.RefreshCertificates();
+  }
+  std::vector<HttpResult> results = state.SendAll(requests, concurrency, stop);
+  const auto refused = [](const HttpResult& result) {
+    return !result && result.error().kind == TransportError::Kind::kTls;
+  };
+  if (std::none_of(results.begin(), results.end(), refused) || !state.RefreshCertificates()) {
+    return results;
+  }
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (!refused(results[i])) continue;
+    results[i] = std::move(state.SendAll(requests.subspan(i, 1), 1, stop).front());
+  }
+  return results;
+}
+
+std::vector<HttpResult> CurlTransport::State::SendAll(std::span<const HttpRequest> requests,
+                                                      std::size_t concurrency,
+                                                      const std::stop_token& stop) {
+  CURLM* const handle = multi.get();
   concurrency = std::max<std::size_t>(concurrency, 1);
   // The connections of a wide batch are closed gradually during narrow ones after it.
   const auto kept =
       static_cast<long>(std::clamp(concurrency, kFewestConnections, kMostConnections));
-  curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, kept);
+  curl_multi_setopt(handle, CURLMOPT_MAXCONNECTS, kept);
   std::vector<HttpResult> results;
   results.reserve(requests.size());
-  const std::stop_callback wake(stop, [multi] { curl_multi_wakeup(multi); });
+  const std::stop_callback wake(stop, [handle] { curl_multi_wakeup(handle); });
   CURLMcode code = CURLM_OK;
   while (code == CURLM_OK && !stop.stop_requested()) {
-    state.StartUpTo(concurrency, requests, results);
-    if (state.under_way.empty()) return results;
+    StartUpTo(concurrency, requests, results);
+    if (under_way.empty()) return results;
     int running = 0;
-    code = curl_multi_perform(multi, &running);
-    if (state.Collect(results) || code != CURLM_OK) continue;
-    code = curl_multi_poll(multi, nullptr, 0, kLongestPoll, nullptr);
+    code = curl_multi_perform(handle, &running);
+    if (Collect(results) || code != CURLM_OK) continue;
+    code = curl_multi_poll(handle, nullptr, 0, kLongestPoll, nullptr);
   }
-  state.Abandon(code, requests, results);
+  Abandon(code, requests, results);
   return results;
 }
 

@@ -3,14 +3,17 @@
 //
 // It connects directly: proxies, even those in the environment, are never used, because a proxy
 // inherited by a pod must not see a bearer token. It requires TLS 1.2 or later. If the server has
-// closed a kept connection, the request is sent again on a new one. The process must ignore
-// SIGPIPE.
+// closed a kept connection, the request is sent again on a new one. The files of the server's
+// certificates are read again at least once a minute of use, and when a request fails in TLS, which
+// is then sent once more; if they hold nothing usable, the last good ones stay in use. The process
+// must ignore SIGPIPE.
 #pragma once
 
 #include <memory>
 #include <span>
 #include <vector>
 
+#include "probes/base/clock.h"
 #include "probes/kube/api_server.h"
 #include "probes/kube/transport.h"
 
@@ -20,6 +23,8 @@ class CurlTransport final : public Transport {
  public:
   // Fails if the server's URL or certificates can't be used, which no request could change.
   static Result<std::unique_ptr<CurlTransport>> Create(const ApiServer& server);
+  // `clock` says when the files are due; it must outlive the transport.
+  static Result<std::unique_ptr<CurlTransport>> Create(const ApiServer& server, Clock& clock);
   ~CurlTransport() override;
 
   std::vector<HttpResult> Perform(std::span<const HttpRequest> requests, std::size_t concurrency,

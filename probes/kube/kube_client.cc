@@ -1,14 +1,20 @@
 #include "probes/kube/kube_client.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
+
+#include "probes/kube/look_reads.h"
 
 namespace cluster_watcher {
 namespace {
 
 constexpr int kPageSize = 250;
 constexpr int kSmallPageSize = 50;  // of whole objects, which may be large
+// Some dozens of first pages are read at a time. One that is larger is read in smaller ones.
+constexpr std::size_t kMostBytesOfPage = 1u << 20;
 constexpr std::size_t kMostPages = 1000;
+constexpr std::size_t kMostDates = 64;  // of connections that may be gone
 constexpr std::string_view kMetadataOnly =
     "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json;q=0.1";
 constexpr std::string_view kMetadataListOnly =
@@ -22,6 +28,17 @@ ApiRequest MakeRequest(HttpMethod method, ApiRequest::Expect expect, const Resou
   request.type = type;
   request.ns = ns;
   request.name = name;
+  return request;
+}
+
+ApiRequest FirstPage(const ResourceType& type, std::string_view ns, bool metadata_only,
+                     const std::string& selector = "") {
+  ApiRequest request = MakeRequest(HttpMethod::kGet, ApiRequest::Expect::kList, type, ns, "");
+  request.metadata_only = metadata_only;
+  request.http.target = type.CollectionPath(ns) + "?" + selector +
+                        "limit=" + std::to_string(metadata_only ? kPageSize : kSmallPageSize);
+  request.http.body_limit = kMostBytesOfPage;
+  if (metadata_only) request.http.accept = kMetadataListOnly;
   return request;
 }
 
@@ -56,7 +73,13 @@ std::string Operation(const ApiRequest& request) {
 
 Unexpected<ApiError> Fail(ApiFailure failure, const ApiRequest& request, const std::string& why,
                           std::optional<Duration> retry_after = std::nullopt) {
-  return {ApiError{failure, Operation(request) + ": " + why, retry_after}};
+  return {ApiError{failure, Operation(request) + ": " + why, retry_after,
+                   failure == ApiFailure::kThrottled || failure == ApiFailure::kServer}};
+}
+
+Unexpected<ApiError> InPassing(Unexpected<ApiError> failed) {
+  failed.error.in_passing = true;
+  return failed;
 }
 
 // Returns the start of an unexpected body as a single printable line.
@@ -76,6 +99,28 @@ bool NamesObject(JsonValue status, const ApiRequest& request) {
          request.subresource.empty() && details["name"].AsString() == request.name &&
          details["kind"].AsString() == request.type.plural &&
          details["group"].AsString().value_or("") == request.type.group;
+}
+
+// Lets the next pages of a list be half as large; false if each has one object already.
+bool HalvePages(ApiRequest& list) {
+  constexpr std::string_view kLimit = "limit=";
+  std::string& target = list.http.target;
+  const std::size_t at = target.find(kLimit);
+  if (at == std::string::npos) return false;
+  const std::size_t begin = at + kLimit.size();
+  const std::size_t size = std::min(target.find('&', begin), target.size()) - begin;
+  const int limit = std::atoi(target.substr(begin, size).c_str());
+  if (limit <= 1) return false;
+  target.replace(begin, size, std::to_string(limit / 2));
+  // An object may be larger than a page should be.
+  if (limit / 2 == 1) list.http.body_limit = HttpRequest().body_limit;
+  return true;
+}
+
+ApiRequest PageAfter(const ApiRequest& list, const std::string& token) {
+  ApiRequest page = list;
+  if (!token.empty()) page.http.target += "&continue=" + PercentEncode(token);
+  return page;
 }
 
 ApiFailure FailureOf(int status) {
@@ -115,7 +160,9 @@ Unexpected<ApiError> InterpretError(const ApiRequest& request, const HttpRespons
   if (auto seconds = status["details"]["retryAfterSeconds"].AsInteger(); seconds && !retry_after) {
     retry_after = std::chrono::seconds(std::clamp<std::int64_t>(*seconds, 0, 3600));
   }
-  return Fail(failure, request, why, retry_after);
+  auto failed = Fail(failure, request, why, retry_after);
+  if (IsUnsetScale(failed.error)) failed.error.in_passing = false;
+  return failed;
 }
 
 // Says how the metadata of `object` differs from the request; nullopt if it fits.
@@ -147,9 +194,24 @@ std::optional<std::string> WrongObject(const ApiRequest& request, JsonValue obje
   return WrongPlace(request, object);
 }
 
+// A definition may name its list kind as it likes (`listKind`), and nothing that the watcher may
+// read tells it. So for a kind that isn't built in any list kind of the right apiVersion will do,
+// unless it is a built-in kind's. Source: k8s.io/apiextensions-apiserver,
+// CustomResourceDefinitionNames.
+bool IsListOf(const ResourceType& type, JsonValue list) {
+  const std::string_view kind = list["kind"].AsString().value_or("");
+  if (!IsKind(list, type.ApiVersion(), kind)) return false;
+  if (kind == type.kind + "List") return true;
+  constexpr std::string_view kList = "List";
+  if (!kind.ends_with(kList) || kind == kList || kind == type.kind) return false;
+  const std::string_view item = kind.substr(0, kind.size() - kList.size());
+  return FindBuiltInByName(type.plural, type.group) == nullptr &&
+         FindBuiltInByName(item, "") == nullptr;
+}
+
 std::optional<std::string> WrongList(const ApiRequest& request, JsonValue list) {
   const bool right_kind =
-      IsKind(list, request.type.ApiVersion(), request.type.kind + "List") ||
+      IsListOf(request.type, list) ||
       (request.metadata_only && IsKind(list, "meta.k8s.io/v1", "PartialObjectMetadataList"));
   if (!right_kind) return "not a list of this kind";
   const JsonValue version = list["metadata"]["resourceVersion"];
@@ -162,6 +224,11 @@ std::optional<std::string> WrongList(const ApiRequest& request, JsonValue list) 
   }
   for (JsonValue item : list["items"].Elements()) {
     if (auto wrong = WrongPlace(request, item)) return wrong;
+    // Lists of built-in kinds leave this out.
+    const bool typed = !request.metadata_only && item["kind"].Exists();
+    if (typed && !IsKind(item, request.type.ApiVersion(), request.type.kind)) {
+      return "a list with an object of another kind";
+    }
   }
   const JsonValue rest = list["metadata"]["continue"];
   if (rest.Exists() && !rest.AsString()) return "a list whose continue is not a string";
@@ -190,6 +257,13 @@ bool IsTransient(ApiFailure failure) {
       return false;
   }
   return true;
+}
+
+// Source: k8s.io/apiextensions-apiserver, scaleFromCustomResource.
+bool IsUnsetScale(const ApiError& error) {
+  return error.failure == ApiFailure::kServer &&
+         error.message.find("the spec replicas field") != std::string::npos &&
+         error.message.find("does not exist") != std::string::npos;
 }
 
 ApiRequest ApiRequest::Get(const ResourceType& type, std::string_view ns, std::string_view name,
@@ -227,19 +301,22 @@ ApiRequest ApiRequest::ListByName(const ResourceType& type, std::string_view ns,
 }
 
 ApiRequest ApiRequest::List(const ResourceType& type, std::string_view ns) {
-  ApiRequest request = MakeRequest(HttpMethod::kGet, Expect::kList, type, ns, "");
-  request.http.target = type.CollectionPath(ns) + "?limit=" + std::to_string(kSmallPageSize);
-  return request;
+  return FirstPage(type, ns, false);
+}
+
+ApiRequest ApiRequest::ListMetadata(const ResourceType& type, std::string_view ns) {
+  return FirstPage(type, ns, true);
+}
+
+ApiRequest ApiRequest::ListUnendedPods(std::string_view ns) {
+  return FirstPage(
+      *FindBuiltInByName("pods", ""), ns, true,
+      "fieldSelector=" + PercentEncode("status.phase!=Succeeded,status.phase!=Failed") + "&");
 }
 
 ApiRequest ApiRequest::ListBySelector(const ResourceType& type, std::string_view ns,
                                       std::string_view selector, bool metadata_only) {
-  ApiRequest request = MakeRequest(HttpMethod::kGet, Expect::kList, type, ns, "");
-  request.metadata_only = metadata_only;
-  request.http.target = type.CollectionPath(ns) + "?labelSelector=" + PercentEncode(selector) +
-                        "&limit=" + std::to_string(kPageSize);
-  if (metadata_only) request.http.accept = kMetadataListOnly;
-  return request;
+  return FirstPage(type, ns, metadata_only, "labelSelector=" + PercentEncode(selector) + "&");
 }
 
 ApiRequest ApiRequest::Discover(std::string path) {
@@ -268,7 +345,8 @@ ApiRequest ApiRequest::Create(const ResourceType& type, std::string_view ns, std
 }
 
 ApiRequest ApiRequest::Delete(const ResourceType& type, std::string_view ns, std::string_view name,
-                              std::string_view uid, PropagationPolicy propagation, bool dry_run) {
+                              const Preconditions& preconditions, PropagationPolicy propagation,
+                              bool dry_run) {
   ApiRequest request = MakeRequest(HttpMethod::kDelete, Expect::kDocument, type, ns, name);
   request.http.target = type.ObjectPath(ns, name);
   request.http.content_type = "application/json";
@@ -278,7 +356,11 @@ ApiRequest ApiRequest::Delete(const ResourceType& type, std::string_view ns, std
   JsonWriter body;
   body.StartObject().Field("kind", "DeleteOptions").Field("apiVersion", "v1");
   body.Field("propagationPolicy", policy);
-  body.Key("preconditions").StartObject().Field("uid", uid).EndObject();
+  body.Key("preconditions").StartObject().Field("uid", preconditions.uid);
+  if (!preconditions.resource_version.empty()) {
+    body.Field("resourceVersion", preconditions.resource_version);
+  }
+  body.EndObject();
   if (dry_run) body.Key("dryRun").StartArray().String("All").EndArray();
   request.http.body = body.EndObject().Text();
   return request;
@@ -287,8 +369,11 @@ ApiRequest ApiRequest::Delete(const ResourceType& type, std::string_view ns, std
 ApiResult Interpret(const ApiRequest& request, HttpResult result) {
   if (!result) {
     const bool stopped = result.error().kind == TransportError::Kind::kStopped;
-    return Fail(stopped ? ApiFailure::kStopped : ApiFailure::kUnreachable, request,
-                result.error().message);
+    auto failed = Fail(stopped ? ApiFailure::kStopped : ApiFailure::kUnreachable, request,
+                       result.error().message);
+    failed.error.too_large = result.error().kind == TransportError::Kind::kTooLarge;
+    const bool broke = result.error().kind == TransportError::Kind::kConnect;
+    return broke ? InPassing(std::move(failed)) : failed;
   }
   // Another 2xx isn't enough for a read: a 206 looks complete but is only a part.
   const bool is_read = request.http.method == HttpMethod::kGet;
@@ -301,8 +386,10 @@ ApiResult Interpret(const ApiRequest& request, HttpResult result) {
                     Excerpt(result->content_type) + "): " + Excerpt(result->body));
   }
   auto document = JsonDocument::Parse(result->body);
-  if (!document)
-    return Fail(ApiFailure::kUnexpected, request, "bad JSON: " + document.error().message);
+  if (!document) {
+    return InPassing(
+        Fail(ApiFailure::kUnexpected, request, "bad JSON: " + document.error().message));
+  }
   std::optional<std::string> wrong;
   switch (request.expect) {
     case ApiRequest::Expect::kObject:
@@ -360,16 +447,27 @@ std::vector<HttpResult> KubeClient::Send(std::span<const ApiRequest> requests,
                    result ? result->elapsed : std::chrono::microseconds(0), retry});
       }
       if (!result) patience.Note(result.error());
+      if (result) NoteDate(*result, patience);
       results.push_back(std::move(result));
     }
   }
   return results;
 }
 
-std::vector<ApiResult> KubeClient::DoAll(std::span<const ApiRequest> requests,
-                                         std::size_t concurrency, const Patience& patience,
-                                         RetryAfter retry_after) {
-  auto results = Send(requests, concurrency, patience, false);
+void KubeClient::NoteDate(const HttpResponse& response, const Patience& patience) {
+  if (!response.date || response.connection == 0) return;
+  if (dates_.size() >= kMostDates && !dates_.contains(response.connection)) dates_.clear();
+  auto& last = dates_.try_emplace(response.connection, *response.date).first->second;
+  // One clock doesn't go back: a proxy spreads this connection's requests over several servers.
+  const bool is_mixed = !last || *response.date < *last - kDateRounding;
+  last = is_mixed ? std::nullopt : response.date;
+  if (LookReads* reads = patience.reads()) reads->NoteDate(response.connection, *response.date);
+}
+
+std::vector<ApiResult> KubeClient::FetchOnce(std::span<const ApiRequest> requests,
+                                             std::size_t concurrency, const Patience& patience,
+                                             bool retry) {
+  auto results = Send(requests, concurrency, patience, retry);
   auto unauthorized = [](const HttpResult& result) { return result && result->status == 401; };
   if (std::any_of(results.begin(), results.end(), unauthorized) && tokens_.Refresh()) {
     for (std::size_t i = 0; i < results.size(); ++i) {
@@ -381,10 +479,65 @@ std::vector<ApiResult> KubeClient::DoAll(std::span<const ApiRequest> requests,
   answers.reserve(results.size());
   for (std::size_t i = 0; i < results.size(); ++i) {
     answers.push_back(Interpret(requests[i], std::move(results[i])));
-    if (retry_after == RetryAfter::kNote && !answers[i] && answers[i].error().retry_after) {
-      retry_after_ = std::max(retry_after_, *answers[i].error().retry_after);
+  }
+  return answers;
+}
+
+std::vector<ApiResult> KubeClient::Fetch(std::span<const ApiRequest> requests,
+                                         std::size_t concurrency, const Patience& patience,
+                                         RetryAfter retry_after) {
+  auto answers = FetchOnce(requests, concurrency, patience, false);
+  LookReads* const reads = patience.reads();
+  for (int repeats = 0; reads != nullptr && patience.timed_out() == nullptr; ++repeats) {
+    std::vector<std::size_t> failed;
+    std::vector<ApiRequest> again;
+    Duration asked{0};
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+      if (answers[i] || !answers[i].error().in_passing) continue;
+      if (requests[i].http.method != HttpMethod::kGet) continue;
+      failed.push_back(i);
+      again.push_back(requests[i]);
+      asked = std::max(asked, answers[i].error().retry_after.value_or(Duration(0)));
+    }
+    if (failed.empty() || !reads->WaitToRepeat(repeats, asked, patience.stop())) break;
+    auto repeated = FetchOnce(again, concurrency, patience, true);
+    for (std::size_t i = 0; i < failed.size(); ++i) answers[failed[i]] = std::move(repeated[i]);
+  }
+  for (const ApiResult& answer : answers) {
+    if (retry_after == RetryAfter::kNote && !answer && answer.error().retry_after) {
+      retry_after_ = std::max(retry_after_, *answer.error().retry_after);
     }
   }
+  return answers;
+}
+
+void KubeClient::ReadAhead(std::span<const ApiRequest> requests, std::size_t concurrency,
+                           const Patience& patience) {
+  LookReads* const reads = patience.reads();
+  if (reads == nullptr) return;
+  auto answers = Fetch(requests, concurrency, patience, RetryAfter::kNote);
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    reads->Keep(requests[i], std::move(answers[i]));
+  }
+}
+
+std::vector<ApiResult> KubeClient::DoAll(std::span<const ApiRequest> requests,
+                                         std::size_t concurrency, const Patience& patience,
+                                         RetryAfter retry_after) {
+  LookReads* const reads = patience.reads();
+  if (reads == nullptr) return Fetch(requests, concurrency, patience, retry_after);
+  std::vector<std::optional<ApiResult>> ahead;
+  std::vector<ApiRequest> missing;
+  for (const ApiRequest& request : requests) {
+    reads->NoteAsked(request);
+    ahead.push_back(reads->Take(request));
+    if (!ahead.back()) missing.push_back(request);
+  }
+  auto fetched = Fetch(missing, concurrency, patience, retry_after);
+  auto next = fetched.begin();
+  std::vector<ApiResult> answers;
+  answers.reserve(requests.size());
+  for (auto& answer : ahead) answers.push_back(answer ? *std::move(answer) : std::move(*next++));
   return answers;
 }
 
@@ -394,19 +547,23 @@ ApiResult KubeClient::Do(const ApiRequest& request, const Patience& patience) {
   return std::move(DoAll(std::span(&request, 1), 1, patience).front());
 }
 
-Result<Done, ApiError> KubeClient::EachPage(const ApiRequest& first, ApiResult page,
-                                            const std::function<void(JsonValue)>& show,
-                                            const Patience& patience) {
+Result<bool, ApiError> KubeClient::SearchPages(const ApiRequest& first, ApiResult page,
+                                               const std::function<bool(JsonValue)>& is_it,
+                                               const Patience& patience) {
+  ApiRequest list = first;
+  std::string after;  // what the current page continues
   // The bound is for a server that repeats a page forever.
   for (std::size_t pages = 0; pages < kMostPages; ++pages) {
+    while (!page && page.error().too_large && HalvePages(list)) {
+      page = Do(PageAfter(list, after), patience);
+    }
     if (!page) return Unexpected{std::move(page).error()};
-    const auto rest = page->document.root()["metadata"]["continue"].AsString();
-    const std::string continuation(rest.value_or(""));
-    for (JsonValue item : page->document.root()["items"].Elements()) show(item);
-    if (continuation.empty()) return Done{};
-    ApiRequest next = first;
-    next.http.target += "&continue=" + PercentEncode(continuation);
-    page = Do(next, patience);
+    after = page->document.root()["metadata"]["continue"].AsString().value_or("");
+    for (JsonValue item : page->document.root()["items"].Elements()) {
+      if (is_it(item)) return true;
+    }
+    if (after.empty()) return false;
+    page = Do(PageAfter(list, after), patience);
   }
   return Fail(ApiFailure::kUnexpected, first, "the list has no end");
 }
@@ -414,7 +571,19 @@ Result<Done, ApiError> KubeClient::EachPage(const ApiRequest& first, ApiResult p
 Result<Done, ApiError> KubeClient::EachItem(const ApiRequest& first,
                                             const std::function<void(JsonValue)>& show,
                                             const Patience& patience) {
-  return EachPage(first, Do(first, patience), show, patience);
+  const auto show_all = [&](JsonValue item) {
+    show(item);
+    return false;
+  };
+  auto read = AnyItem(first, show_all, patience);
+  if (!read) return Unexpected{std::move(read).error()};
+  return Done{};
+}
+
+Result<bool, ApiError> KubeClient::AnyItem(const ApiRequest& first,
+                                           const std::function<bool(JsonValue)>& is_it,
+                                           const Patience& patience) {
+  return SearchPages(first, Do(first, patience), is_it, patience);
 }
 
 std::vector<Result<Done, ApiError>> KubeClient::EachItemSideBySide(
@@ -424,8 +593,12 @@ std::vector<Result<Done, ApiError>> KubeClient::EachItemSideBySide(
   std::vector<Result<Done, ApiError>> read;
   read.reserve(firsts.size());
   for (std::size_t i = 0; i < firsts.size(); ++i) {
-    read.push_back(EachPage(
-        firsts[i], std::move(first_pages[i]), [&](JsonValue item) { show(i, item); }, patience));
+    const auto show_all = [&](JsonValue item) {
+      show(i, item);
+      return false;
+    };
+    auto pages = SearchPages(firsts[i], std::move(first_pages[i]), show_all, patience);
+    read.push_back(pages ? Result<Done, ApiError>(Done{}) : Unexpected{std::move(pages).error()});
   }
   return read;
 }

@@ -3,7 +3,9 @@
 // kubernetes.io "Kubernetes API Concepts", k8s.io/apimachinery `metav1.Status`.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -40,7 +42,13 @@ struct ApiError {
   ApiFailure failure = ApiFailure::kUnexpected;
   std::string message;  // for people: names the object, the operation and the answer
   std::optional<Duration> retry_after;
+  // The same read may succeed right away: 429, 5xx, a connection that broke, half an answer.
+  bool in_passing = false;
+  bool too_large = false;  // the answer exceeded what is accepted
 };
+
+// Whether the scale of an object can't be read because the field behind it isn't set.
+bool IsUnsetScale(const ApiError& error);
 
 struct ApiAnswer {
   JsonDocument document;
@@ -78,6 +86,9 @@ struct ApiRequest {
                                Freshness freshness);
   // The first page of all objects of the kind.
   static ApiRequest List(const ResourceType& type, std::string_view ns);
+  static ApiRequest ListMetadata(const ResourceType& type, std::string_view ns);
+  // The same of pods that have neither succeeded nor failed.
+  static ApiRequest ListUnendedPods(std::string_view ns);
   // The first page of the objects that match `selector` (not empty).
   static ApiRequest ListBySelector(const ResourceType& type, std::string_view ns,
                                    std::string_view selector, bool metadata_only);
@@ -86,9 +97,14 @@ struct ApiRequest {
   static ApiRequest MergePatch(const ResourceType& type, std::string_view ns, std::string_view name,
                                std::string body);
   static ApiRequest Create(const ResourceType& type, std::string_view ns, std::string body);
-  // Deletes the object only if it has this UID.
+  // Deletes the object only if it has the UID, and the resourceVersion if one is given.
+  struct Preconditions {
+    std::string_view uid;
+    std::string_view resource_version = {};  // empty: any
+  };
   static ApiRequest Delete(const ResourceType& type, std::string_view ns, std::string_view name,
-                           std::string_view uid, PropagationPolicy propagation, bool dry_run);
+                           const Preconditions& preconditions, PropagationPolicy propagation,
+                           bool dry_run);
 };
 
 // One finished request, for metrics and logs. `status` is 0 if there was no answer.
@@ -97,9 +113,15 @@ struct RequestRecord {
   std::string_view target;  // path and query; valid during the call
   int status;
   std::chrono::microseconds elapsed;
-  bool retry;  // of a request that was answered 401 with an older token
+  bool retry;  // of a request that was answered 401 with an older token, or that failed in passing
 };
 using RequestObserver = std::function<void(const RequestRecord&)>;
+
+// Date headers are whole seconds.
+inline constexpr Duration kDateRounding{1'000};
+// The last Date header of each connection, by HttpResponse::connection; nullopt where more than one
+// server answers, whose clocks differ.
+using ServerDates = std::map<std::uint32_t, std::optional<WallTime>>;
 
 // Whether a Retry-After in an answer is noted for TakeRetryAfter, or ignored because it must not
 // delay other requests.
@@ -111,31 +133,48 @@ class KubeClient {
 
   // Returns a value only if the answer is 200 (any 2xx for a write) and what the request expects:
   // an object of this kind and name, a list of this kind, or any JSON object. A 401 is retried once
-  // if the token has changed; nothing else is retried.
+  // if the token has changed. Within a look, a read that fails in passing is repeated (LookReads);
+  // nothing else is retried.
   ApiResult Do(const ApiRequest& request, const Patience& patience);
   // Sends the requests side by side. The results are in the order of the requests.
   std::vector<ApiResult> DoAll(std::span<const ApiRequest> requests, std::size_t concurrency,
                                const Patience& patience,
                                RetryAfter retry_after = RetryAfter::kNote);
+  // Sends reads of a look side by side, ahead of the calls that need their answers: each of these
+  // then takes one and sends nothing. Does nothing outside of a look.
+  void ReadAhead(std::span<const ApiRequest> requests, std::size_t concurrency,
+                 const Patience& patience);
+  const ServerDates& dates() const { return dates_; }
   // Returns the longest noted Retry-After since the last call; 0 if there was none.
   Duration TakeRetryAfter();
 
-  // Shows each object of a List or ListBySelector, page by page, and keeps none, because there may
-  // be many. If a later page fails, the objects of earlier pages have been shown.
+  // Shows each object of a list, page by page, and keeps none, because there may be many. A list
+  // with an object whose metadata ReadObjectMeta refuses is an error as a whole. If a later page
+  // fails, the objects of earlier pages have been shown.
   Result<Done, ApiError> EachItem(const ApiRequest& first,
                                   const std::function<void(JsonValue)>& show,
                                   const Patience& patience);
-  // Does so for several lists; the first pages are read side by side. The results are in the order
-  // of `firsts`.
+  // Shows them until `is_it` returns true, and returns whether it did. Later pages aren't read
+  // then.
+  Result<bool, ApiError> AnyItem(const ApiRequest& first,
+                                 const std::function<bool(JsonValue)>& is_it,
+                                 const Patience& patience);
+  // Shows all objects of several lists; the first pages are read side by side. The results are in
+  // the order of `firsts`.
   std::vector<Result<Done, ApiError>> EachItemSideBySide(
       std::span<const ApiRequest> firsts, std::size_t concurrency,
       const std::function<void(std::size_t which, JsonValue item)>& show, const Patience& patience);
 
  private:
-  // Shows the objects of `page` and of those that follow it.
-  Result<Done, ApiError> EachPage(const ApiRequest& first, ApiResult page,
-                                  const std::function<void(JsonValue)>& show,
-                                  const Patience& patience);
+  std::vector<ApiResult> Fetch(std::span<const ApiRequest> requests, std::size_t concurrency,
+                               const Patience& patience, RetryAfter retry_after);
+  std::vector<ApiResult> FetchOnce(std::span<const ApiRequest> requests, std::size_t concurrency,
+                                   const Patience& patience, bool retry);
+  void NoteDate(const HttpResponse& response, const Patience& patience);
+  // Shows the objects of `page` and of those that follow it until `is_it` returns true.
+  Result<bool, ApiError> SearchPages(const ApiRequest& first, ApiResult page,
+                                     const std::function<bool(JsonValue)>& is_it,
+                                     const Patience& patience);
   std::vector<HttpResult> Send(std::span<const ApiRequest> requests, std::size_t concurrency,
                                const Patience& patience, bool retry);
 
@@ -143,6 +182,7 @@ class KubeClient {
   TokenSource& tokens_;
   RequestObserver observer_;
   Duration retry_after_{0};
+  ServerDates dates_;
 };
 
 // Interprets `result` as the answer to `request`. Pure.

@@ -1,9 +1,13 @@
 #include "probes/kube/object_meta.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace cluster_watcher {
 namespace {
+
+// Whatever else people annotate is nobody's here.
+constexpr std::string_view kReadAnnotations[] = {"cluster-watcher/", "openshift.io/"};
 
 using TextMap = std::map<std::string, std::string, std::less<>>;
 
@@ -82,8 +86,12 @@ Result<ObjectMeta> ReadObjectMeta(JsonValue object) {
   if (!labels) return Unexpected{std::move(labels).error()};
   auto annotations = ReadTextMap(metadata["annotations"], "metadata.annotations");
   if (!annotations) return Unexpected{std::move(annotations).error()};
-  // Drops a second copy of the whole object, which nothing here reads.
-  annotations->erase("kubectl.kubernetes.io/last-applied-configuration");
+  // Thousands of objects may be held, and an object's annotations may take 256 kB.
+  std::erase_if(*annotations, [](const auto& annotation) {
+    return std::none_of(
+        std::begin(kReadAnnotations), std::end(kReadAnnotations),
+        [&](std::string_view prefix) { return annotation.first.starts_with(prefix); });
+  });
   auto references = ReadOwnerReferences(metadata["ownerReferences"]);
   if (!references) return Unexpected{std::move(references).error()};
   const JsonValue ns = metadata["namespace"];
@@ -108,5 +116,13 @@ Result<ObjectMeta> ReadObjectMeta(JsonValue object) {
 }
 
 std::string KubeObject::Describe() const { return type.SingularName() + "/" + meta.name; }
+
+bool IsNoLaterVersion(std::string_view version, std::string_view than) {
+  const auto is_number = [](std::string_view text) {
+    return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+  };
+  if (!is_number(version) || !is_number(than)) return false;
+  return version.size() != than.size() ? version.size() < than.size() : version <= than;
+}
 
 }  // namespace cluster_watcher

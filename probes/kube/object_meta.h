@@ -27,7 +27,7 @@ struct ObjectMeta {
   std::string uid;
   std::string resource_version;
   std::map<std::string, std::string, std::less<>> labels;
-  std::map<std::string, std::string, std::less<>> annotations;
+  std::map<std::string, std::string, std::less<>> annotations;  // ours and OpenShift's
   std::vector<OwnerReference> owner_references;
   bool deleting = false;   // has a deletionTimestamp
   bool orphaning = false;  // has the finalizer "orphan" as well: its dependents will stay
@@ -42,6 +42,10 @@ struct ObjectMeta {
 // Reads the metadata of `object`. Fails without a name, UID or resourceVersion, or if a field has
 // the wrong type.
 Result<ObjectMeta> ReadObjectMeta(JsonValue object);
+
+// Whether a resourceVersion is `than` or an earlier one. They are decimal numbers; false if one
+// isn't. Source: kubernetes.io "Kubernetes API Concepts", resource versions.
+bool IsNoLaterVersion(std::string_view version, std::string_view than);
 
 // An object of a cluster: its type and metadata.
 struct KubeObject {

@@ -10,6 +10,8 @@
 
 namespace cluster_watcher {
 
+class LookReads;
+
 class Patience {
  public:
   // Until `stop` is requested; without a token, to the end.
@@ -24,6 +26,23 @@ class Patience {
     return patience;
   }
 
+  // As well for the reads of one look: what fails in passing is asked again.
+  static Patience OfLook(std::shared_ptr<LookReads> reads, std::stop_token stop) {
+    Patience patience = UntilTimeout(std::move(stop));
+    patience.reads_ = std::move(reads);
+    return patience;
+  }
+
+  // Until `stop` is requested, and for reads that don't depend on each other: what fails in passing
+  // is asked again, and a request that isn't answered in time ends nothing.
+  static Patience Repeating(std::shared_ptr<LookReads> reads, std::stop_token stop = {}) {
+    Patience patience(std::move(stop));
+    patience.reads_ = std::move(reads);
+    return patience;
+  }
+
+  // nullptr: what fails is not asked again.
+  LookReads* reads() const { return reads_.get(); }
   const std::stop_token& stop() const { return stop_; }
   bool EndsWithTimeout() const { return timed_out_ != nullptr; }
   // The time-out that has ended it; nullptr: none has.
@@ -38,6 +57,7 @@ class Patience {
  private:
   std::stop_token stop_;
   std::shared_ptr<std::optional<TransportError>> timed_out_;  // null: a time-out ends nothing
+  std::shared_ptr<LookReads> reads_;
 };
 
 }  // namespace cluster_watcher

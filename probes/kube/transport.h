@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <stop_token>
@@ -39,6 +40,9 @@ struct HttpResponse {
   std::optional<Duration> retry_after;   // Retry-After, 0 to 24 hours; a date minus `date`
   std::optional<WallTime> date;          // the Date header
   std::chrono::microseconds elapsed{0};  // until the last byte, connecting included
+  // Tells the connections that are open at a time apart; 0: not known. Another connection may lead
+  // to another API server, whose clock differs.
+  std::uint32_t connection = 0;
 };
 
 struct TransportError {
@@ -59,6 +63,8 @@ using HttpResult = Result<HttpResponse, TransportError>;
 // How many reads are sent side by side. More would gain little, and every idle sidecar would keep
 // that many connections to the API server.
 inline constexpr std::size_t kReadsSideBySide = 3;
+// The same where they decide whether the cluster is deleted: their answers soon grow old.
+inline constexpr std::size_t kUrgentReadsSideBySide = 16;
 
 class Transport {
  public:

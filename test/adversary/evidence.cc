@@ -2,6 +2,9 @@
 
 #include <rapidjson/document.h>
 
+#include <set>
+#include <string_view>
+
 namespace cluster_watcher::adversary {
 namespace {
 
@@ -28,6 +31,22 @@ const Value* Find(const Value& object, const char* key) {
   return found == object.MemberEnd() ? nullptr : &found->value;
 }
 
+// A definition names the list kind of its objects as it likes, and nothing tells which it is. That
+// of a built-in kind it is not.
+bool IsListKind(const Sought& sought, const Value& list) {
+  if (Is(list, "kind", sought.kind + "List")) return true;
+  const Value* kind = Find(list, "kind");
+  if (!sought.custom || kind == nullptr || !kind->IsString()) return false;
+  const std::string_view text(kind->GetString(), kind->GetStringLength());
+  constexpr std::string_view kList = "List";
+  static const std::set<std::string_view> built_in = {
+      "ConfigMap", "CronJob",    "DaemonSet", "Deployment", "DeploymentConfig",
+      "Job",       "Namespace",  "Pod",       "ReplicaSet", "ReplicationController",
+      "Service",   "StatefulSet"};
+  return text.ends_with(kList) && text.size() > kList.size() && text != sought.kind &&
+         !built_in.contains(text.substr(0, text.size() - kList.size()));
+}
+
 bool IsEmptyList(const Sought& sought, const Exchange& exchange) {
   const std::string target = sought.collection + "?fieldSelector=metadata.name%3D" + sought.name;
   Document list;
@@ -35,7 +54,7 @@ bool IsEmptyList(const Sought& sought, const Exchange& exchange) {
   const Value* items = Find(list, "items");
   const Value* metadata = Find(list, "metadata");
   const Value* rest = metadata == nullptr ? nullptr : Find(*metadata, "continue");
-  return Is(list, "kind", sought.kind + "List") && Is(list, "apiVersion", sought.api_version) &&
+  return IsListKind(sought, list) && Is(list, "apiVersion", sought.api_version) &&
          items != nullptr && items->IsArray() && items->Empty() &&
          (rest == nullptr || (rest->IsString() && rest->GetStringLength() == 0));
 }

@@ -103,7 +103,7 @@ class Objects {
     if (!object) return Fail(object.error().message);
     const auto uid = object->document.root()["metadata"]["uid"].AsString().value_or("");
     auto gone = client_.Do(
-        ApiRequest::Delete(*type, ns_, name, uid, PropagationPolicy::kBackground, false), {});
+        ApiRequest::Delete(*type, ns_, name, {uid}, PropagationPolicy::kBackground, false), {});
     return gone ? 0 : Fail(gone.error().message);
   }
 

@@ -28,7 +28,8 @@ ApiRequest RequestOf(std::string_view word, const ResourceType& type) {
   if (word == "create") return ApiRequest::Create(type, kNamespace, "{}");
   if (word == "discover") return ApiRequest::Discover("/apis");
   if (word == "delete") {
-    return ApiRequest::Delete(type, kNamespace, kName, "u1", PropagationPolicy::kBackground, false);
+    return ApiRequest::Delete(type, kNamespace, kName, {"u1"}, PropagationPolicy::kBackground,
+                              false);
   }
   return ApiRequest::Get(type, kNamespace, kName);
 }

@@ -75,7 +75,7 @@ TEST_F(CustomOwner, ASparkApplicationThatIsDeletedLetsTheClusterGo) {
   Watcher& watcher = WatchOver("sparkapp/bob");
   ASSERT_TRUE(Shows(watcher, kActive));
   ASSERT_TRUE(
-      Eventually([&] { return Mark("owner-kind") == "sparkapplication.sparkoperator.k8s.io"; }));
+      Eventually([&] { return OwnerMark("kind") == "sparkapplication.sparkoperator.k8s.io"; }));
   // The driver's pod is orphaned and runs on.
   MakePod("bob-driver", {{"sparkoperator.k8s.io/app-name", "bob"}});
   api().Delete("sparkapplications", ns_, "bob", "Orphan");
@@ -320,8 +320,8 @@ TEST_F(CustomOwner, APodMeansTheDeploymentThatItBelongsTo) {
   const std::string owner = "pod/" + pods.front();
   Watcher& watcher = WatchOver(owner);
   ASSERT_TRUE(Keeps(watcher, kActive, 3));
-  ASSERT_TRUE(Eventually([&] { return Mark("owner-kind") == "deployment.apps"; }));
-  EXPECT_EQ(Mark("owner-uid"), api().Uid("deployments", ns_, "bob"));
+  ASSERT_TRUE(Eventually([&] { return OwnerMark("kind") == "deployment.apps"; }));
+  EXPECT_EQ(OwnerMark("uid"), api().Uid("deployments", ns_, "bob"));
   api().Delete("pods", ns_, pods.front());
   ASSERT_TRUE(Keeps(watcher, kActive)) << "another pod takes its place";
   ASSERT_TRUE(StopsWell(watcher));
@@ -340,7 +340,7 @@ TEST_F(CustomOwner, AReplicaSetMeansWhatComesToControlIt) {
         {"name": "x", "image": "x"}]}}}})");
   Watcher& watcher = WatchOver("replicaset/bob-1");
   ASSERT_TRUE(Keeps(watcher, kActive, 3));
-  ASSERT_TRUE(Eventually([&] { return Mark("owner-kind") == "replicaset.apps"; }));
+  ASSERT_TRUE(Eventually([&] { return OwnerMark("kind") == "replicaset.apps"; }));
   MakeDriver();
   api().Patch("replicasets", ns_, "bob-1",
               R"({"metadata": {"ownerReferences": [{"apiVersion": "apps/v1", "kind": "Deployment",
@@ -349,7 +349,7 @@ TEST_F(CustomOwner, AReplicaSetMeansWhatComesToControlIt) {
   ASSERT_TRUE(StopsWell(watcher));
   Watcher& restarted = WatchOver("replicaset/bob-1");
   ASSERT_TRUE(Shows(restarted, kActive));
-  ASSERT_TRUE(Eventually([&] { return Mark("owner-kind") == "deployment.apps"; }));
+  ASSERT_TRUE(Eventually([&] { return OwnerMark("kind") == "deployment.apps"; }));
   api().Delete("replicasets", ns_, "bob-1");
   EXPECT_TRUE(Keeps(restarted, kActive));
 }
@@ -432,7 +432,7 @@ TEST_F(DeploymentConfigOwner, ReplacedItStillAgrees) {
   MakeCluster({.root_labels = {{"ephemeral", "bob-1"}}});
   Watcher& watcher = WatchOver("dc/bob", {"--grace-period=1h"});
   ASSERT_TRUE(Shows(watcher, kActive));
-  ASSERT_TRUE(Eventually([&] { return !Mark("owner-uid").empty(); }));
+  ASSERT_TRUE(Eventually([&] { return !OwnerMark("uid").empty(); }));
   api().Delete("deploymentconfigs", ns_, "bob");
   // The garbage collector looks for new kinds every 30 s.
   ASSERT_TRUE(Eventually(
@@ -443,7 +443,7 @@ TEST_F(DeploymentConfigOwner, ReplacedItStillAgrees) {
       std::chrono::seconds(90)));
   MakeConfig();
   EXPECT_TRUE(Keeps(watcher, kActive));
-  EXPECT_EQ(Mark("owner-uid"), api().Uid("deploymentconfigs", ns_, "bob"));
+  EXPECT_EQ(OwnerMark("uid"), api().Uid("deploymentconfigs", ns_, "bob"));
 }
 
 TEST_F(DeploymentConfigOwner, DisagreesWithALabelThatNamesAnother) {
@@ -463,6 +463,8 @@ TEST_F(DeploymentConfigOwner, ScaledToZeroTheClusterGoes) {
   Watcher& watcher = WatchOver("deploymentconfig.apps.openshift.io/bob");
   ASSERT_TRUE(Keeps(watcher, kActive, 3));
   SetSpec("deploymentconfigs", R"({"replicas": 0})");
+  // As its controller would, which isn't there.
+  api().Scale("replicationcontrollers", ns_, "bob-1", 0);
   EXPECT_TRUE(Finishes(watcher));
 }
 

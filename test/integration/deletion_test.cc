@@ -1,33 +1,12 @@
 // The deletion itself: what interrupts it and what holds it up.
 #include <signal.h>
 
-#include "test/integration/fixture.h"
+#include "test/integration/failure_case.h"
 
 namespace cluster_watcher::integration {
 namespace {
 
-class Deleting : public IntegrationTest {
- protected:
-  // The driver is gone and the deletion has begun, but the member "held" can't go.
-  Watcher& BeginHeldDeletion(std::vector<std::string> flags = {}) {
-    MakeCluster();
-    MakeMember("held", true);
-    MakeDriver();
-    Watcher& watcher = WatchOver("deployment/bob", std::move(flags));
-    EXPECT_TRUE(Shows(watcher, "keep: active"));
-    api().Delete("deployments", ns_, "bob");
-    EXPECT_TRUE(Reaches(watcher, "deleting"));
-    EXPECT_TRUE(Eventually([&] { return OnlyTheHeldOneIsLeft(); }));
-    return watcher;
-  }
-  bool OnlyTheHeldOneIsLeft() {
-    for (const std::string& member : Members()) {
-      if (member != "configmaps/held" && member.find("/spark-m") == std::string::npos) return false;
-    }
-    return true;
-  }
-  void Release() { api().ReleaseFinalizers("configmaps", ns_, "held"); }
-};
+using Deleting = FailureCase;
 
 TEST_F(Deleting, WaitsForAMemberThatIsHeldAndTheMasterRootGoesLast) {
   Watcher& watcher = BeginHeldDeletion();
@@ -74,10 +53,8 @@ TEST_F(Deleting, KilledAndStartedAgainItFinishesAlthoughTheDriverIsBack) {
   ASSERT_EQ(killed.Stop(SIGKILL), -SIGKILL);
   MakeDriver();
   api().Annotate("deployments", ns_, kMaster, "cluster-watcher/hold-until", "2199-01-01T00:00:00Z");
-  MakeMember("late");
   Watcher& watcher = WatchOver("deployment/bob");
   ASSERT_TRUE(Reaches(watcher, "deleting"));
-  EXPECT_TRUE(Eventually([&] { return !api().Exists("configmaps", ns_, "late"); }));
   Release();
   EXPECT_TRUE(Finishes(watcher));
   EXPECT_NE(api().Uid("deployments", ns_, "bob"), "");
@@ -160,7 +137,7 @@ TEST_F(MasterRoot, MadeAnewUnderItsNameItIsFoundAgain) {
   MakeDriver();
   Watcher& watcher = WatchOver("deployment/bob");
   ASSERT_TRUE(Shows(watcher, "keep: active"));
-  ASSERT_TRUE(Eventually([&] { return !Mark("owner-uid").empty(); }));
+  ASSERT_TRUE(Eventually([&] { return !OwnerMark("uid").empty(); }));
   const std::string before = api().Uid("deployments", ns_, kMaster);
   const std::string old_marks = Mark("root-uid");
   EXPECT_EQ(old_marks, before);

@@ -85,7 +85,7 @@ class OtherRoots : public IntegrationTest {
     Watcher& watcher = WatchOver("deployment/bob");
     ASSERT_TRUE(Shows(watcher, "keep: active"));
     EXPECT_TRUE(Eventually([&] {
-      return api().Annotation(plural, ns_, kMaster, "cluster-watcher/owner-uid").has_value();
+      return api().Annotation(plural, ns_, kMaster, "cluster-watcher/recorded-owner").has_value();
     }));
     api().Delete("deployments", ns_, "bob");
     EXPECT_TRUE(Reaches(watcher, "done"));

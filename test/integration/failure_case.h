@@ -1,5 +1,5 @@
-// Failures that similar systems have met; the watcher survives each one. CONTRIBUTING.md numbers
-// them and names the test of each.
+// Failures that similar systems or our own first version have met; the watcher survives each one.
+// CONTRIBUTING.md numbers them and names the test of each.
 #pragma once
 
 #include <optional>
@@ -13,36 +13,58 @@ namespace cluster_watcher::integration {
 
 class FailureCase : public IntegrationTest {
  protected:
-  void TearDown() override {
-    IntegrationTest::TearDown();  // stops the watchers
-    proxy_.reset();
-  }
+  void TearDown() override;
 
   // From now on kubeconfig() leads to the API server through a proxy that can lie.
-  Proxy& BehindProxy() {
-    proxy_.emplace(server().Admin());
-    WriteKubeconfig(kubeconfig(), proxy_->Address(), "token: \"" + server().Admin().token + "\"");
-    return *proxy_;
-  }
-
+  Proxy& BehindProxy();
   // The watcher's request for the owner.
   std::string ListOf(const std::string& plural) {
     return "GET " + PathOf(plural, ns_) + "?fieldSelector";
   }
-
   // Makes kubeconfig() that of an account with nothing but `rules`, a Role's.
-  void UseAccount(const std::string& rules) {
-    MakeAccount(R"({"metadata": {"name": "watcher"}, "rules": )" + rules + "}");
-    WriteKubeconfig(kubeconfig(), server().Admin(),
-                    "token: \"" + api().Token(ns_, kAccount) + "\"");
-  }
-
+  void UseAccount(const std::string& rules);
   // Makes another namespace for this test.
-  std::string MakeNamespace(const std::string& name) {
-    const std::string full = ns_ + "-" + name;
-    api().Create("namespaces", "", NamedOf({full}));
-    return full;
-  }
+  std::string MakeNamespace(const std::string& name);
+
+  // The driver is gone and the deletion has begun, but the member "held" can't go. All others are
+  // gone but the master.
+  Watcher& BeginHeldDeletion(std::vector<std::string> flags = {});
+  bool OnlyTheHeldOneIsLeft();
+  void Release() { api().ReleaseFinalizers("configmaps", ns_, "held"); }
+
+  // Begins a rollout of the master that names another owner, deployment/alice, by an annotation.
+  void HandTheClusterOver();
+
+  // After some more polls the verdict is the same, this watcher has deleted nothing, and what
+  // MakeMembers makes is there.
+  testing::AssertionResult DeletesNothing(Watcher& watcher, const std::string& verdict);
+  // No mark of a deletion is left on the master root.
+  testing::AssertionResult HasNoMarksOfADeletion();
+  // A Warning of the watcher's has this in its note.
+  testing::AssertionResult Warns(const std::string& part);
+
+  // Makes the StatefulSet kSet of the cluster with a pod. It would take its claim ClaimOfSet(0)
+  // along, whose UID is returned.
+  std::string MakeSetWithAClaim();
+  static std::string ClaimOfSet(int ordinal);
+  // Makes such a claim of an ordinal that was scaled away: its controller looks at it no more.
+  std::string MakeClaimOfAPodThatIsNoMore(const std::string& name);
+  // kSet goes with its pod, but was deleted so that it let go of this claim.
+  void ExpectTheSetToGoWithout(const std::string& claim, const std::string& uid, Proxy& proxy);
+
+  // The JSON of an ownerReference to an object of apps/v1.
+  std::string OwnedBy(const std::string& plural, const std::string& kind, const std::string& name,
+                      bool controls = false);
+  // Makes a ConfigMap of the cluster that is to be kept, although the Deployment `owner` owns it.
+  std::string MakeKept(const std::string& name, const std::string& owner);
+  // The Deployment goes with its pods, and nobody will collect the ConfigMap.
+  void ExpectToOutlive(const std::string& owner, const std::string& name, const std::string& uid);
+
+  // The mark of the owner; null if there is none.
+  JsonDocument RecordedOwner();
+  testing::AssertionResult Records(const std::string& uid);
+
+  static constexpr char kSet[] = "spark-s";
 
   static Lie EmptyList(const std::string& kind, const std::string& metadata) {
     return Lie::Answer(200, R"({"kind": ")" + kind +
@@ -55,6 +77,8 @@ class FailureCase : public IntegrationTest {
                                            "--startup-grace=0s"};
 
  private:
+  bool IsOwned(const std::string& plural, const std::string& name);
+
   std::optional<Proxy> proxy_;
 };
 

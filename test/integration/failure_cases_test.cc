@@ -62,7 +62,7 @@ TEST_F(FailureCase, Case14ATimerThatIsLostIsSetAgain) {
     Watcher& watcher = WatchOver("deployment/bob", {"--grace-period=1h"});
     if (i == 0) {
       ASSERT_TRUE(Shows(watcher, "keep: active"));
-      ASSERT_TRUE(Eventually([&] { return !Mark("owner-uid").empty(); }));
+      ASSERT_TRUE(Eventually([&] { return !OwnerMark("uid").empty(); }));
       api().Delete("deployments", ns_, "bob");
     }
     ASSERT_TRUE(Shows(watcher, "abandoned: owner-absent"));
@@ -91,7 +91,7 @@ TEST_F(FailureCase, Case18WhatIsKnownOfTheOwnerSurvivesANewMasterPod) {
   MakeDriver();
   Watcher& first = WatchOver("deployment/bob");
   ASSERT_TRUE(Shows(first, "keep: active"));
-  ASSERT_TRUE(Eventually([&] { return !Mark("owner-uid").empty(); }));
+  ASSERT_TRUE(Eventually([&] { return !OwnerMark("uid").empty(); }));
   ASSERT_TRUE(StopsWell(first));
   const std::string old_pod = MasterPod();
   api().Delete("pods", ns_, old_pod);

@@ -369,6 +369,15 @@ std::string IntegrationTest::Mark(const std::string& mark) {
   return api().Annotation("deployments", ns_, kMaster, "cluster-watcher/" + mark).value_or("");
 }
 
+std::string IntegrationTest::OwnerMark(const std::string& field) {
+  const auto mark = JsonDocument::Parse(Mark("recorded-owner"));
+  return mark ? std::string(mark->root()[field].AsString().value_or("")) : "";
+}
+
+void IntegrationTest::MarkTheRoot(const TextMap& marks) {
+  api().Patch("deployments", ns_, kMaster, R"({"metadata": {"annotations": )" + Json(marks) + "}}");
+}
+
 std::vector<std::string> IntegrationTest::Events(const std::string& reason) {
   const JsonDocument list = api().Expect(HttpMethod::kGet, PathOf("events", ns_));
   std::vector<std::string> notes;

@@ -150,6 +150,10 @@ class IntegrationTest : public testing::Test {
   std::vector<std::string> Members();
   // A mark on the master root, or "" if there is none.
   std::string Mark(const std::string& mark);
+  // A field of the mark `recorded-owner`, empty if it isn't there.
+  std::string OwnerMark(const std::string& field);
+  // Writes these annotations on the master root.
+  void MarkTheRoot(const TextMap& marks);
   // The notes of the watcher's Events with this reason.
   std::vector<std::string> Events(const std::string& reason);
   // The same, but waits for `count` of them: metrics change before Events are written.

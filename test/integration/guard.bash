@@ -168,8 +168,8 @@ marks_between() {
 what_it_may() {
   local uid mark
   local -a marks
-  mapfile -t marks < <(marks_between kRootUid kAppStatus; marks_between kCollectAfter kCollectOf)
-  check "the marks of a deletion are known" test "${#marks[@]}" == 16
+  mapfile -t marks < <(marks_between kRootUid kOwnerGiven; marks_between kCollectAfter kCollectOf)
+  check "the marks of a deletion are known" test "${#marks[@]}" == 18
   allows "write each mark of a deletion" guarded annotate statefulset member "${marks[@]/%/=a}"
   allows "take each off" guarded annotate statefulset member "${marks[@]/%/-}"
   for mark in $(marks_between kOwner kDeleteOrder) cluster-watcher/inject; do
@@ -365,7 +365,7 @@ a_whole_cluster_goes() {
   check "$1: there is a master pod" within 30 pod_of "$ns" oshinko-type=master
   check "$1: there are claims" within 30 exists "$ns" pvc/data-w-0 pvc/data-x-0
   watch_over "$ns" "$pod" "$ns" 200ms --volumes="$1"
-  check "$1: the owner is recorded on the master root" within 30 marked "$ns" deployment/m owner-uid
+  check "$1: the owner is recorded on the master root" within 30 marked "$ns" deployment/m recorded-owner
   check "$1: with what somebody else's policy adds" of_team "$ns"
   kubectl -n "$ns" delete deployment bob --wait=false >/dev/null
   check "$1: the whole cluster goes under the guard" within 60 gone "$ns" oshinko-cluster=bob

@@ -144,6 +144,9 @@ token_is_the_sidecars_alone() {
     and (.spec.containers | all(tokens | length == 0))' >/dev/null
 }
 
+# has_got RESOURCE: whether the watchers in `kinds` were allowed to get one.
+has_got() { grep -qx "$1 get" <(audited kinds allow); }
+
 # may_not NAMESPACE VERB RESOURCE...: whether the account of `example` may not do it there.
 may_not() {
   [[ $(as_watcher "${account-example}" auth can-i -n "$1" "${@:2}" 2>/dev/null || :) == no ]]
@@ -175,7 +178,7 @@ the_example() {
 
   watch_over example "$pod" example 200ms --grace-period=10s
   check "the owner is recorded on the master root" \
-    within 30 marked example deployment/bob-cluster-m owner-uid
+    within 30 marked example deployment/bob-cluster-m recorded-owner
   check "it asks what its account may do" within 30 has_asked example
   kubectl annotate namespace example cluster-watcher/hold-until=2199-01-01T00:00:00Z >/dev/null
   kubectl -n example delete deployment bob --wait=false >/dev/null
@@ -244,7 +247,7 @@ without_delete_on_deployments() {
   check "delete on deployments is taken away" \
     within 30 may_not refused delete deployments.apps
   watch_over refused "$pod" refused
-  within 30 marked refused deployment/bob-cluster-m owner-uid || :
+  within 30 marked refused deployment/bob-cluster-m recorded-owner || :
   check "the lack is shown before it matters" within 30 metric refused \
     'cluster_watcher_permission_missing\{resource="deployments",verb="delete"\}'
   lacks refused >"$tmp/lacks"
@@ -368,7 +371,7 @@ all_kinds() {
   done
   for cluster in "${roots[@]}"; do
     check "a $cluster as the master root is marked" \
-      within 60 marked kinds "$cluster/$cluster" owner-uid
+      within 60 marked kinds "$cluster/$cluster" recorded-owner
     check "the account of its watcher is asked about" within 30 has_asked "$cluster"
   done
   kubectl -n kinds delete deployment driver --wait=false >/dev/null
@@ -379,7 +382,10 @@ all_kinds() {
   done
   check "other drivers keep a cluster" \
     within 60 metric statefulset 'cluster_watcher_verdict\{.*"in-use".*\}'
-  kubectl -n kinds delete daemonset/user cronjob/user >/dev/null
+  # The first that is found is enough, so each has to be the only one.
+  kubectl -n kinds delete cronjob/user >/dev/null
+  check "so does a pod, whose controller is asked for" within 60 has_got daemonsets.apps
+  kubectl -n kinds delete daemonset/user >/dev/null
   check "without them a statefulset as the master root goes too" \
     within 120 gone kinds oshinko-cluster=statefulset "$foreign"
   check "its claim stays" exists kinds pvc/data-statefulset-0

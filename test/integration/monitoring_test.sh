@@ -79,7 +79,7 @@ webhook_runs() {
     --webhook-listen="$address:8443" --listen="$address:9090" >"$tmp/webhook.log" 2>&1 &
   webhook=$! webhook_address=$address
   watchers+=("$webhook")
-  within 10 in_file "metrics and health" "$tmp/webhook.log" 2>/dev/null
+  within 60 in_file "metrics and health" "$tmp/webhook.log" 2>/dev/null
 }
 fails_open() {
   tried 0 >/dev/null && kubectl get --raw /metrics | grep 'webhook_fail_open_count{name="inject.cluster-watcher.svc"' >/dev/null

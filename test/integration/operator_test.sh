@@ -16,7 +16,7 @@ address=127.$((RANDOM % 250 + 2)).$((RANDOM % 250 + 2)).1
 operator_runs() {
   kubectl proxy --port=0 >"$tmp/proxy.log" 2>&1 &
   watchers+=("$!")
-  within 10 in_file "Starting to serve" "$tmp/proxy.log"
+  within 60 in_file "Starting to serve" "$tmp/proxy.log"
   env -i "$operator/operator" --apiserver="http://$(sed -n 's/.*Starting to serve on //p' "$tmp/proxy.log")" \
     --web.listen-address="$address:8080" >"$tmp/operator.log" 2>&1 &
   watchers+=("$!")

@@ -97,12 +97,12 @@ TEST_F(OwnerGone, ReplacedWithinTheGracePeriodItIsAdopted) {
   MakeDriver();
   Watcher& watcher = WatchOver("deployment/bob", {"--grace-period=1h"});
   ASSERT_TRUE(Shows(watcher, "keep: active"));
-  ASSERT_TRUE(Eventually([&] { return !Mark("owner-uid").empty(); }));
+  ASSERT_TRUE(Eventually([&] { return !OwnerMark("uid").empty(); }));
   api().Delete("deployments", ns_, "bob");
   ASSERT_TRUE(Shows(watcher, "abandoned: owner-absent"));
   MakeDriver();
   ASSERT_TRUE(Keeps(watcher, "keep: active"));
-  EXPECT_EQ(Mark("owner-uid"), api().Uid("deployments", ns_, "bob"));
+  EXPECT_EQ(OwnerMark("uid"), api().Uid("deployments", ns_, "bob"));
   EXPECT_EQ(watcher.Metric("cluster_watcher_confirmations"), 0);
   EXPECT_GE(watcher.LinesWith("owner-adopted"), 1u);
 }
@@ -112,24 +112,29 @@ TEST_F(OwnerGone, ReplacedTheClusterGoesWhereThatIsAsked) {
   MakeDriver();
   Watcher& watcher = Watch({"--replaced-owner=abandon", "--grace-period=1500ms"});
   ASSERT_TRUE(Shows(watcher, "keep: active"));
-  ASSERT_TRUE(Eventually([&] { return Mark("owner-kind") == "deployment.apps"; }));
-  const std::string uid = Mark("owner-uid");
+  ASSERT_TRUE(Eventually([&] { return OwnerMark("kind") == "deployment.apps"; }));
+  const std::string uid = OwnerMark("uid");
   api().Delete("deployments", ns_, "bob");
   MakeDriver("bob", "statefulsets");
   ASSERT_TRUE(Shows(watcher, "abandoned: owner-replaced"));
-  EXPECT_EQ(Mark("owner-uid"), uid);
+  EXPECT_EQ(OwnerMark("uid"), uid);
   ASSERT_TRUE(Finishes(watcher));
   EXPECT_NE(api().Uid("statefulsets", ns_, "bob"), "");
 }
 
-TEST_F(OwnerGone, HeldByAFinalizerInItsDeletionTheClusterGoes) {
+TEST_F(OwnerGone, HeldByAFinalizerTheClusterStaysWhileItsPodsRun) {
   MakeCluster();
   Metadata bob{"bob"};
   bob.held = true;
   api().Create("deployments", ns_, DeploymentOf({bob}));
   Watcher& watcher = WatchOver("deployment/bob");
   ASSERT_TRUE(Shows(watcher, "keep: active"));
+  ASSERT_TRUE(Eventually([&] { return api().Names("pods", ns_, "app=bob").size() == 1; }));
   api().Delete("deployments", ns_, "bob");
+  ASSERT_TRUE(Keeps(watcher, "keep: driver-running"));
+  for (const std::string& set : api().Names("replicasets", ns_, "app=bob")) {
+    api().Delete("replicasets", ns_, set);
+  }
   ASSERT_TRUE(Finishes(watcher));
   EXPECT_GE(watcher.Polls("deleting"), 3);
   EXPECT_TRUE(api().Exists("deployments", ns_, "bob"));
@@ -159,7 +164,7 @@ TEST_F(OwnerGone, TogetherWithItsNamespaceTheClusterGoes) {
   MakeCluster();
   Watcher& watcher = WatchOver("deployment/bob", {"--owner-namespace=" + drivers});
   ASSERT_TRUE(Shows(watcher, "keep: active"));
-  ASSERT_TRUE(Eventually([&] { return !Mark("owner-uid").empty(); }));
+  ASSERT_TRUE(Eventually([&] { return !OwnerMark("uid").empty(); }));
   api().Delete("namespaces", "", drivers);
   EXPECT_TRUE(Finishes(watcher));
 }

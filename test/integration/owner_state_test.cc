@@ -167,14 +167,13 @@ TEST_F(OwnerNamed, ByTheEphemeralLabelAlone) {
   MakeDriver("bob", "replicationcontrollers");
   Watcher& watcher = Watch();
   ASSERT_TRUE(Shows(watcher, "keep: active"));
-  ASSERT_TRUE(Eventually([&] { return Mark("owner-kind") == "replicationcontroller"; }));
-  EXPECT_EQ(Mark("owner-uid"), api().Uid("replicationcontrollers", ns_, "bob"));
+  ASSERT_TRUE(Eventually([&] { return OwnerMark("kind") == "replicationcontroller"; }));
+  EXPECT_EQ(OwnerMark("uid"), api().Uid("replicationcontrollers", ns_, "bob"));
   ExpectBobToCount(watcher, "replicationcontrollers");
 }
 
 TEST_F(OwnerNamed, ByTheFlagBeforeEverythingElse) {
   MakeCluster({.root_labels = {{"ephemeral", "bob"}},
-               .root_annotations = {{"cluster-watcher/owner", "job/bob"}},
                .pod_annotations = {{"cluster-watcher/owner", "statefulset/bob"}}});
   MakeDriver("bob", "deployments");
   ExpectBobToCount(WatchOver("deployment/bob"), "deployments");
@@ -209,12 +208,12 @@ TEST_F(OwnerNamed, BarelyOnceRecordedOnlyThatKindIsPolledUntilAllAreAbsent) {
   MakeDriver("bob", "deployments");
   Watcher& watcher = Watch();
   ASSERT_TRUE(Shows(watcher, "keep: active"));
-  ASSERT_TRUE(Eventually([&] { return Mark("owner-kind") == "deployment.apps"; }));
+  ASSERT_TRUE(Eventually([&] { return OwnerMark("kind") == "deployment.apps"; }));
   MakeDriver("bob", "replicationcontrollers");
   EXPECT_TRUE(Keeps(watcher, "keep: active", 3));
   // The other kind's bob takes its place.
   api().Delete("deployments", ns_, "bob");
-  EXPECT_TRUE(Eventually([&] { return Mark("owner-kind") == "replicationcontroller"; }));
+  EXPECT_TRUE(Eventually([&] { return OwnerMark("kind") == "replicationcontroller"; }));
   EXPECT_TRUE(Keeps(watcher, "keep: active"));
 }
 

@@ -80,10 +80,12 @@ TEST_F(Check, SaysWhatIsTrueOfACluster) {
   MakeDriver("bob", "jobs");
   Expect(check("bob"), 4, "unknown", "keep", "unknown");
   Expect(CheckOf({kCluster, "-o", "json"}), 0, "none", "keep", "shared");
-  api().Scale("deployments", ns_, "bob", 0);
-  Expect(check("deployment/bob"), 3, "scaled-to-zero", "abandoned", "scaled-to-zero");
-  api().Scale("deployments", ns_, "bob", 3);
-  Expect(check("deployment/bob"), 0, "active", "keep", "shared-by-replicas");
+  MakeDriver("alice");
+  api().Scale("deployments", ns_, "alice", 0);
+  ASSERT_TRUE(Eventually([&] { return api().Names("pods", ns_, "app=alice").empty(); }));
+  Expect(check("deployment/alice"), 3, "scaled-to-zero", "abandoned", "scaled-to-zero");
+  api().Scale("deployments", ns_, "alice", 3);
+  Expect(check("deployment/alice"), 0, "active", "keep", "shared-by-replicas");
   api().Annotate("deployments", ns_, kMaster, "cluster-watcher/hold-until", "2199-01-01T00:00:00Z");
   Expect(check("deployment/ghost"), 0, "absent", "keep", "held");
   EXPECT_TRUE(IsWhole());

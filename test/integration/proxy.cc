@@ -1,8 +1,6 @@
 #include "test/integration/proxy.h"
 
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -107,32 +105,14 @@ Lie Lie::Answer(int status, const std::string& body, const std::string& content_
           "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body};
 }
 
-Proxy::Proxy(ApiServer server) : server_(std::move(server)) {
-  listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  EXPECT_EQ(bind(listener_, reinterpret_cast<sockaddr*>(&address), size), 0);
-  EXPECT_EQ(listen(listener_, 64), 0);
-  getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size);
-  port_ = ntohs(address.sin_port);
-  acceptor_ = std::thread([this] { Accept(); });
-}
+Proxy::Proxy(ApiServer server)
+    : server_(std::move(server)), listener_([this](int socket) { Serve(socket); }) {}
 
-Proxy::~Proxy() {
-  LetGo();
-  shutdown(listener_, SHUT_RDWR);
-  acceptor_.join();
-  for (const int socket : sockets_) shutdown(socket, SHUT_RDWR);
-  for (std::thread& thread : threads_) thread.join();
-  for (const int socket : sockets_) close(socket);
-  close(listener_);
-}
+Proxy::~Proxy() { LetGo(); }
 
 ApiServer Proxy::Address() const {
   ApiServer address;
-  address.url = "http://127.0.0.1:" + std::to_string(port_);
+  address.url = "http://127.0.0.1:" + std::to_string(listener_.Port());
   address.token = server_.token;
   return address;
 }
@@ -193,14 +173,35 @@ std::vector<Passage> Proxy::PassedOnWith(const std::string& part) {
   return found;
 }
 
-void Proxy::Accept() {
-  for (;;) {
-    const int socket = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
-    if (socket < 0) return;
-    const std::lock_guard lock(mutex_);
-    sockets_.push_back(socket);
-    threads_.emplace_back([this, socket] { Serve(socket); });
+std::string Proxy::AnswerOf(Failure failure) {
+  switch (failure) {
+    case Failure::kThrottled:
+      return Lie::Answer(429, "too many requests\n", "text/plain", "Retry-After: 1\r\n").bytes;
+    case Failure::kError:
+      return Lie::Answer(500, "internal error\n", "text/plain").bytes;
+    case Failure::kUnavailable:
+    case Failure::kCut:
+    case Failure::kCutOff:
+      break;
   }
+  return Lie::Answer(503, "service unavailable\n", "text/plain").bytes;
+}
+
+bool Proxy::Fail(int socket, int number) {
+  const bool answers = number / fails_every_ % 2 == 1;
+  return answers && SendAll(socket, Lie::Answer(503, "service unavailable\n", "text/plain").bytes);
+}
+
+void Proxy::FailAtRandom(double share, unsigned seed) {
+  const std::lock_guard lock(mutex_);
+  fails_at_random_ = share;
+  random_.seed(seed);
+}
+
+std::optional<Proxy::Failure> Proxy::FailureByChance() {
+  const std::lock_guard lock(mutex_);
+  if (!std::bernoulli_distribution(fails_at_random_)(random_)) return std::nullopt;
+  return static_cast<Failure>(std::uniform_int_distribution<int>(0, 4)(random_));
 }
 
 void Proxy::Serve(int socket) {
@@ -217,14 +218,28 @@ void Proxy::Serve(int socket) {
       if (lie->closes) break;
     } else {
       passage.number = ++passed_on_;
+      if (fails_every_ > 0 && passage.number % fails_every_ == 0) {
+        if (!Fail(socket, passage.number)) break;
+        continue;
+      }
+      const std::optional<Failure> failure = FailureByChance();
+      if (failure == Failure::kCut) break;
+      if (failure && failure != Failure::kCutOff) {
+        if (!SendAll(socket, AnswerOf(*failure))) break;
+        continue;
+      }
       if (!IsLetThrough(passage)) break;
       HttpRequest request = PassedOn(*received);
       request.target = WithPagesOf(page_size_, request.target);
       const HttpResult answer = std::move((*transport)->Perform({&request, 1}, 1, {}).front());
       passage.answered = true;
       passage.status = answer ? answer->status : 0;
-      sent = answer && IsLetThrough(passage) &&
-             SendAll(socket, Lie::Answer(answer->status, answer->body, answer->content_type).bytes);
+      std::this_thread::sleep_for(delay_.load());
+      sent = answer && IsLetThrough(passage);
+      if (!sent) break;
+      std::string bytes = Lie::Answer(answer->status, answer->body, answer->content_type).bytes;
+      if (failure == Failure::kCutOff) bytes.resize(bytes.size() / 2);
+      sent = SendAll(socket, bytes) && failure != Failure::kCutOff;
     }
     if (!sent) break;
   }

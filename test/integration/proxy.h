@@ -3,16 +3,19 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "probes/kube/api_server.h"
+#include "test/integration/listener.h"
 
 namespace cluster_watcher::integration {
 
@@ -66,6 +69,15 @@ class Proxy {
   // Asks the API server for no more than `items` at a time, whatever the client asks for.
   void CutPages(int items) { page_size_ = items; }
 
+  // Holds each true answer back for this time.
+  void DelayAnswers(std::chrono::milliseconds delay) { delay_ = delay; }
+  // Every `nth` request doesn't reach the API server: it is answered with a 503, or the connection
+  // is cut, by turns.
+  void FailEvery(int nth) { fails_every_ = nth; }
+  // This share of the requests fails, chosen at random: answered with a 429 and Retry-After, a 500
+  // or a 503, cut before they reach the API server, or carried out and their answers cut off.
+  void FailAtRandom(double share, unsigned seed);
+
   // Called twice for each request that is passed on: before it is sent, and before its answer goes
   // back. If it returns false, the connection is cut. It may block; each connection has its own
   // thread, and all must be released before the proxy ends. An empty gate lets everything through.
@@ -73,26 +85,30 @@ class Proxy {
   void SetGate(Gate gate);
 
  private:
-  void Accept();
   void Serve(int socket);
   std::optional<Lie> LieFor(const Passage& passage);
+  // Lets this request fail. False: the connection is to be cut.
+  bool Fail(int socket, int number);
+  enum class Failure { kThrottled, kError, kUnavailable, kCut, kCutOff };
+  std::optional<Failure> FailureByChance();
+  static std::string AnswerOf(Failure failure);
   bool IsLetThrough(const Passage& passage);
 
   const ApiServer server_;
-  int listener_ = -1;
-  int port_ = 0;
   std::atomic<int> lies_told_{0};
   std::atomic<int> passed_on_{0};
   std::atomic<bool> let_go_{false};
   std::atomic<int> page_size_{0};  // 0: as the client asks
-  std::mutex mutex_;               // guards what follows
+  std::atomic<std::chrono::milliseconds> delay_{std::chrono::milliseconds(0)};
+  std::atomic<int> fails_every_{0};  // 0: none fails
+  std::mutex mutex_;                 // guards what follows
+  double fails_at_random_ = 0;
+  std::mt19937 random_;
   std::map<std::string, Lie> lies_;
   Gate gate_;
   std::vector<Passage> passages_;
   std::vector<Passage> lied_to_;
-  std::vector<int> sockets_;
-  std::vector<std::thread> threads_;
-  std::thread acceptor_;
+  Listener listener_;  // the first to end: what it serves uses all else
 };
 
 }  // namespace cluster_watcher::integration

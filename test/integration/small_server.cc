@@ -15,7 +15,7 @@ using small_kubernetes::SmallKubernetes;
 // Below the system's ephemeral ports, so that a port is still free after a stop.
 constexpr int kFirstPort = 20'000;
 constexpr int kLastPort = 29'999;
-constexpr int kThreads = 64;
+constexpr int kThreads = 256;  // as many connections as ten watchers and their proxies open
 
 class SmallServer final : public Server {
  public:

@@ -172,7 +172,7 @@ TEST_F(Steps, ThatAreDoneAreNotRunAgainByWhoResumes) {
   LetHang("save");
   Watcher& killed = WatchOver("deployment/bob");
   ASSERT_TRUE(Shows(killed, "keep: active"));
-  ASSERT_TRUE(Eventually([&] { return !Mark("owner-uid").empty(); }));
+  ASSERT_TRUE(Eventually([&] { return !OwnerMark("uid").empty(); }));
   api().Delete("deployments", ns_, "bob");
   ASSERT_TRUE(Asks({"drain", "save"}));
   ASSERT_TRUE(Eventually([&] { return Mark("steps-done").find("drain") != std::string::npos; }));
@@ -203,7 +203,7 @@ TEST_F(Steps, ADriverThatComesBackMeanwhileFindsItsClusterWhole) {
   LetHang("drain");
   Watcher& watcher = WatchOver("deployment/bob");
   ASSERT_TRUE(Shows(watcher, "keep: active"));
-  ASSERT_TRUE(Eventually([&] { return !Mark("owner-uid").empty(); }));
+  ASSERT_TRUE(Eventually([&] { return !OwnerMark("uid").empty(); }));
   api().Delete("deployments", ns_, "bob");
   ASSERT_TRUE(Asks({"drain"}));
   MakeDriver();

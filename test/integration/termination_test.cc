@@ -26,7 +26,7 @@ class Termination : public IntegrationTest {
     flags.insert(flags.begin(), "--grace-period=1h");
     Watcher& watcher = WatchOver("deployment/bob", flags);
     EXPECT_TRUE(Shows(watcher, "keep: active"));
-    EXPECT_TRUE(Eventually([&] { return !Mark("owner-uid").empty(); }));
+    EXPECT_TRUE(Eventually([&] { return !OwnerMark("uid").empty(); }));
     pod_ = MasterPod();
     return watcher;
   }

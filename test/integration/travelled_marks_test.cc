@@ -21,10 +21,6 @@ class TravelledMarks : public IntegrationTest {
             {"cluster-watcher/deleting-since", now},
             {"cluster-watcher/deletes-begun", "true"}};
   }
-  void MarkTheRoot(const TextMap& marks) {
-    api().Patch("deployments", ns_, kMaster,
-                R"({"metadata": {"annotations": )" + Json(marks) + "}}");
-  }
   void TakeMarksOff() {
     std::string nulls;
     for (const auto& [key, value] : MarksOfADeletion()) {
@@ -168,7 +164,7 @@ TEST_F(TravelledMarks, OfADeletionThatIsLongPastDoNotHurryAnother) {
   MakeDriver();
   Watcher& watcher = WatchOver("deployment/bob", {"--grace-period=1h"});
   ASSERT_TRUE(Shows(watcher, "keep: active"));
-  ASSERT_TRUE(Eventually([&] { return !Mark("owner-uid").empty(); }));
+  ASSERT_TRUE(Eventually([&] { return !OwnerMark("uid").empty(); }));
   TextMap marks = MarksOfADeletion();
   marks.erase("cluster-watcher/deletes-begun");
   marks["cluster-watcher/deleting-since"] = "2026-01-01T12:00:00Z";

@@ -40,7 +40,7 @@ start_webhook() {
     --shutdown-delay=1s "$@" >"$tmp/webhook.log" 2>&1 &
   webhook=$!
   watchers+=("$webhook")
-  within 10 in_file "metrics and health" "$tmp/webhook.log"
+  within 60 in_file "metrics and health" "$tmp/webhook.log"
   read -r port metrics_port < <(sed -nE \
     's/.*requests on port ([0-9]+), metrics and health on port ([0-9]+).*/\1 \2/p' "$tmp/webhook.log")
 }

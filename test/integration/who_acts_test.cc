@@ -161,13 +161,11 @@ class CondemnedByAnother : public WhoActs {
   void CondemnAsTheSecond() {
     MakeClusterWithTwoMasters();
     Release();
-    const TextMap marks = {
-        {"cluster-watcher/root-uid", api().Uid("deployments", ns_, kMaster)},
-        {"cluster-watcher/phase", "condemned"},
-        {"cluster-watcher/reason", "owner-absent"},
-        {"cluster-watcher/condemned-by", pods_[1] + "/" + api().Uid("pods", ns_, pods_[1])}};
-    api().Patch("deployments", ns_, kMaster,
-                R"({"metadata": {"annotations": )" + Json(marks) + "}}");
+    MarkTheRoot(
+        {{"cluster-watcher/root-uid", api().Uid("deployments", ns_, kMaster)},
+         {"cluster-watcher/phase", "condemned"},
+         {"cluster-watcher/reason", "owner-absent"},
+         {"cluster-watcher/condemned-by", pods_[1] + "/" + api().Uid("pods", ns_, pods_[1])}});
     first_ = &WatchBy(0);
     ASSERT_TRUE(LooksOn(*first_));
     ASSERT_TRUE(IsNamed(1));

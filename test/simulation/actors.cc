@@ -359,6 +359,7 @@ void Actors::Do(Deed deed) {
       world_.Do(kPerson, "DELETE", OneMember());
       return;
     case Deed::kMemberMadeAgain: {
+      has_made_members_ = true;
       world_.Do(kPerson, "DELETE", "/api/v1/namespaces/lab/configmaps/spark-config");
       timeline_.After(random_.Between(Micros(0), Micros(300'000)),
                       [this] { world_.Create(kPerson, World::ConfigMap("spark-config")); });
@@ -367,6 +368,7 @@ void Actors::Do(Deed deed) {
     case Deed::kMemberKept:
       return Annotate(kPerson, OneMember(), R"("cluster-watcher/keep":"true")");
     case Deed::kMemberAdded:
+      has_made_members_ = true;
       world_.Create(kPerson, World::ConfigMap("spark-more-" + std::to_string(++added_)));
       return;
     case Deed::kFinalizersOff:

@@ -75,6 +75,7 @@ class Actors final : public Listener {
   const std::array<std::uint64_t, kDeeds>& deeds() const { return deeds_; }
   // Whether a master root was deleted, but not its pods.
   bool has_orphaned_pods() const { return has_orphaned_pods_; }
+  bool has_made_members() const { return has_made_members_; }
 
  private:
   enum class Stage {
@@ -113,6 +114,7 @@ class Actors final : public Listener {
   std::vector<Ambush> ambushes_;
   bool condemned_ = false;
   bool has_orphaned_pods_ = false;
+  bool has_made_members_ = false;
   bool making_again_ = false;
   std::uint64_t version_ = 0;
   int added_ = 0;

@@ -87,8 +87,11 @@ void History::Expect() {
   // in pods of the next root.
   if (begun != judge_.BereftRoots().contains(root_uid_)) return;
   if (!begun && !judge_.BegunRoots().empty() && actors_.has_orphaned_pods()) return;
-  if (begun || (!world_.WantsDriverToRun() && !world_.HasDriverLeftPods() && !world_.IsHeld() &&
-                !world_.IsInUse() && world_.IsEphemeral())) {
+  const bool abandoned = !world_.WantsDriverToRun() && !world_.HasDriverLeftPods() &&
+                         !world_.IsHeld() && !world_.IsInUse() && world_.IsEphemeral();
+  // Where members are made anew, half a cluster is judged again by whoever resumes its deletion.
+  if (begun && !abandoned && (plan_.remade || actors_.has_made_members())) return;
+  if (begun || abandoned) {
     expectation_ = End::kGoes;
     const Duration grace =
         std::max({plan_.grace, plan_.zero_grace.value_or(Duration(0)), plan_.startup_grace});

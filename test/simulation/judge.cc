@@ -9,10 +9,11 @@ using small_kubernetes::ObjectPtr;
 using std::chrono::seconds;
 
 constexpr Duration kFreshForCrossing{5'000};
-constexpr Duration kFreshForDeletes{10'000};
+constexpr Duration kFreshForDeletes{5'000};
 constexpr Duration kHoldSlack{10'000};
 // Allows for clocks that differ, and for a mark whose time was taken before it could be sent.
 constexpr Duration kDeadlineSlack{25'000};
+constexpr const char* kNamespacePath = "/api/v1/namespaces/lab";
 // The kinds in this world that can hide a driver or a master.
 constexpr const char* kWorkloads[] = {"deployments", "statefulsets", "replicationcontrollers",
                                       "jobs", "pods"};
@@ -77,7 +78,7 @@ void Judge::Break(const std::string& promise, const std::string& how) {
 }
 
 std::string Judge::Look::Doubt(const std::string& root_uid, const Plan& plan) const {
-  if (!failed.empty()) return "could not be read: " + failed;
+  if (!failed.empty()) return "could not be read: " + *failed.begin();
   if (!unauthorized.empty()) return "a read was answered 401";
   if (!pod) return "it didn't read its own pod";
   if (!ns) return "it didn't read the namespace";
@@ -157,9 +158,29 @@ void Judge::ReadDrivers(const Exchange& exchange, const Json* list, Look& look) 
   }
 }
 
+void Judge::AddKeeping(const Exchange& exchange, Look& look) {
+  const std::string& target = exchange.request.target;
+  const auto path = PathOf(target);
+  const bool keeps = target == kNamespacePath || IsRootPath(target) ||
+                     Contains(target, "?labelSelector=oshinko-cluster%3Dspark&") ||
+                     Contains(target, "?labelSelector=uses-oshinko-cluster%3Dspark&") ||
+                     (path && path->plural == "pods" && path->name == exchange.by->pod);
+  if (keeps) look.kept_answered = std::max(look.kept_answered, *exchange.answered);
+}
+
 void Judge::Add(const Exchange& exchange, const std::string& recorded, Look& look) const {
   const std::string& target = exchange.request.target;
   look.last = exchange.number;
+  const bool asked_again = look.failed.contains(target) || look.unauthorized.contains(target);
+  if (target == kNamespacePath && !asked_again) {
+    // The first read of what could keep the cluster. If the owner changes meanwhile all of it is
+    // read again.
+    look.kept_sent = exchange.sent;
+    look.members.clear();
+    look.drivers.clear();
+    look.in_use_by.reset();
+    look.hold.clear();
+  }
   const auto path = PathOf(target);
   if (path && path->plural == "pods" && path->name == exchange.by->pod) look.asked_for_pod = true;
   if (exchange.true_answer && exchange.status == 401) {
@@ -169,6 +190,11 @@ void Judge::Add(const Exchange& exchange, const std::string& recorded, Look& loo
   look.unauthorized.erase(target);
   // How a kind is served is no evidence, and looks don't depend on every such answer.
   if (target.starts_with("/apis/") && !Contains(target, "/namespaces/")) return;
+  // This tells the version of a time at which the root was there, and nothing for a verdict.
+  if (target.starts_with(
+          "/apis/apps/v1/namespaces/lab/deployments?fieldSelector=metadata.name%3Dspark-m")) {
+    return;
+  }
   // This asks whether another watcher is alive.
   if (path && path->plural == "pods" && !path->name.empty() && path->name != exchange.by->pod) {
     return;
@@ -177,10 +203,18 @@ void Judge::Add(const Exchange& exchange, const std::string& recorded, Look& loo
   if (IsRootPath(target) && exchange.answered && exchange.true_answer && exchange.status == 404) {
     return;
   }
+  const std::string owner_list = world_.DriverPath().substr(0, world_.DriverPath().rfind('/')) +
+                                 "?fieldSelector=metadata.name%3Dbob";
+  const bool other_kind =
+      Contains(target, "?fieldSelector=metadata.name%3Dbob") && target != owner_list;
   if (!exchange.answered || !exchange.true_answer || exchange.status != 200) {
-    look.failed = target;
+    // Once the owner is known, that it isn't of other kinds too need not be read again.
+    if (!other_kind || !look.other_kinds.contains(target)) look.failed.insert(target);
     return;
   }
+  look.failed.erase(target);
+  if (other_kind) look.other_kinds.insert(target);
+  AddKeeping(exchange, look);
   if (target == "/apis") return;
   // The content of these lists doesn't matter. Most of a look's answers are such lists, so skip
   // parsing.
@@ -200,7 +234,7 @@ void Judge::Add(const Exchange& exchange, const std::string& recorded, Look& loo
         TextAt(At(object, "metadata", "annotations", "cluster-watcher/hold-until")));
     if (IsInForce(until, exchange)) look.hold = until;
   };
-  if (target == "/api/v1/namespaces/lab") {
+  if (target == kNamespacePath) {
     look.ns = true;
     return hold();
   }
@@ -216,10 +250,7 @@ void Judge::Add(const Exchange& exchange, const std::string& recorded, Look& loo
     return hold();
   }
   if (of_drivers) ReadDrivers(exchange, object, look);
-  if (target == world_.DriverPath().substr(0, world_.DriverPath().rfind('/')) +
-                    "?fieldSelector=metadata.name%3Dbob") {
-    ReadOwner(exchange, object, recorded, look);
-  }
+  if (target == owner_list) ReadOwner(exchange, object, recorded, look);
 }
 
 void Judge::Read(const Exchange& one, Record& record) const {
@@ -235,9 +266,11 @@ void Judge::Read(const Exchange& one, Record& record) const {
   const bool glance = Contains(target, "resourceVersion=0");
   if (!glance && Contains(target, "metadata.name%3Dbob")) {
     if (!one.answered || !one.true_answer || one.status != 200) {
-      record.name_failed.insert(target);
+      // A look that fails to read it again has read it before.
+      if (!record.name_read.contains(target)) record.name_failed.insert(target);
     } else {
       record.name_failed.erase(target);  // after a 401 it is asked again
+      record.name_read.insert(target);
       const Body list(one.answer);
       const Json* items = At(list.root(), "items");
       if (items != nullptr && items->IsArray() && !items->Empty()) {
@@ -257,9 +290,14 @@ void Judge::Read(const Exchange& one, Record& record) const {
     record.by_sight = false;
     record.sighted.clear();
     record.name_failed.clear();
-    // A repetition with another token belongs to the same look.
-    if (looks.empty() || !looks.back().unauthorized.contains(target)) looks.emplace_back();
-    looks.back().began = one.sent;
+    record.name_read.clear();
+    // A repetition, with another token or of what failed in passing, belongs to the same look.
+    const bool again =
+        !looks.empty() && (looks.back().unauthorized.contains(target) ||
+                           (looks.back().failed.contains(target) &&
+                            one.called - looks.back().asked_for_groups < kFreshForCrossing));
+    if (!again) looks.emplace_back();
+    looks.back().asked_for_groups = one.sent;
     looks.back().first = one.number;
     record.open = true;
   }
@@ -300,13 +338,13 @@ void Judge::CheckLastLook(const char* promise, const Exchange& exchange,
   if (last.in_use_by) return Break(promise, "in use by " + *last.in_use_by);
   if (last.drivers_while_in_use) return Break(promise, "the cluster was in use, in truth");
   if (!last.owner_gone_in_truth) return Break(promise, "the driver was not gone, in truth");
-  if (exchange.called - last.began > freshness) {
-    return Break(
-        promise,
-        "the last look is " +
-            std::to_string(
-                std::chrono::duration_cast<Duration>(exchange.called - last.began).count()) +
-            " ms old");
+  if (last.owner_sent < last.kept_answered) {
+    return Break(promise, "the last look didn't read the owner again");
+  }
+  if (const auto age = exchange.called - last.kept_sent; age > freshness) {
+    return Break(promise, "the evidence is " +
+                              std::to_string(std::chrono::duration_cast<Duration>(age).count()) +
+                              " ms old");
   }
 }
 

@@ -5,10 +5,11 @@
 //  1. A cluster passes the point of no return (`phase=deleting` appears on a root) only after a
 //     series of looks with consistent reads, each of which is definite evidence of abandonment:
 //     --confirmations of them over the whole grace period, and a last one after the condemnation.
-//     The last look and the one that condemned also list other drivers. The last look is at most 5
-//     s old when the mark is sent, and the root was not written in between. At the last read of the
-//     owner the driver was truly gone, and the cluster not in use. Deletes are begun
-//     (`deletes-begun`) only after such a last look, at most 10 s old.
+//     The last look and the one that condemned also list other drivers. What the last look read
+//     that could keep the cluster is at most 5 s old when the mark is sent, the owner was read
+//     again after it, and the root was not written in between. At the last read of the owner the
+//     driver was truly gone, and the cluster not in use. Deletes are begun
+//     (`deletes-begun`) only after another such look, at most 5 s old.
 //  2. Nothing outside of the cluster is deleted.
 //  3. Each delete has the precondition of a UID that this watcher has read of this very object.
 //  4. Each delete is sent by the watcher that the master root named at its last look, or by one
@@ -60,8 +61,10 @@ class Judge final : public Listener {
  private:
   // A look with consistent reads, as far as its exchanges show.
   struct Look {
-    MonotonicTime began;
-    std::size_t first = 0;  // the numbers of its exchanges
+    MonotonicTime asked_for_groups;  // with which it begins
+    MonotonicTime kept_sent;         // what could keep the cluster: the first read of it,
+    MonotonicTime kept_answered;     // and the last answer
+    std::size_t first = 0;           // the numbers of its exchanges
     std::size_t last = 0;
     bool asked_for_pod = false;
     bool pod = false;
@@ -78,8 +81,9 @@ class Judge final : public Listener {
     Duration grace{0};
     MonotonicTime owner_sent;
     MonotonicTime owner_answered;
-    std::string hold;    // one that is in force
-    std::string failed;  // what could not be read
+    std::string hold;                   // one that is in force
+    std::set<std::string> other_kinds;  // lists of the owner's name that aren't of its kind
+    std::set<std::string> failed;       // what could not be read, not even when it was asked again
     std::set<std::string> unauthorized;
 
     // Says why it isn't evidence that the cluster of this root is abandoned; empty if it is.
@@ -94,7 +98,8 @@ class Judge final : public Listener {
     std::string recorded;   // the owner's UID, once a look has read all kinds it may be of
     bool by_sight = false;  // `recorded` comes from the current look, in which
     std::string sighted;    // this UID was seen, and these
-    std::set<std::string> name_failed;                    // could not be read
+    std::set<std::string> name_failed;                    // could not be read, or
+    std::set<std::string> name_read;                      // was
     std::vector<std::pair<std::size_t, SeenRoot>> roots;  // by number of the exchange
   };
 
@@ -103,6 +108,7 @@ class Judge final : public Listener {
   std::span<const Look> LooksBefore(const Exchange& exchange);
   void Read(const Exchange& one, Record& record) const;
   // `recorded` is the owner's UID that this life knows already; empty if it never saw one.
+  static void AddKeeping(const Exchange& exchange, Look& look);
   void Add(const Exchange& exchange, const std::string& recorded, Look& look) const;
   void ReadOwner(const Exchange& exchange, const Json* list, const std::string& recorded,
                  Look& look) const;

@@ -24,6 +24,19 @@ bool IsRootPath(std::string_view target) {
          target.starts_with("/apis/apps/v1/namespaces/lab/replicasets/spark-m-");
 }
 
+namespace {
+
+// The UID in the mark `recorded-owner`, which no other of its fields contains in this world.
+std::string_view UidIn(std::string_view mark) {
+  constexpr std::string_view kKey = R"("uid":")";
+  const std::size_t found = mark.find(kKey);
+  if (found == mark.npos) return {};
+  mark.remove_prefix(found + kKey.size());
+  return mark.substr(0, mark.find('"'));
+}
+
+}  // namespace
+
 SeenRoot SeenRoot::Read(const Json* object) {
   SeenRoot seen;
   const Json* metadata = At(object, "metadata");
@@ -44,7 +57,7 @@ SeenRoot SeenRoot::Read(const Json* object) {
     seen.phase = TextAt(At(annotations, "cluster-watcher/phase"));
     seen.condemned_by = TextAt(At(annotations, "cluster-watcher/condemned-by"));
     seen.deletes_begun = TextAt(At(annotations, "cluster-watcher/deletes-begun")) == "true";
-    seen.owner_uid = TextAt(At(annotations, "cluster-watcher/owner-uid"));
+    seen.owner_uid = UidIn(TextAt(At(annotations, "cluster-watcher/recorded-owner")));
   }
   return seen;
 }

@@ -390,9 +390,13 @@ void Controllers::StatefulSets() {
 }
 
 // Releases the claims of a StatefulSet whose policy no longer deletes them.
-void Controllers::ReleaseClaims(const ObjectPtr& set) {
-  for (const ObjectPtr& claim : store_.List(claims_, set->ns)) {
-    if (!claim->owned) continue;
+void Controllers::ReleaseClaims(const ObjectPtr& set, const std::string& pod) {
+  const Value* templates = Find(set->body, "spec", "volumeClaimTemplates");
+  if (!HasElements(templates)) return;
+  for (const Value& one : templates->GetArray()) {
+    const std::string name = std::string(TextOf(Find(one, "metadata", "name"))) + "-" + pod;
+    const ObjectPtr claim = store_.Get(claims_, set->ns, name);
+    if (claim == nullptr || !claim->owned) continue;
     Value kept = EmptyArray();
     for (const Value& reference : Find(claim->Metadata(), "ownerReferences")->GetArray()) {
       if (TextOf(Find(reference, "uid")) != set->uid) Append(kept, Copy(reference));
@@ -408,15 +412,16 @@ void Controllers::ReleaseClaims(const ObjectPtr& set) {
 
 void Controllers::StatefulSet(const ObjectPtr& set) {
   const Value& spec = *Find(set->body, "spec");
-  if (TextOf(Find(spec, "persistentVolumeClaimRetentionPolicy", "whenDeleted")) != "Delete") {
-    ReleaseClaims(set);
-  }
+  const bool retains =
+      TextOf(Find(spec, "persistentVolumeClaimRetentionPolicy", "whenDeleted")) != "Delete";
   const std::int64_t wanted = WantedReplicas(*set);
   const bool parallel = TextOf(Find(spec, "podManagementPolicy")) == "Parallel";
   const Value* claim_templates = Find(spec, "volumeClaimTemplates");
   for (std::int64_t ordinal = 0; ordinal < wanted && !set->deleting; ++ordinal) {
     const std::string name = set->name + "-" + std::to_string(ordinal);
     if (const ObjectPtr pod = store_.Get(pods_, set->ns, name)) {
+      // Not those of ordinals behind it, nor of such that were scaled away.
+      if (retains) ReleaseClaims(set, name);
       if (!parallel && !HasCondition(*pod, "Ready")) break;
       continue;
     }
@@ -429,7 +434,7 @@ void Controllers::StatefulSet(const ObjectPtr& set) {
         Value metadata = Named(set->ns, claim);
         // The labels come from the selector, not from the template.
         Set(metadata, "labels", CopyOr(Find(spec, "selector", "matchLabels"), EmptyObject()));
-        if (TextOf(Find(spec, "persistentVolumeClaimRetentionPolicy", "whenDeleted")) == "Delete") {
+        if (!retains) {
           Set(metadata, "ownerReferences", ListOf(OwnerReference(*set)));
         }
         Set(body, "metadata", std::move(metadata));

@@ -43,7 +43,8 @@ class Controllers {
   void ReplicaControllers(const Resource& resource);
   void Replicas(const ObjectPtr& owner);
   void StatefulSets();
-  void ReleaseClaims(const ObjectPtr& set);
+  // Lets go of the claims of this pod of the set.
+  void ReleaseClaims(const ObjectPtr& set, const std::string& pod);
   void StatefulSet(const ObjectPtr& set);
   void Jobs();
   void Job(const ObjectPtr& job);

@@ -79,10 +79,10 @@ std::string TextReport(const Snapshot& snapshot, const Decision& decision,
   line("because", decision.detail);
   line("change", decision.remedy());
   if (decision.abandoned()) {
-    line(
-        "deletion",
-        fmt::format("after {} such verdicts in a row that span {}", settings.settings.confirmations,
-                    FormatDuration(GraceFor(settings.settings, decision.reason, snapshot.seen))));
+    const Duration grace = std::max(GraceFor(settings.settings, decision.reason, snapshot.seen),
+                                    TerminatesIn(snapshot.facts));
+    line("deletion", fmt::format("after {} such verdicts in a row that span {}",
+                                 settings.settings.confirmations, FormatDuration(grace)));
   }
   line("steps before", StepNames(snapshot.steps.before));
   line("steps after", StepNames(snapshot.steps.after));

@@ -6,6 +6,7 @@ namespace cluster_watcher {
 namespace {
 
 constexpr Duration kDefaultGrace = std::chrono::seconds(30);
+constexpr std::chrono::hours kLongestTermination{24 * 365};
 constexpr Duration kLongestOwnerGrace = std::chrono::hours(1);
 
 // A terminating driver may still be computing, so its own grace period counts.
@@ -30,8 +31,16 @@ Duration GraceFor(const Settings& settings, Reason reason,
   return grace;
 }
 
+Duration TerminatesIn(const Facts& facts) {
+  if (!facts.owner || !facts.owner->fields.terminates_by) return Duration(0);
+  const WallTime now = facts.server_time.value_or(facts.now);
+  const WallTime until =
+      std::clamp<WallTime>(*facts.owner->fields.terminates_by, now, now + kLongestTermination);
+  return std::chrono::ceil<Duration>(until - now);
+}
+
 void Confirmation::Add(const std::string& owner, Duration grace, MonotonicTime began,
-                       MonotonicTime ended) {
+                       MonotonicTime ended, Duration left) {
   if (count_ > 0 && owner != owner_) Reset();
   if (count_ == 0) {
     owner_ = owner;
@@ -39,6 +48,9 @@ void Confirmation::Add(const std::string& owner, Duration grace, MonotonicTime b
   }
   ++count_;
   grace_ = std::max(grace_, grace);
+  if (left > Duration(0)) {
+    grace_ = std::max(grace_, std::chrono::ceil<Duration>(ended - first_ended_) + left);
+  }
   last_began_ = began;
 }
 

@@ -7,6 +7,7 @@
 #include "probes/base/clock.h"
 #include "probes/owner_probe.h"
 #include "watcher/decision/rules.h"
+#include "watcher/observation/facts.h"
 #include "watcher/settings/settings.h"
 
 namespace cluster_watcher {
@@ -15,6 +16,10 @@ namespace cluster_watcher {
 // nullopt if this cluster has never seen it.
 Duration GraceFor(const Settings& settings, Reason reason,
                   const std::optional<RecordedOwner>& seen);
+
+// How long the owner of `facts`, if it is a terminating Pod, may go on computing; 0 if it isn't. At
+// most a year.
+Duration TerminatesIn(const Facts& facts);
 
 // How close an abandoned cluster is to being condemned.
 struct Abandonment {
@@ -28,8 +33,10 @@ class Confirmation {
  public:
   // Adds an abandoned verdict from a consistent read that began and ended at these times. `owner`
   // identifies the owner by UID and name; another owner starts the count again. Verdicts with
-  // different reasons count together, under the longest of their grace periods.
-  void Add(const std::string& owner, Duration grace, MonotonicTime began, MonotonicTime ended);
+  // different reasons count together, under the longest of their grace periods. The grace period
+  // ends no sooner than `left` after `ended`.
+  void Add(const std::string& owner, Duration grace, MonotonicTime began, MonotonicTime ended,
+           Duration left = Duration(0));
 
   // Call for any other verdict.
   void Reset() { *this = Confirmation(); }

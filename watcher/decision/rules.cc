@@ -37,13 +37,21 @@ Outcome Shared(const Facts& facts) {
 }
 
 Outcome Mismatch(const Facts& facts) {
-  if (!facts.given_owner || !facts.ephemeral_label) return NoMatch("one source names the owner");
-  if (!facts.label_agrees) {
+  if (!facts.given_owner || (!facts.ephemeral_label && !facts.root_owner)) {
+    return NoMatch("one source names the owner");
+  }
+  if (facts.root_owner && !facts.root_owner_agrees) {
+    return Match(Reason::kOwnerMismatch,
+                 "the annotation cluster-watcher/owner of the master root names " +
+                     Quoted(*facts.root_owner) + ", the owner given is \"" +
+                     facts.given_owner->ToText() + "\"");
+  }
+  if (facts.ephemeral_label && !facts.label_agrees) {
     return Match(Reason::kOwnerMismatch, "the ephemeral label names \"" + *facts.ephemeral_label +
                                              "\", the owner given is \"" + facts.given_owner->name +
                                              "\"");
   }
-  return NoMatch("the ephemeral label agrees");
+  return NoMatch("what the master root says agrees");
 }
 
 Outcome Held(const Facts& facts) {
@@ -55,6 +63,11 @@ Outcome Held(const Facts& facts) {
     if (*hold.until > facts.now || (facts.server_time && *hold.until > *facts.server_time)) {
       return Match(Reason::kHeld, what);
     }
+  }
+  if (!facts.kept_root.empty()) {
+    return Match(Reason::kHeld, "the master root " + facts.kept_root +
+                                    " is annotated cluster-watcher/keep: take that off to end the "
+                                    "hold");
   }
   return NoMatch(facts.holds.empty() ? "nothing holds" : "the hold is over");
 }
@@ -71,20 +84,24 @@ Outcome Unknown(const Facts& facts) {
 
 Outcome Ambiguous(const Facts& facts) {
   if (!facts.ambiguities.empty()) return Match(Reason::kAmbiguous, Joined(facts.ambiguities));
-  return NoMatch("there is one master, and it is this cluster's");
+  const std::string one = "there is one master, and it is this cluster's";
+  if (facts.unlistable.empty()) return NoMatch(one);
+  return NoMatch(one +
+                 ", as far as can be seen: these may not be listed: " + Joined(facts.unlistable));
 }
 
-// `kubectl delete --cascade=orphan` leaves the driver's pods running.
-Outcome DriverRunning(const Facts& facts, const std::string& what) {
-  return Match(Reason::kDriverRunning, what + ", but " +
-                                           std::to_string(facts.owner->still_running) +
-                                           " of its pods or runs still run");
+// Returns `what` with what still runs of the owner.
+std::string ButRuns(const Facts& facts, const std::string& what) {
+  return what + ", but " + facts.owner->still_running + " still runs";
 }
 
 Outcome Absent(const Facts& facts) {
   if (ObservationOf(facts) != Observation::kAbsent) return NoMatch("the owner is not absent");
   const std::string& detail = facts.owner->detail;
-  if (facts.owner->still_running > 0) return DriverRunning(facts, detail);
+  // `kubectl delete --cascade=orphan` leaves the driver's pods running.
+  if (!facts.owner->still_running.empty()) {
+    return Match(Reason::kDriverRunning, ButRuns(facts, detail));
+  }
   return Match(Reason::kOwnerAbsent, detail);
 }
 
@@ -92,7 +109,13 @@ Outcome Deleting(const Facts& facts) {
   if (ObservationOf(facts) != Observation::kDeleting)
     return NoMatch("the owner is not being deleted");
   const std::string detail = facts.owner->detail + " has a deletionTimestamp";
-  if (facts.owner->still_running > 0) return DriverRunning(facts, detail + " and is orphaning");
+  if (!facts.owner->still_running.empty()) {
+    // Its controller does nothing more, so nobody stops what it left running.
+    const bool orphaning = facts.owner->object && facts.owner->object->meta.orphaning;
+    return Match(
+        Reason::kDriverRunning,
+        ButRuns(facts, detail + (orphaning ? " and is orphaning" : " and is held by a finalizer")));
+  }
   return Match(Reason::kOwnerDeleting, detail);
 }
 
@@ -111,9 +134,10 @@ Outcome Replaced(const Facts& facts) {
 
 Outcome ScaledToZero(const Facts& facts) {
   if (ObservationOf(facts) != Observation::kScaledToZero) return NoMatch("the owner wants to run");
-  return Match(Reason::kScaledToZero,
-               facts.owner->detail +
-                   (facts.owner->fields.suspended ? " is suspended" : " wants 0 replicas"));
+  const std::string detail =
+      facts.owner->detail + (facts.owner->fields.suspended ? " is suspended" : " wants 0 replicas");
+  if (!facts.owner->still_running.empty()) return NoMatch(ButRuns(facts, detail));
+  return Match(Reason::kScaledToZero, detail);
 }
 
 Outcome SharedByReplicas(const Facts& facts) {
@@ -135,7 +159,12 @@ Outcome Completed(const Facts& facts) {
 }
 
 Outcome Active(const Facts& facts) {
-  return Match(Reason::kActive, facts.owner ? facts.owner->detail : "");
+  if (!facts.owner) return Match(Reason::kActive, "");
+  const std::string& detail = facts.owner->detail;
+  return Match(Reason::kActive,
+               facts.owner->still_running.empty()
+                   ? detail
+                   : detail + ", of which " + facts.owner->still_running + " still runs");
 }
 
 struct Rule {
@@ -217,18 +246,17 @@ const char* Decision::remedy() const {
       return "it is never deleted; to make it ephemeral, name its driver in the annotation "
              "cluster-watcher/owner of the master root or its pod";
     case Reason::kOwnerMismatch:
-      return "it is kept until the ephemeral label and the owner that is given name the same "
-             "driver";
+      return "it is kept until the ephemeral label and the owner annotation of the master root "
+             "name the owner that is given";
     case Reason::kHeld:
       return "it is kept until that time, or until the annotation is taken off";
     case Reason::kUnknown:
       return "it is kept until what is named can be read; the confirmations begin anew then";
     case Reason::kAmbiguous:
-      return "it is kept until the cluster has one master root, that nothing else controls or "
-             "names "
-             "another driver for";
+      return "it is kept until the cluster has one master root that nothing else controls, and "
+             "neither another of its roots nor a rollout under way names another driver";
     case Reason::kDriverRunning:
-      return "it is abandoned once the pods that the driver left behind have ended";
+      return "it is abandoned once the pods and runs that the driver left behind have ended";
     case Reason::kOwnerAdopted:
       return "the new object is the owner from the next poll on";
     case Reason::kSharedByReplicas:

@@ -60,24 +60,37 @@ Result<bool, ApiError> Claims::Settle(const KubeObject& set) {
   if (meta->uid != set.meta.uid) return true;  // the delete's UID precondition will fail
   const JsonValue templates = object["spec"]["volumeClaimTemplates"];
   if (templates.size() == 0) return true;
+  const auto retain = [&] { return Retain(KubeObject{set.type, *meta}, object); };
   if (settings_.volumes != Volumes::kDelete) {
-    auto retained = Retain(KubeObject{set.type, *meta}, object);
+    auto retained = retain();
     if (!retained || !*retained) return retained;
   }
   std::vector<KubeObject> claims;
-  bool held = false;
+  bool held = false;       // one still refers to the set, and would go with it
+  bool kept_held = false;  // one that is to be kept does
+  bool all_read = true;
   auto read = client_.EachItem(
       ListRequest(object, cluster_.ns),
       [&](JsonValue item) {
         auto claim = ReadObjectMeta(item);
-        if (!claim) return;
+        if (!claim) {
+          all_read = false;
+          return;
+        }
         held = held || claim->IsOwnedBy(set.meta.uid);
+        kept_held = kept_held || (IsKept(*claim) && claim->IsOwnedBy(set.meta.uid));
         if (!IsKept(*claim) && !claim->deleting && IsClaimOf(claim->name, set, templates)) {
           claims.push_back({ClaimType(), *std::move(claim)});
         }
       },
       {});
   if (!read) return Unexpected{std::move(read).error()};
+  if (!all_read) return Unreadable(set, "a claim of it can't be read");
+  if (kept_held && settings_.volumes == Volumes::kDelete) {
+    auto retained = retain();
+    if (!retained) return retained;
+    return false;
+  }
   if (settings_.volumes != Volumes::kDelete && held) return false;
   // As long as the set exists, claims of these names belong to it and not to a successor.
   auto there = claims.empty() ? Result<bool, ApiError>(true) : IsStillThere(set);

@@ -7,15 +7,17 @@ namespace cluster_watcher {
 namespace {
 
 constexpr std::size_t kMostInABatch = 64;
+constexpr std::size_t kMostNamed = 20;
 
 }  // namespace
 
 Deletes::Deletes(const Tools& tools, ClusterId cluster, KubeObject root, WallTime collect_after,
-                 WarnOnce& warn_once)
+                 WarnOnce& warn_once, std::function<bool()> may_send)
     : tools_(tools),
       cluster_(std::move(cluster)),
       warn_once_(warn_once),
-      claims_(tools.client, *tools.settings, cluster_, std::move(root), collect_after) {}
+      claims_(tools.client, *tools.settings, cluster_, std::move(root), collect_after),
+      may_send_(std::move(may_send)) {}
 
 bool Deletes::Send(const std::vector<const KubeObject*>& objects, PropagationPolicy propagation) {
   return SendAll(objects, propagation, false);
@@ -37,14 +39,19 @@ bool Deletes::SendAll(const std::vector<const KubeObject*>& objects, Propagation
     std::vector<ApiRequest> requests;
     for (; next < objects.size() && batch.size() < kMostInABatch; ++next) {
       const KubeObject& object = *objects[next];
-      if (!dry_run && !SettleClaimsOf(object)) {
+      const bool takes_claims = !dry_run && propagation != PropagationPolicy::kOrphan;
+      if (takes_claims && settled_.erase(object.meta.uid) == 0 && !AreClaimsSettled(object)) {
         all = false;
         continue;
       }
       batch.push_back(&object);
+      ApiRequest::Preconditions preconditions{object.meta.uid};
+      if (!dry_run) preconditions.resource_version = object.meta.resource_version;
       requests.push_back(ApiRequest::Delete(object.type, cluster_.ns, object.meta.name,
-                                            object.meta.uid, propagation, dry_run));
+                                            preconditions, propagation, dry_run));
     }
+    // To settle claims may have taken its time.
+    if (!dry_run && !requests.empty() && !may_send_()) return false;
     const auto results = tools_.client.DoAll(requests, concurrency, {});
     for (std::size_t i = 0; i < batch.size(); ++i) {
       Count(*batch[i], results[i], dry_run);
@@ -81,8 +88,12 @@ std::optional<MonotonicTime> Deletes::AcceptedAt(const std::string& uid) const {
 
 void Deletes::Count(const KubeObject& object, const ApiResult& result, bool dry_run) {
   const std::string& resource = object.type.plural;
+  any_accepted_ = any_accepted_ || (!dry_run && result.has_value());
   if (result) {
     if (!dry_run) tools_.log.info("deleted {}", object.Describe());
+    if (!dry_run && first_deleted_.size() < kMostNamed) {
+      first_deleted_.push_back(object.Describe());
+    }
     return CountResult(resource, dry_run ? "dry-run" : "deleted");
   }
   switch (result.error().failure) {
@@ -108,12 +119,23 @@ void Deletes::Count(const KubeObject& object, const ApiResult& result, bool dry_
   warn_once_(result.error().message);
 }
 
+int Deletes::conflicts() const {
+  const auto conflicts = results_.find("conflict");
+  return conflicts == results_.end() ? 0 : conflicts->second;
+}
+
 void Deletes::CountResult(const std::string& resource, const char* result) {
   ++results_[result];
   tools_.metrics.Deleted(resource, result);
 }
 
 bool Deletes::SettleClaimsOf(const KubeObject& object) {
+  const bool settled = AreClaimsSettled(object);
+  if (settled) settled_.insert(object.meta.uid);
+  return settled;
+}
+
+bool Deletes::AreClaimsSettled(const KubeObject& object) {
   if (object.type.kind != "StatefulSet") return true;
   auto settled = claims_.Settle(object);
   if (!settled) {

@@ -2,8 +2,10 @@
 // them. The claims of a StatefulSet are settled before it is deleted.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,14 +18,21 @@ namespace cluster_watcher {
 class Deletes {
  public:
   // `root`: the master root. `collect_after`, to the second: what claims are marked with.
+  // `may_send` is asked right before deletes are sent; those for which it says no aren't.
   Deletes(const Tools& tools, ClusterId cluster, KubeObject root, WallTime collect_after,
-          WarnOnce& warn_once);
+          WarnOnce& warn_once, std::function<bool()> may_send);
 
   // Sends one for each object, side by side. True: each was accepted, or refused for good; false:
-  // some must be sent again, or wait for their claims.
+  // some must be sent again, or wait for their claims (but for what is deleted with Orphan). An
+  // object that has changed since it was listed is not deleted (a conflict): somebody may have
+  // annotated it to be kept.
   bool Send(const std::vector<const KubeObject*>& objects, PropagationPolicy propagation);
   // The same with dryRun=All: nothing changes.
   void Rehearse(const std::vector<const KubeObject*>& objects, PropagationPolicy propagation);
+
+  // Whether a StatefulSet, or what is none, may be deleted now: its claims are settled. The next
+  // Send() of it doesn't settle them again.
+  bool SettleClaimsOf(const KubeObject& object);
 
   // Marks claims for `sweep`. False: some must be sent again.
   bool MarkForCollection(const std::vector<KubeObject>& claims);
@@ -32,20 +41,29 @@ class Deletes {
   std::optional<MonotonicTime> AcceptedAt(const std::string& uid) const;
   // How many came to which result, as the metrics have it: {"deleted": 4}.
   const std::map<std::string, int>& results() const { return results_; }
+  int conflicts() const;
+  // Whether a delete was accepted.
+  bool any_accepted() const { return any_accepted_; }
+  // The first objects whose delete was accepted: "service/x".
+  const std::vector<std::string>& first_deleted() const { return first_deleted_; }
 
  private:
   bool SendAll(const std::vector<const KubeObject*>& objects, PropagationPolicy propagation,
                bool dry_run);
+  bool AreClaimsSettled(const KubeObject& object);
   void Count(const KubeObject& object, const ApiResult& result, bool dry_run);
   void CountResult(const std::string& resource, const char* result);
-  bool SettleClaimsOf(const KubeObject& object);
 
   const Tools& tools_;
   const ClusterId cluster_;
   WarnOnce& warn_once_;
   Claims claims_;
+  const std::function<bool()> may_send_;
   std::map<std::string, MonotonicTime> accepted_at_;  // by UID
   std::map<std::string, int> results_;
+  std::set<std::string> settled_;  // UIDs of sets whose claims were settled ahead of their delete
+  bool any_accepted_ = false;
+  std::vector<std::string> first_deleted_;
 };
 
 }  // namespace cluster_watcher

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <utility>
 
 #include "probes/base/time_text.h"
+#include "watcher/deletion/half_proof.h"
+#include "watcher/deletion/kept_owners.h"
 #include "watcher/protocol/owner_reference.h"
 
 namespace cluster_watcher {
@@ -13,6 +16,12 @@ namespace {
 constexpr int kLatePasses = 2;
 constexpr int kMostLatePasses = 6;
 constexpr int kMostHandOvers = 3;
+constexpr int kMostOrphanMarks = 5;
+constexpr std::size_t kMostFirstDeletes = 16;
+// Controllers write status all the time, so a conflict about the root is nothing unusual.
+constexpr int kMostRootConflicts = 10;
+// Kinds that can't be listed in passing may hold what others own and is to be kept.
+constexpr Duration kPatienceWithKinds{10'000};
 // The garbage collector's time for what is left of a controller, before we do it ourselves.
 constexpr Duration kLeftoverPatience{1'000};
 
@@ -52,81 +61,150 @@ Deletion::Deletion(const Tools& tools, const DeletionOrder& condemned, Monotonic
       cluster_(*condemned.look.cluster),
       as_seen_(*condemned.look.root),
       marks_(condemned.marks),
-      seen_abandoned_(condemned.look.began),
+      seen_abandoned_(condemned.look.evidence_since),
       root_seen_at_(condemned.look.root_seen_at),
+      root_seen_version_(condemned.look.root_seen_version),
+      server_ahead_(ServerNow(condemned.look, tools.clock) - tools.clock.WallNow()),
       since_(since),
       root_(tools.client, as_seen_),
       listing_(tools, warn_once_, cluster_),
+      orphans_(tools, warn_once_, cluster_,
+               [this](const KubeObject& object) {
+                 return MustSurvive(object, memory_) || IsNeverDeleted(object.type) ||
+                        object.meta.uid == memory_.owner_controller_uid;
+               }),
       memory_(MemoryOf(condemned, *tools.settings, tools.clock.WallNow())),
-      deletes_(tools, cluster_, as_seen_, memory_.collect_after, warn_once_),
+      deletes_(tools, cluster_, as_seen_, memory_.collect_after, warn_once_,
+               [this] { return MaySend(); }),
       pace_(tools.client, tools.clock,
             static_cast<unsigned>(std::hash<std::string>()(as_seen_.meta.uid))),
-      begun_(condemned.marks.deletes_begun),
-      resumed_(begun_) {}
+      needs_evidence_(!condemned.marks.deletes_begun),
+      resumed_(!needs_evidence_) {
+  if (resumed_) orphans_.TakeUp(marks_.first_deletes);
+}
+
+bool Deletion::Prepare(MonotonicTime tried_since) {
+  kept_owners_unknown_since_ = tried_since;
+  MemberListing::Listed listed = listing_.List(RepeatedReads(tools_));
+  if (!listed.complete && !(listed.any && HasWaitedForKeptOwners())) return false;
+  prepared_ = Sort(listed, true);
+  if (kept_owners_unknown_since_ && !HasWaitedForKeptOwners()) return false;
+  return ChooseFirst(tools_.clock.Now() - tried_since >= tools_.settings->delete_deadline);
+}
+
+// To settle claims, and to find what loses its owner, takes its time, and evidence is fresh for
+// seconds: so what needs neither goes first, or it is done now.
+bool Deletion::ChooseFirst(bool late) {
+  std::vector<const KubeObject*> due = DueMembers(*prepared_, memory_, late);
+  std::erase_if(due, [&](const KubeObject* object) { return !IsDue(*object, late); });
+  const auto rest = std::stable_partition(due.begin(), due.end(), [this](const KubeObject* object) {
+    return object->type.kind != "StatefulSet" && !MustOrphan(*object, false);
+  });
+  const bool needs_more = rest == due.begin();
+  if (!needs_more) due.erase(rest, due.end());
+  std::stable_partition(due.begin(), due.end(), [](const KubeObject* object) {
+    return FirstDelete::Of(*object).ProvesHalf();
+  });
+  due.resize(std::min(due.size(), kMostFirstDeletes));
+  const bool any_due = !due.empty();
+  if (needs_more) {
+    std::erase_if(
+        due, [&](const KubeObject* object) { return !deletes_.SettleClaimsOf(*object) && !late; });
+    std::vector<const KubeObject*> owners;
+    std::copy_if(due.begin(), due.end(), std::back_inserter(owners),
+                 [&](const KubeObject* object) { return MustOrphan(*object, late); });
+    if (!owners.empty() && !FindOrphansOf(owners, late)) return false;
+    for (const KubeObject* owner : owners) first_orphaning_.insert(owner->meta.uid);
+  }
+  for (const KubeObject* object : due) first_deletes_.push_back(FirstDelete::Of(*object));
+  const std::vector<FirstDelete> orphans = orphans_.Marks();
+  first_deletes_.insert(first_deletes_.end(), orphans.begin(), orphans.end());
+  return !due.empty() || !any_due;
+}
+
+void Deletion::Begin(const DeletionOrder& order) {
+  marks_ = order.marks;
+  seen_abandoned_ = order.look.evidence_since;
+  root_seen_at_ = order.look.root_seen_at;
+  root_seen_version_ = order.look.root_seen_version;
+  server_ahead_ = ServerNow(order.look, tools_.clock) - tools_.clock.WallNow();
+  root_.Take(*order.look.root);
+}
+
+bool Deletion::IsWhole() const { return needs_evidence_ && !deletes_.any_accepted(); }
+
+bool Deletion::IsStale(RootState root) const {
+  if (!IsWhole()) return false;
+  const bool called_off = root == RootState::kOurs && !NamesUs(root_.marks());
+  return called_off || IsGoing(root) || IsEvidenceOld();
+}
+
+bool Deletion::IsEvidenceOld() const {
+  return AgeOf(seen_abandoned_, tools_.clock, tools_.client.dates()) >= kFreshEvidence;
+}
 
 Deletion::Outcome Deletion::DeleteMembers(MonotonicTime deadline) {
-  for (int passes = 0, late_passes = 0;; ++passes) {
+  for (int late_passes = 0;;) {
     tools_.turn({});
     tools_.metrics.SetDeletionDuration(tools_.clock.Now() - since_);
+    if (prepared_) {
+      if (IsStale(RootState::kUnknown)) return Outcome::kStale;
+      const bool late = tools_.clock.Now() >= deadline;
+      const int conflicts = deletes_.conflicts();
+      DeletePass(*prepared_, late);
+      if (!late && IsWhole() && first_sent_ == FirstSent::kRefused) return Outcome::kStale;
+      // What failed in passing is sent again while its evidence is fresh; what was changed
+      // meanwhile has to be listed again.
+      const bool again = !late && IsWhole() && first_sent_ == FirstSent::kFailed;
+      if (!again || deletes_.conflicts() > conflicts) prepared_.reset();
+      pace_.Pause(late ? MonotonicTime::max() : deadline);
+      continue;
+    }
     // First what there is, then whose it is: what was listed before the root was found to be ours
     // is of this cluster, however long we were held up in between.
-    MemberListing::Listed listed = listing_.List();
+    MemberListing::Listed listed = listing_.List(RepeatedReads(tools_));
     const RootState root = ReadRoot();
-    if (root == RootState::kReplaced) return Outcome::kReplaced;
-    if (!begun_) {
-      // A cluster that can't be listed is still whole, and a driver may come back to it.
-      const bool may_begin =
-          listed.complete || !listed.objects.empty() || (listed.any && passes > 0);
-      if (auto outcome = Begin(root, may_begin)) return *outcome;
-    } else if (root == RootState::kOurs) {
-      if (IsOvertaken()) return Outcome::kOvertaken;
-      RestoreMarks();
+    if (auto outcome = WhyNotRoot(root)) return *outcome;
+    if (root == RootState::kOurs) {
+      const Standing standing = RestoreMarks();
+      if (standing == Standing::kCalledOff) return Outcome::kCalledOff;
+      if (standing == Standing::kUnknown) {
+        pace_.Pause(MonotonicTime::max());
+        continue;
+      }
     }
     const bool late = tools_.clock.Now() >= deadline;
-    if (begun_) {
-      const bool counts = LearnWhatIsListed(root, listed.complete);
-      const Pass pass = DeletePass(std::move(listed.objects), counts, late);
-      const bool sure = listed.complete && root != RootState::kUnknown;
-      if (sure && pass.remaining == 0) {
-        tools_.log.info("all {} members are gone{}", memory_.listed.size(),
-                        mounted_.empty() ? "" : " but for what the master mounts");
+    if (IsGoing(root) && IsOtherMasterThere(listed.objects)) return Outcome::kOtherMaster;
+    const bool counts = LearnWhatIsListed(root, listed.complete);
+    const Pass pass = DeletePass(Sort(listed, counts), late);
+    const bool sure = listed.complete && root != RootState::kUnknown;
+    if (sure && pass.remaining == 0) {
+      tools_.log.info("all {} members are gone{}", memory_.listed.size(),
+                      mounted_.empty() ? "" : " but for what the master mounts");
+      return Outcome::kDone;
+    }
+    if (late) {
+      ++late_passes;
+      pace_.Hurry(late_passes);
+      // While the cluster is whole, the root's delete needs the same fresh evidence.
+      const bool few = (sure && pass.all_sent) || IsWhole();
+      if (late_passes >= (few ? kLatePasses : kMostLatePasses)) {
+        NameOverdue(pass, listed.failed);
         return Outcome::kDone;
-      }
-      if (late) {
-        ++late_passes;
-        pace_.Hurry(late_passes);
-        if (late_passes >= (sure && pass.all_sent ? kLatePasses : kMostLatePasses)) {
-          NameOverdue(pass);
-          return Outcome::kDone;
-        }
       }
     }
     pace_.Pause(late ? MonotonicTime::max() : deadline);
   }
 }
 
-std::optional<Deletion::Outcome> Deletion::Begin(RootState root, bool may_begin) {
-  const ObjectMeta& now = root_.object().meta;
-  if (root == RootState::kOurs && IsOvertaken()) return Outcome::kOvertaken;
-  if (IsGoing(root) || (root == RootState::kOurs && !NamesUs(root_.marks()))) {
-    return Outcome::kCalledOff;
-  }
-  // By now the cluster may be in use again. Counted from the look: a process that was held up
-  // doesn't know it.
-  const auto left = [this] {
-    return std::chrono::floor<Duration>(seen_abandoned_ + 2 * kFreshEvidence - tools_.clock.Now());
-  };
-  if (left() <= Duration(0)) return Outcome::kStale;
-  if (root == RootState::kUnknown || !may_begin) return std::nullopt;
-  // Only a whole look can judge what would hold the deletion back now.
-  const bool is_as_seen =
-      now.labels == as_seen_.meta.labels &&
-      now.Annotation(annotation::kHoldUntil) == as_seen_.meta.Annotation(annotation::kHoldUntil);
-  if (!is_as_seen) return Outcome::kStale;
-  const bool marked = WriteMarks({{annotation::kDeletesBegun, "true"}}, left());
-  if (left() <= Duration(0)) return Outcome::kStale;
-  begun_ = marked;
-  return std::nullopt;
+bool Deletion::IsOtherMasterThere(const std::vector<KubeObject>& objects) const {
+  const KubeObject* master = FindOtherMaster(objects, memory_);
+  if (master == nullptr) return false;
+  // What the root controlled has lost it if we deleted it with Orphan.
+  return std::none_of(marks_.first_deletes.begin(), marks_.first_deletes.end(),
+                      [&](const FirstDelete& marked) {
+                        return marked.is_orphan && marked.HasUid(master->meta.uid);
+                      });
 }
 
 bool Deletion::LearnWhatIsListed(RootState root, bool complete) {
@@ -139,22 +217,46 @@ bool Deletion::LearnWhatIsListed(RootState root, bool complete) {
   if (!resumed) return false;
   // The watcher that began it had listed what was there with the root. So do we, as far as we know
   // what that was.
-  memory_.made_before = root_seen_at_;
+  CountOnlyOlderThanRoot();
+  // A root that was terminating already when this watcher started was there at its point of no
+  // return.
+  if (!memory_.made_before) memory_.made_before = marks_.deleting_since;
   return memory_.made_before.has_value();
 }
 
-bool Deletion::FinishMembers(MonotonicTime deadline, const std::function<bool()>& may_go_on) {
+void Deletion::CountOnlyOlderThanRoot() {
   memory_.made_before = root_seen_at_;
+  // A root that is terminating was there until the version that says so.
+  const std::string& root = root_.object().meta.resource_version;
+  memory_.made_before_version =
+      IsNoLaterVersion(root, root_seen_version_) ? root_seen_version_ : root;
+}
+
+bool Deletion::MaySend() const {
+  const bool is_old = finishes_ && !deletes_.any_accepted() && IsEvidenceOld();
+  return !is_old && !IsStale(RootState::kUnknown);
+}
+
+bool Deletion::FinishMembers(MonotonicTime deadline,
+                             const std::function<std::optional<EvidenceSince>()>& look_again) {
+  CountOnlyOlderThanRoot();
   memory_.mounted.clear();
   memory_.root_set.clear();
+  needs_evidence_ = false;  // `look_again` brings it
+  finishes_ = true;
   if (!memory_.made_before) return false;
   for (bool first = true; tools_.clock.Now() < deadline; first = false) {
     tools_.turn({});
-    if (!first && !may_go_on()) return false;
-    MemberListing::Listed listed = listing_.List();
+    MemberListing::Listed listed = listing_.List(RepeatedReads(tools_));
+    // To list may have taken its time.
+    if (!first || IsEvidenceOld()) {
+      const auto since = look_again();
+      if (!since) return false;
+      seen_abandoned_ = *since;
+    }
     if (!IsGoing(ReadRoot())) return false;
     // The first list is the one that counts; nothing that appears later is ours to delete.
-    const Pass pass = DeletePass(std::move(listed.objects), first, false);
+    const Pass pass = DeletePass(Sort(listed, first), false);
     if (listed.complete && pass.remaining == 0) return true;
     pace_.Pause(deadline);
   }
@@ -193,7 +295,7 @@ DeletionReport Deletion::Report() const {
 }
 
 RootState Deletion::ReadRoot() {
-  const RootState state = root_.Read();
+  const RootState state = root_.Read(RepeatedReads(tools_));
   if (state == RootState::kUnknown) warn_once_(root_.problem().message);
   return state;
 }
@@ -207,32 +309,58 @@ bool Deletion::IsOvertaken() const {
   return now.phase == Phase::kDeleting && !NamesUs(now);
 }
 
-bool Deletion::WriteMarks(AnnotationChanges changes, std::optional<Duration> timeout) {
-  auto written = root_.WriteMarks(std::move(changes), timeout);
-  if (!written) warn_once_(written.error().message);
-  return written.has_value();
-}
-
-// If somebody took them off the deletion goes on, and a watcher that comes after a crash must know.
-void Deletion::RestoreMarks() {
+// If somebody took them off half a cluster is finished, and a watcher that comes after a crash must
+// know. But another watcher may have taken over while we hung, and have spared the cluster.
+Deletion::Standing Deletion::RestoreMarks() {
   const Marks now = root_.marks();
-  if (NamesUs(now) && now.deletes_begun) return;
+  if (NamesUs(now) && now.deletes_begun) return Standing::kOurs;
+  if (!NamesUs(now)) {
+    Marks ours = marks_;
+    ours.deletes_begun = true;
+    const HalfProof proof = ProveHalf(tools_, warn_once_, cluster_, as_seen_.meta.uid, ours,
+                                      tools_.clock.WallNow() + server_ahead_);
+    if (proof.wholeness == Wholeness::kUnknown) return Standing::kUnknown;
+    if (proof.wholeness == Wholeness::kMayWhole) return Standing::kCalledOff;
+  }
   AnnotationChanges changes = {{annotation::kPhase, ToString(Phase::kDeleting)},
                                {annotation::kReason, marks_.reason},
                                {annotation::kCondemnedBy, marks_.condemned_by.ToText()},
-                               {annotation::kDeletesBegun, "true"}};
+                               {annotation::kDeletesBegun, "true"},
+                               {annotation::kFirstDeletes, FirstDeletesMark(marks_.first_deletes)}};
   if (marks_.deleting_since) {
     changes[annotation::kDeletingSince] = FormatTime(*marks_.deleting_since);
   }
-  WriteMarks(std::move(changes));
+  auto written = root_.WriteMarks(std::move(changes));
+  if (written) return Standing::kOurs;
+  warn_once_(written.error().message);
+  // Who wrote meanwhile may have taken it over.
+  return written.error().failure == ApiFailure::kConflict ? Standing::kUnknown : Standing::kOurs;
 }
 
-Deletion::Pass Deletion::DeletePass(std::vector<KubeObject> objects, bool counts_as_listed,
-                                    bool past_deadline) {
-  MemberPass members = SortMembers(std::move(objects), counts_as_listed, memory_);
-  for (const std::string& mistake : members.mistakes) tools_.log.warn("{}", mistake);
-  for (const std::string& left : members.left) tools_.log.info("left alone: {}", left);
-  left_.insert(left_.end(), members.left.begin(), members.left.end());
+MemberPass Deletion::Sort(MemberListing::Listed& listed, bool counts_as_listed) {
+  std::vector<KubeObject> objects = std::exchange(listed.objects, {});
+  const auto members = static_cast<std::ptrdiff_t>(objects.size());
+  objects.insert(objects.end(), listed.preserved.begin(), listed.preserved.end());
+  auto above = OwnersAbove(
+      tools_.client, tools_.discovery, objects,
+      [this](const KubeObject& object) { return MustSurvive(object, memory_); },
+      RepeatedReads(tools_));
+  if (above && listed.complete) {
+    kept_owners_unknown_since_.reset();
+  } else if (!kept_owners_unknown_since_) {
+    kept_owners_unknown_since_ = tools_.clock.Now();
+  }
+  if (above) kept_owners_.merge(*above);
+  if (!above) warn_once_(above.error().message);
+  objects.erase(objects.begin() + members, objects.end());
+  MemberPass pass = SortMembers(std::move(objects), counts_as_listed, memory_);
+  for (const std::string& mistake : pass.mistakes) tools_.log.warn("{}", mistake);
+  for (const std::string& left : pass.left) tools_.log.info("left alone: {}", left);
+  left_.insert(left_.end(), pass.left.begin(), pass.left.end());
+  return pass;
+}
+
+Deletion::Pass Deletion::DeletePass(const MemberPass& members, bool past_deadline) {
   tools_.metrics.SetMembers(static_cast<std::int64_t>(memory_.listed.size()),
                             static_cast<std::int64_t>(members.remaining()));
   std::vector<const KubeObject*> due = DueMembers(members, memory_, past_deadline);
@@ -244,13 +372,129 @@ Deletion::Pass Deletion::DeletePass(std::vector<KubeObject> objects, bool counts
       if (past_deadline) pass.not_gone.push_back(object.Describe());
     }
   }
-  // Before a wave may begin, what its predecessors control must have gone as well.
-  pass.all_sent =
-      deletes_.Send(due, memory_.HasWaves() ? PropagationPolicy::kForeground : Propagation());
-  if (!deletes_.MarkForCollection(members.to_collect)) pass.all_sent = false;
+  const bool none_due = due.empty();
+  pass.all_sent = SendDue(std::move(due), past_deadline);
+  if (!IsWhole() && !orphans_.empty()) DeleteOrphans(past_deadline, pass);
+  // Where only claims are left there is no delete that could be accepted before.
+  const bool may_mark = !IsWhole() || (none_due && MaySend());
+  if (may_mark && !deletes_.MarkForCollection(members.to_collect)) pass.all_sent = false;
   pace_.Note(pass.remaining);
-  mounted_ = std::move(members.mounted);
+  mounted_ = members.mounted;
   return pass;
+}
+
+// First what the mark names, so that a watcher that comes after a crash can tell half a cluster.
+bool Deletion::SendDue(std::vector<const KubeObject*> due, bool past_deadline) {
+  // For a while nothing goes that may take along what must survive; then nothing takes anything.
+  if (kept_owners_unknown_since_ && !HasWaitedForKeptOwners() && !past_deadline) return false;
+  // Before a wave may begin, what its predecessors control must have gone as well.
+  const auto propagation = memory_.HasWaves() ? PropagationPolicy::kForeground : Propagation();
+  bool all = true;
+  if (IsWhole()) {
+    const auto rest = std::stable_partition(
+        due.begin(), due.end(), [this](const KubeObject* object) { return IsNamed(*object); });
+    std::vector<const KubeObject*> named(due.begin(), rest);
+    const bool sent_all = rest == due.end();
+    due.erase(due.begin(), rest);
+    const bool any_named = !named.empty();
+    all = SendFirst(std::move(named), propagation);
+    if (any_named) first_sent_ = all ? FirstSent::kRefused : FirstSent::kFailed;
+    if (IsWhole() && !past_deadline) return all && sent_all;
+  }
+  all = SendOrphaning(due, past_deadline) && all;
+  return deletes_.Send(due, propagation) && all;
+}
+
+// On fresh evidence, so with nothing in between.
+bool Deletion::SendFirst(std::vector<const KubeObject*> named, PropagationPolicy propagation) {
+  bool all = true;
+  std::vector<const KubeObject*> orphaning;
+  std::erase_if(named, [&](const KubeObject* object) {
+    const bool is_prepared = first_orphaning_.contains(object->meta.uid);
+    if (!is_prepared && !MustOrphan(*object, false)) return false;
+    if (is_prepared) orphaning.push_back(object);
+    all = all && is_prepared;
+    return true;
+  });
+  if (!orphaning.empty()) all = deletes_.Send(orphaning, PropagationPolicy::kOrphan) && all;
+  return deletes_.Send(named, propagation) && all;
+}
+
+bool Deletion::SendOrphaning(std::vector<const KubeObject*>& due, bool past_deadline) {
+  const auto orphaning = std::stable_partition(
+      due.begin(), due.end(),
+      [&](const KubeObject* object) { return !MustOrphan(*object, past_deadline); });
+  std::vector<const KubeObject*> owners;
+  std::copy_if(orphaning, due.end(), std::back_inserter(owners), [&](const KubeObject* object) {
+    return past_deadline || deletes_.SettleClaimsOf(*object);
+  });
+  const bool all = owners.size() == static_cast<std::size_t>(due.end() - orphaning);
+  due.erase(orphaning, due.end());
+  if (owners.empty()) return all;
+  if (!FindOrphansOf(owners, past_deadline) || !MarkOrphans(past_deadline)) return false;
+  return deletes_.Send(owners, PropagationPolicy::kOrphan) && all;
+}
+
+bool Deletion::FindOrphansOf(const std::vector<const KubeObject*>& owners, bool past_deadline) {
+  return orphans_.Find(owners) || past_deadline || HasWaitedForKeptOwners();
+}
+
+bool Deletion::HasWaitedForKeptOwners() const {
+  return kept_owners_unknown_since_ &&
+         tools_.clock.Now() - *kept_owners_unknown_since_ >=
+             std::min(kPatienceWithKinds, tools_.settings->delete_deadline);
+}
+
+bool Deletion::MustOrphan(const KubeObject& object, bool past_deadline) {
+  if (kept_owners_unknown_since_ || kept_owners_.contains(object.meta.uid)) return true;
+  return past_deadline && object.type.kind == "StatefulSet" && !deletes_.SettleClaimsOf(object);
+}
+
+void Deletion::DeleteOrphans(bool past_deadline, Pass& pass) {
+  const std::vector<KubeObject> remaining = orphans_.Remaining();
+  std::vector<const KubeObject*> due;
+  pass.remaining += orphans_.untold();
+  for (const KubeObject& object : remaining) {
+    if (cluster_.Owns(object.meta)) continue;  // it is listed as a member
+    ++pass.remaining;
+    if (past_deadline) pass.not_gone.push_back(object.Describe());
+    // Until its owner has gone that would make it anew.
+    const auto& owners = object.meta.owner_references;
+    const bool is_let_go = owners.empty() || deletes_.AcceptedAt(owners.front().uid).has_value();
+    if (!object.meta.deleting && is_let_go) due.push_back(&object);
+  }
+  SendOrphaning(due, past_deadline);
+  deletes_.Send(due, Propagation());
+}
+
+// After a crash what bears no label of the cluster could not be found again.
+bool Deletion::MarkOrphans(bool past_deadline) {
+  std::vector<FirstDelete> named = marks_.first_deletes;
+  for (const FirstDelete& orphan : orphans_.Marks()) {
+    if (std::find(named.begin(), named.end(), orphan) == named.end()) named.push_back(orphan);
+  }
+  if (named == marks_.first_deletes) return true;
+  for (int attempt = 0; attempt < kMostOrphanMarks; ++attempt) {
+    // Controllers write status all the time.
+    const RootState root = attempt == 0 ? RootState::kOurs : ReadRoot();
+    if (WhyNotRoot(root)) return false;
+    auto written =
+        root_.WriteMarks({{annotation::kFirstDeletes, FirstDeletesMark(named)}}, kMarksTimeout);
+    if (written) {
+      marks_.first_deletes = std::move(named);
+      return true;
+    }
+    warn_once_(written.error().message);
+    // A root that is gone can't bear marks.
+    if (written.error().failure == ApiFailure::kNotFound) return true;
+    if (written.error().failure != ApiFailure::kConflict) break;
+  }
+  return past_deadline;
+}
+
+bool Deletion::IsNamed(const KubeObject& object) const {
+  return std::any_of(first_deletes_.begin(), first_deletes_.end(),
+                     [&](const FirstDelete& named) { return named == FirstDelete::Of(object); });
 }
 
 // What is being deleted already is waited for, and what a deleted member controls is the garbage
@@ -267,17 +511,20 @@ bool Deletion::IsDue(const KubeObject& object, bool past_deadline) const {
   return accepted && tools_.clock.Now() - *accepted >= kLeftoverPatience;
 }
 
-void Deletion::NameOverdue(const Pass& pass) {
+void Deletion::NameOverdue(const Pass& pass, const std::vector<std::string>& not_listed) {
   overdue_.clear();
   for (const std::string& object : pass.not_gone) {
     overdue_.push_back(object + ": not gone by the deadline");
-    tools_.log.warn("{}", overdue_.back());
   }
+  for (const std::string& why : not_listed) {
+    overdue_.push_back("a kind that could not be listed by the deadline: " + why);
+  }
+  for (const std::string& left : overdue_) tools_.log.warn("{}", left);
 }
 
 // What the master pod mounts stays until the master root is gone, so that a master pod that is
 // rescheduled in the middle can still start: the garbage collector takes it along.
-bool Deletion::HandOver(KubeObject object) {
+bool Deletion::HandOver(KubeObject& object) {
   for (int attempt = 0; attempt < kMostHandOvers; ++attempt) {
     auto answer =
         tools_.client.Do(ApiRequest::MergePatch(object.type, cluster_.ns, object.meta.name,
@@ -295,35 +542,99 @@ bool Deletion::HandOver(KubeObject object) {
         ApiRequest::ListByName(object.type, cluster_.ns, object.meta.name, Freshness::kSure), {});
     auto meta = now ? ReadObjectMeta(OnlyItem(*now)) : Result<ObjectMeta>(Failure(""));
     if (meta && meta->uid != object.meta.uid) return true;  // somebody's new one
-    if (meta) object.meta = *std::move(meta);
+    if (!meta) continue;
+    object.meta = *std::move(meta);
+    if (IsKept(object.meta) || !cluster_.Owns(object.meta)) return true;
   }
   return false;
 }
 
-Deletion::Outcome Deletion::DeleteRoot() {
+Deletion::Outcome Deletion::DeleteRoot(MonotonicTime deadline) {
   RootState state = ReadRoot();
-  if (state == RootState::kReplaced) return Outcome::kReplaced;
-  if (state == RootState::kOurs && IsOvertaken()) return Outcome::kOvertaken;
-  if (state == RootState::kOurs && IsKept(root_.object().meta)) {
-    left_.push_back(as_seen_.Describe() + ": kept");
-    return Outcome::kDone;
-  }
+  if (auto outcome = WhyNotRoot(state)) return *outcome;
   std::vector<const KubeObject*> refused;
-  for (const KubeObject& object : mounted_) {
+  for (KubeObject& object : mounted_) {
     if (!IsGoing(state) && !HandOver(object)) refused.push_back(&object);
   }
-  for (pace_.Restart();; pace_.Pause(MonotonicTime::max())) {
+  for (int conflicts = 0;;) {
     tools_.turn({});
-    deletes_.Send({&as_seen_}, Propagation());
+    const Standing standing = state == RootState::kOurs ? RestoreMarks() : Standing::kOurs;
+    if (standing == Standing::kCalledOff) return Outcome::kCalledOff;
+    if (standing == Standing::kUnknown) {
+      pace_.Pause(MonotonicTime::max());
+      state = ReadRoot();
+      if (auto outcome = WhyNotRoot(state)) return *outcome;
+      continue;
+    }
+    const bool late = tools_.clock.Now() >= deadline;
+    const bool orphans = MustOrphan(root_.object(), late);
+    if (orphans && !FindOrphansOf({&root_.object()}, late)) {
+      pace_.Pause(deadline);
+      continue;
+    }
+    if (orphans) {
+      MarkOrphans(true);
+      state = ReadRoot();
+      if (auto outcome = WhyNotRoot(state)) return *outcome;
+    }
+    const int conflicts_before = deletes_.conflicts();
+    const bool sent =
+        deletes_.Send({&root_.object()}, orphans ? PropagationPolicy::kOrphan : Propagation());
     // Not until it is gone: it may be waiting for our own pod to end.
     state = ReadRoot();
-    if (state == RootState::kReplaced) return Outcome::kReplaced;
     if (IsGoing(state)) break;
-    if (state == RootState::kOurs && IsOvertaken()) return Outcome::kOvertaken;
+    if (auto outcome = WhyNotRoot(state)) return *outcome;
+    const bool conflict = !sent && deletes_.conflicts() > conflicts_before;
+    if (conflict && state == RootState::kOurs && conflicts++ < kMostRootConflicts) continue;
+    conflicts = 0;
+    pace_.Pause(MonotonicTime::max());
   }
   deletes_.Send(refused, Propagation());
   root_deleted_ = true;
+  DeleteOrphansOfRoot();
   return Outcome::kDone;
+}
+
+// Its pods are among them, so our own, without which nothing goes on, comes last.
+void Deletion::DeleteOrphansOfRoot() {
+  // By somebody's new cluster.
+  const auto is_adopted = [this](const KubeObject& object) {
+    const auto& owners = object.meta.owner_references;
+    return !owners.empty() && owners.front().uid != as_seen_.meta.uid;
+  };
+  for (int pass = 0; pass < kMostLatePasses; ++pass) {
+    if (orphans_.empty()) return;
+    if (pass > 0) pace_.Pause(MonotonicTime::max());
+    tools_.turn({});
+    const std::vector<KubeObject> remaining = orphans_.Remaining();
+    std::vector<const KubeObject*> due, own;
+    for (const KubeObject& object : remaining) {
+      if (is_adopted(object)) continue;
+      (object.meta.name == marks_.condemned_by.pod ? own : due).push_back(&object);
+    }
+    SendOrphaning(due, true);
+    const bool sent = deletes_.Send(due, Propagation());
+    if (sent) deletes_.Send(own, Propagation());
+  }
+  for (const KubeObject& object : orphans_.Remaining()) {
+    if (object.meta.deleting || is_adopted(object)) continue;
+    overdue_.push_back(object.Describe() + ": left of the master root");
+    tools_.log.warn("{}", overdue_.back());
+  }
+}
+
+// Why the master root, in this state, isn't deleted; nullopt: it is.
+std::optional<Deletion::Outcome> Deletion::WhyNotRoot(RootState state) const {
+  if (state == RootState::kReplaced) return Outcome::kReplaced;
+  if (state == RootState::kOurs) {
+    if (IsOvertaken()) return Outcome::kOvertaken;
+    const ObjectMeta& root = root_.object().meta;
+    if (IsKept(root)) return Outcome::kKept;
+    const auto label = root.Label(cluster_.label);
+    if (label && *label != cluster_.name) return Outcome::kRelabelled;
+  }
+  if (IsStale(state)) return Outcome::kStale;
+  return std::nullopt;
 }
 
 PropagationPolicy Deletion::Propagation() const {

@@ -1,9 +1,11 @@
 // Deletes a condemned cluster: its members side by side, each by the UID that was listed, until
-// nothing of it is left; then the master root. Errors are retried.
+// nothing of it is left; then the master root. Errors are retried. Until the first delete is
+// accepted the cluster is whole, and each send needs fresh evidence.
 #pragma once
 
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -11,6 +13,7 @@
 #include "watcher/deletion/deletion_order.h"
 #include "watcher/deletion/member_listing.h"
 #include "watcher/deletion/members.h"
+#include "watcher/deletion/orphans.h"
 #include "watcher/deletion/pace.h"
 #include "watcher/deletion/tools.h"
 #include "watcher/protocol/master_root.h"
@@ -19,35 +22,48 @@
 
 namespace cluster_watcher {
 
-// The point of no return is not written on older evidence, and the first delete isn't sent on
-// evidence twice as old.
-inline constexpr Duration kFreshEvidence{5'000};
-
 class Deletion {
  public:
   enum class Outcome {
-    kDone,       // no member is left, or the deadline has passed; the root's delete was accepted
-    kCalledOff,  // before the first delete somebody took our marks off, or deleted the root
-    kStale,      // the first delete could not be sent in time; the marks stay: look again
-    kReplaced,   // another object has the master root's name: somebody's new cluster
-    kOvertaken,  // the marks name another watcher, which finishes it
+    kDone,         // no member is left, or the deadline has passed; the root's delete was accepted
+    kStale,        // no delete was accepted in time; the marks stay: look again
+    kKept,         // somebody annotated the master root to be kept
+    kRelabelled,   // the master root is another cluster's now
+    kReplaced,     // another object has the master root's name: somebody's new cluster
+    kOtherMaster,  // the master root is going or gone, and another master of the cluster is there
+    kOvertaken,    // the marks name another watcher, which finishes it
+    kCalledOff,    // the marks no longer name us, and the cluster isn't proven half
   };
 
-  // The marks of `condemned` name us. `since`: when the deletion began, for metrics.
+  // The marks of `condemned` name us. `since`: when the deletion began, for metrics. If they say
+  // that deletes are begun, the cluster is proven half.
   Deletion(const Tools& tools, const DeletionOrder& condemned, MonotonicTime since);
 
-  // Deletes all members, wave by wave, until `deadline`; then what is left is sent for deletion at
-  // once. Can't be stopped. May be called again, for what has appeared since.
+  // Lists the members, for a deletion that isn't begun yet, and does all that has to be done before
+  // the first deletes. False: too little could be listed or done; call it again on another
+  // Deletion, after another look. A cluster that can't be listed is still whole. `tried_since`:
+  // when the first of these was called.
+  bool Prepare(MonotonicTime tried_since);
+  // What is to be deleted first of what Prepare() listed, and what loses its owner so.
+  const std::vector<FirstDelete>& first_deletes() const { return first_deletes_; }
+  // `order` is what a look after Prepare() came to; its marks say that deletes are begun.
+  void Begin(const DeletionOrder& order);
+
+  // Once it is begun: deletes all members, wave by wave, until `deadline`; then what is left is
+  // sent for deletion at once. Can't be stopped. May be called again, for what has appeared since.
   Outcome DeleteMembers(MonotonicTime deadline);
 
   // After the members: leaves to the garbage collector what the master pod mounts, and deletes the
-  // master root, unless it is kept. Ends only when that delete was accepted (kDone), or the root is
-  // kReplaced or kOvertaken.
-  Outcome DeleteRoot();
+  // master root. Ends only when that delete was accepted (kDone), or with one of the other
+  // outcomes.
+  // The claims of a StatefulSet that is the root are waited for until `deadline`.
+  Outcome DeleteRoot(MonotonicTime deadline);
 
   // For when somebody else deletes the master root: deletes the members that are listed now, until
-  // `deadline`, or until `may_go_on`, asked before each further pass, says no. True: all are gone.
-  bool FinishMembers(MonotonicTime deadline, const std::function<bool()>& may_go_on);
+  // `deadline`, or until `look_again`, asked before each further pass, and before the first if its
+  // evidence has grown old, brings no new evidence. True: all are gone.
+  bool FinishMembers(MonotonicTime deadline,
+                     const std::function<std::optional<EvidenceSince>()>& look_again);
 
   // One pass of deletes with dryRun=All: nothing changes. What would be deleted: "service/x".
   std::vector<std::string> Rehearse();
@@ -55,6 +71,8 @@ class Deletion {
   // What was done so far; without the time it took.
   DeletionReport Report() const;
   const std::vector<std::string>& overdue() const { return overdue_; }  // left at the deadline
+  // The first of what was deleted: "service/x".
+  const std::vector<std::string>& first_deleted() const { return deletes_.first_deleted(); }
 
  private:
   struct Pass {
@@ -66,36 +84,77 @@ class Deletion {
   RootState ReadRoot();
   bool NamesUs(const Marks& marks) const;
   bool IsOvertaken() const;
-  bool WriteMarks(AnnotationChanges changes, std::optional<Duration> timeout = std::nullopt);
-  // Writes that deletes are begun, if the cluster is still as the look saw it. nullopt: it is
-  // begun, or may be tried again.
-  std::optional<Outcome> Begin(RootState root, bool may_begin);
-  void RestoreMarks();
+  // Whether nothing is deleted yet, as far as we know.
+  bool IsWhole() const;
+  // Whether the cluster is whole, and isn't known to be condemned and abandoned any more.
+  bool IsStale(RootState root) const;
+  bool IsEvidenceOld() const;
+  bool MaySend() const;
+  std::optional<Outcome> WhyNotRoot(RootState state) const;
+  enum class Standing { kOurs, kCalledOff, kUnknown };
+  // Whether the deletion, by the marks on the root as it was read, is still ours. Marks that were
+  // taken off are written again if the cluster is half.
+  Standing RestoreMarks();
+  // Whether among `objects`, all of the cluster, is another master than the root and what it left.
+  bool IsOtherMasterThere(const std::vector<KubeObject>& objects) const;
   // Learns from the root's state, read after a list, what that list tells: whether the objects in
   // it are the cluster's members (true), or only those that were listed before.
   bool LearnWhatIsListed(RootState root, bool complete);
-  Pass DeletePass(std::vector<KubeObject> objects, bool counts_as_listed, bool past_deadline);
+  // Only what was made before the root was last seen counts as a member from now on.
+  void CountOnlyOlderThanRoot();
+  // Takes the objects out of `listed`.
+  MemberPass Sort(MemberListing::Listed& listed, bool counts_as_listed);
+  // Chooses what is deleted first. False: nothing can be yet.
+  bool ChooseFirst(bool late);
+  Pass DeletePass(const MemberPass& members, bool past_deadline);
+  bool SendDue(std::vector<const KubeObject*> due, bool past_deadline);
+  bool SendFirst(std::vector<const KubeObject*> named, PropagationPolicy propagation);
+  // Sends those that have to be deleted with Orphan, and takes them out of `due`.
+  bool SendOrphaning(std::vector<const KubeObject*>& due, bool past_deadline);
+  bool MustOrphan(const KubeObject& object, bool past_deadline);
+  bool FindOrphansOf(const std::vector<const KubeObject*>& owners, bool past_deadline);
+  // Whether it was long enough not known what is above objects that must survive.
+  bool HasWaitedForKeptOwners() const;
+  // Deletes what has lost its owner so, and adds to `pass` what is left of it.
+  void DeleteOrphans(bool past_deadline, Pass& pass);
+  void DeleteOrphansOfRoot();
+  // False: they aren't marked, and their owners can't go yet.
+  bool MarkOrphans(bool past_deadline);
+  bool IsNamed(const KubeObject& object) const;
   bool IsDue(const KubeObject& object, bool past_deadline) const;
-  void NameOverdue(const Pass& pass);
-  // True: it needn't be deleted, for it goes with the root, is gone, or is another object now.
-  bool HandOver(KubeObject object);
+  void NameOverdue(const Pass& pass, const std::vector<std::string>& not_listed);
+  // True: it needn't be deleted, for it goes with the root, is gone, is to be left now, or is
+  // another object. False: `object` is as it was last read.
+  bool HandOver(KubeObject& object);
   PropagationPolicy Propagation() const;
 
   const Tools& tools_;
   WarnOnce warn_once_;
   const ClusterId cluster_;
-  const KubeObject as_seen_;  // the master root, as the look saw it
-  const Marks marks_;         // as they are written
-  const MonotonicTime seen_abandoned_;
-  const std::optional<WallTime> root_seen_at_;
+  const KubeObject as_seen_;      // the master root, as the first look saw it
+  Marks marks_;                   // as they are written
+  EvidenceSince seen_abandoned_;  // asked before each send while the cluster is whole
+  std::optional<WallTime> root_seen_at_;
+  std::string root_seen_version_;
+  WallTime::duration server_ahead_;  // the API server's clock, of ours
   const MonotonicTime since_;
   MasterRoot root_;
   MemberListing listing_;
+  Orphans orphans_;
   DeletionMemory memory_;
   Deletes deletes_;
   Pace pace_;
-  bool begun_;
-  bool resumed_;  // it isn't known yet what the watcher listed that began it
+  bool needs_evidence_;  // the cluster was whole when this began, so each send needs fresh evidence
+  bool finishes_ = false;               // what somebody else has begun
+  bool resumed_;                        // it isn't known yet what the watcher listed that began it
+  std::optional<MemberPass> prepared_;  // what Prepare() listed, until that was sent
+  std::vector<FirstDelete> first_deletes_;
+  std::set<std::string> first_orphaning_;  // UIDs of those that are deleted with Orphan
+  std::set<std::string> kept_owners_;      // UIDs of what is above objects that must survive
+  // Since when it isn't known of what is listed; nullopt: it is.
+  std::optional<MonotonicTime> kept_owners_unknown_since_;
+  enum class FirstSent { kNone, kRefused, kFailed };
+  FirstSent first_sent_ = FirstSent::kNone;  // what came of them while the cluster is whole
   bool root_deleted_ = false;
   std::vector<KubeObject> mounted_;
   std::vector<std::string> left_;

@@ -12,7 +12,7 @@ Decision DecideWithOthers(Observer& observer, const Snapshot& snapshot,
 }
 
 JudgedLook LookAndDecide(Observer& observer, const std::stop_token& stop) {
-  Snapshot snapshot = observer.SureLook(stop);
+  Snapshot snapshot = observer.SureLook(stop, OtherDriversToo::kYes);
   Decision decision = DecideWithOthers(observer, snapshot, stop);
   return {std::move(snapshot), std::move(decision)};
 }

@@ -61,13 +61,13 @@ MemberListing::MemberListing(const Tools& tools, WarnOnce& warn_once, ClusterId 
       warn_once_(warn_once),
       cluster_(std::move(cluster)) {}
 
-MemberListing::Listed MemberListing::List() {
+MemberListing::Listed MemberListing::List(const Patience& patience) {
   const Settings& settings = *tools_.settings;
   Listed listed;
   if (refresh_kinds_) {
-    if (auto fresh = tools_.discovery.Refresh({}); !fresh) warn_once_(fresh.error().message);
+    if (auto fresh = tools_.discovery.Refresh(patience); !fresh) warn_once_(fresh.error().message);
   }
-  const MemberKinds kinds = FindMemberKinds(settings, tools_.discovery, {});
+  const MemberKinds kinds = FindMemberKinds(settings, tools_.discovery, patience);
   for (const ApiError& error : kinds.errors) warn_once_(error.message);
   for (const std::string& kind : kinds.not_served) {
     Skip(SplitKindName(kind).kind, "not-found", kind + ": not served");
@@ -75,21 +75,38 @@ MemberListing::Listed MemberListing::List() {
   if (most_readable_ == 0) {
     for (const ResourceType& type : kinds.types) tools_.metrics.ExpectDeletesOf(type.plural);
   }
-  auto listing = cluster_probe_.List(kinds.types, cluster_,
-                                     static_cast<std::size_t>(settings.concurrency), {});
+  std::vector<ResourceType> types = kinds.types;
+  const ResourceType& claims = *FindBuiltInByName("persistentvolumeclaims", "");
+  // Preserved claims are no members, but what they belong to must not take them along.
+  const bool preserves = settings.volumes == Volumes::kPreserve &&
+                         std::find(types.begin(), types.end(), claims) == types.end();
+  if (preserves) types.push_back(claims);
+  auto listing = cluster_probe_.List(types, cluster_,
+                                     static_cast<std::size_t>(settings.concurrency), patience);
   for (const auto& [type, error] : listing.skipped) {
     warn_once_(error.message);
     Skip(type.plural, "forbidden", type.QualifiedName() + ": the account may not list them");
   }
-  for (const ApiError& error : listing.failed) warn_once_(error.message);
+  for (const ApiError& error : kinds.errors) listed.failed.push_back(error.message);
+  for (const ApiError& error : listing.failed) {
+    warn_once_(error.message);
+    listed.failed.push_back(error.message);
+  }
   // A kind that could be listed before and no longer can isn't known to be empty.
-  const std::size_t readable = kinds.types.size() - listing.skipped.size() - listing.failed.size();
+  const std::size_t readable = types.size() - listing.skipped.size() - listing.failed.size();
   most_readable_ = std::max(most_readable_, readable);
   listed.complete =
       kinds.errors.empty() && listing.failed.empty() && readable > 0 && readable == most_readable_;
   listed.any = readable > 0;
   refresh_kinds_ = !listed.complete;
   listed.objects = std::move(listing.objects);
+  if (!preserves) return listed;
+  const auto preserved =
+      std::stable_partition(listed.objects.begin(), listed.objects.end(),
+                            [&](const KubeObject& object) { return object.type != types.back(); });
+  listed.preserved.assign(std::make_move_iterator(preserved),
+                          std::make_move_iterator(listed.objects.end()));
+  listed.objects.erase(preserved, listed.objects.end());
   return listed;
 }
 

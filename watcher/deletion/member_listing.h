@@ -25,13 +25,15 @@ class MemberListing {
  public:
   struct Listed {
     std::vector<KubeObject> objects;
-    bool complete = true;  // false: a kind could not be listed this time
-    bool any = true;       // false: no kind could
+    std::vector<KubeObject> preserved;  // claims, listed only because they must survive
+    bool complete = true;               // false: a kind could not be listed this time
+    bool any = true;                    // false: no kind could
+    std::vector<std::string> failed;    // why kinds could not be listed this time
   };
 
   MemberListing(const Tools& tools, WarnOnce& warn_once, ClusterId cluster);
 
-  Listed List();
+  Listed List(const Patience& patience = {});
 
   // Returns the kinds that are skipped, and why: "widgets.example.com: not served".
   const std::vector<std::string>& skipped() const { return skipped_; }

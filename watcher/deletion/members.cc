@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <limits>
+#include <unordered_map>
 
 #include "probes/base/names.h"
 #include "probes/base/time_text.h"
+#include "probes/cluster_probe.h"
 #include "probes/owner_kinds.h"
 #include "watcher/protocol/marks.h"
 
@@ -14,14 +16,13 @@ namespace {
 // By default claims go after everything that may mount them.
 constexpr int kAfterTheRest = std::numeric_limits<int>::max();
 
+using ObjectsByUid = std::unordered_map<std::string_view, const KubeObject*>;
+
 bool IsClaim(const ResourceType& type) { return type.kind == "PersistentVolumeClaim"; }
 
 // Says why an object is left alone, whatever --resources and labels say; nullptr if it isn't.
 const char* WhyLeft(const KubeObject& object, const DeletionMemory& memory) {
-  const std::string& kind = object.type.kind;
-  if (kind == "ServiceAccount" || kind == "Role" || kind == "RoleBinding" || kind == "Namespace") {
-    return "its kind is never deleted";
-  }
+  if (IsNeverDeleted(object.type)) return "its kind is never deleted";
   if (IsKept(object.meta)) return "kept";
   if (!IsClaim(object.type)) return nullptr;
   switch (memory.volumes) {
@@ -51,8 +52,7 @@ bool IsMounted(const KubeObject& object, const DeletionMemory& memory) {
 }
 
 // Returns the UIDs of the objects that control the owner, directly or not, as far as known.
-std::set<std::string> AboveOwner(const std::map<std::string, const KubeObject*>& now,
-                                 const DeletionMemory& memory) {
+std::set<std::string> AboveOwner(const ObjectsByUid& now, const DeletionMemory& memory) {
   std::set<std::string> above{memory.owner_controller_uid};
   std::set<std::string> begin = memory.owner_uids;
   begin.insert(memory.owner_controller_uid);
@@ -74,6 +74,14 @@ bool IsOwner(const KubeObject& object, const DeletionMemory& memory) {
                                    : object.type.SingularName() == memory.owner_kind;
 }
 
+// StatefulSets come behind other controllers, because they may have to wait for their claims.
+int OrderOfKind(const ResourceType& type) {
+  if (type.kind == "StatefulSet") return 1;
+  const bool is_controller =
+      IsWorkload(type) ? type.kind != "Pod" : FindBuiltInByName(type.plural, type.group) == nullptr;
+  return is_controller ? 0 : 2;
+}
+
 enum class Controlled { kByMember, kByMasterRoot, kByOther };
 
 struct Controller {
@@ -82,8 +90,7 @@ struct Controller {
 };
 
 // Follows the controllers of an object up to one that says whether it is of the cluster.
-Controller FindController(const KubeObject& object,
-                          const std::map<std::string, const KubeObject*>& now,
+Controller FindController(const KubeObject& object, const ObjectsByUid& now,
                           const DeletionMemory& memory) {
   const OwnerReference* controller = object.meta.Controller();
   for (int i = 0; controller != nullptr && i < 16; ++i) {
@@ -103,7 +110,9 @@ Controller FindController(const KubeObject& object,
 bool IsTooNew(const KubeObject& object, const DeletionMemory& memory) {
   if (!memory.made_before) return false;
   const auto created = ParseTime(object.meta.created);
-  return !created || *created > *memory.made_before;
+  const auto seen = std::chrono::floor<std::chrono::seconds>(*memory.made_before);
+  if (!created || *created != seen) return !created || *created > seen;
+  return !IsNoLaterVersion(object.meta.resource_version, memory.made_before_version);
 }
 
 void Leave(const KubeObject& object, const char* why, DeletionMemory& memory, MemberPass& pass) {
@@ -139,8 +148,8 @@ Group SortRoot(const KubeObject& object, bool root_is_ours, DeletionMemory& memo
 }
 
 // Does the same for an object with a controller.
-Group SortControlled(const KubeObject& object, const std::map<std::string, const KubeObject*>& now,
-                     DeletionMemory& memory, MemberPass& pass) {
+Group SortControlled(const KubeObject& object, const ObjectsByUid& now, DeletionMemory& memory,
+                     MemberPass& pass) {
   Controller controller = FindController(object, now, memory);
   switch (controller.controlled) {
     case Controlled::kByMasterRoot:
@@ -151,6 +160,7 @@ Group SortControlled(const KubeObject& object, const std::map<std::string, const
     case Controlled::kByMember:
       break;
   }
+  if (IsClaim(object.type)) return nullptr;  // it is its StatefulSet's, and settled with that
   memory.below.emplace(object.meta.uid, std::move(controller.member_uid));
   return &MemberPass::leftovers;
 }
@@ -170,9 +180,57 @@ bool DeletionMemory::HasWaves() const {
   return orders.size() > 1;
 }
 
+bool IsNeverDeleted(const ResourceType& type) {
+  const std::string& kind = type.kind;
+  return kind == "ServiceAccount" || kind == "Role" || kind == "RoleBinding" || kind == "Namespace";
+}
+
+bool MustSurvive(const KubeObject& object, const DeletionMemory& memory) {
+  if (IsKept(object.meta) || IsOwner(object, memory)) return true;
+  if (!IsClaim(object.type) || memory.volumes == Volumes::kDelete) return false;
+  const auto& owners = object.meta.owner_references;
+  // Claims of a StatefulSet are settled before it goes.
+  return std::none_of(owners.begin(), owners.end(), [](const OwnerReference& owner) {
+    return owner.kind == "StatefulSet" || owner.kind == "Pod";
+  });
+}
+
+const KubeObject* FindOtherMaster(const std::vector<KubeObject>& objects,
+                                  const DeletionMemory& memory) {
+  ObjectsByUid now;
+  for (const KubeObject& object : objects) now[object.meta.uid] = &object;
+  const auto is_known = [&](const std::string& uid) {
+    return uid == memory.root_uid || memory.listed.contains(uid) || memory.below.contains(uid);
+  };
+  const auto is_of_other_root = [&](const KubeObject& object) {
+    const OwnerReference* controller = object.meta.Controller();
+    for (int i = 0; controller != nullptr && i < 16; ++i) {
+      if (is_known(controller->uid)) return false;
+      const auto above = now.find(controller->uid);
+      // What a rollout makes may be gone before its pods, and tells nothing then.
+      if (above == now.end()) {
+        return controller->kind != "ReplicaSet" && controller->kind != "ReplicationController";
+      }
+      if (above->second->meta.deleting) return false;
+      controller = above->second->meta.Controller();
+    }
+    return true;
+  };
+  for (const KubeObject& object : objects) {
+    if (!CanJudge(object.type)) continue;  // a Service is labelled as its master is
+    const bool is_master = object.meta.Label(kTypeLabel) == kMasterType ||
+                           object.meta.Annotation(annotation::kStatus).has_value();
+    if (is_master && !object.meta.deleting && !is_known(object.meta.uid) &&
+        is_of_other_root(object)) {
+      return &object;
+    }
+  }
+  return nullptr;
+}
+
 MemberPass SortMembers(std::vector<KubeObject> objects, bool root_is_ours, DeletionMemory& memory) {
   MemberPass pass;
-  std::map<std::string, const KubeObject*> now;
+  ObjectsByUid now;
   for (const KubeObject& object : objects) now[object.meta.uid] = &object;
   const std::set<std::string> above_owner = AboveOwner(now, memory);
   std::vector<Group> groups(objects.size(), nullptr);
@@ -200,6 +258,11 @@ MemberPass SortMembers(std::vector<KubeObject> objects, bool root_is_ours, Delet
     }
     groups[i] = SortControlled(object, now, memory, pass);
   }
+  for (const Group group : {&MemberPass::to_delete, &MemberPass::leftovers, &MemberPass::mounted,
+                            &MemberPass::to_collect}) {
+    const auto size = std::count(groups.begin(), groups.end(), group);
+    (pass.*group).reserve(static_cast<std::size_t>(size));
+  }
   for (std::size_t i = 0; i < objects.size(); ++i) {
     if (groups[i] != nullptr) (pass.*groups[i]).push_back(std::move(objects[i]));
   }
@@ -218,6 +281,10 @@ std::vector<const KubeObject*> DueMembers(const MemberPass& pass, const Deletion
   std::vector<const KubeObject*> due;
   of_each([&](const KubeObject& object, int order) {
     if (all || order == lowest) due.push_back(&object);
+  });
+  // Controllers first: what they control can't be made anew then.
+  std::stable_sort(due.begin(), due.end(), [](const KubeObject* a, const KubeObject* b) {
+    return OrderOfKind(a->type) < OrderOfKind(b->type);
   });
   return due;
 }

@@ -25,8 +25,11 @@ struct DeletionMemory {
   std::string owner_name;            // empty: the owner is in another namespace, or there is none
   std::string owner_kind;            // "deployment.apps"; empty: any workload
   std::string owner_controller_uid;  // may be empty
-  // Objects created later are somebody's new ones and stay; nullopt: none are too new.
+  // When the master root was last seen: objects made later are somebody's new ones and stay.
+  // nullopt: none are too new. Of those made in the same second, the ones that have changed since
+  // the root was at `made_before_version` may have been made later, and stay too.
   std::optional<WallTime> made_before;
+  std::string made_before_version = {};  // a resourceVersion
   std::vector<MountedObject> mounted;
   Volumes volumes = Volumes::kPreserve;
   WallTime collect_after{};  // the time that claims are marked with, in whole seconds
@@ -53,12 +56,25 @@ struct MemberPass {
   std::size_t remaining() const { return to_delete.size() + leftovers.size() + to_collect.size(); }
 };
 
+// Whether objects of this kind are never deleted, whatever --resources and labels say.
+bool IsNeverDeleted(const ResourceType& type);
+
+// Whether an object must not go, not even because the garbage collector takes it along with what
+// owns it: it is kept, the owner, or a claim that isn't of a StatefulSet and is not to be deleted.
+bool MustSurvive(const KubeObject& object, const DeletionMemory& memory);
+
+// Returns an object that shows another master of the cluster, `objects` being all that carry the
+// cluster's label now: one that is marked as a master, has no controller or another root's, and is
+// none of the members seen before; nullptr if there is none.
+const KubeObject* FindOtherMaster(const std::vector<KubeObject>& objects,
+                                  const DeletionMemory& memory);
+
 // Sorts `objects`, which are all that carry the cluster's label now, and updates `memory`. If the
 // master root is no longer ours (`root_is_ours` false), no members are added to those seen before.
 MemberPass SortMembers(std::vector<KubeObject> objects, bool root_is_ours, DeletionMemory& memory);
 
 // Returns the remaining objects of the wave that is due, the one with the lowest delete-order; with
-// `all`, those of every wave.
+// `all`, those of every wave. Controllers come before all else.
 std::vector<const KubeObject*> DueMembers(const MemberPass& pass, const DeletionMemory& memory,
                                           bool all);
 

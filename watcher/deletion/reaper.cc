@@ -7,6 +7,8 @@
 #include "probes/base/duration_text.h"
 #include "probes/base/names.h"
 #include "probes/base/time_text.h"
+#include "watcher/deletion/half_proof.h"
+#include "watcher/protocol/member_annotations.h"
 
 namespace cluster_watcher {
 namespace {
@@ -23,6 +25,8 @@ constexpr int kMostStepMarks = 5;
 constexpr Duration kStepMarkTimeout{2'000};
 constexpr int kMostMarksOff = 5;
 
+constexpr const char* kRootIsKept = "the master root is annotated cluster-watcher/keep";
+
 AnnotationChanges CondemnedMarks(const WatcherId& me, Reason reason, Phase phase) {
   return {{annotation::kPhase, ToString(phase)},
           {annotation::kReason, ToString(reason)},
@@ -30,6 +34,13 @@ AnnotationChanges CondemnedMarks(const WatcherId& me, Reason reason, Phase phase
 }
 
 Duration Backoff(int attempt) { return kBetweenLooks * (1 << std::min(attempt, kMostDoublings)); }
+// After a round that came to nothing: up to 5 s.
+Duration LongBackoff(int round) { return kBetweenLooks * (1 << std::min(round + 5, 9)); }
+
+// "; already gone: deployment.apps/bob-w", or nothing.
+std::string WhatIsGone(const std::vector<std::string>& gone) {
+  return gone.empty() ? "" : "; already gone: " + Joined(gone);
+}
 
 bool AnyToRun(const std::vector<Step>& steps, const char* prefix,
               const std::set<std::string>& done) {
@@ -70,36 +81,72 @@ Reaper::Outcome Reaper::Condemn(const WatcherId& me, const Snapshot& snapshot,
   }
   tools_.metrics.SetPhase(ToString(Phase::kCondemned));
   announcer_.Condemned(snapshot, decision, abandonment);
-  return CarryThrough(me, snapshot.OwnerIdentity(), stop);
+  return CarryThrough({me, snapshot.OwnerIdentity()}, {}, stop);
 }
 
-Reaper::Outcome Reaper::Resume(const WatcherId& me, const Snapshot& snapshot, const Marks& marks) {
-  if (marks_to_take_off_) {
+Reaper::Outcome Reaper::Resume(const WatcherId& me, const Snapshot& snapshot) {
+  Marks marks = snapshot.marks;
+  const bool own = marks.condemned_by == me;
+  if (own && marks_to_take_off_) {
     marks_to_take_off_ = !TakeMarksOff(me, snapshot);
     return Outcome::kSpared;
   }
+  const HalfProof proof = ProveHalf(tools_, warn_once_, *snapshot.cluster, snapshot.root->meta.uid,
+                                    marks, ServerNow(snapshot, tools_.clock));
+  if (proof.wholeness == Wholeness::kUnknown) return Outcome::kSpared;
+  const bool half = proof.wholeness == Wholeness::kHalf;
+  if (marks.deletes_begun) announcer_.Resuming();
+  if (IsKept(snapshot.root->meta)) {
+    return EndWithRoot(marks.condemned_by, snapshot, Refusal::kHold, kRootIsKept, proof.gone);
+  }
+  if (!own || (marks.deletes_begun && !half)) {
+    auto taken = TakeOver(me, snapshot, half);
+    if (!taken) return Outcome::kSpared;
+    marks = *std::move(taken);
+  }
   tools_.log.warn("resuming the deletion of cluster {}", snapshot.cluster->name);
-  if (!marks.deletes_begun) return CarryThrough(me, "", {});
+  Progress progress;
+  progress.steps_done = marks.steps_done;
+  progress.gone = proof.gone;
+  if (!half) return CarryThrough({me, ""}, std::move(progress), {});
   const std::string since = marks.deleting_since ? FormatTime(*marks.deleting_since) : "earlier";
-  Progress progress{marks.steps_done, false};
-  return Delete({snapshot, marks, "what was begun " + since + " goes on (" + marks.reason + ")"},
-                progress)
-      .value_or(Outcome::kSpared);
+  const DeletionOrder order{snapshot, marks,
+                            "what was begun " + since + " goes on (" + marks.reason + ")"};
+  Deletion deletion(tools_, order, BeganAt(order, progress));
+  return Finish(order, deletion, progress).value_or(Outcome::kSpared);
 }
 
-std::optional<Marks> Reaper::TakeOver(const WatcherId& me, const Snapshot& snapshot) {
+std::optional<Marks> Reaper::TakeOver(const WatcherId& me, const Snapshot& snapshot, bool is_half) {
+  Marks marks = snapshot.marks;
+  const WatcherId before = std::exchange(marks.condemned_by, me);
+  AnnotationChanges changes = {{annotation::kCondemnedBy, me.ToText()}};
+  if (is_half) {
+    marks.deleting_since = ServerNow(snapshot, tools_.clock);
+    changes[annotation::kDeletingSince] = FormatTime(*marks.deleting_since);
+  } else {
+    // What can't be proven is judged again, also by whoever comes after a crash.
+    marks.deletes_begun = false;
+    marks.first_deletes.clear();
+    changes[annotation::kDeletesBegun] = std::nullopt;
+    changes[annotation::kFirstDeletes] = std::nullopt;
+  }
   MasterRoot root(tools_.client, *snapshot.root);
-  auto written = root.WriteMarks({{annotation::kCondemnedBy, me.ToText()}}, kMarksTimeout);
+  auto written = root.WriteMarks(std::move(changes), kMarksTimeout);
   if (!written) {
-    warn_once_("the deletion that " + snapshot.marks.condemned_by.ToText() +
+    warn_once_("the deletion that " + before.ToText() +
                " began can't be taken over: " + written.error().message);
     return std::nullopt;
   }
   marks_to_take_off_ = false;
-  announcer_.TakenOver(snapshot, snapshot.marks);
-  Marks marks = snapshot.marks;
-  marks.condemned_by = me;
+  if (before != me) announcer_.TakenOver(snapshot, snapshot.marks);
   return marks;
+}
+
+Reaper::Outcome Reaper::EndWithRoot(const WatcherId& me, const Snapshot& snapshot, Refusal refusal,
+                                    const std::string& why, const std::vector<std::string>& gone) {
+  marks_to_take_off_ = !TakeMarksOff(me, snapshot);
+  BackToWatching(snapshot, refusal, why + WhatIsGone(gone));
+  return Outcome::kSpared;
 }
 
 void Reaper::BackToWatching(const Snapshot& snapshot, std::optional<Refusal> refusal,
@@ -125,31 +172,57 @@ Reaper::Outcome Reaper::Overtaken() {
   return Outcome::kOvertaken;
 }
 
-Reaper::Outcome Reaper::CarryThrough(const WatcherId& me, const std::string& owner_identity,
-                                     std::stop_token stop) {
-  Progress progress;
+Reaper::Outcome Reaper::CarryThrough(const Case& of, Progress progress, std::stop_token stop) {
   for (;;) {
-    auto condemned = LastLook(me, owner_identity, stop);
+    auto condemned = LastLook(of, progress, nullptr, stop);
     if (!condemned) return condemned.error();
     stop = {};  // there is no return
+    // Rounds that come to nothing, as where all members are stuck already, end at the deadline.
+    if (!progress.began || progress.fruitless == 0) progress.began = tools_.clock.Now();
     progress.steps_done.merge(std::set<std::string>(condemned->marks.steps_done));
+    AnnounceDeletion(*condemned, progress);
     // Steps take their time, and meanwhile the cluster, still whole, may be in use again.
     if (RunStepsBefore(*condemned, progress)) continue;
-    if (auto outcome = Delete(*condemned, progress)) return *outcome;
-    tools_.log.warn("the first delete could not be sent in time: looking again");
+    if (auto outcome = BeginAndFinish(of, *condemned, progress)) return *outcome;
+    tools_.log.warn("no delete was accepted in time: looking again");
+    Wait(LongBackoff(progress.fruitless++), {});
+    if (auto outcome = GoOnIfHalf(of, progress)) return *outcome;
   }
 }
 
-std::optional<Reaper::Doubt> Reaper::FindDoubt(const WatcherId& me,
-                                               const std::string& owner_identity,
-                                               const JudgedLook& look) {
+// A delete whose answer was lost may have been carried out.
+std::optional<Reaper::Outcome> Reaper::GoOnIfHalf(const Case& of, Progress& progress) {
+  for (int attempt = 0;; ++attempt) {
+    tools_.turn({});
+    Snapshot look = observer_.SureLook({});
+    const bool is_ours = look.root && look.cluster && look.marks.condemned_by == of.me &&
+                         look.marks.phase == Phase::kDeleting;
+    // What else it may be is told by the next last look.
+    if (look.facts.problem.empty() && !is_ours) return std::nullopt;
+    if (is_ours) {
+      const HalfProof proof = ProveHalf(tools_, warn_once_, *look.cluster, look.root->meta.uid,
+                                        look.marks, ServerNow(look, tools_.clock));
+      progress.gone = proof.gone;
+      if (proof.wholeness == Wholeness::kMayWhole) return std::nullopt;
+      if (proof.wholeness == Wholeness::kHalf) {
+        Marks marks = look.marks;
+        const DeletionOrder order{std::move(look), std::move(marks), ""};
+        Deletion deletion(tools_, order, BeganAt(order, progress));
+        return Finish(order, deletion, progress);
+      }
+    }
+    Wait(LongBackoff(attempt), {});
+  }
+}
+
+std::optional<Reaper::Doubt> Reaper::FindDoubt(const Case& of, const JudgedLook& look) {
   const Snapshot& snapshot = look.snapshot;
   const Marks& marks = snapshot.marks;
   if (!look.decision.abandoned())
     return Doubt{RefusalOf(look.decision.reason), look.decision.detail};
-  const bool same_owner = owner_identity.empty() ? marks.owner && snapshot.seen &&
-                                                       marks.owner->uid == snapshot.seen->uid
-                                                 : snapshot.OwnerIdentity() == owner_identity;
+  const bool same_owner = of.owner_identity.empty() ? marks.owner && snapshot.seen &&
+                                                          marks.owner->uid == snapshot.seen->uid
+                                                    : snapshot.OwnerIdentity() == of.owner_identity;
   if (!same_owner) {
     return Doubt{Refusal::kOwnerBack, snapshot.seen ? "the owner is another one now"
                                                     : "it isn't written whose deletion was begun"};
@@ -157,47 +230,52 @@ std::optional<Reaper::Doubt> Reaper::FindDoubt(const WatcherId& me,
   if (snapshot.root->meta.deleting) {
     return Doubt{Refusal::kConflict, "the master root is being deleted by another's hand"};
   }
-  const bool overtaken = marks.phase == Phase::kDeleting && marks.condemned_by != me;
-  if (!overtaken && (marks.condemned_by != me || marks.phase == Phase::kWatching)) {
+  if (snapshot.IsPodTerminating()) {
+    return Doubt{Refusal::kConflict, "the watcher's own pod is being deleted"};
+  }
+  const bool overtaken = marks.phase == Phase::kDeleting && marks.condemned_by != of.me;
+  if (!overtaken && (marks.condemned_by != of.me || marks.phase == Phase::kWatching)) {
     return Doubt{Refusal::kConflict, "the marks on the master root no longer name us"};
   }
   return std::nullopt;
 }
 
-Result<DeletionOrder, Reaper::Outcome> Reaper::LastLook(const WatcherId& me,
-                                                        const std::string& owner_identity,
+Result<DeletionOrder, Reaper::Outcome> Reaper::LastLook(const Case& of, const Progress& progress,
+                                                        const std::vector<FirstDelete>* first,
                                                         std::stop_token stop) {
   const auto spare = [&](const JudgedLook& look, const Doubt& doubt) {
-    marks_to_take_off_ = !TakeMarksOff(me, look.snapshot);
+    marks_to_take_off_ = !TakeMarksOff(of.me, look.snapshot);
     if (marks_to_take_off_) tools_.log.warn("the marks could not be taken off yet");
-    BackToWatching(look.snapshot, doubt.refusal, doubt.detail,
-                   look.decision.abandoned() ? nullptr : &look.decision);
+    BackToWatching(look.snapshot, doubt.refusal, doubt.detail + WhatIsGone(progress.gone),
+                   look.decision.abandoned() || !progress.gone.empty() ? nullptr : &look.decision);
     return Unexpected{Outcome::kSpared};
   };
   JudgedLook look;
   for (int attempt = 0; attempt < kMostLastLooks && !stop.stop_requested(); ++attempt) {
     tools_.turn({});
-    if (attempt > 0) {
-      const Duration asked = std::min(tools_.client.TakeRetryAfter(), kLongestAskedWait);
-      tools_.clock.WaitUntil(tools_.clock.Now() + std::max(Backoff(attempt), asked), stop);
-    }
+    if (attempt > 0) Wait(Backoff(attempt), stop);
     look = LookAndDecide(observer_, stop);
     if (stop.stop_requested()) break;
-    if (auto doubt = FindDoubt(me, owner_identity, look)) return spare(look, *doubt);
+    if (auto doubt = FindDoubt(of, look)) return spare(look, *doubt);
     const Snapshot& snapshot = look.snapshot;
-    if (snapshot.marks.condemned_by != me) return Unexpected{Overtaken()};
-    const auto age = std::chrono::duration_cast<Duration>(tools_.clock.Now() - snapshot.began);
+    if (snapshot.marks.condemned_by != of.me) return Unexpected{Overtaken()};
+    const Duration age = snapshot.EvidenceAge(tools_.clock, tools_.client);
     if (age >= kFreshEvidence) {
-      tools_.log.info("the last look took {} and is repeated", FormatDuration(age));
+      tools_.log.info("the evidence of the last look is {} old: looking again",
+                      FormatDuration(age));
       continue;
     }
     Marks marks = snapshot.marks;
     marks.phase = Phase::kDeleting;
     marks.reason = ToString(look.decision.reason);
-    marks.deletes_begun = false;  // if that was written in vain, nothing was deleted
-    AnnotationChanges changes = CondemnedMarks(me, look.decision.reason, marks.phase);
-    changes[annotation::kDeletesBegun] = std::nullopt;
-    if (!marks.deleting_since) {
+    AnnotationChanges changes = CondemnedMarks(of.me, look.decision.reason, marks.phase);
+    marks.deletes_begun = first != nullptr;
+    marks.first_deletes = first != nullptr ? *first : std::vector<FirstDelete>();
+    changes[annotation::kDeletesBegun] = first ? std::optional("true") : std::nullopt;
+    changes[annotation::kFirstDeletes] =
+        first != nullptr ? std::optional(FirstDeletesMark(*first)) : std::nullopt;
+    const bool anew = first == nullptr && progress.fruitless == 0;
+    if (anew || !marks.deleting_since) {
       marks.deleting_since = ServerNow(snapshot, tools_.clock);
       changes[annotation::kDeletingSince] = FormatTime(*marks.deleting_since);
     }
@@ -221,6 +299,11 @@ Result<DeletionOrder, Reaper::Outcome> Reaper::LastLook(const WatcherId& me,
   return Unexpected{Outcome::kSpared};
 }
 
+void Reaper::Wait(Duration backoff, const std::stop_token& stop) {
+  const Duration asked = std::min(tools_.client.TakeRetryAfter(), kLongestAskedWait);
+  tools_.clock.WaitUntil(tools_.clock.Now() + std::max(backoff, asked), stop);
+}
+
 bool Reaper::TakeMarksOff(const WatcherId& me, const Snapshot& snapshot) {
   if (!snapshot.root) return false;
   MasterRoot root(tools_.client, *snapshot.root);
@@ -240,10 +323,10 @@ bool Reaper::TakeMarksOff(const WatcherId& me, const Snapshot& snapshot) {
 bool Reaper::RunStepsBefore(const DeletionOrder& condemned, Progress& progress) {
   const std::vector<Step>& steps = condemned.look.steps.before;
   if (!AnyToRun(steps, kBefore, progress.steps_done)) return false;
-  AnnounceDeletion(condemned, progress);
-  const Duration age = DeletionAge(condemned.marks, condemned.look, tools_.clock);
+  const auto left =
+      BeganAt(condemned, progress) + tools_.settings->delete_deadline - tools_.clock.Now();
   RunSteps(steps, kBefore, condemned,
-           std::min(tools_.settings->steps_deadline, tools_.settings->delete_deadline - age),
+           std::min(tools_.settings->steps_deadline, std::chrono::duration_cast<Duration>(left)),
            progress);
   return true;
 }
@@ -287,23 +370,40 @@ void Reaper::MarkStepsDone(const DeletionOrder& condemned, const Progress& progr
   tools_.log.warn("the steps that are done could not be marked");
 }
 
+MonotonicTime Reaper::BeganAt(const DeletionOrder& condemned, const Progress& progress) const {
+  if (progress.began) return *progress.began;
+  return tools_.clock.Now() - DeletionAge(condemned.marks, condemned.look, tools_.clock);
+}
+
 void Reaper::AnnounceDeletion(const DeletionOrder& condemned, Progress& progress) {
   tools_.metrics.SetPhase(ToString(Phase::kDeleting));
+  const auto age =
+      std::chrono::duration_cast<Duration>(tools_.clock.Now() - BeganAt(condemned, progress));
   tools_.metrics.SetDeletionDeadline(tools_.clock.WallNow() + tools_.settings->delete_deadline -
-                                     DeletionAge(condemned.marks, condemned.look, tools_.clock));
+                                     age);
   if (progress.announced) return;
   progress.announced = true;
   announcer_.Deleting(condemned.look, condemned.marks, condemned.why);
 }
 
-std::optional<Reaper::Outcome> Reaper::Delete(const DeletionOrder& condemned, Progress& progress) {
+std::optional<Reaper::Outcome> Reaper::BeginAndFinish(const Case& of,
+                                                      const DeletionOrder& condemned,
+                                                      Progress& progress) {
+  Deletion deletion(tools_, condemned, BeganAt(condemned, progress));
+  if (!progress.tried) progress.tried = tools_.clock.Now();
+  if (!deletion.Prepare(*progress.tried)) return std::nullopt;
+  auto begun = LastLook(of, progress, &deletion.first_deletes(), {});
+  if (!begun) return begun.error();
+  deletion.Begin(*begun);
+  return Finish(*begun, deletion, progress);
+}
+
+std::optional<Reaper::Outcome> Reaper::Finish(const DeletionOrder& condemned, Deletion& deletion,
+                                              Progress& progress) {
   AnnounceDeletion(condemned, progress);
-  const MonotonicTime began =
-      tools_.clock.Now() - DeletionAge(condemned.marks, condemned.look, tools_.clock);
+  const MonotonicTime began = BeganAt(condemned, progress);
   const MonotonicTime deadline = began + tools_.settings->delete_deadline;
-  Deletion deletion(tools_, condemned, began);
   Deletion::Outcome outcome = deletion.DeleteMembers(deadline);
-  if (outcome == Deletion::Outcome::kStale) return std::nullopt;
   if (outcome == Deletion::Outcome::kDone && !deletion.overdue().empty()) {
     announcer_.Trouble(condemned.look, "Overdue",
                        "its deadline has passed; " + Joined(deletion.overdue()));
@@ -312,31 +412,52 @@ std::optional<Reaper::Outcome> Reaper::Delete(const DeletionOrder& condemned, Pr
     // Meanwhile something may have been made again, even the master root.
     outcome = deletion.DeleteMembers(deadline);
   }
-  if (outcome != Deletion::Outcome::kDone) return Stop(outcome, condemned, deletion);
-  outcome = deletion.DeleteRoot();
-  if (outcome == Deletion::Outcome::kOvertaken) return Overtaken();
-  TellEnd(deletion, condemned, began);
-  if (outcome == Deletion::Outcome::kReplaced) {
-    // Somebody's new cluster: it is watched over from now on.
-    tools_.log.warn("another object has the master root's name");
-    ShowWatching(Refusal::kUidChanged);
-    return Outcome::kSpared;
+  const bool members_are_gone = outcome == Deletion::Outcome::kDone;
+  if (members_are_gone) outcome = deletion.DeleteRoot(deadline);
+  switch (outcome) {
+    case Deletion::Outcome::kDone:
+      TellEnd(deletion, condemned, began);
+      return Outcome::kDone;
+    case Deletion::Outcome::kStale:
+      return std::nullopt;
+    case Deletion::Outcome::kKept:
+    case Deletion::Outcome::kRelabelled: {
+      std::vector<std::string> gone = progress.gone;
+      const auto& deleted = deletion.first_deleted();
+      gone.insert(gone.end(), deleted.begin(), deleted.end());
+      const bool is_kept = outcome == Deletion::Outcome::kKept;
+      return EndWithRoot(condemned.marks.condemned_by, condemned.look,
+                         is_kept ? Refusal::kHold : Refusal::kConflict,
+                         is_kept ? kRootIsKept : "the master root is labelled with another cluster",
+                         gone);
+    }
+    case Deletion::Outcome::kOtherMaster:
+      BackToWatching(condemned.look, Refusal::kConflict,
+                     "its deletion ends here: the master root is taken down by another's hand, and "
+                     "another master of the cluster is there" +
+                         WhatIsGone(deletion.first_deleted()));
+      return Outcome::kSpared;
+    case Deletion::Outcome::kOvertaken:
+      return Overtaken();
+    case Deletion::Outcome::kCalledOff:
+      BackToWatching(condemned.look, Refusal::kConflict,
+                     "its deletion ends here: the marks on the master root no longer name us" +
+                         WhatIsGone(deletion.first_deleted()));
+      return Outcome::kSpared;
+    case Deletion::Outcome::kReplaced:
+      // Somebody's new cluster: it is watched over from now on.
+      if (members_are_gone) {
+        TellEnd(deletion, condemned, began);
+        tools_.log.warn("another object has the master root's name");
+        ShowWatching(Refusal::kUidChanged);
+      } else {
+        const std::string deletes = deletion.Report().DeletesText();
+        BackToWatching(condemned.look, Refusal::kUidChanged,
+                       "its deletion ends here: another object has the master root's name" +
+                           (deletes.empty() ? "" : "; " + deletes));
+      }
+      return Outcome::kSpared;
   }
-  return Outcome::kDone;
-}
-
-// A deletion that ends before its members are gone.
-Reaper::Outcome Reaper::Stop(Deletion::Outcome why, const DeletionOrder& condemned,
-                             const Deletion& deletion) {
-  if (why == Deletion::Outcome::kOvertaken) return Overtaken();
-  const bool replaced = why == Deletion::Outcome::kReplaced;
-  const std::string deletes = deletion.Report().DeletesText();
-  BackToWatching(condemned.look, replaced ? Refusal::kUidChanged : Refusal::kConflict,
-                 std::string("its deletion ends here: ") +
-                     (replaced ? "another object has the master root's name"
-                               : "the marks on the master root were taken off, or it is being "
-                                 "deleted") +
-                     (deletes.empty() ? "" : "; " + deletes));
   return Outcome::kSpared;
 }
 
@@ -393,7 +514,8 @@ bool Reaper::FinishOnTermination() {
   Deletion deletion(tools_, condemned, began);
   const bool finished = deletion.FinishMembers(began + allowed, [&] {
     tell();
-    return look_and_decide().has_value();
+    const auto again = look_and_decide();
+    return again ? std::optional(again->snapshot.evidence_since) : std::nullopt;
   });
   tell();
   if (!finished) {

@@ -1,7 +1,9 @@
-// The protocol that leads to a deletion: condemn, last look, point of no return, steps, first
-// delete. Each is written on the master root before it is taken, so that a watcher that comes after
-// a crash knows how far it went. Until the first delete, every doubt that a look shows leads back
-// to watching; after it nothing does: half a cluster is no cluster.
+// The protocol that leads to a deletion: condemn, last look, point of no return, steps, another
+// last look, first delete. Each is written on the master root before it is taken, so that a watcher
+// that comes after a crash knows how far it went. Until the first delete, every doubt that a look
+// shows leads back to watching; after it nothing does but a master root that is to be kept: half a
+// cluster is no cluster. Whoever resumes a deletion judges the cluster again unless it is proven
+// half.
 #pragma once
 
 #include <optional>
@@ -38,14 +40,10 @@ class Reaper {
   Outcome Condemn(const WatcherId& me, const Snapshot& snapshot, const Decision& decision,
                   const Abandonment& abandonment, std::stop_token stop);
 
-  // Resumes the deletion that `marks`, on the root of `snapshot`, say is that of `me`. If they are
-  // only left over from a cluster that was spared, takes them off instead (kSpared).
-  Outcome Resume(const WatcherId& me, const Snapshot& snapshot, const Marks& marks);
-
-  // Writes that `me` goes on with the deletion that another watcher began, under the
-  // resourceVersion that `snapshot` read. The marks as they are then; nullopt: it could not be
-  // written.
-  std::optional<Marks> TakeOver(const WatcherId& me, const Snapshot& snapshot);
+  // Resumes the deletion that the marks on the root of `snapshot` tell of, or takes it over in the
+  // name of `me`, under the resourceVersion that `snapshot` read. If they are only left over from a
+  // cluster that was spared, takes them off instead. kSpared also if it has to wait.
+  Outcome Resume(const WatcherId& me, const Snapshot& snapshot);
 
   // The one way back to watching: shows it, and tells it. `refusal`: if a deletion of this
   // watcher's that was due is held back. `decision`: of the look that spares the cluster, if one
@@ -66,22 +64,38 @@ class Reaper {
   struct Progress {
     std::set<std::string> steps_done;
     bool announced = false;
+    std::optional<MonotonicTime> began;  // the point of no return was last written
+    std::optional<MonotonicTime> tried;  // the members were first listed
+    int fruitless = 0;                   // rounds in which no delete was accepted
+    std::vector<std::string> gone;       // before the cluster was judged again
   };
 
-  // The last look, the steps before and the deletion. `owner_identity` empty: the owner that the
-  // marks name.
-  Outcome CarryThrough(const WatcherId& me, const std::string& owner_identity,
-                       std::stop_token stop);
-  // Looks again and writes the point of no return. The error: kSpared or kOvertaken.
-  Result<DeletionOrder, Outcome> LastLook(const WatcherId& me, const std::string& owner_identity,
+  // Whose deletion it is, and of whose cluster.
+  struct Case {
+    WatcherId me;
+    std::string owner_identity;  // empty: the owner that the marks name
+  };
+  // The last look, the steps before and the deletion.
+  Outcome CarryThrough(const Case& of, Progress progress, std::stop_token stop);
+  // Looks again and writes the point of no return or, with `first`, that deletes are begun and what
+  // is deleted first. The error: kSpared or kOvertaken.
+  Result<DeletionOrder, Outcome> LastLook(const Case& of, const Progress& progress,
+                                          const std::vector<FirstDelete>* first,
                                           std::stop_token stop);
+  // The deletion that was begun goes on if the cluster is half. nullopt: it may be whole.
+  std::optional<Outcome> GoOnIfHalf(const Case& of, Progress& progress);
+  // Writes that the deletion is that of `me` now. The marks as they are then; nullopt: it could not
+  // be written.
+  std::optional<Marks> TakeOver(const WatcherId& me, const Snapshot& snapshot, bool is_half);
+  // Nothing more is deleted, because of what was made of the master root.
+  Outcome EndWithRoot(const WatcherId& me, const Snapshot& snapshot, Refusal refusal,
+                      const std::string& why, const std::vector<std::string>& gone);
   // Why `look` spares the cluster that `me` has condemned; nullopt: it doesn't.
   struct Doubt {
     Refusal refusal;
     std::string detail;
   };
-  static std::optional<Doubt> FindDoubt(const WatcherId& me, const std::string& owner_identity,
-                                        const JudgedLook& look);
+  static std::optional<Doubt> FindDoubt(const Case& of, const JudgedLook& look);
   Outcome Overtaken();
   // Takes the marks of `me` off. False: they may still be there.
   bool TakeMarksOff(const WatcherId& me, const Snapshot& snapshot);
@@ -92,9 +106,15 @@ class Reaper {
   void RunSteps(const std::vector<Step>& steps, const char* prefix, const DeletionOrder& condemned,
                 Duration allowed, Progress& progress);
   void MarkStepsDone(const DeletionOrder& condemned, const Progress& progress);
-  // nullopt: the first delete could not be sent in time.
-  std::optional<Outcome> Delete(const DeletionOrder& condemned, Progress& progress);
-  Outcome Stop(Deletion::Outcome why, const DeletionOrder& condemned, const Deletion& deletion);
+  // Both: nullopt if no delete was accepted in time, so that a new look is needed.
+  std::optional<Outcome> BeginAndFinish(const Case& of, const DeletionOrder& condemned,
+                                        Progress& progress);
+  std::optional<Outcome> Finish(const DeletionOrder& condemned, Deletion& deletion,
+                                Progress& progress);
+  // Waits, and as long as the API server asks for by Retry-After.
+  void Wait(Duration backoff, const std::stop_token& stop);
+  // When the deletion began: the deadline counts from then.
+  MonotonicTime BeganAt(const DeletionOrder& condemned, const Progress& progress) const;
   void AnnounceDeletion(const DeletionOrder& condemned, Progress& progress);
   void TellEnd(const Deletion& deletion, const DeletionOrder& condemned, MonotonicTime began);
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 
 #include <spdlog/logger.h>
 
@@ -9,6 +10,7 @@
 #include "probes/base/clock.h"
 #include "probes/kube/discovery.h"
 #include "probes/kube/kube_client.h"
+#include "probes/kube/look_reads.h"
 #include "watcher/settings/settings_in_force.h"
 
 namespace cluster_watcher {
@@ -24,5 +26,12 @@ struct Tools {
   // thing may take if that is long.
   std::function<void(Duration may_take)> turn;
 };
+
+// For the reads of one pass of a deletion. Without it, where requests fail now and then, hardly a
+// pass would read everything.
+inline Patience RepeatedReads(const Tools& tools) {
+  constexpr Duration kLongest{5'000};
+  return Patience::Repeating(std::make_shared<LookReads>(tools.clock, kLongest));
+}
 
 }  // namespace cluster_watcher

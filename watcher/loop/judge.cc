@@ -9,11 +9,13 @@ namespace cluster_watcher {
 
 Decision Judge::DecideOn(const Snapshot& snapshot, const std::stop_token& stop) {
   if (snapshot.root_changed) confirmation_.Reset();
+  pod_terminating_ = snapshot.IsPodTerminating();
   Decision decision =
       overruled_ ? DecideWithOthers(observer_, snapshot, stop) : Decide(snapshot.facts);
   if (decision.abandoned()) {
     const Duration grace = GraceFor(*tools_.settings, decision.reason, snapshot.seen);
-    confirmation_.Add(snapshot.OwnerIdentity(), grace, snapshot.began, tools_.clock.Now());
+    confirmation_.Add(snapshot.OwnerIdentity(), grace, snapshot.began, tools_.clock.Now(),
+                      TerminatesIn(snapshot.facts));
     if (IsConfirmed() && !overruled_) decision = DecideWithOthers(observer_, snapshot, stop);
   }
   if (!decision.abandoned()) confirmation_.Reset();

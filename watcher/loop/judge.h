@@ -19,8 +19,9 @@ class Judge {
   // confirmations are complete, and as long as one of them overrules.
   Decision DecideOn(const Snapshot& snapshot, const std::stop_token& stop);
 
-  // Whether the verdicts so far suffice to condemn the cluster.
-  bool IsConfirmed() const;
+  // Whether the verdicts so far suffice to condemn the cluster, and our pod may still do that: one
+  // that is terminating may be killed before the deletion has ended.
+  bool MayCondemn() const { return IsConfirmed() && !pod_terminating_; }
   // The count starts again.
   void Reset() { confirmation_.Reset(); }
   const Confirmation& confirmation() const { return confirmation_; }
@@ -29,10 +30,13 @@ class Judge {
   Abandonment AbandonmentNow() const;
 
  private:
+  bool IsConfirmed() const;
+
   const Tools& tools_;
   Observer& observer_;
   Confirmation confirmation_;
   bool overruled_ = false;  // the last verdict, for another driver's sake
+  bool pod_terminating_ = false;
 };
 
 // The time between two polls varies from this percentage of the poll interval to 200 less it.

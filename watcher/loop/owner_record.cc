@@ -39,7 +39,7 @@ void OwnerRecord::Write(const Snapshot& snapshot, const Decision& decision,
   if (!MayRecord(decision.reason) || !owner) return;
   const Marks& marks = snapshot.marks;
   AnnotationChanges changes;
-  if (owner != marks.owner) changes = OwnerMarks(*owner);
+  if (owner != marks.owner || marks.owner_is_outdated) changes = OwnerMarks(*owner);
   const bool other_uid = marks.owner && marks.owner->uid != owner->uid;
   if (marks.app_status && (other_uid || decision.reason == Reason::kSharedByReplicas)) {
     changes[annotation::kAppStatus] = std::nullopt;
@@ -50,9 +50,10 @@ void OwnerRecord::Write(const Snapshot& snapshot, const Decision& decision,
   }
   MasterRoot root(tools_.client, *snapshot.root);
   auto written = root.WriteMarks(std::move(changes), kMarksTimeout);
-  written_ = written.has_value();
+  // What is refused for good is tried again with the next sure look, and no sooner.
+  written_ = written || !IsTransient(written.error().failure);
   // A conflict is nothing unusual: controllers write status all the time.
-  const bool expected = written_ || written.error().failure == ApiFailure::kConflict;
+  const bool expected = written || written.error().failure == ApiFailure::kConflict;
   if (!expected && !said_) {
     tools_.log.info("the owner can't be recorded: {}", written.error().message);
   }

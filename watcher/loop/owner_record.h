@@ -19,7 +19,7 @@ class OwnerRecord {
   void Write(const Snapshot& snapshot, const Decision& decision,
              const std::optional<RecordedOwner>& owner);
 
-  // False: the owner could not be written yet.
+  // False: the owner could not be written yet, and that is worth another look soon.
   bool is_written() const { return written_; }
 
  private:

@@ -1,5 +1,7 @@
 #include "watcher/loop/rival_watchers.h"
 
+#include <algorithm>
+
 namespace cluster_watcher {
 namespace {
 
@@ -18,6 +20,7 @@ RivalWatchers::Outcome RivalWatchers::Act(const WatcherId& me, const Snapshot& s
     case Phase::kWatching:
     case Phase::kDone:
       condemned_by_other_.reset();
+      deletion_seen_.reset();
       if (HasForeignMarks(snapshot.root->meta)) TakeMarksOff(snapshot);
       return Outcome::kNoMarks;
     case Phase::kDeleting:
@@ -51,6 +54,11 @@ RivalWatchers::Outcome RivalWatchers::ActOnDeletion(const WatcherId& me, const S
     return Outcome::kWait;
   }
   const WatcherId& by = snapshot.marks.condemned_by;
+  const auto& deleting_since = snapshot.marks.deleting_since;
+  if (!deletion_seen_ || deletion_seen_->by != by ||
+      deletion_seen_->deleting_since != deleting_since) {
+    deletion_seen_ = DeletionSeen{by, deleting_since, tools_.clock.Now()};
+  }
   if (by != me) {
     warn_once_("the cluster is being deleted by " + by.ToText());
     if (!MayTakeOver(snapshot, stop)) return Outcome::kWait;
@@ -60,10 +68,8 @@ RivalWatchers::Outcome RivalWatchers::ActOnDeletion(const WatcherId& me, const S
     judge_.Reset();
     return Outcome::kWait;
   }
-  const std::optional<Marks> marks = by == me ? snapshot.marks : reaper_.TakeOver(me, snapshot);
-  if (!marks) return Outcome::kWait;
   judge_.Reset();
-  switch (reaper_.Resume(me, snapshot, *marks)) {
+  switch (reaper_.Resume(me, snapshot)) {
     case Reaper::Outcome::kSpared:
       break;
     case Reaper::Outcome::kOvertaken:
@@ -75,9 +81,16 @@ RivalWatchers::Outcome RivalWatchers::ActOnDeletion(const WatcherId& me, const S
   return Outcome::kWait;
 }
 
+// The mark may be missing, be no time, or lie in the future.
+Duration RivalWatchers::AgeOfDeletion(const Snapshot& snapshot) const {
+  const Duration marked = DeletionAge(snapshot.marks, snapshot, tools_.clock);
+  if (!deletion_seen_) return marked;
+  const auto seen = tools_.clock.Now() - deletion_seen_->since;
+  return std::max(marked, std::chrono::duration_cast<Duration>(seen));
+}
+
 bool RivalWatchers::MayTakeOver(const Snapshot& snapshot, const std::stop_token& stop) const {
-  const bool overdue =
-      DeletionAge(snapshot.marks, snapshot, tools_.clock) > tools_.settings->delete_deadline;
+  const bool overdue = AgeOfDeletion(snapshot) > tools_.settings->delete_deadline;
   // Not at once from a watcher that has just taken it over from this one.
   const bool just_overtaken =
       overtaken_at_ && tools_.clock.Now() - *overtaken_at_ < kPatienceWithOthers;
@@ -89,8 +102,7 @@ bool RivalWatchers::MayTakeOver(const Snapshot& snapshot, const std::stop_token&
 // Marks that have stood longer, or that a rollback brought back, are no reason to hurry.
 bool RivalWatchers::IsLongPast(const Snapshot& snapshot) const {
   return !snapshot.marks.deleting_since ||
-         DeletionAge(snapshot.marks, snapshot, tools_.clock) >
-             tools_.settings->steps_deadline + kPatienceWithOthers;
+         AgeOfDeletion(snapshot) > tools_.settings->steps_deadline + kPatienceWithOthers;
 }
 
 // Whether the pod of `watcher` is absent, has ended, or is another one.
@@ -109,6 +121,7 @@ bool RivalWatchers::IsGone(const WatcherId& watcher, const std::string& ns,
 bool RivalWatchers::TakeMarksOff(const Snapshot& snapshot) {
   MasterRoot root(tools_.client, *snapshot.root);
   auto written = root.WriteMarks(WithoutProtocolMarks(), kMarksTimeout);
+  refused_ = !written && !IsTransient(written.error().failure);
   if (!written && written.error().failure != ApiFailure::kConflict) {
     warn_once_("marks could not be taken off: " + written.error().message);
   }

@@ -25,6 +25,9 @@ class RivalWatchers {
   // Acts on the marks in `snapshot`, which has a root; `me` is this watcher.
   Outcome Act(const WatcherId& me, const Snapshot& snapshot, const std::stop_token& stop);
 
+  // Whether the last attempt to take marks off was refused for good.
+  bool is_refused() const { return refused_; }
+
   // Another watcher has just taken a deletion over from this one.
   void NoteOvertaken() { overtaken_at_ = tools_.clock.Now(); }
 
@@ -34,9 +37,18 @@ class RivalWatchers {
     MonotonicTime since;
   };
 
+  struct DeletionSeen {  // whose deletion it is, since when by its mark, and since when that is
+                         // seen
+    WatcherId by;
+    std::optional<WallTime> deleting_since;
+    MonotonicTime since;
+  };
+
   void ActOnCondemnation(const WatcherId& me, const Snapshot& snapshot,
                          const std::stop_token& stop);
   Outcome ActOnDeletion(const WatcherId& me, const Snapshot& snapshot, const std::stop_token& stop);
+  // How long the deletion has lasted; at least as long as it is seen, whatever its mark says.
+  Duration AgeOfDeletion(const Snapshot& snapshot) const;
   bool MayTakeOver(const Snapshot& snapshot, const std::stop_token& stop) const;
   bool IsLongPast(const Snapshot& snapshot) const;
   bool IsGone(const WatcherId& watcher, const std::string& ns, const std::stop_token& stop) const;
@@ -47,7 +59,9 @@ class RivalWatchers {
   Reaper& reaper_;
   Judge& judge_;
   WarnOnce warn_once_;
+  bool refused_ = false;
   std::optional<Seen> condemned_by_other_;
+  std::optional<DeletionSeen> deletion_seen_;
   std::optional<MonotonicTime> overtaken_at_;
 };
 

@@ -111,8 +111,8 @@ WatchLoop::Next WatchLoop::ActOnRoot(const Snapshot& snapshot, const Decision& d
   const bool adopted = decision.reason == Reason::kOwnerAdopted;
   const std::optional<RecordedOwner> owner = adopted ? observer_.Adopt(snapshot) : snapshot.seen;
   if (!tools_.settings->dry_run && snapshot.root) {
-    marks_to_settle_ =
-        snapshot.marks.phase != Phase::kWatching || HasForeignMarks(snapshot.root->meta);
+    marks_to_settle_ = snapshot.marks.phase != Phase::kWatching ||
+                       (HasForeignMarks(snapshot.root->meta) && !rivals_.is_refused());
     switch (rivals_.Act(*me_, snapshot, stop)) {
       case RivalWatchers::Outcome::kNoMarks:
         break;
@@ -122,9 +122,9 @@ WatchLoop::Next WatchLoop::ActOnRoot(const Snapshot& snapshot, const Decision& d
         return Next::kDone;
     }
     // Not right before condemning, which needs the resourceVersion that was read.
-    if (!judge_.IsConfirmed()) owner_record_.Write(snapshot, decision, owner);
+    if (!judge_.MayCondemn()) owner_record_.Write(snapshot, decision, owner);
   }
-  if (!judge_.IsConfirmed()) return Next::kWait;
+  if (!judge_.MayCondemn()) return Next::kWait;
   if (tools_.settings->dry_run) {
     Rehearse(snapshot, decision);
     return Next::kWait;
@@ -156,7 +156,9 @@ void WatchLoop::Rehearse(const Snapshot& snapshot, const Decision& decision) {
 
 std::optional<Abandonment> WatchLoop::OnItsWay(const Snapshot& snapshot) const {
   const bool marked = snapshot.marks.phase != Phase::kWatching && !tools_.settings->dry_run;
-  if (judge_.confirmation().count() == 0 || marked) return std::nullopt;
+  if (judge_.confirmation().count() == 0 || marked || snapshot.IsPodTerminating()) {
+    return std::nullopt;
+  }
   return judge_.AbandonmentNow();
 }
 

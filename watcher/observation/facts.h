@@ -26,8 +26,11 @@ struct Facts {
   std::optional<OwnerName> given_owner;        // by flag or annotation
   std::optional<std::string> ephemeral_label;  // on the master root
   bool label_agrees = false;                   // the label names the owner given
+  std::optional<std::string> root_owner;       // the owner annotation of the master root
+  bool root_owner_agrees = false;              // it names the owner given
 
   std::vector<Hold> holds;
+  std::string kept_root;                // the master root, if it is annotated keep; else empty
   WallTime now;                         // by the local clock
   std::optional<WallTime> server_time;  // by the API server's
 
@@ -37,6 +40,8 @@ struct Facts {
   std::string problem;
   bool root_read = false;
   std::vector<std::string> ambiguities;
+  std::vector<std::string>
+      unlistable;  // kinds that may not be listed, so masters of them aren't seen
 
   std::optional<OwnerSight> owner;  // nullopt: none is given, or it wasn't looked for
   ReplacedOwner replaced_owner = ReplacedOwner::kAdopt;

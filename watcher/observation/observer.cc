@@ -1,9 +1,12 @@
 #include "watcher/observation/observer.h"
 
+#include <iterator>
+#include <memory>
 #include <utility>
 
 #include "probes/base/time_text.h"
 #include "probes/owner_kinds.h"
+#include "watcher/observation/changed_settings.h"
 #include "watcher/observation/owner_names.h"
 #include "watcher/protocol/member_annotations.h"
 
@@ -12,6 +15,10 @@ namespace {
 
 // A pod that is told to stop may have only 2 s left.
 constexpr Duration kTerminationPatience{1'000};
+// What a look reads around an owner that changes meanwhile, it reads so often.
+constexpr int kMostRounds = 2;
+
+constexpr char kIsMasterToo[] = " is a master of this cluster too";
 
 const ResourceType& Pods() { return *FindBuiltInByName("pods", ""); }
 const ResourceType& Namespaces() { return *FindBuiltInByName("namespaces", ""); }
@@ -30,11 +37,54 @@ std::string ControllerUid(const ObjectMeta& meta) {
   return controller == nullptr ? "" : controller->uid;
 }
 
-// On a bare pod, which is its own root, `owner-kind` is our mark and not a setting, even if it was
-// copied from another pod.
+bool GoesOn(const Snapshot& snapshot) {
+  return snapshot.facts.problem.empty() && !snapshot.pod_gone && !snapshot.no_such_cluster;
+}
+
+// An owner that is active keeps the cluster whatever it does next, unless its application has
+// completed.
+bool NeedsProof(const Snapshot& snapshot) {
+  const auto& owner = snapshot.facts.owner;
+  if (!owner || !snapshot.cluster) return false;
+  switch (owner->observation) {
+    case Observation::kUnknown:
+      return false;
+    case Observation::kActive:
+      return snapshot.facts.app_status.has_value();
+    case Observation::kScaledToZero:
+    case Observation::kAbsent:
+    case Observation::kReplaced:
+    case Observation::kDeleting:
+    case Observation::kCompleted:
+      break;
+  }
+  return true;
+}
+
+// Whether two reads of the owner lead to the same verdict.
+bool IsSame(const OwnerSight& one, const OwnerSight& other) {
+  const auto uid = [](const OwnerSight& sight) {
+    return sight.object ? sight.object->meta.uid : "";
+  };
+  return one.observation == other.observation && uid(one) == uid(other) &&
+         one.fields.replicas == other.fields.replicas &&
+         one.still_running.empty() == other.still_running.empty() &&
+         one.setting_problem == other.setting_problem;
+}
+
+// Whether the owner that was found is a member of the cluster or its master root.
+bool IsOwnMember(const Snapshot& snapshot, const OwnerSight& sight) {
+  if (!sight.object || !snapshot.cluster) return false;
+  const ObjectMeta& owner = sight.object->meta;
+  const bool is_root = snapshot.root && snapshot.root->meta.uid == owner.uid;
+  return is_root || (owner.ns == snapshot.cluster->ns && snapshot.cluster->Owns(owner));
+}
+
+// On a bare pod, which is its own root, `owner-kind` may be a mark of an earlier version, even one
+// that was copied from another pod.
 TextMap SettingAnnotations(const ObjectMeta& pod) {
   TextMap annotations = pod.annotations;
-  if (pod.Annotation(annotation::kRootUid)) annotations.erase(annotation::kOwnerKind);
+  if (HasOutdatedOwner(pod)) annotations.erase(annotation::kOwnerKind);
   return annotations;
 }
 
@@ -49,63 +99,176 @@ Observer::Observer(KubeClient& client, Discovery& discovery, Clock& clock,
       owner_probe_(client, discovery),
       cluster_probe_(client, discovery) {}
 
-Snapshot Observer::SureLook(const std::stop_token& stop) {
-  const Patience patience = Patience::UntilTimeout(stop);
-  Snapshot snapshot;
-  snapshot.began = clock_.Now();
-  // A problem already settles the verdict, and further requests to a hanging API server take time.
-  const auto goes_on = [&] {
-    return snapshot.facts.problem.empty() && !snapshot.pod_gone && !snapshot.no_such_cluster;
-  };
-  if (auto fresh = discovery_.Refresh(patience); !fresh) NoteProblem(snapshot, fresh.error());
-  if (goes_on()) ReadPodAndNamespace(snapshot, patience);
-  if (goes_on()) {
-    ReadRoot(snapshot, patience);
-    FindOwnerName(snapshot);
-  }
-  if (goes_on()) ReadTheRest(snapshot, patience);
-  End(snapshot);
-  return snapshot;
+Snapshot Observer::SureLook(const std::stop_token& stop, OtherDriversToo others) {
+  const auto reads = std::make_shared<LookReads>(clock_, kFreshEvidence);
+  return Look(Patience::OfLook(reads, stop), others, nullptr);
 }
 
 std::optional<Snapshot> Observer::TerminationLook() {
   if (!root_ || !seen_) return std::nullopt;
   MasterRoot root(client_, *root_);
-  const RootState state = root.Read({}, kTerminationPatience);
+  const RootState state = root.ReadWhole({}, kTerminationPatience);
   if (state != RootState::kTerminating && state != RootState::kGone) return std::nullopt;
-  const Patience patience = Patience::UntilTimeout({});
-  Snapshot snapshot;
-  snapshot.began = clock_.Now();
-  if (auto fresh = discovery_.Refresh(patience); !fresh) NoteProblem(snapshot, fresh.error());
-  ReadPodAndNamespace(snapshot, patience);
-  if (!snapshot.pod || !snapshot.cluster) return std::nullopt;
-  TakeRoot(snapshot, root.object());
-  FindOwnerName(snapshot);
-  ReadTheRest(snapshot, patience);
-  if (!snapshot.seen) return std::nullopt;
-  End(snapshot);
+  const auto reads = std::make_shared<LookReads>(clock_, kTerminationPatience);
+  Snapshot snapshot = Look(Patience::OfLook(reads, {}), OtherDriversToo::kYes, &root);
+  if (!snapshot.pod || !snapshot.cluster || !snapshot.seen) return std::nullopt;
   return snapshot;
 }
 
-void Observer::ReadTheRest(Snapshot& snapshot, const Patience& patience) {
-  ReadOwner(snapshot, patience);
-  CompareLabel(snapshot, patience);
-  FindAmbiguities(snapshot, patience);
-}
-
-void Observer::End(Snapshot& snapshot) {
+Snapshot Observer::Look(const Patience& patience, OtherDriversToo others, const MasterRoot* going) {
+  const MonotonicTime began = clock_.Now();
+  Snapshot snapshot;
+  std::optional<OwnerRead> owner;
+  if (auto fresh = discovery_.Refresh(patience); !fresh) {
+    NoteProblem(snapshot, fresh.error());
+  } else {
+    // A first look has to find out first who the owner is.
+    if (root_ && cluster_ && owner_name_) owner = ReadOwner(cluster_, patience);
+    bool root_changed = false;
+    for (int round = 1;; ++round) {
+      const std::vector<Evidence> before = owner ? owner->sight.evidence : std::vector<Evidence>();
+      snapshot = LookAround(owner, others, going, patience);
+      snapshot.root_changed = root_changed = root_changed || snapshot.root_changed;
+      if (going == nullptr) NoteVersions(snapshot, before, patience);
+      if (!GoesOn(snapshot) || !NeedsProof(snapshot)) break;
+      if (std::exchange(owner->is_late, false) && round < kMostRounds) continue;
+      OwnerRead again = ReadOwnerAgain(*owner, snapshot.cluster, patience);
+      const bool same = IsSame(owner->sight, again.sight);
+      if (!same && again.sight.observation != Observation::kUnknown && round < kMostRounds) {
+        owner = std::move(again);
+        continue;
+      }
+      if (!same && again.sight.observation != Observation::kUnknown) {
+        again.sight.observation = Observation::kUnknown;
+        again.sight.detail = "the owner changes while it is looked at: " + again.sight.detail;
+      }
+      snapshot.facts.owner = std::move(again.sight);
+      break;
+    }
+  }
+  if (!GoesOn(snapshot)) next_gone_since_.clear();
+  snapshot.began = began;
+  snapshot.evidence_since = patience.reads()->since();
   snapshot.facts.now = clock_.WallNow();
   snapshot.facts.replaced_owner = settings_->replaced_owner;
   snapshot.root_seen_at = root_seen_at_;
+  snapshot.root_seen_version = root_seen_version_;
   snapshot.ended = clock_.Now();
+  return snapshot;
+}
+
+bool Observer::IsInDoubt(const std::optional<OwnerRead>& owner) const {
+  return owner && owner->sight.observation != Observation::kUnknown &&
+         (owner->sight.observation != Observation::kActive || ReadMarks(root_->meta).app_status);
+}
+
+Snapshot Observer::LookAround(std::optional<OwnerRead>& owner, OtherDriversToo others,
+                              const MasterRoot* going, const Patience& patience) {
+  Snapshot snapshot;
+  if (IsInDoubt(owner)) {
+    const auto requests = WhatCouldKeepIt(others, going == nullptr, patience);
+    patience.reads()->BeginEvidence();
+    client_.ReadAhead(requests, kUrgentReadsSideBySide, patience);
+  } else {
+    patience.reads()->BeginEvidence();
+  }
+  // A problem already settles the verdict, and further requests to a hanging API server take time.
+  ReadPodAndNamespace(snapshot, patience);
+  if (!GoesOn(snapshot)) return snapshot;
+  if (snapshot.cluster) cluster_ = snapshot.cluster;
+  if (going == nullptr) {
+    ReadRoot(snapshot, patience);
+  } else if (snapshot.pod && snapshot.cluster) {
+    TakeRoot(snapshot, going->object());
+    TakeTemplate(snapshot, going->object(), going->whole());
+  }
+  FindOwnerName(snapshot);
+  if (!GoesOn(snapshot)) return snapshot;
+  if (snapshot.owner_name) {
+    RecallOwner(snapshot);
+    if (!owner || !owner->IsFor(*this)) {
+      owner = ReadOwner(snapshot.cluster, patience);
+      owner->is_late = true;
+    }
+    TakeOwner(snapshot, owner->sight);
+  }
+  CompareLabel(snapshot, patience);
+  FindAmbiguities(snapshot, patience);
+  if (others == OtherDriversToo::kYes && GoesOn(snapshot) && NeedsProof(snapshot)) {
+    snapshot.others =
+        cluster_probe_.FindOtherDrivers(*snapshot.cluster, OwnerOf(snapshot), patience);
+  }
+  return snapshot;
+}
+
+std::vector<ApiRequest> Observer::WhatCouldKeepIt(OtherDriversToo others, bool root_is_read,
+                                                  const Patience& patience) {
+  Snapshot known;  // as the last look left it
+  known.owner_name = owner_name_;
+  known.owner_ns = owner_ns_;
+  known.seen = seen_;
+  std::vector<ApiRequest> requests = PodAndNamespaceRequests();
+  if (root_is_read) {
+    requests.push_back(ApiRequest::Get(root_->type, root_->meta.ns, root_->meta.name));
+  }
+  const auto add = [&](std::vector<ApiRequest> more) {
+    requests.insert(requests.end(), std::make_move_iterator(more.begin()),
+                    std::make_move_iterator(more.end()));
+  };
+  add(cluster_probe_.ListRequests(WorkloadTypes(), *cluster_, patience));
+  if (others == OtherDriversToo::kYes) {
+    auto drivers = cluster_probe_.DriverRequests(*cluster_, OwnerOf(known), patience);
+    if (drivers) add(*std::move(drivers));
+  }
+  return requests;
+}
+
+OwnerOfCluster Observer::OwnerOf(const Snapshot& snapshot) const {
+  return {snapshot.owner_ns, snapshot.seen ? snapshot.seen->uid : "", OwnerKind(snapshot),
+          settings_->completed_when};
+}
+
+// The latest version that is known of a time at which the root was still there: what was read
+// before the root was. In the first look that is nothing, so the root is read again after the
+// owner.
+void Observer::NoteVersions(const Snapshot& snapshot, const std::vector<Evidence>& before,
+                            const Patience& patience) {
+  if (!snapshot.root || snapshot.root->meta.deleting || !snapshot.facts.problem.empty()) return;
+  const auto note = [this](const std::string& version) {
+    if (root_seen_version_.empty() || IsNoLaterVersion(root_seen_version_, version)) {
+      root_seen_version_ = version;
+    }
+  };
+  const bool is_first = root_seen_version_.empty();
+  note(snapshot.root->meta.resource_version);
+  for (const Evidence& evidence : before) note(evidence.resource_version);
+  if (!is_first) return;
+  const KubeObject& root = *snapshot.root;
+  const auto listed = client_.Do(
+      ApiRequest::ListByName(root.type, root.meta.ns, root.meta.name, Freshness::kSure), patience);
+  if (!listed) return;
+  const auto meta = ReadObjectMeta(OnlyItem(*listed));
+  if (!meta || meta->uid != root.meta.uid || meta->deleting) return;
+  const JsonValue list = listed->document.root();
+  note(std::string(list["metadata"]["resourceVersion"].AsString().value_or("")));
 }
 
 OtherDrivers Observer::FindOtherDrivers(const Snapshot& snapshot, const std::stop_token& stop) {
-  return cluster_probe_.FindOtherDrivers(
-      *snapshot.cluster,
-      {snapshot.owner_ns, snapshot.seen ? snapshot.seen->uid : "", OwnerKind(snapshot),
-       settings_->completed_when},
-      Patience::UntilTimeout(stop));
+  if (snapshot.others) return *snapshot.others;
+  const auto reads = std::make_shared<LookReads>(clock_, kFreshEvidence);
+  const Patience patience = Patience::OfLook(reads, stop);
+  const OwnerOfCluster owner = OwnerOf(snapshot);
+  if (auto requests = cluster_probe_.DriverRequests(*snapshot.cluster, owner, patience)) {
+    client_.ReadAhead(*requests, kUrgentReadsSideBySide, patience);
+  }
+  OtherDrivers drivers = cluster_probe_.FindOtherDrivers(*snapshot.cluster, owner, patience);
+  if (drivers.unknown || drivers.in_use_by || !owner_name_ || !snapshot.facts.owner) return drivers;
+  const OwnerRead again = ReadOwner(snapshot.cluster, patience);
+  if (!IsSame(*snapshot.facts.owner, again.sight)) {
+    drivers.unknown = ApiError{ApiFailure::kUnexpected,
+                               "the owner has changed since: " + again.sight.detail, std::nullopt};
+  }
+  return drivers;
 }
 
 std::optional<OwnerSight> Observer::Glance(const std::stop_token& stop) {
@@ -125,13 +288,18 @@ const RecordedOwner& Observer::Adopt(const Snapshot& snapshot) {
   return *seen_;
 }
 
-void Observer::ReadPodAndNamespace(Snapshot& snapshot, const Patience& patience) {
+std::vector<ApiRequest> Observer::PodAndNamespaceRequests() const {
   const Settings& settings = *settings_;
   std::vector<ApiRequest> requests = {ApiRequest::GetMetadata(Namespaces(), "", settings.ns)};
   if (!settings.pod.empty()) {
     requests.push_back(ApiRequest::Get(Pods(), settings.ns, settings.pod));
   }
-  auto answers = client_.DoAll(requests, kReadsSideBySide, patience);
+  return requests;
+}
+
+void Observer::ReadPodAndNamespace(Snapshot& snapshot, const Patience& patience) {
+  const Settings& settings = *settings_;
+  auto answers = client_.DoAll(PodAndNamespaceRequests(), kReadsSideBySide, patience);
   if (answers[0]) {
     snapshot.facts.server_time = answers[0]->server_time;
     if (auto meta = ReadObjectMeta(answers[0]->document.root())) {
@@ -159,11 +327,19 @@ void Observer::TakePod(Snapshot& snapshot, JsonValue pod) {
     snapshot.pod_gone = true;
     return;
   }
-  if (pod_uid_.empty()) settings_.TakeAnnotations(SettingAnnotations(*meta));
+  const TextMap annotations = SettingAnnotations(*meta);
+  if (pod_uid_.empty()) {
+    settings_.TakeAnnotations(annotations);
+    settings_at_start_ = annotations;
+  }
   pod_uid_ = meta->uid;
   AddHold(snapshot, "pod " + meta->name, *meta);
   auto& errors = snapshot.facts.setting_errors;
-  errors = settings_.resolved().annotation_errors;
+  // A misspelt hold may have been added since the start.
+  errors = settings_.ErrorsIn(annotations);
+  for (std::string& change : ChangedSettings(settings_at_start_, annotations)) {
+    errors.push_back(std::move(change));
+  }
   ReadSteps(*meta, snapshot.steps, errors);
   if (auto error = DeleteOrderError(*meta)) errors.push_back(*std::move(error));
   const Settings& settings = *settings_;
@@ -177,6 +353,7 @@ void Observer::TakePod(Snapshot& snapshot, JsonValue pod) {
     snapshot.cluster = ClusterId{settings.ns, settings.cluster_label, name};
   }
   snapshot.mounted = MountedBy(pod);
+  snapshot.orders = ReadWatcherOrders(pod);
   snapshot.pod = KubeObject{Pods(), *std::move(meta)};
 }
 
@@ -221,13 +398,14 @@ void Observer::ReadRoot(Snapshot& snapshot, const Patience& patience) {
   std::optional<KubeObject> root;
   if (root_) {
     MasterRoot known(client_, *root_);
-    const RootState state = known.Read(patience);
+    const RootState state = known.ReadWhole(patience);
     if (state == RootState::kUnknown) return NoteProblem(snapshot, known.problem());
     // A root that gets a controller is no longer the top: an orphaned ReplicaSet is adopted when
     // its Deployment is created again.
     const bool is_there = state == RootState::kOurs || state == RootState::kTerminating;
     if (is_there && ControllerUid(known.object().meta) == ControllerUid(root_->meta)) {
       root = known.object();
+      TakeTemplate(snapshot, *root, known.whole());
     } else {
       // TerminationLook needs the known root, so it is kept until another is found.
       snapshot.root_changed = true;
@@ -235,13 +413,24 @@ void Observer::ReadRoot(Snapshot& snapshot, const Patience& patience) {
   }
   if (!root) {
     if (!snapshot.pod) return;
-    auto walked = cluster_probe_.RootOf(*snapshot.pod, *snapshot.cluster, {}, patience);
+    JsonDocument whole;
+    auto walked = cluster_probe_.RootOf(*snapshot.pod, *snapshot.cluster, {}, patience, &whole);
     if (!walked) return NoteProblem(snapshot, walked.error());
     root = *std::move(walked);
+    TakeTemplate(snapshot, *root, whole.root());
   }
   root_ = root;
   if (!root->meta.deleting) root_seen_at_ = snapshot.facts.server_time;
   TakeRoot(snapshot, *std::move(root));
+}
+
+void Observer::TakeTemplate(Snapshot& snapshot, const KubeObject& root, JsonValue whole) {
+  const JsonValue pods = PodTemplateOf(root.type, whole);
+  if (!pods.IsObject()) return;
+  snapshot.next_orders = ReadWatcherOrders(pods);
+  if (auto hold = pods["metadata"]["annotations"][annotation::kHoldUntil].AsString()) {
+    AddHold(snapshot, "pod template of " + root.Describe(), *hold);
+  }
 }
 
 void Observer::TakeRoot(Snapshot& snapshot, KubeObject root) {
@@ -250,11 +439,7 @@ void Observer::TakeRoot(Snapshot& snapshot, KubeObject root) {
   snapshot.marks = ReadMarks(snapshot.root->meta);
   snapshot.facts.app_status = snapshot.marks.app_status;
   snapshot.facts.ephemeral_label = snapshot.root->meta.Label(kEphemeralLabel);
-  if (IsKept(snapshot.root->meta)) {
-    snapshot.facts.setting_errors.push_back(
-        "the master root " + snapshot.root->Describe() + " is annotated " + annotation::kKeep +
-        ", so that the cluster can't be deleted: take it off, or use " + annotation::kHoldUntil);
-  }
+  if (IsKept(snapshot.root->meta)) snapshot.facts.kept_root = snapshot.root->Describe();
   if (snapshot.root->meta.uid != (snapshot.pod ? snapshot.pod->meta.uid : "")) {
     AddHold(snapshot, "master root " + snapshot.root->Describe(), snapshot.root->meta);
     ReadSteps(snapshot.root->meta, snapshot.steps, snapshot.facts.setting_errors);
@@ -284,6 +469,13 @@ void Observer::FindOwnerName(Snapshot& snapshot) {
   if (annotated) snapshot.facts.given_owner = *parsed;
 }
 
+ClusterOfPods Observer::ClusterPods(const std::optional<ClusterId>& cluster) const {
+  ClusterOfPods pods;
+  if (cluster) pods.label = {cluster->label, cluster->name};
+  if (root_) pods.root_uid = root_->meta.uid;
+  return pods;
+}
+
 OwnerQuery Observer::QueryFor(const OwnerName& name, const std::string& ns) const {
   const Settings& settings = *settings_;
   return {name, settings.owner_kind, ns, settings.ns, seen_, settings.completed_when};
@@ -297,8 +489,14 @@ std::string Observer::OwnerKind(const Snapshot& snapshot) const {
   return KindName{name->kind, name->group}.ToText();
 }
 
-void Observer::ReadOwner(Snapshot& snapshot, const Patience& patience) {
-  if (!snapshot.owner_name) return;
+bool Observer::OwnerRead::IsFor(const Observer& observer) const {
+  const std::string uid = observer.seen_ ? observer.seen_->uid : "";
+  return name.ToText() == observer.owner_name_->ToText() && ns == observer.owner_ns_ &&
+         known_uid == uid;
+}
+
+// Recalls which owner it was that the name of `snapshot` stood for.
+void Observer::RecallOwner(const Snapshot& snapshot) {
   owner_name_ = snapshot.owner_name;
   owner_ns_ = snapshot.owner_ns;
   const auto is_for_it = [&](const std::optional<RecordedOwner>& owner) {
@@ -306,10 +504,38 @@ void Observer::ReadOwner(Snapshot& snapshot, const Patience& patience) {
   };
   if (!is_for_it(seen_)) seen_.reset();
   if (!seen_ && is_for_it(snapshot.marks.owner)) seen_ = snapshot.marks.owner;
+}
 
+Observer::OwnerRead Observer::ReadOwner(const std::optional<ClusterId>& cluster,
+                                        const Patience& patience) {
   OwnerQuery query = QueryFor(*owner_name_, owner_ns_);
-  if (snapshot.cluster) query.cluster_label = {snapshot.cluster->label, snapshot.cluster->name};
+  query.cluster = ClusterPods(cluster);
+  patience.reads()->TakeAsked();
   OwnerSight sight = owner_probe_.Look(query, Freshness::kSure, patience);
+  return {*owner_name_,
+          owner_ns_,
+          seen_ ? seen_->uid : "",
+          std::move(sight),
+          patience.reads()->TakeAsked(),
+          false};
+}
+
+// Asks for what the first read has asked for side by side.
+Observer::OwnerRead Observer::ReadOwnerAgain(const OwnerRead& before,
+                                             const std::optional<ClusterId>& cluster,
+                                             const Patience& patience) {
+  std::vector<ApiRequest> requests = before.asked;
+  // Whether a kind is served is evidence only if it is read after the list, and a first page leads
+  // to later ones of its own.
+  std::erase_if(requests, [](const ApiRequest& request) {
+    return request.expect == ApiRequest::Expect::kDocument ||
+           request.http.target.find("&continue=") != std::string::npos;
+  });
+  client_.ReadAhead(requests, kUrgentReadsSideBySide, patience);
+  return ReadOwner(cluster, patience);
+}
+
+void Observer::TakeOwner(Snapshot& snapshot, OwnerSight sight) {
   if (!sight.is_of_recorded_kind) seen_.reset();
   if (!sight.setting_problem.empty()) {
     snapshot.facts.setting_errors.push_back(sight.setting_problem);
@@ -321,24 +547,43 @@ void Observer::ReadOwner(Snapshot& snapshot, const Patience& patience) {
   snapshot.facts.owner = std::move(sight);
   if (same) Adopt(snapshot);
   snapshot.seen = seen_;
-  // The recorded end of another owner says nothing about this one.
+  // It is the recorded owner's word, and says nothing about another one.
   const auto& marked = snapshot.marks.owner;
-  if (marked && (!seen_ || seen_->uid != marked->uid)) snapshot.facts.app_status.reset();
+  if (!marked || !seen_ || seen_->uid != marked->uid) snapshot.facts.app_status.reset();
 }
 
 void Observer::RefuseOwnMember(Snapshot& snapshot, const OwnerSight& sight) {
-  if (!sight.object || !snapshot.cluster) return;
-  const ObjectMeta& owner = sight.object->meta;
-  const bool is_root = snapshot.root && snapshot.root->meta.uid == owner.uid;
-  if (is_root || (owner.ns == snapshot.cluster->ns && snapshot.cluster->Owns(owner))) {
+  if (!snapshot.cluster) return;
+  const std::string given = snapshot.owner_ns + "/" + snapshot.owner_name->ToText();
+  if (!sight.object) {
+    // That a worker is deleted doesn't make it a driver that is gone.
+    if (sight.observation == Observation::kAbsent && own_member_ == given) {
+      snapshot.facts.setting_errors.push_back("the owner " + snapshot.owner_name->ToText() +
+                                              " belonged to the cluster itself before it was gone");
+    }
+    return;
+  }
+  own_member_.clear();
+  if (IsOwnMember(snapshot, sight)) {
+    own_member_ = given;
     snapshot.facts.setting_errors.push_back("the owner " + sight.object->Describe() +
                                             " belongs to the cluster itself");
   }
 }
 
+void Observer::CompareRootOwner(Snapshot& snapshot) {
+  if (!settings_->owner || !snapshot.root) return;
+  Facts& facts = snapshot.facts;
+  facts.root_owner = snapshot.root->meta.Annotation(annotation::kOwner);
+  if (!facts.root_owner) return;
+  const auto named = OwnerName::Parse(*facts.root_owner);
+  facts.root_owner_agrees = named && NamesOwner(snapshot, *named, "");
+}
+
 // The label holds only a name. It also agrees if it names the object that the given owner stands
 // for, or a ReplicationController of the given DeploymentConfig.
 void Observer::CompareLabel(Snapshot& snapshot, const Patience& patience) {
+  CompareRootOwner(snapshot);
   Facts& facts = snapshot.facts;
   if (!facts.given_owner || !facts.ephemeral_label) return;
   const std::string& label = *facts.ephemeral_label;
@@ -379,6 +624,14 @@ void Observer::FindAmbiguities(Snapshot& snapshot, const Patience& patience) {
   }
   auto listing = cluster_probe_.List(WorkloadTypes(), cluster, kReadsSideBySide, patience);
   for (const ApiError& error : listing.failed) NoteProblem(snapshot, error);
+  // Other drivers are looked for among the same kinds, and one that can't be listed is unknown
+  // then: nothing is deleted for want of it.
+  for (const auto& [type, error] : listing.skipped) {
+    snapshot.facts.unlistable.push_back(type.QualifiedName());
+  }
+  const auto& pod = snapshot.pod;
+  std::vector<KubeObject> next;
+  std::vector<KubeObject> bare;
   for (const KubeObject& object : listing.objects) {
     const bool is_pod = object.type == Pods();
     if (object.meta.uid == root.meta.uid || (is_pod && object.meta.deleting)) continue;
@@ -391,28 +644,114 @@ void Observer::FindAmbiguities(Snapshot& snapshot, const Patience& patience) {
         continue;
       }
       other = *std::move(walked);
-      if (other.meta.uid == root.meta.uid) continue;
+      if (other.meta.uid == root.meta.uid) {
+        const bool is_ours = pod && pod->meta.uid == object.meta.uid;
+        // Times are of a second: of two pods of one second each counts as the later one.
+        const bool is_older = pod && object.meta.created < pod->meta.created;
+        if (!is_ours && !is_older) next.push_back(object);
+        continue;
+      }
     }
     if (IsMaster(object.meta)) {
-      ambiguities.push_back(other.Describe() + " is a master of this cluster too");
+      if (is_pod && object.meta.Controller() == nullptr) {
+        bare.push_back(object);
+      } else {
+        ambiguities.push_back(other.Describe() + kIsMasterToo);
+      }
       continue;
     }
     const auto label = other.meta.Label(kEphemeralLabel);
     const std::string named =
         other.meta.Annotation(annotation::kOwner).value_or(label.value_or(""));
     auto owner = OwnerName::Parse(named);
-    if (!named.empty() && snapshot.owner_name &&
-        (!owner ||
-         !(IsNameOfOwner(snapshot, owner->name) || IsNameOfItsController(snapshot, owner->name)))) {
+    if (!named.empty() && snapshot.owner_name && (!owner || !NamesOwner(snapshot, *owner, ""))) {
       ambiguities.push_back(other.Describe() + " names another owner, \"" + named + "\"");
     }
+  }
+  EachUnended(snapshot, bare, patience, [&](const KubeObject& master, JsonValue) {
+    ambiguities.push_back(master.Describe() + kIsMasterToo);
+  });
+  FindRollout(snapshot, next, patience);
+}
+
+// `next` are the later pods of the root. The old pod's watcher must not delete the cluster of the
+// driver that a rollout names, unless that is gone for as long as one that was never seen must be.
+void Observer::FindRollout(Snapshot& snapshot, const std::vector<KubeObject>& next,
+                           const Patience& patience) {
+  const auto gone_before = std::exchange(next_gone_since_, {});
+  auto& ambiguities = snapshot.facts.ambiguities;
+  const auto compare = [&](const std::string& what, const WatcherOrders& orders) {
+    const auto how = LeadsElsewhere(snapshot, orders);
+    if (!how) return;
+    // Nothing is looked up where the cluster is kept anyway.
+    const bool matters = ambiguities.empty() && GoesOn(snapshot) && NeedsProof(snapshot);
+    if (matters && RunsAnotherDriver(snapshot, orders) && IsGone(snapshot, orders, patience)) {
+      const std::string owner = orders.owner_namespace + "/" + OwnerNamedBy(orders)->ToText();
+      const auto before = gone_before.find(owner);
+      const MonotonicTime since = before == gone_before.end() ? clock_.Now() : before->second;
+      next_gone_since_[owner] = since;
+      if (clock_.Now() - since >= settings_->startup_grace) return;
+    }
+    ambiguities.push_back("a rollout is under way to something else: " + what + " " + *how);
+  };
+  if (snapshot.next_orders) {
+    compare("the pod template of " + snapshot.root->Describe(), *snapshot.next_orders);
+  }
+  EachUnended(snapshot, next, patience, [&](const KubeObject& pod, JsonValue whole) {
+    compare("the later " + pod.Describe(), ReadWatcherOrders(whole));
+  });
+}
+
+// Whether the owner that they name is definitely abandoned at this moment.
+bool Observer::IsGone(const Snapshot& snapshot, const WatcherOrders& orders,
+                      const Patience& patience) {
+  const std::string& ns = orders.owner_namespace;
+  OwnerQuery query{*OwnerNamedBy(orders), "",           ns.empty() ? settings_->ns : ns,
+                   settings_->ns,         std::nullopt, {}};
+  query.cluster = ClusterPods(snapshot.cluster);
+  const OwnerSight sight = owner_probe_.Look(query, Freshness::kSure, patience);
+  if (!sight.still_running.empty() || IsOwnMember(snapshot, sight)) return false;
+  switch (sight.observation) {
+    case Observation::kActive:
+    case Observation::kReplaced:
+    case Observation::kUnknown:
+      return false;
+    case Observation::kScaledToZero:
+    case Observation::kAbsent:
+    case Observation::kDeleting:
+    case Observation::kCompleted:
+      break;
+  }
+  return true;
+}
+
+// A list of metadata doesn't tell how far a pod is.
+void Observer::EachUnended(Snapshot& snapshot, const std::vector<KubeObject>& pods,
+                           const Patience& patience,
+                           const std::function<void(const KubeObject&, JsonValue)>& show) {
+  std::vector<ApiRequest> requests;
+  for (const KubeObject& pod : pods) {
+    requests.push_back(ApiRequest::Get(Pods(), pod.meta.ns, pod.meta.name));
+  }
+  const auto answers = client_.DoAll(requests, kReadsSideBySide, patience);
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    if (!answers[i] && answers[i].error().failure == ApiFailure::kNotFound) continue;
+    if (!answers[i]) {
+      NoteProblem(snapshot, answers[i].error());
+      continue;
+    }
+    const JsonValue pod = answers[i]->document.root();
+    if (pod["metadata"]["deletionTimestamp"].AsString() || HasEnded(pod)) continue;
+    show(pods[i], pod);
   }
 }
 
 void Observer::AddHold(Snapshot& snapshot, const std::string& where, const ObjectMeta& meta) {
-  if (auto text = meta.Annotation(annotation::kHoldUntil)) {
-    snapshot.facts.holds.push_back({where, *text, ParseTime(*text)});
-  }
+  if (auto text = meta.Annotation(annotation::kHoldUntil)) AddHold(snapshot, where, *text);
+}
+
+void Observer::AddHold(Snapshot& snapshot, const std::string& where, std::string_view until) {
+  snapshot.facts.holds.push_back({where, std::string(until), ParseTime(until)});
 }
 
 }  // namespace cluster_watcher

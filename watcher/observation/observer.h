@@ -2,8 +2,11 @@
 // all, consistently; a glance reads the owner alone, from the API server's cache.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "probes/base/clock.h"
 #include "probes/cluster_probe.h"
@@ -14,16 +17,23 @@
 
 namespace cluster_watcher {
 
+// Whether a look that comes close to abandoning the cluster looks for other drivers as well.
+enum class OtherDriversToo { kNo, kYes };
+
 class Observer {
  public:
   // The first look that reads the pod takes its annotations into `settings`.
   Observer(KubeClient& client, Discovery& discovery, Clock& clock, SettingsInForce& settings);
 
-  // Reads all that the rules ask for, other drivers excepted. Ends with the first request that
-  // isn't answered in time: the verdict is unknown then anyway.
-  Snapshot SureLook(const std::stop_token& stop);
+  // Reads all that the rules ask for. Ends with the first request that isn't answered in time: the
+  // verdict is unknown then anyway. Reads the owner, then what could keep the cluster, then, if
+  // nothing keeps it so far, the owner again. Unless the owner is the same both times the look
+  // begins anew, or it is unknown: what a look that abandons the cluster has read was true at one
+  // moment.
+  Snapshot SureLook(const std::stop_token& stop, OtherDriversToo others = OtherDriversToo::kNo);
 
-  // Looks for other drivers that use the cluster of `snapshot`, which has a cluster.
+  // Looks for other drivers that use the cluster of `snapshot`, which has a cluster, unless that
+  // look did. Unknown as well if the owner is no longer as `snapshot` has it.
   OtherDrivers FindOtherDrivers(const Snapshot& snapshot, const std::stop_token& stop);
 
   // For when the pod itself is told to stop: the same as a sure look, if the master root is gone or
@@ -41,19 +51,58 @@ class Observer {
   std::string OwnerKind(const Snapshot& snapshot) const;
 
  private:
+  std::vector<ApiRequest> PodAndNamespaceRequests() const;
   void ReadPodAndNamespace(Snapshot& snapshot, const Patience& patience);
   void TakePod(Snapshot& snapshot, JsonValue pod);
   void FindMaster(Snapshot& snapshot, const Patience& patience);
   void ReadRoot(Snapshot& snapshot, const Patience& patience);
   void TakeRoot(Snapshot& snapshot, KubeObject root);
+  void TakeTemplate(Snapshot& snapshot, const KubeObject& root, JsonValue whole);
   void FindOwnerName(Snapshot& snapshot);
-  void ReadTheRest(Snapshot& snapshot, const Patience& patience);
-  void ReadOwner(Snapshot& snapshot, const Patience& patience);
+  // The owner as one read has it.
+  struct OwnerRead {
+    OwnerName name;
+    std::string ns;
+    std::string known_uid;  // of the owner as it was known before; empty: it wasn't
+    OwnerSight sight;
+    std::vector<ApiRequest> asked;
+    bool is_late;  // some of what could keep the cluster was read before it
+
+    bool IsFor(const Observer& observer) const;
+  };
+  // `going`: the root, if somebody deletes it and it is read already.
+  Snapshot Look(const Patience& patience, OtherDriversToo others, const MasterRoot* going);
+  // Reads all but the owner, and that as well if `owner` isn't the one to look for.
+  Snapshot LookAround(std::optional<OwnerRead>& owner, OtherDriversToo others,
+                      const MasterRoot* going, const Patience& patience);
+  // Whether what could keep the cluster is read at once, side by side, after `owner`.
+  bool IsInDoubt(const std::optional<OwnerRead>& owner) const;
+  // The requests with which LookAround begins.
+  std::vector<ApiRequest> WhatCouldKeepIt(OtherDriversToo others, bool root_is_read,
+                                          const Patience& patience);
+  OwnerOfCluster OwnerOf(const Snapshot& snapshot) const;
+  void RecallOwner(const Snapshot& snapshot);
+  OwnerRead ReadOwner(const std::optional<ClusterId>& cluster, const Patience& patience);
+  OwnerRead ReadOwnerAgain(const OwnerRead& before, const std::optional<ClusterId>& cluster,
+                           const Patience& patience);
+  void TakeOwner(Snapshot& snapshot, OwnerSight sight);
   void RefuseOwnMember(Snapshot& snapshot, const OwnerSight& sight);
+  void CompareRootOwner(Snapshot& snapshot);
   void CompareLabel(Snapshot& snapshot, const Patience& patience);
   void FindAmbiguities(Snapshot& snapshot, const Patience& patience);
-  void End(Snapshot& snapshot);
+  void FindRollout(Snapshot& snapshot, const std::vector<KubeObject>& next,
+                   const Patience& patience);
+  bool IsGone(const Snapshot& snapshot, const WatcherOrders& orders, const Patience& patience);
+  // Shows each of the pods that is there, has not ended and is not terminating.
+  void EachUnended(Snapshot& snapshot, const std::vector<KubeObject>& pods,
+                   const Patience& patience,
+                   const std::function<void(const KubeObject&, JsonValue)>& show);
+  // `before`: the owner, if it was read before the root was.
+  void NoteVersions(const Snapshot& snapshot, const std::vector<Evidence>& before,
+                    const Patience& patience);
   void AddHold(Snapshot& snapshot, const std::string& where, const ObjectMeta& meta);
+  void AddHold(Snapshot& snapshot, const std::string& where, std::string_view until);
+  ClusterOfPods ClusterPods(const std::optional<ClusterId>& cluster) const;
   OwnerQuery QueryFor(const OwnerName& name, const std::string& ns) const;
 
   KubeClient& client_;
@@ -64,12 +113,18 @@ class Observer {
   ClusterProbe cluster_probe_;
 
   // What one look leaves to the next.
-  std::string pod_uid_;             // empty: not read yet
+  std::string pod_uid_;        // empty: not read yet
+  TextMap settings_at_start_;  // the pod's annotations then
+  std::optional<ClusterId> cluster_;
   std::optional<KubeObject> root_;  // as last read
   std::optional<WallTime> root_seen_at_;
+  std::string root_seen_version_;
   std::optional<RecordedOwner> seen_;
   std::optional<OwnerName> owner_name_;
   std::string owner_ns_;
+  // By the owners that rollouts name and that every look since has found abandoned.
+  std::map<std::string, MonotonicTime> next_gone_since_;
+  std::string own_member_;  // the owner as given, if it was a member of the cluster; else empty
 };
 
 }  // namespace cluster_watcher

@@ -14,6 +14,10 @@ bool IsNameOfOwner(const Snapshot& snapshot, const std::string& name);
 
 bool IsDeploymentConfig(const Snapshot& snapshot);
 
+// Whether `name` means the owner, as far as it says the kind, and `ns` the namespace (empty: it
+// doesn't). So do the ReplicationControllers of a DeploymentConfig.
+bool NamesOwner(const Snapshot& snapshot, const OwnerName& name, const std::string& ns);
+
 // Whether the owner is a DeploymentConfig and `name` that of one of its ReplicationControllers,
 // NAME-NUMBER.
 bool IsNameOfItsController(const Snapshot& snapshot, const std::string& name);

@@ -7,28 +7,41 @@
 
 #include "probes/base/clock.h"
 #include "probes/cluster_probe.h"
+#include "probes/kube/look_reads.h"
 #include "probes/owner_probe.h"
 #include "watcher/observation/facts.h"
+#include "watcher/observation/next_master.h"
 #include "watcher/protocol/marks.h"
 #include "watcher/protocol/mounted.h"
 #include "watcher/protocol/steps.h"
 
 namespace cluster_watcher {
 
+// Nothing that leads to a deletion is done on older evidence.
+inline constexpr Duration kFreshEvidence{5'000};
+
 struct Snapshot {
   Facts facts;
   MonotonicTime began;
   MonotonicTime ended;
+  // Since what could keep the cluster was read, all of it after the owner, which was read again
+  // after it. Very old if nothing was read.
+  EvidenceSince evidence_since;
+  std::optional<OtherDrivers> others;  // nullopt: they weren't looked for
 
   std::optional<ClusterId> cluster;
   std::optional<KubeObject> pod;   // nullopt: not read, or there is none
   std::optional<KubeObject> root;  // the master root
   std::vector<MountedObject> mounted;
+  WatcherOrders orders;  // what the pod tells its watcher
+  // What the root's pod template tells the watchers to come; nullopt: it wasn't read, or has none.
+  std::optional<WatcherOrders> next_orders;
   Steps steps;  // of the pod, else of `root`
   Marks marks;  // of `root`
   // When the master root was last read under its UID and not terminating, in this look or an
   // earlier one; by the API server's clock.
   std::optional<WallTime> root_seen_at;
+  std::string root_seen_version;  // a resourceVersion of that time, or shortly before; may be empty
 
   bool pod_gone = false;      // our pod is NotFound, or another pod has its name
   bool root_changed = false;  // another object is the master root now
@@ -39,6 +52,12 @@ struct Snapshot {
   std::string owner_ns;
   std::optional<RecordedOwner> seen;  // the owner as last seen, in this look or an earlier one
 
+  // Returns how old the evidence is. `client` is the one that read it.
+  Duration EvidenceAge(Clock& clock, const KubeClient& client) const {
+    return AgeOf(evidence_since, clock, client.dates());
+  }
+  // Whether our own pod is being deleted. Then nothing is condemned: the next pod's watcher judges.
+  bool IsPodTerminating() const { return pod && pod->meta.deleting; }
   // "deployment.apps/bob", as far as it is known; empty: nothing is.
   std::string OwnerText() const;
   std::string OwnerUid() const;  // empty: it was never seen

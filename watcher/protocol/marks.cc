@@ -11,10 +11,12 @@ namespace {
 
 constexpr const char* kProtocolMarks[] = {annotation::kPhase,        annotation::kReason,
                                           annotation::kCondemnedBy,  annotation::kDeletingSince,
-                                          annotation::kDeletesBegun, annotation::kStepsDone};
-constexpr const char* kOwnerMarks[] = {annotation::kOwnerKind,     annotation::kOwnerName,
-                                       annotation::kOwnerUid,      annotation::kOwnerGrace,
-                                       annotation::kOwnerSelector, annotation::kOwnerGiven};
+                                          annotation::kDeletesBegun, annotation::kFirstDeletes,
+                                          annotation::kStepsDone};
+// Those of earlier versions, but for `owner-kind`.
+constexpr const char* kOutdatedOwnerMarks[] = {annotation::kOwnerName, annotation::kOwnerUid,
+                                               annotation::kOwnerGrace, annotation::kOwnerSelector,
+                                               annotation::kOwnerGiven};
 
 Phase ParsePhase(const std::string& text) {
   if (text == "condemned") return Phase::kCondemned;
@@ -22,7 +24,22 @@ Phase ParsePhase(const std::string& text) {
   return Phase::kWatching;
 }
 
-std::optional<RecordedOwner> ReadOwnerMarks(const ObjectMeta& root) {
+std::optional<RecordedOwner> ParseRecordedOwner(const std::string& text) {
+  const auto document = JsonDocument::Parse(text);
+  if (!document) return std::nullopt;
+  const auto field = [&](const char* key) {
+    return std::string(document->root()[key].AsString().value_or(""));
+  };
+  RecordedOwner owner{field("kind"), field("namespace"), field("name"), field("uid"),
+                      std::nullopt,  field("selector"),  field("given")};
+  if (!IsKindName(owner.kind) || owner.name.empty() || owner.uid.empty()) return std::nullopt;
+  if (auto grace = ParseDuration(field("grace"))) {
+    owner.termination_grace = std::chrono::duration_cast<std::chrono::seconds>(*grace);
+  }
+  return owner;
+}
+
+std::optional<RecordedOwner> ReadOutdatedOwner(const ObjectMeta& root) {
   const auto kind = root.Annotation(annotation::kOwnerKind);
   const auto name = root.Annotation(annotation::kOwnerName);
   const auto uid = root.Annotation(annotation::kOwnerUid);
@@ -89,10 +106,18 @@ Marks ReadMarks(const ObjectMeta& root) {
     marks.deleting_since = ParseTime(*since);
   }
   marks.deletes_begun = root.Annotation(annotation::kDeletesBegun) == "true";
+  marks.first_deletes = ParseFirstDeletes(root.Annotation(annotation::kFirstDeletes).value_or(""));
   marks.steps_done = ParseStepsMark(root.Annotation(annotation::kStepsDone).value_or("[]"));
-  marks.owner = ReadOwnerMarks(root);
+  marks.owner = ParseRecordedOwner(root.Annotation(annotation::kRecordedOwner).value_or(""));
+  marks.owner_is_outdated = HasOutdatedOwner(root);
+  if (!marks.owner) marks.owner = ReadOutdatedOwner(root);
   marks.app_status = root.Annotation(annotation::kAppStatus);
   return marks;
+}
+
+bool HasOutdatedOwner(const ObjectMeta& root) {
+  return root.Annotation(annotation::kOwnerKind) && root.Annotation(annotation::kOwnerName) &&
+         root.Annotation(annotation::kOwnerUid);
 }
 
 bool HasForeignMarks(const ObjectMeta& root) {
@@ -101,25 +126,21 @@ bool HasForeignMarks(const ObjectMeta& root) {
   for (const char* mark : kProtocolMarks) {
     if (root.Annotation(mark)) return true;
   }
-  for (const char* mark : kOwnerMarks) {
+  for (const char* mark : kOutdatedOwnerMarks) {
     if (root.Annotation(mark)) return true;
   }
-  return root.Annotation(annotation::kAppStatus).has_value();
+  return root.Annotation(annotation::kRecordedOwner) ||
+         root.Annotation(annotation::kAppStatus).has_value();
 }
 
 AnnotationChanges OwnerMarks(const RecordedOwner& owner) {
-  AnnotationChanges changes;
-  changes[annotation::kOwnerKind] = owner.kind;
-  changes[annotation::kOwnerName] = owner.ns + "/" + owner.name;
-  changes[annotation::kOwnerUid] = owner.uid;
-  changes[annotation::kOwnerGrace] = owner.termination_grace
-                                         ? std::optional(FormatDuration(*owner.termination_grace))
-                                         : std::nullopt;
-  changes[annotation::kOwnerSelector] =
-      owner.pod_selector.empty() ? std::nullopt : std::optional(owner.pod_selector);
-  changes[annotation::kOwnerGiven] =
-      owner.given.empty() ? std::nullopt : std::optional(owner.given);
-  return changes;
+  JsonWriter mark;
+  mark.StartObject().Field("kind", owner.kind).Field("namespace", owner.ns);
+  mark.Field("name", owner.name).Field("uid", owner.uid);
+  if (owner.termination_grace) mark.Field("grace", FormatDuration(*owner.termination_grace));
+  if (!owner.pod_selector.empty()) mark.Field("selector", owner.pod_selector);
+  if (!owner.given.empty()) mark.Field("given", owner.given);
+  return {{annotation::kRecordedOwner, mark.EndObject().Text()}};
 }
 
 AnnotationChanges WithoutProtocolMarks() {
@@ -148,8 +169,14 @@ bool IsCollected(const ObjectMeta& claim, WallTime after) {
 std::string MarksPatch(const ObjectMeta& root, AnnotationChanges changes) {
   if (HasForeignMarks(root)) {
     for (const char* mark : kProtocolMarks) changes.try_emplace(mark, std::nullopt);
-    for (const char* mark : kOwnerMarks) changes.try_emplace(mark, std::nullopt);
+    changes.try_emplace(annotation::kRecordedOwner, std::nullopt);
     changes.try_emplace(annotation::kAppStatus, std::nullopt);
+  }
+  if (changes.contains(annotation::kRecordedOwner)) {
+    for (const char* mark : kOutdatedOwnerMarks) {
+      if (root.Annotation(mark)) changes.try_emplace(mark, std::nullopt);
+    }
+    if (HasOutdatedOwner(root)) changes.try_emplace(annotation::kOwnerKind, std::nullopt);
   }
   changes[annotation::kRootUid] = root.uid;
   JsonWriter patch;

@@ -8,11 +8,13 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "probes/base/clock.h"
 #include "probes/kube/object_meta.h"
 #include "probes/owner_probe.h"
 #include "watcher/protocol/annotations.h"
+#include "watcher/protocol/first_deletes.h"
 
 namespace cluster_watcher {
 
@@ -36,13 +38,18 @@ struct Marks {
   WatcherId condemned_by;
   std::optional<WallTime> deleting_since;
   bool deletes_begun = false;
-  std::set<std::string> steps_done;  // "before-delete/drain"
+  std::vector<FirstDelete> first_deletes;  // empty where none is named
+  std::set<std::string> steps_done;        // "before-delete/drain"
   std::optional<RecordedOwner> owner;
+  bool owner_is_outdated = false;  // `owner` is written in the annotations of earlier versions
   std::optional<std::string> app_status;
 };
 
 // The marks that count on `root`; none of another object's.
 Marks ReadMarks(const ObjectMeta& root);
+
+// Whether `owner-kind` on `root` is a mark of an earlier version and not a setting.
+bool HasOutdatedOwner(const ObjectMeta& root);
 
 // Whether `root` carries marks that belong to another object.
 bool HasForeignMarks(const ObjectMeta& root);
@@ -50,6 +57,9 @@ bool HasForeignMarks(const ObjectMeta& root);
 // Annotations to set, or with nullopt to take off.
 using AnnotationChanges = std::map<std::string, std::optional<std::string>>;
 
+// The mark `recorded-owner`: {"kind":"deployment.apps","namespace":"lab","name":"bob","uid":"…",
+// "grace":"30s","selector":"app=bob","given":"pod/bob-1"}; the last three only where they are
+// known.
 AnnotationChanges OwnerMarks(const RecordedOwner& owner);
 AnnotationChanges WithoutProtocolMarks();  // takes off the phase, the reason, who condemned it etc.
 
@@ -63,7 +73,8 @@ AnnotationChanges CollectMarks(WallTime after, const std::string& cluster);
 bool IsCollected(const ObjectMeta& claim, WallTime after);
 
 // A JSON merge patch of `root`'s annotations that holds only for the resourceVersion in `root`. It
-// takes off marks that belong to another object, and writes the UID beside what it sets.
+// takes off marks that belong to another object, and earlier versions' record of the owner where it
+// writes a new one; and it writes the UID beside what it sets.
 std::string MarksPatch(const ObjectMeta& root, AnnotationChanges changes);
 
 }  // namespace cluster_watcher

@@ -5,8 +5,16 @@
 namespace cluster_watcher {
 
 RootState MasterRoot::Read(const Patience& patience, std::optional<Duration> timeout) {
-  const ObjectMeta& known = object_.meta;
-  ApiRequest request = ApiRequest::GetMetadata(object_.type, known.ns, known.name);
+  return Send(ApiRequest::GetMetadata(object_.type, object_.meta.ns, object_.meta.name), patience,
+              timeout);
+}
+
+RootState MasterRoot::ReadWhole(const Patience& patience, std::optional<Duration> timeout) {
+  return Send(ApiRequest::Get(object_.type, object_.meta.ns, object_.meta.name), patience, timeout);
+}
+
+RootState MasterRoot::Send(ApiRequest request, const Patience& patience,
+                           std::optional<Duration> timeout) {
   if (timeout) request.http.timeout = *timeout;
   auto answer = client_.Do(request, patience);
   if (!answer && answer.error().failure == ApiFailure::kNotFound) return RootState::kGone;
@@ -19,8 +27,9 @@ RootState MasterRoot::Read(const Patience& patience, std::optional<Duration> tim
     problem_ = {ApiFailure::kUnexpected, meta.error().message, std::nullopt};
     return RootState::kUnknown;
   }
-  if (meta->uid != known.uid) return RootState::kReplaced;
+  if (meta->uid != object_.meta.uid) return RootState::kReplaced;
   object_.meta = *std::move(meta);
+  whole_ = std::move(answer->document);
   return object_.meta.deleting ? RootState::kTerminating : RootState::kOurs;
 }
 

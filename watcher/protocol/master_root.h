@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "probes/kube/kube_client.h"
 #include "watcher/protocol/marks.h"
@@ -26,13 +27,20 @@ class MasterRoot {
   // `object` as it was read: its UID is the one that counts.
   MasterRoot(KubeClient& client, KubeObject object) : client_(client), object_(std::move(object)) {}
 
-  // Reads it, consistently. If it is kOurs or kTerminating, object() is what was read now; else
-  // object() stays as it was.
+  // Reads its metadata, consistently. If it is kOurs or kTerminating, object() is what was read
+  // now; else object() stays as it was.
   RootState Read(const Patience& patience = {}, std::optional<Duration> timeout = std::nullopt);
-  // Why the last Read() came to kUnknown.
+  // The same, but it reads more than the metadata: the object as it is then is in whole().
+  RootState ReadWhole(const Patience& patience = {},
+                      std::optional<Duration> timeout = std::nullopt);
+  // Valid until it is read again.
+  JsonValue whole() const { return whole_.root(); }
+  // Why the last read came to kUnknown.
   const ApiError& problem() const { return problem_; }
 
   const KubeObject& object() const { return object_; }
+  // Takes over what somebody else has just read of the same object.
+  void Take(KubeObject object) { object_ = std::move(object); }
   Marks marks() const { return ReadMarks(object_.meta); }
 
   // Writes marks; it is a conflict if the object is no longer at the resourceVersion that was read.
@@ -40,8 +48,11 @@ class MasterRoot {
   ApiResult WriteMarks(AnnotationChanges changes, std::optional<Duration> timeout = std::nullopt);
 
  private:
+  RootState Send(ApiRequest request, const Patience& patience, std::optional<Duration> timeout);
+
   KubeClient& client_;
   KubeObject object_;
+  JsonDocument whole_;
   ApiError problem_;
 };
 

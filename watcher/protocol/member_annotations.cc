@@ -7,7 +7,11 @@
 
 namespace cluster_watcher {
 
-bool IsKept(const ObjectMeta& meta) { return meta.Annotation(annotation::kKeep) == "true"; }
+bool IsKept(const ObjectMeta& meta) {
+  const OwnerReference* controller = meta.Controller();
+  if (controller != nullptr && controller->kind == "Deployment") return false;
+  return meta.Annotation(annotation::kKeep) == "true";
+}
 
 std::optional<int> ParseDeleteOrder(std::string_view text) {
   int order = 0;

@@ -9,7 +9,9 @@
 
 namespace cluster_watcher {
 
-bool IsKept(const ObjectMeta& meta);  // cluster-watcher/keep: "true"
+// cluster-watcher/keep: "true". On what a Deployment controls it doesn't count: Deployments copy
+// their annotations to their ReplicaSets, and leave them there.
+bool IsKept(const ObjectMeta& meta);
 
 // Parses `cluster-watcher/delete-order`, a whole number; nullopt if it isn't one.
 std::optional<int> ParseDeleteOrder(std::string_view text);

@@ -47,6 +47,8 @@ class Announcer {
   // goes to the log, at level debug.
   void Spared(const Snapshot& snapshot, std::optional<Refusal> refusal, const std::string& detail,
               const Decision* decision = nullptr);
+  // A deletion is resumed: what comes of it is told even if that repeats itself.
+  void Resuming() { spared_for_.reset(); }
   // Whether the last sparing repeated the one before it.
   bool spares_again() const { return spares_again_; }
   // `marks` name the watcher that the deletion is taken over from.

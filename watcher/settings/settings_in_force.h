@@ -3,7 +3,9 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "watcher/settings/settings.h"
 
@@ -24,6 +26,10 @@ class SettingsInForce {
   // With where each came from, and what is wrong.
   const ResolvedSettings& resolved() const { return resolved_; }
 
+  // What is wrong with these annotations, which don't come into force.
+  std::vector<std::string> ErrorsIn(const TextMap& annotations) const {
+    return with_annotations_(annotations).annotation_errors;
+  }
   void TakeAnnotations(const TextMap& annotations) { resolved_ = with_annotations_(annotations); }
 
  private:

@@ -336,6 +336,48 @@ TEST_F(FindOtherDriversTest, NeitherTheOwnerNorWhatItControlsIsAnotherDriver) {
   EXPECT_EQ(UsedBy(""), "pod/alice");
 }
 
+TEST_F(FindOtherDriversTest, TheControllerOfManyPodsIsReadOnce) {
+  const std::string metadata =
+      std::string(kUses) + "," + ControlledBy(TypeOf("replicaset"), "owner-1", "owner-1");
+  std::vector<std::string> pods;
+  for (const char* name : {"a", "b", "c"}) {
+    pods.push_back(ObjectText(TypeOf("pod"), "lab", name, name, metadata, R"("spec":{})"));
+  }
+  api_.transport.On(List(TypeOf("pod")), ListAnswer(TypeOf("pod"), pods));
+  Serve("replicaset", "owner-1", ControlledBy(TypeOf("deployment"), "owner", "owner"));
+  EXPECT_EQ(UsedBy("owner"), "nobody");
+  EXPECT_EQ(
+      api_.transport.TimesAsked(ApiRequest::GetMetadata(TypeOf("replicaset"), "lab", "owner-1")),
+      1u);
+}
+
+// A DeploymentConfig keeps ten old ones.
+TEST_F(FindOtherDriversTest, TheRolloutsOfAConfigAreReadOnce) {
+  api_.transport.Forget();
+  ServeConfigs();
+  const std::string all = ObjectText(TypeOf("dc"), "lab", "alice", "u-dc", "",
+                                     R"("spec":{"replicas":1},"status":{"latestVersion":9})");
+  const auto config = ApiRequest::ListByName(TypeOf("dc"), "lab", "alice", Freshness::kSure);
+  api_.transport.On(config, ListAnswer(TypeOf("dc"), {all}));
+  std::vector<std::string> controllers;
+  for (int version = 1; version < 9; ++version) {
+    const std::string name = "alice-" + std::to_string(version);
+    const std::string metadata =
+        std::string(kUses) + R"(,"annotations":{"openshift.io/deployment.phase":"Complete",)" +
+        R"("openshift.io/deployment-config.latest-version":")" + std::to_string(version) +
+        R"("},)" + ControlledBy(TypeOf("dc"), "alice", "u-dc");
+    controllers.push_back(
+        ObjectText(TypeOf("rc"), "lab", name, name, metadata, R"("spec":{"replicas":0})"));
+  }
+  const ApiRequest siblings = ApiRequest::List(TypeOf("rc"), "lab");
+  api_.transport.On(siblings, ListAnswer(TypeOf("rc"), controllers));
+  const std::vector<std::string> old(controllers.begin(), controllers.end() - 1);
+  api_.transport.On(List(TypeOf("rc")), ListAnswer(TypeOf("rc"), old));
+  EXPECT_EQ(UsedBy(), "nobody");
+  EXPECT_EQ(api_.transport.TimesAsked(config), 1u);
+  EXPECT_EQ(api_.transport.TimesAsked(siblings), 1u);
+}
+
 TEST_F(FindOtherDriversTest, AControllerThatIsGoneIsNotTheOwnerAndAnUnreadableOneUnknown) {
   const std::string metadata =
       std::string(kUses) + "," + ControlledBy(TypeOf("replicaset"), "r", "r");

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "probes/base/time_text.h"
 #include "probes/owner_reader.h"
 #include "test/unit/support/fake_transport.h"
 
@@ -422,6 +423,19 @@ TEST(ReadOwnerFields, TheTerminationGraceOfEachKindsPods) {
   EXPECT_EQ(Read("sparkapplication", R"({"spec":{"driver":{"terminationGracePeriodSeconds":9}}})")
                 ->termination_grace,
             seconds(9));
+}
+
+TEST(ReadOwnerFields, APodHasUntilItsDeletionTimestamp) {
+  const auto with = [](const char* type, const std::string& deletion, const std::string& phase) {
+    return Read(type, R"({"metadata":{"deletionTimestamp":)" + deletion +
+                          R"(},"spec":{},"status":{"phase":")" + phase + R"("}})");
+  };
+  const std::string time = R"("2026-12-24T18:00:00Z")";
+  EXPECT_EQ(with("pod", time, "Running")->terminates_by, ParseTime("2026-12-24T18:00:00Z"));
+  EXPECT_FALSE(with("pod", time, "Failed")->terminates_by) << "it has ended";
+  EXPECT_FALSE(with("pod", "null", "Running")->terminates_by);
+  EXPECT_FALSE(with("job", time, "")->terminates_by) << "when it was deleted";
+  EXPECT_FALSE(with("pod", R"("soon")", "Running")) << "no time";
 }
 
 TEST(WantsToRun, IsTrueUntilThereIsNothingToRun) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -52,7 +53,7 @@ class OwnerProbeTest : public testing::Test {
   OwnerProbeTest() { ServeConfigs(true); }
 
   void ServeConfigs(bool served) {
-    api_.transport.otherwise = [=](const HttpRequest& request) -> HttpResult {
+    api_.transport.otherwise = [=, this](const HttpRequest& request) -> HttpResult {
       std::vector<ResourceType> types;
       if (served) types.push_back(TypeOf("dc"));
       if (const auto discovered = FakeApi::Discovered(request, types)) return *discovered;
@@ -60,6 +61,11 @@ class OwnerProbeTest : public testing::Test {
         for (const char* ns : {"lab", "attic"}) {
           const std::string list = type.CollectionPath(ns) + "?fieldSelector=metadata.name%3Dbob";
           if (request.target.starts_with(list)) return ListAnswer(type, {});
+        }
+      }
+      for (const char* ns : {"lab", "attic"}) {
+        if (request.target == ApiRequest::ListUnendedPods(ns).http.target) {
+          return ListAnswer(TypeOf("pod"), Unended());
         }
       }
       return NoSuchPath();
@@ -72,10 +78,21 @@ class OwnerProbeTest : public testing::Test {
 
   std::size_t ListsByName() const {
     return static_cast<std::size_t>(std::count_if(
-        api_.transport.requests.begin(), api_.transport.requests.end(),
-        [](const HttpRequest& r) { return r.target.find("fieldSelector") != std::string::npos; }));
+        api_.transport.requests.begin(), api_.transport.requests.end(), [](const HttpRequest& r) {
+          return r.target.find("fieldSelector=metadata.name") != std::string::npos;
+        }));
   }
 
+  std::vector<std::string> Unended() const {
+    std::vector<std::string> pods = pods_;
+    std::erase_if(pods, [](const std::string& pod) {
+      return pod.find("Succeeded") != std::string::npos || pod.find("Failed") != std::string::npos;
+    });
+    return pods;
+  }
+
+  const ApiRequest kAllPods = ApiRequest::ListUnendedPods("lab");
+  std::vector<std::string> pods_;  // every pod there is
   FakeApi api_;
 };
 
@@ -202,7 +219,7 @@ TEST_F(OwnerProbeTest, ABareNameIsWhateverOneKindHas) {
     if (sight.observation == Observation::kActive) {
       EXPECT_EQ(sight.object->type, TypeOf(one.found.front())) << what;
     }
-    EXPECT_EQ(sight.still_running, 0u);
+    EXPECT_EQ(sight.still_running, "");
   }
   api_.transport.On(ListBob("sts"), OneBob("sts"));
   const std::string both = Look(Query("bob")).detail;
@@ -240,36 +257,95 @@ TEST_F(OwnerProbeTest, ABareNameThatWasSeenAsAKindThatIsNotServedAnyMoreIsAMista
   EXPECT_NE(sight.setting_problem.find("not served any more"), std::string::npos) << sight.detail;
 }
 
-TEST_F(OwnerProbeTest, TheClustersOwnPodsAreNoneOfTheOwners) {
+// A driver's own pods may carry the cluster's label as well.
+TEST_F(OwnerProbeTest, OnlyPodsOfARootOfTheClusterAreNoneOfTheOwners) {
+  const std::string labelled = R"("labels":{"oshinko-cluster":"spark"})";
+  const ResourceType& sets = TypeOf("rs");
+  const ResourceType& deployments = TypeOf("deployment");
+  const auto by = [&](const ResourceType& type, const char* name, const char* uid) {
+    return labelled + "," + ControlledBy(type, name, uid);
+  };
+  const auto set = [&](const char* name, const std::string& metadata) {
+    return ObjectText(sets, "lab", name, "u-set", metadata);
+  };
+  struct Case {
+    const char* what;
+    std::string pod;
+    std::string set;
+    std::string deployment;
+    const char* runs;
+  };
+  const auto pod = [](const char* name, const std::string& metadata) {
+    return PodText(name, R"("spec":{})", metadata);
+  };
+  const std::string below = by(sets, "set", "u-set");
+  const auto worker = [&](const std::string& metadata) {
+    return ObjectText(deployments, "lab", "w", "u-w", metadata);
+  };
+  const std::vector<Case> cases = {
+      {"without the label", pod("p", R"("labels":{"oshinko-cluster":"other"})"), "", "", "pod/p"},
+      {"of the owner", pod("p", by(deployments, "bob", "u1")), "", "", "pod/p"},
+      {"of the owner's set", pod("p", below), set("s", by(deployments, "bob", "u1")), "", "pod/p"},
+      {"of a worker", pod("p", below), set("s", by(deployments, "w", "u-w")), worker(labelled), ""},
+      {"of a stranger", pod("p", below), set("s", by(deployments, "w", "u-w")), worker(""),
+       "pod/p"},
+      {"of nobody any more", pod("p", below), "", "", "pod/p"},
+      {"of the set that the owner left", pod("p", below), set("bob-1", labelled), "", "pod/p"},
+      {"of a set of the cluster's", pod("p", below), set("s", labelled), "", ""},
+      {"that the owner left", pod("bob-1", labelled), "", "", "pod/bob-1"},
+      {"of the cluster's own", pod("p", labelled), "", "", ""},
+  };
   OwnerQuery query = Recorded("deployment/bob", "deployment", "u1", "app=bob");
-  query.cluster_label = {"oshinko-cluster", "spark"};
-  api_.transport.On(
-      ListPods("app=bob"),
-      ListAnswer(TypeOf("pod"),
-                 {PodText("a", R"("spec":{})", R"("labels":{"oshinko-cluster":"spark"})"),
-                  PodText("b", R"("spec":{})", R"("labels":{"oshinko-cluster":"other"})")}));
+  query.cluster.label = {"oshinko-cluster", "spark"};
+  const auto list = [](const ResourceType& type, const std::string& item) {
+    return ListAnswer(type, item.empty() ? std::vector<std::string>() : std::vector{item});
+  };
+  for (const Case& one : cases) {
+    api_.transport.Forget();
+    api_.transport.On(ListPods("app=bob"), ListAnswer(TypeOf("pod"), {one.pod}));
+    api_.transport.On(ApiRequest::ListMetadata(sets, "lab"), list(sets, one.set));
+    api_.transport.On(ApiRequest::ListMetadata(deployments, "lab"),
+                      list(deployments, one.deployment));
+    const OwnerSight sight = Look(query);
+    ExpectObservation(sight, "absent", one.what);
+    EXPECT_EQ(sight.still_running, one.runs) << one.what;
+  }
+  api_.transport.Forget();
+  api_.transport.On(ListPods("app=bob"), ListAnswer(TypeOf("pod"), {pod("p", below)}));
+  api_.transport.On(ApiRequest::ListMetadata(sets, "lab"), Refused(403));
+  ExpectObservation(Look(query), "unknown", "whose they are can't be told");
+  query.cluster.root_uid = "u-set";
   const OwnerSight sight = Look(query);
-  ExpectObservation(sight, "absent", "");
-  EXPECT_EQ(sight.still_running, 1u);
+  ExpectObservation(sight, "absent", "the master root's need no further look");
+  EXPECT_EQ(sight.still_running, "");
 }
 
-TEST_F(OwnerProbeTest, RunsThatAnAbsentCronJobLeftAreCounted) {
+TEST_F(OwnerProbeTest, ARunThatAnAbsentCronJobLeftStillRuns) {
   const ResourceType& jobs = TypeOf("job");
-  const auto job = [&](const char* name, const std::string& metadata, const char* status) {
-    return ObjectText(jobs, "lab", name, name, metadata, R"("spec":{},)" + std::string(status));
-  };
+  const char* unfinished = R"("status":{})";
   const char* complete = R"("status":{"conditions":[{"type":"Complete","status":"True"}]})";
-  api_.transport.On(ApiRequest::ListByName(TypeOf("cronjob"), "lab", "bob", Freshness::kSure),
-                    ListAnswer(TypeOf("cronjob"), {}));
-  api_.transport.On(
-      ApiRequest::List(jobs, "lab"),
-      ListAnswer(jobs,
-                 {job("bob-1", "", R"("status":{})"), job("bob-2", "", complete),
-                  job("bob-3", ControlledBy(TypeOf("cronjob"), "bob", "u-bob"), R"("status":{})"),
-                  job("bobby-1", "", R"("status":{})")}));
-  const OwnerSight sight = Look(Query("cronjob/bob"));
-  ExpectObservation(sight, "absent", "");
-  EXPECT_EQ(sight.still_running, 1u) << "what is owned is on its way out";
+  const std::string owned = ControlledBy(TypeOf("cronjob"), "bob", "u-bob");
+  struct Case {
+    const char* name;
+    std::string metadata;
+    const char* status;
+    bool runs;
+  };
+  const std::vector<Case> cases = {
+      {"bob-1", "", unfinished, true},     {"bob-1", "", complete, false},
+      {"bobby-1", "", unfinished, false},  {"by-hand", owned, unfinished, true},
+      {"by-hand", owned, complete, false},
+  };
+  for (const Case& one : cases) {
+    api_.transport.Forget();
+    api_.transport.On(ListBob("cronjob"), ListAnswer(TypeOf("cronjob"), {}));
+    api_.transport.On(ApiRequest::List(jobs, "lab"),
+                      ListAnswer(jobs, {ObjectText(jobs, "lab", one.name, "u1", one.metadata,
+                                                   R"("spec":{},)" + std::string(one.status))}));
+    const OwnerSight sight = Look(Recorded("cronjob/bob", "cronjob", "u-bob"));
+    ExpectObservation(sight, "absent", one.name);
+    EXPECT_EQ(sight.still_running, one.runs ? "job.batch/" + std::string(one.name) : "");
+  }
 }
 
 TEST_F(OwnerProbeTest, AGroupThatIsMerelyNotListedDoesCountForABareName) {
@@ -371,58 +447,84 @@ TEST_F(OwnerProbeTest, AbsentInAnotherNamespaceTakesThatNamespace) {
   EXPECT_FALSE(api_.transport.WasAsked(GetNamespace("lab")));
 }
 
-TEST_F(OwnerProbeTest, CountsTheRunningPodsOfAnAbsentOwner) {
-  const ResourceType& pods = TypeOf("pod");
+// Owners of which something may run although they aren't active.
+struct NotActive {
+  const char* fields;
+  const char* metadata;
+  const char* observation;
+};
+constexpr NotActive kNotActive[] = {
+    {nullptr, "", "absent"},
+    {R"("replicas":1)", R"("deletionTimestamp":"2026-12-24T18:00:00Z","finalizers":["orphan"])",
+     "deleting"},
+    {R"("replicas":1)", R"("deletionTimestamp":"2026-12-24T18:00:00Z","finalizers":["a/b"])",
+     "deleting"},
+    {R"("replicas":0)", "", "scaled-to-zero"},
+};
+
+class NotActiveTest : public OwnerProbeTest {
+ protected:
+  // Looks at a Deployment with the selector app=bob.
+  OwnerSight LookAt(const NotActive& one) {
+    const std::string spec = one.fields == nullptr ? "" : one.fields;
+    const std::string fields = R"("spec":{"selector":{"matchLabels":{"app":"bob"}},)" + spec + "}";
+    const HttpResponse answer = one.fields == nullptr ? ListAnswer(TypeOf("deployment"), {})
+                                                      : OneBob("deployment", fields, one.metadata);
+    api_.transport.On(ListBob("deployment"), answer);
+    return Look(Recorded("deployment/bob", "deployment", "u-deployment", "app=bob"));
+  }
+};
+
+TEST_F(NotActiveTest, SomethingRunsWhileAPodIsNeitherTerminatingNorFinished) {
   const char* deleting = R"("deletionTimestamp":"2026-12-24T18:00:00Z")";
-  api_.transport.On(
-      ListPods("app=bob"),
-      ListAnswer(pods,
-                 {PodText("a", PodIn("Running")), PodText("b", PodIn("Pending")),
-                  PodText("c", PodIn("Unknown")), PodText("d", PodIn("Succeeded")),
-                  PodText("e", PodIn("Failed")), PodText("f", PodIn("Running"), deleting)},
-                 "more"));
+  const std::vector<std::pair<std::string, bool>> pods = {
+      {PodText("p", PodIn("Running")), true},
+      {PodText("p", PodIn("Pending")), true},
+      {PodText("p", PodIn("Unknown")), true},
+      {PodText("p", R"("spec":{})"), true},
+      {PodText("p", PodIn("Succeeded")), false},
+      {PodText("p", PodIn("Failed")), false},
+      {PodText("p", PodIn("Running"), deleting), false},
+  };
+  for (const NotActive& one : kNotActive) {
+    for (const auto& [pod, runs] : pods) {
+      api_.transport.Forget();
+      api_.transport.On(ListPods("app=bob"), ListAnswer(TypeOf("pod"), {pod}));
+      const OwnerSight sight = LookAt(one);
+      ExpectObservation(sight, one.observation, pod);
+      EXPECT_EQ(sight.still_running, runs ? "pod/p" : "") << one.observation << pod;
+    }
+  }
+}
+
+TEST_F(NotActiveTest, ItsPodsAreReadUpToTheFirstThatRuns) {
   ApiRequest next = ListPods("app=bob");
   next.http.target += "&continue=more";
-  api_.transport.On(next, ListAnswer(pods, {PodText("g", PodIn("Running"))}));
-  const OwnerSight sight = Look(Recorded("deployment/bob", "deployment", "u1", "app=bob"));
-  ExpectObservation(sight, "absent", "");
-  EXPECT_EQ(sight.still_running, 4u);
+  ApiRequest last = ListPods("app=bob");
+  last.http.target += "&continue=most";
+  api_.transport.On(ListPods("app=bob"),
+                    ListAnswer(TypeOf("pod"), {PodText("a", PodIn("Failed"))}, "more"));
+  api_.transport.On(next, ListAnswer(TypeOf("pod"), {PodText("b", PodIn("Running"))}, "most"));
+  EXPECT_EQ(LookAt(kNotActive[0]).still_running, "pod/b");
+  EXPECT_FALSE(api_.transport.WasAsked(last));
 }
 
-TEST_F(OwnerProbeTest, CountsThePodsThatADeletionLeavesRunning) {
-  const std::string fields = R"("spec":{"replicas":1,"selector":{"matchLabels":{"app":"bob"}}})";
-  const std::string deleting = R"("deletionTimestamp":"2026-12-24T18:00:00Z","finalizers":)";
-  const std::pair<const char*, std::size_t> cases[] = {{R"(["orphan"])", 1},
-                                                       {R"(["foregroundDeletion"])", 0}};
-  for (const auto& [finalizers, running] : cases) {
-    api_.transport.Forget();
-    api_.transport.On(ListBob("deployment"), OneBob("deployment", fields, deleting + finalizers));
-    api_.transport.On(ListPods("app=bob"),
-                      ListAnswer(TypeOf("pod"), {PodText("a", R"("spec":{})")}));
-    const OwnerSight sight = Look(Query("deployment/bob"));
-    ExpectObservation(sight, "deleting", finalizers);
-    EXPECT_EQ(sight.still_running, running) << finalizers;
+TEST_F(NotActiveTest, IsUnknownWhereItsPodsCantBeRead) {
+  const std::string malformed = R"({"metadata":{"name":"p","uid":"p","resourceVersion":"7"}})";
+  for (const NotActive& one : kNotActive) {
+    for (const HttpResult& answer :
+         {HttpResult(Refused(403)), HttpResult(NoAnswer()), HttpResult(NoSuchPath()),
+          HttpResult(ListAnswer(TypeOf("pod"), {PodText("p", PodIn("Failed")), malformed}))}) {
+      api_.transport.Forget();
+      api_.transport.On(ListPods("app=bob"), answer);
+      EXPECT_EQ(LookAt(one).observation, Observation::kUnknown) << one.observation;
+    }
   }
 }
 
-TEST_F(OwnerProbeTest, IsUnknownWhereTheAbsentOwnersPodsCantBeCounted) {
-  for (const HttpResult& answer :
-       {HttpResult(Refused(403)), HttpResult(NoAnswer()), HttpResult(NoSuchPath())}) {
-    api_.transport.Forget();
-    api_.transport.On(ListPods("app=bob"), answer);
-    ExpectObservation(Look(Recorded("deployment/bob", "deployment", "u1", "app=bob")), "unknown",
-                      "");
-  }
-}
-
-TEST_F(OwnerProbeTest, LooksForPodsOnlyWhereTheOwnerIsAbsentAndItsSelectorKnown) {
-  ExpectObservation(Look(Recorded("deployment/bob", "deployment", "u1")), "absent", "no selector");
-  api_.transport.On(ListBob("deployment"), OneBob("deployment"));
-  ExpectObservation(Look(Recorded("deployment/bob", "deployment", "u-deployment", "app=bob")),
-                    "active", "there");
-  for (const HttpRequest& request : api_.transport.requests) {
-    EXPECT_EQ(request.target.find("/pods"), std::string::npos) << request.target;
-  }
+TEST_F(NotActiveTest, AnActiveOwnersPodsArentRead) {
+  ExpectObservation(LookAt({R"("replicas":1)", "", ""}), "active", "");
+  EXPECT_FALSE(api_.transport.WasAsked(ListPods("app=bob")));
 }
 
 TEST_F(OwnerProbeTest, AGlanceReadsTheCacheAndGathersNoEvidence) {
@@ -483,8 +585,10 @@ class CustomOwnerTest : public OwnerProbeTest {
       if (request.target == "/apis/broken/v1") return Answer(503, "down", "text/plain");
       if (request.target == "/apis/apps/v1") return ResourceList("apps/v1", {});
       if (request.target == "/apis/batch/v1") return ResourceList("batch/v1", {});
-      if (request.target == ApiRequest::List(TypeOf("pod"), "lab").http.target) {
-        return ListAnswer(TypeOf("pod"), pods_);
+      if (request.target == kAllPods.http.target) return ListAnswer(TypeOf("pod"), Unended());
+      if (request.target == kAllSets.http.target) return ListAnswer(TypeOf("sts"), sets_);
+      if (request.target == ApiRequest::ListMetadata(gizmos, "lab").http.target) {
+        return ListAnswer(gizmos, {});
       }
       const auto list = ApiRequest::ListByName(gizmos, "lab", "bob", Freshness::kSure);
       if (request.target == list.http.target) return ListAnswer(gizmos, {});
@@ -508,7 +612,8 @@ class CustomOwnerTest : public OwnerProbeTest {
   }
 
   const ResourceType gizmos_{"example.com", "v1", "gizmos", "Gizmo"};
-  std::vector<std::string> pods_;  // every pod there is
+  const ApiRequest kAllSets = ApiRequest::ListMetadata(TypeOf("sts"), "lab");
+  std::vector<std::string> sets_;  // every StatefulSet
 };
 
 TEST_F(CustomOwnerTest, IsFoundByEveryNameThatDiscoveryHas) {
@@ -574,6 +679,86 @@ TEST_F(CustomOwnerTest, AScaleOfZeroDoesntCountWhileAPodOfItRuns) {
   pods_ = {PodText("bob-master-0", PodIn("Running"), ControlledBy(gizmos_, "bob", "u-bob"))};
   Serve(R"(["create","get","list"])");
   ExpectObservation(Look(Query("gizmo/bob")), "active", "its scale counts other pods");
+}
+
+TEST_F(CustomOwnerTest, APodBelowItsStatefulSetIsOneOfItsPods) {
+  const std::string deleting = R"("deletionTimestamp":"2026-12-24T18:00:00Z")";
+  const std::string below = ControlledBy(TypeOf("sts"), "set", "u-set");
+  struct Case {
+    const char* what;
+    std::string pod;
+    std::string set;
+    bool runs;
+  };
+  const std::string of_bob = ControlledBy(gizmos_, "bob", "u-bob");
+  const auto set = [&](const std::string& metadata, const char* uid = "u-set") {
+    return ObjectText(TypeOf("sts"), "lab", "set", uid, metadata, "");
+  };
+  const std::vector<Case> cases = {
+      {"of it", PodText("p", PodIn("Running"), below), set(of_bob), true},
+      {"terminating", PodText("p", PodIn("Running"), below + "," + deleting), set(of_bob), false},
+      {"finished", PodText("p", PodIn("Failed"), below), set(of_bob), false},
+      {"labelled as of the cluster",
+       PodText("p", PodIn("Running"), below + R"(,"labels":{"oshinko-cluster":"spark"})"),
+       set(of_bob), true},
+      {"of another", PodText("p", PodIn("Running"), below),
+       set(ControlledBy(gizmos_, "bob", "u-other")), false},
+      {"of nobody", PodText("p", PodIn("Running"), below), set(""), false},
+      {"of a set that is gone", PodText("p", PodIn("Running"), below), set(of_bob, "u-2"), false},
+      {"of a node", PodText("p", PodIn("Running"), ControlledBy(TypeOf("namespace"), "n", "u-n")),
+       set(of_bob), false},
+  };
+  for (const Case& one : cases) {
+    pods_ = {PodText("lone", PodIn("Running")), one.pod};
+    sets_ = {one.set};
+    OwnerQuery query = Query("gizmo/bob");
+    query.recorded = RecordedOwner{"gizmo.example.com", "lab", "bob", "u-bob", {}, "", ""};
+    query.cluster.label = {"oshinko-cluster", "spark"};
+    api_.transport.Forget();
+    OwnerSight sight = Look(query);
+    ExpectObservation(sight, "absent", one.what);
+    EXPECT_EQ(sight.still_running, one.runs ? "pod/p" : "") << one.what;
+
+    ServeScale(ScaleOf(R"({"replicas":0})"));
+    ServeBob(R"("spec":{})");
+    sight = Look(query);
+    ExpectObservation(sight, one.runs ? "active" : "scaled-to-zero", one.what);
+    EXPECT_EQ(api_.transport.TimesAsked(kAllPods), 2u) << "once in each look";
+    EXPECT_FALSE(api_.transport.WasAsked(ApiRequest::List(TypeOf("pod"), "lab")));
+  }
+}
+
+TEST_F(CustomOwnerTest, IsUnknownWhereThePodsControllersCantBeRead) {
+  OwnerQuery query = Query("gizmo/bob");
+  query.recorded = RecordedOwner{"gizmo.example.com", "lab", "bob", "u-bob", {}, "", ""};
+  const std::string looped = ObjectText(TypeOf("sts"), "lab", "set", "u-set",
+                                        ControlledBy(TypeOf("sts"), "set", "u-set"), "");
+  const ResourceType unserved{"example.net", "v1", "gears", "Gear"};
+  const std::tuple<const char*, ResourceType, HttpResult> cases[] = {
+      {"forbidden", TypeOf("sts"), Refused(403)},
+      {"no answer", TypeOf("sts"), NoAnswer()},
+      {"malformed", TypeOf("sts"), ListAnswer(TypeOf("sts"), {R"({"metadata":{}})"})},
+      {"without end", TypeOf("sts"), ListAnswer(TypeOf("sts"), {looped})},
+      {"not served", unserved, NoSuchPath()},
+  };
+  for (const auto& [what, type, answer] : cases) {
+    api_.transport.Forget();
+    pods_ = {PodText("p", PodIn("Running"), ControlledBy(type, "set", "u-set"))};
+    api_.transport.On(kAllSets, answer);
+    ExpectObservation(Look(query), "unknown", what);
+  }
+}
+
+// Two requests for 10,000 pods of one StatefulSet, but for the pages.
+TEST_F(CustomOwnerTest, ControllersOfAKindAreListedOnce) {
+  for (int i = 0; i < 3; ++i) {
+    pods_.push_back(PodText(("p" + std::to_string(i)).c_str(), PodIn("Running"),
+                            ControlledBy(TypeOf("sts"), "set", "u-" + std::to_string(i / 2))));
+  }
+  OwnerQuery query = Query("gizmo/bob");
+  query.recorded = RecordedOwner{"gizmo.example.com", "lab", "bob", "u-bob", {}, "", ""};
+  ExpectObservation(Look(query), "absent", "");
+  EXPECT_EQ(api_.transport.TimesAsked(kAllSets), 1u);
 }
 
 TEST_F(CustomOwnerTest, ItsReplicasAreThoseOfItsScale) {

@@ -71,6 +71,7 @@ TEST_F(OwnerReaderTest, ASuspendedWorkflowIsIdleOnceNoPodOfItRuns) {
     const std::string status = R"("spec":{},"status":{"phase":")" + std::string(phase) + "\"}";
     api_.transport.On(
         list, ListAnswer(TypeOf("pod"), {ObjectText(TypeOf("pod"), "lab", "p", "p", "", status)}));
+    api_.transport.On(ApiRequest::ListUnendedPods("lab"), ListAnswer(TypeOf("pod"), {}));
     EXPECT_EQ(Read("workflow", kSuspend)->suspended, idle) << phase;
   }
   api_.transport.Forget();
@@ -143,6 +144,16 @@ TEST_F(RolloutTest, AConfigThatCantBeReadIsAnError) {
   api_.transport.otherwise = [](const HttpRequest& request) -> HttpResult {
     return request.target == "/apis" ? HttpResult(GroupList({})) : HttpResult(Refused(403));
   };
+  EXPECT_FALSE(Read("rc", R"("spec":{"replicas":0})", Metadata({1, "Complete"})));
+}
+
+TEST_F(RolloutTest, AVersionThatIsNoneIsAnError) {
+  api_.transport.On(
+      ApiRequest::ListByName(TypeOf("dc"), "lab", "bobs", Freshness::kSure),
+      ListAnswer(TypeOf("dc"),
+                 {ObjectText(TypeOf("dc"), "lab", "bobs", "u-dc", "",
+                             R"("spec":{"replicas":1},"status":{"latestVersion":"2"})")}));
+  ServeAll("rc", {});
   EXPECT_FALSE(Read("rc", R"("spec":{"replicas":0})", Metadata({1, "Complete"})));
 }
 

@@ -10,7 +10,7 @@
 
 namespace cluster_watcher {
 
-// Both clocks advance together, and only if a test advances them or somebody waits. What is due by
+// The clocks advance together, and only if a test advances them or somebody waits. What is due by
 // then happens on the way.
 class TestClock final : public Clock {
  public:
@@ -19,7 +19,8 @@ class TestClock final : public Clock {
   TestClock& operator=(const TestClock&) = delete;
 
   MonotonicTime Now() override { return kBegin + elapsed; }
-  WallTime WallNow() override { return kDate + elapsed; }
+  WallTime WallNow() override { return kDate + elapsed + suspended; }
+  BootTime BootNow() override { return Clock::BootNow() + suspended; }
   bool WaitUntil(MonotonicTime deadline, std::stop_token stop) override {
     // A deadline of "for ever" doesn't fit into a Duration.
     const Duration until = std::chrono::duration_cast<Duration>(
@@ -39,6 +40,7 @@ class TestClock final : public Clock {
   }
 
   Duration elapsed{0};
+  Duration suspended{0};  // how long the machine was
 
  private:
   static constexpr MonotonicTime kBegin{std::chrono::seconds(1'000)};

@@ -101,6 +101,8 @@ TEST_F(ApiServerTest, ReadsEverythingThatIsSupported) {
   EXPECT_EQ(complete->token_file, Path("pki/client.key"));
   EXPECT_EQ(complete->client_certificate_pem, "a certificate");
   EXPECT_EQ(complete->client_key_pem, "key!");
+  EXPECT_EQ(complete->client_certificate_file, Path("pki/client.crt"));
+  EXPECT_EQ(complete->client_key_file, "") << "it comes from no file";
 }
 
 TEST_F(ApiServerTest, ReadsWhatOthersWrite) {
@@ -240,6 +242,7 @@ TEST_F(ApiServerTest, MergesTheListInTheEnvironment) {
   ASSERT_TRUE(found) << found.error().message;
   EXPECT_EQ(found->url, "https://first");
   EXPECT_EQ(found->ca_pem, "from b") << "relative to the file that names it";
+  EXPECT_EQ(found->ca_file, Path("b/ca"));
   EXPECT_EQ(found->token, "t");
   EXPECT_EQ(found->source,
             "kubeconfig " + Path("a") + ":" + Path("b/b") + ":" + Path("c") + ", context x");
@@ -259,6 +262,7 @@ TEST_F(ApiServerTest, TakesTheServiceAccountOfThePod) {
   ASSERT_TRUE(found) << found.error().message;
   EXPECT_EQ(found->url, "https://10.0.1.1:443");
   EXPECT_EQ(found->ca_pem, "the ca");
+  EXPECT_TRUE(found->ca_file.ends_with("/ca.crt")) << found->ca_file;
   EXPECT_EQ(found->token, "");
   EXPECT_EQ(found->token_file, Path("account/token"));
   EXPECT_EQ(found->default_namespace, "team");

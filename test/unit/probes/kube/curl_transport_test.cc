@@ -14,6 +14,7 @@
 
 #include "test/unit/support/loopback.h"
 #include "test/unit/support/temporary_directory.h"
+#include "test/unit/support/test_clock.h"
 
 // Lookups of this name block until the test releases them; all others use the C library's.
 namespace {
@@ -714,6 +715,72 @@ TEST_F(CurlTransportTls, ShowsItsCertificateWhereOneIsDemanded) {
     api_server.client_key_pem = Read("good.key");
     ExpectRefused(api_server, "key");
   }
+}
+
+// A certificate authority whose file is replaced while the transport is in use.
+class RotatedAuthority : public CurlTransportTls {
+ protected:
+  std::unique_ptr<CurlTransport> ConnectTo(const TlsServer& server, const std::string& ca) {
+    ApiServer api_server = Trusting(server);
+    Rotate(ca);
+    api_server.ca_file = Path("rotated.crt");
+    api_server.ca_pem = ca;
+    return *CurlTransport::Create(api_server, clock_);
+  }
+  static void Rotate(const std::string& text) { directory_->Write("rotated.crt", text); }
+
+  TestClock clock_;
+};
+
+TEST_F(RotatedAuthority, IsReadAgainAtOnceWhereTheServerIsntTrusted) {
+  TlsServer server(With("good"));
+  const auto transport = ConnectTo(server, Read("other-ca.crt"));
+  EXPECT_EQ(Outcome(Send(*transport)), "tls");
+  Rotate(Read("other-ca.crt") + Read("ca.crt"));
+  const std::vector<HttpRequest> requests(3, Request());
+  for (const HttpResult& result : transport->Perform(requests, 2, {})) {
+    EXPECT_EQ(Outcome(result), "200");
+  }
+}
+
+TEST_F(RotatedAuthority, IsReadAgainWithinAMinute) {
+  TlsServer server(With("good"));
+  const auto transport = ConnectTo(server, Read("ca.crt"));
+  Rotate(Read("other-ca.crt"));
+  EXPECT_EQ(Outcome(Send(*transport)), "200");
+  clock_.elapsed += std::chrono::minutes(1);
+  EXPECT_EQ(Outcome(Send(*transport)), "tls") << "what is trusted no longer is refused";
+}
+
+TEST_F(RotatedAuthority, StaysWhileTheNewOneCantBeUsed) {
+  TlsServer server(With("good"));
+  const auto transport = ConnectTo(server, Read("ca.crt"));
+  const std::string half = Read("ca.crt").substr(0, 200);
+  for (const std::string& text :
+       {std::string(), std::string("none"), half, Read("ca.crt") + half}) {
+    Rotate(text);
+    clock_.elapsed += std::chrono::minutes(1);
+    EXPECT_EQ(Outcome(Send(*transport)), "200") << text;
+  }
+  std::filesystem::remove(Path("rotated.crt"));
+  clock_.elapsed += std::chrono::minutes(1);
+  EXPECT_EQ(Outcome(Send(*transport)), "200") << "the file is gone";
+}
+
+TEST_F(CurlTransportTls, AClientCertificateIsReadAgainOnceItsKeyFits) {
+  TlsServer server(With("good", {"-www", "-tls1_2", "-Verify", "1", "-verify_return_error",
+                                 "-CAfile", Path("ca.crt")}));
+  ApiServer api_server = Trusting(server);
+  api_server.client_certificate_pem = Read("other-ca.crt");
+  api_server.client_key_pem = Read("other-ca.key");
+  api_server.client_certificate_file = directory_->Write("client.crt", Read("other-ca.crt"));
+  api_server.client_key_file = directory_->Write("client.key", Read("other-ca.key"));
+  const auto transport = Connect(api_server);
+  EXPECT_EQ(Outcome(Send(*transport)), "tls") << "it isn't trusted";
+  directory_->Write("client.crt", Read("named.crt"));
+  EXPECT_EQ(Outcome(Send(*transport)), "tls") << "its key isn't there yet";
+  directory_->Write("client.key", Read("named.key"));
+  EXPECT_EQ(Outcome(Send(*transport)), "200");
 }
 
 TEST_F(CurlTransportTls, RefusesOldVersionsOfTls) {

@@ -2,11 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "probes/kube/look_reads.h"
 #include "test/unit/support/fake_transport.h"
 #include "test/unit/support/temporary_directory.h"
 
@@ -26,7 +29,7 @@ ApiRequest ListLabelled(bool metadata_only) {
   return ApiRequest::ListBySelector(Deployments(), "lab", "oshinko-cluster=bob", metadata_only);
 }
 ApiRequest DeleteBob() {
-  return ApiRequest::Delete(Deployments(), "lab", "bob", "u1", PropagationPolicy::kBackground,
+  return ApiRequest::Delete(Deployments(), "lab", "bob", {"u1"}, PropagationPolicy::kBackground,
                             false);
 }
 
@@ -229,6 +232,35 @@ TEST(Interpret, TakesOnlyTheListThatWasAskedFor) {
   EXPECT_FALSE(OnlyItem(*Interpret(ListBob(), ListAnswer(Deployments(), {}))).Exists());
 }
 
+// A definition's listKind needn't be KIND + "List".
+TEST(Interpret, TakesAnyListKindOfACustomKind) {
+  const ResourceType people{"example.com", "v1", "people", "Person"};
+  const auto list = [](const std::string& kind, const std::string& items = "",
+                       const std::string& api_version = "example.com/v1") {
+    return Answer(200, R"({"kind":")" + kind + R"(","apiVersion":")" + api_version +
+                           R"(","metadata":{"resourceVersion":"9"},"items":[)" + items + "]}");
+  };
+  const ResourceType pets{"example.com", "v1", "pets", "Pet"};
+  const std::string bob = ObjectText(people, "lab", "bob", "u1");
+  const std::tuple<const char*, HttpResponse, const char*> cases[] = {
+      {"the usual", list("PersonList"), "value"},
+      {"its own", list("PeopleList"), "value"},
+      {"its own, with an item", list("PeopleList", bob), "value"},
+      {"an item of another kind", list("PeopleList", ObjectText(pets, "lab", "bob", "u1")),
+       "unexpected"},
+      {"a built-in kind's", list("PodList"), "unexpected"},
+      {"a generic one", list("List"), "unexpected"},
+      {"no list", list("People"), "unexpected"},
+      {"the object's kind", list("Person"), "unexpected"},
+      {"another group's", list("PeopleList", "", "example.org/v1"), "unexpected"},
+      {"another version's", list("PeopleList", "", "example.com/v2"), "unexpected"},
+  };
+  for (const auto& [what, answer, outcome] : cases) {
+    ExpectOutcome(ApiRequest::ListByName(people, "lab", "bob", Freshness::kSure), answer, outcome,
+                  what);
+  }
+}
+
 TEST(Interpret, ADocumentIsAnyObject) {
   ExpectOutcome(DeleteBob(), Answer(200, R"({"kind":"Status","status":"Success"})"), "value", "");
   ExpectOutcome(DeleteBob(), Answer(200, Bob()), "value", "held by a finalizer");
@@ -316,7 +348,7 @@ TEST(ApiRequest, AsksForTheRightThing) {
        deployments + "?labelSelector=oshinko-cluster%3Dbob&limit=250"},
       {ApiRequest::ListBySelector(Pods(), "lab", "a in (b,c),!d&limit=1", false), HttpMethod::kGet,
        "/api/v1/namespaces/lab/pods?labelSelector=a%20in%20%28b%2Cc%29%2C%21d%26limit%3D1"
-       "&limit=250"},
+       "&limit=50"},
       {ApiRequest::Get(Pods(), "l/b", "../b?c#d"), HttpMethod::kGet,
        "/api/v1/namespaces/l%2Fb/pods/..%2Fb%3Fc%23d"},
       {ApiRequest::Discover("/apis"), HttpMethod::kGet, "/apis"},
@@ -324,6 +356,11 @@ TEST(ApiRequest, AsksForTheRightThing) {
        deployments + "/bob"},
       {ApiRequest::Create(Pods(), "lab", "{}"), HttpMethod::kPost, "/api/v1/namespaces/lab/pods"},
       {DeleteBob(), HttpMethod::kDelete, deployments + "/bob"},
+      {ApiRequest::ListMetadata(Deployments(), "lab"), HttpMethod::kGet,
+       deployments + "?limit=250"},
+      {ApiRequest::ListUnendedPods("lab"), HttpMethod::kGet,
+       "/api/v1/namespaces/lab/pods?fieldSelector=status.phase%21%3DSucceeded%2C"
+       "status.phase%21%3DFailed&limit=250"},
   };
   for (const Case& one : cases) {
     EXPECT_EQ(one.request.http.target, one.target);
@@ -348,7 +385,7 @@ TEST(ApiRequest, DeletesOneUidUnderAStatedPolicy) {
   for (const auto& [policy, text] : policies) {
     for (const bool dry_run : {false, true}) {
       const ApiRequest request =
-          ApiRequest::Delete(TypeOf("rc"), "lab", "bob", "u\"1", policy, dry_run);
+          ApiRequest::Delete(TypeOf("rc"), "lab", "bob", {"u\"1"}, policy, dry_run);
       EXPECT_EQ(request.http.content_type, "application/json");
       const auto options = JsonDocument::Parse(request.http.body);
       ASSERT_TRUE(options) << request.http.body;
@@ -508,6 +545,18 @@ TEST(KubeClient, ListsAllPages) {
   EXPECT_EQ(names, "abc");
 }
 
+TEST(KubeClient, AListIsReadUpToWhatIsLookedFor) {
+  FakeApi api;
+  const ApiRequest first = ListLabelled(false);
+  api.transport.On(first, Answer(200, ListText(Deployments(), {Bob()}, "z")));
+  api.transport.On(NextPage(first, "z"), NoAnswer());
+  int shown = 0;
+  const auto found = api.client.AnyItem(first, [&](JsonValue) { return ++shown == 1; }, {});
+  EXPECT_TRUE(found && *found);
+  EXPECT_EQ(api.transport.requests.size(), 1u);
+  EXPECT_FALSE(api.client.AnyItem(first, [](JsonValue) { return false; }, {}));
+}
+
 TEST(KubeClient, AListIsWholeOrAnError) {
   for (const HttpResult& second :
        {HttpResult(NoAnswer()), HttpResult(Refused(410)), HttpResult(Refused(500)),
@@ -519,6 +568,36 @@ TEST(KubeClient, AListIsWholeOrAnError) {
     EXPECT_FALSE(api.client.EachItem(first, [](JsonValue) {}, {}));
     EXPECT_EQ(api.transport.requests.size(), 2u);
   }
+}
+
+TEST(KubeClient, APageThatIsTooLargeIsReadInSmallerOnes) {
+  FakeApi api;
+  const ApiRequest list = ListLabelled(false);
+  const auto page = [&](int limit, const std::string& next = "") {
+    ApiRequest request = list;
+    request.http.target.replace(request.http.target.find("limit=50"), 8,
+                                "limit=" + std::to_string(limit));
+    if (!next.empty()) request.http.target += "&continue=" + next;
+    return request;
+  };
+  const auto too_large = [] { return NoAnswer(TransportError::Kind::kTooLarge); };
+  const auto item = [](const char* name) { return ObjectText(Deployments(), "lab", name, name); };
+  api.transport.On(page(50), too_large());
+  api.transport.On(page(25), ListAnswer(Deployments(), {item("a")}, "more"));
+  api.transport.On(page(25, "more"), too_large());
+  api.transport.On(page(12, "more"), ListAnswer(Deployments(), {item("b")}, "most"));
+  api.transport.On(page(12, "most"), ListAnswer(Deployments(), {item("c")}));
+  std::string seen;
+  const auto show = [&](JsonValue one) { seen += *one["metadata"]["name"].AsString(); };
+  EXPECT_TRUE(api.client.EachItem(list, show, {}));
+  EXPECT_EQ(seen, "abc");
+
+  api.transport.Forget();
+  for (const int limit : {50, 25, 12, 6, 3, 1}) api.transport.On(page(limit), too_large());
+  EXPECT_FALSE(api.client.EachItem(list, show, {}));
+  ASSERT_EQ(api.transport.requests.size(), 6u) << "one object alone is too large";
+  EXPECT_EQ(api.transport.requests[4].body_limit, 1u << 20) << "many are read at a time";
+  EXPECT_EQ(api.transport.requests[5].body_limit, HttpRequest().body_limit);
 }
 
 TEST(KubeClient, EndlessPagesEndInAnError) {
@@ -575,6 +654,132 @@ TEST(KubeClient, UntilTimeoutOtherFailuresEndNothing) {
   api.transport.On(GetBob(), Answer(200, Bob()));
   EXPECT_FALSE(api.client.Do(GetBob(), patience));
   EXPECT_TRUE(api.client.Do(GetBob(), patience));
+}
+
+HttpResult WithDate(HttpResult answer, WallTime date, std::uint32_t connection) {
+  answer->date = date;
+  answer->connection = connection;
+  return answer;
+}
+
+struct LookApi : FakeApi {
+  std::shared_ptr<LookReads> reads = std::make_shared<LookReads>(clock, Duration(5'000));
+  Patience patience = Patience::OfLook(reads, {});
+};
+
+TEST(KubeClient, InALookOnlyWhatFailedInPassingIsAskedAgain) {
+  LookApi api;
+  const std::vector<ApiRequest> requests = {GetBob(), ListBob(), ListLabelled(true)};
+  api.transport.On(requests[0], NoAnswer(TransportError::Kind::kConnect));
+  api.transport.On(requests[0], Refused(503));
+  api.transport.On(requests[0], Answer(200, R"({"kind":"Deploy)"));
+  api.transport.On(requests[0], Refused(429));
+  api.transport.On(requests[0], Answer(200, Bob()));
+  api.transport.On(requests[1], Refused(403));
+  api.transport.On(requests[2], Refused(401));
+  const auto answers = api.client.DoAll(requests, 3, api.patience);
+  EXPECT_TRUE(answers[0]);
+  EXPECT_EQ(api.transport.requests.size(), 7u);
+  EXPECT_EQ(api.transport.TimesAsked(requests[1]), 1u);
+  EXPECT_GE(api.clock.elapsed, Duration(4 * 20));
+  EXPECT_LE(api.clock.elapsed, Duration(4 * 300));
+}
+
+// The field behind the scale isn't set, and won't be.
+TEST(KubeClient, InALookAScaleThatIsNotSetIsNotAskedForAgain) {
+  LookApi api;
+  const ResourceType gizmos{"example.com", "v1", "gizmos", "Gizmo"};
+  const auto scale = ApiRequest::GetScale(gizmos, "lab", "bob", Freshness::kSure);
+  api.transport.On(scale, Answer(500, R"({"kind":"Status","apiVersion":"v1","status":"Failure",)"
+                                      R"("message":"Internal error occurred: the spec replicas )"
+                                      R"(field \".spec.replicas\" does not exist"})"));
+  EXPECT_FALSE(api.client.Do(scale, api.patience));
+  EXPECT_EQ(api.transport.TimesAsked(scale), 1u);
+}
+
+TEST(KubeClient, InALookNothingIsAskedAgainForEver) {
+  LookApi api;
+  api.transport.On(GetBob(), Refused(500));
+  EXPECT_FALSE(api.client.Do(GetBob(), api.patience));
+  EXPECT_EQ(api.transport.requests.size(), 6u);
+}
+
+TEST(KubeClient, InALookATimeoutIsNotAskedAgain) {
+  LookApi api;
+  api.transport.On(GetBob(), NoAnswer());
+  EXPECT_FALSE(api.client.Do(GetBob(), api.patience));
+  EXPECT_EQ(api.transport.requests.size(), 1u);
+}
+
+TEST(KubeClient, RepeatedReadsDoNotDependOnEachOther) {
+  LookApi api;
+  const std::vector<ApiRequest> requests = {GetBob(), ListBob()};
+  api.transport.On(requests[0], NoAnswer());
+  api.transport.On(requests[1], Refused(503));
+  api.transport.On(requests[1], ListAnswer(Deployments(), {Bob()}));
+  const auto answers = api.client.DoAll(requests, 1, Patience::Repeating(api.reads));
+  EXPECT_FALSE(answers[0]);
+  EXPECT_TRUE(answers[1]);
+  EXPECT_EQ(api.transport.requests.size(), 3u);
+}
+
+TEST(KubeClient, InALookARetryAfterIsWaitedForWhileTheEvidenceStaysFresh) {
+  LookApi api;
+  HttpResponse busy = Refused(429);
+  busy.retry_after = std::chrono::seconds(3);
+  api.transport.On(GetBob(), busy);
+  EXPECT_FALSE(api.client.Do(GetBob(), api.patience));
+  EXPECT_EQ(api.transport.requests.size(), 2u);
+  EXPECT_EQ(api.clock.elapsed, Duration(3'000));
+  EXPECT_EQ(api.client.TakeRetryAfter(), Duration(3'000));
+}
+
+TEST(KubeClient, WhatIsReadAheadIsNotAskedForAgain) {
+  LookApi api;
+  api.transport.On(GetBob(), Answer(200, Bob()));
+  const ApiRequest request = GetBob();
+  api.client.ReadAhead(std::span(&request, 1), 3, api.patience);
+  EXPECT_TRUE(api.client.Do(request, api.patience));
+  EXPECT_EQ(api.transport.requests.size(), 1u);
+  EXPECT_TRUE(api.client.Do(request, api.patience));
+  EXPECT_EQ(api.transport.requests.size(), 2u);
+  api.client.ReadAhead(std::span(&request, 1), 3, api.patience);
+  api.reads->BeginEvidence();
+  EXPECT_TRUE(api.client.Do(request, api.patience));
+  EXPECT_EQ(api.transport.requests.size(), 4u);
+}
+
+TEST(KubeClient, EvidenceIsAsOldAsTheSlowestClockSays) {
+  LookApi api;
+  const WallTime date{std::chrono::hours(24)};
+  const auto age = [&] { return AgeOf(api.reads->since(), api.clock, api.client.dates()); };
+  api.transport.On(GetBob(), WithDate(Answer(200, Bob()), date, 1));
+  api.transport.On(GetBob(), WithDate(Answer(200, Bob()), date + std::chrono::hours(1), 2));
+  api.transport.On(GetBob(), WithDate(Answer(200, Bob()), date + std::chrono::seconds(1), 1));
+  api.transport.On(GetBob(), WithDate(Answer(200, Bob()), date + std::chrono::seconds(31), 1));
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(api.client.Do(GetBob(), api.patience));
+  EXPECT_EQ(age(), Duration(0));
+  EXPECT_TRUE(api.client.Do(GetBob(), {}));
+  EXPECT_EQ(age(), Duration(30'000));
+  api.clock.suspended = std::chrono::minutes(2);
+  EXPECT_EQ(age(), std::chrono::minutes(2));
+}
+
+TEST(KubeClient, TheDatesOfAConnectionToSeveralServersSayNothing) {
+  LookApi api;
+  const WallTime date{std::chrono::hours(24)};
+  for (const int second : {0, 1, 0, 60, 1, 61}) {
+    api.transport.On(GetBob(),
+                     WithDate(Answer(200, Bob()), date + std::chrono::seconds(second), 1));
+  }
+  const auto age_after = [&](int reads) {
+    for (int i = 0; i < reads; ++i) EXPECT_TRUE(api.client.Do(GetBob(), api.patience));
+    return AgeOf(api.reads->since(), api.clock, api.client.dates());
+  };
+  EXPECT_EQ(age_after(4), std::chrono::seconds(59)) << "it may have been suspended";
+  EXPECT_EQ(age_after(1), Duration(0)) << "another server";
+  api.reads->BeginEvidence();
+  EXPECT_EQ(age_after(1), Duration(0)) << "and the first one again";
 }
 
 TEST(KubeClient, ARetryAfterThatIsIgnoredHoldsNothingUp) {

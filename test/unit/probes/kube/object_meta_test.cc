@@ -23,12 +23,13 @@ Result<ObjectMeta> ReadWith(const std::string& metadata) {
 }
 
 TEST(ObjectMeta, ReadsAllOfIt) {
-  const auto meta = ReadWith(R"("labels":{"a":"b","empty":""},"annotations":{"c":"d\n"},)"
-                             R"("ownerReferences":[)"
-                             R"({"apiVersion":"v1","kind":"Node","name":"n","uid":"u2"},)"
-                             R"({"apiVersion":"apps/v1","kind":"ReplicaSet","name":"bob-1",)"
-                             R"("uid":"u3","controller":true,"blockOwnerDeletion":true}],)"
-                             R"("deletionTimestamp":"2026-12-24T18:00:00Z","finalizers":["x/y"])");
+  const auto meta = ReadWith(
+      R"("labels":{"a":"b","empty":""},"annotations":{"cluster-watcher/c":"d\n","other/c":"x"},)"
+      R"("ownerReferences":[)"
+      R"({"apiVersion":"v1","kind":"Node","name":"n","uid":"u2"},)"
+      R"({"apiVersion":"apps/v1","kind":"ReplicaSet","name":"bob-1",)"
+      R"("uid":"u3","controller":true,"blockOwnerDeletion":true}],)"
+      R"("deletionTimestamp":"2026-12-24T18:00:00Z","finalizers":["x/y"])");
   ASSERT_TRUE(meta) << meta.error().message;
   EXPECT_EQ(meta->name, "bob");
   EXPECT_EQ(meta->ns, "lab");
@@ -37,8 +38,9 @@ TEST(ObjectMeta, ReadsAllOfIt) {
   EXPECT_EQ(meta->Label("a"), "b");
   EXPECT_EQ(meta->Label("empty"), "");
   EXPECT_EQ(meta->Label("c"), std::nullopt);
-  EXPECT_EQ(meta->Annotation("c"), "d\n");
+  EXPECT_EQ(meta->Annotation("cluster-watcher/c"), "d\n");
   EXPECT_EQ(meta->Annotation("a"), std::nullopt);
+  EXPECT_EQ(meta->annotations.size(), 1u) << "others' aren't held";
   EXPECT_TRUE(meta->deleting);
   ASSERT_NE(meta->Controller(), nullptr);
   EXPECT_EQ(meta->Controller()->name, "bob-1");

@@ -100,6 +100,36 @@ RecordedOwner Seen(std::optional<seconds> grace) {
   return owner;
 }
 
+TEST(Confirmation, LastsUntilTheOwnerHasTerminated) {
+  Confirmation confirmation;
+  confirmation.Add("bob", seconds(30), At(0), At(0));
+  confirmation.Add("bob", seconds(30), At(10), At(12), hours(1));
+  EXPECT_EQ(confirmation.GraceEnd(), At(12 + 3600)) << "counted from when that was seen";
+  confirmation.Add("bob", seconds(30), At(100), At(102), seconds(3510));
+  EXPECT_EQ(confirmation.GraceEnd(), At(12 + 3600));
+  EXPECT_FALSE(confirmation.IsConfirmed(3));
+  confirmation.Add("bob", seconds(30), At(3612), At(3613));
+  EXPECT_TRUE(confirmation.IsConfirmed(3)) << "it is gone";
+}
+
+TEST(TerminatesIn, IsByTheApiServersClock) {
+  const WallTime now{std::chrono::sys_days(std::chrono::year(2026) / 12 / 24)};
+  Facts facts;
+  EXPECT_EQ(TerminatesIn(facts), seconds(0)) << "no owner";
+  facts.now = now - hours(5);
+  facts.server_time = now;
+  facts.owner = OwnerSight();
+  EXPECT_EQ(TerminatesIn(facts), seconds(0)) << "it isn't terminating";
+  facts.owner->fields.terminates_by = now + hours(2);
+  EXPECT_EQ(TerminatesIn(facts), Duration(hours(2))) << "whatever the longest grace period is";
+  facts.owner->fields.terminates_by = now - seconds(1);
+  EXPECT_EQ(TerminatesIn(facts), seconds(0));
+  facts.owner->fields.terminates_by = WallTime::min();
+  EXPECT_EQ(TerminatesIn(facts), seconds(0));
+  facts.owner->fields.terminates_by = WallTime::max();
+  EXPECT_EQ(TerminatesIn(facts), Duration(hours(24 * 365)));
+}
+
 TEST(GraceFor, FollowsTheSettingsAndTheOwner) {
   struct Case {
     const char* what;

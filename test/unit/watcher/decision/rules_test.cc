@@ -32,7 +32,7 @@ Facts ActiveFacts() {
   return facts;
 }
 
-void Observe(Facts& facts, Observation observation, std::size_t still_running = 0) {
+void Observe(Facts& facts, Observation observation, const char* still_running = "") {
   facts.owner->observation = observation;
   facts.owner->still_running = still_running;
 }
@@ -65,19 +65,25 @@ const std::vector<Row>& Rows() {
          f.ephemeral_label = "alice";
        },
        "owner-mismatch", false},
+      {2,
+       [](F f) {
+         f.given_owner = OwnerName{"", "", "bob"};
+         f.root_owner = "alice";
+       },
+       "owner-mismatch", false},
       {3,
        [](F f) {
          f.holds = {{"pod m", "tomorrow", kNow + seconds(1)}};
        },
        "held", false},
+      {3, [](F f) { f.kept_root = "deployment.apps/m"; }, "held", false},
       {4, [](F f) { f.problem = "get pods: HTTP 500"; }, "unknown", false},
       {5, [](F f) { f.ambiguities = {"pod/n is a master of this cluster too"}; }, "ambiguous",
        false},
       {6, TakeAway, "owner-absent", true},
-      {6, [](F f) { Observe(f, Observation::kAbsent, 2); }, "driver-running", false},
+      {6, [](F f) { Observe(f, Observation::kAbsent, "pod/bob-1"); }, "driver-running", false},
       {7, [](F f) { Observe(f, Observation::kDeleting); }, "owner-deleting", true},
-      // Deleting it orphans its pods.
-      {7, [](F f) { Observe(f, Observation::kDeleting, 1); }, "driver-running", false},
+      {7, [](F f) { Observe(f, Observation::kDeleting, "pod/bob-1"); }, "driver-running", false},
       {8, [](F f) { Observe(f, Observation::kReplaced); }, "owner-adopted", false},
       {8,
        [](F f) {
@@ -135,6 +141,17 @@ TEST(Rules, TheFirstThatMatchesDecides) {
   }
 }
 
+TEST(Rules, AnIdleOwnerOfWhichSomethingRunsIsJudgedByTheLaterRules) {
+  Facts facts = ActiveFacts();
+  Observe(facts, Observation::kScaledToZero, "pod/bob-1");
+  facts.owner->fields.replicas = 0;
+  const Decision decision = Decide(facts);
+  EXPECT_STREQ(ToString(decision.reason), "active");
+  EXPECT_NE(decision.detail.find("pod/bob-1"), std::string::npos) << decision.detail;
+  SayCompleted(facts);
+  EXPECT_STREQ(ToString(Decide(facts).reason), "completed");
+}
+
 TEST(Rules, WhatTheOwnerIsBeatsWhatTheApplicationSaid) {
   for (const Row& row : Rows()) {
     if (!SetsObservation(row)) continue;
@@ -187,6 +204,20 @@ TEST(Rules, TheOwnerIsNamedByWhatIsGivenElseByTheLabel) {
   EXPECT_EQ(facts.OwnerNameText(), std::nullopt);
 }
 
+TEST(Rules, LabelAndAnnotationOfTheMasterRootMustBothAgree) {
+  Facts facts = ActiveFacts();
+  facts.ephemeral_label = "bob";
+  facts.root_owner = "deployment/bob";
+  for (const bool label : {false, true}) {
+    for (const bool annotation : {false, true}) {
+      facts.label_agrees = label;
+      facts.root_owner_agrees = annotation;
+      EXPECT_EQ(Decide(facts).reason,
+                label && annotation ? Reason::kActive : Reason::kOwnerMismatch);
+    }
+  }
+}
+
 TEST(Rules, HoldsKeepUntilTheyAreOver) {
   struct Case {
     const char* what;
@@ -224,12 +255,15 @@ TEST(Rules, HoldsKeepUntilTheyAreOver) {
 TEST(Rules, TheDetailNamesWhatDecided) {
   Facts held = ActiveFacts();
   held.holds = {{"namespace lab", "tomorrow", std::nullopt}};
+  Facts kept = ActiveFacts();
+  kept.kept_root = "deployment.apps/m";
   Facts scaled = ActiveFacts();
   ScaleToZero(scaled);
   Facts suspended = scaled;
   suspended.owner->fields.suspended = true;
   const std::pair<Facts, const char*> cases[] = {{held, "namespace lab"},
                                                  {held, "tomorrow"},
+                                                 {kept, "deployment.apps/m is annotated"},
                                                  {scaled, "0 replicas"},
                                                  {suspended, "suspended"}};
   for (const auto& [facts, part] : cases) {

@@ -175,13 +175,47 @@ TEST(SortMembers, NeverDeletesKindsThatOutliveClusters) {
 
 TEST(SortMembers, LeavesWhatWasMadeWhileTheClusterWasTakenDown) {
   DeletionMemory memory = Memory();
-  memory.made_before = ParseTime("2026-01-01T00:00:10Z");
-  KubeObject old = Object("service", "old");
-  old.meta.created = "2026-01-01T00:00:10Z";
-  KubeObject fresh = Object("service", "fresh");
-  fresh.meta.created = "2026-01-01T00:00:11Z";
-  Expect(SortMembers({old, fresh, Object("service", "ageless")}, true, memory), {"old"}, {},
-         {"service/fresh", "service/ageless"});
+  memory.made_before = ParseTime("2026-01-01T00:00:10.5Z");
+  memory.made_before_version = "100";
+  const auto made = [](const std::string& name, const std::string& time, const char* version) {
+    KubeObject object = Object("service", name);
+    object.meta.created = "2026-01-01T00:00:" + time + "Z";
+    object.meta.resource_version = version;
+    return object;
+  };
+  // In the same second the versions tell.
+  Expect(
+      SortMembers({made("old", "09", "900"), made("older", "10", "99"), made("same", "10", "100"),
+                   made("newer", "10", "101"), made("odd", "10", "7a"), made("new", "11", "7"),
+                   Object("service", "ageless")},
+                  true, memory),
+      {"old", "older", "same"}, {},
+      {"service/newer", "service/odd", "service/new", "service/ageless"});
+}
+
+// The claims of a set that has gone are what it has let go of, or went with it.
+TEST(SortMembers, AClaimIsNeverWhatIsLeftOfItsStatefulSet) {
+  for (const Volumes volumes : {Volumes::kCollect, Volumes::kDelete}) {
+    DeletionMemory memory = Memory();
+    memory.volumes = volumes;
+    const KubeObject claim = Object("persistentvolumeclaim", "data-w-0", "w");
+    Expect(SortMembers({Object("statefulset", "w"), claim}, true, memory), {"w"});
+    Expect(SortMembers({claim}, true, memory), {});
+  }
+}
+
+TEST(MustSurvive, WhatIsKeptAndClaimsButForThoseOfASet) {
+  DeletionMemory memory = Memory();
+  KubeObject claim = Object("persistentvolumeclaim", "data", "w");
+  EXPECT_TRUE(MustSurvive(Kept(Object("service", "s")), memory));
+  EXPECT_TRUE(MustSurvive(Object("deployment", "driver"), memory));
+  EXPECT_FALSE(MustSurvive(Object("service", "s"), memory));
+  EXPECT_TRUE(MustSurvive(claim, memory));
+  memory.volumes = Volumes::kDelete;
+  EXPECT_FALSE(MustSurvive(claim, memory));
+  memory.volumes = Volumes::kCollect;
+  claim.meta.owner_references.front().kind = "StatefulSet";
+  EXPECT_FALSE(MustSurvive(claim, memory));
 }
 
 TEST(SortMembers, SetsAsideWhatTheMasterPodMounts) {
@@ -252,7 +286,7 @@ TEST(DueMembers, AreThoseOfTheLowestWaveThatIsLeft) {
   MemberPass pass = SortMembers({last, second, below, first}, true, memory);
   EXPECT_TRUE(memory.HasWaves());
   EXPECT_EQ(NamesOf(DueMembers(pass, memory, false)), (Names{"w", "w-1"}));
-  EXPECT_EQ(NamesOf(DueMembers(pass, memory, true)), (Names{"c", "s", "w", "w-1"}));
+  EXPECT_EQ(NamesOf(DueMembers(pass, memory, true)), (Names{"w", "w-1", "c", "s"}));
   // What a member controls belongs to its wave, even if the member itself is gone.
   pass = SortMembers({last, second, below}, true, memory);
   EXPECT_EQ(NamesOf(DueMembers(pass, memory, false)), Names{"w-1"});

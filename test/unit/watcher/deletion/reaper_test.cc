@@ -4,6 +4,10 @@
 #include <gtest/gtest.h>
 #include <spdlog/sinks/null_sink.h>
 
+#include <map>
+#include <string>
+
+#include "probes/base/time_text.h"
 #include "test/unit/support/fake_transport.h"
 #include "test/unit/support/lab.h"
 
@@ -15,6 +19,9 @@ using small_kubernetes::Request;
 using small_kubernetes::Response;
 using small_kubernetes::User;
 using std::chrono::seconds;
+
+// What a deletion could have deleted first, and is gone.
+constexpr const char* kGone = "configmaps/gone=0011223344556677";
 
 class ReaperTest : public testing::Test, protected Lab {
  protected:
@@ -63,19 +70,98 @@ class ReaperTest : public testing::Test, protected Lab {
     me_ = {snapshot.pod->meta.name, snapshot.pod->meta.uid};
     EXPECT_EQ(snapshot.marks.phase, Phase::kDeleting);
     EXPECT_EQ(snapshot.marks.condemned_by, me_);
-    return reaper_->Resume(me_, snapshot, snapshot.marks);
+    return reaper_->Resume(me_, snapshot);
   }
-  // Writes the marks as an earlier watcher of this pod would have.
-  void WriteMarks(bool deletes_begun, const std::string& since) {
+  // Writes the marks as an earlier watcher of this pod would have that has begun to delete `first`,
+  // "configmaps/x=UIDHASH", this long ago.
+  void WriteMarks(const std::string& first, Duration ago) {
     const Snapshot look = observer_->SureLook({});
+    const std::string since = FormatTime(clock_.WallNow() - ago);
     AnnotationChanges changes = {
         {annotation::kPhase, "deleting"},
         {annotation::kReason, "owner-absent"},
         {annotation::kCondemnedBy, look.pod->meta.name + "/" + look.pod->meta.uid},
         {annotation::kDeletingSince, since}};
-    if (deletes_begun) changes[annotation::kDeletesBegun] = "true";
+    changes[annotation::kDeletesBegun] = "true";
+    if (!first.empty()) changes[annotation::kFirstDeletes] = first;
     EXPECT_TRUE(MasterRoot(client_, *look.root).WriteMarks(changes));
   }
+
+  // The set "w", whose claims go with it unless somebody sees to it.
+  void MakeSetWithClaims() {
+    kubernetes_.Apply(
+        R"({"apiVersion":"apps/v1","kind":"StatefulSet",)" + Labelled("w") +
+        R"(,"spec":{"replicas":1,"serviceName":"w","selector":{"matchLabels":{"app":"w"}},)"
+        R"("persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Delete","whenScaled":"Retain"},)"
+        R"("volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{"accessModes":)"
+        R"(["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}}],)"
+        R"("template":{"metadata":{"labels":{"app":"w"}},"spec":{"containers":)"
+        R"([{"name":"m","image":"x"}]}}}})");
+  }
+
+  // An ownerReference to the object at `path`, as more metadata.
+  std::string OwnedBy(const std::string& kind, const std::string& version,
+                      const std::string& path) {
+    const auto object = JsonDocument::Parse(Read(path).body);
+    const auto meta = ReadObjectMeta(object->root());
+    return R"(,"ownerReferences":[{"apiVersion":")" + version + R"(","kind":")" + kind +
+           R"(","name":")" + meta->name + R"(","uid":")" + meta->uid + R"("}])";
+  }
+
+  // A moment later the lab is older than what happens in it.
+  void AnHourPasses() { clock_.elapsed += std::chrono::hours(1); }
+  std::string Named(const std::string& name, const std::string& plural = "configmaps") {
+    const auto object =
+        JsonDocument::Parse(Read("/api/v1/namespaces/lab/" + plural + "/" + name).body);
+    auto meta = ReadObjectMeta(object->root());
+    return FirstDeletesMark({FirstDelete::Of({*FindBuiltInByName(plural, ""), *meta})});
+  }
+  // A ConfigMap without the cluster's label.
+  void MakeBareMap(const std::string& name, const std::string& more = "") {
+    kubernetes_.Apply(R"({"apiVersion":"v1","kind":"ConfigMap",)" + Meta(name, more) + "}");
+  }
+  void MakeClaim(const std::string& name, const std::string& more = "") {
+    kubernetes_.Apply(R"({"apiVersion":"v1","kind":"PersistentVolumeClaim",)" +
+                      Labelled(name, more) +
+                      R"(,"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":)"
+                      R"({"storage":"1Gi"}}}})");
+  }
+  // The Deployment "w", which owns the map "kept". Its pods don't bear the cluster's label.
+  void MakeOwnerOfAKeptMap() {
+    kubernetes_.Apply(
+        R"({"apiVersion":"apps/v1","kind":"Deployment",)" + Labelled("w") +
+        R"(,"spec":{"replicas":2,"selector":{"matchLabels":{"app":"w"}},"template":{"metadata":)"
+        R"({"labels":{"app":"w"}},"spec":{"containers":[{"name":"main","image":"x"}]}}}})");
+    MakeMap("kept",
+            R"(,"annotations":{"cluster-watcher/keep":"true"})" +
+                OwnedBy("Deployment", "apps/v1", "/apis/apps/v1/namespaces/lab/deployments/w"));
+  }
+  // A Service of the cluster as Oshinko labels its master's.
+  void MakeMasterService(const std::string& metadata) {
+    kubernetes_.Apply(R"({"apiVersion":"v1","kind":"Service","metadata":{"name":"spark",)" +
+                      metadata +
+                      R"("namespace":"lab","labels":{"oshinko-cluster":"spark",)"
+                      R"("oshinko-type":"master"}},"spec":{"ports":[{"port":7077}]}})");
+  }
+  // The root, once deleted, terminates until somebody takes its finalizer off.
+  void HoldRoot() {
+    kubernetes_.Admin("PATCH", kRoot, R"({"metadata":{"finalizers":["example.com/held"]}})",
+                      "application/merge-patch+json");
+  }
+  // Deletes the driver and the root, which terminates, of a cluster that was seen for an hour.
+  void TakeDownByHand() {
+    HoldRoot();
+    observer_->SureLook({});
+    AnHourPasses();
+    observer_->SureLook({});
+    Delete(kDriver);
+    Delete(kRoot);
+  }
+  void TakeMarksOff() {
+    const Snapshot look = Observer(client_, discovery_, clock_, *in_force_).SureLook({});
+    EXPECT_TRUE(MasterRoot(client_, *look.root).WriteMarks(WithoutProtocolMarks()));
+  }
+  std::string Notes() { return Read("/apis/events.k8s.io/v1/namespaces/lab/events").body; }
 
   Log log_{LogLevel::kDebug, LogFormat::kText, std::make_shared<spdlog::sinks::null_sink_st>()};
   EventRecorder events_{client_, clock_, log_.logger(), "test"};
@@ -103,6 +189,28 @@ TEST_F(ReaperTest, DeletesAWholeCluster) {
   EXPECT_FALSE(Exists(kRoot));
 }
 
+// Its monotonic clock stands still meanwhile.
+TEST_F(ReaperTest, AMachineThatWasSuspendedBeforeTheFirstDeleteLooksAgain) {
+  Before("PATCH", "spark-m", 3, [this] {
+    clock_.suspended += std::chrono::minutes(1);
+    MakeDriver();
+  });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  EXPECT_EQ(Deletes(), 0u);
+  EXPECT_EQ(Mark("phase"), "");
+}
+
+TEST_F(ReaperTest, WhereClaimsTakeLongToSettleBeforeTheFirstDeleteItLooksAgain) {
+  Delete(kMaps + std::string("/spark-config"));
+  MakeSetWithClaims();
+  Before("GET", "/statefulsets/w", 1, [this] {
+    clock_.elapsed += seconds(6);
+    MakeDriver();
+  });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  EXPECT_EQ(Deletes(), 0u);
+}
+
 // A process may be suspended anywhere for minutes, and wake up to a different cluster.
 TEST_F(ReaperTest, ANewClustersMembersAreNotTakenWhenTheRootWasReadBefore) {
   MakeMap("held", R"(,"finalizers":["example.com/held"])");
@@ -123,14 +231,17 @@ TEST_F(ReaperTest, ANewClustersMembersAreNotTakenWhenTheRootWasReadBefore) {
 
 TEST_F(ReaperTest, AResumedDeletionDoesNotTakeWhatWasMadeAfterItsRootHadGone) {
   observer_->SureLook({});
-  WriteMarks(true, "2026-12-24T00:00:00Z");
+  AnHourPasses();
+  WriteMarks(kGone, seconds(60));
   Delete(kDriver);
   const Snapshot snapshot = observer_->SureLook({});
-  clock_.elapsed += std::chrono::minutes(20);
-  Delete(kRoot);
-  MakeMap("new");
-  EXPECT_EQ(reaper_->Resume(snapshot.marks.condemned_by, snapshot, snapshot.marks),
-            Reaper::Outcome::kDone);
+  // The first list proves the cluster half.
+  Before("GET", "/configmaps?labelSelector", 2, [&] {
+    clock_.elapsed += std::chrono::minutes(5);
+    Delete(kRoot);
+    MakeMap("new");
+  });
+  EXPECT_EQ(reaper_->Resume(snapshot.marks.condemned_by, snapshot), Reaper::Outcome::kDone);
   EXPECT_TRUE(MapExists("new"));
   EXPECT_FALSE(MapExists("spark-config")) << "it was there with the root";
 }
@@ -199,19 +310,13 @@ TEST_F(ReaperTest, ADriverThatComesBackWithTheClustersLabelIsNoMember) {
 }
 
 TEST_F(ReaperTest, AStatefulSetWhoseClaimsAreNotLetGoOfYetGoesPastTheDeadlineToo) {
-  kubernetes_.Apply(
-      R"({"apiVersion":"apps/v1","kind":"StatefulSet",)" + Labelled("w") +
-      R"(,"spec":{"replicas":1,"serviceName":"w","selector":{"matchLabels":{"app":"w"}},)"
-      R"("persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Delete","whenScaled":"Retain"},)"
-      R"("volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{"accessModes":)"
-      R"(["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}}],)"
-      R"("template":{"metadata":{"labels":{"app":"w"}},"spec":{"containers":)"
-      R"([{"name":"m","image":"x"}]}}}})");
+  MakeSetWithClaims();
   const std::string claim = "/api/v1/namespaces/lab/persistentvolumeclaims/data-w-0";
   ASSERT_TRUE(Exists(claim));
   observer_->SureLook({});
   Delete(kDriver);
-  WriteMarks(true, "2026-12-23T00:00:00Z");  // long past its deadline
+  AnHourPasses();
+  WriteMarks(kGone, std::chrono::minutes(30));  // long past its deadline
   EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
   EXPECT_FALSE(Exists("/apis/apps/v1/namespaces/lab/statefulsets/w"));
   EXPECT_FALSE(Exists(kRoot));
@@ -221,7 +326,8 @@ TEST_F(ReaperTest, AStatefulSetWhoseClaimsAreNotLetGoOfYetGoesPastTheDeadlineToo
 TEST_F(ReaperTest, OneDeleteThatFailsPastTheDeadlineIsTriedAgain) {
   observer_->SureLook({});
   Delete(kDriver);
-  WriteMarks(true, "2026-12-23T00:00:00Z");
+  AnHourPasses();
+  WriteMarks(kGone, std::chrono::minutes(30));
   Refuse("DELETE", "spark-config", 503, 0, 2);
   EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
   EXPECT_FALSE(MapExists("spark-config"));
@@ -255,15 +361,170 @@ TEST_F(ReaperTest, AMountedObjectThatWasChangedMeanwhileIsHandedOverAllTheSame) 
   EXPECT_FALSE(MapExists("spark-conf")) << "it went with the root";
 }
 
-TEST_F(ReaperTest, AMasterThatIsKeptIsAMistakeAndIsNotDeletedLater) {
-  Before("DELETE", "spark-config", 1, [&] {
-    kubernetes_.Admin("PATCH", kRoot,
-                      R"({"metadata":{"annotations":{"cluster-watcher/keep":"true"}}})",
-                      "application/merge-patch+json");
-  });
-  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+TEST_F(ReaperTest, ARootThatIsToBeKeptInMidDeletionEndsIt) {
+  MakeMap("held", R"(,"finalizers":["example.com/held"])");
+  Before("DELETE", "spark-config", 1, [&] { Annotate(kRoot, "keep", "true"); });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
   EXPECT_TRUE(Exists(kRoot));
-  EXPECT_EQ(Decide(observer_->SureLook({}).facts).reason, Reason::kMisconfigured);
+  EXPECT_EQ(Mark("phase") + Mark("deletes-begun") + Mark("first-deletes"), "");
+  EXPECT_EQ(Decide(observer_->SureLook({}).facts).reason, Reason::kHeld);
+  EXPECT_NE(Notes().find("configmap/spark-config"), std::string::npos) << "what is gone is named";
+}
+
+TEST_F(ReaperTest, ARootThatIsToBeKeptRightBeforeItsDeleteStays) {
+  Before("DELETE", "deployments/spark-m", 1, [&] { Annotate(kRoot, "keep", "true"); });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  EXPECT_TRUE(Exists(kRoot));
+  EXPECT_EQ(Mark("phase"), "");
+}
+
+TEST_F(ReaperTest, AMemberThatIsToBeKeptRightBeforeItsDeleteStays) {
+  MakeMap("other");
+  Before("DELETE", "spark-config", 1,
+         [&] { Annotate(kMaps + std::string("/spark-config"), "keep", "true"); });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_TRUE(MapExists("spark-config"));
+  EXPECT_FALSE(MapExists("other"));
+}
+
+TEST_F(ReaperTest, WhatIsDeletedFirstIsMarkedBefore) {
+  std::string first, marked;
+  kubernetes_.on_request = [&](const Request& request, const User&) {
+    if (request.method != "DELETE" || !first.empty()) return;
+    first = Named("spark-config");
+    marked = Mark("first-deletes");
+  };
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_EQ(marked, first);
+}
+
+// A watcher died between the mark of the deletes and the first of them, or the marks are forged, of
+// the first version, or were brought back by a rollback.
+TEST_F(ReaperTest, AClusterThatMayBeWholeIsJudgedAgain) {
+  AnHourPasses();
+  const std::string whole = Named("spark-config");
+  MakeMap("made-again");
+  struct Case {
+    std::string first;
+    Duration ago;
+  };
+  for (const Case& one :
+       {Case{whole, seconds(1)}, Case{"", seconds(1)}, Case{"nonsense", seconds(1)},
+        Case{kGone, std::chrono::hours(25)}, Case{kGone, seconds(0)},
+        Case{kGone, -std::chrono::hours(2)}, Case{"pods/gone=0011223344556677", seconds(1)},
+        Case{"jobs.batch/gone=0011223344556677", seconds(1)},
+        Case{"+configmaps/gone=0011223344556677", seconds(1)}}) {
+    WriteMarks(one.first, one.ago);
+    EXPECT_EQ(Resume(), Reaper::Outcome::kSpared) << one.first;
+    EXPECT_EQ(Deletes(), 0u) << one.first;
+    EXPECT_EQ(Mark("phase") + Mark("deletes-begun") + Mark("first-deletes"), "") << one.first;
+  }
+  EXPECT_NE(Notes().find("already gone: configmaps/gone"), std::string::npos);
+}
+
+TEST_F(ReaperTest, HalfAClusterIsFinishedAlthoughItsDriverIsBack) {
+  AnHourPasses();
+  WriteMarks(kGone, seconds(1));
+  EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
+  EXPECT_FALSE(Exists(kRoot));
+}
+
+// Times are whole seconds, but what the mark names was there when the deletion began.
+TEST_F(ReaperTest, AMemberMadeInTheSecondOfTheDeletionIsNotMadeAnewIfTheMarkNamesIt) {
+  AnHourPasses();
+  MakeMap("new");
+  WriteMarks(std::string(kGone) + "," + Named("new"), seconds(0));
+  EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
+  EXPECT_FALSE(Exists(kRoot));
+}
+
+TEST_F(ReaperTest, WhatCannotBeToldHalfYetIsWaitedFor) {
+  AnHourPasses();
+  WriteMarks(kGone, seconds(1));
+  Refuse("GET", "/services?labelSelector", 503);
+  EXPECT_EQ(Resume(), Reaper::Outcome::kSpared);
+  EXPECT_EQ(Mark("phase"), "deleting");
+  EXPECT_EQ(Deletes(), 0u);
+}
+
+// Deletes fail for a while, and the driver comes back: nothing is deleted on old evidence.
+TEST_F(ReaperTest, AClusterOfWhichNothingIsDeletedYetIsLookedAtAgain) {
+  Refuse("DELETE", "spark-config", 500);
+  observer_->SureLook({});
+  Delete(kDriver);
+  clock_.At(clock_.elapsed + seconds(30), [&] { MakeDriver(); });
+  clock_.At(clock_.elapsed + seconds(40), [&] { kubernetes_.GetFaults().Clear(); });
+  EXPECT_EQ(CondemnNow(), Reaper::Outcome::kSpared);
+  EXPECT_TRUE(MapExists("spark-config"));
+  EXPECT_EQ(Mark("phase"), "");
+}
+
+TEST_F(ReaperTest, WhatOwnsAKeptObjectGoesWithoutIt) {
+  const std::string worker = "/apis/apps/v1/namespaces/lab/deployments/w";
+  MakeOwnerOfAKeptMap();
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_TRUE(MapExists("kept"));
+  EXPECT_FALSE(Exists(worker));
+  for (const char* plural :
+       {"/apis/apps/v1/namespaces/lab/replicasets", "/api/v1/namespaces/lab/pods"}) {
+    const auto left =
+        JsonDocument::Parse(Read(plural + std::string("?labelSelector=app%3Dw")).body);
+    EXPECT_EQ(left->root()["items"].size(), 0u) << plural;
+  }
+}
+
+TEST_F(ReaperTest, AClaimThatIsPreservedStaysAlthoughAMemberOwnsIt) {
+  MakeMap("owner");
+  const std::string claim = "/api/v1/namespaces/lab/persistentvolumeclaims/data";
+  MakeClaim("data", OwnedBy("ConfigMap", "v1", kMaps + std::string("/owner")));
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_FALSE(MapExists("owner"));
+  EXPECT_TRUE(Exists(claim));
+  EXPECT_EQ(Notes().find("persistentvolumeclaim"), std::string::npos) << "no news for people";
+}
+
+TEST_F(ReaperTest, ARootThatOwnsAKeptObjectGoesWithoutIt) {
+  const auto object = JsonDocument::Parse(Read(kRoot).body);
+  const std::string uid(*object->root()["metadata"]["uid"].AsString());
+  MakeMap("kept", R"(,"annotations":{"cluster-watcher/keep":"true"},"ownerReferences":[{)"
+                  R"("apiVersion":"apps/v1","kind":"Deployment","name":"spark-m","uid":")" +
+                      uid + R"("}])");
+  MakeMap("spark-conf");  // is mounted by the master
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_TRUE(MapExists("kept"));
+  EXPECT_FALSE(MapExists("spark-conf"));
+  EXPECT_FALSE(Exists(kRoot));
+  const auto left = JsonDocument::Parse(
+      Read("/api/v1/namespaces/lab/pods?labelSelector=oshinko-cluster%3Dspark").body);
+  EXPECT_EQ(left->root()["items"].size(), 0u);
+}
+
+TEST_F(ReaperTest, AKindThatCannotBeListedUntilTheDeadlineIsNamedInAWarning) {
+  Refuse("GET", "/services?labelSelector", 503);
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_GE(clock_.elapsed, std::chrono::minutes(10));
+  const auto events = JsonDocument::Parse(Notes());
+  bool named = false;
+  for (const JsonValue event : events->root()["items"].Elements()) {
+    if (event["reason"].AsString() != "ClusterDeleted") continue;
+    EXPECT_EQ(event["type"].AsString(), "Warning");
+    named = event["note"].AsString()->find("services") != std::string_view::npos;
+  }
+  EXPECT_TRUE(named) << Notes();
+}
+
+// Each kind is answered every third time, and never all of them in turn.
+TEST_F(ReaperTest, WhatFailsInPassingIsListedAgainInTheSamePass) {
+  std::map<std::string, std::size_t> asked;
+  kubernetes_.on_answer = [&](const Request& request, const User&, Response& response) {
+    const std::string target(request.target);
+    if (target.find("?labelSelector=oshinko-cluster") == std::string::npos) return;
+    const std::size_t number = asked.try_emplace(target, asked.size()).first->second++;
+    if (number % 3 != 0) response.status = 503;
+  };
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_FALSE(Exists(kRoot));
+  EXPECT_LT(clock_.elapsed, std::chrono::minutes(1));
 }
 
 TEST_F(ReaperTest, APointOfNoReturnThatMayNotBeWrittenIsNotTriedForEver) {
@@ -272,6 +533,361 @@ TEST_F(ReaperTest, APointOfNoReturnThatMayNotBeWrittenIsNotTriedForEver) {
   const std::size_t patches = kubernetes_.Count("PATCH");
   EXPECT_LE(patches, 4u);
   EXPECT_EQ(Deletes(), 0u);
+}
+
+// Marks may be forged: what one names needn't be the cluster's.
+TEST_F(ReaperTest, OnlyWhatIsMarkedAsLeftOfAKeptObjectsOwnerIsTakenByItsMark) {
+  observer_->SureLook({});
+  MakeBareMap("first");
+  MakeBareMap("left");
+  MakeBareMap("owned", OwnedBy("Deployment", "apps/v1", kDriver));
+  MakeBareMap("others", R"(,"labels":{"oshinko-cluster":"other"})");
+  MakeBareMap("kept", R"(,"annotations":{"cluster-watcher/keep":"true"})");
+  const std::string claim = "/api/v1/namespaces/lab/persistentvolumeclaims/data";
+  MakeClaim("data");
+  AnHourPasses();
+  std::string marks = kGone + ("," + Named("first"));
+  for (const char* map : {"left", "owned", "others", "kept"}) marks += ",+" + Named(map);
+  marks += ",+" + Named("data", "persistentvolumeclaims");
+  WriteMarks(marks, seconds(1));
+  // Nor is what can't be read at first forgotten.
+  kubernetes_.on_answer = [&](const Request& request, const User&, Response& response) {
+    const bool of_it = request.target.find("metadata.name%3Dleft") != std::string::npos;
+    if (of_it && clock_.elapsed < std::chrono::hours(1) + seconds(30)) response.status = 503;
+  };
+  EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
+  EXPECT_FALSE(MapExists("left"));
+  for (const char* map : {"first", "owned", "others", "kept"}) EXPECT_TRUE(MapExists(map)) << map;
+  EXPECT_TRUE(Exists(claim));
+}
+
+TEST_F(ReaperTest, WhatLosesItsOwnerIsMarkedAlthoughTheRootHasChanged) {
+  MakeOwnerOfAKeptMap();
+  Before("PATCH", "spark-m", 4, [this] { Annotate(kRoot, "n", "1"); });
+  std::string marked;
+  kubernetes_.on_answer = [&](const Request& request, const User&, Response&) {
+    const bool of_it = request.target.find("/deployments/w") != std::string::npos;
+    if (request.method == "DELETE" && of_it) marked = Mark("first-deletes");
+  };
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_NE(marked.find(",+replicasets.apps/w-"), std::string::npos) << marked;
+}
+
+TEST_F(ReaperTest, AClusterOfOneSetWhoseClaimsTakeLongToSettleGoes) {
+  Delete(kMaps + std::string("/spark-config"));
+  MakeSetWithClaims();
+  int looks = 0;
+  kubernetes_.on_request = [&](const Request& request, const User&) {
+    if (request.method != "GET" || !request.target.ends_with("/statefulsets/w")) return;
+    clock_.elapsed += seconds(6);
+    if (++looks == 20) MakeDriver();  // so that this ends
+  };
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_FALSE(Exists("/apis/apps/v1/namespaces/lab/statefulsets/w"));
+  EXPECT_TRUE(Exists("/api/v1/namespaces/lab/persistentvolumeclaims/data-w-0"));
+}
+
+TEST_F(ReaperTest, WhatNeedsNeitherClaimsNorOrphansGoesFirst) {
+  MakeSetWithClaims();
+  std::string first;
+  kubernetes_.on_request = [&](const Request& request, const User&) {
+    if (request.method == "DELETE" && first.empty()) first = request.target;
+    const bool of_set = request.target.ends_with("/statefulsets/w");
+    EXPECT_FALSE(request.method == "GET" && of_set && first.empty());
+  };
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_NE(first.find("spark-config"), std::string::npos) << first;
+}
+
+// This watcher hung, another one took over, judged the cluster again and spared it.
+TEST_F(ReaperTest, AClusterThatAnotherWatcherSparedIsNotDeletedOn) {
+  AnHourPasses();
+  MakeMap("held", R"(,"finalizers":["example.com/held"])");
+  AnHourPasses();
+  Before("GET", "/configmaps?labelSelector", 3, [&] {
+    TakeMarksOff();
+    MakeMap("again");
+  });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  EXPECT_TRUE(MapExists("again"));
+  EXPECT_TRUE(Exists(kRoot));
+  EXPECT_EQ(Mark("phase") + Mark("deletes-begun"), "");
+  EXPECT_NE(Notes().find("ClusterSpared"), std::string::npos);
+}
+
+TEST_F(ReaperTest, HalfAClusterIsFinishedAlthoughItsMarksWereTakenOff) {
+  MakeMap("held", R"(,"finalizers":["example.com/held"])");
+  AnHourPasses();
+  std::string phase;
+  kubernetes_.on_request = [&, lists = 0](const Request& request, const User&) mutable {
+    if (request.method == "DELETE" && request.target.starts_with(kRoot)) phase = Mark("phase");
+    if (request.target.find("/configmaps?labelSelector") == std::string::npos) return;
+    if (++lists == 3) TakeMarksOff();
+  };
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_EQ(phase, "deleting") << "it is written again";
+}
+
+TEST_F(ReaperTest, AWatcherThatIsRestartedWhileTheRootTerminatesFinishesTheMembers) {
+  AnHourPasses();
+  HoldRoot();
+  WriteMarks(kGone, seconds(60));
+  Delete(kRoot);
+  StartWatcher();
+  Before("GET", "/configmaps?labelSelector", 2, [&] { MakeMap("new"); });
+  EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
+  EXPECT_FALSE(MapExists("spark-config"));
+  EXPECT_TRUE(MapExists("new"));
+}
+
+TEST_F(ReaperTest, NothingMoreIsDeletedOnceAnotherMasterIsThere) {
+  for (const bool labelled : {true, false}) {
+    SCOPED_TRACE(labelled);
+    MakeRoot();
+    StartWatcher();
+    AnHourPasses();
+    HoldRoot();
+    WriteMarks(kGone, seconds(60));
+    const Snapshot snapshot = observer_->SureLook({});
+    Before("GET", "/deployments?labelSelector", 2, [&] {
+      Delete(kRoot);
+      if (labelled) {
+        MakeWorkload("spark-n", R"("oshinko-cluster":"spark","oshinko-type":"master",)");
+      } else {
+        kubernetes_.Apply(
+            R"({"apiVersion":"apps/v1","kind":"Deployment",)" + Meta("spark-n") +
+            R"(,"spec":{"replicas":1,"selector":{"matchLabels":{"app":"n"}},"template":{)"
+            R"("metadata":{"labels":{"app":"n","oshinko-cluster":"spark"},"annotations":{)"
+            R"("cluster-watcher/status":"injected"}},"spec":{"containers":[{"name":"main",)"
+            R"("image":"x"}]}}}})");
+      }
+    });
+    EXPECT_EQ(reaper_->Resume(snapshot.marks.condemned_by, snapshot), Reaper::Outcome::kSpared);
+    EXPECT_EQ(Deletes(), 0u);
+    EXPECT_TRUE(MapExists("spark-config"));
+    kubernetes_.on_request = nullptr;
+    Delete("/apis/apps/v1/namespaces/lab/deployments/spark-n");
+    kubernetes_.Admin("PATCH", kRoot, R"({"metadata":{"finalizers":null}})",
+                      "application/merge-patch+json");
+  }
+}
+
+TEST_F(ReaperTest, ARootThatGetsAnotherClustersLabelInMidDeletionStays) {
+  Before("DELETE", "spark-config", 1, [this] {
+    kubernetes_.Admin("PATCH", kRoot, R"({"metadata":{"labels":{"oshinko-cluster":"other"}}})",
+                      "application/merge-patch+json");
+  });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  EXPECT_TRUE(Exists(kRoot));
+  EXPECT_EQ(Mark("phase"), "");
+  EXPECT_NE(Notes().find("another cluster"), std::string::npos);
+}
+
+TEST_F(ReaperTest, AKeptObjectStaysThoughWhatIsAboveItMayNotBeRead) {
+  MakeMap("top");
+  MakeBareMap("middle", OwnedBy("ConfigMap", "v1", kMaps + std::string("/top")));
+  MakeMap("kept", R"(,"annotations":{"cluster-watcher/keep":"true"})" +
+                      OwnedBy("ConfigMap", "v1", kMaps + std::string("/middle")));
+  Refuse("GET", "/configmaps/middle", 403);
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_TRUE(MapExists("kept"));
+  EXPECT_FALSE(MapExists("top"));
+  EXPECT_FALSE(Exists(kRoot));
+  EXPECT_LT(clock_.elapsed, std::chrono::minutes(5));
+}
+
+TEST_F(ReaperTest, AKeptObjectStaysThoughItCannotBeListedWhenADeletionIsResumed) {
+  MakeMap("top");
+  const std::string kept = "/api/v1/namespaces/lab/services/kept";
+  kubernetes_.Apply(R"({"apiVersion":"v1","kind":"Service",)" +
+                    Labelled("kept", R"(,"annotations":{"cluster-watcher/keep":"true"})" +
+                                         OwnedBy("ConfigMap", "v1", kMaps + std::string("/top"))) +
+                    "}");
+  AnHourPasses();
+  for (const Duration ago : {Duration(seconds(60)), Duration(std::chrono::minutes(30))}) {
+    WriteMarks(kGone, ago);
+    const MonotonicTime until = clock_.Now() + seconds(60);
+    kubernetes_.on_answer = [&, lists = 0](const Request& request, const User&,
+                                           Response& response) mutable {
+      if (request.target.find("/services?labelSelector") == std::string::npos) return;
+      if (++lists > 1 && clock_.Now() < until) response.status = 503;
+    };
+    EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
+    EXPECT_TRUE(Exists(kept));
+    EXPECT_FALSE(MapExists("top"));
+    EXPECT_FALSE(Exists(kRoot));
+    MakeRoot();
+    MakeMap("top");
+    StartWatcher();
+    AnHourPasses();
+  }
+}
+
+TEST_F(ReaperTest, AMountedObjectThatIsToBeKeptMeanwhileIsNotHandedOver) {
+  MakeMap("spark-conf");
+  Before("PATCH", "spark-conf", 1,
+         [&] { Annotate(kMaps + std::string("/spark-conf"), "keep", "true"); });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_TRUE(MapExists("spark-conf"));
+}
+
+TEST_F(ReaperTest, ReadsThatFailOnceAreRepeatedToProveAClusterHalf) {
+  AnHourPasses();
+  WriteMarks(kGone, seconds(1));
+  Refuse("GET", "metadata.name%3Dgone", 503, 0, 1);
+  Refuse("GET", "/services?labelSelector", 503, 0, 1);
+  EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
+}
+
+TEST_F(ReaperTest, ARootsDeleteThatIsRefusedIsNotRepeatedAtOnce) {
+  Refuse("DELETE", "deployments/spark-m", 503, 0, 8);
+  std::optional<Duration> last;
+  kubernetes_.on_request = [&](const Request& request, const User&) {
+    if (request.method != "DELETE" || !request.target.starts_with(kRoot)) return;
+    EXPECT_TRUE(!last || *last < clock_.elapsed);
+    last = clock_.elapsed;
+  };
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+}
+
+TEST_F(ReaperTest, DeletesThatAreForbiddenAreNotRepeatedInHaste) {
+  Refuse("DELETE", "spark-config", 403);
+  observer_->SureLook({});
+  Delete(kDriver);
+  clock_.At(clock_.elapsed + std::chrono::minutes(5), [&] { MakeDriver(); });
+  EXPECT_EQ(CondemnNow(), Reaper::Outcome::kSpared);
+  EXPECT_LE(Deletes(), 70u);
+}
+
+TEST_F(ReaperTest, TheDeadlineCountsFromTheLastPointOfNoReturn) {
+  Annotate(kRoot, "before-delete", R"([{\"name\":\"a\",\"http\":{\"url\":\"http://h/\"}}])");
+  MakeMap("held", R"(,"finalizers":["example.com/held"])");
+  during_step_ = [&] { clock_.elapsed += std::chrono::minutes(9); };
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_GE(clock_.elapsed, std::chrono::minutes(19));
+}
+
+// Nothing is left to be deleted first, and nothing is proven half.
+TEST_F(ReaperTest, AClusterWhoseMembersAreAllStuckGoesAtTheDeadline) {
+  MakeMap("held", R"(,"finalizers":["example.com/held"])");
+  Delete(kMaps + std::string("/held"));
+  Delete(kMaps + std::string("/spark-config"));
+  clock_.At(std::chrono::hours(1), [this] { MakeDriver(); });  // so that this ends
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_FALSE(Exists(kRoot));
+}
+
+TEST_F(ReaperTest, WhatIsLeftOfTheRootIsNamed) {
+  MakeMap("kept", R"(,"annotations":{"cluster-watcher/keep":"true"})" +
+                      OwnedBy("Deployment", "apps/v1", kRoot));
+  Refuse("DELETE", "/replicasets/", 403);
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_NE(Notes().find("replicaset.apps/spark-m-"), std::string::npos) << Notes();
+}
+
+TEST_F(ReaperTest, AMemberOfARootThatIsTakenDownIsNotDeletedOnOldEvidence) {
+  TakeDownByHand();
+  Before("GET", "/configmaps?labelSelector", 1, [&] {
+    clock_.elapsed += seconds(6);
+    MakeDriver();
+  });
+  EXPECT_FALSE(reaper_->FinishOnTermination());
+  EXPECT_EQ(Deletes(), 0u);
+  EXPECT_TRUE(MapExists("spark-config"));
+}
+
+// An Oshinko cluster's master Service is labelled as the master is.
+TEST_F(ReaperTest, AMasterServiceIsNoOtherMaster) {
+  MakeMasterService("");
+  AnHourPasses();
+  HoldRoot();
+  WriteMarks(kGone, seconds(60));
+  Delete(kDriver);
+  Delete(kRoot);
+  StartWatcher();
+  EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
+  EXPECT_FALSE(MapExists("spark-config"));
+}
+
+TEST_F(ReaperTest, NorIsOneThatIsKeptWhereTheRootIsTakenDownByHand) {
+  MakeMasterService(R"("annotations":{"cluster-watcher/keep":"true"},)");
+  MakeMap("late", R"(,"annotations":{"cluster-watcher/delete-order":"1"})");
+  HoldRoot();
+  Before("DELETE", "spark-config", 1, [this] { Delete(kRoot); });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_FALSE(MapExists("late"));
+}
+
+// Nothing can be deleted, so the cluster stays whole and each round is judged again; at the
+// deadline the root goes all the same. The driver comes back only to end a watcher that hangs.
+TEST_F(ReaperTest, AClusterWhoseMembersCanNotBeDeletedGoesAtTheDeadline) {
+  for (const int status : {403, 500}) {
+    SCOPED_TRACE(status);
+    Refuse("DELETE", "spark-config", status);
+    clock_.At(clock_.elapsed + std::chrono::hours(1), [this] { MakeDriver(); });
+    EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+    EXPECT_FALSE(Exists(kRoot));
+    EXPECT_LT(Deletes(), 1'000u) << "in haste";
+    if (status == 500) break;
+    kubernetes_.GetFaults().Clear();
+    MakeRoot();
+    MakeDriver();
+    StartWatcher();
+  }
+}
+
+// A member of the first wave terminates for long. That says nothing of what was begun now.
+TEST_F(ReaperTest, AMemberThatIsStuckProvesNothing) {
+  MakeMap("held", R"(,"finalizers":["example.com/held"])");
+  Delete(kMaps + std::string("/held"));
+  Annotate(kMaps + std::string("/spark-config"), "delete-order", "1");
+  AnHourPasses();
+  clock_.At(clock_.elapsed + std::chrono::minutes(1), [this] { MakeDriver(); });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  EXPECT_TRUE(MapExists("spark-config"));
+  EXPECT_TRUE(Exists(kRoot));
+}
+
+TEST_F(ReaperTest, WhatIsBehindAStuckWaveGoesAtTheDeadline) {
+  kubernetes_.Apply(R"({"apiVersion":"v1","kind":"Pod",)" +
+                    Labelled("held", R"(,"finalizers":["example.com/held"])") +
+                    R"(,"spec":{"containers":[{"name":"m","image":"x"}]}})");
+  Delete("/api/v1/namespaces/lab/pods/held");
+  Annotate(kMaps + std::string("/spark-config"), "delete-order", "1");
+  clock_.At(clock_.elapsed + std::chrono::hours(1), [this] { MakeDriver(); });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_FALSE(Exists(kRoot));
+  EXPECT_FALSE(MapExists("spark-config"));
+}
+
+TEST_F(ReaperTest, AClaimThatIsPreservedStaysWhateverTheResources) {
+  MakeMap("top");
+  MakeClaim("data", OwnedBy("ConfigMap", "v1", kMaps + std::string("/top")));
+  settings_.settings.resources = {"configmaps", "deployments.apps"};
+  StartWatcher();
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_FALSE(MapExists("top"));
+  EXPECT_TRUE(Exists("/api/v1/namespaces/lab/persistentvolumeclaims/data"));
+}
+
+// The machine is suspended after the members were listed.
+TEST_F(ReaperTest, AClusterThatIsTakenDownIsNotFinishedAfterASuspension) {
+  TakeDownByHand();
+  bool listed = false;
+  bool suspended = false;
+  kubernetes_.on_request = [&](const Request& request, const User&) {
+    if (request.target.find("/configmaps?labelSelector") != std::string::npos) {
+      listed = true;
+    } else if (listed && !suspended && request.target.ends_with("/deployments/spark-m")) {
+      suspended = true;
+      clock_.suspended += std::chrono::minutes(10);
+      MakeDriver();
+    }
+  };
+  reaper_->FinishOnTermination();
+  EXPECT_TRUE(suspended);
+  EXPECT_EQ(Deletes(), 0u);
+  EXPECT_TRUE(MapExists("spark-config"));
 }
 
 }  // namespace

@@ -142,6 +142,31 @@ class LifeOfAClusterTest : public testing::Test, protected Lab {
     return exposition.substr(at, exposition.find('\n', at) - at);
   }
 
+  // Somebody deletes the driver and the master root, and then the watcher is told to stop.
+  void TakeDownByHand() {
+    kubernetes_.Admin("PATCH", kRoot, R"({"metadata":{"finalizers":["example.com/held"]}})",
+                      "application/merge-patch+json");
+    clock_.At(minutes(2), [this] {
+      Delete(kDriver);
+      Delete(kRoot);
+      stop_.request_stop();
+    });
+    Run(minutes(3));
+  }
+
+  std::string RootUid() {
+    return std::string(
+        *JsonDocument::Parse(Read(kRoot).body)->root()["metadata"]["uid"].AsString());
+  }
+  // Another watcher's pod: "other/UID".
+  std::string MakeOther() {
+    kubernetes_.Apply(
+        R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"other","namespace":"lab"},)"
+        R"("spec":{"nodeName":"elsewhere","containers":[{"name":"main","image":"x"}]}})");
+    const auto pod = JsonDocument::Parse(Read("/api/v1/namespaces/lab/pods/other").body);
+    return "other/" + std::string(*pod->root()["metadata"]["uid"].AsString());
+  }
+
   std::string shown_;  // the metrics at the previous stage; empty: there was none
   std::stop_source stop_;
   std::ostringstream log_text_;
@@ -283,6 +308,19 @@ TEST_F(LifeOfAClusterTest, APodThatLosesItsLabelIsKeptAndSaidToBe) {
   EXPECT_EQ(Metric("cluster_watcher_confirmations"), "0");
 }
 
+TEST_F(LifeOfAClusterTest, AWatcherWhosePodIsTerminatingCondemnsNothing) {
+  const std::string pod = "/api/v1/namespaces/lab/pods/" + settings_.settings.pod;
+  kubernetes_.Admin("PATCH", pod, R"({"metadata":{"finalizers":["example.com/held"]}})",
+                    "application/merge-patch+json");
+  clock_.At(seconds(10), [this] { Delete(kDriver); });
+  clock_.At(seconds(20), [this, pod] { Delete(pod); });
+  Run(minutes(5));
+  EXPECT_TRUE(Exists(kRoot));
+  EXPECT_EQ(Count("ClusterCondemned"), 0u) << Events();
+  EXPECT_EQ(Metric("cluster_watcher_verdict{reason=\"owner-absent\",verdict=\"abandoned\"}"), "1");
+  EXPECT_EQ(Metric("cluster_watcher_deletion_due_timestamp_seconds"), "0");
+}
+
 TEST_F(LifeOfAClusterTest, NothingIsConcludedFromALookThatWasToldToStop) {
   MakeWorkload("alice", R"("uses-oshinko-cluster":"spark",)");
   clock_.At(seconds(10), [this] { Delete(kDriver); });
@@ -296,14 +334,11 @@ TEST_F(LifeOfAClusterTest, NothingIsConcludedFromALookThatWasToldToStop) {
 }
 
 TEST_F(LifeOfAClusterTest, MarksThatAreTakenOffAreToldOf) {
-  kubernetes_.Admin(
-      "PATCH", kRoot,
-      R"({"metadata":{"annotations":{"cluster-watcher/phase":"condemned",)"
-      R"("cluster-watcher/condemned-by":"gone/1","cluster-watcher/root-uid":")" +
-          std::string(
-              *JsonDocument::Parse(Read(kRoot).body)->root()["metadata"]["uid"].AsString()) +
-          "\"}}}",
-      "application/merge-patch+json");
+  kubernetes_.Admin("PATCH", kRoot,
+                    R"({"metadata":{"annotations":{"cluster-watcher/phase":"condemned",)"
+                    R"("cluster-watcher/condemned-by":"gone/1","cluster-watcher/root-uid":")" +
+                        RootUid() + "\"}}}",
+                    "application/merge-patch+json");
   Run(minutes(2));
   EXPECT_EQ(Mark("phase"), "");
   EXPECT_EQ(Count("ClusterSpared on Deployment/spark-m"), 1u) << Events() << log_text_.str();
@@ -311,20 +346,13 @@ TEST_F(LifeOfAClusterTest, MarksThatAreTakenOffAreToldOf) {
 }
 
 TEST_F(LifeOfAClusterTest, AnotherOnesDeletionIsNotAnnounced) {
-  const std::string uid(
-      *JsonDocument::Parse(Read(kRoot).body)->root()["metadata"]["uid"].AsString());
-  kubernetes_.Apply(
-      R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"other","namespace":"lab"},)"
-      R"("spec":{"nodeName":"elsewhere","containers":[{"name":"main","image":"x"}]}})");
-  const std::string pod(*JsonDocument::Parse(Read("/api/v1/namespaces/lab/pods/other").body)
-                             ->root()["metadata"]["uid"]
-                             .AsString());
+  const std::string other = MakeOther();
   Delete(kDriver);
   kubernetes_.Admin("PATCH", kRoot,
                     R"({"metadata":{"annotations":{"cluster-watcher/phase":"deleting",)"
                     R"("cluster-watcher/deletes-begun":"true","cluster-watcher/deleting-since":)"
-                    R"("2026-12-24T00:00:00Z","cluster-watcher/condemned-by":"other/)" +
-                        pod + R"(","cluster-watcher/root-uid":")" + uid + "\"}}}",
+                    R"("2026-12-24T00:00:00Z","cluster-watcher/condemned-by":")" +
+                        other + R"(","cluster-watcher/root-uid":")" + RootUid() + "\"}}}",
                     "application/merge-patch+json");
   Run(minutes(1));
   EXPECT_TRUE(Exists(kRoot));
@@ -332,6 +360,76 @@ TEST_F(LifeOfAClusterTest, AnotherOnesDeletionIsNotAnnounced) {
   EXPECT_EQ(Metric("cluster_watcher_confirmations"), "0");
   EXPECT_EQ(Metric("cluster_watcher_deletion_due_timestamp_seconds"), "0");
   EXPECT_EQ(Events(), "");
+}
+
+// The deletion is overdue by its mark, so it could be taken back at once.
+TEST_F(LifeOfAClusterTest, ADeletionIsNotTakenBackAtOnceFromWhoTookItOver) {
+  const std::string other = MakeOther();
+  MakeMap("held", R"(,"finalizers":["example.com/held"])");
+  clock_.At(seconds(10), [this] { Delete(kDriver); });
+  clock_.At(seconds(60), [this, other] {
+    EXPECT_EQ(Mark("deletes-begun"), "true");
+    Annotate(kRoot, "deleting-since", "2026-12-23T00:00:00Z");
+    Annotate(kRoot, "condemned-by", other);
+  });
+  clock_.At(seconds(110), [this, other] { EXPECT_EQ(Mark("condemned-by"), other); });
+  clock_.At(minutes(3), [this, other] { EXPECT_NE(Mark("condemned-by"), other); });
+  Run(minutes(4));
+  EXPECT_NE(log_text_.str().find("taken over"), std::string::npos) << log_text_.str();
+}
+
+TEST_F(LifeOfAClusterTest, MarksAreSeenWithinAMinuteWhileTheDriverRuns) {
+  clock_.At(seconds(10), [this] {
+    EXPECT_EQ(Mark("root-uid"), RootUid());
+    Annotate(kRoot, "condemned-by", "gone/1");
+    Annotate(kRoot, "phase", "condemned");
+  });
+  Run(seconds(71));
+  EXPECT_EQ(Mark("phase"), "");
+}
+
+TEST_F(LifeOfAClusterTest, ADriverThatWantsMoreReplicasIsSeenAtTheNextPoll) {
+  clock_.At(seconds(20), [this] {
+    kubernetes_.Admin("PATCH", kDriver, R"({"spec":{"replicas":2}})",
+                      "application/merge-patch+json");
+  });
+  Run(seconds(27));
+  EXPECT_EQ(Metric("cluster_watcher_verdict{reason=\"shared-by-replicas\",verdict=\"keep\"}"), "1");
+}
+
+TEST_F(LifeOfAClusterTest, AWatcherWhosePodIsGoneEnds) {
+  const std::string pod = "/api/v1/namespaces/lab/pods/" + settings_.settings.pod;
+  clock_.At(seconds(20), [this, pod] { Delete(pod + "?gracePeriodSeconds=0"); });
+  Run(minutes(5));
+  EXPECT_LT(clock_.elapsed, minutes(2));
+  EXPECT_TRUE(Exists(kRoot));
+}
+
+TEST_F(LifeOfAClusterTest, PollsWaitAsLongAsTheApiServerAsks) {
+  small_kubernetes::Fault busy;
+  busy.response = {429, R"({"kind":"Status","apiVersion":"v1","code":429})", "application/json",
+                   40};
+  busy.times = 0;
+  kubernetes_.GetFaults().Add(busy);
+  Run(minutes(2));
+  EXPECT_EQ(Metric("cluster_watcher_polls_total{outcome=\"unknown\"}"), "3") << log_text_.str();
+}
+
+TEST_F(LifeOfAClusterTest, WhatIsTakenDownByHandIsFinished) {
+  TakeDownByHand();
+  EXPECT_FALSE(MapExists("spark-config"));
+}
+
+TEST_F(LifeOfAClusterTest, WhatIsTakenDownByHandIsLeftWhereThatIsAskedFor) {
+  settings_.settings.on_termination = OnTermination::kLeave;
+  TakeDownByHand();
+  EXPECT_TRUE(MapExists("spark-config"));
+}
+
+TEST_F(LifeOfAClusterTest, InADryRunWhatIsTakenDownByHandIsLeft) {
+  settings_.settings.dry_run = true;
+  TakeDownByHand();
+  EXPECT_TRUE(MapExists("spark-config"));
 }
 
 TEST_F(LifeOfAClusterTest, InADryRunMembersAreNoneAgainOnceTheDriverIsBack) {

@@ -2,23 +2,159 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
 #include "test/unit/support/lab.h"
 #include "watcher/decision/rules.h"
 
 namespace cluster_watcher {
 namespace {
 
+using small_kubernetes::Request;
+using small_kubernetes::User;
+
 class ObserverTest : public testing::Test, protected Lab {
  protected:
   ObserverTest() { settings_.settings.pod = NameOfPod(); }
+
+  // The one watcher of a test.
+  Observer& Watcher() {
+    if (!observer_) {
+      in_force_.emplace(settings_, [this](const TextMap& annotations) {
+        ResolvedSettings resolved = settings_;
+        resolved.annotation_errors = AnnotationErrors(annotations);
+        return resolved;
+      });
+      observer_.emplace(client_, discovery_, clock_, *in_force_);
+    }
+    return *observer_;
+  }
+  Snapshot Look() { return Watcher().SureLook({}); }
+  // Takes a look that knows the cluster and its owner, and returns its requests.
+  std::vector<std::string> LookAgain(OtherDriversToo others, const std::function<void()>& before) {
+    Look();
+    before();
+    std::vector<std::string> requests;
+    kubernetes_.on_request = [&](const Request& request, const User&) {
+      requests.emplace_back(request.target);
+      if (meanwhile_) meanwhile_(std::string(request.target));
+    };
+    look_ = Watcher().SureLook({}, others);
+    kubernetes_.on_request = {};
+    return requests;
+  }
+  static bool AsksForOwner(const std::string& target) {
+    return target.find("metadata.name%3Dbob") != std::string::npos;
+  }
+  std::string Verdict() { return ToString(Decide(Look().facts).reason); }
+  void Patch(const std::string& path, const std::string& change) {
+    const auto answer = kubernetes_.Admin("PATCH", path, change, "application/merge-patch+json");
+    EXPECT_EQ(answer.status, 200) << answer.body;
+  }
+  // A rollout may delete our pod, but not be done with it.
+  void PatchTemplate(const std::string& change) {
+    Patch(PathOfPod(settings_.settings.pod), R"({"metadata":{"finalizers":["example.com/held"]}})");
+    Patch(kRoot, R"({"spec":{"template":)" + change + "}}");
+  }
+  static std::string PathOfPod(const std::string& name) {
+    return "/api/v1/namespaces/lab/pods/" + name;
+  }
+  // Starts a second master pod, and returns its name.
+  std::string StartSecondPod() {
+    Patch(kRoot, R"({"spec":{"replicas":2}})");
+    const auto pods =
+        JsonDocument::Parse(Read("/api/v1/namespaces/lab/pods?labelSelector=app%3Dspark-m").body);
+    for (const JsonValue pod : pods->root()["items"].Elements()) {
+      const std::string name(*pod["metadata"]["name"].AsString());
+      if (name != settings_.settings.pod) return name;
+    }
+    return "";
+  }
+
+  std::optional<SettingsInForce> in_force_;
+  std::optional<Observer> observer_;
+  std::function<void(const std::string& target)> meanwhile_;
+  Snapshot look_;
 };
+
+TEST_F(ObserverTest, AnActiveOwnerIsReadOnce) {
+  const auto requests = LookAgain(OtherDriversToo::kYes, [] {});
+  EXPECT_EQ(std::count_if(requests.begin(), requests.end(), AsksForOwner), 1);
+  for (const std::string& target : requests) {
+    EXPECT_EQ(target.find(kUsesClusterLabel), std::string::npos) << target;
+  }
+}
+
+TEST_F(ObserverTest, WhatCouldKeepTheClusterIsReadBetweenTwoReadsOfTheOwner) {
+  const auto requests = LookAgain(OtherDriversToo::kYes, [this] { Delete(kDriver); });
+  EXPECT_TRUE(Decide(look_.facts, *look_.others).abandoned());
+  const auto first = std::find_if(requests.begin(), requests.end(), AsksForOwner);
+  const auto last = std::find_if(requests.rbegin(), requests.rend(), AsksForOwner).base() - 1;
+  ASSERT_LT(first, last);
+  for (auto at = requests.begin(); at != requests.end(); ++at) {
+    if (*at == "/apis" || AsksForOwner(*at)) continue;
+    const bool may_be_of_owner = at->find("pods?") != std::string::npos;
+    EXPECT_GT(at, first) << *at;
+    if (!may_be_of_owner) {
+      EXPECT_LT(at, last) << *at;
+      EXPECT_EQ(std::count(requests.begin(), requests.end(), *at), 1) << *at;
+    }
+  }
+}
+
+TEST_F(ObserverTest, AnOwnerThatComesBackDuringALookIsThere) {
+  meanwhile_ = [this](const std::string& target) {
+    if (target.find(kUsesClusterLabel) == std::string::npos) return;
+    meanwhile_ = nullptr;
+    MakeDriver();
+  };
+  LookAgain(OtherDriversToo::kYes, [this] { Delete(kDriver); });
+  EXPECT_FALSE(Decide(look_.facts).abandoned());
+}
+
+TEST_F(ObserverTest, WhoeverChangesWhileItIsLookedAtIsUnknown) {
+  int reads = 0;
+  meanwhile_ = [&](const std::string& target) {
+    if (!AsksForOwner(target)) return;
+    if (++reads % 2 == 0) {
+      Delete(kDriver);
+    } else {
+      MakeDriver();
+      kubernetes_.Admin("PATCH", kDriver, R"({"spec":{"replicas":0}})",
+                        "application/merge-patch+json");
+    }
+  };
+  LookAgain(OtherDriversToo::kNo, [this] { Delete(kDriver); });
+  EXPECT_EQ(look_.facts.owner->observation, Observation::kUnknown);
+  EXPECT_EQ(reads, 3);
+}
+
+TEST_F(ObserverTest, EvidenceIsAsOldAsTheFirstReadOfWhatCouldKeepTheCluster) {
+  BootTime sent;
+  meanwhile_ = [&](const std::string& target) {
+    if (target == "/api/v1/namespaces/lab") sent = clock_.BootNow();
+    clock_.elapsed += Duration(100);
+  };
+  LookAgain(OtherDriversToo::kNo, [this] { Delete(kDriver); });
+  EXPECT_EQ(look_.evidence_since.sent, sent);
+  EXPECT_GT(sent.time_since_epoch(), look_.began.time_since_epoch());
+}
+
+TEST_F(ObserverTest, AnOwnerThatIsBackWhenOtherDriversWereLookedForIsUnknown) {
+  LookAgain(OtherDriversToo::kNo, [this] { Delete(kDriver); });
+  ASSERT_TRUE(Decide(look_.facts).abandoned());
+  MakeDriver();
+  EXPECT_EQ(Decide(look_.facts, Watcher().FindOtherDrivers(look_, {})).reason, Reason::kUnknown);
+}
 
 // Drivers may be of many kinds.
 TEST_F(ObserverTest, AnApiServerThatHangsIsNotAskedForOneKindOfDriverAfterTheOther) {
-  SettingsInForce settings(settings_, [this](const TextMap&) { return settings_; });
-  Observer observer(client_, discovery_, clock_, settings);
   Delete(kDriver);
-  const Snapshot look = observer.SureLook({});
+  const Snapshot look = Look();
   ASSERT_TRUE(Decide(look.facts).abandoned());
   small_kubernetes::Fault hang;
   hang.contains = kUsesClusterLabel;
@@ -26,9 +162,236 @@ TEST_F(ObserverTest, AnApiServerThatHangsIsNotAskedForOneKindOfDriverAfterTheOth
   hang.action = small_kubernetes::Fault::Action::kHang;
   kubernetes_.GetFaults().Add(hang);
   const Duration before = clock_.elapsed;
-  EXPECT_EQ(Decide(look.facts, observer.FindOtherDrivers(look, {})).reason, Reason::kUnknown);
+  EXPECT_EQ(Decide(look.facts, Watcher().FindOtherDrivers(look, {})).reason, Reason::kUnknown);
   // In virtual time, requests sent side by side run one after the other.
-  EXPECT_EQ(clock_.elapsed - before, kReadsSideBySide * HttpRequest().timeout);
+  EXPECT_LE(clock_.elapsed - before, kUrgentReadsSideBySide * HttpRequest().timeout);
+}
+
+TEST_F(ObserverTest, ADriverWhosePodsCarryTheClustersLabelRunsOn) {
+  Patch(kDriver, R"({"metadata":{"finalizers":["example.com/held"]}})");
+  const auto pods =
+      JsonDocument::Parse(Read("/api/v1/namespaces/lab/pods?labelSelector=app%3Dbob").body);
+  Patch(PathOfPod(std::string(*pods->root()["items"].At(0)["metadata"]["name"].AsString())),
+        R"({"metadata":{"labels":{"oshinko-cluster":"spark"}}})");
+  EXPECT_EQ(Verdict(), "active");
+  Delete(kDriver);
+  EXPECT_EQ(Verdict(), "driver-running");
+}
+
+TEST_F(ObserverTest, TheMastersPodsAreNoneOfAnOwnersThatSelectsThemToo) {
+  EXPECT_EQ(Verdict(), "active");
+  const std::string bob = R"({"metadata":{"labels":{"app":"bob"}}})";
+  Patch(PathOfPod(settings_.settings.pod), bob);
+  Delete(kDriver);
+  EXPECT_EQ(Verdict(), "owner-absent");
+}
+
+TEST_F(ObserverTest, AnOwnerThatWasAMemberWhenLastSeenIsNotAnAbsentDriver) {
+  Patch(kDriver, R"({"metadata":{"labels":{"oshinko-cluster":"spark"}}})");
+  EXPECT_EQ(Verdict(), "misconfigured");
+  Delete(kDriver);
+  EXPECT_EQ(Verdict(), "misconfigured");
+  MakeDriver();
+  EXPECT_EQ(Verdict(), "owner-adopted");
+  Watcher().Adopt(Look());
+  EXPECT_EQ(Verdict(), "active");
+  Delete(kDriver);
+  EXPECT_EQ(Verdict(), "owner-absent");
+}
+
+TEST_F(ObserverTest, AnAppStatusIsTheRecordedOwnersWord) {
+  const Snapshot look = Look();
+  const std::string uid = look.root->meta.uid;
+  Annotate(kRoot, "root-uid", uid);
+  Annotate(kRoot, "app-status", "completed");
+  EXPECT_EQ(Verdict(), "active") << "nobody's";
+  const auto record = [&](RecordedOwner owner) {
+    JsonWriter patch;
+    patch.StartObject().Key("metadata").StartObject().Key("annotations").StartObject();
+    patch.Field(annotation::kRecordedOwner, *OwnerMarks(owner).at(annotation::kRecordedOwner));
+    Patch(kRoot, patch.EndObject().EndObject().EndObject().Text());
+  };
+  RecordedOwner another = *look.seen;
+  another.uid = "another";
+  record(another);
+  EXPECT_EQ(Verdict(), "active");
+  record(*look.seen);
+  EXPECT_EQ(Verdict(), "completed");
+}
+
+// As long as what could keep the cluster was read before the owner, it may have changed since.
+TEST_F(ObserverTest, WhoIsTheOwnerOnlyNowIsReadBeforeWhatCouldKeepTheClusterToo) {
+  settings_.settings.owner.reset();
+  Annotate(kRoot, "owner", "deployment/bob");
+  const auto requests = LookAgain(OtherDriversToo::kYes, [this] {
+    Delete(kDriver);
+    Annotate(kRoot, "owner", "deployment/alice");
+  });
+  EXPECT_TRUE(Decide(look_.facts, *look_.others).abandoned());
+  const auto asks_for_alice = [](const std::string& target) {
+    return target.find("metadata.name%3Dalice") != std::string::npos;
+  };
+  const auto first = std::find_if(requests.begin(), requests.end(), asks_for_alice);
+  const auto last = std::find_if(requests.rbegin(), requests.rend(), asks_for_alice).base() - 1;
+  for (const std::string& kept : {std::string(kRoot), std::string("/api/v1/namespaces/lab"),
+                                  PathOfPod(settings_.settings.pod)}) {
+    EXPECT_NE(std::find(first, last, kept), last) << kept;
+  }
+}
+
+TEST_F(ObserverTest, ARolloutToAnotherDriverKeepsFromTheFirstLookOn) {
+  Delete(kDriver);
+  PatchTemplate(R"({"metadata":{"annotations":{"cluster-watcher/owner":"deployment/alice"}}})");
+  EXPECT_EQ(Verdict(), "ambiguous");
+  EXPECT_EQ(Verdict(), "ambiguous");
+  PatchTemplate(R"({"metadata":{"annotations":{"cluster-watcher/owner":"deployment/bob"}}})");
+  EXPECT_EQ(Verdict(), "owner-absent");
+}
+
+TEST_F(ObserverTest, ARolloutToADriverThatIsGoneTooKeepsUntilThatIsAbandonedItself) {
+  const char* alice = "/apis/apps/v1/namespaces/lab/deployments/alice";
+  Delete(kDriver);
+  PatchTemplate(R"({"metadata":{"annotations":{"cluster-watcher/owner":"deployment/alice"}}})");
+  const auto after = [this](Duration wait) {
+    clock_.elapsed += wait;
+    return Verdict();
+  };
+  const Duration grace = settings_.settings.startup_grace;
+  EXPECT_EQ(Verdict(), "ambiguous");
+  EXPECT_EQ(after(grace - Duration(1'000)), "ambiguous") << "it may be about to come";
+  EXPECT_EQ(after(Duration(1'000)), "owner-absent");
+  MakeWorkload("alice", "");
+  EXPECT_EQ(Verdict(), "ambiguous");
+  EXPECT_EQ(after(grace), "ambiguous");
+  Patch(alice, R"({"spec":{"replicas":0}})");
+  EXPECT_EQ(Verdict(), "ambiguous");
+  Refuse("GET", "metadata.name%3Dalice", 403);
+  Refuse("GET", alice, 403);
+  EXPECT_EQ(after(grace), "ambiguous");
+  kubernetes_.GetFaults().Clear();
+  EXPECT_EQ(Verdict(), "ambiguous") << "it has to be gone all the time";
+  EXPECT_EQ(after(grace), "owner-absent");
+  Patch(alice, R"({"metadata":{"labels":{"oshinko-cluster":"spark"}}})");
+  EXPECT_EQ(after(grace), "ambiguous") << "a mistake";
+  Delete(alice);
+  PatchTemplate(R"({"metadata":{"annotations":{"cluster-watcher/dry-run":"true"}}})");
+  EXPECT_EQ(Verdict(), "ambiguous");
+  EXPECT_EQ(after(grace), "ambiguous") << "it keeps whoever the driver is";
+}
+
+TEST_F(ObserverTest, ALaterMasterPodForAnotherDriverKeepsWhileItRuns) {
+  Delete(kDriver);
+  const std::string later = PathOfPod(StartSecondPod());
+  EXPECT_EQ(Verdict(), "owner-absent");
+  Annotate(later, "owner", "deployment/alice");
+  EXPECT_EQ(Verdict(), "ambiguous");
+  Refuse("GET", later, 503);
+  EXPECT_EQ(Verdict(), "unknown");
+  kubernetes_.GetFaults().Clear();
+  Patch(later + "/status", R"({"status":{"phase":"Failed"}})");
+  EXPECT_EQ(Verdict(), "owner-absent");
+}
+
+TEST_F(ObserverTest, AnEarlierMasterPodForAnotherDriverIsOfThePast) {
+  Delete(kDriver);
+  Annotate(PathOfPod(settings_.settings.pod), "owner", "deployment/alice");
+  clock_.elapsed += std::chrono::seconds(2);
+  settings_.settings.pod = StartSecondPod();
+  EXPECT_EQ(Verdict(), "owner-absent");
+}
+
+TEST_F(ObserverTest, TheMasterRootsAnnotationMustNameTheOwnerThatIsGiven) {
+  Delete(kDriver);
+  for (const char* same : {"deployment/bob", "deploy.apps/bob", "bob"}) {
+    Annotate(kRoot, "owner", same);
+    EXPECT_EQ(Verdict(), "owner-absent") << same;
+  }
+  for (const char* other : {"job/bob", "deployment/alice", "no owner at all"}) {
+    Annotate(kRoot, "owner", other);
+    EXPECT_EQ(Verdict(), "owner-mismatch") << other;
+  }
+}
+
+TEST_F(ObserverTest, AHoldOnThePodTemplateHolds) {
+  Delete(kDriver);
+  PatchTemplate(
+      R"({"metadata":{"annotations":{"cluster-watcher/hold-until":"2026-12-25T00:00:00Z"}}})");
+  EXPECT_EQ(Verdict(), "held");
+  EXPECT_NE(Decide(Look().facts).detail.find("pod template of deployment.apps/spark-m"),
+            std::string::npos);
+  PatchTemplate(
+      R"({"metadata":{"annotations":{"cluster-watcher/hold-until":"2026-12-23T00:00:00Z"}}})");
+  EXPECT_EQ(Verdict(), "owner-absent");
+}
+
+TEST_F(ObserverTest, AMasterRootThatIsAnnotatedKeepHolds) {
+  Delete(kDriver);
+  Annotate(kRoot, "keep", "false");
+  EXPECT_EQ(Verdict(), "owner-absent");
+  Annotate(kRoot, "keep", "true");
+  EXPECT_EQ(Verdict(), "held");
+}
+
+TEST_F(ObserverTest, ASettingOfThePodThatChangesAfterTheStartIsAMistake) {
+  const std::string pod = PathOfPod(settings_.settings.pod);
+  Annotate(pod, "grace-period", "1m");
+  EXPECT_EQ(Verdict(), "active");
+  Annotate(pod, "grace-period", "1h");
+  EXPECT_EQ(Verdict(), "misconfigured");
+  Annotate(pod, "grace-period", "1m");
+  EXPECT_EQ(Verdict(), "active");
+  Annotate(pod, "before-delete", "[]");
+  EXPECT_EQ(Verdict(), "active") << "no setting";
+}
+
+TEST_F(ObserverTest, AMisspeltAnnotationThatIsAddedAfterTheStartIsAMistakeWhileItIsThere) {
+  const std::string pod = PathOfPod(settings_.settings.pod);
+  EXPECT_EQ(Verdict(), "active");
+  Annotate(pod, "hold-untill", "2199-12-24T00:00:00Z");
+  EXPECT_EQ(Verdict(), "misconfigured");
+  Patch(pod, R"({"metadata":{"annotations":{"cluster-watcher/hold-untill":null}}})");
+  EXPECT_EQ(Verdict(), "active");
+}
+
+// A bare pod is its own root, and a mark of this version has the name of a setting.
+TEST_F(ObserverTest, MarksOfTheFirstVersionOnABarePodAreNoSettings) {
+  kubernetes_.Apply(
+      R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"bare","namespace":"lab",)"
+      R"("labels":{"oshinko-cluster":"other","oshinko-type":"master"},)"
+      R"("annotations":{"cluster-watcher/owner-kind":"statefulset.apps",)"
+      R"("cluster-watcher/owner-name":"lab/bob","cluster-watcher/owner-uid":"u",)"
+      R"("cluster-watcher/root-uid":"another"}},)"
+      R"("spec":{"containers":[{"name":"main","image":"x"}]}})");
+  settings_.settings.pod = "bare";
+  EXPECT_EQ(Verdict(), "active");
+  Patch(PathOfPod("bare"),
+        R"({"metadata":{"annotations":{"cluster-watcher/owner-kind":null,)"
+        R"("cluster-watcher/owner-name":null,"cluster-watcher/owner-uid":null}}})");
+  EXPECT_EQ(Verdict(), "active") << "they are rewritten";
+}
+
+TEST_F(ObserverTest, ABareMasterPodIsASecondMasterUntilItHasEnded) {
+  Delete(kDriver);
+  kubernetes_.Apply(
+      R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"bare","namespace":"lab",)"
+      R"("labels":{"oshinko-cluster":"spark","oshinko-type":"master"}},)"
+      R"("spec":{"containers":[{"name":"main","image":"x"}]}})");
+  EXPECT_EQ(Verdict(), "ambiguous");
+  for (const char* phase : {"Succeeded", "Failed"}) {
+    Patch(PathOfPod("bare") + "/status", R"({"status":{"phase":")" + std::string(phase) + "\"}}");
+    EXPECT_EQ(Verdict(), "owner-absent") << phase;
+  }
+}
+
+TEST_F(ObserverTest, AKindThatMayNotBeListedIsNamedAndNothingIsDeletedForWantOfIt) {
+  Refuse("GET", "/replicationcontrollers", 403);
+  const Decision active = Decide(Look().facts);
+  EXPECT_EQ(active.reason, Reason::kActive);
+  EXPECT_NE(active.rules[5].detail.find("replicationcontrollers"), std::string::npos)
+      << active.rules[5].detail;
+  Delete(kDriver);
+  const Snapshot look = Look();
+  EXPECT_EQ(Decide(look.facts, Watcher().FindOtherDrivers(look, {})).reason, Reason::kUnknown);
 }
 
 }  // namespace

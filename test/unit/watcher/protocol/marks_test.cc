@@ -36,12 +36,18 @@ std::map<std::string, std::string, std::less<>> AllMarks(const std::string& root
           {annotation::kCondemnedBy, "bob-m-1/pod-1"},
           {annotation::kDeletingSince, "2026-12-24T18:00:00Z"},
           {annotation::kDeletesBegun, "true"},
-          {annotation::kOwnerKind, "deployment.apps"},
-          {annotation::kOwnerName, "lab/bob"},
-          {annotation::kOwnerUid, "owner-1"},
-          {annotation::kOwnerGrace, "1m30s"},
-          {annotation::kOwnerSelector, "app=bob"},
+          {annotation::kFirstDeletes, "deployments.apps/bob-w=0011223344556677"},
+          {annotation::kRecordedOwner,
+           R"({"kind":"deployment.apps","namespace":"lab","name":"bob","uid":"owner-1",)"
+           R"("grace":"1m30s","selector":"app=bob"})"},
           {annotation::kAppStatus, "terminated"}};
+}
+
+// As the first version recorded Bob().
+std::map<std::string, std::string, std::less<>> OutdatedOwner() {
+  return {{annotation::kRootUid, "root-1"},    {annotation::kOwnerKind, "deployment.apps"},
+          {annotation::kOwnerName, "lab/bob"}, {annotation::kOwnerUid, "owner-1"},
+          {annotation::kOwnerGrace, "1m30s"},  {annotation::kOwnerSelector, "app=bob"}};
 }
 
 RecordedOwner Bob() {
@@ -88,7 +94,10 @@ TEST(Marks, AreReadFromTheirOwnRoot) {
   EXPECT_EQ(marks.condemned_by, (WatcherId{"bob-m-1", "pod-1"}));
   EXPECT_EQ(marks.deleting_since, ParseTime("2026-12-24T18:00:00Z"));
   EXPECT_TRUE(marks.deletes_begun);
+  EXPECT_EQ(marks.first_deletes,
+            (std::vector<FirstDelete>{{"deployments", "apps", "bob-w", "0011223344556677"}}));
   EXPECT_EQ(marks.owner, Bob());
+  EXPECT_FALSE(marks.owner_is_outdated);
   EXPECT_EQ(marks.app_status, "terminated");
 }
 
@@ -116,11 +125,16 @@ TEST(Marks, ThatMakeNoSenseCountAsNone) {
     const char* value;
   };
   const std::vector<Case> cases = {
-      {annotation::kPhase, ""},           {annotation::kPhase, "Deleting"},
-      {annotation::kPhase, "done"},       {annotation::kDeletingSince, "yesterday"},
-      {annotation::kDeletesBegun, "yes"}, {annotation::kDeletesBegun, "TRUE"},
-      {annotation::kOwnerKind, ""},       {annotation::kOwnerKind, "a/b"},
-      {annotation::kOwnerName, "bob"},    {annotation::kOwnerUid, ""},
+      {annotation::kPhase, ""},
+      {annotation::kPhase, "Deleting"},
+      {annotation::kPhase, "done"},
+      {annotation::kDeletingSince, "yesterday"},
+      {annotation::kDeletesBegun, "yes"},
+      {annotation::kDeletesBegun, "TRUE"},
+      {annotation::kRecordedOwner, ""},
+      {annotation::kRecordedOwner, R"({"kind":"deployment.apps","name":"bob","uid":""})"},
+      {annotation::kRecordedOwner, R"({"kind":"a/b","name":"bob","uid":"u"})"},
+      {annotation::kRecordedOwner, R"(["deployment.apps"])"},
   };
   for (const Case& one : cases) {
     auto annotations = AllMarks("root-1");
@@ -130,7 +144,7 @@ TEST(Marks, ThatMakeNoSenseCountAsNone) {
     EXPECT_EQ(marks.phase, key == annotation::kPhase ? Phase::kWatching : Phase::kDeleting);
     EXPECT_EQ(marks.deleting_since.has_value(), key != annotation::kDeletingSince);
     EXPECT_EQ(marks.deletes_begun, key != annotation::kDeletesBegun);
-    EXPECT_EQ(marks.owner.has_value(), !key.starts_with("cluster-watcher/owner-")) << one.value;
+    EXPECT_EQ(marks.owner.has_value(), key != annotation::kRecordedOwner) << one.value;
   }
 }
 
@@ -148,8 +162,9 @@ TEST(Marks, OfTheOwnerSurviveARoundTrip) {
                                   *selector == 0 ? "" : "pod/bob-1"};
         const AnnotationChanges changes = OwnerMarks(owner);
         EXPECT_EQ(ReadMarks(RootWith(changes)).owner, owner) << type.QualifiedName();
-        EXPECT_EQ(changes.at(annotation::kOwnerGrace).has_value(), grace.has_value());
-        EXPECT_EQ(changes.at(annotation::kOwnerSelector).has_value(), *selector != 0);
+        const std::string& mark = *changes.at(annotation::kRecordedOwner);
+        EXPECT_EQ(mark.find("grace") != mark.npos, grace.has_value());
+        EXPECT_EQ(mark.find("selector") != mark.npos, *selector != 0);
       }
     }
   }
@@ -232,6 +247,66 @@ TEST(Marks, OfStepsSurviveARoundTrip) {
     EXPECT_TRUE(ReadMarks(root).steps_done.empty()) << text;
   }
   EXPECT_TRUE(WithoutProtocolMarks().contains(annotation::kStepsDone));
+}
+
+TEST(Marks, OfTheFirstVersionNameTheOwnerAndAreRewritten) {
+  const ObjectMeta root = Root(OutdatedOwner());
+  EXPECT_EQ(ReadMarks(root).owner, Bob());
+  EXPECT_TRUE(ReadMarks(root).owner_is_outdated);
+  const AnnotationChanges changes = PatchedBy(MarksPatch(root, OwnerMarks(Bob())), root);
+  for (const char* key : {annotation::kOwnerKind, annotation::kOwnerName, annotation::kOwnerUid,
+                          annotation::kOwnerGrace, annotation::kOwnerSelector}) {
+    EXPECT_EQ(changes.at(key), std::nullopt) << key;
+  }
+}
+
+TEST(Marks, ASettingIsNoMark) {
+  for (const std::string root_uid : {"", "root-1", "root-0"}) {
+    ObjectMeta root = Root({{annotation::kOwnerKind, "job"}});
+    if (!root_uid.empty()) root.annotations[annotation::kRootUid] = root_uid;
+    EXPECT_EQ(HasForeignMarks(root), root_uid == "root-0");
+    const AnnotationChanges changes = PatchedBy(MarksPatch(root, OwnerMarks(Bob())), root);
+    EXPECT_FALSE(changes.contains(annotation::kOwnerKind));
+  }
+}
+
+TEST(FirstDeletes, SurviveARoundTripAndKnowTheirUid) {
+  KubeObject deployment{*FindBuiltInByName("deployments", "apps"), {}};
+  deployment.meta.name = "bob-w";
+  deployment.meta.uid = "uid-1";
+  KubeObject service{*FindBuiltInByName("services", ""), {}};
+  service.meta.name = "bob";
+  service.meta.uid = "uid-2";
+  const std::vector<FirstDelete> deletes = {FirstDelete::Of(deployment), FirstDelete::Of(service)};
+  EXPECT_EQ(ParseFirstDeletes(FirstDeletesMark(deletes)), deletes);
+  EXPECT_EQ(deletes[0].Describe(), "deployments.apps/bob-w");
+  EXPECT_TRUE(deletes[0].HasUid("uid-1"));
+  EXPECT_FALSE(deletes[0].HasUid("uid-2"));
+}
+
+TEST(FirstDeletes, OrphansAreToldApartAndAreNotLost) {
+  std::vector<FirstDelete> deletes = {{"jobs", "batch", "j", "0011223344556677"},
+                                      {"services", "", "s", "0011223344556677"}};
+  EXPECT_FALSE(deletes[0].ProvesHalf()) << "it may go by itself";
+  EXPECT_TRUE(deletes[1].ProvesHalf());
+  for (int i = 0; i < 100; ++i) {
+    deletes.push_back({"configmaps", "", "c" + std::to_string(i), "0011223344556677", true});
+  }
+  EXPECT_FALSE(deletes.back().ProvesHalf());
+  const std::string mark = FirstDeletesMark(deletes);
+  EXPECT_NE(mark.find(",+configmaps/c99="), std::string::npos);
+  EXPECT_EQ(ParseFirstDeletes(mark), deletes);
+}
+
+TEST(FirstDeletes, ThatDontParseAreLeftOut) {
+  for (const char* text : {"", "true", "services/bob", "services/bob=1", "/bob=0011223344556677",
+                           "services/=0011223344556677", "services=a/0011223344556677",
+                           "services/bob=001122334455667X", ",,,", "===", "//"}) {
+    EXPECT_TRUE(ParseFirstDeletes(text).empty()) << text;
+  }
+  std::string many;
+  for (int i = 0; i < 5'000; ++i) many += "services/bob=0011223344556677,x,";
+  EXPECT_EQ(ParseFirstDeletes(many).size(), 64u);
 }
 
 }  // namespace

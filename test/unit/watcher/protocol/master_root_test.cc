@@ -49,6 +49,18 @@ TEST_F(MasterRootTest, IsToldApartByItsUid) {
   EXPECT_EQ(ReadAs(NoAnswer()), RootState::kUnknown);
 }
 
+TEST_F(MasterRootTest, IsReadWholeWhereMoreThanItsMetadataIsAskedFor) {
+  FakeApi api;
+  const std::string text =
+      ObjectText(object_.type, "lab", "bob-m", "root", "", R"("spec":{"replicas":3})");
+  api.transport.On(ApiRequest::Get(object_.type, "lab", "bob-m"), Answer(200, text));
+  MasterRoot root(api.client, object_);
+  EXPECT_EQ(root.ReadWhole(), RootState::kOurs);
+  EXPECT_EQ(root.whole()["spec"]["replicas"].AsInteger(), 3);
+  EXPECT_EQ(api.transport.requests.back().accept,
+            ApiRequest::Get(object_.type, "", "").http.accept);
+}
+
 TEST_F(MasterRootTest, WritesUnderTheResourceVersionThatItRead) {
   FakeApi api;
   api.transport.On(ApiRequest::GetMetadata(object_.type, "lab", "bob-m"),

@@ -1,0 +1,16 @@
+// The certificates of an ApiServer, read again from their files. Whoever rotates them replaces the
+// files while the program runs.
+#pragma once
+
+#include <optional>
+
+#include "probes/kube/api_server.h"
+
+namespace cluster_watcher {
+
+// Returns `server` with the certificates and the key that its files hold now; nullopt if they are
+// the same, or if they can't be used: a file can't be read, doesn't parse, or the key isn't the
+// client certificate's, as when only one of the two has been replaced yet.
+std::optional<ApiServer> WithNewCertificates(const ApiServer& server);
+
+}  // namespace cluster_watcher

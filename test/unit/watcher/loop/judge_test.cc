@@ -1,0 +1,81 @@
+#include "watcher/loop/judge.h"
+
+#include <gtest/gtest.h>
+#include <spdlog/sinks/null_sink.h>
+
+#include <memory>
+
+#include "metrics/http/exposition.h"
+#include "test/unit/support/lab.h"
+#include "watcher/reporting/logging.h"
+
+namespace cluster_watcher {
+namespace {
+
+// The settings must be complete before somebody reads them.
+class LabWithPod : protected Lab {
+ protected:
+  LabWithPod() {
+    settings_.settings.pod = NameOfPod();
+    settings_.settings.grace_period = Duration(0);
+  }
+};
+
+class JudgeTest : public testing::Test, protected LabWithPod {
+ protected:
+  Reason Look() { return judge_.DecideOn(observer_.SureLook({}), {}).reason; }
+  std::string Metrics() {
+    const prometheus::Collectable* const sources[] = {&metrics_};
+    return Exposition(sources);
+  }
+
+  Log log_{LogLevel::kDebug, LogFormat::kText, std::make_shared<spdlog::sinks::null_sink_st>()};
+  SettingsInForce in_force_{settings_, [this](const TextMap&) { return settings_; }};
+  Observer observer_{client_, discovery_, clock_, in_force_};
+  Tools tools_{client_, discovery_, clock_, in_force_, metrics_, log_.logger(), [](Duration) {}};
+  Judge judge_{tools_, observer_};
+};
+
+TEST_F(JudgeTest, CondemnsAfterThreeVerdictsInARow) {
+  EXPECT_EQ(Look(), Reason::kActive);
+  Delete(kDriver);
+  for (int count = 1; count <= 3; ++count) {
+    EXPECT_FALSE(judge_.MayCondemn());
+    EXPECT_EQ(Look(), Reason::kOwnerAbsent);
+    EXPECT_EQ(judge_.confirmation().count(), count);
+  }
+  EXPECT_TRUE(judge_.MayCondemn());
+  MakeDriver();
+  EXPECT_EQ(Look(), Reason::kOwnerAdopted);
+  EXPECT_EQ(judge_.confirmation().count(), 0);
+}
+
+TEST_F(JudgeTest, AnotherDriverKeepsTheClusterAsLongAsItIsThere) {
+  EXPECT_EQ(Look(), Reason::kActive);
+  MakeWorkload("alice", R"("uses-oshinko-cluster":"spark",)");
+  Delete(kDriver);
+  EXPECT_EQ(Look(), Reason::kOwnerAbsent);
+  EXPECT_EQ(Look(), Reason::kOwnerAbsent);
+  for (int look = 0; look < 3; ++look) {
+    EXPECT_EQ(Look(), Reason::kInUse);
+    EXPECT_EQ(judge_.confirmation().count(), 0);
+  }
+  EXPECT_NE(Metrics().find("refusals_total{reason=\"in-use\"} 1\n"), std::string::npos);
+  Delete("/apis/apps/v1/namespaces/lab/deployments/alice");
+  EXPECT_EQ(Look(), Reason::kOwnerAbsent);
+  EXPECT_EQ(judge_.confirmation().count(), 1);
+}
+
+// Its Deployment is orphaned, so the ReplicaSet is the master root now.
+TEST_F(JudgeTest, AnotherMasterRootIsConfirmedAnew) {
+  EXPECT_EQ(Look(), Reason::kActive);
+  Delete(kDriver);
+  EXPECT_EQ(Look(), Reason::kOwnerAbsent);
+  EXPECT_EQ(Look(), Reason::kOwnerAbsent);
+  Delete(std::string(kRoot) + "?propagationPolicy=Orphan");
+  EXPECT_EQ(Look(), Reason::kOwnerAbsent);
+  EXPECT_EQ(judge_.confirmation().count(), 1);
+}
+
+}  // namespace
+}  // namespace cluster_watcher

@@ -1,0 +1,202 @@
+#include "watcher/loop/rival_watchers.h"
+
+#include <gtest/gtest.h>
+#include <spdlog/sinks/null_sink.h>
+
+#include <memory>
+#include <string>
+
+#include "probes/base/time_text.h"
+#include "test/unit/support/fake_transport.h"
+#include "test/unit/support/lab.h"
+#include "watcher/loop/owner_record.h"
+
+namespace cluster_watcher {
+namespace {
+
+using std::chrono::minutes;
+using std::chrono::seconds;
+using Outcome = RivalWatchers::Outcome;
+
+// The settings must be complete before somebody reads them.
+class LabWithPod : protected Lab {
+ protected:
+  LabWithPod() { settings_.settings.pod = NameOfPod(); }
+};
+
+class RivalWatchersTest : public testing::Test, protected LabWithPod {
+ protected:
+  Outcome Act() {
+    const Snapshot look = observer_.SureLook({});
+    return rivals_.Act({look.pod->meta.name, look.pod->meta.uid}, look, {});
+  }
+  std::string UidOf(const std::string& path) {
+    const auto object = JsonDocument::Parse(Read(path).body);
+    return std::string(object->root()["metadata"]["uid"].AsString().value_or(""));
+  }
+  // "POD/UID" of this watcher.
+  std::string Me() {
+    const std::string& pod = settings_.settings.pod;
+    return pod + "/" + UidOf(std::string(kPods) + "/" + pod);
+  }
+  // Another watcher's pod, which lives: "other/UID".
+  std::string MakeOther() {
+    kubernetes_.Apply(
+        R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"other","namespace":"lab"},)"
+        R"("spec":{"nodeName":"elsewhere","containers":[{"name":"main","image":"x"}]}})");
+    return "other/" + UidOf(std::string(kPods) + "/other");
+  }
+  // Writes the marks of `by`, as it would.
+  void MarkCondemned(const std::string& by) {
+    Annotate(kRoot, "root-uid", UidOf(kRoot));
+    Annotate(kRoot, "phase", "condemned");
+    Annotate(kRoot, "condemned-by", by);
+  }
+  void MarkDeleting(const std::string& by, Duration ago) {
+    MarkCondemned(by);
+    Annotate(kRoot, "phase", "deleting");
+    Annotate(kRoot, "deleting-since", FormatTime(clock_.WallNow() - ago));
+  }
+  void MarkDeletesBegun(const std::string& by, Duration ago) {
+    MarkDeleting(by, ago);
+    Annotate(kRoot, "deletes-begun", "true");
+  }
+
+  static constexpr const char* kPods = "/api/v1/namespaces/lab/pods";
+
+  Log log_{LogLevel::kDebug, LogFormat::kText, std::make_shared<spdlog::sinks::null_sink_st>()};
+  EventRecorder events_{client_, clock_, log_.logger(), "test"};
+  Announcer announcer_{events_, clock_, log_};
+  SettingsInForce in_force_{settings_, [this](const TextMap&) { return settings_; }};
+  Observer observer_{client_, discovery_, clock_, in_force_};
+  Tools tools_{client_, discovery_, clock_, in_force_, metrics_, log_.logger(), [](Duration) {}};
+  Reaper reaper_{tools_, observer_, announcer_,
+                 [](const std::string&) -> Result<std::unique_ptr<Transport>> {
+                   return std::unique_ptr<Transport>(std::make_unique<FakeTransport>());
+                 }};
+  Judge judge_{tools_, observer_};
+  RivalWatchers rivals_{tools_, reaper_, judge_};
+};
+
+// Its pod can't be asked for, and its mark doesn't say since when: it counts from when it was seen.
+TEST_F(RivalWatchersTest, ADeletionOfUnknownAgeBlocksNothingForEver) {
+  for (const char* since : {"2126-01-01T00:00:00Z", "yesterday"}) {
+    SCOPED_TRACE(since);
+    MarkDeletesBegun("cli/x", Duration(0));
+    Annotate(kRoot, "deleting-since", since);
+    EXPECT_EQ(Act(), Outcome::kWait);
+    EXPECT_EQ(Mark("condemned-by"), "cli/x");
+    clock_.elapsed += in_force_->delete_deadline + minutes(2);
+    EXPECT_EQ(Act(), Outcome::kWait);
+    EXPECT_EQ(Mark("phase"), "") << "it was judged again, and its driver is there";
+    EXPECT_TRUE(Exists(kRoot));
+  }
+}
+
+TEST_F(RivalWatchersTest, MarksOfAnotherObjectAreTakenOff) {
+  MarkDeletesBegun(Me(), seconds(1));
+  Annotate(kRoot, "root-uid", "another");
+  EXPECT_EQ(Act(), Outcome::kNoMarks);
+  EXPECT_EQ(Mark("phase") + Mark("condemned-by") + Mark("deletes-begun"), "");
+}
+
+// --- A condemnation.
+
+TEST_F(RivalWatchersTest, OnesOwnCondemnationIsTakenOffAtOnce) {
+  MarkCondemned(Me());
+  EXPECT_EQ(Act(), Outcome::kWait);
+  EXPECT_EQ(Mark("phase"), "");
+}
+
+TEST_F(RivalWatchersTest, ACondemnationIsLeftForAMinuteAndEachOneForItsOwn) {
+  const std::string other = MakeOther();
+  for (const std::string& by : {std::string("cli/x"), other}) {
+    MarkCondemned(by);
+    EXPECT_EQ(Act(), Outcome::kWait);
+    EXPECT_EQ(Mark("condemned-by"), by);
+    clock_.elapsed += seconds(59);
+    EXPECT_EQ(Act(), Outcome::kWait);
+    EXPECT_EQ(Mark("condemned-by"), by);
+  }
+  clock_.elapsed += seconds(1);
+  EXPECT_EQ(Act(), Outcome::kWait);
+  EXPECT_EQ(Mark("phase"), "");
+}
+
+TEST_F(RivalWatchersTest, ACondemnationOfAPodThatIsGoneIsTakenOffAtOnce) {
+  const std::string other = MakeOther();
+  const auto phase_after = [this](const std::string& by) {
+    MarkCondemned(by);
+    EXPECT_EQ(Act(), Outcome::kWait);
+    return Mark("phase");
+  };
+  EXPECT_EQ(phase_after("gone/1"), "");
+  EXPECT_EQ(phase_after("other/1"), "") << "another pod of that name";
+  EXPECT_EQ(phase_after(other), "condemned");
+  for (const char* ended : {"Failed", "Succeeded"}) {
+    kubernetes_.Admin("PATCH", std::string(kPods) + "/other/status",
+                      R"({"status":{"phase":")" + std::string(ended) + "\"}}",
+                      "application/merge-patch+json");
+    EXPECT_EQ(phase_after(other), "") << ended;
+  }
+}
+
+TEST_F(RivalWatchersTest, APodThatCannotBeReadIsNotGone) {
+  for (const int status : {403, 410, 500, 503}) {
+    Refuse("GET", "/pods/gone", status);
+    MarkCondemned("gone/" + std::to_string(status));
+    EXPECT_EQ(Act(), Outcome::kWait);
+    EXPECT_EQ(Mark("phase"), "condemned") << status;
+    kubernetes_.GetFaults().Clear();
+  }
+}
+
+// --- A deletion. One that is taken over is judged again, and the driver is there.
+
+TEST_F(RivalWatchersTest, ADeletionIsNotTakenOverWhileItsPodLives) {
+  const std::string other = MakeOther();
+  MarkDeletesBegun(other, minutes(9));
+  EXPECT_EQ(Act(), Outcome::kWait);
+  EXPECT_EQ(Mark("condemned-by"), other);
+  Delete(std::string(kPods) + "/other?gracePeriodSeconds=0");
+  EXPECT_EQ(Act(), Outcome::kWait);
+  EXPECT_EQ(Mark("phase"), "");
+}
+
+TEST_F(RivalWatchersTest, AnOverdueDeletionIsTakenOverButNotByWhomItHasJustOvertaken) {
+  const std::string other = MakeOther();
+  MarkDeletesBegun(other, in_force_->delete_deadline + seconds(1));
+  rivals_.NoteOvertaken();
+  EXPECT_EQ(Act(), Outcome::kWait);
+  EXPECT_EQ(Mark("condemned-by"), other);
+  clock_.elapsed += minutes(1);
+  EXPECT_EQ(Act(), Outcome::kWait);
+  EXPECT_EQ(Mark("phase"), "");
+}
+
+TEST_F(RivalWatchersTest, TheDeletionOfAnotherClusterIsLeftAlone) {
+  MarkDeletesBegun("gone/1", minutes(20));
+  observer_.SureLook({});
+  kubernetes_.Admin("PATCH", kRoot, R"({"metadata":{"labels":{"oshinko-cluster":"other"}}})",
+                    "application/merge-patch+json");
+  EXPECT_EQ(Act(), Outcome::kWait);
+  EXPECT_EQ(Mark("condemned-by"), "gone/1");
+}
+
+// The driver is gone, so it would be deleted, if it were judged again.
+TEST_F(RivalWatchersTest, ADeletionThatWasNotBegunInTimeIsCalledOff) {
+  const Snapshot look = observer_.SureLook({});
+  OwnerRecord(tools_).Write(look, Decide(look.facts), look.seen);
+  Delete(kDriver);
+  const Duration patience = in_force_->steps_deadline + minutes(1);
+  MarkDeleting(Me(), patience + seconds(1));
+  EXPECT_EQ(Act(), Outcome::kWait);
+  EXPECT_EQ(Mark("phase"), "");
+  EXPECT_TRUE(Exists(kRoot));
+  MarkDeleting(Me(), patience - seconds(10));
+  EXPECT_EQ(Act(), Outcome::kDone);
+  EXPECT_FALSE(Exists(kRoot));
+}
+
+}  // namespace
+}  // namespace cluster_watcher

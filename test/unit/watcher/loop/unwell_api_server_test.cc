@@ -1,0 +1,139 @@
+// A watcher whose API server is slow, or fails now and then, deletes its cluster all the same.
+#include <gtest/gtest.h>
+#include <spdlog/sinks/ostream_sink.h>
+
+#include <random>
+#include <sstream>
+
+#include "test/unit/support/lab.h"
+#include "watcher/loop/watch_loop.h"
+
+namespace cluster_watcher {
+namespace {
+
+using std::chrono::seconds;
+
+struct Illness {
+  Duration each_takes{0};
+  int fails_once_in = 0;  // 0: never
+  unsigned seed = 0;      // of chance; 0: it fails strictly every so many requests
+};
+
+// Requests that are sent side by side take as long as one.
+class UnwellTransport final : public Transport {
+ public:
+  UnwellTransport(Transport& well, Clock& clock, const Illness& illness)
+      : well_(well), clock_(clock), illness_(illness) {}
+
+  std::vector<HttpResult> Perform(std::span<const HttpRequest> requests, std::size_t concurrency,
+                                  std::stop_token stop) override {
+    std::vector<HttpResult> results;
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      if (i % concurrency == 0) clock_.WaitUntil(clock_.Now() + illness_.each_takes, stop);
+      if (Fails()) {
+        results.push_back(NextFailure());
+      } else {
+        results.push_back(std::move(well_.Perform(requests.subspan(i, 1), 1, stop).front()));
+      }
+    }
+    return results;
+  }
+
+ private:
+  bool Fails() {
+    if (illness_.fails_once_in == 0) return false;
+    const unsigned number = illness_.seed == 0 ? ++sent_ : static_cast<unsigned>(chance_());
+    return number % static_cast<unsigned>(illness_.fails_once_in) == 0;
+  }
+  HttpResult NextFailure() {
+    constexpr int kStatuses[] = {429, 500, 429, 503, 0};
+    const int number = failures_++ % 5;
+    if (kStatuses[number] == 0) {
+      return Unexpected{TransportError{TransportError::Kind::kConnect, "reset"}};
+    }
+    HttpResponse response;
+    response.status = kStatuses[number];
+    response.content_type = "application/json";
+    response.body = R"({"kind":"Status","apiVersion":"v1"})";
+    if (response.status == 429) response.retry_after = seconds(number / 2);
+    return response;
+  }
+
+  Transport& well_;
+  Clock& clock_;
+  const Illness illness_;
+  std::minstd_rand chance_{illness_.seed};
+  unsigned sent_ = 0;
+  int failures_ = 0;
+};
+
+class UnwellApiServerTest : public testing::Test, protected Lab {
+ protected:
+  // Returns what the watcher logged. The driver is deleted after 20 s.
+  std::string Run(const Illness& illness, Duration end) {
+    settings_.settings.grace_period = seconds(30);
+    settings_.settings.pod = NameOfPod();
+    clock_.At(seconds(20), [this] { Delete(kDriver); });
+    std::stop_source stop;
+    clock_.At(end, [&] { stop.request_stop(); });
+    UnwellTransport unwell(transport_, clock_, illness);
+    KubeClient client(unwell, tokens_, [](const RequestRecord&) {});
+    Discovery discovery(client);
+    SettingsInForce settings(settings_, [this](const TextMap&) { return settings_; });
+    Observer observer(client, discovery, clock_, settings);
+    std::ostringstream log_text;
+    Log log(LogLevel::kInfo, LogFormat::kText,
+            std::make_shared<spdlog::sinks::ostream_sink_st>(log_text));
+    EventRecorder events(client, clock_, log.logger(), settings_.settings.pod);
+    Announcer announcer(events, clock_, log);
+    LoopHealth health;
+    const auto dial = [](const std::string&) -> Result<std::unique_ptr<Transport>> {
+      return Failure("there are no steps");
+    };
+    const Tools tools{client, discovery, clock_, settings, metrics_, log.logger(), [](Duration) {}};
+    WatchLoop loop(tools, observer, announcer, health, dial,
+                   [](MonotonicTime) { return std::nullopt; });
+    EXPECT_EQ(loop.Run(stop.get_token()), 0);
+    return log_text.str();
+  }
+  void ExpectGone(const Illness& illness, Duration end) {
+    const std::string log = Run(illness, end);
+    EXPECT_FALSE(Exists(kRoot)) << log;
+    EXPECT_FALSE(MapExists("spark-config")) << log;
+    EXPECT_EQ(log.find("looking again"), std::string::npos) << log;
+  }
+};
+
+TEST_F(UnwellApiServerTest, ThatTakes400MillisecondsForEachAnswer) {
+  ExpectGone({Duration(400)}, seconds(90));
+}
+
+TEST_F(UnwellApiServerTest, ThatTakes800MillisecondsForEachAnswer) {
+  ExpectGone({Duration(800)}, seconds(120));
+}
+
+// Strictly: nothing that is read again and again may fail in step with that.
+TEST_F(UnwellApiServerTest, ThatFailsStrictlyEveryThirdRequest) {
+  const std::string log = Run({Duration(20), 3}, seconds(300));
+  EXPECT_FALSE(Exists(kRoot)) << log;
+  EXPECT_FALSE(MapExists("spark-config")) << log;
+}
+
+class FailingApiServerTest : public UnwellApiServerTest,
+                             public testing::WithParamInterface<unsigned> {};
+
+TEST_P(FailingApiServerTest, ThatFailsEveryTenthRequest) {
+  const std::string log = Run({Duration(20), 10, GetParam()}, seconds(120));
+  EXPECT_FALSE(Exists(kRoot)) << log;
+  EXPECT_FALSE(MapExists("spark-config")) << log;
+}
+
+TEST_P(FailingApiServerTest, ThatFailsEveryThirdRequest) {
+  const std::string log = Run({Duration(20), 3, GetParam()}, seconds(300));
+  EXPECT_FALSE(Exists(kRoot)) << log;
+}
+
+INSTANTIATE_TEST_SUITE_P(ByChance, FailingApiServerTest, testing::Range(1u, 6u));
+
+}  // namespace
+}  // namespace cluster_watcher

@@ -1,0 +1,128 @@
+#include "watcher/deletion/orphans.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "watcher/deletion/kept_owners.h"
+#include "watcher/deletion/member_listing.h"
+
+namespace cluster_watcher {
+
+bool Orphans::MayGo(const KubeObject& object) const {
+  const auto label = object.meta.Label(cluster_.label);
+  return !(label && *label != cluster_.name) && object.type.kind != "PersistentVolumeClaim" &&
+         !survives_(object);
+}
+
+bool Orphans::Find(const std::vector<const KubeObject*>& owners) {
+  const Patience patience = RepeatedReads(tools_);
+  const MemberKinds kinds = FindMemberKinds(*tools_.settings, tools_.discovery, patience);
+  std::vector<ApiRequest> requests;
+  for (const ResourceType& type : kinds.types) {
+    requests.push_back(ApiRequest::ListMetadata(type, cluster_.ns));
+  }
+  bool all = kinds.errors.empty();
+  const auto read = tools_.client.EachItemSideBySide(
+      requests, static_cast<std::size_t>(tools_.settings->concurrency),
+      [&](std::size_t which, JsonValue item) {
+        auto meta = ReadObjectMeta(item);
+        if (!meta || meta->owner_references.size() != 1) return;  // its other owners keep it
+        const bool is_owned =
+            std::any_of(owners.begin(), owners.end(),
+                        [&](const KubeObject* owner) { return meta->IsOwnedBy(owner->meta.uid); });
+        if (!is_owned) return;
+        KubeObject object{kinds.types[which], *std::move(meta)};
+        const std::string uid = object.meta.uid;
+        if (MayGo(object)) found_.insert_or_assign(uid, std::move(object));
+      },
+      patience);
+  for (const auto& result : read) {
+    if (result || result.error().failure == ApiFailure::kForbidden) continue;
+    warn_once_(result.error().message);
+    all = false;
+  }
+  return all;
+}
+
+void Orphans::TakeUp(const std::vector<FirstDelete>& marked) {
+  std::copy_if(marked.begin(), marked.end(), std::back_inserter(marked_),
+               [](const FirstDelete& object) { return object.is_orphan; });
+}
+
+void Orphans::FindMarked() {
+  std::erase_if(marked_, [this](const FirstDelete& object) { return IsTold(object); });
+}
+
+bool Orphans::IsTold(const FirstDelete& marked) {
+  const Patience patience = RepeatedReads(tools_);
+  const MemberKinds kinds = FindMemberKinds(*tools_.settings, tools_.discovery, patience);
+  const auto type = std::find_if(kinds.types.begin(), kinds.types.end(), [&](const auto& kind) {
+    return kind.plural == marked.plural && kind.group == marked.group;
+  });
+  if (type == kinds.types.end()) return kinds.errors.empty();
+  auto listed = tools_.client.Do(
+      ApiRequest::ListByName(*type, cluster_.ns, marked.name, Freshness::kSure), patience);
+  if (!listed) {
+    warn_once_(listed.error().message);
+    return !IsTransient(listed.error().failure);
+  }
+  auto meta = ReadObjectMeta(OnlyItem(*listed));
+  if (!meta || !marked.HasUid(meta->uid)) return true;
+  KubeObject object{*type, *std::move(meta)};
+  if (!MayGo(object)) return true;
+  for (const OwnerReference& owner : object.meta.owner_references) {
+    auto read = ReadOwner(tools_.client, tools_.discovery, cluster_.ns, owner, patience);
+    if (read && *read && !(*read)->deleting) return true;
+  }
+  // The garbage collector takes the reference off, or the object along.
+  if (!object.meta.owner_references.empty()) return false;
+  const std::string uid = object.meta.uid;
+  found_.insert_or_assign(uid, std::move(object));
+  return true;
+}
+
+std::vector<FirstDelete> Orphans::Marks() const {
+  std::vector<FirstDelete> marks = marked_;
+  for (const auto& [uid, object] : found_) {
+    if (marks.size() >= kMostOrphansMarked) {
+      warn_once_("too many objects lose their owner to mark them all: a crash may leave some");
+      break;
+    }
+    marks.push_back(FirstDelete::Of(object));
+    marks.back().is_orphan = true;
+  }
+  return marks;
+}
+
+std::vector<KubeObject> Orphans::Remaining() {
+  FindMarked();
+  std::vector<ApiRequest> requests;
+  std::vector<std::string> uids;
+  for (const auto& [uid, object] : found_) {
+    requests.push_back(
+        ApiRequest::ListByName(object.type, cluster_.ns, object.meta.name, Freshness::kSure));
+    uids.push_back(uid);
+  }
+  const auto answers = tools_.client.DoAll(
+      requests, static_cast<std::size_t>(tools_.settings->concurrency), RepeatedReads(tools_));
+  std::vector<KubeObject> remaining;
+  for (std::size_t i = 0; i < uids.size(); ++i) {
+    KubeObject& object = found_.at(uids[i]);
+    if (answers[i]) {
+      auto meta = ReadObjectMeta(OnlyItem(*answers[i]));
+      const bool is_there = meta && meta->uid == uids[i];
+      if (is_there) object.meta = *std::move(meta);
+      if (!is_there || !MayGo(object)) {
+        found_.erase(uids[i]);
+        continue;
+      }
+    } else {
+      warn_once_(answers[i].error().message);
+    }
+    remaining.push_back(object);
+  }
+  return remaining;
+}
+
+}  // namespace cluster_watcher

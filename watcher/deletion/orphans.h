@@ -1,0 +1,56 @@
+// What loses its owner because that is deleted with propagationPolicy=Orphan. The garbage collector
+// leaves it, so it is deleted here, each object by its UID.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "probes/cluster_probe.h"
+#include "watcher/deletion/tools.h"
+#include "watcher/protocol/first_deletes.h"
+#include "watcher/reporting/warn_once.h"
+
+namespace cluster_watcher {
+
+class Orphans {
+ public:
+  // What `survives` is left alone, and so is what bears another cluster's label.
+  Orphans(const Tools& tools, WarnOnce& warn_once, ClusterId cluster,
+          std::function<bool(const KubeObject&)> survives)
+      : tools_(tools),
+        warn_once_(warn_once),
+        cluster_(std::move(cluster)),
+        survives_(std::move(survives)) {}
+
+  // Finds what these owners alone own, of all kinds that members can be, whatever its labels;
+  // claims aside. False: a kind could not be listed; call it again.
+  bool Find(const std::vector<const KubeObject*>& owners);
+  // Takes up what an earlier watcher found and marked. Marks may be forged, so only what has no
+  // living owner counts: the others are found again before their owner goes.
+  void TakeUp(const std::vector<FirstDelete>& marked);
+
+  bool empty() const { return found_.empty() && marked_.empty(); }
+  bool Contains(const std::string& uid) const { return found_.contains(uid); }
+  std::vector<FirstDelete> Marks() const;
+  // Returns those that are still there, as they are now. One that can't be read counts as there.
+  std::vector<KubeObject> Remaining();
+  // How many of those that were marked can't be told yet.
+  std::size_t untold() const { return marked_.size(); }
+
+ private:
+  bool MayGo(const KubeObject& object) const;
+  void FindMarked();
+  // Whether it can be told what becomes of what a mark names.
+  bool IsTold(const FirstDelete& marked);
+
+  const Tools& tools_;
+  WarnOnce& warn_once_;
+  const ClusterId cluster_;
+  const std::function<bool(const KubeObject&)> survives_;
+  std::map<std::string, KubeObject> found_;  // by UID
+  std::vector<FirstDelete> marked_;          // of an earlier watcher, and not told yet
+};
+
+}  // namespace cluster_watcher

@@ -1,0 +1,44 @@
+// What a master pod tells the watcher in it, and whether the pods that are to follow it tell theirs
+// something else: then a rollout is under way to another driver, whose cluster this is. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "probes/base/json.h"
+#include "probes/owner_kinds.h"
+#include "probes/owner_name.h"
+
+namespace cluster_watcher {
+
+struct Snapshot;
+
+// The settings are taken from flag, environment or annotation, in that order. Those that envFrom
+// gives can't be seen.
+struct WatcherOrders {
+  std::string owner;            // as written; empty: none is given
+  std::string owner_kind;       // the same
+  std::string owner_namespace;  // the same
+  bool dry_run = false;
+  bool opted_out = false;  // cluster-watcher/inject: "false"
+};
+
+// Reads them from a Pod or a pod template. The watcher's container is the one that is named
+// `cluster-watcher`, else one that has its image or is given an owner.
+WatcherOrders ReadWatcherOrders(JsonValue pod);
+
+// Returns the template of the pods that `root` makes; absent if it isn't a built-in workload.
+JsonValue PodTemplateOf(const ResourceType& type, JsonValue root);
+
+bool HasEnded(JsonValue pod);  // Succeeded or Failed
+
+// Returns the owner that they name; nullopt: none, or it can't be told.
+std::optional<OwnerName> OwnerNamedBy(const WatcherOrders& orders);
+
+// Whether `next`, which leads elsewhere, does so only by the owner that it names.
+bool RunsAnotherDriver(const Snapshot& look, const WatcherOrders& next);
+
+// Says how `next` leads away from the owner of the look ("names no owner"); nullopt: it doesn't.
+std::optional<std::string> LeadsElsewhere(const Snapshot& look, const WatcherOrders& next);
+
+}  // namespace cluster_watcher
