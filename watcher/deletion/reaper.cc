@@ -186,30 +186,36 @@ Reaper::Outcome Reaper::CarryThrough(const Case& of, Progress progress, std::sto
     if (auto outcome = BeginAndFinish(of, *condemned, progress)) return *outcome;
     tools_.log.warn("no delete was accepted in time: looking again");
     Wait(LongBackoff(progress.fruitless++), {});
-    if (auto outcome = GoOnIfHalf(of, progress)) return *outcome;
+    if (auto outcome = GoOnIfHalf(*condemned, progress)) return *outcome;
   }
 }
 
-// A delete whose answer was lost may have been carried out.
-std::optional<Reaper::Outcome> Reaper::GoOnIfHalf(const Case& of, Progress& progress) {
+// A delete whose answer was lost may have been carried out. The root alone tells, not a whole look:
+// our own pod may be gone, which would be a look's problem for ever.
+std::optional<Reaper::Outcome> Reaper::GoOnIfHalf(const DeletionOrder& condemned,
+                                                  Progress& progress) {
+  MasterRoot root(tools_.client, *condemned.look.root);
   for (int attempt = 0;; ++attempt) {
     tools_.turn({});
-    Snapshot look = observer_.SureLook({});
-    const bool is_ours = look.root && look.cluster && look.marks.condemned_by == of.me &&
-                         look.marks.phase == Phase::kDeleting;
+    const RootState state = root.Read(RepeatedReads(tools_));
     // What else it may be is told by the next last look.
-    if (look.facts.problem.empty() && !is_ours) return std::nullopt;
-    if (is_ours) {
-      const HalfProof proof = ProveHalf(tools_, warn_once_, *look.cluster, look.root->meta.uid,
-                                        look.marks, ServerNow(look, tools_.clock));
+    if (state == RootState::kGone || state == RootState::kReplaced) return std::nullopt;
+    if (state != RootState::kUnknown) {
+      const Marks marks = root.marks();
+      const WatcherId& me = condemned.marks.condemned_by;
+      if (marks.condemned_by != me || marks.phase != Phase::kDeleting) return std::nullopt;
+      const HalfProof proof =
+          ProveHalf(tools_, warn_once_, *condemned.look.cluster, root.object().meta.uid, marks,
+                    ServerNow(condemned.look, tools_.clock));
       progress.gone = proof.gone;
       if (proof.wholeness == Wholeness::kMayWhole) return std::nullopt;
       if (proof.wholeness == Wholeness::kHalf) {
-        Marks marks = look.marks;
-        const DeletionOrder order{std::move(look), std::move(marks), ""};
+        const DeletionOrder order{condemned.look, marks, condemned.why};
         Deletion deletion(tools_, order, BeganAt(order, progress));
         return Finish(order, deletion, progress);
       }
+    } else {
+      warn_once_(root.problem().message);
     }
     Wait(LongBackoff(attempt), {});
   }

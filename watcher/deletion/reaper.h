@@ -83,7 +83,7 @@ class Reaper {
                                           const std::vector<FirstDelete>* first,
                                           std::stop_token stop);
   // The deletion that was begun goes on if the cluster is half. nullopt: it may be whole.
-  std::optional<Outcome> GoOnIfHalf(const Case& of, Progress& progress);
+  std::optional<Outcome> GoOnIfHalf(const DeletionOrder& condemned, Progress& progress);
   // Writes that the deletion is that of `me` now. The marks as they are then; nullopt: it could not
   // be written.
   std::optional<Marks> TakeOver(const WatcherId& me, const Snapshot& snapshot, bool is_half);

@@ -767,6 +767,31 @@ TEST_F(ReaperTest, TheDeadlineCountsFromTheLastPointOfNoReturn) {
   EXPECT_GE(clock_.elapsed, std::chrono::minutes(19));
 }
 
+// As where its namespace is deleted: a look has a problem for ever.
+TEST_F(ReaperTest, ARootThatGoesWithOurPodBeforeTheFirstDeleteEndsIt) {
+  Before("DELETE", "", 1, [this] {
+    Delete("/api/v1/namespaces/lab/pods/" + NameOfPod());
+    Delete(kMaps + std::string("/spark-config"));
+    Delete(kRoot);
+  });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  EXPECT_FALSE(Exists(kRoot));
+}
+
+// The member's delete was carried out, and its answer was lost.
+TEST_F(ReaperTest, HalfAClusterIsFinishedAlthoughOurPodIsGone) {
+  MakeMap("other");
+  Refuse("DELETE", "", 500);
+  Before("DELETE", "", 1, [this] {
+    kubernetes_.Admin("DELETE", kMaps + std::string("/spark-config"));
+    kubernetes_.Admin("DELETE", "/api/v1/namespaces/lab/pods/" + NameOfPod());
+  });
+  clock_.At(clock_.elapsed + seconds(30), [&] { kubernetes_.GetFaults().Clear(); });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_FALSE(MapExists("other"));
+  EXPECT_FALSE(Exists(kRoot));
+}
+
 // Nothing is left to be deleted first, and nothing is proven half.
 TEST_F(ReaperTest, AClusterWhoseMembersAreAllStuckGoesAtTheDeadline) {
   MakeMap("held", R"(,"finalizers":["example.com/held"])");
