@@ -103,7 +103,7 @@ TEST_F(DeletionTest, AClusterOfWhichNothingMayBeListedIsNotDeleted) {
   };
   observer_->SureLook({});
   Delete(kDriver);
-  EndAfter(minutes(5));
+  EndAfter(minutes(15));
   EXPECT_EQ(CondemnNow(), Reaper::Outcome::kSpared);
   EXPECT_EQ(Deletes(), 0u);
   EXPECT_TRUE(Exists(kRoot));
@@ -159,6 +159,7 @@ TEST_F(DeletionTest, AFirstDeleteThatFailsOnceIsSentAgainAtOnce) {
   EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
   EXPECT_LT(clock_.elapsed, seconds(3));
   EXPECT_EQ(kubernetes_.Count("PATCH", "spark-m"), 3u) << "no other look";
+  EXPECT_EQ(kubernetes_.Count("GET", "/configmaps?labelSelector"), 2u) << "no other list";
 }
 
 TEST_F(DeletionTest, NoClaimIsMarkedWhileTheClusterIsWhole) {
@@ -219,6 +220,10 @@ TEST_F(DeletionTest, ASetThatNeverLetsGoOfAClaimGoesAtTheDeadlineWithoutIt) {
 TEST_F(DeletionTest, SoItDoesWhereItIsAllThereIs) {
   Delete(kConfig);
   MakeSetThatHoldsAClaim();
+  kubernetes_.on_request = [this](const Request& request, const User&) {
+    if (request.method != "PATCH" || !request.target.starts_with(kRoot)) return;
+    EXPECT_TRUE(clock_.elapsed >= minutes(10) || Mark("deletes-begun").empty());
+  };
   EndAfter(minutes(40));
   EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
   EXPECT_GE(clock_.elapsed, minutes(10));

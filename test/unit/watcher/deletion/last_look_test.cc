@@ -27,6 +27,10 @@ class LastLookTest : public ReaperLab {
       if (++seen >= first) Annotate(kRoot, "n", std::to_string(seen));
     };
   }
+  void RecordOwner() {
+    const Snapshot look = observer_->SureLook({});
+    EXPECT_TRUE(MasterRoot(client_, *look.root).WriteMarks(OwnerMarks(*look.seen)));
+  }
   // Another watcher has begun to delete `first`, this long ago, and its pod is gone.
   Snapshot LookAtOthers(const std::string& first, Duration ago) {
     WriteMarks(first, ago);
@@ -134,6 +138,7 @@ TEST_F(LastLookTest, NothingIsWrittenOnEvidenceThatHasGrownOld) {
 }
 
 TEST_F(LastLookTest, ARootThatChangesAllTheTimeIsSparedThoughItsMarksComeOffLater) {
+  RecordOwner();
   ConflictFrom(3);
   EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
   EXPECT_EQ(Deletes(), 0u);
@@ -146,6 +151,7 @@ TEST_F(LastLookTest, ARootThatChangesAllTheTimeIsSparedThoughItsMarksComeOffLate
 }
 
 TEST_F(LastLookTest, MarksThatCouldNotBeReadComeOffLater) {
+  RecordOwner();
   After("PATCH", "spark-m", 2, [this] { Refuse("GET", "deployments/spark-m", 403); });
   EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
   kubernetes_.GetFaults().Clear();
@@ -157,7 +163,11 @@ TEST_F(LastLookTest, MarksThatCouldNotBeReadComeOffLater) {
 
 // The watcher that comes after it takes its marks off.
 TEST_F(LastLookTest, AWatcherThatIsToldToStopInItsLastLookSaysNothing) {
-  After("PATCH", "spark-m", 1, [this] { stop_.request_stop(); });
+  After("PATCH", "spark-m", 1, [this] {
+    kubernetes_.on_request = [this](const Request& request, const User&) {
+      if (request.target.find("name%3Dbob") != std::string::npos) stop_.request_stop();
+    };
+  });
   EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
   EXPECT_EQ(Patches(), 1u);
   EXPECT_EQ(Notes().find("ClusterSpared"), std::string::npos);
@@ -220,6 +230,45 @@ TEST_F(LastLookTest, ADeletionIsAnnouncedOnce) {
     EXPECT_TRUE(event["series"].IsNull() || !event["series"].Exists());
   }
   EXPECT_EQ(announced, 1) << Notes();
+}
+
+TEST_F(LastLookTest, AWriteThatOutlastsItsEvidenceIsRepeated) {
+  bool is_slow = false;
+  After("PATCH", "spark-m", 1, [&] {
+    kubernetes_.on_answer = [&](const Request& request, const User&, Response&) {
+      const bool of_root = request.target.find("deployments/spark-m") != std::string::npos;
+      if (!of_root || request.method != "GET" || is_slow) return;
+      is_slow = true;
+      clock_.elapsed += seconds(3);
+      Fault late;
+      late.method = "PATCH";
+      late.contains = "spark-m";
+      late.action = Fault::Action::kPass;
+      late.delay_after = seconds(3);
+      kubernetes_.GetFaults().Add(late);
+    };
+  });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_TRUE(is_slow);
+  EXPECT_EQ(Patches(), 4u);
+}
+
+TEST_F(LastLookTest, WhenItBeganIsWrittenOnceAndAgainWhereItIsMissing) {
+  std::string since;
+  After("PATCH", "spark-m", 2, [&] { since = Mark("deleting-since"); });
+  Refuse("DELETE", "", 500);
+  clock_.At(seconds(50), [this] {
+    kubernetes_.Admin("PATCH", kRoot,
+                      R"({"metadata":{"annotations":{"cluster-watcher/deleting-since":null}}})",
+                      "application/merge-patch+json");
+  });
+  clock_.At(seconds(45), [&] { EXPECT_EQ(Mark("deleting-since"), since); });
+  clock_.At(seconds(75), [this] { EXPECT_NE(Mark("deleting-since"), ""); });
+  clock_.At(seconds(90), [this] { MakeDriver(); });
+  observer_->SureLook({});
+  Delete(kDriver);
+  EXPECT_EQ(CondemnNow(), Reaper::Outcome::kSpared);
+  EXPECT_NE(since, "");
 }
 
 // --- A deletion that was begun before.
@@ -323,6 +372,47 @@ TEST_F(LastLookTest, ARootThatIsGoneAfterAFruitlessRoundEndsIt) {
   clock_.At(minutes(1), [this] { kubernetes_.GetFaults().Clear(); });
   EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
   EXPECT_TRUE(MapExists("other"));
+}
+
+// No delete was accepted, and meanwhile somebody else deleted the first member.
+TEST_F(LastLookTest, AFruitlessDeletionGoesOnOnlyInOurNameAndPhase) {
+  for (const bool is_taken_over : {true, false}) {
+    SCOPED_TRACE(is_taken_over);
+    MakeMap("other");
+    Refuse("DELETE", "", 500);
+    clock_.At(clock_.elapsed + seconds(2), [&] {
+      Delete(kMaps + std::string("/spark-config"));
+      if (is_taken_over) {
+        GiveMarksAway("deleting");
+      } else {
+        kubernetes_.Admin("PATCH", kRoot,
+                          R"({"metadata":{"annotations":{"cluster-watcher/phase":null}}})",
+                          "application/merge-patch+json");
+      }
+    });
+    clock_.At(clock_.elapsed + minutes(1), [this] { kubernetes_.GetFaults().Clear(); });
+    EXPECT_EQ(Condemn(), is_taken_over ? Reaper::Outcome::kOvertaken : Reaper::Outcome::kSpared);
+    EXPECT_TRUE(MapExists("other"));
+    EXPECT_TRUE(Exists(kRoot));
+    kubernetes_.GetFaults().Clear();
+    ReplaceRoot();
+    MakeDriver();
+    MakeMap("spark-config");
+    StartWatcher();
+  }
+}
+
+TEST_F(LastLookTest, AFruitlessDeletionWaitsUntilItIsKnownWhetherTheClusterIsHalf) {
+  Refuse("DELETE", "", 500);
+  clock_.At(seconds(30), [this] { MakeDriver(); });
+  clock_.At(seconds(40), [this] { kubernetes_.GetFaults().Clear(); });
+  kubernetes_.on_answer = [this](const Request& request, const User&, Response& response) {
+    const bool proof = request.target.find("name%3Dspark-config") != std::string::npos;
+    if (proof && clock_.elapsed < minutes(1)) response.status = 503;
+  };
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  EXPECT_TRUE(MapExists("spark-config"));
+  EXPECT_GE(clock_.elapsed, minutes(1));
 }
 
 }  // namespace
