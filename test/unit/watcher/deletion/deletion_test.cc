@@ -543,6 +543,18 @@ TEST_F(DeletionTest, AKindThatFailsInPassingLeavesNothingWithoutAnOwner) {
 
 // --- Behind the first delete.
 
+TEST_F(DeletionTest, EachDeleteIsForTheObjectAsItWasListed) {
+  const auto listed = JsonDocument::Parse(Read(kConfig).body);
+  const auto meta = ReadObjectMeta(listed->root());
+  std::string body;
+  kubernetes_.on_request = [&](const Request& request, const User&) {
+    if (request.method == "DELETE" && request.target.starts_with(kConfig)) body = request.body;
+  };
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_NE(body.find('"' + meta->uid + '"'), std::string::npos) << body;
+  EXPECT_NE(body.find('"' + meta->resource_version + '"'), std::string::npos) << body;
+}
+
 TEST_F(DeletionTest, WavesGoOneBehindTheOtherInTheForeground) {
   Annotate(kConfig, "delete-order", "-1");
   MakeMap("second");
