@@ -175,7 +175,7 @@ TEST_F(DeletionTest, AtTheDeadlineItWaitsNoLonger) {
 
 // Both passes at the deadline need the evidence of one look.
 TEST_F(DeletionTest, AtTheDeadlineAWholeClusterGoesAlsoWhereListsTakeLong) {
-  Refuse("DELETE", "spark-config", 403);
+  Refuse("DELETE", "spark-config", 500);
   kubernetes_.on_request = [this](const Request& request, const User&) {
     if (request.target.find("/configmaps?labelSelector") == std::string::npos) return;
     clock_.elapsed += std::chrono::milliseconds(900);
@@ -428,15 +428,69 @@ TEST_F(DeletionTest, AnOrphanThatIsAnotherClustersOrHasAnotherOwnerStays) {
 
 TEST_F(DeletionTest, WhatLostItsOwnerIsWaitedFor) {
   MakeOwnerOfAKeptMap();
+  const std::string bare = kMaps + std::string("/bare");
   MakeBareMap("bare",
               R"(,"finalizers":["example.com/held"])" + OwnedBy("Deployment", "apps/v1", kWorker));
-  clock_.At(seconds(20), [this] {
-    kubernetes_.Admin("PATCH", kMaps + std::string("/bare"), R"({"metadata":{"finalizers":null}})",
-                      kMerge);
+  clock_.At(seconds(20), [this, bare] {
+    kubernetes_.Admin("PATCH", bare, R"({"metadata":{"finalizers":null}})", kMerge);
+    MakeBareMap("bare");  // somebody's new one
   });
   EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
   EXPECT_GE(clock_.elapsed, seconds(20));
   EXPECT_EQ(DeletesOf("configmaps/bare"), 1u);
+  EXPECT_TRUE(MapExists("bare"));
+}
+
+TEST_F(DeletionTest, WhatLostItsOwnerAndIsToBeKeptMeanwhileStays) {
+  MakeOwnerOfAKeptMap();
+  MakeBareMap("bare", OwnedBy("Deployment", "apps/v1", kWorker));
+  Before("DELETE", "configmaps/bare", 1,
+         [this] { Annotate(kMaps + std::string("/bare"), "keep", "true"); });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_TRUE(MapExists("bare"));
+  EXPECT_EQ(DeletesOf("configmaps/bare"), 1u);
+}
+
+TEST_F(DeletionTest, AKindThatMayNotBeListedHoldsNoOwnerUp) {
+  MakeOwnerOfAKeptMap();
+  Refuse("GET", "/services", 403);
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_TRUE(MapExists("kept"));
+  EXPECT_LT(clock_.elapsed, seconds(5));
+}
+
+// Owners that are gone, of no kind that is served, or replaced own nothing.
+TEST_F(DeletionTest, AKeptMapWithoutALivingOwnerHoldsNothingUp) {
+  observer_->SureLook({});
+  Delete(kDriver);
+  kubernetes_.settle_after_writes = false;  // nobody collects it
+  MakeBareMap("middle", OwnedBy("ConfigMap", "v1", kConfig));
+  MakeMap("kept", R"(,"annotations":{"cluster-watcher/keep":"true"},"ownerReferences":[)"
+                  R"({"apiVersion":"example.com/v1","kind":"Odd","name":"x","uid":"u-1"},)"
+                  R"({"apiVersion":"v1","kind":"ConfigMap","name":"gone","uid":"u-2"},)"
+                  R"({"apiVersion":"v1","kind":"ConfigMap","name":"middle","uid":"u-3"}])");
+  std::string body;
+  kubernetes_.on_request = [&](const Request& request, const User&) {
+    if (request.method == "DELETE" && request.target.starts_with(kConfig)) body = request.body;
+  };
+  EXPECT_EQ(CondemnNow(), Reaper::Outcome::kDone);
+  EXPECT_TRUE(MapExists("kept"));
+  EXPECT_EQ(body.find("Orphan"), std::string::npos) << body;
+  EXPECT_LT(clock_.elapsed, seconds(5));
+}
+
+TEST_F(DeletionTest, OfMarkedOrphansOnlyTheOnesThatAreMeantGo) {
+  MakeBareMap("left");
+  MakeBareMap("hidden");
+  AnHourPasses();
+  WriteMarks(kGone + std::string(",+configmaps/left=0011223344556677,+") + Named("hidden") +
+                 ",+nonsense.example.com/x=0011223344556677",
+             seconds(1));
+  Refuse("GET", "metadata.name%3Dhidden", 403);
+  const Duration began = clock_.elapsed;
+  EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
+  EXPECT_TRUE(MapExists("left")) << "it is another one";
+  EXPECT_LT(clock_.elapsed - began, seconds(20));
 }
 
 // Until then it would make them anew.
@@ -631,6 +685,19 @@ TEST_F(DeletionTest, WhatAMemberControlsThatMayNotBeDeletedGoesAtTheDeadline) {
   EndAfter(minutes(40));
   EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
   EXPECT_GT(DeletesOf("/replicasets/w-"), 0u);
+}
+
+// It isn't known to be empty.
+TEST_F(DeletionTest, AKindThatMayNoLongerBeListedIsWaitedFor) {
+  MakeService("s");
+  kubernetes_.on_answer = [this, lists = 0](const Request& request, const User&,
+                                            Response& response) mutable {
+    if (request.target.find("/services?labelSelector") == std::string::npos) return;
+    if (++lists > 1 && clock_.elapsed < seconds(20)) response.status = 403;
+  };
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_GE(clock_.elapsed, seconds(20));
+  EXPECT_FALSE(Exists(kServices + std::string("/s")));
 }
 
 TEST_F(DeletionTest, ADeletionThatAnotherTakesOverInItsMidstIsLeftToIt) {
