@@ -388,6 +388,19 @@ TEST_F(DeletionTest, WhatControlsTheOwnerStays) {
   EXPECT_TRUE(Exists(kDriver));
 }
 
+TEST_F(DeletionTest, SoItDoesThoughItLosesItsOwnOwner) {
+  MakeOwnerOfAKeptMap();
+  MakeBareMap("top", OwnedBy("Deployment", "apps/v1", kWorker));
+  std::string reference = OwnedBy("ConfigMap", "v1", kMaps + std::string("/top")).substr(1);
+  reference.insert(reference.rfind("}]"), R"(,"controller":true)");
+  kubernetes_.Admin("PATCH", kDriver, "{\"metadata\":{" + reference + "}}", kMerge);
+  observer_->SureLook({});
+  kubernetes_.Admin("PATCH", kDriver, R"({"spec":{"replicas":0}})", kMerge);
+  EXPECT_EQ(CondemnNow(), Reaper::Outcome::kDone);
+  EXPECT_TRUE(MapExists("top"));
+  EXPECT_FALSE(Exists(kWorker));
+}
+
 TEST_F(DeletionTest, ADriverThatIsBackAndLabelledInMidDeletionStays) {
   MakeHeld();
   clock_.At(seconds(10), [this] { MakeDriver(R"("oshinko-cluster":"spark",)"); });
@@ -1002,6 +1015,22 @@ TEST_F(DeletionTest, WhatTheMasterMountsGoesWithoutARootToWaitFor) {
   EXPECT_FALSE(MapExists("spark-conf"));
 }
 
+TEST_F(DeletionTest, TheClaimsOfARootThatIsASetGoWithoutItAsWell) {
+  settings_.settings.volumes = Volumes::kDelete;
+  Delete(kConfig);
+  MakeRootASet(R"("volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{"accessModes":)"
+               R"(["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}}],)");
+  const std::string set = "/apis/apps/v1/namespaces/lab/statefulsets/spark-m";
+  kubernetes_.Admin("PATCH", set, R"({"metadata":{"finalizers":["example.com/held"]}})", kMerge);
+  observer_->SureLook({});
+  AnHourPasses();
+  observer_->SureLook({});
+  Delete(kDriver);
+  Delete(set);
+  EXPECT_TRUE(reaper_->FinishOnTermination());
+  EXPECT_FALSE(ClaimExists("data-spark-m-0"));
+}
+
 TEST_F(DeletionTest, ADriverThatIsBackBetweenTwoPassesEndsWhatWasTakenDownByHand) {
   MakeMap("late", R"(,"annotations":{"cluster-watcher/delete-order":"1"})");
   TakeDownByHand();
@@ -1167,6 +1196,19 @@ TEST_F(DeletionTest, WhatANewMasterHasAdoptedStays) {
   EXPECT_TRUE(MapExists("left"));
   EXPECT_EQ(Notes().find("configmap/left"), std::string::npos);
   EXPECT_NE(marked.find(",+replicasets.apps/spark-m-"), std::string::npos) << marked;
+}
+
+TEST_F(DeletionTest, ARootThatIsTakenDownWithoutItsPodsLeavesThemWhatTheyMount) {
+  MakeMap("spark-conf");
+  kubernetes_.on_request = [&, reads = 0](const Request& request, const User&) mutable {
+    if (request.method != "GET" || request.target != kRoot || MapExists("spark-config")) return;
+    if (++reads != 2) return;
+    kubernetes_.Admin("DELETE", kRoot,
+                      R"({"kind":"DeleteOptions","apiVersion":"v1","propagationPolicy":"Orphan"})",
+                      "application/json");
+  };
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  EXPECT_TRUE(MapExists("spark-conf"));
 }
 
 // It would not go with a root that is gone.
