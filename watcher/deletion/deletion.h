@@ -145,9 +145,15 @@ class Deletion {
   Deletes deletes_;
   Pace pace_;
   bool needs_evidence_;  // the cluster was whole when this began, so each send needs fresh evidence
-  bool finishes_ = false;               // what somebody else has begun
-  bool resumed_;                        // it isn't known yet what the watcher listed that began it
-  std::optional<MemberPass> prepared_;  // what Prepare() listed, until that was sent
+  bool finishes_ = false;  // what somebody else has begun
+  bool resumed_;           // it isn't known yet what the watcher listed that began it
+  // What Prepare() listed, until that was sent.
+  struct Prepared {
+    MemberPass members;
+    bool complete;
+    std::vector<std::string> failed;  // why kinds could not be listed
+  };
+  std::optional<Prepared> prepared_;
   std::vector<FirstDelete> first_deletes_;
   std::set<std::string> first_orphaning_;  // UIDs of those that are deleted with Orphan
   std::set<std::string> kept_owners_;      // UIDs of what is above objects that must survive
