@@ -204,7 +204,7 @@ Deletion::Outcome Deletion::DeleteMembers(MonotonicTime deadline) {
   }
 }
 
-bool Deletion::IsOtherMasterThere(const std::vector<KubeObject>& objects) const {
+bool Deletion::IsOtherMasterThere(const KubeObjects& objects) const {
   const KubeObject* master = FindOtherMaster(objects, memory_);
   if (master == nullptr) return false;
   // What the root controlled has lost it if we deleted it with Orphan.
@@ -345,7 +345,7 @@ Deletion::Standing Deletion::RestoreMarks() {
 }
 
 MemberPass Deletion::Sort(MemberListing::Listed& listed, bool counts_as_listed) {
-  std::vector<KubeObject> objects = std::exchange(listed.objects, {});
+  KubeObjects objects = std::exchange(listed.objects, {});
   const auto members = static_cast<std::ptrdiff_t>(objects.size());
   objects.insert(objects.end(), listed.preserved.begin(), listed.preserved.end());
   auto above = OwnersAbove(
