@@ -86,7 +86,7 @@ Deletion::Deletion(const Tools& tools, const DeletionOrder& condemned, Monotonic
 bool Deletion::Prepare(MonotonicTime tried_since) {
   kept_owners_unknown_since_ = tried_since;
   MemberListing::Listed listed = listing_.List(RepeatedReads(tools_));
-  if (!listed.complete && !(listed.any && HasWaitedForKeptOwners())) return false;
+  if (!listed.any) return false;
   prepared_ = Prepared{Sort(listed, true), listed.complete, std::move(listed.failed)};
   if (kept_owners_unknown_since_ && !HasWaitedForKeptOwners()) return false;
   return ChooseFirst(tools_.clock.Now() - tried_since >= tools_.settings->delete_deadline);
@@ -454,7 +454,7 @@ bool Deletion::HasWaitedForKeptOwners() const {
 
 bool Deletion::MustOrphan(const KubeObject& object, bool past_deadline) {
   if (kept_owners_unknown_since_ || kept_owners_.contains(object.meta.uid)) return true;
-  return past_deadline && object.type.kind == "StatefulSet" && !deletes_.SettleClaimsOf(object);
+  return past_deadline && !deletes_.SettleClaimsOf(object);
 }
 
 void Deletion::DeleteOrphans(bool past_deadline, Pass& pass) {
