@@ -558,10 +558,16 @@ bool Deletion::HandOver(KubeObject& object) {
 
 Deletion::Outcome Deletion::DeleteRoot(MonotonicTime deadline) {
   RootState state = ReadRoot();
+  // Somebody else takes it down: nothing can be handed over to it any more.
+  if (IsGoing(state) && !mounted_.empty()) {
+    const Outcome outcome = DeleteMembers(deadline);
+    if (outcome != Outcome::kDone) return outcome;
+    state = ReadRoot();
+  }
   if (auto outcome = WhyNotRoot(state)) return *outcome;
   std::vector<const KubeObject*> refused;
   for (KubeObject& object : mounted_) {
-    if (!IsGoing(state) && !HandOver(object)) refused.push_back(&object);
+    if (!HandOver(object)) refused.push_back(&object);
   }
   for (int conflicts = 0;;) {
     tools_.turn({});

@@ -55,6 +55,23 @@ class DeletionTest : public ReaperLab {
         R"(,"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":)"
         R"({"storage":"1Gi"}}}})");
   }
+  std::size_t PodsOf(const std::string& app) {
+    const std::string pods = "/api/v1/namespaces/lab/pods?labelSelector=app%3D" + app;
+    return JsonDocument::Parse(Read(pods).body)->root()["items"].size();
+  }
+  // The master is a StatefulSet. `more` of its spec.
+  void MakeRootASet(const std::string& more = "") {
+    Delete(kRoot);
+    kubernetes_.Apply(
+        R"({"apiVersion":"apps/v1","kind":"StatefulSet",)" +
+        Meta("spark-m", R"(,"labels":{"oshinko-cluster":"spark","oshinko-type":"master"})") +
+        R"(,"spec":{"replicas":1,"serviceName":"m","selector":{"matchLabels":{"app":"spark-m",)"
+        R"("oshinko-cluster":"spark"}},)" +
+        more +
+        R"("template":{"metadata":{"labels":{"app":"spark-m","oshinko-cluster":"spark",)"
+        R"("oshinko-type":"master"}},"spec":{"containers":[{"name":"m","image":"x"}]}}}})");
+    StartWatcher();
+  }
   bool ClaimExists(const std::string& name) {
     return Exists("/api/v1/namespaces/lab/persistentvolumeclaims/" + name);
   }
@@ -147,6 +164,56 @@ TEST_F(DeletionTest, WhatIsNotNamedWaitsForWhatIs) {
   EXPECT_EQ(DeletesOf("spark-config"), 0u);
 }
 
+TEST_F(DeletionTest, AtTheDeadlineItWaitsNoLonger) {
+  for (int i = 0; i < 16; ++i) MakeMap("a-" + std::to_string(i));
+  Refuse("DELETE", "/configmaps/a-", 500);
+  EndAfter(minutes(40));
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_GE(clock_.elapsed, minutes(10));
+  EXPECT_FALSE(MapExists("spark-config"));
+}
+
+// Both passes at the deadline need the evidence of one look.
+TEST_F(DeletionTest, AtTheDeadlineAWholeClusterGoesAlsoWhereListsTakeLong) {
+  Refuse("DELETE", "spark-config", 403);
+  kubernetes_.on_request = [this](const Request& request, const User&) {
+    if (request.target.find("/configmaps?labelSelector") == std::string::npos) return;
+    clock_.elapsed += std::chrono::milliseconds(900);
+  };
+  EndAfter(std::chrono::hours(1));
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_FALSE(Exists(kRoot));
+}
+
+TEST_F(DeletionTest, ASetWhoseClaimsTakeLongToSettleAgainNeedsAnotherLook) {
+  Delete(kConfig);
+  MakeSetWithClaims();
+  Refuse("DELETE", "statefulsets/w", 500, 0, 1);
+  kubernetes_.on_request = [this](const Request& request, const User&) {
+    if (request.method != "GET" || request.target != kSet || Deletes() == 0) return;
+    clock_.elapsed += seconds(6);
+    MakeDriver();
+  };
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  EXPECT_EQ(Deletes(), 1u);
+}
+
+TEST_F(DeletionTest, WhatLosesItsOwnerStaysWhileTheClusterIsWhole) {
+  Delete(kConfig);
+  MakeOwnerOfAKeptMap();
+  MakeBareMap("bare", OwnedBy("Deployment", "apps/v1", kWorker));
+  Refuse("DELETE", "deployments/w", 500);
+  After("DELETE", "deployments/w", 1, [this] {
+    kubernetes_.Admin("PATCH", kMaps + std::string("/bare"),
+                      R"({"metadata":{"ownerReferences":null}})", kMerge);
+  });
+  EndAfter(minutes(1));
+  observer_->SureLook({});
+  Delete(kDriver);
+  EXPECT_EQ(CondemnNow(), Reaper::Outcome::kSpared);
+  EXPECT_TRUE(MapExists("bare"));
+}
+
 TEST_F(DeletionTest, WhatWasChangedBeforeItsDeleteIsListedAgainAtOnce) {
   Before("DELETE", "spark-config", 1, [this] { Touch(kConfig); });
   EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
@@ -193,13 +260,26 @@ TEST_F(DeletionTest, WhereOnlyClaimsAreLeftTheyAreMarkedOnFreshEvidence) {
   EXPECT_GT(kubernetes_.Count("PATCH", "spark-m"), 3u) << "it looks again first";
 }
 
-TEST_F(DeletionTest, AMarkOfAClaimThatFailsIsTriedAgain) {
+TEST_F(DeletionTest, WhereOnlyClaimsAreLeftOneLookSuffices) {
+  settings_.settings.volumes = Volumes::kCollect;
+  StartWatcher();
+  MakeClaim("data");
+  Delete(kConfig);
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_EQ(kubernetes_.Count("PATCH", "spark-m"), 3u);
+}
+
+TEST_F(DeletionTest, AMarkOfAClaimThatFailsAtTheDeadlineIsTriedAgain) {
   settings_.settings.volumes = Volumes::kCollect;
   StartWatcher();
   MakeClaim("data");
   MakeHeld();
-  Refuse("PATCH", "persistentvolumeclaims", 503, 0, 3);
-  clock_.At(seconds(20), [this] { Release(); });
+  kubernetes_.on_request = [this](const Request& request, const User&) {
+    const bool of_claim = request.target.find("persistentvolumeclaims/data") != std::string::npos;
+    if (request.method != "PATCH" || !of_claim) return;
+    if (clock_.elapsed < minutes(10) + seconds(1)) Refuse("PATCH", "claims/data", 503, 0, 1);
+  };
+  Refuse("PATCH", "persistentvolumeclaims/data", 503, 0, 1);
   EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
   EXPECT_NE(Read("/api/v1/namespaces/lab/persistentvolumeclaims/data").body.find("collect-after"),
             std::string::npos);
@@ -249,6 +329,7 @@ TEST_F(DeletionTest, ASetThatOwnsAKeptMapWaitsForItsClaims) {
 // --- What must survive.
 
 TEST_F(DeletionTest, AMapThatIsKeptRightBeforeItsOwnersDeleteStays) {
+  Delete(kConfig);
   MakeOwnerOfAKeptMap();
   Delete(kMaps + std::string("/kept"));
   Before("DELETE", "deployments/w", 1, [this] {
@@ -259,6 +340,7 @@ TEST_F(DeletionTest, AMapThatIsKeptRightBeforeItsOwnersDeleteStays) {
   EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
   EXPECT_TRUE(MapExists("kept"));
   EXPECT_FALSE(Exists(kWorker));
+  EXPECT_EQ(PodsOf("w"), 0u);
 }
 
 TEST_F(DeletionTest, WhereTheOnlyMemberOwnsAKeptMapWhatElseItOwnsIsFoundFirst) {
@@ -274,10 +356,7 @@ TEST_F(DeletionTest, WhereTheOnlyMemberOwnsAKeptMapWhatElseItOwnsIsFoundFirst) {
   EXPECT_TRUE(MapExists("kept"));
   const auto left =
       JsonDocument::Parse(Read("/api/v1/namespaces/lab/replicasets?labelSelector=app%3Dw").body);
-  EXPECT_EQ(JsonDocument::Parse(Read("/api/v1/namespaces/lab/pods?labelSelector=app%3Dw").body)
-                ->root()["items"]
-                .size(),
-            0u);
+  EXPECT_EQ(PodsOf("w"), 0u);
   EXPECT_GE(clock_.elapsed, seconds(8));
 }
 
@@ -347,6 +426,87 @@ TEST_F(DeletionTest, AnOrphanThatIsAnotherClustersOrHasAnotherOwnerStays) {
   EXPECT_TRUE(MapExists("shared"));
 }
 
+TEST_F(DeletionTest, WhatLostItsOwnerIsWaitedFor) {
+  MakeOwnerOfAKeptMap();
+  MakeBareMap("bare",
+              R"(,"finalizers":["example.com/held"])" + OwnedBy("Deployment", "apps/v1", kWorker));
+  clock_.At(seconds(20), [this] {
+    kubernetes_.Admin("PATCH", kMaps + std::string("/bare"), R"({"metadata":{"finalizers":null}})",
+                      kMerge);
+  });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_GE(clock_.elapsed, seconds(20));
+  EXPECT_EQ(DeletesOf("configmaps/bare"), 1u);
+}
+
+// Until then it would make them anew.
+TEST_F(DeletionTest, WhatLosesItsOwnerStaysUntilThatIsDeleted) {
+  MakeOwnerOfAKeptMap();
+  Refuse("DELETE", "deployments/w", 500, 0, 3);
+  kubernetes_.on_request = [this](const Request& request, const User&) {
+    if (request.method != "DELETE" || request.target.find("/replicasets/w-") == std::string::npos) {
+      return;
+    }
+    EXPECT_FALSE(Exists(kWorker));
+  };
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_GT(DeletesOf("/replicasets/w-"), 0u);
+}
+
+TEST_F(DeletionTest, WhatStillNamesItsDeletedOwnerGoes) {
+  MakeOwnerOfAKeptMap();
+  MakeBareMap("bare", OwnedBy("Deployment", "apps/v1", kWorker));
+  Before("DELETE", "deployments/w", 1, [this] { kubernetes_.settle_after_writes = false; });
+  bool gone = false;
+  clock_.At(seconds(30), [&] {
+    gone = !MapExists("bare");
+    kubernetes_.settle_after_writes = true;
+    kubernetes_.Settle();
+  });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_TRUE(gone);
+}
+
+TEST_F(DeletionTest, ARootThatIsToBeKeptWhileOrphansAreMarkedEndsIt) {
+  MakeOwnerOfAKeptMap();
+  Before("PATCH", "spark-m", 4, [this] { Annotate(kRoot, "keep", "true"); });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  EXPECT_TRUE(Exists(kWorker));
+}
+
+TEST_F(DeletionTest, ARootThatIsGoneNeedsNoMarksOfOrphans) {
+  MakeOwnerOfAKeptMap();
+  observer_->SureLook({});
+  AnHourPasses();
+  WriteMarks(kGone, seconds(60));
+  Delete(kDriver);
+  const Snapshot snapshot = observer_->SureLook({});
+  Before("GET", "/configmaps?labelSelector", 2, [this] { Delete(kRoot); });
+  EXPECT_EQ(reaper_->Resume(snapshot.marks.condemned_by, snapshot), Reaper::Outcome::kDone);
+  EXPECT_FALSE(Exists(kWorker));
+  EXPECT_TRUE(MapExists("kept"));
+  EXPECT_LT(clock_.elapsed, std::chrono::hours(1) + minutes(1));
+}
+
+TEST_F(DeletionTest, AKindThatCannotBeReadAtAllHoldsItUpForSeconds) {
+  for (const bool is_short : {false, true}) {
+    SCOPED_TRACE(is_short);
+    if (is_short) settings_.settings.delete_deadline = seconds(3);
+    StartWatcher();
+    Refuse("GET", "/services", 503);
+    std::optional<Duration> first;
+    const Duration began = clock_.elapsed;
+    After("DELETE", "spark-config", 1, [&] { first = clock_.elapsed - began; });
+    EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+    ASSERT_TRUE(first);
+    EXPECT_LT(*first, is_short ? seconds(9) : seconds(60));
+    kubernetes_.GetFaults().Clear();
+    MakeMap("spark-config");
+    MakeRoot();
+    MakeDriver();
+  }
+}
+
 TEST_F(DeletionTest, AnOwnerWhoseOrphansCannotBeMarkedWaitsForTheDeadline) {
   MakeOwnerOfAKeptMap();
   std::optional<Duration> deleted;
@@ -366,7 +526,34 @@ TEST_F(DeletionTest, AnOwnerWhoseOrphansCannotBeMarkedWaitsForTheDeadline) {
   EXPECT_TRUE(MapExists("kept"));
 }
 
+TEST_F(DeletionTest, AKindThatFailsInPassingLeavesNothingWithoutAnOwner) {
+  AnHourPasses();
+  WriteMarks(kGone, seconds(60));
+  const Duration until = clock_.elapsed + seconds(8);
+  kubernetes_.on_answer = [&, lists = 0](const Request& request, const User&,
+                                         Response& response) mutable {
+    if (request.method == "DELETE" && request.target.find("spark-config") != std::string::npos) {
+      EXPECT_EQ(request.body.find("Orphan"), std::string::npos);
+    }
+    if (request.target.find("/services?labelSelector") == std::string::npos) return;
+    if (++lists > 1 && clock_.elapsed < until) response.status = 503;
+  };
+  EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
+}
+
 // --- Behind the first delete.
+
+TEST_F(DeletionTest, EachDeleteIsForTheObjectAsItWasListed) {
+  const auto listed = JsonDocument::Parse(Read(kConfig).body);
+  const auto meta = ReadObjectMeta(listed->root());
+  std::string body;
+  kubernetes_.on_request = [&](const Request& request, const User&) {
+    if (request.method == "DELETE" && request.target.starts_with(kConfig)) body = request.body;
+  };
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_NE(body.find('"' + meta->uid + '"'), std::string::npos) << body;
+  EXPECT_NE(body.find('"' + meta->resource_version + '"'), std::string::npos) << body;
+}
 
 TEST_F(DeletionTest, WavesGoOneBehindTheOtherInTheForeground) {
   Annotate(kConfig, "delete-order", "-1");
@@ -401,6 +588,49 @@ TEST_F(DeletionTest, ThenItIsDeletedHere) {
   EXPECT_LT(clock_.elapsed, minutes(2));
   EXPECT_GT(DeletesOf("/replicasets/w-"), 0u);
   EXPECT_GT(DeletesOf("/pods/w-"), 0u);
+}
+
+TEST_F(DeletionTest, AlsoWhereSomebodyElseDeletedWhatIsBetween) {
+  MakeWorkload("w", R"("oshinko-cluster":"spark",)");
+  Before("DELETE", "deployments/w", 1, [this] { kubernetes_.settle_after_writes = false; });
+  After("DELETE", "deployments/w", 1, [this] {
+    const auto sets = JsonDocument::Parse(
+        Read("/apis/apps/v1/namespaces/lab/replicasets?labelSelector=app%3Dw").body);
+    const auto meta = ReadObjectMeta(sets->root()["items"].At(0));
+    Delete("/apis/apps/v1/namespaces/lab/replicasets/" + meta->name);
+  });
+  EndAfter(minutes(40));
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_LT(clock_.elapsed, minutes(2));
+  EXPECT_GT(DeletesOf("/pods/w-"), 0u);
+}
+
+TEST_F(DeletionTest, WhatHasLostItsControllerIsAMemberItself) {
+  MakeWorkload("w", R"("oshinko-cluster":"spark",)");
+  Before("DELETE", "deployments/w", 1, [this] {
+    const auto sets = JsonDocument::Parse(
+        Read("/apis/apps/v1/namespaces/lab/replicasets?labelSelector=app%3Dw").body);
+    const auto meta = ReadObjectMeta(sets->root()["items"].At(0));
+    kubernetes_.settle_after_writes = false;
+    kubernetes_.Admin("PATCH", "/apis/apps/v1/namespaces/lab/replicasets/" + meta->name,
+                      R"({"metadata":{"ownerReferences":null}})", kMerge);
+  });
+  EndAfter(minutes(40));
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_LT(clock_.elapsed, minutes(2));
+  EXPECT_GT(DeletesOf("/replicasets/w-"), 0u);
+}
+
+TEST_F(DeletionTest, WhatAMemberControlsThatMayNotBeDeletedGoesAtTheDeadline) {
+  MakeWorkload("w", R"("oshinko-cluster":"spark",)");
+  Refuse("DELETE", "deployments/w", 403);
+  kubernetes_.on_request = [this](const Request& request, const User&) {
+    const bool of_it = request.target.find("/replicasets/w-") != std::string::npos;
+    EXPECT_FALSE(request.method == "DELETE" && of_it && clock_.elapsed < minutes(10));
+  };
+  EndAfter(minutes(40));
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_GT(DeletesOf("/replicasets/w-"), 0u);
 }
 
 TEST_F(DeletionTest, ADeletionThatAnotherTakesOverInItsMidstIsLeftToIt) {
@@ -493,13 +723,26 @@ TEST_F(DeletionTest, MarksThatSayNoLongerThatDeletesAreBegunAreWrittenAgain) {
     kubernetes_.Admin("PATCH", kRoot,
                       R"({"metadata":{"annotations":{"cluster-watcher/deletes-begun":null}}})",
                       kMerge);
+    MakeMap("again");  // no reason to doubt what bears our name
   });
   clock_.At(clock_.elapsed + seconds(20), [this] {
     EXPECT_EQ(Mark("deletes-begun"), "true");
-    MakeMap("again");  // no reason to doubt what bears our name
     Release();
   });
   EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+}
+
+TEST_F(DeletionTest, OurNameWithoutAPhaseIsNoMark) {
+  MakeHeld();
+  AnHourPasses();
+  After("DELETE", "spark-config", 1, [this] {
+    kubernetes_.Admin("PATCH", kRoot,
+                      R"({"metadata":{"annotations":{"cluster-watcher/phase":null}}})", kMerge);
+    MakeMap("again");
+  });
+  clock_.At(clock_.elapsed + seconds(20), [this] { Release(); });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  EXPECT_TRUE(MapExists("again"));
 }
 
 TEST_F(DeletionTest, ARootThatWasSparedRightBeforeItsDeleteStays) {
@@ -670,6 +913,28 @@ TEST_F(DeletionTest, OfAClusterThatIsTakenDownByHandAllGoesThatWasThere) {
   EXPECT_TRUE(MapExists("after"));
 }
 
+// In the second in which the root was last seen, its versions tell.
+TEST_F(DeletionTest, SoItDoesWhereTheRootIsGoneAtOnce) {
+  kubernetes_.Admin("PATCH", "/api/v1/namespaces/lab/pods/" + NameOfPod(),
+                    R"({"metadata":{"finalizers":["example.com/held"]}})", kMerge);
+  MakeMap("early");
+  observer_->SureLook({});
+  Delete(kDriver);
+  Delete(kRoot);
+  MakeMap("after");
+  EXPECT_TRUE(reaper_->FinishOnTermination());
+  EXPECT_FALSE(MapExists("early"));
+  EXPECT_TRUE(MapExists("after"));
+}
+
+TEST_F(DeletionTest, WhatTheMasterMountsGoesWithoutARootToWaitFor) {
+  Delete(kConfig);
+  MakeMap("spark-conf");
+  TakeDownByHand();
+  EXPECT_TRUE(reaper_->FinishOnTermination());
+  EXPECT_FALSE(MapExists("spark-conf"));
+}
+
 TEST_F(DeletionTest, ADriverThatIsBackBetweenTwoPassesEndsWhatWasTakenDownByHand) {
   MakeMap("late", R"(,"annotations":{"cluster-watcher/delete-order":"1"})");
   TakeDownByHand();
@@ -724,6 +989,16 @@ TEST_F(DeletionTest, IsNotFinishedWhileAKindCannotBeListed) {
 
 // --- The root.
 
+TEST_F(DeletionTest, TheClaimsOfARootThatIsASetGoWithIt) {
+  settings_.settings.volumes = Volumes::kDelete;
+  MakeRootASet(R"("volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{"accessModes":)"
+               R"(["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}}],)");
+  ASSERT_TRUE(ClaimExists("data-spark-m-0"));
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_FALSE(ClaimExists("data-spark-m-0"));
+  EXPECT_EQ(DeletesOf("persistentvolumeclaims"), 0u);
+}
+
 TEST_F(DeletionTest, AMountedObjectOfAnotherClusterIsNotHandedOver) {
   MakeMap("spark-conf");
   Before("PATCH", "spark-conf", 1, [this] {
@@ -748,7 +1023,11 @@ TEST_F(DeletionTest, AMountedObjectThatWasMadeAnewIsNotHandedOver) {
 TEST_F(DeletionTest, AMountedObjectThatMayNotBeHandedOverIsDeletedBehindTheRoot) {
   MakeMap("spark-conf");
   Refuse("PATCH", "spark-conf", 403);
-  Before("DELETE", "configmaps/spark-conf?", 1, [this] { EXPECT_FALSE(Exists(kRoot)); });
+  kubernetes_.on_request = [this](const Request& request, const User&) {
+    if (request.method == "DELETE" && request.target.ends_with("/spark-conf")) {
+      EXPECT_FALSE(Exists(kRoot));
+    }
+  };
   EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
   EXPECT_FALSE(MapExists("spark-conf"));
   EXPECT_EQ(kubernetes_.Count("PATCH", "spark-conf"), 1u);
@@ -759,6 +1038,7 @@ TEST_F(DeletionTest, AMountedObjectThatIsGoneIsNotAskedForAgain) {
   Before("PATCH", "spark-conf", 1, [this] { Delete(kMaps + std::string("/spark-conf")); });
   EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
   EXPECT_EQ(kubernetes_.Count("PATCH", "spark-conf"), 1u);
+  EXPECT_EQ(DeletesOf("/spark-conf"), DeletesOf("/spark-config"));
 }
 
 TEST_F(DeletionTest, ARootThatHasChangedIsDeletedAtOnceAllTheSame) {
@@ -784,36 +1064,64 @@ TEST_F(DeletionTest, ARootThatChangesAllTheTimeIsNotDeletedInHaste) {
   EXPECT_GE(clock_.elapsed, std::chrono::milliseconds(100));
 }
 
-// Its pods go last: ours is among them.
 TEST_F(DeletionTest, OfWhatTheRootLeavesOurOwnPodGoesLast) {
-  MakeMap("kept", R"(,"annotations":{"cluster-watcher/keep":"true"})" +
-                      OwnedBy("Deployment", "apps/v1", kRoot));
-  MakeBareMap("left", OwnedBy("Deployment", "apps/v1", kRoot));
+  MakeRootASet();
+  const std::string root = "/apis/apps/v1/namespaces/lab/statefulsets/spark-m";
+  const std::string owned = OwnedBy("StatefulSet", "apps/v1", root);
+  MakeMap("kept", R"(,"annotations":{"cluster-watcher/keep":"true"})" + owned);
+  MakeBareMap("left", owned);
+  MakeBareMap("going", R"(,"finalizers":["example.com/held"])" + owned);
   Refuse("DELETE", "/configmaps/left", 503, 0, 2);
-  const std::string pod = NameOfPod();
-  kubernetes_.on_request = [&](const Request& request, const User&) {
-    if (request.method != "DELETE" || request.target.find(pod) == std::string::npos) return;
+  kubernetes_.on_request = [this](const Request& request, const User&) {
+    if (request.method != "DELETE" || !request.target.ends_with("/pods/spark-m-0")) return;
     EXPECT_FALSE(MapExists("left"));
   };
   EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
   EXPECT_FALSE(MapExists("left"));
   EXPECT_TRUE(MapExists("kept"));
-  EXPECT_FALSE(Exists("/api/v1/namespaces/lab/pods/" + pod));
+  EXPECT_FALSE(Exists("/api/v1/namespaces/lab/pods/spark-m-0"));
+  EXPECT_EQ(Notes().find("configmap/going"), std::string::npos) << "it goes";
 }
 
 TEST_F(DeletionTest, WhatANewMasterHasAdoptedStays) {
   MakeMap("kept", R"(,"annotations":{"cluster-watcher/keep":"true"})" +
                       OwnedBy("Deployment", "apps/v1", kRoot));
   MakeBareMap("left", OwnedBy("Deployment", "apps/v1", kRoot));
+  std::string marked;
+  Before("DELETE", "deployments/spark-m", 1, [&] { marked = Mark("first-deletes"); });
   After("DELETE", "deployments/spark-m", 1, [this] {
-    MakeRoot();
+    MakeWorkload("spark-n", R"("oshinko-cluster":"spark","oshinko-type":"master",)");
+    const std::string owned =
+        OwnedBy("Deployment", "apps/v1", "/apis/apps/v1/namespaces/lab/deployments/spark-n");
     kubernetes_.Admin("PATCH", kMaps + std::string("/left"),
-                      "{\"metadata\":{" + OwnedBy("Deployment", "apps/v1", kRoot).substr(1) + "}}",
-                      kMerge);
+                      "{\"metadata\":{" + owned.substr(1) + "}}", kMerge);
   });
-  Condemn();
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
   EXPECT_TRUE(MapExists("left"));
   EXPECT_EQ(Notes().find("configmap/left"), std::string::npos);
+  EXPECT_NE(marked.find(",+replicasets.apps/spark-m-"), std::string::npos) << marked;
+}
+
+// It would not go with a root that is gone.
+TEST_F(DeletionTest, AMountedObjectGoesThoughTheRootIsTakenDownRightBeforeItsDelete) {
+  for (const bool is_held : {true, false}) {
+    SCOPED_TRACE(is_held);
+    MakeMap("spark-conf");
+    if (is_held) HoldRoot();
+    kubernetes_.on_request = [&, reads = 0](const Request& request, const User&) mutable {
+      if (request.method != "GET" || request.target != kRoot || MapExists("spark-config")) return;
+      if (++reads == 2) Delete(kRoot);
+    };
+    EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+    EXPECT_FALSE(MapExists("spark-conf"));
+    kubernetes_.on_request = nullptr;
+    kubernetes_.Admin("PATCH", kRoot, R"({"metadata":{"finalizers":null}})", kMerge);
+    Delete(kMaps + std::string("/spark-conf"));
+    MakeMap("spark-config");
+    MakeRoot();
+    MakeDriver();
+    StartWatcher();
+  }
 }
 
 }  // namespace

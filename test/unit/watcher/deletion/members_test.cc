@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "probes/base/time_text.h"
+#include "probes/cluster_probe.h"
 #include "test/unit/support/objects.h"
 #include "watcher/protocol/marks.h"
 
@@ -218,6 +219,61 @@ TEST(MustSurvive, WhatIsKeptAndClaimsButForThoseOfASet) {
   EXPECT_FALSE(MustSurvive(claim, memory));
 }
 
+TEST(MustSurvive, NotTheClaimsOfASetOrAPod) {
+  const DeletionMemory memory = Memory();
+  KubeObject claim = Object("persistentvolumeclaim", "data", "w");
+  for (const char* kind : {"StatefulSet", "Pod"}) {
+    claim.meta.owner_references.front().kind = kind;
+    EXPECT_FALSE(MustSurvive(claim, memory)) << kind;
+  }
+}
+
+// `kind`: of its controller, if it has one.
+KubeObject Master(const char* type, const std::string& above = "", const char* kind = "Any") {
+  KubeObject object = Object(type, "n", above);
+  object.meta.labels[kTypeLabel] = kMasterType;
+  if (!above.empty()) object.meta.owner_references.front().kind = kind;
+  return object;
+}
+
+TEST(FindOtherMaster, IsOneThatIsMarkedAsSuchAndNotSeenBefore) {
+  const DeletionMemory memory = Memory();
+  EXPECT_NE(FindOtherMaster({Master("deployment")}, memory), nullptr);
+  KubeObject injected = Object("pod", "p");
+  injected.meta.annotations[annotation::kStatus] = "injected";
+  EXPECT_NE(FindOtherMaster({injected}, memory), nullptr);
+  EXPECT_EQ(FindOtherMaster({Object("deployment", "w"), Master("service")}, memory), nullptr);
+  KubeObject going = Master("deployment");
+  going.meta.deleting = true;
+  EXPECT_EQ(FindOtherMaster({going}, memory), nullptr);
+  KubeObject root = Master("deployment");
+  root.meta.uid = memory.root_uid;
+  EXPECT_EQ(FindOtherMaster({root}, memory), nullptr);
+  DeletionMemory listed = Memory();
+  listed.listed["n"] = 0;
+  EXPECT_EQ(FindOtherMaster({Master("deployment")}, listed), nullptr);
+  DeletionMemory below = Memory();
+  below.below["n"] = "w";
+  EXPECT_EQ(FindOtherMaster({Master("pod")}, below), nullptr);
+}
+
+TEST(FindOtherMaster, HasNoControllerOrAnotherRoots) {
+  const DeletionMemory memory = Memory();
+  const auto find = [&](const std::vector<KubeObject>& objects) {
+    return FindOtherMaster(objects, memory) != nullptr;
+  };
+  EXPECT_FALSE(find({Master("pod", "bob-m-1"), Object("replicaset", "bob-m-1", "bob-m")}));
+  EXPECT_TRUE(find(
+      {Master("pod", "n-1"), Object("replicaset", "n-1", "n-0"), Object("deployment", "n-0")}));
+  KubeObject going = Object("deployment", "n-0");
+  going.meta.deleting = true;
+  EXPECT_FALSE(find({Master("pod", "n-1"), Object("replicaset", "n-1", "n-0"), going}));
+  EXPECT_TRUE(find({Master("pod", "set", "StatefulSet")}));
+  // What a rollout makes may be gone before its pods.
+  EXPECT_FALSE(find({Master("pod", "n-1", "ReplicaSet")}));
+  EXPECT_FALSE(find({Master("pod", "n-1", "ReplicationController")}));
+}
+
 TEST(SortMembers, SetsAsideWhatTheMasterPodMounts) {
   DeletionMemory memory = Memory();
   memory.mounted = {{TypeOf("configmap"), "c"}, {TypeOf("secret"), "s"}};
@@ -368,10 +424,12 @@ TEST(SortMembers, TheClaimsOfAMasterThatIsAStatefulSetGoWithIt) {
   memory.volumes = Volumes::kDelete;
   memory.root_set = "bob-m";
   const MemberPass pass = SortMembers(
-      {Object("pvc", "data-bob-m-11"), Object("pvc", "bob-m-1"), Object("pvc", "data-bob-m-x")},
+      {Object("pvc", "data-bob-m-11"), Object("pvc", "bob-m-1"), Object("pvc", "data-bob-m-x"),
+       Object("pvc", "data-bob-m-"), Object("configmap", "data-bob-m-2")},
       true, memory);
   EXPECT_EQ(NamesOf(pass.mounted), Names{"data-bob-m-11"});
-  EXPECT_EQ(NamesOf(pass.to_delete), (Names{"bob-m-1", "data-bob-m-x"}));
+  EXPECT_EQ(NamesOf(pass.to_delete),
+            (Names{"bob-m-1", "data-bob-m-x", "data-bob-m-", "data-bob-m-2"}));
 }
 
 TEST(SortMembers, TheOwnerIsKnownByItsNameWhereItWasMadeAnew) {
