@@ -259,7 +259,7 @@ TEST(FindOtherMaster, IsOneThatIsMarkedAsSuchAndNotSeenBefore) {
 
 TEST(FindOtherMaster, HasNoControllerOrAnotherRoots) {
   const DeletionMemory memory = Memory();
-  const auto find = [&](const std::vector<KubeObject>& objects) {
+  const auto find = [&](const KubeObjects& objects) {
     return FindOtherMaster(objects, memory) != nullptr;
   };
   EXPECT_FALSE(find({Master("pod", "bob-m-1"), Object("replicaset", "bob-m-1", "bob-m")}));
