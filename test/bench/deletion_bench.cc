@@ -26,6 +26,10 @@ using Seconds = std::chrono::duration<double>;
 constexpr auto kLongest = std::chrono::minutes(9);
 constexpr int kMakers = 8;  // threads that make members
 constexpr std::size_t kAnnotationBytes = 4096;
+// A fifth of the failures asks to be left alone for a second, so nothing can be said of a grace
+// period that is shorter than that.
+constexpr const char* kPollInterval = "--poll-interval=1s";
+constexpr const char* kGracePeriod = "--grace-period=5s";
 
 int Runs() {
   const char* text = std::getenv("RUNS");
@@ -61,7 +65,7 @@ class DeletionBench : public FailureCase {
     MakeCluster();
     MakeDriver();
     Proxy& proxy = BehindProxy();
-    Watcher& watcher = WatchOver("deployment/bob");
+    Watcher& watcher = WatchOver("deployment/bob", {kPollInterval, kGracePeriod});
     EXPECT_TRUE(Shows(watcher, "keep: active"));
     proxy.FailAtRandom(share, seed);
     proxy.DelayAnswers(delay);
@@ -100,8 +104,9 @@ class DeletionBench : public FailureCase {
 
 TEST_F(DeletionBench, WhereRequestsFailAndAnswersAreLate) {
   std::printf(
-      "driver deleted to master root deleted, s: median [least–greatest] of %d, and ratio\n",
-      Runs());
+      "driver deleted to master root deleted, s: median [least–greatest] of %d, and ratio\n"
+      "(%s %s)\n",
+      Runs(), kPollInterval, kGracePeriod);
   double clean = 0;
   const auto row = [&](double share, int delay) {
     std::vector<double> took;

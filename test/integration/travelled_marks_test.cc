@@ -94,7 +94,12 @@ TEST_F(TravelledMarks, InAManifestFromWhichTheRootIsMadeAgainCountForNothing) {
   TextMap marks = MarksOfADeletion();
   marks["cluster-watcher/app-status"] = "completed";
   api().Delete("deployments", ns_, kMaster, "Foreground");
-  ASSERT_TRUE(Eventually([&] { return !api().Exists("deployments", ns_, kMaster); }));
+  // Its pod as well, or the watcher may be started in that.
+  ASSERT_TRUE(Eventually([&] {
+    const std::string app = "app=" + std::string(kMaster);
+    return !api().Exists("deployments", ns_, kMaster) &&
+           api().Names("replicasets", ns_, app).empty() && api().Names("pods", ns_, app).empty();
+  }));
   const std::string uid = MakeMasterAgain(marks);
   ASSERT_NE(uid, marks.at("cluster-watcher/root-uid"));
   Watcher& watcher = WatchOver("deployment/bob");

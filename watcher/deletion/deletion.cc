@@ -87,7 +87,7 @@ bool Deletion::Prepare(MonotonicTime tried_since) {
   kept_owners_unknown_since_ = tried_since;
   MemberListing::Listed listed = listing_.List(RepeatedReads(tools_));
   if (!listed.any) return false;
-  prepared_ = Sort(listed, true);
+  prepared_ = Prepared{Sort(listed, true), listed.complete, std::move(listed.failed)};
   if (kept_owners_unknown_since_ && !HasWaitedForKeptOwners()) return false;
   return ChooseFirst(tools_.clock.Now() - tried_since >= tools_.settings->delete_deadline);
 }
@@ -95,7 +95,7 @@ bool Deletion::Prepare(MonotonicTime tried_since) {
 // To settle claims, and to find what loses its owner, takes its time, and evidence is fresh for
 // seconds: so what needs neither goes first, or it is done now.
 bool Deletion::ChooseFirst(bool late) {
-  std::vector<const KubeObject*> due = DueMembers(*prepared_, memory_, late);
+  std::vector<const KubeObject*> due = DueMembers(prepared_->members, memory_, late);
   std::erase_if(due, [&](const KubeObject* object) { return !IsDue(*object, late); });
   const auto rest = std::stable_partition(due.begin(), due.end(), [this](const KubeObject* object) {
     return object->type.kind != "StatefulSet" && !MustOrphan(*object, false);
@@ -151,8 +151,15 @@ Deletion::Outcome Deletion::DeleteMembers(MonotonicTime deadline) {
       if (IsStale(RootState::kUnknown)) return Outcome::kStale;
       const bool late = tools_.clock.Now() >= deadline;
       const int conflicts = deletes_.conflicts();
-      DeletePass(*prepared_, late);
+      const Pass pass = DeletePass(prepared_->members, late);
       if (!late && IsWhole() && first_sent_ == FirstSent::kRefused) return Outcome::kStale;
+      // The root is what goes first, and on a slow API server its evidence doesn't last for another
+      // list.
+      const bool none_left = prepared_->complete && pass.remaining == 0;
+      if (IsWhole() && first_sent_ == FirstSent::kNone && (none_left || late)) {
+        if (late) NameOverdue(pass, prepared_->failed);
+        return Outcome::kDone;
+      }
       // What failed in passing is sent again while its evidence is fresh; what was changed
       // meanwhile has to be listed again.
       const bool again = !late && IsWhole() && first_sent_ == FirstSent::kFailed;
@@ -197,7 +204,7 @@ Deletion::Outcome Deletion::DeleteMembers(MonotonicTime deadline) {
   }
 }
 
-bool Deletion::IsOtherMasterThere(const std::vector<KubeObject>& objects) const {
+bool Deletion::IsOtherMasterThere(const KubeObjects& objects) const {
   const KubeObject* master = FindOtherMaster(objects, memory_);
   if (master == nullptr) return false;
   // What the root controlled has lost it if we deleted it with Orphan.
@@ -338,7 +345,7 @@ Deletion::Standing Deletion::RestoreMarks() {
 }
 
 MemberPass Deletion::Sort(MemberListing::Listed& listed, bool counts_as_listed) {
-  std::vector<KubeObject> objects = std::exchange(listed.objects, {});
+  KubeObjects objects = std::exchange(listed.objects, {});
   const auto members = static_cast<std::ptrdiff_t>(objects.size());
   objects.insert(objects.end(), listed.preserved.begin(), listed.preserved.end());
   auto above = OwnersAbove(

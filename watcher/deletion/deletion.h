@@ -96,7 +96,7 @@ class Deletion {
   // taken off are written again if the cluster is half.
   Standing RestoreMarks();
   // Whether among `objects`, all of the cluster, is another master than the root and what it left.
-  bool IsOtherMasterThere(const std::vector<KubeObject>& objects) const;
+  bool IsOtherMasterThere(const KubeObjects& objects) const;
   // Learns from the root's state, read after a list, what that list tells: whether the objects in
   // it are the cluster's members (true), or only those that were listed before.
   bool LearnWhatIsListed(RootState root, bool complete);
@@ -145,9 +145,15 @@ class Deletion {
   Deletes deletes_;
   Pace pace_;
   bool needs_evidence_;  // the cluster was whole when this began, so each send needs fresh evidence
-  bool finishes_ = false;               // what somebody else has begun
-  bool resumed_;                        // it isn't known yet what the watcher listed that began it
-  std::optional<MemberPass> prepared_;  // what Prepare() listed, until that was sent
+  bool finishes_ = false;  // what somebody else has begun
+  bool resumed_;           // it isn't known yet what the watcher listed that began it
+  // What Prepare() listed, until that was sent.
+  struct Prepared {
+    MemberPass members;
+    bool complete;
+    std::vector<std::string> failed;  // why kinds could not be listed
+  };
+  std::optional<Prepared> prepared_;
   std::vector<FirstDelete> first_deletes_;
   std::set<std::string> first_orphaning_;  // UIDs of those that are deleted with Orphan
   std::set<std::string> kept_owners_;      // UIDs of what is above objects that must survive
@@ -156,7 +162,7 @@ class Deletion {
   enum class FirstSent { kNone, kRefused, kFailed };
   FirstSent first_sent_ = FirstSent::kNone;  // what came of them while the cluster is whole
   bool root_deleted_ = false;
-  std::vector<KubeObject> mounted_;
+  KubeObjects mounted_;
   std::vector<std::string> left_;
   std::vector<std::string> overdue_;
 };

@@ -37,6 +37,16 @@ std::string ControllerUid(const ObjectMeta& meta) {
   return controller == nullptr ? "" : controller->uid;
 }
 
+// Of what a look asked for, what the next one can ask for side by side. Whether a kind is served is
+// evidence only if it is read after the list, and a first page leads to later ones of its own.
+std::vector<ApiRequest> ThatCanBeReadAhead(std::vector<ApiRequest> requests) {
+  std::erase_if(requests, [](const ApiRequest& request) {
+    return request.expect == ApiRequest::Expect::kDocument ||
+           request.http.target.find("&continue=") != std::string::npos;
+  });
+  return requests;
+}
+
 bool GoesOn(const Snapshot& snapshot) {
   return snapshot.facts.problem.empty() && !snapshot.pod_gone && !snapshot.no_such_cluster;
 }
@@ -220,6 +230,7 @@ std::vector<ApiRequest> Observer::WhatCouldKeepIt(OtherDriversToo others, bool r
     auto drivers = cluster_probe_.DriverRequests(*cluster_, OwnerOf(known), patience);
     if (drivers) add(*std::move(drivers));
   }
+  add(std::exchange(next_asked_, {}));
   return requests;
 }
 
@@ -524,14 +535,7 @@ Observer::OwnerRead Observer::ReadOwner(const std::optional<ClusterId>& cluster,
 Observer::OwnerRead Observer::ReadOwnerAgain(const OwnerRead& before,
                                              const std::optional<ClusterId>& cluster,
                                              const Patience& patience) {
-  std::vector<ApiRequest> requests = before.asked;
-  // Whether a kind is served is evidence only if it is read after the list, and a first page leads
-  // to later ones of its own.
-  std::erase_if(requests, [](const ApiRequest& request) {
-    return request.expect == ApiRequest::Expect::kDocument ||
-           request.http.target.find("&continue=") != std::string::npos;
-  });
-  client_.ReadAhead(requests, kUrgentReadsSideBySide, patience);
+  client_.ReadAhead(ThatCanBeReadAhead(before.asked), kUrgentReadsSideBySide, patience);
   return ReadOwner(cluster, patience);
 }
 
@@ -679,6 +683,7 @@ void Observer::FindAmbiguities(Snapshot& snapshot, const Patience& patience) {
 void Observer::FindRollout(Snapshot& snapshot, const std::vector<KubeObject>& next,
                            const Patience& patience) {
   const auto gone_before = std::exchange(next_gone_since_, {});
+  next_asked_.clear();
   auto& ambiguities = snapshot.facts.ambiguities;
   const auto compare = [&](const std::string& what, const WatcherOrders& orders) {
     const auto how = LeadsElsewhere(snapshot, orders);
@@ -709,7 +714,11 @@ bool Observer::IsGone(const Snapshot& snapshot, const WatcherOrders& orders,
   OwnerQuery query{*OwnerNamedBy(orders), "",           ns.empty() ? settings_->ns : ns,
                    settings_->ns,         std::nullopt, {}};
   query.cluster = ClusterPods(snapshot.cluster);
+  patience.reads()->TakeAsked();
   const OwnerSight sight = owner_probe_.Look(query, Freshness::kSure, patience);
+  std::vector<ApiRequest> asked = ThatCanBeReadAhead(patience.reads()->TakeAsked());
+  next_asked_.insert(next_asked_.end(), std::make_move_iterator(asked.begin()),
+                     std::make_move_iterator(asked.end()));
   if (!sight.still_running.empty() || IsOwnMember(snapshot, sight)) return false;
   switch (sight.observation) {
     case Observation::kActive:

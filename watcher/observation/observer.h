@@ -124,6 +124,7 @@ class Observer {
   std::string owner_ns_;
   // By the owners that rollouts name and that every look since has found abandoned.
   std::map<std::string, MonotonicTime> next_gone_since_;
+  std::vector<ApiRequest> next_asked_;  // what showed that; read ahead by the next look
   std::string own_member_;  // the owner as given, if it was a member of the cluster; else empty
 };
 

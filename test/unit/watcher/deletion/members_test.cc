@@ -37,7 +37,7 @@ DeletionMemory Memory() {
   return memory;
 }
 
-Names NamesOf(const std::vector<KubeObject>& objects) {
+Names NamesOf(const KubeObjects& objects) {
   Names names;
   for (const KubeObject& object : objects) names.push_back(object.meta.name);
   return names;
@@ -68,7 +68,7 @@ KubeObject Word(const std::string& word) {
 TEST(SortMembers, DeletesTheRootsOfTheClusterAndNothingElse) {
   struct Case {
     const char* what;
-    std::vector<KubeObject> objects;
+    KubeObjects objects;
     Names to_delete;
     Names leftovers = {};
     Names left = {};
@@ -259,7 +259,7 @@ TEST(FindOtherMaster, IsOneThatIsMarkedAsSuchAndNotSeenBefore) {
 
 TEST(FindOtherMaster, HasNoControllerOrAnotherRoots) {
   const DeletionMemory memory = Memory();
-  const auto find = [&](const std::vector<KubeObject>& objects) {
+  const auto find = [&](const KubeObjects& objects) {
     return FindOtherMaster(objects, memory) != nullptr;
   };
   EXPECT_FALSE(find({Master("pod", "bob-m-1"), Object("replicaset", "bob-m-1", "bob-m")}));
@@ -362,7 +362,7 @@ TEST(DueMembers, OneWaveIsNone) {
 
 TEST(SortMembers, ADeleteOrderThatIsNoNumberCountsAsZeroAndIsNamedOnce) {
   DeletionMemory memory = Memory();
-  const std::vector<KubeObject> objects = {Ordered(Object("service", "s"), "first")};
+  const KubeObjects objects = {Ordered(Object("service", "s"), "first")};
   MemberPass pass = SortMembers(objects, true, memory);
   ASSERT_EQ(pass.mistakes.size(), 1u);
   EXPECT_NE(pass.mistakes.front().find("service/s: annotation cluster-watcher/delete-order: "

@@ -69,10 +69,16 @@ class UnwellTransport final : public Transport {
 
 class UnwellApiServerTest : public testing::Test, protected Lab {
  protected:
+  UnwellApiServerTest() { settings_.settings.pod = NameOfPod(); }
+
+  // Once it is deleted it stays and terminates.
+  void Hold(const std::string& path) {
+    kubernetes_.Admin("PATCH", path, R"({"metadata":{"finalizers":["example.com/held"]}})",
+                      "application/merge-patch+json");
+  }
   // Returns what the watcher logged. The driver is deleted after 20 s.
   std::string Run(const Illness& illness, Duration end) {
     settings_.settings.grace_period = seconds(30);
-    settings_.settings.pod = NameOfPod();
     clock_.At(seconds(20), [this] { Delete(kDriver); });
     std::stop_source stop;
     clock_.At(end, [&] { stop.request_stop(); });
@@ -110,6 +116,32 @@ TEST_F(UnwellApiServerTest, ThatTakes400MillisecondsForEachAnswer) {
 
 TEST_F(UnwellApiServerTest, ThatTakes800MillisecondsForEachAnswer) {
   ExpectGone({Duration(800)}, seconds(120));
+}
+
+// Nothing is deleted before the root.
+TEST_F(UnwellApiServerTest, ThatTakes800MillisecondsAndAMasterAlone) {
+  Delete(kMaps + std::string("/spark-config"));
+  const std::string log = Run({Duration(800)}, seconds(120));
+  EXPECT_FALSE(Exists(kRoot)) << log;
+  EXPECT_EQ(log.find("looking again"), std::string::npos) << log;
+}
+
+TEST_F(UnwellApiServerTest, ThatTakes800MillisecondsAndAMemberThatIsStuck) {
+  Hold(kMaps + std::string("/spark-config"));
+  Delete(kMaps + std::string("/spark-config"));
+  settings_.settings.delete_deadline = seconds(60);
+  const std::string log = Run({Duration(800)}, seconds(240));
+  EXPECT_FALSE(Exists(kRoot)) << log;
+}
+
+// The rollout's driver is of any kind, so it takes several lists to see that it is gone as well.
+TEST_F(UnwellApiServerTest, ThatTakes800MillisecondsAndARolloutToADriverThatIsGone) {
+  Hold("/api/v1/namespaces/lab/pods/" + settings_.settings.pod);
+  const std::string other = R"({"metadata":{"annotations":{"cluster-watcher/owner":"alice"}}})";
+  kubernetes_.Admin("PATCH", kRoot, R"({"spec":{"template":)" + other + "}}",
+                    "application/merge-patch+json");
+  settings_.settings.startup_grace = seconds(60);
+  ExpectGone({Duration(800)}, seconds(180));
 }
 
 // Strictly: nothing that is read again and again may fail in step with that.
