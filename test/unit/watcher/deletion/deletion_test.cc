@@ -437,6 +437,47 @@ TEST_F(DeletionTest, AnOrphanThatIsAnotherClustersOrHasAnotherOwnerStays) {
   EXPECT_FALSE(MapExists("bare"));
   EXPECT_TRUE(MapExists("others"));
   EXPECT_TRUE(MapExists("shared"));
+  EXPECT_LT(clock_.elapsed, minutes(1)) << "nobody waits for it";
+}
+
+TEST_F(DeletionTest, AKeptMapStaysWhateverIsBetweenItAndAMember) {
+  const auto owned_by = [this](const std::string& map) {
+    return OwnedBy("ConfigMap", "v1", kMaps + ("/" + map));
+  };
+  const std::string keep = R"(,"annotations":{"cluster-watcher/keep":"true"})";
+  MakeMap("top");
+  MakeMap("member", owned_by("top"));
+  MakeMap("kept-1", keep + owned_by("member"));
+  MakeMap("other-top");
+  MakeBareMap("bare", owned_by("other-top"));
+  MakeMap("kept-2", keep + owned_by("bare"));
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_TRUE(MapExists("kept-1"));
+  EXPECT_TRUE(MapExists("kept-2"));
+  EXPECT_FALSE(MapExists("top"));
+  EXPECT_FALSE(MapExists("other-top"));
+}
+
+TEST_F(DeletionTest, AClaimWithoutTheLabelStaysThoughItLosesItsOwner) {
+  settings_.settings.volumes = Volumes::kDelete;
+  StartWatcher();
+  MakeOwnerOfAKeptMap();
+  kubernetes_.Apply(R"({"apiVersion":"v1","kind":"PersistentVolumeClaim",)" +
+                    Meta("mine", OwnedBy("Deployment", "apps/v1", kWorker)) +
+                    R"(,"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":)"
+                    R"({"storage":"1Gi"}}}})");
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_TRUE(ClaimExists("mine"));
+  EXPECT_FALSE(Exists(kWorker));
+}
+
+TEST_F(DeletionTest, AKindThatIsNotAmongTheResourcesStays) {
+  MakeService("s");
+  settings_.settings.resources = {"configmaps"};
+  StartWatcher();
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_FALSE(MapExists("spark-config"));
+  EXPECT_TRUE(Exists(kServices + std::string("/s")));
 }
 
 TEST_F(DeletionTest, WhatLostItsOwnerIsWaitedFor) {

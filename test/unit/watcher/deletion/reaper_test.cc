@@ -395,6 +395,7 @@ TEST_F(ReaperTest, OnlyWhatIsMarkedAsLeftOfAKeptObjectsOwnerIsTakenByItsMark) {
   EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
   EXPECT_FALSE(MapExists("left"));
   for (const char* map : {"first", "owned", "others", "kept"}) EXPECT_TRUE(MapExists(map)) << map;
+  EXPECT_LT(clock_.elapsed, std::chrono::hours(1) + std::chrono::minutes(2));
   EXPECT_TRUE(Exists(claim));
 }
 
