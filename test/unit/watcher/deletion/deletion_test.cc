@@ -663,6 +663,24 @@ TEST_F(DeletionTest, EachDeleteIsForTheObjectAsItWasListed) {
   EXPECT_NE(body.find('"' + meta->resource_version + '"'), std::string::npos) << body;
 }
 
+TEST_F(DeletionTest, ItWaitsAsLongAsTheApiServerAsks) {
+  MakeMap("other");
+  std::optional<Duration> asked;
+  kubernetes_.on_answer = [&](const Request& request, const User&, Response& response) {
+    if (request.method != "DELETE" || request.target.find("spark-config") == std::string::npos) {
+      return;
+    }
+    if (!asked) {
+      asked = clock_.elapsed;
+      response.status = 429;
+      response.retry_after = 15;
+    }
+  };
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  ASSERT_TRUE(asked);
+  EXPECT_GE(clock_.elapsed, *asked + seconds(15));
+}
+
 TEST_F(DeletionTest, WavesGoOneBehindTheOtherInTheForeground) {
   Annotate(kConfig, "delete-order", "-1");
   MakeMap("second");

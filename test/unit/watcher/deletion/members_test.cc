@@ -444,8 +444,8 @@ TEST(SortMembers, TheOwnerIsKnownByItsNameWhereItWasMadeAnew) {
   memory.owner_kind = "deployment.apps";
   KubeObject anew = Object("deployment", "bob");
   anew.meta.uid = "anew";
-  Expect(SortMembers({anew, Object("service", "bob")}, true, memory), {"bob"}, {},
-         {"deployment.apps/bob"});
+  Expect(SortMembers({anew, Object("service", "bob"), Object("job", "bob")}, true, memory),
+         {"bob", "bob"}, {}, {"deployment.apps/bob"});
   memory = Memory();
   memory.owner_name = "bob";
   Expect(SortMembers({anew, Object("job", "bob"), Object("service", "bob")}, true, memory), {"bob"},
