@@ -121,8 +121,9 @@ ClusterListing ClusterProbe::List(std::span<const ResourceType> types, const Clu
       },
       patience);
   for (std::size_t i = 0; i < requests.size(); ++i) {
-    if (read[i]) continue;
-    if (read[i].error().failure == ApiFailure::kForbidden) {
+    if (read[i]) {
+      listing.read.insert(requests[i].type.QualifiedName());
+    } else if (read[i].error().failure == ApiFailure::kForbidden) {
       listing.skipped.emplace_back(requests[i].type, std::move(read[i]).error());
     } else {
       listing.failed.push_back(std::move(read[i]).error());

@@ -33,6 +33,7 @@ struct ClusterListing {
   KubeObjects objects;                                     // each carries the cluster's label
   std::vector<std::pair<ResourceType, ApiError>> skipped;  // kinds that the account may not list
   std::vector<ApiError> failed;  // kinds that could not be listed this time
+  std::set<std::string> read;    // the others: "deployments.apps"
 };
 
 // The owner of a cluster, as far as it is known.

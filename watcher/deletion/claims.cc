@@ -138,6 +138,7 @@ Result<Done, ApiError> Claims::Hand(const std::vector<KubeObject>& claims) {
         if (claim.meta.IsOwnedBy(root_.meta.uid)) break;
         requests.push_back(ApiRequest::MergePatch(claim.type, cluster_.ns, claim.meta.name,
                                                   OwnerReferencePatch(claim.meta, root_)));
+        handed_.push_back(claim);  // an answer may be lost
         break;
     }
   }

@@ -23,6 +23,9 @@ class Claims {
   // now; false if not yet, then call again.
   Result<bool, ApiError> Settle(const KubeObject& set);
 
+  // The claims that Settle() gave that ownerReference, as they were before.
+  const std::vector<KubeObject>& handed() const { return handed_; }
+
   // Returns the request that marks a claim for `sweep`.
   ApiRequest CollectRequest(const KubeObject& claim) const;
 
@@ -36,6 +39,7 @@ class Claims {
   const ClusterId cluster_;
   const KubeObject root_;
   const WallTime collect_after_;
+  std::vector<KubeObject> handed_;
 };
 
 }  // namespace cluster_watcher

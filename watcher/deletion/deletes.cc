@@ -1,5 +1,6 @@
 #include "watcher/deletion/deletes.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 
@@ -34,10 +35,13 @@ bool Deletes::SendAll(const std::vector<const KubeObject*>& objects, Propagation
   bool all = true;
   bool throttled = false;
   for (std::size_t next = 0; next < objects.size() && !throttled;) {
-    // A batch at a time: there may be thousands, and each answer is an object.
+    // A batch at a time: there may be thousands, and each answer is an object. Until one is
+    // accepted none waits behind others: they may hang, and its evidence would grow old.
+    const std::size_t most =
+        any_accepted_ || dry_run ? kMostInABatch : std::min(kMostInABatch, concurrency);
     std::vector<const KubeObject*> batch;
     std::vector<ApiRequest> requests;
-    for (; next < objects.size() && batch.size() < kMostInABatch; ++next) {
+    for (; next < objects.size() && batch.size() < most; ++next) {
       const KubeObject& object = *objects[next];
       const bool takes_claims = !dry_run && propagation != PropagationPolicy::kOrphan;
       if (takes_claims && settled_.erase(object.meta.uid) == 0 && !AreClaimsSettled(object)) {

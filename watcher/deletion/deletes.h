@@ -34,6 +34,9 @@ class Deletes {
   // Send() of it doesn't settle them again.
   bool SettleClaimsOf(const KubeObject& object);
 
+  // The claims that were given an ownerReference to the root, as they were before.
+  const std::vector<KubeObject>& handed_claims() const { return claims_.handed(); }
+
   // Marks claims for `sweep`. False: some must be sent again.
   bool MarkForCollection(const KubeObjects& claims);
 

@@ -60,6 +60,7 @@ Deletion::Deletion(const Tools& tools, const DeletionOrder& condemned, Monotonic
       warn_once_(tools.log),
       cluster_(*condemned.look.cluster),
       as_seen_(*condemned.look.root),
+      owner_(condemned.look.facts.owner ? condemned.look.facts.owner->object : std::nullopt),
       marks_(condemned.marks),
       seen_abandoned_(condemned.look.evidence_since),
       root_seen_at_(condemned.look.root_seen_at),
@@ -83,13 +84,16 @@ Deletion::Deletion(const Tools& tools, const DeletionOrder& condemned, Monotonic
   if (resumed_) orphans_.TakeUp(marks_.first_deletes);
 }
 
-bool Deletion::Prepare(MonotonicTime tried_since) {
+bool Deletion::Prepare(MonotonicTime tried_since, bool again) {
   kept_owners_unknown_since_ = tried_since;
+  const bool late = tools_.clock.Now() - tried_since >= tools_.settings->delete_deadline;
+  is_repeated_ = again;
   MemberListing::Listed listed = listing_.List(RepeatedReads(tools_));
-  if (!listed.any) return false;
+  // An account that may list nothing is a mistake: the permissions that it lacks are told.
+  if (!listed.any && !(late && !listed.failed.empty())) return false;
   prepared_ = Prepared{Sort(listed, true), listed.complete, std::move(listed.failed)};
   if (kept_owners_unknown_since_ && !HasWaitedForKeptOwners()) return false;
-  return ChooseFirst(tools_.clock.Now() - tried_since >= tools_.settings->delete_deadline);
+  return ChooseFirst(late);
 }
 
 // To settle claims, and to find what loses its owner, takes its time, and evidence is fresh for
@@ -102,8 +106,15 @@ bool Deletion::ChooseFirst(bool late) {
   });
   const bool needs_more = rest == due.begin();
   if (!needs_more) due.erase(rest, due.end());
-  std::stable_partition(due.begin(), due.end(), [](const KubeObject* object) {
-    return FirstDelete::Of(*object).ProvesHalf();
+  // What has another owner than the root may be garbage collected by itself, and isn't named.
+  const auto may_be_named = [this](const KubeObject* object) {
+    const auto& owners = object->meta.owner_references;
+    return std::all_of(owners.begin(), owners.end(), [this](const OwnerReference& owner) {
+      return owner.uid == as_seen_.meta.uid;
+    });
+  };
+  std::stable_partition(due.begin(), due.end(), [&](const KubeObject* object) {
+    return FirstDelete::Of(*object).ProvesHalf() && may_be_named(object);
   });
   due.resize(std::min(due.size(), kMostFirstDeletes));
   const bool any_due = !due.empty();
@@ -116,7 +127,10 @@ bool Deletion::ChooseFirst(bool late) {
     if (!owners.empty() && !FindOrphansOf(owners, late)) return false;
     for (const KubeObject* owner : owners) first_orphaning_.insert(owner->meta.uid);
   }
-  for (const KubeObject* object : due) first_deletes_.push_back(FirstDelete::Of(*object));
+  for (const KubeObject* object : due) {
+    first_uids_.insert(object->meta.uid);
+    if (may_be_named(object)) first_deletes_.push_back(FirstDelete::Of(*object));
+  }
   const std::vector<FirstDelete> orphans = orphans_.Marks();
   first_deletes_.insert(first_deletes_.end(), orphans.begin(), orphans.end());
   return !due.empty() || !any_due;
@@ -153,16 +167,20 @@ Deletion::Outcome Deletion::DeleteMembers(MonotonicTime deadline) {
       const int conflicts = deletes_.conflicts();
       const Pass pass = DeletePass(prepared_->members, late);
       if (!late && IsWhole() && first_sent_ == FirstSent::kRefused) return Outcome::kStale;
-      // The root is what goes first, and on a slow API server its evidence doesn't last for another
-      // list.
-      const bool none_left = prepared_->complete && pass.remaining == 0;
-      if (IsWhole() && first_sent_ == FirstSent::kNone && (none_left || late)) {
+      // The root is what goes first now, and on a slow API server its evidence doesn't last for
+      // another list.
+      const bool none_left =
+          first_sent_ == FirstSent::kNone && prepared_->complete && pass.remaining == 0;
+      const bool few = first_sent_ != FirstSent::kFailed || late_passes + 1 >= kLatePasses;
+      if (IsWhole() && (late ? few : none_left && is_repeated_)) {
         if (late) NameOverdue(pass, prepared_->failed);
+        prepared_.reset();
         return Outcome::kDone;
       }
+      if (late) ++late_passes;
       // What failed in passing is sent again while its evidence is fresh; what was changed
       // meanwhile has to be listed again.
-      const bool again = !late && IsWhole() && first_sent_ == FirstSent::kFailed;
+      const bool again = IsWhole() && first_sent_ == FirstSent::kFailed;
       if (!again || deletes_.conflicts() > conflicts) prepared_.reset();
       pace_.Pause(late ? MonotonicTime::max() : deadline);
       continue;
@@ -348,6 +366,7 @@ MemberPass Deletion::Sort(MemberListing::Listed& listed, bool counts_as_listed) 
   KubeObjects objects = std::exchange(listed.objects, {});
   const auto members = static_cast<std::ptrdiff_t>(objects.size());
   objects.insert(objects.end(), listed.preserved.begin(), listed.preserved.end());
+  if (owner_) objects.push_back(*owner_);
   auto above = OwnersAbove(
       tools_.client, tools_.discovery, objects,
       [this](const KubeObject& object) { return MustSurvive(object, memory_); },
@@ -399,7 +418,8 @@ bool Deletion::SendDue(std::vector<const KubeObject*> due, bool past_deadline) {
   bool all = true;
   if (IsWhole()) {
     const auto rest = std::stable_partition(
-        due.begin(), due.end(), [this](const KubeObject* object) { return IsNamed(*object); });
+        due.begin(), due.end(),
+        [this](const KubeObject* object) { return first_uids_.contains(object->meta.uid); });
     std::vector<const KubeObject*> named(due.begin(), rest);
     const bool sent_all = rest == due.end();
     due.erase(due.begin(), rest);
@@ -467,7 +487,9 @@ void Deletion::DeleteOrphans(bool past_deadline, Pass& pass) {
     if (past_deadline) pass.not_gone.push_back(object.Describe());
     // Until its owner has gone that would make it anew.
     const auto& owners = object.meta.owner_references;
-    const bool is_let_go = owners.empty() || deletes_.AcceptedAt(owners.front().uid).has_value();
+    const bool is_let_go = std::all_of(
+        owners.begin(), owners.end(),
+        [this](const OwnerReference& owner) { return deletes_.AcceptedAt(owner.uid).has_value(); });
     if (!object.meta.deleting && is_let_go) due.push_back(&object);
   }
   SendOrphaning(due, past_deadline);
@@ -497,11 +519,6 @@ bool Deletion::MarkOrphans(bool past_deadline) {
     if (written.error().failure != ApiFailure::kConflict) break;
   }
   return past_deadline;
-}
-
-bool Deletion::IsNamed(const KubeObject& object) const {
-  return std::any_of(first_deletes_.begin(), first_deletes_.end(),
-                     [&](const FirstDelete& named) { return named == FirstDelete::Of(object); });
 }
 
 // What is being deleted already is waited for, and what a deleted member controls is the garbage
@@ -539,6 +556,7 @@ bool Deletion::HandOver(KubeObject& object) {
                          {});
     if (answer) {
       tools_.log.info("{} is mounted by the master and goes with it", object.Describe());
+      if (!object.meta.IsOwnedBy(as_seen_.meta.uid)) handed_.push_back(object);
       return true;
     }
     if (answer.error().failure == ApiFailure::kNotFound) return true;
@@ -556,6 +574,31 @@ bool Deletion::HandOver(KubeObject& object) {
   return false;
 }
 
+// Else it would go with the root whenever somebody replaces that.
+void Deletion::TakeBack() {
+  if (IsWhole()) {
+    const std::vector<KubeObject>& claims = deletes_.handed_claims();
+    handed_.insert(handed_.end(), claims.begin(), claims.end());
+  }
+  for (const KubeObject& object : std::exchange(handed_, {})) {
+    for (int attempt = 0; attempt < kMostHandOvers; ++attempt) {
+      auto now = tools_.client.Do(
+          ApiRequest::ListByName(object.type, cluster_.ns, object.meta.name, Freshness::kSure),
+          RepeatedReads(tools_));
+      auto meta = now ? ReadObjectMeta(OnlyItem(*now)) : Result<ObjectMeta>(Failure(""));
+      if (now && !meta) break;
+      if (meta && (meta->uid != object.meta.uid || !meta->IsOwnedBy(as_seen_.meta.uid))) break;
+      auto written = meta ? tools_.client.Do(ApiRequest::MergePatch(
+                                                 object.type, cluster_.ns, object.meta.name,
+                                                 NoOwnerReferencePatch(*meta, as_seen_.meta.uid)),
+                                             {})
+                          : std::move(now);
+      if (written) break;
+      warn_once_(written.error().message);
+    }
+  }
+}
+
 Deletion::Outcome Deletion::DeleteRoot(MonotonicTime deadline) {
   RootState state = ReadRoot();
   // Somebody else takes it down: nothing can be handed over to it any more.
@@ -565,9 +608,9 @@ Deletion::Outcome Deletion::DeleteRoot(MonotonicTime deadline) {
     state = ReadRoot();
   }
   if (auto outcome = WhyNotRoot(state)) return *outcome;
-  std::vector<const KubeObject*> refused;
+  std::vector<const KubeObject*> behind;  // the root
   for (KubeObject& object : mounted_) {
-    if (!HandOver(object)) refused.push_back(&object);
+    if (MustOrphan(object, false) || !HandOver(object)) behind.push_back(&object);
   }
   for (int conflicts = 0;;) {
     tools_.turn({});
@@ -602,10 +645,29 @@ Deletion::Outcome Deletion::DeleteRoot(MonotonicTime deadline) {
     conflicts = 0;
     pace_.Pause(MonotonicTime::max());
   }
-  deletes_.Send(refused, Propagation());
   root_deleted_ = true;
+  DeleteBehindRoot(std::move(behind));
   DeleteOrphansOfRoot();
   return Outcome::kDone;
+}
+
+void Deletion::DeleteBehindRoot(std::vector<const KubeObject*> objects) {
+  for (int pass = 0; pass < kMostLatePasses && !objects.empty(); ++pass) {
+    if (pass > 0) pace_.Pause(MonotonicTime::max());
+    tools_.turn({});
+    std::vector<const KubeObject*> due = objects;
+    SendOrphaning(due, true);
+    deletes_.Send(due, Propagation());
+    std::erase_if(objects, [this](const KubeObject* object) {
+      return deletes_.AcceptedAt(object->meta.uid).has_value();
+    });
+  }
+  for (const KubeObject* object : objects) NameLeft(*object);
+}
+
+void Deletion::NameLeft(const KubeObject& object) {
+  overdue_.push_back(object.Describe() + ": left of the master root");
+  tools_.log.warn("{}", overdue_.back());
 }
 
 // Its pods are among them, so our own, without which nothing goes on, comes last.
@@ -631,8 +693,7 @@ void Deletion::DeleteOrphansOfRoot() {
   }
   for (const KubeObject& object : orphans_.Remaining()) {
     if (object.meta.deleting || is_adopted(object)) continue;
-    overdue_.push_back(object.Describe() + ": left of the master root");
-    tools_.log.warn("{}", overdue_.back());
+    NameLeft(object);
   }
 }
 

@@ -43,7 +43,8 @@ class Deletion {
   // the first deletes. False: too little could be listed or done; call it again on another
   // Deletion, after another look. A cluster that can't be listed is still whole. `tried_since`:
   // when the first of these was called.
-  bool Prepare(MonotonicTime tried_since);
+  // `again`: what an earlier one prepared has come to nothing.
+  bool Prepare(MonotonicTime tried_since, bool again);
   // What is to be deleted first of what Prepare() listed, and what loses its owner so.
   const std::vector<FirstDelete>& first_deletes() const { return first_deletes_; }
   // `order` is what a look after Prepare() came to; its marks say that deletes are begun.
@@ -65,6 +66,12 @@ class Deletion {
   bool FinishMembers(MonotonicTime deadline,
                      const std::function<std::optional<EvidenceSince>()>& look_again);
 
+  // Whether nothing is deleted yet, as far as we know.
+  bool IsWhole() const;
+  // The cluster is spared: what was handed over to the root so far no longer goes with it, but for
+  // claims of what is deleted already.
+  void TakeBack();
+
   // One pass of deletes with dryRun=All: nothing changes. What would be deleted: "service/x".
   std::vector<std::string> Rehearse();
 
@@ -84,8 +91,6 @@ class Deletion {
   RootState ReadRoot();
   bool NamesUs(const Marks& marks) const;
   bool IsOvertaken() const;
-  // Whether nothing is deleted yet, as far as we know.
-  bool IsWhole() const;
   // Whether the cluster is whole, and isn't known to be condemned and abandoned any more.
   bool IsStale(RootState root) const;
   bool IsEvidenceOld() const;
@@ -118,9 +123,10 @@ class Deletion {
   // Deletes what has lost its owner so, and adds to `pass` what is left of it.
   void DeleteOrphans(bool past_deadline, Pass& pass);
   void DeleteOrphansOfRoot();
+  void DeleteBehindRoot(std::vector<const KubeObject*> objects);
+  void NameLeft(const KubeObject& object);
   // False: they aren't marked, and their owners can't go yet.
   bool MarkOrphans(bool past_deadline);
-  bool IsNamed(const KubeObject& object) const;
   bool IsDue(const KubeObject& object, bool past_deadline) const;
   void NameOverdue(const Pass& pass, const std::vector<std::string>& not_listed);
   // True: it needn't be deleted, for it goes with the root, is gone, is to be left now, or is
@@ -131,9 +137,10 @@ class Deletion {
   const Tools& tools_;
   WarnOnce warn_once_;
   const ClusterId cluster_;
-  const KubeObject as_seen_;      // the master root, as the first look saw it
-  Marks marks_;                   // as they are written
-  EvidenceSince seen_abandoned_;  // asked before each send while the cluster is whole
+  const KubeObject as_seen_;               // the master root, as the first look saw it
+  const std::optional<KubeObject> owner_;  // as that look saw it; nullopt: it is gone
+  Marks marks_;                            // as they are written
+  EvidenceSince seen_abandoned_;           // asked before each send while the cluster is whole
   std::optional<WallTime> root_seen_at_;
   std::string root_seen_version_;
   WallTime::duration server_ahead_;  // the API server's clock, of ours
@@ -144,6 +151,7 @@ class Deletion {
   DeletionMemory memory_;
   Deletes deletes_;
   Pace pace_;
+  bool is_repeated_ = false;  // an earlier deletion has come to nothing
   bool needs_evidence_;  // the cluster was whole when this began, so each send needs fresh evidence
   bool finishes_ = false;  // what somebody else has begun
   bool resumed_;           // it isn't known yet what the watcher listed that began it
@@ -155,6 +163,7 @@ class Deletion {
   };
   std::optional<Prepared> prepared_;
   std::vector<FirstDelete> first_deletes_;
+  std::set<std::string> first_uids_;       // of what is deleted first
   std::set<std::string> first_orphaning_;  // UIDs of those that are deleted with Orphan
   std::set<std::string> kept_owners_;      // UIDs of what is above objects that must survive
   // Since when it isn't known of what is listed; nullopt: it is.
@@ -163,6 +172,7 @@ class Deletion {
   FirstSent first_sent_ = FirstSent::kNone;  // what came of them while the cluster is whole
   bool root_deleted_ = false;
   KubeObjects mounted_;
+  std::vector<KubeObject> handed_;  // to the root
   std::vector<std::string> left_;
   std::vector<std::string> overdue_;
 };

@@ -68,9 +68,12 @@ HalfProof ProveHalf(const Tools& tools, WarnOnce& warn_once, const ClusterId& cl
   const bool in_time = marks.deleting_since && now - *marks.deleting_since < kOldestDeletion &&
                        *marks.deleting_since - now < kClockSkew;
   if (!in_time) return proof;
+  // What can't be read by the deadline holds nothing up any longer.
+  const bool late = now - *marks.deleting_since >= tools.settings->delete_deadline;
   if (proof.gone.empty()) {
-    proof.wholeness = all_read ? Wholeness::kMayWhole : Wholeness::kUnknown;
-    if (!all_read) warn_once(kUnknownYet);
+    const bool is_sure = all_read || late;
+    proof.wholeness = is_sure ? Wholeness::kMayWhole : Wholeness::kUnknown;
+    if (!is_sure) warn_once(kUnknownYet);
     return proof;
   }
   const auto listed = MemberListing(tools, warn_once, cluster).List(RepeatedReads(tools));
@@ -82,8 +85,9 @@ HalfProof ProveHalf(const Tools& tools, WarnOnce& warn_once, const ClusterId& cl
         return is_member && IsMadeSince(meta, *marks.deleting_since) && !IsNamed(meta, marks);
       });
   if (!made_anew) {
-    proof.wholeness = listed.complete ? Wholeness::kHalf : Wholeness::kUnknown;
-    if (!listed.complete) warn_once(kUnknownYet);
+    const bool is_sure = listed.complete || late;
+    proof.wholeness = is_sure ? Wholeness::kHalf : Wholeness::kUnknown;
+    if (!is_sure) warn_once(kUnknownYet);
   }
   return proof;
 }

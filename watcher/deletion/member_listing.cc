@@ -64,15 +64,18 @@ MemberListing::MemberListing(const Tools& tools, WarnOnce& warn_once, ClusterId 
 MemberListing::Listed MemberListing::List(const Patience& patience) {
   const Settings& settings = *tools_.settings;
   Listed listed;
+  bool is_refreshed = false;
   if (refresh_kinds_) {
-    if (auto fresh = tools_.discovery.Refresh(patience); !fresh) warn_once_(fresh.error().message);
+    const auto fresh = tools_.discovery.Refresh(patience);
+    if (!fresh) warn_once_(fresh.error().message);
+    is_refreshed = fresh.has_value();
   }
   const MemberKinds kinds = FindMemberKinds(settings, tools_.discovery, patience);
   for (const ApiError& error : kinds.errors) warn_once_(error.message);
   for (const std::string& kind : kinds.not_served) {
     Skip(SplitKindName(kind).kind, "not-found", kind + ": not served");
   }
-  if (most_readable_ == 0) {
+  if (readable_.empty()) {
     for (const ResourceType& type : kinds.types) tools_.metrics.ExpectDeletesOf(type.plural);
   }
   std::vector<ResourceType> types = kinds.types;
@@ -92,12 +95,18 @@ MemberListing::Listed MemberListing::List(const Patience& patience) {
     warn_once_(error.message);
     listed.failed.push_back(error.message);
   }
+  // What is no longer served is gone with its definition.
+  if (is_refreshed && kinds.errors.empty()) {
+    std::erase_if(readable_, [&](const std::string& kind) {
+      return std::none_of(types.begin(), types.end(),
+                          [&](const ResourceType& type) { return type.QualifiedName() == kind; });
+    });
+  }
   // A kind that could be listed before and no longer can isn't known to be empty.
-  const std::size_t readable = types.size() - listing.skipped.size() - listing.failed.size();
-  most_readable_ = std::max(most_readable_, readable);
-  listed.complete =
-      kinds.errors.empty() && listing.failed.empty() && readable > 0 && readable == most_readable_;
-  listed.any = readable > 0;
+  readable_.insert(listing.read.begin(), listing.read.end());
+  listed.any = !listing.read.empty();
+  listed.complete = kinds.errors.empty() && listing.failed.empty() && listed.any &&
+                    listing.read.size() == readable_.size();
   refresh_kinds_ = !listed.complete;
   listed.objects = std::move(listing.objects);
   if (!preserves) return listed;

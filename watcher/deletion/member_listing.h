@@ -46,8 +46,8 @@ class MemberListing {
   WarnOnce& warn_once_;
   const ClusterId cluster_;
   std::vector<std::string> skipped_;
-  std::size_t most_readable_ = 0;  // the most kinds that one listing could read
-  bool refresh_kinds_ = false;     // the last listing had gaps, so discovery is refreshed
+  std::set<std::string> readable_;  // kinds that a listing could read, and that are still served
+  bool refresh_kinds_ = false;      // the last listing had gaps, so discovery is refreshed
 };
 
 }  // namespace cluster_watcher

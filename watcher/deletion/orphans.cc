@@ -8,6 +8,11 @@
 #include "watcher/deletion/member_listing.h"
 
 namespace cluster_watcher {
+namespace {
+
+constexpr std::size_t kMostInABatch = 64;
+
+}  // namespace
 
 bool Orphans::MayGo(const KubeObject& object) const {
   const auto label = object.meta.Label(cluster_.label);
@@ -22,16 +27,19 @@ bool Orphans::Find(const std::vector<const KubeObject*>& owners) {
   for (const ResourceType& type : kinds.types) {
     requests.push_back(ApiRequest::ListMetadata(type, cluster_.ns));
   }
+  for (const KubeObject* owner : owners) owner_uids_.insert(owner->meta.uid);
   bool all = kinds.errors.empty();
   const auto read = tools_.client.EachItemSideBySide(
       requests, static_cast<std::size_t>(tools_.settings->concurrency),
       [&](std::size_t which, JsonValue item) {
         auto meta = ReadObjectMeta(item);
-        if (!meta || meta->owner_references.size() != 1) return;  // its other owners keep it
-        const bool is_owned =
-            std::any_of(owners.begin(), owners.end(),
-                        [&](const KubeObject* owner) { return meta->IsOwnedBy(owner->meta.uid); });
-        if (!is_owned) return;
+        if (!meta || meta->owner_references.empty()) return;
+        const auto& above = meta->owner_references;
+        // Any other owner keeps it.
+        const bool loses_all = std::all_of(above.begin(), above.end(), [&](const auto& owner) {
+          return owner_uids_.contains(owner.uid);
+        });
+        if (!loses_all) return;
         KubeObject object{kinds.types[which], *std::move(meta)};
         const std::string uid = object.meta.uid;
         if (MayGo(object)) found_.insert_or_assign(uid, std::move(object));
@@ -97,30 +105,34 @@ std::vector<FirstDelete> Orphans::Marks() const {
 
 std::vector<KubeObject> Orphans::Remaining() {
   FindMarked();
-  std::vector<ApiRequest> requests;
-  std::vector<std::string> uids;
-  for (const auto& [uid, object] : found_) {
-    requests.push_back(
-        ApiRequest::ListByName(object.type, cluster_.ns, object.meta.name, Freshness::kSure));
-    uids.push_back(uid);
-  }
-  const auto answers = tools_.client.DoAll(
-      requests, static_cast<std::size_t>(tools_.settings->concurrency), RepeatedReads(tools_));
   std::vector<KubeObject> remaining;
-  for (std::size_t i = 0; i < uids.size(); ++i) {
-    KubeObject& object = found_.at(uids[i]);
-    if (answers[i]) {
-      auto meta = ReadObjectMeta(OnlyItem(*answers[i]));
-      const bool is_there = meta && meta->uid == uids[i];
-      if (is_there) object.meta = *std::move(meta);
-      if (!is_there || !MayGo(object)) {
-        found_.erase(uids[i]);
-        continue;
-      }
-    } else {
-      warn_once_(answers[i].error().message);
+  for (auto next = found_.begin(); next != found_.end();) {
+    // A batch at a time: there may be thousands, and each answer is an object.
+    std::vector<ApiRequest> requests;
+    auto last = next;
+    for (; last != found_.end() && requests.size() < kMostInABatch; ++last) {
+      const KubeObject& object = last->second;
+      requests.push_back(
+          ApiRequest::ListByName(object.type, cluster_.ns, object.meta.name, Freshness::kSure));
     }
-    remaining.push_back(object);
+    const auto answers = tools_.client.DoAll(
+        requests, static_cast<std::size_t>(tools_.settings->concurrency), RepeatedReads(tools_));
+    for (const ApiResult& answer : answers) {
+      auto& [uid, object] = *next;
+      if (answer) {
+        auto meta = ReadObjectMeta(OnlyItem(*answer));
+        const bool is_there = meta && meta->uid == uid;
+        if (is_there) object.meta = *std::move(meta);
+        if (!is_there || !MayGo(object)) {
+          next = found_.erase(next);
+          continue;
+        }
+      } else {
+        warn_once_(answer.error().message);
+      }
+      remaining.push_back(object);
+      ++next;
+    }
   }
   return remaining;
 }

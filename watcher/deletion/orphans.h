@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,8 +25,8 @@ class Orphans {
         cluster_(std::move(cluster)),
         survives_(std::move(survives)) {}
 
-  // Finds what these owners alone own, of all kinds that members can be, whatever its labels;
-  // claims aside. False: a kind could not be listed; call it again.
+  // Finds what has no other owners than these and those of earlier calls, of all kinds that members
+  // can be, whatever its labels; claims aside. False: a kind could not be listed; call it again.
   bool Find(const std::vector<const KubeObject*>& owners);
   // Takes up what an earlier watcher found and marked. Marks may be forged, so only what has no
   // living owner counts: the others are found again before their owner goes.
@@ -49,6 +50,7 @@ class Orphans {
   WarnOnce& warn_once_;
   const ClusterId cluster_;
   const std::function<bool(const KubeObject&)> survives_;
+  std::set<std::string> owner_uids_;         // of all owners that Find() was asked for
   std::map<std::string, KubeObject> found_;  // by UID
   std::vector<FirstDelete> marked_;          // of an earlier watcher, and not told yet
 };

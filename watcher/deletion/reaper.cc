@@ -363,7 +363,7 @@ void Reaper::MarkStepsDone(const DeletionOrder& condemned, const Progress& progr
   for (int attempt = 0; attempt < kMostStepMarks; ++attempt) {
     tools_.turn({});
     const RootState state = root.Read({}, kStepMarkTimeout);
-    if (state == RootState::kReplaced) return;
+    if (state == RootState::kReplaced || state == RootState::kGone) return;
     if (state == RootState::kOurs || state == RootState::kTerminating) {
       if (root.marks().condemned_by != condemned.marks.condemned_by) return;
       if (root.WriteMarks({{annotation::kStepsDone, StepsMark(progress.steps_done)}},
@@ -397,9 +397,15 @@ std::optional<Reaper::Outcome> Reaper::BeginAndFinish(const Case& of,
                                                       Progress& progress) {
   Deletion deletion(tools_, condemned, BeganAt(condemned, progress));
   if (!progress.tried) progress.tried = tools_.clock.Now();
-  if (!deletion.Prepare(*progress.tried)) return std::nullopt;
+  if (!deletion.Prepare(*progress.tried, progress.fruitless > 0)) {
+    deletion.TakeBack();
+    return std::nullopt;
+  }
   auto begun = LastLook(of, progress, &deletion.first_deletes(), {});
-  if (!begun) return begun.error();
+  if (!begun) {
+    deletion.TakeBack();
+    return begun.error();
+  }
   deletion.Begin(*begun);
   return Finish(*begun, deletion, progress);
 }
@@ -414,20 +420,25 @@ std::optional<Reaper::Outcome> Reaper::Finish(const DeletionOrder& condemned, De
     announcer_.Trouble(condemned.look, "Overdue",
                        "its deadline has passed; " + Joined(deletion.overdue()));
   }
-  if (outcome == Deletion::Outcome::kDone && RunStepsAfter(condemned, progress)) {
+  // Where the root goes first the steps are taken behind it: it may still be spared.
+  const bool is_whole = deletion.IsWhole();
+  if (outcome == Deletion::Outcome::kDone && !is_whole && RunStepsAfter(condemned, progress)) {
     // Meanwhile something may have been made again, even the master root.
     outcome = deletion.DeleteMembers(deadline);
   }
   const bool members_are_gone = outcome == Deletion::Outcome::kDone;
   if (members_are_gone) outcome = deletion.DeleteRoot(deadline);
+  if (outcome == Deletion::Outcome::kDone && is_whole) RunStepsAfter(condemned, progress);
   switch (outcome) {
     case Deletion::Outcome::kDone:
       TellEnd(deletion, condemned, began);
       return Outcome::kDone;
     case Deletion::Outcome::kStale:
+      deletion.TakeBack();
       return std::nullopt;
     case Deletion::Outcome::kKept:
     case Deletion::Outcome::kRelabelled: {
+      deletion.TakeBack();
       std::vector<std::string> gone = progress.gone;
       const auto& deleted = deletion.first_deleted();
       gone.insert(gone.end(), deleted.begin(), deleted.end());
@@ -438,6 +449,7 @@ std::optional<Reaper::Outcome> Reaper::Finish(const DeletionOrder& condemned, De
                          gone);
     }
     case Deletion::Outcome::kOtherMaster:
+      marks_to_take_off_ = !TakeMarksOff(condemned.marks.condemned_by, condemned.look);
       BackToWatching(condemned.look, Refusal::kConflict,
                      "its deletion ends here: the master root is taken down by another's hand, and "
                      "another master of the cluster is there" +
@@ -446,6 +458,7 @@ std::optional<Reaper::Outcome> Reaper::Finish(const DeletionOrder& condemned, De
     case Deletion::Outcome::kOvertaken:
       return Overtaken();
     case Deletion::Outcome::kCalledOff:
+      deletion.TakeBack();
       BackToWatching(condemned.look, Refusal::kConflict,
                      "its deletion ends here: the marks on the master root no longer name us" +
                          WhatIsGone(deletion.first_deleted()));

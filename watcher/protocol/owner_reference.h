@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "probes/kube/object_meta.h"
 
@@ -11,5 +12,7 @@ namespace cluster_watcher {
 // blocks. It applies only to the resourceVersion in `object`.
 // Source: kubernetes.io "Owners and Dependents".
 std::string OwnerReferencePatch(const ObjectMeta& object, const KubeObject& owner);
+// The same that takes the ownerReference with this UID off.
+std::string NoOwnerReferencePatch(const ObjectMeta& object, std::string_view owner_uid);
 
 }  // namespace cluster_watcher

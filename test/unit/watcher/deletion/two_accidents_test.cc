@@ -1,0 +1,381 @@
+// Two accidents at once: what a deletion does where one thing more goes wrong than it is used to.
+#include <gtest/gtest.h>
+#include <malloc.h>
+
+#include <string>
+
+#include "test/unit/support/reaper_lab.h"
+
+namespace cluster_watcher {
+namespace {
+
+using small_kubernetes::Fault;
+using small_kubernetes::Request;
+using small_kubernetes::Response;
+using small_kubernetes::User;
+using std::chrono::seconds;
+
+class TwoAccidentsTest : public ReaperLab {};
+
+// The machine, or the API server, is held up in the middle of the first deletes. `--concurrency=1`
+// or 8 that hang: those behind are sent on evidence of which nobody asks again how old it is.
+TEST_F(TwoAccidentsTest, AFirstDeleteBehindOnesThatHangIsNotSentOnOldEvidence) {
+  for (const int concurrency : {1, 8}) {
+    SCOPED_TRACE(concurrency);
+    settings_.settings.concurrency = concurrency;
+    StartWatcher();
+    for (int i = 0; i < 15; ++i) MakeMap("m" + std::to_string(i));
+    Fault hang;
+    hang.method = "DELETE";
+    hang.contains = "/configmaps/";
+    hang.times = concurrency;
+    hang.action = Fault::Action::kHang;
+    kubernetes_.GetFaults().Add(hang);
+    Before("DELETE", "/configmaps/", 1,
+           [&] { clock_.At(clock_.elapsed + seconds(6), [&] { MakeDriver(); }); });
+    EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+    EXPECT_TRUE(Exists(kDriver));
+    EXPECT_TRUE(Exists(kRoot)) << "it is in use";
+    EXPECT_TRUE(MapExists("spark-config"));
+    kubernetes_.on_request = nullptr;
+    MakeRoot();
+    MakeDriver();
+  }
+}
+
+// The same where the cluster is taken down by hand and the pod is told to stop.
+TEST_F(TwoAccidentsTest, AMemberBehindOneThatHangsIsNotDeletedOnOldEvidenceWhenToldToStop) {
+  settings_.settings.concurrency = 1;
+  StartWatcher();
+  for (int i = 0; i < 15; ++i) MakeMap("m" + std::to_string(i));
+  TakeDownByHand();
+  Fault hang;
+  hang.method = "DELETE";
+  hang.contains = "/configmaps/";
+  hang.action = Fault::Action::kHang;
+  kubernetes_.GetFaults().Add(hang);
+  Before("DELETE", "/configmaps/", 1,
+         [&] { clock_.At(clock_.elapsed + seconds(6), [&] { MakeDriver(); }); });
+  EXPECT_FALSE(reaper_->FinishOnTermination());
+  EXPECT_TRUE(MapExists("spark-config"));
+  EXPECT_TRUE(MapExists("m14"));
+}
+
+// The master mounts what owns a kept object: it is handed over to the root, and goes with it by
+// garbage collection, which takes the kept object along.
+TEST_F(TwoAccidentsTest, AKeptObjectStaysThoughItsOwnerIsMountedByTheMaster) {
+  MakeMap("spark-conf");  // is mounted by the master
+  MakeMap("kept", R"(,"annotations":{"cluster-watcher/keep":"true"})" +
+                      OwnedBy("ConfigMap", "v1", kMaps + std::string("/spark-conf")));
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_TRUE(MapExists("kept"));
+  EXPECT_FALSE(MapExists("spark-conf"));
+}
+
+// The same where it may not be handed over and is deleted behind the root.
+TEST_F(TwoAccidentsTest, AKeptObjectStaysThoughItsMountedOwnerMayNotBeHandedOver) {
+  MakeMap("spark-conf");
+  MakeMap("kept", R"(,"annotations":{"cluster-watcher/keep":"true"})" +
+                      OwnedBy("ConfigMap", "v1", kMaps + std::string("/spark-conf")));
+  Refuse("PATCH", "/configmaps/spark-conf", 403);
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_TRUE(MapExists("kept"));
+}
+
+// What was handed over to the master root while the cluster was whole stays handed over though the
+// cluster is spared: the next `replace --force` of the master takes it along.
+TEST_F(TwoAccidentsTest, ClaimsOfAClusterThatWasSparedOutliveItsMasterRoot) {
+  settings_.settings.volumes = Volumes::kDelete;
+  StartWatcher();
+  Delete(kMaps + std::string("/spark-config"));
+  kubernetes_.Apply(
+      R"({"apiVersion":"apps/v1","kind":"StatefulSet",)" + Labelled("w") +
+      R"(,"spec":{"replicas":1,"serviceName":"w","selector":{"matchLabels":{"app":"w"}},)"
+      R"("volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{"accessModes":)"
+      R"(["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}}],)"
+      R"("template":{"metadata":{"labels":{"app":"w"}},"spec":{"containers":)"
+      R"([{"name":"m","image":"x"}]}}}})");
+  const std::string claim = "/api/v1/namespaces/lab/persistentvolumeclaims/data-w-0";
+  ASSERT_TRUE(Exists(claim));
+  Before("PATCH", "/persistentvolumeclaims/data-w-0", 1, [this] { MakeDriver(); });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  kubernetes_.on_request = nullptr;
+  ReplaceRoot();
+  EXPECT_TRUE(Exists("/apis/apps/v1/namespaces/lab/statefulsets/w"));
+  EXPECT_TRUE(Exists(claim)) << "its data is in use";
+}
+
+TEST_F(TwoAccidentsTest, WhatTheMasterMountsOutlivesItsRootWhereTheClusterWasSpared) {
+  Delete(kMaps + std::string("/spark-config"));
+  MakeMap("spark-conf");  // is mounted by the master
+  Refuse("DELETE", "/deployments/spark-m", 500);
+  observer_->SureLook({});
+  Delete(kDriver);
+  clock_.At(clock_.elapsed + seconds(30), [&] { MakeDriver(); });
+  clock_.At(clock_.elapsed + seconds(60), [&] { kubernetes_.GetFaults().Clear(); });
+  EXPECT_EQ(CondemnNow(), Reaper::Outcome::kSpared);
+  ReplaceRoot();
+  EXPECT_TRUE(MapExists("spark-conf"));
+}
+
+TEST_F(TwoAccidentsTest, WhatTheMasterMountsOutlivesItsRootWhereThatIsKept) {
+  MakeMap("spark-conf");  // is mounted by the master
+  Before("DELETE", "deployments/spark-m", 1, [&] { Annotate(kRoot, "keep", "true"); });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  kubernetes_.on_request = nullptr;
+  ReplaceRoot();
+  EXPECT_TRUE(MapExists("spark-conf"));
+}
+
+// Nothing was deleted yet, for the deletes fail. What goes by itself (its owner, which isn't its
+// controller, has ended) proves nothing half: the driver is back.
+TEST_F(TwoAccidentsTest, WhatIsGarbageCollectedByItselfProvesNothingHalf) {
+  const std::string pod = "/api/v1/namespaces/lab/pods/task";
+  kubernetes_.Apply(R"({"apiVersion":"v1","kind":"Pod",)" + Meta("task") +
+                    R"(,"spec":{"containers":[{"name":"m","image":"x"}]}})");
+  MakeMap("of-task", OwnedBy("Pod", "v1", pod));
+  Refuse("DELETE", "/configmaps/", 500);
+  AnHourPasses();
+  observer_->SureLook({});
+  Delete(kDriver);
+  clock_.At(clock_.elapsed + seconds(20), [&] {
+    kubernetes_.Admin("DELETE", pod + "?gracePeriodSeconds=0");
+    MakeDriver();
+  });
+  clock_.At(clock_.elapsed + seconds(60), [&] { kubernetes_.GetFaults().Clear(); });
+  EXPECT_EQ(CondemnNow(), Reaper::Outcome::kSpared);
+  EXPECT_FALSE(MapExists("of-task"));
+  EXPECT_TRUE(MapExists("spark-config"));
+  EXPECT_TRUE(Exists(kRoot));
+}
+
+// The driver wants no replicas, and an ownerReference of its own ties it to the cluster. It doesn't
+// carry the cluster's label, so it isn't listed, and goes with what owns it.
+TEST_F(TwoAccidentsTest, TheOwnerStaysThoughAMemberOrTheRootOwnsIt) {
+  for (const bool by_root : {false, true}) {
+    SCOPED_TRACE(by_root);
+    const std::string owned =
+        by_root ? OwnedBy("Deployment", "apps/v1", kRoot)
+                : OwnedBy("ConfigMap", "v1", kMaps + std::string("/spark-config"));
+    observer_->SureLook({});
+    kubernetes_.Admin("PATCH", kDriver,
+                      R"({"spec":{"replicas":0},"metadata":{)" + owned.substr(1) + "}}",
+                      "application/merge-patch+json");
+    EXPECT_EQ(CondemnNow(), Reaper::Outcome::kDone);
+    EXPECT_TRUE(Exists(kDriver)) << "the owner is never deleted";
+    MakeRoot();
+    MakeMap("spark-config");
+    MakeDriver();
+    StartWatcher();
+  }
+}
+
+// Half a cluster, and a kind that can't be listed any more: the deadline ends it all the same, as
+// it does where nothing else goes wrong.
+TEST_F(TwoAccidentsTest, MarksThatAreTakenOffWhileAKindCannotBeListedHoldNothingUpForEver) {
+  MakeMap("held", R"(,"finalizers":["example.com/held"])");
+  AnHourPasses();
+  const Duration end = clock_.elapsed + std::chrono::hours(2);  // so that this ends
+  bool broken = false;
+  kubernetes_.on_request = [&, lists = 0](const Request& request, const User&) mutable {
+    if (request.target.find("/configmaps?labelSelector") == std::string::npos) return;
+    if (++lists == 3) {
+      TakeMarksOff();
+      broken = true;
+    }
+  };
+  kubernetes_.on_answer = [&](const Request& request, const User&, Response& response) {
+    const bool of_it = request.target.find("/services?labelSelector") != std::string::npos;
+    if (of_it && broken && clock_.elapsed < end) response.status = 500;
+  };
+  // Done, or called off and so judged again.
+  EXPECT_TRUE(Condemn() == Reaper::Outcome::kDone || Mark("phase").empty());
+  EXPECT_LT(clock_.elapsed, end - std::chrono::hours(1));
+}
+
+// The first delete's answer was lost.
+TEST_F(TwoAccidentsTest, ALostAnswerWhileAKindCannotBeListedHoldsNothingUpForEver) {
+  MakeMap("other");
+  AnHourPasses();
+  const Duration end = clock_.elapsed + std::chrono::hours(2);  // so that this ends
+  kubernetes_.on_answer = [&](const Request& request, const User&, Response& response) {
+    const bool of_it = request.target.find("/services?labelSelector") != std::string::npos;
+    if (of_it && clock_.elapsed < end) response.status = 500;
+  };
+  Refuse("DELETE", "", 500);
+  clock_.At(clock_.elapsed + seconds(40), [&] { kubernetes_.GetFaults().Clear(); });
+  Before("DELETE", "", 1,
+         [this] { kubernetes_.Admin("DELETE", kMaps + std::string("/spark-config")); });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_FALSE(Exists(kRoot));
+  EXPECT_LT(clock_.elapsed, end - std::chrono::hours(1));
+}
+
+// The watcher was restarted in the middle.
+TEST_F(TwoAccidentsTest, AKindThatCannotBeListedHoldsNoResumedDeletionUpForEver) {
+  AnHourPasses();
+  WriteMarks(kGone, seconds(60));
+  Delete(kDriver);
+  Refuse("GET", "/services?labelSelector", 500);
+  // It is done, or its marks are taken off and it is judged again.
+  const auto is_stuck = [this] { return Mark("phase") == "deleting"; };
+  for (int poll = 0; poll < 720 && is_stuck(); ++poll) {
+    clock_.elapsed += seconds(5);
+    Resume();
+  }
+  EXPECT_FALSE(is_stuck()) << "an hour has passed";
+}
+
+// A cluster of which nothing is deleted before the root: what appears after the first list goes
+// too.
+TEST_F(TwoAccidentsTest, WhatAppearsBehindTheListOfAMasterAloneGoesToo) {
+  Delete(kMaps + std::string("/spark-config"));
+  bool listed = false;
+  bool made = false;
+  kubernetes_.on_request = [&](const Request& request, const User&) {
+    if (request.method != "GET") return;
+    if (request.target.find("/configmaps?labelSelector") != std::string::npos) listed = true;
+    const bool of_driver = request.target.find("metadata.name%3Dbob") != std::string::npos;
+    if (!listed || made || !of_driver) return;  // the last look before deletes-begun
+    made = true;
+    MakeMap("late");
+  };
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_TRUE(made);
+  EXPECT_TRUE(!MapExists("late") || Notes().find("configmap/late") != std::string::npos);
+}
+
+// What the master mounts may not be handed over, so it is deleted behind the root: once.
+TEST_F(TwoAccidentsTest, WhatMayNotBeHandedOverGoesOrIsNamed) {
+  Delete(kMaps + std::string("/spark-config"));
+  MakeMap("other");
+  MakeMap("spark-conf");  // is mounted by the master
+  Refuse("PATCH", "/configmaps/spark-conf", 403);
+  Refuse("DELETE", "/configmaps/spark-conf", 503, 0, 1);
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_FALSE(Exists(kRoot));
+  EXPECT_TRUE(!MapExists("spark-conf") || Notes().find("configmap/spark-conf") != std::string::npos)
+      << Notes();
+}
+
+// An object that two members own, and no other, is nobody's once both are deleted with Orphan.
+TEST_F(TwoAccidentsTest, WhatTwoOrphaningMembersOwnGoesOrIsNamed) {
+  const auto uid = [&](const std::string& name) {
+    const auto object = JsonDocument::Parse(Read(kMaps + ("/" + name)).body);
+    return std::string(*object->root()["metadata"]["uid"].AsString());
+  };
+  const auto owner = [&](const std::string& name) {
+    return R"({"apiVersion":"v1","kind":"ConfigMap","name":")" + name + R"(","uid":")" + uid(name) +
+           R"("})";
+  };
+  MakeMap("one");
+  MakeMap("two");
+  const std::string both = R"(,"ownerReferences":[)" + owner("one") + "," + owner("two") + "]";
+  MakeBareMap("both", both);
+  MakeMap("kept", R"(,"annotations":{"cluster-watcher/keep":"true"})" + both);
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_TRUE(MapExists("kept"));
+  EXPECT_FALSE(MapExists("one") || MapExists("two"));
+  EXPECT_TRUE(!MapExists("both") || Notes().find("configmap/both") != std::string::npos);
+}
+
+// No kind of members can be listed, but all else can: the deadline ends it, and names them.
+TEST_F(TwoAccidentsTest, WhereNoKindOfMembersCanBeListedTheRootGoesAtTheDeadline) {
+  settings_.settings.resources = {"configmaps"};
+  StartWatcher();
+  Refuse("GET", "/configmaps?labelSelector", 500);
+  Refuse("GET", "/persistentvolumeclaims?labelSelector", 403);
+  clock_.At(std::chrono::hours(2), [this] { MakeDriver(); });  // so that this ends
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_FALSE(Exists(kRoot));
+}
+
+// One worker is kept, so its ReplicaSet is deleted with Orphan and each other pod of it by itself.
+// The sidecar has 64 MiB in all.
+TEST_F(TwoAccidentsTest, ManyPodsThatLoseTheirOwnerAreNotHeldAsWhole) {
+  kubernetes_.log_requests = false;
+  kubernetes_.Apply(
+      R"({"apiVersion":"apps/v1","kind":"Deployment",)" + Labelled("w") +
+      R"(,"spec":{"replicas":2000,"selector":{"matchLabels":{"app":"w"}},"template":{"metadata":)"
+      R"({"labels":{"app":"w"},"annotations":{"note":")" +
+      std::string(4'000, 'x') + R"("}},"spec":{"containers":[{"name":"main","image":"x"}]}}}})");
+  const auto pods =
+      JsonDocument::Parse(Read("/api/v1/namespaces/lab/pods?labelSelector=app%3Dw&limit=1").body);
+  const std::string one(*pods->root()["items"].At(0)["metadata"]["name"].AsString());
+  kubernetes_.Admin("PATCH", "/api/v1/namespaces/lab/pods/" + one,
+                    R"({"metadata":{"labels":{"oshinko-cluster":"spark"},)"
+                    R"("annotations":{"cluster-watcher/keep":"true"}}})",
+                    "application/merge-patch+json");
+  std::size_t in_a_row = 0, before = 0, most = 0;
+  kubernetes_.on_request = [&](const Request& request, const User&) {
+    const bool is_it =
+        request.target.find("pods?fieldSelector=metadata.name%3Dw-") != std::string::npos;
+    if (!is_it) in_a_row = 0;
+    if (!is_it) return;
+    const std::size_t now = mallinfo2().uordblks;
+    if (in_a_row++ == 0) before = now;
+    if (now > before) most = std::max(most, now - before);
+  };
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_FALSE(Exists(kRoot));
+  EXPECT_LT(most, 16u << 20) << "bytes, of 2,000 pods of 5 kB";
+}
+
+// The definition of a kind of members is deleted in the middle, with all objects of that kind.
+TEST_F(TwoAccidentsTest, AKindThatIsNoLongerServedHoldsNothingUp) {
+  kubernetes_.Apply(
+      R"({"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",)"
+      R"("metadata":{"name":"rayclusters.ray.io"},"spec":{"group":"ray.io","scope":"Namespaced",)"
+      R"("names":{"plural":"rayclusters","singular":"raycluster","kind":"RayCluster"},)"
+      R"("versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":)"
+      R"({"type":"object","x-kubernetes-preserve-unknown-fields":true}}}]}})");
+  ASSERT_TRUE(Exists("/apis/ray.io/v1/namespaces/lab/rayclusters"));
+  MakeMap("other");
+  Before("DELETE", "spark-config", 1, [this] {
+    Delete("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/rayclusters.ray.io");
+  });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_LT(clock_.elapsed, std::chrono::minutes(1));
+  EXPECT_FALSE(Exists(kRoot));
+}
+
+// A master alone: its after-delete steps say that it is gone.
+TEST_F(TwoAccidentsTest, StepsAfterAreNotRunOfAClusterThatIsStillWhole) {
+  Delete(kMaps + std::string("/spark-config"));
+  Annotate(kRoot, "after-delete", R"([{\"name\":\"a\",\"http\":{\"url\":\"http://h/\"}}])");
+  int steps = 0;
+  during_step_ = [&] {
+    ++steps;
+    EXPECT_FALSE(Exists(kRoot));
+  };
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_EQ(steps, 1);
+}
+
+// The root terminates for long, and another master is there: said once, not at every poll.
+TEST_F(TwoAccidentsTest, ThatAnotherMasterIsThereIsNotSaidAtEveryPoll) {
+  AnHourPasses();
+  HoldRoot();
+  WriteMarks(kGone, seconds(60));
+  Delete(kRoot);
+  kubernetes_.Apply(R"({"apiVersion":"apps/v1","kind":"Deployment",)" + Meta("spark-n") +
+                    R"(,"spec":{"replicas":1,"selector":{"matchLabels":{"app":"n"}},"template":{)"
+                    R"("metadata":{"labels":{"app":"n","oshinko-cluster":"spark"},"annotations":{)"
+                    R"("cluster-watcher/status":"injected"}},"spec":{"containers":[{"name":"main",)"
+                    R"("image":"x"}]}}}})");
+  StartWatcher();
+  for (int poll = 0; poll < 60 && Mark("phase") == "deleting"; ++poll) {
+    EXPECT_EQ(Resume(), Reaper::Outcome::kSpared);
+    clock_.elapsed += seconds(5);
+  }
+  EXPECT_EQ(Mark("phase"), "");
+  std::size_t events = 0;
+  const std::string notes = Notes();
+  for (std::size_t at = 0; (at = notes.find(R"("reason":)", at)) != std::string::npos; ++at)
+    ++events;
+  EXPECT_LE(events, 10u);
+  EXPECT_TRUE(MapExists("spark-config"));
+}
+
+}  // namespace
+}  // namespace cluster_watcher
