@@ -428,6 +428,8 @@ TEST_F(DeletionTest, AnOrphanThatIsAnotherClustersOrHasAnotherOwnerStays) {
   const std::string owner = OwnedBy("Deployment", "apps/v1", kWorker);
   MakeBareMap("bare", owner);
   MakeBareMap("others", R"(,"labels":{"oshinko-cluster":"other"})" + owner);
+  MakeBareMap("above");
+  MakeBareMap("foreign", OwnedBy("ConfigMap", "v1", kMaps + std::string("/above")));
   std::string two = owner;
   two.insert(two.rfind(']'), "," + OwnedBy("Namespace", "v1", "/api/v1/namespaces/lab")
                                        .substr(std::string(R"(,"ownerReferences":[)").size()));
@@ -437,6 +439,7 @@ TEST_F(DeletionTest, AnOrphanThatIsAnotherClustersOrHasAnotherOwnerStays) {
   EXPECT_FALSE(MapExists("bare"));
   EXPECT_TRUE(MapExists("others"));
   EXPECT_TRUE(MapExists("shared"));
+  EXPECT_TRUE(MapExists("foreign"));
   EXPECT_LT(clock_.elapsed, minutes(1)) << "nobody waits for it";
 }
 
