@@ -25,7 +25,8 @@ class History {
       : plan_(Plan::Draw(seed)),
         journal_(timeline_, verbose),
         world_(timeline_, plan_, journal_, seed),
-        judge_(timeline_, world_),
+        truth_(timeline_, world_),
+        judge_(timeline_, world_, truth_),
         actors_(timeline_, world_, judge_, Random(seed ^ 0x3333)),
         network_(timeline_, world_, Random(seed ^ 0x1111), actors_),
         kubelet_(workshop, timeline_, world_, network_, Random(seed ^ 0x2222)) {
@@ -42,6 +43,7 @@ class History {
     while (judge_.broken().empty() && timeline_.RunNext(end_)) {
       kubelet_.Look();
       actors_.Look();
+      truth_.Look();
       if (expected_ && world_.Root() == nullptr) {
         end_ = std::min(end_, timeline_.Now() + kAfterwards);
       }
@@ -61,6 +63,7 @@ class History {
   Timeline timeline_;
   Journal journal_;
   World world_;
+  Truth truth_;
   Judge judge_;
   Actors actors_;
   Network network_;
@@ -87,8 +90,8 @@ void History::Expect() {
   // in pods of the next root.
   if (begun != judge_.BereftRoots().contains(root_uid_)) return;
   if (!begun && !judge_.BegunRoots().empty() && actors_.has_orphaned_pods()) return;
-  const bool abandoned = !world_.WantsDriverToRun() && !world_.HasDriverLeftPods() &&
-                         !world_.IsHeld() && !world_.IsInUse() && world_.IsEphemeral();
+  const bool abandoned =
+      truth_.keepers().empty() && !world_.WantsDriverToRun() && !world_.HasDriverLeftPods();
   // Where members are made anew, half a cluster is judged again by whoever resumes its deletion.
   if (begun && !abandoned && (plan_.remade || actors_.has_made_members())) return;
   if (begun || abandoned) {
@@ -147,6 +150,8 @@ Outcome History::Take(std::uint64_t seed) const {
   counts["promises put to the test/5, the master root last"] = judged.roots_deleted;
   counts["promises put to the test/6, what is abandoned goes"] = expectation_ == End::kGoes;
   counts["promises put to the test/7, what is in use stays"] = expectation_ == End::kStays;
+  counts["promises put to the test/8, what is kept loses nothing"] =
+      judged.deletes + judged.roots_deleted;
   counts["all/requests"] = network_.exchanges().size();
   counts["histories with/condemned"] = judged.condemned > 0;
   counts["histories with/marks taken off"] = judged.spared > 0;

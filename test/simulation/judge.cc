@@ -568,6 +568,9 @@ void Judge::Sent(const Exchange& exchange) {
   const Body body(exchange.request.body);
   const std::string uid(TextAt(At(body.root(), "preconditions", "uid")));
   ++counts_.sent;
+  for (const auto& [number, seen] : RecordBefore(exchange).roots) {
+    if (!seen.uid.empty() && !seen.controlled) root_of_[exchange.number] = seen.uid;
+  }
   CheckUid(exchange, uid);
   CheckRight(exchange, uid);
   if (exchange.request.target == World::kRootPath) CheckRootIsLast(exchange);
@@ -576,6 +579,10 @@ void Judge::Sent(const Exchange& exchange) {
 void Judge::Arriving(const Exchange& exchange) {
   before_ = nullptr;
   root_before_.reset();
+  untrue_.clear();
+  if (exchange.Is(HttpMethod::kDelete) && !IsDryRun(exchange.request.body)) {
+    untrue_ = truth_.WhyNotDelete(exchange, root_of_[exchange.number]);
+  }
   if (exchange.Is(HttpMethod::kGet) || exchange.Is(HttpMethod::kPost)) return;
   before_ = ObjectAt(world_, exchange.request.target);
   if (before_ != nullptr && IsRootPath(exchange.request.target)) {
@@ -641,7 +648,10 @@ void Judge::CheckTarget(const Exchange& exchange) {
 void Judge::Handled(const Exchange& exchange, int status) {
   if (!broken_.empty() || before_ == nullptr || status < 200 || status > 299) return;
   if (exchange.Is(HttpMethod::kDelete)) {
-    if (!IsDryRun(exchange.request.body)) CheckTarget(exchange);
+    if (IsDryRun(exchange.request.body)) return;
+    CheckTarget(exchange);
+    if (!untrue_.empty()) Break("8, what is kept loses nothing", untrue_);
+    truth_.NoteDeleted(root_of_[exchange.number]);
     return;
   }
   if (!root_before_) return;

@@ -21,6 +21,9 @@
 //  6. A cluster that is abandoned when everything has settled, or of which a member was deleted, is
 //     deleted in time.
 //  7. A cluster that is in use and wasn't begun stays, without marks.
+//
+// And by the truth alone, whatever was read and marked (truth.h):
+//  8. A cluster that is whole, and that something keeps, loses nothing.
 #pragma once
 
 #include <map>
@@ -32,6 +35,7 @@
 
 #include "test/simulation/network.h"
 #include "test/simulation/reading.h"
+#include "test/simulation/truth.h"
 
 namespace cluster_watcher::simulation {
 
@@ -42,7 +46,8 @@ class Judge final : public Listener {
                   by_hand = 0, roots_deleted = 0;
   };
 
-  Judge(Timeline& timeline, World& world) : timeline_(timeline), world_(world) {}
+  Judge(Timeline& timeline, World& world, Truth& truth)
+      : timeline_(timeline), world_(world), truth_(truth) {}
   void SetExchanges(const Exchanges& exchanges) { exchanges_ = &exchanges; }
 
   void Sent(const Exchange& exchange) override;
@@ -124,6 +129,7 @@ class Judge final : public Listener {
 
   Timeline& timeline_;
   World& world_;
+  Truth& truth_;
   const Exchanges* exchanges_ = nullptr;
   std::string broken_;
   std::set<std::string> begun_;
@@ -133,9 +139,12 @@ class Judge final : public Listener {
   Counts counts_;
   std::map<int, Record> records_;  // by life
 
+  std::map<std::size_t, std::string> root_of_;  // the deletion's master root, by number of a delete
+
   // The object of a write, just before the write; null if none.
   small_kubernetes::ObjectPtr before_;
   std::optional<SeenRoot> root_before_;
+  std::string untrue_;  // how a delete breaks promise 8, should it take effect
 };
 
 }  // namespace cluster_watcher::simulation

@@ -249,6 +249,10 @@ ObjectPtr World::Driver() {
 
 ObjectPtr World::Root() { return Get("apps", "deployments", kRootName); }
 
+ObjectPtr World::Namespace() {
+  return kubernetes_.GetStore().Get(kubernetes_.Resources().Of("", "namespaces"), {}, kNamespace);
+}
+
 bool World::WantsDriverToRun() {
   const ObjectPtr driver = Driver();
   if (driver == nullptr || driver->deleting) return false;
@@ -285,8 +289,7 @@ bool World::HasDriverLeftPods() {
 bool World::IsHeld() {
   const char* key = "cluster-watcher/hold-until";
   const ObjectPtr root = Root();
-  const ObjectPtr ns =
-      kubernetes_.GetStore().Get(kubernetes_.Resources().Of("", "namespaces"), {}, kNamespace);
+  const ObjectPtr ns = Namespace();
   return (root != nullptr && Find(root->body, "metadata", "annotations", key) != nullptr) ||
          (ns != nullptr && Find(ns->body, "metadata", "annotations", key) != nullptr);
 }

@@ -65,6 +65,7 @@ class World {
   // --- The true state. Null: there is none.
   small_kubernetes::ObjectPtr Driver();
   small_kubernetes::ObjectPtr Root();
+  small_kubernetes::ObjectPtr Namespace();
   small_kubernetes::ObjectPtr Get(std::string_view group, std::string_view plural,
                                   std::string_view name);
   std::vector<small_kubernetes::ObjectPtr> All(std::string_view group, std::string_view plural);

@@ -1,0 +1,106 @@
+#include "test/simulation/truth.h"
+
+#include <cstdio>
+
+#include "test/simulation/reading.h"
+
+namespace cluster_watcher::simulation {
+namespace {
+
+using small_kubernetes::Find;
+using small_kubernetes::ObjectPtr;
+using small_kubernetes::TextOf;
+
+constexpr Duration kFresh{5'000};
+
+bool IsAnnotated(const ObjectPtr& object, const char* key) {
+  return object != nullptr && Find(object->body, "metadata", "annotations", key) != nullptr;
+}
+
+// Neither told to stop nor ended.
+bool Runs(const ObjectPtr& pod) {
+  const auto phase = TextOf(Find(pod->body, "status", "phase"));
+  return !pod->deleting && phase != "Succeeded" && phase != "Failed";
+}
+
+// The UID of the driver that the watchers have recorded on this very root; empty: of none.
+std::string RecordedDriver(const ObjectPtr& root) {
+  if (root == nullptr) return "";
+  const Body body(root->Json());
+  return SeenRoot::Read(body.root()).owner_uid;
+}
+
+std::string Seconds(Duration duration) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3f s", static_cast<double>(duration.count()) / 1e3);
+  return text;
+}
+
+}  // namespace
+
+void Truth::Note(Keepers& now, const std::string& keeper) const {
+  const auto before = keepers_.find(keeper);
+  now[keeper] = before == keepers_.end() ? timeline_.Now() : before->second;
+}
+
+// Each keeper counts for itself: a look that reads one after the other may see neither of two that
+// relieve each other.
+void Truth::Look() {
+  const std::uint64_t version = world_.kubernetes().GetStore().Version();
+  if (version == version_) return;
+  version_ = version;
+  Keepers now;
+  NoteDriver(now);
+  NoteHolds(now);
+  if (world_.IsInUse()) Note(now, "another driver uses it");
+  keepers_ = std::move(now);
+}
+
+void Truth::NoteDriver(Keepers& now) {
+  const Plan& plan = world_.plan();
+  const ObjectPtr root = world_.Root();
+  const ObjectPtr driver = world_.Driver();
+  const std::string recorded = RecordedDriver(root);
+  // What stood on a root that is gone can't be read any more.
+  if (root != nullptr && !world_.IsEphemeral()) Note(now, "it names no driver");
+  // By its rule a driver that replaces the one that was recorded doesn't count.
+  const bool counts = !plan.abandon_replaced || (driver != nullptr && driver->uid == recorded);
+  if (!counts) return;
+  if (world_.WantsDriverToRun()) Note(now, "its driver wants to run");
+  // The pods of an owner that was never seen can't be told from others; each Job has pods of its
+  // own.
+  const bool is_job = plan.driver == DriverKind::kJob;
+  if (driver == nullptr && (is_job || recorded.empty())) return;
+  for (const ObjectPtr& pod : world_.All("", "pods")) {
+    const auto app = TextOf(Find(pod->body, "metadata", "labels", "app"));
+    if (app != World::kOwnerName || !Runs(pod)) continue;
+    if (is_job && pod->controller_uid != driver->uid) continue;
+    Note(now, "the driver's pod " + pod->name + " runs");
+  }
+}
+
+void Truth::NoteHolds(Keepers& now) {
+  const ObjectPtr root = world_.Root();
+  if (IsAnnotated(world_.Namespace(), "cluster-watcher/hold-until")) {
+    Note(now, "the namespace is held");
+  }
+  if (IsAnnotated(root, "cluster-watcher/hold-until")) Note(now, "the master root is held");
+  if (root != nullptr &&
+      TextOf(Find(root->body, "metadata", "annotations", "cluster-watcher/keep")) == "true") {
+    Note(now, "the master root is to be kept");
+  }
+}
+
+std::string Truth::WhyNotDelete(const Exchange& exchange, const std::string& root_uid) {
+  Look();
+  if (half_.contains(root_uid)) return "";
+  for (const auto& [keeper, since] : keepers_) {
+    const auto before = exchange.called - since;
+    if (before <= kFresh) continue;
+    return keeper + ", for " + Seconds(std::chrono::duration_cast<Duration>(before)) +
+           " when the delete of " + exchange.request.target + " was sent";
+  }
+  return "";
+}
+
+}  // namespace cluster_watcher::simulation
