@@ -22,7 +22,9 @@ constexpr std::array<int, kDeeds> kWeights{
     8, 3, 3, 6, 6, 3, 6, 8, 4,  // the driver
     3, 3, 1, 4,                 // holds
     4, 3,                       // other drivers
-    8, 6, 4, 3, 4, 2,           // watchers
+    8, 6, 4,                    // watchers
+    5, 3, 2, 2, 3, 8, 2, 3, 3,  // rollouts of the master
+    3, 4, 2,                    // its pods
     6, 3, 1, 2, 3, 3,           // the root
     3, 3, 2, 3, 2,              // members
     3, 2, 3, 4, 1,              // the rest
@@ -32,6 +34,10 @@ constexpr const char* kNoMarks =
     R"("cluster-watcher/phase":null,"cluster-watcher/condemned-by":null,)"
     R"("cluster-watcher/reason":null,"cluster-watcher/deleting-since":null,)"
     R"("cluster-watcher/deletes-begun":null)";
+
+std::string NextDriverPath() {
+  return World::CollectionOf("deployments") + "/" + World::kNextOwnerName;
+}
 
 }  // namespace
 
@@ -55,6 +61,15 @@ const char* ToString(Deed deed) {
       "watcher killed",
       "watcher held up",
       "rollout",
+      "rollout to another driver",
+      "rollout to a master that is held",
+      "rollout to a dry run",
+      "rollout to a master without a watcher",
+      "rollout to no driver",
+      "rollout undone",
+      "next driver created",
+      "next driver scaled to 0",
+      "next driver deleted",
       "pod evicted",
       "pod drained",
       "pod deleted by force",
@@ -91,6 +106,8 @@ Deed Actors::DrawDeed() {
   for (;;) {
     const auto deed = static_cast<Deed>(random_.Weighted(kWeights));
     if (deed == Deed::kClockJump && !world_.plan().clocks_jump) continue;
+    const bool is_rollout = deed >= Deed::kRolloutToOther && deed <= Deed::kNextDriverDeleted;
+    if (is_rollout && !world_.plan().rollouts) continue;
     if (deed == Deed::kTokenRotated && !world_.plan().token_rotates) continue;
     if (deed == Deed::kOutage && world_.plan().outages == 0) continue;
     return deed;
@@ -127,6 +144,14 @@ void Actors::Begin() {
         {Stage::kBegun, 0, soon, by_force ? Deed::kDrainedByForce : Deed::kWatcherHeldUp});
     ambushes_.push_back({Stage::kDelete, 0, soon + Micros(500'000),
                          by_force ? Deed::kMemberAdded : Deed::kRollout});
+  }
+  for (int more = plan.rollouts ? random_.Between(1, 3) : 0; more > 0; --more) {
+    constexpr std::array<Deed, 9> kRollouts{
+        Deed::kRolloutToOther, Deed::kRolloutToOther,   Deed::kRolloutToOther,
+        Deed::kRolloutHeld,    Deed::kRolloutDry,       Deed::kRolloutOptedOut,
+        Deed::kRolledBack,     Deed::kNextDriverToZero, Deed::kNextDriverDeleted};
+    const Deed deed = random_.Pick(kRollouts);
+    timeline_.After(random_.Between(Micros(0), span), [this, deed] { Do(deed); });
   }
   timeline_.At(plan.calm, [this] { Calm(); });
 }
@@ -233,6 +258,14 @@ std::string Actors::PodPath() {
   return World::CollectionOf("pods") + "/" + names[random_.Next() % names.size()];
 }
 
+void Actors::RollOut(const Orders& orders) {
+  constexpr std::array<Orders::Health, 3> kHealths{Orders::Health::kReady, Orders::Health::kUnready,
+                                                   Orders::Health::kPending};
+  Orders ordered = orders;
+  ordered.health = random_.Pick(kHealths);
+  world_.Do(kPerson, "PATCH", World::kRootPath, ordered.Patch());
+}
+
 // As `kubectl replace --force`, or `apply` of an exported manifest, does.
 void Actors::MakeRootAgain(bool with_marks) {
   std::string marks;
@@ -258,6 +291,7 @@ void Actors::Do(Deed deed) {
   const Plan& plan = world_.plan();
   ++deeds_[static_cast<std::size_t>(deed)];
   world_.journal().Line("history", ToString(deed));
+  Orders orders = world_.OrdersOfRoot().value_or(world_.PlannedOrders());
   const auto scale = [&](int replicas) {
     const std::string spec = plan.driver == DriverKind::kJob
                                  ? std::string(R"("suspend":)") + (replicas == 0 ? "true" : "false")
@@ -326,6 +360,35 @@ void Actors::Do(Deed deed) {
       world_.Do(kPerson, "PATCH", World::kRootPath,
                 R"({"spec":{"template":{"metadata":{"annotations":{"restarted":")" +
                     std::to_string(random_.Next()) + R"("}}}}})");
+      return;
+    case Deed::kRolloutToOther:
+      orders.owner = std::string("deployment/") + World::kNextOwnerName;
+      return RollOut(orders);
+    case Deed::kRolloutHeld:
+      orders.held = true;
+      return RollOut(orders);
+    case Deed::kRolloutDry:
+      orders.dry_run = true;
+      return RollOut(orders);
+    case Deed::kRolloutOptedOut:
+      orders.opted_out = true;
+      return RollOut(orders);
+    case Deed::kRolloutWithoutOwner:
+      orders.owner.clear();
+      return RollOut(orders);
+    case Deed::kRolledBack: {
+      const auto sets = world_.EarlierSets();
+      if (!sets.empty()) world_.RollBack(kPerson, sets[random_.Next() % sets.size()]);
+      return;
+    }
+    case Deed::kNextDriverCreated:
+      world_.Create(kRunner, World::NextDriverManifest());
+      return;
+    case Deed::kNextDriverToZero:
+      world_.Do(kRunner, "PATCH", NextDriverPath(), R"({"spec":{"replicas":0}})");
+      return;
+    case Deed::kNextDriverDeleted:
+      world_.Do(kRunner, "DELETE", NextDriverPath());
       return;
     case Deed::kEvicted:
       kubelet_->FailOne();

@@ -32,6 +32,15 @@ enum class Deed {
   kWatcherKilled,
   kWatcherHeldUp,
   kRollout,
+  kRolloutToOther,
+  kRolloutHeld,
+  kRolloutDry,
+  kRolloutOptedOut,
+  kRolloutWithoutOwner,
+  kRolledBack,
+  kNextDriverCreated,
+  kNextDriverToZero,
+  kNextDriverDeleted,
   kEvicted,
   kDrained,
   kDrainedByForce,
@@ -52,7 +61,7 @@ enum class Deed {
   kClockJump,
   kLabelTakenOff,
 };
-inline constexpr std::size_t kDeeds = 37;
+inline constexpr std::size_t kDeeds = 46;
 const char* ToString(Deed deed);
 
 // Forwards what it hears to the judge, and acts in between.
@@ -102,6 +111,7 @@ class Actors final : public Listener {
   void Annotate(const char* who, const std::string& path, const std::string& annotations);
   std::string OneMember();
   void MakeRootAgain(bool with_marks);
+  void RollOut(const Orders& orders);
   std::string PodPath();
 
   Timeline& timeline_;

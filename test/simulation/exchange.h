@@ -8,6 +8,7 @@
 #include <string>
 
 #include "probes/kube/transport.h"
+#include "test/simulation/orders.h"
 
 namespace cluster_watcher::simulation {
 
@@ -16,6 +17,8 @@ struct Identity {
   int life = 0;
   std::string pod;
   std::string pod_uid;
+  Orders orders;           // of its pod
+  bool as_planned = true;  // they are those that the plan gives to the first pod
 
   std::string Me() const { return pod + "/" + pod_uid; }
 };

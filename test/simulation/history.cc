@@ -70,6 +70,7 @@ class History {
   Kubelet kubelet_;
   MonotonicTime end_;
   bool expected_ = false;
+  bool as_planned_ = true;      // at the time of the expectation: the masters and their template
   bool was_condemned_ = false;  // at the time of the expectation
   End expectation_ = End::kOpen;
   std::string root_uid_;
@@ -86,6 +87,7 @@ void History::Expect() {
   const SeenRoot seen = SeenRoot::Read(body.root());
   was_condemned_ = seen.phase == "condemned" || seen.phase == "deleting";
   const bool begun = seen.phase == "deleting" && seen.deletes_begun;
+  as_planned_ = kubelet_.AllAsPlanned() && world_.OrdersOfRoot()->AreSameAs(world_.PlannedOrders());
   // Either deletes were begun, but perhaps none was sent; or a watcher that has done its work runs
   // in pods of the next root.
   if (begun != judge_.BereftRoots().contains(root_uid_)) return;
@@ -94,12 +96,14 @@ void History::Expect() {
       truth_.keepers().empty() && !world_.WantsDriverToRun() && !world_.HasDriverLeftPods();
   // Where members are made anew, half a cluster is judged again by whoever resumes its deletion.
   if (begun && !abandoned && (plan_.remade || actors_.has_made_members())) return;
+  // What the watchers of two rollouts make of two drivers that are gone is left to them.
+  if (!begun && abandoned && !as_planned_) return;
   if (begun || abandoned) {
     expectation_ = End::kGoes;
     const Duration grace =
         std::max({plan_.grace, plan_.zero_grace.value_or(Duration(0)), plan_.startup_grace});
     end_ = plan_.calm + grace + plan_.delete_deadline + kMargin;
-  } else if (!plan_.abandon_replaced &&
+  } else if (!truth_.keepers().empty() && !plan_.abandon_replaced &&
              !(world_.HasDriverLeftPods() && world_.Driver() == nullptr)) {
     expectation_ = End::kStays;
     if (!seen.phase.empty()) end_ = plan_.calm + kCleaning;
@@ -118,7 +122,7 @@ void History::CheckEnd() {
     case End::kOpen:
       return;
     case End::kGoes:
-      if (there && kubelet_.AnyAlive()) judge_.Break("6, what is abandoned goes", "it is there");
+      if (there && kubelet_.AnyActs()) judge_.Break("6, what is abandoned goes", "it is there");
       return;
     case End::kStays: {
       // It may be deleted on older evidence; the judge has checked that evidence.
@@ -127,7 +131,7 @@ void History::CheckEnd() {
       if (went) return judge_.Break("7, what is in use stays", "it is gone");
       const Body body(root->Json());
       const std::string phase = SeenRoot::Read(body.root()).phase;
-      if (!phase.empty() && end_ == plan_.calm + kCleaning && kubelet_.AnyAlive()) {
+      if (!phase.empty() && as_planned_ && end_ == plan_.calm + kCleaning && kubelet_.AnyActs()) {
         judge_.Break("7, what is in use stays", "it is still marked as " + phase);
       }
       return;

@@ -349,6 +349,8 @@ void Judge::CheckLastLook(const char* promise, const Exchange& exchange,
 }
 
 void Judge::CheckCrossing(const Exchange& exchange) {
+  // A watcher of another rollout reads another driver: what it does is judged by the truth alone.
+  if (!exchange.by->as_planned) return;
   constexpr const char* kPromise = "1, the point of no return";
   const Plan& plan = world_.plan();
   const std::span<const Look> looks = LooksBefore(exchange);
@@ -413,6 +415,7 @@ void Judge::CheckCrossing(const Exchange& exchange) {
 }
 
 void Judge::CheckBegin(const Exchange& exchange) {
+  if (!exchange.by->as_planned) return;
   std::span<const Look> looks = LooksBefore(exchange);
   // If members could not be listed, discovery is asked again; that isn't a look.
   while (!looks.empty() && !looks.back().asked_for_pod) looks = looks.first(looks.size() - 1);
@@ -461,6 +464,7 @@ void Judge::CheckRight(const Exchange& exchange, const std::string& uid) {
                                        (is_job && one.no_driver_wanted_to_run));
     }
   }
+  owner_gone |= !exchange.by->as_planned;  // that is judged by the truth alone
   if (exchange.told_to_stop && world_.plan().finish_on_termination && owner_gone) {
     ++counts_.by_hand;
     return;
@@ -563,8 +567,14 @@ void Judge::CheckRootIsLast(const Exchange& exchange) {
 }
 
 void Judge::Sent(const Exchange& exchange) {
-  if (!broken_.empty() || !exchange.Is(HttpMethod::kDelete)) return;
-  if (IsDryRun(exchange.request.body)) return;
+  if (!broken_.empty()) return;
+  const bool is_delete = exchange.Is(HttpMethod::kDelete);
+  if (is_delete && IsDryRun(exchange.request.body)) return;
+  const bool writes = is_delete || (exchange.Is(HttpMethod::kPatch));
+  if (writes && exchange.by->orders.dry_run) {
+    return Break("2, nothing else is deleted", "a dry run writes " + exchange.request.target);
+  }
+  if (!is_delete) return;
   const Body body(exchange.request.body);
   const std::string uid(TextAt(At(body.root(), "preconditions", "uid")));
   ++counts_.sent;

@@ -41,8 +41,9 @@ void Kubelet::Look() {
     auto known = std::find_if(pods_.begin(), pods_.end(),
                               [&](const auto& pod) { return pod->uid == object->uid; });
     if (known == pods_.end()) {
-      known = pods_.insert(known, std::make_unique<Pod>(Pod{object->name, object->uid,
-                                                            MachineClock(timeline_), nullptr}));
+      known = pods_.insert(
+          known, std::make_unique<Pod>(Pod{object->name, object->uid, MachineClock(timeline_),
+                                           Orders::Read(object->body), nullptr}));
       if (random_.Chance(0.2)) (*known)->wall.Jump(Duration(random_.Between(-3000, 3000)));
     }
     Tend(**known, object);
@@ -67,7 +68,7 @@ void Kubelet::Tend(Pod& pod, const ObjectPtr& object) {
     }
     return;
   }
-  if (pod.lives == 0 && !pod.starting) {
+  if (pod.lives == 0 && !pod.starting && pod.orders.health != Orders::Health::kPending) {
     StartLater(pod, random_.Between(Micros(100'000), Micros(2'000'000)));
   }
 }
@@ -78,14 +79,17 @@ void Kubelet::StartLater(Pod& pod, Micros delay) {
     pod.starting = false;
     if (pod.terminating || pod.gone || pod.failed || pod.life) return;
     if (pod.lives++ == 0) {
-      world_.Do(
-          kMe, "PATCH", PathOf(pod.name) + "/status",
-          R"({"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}})");
+      const bool ready = pod.orders.health == Orders::Health::kReady;
+      world_.Do(kMe, "PATCH", PathOf(pod.name) + "/status",
+                R"({"status":{"phase":"Running","conditions":[{"type":"Ready","status":")" +
+                    std::string(ready ? "True" : "False") + "\"}]}}");
     }
+    if (pod.orders.opted_out) return;
     ++counts_.lives;
-    pod.life =
-        std::make_unique<Life>(workshop_, timeline_, world_, network_, pod.wall,
-                               Random(random_.Next()), Identity{++lives_, pod.name, pod.uid});
+    pod.life = std::make_unique<Life>(workshop_, timeline_, world_, network_, pod.wall,
+                                      Random(random_.Next()),
+                                      Identity{++lives_, pod.name, pod.uid, pod.orders,
+                                               pod.orders.AreSameAs(world_.PlannedOrders())});
     world_.journal().Line(kMe, "starts the watcher in " + pod.name);
     pod.life->Start();
   });
@@ -186,6 +190,19 @@ std::vector<std::string> Kubelet::PodNames() const {
     if (!pod->gone) names.push_back(pod->name);
   }
   return names;
+}
+
+bool Kubelet::AnyActs() const {
+  return std::any_of(pods_.begin(), pods_.end(), [](const auto& pod) {
+    return pod->starting ? !pod->orders.opted_out && !pod->orders.dry_run
+                         : pod->life && pod->life->acts();
+  });
+}
+
+bool Kubelet::AllAsPlanned() const {
+  return std::all_of(pods_.begin(), pods_.end(), [](const auto& pod) {
+    return !pod->life || pod->life->ended() || pod->life->identity().as_planned;
+  });
 }
 
 bool Kubelet::AnyAlive() const {

@@ -32,6 +32,9 @@ class Kubelet {
 
   std::vector<std::string> PodNames() const;
   bool AnyAlive() const;
+  // Whether some watcher may delete something; and whether all of them have the plan's orders.
+  bool AnyActs() const;
+  bool AllAsPlanned() const;
   const Counts& counts() const { return counts_; }
 
  private:
@@ -39,6 +42,7 @@ class Kubelet {
     std::string name;
     std::string uid;
     MachineClock wall;
+    Orders orders;
     std::unique_ptr<Life> life;
     bool starting = false;
     bool terminating = false;

@@ -53,10 +53,8 @@ TextMap FlagsOf(const Plan& plan, const Identity& identity) {
                                         ",replicationcontrollers"};
     flags["resources"] = std::string("pods,services,configmaps") + kWorkers[plan.workers];
   }
-  if (plan.given == OwnerGiven::kByFlag || plan.given == OwnerGiven::kByBoth) {
-    constexpr const char* kKinds[] = {"deployment", "statefulset", "rc", "job"};
-    flags["owner"] = std::string(kKinds[static_cast<int>(plan.driver)]) + "/" + World::kOwnerName;
-  }
+  if (!identity.orders.owner.empty()) flags["owner"] = identity.orders.owner;
+  if (identity.orders.dry_run) flags["dry-run"] = "true";
   return flags;
 }
 

@@ -35,6 +35,7 @@ Plan Plan::Draw(std::uint64_t seed) {
   plan.claim = random.Chance(0.2);
   plan.remade = random.Chance(0.05);
   plan.token_rotates = random.Chance(0.1);
+  plan.rollouts = random.Chance(0.2);
   plan.driver_exists = random.Chance(0.95);
   plan.steps_before = random.Chance(0.15) ? random.Between(1, 2) : 0;
   plan.steps_after = random.Chance(0.1) ? 1 : 0;

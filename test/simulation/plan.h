@@ -43,6 +43,7 @@ struct Plan {
   bool claim;
   bool remade;  // a member that somebody recreates each time
   bool token_rotates;
+  bool rollouts;       // of the master, to other orders for its watcher
   bool driver_exists;  // at the beginning
   int steps_before;
   int steps_after;

@@ -50,19 +50,45 @@ void Truth::Look() {
   if (version == version_) return;
   version_ = version;
   Keepers now;
-  NoteDriver(now);
+  NoteDrivers(now);
   NoteHolds(now);
   if (world_.IsInUse()) Note(now, "another driver uses it");
   keepers_ = std::move(now);
 }
 
+// The drivers that the root's pod template, annotation or label names.
+void Truth::NoteDrivers(Keepers& now) {
+  const ObjectPtr root = world_.Root();
+  if (root == nullptr) {
+    // What stood on it can't be read any more.
+    if (!world_.plan().rollouts) NoteDriver(now);
+    return;
+  }
+  const Orders orders = world_.OrdersOfRoot().value_or(Orders());
+  const bool names_next = orders.owner.ends_with(World::kNextOwnerName);
+  const bool names_one = orders.owner.ends_with(World::kOwnerName) ||
+                         IsAnnotated(root, "cluster-watcher/owner") ||
+                         Find(root->body, "metadata", "labels", "ephemeral") != nullptr;
+  if (names_one) NoteDriver(now);
+  if (names_next) NoteNextDriver(now);
+  if (!names_one && !names_next) Note(now, "it names no driver");
+  if (orders.dry_run) Note(now, "the next master's watcher makes a dry run");
+  if (orders.opted_out) Note(now, "the next master has no watcher");
+  if (orders.held) Note(now, "the next master is held");
+}
+
+void Truth::NoteNextDriver(Keepers& now) {
+  const ObjectPtr next = world_.Get("apps", "deployments", World::kNextOwnerName);
+  if (next == nullptr) return;
+  const bool wants = small_kubernetes::NumberOf(Find(next->body, "spec", "replicas"), 1) > 0;
+  if (wants && !next->deleting) Note(now, "the driver of the rollout wants to run");
+}
+
 void Truth::NoteDriver(Keepers& now) {
   const Plan& plan = world_.plan();
-  const ObjectPtr root = world_.Root();
   const ObjectPtr driver = world_.Driver();
-  const std::string recorded = RecordedDriver(root);
-  // What stood on a root that is gone can't be read any more.
-  if (root != nullptr && !world_.IsEphemeral()) Note(now, "it names no driver");
+  if (driver != nullptr) drivers_.insert(driver->uid);
+  const std::string recorded = RecordedDriver(world_.Root());
   // By its rule a driver that replaces the one that was recorded doesn't count.
   const bool counts = !plan.abandon_replaced || (driver != nullptr && driver->uid == recorded);
   if (!counts) return;
@@ -70,7 +96,7 @@ void Truth::NoteDriver(Keepers& now) {
   // The pods of an owner that was never seen can't be told from others; each Job has pods of its
   // own.
   const bool is_job = plan.driver == DriverKind::kJob;
-  if (driver == nullptr && (is_job || recorded.empty())) return;
+  if (driver == nullptr && (is_job || !drivers_.contains(recorded))) return;
   for (const ObjectPtr& pod : world_.All("", "pods")) {
     const auto app = TextOf(Find(pod->body, "metadata", "labels", "app"));
     if (app != World::kOwnerName || !Runs(pod)) continue;

@@ -37,12 +37,15 @@ class Truth {
   using Keepers = std::map<std::string, MonotonicTime>;
 
   void Note(Keepers& now, const std::string& keeper) const;
+  void NoteDrivers(Keepers& now);
   void NoteDriver(Keepers& now);
+  void NoteNextDriver(Keepers& now);
   void NoteHolds(Keepers& now);
 
   const Timeline& timeline_;
   World& world_;
   std::uint64_t version_ = 0;
+  std::set<std::string> drivers_;  // UIDs of all that had the driver's name
   std::map<std::string, MonotonicTime> keepers_;
   std::set<std::string> half_;  // UIDs of the master roots of which something was deleted
 };

@@ -61,6 +61,15 @@ std::string Plain(const char* kind, const std::string& ns, const std::string& na
          "}";
 }
 
+// Returns the pod template without what a ReplicaSet adds to it.
+std::string TemplateOf(const small_kubernetes::Object& workload) {
+  auto pods = small_kubernetes::Copy(*Find(workload.body, "spec", "template"));
+  if (auto* labels = Find(*Find(pods, "metadata"), "labels")) {
+    small_kubernetes::Remove(*labels, "pod-template-hash");
+  }
+  return small_kubernetes::Write(pods);
+}
+
 constexpr const char* kMember = R"("oshinko-cluster":"spark")";
 
 }  // namespace
@@ -90,6 +99,7 @@ void World::Populate() {
   }
   Create(me, RootManifest(""));
   if (plan_.driver_exists) Create(me, DriverManifest(1));
+  if (plan_.rollouts) Create(me, NextDriverManifest());
   const std::string labels = kMember + std::string(",");
   if (plan_.workers == 1) {
     Create(me, Workload("apps/v1", "Deployment", "spark-w", labels, Finalizers(), 1));
@@ -148,9 +158,22 @@ std::string World::DriverManifest(int replicas) const {
   return Workload(kind.api_version, kind.kind, kOwnerName, "", "", replicas);
 }
 
+std::string World::NextDriverManifest() {
+  return Workload("apps/v1", "Deployment", kNextOwnerName, "", "", 1);
+}
+
+Orders World::PlannedOrders() const {
+  Orders orders;
+  if (plan_.given == OwnerGiven::kByFlag || plan_.given == OwnerGiven::kByBoth) {
+    constexpr const char* kKinds[] = {"deployment", "statefulset", "rc", "job"};
+    orders.owner = std::string(kKinds[static_cast<int>(plan_.driver)]) + "/" + kOwnerName;
+  }
+  return orders;
+}
+
 std::string World::RootManifest(const std::string& annotations) const {
   std::string labels = kMember + std::string(R"(,"oshinko-type":"master",)");
-  std::string spec = std::string(R"("nodeName":")") + kNode + R"(","containers":[])";
+  std::string spec = std::string(R"("nodeName":")") + kNode + "\"," + PlannedOrders().Containers();
   if (plan_.mounted_config) {
     spec += R"(,"volumes":[{"name":"c","configMap":{"name":"spark-config"}}])";
   }
@@ -182,8 +205,8 @@ std::string World::RootManifest(const std::string& annotations) const {
 }
 
 int World::Do(const char* who, std::string_view method, const std::string& target,
-              const std::string& body) {
-  const auto response = kubernetes_.Admin(method, target, body);
+              const std::string& body, std::string_view content_type) {
+  const auto response = kubernetes_.Admin(method, target, body, content_type);
   if (journal_.on()) {
     journal_.Line(who, std::string(method) + " " + target + " " + body + " -> " +
                            std::to_string(response.status));
@@ -234,6 +257,15 @@ void World::TakeOffFinalizer(const char* who, const std::string& path) {
   Do(who, "PATCH", path, R"({"metadata":{"finalizers":[)" + left + "]}}");
 }
 
+void World::RollBack(const char* who, const ObjectPtr& set) {
+  const auto* annotations = Find(set->body, "metadata", "annotations");
+  Do(who, "PATCH", kRootPath,
+     R"([{"op":"add","path":"/spec/template","value":)" + TemplateOf(*set) +
+         R"(},{"op":"add","path":"/metadata/annotations","value":)" +
+         (annotations == nullptr ? "{}" : small_kubernetes::Write(*annotations)) + "}]",
+     "application/json-patch+json");
+}
+
 ObjectPtr World::Get(std::string_view group, std::string_view plural, std::string_view name) {
   return kubernetes_.GetStore().Get(kubernetes_.Resources().Of(group, plural), kNamespace, name);
 }
@@ -248,6 +280,24 @@ ObjectPtr World::Driver() {
 }
 
 ObjectPtr World::Root() { return Get("apps", "deployments", kRootName); }
+
+std::optional<Orders> World::OrdersOfRoot() {
+  const ObjectPtr root = Root();
+  const auto* pods = root == nullptr ? nullptr : Find(root->body, "spec", "template");
+  if (pods == nullptr) return std::nullopt;
+  return Orders::Read(*pods);
+}
+
+std::vector<ObjectPtr> World::EarlierSets() {
+  std::vector<ObjectPtr> earlier;
+  const ObjectPtr root = Root();
+  if (root == nullptr) return earlier;
+  for (const ObjectPtr& set : All("apps", "replicasets")) {
+    if (set->controller_uid != root->uid) continue;
+    if (TemplateOf(*set) != TemplateOf(*root)) earlier.push_back(set);
+  }
+  return earlier;
+}
 
 ObjectPtr World::Namespace() {
   return kubernetes_.GetStore().Get(kubernetes_.Resources().Of("", "namespaces"), {}, kNamespace);

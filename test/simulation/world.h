@@ -1,11 +1,14 @@
 // The true state: a small Kubernetes with a driver, its cluster, and objects that aren't theirs.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "probes/base/clock.h"
 #include "test/simulation/journal.h"
+#include "test/simulation/orders.h"
 #include "test/simulation/plan.h"
 #include "test/simulation/timeline.h"
 #include "test/small_kubernetes/small_kubernetes.h"
@@ -34,6 +37,8 @@ class World {
   static constexpr const char* kNamespace = "lab";
   static constexpr const char* kCluster = "spark";
   static constexpr const char* kOwnerName = "bob";
+  // The driver that a rollout of the master names instead.
+  static constexpr const char* kNextOwnerName = "carol";
   static constexpr const char* kRootName = "spark-m";
   static constexpr const char* kRootPath = "/apis/apps/v1/namespaces/lab/deployments/spark-m";
   // The node of the watchers' master pods, which the simulated kubelet manages.
@@ -49,15 +54,20 @@ class World {
 
   // Acts as an admin and returns the answer's status. The journal names `who`.
   int Do(const char* who, std::string_view method, const std::string& target,
-         const std::string& body = "");
+         const std::string& body = "", std::string_view content_type = {});
   int Create(const char* who, const std::string& json);
   void TakeOffFinalizer(const char* who, const std::string& path);
+  // As `kubectl rollout undo`: the template and the annotations of an earlier ReplicaSet come back.
+  void RollBack(const char* who, const small_kubernetes::ObjectPtr& set);
 
   // --- Manifests and paths.
   static std::string CollectionOf(std::string_view plural);  // in the namespace
   std::string DriverPath() const;
   std::string DriverManifest(int replicas) const;
   std::string RootManifest(const std::string& annotations) const;
+  static std::string NextDriverManifest();
+  // What the plan tells the watchers of the master pods.
+  Orders PlannedOrders() const;
   static std::string ConfigMap(const std::string& name);  // a member
   // A Deployment that says that it uses the cluster.
   static std::string OtherDriver();
@@ -69,6 +79,10 @@ class World {
   small_kubernetes::ObjectPtr Get(std::string_view group, std::string_view plural,
                                   std::string_view name);
   std::vector<small_kubernetes::ObjectPtr> All(std::string_view group, std::string_view plural);
+  // What the root's pod template says; nullopt: there is no root.
+  std::optional<Orders> OrdersOfRoot();
+  // The root's ReplicaSets of other templates than its present one.
+  std::vector<small_kubernetes::ObjectPtr> EarlierSets();
   // Whether a driver of this name exists and wants to run.
   bool WantsDriverToRun();
   // Whether pods run that a driver left behind, or that a suspended one hasn't ended yet.
