@@ -27,10 +27,13 @@ enum class Deed {
   kHeldOnNamespace,
   kHeldBadly,
   kUnheld,
+  kRootKept,
+  kRootUnkept,
   kOtherDriver,
   kOtherDriverGone,
   kWatcherKilled,
   kWatcherHeldUp,
+  kMachineSuspended,
   kRollout,
   kRolloutToOther,
   kRolloutHeld,
@@ -50,6 +53,8 @@ enum class Deed {
   kRootMadeAgain,
   kRootMadeAgainWithMarks,
   kMarksTakenOff,
+  kMarkTakenOff,
+  kMarksForged,
   kMemberDeleted,
   kMemberMadeAgain,
   kMemberKept,
@@ -61,7 +66,7 @@ enum class Deed {
   kClockJump,
   kLabelTakenOff,
 };
-inline constexpr std::size_t kDeeds = 46;
+inline constexpr std::size_t kDeeds = 51;
 const char* ToString(Deed deed);
 
 // Forwards what it hears to the judge, and acts in between.
@@ -85,6 +90,8 @@ class Actors final : public Listener {
   // Whether a master root was deleted, but not its pods.
   bool has_orphaned_pods() const { return has_orphaned_pods_; }
   bool has_made_members() const { return has_made_members_; }
+  // Whether marks were written that are no watcher's, or that were taken off before.
+  bool has_forged_marks() const { return has_forged_marks_; }
 
  private:
   enum class Stage {
@@ -96,7 +103,8 @@ class Actors final : public Listener {
     kDelete,  // a delete is about to take effect
     kDeleted,
     kRootDeleted,
-    kRequest,  // any
+    kRequest,    // any
+    kFollowing,  // any after the condemnation
   };
   struct Ambush {
     Stage stage;
@@ -112,6 +120,8 @@ class Actors final : public Listener {
   std::string OneMember();
   void MakeRootAgain(bool with_marks);
   void RollOut(const Orders& orders);
+  std::string ForgedMarks();
+  std::string OneWatcher();
   std::string PodPath();
 
   Timeline& timeline_;
@@ -125,6 +135,7 @@ class Actors final : public Listener {
   bool condemned_ = false;
   bool has_orphaned_pods_ = false;
   bool has_made_members_ = false;
+  bool has_forged_marks_ = false;
   bool making_again_ = false;
   std::uint64_t version_ = 0;
   int added_ = 0;

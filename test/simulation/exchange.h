@@ -34,8 +34,8 @@ struct Exchange {
   std::string answer;
   bool true_answer = false;  // the server's own, and complete
   std::optional<WallTime> date;
-  WallTime watchers_clock;    // the watcher's wall clock then
-  bool told_to_stop = false;  // before it was sent
+  MonotonicTime by_own_clock;  // when it was sent, by the watcher's clock
+  bool told_to_stop = false;   // before it was sent
 
   // The true state when the server first handled it.
   bool handled = false;

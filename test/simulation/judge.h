@@ -15,7 +15,8 @@
 //  4. Each delete is sent by the watcher that the master root named at its last look, or by one
 //     that had begun when the root was deleted or the marks were removed; or by one whose pod is
 //     told to stop, if the root is being deleted and the driver is gone.
-//  5. The master root is deleted last, unless the deadline has passed.
+//  5. The master root is deleted last, unless the deadline has passed: then everything that is left
+//     has been sent for deletion, and a kind that can't be listed has been named in an Event.
 //
 // Liveness, checked at the end of the history (history.cc):
 //  6. A cluster that is abandoned when everything has settled, or of which a member was deleted, is
@@ -58,18 +59,23 @@ class Judge final : public Listener {
   const std::string& broken() const { return broken_; }
   void Break(const std::string& promise, const std::string& how);
 
+  // At the end: checks that people were told of what could not be listed.
+  void CheckNames();
+
   // UIDs of master roots on which deletes were marked as begun, and of those that lost a member.
   const std::set<std::string>& BegunRoots() const { return begun_; }
   const std::set<std::string>& BereftRoots() const { return bereft_; }
   const Counts& counts() const { return counts_; }
+  // Whether the marks are as a watcher wrote them last.
+  bool AreTrueMarks(const SeenRoot& root) const;
 
  private:
   // A look with consistent reads, as far as its exchanges show.
   struct Look {
-    MonotonicTime asked_for_groups;  // with which it begins
-    MonotonicTime kept_sent;         // what could keep the cluster: the first read of it,
-    MonotonicTime kept_answered;     // and the last answer
-    std::size_t first = 0;           // the numbers of its exchanges
+    MonotonicTime began;          // when it asked for the groups, by the watcher's clock
+    MonotonicTime kept_sent;      // what could keep the cluster: the first read of it,
+    MonotonicTime kept_answered;  // and the last answer
+    std::size_t first = 0;        // the numbers of its exchanges
     std::size_t last = 0;
     bool asked_for_pod = false;
     bool pod = false;
@@ -86,9 +92,9 @@ class Judge final : public Listener {
     Duration grace{0};
     MonotonicTime owner_sent;
     MonotonicTime owner_answered;
-    std::string hold;                   // one that is in force
-    std::set<std::string> other_kinds;  // lists of the owner's name that aren't of its kind
-    std::set<std::string> failed;       // what could not be read, not even when it was asked again
+    std::map<std::string, std::string> holds;  // those in force, by what was read last
+    std::set<std::string> other_kinds;         // lists of the owner's name that aren't of its kind
+    std::set<std::string> failed;  // what could not be read, not even when it was asked again
     std::set<std::string> unauthorized;
 
     // Says why it isn't evidence that the cluster of this root is abandoned; empty if it is.
@@ -118,7 +124,17 @@ class Judge final : public Listener {
   void ReadOwner(const Exchange& exchange, const Json* list, const std::string& recorded,
                  Look& look) const;
   void ReadDrivers(const Exchange& exchange, const Json* list, Look& look) const;
-  void CheckCrossing(const Exchange& exchange);
+  struct Marked {
+    std::string phase;
+    std::string by;
+    std::string first_deletes;
+    static Marked Of(const SeenRoot& root) {
+      return {root.phase, root.condemned_by, root.first_deletes};
+    }
+    bool operator==(const Marked&) const = default;
+  };
+
+  void CheckCrossing(const Exchange& exchange, const Marked& before);
   void CheckBegin(const Exchange& exchange);
   void CheckLastLook(const char* promise, const Exchange& exchange, std::span<const Look> looks,
                      Duration freshness);
@@ -126,6 +142,9 @@ class Judge final : public Listener {
   void CheckUid(const Exchange& exchange, const std::string& uid);
   void CheckTarget(const Exchange& exchange);
   void CheckRootIsLast(const Exchange& exchange);
+  void CheckWhatIsLeft(const Exchange& exchange);
+  template <typename Is>
+  const Exchange* LastOf(const Exchange& exchange, Is is_it) const;
 
   Timeline& timeline_;
   World& world_;
@@ -135,9 +154,12 @@ class Judge final : public Listener {
   std::set<std::string> begun_;
   std::set<std::string> bereft_;
   std::map<std::string, MonotonicTime> crossed_at_;  // by the root's UID
+  std::map<std::string, Marked> marked_;             // by watchers, last; by the root's UID
   int last_life_to_delete_root_ = 0;
   Counts counts_;
   std::map<int, Record> records_;  // by life
+  // By the root's delete: a kind that couldn't be listed then.
+  std::vector<std::pair<std::size_t, const char*>> to_be_named_;
 
   std::map<std::size_t, std::string> root_of_;  // the deletion's master root, by number of a delete
 

@@ -1,6 +1,7 @@
 #include "test/simulation/kubelet.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace cluster_watcher::simulation {
 namespace {
@@ -106,7 +107,7 @@ void Kubelet::TerminateSoon(Pod& pod, Micros grace) {
     timeline_.After(grace, [this, &pod] {
       if (!pod.life) return;
       world_.journal().Line(kMe, "SIGKILL for " + pod.name + " at the end of its grace period");
-      pod.life->Kill();
+      Kill(pod);
       Look();
     });
   });
@@ -137,24 +138,41 @@ bool Kubelet::KillOne() {
   ++counts_.kills;
   world_.journal().Line(kMe, "SIGKILL for " + pod->name);
   // Deferred, because that very process may be the caller.
-  timeline_.After(Micros(0), [pod] {
-    if (pod->life) pod->life->Kill();
+  timeline_.After(Micros(0), [this, pod] {
+    if (pod->life) Kill(*pod);
   });
   return true;
 }
 
-bool Kubelet::PauseOne(Micros length) {
+bool Kubelet::PauseOne(Micros length) { return HoldUp(length, false); }
+
+bool Kubelet::SuspendOne(Micros length) { return HoldUp(length, true); }
+
+bool Kubelet::HoldUp(Micros length, bool suspends) {
   Pod* pod = OneRunning();
   if (pod == nullptr || pod->life->paused()) return false;
   ++counts_.pauses;
-  world_.journal().Line(kMe, pod->name + " is held up");
+  world_.journal().Line(kMe, pod->name + (suspends ? " is suspended" : " is held up"));
   pod->life->Pause();
+  pod->asleep = suspends;
+  if (suspends) pod->wall.FallAsleep();
   timeline_.After(length, [this, pod, life = pod->life->identity().life] {
-    if (!pod->life || pod->life->identity().life != life) return;
+    if (!pod->life || pod->life->identity().life != life || !pod->life->paused()) return;
     world_.journal().Line(kMe, pod->name + " goes on");
-    pod->life->Continue();
+    GoOn(*pod);
   });
   return true;
+}
+
+// A machine that is suspended wakes up first.
+void Kubelet::Kill(Pod& pod) {
+  if (std::exchange(pod.asleep, false)) pod.wall.WakeUp();
+  pod.life->Kill();
+}
+
+void Kubelet::GoOn(Pod& pod) {
+  if (std::exchange(pod.asleep, false)) pod.wall.WakeUp();
+  pod.life->Continue();
 }
 
 bool Kubelet::FailOne() {
@@ -163,8 +181,8 @@ bool Kubelet::FailOne() {
   pod->failed = true;
   world_.Do(kMe, "PATCH", PathOf(pod->name) + "/status",
             R"({"status":{"phase":"Failed","reason":"Evicted"}})");
-  timeline_.After(Micros(0), [pod] {
-    if (pod->life) pod->life->Kill();
+  timeline_.After(Micros(0), [this, pod] {
+    if (pod->life) Kill(*pod);
   });
   return true;
 }
@@ -180,7 +198,7 @@ bool Kubelet::JumpOneClock(Duration by) {
 
 void Kubelet::ContinueAll() {
   for (const auto& pod : pods_) {
-    if (pod->life && pod->life->paused()) pod->life->Continue();
+    if (pod->life && pod->life->paused()) GoOn(*pod);
   }
 }
 

@@ -25,6 +25,8 @@ class Kubelet {
   // --- Accidents of its containers. They return false if there is none that can have one.
   bool KillOne();
   bool PauseOne(Micros length);
+  // Suspends its machine.
+  bool SuspendOne(Micros length);
   // Makes the pod fail, as an eviction does.
   bool FailOne();
   bool JumpOneClock(Duration by);
@@ -49,6 +51,7 @@ class Kubelet {
     bool removing = false;
     bool failed = false;
     bool gone = false;  // from the store
+    bool asleep = false;
     int lives = 0;
   };
 
@@ -57,6 +60,9 @@ class Kubelet {
   void TerminateSoon(Pod& pod, Micros grace);
   void Remove(Pod& pod);
   Pod* OneRunning();
+  bool HoldUp(Micros length, bool suspends);
+  void GoOn(Pod& pod);
+  void Kill(Pod& pod);
 
   Workshop& workshop_;
   Timeline& timeline_;

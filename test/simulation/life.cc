@@ -128,11 +128,19 @@ class Life::LifeClock final : public Clock {
  public:
   explicit LifeClock(Life& life) : life_(life) {}
 
-  MonotonicTime Now() override { return life_.timeline_.Now(); }
+  MonotonicTime Now() override { return life_.wall_.Now(); }
   WallTime WallNow() override { return life_.wall_.WallNow(); }
+  BootTime BootNow() override { return BootTime(life_.timeline_.Now().time_since_epoch()); }
   bool WaitUntil(MonotonicTime deadline, std::stop_token stop) override {
-    if (deadline != MonotonicTime::max()) life_.WakeAt(deadline);
-    while (Now() < deadline && !stop.stop_requested()) life_.Suspend();
+    MonotonicTime awaited{};
+    while (Now() < deadline && !stop.stop_requested()) {
+      // It is later if the machine has been suspended since.
+      if (deadline != MonotonicTime::max() && awaited != deadline + life_.wall_.slept()) {
+        awaited = deadline + life_.wall_.slept();
+        life_.WakeAt(awaited);
+      }
+      life_.Suspend();
+    }
     return !stop.stop_requested();
   }
 

@@ -32,8 +32,9 @@ enum class Fate {
   kTruncated,     // half of the answer
   kNotJson,       // a proxy's page
   kSlow,          // takes long, but arrives in time
+  kAiling,        // of a kind that fails at present
 };
-inline constexpr std::size_t kFates = 13;
+inline constexpr std::size_t kFates = 14;
 const char* ToString(Fate fate);
 
 // Observes all exchanges.
@@ -88,6 +89,9 @@ class Network {
   };
 
   Fate Draw(const HttpRequest& request);
+  // How much more often than others a request like this one fails.
+  double Proneness(const HttpRequest& request) const;
+  bool IsAiling(const HttpRequest& request) const;
   void Arrive(std::size_t number);
   small_kubernetes::Response Handle(std::size_t number);
   void Answer(std::size_t number, MonotonicTime at, small_kubernetes::Response response,
@@ -100,6 +104,7 @@ class Network {
   World& world_;
   Random random_;
   Listener& listener_;
+  const std::uint64_t proneness_;
   Exchanges exchanges_;
   std::deque<Pending> pending_;
   std::string token_ = "first";

@@ -100,7 +100,7 @@ void Truth::NoteDriver(Keepers& now) {
   for (const ObjectPtr& pod : world_.All("", "pods")) {
     const auto app = TextOf(Find(pod->body, "metadata", "labels", "app"));
     if (app != World::kOwnerName || !Runs(pod)) continue;
-    if (is_job && pod->controller_uid != driver->uid) continue;
+    if (is_job && !World::IsPodOfJob(*pod, *driver)) continue;
     Note(now, "the driver's pod " + pod->name + " runs");
   }
 }
@@ -117,9 +117,36 @@ void Truth::NoteHolds(Keepers& now) {
   }
 }
 
+bool Truth::SeemsHalf() const {
+  const ObjectPtr root = world_.Root();
+  if (root == nullptr) return false;
+  const Body body(root->Json());
+  const SeenRoot seen = SeenRoot::Read(body.root());
+  if (seen.phase != "deleting" || !seen.deletes_begun) return false;
+  constexpr std::pair<const char*, const char*> kKinds[] = {{"apps", "deployments"},
+                                                            {"apps", "statefulsets"},
+                                                            {"", "replicationcontrollers"},
+                                                            {"", "services"},
+                                                            {"", "configmaps"}};
+  for (const auto& [group, plural] : kKinds) {
+    const std::string kind = plural + (*group == '\0' ? "" : std::string(".") + group) + "/";
+    for (std::size_t at = seen.first_deletes.find(kind); at != std::string::npos;
+         at = seen.first_deletes.find(kind, at + 1)) {
+      const std::string_view rest = std::string_view(seen.first_deletes).substr(at + kind.size());
+      const std::size_t equals = rest.find('=');
+      if (equals == rest.npos || (at > 0 && seen.first_deletes[at - 1] == '+')) continue;
+      const std::string_view hash = rest.substr(equals + 1, rest.find(',') - equals - 1);
+      const ObjectPtr object = world_.Get(group, plural, rest.substr(0, equals));
+      const bool is_there = object != nullptr && !object->deleting && HashOf(object->uid) == hash;
+      if (hash.size() == 16 && !is_there) return true;
+    }
+  }
+  return false;
+}
+
 std::string Truth::WhyNotDelete(const Exchange& exchange, const std::string& root_uid) {
   Look();
-  if (half_.contains(root_uid)) return "";
+  if (half_.contains(root_uid) || SeemsHalf()) return "";
   for (const auto& [keeper, since] : keepers_) {
     const auto before = exchange.called - since;
     if (before <= kFresh) continue;

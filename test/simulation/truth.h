@@ -30,6 +30,9 @@ class Truth {
   // To be called before a delete takes effect that a watcher sent for the deletion of this master
   // root. Returns how it breaks the promise; empty: it doesn't.
   std::string WhyNotDelete(const Exchange& exchange, const std::string& root_uid);
+  // Whether the marks say that deletes were begun, and name as the first something that was there
+  // and is gone. If others have deleted that, nobody can tell.
+  bool SeemsHalf() const;
   // To be called when it has taken effect: the cluster is half.
   void NoteDeleted(const std::string& root_uid) { half_.insert(root_uid); }
 

@@ -70,6 +70,8 @@ std::string TemplateOf(const small_kubernetes::Object& workload) {
   return small_kubernetes::Write(pods);
 }
 
+std::string Finalizer() { return std::string(R"(,"finalizers":[")") + World::kFinalizer + "\"]"; }
+
 constexpr const char* kMember = R"("oshinko-cluster":"spark")";
 
 }  // namespace
@@ -138,7 +140,7 @@ void World::Populate() {
 std::string World::Finalizers() {
   if (finalizers_left_ == 0) return "";
   --finalizers_left_;
-  return std::string(R"(,"finalizers":[")") + kFinalizer + "\"]";
+  return Finalizer();
 }
 
 std::string World::CollectionOf(std::string_view plural) {
@@ -155,7 +157,8 @@ std::string World::DriverPath() const {
 
 std::string World::DriverManifest(int replicas) const {
   const KindText kind = KindOf(plan_.driver);
-  return Workload(kind.api_version, kind.kind, kOwnerName, "", "", replicas);
+  return Workload(kind.api_version, kind.kind, kOwnerName, "",
+                  plan_.driver_finalizer ? Finalizer() : "", replicas);
 }
 
 std::string World::NextDriverManifest() {
@@ -194,8 +197,9 @@ std::string World::RootManifest(const std::string& annotations) const {
   add_steps("cluster-watcher/before-delete", plan_.steps_before);
   add_steps("cluster-watcher/after-delete", plan_.steps_after);
   if (!annotations.empty()) owner += (owner.empty() ? "" : ",") + annotations;
-  std::string json = Workload("apps/v1", "Deployment", kRootName, labels,
-                              R"(,"annotations":{)" + owner + "}", 1, spec);
+  std::string json = Workload(
+      "apps/v1", "Deployment", kRootName, labels,
+      R"(,"annotations":{)" + owner + "}" + (plan_.root_finalizer ? Finalizer() : ""), 1, spec);
   // Only the root has the label, not its pods.
   if (plan_.given == OwnerGiven::kByLabel || plan_.given == OwnerGiven::kByBoth) {
     const std::string before = R"("labels":{)";
@@ -321,9 +325,13 @@ bool World::WantsDriverToRun() {
   return !small_kubernetes::IsTrue(Find(driver->body, "spec", "suspend"));
 }
 
+bool World::IsPodOfJob(const small_kubernetes::Object& pod, const small_kubernetes::Object& job) {
+  return TextOf(Find(pod.body, "metadata", "labels", "batch.kubernetes.io/controller-uid")) ==
+         job.uid;
+}
+
 bool World::HasDriverLeftPods() {
   const ObjectPtr driver = Driver();
-  if (driver != nullptr && plan_.driver != DriverKind::kJob) return false;
   for (const ObjectPtr& pod : All("", "pods")) {
     const auto phase = TextOf(Find(pod->body, "status", "phase"));
     if (pod->deleting || phase == "Succeeded" || phase == "Failed" ||
@@ -331,7 +339,9 @@ bool World::HasDriverLeftPods() {
       continue;
     }
     // Pods of an earlier Job aren't the present one's.
-    if (driver == nullptr || pod->controller_uid == driver->uid) return true;
+    const bool is_earlier =
+        plan_.driver == DriverKind::kJob && driver != nullptr && !IsPodOfJob(*pod, *driver);
+    if (!is_earlier) return true;
   }
   return false;
 }

@@ -20,16 +20,22 @@ class MachineClock final : public Clock {
  public:
   explicit MachineClock(const Timeline& timeline) : timeline_(timeline) {}
 
-  MonotonicTime Now() override { return timeline_.Now(); }
+  MonotonicTime Now() override { return timeline_.Now() - slept_; }
   WallTime WallNow() override;
   // Nobody waits on this clock.
   bool WaitUntil(MonotonicTime, std::stop_token) override { return true; }
 
   void Jump(Duration by) { wrong_by_ += by; }
+  // While a machine is suspended its monotonic clock stands still.
+  void FallAsleep() { asleep_since_ = timeline_.Now(); }
+  void WakeUp() { slept_ += timeline_.Now() - asleep_since_; }
+  MonotonicTime::duration slept() const { return slept_; }
 
  private:
   const Timeline& timeline_;
   Duration wrong_by_{0};
+  MonotonicTime asleep_since_;
+  MonotonicTime::duration slept_{0};
 };
 
 class World {
@@ -85,8 +91,9 @@ class World {
   std::vector<small_kubernetes::ObjectPtr> EarlierSets();
   // Whether a driver of this name exists and wants to run.
   bool WantsDriverToRun();
-  // Whether pods run that a driver left behind, or that a suspended one hasn't ended yet.
+  // Whether pods of a driver run: of one that is there, or that has left them behind.
   bool HasDriverLeftPods();
+  static bool IsPodOfJob(const small_kubernetes::Object& pod, const small_kubernetes::Object& job);
   bool IsHeld();
   // Whether the root names the driver as its owner, or the watcher's settings do.
   bool IsEphemeral();
