@@ -26,7 +26,7 @@ constexpr std::array<int, kDeeds> kWeights{
     5, 3, 2, 2, 3, 8, 2, 3, 3,  // rollouts of the master
     3, 4, 2,                    // its pods
     6, 3, 1, 2, 3, 3, 3, 8,     // the root
-    3, 3, 2, 3, 2,              // members
+    3, 3, 2, 3, 2, 2, 3,        // members
     3, 2, 3, 4, 1,              // the rest
 };
 
@@ -88,6 +88,8 @@ const char* ToString(Deed deed) {
       "member made again",
       "member to be kept",
       "member added",
+      "member given to another cluster",
+      "workers scaled",
       "finalizers taken off",
       "API server away",
       "stale cache",
@@ -514,7 +516,9 @@ void Actors::Do(Deed deed) {
       has_forged_marks_ = true;
       return Annotate(kPerson, World::kRootPath, ForgedMarks());
     case Deed::kMemberDeleted:
-      world_.Do(kPerson, "DELETE", OneMember());
+      // Nothing that must survive goes with it.
+      world_.Do(kPerson, "DELETE", OneMember(),
+                plan.set_claims || plan.kept_owner != 0 ? R"({"propagationPolicy":"Orphan"})" : "");
       return;
     case Deed::kMemberMadeAgain: {
       has_made_members_ = true;
@@ -528,6 +532,15 @@ void Actors::Do(Deed deed) {
     case Deed::kMemberAdded:
       has_made_members_ = true;
       world_.Create(kPerson, World::ConfigMap("spark-more-" + std::to_string(++added_)));
+      return;
+    case Deed::kMemberRelabelled:
+      world_.Do(kPerson, "PATCH", OneMember(),
+                R"({"metadata":{"labels":{"oshinko-cluster":"spark2"}}})");
+      return;
+    case Deed::kSetScaled:
+      if (!plan.set_claims) return;
+      world_.Do(kPerson, "PATCH", "/apis/apps/v1/namespaces/lab/statefulsets/spark-w",
+                R"({"spec":{"replicas":)" + std::to_string(random_.Between(0, 3)) + "}}");
       return;
     case Deed::kFinalizersOff:
       for (const char* member : {"/api/v1/namespaces/lab/services/spark",

@@ -59,6 +59,8 @@ enum class Deed {
   kMemberMadeAgain,
   kMemberKept,
   kMemberAdded,
+  kMemberRelabelled,
+  kSetScaled,
   kFinalizersOff,
   kOutage,
   kStaleCache,
@@ -66,7 +68,7 @@ enum class Deed {
   kClockJump,
   kLabelTakenOff,
 };
-inline constexpr std::size_t kDeeds = 51;
+inline constexpr std::size_t kDeeds = 53;
 const char* ToString(Deed deed);
 
 // Forwards what it hears to the judge, and acts in between.

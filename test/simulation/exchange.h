@@ -34,7 +34,7 @@ struct Exchange {
   std::string answer;
   bool true_answer = false;  // the server's own, and complete
   std::optional<WallTime> date;
-  MonotonicTime by_own_clock;  // when it was sent, by the watcher's clock
+  MonotonicTime by_own_clock;  // `called`, by the watcher's clock
   bool told_to_stop = false;   // before it was sent
 
   // The true state when the server first handled it.

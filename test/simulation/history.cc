@@ -44,6 +44,7 @@ class History {
       kubelet_.Look();
       actors_.Look();
       truth_.Look();
+      if (!truth_.lost().empty()) judge_.Break("2, nothing else is deleted", truth_.lost());
       if (expected_ && world_.Root() == nullptr) {
         end_ = std::min(end_, timeline_.Now() + kAfterwards);
       }

@@ -570,7 +570,8 @@ void Judge::CheckRootIsLast(const Exchange& exchange) {
         continue;
       }
       const auto created = TimeOf(std::string(TextAt(At(metadata, "creationTimestamp"))));
-      if (created && *created + seconds(1) > listed) continue;
+      const auto skew = plan.skew < Duration(0) ? -plan.skew : plan.skew;
+      if (created && *created + seconds(1) + skew > listed) continue;
       return Break("5, the master root last",
                    std::string(plural) + " " + object->name + " is still there");
     }
@@ -580,6 +581,14 @@ void Judge::CheckRootIsLast(const Exchange& exchange) {
 bool Judge::AreTrueMarks(const SeenRoot& root) const {
   const auto marked = marked_.find(root.uid);
   return marked != marked_.end() && marked->second == Marked::Of(root);
+}
+
+// Whether it is to be kept meanwhile, or another cluster's.
+bool Judge::IsLetGo(const small_kubernetes::Object& object) {
+  const Body body(object.Json());
+  const Json* metadata = At(body.root(), "metadata");
+  return TextAt(At(metadata, "annotations", "cluster-watcher/keep")) == "true" ||
+         TextAt(At(metadata, "labels", "oshinko-cluster")) != World::kCluster;
 }
 
 void Judge::CheckNames() {
@@ -633,7 +642,7 @@ void Judge::CheckWhatIsLeft(const Exchange& exchange) {
       const bool is_mounted =
           world_.plan().mounted_config && TextAt(At(metadata, "name")) == "spark-config";
       if (object == nullptr || object->deleting || !object->controller_uid.empty() || is_mounted ||
-          At(metadata, "deletionTimestamp") != nullptr ||
+          IsLetGo(*object) || At(metadata, "deletionTimestamp") != nullptr ||
           At(metadata, "ownerReferences") != nullptr ||
           TextAt(At(metadata, "annotations", "cluster-watcher/keep")) == "true" ||
           TextAt(At(metadata, "name")) == World::kRootName) {

@@ -143,6 +143,7 @@ class Judge final : public Listener {
   void CheckTarget(const Exchange& exchange);
   void CheckRootIsLast(const Exchange& exchange);
   void CheckWhatIsLeft(const Exchange& exchange);
+  static bool IsLetGo(const small_kubernetes::Object& object);
   template <typename Is>
   const Exchange* LastOf(const Exchange& exchange, Is is_it) const;
 

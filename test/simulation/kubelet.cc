@@ -38,7 +38,9 @@ void Kubelet::Look() {
   if (!changed) return;
   const auto objects = world_.All("", "pods");
   for (const ObjectPtr& object : objects) {
-    if (TextOf(Find(object->body, "spec", "nodeName")) != World::kNode) continue;
+    const auto node = TextOf(Find(object->body, "spec", "nodeName"));
+    if (node == World::kDeadNode && object->deleting) Bury(object);
+    if (node != World::kNode) continue;
     auto known = std::find_if(pods_.begin(), pods_.end(),
                               [&](const auto& pod) { return pod->uid == object->uid; });
     if (known == pods_.end()) {
@@ -58,6 +60,14 @@ void Kubelet::Look() {
     pod->gone = true;
     if (!pod->removing) TerminateSoon(*pod, random_.Between(Micros(0), Micros(15'000'000)));
   }
+}
+
+void Kubelet::Bury(const ObjectPtr& object) {
+  if (!buried_.insert(object->uid).second) return;
+  timeline_.After(random_.Between(Micros(1'000), Micros(2'000'000)), [this, object] {
+    world_.Do(kMe, "DELETE", PathOf(object->name),
+              R"({"gracePeriodSeconds":0,"preconditions":{"uid":")" + object->uid + "\"}}");
+  });
 }
 
 void Kubelet::Tend(Pod& pod, const ObjectPtr& object) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -55,6 +56,8 @@ class Kubelet {
     int lives = 0;
   };
 
+  // Removes a pod that never ran.
+  void Bury(const small_kubernetes::ObjectPtr& object);
   void Tend(Pod& pod, const small_kubernetes::ObjectPtr& object);
   void StartLater(Pod& pod, Micros delay);
   void TerminateSoon(Pod& pod, Micros grace);
@@ -70,6 +73,7 @@ class Kubelet {
   Network& network_;
   Random random_;
   std::vector<std::unique_ptr<Pod>> pods_;
+  std::set<std::string> buried_;
   std::uint64_t version_ = 0;
   int lives_ = 0;
   Counts counts_;

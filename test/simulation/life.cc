@@ -85,14 +85,15 @@ struct Life::Batch final : Receiver, std::enable_shared_from_this<Life::Batch> {
       : life(of_life),
         requests(of_requests),
         results(of_requests.size()),
-        called(of_life.timeline_.Now()) {}
+        called(of_life.timeline_.Now()),
+        by_own_clock(of_life.wall_.Now()) {}
 
   bool complete() const { return next == requests.size() && open == 0; }
 
   void Launch() {
     const std::size_t i = next++;
     ++open;
-    life.network_.Send(life.identity_, requests[i], called, life.told_to_stop(), life.wall_,
+    life.network_.Send(life.identity_, requests[i], called, by_own_clock, life.told_to_stop(),
                        shared_from_this(), i);
   }
 
@@ -119,6 +120,7 @@ struct Life::Batch final : Receiver, std::enable_shared_from_this<Life::Batch> {
   const std::span<const HttpRequest> requests;
   std::vector<std::optional<HttpResult>> results;
   const MonotonicTime called;
+  const MonotonicTime by_own_clock;
   std::size_t next = 0;
   std::size_t open = 0;
   bool closed = false;  // nobody waits any more

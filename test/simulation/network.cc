@@ -91,7 +91,7 @@ Fate Network::Draw(const HttpRequest& request) {
 }
 
 void Network::Send(std::shared_ptr<const Identity> by, const HttpRequest& request,
-                   MonotonicTime called, bool told_to_stop, Clock& clock,
+                   MonotonicTime called, MonotonicTime by_own_clock, bool told_to_stop,
                    std::shared_ptr<Receiver> receiver, std::size_t index) {
   const std::size_t number = exchanges_.size();
   Exchange& exchange = exchanges_.emplace_back();
@@ -100,10 +100,10 @@ void Network::Send(std::shared_ptr<const Identity> by, const HttpRequest& reques
   exchange.request = request;
   exchange.called = called;
   exchange.sent = timeline_.Now();
-  exchange.by_own_clock = clock.Now();
+  exchange.by_own_clock = by_own_clock;
   exchange.told_to_stop = told_to_stop;
   const Fate fate = Draw(request);
-  pending_.push_back({std::move(receiver), index, &clock, fate, std::nullopt});
+  pending_.push_back({std::move(receiver), index, fate, std::nullopt});
   ++fates_[static_cast<std::size_t>(fate)];
   if (world_.journal().on()) {
     const std::string body = request.body.empty() ? "" : " " + request.body;
@@ -206,9 +206,11 @@ Response Network::Handle(std::size_t number) {
     exchange.was_in_use = world_.IsInUse();
   }
   exchange.handled = true;
+  world_.clock().SetWrong(Skew(number));
   Response response =
       world_.kubernetes().Serve({ToString(request.method), request.target, request.bearer_token,
                                  request.accept, request.content_type, request.body});
+  world_.clock().SetWrong(Duration(0));
   listener_.Handled(exchange, response.status);
   return response;
 }
@@ -217,8 +219,15 @@ void Network::Answer(std::size_t number, MonotonicTime at, Response response, bo
   Pending& pending = pending_[number];
   pending.response = std::move(response);
   pending.is_true = is_true;
-  pending.date = world_.clock().WallNow();
+  pending.date = world_.clock().WallNow() + Skew(number);
   timeline_.At(at, [this, number] { Deliver(number); });
+}
+
+// A watcher's first connection leads to one API server, those beside it to the other.
+bool Network::IsBySecond(std::size_t number) const { return pending_[number].index % 2 == 1; }
+
+Duration Network::Skew(std::size_t number) const {
+  return IsBySecond(number) ? world_.plan().skew : Duration(0);
 }
 
 void Network::Fail(std::size_t number, MonotonicTime at, TransportError::Kind kind) {
@@ -255,6 +264,7 @@ void Network::Deliver(std::size_t number) {
     answer.body = std::move(response.body);
     if (response.retry_after) answer.retry_after = seconds(*response.retry_after);
     answer.date = pending.date;
+    answer.connection = IsBySecond(number) ? 2 : 1;
     answer.elapsed = std::chrono::duration_cast<Micros>(timeline_.Now() - exchange.sent);
     taken = receiver->Receive(pending.index, std::move(answer));
   }

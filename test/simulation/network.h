@@ -60,10 +60,11 @@ class Network {
  public:
   Network(Timeline& timeline, World& world, Random random, Listener& listener);
 
-  // Sends the request; `receiver` gets the answer or an error. `clock` is the watcher's and must
-  // outlive it.
+  // Sends the request; `receiver` gets the answer or an error. `by_own_clock` is `called` by the
+  // watcher's clock.
   void Send(std::shared_ptr<const Identity> by, const HttpRequest& request, MonotonicTime called,
-            bool told_to_stop, Clock& clock, std::shared_ptr<Receiver> receiver, std::size_t index);
+            MonotonicTime by_own_clock, bool told_to_stop, std::shared_ptr<Receiver> receiver,
+            std::size_t index);
 
   // Makes the API server unavailable for a while: it refuses, or it doesn't answer.
   void BeginOutage(Micros length, bool refuses);
@@ -80,7 +81,6 @@ class Network {
   struct Pending {
     std::shared_ptr<Receiver> receiver;
     std::size_t index;
-    Clock* clock;
     Fate fate = Fate::kGood;
     std::optional<TransportError::Kind> error;
     small_kubernetes::Response response = {};
@@ -99,6 +99,9 @@ class Network {
   void Fail(std::size_t number, MonotonicTime at, TransportError::Kind kind);
   void Deliver(std::size_t number);
   Micros Latency();
+  bool IsBySecond(std::size_t number) const;
+  // How wrong the clock is of the API server that handles it.
+  Duration Skew(std::size_t number) const;
 
   Timeline& timeline_;
   World& world_;

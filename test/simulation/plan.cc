@@ -33,6 +33,12 @@ Plan Plan::Draw(std::uint64_t seed) {
   plan.plain_pod = random.Chance(0.2);
   plan.kept_member = random.Chance(0.2);
   plan.claim = random.Chance(0.2);
+  plan.set_claims = plan.workers == 2 && random.Chance(0.5);
+  plan.claims_go = random.Chance(0.5);
+  plan.workers_unwell = random.Chance(0.3);
+  plan.kept_owner = plan.kept_member ? random.Between(0, 2) : 0;
+  plan.second_cluster = random.Chance(0.1);
+  if (random.Chance(0.15)) plan.skew = Duration(random.Between(-4'000, 4'000));
   plan.remade = random.Chance(0.05);
   plan.token_rotates = random.Chance(0.1);
   plan.rollouts = random.Chance(0.2);

@@ -41,7 +41,13 @@ struct Plan {
   bool plain_pod;
   bool kept_member;
   bool claim;
-  bool remade;  // a member that somebody recreates each time
+  bool set_claims;      // of the workers, if they are a StatefulSet,
+  bool claims_go;       // which would delete them with itself,
+  bool workers_unwell;  // and whose pods never get ready
+  int kept_owner;       // of the kept member: 0 nobody, 1 the Service, 2 the workers
+  bool second_cluster;  // of the same driver
+  Duration skew;        // between the clocks of two API servers
+  bool remade;          // a member that somebody recreates each time
   bool token_rotates;
   bool rollouts;       // of the master, to other orders for its watcher
   bool driver_exists;  // at the beginning

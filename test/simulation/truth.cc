@@ -1,6 +1,8 @@
 #include "test/simulation/truth.h"
 
+#include <algorithm>
 #include <cstdio>
+#include <utility>
 
 #include "test/simulation/reading.h"
 
@@ -53,6 +55,7 @@ void Truth::Look() {
   NoteDrivers(now);
   NoteHolds(now);
   if (world_.IsInUse()) Note(now, "another driver uses it");
+  NoteSurvivors();
   keepers_ = std::move(now);
 }
 
@@ -102,6 +105,27 @@ void Truth::NoteDriver(Keepers& now) {
     if (app != World::kOwnerName || !Runs(pod)) continue;
     if (is_job && !World::IsPodOfJob(*pod, *driver)) continue;
     Note(now, "the driver's pod " + pod->name + " runs");
+  }
+}
+
+// Nobody but a watcher, or the garbage collector behind one, deletes these.
+void Truth::NoteSurvivors() {
+  auto& kubernetes = world_.kubernetes();
+  const std::uint64_t version = std::max(
+      kubernetes.GetStore().VersionOf(kubernetes.Resources().Of("", "configmaps")),
+      kubernetes.GetStore().VersionOf(kubernetes.Resources().Of("", "persistentvolumeclaims")));
+  if (std::exchange(survivors_version_, version) == version) return;
+  if (world_.plan().volumes != std::string("delete")) {
+    for (const ObjectPtr& claim : world_.All("", "persistentvolumeclaims")) {
+      survivors_.emplace(claim->uid, "the claim " + claim->name);
+    }
+  }
+  if (const ObjectPtr kept = world_.Get("", "configmaps", "spark-kept")) {
+    survivors_.emplace(kept->uid, "the kept " + kept->name);
+  }
+  for (const auto& [uid, name] : survivors_) {
+    const ObjectPtr object = kubernetes.GetStore().FindUid(uid);
+    if (object == nullptr || object->deleting) lost_ = name + " went";
   }
 }
 

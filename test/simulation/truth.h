@@ -5,7 +5,8 @@
 // No object of a cluster that is whole is deleted by a watcher while something has kept the cluster
 // for longer than the protocol can miss: evidence is fresh for 5 s, from when it was asked for
 // until the delete is sent, and the delete itself takes its time. What a deletion has begun by a
-// delete of its own it may finish.
+// delete of its own it may finish. Claims that the settings preserve, and what was to be kept from
+// the beginning, survive all of it.
 #pragma once
 
 #include <map>
@@ -23,6 +24,9 @@ class Truth {
 
   // Notes what has changed. To be called after each event.
   void Look();
+
+  // What had to survive and went; empty: nothing.
+  const std::string& lost() const { return lost_; }
 
   // What keeps the cluster at this moment, in words, and since when.
   const std::map<std::string, MonotonicTime>& keepers() const { return keepers_; }
@@ -44,10 +48,14 @@ class Truth {
   void NoteDriver(Keepers& now);
   void NoteNextDriver(Keepers& now);
   void NoteHolds(Keepers& now);
+  void NoteSurvivors();
 
   const Timeline& timeline_;
   World& world_;
   std::uint64_t version_ = 0;
+  std::uint64_t survivors_version_ = 0;
+  std::map<std::string, std::string> survivors_;  // UIDs, and names
+  std::string lost_;
   std::set<std::string> drivers_;  // UIDs of all that had the driver's name
   std::map<std::string, MonotonicTime> keepers_;
   std::set<std::string> half_;  // UIDs of the master roots of which something was deleted

@@ -106,7 +106,7 @@ void World::Populate() {
   if (plan_.workers == 1) {
     Create(me, Workload("apps/v1", "Deployment", "spark-w", labels, Finalizers(), 1));
   } else if (plan_.workers == 2) {
-    Create(me, Workload("apps/v1", "StatefulSet", "spark-w", labels, Finalizers(), 1));
+    Create(me, SetOfWorkers());
   } else if (plan_.workers == 3) {
     Create(me, Workload("v1", "ReplicationController", "spark-w", labels, Finalizers(), 2));
   }
@@ -120,8 +120,7 @@ void World::Populate() {
     Create(me, Plain("Pod", "lab", "spark-shell", kMember, "", R"(,"spec":{"containers":[]})"));
   }
   if (plan_.kept_member) {
-    Create(me, Plain("ConfigMap", "lab", "spark-kept", kMember,
-                     R"(,"annotations":{"cluster-watcher/keep":"true"})"));
+    Create(me, KeptMember());
   }
   if (plan_.claim) {
     Create(me, Plain("PersistentVolumeClaim", "lab", "spark-data", kMember, "",
@@ -130,11 +129,56 @@ void World::Populate() {
   }
   if (plan_.remade) Create(me, ConfigMap("spark-remade"));
   // Objects that aren't the cluster's.
+  if (plan_.second_cluster) {
+    const std::string second =
+        R"("oshinko-cluster":"spark2","oshinko-type":"master","ephemeral":"bob",)";
+    Create(me, Workload("apps/v1", "Deployment", "spark2-m", second, "", 1));
+    Create(me, Plain("Service", "lab", "spark2", R"("oshinko-cluster":"spark2")", "", ports));
+  }
   Create(me, Plain("ConfigMap", "lab", "spark2-config", R"("oshinko-cluster":"spark2")", ""));
   Create(me, Plain("ConfigMap", "lab", "spark-notes", R"("app":"spark")", ""));
   Create(me, Plain("ConfigMap", "yard", "spark-config", kMember, ""));
   kubernetes_.settle_after_writes = true;
   kubernetes_.Settle();
+}
+
+std::string World::SetOfWorkers() {
+  const std::string labels = kMember + std::string(",");
+  if (!plan_.set_claims) {
+    return Workload("apps/v1", "StatefulSet", "spark-w", labels, Finalizers(), 1);
+  }
+  const std::string node =
+      plan_.workers_unwell ? std::string(R"("nodeName":")") + kDeadNode + "\"," : "";
+  std::string set = Workload("apps/v1", "StatefulSet", "spark-w", labels, Finalizers(), 2,
+                             node + R"("containers":[])");
+  const std::string before = R"("spec":{)";
+  std::string claims =
+      R"("podManagementPolicy":"Parallel","volumeClaimTemplates":[{"metadata":{"name":"data"},)"
+      R"("spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}}],)";
+  if (plan_.claims_go) {
+    claims += R"("persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Delete",)"
+              R"("whenScaled":"Retain"},)";
+  }
+  return set.insert(set.find(before) + before.size(), claims);
+}
+
+std::string World::KeptMember() {
+  constexpr const char* kWorkers[] = {"", "Deployment", "StatefulSet", "ReplicationController"};
+  std::string more = R"(,"annotations":{"cluster-watcher/keep":"true"})";
+  const bool by_service = plan_.kept_owner == 1 || plan_.workers == 0;
+  const std::string kind = by_service ? "Service" : kWorkers[plan_.workers];
+  const bool of_core = by_service || plan_.workers == 3;
+  std::string plural = kind + "s";
+  plural[0] = static_cast<char>(plural[0] + 32);
+  if (kind == "StatefulSet") plural = "statefulsets";
+  if (kind == "ReplicationController") plural = "replicationcontrollers";
+  const ObjectPtr owner = Get(of_core ? "" : "apps", plural, by_service ? "spark" : "spark-w");
+  if (plan_.kept_owner != 0 && owner != nullptr) {
+    more += std::string(R"(,"ownerReferences":[{"apiVersion":")") + (of_core ? "v1" : "apps/v1") +
+            R"(","kind":")" + kind + R"(","name":")" + owner->name + R"(","uid":")" + owner->uid +
+            "\"}]";
+  }
+  return Plain("ConfigMap", "lab", "spark-kept", kMember, more);
 }
 
 std::string World::Finalizers() {
@@ -210,7 +254,10 @@ std::string World::RootManifest(const std::string& annotations) const {
 
 int World::Do(const char* who, std::string_view method, const std::string& target,
               const std::string& body, std::string_view content_type) {
+  // Through one API server, then through the other.
+  clock_.SetWrong(served_++ % 2 == 0 ? Duration(0) : plan_.skew);
   const auto response = kubernetes_.Admin(method, target, body, content_type);
+  clock_.SetWrong(Duration(0));
   if (journal_.on()) {
     journal_.Line(who, std::string(method) + " " + target + " " + body + " -> " +
                            std::to_string(response.status));

@@ -26,6 +26,7 @@ class MachineClock final : public Clock {
   bool WaitUntil(MonotonicTime, std::stop_token) override { return true; }
 
   void Jump(Duration by) { wrong_by_ += by; }
+  void SetWrong(Duration by) { wrong_by_ = by; }
   // While a machine is suspended its monotonic clock stands still.
   void FallAsleep() { asleep_since_ = timeline_.Now(); }
   void WakeUp() { slept_ += timeline_.Now() - asleep_since_; }
@@ -49,6 +50,8 @@ class World {
   static constexpr const char* kRootPath = "/apis/apps/v1/namespaces/lab/deployments/spark-m";
   // The node of the watchers' master pods, which the simulated kubelet manages.
   static constexpr const char* kNode = "simulated";
+  // A node on which nothing runs.
+  static constexpr const char* kDeadNode = "nowhere";
   static constexpr const char* kFinalizer = "example.com/slow";
 
   World(Timeline& timeline, const Plan& plan, const Journal& journal, std::uint64_t seed);
@@ -102,6 +105,8 @@ class World {
 
  private:
   void Populate();
+  std::string SetOfWorkers();
+  std::string KeptMember();
   std::string Finalizers();
 
   const Plan& plan_;
@@ -109,6 +114,7 @@ class World {
   MachineClock clock_;
   small_kubernetes::SmallKubernetes kubernetes_;
   int finalizers_left_;
+  unsigned served_ = 0;
 };
 
 }  // namespace cluster_watcher::simulation
