@@ -534,8 +534,11 @@ void Actors::Do(Deed deed) {
       world_.Create(kPerson, World::ConfigMap("spark-more-" + std::to_string(++added_)));
       return;
     case Deed::kMemberRelabelled:
-      world_.Do(kPerson, "PATCH", OneMember(),
-                R"({"metadata":{"labels":{"oshinko-cluster":"spark2"}}})");
+      // One that controls nothing.
+      world_.Do(
+          kPerson, "PATCH",
+          World::CollectionOf(random_.Chance(0.5) ? "services/spark" : "configmaps/spark-config"),
+          R"({"metadata":{"labels":{"oshinko-cluster":"spark2"}}})");
       return;
     case Deed::kSetScaled:
       if (!plan.set_claims) return;

@@ -456,17 +456,17 @@ void Judge::CheckRight(const Exchange& exchange, const std::string& uid) {
   }
   if (last == nullptr) return Break(kPromise, "the master root was never read");
   if (gone_since == 0) {
-    // A begun deletion is finished, even if somebody has removed the marks.
-    const bool taken_off = last->phase.empty() && had_begun;
-    if (taken_off && last->kept) return Break(kPromise, "the master root is to be kept");
-    if (taken_off) return;
+    if (last->kept) return Break(kPromise, "the master root is annotated to be kept");
+    // A begun deletion is finished, even if somebody has removed or changed the marks; but for who
+    // deletes.
+    const bool is_anothers = last->phase == "deleting" && last->condemned_by != exchange.by->Me();
+    if (had_begun && !is_anothers) return;
     if (last->phase != "deleting" || !last->deletes_begun) {
       return Break(kPromise, "the marks don't say that deletes are begun");
     }
     if (last->condemned_by != exchange.by->Me()) {
       return Break(kPromise, "the marks name " + last->condemned_by);
     }
-    if (last->kept) return Break(kPromise, "the master root is annotated to be kept");
     return;
   }
   bool owner_gone = false;
@@ -765,7 +765,13 @@ void Judge::Handled(const Exchange& exchange, int status) {
       after.condemned_by != root_before_->condemned_by) {
     ++counts_.taken_over;
   }
-  const Marked marked_before = std::exchange(marked_[after.uid], Marked::Of(after));
+  // Whoever writes no phase builds on what is there, which may be another's.
+  Marked& marked = marked_[after.uid];
+  const Marked marked_before = marked;
+  if (Contains(exchange.request.body, "\"cluster-watcher/phase\"") ||
+      marked == Marked::Of(*root_before_)) {
+    marked = Marked::Of(after);
+  }
   // Somebody removed the marks, and a watcher that goes on has written them again.
   if (begun_.contains(after.uid)) return;
   if (after.phase == "deleting" && root_before_->phase != "deleting") {
