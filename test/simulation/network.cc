@@ -70,6 +70,7 @@ bool Network::IsAiling(const HttpRequest& request) const {
       timeline_.Now() >= plan.ails_until || request.method == HttpMethod::kDelete) {
     return false;
   }
+  if (plan.ailing_writes && request.method == HttpMethod::kGet) return false;
   return request.target.find(std::string("/") + plan.ailing) != std::string::npos;
 }
 

@@ -35,6 +35,7 @@ Plan Plan::Draw(std::uint64_t seed) {
   plan.claim = random.Chance(0.2);
   plan.set_claims = plan.workers == 2 && random.Chance(0.5);
   plan.claims_go = random.Chance(0.5);
+  plan.scaled_away = random.Chance(0.5);
   plan.workers_unwell = random.Chance(0.3);
   plan.kept_owner = plan.kept_member ? random.Between(0, 2) : 0;
   plan.second_cluster = random.Chance(0.1);
@@ -66,9 +67,14 @@ Plan Plan::Draw(std::uint64_t seed) {
   plan.latency = Micros(
       random.Pick(std::array{500, 500, 3'000, 3'000, 30'000, 30'000, 200'000, 200'000, 500'000}));
   if (random.Chance(0.1)) plan.flaky = random.Pick(std::array{0.005, 0.03});
-  if (random.Chance(0.08)) {
+  if (random.Chance(plan.set_claims ? 0.3 : 0.08)) {
     plan.ailing = random.Pick(std::array{"services", "services", "configmaps", "statefulsets",
                                          "jobs", "persistentvolumeclaims", "replicasets"});
+    plan.ailing_writes = random.Chance(0.2);
+    if (plan.set_claims && random.Chance(0.5)) {
+      plan.ailing = random.Chance(0.5) ? "statefulsets" : "persistentvolumeclaims";
+      plan.ailing_writes = random.Chance(0.8);
+    }
     plan.ailing_hangs = random.Chance(0.3);
     plan.ails_from = Timeline::kBegin + seconds(random.Between(0, 15));
     plan.ails_until = plan.ails_from + seconds(random.Between(5, 240));

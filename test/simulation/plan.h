@@ -43,6 +43,7 @@ struct Plan {
   bool claim;
   bool set_claims;      // of the workers, if they are a StatefulSet,
   bool claims_go;       // which would delete them with itself,
+  bool scaled_away;     // one of them was scaled away,
   bool workers_unwell;  // and whose pods never get ready
   int kept_owner;       // of the kept member: 0 nobody, 1 the Service, 2 the workers
   bool second_cluster;  // of the same driver
@@ -67,6 +68,7 @@ struct Plan {
   double flaky;        // share of the reads that fail in passing, also after `calm`
   const char* ailing;  // requests for this kind ("services") fail for a while; null: none
   bool ailing_hangs;   // they aren't answered
+  bool ailing_writes;  // only changes fail, not reads
   MonotonicTime ails_from;
   MonotonicTime ails_until;
   Micros latency;   // the longest in one direction, without faults

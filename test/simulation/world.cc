@@ -107,6 +107,10 @@ void World::Populate() {
     Create(me, Workload("apps/v1", "Deployment", "spark-w", labels, Finalizers(), 1));
   } else if (plan_.workers == 2) {
     Create(me, SetOfWorkers());
+    if (plan_.set_claims && plan_.scaled_away) {
+      kubernetes_.Settle();
+      Do(me, "PATCH", CollectionOf("statefulsets") + "/spark-w", R"({"spec":{"replicas":1}})");
+    }
   } else if (plan_.workers == 3) {
     Create(me, Workload("v1", "ReplicationController", "spark-w", labels, Finalizers(), 2));
   }
