@@ -32,7 +32,7 @@ ApiError Malformed(const ResourceType& type, const Error& error) {
 
 Result<KubeObject, ApiError> ClusterProbe::ReadController(const KubeObject& object,
                                                           const OwnerReference& controller,
-                                                          std::span<const KubeObject> known,
+                                                          const KubeObjects& known,
                                                           const Patience& patience,
                                                           JsonDocument* whole) {
   auto same = std::find_if(known.begin(), known.end(), [&](const KubeObject& candidate) {
@@ -61,7 +61,7 @@ Result<KubeObject, ApiError> ClusterProbe::ReadController(const KubeObject& obje
 }
 
 Result<KubeObject, ApiError> ClusterProbe::RootOf(KubeObject start, const ClusterId& cluster,
-                                                  std::span<const KubeObject> known,
+                                                  const KubeObjects& known,
                                                   const Patience& patience, JsonDocument* whole) {
   KubeObject current = std::move(start);
   for (int i = 0; i < kLongestChain; ++i) {

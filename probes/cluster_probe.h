@@ -30,7 +30,7 @@ struct ClusterId {
 };
 
 struct ClusterListing {
-  std::vector<KubeObject> objects;                         // each carries the cluster's label
+  KubeObjects objects;                                     // each carries the cluster's label
   std::vector<std::pair<ResourceType, ApiError>> skipped;  // kinds that the account may not list
   std::vector<ApiError> failed;  // kinds that could not be listed this time
 };
@@ -59,7 +59,7 @@ class ClusterProbe {
   // kNotFound if a controller on the way is gone or has another UID. With `whole` objects are read
   // with more than their metadata, and it gets the root; it stays as it is if that wasn't read.
   Result<KubeObject, ApiError> RootOf(KubeObject start, const ClusterId& cluster,
-                                      std::span<const KubeObject> known, const Patience& patience,
+                                      const KubeObjects& known, const Patience& patience,
                                       JsonDocument* whole = nullptr);
 
   // Lists the metadata of the cluster's objects of these kinds. Kinds that aren't served are left
@@ -86,8 +86,8 @@ class ClusterProbe {
  private:
   Result<KubeObject, ApiError> ReadController(const KubeObject& object,
                                               const OwnerReference& controller,
-                                              std::span<const KubeObject> known,
-                                              const Patience& patience, JsonDocument* whole);
+                                              const KubeObjects& known, const Patience& patience,
+                                              JsonDocument* whole);
   Result<bool, ApiError> IsControlledBy(KubeObject object, const std::string& uid,
                                         const Patience& patience);
   struct DriverSearch {

@@ -1,6 +1,7 @@
 // The metadata of a Kubernetes object, as far as the program uses it.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <optional>
 #include <string>
@@ -54,5 +55,8 @@ struct KubeObject {
 
   std::string Describe() const;  // "deployment.apps/bob"
 };
+
+// There may be tens of thousands: a queue grows without a copy, and shrinks as it is emptied.
+using KubeObjects = std::deque<KubeObject>;
 
 }  // namespace cluster_watcher

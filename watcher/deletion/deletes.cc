@@ -67,7 +67,7 @@ bool Deletes::SendAll(const std::vector<const KubeObject*>& objects, Propagation
   return all;
 }
 
-bool Deletes::MarkForCollection(const std::vector<KubeObject>& claims) {
+bool Deletes::MarkForCollection(const KubeObjects& claims) {
   bool all = true;
   for (const KubeObject& claim : claims) {
     auto answer = tools_.client.Do(claims_.CollectRequest(claim), {});

@@ -35,7 +35,7 @@ class Deletes {
   bool SettleClaimsOf(const KubeObject& object);
 
   // Marks claims for `sweep`. False: some must be sent again.
-  bool MarkForCollection(const std::vector<KubeObject>& claims);
+  bool MarkForCollection(const KubeObjects& claims);
 
   // When the delete of the object with this UID was first accepted; nullopt: it wasn't.
   std::optional<MonotonicTime> AcceptedAt(const std::string& uid) const;

@@ -86,7 +86,7 @@ Deletion::Deletion(const Tools& tools, const DeletionOrder& condemned, Monotonic
 bool Deletion::Prepare(MonotonicTime tried_since) {
   kept_owners_unknown_since_ = tried_since;
   MemberListing::Listed listed = listing_.List(RepeatedReads(tools_));
-  if (!listed.complete && !(listed.any && HasWaitedForKeptOwners())) return false;
+  if (!listed.any) return false;
   prepared_ = Prepared{Sort(listed, true), listed.complete, std::move(listed.failed)};
   if (kept_owners_unknown_since_ && !HasWaitedForKeptOwners()) return false;
   return ChooseFirst(tools_.clock.Now() - tried_since >= tools_.settings->delete_deadline);
@@ -204,7 +204,7 @@ Deletion::Outcome Deletion::DeleteMembers(MonotonicTime deadline) {
   }
 }
 
-bool Deletion::IsOtherMasterThere(const std::vector<KubeObject>& objects) const {
+bool Deletion::IsOtherMasterThere(const KubeObjects& objects) const {
   const KubeObject* master = FindOtherMaster(objects, memory_);
   if (master == nullptr) return false;
   // What the root controlled has lost it if we deleted it with Orphan.
@@ -346,7 +346,7 @@ Deletion::Standing Deletion::RestoreMarks() {
 }
 
 MemberPass Deletion::Sort(MemberListing::Listed& listed, bool counts_as_listed) {
-  std::vector<KubeObject> objects = std::exchange(listed.objects, {});
+  KubeObjects objects = std::exchange(listed.objects, {});
   const auto members = static_cast<std::ptrdiff_t>(objects.size());
   objects.insert(objects.end(), listed.preserved.begin(), listed.preserved.end());
   auto above = OwnersAbove(
@@ -455,7 +455,7 @@ bool Deletion::HasWaitedForKeptOwners() const {
 
 bool Deletion::MustOrphan(const KubeObject& object, bool past_deadline) {
   if (kept_owners_unknown_since_ || kept_owners_.contains(object.meta.uid)) return true;
-  return past_deadline && object.type.kind == "StatefulSet" && !deletes_.SettleClaimsOf(object);
+  return past_deadline && !deletes_.SettleClaimsOf(object);
 }
 
 void Deletion::DeleteOrphans(bool past_deadline, Pass& pass) {
@@ -560,10 +560,16 @@ bool Deletion::HandOver(KubeObject& object) {
 
 Deletion::Outcome Deletion::DeleteRoot(MonotonicTime deadline) {
   RootState state = ReadRoot();
+  // Somebody else takes it down: nothing can be handed over to it any more.
+  if (IsGoing(state) && !mounted_.empty()) {
+    const Outcome outcome = DeleteMembers(deadline);
+    if (outcome != Outcome::kDone) return outcome;
+    state = ReadRoot();
+  }
   if (auto outcome = WhyNotRoot(state)) return *outcome;
   std::vector<const KubeObject*> refused;
   for (KubeObject& object : mounted_) {
-    if (!IsGoing(state) && !HandOver(object)) refused.push_back(&object);
+    if (!HandOver(object)) refused.push_back(&object);
   }
   for (int conflicts = 0;;) {
     tools_.turn({});

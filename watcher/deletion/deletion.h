@@ -96,7 +96,7 @@ class Deletion {
   // taken off are written again if the cluster is half.
   Standing RestoreMarks();
   // Whether among `objects`, all of the cluster, is another master than the root and what it left.
-  bool IsOtherMasterThere(const std::vector<KubeObject>& objects) const;
+  bool IsOtherMasterThere(const KubeObjects& objects) const;
   // Learns from the root's state, read after a list, what that list tells: whether the objects in
   // it are the cluster's members (true), or only those that were listed before.
   bool LearnWhatIsListed(RootState root, bool complete);
@@ -163,7 +163,7 @@ class Deletion {
   enum class FirstSent { kNone, kRefused, kFailed };
   FirstSent first_sent_ = FirstSent::kNone;  // what came of them while the cluster is whole
   bool root_deleted_ = false;
-  std::vector<KubeObject> mounted_;
+  KubeObjects mounted_;
   std::vector<std::string> left_;
   std::vector<std::string> overdue_;
 };

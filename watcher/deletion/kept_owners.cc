@@ -24,7 +24,7 @@ Result<std::optional<ObjectMeta>, ApiError> ReadOwner(KubeClient& client, Discov
 }
 
 Result<std::set<std::string>, ApiError> OwnersAbove(
-    KubeClient& client, Discovery& discovery, const std::vector<KubeObject>& objects,
+    KubeClient& client, Discovery& discovery, const KubeObjects& objects,
     const std::function<bool(const KubeObject&)>& survives, const Patience& patience) {
   std::set<std::string> above;
   std::vector<ObjectMeta> below;  // whose owners are still to be found

@@ -22,7 +22,7 @@ Result<std::optional<ObjectMeta>, ApiError> ReadOwner(KubeClient& client, Discov
 // owner that is not among `objects` is read; one that can't be read is an error. Source:
 // kubernetes.io "Owners and Dependents".
 Result<std::set<std::string>, ApiError> OwnersAbove(
-    KubeClient& client, Discovery& discovery, const std::vector<KubeObject>& objects,
+    KubeClient& client, Discovery& discovery, const KubeObjects& objects,
     const std::function<bool(const KubeObject&)>& survives, const Patience& patience);
 
 }  // namespace cluster_watcher

@@ -101,12 +101,10 @@ MemberListing::Listed MemberListing::List(const Patience& patience) {
   refresh_kinds_ = !listed.complete;
   listed.objects = std::move(listing.objects);
   if (!preserves) return listed;
-  const auto preserved =
-      std::stable_partition(listed.objects.begin(), listed.objects.end(),
-                            [&](const KubeObject& object) { return object.type != types.back(); });
-  listed.preserved.assign(std::make_move_iterator(preserved),
-                          std::make_move_iterator(listed.objects.end()));
-  listed.objects.erase(preserved, listed.objects.end());
+  const auto is_preserved = [&](const KubeObject& object) { return object.type == types.back(); };
+  std::copy_if(listed.objects.begin(), listed.objects.end(), std::back_inserter(listed.preserved),
+               is_preserved);
+  std::erase_if(listed.objects, is_preserved);
   return listed;
 }
 

@@ -24,11 +24,11 @@ MemberKinds FindMemberKinds(const Settings& settings, Discovery& discovery,
 class MemberListing {
  public:
   struct Listed {
-    std::vector<KubeObject> objects;
-    std::vector<KubeObject> preserved;  // claims, listed only because they must survive
-    bool complete = true;               // false: a kind could not be listed this time
-    bool any = true;                    // false: no kind could
-    std::vector<std::string> failed;    // why kinds could not be listed this time
+    KubeObjects objects;
+    KubeObjects preserved;            // claims, listed only because they must survive
+    bool complete = true;             // false: a kind could not be listed this time
+    bool any = true;                  // false: no kind could
+    std::vector<std::string> failed;  // why kinds could not be listed this time
   };
 
   MemberListing(const Tools& tools, WarnOnce& warn_once, ClusterId cluster);

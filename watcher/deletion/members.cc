@@ -130,7 +130,7 @@ void List(const KubeObject& member, DeletionMemory& memory, MemberPass& pass) {
   }
 }
 
-using Group = std::vector<KubeObject> MemberPass::*;
+using Group = KubeObjects MemberPass::*;
 
 // Returns the group of an object without a controller; nullptr if it belongs to none.
 Group SortRoot(const KubeObject& object, bool root_is_ours, DeletionMemory& memory,
@@ -195,8 +195,7 @@ bool MustSurvive(const KubeObject& object, const DeletionMemory& memory) {
   });
 }
 
-const KubeObject* FindOtherMaster(const std::vector<KubeObject>& objects,
-                                  const DeletionMemory& memory) {
+const KubeObject* FindOtherMaster(const KubeObjects& objects, const DeletionMemory& memory) {
   ObjectsByUid now;
   for (const KubeObject& object : objects) now[object.meta.uid] = &object;
   const auto is_known = [&](const std::string& uid) {
@@ -228,7 +227,7 @@ const KubeObject* FindOtherMaster(const std::vector<KubeObject>& objects,
   return nullptr;
 }
 
-MemberPass SortMembers(std::vector<KubeObject> objects, bool root_is_ours, DeletionMemory& memory) {
+MemberPass SortMembers(KubeObjects objects, bool root_is_ours, DeletionMemory& memory) {
   MemberPass pass;
   ObjectsByUid now;
   for (const KubeObject& object : objects) now[object.meta.uid] = &object;
@@ -258,13 +257,9 @@ MemberPass SortMembers(std::vector<KubeObject> objects, bool root_is_ours, Delet
     }
     groups[i] = SortControlled(object, now, memory, pass);
   }
-  for (const Group group : {&MemberPass::to_delete, &MemberPass::leftovers, &MemberPass::mounted,
-                            &MemberPass::to_collect}) {
-    const auto size = std::count(groups.begin(), groups.end(), group);
-    (pass.*group).reserve(static_cast<std::size_t>(size));
-  }
-  for (std::size_t i = 0; i < objects.size(); ++i) {
-    if (groups[i] != nullptr) (pass.*groups[i]).push_back(std::move(objects[i]));
+  for (const Group group : groups) {
+    if (group != nullptr) (pass.*group).push_back(std::move(objects.front()));
+    objects.pop_front();
   }
   return pass;
 }

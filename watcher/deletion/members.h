@@ -45,13 +45,13 @@ struct DeletionMemory {
 };
 
 struct MemberPass {
-  std::vector<KubeObject> to_delete;  // members that still exist
-  std::vector<KubeObject> leftovers;  // objects that members control, or did before they went
+  KubeObjects to_delete;  // members that still exist
+  KubeObjects leftovers;  // objects that members control, or did before they went
   // Members that go with the root: the master pod needs them to start, or they are its claims.
-  std::vector<KubeObject> mounted;
-  std::vector<KubeObject> to_collect;  // claims to mark for collection
-  std::vector<std::string> left;       // newly found to be left alone: "pod/x: kept"
-  std::vector<std::string> mistakes;   // newly found bad annotations, which count as 0
+  KubeObjects mounted;
+  KubeObjects to_collect;             // claims to mark for collection
+  std::vector<std::string> left;      // newly found to be left alone: "pod/x: kept"
+  std::vector<std::string> mistakes;  // newly found bad annotations, which count as 0
 
   std::size_t remaining() const { return to_delete.size() + leftovers.size() + to_collect.size(); }
 };
@@ -66,12 +66,11 @@ bool MustSurvive(const KubeObject& object, const DeletionMemory& memory);
 // Returns an object that shows another master of the cluster, `objects` being all that carry the
 // cluster's label now: one that is marked as a master, has no controller or another root's, and is
 // none of the members seen before; nullptr if there is none.
-const KubeObject* FindOtherMaster(const std::vector<KubeObject>& objects,
-                                  const DeletionMemory& memory);
+const KubeObject* FindOtherMaster(const KubeObjects& objects, const DeletionMemory& memory);
 
 // Sorts `objects`, which are all that carry the cluster's label now, and updates `memory`. If the
 // master root is no longer ours (`root_is_ours` false), no members are added to those seen before.
-MemberPass SortMembers(std::vector<KubeObject> objects, bool root_is_ours, DeletionMemory& memory);
+MemberPass SortMembers(KubeObjects objects, bool root_is_ours, DeletionMemory& memory);
 
 // Returns the remaining objects of the wave that is due, the one with the lowest delete-order; with
 // `all`, those of every wave. Controllers come before all else.

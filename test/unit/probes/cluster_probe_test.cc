@@ -55,7 +55,7 @@ class ClusterProbeTest : public testing::Test {
   }
 
   // The root, such as "deployment.apps/bob-m", or how the search failed.
-  std::string RootOf(const KubeObject& start, const std::vector<KubeObject>& known = {}) {
+  std::string RootOf(const KubeObject& start, const KubeObjects& known = {}) {
     auto root = probe_.RootOf(start, kCluster, known, {});
     if (root) return root->Describe();
     return root.error().failure == ApiFailure::kNotFound ? "gone" : "unknown";
@@ -148,8 +148,8 @@ TEST_F(ClusterProbeTest, AControllerOfAKindThatIsNotServedOrInALoopIsUnknown) {
 }
 
 TEST_F(ClusterProbeTest, WhatIsKnownIsNotAskedFor) {
-  const std::vector<KubeObject> known = {Object("replicaset", "m-1", Below("deployment", "m")),
-                                         Object("deployment", "m", kLabelled)};
+  const KubeObjects known = {Object("replicaset", "m-1", Below("deployment", "m")),
+                             Object("deployment", "m", kLabelled)};
   EXPECT_EQ(RootOf(Object("pod", "p", Below("replicaset", "m-1")), known), "deployment.apps/m");
   EXPECT_TRUE(api_.transport.requests.empty());
   KubeObject other = known.front();

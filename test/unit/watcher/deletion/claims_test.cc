@@ -151,5 +151,58 @@ TEST_F(ClaimsTest, AnotherSetOfThatNameIsLeftToTheDelete) {
   EXPECT_EQ(api_.transport.requests.size(), 1u);
 }
 
+TEST_F(ClaimsTest, ASetThatIsGoneIsSettled) {
+  api_.transport.On(ApiRequest::Get(TypeOf("sts"), "lab", "w"), NotFound(TypeOf("sts"), "w"));
+  EXPECT_TRUE(*Settle(Volumes::kDelete));
+}
+
+constexpr const char* kOfSet =
+    R"("ownerReferences":[{"apiVersion":"apps/v1","kind":"StatefulSet","name":"w","uid":"set"}])";
+
+TEST_F(ClaimsTest, OneThatIsKeptMustBeLetGoOfWhereTheOthersAreDeleted) {
+  ServeSet(std::string(",") + kTemplates +
+           R"(,"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Delete"})");
+  const std::string keep = R"("annotations":{"cluster-watcher/keep":"true"})";
+  ServeClaims({Claim("data-w-0", keep + "," + kOfSet)});
+  EXPECT_FALSE(*Settle(Volumes::kDelete));
+  ASSERT_EQ(patched_.size(), 1u);
+  EXPECT_NE(patched_.front().find(R"("whenDeleted":"Retain")"), std::string::npos);
+}
+
+TEST_F(ClaimsTest, OneThatIsNotKeptMayGoWithTheSet) {
+  ServeSet(std::string(",") + kTemplates +
+           R"(,"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Delete"})");
+  ServeClaims({Claim("data-w-0", R"("annotations":{"cluster-watcher/keep":"true"})"),
+               Claim("data-w-1", kOfSet)});
+  EXPECT_TRUE(*Settle(Volumes::kDelete));
+  ASSERT_EQ(patched_.size(), 1u);
+  EXPECT_EQ(patched_.front().find("data-w-1 "), 0u);
+}
+
+TEST_F(ClaimsTest, AClaimThatCannotBeReadMayBeHeld) {
+  ServeSet(std::string(",") + kTemplates);
+  ServeClaims({R"({"metadata":{"name":"data-w-0"}})"});
+  EXPECT_FALSE(Settle(Volumes::kPreserve));
+}
+
+TEST_F(ClaimsTest, AClaimWithoutAnOrdinalIsNotTheSets) {
+  ServeSet(std::string(",") + kTemplates);
+  ServeClaims({Claim("data-w-")});
+  EXPECT_TRUE(*Settle(Volumes::kDelete));
+  EXPECT_TRUE(patched_.empty());
+}
+
+TEST_F(ClaimsTest, AClaimThatCannotBeHandedOverHoldsTheSetUpUnlessItIsGone) {
+  ServeSet(std::string(",") + kTemplates);
+  ServeClaims({Claim("data-w-0")});
+  const ApiRequest patch = ApiRequest::MergePatch(TypeOf("pvc"), "lab", "data-w-0", "");
+  api_.transport.On(patch, Refused(503));
+  api_.transport.On(patch, NotFound(TypeOf("pvc"), "data-w-0"));
+  EXPECT_FALSE(Settle(Volumes::kDelete));
+  const auto settled = Settle(Volumes::kDelete);
+  ASSERT_TRUE(settled);
+  EXPECT_TRUE(*settled);
+}
+
 }  // namespace
 }  // namespace cluster_watcher

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "probes/base/time_text.h"
+#include "probes/cluster_probe.h"
 #include "test/unit/support/objects.h"
 #include "watcher/protocol/marks.h"
 
@@ -36,7 +37,7 @@ DeletionMemory Memory() {
   return memory;
 }
 
-Names NamesOf(const std::vector<KubeObject>& objects) {
+Names NamesOf(const KubeObjects& objects) {
   Names names;
   for (const KubeObject& object : objects) names.push_back(object.meta.name);
   return names;
@@ -67,7 +68,7 @@ KubeObject Word(const std::string& word) {
 TEST(SortMembers, DeletesTheRootsOfTheClusterAndNothingElse) {
   struct Case {
     const char* what;
-    std::vector<KubeObject> objects;
+    KubeObjects objects;
     Names to_delete;
     Names leftovers = {};
     Names left = {};
@@ -126,6 +127,12 @@ TEST(SortMembers, DeletesTheRootsOfTheClusterAndNothingElse) {
        {"s"},
        {},
        {"cronjob.batch/nightly"}},
+      {"what is above that",
+       {Object("cronjob", "nightly", "top"), Object("deployment", "top", "tip"),
+        Object("configmap", "tip"), Object("service", "s")},
+       {"s"},
+       {},
+       {"cronjob.batch/nightly", "deployment.apps/top", "configmap/tip"}},
       {"controllers in a loop",
        {Object("replicaset", "a", "b"), Object("replicaset", "b", "a")},
        {},
@@ -218,6 +225,61 @@ TEST(MustSurvive, WhatIsKeptAndClaimsButForThoseOfASet) {
   EXPECT_FALSE(MustSurvive(claim, memory));
 }
 
+TEST(MustSurvive, NotTheClaimsOfASetOrAPod) {
+  const DeletionMemory memory = Memory();
+  KubeObject claim = Object("persistentvolumeclaim", "data", "w");
+  for (const char* kind : {"StatefulSet", "Pod"}) {
+    claim.meta.owner_references.front().kind = kind;
+    EXPECT_FALSE(MustSurvive(claim, memory)) << kind;
+  }
+}
+
+// `kind`: of its controller, if it has one.
+KubeObject Master(const char* type, const std::string& above = "", const char* kind = "Any") {
+  KubeObject object = Object(type, "n", above);
+  object.meta.labels[kTypeLabel] = kMasterType;
+  if (!above.empty()) object.meta.owner_references.front().kind = kind;
+  return object;
+}
+
+TEST(FindOtherMaster, IsOneThatIsMarkedAsSuchAndNotSeenBefore) {
+  const DeletionMemory memory = Memory();
+  EXPECT_NE(FindOtherMaster({Master("deployment")}, memory), nullptr);
+  KubeObject injected = Object("pod", "p");
+  injected.meta.annotations[annotation::kStatus] = "injected";
+  EXPECT_NE(FindOtherMaster({injected}, memory), nullptr);
+  EXPECT_EQ(FindOtherMaster({Object("deployment", "w"), Master("service")}, memory), nullptr);
+  KubeObject going = Master("deployment");
+  going.meta.deleting = true;
+  EXPECT_EQ(FindOtherMaster({going}, memory), nullptr);
+  KubeObject root = Master("deployment");
+  root.meta.uid = memory.root_uid;
+  EXPECT_EQ(FindOtherMaster({root}, memory), nullptr);
+  DeletionMemory listed = Memory();
+  listed.listed["n"] = 0;
+  EXPECT_EQ(FindOtherMaster({Master("deployment")}, listed), nullptr);
+  DeletionMemory below = Memory();
+  below.below["n"] = "w";
+  EXPECT_EQ(FindOtherMaster({Master("pod")}, below), nullptr);
+}
+
+TEST(FindOtherMaster, HasNoControllerOrAnotherRoots) {
+  const DeletionMemory memory = Memory();
+  const auto find = [&](const KubeObjects& objects) {
+    return FindOtherMaster(objects, memory) != nullptr;
+  };
+  EXPECT_FALSE(find({Master("pod", "bob-m-1"), Object("replicaset", "bob-m-1", "bob-m")}));
+  EXPECT_TRUE(find(
+      {Master("pod", "n-1"), Object("replicaset", "n-1", "n-0"), Object("deployment", "n-0")}));
+  KubeObject going = Object("deployment", "n-0");
+  going.meta.deleting = true;
+  EXPECT_FALSE(find({Master("pod", "n-1"), Object("replicaset", "n-1", "n-0"), going}));
+  EXPECT_TRUE(find({Master("pod", "set", "StatefulSet")}));
+  // What a rollout makes may be gone before its pods.
+  EXPECT_FALSE(find({Master("pod", "n-1", "ReplicaSet")}));
+  EXPECT_FALSE(find({Master("pod", "n-1", "ReplicationController")}));
+}
+
 TEST(SortMembers, SetsAsideWhatTheMasterPodMounts) {
   DeletionMemory memory = Memory();
   memory.mounted = {{TypeOf("configmap"), "c"}, {TypeOf("secret"), "s"}};
@@ -306,7 +368,7 @@ TEST(DueMembers, OneWaveIsNone) {
 
 TEST(SortMembers, ADeleteOrderThatIsNoNumberCountsAsZeroAndIsNamedOnce) {
   DeletionMemory memory = Memory();
-  const std::vector<KubeObject> objects = {Ordered(Object("service", "s"), "first")};
+  const KubeObjects objects = {Ordered(Object("service", "s"), "first")};
   MemberPass pass = SortMembers(objects, true, memory);
   ASSERT_EQ(pass.mistakes.size(), 1u);
   EXPECT_NE(pass.mistakes.front().find("service/s: annotation cluster-watcher/delete-order: "
@@ -368,10 +430,12 @@ TEST(SortMembers, TheClaimsOfAMasterThatIsAStatefulSetGoWithIt) {
   memory.volumes = Volumes::kDelete;
   memory.root_set = "bob-m";
   const MemberPass pass = SortMembers(
-      {Object("pvc", "data-bob-m-11"), Object("pvc", "bob-m-1"), Object("pvc", "data-bob-m-x")},
+      {Object("pvc", "data-bob-m-11"), Object("pvc", "bob-m-1"), Object("pvc", "data-bob-m-x"),
+       Object("pvc", "data-bob-m-"), Object("configmap", "data-bob-m-2")},
       true, memory);
   EXPECT_EQ(NamesOf(pass.mounted), Names{"data-bob-m-11"});
-  EXPECT_EQ(NamesOf(pass.to_delete), (Names{"bob-m-1", "data-bob-m-x"}));
+  EXPECT_EQ(NamesOf(pass.to_delete),
+            (Names{"bob-m-1", "data-bob-m-x", "data-bob-m-", "data-bob-m-2"}));
 }
 
 TEST(SortMembers, TheOwnerIsKnownByItsNameWhereItWasMadeAnew) {
@@ -380,8 +444,8 @@ TEST(SortMembers, TheOwnerIsKnownByItsNameWhereItWasMadeAnew) {
   memory.owner_kind = "deployment.apps";
   KubeObject anew = Object("deployment", "bob");
   anew.meta.uid = "anew";
-  Expect(SortMembers({anew, Object("service", "bob")}, true, memory), {"bob"}, {},
-         {"deployment.apps/bob"});
+  Expect(SortMembers({anew, Object("service", "bob"), Object("job", "bob")}, true, memory),
+         {"bob", "bob"}, {}, {"deployment.apps/bob"});
   memory = Memory();
   memory.owner_name = "bob";
   Expect(SortMembers({anew, Object("job", "bob"), Object("service", "bob")}, true, memory), {"bob"},

@@ -2,14 +2,11 @@
 #include "watcher/deletion/reaper.h"
 
 #include <gtest/gtest.h>
-#include <spdlog/sinks/null_sink.h>
 
 #include <map>
 #include <string>
 
-#include "probes/base/time_text.h"
-#include "test/unit/support/fake_transport.h"
-#include "test/unit/support/lab.h"
+#include "test/unit/support/reaper_lab.h"
 
 namespace cluster_watcher {
 namespace {
@@ -20,168 +17,7 @@ using small_kubernetes::Response;
 using small_kubernetes::User;
 using std::chrono::seconds;
 
-// What a deletion could have deleted first, and is gone.
-constexpr const char* kGone = "configmaps/gone=0011223344556677";
-
-class ReaperTest : public testing::Test, protected Lab {
- protected:
-  ReaperTest() { StartWatcher(); }
-
-  // Starts a watcher in the current master pod.
-  void StartWatcher() {
-    settings_.settings.pod = NameOfPod();
-    in_force_ =
-        std::make_unique<SettingsInForce>(settings_, [this](const TextMap&) { return settings_; });
-    observer_ = std::make_unique<Observer>(client_, discovery_, clock_, *in_force_);
-    const auto dial = [this](const std::string&) -> Result<std::unique_ptr<Transport>> {
-      return std::unique_ptr<Transport>(std::make_unique<Step>(*this));
-    };
-    const Tools tools{client_,  discovery_,    clock_,         *in_force_,
-                      metrics_, log_.logger(), [](Duration) {}};
-    reaper_ = std::make_unique<Reaper>(tools, *observer_, announcer_, dial);
-  }
-
-  std::size_t Deletes() { return kubernetes_.Count("DELETE"); }
-
-  // Calls `what` just before the `number`th request of this method whose target contains `contains`
-  // takes effect.
-  void Before(const std::string& method, const std::string& contains, int number,
-              std::function<void()> what) {
-    kubernetes_.on_request = [=, this, seen = 0](const Request& request, const User&) mutable {
-      const bool is_it = request.method == method &&
-                         request.target.find(contains) != std::string::npos && ++seen == number;
-      if (is_it) what();
-    };
-  }
-  // Does what the master pod's watcher does once the driver has been gone for the grace period.
-  Reaper::Outcome Condemn() {
-    observer_->SureLook({});
-    Delete(kDriver);
-    return CondemnNow();
-  }
-  Reaper::Outcome CondemnNow() {
-    const auto [snapshot, decision] = LookAndDecide(*observer_, {});
-    EXPECT_TRUE(decision.abandoned()) << decision.detail;
-    me_ = {snapshot.pod->meta.name, snapshot.pod->meta.uid};
-    return reaper_->Condemn(me_, snapshot, decision, {}, {});
-  }
-  Reaper::Outcome Resume() {
-    const Snapshot snapshot = observer_->SureLook({});
-    me_ = {snapshot.pod->meta.name, snapshot.pod->meta.uid};
-    EXPECT_EQ(snapshot.marks.phase, Phase::kDeleting);
-    EXPECT_EQ(snapshot.marks.condemned_by, me_);
-    return reaper_->Resume(me_, snapshot);
-  }
-  // Writes the marks as an earlier watcher of this pod would have that has begun to delete `first`,
-  // "configmaps/x=UIDHASH", this long ago.
-  void WriteMarks(const std::string& first, Duration ago) {
-    const Snapshot look = observer_->SureLook({});
-    const std::string since = FormatTime(clock_.WallNow() - ago);
-    AnnotationChanges changes = {
-        {annotation::kPhase, "deleting"},
-        {annotation::kReason, "owner-absent"},
-        {annotation::kCondemnedBy, look.pod->meta.name + "/" + look.pod->meta.uid},
-        {annotation::kDeletingSince, since}};
-    changes[annotation::kDeletesBegun] = "true";
-    if (!first.empty()) changes[annotation::kFirstDeletes] = first;
-    EXPECT_TRUE(MasterRoot(client_, *look.root).WriteMarks(changes));
-  }
-
-  // The set "w", whose claims go with it unless somebody sees to it.
-  void MakeSetWithClaims() {
-    kubernetes_.Apply(
-        R"({"apiVersion":"apps/v1","kind":"StatefulSet",)" + Labelled("w") +
-        R"(,"spec":{"replicas":1,"serviceName":"w","selector":{"matchLabels":{"app":"w"}},)"
-        R"("persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Delete","whenScaled":"Retain"},)"
-        R"("volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{"accessModes":)"
-        R"(["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}}],)"
-        R"("template":{"metadata":{"labels":{"app":"w"}},"spec":{"containers":)"
-        R"([{"name":"m","image":"x"}]}}}})");
-  }
-
-  // An ownerReference to the object at `path`, as more metadata.
-  std::string OwnedBy(const std::string& kind, const std::string& version,
-                      const std::string& path) {
-    const auto object = JsonDocument::Parse(Read(path).body);
-    const auto meta = ReadObjectMeta(object->root());
-    return R"(,"ownerReferences":[{"apiVersion":")" + version + R"(","kind":")" + kind +
-           R"(","name":")" + meta->name + R"(","uid":")" + meta->uid + R"("}])";
-  }
-
-  // A moment later the lab is older than what happens in it.
-  void AnHourPasses() { clock_.elapsed += std::chrono::hours(1); }
-  std::string Named(const std::string& name, const std::string& plural = "configmaps") {
-    const auto object =
-        JsonDocument::Parse(Read("/api/v1/namespaces/lab/" + plural + "/" + name).body);
-    auto meta = ReadObjectMeta(object->root());
-    return FirstDeletesMark({FirstDelete::Of({*FindBuiltInByName(plural, ""), *meta})});
-  }
-  // A ConfigMap without the cluster's label.
-  void MakeBareMap(const std::string& name, const std::string& more = "") {
-    kubernetes_.Apply(R"({"apiVersion":"v1","kind":"ConfigMap",)" + Meta(name, more) + "}");
-  }
-  void MakeClaim(const std::string& name, const std::string& more = "") {
-    kubernetes_.Apply(R"({"apiVersion":"v1","kind":"PersistentVolumeClaim",)" +
-                      Labelled(name, more) +
-                      R"(,"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":)"
-                      R"({"storage":"1Gi"}}}})");
-  }
-  // The Deployment "w", which owns the map "kept". Its pods don't bear the cluster's label.
-  void MakeOwnerOfAKeptMap() {
-    kubernetes_.Apply(
-        R"({"apiVersion":"apps/v1","kind":"Deployment",)" + Labelled("w") +
-        R"(,"spec":{"replicas":2,"selector":{"matchLabels":{"app":"w"}},"template":{"metadata":)"
-        R"({"labels":{"app":"w"}},"spec":{"containers":[{"name":"main","image":"x"}]}}}})");
-    MakeMap("kept",
-            R"(,"annotations":{"cluster-watcher/keep":"true"})" +
-                OwnedBy("Deployment", "apps/v1", "/apis/apps/v1/namespaces/lab/deployments/w"));
-  }
-  // A Service of the cluster as Oshinko labels its master's.
-  void MakeMasterService(const std::string& metadata) {
-    kubernetes_.Apply(R"({"apiVersion":"v1","kind":"Service","metadata":{"name":"spark",)" +
-                      metadata +
-                      R"("namespace":"lab","labels":{"oshinko-cluster":"spark",)"
-                      R"("oshinko-type":"master"}},"spec":{"ports":[{"port":7077}]}})");
-  }
-  // The root, once deleted, terminates until somebody takes its finalizer off.
-  void HoldRoot() {
-    kubernetes_.Admin("PATCH", kRoot, R"({"metadata":{"finalizers":["example.com/held"]}})",
-                      "application/merge-patch+json");
-  }
-  // Deletes the driver and the root, which terminates, of a cluster that was seen for an hour.
-  void TakeDownByHand() {
-    HoldRoot();
-    observer_->SureLook({});
-    AnHourPasses();
-    observer_->SureLook({});
-    Delete(kDriver);
-    Delete(kRoot);
-  }
-  void TakeMarksOff() {
-    const Snapshot look = Observer(client_, discovery_, clock_, *in_force_).SureLook({});
-    EXPECT_TRUE(MasterRoot(client_, *look.root).WriteMarks(WithoutProtocolMarks()));
-  }
-  std::string Notes() { return Read("/apis/events.k8s.io/v1/namespaces/lab/events").body; }
-
-  Log log_{LogLevel::kDebug, LogFormat::kText, std::make_shared<spdlog::sinks::null_sink_st>()};
-  EventRecorder events_{client_, clock_, log_.logger(), "test"};
-  Announcer announcer_{events_, clock_, log_};
-
-  std::function<void()> during_step_ = [] {};
-  struct Step final : Transport {
-    explicit Step(ReaperTest& of_test) : test(of_test) {}
-    std::vector<HttpResult> Perform(std::span<const HttpRequest>, std::size_t,
-                                    std::stop_token) override {
-      test.during_step_();
-      return {Answer(200, "")};
-    }
-    ReaperTest& test;
-  };
-  std::unique_ptr<SettingsInForce> in_force_;
-  std::unique_ptr<Observer> observer_;
-  std::unique_ptr<Reaper> reaper_;
-  WatcherId me_;
-};
+using ReaperTest = ReaperLab;
 
 TEST_F(ReaperTest, DeletesAWholeCluster) {
   EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
@@ -457,6 +293,7 @@ TEST_F(ReaperTest, AClusterOfWhichNothingIsDeletedYetIsLookedAtAgain) {
   EXPECT_EQ(CondemnNow(), Reaper::Outcome::kSpared);
   EXPECT_TRUE(MapExists("spark-config"));
   EXPECT_EQ(Mark("phase"), "");
+  EXPECT_LT(clock_.elapsed, std::chrono::minutes(1));
 }
 
 TEST_F(ReaperTest, WhatOwnsAKeptObjectGoesWithoutIt) {
@@ -558,6 +395,7 @@ TEST_F(ReaperTest, OnlyWhatIsMarkedAsLeftOfAKeptObjectsOwnerIsTakenByItsMark) {
   EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
   EXPECT_FALSE(MapExists("left"));
   for (const char* map : {"first", "owned", "others", "kept"}) EXPECT_TRUE(MapExists(map)) << map;
+  EXPECT_LT(clock_.elapsed, std::chrono::hours(1) + std::chrono::minutes(2));
   EXPECT_TRUE(Exists(claim));
 }
 

@@ -1,0 +1,207 @@
+// Runs the deletion's protocol in the lab, with hooks to interfere at the worst moments.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <spdlog/sinks/null_sink.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "probes/base/time_text.h"
+#include "test/unit/support/fake_transport.h"
+#include "test/unit/support/lab.h"
+#include "watcher/deletion/reaper.h"
+
+namespace cluster_watcher {
+
+// What a deletion could have deleted first, and is gone.
+inline constexpr const char* kGone = "configmaps/gone=0011223344556677";
+
+// Another watcher.
+inline constexpr const char* kOther = "other-pod/other-uid";
+
+class ReaperLab : public testing::Test, protected Lab {
+ protected:
+  ReaperLab() { StartWatcher(); }
+
+  // Starts a watcher in the current master pod.
+  void StartWatcher() {
+    settings_.settings.pod = NameOfPod();
+    in_force_ =
+        std::make_unique<SettingsInForce>(settings_, [this](const TextMap&) { return settings_; });
+    observer_ = std::make_unique<Observer>(client_, discovery_, clock_, *in_force_);
+    const auto dial = [this](const std::string&) -> Result<std::unique_ptr<Transport>> {
+      return std::unique_ptr<Transport>(std::make_unique<Step>(*this));
+    };
+    reaper_ = std::make_unique<Reaper>(MakeTools(), *observer_, announcer_, dial);
+  }
+  Tools MakeTools() {
+    return {client_, discovery_, clock_, *in_force_, metrics_, log_.logger(), [](Duration) {}};
+  }
+
+  std::size_t Deletes() { return kubernetes_.Count("DELETE"); }
+
+  // Calls `what` just before the `number`th request of this method whose target contains `contains`
+  // takes effect.
+  void Before(const std::string& method, const std::string& contains, int number,
+              std::function<void()> what) {
+    kubernetes_.on_request = [=, this, seen = 0](const small_kubernetes::Request& request,
+                                                 const small_kubernetes::User&) mutable {
+      const bool is_it = request.method == method &&
+                         request.target.find(contains) != std::string::npos && ++seen == number;
+      if (is_it) what();
+    };
+  }
+  // The same just after the answer was made.
+  void After(const std::string& method, const std::string& contains, int number,
+             std::function<void()> what) {
+    kubernetes_.on_answer = [=, this, seen = 0](const small_kubernetes::Request& request,
+                                                const small_kubernetes::User&,
+                                                small_kubernetes::Response&) mutable {
+      const bool is_it = request.method == method &&
+                         request.target.find(contains) != std::string::npos && ++seen == number;
+      if (is_it) what();
+    };
+  }
+  // Does what the master pod's watcher does once the driver has been gone for the grace period.
+  Reaper::Outcome Condemn() {
+    observer_->SureLook({});
+    Delete(kDriver);
+    return CondemnNow();
+  }
+  Reaper::Outcome CondemnNow() {
+    const auto [snapshot, decision] = LookAndDecide(*observer_, {});
+    EXPECT_TRUE(decision.abandoned()) << decision.detail;
+    me_ = {snapshot.pod->meta.name, snapshot.pod->meta.uid};
+    return reaper_->Condemn(me_, snapshot, decision, {}, stop_.get_token());
+  }
+  Reaper::Outcome Resume() {
+    const Snapshot snapshot = observer_->SureLook({});
+    me_ = {snapshot.pod->meta.name, snapshot.pod->meta.uid};
+    EXPECT_EQ(snapshot.marks.phase, Phase::kDeleting);
+    EXPECT_EQ(snapshot.marks.condemned_by, me_);
+    return reaper_->Resume(me_, snapshot);
+  }
+  // Writes the marks as an earlier watcher of this pod would have that has begun to delete `first`,
+  // "configmaps/x=UIDHASH", this long ago.
+  void WriteMarks(const std::string& first, Duration ago) {
+    const Snapshot look = observer_->SureLook({});
+    const std::string since = FormatTime(clock_.WallNow() - ago);
+    AnnotationChanges changes = {
+        {annotation::kPhase, "deleting"},
+        {annotation::kReason, "owner-absent"},
+        {annotation::kCondemnedBy, look.pod->meta.name + "/" + look.pod->meta.uid},
+        {annotation::kDeletingSince, since}};
+    changes[annotation::kDeletesBegun] = "true";
+    if (!first.empty()) changes[annotation::kFirstDeletes] = first;
+    EXPECT_TRUE(MasterRoot(client_, *look.root).WriteMarks(changes));
+  }
+
+  // The set "w", whose claims go with it unless somebody sees to it.
+  void MakeSetWithClaims() {
+    kubernetes_.Apply(
+        R"({"apiVersion":"apps/v1","kind":"StatefulSet",)" + Labelled("w") +
+        R"(,"spec":{"replicas":1,"serviceName":"w","selector":{"matchLabels":{"app":"w"}},)"
+        R"("persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Delete","whenScaled":"Retain"},)"
+        R"("volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{"accessModes":)"
+        R"(["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}}],)"
+        R"("template":{"metadata":{"labels":{"app":"w"}},"spec":{"containers":)"
+        R"([{"name":"m","image":"x"}]}}}})");
+  }
+
+  // An ownerReference to the object at `path`, as more metadata.
+  std::string OwnedBy(const std::string& kind, const std::string& version,
+                      const std::string& path) {
+    const auto object = JsonDocument::Parse(Read(path).body);
+    const auto meta = ReadObjectMeta(object->root());
+    return R"(,"ownerReferences":[{"apiVersion":")" + version + R"(","kind":")" + kind +
+           R"(","name":")" + meta->name + R"(","uid":")" + meta->uid + R"("}])";
+  }
+
+  // A moment later the lab is older than what happens in it.
+  void AnHourPasses() { clock_.elapsed += std::chrono::hours(1); }
+  std::string Named(const std::string& name, const std::string& plural = "configmaps") {
+    const auto object =
+        JsonDocument::Parse(Read("/api/v1/namespaces/lab/" + plural + "/" + name).body);
+    auto meta = ReadObjectMeta(object->root());
+    return FirstDeletesMark({FirstDelete::Of({*FindBuiltInByName(plural, ""), *meta})});
+  }
+  // A ConfigMap without the cluster's label.
+  void MakeBareMap(const std::string& name, const std::string& more = "") {
+    kubernetes_.Apply(R"({"apiVersion":"v1","kind":"ConfigMap",)" + Meta(name, more) + "}");
+  }
+  void MakeClaim(const std::string& name, const std::string& more = "") {
+    kubernetes_.Apply(R"({"apiVersion":"v1","kind":"PersistentVolumeClaim",)" +
+                      Labelled(name, more) +
+                      R"(,"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":)"
+                      R"({"storage":"1Gi"}}}})");
+  }
+  // The Deployment "w", which owns the map "kept". Its pods don't bear the cluster's label.
+  void MakeOwnerOfAKeptMap() {
+    kubernetes_.Apply(
+        R"({"apiVersion":"apps/v1","kind":"Deployment",)" + Labelled("w") +
+        R"(,"spec":{"replicas":2,"selector":{"matchLabels":{"app":"w"}},"template":{"metadata":)"
+        R"({"labels":{"app":"w"}},"spec":{"containers":[{"name":"main","image":"x"}]}}}})");
+    MakeMap("kept",
+            R"(,"annotations":{"cluster-watcher/keep":"true"})" +
+                OwnedBy("Deployment", "apps/v1", "/apis/apps/v1/namespaces/lab/deployments/w"));
+  }
+  // A Service of the cluster as Oshinko labels its master's.
+  void MakeMasterService(const std::string& metadata) {
+    kubernetes_.Apply(R"({"apiVersion":"v1","kind":"Service","metadata":{"name":"spark",)" +
+                      metadata +
+                      R"("namespace":"lab","labels":{"oshinko-cluster":"spark",)"
+                      R"("oshinko-type":"master"}},"spec":{"ports":[{"port":7077}]}})");
+  }
+  // The root, once deleted, terminates until somebody takes its finalizer off.
+  void HoldRoot() {
+    kubernetes_.Admin("PATCH", kRoot, R"({"metadata":{"finalizers":["example.com/held"]}})",
+                      "application/merge-patch+json");
+  }
+  // Deletes the driver and the root, which terminates, of a cluster that was seen for an hour.
+  void TakeDownByHand() {
+    HoldRoot();
+    observer_->SureLook({});
+    AnHourPasses();
+    observer_->SureLook({});
+    Delete(kDriver);
+    Delete(kRoot);
+  }
+  // The marks are another watcher's now.
+  void GiveMarksAway(const std::string& phase) {
+    Annotate(kRoot, "phase", phase);
+    Annotate(kRoot, "condemned-by", kOther);
+  }
+  void TakeMarksOff() {
+    const Snapshot look = Observer(client_, discovery_, clock_, *in_force_).SureLook({});
+    EXPECT_TRUE(MasterRoot(client_, *look.root).WriteMarks(WithoutProtocolMarks()));
+  }
+  std::string Notes() { return Read("/apis/events.k8s.io/v1/namespaces/lab/events").body; }
+
+  Log log_{LogLevel::kDebug, LogFormat::kText, std::make_shared<spdlog::sinks::null_sink_st>()};
+  EventRecorder events_{client_, clock_, log_.logger(), "test"};
+  Announcer announcer_{events_, clock_, log_};
+
+  std::function<void()> during_step_ = [] {};
+  struct Step final : Transport {
+    explicit Step(ReaperLab& of_test) : test(of_test) {}
+    std::vector<HttpResult> Perform(std::span<const HttpRequest>, std::size_t,
+                                    std::stop_token) override {
+      test.during_step_();
+      return {Answer(200, "")};
+    }
+    ReaperLab& test;
+  };
+  std::unique_ptr<SettingsInForce> in_force_;
+  std::unique_ptr<Observer> observer_;
+  std::unique_ptr<Reaper> reaper_;
+  WatcherId me_;
+  std::stop_source stop_;
+};
+
+}  // namespace cluster_watcher

@@ -1,0 +1,419 @@
+// What stops a deletion before its first delete, and who goes on with one that was begun.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "test/unit/support/reaper_lab.h"
+
+namespace cluster_watcher {
+namespace {
+
+using small_kubernetes::Fault;
+using small_kubernetes::Request;
+using small_kubernetes::Response;
+using small_kubernetes::User;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+constexpr const char* kStep = R"([{\"name\":\"a\",\"http\":{\"url\":\"http://h/\"}}])";
+
+class LastLookTest : public ReaperLab {
+ protected:
+  std::size_t Patches() { return kubernetes_.Count("PATCH", "spark-m"); }
+  // The root is changed before each write of ours from the `first` on.
+  void ConflictFrom(int first) {
+    kubernetes_.on_request = [this, first, seen = 0](const Request& request, const User&) mutable {
+      if (request.method != "PATCH" || !request.target.starts_with(kRoot)) return;
+      if (++seen >= first) Annotate(kRoot, "n", std::to_string(seen));
+    };
+  }
+  void RecordOwner() {
+    const Snapshot look = observer_->SureLook({});
+    EXPECT_TRUE(MasterRoot(client_, *look.root).WriteMarks(OwnerMarks(*look.seen)));
+  }
+  // Another watcher has begun to delete `first`, this long ago, and its pod is gone.
+  Snapshot LookAtOthers(const std::string& first, Duration ago) {
+    WriteMarks(first, ago);
+    GiveMarksAway("deleting");
+    Snapshot snapshot = observer_->SureLook({});
+    me_ = {snapshot.pod->meta.name, snapshot.pod->meta.uid};
+    return snapshot;
+  }
+};
+
+TEST_F(LastLookTest, ARootThatIsTakenDownIsNotCondemned) {
+  HoldRoot();
+  observer_->SureLook({});
+  Delete(kDriver);
+  Delete(kRoot);
+  EXPECT_EQ(CondemnNow(), Reaper::Outcome::kSpared);
+  EXPECT_EQ(Patches(), 0u);
+}
+
+TEST_F(LastLookTest, WhatCouldNotBeCondemnedIsNotAnnounced) {
+  Refuse("PATCH", "spark-m", 403);
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  EXPECT_EQ(Patches(), 1u);
+  EXPECT_EQ(Notes().find("ClusterCondemned"), std::string::npos);
+}
+
+TEST_F(LastLookTest, StepsThatAnEarlierDeletionRanAreRunAgain) {
+  Annotate(kRoot, "before-delete", kStep);
+  const Snapshot look = observer_->SureLook({});
+  EXPECT_TRUE(MasterRoot(client_, *look.root)
+                  .WriteMarks({{annotation::kStepsDone, R"(["before-delete/a"])"}}));
+  int runs = 0;
+  during_step_ = [&] { ++runs; };
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_EQ(runs, 1);
+}
+
+TEST_F(LastLookTest, ARootThatIsTakenDownMeanwhileSparesTheMembers) {
+  HoldRoot();
+  After("PATCH", "spark-m", 1, [this] { Delete(kRoot); });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  EXPECT_EQ(Deletes(), 0u);
+}
+
+TEST_F(LastLookTest, APodThatIsToldToStopMeanwhileSparesTheCluster) {
+  const std::string pod = "/api/v1/namespaces/lab/pods/" + settings_.settings.pod;
+  kubernetes_.Admin("PATCH", pod, R"({"metadata":{"finalizers":["example.com/held"]}})",
+                    "application/merge-patch+json");
+  After("PATCH", "spark-m", 1, [&] { Delete(pod); });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  EXPECT_EQ(Deletes(), 0u);
+  EXPECT_EQ(Mark("phase"), "");
+}
+
+TEST_F(LastLookTest, AnotherOwnerThatIsGoneIsJudgedFromTheBeginning) {
+  settings_.settings.replaced_owner = ReplacedOwner::kAbandon;
+  StartWatcher();
+  After("PATCH", "spark-m", 1, [this] {
+    MakeDriver();
+    observer_->Adopt(observer_->SureLook({}));
+    Delete(kDriver);
+  });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  EXPECT_EQ(Deletes(), 0u);
+  EXPECT_NE(Notes().find("another one now"), std::string::npos) << Notes();
+}
+
+TEST_F(LastLookTest, ADeletionThatAnotherWatcherHasTakenOverIsLeftToIt) {
+  After("PATCH", "spark-m", 1, [this] { GiveMarksAway("deleting"); });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kOvertaken);
+  EXPECT_EQ(Deletes(), 0u);
+  EXPECT_EQ(Mark("condemned-by"), kOther);
+}
+
+TEST_F(LastLookTest, AnothersCondemnationIsLeftToIt) {
+  After("PATCH", "spark-m", 1, [this] { GiveMarksAway("condemned"); });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  EXPECT_EQ(Deletes(), 0u);
+  EXPECT_EQ(Mark("condemned-by"), kOther);
+}
+
+TEST_F(LastLookTest, MarksWithoutAPhaseAreNoCondemnation) {
+  After("PATCH", "spark-m", 1, [this] {
+    kubernetes_.Admin("PATCH", kRoot,
+                      R"({"metadata":{"annotations":{"cluster-watcher/phase":null}}})",
+                      "application/merge-patch+json");
+  });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  EXPECT_EQ(Deletes(), 0u);
+  EXPECT_EQ(Mark("condemned-by"), "");
+}
+
+TEST_F(LastLookTest, NothingIsWrittenOnEvidenceThatHasGrownOld) {
+  bool condemned = false;
+  kubernetes_.on_answer = [&](const Request& request, const User&, Response&) {
+    const bool of_root = request.target.find("deployments/spark-m") != std::string::npos;
+    if (of_root && request.method == "PATCH") condemned = true;
+    if (!of_root || request.method != "GET" || !condemned || clock_.elapsed > seconds(0)) return;
+    clock_.elapsed += seconds(6);
+    clock_.At(clock_.elapsed, [this] { MakeDriver(); });
+  };
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  EXPECT_EQ(Deletes(), 0u);
+  EXPECT_EQ(Patches(), 2u) << "the condemnation, and its end";
+}
+
+TEST_F(LastLookTest, ARootThatChangesAllTheTimeIsSparedThoughItsMarksComeOffLater) {
+  RecordOwner();
+  ConflictFrom(3);
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  EXPECT_EQ(Deletes(), 0u);
+  EXPECT_GE(clock_.elapsed, seconds(3)) << "in haste";
+  EXPECT_EQ(Mark("phase"), "deleting");
+  kubernetes_.on_request = nullptr;
+  EXPECT_EQ(Resume(), Reaper::Outcome::kSpared);
+  EXPECT_EQ(Mark("phase"), "");
+  EXPECT_EQ(Deletes(), 0u);
+}
+
+TEST_F(LastLookTest, MarksThatCouldNotBeReadComeOffLater) {
+  RecordOwner();
+  After("PATCH", "spark-m", 2, [this] { Refuse("GET", "deployments/spark-m", 403); });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  kubernetes_.GetFaults().Clear();
+  EXPECT_EQ(Mark("phase"), "deleting");
+  EXPECT_EQ(Resume(), Reaper::Outcome::kSpared);
+  EXPECT_EQ(Mark("phase"), "");
+  EXPECT_EQ(Deletes(), 0u);
+}
+
+// The watcher that comes after it takes its marks off.
+TEST_F(LastLookTest, AWatcherThatIsToldToStopInItsLastLookSaysNothing) {
+  After("PATCH", "spark-m", 1, [this] {
+    kubernetes_.on_request = [this](const Request& request, const User&) {
+      if (request.target.find("name%3Dbob") != std::string::npos) stop_.request_stop();
+    };
+  });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  EXPECT_EQ(Patches(), 1u);
+  EXPECT_EQ(Notes().find("ClusterSpared"), std::string::npos);
+}
+
+TEST_F(LastLookTest, BehindThePointOfNoReturnStoppingStopsNothing) {
+  Annotate(kRoot, "before-delete", kStep);
+  during_step_ = [this] { stop_.request_stop(); };
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_FALSE(Exists(kRoot));
+}
+
+TEST_F(LastLookTest, TheMarksTellHowFarItIs) {
+  MakeMap("other");
+  Annotate(kRoot, "before-delete", kStep);
+  std::string before, after, done;
+  during_step_ = [&] { before = Mark("phase") + Mark("deletes-begun") + Mark("first-deletes"); };
+  Before("DELETE", "", 1, [&] {
+    after = Mark("phase") + " " + Mark("deletes-begun");
+    done = Mark("steps-done");
+  });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_EQ(before, "deleting");
+  EXPECT_EQ(after, "deleting true");
+  EXPECT_EQ(done, R"(["before-delete/a"])");
+}
+
+TEST_F(LastLookTest, AStepForWhichThereIsNoTimeIsNotRun) {
+  Annotate(kRoot, "before-delete",
+           R"([{\"name\":\"a\",\"http\":{\"url\":\"http://h/\"}},)"
+           R"({\"name\":\"b\",\"http\":{\"url\":\"http://h/\"}}])");
+  settings_.settings.steps_deadline = minutes(10);
+  settings_.settings.delete_deadline = minutes(1);
+  StartWatcher();
+  int runs = 0;
+  during_step_ = [&] {
+    ++runs;
+    clock_.elapsed += minutes(2);
+  };
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_EQ(runs, 1);
+}
+
+TEST_F(LastLookTest, AStepOfADeletionThatAnotherHasTakenOverIsNotMarked) {
+  Annotate(kRoot, "before-delete", kStep);
+  during_step_ = [this] { GiveMarksAway("deleting"); };
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kOvertaken);
+  EXPECT_EQ(Mark("steps-done"), "");
+  EXPECT_EQ(Deletes(), 0u);
+}
+
+TEST_F(LastLookTest, ADeletionIsAnnouncedOnce) {
+  Annotate(kRoot, "before-delete", kStep);
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  const auto events = JsonDocument::Parse(Notes());
+  int announced = 0;
+  for (const JsonValue event : events->root()["items"].Elements()) {
+    const bool of_root = event["regarding"]["name"].AsString() == "spark-m";
+    if (of_root && event["reason"].AsString() == "ClusterDeleting") ++announced;
+    EXPECT_TRUE(event["series"].IsNull() || !event["series"].Exists());
+  }
+  EXPECT_EQ(announced, 1) << Notes();
+}
+
+TEST_F(LastLookTest, AWriteThatOutlastsItsEvidenceIsRepeated) {
+  bool is_slow = false;
+  After("PATCH", "spark-m", 1, [&] {
+    kubernetes_.on_answer = [&](const Request& request, const User&, Response&) {
+      const bool of_root = request.target.find("deployments/spark-m") != std::string::npos;
+      if (!of_root || request.method != "GET" || is_slow) return;
+      is_slow = true;
+      clock_.elapsed += seconds(3);
+      Fault late;
+      late.method = "PATCH";
+      late.contains = "spark-m";
+      late.action = Fault::Action::kPass;
+      late.delay_after = seconds(3);
+      kubernetes_.GetFaults().Add(late);
+    };
+  });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_TRUE(is_slow);
+  EXPECT_EQ(Patches(), 4u);
+}
+
+TEST_F(LastLookTest, WhenItBeganIsWrittenOnceAndAgainWhereItIsMissing) {
+  std::string since;
+  After("PATCH", "spark-m", 2, [&] { since = Mark("deleting-since"); });
+  Refuse("DELETE", "", 500);
+  clock_.At(seconds(50), [this] {
+    kubernetes_.Admin("PATCH", kRoot,
+                      R"({"metadata":{"annotations":{"cluster-watcher/deleting-since":null}}})",
+                      "application/merge-patch+json");
+  });
+  clock_.At(seconds(45), [&] { EXPECT_EQ(Mark("deleting-since"), since); });
+  clock_.At(seconds(75), [this] { EXPECT_NE(Mark("deleting-since"), ""); });
+  clock_.At(seconds(90), [this] { MakeDriver(); });
+  observer_->SureLook({});
+  Delete(kDriver);
+  EXPECT_EQ(CondemnNow(), Reaper::Outcome::kSpared);
+  EXPECT_NE(since, "");
+}
+
+// --- A deletion that was begun before.
+
+TEST_F(LastLookTest, HalfAClusterOfAnothersIsFinishedInOurName) {
+  AnHourPasses();
+  MakeMap("held", R"(,"finalizers":["example.com/held"])");
+  AnHourPasses();
+  const Snapshot snapshot = LookAtOthers(kGone, minutes(9));
+  std::string by;
+  Before("DELETE", "", 1, [&] { by = Mark("condemned-by"); });
+  const Duration began = clock_.elapsed;
+  EXPECT_EQ(reaper_->Resume(me_, snapshot), Reaper::Outcome::kDone);
+  EXPECT_EQ(by, me_.ToText());
+  EXPECT_GE(clock_.elapsed - began, minutes(10)) << "the deadline counts anew";
+  EXPECT_NE(Notes().find("taken over"), std::string::npos);
+}
+
+TEST_F(LastLookTest, OnesOwnIsFinishedByItsDeadline) {
+  AnHourPasses();
+  MakeMap("held", R"(,"finalizers":["example.com/held"])");
+  AnHourPasses();
+  WriteMarks(kGone, minutes(9));
+  const Duration began = clock_.elapsed;
+  EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
+  EXPECT_LT(clock_.elapsed - began, minutes(2));
+}
+
+TEST_F(LastLookTest, WhatCannotBeTakenOverIsLeft) {
+  AnHourPasses();
+  const Snapshot snapshot = LookAtOthers(kGone, seconds(1));
+  Refuse("PATCH", "spark-m", 403);
+  EXPECT_EQ(reaper_->Resume(me_, snapshot), Reaper::Outcome::kSpared);
+  EXPECT_EQ(Deletes(), 0u);
+}
+
+TEST_F(LastLookTest, ADeletionThatIsJudgedAgainIsNoLongerMarkedAsBegun) {
+  for (const bool own : {true, false}) {
+    SCOPED_TRACE(own);
+    const Snapshot others = LookAtOthers("", seconds(1));
+    if (own) Annotate(kRoot, "condemned-by", me_.ToText());
+    const Snapshot snapshot = observer_->SureLook({});
+    std::string begun = "not looked at";
+    Before("GET", "name%3Dbob", 1, [&] { begun = Mark("deletes-begun"); });
+    EXPECT_EQ(reaper_->Resume(me_, snapshot), Reaper::Outcome::kSpared);
+    EXPECT_EQ(begun, "");
+    EXPECT_EQ(Notes().find("taken over") == std::string::npos, own);
+  }
+}
+
+TEST_F(LastLookTest, AStepThatWasRunIsNotRunAgain) {
+  AnHourPasses();
+  Annotate(kRoot, "after-delete", kStep);
+  WriteMarks(kGone, seconds(1));
+  Annotate(kRoot, "steps-done", R"([\"after-delete/a\"])");
+  int runs = 0;
+  during_step_ = [&] { ++runs; };
+  EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
+  EXPECT_EQ(runs, 0);
+}
+
+TEST_F(LastLookTest, ADeletionOfARootThatIsKeptIsNotAnnounced) {
+  AnHourPasses();
+  WriteMarks(kGone, seconds(1));
+  Annotate(kRoot, "keep", "true");
+  EXPECT_EQ(Resume(), Reaper::Outcome::kSpared);
+  EXPECT_EQ(Deletes(), 0u);
+  EXPECT_EQ(Notes().find("goes on"), std::string::npos);
+  EXPECT_EQ(Mark("phase"), "");
+}
+
+TEST_F(LastLookTest, AWholeClusterIsDeletedOnlyForTheOwnerThatItsMarksName) {
+  observer_->SureLook({});
+  Delete(kDriver);
+  WriteMarks("", seconds(1));
+  EXPECT_EQ(Resume(), Reaper::Outcome::kSpared) << "they name none";
+  EXPECT_EQ(Deletes(), 0u);
+  const auto seen = observer_->SureLook({}).seen;
+  RecordedOwner other = *seen;
+  other.uid = "other";
+  for (const RecordedOwner& owner : {other, *seen}) {
+    WriteMarks("", minutes(20));
+    EXPECT_TRUE(MasterRoot(client_, *observer_->SureLook({}).root).WriteMarks(OwnerMarks(owner)));
+    std::string since;
+    Before("DELETE", "", 1, [&] { since = Mark("deleting-since"); });
+    const bool same = owner.uid == seen->uid;
+    EXPECT_EQ(Resume(), same ? Reaper::Outcome::kDone : Reaper::Outcome::kSpared);
+    EXPECT_EQ(since, same ? FormatTime(clock_.WallNow()) : "") << "it begins anew";
+  }
+}
+
+// A delete failed and the root went, by another's hand, with all that could tell of it.
+TEST_F(LastLookTest, ARootThatIsGoneAfterAFruitlessRoundEndsIt) {
+  MakeMap("other");
+  Refuse("DELETE", "", 500);
+  clock_.At(seconds(20), [this] {
+    Delete("/api/v1/namespaces/lab/pods/" + NameOfPod());
+    Delete(kMaps + std::string("/spark-config"));
+    Delete(kRoot);
+  });
+  clock_.At(minutes(1), [this] { kubernetes_.GetFaults().Clear(); });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  EXPECT_TRUE(MapExists("other"));
+}
+
+// No delete was accepted, and meanwhile somebody else deleted the first member.
+TEST_F(LastLookTest, AFruitlessDeletionGoesOnOnlyInOurNameAndPhase) {
+  for (const bool is_taken_over : {true, false}) {
+    SCOPED_TRACE(is_taken_over);
+    MakeMap("other");
+    Refuse("DELETE", "", 500);
+    clock_.At(clock_.elapsed + seconds(2), [&] {
+      Delete(kMaps + std::string("/spark-config"));
+      if (is_taken_over) {
+        GiveMarksAway("deleting");
+      } else {
+        kubernetes_.Admin("PATCH", kRoot,
+                          R"({"metadata":{"annotations":{"cluster-watcher/phase":null}}})",
+                          "application/merge-patch+json");
+      }
+    });
+    clock_.At(clock_.elapsed + minutes(1), [this] { kubernetes_.GetFaults().Clear(); });
+    EXPECT_EQ(Condemn(), is_taken_over ? Reaper::Outcome::kOvertaken : Reaper::Outcome::kSpared);
+    EXPECT_TRUE(MapExists("other"));
+    EXPECT_TRUE(Exists(kRoot));
+    kubernetes_.GetFaults().Clear();
+    ReplaceRoot();
+    MakeDriver();
+    MakeMap("spark-config");
+    StartWatcher();
+  }
+}
+
+TEST_F(LastLookTest, AFruitlessDeletionWaitsUntilItIsKnownWhetherTheClusterIsHalf) {
+  Refuse("DELETE", "", 500);
+  clock_.At(seconds(30), [this] { MakeDriver(); });
+  clock_.At(seconds(40), [this] { kubernetes_.GetFaults().Clear(); });
+  kubernetes_.on_answer = [this](const Request& request, const User&, Response& response) {
+    const bool proof = request.target.find("name%3Dspark-config") != std::string::npos;
+    if (proof && clock_.elapsed < minutes(1)) response.status = 503;
+  };
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  EXPECT_TRUE(MapExists("spark-config"));
+  EXPECT_GE(clock_.elapsed, minutes(1));
+}
+
+}  // namespace
+}  // namespace cluster_watcher
