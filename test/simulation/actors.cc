@@ -20,11 +20,13 @@ constexpr const char* kRunner = "driver";
 // How often each Deed is drawn, in the enum's order.
 constexpr std::array<int, kDeeds> kWeights{
     8, 3, 3, 6, 6, 3, 6, 8, 4,  // the driver
-    3, 3, 1, 4,                 // holds
+    3, 3, 1, 4, 4, 3,           // holds
     4, 3,                       // other drivers
-    8, 6, 4, 3, 4, 2,           // watchers
-    6, 3, 1, 2, 3, 3,           // the root
-    3, 3, 2, 3, 2,              // members
+    8, 6, 6, 4,                 // watchers
+    5, 3, 2, 2, 3, 8, 2, 3, 3,  // rollouts of the master
+    3, 4, 2,                    // its pods
+    6, 3, 1, 2, 3, 3, 3, 8,     // the root
+    3, 3, 2, 3, 2, 2, 3,        // members
     3, 2, 3, 4, 1,              // the rest
 };
 
@@ -32,6 +34,10 @@ constexpr const char* kNoMarks =
     R"("cluster-watcher/phase":null,"cluster-watcher/condemned-by":null,)"
     R"("cluster-watcher/reason":null,"cluster-watcher/deleting-since":null,)"
     R"("cluster-watcher/deletes-begun":null)";
+
+std::string NextDriverPath() {
+  return World::CollectionOf("deployments") + "/" + World::kNextOwnerName;
+}
 
 }  // namespace
 
@@ -50,11 +56,23 @@ const char* ToString(Deed deed) {
       "hold on the namespace",
       "hold that is no time",
       "holds taken off",
+      "root to be kept",
+      "root no longer kept",
       "another driver",
       "other driver gone",
       "watcher killed",
       "watcher held up",
+      "machine suspended",
       "rollout",
+      "rollout to another driver",
+      "rollout to a master that is held",
+      "rollout to a dry run",
+      "rollout to a master without a watcher",
+      "rollout to no driver",
+      "rollout undone",
+      "next driver created",
+      "next driver scaled to 0",
+      "next driver deleted",
       "pod evicted",
       "pod drained",
       "pod deleted by force",
@@ -64,10 +82,14 @@ const char* ToString(Deed deed) {
       "root made again",
       "root made again with its marks",
       "marks taken off",
+      "one mark taken off",
+      "marks forged",
       "member deleted",
       "member made again",
       "member to be kept",
       "member added",
+      "member given to another cluster",
+      "workers scaled",
       "finalizers taken off",
       "API server away",
       "stale cache",
@@ -91,6 +113,8 @@ Deed Actors::DrawDeed() {
   for (;;) {
     const auto deed = static_cast<Deed>(random_.Weighted(kWeights));
     if (deed == Deed::kClockJump && !world_.plan().clocks_jump) continue;
+    const bool is_rollout = deed >= Deed::kRolloutToOther && deed <= Deed::kNextDriverDeleted;
+    if (is_rollout && !world_.plan().rollouts) continue;
     if (deed == Deed::kTokenRotated && !world_.plan().token_rotates) continue;
     if (deed == Deed::kOutage && world_.plan().outages == 0) continue;
     return deed;
@@ -112,13 +136,17 @@ void Actors::Begin() {
     timeline_.After(random_.Between(Micros(0), span), [this, deed] { Do(deed); });
   }
   for (int i = 0; i < plan.ambushes; ++i) {
-    constexpr std::array<int, 9> kStages{4, 3, 3, 3, 3, 3, 3, 1, 3};
+    constexpr std::array<int, 10> kStages{4, 3, 3, 3, 3, 3, 3, 1, 3, 3};
     const auto stage = static_cast<Stage>(random_.Weighted(kStages));
-    const int most = stage == Stage::kRequest ? 200 : stage >= Stage::kDelete ? 3 : 0;
+    const int most = stage >= Stage::kRequest ? 200 : stage >= Stage::kDelete ? 3 : 0;
     const Micros delay = random_.Chance(0.5)   ? Micros(0)
                          : random_.Chance(0.5) ? random_.Between(Micros(0), Micros(20'000))
                                                : random_.Between(Micros(0), Micros(3'000'000));
     ambushes_.push_back({stage, random_.Between(0, most), delay, DrawDeed()});
+  }
+  for (int i = 0; i < plan.crashes; ++i) {
+    ambushes_.push_back(
+        {Stage::kFollowing, random_.Between(0, 120), Micros(0), Deed::kWatcherKilled});
   }
   if (plan.duel) {
     const Micros soon = random_.Between(Micros(0), Micros(2'000'000));
@@ -127,6 +155,14 @@ void Actors::Begin() {
         {Stage::kBegun, 0, soon, by_force ? Deed::kDrainedByForce : Deed::kWatcherHeldUp});
     ambushes_.push_back({Stage::kDelete, 0, soon + Micros(500'000),
                          by_force ? Deed::kMemberAdded : Deed::kRollout});
+  }
+  for (int more = plan.rollouts ? random_.Between(1, 3) : 0; more > 0; --more) {
+    constexpr std::array<Deed, 9> kRollouts{
+        Deed::kRolloutToOther, Deed::kRolloutToOther,   Deed::kRolloutToOther,
+        Deed::kRolloutHeld,    Deed::kRolloutDry,       Deed::kRolloutOptedOut,
+        Deed::kRolledBack,     Deed::kNextDriverToZero, Deed::kNextDriverDeleted};
+    const Deed deed = random_.Pick(kRollouts);
+    timeline_.After(random_.Between(Micros(0), span), [this, deed] { Do(deed); });
   }
   timeline_.At(plan.calm, [this] { Calm(); });
 }
@@ -137,8 +173,10 @@ void Actors::Calm() {
   world_.kubernetes().SetStaleness(0);
   kubelet_->ContinueAll();
   if (random_.Chance(0.7)) Do(Deed::kUnheld);
+  if (random_.Chance(0.7)) Do(Deed::kRootUnkept);
   if (random_.Chance(0.7)) Do(Deed::kOtherDriverGone);
   if (!world_.plan().finalizers_stay) {
+    world_.TakeOffFinalizer(kPerson, world_.DriverPath());
     timeline_.After(random_.Between(Micros(0), Micros(8'000'000)),
                     [this] { Do(Deed::kFinalizersOff); });
   }
@@ -191,6 +229,7 @@ void Actors::Arriving(const Exchange& exchange) {
       Strike(Stage::kLastLook);
     }
     Strike(Stage::kRequest);
+    if (condemned_) Strike(Stage::kFollowing);
   }
   judge_.Arriving(exchange);
 }
@@ -233,6 +272,73 @@ std::string Actors::PodPath() {
   return World::CollectionOf("pods") + "/" + names[random_.Next() % names.size()];
 }
 
+void Actors::RollOut(const Orders& orders) {
+  constexpr std::array<Orders::Health, 3> kHealths{Orders::Health::kReady, Orders::Health::kUnready,
+                                                   Orders::Health::kPending};
+  Orders ordered = orders;
+  ordered.health = random_.Pick(kHealths);
+  world_.Do(kPerson, "PATCH", World::kRootPath, ordered.Patch());
+}
+
+// "POD/UID" of a watcher, of one that isn't there, or nonsense.
+std::string Actors::OneWatcher() {
+  std::vector<std::string> some{"spark-m-0/11111111-2222-3333-4444-555555555555", "nobody", ""};
+  for (const ObjectPtr& pod : world_.All("", "pods")) {
+    if (pod->name.starts_with("spark-m-")) some.push_back(pod->name + "/" + pod->uid);
+  }
+  // A person who forges marks takes those of a watcher that is there.
+  return random_.Chance(0.7) ? some.back() : some[random_.Next() % some.size()];
+}
+
+// Marks that somebody can tell from true ones. Nobody could if they named something that was there
+// and is gone, in a watcher's own name.
+std::string Actors::ForgedMarks() {
+  const ObjectPtr root = world_.Root();
+  if (root == nullptr) return "";
+  std::string marks;
+  const auto add = [&](const char* key, const std::string& value) {
+    marks += (marks.empty() ? "\"cluster-watcher/" : ",\"cluster-watcher/") + std::string(key) +
+             "\":" + value;
+  };
+  const auto text = [](const std::string& value) { return "\"" + value + "\""; };
+  const bool of_another = random_.Chance(0.25);
+  add("root-uid", text(of_another ? "99999999-2222-3333-4444-555555555555" : root->uid));
+  if (random_.Chance(0.1)) add("root-uid", text("garbage"));
+  constexpr std::array<const char*, 5> kPhases{"deleting", "deleting", "deleting", "condemned",
+                                               "nonsense"};
+  add("phase", text(random_.Pick(kPhases)));
+  add("condemned-by", text(OneWatcher()));
+  const WallTime now = world_.clock().WallNow();
+  const std::array<std::string, 6> since{
+      text(small_kubernetes::FormatTime(now)),
+      text(small_kubernetes::FormatTime(now - random_.Between(0, 200) * seconds(1))),
+      text(small_kubernetes::FormatTime(now - std::chrono::hours(30))),
+      text(small_kubernetes::FormatTime(now + std::chrono::hours(30))),
+      text("yesterday"),
+      "null"};
+  add("deleting-since", since[random_.Chance(0.6) ? random_.Next() % 2 : random_.Next() % 6]);
+  if (random_.Chance(0.8)) add("deletes-begun", text("true"));
+  if (random_.Chance(0.3)) add("reason", text("owner-absent"));
+  std::string first;
+  const auto name = [&](const std::string& object) {
+    first += (first.empty() ? "" : ",") + object;
+  };
+  // What is there still, as a watcher would name it; kinds that nobody serves; and nonsense.
+  for (const char* plural : {"services", "configmaps"}) {
+    for (const ObjectPtr& object : world_.All("", plural)) {
+      if (object->name.starts_with("spark") && random_.Chance(0.3)) {
+        name(std::string(plural) + "/" + object->name + "=" + HashOf(object->uid));
+      }
+    }
+  }
+  if (random_.Chance(0.3)) name("things.example.com/one=0011223344556677");
+  if (random_.Chance(0.3)) name("services/never=short");
+  if (random_.Chance(0.2)) name("pods/spark-w-gone=0011223344556677");
+  if (random_.Chance(0.2)) name("+services/an-orphan=0011223344556677");
+  if (random_.Chance(0.8)) add("first-deletes", text(first));
+  return marks;
+}
+
 // As `kubectl replace --force`, or `apply` of an exported manifest, does.
 void Actors::MakeRootAgain(bool with_marks) {
   std::string marks;
@@ -242,8 +348,11 @@ void Actors::MakeRootAgain(bool with_marks) {
     if (annotations != nullptr) {
       for (const auto& one : annotations->GetObject()) {
         const std::string key = one.name.GetString();
-        if (!key.starts_with("cluster-watcher/") || key == "cluster-watcher/owner") continue;
-        marks += (marks.empty() ? "\"" : ",\"") + key + "\":\"" + one.value.GetString() + "\"";
+        // The rest is in the manifest anyway.
+        const bool is_setting = key == "cluster-watcher/owner" || key.ends_with("-delete");
+        if (!key.starts_with("cluster-watcher/") || is_setting) continue;
+        marks += (marks.empty() ? "\"" : ",\"") + key +
+                 "\":" + small_kubernetes::Quote(one.value.GetString());
       }
     }
   }
@@ -258,6 +367,7 @@ void Actors::Do(Deed deed) {
   const Plan& plan = world_.plan();
   ++deeds_[static_cast<std::size_t>(deed)];
   world_.journal().Line("history", ToString(deed));
+  Orders orders = world_.OrdersOfRoot().value_or(world_.PlannedOrders());
   const auto scale = [&](int replicas) {
     const std::string spec = plan.driver == DriverKind::kJob
                                  ? std::string(R"("suspend":)") + (replicas == 0 ? "true" : "false")
@@ -308,6 +418,10 @@ void Actors::Do(Deed deed) {
     case Deed::kUnheld:
       Annotate(kPerson, World::kRootPath, R"("cluster-watcher/hold-until":null)");
       return Annotate(kPerson, "/api/v1/namespaces/lab", R"("cluster-watcher/hold-until":null)");
+    case Deed::kRootKept:
+      return Annotate(kPerson, World::kRootPath, R"("cluster-watcher/keep":"true")");
+    case Deed::kRootUnkept:
+      return Annotate(kPerson, World::kRootPath, R"("cluster-watcher/keep":null)");
     case Deed::kOtherDriver:
       world_.Create(kPerson, World::OtherDriver());
       return;
@@ -322,10 +436,45 @@ void Actors::Do(Deed deed) {
                              ? random_.Between(Micros(1'000), Micros(6'000'000))
                              : random_.Between(Micros(5'000'000), Micros(90'000'000)));
       return;
+    case Deed::kMachineSuspended:
+      kubelet_->SuspendOne(random_.Chance(0.5)
+                               ? random_.Between(Micros(1'000), Micros(9'000'000))
+                               : random_.Between(Micros(5'000'000), Micros(90'000'000)));
+      return;
     case Deed::kRollout:
       world_.Do(kPerson, "PATCH", World::kRootPath,
                 R"({"spec":{"template":{"metadata":{"annotations":{"restarted":")" +
                     std::to_string(random_.Next()) + R"("}}}}})");
+      return;
+    case Deed::kRolloutToOther:
+      orders.owner = std::string("deployment/") + World::kNextOwnerName;
+      return RollOut(orders);
+    case Deed::kRolloutHeld:
+      orders.held = true;
+      return RollOut(orders);
+    case Deed::kRolloutDry:
+      orders.dry_run = true;
+      return RollOut(orders);
+    case Deed::kRolloutOptedOut:
+      orders.opted_out = true;
+      return RollOut(orders);
+    case Deed::kRolloutWithoutOwner:
+      orders.owner.clear();
+      return RollOut(orders);
+    case Deed::kRolledBack: {
+      has_forged_marks_ = true;
+      const auto sets = world_.EarlierSets();
+      if (!sets.empty()) world_.RollBack(kPerson, sets[random_.Next() % sets.size()]);
+      return;
+    }
+    case Deed::kNextDriverCreated:
+      world_.Create(kRunner, World::NextDriverManifest());
+      return;
+    case Deed::kNextDriverToZero:
+      world_.Do(kRunner, "PATCH", NextDriverPath(), R"({"spec":{"replicas":0}})");
+      return;
+    case Deed::kNextDriverDeleted:
+      world_.Do(kRunner, "DELETE", NextDriverPath());
       return;
     case Deed::kEvicted:
       kubelet_->FailOne();
@@ -355,8 +504,21 @@ void Actors::Do(Deed deed) {
       return MakeRootAgain(true);
     case Deed::kMarksTakenOff:
       return Annotate(kPerson, World::kRootPath, kNoMarks);
+    case Deed::kMarkTakenOff: {
+      has_forged_marks_ = true;
+      constexpr std::array<const char*, 7> kMarks{"root-uid",     "phase",          "reason",
+                                                  "condemned-by", "deleting-since", "deletes-begun",
+                                                  "first-deletes"};
+      return Annotate(kPerson, World::kRootPath,
+                      "\"cluster-watcher/" + std::string(random_.Pick(kMarks)) + "\":null");
+    }
+    case Deed::kMarksForged:
+      has_forged_marks_ = true;
+      return Annotate(kPerson, World::kRootPath, ForgedMarks());
     case Deed::kMemberDeleted:
-      world_.Do(kPerson, "DELETE", OneMember());
+      // Nothing that must survive goes with it.
+      world_.Do(kPerson, "DELETE", OneMember(),
+                plan.set_claims || plan.kept_owner != 0 ? R"({"propagationPolicy":"Orphan"})" : "");
       return;
     case Deed::kMemberMadeAgain: {
       has_made_members_ = true;
@@ -371,6 +533,18 @@ void Actors::Do(Deed deed) {
       has_made_members_ = true;
       world_.Create(kPerson, World::ConfigMap("spark-more-" + std::to_string(++added_)));
       return;
+    case Deed::kMemberRelabelled:
+      // One that controls nothing.
+      world_.Do(
+          kPerson, "PATCH",
+          World::CollectionOf(random_.Chance(0.5) ? "services/spark" : "configmaps/spark-config"),
+          R"({"metadata":{"labels":{"oshinko-cluster":"spark2"}}})");
+      return;
+    case Deed::kSetScaled:
+      if (!plan.set_claims) return;
+      world_.Do(kPerson, "PATCH", "/apis/apps/v1/namespaces/lab/statefulsets/spark-w",
+                R"({"spec":{"replicas":)" + std::to_string(random_.Between(0, 3)) + "}}");
+      return;
     case Deed::kFinalizersOff:
       for (const char* member : {"/api/v1/namespaces/lab/services/spark",
                                  "/api/v1/namespaces/lab/configmaps/spark-config",
@@ -379,6 +553,8 @@ void Actors::Do(Deed deed) {
                                  "/api/v1/namespaces/lab/replicationcontrollers/spark-w"}) {
         world_.TakeOffFinalizer(kPerson, member);
       }
+      world_.TakeOffFinalizer(kPerson, World::kRootPath);
+      if (timeline_.Now() <= plan.calm) world_.TakeOffFinalizer(kPerson, world_.DriverPath());
       return;
     case Deed::kOutage:
       network_->BeginOutage(random_.Chance(0.5)

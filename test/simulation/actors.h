@@ -27,11 +27,23 @@ enum class Deed {
   kHeldOnNamespace,
   kHeldBadly,
   kUnheld,
+  kRootKept,
+  kRootUnkept,
   kOtherDriver,
   kOtherDriverGone,
   kWatcherKilled,
   kWatcherHeldUp,
+  kMachineSuspended,
   kRollout,
+  kRolloutToOther,
+  kRolloutHeld,
+  kRolloutDry,
+  kRolloutOptedOut,
+  kRolloutWithoutOwner,
+  kRolledBack,
+  kNextDriverCreated,
+  kNextDriverToZero,
+  kNextDriverDeleted,
   kEvicted,
   kDrained,
   kDrainedByForce,
@@ -41,10 +53,14 @@ enum class Deed {
   kRootMadeAgain,
   kRootMadeAgainWithMarks,
   kMarksTakenOff,
+  kMarkTakenOff,
+  kMarksForged,
   kMemberDeleted,
   kMemberMadeAgain,
   kMemberKept,
   kMemberAdded,
+  kMemberRelabelled,
+  kSetScaled,
   kFinalizersOff,
   kOutage,
   kStaleCache,
@@ -52,7 +68,7 @@ enum class Deed {
   kClockJump,
   kLabelTakenOff,
 };
-inline constexpr std::size_t kDeeds = 37;
+inline constexpr std::size_t kDeeds = 53;
 const char* ToString(Deed deed);
 
 // Forwards what it hears to the judge, and acts in between.
@@ -76,6 +92,8 @@ class Actors final : public Listener {
   // Whether a master root was deleted, but not its pods.
   bool has_orphaned_pods() const { return has_orphaned_pods_; }
   bool has_made_members() const { return has_made_members_; }
+  // Whether marks were written that are no watcher's, or that were taken off before.
+  bool has_forged_marks() const { return has_forged_marks_; }
 
  private:
   enum class Stage {
@@ -87,7 +105,8 @@ class Actors final : public Listener {
     kDelete,  // a delete is about to take effect
     kDeleted,
     kRootDeleted,
-    kRequest,  // any
+    kRequest,    // any
+    kFollowing,  // any after the condemnation
   };
   struct Ambush {
     Stage stage;
@@ -102,6 +121,9 @@ class Actors final : public Listener {
   void Annotate(const char* who, const std::string& path, const std::string& annotations);
   std::string OneMember();
   void MakeRootAgain(bool with_marks);
+  void RollOut(const Orders& orders);
+  std::string ForgedMarks();
+  std::string OneWatcher();
   std::string PodPath();
 
   Timeline& timeline_;
@@ -115,6 +137,7 @@ class Actors final : public Listener {
   bool condemned_ = false;
   bool has_orphaned_pods_ = false;
   bool has_made_members_ = false;
+  bool has_forged_marks_ = false;
   bool making_again_ = false;
   std::uint64_t version_ = 0;
   int added_ = 0;

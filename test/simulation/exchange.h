@@ -8,6 +8,7 @@
 #include <string>
 
 #include "probes/kube/transport.h"
+#include "test/simulation/orders.h"
 
 namespace cluster_watcher::simulation {
 
@@ -16,6 +17,8 @@ struct Identity {
   int life = 0;
   std::string pod;
   std::string pod_uid;
+  Orders orders;           // of its pod
+  bool as_planned = true;  // they are those that the plan gives to the first pod
 
   std::string Me() const { return pod + "/" + pod_uid; }
 };
@@ -31,8 +34,8 @@ struct Exchange {
   std::string answer;
   bool true_answer = false;  // the server's own, and complete
   std::optional<WallTime> date;
-  WallTime watchers_clock;    // the watcher's wall clock then
-  bool told_to_stop = false;  // before it was sent
+  MonotonicTime by_own_clock;  // `called`, by the watcher's clock
+  bool told_to_stop = false;   // before it was sent
 
   // The true state when the server first handled it.
   bool handled = false;

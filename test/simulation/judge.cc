@@ -1,6 +1,7 @@
 #include "test/simulation/judge.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace cluster_watcher::simulation {
 namespace {
@@ -46,6 +47,11 @@ ObjectPtr ObjectAt(World& world, const std::string& target) {
 
 bool IsDryRun(const std::string& body) { return body.find("\"dryRun\"") != std::string::npos; }
 
+// The kinds of members in this world.
+constexpr std::pair<const char*, const char*> kMembers[] = {
+    {"apps", "deployments"}, {"apps", "statefulsets"}, {"", "replicationcontrollers"}, {"", "pods"},
+    {"", "services"},        {"", "configmaps"}};
+
 // Parses "2026-12-24T18:00:00Z"; nullopt if it isn't a time.
 std::optional<WallTime> TimeOf(const std::string& text) {
   int year = 0, hour = 0, minute = 0, second = 0;
@@ -90,7 +96,8 @@ std::string Judge::Look::Doubt(const std::string& root_uid, const Plan& plan) co
   if (!root->ephemeral.empty() && root->ephemeral != World::kOwnerName) {
     return "the ephemeral label names another owner";
   }
-  if (!hold.empty()) return "it is held until " + hold;
+  if (!holds.empty()) return "it is held until " + holds.begin()->second;
+  if (root->kept) return "the master root is to be kept";
   if (!owner_read) return "it didn't read the owner for sure";
   if (!owner_gone) return "the owner is there";
   for (const char* kind : kWorkloads) {
@@ -179,7 +186,7 @@ void Judge::Add(const Exchange& exchange, const std::string& recorded, Look& loo
     look.members.clear();
     look.drivers.clear();
     look.in_use_by.reset();
-    look.hold.clear();
+    look.holds.clear();
   }
   const auto path = PathOf(target);
   if (path && path->plural == "pods" && path->name == exchange.by->pod) look.asked_for_pod = true;
@@ -201,6 +208,7 @@ void Judge::Add(const Exchange& exchange, const std::string& recorded, Look& loo
   }
   // The root is gone; the pod shows which one it has now.
   if (IsRootPath(target) && exchange.answered && exchange.true_answer && exchange.status == 404) {
+    look.failed.erase(target);
     return;
   }
   const std::string owner_list = world_.DriverPath().substr(0, world_.DriverPath().rfind('/')) +
@@ -232,7 +240,8 @@ void Judge::Add(const Exchange& exchange, const std::string& recorded, Look& loo
   const auto hold = [&] {
     const std::string until(
         TextAt(At(object, "metadata", "annotations", "cluster-watcher/hold-until")));
-    if (IsInForce(until, exchange)) look.hold = until;
+    look.holds.erase(target);
+    if (IsInForce(until, exchange)) look.holds[target] = until;
   };
   if (target == kNamespacePath) {
     look.ns = true;
@@ -287,6 +296,10 @@ void Judge::Read(const Exchange& one, Record& record) const {
   }
   if (glance) return;
   if (target == "/apis") {
+    // A look that has read neither pod nor root knows no owner, whatever it saw.
+    if (record.by_sight && !looks.empty() && !(looks.back().pod && looks.back().root)) {
+      record.recorded.clear();
+    }
     record.by_sight = false;
     record.sighted.clear();
     record.name_failed.clear();
@@ -295,9 +308,9 @@ void Judge::Read(const Exchange& one, Record& record) const {
     const bool again =
         !looks.empty() && (looks.back().unauthorized.contains(target) ||
                            (looks.back().failed.contains(target) &&
-                            one.called - looks.back().asked_for_groups < kFreshForCrossing));
+                            one.by_own_clock - looks.back().began < kFreshForCrossing));
     if (!again) looks.emplace_back();
-    looks.back().asked_for_groups = one.sent;
+    looks.back().began = one.by_own_clock;
     looks.back().first = one.number;
     record.open = true;
   }
@@ -348,7 +361,9 @@ void Judge::CheckLastLook(const char* promise, const Exchange& exchange,
   }
 }
 
-void Judge::CheckCrossing(const Exchange& exchange) {
+void Judge::CheckCrossing(const Exchange& exchange, const Marked& before) {
+  // A watcher of another rollout reads another driver: what it does is judged by the truth alone.
+  if (!exchange.by->as_planned) return;
   constexpr const char* kPromise = "1, the point of no return";
   const Plan& plan = world_.plan();
   const std::span<const Look> looks = LooksBefore(exchange);
@@ -359,6 +374,8 @@ void Judge::CheckCrossing(const Exchange& exchange) {
                                looks.back().root->resource_version + " to " +
                                root_before_->resource_version);
   }
+  // Others have written that it is condemned, or by whom. Whoever is named goes on from there.
+  if (before != Marked::Of(*root_before_)) return;
   // Find the condemnation; the looks before it must confirm it.
   std::size_t condemned = 0;
   for (const Exchange& one : *exchanges_) {
@@ -413,6 +430,7 @@ void Judge::CheckCrossing(const Exchange& exchange) {
 }
 
 void Judge::CheckBegin(const Exchange& exchange) {
+  if (!exchange.by->as_planned) return;
   std::span<const Look> looks = LooksBefore(exchange);
   // If members could not be listed, discovery is asked again; that isn't a look.
   while (!looks.empty() && !looks.back().asked_for_pod) looks = looks.first(looks.size() - 1);
@@ -438,9 +456,11 @@ void Judge::CheckRight(const Exchange& exchange, const std::string& uid) {
   }
   if (last == nullptr) return Break(kPromise, "the master root was never read");
   if (gone_since == 0) {
-    // A begun deletion is finished, even if somebody has removed the marks.
-    const bool taken_off = last->phase.empty() && had_begun;
-    if (taken_off) return;
+    if (last->kept) return Break(kPromise, "the master root is annotated to be kept");
+    // A begun deletion is finished, even if somebody has removed or changed the marks; but for who
+    // deletes.
+    const bool is_anothers = last->phase == "deleting" && last->condemned_by != exchange.by->Me();
+    if (had_begun && !is_anothers) return;
     if (last->phase != "deleting" || !last->deletes_begun) {
       return Break(kPromise, "the marks don't say that deletes are begun");
     }
@@ -461,6 +481,7 @@ void Judge::CheckRight(const Exchange& exchange, const std::string& uid) {
                                        (is_job && one.no_driver_wanted_to_run));
     }
   }
+  owner_gone |= !exchange.by->as_planned;  // that is judged by the truth alone
   if (exchange.told_to_stop && world_.plan().finish_on_termination && owner_gone) {
     ++counts_.by_hand;
     return;
@@ -526,25 +547,19 @@ void Judge::CheckRootIsLast(const Exchange& exchange) {
   // A root deleted by somebody else doesn't wait for members that couldn't be listed.
   if (root == nullptr || root->deleting || plan.clocks_jump) return;
   const auto crossed = crossed_at_.find(root->uid);
-  if (crossed == crossed_at_.end() ||
-      timeline_.Now() >= crossed->second + plan.delete_deadline - kDeadlineSlack) {
-    return;
+  if (crossed == crossed_at_.end()) return;
+  if (timeline_.Now() >= crossed->second + plan.delete_deadline - kDeadlineSlack) {
+    return CheckWhatIsLeft(exchange);
   }
-  WallTime listed{};
-  for (auto one = exchanges_->rbegin(); one != exchanges_->rend() && listed == WallTime{}; ++one) {
-    if (one->by->life == exchange.by->life && one->Is(HttpMethod::kGet) &&
-        Contains(one->request.target, "?labelSelector=oshinko-cluster")) {
-      listed = world_.clock().WallNow() -
-               std::chrono::duration_cast<WallTime::duration>(timeline_.Now() - one->sent);
-    }
-  }
-  constexpr std::pair<const char*, const char*> kKinds[] = {{"apps", "deployments"},
-                                                            {"apps", "statefulsets"},
-                                                            {"", "replicationcontrollers"},
-                                                            {"", "pods"},
-                                                            {"", "services"},
-                                                            {"", "configmaps"}};
-  for (const auto& [group, plural] : kKinds) {
+  for (const auto& [group, plural] : kMembers) {
+    const std::string list = std::string("/") + plural + "?labelSelector=oshinko-cluster";
+    const Exchange* asked = LastOf(exchange, [&](const Exchange& one) {
+      return one.Is(HttpMethod::kGet) && Contains(one.request.target, list);
+    });
+    if (asked == nullptr) continue;
+    const WallTime listed =
+        world_.clock().WallNow() -
+        std::chrono::duration_cast<WallTime::duration>(timeline_.Now() - asked->sent);
     for (const ObjectPtr& object : world_.All(group, plural)) {
       if (object->uid == root->uid || !object->controller_uid.empty()) continue;
       if (plan.mounted_config && object->name == "spark-config") continue;
@@ -555,19 +570,107 @@ void Judge::CheckRootIsLast(const Exchange& exchange) {
         continue;
       }
       const auto created = TimeOf(std::string(TextAt(At(metadata, "creationTimestamp"))));
-      if (created && *created + seconds(1) > listed) continue;
+      const auto skew = plan.skew < Duration(0) ? -plan.skew : plan.skew;
+      if (created && *created + seconds(1) + skew > listed) continue;
       return Break("5, the master root last",
                    std::string(plural) + " " + object->name + " is still there");
     }
   }
 }
 
+bool Judge::AreTrueMarks(const SeenRoot& root) const {
+  const auto marked = marked_.find(root.uid);
+  return marked != marked_.end() && marked->second == Marked::Of(root);
+}
+
+// Whether it is to be kept meanwhile, or another cluster's.
+bool Judge::IsLetGo(const small_kubernetes::Object& object) {
+  const Body body(object.Json());
+  const Json* metadata = At(body.root(), "metadata");
+  return TextAt(At(metadata, "annotations", "cluster-watcher/keep")) == "true" ||
+         TextAt(At(metadata, "labels", "oshinko-cluster")) != World::kCluster;
+}
+
+void Judge::CheckNames() {
+  for (const auto& [number, plural] : to_be_named_) {
+    bool tells = false;  // it hasn't been killed before it could
+    bool told = false;
+    for (const Exchange& one : *exchanges_) {
+      if (one.by->life != (*exchanges_)[number].by->life || !one.Is(HttpMethod::kPost)) continue;
+      tells |= one.number > number;
+      told |= Contains(one.request.body, "could not be listed");
+    }
+    if (tells && !told) {
+      Break("5, what is left is named", std::string(plural) + " could not be listed: nobody said");
+    }
+  }
+}
+
+// The last one of this life for which `is_it` holds; null if none.
+template <typename Is>
+const Exchange* Judge::LastOf(const Exchange& exchange, Is is_it) const {
+  for (auto one = exchanges_->rbegin(); one != exchanges_->rend(); ++one) {
+    if (one->by->life == exchange.by->life && one->number < exchange.number && is_it(*one)) {
+      return &*one;
+    }
+  }
+  return nullptr;
+}
+
+// Checks promise 5 past the deadline: what is left is sent for deletion, or people are told.
+void Judge::CheckWhatIsLeft(const Exchange& exchange) {
+  constexpr const char* kPromise = "5, what is left is named";
+  // Until then anything may fail.
+  if (timeline_.Now() < world_.plan().calm + world_.plan().delete_deadline) return;
+  for (const auto& [group, plural] : kMembers) {
+    const std::string list = std::string("/") + plural + "?labelSelector=oshinko-cluster";
+    const Exchange* listed = LastOf(exchange, [&](const Exchange& one) {
+      return one.Is(HttpMethod::kGet) && Contains(one.request.target, list);
+    });
+    if (listed == nullptr) continue;
+    if (!listed->answered || listed->status != 200 || !listed->true_answer) {
+      to_be_named_.emplace_back(exchange.number, plural);
+      continue;
+    }
+    const Body body(listed->answer);
+    const Json* items = At(body.root(), "items");
+    if (items == nullptr || !items->IsArray()) continue;
+    for (const Json& item : items->GetArray()) {
+      const Json* metadata = At(&item, "metadata");
+      const std::string uid(TextAt(At(metadata, "uid")));
+      const ObjectPtr object = world_.kubernetes().GetStore().FindUid(uid);
+      const bool is_mounted =
+          world_.plan().mounted_config && TextAt(At(metadata, "name")) == "spark-config";
+      if (object == nullptr || object->deleting || !object->controller_uid.empty() || is_mounted ||
+          IsLetGo(*object) || At(metadata, "deletionTimestamp") != nullptr ||
+          At(metadata, "ownerReferences") != nullptr ||
+          TextAt(At(metadata, "annotations", "cluster-watcher/keep")) == "true" ||
+          TextAt(At(metadata, "name")) == World::kRootName) {
+        continue;
+      }
+      const bool sent = LastOf(exchange, [&](const Exchange& one) {
+        return one.Is(HttpMethod::kDelete) && Contains(one.request.body, uid);
+      });
+      if (!sent) return Break(kPromise, std::string(plural) + " " + object->name + " was not sent");
+    }
+  }
+}
+
 void Judge::Sent(const Exchange& exchange) {
-  if (!broken_.empty() || !exchange.Is(HttpMethod::kDelete)) return;
-  if (IsDryRun(exchange.request.body)) return;
+  if (!broken_.empty()) return;
+  const bool is_delete = exchange.Is(HttpMethod::kDelete);
+  if (is_delete && IsDryRun(exchange.request.body)) return;
+  const bool writes = is_delete || (exchange.Is(HttpMethod::kPatch));
+  if (writes && exchange.by->orders.dry_run) {
+    return Break("2, nothing else is deleted", "a dry run writes " + exchange.request.target);
+  }
+  if (!is_delete) return;
   const Body body(exchange.request.body);
   const std::string uid(TextAt(At(body.root(), "preconditions", "uid")));
   ++counts_.sent;
+  for (const auto& [number, seen] : RecordBefore(exchange).roots) {
+    if (!seen.uid.empty() && !seen.controlled) root_of_[exchange.number] = seen.uid;
+  }
   CheckUid(exchange, uid);
   CheckRight(exchange, uid);
   if (exchange.request.target == World::kRootPath) CheckRootIsLast(exchange);
@@ -576,6 +679,10 @@ void Judge::Sent(const Exchange& exchange) {
 void Judge::Arriving(const Exchange& exchange) {
   before_ = nullptr;
   root_before_.reset();
+  untrue_.clear();
+  if (exchange.Is(HttpMethod::kDelete) && !IsDryRun(exchange.request.body)) {
+    untrue_ = truth_.WhyNotDelete(exchange, root_of_[exchange.number]);
+  }
   if (exchange.Is(HttpMethod::kGet) || exchange.Is(HttpMethod::kPost)) return;
   before_ = ObjectAt(world_, exchange.request.target);
   if (before_ != nullptr && IsRootPath(exchange.request.target)) {
@@ -641,7 +748,10 @@ void Judge::CheckTarget(const Exchange& exchange) {
 void Judge::Handled(const Exchange& exchange, int status) {
   if (!broken_.empty() || before_ == nullptr || status < 200 || status > 299) return;
   if (exchange.Is(HttpMethod::kDelete)) {
-    if (!IsDryRun(exchange.request.body)) CheckTarget(exchange);
+    if (IsDryRun(exchange.request.body)) return;
+    CheckTarget(exchange);
+    if (!untrue_.empty()) Break("8, what is kept loses nothing", untrue_);
+    truth_.NoteDeleted(root_of_[exchange.number]);
     return;
   }
   if (!root_before_) return;
@@ -655,12 +765,19 @@ void Judge::Handled(const Exchange& exchange, int status) {
       after.condemned_by != root_before_->condemned_by) {
     ++counts_.taken_over;
   }
+  // Whoever writes no phase builds on what is there, which may be another's.
+  Marked& marked = marked_[after.uid];
+  const Marked marked_before = marked;
+  if (Contains(exchange.request.body, "\"cluster-watcher/phase\"") ||
+      marked == Marked::Of(*root_before_)) {
+    marked = Marked::Of(after);
+  }
   // Somebody removed the marks, and a watcher that goes on has written them again.
   if (begun_.contains(after.uid)) return;
   if (after.phase == "deleting" && root_before_->phase != "deleting") {
     ++counts_.crossed;
     crossed_at_[after.uid] = timeline_.Now();
-    CheckCrossing(exchange);
+    CheckCrossing(exchange, marked_before);
   }
   if (after.deletes_begun && !root_before_->deletes_begun) {
     begun_.insert(after.uid);

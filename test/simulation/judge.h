@@ -10,17 +10,21 @@
 //     again after it, and the root was not written in between. At the last read of the owner the
 //     driver was truly gone, and the cluster not in use. Deletes are begun
 //     (`deletes-begun`) only after another such look, at most 5 s old.
-//  2. Nothing outside of the cluster is deleted.
+//  2. Nothing outside of the cluster is deleted, and nothing is written by a dry run.
 //  3. Each delete has the precondition of a UID that this watcher has read of this very object.
 //  4. Each delete is sent by the watcher that the master root named at its last look, or by one
 //     that had begun when the root was deleted or the marks were removed; or by one whose pod is
 //     told to stop, if the root is being deleted and the driver is gone.
-//  5. The master root is deleted last, unless the deadline has passed.
+//  5. The master root is deleted last, unless the deadline has passed: then everything that is left
+//     has been sent for deletion, and a kind that can't be listed has been named in an Event.
 //
 // Liveness, checked at the end of the history (history.cc):
 //  6. A cluster that is abandoned when everything has settled, or of which a member was deleted, is
 //     deleted in time.
 //  7. A cluster that is in use and wasn't begun stays, without marks.
+//
+// And by the truth alone, whatever was read and marked (truth.h):
+//  8. A cluster that is whole, and that something keeps, loses nothing.
 #pragma once
 
 #include <map>
@@ -32,6 +36,7 @@
 
 #include "test/simulation/network.h"
 #include "test/simulation/reading.h"
+#include "test/simulation/truth.h"
 
 namespace cluster_watcher::simulation {
 
@@ -42,7 +47,8 @@ class Judge final : public Listener {
                   by_hand = 0, roots_deleted = 0;
   };
 
-  Judge(Timeline& timeline, World& world) : timeline_(timeline), world_(world) {}
+  Judge(Timeline& timeline, World& world, Truth& truth)
+      : timeline_(timeline), world_(world), truth_(truth) {}
   void SetExchanges(const Exchanges& exchanges) { exchanges_ = &exchanges; }
 
   void Sent(const Exchange& exchange) override;
@@ -53,18 +59,23 @@ class Judge final : public Listener {
   const std::string& broken() const { return broken_; }
   void Break(const std::string& promise, const std::string& how);
 
+  // At the end: checks that people were told of what could not be listed.
+  void CheckNames();
+
   // UIDs of master roots on which deletes were marked as begun, and of those that lost a member.
   const std::set<std::string>& BegunRoots() const { return begun_; }
   const std::set<std::string>& BereftRoots() const { return bereft_; }
   const Counts& counts() const { return counts_; }
+  // Whether the marks are as a watcher wrote them last.
+  bool AreTrueMarks(const SeenRoot& root) const;
 
  private:
   // A look with consistent reads, as far as its exchanges show.
   struct Look {
-    MonotonicTime asked_for_groups;  // with which it begins
-    MonotonicTime kept_sent;         // what could keep the cluster: the first read of it,
-    MonotonicTime kept_answered;     // and the last answer
-    std::size_t first = 0;           // the numbers of its exchanges
+    MonotonicTime began;          // when it asked for the groups, by the watcher's clock
+    MonotonicTime kept_sent;      // what could keep the cluster: the first read of it,
+    MonotonicTime kept_answered;  // and the last answer
+    std::size_t first = 0;        // the numbers of its exchanges
     std::size_t last = 0;
     bool asked_for_pod = false;
     bool pod = false;
@@ -81,9 +92,9 @@ class Judge final : public Listener {
     Duration grace{0};
     MonotonicTime owner_sent;
     MonotonicTime owner_answered;
-    std::string hold;                   // one that is in force
-    std::set<std::string> other_kinds;  // lists of the owner's name that aren't of its kind
-    std::set<std::string> failed;       // what could not be read, not even when it was asked again
+    std::map<std::string, std::string> holds;  // those in force, by what was read last
+    std::set<std::string> other_kinds;         // lists of the owner's name that aren't of its kind
+    std::set<std::string> failed;  // what could not be read, not even when it was asked again
     std::set<std::string> unauthorized;
 
     // Says why it isn't evidence that the cluster of this root is abandoned; empty if it is.
@@ -113,7 +124,17 @@ class Judge final : public Listener {
   void ReadOwner(const Exchange& exchange, const Json* list, const std::string& recorded,
                  Look& look) const;
   void ReadDrivers(const Exchange& exchange, const Json* list, Look& look) const;
-  void CheckCrossing(const Exchange& exchange);
+  struct Marked {
+    std::string phase;
+    std::string by;
+    std::string first_deletes;
+    static Marked Of(const SeenRoot& root) {
+      return {root.phase, root.condemned_by, root.first_deletes};
+    }
+    bool operator==(const Marked&) const = default;
+  };
+
+  void CheckCrossing(const Exchange& exchange, const Marked& before);
   void CheckBegin(const Exchange& exchange);
   void CheckLastLook(const char* promise, const Exchange& exchange, std::span<const Look> looks,
                      Duration freshness);
@@ -121,21 +142,32 @@ class Judge final : public Listener {
   void CheckUid(const Exchange& exchange, const std::string& uid);
   void CheckTarget(const Exchange& exchange);
   void CheckRootIsLast(const Exchange& exchange);
+  void CheckWhatIsLeft(const Exchange& exchange);
+  static bool IsLetGo(const small_kubernetes::Object& object);
+  template <typename Is>
+  const Exchange* LastOf(const Exchange& exchange, Is is_it) const;
 
   Timeline& timeline_;
   World& world_;
+  Truth& truth_;
   const Exchanges* exchanges_ = nullptr;
   std::string broken_;
   std::set<std::string> begun_;
   std::set<std::string> bereft_;
   std::map<std::string, MonotonicTime> crossed_at_;  // by the root's UID
+  std::map<std::string, Marked> marked_;             // by watchers, last; by the root's UID
   int last_life_to_delete_root_ = 0;
   Counts counts_;
   std::map<int, Record> records_;  // by life
+  // By the root's delete: a kind that couldn't be listed then.
+  std::vector<std::pair<std::size_t, const char*>> to_be_named_;
+
+  std::map<std::size_t, std::string> root_of_;  // the deletion's master root, by number of a delete
 
   // The object of a write, just before the write; null if none.
   small_kubernetes::ObjectPtr before_;
   std::optional<SeenRoot> root_before_;
+  std::string untrue_;  // how a delete breaks promise 8, should it take effect
 };
 
 }  // namespace cluster_watcher::simulation

@@ -1,6 +1,7 @@
 #include "test/simulation/kubelet.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace cluster_watcher::simulation {
 namespace {
@@ -37,12 +38,15 @@ void Kubelet::Look() {
   if (!changed) return;
   const auto objects = world_.All("", "pods");
   for (const ObjectPtr& object : objects) {
-    if (TextOf(Find(object->body, "spec", "nodeName")) != World::kNode) continue;
+    const auto node = TextOf(Find(object->body, "spec", "nodeName"));
+    if (node == World::kDeadNode && object->deleting) Bury(object);
+    if (node != World::kNode) continue;
     auto known = std::find_if(pods_.begin(), pods_.end(),
                               [&](const auto& pod) { return pod->uid == object->uid; });
     if (known == pods_.end()) {
-      known = pods_.insert(known, std::make_unique<Pod>(Pod{object->name, object->uid,
-                                                            MachineClock(timeline_), nullptr}));
+      known = pods_.insert(
+          known, std::make_unique<Pod>(Pod{object->name, object->uid, MachineClock(timeline_),
+                                           Orders::Read(object->body), nullptr}));
       if (random_.Chance(0.2)) (*known)->wall.Jump(Duration(random_.Between(-3000, 3000)));
     }
     Tend(**known, object);
@@ -58,6 +62,14 @@ void Kubelet::Look() {
   }
 }
 
+void Kubelet::Bury(const ObjectPtr& object) {
+  if (!buried_.insert(object->uid).second) return;
+  timeline_.After(random_.Between(Micros(1'000), Micros(2'000'000)), [this, object] {
+    world_.Do(kMe, "DELETE", PathOf(object->name),
+              R"({"gracePeriodSeconds":0,"preconditions":{"uid":")" + object->uid + "\"}}");
+  });
+}
+
 void Kubelet::Tend(Pod& pod, const ObjectPtr& object) {
   if (object->deleting) {
     if (!pod.terminating) {
@@ -67,7 +79,7 @@ void Kubelet::Tend(Pod& pod, const ObjectPtr& object) {
     }
     return;
   }
-  if (pod.lives == 0 && !pod.starting) {
+  if (pod.lives == 0 && !pod.starting && pod.orders.health != Orders::Health::kPending) {
     StartLater(pod, random_.Between(Micros(100'000), Micros(2'000'000)));
   }
 }
@@ -78,14 +90,17 @@ void Kubelet::StartLater(Pod& pod, Micros delay) {
     pod.starting = false;
     if (pod.terminating || pod.gone || pod.failed || pod.life) return;
     if (pod.lives++ == 0) {
-      world_.Do(
-          kMe, "PATCH", PathOf(pod.name) + "/status",
-          R"({"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}})");
+      const bool ready = pod.orders.health == Orders::Health::kReady;
+      world_.Do(kMe, "PATCH", PathOf(pod.name) + "/status",
+                R"({"status":{"phase":"Running","conditions":[{"type":"Ready","status":")" +
+                    std::string(ready ? "True" : "False") + "\"}]}}");
     }
+    if (pod.orders.opted_out) return;
     ++counts_.lives;
-    pod.life =
-        std::make_unique<Life>(workshop_, timeline_, world_, network_, pod.wall,
-                               Random(random_.Next()), Identity{++lives_, pod.name, pod.uid});
+    pod.life = std::make_unique<Life>(workshop_, timeline_, world_, network_, pod.wall,
+                                      Random(random_.Next()),
+                                      Identity{++lives_, pod.name, pod.uid, pod.orders,
+                                               pod.orders.AreSameAs(world_.PlannedOrders())});
     world_.journal().Line(kMe, "starts the watcher in " + pod.name);
     pod.life->Start();
   });
@@ -102,7 +117,7 @@ void Kubelet::TerminateSoon(Pod& pod, Micros grace) {
     timeline_.After(grace, [this, &pod] {
       if (!pod.life) return;
       world_.journal().Line(kMe, "SIGKILL for " + pod.name + " at the end of its grace period");
-      pod.life->Kill();
+      Kill(pod);
       Look();
     });
   });
@@ -133,24 +148,41 @@ bool Kubelet::KillOne() {
   ++counts_.kills;
   world_.journal().Line(kMe, "SIGKILL for " + pod->name);
   // Deferred, because that very process may be the caller.
-  timeline_.After(Micros(0), [pod] {
-    if (pod->life) pod->life->Kill();
+  timeline_.After(Micros(0), [this, pod] {
+    if (pod->life) Kill(*pod);
   });
   return true;
 }
 
-bool Kubelet::PauseOne(Micros length) {
+bool Kubelet::PauseOne(Micros length) { return HoldUp(length, false); }
+
+bool Kubelet::SuspendOne(Micros length) { return HoldUp(length, true); }
+
+bool Kubelet::HoldUp(Micros length, bool suspends) {
   Pod* pod = OneRunning();
   if (pod == nullptr || pod->life->paused()) return false;
   ++counts_.pauses;
-  world_.journal().Line(kMe, pod->name + " is held up");
+  world_.journal().Line(kMe, pod->name + (suspends ? " is suspended" : " is held up"));
   pod->life->Pause();
+  pod->asleep = suspends;
+  if (suspends) pod->wall.FallAsleep();
   timeline_.After(length, [this, pod, life = pod->life->identity().life] {
-    if (!pod->life || pod->life->identity().life != life) return;
+    if (!pod->life || pod->life->identity().life != life || !pod->life->paused()) return;
     world_.journal().Line(kMe, pod->name + " goes on");
-    pod->life->Continue();
+    GoOn(*pod);
   });
   return true;
+}
+
+// A machine that is suspended wakes up first.
+void Kubelet::Kill(Pod& pod) {
+  if (std::exchange(pod.asleep, false)) pod.wall.WakeUp();
+  pod.life->Kill();
+}
+
+void Kubelet::GoOn(Pod& pod) {
+  if (std::exchange(pod.asleep, false)) pod.wall.WakeUp();
+  pod.life->Continue();
 }
 
 bool Kubelet::FailOne() {
@@ -159,8 +191,8 @@ bool Kubelet::FailOne() {
   pod->failed = true;
   world_.Do(kMe, "PATCH", PathOf(pod->name) + "/status",
             R"({"status":{"phase":"Failed","reason":"Evicted"}})");
-  timeline_.After(Micros(0), [pod] {
-    if (pod->life) pod->life->Kill();
+  timeline_.After(Micros(0), [this, pod] {
+    if (pod->life) Kill(*pod);
   });
   return true;
 }
@@ -176,7 +208,7 @@ bool Kubelet::JumpOneClock(Duration by) {
 
 void Kubelet::ContinueAll() {
   for (const auto& pod : pods_) {
-    if (pod->life && pod->life->paused()) pod->life->Continue();
+    if (pod->life && pod->life->paused()) GoOn(*pod);
   }
 }
 
@@ -186,6 +218,19 @@ std::vector<std::string> Kubelet::PodNames() const {
     if (!pod->gone) names.push_back(pod->name);
   }
   return names;
+}
+
+bool Kubelet::AnyActs() const {
+  return std::any_of(pods_.begin(), pods_.end(), [](const auto& pod) {
+    return pod->starting ? !pod->orders.opted_out && !pod->orders.dry_run
+                         : pod->life && pod->life->acts();
+  });
+}
+
+bool Kubelet::AllAsPlanned() const {
+  return std::all_of(pods_.begin(), pods_.end(), [](const auto& pod) {
+    return !pod->life || pod->life->ended() || pod->life->identity().as_planned;
+  });
 }
 
 bool Kubelet::AnyAlive() const {

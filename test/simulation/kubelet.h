@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,8 @@ class Kubelet {
   // --- Accidents of its containers. They return false if there is none that can have one.
   bool KillOne();
   bool PauseOne(Micros length);
+  // Suspends its machine.
+  bool SuspendOne(Micros length);
   // Makes the pod fail, as an eviction does.
   bool FailOne();
   bool JumpOneClock(Duration by);
@@ -32,6 +35,9 @@ class Kubelet {
 
   std::vector<std::string> PodNames() const;
   bool AnyAlive() const;
+  // Whether some watcher may delete something; and whether all of them have the plan's orders.
+  bool AnyActs() const;
+  bool AllAsPlanned() const;
   const Counts& counts() const { return counts_; }
 
  private:
@@ -39,20 +45,27 @@ class Kubelet {
     std::string name;
     std::string uid;
     MachineClock wall;
+    Orders orders;
     std::unique_ptr<Life> life;
     bool starting = false;
     bool terminating = false;
     bool removing = false;
     bool failed = false;
     bool gone = false;  // from the store
+    bool asleep = false;
     int lives = 0;
   };
 
+  // Removes a pod that never ran.
+  void Bury(const small_kubernetes::ObjectPtr& object);
   void Tend(Pod& pod, const small_kubernetes::ObjectPtr& object);
   void StartLater(Pod& pod, Micros delay);
   void TerminateSoon(Pod& pod, Micros grace);
   void Remove(Pod& pod);
   Pod* OneRunning();
+  bool HoldUp(Micros length, bool suspends);
+  void GoOn(Pod& pod);
+  void Kill(Pod& pod);
 
   Workshop& workshop_;
   Timeline& timeline_;
@@ -60,6 +73,7 @@ class Kubelet {
   Network& network_;
   Random random_;
   std::vector<std::unique_ptr<Pod>> pods_;
+  std::set<std::string> buried_;
   std::uint64_t version_ = 0;
   int lives_ = 0;
   Counts counts_;

@@ -53,10 +53,8 @@ TextMap FlagsOf(const Plan& plan, const Identity& identity) {
                                         ",replicationcontrollers"};
     flags["resources"] = std::string("pods,services,configmaps") + kWorkers[plan.workers];
   }
-  if (plan.given == OwnerGiven::kByFlag || plan.given == OwnerGiven::kByBoth) {
-    constexpr const char* kKinds[] = {"deployment", "statefulset", "rc", "job"};
-    flags["owner"] = std::string(kKinds[static_cast<int>(plan.driver)]) + "/" + World::kOwnerName;
-  }
+  if (!identity.orders.owner.empty()) flags["owner"] = identity.orders.owner;
+  if (identity.orders.dry_run) flags["dry-run"] = "true";
   return flags;
 }
 
@@ -87,14 +85,15 @@ struct Life::Batch final : Receiver, std::enable_shared_from_this<Life::Batch> {
       : life(of_life),
         requests(of_requests),
         results(of_requests.size()),
-        called(of_life.timeline_.Now()) {}
+        called(of_life.timeline_.Now()),
+        by_own_clock(of_life.wall_.Now()) {}
 
   bool complete() const { return next == requests.size() && open == 0; }
 
   void Launch() {
     const std::size_t i = next++;
     ++open;
-    life.network_.Send(life.identity_, requests[i], called, life.told_to_stop(), life.wall_,
+    life.network_.Send(life.identity_, requests[i], called, by_own_clock, life.told_to_stop(),
                        shared_from_this(), i);
   }
 
@@ -121,6 +120,7 @@ struct Life::Batch final : Receiver, std::enable_shared_from_this<Life::Batch> {
   const std::span<const HttpRequest> requests;
   std::vector<std::optional<HttpResult>> results;
   const MonotonicTime called;
+  const MonotonicTime by_own_clock;
   std::size_t next = 0;
   std::size_t open = 0;
   bool closed = false;  // nobody waits any more
@@ -130,11 +130,19 @@ class Life::LifeClock final : public Clock {
  public:
   explicit LifeClock(Life& life) : life_(life) {}
 
-  MonotonicTime Now() override { return life_.timeline_.Now(); }
+  MonotonicTime Now() override { return life_.wall_.Now(); }
   WallTime WallNow() override { return life_.wall_.WallNow(); }
+  BootTime BootNow() override { return BootTime(life_.timeline_.Now().time_since_epoch()); }
   bool WaitUntil(MonotonicTime deadline, std::stop_token stop) override {
-    if (deadline != MonotonicTime::max()) life_.WakeAt(deadline);
-    while (Now() < deadline && !stop.stop_requested()) life_.Suspend();
+    MonotonicTime awaited{};
+    while (Now() < deadline && !stop.stop_requested()) {
+      // It is later if the machine has been suspended since.
+      if (deadline != MonotonicTime::max() && awaited != deadline + life_.wall_.slept()) {
+        awaited = deadline + life_.wall_.slept();
+        life_.WakeAt(awaited);
+      }
+      life_.Suspend();
+    }
     return !stop.stop_requested();
   }
 

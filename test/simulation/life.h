@@ -47,6 +47,8 @@ class Life {
 
   bool ended() const { return fiber_.ended(); }
   bool paused() const { return paused_; }
+  // Whether it may delete anything at all.
+  bool acts() const { return !ended() && !identity_->orders.dry_run; }
   bool told_to_stop() const { return stop_.stop_requested(); }
   const Identity& identity() const { return *identity_; }
 

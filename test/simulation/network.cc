@@ -19,20 +19,24 @@ Response Failure(int code, const char* reason) {
 }
 
 // The weights of fates for reads, then for writes, in the order of Fate without kGood.
-constexpr std::array<int, kFates - 1> kReadWeights{4, 0, 0, 0, 0, 3, 4, 0, 2, 2, 1, 4};
-constexpr std::array<int, kFates - 1> kWriteWeights{3, 6, 5, 5, 5, 2, 2, 4, 1, 1, 0, 3};
+constexpr std::array<int, kFates - 1> kReadWeights{4, 0, 0, 0, 0, 3, 4, 0, 2, 2, 1, 4, 0};
+constexpr std::array<int, kFates - 1> kWriteWeights{3, 6, 5, 5, 5, 2, 2, 4, 1, 1, 0, 3, 0};
 
 }  // namespace
 
 const char* ToString(Fate fate) {
   constexpr const char* kWords[kFates] = {
-      "good", "lost",         "answer lost", "applied late", "applied twice", "409", "429",
-      "5xx",  "applied, 5xx", "401",         "truncated",    "not JSON",      "slow"};
+      "good", "lost",         "answer lost", "applied late", "applied twice", "409",  "429",
+      "5xx",  "applied, 5xx", "401",         "truncated",    "not JSON",      "slow", "kind ails"};
   return kWords[static_cast<std::size_t>(fate)];
 }
 
 Network::Network(Timeline& timeline, World& world, Random random, Listener& listener)
-    : timeline_(timeline), world_(world), random_(random), listener_(listener) {
+    : timeline_(timeline),
+      world_(world),
+      random_(random),
+      listener_(listener),
+      proneness_(random_.Next()) {
   world_.kubernetes().GetTokens().Add(token_, {"watcher", {"system:masters"}});
 }
 
@@ -50,9 +54,35 @@ void Network::BeginOutage(Micros length, bool refuses) {
 
 Micros Network::Latency() { return random_.Between(Micros(20), world_.plan().latency); }
 
+double Network::Proneness(const HttpRequest& request) const {
+  if (!world_.plan().uneven) return 1;
+  std::uint64_t hash = proneness_ + static_cast<std::uint64_t>(request.method);
+  for (const char c : request.target.substr(0, request.target.find('?'))) {
+    hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
+  }
+  return Random(hash).Pick(std::array{0.0, 0.1, 0.3, 1.0, 3.0, 10.0});
+}
+
+// Lists fail, and changes, but not deletes: those were never looked up.
+bool Network::IsAiling(const HttpRequest& request) const {
+  const Plan& plan = world_.plan();
+  if (plan.ailing == nullptr || timeline_.Now() < plan.ails_from ||
+      timeline_.Now() >= plan.ails_until || request.method == HttpMethod::kDelete) {
+    return false;
+  }
+  if (plan.ailing_writes && request.method == HttpMethod::kGet) return false;
+  return request.target.find(std::string("/") + plan.ailing) != std::string::npos;
+}
+
 Fate Network::Draw(const HttpRequest& request) {
+  if (IsAiling(request)) return Fate::kAiling;
   const bool write = request.method != HttpMethod::kGet;
-  const double share = write ? world_.plan().write_faults : world_.plan().read_faults;
+  const Plan& plan = world_.plan();
+  if (!write && plan.flaky > 0 && random_.Chance(plan.flaky)) {
+    return random_.Chance(0.5) ? Fate::kThrottled : Fate::kServerError;
+  }
+  const double share =
+      std::min((write ? plan.write_faults : plan.read_faults) * Proneness(request), 0.5);
   if (share == 0 || timeline_.Now() >= world_.plan().calm || !random_.Chance(share)) {
     return Fate::kGood;
   }
@@ -62,7 +92,7 @@ Fate Network::Draw(const HttpRequest& request) {
 }
 
 void Network::Send(std::shared_ptr<const Identity> by, const HttpRequest& request,
-                   MonotonicTime called, bool told_to_stop, Clock& clock,
+                   MonotonicTime called, MonotonicTime by_own_clock, bool told_to_stop,
                    std::shared_ptr<Receiver> receiver, std::size_t index) {
   const std::size_t number = exchanges_.size();
   Exchange& exchange = exchanges_.emplace_back();
@@ -71,9 +101,10 @@ void Network::Send(std::shared_ptr<const Identity> by, const HttpRequest& reques
   exchange.request = request;
   exchange.called = called;
   exchange.sent = timeline_.Now();
+  exchange.by_own_clock = by_own_clock;
   exchange.told_to_stop = told_to_stop;
   const Fate fate = Draw(request);
-  pending_.push_back({std::move(receiver), index, &clock, fate, std::nullopt});
+  pending_.push_back({std::move(receiver), index, fate, std::nullopt});
   ++fates_[static_cast<std::size_t>(fate)];
   if (world_.journal().on()) {
     const std::string body = request.body.empty() ? "" : " " + request.body;
@@ -112,11 +143,14 @@ void Network::Arrive(std::size_t number) {
   }
   // The server doesn't take effect in these cases.
   switch (fate) {
+    case Fate::kAiling:
+      if (world_.plan().ailing_hangs) return Fail(number, timeout, Kind::kTimeout);
+      return Answer(number, back, Failure(503, "ServiceUnavailable"), false);
     case Fate::kConflict:
       return Answer(number, back, Failure(409, "Conflict"), false);
     case Fate::kThrottled: {
       Response response = Failure(429, "TooManyRequests");
-      response.retry_after = random_.Between(1, 5);
+      if (timeline_.Now() < world_.plan().calm) response.retry_after = random_.Between(1, 5);
       return Answer(number, back, std::move(response), false);
     }
     case Fate::kServerError:
@@ -173,9 +207,11 @@ Response Network::Handle(std::size_t number) {
     exchange.was_in_use = world_.IsInUse();
   }
   exchange.handled = true;
+  world_.clock().SetWrong(Skew(number));
   Response response =
       world_.kubernetes().Serve({ToString(request.method), request.target, request.bearer_token,
                                  request.accept, request.content_type, request.body});
+  world_.clock().SetWrong(Duration(0));
   listener_.Handled(exchange, response.status);
   return response;
 }
@@ -184,8 +220,15 @@ void Network::Answer(std::size_t number, MonotonicTime at, Response response, bo
   Pending& pending = pending_[number];
   pending.response = std::move(response);
   pending.is_true = is_true;
-  pending.date = world_.clock().WallNow();
+  pending.date = world_.clock().WallNow() + Skew(number);
   timeline_.At(at, [this, number] { Deliver(number); });
+}
+
+// A watcher's first connection leads to one API server, those beside it to the other.
+bool Network::IsBySecond(std::size_t number) const { return pending_[number].index % 2 == 1; }
+
+Duration Network::Skew(std::size_t number) const {
+  return IsBySecond(number) ? world_.plan().skew : Duration(0);
 }
 
 void Network::Fail(std::size_t number, MonotonicTime at, TransportError::Kind kind) {
@@ -222,6 +265,7 @@ void Network::Deliver(std::size_t number) {
     answer.body = std::move(response.body);
     if (response.retry_after) answer.retry_after = seconds(*response.retry_after);
     answer.date = pending.date;
+    answer.connection = IsBySecond(number) ? 2 : 1;
     answer.elapsed = std::chrono::duration_cast<Micros>(timeline_.Now() - exchange.sent);
     taken = receiver->Receive(pending.index, std::move(answer));
   }

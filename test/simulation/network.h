@@ -32,8 +32,9 @@ enum class Fate {
   kTruncated,     // half of the answer
   kNotJson,       // a proxy's page
   kSlow,          // takes long, but arrives in time
+  kAiling,        // of a kind that fails at present
 };
-inline constexpr std::size_t kFates = 13;
+inline constexpr std::size_t kFates = 14;
 const char* ToString(Fate fate);
 
 // Observes all exchanges.
@@ -59,10 +60,11 @@ class Network {
  public:
   Network(Timeline& timeline, World& world, Random random, Listener& listener);
 
-  // Sends the request; `receiver` gets the answer or an error. `clock` is the watcher's and must
-  // outlive it.
+  // Sends the request; `receiver` gets the answer or an error. `by_own_clock` is `called` by the
+  // watcher's clock.
   void Send(std::shared_ptr<const Identity> by, const HttpRequest& request, MonotonicTime called,
-            bool told_to_stop, Clock& clock, std::shared_ptr<Receiver> receiver, std::size_t index);
+            MonotonicTime by_own_clock, bool told_to_stop, std::shared_ptr<Receiver> receiver,
+            std::size_t index);
 
   // Makes the API server unavailable for a while: it refuses, or it doesn't answer.
   void BeginOutage(Micros length, bool refuses);
@@ -79,7 +81,6 @@ class Network {
   struct Pending {
     std::shared_ptr<Receiver> receiver;
     std::size_t index;
-    Clock* clock;
     Fate fate = Fate::kGood;
     std::optional<TransportError::Kind> error;
     small_kubernetes::Response response = {};
@@ -88,6 +89,9 @@ class Network {
   };
 
   Fate Draw(const HttpRequest& request);
+  // How much more often than others a request like this one fails.
+  double Proneness(const HttpRequest& request) const;
+  bool IsAiling(const HttpRequest& request) const;
   void Arrive(std::size_t number);
   small_kubernetes::Response Handle(std::size_t number);
   void Answer(std::size_t number, MonotonicTime at, small_kubernetes::Response response,
@@ -95,11 +99,15 @@ class Network {
   void Fail(std::size_t number, MonotonicTime at, TransportError::Kind kind);
   void Deliver(std::size_t number);
   Micros Latency();
+  bool IsBySecond(std::size_t number) const;
+  // How wrong the clock is of the API server that handles it.
+  Duration Skew(std::size_t number) const;
 
   Timeline& timeline_;
   World& world_;
   Random random_;
   Listener& listener_;
+  const std::uint64_t proneness_;
   Exchanges exchanges_;
   std::deque<Pending> pending_;
   std::string token_ = "first";

@@ -33,13 +33,23 @@ Plan Plan::Draw(std::uint64_t seed) {
   plan.plain_pod = random.Chance(0.2);
   plan.kept_member = random.Chance(0.2);
   plan.claim = random.Chance(0.2);
+  plan.set_claims = plan.workers == 2 && random.Chance(0.5);
+  plan.claims_go = random.Chance(0.5);
+  plan.scaled_away = random.Chance(0.5);
+  plan.workers_unwell = random.Chance(0.3);
+  plan.kept_owner = plan.kept_member ? random.Between(0, 2) : 0;
+  plan.second_cluster = random.Chance(0.1);
+  if (random.Chance(0.15)) plan.skew = Duration(random.Between(-4'000, 4'000));
   plan.remade = random.Chance(0.05);
   plan.token_rotates = random.Chance(0.1);
+  plan.rollouts = random.Chance(0.2);
   plan.driver_exists = random.Chance(0.95);
   plan.steps_before = random.Chance(0.15) ? random.Between(1, 2) : 0;
   plan.steps_after = random.Chance(0.1) ? 1 : 0;
   plan.waves = random.Chance(0.1);
   plan.finalizers = random.Chance(0.2) ? random.Between(1, 2) : 0;
+  plan.root_finalizer = random.Chance(0.07);
+  plan.driver_finalizer = random.Chance(0.1);
   plan.finalizers_stay = random.Chance(0.3);
 
   plan.duel = random.Chance(0.08);
@@ -53,11 +63,27 @@ Plan Plan::Draw(std::uint64_t seed) {
   plan.calm = Timeline::kBegin + seconds(random.Between(10, 22));
   if (faulty && random.Chance(0.6)) plan.read_faults = random.Pick(std::array{0.002, 0.01, 0.03});
   if (faulty && random.Chance(0.7)) plan.write_faults = random.Pick(std::array{0.03, 0.1, 0.3});
-  plan.latency = Micros(random.Pick(std::array{500, 3'000, 30'000, 200'000}));
+  plan.uneven = random.Chance(0.3);
+  plan.latency = Micros(
+      random.Pick(std::array{500, 500, 3'000, 3'000, 30'000, 30'000, 200'000, 200'000, 500'000}));
+  if (random.Chance(0.1)) plan.flaky = random.Pick(std::array{0.005, 0.03});
+  if (random.Chance(plan.set_claims ? 0.3 : 0.08)) {
+    plan.ailing = random.Pick(std::array{"services", "services", "configmaps", "statefulsets",
+                                         "jobs", "persistentvolumeclaims", "replicasets"});
+    plan.ailing_writes = random.Chance(0.2);
+    if (plan.set_claims && random.Chance(0.5)) {
+      plan.ailing = random.Chance(0.5) ? "statefulsets" : "persistentvolumeclaims";
+      plan.ailing_writes = random.Chance(0.8);
+    }
+    plan.ailing_hangs = random.Chance(0.3);
+    plan.ails_from = Timeline::kBegin + seconds(random.Between(0, 15));
+    plan.ails_until = plan.ails_from + seconds(random.Between(5, 240));
+  }
   if (faulty && random.Chance(0.3)) plan.dawdling = 0.01;
   plan.scripted = random.Between(0, 4);
   plan.ambushes = random.Between(0, 3);
   if (faulty && random.Chance(0.3)) plan.outages = random.Between(1, 2);
+  if (faulty && random.Chance(0.15)) plan.crashes = random.Between(1, 2);
   plan.ask_permissions = random.Chance(0.04);
   plan.clocks_jump = random.Chance(0.2);
   return plan;

@@ -41,25 +41,43 @@ struct Plan {
   bool plain_pod;
   bool kept_member;
   bool claim;
-  bool remade;  // a member that somebody recreates each time
+  bool set_claims;      // of the workers, if they are a StatefulSet,
+  bool claims_go;       // which would delete them with itself,
+  bool scaled_away;     // one of them was scaled away,
+  bool workers_unwell;  // and whose pods never get ready
+  int kept_owner;       // of the kept member: 0 nobody, 1 the Service, 2 the workers
+  bool second_cluster;  // of the same driver
+  Duration skew;        // between the clocks of two API servers
+  bool remade;          // a member that somebody recreates each time
   bool token_rotates;
+  bool rollouts;       // of the master, to other orders for its watcher
   bool driver_exists;  // at the beginning
   int steps_before;
   int steps_after;
   bool waves;
   int finalizers;  // members with a finalizer
+  bool root_finalizer;
+  bool driver_finalizer;
   bool finalizers_stay;
 
   // --- Faults. From `calm` on there are none.
   MonotonicTime calm;
   double read_faults;  // shares of the requests
   double write_faults;
+  bool uneven;         // each kind of request has a share of its own
+  double flaky;        // share of the reads that fail in passing, also after `calm`
+  const char* ailing;  // requests for this kind ("services") fail for a while; null: none
+  bool ailing_hangs;   // they aren't answered
+  bool ailing_writes;  // only changes fail, not reads
+  MonotonicTime ails_from;
+  MonotonicTime ails_until;
   Micros latency;   // the longest in one direction, without faults
   double dawdling;  // share of batches before which the watcher isn't scheduled
   int scripted;     // deeds at a certain time
   int ambushes;     // deeds exactly when a watcher's request has arrived
   bool duel;        // a second watcher takes over in the middle of a long deletion
   int outages;
+  int crashes;  // between two requests of whoever has condemned the cluster
   bool clocks_jump;
   bool ask_permissions;  // sent like other requests; else they aren't answered
 };

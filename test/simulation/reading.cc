@@ -1,5 +1,8 @@
 #include "test/simulation/reading.h"
 
+#include <cstdint>
+#include <cstdio>
+
 #include "test/simulation/world.h"
 
 namespace cluster_watcher::simulation {
@@ -17,6 +20,14 @@ const Json* At(const Json* value, std::string_view key) {
 std::string_view TextAt(const Json* value) {
   if (value == nullptr || !value->IsString()) return {};
   return {value->GetString(), value->GetStringLength()};
+}
+
+std::string HashOf(std::string_view uid) {
+  std::uint64_t hash = 14695981039346656037u;
+  for (const char byte : uid) hash = (hash ^ static_cast<unsigned char>(byte)) * 1099511628211u;
+  char text[20];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
+  return text;
 }
 
 bool IsRootPath(std::string_view target) {
@@ -52,11 +63,15 @@ SeenRoot SeenRoot::Read(const Json* object) {
     }
   }
   seen.ephemeral = TextAt(At(metadata, "labels", "ephemeral"));
+  seen.kept = TextAt(At(annotations, "cluster-watcher/keep")) == "true";
   seen.hold_until = TextAt(At(annotations, "cluster-watcher/hold-until"));
   if (TextAt(At(annotations, "cluster-watcher/root-uid")) == seen.uid) {
     seen.phase = TextAt(At(annotations, "cluster-watcher/phase"));
+    // Any other text means nothing, and hurts nobody.
+    if (seen.phase != "condemned" && seen.phase != "deleting") seen.phase.clear();
     seen.condemned_by = TextAt(At(annotations, "cluster-watcher/condemned-by"));
     seen.deletes_begun = TextAt(At(annotations, "cluster-watcher/deletes-begun")) == "true";
+    seen.first_deletes = TextAt(At(annotations, "cluster-watcher/first-deletes"));
     seen.owner_uid = UidIn(TextAt(At(annotations, "cluster-watcher/recorded-owner")));
   }
   return seen;

@@ -37,6 +37,9 @@ class Body {
   rapidjson::Document document_{&pool_};
 };
 
+// What the mark `first-deletes` calls a UID: FNV-1a in 64 bits.
+std::string HashOf(std::string_view uid);
+
 // Whether the path can be a master root: the Deployment, or a ReplicaSet that it has left behind.
 bool IsRootPath(std::string_view target);
 
@@ -50,10 +53,12 @@ struct SeenRoot {
   bool deleting = false;
   std::string ephemeral;  // the label
   std::string hold_until;
+  bool kept = false;
   // Marks; empty unless they belong to this very object.
   std::string phase;
   std::string condemned_by;
   bool deletes_begun = false;
+  std::string first_deletes;
   std::string owner_uid;
 
   static SeenRoot Read(const Json* object);

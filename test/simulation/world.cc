@@ -61,6 +61,17 @@ std::string Plain(const char* kind, const std::string& ns, const std::string& na
          "}";
 }
 
+// Returns the pod template without what a ReplicaSet adds to it.
+std::string TemplateOf(const small_kubernetes::Object& workload) {
+  auto pods = small_kubernetes::Copy(*Find(workload.body, "spec", "template"));
+  if (auto* labels = Find(*Find(pods, "metadata"), "labels")) {
+    small_kubernetes::Remove(*labels, "pod-template-hash");
+  }
+  return small_kubernetes::Write(pods);
+}
+
+std::string Finalizer() { return std::string(R"(,"finalizers":[")") + World::kFinalizer + "\"]"; }
+
 constexpr const char* kMember = R"("oshinko-cluster":"spark")";
 
 }  // namespace
@@ -90,11 +101,16 @@ void World::Populate() {
   }
   Create(me, RootManifest(""));
   if (plan_.driver_exists) Create(me, DriverManifest(1));
+  if (plan_.rollouts) Create(me, NextDriverManifest());
   const std::string labels = kMember + std::string(",");
   if (plan_.workers == 1) {
     Create(me, Workload("apps/v1", "Deployment", "spark-w", labels, Finalizers(), 1));
   } else if (plan_.workers == 2) {
-    Create(me, Workload("apps/v1", "StatefulSet", "spark-w", labels, Finalizers(), 1));
+    Create(me, SetOfWorkers());
+    if (plan_.set_claims && plan_.scaled_away) {
+      kubernetes_.Settle();
+      Do(me, "PATCH", CollectionOf("statefulsets") + "/spark-w", R"({"spec":{"replicas":1}})");
+    }
   } else if (plan_.workers == 3) {
     Create(me, Workload("v1", "ReplicationController", "spark-w", labels, Finalizers(), 2));
   }
@@ -108,8 +124,7 @@ void World::Populate() {
     Create(me, Plain("Pod", "lab", "spark-shell", kMember, "", R"(,"spec":{"containers":[]})"));
   }
   if (plan_.kept_member) {
-    Create(me, Plain("ConfigMap", "lab", "spark-kept", kMember,
-                     R"(,"annotations":{"cluster-watcher/keep":"true"})"));
+    Create(me, KeptMember());
   }
   if (plan_.claim) {
     Create(me, Plain("PersistentVolumeClaim", "lab", "spark-data", kMember, "",
@@ -118,6 +133,12 @@ void World::Populate() {
   }
   if (plan_.remade) Create(me, ConfigMap("spark-remade"));
   // Objects that aren't the cluster's.
+  if (plan_.second_cluster) {
+    const std::string second =
+        R"("oshinko-cluster":"spark2","oshinko-type":"master","ephemeral":"bob",)";
+    Create(me, Workload("apps/v1", "Deployment", "spark2-m", second, "", 1));
+    Create(me, Plain("Service", "lab", "spark2", R"("oshinko-cluster":"spark2")", "", ports));
+  }
   Create(me, Plain("ConfigMap", "lab", "spark2-config", R"("oshinko-cluster":"spark2")", ""));
   Create(me, Plain("ConfigMap", "lab", "spark-notes", R"("app":"spark")", ""));
   Create(me, Plain("ConfigMap", "yard", "spark-config", kMember, ""));
@@ -125,10 +146,49 @@ void World::Populate() {
   kubernetes_.Settle();
 }
 
+std::string World::SetOfWorkers() {
+  const std::string labels = kMember + std::string(",");
+  if (!plan_.set_claims) {
+    return Workload("apps/v1", "StatefulSet", "spark-w", labels, Finalizers(), 1);
+  }
+  const std::string node =
+      plan_.workers_unwell ? std::string(R"("nodeName":")") + kDeadNode + "\"," : "";
+  std::string set = Workload("apps/v1", "StatefulSet", "spark-w", labels, Finalizers(), 2,
+                             node + R"("containers":[])");
+  const std::string before = R"("spec":{)";
+  std::string claims =
+      R"("podManagementPolicy":"Parallel","volumeClaimTemplates":[{"metadata":{"name":"data"},)"
+      R"("spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}}],)";
+  if (plan_.claims_go) {
+    claims += R"("persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Delete",)"
+              R"("whenScaled":"Retain"},)";
+  }
+  return set.insert(set.find(before) + before.size(), claims);
+}
+
+std::string World::KeptMember() {
+  constexpr const char* kWorkers[] = {"", "Deployment", "StatefulSet", "ReplicationController"};
+  std::string more = R"(,"annotations":{"cluster-watcher/keep":"true"})";
+  const bool by_service = plan_.kept_owner == 1 || plan_.workers == 0;
+  const std::string kind = by_service ? "Service" : kWorkers[plan_.workers];
+  const bool of_core = by_service || plan_.workers == 3;
+  std::string plural = kind + "s";
+  plural[0] = static_cast<char>(plural[0] + 32);
+  if (kind == "StatefulSet") plural = "statefulsets";
+  if (kind == "ReplicationController") plural = "replicationcontrollers";
+  const ObjectPtr owner = Get(of_core ? "" : "apps", plural, by_service ? "spark" : "spark-w");
+  if (plan_.kept_owner != 0 && owner != nullptr) {
+    more += std::string(R"(,"ownerReferences":[{"apiVersion":")") + (of_core ? "v1" : "apps/v1") +
+            R"(","kind":")" + kind + R"(","name":")" + owner->name + R"(","uid":")" + owner->uid +
+            "\"}]";
+  }
+  return Plain("ConfigMap", "lab", "spark-kept", kMember, more);
+}
+
 std::string World::Finalizers() {
   if (finalizers_left_ == 0) return "";
   --finalizers_left_;
-  return std::string(R"(,"finalizers":[")") + kFinalizer + "\"]";
+  return Finalizer();
 }
 
 std::string World::CollectionOf(std::string_view plural) {
@@ -145,12 +205,26 @@ std::string World::DriverPath() const {
 
 std::string World::DriverManifest(int replicas) const {
   const KindText kind = KindOf(plan_.driver);
-  return Workload(kind.api_version, kind.kind, kOwnerName, "", "", replicas);
+  return Workload(kind.api_version, kind.kind, kOwnerName, "",
+                  plan_.driver_finalizer ? Finalizer() : "", replicas);
+}
+
+std::string World::NextDriverManifest() {
+  return Workload("apps/v1", "Deployment", kNextOwnerName, "", "", 1);
+}
+
+Orders World::PlannedOrders() const {
+  Orders orders;
+  if (plan_.given == OwnerGiven::kByFlag || plan_.given == OwnerGiven::kByBoth) {
+    constexpr const char* kKinds[] = {"deployment", "statefulset", "rc", "job"};
+    orders.owner = std::string(kKinds[static_cast<int>(plan_.driver)]) + "/" + kOwnerName;
+  }
+  return orders;
 }
 
 std::string World::RootManifest(const std::string& annotations) const {
   std::string labels = kMember + std::string(R"(,"oshinko-type":"master",)");
-  std::string spec = std::string(R"("nodeName":")") + kNode + R"(","containers":[])";
+  std::string spec = std::string(R"("nodeName":")") + kNode + "\"," + PlannedOrders().Containers();
   if (plan_.mounted_config) {
     spec += R"(,"volumes":[{"name":"c","configMap":{"name":"spark-config"}}])";
   }
@@ -171,8 +245,9 @@ std::string World::RootManifest(const std::string& annotations) const {
   add_steps("cluster-watcher/before-delete", plan_.steps_before);
   add_steps("cluster-watcher/after-delete", plan_.steps_after);
   if (!annotations.empty()) owner += (owner.empty() ? "" : ",") + annotations;
-  std::string json = Workload("apps/v1", "Deployment", kRootName, labels,
-                              R"(,"annotations":{)" + owner + "}", 1, spec);
+  std::string json = Workload(
+      "apps/v1", "Deployment", kRootName, labels,
+      R"(,"annotations":{)" + owner + "}" + (plan_.root_finalizer ? Finalizer() : ""), 1, spec);
   // Only the root has the label, not its pods.
   if (plan_.given == OwnerGiven::kByLabel || plan_.given == OwnerGiven::kByBoth) {
     const std::string before = R"("labels":{)";
@@ -182,8 +257,11 @@ std::string World::RootManifest(const std::string& annotations) const {
 }
 
 int World::Do(const char* who, std::string_view method, const std::string& target,
-              const std::string& body) {
-  const auto response = kubernetes_.Admin(method, target, body);
+              const std::string& body, std::string_view content_type) {
+  // Through one API server, then through the other.
+  clock_.SetWrong(served_++ % 2 == 0 ? Duration(0) : plan_.skew);
+  const auto response = kubernetes_.Admin(method, target, body, content_type);
+  clock_.SetWrong(Duration(0));
   if (journal_.on()) {
     journal_.Line(who, std::string(method) + " " + target + " " + body + " -> " +
                            std::to_string(response.status));
@@ -234,6 +312,15 @@ void World::TakeOffFinalizer(const char* who, const std::string& path) {
   Do(who, "PATCH", path, R"({"metadata":{"finalizers":[)" + left + "]}}");
 }
 
+void World::RollBack(const char* who, const ObjectPtr& set) {
+  const auto* annotations = Find(set->body, "metadata", "annotations");
+  Do(who, "PATCH", kRootPath,
+     R"([{"op":"add","path":"/spec/template","value":)" + TemplateOf(*set) +
+         R"(},{"op":"add","path":"/metadata/annotations","value":)" +
+         (annotations == nullptr ? "{}" : small_kubernetes::Write(*annotations)) + "}]",
+     "application/json-patch+json");
+}
+
 ObjectPtr World::Get(std::string_view group, std::string_view plural, std::string_view name) {
   return kubernetes_.GetStore().Get(kubernetes_.Resources().Of(group, plural), kNamespace, name);
 }
@@ -248,6 +335,28 @@ ObjectPtr World::Driver() {
 }
 
 ObjectPtr World::Root() { return Get("apps", "deployments", kRootName); }
+
+std::optional<Orders> World::OrdersOfRoot() {
+  const ObjectPtr root = Root();
+  const auto* pods = root == nullptr ? nullptr : Find(root->body, "spec", "template");
+  if (pods == nullptr) return std::nullopt;
+  return Orders::Read(*pods);
+}
+
+std::vector<ObjectPtr> World::EarlierSets() {
+  std::vector<ObjectPtr> earlier;
+  const ObjectPtr root = Root();
+  if (root == nullptr) return earlier;
+  for (const ObjectPtr& set : All("apps", "replicasets")) {
+    if (set->controller_uid != root->uid) continue;
+    if (TemplateOf(*set) != TemplateOf(*root)) earlier.push_back(set);
+  }
+  return earlier;
+}
+
+ObjectPtr World::Namespace() {
+  return kubernetes_.GetStore().Get(kubernetes_.Resources().Of("", "namespaces"), {}, kNamespace);
+}
 
 bool World::WantsDriverToRun() {
   const ObjectPtr driver = Driver();
@@ -267,9 +376,13 @@ bool World::WantsDriverToRun() {
   return !small_kubernetes::IsTrue(Find(driver->body, "spec", "suspend"));
 }
 
+bool World::IsPodOfJob(const small_kubernetes::Object& pod, const small_kubernetes::Object& job) {
+  return TextOf(Find(pod.body, "metadata", "labels", "batch.kubernetes.io/controller-uid")) ==
+         job.uid;
+}
+
 bool World::HasDriverLeftPods() {
   const ObjectPtr driver = Driver();
-  if (driver != nullptr && plan_.driver != DriverKind::kJob) return false;
   for (const ObjectPtr& pod : All("", "pods")) {
     const auto phase = TextOf(Find(pod->body, "status", "phase"));
     if (pod->deleting || phase == "Succeeded" || phase == "Failed" ||
@@ -277,7 +390,9 @@ bool World::HasDriverLeftPods() {
       continue;
     }
     // Pods of an earlier Job aren't the present one's.
-    if (driver == nullptr || pod->controller_uid == driver->uid) return true;
+    const bool is_earlier =
+        plan_.driver == DriverKind::kJob && driver != nullptr && !IsPodOfJob(*pod, *driver);
+    if (!is_earlier) return true;
   }
   return false;
 }
@@ -285,8 +400,7 @@ bool World::HasDriverLeftPods() {
 bool World::IsHeld() {
   const char* key = "cluster-watcher/hold-until";
   const ObjectPtr root = Root();
-  const ObjectPtr ns =
-      kubernetes_.GetStore().Get(kubernetes_.Resources().Of("", "namespaces"), {}, kNamespace);
+  const ObjectPtr ns = Namespace();
   return (root != nullptr && Find(root->body, "metadata", "annotations", key) != nullptr) ||
          (ns != nullptr && Find(ns->body, "metadata", "annotations", key) != nullptr);
 }

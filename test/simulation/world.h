@@ -1,11 +1,14 @@
 // The true state: a small Kubernetes with a driver, its cluster, and objects that aren't theirs.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "probes/base/clock.h"
 #include "test/simulation/journal.h"
+#include "test/simulation/orders.h"
 #include "test/simulation/plan.h"
 #include "test/simulation/timeline.h"
 #include "test/small_kubernetes/small_kubernetes.h"
@@ -17,16 +20,23 @@ class MachineClock final : public Clock {
  public:
   explicit MachineClock(const Timeline& timeline) : timeline_(timeline) {}
 
-  MonotonicTime Now() override { return timeline_.Now(); }
+  MonotonicTime Now() override { return timeline_.Now() - slept_; }
   WallTime WallNow() override;
   // Nobody waits on this clock.
   bool WaitUntil(MonotonicTime, std::stop_token) override { return true; }
 
   void Jump(Duration by) { wrong_by_ += by; }
+  void SetWrong(Duration by) { wrong_by_ = by; }
+  // While a machine is suspended its monotonic clock stands still.
+  void FallAsleep() { asleep_since_ = timeline_.Now(); }
+  void WakeUp() { slept_ += timeline_.Now() - asleep_since_; }
+  MonotonicTime::duration slept() const { return slept_; }
 
  private:
   const Timeline& timeline_;
   Duration wrong_by_{0};
+  MonotonicTime asleep_since_;
+  MonotonicTime::duration slept_{0};
 };
 
 class World {
@@ -34,10 +44,14 @@ class World {
   static constexpr const char* kNamespace = "lab";
   static constexpr const char* kCluster = "spark";
   static constexpr const char* kOwnerName = "bob";
+  // The driver that a rollout of the master names instead.
+  static constexpr const char* kNextOwnerName = "carol";
   static constexpr const char* kRootName = "spark-m";
   static constexpr const char* kRootPath = "/apis/apps/v1/namespaces/lab/deployments/spark-m";
   // The node of the watchers' master pods, which the simulated kubelet manages.
   static constexpr const char* kNode = "simulated";
+  // A node on which nothing runs.
+  static constexpr const char* kDeadNode = "nowhere";
   static constexpr const char* kFinalizer = "example.com/slow";
 
   World(Timeline& timeline, const Plan& plan, const Journal& journal, std::uint64_t seed);
@@ -49,15 +63,20 @@ class World {
 
   // Acts as an admin and returns the answer's status. The journal names `who`.
   int Do(const char* who, std::string_view method, const std::string& target,
-         const std::string& body = "");
+         const std::string& body = "", std::string_view content_type = {});
   int Create(const char* who, const std::string& json);
   void TakeOffFinalizer(const char* who, const std::string& path);
+  // As `kubectl rollout undo`: the template and the annotations of an earlier ReplicaSet come back.
+  void RollBack(const char* who, const small_kubernetes::ObjectPtr& set);
 
   // --- Manifests and paths.
   static std::string CollectionOf(std::string_view plural);  // in the namespace
   std::string DriverPath() const;
   std::string DriverManifest(int replicas) const;
   std::string RootManifest(const std::string& annotations) const;
+  static std::string NextDriverManifest();
+  // What the plan tells the watchers of the master pods.
+  Orders PlannedOrders() const;
   static std::string ConfigMap(const std::string& name);  // a member
   // A Deployment that says that it uses the cluster.
   static std::string OtherDriver();
@@ -65,13 +84,19 @@ class World {
   // --- The true state. Null: there is none.
   small_kubernetes::ObjectPtr Driver();
   small_kubernetes::ObjectPtr Root();
+  small_kubernetes::ObjectPtr Namespace();
   small_kubernetes::ObjectPtr Get(std::string_view group, std::string_view plural,
                                   std::string_view name);
   std::vector<small_kubernetes::ObjectPtr> All(std::string_view group, std::string_view plural);
+  // What the root's pod template says; nullopt: there is no root.
+  std::optional<Orders> OrdersOfRoot();
+  // The root's ReplicaSets of other templates than its present one.
+  std::vector<small_kubernetes::ObjectPtr> EarlierSets();
   // Whether a driver of this name exists and wants to run.
   bool WantsDriverToRun();
-  // Whether pods run that a driver left behind, or that a suspended one hasn't ended yet.
+  // Whether pods of a driver run: of one that is there, or that has left them behind.
   bool HasDriverLeftPods();
+  static bool IsPodOfJob(const small_kubernetes::Object& pod, const small_kubernetes::Object& job);
   bool IsHeld();
   // Whether the root names the driver as its owner, or the watcher's settings do.
   bool IsEphemeral();
@@ -80,6 +105,8 @@ class World {
 
  private:
   void Populate();
+  std::string SetOfWorkers();
+  std::string KeptMember();
   std::string Finalizers();
 
   const Plan& plan_;
@@ -87,6 +114,7 @@ class World {
   MachineClock clock_;
   small_kubernetes::SmallKubernetes kubernetes_;
   int finalizers_left_;
+  unsigned served_ = 0;
 };
 
 }  // namespace cluster_watcher::simulation

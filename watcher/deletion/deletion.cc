@@ -259,7 +259,7 @@ void Deletion::CountOnlyOlderThanRoot() {
 
 bool Deletion::MaySend() const {
   const bool is_old = finishes_ && !deletes_.any_accepted() && IsEvidenceOld();
-  return !is_old && !IsStale(RootState::kUnknown);
+  return !is_old && !root_forbids_ && !IsStale(RootState::kUnknown);
 }
 
 bool Deletion::FinishMembers(MonotonicTime deadline,
@@ -320,6 +320,7 @@ DeletionReport Deletion::Report() const {
 }
 
 RootState Deletion::ReadRoot() {
+  root_forbids_ = false;
   const RootState state = root_.Read(RepeatedReads(tools_));
   if (state == RootState::kUnknown) warn_once_(root_.problem().message);
   return state;
@@ -506,7 +507,8 @@ bool Deletion::MarkOrphans(bool past_deadline) {
   for (int attempt = 0; attempt < kMostOrphanMarks; ++attempt) {
     // Controllers write status all the time.
     const RootState root = attempt == 0 ? RootState::kOurs : ReadRoot();
-    if (WhyNotRoot(root)) return false;
+    root_forbids_ = WhyNotRoot(root).has_value();
+    if (root_forbids_) return false;
     auto written =
         root_.WriteMarks({{annotation::kFirstDeletes, FirstDeletesMark(named)}}, kMarksTimeout);
     if (written) {

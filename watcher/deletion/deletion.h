@@ -153,8 +153,9 @@ class Deletion {
   Pace pace_;
   bool is_repeated_ = false;  // an earlier deletion has come to nothing
   bool needs_evidence_;  // the cluster was whole when this began, so each send needs fresh evidence
-  bool finishes_ = false;  // what somebody else has begun
-  bool resumed_;           // it isn't known yet what the watcher listed that began it
+  bool finishes_ = false;      // what somebody else has begun
+  bool root_forbids_ = false;  // to delete more, as it was read last, in the middle of a pass
+  bool resumed_;               // it isn't known yet what the watcher listed that began it
   // What Prepare() listed, until that was sent.
   struct Prepared {
     MemberPass members;

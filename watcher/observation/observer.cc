@@ -117,10 +117,12 @@ Snapshot Observer::SureLook(const std::stop_token& stop, OtherDriversToo others)
 std::optional<Snapshot> Observer::TerminationLook() {
   if (!root_ || !seen_) return std::nullopt;
   MasterRoot root(client_, *root_);
-  const RootState state = root.ReadWhole({}, kTerminationPatience);
+  const auto root_reads = std::make_shared<LookReads>(clock_, kTerminationPatience);
+  const RootState state = root.ReadWhole(Patience::Repeating(root_reads), kTerminationPatience);
   if (state != RootState::kTerminating && state != RootState::kGone) return std::nullopt;
   const auto reads = std::make_shared<LookReads>(clock_, kTerminationPatience);
   Snapshot snapshot = Look(Patience::OfLook(reads, {}), OtherDriversToo::kYes, &root);
+  snapshot.evidence_since = root_reads->since();  // what stands on the root could keep it
   if (!snapshot.pod || !snapshot.cluster || !snapshot.seen) return std::nullopt;
   return snapshot;
 }

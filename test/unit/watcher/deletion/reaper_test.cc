@@ -659,6 +659,23 @@ TEST_F(ReaperTest, AMemberOfARootThatIsTakenDownIsNotDeletedOnOldEvidence) {
   EXPECT_TRUE(MapExists("spark-config"));
 }
 
+// It is seen when what loses its owner is to be marked on the root.
+TEST_F(ReaperTest, WhatIsLeftOfARootThatWasTakenDownIsThatOfTheNextOne) {
+  MakeMap("top");
+  MakeMap("kept", R"(,"annotations":{"cluster-watcher/keep":"true"})" +
+                      OwnedBy("ConfigMap", "v1", kMaps + std::string("/top")));
+  MakeMap("below", OwnedBy("ConfigMap", "v1", kMaps + std::string("/top")));
+  TakeDownByHand();
+  Before("PATCH", "/deployments/spark-m", 1, [this] {
+    kubernetes_.Admin("PATCH", kRoot, R"({"metadata":{"finalizers":null}})",
+                      "application/merge-patch+json");
+    MakeRoot();
+  });
+  EXPECT_FALSE(reaper_->FinishOnTermination());
+  EXPECT_EQ(Deletes(), 0u);
+  EXPECT_TRUE(MapExists("spark-config"));
+}
+
 // An Oshinko cluster's master Service is labelled as the master is.
 TEST_F(ReaperTest, AMasterServiceIsNoOtherMaster) {
   MakeMasterService("");

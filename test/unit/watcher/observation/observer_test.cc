@@ -144,6 +144,23 @@ TEST_F(ObserverTest, EvidenceIsAsOldAsTheFirstReadOfWhatCouldKeepTheCluster) {
   EXPECT_GT(sent.time_since_epoch(), look_.began.time_since_epoch());
 }
 
+// On it stand holds, and the pod template of a rollout to another driver.
+TEST_F(ObserverTest, EvidenceAboutARootThatIsTakenDownIsAsOldAsTheReadOfThatRoot) {
+  Look();
+  Patch(kRoot, R"({"metadata":{"finalizers":["example.com/held"]}})");
+  Delete(kRoot);
+  Delete(kDriver);
+  std::optional<BootTime> asked;
+  kubernetes_.on_request = [&](const Request& request, const User&) {
+    if (!asked && request.target.ends_with("/deployments/spark-m")) asked = clock_.BootNow();
+    clock_.elapsed += Duration(100);
+  };
+  const auto look = Watcher().TerminationLook();
+  kubernetes_.on_request = {};
+  ASSERT_TRUE(look && asked);
+  EXPECT_EQ(look->evidence_since.sent, *asked);
+}
+
 TEST_F(ObserverTest, AnOwnerThatIsBackWhenOtherDriversWereLookedForIsUnknown) {
   LookAgain(OtherDriversToo::kNo, [this] { Delete(kDriver); });
   ASSERT_TRUE(Decide(look_.facts).abandoned());

@@ -1,0 +1,183 @@
+#include "test/simulation/truth.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "test/simulation/reading.h"
+
+namespace cluster_watcher::simulation {
+namespace {
+
+using small_kubernetes::Find;
+using small_kubernetes::ObjectPtr;
+using small_kubernetes::TextOf;
+
+constexpr Duration kFresh{5'000};
+
+bool IsAnnotated(const ObjectPtr& object, const char* key) {
+  return object != nullptr && Find(object->body, "metadata", "annotations", key) != nullptr;
+}
+
+// Neither told to stop nor ended.
+bool Runs(const ObjectPtr& pod) {
+  const auto phase = TextOf(Find(pod->body, "status", "phase"));
+  return !pod->deleting && phase != "Succeeded" && phase != "Failed";
+}
+
+// The UID of the driver that the watchers have recorded on this very root; empty: of none.
+std::string RecordedDriver(const ObjectPtr& root) {
+  if (root == nullptr) return "";
+  const Body body(root->Json());
+  return SeenRoot::Read(body.root()).owner_uid;
+}
+
+std::string Seconds(Duration duration) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3f s", static_cast<double>(duration.count()) / 1e3);
+  return text;
+}
+
+}  // namespace
+
+void Truth::Note(Keepers& now, const std::string& keeper) const {
+  const auto before = keepers_.find(keeper);
+  now[keeper] = before == keepers_.end() ? timeline_.Now() : before->second;
+}
+
+// Each keeper counts for itself: a look that reads one after the other may see neither of two that
+// relieve each other.
+void Truth::Look() {
+  const std::uint64_t version = world_.kubernetes().GetStore().Version();
+  if (version == version_) return;
+  version_ = version;
+  Keepers now;
+  NoteDrivers(now);
+  NoteHolds(now);
+  if (world_.IsInUse()) Note(now, "another driver uses it");
+  NoteSurvivors();
+  keepers_ = std::move(now);
+}
+
+// The drivers that the root's pod template, annotation or label names.
+void Truth::NoteDrivers(Keepers& now) {
+  const ObjectPtr root = world_.Root();
+  if (root == nullptr) {
+    // What stood on it can't be read any more.
+    if (!world_.plan().rollouts) NoteDriver(now);
+    return;
+  }
+  const Orders orders = world_.OrdersOfRoot().value_or(Orders());
+  const bool names_next = orders.owner.ends_with(World::kNextOwnerName);
+  const bool names_one = orders.owner.ends_with(World::kOwnerName) ||
+                         IsAnnotated(root, "cluster-watcher/owner") ||
+                         Find(root->body, "metadata", "labels", "ephemeral") != nullptr;
+  if (names_one) NoteDriver(now);
+  if (names_next) NoteNextDriver(now);
+  if (!names_one && !names_next) Note(now, "it names no driver");
+  if (orders.dry_run) Note(now, "the next master's watcher makes a dry run");
+  if (orders.opted_out) Note(now, "the next master has no watcher");
+  if (orders.held) Note(now, "the next master is held");
+}
+
+void Truth::NoteNextDriver(Keepers& now) {
+  const ObjectPtr next = world_.Get("apps", "deployments", World::kNextOwnerName);
+  if (next == nullptr) return;
+  const bool wants = small_kubernetes::NumberOf(Find(next->body, "spec", "replicas"), 1) > 0;
+  if (wants && !next->deleting) Note(now, "the driver of the rollout wants to run");
+}
+
+void Truth::NoteDriver(Keepers& now) {
+  const Plan& plan = world_.plan();
+  const ObjectPtr driver = world_.Driver();
+  if (driver != nullptr) drivers_.insert(driver->uid);
+  const std::string recorded = RecordedDriver(world_.Root());
+  // By its rule a driver that replaces the one that was recorded doesn't count.
+  const bool counts = !plan.abandon_replaced || (driver != nullptr && driver->uid == recorded);
+  if (!counts) return;
+  if (world_.WantsDriverToRun()) Note(now, "its driver wants to run");
+  // The pods of an owner that was never seen can't be told from others; each Job has pods of its
+  // own.
+  const bool is_job = plan.driver == DriverKind::kJob;
+  if (driver == nullptr && (is_job || !drivers_.contains(recorded))) return;
+  for (const ObjectPtr& pod : world_.All("", "pods")) {
+    const auto app = TextOf(Find(pod->body, "metadata", "labels", "app"));
+    if (app != World::kOwnerName || !Runs(pod)) continue;
+    if (is_job && !World::IsPodOfJob(*pod, *driver)) continue;
+    Note(now, "the driver's pod " + pod->name + " runs");
+  }
+}
+
+// Nobody but a watcher, or the garbage collector behind one, deletes these.
+void Truth::NoteSurvivors() {
+  auto& kubernetes = world_.kubernetes();
+  const std::uint64_t version = std::max(
+      kubernetes.GetStore().VersionOf(kubernetes.Resources().Of("", "configmaps")),
+      kubernetes.GetStore().VersionOf(kubernetes.Resources().Of("", "persistentvolumeclaims")));
+  if (std::exchange(survivors_version_, version) == version) return;
+  if (world_.plan().volumes != std::string("delete")) {
+    for (const ObjectPtr& claim : world_.All("", "persistentvolumeclaims")) {
+      survivors_.emplace(claim->uid, "the claim " + claim->name);
+    }
+  }
+  if (const ObjectPtr kept = world_.Get("", "configmaps", "spark-kept")) {
+    survivors_.emplace(kept->uid, "the kept " + kept->name);
+  }
+  for (const auto& [uid, name] : survivors_) {
+    const ObjectPtr object = kubernetes.GetStore().FindUid(uid);
+    if (object == nullptr || object->deleting) lost_ = name + " went";
+  }
+}
+
+void Truth::NoteHolds(Keepers& now) {
+  const ObjectPtr root = world_.Root();
+  if (IsAnnotated(world_.Namespace(), "cluster-watcher/hold-until")) {
+    Note(now, "the namespace is held");
+  }
+  if (IsAnnotated(root, "cluster-watcher/hold-until")) Note(now, "the master root is held");
+  if (root != nullptr &&
+      TextOf(Find(root->body, "metadata", "annotations", "cluster-watcher/keep")) == "true") {
+    Note(now, "the master root is to be kept");
+  }
+}
+
+bool Truth::SeemsHalf() const {
+  const ObjectPtr root = world_.Root();
+  if (root == nullptr) return false;
+  const Body body(root->Json());
+  const SeenRoot seen = SeenRoot::Read(body.root());
+  if (seen.phase != "deleting" || !seen.deletes_begun) return false;
+  constexpr std::pair<const char*, const char*> kKinds[] = {{"apps", "deployments"},
+                                                            {"apps", "statefulsets"},
+                                                            {"", "replicationcontrollers"},
+                                                            {"", "services"},
+                                                            {"", "configmaps"}};
+  for (const auto& [group, plural] : kKinds) {
+    const std::string kind = plural + (*group == '\0' ? "" : std::string(".") + group) + "/";
+    for (std::size_t at = seen.first_deletes.find(kind); at != std::string::npos;
+         at = seen.first_deletes.find(kind, at + 1)) {
+      const std::string_view rest = std::string_view(seen.first_deletes).substr(at + kind.size());
+      const std::size_t equals = rest.find('=');
+      if (equals == rest.npos || (at > 0 && seen.first_deletes[at - 1] == '+')) continue;
+      const std::string_view hash = rest.substr(equals + 1, rest.find(',') - equals - 1);
+      const ObjectPtr object = world_.Get(group, plural, rest.substr(0, equals));
+      const bool is_there = object != nullptr && !object->deleting && HashOf(object->uid) == hash;
+      if (hash.size() == 16 && !is_there) return true;
+    }
+  }
+  return false;
+}
+
+std::string Truth::WhyNotDelete(const Exchange& exchange, const std::string& root_uid) {
+  Look();
+  if (half_.contains(root_uid) || SeemsHalf()) return "";
+  for (const auto& [keeper, since] : keepers_) {
+    const auto before = exchange.called - since;
+    if (before <= kFresh) continue;
+    return keeper + ", for " + Seconds(std::chrono::duration_cast<Duration>(before)) +
+           " when the delete of " + exchange.request.target + " was sent";
+  }
+  return "";
+}
+
+}  // namespace cluster_watcher::simulation
