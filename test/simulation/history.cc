@@ -109,6 +109,8 @@ void History::Expect() {
       truth_.keepers().empty() && !world_.WantsDriverToRun() && !world_.HasDriverLeftPods();
   // Where members are made anew, half a cluster is judged again by whoever resumes its deletion.
   if (begun && !abandoned && (plan_.remade || actors_.has_made_members())) return;
+  // So it is where people took the proof off that it is half.
+  if (begun && !abandoned && actors_.has_forged_marks()) return;
   // What the watchers of two rollouts make of two drivers that are gone is left to them.
   if (!begun && abandoned && !as_planned_) return;
   if (begun || abandoned) {

@@ -773,7 +773,7 @@ void Judge::Handled(const Exchange& exchange, int status) {
     marked = Marked::Of(after);
   }
   // Somebody removed the marks, and a watcher that goes on has written them again.
-  if (begun_.contains(after.uid)) return;
+  if (begun_.contains(after.uid) || bereft_.contains(after.uid)) return;
   if (after.phase == "deleting" && root_before_->phase != "deleting") {
     ++counts_.crossed;
     crossed_at_[after.uid] = timeline_.Now();
