@@ -610,9 +610,11 @@ Deletion::Outcome Deletion::DeleteRoot(MonotonicTime deadline) {
     state = ReadRoot();
   }
   if (auto outcome = WhyNotRoot(state)) return *outcome;
+  // As long as the cluster is whole nothing is handed over: it may still be spared.
   std::vector<const KubeObject*> behind;  // the root
   for (KubeObject& object : mounted_) {
-    if (MustOrphan(object, false) || !HandOver(object)) behind.push_back(&object);
+    const bool waits = IsWhole() || MustOrphan(object, false);
+    if (waits || !HandOver(object)) behind.push_back(&object);
   }
   for (int conflicts = 0;;) {
     tools_.turn({});

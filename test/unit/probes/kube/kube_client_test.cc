@@ -345,7 +345,7 @@ TEST(ApiRequest, AsksForTheRightThing) {
       {ApiRequest::ListByName(Deployments(), "lab", "bob", Freshness::kGlance), HttpMethod::kGet,
        deployments + "?fieldSelector=metadata.name%3Dbob&resourceVersion=0"},
       {ListLabelled(true), HttpMethod::kGet,
-       deployments + "?labelSelector=oshinko-cluster%3Dbob&limit=250"},
+       deployments + "?labelSelector=oshinko-cluster%3Dbob&limit=500"},
       {ApiRequest::ListBySelector(Pods(), "lab", "a in (b,c),!d&limit=1", false), HttpMethod::kGet,
        "/api/v1/namespaces/lab/pods?labelSelector=a%20in%20%28b%2Cc%29%2C%21d%26limit%3D1"
        "&limit=50"},
@@ -357,10 +357,10 @@ TEST(ApiRequest, AsksForTheRightThing) {
       {ApiRequest::Create(Pods(), "lab", "{}"), HttpMethod::kPost, "/api/v1/namespaces/lab/pods"},
       {DeleteBob(), HttpMethod::kDelete, deployments + "/bob"},
       {ApiRequest::ListMetadata(Deployments(), "lab"), HttpMethod::kGet,
-       deployments + "?limit=250"},
+       deployments + "?limit=500"},
       {ApiRequest::ListUnendedPods("lab"), HttpMethod::kGet,
        "/api/v1/namespaces/lab/pods?fieldSelector=status.phase%21%3DSucceeded%2C"
-       "status.phase%21%3DFailed&limit=250"},
+       "status.phase%21%3DFailed&limit=500"},
   };
   for (const Case& one : cases) {
     EXPECT_EQ(one.request.http.target, one.target);

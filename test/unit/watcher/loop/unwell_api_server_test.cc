@@ -125,6 +125,14 @@ TEST_F(UnwellApiServerTest, ThatTakes800MillisecondsAndAMasterAlone) {
   EXPECT_FALSE(Exists(kRoot)) << log;
 }
 
+TEST_F(UnwellApiServerTest, ThatTakes800MillisecondsAndOnlyWhatTheMasterMounts) {
+  Delete(kMaps + std::string("/spark-config"));
+  MakeMap("spark-conf");
+  const std::string log = Run({Duration(800)}, seconds(120));
+  EXPECT_FALSE(Exists(kRoot)) << log;
+  EXPECT_FALSE(MapExists("spark-conf")) << log;
+}
+
 TEST_F(UnwellApiServerTest, ThatTakes800MillisecondsAndAMemberThatIsStuck) {
   Hold(kMaps + std::string("/spark-config"));
   Delete(kMaps + std::string("/spark-config"));
