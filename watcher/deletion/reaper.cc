@@ -420,15 +420,12 @@ std::optional<Reaper::Outcome> Reaper::Finish(const DeletionOrder& condemned, De
     announcer_.Trouble(condemned.look, "Overdue",
                        "its deadline has passed; " + Joined(deletion.overdue()));
   }
-  // Where the root goes first the steps are taken behind it: it may still be spared.
-  const bool is_whole = deletion.IsWhole();
-  if (outcome == Deletion::Outcome::kDone && !is_whole && RunStepsAfter(condemned, progress)) {
+  if (outcome == Deletion::Outcome::kDone && RunStepsAfter(condemned, progress)) {
     // Meanwhile something may have been made again, even the master root.
     outcome = deletion.DeleteMembers(deadline);
   }
   const bool members_are_gone = outcome == Deletion::Outcome::kDone;
   if (members_are_gone) outcome = deletion.DeleteRoot(deadline);
-  if (outcome == Deletion::Outcome::kDone && is_whole) RunStepsAfter(condemned, progress);
   switch (outcome) {
     case Deletion::Outcome::kDone:
       TellEnd(deletion, condemned, began);
