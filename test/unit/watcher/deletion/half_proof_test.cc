@@ -54,6 +54,13 @@ TEST_F(HalfProofTest, WhatIsAsItWasProvesNothing) {
       << "another object";
 }
 
+TEST_F(HalfProofTest, WhatCannotBeReadByTheDeadlineProvesNothing) {
+  Refuse("GET", "/configmaps?fieldSelector", 500);
+  EXPECT_EQ(Prove(), Wholeness::kUnknown);
+  marks_.deleting_since = clock_.WallNow() - settings_.settings.delete_deadline;
+  EXPECT_EQ(Prove(), Wholeness::kMayWhole);
+}
+
 TEST_F(HalfProofTest, WhatIsTerminatingWasDeleted) {
   MakeMap("held", R"(,"finalizers":["example.com/held"])");
   const std::string named = Named("held");

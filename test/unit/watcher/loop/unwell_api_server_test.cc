@@ -100,6 +100,7 @@ class UnwellApiServerTest : public testing::Test, protected Lab {
     WatchLoop loop(tools, observer, announcer, health, dial,
                    [](MonotonicTime) { return std::nullopt; });
     EXPECT_EQ(loop.Run(stop.get_token()), 0);
+    EXPECT_LE(clock_.elapsed, end + seconds(5)) << "a deletion went on";
     return log_text.str();
   }
   void ExpectGone(const Illness& illness, Duration end) {
