@@ -489,7 +489,12 @@ void Judge::CheckRight(const Exchange& exchange, const std::string& uid) {
   if (had_begun) {
     if (uid == last->uid) return;
     // Allowed is what was listed before the root was gone, or by the first pass of a restarted
-    // watcher.
+    // watcher. One that has never seen the root alive looks first, and its pass may take two lists.
+    const bool restarted =
+        std::none_of(record.roots.begin(), record.roots.end(), [&](const auto& sighting) {
+          const SeenRoot& seen = sighting.second;
+          return sighting.first < gone_since && !seen.controlled && !seen.gone && !seen.deleting;
+        });
     bool listed = false;
     bool passes_before = false;
     std::size_t next_root_read = exchange.number;
@@ -497,7 +502,7 @@ void Judge::CheckRight(const Exchange& exchange, const std::string& uid) {
       if (one.number >= exchange.number) break;
       if (one.by->life != exchange.by->life || !one.answered) continue;
       const bool reads_root = one.request.target == last->path;
-      if (one.number > gone_since && reads_root) {
+      if (one.number > gone_since && (restarted ? one.Is(HttpMethod::kDelete) : reads_root)) {
         next_root_read = one.number;
         break;
       }
@@ -505,6 +510,18 @@ void Judge::CheckRight(const Exchange& exchange, const std::string& uid) {
       if (one.number < gone_since || !passes_before) listed |= Contains(one.answer, uid);
     }
     const ObjectPtr object = world_.kubernetes().GetStore().FindUid(uid);
+    const ObjectPtr root = world_.Root();
+    if (restarted && object != nullptr && root != nullptr && root->uid == last->uid) {
+      const auto time_of = [](const ObjectPtr& of, const char* field) {
+        const Body body(of->Json());
+        return TimeOf(std::string(TextAt(At(body.root(), "metadata", field))));
+      };
+      const auto made = time_of(object, "creationTimestamp");
+      const auto going = time_of(root, "deletionTimestamp");
+      if (made && going && *made > *going + kHoldSlack) {
+        return Break(kPromise, uid + " was made after the root was deleted");
+      }
+    }
     if (!listed && object != nullptr && object->controller_uid.empty() &&
         next_root_read < exchange.number) {
       return Break(kPromise, "the root is gone, and " + uid + " was not listed before");
