@@ -584,21 +584,27 @@ void Deletion::TakeBack() {
   }
   for (const KubeObject& object : std::exchange(handed_, {})) {
     for (int attempt = 0; attempt < kMostHandOvers; ++attempt) {
-      auto now = tools_.client.Do(
-          ApiRequest::ListByName(object.type, cluster_.ns, object.meta.name, Freshness::kSure),
-          RepeatedReads(tools_));
-      auto meta = now ? ReadObjectMeta(OnlyItem(*now)) : Result<ObjectMeta>(Failure(""));
-      if (now && !meta) break;
-      if (meta && (meta->uid != object.meta.uid || !meta->IsOwnedBy(as_seen_.meta.uid))) break;
-      auto written = meta ? tools_.client.Do(ApiRequest::MergePatch(
-                                                 object.type, cluster_.ns, object.meta.name,
-                                                 NoOwnerReferencePatch(*meta, as_seen_.meta.uid)),
-                                             {})
-                          : std::move(now);
-      if (written) break;
-      warn_once_(written.error().message);
+      const auto done = TakeBack(object);
+      if (done) break;
+      warn_once_(done.error().message);
     }
   }
+}
+
+Result<Done, ApiError> Deletion::TakeBack(const KubeObject& object) {
+  const std::string& root = as_seen_.meta.uid;
+  const std::string& name = object.meta.name;
+  auto now =
+      tools_.client.Do(ApiRequest::ListByName(object.type, cluster_.ns, name, Freshness::kSure),
+                       RepeatedReads(tools_));
+  if (!now) return Unexpected{std::move(now).error()};
+  const auto meta = ReadObjectMeta(OnlyItem(*now));
+  if (!meta || meta->uid != object.meta.uid || !meta->IsOwnedBy(root)) return Done{};
+  auto written = tools_.client.Do(
+      ApiRequest::MergePatch(object.type, cluster_.ns, name, NoOwnerReferencePatch(*meta, root)),
+      {});
+  if (!written) return Unexpected{std::move(written).error()};
+  return Done{};
 }
 
 Deletion::Outcome Deletion::DeleteRoot(MonotonicTime deadline) {

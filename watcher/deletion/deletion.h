@@ -132,6 +132,7 @@ class Deletion {
   // True: it needn't be deleted, for it goes with the root, is gone, is to be left now, or is
   // another object. False: `object` is as it was last read.
   bool HandOver(KubeObject& object);
+  Result<Done, ApiError> TakeBack(const KubeObject& object);
   PropagationPolicy Propagation() const;
 
   const Tools& tools_;

@@ -22,6 +22,9 @@ namespace cluster_watcher {
 // What a deletion could have deleted first, and is gone.
 inline constexpr const char* kGone = "configmaps/gone=0011223344556677";
 
+// A step, as JSON in JSON.
+inline constexpr const char* kStep = R"([{\"name\":\"a\",\"http\":{\"url\":\"http://h/\"}}])";
+
 // Another watcher.
 inline constexpr const char* kOther = "other-pod/other-uid";
 

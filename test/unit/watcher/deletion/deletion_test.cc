@@ -30,6 +30,15 @@ class DeletionTest : public ReaperLab {
     kubernetes_.Apply(R"({"apiVersion":"v1","kind":"Service",)" + Labelled(name, more) +
                       R"(,"spec":{"ports":[{"port":1}]}})");
   }
+  // The driver, which the map controls, is scaled to 0.
+  Reaper::Outcome CondemnWithDriverControlledBy(const std::string& map) {
+    std::string reference = OwnedBy("ConfigMap", "v1", kMaps + ("/" + map)).substr(1);
+    reference.insert(reference.rfind("}]"), R"(,"controller":true)");
+    kubernetes_.Admin("PATCH", kDriver, "{\"metadata\":{" + reference + "}}", kMerge);
+    observer_->SureLook({});
+    kubernetes_.Admin("PATCH", kDriver, R"({"spec":{"replicas":0}})", kMerge);
+    return CondemnNow();
+  }
   void MakeHeld() { MakeMap("held", R"(,"finalizers":["example.com/held"])"); }
   void Release() {
     kubernetes_.Admin("PATCH", kMaps + std::string("/held"), R"({"metadata":{"finalizers":null}})",
@@ -377,13 +386,7 @@ TEST_F(DeletionTest, WhatCannotBeFoundForLongHoldsAnOwnerUpNoLonger) {
 
 TEST_F(DeletionTest, WhatControlsTheOwnerStays) {
   MakeMap("top");
-  const std::string controller = OwnedBy("ConfigMap", "v1", kMaps + std::string("/top")).substr(1);
-  std::string reference = controller;
-  reference.insert(reference.rfind("}]"), R"(,"controller":true)");
-  kubernetes_.Admin("PATCH", kDriver, "{\"metadata\":{" + reference + "}}", kMerge);
-  observer_->SureLook({});
-  kubernetes_.Admin("PATCH", kDriver, R"({"spec":{"replicas":0}})", kMerge);
-  EXPECT_EQ(CondemnNow(), Reaper::Outcome::kDone);
+  EXPECT_EQ(CondemnWithDriverControlledBy("top"), Reaper::Outcome::kDone);
   EXPECT_TRUE(MapExists("top"));
   EXPECT_TRUE(Exists(kDriver));
 }
@@ -391,12 +394,7 @@ TEST_F(DeletionTest, WhatControlsTheOwnerStays) {
 TEST_F(DeletionTest, SoItDoesThoughItLosesItsOwnOwner) {
   MakeOwnerOfAKeptMap();
   MakeBareMap("top", OwnedBy("Deployment", "apps/v1", kWorker));
-  std::string reference = OwnedBy("ConfigMap", "v1", kMaps + std::string("/top")).substr(1);
-  reference.insert(reference.rfind("}]"), R"(,"controller":true)");
-  kubernetes_.Admin("PATCH", kDriver, "{\"metadata\":{" + reference + "}}", kMerge);
-  observer_->SureLook({});
-  kubernetes_.Admin("PATCH", kDriver, R"({"spec":{"replicas":0}})", kMerge);
-  EXPECT_EQ(CondemnNow(), Reaper::Outcome::kDone);
+  EXPECT_EQ(CondemnWithDriverControlledBy("top"), Reaper::Outcome::kDone);
   EXPECT_TRUE(MapExists("top"));
   EXPECT_FALSE(Exists(kWorker));
 }
@@ -784,7 +782,7 @@ TEST_F(DeletionTest, ADeletionThatAnotherTakesOverInItsMidstIsLeftToIt) {
 }
 
 TEST_F(DeletionTest, AfterStepsAreNotRunForADeletionThatEnds) {
-  Annotate(kRoot, "after-delete", R"([{\"name\":\"a\",\"http\":{\"url\":\"http://h/\"}}])");
+  Annotate(kRoot, "after-delete", kStep);
   MakeHeld();
   After("DELETE", "spark-config", 1, [this] { Annotate(kRoot, "keep", "true"); });
   int runs = 0;
@@ -794,7 +792,7 @@ TEST_F(DeletionTest, AfterStepsAreNotRunForADeletionThatEnds) {
 }
 
 TEST_F(DeletionTest, AMasterThatIsMadeAnewDuringTheStepsAfterIsLeftAlone) {
-  Annotate(kRoot, "after-delete", R"([{\"name\":\"a\",\"http\":{\"url\":\"http://h/\"}}])");
+  Annotate(kRoot, "after-delete", kStep);
   during_step_ = [&] {
     ReplaceRoot();
     MakeMap("new");

@@ -15,8 +15,6 @@ using small_kubernetes::User;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-constexpr const char* kStep = R"([{\"name\":\"a\",\"http\":{\"url\":\"http://h/\"}}])";
-
 class LastLookTest : public ReaperLab {
  protected:
   std::size_t Patches() { return kubernetes_.Count("PATCH", "spark-m"); }

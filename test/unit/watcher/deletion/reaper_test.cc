@@ -126,12 +126,28 @@ TEST_F(ReaperTest, AClusterThatCannotBeListedIsStillWhole) {
   EXPECT_EQ(Mark("phase"), "");
 }
 
+// Of a master alone, too.
+TEST_F(ReaperTest, WhatStepsAfterMakeGoesToo) {
+  for (const bool alone : {false, true}) {
+    SCOPED_TRACE(alone);
+    if (alone) Delete(kMaps + std::string("/spark-config"));
+    Annotate(kRoot, "after-delete", kStep);
+    during_step_ = [&] { MakeMap("late"); };
+    EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+    EXPECT_FALSE(MapExists("late"));
+    EXPECT_FALSE(Exists(kRoot));
+    MakeRoot();
+    MakeDriver();
+    MakeMap("spark-config");
+    StartWatcher();
+  }
+}
+
 TEST_F(ReaperTest, AMasterThatIsReplacedDuringTheStepsAfterIsLeftAlone) {
-  Annotate(kRoot, "after-delete", R"([{\"name\":\"a\",\"http\":{\"url\":\"http://h/\"}}])");
-  during_step_ = [&] { MakeMap("late"); };
-  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
-  EXPECT_FALSE(MapExists("late"));
-  EXPECT_FALSE(Exists(kRoot));
+  Annotate(kRoot, "after-delete", kStep);
+  during_step_ = [&] { ReplaceRoot(); };
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  EXPECT_TRUE(Exists(kRoot));
 }
 
 TEST_F(ReaperTest, ADriverThatComesBackWithTheClustersLabelIsNoMember) {
@@ -598,7 +614,7 @@ TEST_F(ReaperTest, DeletesThatAreForbiddenAreNotRepeatedInHaste) {
 }
 
 TEST_F(ReaperTest, TheDeadlineCountsFromTheLastPointOfNoReturn) {
-  Annotate(kRoot, "before-delete", R"([{\"name\":\"a\",\"http\":{\"url\":\"http://h/\"}}])");
+  Annotate(kRoot, "before-delete", kStep);
   MakeMap("held", R"(,"finalizers":["example.com/held"])");
   during_step_ = [&] { clock_.elapsed += std::chrono::minutes(9); };
   EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);

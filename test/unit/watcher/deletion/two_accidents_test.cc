@@ -339,15 +339,6 @@ TEST_F(TwoAccidentsTest, AKindThatIsNoLongerServedHoldsNothingUp) {
   EXPECT_FALSE(Exists(kRoot));
 }
 
-TEST_F(TwoAccidentsTest, WhatStepsAfterMakeOfAMasterAloneGoesToo) {
-  Delete(kMaps + std::string("/spark-config"));
-  Annotate(kRoot, "after-delete", R"([{\"name\":\"a\",\"http\":{\"url\":\"http://h/\"}}])");
-  during_step_ = [&] { MakeMap("late"); };
-  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
-  EXPECT_FALSE(MapExists("late"));
-  EXPECT_FALSE(Exists(kRoot));
-}
-
 // The root terminates for long, and another master is there: said once, not at every poll.
 TEST_F(TwoAccidentsTest, ThatAnotherMasterIsThereIsNotSaidAtEveryPoll) {
   AnHourPasses();
