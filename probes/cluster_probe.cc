@@ -30,6 +30,13 @@ ApiError Malformed(const ResourceType& type, const Error& error) {
 
 }  // namespace
 
+void ClusterId::DropOtherLabels(ObjectMeta& meta) const {
+  std::erase_if(meta.labels, [this](const auto& of_object) {
+    const std::string& key = of_object.first;
+    return key != label && key != kTypeLabel && key != kEphemeralLabel;
+  });
+}
+
 Result<KubeObject, ApiError> ClusterProbe::ReadController(const KubeObject& object,
                                                           const OwnerReference& controller,
                                                           const KubeObjects& known,
@@ -111,11 +118,7 @@ ClusterListing ClusterProbe::List(std::span<const ResourceType> types, const Clu
                "list " + requests[which].type.QualifiedName() + ": " + meta.error().message,
                std::nullopt});
         } else if (cluster.Owns(*meta)) {
-          // Thousands of them may be held.
-          std::erase_if(meta->labels, [&](const auto& label) {
-            return label.first != cluster.label && label.first != kTypeLabel &&
-                   label.first != kEphemeralLabel;
-          });
+          cluster.DropOtherLabels(*meta);
           listing.objects.push_back({requests[which].type, *std::move(meta)});
         }
       },

@@ -27,6 +27,8 @@ struct ClusterId {
   std::string name;   // its value, never empty
 
   bool Owns(const ObjectMeta& meta) const { return meta.Label(label) == name; }
+  // Takes out the labels that say nothing about a cluster: thousands of objects may be held.
+  void DropOtherLabels(ObjectMeta& meta) const;
 };
 
 struct ClusterListing {

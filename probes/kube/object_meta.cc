@@ -107,12 +107,22 @@ Result<ObjectMeta> ReadObjectMeta(JsonValue object) {
   for (JsonValue finalizer : metadata["finalizers"].Elements()) {
     orphans = orphans || finalizer.AsString() == "orphan";
   }
-  return ObjectMeta{
-      std::string(*name),     std::string(metadata["namespace"].AsString().value_or("")),
-      std::string(*uid),      std::string(*version),
-      *std::move(labels),     *std::move(annotations),
-      *std::move(references), deleting,
-      deleting && orphans,    std::string(metadata["creationTimestamp"].AsString().value_or(""))};
+  return ObjectMeta{std::string(*name),
+                    std::string(metadata["namespace"].AsString().value_or("")),
+                    std::string(*uid),
+                    std::string(*version),
+                    *std::move(labels),
+                    *std::move(annotations),
+                    *std::move(references),
+                    deleting,
+                    deleting && orphans,
+                    std::string(metadata["creationTimestamp"].AsString().value_or("")),
+                    metadata["generation"].AsInteger().value_or(0)};
+}
+
+bool HasOnlyNewStatus(const ObjectMeta& before, ObjectMeta now) {
+  now.resource_version = before.resource_version;
+  return now == before;
 }
 
 std::string KubeObject::Describe() const { return type.SingularName() + "/" + meta.name; }

@@ -1,6 +1,7 @@
 // The metadata of a Kubernetes object, as far as the program uses it.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <map>
 #include <optional>
@@ -20,6 +21,8 @@ struct OwnerReference {
   std::string uid;
   bool controller = false;
   bool block_owner_deletion = false;
+
+  bool operator==(const OwnerReference&) const = default;
 };
 
 struct ObjectMeta {
@@ -30,19 +33,27 @@ struct ObjectMeta {
   std::map<std::string, std::string, std::less<>> labels;
   std::map<std::string, std::string, std::less<>> annotations;  // ours and OpenShift's
   std::vector<OwnerReference> owner_references;
-  bool deleting = false;   // has a deletionTimestamp
-  bool orphaning = false;  // has the finalizer "orphan" as well: its dependents will stay
-  std::string created;     // creationTimestamp, RFC 3339; may be empty
+  bool deleting = false;        // has a deletionTimestamp
+  bool orphaning = false;       // has the finalizer "orphan" as well: its dependents will stay
+  std::string created;          // creationTimestamp, RFC 3339; may be empty
+  std::int64_t generation = 0;  // counts changes of the spec; 0 where the kind doesn't count them
 
   const OwnerReference* Controller() const;                           // nullptr if none
   bool IsOwnedBy(std::string_view owner_uid) const;                   // by any ownerReference
   std::optional<std::string> Label(std::string_view key) const;       // nullopt if not set
   std::optional<std::string> Annotation(std::string_view key) const;  // nullopt if not set
+
+  bool operator==(const ObjectMeta&) const = default;
 };
 
 // Reads the metadata of `object`. Fails without a name, UID or resourceVersion, or if a field has
 // the wrong type.
 Result<ObjectMeta> ReadObjectMeta(JsonValue object);
+
+// Whether of the same object nothing that counts here has changed between `before` and `now`:
+// metadata and spec are as they were; status and resourceVersion may differ. Source: kubernetes.io
+// "Kubernetes API conventions", generation.
+bool HasOnlyNewStatus(const ObjectMeta& before, ObjectMeta now);
 
 // Whether a resourceVersion is `than` or an earlier one. They are decimal numbers; false if one
 // isn't. Source: kubernetes.io "Kubernetes API Concepts", resource versions.

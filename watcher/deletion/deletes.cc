@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::size_t kMostInABatch = 64;
 constexpr std::size_t kMostNamed = 20;
+constexpr int kMostSends = 3;
 
 }  // namespace
 
@@ -31,16 +32,14 @@ void Deletes::Rehearse(const std::vector<const KubeObject*>& objects,
 
 bool Deletes::SendAll(const std::vector<const KubeObject*>& objects, PropagationPolicy propagation,
                       bool dry_run) {
-  const auto concurrency = static_cast<std::size_t>(tools_.settings->concurrency);
   bool all = true;
   bool throttled = false;
   for (std::size_t next = 0; next < objects.size() && !throttled;) {
     // A batch at a time: there may be thousands, and each answer is an object. Until one is
     // accepted none waits behind others: they may hang, and its evidence would grow old.
     const std::size_t most =
-        any_accepted_ || dry_run ? kMostInABatch : std::min(kMostInABatch, concurrency);
+        any_accepted_ || dry_run ? kMostInABatch : std::min(kMostInABatch, Concurrency());
     std::vector<const KubeObject*> batch;
-    std::vector<ApiRequest> requests;
     for (; next < objects.size() && batch.size() < most; ++next) {
       const KubeObject& object = *objects[next];
       const bool takes_claims = !dry_run && propagation != PropagationPolicy::kOrphan;
@@ -49,14 +48,10 @@ bool Deletes::SendAll(const std::vector<const KubeObject*>& objects, Propagation
         continue;
       }
       batch.push_back(&object);
-      ApiRequest::Preconditions preconditions{object.meta.uid};
-      if (!dry_run) preconditions.resource_version = object.meta.resource_version;
-      requests.push_back(ApiRequest::Delete(object.type, cluster_.ns, object.meta.name,
-                                            preconditions, propagation, dry_run));
     }
     // To settle claims may have taken its time.
-    if (!dry_run && !requests.empty() && !may_send_()) return false;
-    const auto results = tools_.client.DoAll(requests, concurrency, {});
+    if (!dry_run && !batch.empty() && !may_send_()) return false;
+    const auto results = SendBatch(batch, propagation, dry_run);
     for (std::size_t i = 0; i < batch.size(); ++i) {
       Count(*batch[i], results[i], dry_run);
       if (results[i] || results[i].error().failure == ApiFailure::kNotFound) {
@@ -69,6 +64,62 @@ bool Deletes::SendAll(const std::vector<const KubeObject*>& objects, Propagation
     if (next < objects.size()) tools_.turn({});
   }
   return all;
+}
+
+std::vector<ApiResult> Deletes::SendBatch(const std::vector<const KubeObject*>& batch,
+                                          PropagationPolicy propagation, bool dry_run) {
+  std::vector<ApiRequest> requests;
+  for (const KubeObject* object : batch) {
+    const ObjectMeta& meta = object->meta;
+    ApiRequest::Preconditions preconditions{meta.uid};
+    if (!dry_run) preconditions.resource_version = meta.resource_version;
+    requests.push_back(ApiRequest::Delete(object->type, cluster_.ns, meta.name, preconditions,
+                                          propagation, dry_run));
+  }
+  auto results = tools_.client.DoAll(requests, Concurrency(), {});
+  if (dry_run) return results;
+  // Controllers write status all the time.
+  for (int sends = 1; sends < kMostSends; ++sends) {
+    if (!SendConflictsAgain(batch, propagation, results)) break;
+  }
+  return results;
+}
+
+bool Deletes::SendConflictsAgain(const std::vector<const KubeObject*>& batch,
+                                 PropagationPolicy propagation, std::vector<ApiResult>& results) {
+  std::vector<std::size_t> conflicts;
+  std::vector<ApiRequest> reads;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    if (results[i] || results[i].error().failure != ApiFailure::kConflict) continue;
+    conflicts.push_back(i);
+    reads.push_back(
+        ApiRequest::ListByName(batch[i]->type, cluster_.ns, batch[i]->meta.name, Freshness::kSure));
+  }
+  if (reads.empty()) return false;
+  const auto read = tools_.client.DoAll(reads, Concurrency(), RepeatedReads(tools_));
+  std::vector<std::size_t> again;
+  std::vector<ApiRequest> requests;
+  for (std::size_t i = 0; i < conflicts.size(); ++i) {
+    const KubeObject& object = *batch[conflicts[i]];
+    if (!read[i]) continue;
+    auto now = ReadObjectMeta(OnlyItem(*read[i]));
+    if (!now) continue;
+    ObjectMeta before = object.meta;
+    cluster_.DropOtherLabels(before);
+    cluster_.DropOtherLabels(*now);
+    if (!HasOnlyNewStatus(before, *now)) continue;
+    again.push_back(conflicts[i]);
+    requests.push_back(ApiRequest::Delete(object.type, cluster_.ns, now->name,
+                                          {now->uid, now->resource_version}, propagation, false));
+  }
+  if (requests.empty() || !may_send_()) return false;
+  auto sent = tools_.client.DoAll(requests, Concurrency(), {});
+  for (std::size_t i = 0; i < again.size(); ++i) results[again[i]] = std::move(sent[i]);
+  return true;
+}
+
+std::size_t Deletes::Concurrency() const {
+  return static_cast<std::size_t>(tools_.settings->concurrency);
 }
 
 bool Deletes::MarkForCollection(const KubeObjects& claims) {

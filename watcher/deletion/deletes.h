@@ -24,8 +24,9 @@ class Deletes {
 
   // Sends one for each object, side by side. True: each was accepted, or refused for good; false:
   // some must be sent again, or wait for their claims (but for what is deleted with Orphan). An
-  // object that has changed since it was listed is not deleted (a conflict): somebody may have
-  // annotated it to be kept.
+  // object that has changed since it was listed, in more than its status and labels that say
+  // nothing about a cluster, is not deleted (a conflict): somebody may have annotated it to be
+  // kept.
   bool Send(const std::vector<const KubeObject*>& objects, PropagationPolicy propagation);
   // The same with dryRun=All: nothing changes.
   void Rehearse(const std::vector<const KubeObject*>& objects, PropagationPolicy propagation);
@@ -53,6 +54,14 @@ class Deletes {
  private:
   bool SendAll(const std::vector<const KubeObject*>& objects, PropagationPolicy propagation,
                bool dry_run);
+  // The results are in the order of `batch`.
+  std::vector<ApiResult> SendBatch(const std::vector<const KubeObject*>& batch,
+                                   PropagationPolicy propagation, bool dry_run);
+  // Sends those again whose result is a conflict though only their status has changed. False: there
+  // are none, or they may not be sent.
+  bool SendConflictsAgain(const std::vector<const KubeObject*>& batch,
+                          PropagationPolicy propagation, std::vector<ApiResult>& results);
+  std::size_t Concurrency() const;
   bool AreClaimsSettled(const KubeObject& object);
   void Count(const KubeObject& object, const ApiResult& result, bool dry_run);
   void CountResult(const std::string& resource, const char* result);

@@ -119,5 +119,23 @@ TEST(KubeObject, IsDescribedAsPeopleWriteIt) {
   EXPECT_EQ(object.Describe(), "pod/bob");
 }
 
+TEST(ObjectMeta, ToldApartFromOneThatHasOnlyANewStatus) {
+  const char* before = R"("labels":{"a":"b"},"generation":3,"annotations":{"other/c":"x"})";
+  ObjectMeta now = *ReadWith(R"("labels":{"a":"b"},"generation":3,"annotations":{"other/c":"y"})");
+  now.resource_version = "8";
+  EXPECT_TRUE(HasOnlyNewStatus(*ReadWith(before), now));
+  for (const char* changed :
+       {R"("labels":{"a":"c"},"generation":3)", R"("labels":{"a":"b"},"generation":4)",
+        R"("labels":{"a":"b"},"generation":3,"annotations":{"cluster-watcher/keep":"true"})",
+        R"("labels":{"a":"b"},"generation":3,"deletionTimestamp":"2026-12-24T18:00:00Z")",
+        R"("labels":{"a":"b"},"generation":3,"ownerReferences":[)"
+        R"({"apiVersion":"v1","kind":"Node","name":"n","uid":"u2"}])"}) {
+    EXPECT_FALSE(HasOnlyNewStatus(*ReadWith(before), *ReadWith(changed))) << changed;
+  }
+  now = *ReadWith(before);
+  now.uid = "u2";
+  EXPECT_FALSE(HasOnlyNewStatus(*ReadWith(before), now));
+}
+
 }  // namespace
 }  // namespace cluster_watcher

@@ -1293,5 +1293,28 @@ TEST_F(DeletionTest, AMountedObjectGoesThoughTheRootIsTakenDownRightBeforeItsDel
   }
 }
 
+TEST_F(DeletionTest, AMemberWhoseStatusChangesAfterEachListIsDeleted) {
+  MakeWorkload("w", R"("oshinko-cluster":"spark",)");
+  kubernetes_.on_answer = [this, seen = 0](const Request& request, const User&, Response&) mutable {
+    const bool is_list =
+        request.method == "GET" && request.target.find("deployments?label") != std::string::npos;
+    if (!is_list) return;
+    kubernetes_.Admin("PATCH", kWorker + std::string("/status"),
+                      R"({"status":{"collisionCount":)" + std::to_string(++seen) + "}}", kMerge);
+  };
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_LT(clock_.elapsed, settings_.settings.delete_deadline);
+  EXPECT_FALSE(Exists(kWorker));
+}
+
+TEST_F(DeletionTest, AMemberThatIsKeptAfterEachListIsNotDeleted) {
+  MakeMap("kept");
+  Before("DELETE", "configmaps/kept", 1,
+         [this] { Annotate(kMaps + std::string("/kept"), "keep", "true"); });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_EQ(DeletesOf("configmaps/kept"), 1u);
+  EXPECT_TRUE(MapExists("kept"));
+}
+
 }  // namespace
 }  // namespace cluster_watcher
