@@ -110,8 +110,10 @@ Reaper::Outcome Reaper::Resume(const WatcherId& me, const Snapshot& snapshot) {
   progress.gone = proof.gone;
   if (!half) return CarryThrough({me, ""}, std::move(progress), {});
   const std::string since = marks.deleting_since ? FormatTime(*marks.deleting_since) : "earlier";
-  const DeletionOrder order{snapshot, marks,
-                            "what was begun " + since + " goes on (" + marks.reason + ")"};
+  DeletionOrder order{snapshot, marks,
+                      "what was begun " + since + " goes on (" + marks.reason + ")"};
+  // The marks may be this watcher's only now, and it takes off no other's.
+  order.look.root->meta.annotations[annotation::kCondemnedBy] = me.ToText();
   Deletion deletion(tools_, order, BeganAt(order, progress));
   return Finish(order, deletion, progress).value_or(Outcome::kSpared);
 }

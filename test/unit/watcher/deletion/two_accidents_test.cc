@@ -15,7 +15,14 @@ using small_kubernetes::Response;
 using small_kubernetes::User;
 using std::chrono::seconds;
 
-class TwoAccidentsTest : public ReaperLab {};
+class TwoAccidentsTest : public ReaperLab {
+ protected:
+  // How many objects at `path` have the label app=`app`.
+  std::size_t CountOf(const std::string& path, const std::string& app) {
+    const std::string body = Read(path + "?labelSelector=app%3D" + app).body;
+    return JsonDocument::Parse(body)->root()["items"].size();
+  }
+};
 
 // The machine, or the API server, is held up in the middle of the first deletes. `--concurrency=1`
 // or 8 that hang: those behind are sent on evidence of which nobody asks again how old it is.
@@ -362,6 +369,25 @@ TEST_F(TwoAccidentsTest, ThatAnotherMasterIsThereIsNotSaidAtEveryPoll) {
     ++events;
   EXPECT_LE(events, 10u);
   EXPECT_TRUE(MapExists("spark-config"));
+}
+
+constexpr const char* kWorker = "/apis/apps/v1/namespaces/lab/deployments/w";
+constexpr const char* kKept = R"(,"annotations":{"cluster-watcher/keep":"true"})";
+
+// A deletion that was another watcher's ends, and so do its marks.
+TEST_F(TwoAccidentsTest, MarksThatWereTakenOverComeOffWhereTheRootIsAnotherClusters) {
+  AnHourPasses();
+  WriteMarks(kGone, seconds(60));
+  Annotate(kRoot, "condemned-by", kOther);
+  const Snapshot look = observer_->SureLook({});
+  me_ = {look.pod->meta.name, look.pod->meta.uid};
+  Before("DELETE", "spark-config", 1, [this] {
+    kubernetes_.Admin("PATCH", kRoot, R"({"metadata":{"labels":{"oshinko-cluster":"other"}}})",
+                      "application/merge-patch+json");
+  });
+  EXPECT_EQ(reaper_->Resume(me_, look), Reaper::Outcome::kSpared);
+  EXPECT_TRUE(Exists(kRoot));
+  EXPECT_EQ(Mark("phase"), "");
 }
 
 }  // namespace
