@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "probes/base/names.h"
 #include "probes/base/time_text.h"
 #include "watcher/deletion/half_proof.h"
 #include "watcher/deletion/kept_owners.h"
@@ -25,6 +26,15 @@ constexpr Duration kPatienceWithKinds{10'000};
 // The garbage collector's time for what is left of a controller, before we do it ourselves.
 constexpr Duration kLeftoverPatience{1'000};
 
+// The kind of an owner that was never seen, as far as it is said.
+std::string GivenKind(const OwnerName& owner, const Settings& settings) {
+  const KindName given =
+      owner.IsBare() ? SplitKindName(settings.owner_kind) : KindName{owner.kind, owner.group};
+  if (given.kind.empty()) return "";
+  const ResourceType* built_in = FindBuiltInByName(given.kind, given.group);
+  return built_in == nullptr ? given.ToText() : built_in->SingularName();
+}
+
 DeletionMemory MemoryOf(const DeletionOrder& condemned, const Settings& settings, WallTime now) {
   const Snapshot& look = condemned.look;
   DeletionMemory memory;
@@ -44,7 +54,7 @@ DeletionMemory MemoryOf(const DeletionOrder& condemned, const Settings& settings
   }
   if (look.owner_name && look.owner_ns == look.cluster->ns) {
     memory.owner_name = look.seen ? look.seen->name : look.owner_name->name;
-    memory.owner_kind = look.seen ? look.seen->kind : "";
+    memory.owner_kind = look.seen ? look.seen->kind : GivenKind(*look.owner_name, settings);
   }
   return memory;
 }
@@ -71,7 +81,7 @@ Deletion::Deletion(const Tools& tools, const DeletionOrder& condemned, Monotonic
       listing_(tools, warn_once_, cluster_),
       orphans_(tools, warn_once_, cluster_,
                [this](const KubeObject& object) {
-                 return MustSurvive(object, memory_) || IsNeverDeleted(object.type) ||
+                 return MustSurvive(object, memory_) ||
                         object.meta.uid == memory_.owner_controller_uid;
                }),
       memory_(MemoryOf(condemned, *tools.settings, tools.clock.WallNow())),
@@ -106,15 +116,9 @@ bool Deletion::ChooseFirst(bool late) {
   });
   const bool needs_more = rest == due.begin();
   if (!needs_more) due.erase(rest, due.end());
-  // What has another owner than the root may be garbage collected by itself, and isn't named.
-  const auto may_be_named = [this](const KubeObject* object) {
-    const auto& owners = object->meta.owner_references;
-    return std::all_of(owners.begin(), owners.end(), [this](const OwnerReference& owner) {
-      return owner.uid == as_seen_.meta.uid;
-    });
-  };
-  std::stable_partition(due.begin(), due.end(), [&](const KubeObject* object) {
-    return FirstDelete::Of(*object).ProvesHalf() && may_be_named(object);
+  // What has another owner may be garbage collected by itself, and isn't named.
+  std::stable_partition(due.begin(), due.end(), [this](const KubeObject* object) {
+    return FirstDelete::Of(*object).ProvesHalf() && !HasOtherOwner(*object);
   });
   due.resize(std::min(due.size(), kMostFirstDeletes));
   const bool any_due = !due.empty();
@@ -129,11 +133,18 @@ bool Deletion::ChooseFirst(bool late) {
   }
   for (const KubeObject* object : due) {
     first_uids_.insert(object->meta.uid);
-    if (may_be_named(object)) first_deletes_.push_back(FirstDelete::Of(*object));
+    if (!HasOtherOwner(*object)) first_deletes_.push_back(FirstDelete::Of(*object));
   }
   const std::vector<FirstDelete> orphans = orphans_.Marks();
   first_deletes_.insert(first_deletes_.end(), orphans.begin(), orphans.end());
   return !due.empty() || !any_due;
+}
+
+bool Deletion::HasOtherOwner(const KubeObject& object) const {
+  const auto& owners = object.meta.owner_references;
+  return std::any_of(owners.begin(), owners.end(), [this](const OwnerReference& owner) {
+    return owner.uid != as_seen_.meta.uid;
+  });
 }
 
 void Deletion::Begin(const DeletionOrder& order) {
@@ -483,7 +494,10 @@ void Deletion::DeleteOrphans(bool past_deadline, Pass& pass) {
   std::vector<const KubeObject*> due;
   pass.remaining += orphans_.untold();
   for (const KubeObject& object : remaining) {
-    if (cluster_.Owns(object.meta)) continue;  // it is listed as a member
+    const std::string& uid = object.meta.uid;
+    const bool is_listed =
+        memory_.listed.contains(uid) || memory_.below.contains(uid) || memory_.left.contains(uid);
+    if (is_listed && cluster_.Owns(object.meta)) continue;  // its passes see to it
     ++pass.remaining;
     if (past_deadline) pass.not_gone.push_back(object.Describe());
     // Until its owner has gone that would make it anew.
@@ -616,10 +630,11 @@ Deletion::Outcome Deletion::DeleteRoot(MonotonicTime deadline) {
     state = ReadRoot();
   }
   if (auto outcome = WhyNotRoot(state)) return *outcome;
-  // As long as the cluster is whole nothing is handed over: it may still be spared.
+  // As long as the cluster is whole nothing is handed over: it may still be spared. And the garbage
+  // collector leaves what another owner keeps.
   std::vector<const KubeObject*> behind;  // the root
   for (KubeObject& object : mounted_) {
-    const bool waits = IsWhole() || MustOrphan(object, false);
+    const bool waits = IsWhole() || HasOtherOwner(object) || MustOrphan(object, false);
     if (waits || !HandOver(object)) behind.push_back(&object);
   }
   for (int conflicts = 0;;) {

@@ -109,6 +109,8 @@ class Deletion {
   void CountOnlyOlderThanRoot();
   // Takes the objects out of `listed`.
   MemberPass Sort(MemberListing::Listed& listed, bool counts_as_listed);
+  // Whether anything but the master root owns it.
+  bool HasOtherOwner(const KubeObject& object) const;
   // Chooses what is deleted first. False: nothing can be yet.
   bool ChooseFirst(bool late);
   Pass DeletePass(const MemberPass& members, bool past_deadline);

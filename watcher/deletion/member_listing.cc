@@ -36,12 +36,10 @@ std::vector<std::string> KindsToLookFor(const Settings& settings) {
   return kinds;
 }
 
-}  // namespace
-
-MemberKinds FindMemberKinds(const Settings& settings, Discovery& discovery,
-                            const Patience& patience) {
+MemberKinds FindKinds(const std::vector<std::string>& wanted, const Settings& settings,
+                      Discovery& discovery, const Patience& patience) {
   MemberKinds kinds;
-  for (const std::string& kind : KindsToLookFor(settings)) {
+  for (const std::string& kind : wanted) {
     const KindName name = SplitKindName(kind);
     auto type = discovery.ByPlural(name.kind, name.group, patience);
     if (!type) {
@@ -53,6 +51,24 @@ MemberKinds FindMemberKinds(const Settings& settings, Discovery& discovery,
     }
   }
   return kinds;
+}
+
+}  // namespace
+
+MemberKinds FindMemberKinds(const Settings& settings, Discovery& discovery,
+                            const Patience& patience) {
+  return FindKinds(KindsToLookFor(settings), settings, discovery, patience);
+}
+
+MemberKinds FindOwnedKinds(const Settings& settings, Discovery& discovery,
+                           const Patience& patience) {
+  std::vector<std::string> kinds = KindsToLookFor(settings);
+  if (!settings.resources.empty()) {
+    std::copy_if(
+        std::begin(kBuiltInMembers), std::end(kBuiltInMembers), std::back_inserter(kinds),
+        [](const char* kind) { return Discovery::IsAlwaysServed(SplitKindName(kind).group); });
+  }
+  return FindKinds(kinds, settings, discovery, patience);
 }
 
 MemberListing::MemberListing(const Tools& tools, WarnOnce& warn_once, ClusterId cluster)

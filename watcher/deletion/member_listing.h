@@ -20,6 +20,10 @@ struct MemberKinds {
 };
 MemberKinds FindMemberKinds(const Settings& settings, Discovery& discovery,
                             const Patience& patience);
+// The kinds of what members may own. `--resources` says what is a member, but what a member owns
+// goes with it whatever its kind.
+MemberKinds FindOwnedKinds(const Settings& settings, Discovery& discovery,
+                           const Patience& patience);
 
 class MemberListing {
  public:

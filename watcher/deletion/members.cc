@@ -37,12 +37,16 @@ const char* WhyLeft(const KubeObject& object, const DeletionMemory& memory) {
   return nullptr;
 }
 
-// Whether it is a claim of the master's StatefulSet, named TEMPLATE-SET-ORDINAL.
+// Whether a claim is named TEMPLATE-SET-ORDINAL, as a StatefulSet names those that it makes.
+bool IsNamedAsClaimOf(const std::string& set, const std::string& claim) {
+  const std::size_t ordinal = claim.find_last_not_of("0123456789") + 1;
+  return ordinal < claim.size() && claim.substr(0, ordinal).ends_with("-" + set + "-");
+}
+
+// Whether it is a claim of the master's StatefulSet.
 bool IsOfRootSet(const KubeObject& object, const DeletionMemory& memory) {
-  if (memory.root_set.empty() || !IsClaim(object.type)) return false;
-  const std::string& name = object.meta.name;
-  const std::size_t ordinal = name.find_last_not_of("0123456789") + 1;
-  return ordinal < name.size() && name.substr(0, ordinal).ends_with("-" + memory.root_set + "-");
+  return !memory.root_set.empty() && IsClaim(object.type) &&
+         IsNamedAsClaimOf(memory.root_set, object.meta.name);
 }
 
 bool IsMounted(const KubeObject& object, const DeletionMemory& memory) {
@@ -135,7 +139,10 @@ using Group = KubeObjects MemberPass::*;
 // Returns the group of an object without a controller; nullptr if it belongs to none.
 Group SortRoot(const KubeObject& object, bool root_is_ours, DeletionMemory& memory,
                MemberPass& pass) {
-  if (!root_is_ours && !memory.listed.contains(object.meta.uid)) return nullptr;
+  const std::string& uid = object.meta.uid;
+  // What a member controlled may have lost that controller since.
+  const bool is_known = memory.listed.contains(uid) || memory.below.contains(uid);
+  if (!root_is_ours && !is_known) return nullptr;
   if (IsTooNew(object, memory)) {
     Leave(object, "made while the cluster was taken down", memory, pass);
     return nullptr;
@@ -186,12 +193,13 @@ bool IsNeverDeleted(const ResourceType& type) {
 }
 
 bool MustSurvive(const KubeObject& object, const DeletionMemory& memory) {
-  if (IsKept(object.meta) || IsOwner(object, memory)) return true;
+  if (IsKept(object.meta) || IsNeverDeleted(object.type) || IsOwner(object, memory)) return true;
   if (!IsClaim(object.type) || memory.volumes == Volumes::kDelete) return false;
   const auto& owners = object.meta.owner_references;
   // Claims of a StatefulSet are settled before it goes.
-  return std::none_of(owners.begin(), owners.end(), [](const OwnerReference& owner) {
-    return owner.kind == "StatefulSet" || owner.kind == "Pod";
+  return std::none_of(owners.begin(), owners.end(), [&](const OwnerReference& owner) {
+    return owner.kind == "Pod" ||
+           (owner.kind == "StatefulSet" && IsNamedAsClaimOf(owner.name, object.meta.name));
   });
 }
 

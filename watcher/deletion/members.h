@@ -60,7 +60,8 @@ struct MemberPass {
 bool IsNeverDeleted(const ResourceType& type);
 
 // Whether an object must not go, not even because the garbage collector takes it along with what
-// owns it: it is kept, the owner, or a claim that isn't of a StatefulSet and is not to be deleted.
+// owns it: it is kept, the owner, of a kind that is never deleted, or a claim that is not to be
+// deleted and that no StatefulSet or Pod has made.
 bool MustSurvive(const KubeObject& object, const DeletionMemory& memory);
 
 // Returns an object that shows another master of the cluster, `objects` being all that carry the

@@ -22,7 +22,7 @@ bool Orphans::MayGo(const KubeObject& object) const {
 
 bool Orphans::Find(const std::vector<const KubeObject*>& owners) {
   const Patience patience = RepeatedReads(tools_);
-  const MemberKinds kinds = FindMemberKinds(*tools_.settings, tools_.discovery, patience);
+  const MemberKinds kinds = FindOwnedKinds(*tools_.settings, tools_.discovery, patience);
   std::vector<ApiRequest> requests;
   for (const ResourceType& type : kinds.types) {
     requests.push_back(ApiRequest::ListMetadata(type, cluster_.ns));
@@ -64,7 +64,7 @@ void Orphans::FindMarked() {
 
 bool Orphans::IsTold(const FirstDelete& marked) {
   const Patience patience = RepeatedReads(tools_);
-  const MemberKinds kinds = FindMemberKinds(*tools_.settings, tools_.discovery, patience);
+  const MemberKinds kinds = FindOwnedKinds(*tools_.settings, tools_.discovery, patience);
   const auto type = std::find_if(kinds.types.begin(), kinds.types.end(), [&](const auto& kind) {
     return kind.plural == marked.plural && kind.group == marked.group;
   });

@@ -25,8 +25,8 @@ class Orphans {
         cluster_(std::move(cluster)),
         survives_(std::move(survives)) {}
 
-  // Finds what has no other owners than these and those of earlier calls, of all kinds that members
-  // can be, whatever its labels; claims aside. False: a kind could not be listed; call it again.
+  // Finds what has no other owners than these and those of earlier calls, whatever its labels;
+  // claims aside. False: a kind could not be listed; call it again.
   bool Find(const std::vector<const KubeObject*>& owners);
   // Takes up what an earlier watcher found and marked. Marks may be forged, so only what has no
   // living owner counts: the others are found again before their owner goes.

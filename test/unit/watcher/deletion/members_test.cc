@@ -222,12 +222,18 @@ TEST(MustSurvive, WhatIsKeptAndClaimsButForThoseOfASet) {
   EXPECT_FALSE(MustSurvive(claim, memory));
   memory.volumes = Volumes::kCollect;
   claim.meta.owner_references.front().kind = "StatefulSet";
+  EXPECT_TRUE(MustSurvive(claim, memory)) << "the set hasn't made it";
+  claim.meta.name = "data-w-0";
   EXPECT_FALSE(MustSurvive(claim, memory));
+}
+
+TEST(MustSurvive, WhatIsOfAKindThatIsNeverDeleted) {
+  EXPECT_TRUE(MustSurvive(Object("serviceaccount", "s"), Memory()));
 }
 
 TEST(MustSurvive, NotTheClaimsOfASetOrAPod) {
   const DeletionMemory memory = Memory();
-  KubeObject claim = Object("persistentvolumeclaim", "data", "w");
+  KubeObject claim = Object("persistentvolumeclaim", "data-w-0", "w");
   for (const char* kind : {"StatefulSet", "Pod"}) {
     claim.meta.owner_references.front().kind = kind;
     EXPECT_FALSE(MustSurvive(claim, memory)) << kind;
@@ -293,6 +299,13 @@ TEST(SortMembers, SetsAsideWhatTheMasterPodMounts) {
   const MemberPass kept = SortMembers({Kept(Object("configmap", "c"))}, true, memory);
   EXPECT_TRUE(kept.mounted.empty());
   Expect(kept, {}, {}, {"configmap/c"});
+}
+
+TEST(SortMembers, WhereTheRootIsNotOursWhatHasLostItsControllerIsKnownToo) {
+  DeletionMemory memory = Memory();
+  SortMembers({Object("deployment", "w"), Object("replicaset", "w-1", "w")}, true, memory);
+  Expect(SortMembers({Object("replicaset", "w-1"), Object("replicaset", "new")}, false, memory),
+         {"w-1"});
 }
 
 TEST(SortMembers, WhereTheRootIsNotOursOnlyWhatWasListedIsDeleted) {

@@ -374,6 +374,47 @@ TEST_F(TwoAccidentsTest, ThatAnotherMasterIsThereIsNotSaidAtEveryPoll) {
 constexpr const char* kWorker = "/apis/apps/v1/namespaces/lab/deployments/w";
 constexpr const char* kKept = R"(,"annotations":{"cluster-watcher/keep":"true"})";
 
+// A member that owns a kept object is deleted with Orphan, and somebody takes the root down then.
+// What the member controlled bears the cluster's label, and has lost its controller.
+TEST_F(TwoAccidentsTest, WhatAnOrphaningMemberControlledGoesThoughTheRootIsTakenDown) {
+  MakeWorkload("w", R"("oshinko-cluster":"spark",)");
+  MakeMap("kept", kKept + OwnedBy("Deployment", "apps/v1", kWorker));
+  HoldRoot();
+  After("DELETE", "deployments/w", 1, [this] { Delete(kRoot); });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_TRUE(MapExists("kept"));
+  EXPECT_EQ(CountOf("/apis/apps/v1/namespaces/lab/replicasets", "w"), 0u);
+  EXPECT_EQ(CountOf("/api/v1/namespaces/lab/pods", "w"), 0u);
+  EXPECT_LT(clock_.elapsed, std::chrono::minutes(2));
+}
+
+// The same where somebody else deletes a member, and leaves what it controls.
+TEST_F(TwoAccidentsTest, WhatAMemberThatIsOrphanedByHandControlledGoesThoughTheRootIsTakenDown) {
+  MakeWorkload("w", R"("oshinko-cluster":"spark",)");
+  MakeMap("held", R"(,"finalizers":["example.com/held"])");
+  HoldRoot();
+  Before("DELETE", "deployments/w", 1, [this] {
+    kubernetes_.Admin("DELETE", std::string(kWorker) + "?propagationPolicy=Orphan");
+    Delete(kRoot);
+  });
+  clock_.At(seconds(30), [this] {
+    kubernetes_.Admin("PATCH", kMaps + std::string("/held"), R"({"metadata":{"finalizers":null}})",
+                      "application/merge-patch+json");
+  });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_EQ(CountOf("/api/v1/namespaces/lab/pods", "w"), 0u);
+}
+
+// The driver, which still exists, owns what the master mounts: the garbage collector leaves that.
+TEST_F(TwoAccidentsTest, WhatTheMasterMountsGoesThoughItHasAnotherOwner) {
+  MakeMap("spark-conf", OwnedBy("Deployment", "apps/v1", kDriver));
+  observer_->SureLook({});
+  kubernetes_.Admin("PATCH", kDriver, R"({"spec":{"replicas":0}})", "application/merge-patch+json");
+  EXPECT_EQ(CondemnNow(), Reaper::Outcome::kDone);
+  EXPECT_FALSE(Exists(kRoot));
+  EXPECT_FALSE(MapExists("spark-conf"));
+}
+
 // A deletion that was another watcher's ends, and so do its marks.
 TEST_F(TwoAccidentsTest, MarksThatWereTakenOverComeOffWhereTheRootIsAnotherClusters) {
   AnHourPasses();
@@ -388,6 +429,64 @@ TEST_F(TwoAccidentsTest, MarksThatWereTakenOverComeOffWhereTheRootIsAnotherClust
   EXPECT_EQ(reaper_->Resume(me_, look), Reaper::Outcome::kSpared);
   EXPECT_TRUE(Exists(kRoot));
   EXPECT_EQ(Mark("phase"), "");
+}
+
+// `--resources` without the kinds that a Deployment makes: they go with it if nothing it owns is
+// kept, so they go behind it if something is.
+TEST_F(TwoAccidentsTest, WhatAnOrphaningMemberControlledGoesWhateverTheResources) {
+  settings_.settings.resources = {"deployments.apps", "configmaps"};
+  for (const char* labels : {"", R"("oshinko-cluster":"spark",)"}) {
+    SCOPED_TRACE(labels);
+    StartWatcher();
+    MakeWorkload("w", labels);
+    kubernetes_.Admin("PATCH", kWorker, R"({"metadata":{"labels":{"oshinko-cluster":"spark"}}})",
+                      "application/merge-patch+json");
+    MakeMap("kept", kKept + OwnedBy("Deployment", "apps/v1", kWorker));
+    EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+    EXPECT_TRUE(MapExists("kept"));
+    EXPECT_FALSE(Exists(kWorker));
+    EXPECT_EQ(CountOf("/apis/apps/v1/namespaces/lab/replicasets", "w"), 0u);
+    EXPECT_EQ(CountOf("/api/v1/namespaces/lab/pods", "w"), 0u);
+    Delete(kMaps + std::string("/kept"));
+    MakeRoot();
+    MakeMap("spark-config");
+    MakeDriver();
+  }
+}
+
+// The driver, a Job, was never seen. A worker of its name is none.
+TEST_F(TwoAccidentsTest, AWorkerOfTheNameOfADriverThatWasNeverSeenGoes) {
+  settings_.settings.owner = *OwnerName::Parse("job/w");
+  StartWatcher();
+  MakeWorkload("w", R"("oshinko-cluster":"spark",)");
+  EXPECT_EQ(CondemnNow(), Reaper::Outcome::kDone);
+  EXPECT_FALSE(Exists(kWorker));
+}
+
+// A claim that isn't made from a set's templates may be tied to the set by hand.
+TEST_F(TwoAccidentsTest, AClaimThatASetOwnsButDidNotMakeIsPreserved) {
+  kubernetes_.Apply(
+      R"({"apiVersion":"apps/v1","kind":"StatefulSet",)" + Labelled("w") +
+      R"(,"spec":{"replicas":1,"serviceName":"w","selector":{"matchLabels":{"app":"w"}},)"
+      R"("template":{"metadata":{"labels":{"app":"w"}},"spec":{"containers":)"
+      R"([{"name":"m","image":"x"}]}}}})");
+  const std::string set = "/apis/apps/v1/namespaces/lab/statefulsets/w";
+  MakeClaim("scratch", OwnedBy("StatefulSet", "apps/v1", set));
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_FALSE(Exists(set));
+  EXPECT_TRUE(Exists("/api/v1/namespaces/lab/persistentvolumeclaims/scratch"));
+}
+
+// Its kind is never deleted, whatever `--resources` says, and whoever owns it.
+TEST_F(TwoAccidentsTest, AServiceAccountThatAMemberOwnsStays) {
+  settings_.settings.resources = {"configmaps", "serviceaccounts"};
+  StartWatcher();
+  kubernetes_.Apply(
+      R"({"apiVersion":"v1","kind":"ServiceAccount",)" +
+      Labelled("sa", OwnedBy("ConfigMap", "v1", kMaps + std::string("/spark-config"))) + "}");
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_FALSE(MapExists("spark-config"));
+  EXPECT_TRUE(Exists("/api/v1/namespaces/lab/serviceaccounts/sa"));
 }
 
 }  // namespace
