@@ -654,6 +654,7 @@ Deletion::Outcome Deletion::DeleteRoot(MonotonicTime deadline) {
       continue;
     }
     if (orphans) {
+      orphans_.AddClaims(HandedClaims());
       MarkOrphans(true);
       state = ReadRoot();
       if (auto outcome = WhyNotRoot(state)) return *outcome;
@@ -674,6 +675,14 @@ Deletion::Outcome Deletion::DeleteRoot(MonotonicTime deadline) {
   DeleteBehindRoot(std::move(behind));
   DeleteOrphansOfRoot();
   return Outcome::kDone;
+}
+
+std::vector<KubeObject> Deletion::HandedClaims() const {
+  std::vector<KubeObject> claims = deletes_.handed_claims();
+  std::copy_if(
+      handed_.begin(), handed_.end(), std::back_inserter(claims),
+      [](const KubeObject& object) { return object.type.kind == "PersistentVolumeClaim"; });
+  return claims;
 }
 
 void Deletion::DeleteBehindRoot(std::vector<const KubeObject*> objects) {

@@ -125,6 +125,8 @@ class Deletion {
   // Deletes what has lost its owner so, and adds to `pass` what is left of it.
   void DeleteOrphans(bool past_deadline, Pass& pass);
   void DeleteOrphansOfRoot();
+  // The claims that were given an ownerReference to the root.
+  std::vector<KubeObject> HandedClaims() const;
   void DeleteBehindRoot(std::vector<const KubeObject*> objects);
   void NameLeft(const KubeObject& object);
   // False: they aren't marked, and their owners can't go yet.

@@ -489,5 +489,19 @@ TEST_F(TwoAccidentsTest, AServiceAccountThatAMemberOwnsStays) {
   EXPECT_TRUE(Exists("/api/v1/namespaces/lab/serviceaccounts/sa"));
 }
 
+// Claims that go with the master root, which owns a kept object and so is deleted with Orphan.
+TEST_F(TwoAccidentsTest, ClaimsThatAreHandedOverGoThoughTheRootOwnsAKeptObject) {
+  settings_.settings.volumes = Volumes::kDelete;
+  StartWatcher();
+  MakeSetWithClaims();
+  const std::string claim = "/api/v1/namespaces/lab/persistentvolumeclaims/data-w-0";
+  ASSERT_TRUE(Exists(claim));
+  MakeMap("kept", kKept + OwnedBy("Deployment", "apps/v1", kRoot));
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_TRUE(MapExists("kept"));
+  EXPECT_FALSE(Exists(kRoot));
+  EXPECT_FALSE(Exists(claim));
+}
+
 }  // namespace
 }  // namespace cluster_watcher
