@@ -217,6 +217,7 @@ Deletion::Outcome Deletion::DeleteMembers(MonotonicTime deadline) {
     if (sure && pass.remaining == 0) {
       tools_.log.info("all {} members are gone{}", memory_.listed.size(),
                       mounted_.empty() ? "" : " but for what the master mounts");
+      members_left_ = false;
       return Outcome::kDone;
     }
     if (late) {
@@ -226,6 +227,7 @@ Deletion::Outcome Deletion::DeleteMembers(MonotonicTime deadline) {
       const bool few = (sure && pass.all_sent) || IsWhole();
       if (late_passes >= (few ? kLatePasses : kMostLatePasses)) {
         NameOverdue(pass, listed.failed);
+        members_left_ = true;
         return Outcome::kDone;
       }
     }
@@ -632,10 +634,10 @@ Deletion::Outcome Deletion::DeleteRoot(MonotonicTime deadline) {
   if (auto outcome = WhyNotRoot(state)) return *outcome;
   // As long as the cluster is whole nothing is handed over: it may still be spared. And the garbage
   // collector leaves what another owner keeps.
-  std::vector<const KubeObject*> behind;  // the root
+  std::vector<KubeObject> behind;  // the root
   for (KubeObject& object : mounted_) {
     const bool waits = IsWhole() || HasOtherOwner(object) || MustOrphan(object, false);
-    if (waits || !HandOver(object)) behind.push_back(&object);
+    if (waits || !HandOver(object)) behind.push_back(object);
   }
   for (int conflicts = 0;;) {
     tools_.turn({});
@@ -670,9 +672,13 @@ Deletion::Outcome Deletion::DeleteRoot(MonotonicTime deadline) {
     if (conflict && state == RootState::kOurs && conflicts++ < kMostRootConflicts) continue;
     conflicts = 0;
     pace_.Pause(MonotonicTime::max());
+    if (!members_left_ || IsWhole()) continue;
+    // When the root may be deleted again, so may what is left of the members.
+    state = DeleteLeft();
+    if (auto outcome = WhyNotRoot(state)) return *outcome;
   }
   root_deleted_ = true;
-  DeleteBehindRoot(std::move(behind));
+  DeleteBehindRoot(behind);
   DeleteOrphansOfRoot();
   return Outcome::kDone;
 }
@@ -685,7 +691,23 @@ std::vector<KubeObject> Deletion::HandedClaims() const {
   return claims;
 }
 
-void Deletion::DeleteBehindRoot(std::vector<const KubeObject*> objects) {
+RootState Deletion::DeleteLeft() {
+  MemberListing::Listed listed = listing_.List(RepeatedReads(tools_));
+  const RootState root = ReadRoot();
+  if (WhyNotRoot(root) || (root == RootState::kOurs && RestoreMarks() != Standing::kOurs) ||
+      (IsGoing(root) && IsOtherMasterThere(listed.objects))) {
+    return root;
+  }
+  const bool complete = listed.complete && root != RootState::kUnknown;
+  const bool counts = LearnWhatIsListed(root, listed.complete);
+  const Pass pass = DeletePass(Sort(listed, counts), true);
+  members_left_ = !complete || pass.remaining > 0;
+  return root;
+}
+
+void Deletion::DeleteBehindRoot(const std::vector<KubeObject>& mounted) {
+  std::vector<const KubeObject*> objects;
+  for (const KubeObject& object : mounted) objects.push_back(&object);
   for (int pass = 0; pass < kMostLatePasses && !objects.empty(); ++pass) {
     if (pass > 0) pace_.Pause(MonotonicTime::max());
     tools_.turn({});

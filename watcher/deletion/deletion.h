@@ -127,7 +127,9 @@ class Deletion {
   void DeleteOrphansOfRoot();
   // The claims that were given an ownerReference to the root.
   std::vector<KubeObject> HandedClaims() const;
-  void DeleteBehindRoot(std::vector<const KubeObject*> objects);
+  void DeleteBehindRoot(const std::vector<KubeObject>& mounted);
+  // One more pass over what is left of the members. What the root was like behind its list.
+  RootState DeleteLeft();
   void NameLeft(const KubeObject& object);
   // False: they aren't marked, and their owners can't go yet.
   bool MarkOrphans(bool past_deadline);
@@ -176,6 +178,7 @@ class Deletion {
   std::optional<MonotonicTime> kept_owners_unknown_since_;
   enum class FirstSent { kNone, kRefused, kFailed };
   FirstSent first_sent_ = FirstSent::kNone;  // what came of them while the cluster is whole
+  bool members_left_ = false;                // at the deadline, as far as known
   bool root_deleted_ = false;
   KubeObjects mounted_;
   std::vector<KubeObject> handed_;  // to the root

@@ -503,5 +503,30 @@ TEST_F(TwoAccidentsTest, ClaimsThatAreHandedOverGoThoughTheRootOwnsAKeptObject) 
   EXPECT_FALSE(Exists(claim));
 }
 
+// Everything may be done but delete, from the first delete on, and again after an hour.
+TEST_F(TwoAccidentsTest, WhatMayNotBeDeletedForAnHourGoesThen) {
+  MakeMap("other");
+  MakeWorkload("w", R"("oshinko-cluster":"spark",)");
+  Refuse("DELETE", "", 403, 1);
+  clock_.At(std::chrono::hours(1), [this] { kubernetes_.GetFaults().Clear(); });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_FALSE(Exists(kRoot));
+  EXPECT_FALSE(MapExists("other") || MapExists("spark-config"));
+  EXPECT_FALSE(Exists(kWorker));
+  EXPECT_LT(Deletes(), 5'000u) << "in no haste";
+}
+
+// The account has lost its Role in the middle, and gets it back after an hour.
+TEST_F(TwoAccidentsTest, WhatMayNotEvenBeListedForAnHourGoesThen) {
+  MakeMap("other");
+  MakeWorkload("w", R"("oshinko-cluster":"spark",)");
+  After("DELETE", "", 1, [this] { Refuse("", "", 403); });
+  clock_.At(std::chrono::hours(1), [this] { kubernetes_.GetFaults().Clear(); });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_FALSE(Exists(kRoot));
+  EXPECT_FALSE(MapExists("other") || MapExists("spark-config"));
+  EXPECT_FALSE(Exists(kWorker));
+}
+
 }  // namespace
 }  // namespace cluster_watcher
