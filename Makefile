@@ -31,12 +31,14 @@ image: ## the container image, an OCI layout: build-release/image and image.tar
 	@scripts/setup image
 	@scripts/image
 
-simulate: setup ## SEEDS=100000 histories in virtual time, from seed FIRST (else from any); MUTATIONS=yes: does it notice faults?
+simulate: ## SEEDS=100000 histories in virtual time, from seed FIRST (else from any); MUTATIONS=yes: does it notice faults?
+	@scripts/setup $(if $(MUTATIONS),mutate)
 	@scripts/build dev simulation
 	@$(if $(MUTATIONS),HISTORIES=$(or $(SEEDS),100000) scripts/mutate test/mutations/simulation.txt,\
 	  $(BUILD)/test/simulation $(or $(SEEDS),100000) $(or $(FIRST),$(shell od -An -N4 -tu4 /dev/urandom)))
 
-mutate: setup ## puts faults into a copy of the core, one by one: do the unit tests notice each?
+mutate: ## puts faults into a copy of the core, one by one: do the unit tests notice each?
+	@scripts/setup mutate
 	@scripts/mutate test/mutations/core.txt
 
 fuzz: setup ## fuzz what reads foreign text, SECONDS=60 for each target

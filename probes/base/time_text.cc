@@ -1,5 +1,6 @@
 #include "probes/base/time_text.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <ctime>
@@ -63,6 +64,12 @@ std::string FormatTime(WallTime time) {
   return {text, size};
 }
 
+WallTime NearestTime(std::chrono::sys_time<Duration> time) {
+  constexpr auto kEarliest = std::chrono::time_point_cast<Duration>(kEarliestTime);
+  constexpr auto kLatest = std::chrono::time_point_cast<Duration>(kLatestTime);
+  return std::clamp(time, kEarliest, kLatest);
+}
+
 std::optional<WallTime> ParseTime(std::string_view text) {
   std::size_t at = 0;
   int fields[6];
@@ -81,11 +88,9 @@ std::optional<WallTime> ParseTime(std::string_view text) {
                                         std::chrono::month(static_cast<unsigned>(fields[1])),
                                         std::chrono::day(static_cast<unsigned>(fields[2]))};
   if (!day.ok() || fields[3] > 23 || fields[4] > 59 || fields[5] > 60) return std::nullopt;
-  // What the clock can't hold is as good as for ever, or long ago.
-  if (fields[0] > 2200) return WallTime::max();
-  if (fields[0] < 1700) return WallTime::min();
-  return std::chrono::sys_days(day) + std::chrono::hours(fields[3]) +
-         std::chrono::minutes(fields[4]) + std::chrono::seconds(fields[5]) + *fraction - *zone;
+  return NearestTime(std::chrono::sys_days(day) + std::chrono::hours(fields[3]) +
+                     std::chrono::minutes(fields[4]) + std::chrono::seconds(fields[5]) + *fraction -
+                     *zone);
 }
 
 }  // namespace cluster_watcher

@@ -1,6 +1,7 @@
 // Times as Kubernetes writes them (RFC 3339).
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,8 +13,15 @@ namespace cluster_watcher {
 // In UTC, to the second: "2026-12-24T18:00:00Z".
 std::string FormatTime(WallTime time);
 
-// With any zone and fraction, which is cut off below the millisecond; nullopt: it isn't a time. A
-// year that the clock can't hold gives WallTime::max() or min().
+// What lies between them can be computed with: WallTime ends in 2262.
+inline constexpr WallTime kEarliestTime{std::chrono::sys_days(std::chrono::year(1900) / 1 / 1)};
+inline constexpr WallTime kLatestTime{std::chrono::sys_days(std::chrono::year(2200) / 1 / 1)};
+
+// Returns the nearest time between these two.
+WallTime NearestTime(std::chrono::sys_time<Duration> time);
+
+// With any zone and fraction, which is cut off below the millisecond; nullopt: it isn't a time.
+// What lies outside of these two gives the nearest of them.
 std::optional<WallTime> ParseTime(std::string_view text);
 
 }  // namespace cluster_watcher

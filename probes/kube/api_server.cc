@@ -245,17 +245,32 @@ std::string ReadData(const char* kind, const Entry& entry, const std::string& ke
   return *std::move(content);
 }
 
+// Returns the URL in quotes without a user's name and password, query and fragment.
+std::string WithoutSecrets(const std::string& url) {
+  const std::size_t scheme = url.find("://");
+  const std::size_t begin = scheme == std::string::npos ? 0 : scheme + 3;
+  std::string shown = url;
+  if (const std::size_t at = url.rfind('@'); at != std::string::npos && at >= begin) {
+    shown.replace(begin, at - begin, "...");
+  }
+  const std::size_t end = shown.find_first_of("?#");
+  if (end != std::string::npos) shown.replace(end + 1, std::string::npos, "...");
+  return Quoted(shown);
+}
+
 // Says what is wrong with the URL of an API server; "" if nothing is.
 std::string UrlProblem(const std::string& url) {
   if (url.empty()) return "server is missing; set it to the API server's URL";
   const std::size_t scheme = url.starts_with("https://") ? 8 : url.starts_with("http://") ? 7 : 0;
-  if (scheme == 0) return "server " + Quoted(url) + " must begin with https:// or http://";
+  if (scheme == 0) return "server " + WithoutSecrets(url) + " must begin with https:// or http://";
   const std::string host = url.substr(scheme, url.find('/', scheme) - scheme);
-  if (host.empty() || host.starts_with(':')) return "server " + Quoted(url) + " names no host";
+  if (host.empty() || host.starts_with(':'))
+    return "server " + WithoutSecrets(url) + " names no host";
   const bool odd = std::any_of(url.begin(), url.end(), [](unsigned char c) {
     return c <= ' ' || c >= 0x7f || c == '?' || c == '#' || c == '@' || c == '\\';
   });
-  if (odd) return "server " + Quoted(url) + " may hold a host, a port and a path, nothing else";
+  if (odd)
+    return "server " + WithoutSecrets(url) + " may hold a host, a port and a path, nothing else";
   return "";
 }
 

@@ -244,8 +244,10 @@ TEST_F(BadScrapers, HoldUpNeitherOthersNorTheWatch) {
     EXPECT_TRUE(Finishes(watcher));
     EXPECT_GE(good.Answers(), 20);
     EXPECT_EQ(good.Failures(), 0);
-    // Prometheus gives up after 10 s.
-    EXPECT_LT(good.Slowest(), std::chrono::seconds(kSanitized ? 10 : 5));
+    // Prometheus gives up after 10 s. What the sanitizers make of time and memory says nothing.
+    if (!kSanitized) {
+      EXPECT_LT(good.Slowest(), std::chrono::seconds(5));
+    }
   }
   if (!kSanitized) {
     EXPECT_LT(Memory(watcher), memory + 8e6);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "probes/base/names.h"
+#include "probes/base/printable.h"
 #include "probes/base/result.h"
 #include "watcher/admission/injection.h"
 #include "watcher/admission/pod_templates.h"
@@ -81,7 +82,7 @@ AdmissionAnswer Answer(const std::string& uid, const std::vector<PatchOperation>
   json.Key("response").StartObject().Field("uid", uid).Key("allowed").Bool(!refusal);
   if (refusal) {
     json.Key("status").StartObject().Key("code").Integer(kUnprocessable);
-    json.Field("reason", "Invalid").Field("message", *refusal).EndObject();
+    json.Field("reason", "Invalid").Field("message", Printable(*refusal)).EndObject();
   }
   if (!patch.empty()) {
     json.Field("patchType", "JSONPatch").Field("patch", Base64(PatchText(patch)));
@@ -89,7 +90,7 @@ AdmissionAnswer Answer(const std::string& uid, const std::vector<PatchOperation>
   if (!warnings.empty()) {
     json.Key("warnings").StartArray();
     for (std::size_t i = 0; i < std::min(warnings.size(), kMostWarnings); ++i) {
-      json.String(Shortened("cluster-watcher: " + warnings[i]));
+      json.String(Shortened("cluster-watcher: " + Printable(warnings[i])));
     }
     json.EndArray();
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "probes/base/duration_text.h"
+#include "probes/base/printable.h"
 #include "probes/kube/token_source.h"
 #include "watcher/command/print_errors.h"
 #include "watcher/command/session.h"
@@ -51,7 +52,7 @@ std::string JsonReport(const Snapshot& snapshot, const Decision& decision,
     json.StartObject().Field("name", setting.name).Field("value", setting.value);
     json.Field("source", ToString(setting.source)).EndObject();
   }
-  return json.EndArray().EndObject().Text() + "\n";
+  return PrintableLines(json.EndArray().EndObject().Text()) + "\n";
 }
 
 std::string TextReport(const Snapshot& snapshot, const Decision& decision,
@@ -61,7 +62,7 @@ std::string TextReport(const Snapshot& snapshot, const Decision& decision,
   if (owner.empty()) owner = snapshot.facts.root_read ? "<shared>" : "<unknown>";
   std::string text;
   const auto line = [&text](const char* what, const std::string& value) {
-    if (!value.empty()) text += fmt::format("{:<12} {}\n", what, value);
+    if (!value.empty()) text += fmt::format("{:<12} {}\n", what, Printable(value));
   };
   const Facts& facts = snapshot.facts;
   line("cluster", settings.settings.ns + "/" + (cluster.empty() ? "<missing>" : cluster));
@@ -89,7 +90,7 @@ std::string TextReport(const Snapshot& snapshot, const Decision& decision,
   text += "\nrules, the first that matches decides:\n";
   for (const RuleOutcome& rule : decision.rules) {
     text += fmt::format("  {} {:>2}  {:<18}  {}\n", rule.matched ? "->" : "  ", rule.number,
-                        rule.name, rule.detail);
+                        rule.name, Printable(rule.detail));
   }
   text += "\nsettings:\n";
   std::size_t widest = 0;
@@ -97,9 +98,10 @@ std::string TextReport(const Snapshot& snapshot, const Decision& decision,
     widest = std::max(widest, setting.name.size());
   for (const SettingValue& setting : settings.values) {
     text += fmt::format("  {:<{}}  {:<12}  {}", setting.name, widest,
-                        setting.value.empty() ? "-" : setting.value, ToString(setting.source));
+                        setting.value.empty() ? "-" : Printable(setting.value),
+                        ToString(setting.source));
     for (const SettingValue::Given& given : setting.overridden) {
-      text += fmt::format(", not {} from the {}", given.value, ToString(given.source));
+      text += fmt::format(", not {} from the {}", Printable(given.value), ToString(given.source));
     }
     text += "\n";
   }
@@ -151,7 +153,7 @@ int RunCheck(const Invocation& invocation, const Environment& environment, std::
   const CheckReport report =
       Report(look.snapshot, look.decision, settings.resolved(), invocation.output);
   fmt::print("{}", report.text);
-  if (!report.error.empty()) fmt::print(stderr, "cluster-watcher: {}\n", report.error);
+  if (!report.error.empty()) PrintErrors({report.error});
   return static_cast<int>(report.exit);
 }
 

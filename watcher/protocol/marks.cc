@@ -104,6 +104,9 @@ Marks ReadMarks(const ObjectMeta& root) {
   marks.condemned_by = WatcherId::Parse(root.Annotation(annotation::kCondemnedBy).value_or(""));
   if (auto since = root.Annotation(annotation::kDeletingSince)) {
     marks.deleting_since = ParseTime(*since);
+    const bool makes_sense =
+        marks.deleting_since > kEarliestTime && marks.deleting_since < kLatestTime;
+    if (!makes_sense) marks.deleting_since.reset();
   }
   marks.deletes_begun = root.Annotation(annotation::kDeletesBegun) == "true";
   marks.first_deletes = ParseFirstDeletes(root.Annotation(annotation::kFirstDeletes).value_or(""));

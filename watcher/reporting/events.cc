@@ -5,6 +5,7 @@
 
 #include "probes/base/json.h"
 #include "probes/base/names.h"
+#include "probes/base/printable.h"
 #include "probes/base/time_text.h"
 
 namespace cluster_watcher {
@@ -42,6 +43,7 @@ Regarding Regarding::Namespace(const std::string& ns) { return {"v1", "Namespace
 
 std::string FitNote(std::string_view before, std::string middle, std::string_view after) {
   constexpr std::string_view kCut = "...";
+  middle = Printable(middle);
   const std::size_t rest = before.size() + after.size();
   if (rest + middle.size() > kLongestNote) {
     middle.resize(
@@ -58,6 +60,7 @@ EventRecorder::EventRecorder(KubeClient& client, Clock& clock, spdlog::logger& l
 std::vector<std::optional<ApiFailure>> EventRecorder::Record(
     const std::vector<Regarding>& regarding, EventType type, std::string_view reason,
     std::string_view action, std::string note, std::stop_token stop) {
+  note = Printable(note);
   note.resize(CutText(note, kLongestNote).size());
   std::vector<ApiRequest> requests;
   for (const Regarding& object : regarding) {

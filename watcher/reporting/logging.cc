@@ -4,10 +4,31 @@
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/stdout_sinks.h>
 
+#include "probes/base/printable.h"
+
 namespace cluster_watcher {
 namespace {
 
 constexpr char kTime[] = "%Y-%m-%dT%H:%M:%S.%eZ";
+
+std::string_view TextOf(spdlog::string_view_t text) { return {text.data(), text.size()}; }
+
+// Messages contain text from API servers and from the authors of objects.
+class TextFormatter final : public spdlog::formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, spdlog::memory_buf_t& out) override {
+    const std::string shown = Printable(TextOf(message.payload));
+    spdlog::details::log_msg line = message;
+    line.payload = shown;
+    pattern_.format(line, out);
+  }
+  std::unique_ptr<spdlog::formatter> clone() const override {
+    return std::make_unique<TextFormatter>();
+  }
+
+ private:
+  spdlog::pattern_formatter pattern_{std::string(kTime) + " %l %v", spdlog::pattern_time_type::utc};
+};
 
 class JsonFormatter final : public spdlog::formatter {
  public:
@@ -16,13 +37,12 @@ class JsonFormatter final : public spdlog::formatter {
   void format(const spdlog::details::log_msg& message, spdlog::memory_buf_t& out) override {
     spdlog::memory_buf_t time;
     time_.format(message, time);
-    const auto level = spdlog::level::to_string_view(message.level);
     JsonWriter line;
     line.StartObject().Field("time", {time.data(), time.size()});
-    line.Field("level", {level.data(), level.size()});
-    line.Field("message", {message.payload.data(), message.payload.size()});
+    line.Field("level", TextOf(spdlog::level::to_string_view(message.level)));
+    line.Field("message", Printable(TextOf(message.payload)));
     if (*keys_ != nullptr) (**keys_)(line);
-    const std::string text = line.EndObject().Text() + "\n";
+    const std::string text = Printable(line.EndObject().Text()) + "\n";
     out.append(text.data(), text.data() + text.size());
   }
   std::unique_ptr<spdlog::formatter> clone() const override {
@@ -62,8 +82,7 @@ Log::Log(LogLevel level, LogFormat format, spdlog::sink_ptr sink)
 void Log::Configure(LogLevel level, LogFormat format) {
   switch (format) {
     case LogFormat::kText:
-      logger_.set_formatter(std::make_unique<spdlog::pattern_formatter>(
-          std::string(kTime) + " %l %v", spdlog::pattern_time_type::utc));
+      logger_.set_formatter(std::make_unique<TextFormatter>());
       break;
     case LogFormat::kJson:
       logger_.set_formatter(std::make_unique<JsonFormatter>(keys_));

@@ -121,6 +121,19 @@ void ExpectObservation(const OwnerSight& sight, const char* expected, const std:
   EXPECT_EQ(sight.object.has_value(), found) << what;
 }
 
+TEST(RecordedOwnerTest, IsForTheNameThatItWasRecordedFor) {
+  const OwnerName bob = *OwnerName::Parse("bob");
+  const OwnerName pod = *OwnerName::Parse("pod/bob-1");
+  RecordedOwner owner{"deployment.apps", "lab", "bob", "u1", std::nullopt, "", ""};
+  EXPECT_TRUE(owner.IsFor(bob, "lab"));
+  EXPECT_FALSE(owner.IsFor(bob, "attic"));
+  EXPECT_FALSE(owner.IsFor(*OwnerName::Parse("alice"), "lab"));
+  owner.given = "pod/bob-1";
+  EXPECT_TRUE(owner.IsFor(pod, "lab"));
+  EXPECT_FALSE(owner.IsFor(pod, "attic"));
+  EXPECT_FALSE(owner.IsFor(bob, "lab"));
+}
+
 TEST_F(OwnerProbeTest, EveryObservationOfEveryKind) {
   const std::string deleting = R"("deletionTimestamp":"2026-12-24T18:00:00Z")";
   const std::string complete =
@@ -255,6 +268,16 @@ TEST_F(OwnerProbeTest, ABareNameThatWasSeenAsAKindThatIsNotServedAnyMoreIsAMista
   const OwnerSight sight = Look(Recorded("bob", "dc", "u-dc"));
   EXPECT_EQ(sight.observation, Observation::kUnknown);
   EXPECT_NE(sight.setting_problem.find("not served any more"), std::string::npos) << sight.detail;
+  api_.transport.On(ListBob("sts"), OneBob("sts"));
+  ExpectObservation(Look(Recorded("bob", "sts", "u-sts")), "active", "its own kind is served");
+}
+
+TEST_F(OwnerProbeTest, APodOfAnyKindThatABareNameMayMeanStillRuns) {
+  api_.transport.On(ListPods("app=bob"),
+                    ListAnswer(TypeOf("pod"), {PodText("p", PodIn("Running"))}));
+  const OwnerSight sight = Look(Recorded("bob", "rc", "u-rc", "app=bob"));
+  ExpectObservation(sight, "absent", "");
+  EXPECT_EQ(sight.still_running, "pod/p");
 }
 
 // A driver's own pods may carry the cluster's label as well.
@@ -292,7 +315,13 @@ TEST_F(OwnerProbeTest, OnlyPodsOfARootOfTheClusterAreNoneOfTheOwners) {
       {"of nobody any more", pod("p", below), "", "", "pod/p"},
       {"of the set that the owner left", pod("p", below), set("bob-1", labelled), "", "pod/p"},
       {"of a set of the cluster's", pod("p", below), set("s", labelled), "", ""},
+      {"of a worker that is named like it", pod("p", below), set("s", by(deployments, "w", "u-w")),
+       ObjectText(deployments, "lab", "bob-w", "u-w", labelled), ""},
       {"that the owner left", pod("bob-1", labelled), "", "", "pod/bob-1"},
+      {"that has another owner",
+       pod("bob-1", labelled + R"(,"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap",)"
+                               R"("name":"c","uid":"u-c"}])"),
+       "", "", ""},
       {"of the cluster's own", pod("p", labelled), "", "", ""},
   };
   OwnerQuery query = Recorded("deployment/bob", "deployment", "u1", "app=bob");
@@ -315,8 +344,14 @@ TEST_F(OwnerProbeTest, OnlyPodsOfARootOfTheClusterAreNoneOfTheOwners) {
   api_.transport.On(ApiRequest::ListMetadata(sets, "lab"), Refused(403));
   ExpectObservation(Look(query), "unknown", "whose they are can't be told");
   query.cluster.root_uid = "u-set";
-  const OwnerSight sight = Look(query);
+  OwnerSight sight = Look(query);
   ExpectObservation(sight, "absent", "the master root's need no further look");
+  EXPECT_EQ(sight.still_running, "");
+  api_.transport.Forget();
+  api_.transport.On(ListPods("app=bob"), ListAnswer(TypeOf("pod"), {pod("bob-m", labelled)}));
+  query.cluster.root_uid = "bob-m";
+  sight = Look(query);
+  ExpectObservation(sight, "absent", "the master root is a pod, and named like the owner's");
   EXPECT_EQ(sight.still_running, "");
 }
 
@@ -332,9 +367,12 @@ TEST_F(OwnerProbeTest, ARunThatAnAbsentCronJobLeftStillRuns) {
     bool runs;
   };
   const std::vector<Case> cases = {
-      {"bob-1", "", unfinished, true},     {"bob-1", "", complete, false},
-      {"bobby-1", "", unfinished, false},  {"by-hand", owned, unfinished, true},
+      {"bob-1", "", unfinished, true},
+      {"bob-1", "", complete, false},
+      {"bobby-1", "", unfinished, false},
+      {"by-hand", owned, unfinished, true},
       {"by-hand", owned, complete, false},
+      {"bob-1", R"("deletionTimestamp":"2026-12-24T18:00:00Z")", unfinished, false},
   };
   for (const Case& one : cases) {
     api_.transport.Forget();
@@ -346,6 +384,11 @@ TEST_F(OwnerProbeTest, ARunThatAnAbsentCronJobLeftStillRuns) {
     ExpectObservation(sight, "absent", one.name);
     EXPECT_EQ(sight.still_running, one.runs ? "job.batch/" + std::string(one.name) : "");
   }
+  api_.transport.Forget();
+  api_.transport.On(ListBob("cronjob"), ListAnswer(TypeOf("cronjob"), {}));
+  api_.transport.On(ApiRequest::List(jobs, "lab"),
+                    ListAnswer(jobs, {ObjectText(jobs, "lab", "by-hand", "u1", owned)}));
+  ExpectObservation(Look(Recorded("cronjob/bob", "cronjob", "u-bob")), "unknown", "without a spec");
 }
 
 TEST_F(OwnerProbeTest, AGroupThatIsMerelyNotListedDoesCountForABareName) {
@@ -388,6 +431,10 @@ TEST_F(OwnerProbeTest, WhatMayNotBeListedIsGot) {
     api_.transport.On(GetBob("deployment"), one.answer);
     ExpectObservation(Look(Query("deployment/bob")), one.expected, one.what);
   }
+  api_.transport.Forget();
+  api_.transport.On(ListBob("deployment"), Refused(503));
+  api_.transport.On(GetBob("deployment"), NotFound(TypeOf("deployment"), "bob"));
+  ExpectObservation(Look(Query("deployment/bob")), "unknown", "it may be listed");
 }
 
 // The client decides which answers are definite.
@@ -465,15 +512,33 @@ constexpr NotActive kNotActive[] = {
 class NotActiveTest : public OwnerProbeTest {
  protected:
   // Looks at a Deployment with the selector app=bob.
-  OwnerSight LookAt(const NotActive& one) {
+  OwnerSight LookAt(const NotActive& one, const ClusterOfPods& cluster = {}) {
     const std::string spec = one.fields == nullptr ? "" : one.fields;
     const std::string fields = R"("spec":{"selector":{"matchLabels":{"app":"bob"}},)" + spec + "}";
     const HttpResponse answer = one.fields == nullptr ? ListAnswer(TypeOf("deployment"), {})
                                                       : OneBob("deployment", fields, one.metadata);
     api_.transport.On(ListBob("deployment"), answer);
-    return Look(Recorded("deployment/bob", "deployment", "u-deployment", "app=bob"));
+    OwnerQuery query = Recorded("deployment/bob", "deployment", "u-deployment", "app=bob");
+    query.cluster = cluster;
+    return Look(query);
   }
 };
+
+// A Deployment lets go of its pods only when it is deleted.
+TEST_F(NotActiveTest, APodOfTheClusterIsItsOnlyWhereItMayHaveLeftIt) {
+  ClusterOfPods cluster;
+  cluster.label = {"oshinko-cluster", "spark"};
+  const std::string pod =
+      PodText("bob-1", PodIn("Running"), R"("labels":{"oshinko-cluster":"spark"})");
+  for (const NotActive& one : kNotActive) {
+    api_.transport.Forget();
+    api_.transport.On(ListPods("app=bob"), ListAnswer(TypeOf("pod"), {pod}));
+    const OwnerSight sight = LookAt(one, cluster);
+    const bool goes = sight.observation != Observation::kScaledToZero;
+    ExpectObservation(sight, one.observation, "");
+    EXPECT_EQ(sight.still_running, goes ? "pod/bob-1" : "") << one.observation;
+  }
+}
 
 TEST_F(NotActiveTest, SomethingRunsWhileAPodIsNeitherTerminatingNorFinished) {
   const char* deleting = R"("deletionTimestamp":"2026-12-24T18:00:00Z")";
@@ -537,6 +602,11 @@ TEST_F(OwnerProbeTest, AGlanceReadsTheCacheAndGathersNoEvidence) {
   ExpectObservation(Look(query, Freshness::kGlance), "absent", "");
   EXPECT_FALSE(api_.transport.WasAsked(ListPods("app=bob")));
   EXPECT_FALSE(api_.transport.WasAsked(ListBob("sts"))) << "nothing consistent is asked";
+
+  OwnerQuery elsewhere = Query("deployment/bob");
+  elsewhere.ns = "attic";
+  ExpectObservation(Look(elsewhere, Freshness::kGlance), "absent", "");
+  EXPECT_FALSE(api_.transport.WasAsked(GetNamespace("attic")));
 }
 
 TEST_F(OwnerProbeTest, AKindThatIsNotServedOrCantBeJudgedIsAKindProblem) {
@@ -671,6 +741,72 @@ TEST_F(CustomOwnerTest, WhatItWasRecordedAsAndIsNotServedAnyMoreIsAMistake) {
     EXPECT_EQ(sight.observation, Observation::kUnknown);
     EXPECT_NE(sight.setting_problem.find("not served"), std::string::npos) << sight.detail;
   }
+}
+
+TEST_F(CustomOwnerTest, ANameStandsForWhatItMeantBefore) {
+  const ApiRequest others = ApiRequest::Discover("/apis/example.org/v1");
+  OwnerProbe probe(api_.client, api_.discovery);
+  const auto look = [&] {
+    ServeBob(R"("spec":{})");
+    ServeScale(ScaleOf(R"({"replicas":1})"));
+    return probe.Look(Query("gizmo/bob"), Freshness::kSure, {});
+  };
+  ExpectObservation(look(), "active", "");
+  api_.transport.On(others,
+                    ResourceList("example.org/v1", {{"example.org", "v1", "gizmos", "Gizmo"}}));
+  EXPECT_TRUE(api_.discovery.Refresh({}));
+  EXPECT_NE(Look(Query("gizmo/bob")).setting_problem, "") << "to another it is ambiguous";
+  ExpectObservation(look(), "active", "another kind of that name has been installed");
+}
+
+TEST_F(CustomOwnerTest, AShortNameStandsForWhatItWasRecordedAs) {
+  api_.transport.On(ApiRequest::Discover("/apis/example.org/v1"),
+                    Answer(200, R"({"kind":"APIResourceList","apiVersion":"v1","resources":[)"
+                                R"({"name":"gears","singularName":"gear","kind":"Gear",)"
+                                R"("shortNames":["gz"],"namespaced":true,"verbs":[]}]})"));
+  ServeBob(R"("spec":{})");
+  ServeScale(ScaleOf(R"({"replicas":1})"));
+  OwnerQuery query = Query("gz/bob");
+  EXPECT_NE(Look(query).setting_problem, "") << "it is ambiguous";
+  query.recorded = RecordedOwner{"gizmo.example.com", "lab", "bob", "u-bob", std::nullopt, "", ""};
+  ExpectObservation(Look(query), "active", "");
+}
+
+// The owner must not become another one because its definition is gone.
+TEST_F(CustomOwnerTest, WhatItWasRecordedAsIsNoKindOfTheSameNameInAnotherGroup) {
+  OwnerQuery query = Query("gizmo/bob");
+  query.recorded = RecordedOwner{"gizmo.example.net", "lab", "bob", "u-bob", std::nullopt, "", ""};
+  const OwnerSight sight = Look(query);
+  EXPECT_EQ(sight.observation, Observation::kUnknown);
+  EXPECT_NE(sight.setting_problem.find("not served"), std::string::npos) << sight.detail;
+}
+
+TEST_F(CustomOwnerTest, WhatWasRecordedOfAKindOfAnotherNameDoesNotCount) {
+  for (const char* kind : {"twin.example.org", "gadget.example.net"}) {
+    api_.transport.Forget();
+    ServeBob(R"("spec":{})");
+    ServeScale(ScaleOf(R"({"replicas":1})"));
+    OwnerQuery query = Query("gizmo/bob");
+    query.recorded = RecordedOwner{kind, "lab", "bob", "u-bob", std::nullopt, "", ""};
+    const OwnerSight sight = Look(query);
+    ExpectObservation(sight, "active", kind);
+    EXPECT_FALSE(sight.is_of_recorded_kind) << kind;
+  }
+}
+
+// A search takes a request for each group.
+TEST_F(CustomOwnerTest, AKindThatWasNotServedIsSearchedForAgainNowAndThen) {
+  OwnerProbe probe(api_.client, api_.discovery);
+  const auto is_mistake = [&] {
+    return !probe.Look(Query("gear/bob"), Freshness::kSure, {}).setting_problem.empty();
+  };
+  EXPECT_TRUE(is_mistake());
+  api_.transport.On(ApiRequest::Discover("/apis/example.org/v1"),
+                    ResourceList("example.org/v1", {{"example.org", "v1", "gears", "Gear"}}));
+  EXPECT_TRUE(api_.discovery.Refresh({}));
+  int looks = 0;
+  while (looks < 30 && is_mistake()) ++looks;
+  EXPECT_EQ(looks, 11);
 }
 
 TEST_F(CustomOwnerTest, AScaleOfZeroDoesntCountWhileAPodOfItRuns) {
@@ -811,6 +947,13 @@ TEST_F(CustomOwnerTest, AbsentTakesADefinitionThatStillOffersCreate) {
   }
 }
 
+TEST_F(CustomOwnerTest, AbsentTakesADefinitionThatIsStillServed) {
+  ExpectObservation(Look(Query("gizmo/bob")), "absent", "");
+  api_.transport.On(ApiRequest::Discover("/apis/example.com/v1"),
+                    ResourceList("example.com/v1", {}));
+  ExpectObservation(Look(Query("gizmo/bob")), "unknown", "it went behind the list");
+}
+
 TEST_F(CustomOwnerTest, CompletesByItsOwnWords) {
   OwnerQuery query = Query("gizmo/bob");
   query.completed_when = *CompletedWhen::Parse("{.status.phase}=Succeeded,Failed");
@@ -827,11 +970,27 @@ TEST_F(CustomOwnerTest, CompletesByItsOwnWords) {
     ExpectObservation(Look(query), expected, fields);
   }
   api_.transport.Forget();
+  ServeBob(R"("status":{"phase":"Succeeded"})");
+  ServeScale(ScaleOf(R"({"replicas":0})"));
+  ExpectObservation(Look(query), "completed", "and scaled down");
+  api_.transport.Forget();
   ServeBob(R"("status":{"phase":["Succeeded"]})");
   ServeScale(ScaleOf(R"({"replicas":1})"));
   const OwnerSight sight = Look(query);
   EXPECT_EQ(sight.observation, Observation::kUnknown);
   EXPECT_NE(sight.setting_problem.find("leads to a list"), std::string::npos) << sight.detail;
+}
+
+TEST_F(OwnerProbeTest, CompletedWhenAddsToWhatAKindSaysItself) {
+  const ResourceType& workflows = TypeOf("workflow");
+  api_.transport.otherwise = [&](const HttpRequest& request) -> HttpResult {
+    return FakeApi::Discovered(request, {workflows}).value_or(NoSuchPath());
+  };
+  api_.transport.On(ListBob("workflow"),
+                    OneBob("workflow", R"("spec":{},"status":{"phase":"Succeeded"})"));
+  OwnerQuery query = Query("workflow/bob");
+  query.completed_when = *CompletedWhen::Parse("{.status.stage}=Over");
+  ExpectObservation(Look(query), "completed", "");
 }
 
 TEST_F(OwnerProbeTest, CompletedWhenIsNotForWorkloads) {
@@ -900,6 +1059,26 @@ TEST_F(PodOwnerTest, MeansWhatControlsIt) {
   }
 }
 
+TEST_F(PodOwnerTest, WhatRunsNoDriverIsNotFollowed) {
+  for (const char* kind : {"configmap", "pod"}) {
+    api_.transport.Forget();
+    ServeAll();
+    ServeSet(ControlledBy(TypeOf(kind), "bob", "u-pod"));
+    const OwnerSight sight = LookAtPod();
+    ExpectObservation(sight, "unknown", kind);
+    EXPECT_NE(sight.detail.find("can't be judged"), std::string::npos) << sight.detail;
+  }
+}
+
+TEST_F(PodOwnerTest, ThePodMayHaveBeenRecordedItself) {
+  ServeAll();
+  OwnerQuery query = Query("pod/bob");
+  query.recorded = RecordedOwner{"pod", "lab", "bob", "u-pod", std::nullopt, "", ""};
+  api_.transport.On(ApiRequest::Get(TypeOf("rs"), "lab", "bob-5f7"), set_);
+  api_.transport.On(ApiRequest::Get(TypeOf("deployment"), "lab", "bobby"), deployment_);
+  ExpectObservation(Look(query), "active", "the Deployment doesn't replace it");
+}
+
 TEST_F(PodOwnerTest, OnceRecordedTheDeploymentIsLookedForAlone) {
   OwnerQuery query = Query("pod/bob");
   query.recorded =
@@ -908,6 +1087,7 @@ TEST_F(PodOwnerTest, OnceRecordedTheDeploymentIsLookedForAlone) {
   api_.transport.On(list, ListAnswer(TypeOf("deployment"), {}));
   const OwnerSight sight = Look(query);
   ExpectObservation(sight, "absent", "");
+  EXPECT_TRUE(sight.followed_controller);
   EXPECT_FALSE(api_.transport.WasAsked(ListBob("pod")));
 }
 

@@ -79,6 +79,47 @@ TEST_F(OwnerReaderTest, ASuspendedWorkflowIsIdleOnceNoPodOfItRuns) {
   EXPECT_FALSE(Read("workflow", kSuspend));
 }
 
+// The API server cuts the name from which it generates another.
+TEST_F(OwnerReaderTest, AJobOfALongNameIsTheOnesThatLeftIt) {
+  const std::string name(63, 'b');
+  ServeAll("job", {ObjectText(TypeOf("job"), "lab", name.substr(0, 58) + "12345", "u1", "",
+                              R"("spec":{},"status":{})")});
+  for (const bool is_going : {true, false}) {
+    const auto running =
+        OwnerReader(api_.client, api_.discovery)
+            .FindRunning({TypeOf("cronjob"), "lab", name, "u-bob", "", is_going}, {}, {});
+    ASSERT_TRUE(running);
+    EXPECT_EQ(!running->empty(), is_going);
+  }
+}
+
+// A selector finds all pods of a workload alone.
+TEST_F(OwnerReaderTest, PodsAreFoundByTheirControllersWhereASelectorMayMissSome) {
+  const ApiRequest all = ApiRequest::ListUnendedPods("lab");
+  const ApiRequest selected = ApiRequest::ListBySelector(TypeOf("pod"), "lab", "app=bob", false);
+  const ResourceType gizmos{"example.com", "v1", "gizmos", "Gizmo"};
+  struct Case {
+    ResourceType type;
+    const char* selector;
+    bool by_controllers;
+  };
+  for (const Case& one :
+       {Case{TypeOf("deployment"), "", true}, Case{TypeOf("deployment"), "app=bob", false},
+        Case{gizmos, "app=bob", true}}) {
+    api_.transport.Forget();
+    const std::string pod = ObjectText(TypeOf("pod"), "lab", "p", "p",
+                                       ControlledBy(one.type, "bob", "u-bob"), R"("spec":{})");
+    api_.transport.On(all, ListAnswer(TypeOf("pod"), {pod}));
+    api_.transport.On(selected, ListAnswer(TypeOf("pod"), {}));
+    const auto running =
+        OwnerReader(api_.client, api_.discovery)
+            .FindRunning({one.type, "lab", "bob", "u-bob", one.selector, true}, {}, {});
+    ASSERT_TRUE(running);
+    EXPECT_EQ(*running, one.by_controllers ? "pod/p" : "") << one.type.kind << one.selector;
+    EXPECT_EQ(api_.transport.WasAsked(all), one.by_controllers);
+  }
+}
+
 // A DeploymentConfig and the ReplicationControllers of its rollouts.
 class RolloutTest : public OwnerReaderTest {
  protected:
@@ -88,9 +129,9 @@ class RolloutTest : public OwnerReaderTest {
   };
 
   void ServeConfig(int replicas, int latest, const std::vector<Controller>& controllers,
-                   const char* uid = "u-dc") {
+                   const char* uid = "u-dc", const std::string& more_of_spec = "") {
     api_.transport.Forget();
-    const std::string fields = R"("spec":{"replicas":)" + std::to_string(replicas) +
+    const std::string fields = R"("spec":{"replicas":)" + std::to_string(replicas) + more_of_spec +
                                R"(},"status":{"latestVersion":)" + std::to_string(latest) + "}";
     api_.transport.On(
         ApiRequest::ListByName(TypeOf("dc"), "lab", "bobs", Freshness::kSure),
@@ -138,6 +179,51 @@ TEST_F(RolloutTest, OnceItsRolloutHasEndedTheLatestCompleteOneIsWanted) {
   EXPECT_EQ(Wanted({1, "Complete"}), 0) << "it wants none";
   ServeConfig(1, 1, {{1, "Complete"}}, "u-another");
   EXPECT_EQ(Wanted({1, "Complete"}), 0) << "it is gone";
+}
+
+TEST_F(RolloutTest, TheOrderInWhichTheyAreListedDoesNotMatter) {
+  ServeConfig(1, 2, {{2, "Complete"}, {1, "Complete"}});
+  EXPECT_EQ(Wanted({2, "Complete"}), 1);
+}
+
+TEST_F(RolloutTest, AnotherConfigsControllersDoNotCount) {
+  const auto config = ObjectText(TypeOf("dc"), "lab", "bobs", "u-dc", "",
+                                 R"("spec":{"replicas":1},"status":{"latestVersion":2})");
+  std::string others = Metadata({7, "Complete"});
+  others.replace(others.find("u-dc"), 4, "u-other");
+  api_.transport.On(ApiRequest::ListByName(TypeOf("dc"), "lab", "bobs", Freshness::kSure),
+                    ListAnswer(TypeOf("dc"), {config}));
+  ServeAll("rc", {ObjectText(TypeOf("rc"), "lab", "bobs-2", "r2", Metadata({2, "Complete"})),
+                  ObjectText(TypeOf("rc"), "lab", "others-7", "r7", others)});
+  EXPECT_EQ(Wanted({2, "Complete"}), 1);
+}
+
+// One that is paused, or a test, is scaled only by its rollouts.
+TEST_F(RolloutTest, OnceARolloutOfAPausedConfigHasEndedNoneIsWanted) {
+  for (const char* spec : {R"(,"paused":true)", R"(,"test":true)"}) {
+    ServeConfig(1, 2, {{1, "Complete"}, {2, "Complete"}}, "u-dc", spec);
+    EXPECT_EQ(Wanted({2, "Complete"}), 0) << spec;
+    ServeConfig(1, 3, {{2, "Complete"}, {3, "Running"}}, "u-dc", spec);
+    EXPECT_EQ(Wanted({2, "Complete"}), 1) << spec;
+  }
+}
+
+TEST_F(RolloutTest, OneOfUnknownVersionMayBeWantedUnlessNoneIs) {
+  for (const std::string version : {"1x", "-1", "0", ""}) {
+    std::string metadata = Metadata({1, "Complete"});
+    metadata.replace(metadata.find(":\"1\"") + 2, 1, version);
+    for (const int replicas : {1, 0}) {
+      ServeConfig(replicas, 2, {{1, "Complete"}, {2, "Complete"}});
+      EXPECT_EQ(Read("rc", R"("spec":{"replicas":0})", metadata)->replicas, replicas) << version;
+    }
+  }
+}
+
+TEST_F(RolloutTest, WhatAnotherKindControlsIsWhatItSays) {
+  const auto fields =
+      Read("rc", R"("spec":{"replicas":0})", ControlledBy(TypeOf("deployment"), "bobs", "u-dc"));
+  ASSERT_TRUE(fields);
+  EXPECT_EQ(fields->replicas, 0);
 }
 
 TEST_F(RolloutTest, AConfigThatCantBeReadIsAnError) {

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "probes/base/file.h"
+#include "probes/base/time_text.h"
 
 namespace cluster_watcher {
 namespace {
@@ -36,7 +37,7 @@ BioPointer BioOf(const std::string& text) {
 std::optional<WallTime> TimeOf(const ASN1_TIME* time) {
   std::tm parts{};
   if (ASN1_TIME_to_tm(time, &parts) != 1) return std::nullopt;
-  return std::chrono::system_clock::from_time_t(timegm(&parts));
+  return NearestTime(std::chrono::sys_seconds(std::chrono::seconds(timegm(&parts))));
 }
 
 bool UseChain(SSL_CTX* context, const std::string& pem) {

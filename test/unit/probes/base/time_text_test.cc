@@ -49,19 +49,20 @@ TEST(ParseTime, ReadsRfc3339) {
   }
 }
 
-TEST(ParseTime, KeepsWhatNoClockHoldsForEverOrLongAgo) {
+TEST(ParseTime, KeepsWhatNoClockHoldsSoThatItCanBeComputedWith) {
   const WallTime now{std::chrono::sys_days(std::chrono::year(2026) / 1 / 1)};
   for (const char* text : {"9999-12-31T23:59:59Z", "2300-01-01T00:00:00Z", "2200-12-31T23:59:59Z",
                            "9999-12-31T23:59:59.999999999-23:59"}) {
     const auto time = ParseTime(text);
     ASSERT_TRUE(time) << text;
-    EXPECT_GT(*time, now) << text;
+    EXPECT_GT(*time - now, std::chrono::years(100)) << text;
   }
-  for (const char* text : {"0000-01-01T00:00:00Z", "0001-01-01T00:00:00+23:59",
-                           "1600-01-01T00:00:00Z", "1700-01-01T00:00:00+23:59"}) {
+  for (const char* text :
+       {"0000-01-01T00:00:00Z", "0001-01-01T00:00:00+23:59", "1600-01-01T00:00:00Z",
+        "1700-01-01T00:00:00+23:59", "1710-01-01T00:00:00Z"}) {
     const auto time = ParseTime(text);
     ASSERT_TRUE(time) << text;
-    EXPECT_LT(*time, now) << text;
+    EXPECT_GT(now - *time, std::chrono::years(100)) << text;
   }
 }
 

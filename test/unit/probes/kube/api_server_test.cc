@@ -224,6 +224,17 @@ TEST_F(ApiServerTest, NamesSeveralProblemsAtOnce) {
   EXPECT_EQ(found.error().message.find("hidden"), std::string::npos) << "never a secret";
 }
 
+TEST_F(ApiServerTest, ShowsNoSecretOfAUrlThatIsWrong) {
+  for (const std::string url :
+       {"https://bob:hidden@host", "https://bob:hid@den/hidden@host", "bob:hidden@host",
+        "https://host?token=hidden", "https://host#hidden", "ftp://bob:hidden@host/?hidden"}) {
+    const auto found = FindIn(Config("server: '" + url + "'", "token: t"));
+    ASSERT_FALSE(found) << url;
+    EXPECT_EQ(found.error().message.find("hid"), std::string::npos) << found.error().message;
+    EXPECT_NE(found.error().message.find("host"), std::string::npos) << found.error().message;
+  }
+}
+
 TEST_F(ApiServerTest, FailsOnANamedFileThatIsMissing) {
   ExpectError(Find(Path("none")), {Path("none"), "No such file", "--kubeconfig"});
   ExpectError(Find(Path("")), {Path(""), "directory"});

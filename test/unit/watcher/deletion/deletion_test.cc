@@ -194,6 +194,17 @@ TEST_F(DeletionTest, AtTheDeadlineAWholeClusterGoesAlsoWhereListsTakeLong) {
   EXPECT_FALSE(Exists(kRoot));
 }
 
+TEST_F(DeletionTest, AtTheDeadlineAWholeClusterGoesAlsoWhereItsMemberChangesAllTheTime) {
+  Refuse("DELETE", "spark-config", 409);
+  kubernetes_.on_request = [this](const Request& request, const User&) {
+    if (request.target.find("/configmaps?labelSelector") == std::string::npos) return;
+    clock_.elapsed += std::chrono::milliseconds(900);
+  };
+  EndAfter(std::chrono::hours(1));
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_FALSE(Exists(kRoot));
+}
+
 TEST_F(DeletionTest, ASetWhoseClaimsTakeLongToSettleAgainNeedsAnotherLook) {
   Delete(kConfig);
   MakeSetWithClaims();

@@ -77,5 +77,38 @@ TEST_F(JudgeTest, AnotherMasterRootIsConfirmedAnew) {
   EXPECT_EQ(judge_.confirmation().count(), 1);
 }
 
+TEST_F(JudgeTest, WhatIsOverdueIsDueAtOnce) {
+  EXPECT_EQ(Look(), Reason::kActive);
+  Delete(kDriver);
+  for (int count = 1; count <= 3; ++count) EXPECT_EQ(Look(), Reason::kOwnerAbsent);
+  clock_.elapsed += std::chrono::hours(1);
+  EXPECT_EQ(judge_.AbandonmentNow().due_in, Duration(0));
+  EXPECT_EQ(judge_.AbandonmentNow().lasted, std::chrono::hours(1));
+}
+
+class PatientJudgeTest : public JudgeTest {
+ protected:
+  PatientJudgeTest() {
+    settings_.settings.grace_period = std::chrono::seconds(10);
+    in_force_.TakeAnnotations({});
+  }
+};
+
+// The last look must have begun behind the grace period.
+TEST_F(PatientJudgeTest, ALookThatTakesLongConfirmsNothingOfBefore) {
+  EXPECT_EQ(Look(), Reason::kActive);
+  Delete(kDriver);
+  EXPECT_EQ(Look(), Reason::kOwnerAbsent);
+  clock_.elapsed += std::chrono::seconds(9);
+  EXPECT_EQ(Look(), Reason::kOwnerAbsent);
+  kubernetes_.on_request = [this](const small_kubernetes::Request&, const small_kubernetes::User&) {
+    clock_.elapsed += std::chrono::milliseconds(500);
+  };
+  EXPECT_EQ(Look(), Reason::kOwnerAbsent);
+  EXPECT_FALSE(judge_.MayCondemn());
+  EXPECT_EQ(Look(), Reason::kOwnerAbsent);
+  EXPECT_TRUE(judge_.MayCondemn());
+}
+
 }  // namespace
 }  // namespace cluster_watcher

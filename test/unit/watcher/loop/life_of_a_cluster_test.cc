@@ -84,8 +84,8 @@ class LifeOfAClusterTest : public testing::Test, protected Lab {
     return changes;
   }
 
-  // Runs until the loop ends, or until `end`.
-  void Run(Duration end) {
+  // Runs until the loop ends, with this exit code, or until `end`.
+  void Run(Duration end, int code = 0) {
     clock_.At(end, [this] { stop_.request_stop(); });
     SettingsInForce settings(settings_, [this](const TextMap&) { return settings_; });
     Observer observer(client_, discovery_, clock_, settings);
@@ -100,7 +100,7 @@ class LifeOfAClusterTest : public testing::Test, protected Lab {
     const Tools tools{client_,  discovery_,   clock_,         settings,
                       metrics_, log.logger(), [](Duration) {}};
     WatchLoop loop(tools, observer, announcer, health, dial, next_scrape_);
-    EXPECT_EQ(loop.Run(stop_.get_token()), 0);
+    EXPECT_EQ(loop.Run(stop_.get_token()), code);
   }
 
   // All Events in the order of their times: TIME TYPE REASON on KIND/NAME, NOTE.
@@ -293,6 +293,7 @@ TEST_F(LifeOfAClusterTest, WhatCannotBeCondemnedDoesNotFloodEvents) {
   Run(minutes(50));
   EXPECT_TRUE(Exists(kRoot));
   EXPECT_LE(Count("on Deployment/spark-m"), 4u) << Events();
+  EXPECT_LE(kubernetes_.Count("PATCH", "spark-m"), 120u) << "each takes a grace period";
 }
 
 TEST_F(LifeOfAClusterTest, APodThatLosesItsLabelIsKeptAndSaidToBe) {
@@ -388,6 +389,50 @@ TEST_F(LifeOfAClusterTest, MarksAreSeenWithinAMinuteWhileTheDriverRuns) {
   EXPECT_EQ(Mark("phase"), "");
 }
 
+// The pod of the watcher that condemned it ends: that is seen at the next poll.
+TEST_F(LifeOfAClusterTest, WhileAnotherOnesMarksAreThereEachPollIsALook) {
+  const std::string other = MakeOther();
+  clock_.At(seconds(10), [this, other] {
+    Annotate(kRoot, "condemned-by", other);
+    Annotate(kRoot, "phase", "condemned");
+  });
+  clock_.At(seconds(75), [this] {
+    EXPECT_EQ(Mark("phase"), "condemned");
+    Delete("/api/v1/namespaces/lab/pods/other?gracePeriodSeconds=0");
+  });
+  Run(seconds(90));
+  EXPECT_EQ(Mark("phase"), "");
+}
+
+TEST_F(LifeOfAClusterTest, MarksThatCannotBeWrittenInPassingAreWrittenSoon) {
+  Refuse("PATCH", "spark-m", 503);
+  clock_.At(seconds(20), [this] { kubernetes_.GetFaults().Clear(); });
+  Run(seconds(40));
+  EXPECT_NE(Mark("recorded-owner"), "");
+}
+
+TEST_F(LifeOfAClusterTest, MarksThatMayNotBeTakenOffMakeNoPollExpensive) {
+  Annotate(kRoot, "phase", "condemned");
+  Annotate(kRoot, "root-uid", "another");
+  Refuse("PATCH", "spark-m", 403);
+  Run(minutes(10));
+  EXPECT_LE(kubernetes_.Count("PATCH", "spark-m"), 24u);
+}
+
+TEST_F(LifeOfAClusterTest, InADryRunEachAbandonmentIsRehearsed) {
+  settings_.settings.dry_run = true;
+  std::size_t first = 0;
+  clock_.At(seconds(20), [this] { Delete(kDriver); });
+  clock_.At(seconds(100), [this, &first] {
+    MakeDriver();
+    first = kubernetes_.Count("DELETE", "spark-config");
+  });
+  clock_.At(seconds(120), [this] { Delete(kDriver); });
+  Run(seconds(220));
+  EXPECT_EQ(first, 1u);
+  EXPECT_EQ(kubernetes_.Count("DELETE", "spark-config"), 2u);
+}
+
 TEST_F(LifeOfAClusterTest, ADriverThatWantsMoreReplicasIsSeenAtTheNextPoll) {
   clock_.At(seconds(20), [this] {
     kubernetes_.Admin("PATCH", kDriver, R"({"spec":{"replicas":2}})",
@@ -405,6 +450,11 @@ TEST_F(LifeOfAClusterTest, AWatcherWhosePodIsGoneEnds) {
   EXPECT_TRUE(Exists(kRoot));
 }
 
+TEST_F(LifeOfAClusterTest, APodThatWasNeverThereIsAMistake) {
+  settings_.settings.pod = "nobody";
+  Run(minutes(1), 2);
+}
+
 TEST_F(LifeOfAClusterTest, PollsWaitAsLongAsTheApiServerAsks) {
   small_kubernetes::Fault busy;
   busy.response = {429, R"({"kind":"Status","apiVersion":"v1","code":429})", "application/json",
@@ -415,9 +465,34 @@ TEST_F(LifeOfAClusterTest, PollsWaitAsLongAsTheApiServerAsks) {
   EXPECT_EQ(Metric("cluster_watcher_polls_total{outcome=\"unknown\"}"), "3") << log_text_.str();
 }
 
-TEST_F(LifeOfAClusterTest, WhatIsTakenDownByHandIsFinished) {
+TEST_F(LifeOfAClusterTest, NoApiServerPutsPollsOffForLong) {
+  small_kubernetes::Fault busy;
+  busy.response = {429, R"({"kind":"Status","apiVersion":"v1","code":429})", "application/json",
+                   3'600};
+  busy.times = 0;
+  kubernetes_.GetFaults().Add(busy);
+  Run(minutes(5));
+  EXPECT_GE(std::stoi(Metric("cluster_watcher_polls_total{outcome=\"unknown\"}")), 4);
+}
+
+TEST_F(LifeOfAClusterTest, WhatIsTakenDownByHandIsFinishedAndShown) {
+  bool waited = false;
+  next_scrape_ = [&](MonotonicTime) {
+    waited = true;
+    return std::nullopt;
+  };
   TakeDownByHand();
   EXPECT_FALSE(MapExists("spark-config"));
+  EXPECT_TRUE(waited);
+}
+
+TEST_F(LifeOfAClusterTest, WhereNothingIsFinishedNoScrapeIsWaitedFor) {
+  next_scrape_ = [&](MonotonicTime) {
+    ADD_FAILURE();
+    return std::nullopt;
+  };
+  Run(minutes(2));
+  EXPECT_TRUE(Exists(kRoot));
 }
 
 TEST_F(LifeOfAClusterTest, WhatIsTakenDownByHandIsLeftWhereThatIsAskedFor) {

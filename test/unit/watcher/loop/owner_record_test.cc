@@ -1,9 +1,10 @@
 #include "watcher/loop/owner_record.h"
 
 #include <gtest/gtest.h>
-#include <spdlog/sinks/null_sink.h>
+#include <spdlog/sinks/ostream_sink.h>
 
 #include <memory>
+#include <sstream>
 #include <string>
 
 #include "test/unit/support/lab.h"
@@ -27,7 +28,22 @@ class OwnerRecordTest : public testing::Test, protected LabWithPod {
     record_.Write(look_, decision, look_.seen);
   }
 
-  Log log_{LogLevel::kDebug, LogFormat::kText, std::make_shared<spdlog::sinks::null_sink_st>()};
+  // Writes where the API server answers so; returns how often it was said that it can't.
+  int SaidAfter(int status) {
+    if (status != 200) Refuse("PATCH", "spark-m", status);
+    Write(Reason::kActive);
+    kubernetes_.GetFaults().Clear();
+    int count = 0;
+    const std::string log = log_text_.str();
+    for (std::size_t at = 0; (at = log.find("can't be recorded", at)) != std::string::npos; ++at) {
+      ++count;
+    }
+    return count;
+  }
+
+  std::ostringstream log_text_;
+  Log log_{LogLevel::kDebug, LogFormat::kText,
+           std::make_shared<spdlog::sinks::ostream_sink_st>(log_text_)};
   SettingsInForce in_force_{settings_, [this](const TextMap&) { return settings_; }};
   Observer observer_{client_, discovery_, clock_, in_force_};
   Tools tools_{client_, discovery_, clock_, in_force_, metrics_, log_.logger(), [](Duration) {}};
@@ -59,6 +75,7 @@ TEST_F(OwnerRecordTest, TakesOffAnAppStatusThatIsNotThisOwners) {
     Annotate(kRoot, "app-status", "completed");
     look_ = observer_.SureLook({});
     look_.marks.owner->uid = recorded_uid;
+    look_.marks.owner->pod_selector = "app=earlier";
     Write(reason);
     return Mark("app-status");
   };
@@ -67,6 +84,28 @@ TEST_F(OwnerRecordTest, TakesOffAnAppStatusThatIsNotThisOwners) {
   EXPECT_EQ(status_after(Reason::kCompleted, uid), "completed");
   EXPECT_EQ(status_after(Reason::kActive, "another"), "");
   EXPECT_EQ(status_after(Reason::kSharedByReplicas, uid), "");
+}
+
+TEST_F(OwnerRecordTest, WhatFailsInPassingIsWorthAnotherLookSoon) {
+  EXPECT_TRUE(record_.is_written());
+  SaidAfter(503);
+  EXPECT_FALSE(record_.is_written());
+  SaidAfter(403);
+  EXPECT_TRUE(record_.is_written()) << "it is refused for good";
+  SaidAfter(503);
+  look_.marks.owner = look_.seen;
+  Write(Reason::kActive);
+  EXPECT_TRUE(record_.is_written()) << "it is there";
+}
+
+TEST_F(OwnerRecordTest, ThatItCannotBeWrittenIsSaidOnceUntilItCan) {
+  EXPECT_EQ(SaidAfter(409), 0) << "controllers write all the time";
+  EXPECT_EQ(SaidAfter(403), 1);
+  EXPECT_EQ(SaidAfter(403), 1);
+  EXPECT_EQ(SaidAfter(200), 1);
+  look_ = observer_.SureLook({});
+  look_.marks.owner.reset();
+  EXPECT_EQ(SaidAfter(403), 2);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <spdlog/sinks/null_sink.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -57,6 +58,21 @@ class RivalWatchersTest : public testing::Test, protected LabWithPod {
     Annotate(kRoot, "phase", "deleting");
     Annotate(kRoot, "deleting-since", FormatTime(clock_.WallNow() - ago));
   }
+  // Since when can't be told.
+  void MarkDeletingSinceYesterday(const std::string& by) {
+    MarkDeletesBegun(by, Duration(0));
+    Annotate(kRoot, "deleting-since", "yesterday");
+  }
+  void TakeMarksOff() {
+    EXPECT_TRUE(
+        MasterRoot(client_, *observer_.SureLook({}).root).WriteMarks(WithoutProtocolMarks()));
+  }
+  // The owner is known, and is gone.
+  void LoseDriver() {
+    const Snapshot look = observer_.SureLook({});
+    OwnerRecord(tools_).Write(look, Decide(look.facts), look.seen);
+    Delete(kDriver);
+  }
   void MarkDeletesBegun(const std::string& by, Duration ago) {
     MarkDeleting(by, ago);
     Annotate(kRoot, "deletes-begun", "true");
@@ -100,7 +116,53 @@ TEST_F(RivalWatchersTest, MarksOfAnotherObjectAreTakenOff) {
   EXPECT_EQ(Mark("phase") + Mark("condemned-by") + Mark("deletes-begun"), "");
 }
 
+TEST_F(RivalWatchersTest, WhatIsRefusedForGoodIsKnown) {
+  const auto is_refused_after = [this](int status) {
+    if (status != 200) Refuse("PATCH", "spark-m", status);
+    MarkCondemned("gone/1");
+    Annotate(kRoot, "root-uid", "another");
+    EXPECT_EQ(Act(), Outcome::kNoMarks);
+    kubernetes_.GetFaults().Clear();
+    return rivals_.is_refused();
+  };
+  EXPECT_FALSE(is_refused_after(503));
+  EXPECT_TRUE(is_refused_after(403));
+  EXPECT_FALSE(is_refused_after(200));
+}
+
 // --- A condemnation.
+
+TEST_F(RivalWatchersTest, VerdictsOfBeforeDoNotCount) {
+  LoseDriver();
+  const auto count_after = [this](const std::function<void()>& marks) {
+    judge_.DecideOn(observer_.SureLook({}), {});
+    EXPECT_EQ(judge_.confirmation().count(), 1);
+    marks();
+    EXPECT_EQ(Act(), Outcome::kWait);
+    return judge_.confirmation().count();
+  };
+  EXPECT_EQ(count_after([this] { MarkCondemned("cli/x"); }), 0);
+  TakeMarksOff();
+  EXPECT_EQ(count_after([this] { MarkDeleting(Me(), std::chrono::hours(1)); }), 0);
+}
+
+TEST_F(RivalWatchersTest, ACondemnationThatIsWrittenAgainHasAMinuteOfItsOwn) {
+  MarkCondemned("cli/x");
+  EXPECT_EQ(Act(), Outcome::kWait);
+  TakeMarksOff();
+  EXPECT_EQ(Act(), Outcome::kNoMarks);
+  clock_.elapsed += minutes(2);
+  MarkCondemned("cli/x");
+  EXPECT_EQ(Act(), Outcome::kWait);
+  EXPECT_EQ(Mark("condemned-by"), "cli/x");
+}
+
+TEST_F(RivalWatchersTest, ACondemnationThatCannotBeTakenOffIsNotSaidToBe) {
+  Refuse("PATCH", "spark-m", 403);
+  MarkCondemned("gone/1");
+  EXPECT_EQ(Act(), Outcome::kWait);
+  EXPECT_EQ(kubernetes_.Count("POST", "/events"), 0u);
+}
 
 TEST_F(RivalWatchersTest, OnesOwnCondemnationIsTakenOffAtOnce) {
   MarkCondemned(Me());
@@ -174,6 +236,57 @@ TEST_F(RivalWatchersTest, AnOverdueDeletionIsTakenOverButNotByWhomItHasJustOvert
   EXPECT_EQ(Mark("phase"), "");
 }
 
+TEST_F(RivalWatchersTest, OneWhosePodIsGoneIsTakenBackAtOnce) {
+  MarkDeletesBegun("gone/1", minutes(1));
+  rivals_.NoteOvertaken();
+  EXPECT_EQ(Act(), Outcome::kWait);
+  EXPECT_EQ(Mark("phase"), "");
+}
+
+TEST_F(RivalWatchersTest, WhoIsOvertakenInADeletionItResumedLeavesIt) {
+  const std::string other = MakeOther();
+  MakeMap("held", R"(,"finalizers":["example.com/held"])");
+  LoseDriver();
+  MarkDeletesBegun(Me(), minutes(1));
+  kubernetes_.on_answer = [&](const small_kubernetes::Request& request,
+                              const small_kubernetes::User&, small_kubernetes::Response&) {
+    if (request.method == "DELETE") MarkDeletesBegun(other, std::chrono::hours(1));
+  };
+  EXPECT_EQ(Act(), Outcome::kWait);
+  kubernetes_.on_answer = nullptr;
+  EXPECT_EQ(Mark("condemned-by"), other);
+  EXPECT_EQ(Act(), Outcome::kWait);
+  EXPECT_EQ(Mark("condemned-by"), other);
+}
+
+// As long as it is seen to be the same one's, and in one go.
+TEST_F(RivalWatchersTest, TheAgeOfADeletionCountsForEachByItself) {
+  const Duration most = in_force_->delete_deadline - minutes(1);
+  MarkDeletingSinceYesterday("cli/x");
+  EXPECT_EQ(Act(), Outcome::kWait);
+  clock_.elapsed += most;
+  MarkDeletingSinceYesterday("cli/y");
+  EXPECT_EQ(Act(), Outcome::kWait);
+  clock_.elapsed += most;
+  EXPECT_EQ(Act(), Outcome::kWait);
+  EXPECT_EQ(Mark("condemned-by"), "cli/y");
+  TakeMarksOff();
+  EXPECT_EQ(Act(), Outcome::kNoMarks);
+  clock_.elapsed += most;
+  MarkDeletingSinceYesterday("cli/y");
+  EXPECT_EQ(Act(), Outcome::kWait);
+  EXPECT_EQ(Mark("condemned-by"), "cli/y");
+}
+
+TEST_F(RivalWatchersTest, ADeletionThatWasNotBegunSinceNobodyKnowsWhenIsCalledOff) {
+  LoseDriver();
+  MarkCondemned(Me());
+  Annotate(kRoot, "phase", "deleting");
+  EXPECT_EQ(Act(), Outcome::kWait);
+  EXPECT_EQ(Mark("phase"), "");
+  EXPECT_TRUE(Exists(kRoot));
+}
+
 TEST_F(RivalWatchersTest, TheDeletionOfAnotherClusterIsLeftAlone) {
   MarkDeletesBegun("gone/1", minutes(20));
   observer_.SureLook({});
@@ -185,9 +298,7 @@ TEST_F(RivalWatchersTest, TheDeletionOfAnotherClusterIsLeftAlone) {
 
 // The driver is gone, so it would be deleted, if it were judged again.
 TEST_F(RivalWatchersTest, ADeletionThatWasNotBegunInTimeIsCalledOff) {
-  const Snapshot look = observer_.SureLook({});
-  OwnerRecord(tools_).Write(look, Decide(look.facts), look.seen);
-  Delete(kDriver);
+  LoseDriver();
   const Duration patience = in_force_->steps_deadline + minutes(1);
   MarkDeleting(Me(), patience + seconds(1));
   EXPECT_EQ(Act(), Outcome::kWait);

@@ -129,6 +129,8 @@ TEST(Marks, ThatMakeNoSenseCountAsNone) {
       {annotation::kPhase, "Deleting"},
       {annotation::kPhase, "done"},
       {annotation::kDeletingSince, "yesterday"},
+      {annotation::kDeletingSince, "1710-01-01T00:00:00Z"},
+      {annotation::kDeletingSince, "9999-12-31T23:59:59Z"},
       {annotation::kDeletesBegun, "yes"},
       {annotation::kDeletesBegun, "TRUE"},
       {annotation::kRecordedOwner, ""},

@@ -167,6 +167,20 @@ TEST_F(AnnouncerTest, TheCommandIsThereHoweverMuchThereIsToSay) {
       << note;
 }
 
+TEST_F(AnnouncerTest, NothingForeignForgesALineOrSteersATerminal) {
+  decision_.detail = "kept\nCluster bob is deleted\x1b[2J" + std::string(300, '\x1b');
+  announcer_.Warn(snapshot_, decision_, abandonment_, {});
+  const std::string note = Note();
+  EXPECT_NE(note.find("kept\\nCluster bob is deleted\\u001b[2J"), std::string::npos) << note;
+  EXPECT_EQ(note.size(), 1024u);
+  EXPECT_TRUE(note.ends_with("2026-12-25T00:00:00Z")) << "the command is there all the same";
+  Marks marks;
+  marks.reason = "\u202e";
+  announcer_.TakenOver(snapshot_, marks);
+  EXPECT_EQ(Read("/apis/events.k8s.io/v1/namespaces/lab/events").body.find("\u202e"),
+            std::string::npos);
+}
+
 TEST_F(AnnouncerTest, ANoteIsNotCutInTheMiddleOfACharacter) {
   const std::string note = FitNote("", "a" + std::string("\xC3\xA4") + std::string(1'100, 'x'), "");
   EXPECT_EQ(note.size(), 1024u);

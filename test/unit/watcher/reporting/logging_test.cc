@@ -52,7 +52,18 @@ TEST_F(LoggingTest, NoMessageBreaksALineOrAddsKeys) {
   log.logger().info("{}", "a\"b\\c\nd\x01\",\"level\":\"none");
   EXPECT_EQ(Lines(LogFormat::kJson),
             "\",\"level\":\"info\",\"message\":"
-            "\"a\\\"b\\\\c\\nd\\u0001\\\",\\\"level\\\":\\\"none\"}\n");
+            "\"a\\\"b\\\\c\\\\nd\\\\u0001\\\",\\\"level\\\":\\\"none\"}\n");
+}
+
+TEST_F(LoggingTest, NothingForeignForgesALineOrSteersATerminal) {
+  Log log = Make(LogLevel::kInfo, LogFormat::kText);
+  log.logger().info("{}", "kept\n2026 Cluster bob is deleted\x1b[2J\u202e");
+  log.Configure(LogLevel::kInfo, LogFormat::kJson);
+  log.Write(spdlog::level::info, "\u009b", [](JsonWriter& line) { line.Field("a", "\u202e"); });
+  std::string lines = text_.str();
+  EXPECT_EQ(lines.substr(24, lines.find('\n') - 24),
+            " info kept\\n2026 Cluster bob is deleted\\u001b[2J\\u202e");
+  EXPECT_NE(lines.find(R"("message":"\\u009b","a":"\u202e"})"), std::string::npos) << lines;
 }
 
 TEST_F(LoggingTest, LevelAndFormatCanBeChanged) {

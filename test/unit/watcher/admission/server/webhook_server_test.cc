@@ -23,11 +23,12 @@ using std::chrono_literals::operator""s;
 class Certificates {
  public:
   Certificates() {
-    for (const std::string name : {"one", "two"}) {
+    for (const std::string name : {"one", "two", "beyond2262"}) {
+      const std::string days = name == "beyond2262" ? "100000" : "10";
       const std::string command =
           "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=" +
-          name + " -addext subjectAltName=IP:127.0.0.1 -days 10 -keyout " + Path(name + ".key") +
-          " -out " + Path(name + ".crt") + " 2>/dev/null";
+          name + " -addext subjectAltName=IP:127.0.0.1 -days " + days + " -keyout " +
+          Path(name + ".key") + " -out " + Path(name + ".crt") + " 2>/dev/null";
       EXPECT_EQ(std::system(command.c_str()), 0) << command;
     }
   }
@@ -226,6 +227,12 @@ TEST(WebhookServer, SaysWhyItCanNotListen) {
   const auto error = second.Start();
   ASSERT_TRUE(error);
   EXPECT_NE(error->find("127.0.0.1:"), std::string::npos) << *error;
+}
+
+TEST(LoadTlsCertificate, KnowsOneThatIsValidForCenturies) {
+  const auto loaded = LoadTlsCertificate(Shared().Files("beyond2262"));
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  EXPECT_GT(loaded->expires, SystemClock().WallNow() + std::chrono::years(100));
 }
 
 TEST(LoadTlsCertificate, NamesTheFileThatIsWrong) {

@@ -1,0 +1,122 @@
+#include "watcher/deletion/deletes.h"
+
+#include <string>
+#include <vector>
+
+#include "test/unit/support/tools_lab.h"
+
+namespace cluster_watcher {
+namespace {
+
+using small_kubernetes::Request;
+using small_kubernetes::Response;
+using small_kubernetes::User;
+
+constexpr const char* kSet = "/apis/apps/v1/namespaces/lab/statefulsets/w";
+
+class DeletesTest : public ToolsLab {
+ protected:
+  bool Send(const std::vector<const KubeObject*>& objects) {
+    return deletes_.Send(objects, PropagationPolicy::kBackground);
+  }
+  // As many ConfigMaps.
+  std::vector<const KubeObject*> MakeMaps(int count) {
+    kubernetes_.settle_after_writes = false;
+    std::vector<const KubeObject*> all;
+    for (int i = 0; i < count; ++i) maps_.push_back(MakeBareMap("map-" + std::to_string(i)));
+    for (const KubeObject& map : maps_) all.push_back(&map);
+    return all;
+  }
+  void MakeSetWithClaims() {
+    kubernetes_.Apply(R"({"apiVersion":"apps/v1","kind":"StatefulSet",)" + Labelled("w") +
+                      R"(,"spec":{"replicas":1,"serviceName":"w","selector":{"matchLabels":)"
+                      R"({"app":"w"}},"volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":)"
+                      R"({"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":)"
+                      R"("1Gi"}}}}],"template":{"metadata":{"labels":{"app":"w"}},"spec":)"
+                      R"({"containers":[{"name":"m","image":"x"}]}}}})");
+  }
+
+  bool may_send_ = true;
+  Deletes deletes_{MakeTools(),
+                   cluster_,
+                   ObjectNamed("deployments", "spark-m"),
+                   clock_.WallNow() + std::chrono::hours(24),
+                   warn_once_,
+                   [this] { return may_send_; }};
+  KubeObjects maps_;
+};
+
+// What it controlled is waited for, and what it owned goes next.
+TEST_F(DeletesTest, WhatIsGoneAlreadyCountsAsDeleted) {
+  const KubeObject config = ObjectNamed("configmaps", "spark-config");
+  EXPECT_FALSE(deletes_.AcceptedAt(config.meta.uid));
+  Delete(kMaps + std::string("/spark-config"));
+  EXPECT_TRUE(Send({&config}));
+  EXPECT_EQ(deletes_.AcceptedAt(config.meta.uid), clock_.Now());
+  EXPECT_FALSE(deletes_.any_accepted()) << "somebody else deleted it";
+}
+
+TEST_F(DeletesTest, AnApiServerThatAsksForAPauseIsSentNoFurtherBatch) {
+  const auto maps = MakeMaps(200);
+  kubernetes_.on_answer = [number = 0](const Request& request, const User&,
+                                       Response& response) mutable {
+    if (request.method != "DELETE") return;
+    if (++number == 80) response.status = 429;
+    if (number == 81) response.status = 500;
+  };
+  EXPECT_FALSE(Send(maps));
+  EXPECT_EQ(kubernetes_.Count("DELETE"), 8u + 64u + 64u);
+}
+
+TEST_F(DeletesTest, AConflictIsSentAgainAFewTimesAndOnlyOnFreshEvidence) {
+  const KubeObject config = ObjectNamed("configmaps", "spark-config");
+  const std::string version = '"' + config.meta.resource_version + '"';
+  kubernetes_.on_request = [&](const Request& request, const User&) {
+    if (request.method != "DELETE") return;
+    EXPECT_NE(request.body.find(version), std::string::npos) << request.body;
+  };
+  Refuse("DELETE", "spark-config", 409);
+  EXPECT_FALSE(Send({&config}));
+  EXPECT_EQ(kubernetes_.Count("DELETE"), 3u);
+  kubernetes_.on_request = [this](const Request& request, const User&) {
+    if (request.method == "DELETE") may_send_ = false;
+  };
+  EXPECT_FALSE(Send({&config}));
+  EXPECT_EQ(kubernetes_.Count("DELETE"), 4u);
+}
+
+TEST_F(DeletesTest, BetweenBatchesTheHeartbeatGoesOn) {
+  Send(MakeMaps(100));
+  EXPECT_EQ(turns_, 2);
+}
+
+TEST_F(DeletesTest, ASetWhoseClaimsCannotBeReadStays) {
+  MakeSetWithClaims();
+  const KubeObject set = ObjectNamed("statefulsets", "w");
+  Refuse("GET", "statefulsets/w", 503);
+  EXPECT_FALSE(deletes_.SettleClaimsOf(set));
+  EXPECT_FALSE(Send({&set})) << "it must be sent again";
+  EXPECT_TRUE(Exists(kSet));
+}
+
+TEST_F(DeletesTest, AMarkOfAClaimThatIsRefusedForGoodIsNotTriedAgain) {
+  kubernetes_.Apply(R"({"apiVersion":"v1","kind":"PersistentVolumeClaim",)" + Labelled("data") +
+                    R"(,"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":)"
+                    R"({"storage":"1Gi"}}}})");
+  const KubeObjects claims = {ObjectNamed("persistentvolumeclaims", "data")};
+  for (const int status : {503, 403}) {
+    Refuse("PATCH", "persistentvolumeclaims", status);
+    EXPECT_EQ(deletes_.MarkForCollection(claims), status == 403) << status;
+    kubernetes_.GetFaults().Clear();
+  }
+  EXPECT_TRUE(deletes_.MarkForCollection(claims));
+}
+
+TEST_F(DeletesTest, AFewOfManyAreNamed) {
+  Send(MakeMaps(30));
+  EXPECT_EQ(deletes_.first_deleted().size(), 20u);
+  EXPECT_EQ(deletes_.results().at("deleted"), 30);
+}
+
+}  // namespace
+}  // namespace cluster_watcher

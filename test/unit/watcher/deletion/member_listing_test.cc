@@ -1,0 +1,133 @@
+#include "watcher/deletion/member_listing.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "test/unit/support/tools_lab.h"
+
+namespace cluster_watcher {
+namespace {
+
+using small_kubernetes::Request;
+using small_kubernetes::User;
+using Names = std::vector<std::string>;
+
+class MemberListingTest : public ToolsLab {
+ protected:
+  MemberListingTest() {
+    DefineRayClusters();
+    Reset();
+  }
+  // Begins anew with the settings as they are.
+  void Reset() { listing_.emplace(MakeTools(), warn_once_, cluster_); }
+  void MakeClaim() {
+    kubernetes_.Apply(R"({"apiVersion":"v1","kind":"PersistentVolumeClaim",)" + Labelled("data") +
+                      R"(,"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":)"
+                      R"({"storage":"1Gi"}}}})");
+  }
+  static Names NamesOf(const KubeObjects& objects) {
+    Names names;
+    for (const KubeObject& object : objects) names.push_back(object.Describe());
+    return names;
+  }
+
+  std::optional<MemberListing> listing_;
+};
+
+TEST_F(MemberListingTest, AKindThatDiscoveryCannotTellIsAGap) {
+  Refuse("GET", "/apis/ray.io", 503);
+  const MemberKinds kinds = FindMemberKinds(settings_.settings, discovery_, {});
+  EXPECT_EQ(kinds.errors.size(), 1u);
+  EXPECT_EQ(kinds.not_served, Names());
+  MemberListing::Listed listed = listing_->List();
+  EXPECT_TRUE(listed.any);
+  EXPECT_FALSE(listed.complete);
+  EXPECT_EQ(listed.failed.size(), 1u);
+  kubernetes_.GetFaults().Clear();
+  listed = listing_->List();
+  EXPECT_TRUE(listed.complete);
+  EXPECT_EQ(listed.failed, Names());
+}
+
+TEST_F(MemberListingTest, OfTheKindsThatAreAskedForTheOthersAreSaidToBeSkipped) {
+  EXPECT_EQ(FindMemberKinds(settings_.settings, discovery_, {}).not_served, Names())
+      << "few API servers have all kinds";
+  settings_.settings.resources = {"configmaps", "widgets.example.com", "namespaces"};
+  const MemberKinds kinds = FindMemberKinds(settings_.settings, discovery_, {});
+  EXPECT_EQ(kinds.types, std::vector{TypeOf("configmaps")});
+  EXPECT_EQ(kinds.not_served, (Names{"widgets.example.com", "namespaces"}));
+  Reset();
+  for (int times = 0; times < 2; ++times) {
+    EXPECT_TRUE(listing_->List().complete);
+    EXPECT_EQ(listing_->skipped(),
+              (Names{"widgets.example.com: not served", "namespaces: not served"}));
+  }
+}
+
+TEST_F(MemberListingTest, AfterAGapDiscoveryIsReadAgain) {
+  int reads = 0;
+  kubernetes_.on_request = [&](const Request& request, const User&) {
+    if (request.target == "/apis") ++reads;
+  };
+  const auto reads_by_list = [&] {
+    reads = 0;
+    listing_->List();
+    return reads;
+  };
+  EXPECT_EQ(reads_by_list(), 1);
+  Refuse("GET", "/services?labelSelector", 503);
+  EXPECT_EQ(reads_by_list(), 0);
+  kubernetes_.GetFaults().Clear();
+  EXPECT_EQ(reads_by_list(), 1);
+  EXPECT_EQ(reads_by_list(), 0);
+}
+
+TEST_F(MemberListingTest, AKindThatWasReadMustBeReadAgainUnlessItIsNoLongerServed) {
+  EXPECT_TRUE(listing_->List().complete);
+  Refuse("GET", "/services?labelSelector", 503);
+  EXPECT_FALSE(listing_->List().complete);
+  kubernetes_.GetFaults().Clear();
+  Refuse("GET", "/apis/ray.io/v1", 503);
+  EXPECT_FALSE(listing_->List().complete);
+  kubernetes_.GetFaults().Clear();
+  Refuse("GET", "/rayclusters?labelSelector", 403);
+  EXPECT_FALSE(listing_->List().complete);
+  Delete("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/rayclusters.ray.io");
+  EXPECT_TRUE(listing_->List().complete);
+}
+
+TEST_F(MemberListingTest, WhereNoKindMayBeListedNothingIsKnown) {
+  Refuse("GET", "?labelSelector", 403);
+  for (int times = 0; times < 2; ++times) {
+    const MemberListing::Listed listed = listing_->List();
+    EXPECT_FALSE(listed.any);
+    EXPECT_FALSE(listed.complete);
+    EXPECT_EQ(listed.failed, Names());
+    const auto& skipped = listing_->skipped();
+    EXPECT_EQ(std::count(skipped.begin(), skipped.end(), "services: the account may not list them"),
+              1);
+  }
+}
+
+TEST_F(MemberListingTest, ClaimsAreMembersWhereThatIsAskedFor) {
+  MakeClaim();
+  const char* claim = "persistentvolumeclaim/data";
+  MemberListing::Listed listed = listing_->List();
+  EXPECT_EQ(std::count_if(listed.objects.begin(), listed.objects.end(),
+                          [](const KubeObject& object) {
+                            return object.type.kind == "PersistentVolumeClaim";
+                          }),
+            0);
+  EXPECT_EQ(NamesOf(listed.preserved), Names{claim});
+  settings_.settings.resources = {"configmaps", "persistentvolumeclaims"};
+  Reset();
+  listed = listing_->List();
+  EXPECT_EQ(NamesOf(listed.objects), (Names{"configmap/spark-config", claim}));
+  EXPECT_EQ(NamesOf(listed.preserved), Names());
+}
+
+}  // namespace
+}  // namespace cluster_watcher
