@@ -139,12 +139,13 @@ class Offenders {
   }
 
  private:
-  // Repeats it as fast as it can, with short pauses that leave the CPU to the watcher.
+  // Repeats it as fast as it can, with short pauses that leave the CPU to the watcher, which the
+  // sanitizers make several times slower.
   void Repeat(std::function<void(int)> misdeed) {
     threads_.emplace_back([this, misdeed = std::move(misdeed)] {
       for (int i = 0; !stop_; ++i) {
         misdeed(i);
-        std::this_thread::sleep_for(milliseconds(2));
+        std::this_thread::sleep_for(milliseconds(kSanitized ? 20 : 2));
       }
     });
   }
