@@ -148,14 +148,7 @@ void Actors::Begin() {
     ambushes_.push_back(
         {Stage::kFollowing, random_.Between(0, 120), Micros(0), Deed::kWatcherKilled});
   }
-  if (plan.duel) {
-    const Micros soon = random_.Between(Micros(0), Micros(2'000'000));
-    const bool by_force = random_.Chance(0.6);
-    ambushes_.push_back(
-        {Stage::kBegun, 0, soon, by_force ? Deed::kDrainedByForce : Deed::kWatcherHeldUp});
-    ambushes_.push_back({Stage::kDelete, 0, soon + Micros(500'000),
-                         by_force ? Deed::kMemberAdded : Deed::kRollout});
-  }
+  Scheme(plan.plot);
   for (int more = plan.rollouts ? random_.Between(1, 3) : 0; more > 0; --more) {
     constexpr std::array<Deed, 9> kRollouts{
         Deed::kRolloutToOther, Deed::kRolloutToOther,   Deed::kRolloutToOther,
@@ -165,6 +158,40 @@ void Actors::Begin() {
     timeline_.After(random_.Between(Micros(0), span), [this, deed] { Do(deed); });
   }
   timeline_.At(plan.calm, [this] { Calm(); });
+}
+
+void Actors::Scheme(Plot plot) {
+  const Micros soon = random_.Between(Micros(1'000), Micros(2'000'000));
+  const Micros at_once = soon / 10;
+  switch (plot) {
+    case Plot::kNone:
+      return;
+    case Plot::kDuel: {
+      const bool by_force = random_.Chance(0.6);
+      ambushes_.push_back(
+          {Stage::kBegun, 0, soon, by_force ? Deed::kDrainedByForce : Deed::kWatcherHeldUp});
+      ambushes_.push_back({Stage::kDelete, 0, soon + Micros(500'000),
+                           by_force ? Deed::kMemberAdded : Deed::kRollout});
+      return;
+    }
+    case Plot::kNap: {
+      constexpr std::array<Deed, 3> kNaps{Deed::kMachineSuspended, Deed::kWatcherHeldUp,
+                                          Deed::kOutage};
+      constexpr std::array<Deed, 3> kUses{Deed::kDriverCreated, Deed::kDriverToOne,
+                                          Deed::kOtherDriver};
+      ambushes_.push_back({Stage::kBegun, 0, Micros(0), random_.Pick(kNaps)});
+      ambushes_.push_back({Stage::kBegun, 0, soon, random_.Pick(kUses)});
+      return;
+    }
+    case Plot::kMadeAnew:
+      ambushes_.push_back({Stage::kDeleted, 0, Micros(0), Deed::kMemberAdded});
+      ambushes_.push_back({Stage::kDeleted, 0, at_once, Deed::kWatcherKilled});
+      return;
+    case Plot::kTakenDown:
+      ambushes_.push_back({Stage::kLastLook, 0, Micros(0), Deed::kRootDeleted});
+      ambushes_.push_back({Stage::kLastLook, 0, at_once, Deed::kMemberAdded});
+      return;
+  }
 }
 
 void Actors::Calm() {
@@ -199,11 +226,14 @@ void Actors::Look() {
 }
 
 void Actors::Strike(Stage stage) {
-  for (auto ambush = ambushes_.begin(); ambush != ambushes_.end(); ++ambush) {
-    if (ambush->stage != stage || ambush->skip-- > 0) continue;
+  for (auto ambush = ambushes_.begin(); ambush != ambushes_.end();) {
+    if (ambush->stage != stage || ambush->skip-- > 0) {
+      ++ambush;
+      continue;
+    }
     const Deed deed = ambush->deed;
     const Micros delay = ambush->delay;
-    ambushes_.erase(ambush);
+    ambush = ambushes_.erase(ambush);
     if (delay == Micros(0)) {
       Do(deed);
     } else {
@@ -211,7 +241,6 @@ void Actors::Strike(Stage stage) {
         if (timeline_.Now() < world_.plan().calm) Do(deed);
       });
     }
-    return;
   }
 }
 
@@ -244,10 +273,10 @@ void Actors::Handled(const Exchange& exchange, int status) {
   if (body.find(R"(phase":"condemned")") != std::string::npos) {
     condemned_ = true;
     Strike(Stage::kCondemned);
-  } else if (body.find(R"(phase":"deleting")") != std::string::npos) {
-    Strike(Stage::kCrossed);
   } else if (body.find(R"(deletes-begun":"true")") != std::string::npos) {
     Strike(Stage::kBegun);
+  } else if (body.find(R"(phase":"deleting")") != std::string::npos) {
+    Strike(Stage::kCrossed);
   }
 }
 

@@ -116,6 +116,7 @@ class Actors final : public Listener {
   };
 
   Deed DrawDeed();
+  void Scheme(Plot plot);
   void Strike(Stage stage);
   void Do(Deed deed);
   void Annotate(const char* who, const std::string& path, const std::string& annotations);

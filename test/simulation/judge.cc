@@ -262,8 +262,38 @@ void Judge::Add(const Exchange& exchange, const std::string& recorded, Look& loo
   if (target == owner_list) ReadOwner(exchange, object, recorded, look);
 }
 
+// In this world nobody but people makes ConfigMaps, and nothing controls them.
+void Judge::ReadMembers(const Exchange& one, Record& record) {
+  record.has_begun |= one.Is(HttpMethod::kPatch) &&
+                      Contains(one.request.body, R"("cluster-watcher/deletes-begun":"true")");
+  if (record.has_begun || record.roots.empty() || !record.roots.back().second.deletes_begun ||
+      record.looks.size() == record.looks_judged || !one.true_answer || one.status != 200 ||
+      !Contains(one.request.target, "/configmaps?labelSelector=oshinko-cluster%3Dspark&")) {
+    return;
+  }
+  // Later lists are those of the deletion, which goes on whatever it finds.
+  record.looks_judged = record.looks.size();
+  record.made_since.clear();
+  const SeenRoot& root = record.roots.back().second;
+  const auto since = TimeOf(root.deleting_since);
+  const Body body(one.answer);
+  const Json* items = At(body.root(), "items");
+  if (!since || items == nullptr || !items->IsArray()) return;
+  for (const Json& item : items->GetArray()) {
+    const Json* metadata = At(&item, "metadata");
+    const auto uid = TextAt(At(metadata, "uid"));
+    const auto made = TimeOf(std::string(TextAt(At(metadata, "creationTimestamp"))));
+    if (made && *made >= *since && At(metadata, "deletionTimestamp") == nullptr &&
+        TextAt(At(metadata, "annotations", "cluster-watcher/keep")) != "true" &&
+        !Contains(root.first_deletes, HashOf(uid))) {
+      record.made_since = TextAt(At(metadata, "name"));
+    }
+  }
+}
+
 void Judge::Read(const Exchange& one, Record& record) const {
   if (auto seen = RootIn(one)) record.roots.emplace_back(one.number, *std::move(seen));
+  ReadMembers(one, record);
   // Reads after a write no longer belong to the look.
   if (!one.Is(HttpMethod::kGet)) record.open = false;
   if (!one.Is(HttpMethod::kGet)) return;
@@ -457,6 +487,9 @@ void Judge::CheckRight(const Exchange& exchange, const std::string& uid) {
   if (last == nullptr) return Break(kPromise, "the master root was never read");
   if (gone_since == 0) {
     if (last->kept) return Break(kPromise, "the master root is annotated to be kept");
+    if (!record.has_begun && !record.made_since.empty()) {
+      return Break("1, deletes begun", record.made_since + " was made since, and no look followed");
+    }
     // A begun deletion is finished, even if somebody has removed or changed the marks; but for who
     // deletes.
     const bool is_anothers = last->phase == "deleting" && last->condemned_by != exchange.by->Me();
@@ -727,6 +760,9 @@ void Judge::CheckTarget(const Exchange& exchange) {
     return;
   }
   ++counts_.deletes;
+  if (truth_.IsMadeAfter(root_of_[exchange.number], before_->uid)) {
+    return Break(kPromise, target + " was made when its master root was gone");
+  }
   if (const ObjectPtr root = world_.Root()) bereft_.insert(root->uid);
   const Body body(before_->Json());
   // The claims that the cluster's set has made don't carry its label.

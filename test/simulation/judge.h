@@ -112,12 +112,16 @@ class Judge final : public Listener {
     std::set<std::string> name_failed;                    // could not be read, or
     std::set<std::string> name_read;                      // was
     std::vector<std::pair<std::size_t, SeenRoot>> roots;  // by number of the exchange
+    bool has_begun = false;        // it has written that deletes are begun; else, of
+    std::size_t looks_judged = 0;  // so many looks, at a deletion that another had begun, the last
+    std::string made_since;        // was followed by a list with this member, made since it began
   };
 
   // Reads what this life got before `exchange`. Looks and roots are in order.
   const Record& RecordBefore(const Exchange& exchange);
   std::span<const Look> LooksBefore(const Exchange& exchange);
   void Read(const Exchange& one, Record& record) const;
+  static void ReadMembers(const Exchange& one, Record& record);
   // `recorded` is the owner's UID that this life knows already; empty if it never saw one.
   static void AddKeeping(const Exchange& exchange, Look& look);
   void Add(const Exchange& exchange, const std::string& recorded, Look& look) const;

@@ -52,8 +52,8 @@ Plan Plan::Draw(std::uint64_t seed) {
   plan.driver_finalizer = random.Chance(0.1);
   plan.finalizers_stay = random.Chance(0.3);
 
-  plan.duel = random.Chance(0.08);
-  if (plan.duel) {
+  plan.plot = static_cast<Plot>(random.Weighted(std::array{82, 8, 4, 3, 3}));
+  if (plan.plot == Plot::kDuel) {
     plan.finalizers = random.Between(1, 2);
     plan.finalizers_stay = random.Chance(0.5);
     plan.delete_deadline = seconds(random.Pick(std::array{12, 20, 60}));
@@ -61,6 +61,7 @@ Plan Plan::Draw(std::uint64_t seed) {
 
   const bool faulty = random.Chance(0.7);
   plan.calm = Timeline::kBegin + seconds(random.Between(10, 22));
+  if (plan.plot != Plot::kNone) plan.calm += seconds(20);
   if (faulty && random.Chance(0.6)) plan.read_faults = random.Pick(std::array{0.002, 0.01, 0.03});
   if (faulty && random.Chance(0.7)) plan.write_faults = random.Pick(std::array{0.03, 0.1, 0.3});
   plan.uneven = random.Chance(0.3);

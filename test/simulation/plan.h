@@ -14,6 +14,14 @@ namespace cluster_watcher::simulation {
 
 enum class DriverKind { kDeployment, kStatefulSet, kReplicationController, kJob };
 enum class OwnerGiven { kByLabel, kByFlag, kByBoth, kByAnnotation };
+// Deeds that belong together, each timed on what a watcher does.
+enum class Plot {
+  kNone,
+  kDuel,       // a second watcher takes over in the middle of a long deletion
+  kNap,        // the evidence grows old before the first delete, and the cluster is used again
+  kMadeAnew,   // a member is made right behind the first delete, and the watcher dies
+  kTakenDown,  // the root is deleted right after it was read, and a member is made behind it
+};
 
 struct Plan {
   static Plan Draw(std::uint64_t seed);
@@ -75,7 +83,7 @@ struct Plan {
   double dawdling;  // share of batches before which the watcher isn't scheduled
   int scripted;     // deeds at a certain time
   int ambushes;     // deeds exactly when a watcher's request has arrived
-  bool duel;        // a second watcher takes over in the middle of a long deletion
+  Plot plot;
   int outages;
   int crashes;  // between two requests of whoever has condemned the cluster
   bool clocks_jump;

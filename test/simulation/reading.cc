@@ -70,6 +70,7 @@ SeenRoot SeenRoot::Read(const Json* object) {
     // Any other text means nothing, and hurts nobody.
     if (seen.phase != "condemned" && seen.phase != "deleting") seen.phase.clear();
     seen.condemned_by = TextAt(At(annotations, "cluster-watcher/condemned-by"));
+    seen.deleting_since = TextAt(At(annotations, "cluster-watcher/deleting-since"));
     seen.deletes_begun = TextAt(At(annotations, "cluster-watcher/deletes-begun")) == "true";
     seen.first_deletes = TextAt(At(annotations, "cluster-watcher/first-deletes"));
     seen.owner_uid = UidIn(TextAt(At(annotations, "cluster-watcher/recorded-owner")));

@@ -57,6 +57,7 @@ struct SeenRoot {
   // Marks; empty unless they belong to this very object.
   std::string phase;
   std::string condemned_by;
+  std::string deleting_since;
   bool deletes_begun = false;
   std::string first_deletes;
   std::string owner_uid;

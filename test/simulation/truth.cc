@@ -55,6 +55,7 @@ void Truth::Look() {
   NoteDrivers(now);
   NoteHolds(now);
   if (world_.IsInUse()) Note(now, "another driver uses it");
+  NoteRoot();
   NoteSurvivors();
   keepers_ = std::move(now);
 }
@@ -108,6 +109,18 @@ void Truth::NoteDriver(Keepers& now) {
   }
 }
 
+void Truth::NoteRoot() {
+  const ObjectPtr root = world_.Root();
+  std::string uid = root == nullptr ? "" : root->uid;
+  if (uid != root_uid_) roots_gone_.emplace(std::exchange(root_uid_, uid), timeline_.Now());
+}
+
+bool Truth::IsMadeAfter(const std::string& root_uid, const std::string& uid) const {
+  const auto gone = roots_gone_.find(root_uid);
+  const auto made = made_.find(uid);
+  return gone != roots_gone_.end() && made != made_.end() && made->second > gone->second;
+}
+
 // Nobody but a watcher, or the garbage collector behind one, deletes these.
 void Truth::NoteSurvivors() {
   auto& kubernetes = world_.kubernetes();
@@ -115,6 +128,9 @@ void Truth::NoteSurvivors() {
       kubernetes.GetStore().VersionOf(kubernetes.Resources().Of("", "configmaps")),
       kubernetes.GetStore().VersionOf(kubernetes.Resources().Of("", "persistentvolumeclaims")));
   if (std::exchange(survivors_version_, version) == version) return;
+  for (const ObjectPtr& object : world_.All("", "configmaps")) {
+    made_.emplace(object->uid, timeline_.Now());
+  }
   if (world_.plan().volumes != std::string("delete")) {
     for (const ObjectPtr& claim : world_.All("", "persistentvolumeclaims")) {
       survivors_.emplace(claim->uid, "the claim " + claim->name);

@@ -34,6 +34,8 @@ class Truth {
   // To be called before a delete takes effect that a watcher sent for the deletion of this master
   // root. Returns how it breaks the promise; empty: it doesn't.
   std::string WhyNotDelete(const Exchange& exchange, const std::string& root_uid);
+  // Whether an object was made when this master root was gone already.
+  bool IsMadeAfter(const std::string& root_uid, const std::string& uid) const;
   // Whether the marks say that deletes were begun, and name as the first something that was there
   // and is gone. If others have deleted that, nobody can tell.
   bool SeemsHalf() const;
@@ -48,6 +50,7 @@ class Truth {
   void NoteDriver(Keepers& now);
   void NoteNextDriver(Keepers& now);
   void NoteHolds(Keepers& now);
+  void NoteRoot();
   void NoteSurvivors();
 
   const Timeline& timeline_;
@@ -56,7 +59,10 @@ class Truth {
   std::uint64_t survivors_version_ = 0;
   std::map<std::string, std::string> survivors_;  // UIDs, and names
   std::string lost_;
-  std::set<std::string> drivers_;  // UIDs of all that had the driver's name
+  std::string root_uid_;
+  std::map<std::string, MonotonicTime> roots_gone_;  // by UID
+  std::map<std::string, MonotonicTime> made_;        // ConfigMaps, as people make them; by UID
+  std::set<std::string> drivers_;                    // UIDs of all that had the driver's name
   std::map<std::string, MonotonicTime> keepers_;
   std::set<std::string> half_;  // UIDs of the master roots of which something was deleted
 };
