@@ -9,8 +9,10 @@
 //     that could keep the cluster is at most 5 s old when the mark is sent, the owner was read
 //     again after it, and the root was not written in between. At the last read of the owner the
 //     driver was truly gone, and the cluster not in use. Deletes are begun
-//     (`deletes-begun`) only after another such look, at most 5 s old.
-//  2. Nothing outside of the cluster is deleted, and nothing is written by a dry run.
+//     (`deletes-begun`) only after another such look, at most 5 s old. Who finds deletes begun, and
+//     a member that was made since, deletes nothing without such a look of its own.
+//  2. Nothing outside of the cluster is deleted, nor what was made when the root was gone, and
+//     nothing is written by a dry run.
 //  3. Each delete has the precondition of a UID that this watcher has read of this very object.
 //  4. Each delete is sent by the watcher that the master root named at its last look, or by one
 //     that had begun when the root was deleted or the marks were removed; or by one whose pod is
