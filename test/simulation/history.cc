@@ -104,6 +104,7 @@ void History::Expect() {
   if (begun && seen.kept) return;
   // Others have written on it what nobody can tell from true marks, or over true ones.
   if (begun ? !judge_.AreTrueMarks(seen) : truth_.SeemsHalf()) return;
+  if (!begun && actors_.has_forged_marks() && judge_.BegunRoots().contains(root_uid_)) return;
   if (!begun && !judge_.BegunRoots().empty() && actors_.has_orphaned_pods()) return;
   const bool abandoned =
       truth_.keepers().empty() && !world_.WantsDriverToRun() && !world_.HasDriverLeftPods();

@@ -114,7 +114,7 @@ class Judge final : public Listener {
     std::set<std::string> name_failed;                    // could not be read, or
     std::set<std::string> name_read;                      // was
     std::vector<std::pair<std::size_t, SeenRoot>> roots;  // by number of the exchange
-    bool has_begun = false;        // it has written that deletes are begun; else, of
+    bool has_begun = false;        // it has begun to delete, or written so; else, of
     std::size_t looks_judged = 0;  // so many looks, at a deletion that another had begun, the last
     std::string made_since;        // was followed by a list with this member, made since it began
   };
