@@ -1,6 +1,6 @@
 // The program's log on stderr. Each line is text, or JSON with the keys `time` (RFC 3339, UTC),
-// `level` and `message`, and further keys for a decision. What could forge a line or steer a terminal
-// is escaped.
+// `level` and `message`, and further keys for a decision. What could forge a line or steer a
+// terminal is escaped.
 #pragma once
 
 #include <functional>
