@@ -145,7 +145,7 @@ class Offenders {
     threads_.emplace_back([this, misdeed = std::move(misdeed)] {
       for (int i = 0; !stop_; ++i) {
         misdeed(i);
-        std::this_thread::sleep_for(milliseconds(kSanitized ? 20 : 2));
+        std::this_thread::sleep_for(milliseconds(kSanitized ? 100 : 2));
       }
     });
   }
