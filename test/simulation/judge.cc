@@ -764,7 +764,7 @@ void Judge::CheckTarget(const Exchange& exchange) {
   // Where the clocks of two API servers differ, times of creation don't tell.
   if (world_.plan().skew == Duration(0) &&
       truth_.IsMadeAfter(root_of_[exchange.number], before_->uid)) {
-    return Break(kPromise, target + " was made when its master root was gone");
+    return Break(kPromise, target + " was made when its master root was deleted");
   }
   if (const ObjectPtr root = world_.Root()) bereft_.insert(root->uid);
   const Body body(before_->Json());

@@ -11,7 +11,7 @@
 //     driver was truly gone, and the cluster not in use. Deletes are begun
 //     (`deletes-begun`) only after another such look, at most 5 s old. Who finds deletes begun, and
 //     a member that was made since, deletes nothing without such a look of its own.
-//  2. Nothing outside of the cluster is deleted, nor what was made when the root was gone, and
+//  2. Nothing outside of the cluster is deleted, nor what was made behind the root's deletion, and
 //     nothing is written by a dry run.
 //  3. Each delete has the precondition of a UID that this watcher has read of this very object.
 //  4. Each delete is sent by the watcher that the master root named at its last look, or by one

@@ -112,13 +112,14 @@ void Truth::NoteDriver(Keepers& now) {
 void Truth::NoteRoot() {
   const ObjectPtr root = world_.Root();
   std::string uid = root == nullptr ? "" : root->uid;
-  if (uid != root_uid_) roots_gone_.emplace(std::exchange(root_uid_, uid), timeline_.Now());
+  if (uid != root_uid_) roots_ended_.emplace(std::exchange(root_uid_, uid), version_);
+  if (root != nullptr && root->deleting) roots_ended_[uid] = root->version;
 }
 
 bool Truth::IsMadeAfter(const std::string& root_uid, const std::string& uid) const {
-  const auto gone = roots_gone_.find(root_uid);
+  const auto ended = roots_ended_.find(root_uid);
   const auto made = made_.find(uid);
-  return gone != roots_gone_.end() && made != made_.end() && made->second > gone->second;
+  return ended != roots_ended_.end() && made != made_.end() && made->second > ended->second;
 }
 
 // Nobody but a watcher, or the garbage collector behind one, deletes these.
@@ -129,7 +130,7 @@ void Truth::NoteSurvivors() {
       kubernetes.GetStore().VersionOf(kubernetes.Resources().Of("", "persistentvolumeclaims")));
   if (std::exchange(survivors_version_, version) == version) return;
   for (const ObjectPtr& object : world_.All("", "configmaps")) {
-    made_.emplace(object->uid, timeline_.Now());
+    made_.emplace(object->uid, object->version);
   }
   if (world_.plan().volumes != std::string("delete")) {
     for (const ObjectPtr& claim : world_.All("", "persistentvolumeclaims")) {

@@ -34,7 +34,8 @@ class Truth {
   // To be called before a delete takes effect that a watcher sent for the deletion of this master
   // root. Returns how it breaks the promise; empty: it doesn't.
   std::string WhyNotDelete(const Exchange& exchange, const std::string& root_uid);
-  // Whether an object was made when this master root was gone already.
+  // Whether an object was made when this master root was gone already, or going and no longer
+  // written.
   bool IsMadeAfter(const std::string& root_uid, const std::string& uid) const;
   // Whether the marks say that deletes were begun, and name as the first something that was there
   // and is gone. If others have deleted that, nobody can tell.
@@ -60,9 +61,11 @@ class Truth {
   std::map<std::string, std::string> survivors_;  // UIDs, and names
   std::string lost_;
   std::string root_uid_;
-  std::map<std::string, MonotonicTime> roots_gone_;  // by UID
-  std::map<std::string, MonotonicTime> made_;        // ConfigMaps, as people make them; by UID
-  std::set<std::string> drivers_;                    // UIDs of all that had the driver's name
+  // By UID, as versions of the store: until when master roots were there, and since when
+  // ConfigMaps, as people make them.
+  std::map<std::string, std::uint64_t> roots_ended_;
+  std::map<std::string, std::uint64_t> made_;
+  std::set<std::string> drivers_;  // UIDs of all that had the driver's name
   std::map<std::string, MonotonicTime> keepers_;
   std::set<std::string> half_;  // UIDs of the master roots of which something was deleted
 };
