@@ -50,6 +50,15 @@ class Lab {
     kubernetes_.Apply(R"({"apiVersion":"v1","kind":"ConfigMap",)" + Labelled(name, more) + "}");
   }
   void Delete(const std::string& path) { kubernetes_.Admin("DELETE", path); }
+  void DefineRayClusters() {
+    kubernetes_.Apply(
+        R"({"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",)"
+        R"("metadata":{"name":"rayclusters.ray.io"},"spec":{"group":"ray.io","scope":"Namespaced",)"
+        R"("names":{"plural":"rayclusters","singular":"raycluster","kind":"RayCluster"},)"
+        R"("versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":)"
+        R"({"type":"object","x-kubernetes-preserve-unknown-fields":true}}}]}})");
+    kubernetes_.Settle();
+  }
   // Replaces the cluster's master with another one of the same name.
   void ReplaceRoot() {
     Delete(kRoot);

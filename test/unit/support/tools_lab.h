@@ -46,15 +46,6 @@ class ToolsLab : public testing::Test, protected Lab {
   static std::string OwnedBy(const KubeObject& owner) {
     return R"(,"ownerReferences":[)" + Reference(owner) + "]";
   }
-  void DefineRayClusters() {
-    kubernetes_.Apply(
-        R"({"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",)"
-        R"("metadata":{"name":"rayclusters.ray.io"},"spec":{"group":"ray.io","scope":"Namespaced",)"
-        R"("names":{"plural":"rayclusters","singular":"raycluster","kind":"RayCluster"},)"
-        R"("versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":)"
-        R"({"type":"object","x-kubernetes-preserve-unknown-fields":true}}}]}})");
-    kubernetes_.Settle();
-  }
   void MakeRayCluster(const std::string& name, const std::string& more = "") {
     kubernetes_.Apply(R"({"apiVersion":"ray.io/v1","kind":"RayCluster",)" + Meta(name, more) + "}");
   }

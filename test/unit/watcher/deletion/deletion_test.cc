@@ -48,6 +48,12 @@ class DeletionTest : public ReaperLab {
     kubernetes_.Admin("PATCH", kMaps + ("/" + map),
                       R"({"metadata":{"labels":{"oshinko-cluster":"spark"}}})", kMerge);
   }
+  void ListsTakeLong() {
+    kubernetes_.on_request = [this](const Request& request, const User&) {
+      if (request.target.find("/configmaps?labelSelector") == std::string::npos) return;
+      clock_.elapsed += std::chrono::milliseconds(900);
+    };
+  }
   void Touch(const std::string& path) { Annotate(path, "n", "1"); }
   void StripMarks() {
     kubernetes_.Admin("PATCH", kRoot,
@@ -185,10 +191,7 @@ TEST_F(DeletionTest, AtTheDeadlineItWaitsNoLonger) {
 // Both passes at the deadline need the evidence of one look.
 TEST_F(DeletionTest, AtTheDeadlineAWholeClusterGoesAlsoWhereListsTakeLong) {
   Refuse("DELETE", "spark-config", 500);
-  kubernetes_.on_request = [this](const Request& request, const User&) {
-    if (request.target.find("/configmaps?labelSelector") == std::string::npos) return;
-    clock_.elapsed += std::chrono::milliseconds(900);
-  };
+  ListsTakeLong();
   EndAfter(std::chrono::hours(1));
   EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
   EXPECT_FALSE(Exists(kRoot));
@@ -196,10 +199,7 @@ TEST_F(DeletionTest, AtTheDeadlineAWholeClusterGoesAlsoWhereListsTakeLong) {
 
 TEST_F(DeletionTest, AtTheDeadlineAWholeClusterGoesAlsoWhereItsMemberChangesAllTheTime) {
   Refuse("DELETE", "spark-config", 409);
-  kubernetes_.on_request = [this](const Request& request, const User&) {
-    if (request.target.find("/configmaps?labelSelector") == std::string::npos) return;
-    clock_.elapsed += std::chrono::milliseconds(900);
-  };
+  ListsTakeLong();
   EndAfter(std::chrono::hours(1));
   EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
   EXPECT_FALSE(Exists(kRoot));

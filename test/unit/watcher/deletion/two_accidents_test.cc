@@ -330,12 +330,7 @@ TEST_F(TwoAccidentsTest, ManyPodsThatLoseTheirOwnerAreNotHeldAsWhole) {
 
 // The definition of a kind of members is deleted in the middle, with all objects of that kind.
 TEST_F(TwoAccidentsTest, AKindThatIsNoLongerServedHoldsNothingUp) {
-  kubernetes_.Apply(
-      R"({"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",)"
-      R"("metadata":{"name":"rayclusters.ray.io"},"spec":{"group":"ray.io","scope":"Namespaced",)"
-      R"("names":{"plural":"rayclusters","singular":"raycluster","kind":"RayCluster"},)"
-      R"("versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":)"
-      R"({"type":"object","x-kubernetes-preserve-unknown-fields":true}}}]}})");
+  DefineRayClusters();
   ASSERT_TRUE(Exists("/apis/ray.io/v1/namespaces/lab/rayclusters"));
   MakeMap("other");
   Before("DELETE", "spark-config", 1, [this] {
