@@ -55,6 +55,7 @@ section docs/events-and-logs.md Logs | grep -E '^(With|\|)' | grep -oE '`[A-Za-z
 missing_in "$work/documented" <"$work/keys" | check "each key of the log is in docs/events-and-logs.md" empty
 
 { grep -rhoE '"cluster-watcher/[a-z-]+"' watcher --include='*.h' --include='*.cc' | tr -d '"'
+  cat manifests/chart/objects/*/*binding.yaml | grep -oE 'cluster-watcher/[a-z-]+'  # of namespaces
   # Of the settings those that may be annotated: a description goes on over several lines.
   awk '/^ +(-n, )?--[a-z]/ { print entry; entry = "" } { entry = entry " " $0 } END { print entry }' "$work/help" |
     tr -s ' ' | grep -v 'not by annotation' | grep -oE -- '^ --[a-z-]+' | sed 's,^ --,cluster-watcher/,'
@@ -62,7 +63,8 @@ missing_in "$work/documented" <"$work/keys" | check "each key of the log is in d
 grep -ohE '(^|[^a-zA-Z./-])cluster-watcher/[a-z-]+' "${documents[@]}" | grep -oE 'cluster-watcher/.*' |
   missing_in "$work/annotations" | check "each annotation in the documents exists" empty
 
-marks=$(grep -A 1 '"^cluster-watcher/(' manifests/chart/objects/guard/policy.yaml | grep -oE '"[^"]*"' | tr -d '"\n')
+marks=$(sed -n '/- name: marks$/,/- name: oldAnnotations$/p' manifests/chart/objects/guard/policy.yaml |
+  grep -oE '"[^"]*"' | tr -d '"\n' | sed 's/\$^/$|^/')
 section docs/design.md "What is written down" | grep -E '^\|' | grep -oE 'cluster-watcher/[a-z-]+' | sort -u >"$work/documented"
 grep -E "$marks" "$work/annotations" | diff "$work/documented" - |
   check "the marks in docs/design.md are those that the guard knows" empty

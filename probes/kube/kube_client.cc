@@ -101,6 +101,18 @@ bool NamesObject(JsonValue status, const ApiRequest& request) {
          details["group"].AsString().value_or("") == request.type.group;
 }
 
+// RBAC's refusals have no causes. An admission policy's status is what its `reason` says: 403, 413
+// or 422.
+std::string PolicyThatRefused(JsonValue status) {
+  for (JsonValue cause : status["details"]["causes"].Elements()) {
+    const auto message = cause["message"].AsString();
+    if (message && message->find("AdmissionPolicy '") != message->npos) {
+      return Excerpt(*message, 400);
+    }
+  }
+  return "";
+}
+
 // Lets the next pages of a list be half as large; false if each has one object already.
 bool HalvePages(ApiRequest& list) {
   constexpr std::string_view kLimit = "limit=";
@@ -162,6 +174,7 @@ Unexpected<ApiError> InterpretError(const ApiRequest& request, const HttpRespons
   }
   auto failed = Fail(failure, request, why, retry_after);
   if (IsUnsetScale(failed.error)) failed.error.in_passing = false;
+  failed.error.policy = PolicyThatRefused(status);
   return failed;
 }
 

@@ -45,6 +45,9 @@ struct ApiError {
   // The same read may succeed right away: 429, 5xx, a connection that broke, half an answer.
   bool in_passing = false;
   bool too_large = false;  // the answer exceeded what is accepted
+  // What an admission policy that refused the request says; empty if none did. Source:
+  // kubernetes.io "Validating Admission Policy".
+  std::string policy = {};
 };
 
 // Whether the scale of an object can't be read because the field behind it isn't set.

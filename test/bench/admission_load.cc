@@ -1,8 +1,9 @@
-// Creates pods through an API server, as a dry run, at a steady rate, and prints how long that
+// Creates objects through an API server, as a dry run, at a steady rate, and prints how long that
 // took:
 //
-//   admission_load KUBECONFIG NAMESPACE POD.json RATE SECONDS
+//   admission_load KUBECONFIG PATH OBJECT.json RATE SECONDS
 //
+// PATH: of the kind in a namespace, "/api/v1/namespaces/lab/pods".
 // prints "p50 p99 greatest answered failed injected". The first three are milliseconds since the
 // request was due, so that the waiting requests behind a slow answer count; the others are numbers
 // of requests.
@@ -29,14 +30,14 @@ struct Outcome {
   int injected = 0;
 };
 
-int Run(const std::string& kubeconfig, const std::string& ns, const std::string& file, int rate,
+int Run(const std::string& kubeconfig, const std::string& path, const std::string& file, int rate,
         int seconds) {
   const auto server =
       FindApiServer(kubeconfig, "", [](const std::string&) { return std::nullopt; });
-  const auto pod = ReadFile(file, 1u << 20);
-  if (!server || !pod) {
+  const auto object = ReadFile(file, 1u << 20);
+  if (!server || !object) {
     std::fprintf(stderr, "admission_load: %s\n",
-                 (server ? pod.error() : server.error()).message.c_str());
+                 (server ? object.error() : server.error()).message.c_str());
     return 1;
   }
   const int total = rate * seconds;
@@ -49,9 +50,9 @@ int Run(const std::string& kubeconfig, const std::string& ns, const std::string&
     if (!transport) return;
     HttpRequest request;
     request.method = HttpMethod::kPost;
-    request.target = "/api/v1/namespaces/" + ns + "/pods?dryRun=All";
+    request.target = path + "?dryRun=All";
     request.content_type = "application/json";
-    request.body = *pod;
+    request.body = *object;
     request.bearer_token = server->token;
     Outcome mine;
     for (int i = next++; i < total; i = next++) {
@@ -89,7 +90,7 @@ int Run(const std::string& kubeconfig, const std::string& ns, const std::string&
 
 int main(int argc, char** argv) {
   if (argc != 6 || std::atoi(argv[4]) < 1 || std::atoi(argv[5]) < 1) {
-    std::fprintf(stderr, "usage: admission_load KUBECONFIG NAMESPACE POD.json RATE SECONDS\n");
+    std::fprintf(stderr, "usage: admission_load KUBECONFIG PATH OBJECT.json RATE SECONDS\n");
     return 2;
   }
   return cluster_watcher::Run(argv[1], argv[2], argv[3], std::atoi(argv[4]), std::atoi(argv[5]));

@@ -118,7 +118,8 @@ container() {
 a_cluster_goes() {
   local pod address sidecar main process secrets=/var/run/secrets/kubernetes.io/serviceaccount started
   kubectl create namespace "$namespace" >/dev/null
-  kubectl label namespace "$namespace" pod-security.kubernetes.io/{enforce,warn}=restricted >/dev/null
+  kubectl label namespace "$namespace" cluster-watcher/enabled=true \
+    pod-security.kubernetes.io/{enforce,warn}=restricted >/dev/null
   kubectl -n "$namespace" create rolebinding cluster-watcher --clusterrole=cluster-watcher \
     --serviceaccount="$namespace:default" >/dev/null
   record

@@ -3,12 +3,11 @@
 # shellcheck shell=bash disable=SC2154
 
 # Short times for the test, which every injected pod gets.
-settings='{"data": {"default.poll-interval": "200ms", "default.grace-period": "2s",
-  "default.startup-grace": "2s"}}'
+settings='{"default.poll-interval": "200ms", "default.grace-period": "2s", "default.startup-grace": "2s"}'
 
 apply() {
   kubectl apply --warnings-as-errors -k "$manifests/$1" >/dev/null
-  kubectl -n cluster-watcher patch configmap cluster-watcher --type=merge -p "$settings" >/dev/null
+  kubectl label namespace default cluster-watcher/enabled=true --overwrite >/dev/null
 }
 # injected: whether a master's pod would get the sidecar, with our times.
 injected() {
@@ -22,6 +21,9 @@ POD
 
 install_policy() {
   apply policy
+  kubectl patch mutatingadmissionpolicy cluster-watcher --type=json -p "$(jq -nc --argjson settings "$settings" \
+    '[{op: "replace", path: "/spec/variables/0/expression",
+      value: ({image: "cluster-watcher:0.1.0"} + $settings | tojson)}]')" >/dev/null
   check "the policy injects" within 30 injected
 }
 remove_policy() {
@@ -36,6 +38,7 @@ install_webhook() {
     -addext "subjectAltName=DNS:$name.cluster-watcher.svc" \
     -keyout "$manifests/webhook/tls.key" -out "$manifests/webhook/tls.crt" 2>/dev/null
   apply webhook
+  kubectl -n cluster-watcher patch configmap cluster-watcher --type=merge -p "{\"data\": $settings}" >/dev/null
   check "the webhook's pods are ready" \
     kubectl -n cluster-watcher rollout status deployment/"$name" --timeout=60s
   kubectl -n cluster-watcher get pods -l app.kubernetes.io/component=webhook -o json >"$work/webhooks.json"

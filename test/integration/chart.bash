@@ -42,7 +42,13 @@ the_chart() {
   check "and those of the webhook" renders "$(with webhook-cert-manager monitoring scrape-annotations)" \
     "${webhook[@]}" --set webhook.certManager=true,monitoring=true --set-string settings.scrape=true
   check "and the guard of other labels, as it says itself" renders "$(other_labels policy)" \
-    --kube-version=1.36.0 --set 'guard.clusterLabels={oshinko-cluster,ray.io/cluster}'
+    --kube-version=1.36.0 --set 'guard.clusterLabels={oshinko-cluster,ray.io/cluster},guard.mutatedByOthers={example.com/seen}'
+  check "and other settings, as the policy says itself" renders "$(with_settings policy)" --kube-version=1.36.0 \
+    --set image=registry.example.com/cluster-watcher:0.1.0 --set-string settings.port=9300
+  check "and a guard that only warns, in all namespaces" renders "$(with policy guard-audit all-namespaces)" \
+    --kube-version=1.36.0 --set guard.mode=audit,allNamespaces=true
+  check "and the webhook in all namespaces" renders "$(with webhook-cert-manager all-namespaces)" \
+    "${webhook[@]}" --set webhook.certManager=true,allNamespaces=true
 
   local refused
   while IFS=: read -r refused; do
@@ -62,6 +68,10 @@ defaults.dry-run=true
 defaults.Dry=a
 guard.enabled=maybe
 guard.clusterLabels=a
+guard.mode=warn
+guard.mutatedByOthers=a
+settings.seccompProfile=Unconfined
+allNamespaces=yes
 webhook.replicas=0
 webhook.certificate.crt=none
 monitor=true
@@ -76,15 +86,17 @@ REFUSED
   kubectl delete -k "$tmp/manifests/policy" --ignore-not-found >/dev/null
   kubectl -n cluster-watcher delete secret cluster-watcher-webhook --ignore-not-found >/dev/null 2>&1
   check "helm installs the policy" quietly chart install --create-namespace --set-string settings.port=9300,defaults.dry-run=true
-  check "with the values in the ConfigMap" same \
-    <(echo '{"default.dry-run":"true","image":"cluster-watcher:0.1.0","port":"9300"}') \
-    <(kubectl -n cluster-watcher get configmap cluster-watcher -o json | jq -cS .data)
-  check "helm upgrades it, with monitoring" quietly chart upgrade --reuse-values --set monitoring=true
+  check "and pods are injected with its values" within 30 injects '.ports[0].containerPort == 9300'
+  check "helm upgrades it, with monitoring" quietly chart upgrade --reuse-values --set monitoring=true \
+    --set-string settings.port=9310
+  check "and pods are injected with the new ones" within 30 injects '.ports[0].containerPort == 9310'
   check "the dashboard and the rules are there" exists cluster-watcher configmap/cluster-watcher-dashboard \
     prometheusrule/cluster-watcher
-  check "and the values still" is 9300 \
-    "$(kubectl -n cluster-watcher get configmap cluster-watcher -o 'jsonpath={.data.port}')"
-  check "helm makes the webhook of it" quietly chart upgrade --set injection=webhook,webhook.certManager=true
+  check "helm makes the webhook of it" quietly chart upgrade --reuse-values \
+    --set injection=webhook,webhook.certManager=true
+  check "with the values in the ConfigMap" same \
+    <(echo '{"default.dry-run":"true","image":"cluster-watcher:0.1.0","port":"9310"}') \
+    <(kubectl -n cluster-watcher get configmap cluster-watcher -o json | jq -cS .data)
   check "and the policy is gone" absent default mutatingadmissionpolicy/cluster-watcher
   check "helm takes it off" quietly env HELM_DATA_HOME="$tmp/helm" "$tools/helm" uninstall cluster-watcher -n cluster-watcher
   check "and nothing is left" absent default clusterrole/cluster-watcher

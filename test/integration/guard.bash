@@ -2,6 +2,15 @@
 # injection_manifests_test.sh.
 # shellcheck shell=bash disable=SC2154
 
+# Two namespaces that are alike but for the guard: in `open` its label says something else than
+# "true", so that each attack succeeds, and shows by that that it is one.
+guarded_namespaces() {
+  account lab
+  account open
+  kubectl label namespace lab cluster-watcher/enabled=true
+  kubectl label namespace open cluster-watcher/enabled=yes
+} >/dev/null
+
 # account NAMESPACE: makes cluster-watcher, with its Role and another one that allows nearly
 # everything.
 account() {
@@ -19,31 +28,62 @@ WIDE
   kubectl -n "$1" create rolebinding wide --role=wide --serviceaccount="$1:cluster-watcher"
 } >/dev/null
 
-# guarded ARGUMENT...: kubectl with the account's token.
-guarded() { kubectl -n lab --kubeconfig="$tmp/guarded.kubeconfig" "$@"; }
+# identity NAME TOKEN: makes $tmp/NAME.kubeconfig.
+identity() {
+  local config=(kubectl --kubeconfig="$tmp/$1.kubeconfig" config)
+  "${config[@]}" set-cluster test --server="$APISERVER" --certificate-authority="$APISERVER_CA"
+  "${config[@]}" set-credentials test --token="$2"
+  "${config[@]}" set-context test --cluster=test --user=test
+  "${config[@]}" use-context test
+} >/dev/null
+# bound_to NAMESPACE POD [ACCOUNT]: a token of the account, bound to the pod.
+bound_to() {
+  kubectl -n "$1" create token "${3-cluster-watcher}" --bound-object-kind=Pod --bound-object-name="$2"
+}
+
+# Where guarded acts, and as whom: the account of the pod of the master root, unless told otherwise.
+ns=lab who=''
+# guarded ARGUMENT...: kubectl with the account's token; in `open` everything is only tried.
+guarded() {
+  local tried=()
+  [[ $ns != open || $1 == auth || $1 == get ]] || tried=(--dry-run=server)
+  kubectl -n "$ns" --kubeconfig="$tmp/${who:-$ns}.kubeconfig" "$@" "${tried[@]}"
+}
+# raw VERB PATH [ARGUMENT...]: the same, for the path below the namespace. VERB: create or delete.
+raw() {
+  local tried=''
+  [[ $ns != open ]] || tried='?dryRun=All'
+  kubectl --kubeconfig="$tmp/${who:-$ns}.kubeconfig" "$1" --raw "${2/NS/$ns}$tried" "${@:3}"
+}
 # patch OBJECT PATCH [FLAG...]
 patch() { guarded patch "$1" --type=merge -p "$2" "${@:3}"; }
+# sends MAKER ARGUMENT...: the same with the manifest that MAKER prints.
+sends() { guarded "${@:2}" -f <("$1"); }
+# raw_sends PATH MAKER
+raw_sends() { raw create "$1" -f <("$2"); }
+# uid OBJECT...
+uid() { kubectl -n "$ns" get "$@" -o 'jsonpath={.metadata.uid}'; }
 
-# guards WHAT COMMAND...: checks that the guard refuses it.
-guards() { check "it may not $1" refuses "'cluster-watcher-guard'" "${@:2}"; }
+# guards WHAT COMMAND...: checks that the guard refuses it, and that it can be done without.
+guards() {
+  check "it may not $1" refuses "'cluster-watcher-guard'" "${@:2}"
+  local ns=open
+  check "without the guard it could $1" quietly "${@:2}"
+}
 # allows WHAT COMMAND...
 allows() { check "it may $1" quietly "${@:2}"; }
 
+declare -A root_pods=()
 # Makes the objects that the account will try to change.
 lab() {
-  account lab
-  kubectl --kubeconfig="$tmp/guarded.kubeconfig" config set-cluster test --server="$APISERVER" \
-    --certificate-authority="$APISERVER_CA"
-  kubectl --kubeconfig="$tmp/guarded.kubeconfig" config set-credentials test \
-    --token="$(kubectl -n lab create token cluster-watcher)"
-  kubectl --kubeconfig="$tmp/guarded.kubeconfig" config set-context test --cluster=test --user=test
-  kubectl --kubeconfig="$tmp/guarded.kubeconfig" config use-context test
   jq -nc '
-    {containers: [{name: "c", image: "c"}]} as $spec
+    {serviceAccountName: "cluster-watcher", containers: [{name: "c", image: "c"}]} as $spec
     | def object($kind; $version; $name; $labels; $spec):
         {apiVersion: $version, kind: $kind, metadata: {name: $name, labels: $labels}} + $spec;
     def template($labels): {selector: {matchLabels: $labels}, template: {metadata: {labels: $labels}, spec: $spec}};
     def claim: {spec: {accessModes: ["ReadWriteOnce"], resources: {requests: {storage: "1Mi"}}}};
+    def root($name; $cluster): object("Deployment"; "apps/v1"; $name; {app: $name};
+      {spec: template({"oshinko-cluster": $cluster, "oshinko-type": "master", app: $name})});
     {"oshinko-cluster": "bob"} as $bob
     | object("ConfigMap"; "v1"; "foreign"; {app: "a"}; {data: {a: "b"}}),
       object("ConfigMap"; "v1"; "empty"; {"oshinko-cluster": ""}; {}),
@@ -52,25 +92,34 @@ lab() {
       (object("ConfigMap"; "v1"; "kept"; $bob; {}) | .metadata.annotations = {"cluster-watcher/keep": "true"}),
       object("ServiceAccount"; "v1"; "member"; $bob; {}),
       object("Pod"; "v1"; "foreign"; {app: "a"}; {spec: $spec}),
+      object("Pod"; "v1"; "root-evil"; {app: "a"}; {spec: $spec}),
       object("Pod"; "v1"; "member"; $bob; {spec: $spec}),
       object("PersistentVolumeClaim"; "v1"; "data-foreign-0"; {app: "s"}; claim),
       object("PersistentVolumeClaim"; "v1"; "data"; {app: "s"}; claim),
       object("PersistentVolumeClaim"; "v1"; "data-member-0"; $bob; claim),
       object("Deployment"; "apps/v1"; "foreign"; {app: "d"}; {spec: template({app: "d"})}),
-      (object("Deployment"; "apps/v1"; "root"; {app: "r"}; {spec: template($bob + {app: "r"})})
-        | .metadata.annotations = {"example.com/a": "b"}),
-      object("StatefulSet"; "apps/v1"; "foreign"; {app: "s"}; {spec: template({app: "s"})}),
+      (root("root"; "bob") | .metadata.annotations = {"example.com/a": "b"}),
+      root("roo"; "carol"),
+      (root("other"; "alice") | .metadata.labels["oshinko-cluster"] = "alice"),
+      object("StatefulSet"; "apps/v1"; "foreign"; {app: "s"};
+        {spec: (template({app: "s"}) + {persistentVolumeClaimRetentionPolicy: {whenDeleted: "Delete"}})}),
       object("StatefulSet"; "apps/v1"; "member"; $bob; {spec: template($bob + {app: "s"})}),
       object("HorizontalPodAutoscaler"; "autoscaling/v2"; "foreign"; {}; {spec: {maxReplicas: 3,
         scaleTargetRef: {apiVersion: "apps/v1", kind: "Deployment", name: "foreign"}}})' |
-    kubectl -n lab create -f -
-} >/dev/null
+    kubectl -n "$ns" create -f - >/dev/null
+  within 30 pod_of "$ns" app=root || return 1
+  identity "$ns" "$(bound_to "$ns" "$pod")"
+  root_pods[$ns]=$pod
+  identity "$ns-unbound" "$(kubectl -n "$ns" create token cluster-watcher)"
+  identity "$ns-evil" "$(bound_to "$ns" root-evil)"
+}
 
 # Prints those that the account must leave unchanged.
 foreign() {
   kubectl -n lab get configmaps,serviceaccounts,pods,persistentvolumeclaims,deployments,statefulsets,hpa -o json |
-    jq -S '.items[] | select(.metadata.name | test("foreign|empty|kept|^data$|^member$|root"))
-      | del(.status, .metadata.resourceVersion, .metadata.managedFields, .metadata.generation)'
+    jq -S '.items[] | select(.metadata.name | test("foreign|empty|kept|^data$|^member$|^root$|^other$|^roo$"))
+      | del(.status, .metadata.resourceVersion, .metadata.managedFields, .metadata.generation,
+          .metadata.annotations["deployment.kubernetes.io/revision"])'
 }
 
 owner_that_is_gone='{"metadata": {"ownerReferences": [{"apiVersion": "v1", "kind": "ConfigMap",
@@ -78,59 +127,61 @@ owner_that_is_gone='{"metadata": {"ownerReferences": [{"apiVersion": "v1", "kind
 retain='{"spec": {"persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain"}}}'
 take_along=${retain/Retain/Delete}
 
+# instance OWN|NAME: the account's own pod, or another name.
+instance() { [[ $1 == OWN ]] && echo "${root_pods[$ns]}" || echo "$1"; }
+# event_of REPORTER INSTANCE
+event_of() {
+  jq -nc --arg reporter "$1" --arg instance "$(instance "$2")" --arg ns "$ns" '
+    {apiVersion: "events.k8s.io/v1", kind: "Event", metadata: {generateName: "a-"},
+     eventTime: "2026-01-01T00:00:00.000000Z", reportingController: $reporter,
+     reportingInstance: $instance, action: "A", reason: "A", type: "Normal",
+     regarding: {kind: "ConfigMap", namespace: $ns, name: "foreign"}}'
+}
+# core_event_of COMPONENT INSTANCE SOURCE: one of the old API.
+core_event_of() {
+  jq -nc --arg component "$1" --arg instance "$(instance "$2")" --arg source "$3" --arg ns "$ns" '
+    {apiVersion: "v1", kind: "Event", metadata: {generateName: "a-"}, reportingComponent: $component,
+     reportingInstance: $instance, source: {component: $source}, reason: "A", type: "Normal", message: "a",
+     involvedObject: {kind: "ConfigMap", namespace: $ns, name: "foreign"}}'
+}
+reports() { guarded create -f <("$@"); }
+
 what_it_may_not() {
-  local uid
+  local instance
   foreign >"$tmp/foreign"
   guards "delete what has no label" guarded delete configmap foreign
-  guards "try to" guarded delete configmap foreign --dry-run=server
   guards "delete what has an empty label" guarded delete configmap empty
-  guards "delete all there are" guarded delete --raw /api/v1/namespaces/lab/configmaps
+  guards "delete all there are" raw delete /api/v1/namespaces/NS/configmaps
   guards "delete a pod" guarded delete pod foreign --grace-period=0 --force
   guards "delete a claim" guarded delete persistentvolumeclaim data-foreign-0
-  guards "delete in another version" guarded delete --raw \
-    /apis/autoscaling/v1/namespaces/lab/horizontalpodautoscalers/foreign
+  guards "delete in another version" raw delete \
+    /apis/autoscaling/v1/namespaces/NS/horizontalpodautoscalers/foreign
   guards "delete what is kept" guarded delete configmap kept
   guards "delete a ServiceAccount that has the label" guarded delete serviceaccount member
-  guards "delete its namespace" guarded delete namespace lab --wait=false
-  guards "evict" guarded create --raw /api/v1/namespaces/lab/pods/foreign/eviction -f - <<'EVICTION'
-{"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "foreign", "namespace": "lab"}}
-EVICTION
+  guards "evict" raw_sends /api/v1/namespaces/NS/pods/foreign/eviction eviction
   guards "label first" guarded label configmap foreign oshinko-cluster=bob
-  guards "label by another's hand" guarded apply --server-side -f - <<'LABELLED'
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: foreign, namespace: lab, labels: {oshinko-cluster: bob}}
-LABELLED
+  guards "label by another's hand" sends labelled apply --server-side
   guards "change the label" guarded label configmap member oshinko-cluster=alice --overwrite
   guards "fill the empty one" guarded label configmap empty oshinko-cluster=bob --overwrite
+  guards "make a pod an endpoint of somebody's Service" guarded label pod member app=a
   guards "label what has no cluster's label" guarded label configmap foreign team=x
   guards "make a master root a member" guarded label deployment root oshinko-cluster=bob
   guards "change another label" guarded label deployment root app=b --overwrite
   guards "take off another label" guarded label deployment root app-
   guards "change an annotation" guarded annotate deployment root example.com/a=c --overwrite
+  guards "add one" guarded annotate deployment root example.com/b=c
   guards "take off an annotation" guarded annotate deployment root example.com/a-
-  guards "create what has the label" guarded create -f - <<'NEW'
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: new, labels: {oshinko-cluster: bob}}
-NEW
-  guards "create what takes others over" guarded create -f - <<'NEW'
-apiVersion: apps/v1
-kind: ReplicaSet
-metadata: {name: new}
-spec:
-  replicas: 0
-  selector: {matchLabels: {app: a}}
-  template: {metadata: {labels: {app: a}}, spec: {containers: [{name: c, image: c}]}}
-NEW
+  guards "create what has the label" guarded create configmap new
+  guards "create what takes others over" sends taker create
   guards "take off what keeps" patch configmap/kept '{"metadata": {"annotations": {"cluster-watcher/keep": null}}}'
-  guards "take off a hold" guarded annotate statefulset member cluster-watcher/hold-until=2020-01-01T00:00:00Z
-  guards "mark what is no member" guarded annotate deployment foreign cluster-watcher/phase=deleting
-  uid=$(kubectl -n lab get pod foreign -o 'jsonpath={.metadata.uid}')
-  guards "make it look like a master root" guarded annotate pod foreign \
-    cluster-watcher/phase=deleting "cluster-watcher/root-uid=$uid"
+  guards "take off a hold" guarded annotate deployment root cluster-watcher/hold-until=2020-01-01T00:00:00Z
+  guards "mark what is no root" guarded annotate deployment foreign cluster-watcher/phase=deleting
+  guards "mark a member" guarded annotate statefulset member cluster-watcher/phase=condemned
+  guards "mark a pod that isn't its own" guarded annotate pod foreign cluster-watcher/phase=deleting
   guards "mark a claim for collection" guarded annotate pvc data-foreign-0 cluster-watcher/collect-after=2020-01-01T00:00:00Z
-  guards "delete a master root that isn't marked" guarded delete deployment root
+  guards "delete its master root unmarked" guarded delete deployment root
+  guards "delete another master root" guarded delete deployment other
+  guards "delete a master's pod as a member" guarded delete deployment roo
   guards "scale to 0" guarded scale deployment foreign --replicas=0
   guards "scale a member to 0" guarded scale statefulset member --replicas=0
   guards "set replicas to 0" patch deployment/foreign '{"spec": {"replicas": 0}}'
@@ -139,25 +190,93 @@ NEW
   guards "change a template" guarded set image deployment/root c=evil
   guards "scale through an autoscaler" patch hpa/foreign '{"spec": {"maxReplicas": 1}}'
   guards "change data" patch configmap/member '{"data": {"a": "c"}}'
-  guards "replace" guarded replace -f <(kubectl -n lab get configmap foreign -o json | jq '.data.a = "c"')
   guards "add a finalizer" patch configmap/member '{"metadata": {"finalizers": ["example.com/a"]}}'
   guards "give away to a gone owner" patch configmap/foreign "$owner_that_is_gone"
+  guards "give a member away to one" patch configmap/member "$owner_that_is_gone"
   guards "give a claim away" patch persistentvolumeclaim/data-foreign-0 "$owner_that_is_gone"
   guards "give away what is kept" patch configmap/kept "$owner_that_is_gone"
   guards "give a master root away" patch deployment/root "$owner_that_is_gone"
   guards "give a ServiceAccount away" patch serviceaccount/member "$owner_that_is_gone"
   guards "let claims go with a StatefulSet" patch statefulset/member "$take_along"
-  guards "change a foreign StatefulSet's policy" patch statefulset/foreign "$take_along"
-  guards "write a status" patch pod/foreign '{"status": {"phase": "Failed"}}' --subresource=status
-  guards "write a member's status" patch pod/member '{"status": {"phase": "Failed"}}' --subresource=status
+  guards "have a foreign StatefulSet retain" patch statefulset/foreign "$retain"
+  guards "write a status" patch pod/foreign '{"status": {"message": "a"}}' --subresource=status
+  guards "write a member's status" patch pod/member '{"status": {"message": "a"}}' --subresource=status
   guards "debug" patch pod/foreign '{"spec": {"ephemeralContainers": [{"name": "e", "image": "e"}]}}' \
     --subresource=ephemeralcontainers
-  guards "run commands" guarded exec foreign -- true
-  guards "bind a pod" guarded create --raw /api/v1/namespaces/lab/pods/foreign/binding -f - <<'BINDING'
-{"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "foreign"}, "target": {"kind": "Node", "name": "n"}}
-BINDING
-  guards "take another's token" guarded create token default
+  guards "bind a pod" raw_sends /api/v1/namespaces/NS/pods/foreign/binding binding
+  guards "take another's token" raw_sends /api/v1/namespaces/NS/serviceaccounts/default/token token_request
+  guards "write Events in the kubelet's name" reports event_of kubelet OWN
+  guards "write them in another pod's name" reports event_of cluster-watcher root-evil
+  guards "write them by the old API in the kubelet's name" reports core_event_of kubelet OWN kubelet
+  guards "or as from the kubelet" reports core_event_of cluster-watcher OWN kubelet
+  guards "or in another pod's name" reports core_event_of cluster-watcher root-evil ""
+  check "run commands" refuses "'cluster-watcher-guard'" guarded exec foreign -- true
+
+  # Marks, on somebody else's root and in somebody else's name.
+  for instance in other roo; do
+    guards "say that the application of $instance has completed" guarded annotate deployment "$instance" \
+      cluster-watcher/app-status=completed
+    guards "condemn $instance" guarded annotate deployment "$instance" cluster-watcher/phase=condemned
+    guards "forge its owner" guarded annotate deployment "$instance" cluster-watcher/recorded-owner='{}'
+  done
+  guards "condemn in another pod's name" guarded annotate deployment root cluster-watcher/phase=condemned \
+    cluster-watcher/condemned-by=root-evil/1
+  guards "condemn in nobody's" guarded annotate deployment root cluster-watcher/phase=condemned
+  for instance in unbound evil; do
+    who="$ns-$instance" guards_as "mark a root by a token that is bound to $instance" \
+      annotate deployment root cluster-watcher/app-status=completed
+    who="$ns-$instance" guards_as "condemn by it" annotate deployment root cluster-watcher/phase=condemned
+  done
+  who=''
   check "all that it tried has changed nothing" same "$tmp/foreign" <(foreign)
+}
+# guards_as WHAT ARGUMENT...: as guards, for another identity that both namespaces have.
+guards_as() {
+  local identity=${who#*-}
+  who="lab-$identity"
+  check "it may not $1" refuses "'cluster-watcher-guard'" guarded "${@:2}"
+  local ns=open
+  who="open-$identity"
+  check "without the guard it could $1" quietly guarded "${@:2}"
+}
+taker() {
+  cat <<'NEW'
+apiVersion: apps/v1
+kind: ReplicaSet
+metadata: {name: new}
+spec:
+  replicas: 0
+  selector: {matchLabels: {app: a}}
+  template: {metadata: {labels: {app: a}}, spec: {containers: [{name: c, image: c}]}}
+NEW
+}
+eviction() {
+  echo '{"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "foreign", "namespace": "'"$ns"'"}}'
+}
+labelled() {
+  echo '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "foreign", "labels": {"oshinko-cluster": "bob"}}}'
+}
+binding() {
+  echo '{"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "foreign"}, "target": {"kind": "Node", "name": "n"}}'
+}
+token_request() { echo '{"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}'; }
+
+# What it may not do anywhere: else it would take off the label by which it is guarded.
+its_namespace() {
+  local attacks=(label namespace lab cluster-watcher/enabled-)
+  check "it may not take the guard's label off its namespace" refuses cluster-watcher-guard-namespaces \
+    guarded "${attacks[@]}"
+  check "nor change it" refuses cluster-watcher-guard-namespaces \
+    guarded label namespace lab cluster-watcher/enabled=false --overwrite
+  check "nor delete its namespace" refuses cluster-watcher-guard-namespaces \
+    guarded delete namespace lab --wait=false
+  check "not where it isn't enabled either" refuses cluster-watcher-guard-namespaces \
+    kubectl --kubeconfig="$tmp/open.kubeconfig" label namespace open a=b --dry-run=server
+  kubectl delete validatingadmissionpolicybinding cluster-watcher-guard-namespaces >/dev/null
+  check "without the guard it could" within 30 quietly guarded "${attacks[@]}" --dry-run=server
+  kubectl apply -k "$source_dir/manifests/policy" >/dev/null
+  check "with it again it may not" within 30 refuses cluster-watcher-guard-namespaces \
+    guarded "${attacks[@]}" --dry-run=server
 }
 
 # marks_between FIRST LAST: the annotations in watcher/protocol/annotations.h from one to the other.
@@ -166,59 +285,163 @@ marks_between() {
 }
 
 what_it_may() {
-  local uid mark
+  local root by mark
   local -a marks
-  mapfile -t marks < <(marks_between kRootUid kOwnerGiven; marks_between kCollectAfter kCollectOf)
-  check "the marks of a deletion are known" test "${#marks[@]}" == 18
-  allows "write each mark of a deletion" guarded annotate statefulset member "${marks[@]/%/=a}"
-  allows "take each off" guarded annotate statefulset member "${marks[@]/%/-}"
+  mapfile -t marks < <(marks_between kRootUid kOwnerGiven)
+  check "the marks of a deletion are known" test "${#marks[@]}" -ge 16
+  by=cluster-watcher/condemned-by=${root_pods[lab]}/$(uid pod "${root_pods[lab]}")
+  root=$(uid deployment root)
+  mapfile -t marks < <(printf '%s\n' "${marks[@]}" | grep -v condemned-by)
+  allows "write each mark on its own root" guarded annotate deployment root "${marks[@]/%/=a}" "$by"
+  allows "take each off" guarded annotate deployment root "${marks[@]/%/-}" cluster-watcher/condemned-by-
   for mark in $(marks_between kOwner kDeleteOrder) cluster-watcher/inject; do
-    guards "write $mark" guarded annotate statefulset member "$mark=a"
+    guards "write $mark" guarded annotate deployment root "$mark=a"
   done
   allows "read" guarded get configmap foreign
   allows "ask what it may" guarded auth can-i delete pods
-  allows "write Events" guarded create -f - <<'EVENT'
-apiVersion: events.k8s.io/v1
-kind: Event
-metadata: {name: a}
-eventTime: 2026-01-01T00:00:00.000000Z
-reportingController: cluster-watcher
-reportingInstance: a
-action: A
-reason: A
-type: Normal
-regarding: {kind: ConfigMap, namespace: lab, name: foreign}
-EVENT
-  guards "change Events" guarded annotate event a a=b
-  guards "delete Events" guarded delete event a
-  allows "mark a member" guarded annotate statefulset member cluster-watcher/phase=condemned
+  allows "write Events in its own name" reports event_of cluster-watcher OWN
+  allows "and by the old API" reports core_event_of cluster-watcher OWN ""
   allows "see to it that claims are retained" patch statefulset/member "$retain"
   allows "mark a labelled claim for collection" guarded annotate pvc data-member-0 cluster-watcher/collect-after=2199-01-01T00:00:00Z
-  uid=$(kubectl -n lab get deployment root -o 'jsonpath={.metadata.uid}')
   allows "give what is mounted to the master root" patch configmap/mounted '{"metadata": {"ownerReferences":
-    [{"apiVersion": "apps/v1", "kind": "Deployment", "name": "root", "uid": "'"$uid"'",
+    [{"apiVersion": "apps/v1", "kind": "Deployment", "name": "root", "uid": "'"$root"'",
       "controller": false, "blockOwnerDeletion": false}]}}'
+  guards "make its root the controller of it" patch configmap/member '{"metadata": {"ownerReferences":
+    [{"apiVersion": "apps/v1", "kind": "Deployment", "name": "root", "uid": "'"$root"'", "controller": true}]}}'
   allows "try to delete a master root" guarded delete deployment root --dry-run=server
-  allows "mark a master root" guarded annotate deployment root cluster-watcher/phase=deleting "cluster-watcher/root-uid=$uid"
+  allows "mark a master root" guarded annotate deployment root cluster-watcher/phase=deleting \
+    "cluster-watcher/root-uid=$root" "$by"
+  check "another of its pods may not delete it" refuses "'cluster-watcher-guard'" \
+    kubectl -n lab --kubeconfig="$tmp/lab-unbound.kubeconfig" delete deployment root
   allows "delete one that is marked" guarded delete deployment root
   check "and what was mounted goes with it" within 30 absent lab configmap/mounted
   allows "delete members" guarded delete configmap/member pod/member statefulset/member --wait=false
-
-  kubectl -n lab create rolebinding volumes --clusterrole=cluster-watcher-volumes \
-    --serviceaccount=lab:cluster-watcher >/dev/null
-  uid=$(kubectl -n lab get statefulset foreign -o 'jsonpath={.metadata.uid}')
-  check "it may hand over claims where cluster-watcher-volumes is bound" within 30 \
-    quietly patch persistentvolumeclaim/data-foreign-0 '{"metadata": {"ownerReferences": [{"apiVersion":
-      "apps/v1", "kind": "StatefulSet", "name": "foreign", "uid": "'"$uid"'"}]}}'
-  guards "hand over one that isn't a StatefulSet's" patch persistentvolumeclaim/data "$owner_that_is_gone"
-  guards "delete a claim without the label then either" guarded delete persistentvolumeclaim data-foreign-0
-
 }
 
-# wild NAMESPACE NAME: makes an account that may do everything in lab and is a watcher's.
+# An account that may deal with volumes.
+what_it_may_with_volumes() {
+  kubectl -n lab create rolebinding volumes --clusterrole=cluster-watcher-volumes \
+    --serviceaccount=lab:cluster-watcher >/dev/null
+  local to_root
+  to_root='{"metadata": {"ownerReferences": [{"apiVersion": "apps/v1", "kind": "Deployment",
+    "name": "root", "uid": "'"$(uid deployment root)"'"}]}}'
+  check "it may hand over claims where cluster-watcher-volumes is bound" within 30 \
+    quietly patch persistentvolumeclaim/data-foreign-0 "$to_root"
+  guards "hand over one that isn't a StatefulSet's" patch persistentvolumeclaim/data "$to_root"
+  guards "hand one to nobody" patch persistentvolumeclaim/data-foreign-0 "$owner_that_is_gone"
+  guards "delete a claim without the label then either" guarded delete persistentvolumeclaim data
+}
+
+# The root is told by its pod's name, which is cut and has random parts: each kind with names of many
+# lengths, made by the API server's own controllers.
+names_of_roots() {
+  local kind length name plural
+  while read -r kind plural lengths; do
+    for length in $lengths; do
+      name=$(printf "%0${length}d" 0)
+      name=${name//0/n}
+      a_root "$kind" "$name" || { check "there is a $kind with a name of $length" false; continue; }
+      check "$kind: the pod has come" within 30 pod_of lab "n=$kind-$length"
+      identity named "$(bound_to lab "$pod")"
+      who=named allows "mark its root, a $kind with a name of $length" guarded annotate "$plural" "$name" \
+        cluster-watcher/reason=a
+      [[ $kind == Pod ]] || who=named \
+        check "but not one with a longer name" refuses "'cluster-watcher-guard'" guarded annotate deployment other cluster-watcher/reason=a
+      kubectl -n lab delete "$plural" "$name" --wait=false >/dev/null
+    done
+  done <<'NAMES'
+Deployment deployments 1 40 46 47 52 57 58 63 200 253
+ReplicaSet replicasets 1 52 56 57 58 253
+ReplicationController replicationcontrollers 1 57 58 63
+StatefulSet statefulsets 1 40 52
+Job jobs 1 52 56 57 58 63
+Pod pods 1 63 253
+NAMES
+}
+# a_root KIND NAME: one whose pod has the label n=KIND-LENGTH.
+a_root() {
+  jq -nc --arg kind "$1" --arg name "$2" '
+    {n: "\($kind)-\($name | length)", "oshinko-type": "master", "oshinko-cluster": "n"} as $labels
+    | {serviceAccountName: "cluster-watcher", containers: [{name: "c", image: "c"}]} as $spec
+    | {metadata: {labels: $labels}, spec: $spec} as $template
+    | {kind: $kind, metadata: {name: $name, labels: $labels}} +
+      if $kind == "Pod" then {apiVersion: "v1", spec: $spec}
+      elif $kind == "Job" then {apiVersion: "batch/v1", spec: {template: ($template | .spec.restartPolicy = "Never")}}
+      elif $kind == "ReplicationController" then {apiVersion: "v1", spec: {selector: $labels, template: $template}}
+      else {apiVersion: "apps/v1", spec: {selector: {matchLabels: $labels}, template: $template}} end' |
+    kubectl -n lab create -f - >/dev/null
+}
+
+# Which pods are of a root that no controller of the API server makes, and which only look like it.
+pods_that_look_like_it() {
+  local pod root verdict
+  foreign_kind deploymentconfigs apps.openshift.io v1 DeploymentConfig
+  foreign_kind rayclusters ray.io v1 RayCluster
+  foreign_kind daskclusters kubernetes.dask.org v1 DaskCluster
+  foreign_kind flinkdeployments flink.apache.org v1beta1 FlinkDeployment
+  kubectl -n lab create role frameworks --verb='*' --resource=deploymentconfigs.apps.openshift.io \
+    --resource=rayclusters.ray.io --resource=daskclusters.kubernetes.dask.org \
+    --resource=flinkdeployments.flink.apache.org >/dev/null
+  kubectl -n lab create rolebinding frameworks --role=frameworks --serviceaccount=lab:cluster-watcher >/dev/null
+  while read -r pod root verdict; do
+    jq -nc --arg pod "$pod" '{apiVersion: "v1", kind: "Pod", metadata: {name: $pod},
+      spec: {serviceAccountName: "cluster-watcher", containers: [{name: "c", image: "c"}]}}' |
+      kubectl -n lab apply -f - >/dev/null 2>&1
+    named_root "${root%/*}" "${root#*/}"
+    identity named "$(bound_to lab "$pod")"
+    if [[ $verdict == own ]]; then
+      who=named check "$pod may mark $root" within 10 quietly guarded annotate "$root" cluster-watcher/reason=a --overwrite
+    else
+      who=named check "$pod may not mark $root" refuses "'cluster-watcher-guard'" \
+        guarded annotate "$root" cluster-watcher/reason=b --overwrite
+    fi
+  done <<'PODS'
+dc-1-bcdfg deploymentconfig/dc own
+dc-x-bcdfg deploymentconfig/dc other
+dc-1-abcde deploymentconfig/dc other
+ray-head-bcdfg raycluster/ray own
+ray-head raycluster/ray own
+ray-worker-bcdfg raycluster/ray other
+dask-scheduler-bcdfgh2456-bcdfg daskcluster/dask own
+dask-worker-bcdfgh2456-bcdfg daskcluster/dask other
+flink-bcdfgh2456-bcdfg flinkdeployment/flink own
+flink-taskmanager-1-1 flinkdeployment/flink other
+dep-bcdfgh-bcdfg deployment/dep own
+dep-bcdfgh2456b-bcdfg deployment/dep other
+dep-bcdfg-bcdfg deployment/dep other
+dep-abcdef-bcdfg deployment/dep other
+dep-bcdfgh-bcdfgh deployment/dep other
+dep-x-bcdfgh-bcdfg deployment/dep other
+dep2-bcdfgh-bcdfg deployment/dep other
+dep-bcdfg deployment/dep other
+dep-bcdfgh-bcdfg deployment/dep-bcdfgh other
+set-0 statefulset/set own
+set-00 statefulset/set other
+set-x statefulset/set other
+set-1-0 statefulset/set other
+rs-bcdfg replicaset/rs own
+rs-x-bcdfg replicaset/rs other
+PODS
+}
+# named_root RESOURCE NAME
+named_root() {
+  exists lab "$1" "$2" || jq -nc --arg resource "$1" --arg name "$2" '
+    {m: $name} as $labels
+    | {metadata: {name: $name}, spec: {replicas: 0, selector: {matchLabels: $labels}, template: {metadata: {labels: $labels},
+        spec: {containers: [{name: "c", image: "c"}]}}}}
+      + {deployment: {apiVersion: "apps/v1", kind: "Deployment"}, statefulset: {apiVersion: "apps/v1", kind: "StatefulSet"},
+         replicaset: {apiVersion: "apps/v1", kind: "ReplicaSet"},
+         deploymentconfig: {apiVersion: "apps.openshift.io/v1", kind: "DeploymentConfig"},
+         raycluster: {apiVersion: "ray.io/v1", kind: "RayCluster"},
+         daskcluster: {apiVersion: "kubernetes.dask.org/v1", kind: "DaskCluster"},
+         flinkdeployment: {apiVersion: "flink.apache.org/v1beta1", kind: "FlinkDeployment"}}[$resource]' |
+    kubectl -n lab create -f - >/dev/null
+}
+
+# wild NAMESPACE NAME: makes an account that may do everything in lab and, at home, is a watcher's.
 wild() {
   kubectl -n "$1" create serviceaccount "$2"
-  kubectl -n lab create rolebinding "$1-$2" --clusterrole=cluster-watcher --serviceaccount="$1:$2"
+  kubectl -n "$1" create rolebinding "$2" --clusterrole=cluster-watcher --serviceaccount="$1:$2"
   kubectl -n lab create rolebinding "$1-$2-wild" --role=wild --serviceaccount="$1:$2"
 } >/dev/null
 # as NAMESPACE NAME ARGUMENT...: runs kubectl in lab as that account.
@@ -231,13 +454,24 @@ whom_it_guards() {
   kubectl create namespace elsewhere >/dev/null
   wild lab wild
   check "an account may do everything in its namespace" within 30 may_skip lab wild
-  guards "delete what has no label all the same" as lab wild delete configmap foreign
-  guards "delete its namespace either" as lab wild delete namespace lab --wait=false
+  check "it is guarded all the same" refuses "'cluster-watcher-guard'" as lab wild delete configmap foreign
   check "the refusal says what to do" refuses "give this one the ClusterRole cluster-watcher-unguarded" \
     as lab wild create configmap new
-  wild elsewhere gitops
-  check "an account of another namespace may do everything there" within 30 may_skip elsewhere gitops
+  wild elsewhere watcher
+  check "a watcher's account of another namespace may do everything here" within 30 may_skip elsewhere watcher
+  check "it is guarded here too" within 30 refuses "'cluster-watcher-guard'" as elsewhere watcher delete configmap foreign
+  kubectl -n elsewhere create serviceaccount gitops >/dev/null
+  kubectl -n lab create rolebinding gitops --role=wild --serviceaccount=elsewhere:gitops >/dev/null
+  check "one that isn't a watcher's may do everything here" within 30 may_skip elsewhere gitops
   check "and is not guarded" within 30 quietly as elsewhere gitops label configmap foreign by=elsewhere
+  kubectl create namespace grouped >/dev/null
+  kubectl label namespace grouped cluster-watcher/enabled=true >/dev/null
+  kubectl -n grouped create rolebinding all --clusterrole=cluster-watcher --group=system:serviceaccounts:grouped >/dev/null
+  kubectl -n grouped create rolebinding edit --clusterrole=edit --group=system:serviceaccounts:grouped >/dev/null
+  kubectl -n grouped create configmap foreign >/dev/null
+  check "a binding for a whole group counts" within 30 refuses "'cluster-watcher-guard'" \
+    kubectl -n grouped --as=system:serviceaccount:grouped:any --as-group=system:serviceaccounts:grouped \
+    delete configmap foreign
   kubectl create clusterrolebinding wild --clusterrole=cluster-admin --serviceaccount=lab:wild >/dev/null
   check "an account may do everything everywhere" within 30 may_skip lab wild --all-namespaces
   check "and is not guarded" within 30 quietly as lab wild label configmap foreign by=lab --overwrite
@@ -247,7 +481,29 @@ whom_it_guards() {
   check "nor is one that cluster-watcher-unguarded is bound to" within 30 \
     quietly as lab let-alone label configmap foreign by=let-alone --overwrite
   check "nor is one without the role" quietly kubectl label namespace lab a=b
-  check "what has no label can be deleted by these" quietly as lab wild delete configmap foreign
+  kubectl -n lab create serviceaccount driver >/dev/null
+  kubectl -n lab create rolebinding driver --clusterrole=cluster-watcher-driver --serviceaccount=lab:driver >/dev/null
+  check "nor is a driver's" within 30 quietly as lab driver create configmap executors --dry-run=server
+  kubectl -n lab create serviceaccount framework >/dev/null
+  kubectl -n lab create rolebinding framework --clusterrole=cluster-watcher-framework --serviceaccount=lab:framework >/dev/null
+  kubectl -n lab create rolebinding framework-edit --clusterrole=edit --serviceaccount=lab:framework >/dev/null
+  check "nor is that of a framework's master" within 30 quietly as lab framework create configmap tasks --dry-run=server
+  kubectl -n lab create rolebinding shared --clusterrole=cluster-watcher --serviceaccount=lab:framework >/dev/null
+  check "but is once it has the watcher's Role too" within 30 refuses "'cluster-watcher-guard'" \
+    as lab framework create configmap tasks --dry-run=server
+  check "what has no label can be deleted by the others" quietly as lab let-alone delete configmap foreign
+}
+
+# Before it refuses anything it can be tried.
+audit_first() {
+  kubectl apply -k "$(with policy guard-audit)" >/dev/null
+  check "in audit mode it only warns" within 30 warns_and_lets
+  kubectl apply -k "$source_dir/manifests/policy" >/dev/null
+  check "and then it refuses" within 30 refuses "'cluster-watcher-guard'" guarded label configmap foreign a=b --dry-run=server
+}
+warns_and_lets() {
+  local said
+  said=$(guarded label configmap foreign a=b --dry-run=server 2>&1) && [[ $said == *Warning*cluster-watcher-guard* ]]
 }
 
 # Somebody else's policy that adds a label and an annotation to whatever a watcher changes.
@@ -280,8 +536,32 @@ items:
 MUTATING
 } >/dev/null
 has_a_team() {
-  [[ $(guarded annotate deployment root cluster-watcher/phase=deleting --dry-run=server \
+  [[ $(guarded annotate deployment root cluster-watcher/reason=a --dry-run=server \
     -o 'jsonpath={.metadata.labels.team} {.metadata.annotations.example\.com/seen}') == "x yes" ]]
+}
+# that_lets OVERLAY NAMES: a kustomization in which others may change these labels and annotations.
+that_lets() {
+  local directory
+  directory=$(with "$1")
+  cat >>"$directory/kustomization.yaml" <<PATCH
+patches:
+- target: {kind: ValidatingAdmissionPolicy, name: cluster-watcher-guard}
+  patch: |
+    - op: test
+      path: /spec/variables/1/name
+      value: mutatedByOthers
+    - op: replace
+      path: /spec/variables/1/expression
+      value: '$2'
+PATCH
+  echo "$directory"
+}
+what_others_add() {
+  somebody_elses_policy
+  check "what somebody else's policy adds is refused" within 30 refuses "'cluster-watcher-guard'" \
+    guarded annotate deployment root cluster-watcher/reason=a --dry-run=server
+  kubectl apply -k "$(that_lets policy '["team","example.com/seen"]')" >/dev/null
+  check "unless the installation names it" within 30 has_a_team
 }
 
 # a_cluster NAMESPACE LABELS: makes a driver, a master under a Deployment with these labels, and two
@@ -305,6 +585,7 @@ items:
     template:
       metadata: {labels: {app: m, oshinko-cluster: bob, oshinko-type: master}}
       spec:
+        serviceAccountName: cluster-watcher
         containers: [{name: c, image: c, volumeMounts: [{name: conf, mountPath: /conf}]}]
         volumes: [{name: conf, configMap: {name: conf}}]
 - apiVersion: v1
@@ -359,6 +640,7 @@ of_team() { [[ $(kubectl -n "$1" get deployment m -o 'jsonpath={.metadata.labels
 a_whole_cluster_goes() {
   local ns=guard-$1
   account "$ns"
+  kubectl label namespace "$ns" cluster-watcher/enabled=true >/dev/null
   [[ $1 == preserve ]] || kubectl -n "$ns" create rolebinding volumes \
     --clusterrole=cluster-watcher-volumes --serviceaccount="$ns:cluster-watcher" >/dev/null
   a_cluster "$ns" "$2"
@@ -385,13 +667,21 @@ a_whole_cluster_goes() {
 }
 
 the_guard() {
+  guarded_namespaces
   lab
+  ns=open lab
   check "the guard watches over the account" within 30 refuses "'cluster-watcher-guard'" \
     guarded label configmap foreign a=b
+  check "in a namespace with another label it doesn't" quietly kubectl -n open \
+    --kubeconfig="$tmp/open.kubeconfig" label configmap foreign a=b --dry-run=server
   what_it_may_not
-  somebody_elses_policy
-  check "somebody else's policy may add labels and annotations to a mark" within 30 has_a_team
+  its_namespace
+  audit_first
+  what_it_may_with_volumes
+  what_others_add
   what_it_may
+  names_of_roots
+  pods_that_look_like_it
   a_whole_cluster_goes preserve ', oshinko-cluster: bob'
   a_whole_cluster_goes delete ''
   a_whole_cluster_goes collect ', oshinko-cluster: bob'

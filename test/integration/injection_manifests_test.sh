@@ -10,6 +10,8 @@ set -euo pipefail
 . "$source_dir/test/integration/injection_pods/pods.bash"
 # shellcheck source=guard.bash
 . "$source_dir/test/integration/guard.bash"
+# shellcheck source=brake.bash
+. "$source_dir/test/integration/brake.bash"
 # shellcheck source=chart.bash
 . "$source_dir/test/integration/chart.bash"
 
@@ -29,23 +31,24 @@ with() {
   local component directory=$tmp/manifests/with
   mkdir -p -- "$directory"
   {
-    printf '%s\n' 'apiVersion: kustomize.config.k8s.io/v1beta1' 'kind: Kustomization' "resources: [../$1]" components:
+    printf '%s\n' 'apiVersion: kustomize.config.k8s.io/v1beta1' 'kind: Kustomization' "resources: [../$1]"
+    (($# == 1)) || echo components:
     for component in "${@:2}"; do echo "- ../components/$component"; done
   } >"$directory/kustomization.yaml"
   echo "$directory"
 }
 
-# injects [JQ_CONDITION]: checks what a pod that asks for the sidecar gets.
+# injects [JQ_CONDITION [NAMESPACE]]: checks what a pod that asks for the sidecar gets.
 injects() {
-  printf '%s' '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "probe", "namespace": "pods",
+  printf '%s' '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "probe", "namespace": "'"${2-pods}"'",
     "labels": {"oshinko-type": "master"}}, "spec": {"containers": [{"name": "c", "image": "c"}]}}' |
     admitted 2>/dev/null | jq -e ".spec.initContainers[0] | ${1-.name == \"cluster-watcher\"}" >/dev/null
 }
-# changes DATA: sets the ConfigMap's data, as JSON.
+# changes SETTINGS: sets the policy's settings, as JSON.
 changes() {
-  kubectl -n cluster-watcher get configmap cluster-watcher -o json |
-    jq --argjson data "$1" '.data = $data | del(.metadata.resourceVersion)' |
-    kubectl replace -f - >/dev/null
+  kubectl patch mutatingadmissionpolicy cluster-watcher --type=json -p "$(jq -nc --arg settings "$1" \
+    '[{op: "test", path: "/spec/variables/0/name", value: "settings"},
+      {op: "replace", path: "/spec/variables/0/expression", value: $settings}]')" >/dev/null
 }
 
 # pods_are_as_wanted HOW SETTINGS
@@ -95,6 +98,7 @@ tokenExpirationSeconds 599
 tokenExpirationSeconds 86401
 tokenExpirationSeconds 1h
 scrape yes
+seccompProfile Unconfined
 SETTINGS
   printf 'default.completed-when %05000d\n' 1
 }
@@ -105,6 +109,11 @@ the_policy() {
   check "manifests/policy is applied, and a second time changes nothing" \
     applied "$source_dir/manifests/policy"
   check "a pod that asks for it gets the sidecar" within 60 injects
+  kubectl create namespace off >/dev/null
+  kubectl create namespace nearly-on >/dev/null
+  kubectl label namespace nearly-on cluster-watcher/enabled=yes >/dev/null
+  check "in a namespace without the label it gets none" injects '. == null' off
+  check "nor where the label isn't \"true\"" injects '. == null' nearly-on
   check "each pod is as wanted" pods_are_as_wanted POLICY '{"image": "cluster-watcher:0.1.0"}'
   check "a pod that was injected isn't injected again" injected_twice_is_injected_once
   changes "$some_settings"
@@ -122,10 +131,35 @@ the_policy() {
   done < <(wrong_settings)
   changes "$(jq -nc '{image: "cluster-watcher:3", ("default." + "a" * 64): "a"}')"
   check "a default whose annotation can't be is left out" within 30 injects '.image == "cluster-watcher:3"'
-  kubectl -n cluster-watcher delete configmap cluster-watcher >/dev/null
-  check "without the ConfigMap pods are made without the sidecar" within 30 injects '. == null'
+  check "a number instead of text is refused when it is applied" not quietly \
+    changes '{"image": "cluster-watcher:0.1.0", "port": 9300}'
+  changes '{"image": "cluster-watcher:0.1.0", "seccompProfile": "none"}'
+  check "the seccomp profile can be left out" within 30 injects \
+    '.name == "cluster-watcher" and .securityContext.seccompProfile == null'
+  check "so is what can't be read" not quietly changes 'what is no CEL'
+
+  kubectl delete -k "$source_dir/manifests/policy" >/dev/null
+  check "the policy deleted, pods are made without the sidecar" within 30 injects '. == null'
   kubectl apply -k "$source_dir/manifests/policy" >/dev/null
-  check "with it again they get it" within 30 injects
+  check "installed again, it injects again" within 30 injects
+  changes '{"image": "cluster-watcher:4"}'
+  check "and a change of its settings counts" within 30 injects '.image == "cluster-watcher:4"'
+  kubectl apply -k "$(with_settings policy)" >/dev/null
+  check "so does a kustomization that is applied again" within 30 injects \
+    '.image == "registry.example.com/cluster-watcher:0.1.0" and .ports[0].containerPort == 9300'
+  kubectl apply -k "$(with policy all-namespaces)" >/dev/null
+  check "it can be widened to all namespaces" within 30 injects '.name == "cluster-watcher"' off
+  check "but for those that have it turned off" injects '. == null' opted-out
+  kubectl apply -k "$source_dir/manifests/policy" >/dev/null
+  check "and back" within 30 injects '. == null' off
+}
+# with_settings OVERLAY: adds the patch that the policy itself shows.
+with_settings() {
+  local directory
+  directory=$(with "$1")
+  sed -n '/^  #   patches:/,/^  - name/s/^  #   //p' "$source_dir/manifests/chart/objects/policy/policy.yaml" \
+    >>"$directory/kustomization.yaml"
+  echo "$directory"
 }
 
 # Valid and invalid values, as "annotation value".
@@ -254,6 +288,7 @@ ANNOTATIONS
 annotations_are_judged_alike() {
   local number=0 key value name reason
   kubectl create namespace judged >/dev/null
+  kubectl label namespace judged cluster-watcher/enabled=true >/dev/null
   while read -r key value; do
     name=p$((number += 1))
     printf '%s\t%s\n' "$name" "$key $value" >>"$tmp/judged"
@@ -398,6 +433,7 @@ WATCH_PID=$$ "$source_dir/test/kubernetes/start" "$tmp/kubernetes"
 the_policy
 the_warnings
 the_guard
+the_brake
 the_webhooks
 the_chart
 

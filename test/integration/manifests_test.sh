@@ -291,6 +291,7 @@ OBJECT
 all_kinds() {
   local security='"allowPrivilegeEscalation": false, "capabilities": {"drop": ["ALL"]}'
   local pod_spec='{"restartPolicy": "RESTART", "automountServiceAccountToken": false,
+    "serviceAccountName": "cluster-watcher",
     "securityContext": {"runAsNonRoot": true, "seccompProfile": {"type": "RuntimeDefault"}},
     "containers": [{"name": "c", "image": "none", "securityContext": {'$security'}}]}'
   local once=${pod_spec/RESTART/Never} always=${pod_spec/RESTART/Always}

@@ -18,10 +18,11 @@ next_address=1
 # create: creates the objects on stdin, in JSON.
 create() { kubectl create -f - >/dev/null; }
 
-# cluster NAME [ANNOTATIONS [LABELS]]: makes a driver and its cluster: a master and a member.
+# cluster NAME [ANNOTATIONS [LABELS]]: makes a driver and its cluster: a master, of the account that
+# $account names, and a member.
 cluster() {
-  jq -nc --arg name "$1" --argjson annotations "${2:-"{}"}" --argjson labels "${3:-"{\"ephemeral\": \"driver-$1\"}"}" '
-    {containers: [{name: "c", image: "c"}]} as $spec
+  jq -nc --arg name "$1" --arg account "${account-cluster-watcher}" --argjson annotations "${2:-"{}"}" --argjson labels "${3:-"{\"ephemeral\": \"driver-$1\"}"}" '
+    {serviceAccountName: $account, containers: [{name: "c", image: "c"}]} as $spec
     | def deployment($name; $labels; $pod; $annotations): {apiVersion: "apps/v1", kind: "Deployment",
         metadata: {namespace: "fleet", name: $name, labels: $labels},
         spec: {selector: {matchLabels: $pod}, template: {metadata: {labels: $pod, annotations: $annotations}, spec: $spec}}};
@@ -44,7 +45,8 @@ declare -A pods processes addresses
 # watches NAME ACCOUNT [FLAG...]: runs the cluster's watcher for its pod.
 watches() {
   runs fleet "oshinko-cluster=$1,oshinko-type=master"
-  jq -n --arg server "$APISERVER" --arg ca "$APISERVER_CA" --arg token "$(kubectl -n fleet create token "$2")" '
+  jq -n --arg server "$APISERVER" --arg ca "$APISERVER_CA" \
+    --arg token "$(kubectl -n fleet create token "$2" --bound-object-kind=Pod --bound-object-name="$pod")" '
     {apiVersion: "v1", kind: "Config", clusters: [{name: "t", cluster: {server: $server, "certificate-authority": $ca}}],
      users: [{name: "t", user: {token: $token}}], contexts: [{name: "t", context: {cluster: "t", user: "t"}}],
      "current-context": "t"}' >"$tmp/$1.kubeconfig"
@@ -167,6 +169,7 @@ export WATCH_PID=$$
 . "$tmp/kubernetes/env"
 kubectl create -f - >/dev/null <<<'{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node"}}'
 kubectl create namespace fleet >/dev/null
+kubectl label namespace fleet cluster-watcher/enabled=true >/dev/null
 cp -r -- "$source_dir/manifests" "$tmp/manifests"
 mkdir "$tmp/manifests/with"
 cat >"$tmp/manifests/with/kustomization.yaml" <<'OVERLAY'
@@ -190,7 +193,10 @@ done
 check "pods get the sidecar" within 60 injects
 
 shared='{"app": "shared"}'
-for name in active waiting held gone dry stuck blind unmarked; do cluster "$name"; done
+for name in active waiting held gone dry; do cluster "$name"; done
+account=narrow cluster stuck
+account=powerless cluster blind
+account=unmarking cluster unmarked
 cluster shared '{}' "$shared"
 kubectl -n fleet annotate deployment held-m cluster-watcher/hold-until=2199-01-01T00:00:00Z >/dev/null
 cluster bad '{"cluster-watcher/grace-period": "soon"}' 2>/dev/null

@@ -39,6 +39,7 @@ export WATCH_PID=$$
 kubectl apply --server-side -f "$operator" >/dev/null
 kubectl wait --for=condition=Established --timeout=30s -f "$operator" >/dev/null
 kubectl apply -k "$source_dir/manifests/policy" >/dev/null
+kubectl label namespace default cluster-watcher/enabled=true >/dev/null
 check "the API server takes PodMonitors, PrometheusRule and dashboard" \
   quietly kubectl apply -k "$source_dir/manifests/chart/objects/monitoring"
 kubectl -n cluster-watcher create serviceaccount prometheus >/dev/null

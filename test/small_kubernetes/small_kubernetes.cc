@@ -49,7 +49,9 @@ Response SmallKubernetes::Serve(const Request& request, const Fault* fault,
   if (on_request) on_request(request, user);
   Response response;
   if (fault == nullptr || fault->action == Fault::Action::kPass) {
+    serves_ = true;
     response = Dispatch(request, watch);
+    serves_ = false;
   }
   if (fault != nullptr && fault->action == Fault::Action::kAnswer) response = fault->response;
   if (on_answer) on_answer(request, user, response);

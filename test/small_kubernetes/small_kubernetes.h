@@ -69,6 +69,10 @@ class SmallKubernetes {
   std::function<void(const Request&, const User&)> on_request;
   std::function<void(const Request&, const User&, Response&)> on_answer;
 
+  // Refuses what is served as the policy of manifests/brake does: marks that are added, and
+  // deletes.
+  bool brake = false;
+
   bool log_requests = true;
   // Of the logged requests, those of this method (empty: any) whose target holds `contains`.
   std::size_t Count(std::string_view method, std::string_view contains = {}) const;
@@ -102,6 +106,7 @@ class SmallKubernetes {
   Response ReviewAccess(const Call& call, Value body) const;
   Response RequestToken(const Call& call, Value body);
 
+  std::optional<Response> Brake(const Call& call, const Object& object, const Value* changed) const;
   // Says why a body doesn't fit the requested object; nullopt if it does.
   std::optional<Response> Refuse(const Call& call, const Value& body) const;
   std::optional<DeleteOptions> ReadDeleteOptions(const Call& call, Response& refusal) const;
@@ -120,6 +125,7 @@ class SmallKubernetes {
   User nobody_;
   Faults faults_;
   std::vector<std::pair<std::string, std::string>> log_;  // method, target
+  bool serves_ = false;                                   // a request that comes from outside
   std::uint64_t stale_versions_ = 0;
   Duration stale_age_{0};
 };

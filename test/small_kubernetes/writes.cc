@@ -211,6 +211,24 @@ Response SmallKubernetes::Patch(const Call& call) {
   return Replace(call, old, std::move(body));
 }
 
+std::optional<Response> SmallKubernetes::Brake(const Call& call, const Object& object,
+                                               const Value* changed) const {
+  if (!brake || !serves_) return std::nullopt;
+  bool refuses = changed == nullptr;
+  for (const char* mark : {"phase", "condemned-by", "deletes-begun"}) {
+    if (changed == nullptr) break;
+    const std::string key = std::string("cluster-watcher/") + mark;
+    const std::string_view now = TextOf(Find(*changed, "metadata", "annotations", key.c_str()));
+    const std::string_view old = TextOf(Find(object.body, "metadata", "annotations", key.c_str()));
+    refuses = refuses || (!now.empty() && now != old);
+  }
+  if (!refuses) return std::nullopt;
+  const std::string why =
+      "ValidatingAdmissionPolicy 'cluster-watcher-brake' with binding 'cluster-watcher-brake' "
+      "denied request: the brake of cluster-watcher is on";
+  return Forbidden(call.resource->plural, call.resource->group, object.name, why, {{"", why, ""}});
+}
+
 Response SmallKubernetes::Replace(const Call& call, const ObjectPtr& old, Value body) {
   const Resource& resource = *call.resource;
   const std::string_view version = TextOf(Find(body, "metadata", "resourceVersion"));
@@ -220,6 +238,7 @@ Response SmallKubernetes::Replace(const Call& call, const ObjectPtr& old, Value 
   if (auto causes = Validate(resource, body, &old->body); !causes.empty()) {
     return Invalid(resource, old->name, std::move(causes));
   }
+  if (auto refusal = Brake(call, *old, &body)) return *refusal;
   Remove(body, "kind");
   Remove(body, "apiVersion");
   DropNulls(body);
@@ -332,6 +351,7 @@ Response SmallKubernetes::DeleteOne(const Call& call) {
                                   ") does not match the ResourceVersion in record (" + version +
                                   "). The object might have been modified");
   }
+  if (auto braked = Brake(call, *object, nullptr)) return *braked;
   const DeleteOutcome outcome = Delete(store_, object, *options);
   if (!outcome.gone || call.resource->returns_deleted) return Show(call, *outcome.object);
   return Deleted(*call.resource, *outcome.object);

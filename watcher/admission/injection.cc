@@ -22,6 +22,7 @@ constexpr int kLeastGrace = 5;  // seconds
 constexpr int kImageUser = 65'532;
 constexpr char kTokenPath[] = "/var/run/secrets/kubernetes.io/serviceaccount";
 constexpr char kMirror[] = "kubernetes.io/config.mirror";
+constexpr char kInjectedLabel[] = "cluster-watcher/injected";
 constexpr char kScrape[] = "prometheus.io/scrape";
 
 using Outcome = Injection::Outcome;
@@ -151,8 +152,8 @@ void WriteResources(JsonWriter& json, JsonValue spec, const InjectionSettings& s
   json.Field("memory", settings.memory_limit).EndObject().EndObject();
 }
 
-// Meets the restricted Pod Security Standard.
-void WriteSecurityContext(JsonWriter& json, JsonValue spec) {
+// Meets the restricted Pod Security Standard, unless the seccomp profile is left out.
+void WriteSecurityContext(JsonWriter& json, JsonValue spec, const InjectionSettings& settings) {
   json.Key("securityContext").StartObject().Key("allowPrivilegeEscalation").Bool(false);
   json.Key("capabilities").StartObject().Key("drop").StartArray().String("ALL").EndArray();
   json.EndObject().Key("readOnlyRootFilesystem").Bool(true).Key("runAsNonRoot").Bool(true);
@@ -161,7 +162,9 @@ void WriteSecurityContext(JsonWriter& json, JsonValue spec) {
   if (spec["securityContext"]["runAsUser"].AsInteger() == 0) {
     json.Key("runAsUser").Integer(kImageUser);
   }
-  json.Key("seccompProfile").StartObject().Field("type", "RuntimeDefault").EndObject();
+  if (settings.seccomp_profile) {
+    json.Key("seccompProfile").StartObject().Field("type", "RuntimeDefault").EndObject();
+  }
   json.EndObject();
 }
 
@@ -178,7 +181,7 @@ std::string SidecarText(JsonValue spec, const InjectionSettings& settings, int p
     WriteLivenessProbe(json, port);
   }
   WriteResources(json, spec, settings);
-  WriteSecurityContext(json, spec);
+  WriteSecurityContext(json, spec, settings);
   json.Field("terminationMessagePolicy", "FallbackToLogsOnError");
   json.Key("volumeMounts").StartArray().StartObject().Field("name", kTokenVolume);
   json.Field("mountPath", kTokenPath).Key("readOnly").Bool(true).EndObject().EndArray();
@@ -227,6 +230,8 @@ std::vector<PatchOperation> MakePatch(JsonValue pod, const InjectionSettings& se
   for (const auto& [key, value] : NewAnnotations(TextsOf(annotations), settings, port)) {
     patch.push_back({"/metadata/annotations/" + PointerToken(key), TextValue(value)});
   }
+  if (!pod["metadata"]["labels"].IsObject()) patch.push_back({"/metadata/labels", "{}"});
+  patch.push_back({"/metadata/labels/" + PointerToken(kInjectedLabel), TextValue("true")});
   if (!spec["initContainers"].IsArray()) patch.push_back({"/spec/initContainers", "[]"});
   // First, so that it already watches while the other init containers run.
   patch.push_back({"/spec/initContainers/0", SidecarText(spec, settings, port)});

@@ -106,6 +106,14 @@ std::map<std::string, Read, std::less<>> Readers(InjectionSettings& settings) {
          settings.scrape = text == "true";
          return std::nullopt;
        }},
+      {"seccompProfile",
+       [&](const std::string& text) -> std::optional<std::string> {
+         if (text != "RuntimeDefault" && text != "none") {
+           return Quoted(text) + ": give RuntimeDefault or none";
+         }
+         settings.seccomp_profile = text != "none";
+         return std::nullopt;
+       }},
   };
 }
 

@@ -20,6 +20,8 @@ struct InjectionSettings {
   std::string token_audience;  // empty: the API server's own
   int token_expiration_seconds = 3600;
   bool scrape = false;  // prometheus.io/ annotations
+  // Whether the container gets RuntimeDefault; some security policies of OpenShift allow none.
+  bool seccomp_profile = true;
   TextMap defaults;     // settings of the watcher, by name, for pods that don't set them
 };
 

@@ -330,4 +330,18 @@ Decision Decide(const Facts& facts, const OtherDrivers& others) {
   return decision;
 }
 
+Decision HeldByPolicy(Decision decision, const std::string& policy) {
+  decision.reason = IsOfGuard(policy) ? Reason::kMisconfigured : Reason::kHeld;
+  decision.detail = policy;
+  for (RuleOutcome& rule : decision.rules) {
+    rule.matched = rule.name == std::string_view(ToString(decision.reason));
+    if (rule.matched) rule.detail = policy;
+  }
+  return decision;
+}
+
+bool IsOfGuard(const std::string& policy) {
+  return policy.find("'cluster-watcher-guard'") != policy.npos;
+}
+
 }  // namespace cluster_watcher

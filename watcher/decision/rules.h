@@ -58,4 +58,11 @@ struct Decision {
 // caller needs to look it up only then.
 Decision Decide(const Facts& facts, const OtherDrivers& others = {});
 
+// `decision`, which abandons the cluster, as it comes out where an admission policy forbids to
+// condemn it: `policy` is what that one says. The guard's refusal is a mistake of the installation
+// (misconfigured), any other a hold (held).
+Decision HeldByPolicy(Decision decision, const std::string& policy);
+// Whether what an admission policy says is said by the guard.
+bool IsOfGuard(const std::string& policy);
+
 }  // namespace cluster_watcher

@@ -168,6 +168,11 @@ bool Deletion::IsEvidenceOld() const {
   return AgeOf(seen_abandoned_, tools_.clock, tools_.client.dates()) >= kFreshEvidence;
 }
 
+bool Deletion::IsHeld() {
+  policy_ = root_.PolicyAgainstMarks().value_or("");
+  return !policy_.empty();
+}
+
 Deletion::Outcome Deletion::DeleteMembers(MonotonicTime deadline) {
   for (int late_passes = 0;;) {
     tools_.turn({});
@@ -208,6 +213,7 @@ Deletion::Outcome Deletion::DeleteMembers(MonotonicTime deadline) {
         pace_.Pause(MonotonicTime::max());
         continue;
       }
+      if (IsHeld()) return Outcome::kHeld;
     }
     const bool late = tools_.clock.Now() >= deadline;
     if (IsGoing(root) && IsOtherMasterThere(listed.objects)) return Outcome::kOtherMaster;
@@ -649,6 +655,7 @@ Deletion::Outcome Deletion::DeleteRoot(MonotonicTime deadline) {
       if (auto outcome = WhyNotRoot(state)) return *outcome;
       continue;
     }
+    if (state == RootState::kOurs && IsHeld()) return Outcome::kHeld;
     const bool late = tools_.clock.Now() >= deadline;
     const bool orphans = MustOrphan(root_.object(), late);
     if (orphans && !FindOrphansOf({&root_.object()}, late)) {

@@ -32,6 +32,7 @@ class Deletion {
     kReplaced,     // another object has the master root's name: somebody's new cluster
     kOtherMaster,  // the master root is going or gone, and another master of the cluster is there
     kOvertaken,    // the marks name another watcher, which finishes it
+    kHeld,         // an admission policy, such as the brake, refuses marks; those there are stay
     kCalledOff,    // the marks no longer name us, and the cluster isn't proven half
   };
 
@@ -78,6 +79,8 @@ class Deletion {
   // What was done so far; without the time it took.
   DeletionReport Report() const;
   const std::vector<std::string>& overdue() const { return overdue_; }  // left at the deadline
+  // What that policy says.
+  const std::string& policy() const { return policy_; }
   // The first of what was deleted: "service/x".
   const std::vector<std::string>& first_deleted() const { return deletes_.first_deleted(); }
 
@@ -94,6 +97,8 @@ class Deletion {
   // Whether the cluster is whole, and isn't known to be condemned and abandoned any more.
   bool IsStale(RootState root) const;
   bool IsEvidenceOld() const;
+  // Whether the brake is on, as far as it is known.
+  bool IsHeld();
   bool MaySend() const;
   std::optional<Outcome> WhyNotRoot(RootState state) const;
   enum class Standing { kOurs, kCalledOff, kUnknown };
@@ -184,6 +189,7 @@ class Deletion {
   std::vector<KubeObject> handed_;  // to the root
   std::vector<std::string> left_;
   std::vector<std::string> overdue_;
+  std::string policy_;
 };
 
 }  // namespace cluster_watcher

@@ -62,6 +62,7 @@ Reaper::Outcome Reaper::Condemn(const WatcherId& me, const Snapshot& snapshot,
                                 std::stop_token stop) {
   tools_.turn({});
   marks_to_take_off_ = false;
+  refused_by_policy_ = false;
   if (snapshot.root->meta.deleting) {
     BackToWatching(snapshot, Refusal::kConflict,
                    "the master root is being deleted by another's hand");
@@ -75,7 +76,8 @@ Reaper::Outcome Reaper::Condemn(const WatcherId& me, const Snapshot& snapshot,
   auto written = root.WriteMarks(std::move(marks), kMarksTimeout);
   if (!written) {
     const bool conflict = written.error().failure == ApiFailure::kConflict;
-    BackToWatching(snapshot, conflict ? Refusal::kConflict : Refusal::kUnknown,
+    BackToWatching(snapshot,
+                   NotePolicy(written.error(), conflict ? Refusal::kConflict : Refusal::kUnknown),
                    written.error().message);
     return Outcome::kSpared;
   }
@@ -84,8 +86,19 @@ Reaper::Outcome Reaper::Condemn(const WatcherId& me, const Snapshot& snapshot,
   return CarryThrough({me, snapshot.OwnerIdentity()}, {}, stop);
 }
 
+Refusal Reaper::NotePolicy(const ApiError& error, Refusal otherwise) {
+  refused_by_policy_ = !error.policy.empty();
+  return refused_by_policy_ && !IsOfGuard(error.policy) ? Refusal::kHold : otherwise;
+}
+
 Reaper::Outcome Reaper::Resume(const WatcherId& me, const Snapshot& snapshot) {
   Marks marks = snapshot.marks;
+  // The time under a brake doesn't count.
+  const bool was_held = refused_by_policy_;
+  if (was_held && MasterRoot(tools_.client, *snapshot.root).PolicyAgainstMarks()) {
+    return Outcome::kSpared;
+  }
+  refused_by_policy_ = false;
   const bool own = marks.condemned_by == me;
   if (own && marks_to_take_off_) {
     marks_to_take_off_ = !TakeMarksOff(me, snapshot);
@@ -99,7 +112,7 @@ Reaper::Outcome Reaper::Resume(const WatcherId& me, const Snapshot& snapshot) {
   if (IsKept(snapshot.root->meta)) {
     return EndWithRoot(marks.condemned_by, snapshot, Refusal::kHold, kRootIsKept, proof.gone);
   }
-  if (!own || (marks.deletes_begun && !half)) {
+  if (!own || was_held || (marks.deletes_begun && !half)) {
     auto taken = TakeOver(me, snapshot, half);
     if (!taken) return Outcome::kSpared;
     marks = *std::move(taken);
@@ -135,6 +148,7 @@ std::optional<Marks> Reaper::TakeOver(const WatcherId& me, const Snapshot& snaps
   MasterRoot root(tools_.client, *snapshot.root);
   auto written = root.WriteMarks(std::move(changes), kMarksTimeout);
   if (!written) {
+    NotePolicy(written.error(), Refusal::kConflict);
     warn_once_("the deletion that " + before.ToText() +
                " began can't be taken over: " + written.error().message);
     return std::nullopt;
@@ -293,7 +307,8 @@ Result<DeletionOrder, Reaper::Outcome> Reaper::LastLook(const Case& of, const Pr
       return DeletionOrder{std::move(look.snapshot), std::move(marks), look.decision.detail};
     }
     if (!IsTransient(written.error().failure)) {
-      return spare(look, {Refusal::kConflict, written.error().message});
+      return spare(look,
+                   {NotePolicy(written.error(), Refusal::kConflict), written.error().message});
     }
     tools_.log.info("the last look is repeated: {}", written.error().message);
   }
@@ -428,6 +443,12 @@ std::optional<Reaper::Outcome> Reaper::Finish(const DeletionOrder& condemned, De
   }
   const bool members_are_gone = outcome == Deletion::Outcome::kDone;
   if (members_are_gone) outcome = deletion.DeleteRoot(deadline);
+  const auto all_gone = [&] {
+    std::vector<std::string> gone = progress.gone;
+    const auto& deleted = deletion.first_deleted();
+    gone.insert(gone.end(), deleted.begin(), deleted.end());
+    return gone;
+  };
   switch (outcome) {
     case Deletion::Outcome::kDone:
       TellEnd(deletion, condemned, began);
@@ -438,14 +459,11 @@ std::optional<Reaper::Outcome> Reaper::Finish(const DeletionOrder& condemned, De
     case Deletion::Outcome::kKept:
     case Deletion::Outcome::kRelabelled: {
       deletion.TakeBack();
-      std::vector<std::string> gone = progress.gone;
-      const auto& deleted = deletion.first_deleted();
-      gone.insert(gone.end(), deleted.begin(), deleted.end());
       const bool is_kept = outcome == Deletion::Outcome::kKept;
       return EndWithRoot(condemned.marks.condemned_by, condemned.look,
                          is_kept ? Refusal::kHold : Refusal::kConflict,
                          is_kept ? kRootIsKept : "the master root is labelled with another cluster",
-                         gone);
+                         all_gone());
     }
     case Deletion::Outcome::kOtherMaster:
       marks_to_take_off_ = !TakeMarksOff(condemned.marks.condemned_by, condemned.look);
@@ -456,6 +474,11 @@ std::optional<Reaper::Outcome> Reaper::Finish(const DeletionOrder& condemned, De
       return Outcome::kSpared;
     case Deletion::Outcome::kOvertaken:
       return Overtaken();
+    case Deletion::Outcome::kHeld:
+      deletion.TakeBack();
+      refused_by_policy_ = true;
+      BackToWatching(condemned.look, Refusal::kHold, deletion.policy() + WhatIsGone(all_gone()));
+      return Outcome::kSpared;
     case Deletion::Outcome::kCalledOff:
       deletion.TakeBack();
       BackToWatching(condemned.look, Refusal::kConflict,

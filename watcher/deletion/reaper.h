@@ -45,6 +45,10 @@ class Reaper {
   // cluster that was spared, takes them off instead. kSpared also if it has to wait.
   Outcome Resume(const WatcherId& me, const Snapshot& snapshot);
 
+  // Whether the last of these came to nothing because an admission policy, such as the brake,
+  // refused to have the cluster condemned or deleted.
+  bool is_refused_by_policy() const { return refused_by_policy_; }
+
   // The one way back to watching: shows it, and tells it. `refusal`: if a deletion of this
   // watcher's that was due is held back. `decision`: of the look that spares the cluster, if one
   // does.
@@ -95,6 +99,8 @@ class Reaper {
     Refusal refusal;
     std::string detail;
   };
+  // The refusal that a write of marks came to that failed for good; else `otherwise`.
+  Refusal NotePolicy(const ApiError& error, Refusal otherwise);
   static std::optional<Doubt> FindDoubt(const Case& of, const JudgedLook& look);
   Outcome Overtaken();
   // Takes the marks of `me` off. False: they may still be there.
@@ -126,6 +132,7 @@ class Reaper {
   // The marks of a cluster that was spared could not be taken off yet. Nothing was deleted, and
   // nothing is on the strength of them.
   bool marks_to_take_off_ = false;
+  bool refused_by_policy_ = false;
 };
 
 }  // namespace cluster_watcher

@@ -4,6 +4,7 @@
 
 #include "watcher/decision/refusal.h"
 #include "watcher/deletion/judged_look.h"
+#include "watcher/protocol/master_root.h"
 
 namespace cluster_watcher {
 
@@ -12,6 +13,7 @@ Decision Judge::DecideOn(const Snapshot& snapshot, const std::stop_token& stop) 
   pod_terminating_ = snapshot.IsPodTerminating();
   Decision decision =
       overruled_ ? DecideWithOthers(observer_, snapshot, stop) : Decide(snapshot.facts);
+  if (decision.abandoned() && policy_refuses_) decision = AskPolicy(snapshot, std::move(decision));
   if (decision.abandoned()) {
     const Duration grace = GraceFor(*tools_.settings, decision.reason, snapshot.seen);
     confirmation_.Add(snapshot.OwnerIdentity(), grace, snapshot.began, tools_.clock.Now(),
@@ -24,6 +26,13 @@ Decision Judge::DecideOn(const Snapshot& snapshot, const std::stop_token& stop) 
   }
   overruled_ = decision.overruled;
   return decision;
+}
+
+Decision Judge::AskPolicy(const Snapshot& snapshot, Decision decision) {
+  if (!snapshot.root) return decision;
+  const auto policy = MasterRoot(tools_.client, *snapshot.root).PolicyAgainstMarks();
+  policy_refuses_ = policy.has_value();
+  return policy ? HeldByPolicy(std::move(decision), *policy) : decision;
 }
 
 bool Judge::IsConfirmed() const {

@@ -19,6 +19,10 @@ class Judge {
   // confirmations are complete, and as long as one of them overrules.
   Decision DecideOn(const Snapshot& snapshot, const std::stop_token& stop);
 
+  // To condemn the cluster was refused by an admission policy. From now on each abandoned verdict
+  // asks for it, and counts only once it no longer refuses.
+  void NotePolicy() { policy_refuses_ = true; }
+
   // Whether the verdicts so far suffice to condemn the cluster, and our pod may still do that: one
   // that is terminating may be killed before the deletion has ended.
   bool MayCondemn() const { return IsConfirmed() && !pod_terminating_; }
@@ -31,12 +35,14 @@ class Judge {
 
  private:
   bool IsConfirmed() const;
+  Decision AskPolicy(const Snapshot& snapshot, Decision decision);
 
   const Tools& tools_;
   Observer& observer_;
   Confirmation confirmation_;
   bool overruled_ = false;  // the last verdict, for another driver's sake
   bool pod_terminating_ = false;
+  bool policy_refuses_ = false;
 };
 
 // The time between two polls varies from this percentage of the poll interval to 200 less it.

@@ -69,7 +69,9 @@ RivalWatchers::Outcome RivalWatchers::ActOnDeletion(const WatcherId& me, const S
     return Outcome::kWait;
   }
   judge_.Reset();
-  switch (reaper_.Resume(me, snapshot)) {
+  const auto outcome = reaper_.Resume(me, snapshot);
+  if (reaper_.is_refused_by_policy()) judge_.NotePolicy();
+  switch (outcome) {
     case Reaper::Outcome::kSpared:
       break;
     case Reaper::Outcome::kOvertaken:

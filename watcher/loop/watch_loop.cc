@@ -136,6 +136,7 @@ WatchLoop::Next WatchLoop::Condemn(const Snapshot& snapshot, const Decision& dec
                                    std::stop_token stop) {
   const auto outcome = reaper_.Condemn(*me_, snapshot, decision, judge_.AbandonmentNow(), stop);
   judge_.Reset();
+  if (reaper_.is_refused_by_policy()) judge_.NotePolicy();
   switch (outcome) {
     case Reaper::Outcome::kSpared:
       warning_.Spared();

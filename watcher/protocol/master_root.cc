@@ -2,6 +2,9 @@
 
 #include <utility>
 
+#include "probes/base/json.h"
+#include "watcher/protocol/annotations.h"
+
 namespace cluster_watcher {
 
 RootState MasterRoot::Read(const Patience& patience, std::optional<Duration> timeout) {
@@ -39,6 +42,21 @@ ApiResult MasterRoot::WriteMarks(AnnotationChanges changes, std::optional<Durati
                                               MarksPatch(meta, std::move(changes)));
   if (timeout) request.http.timeout = *timeout;
   return client_.Do(request, {});
+}
+
+std::optional<std::string> MasterRoot::PolicyAgainstMarks() {
+  const ObjectMeta& meta = object_.meta;
+  JsonWriter patch;
+  patch.StartObject().Key("metadata").StartObject().Field("uid", meta.uid);
+  // A value that no watcher writes: what is there already would not be added.
+  patch.Key("annotations").StartObject().Field(annotation::kDeletesBegun, "tried").EndObject();
+  patch.EndObject().EndObject();
+  ApiRequest request = ApiRequest::MergePatch(object_.type, meta.ns, meta.name, patch.Text());
+  request.http.target += "?dryRun=All";
+  request.http.timeout = kMarksTimeout;
+  const auto tried = client_.Do(request, {});
+  if (tried || tried.error().policy.empty()) return std::nullopt;
+  return tried.error().policy;
 }
 
 }  // namespace cluster_watcher

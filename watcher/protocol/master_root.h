@@ -46,6 +46,9 @@ class MasterRoot {
   // Writes marks; it is a conflict if the object is no longer at the resourceVersion that was read.
   // object() stays as it was read. Without a timeout the client's own holds.
   ApiResult WriteMarks(AnnotationChanges changes, std::optional<Duration> timeout = std::nullopt);
+  // Tries by a dry run whether a mark may be added. What the admission policy says that refuses it,
+  // as the brake does; nullopt: none does, or that isn't known.
+  std::optional<std::string> PolicyAgainstMarks();
 
  private:
   RootState Send(ApiRequest request, const Patience& patience, std::optional<Duration> timeout);

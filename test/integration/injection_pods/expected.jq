@@ -24,8 +24,9 @@ def container:
       allowPrivilegeEscalation: false,
       capabilities: {drop: ["ALL"]},
       readOnlyRootFilesystem: true,
-      runAsNonRoot: true,
-      seccompProfile: {type: "RuntimeDefault"}}
+      runAsNonRoot: true}
+      + if setting("seccompProfile"; "RuntimeDefault") == "none" then {} else
+          {seccompProfile: {type: "RuntimeDefault"}} end
       + if $spec.securityContext.runAsUser == 0 then {runAsUser: 65532} else {} end),
     terminationMessagePath: "/dev/termination-log",
     terminationMessagePolicy: "FallbackToLogsOnError",
@@ -60,6 +61,7 @@ def volume: {
      else {} end)
   + {"cluster-watcher/status": ({initContainers: ["cluster-watcher"],
       volumes: ["cluster-watcher-token"], image: $settings.image, port: $port} | tojson)}
+| .metadata.labels = (.metadata.labels // {}) + {"cluster-watcher/injected": "true"}
 | container as $container
 | .spec.initContainers = [$container] + (.spec.initContainers // [])
 | .spec.volumes = (.spec.volumes + [volume] | sort_by(.name))

@@ -3,10 +3,13 @@
 # shellcheck shell=bash disable=SC2154
 pods_dir=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 
-# Makes the namespaces of the pods.
+# Makes the namespaces of the pods, with the injection on.
 pod_namespaces() {
   local namespace
-  for namespace in pods restricted opted-out; do kubectl create namespace "$namespace"; done
+  for namespace in pods restricted opted-out; do
+    kubectl create namespace "$namespace"
+    kubectl label namespace "$namespace" cluster-watcher/enabled=true
+  done
   kubectl label namespace restricted pod-security.kubernetes.io/enforce=restricted
   kubectl label namespace opted-out cluster-watcher/inject=false
 } >/dev/null

@@ -47,6 +47,16 @@ class ReaperLab : public testing::Test, protected Lab {
     return {client_, discovery_, clock_, *in_force_, metrics_, log_.logger(), [](Duration) {}};
   }
 
+  // What cluster_watcher_refusals_total counts.
+  double Refusals(const std::string& reason) {
+    for (const auto& family : metrics_.Collect()) {
+      if (family.name != "cluster_watcher_refusals_total") continue;
+      for (const auto& metric : family.metric) {
+        if (metric.label.front().value == reason) return metric.counter.value;
+      }
+    }
+    return -1;
+  }
   std::size_t Deletes() { return kubernetes_.Count("DELETE"); }
 
   // Calls `what` just before the `number`th request of this method whose target contains `contains`

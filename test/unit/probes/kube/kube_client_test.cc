@@ -270,6 +270,23 @@ TEST(Interpret, ADocumentIsAnyObject) {
   }
 }
 
+TEST(Interpret, TellsAnAdmissionPolicysRefusalFromAMissingRight) {
+  const std::string said = "ValidatingAdmissionPolicy 'p' with binding 'b' denied request: not now";
+  const std::string causes = R"({"kind":"Status","details":{"causes":[{"message":")";
+  for (const int status : {403, 413, 422}) {
+    const auto refused = Interpret(GetBob(), Answer(status, causes + said + R"("}]}})"));
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().policy, said) << status;
+  }
+  for (const std::string& other :
+       {causes + R"(spec.replicas: must be a number"}]}})",
+        std::string(R"({"kind":"Status","message":"User may not"})"), std::string("{}")}) {
+    const auto refused = Interpret(GetBob(), Answer(403, other));
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().policy, "") << other;
+  }
+}
+
 TEST(Interpret, SaysWhatWasAskedAndAnswered) {
   const auto refused = Interpret(
       GetBob(), Answer(403, R"({"kind":"Status","message":"deployments \"bob\"\nis forbidden"})"));

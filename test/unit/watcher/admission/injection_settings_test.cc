@@ -36,6 +36,7 @@ TEST(InjectionSettings, TakeEveryKey) {
                                                   {"tokenAudience", "api"},
                                                   {"tokenExpirationSeconds", "600"},
                                                   {"scrape", "true"},
+                                                  {"seccompProfile", "none"},
                                                   {"default.dry-run", "true"},
                                                   {"default.poll-interval", "10s"}});
   EXPECT_TRUE(resolved.errors.empty()) << resolved.errors.front();
@@ -47,6 +48,7 @@ TEST(InjectionSettings, TakeEveryKey) {
   EXPECT_EQ(settings.token_audience, "api");
   EXPECT_EQ(settings.token_expiration_seconds, 600);
   EXPECT_TRUE(settings.scrape);
+  EXPECT_FALSE(settings.seccomp_profile);
   EXPECT_EQ(settings.defaults, (TextMap{{"dry-run", "true"}, {"poll-interval", "10s"}}));
 }
 
@@ -71,6 +73,7 @@ TEST(InjectionSettings, NameWhatIsWrong) {
       {"cpuLimit", "9m", "cpuRequest 10m is above cpuLimit 9m"},
       {"tokenExpirationSeconds", "599", "from 600 to 86400"},
       {"scrape", "yes", "give true or false"},
+      {"seccompProfile", "", "give RuntimeDefault or none"},
       {"colour", "red", "\"colour\" is no key of the injection"},
       {"default.dry-run", "maybe", "default of annotation cluster-watcher/dry-run"},
       {"default.colour", "red", "default of annotation \"cluster-watcher/colour\""},

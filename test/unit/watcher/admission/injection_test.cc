@@ -53,9 +53,11 @@ TEST(Inject, PatchesAPodThatHasNothing) {
   for (const PatchOperation& operation : injection.patch) paths.push_back(operation.path);
   EXPECT_EQ(paths, (std::vector<std::string>{"/metadata/annotations",
                                              "/metadata/annotations/cluster-watcher~1status",
+                                             "/metadata/labels/cluster-watcher~1injected",
                                              "/spec/initContainers", "/spec/initContainers/0",
                                              "/spec/volumes", "/spec/volumes/-"}));
   EXPECT_EQ(Added(injection, "/metadata/annotations"), "{}");
+  EXPECT_EQ(Added(injection, "/metadata/labels/cluster-watcher~1injected"), "\"true\"");
   EXPECT_EQ(
       Sidecar(injection),
       R"({"name":"cluster-watcher","image":"cluster-watcher:0.1.0","imagePullPolicy":"IfNotPresent",)"
@@ -93,10 +95,23 @@ TEST(Inject, AddsToWhatIsThere) {
   const auto injection = InjectText(
       Master(R"("a":"b")", R"("initContainers":[{"name":"x"}],"volumes":[{"name":"v"}])"));
   ASSERT_EQ(injection.outcome, Outcome::kInjected);
-  EXPECT_EQ(injection.patch.size(), 3u);
+  EXPECT_EQ(injection.patch.size(), 4u);
   EXPECT_EQ(Added(injection, "/metadata/annotations"), "");
   EXPECT_EQ(Added(injection, "/spec/initContainers"), "");
   EXPECT_EQ(Added(injection, "/spec/volumes"), "");
+}
+
+TEST(Inject, LabelsAPodWithoutLabels) {
+  const auto injection = InjectText(
+      R"({"metadata":{"annotations":{"cluster-watcher/inject":"true"}},"spec":{"containers":[{"name":"m"}]}})");
+  ASSERT_EQ(injection.outcome, Outcome::kInjected);
+  EXPECT_EQ(Added(injection, "/metadata/labels"), "{}");
+}
+
+TEST(Inject, LeavesOutTheSeccompProfileWhereItIsToldTo) {
+  InjectionSettings settings = Shipped();
+  settings.seccomp_profile = false;
+  EXPECT_FALSE(Holds(Sidecar(InjectText(Master(), settings)), "seccomp"));
 }
 
 TEST(Inject, AsksTheAnnotationAndThenTheLabel) {

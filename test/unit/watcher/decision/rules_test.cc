@@ -162,6 +162,20 @@ TEST(Rules, WhatTheOwnerIsBeatsWhatTheApplicationSaid) {
   }
 }
 
+TEST(Rules, WhatAPolicyForbidsIsHeldAndTheGuardsRefusalIsAMistake) {
+  Facts facts = ActiveFacts();
+  TakeAway(facts);
+  const std::string brake = "ValidatingAdmissionPolicy 'cluster-watcher-brake' says no";
+  const Decision held = HeldByPolicy(Decide(facts), brake);
+  EXPECT_EQ(held.reason, Reason::kHeld);
+  EXPECT_EQ(held.detail, brake);
+  ExpectDecidedBy(3, held);
+  const Decision guarded =
+      HeldByPolicy(Decide(facts), "ValidatingAdmissionPolicy 'cluster-watcher-guard' says no");
+  EXPECT_EQ(guarded.reason, Reason::kMisconfigured);
+  ExpectDecidedBy(0, guarded);
+}
+
 TEST(Rules, AnotherDriverKeepsWhatIsAbandonedAndChangesNothingElse) {
   for (const Row& row : Rows()) {
     SCOPED_TRACE(row.text);

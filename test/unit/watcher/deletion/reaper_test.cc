@@ -223,6 +223,77 @@ TEST_F(ReaperTest, ARootThatIsToBeKeptInMidDeletionEndsIt) {
   EXPECT_NE(Notes().find("configmap/spark-config"), std::string::npos) << "what is gone is named";
 }
 
+TEST_F(ReaperTest, TheBrakeIsAHoldForWhatIsToBeCondemned) {
+  kubernetes_.brake = true;
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  EXPECT_TRUE(reaper_->is_refused_by_policy());
+  EXPECT_EQ(Refusals("hold"), 1);
+  EXPECT_NE(Notes().find("the brake of cluster-watcher is on"), std::string::npos);
+  kubernetes_.brake = false;
+  EXPECT_EQ(CondemnNow(), Reaper::Outcome::kDone);
+  EXPECT_FALSE(reaper_->is_refused_by_policy());
+}
+
+// The point of no return, and the first delete.
+TEST_F(ReaperTest, TheBrakeSparesWhatIsStillWhole) {
+  for (const int mark : {2, 3}) {
+    Before("PATCH", "spark-m", mark, [&] { kubernetes_.brake = true; });
+    EXPECT_EQ(mark == 2 ? Condemn() : CondemnNow(), Reaper::Outcome::kSpared);
+    EXPECT_EQ(Mark("phase"), "") << "marks may be taken off";
+    EXPECT_EQ(Deletes(), 0u);
+    kubernetes_.brake = false;
+  }
+  EXPECT_EQ(Refusals("hold"), 2);
+}
+
+TEST_F(ReaperTest, TheBrakeStopsADeletionAndItsTimeDoesNotCount) {
+  MakeMap("held", R"(,"finalizers":["example.com/held"])");
+  After("DELETE", "held", 1, [&] { kubernetes_.brake = true; });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  EXPECT_TRUE(reaper_->is_refused_by_policy());
+  EXPECT_EQ(Mark("phase"), "deleting") << "what was begun will be finished";
+  const std::string since = Mark("deleting-since");
+  MakeMap("late");
+  AnHourPasses();
+  const std::size_t deletes = Deletes();
+  EXPECT_EQ(Resume(), Reaper::Outcome::kSpared);
+  EXPECT_EQ(Deletes(), deletes);
+  EXPECT_TRUE(MapExists("late"));
+  Annotate("/api/v1/namespaces/lab/configmaps/late", "keep", "true");
+  kubernetes_.brake = false;
+  std::string renewed;
+  Before("DELETE", "", 1, [&] { renewed = Mark("deleting-since"); });
+  const auto released = clock_.elapsed;
+  EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
+  EXPECT_GT(renewed, since) << "before the next delete";
+  EXPECT_GE(clock_.elapsed - released, std::chrono::minutes(10)) << "it has its whole time again";
+}
+
+// A watcher that starts under the brake doesn't know of it.
+TEST_F(ReaperTest, TheBrakeStopsADeletionThatIsResumed) {
+  MakeMap("first");
+  observer_->SureLook({});
+  Delete(kDriver);
+  AnHourPasses();
+  WriteMarks(Named("first"), seconds(1));
+  Delete("/api/v1/namespaces/lab/configmaps/first");
+  kubernetes_.brake = true;
+  EXPECT_EQ(Resume(), Reaper::Outcome::kSpared);
+  EXPECT_EQ(Deletes(), 0u);
+  EXPECT_NE(Notes().find("configmap"), std::string::npos);
+  kubernetes_.brake = false;
+  EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
+}
+
+TEST_F(ReaperTest, TheBrakeHoldsTheRootsDeleteBack) {
+  Before("DELETE", "spark-m", 1, [&] { kubernetes_.brake = true; });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  EXPECT_TRUE(Exists(kRoot));
+  EXPECT_EQ(Mark("phase"), "deleting");
+  kubernetes_.brake = false;
+  EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
+}
+
 TEST_F(ReaperTest, ARootThatIsToBeKeptRightBeforeItsDeleteStays) {
   Before("DELETE", "deployments/spark-m", 1, [&] { Annotate(kRoot, "keep", "true"); });
   EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);

@@ -66,6 +66,26 @@ TEST_F(JudgeTest, AnotherDriverKeepsTheClusterAsLongAsItIsThere) {
   EXPECT_EQ(judge_.confirmation().count(), 1);
 }
 
+TEST_F(JudgeTest, APolicyThatRefusesIsAskedEachTimeAndConfirmationBeginsAnew) {
+  EXPECT_EQ(Look(), Reason::kActive);
+  Delete(kDriver);
+  kubernetes_.brake = true;
+  EXPECT_EQ(Look(), Reason::kOwnerAbsent) << "it isn't known yet";
+  judge_.NotePolicy();
+  for (int look = 0; look < 2; ++look) {
+    const Decision decision = judge_.DecideOn(observer_.SureLook({}), {});
+    EXPECT_EQ(decision.reason, Reason::kHeld);
+    EXPECT_NE(decision.detail.find("the brake of cluster-watcher is on"), std::string::npos);
+    EXPECT_EQ(judge_.confirmation().count(), 0);
+  }
+  kubernetes_.brake = false;
+  EXPECT_EQ(Look(), Reason::kOwnerAbsent);
+  EXPECT_EQ(judge_.confirmation().count(), 1);
+  const std::size_t patches = kubernetes_.Count("PATCH");
+  EXPECT_EQ(Look(), Reason::kOwnerAbsent);
+  EXPECT_EQ(kubernetes_.Count("PATCH"), patches) << "it is asked no more";
+}
+
 // Its Deployment is orphaned, so the ReplicaSet is the master root now.
 TEST_F(JudgeTest, AnotherMasterRootIsConfirmedAnew) {
   EXPECT_EQ(Look(), Reason::kActive);

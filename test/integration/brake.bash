@@ -1,0 +1,87 @@
+# Tests the brake: manifests/brake, and the namespace label by which it is put on at once. Sourced by
+# injection_manifests_test.sh.
+# shellcheck shell=bash disable=SC2154
+
+# brakes WHAT COMMAND...: checks that the brake refuses it.
+brakes() { check "under the brake $1" refuses "'cluster-watcher-brake" "${@:2}"; }
+braked() { refuses "'cluster-watcher-brake" as lab let-alone delete configmap braked --dry-run=server; }
+
+what_it_stops() {
+  local owner
+  kubectl -n lab create configmap braked >/dev/null
+  kubectl -n lab create deployment marked --image=c >/dev/null
+  kubectl -n lab annotate deployment marked cluster-watcher/phase=deleting cluster-watcher/condemned-by=a/b >/dev/null
+  kubectl apply -k "$source_dir/manifests/brake" >/dev/null
+  check "the brake is on" within 10 braked
+  brakes "nobody condemns" kubectl -n lab annotate deployment other cluster-watcher/phase=condemned
+  brakes "or begins to delete" kubectl -n lab annotate deployment other cluster-watcher/phase=deleting
+  brakes "or writes that it does" kubectl -n lab annotate deployment other cluster-watcher/condemned-by=a/b
+  brakes "or that deletes are begun" kubectl -n lab annotate deployment other cluster-watcher/deletes-begun=true
+  brakes "nor takes over" kubectl -n lab annotate deployment marked cluster-watcher/condemned-by=c/d --overwrite
+  brakes "nor makes what is marked" kubectl -n lab create -f - <<'MARKED'
+{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "new", "annotations": {"cluster-watcher/phase": "deleting"}}}
+MARKED
+  check "marks can be taken off" quietly kubectl -n lab annotate deployment marked \
+    cluster-watcher/phase- cluster-watcher/condemned-by-
+  check "other annotations can be written" quietly kubectl -n lab annotate deployment marked a=b
+  brakes "an exempted account deletes nothing" as lab let-alone delete configmap braked
+  brakes "nor evicts" as lab let-alone create --raw /api/v1/namespaces/lab/pods/foreign/eviction -f <(ns=lab eviction)
+  brakes "nor all there are" as lab let-alone delete --raw /api/v1/namespaces/lab/configmaps
+  owner='{"metadata": {"ownerReferences": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "a",
+    "uid": "00000000-0000-0000-0000-000000000000"}]}}'
+  brakes "nor gives away" as lab let-alone patch configmap braked --type=merge -p "$owner"
+  check "in a namespace that isn't enabled too" refuses "'cluster-watcher-brake" \
+    kubectl -n open --kubeconfig="$tmp/open.kubeconfig" delete configmap member --dry-run=server
+  check "somebody else deletes as ever" quietly kubectl -n lab delete configmap braked --dry-run=server
+  check "also one who may do everything" quietly as lab wild delete configmap braked --dry-run=server
+  check "the system's controllers still work" within 30 a_replica_is_made_and_goes
+  kubectl delete -k "$source_dir/manifests/brake" >/dev/null
+  check "the brake is off" within 10 quietly as lab let-alone delete configmap braked --dry-run=server
+  kubectl label namespace lab cluster-watcher/brake= >/dev/null
+  check "a label puts it on" within 5 braked
+  kubectl label namespace lab cluster-watcher/brake=false --overwrite >/dev/null
+  check "and off" within 5 quietly as lab let-alone delete configmap braked --dry-run=server
+}
+a_replica_is_made_and_goes() {
+  kubectl -n lab scale deployment marked --replicas=2 && kubectl -n lab rollout restart deployment marked &&
+    [[ $(kubectl -n lab get replicasets -l app=marked -o name | wc -l) -gt 1 ]]
+} >/dev/null
+
+# The watcher waits as long as the brake is on, before its deletion and in the middle of it.
+a_cluster_waits_for_its_release() {
+  local ns=braked
+  account "$ns"
+  kubectl label namespace "$ns" cluster-watcher/enabled=true >/dev/null
+  a_cluster "$ns" ', oshinko-cluster: bob'
+  kubectl -n "$ns" patch service m --type=merge -p '{"metadata": {"finalizers": ["example.com/never"]}}' >/dev/null
+  check "braked: there is a master pod" within 30 pod_of "$ns" oshinko-type=master
+  watch_over "$ns" "$pod" "$ns" 200ms
+  check "braked: the owner is recorded on the master root" within 30 marked "$ns" deployment/m recorded-owner
+  kubectl label namespace "$ns" cluster-watcher/brake=true >/dev/null
+  kubectl -n "$ns" delete deployment bob --wait=false >/dev/null
+  check "braked: the cluster is held" within 30 metric "$ns" 'cluster_watcher_verdict\{.*"held".*\}'
+  check "braked: the refusal is a hold" within 10 metric "$ns" 'cluster_watcher_refusals_total\{reason="hold"\}'
+  check "braked: the brake's text is told" within 10 in_file "the brake of cluster-watcher is on" "$tmp/$ns.log"
+  check "braked: nothing is gone" exists "$ns" statefulset/w configmap/conf deployment/m
+  kubectl label namespace "$ns" cluster-watcher/brake- >/dev/null
+  check "released: the deletion begins" within 60 absent "$ns" statefulset/w
+  check "released: a member is stuck" within 10 metric "$ns" 'cluster_watcher_phase\{phase="deleting"\}'
+  kubectl label namespace "$ns" cluster-watcher/brake=true >/dev/null
+  check "braked again: it is held in the middle" within 30 metric "$ns" 'cluster_watcher_refusals_total\{reason="hold"\}' 2
+  kubectl -n "$ns" create configmap late >/dev/null
+  kubectl -n "$ns" label configmap late oshinko-cluster=bob >/dev/null
+  kubectl -n "$ns" patch service m --type=merge -p '{"metadata": {"finalizers": null}}' >/dev/null
+  check "braked again: the verdict is held" within 10 metric "$ns" 'cluster_watcher_verdict\{.*"held".*\}'
+  check "braked again: the marks stay" marked "$ns" deployment/m deleting-since
+  check "braked again: what came meanwhile stays" exists "$ns" configmap/late deployment/m
+  kubectl label namespace "$ns" cluster-watcher/brake- >/dev/null
+  check "released again: the whole cluster goes" within 60 gone "$ns" oshinko-cluster=bob
+  check "released again: and its master root" within 30 absent "$ns" deployment/m
+  check "released again: the watcher is done" within 30 metric "$ns" 'cluster_watcher_phase\{phase="done"\}'
+  end_watchers
+}
+
+the_brake() {
+  what_it_stops
+  a_cluster_waits_for_its_release
+}
