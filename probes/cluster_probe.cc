@@ -11,8 +11,8 @@ namespace {
 constexpr int kLongestChain = 16;
 
 bool IsAlwaysBelow(const KubeObject& object, const ResourceType& controller) {
-  return (object.type.kind == "ReplicaSet" && controller.kind == "Deployment") ||
-         (object.type.kind == "ReplicationController" && controller.kind == "DeploymentConfig");
+  return (object.type->kind == "ReplicaSet" && controller.kind == "Deployment") ||
+         (object.type->kind == "ReplicationController" && controller.kind == "DeploymentConfig");
 }
 
 ApiRequest ListRequest(const ResourceType& type, const ClusterId& cluster) {
@@ -31,7 +31,7 @@ ApiError Malformed(const ResourceType& type, const Error& error) {
 }  // namespace
 
 void ClusterId::DropOtherLabels(ObjectMeta& meta) const {
-  std::erase_if(meta.labels, [this](const auto& of_object) {
+  std::erase_if(meta.common.Edit().labels, [this](const auto& of_object) {
     const std::string& key = of_object.first;
     return key != label && key != kTypeLabel && key != kEphemeralLabel;
   });
@@ -53,8 +53,8 @@ Result<KubeObject, ApiError> ClusterProbe::ReadController(const KubeObject& obje
                    "its controller's kind, " + controller.kind + ", is not served");
   }
   const auto request = whole == nullptr
-                           ? ApiRequest::GetMetadata(**type, object.meta.ns, controller.name)
-                           : ApiRequest::Get(**type, object.meta.ns, controller.name);
+                           ? ApiRequest::GetMetadata(**type, object.meta.ns(), controller.name)
+                           : ApiRequest::Get(**type, object.meta.ns(), controller.name);
   auto answer = client_.Do(request, patience);
   if (!answer) return Unexpected{std::move(answer).error()};
   auto meta = ReadObjectMeta(answer->document.root());
@@ -108,6 +108,8 @@ ClusterListing ClusterProbe::List(std::span<const ResourceType> types, const Clu
       requests.push_back(ListRequest(**type, cluster));
     }
   }
+  std::vector<Shared<ResourceType>> listed;
+  for (const ApiRequest& request : requests) listed.emplace_back(request.type);
   auto read = client_.EachItemSideBySide(
       requests, concurrency,
       [&](std::size_t which, JsonValue item) {
@@ -119,7 +121,8 @@ ClusterListing ClusterProbe::List(std::span<const ResourceType> types, const Clu
                std::nullopt});
         } else if (cluster.Owns(*meta)) {
           cluster.DropOtherLabels(*meta);
-          listing.objects.push_back({requests[which].type, *std::move(meta)});
+          if (!listing.objects.empty()) meta->common.ShareWith(listing.objects.back().meta.common);
+          listing.objects.push_back({listed[which], *std::move(meta)});
         }
       },
       patience);

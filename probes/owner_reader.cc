@@ -44,7 +44,7 @@ bool IsMade(const ResourceType& type) {
 // Source: k8s.io/apiserver/pkg/storage/names.
 bool IsLeftBehind(const ObjectMeta& meta, const OwnerOfPods& owner) {
   constexpr std::size_t kLongestBase = 58;
-  return owner.is_going && meta.owner_references.empty() &&
+  return owner.is_going && meta.owner_references().empty() &&
          meta.name.starts_with((owner.name + "-").substr(0, kLongestBase));
 }
 
@@ -110,7 +110,7 @@ Result<OwnerFields, ApiError> OwnerReader::Read(const KubeObject& object, JsonVa
   const bool idle = fields.suspended || (fields.replicas_by_scale && fields.replicas == 0);
   const bool unless_pod = fields.suspended && fields.suspended_unless_pod;
   if (idle && (fields.idle_unless_run != nullptr || unless_pod)) {
-    auto running = FindRunning({object.type, object.meta.ns, object.meta.name, object.meta.uid,
+    auto running = FindRunning({object.type, object.meta.ns(), object.meta.name, object.meta.uid,
                                 fields.pod_selector, false},
                                but, patience);
     if (!running) return Unexpected{std::move(running).error()};
@@ -135,7 +135,7 @@ Result<Done, ApiError> OwnerReader::ReadScale(const KubeObject& object, Freshnes
   if (!offer) return Unexpected{std::move(offer).error()};
   if (!*offer || !(*offer)->has_scale) return Done{};
   auto answer = client_.Do(
-      ApiRequest::GetScale(object.type, object.meta.ns, object.meta.name, freshness), patience);
+      ApiRequest::GetScale(object.type, object.meta.ns(), object.meta.name, freshness), patience);
   if (!answer) {
     // Only the kind's operator knows what that means.
     if (IsUnsetScale(answer.error())) return Done{};
@@ -317,7 +317,8 @@ Result<Rollouts, ApiError> OwnerReader::ReadRollouts(const KubeObject& object,
   if (!type) return Unexpected{std::move(type).error()};
   if (!*type) return Unexpected{Surprise(object, "its controller's kind is not served")};
   auto listed = client_.Do(
-      ApiRequest::ListByName(**type, object.meta.ns, controller.name, Freshness::kSure), patience);
+      ApiRequest::ListByName(**type, object.meta.ns(), controller.name, Freshness::kSure),
+      patience);
   if (!listed) return Unexpected{std::move(listed).error()};
   const JsonValue config = OnlyItem(*listed);
   Rollouts rollouts;
@@ -334,7 +335,7 @@ Result<Rollouts, ApiError> OwnerReader::ReadRollouts(const KubeObject& object,
   }
   rollouts.latest = latest_version.AsInteger().value_or(0);
   auto read = AnyObject(
-      ApiRequest::List(object.type, object.meta.ns),
+      ApiRequest::List(object.type, object.meta.ns()),
       [&](const ObjectMeta& meta, JsonValue) -> Result<bool, ApiError> {
         if (!meta.IsOwnedBy(controller.uid)) return false;
         const std::int64_t version = VersionOf(meta);

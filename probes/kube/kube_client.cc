@@ -185,8 +185,8 @@ std::optional<std::string> WrongPlace(const ApiRequest& request, JsonValue objec
   if (!request.name.empty() && meta->name != request.name) {
     return "an object of another name, \"" + Excerpt(meta->name) + "\"";
   }
-  if (request.type.namespaced && !request.ns.empty() && meta->ns != request.ns) {
-    return "an object of another namespace, \"" + Excerpt(meta->ns) + "\"";
+  if (request.type.namespaced && !request.ns.empty() && meta->ns() != request.ns) {
+    return "an object of another namespace, \"" + Excerpt(meta->ns()) + "\"";
   }
   return std::nullopt;
 }
@@ -576,6 +576,7 @@ Result<bool, ApiError> KubeClient::SearchPages(const ApiRequest& first, ApiResul
       if (is_it(item)) return true;
     }
     if (after.empty()) return false;
+    page = ApiAnswer{};  // two may take megabytes
     page = Do(PageAfter(list, after), patience);
   }
   return Fail(ApiFailure::kUnexpected, first, "the list has no end");

@@ -3,17 +3,19 @@
 #include <algorithm>
 #include <iterator>
 
+#include "probes/base/time_text.h"
+
 namespace cluster_watcher {
 namespace {
 
 // Whatever else people annotate is nobody's here.
 constexpr std::string_view kReadAnnotations[] = {"cluster-watcher/", "openshift.io/"};
 
-using TextMap = std::map<std::string, std::string, std::less<>>;
+using Texts = ObjectMeta::Texts;
 
 // A missing or null map is empty, because the API server leaves out empty maps.
-Result<TextMap> ReadTextMap(JsonValue value, const char* field) {
-  TextMap map;
+Result<Texts> ReadTexts(JsonValue value, const char* field) {
+  Texts map;
   if (!value.Exists() || value.IsNull()) return map;
   if (!value.IsObject()) return Failure(std::string(field) + " is not an object");
   for (const auto& [key, text] : value.Members()) {
@@ -47,7 +49,7 @@ Result<std::vector<OwnerReference>> ReadOwnerReferences(JsonValue value) {
   return references;
 }
 
-std::optional<std::string> Find(const TextMap& map, std::string_view key) {
+std::optional<std::string> Find(const Texts& map, std::string_view key) {
   auto found = map.find(key);
   return found == map.end() ? std::nullopt : std::optional(found->second);
 }
@@ -55,23 +57,23 @@ std::optional<std::string> Find(const TextMap& map, std::string_view key) {
 }  // namespace
 
 const OwnerReference* ObjectMeta::Controller() const {
-  for (const OwnerReference& reference : owner_references) {
+  for (const OwnerReference& reference : owner_references()) {
     if (reference.controller) return &reference;
   }
   return nullptr;
 }
 
 bool ObjectMeta::IsOwnedBy(std::string_view owner_uid) const {
-  return std::any_of(owner_references.begin(), owner_references.end(),
+  return std::any_of(owner_references().begin(), owner_references().end(),
                      [owner_uid](const OwnerReference& owner) { return owner.uid == owner_uid; });
 }
 
 std::optional<std::string> ObjectMeta::Label(std::string_view key) const {
-  return Find(labels, key);
+  return Find(labels(), key);
 }
 
 std::optional<std::string> ObjectMeta::Annotation(std::string_view key) const {
-  return Find(annotations, key);
+  return Find(annotations(), key);
 }
 
 Result<ObjectMeta> ReadObjectMeta(JsonValue object) {
@@ -82,9 +84,9 @@ Result<ObjectMeta> ReadObjectMeta(JsonValue object) {
   if (!name || name->empty() || !uid || uid->empty() || !version || version->empty()) {
     return Failure("an object without metadata.name, uid or resourceVersion");
   }
-  auto labels = ReadTextMap(metadata["labels"], "metadata.labels");
+  auto labels = ReadTexts(metadata["labels"], "metadata.labels");
   if (!labels) return Unexpected{std::move(labels).error()};
-  auto annotations = ReadTextMap(metadata["annotations"], "metadata.annotations");
+  auto annotations = ReadTexts(metadata["annotations"], "metadata.annotations");
   if (!annotations) return Unexpected{std::move(annotations).error()};
   // Thousands of objects may be held, and an object's annotations may take 256 kB.
   std::erase_if(*annotations, [](const auto& annotation) {
@@ -108,16 +110,14 @@ Result<ObjectMeta> ReadObjectMeta(JsonValue object) {
     orphans = orphans || finalizer.AsString() == "orphan";
   }
   return ObjectMeta{std::string(*name),
-                    std::string(metadata["namespace"].AsString().value_or("")),
                     std::string(*uid),
                     std::string(*version),
-                    *std::move(labels),
-                    *std::move(annotations),
-                    *std::move(references),
+                    ObjectMeta::Common{std::string(ns.AsString().value_or("")), *std::move(labels),
+                                       *std::move(annotations), *std::move(references)},
+                    ParseTime(metadata["creationTimestamp"].AsString().value_or("")),
+                    metadata["generation"].AsInteger().value_or(0),
                     deleting,
-                    deleting && orphans,
-                    std::string(metadata["creationTimestamp"].AsString().value_or("")),
-                    metadata["generation"].AsInteger().value_or(0)};
+                    deleting && orphans};
 }
 
 bool HasOnlyNewStatus(const ObjectMeta& before, ObjectMeta now) {
@@ -125,7 +125,7 @@ bool HasOnlyNewStatus(const ObjectMeta& before, ObjectMeta now) {
   return now == before;
 }
 
-std::string KubeObject::Describe() const { return type.SingularName() + "/" + meta.name; }
+std::string KubeObject::Describe() const { return type->SingularName() + "/" + meta.name; }
 
 bool IsNoLaterVersion(std::string_view version, std::string_view than) {
   const auto is_number = [](std::string_view text) {

@@ -8,8 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "probes/base/clock.h"
 #include "probes/base/json.h"
 #include "probes/base/result.h"
+#include "probes/base/shared.h"
 #include "probes/kube/resource_type.h"
 
 namespace cluster_watcher {
@@ -26,18 +28,31 @@ struct OwnerReference {
 };
 
 struct ObjectMeta {
+  using Texts = std::map<std::string, std::string, std::less<>>;
+
+  // What most objects of a list have in common: copies share it, and lists of many let neighbours.
+  struct Common {
+    std::string ns;  // empty if cluster-scoped
+    Texts labels;
+    Texts annotations;  // ours and OpenShift's
+    std::vector<OwnerReference> owner_references;
+
+    bool operator==(const Common&) const = default;
+  };
+
   std::string name;
-  std::string ns;  // empty if cluster-scoped
   std::string uid;
   std::string resource_version;
-  std::map<std::string, std::string, std::less<>> labels;
-  std::map<std::string, std::string, std::less<>> annotations;  // ours and OpenShift's
-  std::vector<OwnerReference> owner_references;
+  Shared<Common> common;
+  std::optional<WallTime> created;  // creationTimestamp; nullopt: it has none that is a time
+  std::int64_t generation = 0;  // counts changes of the spec; 0 where the kind doesn't count them
   bool deleting = false;        // has a deletionTimestamp
   bool orphaning = false;       // has the finalizer "orphan" as well: its dependents will stay
-  std::string created;          // creationTimestamp, RFC 3339; may be empty
-  std::int64_t generation = 0;  // counts changes of the spec; 0 where the kind doesn't count them
 
+  const std::string& ns() const { return common->ns; }
+  const Texts& labels() const { return common->labels; }
+  const Texts& annotations() const { return common->annotations; }
+  const std::vector<OwnerReference>& owner_references() const { return common->owner_references; }
   const OwnerReference* Controller() const;                           // nullptr if none
   bool IsOwnedBy(std::string_view owner_uid) const;                   // by any ownerReference
   std::optional<std::string> Label(std::string_view key) const;       // nullopt if not set
@@ -61,7 +76,7 @@ bool IsNoLaterVersion(std::string_view version, std::string_view than);
 
 // An object of a cluster: its type and metadata.
 struct KubeObject {
-  ResourceType type;
+  Shared<ResourceType> type;
   ObjectMeta meta;
 
   std::string Describe() const;  // "deployment.apps/bob"

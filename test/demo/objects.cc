@@ -69,7 +69,7 @@ class Objects {
       for (const KubeObject& object : *items) {
         // Kubernetes creates these in every namespace.
         if (object.meta.name == "kube-root-ca.crt" || object.meta.name == "default") continue;
-        fmt::print("  {:<24}{:<38}{}\n", object.type.kind, object.meta.name,
+        fmt::print("  {:<24}{:<38}{}\n", object.type->kind, object.meta.name,
                    object.meta.Label("oshinko-cluster").value_or("-"));
       }
     }

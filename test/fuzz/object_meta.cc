@@ -14,9 +14,9 @@ namespace cluster_watcher {
 namespace {
 
 void CheckOwnerReferences(const ObjectMeta& meta, JsonValue references) {
-  Require(meta.owner_references.size() == references.size(), "every owner reference is read");
+  Require(meta.owner_references().size() == references.size(), "every owner reference is read");
   for (std::size_t i = 0; i < references.size(); ++i) {
-    const OwnerReference& read = meta.owner_references[i];
+    const OwnerReference& read = meta.owner_references()[i];
     const JsonValue written = references.At(i);
     Require(written["uid"].AsString() == read.uid && written["name"].AsString() == read.name &&
                 written["kind"].AsString() == read.kind &&
@@ -25,7 +25,7 @@ void CheckOwnerReferences(const ObjectMeta& meta, JsonValue references) {
             "an owner reference is as written");
   }
   const OwnerReference* controller = meta.Controller();
-  const bool any = std::any_of(meta.owner_references.begin(), meta.owner_references.end(),
+  const bool any = std::any_of(meta.owner_references().begin(), meta.owner_references().end(),
                                [](const OwnerReference& each) { return each.controller; });
   Require((controller != nullptr) == any && (!any || controller->controller),
           "the controller is one that says so");
@@ -50,8 +50,8 @@ void CheckMarks(const ObjectMeta& meta) {
 
   ObjectMeta next = meta;
   for (const auto& [key, text] : patched["annotations"].Members()) {
-    next.annotations.erase(std::string(key));
-    if (text.AsString()) next.annotations.emplace(key, *text.AsString());
+    next.common.Edit().annotations.erase(std::string(key));
+    if (text.AsString()) next.common.Edit().annotations.emplace(key, *text.AsString());
   }
   const Marks again = ReadMarks(next);
   Require(!HasForeignMarks(next), "a patch leaves no foreign marks");
@@ -80,10 +80,11 @@ void TryInput(std::string_view input) {
   Require(!meta->resource_version.empty() &&
               written["resourceVersion"].AsString() == meta->resource_version,
           "the resourceVersion is there");
-  Require(written["namespace"].AsString().value_or("") == meta->ns, "the namespace is as written");
+  Require(written["namespace"].AsString().value_or("") == meta->ns(),
+          "the namespace is as written");
   Require(meta->deleting == !written["deletionTimestamp"].AsString().value_or("").empty(),
           "what has a deletionTimestamp is being deleted");
-  Require(meta->labels.size() == written["labels"].size(), "every label is read");
+  Require(meta->labels().size() == written["labels"].size(), "every label is read");
   for (const auto& [key, text] : written["labels"].Members()) {
     Require(meta->Label(key) == text.AsString(), "a label is as written");
   }
@@ -93,7 +94,7 @@ void TryInput(std::string_view input) {
     ++own;
     Require(meta->Annotation(key) == text.AsString(), "an annotation is as written");
   }
-  Require(meta->annotations.size() == own, "every annotation of ours is read");
+  Require(meta->annotations().size() == own, "every annotation of ours is read");
   CheckOwnerReferences(*meta, written["ownerReferences"]);
   CheckMarks(*meta);
 }

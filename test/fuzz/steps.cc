@@ -25,9 +25,10 @@ void TryInput(std::string_view input) {
   }
   ObjectMeta root;
   root.uid = "u";
-  root.annotations = {{annotation::kRootUid, "u"}, {annotation::kStepsDone, StepsMark(names)}};
+  root.common.Edit().annotations = {{annotation::kRootUid, "u"},
+                                    {annotation::kStepsDone, StepsMark(names)}};
   Require(ReadMarks(root).steps_done == names, "what is marked is read");
-  root.annotations[annotation::kStepsDone] = input;
+  root.common.Edit().annotations[annotation::kStepsDone] = input;
   static_cast<void>(ReadMarks(root));
 }
 

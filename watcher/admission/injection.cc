@@ -300,8 +300,8 @@ std::string PatchText(const std::vector<PatchOperation>& patch) {
 
 std::vector<std::string> AnnotationProblems(JsonValue pod) {
   ObjectMeta meta;
-  meta.annotations = TextsOf(pod["metadata"]["annotations"]);
-  std::vector<std::string> problems = AnnotationErrors(meta.annotations);
+  meta.common.Edit().annotations = TextsOf(pod["metadata"]["annotations"]);
+  std::vector<std::string> problems = AnnotationErrors(meta.annotations());
   Steps steps;
   ReadSteps(meta, steps, problems);
   if (auto error = DeleteOrderError(meta)) problems.push_back(*error);

@@ -136,13 +136,13 @@ bool Deletes::MarkForCollection(const KubeObjects& claims) {
   return all;
 }
 
-std::optional<MonotonicTime> Deletes::AcceptedAt(const std::string& uid) const {
+std::optional<MonotonicTime> Deletes::AcceptedAt(const Uid& uid) const {
   const auto accepted = accepted_at_.find(uid);
   return accepted == accepted_at_.end() ? std::nullopt : std::optional(accepted->second);
 }
 
 void Deletes::Count(const KubeObject& object, const ApiResult& result, bool dry_run) {
-  const std::string& resource = object.type.plural;
+  const std::string& resource = object.type->plural;
   any_accepted_ = any_accepted_ || (!dry_run && result.has_value());
   if (result) {
     if (!dry_run) tools_.log.info("deleted {}", object.Describe());
@@ -191,7 +191,7 @@ bool Deletes::SettleClaimsOf(const KubeObject& object) {
 }
 
 bool Deletes::AreClaimsSettled(const KubeObject& object) {
-  if (object.type.kind != "StatefulSet") return true;
+  if (object.type->kind != "StatefulSet") return true;
   auto settled = claims_.Settle(object);
   if (!settled) {
     warn_once_(settled.error().message);

@@ -7,10 +7,12 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "watcher/deletion/claims.h"
 #include "watcher/deletion/tools.h"
+#include "watcher/deletion/uid.h"
 #include "watcher/reporting/warn_once.h"
 
 namespace cluster_watcher {
@@ -42,7 +44,7 @@ class Deletes {
   bool MarkForCollection(const KubeObjects& claims);
 
   // When the delete of the object with this UID was first accepted; nullopt: it wasn't.
-  std::optional<MonotonicTime> AcceptedAt(const std::string& uid) const;
+  std::optional<MonotonicTime> AcceptedAt(const Uid& uid) const;
   // How many came to which result, as the metrics have it: {"deleted": 4}.
   const std::map<std::string, int>& results() const { return results_; }
   int conflicts() const;
@@ -71,7 +73,7 @@ class Deletes {
   WarnOnce& warn_once_;
   Claims claims_;
   const std::function<bool()> may_send_;
-  std::map<std::string, MonotonicTime> accepted_at_;  // by UID
+  std::unordered_map<Uid, MonotonicTime> accepted_at_;
   std::map<std::string, int> results_;
   std::set<std::string> settled_;  // UIDs of sets whose claims were settled ahead of their delete
   bool any_accepted_ = false;

@@ -39,7 +39,7 @@ DeletionMemory MemoryOf(const DeletionOrder& condemned, const Settings& settings
   const Snapshot& look = condemned.look;
   DeletionMemory memory;
   memory.root_uid = look.root->meta.uid;
-  if (look.root->type.kind == "StatefulSet") memory.root_set = look.root->meta.name;
+  if (look.root->type->kind == "StatefulSet") memory.root_set = look.root->meta.name;
   memory.mounted = look.mounted;
   memory.volumes = settings.volumes;
   const WallTime since = condemned.marks.deleting_since.value_or(now);
@@ -112,7 +112,7 @@ bool Deletion::ChooseFirst(bool late) {
   std::vector<const KubeObject*> due = DueMembers(prepared_->members, memory_, late);
   std::erase_if(due, [&](const KubeObject* object) { return !IsDue(*object, late); });
   const auto rest = std::stable_partition(due.begin(), due.end(), [this](const KubeObject* object) {
-    return object->type.kind != "StatefulSet" && !MustOrphan(*object, false);
+    return object->type->kind != "StatefulSet" && !MustOrphan(*object, false);
   });
   const bool needs_more = rest == due.begin();
   if (!needs_more) due.erase(rest, due.end());
@@ -141,7 +141,7 @@ bool Deletion::ChooseFirst(bool late) {
 }
 
 bool Deletion::HasOtherOwner(const KubeObject& object) const {
-  const auto& owners = object.meta.owner_references;
+  const auto& owners = object.meta.owner_references();
   return std::any_of(owners.begin(), owners.end(), [this](const OwnerReference& owner) {
     return owner.uid != as_seen_.meta.uid;
   });
@@ -509,7 +509,7 @@ void Deletion::DeleteOrphans(bool past_deadline, Pass& pass) {
     ++pass.remaining;
     if (past_deadline) pass.not_gone.push_back(object.Describe());
     // Until its owner has gone that would make it anew.
-    const auto& owners = object.meta.owner_references;
+    const auto& owners = object.meta.owner_references();
     const bool is_let_go = std::all_of(
         owners.begin(), owners.end(),
         [this](const OwnerReference& owner) { return deletes_.AcceptedAt(owner.uid).has_value(); });
@@ -694,7 +694,7 @@ std::vector<KubeObject> Deletion::HandedClaims() const {
   std::vector<KubeObject> claims = deletes_.handed_claims();
   std::copy_if(
       handed_.begin(), handed_.end(), std::back_inserter(claims),
-      [](const KubeObject& object) { return object.type.kind == "PersistentVolumeClaim"; });
+      [](const KubeObject& object) { return object.type->kind == "PersistentVolumeClaim"; });
   return claims;
 }
 
@@ -737,7 +737,7 @@ void Deletion::NameLeft(const KubeObject& object) {
 void Deletion::DeleteOrphansOfRoot() {
   // By somebody's new cluster.
   const auto is_adopted = [this](const KubeObject& object) {
-    const auto& owners = object.meta.owner_references;
+    const auto& owners = object.meta.owner_references();
     return !owners.empty() && owners.front().uid != as_seen_.meta.uid;
   };
   for (int pass = 0; pass < kMostLatePasses; ++pass) {

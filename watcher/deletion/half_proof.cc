@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "probes/base/time_text.h"
 #include "watcher/deletion/member_listing.h"
 #include "watcher/protocol/member_annotations.h"
 
@@ -36,8 +35,7 @@ Result<bool, ApiError> IsGone(const Tools& tools, const FirstDelete& object,
 
 // Times of creation are whole seconds.
 bool IsMadeSince(const ObjectMeta& meta, WallTime since) {
-  const auto created = ParseTime(meta.created);
-  return !created || *created >= std::chrono::floor<std::chrono::seconds>(since);
+  return !meta.created || *meta.created >= std::chrono::floor<std::chrono::seconds>(since);
 }
 
 // What the mark names was there before the deletion.

@@ -1,7 +1,8 @@
 #include "watcher/deletion/kept_owners.h"
 
-#include <map>
 #include <utility>
+
+#include "watcher/deletion/objects_by_uid.h"
 
 namespace cluster_watcher {
 
@@ -32,18 +33,17 @@ Result<std::set<std::string>, ApiError> OwnersAbove(
     if (survives(object)) below.push_back(object.meta);
   }
   if (below.empty()) return above;
-  std::unordered_map<std::string_view, const ObjectMeta*> listed;
-  for (const KubeObject& object : objects) listed[object.meta.uid] = &object.meta;
+  const ObjectsByUid listed(objects);
   while (!below.empty()) {
     const ObjectMeta meta = std::move(below.back());
     below.pop_back();
-    for (const OwnerReference& owner : meta.owner_references) {
+    for (const OwnerReference& owner : meta.owner_references()) {
       if (!above.insert(owner.uid).second) continue;
-      if (const auto known = listed.find(owner.uid); known != listed.end()) {
-        below.push_back(*known->second);
+      if (const KubeObject* known = listed.Find(owner.uid)) {
+        below.push_back(known->meta);
         continue;
       }
-      auto read = ReadOwner(client, discovery, meta.ns, owner, patience);
+      auto read = ReadOwner(client, discovery, meta.ns(), owner, patience);
       if (!read) return Unexpected{std::move(read).error()};
       if (*read) below.push_back(**std::move(read));
     }

@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <limits>
-#include <unordered_map>
 
 #include "probes/base/names.h"
-#include "probes/base/time_text.h"
 #include "probes/cluster_probe.h"
 #include "probes/owner_kinds.h"
+#include "watcher/deletion/objects_by_uid.h"
 #include "watcher/protocol/marks.h"
 
 namespace cluster_watcher {
@@ -15,8 +14,6 @@ namespace {
 
 // By default claims go after everything that may mount them.
 constexpr int kAfterTheRest = std::numeric_limits<int>::max();
-
-using ObjectsByUid = std::unordered_map<std::string_view, const KubeObject*>;
 
 bool IsClaim(const ResourceType& type) { return type.kind == "PersistentVolumeClaim"; }
 
@@ -51,7 +48,7 @@ bool IsOfRootSet(const KubeObject& object, const DeletionMemory& memory) {
 
 bool IsMounted(const KubeObject& object, const DeletionMemory& memory) {
   return std::any_of(memory.mounted.begin(), memory.mounted.end(), [&](const MountedObject& m) {
-    return m.type.kind == object.type.kind && m.name == object.meta.name;
+    return m.type.kind == object.type->kind && m.name == object.meta.name;
   });
 }
 
@@ -61,10 +58,10 @@ std::set<std::string> AboveOwner(const ObjectsByUid& now, const DeletionMemory& 
   std::set<std::string> begin = memory.owner_uids;
   begin.insert(memory.owner_controller_uid);
   for (const std::string& uid : begin) {
-    for (auto at = now.find(uid); at != now.end();) {
-      const OwnerReference* controller = at->second->meta.Controller();
+    for (const KubeObject* at = now.Find(uid); at != nullptr;) {
+      const OwnerReference* controller = at->meta.Controller();
       if (controller == nullptr || !above.insert(controller->uid).second) break;
-      at = now.find(controller->uid);
+      at = now.Find(controller->uid);
     }
   }
   return above;
@@ -75,7 +72,7 @@ bool IsOwner(const KubeObject& object, const DeletionMemory& memory) {
   if (memory.owner_uids.contains(object.meta.uid)) return true;
   if (memory.owner_name.empty() || object.meta.name != memory.owner_name) return false;
   return memory.owner_kind.empty() ? IsWorkload(object.type)
-                                   : object.type.SingularName() == memory.owner_kind;
+                                   : object.type->SingularName() == memory.owner_kind;
 }
 
 // StatefulSets come behind other controllers, because they may have to wait for their claims.
@@ -90,7 +87,7 @@ enum class Controlled { kByMember, kByMasterRoot, kByOther };
 
 struct Controller {
   Controlled controlled = Controlled::kByOther;
-  std::string member_uid;  // if it is a member
+  std::optional<Uid> member_uid = {};  // if it is a member
 };
 
 // Follows the controllers of an object up to one that says whether it is of the cluster.
@@ -98,22 +95,22 @@ Controller FindController(const KubeObject& object, const ObjectsByUid& now,
                           const DeletionMemory& memory) {
   const OwnerReference* controller = object.meta.Controller();
   for (int i = 0; controller != nullptr && i < 16; ++i) {
-    if (controller->uid == memory.root_uid) return {Controlled::kByMasterRoot, ""};
+    if (controller->uid == memory.root_uid) return {Controlled::kByMasterRoot};
     if (memory.left.contains(controller->uid)) return {};
     if (memory.listed.contains(controller->uid)) return {Controlled::kByMember, controller->uid};
     if (auto known = memory.below.find(controller->uid); known != memory.below.end()) {
       return {Controlled::kByMember, known->second};
     }
-    const auto above = now.find(controller->uid);
-    if (above == now.end()) return {};
-    controller = above->second->meta.Controller();
+    const KubeObject* above = now.Find(controller->uid);
+    if (above == nullptr) return {};
+    controller = above->meta.Controller();
   }
   return {};
 }
 
 bool IsTooNew(const KubeObject& object, const DeletionMemory& memory) {
   if (!memory.made_before) return false;
-  const auto created = ParseTime(object.meta.created);
+  const auto& created = object.meta.created;
   const auto seen = std::chrono::floor<std::chrono::seconds>(*memory.made_before);
   if (!created || *created != seen) return !created || *created > seen;
   return !IsNoLaterVersion(object.meta.resource_version, memory.made_before_version);
@@ -157,7 +154,7 @@ Group SortRoot(const KubeObject& object, bool root_is_ours, DeletionMemory& memo
 // Does the same for an object with a controller.
 Group SortControlled(const KubeObject& object, const ObjectsByUid& now, DeletionMemory& memory,
                      MemberPass& pass) {
-  Controller controller = FindController(object, now, memory);
+  const Controller controller = FindController(object, now, memory);
   switch (controller.controlled) {
     case Controlled::kByMasterRoot:
       return nullptr;
@@ -168,13 +165,13 @@ Group SortControlled(const KubeObject& object, const ObjectsByUid& now, Deletion
       break;
   }
   if (IsClaim(object.type)) return nullptr;  // it is its StatefulSet's, and settled with that
-  memory.below.emplace(object.meta.uid, std::move(controller.member_uid));
+  memory.below.emplace(object.meta.uid, *controller.member_uid);
   return &MemberPass::leftovers;
 }
 
 }  // namespace
 
-int DeletionMemory::OrderOf(const std::string& uid) const {
+int DeletionMemory::OrderOf(const Uid& uid) const {
   const auto above = below.find(uid);
   const auto member = listed.find(above == below.end() ? uid : above->second);
   return member == listed.end() ? 0 : member->second;
@@ -195,7 +192,7 @@ bool IsNeverDeleted(const ResourceType& type) {
 bool MustSurvive(const KubeObject& object, const DeletionMemory& memory) {
   if (IsKept(object.meta) || IsNeverDeleted(object.type) || IsOwner(object, memory)) return true;
   if (!IsClaim(object.type) || memory.volumes == Volumes::kDelete) return false;
-  const auto& owners = object.meta.owner_references;
+  const auto& owners = object.meta.owner_references();
   // Claims of a StatefulSet are settled before it goes.
   return std::none_of(owners.begin(), owners.end(), [&](const OwnerReference& owner) {
     return owner.kind == "Pod" ||
@@ -204,8 +201,7 @@ bool MustSurvive(const KubeObject& object, const DeletionMemory& memory) {
 }
 
 const KubeObject* FindOtherMaster(const KubeObjects& objects, const DeletionMemory& memory) {
-  ObjectsByUid now;
-  for (const KubeObject& object : objects) now[object.meta.uid] = &object;
+  const ObjectsByUid now(objects);
   const auto is_known = [&](const std::string& uid) {
     return uid == memory.root_uid || memory.listed.contains(uid) || memory.below.contains(uid);
   };
@@ -213,13 +209,13 @@ const KubeObject* FindOtherMaster(const KubeObjects& objects, const DeletionMemo
     const OwnerReference* controller = object.meta.Controller();
     for (int i = 0; controller != nullptr && i < 16; ++i) {
       if (is_known(controller->uid)) return false;
-      const auto above = now.find(controller->uid);
+      const KubeObject* above = now.Find(controller->uid);
       // What a rollout makes may be gone before its pods, and tells nothing then.
-      if (above == now.end()) {
+      if (above == nullptr) {
         return controller->kind != "ReplicaSet" && controller->kind != "ReplicationController";
       }
-      if (above->second->meta.deleting) return false;
-      controller = above->second->meta.Controller();
+      if (above->meta.deleting) return false;
+      controller = above->meta.Controller();
     }
     return true;
   };
@@ -237,8 +233,7 @@ const KubeObject* FindOtherMaster(const KubeObjects& objects, const DeletionMemo
 
 MemberPass SortMembers(KubeObjects objects, bool root_is_ours, DeletionMemory& memory) {
   MemberPass pass;
-  ObjectsByUid now;
-  for (const KubeObject& object : objects) now[object.meta.uid] = &object;
+  const ObjectsByUid now(objects);
   const std::set<std::string> above_owner = AboveOwner(now, memory);
   std::vector<Group> groups(objects.size(), nullptr);
   for (std::size_t i = 0; i < objects.size(); ++i) {

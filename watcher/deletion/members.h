@@ -1,15 +1,17 @@
 // Decides what one pass of a deletion deletes, and what it leaves alone and why. No I/O.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "probes/base/clock.h"
 #include "probes/kube/object_meta.h"
+#include "watcher/deletion/uid.h"
 #include "watcher/protocol/member_annotations.h"
 #include "watcher/protocol/mounted.h"
 #include "watcher/settings/settings.h"
@@ -34,12 +36,12 @@ struct DeletionMemory {
   Volumes volumes = Volumes::kPreserve;
   WallTime collect_after{};  // the time that claims are marked with, in whole seconds
 
-  std::map<std::string, int> listed;         // UIDs of members seen so far, to their delete-order
-  std::map<std::string, std::string> below;  // UIDs of what members control, to the member's
-  std::set<std::string> left;                // UIDs of objects already reported as left alone
+  std::unordered_map<Uid, int> listed;  // members seen so far, to their delete-order
+  std::unordered_map<Uid, Uid> below;   // what members control, to the member
+  std::unordered_set<Uid> left;         // objects already reported as left alone
 
   // Returns the delete-order of a member, also for an object that it controls; 0 if unknown.
-  int OrderOf(const std::string& uid) const;
+  int OrderOf(const Uid& uid) const;
   // Whether the members seen so far form several waves, apart from claims that go last.
   bool HasWaves() const;
 };

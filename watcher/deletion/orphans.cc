@@ -17,7 +17,7 @@ constexpr std::size_t kMostInABatch = 64;
 bool Orphans::MayGo(const KubeObject& object) const {
   const auto label = object.meta.Label(cluster_.label);
   const bool stays =
-      object.type.kind == "PersistentVolumeClaim" && !claims_.contains(object.meta.uid);
+      object.type->kind == "PersistentVolumeClaim" && !claims_.contains(object.meta.uid);
   return !(label && *label != cluster_.name) && !stays && !survives_(object);
 }
 
@@ -34,8 +34,8 @@ bool Orphans::Find(const std::vector<const KubeObject*>& owners) {
       requests, static_cast<std::size_t>(tools_.settings->concurrency),
       [&](std::size_t which, JsonValue item) {
         auto meta = ReadObjectMeta(item);
-        if (!meta || meta->owner_references.empty()) return;
-        const auto& above = meta->owner_references;
+        if (!meta || meta->owner_references().empty()) return;
+        const auto& above = meta->owner_references();
         // Any other owner keeps it.
         const bool loses_all = std::all_of(above.begin(), above.end(), [&](const auto& owner) {
           return owner_uids_.contains(owner.uid);
@@ -87,12 +87,12 @@ bool Orphans::IsTold(const FirstDelete& marked) {
   if (!meta || !marked.HasUid(meta->uid)) return true;
   KubeObject object{*type, *std::move(meta)};
   if (!MayGo(object)) return true;
-  for (const OwnerReference& owner : object.meta.owner_references) {
+  for (const OwnerReference& owner : object.meta.owner_references()) {
     auto read = ReadOwner(tools_.client, tools_.discovery, cluster_.ns, owner, patience);
     if (read && *read && !(*read)->deleting) return true;
   }
   // The garbage collector takes the reference off, or the object along.
-  if (!object.meta.owner_references.empty()) return false;
+  if (!object.meta.owner_references().empty()) return false;
   const std::string uid = object.meta.uid;
   found_.insert_or_assign(uid, std::move(object));
   return true;

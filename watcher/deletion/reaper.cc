@@ -126,7 +126,7 @@ Reaper::Outcome Reaper::Resume(const WatcherId& me, const Snapshot& snapshot) {
   DeletionOrder order{snapshot, marks,
                       "what was begun " + since + " goes on (" + marks.reason + ")"};
   // The marks may be this watcher's only now, and it takes off no other's.
-  order.look.root->meta.annotations[annotation::kCondemnedBy] = me.ToText();
+  order.look.root->meta.common.Edit().annotations[annotation::kCondemnedBy] = me.ToText();
   Deletion deletion(tools_, order, BeganAt(order, progress));
   return Finish(order, deletion, progress).value_or(Outcome::kSpared);
 }

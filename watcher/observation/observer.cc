@@ -87,13 +87,13 @@ bool IsOwnMember(const Snapshot& snapshot, const OwnerSight& sight) {
   if (!sight.object || !snapshot.cluster) return false;
   const ObjectMeta& owner = sight.object->meta;
   const bool is_root = snapshot.root && snapshot.root->meta.uid == owner.uid;
-  return is_root || (owner.ns == snapshot.cluster->ns && snapshot.cluster->Owns(owner));
+  return is_root || (owner.ns() == snapshot.cluster->ns && snapshot.cluster->Owns(owner));
 }
 
 // On a bare pod, which is its own root, `owner-kind` may be a mark of an earlier version, even one
 // that was copied from another pod.
 TextMap SettingAnnotations(const ObjectMeta& pod) {
-  TextMap annotations = pod.annotations;
+  TextMap annotations = pod.annotations();
   if (HasOutdatedOwner(pod)) annotations.erase(annotation::kOwnerKind);
   return annotations;
 }
@@ -221,7 +221,7 @@ std::vector<ApiRequest> Observer::WhatCouldKeepIt(OtherDriversToo others, bool r
   known.seen = seen_;
   std::vector<ApiRequest> requests = PodAndNamespaceRequests();
   if (root_is_read) {
-    requests.push_back(ApiRequest::Get(root_->type, root_->meta.ns, root_->meta.name));
+    requests.push_back(ApiRequest::Get(root_->type, root_->meta.ns(), root_->meta.name));
   }
   const auto add = [&](std::vector<ApiRequest> more) {
     requests.insert(requests.end(), std::make_move_iterator(more.begin()),
@@ -258,7 +258,8 @@ void Observer::NoteVersions(const Snapshot& snapshot, const std::vector<Evidence
   if (!is_first) return;
   const KubeObject& root = *snapshot.root;
   const auto listed = client_.Do(
-      ApiRequest::ListByName(root.type, root.meta.ns, root.meta.name, Freshness::kSure), patience);
+      ApiRequest::ListByName(root.type, root.meta.ns(), root.meta.name, Freshness::kSure),
+      patience);
   if (!listed) return;
   const auto meta = ReadObjectMeta(OnlyItem(*listed));
   if (!meta || meta->uid != root.meta.uid || meta->deleting) return;
@@ -291,7 +292,7 @@ std::optional<OwnerSight> Observer::Glance(const std::stop_token& stop) {
 
 const RecordedOwner& Observer::Adopt(const Snapshot& snapshot) {
   const OwnerSight& sight = *snapshot.facts.owner;
-  seen_ = RecordedOwner{sight.object->type.SingularName(),
+  seen_ = RecordedOwner{sight.object->type->SingularName(),
                         snapshot.owner_ns,
                         sight.object->meta.name,
                         sight.object->meta.uid,
@@ -742,7 +743,7 @@ void Observer::EachUnended(Snapshot& snapshot, const std::vector<KubeObject>& po
                            const std::function<void(const KubeObject&, JsonValue)>& show) {
   std::vector<ApiRequest> requests;
   for (const KubeObject& pod : pods) {
-    requests.push_back(ApiRequest::Get(Pods(), pod.meta.ns, pod.meta.name));
+    requests.push_back(ApiRequest::Get(Pods(), pod.meta.ns(), pod.meta.name));
   }
   const auto answers = client_.DoAll(requests, kReadsSideBySide, patience);
   for (std::size_t i = 0; i < answers.size(); ++i) {

@@ -26,7 +26,8 @@ std::string HashOf(std::string_view uid) {
 }  // namespace
 
 FirstDelete FirstDelete::Of(const KubeObject& object) {
-  return {object.type.plural, object.type.group, object.meta.name, HashOf(object.meta.uid), false};
+  return {object.type->plural, object.type->group, object.meta.name, HashOf(object.meta.uid),
+          false};
 }
 
 bool FirstDelete::HasUid(std::string_view uid) const { return HashOf(uid) == uid_hash; }

@@ -8,12 +8,13 @@
 namespace cluster_watcher {
 
 RootState MasterRoot::Read(const Patience& patience, std::optional<Duration> timeout) {
-  return Send(ApiRequest::GetMetadata(object_.type, object_.meta.ns, object_.meta.name), patience,
+  return Send(ApiRequest::GetMetadata(object_.type, object_.meta.ns(), object_.meta.name), patience,
               timeout);
 }
 
 RootState MasterRoot::ReadWhole(const Patience& patience, std::optional<Duration> timeout) {
-  return Send(ApiRequest::Get(object_.type, object_.meta.ns, object_.meta.name), patience, timeout);
+  return Send(ApiRequest::Get(object_.type, object_.meta.ns(), object_.meta.name), patience,
+              timeout);
 }
 
 RootState MasterRoot::Send(ApiRequest request, const Patience& patience,
@@ -38,7 +39,7 @@ RootState MasterRoot::Send(ApiRequest request, const Patience& patience,
 
 ApiResult MasterRoot::WriteMarks(AnnotationChanges changes, std::optional<Duration> timeout) {
   const ObjectMeta& meta = object_.meta;
-  ApiRequest request = ApiRequest::MergePatch(object_.type, meta.ns, meta.name,
+  ApiRequest request = ApiRequest::MergePatch(object_.type, meta.ns(), meta.name,
                                               MarksPatch(meta, std::move(changes)));
   if (timeout) request.http.timeout = *timeout;
   return client_.Do(request, {});

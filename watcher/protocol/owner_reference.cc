@@ -11,7 +11,7 @@ void BeginPatch(const ObjectMeta& object, std::string_view owner_uid, JsonWriter
   patch.StartObject().Key("metadata").StartObject();
   patch.Field("resourceVersion", object.resource_version);
   patch.Key("ownerReferences").StartArray();
-  for (const OwnerReference& reference : object.owner_references) {
+  for (const OwnerReference& reference : object.owner_references()) {
     if (reference.uid == owner_uid) continue;
     patch.StartObject().Field("apiVersion", reference.api_version).Field("kind", reference.kind);
     patch.Field("name", reference.name).Field("uid", reference.uid);
@@ -25,7 +25,7 @@ void BeginPatch(const ObjectMeta& object, std::string_view owner_uid, JsonWriter
 std::string OwnerReferencePatch(const ObjectMeta& object, const KubeObject& owner) {
   JsonWriter patch;
   BeginPatch(object, owner.meta.uid, patch);
-  patch.StartObject().Field("apiVersion", owner.type.ApiVersion()).Field("kind", owner.type.kind);
+  patch.StartObject().Field("apiVersion", owner.type->ApiVersion()).Field("kind", owner.type->kind);
   patch.Field("name", owner.meta.name).Field("uid", owner.meta.uid);
   patch.Key("controller").Bool(false).Key("blockOwnerDeletion").Bool(false).EndObject();
   return patch.EndArray().EndObject().EndObject().Text();

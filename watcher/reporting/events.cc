@@ -35,7 +35,7 @@ std::string MicroTime(WallTime time) {
 }  // namespace
 
 Regarding Regarding::Object(const KubeObject& object) {
-  return {object.type.ApiVersion(), object.type.kind, object.meta.ns, object.meta.name,
+  return {object.type->ApiVersion(), object.type->kind, object.meta.ns(), object.meta.name,
           object.meta.uid};
 }
 

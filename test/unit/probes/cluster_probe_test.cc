@@ -68,7 +68,7 @@ class ClusterProbeTest : public testing::Test {
 TEST_F(ClusterProbeTest, WhatNothingControlsIsItsOwnRoot) {
   EXPECT_EQ(RootOf(Object("pod", "p")), "pod/p");
   KubeObject referring = Object("service", "s", Below("deployment", "d"));
-  referring.meta.owner_references.front().controller = false;
+  referring.meta.common.Edit().owner_references.front().controller = false;
   EXPECT_EQ(RootOf(referring), "service/s");
   EXPECT_TRUE(api_.transport.requests.empty());
 }
@@ -139,7 +139,7 @@ TEST_F(ClusterProbeTest, AControllerOfAKindThatIsNotServedOrInALoopIsUnknown) {
   EXPECT_EQ(RootOf(Object("pod", "p", Below("job", "a"))), "unknown");
   EXPECT_LE(api_.transport.requests.size(), 20u);
   KubeObject pod = Object("pod", "p");
-  pod.meta.owner_references = {{"example.com/v1", "Gizmo", "g", "g", true}};
+  pod.meta.common.Edit().owner_references = {{"example.com/v1", "Gizmo", "g", "g", true}};
   EXPECT_EQ(RootOf(pod), "unknown");
   api_.transport.Forget();
   api_.transport.On(ApiRequest::Discover("/apis"), Refused(503));

@@ -40,7 +40,7 @@ class ToolsLab : public testing::Test, protected Lab {
   }
   // An entry of ownerReferences.
   static std::string Reference(const KubeObject& owner) {
-    return R"({"apiVersion":")" + owner.type.ApiVersion() + R"(","kind":")" + owner.type.kind +
+    return R"({"apiVersion":")" + owner.type->ApiVersion() + R"(","kind":")" + owner.type->kind +
            R"(","name":")" + owner.meta.name + R"(","uid":")" + owner.meta.uid + R"("})";
   }
   static std::string OwnedBy(const KubeObject& owner) {

@@ -32,7 +32,7 @@ TEST(ObjectMeta, ReadsAllOfIt) {
       R"("deletionTimestamp":"2026-12-24T18:00:00Z","finalizers":["x/y"])");
   ASSERT_TRUE(meta) << meta.error().message;
   EXPECT_EQ(meta->name, "bob");
-  EXPECT_EQ(meta->ns, "lab");
+  EXPECT_EQ(meta->ns(), "lab");
   EXPECT_EQ(meta->uid, "u1");
   EXPECT_EQ(meta->resource_version, "7");
   EXPECT_EQ(meta->Label("a"), "b");
@@ -40,7 +40,7 @@ TEST(ObjectMeta, ReadsAllOfIt) {
   EXPECT_EQ(meta->Label("c"), std::nullopt);
   EXPECT_EQ(meta->Annotation("cluster-watcher/c"), "d\n");
   EXPECT_EQ(meta->Annotation("a"), std::nullopt);
-  EXPECT_EQ(meta->annotations.size(), 1u) << "others' aren't held";
+  EXPECT_EQ(meta->annotations().size(), 1u) << "others' aren't held";
   EXPECT_TRUE(meta->deleting);
   ASSERT_NE(meta->Controller(), nullptr);
   EXPECT_EQ(meta->Controller()->name, "bob-1");
@@ -48,7 +48,7 @@ TEST(ObjectMeta, ReadsAllOfIt) {
   EXPECT_EQ(meta->Controller()->kind, "ReplicaSet");
   EXPECT_EQ(meta->Controller()->api_version, "apps/v1");
   EXPECT_TRUE(meta->Controller()->block_owner_deletion);
-  EXPECT_FALSE(meta->owner_references.front().block_owner_deletion);
+  EXPECT_FALSE(meta->owner_references().front().block_owner_deletion);
 }
 
 TEST(ObjectMeta, WhatIsLeftOutIsEmpty) {
@@ -58,13 +58,13 @@ TEST(ObjectMeta, WhatIsLeftOutIsEmpty) {
                            R"("labels":{},"annotations":{},"ownerReferences":[])"}) {
     const auto meta = ReadWith(more);
     ASSERT_TRUE(meta) << more;
-    EXPECT_TRUE(meta->labels.empty() && meta->annotations.empty());
-    EXPECT_TRUE(meta->owner_references.empty() && !meta->deleting);
+    EXPECT_TRUE(meta->labels().empty() && meta->annotations().empty());
+    EXPECT_TRUE(meta->owner_references().empty() && !meta->deleting);
     EXPECT_EQ(meta->Controller(), nullptr);
   }
   const auto cluster_scoped = Read(ObjectText(TypeOf("namespace"), "", "lab", "u1"));
   ASSERT_TRUE(cluster_scoped);
-  EXPECT_EQ(cluster_scoped->ns, "");
+  EXPECT_EQ(cluster_scoped->ns(), "");
 }
 
 TEST(ObjectMeta, AReferenceControlsOnlyWhereItSaysSo) {
@@ -73,7 +73,7 @@ TEST(ObjectMeta, AReferenceControlsOnlyWhereItSaysSo) {
                                R"("uid":"u2")" +
                                std::string(controller) + "}]");
     ASSERT_TRUE(meta) << controller;
-    EXPECT_EQ(meta->owner_references.size(), 1u);
+    EXPECT_EQ(meta->owner_references().size(), 1u);
     EXPECT_EQ(meta->Controller(), nullptr) << controller;
   }
 }

@@ -118,7 +118,7 @@ TEST_F(MemberListingTest, ClaimsAreMembersWhereThatIsAskedFor) {
   MemberListing::Listed listed = listing_->List();
   EXPECT_EQ(std::count_if(listed.objects.begin(), listed.objects.end(),
                           [](const KubeObject& object) {
-                            return object.type.kind == "PersistentVolumeClaim";
+                            return object.type->kind == "PersistentVolumeClaim";
                           }),
             0);
   EXPECT_EQ(NamesOf(listed.preserved), Names{claim});

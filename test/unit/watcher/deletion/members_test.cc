@@ -19,14 +19,15 @@ using Names = std::vector<std::string>;
 KubeObject Object(const char* type, const std::string& name, const std::string& above = "") {
   KubeObject object{TypeOf(type), {}};
   object.meta.name = name;
-  object.meta.ns = "lab";
+  object.meta.common.Edit().ns = "lab";
   object.meta.uid = name;
-  if (!above.empty()) object.meta.owner_references = {{"v1", "Any", above, above, true}};
+  if (!above.empty())
+    object.meta.common.Edit().owner_references = {{"v1", "Any", above, above, true}};
   return object;
 }
 
 KubeObject Kept(KubeObject object) {
-  object.meta.annotations[annotation::kKeep] = "true";
+  object.meta.common.Edit().annotations[annotation::kKeep] = "true";
   return object;
 }
 
@@ -55,13 +56,13 @@ void Expect(const MemberPass& pass, const Names& to_delete, const Names& leftove
 }
 
 KubeObject Uncontrolled(KubeObject object) {
-  object.meta.owner_references.front().controller = false;
+  object.meta.common.Edit().owner_references.front().controller = false;
   return object;
 }
 
 KubeObject Word(const std::string& word) {
   KubeObject service = Object("service", "s");
-  service.meta.annotations[annotation::kKeep] = word;
+  service.meta.common.Edit().annotations[annotation::kKeep] = word;
   return service;
 }
 
@@ -164,9 +165,9 @@ TEST(SortMembers, WhatIsKeptFromNowOnIsLeft) {
 
 TEST(SortMembers, NeverDeletesKindsThatOutliveClusters) {
   KubeObject role = Object("configmap", "role");
-  role.type = {"rbac.authorization.k8s.io", "v1", "roles", "Role"};
+  role.type.Edit() = {"rbac.authorization.k8s.io", "v1", "roles", "Role"};
   KubeObject binding = Object("configmap", "binding");
-  binding.type = {"rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding"};
+  binding.type.Edit() = {"rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding"};
   for (const bool root_is_ours : {true, false}) {
     DeletionMemory memory = Memory();
     Expect(SortMembers({Object("serviceaccount", "sa"), Object("persistentvolumeclaim", "pvc"),
@@ -186,7 +187,7 @@ TEST(SortMembers, LeavesWhatWasMadeWhileTheClusterWasTakenDown) {
   memory.made_before_version = "100";
   const auto made = [](const std::string& name, const std::string& time, const char* version) {
     KubeObject object = Object("service", name);
-    object.meta.created = "2026-01-01T00:00:" + time + "Z";
+    object.meta.created = ParseTime("2026-01-01T00:00:" + time + "Z");
     object.meta.resource_version = version;
     return object;
   };
@@ -221,7 +222,7 @@ TEST(MustSurvive, WhatIsKeptAndClaimsButForThoseOfASet) {
   memory.volumes = Volumes::kDelete;
   EXPECT_FALSE(MustSurvive(claim, memory));
   memory.volumes = Volumes::kCollect;
-  claim.meta.owner_references.front().kind = "StatefulSet";
+  claim.meta.common.Edit().owner_references.front().kind = "StatefulSet";
   EXPECT_TRUE(MustSurvive(claim, memory)) << "the set hasn't made it";
   claim.meta.name = "data-w-0";
   EXPECT_FALSE(MustSurvive(claim, memory));
@@ -235,7 +236,7 @@ TEST(MustSurvive, NotTheClaimsOfASetOrAPod) {
   const DeletionMemory memory = Memory();
   KubeObject claim = Object("persistentvolumeclaim", "data-w-0", "w");
   for (const char* kind : {"StatefulSet", "Pod"}) {
-    claim.meta.owner_references.front().kind = kind;
+    claim.meta.common.Edit().owner_references.front().kind = kind;
     EXPECT_FALSE(MustSurvive(claim, memory)) << kind;
   }
 }
@@ -243,8 +244,8 @@ TEST(MustSurvive, NotTheClaimsOfASetOrAPod) {
 // `kind`: of its controller, if it has one.
 KubeObject Master(const char* type, const std::string& above = "", const char* kind = "Any") {
   KubeObject object = Object(type, "n", above);
-  object.meta.labels[kTypeLabel] = kMasterType;
-  if (!above.empty()) object.meta.owner_references.front().kind = kind;
+  object.meta.common.Edit().labels[kTypeLabel] = kMasterType;
+  if (!above.empty()) object.meta.common.Edit().owner_references.front().kind = kind;
   return object;
 }
 
@@ -252,7 +253,7 @@ TEST(FindOtherMaster, IsOneThatIsMarkedAsSuchAndNotSeenBefore) {
   const DeletionMemory memory = Memory();
   EXPECT_NE(FindOtherMaster({Master("deployment")}, memory), nullptr);
   KubeObject injected = Object("pod", "p");
-  injected.meta.annotations[annotation::kStatus] = "injected";
+  injected.meta.common.Edit().annotations[annotation::kStatus] = "injected";
   EXPECT_NE(FindOtherMaster({injected}, memory), nullptr);
   EXPECT_EQ(FindOtherMaster({Object("deployment", "w"), Master("service")}, memory), nullptr);
   KubeObject going = Master("deployment");
@@ -265,7 +266,7 @@ TEST(FindOtherMaster, IsOneThatIsMarkedAsSuchAndNotSeenBefore) {
   listed.listed["n"] = 0;
   EXPECT_EQ(FindOtherMaster({Master("deployment")}, listed), nullptr);
   DeletionMemory below = Memory();
-  below.below["n"] = "w";
+  below.below.emplace("n", "w");
   EXPECT_EQ(FindOtherMaster({Master("pod")}, below), nullptr);
 }
 
@@ -342,7 +343,7 @@ TEST(SortMembers, FindsWhatIsLeftOfADeletedController) {
 }
 
 KubeObject Ordered(KubeObject object, const std::string& order) {
-  object.meta.annotations[annotation::kDeleteOrder] = order;
+  object.meta.common.Edit().annotations[annotation::kDeleteOrder] = order;
   return object;
 }
 
@@ -417,9 +418,9 @@ TEST(SortMembers, ClaimsAreWhatTheVolumesSettingSays) {
   EXPECT_EQ(NamesOf(pass.to_collect), Names{"data"});
   EXPECT_EQ(pass.remaining(), 1u);
   KubeObject collected = claim;
-  collected.meta.annotations[annotation::kCollectAfter] = "2026-12-24T00:00:00Z";
+  collected.meta.common.Edit().annotations[annotation::kCollectAfter] = "2026-12-24T00:00:00Z";
   EXPECT_EQ(SortMembers({collected}, true, memory).remaining(), 1u);  // copied from another
-  collected.meta.annotations[annotation::kRootUid] = collected.meta.uid;
+  collected.meta.common.Edit().annotations[annotation::kRootUid] = collected.meta.uid;
   EXPECT_EQ(SortMembers({collected}, true, memory).remaining(), 0u);
   memory = Memory();
   memory.volumes = Volumes::kCollect;

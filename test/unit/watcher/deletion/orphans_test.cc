@@ -83,8 +83,8 @@ TEST_F(OrphansTest, AMarkedOneOfAKindThatDiscoveryCannotTellIsNotForgotten) {
   MakeRayCluster("left");
   const auto left =
       JsonDocument::Parse(Read("/apis/ray.io/v1/namespaces/lab/rayclusters/left").body);
-  orphans_.TakeUp(
-      {MarkOf({{"ray.io", "v1", "rayclusters", "RayCluster"}, *ReadObjectMeta(left->root())})});
+  orphans_.TakeUp({MarkOf(
+      {ResourceType{"ray.io", "v1", "rayclusters", "RayCluster"}, *ReadObjectMeta(left->root())})});
   Refuse("GET", "/apis/ray.io", 503);
   EXPECT_EQ(Remaining(), Names());
   EXPECT_EQ(orphans_.untold(), 1u);

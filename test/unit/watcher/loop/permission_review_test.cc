@@ -33,7 +33,7 @@ std::vector<ResourceType> TypesOf(const std::vector<const char*>& names) {
 KubeObject Root(const ResourceType& type = TypeOf("deployment")) {
   KubeObject root{type, {}};
   root.meta.name = "bob-m";
-  root.meta.ns = "lab";
+  root.meta.common.Edit().ns = "lab";
   return root;
 }
 
@@ -183,7 +183,7 @@ TEST(PermissionsFor, ARootOfAnotherKind) {
             (std::set<std::string>{"lab: get widgets.example.com bob-m",
                                    "lab: patch widgets.example.com bob-m",
                                    "lab: delete widgets.example.com bob-m"}));
-  work.root->type.namespaced = false;
+  work.root->type.Edit().namespaced = false;
   EXPECT_TRUE(Texts(PermissionsFor(work)).contains(": delete widgets.example.com bob-m"));
   work.root.reset();
   EXPECT_EQ(Difference(before, Texts(PermissionsFor(work))),

@@ -22,10 +22,10 @@ using std::chrono::seconds;
 ObjectMeta Root(std::map<std::string, std::string, std::less<>> annotations) {
   ObjectMeta meta;
   meta.name = "bob-m";
-  meta.ns = "lab";
+  meta.common.Edit().ns = "lab";
   meta.uid = "root-1";
   meta.resource_version = "41";
-  meta.annotations = std::move(annotations);
+  meta.common.Edit().annotations = std::move(annotations);
   return meta;
 }
 
@@ -57,7 +57,7 @@ RecordedOwner Bob() {
 ObjectMeta RootWith(const AnnotationChanges& changes) {
   ObjectMeta root = Root({{annotation::kRootUid, "root-1"}});
   for (const auto& [key, value] : changes) {
-    if (value) root.annotations[key] = *value;
+    if (value) root.common.Edit().annotations[key] = *value;
   }
   return root;
 }
@@ -199,7 +199,7 @@ TEST(MarksPatch, TakesOffMarksThatAreNotItsOwnAndNothingElse) {
       {annotation::kOwner, "bob"},
       {annotation::kKeep, "true"},
       {"example.com/a", "b"}};
-  root.annotations.insert(std::begin(others), std::end(others));
+  root.common.Edit().annotations.insert(std::begin(others), std::end(others));
   const AnnotationChanges patched =
       PatchedBy(MarksPatch(root, {{annotation::kPhase, "condemned"}}), root);
   for (const auto& [key, value] : others) EXPECT_FALSE(patched.contains(key)) << key;
@@ -218,7 +218,8 @@ TEST(MarksPatch, TakesOffMarksThatAreNotItsOwnAndNothingElse) {
 TEST(MarksPatch, WithoutProtocolMarksKeepsTheOwner) {
   ObjectMeta root = Root(AllMarks("root-1"));
   for (const auto& [key, value] : PatchedBy(MarksPatch(root, WithoutProtocolMarks()), root)) {
-    value ? void(root.annotations[key] = *value) : void(root.annotations.erase(key));
+    value ? void(root.common.Edit().annotations[key] = *value)
+          : void(root.common.Edit().annotations.erase(key));
   }
   const Marks marks = ReadMarks(root);
   EXPECT_EQ(marks.owner, Bob());
@@ -240,12 +241,13 @@ TEST(Marks, OfStepsSurviveARoundTrip) {
   const std::set<std::string> done = {"before-delete/drain", "before-delete/say \"bye\""};
   ObjectMeta root;
   root.uid = "u";
-  root.annotations = {{annotation::kRootUid, "u"}, {annotation::kStepsDone, StepsMark(done)}};
+  root.common.Edit().annotations = {{annotation::kRootUid, "u"},
+                                    {annotation::kStepsDone, StepsMark(done)}};
   EXPECT_EQ(ReadMarks(root).steps_done, done);
-  root.annotations[annotation::kRootUid] = "another";
+  root.common.Edit().annotations[annotation::kRootUid] = "another";
   EXPECT_TRUE(ReadMarks(root).steps_done.empty());
   for (const char* text : {"", "drain", "{}", "[1, null]"}) {
-    root.annotations = {{annotation::kRootUid, "u"}, {annotation::kStepsDone, text}};
+    root.common.Edit().annotations = {{annotation::kRootUid, "u"}, {annotation::kStepsDone, text}};
     EXPECT_TRUE(ReadMarks(root).steps_done.empty()) << text;
   }
   EXPECT_TRUE(WithoutProtocolMarks().contains(annotation::kStepsDone));
@@ -265,7 +267,7 @@ TEST(Marks, OfTheFirstVersionNameTheOwnerAndAreRewritten) {
 TEST(Marks, ASettingIsNoMark) {
   for (const std::string root_uid : {"", "root-1", "root-0"}) {
     ObjectMeta root = Root({{annotation::kOwnerKind, "job"}});
-    if (!root_uid.empty()) root.annotations[annotation::kRootUid] = root_uid;
+    if (!root_uid.empty()) root.common.Edit().annotations[annotation::kRootUid] = root_uid;
     EXPECT_EQ(HasForeignMarks(root), root_uid == "root-0");
     const AnnotationChanges changes = PatchedBy(MarksPatch(root, OwnerMarks(Bob())), root);
     EXPECT_FALSE(changes.contains(annotation::kOwnerKind));

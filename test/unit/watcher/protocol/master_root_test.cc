@@ -11,7 +11,7 @@ class MasterRootTest : public testing::Test {
  protected:
   MasterRootTest() {
     object_.meta.name = "bob-m";
-    object_.meta.ns = "lab";
+    object_.meta.common.Edit().ns = "lab";
     object_.meta.uid = "root";
     object_.meta.resource_version = "1";
   }

@@ -88,9 +88,9 @@ TEST(ReadSteps, TheFirstObjectThatHasThemCounts) {
   ObjectMeta pod, root;
   pod.name = "bob-m-1";
   root.name = "bob-m";
-  pod.annotations = {{annotation::kBeforeDelete, steps("of the pod")}};
-  root.annotations = {{annotation::kBeforeDelete, steps("of the root")},
-                      {annotation::kAfterDelete, steps("after")}};
+  pod.common.Edit().annotations = {{annotation::kBeforeDelete, steps("of the pod")}};
+  root.common.Edit().annotations = {{annotation::kBeforeDelete, steps("of the root")},
+                                    {annotation::kAfterDelete, steps("after")}};
   Steps read;
   std::vector<std::string> errors;
   ReadSteps(pod, read, errors);
@@ -101,12 +101,12 @@ TEST(ReadSteps, TheFirstObjectThatHasThemCounts) {
   ASSERT_EQ(read.after.size(), 1u);
 
   read = Steps();
-  pod.annotations[annotation::kBeforeDelete] = "[]";
+  pod.common.Edit().annotations[annotation::kBeforeDelete] = "[]";
   ReadSteps(pod, read, errors);
   ReadSteps(root, read, errors);
   EXPECT_TRUE(read.before.empty()) << "an empty list counts too";
 
-  root.annotations[annotation::kBeforeDelete] = "drain";
+  root.common.Edit().annotations[annotation::kBeforeDelete] = "drain";
   ReadSteps(root, read, errors);
   ASSERT_EQ(errors.size(), 1u);
   EXPECT_EQ(errors.front().find("annotation cluster-watcher/before-delete on bob-m: it is not"),

@@ -30,7 +30,7 @@ class AnnouncerTest : public testing::Test, protected Lab {
     KubeObject object;
     object.type = *FindBuiltInByName(plural, "apps");
     object.meta.name = name;
-    object.meta.ns = ns;
+    object.meta.common.Edit().ns = ns;
     object.meta.uid = "1";
     return object;
   }
