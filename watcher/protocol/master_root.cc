@@ -52,7 +52,7 @@ std::optional<std::string> MasterRoot::PolicyAgainstMarks() {
   // A value that no watcher writes: what is there already would not be added.
   patch.Key("annotations").StartObject().Field(annotation::kDeletesBegun, "tried").EndObject();
   patch.EndObject().EndObject();
-  ApiRequest request = ApiRequest::MergePatch(object_.type, meta.ns, meta.name, patch.Text());
+  ApiRequest request = ApiRequest::MergePatch(object_.type, meta.ns(), meta.name, patch.Text());
   request.http.target += "?dryRun=All";
   request.http.timeout = kMarksTimeout;
   const auto tried = client_.Do(request, {});
