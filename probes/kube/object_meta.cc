@@ -13,15 +13,23 @@ constexpr std::string_view kReadAnnotations[] = {"cluster-watcher/", "openshift.
 
 using Texts = ObjectMeta::Texts;
 
+bool IsAnyKey(std::string_view) { return true; }
+
+// Thousands of objects may be held, and an object's annotations may take 256 kB.
+bool IsReadAnnotation(std::string_view key) {
+  return std::any_of(std::begin(kReadAnnotations), std::end(kReadAnnotations),
+                     [key](std::string_view prefix) { return key.starts_with(prefix); });
+}
+
 // A missing or null map is empty, because the API server leaves out empty maps.
-Result<Texts> ReadTexts(JsonValue value, const char* field) {
+Result<Texts> ReadTexts(JsonValue value, const char* field, bool is_read(std::string_view)) {
   Texts map;
   if (!value.Exists() || value.IsNull()) return map;
   if (!value.IsObject()) return Failure(std::string(field) + " is not an object");
   for (const auto& [key, text] : value.Members()) {
     auto string = text.AsString();
     if (!string) return Failure(std::string(field) + " holds a value that is not a string");
-    map.emplace(key, *string);
+    if (is_read(key)) map.emplace(key, *string);
   }
   return map;
 }
@@ -84,16 +92,10 @@ Result<ObjectMeta> ReadObjectMeta(JsonValue object) {
   if (!name || name->empty() || !uid || uid->empty() || !version || version->empty()) {
     return Failure("an object without metadata.name, uid or resourceVersion");
   }
-  auto labels = ReadTexts(metadata["labels"], "metadata.labels");
+  auto labels = ReadTexts(metadata["labels"], "metadata.labels", IsAnyKey);
   if (!labels) return Unexpected{std::move(labels).error()};
-  auto annotations = ReadTexts(metadata["annotations"], "metadata.annotations");
+  auto annotations = ReadTexts(metadata["annotations"], "metadata.annotations", IsReadAnnotation);
   if (!annotations) return Unexpected{std::move(annotations).error()};
-  // Thousands of objects may be held, and an object's annotations may take 256 kB.
-  std::erase_if(*annotations, [](const auto& annotation) {
-    return std::none_of(
-        std::begin(kReadAnnotations), std::end(kReadAnnotations),
-        [&](std::string_view prefix) { return annotation.first.starts_with(prefix); });
-  });
   auto references = ReadOwnerReferences(metadata["ownerReferences"]);
   if (!references) return Unexpected{std::move(references).error()};
   const JsonValue ns = metadata["namespace"];

@@ -79,11 +79,14 @@ const std::vector<ResourceType>& BuiltInResourceTypes() {
 
 std::string PercentEncode(std::string_view text) {
   static constexpr std::string_view kHex = "0123456789ABCDEF";
-  static constexpr std::string_view kUnreserved =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
+  const auto is_unreserved = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '.' || c == '_' || c == '~';
+  };
   std::string encoded;
+  encoded.reserve(text.size());
   for (const char c : text) {
-    if (kUnreserved.find(c) != std::string_view::npos) {
+    if (is_unreserved(c)) {
       encoded += c;
     } else {
       const auto byte = static_cast<unsigned char>(c);
