@@ -32,7 +32,7 @@ class History {
         kubelet_(workshop, timeline_, world_, network_, Random(seed ^ 0x2222)) {
     judge_.SetExchanges(network_.exchanges());
     actors_.Meet(network_, kubelet_, workshop);
-    workshop.WriteToken(network_.token());
+    if (plan_.token_rotates) workshop.WriteToken(network_.token());
   }
 
   void Run() {

@@ -19,16 +19,16 @@ constexpr const char* kNamespacePath = "/api/v1/namespaces/lab";
 constexpr const char* kWorkloads[] = {"deployments", "statefulsets", "replicationcontrollers",
                                       "jobs", "pods"};
 
-// The parts of a path in the namespace.
+// The parts of a path in the namespace, valid as long as the path.
 struct Path {
-  std::string group;
-  std::string plural;
-  std::string name;
+  std::string_view group;
+  std::string_view plural;
+  std::string_view name;
 };
 
-std::optional<Path> PathOf(const std::string& target) {
-  const std::string path = target.substr(0, target.find('?'));
-  const std::string ns = "/namespaces/lab/";
+std::optional<Path> PathOf(std::string_view target) {
+  const std::string_view path = target.substr(0, target.find('?'));
+  constexpr std::string_view ns = "/namespaces/lab/";
   const std::size_t at = path.find(ns);
   if (at == std::string::npos) return std::nullopt;
   Path result;
@@ -71,9 +71,7 @@ bool IsInForce(const std::string& hold, const Exchange& exchange) {
   return !until || !exchange.date || *until > *exchange.date + kHoldSlack;
 }
 
-bool Contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
+bool Contains(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
 
 }  // namespace
 
@@ -175,6 +173,12 @@ void Judge::AddKeeping(const Exchange& exchange, Look& look) {
   if (keeps) look.kept_answered = std::max(look.kept_answered, *exchange.answered);
 }
 
+// Whether it lists what has the driver's name and kind.
+bool Judge::IsOwnerList(const std::string& target) const {
+  const std::string driver = world_.DriverPath();
+  return target == driver.substr(0, driver.rfind('/')) + "?fieldSelector=metadata.name%3Dbob";
+}
+
 void Judge::Add(const Exchange& exchange, const std::string& recorded, Look& look) const {
   const std::string& target = exchange.request.target;
   look.last = exchange.number;
@@ -211,10 +215,8 @@ void Judge::Add(const Exchange& exchange, const std::string& recorded, Look& loo
     look.failed.erase(target);
     return;
   }
-  const std::string owner_list = world_.DriverPath().substr(0, world_.DriverPath().rfind('/')) +
-                                 "?fieldSelector=metadata.name%3Dbob";
-  const bool other_kind =
-      Contains(target, "?fieldSelector=metadata.name%3Dbob") && target != owner_list;
+  const bool by_owners_name = Contains(target, "?fieldSelector=metadata.name%3Dbob");
+  const bool other_kind = by_owners_name && !IsOwnerList(target);
   if (!exchange.answered || !exchange.true_answer || exchange.status != 200) {
     // Once the owner is known, that it isn't of other kinds too need not be read again.
     if (!other_kind || !look.other_kinds.contains(target)) look.failed.insert(target);
@@ -227,12 +229,12 @@ void Judge::Add(const Exchange& exchange, const std::string& recorded, Look& loo
   // The content of these lists doesn't matter. Most of a look's answers are such lists, so skip
   // parsing.
   if (path && Contains(target, "?labelSelector=oshinko-cluster%3Dspark&")) {
-    look.members.insert(path->plural);
+    look.members.emplace(path->plural);
     return;
   }
   const bool of_drivers = Contains(target, "?labelSelector=uses-oshinko-cluster%3Dspark&");
   if (path && of_drivers) {
-    look.drivers.insert(path->plural);
+    look.drivers.emplace(path->plural);
     if (path->plural != "deployments") return;
   }
   const Body body(exchange.answer);
@@ -259,7 +261,7 @@ void Judge::Add(const Exchange& exchange, const std::string& recorded, Look& loo
     return hold();
   }
   if (of_drivers) ReadDrivers(exchange, object, look);
-  if (target == owner_list) ReadOwner(exchange, object, recorded, look);
+  if (by_owners_name && !other_kind) ReadOwner(exchange, object, recorded, look);
 }
 
 // In this world nobody but people makes ConfigMaps, and nothing controls them.
@@ -573,7 +575,7 @@ void Judge::CheckUid(const Exchange& exchange, const std::string& uid) {
   if (uid.empty()) return Break(kPromise, "no precondition: " + exchange.request.target);
   const auto path = PathOf(exchange.request.target);
   if (!path) return Break("2, nothing else is deleted", exchange.request.target);
-  const std::string name = "\"name\":\"" + path->name + "\"";
+  const std::string name = "\"name\":\"" + std::string(path->name) + "\"";
   const std::string collection =
       exchange.request.target.substr(0, exchange.request.target.rfind('/'));
   for (auto one = exchanges_->rbegin(); one != exchanges_->rend(); ++one) {
@@ -786,10 +788,11 @@ void Judge::CheckTarget(const Exchange& exchange) {
     }
   }
   // What counts is the object as the watcher last saw it.
+  const std::string list_of_kind =
+      "/" + std::string(path->plural) + "?labelSelector=oshinko-cluster";
   for (auto one = exchanges_->rbegin(); one != exchanges_->rend(); ++one) {
     if (one->by->life != exchange.by->life || !one->answered || one->number >= exchange.number ||
-        !Contains(one->request.target, "/" + path->plural + "?labelSelector=oshinko-cluster") ||
-        !Contains(one->answer, before_->uid)) {
+        !Contains(one->request.target, list_of_kind) || !Contains(one->answer, before_->uid)) {
       continue;
     }
     const Body list(one->answer);

@@ -124,8 +124,9 @@ class Judge final : public Listener {
   std::span<const Look> LooksBefore(const Exchange& exchange);
   void Read(const Exchange& one, Record& record) const;
   static void ReadMembers(const Exchange& one, Record& record);
-  // `recorded` is the owner's UID that this life knows already; empty if it never saw one.
+  bool IsOwnerList(const std::string& target) const;
   static void AddKeeping(const Exchange& exchange, Look& look);
+  // `recorded` is the owner's UID that this life knows already; empty if it never saw one.
   void Add(const Exchange& exchange, const std::string& recorded, Look& look) const;
   void ReadOwner(const Exchange& exchange, const Json* list, const std::string& recorded,
                  Look& look) const;

@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <utility>
 
 #include <spdlog/sinks/base_sink.h>
@@ -269,9 +270,13 @@ void Life::Run() {
   Log log(on ? LogLevel::kDebug : LogLevel::kError, LogFormat::kText,
           on ? std::make_shared<JournalSink>(world_.journal(), identity_->pod) : workshop_.silent);
   const TextMap flags = FlagsOf(plan, *identity_);
-  const auto with_annotations = [&flags](const TextMap& annotations) {
-    return ResolveSettings(
-        flags, [](const std::string&) { return std::nullopt; }, annotations);
+  // Each look asks for them, and they hardly ever change.
+  std::map<TextMap, ResolvedSettings> resolved;
+  const auto with_annotations = [&](const TextMap& annotations) {
+    const auto known = resolved.find(annotations);
+    if (known != resolved.end()) return known->second;
+    const auto none = [](const std::string&) { return std::nullopt; };
+    return resolved.emplace(annotations, ResolveSettings(flags, none, annotations)).first->second;
   };
   TokenSource tokens(server, clock);
   KubeClient client(transport, tokens, [](const RequestRecord&) {});

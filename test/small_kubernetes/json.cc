@@ -9,10 +9,9 @@ namespace cluster_watcher::small_kubernetes {
 namespace {
 
 constexpr int kMaxDepth = 64;
-constexpr unsigned kParseFlags =
-    rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag;
+constexpr unsigned kParseFlags = rapidjson::kParseValidateEncodingFlag;
 
-// The parser is iterative, but copying and destroying values is recursive.
+// Parsing, copying and destroying values is recursive.
 bool TooDeep(std::string_view text) {
   int depth = 0;
   bool quoted = false;
@@ -49,7 +48,8 @@ std::optional<Value> Parse(std::string_view text) {
 }
 
 std::string Write(const Value& value) {
-  rapidjson::StringBuffer buffer;
+  thread_local rapidjson::StringBuffer buffer;  // keeps its memory
+  buffer.Clear();
   rapidjson::Writer<rapidjson::StringBuffer> writer(buffer);
   value.Accept(writer);
   return {buffer.GetString(), buffer.GetSize()};

@@ -7,7 +7,7 @@ namespace cluster_watcher::small_kubernetes {
 std::string Render(const Resource& resource, const Object& object, bool metadata_only) {
   if (metadata_only) {
     return R"({"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":)" +
-           Write(object.Metadata()) + "}";
+           object.MetadataJson() + "}";
   }
   std::string json =
       "{\"kind\":\"" + resource.kind + "\",\"apiVersion\":\"" + resource.ApiVersion() + "\",";

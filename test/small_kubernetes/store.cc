@@ -63,6 +63,11 @@ const std::string& Object::Json() const {
   return json_;
 }
 
+const std::string& Object::MetadataJson() const {
+  if (metadata_json_.empty()) metadata_json_ = Write(Metadata());
+  return metadata_json_;
+}
+
 Store::Objects& Store::Of(const Resource& resource) {
   while (objects_.size() <= resource.storage) {
     objects_.emplace_back();

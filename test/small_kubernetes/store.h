@@ -31,13 +31,15 @@ struct Object {
   bool owned = false;  // has ownerReferences
   Value body;          // without kind and apiVersion
 
-  // Returns `body` as JSON; cached.
+  // Returns `body`, or only its metadata, as JSON; cached.
   const std::string& Json() const;
+  const std::string& MetadataJson() const;
   const Value& Metadata() const { return *Find(body, "metadata"); }
   const Value* Labels() const { return Find(body, "metadata", "labels"); }
 
  private:
   mutable std::string json_;
+  mutable std::string metadata_json_;
 };
 using ObjectPtr = std::shared_ptr<const Object>;
 

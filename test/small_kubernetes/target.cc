@@ -11,7 +11,7 @@ int HexDigit(char c) {
 }
 
 std::string Decode(std::string_view text, bool plus_is_space) {
-  if (text.find_first_of("%+") == std::string_view::npos) return std::string(text);
+  if (text.find('%') == text.npos && text.find('+') == text.npos) return std::string(text);
   std::string decoded;
   decoded.reserve(text.size());
   for (std::size_t i = 0; i < text.size(); ++i) {
