@@ -1,5 +1,5 @@
 # Tests the brake: manifests/brake, and the namespace label by which it is put on at once. Sourced by
-# injection_manifests_test.sh.
+# guard_test.sh.
 # shellcheck shell=bash disable=SC2154
 
 # brakes WHAT COMMAND...: checks that the brake refuses it.

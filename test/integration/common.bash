@@ -99,3 +99,21 @@ spec:
 CRD
   kubectl wait --for=condition=Established --timeout=30s "crd/$1.$2" >/dev/null
 }
+
+# with OVERLAY COMPONENT...: prints the directory of a kustomization that combines them.
+with() {
+  local component directory=$tmp/manifests/with
+  mkdir -p -- "$directory"
+  {
+    printf '%s\n' 'apiVersion: kustomize.config.k8s.io/v1beta1' 'kind: Kustomization' "resources: [../$1]"
+    (($# == 1)) || echo components:
+    for component in "${@:2}"; do echo "- ../components/$component"; done
+  } >"$directory/kustomization.yaml"
+  echo "$directory"
+}
+
+# refuses TEXT COMMAND...: checks that it fails and says TEXT.
+refuses() {
+  local said
+  ! said=$("${@:2}" 2>&1) && [[ $said == *"$1"* ]]
+}

@@ -1,5 +1,4 @@
-# Tests what cluster-watcher-guard allows the account of a watcher. Sourced by
-# injection_manifests_test.sh.
+# Tests what cluster-watcher-guard allows the account of a watcher. Sourced by guard_test.sh.
 # shellcheck shell=bash disable=SC2154
 
 # Two namespaces that are alike but for the guard: in `open` its label says something else than
@@ -537,7 +536,7 @@ MUTATING
 } >/dev/null
 has_a_team() {
   [[ $(guarded annotate deployment root cluster-watcher/reason=a --dry-run=server \
-    -o 'jsonpath={.metadata.labels.team} {.metadata.annotations.example\.com/seen}') == "x yes" ]]
+    -o 'jsonpath={.metadata.labels.team} {.metadata.annotations.example\.com/seen}' 2>/dev/null) == "x yes" ]]
 }
 # that_lets OVERLAY NAMES: a kustomization in which others may change these labels and annotations.
 that_lets() {
@@ -593,7 +592,7 @@ items:
   metadata: {name: conf, labels: {oshinko-cluster: bob}}
 - apiVersion: v1
   kind: Service
-  metadata: {name: m, labels: {oshinko-cluster: bob}}
+  metadata: {name: m, labels: {oshinko-cluster: bob, oshinko-type: master}}
   spec: {selector: {app: m}, ports: [{port: 7077}]}
 - apiVersion: apps/v1
   kind: StatefulSet

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Applies the manifests that install the injection to a real control plane, and checks what the API
-# server does with pods, annotations and a watcher's account.
+# server does with pods and annotations.
 #
 #   test/integration/injection_manifests_test.sh BUILD_DIR
 set -euo pipefail
@@ -8,10 +8,6 @@ set -euo pipefail
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.bash"
 # shellcheck source=injection_pods/pods.bash
 . "$source_dir/test/integration/injection_pods/pods.bash"
-# shellcheck source=guard.bash
-. "$source_dir/test/integration/guard.bash"
-# shellcheck source=brake.bash
-. "$source_dir/test/integration/brake.bash"
 # shellcheck source=chart.bash
 . "$source_dir/test/integration/chart.bash"
 
@@ -24,18 +20,6 @@ applied() {
 versions() {
   kubectl kustomize "$1" | kubectl get -f - \
     -o 'jsonpath={range .items[*]}{.kind} {.metadata.name} {.metadata.generation} {.metadata.annotations}{"\n"}{end}'
-}
-
-# with OVERLAY COMPONENT...: prints the directory of a kustomization that combines them.
-with() {
-  local component directory=$tmp/manifests/with
-  mkdir -p -- "$directory"
-  {
-    printf '%s\n' 'apiVersion: kustomize.config.k8s.io/v1beta1' 'kind: Kustomization' "resources: [../$1]"
-    (($# == 1)) || echo components:
-    for component in "${@:2}"; do echo "- ../components/$component"; done
-  } >"$directory/kustomization.yaml"
-  echo "$directory"
 }
 
 # injects [JQ_CONDITION [NAMESPACE]]: checks what a pod that asks for the sidecar gets.
@@ -375,12 +359,6 @@ a_pod_is_made_anew() {
   within 30 pod_of pods "$1" && [[ $pod != "$old" ]]
 }
 
-# refuses TEXT COMMAND...: checks that it fails and says TEXT.
-refuses() {
-  local said
-  ! said=$("${@:2}" 2>&1) && [[ $said == *"$1"* ]]
-}
-
 the_webhooks() {
   local overlay=$tmp/manifests
   check "without a certificate manifests/webhook says which file is missing" \
@@ -432,8 +410,6 @@ WATCH_PID=$$ "$source_dir/test/kubernetes/start" "$tmp/kubernetes"
 . "$tmp/kubernetes/env"
 the_policy
 the_warnings
-the_guard
-the_brake
 the_webhooks
 the_chart
 
