@@ -143,6 +143,9 @@ void WatcherMetrics::RegisterVerdicts(Registry& registry) {
       "phase", kPhases);
   dry_run_ = RegisterGauge(registry, "cluster_watcher_dry_run",
                            "1 if nothing is deleted and only shown what would be, else 0.");
+  surge_ = RegisterGauge(registry, "cluster_watcher_surge",
+                         "1 while the grace period is longer because many clusters of the "
+                         "namespace lost their drivers at once, else 0.");
 }
 
 void WatcherMetrics::RegisterDeletion(Registry& registry) {
@@ -254,6 +257,8 @@ void WatcherMetrics::SetPhase(std::string_view phase) {
 }
 
 void WatcherMetrics::SetDryRun(bool dry_run) { dry_run_->Set(dry_run ? 1 : 0); }
+
+void WatcherMetrics::SetSurge(bool surge) { surge_->Set(surge ? 1 : 0); }
 
 void WatcherMetrics::Refused(std::string_view reason) {
   if (Counter* refusals = Find(refusals_, reason)) refusals->Increment();

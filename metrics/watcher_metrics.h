@@ -65,6 +65,8 @@ class WatcherMetrics final : public prometheus::Collectable {
   void SetConfirmations(int count);
   void SetPhase(std::string_view phase);
   void SetDryRun(bool dry_run);
+  // Whether the grace period is longer because many clusters are abandoned at once.
+  void SetSurge(bool surge);
 
   // Counts a deletion that was due and was held back.
   void Refused(std::string_view reason);
@@ -137,6 +139,7 @@ class WatcherMetrics final : public prometheus::Collectable {
   prometheus::Gauge* confirmations_ = nullptr;
   Words<prometheus::Gauge> phases_;
   prometheus::Gauge* dry_run_ = nullptr;
+  prometheus::Gauge* surge_ = nullptr;
   Words<prometheus::Counter> refusals_;
   prometheus::Gauge* members_found_ = nullptr;
   prometheus::Gauge* members_remaining_ = nullptr;

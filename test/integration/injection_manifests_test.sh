@@ -214,7 +214,16 @@ confirmations 1.0
 confirmations 0x1
 confirmations 99999999999999999999
 confirmations
+surge-limit 0
+surge-limit 00010000
+surge-limit 10001
+surge-limit 100000
+surge-limit -1
+surge-limit
+surge-grace 10m
+surge-grace 169h
 concurrency 64
+concurrency 0
 concurrency 65
 replaced-owner adopt
 replaced-owner Adopt

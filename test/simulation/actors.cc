@@ -265,6 +265,7 @@ void Actors::Arriving(const Exchange& exchange) {
 
 void Actors::Handled(const Exchange& exchange, int status) {
   judge_.Handled(exchange, status);
+  NoteAbandoned(exchange, status);
   if (ambushes_.empty() || status > 299 || exchange.Is(HttpMethod::kGet)) return;
   const std::string& body = exchange.request.body;
   const bool root = exchange.request.target == World::kRootPath;
@@ -278,6 +279,18 @@ void Actors::Handled(const Exchange& exchange, int status) {
   } else if (body.find(R"(phase":"deleting")") != std::string::npos) {
     Strike(Stage::kCrossed);
   }
+}
+
+// In a surge the other clusters lose their drivers at the same time.
+void Actors::NoteAbandoned(const Exchange& exchange, int status) {
+  constexpr std::string_view kMark = R"("cluster-watcher/abandoned-since":")";
+  const std::string& body = exchange.request.body;
+  const std::size_t found = body.find(kMark);
+  if (status != 200 || !exchange.Is(HttpMethod::kPatch) || found == body.npos) return;
+  const std::size_t begin = found + kMark.size();
+  const std::string since = body.substr(begin, body.find('"', begin) - begin);
+  judge_.NoteAbandoned(exchange.by->life, since);
+  world_.MarkOtherRoots(kPerson, since);
 }
 
 void Actors::Annotate(const char* who, const std::string& path, const std::string& annotations) {

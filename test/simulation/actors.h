@@ -115,6 +115,7 @@ class Actors final : public Listener {
     Deed deed;
   };
 
+  void NoteAbandoned(const Exchange& exchange, int status);
   Deed DrawDeed();
   void Scheme(Plot plot);
   void Strike(Stage stage);

@@ -116,8 +116,8 @@ void History::Expect() {
   if (!begun && abandoned && !as_planned_) return;
   if (begun || abandoned) {
     expectation_ = End::kGoes;
-    const Duration grace =
-        std::max({plan_.grace, plan_.zero_grace.value_or(Duration(0)), plan_.startup_grace});
+    const Duration grace = std::max({plan_.grace, plan_.zero_grace.value_or(Duration(0)),
+                                     plan_.startup_grace, plan_.surge_grace.value_or(Duration(0))});
     end_ = Settled() + grace + plan_.delete_deadline + kMargin;
   } else if (!truth_.keepers().empty() && !plan_.abandon_replaced &&
              !(world_.HasDriverLeftPods() && world_.Driver() == nullptr)) {
@@ -184,6 +184,7 @@ Outcome History::Take(std::uint64_t seed) const {
   counts["histories with/condemned"] = judged.condemned > 0;
   counts["histories with/marks taken off"] = judged.spared > 0;
   counts["histories with/point of no return"] = judged.crossed > 0;
+  counts["histories with/surge"] = plan_.surge_grace.has_value();
   counts["histories with/deletes begun"] = !judge_.BegunRoots().empty();
   counts["histories with/master root deleted"] = judged.roots_deleted > 0;
   counts["histories with/taken over"] = judged.taken_over > 0;

@@ -112,6 +112,7 @@ void Judge::ReadOwner(const Exchange& exchange, const Json* list, const std::str
   look.owner_read = true;
   look.owner_sent = exchange.sent;
   look.owner_answered = *exchange.answered;
+  if (look.drivers.empty()) look.decided = *exchange.answered;
   // The pods of an owner that was never seen can't be told from others; each Job has pods of its
   // own.
   look.owner_gone_in_truth =
@@ -119,6 +120,7 @@ void Judge::ReadOwner(const Exchange& exchange, const Json* list, const std::str
       (exchange.no_driver_wanted_to_run && (recorded.empty() || plan.driver == DriverKind::kJob));
   look.grace = plan.grace;
   look.owner_uid.clear();
+  look.completed = false;
   if (items->Empty()) {
     look.owner_gone = true;
     if (recorded.empty()) look.grace = std::max(plan.grace, plan.startup_grace);
@@ -142,6 +144,7 @@ void Judge::ReadOwner(const Exchange& exchange, const Json* list, const std::str
     }
   }
   look.owner_gone = deleting || replaced || completed || idle;
+  look.completed = completed && !deleting && !replaced && !idle;
   if (replaced) {
     look.owner_gone_in_truth = true;  // by the rules
     look.owner_uid = recorded;        // the owner that is judged
@@ -182,6 +185,10 @@ bool Judge::IsOwnerList(const std::string& target) const {
 void Judge::Add(const Exchange& exchange, const std::string& recorded, Look& look) const {
   const std::string& target = exchange.request.target;
   look.last = exchange.number;
+  // This counts other clusters, and is repeated until it succeeds.
+  if (Contains(target, "s?limit=") || Contains(target, "?labelSelector=oshinko-type%3Dmaster&")) {
+    return;
+  }
   const bool asked_again = look.failed.contains(target) || look.unauthorized.contains(target);
   if (target == kNamespacePath && !asked_again) {
     // The first read of what could keep the cluster. If the owner changes meanwhile all of it is
@@ -202,8 +209,7 @@ void Judge::Add(const Exchange& exchange, const std::string& recorded, Look& loo
   // How a kind is served is no evidence, and looks don't depend on every such answer.
   if (target.starts_with("/apis/") && !Contains(target, "/namespaces/")) return;
   // This tells the version of a time at which the root was there, and nothing for a verdict.
-  if (target.starts_with(
-          "/apis/apps/v1/namespaces/lab/deployments?fieldSelector=metadata.name%3Dspark-m")) {
+  if (Contains(target, "s?fieldSelector=metadata.name%3Dspark-m")) {
     return;
   }
   // This asks whether another watcher is alive.
@@ -436,6 +442,8 @@ void Judge::CheckCrossing(const Exchange& exchange, const Marked& before) {
   // Some series of looks that ends there must be long enough in number and time.
   std::string owner_uid = looks.back().owner_uid;
   Duration grace{0};
+  bool completed = false;
+  const bool in_surge = IsInSurge(exchange);
   std::string short_of = "no look before the condemnation is evidence";
   for (std::size_t i = confirming + 1; i-- > 0;) {
     const Look& look = looks[i];
@@ -449,17 +457,33 @@ void Judge::CheckCrossing(const Exchange& exchange, const Marked& before) {
       owner_uid = look.owner_uid;
     }
     grace = std::max(grace, look.grace);
-    const auto span = looks[confirming].owner_sent - look.owner_answered;
+    const auto span = looks[confirming].owner_sent - look.decided;
     const auto count = confirming - i + 1;
+    // Who has completed waits for nobody.
+    completed |= look.completed;
+    const Duration wanted = in_surge && !completed ? std::max(grace, *plan.surge_grace) : grace;
     if (count >= static_cast<std::size_t>(plan.confirmations) &&
-        (grace == Duration(0) || span >= grace)) {
+        (wanted == Duration(0) || span >= wanted)) {
       return;
     }
     short_of = std::to_string(count) + " confirmations of " + std::to_string(plan.confirmations) +
                " over " + std::to_string(std::chrono::duration_cast<Duration>(span).count()) +
-               " ms of " + std::to_string(grace.count());
+               " ms of " + std::to_string(wanted.count());
   }
   Break(kPromise, short_of);
+}
+
+// The other clusters are marked as the last watcher of this one is, which may be another than this.
+bool Judge::IsInSurge(const Exchange& exchange) const {
+  if (!world_.plan().surge_grace) return false;
+  const ObjectPtr other = ObjectAt(world_, World::OtherRootPath(0));
+  const Body body(other->Json());
+  const auto marked = TimeOf(std::string(
+      TextAt(At(body.root(), "metadata", "annotations", "cluster-watcher/abandoned-since"))));
+  const auto own = abandoned_since_.find(exchange.by->life);
+  if (!marked || own == abandoned_since_.end()) return false;
+  return *marked <= own->second + std::chrono::minutes(1) &&
+         own->second <= *marked + std::chrono::minutes(1);
 }
 
 void Judge::CheckBegin(const Exchange& exchange) {
@@ -629,6 +653,10 @@ void Judge::CheckRootIsLast(const Exchange& exchange) {
                    std::string(plural) + " " + object->name + " is still there");
     }
   }
+}
+
+void Judge::NoteAbandoned(int life, const std::string& since) {
+  if (const auto time = TimeOf(since)) abandoned_since_[life] = *time;
 }
 
 bool Judge::AreTrueMarks(const SeenRoot& root) const {

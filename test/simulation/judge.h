@@ -4,7 +4,8 @@
 // Safety, checked at the instant at which a promise would be broken:
 //  1. A cluster passes the point of no return (`phase=deleting` appears on a root) only after a
 //     series of looks with consistent reads, each of which is definite evidence of abandonment:
-//     --confirmations of them over the whole grace period, and a last one after the condemnation.
+//     --confirmations of them over the whole grace period, or the longer one of a surge, and a last
+//     one after the condemnation.
 //     The last look and the one that condemned also list other drivers. What the last look read
 //     that could keep the cluster is at most 5 s old when the mark is sent, the owner was read
 //     again after it, and the root was not written in between. At the last read of the owner the
@@ -70,6 +71,8 @@ class Judge final : public Listener {
   const Counts& counts() const { return counts_; }
   // Whether the marks are as a watcher wrote them last.
   bool AreTrueMarks(const SeenRoot& root) const;
+  // This life has written that its cluster is abandoned since then.
+  void NoteAbandoned(int life, const std::string& since);
 
  private:
   // A look with consistent reads, as far as its exchanges show.
@@ -92,8 +95,10 @@ class Judge final : public Listener {
     bool owner_gone_in_truth = false;
     std::string owner_uid;
     Duration grace{0};
+    bool completed = false;
     MonotonicTime owner_sent;
     MonotonicTime owner_answered;
+    MonotonicTime decided;                     // the same before other drivers were looked for
     std::map<std::string, std::string> holds;  // those in force, by what was read last
     std::set<std::string> other_kinds;         // lists of the owner's name that aren't of its kind
     std::set<std::string> failed;  // what could not be read, not even when it was asked again
@@ -142,6 +147,7 @@ class Judge final : public Listener {
   };
 
   void CheckCrossing(const Exchange& exchange, const Marked& before);
+  bool IsInSurge(const Exchange& exchange) const;
   void CheckBegin(const Exchange& exchange);
   void CheckLastLook(const char* promise, const Exchange& exchange, std::span<const Look> looks,
                      Duration freshness);
@@ -165,7 +171,8 @@ class Judge final : public Listener {
   std::map<std::string, Marked> marked_;             // by watchers, last; by the root's UID
   int last_life_to_delete_root_ = 0;
   Counts counts_;
-  std::map<int, Record> records_;  // by life
+  std::map<int, Record> records_;            // by life
+  std::map<int, WallTime> abandoned_since_;  // the same
   // By the root's delete: a kind that couldn't be listed then.
   std::vector<std::pair<std::size_t, const char*>> to_be_named_;
 

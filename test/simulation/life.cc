@@ -45,6 +45,10 @@ TextMap FlagsOf(const Plan& plan, const Identity& identity) {
                 {"delete-deadline", FormatDuration(plan.delete_deadline)},
                 {"steps-deadline", FormatDuration(plan.steps_deadline)},
                 {"volumes", plan.volumes}};
+  if (plan.surge_grace) {
+    flags["surge-limit"] = std::to_string(World::kOtherRoots);
+    flags["surge-grace"] = FormatDuration(*plan.surge_grace);
+  }
   if (plan.zero_grace) flags["scaled-to-zero-grace-period"] = FormatDuration(*plan.zero_grace);
   if (plan.abandon_replaced) flags["replaced-owner"] = "abandon";
   if (plan.foreground) flags["propagation"] = "foreground";

@@ -87,6 +87,7 @@ Plan Plan::Draw(std::uint64_t seed) {
   if (faulty && random.Chance(0.15)) plan.crashes = random.Between(1, 2);
   plan.ask_permissions = random.Chance(0.04);
   plan.clocks_jump = random.Chance(0.2);
+  if (random.Chance(0.04)) plan.surge_grace = seconds(random.Between(10, 40));
   return plan;
 }
 

@@ -32,6 +32,7 @@ struct Plan {
   Duration grace;
   std::optional<Duration> zero_grace;
   Duration startup_grace;
+  std::optional<Duration> surge_grace;  // every driver ends with many others; none: alone
   Duration delete_deadline;
   bool abandon_replaced;
   bool foreground;

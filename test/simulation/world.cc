@@ -139,6 +139,10 @@ void World::Populate() {
     Create(me, Workload("apps/v1", "Deployment", "spark2-m", second, "", 1));
     Create(me, Plain("Service", "lab", "spark2", R"("oshinko-cluster":"spark2")", "", ports));
   }
+  for (int i = 0; plan_.surge_grace && i < kOtherRoots; ++i) {
+    Create(me, Workload("apps/v1", "Deployment", "other-" + std::to_string(i),
+                        R"("oshinko-cluster":"other",)", "", 0));
+  }
   Create(me, Plain("ConfigMap", "lab", "spark2-config", R"("oshinko-cluster":"spark2")", ""));
   Create(me, Plain("ConfigMap", "lab", "spark-notes", R"("app":"spark")", ""));
   Create(me, Plain("ConfigMap", "yard", "spark-config", kMember, ""));
@@ -207,6 +211,21 @@ std::string World::DriverManifest(int replicas) const {
   const KindText kind = KindOf(plan_.driver);
   return Workload(kind.api_version, kind.kind, kOwnerName, "",
                   plan_.driver_finalizer ? Finalizer() : "", replicas);
+}
+
+std::string World::OtherRootPath(int number) {
+  return CollectionOf("deployments") + "/other-" + std::to_string(number);
+}
+
+void World::MarkOtherRoots(const char* who, const std::string& since) {
+  for (int i = 0; plan_.surge_grace && i < kOtherRoots; ++i) {
+    const std::string path = OtherRootPath(i);
+    const ObjectPtr root = Get("apps", "deployments", path.substr(path.rfind('/') + 1));
+    Do(who, "PATCH", path,
+       R"({"metadata":{"annotations":{"cluster-watcher/root-uid":")" + root->uid +
+           R"(","cluster-watcher/abandoned-since":")" + since + "\"}}}",
+       "application/merge-patch+json");
+  }
 }
 
 std::string World::NextDriverManifest() {

@@ -53,6 +53,8 @@ class World {
   // A node on which nothing runs.
   static constexpr const char* kDeadNode = "nowhere";
   static constexpr const char* kFinalizer = "example.com/slow";
+  // So many other clusters lose their drivers in a surge.
+  static constexpr int kOtherRoots = 2;
 
   World(Timeline& timeline, const Plan& plan, const Journal& journal, std::uint64_t seed);
 
@@ -65,6 +67,8 @@ class World {
   int Do(const char* who, std::string_view method, const std::string& target,
          const std::string& body = "", std::string_view content_type = {});
   int Create(const char* who, const std::string& json);
+  // Marks the other clusters as abandoned since then, as their watchers would.
+  void MarkOtherRoots(const char* who, const std::string& since);
   void TakeOffFinalizer(const char* who, const std::string& path);
   // As `kubectl rollout undo`: the template and the annotations of an earlier ReplicaSet come back.
   void RollBack(const char* who, const small_kubernetes::ObjectPtr& set);
@@ -75,6 +79,7 @@ class World {
   std::string DriverManifest(int replicas) const;
   std::string RootManifest(const std::string& annotations) const;
   static std::string NextDriverManifest();
+  static std::string OtherRootPath(int number);
   // What the plan tells the watchers of the master pods.
   Orders PlannedOrders() const;
   static std::string ConfigMap(const std::string& name);  // a member

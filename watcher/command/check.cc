@@ -6,6 +6,7 @@
 
 #include "probes/base/duration_text.h"
 #include "probes/base/printable.h"
+#include "probes/base/time_text.h"
 #include "probes/kube/token_source.h"
 #include "watcher/command/print_errors.h"
 #include "watcher/command/session.h"
@@ -28,6 +29,15 @@ std::string StepNames(const std::vector<Step>& steps) {
 void TextOrNull(JsonWriter& json, std::string_view key, const std::string& text) {
   json.Key(key);
   text.empty() ? json.Null() : json.String(text);
+}
+
+// Whoever looks once doesn't count who else is abandoned.
+std::string InSurge(const Settings& settings, Reason reason, Duration grace) {
+  const bool waits = settings.surge_limit > 0 && settings.surge_grace > grace;
+  if (!waits || reason == Reason::kCompleted) return "";
+  return fmt::format(
+      ", or {} if more than {} clusters of the namespace lose their drivers within a minute",
+      FormatDuration(settings.surge_grace), settings.surge_limit);
 }
 
 std::string JsonReport(const Snapshot& snapshot, const Decision& decision,
@@ -76,6 +86,9 @@ std::string TextReport(const Snapshot& snapshot, const Decision& decision,
   }
   line("app-status", facts.app_status.value_or(""));
   line("phase", ToString(snapshot.marks.phase));
+  if (const auto& since = snapshot.marks.abandoned_since) {
+    line("abandoned", "since " + FormatTime(*since));
+  }
   line("verdict", fmt::format("{}: {}", decision.verdict(), ToString(decision.reason)));
   line("because", decision.detail);
   line("change", decision.remedy());
@@ -83,7 +96,8 @@ std::string TextReport(const Snapshot& snapshot, const Decision& decision,
     const Duration grace = std::max(GraceFor(settings.settings, decision.reason, snapshot.seen),
                                     TerminatesIn(snapshot.facts));
     line("deletion", fmt::format("after {} such verdicts in a row that span {}",
-                                 settings.settings.confirmations, FormatDuration(grace)));
+                                 settings.settings.confirmations, FormatDuration(grace)) +
+                         InSurge(settings.settings, decision.reason, grace));
   }
   line("steps before", StepNames(snapshot.steps.before));
   line("steps after", StepNames(snapshot.steps.after));

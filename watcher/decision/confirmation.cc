@@ -56,7 +56,7 @@ void Confirmation::Add(const std::string& owner, Duration grace, MonotonicTime b
 
 bool Confirmation::IsConfirmed(int confirmations) const {
   return count_ > 0 && count_ >= confirmations &&
-         (grace_ == Duration(0) || last_began_ >= GraceEnd());
+         (Grace() == Duration(0) || last_began_ >= GraceEnd());
 }
 
 MonotonicTime Confirmation::Earliest(int confirmations, Duration interval) const {

@@ -2,6 +2,7 @@
 // row that span a grace period. A value without clock or I/O.
 #pragma once
 
+#include <algorithm>
 #include <string>
 
 #include "probes/base/clock.h"
@@ -25,8 +26,9 @@ Duration TerminatesIn(const Facts& facts);
 struct Abandonment {
   Duration lasted{0};  // since the first verdict
   int confirmations = 0;
-  Duration due_in{0};    // until the deletion, at the earliest
-  bool dry_run = false;  // nothing will be deleted
+  Duration due_in{0};      // until the deletion, at the earliest
+  bool dry_run = false;    // nothing will be deleted
+  std::string surge = "";  // why the grace period is longer than usual; empty: it isn't
 };
 
 class Confirmation {
@@ -37,6 +39,9 @@ class Confirmation {
   // ends no sooner than `left` after `ended`.
   void Add(const std::string& owner, Duration grace, MonotonicTime began, MonotonicTime ended,
            Duration left = Duration(0));
+
+  // From now on the grace period is at least so long, whatever was said before.
+  void Lengthen(Duration least) { least_ = least; }
 
   // Call for any other verdict.
   void Reset() { *this = Confirmation(); }
@@ -53,12 +58,14 @@ class Confirmation {
 
   // The end of the first read, and the end of the grace period. Both require count() > 0.
   MonotonicTime Began() const { return first_ended_; }
-  MonotonicTime GraceEnd() const { return first_ended_ + grace_; }
+  MonotonicTime GraceEnd() const { return first_ended_ + Grace(); }
+  Duration Grace() const { return std::max(grace_, least_); }
 
  private:
   int count_ = 0;
   std::string owner_;
   Duration grace_{0};
+  Duration least_{0};
   MonotonicTime first_ended_{};
   MonotonicTime last_began_{};
 };

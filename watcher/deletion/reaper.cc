@@ -15,6 +15,7 @@ namespace {
 
 // Controllers write status all the time, so a conflict is nothing unusual.
 constexpr int kMostLastLooks = 20;
+constexpr int kMostCondemnations = 3;
 constexpr Duration kBetweenLooks{10};  // doubled each time
 constexpr int kMostDoublings = 5;
 constexpr Duration kLongestAskedWait{20'000};
@@ -73,7 +74,14 @@ Reaper::Outcome Reaper::Condemn(const WatcherId& me, const Snapshot& snapshot,
     marks[key] = value;
   }
   MasterRoot root(tools_.client, *snapshot.root);
-  auto written = root.WriteMarks(std::move(marks), kMarksTimeout);
+  auto written = root.WriteMarks(marks, kMarksTimeout);
+  // Else what fails in passing would cost another grace period.
+  for (int attempt = 1; attempt < kMostCondemnations && !written && written.error().in_passing &&
+                        !stop.stop_requested();
+       ++attempt) {
+    Wait(Backoff(attempt), stop);
+    written = root.WriteMarks(marks, kMarksTimeout);
+  }
   if (!written) {
     const bool conflict = written.error().failure == ApiFailure::kConflict;
     BackToWatching(snapshot,

@@ -1,22 +1,27 @@
 // Decides on each look, and counts: a cluster is to be condemned only after several abandoned
-// verdicts in a row that span the grace period, and only if no other driver uses it.
+// verdicts in a row that span the grace period, and only if no other driver uses it. Where many
+// clusters of the namespace lost their drivers at once, the grace period is longer.
 #pragma once
 
 #include <optional>
 
 #include "watcher/decision/confirmation.h"
 #include "watcher/decision/rules.h"
+#include "watcher/decision/surge.h"
 #include "watcher/deletion/tools.h"
 #include "watcher/observation/observer.h"
+#include "watcher/reporting/warn_once.h"
 
 namespace cluster_watcher {
 
 class Judge {
  public:
-  Judge(const Tools& tools, Observer& observer) : tools_(tools), observer_(observer) {}
+  Judge(const Tools& tools, Observer& observer)
+      : tools_(tools), observer_(observer), warn_once_(tools.log) {}
 
   // Decides on the sure look that has just ended. Other drivers are looked for when the
-  // confirmations are complete, and as long as one of them overrules.
+  // confirmations are complete, and as long as one of them overrules. Clusters that were abandoned
+  // at the same time are counted then, too, once, and not before this one is marked.
   Decision DecideOn(const Snapshot& snapshot, const std::stop_token& stop);
 
   // To condemn the cluster was refused by an admission policy. From now on each abandoned verdict
@@ -25,10 +30,13 @@ class Judge {
 
   // Whether the verdicts so far suffice to condemn the cluster, and our pod may still do that: one
   // that is terminating may be killed before the deletion has ended.
-  bool MayCondemn() const { return IsConfirmed() && !pod_terminating_; }
+  bool IsDue() const { return IsConfirmed() && !pod_terminating_; }
+  // Whether it is known as well that there is no surge, or that it was waited out.
+  bool MayCondemn() const { return IsDue() && !MustCount(); }
   // The count starts again.
-  void Reset() { confirmation_.Reset(); }
+  void Reset();
   const Confirmation& confirmation() const { return confirmation_; }
+  const Surge& surge() const { return surge_; }
 
   // How far an abandoned cluster is on its way, if nothing changes; only if one verdict counts.
   Abandonment AbandonmentNow() const;
@@ -36,10 +44,20 @@ class Judge {
  private:
   bool IsConfirmed() const;
   Decision AskPolicy(const Snapshot& snapshot, Decision decision);
+  // Whether a surge, which is still to be looked for, would lengthen the grace period.
+  bool MustCount() const;
+  // Whether those who count see this cluster. Where all do that before they count, the last one
+  // sees all.
+  bool IsMarked(const Snapshot& snapshot) const;
+  Decision LookForOthers(const Snapshot& snapshot, const Decision& decision,
+                         const std::stop_token& stop);
+  void Lengthen();
 
   const Tools& tools_;
   Observer& observer_;
+  WarnOnce warn_once_;
   Confirmation confirmation_;
+  Surge surge_;
   bool overruled_ = false;  // the last verdict, for another driver's sake
   bool pod_terminating_ = false;
   bool policy_refuses_ = false;

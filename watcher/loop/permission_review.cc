@@ -86,6 +86,7 @@ void AddDeletion(Permissions& permissions, const ScopeOfWork& work) {
     permissions.Add("patch", mounted.type, work.ns, mounted.name);
   }
   if (!work.root) return;
+  permissions.Add("list", work.root->type, work.ns);  // to count those that are abandoned at once
   permissions.Add("patch", work.root->type, work.ns, work.root->meta.name);
   permissions.Add("delete", work.root->type, work.ns, work.root->meta.name);
 }

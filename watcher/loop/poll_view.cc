@@ -7,6 +7,10 @@ namespace {
 
 constexpr Duration kRepeatUnknown = std::chrono::minutes(5);
 
+bool IsInSurge(const std::optional<Abandonment>& on_its_way) {
+  return on_its_way && !on_its_way->surge.empty();
+}
+
 }  // namespace
 
 void PollView::Show(const Snapshot& snapshot, const Decision& decision,
@@ -14,6 +18,7 @@ void PollView::Show(const Snapshot& snapshot, const Decision& decision,
   Log(snapshot, decision, on_its_way);
   ShowMetrics(snapshot, decision, on_its_way);
   last_reason_ = decision.reason;
+  last_in_surge_ = IsInSurge(on_its_way);
 }
 
 // One line for each change, and none for each poll: an API server that is away for a night must not
@@ -26,7 +31,8 @@ void PollView::Log(const Snapshot& snapshot, const Decision& decision,
   const bool again = decision.reason == Reason::kUnknown &&
                      decision.detail != last_detail_logged_ &&
                      tools_.clock.Now() - last_logged_ >= kRepeatUnknown;
-  if (!changed && !again) return;
+  const bool surges = IsInSurge(on_its_way) && !last_in_surge_;
+  if (!changed && !again && !surges) return;
   last_logged_ = tools_.clock.Now();
   last_detail_logged_ = decision.detail;
   last_owner_logged_ = owner;
@@ -51,6 +57,7 @@ void PollView::ShowMetrics(const Snapshot& snapshot, const Decision& decision,
   if (!decision.abandoned()) abandoned_since_.reset();
   if (decision.abandoned() && !abandoned_since_) abandoned_since_ = now;
   metrics.SetAbandonedSince(abandoned_since_);
+  metrics.SetSurge(IsInSurge(on_its_way));
   const bool due = on_its_way && !on_its_way->dry_run;
   metrics.SetDeletionDue(due ? std::optional(now + on_its_way->due_in) : std::nullopt);
   if (snapshot.cluster && facts.root_read) {

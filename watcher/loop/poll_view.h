@@ -32,6 +32,7 @@ class PollView {
   std::optional<Reason> last_reason_;        // nullopt: there was no poll yet
   std::string last_detail_logged_;
   std::string last_owner_logged_;
+  bool last_in_surge_ = false;
   MonotonicTime last_logged_{};
 };
 

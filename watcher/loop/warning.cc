@@ -13,7 +13,7 @@ void Warning::Tell(const Snapshot& snapshot, const Decision& decision,
   if (on_its_way && snapshot.root) {
     const MonotonicTime now = tools_.clock.Now();
     const Told told{now, now + on_its_way->due_in, snapshot.root->meta.uid,
-                    snapshot.OwnerIdentity()};
+                    snapshot.OwnerIdentity(), !on_its_way->surge.empty()};
     if (!IsTold(told)) {
       if (announcer_.Warn(snapshot, decision, *on_its_way, stop)) {
         told_ = told;
@@ -36,6 +36,7 @@ void Warning::Spared() {
 
 bool Warning::IsTold(const Told& now) const {
   if (!told_ || told_->root_uid != now.root_uid || told_->owner != now.owner) return false;
+  if (now.in_surge && !told_->in_surge) return false;
   const bool is_true =
       now.at <= told_->due + kAboutTheSame && now.due >= told_->due - kAboutTheSame;
   return (is_true || told_->spared_again) && now.at - told_->at < kEventsLast;

@@ -31,6 +31,7 @@ class Warning {
     MonotonicTime due;
     std::string root_uid;
     std::string owner;
+    bool in_surge;
     bool spared_again = false;  // a due time that has passed is no reason to tell again
   };
   bool IsTold(const Told& now) const;

@@ -11,6 +11,8 @@ constexpr Duration kRootInterval = std::chrono::minutes(1);
 // The same while marks are still to be written or taken off, or are another watcher's.
 constexpr Duration kUnsettledInterval = std::chrono::seconds(2);
 constexpr Duration kLongestAskedWait = std::chrono::minutes(1);
+// A controller writes status soon after its object was written.
+constexpr Duration kControllersTake{200};
 constexpr Duration kLeastPatience = std::chrono::seconds(30);
 constexpr Duration kLongestStep = std::chrono::seconds(10);
 
@@ -26,6 +28,7 @@ WatchLoop::WatchLoop(const Tools& tools, Observer& observer, Announcer& announce
       view_(tools_, announcer, health),
       warning_(tools_, announcer),
       rivals_(tools_, reaper_, judge_),
+      abandoned_since_(tools_),
       owner_record_(tools_),
       permissions_(tools_, observer),
       last_scrape_(tools.client, tools.clock, tools.log, std::move(next_scrape)),
@@ -71,7 +74,8 @@ WatchLoop::Next WatchLoop::Poll(std::stop_token stop) {
 }
 
 bool WatchLoop::MayGlance() const {
-  const bool settled = owner_record_.is_written() && !marks_to_settle_;
+  const bool settled =
+      owner_record_.is_written() && abandoned_since_.is_settled() && !marks_to_settle_;
   const Duration interval = settled ? kRootInterval : kUnsettledInterval;
   return last_reason_ == Reason::kActive && tools_.clock.Now() - last_sure_look_ < interval;
 }
@@ -102,7 +106,7 @@ WatchLoop::Next WatchLoop::Act(const Snapshot& snapshot, const Decision& decisio
   const Next next = ActOnRoot(snapshot, decision, stop);
   // Nothing that leads to a deletion waits for this.
   const bool idle = judge_.confirmation().count() <= 1 && snapshot.marks.phase == Phase::kWatching;
-  if (next == Next::kWait && idle) permissions_.AskIfDue(snapshot, stop);
+  if (next == Next::kWait && idle && !look_again_) permissions_.AskIfDue(snapshot, stop);
   return next;
 }
 
@@ -120,6 +124,16 @@ WatchLoop::Next WatchLoop::ActOnRoot(const Snapshot& snapshot, const Decision& d
         return Next::kWait;
       case RivalWatchers::Outcome::kDone:
         return Next::kDone;
+    }
+    if (abandoned_since_.Write(snapshot, decision, judge_.surge())) {
+      // What else there is to write needs the resourceVersion of another look.
+      marks_to_settle_ = true;
+      look_again_ = judge_.IsDue();
+      return Next::kWait;
+    }
+    if (const auto& problem = abandoned_since_.problem(); problem && judge_.IsDue()) {
+      SpareUnmarked(snapshot, *problem);
+      return Next::kWait;
     }
     // Not right before condemning, which needs the resourceVersion that was read.
     if (!judge_.MayCondemn()) owner_record_.Write(snapshot, decision, owner);
@@ -148,6 +162,15 @@ WatchLoop::Next WatchLoop::Condemn(const Snapshot& snapshot, const Decision& dec
       return Next::kDone;
   }
   return Next::kWait;
+}
+
+// As if the condemnation could not be written.
+void WatchLoop::SpareUnmarked(const Snapshot& snapshot, const ApiError& problem) {
+  const bool conflict = problem.failure == ApiFailure::kConflict;
+  reaper_.BackToWatching(snapshot, conflict ? Refusal::kConflict : Refusal::kUnknown,
+                         problem.message);
+  judge_.Reset();
+  warning_.Spared();
 }
 
 void WatchLoop::Rehearse(const Snapshot& snapshot, const Decision& decision) {
@@ -199,6 +222,7 @@ void WatchLoop::WaitUntil(MonotonicTime time, std::stop_token stop) {
 }
 
 MonotonicTime WatchLoop::NextPoll(MonotonicTime began) {
+  if (std::exchange(look_again_, false)) return tools_.clock.Now() + kControllersTake;
   Duration interval = tools_.settings->poll_interval;
   if (last_reason_ == Reason::kShared) interval = std::max(interval, kRootInterval);
   const auto percent =

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "watcher/deletion/reaper.h"
+#include "watcher/loop/abandoned_since.h"
 #include "watcher/loop/health.h"
 #include "watcher/loop/judge.h"
 #include "watcher/loop/last_scrape.h"
@@ -39,6 +40,7 @@ class WatchLoop {
   Next Act(const Snapshot& snapshot, const Decision& decision, std::stop_token stop);
   Next ActOnRoot(const Snapshot& snapshot, const Decision& decision, std::stop_token stop);
   Next Condemn(const Snapshot& snapshot, const Decision& decision, std::stop_token stop);
+  void SpareUnmarked(const Snapshot& snapshot, const ApiError& problem);
   void Rehearse(const Snapshot& snapshot, const Decision& decision);
   std::optional<Abandonment> OnItsWay(const Snapshot& snapshot) const;
   int SayThatPodIsGone(bool at_start);
@@ -56,6 +58,7 @@ class WatchLoop {
   PollView view_;
   Warning warning_;
   RivalWatchers rivals_;
+  AbandonedSince abandoned_since_;
   OwnerRecord owner_record_;
   PermissionReview permissions_;
   LastScrape last_scrape_;
@@ -67,6 +70,7 @@ class WatchLoop {
   MonotonicTime last_sure_look_{};
   std::int64_t last_replicas_ = 0;
   bool marks_to_settle_ = false;  // the root bore marks of a deletion, or another object's
+  bool look_again_ = false;       // soon: nothing but the mark delayed the condemnation
   bool rehearsed_ = false;        // in a dry run: this abandonment was shown
 };
 

@@ -270,9 +270,14 @@ void Observer::NoteVersions(const Snapshot& snapshot, const std::vector<Evidence
 OtherDrivers Observer::FindOtherDrivers(const Snapshot& snapshot, const std::stop_token& stop) {
   if (snapshot.others) return *snapshot.others;
   const auto reads = std::make_shared<LookReads>(clock_, kFreshEvidence);
-  const Patience patience = Patience::OfLook(reads, stop);
+  return FindOtherDrivers(snapshot, Patience::OfLook(reads, stop), {});
+}
+
+OtherDrivers Observer::FindOtherDrivers(const Snapshot& snapshot, const Patience& patience,
+                                        std::span<const ApiRequest> beside) {
   const OwnerOfCluster owner = OwnerOf(snapshot);
   if (auto requests = cluster_probe_.DriverRequests(*snapshot.cluster, owner, patience)) {
+    requests->insert(requests->end(), beside.begin(), beside.end());
     client_.ReadAhead(*requests, kUrgentReadsSideBySide, patience);
   }
   OtherDrivers drivers = cluster_probe_.FindOtherDrivers(*snapshot.cluster, owner, patience);

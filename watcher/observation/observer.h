@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,10 @@ class Observer {
   // Looks for other drivers that use the cluster of `snapshot`, which has a cluster, unless that
   // look did. Unknown as well if the owner is no longer as `snapshot` has it.
   OtherDrivers FindOtherDrivers(const Snapshot& snapshot, const std::stop_token& stop);
+  // The same with the patience of a look. `beside` is read ahead side by side with it, for the
+  // caller, who needs it next.
+  OtherDrivers FindOtherDrivers(const Snapshot& snapshot, const Patience& patience,
+                                std::span<const ApiRequest> beside);
 
   // For when the pod itself is told to stop: the same as a sure look, if the master root is gone or
   // somebody is deleting it; our own pod is the witness then. nullopt: the master root is still

@@ -61,6 +61,12 @@ std::optional<RecordedOwner> ReadOutdatedOwner(const ObjectMeta& root) {
   return owner;
 }
 
+// nullopt: there is none, or it makes no sense.
+std::optional<WallTime> ParseTimeMark(const ObjectMeta& root, const char* mark) {
+  const auto time = ParseTime(root.Annotation(mark).value_or(""));
+  return time > kEarliestTime && time < kLatestTime ? time : std::nullopt;
+}
+
 // A mark that isn't a list of texts counts as empty, so finished steps run again.
 std::set<std::string> ParseStepsMark(const std::string& text) {
   std::set<std::string> done;
@@ -102,12 +108,8 @@ Marks ReadMarks(const ObjectMeta& root) {
   marks.phase = ParsePhase(root.Annotation(annotation::kPhase).value_or(""));
   marks.reason = root.Annotation(annotation::kReason).value_or("");
   marks.condemned_by = WatcherId::Parse(root.Annotation(annotation::kCondemnedBy).value_or(""));
-  if (auto since = root.Annotation(annotation::kDeletingSince)) {
-    marks.deleting_since = ParseTime(*since);
-    const bool makes_sense =
-        marks.deleting_since > kEarliestTime && marks.deleting_since < kLatestTime;
-    if (!makes_sense) marks.deleting_since.reset();
-  }
+  marks.deleting_since = ParseTimeMark(root, annotation::kDeletingSince);
+  marks.abandoned_since = ParseTimeMark(root, annotation::kAbandonedSince);
   marks.deletes_begun = root.Annotation(annotation::kDeletesBegun) == "true";
   marks.first_deletes = ParseFirstDeletes(root.Annotation(annotation::kFirstDeletes).value_or(""));
   marks.steps_done = ParseStepsMark(root.Annotation(annotation::kStepsDone).value_or("[]"));
@@ -133,6 +135,7 @@ bool HasForeignMarks(const ObjectMeta& root) {
     if (root.Annotation(mark)) return true;
   }
   return root.Annotation(annotation::kRecordedOwner) ||
+         root.Annotation(annotation::kAbandonedSince) ||
          root.Annotation(annotation::kAppStatus).has_value();
 }
 
@@ -173,6 +176,7 @@ std::string MarksPatch(const ObjectMeta& root, AnnotationChanges changes) {
   if (HasForeignMarks(root)) {
     for (const char* mark : kProtocolMarks) changes.try_emplace(mark, std::nullopt);
     changes.try_emplace(annotation::kRecordedOwner, std::nullopt);
+    changes.try_emplace(annotation::kAbandonedSince, std::nullopt);
     changes.try_emplace(annotation::kAppStatus, std::nullopt);
   }
   if (changes.contains(annotation::kRecordedOwner)) {

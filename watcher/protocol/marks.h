@@ -40,6 +40,7 @@ struct Marks {
   bool deletes_begun = false;
   std::vector<FirstDelete> first_deletes;  // empty where none is named
   std::set<std::string> steps_done;        // "before-delete/drain"
+  std::optional<WallTime> abandoned_since;
   std::optional<RecordedOwner> owner;
   bool owner_is_outdated = false;  // `owner` is written in the annotations of earlier versions
   std::optional<std::string> app_status;

@@ -153,6 +153,7 @@ void Announcer::Verdict(const Snapshot& snapshot, const Decision& decision,
     due = At(ServerNow(snapshot, clock_) + abandonment->due_in);
     message +=
         (abandonment->dry_run ? "; its deletion would be due " : "; its deletion is due ") + due;
+    if (!abandonment->surge.empty()) message += ", no sooner: " + abandonment->surge;
   }
   Write({decision.verdict(), message, expected ? spdlog::level::info : spdlog::level::warn},
         snapshot, [&](JsonWriter& line) {
@@ -160,6 +161,7 @@ void Announcer::Verdict(const Snapshot& snapshot, const Decision& decision,
           if (!abandonment) return;
           line.Key("confirmations").Integer(abandonment->confirmations);
           line.Field("deletionDue", due);
+          if (!abandonment->surge.empty()) line.Field("surge", abandonment->surge);
         });
 }
 
@@ -167,16 +169,23 @@ bool Announcer::Warn(const Snapshot& snapshot, const Decision& decision,
                      const Abandonment& abandonment, std::stop_token stop) {
   Learn(snapshot);
   const WallTime due = ServerNow(snapshot, clock_) + abandonment.due_in;
-  const std::string hold = std::string("kubectl annotate -n ") + snapshot.cluster->ns + " " +
-                           snapshot.root->Describe() + " --overwrite " + annotation::kHoldUntil +
-                           "=" + At(due + kProposedHold);
+  const std::string& ns = snapshot.cluster->ns;
+  const std::string until =
+      std::string(" --overwrite ") + annotation::kHoldUntil + "=" + At(due + kProposedHold);
   const std::string when = " be deleted at " + At(due) + ", in " + About(abandonment.due_in);
+  std::string why = Because(snapshot, decision.detail);
+  std::string hold =
+      " To keep it: kubectl annotate -n " + ns + " " + snapshot.root->Describe() + until;
+  if (!abandonment.surge.empty()) {
+    why += "; " + abandonment.surge;
+    hold = " To keep all clusters of the namespace: cluster-watcher hold --namespace-wide -n " +
+           ns + ", or: kubectl annotate namespace " + ns + until + "." + hold;
+  }
   return Record(Audience::kAllWhoCare, {EventType::kWarning, "ClusterAbandoned", "Watching"},
-                FitNote(Name() + " looks abandoned (" + ToString(decision.reason) + "): ",
-                        Because(snapshot, decision.detail),
+                FitNote(Name() + " looks abandoned (" + ToString(decision.reason) + "): ", why,
                         abandonment.dry_run
                             ? ". Unless that changes it would" + when + ", were this not a dry run."
-                            : ". Unless that changes it will" + when + ". To keep it: " + hold),
+                            : ". Unless that changes it will" + when + "." + hold),
                 stop);
 }
 

@@ -39,6 +39,8 @@ struct Settings {
   std::optional<Duration> grace_period;  // none: 30 s, or the owner's own up to 1 h if longer
   std::optional<Duration> scaled_to_zero_grace_period;  // none: grace_period
   Duration startup_grace{300'000};
+  int surge_limit = 10;  // 0: none
+  Duration surge_grace{600'000};
   ReplacedOwner replaced_owner = ReplacedOwner::kAdopt;
   std::optional<CompletedWhen> completed_when;  // for custom resources
   Observe observe = Observe::kPoll;

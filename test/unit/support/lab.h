@@ -80,6 +80,10 @@ class Lab {
         JsonDocument::Parse(Read("/api/v1/namespaces/lab/pods?labelSelector=app%3Dspark-m").body);
     return std::string(*pods->root()["items"].At(0)["metadata"]["name"].AsString());
   }
+  std::string ObjectUid(const std::string& path) {
+    const auto object = JsonDocument::Parse(Read(path).body);
+    return std::string(*object->root()["metadata"]["uid"].AsString());
+  }
   std::string Mark(const std::string& name) {
     const auto root = JsonDocument::Parse(Read(kRoot).body);
     return std::string(

@@ -134,7 +134,11 @@ TEST(Check, TextSaysTheVerdictWhyEachRuleAndEachSetting) {
   EXPECT_TRUE(Holds(text, "verdict      abandoned: owner-deleting\n")) << text;
   EXPECT_TRUE(Holds(text, "because      the evidence has a deletionTimestamp\n")) << text;
   EXPECT_TRUE(Holds(text, "change       to keep it, ")) << text;
-  EXPECT_TRUE(Holds(text, "deletion     after 3 such verdicts in a row that span 30s\n")) << text;
+  EXPECT_TRUE(Holds(text,
+                    "deletion     after 3 such verdicts in a row that span 30s, or 10m if "
+                    "more than 10 clusters of the namespace lose their drivers within a "
+                    "minute\n"))
+      << text;
   for (const RuleOutcome& rule : Decide(snapshot.facts).rules) {
     const std::string number = std::to_string(rule.number);
     const std::string line = std::string(rule.matched ? "  -> " : "     ") +

@@ -204,5 +204,26 @@ TEST(ConfirmationTest, TellsTheEarliestTimeAtWhichItIsConfirmed) {
   }
 }
 
+TEST(Confirmation, IsLengthenedAndNeverShortened) {
+  Confirmation confirmation = Fold({{0, 0}, {15, 15}, {30, 30}});
+  ASSERT_TRUE(confirmation.IsConfirmed(3));
+  confirmation.Lengthen(seconds(10));
+  EXPECT_TRUE(confirmation.IsConfirmed(3));
+  EXPECT_EQ(confirmation.GraceEnd(), At(30));
+  confirmation.Lengthen(minutes(1));
+  EXPECT_FALSE(confirmation.IsConfirmed(3));
+  EXPECT_EQ(confirmation.GraceEnd(), At(60));
+  confirmation.Add("bob", seconds(30), At(60), At(60));
+  EXPECT_TRUE(confirmation.IsConfirmed(3));
+  confirmation.Lengthen(minutes(2));
+  confirmation.Lengthen(seconds(0));
+  EXPECT_EQ(confirmation.GraceEnd(), At(30)) << "what was said last counts";
+
+  Confirmation at_once;
+  at_once.Add("bob", seconds(0), At(0), At(1));
+  at_once.Lengthen(seconds(5));
+  EXPECT_FALSE(at_once.IsConfirmed(1));
+}
+
 }  // namespace
 }  // namespace cluster_watcher

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "metrics/http/exposition.h"
+#include "probes/base/time_text.h"
 #include "test/unit/support/lab.h"
 #include "watcher/reporting/logging.h"
 
@@ -18,6 +19,7 @@ class LabWithPod : protected Lab {
   LabWithPod() {
     settings_.settings.pod = NameOfPod();
     settings_.settings.grace_period = Duration(0);
+    settings_.settings.surge_limit = 0;
   }
 };
 
@@ -104,6 +106,191 @@ TEST_F(JudgeTest, WhatIsOverdueIsDueAtOnce) {
   clock_.elapsed += std::chrono::hours(1);
   EXPECT_EQ(judge_.AbandonmentNow().due_in, Duration(0));
   EXPECT_EQ(judge_.AbandonmentNow().lasted, std::chrono::hours(1));
+}
+
+// --- Many clusters that are abandoned at once. The grace period is 0 but for what a surge adds.
+
+class SurgingJudgeTest : public JudgeTest {
+ protected:
+  SurgingJudgeTest() { settings_.settings.surge_limit = 3; }
+
+  // The driver ends now, as the marks will say.
+  void Abandon() {
+    Delete(kDriver);
+    MarkNow(kRoot);
+  }
+  // So do those of three more clusters.
+  void MarkOthers() {
+    for (const char* name : {"one", "two", "three"}) {
+      MakeWorkload(name, "");
+      MarkNow(std::string("/apis/apps/v1/namespaces/lab/deployments/") + name);
+    }
+  }
+  void MarkNow(const std::string& path) {
+    Annotate(path, "root-uid", ObjectUid(path));
+    Annotate(path, "abandoned-since", FormatTime(clock_.WallNow()));
+  }
+  // Three verdicts, of which the last would confirm.
+  void LookThrice() {
+    for (int count = 1; count <= 3; ++count) {
+      EXPECT_FALSE(judge_.MayCondemn());
+      EXPECT_EQ(Look(), Reason::kOwnerAbsent);
+    }
+  }
+  std::size_t Lists() const { return kubernetes_.Count("GET", "deployments?limit"); }
+};
+
+TEST_F(SurgingJudgeTest, InASurgeTheGracePeriodIsLonger) {
+  EXPECT_EQ(Look(), Reason::kActive);
+  Abandon();
+  MarkOthers();
+  LookThrice();
+  EXPECT_FALSE(judge_.MayCondemn());
+  EXPECT_NE(judge_.AbandonmentNow().surge, "");
+  EXPECT_EQ(judge_.AbandonmentNow().due_in, std::chrono::minutes(10));
+  clock_.elapsed += std::chrono::minutes(10) - Duration(1);
+  EXPECT_EQ(Look(), Reason::kOwnerAbsent);
+  EXPECT_FALSE(judge_.MayCondemn());
+  clock_.elapsed += Duration(1);
+  EXPECT_EQ(Look(), Reason::kOwnerAbsent);
+  EXPECT_TRUE(judge_.MayCondemn());
+  EXPECT_EQ(judge_.AbandonmentNow().surge, "") << "it has been waited out";
+  EXPECT_EQ(Lists(), 1u) << "it is counted once";
+}
+
+TEST_F(SurgingJudgeTest, NobodyCountsBeforeItIsMarked) {
+  EXPECT_EQ(Look(), Reason::kActive);
+  Delete(kDriver);
+  MarkOthers();
+  LookThrice();
+  EXPECT_TRUE(judge_.IsDue());
+  EXPECT_FALSE(judge_.MayCondemn());
+  EXPECT_EQ(Lists(), 0u);
+  MarkNow(kRoot);
+  EXPECT_EQ(Look(), Reason::kOwnerAbsent);
+  EXPECT_FALSE(judge_.IsDue()) << "it is a surge";
+}
+
+TEST_F(SurgingJudgeTest, AsManyAsTheLimitAreNoSurge) {
+  settings_.settings.surge_limit = 4;
+  in_force_.TakeAnnotations({});
+  EXPECT_EQ(Look(), Reason::kActive);
+  Abandon();
+  MarkOthers();
+  LookThrice();
+  EXPECT_TRUE(judge_.MayCondemn());
+  EXPECT_EQ(judge_.AbandonmentNow().surge, "");
+  EXPECT_EQ(Look(), Reason::kOwnerAbsent);
+  EXPECT_EQ(Lists(), 1u) << "it is counted once";
+}
+
+TEST_F(SurgingJudgeTest, WithoutALimitNothingIsCounted) {
+  settings_.settings.surge_limit = 0;
+  in_force_.TakeAnnotations({});
+  EXPECT_EQ(Look(), Reason::kActive);
+  Abandon();
+  MarkOthers();
+  LookThrice();
+  EXPECT_TRUE(judge_.MayCondemn());
+  EXPECT_EQ(Lists(), 0u);
+}
+
+TEST_F(SurgingJudgeTest, ASurgeNeverShortensTheGracePeriod) {
+  settings_.settings.surge_grace = Duration(0);
+  in_force_.TakeAnnotations({});
+  EXPECT_EQ(Look(), Reason::kActive);
+  Abandon();
+  MarkOthers();
+  LookThrice();
+  EXPECT_TRUE(judge_.MayCondemn());
+  EXPECT_EQ(Lists(), 0u);
+  EXPECT_EQ(judge_.AbandonmentNow().surge, "");
+}
+
+TEST_F(SurgingJudgeTest, WhereThatIsUnknownNothingIsCondemnedAndItIsCountedAgain) {
+  EXPECT_EQ(Look(), Reason::kActive);
+  Abandon();
+  Refuse("GET", "deployments?limit", 500);
+  LookThrice();
+  EXPECT_FALSE(judge_.MayCondemn());
+  EXPECT_EQ(Look(), Reason::kOwnerAbsent);
+  EXPECT_FALSE(judge_.MayCondemn());
+  kubernetes_.GetFaults().Clear();
+  EXPECT_EQ(Look(), Reason::kOwnerAbsent);
+  EXPECT_TRUE(judge_.MayCondemn()) << "the confirmations did not begin anew";
+}
+
+TEST_F(SurgingJudgeTest, WhatFailsInPassingIsReadAgain) {
+  EXPECT_EQ(Look(), Reason::kActive);
+  Abandon();
+  Refuse("GET", "deployments?limit", 500, 0, 2);
+  LookThrice();
+  EXPECT_TRUE(judge_.MayCondemn());
+}
+
+TEST_F(SurgingJudgeTest, ADriverThatIsBackEndsASurge) {
+  EXPECT_EQ(Look(), Reason::kActive);
+  Abandon();
+  MarkOthers();
+  LookThrice();
+  MakeDriver();
+  EXPECT_EQ(Look(), Reason::kOwnerAdopted);
+  EXPECT_FALSE(judge_.surge().since());
+  EXPECT_EQ(judge_.surge().why(), "");
+}
+
+TEST_F(SurgingJudgeTest, AnUnknownVerdictDoesNotEndASurge) {
+  EXPECT_EQ(Look(), Reason::kActive);
+  Abandon();
+  MarkOthers();
+  LookThrice();
+  clock_.elapsed += std::chrono::minutes(5);
+  Refuse("GET", "bob", 500);
+  EXPECT_EQ(Look(), Reason::kUnknown);
+  kubernetes_.GetFaults().Clear();
+  LookThrice();
+  EXPECT_FALSE(judge_.MayCondemn());
+  EXPECT_EQ(judge_.AbandonmentNow().due_in, std::chrono::minutes(10));
+  EXPECT_EQ(Lists(), 1u) << "it is known";
+}
+
+// The others may have been condemned meanwhile.
+TEST_F(SurgingJudgeTest, WhenTheCountStartsAgainTheSurgeIsCountedAgain) {
+  EXPECT_EQ(Look(), Reason::kActive);
+  Abandon();
+  MarkOthers();
+  LookThrice();
+  judge_.Reset();
+  clock_.elapsed += std::chrono::minutes(5);
+  MarkNow(kRoot);
+  LookThrice();
+  EXPECT_TRUE(judge_.MayCondemn());
+}
+
+TEST_F(SurgingJudgeTest, ACompletedApplicationWaitsForNobody) {
+  MarkNow(kRoot);
+  Annotate(kRoot, "app-status", "completed");
+  Annotate(kRoot, "recorded-owner",
+           R"({\"kind\":\"deployment.apps\",\"namespace\":\"lab\",\"name\":\"bob\",\"uid\":\")" +
+               ObjectUid(kDriver) + R"(\"})");
+  MarkOthers();
+  for (int look = 0; look < 3; ++look) EXPECT_EQ(Look(), Reason::kCompleted);
+  EXPECT_TRUE(judge_.MayCondemn());
+  EXPECT_EQ(Lists(), 0u);
+}
+
+TEST_F(SurgingJudgeTest, AfterAnotherDriverItIsCountedToo) {
+  settings_.settings.confirmations = 1;
+  in_force_.TakeAnnotations({});
+  EXPECT_EQ(Look(), Reason::kActive);
+  MakeWorkload("alice", R"("uses-oshinko-cluster":"spark",)");
+  Abandon();
+  MarkOthers();
+  EXPECT_EQ(Look(), Reason::kInUse);
+  Delete("/apis/apps/v1/namespaces/lab/deployments/alice");
+  EXPECT_EQ(Look(), Reason::kOwnerAbsent);
+  EXPECT_FALSE(judge_.MayCondemn());
+  EXPECT_NE(judge_.surge().why(), "");
 }
 
 class PatientJudgeTest : public JudgeTest {

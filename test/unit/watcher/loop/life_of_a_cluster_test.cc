@@ -13,6 +13,7 @@
 #include <sstream>
 
 #include "metrics/http/exposition.h"
+#include "probes/base/time_text.h"
 #include "test/unit/support/lab.h"
 #include "watcher/loop/watch_loop.h"
 
@@ -154,9 +155,16 @@ class LifeOfAClusterTest : public testing::Test, protected Lab {
     Run(minutes(3));
   }
 
-  std::string RootUid() {
-    return std::string(
-        *JsonDocument::Parse(Read(kRoot).body)->root()["metadata"]["uid"].AsString());
+  std::string RootUid() { return ObjectUid(kRoot); }
+  // As many other clusters lost their drivers now.
+  void MakeAbandoned(int count) {
+    for (int i = 0; i < count; ++i) {
+      const std::string name = "other-" + std::to_string(i);
+      const std::string path = "/apis/apps/v1/namespaces/lab/deployments/" + name;
+      MakeWorkload(name, "");
+      Annotate(path, "root-uid", ObjectUid(path));
+      Annotate(path, "abandoned-since", FormatTime(clock_.WallNow()));
+    }
   }
   // Another watcher's pod: "other/UID".
   std::string MakeOther() {
@@ -230,7 +238,117 @@ TEST_F(LifeOfAClusterTest, ASharedClusterHasNoOwner) {
   EXPECT_EQ(Events(), "");
 }
 
+TEST_F(LifeOfAClusterTest, SinceWhenItIsAbandonedIsMarkedUntilItIsKept) {
+  clock_.At(seconds(60), [this] { Delete(kDriver); });
+  clock_.At(seconds(70), [this] {
+    const auto since = ParseTime(Mark("abandoned-since"));
+    ASSERT_TRUE(since);
+    EXPECT_GE(*since, clock_.WallNow() - seconds(10));
+    EXPECT_LE(*since, clock_.WallNow());
+    MakeDriver();
+  });
+  clock_.At(seconds(80), [this] { EXPECT_EQ(Mark("abandoned-since"), ""); });
+  Run(seconds(81));
+}
+
+TEST_F(LifeOfAClusterTest, InASurgePeopleHaveTimeAndAreToldHowToUseIt) {
+  shown_ = Metrics();
+  clock_.At(seconds(20), [this] {
+    MakeAbandoned(10);
+    Delete(kDriver);
+  });
+  Stage(seconds(60), "surge");
+  clock_.At(minutes(10) + seconds(15), [this] { EXPECT_TRUE(Exists(kRoot)); });
+  Run(minutes(11));
+  EXPECT_FALSE(Exists(kRoot));
+  EXPECT_EQ(Metric("cluster_watcher_surge"), "0") << "it has been waited out";
+  Compare("surge-events.txt", WithoutChance(Events()));
+  Compare("surge-log.jsonl", WithoutChance(log_text_.str()));
+}
+
+TEST_F(LifeOfAClusterTest, TenClustersAreNoSurge) {
+  clock_.At(seconds(20), [this] {
+    MakeAbandoned(9);
+    Delete(kDriver);
+  });
+  Run(seconds(70));
+  EXPECT_FALSE(Exists(kRoot));
+}
+
+TEST_F(LifeOfAClusterTest, ADryRunCountsAndMarksNothing) {
+  settings_.settings.dry_run = true;
+  clock_.At(seconds(20), [this] {
+    MakeAbandoned(10);
+    Delete(kDriver);
+  });
+  clock_.At(minutes(5), [this] { EXPECT_EQ(Metric("cluster_watcher_surge"), "1"); });
+  Run(minutes(9));
+  EXPECT_EQ(Mark("abandoned-since"), "");
+  EXPECT_EQ(Count("would be deleted now"), 0u) << Events();
+}
+
 // --- What goes wrong.
+
+// The write of the mark moves the master root on.
+TEST_F(LifeOfAClusterTest, OneVerdictSufficesWhereThatIsAskedFor) {
+  settings_.settings.grace_period = seconds(0);
+  settings_.settings.confirmations = 1;
+  settings_.settings.poll_interval = minutes(1);
+  clock_.At(seconds(20), [this] { Delete(kDriver); });
+  Run(seconds(75));
+  EXPECT_FALSE(Exists(kRoot)) << log_text_.str();
+}
+
+TEST_F(LifeOfAClusterTest, WhatCannotBeMarkedIsNotCondemned) {
+  settings_.settings.grace_period = seconds(0);
+  // Somebody writes the master root just before each time.
+  kubernetes_.on_request = [this, writes = 0](const Request& request, const User&) mutable {
+    if (request.body.find(R"(abandoned-since":")") == std::string::npos) return;
+    kubernetes_.Admin("PATCH", kRoot,
+                      R"({"metadata":{"annotations":{"example.com/writes":")" +
+                          std::to_string(++writes) + "\"}}}",
+                      "application/merge-patch+json");
+  };
+  clock_.At(seconds(20), [this] { Delete(kDriver); });
+  clock_.At(minutes(5), [this] {
+    EXPECT_TRUE(Exists(kRoot));
+    EXPECT_EQ(Count("ClusterCondemned"), 0u) << Events();
+    EXPECT_EQ(Mark("phase"), "");
+    EXPECT_NE(Metric("cluster_watcher_refusals_total{reason=\"conflict\"}"), "0");
+    kubernetes_.on_request = {};
+  });
+  Run(minutes(6));
+  EXPECT_FALSE(Exists(kRoot)) << log_text_.str();
+}
+
+// Controllers, and `kubectl replace`.
+TEST_F(LifeOfAClusterTest, AMarkThatIsLostIsWrittenAgain) {
+  clock_.At(seconds(20), [this] { Delete(kDriver); });
+  std::string before;
+  clock_.At(seconds(31), [this, &before] {
+    before = Mark("abandoned-since");
+    kubernetes_.Admin("PATCH", kRoot,
+                      R"({"metadata":{"annotations":{"cluster-watcher/abandoned-since":null}}})",
+                      "application/merge-patch+json");
+  });
+  clock_.At(seconds(40), [this, &before] { EXPECT_EQ(Mark("abandoned-since"), before); });
+  clock_.At(seconds(41), [this] { Annotate(kRoot, "abandoned-since", "2026-12-24T18:00:00Z"); });
+  clock_.At(seconds(50), [this, &before] { EXPECT_EQ(Mark("abandoned-since"), before); });
+  Run(seconds(50));
+}
+
+// A mark is no confirmation.
+TEST_F(LifeOfAClusterTest, AWatcherThatIsStartedAnewMarksAnew) {
+  const std::string long_ago = "2026-12-23T00:00:00Z";
+  Annotate(kRoot, "root-uid", RootUid());
+  Annotate(kRoot, "abandoned-since", long_ago);
+  settings_.settings.startup_grace = minutes(2);
+  Delete(kDriver);
+  clock_.At(seconds(10), [this, long_ago] { EXPECT_NE(Mark("abandoned-since"), long_ago); });
+  clock_.At(seconds(110), [this] { EXPECT_TRUE(Exists(kRoot)); });
+  Run(minutes(3));
+  EXPECT_FALSE(Exists(kRoot));
+}
 
 TEST_F(LifeOfAClusterTest, WhoHasBeenBlindWarnsAgain) {
   clock_.At(seconds(10), [this] { Delete(kDriver); });

@@ -180,9 +180,9 @@ TEST(PermissionsFor, ARootOfAnotherKind) {
   ScopeOfWork work = Work();
   work.root = Root(kWidgets);
   EXPECT_EQ(Difference(Texts(PermissionsFor(work)), before),
-            (std::set<std::string>{"lab: get widgets.example.com bob-m",
-                                   "lab: patch widgets.example.com bob-m",
-                                   "lab: delete widgets.example.com bob-m"}));
+            (std::set<std::string>{
+                "lab: get widgets.example.com bob-m", "lab: list widgets.example.com",
+                "lab: patch widgets.example.com bob-m", "lab: delete widgets.example.com bob-m"}));
   work.root->type.Edit().namespaced = false;
   EXPECT_TRUE(Texts(PermissionsFor(work)).contains(": delete widgets.example.com bob-m"));
   work.root.reset();

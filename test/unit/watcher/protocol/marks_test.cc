@@ -37,6 +37,7 @@ std::map<std::string, std::string, std::less<>> AllMarks(const std::string& root
           {annotation::kDeletingSince, "2026-12-24T18:00:00Z"},
           {annotation::kDeletesBegun, "true"},
           {annotation::kFirstDeletes, "deployments.apps/bob-w=0011223344556677"},
+          {annotation::kAbandonedSince, "2026-12-24T17:59:00Z"},
           {annotation::kRecordedOwner,
            R"({"kind":"deployment.apps","namespace":"lab","name":"bob","uid":"owner-1",)"
            R"("grace":"1m30s","selector":"app=bob"})"},
@@ -66,7 +67,8 @@ void ExpectNone(const Marks& marks) {
   EXPECT_EQ(marks.phase, Phase::kWatching);
   EXPECT_EQ(marks.reason, "");
   EXPECT_EQ(marks.condemned_by.ToText(), "");
-  EXPECT_FALSE(marks.deleting_since || marks.deletes_begun || marks.owner || marks.app_status);
+  EXPECT_FALSE(marks.deleting_since || marks.deletes_begun || marks.abandoned_since ||
+               marks.owner || marks.app_status);
 }
 
 // The annotations in a patch; null becomes nullopt.
@@ -96,6 +98,7 @@ TEST(Marks, AreReadFromTheirOwnRoot) {
   EXPECT_TRUE(marks.deletes_begun);
   EXPECT_EQ(marks.first_deletes,
             (std::vector<FirstDelete>{{"deployments", "apps", "bob-w", "0011223344556677"}}));
+  EXPECT_EQ(marks.abandoned_since, ParseTime("2026-12-24T17:59:00Z"));
   EXPECT_EQ(marks.owner, Bob());
   EXPECT_FALSE(marks.owner_is_outdated);
   EXPECT_EQ(marks.app_status, "terminated");

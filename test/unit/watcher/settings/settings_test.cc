@@ -50,7 +50,8 @@ TEST(Settings, AreDescribedInOrderWithTheirDefaults) {
   const auto defaults = Pairs(
       "owner= owner-kind= owner-namespace= cluster= cluster-label=oshinko-cluster namespace= pod= "
       "poll-interval=5s confirmations=3 grace-period= scaled-to-zero-grace-period= "
-      "startup-grace=5m replaced-owner=adopt completed-when= observe=poll propagation=background "
+      "startup-grace=5m surge-limit=10 surge-grace=10m replaced-owner=adopt completed-when= "
+      "observe=poll propagation=background "
       "volumes=preserve volume-retention=24h resources= concurrency=8 steps-deadline=30s "
       "delete-deadline=10m on-termination=finish dry-run=false listen=:9090 kubeconfig= context= "
       "log-level=info log-format=text");
@@ -89,6 +90,8 @@ TEST(Settings, DefaultsParseToThemselves) {
     EXPECT_EQ(given.poll_interval, defaults.poll_interval);
     EXPECT_EQ(given.confirmations, defaults.confirmations);
     EXPECT_EQ(given.startup_grace, defaults.startup_grace);
+    EXPECT_EQ(given.surge_limit, defaults.surge_limit);
+    EXPECT_EQ(given.surge_grace, defaults.surge_grace);
     EXPECT_EQ(given.replaced_owner, defaults.replaced_owner);
     EXPECT_EQ(given.observe, defaults.observe);
     EXPECT_EQ(given.propagation, defaults.propagation);
@@ -168,6 +171,8 @@ TEST(Settings, DurationsHaveBounds) {
       {"scaled-to-zero-grace-period", [](S s) { return s.scaled_to_zero_grace_period; }, "0s", "",
        "168h", "169h", "0s to 168h"},
       {"startup-grace", [](S s) { return D(s.startup_grace); }, "0s", "", "168h", "168h1ms",
+       "0s to 168h"},
+      {"surge-grace", [](S s) { return D(s.surge_grace); }, "0s", "", "168h", "168h1ms",
        "0s to 168h"},
       {"volume-retention", [](S s) { return D(s.volume_retention); }, "0s", "", "8760h", "8760h1ms",
        "0s to 8760h"},

@@ -1,0 +1,161 @@
+// Many drivers of a namespace that end at once, and one that ends alone.
+#include <algorithm>
+#include <vector>
+
+#include "probes/base/time_text.h"
+#include "test/integration/fixture.h"
+
+namespace cluster_watcher::integration {
+namespace {
+
+using std::chrono::seconds;
+
+// Dates of answers are whole seconds, and so are marks.
+constexpr seconds kRounding{2};
+constexpr const char* kSurge = "cluster_watcher_surge";
+
+class Surge : public IntegrationTest {
+ protected:
+  static std::string MasterOf(int number) { return "c" + std::to_string(number) + "-m"; }
+  static std::string DriverOf(int number) { return "driver-" + std::to_string(number); }
+
+  // A cluster of nothing but a master, which is held: its marks can be read to the end.
+  void MakeCluster(int number) {
+    const TextMap labels = {{kClusterLabel, "c" + std::to_string(number)},
+                            {"oshinko-type", "master"}};
+    Metadata metadata{MasterOf(number), labels};
+    metadata.held = true;
+    api().Create("deployments", ns_, DeploymentOf({metadata, 1, labels}));
+    MakeDriver(DriverOf(number));
+  }
+  Watcher& WatchCluster(int number, std::vector<std::string> flags) {
+    std::vector<std::string> pods;
+    EXPECT_TRUE(Eventually([&] {
+      pods = api().Names("pods", ns_, "app=" + MasterOf(number));
+      return pods.size() == 1;
+    }));
+    flags.insert(flags.begin(), {"--owner=deployment/" + DriverOf(number), "--poll-interval=1s"});
+    return WatchAs(pods.empty() ? "" : pods.front(), std::move(flags));
+  }
+  std::optional<WallTime> TimeMark(int number, const std::string& mark) {
+    return ParseTime(
+        api()
+            .Annotation("deployments", ns_, MasterOf(number), "cluster-watcher/" + mark)
+            .value_or(""));
+  }
+  // Makes another root and marks it in the name of the object with this UID, itself by default.
+  void MarkAnother(int number, const std::string& since, std::string uid = "") {
+    const std::string name = "other-" + std::to_string(number);
+    const std::string own = api().Create("deployments", ns_, DeploymentOf({{name}, 0}));
+    if (uid.empty()) uid = own;
+    api().Annotate("deployments", ns_, name, "cluster-watcher/root-uid", uid);
+    api().Annotate("deployments", ns_, name, "cluster-watcher/abandoned-since", since);
+  }
+  bool IsDeleted(int number) {
+    const auto root = api().Get("deployments", ns_, MasterOf(number));
+    return !root || root->root()["metadata"]["deletionTimestamp"].Exists();
+  }
+  void Release(int number) {
+    if (!IsDeleted(number)) api().Delete("deployments", ns_, MasterOf(number));
+    api().ReleaseFinalizers("deployments", ns_, MasterOf(number));
+  }
+};
+
+TEST_F(Surge, ThirtyDriversThatEndAtOnceLeaveTimeToHoldTheirClusters) {
+  constexpr int kClusters = 30;
+  constexpr seconds kSurgeGrace{15};
+  for (int i = 0; i < kClusters; ++i) MakeCluster(i);
+  std::vector<Watcher*> watchers;
+  for (int i = 0; i < kClusters; ++i) {
+    watchers.push_back(&WatchCluster(i, {"--grace-period=5s", "--surge-grace=15s"}));
+  }
+  for (Watcher* watcher : watchers) ASSERT_TRUE(Shows(*watcher, "keep: active"));
+  for (int i = 0; i < kClusters; ++i) api().Delete("deployments", ns_, DriverOf(i));
+
+  for (Watcher* watcher : watchers) {
+    EXPECT_TRUE(Eventually([&] { return watcher->Metric(kSurge) == 1; })) << watcher->Log();
+  }
+  const auto notes = Told("ClusterAbandoned", 1);
+  EXPECT_TRUE(std::any_of(notes.begin(), notes.end(), [&](const std::string& note) {
+    return note.find("kubectl annotate namespace " + ns_) != std::string::npos;
+  })) << testing::PrintToString(notes);
+  for (int i = 0; i < kClusters; ++i) {
+    ASSERT_TRUE(Eventually([&] { return IsDeleted(i); }, seconds(60))) << i;
+    const auto abandoned = TimeMark(i, "abandoned-since");
+    const auto deleting = TimeMark(i, "deleting-since");
+    ASSERT_TRUE(abandoned && deleting) << i;
+    EXPECT_GE(*deleting - *abandoned, kSurgeGrace - kRounding) << i;
+    EXPECT_EQ(watchers[static_cast<std::size_t>(i)]->Metric(kSurge), 0);
+    Release(i);
+  }
+}
+
+TEST_F(Surge, ANamespaceThatIsHeldInTimeLosesNothing) {
+  constexpr int kClusters = 4;
+  for (int i = 0; i < kClusters; ++i) MakeCluster(i);
+  std::vector<Watcher*> watchers;
+  for (int i = 0; i < kClusters; ++i) {
+    watchers.push_back(
+        &WatchCluster(i, {"--grace-period=3s", "--surge-limit=2", "--surge-grace=1h"}));
+  }
+  for (Watcher* watcher : watchers) ASSERT_TRUE(Shows(*watcher, "keep: active"));
+  for (int i = 0; i < kClusters; ++i) api().Delete("deployments", ns_, DriverOf(i));
+  for (Watcher* watcher : watchers) {
+    ASSERT_TRUE(Eventually([&] { return watcher->Metric(kSurge) == 1; })) << watcher->Log();
+  }
+  api().Annotate("namespaces", "", ns_, "cluster-watcher/hold-until", "2199-01-01T00:00:00Z");
+  for (int i = 0; i < kClusters; ++i) {
+    EXPECT_TRUE(Shows(*watchers[static_cast<std::size_t>(i)], "keep: held"));
+    EXPECT_TRUE(Eventually([&] { return !TimeMark(i, "abandoned-since"); })) << i;
+    EXPECT_FALSE(IsDeleted(i));
+    Release(i);
+  }
+}
+
+// Others were abandoned long ago, or are marked with what can't be, or by a copy of a mark.
+TEST_F(Surge, ADriverThatEndsAloneTakesItsClusterAlongAtOnce) {
+  MakeCluster(0);
+  const char* marks[] = {"2020-01-01T00:00:00Z", "2199-01-01T00:00:00Z", "soon", ""};
+  for (int i = 0; i < 4; ++i) MarkAnother(i, marks[i]);
+  Watcher& watcher = WatchCluster(0, {"--grace-period=3s", "--surge-limit=1", "--surge-grace=1h"});
+  ASSERT_TRUE(Shows(watcher, "keep: active"));
+  api().Delete("deployments", ns_, DriverOf(0));
+  ASSERT_TRUE(Eventually([&] { return TimeMark(0, "abandoned-since"); }));
+  MarkAnother(4, FormatTime(*TimeMark(0, "abandoned-since")), "another");
+  EXPECT_TRUE(Reaches(watcher, "done"));
+  EXPECT_TRUE(IsDeleted(0));
+  Release(0);
+}
+
+// Whoever forges marks delays deletions, and prevents none.
+TEST_F(Surge, MarksOfOthersDelayADeletion) {
+  constexpr seconds kSurgeGrace{10};
+  MakeCluster(0);
+  Watcher& watcher = WatchCluster(0, {"--grace-period=4s", "--surge-limit=2", "--surge-grace=10s"});
+  ASSERT_TRUE(Shows(watcher, "keep: active"));
+  api().Delete("deployments", ns_, DriverOf(0));
+  ASSERT_TRUE(Eventually([&] { return TimeMark(0, "abandoned-since"); }));
+  const auto abandoned = TimeMark(0, "abandoned-since");
+  for (int i = 0; i < 2; ++i) MarkAnother(i, FormatTime(*abandoned));
+  EXPECT_TRUE(Eventually([&] { return watcher.Metric(kSurge) == 1; }));
+  EXPECT_TRUE(Reaches(watcher, "done"));
+  EXPECT_EQ(watcher.Metric(kSurge), 0);
+  const auto deleting = TimeMark(0, "deleting-since");
+  ASSERT_TRUE(deleting);
+  EXPECT_GE(*deleting - *abandoned, kSurgeGrace - kRounding);
+  Release(0);
+}
+
+TEST_F(Surge, ADryRunMarksNothing) {
+  MakeCluster(0);
+  Watcher& watcher = WatchCluster(0, {"--grace-period=1s", "--dry-run"});
+  ASSERT_TRUE(Shows(watcher, "keep: active"));
+  api().Delete("deployments", ns_, DriverOf(0));
+  ASSERT_TRUE(Shows(watcher, "abandoned: owner-absent"));
+  EXPECT_FALSE(Told("ClusterAbandoned", 2).empty());
+  EXPECT_FALSE(TimeMark(0, "abandoned-since")) << "a dry run marks nothing";
+  Release(0);
+}
+
+}  // namespace
+}  // namespace cluster_watcher::integration

@@ -1,0 +1,55 @@
+#include "watcher/loop/abandoned_since.h"
+
+#include <string>
+#include <utility>
+
+#include "probes/base/time_text.h"
+#include "watcher/protocol/master_root.h"
+
+namespace cluster_watcher {
+namespace {
+
+// What is refused for good is tried again after this time.
+constexpr Duration kTryAgain = std::chrono::minutes(1);
+
+}  // namespace
+
+bool AbandonedSince::Write(const Snapshot& snapshot, const Decision& decision, const Surge& surge) {
+  // What is unknown is no reason to write.
+  if (decision.reason == Reason::kUnknown) return false;
+  const KubeObject& root = *snapshot.root;
+  const std::optional<WallTime> since = surge.since();
+  const bool is_right =
+      since ? written_ == since &&
+                  surge.IsSaidBy(snapshot.marks.abandoned_since, ServerNow(snapshot, tools_.clock))
+            : !root.meta.Annotation(annotation::kAbandonedSince);
+  if (!is_right && refused_ && refused_->since == since &&
+      tools_.clock.Now() - refused_->at < kTryAgain) {
+    return false;
+  }
+  problem_.reset();
+  refused_.reset();
+  settled_ = true;
+  if (is_right) return false;
+  std::optional<std::string> mark;
+  if (since) mark = FormatTime(*since);
+  auto written = MasterRoot(tools_.client, root)
+                     .WriteMarks({{annotation::kAbandonedSince, mark}}, kMarksTimeout);
+  if (!written) {
+    const ApiError& error = written.error();
+    // A conflict is nothing unusual: controllers write status all the time.
+    if (error.failure != ApiFailure::kConflict) {
+      warn_once_("the mark abandoned-since can't be " +
+                 std::string(since ? "written" : "taken off") + ": " + error.message);
+    }
+    const bool for_good = !IsTransient(error.failure);
+    if (for_good) refused_ = {since, tools_.clock.Now()};
+    settled_ = since || for_good;
+    if (since) problem_ = error;
+    return false;
+  }
+  written_ = since;
+  return true;
+}
+
+}  // namespace cluster_watcher

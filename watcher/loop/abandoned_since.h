@@ -1,0 +1,42 @@
+// Keeps the mark `abandoned-since` on the master root: there while the cluster is abandoned, so
+// that watchers of other clusters count it, and taken off once it is kept.
+#pragma once
+
+#include <optional>
+
+#include "watcher/decision/surge.h"
+#include "watcher/deletion/tools.h"
+#include "watcher/observation/snapshot.h"
+#include "watcher/reporting/warn_once.h"
+
+namespace cluster_watcher {
+
+class AbandonedSince {
+ public:
+  explicit AbandonedSince(const Tools& tools) : tools_(tools), warn_once_(tools.log) {}
+
+  // Writes the mark on the root of `snapshot`, which has one, or takes it off, if the verdict on it
+  // asks for that. True: that was done, so the root is no longer at the resourceVersion that was
+  // read.
+  bool Write(const Snapshot& snapshot, const Decision& decision, const Surge& surge);
+
+  // Why the mark isn't there although the cluster is abandoned: then nothing may be condemned.
+  // nullopt: it is there, or need not be.
+  const std::optional<ApiError>& problem() const { return problem_; }
+  // False: it could not be taken off yet, and that is worth another look soon.
+  bool is_settled() const { return settled_; }
+
+ private:
+  const Tools& tools_;
+  WarnOnce warn_once_;
+  std::optional<WallTime> written_;
+  struct Refused {
+    std::optional<WallTime> since;  // what was to be written; nullopt: it was to be taken off
+    MonotonicTime at;
+  };
+  std::optional<Refused> refused_;  // for good
+  std::optional<ApiError> problem_;
+  bool settled_ = true;
+};
+
+}  // namespace cluster_watcher
