@@ -301,7 +301,8 @@ what_it_may() {
   allows "write Events in its own name" reports event_of cluster-watcher OWN
   allows "and by the old API" reports core_event_of cluster-watcher OWN ""
   allows "see to it that claims are retained" patch statefulset/member "$retain"
-  allows "mark a labelled claim for collection" guarded annotate pvc data-member-0 cluster-watcher/collect-after=2199-01-01T00:00:00Z
+  allows "mark a labelled claim for collection" guarded annotate pvc data-member-0 \
+    cluster-watcher/collect-after=2199-01-01T00:00:00Z "cluster-watcher/root-uid=$(uid pvc data-member-0)"
   allows "give what is mounted to the master root" patch configmap/mounted '{"metadata": {"ownerReferences":
     [{"apiVersion": "apps/v1", "kind": "Deployment", "name": "root", "uid": "'"$root"'",
       "controller": false, "blockOwnerDeletion": false}]}}'
