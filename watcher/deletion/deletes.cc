@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <utility>
 
+#include "watcher/decision/rules.h"
+
 namespace cluster_watcher {
 namespace {
 
@@ -151,6 +153,8 @@ void Deletes::Count(const KubeObject& object, const ApiResult& result, bool dry_
     }
     return CountResult(resource, dry_run ? "dry-run" : "deleted");
   }
+  const std::string& policy = result.error().policy;
+  if (!policy.empty() && !IsOfGuard(policy)) policy_ = policy;
   switch (result.error().failure) {
     case ApiFailure::kNotFound:
       return CountResult(resource, "not-found");

@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "watcher/deletion/claims.h"
@@ -48,6 +49,9 @@ class Deletes {
   // How many came to which result, as the metrics have it: {"deleted": 4}.
   const std::map<std::string, int>& results() const { return results_; }
   int conflicts() const;
+  // What an admission policy said, since the last call, that refused a delete, as the brake does;
+  // empty if none did. The guard's refusals don't count: they don't end by themselves.
+  std::string TakePolicy() { return std::exchange(policy_, ""); }
   // Whether a delete was accepted.
   bool any_accepted() const { return any_accepted_; }
   // The first objects whose delete was accepted: "service/x".
@@ -76,6 +80,7 @@ class Deletes {
   std::unordered_map<Uid, MonotonicTime> accepted_at_;
   std::map<std::string, int> results_;
   std::set<std::string> settled_;  // UIDs of sets whose claims were settled ahead of their delete
+  std::string policy_;
   bool any_accepted_ = false;
   std::vector<std::string> first_deleted_;
 };

@@ -168,7 +168,9 @@ bool Deletion::IsEvidenceOld() const {
   return AgeOf(seen_abandoned_, tools_.clock, tools_.client.dates()) >= kFreshEvidence;
 }
 
+// While the cluster is whole, its last look's mark was just written; and its evidence must last.
 bool Deletion::IsHeld() {
+  if (IsWhole()) return false;
   policy_ = root_.PolicyAgainstMarks().value_or("");
   return !policy_.empty();
 }
@@ -655,7 +657,6 @@ Deletion::Outcome Deletion::DeleteRoot(MonotonicTime deadline) {
       if (auto outcome = WhyNotRoot(state)) return *outcome;
       continue;
     }
-    if (state == RootState::kOurs && IsHeld()) return Outcome::kHeld;
     const bool late = tools_.clock.Now() >= deadline;
     const bool orphans = MustOrphan(root_.object(), late);
     if (orphans && !FindOrphansOf({&root_.object()}, late)) {
@@ -669,12 +670,15 @@ Deletion::Outcome Deletion::DeleteRoot(MonotonicTime deadline) {
       if (auto outcome = WhyNotRoot(state)) return *outcome;
     }
     const int conflicts_before = deletes_.conflicts();
+    deletes_.TakePolicy();
     const bool sent =
         deletes_.Send({&root_.object()}, orphans ? PropagationPolicy::kOrphan : Propagation());
     // Not until it is gone: it may be waiting for our own pod to end.
     state = ReadRoot();
     if (IsGoing(state)) break;
     if (auto outcome = WhyNotRoot(state)) return *outcome;
+    policy_ = deletes_.TakePolicy();
+    if (!policy_.empty()) return Outcome::kHeld;
     const bool conflict = !sent && deletes_.conflicts() > conflicts_before;
     if (conflict && state == RootState::kOurs && conflicts++ < kMostRootConflicts) continue;
     conflicts = 0;

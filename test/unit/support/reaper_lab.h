@@ -57,6 +57,10 @@ class ReaperLab : public testing::Test, protected Lab {
     }
     return -1;
   }
+  // Not those that were only tried.
+  std::size_t MarksWritten() {
+    return kubernetes_.Count("PATCH", "spark-m") - kubernetes_.Count("PATCH", "spark-m?dryRun");
+  }
   std::size_t Deletes() { return kubernetes_.Count("DELETE"); }
 
   // Calls `what` just before the `number`th request of this method whose target contains `contains`

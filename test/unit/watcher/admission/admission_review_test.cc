@@ -64,7 +64,7 @@ TEST(AnswerMutate, PatchesANewPod) {
   EXPECT_EQ(parsed.response["patchType"].AsString(), "JSONPatch");
   const auto patch = JsonDocument::Parse(parsed.Patch());
   ASSERT_TRUE(patch) << parsed.Patch();
-  EXPECT_EQ(patch->root().size(), 6u);
+  EXPECT_EQ(patch->root().size(), 7u);
   ASSERT_EQ(parsed.response["warnings"].size(), 1u);
   EXPECT_NE(parsed.response["warnings"].At(0).AsString()->find(
                 "cluster-watcher: terminationGracePeriodSeconds is 0"),

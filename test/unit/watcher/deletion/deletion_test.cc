@@ -245,7 +245,7 @@ TEST_F(DeletionTest, AFirstDeleteThatFailsOnceIsSentAgainAtOnce) {
   Refuse("DELETE", "spark-config", 500, 0, 1);
   EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
   EXPECT_LT(clock_.elapsed, seconds(3));
-  EXPECT_EQ(kubernetes_.Count("PATCH", "spark-m"), 3u) << "no other look";
+  EXPECT_EQ(MarksWritten(), 3u) << "no other look";
   EXPECT_EQ(kubernetes_.Count("GET", "/configmaps?labelSelector"), 2u) << "no other list";
 }
 
@@ -286,7 +286,7 @@ TEST_F(DeletionTest, WhereOnlyClaimsAreLeftOneLookSuffices) {
   MakeClaim("data");
   Delete(kConfig);
   EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
-  EXPECT_EQ(kubernetes_.Count("PATCH", "spark-m"), 3u);
+  EXPECT_EQ(MarksWritten(), 3u);
 }
 
 TEST_F(DeletionTest, AMarkOfAClaimThatFailsAtTheDeadlineIsTriedAgain) {

@@ -17,7 +17,7 @@ using std::chrono::seconds;
 
 class LastLookTest : public ReaperLab {
  protected:
-  std::size_t Patches() { return kubernetes_.Count("PATCH", "spark-m"); }
+  std::size_t Patches() { return MarksWritten(); }
   // The root is changed before each write of ours from the `first` on.
   void ConflictFrom(int first) {
     kubernetes_.on_request = [this, first, seen = 0](const Request& request, const User&) mutable {
