@@ -551,6 +551,11 @@ bool CurlTransport::State::RefreshCertificates() {
   return true;
 }
 
+std::string SystemAuthoritiesFile() {
+  const char* const file = curl_version_info(CURLVERSION_NOW)->cainfo;
+  return file == nullptr ? "" : file;
+}
+
 CurlTransport::CurlTransport(std::unique_ptr<State> state) : state_(std::move(state)) {}
 CurlTransport::~CurlTransport() = default;
 

@@ -11,6 +11,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "probes/base/clock.h"
@@ -18,6 +19,10 @@
 #include "probes/kube/transport.h"
 
 namespace cluster_watcher {
+
+// Returns the file that curl reads the system's certificate authorities from; empty: it has none.
+// There needn't be such a file.
+std::string SystemAuthoritiesFile();
 
 class CurlTransport final : public Transport {
  public:

@@ -379,6 +379,7 @@ the_webhooks() {
   check "the API server trusts the certificate" trusts "$overlay/webhook/tls.crt"
   check "the webhook's pods are admitted under Pod Security restricted" \
     within 30 two_webhooks
+  check "only the webhook's own ports are reachable, and it reaches nobody" is_walled_in "$overlay/webhook"
   kubectl apply --server-side -f "$tools" >/dev/null
   kubectl wait --for=condition=Established --timeout=30s -f "$tools" >/dev/null
   check "manifests/webhook-cert-manager is applied, and a second time changes nothing" \
@@ -402,6 +403,18 @@ has_an_authority() {
       and $leaf.spec.secretName == "cluster-watcher-webhook" and $root.spec == {selfSigned: {}}
       and all(.[] | select(.webhooks); .metadata.annotations["cert-manager.io/inject-ca-from"]
         == "cluster-watcher/cluster-watcher-webhook")' >/dev/null
+}
+# is_walled_in KUSTOMIZATION: checks what the NetworkPolicy lets through, if anything enforces it.
+is_walled_in() {
+  kubectl kustomize "$1" | kubectl create --dry-run=client --validate=false -o json -f - | jq -se '
+    def one(f): map(select(f)) | if length == 1 then .[0] else error("not one") end;
+    one(.kind == "Deployment") as $webhook | one(.kind == "NetworkPolicy") as $wall
+    | $wall.metadata.namespace == $webhook.metadata.namespace
+      and $wall.spec.podSelector.matchLabels == $webhook.spec.template.metadata.labels
+      and $wall.spec.policyTypes == ["Ingress", "Egress"] and ($wall.spec.egress // []) == []
+      and ([$wall.spec.ingress[].ports[] | {port, protocol}] | sort)
+        == ([$webhook.spec.template.spec.containers[].ports[] | {port: .containerPort, protocol}] | sort)
+      and all($wall.spec.ingress[]; has("from") | not)' >/dev/null
 }
 trusts() {
   [[ $(kubectl get mutatingwebhookconfiguration cluster-watcher \

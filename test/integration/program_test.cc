@@ -134,6 +134,25 @@ TEST_F(Ending, ItsOwnPodNeverWas) {
   EXPECT_GE(watcher.LinesWith("nobody"), 1u);
 }
 
+TEST_F(Ending, ItsOwnPodDoesNotStartBeforeItEnds) {
+  // As it is stored where the API server doesn't know sidecars.
+  MakeCluster({.pod_spec = R"("initContainers": [{"name": "cluster-watcher", "image": "x"}], )"});
+  MasterPod();
+  Watcher& watcher = WatchOver("deployment/ghost", {"--grace-period=0s", "--startup-grace=0s"});
+  EXPECT_EQ(watcher.WaitForExit(), 0);
+  EXPECT_EQ(watcher.LinesWith("Kubernetes before 1.29"), 1u) << watcher.Log();
+  EXPECT_TRUE(IsWhole());
+}
+
+TEST_F(Ending, ItDoesNotWhereItIsASidecar) {
+  MakeCluster({.pod_spec = R"("initContainers": [{"name": "cluster-watcher", "image": "x", )"
+                           R"("restartPolicy": "Always"}], )"});
+  MakeDriver();
+  Watcher& watcher = WatchOver("deployment/bob");
+  EXPECT_TRUE(Keeps(watcher, "keep: active"));
+  EXPECT_TRUE(StopsWell(watcher));
+}
+
 struct Wrong {
   std::vector<std::string> flags;
   std::vector<std::string> environment;

@@ -12,6 +12,7 @@
 #include "probes/kube/token_source.h"
 #include "watcher/command/print_errors.h"
 #include "watcher/command/session.h"
+#include "watcher/command/step_dial.h"
 #include "watcher/command/version.h"
 #include "watcher/loop/watch_loop.h"
 #include "watcher/reporting/events.h"
@@ -22,15 +23,6 @@ namespace cluster_watcher {
 namespace {
 
 std::string CodeText(int status) { return status == 0 ? "<error>" : std::to_string(status); }
-
-Result<std::unique_ptr<Transport>> DialStep(const std::string& url) {
-  ApiServer server;
-  server.url = url;
-  server.source = "step";
-  auto transport = CurlTransport::Create(server);
-  if (!transport) return Failure(transport.error().message);
-  return std::unique_ptr<Transport>(*std::move(transport));
-}
 
 }  // namespace
 
@@ -78,9 +70,9 @@ int RunWatch(const Invocation& invocation, const Environment& environment, std::
   Observer observer(client, discovery, clock, settings);
   EventRecorder events(client, clock, log.logger(), at_start.pod);
   Announcer announcer(events, clock, log);
-  WatchLoop loop(tools, observer, announcer, health, DialStep, [&](MonotonicTime since) {
-    return endpoint.scrapers().NextExpected(since, clock.Now());
-  });
+  WatchLoop loop(
+      tools, observer, announcer, health, DialSteps(session.server, SystemAuthoritiesFile()),
+      [&](MonotonicTime since) { return endpoint.scrapers().NextExpected(since, clock.Now()); });
   log.logger().info("cluster-watcher {} watches over pod {} in namespace {} ({})", kVersion,
                     at_start.pod, at_start.ns, session.server.source);
   return loop.Run(stop);

@@ -43,6 +43,8 @@ int WatchLoop::Run(std::stop_token stop) {
     switch (Poll(stop)) {
       case Next::kPodGone:
         return SayThatPodIsGone(at_start);
+      case Next::kPodWaits:
+        return SayThatPodWaits();
       case Next::kDone:
         return EndDone(stop);
       case Next::kWait:
@@ -61,6 +63,7 @@ WatchLoop::Next WatchLoop::Poll(std::stop_token stop) {
   const Snapshot snapshot = observer_.SureLook(stop);
   if (stop.stop_requested()) return Next::kWait;
   if (snapshot.pod_gone) return Next::kPodGone;
+  if (!me_ && snapshot.pod_waits) return Next::kPodWaits;
 
   const Decision decision = judge_.DecideOn(snapshot, stop);
   // A search for other drivers that was cut off says nothing.
@@ -191,6 +194,16 @@ int WatchLoop::SayThatPodIsGone(bool at_start) {
       "the pod {} does not exist in namespace {}: {}", tools_.settings->pod, tools_.settings->ns,
       at_start ? "correct --pod and --namespace" : "its watcher has nothing left to do");
   return at_start ? 2 : 0;
+}
+
+// Without this the pod would stay in Init for ever.
+int WatchLoop::SayThatPodWaits() {
+  tools_.log.error(
+      "nothing watches over this cluster: the watcher is an init container of the pod {} without "
+      "restartPolicy Always, so it ends to let the pod start. Kubernetes before 1.29 has no "
+      "sidecars: upgrade it, or run the watcher as a regular container",
+      tools_.settings->pod);
+  return 0;
 }
 
 // Serves metrics until the pod is told to stop.

@@ -27,12 +27,12 @@ class WatchLoop {
   WatchLoop(const WatchLoop&) = delete;
   WatchLoop& operator=(const WatchLoop&) = delete;
 
-  // Runs until told to stop or until the watcher's own pod is gone. The exit code: 0, or 2 if there
-  // was no such pod to begin with.
+  // Runs until told to stop, or until the watcher's own pod is gone or turns out to wait for the
+  // watcher's end. The exit code: 0, or 2 if there was no such pod to begin with.
   int Run(std::stop_token stop);
 
  private:
-  enum class Next { kWait, kDone, kPodGone };
+  enum class Next { kWait, kDone, kPodGone, kPodWaits };
 
   Next Poll(std::stop_token stop);
   bool MayGlance() const;
@@ -44,6 +44,7 @@ class WatchLoop {
   void Rehearse(const Snapshot& snapshot, const Decision& decision);
   std::optional<Abandonment> OnItsWay(const Snapshot& snapshot) const;
   int SayThatPodIsGone(bool at_start);
+  int SayThatPodWaits();
   int EndDone(std::stop_token stop);
   int EndToldToStop();
   void AwaitLastScrape(MonotonicTime since);

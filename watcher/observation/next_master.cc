@@ -107,18 +107,22 @@ bool IsWatcherImage(std::string_view image) {
   return image.substr(0, image.find_first_of(":@")) == kWatcher;
 }
 
+bool HasWatcherName(JsonValue container) { return container["name"].AsString() == kWatcher; }
+
+bool LooksLikeWatcher(const Container& container) {
+  return IsWatcherImage(container.self["image"].AsString().value_or("")) ||
+         Flag(container, kOwner.flag) || Variable(container, kOwner.variable);
+}
+
 JsonValue WatcherContainer(JsonValue pod) {
   std::vector<JsonValue> containers = pod["spec"]["initContainers"].Elements();
   for (const JsonValue container : pod["spec"]["containers"].Elements()) {
     containers.push_back(container);
   }
-  const auto named = std::find_if(containers.begin(), containers.end(), [](JsonValue container) {
-    return container["name"].AsString() == kWatcher;
-  });
+  const auto named = std::find_if(containers.begin(), containers.end(), HasWatcherName);
   if (named != containers.end()) return *named;
   const auto other = std::find_if(containers.begin(), containers.end(), [&](JsonValue container) {
-    return IsWatcherImage(container["image"].AsString().value_or("")) ||
-           Flag({pod, container}, kOwner.flag) || Variable({pod, container}, kOwner.variable);
+    return LooksLikeWatcher({pod, container});
   });
   return other == containers.end() ? JsonValue() : *other;
 }
@@ -156,6 +160,25 @@ JsonValue PodTemplateOf(const ResourceType& type, JsonValue root) {
   if (!IsWorkload(type)) return {};
   const JsonValue spec = root["spec"];
   return type.kind == "CronJob" ? spec["jobTemplate"]["spec"]["template"] : spec["template"];
+}
+
+bool WaitsForItsWatcher(JsonValue pod) {
+  for (const JsonValue condition : pod["status"]["conditions"].Elements()) {
+    if (condition["type"].AsString() == "Initialized" && condition["status"].AsString() == "True") {
+      return false;
+    }
+  }
+  const auto may_be_watcher = [&](JsonValue container) {
+    return HasWatcherName(container) || LooksLikeWatcher({pod, container});
+  };
+  bool waits = false;
+  for (const JsonValue container : pod["spec"]["initContainers"].Elements()) {
+    if (!may_be_watcher(container)) continue;
+    if (container["restartPolicy"].AsString() == "Always") return false;
+    waits = true;
+  }
+  const auto others = pod["spec"]["containers"].Elements();
+  return waits && std::none_of(others.begin(), others.end(), may_be_watcher);
 }
 
 bool HasEnded(JsonValue pod) {

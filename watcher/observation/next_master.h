@@ -1,5 +1,6 @@
-// What a master pod tells the watcher in it, and whether the pods that are to follow it tell theirs
-// something else: then a rollout is under way to another driver, whose cluster this is. Pure.
+// What a master pod tells the watcher in it, how it runs that, and whether the pods that are to
+// follow it tell theirs something else: then a rollout is under way to another driver, whose
+// cluster this is. Pure.
 #pragma once
 
 #include <optional>
@@ -29,6 +30,11 @@ WatcherOrders ReadWatcherOrders(JsonValue pod);
 
 // Returns the template of the pods that `root` makes; absent if it isn't a built-in workload.
 JsonValue PodTemplateOf(const ResourceType& type, JsonValue root);
+
+// Whether `pod` can't start before its watcher ends: each container that may be the watcher's is an
+// init container, but no sidecar. An API server before Kubernetes 1.29 makes one of a sidecar by
+// dropping its restartPolicy.
+bool WaitsForItsWatcher(JsonValue pod);
 
 bool HasEnded(JsonValue pod);  // Succeeded or Failed
 

@@ -373,6 +373,7 @@ void Observer::TakePod(Snapshot& snapshot, JsonValue pod) {
   }
   snapshot.mounted = MountedBy(pod);
   snapshot.orders = ReadWatcherOrders(pod);
+  snapshot.pod_waits = WaitsForItsWatcher(pod);
   snapshot.pod = KubeObject{Pods(), *std::move(meta)};
 }
 

@@ -44,6 +44,7 @@ struct Snapshot {
   std::string root_seen_version;  // a resourceVersion of that time, or shortly before; may be empty
 
   bool pod_gone = false;      // our pod is NotFound, or another pod has its name
+  bool pod_waits = false;     // the pod doesn't start before its watcher ends
   bool root_changed = false;  // another object is the master root now
   bool no_such_cluster = false;
   bool forbidden = false;  // the API server refused a request on which others depend

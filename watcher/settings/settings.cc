@@ -5,6 +5,7 @@
 #include <chrono>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -161,7 +162,7 @@ std::string ResourceIdentity(const std::string& entry) {
 
 Result<Done> ParseResources(std::string_view text, Settings& settings) {
   std::vector<std::string> resources;
-  std::vector<std::string> identities;
+  std::set<std::string> identities;
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
     const std::string entry(text.substr(begin, end - begin));
@@ -175,12 +176,10 @@ Result<Done> ParseResources(std::string_view text, Settings& settings) {
       return Failure(Quoted(entry) +
                      " is not a resource: write PLURAL[.GROUP], for example deployments.apps");
     }
-    const std::string identity = ResourceIdentity(entry);
-    if (std::find(identities.begin(), identities.end(), identity) != identities.end()) {
+    if (!identities.insert(ResourceIdentity(entry)).second) {
       return Failure(Quoted(entry) + " is there twice: name each resource once");
     }
     resources.push_back(entry);
-    identities.push_back(identity);
   }
   settings.resources = std::move(resources);
   return Done{};

@@ -16,7 +16,9 @@
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 
+#include <algorithm>
 #include <list>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -49,28 +51,12 @@ struct Connection {
   bool busy = false;    // with a request
   bool served = false;  // at least one request before
   bool ended = false;
-  Steady::time_point idle_since = Steady::now();
+  Steady::time_point since = Steady::now();  // it is busy or idle
+  std::size_t held = 0;                      // bytes of the body, or else of the answer
+  std::size_t most_held = 0;                 // in this request
 };
 
 auto Into(ErrorCode& error) { return asio::redirect_error(asio::use_awaitable, error); }
-
-// Reserves bytes for a body that is being read, until the end of the request.
-class Reservation {
- public:
-  Reservation(std::size_t& used, std::size_t size, std::size_t most)
-      : used_(used), size_(used + size <= most ? size : 0), granted_(used + size <= most) {
-    used_ += size_;
-  }
-  ~Reservation() { used_ -= size_; }
-  Reservation(const Reservation&) = delete;
-  Reservation& operator=(const Reservation&) = delete;
-  bool granted() const { return granted_; }
-
- private:
-  std::size_t& used_;
-  std::size_t size_;
-  bool granted_;
-};
 
 http::response<http::string_body> ResponseOf(AdmissionAnswer answer, unsigned version,
                                              bool keep_alive) {
@@ -79,7 +65,6 @@ http::response<http::string_body> ResponseOf(AdmissionAnswer answer, unsigned ve
   response.result(static_cast<unsigned>(answer.status));
   response.set(http::field::content_type, answer.content_type);
   if (answer.status == 405) response.set(http::field::allow, "POST");
-  if (answer.status == 503) response.set(http::field::retry_after, "1");
   response.keep_alive(keep_alive);
   response.body() = std::move(answer.body);
   response.prepare_payload();
@@ -114,11 +99,11 @@ struct WebhookServer::State {
   Handlers handlers;
   AdmissionMetrics& metrics;
   Limits limits;
-  asio::io_context io{1};
-  tcp::acceptor acceptor{io};
   std::list<std::shared_ptr<Connection>> connections;
-  std::size_t body_bytes = 0;
+  std::size_t held = 0;  // by all of them
   bool stopping = false;
+  asio::io_context io{1};  // ends before what its coroutines use
+  tcp::acceptor acceptor{io};
 
   ErrorCode Listen();
   asio::awaitable<void> Accept();
@@ -126,6 +111,8 @@ struct WebhookServer::State {
   asio::awaitable<void> ServeTls(Connection& connection);
   asio::awaitable<bool> ServeRequest(Connection& connection, TlsStream& tls,
                                      beast::flat_buffer& buffer);
+  asio::awaitable<bool> ReadBody(Connection& connection, TlsStream& tls, beast::flat_buffer& buffer,
+                                 http::request_parser<http::string_body>& parser);
   asio::awaitable<void> ReadRest(Connection& connection, TlsStream& tls);
   asio::awaitable<void> RefusePlainHttp(Connection& connection);
   asio::awaitable<void> Tick(std::chrono::milliseconds interval, const std::function<void()>& tick);
@@ -133,6 +120,8 @@ struct WebhookServer::State {
   std::optional<AdmissionAnswer> Refusal(const http::request_parser<http::string_body>& parser);
   void MakeRoom();
   void CloseIdle();
+  void Close(Connection& connection);
+  bool Hold(Connection& connection, std::size_t bytes);
 };
 
 // Without a host, listens on all interfaces: on IPv6 and IPv4 together where the machine has IPv6.
@@ -181,24 +170,42 @@ asio::awaitable<void> WebhookServer::State::Accept() {
 // The new connection may be the API server's.
 void WebhookServer::State::MakeRoom() {
   if (connections.size() < limits.connections) return;
-  auto longest = connections.end();
-  for (auto one = connections.begin(); one != connections.end(); ++one) {
-    if ((*one)->busy || (*one)->ended) continue;
-    const auto order = [](const Connection& c) { return std::pair(c.served, c.idle_since); };
-    if (longest == connections.end() || order(**one) < order(**longest)) longest = one;
+  const auto order = [](const Connection& c) {
+    return std::tuple(c.busy, c.busy || c.served, c.since);
+  };
+  Connection* first = nullptr;
+  for (const auto& one : connections) {
+    if (!one->ended && (!first || order(*one) < order(*first))) first = one.get();
   }
-  // All are busy. The time of a request is short, so these connections end soon anyway.
-  if (longest == connections.end()) longest = connections.begin();
-  (*longest)->ended = true;
-  (*longest)->stream.close();
+  if (first) Close(*first);
 }
 
 void WebhookServer::State::CloseIdle() {
   for (const auto& connection : connections) {
-    if (connection->busy || connection->ended) continue;
-    connection->ended = true;
-    connection->stream.close();
+    if (!connection->busy && !connection->ended) Close(*connection);
   }
+}
+
+void WebhookServer::State::Close(Connection& connection) {
+  connection.ended = true;
+  held -= std::exchange(connection.held, 0);
+  connection.stream.close();
+}
+
+// Accounts for what a connection holds now. If all hold too much, closes those whose requests take
+// longest: an honest one takes milliseconds. Returns whether this one is still open.
+bool WebhookServer::State::Hold(Connection& connection, std::size_t bytes) {
+  held += bytes - connection.held;
+  connection.held = bytes;
+  connection.most_held = std::max(connection.most_held, bytes);
+  while (held > limits.bodies) {
+    Connection* oldest = nullptr;
+    for (const auto& one : connections) {
+      if (one->held > 0 && (!oldest || one->since < oldest->since)) oldest = one.get();
+    }
+    Close(*oldest);
+  }
+  return !connection.ended;
 }
 
 asio::awaitable<void> WebhookServer::State::Serve(std::shared_ptr<Connection> connection) {
@@ -232,7 +239,7 @@ asio::awaitable<void> WebhookServer::State::ServeTls(Connection& connection) {
   while (!connection.ended && co_await ServeRequest(connection, tls, buffer)) {
     connection.busy = false;
     connection.served = true;
-    connection.idle_since = Steady::now();
+    connection.since = Steady::now();
   }
   connection.stream.expires_after(kGoodbye);
   co_await tls.async_shutdown(Into(error));
@@ -256,16 +263,25 @@ std::optional<AdmissionAnswer> WebhookServer::State::Refusal(
 // Returns whether the connection may be used again.
 asio::awaitable<bool> WebhookServer::State::ServeRequest(Connection& connection, TlsStream& tls,
                                                          beast::flat_buffer& buffer) {
+  const struct Release {  // on every path, after the body and the answer are gone
+    ~Release() {
+      state.Hold(connection, 0);
+      if (std::exchange(connection.most_held, 0) > kLargeBody) malloc_trim(0);
+    }
+    State& state;
+    Connection& connection;
+  } release{*this, connection};
   ErrorCode error;
   http::request_parser<http::string_body> parser;
   parser.header_limit(kMostHeader);
-  parser.body_limit(limits.body);
+  parser.body_limit(std::min(limits.body, limits.bodies));
   connection.stream.expires_after(limits.idle);
   co_await http::async_read_header(tls, buffer, parser, Into(error));
   const bool is_bad_http =
       error.category() == http::make_error_code(http::error::bad_method).category();
   if (error && (!is_bad_http || error == http::error::end_of_stream)) co_return false;
   connection.busy = true;
+  connection.since = Steady::now();
   connection.stream.expires_after(limits.request);
   std::optional<AdmissionAnswer> answer;
   if (error) {
@@ -273,8 +289,6 @@ asio::awaitable<bool> WebhookServer::State::ServeRequest(Connection& connection,
   } else {
     answer = Refusal(parser);
   }
-  const Reservation room(body_bytes, answer ? 0 : *parser.content_length(), limits.bodies);
-  if (!room.granted()) answer = AnswerError(503, "too much is being read already");
   const bool is_read = !answer;
   if (!answer && View(parser.get()[http::field::expect]) == "100-continue") {
     http::response<http::empty_body> go_on(http::status::continue_, parser.get().version());
@@ -283,21 +297,36 @@ asio::awaitable<bool> WebhookServer::State::ServeRequest(Connection& connection,
   }
   const auto began = Steady::now();
   if (!answer) {
-    co_await http::async_read(tls, buffer, parser, Into(error));
-    if (error) co_return false;
+    if (!co_await ReadBody(connection, tls, buffer, parser)) co_return false;
     const auto whole = Steady::now();
-    answer = handlers.find(PathOf(parser.get()))->second(parser.get().body());
+    std::string& body = parser.get().body();
+    answer = handlers.find(PathOf(parser.get()))->second(body);
     metrics.Answered(answer->result, Steady::now() - whole);
-    if (parser.get().body().size() > kLargeBody) malloc_trim(0);
+    std::string().swap(body);
   } else {
     metrics.Answered(answer->result, Steady::now() - began);
   }
   const bool keep = is_read && parser.get().keep_alive() && !stopping;
   auto response = ResponseOf(*std::move(answer), parser.get().version() == 10 ? 10 : 11, keep);
+  if (!Hold(connection, response.body().size())) co_return false;
   connection.stream.expires_after(limits.request);
   co_await http::async_write(tls, response, Into(error));
   if (!error && !is_read) co_await ReadRest(connection, tls);
   co_return !error && keep;
+}
+
+// What a client announces costs nothing: what has arrived counts. Returns whether all has.
+asio::awaitable<bool> WebhookServer::State::ReadBody(
+    Connection& connection, TlsStream& tls, beast::flat_buffer& buffer,
+    http::request_parser<http::string_body>& parser) {
+  ErrorCode error;
+  parser.eager(true);
+  while (!parser.is_done()) {
+    co_await http::async_read_some(tls, buffer, parser, Into(error));
+    if (error || connection.ended) co_return false;
+    if (!Hold(connection, parser.get().body().size())) co_return false;
+  }
+  co_return true;
 }
 
 // Reads the rest of a refused body: closing before its end sends a reset, which would destroy the

@@ -2,8 +2,10 @@
 // connections. One thread does everything.
 //
 // What clients may cost is bounded: the number of connections (a new one displaces one that hasn't
-// asked for anything yet, or else the one idle longest, or else the oldest), the time for a
-// handshake, a request and an answer, the bytes of one body and of all bodies that are being read.
+// asked for anything yet, or else the one idle longest, or else the one whose request takes
+// longest), the time for a handshake, a request and an answer, the bytes of one body, and those of
+// all bodies and answers that are under way, as far as they have arrived: beyond that the requests
+// that take longest are cut off.
 #pragma once
 
 #include <chrono>
@@ -33,7 +35,7 @@ class WebhookServer {
   struct Limits {
     std::size_t connections = 256;
     std::size_t body = 8u << 20;           // bytes; an object has up to 3 MiB, an update holds two
-    std::size_t bodies = 16u << 20;        // bytes of all bodies being read
+    std::size_t bodies = 16u << 20;        // bytes of all bodies and answers under way
     std::chrono::seconds handshake{5};     // since the connection was opened
     std::chrono::seconds idle{120};        // for the next request's head; the API server's is 90
     std::chrono::seconds request{5};       // for the body, and again for the answer

@@ -593,6 +593,32 @@ TEST_F(LifeOfAClusterTest, NoApiServerPutsPollsOffForLong) {
   EXPECT_GE(std::stoi(Metric("cluster_watcher_polls_total{outcome=\"unknown\"}")), 4);
 }
 
+TEST_F(LifeOfAClusterTest, WhereThePodWaitsForItsEndItEnds) {
+  const std::string pod = "/api/v1/namespaces/lab/pods/" + settings_.settings.pod;
+  kubernetes_.Admin("PATCH", pod,
+                    R"({"spec":{"initContainers":[{"name":"cluster-watcher","image":"x"}]}})",
+                    "application/merge-patch+json");
+  Delete(kDriver);
+  Refuse("GET", "/pods/", 503);  // unknown: it goes on
+  clock_.At(seconds(100), [this] { kubernetes_.GetFaults().Clear(); });
+  Run(minutes(3));
+  EXPECT_GE(clock_.elapsed, seconds(100));
+  EXPECT_LT(clock_.elapsed, seconds(120));
+  EXPECT_TRUE(Exists(kRoot));
+  EXPECT_NE(log_text_.str().find("nothing watches over this cluster"), std::string::npos);
+}
+
+TEST_F(LifeOfAClusterTest, WhereItIsASidecarItGoesOn) {
+  const std::string pod = "/api/v1/namespaces/lab/pods/" + settings_.settings.pod;
+  kubernetes_.Admin("PATCH", pod,
+                    R"({"spec":{"initContainers":[{"name":"cluster-watcher","image":"x",)"
+                    R"("restartPolicy":"Always"}]}})",
+                    "application/merge-patch+json");
+  clock_.At(seconds(10), [this] { Delete(kDriver); });
+  Run(minutes(3));
+  EXPECT_FALSE(Exists(kRoot));
+}
+
 TEST_F(LifeOfAClusterTest, WhatIsTakenDownByHandIsFinishedAndShown) {
   bool waited = false;
   next_scrape_ = [&](MonotonicTime) {

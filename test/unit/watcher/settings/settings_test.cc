@@ -474,6 +474,16 @@ TEST(Settings, CompletedWhenNamesAFieldAndItsValues) {
   EXPECT_FALSE(bad.settings.completed_when);
 }
 
+// By a search for each entry this would take minutes, and the test's time would be over.
+TEST(Settings, AsMuchAsAReviewCanHoldIsReadInNoTime) {
+  std::string many;
+  for (int i = 0; many.size() < 3u << 20; ++i) many += "a" + std::to_string(i) + ",";
+  EXPECT_EQ(AnnotationErrors({{"cluster-watcher/resources", many + "z"}}), Errors{});
+  EXPECT_EQ(AnnotationErrors({{"cluster-watcher/resources", many + "a7"}}),
+            Errors{"annotation cluster-watcher/resources: \"a7\" is there twice: name each "
+                   "resource once"});
+}
+
 TEST(Settings, WhatIsNotBuiltYetIsRefused) {
   const std::string error = ": \"watch\" is not supported by this version: use poll";
   const ResolvedSettings by_flag = Resolve({{"observe", "watch"}});

@@ -1,7 +1,9 @@
 #include "watcher/admission/server/webhook_server.h"
 
 #include <gtest/gtest.h>
+#include <openssl/ssl.h>
 
+#include <csignal>
 #include <memory>
 #include <string>
 #include <thread>
@@ -101,6 +103,52 @@ class Served {
   std::jthread thread_;
 };
 
+// A client that sends the head and the body of a request as slowly as it likes.
+class SlowClient : private ClientConnection {
+ public:
+  explicit SlowClient(std::uint16_t port, int receive_buffer = 0)
+      : ClientConnection(port, AF_INET, "127.0.0.1", receive_buffer),
+        context_(SSL_CTX_new(TLS_client_method()), SSL_CTX_free),
+        ssl_(SSL_new(context_.get()), SSL_free) {
+    signal(SIGPIPE, SIG_IGN);
+    SSL_set_fd(ssl_.get(), socket_);
+    EXPECT_EQ(SSL_connect(ssl_.get()), 1);
+  }
+  // Returns once the server waits for the body.
+  void Announce(std::size_t size) {
+    EXPECT_TRUE(
+        Say("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+            "Expect: 100-continue\r\nContent-Length: " +
+            std::to_string(size) + "\r\n\r\n"));
+    EXPECT_EQ(Hear(), "HTTP/1.1 100 Continue\r\n\r\n");
+  }
+  // Returns false if the server has closed the connection.
+  bool Say(const std::string& text) {
+    return SSL_write(ssl_.get(), text.data(), static_cast<int>(text.size())) > 0;
+  }
+  // Returns what comes next, or "" once the server has closed the connection.
+  std::string Hear() {
+    std::string text(1'000, ' ');
+    errno = 0;
+    const int count = SSL_read(ssl_.get(), text.data(), static_cast<int>(text.size()));
+    text.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
+    EXPECT_TRUE(count > 0 || errno != EAGAIN) << "the server keeps the connection";
+    return text;
+  }
+  std::size_t HearAll() {
+    std::size_t all = 0;
+    for (std::size_t more = 0; (more = Hear().size()) > 0;) all += more;
+    return all;
+  }
+
+ private:
+  std::unique_ptr<SSL_CTX, void (*)(SSL_CTX*)> context_;
+  std::unique_ptr<SSL, void (*)(SSL*)> ssl_;
+};
+
+constexpr WebhookServer::Limits kPatient = {
+    .body = 1'000'000, .bodies = 1'000'000, .request = std::chrono::hours(1), .last_answers = 0s};
+
 HttpRequest Post(const std::string& body) {
   HttpRequest request;
   request.method = HttpMethod::kPost;
@@ -152,14 +200,60 @@ TEST(WebhookServer, RefusesWhatItDoesNotServe) {
   }
 }
 
-TEST(WebhookServer, HoldsNoMoreBodiesThanItMay) {
+TEST(WebhookServer, WhatIsAnnouncedCostsNothing) {
+  const Served served(kPatient);
+  std::list<SlowClient> idle;
+  for (int i = 0; i < 20; ++i) idle.emplace_back(served.port()).Announce(1'000'000);
+  const auto client = served.Client();
+  for (const std::size_t size : {2u, 1'000'000u}) {
+    const auto answer = Send(*client, Post(std::string(size, ' ')));
+    ASSERT_TRUE(answer) << size << ": " << answer.error().message;
+    EXPECT_EQ(answer->status, 200) << size;
+  }
+  EXPECT_TRUE(idle.front().Say("1")) << "it was in nobody's way";
+}
+
+TEST(WebhookServer, HoldsNoMoreThanItMayAndCutsOffWhatTakesLongest) {
+  const Served served(kPatient);
+  const std::string half(600'000, ' ');
+  std::list<SlowClient> slow;
+  for (int i = 0; i < 4; ++i) {
+    slow.emplace_back(served.port()).Announce(1'000'000);
+    ASSERT_TRUE(slow.back().Say(half)) << i;
+    if (i == 0) continue;
+    SlowClient& before = *std::prev(slow.end(), 2);
+    for (int drip = 0; drip < 10; ++drip) before.Say("1");  // that it moves doesn't help it
+    EXPECT_EQ(before.Hear(), "") << i;
+  }
+  const auto answer = Send(*served.Client(), Post(std::string(900'000, ' ')));
+  ASSERT_TRUE(answer) << answer.error().message;
+  EXPECT_EQ(answer->status, 200);
+  EXPECT_EQ(slow.back().Hear(), "") << "both don't fit";
+}
+
+TEST(WebhookServer, HoldsNoMoreAnswersThanItMay) {
+  auto limits = kPatient;
+  limits.body = limits.bodies = 7'500'000;  // more than fits into the sockets' buffers
+  const Served served(limits);
+  const std::string whole(7'000'000, ' ');
+  SlowClient slow(served.port(), 4'096);
+  slow.Announce(whole.size());
+  ASSERT_TRUE(slow.Say(whole));
+  EXPECT_EQ(slow.Hear().rfind("HTTP/1.1 200 OK", 0), 0u);
+  const auto answer = Send(*served.Client(), Post(whole));
+  ASSERT_TRUE(answer) << answer.error().message;
+  EXPECT_EQ(answer->body, whole);
+  EXPECT_LT(slow.HearAll(), whole.size()) << "it has its answer, which nobody held";
+}
+
+TEST(WebhookServer, RefusesABodyThatIsMoreThanAllMayBe) {
   const Served served({.bodies = 1'000});
   const auto client = served.Client();
   for (const std::size_t size :
        {1'001u, 5u << 20}) {  // the second doesn't fit into the sockets' buffers
     const auto answer = Send(*client, Post(std::string(size, ' ')));
     ASSERT_TRUE(answer) << size << ": " << answer.error().message;
-    EXPECT_EQ(answer->status, 503);
+    EXPECT_EQ(answer->status, 413);
   }
   EXPECT_EQ(Send(*client, Post(std::string(1'000, ' ')))->status, 200);
 }
@@ -192,6 +286,27 @@ TEST(WebhookServer, MakesRoomForANewConnection) {
   }
   EXPECT_TRUE(Send(*served.Client(), Post("{}")));
   EXPECT_EQ(idle.front().ReadAll(), "") << "it is there still";
+}
+
+TEST(WebhookServer, MakesRoomWhereAllAreBusyButNotAtTheCostOfTheLatestRequest) {
+  auto limits = kPatient;
+  limits.connections = 3;
+  const Served served(limits);
+  SlowClient oldest(served.port());
+  oldest.Announce(2);
+  ASSERT_TRUE(oldest.Say("{}"));
+  for (std::string heard; heard.find("{}") == std::string::npos;) {
+    ASSERT_NE(heard += oldest.Hear(), "");
+  }
+  SlowClient first(served.port());
+  first.Announce(2);
+  SlowClient second(served.port());
+  second.Announce(2);
+  oldest.Announce(2);
+  EXPECT_TRUE(Send(*served.Client(), Post("{}")));
+  EXPECT_EQ(first.Hear(), "");
+  ASSERT_TRUE(oldest.Say("{}"));
+  EXPECT_EQ(oldest.Hear().rfind("HTTP/1.1 200 OK", 0), 0u);
 }
 
 TEST(WebhookServer, UsesANewCertificateForNewConnections) {

@@ -1,0 +1,16 @@
+// The way to the servers of steps.
+#pragma once
+
+#include <string>
+
+#include "probes/kube/api_server.h"
+#include "watcher/deletion/step_runner.h"
+
+namespace cluster_watcher {
+
+// What it returns gives no credentials away, and trusts over https what one of the authorities
+// proves with which `cluster` is verified, as its files have them at that time, or one of the file
+// `system_authorities`, if there is such a file.
+Dial DialSteps(ApiServer cluster, std::string system_authorities);
+
+}  // namespace cluster_watcher
