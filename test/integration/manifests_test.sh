@@ -114,7 +114,7 @@ routes.route.openshift.io list delete
 persistentvolumeclaims list
 events.events.k8s.io create
 namespaces get
-guard.cluster-watcher apply
+guard.cluster-watcher apply brake
 PERMISSIONS
 }
 

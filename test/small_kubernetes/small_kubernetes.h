@@ -72,6 +72,8 @@ class SmallKubernetes {
   // Refuses what is served as the policy of manifests/brake does: marks that are added, and
   // deletes.
   bool brake = false;
+  // With it, refuses `abandoned-since` as well.
+  bool freeze = false;
 
   bool log_requests = true;
   // Of the logged requests, those of this method (empty: any) whose target holds `contains`.

@@ -215,8 +215,8 @@ std::optional<Response> SmallKubernetes::Brake(const Call& call, const Object& o
                                                const Value* changed) const {
   if (!brake || !serves_) return std::nullopt;
   bool refuses = changed == nullptr;
-  for (const char* mark : {"phase", "condemned-by", "deletes-begun"}) {
-    if (changed == nullptr) break;
+  for (const char* mark : {"phase", "condemned-by", "deletes-begun", "abandoned-since"}) {
+    if (changed == nullptr || (mark == std::string_view("abandoned-since") && !freeze)) break;
     const std::string key = std::string("cluster-watcher/") + mark;
     const std::string_view now = TextOf(Find(*changed, "metadata", "annotations", key.c_str()));
     const std::string_view old = TextOf(Find(object.body, "metadata", "annotations", key.c_str()));

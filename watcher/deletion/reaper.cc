@@ -64,6 +64,7 @@ Reaper::Outcome Reaper::Condemn(const WatcherId& me, const Snapshot& snapshot,
   tools_.turn({});
   marks_to_take_off_ = false;
   refused_by_policy_ = false;
+  held_ = false;
   if (snapshot.root->meta.deleting) {
     BackToWatching(snapshot, Refusal::kConflict,
                    "the master root is being deleted by another's hand");
@@ -101,12 +102,9 @@ Refusal Reaper::NotePolicy(const ApiError& error, Refusal otherwise) {
 
 Reaper::Outcome Reaper::Resume(const WatcherId& me, const Snapshot& snapshot) {
   Marks marks = snapshot.marks;
-  // The time under a brake doesn't count.
-  const bool was_held = refused_by_policy_;
-  if (was_held && MasterRoot(tools_.client, *snapshot.root).PolicyAgainstMarks()) {
-    return Outcome::kSpared;
-  }
-  refused_by_policy_ = false;
+  refused_by_policy_ =
+      held_ && MasterRoot(tools_.client, *snapshot.root).PolicyAgainstMarks().has_value();
+  if (refused_by_policy_) return Outcome::kSpared;
   const bool own = marks.condemned_by == me;
   if (own && marks_to_take_off_) {
     marks_to_take_off_ = !TakeMarksOff(me, snapshot);
@@ -120,7 +118,7 @@ Reaper::Outcome Reaper::Resume(const WatcherId& me, const Snapshot& snapshot) {
   if (IsKept(snapshot.root->meta)) {
     return EndWithRoot(marks.condemned_by, snapshot, Refusal::kHold, kRootIsKept, proof.gone);
   }
-  if (!own || was_held || (marks.deletes_begun && !half)) {
+  if (!own || held_ || (marks.deletes_begun && !half)) {
     auto taken = TakeOver(me, snapshot, half);
     if (!taken) return Outcome::kSpared;
     marks = *std::move(taken);
@@ -156,12 +154,13 @@ std::optional<Marks> Reaper::TakeOver(const WatcherId& me, const Snapshot& snaps
   MasterRoot root(tools_.client, *snapshot.root);
   auto written = root.WriteMarks(std::move(changes), kMarksTimeout);
   if (!written) {
-    NotePolicy(written.error(), Refusal::kConflict);
+    if (NotePolicy(written.error(), Refusal::kConflict) == Refusal::kHold) held_ = true;
     warn_once_("the deletion that " + before.ToText() +
                " began can't be taken over: " + written.error().message);
     return std::nullopt;
   }
   marks_to_take_off_ = false;
+  held_ = false;
   if (before != me) announcer_.TakenOver(snapshot, snapshot.marks);
   return marks;
 }
@@ -484,7 +483,7 @@ std::optional<Reaper::Outcome> Reaper::Finish(const DeletionOrder& condemned, De
       return Overtaken();
     case Deletion::Outcome::kHeld:
       deletion.TakeBack();
-      refused_by_policy_ = true;
+      refused_by_policy_ = held_ = true;
       BackToWatching(condemned.look, Refusal::kHold, deletion.policy() + WhatIsGone(all_gone()));
       return Outcome::kSpared;
     case Deletion::Outcome::kCalledOff:

@@ -133,6 +133,8 @@ class Reaper {
   // nothing is on the strength of them.
   bool marks_to_take_off_ = false;
   bool refused_by_policy_ = false;
+  // A deletion that was begun stands still because of one. Its time begins anew when it goes on.
+  bool held_ = false;
 };
 
 }  // namespace cluster_watcher

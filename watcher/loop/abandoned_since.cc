@@ -11,6 +11,8 @@ namespace {
 
 // What is refused for good is tried again after this time.
 constexpr Duration kTryAgain = std::chrono::minutes(1);
+// Somebody may take it off each time, a plugin of the API server too.
+constexpr int kMostRewrites = 3;
 
 }  // namespace
 
@@ -31,6 +33,12 @@ bool AbandonedSince::Write(const Snapshot& snapshot, const Decision& decision, c
   refused_.reset();
   settled_ = true;
   if (is_right) return false;
+  rewrites_ = since && written_ == since ? rewrites_ + 1 : 0;
+  if (rewrites_ > kMostRewrites) {
+    problem_ = {ApiFailure::kConflict, "the mark abandoned-since doesn't stay on the master root",
+                std::nullopt};
+    return false;
+  }
   std::optional<std::string> mark;
   if (since) mark = FormatTime(*since);
   auto written = MasterRoot(tools_.client, root)

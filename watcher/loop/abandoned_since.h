@@ -30,6 +30,7 @@ class AbandonedSince {
   const Tools& tools_;
   WarnOnce warn_once_;
   std::optional<WallTime> written_;
+  int rewrites_ = 0;  // of the same time
   struct Refused {
     std::optional<WallTime> since;  // what was to be written; nullopt: it was to be taken off
     MonotonicTime at;

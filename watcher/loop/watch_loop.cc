@@ -170,9 +170,14 @@ WatchLoop::Next WatchLoop::Condemn(const Snapshot& snapshot, const Decision& dec
 // As if the condemnation could not be written.
 void WatchLoop::SpareUnmarked(const Snapshot& snapshot, const ApiError& problem) {
   const bool conflict = problem.failure == ApiFailure::kConflict;
-  reaper_.BackToWatching(snapshot, conflict ? Refusal::kConflict : Refusal::kUnknown,
+  const bool held = !problem.policy.empty() && !IsOfGuard(problem.policy);
+  reaper_.BackToWatching(snapshot,
+                         held       ? Refusal::kHold
+                         : conflict ? Refusal::kConflict
+                                    : Refusal::kUnknown,
                          problem.message);
   judge_.Reset();
+  if (!problem.policy.empty()) judge_.NotePolicy();
   warning_.Spared();
 }
 

@@ -269,6 +269,23 @@ TEST_F(ReaperTest, TheBrakeStopsADeletionAndItsTimeDoesNotCount) {
   EXPECT_GE(clock_.elapsed - released, std::chrono::minutes(10)) << "it has its whole time again";
 }
 
+TEST_F(ReaperTest, TheTimeUnderTheBrakeDoesNotCountAlthoughTheRootHasChanged) {
+  MakeMap("held", R"(,"finalizers":["example.com/held"])");
+  After("DELETE", "held", 1, [&] { kubernetes_.brake = true; });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  AnHourPasses();
+  EXPECT_EQ(Resume(), Reaper::Outcome::kSpared);
+  kubernetes_.brake = false;
+  const std::string since = Mark("deleting-since");
+  // The second is the write; the first tries it.
+  Before("PATCH", "spark-m", 2, [this] { Annotate(kRoot, "n", "1"); });
+  EXPECT_EQ(Resume(), Reaper::Outcome::kSpared) << "a conflict";
+  EXPECT_EQ(Mark("deleting-since"), since);
+  const auto released = clock_.elapsed;
+  EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
+  EXPECT_GE(clock_.elapsed - released, std::chrono::minutes(10));
+}
+
 // A watcher that starts under the brake doesn't know of it.
 TEST_F(ReaperTest, TheBrakeStopsADeletionThatIsResumed) {
   MakeMap("first");

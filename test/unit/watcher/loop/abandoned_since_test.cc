@@ -126,6 +126,20 @@ TEST_F(AbandonedSinceTest, WhatIsRefusedForGoodIsTriedOnceAMinute) {
   EXPECT_FALSE(mark_.problem()) << "another count, another try";
 }
 
+// A plugin of the API server may take off what it doesn't know.
+TEST_F(AbandonedSinceTest, AMarkThatDoesNotStayIsAProblem) {
+  bool first = true;
+  for (int writes = 0; writes < 4; ++writes) {
+    EXPECT_TRUE(Write(Reason::kOwnerAbsent, std::exchange(first, false)));
+    EXPECT_FALSE(mark_.problem());
+    Annotate(kRoot, "abandoned-since", "");
+  }
+  EXPECT_FALSE(Write(Reason::kOwnerAbsent));
+  ASSERT_TRUE(mark_.problem());
+  EXPECT_NE(mark_.problem()->message.find("doesn't stay"), std::string::npos);
+  EXPECT_TRUE(Write(Reason::kOwnerAbsent, true)) << "the count begins anew";
+}
+
 TEST_F(AbandonedSinceTest, WhatCannotBeTakenOffBlocksNothingAndIsTriedSoon) {
   Write(Reason::kOwnerAbsent, true);
   Refuse("PATCH", "spark-m", 503);

@@ -322,6 +322,20 @@ TEST_F(LifeOfAClusterTest, WhatCannotBeMarkedIsNotCondemned) {
 }
 
 // Controllers, and `kubectl replace`.
+// Whichever mark a policy refuses first.
+TEST_F(LifeOfAClusterTest, WhatAPolicyForbidsToMarkIsHeldUntilItAllowsIt) {
+  kubernetes_.brake = kubernetes_.freeze = true;
+  clock_.At(seconds(10), [this] { Delete(kDriver); });
+  clock_.At(minutes(3), [this] {
+    EXPECT_NE(Metric("cluster_watcher_refusals_total{reason=\"hold\"}"), "0");
+    EXPECT_EQ(Metric("cluster_watcher_verdict{reason=\"held\",verdict=\"keep\"}"), "1");
+    EXPECT_TRUE(Exists(kRoot));
+    kubernetes_.brake = kubernetes_.freeze = false;
+  });
+  Run(minutes(6));
+  EXPECT_FALSE(Exists(kRoot));
+}
+
 TEST_F(LifeOfAClusterTest, AMarkThatIsLostIsWrittenAgain) {
   clock_.At(seconds(20), [this] { Delete(kDriver); });
   std::string before;
