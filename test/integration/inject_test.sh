@@ -33,6 +33,7 @@ without_sidecar() {
       (if has("initContainers") then .initContainers |= map(select(.name != "cluster-watcher")) else . end)
       | (if .volumes | type == "array" then .volumes |= map(select(.name != "cluster-watcher-token")) else . end)
       | (if .annotations | type == "object" then del(.annotations["cluster-watcher/status"]) else . end)
+      | (if .labels | type == "object" then del(.labels["cluster-watcher/injected"]) else . end)
       | del(.initContainers | select(. == [])) | del(.volumes | select(. == []))
       | del(.annotations | select(. == {}))
     else . end); clean'
