@@ -19,9 +19,9 @@ next_address=1
 create() { kubectl create -f - >/dev/null; }
 
 # cluster NAME [ANNOTATIONS [LABELS]]: makes a driver and its cluster: a master, of the account that
-# $account names, and a member.
+# $runs_as names, and a member.
 cluster() {
-  jq -nc --arg name "$1" --arg account "${account-cluster-watcher}" --argjson annotations "${2:-"{}"}" --argjson labels "${3:-"{\"ephemeral\": \"driver-$1\"}"}" '
+  jq -nc --arg name "$1" --arg account "${runs_as:-cluster-watcher}" --argjson annotations "${2:-"{}"}" --argjson labels "${3:-"{\"ephemeral\": \"driver-$1\"}"}" '
     {serviceAccountName: $account, containers: [{name: "c", image: "c"}]} as $spec
     | def deployment($name; $labels; $pod; $annotations): {apiVersion: "apps/v1", kind: "Deployment",
         metadata: {namespace: "fleet", name: $name, labels: $labels},
@@ -194,9 +194,9 @@ check "pods get the sidecar" within 60 injects
 
 shared='{"app": "shared"}'
 for name in active waiting held gone dry; do cluster "$name"; done
-account=narrow cluster stuck
-account=powerless cluster blind
-account=unmarking cluster unmarked
+runs_as=narrow cluster stuck
+runs_as=powerless cluster blind
+runs_as=unmarking cluster unmarked
 cluster shared '{}' "$shared"
 kubectl -n fleet annotate deployment held-m cluster-watcher/hold-until=2199-01-01T00:00:00Z >/dev/null
 cluster bad '{"cluster-watcher/grace-period": "soon"}' 2>/dev/null
