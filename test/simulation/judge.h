@@ -119,6 +119,7 @@ class Judge final : public Listener {
     std::set<std::string> name_failed;                    // could not be read, or
     std::set<std::string> name_read;                      // was
     std::vector<std::pair<std::size_t, SeenRoot>> roots;  // by number of the exchange
+    bool in_passes = false;        // it has tried a mark, as only passes over half a cluster do
     bool has_begun = false;        // it has begun to delete, or written so; else, of
     std::size_t looks_judged = 0;  // so many looks, at a deletion that another had begun, the last
     std::string made_since;        // was followed by a list with this member, made since it began
