@@ -51,11 +51,10 @@ TEST(Inject, PatchesAPodThatHasNothing) {
   EXPECT_TRUE(injection.warnings.empty());
   std::vector<std::string> paths;
   for (const PatchOperation& operation : injection.patch) paths.push_back(operation.path);
-  EXPECT_EQ(paths, (std::vector<std::string>{"/metadata/annotations",
-                                             "/metadata/annotations/cluster-watcher~1status",
-                                             "/metadata/labels/cluster-watcher~1injected",
-                                             "/spec/initContainers", "/spec/initContainers/0",
-                                             "/spec/volumes", "/spec/volumes/-"}));
+  EXPECT_EQ(paths, (std::vector<std::string>{
+                       "/metadata/annotations", "/metadata/annotations/cluster-watcher~1status",
+                       "/metadata/labels/cluster-watcher~1injected", "/spec/initContainers",
+                       "/spec/initContainers/0", "/spec/volumes", "/spec/volumes/-"}));
   EXPECT_EQ(Added(injection, "/metadata/annotations"), "{}");
   EXPECT_EQ(Added(injection, "/metadata/labels/cluster-watcher~1injected"), "\"true\"");
   EXPECT_EQ(
