@@ -22,7 +22,7 @@ struct InjectionSettings {
   bool scrape = false;  // prometheus.io/ annotations
   // Whether the container gets RuntimeDefault; some security policies of OpenShift allow none.
   bool seccomp_profile = true;
-  TextMap defaults;     // settings of the watcher, by name, for pods that don't set them
+  TextMap defaults;  // settings of the watcher, by name, for pods that don't set them
 };
 
 struct ResolvedInjectionSettings {

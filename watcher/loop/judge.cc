@@ -4,8 +4,8 @@
 
 #include "watcher/decision/refusal.h"
 #include "watcher/deletion/judged_look.h"
-#include "watcher/protocol/master_root.h"
 #include "watcher/loop/surge_search.h"
+#include "watcher/protocol/master_root.h"
 
 namespace cluster_watcher {
 

@@ -17,8 +17,8 @@ bool IsPods(const ResourceType& type) { return type.plural == "pods" && type.gro
 ApiRequest ListOf(const ResourceType& type, const KubeObject& own) {
   const bool labelled = !IsPods(own.type) || own.meta.Label(kTypeLabel) == kMasterType;
   if (!IsPods(type) || !labelled) return ApiRequest::ListMetadata(type, own.meta.ns());
-  return ApiRequest::ListBySelector(type, own.meta.ns(), std::string(kTypeLabel) + "=" + kMasterType,
-                                    true);
+  return ApiRequest::ListBySelector(type, own.meta.ns(),
+                                    std::string(kTypeLabel) + "=" + kMasterType, true);
 }
 
 }  // namespace
