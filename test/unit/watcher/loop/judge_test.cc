@@ -130,6 +130,13 @@ class SurgingJudgeTest : public JudgeTest {
     Annotate(path, "root-uid", ObjectUid(path));
     Annotate(path, "abandoned-since", FormatTime(clock_.WallNow()));
   }
+  // As many others lose theirs, and three looks see that.
+  void LoseTheDriverWithOthers() {
+    EXPECT_EQ(Look(), Reason::kActive);
+    Abandon();
+    MarkOthers();
+    LookThrice();
+  }
   // Three verdicts, of which the last would confirm.
   void LookThrice() {
     for (int count = 1; count <= 3; ++count) {
@@ -141,10 +148,7 @@ class SurgingJudgeTest : public JudgeTest {
 };
 
 TEST_F(SurgingJudgeTest, InASurgeTheGracePeriodIsLonger) {
-  EXPECT_EQ(Look(), Reason::kActive);
-  Abandon();
-  MarkOthers();
-  LookThrice();
+  LoseTheDriverWithOthers();
   EXPECT_FALSE(judge_.MayCondemn());
   EXPECT_NE(judge_.AbandonmentNow().surge, "");
   EXPECT_EQ(judge_.AbandonmentNow().due_in, std::chrono::minutes(10));
@@ -174,10 +178,7 @@ TEST_F(SurgingJudgeTest, NobodyCountsBeforeItIsMarked) {
 TEST_F(SurgingJudgeTest, AsManyAsTheLimitAreNoSurge) {
   settings_.settings.surge_limit = 4;
   in_force_.TakeAnnotations({});
-  EXPECT_EQ(Look(), Reason::kActive);
-  Abandon();
-  MarkOthers();
-  LookThrice();
+  LoseTheDriverWithOthers();
   EXPECT_TRUE(judge_.MayCondemn());
   EXPECT_EQ(judge_.AbandonmentNow().surge, "");
   EXPECT_EQ(Look(), Reason::kOwnerAbsent);
@@ -187,10 +188,7 @@ TEST_F(SurgingJudgeTest, AsManyAsTheLimitAreNoSurge) {
 TEST_F(SurgingJudgeTest, WithoutALimitNothingIsCounted) {
   settings_.settings.surge_limit = 0;
   in_force_.TakeAnnotations({});
-  EXPECT_EQ(Look(), Reason::kActive);
-  Abandon();
-  MarkOthers();
-  LookThrice();
+  LoseTheDriverWithOthers();
   EXPECT_TRUE(judge_.MayCondemn());
   EXPECT_EQ(Lists(), 0u);
 }
@@ -198,10 +196,7 @@ TEST_F(SurgingJudgeTest, WithoutALimitNothingIsCounted) {
 TEST_F(SurgingJudgeTest, ASurgeNeverShortensTheGracePeriod) {
   settings_.settings.surge_grace = Duration(0);
   in_force_.TakeAnnotations({});
-  EXPECT_EQ(Look(), Reason::kActive);
-  Abandon();
-  MarkOthers();
-  LookThrice();
+  LoseTheDriverWithOthers();
   EXPECT_TRUE(judge_.MayCondemn());
   EXPECT_EQ(Lists(), 0u);
   EXPECT_EQ(judge_.AbandonmentNow().surge, "");
@@ -229,10 +224,7 @@ TEST_F(SurgingJudgeTest, WhatFailsInPassingIsReadAgain) {
 }
 
 TEST_F(SurgingJudgeTest, ADriverThatIsBackEndsASurge) {
-  EXPECT_EQ(Look(), Reason::kActive);
-  Abandon();
-  MarkOthers();
-  LookThrice();
+  LoseTheDriverWithOthers();
   MakeDriver();
   EXPECT_EQ(Look(), Reason::kOwnerAdopted);
   EXPECT_FALSE(judge_.surge().since());
@@ -240,10 +232,7 @@ TEST_F(SurgingJudgeTest, ADriverThatIsBackEndsASurge) {
 }
 
 TEST_F(SurgingJudgeTest, AnUnknownVerdictDoesNotEndASurge) {
-  EXPECT_EQ(Look(), Reason::kActive);
-  Abandon();
-  MarkOthers();
-  LookThrice();
+  LoseTheDriverWithOthers();
   clock_.elapsed += std::chrono::minutes(5);
   Refuse("GET", "bob", 500);
   EXPECT_EQ(Look(), Reason::kUnknown);
@@ -256,10 +245,7 @@ TEST_F(SurgingJudgeTest, AnUnknownVerdictDoesNotEndASurge) {
 
 // The others may have been condemned meanwhile.
 TEST_F(SurgingJudgeTest, WhenTheCountStartsAgainTheSurgeIsCountedAgain) {
-  EXPECT_EQ(Look(), Reason::kActive);
-  Abandon();
-  MarkOthers();
-  LookThrice();
+  LoseTheDriverWithOthers();
   judge_.Reset();
   clock_.elapsed += std::chrono::minutes(5);
   MarkNow(kRoot);
