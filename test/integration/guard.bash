@@ -125,6 +125,9 @@ owner_that_is_gone='{"metadata": {"ownerReferences": [{"apiVersion": "v1", "kind
   "name": "gone", "uid": "00000000-0000-0000-0000-000000000000"}]}}'
 retain='{"spec": {"persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain"}}}'
 take_along=${retain/Retain/Delete}
+# The next server-side apply of `ci` takes off what it is said to have applied, and doesn't.
+applied_by_ci='{"metadata": {"managedFields": [{"manager": "ci", "operation": "Apply", "apiVersion": "apps/v1",
+  "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {"f:replicas": {}}}}]}}'
 
 # instance OWN|NAME: the account's own pod, or another name.
 instance() { [[ $1 == OWN ]] && echo "${root_pods[$ns]}" || echo "$1"; }
@@ -189,6 +192,14 @@ what_it_may_not() {
   guards "change a template" guarded set image deployment/root c=evil
   guards "scale through an autoscaler" patch hpa/foreign '{"spec": {"maxReplicas": 1}}'
   guards "change data" patch configmap/member '{"data": {"a": "c"}}'
+  guards "have somebody's next apply take fields off" patch deployment/foreign "$applied_by_ci"
+  guards "and of a member" patch statefulset/member "$applied_by_ci"
+  guards "or annotations of its own root" patch deployment/root "$(
+    jq -c '.metadata.managedFields[0].fieldsV1 = {"f:metadata": {"f:annotations": {"f:example.com/a": {}}}}' \
+      <<<"$applied_by_ci")"
+  guards "take fields of client-side apply over" patch deployment/foreign "$(
+    jq -c '.metadata.managedFields[0] += {manager: "kubectl-client-side-apply", operation: "Update"}' \
+      <<<"$applied_by_ci")"
   guards "add a finalizer" patch configmap/member '{"metadata": {"finalizers": ["example.com/a"]}}'
   guards "give away to a gone owner" patch configmap/foreign "$owner_that_is_gone"
   guards "give a member away to one" patch configmap/member "$owner_that_is_gone"
@@ -283,6 +294,19 @@ marks_between() {
   sed -nE "/char $1\[\]/,/char $2\[\]/s/.*\"(.*)\".*/\1/p" "$source_dir/watcher/protocol/annotations.h"
 }
 
+applies_what_changes() {
+  kubectl -n lab apply --server-side --field-manager=ci -f - >/dev/null <<APPLIED
+apiVersion: v1
+kind: List
+items:
+- {apiVersion: apps/v1, kind: Deployment, metadata: {name: root, annotations: {cluster-watcher/reason: a, example.com/b: c}}}
+- apiVersion: apps/v1
+  kind: StatefulSet
+  metadata: {name: member}
+  spec: {persistentVolumeClaimRetentionPolicy: {whenDeleted: Delete, whenScaled: Retain}}
+APPLIED
+}
+
 what_it_may() {
   local root by mark
   local -a marks
@@ -300,6 +324,9 @@ what_it_may() {
   allows "ask what it may" guarded auth can-i delete pods
   allows "write Events in its own name" reports event_of cluster-watcher OWN
   allows "and by the old API" reports core_event_of cluster-watcher OWN ""
+  check "somebody applies a mark and a policy" applies_what_changes
+  allows "change a mark that somebody has applied" guarded annotate --overwrite deployment root cluster-watcher/reason=b
+  allows "take it off" guarded annotate deployment root cluster-watcher/reason-
   allows "see to it that claims are retained" patch statefulset/member "$retain"
   allows "mark a labelled claim for collection" guarded annotate pvc data-member-0 \
     cluster-watcher/collect-after=2199-01-01T00:00:00Z "cluster-watcher/root-uid=$(uid pvc data-member-0)"
@@ -325,11 +352,11 @@ what_it_may_with_volumes() {
   local to_root
   to_root='{"metadata": {"ownerReferences": [{"apiVersion": "apps/v1", "kind": "Deployment",
     "name": "root", "uid": "'"$(uid deployment root)"'"}]}}'
-  check "it may hand over claims where cluster-watcher-volumes is bound" within 30 \
-    quietly patch persistentvolumeclaim/data-foreign-0 "$to_root"
-  guards "hand over one that isn't a StatefulSet's" patch persistentvolumeclaim/data "$to_root"
-  guards "hand one to nobody" patch persistentvolumeclaim/data-foreign-0 "$owner_that_is_gone"
-  guards "delete a claim without the label then either" guarded delete persistentvolumeclaim data
+  check "it may delete claims that are named as a StatefulSet's where cluster-watcher-volumes is bound" \
+    within 30 quietly guarded delete persistentvolumeclaim data-foreign-0 --wait=false
+  guards "delete a claim without the label that isn't" guarded delete persistentvolumeclaim data
+  guards "give a claim an owner then either" patch persistentvolumeclaim/data-member-0 "$to_root"
+  guards "hand one to nobody" patch persistentvolumeclaim/data-member-0 "$owner_that_is_gone"
 }
 
 # The root is told by its pod's name, which is cut and has random parts: each kind with names of many

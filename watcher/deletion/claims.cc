@@ -5,7 +5,6 @@
 
 #include "watcher/deletion/members.h"
 #include "watcher/protocol/marks.h"
-#include "watcher/protocol/owner_reference.h"
 
 namespace cluster_watcher {
 namespace {
@@ -42,30 +41,30 @@ Unexpected<ApiError> Unreadable(const KubeObject& set, const std::string& why) {
 
 }  // namespace
 
-Claims::Claims(KubeClient& client, const Settings& settings, ClusterId cluster, KubeObject root,
+Claims::Claims(KubeClient& client, const Settings& settings, ClusterId cluster,
                WallTime collect_after)
     : client_(client),
       settings_(settings),
       cluster_(std::move(cluster)),
-      root_(std::move(root)),
       collect_after_(collect_after) {}
 
-Result<bool, ApiError> Claims::Settle(const KubeObject& set) {
+Result<Claims::Settled, ApiError> Claims::Settle(const KubeObject& set) {
   auto answer = client_.Do(ApiRequest::Get(set.type, cluster_.ns, set.meta.name), {});
-  if (!answer && answer.error().failure == ApiFailure::kNotFound) return true;
+  if (!answer && answer.error().failure == ApiFailure::kNotFound) return Settled{true, {}};
   if (!answer) return Unexpected{std::move(answer).error()};
   const JsonValue object = answer->document.root();
   const auto meta = ReadObjectMeta(object);
   if (!meta) return Unreadable(set, meta.error().message);
-  if (meta->uid != set.meta.uid) return true;  // the delete's UID precondition will fail
+  if (meta->uid != set.meta.uid) return Settled{true, {}};  // the delete's UID precondition will fail
   const JsonValue templates = object["spec"]["volumeClaimTemplates"];
-  if (templates.size() == 0) return true;
+  if (templates.size() == 0) return Settled{true, {}};
   const auto retain = [&] { return Retain(KubeObject{set.type, *meta}, object); };
   if (settings_.volumes != Volumes::kDelete) {
     auto retained = retain();
-    if (!retained || !*retained) return retained;
+    if (!retained) return Unexpected{std::move(retained).error()};
+    if (!*retained) return Settled{};
   }
-  std::vector<KubeObject> claims;
+  KubeObjects claims;
   bool held = false;       // one still refers to the set, and would go with it
   bool kept_held = false;  // one that is to be kept does
   bool all_read = true;
@@ -79,7 +78,7 @@ Result<bool, ApiError> Claims::Settle(const KubeObject& set) {
         }
         held = held || claim->IsOwnedBy(set.meta.uid);
         kept_held = kept_held || (IsKept(*claim) && claim->IsOwnedBy(set.meta.uid));
-        if (!IsKept(*claim) && !claim->deleting && IsClaimOf(claim->name, set, templates)) {
+        if (!claim->deleting && IsClaimOf(claim->name, set, templates) && MayGo(*claim, set)) {
           claims.push_back({ClaimType(), *std::move(claim)});
         }
       },
@@ -88,15 +87,19 @@ Result<bool, ApiError> Claims::Settle(const KubeObject& set) {
   if (!all_read) return Unreadable(set, "a claim of it can't be read");
   if (kept_held && settings_.volumes == Volumes::kDelete) {
     auto retained = retain();
-    if (!retained) return retained;
-    return false;
+    if (!retained) return Unexpected{std::move(retained).error()};
+    return Settled{};
   }
-  if (settings_.volumes != Volumes::kDelete && held) return false;
+  if (settings_.volumes != Volumes::kDelete && held) return Settled{};
   // As long as the set exists, claims of these names belong to it and not to a successor.
   auto there = claims.empty() ? Result<bool, ApiError>(true) : IsStillThere(set);
-  if (!there || !*there) return there;
-  if (auto handed = Hand(claims); !handed) return Unexpected{std::move(handed).error()};
-  return true;
+  if (!there) return Unexpected{std::move(there).error()};
+  if (!*there) return Settled{};
+  if (settings_.volumes == Volumes::kDelete) return Settled{true, std::move(claims)};
+  if (settings_.volumes == Volumes::kCollect) {
+    if (auto marked = Mark(claims); !marked) return Unexpected{std::move(marked).error()};
+  }
+  return Settled{true, {}};
 }
 
 // A StatefulSet may take its claims with it (whenDeleted: Delete). Before it is deleted, the policy
@@ -125,22 +128,10 @@ Result<bool, ApiError> Claims::IsStillThere(const KubeObject& set) {
   return meta && meta->uid == set.meta.uid;
 }
 
-Result<Done, ApiError> Claims::Hand(const std::vector<KubeObject>& claims) {
+Result<Done, ApiError> Claims::Mark(const KubeObjects& claims) {
   std::vector<ApiRequest> requests;
   for (const KubeObject& claim : claims) {
-    switch (settings_.volumes) {
-      case Volumes::kPreserve:
-        break;
-      case Volumes::kCollect:
-        if (!IsCollected(claim.meta, collect_after_)) requests.push_back(CollectRequest(claim));
-        break;
-      case Volumes::kDelete:
-        if (claim.meta.IsOwnedBy(root_.meta.uid)) break;
-        requests.push_back(ApiRequest::MergePatch(claim.type, cluster_.ns, claim.meta.name,
-                                                  OwnerReferencePatch(claim.meta, root_)));
-        handed_.push_back(claim);  // an answer may be lost
-        break;
-    }
+    if (!IsCollected(claim.meta, collect_after_)) requests.push_back(CollectRequest(claim));
   }
   const auto concurrency = static_cast<std::size_t>(settings_.concurrency);
   for (ApiResult& answer : client_.DoAll(requests, concurrency, {})) {
@@ -148,6 +139,14 @@ Result<Done, ApiError> Claims::Hand(const std::vector<KubeObject>& claims) {
     return Unexpected{std::move(answer).error()};
   }
   return Done{};
+}
+
+// Neither what is to be kept, nor what is another cluster's or another controller's.
+bool Claims::MayGo(const ObjectMeta& claim, const KubeObject& set) const {
+  const auto label = claim.Label(cluster_.label);
+  const OwnerReference* controller = claim.Controller();
+  return !IsKept(claim) && (!label || *label == cluster_.name) &&
+         (controller == nullptr || controller->uid == set.meta.uid);
 }
 
 ApiRequest Claims::CollectRequest(const KubeObject& claim) const {

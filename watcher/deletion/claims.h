@@ -1,6 +1,6 @@
-// Keeps, marks or hands over PersistentVolumeClaims (--volumes). The claims of a StatefulSet carry
-// its selector's labels but not always the cluster's. They can't be found once it is gone, so they
-// are settled first. Source: kubernetes.io "StatefulSets", PersistentVolumeClaim retention.
+// Keeps, marks or finds PersistentVolumeClaims (--volumes). The claims of a StatefulSet carry its
+// selector's labels but not always the cluster's. They can't be found once it is gone, so they are
+// settled first. Source: kubernetes.io "StatefulSets", PersistentVolumeClaim retention.
 #pragma once
 
 #include <vector>
@@ -14,17 +14,15 @@ namespace cluster_watcher {
 
 class Claims {
  public:
-  // `root` is the master root. Claims are marked with `collect_after`, in whole seconds.
-  Claims(KubeClient& client, const Settings& settings, ClusterId cluster, KubeObject root,
-         WallTime collect_after);
+  // Claims are marked with `collect_after`, in whole seconds.
+  Claims(KubeClient& client, const Settings& settings, ClusterId cluster, WallTime collect_after);
 
-  // Settles the claims of `set`: they stay (preserve), are marked (collect), or get an
-  // ownerReference to the master root and go with it (delete). Returns true if `set` may be deleted
-  // now; false if not yet, then call again.
-  Result<bool, ApiError> Settle(const KubeObject& set);
-
-  // The claims that Settle() gave that ownerReference, as they were before.
-  const std::vector<KubeObject>& handed() const { return handed_; }
+  struct Settled {
+    bool now = false;  // the set may be deleted; false: not yet, call again
+    KubeObjects due;   // claims that are to be deleted before it
+  };
+  // Settles the claims of `set`: they stay (preserve), are marked (collect), or are due (delete).
+  Result<Settled, ApiError> Settle(const KubeObject& set);
 
   // Returns the request that marks a claim for `sweep`.
   ApiRequest CollectRequest(const KubeObject& claim) const;
@@ -32,14 +30,13 @@ class Claims {
  private:
   Result<bool, ApiError> Retain(const KubeObject& set, JsonValue object);
   Result<bool, ApiError> IsStillThere(const KubeObject& set);
-  Result<Done, ApiError> Hand(const std::vector<KubeObject>& claims);
+  Result<Done, ApiError> Mark(const KubeObjects& claims);
+  bool MayGo(const ObjectMeta& claim, const KubeObject& set) const;
 
   KubeClient& client_;
   const Settings& settings_;
   const ClusterId cluster_;
-  const KubeObject root_;
   const WallTime collect_after_;
-  std::vector<KubeObject> handed_;
 };
 
 }  // namespace cluster_watcher

@@ -15,13 +15,15 @@ constexpr int kMostSends = 3;
 
 }  // namespace
 
-Deletes::Deletes(const Tools& tools, ClusterId cluster, KubeObject root, WallTime collect_after,
-                 WarnOnce& warn_once, std::function<bool()> may_send)
+Deletes::Deletes(const Tools& tools, ClusterId cluster, WallTime collect_after,
+                 WarnOnce& warn_once, std::function<bool()> may_send,
+                 std::function<bool()> is_whole)
     : tools_(tools),
       cluster_(std::move(cluster)),
       warn_once_(warn_once),
-      claims_(tools.client, *tools.settings, cluster_, std::move(root), collect_after),
-      may_send_(std::move(may_send)) {}
+      claims_(tools.client, *tools.settings, cluster_, collect_after),
+      may_send_(std::move(may_send)),
+      is_whole_(std::move(is_whole)) {}
 
 bool Deletes::Send(const std::vector<const KubeObject*>& objects, PropagationPolicy propagation) {
   return SendAll(objects, propagation, false);
@@ -190,7 +192,7 @@ void Deletes::CountResult(const std::string& resource, const char* result) {
 
 bool Deletes::SettleClaimsOf(const KubeObject& object) {
   const bool settled = AreClaimsSettled(object);
-  if (settled) settled_.insert(object.meta.uid);
+  if (settled && claims_waiting_.empty()) settled_.insert(object.meta.uid);
   return settled;
 }
 
@@ -201,8 +203,17 @@ bool Deletes::AreClaimsSettled(const KubeObject& object) {
     warn_once_(settled.error().message);
     return false;
   }
-  if (!*settled) warn_once_(object.Describe() + ": waiting until its claims are let go of");
-  return *settled;
+  if (!settled->now) {
+    warn_once_(object.Describe() + ": waiting until its claims are let go of");
+    return false;
+  }
+  if (is_whole_()) {
+    for (KubeObject& claim : settled->due) claims_waiting_.try_emplace(claim.meta.uid, claim);
+    return true;
+  }
+  std::vector<const KubeObject*> due;
+  for (const KubeObject& claim : settled->due) due.push_back(&claim);
+  return Send(due, PropagationPolicy::kBackground);
 }
 
 }  // namespace cluster_watcher

@@ -1,5 +1,6 @@
 // Sends the deletes of one deletion, each for the UID that was listed, and counts what comes of
-// them. The claims of a StatefulSet are settled before it is deleted.
+// them. The claims of a StatefulSet are settled before it is deleted, and those that are to go are
+// deleted then: a claim's pods keep it until they are gone.
 #pragma once
 
 #include <functional>
@@ -20,10 +21,11 @@ namespace cluster_watcher {
 
 class Deletes {
  public:
-  // `root`: the master root. `collect_after`, to the second: what claims are marked with.
+  // `collect_after`, to the second: what claims are marked with.
   // `may_send` is asked right before deletes are sent; those for which it says no aren't.
-  Deletes(const Tools& tools, ClusterId cluster, KubeObject root, WallTime collect_after,
-          WarnOnce& warn_once, std::function<bool()> may_send);
+  // `is_whole`: whether nothing of the cluster is deleted yet.
+  Deletes(const Tools& tools, ClusterId cluster, WallTime collect_after, WarnOnce& warn_once,
+          std::function<bool()> may_send, std::function<bool()> is_whole);
 
   // Sends one for each object, side by side. True: each was accepted, or refused for good; false:
   // some must be sent again, or wait for their claims (but for what is deleted with Orphan). An
@@ -38,8 +40,9 @@ class Deletes {
   // Send() of it doesn't settle them again.
   bool SettleClaimsOf(const KubeObject& object);
 
-  // The claims that were given an ownerReference to the root, as they were before.
-  const std::vector<KubeObject>& handed_claims() const { return claims_.handed(); }
+  // The claims that are to go with a set that was settled while the cluster was whole, when no
+  // claim is deleted, by UID.
+  const std::map<std::string, KubeObject>& claims_waiting() const { return claims_waiting_; }
 
   // Marks claims for `sweep`. False: some must be sent again.
   bool MarkForCollection(const KubeObjects& claims);
@@ -77,9 +80,11 @@ class Deletes {
   WarnOnce& warn_once_;
   Claims claims_;
   const std::function<bool()> may_send_;
+  const std::function<bool()> is_whole_;
   std::unordered_map<Uid, MonotonicTime> accepted_at_;
   std::map<std::string, int> results_;
   std::set<std::string> settled_;  // UIDs of sets whose claims were settled ahead of their delete
+  std::map<std::string, KubeObject> claims_waiting_;
   std::string policy_;
   bool any_accepted_ = false;
   std::vector<std::string> first_deleted_;

@@ -85,8 +85,9 @@ Deletion::Deletion(const Tools& tools, const DeletionOrder& condemned, Monotonic
                         object.meta.uid == memory_.owner_controller_uid;
                }),
       memory_(MemoryOf(condemned, *tools.settings, tools.clock.WallNow())),
-      deletes_(tools, cluster_, as_seen_, memory_.collect_after, warn_once_,
-               [this] { return MaySend(); }),
+      deletes_(
+          tools, cluster_, memory_.collect_after, warn_once_, [this] { return MaySend(); },
+          [this] { return IsWhole(); }),
       pace_(tools.client, tools.clock,
             static_cast<unsigned>(std::hash<std::string>()(as_seen_.meta.uid))),
       needs_evidence_(!condemned.marks.deletes_begun),
@@ -130,14 +131,22 @@ bool Deletion::ChooseFirst(bool late) {
                  [&](const KubeObject* object) { return MustOrphan(*object, late); });
     if (!owners.empty() && !FindOrphansOf(owners, late)) return false;
     for (const KubeObject* owner : owners) first_orphaning_.insert(owner->meta.uid);
+    // They can be found as long as their set is there.
+    for (const auto& [uid, claim] : deletes_.claims_waiting()) {
+      if (first_claims_.size() == kMostFirstDeletes) break;
+      if (MustOrphan(claim, false)) first_orphaning_.insert(uid);
+      first_claims_.push_back(claim);
+    }
+    if (!first_claims_.empty()) due.clear();
   }
+  for (const KubeObject& claim : first_claims_) first_deletes_.push_back(FirstDelete::Of(claim));
   for (const KubeObject* object : due) {
     first_uids_.insert(object->meta.uid);
     if (!HasOtherOwner(*object)) first_deletes_.push_back(FirstDelete::Of(*object));
   }
   const std::vector<FirstDelete> orphans = orphans_.Marks();
   first_deletes_.insert(first_deletes_.end(), orphans.begin(), orphans.end());
-  return !due.empty() || !any_due;
+  return !due.empty() || !first_claims_.empty() || !any_due;
 }
 
 bool Deletion::HasOtherOwner(const KubeObject& object) const {
@@ -445,6 +454,7 @@ bool Deletion::SendDue(std::vector<const KubeObject*> due, bool past_deadline) {
     std::vector<const KubeObject*> named(due.begin(), rest);
     const bool sent_all = rest == due.end();
     due.erase(due.begin(), rest);
+    for (const KubeObject& claim : first_claims_) named.push_back(&claim);
     const bool any_named = !named.empty();
     all = SendFirst(std::move(named), propagation);
     if (any_named) first_sent_ = all ? FirstSent::kRefused : FirstSent::kFailed;
@@ -588,24 +598,13 @@ bool Deletion::HandOver(KubeObject& object) {
     if (answer.error().failure == ApiFailure::kNotFound) return true;
     warn_once_(answer.error().message);
     if (!IsTransient(answer.error().failure)) return false;
-    // A list, which the account may ask for where it may not get the object.
-    auto now = tools_.client.Do(
-        ApiRequest::ListByName(object.type, cluster_.ns, object.meta.name, Freshness::kSure), {});
-    auto meta = now ? ReadObjectMeta(OnlyItem(*now)) : Result<ObjectMeta>(Failure(""));
-    if (meta && meta->uid != object.meta.uid) return true;  // somebody's new one
-    if (!meta) continue;
-    object.meta = *std::move(meta);
-    if (IsKept(object.meta) || !cluster_.Owns(object.meta)) return true;
+    if (!ReadAgain(object)) return true;
   }
   return false;
 }
 
 // Else it would go with the root whenever somebody replaces that.
 void Deletion::TakeBack() {
-  if (IsWhole()) {
-    const std::vector<KubeObject>& claims = deletes_.handed_claims();
-    handed_.insert(handed_.end(), claims.begin(), claims.end());
-  }
   for (const KubeObject& object : std::exchange(handed_, {})) {
     for (int attempt = 0; attempt < kMostHandOvers; ++attempt) {
       const auto done = TakeBack(object);
@@ -643,9 +642,14 @@ Deletion::Outcome Deletion::DeleteRoot(MonotonicTime deadline) {
   // As long as the cluster is whole nothing is handed over: it may still be spared. And the garbage
   // collector leaves what another owner keeps.
   std::vector<KubeObject> behind;  // the root
+  std::vector<KubeObject> claims;
   for (KubeObject& object : mounted_) {
     const bool waits = IsWhole() || HasOtherOwner(object) || MustOrphan(object, false);
-    if (waits || !HandOver(object)) behind.push_back(object);
+    if (!waits && object.type->kind == "PersistentVolumeClaim") {
+      claims.push_back(object);
+    } else if (waits || !HandOver(object)) {
+      behind.push_back(object);
+    }
   }
   for (int conflicts = 0;;) {
     tools_.turn({});
@@ -664,13 +668,16 @@ Deletion::Outcome Deletion::DeleteRoot(MonotonicTime deadline) {
       continue;
     }
     if (orphans) {
-      orphans_.AddClaims(HandedClaims());
+      if (tools_.settings->volumes != Volumes::kPreserve && !late) {
+        deletes_.SettleClaimsOf(root_.object());
+      }
       MarkOrphans(true);
       state = ReadRoot();
       if (auto outcome = WhyNotRoot(state)) return *outcome;
     }
-    const int conflicts_before = deletes_.conflicts();
     deletes_.TakePolicy();
+    DeleteMountedClaims(claims);
+    const int conflicts_before = deletes_.conflicts();
     const bool sent =
         deletes_.Send({&root_.object()}, orphans ? PropagationPolicy::kOrphan : Propagation());
     // Not until it is gone: it may be waiting for our own pod to end.
@@ -689,17 +696,33 @@ Deletion::Outcome Deletion::DeleteRoot(MonotonicTime deadline) {
     if (auto outcome = WhyNotRoot(state)) return *outcome;
   }
   root_deleted_ = true;
+  for (const auto& [uid, claim] : deletes_.claims_waiting()) claims.push_back(claim);
+  behind.insert(behind.end(), claims.begin(), claims.end());
   DeleteBehindRoot(behind);
   DeleteOrphansOfRoot();
   return Outcome::kDone;
 }
 
-std::vector<KubeObject> Deletion::HandedClaims() const {
-  std::vector<KubeObject> claims = deletes_.handed_claims();
-  std::copy_if(
-      handed_.begin(), handed_.end(), std::back_inserter(claims),
-      [](const KubeObject& object) { return object.type->kind == "PersistentVolumeClaim"; });
-  return claims;
+// Right before the root: its pod keeps them until it is gone, but another one could not start.
+void Deletion::DeleteMountedClaims(std::vector<KubeObject>& claims) {
+  std::vector<const KubeObject*> due;
+  for (const KubeObject& claim : claims) due.push_back(&claim);
+  deletes_.Send(due, Propagation());
+  std::erase_if(claims, [this](KubeObject& claim) {
+    return deletes_.AcceptedAt(claim.meta.uid) || !ReadAgain(claim);
+  });
+}
+
+// Whether it is still to be deleted; then `object` is as it is now, if that can be read.
+bool Deletion::ReadAgain(KubeObject& object) {
+  // A list, which the account may ask for where it may not get the object.
+  auto now = tools_.client.Do(
+      ApiRequest::ListByName(object.type, cluster_.ns, object.meta.name, Freshness::kSure), {});
+  auto meta = now ? ReadObjectMeta(OnlyItem(*now)) : Result<ObjectMeta>(Failure(""));
+  if (meta && meta->uid != object.meta.uid) return false;  // somebody's new one
+  if (!meta) return true;
+  object.meta = *std::move(meta);
+  return !IsKept(object.meta) && cluster_.Owns(object.meta);
 }
 
 RootState Deletion::DeleteLeft() {

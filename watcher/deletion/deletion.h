@@ -55,8 +55,8 @@ class Deletion {
   // sent for deletion at once. Can't be stopped. May be called again, for what has appeared since.
   Outcome DeleteMembers(MonotonicTime deadline);
 
-  // After the members: leaves to the garbage collector what the master pod mounts, and deletes the
-  // master root. Ends only when that delete was accepted (kDone), or with one of the other
+  // After the members: leaves to the garbage collector what the master pod mounts, but for claims,
+  // which are deleted, and deletes the master root. Ends only when that delete was accepted (kDone), or with one of the other
   // outcomes.
   // The claims of a StatefulSet that is the root are waited for until `deadline`.
   Outcome DeleteRoot(MonotonicTime deadline);
@@ -69,8 +69,7 @@ class Deletion {
 
   // Whether nothing is deleted yet, as far as we know.
   bool IsWhole() const;
-  // The cluster is spared: what was handed over to the root so far no longer goes with it, but for
-  // claims of what is deleted already.
+  // The cluster is spared: what was handed over to the root so far no longer goes with it.
   void TakeBack();
 
   // One pass of deletes with dryRun=All: nothing changes. What would be deleted: "service/x".
@@ -130,8 +129,8 @@ class Deletion {
   // Deletes what has lost its owner so, and adds to `pass` what is left of it.
   void DeleteOrphans(bool past_deadline, Pass& pass);
   void DeleteOrphansOfRoot();
-  // The claims that were given an ownerReference to the root.
-  std::vector<KubeObject> HandedClaims() const;
+  void DeleteMountedClaims(std::vector<KubeObject>& claims);
+  bool ReadAgain(KubeObject& object);
   void DeleteBehindRoot(const std::vector<KubeObject>& mounted);
   // One more pass over what is left of the members. What the root was like behind its list.
   RootState DeleteLeft();
@@ -176,6 +175,7 @@ class Deletion {
   };
   std::optional<Prepared> prepared_;
   std::vector<FirstDelete> first_deletes_;
+  std::vector<KubeObject> first_claims_;  // are deleted first, where there is nothing but sets
   std::set<std::string> first_uids_;       // of what is deleted first
   std::set<std::string> first_orphaning_;  // UIDs of those that are deleted with Orphan
   std::set<std::string> kept_owners_;      // UIDs of what is above objects that must survive

@@ -16,9 +16,8 @@ constexpr std::size_t kMostInABatch = 64;
 
 bool Orphans::MayGo(const KubeObject& object) const {
   const auto label = object.meta.Label(cluster_.label);
-  const bool stays =
-      object.type->kind == "PersistentVolumeClaim" && !claims_.contains(object.meta.uid);
-  return !(label && *label != cluster_.name) && !stays && !survives_(object);
+  return !(label && *label != cluster_.name) && object.type->kind != "PersistentVolumeClaim" &&
+         !survives_(object);
 }
 
 bool Orphans::Find(const std::vector<const KubeObject*>& owners) {
@@ -52,13 +51,6 @@ bool Orphans::Find(const std::vector<const KubeObject*>& owners) {
     all = false;
   }
   return all;
-}
-
-void Orphans::AddClaims(const std::vector<KubeObject>& claims) {
-  for (const KubeObject& claim : claims) {
-    claims_.insert(claim.meta.uid);
-    found_.try_emplace(claim.meta.uid, claim);
-  }
 }
 
 void Orphans::TakeUp(const std::vector<FirstDelete>& marked) {

@@ -28,8 +28,6 @@ class Orphans {
   // Finds what has no other owners than these and those of earlier calls, whatever its labels;
   // claims aside. False: a kind could not be listed; call it again.
   bool Find(const std::vector<const KubeObject*>& owners);
-  // These are lost too, though they are claims.
-  void AddClaims(const std::vector<KubeObject>& claims);
   // Takes up what an earlier watcher found and marked. Marks may be forged, so only what has no
   // living owner counts: the others are found again before their owner goes.
   void TakeUp(const std::vector<FirstDelete>& marked);
@@ -53,7 +51,6 @@ class Orphans {
   const ClusterId cluster_;
   const std::function<bool(const KubeObject&)> survives_;
   std::set<std::string> owner_uids_;         // of all owners that Find() was asked for
-  std::set<std::string> claims_;             // UIDs of those that were added
   std::map<std::string, KubeObject> found_;  // by UID
   std::vector<FirstDelete> marked_;          // of an earlier watcher, and not told yet
 };

@@ -37,12 +37,13 @@ class DeletesTest : public ToolsLab {
   }
 
   bool may_send_ = true;
+  bool is_whole_ = false;
   Deletes deletes_{MakeTools(),
                    cluster_,
-                   ObjectNamed("deployments", "spark-m"),
                    clock_.WallNow() + std::chrono::hours(24),
                    warn_once_,
-                   [this] { return may_send_; }};
+                   [this] { return may_send_; },
+                   [this] { return is_whole_; }};
   KubeObjects maps_;
 };
 

@@ -1163,7 +1163,7 @@ TEST_F(DeletionTest, TheClaimsOfARootThatIsASetGoWithIt) {
   ASSERT_TRUE(ClaimExists("data-spark-m-0"));
   EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
   EXPECT_FALSE(ClaimExists("data-spark-m-0"));
-  EXPECT_EQ(DeletesOf("persistentvolumeclaims"), 0u);
+  EXPECT_EQ(DeletesOf("persistentvolumeclaims"), 1u);
 }
 
 TEST_F(DeletionTest, AMountedObjectOfAnotherClusterIsNotHandedOver) {

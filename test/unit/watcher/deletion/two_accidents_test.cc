@@ -89,8 +89,7 @@ TEST_F(TwoAccidentsTest, AKeptObjectStaysThoughItsMountedOwnerMayNotBeHandedOver
   EXPECT_TRUE(MapExists("kept"));
 }
 
-// What was handed over to the master root while the cluster was whole stays handed over though the
-// cluster is spared: the next `replace --force` of the master takes it along.
+// What was given away to be deleted while the cluster was whole goes though the cluster is spared.
 TEST_F(TwoAccidentsTest, ClaimsOfAClusterThatWasSparedOutliveItsMasterRoot) {
   settings_.settings.volumes = Volumes::kDelete;
   StartWatcher();
@@ -104,7 +103,7 @@ TEST_F(TwoAccidentsTest, ClaimsOfAClusterThatWasSparedOutliveItsMasterRoot) {
       R"([{"name":"m","image":"x"}]}}}})");
   const std::string claim = "/api/v1/namespaces/lab/persistentvolumeclaims/data-w-0";
   ASSERT_TRUE(Exists(claim));
-  Before("PATCH", "/persistentvolumeclaims/data-w-0", 1, [this] { MakeDriver(); });
+  Before("GET", "/persistentvolumeclaims?labelSelector=app", 1, [this] { MakeDriver(); });
   EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
   kubernetes_.on_request = nullptr;
   ReplaceRoot();
