@@ -1,6 +1,8 @@
 #include "probes/cluster_probe.h"
 
 #include <algorithm>
+#include <iterator>
+#include <string_view>
 
 #include "probes/base/names.h"
 #include "probes/owner_kinds.h"
@@ -9,6 +11,12 @@ namespace cluster_watcher {
 namespace {
 
 constexpr int kLongestChain = 16;
+// What is read of objects that are listed.
+constexpr std::string_view kListedAnnotations[] = {
+    "cluster-watcher/owner",    "cluster-watcher/keep",     "cluster-watcher/delete-order",
+    "cluster-watcher/status",   "cluster-watcher/root-uid", "cluster-watcher/collect-after",
+};
+constexpr std::size_t kLongestListed = 1'024;  // bytes
 
 bool IsAlwaysBelow(const KubeObject& object, const ResourceType& controller) {
   return (object.type->kind == "ReplicaSet" && controller.kind == "Deployment") ||
@@ -30,11 +38,19 @@ ApiError Malformed(const ResourceType& type, const Error& error) {
 
 }  // namespace
 
-void ClusterId::DropOtherLabels(ObjectMeta& meta) const {
-  std::erase_if(meta.common.Edit().labels, [this](const auto& of_object) {
+void ClusterId::DropWhatSaysNothing(ObjectMeta& meta) const {
+  ObjectMeta::Common& common = meta.common.Edit();
+  std::erase_if(common.labels, [this](const auto& of_object) {
     const std::string& key = of_object.first;
     return key != label && key != kTypeLabel && key != kEphemeralLabel;
   });
+  std::erase_if(common.annotations, [](const auto& of_object) {
+    return std::find(std::begin(kListedAnnotations), std::end(kListedAnnotations),
+                     of_object.first) == std::end(kListedAnnotations);
+  });
+  for (auto& [key, value] : common.annotations) {
+    if (value.size() > kLongestListed) value = std::string(CutText(value, kLongestListed));
+  }
 }
 
 Result<KubeObject, ApiError> ClusterProbe::ReadController(const KubeObject& object,
@@ -120,7 +136,7 @@ ClusterListing ClusterProbe::List(std::span<const ResourceType> types, const Clu
                "list " + requests[which].type.QualifiedName() + ": " + meta.error().message,
                std::nullopt});
         } else if (cluster.Owns(*meta)) {
-          cluster.DropOtherLabels(*meta);
+          cluster.DropWhatSaysNothing(*meta);
           if (!listing.objects.empty()) meta->common.ShareWith(listing.objects.back().meta.common);
           listing.objects.push_back({listed[which], *std::move(meta)});
         }

@@ -27,8 +27,9 @@ struct ClusterId {
   std::string name;   // its value, never empty
 
   bool Owns(const ObjectMeta& meta) const { return meta.Label(label) == name; }
-  // Takes out the labels that say nothing about a cluster: thousands of objects may be held.
-  void DropOtherLabels(ObjectMeta& meta) const;
+  // Takes out the labels and annotations that say nothing about a cluster or its deletion, and the
+  // end of what is longer than any that does: thousands of objects may be held.
+  void DropWhatSaysNothing(ObjectMeta& meta) const;
 };
 
 struct ClusterListing {

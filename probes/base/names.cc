@@ -67,16 +67,19 @@ KindName SplitKindName(std::string_view text) {
   const std::size_t dot = lower.find('.');
   if (dot == std::string::npos) return {lower, ""};
   // "v1" at the end may itself be the group; only a version before a group is dropped.
-  std::string group = lower.substr(dot + 1);
+  std::string_view group = std::string_view(lower).substr(dot + 1);
   // Repeated, so that the result splits into the same parts again.
   for (std::size_t next = group.find('.');
-       next != std::string::npos && IsApiVersion(group.substr(0, next)); next = group.find('.')) {
-    group.erase(0, next + 1);
+       next != std::string_view::npos && IsApiVersion(group.substr(0, next));
+       next = group.find('.')) {
+    group.remove_prefix(next + 1);
   }
-  return {lower.substr(0, dot), group};
+  return {lower.substr(0, dot), std::string(group)};
 }
 
 bool IsKindName(std::string_view text) {
+  static constexpr std::size_t kLongest = 63 + 63 + 253;  // with a version and the dots
+  if (text.size() > kLongest) return false;
   const KindName name = SplitKindName(text);
   const bool has_group = text.find('.') != std::string_view::npos;
   return IsDnsLabel(name.kind) && (!has_group || IsDnsSubdomain(name.group));
@@ -118,9 +121,13 @@ std::string_view CutText(std::string_view text, std::size_t size) {
 }
 
 std::string Joined(const std::vector<std::string>& parts) {
+  static constexpr std::size_t kMost = 32;
   std::string text;
-  for (const std::string& part : parts) text += (text.empty() ? "" : "; ") + part;
-  return text;
+  for (std::size_t i = 0; i < std::min(parts.size(), kMost); ++i) {
+    text += (text.empty() ? "" : "; ") + parts[i];
+  }
+  if (parts.size() <= kMost) return text;
+  return text + "; and " + std::to_string(parts.size() - kMost) + " more";
 }
 
 }  // namespace cluster_watcher

@@ -48,7 +48,7 @@ std::string Quoted(std::string_view text);
 // Returns the first `size` bytes of `text` at most, and never half a UTF-8 character.
 std::string_view CutText(std::string_view text, std::size_t size);
 
-// Returns "a; b": several messages on one line.
+// Returns "a; b": several messages on one line. Of very many, how many more there are.
 std::string Joined(const std::vector<std::string>& parts);
 
 }  // namespace cluster_watcher

@@ -295,7 +295,7 @@ marks_between() {
 }
 
 applies_what_changes() {
-  kubectl -n lab apply --server-side --field-manager=ci -f - >/dev/null <<APPLIED
+  kubectl -n lab apply --server-side --field-manager=ci --force-conflicts --validate=false -f - >/dev/null <<APPLIED
 apiVersion: v1
 kind: List
 items:

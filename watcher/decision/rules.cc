@@ -1,5 +1,6 @@
 #include "watcher/decision/rules.h"
 
+#include <cstddef>
 #include <optional>
 #include <utility>
 
@@ -7,6 +8,8 @@
 
 namespace cluster_watcher {
 namespace {
+
+constexpr std::size_t kLongestTime = 40;  // bytes
 
 // A rule's answer: the reason if it matches, and the explanation in any case.
 struct Outcome {
@@ -56,7 +59,9 @@ Outcome Mismatch(const Facts& facts) {
 
 Outcome Held(const Facts& facts) {
   for (const Hold& hold : facts.holds) {
-    const std::string what = "hold-until on the " + hold.where + " is " + hold.text;
+    const bool is_long = hold.text.size() > kLongestTime;
+    const std::string what = "hold-until on the " + hold.where + " is " +
+                             (hold.until && !is_long ? hold.text : Quoted(hold.text));
     if (!hold.until) {
       return Match(Reason::kHeld, what + ", which is not an RFC 3339 time and so holds");
     }

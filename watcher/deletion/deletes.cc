@@ -109,8 +109,8 @@ bool Deletes::SendConflictsAgain(const std::vector<const KubeObject*>& batch,
     auto now = ReadObjectMeta(OnlyItem(*read[i]));
     if (!now) continue;
     ObjectMeta before = object.meta;
-    cluster_.DropOtherLabels(before);
-    cluster_.DropOtherLabels(*now);
+    cluster_.DropWhatSaysNothing(before);
+    cluster_.DropWhatSaysNothing(*now);
     if (!HasOnlyNewStatus(before, *now)) continue;
     again.push_back(conflicts[i]);
     requests.push_back(ApiRequest::Delete(object.type, cluster_.ns, now->name,

@@ -1,6 +1,9 @@
 #include "watcher/observation/next_master.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <map>
 #include <string_view>
 #include <vector>
 
@@ -12,6 +15,7 @@ namespace cluster_watcher {
 namespace {
 
 constexpr std::string_view kWatcher = "cluster-watcher";  // its container, and its image
+constexpr std::size_t kLongestSetting = 4'096;             // bytes; none that is valid is longer
 
 // A setting by each of its names.
 struct SettingNames {
@@ -52,30 +56,48 @@ std::string Referred(JsonValue pod, JsonValue from) {
   return field ? *std::move(field) : from.ToText();
 }
 
+std::string ValueOf(const Container& container, JsonValue variable) {
+  const JsonValue from = variable["valueFrom"];
+  const std::string value = from.IsObject()
+                                ? Referred(container.pod, from)
+                                : std::string(variable["value"].AsString().value_or(""));
+  return value.substr(0, kLongestSetting);
+}
+
+// All of them. Of two with one name the last counts.
+std::map<std::string, std::string, std::less<>> Variables(const Container& container) {
+  std::map<std::string, std::string, std::less<>> variables;
+  for (const JsonValue variable : container.self["env"].Elements()) {
+    variables.insert_or_assign(std::string(variable["name"].AsString().value_or("")),
+                               ValueOf(container, variable));
+  }
+  return variables;
+}
+
 std::optional<std::string> Variable(const Container& container, std::string_view name) {
   std::optional<std::string> found;
   for (const JsonValue variable : container.self["env"].Elements()) {
-    if (variable["name"].AsString() != name) continue;
-    const JsonValue from = variable["valueFrom"];
-    found = from.IsObject() ? Referred(container.pod, from)
-                            : std::string(variable["value"].AsString().value_or(""));
+    if (variable["name"].AsString() == name) found = ValueOf(container, variable);
   }
   return found;
 }
 
-// Replaces $(NAME), as the kubelet does.
+// Replaces $(NAME), as the kubelet does. What is too long to be a setting is cut off.
 std::string Expanded(std::string_view text, const Container& container) {
+  text = text.substr(0, kLongestSetting);
+  std::map<std::string, std::string, std::less<>> known;  // there may be thousands of variables
   std::string expanded;
-  for (;;) {
+  while (expanded.size() < kLongestSetting) {
     const std::size_t open = text.find("$(");
     const std::size_t close = text.find(')', open);
     if (open == std::string_view::npos || close == std::string_view::npos) break;
-    const auto value = Variable(container, text.substr(open + 2, close - open - 2));
+    if (known.empty()) known = Variables(container);
+    const auto value = known.find(text.substr(open + 2, close - open - 2));
     expanded += text.substr(0, open);
-    expanded += value ? *value : text.substr(open, close + 1 - open);
+    expanded += value != known.end() ? value->second : text.substr(open, close + 1 - open);
     text.remove_prefix(close + 1);
   }
-  return expanded.append(text);
+  return expanded.append(text).substr(0, kLongestSetting);
 }
 
 // Returns the value of a flag among the words that start the container; "true" for one without. The
@@ -87,18 +109,18 @@ std::optional<std::string> Flag(const Container& container, std::string_view fla
       words.push_back(word.AsString().value_or(""));
     }
   }
-  std::optional<std::string> found;
+  std::optional<std::string_view> found;
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (!words[i].starts_with(flag)) continue;
     std::string_view rest = words[i].substr(flag.size());
     if (rest.starts_with('=')) {
-      found = Expanded(rest.substr(1), container);
+      found = rest.substr(1);
     } else if (rest.empty()) {
       const bool has_value = flag != kDryRun.flag && i + 1 < words.size();
-      found = has_value ? Expanded(words[i + 1], container) : "true";
+      found = has_value ? words[i + 1] : "true";
     }
   }
-  return found;
+  return found ? std::optional(Expanded(*found, container)) : std::nullopt;
 }
 
 // "registry:5000/team/cluster-watcher:0.1.0"

@@ -678,7 +678,7 @@ void Observer::FindAmbiguities(Snapshot& snapshot, const Patience& patience) {
         other.meta.Annotation(annotation::kOwner).value_or(label.value_or(""));
     auto owner = OwnerName::Parse(named);
     if (!named.empty() && snapshot.owner_name && (!owner || !NamesOwner(snapshot, *owner, ""))) {
-      ambiguities.push_back(other.Describe() + " names another owner, \"" + named + "\"");
+      ambiguities.push_back(other.Describe() + " names another owner, " + Quoted(named));
     }
   }
   EachUnended(snapshot, bare, patience, [&](const KubeObject& master, JsonValue) {

@@ -73,6 +73,21 @@ TEST_F(ClusterProbeTest, WhatNothingControlsIsItsOwnRoot) {
   EXPECT_TRUE(api_.transport.requests.empty());
 }
 
+// Thousands are held, each with 256 kB of annotations at most.
+TEST(ClusterId, OfWhatIsListedOnlyWhatIsReadIsHeld) {
+  const std::string junk(250'000, 'x');
+  KubeObject object = Object(
+      "configmap", "c",
+      R"("labels":{"oshinko-cluster":"bob","a":"b"},"annotations":{"cluster-watcher/junk":")" +
+          junk + R"(","cluster-watcher/owner":")" + junk +
+          R"(","cluster-watcher/keep":"true","openshift.io/a":"b"})");
+  kCluster.DropWhatSaysNothing(object.meta);
+  EXPECT_EQ(object.meta.labels().size(), 1u);
+  EXPECT_EQ(object.meta.annotations().size(), 2u);
+  EXPECT_EQ(object.meta.Annotation("cluster-watcher/keep"), "true");
+  EXPECT_EQ(object.meta.Annotation("cluster-watcher/owner"), std::string(1'024, 'x'));
+}
+
 TEST_F(ClusterProbeTest, WalksFromPodToDeploymentAndDeploymentConfig) {
   for (const bool labelled : {true, false}) {
     StartAnew();

@@ -113,5 +113,14 @@ TEST(Names, KnowLabels) {
   EXPECT_FALSE(IsLabelKey("example.com/" + longest + "a"));
 }
 
+TEST(KindNames, AreShort) {
+  std::string versions = "x";
+  while (versions.size() < 300'000) versions += ".v1";
+  EXPECT_FALSE(IsKindName(versions));
+  EXPECT_FALSE(OwnerName::Parse(versions + "/bob"));
+  EXPECT_EQ(SplitKindName(versions).group, "v1");
+  EXPECT_TRUE(IsKindName("x.v1." + std::string(63, 'a') + ".example.com"));
+}
+
 }  // namespace
 }  // namespace cluster_watcher

@@ -263,7 +263,7 @@ TEST(Check, JsonHoldsTextOfAnyKind) {
   snapshot.facts.holds = {{"pod \"m\"", "\n\\\x01", std::nullopt}};
   const JsonDocument document = Json(snapshot);
   EXPECT_TRUE(Holds(std::string(document.root()["detail"].AsString().value_or("")),
-                    "pod \"m\" is \n\\\x01"));
+                    R"(pod "m" is "\n\\\x01")"));
 }
 
 TEST(Check, NothingForeignForgesALineOrSteersATerminal) {

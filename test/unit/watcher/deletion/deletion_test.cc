@@ -54,7 +54,7 @@ class DeletionTest : public ReaperLab {
       clock_.elapsed += std::chrono::milliseconds(900);
     };
   }
-  void Touch(const std::string& path) { Annotate(path, "n", "1"); }
+  void Touch(const std::string& path) { Annotate(path, "root-uid", "1"); }
   void StripMarks() {
     kubernetes_.Admin("PATCH", kRoot,
                       R"({"metadata":{"annotations":{"cluster-watcher/phase":null,)"

@@ -50,6 +50,16 @@ TEST(WatcherOrders, TheOwnerIsTakenFromFlagThenEnvironmentThenAnnotation) {
   }
 }
 
+// 108 kB that would make 200 MB.
+TEST(WatcherOrders, WhatReferencesMultiplyIsCutOff) {
+  std::string arguments = "--owner=";
+  for (int i = 0; i < 2'000; ++i) arguments += "$(A)";
+  const WatcherOrders orders = Read(Pod(R"("name":"w","args":[")" + arguments +
+                                        R"("],"env":[{"name":"A","value":")" +
+                                        std::string(100'000, 'a') + "\"}]"));
+  EXPECT_EQ(orders.owner, std::string(4'096, 'a'));
+}
+
 TEST(WatcherOrders, WhatRefersToAFieldOfThePodIsWhatThatSays) {
   const auto refers = [](const std::string& path) {
     return R"("name":"cluster-watcher","env":[{"name":"CLUSTER_WATCHER_OWNER",)"
