@@ -12,6 +12,7 @@
 #include "watcher/command/session.h"
 #include "watcher/decision/confirmation.h"
 #include "watcher/deletion/judged_look.h"
+#include "watcher/protocol/master_root.h"
 
 namespace cluster_watcher {
 namespace {
@@ -163,7 +164,12 @@ int RunCheck(const Invocation& invocation, const Environment& environment, std::
   KubeClient client(*session.transport, tokens, [](const RequestRecord&) {});
   Discovery discovery(client);
   Observer observer(client, discovery, clock, settings);
-  const JudgedLook look = LookAndDecide(observer, stop);
+  JudgedLook look = LookAndDecide(observer, stop);
+  // Else it would promise a deletion that is refused.
+  if (look.decision.abandoned() && look.snapshot.root) {
+    const auto policy = MasterRoot(client, *look.snapshot.root).PolicyAgainstMarks();
+    if (policy) look.decision = HeldByPolicy(std::move(look.decision), *policy);
+  }
   const CheckReport report =
       Report(look.snapshot, look.decision, settings.resolved(), invocation.output);
   fmt::print("{}", report.text);

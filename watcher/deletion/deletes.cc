@@ -17,13 +17,23 @@ constexpr int kMostSends = 3;
 
 Deletes::Deletes(const Tools& tools, ClusterId cluster, WallTime collect_after,
                  WarnOnce& warn_once, std::function<bool()> may_send,
-                 std::function<bool()> is_whole)
+                 std::function<bool()> is_whole, std::function<bool()> is_held)
     : tools_(tools),
       cluster_(std::move(cluster)),
       warn_once_(warn_once),
       claims_(tools.client, *tools.settings, cluster_, collect_after),
       may_send_(std::move(may_send)),
-      is_whole_(std::move(is_whole)) {}
+      is_whole_(std::move(is_whole)),
+      is_held_(std::move(is_held)) {}
+
+bool Deletes::IsHeldBack(const std::vector<ApiResult>& results) {
+  const auto refused = std::find_if(results.begin(), results.end(), [](const ApiResult& result) {
+    return !result && !result.error().policy.empty() && !IsOfGuard(result.error().policy);
+  });
+  if (refused == results.end()) return false;
+  policy_ = refused->error().policy;
+  return is_held_();
+}
 
 bool Deletes::Send(const std::vector<const KubeObject*>& objects, PropagationPolicy propagation) {
   return SendAll(objects, propagation, false);
@@ -56,7 +66,10 @@ bool Deletes::SendAll(const std::vector<const KubeObject*>& objects, Propagation
     // To settle claims may have taken its time.
     if (!dry_run && !batch.empty() && !may_send_()) return false;
     const auto results = SendBatch(batch, propagation, dry_run);
+    const bool is_held = !dry_run && IsHeldBack(results);
+    if (is_held) warn_once_(policy_);
     for (std::size_t i = 0; i < batch.size(); ++i) {
+      if (is_held && !results[i] && !results[i].error().policy.empty()) continue;
       Count(*batch[i], results[i], dry_run);
       if (results[i] || results[i].error().failure == ApiFailure::kNotFound) {
         accepted_at_.try_emplace(batch[i]->meta.uid, tools_.clock.Now());
@@ -65,6 +78,7 @@ bool Deletes::SendAll(const std::vector<const KubeObject*>& objects, Propagation
       all = all && !IsTransient(results[i].error().failure);
       throttled = throttled || results[i].error().failure == ApiFailure::kThrottled;
     }
+    if (is_held) return false;
     if (next < objects.size()) tools_.turn({});
   }
   return all;
@@ -155,8 +169,6 @@ void Deletes::Count(const KubeObject& object, const ApiResult& result, bool dry_
     }
     return CountResult(resource, dry_run ? "dry-run" : "deleted");
   }
-  const std::string& policy = result.error().policy;
-  if (!policy.empty() && !IsOfGuard(policy)) policy_ = policy;
   switch (result.error().failure) {
     case ApiFailure::kNotFound:
       return CountResult(resource, "not-found");

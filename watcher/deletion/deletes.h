@@ -24,8 +24,11 @@ class Deletes {
   // `collect_after`, to the second: what claims are marked with.
   // `may_send` is asked right before deletes are sent; those for which it says no aren't.
   // `is_whole`: whether nothing of the cluster is deleted yet.
+  // `is_held` is asked when a policy has refused a delete: whether it is one that refuses all, as
+  // the brake does. Then no more are sent.
   Deletes(const Tools& tools, ClusterId cluster, WallTime collect_after, WarnOnce& warn_once,
-          std::function<bool()> may_send, std::function<bool()> is_whole);
+          std::function<bool()> may_send, std::function<bool()> is_whole,
+          std::function<bool()> is_held);
 
   // Sends one for each object, side by side. True: each was accepted, or refused for good; false:
   // some must be sent again, or wait for their claims (but for what is deleted with Orphan). An
@@ -72,6 +75,7 @@ class Deletes {
                           PropagationPolicy propagation, std::vector<ApiResult>& results);
   std::size_t Concurrency() const;
   bool AreClaimsSettled(const KubeObject& object);
+  bool IsHeldBack(const std::vector<ApiResult>& results);
   void Count(const KubeObject& object, const ApiResult& result, bool dry_run);
   void CountResult(const std::string& resource, const char* result);
 
@@ -81,6 +85,7 @@ class Deletes {
   Claims claims_;
   const std::function<bool()> may_send_;
   const std::function<bool()> is_whole_;
+  const std::function<bool()> is_held_;
   std::unordered_map<Uid, MonotonicTime> accepted_at_;
   std::map<std::string, int> results_;
   std::set<std::string> settled_;  // UIDs of sets whose claims were settled ahead of their delete

@@ -87,7 +87,7 @@ Deletion::Deletion(const Tools& tools, const DeletionOrder& condemned, Monotonic
       memory_(MemoryOf(condemned, *tools.settings, tools.clock.WallNow())),
       deletes_(
           tools, cluster_, memory_.collect_after, warn_once_, [this] { return MaySend(); },
-          [this] { return IsWhole(); }),
+          [this] { return IsWhole(); }, [this] { return IsHeld(); }),
       pace_(tools.client, tools.clock,
             static_cast<unsigned>(std::hash<std::string>()(as_seen_.meta.uid))),
       needs_evidence_(!condemned.marks.deletes_begun),
@@ -293,15 +293,21 @@ bool Deletion::MaySend() const {
 }
 
 bool Deletion::FinishMembers(MonotonicTime deadline,
-                             const std::function<std::optional<EvidenceSince>()>& look_again) {
+                             const std::function<std::optional<EvidenceSince>()>& look_again,
+                             const std::function<void()>& tell_that_it_is_held) {
   CountOnlyOlderThanRoot();
   memory_.mounted.clear();
   memory_.root_set.clear();
   needs_evidence_ = false;  // `look_again` brings it
   finishes_ = true;
   if (!memory_.made_before) return false;
-  for (bool first = true; tools_.clock.Now() < deadline; first = false) {
+  for (bool first = true; tools_.clock.Now() < deadline;) {
     tools_.turn({});
+    if (IsHeld()) {
+      tell_that_it_is_held();
+      pace_.Pause(deadline);
+      continue;
+    }
     MemberListing::Listed listed = listing_.List(RepeatedReads(tools_));
     // To list may have taken its time.
     if (!first || IsEvidenceOld()) {
@@ -311,7 +317,7 @@ bool Deletion::FinishMembers(MonotonicTime deadline,
     }
     if (!IsGoing(ReadRoot())) return false;
     // The first list is the one that counts; nothing that appears later is ours to delete.
-    const Pass pass = DeletePass(Sort(listed, first), false);
+    const Pass pass = DeletePass(Sort(listed, std::exchange(first, false)), false);
     if (listed.complete && pass.remaining == 0) return true;
     pace_.Pause(deadline);
   }

@@ -63,9 +63,11 @@ class Deletion {
 
   // For when somebody else deletes the master root: deletes the members that are listed now, until
   // `deadline`, or until `look_again`, asked before each further pass, and before the first if its
-  // evidence has grown old, brings no new evidence. True: all are gone.
+  // evidence has grown old, brings no new evidence. True: all are gone. As long as the brake is on
+  // it waits; `tell_that_it_is_held` is called then, each time it has asked.
   bool FinishMembers(MonotonicTime deadline,
-                     const std::function<std::optional<EvidenceSince>()>& look_again);
+                     const std::function<std::optional<EvidenceSince>()>& look_again,
+                     const std::function<void()>& tell_that_it_is_held);
 
   // Whether nothing is deleted yet, as far as we know.
   bool IsWhole() const;

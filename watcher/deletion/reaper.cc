@@ -102,10 +102,11 @@ Refusal Reaper::NotePolicy(const ApiError& error, Refusal otherwise) {
 
 Reaper::Outcome Reaper::Resume(const WatcherId& me, const Snapshot& snapshot) {
   Marks marks = snapshot.marks;
-  refused_by_policy_ =
-      held_ && MasterRoot(tools_.client, *snapshot.root).PolicyAgainstMarks().has_value();
-  if (refused_by_policy_) return Outcome::kSpared;
   const bool own = marks.condemned_by == me;
+  // It may have been held before this watcher was restarted.
+  const bool begins = own && marks.deletes_begun && !std::exchange(resumed_, true);
+  refused_by_policy_ = (held_ || begins) && IsHeldByPolicy(me, snapshot);
+  if (refused_by_policy_) return Outcome::kSpared;
   if (own && marks_to_take_off_) {
     marks_to_take_off_ = !TakeMarksOff(me, snapshot);
     return Outcome::kSpared;
@@ -135,6 +136,29 @@ Reaper::Outcome Reaper::Resume(const WatcherId& me, const Snapshot& snapshot) {
   order.look.root->meta.common.Edit().annotations[annotation::kCondemnedBy] = me.ToText();
   Deletion deletion(tools_, order, BeganAt(order, progress));
   return Finish(order, deletion, progress).value_or(Outcome::kSpared);
+}
+
+// What the brake does not refuse is to write the deletion's age anew: the time under it doesn't
+// count, also for a watcher that is restarted.
+bool Reaper::IsHeldByPolicy(const WatcherId& me, const Snapshot& snapshot) {
+  MasterRoot root(tools_.client, *snapshot.root);
+  const auto policy = root.PolicyAgainstMarks();
+  if (!policy) return false;
+  if (!std::exchange(held_, true)) {
+    BackToWatching(snapshot, Refusal::kHold, *policy);
+  }
+  const Marks& marks = snapshot.marks;
+  const WallTime now = ServerNow(snapshot, tools_.clock);
+  const bool is_old = marks.deleting_since &&
+                      now - *marks.deleting_since >= tools_.settings->delete_deadline / 2;
+  if (!is_old || marks.condemned_by != me || !marks.deletes_begun) return true;
+  const HalfProof proof = ProveHalf(tools_, warn_once_, *snapshot.cluster, snapshot.root->meta.uid,
+                                    marks, now);
+  if (proof.wholeness == Wholeness::kHalf) {
+    auto written = root.WriteMarks({{annotation::kDeletingSince, FormatTime(now)}}, kMarksTimeout);
+    if (!written) warn_once_(written.error().message);
+  }
+  return true;
 }
 
 std::optional<Marks> Reaper::TakeOver(const WatcherId& me, const Snapshot& snapshot, bool is_half) {
@@ -560,12 +584,22 @@ bool Reaper::FinishOnTermination() {
     told = true;
   };
   Deletion deletion(tools_, condemned, began);
-  const bool finished = deletion.FinishMembers(began + allowed, [&] {
-    tell();
-    const auto again = look_and_decide();
-    return again ? std::optional(again->snapshot.evidence_since) : std::nullopt;
-  });
-  tell();
+  bool told_hold = false;
+  const bool finished = deletion.FinishMembers(
+      began + allowed,
+      [&] {
+        tell();
+        const auto again = look_and_decide();
+        return again ? std::optional(again->snapshot.evidence_since) : std::nullopt;
+      },
+      [&] {
+        if (std::exchange(told_hold, true)) return;
+        tools_.metrics.Refused(ToString(Refusal::kHold));
+        announcer_.Trouble(condemned.look, "Stopping",
+                           "its members can't be deleted as long as this holds, and stay if this "
+                           "pod ends before: " + deletion.policy());
+      });
+  if (finished || !deletion.first_deleted().empty()) tell();
   if (!finished) {
     const char* why = "the members were not finished: that is not, or no longer, ours to do";
     tools_.log.warn("{}", why);

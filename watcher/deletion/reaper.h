@@ -88,6 +88,8 @@ class Reaper {
                                           std::stop_token stop);
   // The deletion that was begun goes on if the cluster is half. nullopt: it may be whole.
   std::optional<Outcome> GoOnIfHalf(const DeletionOrder& condemned, Progress& progress);
+  // Whether a policy, such as the brake, keeps the deletion that was begun from going on.
+  bool IsHeldByPolicy(const WatcherId& me, const Snapshot& snapshot);
   // Writes that the deletion is that of `me` now. The marks as they are then; nullopt: it could not
   // be written.
   std::optional<Marks> TakeOver(const WatcherId& me, const Snapshot& snapshot, bool is_half);
@@ -135,6 +137,7 @@ class Reaper {
   bool refused_by_policy_ = false;
   // A deletion that was begun stands still because of one. Its time begins anew when it goes on.
   bool held_ = false;
+  bool resumed_ = false;  // what this watcher found begun when it was started
 };
 
 }  // namespace cluster_watcher

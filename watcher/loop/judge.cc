@@ -14,7 +14,9 @@ Decision Judge::DecideOn(const Snapshot& snapshot, const std::stop_token& stop) 
   pod_terminating_ = snapshot.IsPodTerminating();
   Decision decision =
       overruled_ ? DecideWithOthers(observer_, snapshot, stop) : Decide(snapshot.facts);
-  if (decision.abandoned() && policy_refuses_) decision = AskPolicy(snapshot, std::move(decision));
+  const bool is_concerned =
+      decision.abandoned() || (guard_refuses_ && decision.reason == Reason::kActive);
+  if (is_concerned && policy_refuses_) decision = AskPolicy(snapshot, std::move(decision));
   if (decision.abandoned()) {
     const Duration grace = GraceFor(*tools_.settings, decision.reason, snapshot.seen);
     confirmation_.Add(snapshot.OwnerIdentity(), grace, snapshot.began, tools_.clock.Now(),
@@ -37,6 +39,7 @@ Decision Judge::AskPolicy(const Snapshot& snapshot, Decision decision) {
   if (!snapshot.root) return decision;
   const auto policy = MasterRoot(tools_.client, *snapshot.root).PolicyAgainstMarks();
   policy_refuses_ = policy.has_value();
+  guard_refuses_ = guard_refuses_ && policy_refuses_;
   return policy ? HeldByPolicy(std::move(decision), *policy) : decision;
 }
 

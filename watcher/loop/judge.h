@@ -27,6 +27,8 @@ class Judge {
   // To condemn the cluster was refused by an admission policy. From now on each abandoned verdict
   // asks for it, and counts only once it no longer refuses.
   void NotePolicy() { policy_refuses_ = true; }
+  // The guard refused another mark: that is told while all is well, too.
+  void NoteGuard() { policy_refuses_ = guard_refuses_ = true; }
 
   // Whether the verdicts so far suffice to condemn the cluster, and our pod may still do that: one
   // that is terminating may be killed before the deletion has ended.
@@ -61,6 +63,7 @@ class Judge {
   bool overruled_ = false;  // the last verdict, for another driver's sake
   bool pod_terminating_ = false;
   bool policy_refuses_ = false;
+  bool guard_refuses_ = false;
 };
 
 // The time between two polls varies from this percentage of the poll interval to 200 less it.

@@ -46,6 +46,7 @@ void OwnerRecord::Write(const Snapshot& snapshot, const Decision& decision,
   }
   if (changes.empty()) {
     written_ = true;
+    refused_by_guard_ = false;
     return;
   }
   MasterRoot root(tools_.client, *snapshot.root);
@@ -53,9 +54,12 @@ void OwnerRecord::Write(const Snapshot& snapshot, const Decision& decision,
   // What is refused for good is tried again with the next sure look, and no sooner.
   written_ = written || !IsTransient(written.error().failure);
   // A conflict is nothing unusual: controllers write status all the time.
+  refused_by_guard_ = !written && IsOfGuard(written.error().policy);
   const bool expected = written || written.error().failure == ApiFailure::kConflict;
   if (!expected && !said_) {
-    tools_.log.info("the owner can't be recorded: {}", written.error().message);
+    const bool is_refused = !written.error().policy.empty();
+    tools_.log.log(is_refused ? spdlog::level::warn : spdlog::level::info,
+                   "the owner can't be recorded: {}", written.error().message);
   }
   said_ = !expected;
 }

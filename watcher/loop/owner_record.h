@@ -21,10 +21,13 @@ class OwnerRecord {
 
   // False: the owner could not be written yet, and that is worth another look soon.
   bool is_written() const { return written_; }
+  // Whether the guard refused it: then no mark of a deletion could be written either.
+  bool is_refused_by_guard() const { return refused_by_guard_; }
 
  private:
   const Tools& tools_;
   bool written_ = true;
+  bool refused_by_guard_ = false;
   bool said_ = false;  // that it can't be written
 };
 

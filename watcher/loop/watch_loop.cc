@@ -140,6 +140,7 @@ WatchLoop::Next WatchLoop::ActOnRoot(const Snapshot& snapshot, const Decision& d
     }
     // Not right before condemning, which needs the resourceVersion that was read.
     if (!judge_.MayCondemn()) owner_record_.Write(snapshot, decision, owner);
+    if (owner_record_.is_refused_by_guard()) judge_.NoteGuard();
   }
   if (!judge_.MayCondemn()) return Next::kWait;
   if (tools_.settings->dry_run) {

@@ -178,8 +178,8 @@ bool Announcer::Warn(const Snapshot& snapshot, const Decision& decision,
       " To keep it: kubectl annotate -n " + ns + " " + snapshot.root->Describe() + until;
   if (!abandonment.surge.empty()) {
     why += "; " + abandonment.surge;
-    hold = " To keep all clusters of the namespace: cluster-watcher hold --namespace-wide -n " +
-           ns + ", or: kubectl annotate namespace " + ns + until + "." + hold;
+    hold = " To keep all clusters of the namespace: kubectl annotate namespace " + ns + until +
+           "." + hold;
   }
   return Record(Audience::kAllWhoCare, {EventType::kWarning, "ClusterAbandoned", "Watching"},
                 FitNote(Name() + " looks abandoned (" + ToString(decision.reason) + "): ", why,

@@ -38,12 +38,14 @@ class DeletesTest : public ToolsLab {
 
   bool may_send_ = true;
   bool is_whole_ = false;
+  bool is_held_ = false;
   Deletes deletes_{MakeTools(),
                    cluster_,
                    clock_.WallNow() + std::chrono::hours(24),
                    warn_once_,
                    [this] { return may_send_; },
-                   [this] { return is_whole_; }};
+                   [this] { return is_whole_; },
+                   [this] { return is_held_; }};
   KubeObjects maps_;
 };
 
