@@ -67,13 +67,13 @@ KindName SplitKindName(std::string_view text) {
   const std::size_t dot = lower.find('.');
   if (dot == std::string::npos) return {lower, ""};
   // "v1" at the end may itself be the group; only a version before a group is dropped.
-  std::string group = lower.substr(dot + 1);
+  std::string_view group = std::string_view(lower).substr(dot + 1);
   // Repeated, so that the result splits into the same parts again.
   for (std::size_t next = group.find('.');
        next != std::string::npos && IsApiVersion(group.substr(0, next)); next = group.find('.')) {
-    group.erase(0, next + 1);
+    group.remove_prefix(next + 1);
   }
-  return {lower.substr(0, dot), group};
+  return {lower.substr(0, dot), std::string(group)};
 }
 
 bool IsKindName(std::string_view text) {
