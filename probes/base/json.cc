@@ -147,6 +147,12 @@ std::optional<std::string> DuplicateKey(const rapidjson::Value& value) {
     for (const auto& member : value.GetObject()) {
       if (auto key = DuplicateKey(member.value)) return key;
     }
+    // Go's maps are written in the order of their keys.
+    const auto members = value.GetObject();
+    const auto out_of_order = std::adjacent_find(
+        members.begin(), members.end(),
+        [](const auto& one, const auto& next) { return View(one.name) >= View(next.name); });
+    if (out_of_order == members.end()) return std::nullopt;
     if (value.MemberCount() <= kFewMembers) {
       for (auto one = value.MemberBegin(); one != value.MemberEnd(); ++one) {
         for (auto other = value.MemberBegin(); other != one; ++other) {
@@ -289,6 +295,12 @@ std::vector<std::pair<std::string_view, JsonValue>> JsonValue::Members() const {
     }
   }
   return members;
+}
+
+void JsonValue::ForEachMember(const std::function<void(std::string_view, JsonValue)>& take) const {
+  if (!IsObject()) return;
+  for (const auto& member : Raw(value_).GetObject())
+    take(View(member.name), JsonValue(&member.value));
 }
 
 std::string JsonValue::ToText() const {

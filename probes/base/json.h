@@ -35,6 +35,8 @@ class JsonValue {
 
   std::vector<JsonValue> Elements() const;                              // of an array
   std::vector<std::pair<std::string_view, JsonValue>> Members() const;  // of an object
+  // Calls `take` for each member of an object, without a copy of the list.
+  void ForEachMember(const std::function<void(std::string_view, JsonValue)>& take) const;
   std::string ToText() const;  // the value as compact JSON; "" if absent
 
  private:

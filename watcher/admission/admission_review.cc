@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -22,6 +21,8 @@ constexpr char kKind[] = "AdmissionReview";
 // kubectl shows this much of a warning; the API server cuts all warnings together at 4,096 bytes.
 constexpr std::size_t kLongestWarning = 256;
 constexpr std::size_t kMostWarnings = 12;
+// Only a RayCluster can have as many pod templates, which all have to be checked in milliseconds.
+constexpr std::size_t kMostTemplates = 64;
 constexpr int kUnprocessable = 422;
 // Counts lists, objects and their elements, each of which takes memory. No real object has so many.
 constexpr std::ptrdiff_t kMostValues = 400'000;
@@ -117,13 +118,9 @@ bool IsNewPod(JsonValue request) {
          request["subResource"].AsString().value_or("").empty();
 }
 
-std::vector<std::string> ProblemsOf(JsonValue object) {
-  std::vector<std::string> problems;
-  for (const PodTemplate& pod_template : PodTemplatesOf(object)) {
-    for (std::string& problem : AnnotationProblems(pod_template.pod)) {
-      problems.push_back(std::move(problem));
-    }
-  }
+AnnotationProblems ProblemsOf(const std::vector<PodTemplate>& templates) {
+  AnnotationProblems problems;
+  for (const PodTemplate& pod_template : templates) problems.Add(pod_template.pod);
   return problems;
 }
 
@@ -155,23 +152,31 @@ AdmissionAnswer AnswerValidate(std::string_view body, const InjectionSettings& s
   const JsonValue request = review->request;
   const bool is_whole = request["subResource"].AsString().value_or("").empty();
   const JsonValue object = is_whole ? request["object"] : JsonValue();
-  std::vector<std::string> warnings = ProblemsOf(object);
+  std::vector<PodTemplate> templates = PodTemplatesOf(object);
+  const std::size_t unchecked = templates.size() - std::min(templates.size(), kMostTemplates);
+  templates.resize(templates.size() - unchecked);
+  const AnnotationProblems problems = ProblemsOf(templates);
+  std::vector<std::string> warnings = problems.Lines();
   std::optional<std::string> refusal;
   if (reject_invalid && !HasController(object)) {
-    const std::vector<std::string> before = ProblemsOf(request["oldObject"]);
-    const std::set<std::string_view> known(before.begin(), before.end());
-    std::vector<std::string> fresh = warnings;
-    std::erase_if(fresh, [&](const std::string& problem) { return known.contains(problem); });
+    std::vector<PodTemplate> before = PodTemplatesOf(request["oldObject"]);
+    before.resize(std::min(before.size(), kMostTemplates));
+    std::vector<std::string> fresh = problems.Since(ProblemsOf(before));
     if (fresh.size() > kMostWarnings) fresh.resize(kMostWarnings);
     if (!fresh.empty()) refusal = Joined(fresh);
   }
   // These warnings are raised for the workload because nobody reads those of pods made by a
   // controller.
-  for (const PodTemplate& pod_template : PodTemplatesOf(object)) {
+  for (const PodTemplate& pod_template : templates) {
     if (pod_template.path.empty()) continue;
-    for (std::string& warning : Inject(pod_template.pod, settings).warnings) {
+    for (std::string& warning : InjectionWithoutPatch(pod_template.pod, settings).warnings) {
       warnings.push_back(std::move(warning));
     }
+  }
+  if (unchecked > 0) {
+    warnings.insert(warnings.begin(), "only the first " + std::to_string(kMostTemplates) +
+                                          " of its pod templates are checked, " +
+                                          std::to_string(unchecked) + " are not");
   }
   if (refusal) warnings.clear();
   AdmissionAnswer answer = Answer(review->uid, {}, warnings, refusal);

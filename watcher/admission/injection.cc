@@ -1,8 +1,11 @@
 #include "watcher/admission/injection.h"
 
 #include <algorithm>
+#include <bitset>
+#include <cstdint>
+#include <iterator>
 #include <optional>
-#include <set>
+#include <unordered_set>
 #include <utility>
 
 #include "probes/base/clock.h"
@@ -27,11 +30,21 @@ constexpr char kScrape[] = "prometheus.io/scrape";
 
 using Outcome = Injection::Outcome;
 
-TextMap TextsOf(JsonValue object) {
+// Returns the annotations that count here, and adds those that nobody knows to `unknown` if it is
+// given. There may be a hundred thousand, so that nothing is copied of the others.
+TextMap AnnotationsOf(JsonValue pod, UnknownAnnotations* unknown = nullptr) {
   TextMap texts;
-  for (const auto& [key, value] : object.Members()) {
-    if (auto text = value.AsString()) texts.emplace(key, *text);
-  }
+  pod["metadata"]["annotations"].ForEachMember([&](std::string_view key, JsonValue value) {
+    const bool is_ours = key.starts_with(annotation::kPrefix);
+    if (!is_ours && key != kMirror && key != kScrape) return;
+    const auto text = value.AsString();
+    if (!text) return;
+    if (!is_ours || IsKnownAnnotation(key)) {
+      texts.emplace(key, *text);
+    } else if (unknown != nullptr) {
+      unknown->Add(key);
+    }
+  });
   return texts;
 }
 
@@ -49,14 +62,17 @@ bool HasNamed(const std::vector<JsonValue>& list, std::string_view name) {
 
 // Returns nullopt if every port that is tried is taken.
 std::optional<int> FreePort(const std::vector<JsonValue>& containers, int first) {
-  std::set<std::int64_t> taken;
+  std::bitset<kPortsTried> taken;
   for (JsonValue container : containers) {
     for (JsonValue port : container["ports"].Elements()) {
-      taken.insert(port["containerPort"].AsInteger().value_or(0));
+      const std::int64_t number = port["containerPort"].AsInteger().value_or(0);
+      if (number >= first && number < first + kPortsTried) {
+        taken.set(static_cast<std::size_t>(number - first));
+      }
     }
   }
-  for (int port = first; port < first + kPortsTried; ++port) {
-    if (!taken.contains(port)) return port;
+  for (int i = 0; i < kPortsTried; ++i) {
+    if (!taken.test(static_cast<std::size_t>(i))) return first + i;
   }
   return std::nullopt;
 }
@@ -227,7 +243,7 @@ std::vector<PatchOperation> MakePatch(JsonValue pod, const InjectionSettings& se
   const JsonValue spec = pod["spec"];
   const JsonValue annotations = pod["metadata"]["annotations"];
   if (!annotations.IsObject()) patch.push_back({"/metadata/annotations", "{}"});
-  for (const auto& [key, value] : NewAnnotations(TextsOf(annotations), settings, port)) {
+  for (const auto& [key, value] : NewAnnotations(AnnotationsOf(pod), settings, port)) {
     patch.push_back({"/metadata/annotations/" + PointerToken(key), TextValue(value)});
   }
   if (!pod["metadata"]["labels"].IsObject()) patch.push_back({"/metadata/labels", "{}"});
@@ -265,9 +281,9 @@ const char* ToString(Outcome outcome) {
   return "";
 }
 
-Injection Inject(JsonValue pod, const InjectionSettings& settings) {
+Injection InjectionWithoutPatch(JsonValue pod, const InjectionSettings& settings) {
   Injection injection;
-  const TextMap annotations = TextsOf(pod["metadata"]["annotations"]);
+  const TextMap annotations = AnnotationsOf(pod);
   const auto asked = annotations.find(annotation::kInject);
   const bool is_asked = asked != annotations.end()
                             ? asked->second == "true"
@@ -282,9 +298,16 @@ Injection Inject(JsonValue pod, const InjectionSettings& settings) {
     return injection;
   }
   injection.outcome = Outcome::kInjected;
-  const int port = *FreePort(ContainersOf(pod["spec"]), settings.port);
-  injection.patch = MakePatch(pod, settings, port);
   WarnOfShortGrace(pod["spec"], injection.warnings);
+  return injection;
+}
+
+Injection Inject(JsonValue pod, const InjectionSettings& settings) {
+  Injection injection = InjectionWithoutPatch(pod, settings);
+  if (injection.outcome == Outcome::kInjected) {
+    const int port = *FreePort(ContainersOf(pod["spec"]), settings.port);
+    injection.patch = MakePatch(pod, settings, port);
+  }
   return injection;
 }
 
@@ -298,23 +321,42 @@ std::string PatchText(const std::vector<PatchOperation>& patch) {
   return text.empty() ? "[]" : text + "]";
 }
 
-std::vector<std::string> AnnotationProblems(JsonValue pod) {
+void AnnotationProblems::Add(JsonValue pod) {
+  TextMap annotations = AnnotationsOf(pod, &unknown_);
+  if (annotations.empty()) return;
   ObjectMeta meta;
-  meta.common.Edit().annotations = TextsOf(pod["metadata"]["annotations"]);
-  std::vector<std::string> problems = AnnotationErrors(meta.annotations());
+  std::vector<std::string> problems = AnnotationErrors(annotations);
+  meta.common.Edit().annotations = std::move(annotations);
   Steps steps;
   ReadSteps(meta, steps, problems);
   if (auto error = DeleteOrderError(meta)) problems.push_back(*error);
-  if (auto hold = meta.Annotation(annotation::kHoldUntil); hold && !ParseTime(*hold)) {
-    problems.push_back("annotation " + std::string(annotation::kHoldUntil) + ": " + Quoted(*hold) +
-                       " is no time, so it holds for ever: write it as 2026-12-24T18:00:00Z");
+  if (auto hold = meta.Annotation(annotation::kHoldUntil);
+      hold && (annotation::TooLong(*hold) || !ParseTime(*hold))) {
+    problems.push_back(
+        "annotation " + std::string(annotation::kHoldUntil) + ": " +
+        annotation::TooLong(*hold).value_or(
+            Quoted(*hold) + " is no time, so it holds for ever: write it as 2026-12-24T18:00:00Z"));
   }
   if (auto inject = meta.Annotation(annotation::kInject);
       inject && *inject != "true" && *inject != "false") {
     problems.push_back("annotation " + std::string(annotation::kInject) + ": " + Quoted(*inject) +
                        " counts as false: write true or false");
   }
-  return problems;
+  std::move(problems.begin(), problems.end(), std::back_inserter(wrong_));
+}
+
+std::vector<std::string> AnnotationProblems::Lines() const {
+  std::vector<std::string> lines = unknown_.Lines();
+  lines.insert(lines.begin(), wrong_.begin(), wrong_.end());
+  return lines;
+}
+
+std::vector<std::string> AnnotationProblems::Since(const AnnotationProblems& before) const {
+  std::vector<std::string> old = before.Lines();
+  const std::unordered_set<std::string_view> known(old.begin(), old.end());
+  std::vector<std::string> fresh = before.unknown_.AreAllNamed() ? Lines() : wrong_;
+  std::erase_if(fresh, [&](const std::string& line) { return known.contains(line); });
+  return fresh;
 }
 
 }  // namespace cluster_watcher

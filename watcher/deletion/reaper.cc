@@ -144,17 +144,17 @@ bool Reaper::IsHeldByPolicy(const WatcherId& me, const Snapshot& snapshot) {
   MasterRoot root(tools_.client, *snapshot.root);
   const auto policy = root.PolicyAgainstMarks();
   if (!policy) return false;
-  if (!std::exchange(held_, true)) {
-    BackToWatching(snapshot, Refusal::kHold, *policy);
-  }
+  const bool is_new = !std::exchange(held_, true);
   const Marks& marks = snapshot.marks;
   const WallTime now = ServerNow(snapshot, tools_.clock);
   const bool is_old = marks.deleting_since &&
                       now - *marks.deleting_since >= tools_.settings->delete_deadline / 2;
-  if (!is_old || marks.condemned_by != me || !marks.deletes_begun) return true;
+  const bool renews = is_old && marks.condemned_by == me && marks.deletes_begun;
+  if (!is_new && !renews) return true;
   const HalfProof proof = ProveHalf(tools_, warn_once_, *snapshot.cluster, snapshot.root->meta.uid,
                                     marks, now);
-  if (proof.wholeness == Wholeness::kHalf) {
+  if (is_new) BackToWatching(snapshot, Refusal::kHold, *policy + WhatIsGone(proof.gone));
+  if (renews && proof.wholeness == Wholeness::kHalf) {
     auto written = root.WriteMarks({{annotation::kDeletingSince, FormatTime(now)}}, kMarksTimeout);
     if (!written) warn_once_(written.error().message);
   }

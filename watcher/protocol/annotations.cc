@@ -1,19 +1,21 @@
 #include "watcher/protocol/annotations.h"
 
-#include <algorithm>
-#include <iterator>
-
 namespace cluster_watcher {
 
-bool annotation::IsKnown(std::string_view key) {
+std::span<const char* const> annotation::All() {
   static constexpr const char* kAll[] = {
       kRootUid,      kPhase,         kReason,        kCondemnedBy,    kDeletingSince, kDeletesBegun,
       kFirstDeletes, kStepsDone,     kRecordedOwner, kOwnerKind,      kOwnerName,     kOwnerUid,
       kOwnerGrace,   kOwnerSelector, kOwnerGiven,    kAbandonedSince, kAppStatus,     kOwner,
       kHoldUntil,    kKeep,          kStatus,        kBeforeDelete,   kAfterDelete,   kDeleteOrder,
       kCollectAfter, kCollectOf,     kInject};
-  return std::any_of(std::begin(kAll), std::end(kAll),
-                     [key](const char* known) { return key == known; });
+  return kAll;
+}
+
+std::optional<std::string> annotation::TooLong(std::string_view value, std::size_t most) {
+  if (value.size() <= most) return std::nullopt;
+  return "its value has " + std::to_string(value.size()) + " bytes, and at most " +
+         std::to_string(most) + " are read: shorten it, or take it off";
 }
 
 }  // namespace cluster_watcher

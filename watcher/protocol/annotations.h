@@ -1,6 +1,10 @@
 // The annotations that cluster-watcher reads and writes, settings aside (settings/settings.h).
 #pragma once
 
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
 #include <string_view>
 
 namespace cluster_watcher {
@@ -40,8 +44,15 @@ inline constexpr char kCollectOf[] = "cluster-watcher/collect-of";
 inline constexpr char kInject[] = "cluster-watcher/inject";
 
 inline constexpr char kPrefix[] = "cluster-watcher/";
-// Whether `key` is one of these.
-bool IsKnown(std::string_view key);
+// All of them.
+std::span<const char* const> All();
+
+// How many bytes of a value that people write are parsed. Marks, which watchers write, may be
+// larger.
+inline constexpr std::size_t kLongestValue = 4096;
+inline constexpr std::size_t kLongestSteps = std::size_t{64} << 10;
+// Says that the value is too long to be parsed; nullopt if it isn't.
+std::optional<std::string> TooLong(std::string_view value, std::size_t most = kLongestValue);
 }  // namespace annotation
 
 }  // namespace cluster_watcher

@@ -14,6 +14,7 @@ bool IsKept(const ObjectMeta& meta) {
 }
 
 std::optional<int> ParseDeleteOrder(std::string_view text) {
+  if (annotation::TooLong(text)) return std::nullopt;
   int order = 0;
   const char* end = text.data() + text.size();
   const auto parsed = std::from_chars(text.data(), end, order);
@@ -24,8 +25,8 @@ std::optional<int> ParseDeleteOrder(std::string_view text) {
 std::optional<std::string> DeleteOrderError(const ObjectMeta& meta) {
   const auto order = meta.Annotation(annotation::kDeleteOrder);
   if (!order || ParseDeleteOrder(*order)) return std::nullopt;
-  return "annotation " + std::string(annotation::kDeleteOrder) + ": " + Quoted(*order) +
-         " is not a whole number";
+  return "annotation " + std::string(annotation::kDeleteOrder) + ": " +
+         annotation::TooLong(*order).value_or(Quoted(*order) + " is not a whole number");
 }
 
 }  // namespace cluster_watcher

@@ -108,6 +108,7 @@ Result<Step> ParseStep(JsonValue value) {
 }  // namespace
 
 Result<std::vector<Step>> ParseSteps(std::string_view text) {
+  if (auto error = annotation::TooLong(text, annotation::kLongestSteps)) return Failure(*error);
   const auto document = JsonDocument::Parse(text);
   if (!document) return Failure("it is not JSON: " + document.error().message);
   const JsonValue list = document->root();

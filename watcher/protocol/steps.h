@@ -25,7 +25,7 @@ struct Step {
   OnFailure on_failure = OnFailure::kContinue;
 };
 
-// Parses a list of at most 100 steps. An error names the step and the remedy.
+// Parses a list of at most 100 steps, of at most 64 KiB. An error names the step and the remedy.
 Result<std::vector<Step>> ParseSteps(std::string_view text);
 
 struct Steps {

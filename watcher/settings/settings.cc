@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -160,9 +161,15 @@ std::string ResourceIdentity(const std::string& entry) {
   return built_in != nullptr ? built_in->QualifiedName() : entry;
 }
 
+constexpr std::ptrdiff_t kMostResources = 100;
+
 Result<Done> ParseResources(std::string_view text, Settings& settings) {
   std::vector<std::string> resources;
   std::set<std::string> identities;
+  if (std::count(text.begin(), text.end(), ',') >= kMostResources) {
+    return Failure("it names more than " + std::to_string(kMostResources) +
+                   " resources: name only those that clusters consist of");
+  }
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
     const std::string entry(text.substr(begin, end - begin));
@@ -420,8 +427,11 @@ std::vector<Given> WhereGiven(const Setting& setting, const TextMap& flags,
 
 Result<Done> Apply(const Setting& setting, const Given& given, Settings& settings) {
   const std::string& name = setting.description.name;
-  if (given.source == SettingSource::kAnnotation && !setting.description.from_annotation) {
-    return Failure("can't be set by annotation: use --" + name + " or " + EnvironmentName(name));
+  if (given.source == SettingSource::kAnnotation) {
+    if (!setting.description.from_annotation) {
+      return Failure("can't be set by annotation: use --" + name + " or " + EnvironmentName(name));
+    }
+    if (auto error = annotation::TooLong(given.text)) return Failure(*error);
   }
   for (const Unsupported& unsupported : kUnsupported) {
     if (unsupported.setting != name || unsupported.value != given.text) continue;
@@ -445,17 +455,12 @@ SettingDescription Describe(const Setting& setting) {
 
 // A misspelt setting or hold must not be ignored.
 void RefuseUnknownAnnotations(const TextMap& annotations, std::vector<std::string>& errors) {
-  for (const auto& [key, value] : annotations) {
-    if (!key.starts_with(annotation::kPrefix) || annotation::IsKnown(key)) continue;
-    const auto& all = AllSettings();
-    const bool is_setting =
-        std::any_of(all.begin(), all.end(), [&key = key](const Setting& setting) {
-          return AnnotationName(setting.description.name) == key;
-        });
-    if (!is_setting) {
-      errors.push_back("annotation " + Quoted(key) + " is unknown: correct it, or take it off");
-    }
+  UnknownAnnotations unknown;
+  for (auto at = annotations.lower_bound(std::string_view(annotation::kPrefix));
+       at != annotations.end() && at->first.starts_with(annotation::kPrefix); ++at) {
+    if (!IsKnownAnnotation(at->first)) unknown.Add(at->first);
   }
+  for (std::string& line : unknown.Lines()) errors.push_back(std::move(line));
 }
 
 bool SameKind(const KindName& one, const KindName& other) {
@@ -537,6 +542,37 @@ ResolvedSettings ResolveSettings(const TextMap& flags, const Environment& enviro
   RefuseUnknownAnnotations(annotations, resolved.annotation_errors);
   CheckOwnerKind(resolved);
   return resolved;
+}
+
+bool IsKnownAnnotation(std::string_view key) {
+  constexpr std::string_view kPrefix = annotation::kPrefix;
+  static const std::unordered_set<std::string_view> names = [kPrefix] {
+    std::unordered_set<std::string_view> all;
+    for (const std::string_view one : annotation::All()) all.insert(one.substr(kPrefix.size()));
+    for (const Setting& setting : AllSettings()) all.insert(setting.description.name);
+    return all;
+  }();
+  return key.starts_with(kPrefix) && names.contains(key.substr(kPrefix.size()));
+}
+
+void UnknownAnnotations::Add(std::string_view key) {
+  if (named_.size() == kNamed) {
+    ++unnamed_;
+  } else {
+    named_.push_back(Quoted(key));
+  }
+}
+
+std::vector<std::string> UnknownAnnotations::Lines() const {
+  std::vector<std::string> lines;
+  for (const std::string& key : named_) {
+    lines.push_back("annotation " + key + " is unknown: correct it, or take it off");
+  }
+  if (unnamed_ > 0) {
+    lines.push_back("annotations that are unknown: " + std::to_string(unnamed_) +
+                    " more: correct them, or take them off");
+  }
+  return lines;
 }
 
 std::vector<std::string> AnnotationErrors(const TextMap& annotations) {

@@ -3,6 +3,7 @@
 // else it has its default.
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <optional>
 #include <string>
@@ -102,11 +103,32 @@ struct ResolvedSettings {
 using TextMap = std::map<std::string, std::string, std::less<>>;
 
 // `flags` are named without dashes. `annotations` are all of the pod's: an unknown one that begins
-// with "cluster-watcher/" is an error, other keys are ignored. POD_NAME and POD_NAMESPACE serve as
-// --pod and --namespace when those aren't set. A value that doesn't parse is reported, and the
-// setting falls back to its next source.
+// with "cluster-watcher/" is an error, and so is a value that is too long to be parsed
+// (annotation::TooLong); other keys are ignored. POD_NAME and POD_NAMESPACE serve as --pod and
+// --namespace when those aren't set. A value that doesn't parse is reported, and the setting falls
+// back to its next source.
 ResolvedSettings ResolveSettings(const TextMap& flags, const Environment& environment,
                                  const TextMap& annotations);
+
+// Whether the program reads or writes an annotation under this key: a setting, or one of
+// protocol/annotations.h.
+bool IsKnownAnnotation(std::string_view key);
+
+// Collects annotations that begin with "cluster-watcher/" and that nobody knows. There may be a
+// hundred thousand: the first few are named, the others are counted.
+class UnknownAnnotations {
+ public:
+  static constexpr std::size_t kNamed = 8;
+
+  void Add(std::string_view key);
+  bool AreAllNamed() const { return unnamed_ == 0; }
+  // Returns a line for each that is named, and one for the others.
+  std::vector<std::string> Lines() const;
+
+ private:
+  std::vector<std::string> named_;  // in quotes
+  std::size_t unnamed_ = 0;
+};
 
 // Returns the errors in a pod's setting annotations.
 std::vector<std::string> AnnotationErrors(const TextMap& annotations);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <optional>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 
 #include "probes/base/json.h"
@@ -48,14 +49,13 @@ class Messages {
 
  private:
   void Add(const std::string& object, const std::string& message,
-           std::vector<std::string>& messages) const {
-    const std::string line = file_ + ": " + object + ": " + message;
-    if (std::find(messages.begin(), messages.end(), line) == messages.end()) {
-      messages.push_back(line);
-    }
+           std::vector<std::string>& messages) {
+    std::string line = file_ + ": " + object + ": " + message;
+    if (said_.insert(line).second) messages.push_back(std::move(line));
   }
 
   std::string file_;
+  std::unordered_set<std::string> said_;
   InjectedManifests& injected_;
 };
 
@@ -90,7 +90,9 @@ class Injector {
 
  private:
   Result<Done> Into(ManifestNode& object, const PodTemplate& found, const std::string& name) {
-    for (const std::string& problem : AnnotationProblems(found.pod)) {
+    AnnotationProblems problems;
+    problems.Add(found.pod);
+    for (const std::string& problem : problems.Lines()) {
       messages_.AnnotationProblem(name, problem);
     }
     const Injection injection = Inject(found.pod, settings_);

@@ -114,6 +114,28 @@ std::optional<ManifestError> FindFoldedAndKept(std::string_view text) {
   return std::nullopt;
 }
 
+// Finds a character that kubectl takes for a line break or for nothing, and yaml-cpp for text: in
+// quotes it can be written as an escape.
+std::optional<ManifestError> FindOddBreak(std::string_view text) {
+  for (const auto& [character, escape] :
+       {std::pair<std::string_view, const char*>{"\u0085", "\\x85"},
+        {"\u2028", "\\u2028"},
+        {"\u2029", "\\u2029"},
+        {"\ufeff", "\\ufeff"}}) {
+    const std::size_t at = text.find(character);
+    if (at == std::string_view::npos) continue;
+    return ErrorAtByte(
+        text, at,
+        std::string("a character that readers of YAML disagree about: write \"") + escape + "\"");
+  }
+  for (std::size_t at = text.find('\r'); at != std::string_view::npos;
+       at = text.find('\r', at + 1)) {
+    if (at + 1 < text.size() && text[at + 1] == '\n') continue;
+    return ErrorAtByte(text, at, "a character that readers of YAML disagree about: write \"\\r\"");
+  }
+  return std::nullopt;
+}
+
 class Builder : public YAML::EventHandler {
  public:
   explicit Builder(YamlManifest& manifest) : manifest_(manifest) {}
@@ -313,6 +335,11 @@ class Builder : public YAML::EventHandler {
       Odd(mark, Quoted(value) + " is no !!" + std::string(core));
       return;
     }
+    // Without the tag kubectl would keep all digits, which a float has not.
+    constexpr std::size_t kDigitsOfFloat = 15;
+    if (core == "float" && scalar.text.size() > kDigitsOfFloat) {
+      Odd(mark, "!!float: leave the tag out");
+    }
     switch (scalar.type) {
       case YamlScalar::Type::kNull:
         node.type = Type::kNull;
@@ -376,8 +403,9 @@ void WriteString(const std::string& text, bool in_flow, YAML::Emitter& out) {
   } else if (text.find('"') != std::string::npos &&
              text.find_first_of("'\n") == std::string::npos) {
     out << YAML::SingleQuoted << text;  // often JSON, which people want to read
-  } else if (text == "<<" || text.starts_with("---") || text.starts_with("...") ||
-             IsOtherwiseRead(text) || ReadPlainScalar(text).type != YamlScalar::Type::kString) {
+  } else if ((in_flow && (text.starts_with(':') || text.ends_with(':'))) || text == "<<" ||
+             text.starts_with("---") || text.starts_with("...") || IsOtherwiseRead(text) ||
+             ReadPlainScalar(text).type != YamlScalar::Type::kString) {
     out << YAML::DoubleQuoted << text;
   } else {
     out << text;  // yaml-cpp quotes it if necessary
@@ -438,6 +466,7 @@ Result<std::optional<YamlManifest>, ManifestError> ReadYaml(std::string_view tex
     return Unexpected<ManifestError>{ErrorAt(error.mark, error.msg)};
   }
   if (!manifest.oddity) manifest.oddity = FindFoldedAndKept(text);
+  if (!manifest.oddity) manifest.oddity = FindOddBreak(text);
   if (!builder.has_document()) return std::optional<YamlManifest>();
   return std::optional<YamlManifest>(std::move(manifest));
 }

@@ -244,13 +244,19 @@ TEST(PatchText, IsAJsonPatch) {
             R"([{"op":"add","path":"/a","value":{}},{"op":"add","path":"/a/b\"","value":1}])");
 }
 
+std::vector<std::string> ProblemsOf(const JsonDocument& pod) {
+  AnnotationProblems problems;
+  problems.Add(pod.root());
+  return problems.Lines();
+}
+
 TEST(AnnotationProblems, NamesEach) {
   const auto document = JsonDocument::Parse(
       Master(R"("cluster-watcher/poll-interval":"5x","cluster-watcher/colour":"red",)"
              R"("cluster-watcher/hold-until":"tomorrow","cluster-watcher/delete-order":"first",)"
              R"("cluster-watcher/before-delete":"[","cluster-watcher/inject":"yes")"));
   ASSERT_TRUE(document);
-  const auto problems = AnnotationProblems(document->root());
+  const auto problems = ProblemsOf(*document);
   EXPECT_EQ(problems.size(), 6u);
   for (const char* key :
        {"poll-interval", "colour", "hold-until", "delete-order", "before-delete", "inject"}) {
@@ -261,7 +267,56 @@ TEST(AnnotationProblems, NamesEach) {
   const auto fine = JsonDocument::Parse(
       Master(R"("cluster-watcher/poll-interval":"5s","cluster-watcher/inject":"true",)"
              R"("cluster-watcher/hold-until":"2026-12-24T18:00:00Z","other":"x")"));
-  EXPECT_TRUE(AnnotationProblems(fine->root()).empty());
+  EXPECT_TRUE(ProblemsOf(*fine).empty());
+}
+
+TEST(AnnotationProblems, RefusesAValueThatIsTooLongBeforeItIsParsed) {
+  const std::string long_value(4097, '1');
+  for (const char* key : {"poll-interval", "resources", "completed-when", "owner", "hold-until",
+                          "delete-order", "confirmations"}) {
+    const auto document = JsonDocument::Parse(
+        Master("\"cluster-watcher/" + std::string(key) + "\":\"" + long_value + "\""));
+    EXPECT_EQ(ProblemsOf(*document),
+              std::vector<std::string>{"annotation cluster-watcher/" + std::string(key) +
+                                       ": its value has 4097 bytes, and at most 4096 are read: "
+                                       "shorten it, or take it off"});
+  }
+}
+
+// Annotations `first` to `last` that nobody knows.
+std::string UnknownOnes(int first, int last) {
+  std::string text;
+  for (int i = first; i <= last; ++i) {
+    text += (text.empty() ? "\"" : ",\"") + std::string("cluster-watcher/x") +
+            std::to_string(1'000'000 + i) + "\":\"\"";
+  }
+  return text;
+}
+
+TEST(AnnotationProblems, NamesEightOfAHundredThousandThatNobodyKnows) {
+  const auto document = JsonDocument::Parse(Master(UnknownOnes(1, 100'000)));
+  const auto lines = ProblemsOf(*document);
+  ASSERT_EQ(lines.size(), 9u);
+  EXPECT_EQ(lines[0],
+            "annotation \"cluster-watcher/x1000001\" is unknown: correct it, or take it off");
+  EXPECT_EQ(lines[8], "annotations that are unknown: 99992 more: correct them, or take them off");
+}
+
+TEST(AnnotationProblems, OnlyThoseThatAreNewCountAfterAnUpdate) {
+  const auto since = [](const std::string& before, const std::string& now) {
+    const auto old_pod = JsonDocument::Parse(Master(before));
+    const auto new_pod = JsonDocument::Parse(Master(now));
+    AnnotationProblems old_problems, new_problems;
+    old_problems.Add(old_pod->root());
+    new_problems.Add(new_pod->root());
+    return new_problems.Since(old_problems);
+  };
+  EXPECT_EQ(since(UnknownOnes(1, 3), UnknownOnes(2, 4)).size(), 1u);
+  EXPECT_EQ(since(UnknownOnes(1, 3), UnknownOnes(1, 20)).size(), 6u) << "five, and twelve more";
+  // Taking one of many off is no mistake, although another is named in its stead.
+  EXPECT_TRUE(since(UnknownOnes(1, 20), UnknownOnes(2, 20)).empty());
+  EXPECT_EQ(
+      since(UnknownOnes(1, 20), UnknownOnes(1, 20) + R"(,"cluster-watcher/owner":"/")").size(), 1u);
 }
 
 TEST(PodTemplatesOf, FindsThemWhereTheyAre) {

@@ -47,6 +47,13 @@ TEST(ParseSteps, TakesWhatTheDocumentShows) {
   EXPECT_EQ(steps->size(), 2u);
 }
 
+TEST(ParseSteps, RefusesWhatIsTooLongBeforeItIsParsed) {
+  const std::string most = "[" + std::string(65'534, ' ') + "]";
+  EXPECT_EQ(ErrorOf(most), "");
+  EXPECT_EQ(ErrorOf(most + " "),
+            "its value has 65537 bytes, and at most 65536 are read: shorten it, or take it off");
+}
+
 TEST(ParseSteps, SaysWhichStepIsWrongAndWhat) {
   const std::string good = R"({"name":"a","http":{"url":"http://h/"}})";
   EXPECT_EQ(ErrorOf("[" + good + "," + good + "]"),

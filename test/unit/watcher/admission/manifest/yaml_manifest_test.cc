@@ -46,6 +46,12 @@ std::string OddityOf(const std::string& text) {
          read.oddity->message;
 }
 
+TEST(YamlManifest, AColonAtAnEndIsQuotedInAFlowList) {
+  for (const std::string text : {"a: [\":8080\"]\n", "a: {b: \":8080\", c: [\"x:\"]}\n"}) {
+    EXPECT_EQ(WriteYaml(Read(text).root), text);
+  }
+}
+
 TEST(YamlManifest, ScalarsKeepTheirMeaning) {
   struct Case {
     const char* yaml;
@@ -146,6 +152,15 @@ TEST(YamlManifest, TellsWhatCannotBeChanged) {
             "4:3: the key \"c\" stands twice in one map");
   EXPECT_EQ(OddityOf("{[a]: b}\n"), "1:2: a list or map as a key");
   EXPECT_EQ(OddityOf("~: b\n"), "1:1: a key that is null");
+  EXPECT_EQ(OddityOf("a: !!float 9007199254740993\n"), "1:4: !!float: leave the tag out");
+  EXPECT_EQ(OddityOf("a: !!float 1.5\n"), "");
+  const std::string disagree = "a character that readers of YAML disagree about: write ";
+  EXPECT_EQ(OddityOf("a: x\nb: 'x\u2028y'\n"), "2:6: " + disagree + "\"\\u2028\"");
+  EXPECT_EQ(OddityOf("b: |\n  x\u0085\n"), "2:4: " + disagree + "\"\\x85\"");
+  EXPECT_EQ(OddityOf("b: x\u2029\n"), "1:5: " + disagree + "\"\\u2029\"");
+  EXPECT_EQ(OddityOf("b: x\ufeffy\n"), "1:5: " + disagree + "\"\\ufeff\"");
+  EXPECT_EQ(OddityOf("b: 'x\ry'\n"), "1:6: " + disagree + "\"\\r\"");
+  EXPECT_EQ(OddityOf("b: \"x\\r\\u2028y\"\r\nc: d\r\n"), "") << "escapes, and CRLF";
   EXPECT_EQ(OddityOf("a: .inf\n"), "1:4: \".inf\" can't be written as JSON");
   EXPECT_EQ(OddityOf("a: !!int x\n"), "1:4: \"x\" is no !!int");
   EXPECT_EQ(OddityOf("a: !!binary eA==\n"), "1:4: !!binary: write it as text");
