@@ -37,9 +37,18 @@ done | check "each default in docs/settings.md is the program's" empty
 
 # Inline code that begins with a flag is about the program, but for these of helm and kubectl.
 for command in check inject webhook; do "$build/cluster-watcher" help "$command"; done |
-  grep -oE -- '--[a-z-]+' | sort -u - "$work/flags" <(printf '%s\n' --set --set-string --cascade) >"$work/all-flags"
+  grep -oE -- '--[a-z-]+' | sort -u - "$work/flags" <(printf '%s\n' --set --set-string --cascade --reset-then-reuse-values) >"$work/all-flags"
 grep -ohE -- '`--[a-z-]+' "${guides[@]}" | tr -d '`' | missing_in "$work/all-flags" |
   check "each flag in the other documents exists" empty
+
+# Helm would take all values of the chart that is installed, and none that are new.
+grep -nE -- '(^|[^-a-z])--reuse-values' "${guides[@]}" | check "no document keeps an upgrade from the chart's new values" empty
+
+# The alerts' commands too: what nobody can run is no help at night.
+"$build/cluster-watcher" help | awk '/^Commands:/ { ours = 1; next } !NF { ours = 0 } ours { print $1 }' >"$work/commands"
+cat "${guides[@]}" manifests/chart/objects/monitoring/prometheusrule.yaml manifests/chart/templates/NOTES.txt |
+  grep -oE '(^ *|`|: +|\| )cluster-watcher [a-z]+( |$|`)' | sed -E 's/.*cluster-watcher ([a-z]+).*/\1/' |
+  missing_in "$work/commands" | check "each command in the documents and alerts exists" empty
 
 grep -rhoE '"(cluster_watcher|rest_client)_[a-z_]+"' metrics/*.cc metrics/http/*.cc | tr -d '"' | sort -u >"$work/metrics"
 section docs/metrics.md "The metrics" | grep -E '^\| `' | cut -d'|' -f2 | grep -oE '[a-z_]+' | sort -u >"$work/documented"
@@ -108,6 +117,7 @@ sed -nE 's/.*plural = "([a-z]+)s".*/\1/p' probes/owner_kinds.cc | sort |
   diff "$work/documented" - | check "the kinds of owner in docs/owners-and-rules.md are those of the program" empty
 
 section docs/metrics.md Alerts | awk '
+  /^[^- ]/ { next }  # not of the list
   /^- / { severity = $2; sub(":", "", severity) }
   { while (match($0, /`ClusterWatcher[A-Za-z]+`/)) {
       print substr($0, RSTART + 1, RLENGTH - 2), severity; $0 = substr($0, RSTART + RLENGTH) } }' |
