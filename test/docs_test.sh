@@ -126,6 +126,14 @@ awk '$2 == "alert:" { alert = $3 } $1 == "severity:" { print alert, $2 }' \
   manifests/chart/objects/monitoring/prometheusrule.yaml | sort |
   diff "$work/documented" - | check "the alerts in docs/metrics.md are those of the rules, with their severity" empty
 
+{
+  sed '/^## /,$d' docs/runbook.md | grep -q 'kubectl apply -k manifests/brake' || echo "the head"
+  for title in ManyClustersAbandoned Surge DeletesFailing; do
+    section docs/runbook.md "ClusterWatcher$title" | grep -q 'brake' || echo "ClusterWatcher$title"
+  done
+  section docs/runbook.md ClusterWatcherMisconfigured | grep -q 'mutatedByOthers' || echo "ClusterWatcherMisconfigured"
+} | check "the runbook names the brake and the guard where they help" empty
+
 grep -oE '^- `[a-z/]+`:' docs/design.md | tr -d '`: -' | sort >"$work/documented"
 find probes metrics watcher -name '*.cc' -printf '%h\n' | sort -u |
   diff "$work/documented" - | check "the rooms in docs/design.md are those of the tree" empty
