@@ -37,9 +37,18 @@ done | check "each default in docs/settings.md is the program's" empty
 
 # Inline code that begins with a flag is about the program, but for these of helm and kubectl.
 for command in check inject webhook; do "$build/cluster-watcher" help "$command"; done |
-  grep -oE -- '--[a-z-]+' | sort -u - "$work/flags" <(printf '%s\n' --set --set-string --cascade) >"$work/all-flags"
+  grep -oE -- '--[a-z-]+' | sort -u - "$work/flags" <(printf '%s\n' --set --set-string --cascade --reset-then-reuse-values) >"$work/all-flags"
 grep -ohE -- '`--[a-z-]+' "${guides[@]}" | tr -d '`' | missing_in "$work/all-flags" |
   check "each flag in the other documents exists" empty
+
+# Helm would take all values of the chart that is installed, and none that are new.
+grep -nE -- '(^|[^-a-z])--reuse-values' "${guides[@]}" | check "no document keeps an upgrade from the chart's new values" empty
+
+# The alerts' commands too: what nobody can run is no help at night.
+"$build/cluster-watcher" help | awk '/^Commands:/ { ours = 1; next } !NF { ours = 0 } ours { print $1 }' >"$work/commands"
+cat "${guides[@]}" manifests/chart/objects/monitoring/prometheusrule.yaml manifests/chart/templates/NOTES.txt |
+  grep -oE '(^ *|`|: +|\| )cluster-watcher [a-z]+( |$|`)' | sed -E 's/.*cluster-watcher ([a-z]+).*/\1/' |
+  missing_in "$work/commands" | check "each command in the documents and alerts exists" empty
 
 grep -rhoE '"(cluster_watcher|rest_client)_[a-z_]+"' metrics/*.cc metrics/http/*.cc | tr -d '"' | sort -u >"$work/metrics"
 section docs/metrics.md "The metrics" | grep -E '^\| `' | cut -d'|' -f2 | grep -oE '[a-z_]+' | sort -u >"$work/documented"
@@ -94,12 +103,12 @@ done | check "the YAML in the documents stands in the manifests" empty
 sed -n '/^## The failures of others/,/^## How/p' CONTRIBUTING.md | grep -E '^\| +[0-9]+ \|' >"$work/rows"
 cut -d'|' -f4 "$work/rows" | grep -oE '`[A-Z][A-Za-z]+\.[A-Za-z0-9]+`|`test/[a-z/_.]+`' | tr -d '`' | sort -u >"$work/named"
 {
-  cat test/integration/*_test.cc | tr -d '\n' | grep -oE 'TEST_[FP]\([A-Za-z]+, *[A-Za-z0-9]+' | sed -E 's/.*\((.*), */\1./'
+  cat test/integration/*_test.cc $(find test/unit -name '*_test.cc') | tr -d '\n' | grep -oE 'TEST(_[FP])?\([A-Za-z]+, *[A-Za-z0-9]+' | sed -E 's/.*\((.*), */\1./'
   ls test/integration/*.sh
 } | sort >"$work/tests"
 missing_in "$work/tests" <"$work/named" | check "each test of a failure case in CONTRIBUTING.md exists" empty
 grep '^FailureCase\.' "$work/tests" | missing_in "$work/named" | check "each failure case's test is in CONTRIBUTING.md" empty
-diff <(cut -d'|' -f2 "$work/rows" | tr -d ' ') <(seq 36; seq 38 51; seq 54 55) | check "the failure cases are numbered as ever" empty
+diff <(cut -d'|' -f2 "$work/rows" | tr -d ' ') <(seq 36; seq 38 65) | check "the failure cases are numbered as ever" empty
 grep -vE '\| `[^|]*\|$' "$work/rows" | check "and each has its test" empty
 
 section docs/owners-and-rules.md "What an owner wants" | sed -nE 's/^\| ([A-Z][A-Za-z, ]+) \|.*/\1/p' | tr -d ' ' | tr ',' '\n' |
@@ -108,6 +117,7 @@ sed -nE 's/.*plural = "([a-z]+)s".*/\1/p' probes/owner_kinds.cc | sort |
   diff "$work/documented" - | check "the kinds of owner in docs/owners-and-rules.md are those of the program" empty
 
 section docs/metrics.md Alerts | awk '
+  /^[^- ]/ { next }  # not of the list
   /^- / { severity = $2; sub(":", "", severity) }
   { while (match($0, /`ClusterWatcher[A-Za-z]+`/)) {
       print substr($0, RSTART + 1, RLENGTH - 2), severity; $0 = substr($0, RSTART + RLENGTH) } }' |
@@ -115,6 +125,14 @@ section docs/metrics.md Alerts | awk '
 awk '$2 == "alert:" { alert = $3 } $1 == "severity:" { print alert, $2 }' \
   manifests/chart/objects/monitoring/prometheusrule.yaml | sort |
   diff "$work/documented" - | check "the alerts in docs/metrics.md are those of the rules, with their severity" empty
+
+{
+  sed '/^## /,$d' docs/runbook.md | grep -q 'kubectl apply -k manifests/brake' || echo "the head"
+  for title in ManyClustersAbandoned Surge DeletesFailing; do
+    section docs/runbook.md "ClusterWatcher$title" | grep -q 'brake' || echo "ClusterWatcher$title"
+  done
+  section docs/runbook.md ClusterWatcherMisconfigured | grep -q 'mutatedByOthers' || echo "ClusterWatcherMisconfigured"
+} | check "the runbook names the brake and the guard where they help" empty
 
 grep -oE '^- `[a-z/]+`:' docs/design.md | tr -d '`: -' | sort >"$work/documented"
 find probes metrics watcher -name '*.cc' -printf '%h\n' | sort -u |

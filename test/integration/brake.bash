@@ -6,11 +6,23 @@
 brakes() { check "under the brake $1" refuses "'cluster-watcher-brake" "${@:2}"; }
 braked() { refuses "'cluster-watcher-brake" as lab let-alone delete configmap braked --dry-run=server; }
 
+# Beside the accounts that the guard's tests made: one of another namespace that is a watcher's here
+# alone, and one that is nobody's watcher, but may do everything.
+others() {
+  kubectl -n elsewhere create serviceaccount visitor
+  kubectl -n lab create rolebinding visitor --clusterrole=cluster-watcher --serviceaccount=elsewhere:visitor
+  kubectl create clusterrolebinding visitor --clusterrole=cluster-watcher-unguarded --serviceaccount=elsewhere:visitor
+  kubectl -n lab create serviceaccount pipeline
+  kubectl -n lab create rolebinding pipeline --role=wild --serviceaccount=lab:pipeline
+} >/dev/null
+
 what_it_stops() {
   local owner
   kubectl -n lab create configmap braked >/dev/null
+  kubectl -n lab label configmap braked oshinko-cluster=bob >/dev/null  # so that the guard lets it go
   kubectl -n lab create deployment marked --image=c >/dev/null
   kubectl -n lab annotate deployment marked cluster-watcher/phase=deleting cluster-watcher/condemned-by=a/b >/dev/null
+  others
   kubectl apply -k "$source_dir/manifests/brake" >/dev/null
   check "the brake is on" within 10 braked
   brakes "nobody condemns" kubectl -n lab annotate deployment other cluster-watcher/phase=condemned
@@ -34,6 +46,11 @@ MARKED
     kubectl -n open --kubeconfig="$tmp/open.kubeconfig" delete configmap member --dry-run=server
   check "somebody else deletes as ever" quietly kubectl -n lab delete configmap braked --dry-run=server
   check "also one who may do everything" quietly as lab wild delete configmap braked --dry-run=server
+  check "also another namespace's, who may do everything here" quietly as elsewhere gitops delete configmap braked --dry-run=server
+  brakes "a watcher's of another namespace deletes nothing, whatever it may here," as elsewhere watcher delete configmap braked --dry-run=server
+  brakes "nor one that is a watcher's here alone, exempted or not," as elsewhere visitor delete configmap braked --dry-run=server
+  check "nor one who may do everything in its own namespace, and it is told what to do" refuses \
+    "of a namespace (label cluster-watcher/brake)" as lab pipeline delete configmap braked --dry-run=server
   check "the system's controllers still work" within 30 a_replica_is_made_and_goes
   kubectl delete -k "$source_dir/manifests/brake" >/dev/null
   check "the brake is off" within 10 quietly as lab let-alone delete configmap braked --dry-run=server
@@ -41,6 +58,18 @@ MARKED
   check "a label puts it on" within 5 braked
   kubectl label namespace lab cluster-watcher/brake=false --overwrite >/dev/null
   check "and off" within 5 quietly as lab let-alone delete configmap braked --dry-run=server
+  the_proof
+}
+# As docs/guard.md proves that the label works, where the guard isn't on.
+the_proof() {
+  local proof words
+  proof=$(sed -n 's/^\(kubectl -n spark annotate .*--dry-run=server\)$/\1/p' "$source_dir/docs/guard.md")
+  proof=${proof/spark/open} proof=${proof/ X / member }
+  read -ra words <<<"${proof/deployment/configmap}"
+  check "without the label of the brake a mark can be tried" quietly "${words[@]}"
+  kubectl label namespace open cluster-watcher/brake= >/dev/null
+  check "with it that is refused, as docs/guard.md says" within 5 refuses "'cluster-watcher-brake'" "${words[@]}"
+  kubectl label namespace open cluster-watcher/brake- >/dev/null
 }
 a_replica_is_made_and_goes() {
   kubectl -n lab scale deployment marked --replicas=2 && kubectl -n lab rollout restart deployment marked &&

@@ -3,7 +3,7 @@
 
 chart() {
   HELM_CACHE_HOME=$tmp/helm HELM_CONFIG_HOME=$tmp/helm HELM_DATA_HOME=$tmp/helm \
-    "$tools/helm" "$1" cluster-watcher "$source_dir/manifests/chart" -n cluster-watcher "${@:2}"
+    "$tools/helm" "$1" cluster-watcher "${older:-$source_dir/manifests/chart}" -n cluster-watcher "${@:2}"
 }
 
 # objects: turns manifests into JSON in a canonical order. With Helm the namespace is made by
@@ -21,6 +21,21 @@ renders() {
   chart template "${@:2}" | objects >"$tmp/charted"
   [[ -s $tmp/kustomized ]] && same "$tmp/kustomized" "$tmp/charted"
 }
+# locks: of the manifests in the standard input the names of guards and brakes, each with its binding.
+locks() {
+  objects | jq -r '.[] | select(.kind | test("^ValidatingAdmissionPolicy")).metadata.name | select(test("guard|brake"))' |
+    LC_ALL=C sort
+}
+locks_there() {
+  kubectl get validatingadmissionpolicies,validatingadmissionpolicybindings -o json | jq -c '.items[]' | locks
+}
+# older_chart: sets older to a chart whose values are those of the first version.
+older_chart() {
+  older=$tmp/older
+  cp -r -- "$source_dir/manifests/chart" "$older"
+  sed -i '/^ *\(mode\|mutatedByOthers\|allNamespaces\):/d; /^brake:/,/^$/d' "$older/values.yaml"
+  rm "$older/values.schema.json"
+}
 # other_labels OVERLAY: adds the patch from the head of the guard's policy.
 other_labels() {
   local directory
@@ -30,7 +45,10 @@ other_labels() {
   echo "$directory"
 }
 the_chart() {
-  local webhook=(--kube-version=1.30.0 --set injection=webhook) certificate
+  local webhook=(--kube-version=1.30.0 --set injection=webhook) certificate older='' command
+  local label="kubectl label namespace lab cluster-watcher/enabled=true"
+  local lacking=(--set guard.enabled=null,guard.mode=null,guard.clusterLabels=null,guard.mutatedByOthers=null
+    --set imagePullPolicy=null,settings=null,defaults=null,rejectInvalid=null,allNamespaces=null,brake=null,monitoring=null)
   certificate=(--set-file "webhook.certificate.crt=$tmp/manifests/webhook/tls.crt"
     --set-file "webhook.certificate.key=$tmp/manifests/webhook/tls.key")
   check "the chart renders what manifests/policy has" renders "$tmp/manifests/policy" --kube-version=1.36.0
@@ -49,6 +67,16 @@ the_chart() {
     --kube-version=1.36.0 --set guard.mode=audit,allNamespaces=true
   check "and the webhook in all namespaces" renders "$(with webhook-cert-manager all-namespaces)" \
     "${webhook[@]}" --set webhook.certManager=true,allNamespaces=true
+
+  check "what older values lack has its default" renders "$tmp/manifests/policy" --kube-version=1.36.0 "${lacking[@]}"
+  check "for the webhook too" renders "$tmp/manifests/webhook-cert-manager" "${webhook[@]}" "${lacking[@]}" \
+    --set webhook.certManager=true,webhook.replicas=null,webhook.certificate=null
+  check "the brake needs no guard" same <(printf '%s\n' cluster-watcher-brake cluster-watcher-brake) \
+    <(chart template --kube-version=1.36.0 --set guard.enabled=false | locks)
+  check "but can be left out" same <(printf '%s\n' cluster-watcher-guard{,} cluster-watcher-guard-namespaces{,}) \
+    <(chart template --kube-version=1.36.0 --set brake.enabled=false | locks)
+  check "without the guard it widens to all namespaces" quietly chart template --kube-version=1.36.0 \
+    --set guard.enabled=false,allNamespaces=true
 
   local refused
   while IFS=: read -r refused; do
@@ -70,6 +98,8 @@ guard.enabled=maybe
 guard.clusterLabels=a
 guard.mode=warn
 guard.mutatedByOthers=a
+brake.enabled=maybe
+brake.on=true
 settings.seccompProfile=Unconfined
 allNamespaces=yes
 webhook.replicas=0
@@ -85,14 +115,23 @@ REFUSED
   kubectl delete -k "$(with webhook-cert-manager monitoring)" --ignore-not-found >/dev/null
   kubectl delete -k "$tmp/manifests/policy" --ignore-not-found >/dev/null
   kubectl -n cluster-watcher delete secret cluster-watcher-webhook --ignore-not-found >/dev/null 2>&1
-  check "helm installs the policy" quietly chart install --create-namespace --set-string settings.port=9300,defaults.dry-run=true
+  check "helm says which namespaces to label" in_file "$label" <(chart install --dry-run=client)
+  check "unless it is on in all" not in_file "$label" <(chart install --dry-run=client --set allNamespaces=true)
+  older_chart
+  check "helm installs the policy" quietly chart install --create-namespace \
+    --set-string settings.port=9300,defaults.dry-run=true
   check "and pods are injected with its values" within 30 injects '.ports[0].containerPort == 9300'
-  check "helm upgrades it, with monitoring" quietly chart upgrade --reuse-values --set monitoring=true \
-    --set-string settings.port=9310
+  older=
+  check "helm upgrades it from a chart that has fewer values" quietly chart upgrade --reuse-values
+  check "and its guard and brake are whole" same <(chart template --kube-version=1.36.0 | locks) <(locks_there)
+  command=$(sed -n 's/^helm upgrade cluster-watcher manifests.chart -n cluster-watcher \(--[^ ]*\) --set monitoring=true$/\1/p' \
+    "$source_dir/docs/metrics.md")
+  check "helm upgrades it, with monitoring, as docs/metrics.md says" quietly chart upgrade "$command" \
+    --set monitoring=true --set-string settings.port=9310
   check "and pods are injected with the new ones" within 30 injects '.ports[0].containerPort == 9310'
   check "the dashboard and the rules are there" exists cluster-watcher configmap/cluster-watcher-dashboard \
     prometheusrule/cluster-watcher
-  check "helm makes the webhook of it" quietly chart upgrade --reuse-values \
+  check "helm makes the webhook of it" quietly chart upgrade --reset-then-reuse-values \
     --set injection=webhook,webhook.certManager=true
   check "with the values in the ConfigMap" same \
     <(echo '{"default.dry-run":"true","image":"cluster-watcher:0.1.0","port":"9310"}') \

@@ -136,6 +136,32 @@ the_policy() {
   check "but for those that have it turned off" injects '. == null' opted-out
   kubectl apply -k "$source_dir/manifests/policy" >/dev/null
   check "and back" within 30 injects '. == null' off
+  the_upgrade
+}
+# The commands of docs/injection.md, as they stand there, with the ConfigMap of the first version.
+the_upgrade() {
+  local settings='{"image":"registry.example.com/it:1","port":"9320","tokenAudience":"it'"'"'s \"mine\""}' leftover
+  kubectl -n cluster-watcher create -f - >/dev/null <<<"$(jq -c '{apiVersion: "v1", kind: "ConfigMap",
+    metadata: {name: "cluster-watcher"}, data: .}' <<<"$settings")"
+  check "the settings of the first version are moved as docs/injection.md says" \
+    quietly bash -ec "cd '$tmp'; $(upgrading 'settings=')"
+  check "and count" within 30 injects '.image == "registry.example.com/it:1" and .ports[0].containerPort == 9320'
+  check "all of them" same <(jq -S . <<<"$settings") <(kubectl get mutatingadmissionpolicy cluster-watcher \
+    -o 'jsonpath={.spec.variables[0].expression}' | jq -S .)
+  check "and the ConfigMap is gone" absent cluster-watcher configmap/cluster-watcher
+  check "what going back leaves is taken off as it says" quietly bash -ec "$(upgrading 'kubectl delete')"
+  for leftover in clusterrole/cluster-watcher-{driver,framework} \
+    validatingadmissionpolicy{,binding}/cluster-watcher-{brake,guard-namespaces}; do
+    check "such as $leftover" absent default "$leftover"
+  done
+  kubectl apply -k "$source_dir/manifests/policy" >/dev/null
+}
+# upgrading BEGINNING: the block of commands in "Upgrading" that begins so.
+upgrading() {
+  sed -n '/^## Upgrading$/,/^## Settings that/p' "$source_dir/docs/injection.md" | sed 's/^   //' | awk -v beginning="$1" '
+    /^```/ { inside = !inside && $0 == "```sh"; first = inside; next }
+    first { ours = index($0, beginning) == 1; first = 0 }
+    inside && ours'
 }
 # with_settings OVERLAY: adds the patch that the policy itself shows.
 with_settings() {

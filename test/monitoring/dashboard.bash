@@ -14,7 +14,8 @@ metrics_are_known() {
     jq -r '.. | .expr?, .definition? | strings' "$dashboard" |
       grep -oE '\b(cluster_watcher|rest_client|process)_[a-z_]+\b'
   } | sed -E 's/_bucket$//' | sort -u >"$tmp/used"
-  sed -nE '/^## The metrics/,/^## /s/^\| `([a-z_]+)`.*/\1/p' docs/metrics.md >"$tmp/known"
+  sed -nE '/^## The metrics/,/^## /s/^\| `([a-z_]+)`.*/\1/p' docs/metrics.md >"$tmp/listed"
+  cp "$tmp/listed" "$tmp/known"
   printf '%s\n' cluster_watcher_verdict cluster_watcher_phase cluster_watcher_polls cluster_watcher_poll_duration_seconds \
     process_start_time_seconds process_cpu_seconds process_cpu_seconds_total process_resident_memory_bytes \
     rest_client_requests >>"$tmp/known"
@@ -49,4 +50,8 @@ check "each variable that is used exists" none '
   ([.templating.list[].name] + ["__rate_interval"]) as $known
   | [.. | .expr?, .definition? | strings | scan("\\$([a-z_]+)")[0]] | unique - $known | .[]'
 check "metrics that rules and dashboard name are known" metrics_are_known
+check "each metric of a watcher is on the dashboard" same /dev/null <(
+  grep '^cluster_watcher_' "$tmp/listed" | grep -v _build_info | while read -r metric; do
+    grep -qF -- "${metric%_total}" "$dashboard" || echo "$metric"
+  done)
 check "the queries of the dashboard parse" queries_parse
