@@ -71,6 +71,24 @@ TEST_F(DeletesTest, AnApiServerThatAsksForAPauseIsSentNoFurtherBatch) {
   EXPECT_EQ(kubernetes_.Count("DELETE"), 8u + 64u + 64u);
 }
 
+// Thousands of refusals would be as many requests, lines and counts.
+TEST_F(DeletesTest, TheBrakeEndsAPassAndIsNoMissingRight) {
+  const auto maps = MakeMaps(200);
+  kubernetes_.brake = is_held_ = true;
+  EXPECT_FALSE(Send(maps)) << "they must be sent again";
+  EXPECT_EQ(kubernetes_.Count("DELETE"), 8u);
+  EXPECT_FALSE(deletes_.results().contains("forbidden"));
+  EXPECT_NE(deletes_.TakePolicy().find("the brake"), std::string::npos);
+}
+
+TEST_F(DeletesTest, APolicyThatRefusesSomeDeletesDoesNotEndThePass) {
+  const auto maps = MakeMaps(20);
+  kubernetes_.brake = true;
+  Send(maps);
+  EXPECT_EQ(kubernetes_.Count("DELETE"), 20u);
+  EXPECT_EQ(deletes_.results().at("forbidden"), 20);
+}
+
 TEST_F(DeletesTest, AConflictIsSentAgainAFewTimesAndOnlyOnFreshEvidence) {
   const KubeObject config = ObjectNamed("configmaps", "spark-config");
   const std::string version = '"' + config.meta.resource_version + '"';

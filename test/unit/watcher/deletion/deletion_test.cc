@@ -1146,6 +1146,19 @@ TEST_F(DeletionTest, WhatIsLabelledAfterItsFirstListStays) {
   EXPECT_TRUE(MapExists("old"));
 }
 
+TEST_F(DeletionTest, IsNotFinishedUnderTheBrakeAndGoesOnBehindIt) {
+  TakeDownByHand();
+  kubernetes_.brake = true;
+  clock_.At(clock_.elapsed + seconds(20), [this] {
+    EXPECT_EQ(Deletes(), 0u);
+    EXPECT_NE(Notes().find("the brake"), std::string::npos);
+    EXPECT_EQ(Notes().find("is being deleted"), std::string::npos);
+    kubernetes_.brake = false;
+  });
+  EXPECT_TRUE(reaper_->FinishOnTermination());
+  EXPECT_FALSE(MapExists("spark-config"));
+}
+
 TEST_F(DeletionTest, IsNotFinishedWhileAKindCannotBeListed) {
   MakeService("s");
   TakeDownByHand();
@@ -1164,6 +1177,57 @@ TEST_F(DeletionTest, TheClaimsOfARootThatIsASetGoWithIt) {
   EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
   EXPECT_FALSE(ClaimExists("data-spark-m-0"));
   EXPECT_EQ(DeletesOf("persistentvolumeclaims"), 1u);
+}
+
+// Its pod could not start again elsewhere once one is being deleted.
+TEST_F(DeletionTest, AClaimThatTheMasterMountsIsDeletedRightBeforeTheRoot) {
+  settings_.settings.volumes = Volumes::kDelete;
+  Delete(kRoot);
+  kubernetes_.Apply(
+      R"({"apiVersion":"apps/v1","kind":"Deployment",)" +
+      Meta("spark-m", R"(,"labels":{"oshinko-cluster":"spark","oshinko-type":"master"})") +
+      R"(,"spec":{"replicas":1,"selector":{"matchLabels":{"app":"spark-m"}},"template":{"metadata":)"
+      R"({"labels":{"app":"spark-m","oshinko-cluster":"spark","oshinko-type":"master"}},"spec":)"
+      R"({"containers":[{"name":"m","image":"x"}],"volumes":[{"name":"d",)"
+      R"("persistentVolumeClaim":{"claimName":"mounted"}}]}}}})");
+  kubernetes_.Apply(R"({"apiVersion":"v1","kind":"PersistentVolumeClaim",)" + Labelled("mounted") +
+                    R"(,"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":)"
+                    R"({"storage":"1Gi"}}}})");
+  StartWatcher();
+  kubernetes_.on_request = [this](const Request& request, const User&) {
+    if (request.method != "DELETE") return;
+    if (request.target.ends_with("/mounted")) {
+      EXPECT_FALSE(MapExists("spark-config"));
+    }
+    if (request.target.ends_with("/spark-m")) {
+      EXPECT_EQ(DeletesOf("persistentvolumeclaims"), 1u);
+    }
+  };
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_FALSE(ClaimExists("mounted"));
+  EXPECT_EQ(kubernetes_.Count("PATCH", "/mounted"), 0u);
+}
+
+// Then they are what is deleted first, and prove that the cluster is half.
+TEST_F(DeletionTest, WhereThereIsNothingButASetItsClaimsGoFirst) {
+  settings_.settings.volumes = Volumes::kDelete;
+  StartWatcher();
+  Delete(kConfig);
+  MakeSetWithClaims();
+  kubernetes_.Admin("PATCH", kSet, R"({"spec":{"replicas":20}})", kMerge);
+  kubernetes_.Settle();
+  ASSERT_TRUE(ClaimExists("data-w-19"));
+  std::string first;
+  kubernetes_.on_request = [&](const Request& request, const User&) {
+    if (request.method != "DELETE") return;
+    if (first.empty()) first = Mark("first-deletes");
+    if (request.target.ends_with("/w")) {
+      EXPECT_EQ(DeletesOf("persistentvolumeclaims"), 20u);
+    }
+  };
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_EQ(first.rfind("persistentvolumeclaims/data-w-", 0), 0u) << first;
+  for (int i = 0; i < 20; ++i) EXPECT_FALSE(ClaimExists("data-w-" + std::to_string(i))) << i;
 }
 
 TEST_F(DeletionTest, AMountedObjectOfAnotherClusterIsNotHandedOver) {

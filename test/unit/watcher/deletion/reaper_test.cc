@@ -302,6 +302,25 @@ TEST_F(ReaperTest, TheBrakeStopsADeletionThatIsResumed) {
   EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
 }
 
+// And one that is started after it must not take its time for the deletion's.
+TEST_F(ReaperTest, ADeletionThatIsHeldKeepsYoung) {
+  MakeMap("first");
+  MakeMap("held", R"(,"finalizers":["example.com/held"])");
+  observer_->SureLook({});
+  Delete(kDriver);
+  AnHourPasses();
+  WriteMarks(Named("first"), std::chrono::minutes(6));
+  Delete("/api/v1/namespaces/lab/configmaps/first");
+  kubernetes_.brake = true;
+  const std::string since = Mark("deleting-since");
+  EXPECT_EQ(Resume(), Reaper::Outcome::kSpared);
+  const std::string renewed = Mark("deleting-since");
+  EXPECT_GT(renewed, since);
+  EXPECT_EQ(Resume(), Reaper::Outcome::kSpared);
+  EXPECT_EQ(Mark("deleting-since"), renewed) << "not with each poll";
+  EXPECT_EQ(Refusals("hold"), 1);
+}
+
 TEST_F(ReaperTest, TheBrakeHoldsTheRootsDeleteBack) {
   Before("DELETE", "spark-m", 1, [&] { kubernetes_.brake = true; });
   EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);

@@ -68,6 +68,26 @@ TEST_F(JudgeTest, AnotherDriverKeepsTheClusterAsLongAsItIsThere) {
   EXPECT_EQ(judge_.confirmation().count(), 1);
 }
 
+// Else it would only be seen once the driver is dead that the cluster can't be deleted.
+TEST_F(JudgeTest, WhatTheGuardRefusesIsMisconfiguredWhileTheDriverLives) {
+  kubernetes_.brake = true;
+  kubernetes_.on_answer = [](const small_kubernetes::Request&, const small_kubernetes::User&,
+                             small_kubernetes::Response& response) {
+    for (std::size_t at = 0;
+         (at = response.body.find("cluster-watcher-brake", at)) != std::string::npos;) {
+      response.body.replace(at, 21, "cluster-watcher-guard");
+    }
+  };
+  EXPECT_EQ(Look(), Reason::kActive);
+  judge_.NoteGuard();
+  EXPECT_EQ(Look(), Reason::kMisconfigured);
+  EXPECT_EQ(Look(), Reason::kMisconfigured);
+  kubernetes_.brake = false;
+  EXPECT_EQ(Look(), Reason::kActive);
+  kubernetes_.brake = true;
+  EXPECT_EQ(Look(), Reason::kActive) << "nothing was refused since";
+}
+
 TEST_F(JudgeTest, APolicyThatRefusesIsAskedEachTimeAndConfirmationBeginsAnew) {
   EXPECT_EQ(Look(), Reason::kActive);
   Delete(kDriver);
