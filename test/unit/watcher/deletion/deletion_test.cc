@@ -1214,9 +1214,12 @@ TEST_F(DeletionTest, WhereThereIsNothingButASetItsClaimsGoFirst) {
   StartWatcher();
   Delete(kConfig);
   MakeSetWithClaims();
-  kubernetes_.Admin("PATCH", kSet, R"({"spec":{"replicas":20}})", kMerge);
-  kubernetes_.Settle();
-  ASSERT_TRUE(ClaimExists("data-w-19"));
+  for (int i = 1; i < 20; ++i) {
+    kubernetes_.Apply(R"({"apiVersion":"v1","kind":"PersistentVolumeClaim",)" +
+                      Meta("data-w-" + std::to_string(i), R"(,"labels":{"app":"w"})") +
+                      R"(,"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":)"
+                      R"({"storage":"1Gi"}}}})");
+  }
   std::string first;
   kubernetes_.on_request = [&](const Request& request, const User&) {
     if (request.method != "DELETE") return;
