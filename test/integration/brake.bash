@@ -76,6 +76,12 @@ a_replica_is_made_and_goes() {
     [[ $(kubectl -n lab get replicasets -l app=marked -o name | wc -l) -gt 1 ]]
 } >/dev/null
 
+says_that_it_is_held() {
+  local report
+  report=$(env -i POD_NAME="$pod" POD_NAMESPACE="$1" "$watcher" check --kubeconfig="$tmp/$1.kubeconfig") &&
+    [[ $report == *"keep: held"*"the brake of cluster-watcher is on"* ]]
+}
+
 # The watcher waits as long as the brake is on, before its deletion and in the middle of it.
 a_cluster_waits_for_its_release() {
   local ns=braked
@@ -91,6 +97,7 @@ a_cluster_waits_for_its_release() {
   check "braked: the cluster is held" within 30 metric "$ns" 'cluster_watcher_verdict\{.*"held".*\}'
   check "braked: the refusal is a hold" within 10 metric "$ns" 'cluster_watcher_refusals_total\{reason="hold"\}'
   check "braked: the brake's text is told" within 10 in_file "the brake of cluster-watcher is on" "$tmp/$ns.log"
+  check "braked: check says so too" says_that_it_is_held "$ns"
   check "braked: nothing is gone" exists "$ns" statefulset/w configmap/conf deployment/m
   kubectl label namespace "$ns" cluster-watcher/brake- >/dev/null
   check "released: the deletion begins" within 60 absent "$ns" statefulset/w
