@@ -13,8 +13,8 @@ namespace {
 constexpr int kLongestChain = 16;
 // What is read of objects that are listed.
 constexpr std::string_view kListedAnnotations[] = {
-    "cluster-watcher/owner",    "cluster-watcher/keep",     "cluster-watcher/delete-order",
-    "cluster-watcher/status",   "cluster-watcher/root-uid", "cluster-watcher/collect-after",
+    "cluster-watcher/owner",  "cluster-watcher/keep",     "cluster-watcher/delete-order",
+    "cluster-watcher/status", "cluster-watcher/root-uid", "cluster-watcher/collect-after",
 };
 constexpr std::size_t kLongestListed = 1'024;  // bytes
 

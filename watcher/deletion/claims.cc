@@ -55,7 +55,8 @@ Result<Claims::Settled, ApiError> Claims::Settle(const KubeObject& set) {
   const JsonValue object = answer->document.root();
   const auto meta = ReadObjectMeta(object);
   if (!meta) return Unreadable(set, meta.error().message);
-  if (meta->uid != set.meta.uid) return Settled{true, {}};  // the delete's UID precondition will fail
+  if (meta->uid != set.meta.uid)
+    return Settled{true, {}};  // the delete's UID precondition will fail
   const JsonValue templates = object["spec"]["volumeClaimTemplates"];
   if (templates.size() == 0) return Settled{true, {}};
   const auto retain = [&] { return Retain(KubeObject{set.type, *meta}, object); };

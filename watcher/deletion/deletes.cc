@@ -15,9 +15,9 @@ constexpr int kMostSends = 3;
 
 }  // namespace
 
-Deletes::Deletes(const Tools& tools, ClusterId cluster, WallTime collect_after,
-                 WarnOnce& warn_once, std::function<bool()> may_send,
-                 std::function<bool()> is_whole, std::function<bool()> is_held)
+Deletes::Deletes(const Tools& tools, ClusterId cluster, WallTime collect_after, WarnOnce& warn_once,
+                 std::function<bool()> may_send, std::function<bool()> is_whole,
+                 std::function<bool()> is_held)
     : tools_(tools),
       cluster_(std::move(cluster)),
       warn_once_(warn_once),

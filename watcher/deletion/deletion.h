@@ -56,9 +56,9 @@ class Deletion {
   Outcome DeleteMembers(MonotonicTime deadline);
 
   // After the members: leaves to the garbage collector what the master pod mounts, but for claims,
-  // which are deleted, and deletes the master root. Ends only when that delete was accepted (kDone), or with one of the other
-  // outcomes.
-  // The claims of a StatefulSet that is the root are waited for until `deadline`.
+  // which are deleted, and deletes the master root. Ends only when that delete was accepted
+  // (kDone), or with one of the other outcomes. The claims of a StatefulSet that is the root are
+  // waited for until `deadline`.
   Outcome DeleteRoot(MonotonicTime deadline);
 
   // For when somebody else deletes the master root: deletes the members that are listed now, until
@@ -177,7 +177,7 @@ class Deletion {
   };
   std::optional<Prepared> prepared_;
   std::vector<FirstDelete> first_deletes_;
-  std::vector<KubeObject> first_claims_;  // are deleted first, where there is nothing but sets
+  std::vector<KubeObject> first_claims_;   // are deleted first, where there is nothing but sets
   std::set<std::string> first_uids_;       // of what is deleted first
   std::set<std::string> first_orphaning_;  // UIDs of those that are deleted with Orphan
   std::set<std::string> kept_owners_;      // UIDs of what is above objects that must survive

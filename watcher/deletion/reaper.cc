@@ -147,12 +147,12 @@ bool Reaper::IsHeldByPolicy(const WatcherId& me, const Snapshot& snapshot) {
   const bool is_new = !std::exchange(held_, true);
   const Marks& marks = snapshot.marks;
   const WallTime now = ServerNow(snapshot, tools_.clock);
-  const bool is_old = marks.deleting_since &&
-                      now - *marks.deleting_since >= tools_.settings->delete_deadline / 2;
+  const bool is_old =
+      marks.deleting_since && now - *marks.deleting_since >= tools_.settings->delete_deadline / 2;
   const bool renews = is_old && marks.condemned_by == me && marks.deletes_begun;
   if (!is_new && !renews) return true;
-  const HalfProof proof = ProveHalf(tools_, warn_once_, *snapshot.cluster, snapshot.root->meta.uid,
-                                    marks, now);
+  const HalfProof proof =
+      ProveHalf(tools_, warn_once_, *snapshot.cluster, snapshot.root->meta.uid, marks, now);
   if (is_new) BackToWatching(snapshot, Refusal::kHold, *policy + WhatIsGone(proof.gone));
   if (renews && proof.wholeness == Wholeness::kHalf) {
     auto written = root.WriteMarks({{annotation::kDeletingSince, FormatTime(now)}}, kMarksTimeout);
@@ -597,7 +597,8 @@ bool Reaper::FinishOnTermination() {
         tools_.metrics.Refused(ToString(Refusal::kHold));
         announcer_.Trouble(condemned.look, "Stopping",
                            "its members can't be deleted as long as this holds, and stay if this "
-                           "pod ends before: " + deletion.policy());
+                           "pod ends before: " +
+                               deletion.policy());
       });
   if (finished || !deletion.first_deleted().empty()) tell();
   if (!finished) {

@@ -15,7 +15,7 @@ namespace cluster_watcher {
 namespace {
 
 constexpr std::string_view kWatcher = "cluster-watcher";  // its container, and its image
-constexpr std::size_t kLongestSetting = 4'096;             // bytes; none that is valid is longer
+constexpr std::size_t kLongestSetting = 4'096;            // bytes; none that is valid is longer
 
 // A setting by each of its names.
 struct SettingNames {

@@ -54,9 +54,9 @@ TEST(WatcherOrders, TheOwnerIsTakenFromFlagThenEnvironmentThenAnnotation) {
 TEST(WatcherOrders, WhatReferencesMultiplyIsCutOff) {
   std::string arguments = "--owner=";
   for (int i = 0; i < 2'000; ++i) arguments += "$(A)";
-  const WatcherOrders orders = Read(Pod(R"("name":"w","args":[")" + arguments +
-                                        R"("],"env":[{"name":"A","value":")" +
-                                        std::string(100'000, 'a') + "\"}]"));
+  const WatcherOrders orders =
+      Read(Pod(R"("name":"w","args":[")" + arguments + R"("],"env":[{"name":"A","value":")" +
+               std::string(100'000, 'a') + "\"}]"));
   EXPECT_EQ(orders.owner, std::string(4'096, 'a'));
 }
 
