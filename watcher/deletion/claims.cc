@@ -57,6 +57,7 @@ Result<Claims::Settled, ApiError> Claims::Settle(const KubeObject& set) {
   if (!meta) return Unreadable(set, meta.error().message);
   if (meta->uid != set.meta.uid)
     return Settled{true, {}};  // the delete's UID precondition will fail
+  if (!MayGo(*meta)) return Settled{};
   const JsonValue templates = object["spec"]["volumeClaimTemplates"];
   if (templates.size() == 0) return Settled{true, {}};
   const auto retain = [&] { return Retain(KubeObject{set.type, *meta}, object); };
@@ -120,13 +121,14 @@ Result<bool, ApiError> Claims::Retain(const KubeObject& set, JsonValue object) {
   return false;
 }
 
-// Returns false if `set` is gone or another one has its name; the next Settle notices that.
+// Returns false if `set` is gone, another one has its name, or it is to be kept now; the next
+// Settle notices that.
 Result<bool, ApiError> Claims::IsStillThere(const KubeObject& set) {
   auto answer = client_.Do(ApiRequest::GetMetadata(set.type, cluster_.ns, set.meta.name), {});
   if (!answer && answer.error().failure == ApiFailure::kNotFound) return false;
   if (!answer) return Unexpected{std::move(answer).error()};
   const auto meta = ReadObjectMeta(answer->document.root());
-  return meta && meta->uid == set.meta.uid;
+  return meta && meta->uid == set.meta.uid && MayGo(*meta);
 }
 
 Result<Done, ApiError> Claims::Mark(const KubeObjects& claims) {
@@ -144,10 +146,13 @@ Result<Done, ApiError> Claims::Mark(const KubeObjects& claims) {
 
 // Neither what is to be kept, nor what is another cluster's or another controller's.
 bool Claims::MayGo(const ObjectMeta& claim, const KubeObject& set) const {
-  const auto label = claim.Label(cluster_.label);
   const OwnerReference* controller = claim.Controller();
-  return !IsKept(claim) && (!label || *label == cluster_.name) &&
-         (controller == nullptr || controller->uid == set.meta.uid);
+  return MayGo(claim) && (controller == nullptr || controller->uid == set.meta.uid);
+}
+
+bool Claims::MayGo(const ObjectMeta& meta) const {
+  const auto label = meta.Label(cluster_.label);
+  return !IsKept(meta) && (!label || *label == cluster_.name);
 }
 
 ApiRequest Claims::CollectRequest(const KubeObject& claim) const {

@@ -32,6 +32,7 @@ class Claims {
   Result<bool, ApiError> IsStillThere(const KubeObject& set);
   Result<Done, ApiError> Mark(const KubeObjects& claims);
   bool MayGo(const ObjectMeta& claim, const KubeObject& set) const;
+  bool MayGo(const ObjectMeta& meta) const;
 
   KubeClient& client_;
   const Settings& settings_;

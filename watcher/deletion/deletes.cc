@@ -208,6 +208,33 @@ bool Deletes::SettleClaimsOf(const KubeObject& object) {
   return settled;
 }
 
+bool Deletes::SendWaitingClaims() {
+  std::vector<const KubeObject*> due;
+  for (const auto& [uid, waiting] : claims_waiting_) {
+    if (AcceptedAt(waiting.set)) due.push_back(&waiting.claim);
+  }
+  Send(due, PropagationPolicy::kBackground);
+  std::erase_if(claims_waiting_, [this](const auto& entry) {
+    return AcceptedAt(entry.second.claim.meta.uid).has_value();
+  });
+  return claims_waiting_.empty();
+}
+
+bool Deletes::WouldGo(const KubeObject& object, PropagationPolicy propagation) {
+  const ObjectMeta& meta = object.meta;
+  const auto tried =
+      tools_.client.Do(ApiRequest::Delete(object.type, cluster_.ns, meta.name,
+                                          {meta.uid, meta.resource_version}, propagation, true),
+                       {});
+  if (tried) return true;
+  if (!tried.error().policy.empty() && !IsOfGuard(tried.error().policy)) {
+    policy_ = tried.error().policy;
+  }
+  if (tried.error().failure == ApiFailure::kConflict) CountResult(object.type->plural, "conflict");
+  warn_once_(tried.error().message);
+  return false;
+}
+
 bool Deletes::AreClaimsSettled(const KubeObject& object) {
   if (object.type->kind != "StatefulSet") return true;
   auto settled = claims_.Settle(object);
@@ -220,7 +247,9 @@ bool Deletes::AreClaimsSettled(const KubeObject& object) {
     return false;
   }
   if (is_whole_()) {
-    for (KubeObject& claim : settled->due) claims_waiting_.try_emplace(claim.meta.uid, claim);
+    for (KubeObject& claim : settled->due) {
+      claims_waiting_.insert_or_assign(claim.meta.uid, WaitingClaim{claim, object.meta.uid});
+    }
     return true;
   }
   std::vector<const KubeObject*> due;

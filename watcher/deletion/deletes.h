@@ -43,9 +43,11 @@ class Deletes {
   // Send() of it doesn't settle them again.
   bool SettleClaimsOf(const KubeObject& object);
 
-  // The claims that are to go with a set that was settled while the cluster was whole, when no
-  // claim is deleted, by UID.
-  const std::map<std::string, KubeObject>& claims_waiting() const { return claims_waiting_; }
+  // While the cluster is whole a set goes before its claims, so that what is to be kept of the two
+  // stays together. Deletes the claims of those that went so. True: none are left.
+  bool SendWaitingClaims();
+  // Whether a delete of the object as it was read would be accepted now: by a dry run.
+  bool WouldGo(const KubeObject& object, PropagationPolicy propagation);
 
   // Marks claims for `sweep`. False: some must be sent again.
   bool MarkForCollection(const KubeObjects& claims);
@@ -89,7 +91,11 @@ class Deletes {
   std::unordered_map<Uid, MonotonicTime> accepted_at_;
   std::map<std::string, int> results_;
   std::set<std::string> settled_;  // UIDs of sets whose claims were settled ahead of their delete
-  std::map<std::string, KubeObject> claims_waiting_;
+  struct WaitingClaim {
+    KubeObject claim;
+    Uid set;
+  };
+  std::map<std::string, WaitingClaim> claims_waiting_;  // by UID
   std::string policy_;
   bool any_accepted_ = false;
   std::vector<std::string> first_deleted_;

@@ -7,6 +7,7 @@
 
 #include "probes/base/names.h"
 #include "probes/base/time_text.h"
+#include "watcher/decision/rules.h"
 #include "watcher/deletion/half_proof.h"
 #include "watcher/deletion/kept_owners.h"
 #include "watcher/protocol/owner_reference.h"
@@ -131,22 +132,14 @@ bool Deletion::ChooseFirst(bool late) {
                  [&](const KubeObject* object) { return MustOrphan(*object, late); });
     if (!owners.empty() && !FindOrphansOf(owners, late)) return false;
     for (const KubeObject* owner : owners) first_orphaning_.insert(owner->meta.uid);
-    // They can be found as long as their set is there.
-    for (const auto& [uid, claim] : deletes_.claims_waiting()) {
-      if (first_claims_.size() == kMostFirstDeletes) break;
-      if (MustOrphan(claim, false)) first_orphaning_.insert(uid);
-      first_claims_.push_back(claim);
-    }
-    if (!first_claims_.empty()) due.clear();
   }
-  for (const KubeObject& claim : first_claims_) first_deletes_.push_back(FirstDelete::Of(claim));
   for (const KubeObject* object : due) {
     first_uids_.insert(object->meta.uid);
     if (!HasOtherOwner(*object)) first_deletes_.push_back(FirstDelete::Of(*object));
   }
   const std::vector<FirstDelete> orphans = orphans_.Marks();
   first_deletes_.insert(first_deletes_.end(), orphans.begin(), orphans.end());
-  return !due.empty() || !first_claims_.empty() || !any_due;
+  return !due.empty() || !any_due;
 }
 
 bool Deletion::HasOtherOwner(const KubeObject& object) const {
@@ -181,6 +174,7 @@ bool Deletion::IsEvidenceOld() const {
 bool Deletion::IsHeld() {
   if (IsWhole()) return false;
   policy_ = root_.PolicyAgainstMarks().value_or("");
+  if (IsOfGuard(policy_)) policy_.clear();  // that doesn't end by itself
   return !policy_.empty();
 }
 
@@ -460,12 +454,12 @@ bool Deletion::SendDue(std::vector<const KubeObject*> due, bool past_deadline) {
     std::vector<const KubeObject*> named(due.begin(), rest);
     const bool sent_all = rest == due.end();
     due.erase(due.begin(), rest);
-    for (const KubeObject& claim : first_claims_) named.push_back(&claim);
     const bool any_named = !named.empty();
     all = SendFirst(std::move(named), propagation);
     if (any_named) first_sent_ = all ? FirstSent::kRefused : FirstSent::kFailed;
     if (IsWhole() && !past_deadline) return all && sent_all;
   }
+  all = deletes_.SendWaitingClaims() && all;
   all = SendOrphaning(due, past_deadline) && all;
   return deletes_.Send(due, propagation) && all;
 }
@@ -668,24 +662,25 @@ Deletion::Outcome Deletion::DeleteRoot(MonotonicTime deadline) {
       continue;
     }
     const bool late = tools_.clock.Now() >= deadline;
-    const bool orphans = MustOrphan(root_.object(), late);
+    deletes_.TakePolicy();
+    const int conflicts_before = deletes_.conflicts();
+    const bool goes = MayRootGo(!claims.empty());
+    const bool orphans = goes && MustOrphan(root_.object(), late);
     if (orphans && !FindOrphansOf({&root_.object()}, late)) {
       pace_.Pause(deadline);
       continue;
     }
     if (orphans) {
-      if (tools_.settings->volumes != Volumes::kPreserve && !late) {
-        deletes_.SettleClaimsOf(root_.object());
-      }
       MarkOrphans(true);
       state = ReadRoot();
       if (auto outcome = WhyNotRoot(state)) return *outcome;
+      if (tools_.settings->volumes != Volumes::kPreserve) {
+        deletes_.SettleClaimsOf(root_.object());
+      }
     }
-    deletes_.TakePolicy();
-    DeleteMountedClaims(claims);
-    const int conflicts_before = deletes_.conflicts();
-    const bool sent =
-        deletes_.Send({&root_.object()}, orphans ? PropagationPolicy::kOrphan : Propagation());
+    if (goes) DeleteMountedClaims(claims);
+    const bool sent = goes && deletes_.Send({&root_.object()},
+                                            orphans ? PropagationPolicy::kOrphan : Propagation());
     // Not until it is gone: it may be waiting for our own pod to end.
     state = ReadRoot();
     if (IsGoing(state)) break;
@@ -702,11 +697,22 @@ Deletion::Outcome Deletion::DeleteRoot(MonotonicTime deadline) {
     if (auto outcome = WhyNotRoot(state)) return *outcome;
   }
   root_deleted_ = true;
-  for (const auto& [uid, claim] : deletes_.claims_waiting()) claims.push_back(claim);
   behind.insert(behind.end(), claims.begin(), claims.end());
   DeleteBehindRoot(behind);
+  for (int pass = 0; pass < kMostLatePasses && !deletes_.SendWaitingClaims(); ++pass) {
+    pace_.Pause(MonotonicTime::max());
+  }
   DeleteOrphansOfRoot();
   return Outcome::kDone;
+}
+
+// Claims that go before the root must not go without it: somebody may have annotated it to be kept,
+// or a policy refuses.
+bool Deletion::MayRootGo(bool mounts_claims) {
+  const KubeObject& root = root_.object();
+  const bool has_claims = root.type->kind == "StatefulSet" || mounts_claims;
+  const bool takes_claims = has_claims && tools_.settings->volumes == Volumes::kDelete;
+  return !takes_claims || IsWhole() || deletes_.WouldGo(root, Propagation());
 }
 
 // Right before the root: its pod keeps them until it is gone, but another one could not start.

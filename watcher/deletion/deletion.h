@@ -133,6 +133,7 @@ class Deletion {
   void DeleteOrphansOfRoot();
   void DeleteMountedClaims(std::vector<KubeObject>& claims);
   bool ReadAgain(KubeObject& object);
+  bool MayRootGo(bool mounts_claims);
   void DeleteBehindRoot(const std::vector<KubeObject>& mounted);
   // One more pass over what is left of the members. What the root was like behind its list.
   RootState DeleteLeft();
@@ -177,7 +178,6 @@ class Deletion {
   };
   std::optional<Prepared> prepared_;
   std::vector<FirstDelete> first_deletes_;
-  std::vector<KubeObject> first_claims_;   // are deleted first, where there is nothing but sets
   std::set<std::string> first_uids_;       // of what is deleted first
   std::set<std::string> first_orphaning_;  // UIDs of those that are deleted with Orphan
   std::set<std::string> kept_owners_;      // UIDs of what is above objects that must survive

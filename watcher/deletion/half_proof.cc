@@ -84,6 +84,7 @@ HalfProof ProveHalf(const Tools& tools, WarnOnce& warn_once, const ClusterId& cl
       });
   if (!made_anew) {
     const bool is_sure = listed.complete || late;
+    proof.is_sure = listed.complete;
     proof.wholeness = is_sure ? Wholeness::kHalf : Wholeness::kUnknown;
     if (!is_sure) warn_once(kUnknownYet);
   }

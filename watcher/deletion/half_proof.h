@@ -20,6 +20,7 @@ enum class Wholeness {
 
 struct HalfProof {
   Wholeness wholeness = Wholeness::kMayWhole;
+  bool is_sure = false;           // of half: all kinds were listed
   std::vector<std::string> gone;  // of what was to be deleted first: "deployments.apps/bob-w"
 };
 

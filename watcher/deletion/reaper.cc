@@ -143,7 +143,7 @@ Reaper::Outcome Reaper::Resume(const WatcherId& me, const Snapshot& snapshot) {
 bool Reaper::IsHeldByPolicy(const WatcherId& me, const Snapshot& snapshot) {
   MasterRoot root(tools_.client, *snapshot.root);
   const auto policy = root.PolicyAgainstMarks();
-  if (!policy) return false;
+  if (!policy || IsOfGuard(*policy)) return false;
   const bool is_new = !std::exchange(held_, true);
   const Marks& marks = snapshot.marks;
   const WallTime now = ServerNow(snapshot, tools_.clock);
@@ -154,7 +154,8 @@ bool Reaper::IsHeldByPolicy(const WatcherId& me, const Snapshot& snapshot) {
   const HalfProof proof =
       ProveHalf(tools_, warn_once_, *snapshot.cluster, snapshot.root->meta.uid, marks, now);
   if (is_new) BackToWatching(snapshot, Refusal::kHold, *policy + WhatIsGone(proof.gone));
-  if (renews && proof.wholeness == Wholeness::kHalf) {
+  // What was made since could not be told any more.
+  if (renews && proof.wholeness == Wholeness::kHalf && proof.is_sure) {
     auto written = root.WriteMarks({{annotation::kDeletingSince, FormatTime(now)}}, kMarksTimeout);
     if (!written) warn_once_(written.error().message);
   }
