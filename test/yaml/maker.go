@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand"
+	"regexp"
 	"strings"
 )
 
@@ -11,7 +12,11 @@ import (
 type maker struct {
 	*rand.Rand
 	anchors int
+	// What inject may refuse is only in rare documents.
+	rare bool
 }
+
+const rarely = 20
 
 // Texts that readers of YAML disagree about.
 var odd = []string{
@@ -42,10 +47,35 @@ func (m *maker) text() string {
 	return text
 }
 
-func quoted(text string) string {
+func (m *maker) quoted(text string) string {
 	out, _ := json.Marshal(text)
-	return string(out)
+	if m.rare {
+		return string(out)
+	}
+	return escapes.Replace(string(out))
 }
+
+var escapes = strings.NewReplacer("\u0085", `\N`, "\ufeff", `\ufeff`, "\x7f", `\x7f`)
+
+// refusable tells of a text that inject may refuse where it stands as it is.
+func refusable(text string, inFlow, isPlain bool) bool {
+	if strings.ContainsAny(text, "\r\u0085\u2028\u2029\ufeff") {
+		return true
+	}
+	if !isPlain {
+		return false
+	}
+	word := strings.TrimSpace(text)
+	if strings.HasPrefix(word, "&") || strings.HasPrefix(word, "!") || strings.HasPrefix(word, "*") {
+		return true
+	}
+	if inFlow && (strings.ContainsAny(word, ",?!&*#") || strings.Trim(word, ":") != word) {
+		return true
+	}
+	return infinite.MatchString(text)
+}
+
+var infinite = regexp.MustCompile(`(?i)^[-+]?\.(inf|nan)\s*(:|#|$)`)
 
 func single(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
@@ -69,40 +99,79 @@ func (m *maker) block(text string, indent int) string {
 	return out.String()
 }
 
-// scalar returns one in some style. An indentation of -1 means within a flow collection.
-func (m *maker) scalar(indent int) string {
+func (m *maker) blockText(indent int) string {
 	text := m.text()
-	tag := ""
-	if m.sometimes(25) {
-		tag = m.one("!!str ", "! ", "!!int ", "!!float ", "!!bool ", "!!null ")
+	if !m.rare && refusable(text, false, false) {
+		return m.quoted(text)
 	}
-	if m.sometimes(20) {
+	return m.block(text, indent)
+}
+
+// property returns an anchor, a tag, both or none.
+func (m *maker) property() string {
+	text := ""
+	one := 20
+	if m.rare {
+		one = 5
+	}
+	if m.sometimes(one) {
+		text = m.one("!!str ", "! ")
+		if m.rare {
+			text = m.one("!!int ", "!!float ", "!!bool ", "!!null ", "!!str ")
+		}
+	}
+	if m.sometimes(one) {
 		m.anchors++
-		tag += fmt.Sprintf("&a%d ", m.anchors)
-	} else if m.anchors > 0 && m.sometimes(20) {
+		text += fmt.Sprintf("&a%d ", m.anchors)
+	}
+	return text
+}
+
+// scalar returns one in some style. An indentation of -1 means within a flow collection.
+func (m *maker) scalar(indent int, isItem bool) string {
+	if m.anchors > 0 && m.sometimes(20) {
 		return fmt.Sprintf("*a%d ", 1+m.Intn(m.anchors))
+	}
+	before := m.anchors
+	property := m.property()
+	text := m.content(indent)
+	if !m.rare && isItem && strings.Contains(text, "\n") {
+		m.anchors = before
+		return text
+	}
+	return property + text
+}
+
+func (m *maker) content(indent int) string {
+	text := m.text()
+	if !m.rare && refusable(text, indent < 0, false) {
+		return m.quoted(text)
 	}
 	switch m.Intn(6) {
 	case 0:
-		return tag + single(text)
+		return single(text)
 	case 1:
-		return tag + quoted(text)
+		return m.quoted(text)
 	case 2:
 		if indent >= 0 {
-			return tag + m.block(text, indent)
+			return m.block(text, indent)
 		}
 	case 3:
 		// Folded over lines.
 		if indent >= 0 {
 			margin := "\n" + strings.Repeat(" ", indent+2)
-			return tag + m.one(`"`+`a\`+margin+`\ b`+margin+margin+`c"`, "'a"+margin+"b '", "a"+margin+"b"+margin+"c",
-				`"\x41\u00e9\N\_\L\P\e\/\0"`, `" a `+margin+` b "`)
+			return m.one(`"`+`a\`+margin+`\ b`+margin+margin+`c"`, "'a"+margin+"b '", "a"+margin+"b"+margin+"c",
+				`"\x41\u00e9\N\_\L\P\e\/\0"`, `" a `+margin+` b "`, "'"+margin+"\n  \n"+margin+"a'")
+		}
+	case 4:
+		if !m.rare && m.sometimes(20) && indent >= 0 {
+			return m.one("!!int 12", "!!float 1.5", "!!bool yes", "!!null ~", "!!int '7'", "!!str")
 		}
 	}
-	if strings.ContainsAny(text, "\n\r") {
-		return tag + quoted(text)
+	if strings.Contains(text, "\n") || strings.Contains(text, "\r") || (!m.rare && refusable(text, indent < 0, true)) {
+		return m.quoted(text)
 	}
-	return tag + text
+	return text
 }
 
 func (m *maker) key() string {
@@ -113,7 +182,7 @@ func (m *maker) key() string {
 func (m *maker) flow(depth int) string {
 	switch {
 	case depth > 2 || m.sometimes(3):
-		return m.scalar(-1)
+		return m.scalar(-1, false)
 	case m.sometimes(2):
 		var items []string
 		for i := m.Intn(4); i >= 0; i-- {
@@ -125,10 +194,10 @@ func (m *maker) flow(depth int) string {
 }
 
 // value returns any value of a key or of an item at this indentation.
-func (m *maker) value(indent, depth int) string {
+func (m *maker) value(indent, depth int, isItem bool) string {
 	switch {
 	case depth > 2 || m.Intn(5) < 3:
-		return m.scalar(indent)
+		return m.scalar(indent, isItem)
 	case m.sometimes(3):
 		return m.flow(0)
 	}
@@ -136,12 +205,16 @@ func (m *maker) value(indent, depth int) string {
 	var out strings.Builder
 	if m.sometimes(2) {
 		for i := m.Intn(3); i >= 0; i-- {
-			out.WriteString(margin + "- " + m.value(indent+2, depth+1))
+			out.WriteString(margin + "- " + m.value(indent+2, depth+1, true))
 		}
 		return out.String()
 	}
 	for i := m.Intn(3); i >= 0; i-- {
-		out.WriteString(margin + m.one(m.key(), fmt.Sprintf("k%d", i)) + ": " + m.value(indent+2, depth+1))
+		key := fmt.Sprintf("k%d", i)
+		if m.sometimes(2) && (m.rare || i == 0) {
+			key = m.key()
+		}
+		out.WriteString(margin + key + ": " + m.value(indent+2, depth+1, false))
 		if m.sometimes(8) {
 			out.WriteString("  # " + m.one("a comment", ":", "'"))
 		}
@@ -149,9 +222,10 @@ func (m *maker) value(indent, depth int) string {
 	return out.String()
 }
 
-// document returns a manifest. One in ten is of no pod.
+// document returns a manifest. One in ten is of no pod, one in `rarely` is rare.
 func (m *maker) document(first bool) string {
 	m.anchors = 0
+	m.rare = m.sometimes(rarely)
 	lines := []string{m.one("---", "---", "---  ", "--- # a comment")}
 	if first && m.sometimes(2) {
 		lines = nil
@@ -190,21 +264,21 @@ func (m *maker) document(first bool) string {
 	add("  labels: " + m.one("{oshinko-type: master}", "{\"oshinko-type\": \"master\", x: \"1\"}",
 		"\n"+margin+"    oshinko-type: master"))
 	if m.sometimes(2) {
-		add("  annotations: " + m.one("", "~", "{}", "\n"+margin+"    text: "+quoted(m.text()),
-			"{<<: {a: b}, c: "+quoted(m.text())+"}", "\n"+margin+"    t: "+m.block(m.text(), deep+4)))
+		add("  annotations: " + m.one("", "~", "{}", "\n"+margin+"    text: "+m.quoted(m.text()),
+			"{<<: {a: b}, c: "+m.quoted(m.text())+"}", "\n"+margin+"    t: "+m.blockText(deep+4)))
 	}
 	add("spec:")
 	add("  containers:")
 	add("  - name: m")
 	for _, field := range []string{"args", "env", "command"} {
-		add("    " + field + ": " + m.value(deep+4, 0))
+		add("    " + field + ": " + m.value(deep+4, 0, false))
 	}
 	if m.sometimes(3) {
 		add("  " + m.one("volumes: ", "initContainers: ") + m.one("", "[]", "null", "[{name: v}]", "\n"+margin+"  - name: w"))
 	}
-	add("  rest: " + m.value(deep+2, 0))
+	add("  rest: " + m.value(deep+2, 0, false))
 	if m.sometimes(3) {
-		lines = append(lines, "status: "+m.value(0, 0))
+		lines = append(lines, "status: "+m.value(0, 0, false))
 	}
 	text := strings.Join(lines, "\n") + "\n"
 	if m.sometimes(12) {

@@ -116,11 +116,22 @@ std::optional<ManifestError> FindOddBreak(std::string_view text) {
   return std::nullopt;
 }
 
+// yaml-cpp takes an item of a list for a key if it has an anchor or a tag, and a text over several
+// lines. Returns what to do about the last one before `end`; "" if there is none.
+std::string HintAboutItem(std::string_view text, std::size_t end) {
+  text = text.substr(0, end);
+  const std::size_t at = std::max(text.rfind("- &") + 1, text.rfind("- !") + 1);
+  if (at == 0) return "";
+  return ". If kubectl reads it: leave out the anchor or tag in line " +
+         std::to_string(ErrorAtByte(text, at, "").line) + ", or write its text in one line";
+}
+
 class Builder : public YAML::EventHandler {
  public:
   Builder(std::string_view text, YamlManifest& manifest) : source_(text), manifest_(manifest) {}
 
   bool has_document() const { return has_document_; }
+  bool is_stopped() const { return is_stopped_; }  // by the builder, not by the parser
 
   void OnDocumentStart(const YAML::Mark& mark) override {
     if (has_document_) {
@@ -190,7 +201,8 @@ class Builder : public YAML::EventHandler {
   };
 
   // The parser can't be stopped in any other way.
-  [[noreturn]] static void Stop(const YAML::Mark& mark, const std::string& message) {
+  [[noreturn]] void Stop(const YAML::Mark& mark, const std::string& message) {
+    is_stopped_ = true;
     throw YAML::ParserException(mark, message);
   }
 
@@ -370,6 +382,7 @@ class Builder : public YAML::EventHandler {
   YAML::Mark end_;  // of the last scalar
   YamlManifest& manifest_;
   bool has_document_ = false;
+  bool is_stopped_ = false;
   Size total_;
   std::vector<OpenPart> open_;
   std::map<YAML::anchor_t, Part> anchors_;
@@ -471,7 +484,9 @@ Result<std::optional<YamlManifest>, ManifestError> ReadYaml(std::string_view tex
     return Unexpected<ManifestError>{
         ErrorAt(error.mark, "nested more than " + std::to_string(kMaxDepth) + " levels deep")};
   } catch (const YAML::Exception& error) {
-    return Unexpected<ManifestError>{ErrorAt(error.mark, error.msg)};
+    const auto at = static_cast<std::size_t>(std::max(error.mark.pos, 0));
+    const std::string hint = builder.is_stopped() ? "" : HintAboutItem(text, at);
+    return Unexpected<ManifestError>{ErrorAt(error.mark, error.msg + hint)};
   }
   // Named first: after it, places may be others to kubectl.
   if (auto odd = FindOddBreak(text)) manifest.oddity = std::move(odd);

@@ -248,12 +248,19 @@ std::optional<std::string> YamlSource::ReadScalar(std::size_t begin, int indent,
                                                   std::string_view value) {
   if (begin < at_ || !PassTo(begin)) return std::nullopt;
   std::size_t properties_end = begin;
+  bool is_beside = true;
   while (At(at_) == '&' || At(at_) == '!') {
     if (!PassOne()) return std::nullopt;
     properties_end = at_;
     PassWhite();
+    // What isn't indented more belongs to what is around.
+    is_beside = flow_level_ > 0 || Column(at_) > indent;
   }
   has_content_ = true;
+  if (value.empty() && !is_beside) {
+    at_ = properties_end;
+    return std::string();
+  }
   if (At(at_) == '"' || At(at_) == '\'') return ReadQuoted();
   if (flow_level_ == 0 && (At(at_) == '|' || At(at_) == '>')) return ReadBlock(indent);
   if (value.empty() && properties_end > begin) {

@@ -131,6 +131,7 @@ TEST(YamlManifest, TextsAreReadAsKubectlReadsThem) {
       {"a: '\n\n\n'\n", R"({"a":"\n\n"})"},
       {"a: \"\\N\\_\\L\\P\"\n", "{\"a\":\"\u0085\u00a0\u2028\u2029\"}"},
       {"a: &a !!str\n  x\nb: !!str\nc: *a\n", R"({"a":"x","b":"","c":"x"})"},
+      {"a: !!str\n\"b\": !!str\n  ''\nc: '.51_000'\n", R"({"a":"","b":"","c":".51_000"})"},
       {"a: {b: null, c: , d: ~, e}\n", R"({"a":{"b":null,"c":null,"d":null,"e":null}})"},
   };
   for (const auto& [yaml, json] : cases) {
@@ -211,6 +212,11 @@ TEST(YamlManifest, NothingIsNoDocument) {
 }
 
 TEST(YamlManifest, ErrorsNameThePlace) {
+  const std::string hint =
+      ". If kubectl reads it: leave out the anchor or tag in line 2, or write its text in one line";
+  for (const std::string yaml : {"a:\n- &b |\n  c\n- d\n", "a:\n- - !!str c\n    d\n- e: f\n"}) {
+    EXPECT_TRUE(ErrorOf(yaml).ends_with(hint)) << ErrorOf(yaml);
+  }
   EXPECT_EQ(ErrorOf("a: b\nc: d: e\n").find("2:5: "), 0u) << ErrorOf("a: b\nc: d: e\n");
   EXPECT_EQ(ErrorOf("a: [b\n").find("2:1: "), 0u) << ErrorOf("a: [b\n");
   EXPECT_EQ(ErrorOf("a: *b\n").find("1:4: "), 0u) << ErrorOf("a: *b\n");
