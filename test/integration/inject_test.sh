@@ -211,7 +211,7 @@ check "are named" in_file "$tmp/config: port: " "$tmp/err"
 check "without output" no_output
 
 # Ten thousand manifests with all that readers of YAML disagree about: except for the sidecar each
-# means to kubectl's reader what it meant, or is refused with the reason.
+# means to kubectl's reader what it meant. Refused are only rare ones, with place and reason.
 judge=$("$source_dir/test/yaml/build")/judge
 check "10,000 generated manifests" exits 0 "$judge" "$watcher" 10000 1
 tail -n 12 "$tmp/out"

@@ -72,10 +72,10 @@ func refusable(text string, inFlow, isPlain bool) bool {
 	if inFlow && (strings.ContainsAny(word, ",?!&*#") || strings.Trim(word, ":") != word) {
 		return true
 	}
-	return infinite.MatchString(text)
+	return infinite.MatchString(word)
 }
 
-var infinite = regexp.MustCompile(`(?i)^[-+]?\.(inf|nan)\s*(:|#|$)`)
+var infinite = regexp.MustCompile(`(?i)^(- )*[-+]?\.(inf|nan)\s*(:|#|$)`)
 
 func single(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
