@@ -210,6 +210,12 @@ check "wrong settings" exits 2 inject --config="$tmp/config" -f "$tmp/Pod.yaml"
 check "are named" in_file "$tmp/config: port: " "$tmp/err"
 check "without output" no_output
 
+# Ten thousand manifests with all that readers of YAML disagree about: except for the sidecar each
+# means to kubectl's reader what it meant. Refused are only rare ones, with place and reason.
+judge=$("$source_dir/test/yaml/build")/judge
+check "10,000 generated manifests" exits 0 "$judge" "$watcher" 10000 1
+tail -n 12 "$tmp/out"
+
 # Errors.
 check "no such file" exits 1 inject -f "$tmp/Pod.yaml" -f "$tmp/none"
 check "is named" in_file "$tmp/none can't be read" "$tmp/err"

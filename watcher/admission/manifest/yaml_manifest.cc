@@ -16,6 +16,7 @@
 #include "probes/base/names.h"
 #include "watcher/admission/manifest/manifest_documents.h"
 #include "watcher/admission/manifest/yaml_scalar.h"
+#include "watcher/admission/manifest/yaml_source.h"
 
 namespace cluster_watcher {
 namespace {
@@ -93,27 +94,6 @@ std::optional<ManifestError> FindLongLine(std::string_view text) {
   return std::nullopt;
 }
 
-// Finds a folded scalar that keeps its trailing empty lines; yaml-cpp loses one of them. Looking
-// only at the end of a line keeps other scalars from matching.
-std::optional<ManifestError> FindFoldedAndKept(std::string_view text) {
-  std::size_t line = 1;
-  for (std::size_t at = 0; at < text.size(); ++line) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    std::string_view here = text.substr(at, end - at);
-    if (const std::size_t comment = here.find(" #"); comment != std::string_view::npos) {
-      here = here.substr(0, comment);
-    }
-    here = here.substr(0, here.find_last_not_of(" \t\r") + 1);
-    const std::size_t mark = here.rfind('>');
-    if (mark != std::string_view::npos && here.find('+', mark) != std::string_view::npos &&
-        here.find_first_not_of("+123456789", mark + 1) == std::string_view::npos) {
-      return ManifestError{line, mark + 1, "a text that begins with >+: begin it with |+"};
-    }
-    at = end + 1;
-  }
-  return std::nullopt;
-}
-
 // Finds a character that kubectl takes for a line break or for nothing, and yaml-cpp for text: in
 // quotes it can be written as an escape.
 std::optional<ManifestError> FindOddBreak(std::string_view text) {
@@ -136,11 +116,22 @@ std::optional<ManifestError> FindOddBreak(std::string_view text) {
   return std::nullopt;
 }
 
+// yaml-cpp takes an item of a list for a key if it has an anchor or a tag, and a text over several
+// lines. Returns what to do about the last one before `end`; "" if there is none.
+std::string HintAboutItem(std::string_view text, std::size_t end) {
+  text = text.substr(0, end);
+  const std::size_t at = std::max(text.rfind("- &") + 1, text.rfind("- !") + 1);
+  if (at == 0) return "";
+  return ". If kubectl reads it: leave out the anchor or tag in line " +
+         std::to_string(ErrorAtByte(text, at, "").line) + ", or write its text in one line";
+}
+
 class Builder : public YAML::EventHandler {
  public:
-  explicit Builder(YamlManifest& manifest) : manifest_(manifest) {}
+  Builder(std::string_view text, YamlManifest& manifest) : source_(text), manifest_(manifest) {}
 
   bool has_document() const { return has_document_; }
+  bool is_stopped() const { return is_stopped_; }  // by the builder, not by the parser
 
   void OnDocumentStart(const YAML::Mark& mark) override {
     if (has_document_) {
@@ -150,12 +141,26 @@ class Builder : public YAML::EventHandler {
   }
   void OnDocumentEnd() override {}
 
+  // Call when all is read.
+  void CheckEnd() {
+    if (!source_.PassEnd()) Disagree(end_);
+  }
+
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    OnScalar(mark, "?", anchor, "");
+    if (!source_.PassNull(PositionOf(mark), Column())) Disagree(mark);
+    AddScalar(mark, "?", anchor, "");
   }
 
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
+    const auto read = source_.ReadScalar(PositionOf(mark), Column(), value);
+    if (!read) Disagree(mark);
+    AddScalar(mark, tag, anchor, read.value_or(value));
+  }
+
+  void AddScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                 const std::string& value) {
+    end_ = mark;
     Part part = Begin(mark, anchor);
     part.is_scalar = true;
     part.is_merge = value == "<<" && (tag == "?" || tag == std::string(kCoreTag) + "merge");
@@ -192,16 +197,29 @@ class Builder : public YAML::EventHandler {
     std::optional<Part> key;                          // waits for its value
     std::unordered_map<std::string, std::size_t> at;  // a map's keys and their indexes
     std::unordered_map<std::string, bool> is_own;     // false: only from a merge
+    int column = -1;                                  // of the innermost block
   };
 
   // The parser can't be stopped in any other way.
-  [[noreturn]] static void Stop(const YAML::Mark& mark, const std::string& message) {
+  [[noreturn]] void Stop(const YAML::Mark& mark, const std::string& message) {
+    is_stopped_ = true;
     throw YAML::ParserException(mark, message);
   }
 
   void Odd(const YAML::Mark& mark, const std::string& message) {
     if (!manifest_.oddity) manifest_.oddity = ErrorAt(mark, message);
   }
+
+  void Disagree(const YAML::Mark& mark) {
+    Odd(mark, "readers of YAML disagree about what stands here: write it in quotes");
+  }
+
+  static std::size_t PositionOf(const YAML::Mark& mark) {
+    return static_cast<std::size_t>(std::max(mark.pos, 0));
+  }
+
+  // Of the innermost block; -1 if there is none.
+  int Column() const { return open_.empty() ? -1 : open_.back().column; }
 
   // Call before `size` more is created.
   void Budget(const YAML::Mark& mark, const Size& size) {
@@ -228,6 +246,7 @@ class Builder : public YAML::EventHandler {
     OpenPart open{Begin(mark, anchor), std::nullopt, {}, {}};
     open.part.node.type = type;
     open.part.node.is_flow = style == YAML::EmitterStyle::Flow;
+    open.column = open.part.node.is_flow ? Column() : source_.BlockColumn(PositionOf(mark));
     open_.push_back(std::move(open));
     Budget(mark, {1, 0, 0});
   }
@@ -318,7 +337,6 @@ class Builder : public YAML::EventHandler {
     const std::string_view core = tag.starts_with(kCoreTag)
                                       ? std::string_view(tag).substr(kCoreTag.size())
                                       : std::string_view();
-    if (!IsUtf8(value)) Odd(mark, "the escape \\N or \\_: write \\x85 or \\xa0");
     if (HasNoncharacter(value)) Odd(mark, "a noncharacter of Unicode");
     if (core == "binary") Odd(mark, "!!binary: write it as text");
     node.type = Type::kString;
@@ -360,8 +378,11 @@ class Builder : public YAML::EventHandler {
     if (node.type != Type::kNull) node.written = value;
   }
 
+  YamlSource source_;
+  YAML::Mark end_;  // of the last scalar
   YamlManifest& manifest_;
   bool has_document_ = false;
+  bool is_stopped_ = false;
   Size total_;
   std::vector<OpenPart> open_;
   std::map<YAML::anchor_t, Part> anchors_;
@@ -453,7 +474,7 @@ void Write(const ManifestNode& node, bool in_flow, YAML::Emitter& out) {
 Result<std::optional<YamlManifest>, ManifestError> ReadYaml(std::string_view text) {
   if (auto error = FindLongLine(text)) return Unexpected<ManifestError>{*std::move(error)};
   YamlManifest manifest;
-  Builder builder(manifest);
+  Builder builder(text, manifest);
   try {
     std::istringstream stream{std::string(text)};
     YAML::Parser parser(stream);
@@ -463,11 +484,14 @@ Result<std::optional<YamlManifest>, ManifestError> ReadYaml(std::string_view tex
     return Unexpected<ManifestError>{
         ErrorAt(error.mark, "nested more than " + std::to_string(kMaxDepth) + " levels deep")};
   } catch (const YAML::Exception& error) {
-    return Unexpected<ManifestError>{ErrorAt(error.mark, error.msg)};
+    const auto at = static_cast<std::size_t>(std::max(error.mark.pos, 0));
+    const std::string hint = builder.is_stopped() ? "" : HintAboutItem(text, at);
+    return Unexpected<ManifestError>{ErrorAt(error.mark, error.msg + hint)};
   }
-  if (!manifest.oddity) manifest.oddity = FindFoldedAndKept(text);
-  if (!manifest.oddity) manifest.oddity = FindOddBreak(text);
+  // Named first: after it, places may be others to kubectl.
+  if (auto odd = FindOddBreak(text)) manifest.oddity = std::move(odd);
   if (!builder.has_document()) return std::optional<YamlManifest>();
+  builder.CheckEnd();
   return std::optional<YamlManifest>(std::move(manifest));
 }
 

@@ -62,6 +62,15 @@ std::optional<std::string> ReadWhole(std::string_view text) {
   return (is_negative && number != 0 ? "-" : "") + std::to_string(number);
 }
 
+// True if each underscore stands between digits.
+bool SeparatesDigits(std::string_view text) {
+  for (std::size_t at = text.find('_'); at != std::string_view::npos; at = text.find('_', at + 1)) {
+    const bool is_between = at > 0 && IsDigit(text[at - 1]) && at + 1 < text.size();
+    if (!is_between || !IsDigit(text[at + 1])) return false;
+  }
+  return true;
+}
+
 // ^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$
 bool IsFraction(std::string_view text) {
   const auto take_digits = [&text] {
@@ -107,10 +116,10 @@ YamlScalar ReadPlainScalar(std::string_view text) {
   if (const YamlScalar* word = FindWord(text)) return *word;
   const char first = text.front();
   std::string plain(text);
+  plain.erase(std::remove(plain.begin(), plain.end(), '_'), plain.end());
   if (IsDigit(first) || first == '-' || first == '+') {
-    plain.erase(std::remove(plain.begin(), plain.end(), '_'), plain.end());
     if (auto whole = ReadWhole(plain)) return {Type::kNumber, *whole};
-  } else if (first != '.') {
+  } else if (first != '.' || !SeparatesDigits(text)) {
     return {Type::kString, std::string(text)};
   }
   if (IsFraction(plain)) {

@@ -31,9 +31,12 @@ TEST(YamlScalar, IsWhatKubectlTakesItFor) {
       EXPECT_EQ(scalar.text, text) << plain;
     }
   }
+  EXPECT_EQ(ReadPlainScalar(".51_000").type, Type::kNumber) << "as strconv.ParseFloat";
+  EXPECT_EQ(ReadPlainScalar(".51_000").text, "0.51");
   for (const std::string& plain :
        Words("nUll tRue 0x 0o8 1e999 1e . - 1.2.3 10m 64Mi 12:30:45 2001-12-14 "
-             "2001-12-14T21:59:43Z << é")) {
+             "2001-12-14T21:59:43Z << é "
+             ".5_ ._5 .5__0 .5_e1")) {
     const YamlScalar scalar = ReadPlainScalar(plain);
     EXPECT_EQ(scalar.type, Type::kString) << plain;
     EXPECT_EQ(scalar.text, plain);
