@@ -3,6 +3,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "probes/base/duration_text.h"
 #include "probes/base/printable.h"
@@ -12,7 +13,6 @@
 #include "watcher/command/session.h"
 #include "watcher/decision/confirmation.h"
 #include "watcher/deletion/judged_look.h"
-#include "watcher/protocol/master_root.h"
 
 namespace cluster_watcher {
 namespace {
@@ -166,9 +166,8 @@ int RunCheck(const Invocation& invocation, const Environment& environment, std::
   Observer observer(client, discovery, clock, settings);
   JudgedLook look = LookAndDecide(observer, stop);
   // Else it would promise a deletion that is refused.
-  if (look.decision.abandoned() && look.snapshot.root) {
-    const auto policy = MasterRoot(client, *look.snapshot.root).PolicyAgainstMarks();
-    if (policy) look.decision = HeldByPolicy(std::move(look.decision), *policy);
+  if (look.decision.abandoned()) {
+    look.decision = AskPolicy(client, look.snapshot, std::move(look.decision));
   }
   const CheckReport report =
       Report(look.snapshot, look.decision, settings.resolved(), invocation.output);

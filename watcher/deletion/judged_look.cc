@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "watcher/protocol/master_root.h"
+
 namespace cluster_watcher {
 
 Decision DecideWithOthers(Observer& observer, const Snapshot& snapshot,
@@ -9,6 +11,12 @@ Decision DecideWithOthers(Observer& observer, const Snapshot& snapshot,
   Decision decision = Decide(snapshot.facts);
   if (!decision.abandoned()) return decision;
   return Decide(snapshot.facts, observer.FindOtherDrivers(snapshot, stop));
+}
+
+Decision AskPolicy(KubeClient& client, const Snapshot& snapshot, Decision decision) {
+  if (!snapshot.root) return decision;
+  const auto policy = MasterRoot(client, *snapshot.root).PolicyAgainstMarks();
+  return policy ? HeldByPolicy(std::move(decision), *policy) : decision;
 }
 
 JudgedLook LookAndDecide(Observer& observer, const std::stop_token& stop) {

@@ -1,11 +1,11 @@
 #include "watcher/loop/judge.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "watcher/decision/refusal.h"
 #include "watcher/deletion/judged_look.h"
 #include "watcher/loop/surge_search.h"
-#include "watcher/protocol/master_root.h"
 
 namespace cluster_watcher {
 
@@ -16,7 +16,12 @@ Decision Judge::DecideOn(const Snapshot& snapshot, const std::stop_token& stop) 
       overruled_ ? DecideWithOthers(observer_, snapshot, stop) : Decide(snapshot.facts);
   const bool is_concerned =
       decision.abandoned() || (guard_refuses_ && decision.reason == Reason::kActive);
-  if (is_concerned && policy_refuses_) decision = AskPolicy(snapshot, std::move(decision));
+  if (is_concerned && policy_refuses_ && snapshot.root) {
+    const Reason before = decision.reason;
+    decision = AskPolicy(tools_.client, snapshot, std::move(decision));
+    policy_refuses_ = decision.reason != before;
+    guard_refuses_ = guard_refuses_ && policy_refuses_;
+  }
   if (decision.abandoned()) {
     const Duration grace = GraceFor(*tools_.settings, decision.reason, snapshot.seen);
     confirmation_.Add(snapshot.OwnerIdentity(), grace, snapshot.began, tools_.clock.Now(),
@@ -33,14 +38,6 @@ Decision Judge::DecideOn(const Snapshot& snapshot, const std::stop_token& stop) 
   }
   overruled_ = decision.overruled;
   return decision;
-}
-
-Decision Judge::AskPolicy(const Snapshot& snapshot, Decision decision) {
-  if (!snapshot.root) return decision;
-  const auto policy = MasterRoot(tools_.client, *snapshot.root).PolicyAgainstMarks();
-  policy_refuses_ = policy.has_value();
-  guard_refuses_ = guard_refuses_ && policy_refuses_;
-  return policy ? HeldByPolicy(std::move(decision), *policy) : decision;
 }
 
 // The lists of both searches are read side by side, so that counting takes no time of its own.

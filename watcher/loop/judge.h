@@ -45,7 +45,6 @@ class Judge {
 
  private:
   bool IsConfirmed() const;
-  Decision AskPolicy(const Snapshot& snapshot, Decision decision);
   // Whether a surge, which is still to be looked for, would lengthen the grace period.
   bool MustCount() const;
   // Whether those who count see this cluster. Where all do that before they count, the last one
