@@ -443,7 +443,8 @@ TEST_F(DeploymentConfigOwner, ReplacedItStillAgrees) {
       std::chrono::seconds(90)));
   MakeConfig();
   EXPECT_TRUE(Keeps(watcher, kActive));
-  EXPECT_EQ(OwnerMark("uid"), api().Uid("deploymentconfigs", ns_, "bob"));
+  const std::string uid = api().Uid("deploymentconfigs", ns_, "bob");
+  EXPECT_TRUE(Eventually([&] { return OwnerMark("uid") == uid; }));
 }
 
 TEST_F(DeploymentConfigOwner, DisagreesWithALabelThatNamesAnother) {

@@ -102,7 +102,8 @@ TEST_F(OwnerGone, ReplacedWithinTheGracePeriodItIsAdopted) {
   ASSERT_TRUE(Shows(watcher, "abandoned: owner-absent"));
   MakeDriver();
   ASSERT_TRUE(Keeps(watcher, "keep: active"));
-  EXPECT_EQ(OwnerMark("uid"), api().Uid("deployments", ns_, "bob"));
+  const std::string uid = api().Uid("deployments", ns_, "bob");
+  EXPECT_TRUE(Eventually([&] { return OwnerMark("uid") == uid; }));
   EXPECT_EQ(watcher.Metric("cluster_watcher_confirmations"), 0);
   EXPECT_GE(watcher.LinesWith("owner-adopted"), 1u);
 }
