@@ -6,6 +6,11 @@
 #include "watcher/protocol/annotations.h"
 
 namespace cluster_watcher {
+namespace {
+
+constexpr int kMostWrites = 4;
+
+}  // namespace
 
 RootState MasterRoot::Read(const Patience& patience, std::optional<Duration> timeout) {
   return Send(ApiRequest::GetMetadata(object_.type, object_.meta.ns(), object_.meta.name), patience,
@@ -37,12 +42,23 @@ RootState MasterRoot::Send(ApiRequest request, const Patience& patience,
   return object_.meta.deleting ? RootState::kTerminating : RootState::kOurs;
 }
 
-ApiResult MasterRoot::WriteMarks(AnnotationChanges changes, std::optional<Duration> timeout) {
-  const ObjectMeta& meta = object_.meta;
-  ApiRequest request = ApiRequest::MergePatch(object_.type, meta.ns(), meta.name,
-                                              MarksPatch(meta, std::move(changes)));
-  if (timeout) request.http.timeout = *timeout;
-  return client_.Do(request, {});
+ApiResult MasterRoot::WriteMarks(const AnnotationChanges& changes,
+                                 std::optional<Duration> timeout) {
+  MasterRoot now(client_, object_);
+  for (int writes = 1;; ++writes) {
+    const ObjectMeta& meta = now.object_.meta;
+    ApiRequest request =
+        ApiRequest::MergePatch(object_.type, meta.ns(), meta.name, MarksPatch(meta, changes));
+    if (timeout) request.http.timeout = *timeout;
+    auto written = client_.Do(request, {});
+    if (written || written.error().failure != ApiFailure::kConflict || writes == kMostWrites) {
+      return written;
+    }
+    // An operator may write status so often that no look would be quick enough.
+    const RootState state = now.Read({}, timeout);
+    const bool is_there = state == RootState::kOurs || state == RootState::kTerminating;
+    if (!is_there || !HasOnlyNewStatus(object_.meta, now.object_.meta)) return written;
+  }
 }
 
 std::optional<std::string> MasterRoot::PolicyAgainstMarks() {

@@ -43,9 +43,10 @@ class MasterRoot {
   void Take(KubeObject object) { object_ = std::move(object); }
   Marks marks() const { return ReadMarks(object_.meta); }
 
-  // Writes marks; it is a conflict if the object is no longer at the resourceVersion that was read.
-  // object() stays as it was read. Without a timeout the client's own holds.
-  ApiResult WriteMarks(AnnotationChanges changes, std::optional<Duration> timeout = std::nullopt);
+  // Writes marks; it is a conflict if more than the object's status has changed since it was read.
+  // object() stays as it was read. The timeout is each request's; without one the client's holds.
+  ApiResult WriteMarks(const AnnotationChanges& changes,
+                       std::optional<Duration> timeout = std::nullopt);
   // Tries by a dry run whether a mark may be added. What the admission policy says that refuses it,
   // as the brake does; nullopt: none does, or that isn't known.
   std::optional<std::string> PolicyAgainstMarks();

@@ -148,6 +148,21 @@ TEST_F(LastLookTest, ARootThatChangesAllTheTimeIsSparedThoughItsMarksComeOffLate
   EXPECT_EQ(Deletes(), 0u);
 }
 
+TEST_F(LastLookTest, AStatusThatIsWrittenAllTheTimeHoldsNothingUp) {
+  RecordOwner();
+  int writes = 0;
+  kubernetes_.on_request = [&](const Request& request, const User&) {
+    const bool marks = request.method == "PATCH" && request.target.starts_with(kRoot);
+    if (marks && ++writes % 2 == 1) {
+      kubernetes_.Admin("PATCH", std::string(kRoot) + "/status",
+                        R"({"status":{"observedGeneration":)" + std::to_string(writes) + "}}",
+                        "application/merge-patch+json");
+    }
+  };
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_EQ(Refusals("conflict"), 0);
+}
+
 TEST_F(LastLookTest, MarksThatCouldNotBeReadComeOffLater) {
   RecordOwner();
   After("PATCH", "spark-m", 2, [this] { Refuse("GET", "deployments/spark-m", 403); });

@@ -74,5 +74,44 @@ TEST_F(MasterRootTest, WritesUnderTheResourceVersionThatItRead) {
   EXPECT_NE(patch.body.find(R"("resourceVersion":"7")"), std::string::npos) << patch.body;
 }
 
+class MasterRootConflict : public MasterRootTest {
+ protected:
+  // What comes of a write that meets a conflict, after which the root is this.
+  ApiResult WriteThen(const std::string& now) {
+    FakeApi api;
+    api.transport.On(ApiRequest::GetMetadata(object_.type, "lab", "bob-m"), Answer(200, now));
+    const auto patch = ApiRequest::MergePatch(object_.type, "lab", "bob-m", "{}");
+    api.transport.On(patch, Refused(409));
+    api.transport.On(patch, Answer(200, now));
+    object_.meta.generation = 3;
+    ApiResult written = MasterRoot(api.client, object_)
+                            .WriteMarks({{annotation::kPhase, "condemned"}}, Duration(123));
+    body_ = api.transport.requests.back().body;
+    return written;
+  }
+
+  std::string body_;  // of the last request
+};
+
+TEST_F(MasterRootConflict, IsNoneWhereOnlyTheStatusIsNew) {
+  EXPECT_TRUE(WriteThen(Text("root", R"("generation":3)")));
+  EXPECT_NE(body_.find(R"("resourceVersion":"7")"), std::string::npos) << body_;
+}
+
+TEST_F(MasterRootConflict, IsOneWhereAnythingElseIs) {
+  for (
+      const std::string more :
+      {R"("generation":4)", R"("generation":3,"labels":{"a":"b"})",
+       R"("generation":3,"annotations":{"cluster-watcher/hold-until":"2026-12-24T18:00:00Z"})",
+       R"("generation":3,"deletionTimestamp":"2026-12-24T00:00:00Z")",
+       R"("generation":3,"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"a","uid":"b"}])"}) {
+    auto written = WriteThen(Text("root", more));
+    ASSERT_FALSE(written) << more;
+    EXPECT_EQ(written.error().failure, ApiFailure::kConflict) << more;
+    EXPECT_EQ(body_, "") << "read, and not written again";
+  }
+  EXPECT_FALSE(WriteThen(Text("other", R"("generation":3)")));
+}
+
 }  // namespace
 }  // namespace cluster_watcher
