@@ -151,6 +151,7 @@ the_upgrade() {
   check "and the ConfigMap is gone" absent cluster-watcher configmap/cluster-watcher
   check "what going back leaves is taken off as it says" quietly bash -ec "$(upgrading 'kubectl delete')"
   for leftover in clusterrole/cluster-watcher-{driver,framework} \
+    validatingadmissionpolicybinding/cluster-watcher-{annotations,injection}-{members,masters,injected} \
     validatingadmissionpolicy{,binding}/cluster-watcher-{brake,guard-namespaces}; do
     check "such as $leftover" absent default "$leftover"
   done
@@ -301,6 +302,12 @@ status {}
 delete-order 1
 root-uid a
 ANNOTATIONS
+  # At, and beyond, what is looked into.
+  echo "completed-when {.status.phase}=$(printf 'a%.0s' {1..4080})"
+  echo "completed-when {.status.phase}=$(printf 'a%.0s' {1..4081})"
+  echo "hold-until $(printf '%.0s1' {1..100000})"
+  printf 'before-delete [{"name":"a","http":{"method":"POST","url":"http://h/"}}%*s]\n' 65479 ''
+  printf 'before-delete [{"name":"a","http":{"method":"POST","url":"http://h/"}}%*s]\n' 65480 ''
 }
 
 # The watcher and the policy must judge each value alike.
@@ -329,13 +336,23 @@ annotations_are_judged_alike() {
 
 # The policy must know all settings: one that has no value there is unknown to it.
 settings_are_known() {
-  local known
+  local known warnings
   known=$("$watcher" help watch | sed -nE 's/^ +(-., )?--([a-z-]+)=.*/\2/p' | LC_ALL=C sort)
   [[ $(wc -l <<<"$known") -gt 25 ]] || return 1
-  jq -nc --arg names "$known" '{apiVersion: "v1", kind: "Pod", metadata: {name: "all", namespace: "pods",
-      annotations: ($names | split("\n") | map({key: "cluster-watcher/\(.)", value: "?"}) | from_entries)},
-    spec: {containers: [{name: "c", image: "c"}]}}' |
-    kubectl create --dry-run=server -f - 2>&1 >/dev/null | not grep -F "is unknown: correct it"
+  warnings=$(jq -nc --arg names "$known" '{apiVersion: "v1", kind: "Pod",
+      metadata: {name: "all", namespace: "pods", labels: {"oshinko-cluster": "all"},
+        annotations: ($names | split("\n") | map({key: "cluster-watcher/\(.)", value: "?"}) | from_entries)},
+      spec: {containers: [{name: "c", image: "c"}]}}' |
+    kubectl create --dry-run=server -f - 2>&1 >/dev/null)
+  grep -qF "is not a duration" <<<"$warnings" && not grep -F "is unknown: correct it" <<<"$warnings"
+}
+
+# bare LABELS ANNOTATIONS: what kubectl says of a pod with a misspelt annotation and these.
+bare() {
+  jq -nc --argjson labels "$1" --argjson annotations "$2" '{apiVersion: "v1", kind: "Pod",
+      metadata: {name: "bare", namespace: "pods", labels: $labels,
+        annotations: ($annotations + {"cluster-watcher/polls": "3"})},
+      spec: {containers: [{name: "c", image: "c"}]}}' | kubectl create --dry-run=server -f - 2>&1
 }
 
 # workload KIND: with a bad annotation in its template.
@@ -358,6 +375,13 @@ warns_of() { workload "$1" | kubectl create --dry-run=server -f - 2>&1 | in_file
 the_warnings() {
   check "watcher and policy judge annotations alike" annotations_are_judged_alike
   check "each setting of the watcher is known to the policy" settings_are_known
+  check "a pod that got the sidecar by annotation is warned of" \
+    in_file "cluster-watcher/polls is unknown" <(bare '{}' '{"cluster-watcher/inject": "true"}')
+  check "one that is a master by its label" in_file "cluster-watcher/polls is unknown" \
+    <(bare '{"oshinko-type": "master"}' '{"cluster-watcher/inject": "false"}')
+  check "and only once where it is all of that" is "$(bare '{"oshinko-cluster": "a", "oshinko-type": "master"}' \
+    '{"cluster-watcher/inject": "true"}' | grep -c "polls is unknown")" 1
+  check "one that is nothing of a cluster isn't even looked at" not in_file Warning <(bare '{}' '{}')
   foreign_kind deploymentconfigs apps.openshift.io v1 DeploymentConfig
   local kind
   for kind in Deployment StatefulSet ReplicaSet DaemonSet Job CronJob ReplicationController DeploymentConfig; do
