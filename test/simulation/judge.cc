@@ -411,10 +411,10 @@ void Judge::CheckCrossing(const Exchange& exchange, const Marked& before) {
   const std::span<const Look> looks = LooksBefore(exchange);
   CheckLastLook(kPromise, exchange, looks, kFreshForCrossing);
   if (!broken_.empty()) return;
-  if (looks.back().root->resource_version != root_before_->resource_version) {
-    return Break(kPromise, "the root was written since the last look, from " +
-                               looks.back().root->resource_version + " to " +
-                               root_before_->resource_version);
+  const SeenRoot& seen = *looks.back().root;
+  if (seen.content != root_before_->content || seen.deleting != root_before_->deleting) {
+    return Break(kPromise, "more than the root's status was written since the last look, from " +
+                               seen.resource_version + " to " + root_before_->resource_version);
   }
   // Others have written that it is condemned, or by whom. Whoever is named goes on from there.
   if (before != Marked::Of(*root_before_)) return;

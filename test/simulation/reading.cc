@@ -22,9 +22,50 @@ std::string_view TextAt(const Json* value) {
   return {value->GetString(), value->GetStringLength()};
 }
 
+namespace {
+
+constexpr std::uint64_t kNothing = 14695981039346656037u;
+
+// FNV-1a
+void AddText(std::uint64_t& hash, std::string_view text) {
+  for (const char byte : text) hash = (hash ^ static_cast<unsigned char>(byte)) * 1099511628211u;
+}
+
+void Add(std::uint64_t& hash, const Json* value) {
+  if (value == nullptr) return AddText(hash, "?");
+  if (value->IsString()) return AddText(hash, TextAt(value));
+  if (value->IsInt64()) return AddText(hash, std::to_string(value->GetInt64()));
+  if (value->IsBool()) return AddText(hash, value->IsTrue() ? "+" : "-");
+  if (value->IsArray()) {
+    for (const Json& item : value->GetArray()) Add(hash, &item);
+  }
+  if (!value->IsObject()) return AddText(hash, ".");
+  for (const auto& [key, member] : value->GetObject()) {
+    Add(hash, &key);
+    Add(hash, &member);
+  }
+}
+
+std::uint64_t ContentOf(const Json* metadata) {
+  std::uint64_t hash = kNothing;
+  for (const char* field : {"labels", "ownerReferences", "generation"}) {
+    Add(hash, At(metadata, field));
+  }
+  const Json* annotations = At(metadata, "annotations");
+  if (annotations == nullptr || !annotations->IsObject()) return hash;
+  for (const auto& [key, value] : annotations->GetObject()) {
+    if (!TextAt(&key).starts_with("cluster-watcher/")) continue;
+    Add(hash, &key);
+    Add(hash, &value);
+  }
+  return hash;
+}
+
+}  // namespace
+
 std::string HashOf(std::string_view uid) {
-  std::uint64_t hash = 14695981039346656037u;
-  for (const char byte : uid) hash = (hash ^ static_cast<unsigned char>(byte)) * 1099511628211u;
+  std::uint64_t hash = kNothing;
+  AddText(hash, uid);
   char text[20];
   std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
   return text;
@@ -55,6 +96,7 @@ SeenRoot SeenRoot::Read(const Json* object) {
   seen.uid = TextAt(At(metadata, "uid"));
   seen.resource_version = TextAt(At(metadata, "resourceVersion"));
   seen.deleting = At(metadata, "deletionTimestamp") != nullptr;
+  seen.content = ContentOf(metadata);
   const Json* owners = At(metadata, "ownerReferences");
   if (owners != nullptr && owners->IsArray()) {
     for (const Json& owner : owners->GetArray()) {

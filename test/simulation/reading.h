@@ -3,6 +3,7 @@
 
 #include <rapidjson/document.h>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -54,6 +55,9 @@ struct SeenRoot {
   std::string ephemeral;  // the label
   std::string hold_until;
   bool kept = false;
+  // A hash of what a writer of the status can't change and that says something: labels, our
+  // annotations, ownerReferences, and the spec by its generation.
+  std::uint64_t content = 0;
   // Marks; empty unless they belong to this very object.
   std::string phase;
   std::string condemned_by;
