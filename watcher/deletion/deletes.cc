@@ -17,7 +17,7 @@ constexpr int kMostSends = 3;
 
 Deletes::Deletes(const Tools& tools, ClusterId cluster, WallTime collect_after, WarnOnce& warn_once,
                  std::function<bool()> may_send, std::function<bool()> is_whole,
-                 std::function<bool()> is_held)
+                 std::function<bool(const std::string&)> is_held)
     : tools_(tools),
       cluster_(std::move(cluster)),
       warn_once_(warn_once),
@@ -32,7 +32,7 @@ bool Deletes::IsHeldBack(const std::vector<ApiResult>& results) {
   });
   if (refused == results.end()) return false;
   policy_ = refused->error().policy;
-  return is_held_();
+  return is_held_(policy_);
 }
 
 bool Deletes::Send(const std::vector<const KubeObject*>& objects, PropagationPolicy propagation) {
@@ -178,14 +178,17 @@ void Deletes::Count(const KubeObject& object, const ApiResult& result, bool dry_
     case ApiFailure::kForbidden:
       CountResult(resource, "forbidden");
       break;
-    case ApiFailure::kUnreachable:
-    case ApiFailure::kStopped:
     case ApiFailure::kUnauthorized:
     case ApiFailure::kNotServed:
     case ApiFailure::kInvalid:
     case ApiFailure::kThrottled:
+      CountResult(resource, "failed");
+      break;
+    case ApiFailure::kUnreachable:
+    case ApiFailure::kStopped:
     case ApiFailure::kServer:
     case ApiFailure::kUnexpected:
+      any_open_ = any_open_ || !dry_run;
       CountResult(resource, "failed");
       break;
   }
@@ -220,6 +223,15 @@ bool Deletes::SendWaitingClaims() {
   return claims_waiting_.empty();
 }
 
+std::vector<FirstDelete> Deletes::WaitingClaims() const {
+  std::vector<FirstDelete> marks;
+  for (const auto& [uid, waiting] : claims_waiting_) {
+    marks.push_back(FirstDelete::Of(waiting.claim));
+    marks.back().is_orphan = true;
+  }
+  return marks;
+}
+
 bool Deletes::WouldGo(const KubeObject& object, PropagationPolicy propagation) {
   const ObjectMeta& meta = object.meta;
   const auto tried =
@@ -232,7 +244,8 @@ bool Deletes::WouldGo(const KubeObject& object, PropagationPolicy propagation) {
   }
   if (tried.error().failure == ApiFailure::kConflict) CountResult(object.type->plural, "conflict");
   warn_once_(tried.error().message);
-  return false;
+  // A webhook that can't answer dry runs; the delete itself may be accepted.
+  return tried.error().failure == ApiFailure::kInvalid;
 }
 
 bool Deletes::AreClaimsSettled(const KubeObject& object) {

@@ -15,6 +15,7 @@
 #include "watcher/deletion/claims.h"
 #include "watcher/deletion/tools.h"
 #include "watcher/deletion/uid.h"
+#include "watcher/protocol/first_deletes.h"
 #include "watcher/reporting/warn_once.h"
 
 namespace cluster_watcher {
@@ -24,11 +25,11 @@ class Deletes {
   // `collect_after`, to the second: what claims are marked with.
   // `may_send` is asked right before deletes are sent; those for which it says no aren't.
   // `is_whole`: whether nothing of the cluster is deleted yet.
-  // `is_held` is asked when a policy has refused a delete: whether it is one that refuses all, as
-  // the brake does. Then no more are sent.
+  // `is_held` is asked when a policy has refused a delete, with what it said: whether it is one
+  // that refuses all, as the brake does. Then no more are sent.
   Deletes(const Tools& tools, ClusterId cluster, WallTime collect_after, WarnOnce& warn_once,
           std::function<bool()> may_send, std::function<bool()> is_whole,
-          std::function<bool()> is_held);
+          std::function<bool(const std::string& refusal)> is_held);
 
   // Sends one for each object, side by side. True: each was accepted, or refused for good; false:
   // some must be sent again, or wait for their claims (but for what is deleted with Orphan). An
@@ -46,6 +47,8 @@ class Deletes {
   // While the cluster is whole a set goes before its claims, so that what is to be kept of the two
   // stays together. Deletes the claims of those that went so. True: none are left.
   bool SendWaitingClaims();
+  // As a mark, because nothing else would find them after a crash.
+  std::vector<FirstDelete> WaitingClaims() const;
   // Whether a delete of the object as it was read would be accepted now: by a dry run.
   bool WouldGo(const KubeObject& object, PropagationPolicy propagation);
 
@@ -60,6 +63,8 @@ class Deletes {
   // What an admission policy said, since the last call, that refused a delete, as the brake does;
   // empty if none did. The guard's refusals don't count: they don't end by themselves.
   std::string TakePolicy() { return std::exchange(policy_, ""); }
+  // Whether one was sent that may have been carried out, though no answer says so.
+  bool any_open() const { return any_open_; }
   // Whether a delete was accepted.
   bool any_accepted() const { return any_accepted_; }
   // The first objects whose delete was accepted: "service/x".
@@ -87,7 +92,7 @@ class Deletes {
   Claims claims_;
   const std::function<bool()> may_send_;
   const std::function<bool()> is_whole_;
-  const std::function<bool()> is_held_;
+  const std::function<bool(const std::string&)> is_held_;
   std::unordered_map<Uid, MonotonicTime> accepted_at_;
   std::map<std::string, int> results_;
   std::set<std::string> settled_;  // UIDs of sets whose claims were settled ahead of their delete
@@ -98,6 +103,7 @@ class Deletes {
   std::map<std::string, WaitingClaim> claims_waiting_;  // by UID
   std::string policy_;
   bool any_accepted_ = false;
+  bool any_open_ = false;
   std::vector<std::string> first_deleted_;
 };
 

@@ -88,7 +88,8 @@ Deletion::Deletion(const Tools& tools, const DeletionOrder& condemned, Monotonic
       memory_(MemoryOf(condemned, *tools.settings, tools.clock.WallNow())),
       deletes_(
           tools, cluster_, memory_.collect_after, warn_once_, [this] { return MaySend(); },
-          [this] { return IsWhole(); }, [this] { return IsHeld(); }),
+          [this] { return IsWhole(); },
+          [this](const std::string& refusal) { return IsHeld(refusal); }),
       pace_(tools.client, tools.clock,
             static_cast<unsigned>(std::hash<std::string>()(as_seen_.meta.uid))),
       needs_evidence_(!condemned.marks.deletes_begun),
@@ -137,8 +138,9 @@ bool Deletion::ChooseFirst(bool late) {
     first_uids_.insert(object->meta.uid);
     if (!HasOtherOwner(*object)) first_deletes_.push_back(FirstDelete::Of(*object));
   }
-  const std::vector<FirstDelete> orphans = orphans_.Marks();
-  first_deletes_.insert(first_deletes_.end(), orphans.begin(), orphans.end());
+  for (const auto& more : {orphans_.Marks(), deletes_.WaitingClaims()}) {
+    first_deletes_.insert(first_deletes_.end(), more.begin(), more.end());
+  }
   return !due.empty() || !any_due;
 }
 
@@ -171,9 +173,10 @@ bool Deletion::IsEvidenceOld() const {
 }
 
 // While the cluster is whole, its last look's mark was just written; and its evidence must last.
-bool Deletion::IsHeld() {
+bool Deletion::IsHeld(const std::string& refusal) {
   if (IsWhole()) return false;
-  policy_ = root_.PolicyAgainstMarks().value_or("");
+  // Where there is no root no mark can be tried.
+  policy_ = root_is_gone_ ? refusal : root_.PolicyAgainstMarks().value_or("");
   if (IsOfGuard(policy_)) policy_.clear();  // that doesn't end by itself
   return !policy_.empty();
 }
@@ -313,6 +316,7 @@ bool Deletion::FinishMembers(MonotonicTime deadline,
     // The first list is the one that counts; nothing that appears later is ours to delete.
     const Pass pass = DeletePass(Sort(listed, std::exchange(first, false)), false);
     if (listed.complete && pass.remaining == 0) return true;
+    if (!deletes_.TakePolicy().empty() && !policy_.empty()) tell_that_it_is_held();
     pace_.Pause(deadline);
   }
   return false;
@@ -352,6 +356,7 @@ DeletionReport Deletion::Report() const {
 RootState Deletion::ReadRoot() {
   root_forbids_ = false;
   const RootState state = root_.Read(RepeatedReads(tools_));
+  root_is_gone_ = state == RootState::kGone;
   if (state == RootState::kUnknown) warn_once_(root_.problem().message);
   return state;
 }
@@ -386,7 +391,7 @@ Deletion::Standing Deletion::RestoreMarks() {
   if (marks_.deleting_since) {
     changes[annotation::kDeletingSince] = FormatTime(*marks_.deleting_since);
   }
-  auto written = root_.WriteMarks(std::move(changes));
+  auto written = root_.WriteMarks(changes);
   if (written) return Standing::kOurs;
   warn_once_(written.error().message);
   // Who wrote meanwhile may have taken it over.

@@ -82,6 +82,8 @@ class Deletion {
   const std::vector<std::string>& overdue() const { return overdue_; }  // left at the deadline
   // What that policy says.
   const std::string& policy() const { return policy_; }
+  // Whether a delete was sent of which it isn't known what came.
+  bool any_open() const { return deletes_.any_open(); }
   // The first of what was deleted: "service/x".
   const std::vector<std::string>& first_deleted() const { return deletes_.first_deleted(); }
 
@@ -98,8 +100,9 @@ class Deletion {
   // Whether the cluster is whole, and isn't known to be condemned and abandoned any more.
   bool IsStale(RootState root) const;
   bool IsEvidenceOld() const;
-  // Whether the brake is on, as far as it is known.
-  bool IsHeld();
+  // Whether the brake is on, as far as it is known. `refusal`: what a policy just said that refused
+  // a delete; empty if none did.
+  bool IsHeld(const std::string& refusal = {});
   bool MaySend() const;
   std::optional<Outcome> WhyNotRoot(RootState state) const;
   enum class Standing { kOurs, kCalledOff, kUnknown };
@@ -168,6 +171,7 @@ class Deletion {
   bool is_repeated_ = false;  // an earlier deletion has come to nothing
   bool needs_evidence_;  // the cluster was whole when this began, so each send needs fresh evidence
   bool finishes_ = false;      // what somebody else has begun
+  bool root_is_gone_ = false;  // as it was read last
   bool root_forbids_ = false;  // to delete more, as it was read last, in the middle of a pass
   bool resumed_;               // it isn't known yet what the watcher listed that began it
   // What Prepare() listed, until that was sent.

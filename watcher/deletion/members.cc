@@ -34,12 +34,6 @@ const char* WhyLeft(const KubeObject& object, const DeletionMemory& memory) {
   return nullptr;
 }
 
-// Whether a claim is named TEMPLATE-SET-ORDINAL, as a StatefulSet names those that it makes.
-bool IsNamedAsClaimOf(const std::string& set, const std::string& claim) {
-  const std::size_t ordinal = claim.find_last_not_of("0123456789") + 1;
-  return ordinal < claim.size() && claim.substr(0, ordinal).ends_with("-" + set + "-");
-}
-
 // Whether it is a claim of the master's StatefulSet.
 bool IsOfRootSet(const KubeObject& object, const DeletionMemory& memory) {
   return !memory.root_set.empty() && IsClaim(object.type) &&
@@ -187,6 +181,11 @@ bool DeletionMemory::HasWaves() const {
 bool IsNeverDeleted(const ResourceType& type) {
   const std::string& kind = type.kind;
   return kind == "ServiceAccount" || kind == "Role" || kind == "RoleBinding" || kind == "Namespace";
+}
+
+bool IsNamedAsClaimOf(const std::string& set, const std::string& claim) {
+  const std::size_t ordinal = claim.find_last_not_of("0123456789") + 1;
+  return ordinal < claim.size() && claim.substr(0, ordinal).ends_with("-" + set + "-");
 }
 
 bool MustSurvive(const KubeObject& object, const DeletionMemory& memory) {

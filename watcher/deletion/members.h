@@ -61,6 +61,9 @@ struct MemberPass {
 // Whether objects of this kind are never deleted, whatever --resources and labels say.
 bool IsNeverDeleted(const ResourceType& type);
 
+// Whether a claim is named TEMPLATE-SET-ORDINAL, as a StatefulSet names those that it makes.
+bool IsNamedAsClaimOf(const std::string& set, const std::string& claim);
+
 // Whether an object must not go, not even because the garbage collector takes it along with what
 // owns it: it is kept, the owner, of a kind that is never deleted, or a claim that is not to be
 // deleted and that no StatefulSet or Pod has made.

@@ -6,6 +6,7 @@
 
 #include "watcher/deletion/kept_owners.h"
 #include "watcher/deletion/member_listing.h"
+#include "watcher/deletion/members.h"
 
 namespace cluster_watcher {
 namespace {
@@ -16,8 +17,28 @@ constexpr std::size_t kMostInABatch = 64;
 
 bool Orphans::MayGo(const KubeObject& object) const {
   const auto label = object.meta.Label(cluster_.label);
-  return !(label && *label != cluster_.name) && object.type->kind != "PersistentVolumeClaim" &&
-         !survives_(object);
+  const bool is_claim = object.type->kind == "PersistentVolumeClaim";
+  return !(label && *label != cluster_.name) && !survives_(object) &&
+         (!is_claim || claims_.contains(object.meta.uid));
+}
+
+std::optional<bool> Orphans::IsClaimLeft(const KubeObject& object) {
+  for (const FirstDelete& set : sets_) {
+    if (!IsNamedAsClaimOf(set.name, object.meta.name)) continue;
+    const ResourceType& type = *FindBuiltInByName("statefulsets", "apps");
+    auto listed =
+        tools_.client.Do(ApiRequest::ListByName(type, cluster_.ns, set.name, Freshness::kSure),
+                         RepeatedReads(tools_));
+    if (!listed) {
+      warn_once_(listed.error().message);
+      return std::nullopt;
+    }
+    // A successor's claims bear the same names.
+    if (!OnlyItem(*listed).Exists()) return true;
+    auto meta = ReadObjectMeta(OnlyItem(*listed));
+    if (meta && set.HasUid(meta->uid) && meta->deleting) return std::nullopt;
+  }
+  return false;
 }
 
 bool Orphans::Find(const std::vector<const KubeObject*>& owners) {
@@ -56,6 +77,10 @@ bool Orphans::Find(const std::vector<const KubeObject*>& owners) {
 void Orphans::TakeUp(const std::vector<FirstDelete>& marked) {
   std::copy_if(marked.begin(), marked.end(), std::back_inserter(marked_),
                [](const FirstDelete& object) { return object.is_orphan; });
+  std::copy_if(marked.begin(), marked.end(), std::back_inserter(sets_),
+               [](const FirstDelete& object) {
+                 return object.plural == "statefulsets" && object.group == "apps";
+               });
 }
 
 void Orphans::FindMarked() {
@@ -64,7 +89,10 @@ void Orphans::FindMarked() {
 
 bool Orphans::IsTold(const FirstDelete& marked) {
   const Patience patience = RepeatedReads(tools_);
-  const MemberKinds kinds = FindOwnedKinds(*tools_.settings, tools_.discovery, patience);
+  MemberKinds kinds = FindOwnedKinds(*tools_.settings, tools_.discovery, patience);
+  const bool is_claim = marked.plural == "persistentvolumeclaims" && marked.group.empty();
+  if (is_claim && tools_.settings->volumes != Volumes::kDelete) return true;
+  if (is_claim) kinds.types.push_back(*FindBuiltInByName("persistentvolumeclaims", ""));
   const auto type = std::find_if(kinds.types.begin(), kinds.types.end(), [&](const auto& kind) {
     return kind.plural == marked.plural && kind.group == marked.group;
   });
@@ -78,6 +106,11 @@ bool Orphans::IsTold(const FirstDelete& marked) {
   auto meta = ReadObjectMeta(OnlyItem(*listed));
   if (!meta || !marked.HasUid(meta->uid)) return true;
   KubeObject object{*type, *std::move(meta)};
+  if (is_claim) {
+    const auto is_left = IsClaimLeft(object);
+    if (!is_left) return false;
+    if (*is_left) claims_.insert(object.meta.uid);
+  }
   if (!MayGo(object)) return true;
   for (const OwnerReference& owner : object.meta.owner_references()) {
     auto read = ReadOwner(tools_.client, tools_.discovery, cluster_.ns, owner, patience);

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -29,7 +30,9 @@ class Orphans {
   // claims aside. False: a kind could not be listed; call it again.
   bool Find(const std::vector<const KubeObject*>& owners);
   // Takes up what an earlier watcher found and marked. Marks may be forged, so only what has no
-  // living owner counts: the others are found again before their owner goes.
+  // living owner counts: the others are found again before their owner goes. Claims count where
+  // they are to be deleted (--volumes) and the StatefulSet of which they bear the name is marked as
+  // well, and gone.
   void TakeUp(const std::vector<FirstDelete>& marked);
 
   bool empty() const { return found_.empty() && marked_.empty(); }
@@ -42,6 +45,9 @@ class Orphans {
 
  private:
   bool MayGo(const KubeObject& object) const;
+  // Whether it is a claim of a set that was marked as deleted first, and is gone; nullopt: that
+  // can't be told yet.
+  std::optional<bool> IsClaimLeft(const KubeObject& object);
   void FindMarked();
   // Whether it can be told what becomes of what a mark names.
   bool IsTold(const FirstDelete& marked);
@@ -53,6 +59,8 @@ class Orphans {
   std::set<std::string> owner_uids_;         // of all owners that Find() was asked for
   std::map<std::string, KubeObject> found_;  // by UID
   std::vector<FirstDelete> marked_;          // of an earlier watcher, and not told yet
+  std::vector<FirstDelete> sets_;            // StatefulSets that it deleted first
+  std::set<std::string> claims_;             // UIDs of claims whose set is gone
 };
 
 }  // namespace cluster_watcher

@@ -177,7 +177,7 @@ std::optional<Marks> Reaper::TakeOver(const WatcherId& me, const Snapshot& snaps
     changes[annotation::kFirstDeletes] = std::nullopt;
   }
   MasterRoot root(tools_.client, *snapshot.root);
-  auto written = root.WriteMarks(std::move(changes), kMarksTimeout);
+  auto written = root.WriteMarks(changes, kMarksTimeout);
   if (!written) {
     if (NotePolicy(written.error(), Refusal::kConflict) == Refusal::kHold) held_ = true;
     warn_once_("the deletion that " + before.ToText() +
@@ -229,11 +229,13 @@ Reaper::Outcome Reaper::CarryThrough(const Case& of, Progress progress, std::sto
     if (!progress.began || progress.fruitless == 0) progress.began = tools_.clock.Now();
     progress.steps_done.merge(std::set<std::string>(condemned->marks.steps_done));
     AnnounceDeletion(*condemned, progress);
+    if (AreStepsHeld(*condemned, progress)) return Outcome::kSpared;
     // Steps take their time, and meanwhile the cluster, still whole, may be in use again.
     if (RunStepsBefore(*condemned, progress)) continue;
     if (auto outcome = BeginAndFinish(of, *condemned, progress)) return *outcome;
     tools_.log.warn("no delete was accepted in time: looking again");
     Wait(LongBackoff(progress.fruitless++), {});
+    if (!progress.any_open) continue;
     if (auto outcome = GoOnIfHalf(*condemned, progress)) return *outcome;
   }
 }
@@ -334,7 +336,12 @@ Result<DeletionOrder, Reaper::Outcome> Reaper::LastLook(const Case& of, const Pr
       changes[annotation::kDeletingSince] = FormatTime(*marks.deleting_since);
     }
     MasterRoot root(tools_.client, *snapshot.root);
-    auto written = root.WriteMarks(std::move(changes), kFreshEvidence - age);
+    auto written = root.WriteMarks(changes, kFreshEvidence - age, stop);
+    // To write may have taken its time, or the machine was suspended.
+    if (written && snapshot.EvidenceAge(tools_.clock, tools_.client) >= kFreshEvidence) {
+      tools_.log.info("the evidence is older than what was written on it: looking again");
+      continue;
+    }
     if (written) {
       return DeletionOrder{std::move(look.snapshot), std::move(marks), look.decision.detail};
     }
@@ -373,6 +380,16 @@ bool Reaper::TakeMarksOff(const WatcherId& me, const Snapshot& snapshot) {
     if (state != RootState::kOurs && state != RootState::kTerminating) return false;
   }
   return false;
+}
+
+// Marks that are there already are written again under a brake.
+bool Reaper::AreStepsHeld(const DeletionOrder& condemned, const Progress& progress) {
+  if (!AnyToRun(condemned.look.steps.before, kBefore, progress.steps_done)) return false;
+  const auto policy = MasterRoot(tools_.client, *condemned.look.root).PolicyAgainstMarks();
+  if (!policy || IsOfGuard(*policy)) return false;
+  refused_by_policy_ = held_ = true;
+  BackToWatching(condemned.look, Refusal::kHold, *policy + WhatIsGone(progress.gone));
+  return true;
 }
 
 bool Reaper::RunStepsBefore(const DeletionOrder& condemned, Progress& progress) {
@@ -487,6 +504,7 @@ std::optional<Reaper::Outcome> Reaper::Finish(const DeletionOrder& condemned, De
       return Outcome::kDone;
     case Deletion::Outcome::kStale:
       deletion.TakeBack();
+      progress.any_open = progress.any_open || deletion.any_open();
       return std::nullopt;
     case Deletion::Outcome::kKept:
     case Deletion::Outcome::kRelabelled: {

@@ -71,6 +71,7 @@ class Reaper {
     std::optional<MonotonicTime> began;  // the point of no return was last written
     std::optional<MonotonicTime> tried;  // the members were first listed
     int fruitless = 0;                   // rounds in which no delete was accepted
+    bool any_open = false;               // a delete of theirs may have been carried out
     std::vector<std::string> gone;       // before the cluster was judged again
   };
 
@@ -108,6 +109,8 @@ class Reaper {
   // Takes the marks of `me` off. False: they may still be there.
   bool TakeMarksOff(const WatcherId& me, const Snapshot& snapshot);
   void ShowWatching(std::optional<Refusal> refusal);
+  // Whether a policy, such as the brake, keeps the steps before from being run.
+  bool AreStepsHeld(const DeletionOrder& condemned, const Progress& progress);
   // True: some were run, which took its time.
   bool RunStepsBefore(const DeletionOrder& condemned, Progress& progress);
   bool RunStepsAfter(const DeletionOrder& condemned, Progress& progress);

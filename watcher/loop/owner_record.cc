@@ -50,7 +50,7 @@ void OwnerRecord::Write(const Snapshot& snapshot, const Decision& decision,
     return;
   }
   MasterRoot root(tools_.client, *snapshot.root);
-  auto written = root.WriteMarks(std::move(changes), kMarksTimeout);
+  auto written = root.WriteMarks(changes, kMarksTimeout);
   // What is refused for good is tried again with the next sure look, and no sooner.
   written_ = written || !IsTransient(written.error().failure);
   // A conflict is nothing unusual: controllers write status all the time.

@@ -42,8 +42,8 @@ RootState MasterRoot::Send(ApiRequest request, const Patience& patience,
   return object_.meta.deleting ? RootState::kTerminating : RootState::kOurs;
 }
 
-ApiResult MasterRoot::WriteMarks(const AnnotationChanges& changes,
-                                 std::optional<Duration> timeout) {
+ApiResult MasterRoot::WriteMarks(const AnnotationChanges& changes, std::optional<Duration> timeout,
+                                 const std::stop_token& stop) {
   MasterRoot now(client_, object_);
   for (int writes = 1;; ++writes) {
     const ObjectMeta& meta = now.object_.meta;
@@ -57,7 +57,8 @@ ApiResult MasterRoot::WriteMarks(const AnnotationChanges& changes,
     // An operator may write status so often that no look would be quick enough.
     const RootState state = now.Read({}, timeout);
     const bool is_there = state == RootState::kOurs || state == RootState::kTerminating;
-    if (!is_there || !HasOnlyNewStatus(object_.meta, now.object_.meta)) return written;
+    if (stop.stop_requested() || !is_there || !HasOnlyNewStatus(object_.meta, now.object_.meta))
+      return written;
   }
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <utility>
 
@@ -44,9 +45,11 @@ class MasterRoot {
   Marks marks() const { return ReadMarks(object_.meta); }
 
   // Writes marks; it is a conflict if more than the object's status has changed since it was read.
-  // object() stays as it was read. The timeout is each request's; without one the client's holds.
+  // object() stays as it was read. The timeout is each request's, of which there are a few where
+  // the status changes; without one the client's holds. After `stop` nothing is written again.
   ApiResult WriteMarks(const AnnotationChanges& changes,
-                       std::optional<Duration> timeout = std::nullopt);
+                       std::optional<Duration> timeout = std::nullopt,
+                       const std::stop_token& stop = {});
   // Tries by a dry run whether a mark may be added. What the admission policy says that refuses it,
   // as the brake does; nullopt: none does, or that isn't known.
   std::optional<std::string> PolicyAgainstMarks();

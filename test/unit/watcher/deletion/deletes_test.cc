@@ -45,7 +45,7 @@ class DeletesTest : public ToolsLab {
                    warn_once_,
                    [this] { return may_send_; },
                    [this] { return is_whole_; },
-                   [this] { return is_held_; }};
+                   [this](const std::string&) { return is_held_; }};
   KubeObjects maps_;
 };
 

@@ -26,6 +26,19 @@ constexpr const char* kWorker = "/apis/apps/v1/namespaces/lab/deployments/w";
 class DeletionTest : public ReaperLab {
  protected:
   std::size_t DeletesOf(const std::string& what) { return kubernetes_.Count("DELETE", what); }
+  // What cluster_watcher_deletes_total counts, of all resources.
+  double DeletesWith(const std::string& result) {
+    double sum = 0;
+    for (const auto& family : metrics_.Collect()) {
+      if (family.name != "cluster_watcher_deletes_total") continue;
+      for (const auto& metric : family.metric) {
+        for (const auto& label : metric.label) {
+          if (label.value == result) sum += metric.counter.value;
+        }
+      }
+    }
+    return sum;
+  }
   void MakeService(const std::string& name, const std::string& more = "") {
     kubernetes_.Apply(R"({"apiVersion":"v1","kind":"Service",)" + Labelled(name, more) +
                       R"(,"spec":{"ports":[{"port":1}]}})");
@@ -1228,7 +1241,8 @@ TEST_F(DeletionTest, WhereThereIsNothingButASetItGoesBeforeItsClaims) {
   };
   EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
   EXPECT_NE(first.find("/statefulsets/wstatefulsets.apps/w="), std::string::npos) << first;
-  EXPECT_EQ(first.find("data-w-"), std::string::npos) << first;
+  EXPECT_EQ(first.find(",persistentvolumeclaims"), std::string::npos) << first;
+  EXPECT_NE(first.find("+persistentvolumeclaims/data-w-19="), std::string::npos) << first;
   for (int i = 0; i < 20; ++i) EXPECT_FALSE(ClaimExists("data-w-" + std::to_string(i))) << i;
 }
 
@@ -1561,6 +1575,142 @@ TEST_F(DeletionTest, WhatIsNotSurelyHalfDoesNotKeepYoung) {
   EXPECT_EQ(Resume(), Reaper::Outcome::kSpared);
   EXPECT_TRUE(Exists(kRoot));
   EXPECT_TRUE(MapExists("again"));
+}
+
+// The delete of the set was carried out, and its answer is lost.
+TEST_F(DeletionTest, TheClaimsOfASetWhoseDeletesAnswerIsLostGo) {
+  settings_.settings.volumes = Volumes::kDelete;
+  StartWatcher();
+  Delete(kConfig);
+  MakeSetWithClaims();
+  kubernetes_.Admin("PATCH", kSet,
+                    R"({"spec":{"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Retain"}}})",
+                    kMerge);
+  kubernetes_.Settle();
+  ASSERT_TRUE(ClaimExists("data-w-0"));
+  bool lost = false;
+  kubernetes_.on_answer = [&](const Request& request, const User&, small_kubernetes::Response& r) {
+    if (lost || request.method != "DELETE" ||
+        request.target.find("statefulsets/w") == std::string::npos)
+      return;
+    lost = true;
+    r = {500, R"({"kind":"Status","apiVersion":"v1","code":500})", "application/json",
+         std::nullopt};
+  };
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_TRUE(lost);
+  EXPECT_FALSE(Exists(kSet));
+  EXPECT_FALSE(Exists(kRoot));
+  EXPECT_FALSE(ClaimExists("data-w-0"));
+}
+
+// The watcher is killed right behind the delete of the set, and started again.
+TEST_F(DeletionTest, TheClaimsOfASetGoThoughTheWatcherDiesInBetween) {
+  settings_.settings.volumes = Volumes::kDelete;
+  StartWatcher();
+  Delete(kConfig);
+  MakeSetWithClaims();
+  kubernetes_.Admin("PATCH", kSet,
+                    R"({"spec":{"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Retain"}}})",
+                    kMerge);
+  kubernetes_.Settle();
+  struct Killed {};
+  kubernetes_.on_request = [&](const Request& request, const User&) {
+    if (request.method == "DELETE" &&
+        request.target.find("persistentvolumeclaims") != std::string::npos)
+      throw Killed();
+  };
+  EXPECT_THROW(Condemn(), Killed);
+  kubernetes_.on_request = nullptr;
+  EXPECT_FALSE(Exists(kSet));
+  StartWatcher();
+  EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
+  EXPECT_FALSE(ClaimExists("data-w-0"));
+}
+
+// The root, as `kubectl delete deployment` leaves it, is gone at once; its pod is still there.
+TEST_F(DeletionTest, IsHeldByTheBrakeThoughTheRootIsGone) {
+  MakeService("s");
+  const std::string pod = "/api/v1/namespaces/lab/pods/" + settings_.settings.pod;
+  kubernetes_.Admin("PATCH", pod, R"({"metadata":{"finalizers":["example.com/held"]}})", kMerge);
+  observer_->SureLook({});
+  AnHourPasses();
+  observer_->SureLook({});
+  Delete(kDriver);
+  Delete(kRoot);
+  kubernetes_.Settle();
+  ASSERT_FALSE(Exists(kRoot));
+  ASSERT_TRUE(Exists(pod));
+  kubernetes_.brake = true;
+  clock_.At(clock_.elapsed + seconds(20), [&] {
+    EXPECT_GE(Refusals("hold"), 1);
+    EXPECT_NE(Notes().find("as long as this holds"), std::string::npos);
+    kubernetes_.brake = false;
+  });
+  EXPECT_TRUE(reaper_->FinishOnTermination());
+  EXPECT_FALSE(MapExists("spark-config"));
+  EXPECT_EQ(DeletesWith("forbidden"), 0);
+}
+
+// The brake is put on between a set and its claims, and released.
+TEST_F(DeletionTest, TheBrakeBetweenASetAndItsClaimsLosesNone) {
+  settings_.settings.volumes = Volumes::kDelete;
+  StartWatcher();
+  Delete(kConfig);
+  MakeSetWithClaims();
+  kubernetes_.Admin("PATCH", kSet,
+                    R"({"spec":{"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Retain"}}})",
+                    kMerge);
+  kubernetes_.Settle();
+  After("DELETE", "statefulsets/w", 1, [&] { kubernetes_.brake = true; });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  EXPECT_FALSE(Exists(kSet));
+  kubernetes_.brake = false;
+  EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
+  EXPECT_FALSE(ClaimExists("data-w-0"));
+}
+
+// A claim that lies behind: its resourceVersion differs by an ownerReference that somebody adds.
+TEST_F(DeletionTest, AWaitingClaimThatChangesIsNotForgotten) {
+  settings_.settings.volumes = Volumes::kDelete;
+  StartWatcher();
+  Delete(kConfig);
+  MakeSetWithClaims();
+  kubernetes_.Admin("PATCH", kSet,
+                    R"({"spec":{"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Retain"}}})",
+                    kMerge);
+  kubernetes_.Settle();
+  Before("DELETE", "statefulsets/w", 1, [&] {
+    kubernetes_.Admin("PATCH", "/api/v1/namespaces/lab/persistentvolumeclaims/data-w-0",
+                      R"({"metadata":{"labels":{"oshinko-cluster":"spark"}}})", kMerge);
+  });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_FALSE(ClaimExists("data-w-0"));
+}
+
+// An old webhook doesn't support dry runs: 400 for each dry run of a delete.
+TEST_F(DeletionTest, ARootWhoseDeleteCannotBeTriedGoes) {
+  settings_.settings.volumes = Volumes::kDelete;
+  MakeRootASet(R"("volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{"accessModes":)"
+               R"(["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}}],)");
+  const std::string set = "/apis/apps/v1/namespaces/lab/statefulsets/spark-m";
+  int tries = 0;
+  kubernetes_.on_answer = [&](const Request& request, const User&, small_kubernetes::Response& r) {
+    if (request.method != "DELETE" ||
+        request.target.find("statefulsets/spark-m") == std::string::npos)
+      return;
+    if (request.body.find("dryRun") == std::string::npos &&
+        request.target.find("dryRun") == std::string::npos)
+      return;
+    if (++tries > 2000) throw std::string("for ever");
+    r = {
+        400,
+        R"({"kind":"Status","apiVersion":"v1","status":"Failure","reason":"BadRequest","code":400,"message":"admission webhook \"x\" does not support dry run"})",
+        "application/json", std::nullopt};
+  };
+  EXPECT_NO_THROW(EXPECT_EQ(Condemn(), Reaper::Outcome::kDone))
+      << clock_.elapsed.count() / 3600000 << " h";
+  EXPECT_FALSE(Exists(set));
 }
 
 }  // namespace

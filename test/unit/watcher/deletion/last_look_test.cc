@@ -428,5 +428,185 @@ TEST_F(LastLookTest, AFruitlessDeletionWaitsUntilItIsKnownWhetherTheClusterIsHal
   EXPECT_GE(clock_.elapsed, minutes(1));
 }
 
+// An operator writes the root's status each second, on an API server that takes 4 s for an answer.
+class LateWriteTest : public LastLookTest {
+ protected:
+  // From the first write of marks that has `mark` on, each write but the last meets a new status.
+  void Slow(const std::string& mark, int conflicts, std::function<void()> meanwhile,
+            Duration each = seconds(4)) {
+    kubernetes_.on_request = [=, this, seen = 0, slow = false](const Request& request,
+                                                               const User&) mutable {
+      if (!request.target.starts_with(kRoot) || request.target.find("dryRun") != std::string::npos)
+        return;
+      if (request.method == "PATCH" && request.body.find(mark) != std::string::npos &&
+          seen < conflicts) {
+        slow = true;
+        if (++seen == 1) meanwhile();
+        kubernetes_.Admin("PATCH", std::string(kRoot) + "/status",
+                          R"({"status":{"observedGeneration":)" + std::to_string(seen) + "}}",
+                          "application/merge-patch+json");
+        clock_.elapsed += each;
+      } else if (slow && request.method == "GET" && seen < conflicts) {
+        clock_.elapsed += each;
+      }
+    };
+  }
+};
+
+TEST_F(LateWriteTest, StepsDontRunOnEvidenceOfHalfAMinuteAgo) {
+  RecordOwner();
+  Annotate(kRoot, "before-delete", kStep);
+  int runs = 0;
+  Duration back_at{0};
+  Duration run_at{0};
+  during_step_ = [&] {
+    ++runs;
+    run_at = clock_.elapsed;
+  };
+  Slow(R"("cluster-watcher/phase":"deleting")", 3, [&] {
+    MakeDriver();
+    back_at = clock_.elapsed;
+  });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  EXPECT_EQ(runs, 0) << "the driver had been back for " << (run_at - back_at).count() << " ms";
+}
+
+TEST_F(LateWriteTest, AHoldOfTheNamespaceOf20SecondsAgoKeepsStepsFromRunning) {
+  RecordOwner();
+  Annotate(kRoot, "before-delete", kStep);
+  int runs = 0;
+  during_step_ = [&] { ++runs; };
+  Slow(R"("cluster-watcher/phase":"deleting")", 3,
+       [&] { Annotate("/api/v1/namespaces/lab", "hold-until", "2027-12-24T18:00:00Z"); });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  EXPECT_EQ(runs, 0);
+}
+
+TEST_F(LateWriteTest, ADriverThatCameBack20SecondsAgoKeepsItsCluster) {
+  RecordOwner();
+  Slow(R"("cluster-watcher/deletes-begun":"true")", 3, [&] {
+    MakeDriver();
+    Delete(kMaps + std::string("/spark-config"));  // it no longer needs this one
+  });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  EXPECT_EQ(Deletes(), 0u);
+  EXPECT_TRUE(Exists(kRoot));
+}
+
+// Nothing was sent yet: the machine is suspended behind the mark, without any conflict. An upgrade
+// brings the driver back meanwhile, and prunes a map.
+TEST_F(LateWriteTest, NothingWasSentSoNothingOfOursMakesItHalf) {
+  RecordOwner();
+  bool done = false;
+  kubernetes_.on_answer = [&](const Request& request, const User&, Response&) {
+    if (done || request.method != "PATCH" ||
+        request.body.find(R"("cluster-watcher/deletes-begun":"true")") == std::string::npos)
+      return;
+    done = true;
+    clock_.suspended += minutes(1);
+    MakeDriver();
+    Delete(kMaps + std::string("/spark-config"));
+  };
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  EXPECT_TRUE(done);
+  EXPECT_EQ(Deletes(), 0u);
+  EXPECT_TRUE(Exists(kRoot));
+}
+
+// Each delete is definitely refused (429).
+TEST_F(LateWriteTest, RefusedDeletesOfOursMakeNothingHalf) {
+  RecordOwner();
+  bool done = false;
+  Refuse("DELETE", "spark-config", 429);
+  kubernetes_.on_answer = [&](const Request& request, const User&, Response&) {
+    if (done || request.method != "DELETE") return;
+    done = true;
+    clock_.elapsed += seconds(6);
+    MakeDriver();
+    Delete(kMaps + std::string("/spark-config"));
+  };
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  EXPECT_TRUE(done);
+  EXPECT_TRUE(Exists(kRoot));
+}
+
+// The pod is told to stop while the point of no return is written again and again.
+TEST_F(LateWriteTest, WhoIsToldToStopDoesNotBegin) {
+  RecordOwner();
+  Slow(R"("cluster-watcher/phase":"deleting")", 3, [&] { stop_.request_stop(); });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  EXPECT_EQ(Deletes(), 0u);
+  EXPECT_NE(Mark("phase"), "deleting");
+}
+
+// Without any conflict: the machine is suspended for an hour behind the point of no return.
+TEST_F(LateWriteTest, StepsDontRunOnEvidenceOfAnHourAgo) {
+  RecordOwner();
+  Annotate(kRoot, "before-delete", kStep);
+  int runs = 0;
+  during_step_ = [&] { ++runs; };
+  bool done = false;
+  kubernetes_.on_answer = [&](const Request& request, const User&, Response&) {
+    if (done || request.method != "PATCH" ||
+        request.body.find(R"("cluster-watcher/phase":"deleting")") == std::string::npos)
+      return;
+    done = true;
+    clock_.suspended += minutes(60);
+    MakeDriver();
+  };
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  EXPECT_TRUE(done);
+  EXPECT_EQ(runs, 0);
+}
+
+// What held: whatever is said on the root between the look and the second write.
+TEST_F(LateWriteTest, WhatIsSaidOnTheRootIsHeeded) {
+  for (const char* mark :
+       {R"("cluster-watcher/phase":"condemned")", R"("cluster-watcher/phase":"deleting")",
+        R"("cluster-watcher/deletes-begun":"true")"}) {
+    RecordOwner();
+    int gets = 0;
+    bool begun = false, said = false;
+    kubernetes_.on_request = [&](const Request& request, const User&) {
+      if (!request.target.starts_with(kRoot)) return;
+      if (!begun && request.method == "PATCH" && request.body.find(mark) != std::string::npos) {
+        begun = true;
+        kubernetes_.Admin("PATCH", std::string(kRoot) + "/status",
+                          R"({"status":{"observedGeneration":77}})",
+                          "application/merge-patch+json");
+      } else if (begun && !said && request.method == "PATCH") {
+        said = true;  // behind the read, before the second write
+        Annotate(kRoot, "keep", "true");
+      }
+      gets += request.method == "GET";
+    };
+    EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared) << mark;
+    EXPECT_TRUE(said);
+    EXPECT_EQ(Deletes(), 0u);
+    kubernetes_.on_request = nullptr;
+    kubernetes_.Admin("PATCH", kRoot,
+                      R"({"metadata":{"annotations":{"cluster-watcher/keep":null}}})",
+                      "application/merge-patch+json");
+    MakeDriver();
+  }
+}
+
+// A scale of the root, and a driver's owner annotation.
+TEST_F(LateWriteTest, AScaleOfTheRootIsAConflict) {
+  RecordOwner();
+  bool once = false;
+  std::size_t looks = 0;
+  kubernetes_.on_request = [&](const Request& request, const User&) {
+    if (request.target == "/apis") looks += once;
+    if (once || request.method != "PATCH" || !request.target.starts_with(kRoot) ||
+        request.body.find(R"("cluster-watcher/phase":"deleting")") == std::string::npos)
+      return;
+    once = true;
+    kubernetes_.Admin("PATCH", kRoot, R"({"spec":{"replicas":2}})", "application/merge-patch+json");
+  };
+  Condemn();
+  EXPECT_GE(looks, 1u) << "looked at again";
+}
+
 }  // namespace
 }  // namespace cluster_watcher

@@ -893,5 +893,28 @@ TEST_F(ReaperTest, AClusterThatIsTakenDownIsNotFinishedAfterASuspension) {
   EXPECT_TRUE(MapExists("spark-config"));
 }
 
+// A watcher that was killed before its steps is started again under the brake.
+TEST_F(ReaperTest, NoStepsRunUnderTheBrake) {
+  Annotate(kRoot, "before-delete", kStep);
+  observer_->SureLook({});
+  Delete(kDriver);
+  const Snapshot look = observer_->SureLook({});
+  EXPECT_TRUE(MasterRoot(client_, *look.root).WriteMarks(OwnerMarks(*look.seen)));
+  const Snapshot again = observer_->SureLook({});
+  EXPECT_TRUE(
+      MasterRoot(client_, *again.root)
+          .WriteMarks({{annotation::kPhase, "deleting"},
+                       {annotation::kReason, "owner-absent"},
+                       {annotation::kCondemnedBy, look.pod->meta.name + "/" + look.pod->meta.uid},
+                       {annotation::kDeletingSince, FormatTime(clock_.WallNow())}}));
+  int runs = 0;
+  during_step_ = [&] { ++runs; };
+  kubernetes_.brake = true;
+  StartWatcher();
+  EXPECT_EQ(Resume(), Reaper::Outcome::kSpared);
+  EXPECT_EQ(Deletes(), 0u);
+  EXPECT_EQ(runs, 0);
+}
+
 }  // namespace
 }  // namespace cluster_watcher
