@@ -214,13 +214,23 @@ bool Deletes::SettleClaimsOf(const KubeObject& object) {
 bool Deletes::SendWaitingClaims() {
   std::vector<const KubeObject*> due;
   for (const auto& [uid, waiting] : claims_waiting_) {
-    if (AcceptedAt(waiting.set)) due.push_back(&waiting.claim);
+    if (!AcceptedAt(waiting.set)) continue;
+    due.push_back(&waiting.claim);
+    claims_sent_.try_emplace(uid, waiting.claim.Describe());
   }
   Send(due, PropagationPolicy::kBackground);
   std::erase_if(claims_waiting_, [this](const auto& entry) {
     return AcceptedAt(entry.second.claim.meta.uid).has_value();
   });
   return claims_waiting_.empty();
+}
+
+std::vector<std::string> Deletes::ClaimsLeft() const {
+  std::vector<std::string> left;
+  for (const auto& [uid, claim] : claims_sent_) {
+    if (!AcceptedAt(uid)) left.push_back(claim);
+  }
+  return left;
 }
 
 std::vector<FirstDelete> Deletes::WaitingClaims() const {
@@ -266,7 +276,10 @@ bool Deletes::AreClaimsSettled(const KubeObject& object) {
     return true;
   }
   std::vector<const KubeObject*> due;
-  for (const KubeObject& claim : settled->due) due.push_back(&claim);
+  for (const KubeObject& claim : settled->due) {
+    due.push_back(&claim);
+    claims_sent_.try_emplace(claim.meta.uid, claim.Describe());
+  }
   return Send(due, PropagationPolicy::kBackground);
 }
 

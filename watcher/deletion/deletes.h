@@ -47,6 +47,8 @@ class Deletes {
   // While the cluster is whole a set goes before its claims, so that what is to be kept of the two
   // stays together. Deletes the claims of those that went so. True: none are left.
   bool SendWaitingClaims();
+  // The claims of sets whose deletes were refused for good: "persistentvolumeclaim/x".
+  std::vector<std::string> ClaimsLeft() const;
   // As a mark, because nothing else would find them after a crash.
   std::vector<FirstDelete> WaitingClaims() const;
   // Whether a delete of the object as it was read would be accepted now: by a dry run.
@@ -101,6 +103,7 @@ class Deletes {
     Uid set;
   };
   std::map<std::string, WaitingClaim> claims_waiting_;  // by UID
+  std::map<std::string, std::string> claims_sent_;      // by UID, as people know them
   std::string policy_;
   bool any_accepted_ = false;
   bool any_open_ = false;

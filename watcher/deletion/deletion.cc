@@ -26,6 +26,7 @@ constexpr int kMostRootConflicts = 10;
 constexpr Duration kPatienceWithKinds{10'000};
 // The garbage collector's time for what is left of a controller, before we do it ourselves.
 constexpr Duration kLeftoverPatience{1'000};
+constexpr const char* kNotGone = ": not gone by the deadline";
 
 // The kind of an owner that was never seen, as far as it is said.
 std::string GivenKind(const OwnerName& owner, const Settings& settings) {
@@ -429,11 +430,14 @@ Deletion::Pass Deletion::DeletePass(const MemberPass& members, bool past_deadlin
   std::erase_if(due, [&](const KubeObject* object) { return !IsDue(*object, past_deadline); });
   Pass pass;
   pass.remaining = members.remaining();
-  for (const auto* group : {&members.to_delete, &members.leftovers, &members.to_collect}) {
-    for (const KubeObject& object : *group) {
-      if (past_deadline) pass.not_gone.push_back(object.Describe());
+  const auto name = [&](const KubeObjects& objects, const char* why) {
+    for (const KubeObject& object : objects) {
+      if (past_deadline) pass.left.push_back(object.Describe() + why);
     }
-  }
+  };
+  name(members.to_delete, kNotGone);
+  name(members.leftovers, kNotGone);
+  name(members.to_collect, ": not marked for collection by the deadline");
   const bool none_due = due.empty();
   pass.all_sent = SendDue(std::move(due), past_deadline);
   if (!IsWhole() && !orphans_.empty()) DeleteOrphans(past_deadline, pass);
@@ -524,7 +528,7 @@ void Deletion::DeleteOrphans(bool past_deadline, Pass& pass) {
         memory_.listed.contains(uid) || memory_.below.contains(uid) || memory_.left.contains(uid);
     if (is_listed && cluster_.Owns(object.meta)) continue;  // its passes see to it
     ++pass.remaining;
-    if (past_deadline) pass.not_gone.push_back(object.Describe());
+    if (past_deadline) pass.left.push_back(object.Describe() + kNotGone);
     // Until its owner has gone that would make it anew.
     const auto& owners = object.meta.owner_references();
     const bool is_let_go = std::all_of(
@@ -577,10 +581,7 @@ bool Deletion::IsDue(const KubeObject& object, bool past_deadline) const {
 }
 
 void Deletion::NameOverdue(const Pass& pass, const std::vector<std::string>& not_listed) {
-  overdue_.clear();
-  for (const std::string& object : pass.not_gone) {
-    overdue_.push_back(object + ": not gone by the deadline");
-  }
+  overdue_ = pass.left;
   for (const std::string& why : not_listed) {
     overdue_.push_back("a kind that could not be listed by the deadline: " + why);
   }
@@ -708,7 +709,22 @@ Deletion::Outcome Deletion::DeleteRoot(MonotonicTime deadline) {
     pace_.Pause(MonotonicTime::max());
   }
   DeleteOrphansOfRoot();
+  NameClaimsLeft();
   return Outcome::kDone;
+}
+
+// Nobody finds them any more: most claims of a StatefulSet bear no label of the cluster.
+void Deletion::NameClaimsLeft() {
+  for (const std::string& claim : deletes_.ClaimsLeft()) {
+    const bool is_named = std::any_of(overdue_.begin(), overdue_.end(), [&](const auto& left) {
+      return left.starts_with(claim + ":");
+    });
+    if (is_named) continue;
+    overdue_.push_back(claim + ": its delete was refused");
+    tools_.log.warn("{}", overdue_.back());
+    tools_.metrics.SetMembers(static_cast<std::int64_t>(memory_.listed.size()),
+                              static_cast<std::int64_t>(overdue_.size()));
+  }
 }
 
 // Claims that go before the root must not go without it: somebody may have annotated it to be kept,

@@ -90,8 +90,8 @@ class Deletion {
  private:
   struct Pass {
     std::size_t remaining = 0;
-    bool all_sent = true;  // false: the delete of something that is due wasn't accepted
-    std::vector<std::string> not_gone;  // "service/x"
+    bool all_sent = true;           // false: the delete of something that is due wasn't accepted
+    std::vector<std::string> left;  // "service/x: not gone by the deadline"
   };
 
   RootState ReadRoot();
@@ -141,6 +141,7 @@ class Deletion {
   // One more pass over what is left of the members. What the root was like behind its list.
   RootState DeleteLeft();
   void NameLeft(const KubeObject& object);
+  void NameClaimsLeft();
   // False: they aren't marked, and their owners can't go yet.
   bool MarkOrphans(bool past_deadline);
   bool IsDue(const KubeObject& object, bool past_deadline) const;

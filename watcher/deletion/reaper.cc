@@ -38,9 +38,9 @@ Duration Backoff(int attempt) { return kBetweenLooks * (1 << std::min(attempt, k
 // After a round that came to nothing: up to 5 s.
 Duration LongBackoff(int round) { return kBetweenLooks * (1 << std::min(round + 5, 9)); }
 
-// "; already gone: deployment.apps/bob-w", or nothing.
+// "; already deleted: deployment.apps/bob-w", or nothing.
 std::string WhatIsGone(const std::vector<std::string>& gone) {
-  return gone.empty() ? "" : "; already gone: " + Joined(gone);
+  return gone.empty() ? "" : "; already deleted: " + Joined(gone);
 }
 
 bool AnyToRun(const std::vector<Step>& steps, const char* prefix,
@@ -129,9 +129,7 @@ Reaper::Outcome Reaper::Resume(const WatcherId& me, const Snapshot& snapshot) {
   progress.steps_done = marks.steps_done;
   progress.gone = proof.gone;
   if (!half) return CarryThrough({me, ""}, std::move(progress), {});
-  const std::string since = marks.deleting_since ? FormatTime(*marks.deleting_since) : "earlier";
-  DeletionOrder order{snapshot, marks,
-                      "what was begun " + since + " goes on (" + marks.reason + ")"};
+  DeletionOrder order{snapshot, marks, "what was begun goes on (" + marks.reason + ")"};
   // The marks may be this watcher's only now, and it takes off no other's.
   order.look.root->meta.common.Edit().annotations[annotation::kCondemnedBy] = me.ToText();
   Deletion deletion(tools_, order, BeganAt(order, progress));

@@ -189,6 +189,15 @@ void PermissionReview::Show(std::vector<Permission> missing) {
                     rules.ns.empty() ? "a ClusterRole" : "a Role in namespace " + rules.ns,
                     rules.text);
   }
+  const bool of_claims = std::any_of(missing.begin(), missing.end(), [](const Permission& one) {
+    return one.resource == "persistentvolumeclaims";
+  });
+  if (of_claims) {
+    tools_.log.warn(
+        "for claims the ClusterRole cluster-watcher-volumes has these rules, and what the guard "
+        "asks "
+        "for: bind it instead");
+  }
   if (missing.empty()) tools_.log.info("the permissions that were missing are granted");
   missing_ = std::move(missing);
 }

@@ -10,7 +10,8 @@ namespace cluster_watcher {
 bool IsKept(const ObjectMeta& meta) {
   const OwnerReference* controller = meta.Controller();
   if (controller != nullptr && controller->kind == "Deployment") return false;
-  return meta.Annotation(annotation::kKeep) == "true";
+  const auto keep = meta.Annotation(annotation::kKeep);
+  return keep && *keep != "false";
 }
 
 std::optional<int> ParseDeleteOrder(std::string_view text) {

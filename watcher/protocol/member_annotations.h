@@ -9,8 +9,9 @@
 
 namespace cluster_watcher {
 
-// cluster-watcher/keep: "true". On what a Deployment controls it doesn't count: Deployments copy
-// their annotations to their ReplicaSets, and leave them there.
+// cluster-watcher/keep with any value but "false": one that is written wrong must not delete. On
+// what a Deployment controls it doesn't count: Deployments copy their annotations to their
+// ReplicaSets, and leave them there.
 bool IsKept(const ObjectMeta& meta);
 
 // Parses `cluster-watcher/delete-order`, a whole number; nullopt if it isn't one.

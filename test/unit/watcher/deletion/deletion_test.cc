@@ -1577,6 +1577,23 @@ TEST_F(DeletionTest, WhatIsNotSurelyHalfDoesNotKeepYoung) {
   EXPECT_TRUE(MapExists("again"));
 }
 
+// Nobody else would: it bears no label of the cluster.
+TEST_F(DeletionTest, AClaimOfASetWhoseDeleteIsRefusedIsNamed) {
+  settings_.settings.volumes = Volumes::kDelete;
+  StartWatcher();
+  MakeSetWithClaims();
+  kubernetes_.Admin("PATCH", kSet,
+                    R"({"spec":{"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Retain"}}})",
+                    kMerge);
+  kubernetes_.Settle();
+  Refuse("DELETE", "persistentvolumeclaims/data-w-0", 403, 0, 1000);
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_TRUE(ClaimExists("data-w-0"));
+  EXPECT_NE(Notes().find("left: persistentvolumeclaim/data-w-0: its delete was refused"),
+            std::string::npos)
+      << Notes();
+}
+
 // The delete of the set was carried out, and its answer is lost.
 TEST_F(DeletionTest, TheClaimsOfASetWhoseDeletesAnswerIsLostGo) {
   settings_.settings.volumes = Volumes::kDelete;

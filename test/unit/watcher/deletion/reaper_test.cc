@@ -378,7 +378,7 @@ TEST_F(ReaperTest, AClusterThatMayBeWholeIsJudgedAgain) {
     EXPECT_EQ(Deletes(), 0u) << one.first;
     EXPECT_EQ(Mark("phase") + Mark("deletes-begun") + Mark("first-deletes"), "") << one.first;
   }
-  EXPECT_NE(Notes().find("already gone: configmaps/gone"), std::string::npos);
+  EXPECT_NE(Notes().find("already deleted: configmaps/gone"), std::string::npos);
 }
 
 TEST_F(ReaperTest, HalfAClusterIsFinishedAlthoughItsDriverIsBack) {
@@ -520,6 +520,26 @@ TEST_F(ReaperTest, OnlyWhatIsMarkedAsLeftOfAKeptObjectsOwnerIsTakenByItsMark) {
   for (const char* map : {"first", "owned", "others", "kept"}) EXPECT_TRUE(MapExists(map)) << map;
   EXPECT_LT(clock_.elapsed, std::chrono::hours(1) + std::chrono::minutes(2));
   EXPECT_TRUE(Exists(claim));
+}
+
+TEST_F(ReaperTest, AClaimIsTakenByItsMarkOnlyWhereItsSetIsMarkedAndGone) {
+  settings_.settings.volumes = Volumes::kDelete;
+  StartWatcher();
+  observer_->SureLook({});
+  std::string marks = kGone + std::string(",statefulsets.apps/w=0011223344556677");
+  for (const char* claim : {"data", "data-x-0", "data-w-0"}) {
+    kubernetes_.Apply(R"({"apiVersion":"v1","kind":"PersistentVolumeClaim",)" + Meta(claim) +
+                      R"(,"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":)"
+                      R"({"storage":"1Gi"}}}})");
+    marks += ",+" + Named(claim, "persistentvolumeclaims");
+  }
+  AnHourPasses();
+  WriteMarks(marks, seconds(1));
+  EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
+  const std::string claims = "/api/v1/namespaces/lab/persistentvolumeclaims/";
+  EXPECT_TRUE(Exists(claims + "data"));
+  EXPECT_TRUE(Exists(claims + "data-x-0"));
+  EXPECT_FALSE(Exists(claims + "data-w-0"));
 }
 
 TEST_F(ReaperTest, WhatLosesItsOwnerIsMarkedAlthoughTheRootHasChanged) {
