@@ -57,8 +57,8 @@ ApiResult MasterRoot::WriteMarks(const AnnotationChanges& changes, std::optional
     // An operator may write status so often that no look would be quick enough.
     const RootState state = now.Read({}, timeout);
     const bool is_there = state == RootState::kOurs || state == RootState::kTerminating;
-    if (stop.stop_requested() || !is_there || !HasOnlyNewStatus(object_.meta, now.object_.meta))
-      return written;
+    const bool is_same = is_there && HasOnlyNewStatus(object_.meta, now.object_.meta);
+    if (!is_same || stop.stop_requested()) return written;
   }
 }
 

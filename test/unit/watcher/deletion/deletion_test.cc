@@ -1235,12 +1235,15 @@ TEST_F(DeletionTest, WhereThereIsNothingButASetItGoesBeforeItsClaims) {
                       R"({"storage":"1Gi"}}}})");
   }
   std::string first;
+  bool claims_at_root = true;
   kubernetes_.on_request = [&](const Request& request, const User&) {
-    if (request.method == "DELETE" && first.empty())
-      first = std::string(request.target) + Mark("first-deletes");
+    if (request.method != "DELETE") return;
+    if (first.empty()) first = std::string(request.target) + Mark("first-deletes");
+    if (request.target.starts_with(kRoot)) claims_at_root = ClaimExists("data-w-19");
   };
   EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
   EXPECT_NE(first.find("/statefulsets/wstatefulsets.apps/w="), std::string::npos) << first;
+  EXPECT_FALSE(claims_at_root) << "they go before the root";
   EXPECT_EQ(first.find(",persistentvolumeclaims"), std::string::npos) << first;
   EXPECT_NE(first.find("+persistentvolumeclaims/data-w-19="), std::string::npos) << first;
   for (int i = 0; i < 20; ++i) EXPECT_FALSE(ClaimExists("data-w-" + std::to_string(i))) << i;
@@ -1575,6 +1578,24 @@ TEST_F(DeletionTest, WhatIsNotSurelyHalfDoesNotKeepYoung) {
   EXPECT_EQ(Resume(), Reaper::Outcome::kSpared);
   EXPECT_TRUE(Exists(kRoot));
   EXPECT_TRUE(MapExists("again"));
+}
+
+TEST_F(DeletionTest, WhereASetStaysAfterAllSoDoItsClaims) {
+  settings_.settings.volumes = Volumes::kDelete;
+  StartWatcher();
+  Delete(kConfig);
+  MakeSetWithClaims();
+  Before("DELETE", "statefulsets/w", 1, [this] { Annotate(kSet, "keep", "true"); });
+  Condemn();
+  EXPECT_TRUE(Exists(kSet));
+  EXPECT_TRUE(ClaimExists("data-w-0"));
+}
+
+TEST_F(DeletionTest, ASetThatIsToBeKeptIsNotWritten) {
+  MakeSetWithClaims();
+  Before("GET", "statefulsets/w", 1, [this] { Annotate(kSet, "keep", "true"); });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_NE(Read(kSet).body.find(R"("whenDeleted":"Delete")"), std::string::npos);
 }
 
 // Nobody else would: it bears no label of the cluster.

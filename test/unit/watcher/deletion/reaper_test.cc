@@ -250,6 +250,7 @@ TEST_F(ReaperTest, TheBrakeStopsADeletionAndItsTimeDoesNotCount) {
   MakeMap("held", R"(,"finalizers":["example.com/held"])");
   After("DELETE", "held", 1, [&] { kubernetes_.brake = true; });
   EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  EXPECT_LT(clock_.elapsed, std::chrono::minutes(1)) << "though no delete was due";
   EXPECT_TRUE(reaper_->is_refused_by_policy());
   EXPECT_EQ(Mark("phase"), "deleting") << "what was begun will be finished";
   const std::string since = Mark("deleting-since");
@@ -302,6 +303,26 @@ TEST_F(ReaperTest, TheBrakeStopsADeletionThatIsResumed) {
   EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
 }
 
+// It doesn't end by itself.
+TEST_F(ReaperTest, WhatTheGuardRefusesIsNoHold) {
+  MakeMap("first");
+  observer_->SureLook({});
+  Delete(kDriver);
+  AnHourPasses();
+  WriteMarks(Named("first"), seconds(1));
+  Delete("/api/v1/namespaces/lab/configmaps/first");
+  kubernetes_.brake = true;
+  kubernetes_.on_answer = [](const Request&, const User&, Response& response) {
+    for (std::size_t at = 0;
+         (at = response.body.find("cluster-watcher-brake", at)) != std::string::npos;) {
+      response.body.replace(at, 21, "cluster-watcher-guard");
+    }
+  };
+  clock_.At(clock_.elapsed + std::chrono::minutes(20), [this] { kubernetes_.brake = false; });
+  EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
+  EXPECT_EQ(Refusals("hold"), 0);
+}
+
 // And one that is started after it must not take its time for the deletion's.
 TEST_F(ReaperTest, ADeletionThatIsHeldKeepsYoung) {
   MakeMap("first");
@@ -316,8 +337,12 @@ TEST_F(ReaperTest, ADeletionThatIsHeldKeepsYoung) {
   EXPECT_EQ(Resume(), Reaper::Outcome::kSpared);
   const std::string renewed = Mark("deleting-since");
   EXPECT_GT(renewed, since);
+  clock_.elapsed += std::chrono::minutes(1);
   EXPECT_EQ(Resume(), Reaper::Outcome::kSpared);
   EXPECT_EQ(Mark("deleting-since"), renewed) << "not with each poll";
+  clock_.elapsed += std::chrono::minutes(6);
+  EXPECT_EQ(Resume(), Reaper::Outcome::kSpared);
+  EXPECT_GT(Mark("deleting-since"), renewed);
   EXPECT_EQ(Refusals("hold"), 1);
 }
 

@@ -86,6 +86,8 @@ TEST_F(JudgeTest, WhatTheGuardRefusesIsMisconfiguredWhileTheDriverLives) {
   EXPECT_EQ(Look(), Reason::kActive);
   kubernetes_.brake = true;
   EXPECT_EQ(Look(), Reason::kActive) << "nothing was refused since";
+  judge_.NotePolicy();
+  EXPECT_EQ(Look(), Reason::kActive) << "that is the brake's, and the driver lives";
 }
 
 TEST_F(JudgeTest, APolicyThatRefusesIsAskedEachTimeAndConfirmationBeginsAnew) {
