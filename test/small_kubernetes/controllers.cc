@@ -199,27 +199,37 @@ void Controllers::EmptyNamespace(const ObjectPtr& ns) {
 
 std::vector<ObjectPtr> Controllers::Controlled(const Resource& resource, const Object& owner) {
   std::vector<ObjectPtr> result;
+  std::vector<std::size_t> orphans;  // which of them are adopted
   const Value* wanted = Find(owner.body, "spec", "selector");
   std::optional<LabelSelector> selector;
-  for (ObjectPtr& object : store_.List(resource, owner.ns)) {
+  Examined& examined = examined_[owner.uid];
+  // What didn't match doesn't, until it or the owner is written.
+  const std::uint64_t known = examined.owner == owner.version ? examined.up_to : 0;
+  examined = {owner.version, store_.Version()};
+  store_.ForEach(resource, owner.ns, [&](const ObjectPtr& object) {
     if (object->controller_uid == owner.uid) {
-      result.push_back(std::move(object));
-      continue;
+      result.push_back(object);
+      return;
     }
-    if (!object->controller_uid.empty() || object->deleting || owner.deleting) continue;
+    if (!object->controller_uid.empty() || object->version <= known) return;
+    if (object->deleting || owner.deleting) return;
     if (!selector) {
       selector = owner.resource == &replication_controllers_ ? LabelSelector::FromMap(wanted)
                                                              : LabelSelector::FromObject(wanted);
     }
-    if (!selector->Matches(object->Labels())) continue;
-    // Matching orphans are adopted.
+    if (!selector->Matches(object->Labels())) return;
+    orphans.push_back(result.size());
+    result.push_back(object);
+  });
+  for (const std::size_t orphan : orphans) {
+    const ObjectPtr object = result[orphan];
     Value body = Copy(object->body);
     Value& metadata = *Find(body, "metadata");
     if (!HasElements(Find(metadata, "ownerReferences"))) {
       Set(metadata, "ownerReferences", EmptyArray());
     }
     Append(*Find(metadata, "ownerReferences"), OwnerReference(owner));
-    result.push_back(store_.Update(object, std::move(body)));
+    result[orphan] = store_.Update(object, std::move(body));
   }
   return result;
 }

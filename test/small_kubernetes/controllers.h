@@ -77,6 +77,12 @@ class Controllers {
     bool terminating = false;  // some namespace is
   } seen_;
   std::unordered_map<std::string, std::uint64_t> seen_owners_;  // by UID
+  // Up to which version an owner, at its own, has looked at what nobody controls.
+  struct Examined {
+    std::uint64_t owner = 0;
+    std::uint64_t up_to = 0;
+  };
+  std::unordered_map<std::string, Examined> examined_;  // by UID
 };
 
 }  // namespace cluster_watcher::small_kubernetes

@@ -102,16 +102,11 @@ std::vector<ObjectPtr> Store::List(const Resource& resource, std::string_view ns
                                    std::uint64_t as_of) const {
   std::vector<ObjectPtr> result;
   if (objects_.size() <= resource.storage) return result;
-  const Objects& objects = objects_[resource.storage];
   if (as_of >= version_) {
-    auto next =
-        ns.empty() ? objects.begin() : objects.lower_bound(std::pair(ns, std::string_view()));
-    for (; next != objects.end() && (ns.empty() || next->first.first == ns); ++next) {
-      result.push_back(next->second);
-    }
+    ForEach(resource, ns, [&](const ObjectPtr& object) { result.push_back(object); });
     return result;
   }
-  Objects then = objects;
+  Objects then = objects_[resource.storage];
   for (auto change = history_.rbegin(); change != history_.rend() && change->version > as_of;
        ++change) {
     const Object& object = change->after ? *change->after : *change->before;

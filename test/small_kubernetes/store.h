@@ -65,6 +65,18 @@ class Store {
   std::vector<ObjectPtr> List(const Resource& resource, std::string_view ns,
                               std::uint64_t as_of = kNow) const;
 
+  // Calls `see` for each of those that are there now, without a copy; it must not write.
+  template <typename See>
+  void ForEach(const Resource& resource, std::string_view ns, const See& see) const {
+    if (objects_.size() <= resource.storage) return;
+    const Objects& objects = objects_[resource.storage];
+    auto next =
+        ns.empty() ? objects.begin() : objects.lower_bound(std::pair(ns, std::string_view()));
+    for (; next != objects.end() && (ns.empty() || next->first.first == ns); ++next) {
+      see(next->second);
+    }
+  }
+
   // `body` needs metadata with a name, and a namespace if the kind has one. Fills in
   // creationTimestamp, resourceVersion and a missing uid. Without `commit` it only returns the
   // result.
