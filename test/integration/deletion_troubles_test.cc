@@ -63,8 +63,7 @@ TEST_F(DeletionTroubles, InANamespaceThatIsGoingItIsFinished) {
     return !api().Exists("configmaps", ns_, "spark-config") ||
            !api().Exists("deployments", ns_, "spark-w");
   }));
-  api().Delete("namespaces", "", ns_);
-  ASSERT_TRUE(Eventually([&] { return api().Uid("deployments", ns_, kMaster).empty(); }));
+  ASSERT_TRUE(DeleteNamespace(ns_, kMaster));
   api().ReleaseFinalizers("configmaps", ns_, "held");
   EXPECT_TRUE(Reaches(watcher, "done"));
   EXPECT_TRUE(IsGone());

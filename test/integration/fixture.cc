@@ -282,6 +282,13 @@ Watcher& IntegrationTest::WatchOver(const std::string& owner, std::vector<std::s
   return Watch(std::move(flags));
 }
 
+testing::AssertionResult IntegrationTest::DeleteNamespace(const std::string& ns,
+                                                          const std::string& deployment) {
+  api().Delete("namespaces", "", ns);
+  return Eventually([&] { return !api().Exists("deployments", ns, deployment); },
+                    std::chrono::seconds(90));
+}
+
 testing::AssertionResult IntegrationTest::Shows(Watcher& watcher, const std::string& verdict) {
   const auto shown =
       Eventually([&] { return watcher.Verdict() == verdict || !watcher.IsRunning(); });

@@ -166,7 +166,7 @@ TEST_F(OwnerGone, TogetherWithItsNamespaceTheClusterGoes) {
   Watcher& watcher = WatchOver("deployment/bob", {"--owner-namespace=" + drivers});
   ASSERT_TRUE(Shows(watcher, "keep: active"));
   ASSERT_TRUE(Eventually([&] { return !OwnerMark("uid").empty(); }));
-  api().Delete("namespaces", "", drivers);
+  ASSERT_TRUE(DeleteNamespace(drivers, "bob"));
   EXPECT_TRUE(Finishes(watcher));
 }
 
@@ -182,8 +182,7 @@ TEST_F(OwnerGone, WhileTheClustersOwnNamespaceGoesNothingIsDone) {
   Watcher& watcher = WatchOver("deployment/bob");
   ASSERT_TRUE(Shows(watcher, "keep: active"));
   api().Delete("rolebindings", ns_, kAccount);
-  api().Delete("namespaces", "", ns_);
-  ASSERT_TRUE(Eventually([&] { return !api().Exists("deployments", ns_, kMaster); }));
+  ASSERT_TRUE(DeleteNamespace(ns_, kMaster));
   ASSERT_TRUE(Shows(watcher, "keep: unknown"));
   EXPECT_EQ(watcher.Metric("cluster_watcher_deletes_total"), 0);
   EXPECT_EQ(watcher.Phase(), "watching");
