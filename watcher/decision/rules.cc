@@ -255,8 +255,7 @@ const char* Decision::remedy() const {
              "name the owner that is given";
     case Reason::kHeld:
       return "it is kept until that time, until the annotation is taken off, or until the policy "
-             "that "
-             "is named, such as the brake, is released";
+             "that is named, such as the brake, is released";
     case Reason::kUnknown:
       return "it is kept until what is named can be read; the confirmations begin anew then";
     case Reason::kAmbiguous:

@@ -119,6 +119,17 @@ class ReaperLab : public testing::Test, protected Lab {
     EXPECT_TRUE(MasterRoot(client_, *look.root).WriteMarks(changes));
   }
 
+  // What an earlier watcher began this long ago is half, and the brake is on.
+  void StartHalfUnderTheBrake(Duration ago) {
+    MakeMap("first");
+    observer_->SureLook({});
+    Delete(kDriver);
+    AnHourPasses();
+    WriteMarks(Named("first"), ago);
+    Delete("/api/v1/namespaces/lab/configmaps/first");
+    kubernetes_.brake = true;
+  }
+
   // The set "w", whose claims go with it unless somebody sees to it.
   void MakeSetWithClaims() {
     kubernetes_.Apply(

@@ -26,6 +26,17 @@ constexpr const char* kWorker = "/apis/apps/v1/namespaces/lab/deployments/w";
 class DeletionTest : public ReaperLab {
  protected:
   std::size_t DeletesOf(const std::string& what) { return kubernetes_.Count("DELETE", what); }
+  // The set "w" is all there is to delete but the root, and only we delete its claims.
+  void MakeASetAloneThatRetainsClaims() {
+    settings_.settings.volumes = Volumes::kDelete;
+    StartWatcher();
+    Delete(kConfig);
+    MakeSetWithClaims();
+    kubernetes_.Admin(
+        "PATCH", kSet,
+        R"({"spec":{"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Retain"}}})", kMerge);
+    kubernetes_.Settle();
+  }
   // What cluster_watcher_deletes_total counts, of all resources.
   double DeletesWith(const std::string& result) {
     double sum = 0;
@@ -1555,13 +1566,7 @@ TEST_F(DeletionTest, ARootThatIsASetAndKeptRightBeforeItsDeleteKeepsItsClaims) {
 
 // A member that was made anew under the brake may be missing from a list that fails.
 TEST_F(DeletionTest, WhatIsNotSurelyHalfDoesNotKeepYoung) {
-  MakeMap("first");
-  observer_->SureLook({});
-  Delete(kDriver);
-  AnHourPasses();
-  WriteMarks(Named("first"), std::chrono::minutes(1));
-  Delete("/api/v1/namespaces/lab/configmaps/first");
-  kubernetes_.brake = true;
+  StartHalfUnderTheBrake(std::chrono::minutes(1));
   EXPECT_EQ(Resume(), Reaper::Outcome::kSpared);
   MakeMap("again");
   clock_.elapsed += std::chrono::minutes(11);
@@ -1617,14 +1622,7 @@ TEST_F(DeletionTest, AClaimOfASetWhoseDeleteIsRefusedIsNamed) {
 
 // The delete of the set was carried out, and its answer is lost.
 TEST_F(DeletionTest, TheClaimsOfASetWhoseDeletesAnswerIsLostGo) {
-  settings_.settings.volumes = Volumes::kDelete;
-  StartWatcher();
-  Delete(kConfig);
-  MakeSetWithClaims();
-  kubernetes_.Admin("PATCH", kSet,
-                    R"({"spec":{"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Retain"}}})",
-                    kMerge);
-  kubernetes_.Settle();
+  MakeASetAloneThatRetainsClaims();
   ASSERT_TRUE(ClaimExists("data-w-0"));
   bool lost = false;
   kubernetes_.on_answer = [&](const Request& request, const User&, small_kubernetes::Response& r) {
@@ -1644,14 +1642,7 @@ TEST_F(DeletionTest, TheClaimsOfASetWhoseDeletesAnswerIsLostGo) {
 
 // The watcher is killed right behind the delete of the set, and started again.
 TEST_F(DeletionTest, TheClaimsOfASetGoThoughTheWatcherDiesInBetween) {
-  settings_.settings.volumes = Volumes::kDelete;
-  StartWatcher();
-  Delete(kConfig);
-  MakeSetWithClaims();
-  kubernetes_.Admin("PATCH", kSet,
-                    R"({"spec":{"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Retain"}}})",
-                    kMerge);
-  kubernetes_.Settle();
+  MakeASetAloneThatRetainsClaims();
   struct Killed {};
   kubernetes_.on_request = [&](const Request& request, const User&) {
     if (request.method == "DELETE" &&
@@ -1692,14 +1683,7 @@ TEST_F(DeletionTest, IsHeldByTheBrakeThoughTheRootIsGone) {
 
 // The brake is put on between a set and its claims, and released.
 TEST_F(DeletionTest, TheBrakeBetweenASetAndItsClaimsLosesNone) {
-  settings_.settings.volumes = Volumes::kDelete;
-  StartWatcher();
-  Delete(kConfig);
-  MakeSetWithClaims();
-  kubernetes_.Admin("PATCH", kSet,
-                    R"({"spec":{"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Retain"}}})",
-                    kMerge);
-  kubernetes_.Settle();
+  MakeASetAloneThatRetainsClaims();
   After("DELETE", "statefulsets/w", 1, [&] { kubernetes_.brake = true; });
   EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
   EXPECT_FALSE(Exists(kSet));
@@ -1710,14 +1694,7 @@ TEST_F(DeletionTest, TheBrakeBetweenASetAndItsClaimsLosesNone) {
 
 // A claim that lies behind: its resourceVersion differs by an ownerReference that somebody adds.
 TEST_F(DeletionTest, AWaitingClaimThatChangesIsNotForgotten) {
-  settings_.settings.volumes = Volumes::kDelete;
-  StartWatcher();
-  Delete(kConfig);
-  MakeSetWithClaims();
-  kubernetes_.Admin("PATCH", kSet,
-                    R"({"spec":{"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Retain"}}})",
-                    kMerge);
-  kubernetes_.Settle();
+  MakeASetAloneThatRetainsClaims();
   Before("DELETE", "statefulsets/w", 1, [&] {
     kubernetes_.Admin("PATCH", "/api/v1/namespaces/lab/persistentvolumeclaims/data-w-0",
                       R"({"metadata":{"labels":{"oshinko-cluster":"spark"}}})", kMerge);

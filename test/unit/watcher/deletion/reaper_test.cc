@@ -289,13 +289,7 @@ TEST_F(ReaperTest, TheTimeUnderTheBrakeDoesNotCountAlthoughTheRootHasChanged) {
 
 // A watcher that starts under the brake doesn't know of it.
 TEST_F(ReaperTest, TheBrakeStopsADeletionThatIsResumed) {
-  MakeMap("first");
-  observer_->SureLook({});
-  Delete(kDriver);
-  AnHourPasses();
-  WriteMarks(Named("first"), seconds(1));
-  Delete("/api/v1/namespaces/lab/configmaps/first");
-  kubernetes_.brake = true;
+  StartHalfUnderTheBrake(seconds(1));
   EXPECT_EQ(Resume(), Reaper::Outcome::kSpared);
   EXPECT_EQ(Deletes(), 0u);
   EXPECT_NE(Notes().find("configmap"), std::string::npos);
@@ -305,13 +299,7 @@ TEST_F(ReaperTest, TheBrakeStopsADeletionThatIsResumed) {
 
 // It doesn't end by itself.
 TEST_F(ReaperTest, WhatTheGuardRefusesIsNoHold) {
-  MakeMap("first");
-  observer_->SureLook({});
-  Delete(kDriver);
-  AnHourPasses();
-  WriteMarks(Named("first"), seconds(1));
-  Delete("/api/v1/namespaces/lab/configmaps/first");
-  kubernetes_.brake = true;
+  StartHalfUnderTheBrake(seconds(1));
   kubernetes_.on_answer = [](const Request&, const User&, Response& response) {
     for (std::size_t at = 0;
          (at = response.body.find("cluster-watcher-brake", at)) != std::string::npos;) {
