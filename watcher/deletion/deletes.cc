@@ -207,7 +207,7 @@ void Deletes::CountResult(const std::string& resource, const char* result) {
 
 bool Deletes::SettleClaimsOf(const KubeObject& object) {
   const bool settled = AreClaimsSettled(object);
-  if (settled && claims_waiting_.empty()) settled_.insert(object.meta.uid);
+  if (settled) settled_.insert(object.meta.uid);
   return settled;
 }
 

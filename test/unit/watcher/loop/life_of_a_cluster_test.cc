@@ -428,6 +428,24 @@ TEST_F(LifeOfAClusterTest, WhatCannotBeCondemnedDoesNotFloodEvents) {
   EXPECT_LE(kubernetes_.Count("PATCH", "spark-m"), 120u) << "each takes a grace period";
 }
 
+// Somebody writes the master root just before each condemnation.
+TEST_F(LifeOfAClusterTest, WhatIsNotCondemnedIsConfirmedAnewAndToldOncePerHour) {
+  int tries = 0;
+  kubernetes_.on_request = [&](const Request& request, const User&) {
+    if (request.body.find(R"(phase":"condemned)") == std::string::npos) return;
+    kubernetes_.Admin("PATCH", kRoot,
+                      R"({"metadata":{"annotations":{"example.com/writes":")" +
+                          std::to_string(++tries) + "\"}}}",
+                      "application/merge-patch+json");
+  };
+  clock_.At(seconds(10), [this] { Delete(kDriver); });
+  Run(minutes(50));
+  EXPECT_TRUE(Exists(kRoot));
+  EXPECT_GE(tries, 50);
+  EXPECT_LE(tries, 100) << "each takes a grace period";
+  EXPECT_LE(Count("on Deployment/spark-m"), 4u) << Events();
+}
+
 TEST_F(LifeOfAClusterTest, APodThatLosesItsLabelIsKeptAndSaidToBe) {
   clock_.At(seconds(10), [this] { Delete(kDriver); });
   clock_.At(seconds(25), [this] {
