@@ -167,11 +167,18 @@ Words FlagErrors(const Scanned& scanned, const CommandDescription& command) {
   return errors;
 }
 
-// Returns the commands that have the flag: "watch", "watch and check", "watch, check and webhook".
+constexpr std::size_t kMostNamed = 3;
+
+// Returns the commands that have the flag: "watch", "watch and check", "watch, check and 5 others".
 std::string CommandsWith(const std::string& flag) {
   Words names;
   for (const CommandDescription& command : Commands()) {
     if (FindFlag(command.flags, flag) != nullptr) names.push_back(command.name);
+  }
+  if (names.size() > kMostNamed) {
+    const std::size_t others = names.size() - (kMostNamed - 1);
+    names.resize(kMostNamed - 1);
+    names.push_back(std::to_string(others) + " others");
   }
   std::string text;
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -188,10 +195,15 @@ std::string UnexpectedWord(const CommandDescription& command, const std::string&
 
 // Reads the flags as all commands do: refuses flags of other commands, checks booleans and fills in
 // defaults. Settings have other sources too, so their values and defaults are left to those.
-Words ReadFlags(const Scanned& scanned, const CommandDescription& command, TextMap& read) {
+Words ReadFlags(const Scanned& scanned, const CommandDescription& command, Invocation& invocation) {
   Words errors;
+  const bool has_settings = std::any_of(command.flags.begin(), command.flags.end(),
+                                        [](const Flag& flag) { return !flag.is_own; });
+  const auto read = [&](const Flag& flag) -> std::string& {
+    return (flag.is_own && has_settings ? invocation.options : invocation.flags)[flag.name];
+  };
   for (const Flag& flag : command.flags) {
-    if (flag.is_own && !flag.default_value.empty()) read[flag.name] = flag.default_value;
+    if (flag.is_own && !flag.default_value.empty()) read(flag) = flag.default_value;
   }
   for (const auto& [name, values] : scanned.flags) {
     const Flag* flag = FindFlag(command.flags, name);
@@ -202,25 +214,35 @@ Words ReadFlags(const Scanned& scanned, const CommandDescription& command, TextM
     } else if (flag->is_own && flag->IsBoolean() && value != "true" && value != "false") {
       errors.push_back("--" + name + ": " + Quoted(value) + ": give true or false");
     } else {
-      read[name] = value;
+      read(*flag) = value;
     }
   }
   return errors;
 }
 
-void ReadCheck(Words& words, Invocation& invocation, Words& errors) {
-  if (!words.empty()) {
-    invocation.cluster = words.front();
-    words.erase(words.begin());
-    if (invocation.cluster.empty()) errors.push_back("check: CLUSTER is empty: give its name");
-    const auto flag = invocation.flags.find("cluster");
-    if (flag != invocation.flags.end() && flag->second != invocation.cluster) {
-      errors.push_back("check: CLUSTER " + Quoted(invocation.cluster) + " contradicts --cluster " +
-                       Quoted(flag->second) + ": give one of them");
-    }
-    invocation.flags["cluster"] = invocation.cluster;
+void ReadCluster(const CommandDescription& command, Words& words, Invocation& invocation,
+                 Words& errors) {
+  const auto all = invocation.options.find("namespace-wide");
+  const bool is_for_all = all != invocation.options.end() && all->second == "true";
+  if (is_for_all || words.empty()) return;
+  invocation.cluster = words.front();
+  words.erase(words.begin());
+  if (invocation.cluster.empty()) {
+    errors.push_back(command.name + ": CLUSTER is empty: give its name");
+  } else if (!IsLabelValue(invocation.cluster)) {
+    errors.push_back(command.name + ": " + Quoted(invocation.cluster) +
+                     " is no name of a cluster: give the value of its label");
   }
-  const std::string output = invocation.flags.extract("output").mapped();
+  const auto flag = invocation.flags.find("cluster");
+  if (flag != invocation.flags.end() && flag->second != invocation.cluster) {
+    errors.push_back(command.name + ": CLUSTER " + Quoted(invocation.cluster) +
+                     " contradicts --cluster " + Quoted(flag->second) + ": give one of them");
+  }
+  invocation.flags["cluster"] = invocation.cluster;
+}
+
+void ReadOutput(Invocation& invocation, Words& errors) {
+  const std::string& output = invocation.options["output"];
   if (output == "json") {
     invocation.output = OutputFormat::kJson;
   } else if (output != "text") {
@@ -281,8 +303,13 @@ CommandLine ParseCommandLine(std::span<const char* const> arguments) {
 
   Invocation invocation;
   invocation.command = *command->command;
-  Words errors = ReadFlags(scanned, *command, invocation.flags);
-  if (invocation.command == Command::kCheck) ReadCheck(rest, invocation, errors);
+  Words errors = ReadFlags(scanned, *command, invocation);
+  if (command->takes_cluster) ReadCluster(*command, rest, invocation, errors);
+  if (invocation.command == Command::kCheck) ReadOutput(invocation, errors);
+  if (invocation.command == Command::kHold && !rest.empty()) {
+    invocation.words.push_back(rest.front());
+    rest.erase(rest.begin());
+  }
   if (invocation.command == Command::kInject) ReadInject(scanned, invocation, errors);
   Words unexpected;
   for (const std::string& word : rest) unexpected.push_back(UnexpectedWord(*command, word));

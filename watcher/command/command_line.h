@@ -18,7 +18,10 @@ struct Invocation {
   // By name without dashes. For `watch` and `check`: the settings given as flags. For `inject` and
   // `webhook`: their own flags, with defaults for those not given; a boolean is "true" or "false".
   TextMap flags;
-  std::string cluster;  // `check CLUSTER`, also among the flags; empty: not given
+  // Of a command that has settings as well: its own flags, in the same way.
+  TextMap options;
+  std::string cluster;             // `check CLUSTER`, also among the flags; empty: not given
+  std::vector<std::string> words;  // what follows CLUSTER where the command takes more: DURATION
   OutputFormat output = OutputFormat::kText;
   std::vector<std::string> files;  // `inject -f FILE`, in order; empty: not given
 };

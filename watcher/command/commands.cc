@@ -38,6 +38,154 @@ Flag LikeSetting(std::string_view name) {
   return flag;
 }
 
+// How a command of the driver's side, or of people, reaches its cluster.
+void AddConnection(Flags& flags) {
+  for (const char* name : {"namespace", "cluster-label", "kubeconfig", "context"}) {
+    Flag flag = LikeSetting(name);
+    flag.is_own = false;
+    if (flag.name == "namespace") {
+      flag.help =
+          "the cluster's; without it $POD_NAMESPACE, else the kubeconfig context's, else default";
+    }
+    flags.push_back(std::move(flag));
+  }
+}
+
+Flag AppFlag(const char* help) {
+  return {.name = "app", .placeholder = "OWNER", .default_value = "", .help = help, .note = ""};
+}
+
+constexpr const char* kOwnerForms =
+    "OWNER is written as kubectl writes an object, deployment/bob, or as a bare name; a pod means "
+    "what\ncontrols it.\n";
+
+CommandDescription Await() {
+  CommandDescription command = {
+      .name = "await",
+      .command = Command::kAwait,
+      .usage = "await CLUSTER --app=OWNER [--timeout=60s] [FLAGS]",
+      .help = "Wait until an application may use its cluster",
+      .flags = {AppFlag("the application's owner"),
+                {.name = "timeout",
+                 .placeholder = "DURATION",
+                 .default_value = "60s",
+                 .help = "how long a cluster is waited for that is not ready",
+                 .note = ""}},
+      .about = std::string("A cluster is ready if it has a master, a worker and a master service, "
+                           "and is neither\ncondemned nor being created. ") +
+               kOwnerForms,
+      .ending =
+          "\nExit codes:\n"
+          "  0   ready\n"
+          "  2   wrong usage or settings\n"
+          "  4   unknown: something could not be read\n"
+          "  10  there is no such cluster\n"
+          "  11  it is another application's\n"
+          "  12  it is condemned, being created or incomplete, and the time is over\n",
+      .takes_cluster = true};
+  AddConnection(command.flags);
+  return command;
+}
+
+CommandDescription Claim() {
+  CommandDescription command = {
+      .name = "claim",
+      .command = Command::kClaim,
+      .usage = "claim CLUSTER --app=OWNER [--ephemeral] [FLAGS]",
+      .help = "Say that an application uses a cluster",
+      .flags = {AppFlag("the application's owner"),
+                {.name = "ephemeral",
+                 .placeholder = "true|false",
+                 .default_value = "false",
+                 .help = "the cluster is the application's own, and goes with it",
+                 .note = ""}},
+      .about = std::string("A cluster that is used is not deleted for want of its owner. ") +
+               kOwnerForms,
+      .ending =
+          "\nExit codes:\n"
+          "  0   claimed\n"
+          "  1   there is no such cluster or owner, or it could not be written\n"
+          "  2   wrong usage or settings\n"
+          "  4   unknown: something could not be read\n"
+          "  11  it is another application's, or the owner uses another cluster\n"
+          "  12  it is condemned, or has no master\n",
+      .takes_cluster = true};
+  AddConnection(command.flags);
+  return command;
+}
+
+CommandDescription Release() {
+  CommandDescription command = {
+      .name = "release",
+      .command = Command::kRelease,
+      .usage = "release CLUSTER --app=OWNER [FLAGS]",
+      .help = "Say that an application no longer uses a cluster",
+      .flags = {AppFlag("the application's owner")},
+      .about = std::string("An ephemeral cluster becomes a shared one, which nothing deletes by "
+                           "itself. ") +
+               kOwnerForms,
+      .ending =
+          "\nExit codes:\n"
+          "  0   released, or it wasn't claimed\n"
+          "  1   it could not be written\n"
+          "  2   wrong usage or settings\n"
+          "  4   unknown: something could not be read\n"
+          "  11  it is another application's\n",
+      .takes_cluster = true};
+  AddConnection(command.flags);
+  return command;
+}
+
+Flag NamespaceWideFlag() {
+  return {.name = "namespace-wide",
+          .placeholder = "true|false",
+          .default_value = "false",
+          .help = "all clusters of the namespace, instead of CLUSTER",
+          .note = ""};
+}
+
+CommandDescription Hold() {
+  CommandDescription command = {
+      .name = "hold",
+      .command = Command::kHold,
+      .usage = "hold CLUSTER|--namespace-wide [DURATION] [--reason=TEXT] [FLAGS]",
+      .help = "Keep a cluster, or all of a namespace, for a while",
+      .flags = {NamespaceWideFlag(),
+                {.name = "reason",
+                 .placeholder = "TEXT",
+                 .default_value = "",
+                 .help = "why, for whoever wonders",
+                 .note = ""}},
+      .about =
+          "DURATION is from 1s to 8760h (default 24h). A deletion that was begun is not "
+          "stopped.\n",
+      .ending =
+          "\nExit codes:\n"
+          "  0  held\n"
+          "  1  there is no such cluster, or it could not be written\n"
+          "  2  wrong usage or settings\n",
+      .takes_cluster = true};
+  AddConnection(command.flags);
+  return command;
+}
+
+CommandDescription Unhold() {
+  CommandDescription command = {.name = "unhold",
+                                .command = Command::kUnhold,
+                                .usage = "unhold CLUSTER|--namespace-wide [FLAGS]",
+                                .help = "End a hold",
+                                .flags = {NamespaceWideFlag()},
+                                .about = "",
+                                .ending =
+                                    "\nExit codes:\n"
+                                    "  0  not held by this any more\n"
+                                    "  1  there is no such cluster, or it could not be written\n"
+                                    "  2  wrong usage or settings\n",
+                                .takes_cluster = true};
+  AddConnection(command.flags);
+  return command;
+}
+
 CommandDescription Watch() {
   return {
       .name = "watch",
@@ -77,8 +225,10 @@ CommandDescription Check() {
           "  1  no such cluster\n"
           "  2  neither a cluster nor a pod given, or wrong usage or settings\n"
           "  3  abandoned\n"
-          "  4  unknown\n"};
-  const Flags settings = SettingFlags();
+          "  4  unknown\n",
+      .takes_cluster = true};
+  Flags settings = SettingFlags();
+  for (Flag& setting : settings) setting.is_shown = false;
   command.flags.insert(command.flags.end(), settings.begin(), settings.end());
   return command;
 }
@@ -201,16 +351,15 @@ std::string FlagText(const Flag& flag) {
          (flag.IsBoolean() ? "[=" + flag.placeholder + "]" : "=" + flag.placeholder);
 }
 
-// Lists the flags whose `is_own` equals `own`.
-std::string FlagRows(const Flags& flags, bool own) {
+std::string FlagRows(const Flags& flags) {
   std::size_t column = 0;
   for (const Flag& flag : flags) {
-    if (flag.is_own == own) column = std::max(column, FlagText(flag).size() + 4);
+    if (flag.is_shown) column = std::max(column, FlagText(flag).size() + 4);
   }
   column = std::min(column, kMostColumn);
   std::string text;
   for (const Flag& flag : flags) {
-    if (flag.is_own != own) continue;
+    if (!flag.is_shown) continue;
     std::string help = flag.help;
     if (!flag.default_value.empty()) help += " (default " + flag.default_value + ")";
     text += Row(FlagText(flag), help + flag.note, column);
@@ -239,6 +388,11 @@ std::string GeneralHelp() {
 const std::vector<CommandDescription>& Commands() {
   static const std::vector<CommandDescription> commands = {
       Watch(),
+      Await(),
+      Claim(),
+      Release(),
+      Hold(),
+      Unhold(),
       Check(),
       Inject(),
       Webhook(),
@@ -285,8 +439,7 @@ std::string HelpFor(const CommandDescription* command) {
   std::string text = command->help + ".\n\nUsage:\n  cluster-watcher " + command->usage + "\n";
   if (!command->about.empty()) text += "\n" + command->about;
   if (command->flags.empty()) return text;
-  const bool has_own = command->flags.front().is_own;
-  return text + "\nFlags:\n" + FlagRows(command->flags, has_own) + command->ending;
+  return text + "\nFlags:\n" + FlagRows(command->flags) + command->ending;
 }
 
 }  // namespace cluster_watcher

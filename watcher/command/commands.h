@@ -9,7 +9,18 @@
 
 namespace cluster_watcher {
 
-enum class Command { kWatch, kCheck, kInject, kWebhook, kVersion };
+enum class Command {
+  kWatch,
+  kAwait,
+  kClaim,
+  kRelease,
+  kHold,
+  kUnhold,
+  kCheck,
+  kInject,
+  kWebhook,
+  kVersion
+};
 
 // A flag of one or more commands. In all of them, a flag of the same name is parsed the same.
 struct Flag {
@@ -17,9 +28,10 @@ struct Flag {
   std::string placeholder;
   std::string default_value;  // "" if none
   std::string help;
-  char letter = 0;     // -f; 0 if none
-  std::string note;    // follows the default in the help
-  bool is_own = true;  // false: a setting of watch
+  char letter = 0;       // -f; 0 if none
+  std::string note;      // follows the default in the help
+  bool is_own = true;    // false: a setting of watch
+  bool is_shown = true;  // in the help of the command
 
   bool IsBoolean() const { return placeholder == "true|false"; }
 };
@@ -32,8 +44,9 @@ struct CommandDescription {
   std::string usage;
   std::string help;
   Flags flags;
-  std::string about;   // the text before the flags
-  std::string ending;  // the text after them
+  std::string about;           // the text before the flags
+  std::string ending;          // the text after them
+  bool takes_cluster = false;  // the first word is CLUSTER
 };
 
 const std::vector<CommandDescription>& Commands();

@@ -5,7 +5,9 @@
 #include <spdlog/fmt/fmt.h>
 
 #include "watcher/command/check.h"
+#include "watcher/command/claims.h"
 #include "watcher/command/command_line.h"
+#include "watcher/command/hold.h"
 #include "watcher/command/inject.h"
 #include "watcher/command/print_errors.h"
 #include "watcher/command/version.h"
@@ -28,6 +30,16 @@ int Run(std::span<const char* const> arguments, const Environment& environment,
   switch (invocation.command) {
     case Command::kWatch:
       return RunWatch(invocation, environment, stop);
+    case Command::kAwait:
+      return RunAwait(invocation, environment, stop);
+    case Command::kClaim:
+      return RunClaim(invocation, environment, stop);
+    case Command::kRelease:
+      return RunRelease(invocation, environment, stop);
+    case Command::kHold:
+      return RunHold(invocation, environment, stop);
+    case Command::kUnhold:
+      return RunUnhold(invocation, environment, stop);
     case Command::kCheck:
       return RunCheck(invocation, environment, stop);
     case Command::kInject:

@@ -26,6 +26,19 @@ void RequireTarget(const Invocation& invocation, const Settings& settings,
             "`cluster-watcher check CLUSTER`, or give --pod");
       }
       return;
+    case Command::kHold:
+    case Command::kUnhold:
+      if (settings.cluster.empty() && invocation.options.at("namespace-wide") != "true") {
+        errors.push_back(
+            "no cluster is given: name it, as in `cluster-watcher hold CLUSTER`, or give "
+            "--namespace-wide for all of the namespace");
+      }
+      return;
+    case Command::kAwait:
+    case Command::kClaim:
+    case Command::kRelease:
+      if (settings.cluster.empty()) errors.push_back("no cluster is given: name it as CLUSTER");
+      return;
     case Command::kInject:
     case Command::kWebhook:
     case Command::kVersion:
@@ -38,16 +51,21 @@ void RequireTarget(const Invocation& invocation, const Settings& settings,
 Session MakeSession(const Invocation& invocation, const Environment& environment) {
   Session session;
   const TextMap& flags = invocation.flags;
-  const bool by_cluster = invocation.command == Command::kCheck && !invocation.cluster.empty();
+  const bool is_watch = invocation.command == Command::kWatch;
+  const bool by_cluster =
+      !is_watch && (invocation.command != Command::kCheck || !invocation.cluster.empty());
   session.settings = ResolveSettings(flags, environment, {});
   session.errors = session.settings.errors;
   Settings& settings = session.settings.settings;
-  if (by_cluster) settings.pod.clear();
+  if (by_cluster) {
+    settings.pod.clear();
+    settings.cluster = invocation.cluster;
+  }
   auto server = FindApiServer(settings.kubeconfig, settings.context, environment);
   if (server) {
     session.server = *std::move(server);
     if (settings.ns.empty()) settings.ns = session.server.default_namespace;
-    if (settings.ns.empty() && invocation.command == Command::kCheck) settings.ns = "default";
+    if (settings.ns.empty() && !is_watch) settings.ns = "default";
     auto transport = CurlTransport::Create(session.server);
     if (transport) {
       session.transport = *std::move(transport);

@@ -21,7 +21,7 @@ struct Session {
   std::vector<std::string> errors;
 };
 
-// Connects nowhere. `invocation` is of `watch` or `check`.
+// Connects nowhere. `invocation` is of a command that asks the API server.
 Session MakeSession(const Invocation& invocation, const Environment& environment);
 
 }  // namespace cluster_watcher

@@ -61,7 +61,8 @@ Outcome Held(const Facts& facts) {
   for (const Hold& hold : facts.holds) {
     const bool is_long = hold.text.size() > kLongestTime;
     const std::string what = "hold-until on the " + hold.where + " is " +
-                             (hold.until && !is_long ? hold.text : Quoted(hold.text));
+                             (hold.until && !is_long ? hold.text : Quoted(hold.text)) +
+                             (hold.reason.empty() ? "" : ", because of " + Quoted(hold.reason));
     if (!hold.until) {
       return Match(Reason::kHeld, what + ", which is not an RFC 3339 time and so holds");
     }

@@ -17,6 +17,7 @@ struct Hold {
   std::string where;              // "namespace spark", "pod bob-m-1"
   std::string text;               // as written
   std::optional<WallTime> until;  // nullopt: it doesn't parse, and holds
+  std::string reason = {};        // as a person gave it; empty: none
 };
 
 struct Facts {

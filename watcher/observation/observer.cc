@@ -765,7 +765,10 @@ void Observer::EachUnended(Snapshot& snapshot, const std::vector<KubeObject>& po
 }
 
 void Observer::AddHold(Snapshot& snapshot, const std::string& where, const ObjectMeta& meta) {
-  if (auto text = meta.Annotation(annotation::kHoldUntil)) AddHold(snapshot, where, *text);
+  if (auto text = meta.Annotation(annotation::kHoldUntil)) {
+    AddHold(snapshot, where, *text);
+    snapshot.facts.holds.back().reason = meta.Annotation(annotation::kHoldReason).value_or("");
+  }
 }
 
 void Observer::AddHold(Snapshot& snapshot, const std::string& where, std::string_view until) {

@@ -1,9 +1,6 @@
 #include "watcher/observation/owner_names.h"
 
-#include "probes/base/names.h"
-
 namespace cluster_watcher {
-namespace {
 
 bool KindsAgree(const KindName& one, const KindName& other) {
   if (one.kind.empty() || other.kind.empty()) return true;
@@ -13,8 +10,6 @@ bool KindsAgree(const KindName& one, const KindName& other) {
   return one.kind == other.kind &&
          (one.group.empty() || other.group.empty() || one.group == other.group);
 }
-
-}  // namespace
 
 bool IsNameOfOwner(const Snapshot& snapshot, const std::string& name) {
   return name == snapshot.owner_name->name || (snapshot.seen && name == snapshot.seen->name);

@@ -3,11 +3,15 @@
 
 #include <string>
 
+#include "probes/base/names.h"
 #include "watcher/observation/snapshot.h"
 
 namespace cluster_watcher {
 
-// All of them are for a snapshot that has an owner_name.
+// Whether two names of kinds can mean the same kind; an empty one can mean any.
+bool KindsAgree(const KindName& one, const KindName& other);
+
+// All that follow are for a snapshot that has an owner_name.
 
 // Whether `name` is the owner's: the one that was given, or that of what it stands for.
 bool IsNameOfOwner(const Snapshot& snapshot, const std::string& name);

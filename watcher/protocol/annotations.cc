@@ -7,8 +7,8 @@ std::span<const char* const> annotation::All() {
       kRootUid,      kPhase,         kReason,        kCondemnedBy,    kDeletingSince, kDeletesBegun,
       kFirstDeletes, kStepsDone,     kRecordedOwner, kOwnerKind,      kOwnerName,     kOwnerUid,
       kOwnerGrace,   kOwnerSelector, kOwnerGiven,    kAbandonedSince, kAppStatus,     kOwner,
-      kHoldUntil,    kKeep,          kStatus,        kBeforeDelete,   kAfterDelete,   kDeleteOrder,
-      kCollectAfter, kCollectOf,     kInject};
+      kHoldUntil,    kHoldReason,    kKeep,          kStatus,         kBeforeDelete,  kAfterDelete,
+      kDeleteOrder,  kCollectAfter,  kCollectOf,     kInject};
   return kAll;
 }
 

@@ -34,6 +34,7 @@ inline constexpr char kOwnerGiven[] = "cluster-watcher/owner-given";
 
 inline constexpr char kOwner[] = "cluster-watcher/owner";
 inline constexpr char kHoldUntil[] = "cluster-watcher/hold-until";
+inline constexpr char kHoldReason[] = "cluster-watcher/hold-reason";
 inline constexpr char kKeep[] = "cluster-watcher/keep";
 inline constexpr char kStatus[] = "cluster-watcher/status";
 inline constexpr char kBeforeDelete[] = "cluster-watcher/before-delete";

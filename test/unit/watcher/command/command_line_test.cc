@@ -169,7 +169,8 @@ TEST(CommandLine, CheckTakesAClusterAndAnOutput) {
   EXPECT_EQ(Invoked({"check", "-o", "text"}).output, OutputFormat::kText);
   EXPECT_EQ(Invoked({"check", "c1", "--cluster=c1"}).cluster, "c1");
   EXPECT_EQ(Invoked({"check", "check"}).cluster, "check");
-  EXPECT_EQ(Invoked({"check", "--", "--c"}).cluster, "--c");
+  EXPECT_TRUE(
+      Contains(ErrorsOf({"check", "--", "--c"}).front(), "\"--c\" is no name of a cluster"));
 }
 
 TEST(CommandLine, InjectTakesFiles) {
@@ -231,7 +232,7 @@ TEST(CommandLine, SaysWhatIsWrong) {
       // Flags of other commands
       {"-o|json", {"--output is a flag of check, not of watch"}},
       {"version|-o|json|-n|a",
-       {"--namespace is a flag of watch and check, not of version",
+       {"--namespace is a flag of watch, await and 5 others, not of version",
         "--output is a flag of check, not of version"}},
       {"-f|x", {"--filename is a flag of inject, not of watch"}},
       {"check|--image=x", {"--image is a flag of inject, not of check"}},
@@ -283,13 +284,36 @@ TEST(CommandLine, SaysWhatIsWrong) {
   EXPECT_EQ(ErrorsOf({"--cluster", "--pod", "p"}).front(),
             "--cluster needs a value: --cluster=NAME");
   EXPECT_EQ(ErrorsOf({"---pod=x"}).size(), 1u);
-  for (const char* later : {"create", "claim", "release", "await", "delete", "list", "sweep",
-                            "injector", "hook", "completion", "", "-", "++", "Watch ", "x\ny"}) {
+  for (const char* later : {"create", "claims", "unclaim", "awaits", "delete", "sweep", "injector",
+                            "hook", "completion", "", "-", "++", "Watch ", "x\ny"}) {
     const Lines errors = ErrorsOf({later});
     ASSERT_EQ(errors.size(), 1u) << later;
     EXPECT_EQ(errors[0].find("unknown command \""), 0u) << errors[0];
     EXPECT_FALSE(Contains(errors[0], "\n"));
   }
+}
+
+TEST(CommandLine, CommandsOfTheDriversSideHaveOptionsAndSettings) {
+  const Invocation await = Invoked({"await", "bob", "--app=job/bob", "-n", "lab"});
+  EXPECT_EQ(await.command, Command::kAwait);
+  EXPECT_EQ(await.cluster, "bob");
+  EXPECT_EQ(await.options, (TextMap{{"app", "job/bob"}, {"timeout", "60s"}}));
+  EXPECT_EQ(await.flags, (TextMap{{"cluster", "bob"}, {"namespace", "lab"}}));
+  EXPECT_EQ(Invoked({"claim", "bob", "--app=bob", "--ephemeral"}).options,
+            (TextMap{{"app", "bob"}, {"ephemeral", "true"}}));
+  EXPECT_EQ(ErrorsOf({"release", "bob", "alice"}).size(), 1u);
+  EXPECT_EQ(ErrorsOf({"await", "bob_"}).size(), 1u);
+  EXPECT_EQ(ErrorsOf({"await", "bob", "--poll-interval=5s"}).size(), 1u);
+}
+
+TEST(CommandLine, HoldTakesAClusterOrAllAndADuration) {
+  EXPECT_EQ(Invoked({"hold", "bob"}).words, Lines{});
+  EXPECT_EQ(Invoked({"hold", "bob", "2h"}).words, Lines{"2h"});
+  const Invocation all = Invoked({"hold", "2h", "--namespace-wide"});
+  EXPECT_EQ(all.cluster, "");
+  EXPECT_EQ(all.words, Lines{"2h"});
+  EXPECT_EQ(ErrorsOf({"hold", "bob", "2h", "3h"}).size(), 1u);
+  EXPECT_EQ(ErrorsOf({"unhold", "bob", "2h"}).size(), 1u);
 }
 
 TEST(CommandLine, HelpIsGivenAnywhere) {
@@ -305,7 +329,8 @@ TEST(CommandLine, HelpIsGivenAnywhere) {
       EXPECT_EQ(HelpOf(Split(arguments)), HelpOf(Split(plain))) << arguments;
     }
   }
-  EXPECT_EQ(Invoked({"check", "--", "-h"}).cluster, "-h");
+  EXPECT_EQ(Invoked({"check", "--", "h"}).cluster, "h");
+  EXPECT_EQ(ErrorsOf({"check", "--", "-h"}).size(), 1u) << "no name of a cluster";
 }
 
 TEST(CommandLine, HelpFitsTheScreenAndDescribesEachCommandsFlags) {

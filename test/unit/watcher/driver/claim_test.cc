@@ -1,0 +1,199 @@
+#include "watcher/driver/claim.h"
+
+#include <gtest/gtest.h>
+
+#include "test/unit/support/driver_lab.h"
+
+namespace cluster_watcher {
+namespace {
+
+using small_kubernetes::Request;
+using small_kubernetes::User;
+
+constexpr const char* kUses = "uses-oshinko-cluster";
+constexpr const char* kAlice = "/apis/apps/v1/namespaces/lab/deployments/alice";
+
+class ClaimTest : public DriverLab {
+ protected:
+  DriverOutcome ClaimBy(const std::string& app, bool ephemeral = false) {
+    return Claim(tools_, cluster_, *OwnerName::Parse(app), ephemeral);
+  }
+  DriverOutcome ReleaseBy(const std::string& app) {
+    return Release(tools_, cluster_, *OwnerName::Parse(app));
+  }
+  std::string PodOf(const std::string& app) {
+    const auto pods =
+        JsonDocument::Parse(Read("/api/v1/namespaces/lab/pods?labelSelector=app%3D" + app).body);
+    return std::string(*pods->root()["items"].At(0)["metadata"]["name"].AsString());
+  }
+};
+
+TEST_F(ClaimTest, LabelsTheOwnerAndNothingElse) {
+  const DriverOutcome outcome = ClaimBy("deployment/bob");
+  EXPECT_EQ(outcome.exit, DriverExit::kDone) << outcome.error;
+  EXPECT_EQ(outcome.said, "cluster spark is claimed by deployment.apps/bob");
+  EXPECT_EQ(LabelOf(kDriver, kUses), "spark");
+  EXPECT_EQ(LabelOf(kRoot, "ephemeral"), "");
+  EXPECT_EQ(Mark("owner"), "");
+}
+
+TEST_F(ClaimTest, AnEphemeralClusterIsLabelledToo) {
+  EXPECT_EQ(ClaimBy("bob", true).exit, DriverExit::kDone);
+  EXPECT_EQ(LabelOf(kDriver, kUses), "spark");
+  EXPECT_EQ(LabelOf(kRoot, "ephemeral"), "bob");
+  EXPECT_EQ(Mark("owner"), "deployment.apps/bob");
+}
+
+TEST_F(ClaimTest, APodMeansWhatControlsIt) {
+  kubernetes_.Settle();
+  for (const std::string& app : {"pod/" + PodOf("bob"), PodOf("bob")}) {
+    const DriverOutcome outcome = ClaimBy(app);
+    EXPECT_EQ(outcome.said, "cluster spark is claimed by deployment.apps/bob") << outcome.error;
+  }
+  EXPECT_EQ(LabelOf(kDriver, kUses), "spark");
+}
+
+TEST_F(ClaimTest, ANameOver63CharactersIsOnlyAnnotated) {
+  const std::string name(70, 'b');
+  kubernetes_.Apply(R"({"apiVersion":"batch/v1","kind":"Job",)" + Meta(name) +
+                    R"(,"spec":{"template":{"spec":{"containers":[{"name":"m","image":"x"}],)"
+                    R"("restartPolicy":"Never"}}}})");
+  EXPECT_EQ(ClaimBy("job/" + name, true).exit, DriverExit::kDone);
+  EXPECT_EQ(LabelOf(kRoot, "ephemeral"), "");
+  EXPECT_EQ(Mark("owner"), "job.batch/" + name);
+}
+
+TEST_F(ClaimTest, AnothersClusterIsNotClaimed) {
+  MakeEphemeral("deployment.apps/alice");
+  const DriverOutcome outcome = ClaimBy("deployment/bob");
+  EXPECT_EQ(outcome.exit, DriverExit::kOthers);
+  EXPECT_EQ(outcome.error,
+            "cluster spark belongs to deployment.apps/alice, not deployment.apps/bob");
+  EXPECT_EQ(LabelOf(kDriver, kUses), "");
+  EXPECT_EQ(LabelOf(kRoot, "ephemeral"), "alice");
+}
+
+TEST_F(ClaimTest, AClusterThatAnotherUsesIsNobodysOwn) {
+  MakeWorkload("alice", R"("uses-oshinko-cluster":"spark",)");
+  LabelObject(kAlice, R"("uses-oshinko-cluster":"spark")");
+  kubernetes_.Settle();
+  EXPECT_EQ(ClaimBy("deployment/bob", true).exit, DriverExit::kOthers);
+  EXPECT_EQ(LabelOf(kRoot, "ephemeral"), "");
+  EXPECT_EQ(ClaimBy("deployment/bob").exit, DriverExit::kDone) << "shared by both";
+}
+
+TEST_F(ClaimTest, AnOwnerUsesOneCluster) {
+  LabelObject(kDriver, R"("uses-oshinko-cluster":"other")");
+  EXPECT_EQ(ClaimBy("deployment/bob").exit, DriverExit::kDone) << "there is no such cluster";
+  LabelObject(kDriver, R"("uses-oshinko-cluster":"other")");
+  MakeWorkload("other-m", R"("oshinko-cluster":"other","oshinko-type":"master",)");
+  kubernetes_.Settle();
+  EXPECT_EQ(ClaimBy("deployment/bob").exit, DriverExit::kOthers);
+  EXPECT_EQ(LabelOf(kDriver, kUses), "other");
+}
+
+TEST_F(ClaimTest, WhatIsCondemnedIsNotClaimed) {
+  MarkRoot("phase", "condemned");
+  EXPECT_EQ(ClaimBy("deployment/bob", true).exit, DriverExit::kNotReady);
+  EXPECT_EQ(LabelOf(kDriver, kUses), "");
+  EXPECT_EQ(LabelOf(kRoot, "ephemeral"), "");
+}
+
+// The watcher looks for other drivers before the label can be seen, and condemns behind that.
+TEST_F(ClaimTest, WhatIsCondemnedMeanwhileIsGivenBack) {
+  kubernetes_.on_answer = [&](const Request& request, const User&, small_kubernetes::Response&) {
+    if (request.method == "PATCH" && request.target.starts_with(kDriver) && Mark("phase").empty()) {
+      MarkRoot("phase", "condemned");
+    }
+  };
+  EXPECT_EQ(ClaimBy("deployment/bob", true).exit, DriverExit::kNotReady);
+  EXPECT_EQ(LabelOf(kDriver, kUses), "");
+  EXPECT_EQ(LabelOf(kRoot, "ephemeral"), "");
+}
+
+// It is condemned between the look behind the label and the write of the root.
+TEST_F(ClaimTest, ACondemnationWinsOverALateWrite) {
+  kubernetes_.on_request = [&](const Request& request, const User&) {
+    const bool is_write = request.method == "PATCH" &&
+                          request.body.find("\"ephemeral\":\"bob\"") != std::string::npos;
+    if (is_write && Mark("phase").empty()) MarkRoot("phase", "condemned");
+  };
+  EXPECT_EQ(ClaimBy("deployment/bob", true).exit, DriverExit::kNotReady);
+  EXPECT_EQ(LabelOf(kRoot, "ephemeral"), "");
+  EXPECT_EQ(LabelOf(kDriver, kUses), "");
+}
+
+TEST_F(ClaimTest, TheWordOfAnEarlierRunIsTakenOff) {
+  MarkRoot("app-status", "completed");
+  EXPECT_EQ(ClaimBy("deployment/bob").exit, DriverExit::kDone);
+  EXPECT_EQ(Mark("app-status"), "");
+}
+
+TEST_F(ClaimTest, WhatIsNotThereIsNamed) {
+  DriverOutcome outcome = ClaimBy("deployment/carol");
+  EXPECT_EQ(outcome.exit, DriverExit::kFailed);
+  EXPECT_EQ(outcome.error, "there is no deployment.apps/carol in namespace lab");
+  outcome = Claim(tools_, {"lab", "oshinko-cluster", "none"}, *OwnerName::Parse("bob"), false);
+  EXPECT_EQ(outcome.exit, DriverExit::kFailed);
+  EXPECT_EQ(outcome.error, "no cluster none");
+  Refuse("GET", "/deployments", 403);
+  outcome = ClaimBy("deployment/bob");
+  EXPECT_EQ(outcome.exit, DriverExit::kUnknown);
+  EXPECT_TRUE(outcome.error.starts_with("owner deployment/bob unknown: ")) << outcome.error;
+}
+
+TEST_F(ClaimTest, ConflictsOfStatusAreNothing) {
+  int writes = 0;
+  kubernetes_.on_request = [&](const Request& request, const User&) {
+    if (request.method != "PATCH" || writes == 3 || !request.target.starts_with(kDriver)) return;
+    ++writes;
+    Annotate(kDriver, "x" + std::to_string(writes), "y");
+  };
+  EXPECT_EQ(ClaimBy("deployment/bob").exit, DriverExit::kDone);
+  EXPECT_EQ(LabelOf(kDriver, kUses), "spark");
+}
+
+TEST_F(ClaimTest, ReleaseTakesAllOff) {
+  ASSERT_EQ(ClaimBy("deployment/bob", true).exit, DriverExit::kDone);
+  DriverOutcome outcome = ReleaseBy("deployment/bob");
+  EXPECT_EQ(outcome.exit, DriverExit::kDone);
+  EXPECT_EQ(outcome.warnings.size(), 1u);
+  EXPECT_EQ(LabelOf(kDriver, kUses), "");
+  EXPECT_EQ(LabelOf(kRoot, "ephemeral"), "");
+  EXPECT_EQ(Mark("owner"), "");
+  outcome = ReleaseBy("deployment/bob");
+  EXPECT_EQ(outcome.exit, DriverExit::kDone);
+  EXPECT_EQ(outcome.said, "cluster spark is not claimed by deployment.apps/bob");
+}
+
+TEST_F(ClaimTest, ReleaseOfASharedClusterWarnsOfNothing) {
+  ASSERT_EQ(ClaimBy("deployment/bob").exit, DriverExit::kDone);
+  const DriverOutcome outcome = ReleaseBy("deployment/bob");
+  EXPECT_TRUE(outcome.warnings.empty());
+  EXPECT_EQ(LabelOf(kDriver, kUses), "");
+}
+
+TEST_F(ClaimTest, AnothersClusterIsNotReleased) {
+  MakeEphemeral("deployment.apps/alice");
+  EXPECT_EQ(ReleaseBy("deployment/bob").exit, DriverExit::kOthers);
+  EXPECT_EQ(LabelOf(kRoot, "ephemeral"), "alice");
+}
+
+// The owner has gone, and its cluster shall stay.
+TEST_F(ClaimTest, AClusterWhoseOwnerIsGoneIsReleased) {
+  ASSERT_EQ(ClaimBy("deployment/bob", true).exit, DriverExit::kDone);
+  Delete(kDriver);
+  EXPECT_EQ(ReleaseBy("deployment/bob").exit, DriverExit::kDone);
+  EXPECT_EQ(LabelOf(kRoot, "ephemeral"), "");
+}
+
+TEST_F(ClaimTest, ANameOfAnotherKindIsAnother) {
+  MakeEphemeral("job.batch/bob");
+  EXPECT_EQ(ClaimBy("deployment/bob").exit, DriverExit::kOthers);
+  EXPECT_EQ(ClaimBy("bob").exit, DriverExit::kOthers);
+  MakeEphemeral("deploy/bob");
+  EXPECT_EQ(ClaimBy("bob").exit, DriverExit::kDone);
+}
+
+}  // namespace
+}  // namespace cluster_watcher

@@ -1,0 +1,86 @@
+#include "watcher/driver/hold.h"
+
+#include <gtest/gtest.h>
+
+#include "test/unit/support/driver_lab.h"
+
+namespace cluster_watcher {
+namespace {
+
+using std::chrono::hours;
+
+constexpr const char* kNamespace = "/api/v1/namespaces/lab";
+
+class HoldTest : public DriverLab {
+ protected:
+  HoldTest() {
+    settings_.settings.cluster = "spark";
+    settings_.settings.owner.reset();
+  }
+  std::string Said(const DriverOutcome& outcome) {
+    return outcome.exit == DriverExit::kDone ? outcome.said : "error: " + outcome.error;
+  }
+  std::string HoldIt(const HoldTarget& target, const std::string& reason = "") {
+    SettingsInForce settings(settings_, [this](const TextMap&) { return settings_; });
+    Observer observer(client_, discovery_, clock_, settings);
+    return Said(WriteHold(tools_, observer, target, hours(24), reason));
+  }
+  std::string UnholdIt(const HoldTarget& target) {
+    SettingsInForce settings(settings_, [this](const TextMap&) { return settings_; });
+    Observer observer(client_, discovery_, clock_, settings);
+    return Said(TakeHoldOff(tools_, observer, target));
+  }
+  const HoldTarget spark_{cluster_};
+  const HoldTarget all_{{"lab", "oshinko-cluster", ""}};
+};
+
+TEST_F(HoldTest, SaysUntilWhenAndWhatWouldHaveHappened) {
+  MakeEphemeral("deployment.apps/bob");
+  const std::string said = HoldIt(spark_);
+  EXPECT_TRUE(said.starts_with("cluster spark is held until 2026-12-25T00:00:")) << said;
+  EXPECT_NE(said.find("; otherwise it would be kept (active)"), std::string::npos) << said;
+  EXPECT_TRUE(Mark("hold-until").starts_with("2026-12-25T00:00:"));
+  Delete(kDriver);
+  kubernetes_.Settle();
+  EXPECT_NE(HoldIt(spark_).find("; otherwise it would be deleted (owner-absent)"),
+            std::string::npos);
+}
+
+TEST_F(HoldTest, TheReasonStandsBesideItAndGoesWithIt) {
+  HoldIt(spark_, "a demo at noon");
+  EXPECT_EQ(Mark("hold-reason"), "a demo at noon");
+  const std::string said = HoldIt(spark_);
+  EXPECT_EQ(Mark("hold-reason"), "");
+  HoldIt(spark_, "a demo at noon");
+  EXPECT_TRUE(UnholdIt(spark_).starts_with("cluster spark is no longer held; it is kept (shared)"));
+  EXPECT_EQ(Mark("hold-until") + Mark("hold-reason"), "");
+  EXPECT_TRUE(UnholdIt(spark_).starts_with("cluster spark was not held; "));
+}
+
+TEST_F(HoldTest, ADeletionThatWasBegunIsNotSaidToBeHeld) {
+  MarkRoot("phase", "deleting");
+  EXPECT_NE(HoldIt(spark_).find("its deletion was begun before, and goes on"), std::string::npos);
+}
+
+TEST_F(HoldTest, ANamespaceIsHeld) {
+  const std::string said = HoldIt(all_, "");
+  EXPECT_TRUE(said.starts_with("namespace lab is held until 2026-12-25T00:00:")) << said;
+  const auto held = [this] {
+    return Read(kNamespace).body.find("hold-until") != std::string::npos;
+  };
+  EXPECT_TRUE(held());
+  EXPECT_NE(UnholdIt(spark_).find("held"), std::string::npos) << "the namespace still holds it";
+  EXPECT_EQ(UnholdIt(all_), "namespace lab is no longer held");
+  EXPECT_FALSE(held());
+}
+
+TEST_F(HoldTest, WhatIsNotThereIsNamed) {
+  EXPECT_EQ(HoldIt({{"lab", "oshinko-cluster", "none"}}),
+            "error: no cluster none in namespace lab");
+  Delete(kRoot);
+  kubernetes_.Settle();
+  EXPECT_TRUE(HoldIt(spark_).starts_with("error: cluster spark has no master to hold it by"));
+}
+
+}  // namespace
+}  // namespace cluster_watcher

@@ -1,0 +1,51 @@
+#include "watcher/command/driver_session.h"
+
+#include <utility>
+
+#include <spdlog/fmt/fmt.h>
+
+#include "probes/base/duration_text.h"
+#include "probes/base/names.h"
+#include "watcher/command/print_errors.h"
+
+namespace cluster_watcher {
+
+DriverSession::DriverSession(Session session, std::stop_token stop)
+    : session_(std::move(session)),
+      settings_(session_.settings, session_.with_annotations),
+      tokens_(session_.server, clock_),
+      client_(*session_.transport, tokens_, [](const RequestRecord&) {}),
+      discovery_(client_),
+      tools_{client_, discovery_, clock_, std::move(stop)} {}
+
+ClusterId DriverSession::cluster() const {
+  return {settings_->ns, settings_->cluster_label, settings_->cluster};
+}
+
+int WithDriverSession(const Invocation& invocation, const Environment& environment,
+                      std::stop_token stop, std::vector<std::string> errors,
+                      const std::function<DriverOutcome(DriverSession&)>& work) {
+  Session session = MakeSession(invocation, environment);
+  session.errors.insert(session.errors.begin(), errors.begin(), errors.end());
+  if (!session.errors.empty()) return PrintErrors(session.errors);
+  DriverSession driver(std::move(session), std::move(stop));
+  const DriverOutcome outcome = work(driver);
+  if (!outcome.said.empty()) fmt::print("{}\n", Printable(outcome.said));
+  PrintErrors(outcome.warnings);
+  if (!outcome.error.empty()) PrintErrors({outcome.error});
+  return static_cast<int>(outcome.exit);
+}
+
+Duration ReadDuration(const std::string& what, const std::string& text, Duration least,
+                      Duration most, std::vector<std::string>& errors) {
+  const auto parsed = ParseDuration(text);
+  if (!parsed) {
+    errors.push_back(what + ": " + parsed.error().message);
+  } else if (*parsed < least || *parsed > most) {
+    errors.push_back(what + ": " + Quoted(text) + " is out of bounds: give " +
+                     FormatDuration(least) + " to " + FormatDuration(most));
+  }
+  return parsed ? *parsed : least;
+}
+
+}  // namespace cluster_watcher

@@ -1,0 +1,46 @@
+// What the commands of the driver's side, and of people, work with.
+#pragma once
+
+#include <functional>
+#include <stop_token>
+
+#include "probes/base/clock.h"
+#include "probes/cluster_probe.h"
+#include "probes/kube/discovery.h"
+#include "probes/kube/token_source.h"
+#include "watcher/command/session.h"
+#include "watcher/driver/driver_tools.h"
+#include "watcher/driver/outcome.h"
+
+namespace cluster_watcher {
+
+class DriverSession {
+ public:
+  // `session` has no errors.
+  DriverSession(Session session, std::stop_token stop);
+
+  const DriverTools& tools() const { return tools_; }
+  SettingsInForce& settings() { return settings_; }
+  ClusterId cluster() const;
+
+ private:
+  Session session_;
+  SystemClock clock_;
+  SettingsInForce settings_;
+  TokenSource tokens_;
+  KubeClient client_;
+  Discovery discovery_;
+  DriverTools tools_;
+};
+
+// Makes the session of `invocation`, lets `work` do its work in it and prints what that came to.
+// `errors`: what is wrong with the command's own flags. Returns the exit code.
+int WithDriverSession(const Invocation& invocation, const Environment& environment,
+                      std::stop_token stop, std::vector<std::string> errors,
+                      const std::function<DriverOutcome(DriverSession&)>& work);
+
+// The value of `--NAME` as a duration from `least` to `most`. An error is added to `errors`.
+Duration ReadDuration(const std::string& what, const std::string& text, Duration least,
+                      Duration most, std::vector<std::string>& errors);
+
+}  // namespace cluster_watcher

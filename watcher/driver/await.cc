@@ -1,0 +1,78 @@
+#include "watcher/driver/await.h"
+
+#include <algorithm>
+
+#include "probes/base/names.h"
+#include "watcher/driver/write_meta.h"
+
+namespace cluster_watcher {
+namespace {
+
+constexpr Duration kBetweenLooks{1'000};
+
+std::string Why(const ClusterView& view) {
+  const std::string cluster = "cluster " + view.id.name;
+  if (view.rivals.empty() && view.status == ClusterStatus::kIncomplete) {
+    return cluster + " lacks " + Joined(view.lacks);
+  }
+  if (!view.rivals.empty()) return cluster + " has several masters: " + Joined(view.rivals);
+  return cluster + " is " + ToString(view.status);
+}
+
+// nullopt: look again.
+std::optional<DriverOutcome> Judge(const DriverTools& tools, const ClusterView& view,
+                                   const Application& app) {
+  if (!view.exists) {
+    return DriverOutcome::Of(DriverExit::kNoCluster, "no cluster " + view.id.name);
+  }
+  const Belonging belonging = BelongingTo(view, app);
+  if (belonging == Belonging::kAnothers) return BelongsToAnother(view, app);
+  if (view.status != ClusterStatus::kRunning) {
+    return DriverOutcome::Of(DriverExit::kNotReady, Why(view));
+  }
+  if (belonging == Belonging::kOurs && view.marks.app_status) {
+    // A container that was started again has not completed.
+    const auto written =
+        WriteMeta(tools.client, *view.root, {{}, {{annotation::kAppStatus, std::nullopt}}});
+    if (written || written.error().failure == ApiFailure::kConflict) return std::nullopt;
+    return DriverOutcome::Of(DriverExit::kUnknown, written.error().message);
+  }
+  const char* whose = belonging == Belonging::kOurs ? " is ready" : " is ready, and shared";
+  return DriverOutcome::Said("cluster " + view.id.name + whose);
+}
+
+// nullopt: look again at once. `is_for_good`: waiting doesn't help.
+std::optional<DriverOutcome> LookOnce(const DriverTools& tools, const ClusterId& cluster,
+                                      const OwnerName& name, bool& is_for_good) {
+  const Application app =
+      FindApplication(tools.client, tools.discovery, name, cluster.ns, tools.Reads());
+  if (!app.owner && !app.is_absent) return WithoutOwner(app);
+  const auto view = ReadClusterView(tools.client, tools.discovery, cluster, tools.Reads());
+  if (!view) {
+    is_for_good = view.error().failure == ApiFailure::kForbidden;
+    return DriverOutcome::Of(DriverExit::kUnknown, view.error().message);
+  }
+  return Judge(tools, *view, app);
+}
+
+}  // namespace
+
+DriverOutcome Await(const DriverTools& tools, const ClusterId& cluster, const OwnerName& app,
+                    Duration timeout) {
+  const MonotonicTime deadline = tools.clock.Now() + timeout;
+  DriverOutcome last;
+  for (bool again = true; again;) {
+    bool is_for_good = false;
+    auto outcome = LookOnce(tools, cluster, app, is_for_good);
+    const MonotonicTime now = tools.clock.Now();
+    again = now < deadline && !tools.stop.stop_requested();
+    if (!outcome) continue;
+    last = *std::move(outcome);
+    const bool waits = last.exit == DriverExit::kNotReady || last.exit == DriverExit::kUnknown;
+    if (!waits || is_for_good) return last;
+    if (again) tools.clock.WaitUntil(std::min(deadline, now + kBetweenLooks), tools.stop);
+  }
+  return last;
+}
+
+}  // namespace cluster_watcher

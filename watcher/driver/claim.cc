@@ -1,0 +1,225 @@
+#include "watcher/driver/claim.h"
+
+#include <utility>
+
+#include "probes/base/names.h"
+#include "watcher/driver/write_meta.h"
+#include "watcher/observation/owner_names.h"
+
+namespace cluster_watcher {
+namespace {
+
+// Controllers write status all the time.
+constexpr int kMostWrites = 10;
+
+bool IsNameOfItsController(const KubeObject& owner, const std::string& name) {
+  const std::string prefix = owner.meta.name + "-";
+  return owner.type->kind == "DeploymentConfig" && name.size() > prefix.size() &&
+         name.starts_with(prefix) &&
+         name.find_first_not_of("0123456789", prefix.size()) == std::string::npos;
+}
+
+// Whether an owner that is written on a cluster is the application's.
+bool Means(const OwnerName& written, const Application& app) {
+  const KindName kind{written.kind, written.group};
+  const bool is_given =
+      written.name == app.given.name && KindsAgree(kind, {app.given.kind, app.given.group});
+  if (!app.owner) return is_given;
+  const KindName of_owner = SplitKindName(app.owner->type->SingularName());
+  if (written.name == app.owner->meta.name && KindsAgree(kind, of_owner)) return true;
+  if (IsNameOfItsController(*app.owner, written.name)) {
+    return KindsAgree(kind, {"replicationcontroller", ""});
+  }
+  // A bare name that was found is of the kind that was found.
+  return is_given && !app.given.IsBare();
+}
+
+// The owner that is written on the cluster, else that of the label; empty: it is shared.
+std::string WrittenOwner(const ClusterView& view) {
+  if (!view.root) return "";
+  const auto annotated = view.root->meta.Annotation(annotation::kOwner);
+  return annotated.value_or(view.ephemeral().value_or(""));
+}
+
+std::string Said(const ClusterId& cluster, const std::string& rest) {
+  return "cluster " + cluster.name + " " + rest;
+}
+
+DriverOutcome Unknown(const ApiError& error) {
+  return DriverOutcome::Of(DriverExit::kUnknown, error.message);
+}
+
+bool IsGoing(const ClusterView& view) {
+  return view.status == ClusterStatus::kCondemned || view.status == ClusterStatus::kDeleting;
+}
+
+// Labels the owner, or takes the label off, whatever else changes meanwhile.
+Result<Done, ApiError> LabelOwner(const DriverTools& tools, KubeObject& owner,
+                                  const std::optional<std::string>& cluster) {
+  for (int writes = 1;; ++writes) {
+    if (owner.meta.Label(kUsesClusterLabel) == cluster) return Done{};
+    const auto written = WriteMeta(tools.client, owner, {{{kUsesClusterLabel, cluster}}, {}});
+    if (written) return Done{};
+    const bool again =
+        written.error().failure == ApiFailure::kConflict || IsTransient(written.error().failure);
+    if (!again || writes == kMostWrites) return Unexpected{written.error()};
+    auto now = ReadMetaAgain(tools.client, owner, tools.Reads());
+    if (!now) return Unexpected{std::move(now).error()};
+    owner = *std::move(now);
+  }
+}
+
+// Why `app` may not have the cluster; nullopt: it may.
+std::optional<DriverOutcome> WhyNot(const DriverTools& tools, const ClusterView& view,
+                                    const Application& app, bool ephemeral) {
+  if (!view.exists) {
+    return DriverOutcome::Of(DriverExit::kFailed, "no cluster " + view.id.name);
+  }
+  if (BelongingTo(view, app) == Belonging::kAnothers) return BelongsToAnother(view, app);
+  if (!view.root) {
+    return DriverOutcome::Of(DriverExit::kNotReady, Said(view.id, "lacks " + Joined(view.lacks)));
+  }
+  if (IsGoing(view)) {
+    return DriverOutcome::Of(DriverExit::kNotReady,
+                             Said(view.id, std::string("is ") + ToString(view.status)));
+  }
+  if (!ephemeral || BelongingTo(view, app) == Belonging::kOurs) return std::nullopt;
+  ClusterProbe probe(tools.client, tools.discovery);
+  const OtherDrivers others = probe.FindOtherDrivers(
+      view.id, {"", app.owner->meta.uid, app.owner->type->SingularName(), std::nullopt},
+      tools.Reads());
+  if (others.in_use_by) {
+    return DriverOutcome::Of(DriverExit::kOthers, Said(view.id, "is used by " + *others.in_use_by));
+  }
+  if (others.unknown) return Unknown(*others.unknown);
+  return std::nullopt;
+}
+
+// The application begins anew, and with `ephemeral` the cluster is its own.
+MetaChanges ClaimedRoot(const ClusterView& view, const Application& app, bool ephemeral) {
+  MetaChanges changes;
+  if (view.marks.app_status) changes.annotations[annotation::kAppStatus] = std::nullopt;
+  if (!ephemeral) return changes;
+  changes.annotations[annotation::kOwner] = app.owner->Describe();
+  if (IsLabelValue(app.owner->meta.name)) {
+    changes.labels[kEphemeralLabel] = app.owner->meta.name;
+  }
+  return changes;
+}
+
+// nullopt: the root has changed meanwhile.
+std::optional<DriverOutcome> WriteClaim(const DriverTools& tools, const ClusterView& view,
+                                        const Application& app, bool ephemeral) {
+  const MetaChanges changes = ClaimedRoot(view, app, ephemeral);
+  if (!changes.labels.empty() || !changes.annotations.empty()) {
+    const auto written = WriteMeta(tools.client, *view.root, changes);
+    if (!written && written.error().failure == ApiFailure::kConflict) return std::nullopt;
+    if (!written) return DriverOutcome::Of(DriverExit::kFailed, written.error().message);
+  }
+  return DriverOutcome::Said(Said(view.id, "is claimed by " + app.Name()));
+}
+
+// Behind the label: what was condemned before isn't the application's any more.
+DriverOutcome ClaimLabelled(const DriverTools& tools, const ClusterId& cluster,
+                            const Application& app, bool ephemeral) {
+  for (int looks = 0; looks < kMostWrites; ++looks) {
+    const auto view = ReadClusterView(tools.client, tools.discovery, cluster, tools.Reads());
+    if (!view) return Unknown(view.error());
+    if (auto why = WhyNot(tools, *view, app, ephemeral)) return *std::move(why);
+    if (auto claimed = WriteClaim(tools, *view, app, ephemeral)) return *std::move(claimed);
+  }
+  return DriverOutcome::Of(DriverExit::kFailed,
+                           Said(cluster, "changes all the time: claim it again"));
+}
+
+// The other cluster that the owner uses, if that still exists; empty: none.
+Result<std::string, ApiError> UsesAnother(const DriverTools& tools, const ClusterId& cluster,
+                                          const Application& app) {
+  const std::string used = app.Uses().value_or("");
+  if (used.empty() || used == cluster.name) return std::string();
+  const auto view = ReadClusterView(tools.client, tools.discovery,
+                                    {cluster.ns, cluster.label, used}, tools.Reads());
+  if (!view) return Unexpected{view.error()};
+  return view->exists ? used : "";
+}
+
+}  // namespace
+
+Belonging BelongingTo(const ClusterView& view, const Application& app) {
+  const std::string written = WrittenOwner(view);
+  if (written.empty()) return Belonging::kNobodys;
+  const auto owner = OwnerName::Parse(written);
+  return owner && Means(*owner, app) ? Belonging::kOurs : Belonging::kAnothers;
+}
+
+DriverOutcome BelongsToAnother(const ClusterView& view, const Application& app) {
+  return DriverOutcome::Of(DriverExit::kOthers, Said(view.id, "belongs to " + WrittenOwner(view) +
+                                                                  ", not " + app.Name()));
+}
+
+DriverOutcome WithoutOwner(const Application& app) {
+  if (app.is_absent) return DriverOutcome::Of(DriverExit::kFailed, app.detail);
+  return DriverOutcome::Of(DriverExit::kUnknown,
+                           "owner " + app.given.ToText() + " unknown: " + app.detail);
+}
+
+DriverOutcome Claim(const DriverTools& tools, const ClusterId& cluster, const OwnerName& name,
+                    bool ephemeral) {
+  Application app = FindApplication(tools.client, tools.discovery, name, cluster.ns, tools.Reads());
+  if (!app.owner) return WithoutOwner(app);
+  const auto another = UsesAnother(tools, cluster, app);
+  if (!another) return Unknown(another.error());
+  if (!another->empty()) {
+    return DriverOutcome::Of(DriverExit::kOthers,
+                             app.Name() + " uses the cluster " + *another + ": release that first");
+  }
+  const auto view = ReadClusterView(tools.client, tools.discovery, cluster, tools.Reads());
+  if (!view) return Unknown(view.error());
+  if (auto why = WhyNot(tools, *view, app, ephemeral)) return *std::move(why);
+  const bool was_claimed = app.Uses() == cluster.name;
+  if (auto labelled = LabelOwner(tools, *app.owner, cluster.name); !labelled) {
+    return DriverOutcome::Of(DriverExit::kFailed, labelled.error().message);
+  }
+  DriverOutcome outcome = ClaimLabelled(tools, cluster, app, ephemeral);
+  if (outcome.exit == DriverExit::kDone) return outcome;
+  auto now = ReadMetaAgain(tools.client, *app.owner, tools.Reads());
+  if (was_claimed && outcome.exit != DriverExit::kNotReady) return outcome;
+  if (now) app.owner = *std::move(now);
+  if (auto off = LabelOwner(tools, *app.owner, std::nullopt); !off) {
+    outcome.warnings.push_back("the label " + std::string(kUsesClusterLabel) +
+                               " could not be taken off again: " + off.error().message);
+  }
+  return outcome;
+}
+
+DriverOutcome Release(const DriverTools& tools, const ClusterId& cluster, const OwnerName& name) {
+  Application app = FindApplication(tools.client, tools.discovery, name, cluster.ns, tools.Reads());
+  if (!app.owner && !app.is_absent) return WithoutOwner(app);
+  DriverOutcome outcome = DriverOutcome::Said(Said(cluster, "is not claimed by " + app.Name()));
+  for (int looks = 0;; ++looks) {
+    const auto view = ReadClusterView(tools.client, tools.discovery, cluster, tools.Reads());
+    if (!view) return Unknown(view.error());
+    const Belonging belonging = BelongingTo(*view, app);
+    if (belonging == Belonging::kAnothers) return BelongsToAnother(*view, app);
+    if (belonging == Belonging::kNobodys) break;
+    const auto written =
+        WriteMeta(tools.client, *view->root,
+                  {{{kEphemeralLabel, std::nullopt}}, {{annotation::kOwner, std::nullopt}}});
+    if (written) {
+      outcome.said = Said(cluster, "is released by " + app.Name());
+      outcome.warnings.push_back(Said(cluster, "is shared now: nothing deletes it by itself"));
+      break;
+    }
+    if (written.error().failure != ApiFailure::kConflict || looks == kMostWrites) {
+      return DriverOutcome::Of(DriverExit::kFailed, written.error().message);
+    }
+  }
+  if (app.Uses() != cluster.name) return outcome;
+  if (auto off = LabelOwner(tools, *app.owner, std::nullopt); !off) {
+    return DriverOutcome::Of(DriverExit::kFailed, off.error().message);
+  }
+  outcome.said = Said(cluster, "is released by " + app.Name());
+  return outcome;
+}
+
+}  // namespace cluster_watcher

@@ -1,0 +1,35 @@
+// Which application uses a cluster: the label `uses-oshinko-cluster` on its owner, and where the
+// cluster is ephemeral the label `ephemeral` and the annotation `cluster-watcher/owner` on the
+// master root.
+#pragma once
+
+#include "watcher/driver/application.h"
+#include "watcher/driver/cluster_view.h"
+#include "watcher/driver/driver_tools.h"
+#include "watcher/driver/outcome.h"
+
+namespace cluster_watcher {
+
+enum class Belonging {
+  kNobodys,   // it is shared
+  kOurs,      // the application's
+  kAnothers,  // another one's
+};
+Belonging BelongingTo(const ClusterView& view, const Application& app);
+// "cluster bob belongs to X, not Y".
+DriverOutcome BelongsToAnother(const ClusterView& view, const Application& app);
+// "owner X unknown: CAUSE", or that there is none.
+DriverOutcome WithoutOwner(const Application& app);
+
+// Labels the owner as a user of the cluster, and then, with `ephemeral`, the cluster as its own. A
+// watcher that is about to delete the cluster sees the first or has written its mark before, so
+// that at most one of them wins: kNotReady where it is condemned. kOthers: it is another's, or the
+// owner uses another cluster, or with `ephemeral` somebody else uses it.
+DriverOutcome Claim(const DriverTools& tools, const ClusterId& cluster, const OwnerName& app,
+                    bool ephemeral);
+
+// Takes that off again. An ephemeral cluster becomes a shared one, with a warning. Done as well
+// where it wasn't claimed.
+DriverOutcome Release(const DriverTools& tools, const ClusterId& cluster, const OwnerName& app);
+
+}  // namespace cluster_watcher

@@ -1,0 +1,255 @@
+#include "watcher/driver/cluster_view.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "probes/owner_kinds.h"
+#include "watcher/observation/next_master.h"
+#include "watcher/protocol/annotations.h"
+
+namespace cluster_watcher {
+namespace {
+
+constexpr const char* kWorkerType = "worker";
+constexpr const char* kWebUiType = "webui";
+// Roots that stand for their workers, and Routes: kinds that need not be served or readable.
+constexpr std::pair<const char*, const char*> kOptionalKinds[] = {
+    {"routes", "route.openshift.io"},
+    {"rayclusters", "ray.io"},
+    {"daskclusters", "kubernetes.dask.org"},
+    {"flinkdeployments", "flink.apache.org"}};
+
+// An object of the cluster, and what else of it matters here.
+struct Part {
+  KubeObject object;
+  std::int64_t replicas = 1;                 // of a workload
+  std::optional<JsonDocument> service = {};  // its spec
+  std::string host = {};                     // of a Route
+  bool is_pod = false;
+  bool has_ended = false;  // a pod that succeeded or failed
+
+  bool IsOfType(std::string_view type) const {
+    return object.meta.Label(kTypeLabel) == type && !object.meta.deleting;
+  }
+  bool IsService() const { return object.type->kind == "Service"; }
+  JsonValue spec() const { return service ? service->root() : JsonValue(); }
+};
+using Parts = std::vector<Part>;
+
+Part ReadPart(const ResourceType& type, ObjectMeta meta, JsonValue item) {
+  Part part{KubeObject{type, std::move(meta)}};
+  const JsonValue spec = item["spec"];
+  part.is_pod = type.kind == "Pod";
+  part.replicas = spec["replicas"].AsInteger().value_or(1);
+  part.host = std::string(spec["host"].AsString().value_or(""));
+  part.has_ended = part.is_pod && HasEnded(item);
+  if (part.IsService()) {
+    if (auto copy = JsonDocument::Parse(spec.ToText())) part.service = *std::move(copy);
+  }
+  return part;
+}
+
+bool IsMaster(const Part& part) {
+  const ObjectMeta& meta = part.object.meta;
+  if (part.IsService() || part.object.type->kind == "Route") return false;
+  if (part.is_pod && (meta.deleting || part.has_ended)) return false;
+  return meta.Label(kTypeLabel) == kMasterType || meta.Annotation(annotation::kStatus).has_value();
+}
+
+Result<std::vector<ApiRequest>, ApiError> Lists(Discovery& discovery, const ClusterId& cluster,
+                                                const Patience& patience, std::size_t& required) {
+  std::vector<ApiRequest> lists;
+  const std::string selector = cluster.label + "=" + cluster.name;
+  const auto add = [&](const ResourceType& type) {
+    lists.push_back(ApiRequest::ListBySelector(type, cluster.ns, selector, false));
+  };
+  add(*FindBuiltInByName("services", ""));
+  for (const ResourceType& known : WorkloadTypes()) {
+    auto type = discovery.Resolve(known, patience);
+    if (!type) return Unexpected{std::move(type).error()};
+    if (*type) add(**type);
+  }
+  required = lists.size();
+  for (const auto& [plural, group] : kOptionalKinds) {
+    auto type = discovery.ByPlural(plural, group, patience);
+    if (!type) return Unexpected{std::move(type).error()};
+    if (*type) add(**type);
+  }
+  return lists;
+}
+
+Result<Parts, ApiError> ReadParts(KubeClient& client, Discovery& discovery,
+                                  const ClusterId& cluster, const Patience& patience) {
+  std::size_t required = 0;
+  auto lists = Lists(discovery, cluster, patience, required);
+  if (!lists) return Unexpected{std::move(lists).error()};
+  Parts parts;
+  const auto read = client.EachItemSideBySide(
+      *lists, kUrgentReadsSideBySide,
+      [&](std::size_t which, JsonValue item) {
+        auto meta = ReadObjectMeta(item);
+        if (!meta || !cluster.Owns(*meta)) return;
+        parts.push_back(ReadPart((*lists)[which].type, *std::move(meta), item));
+      },
+      patience);
+  for (std::size_t i = 0; i < read.size(); ++i) {
+    const bool is_optional = i >= required;
+    if (read[i] || (is_optional && read[i].error().failure == ApiFailure::kForbidden)) continue;
+    return Unexpected{read[i].error()};
+  }
+  return parts;
+}
+
+// The roots of the cluster's masters, each once.
+Result<KubeObjects, ApiError> FindRoots(ClusterProbe& probe, const Parts& parts,
+                                        const ClusterId& cluster, const Patience& patience) {
+  KubeObjects known;
+  for (const Part& part : parts) known.push_back(part.object);
+  KubeObjects roots;
+  for (const Part& part : parts) {
+    if (!IsMaster(part)) continue;
+    auto root = probe.RootOf(part.object, cluster, known, patience);
+    // Its controller has gone meanwhile, and it goes as well.
+    if (!root && root.error().failure == ApiFailure::kNotFound) continue;
+    if (!root) return Unexpected{std::move(root).error()};
+    const bool is_new = std::none_of(roots.begin(), roots.end(), [&](const KubeObject& one) {
+      return one.meta.uid == root->meta.uid;
+    });
+    if (is_new) roots.push_back(*std::move(root));
+  }
+  return roots;
+}
+
+std::int64_t CountWorkers(const Parts& parts, bool& any) {
+  std::int64_t replicas = 0;
+  std::int64_t pods = 0;
+  any = false;
+  for (const Part& part : parts) {
+    if (!part.IsOfType(kWorkerType) || !IsWorkload(part.object.type)) continue;
+    if (part.is_pod) {
+      pods += part.has_ended ? 0 : 1;
+    } else if (part.object.meta.Controller() == nullptr) {
+      replicas += part.replicas;
+      any = true;
+    }
+  }
+  if (!any) replicas = pods;
+  any = any || pods > 0;
+  return replicas;
+}
+
+// Whether each label that the service selects by is the template's.
+bool Selects(JsonValue service, JsonValue labels) {
+  const JsonValue selector = service["selector"];
+  if (selector.size() == 0) return false;
+  const auto wanted = selector.Members();
+  return std::all_of(wanted.begin(), wanted.end(), [&](const auto& label) {
+    return labels[label.first].AsString() == label.second.AsString();
+  });
+}
+
+std::string UrlOf(const char* scheme, const Part& service, int usual_port) {
+  const auto port = service.spec()["ports"].At(0)["port"].AsInteger();
+  return std::string(scheme) + "://" + service.object.meta.name + ":" +
+         std::to_string(port.value_or(usual_port));
+}
+
+void FindServices(const Parts& parts, JsonValue root, ClusterView& view) {
+  const auto find = [&](const auto& is_it) -> const Part* {
+    const auto found = std::find_if(parts.begin(), parts.end(), is_it);
+    return found == parts.end() ? nullptr : &*found;
+  };
+  const auto labelled = [&](const char* type) {
+    return find([&](const Part& part) { return part.IsService() && part.IsOfType(type); });
+  };
+  const Part* master = labelled(kMasterType);
+  if (master == nullptr && view.root) {
+    const JsonValue labels = PodTemplateOf(view.root->type, root)["metadata"]["labels"];
+    master = find([&](const Part& part) {
+      return part.IsService() && !part.object.meta.deleting && !part.IsOfType(kWebUiType) &&
+             Selects(part.spec(), labels);
+    });
+  }
+  if (master != nullptr) view.master = UrlOf("spark", *master, 7077);
+  if (const Part* web_ui = labelled(kWebUiType)) view.web_ui = UrlOf("http", *web_ui, 8080);
+  const Part* route = find([](const Part& part) {
+    return part.object.type->kind == "Route" && !part.object.meta.deleting;
+  });
+  if (route != nullptr) view.route = route->host;
+}
+
+ClusterStatus StatusOf(const ClusterView& view) {
+  if (view.root) {
+    const ObjectMeta& root = view.root->meta;
+    if (root.deleting || view.marks.phase == Phase::kDeleting) return ClusterStatus::kDeleting;
+    if (view.marks.phase == Phase::kCondemned) return ClusterStatus::kCondemned;
+    // Right behind its creation the root has no UID beside the mark; later that is another's.
+    const auto uid = root.Annotation(annotation::kRootUid);
+    const bool counts = uid ? *uid == root.uid : !view.lacks.empty();
+    if (counts && root.Annotation(annotation::kPhase) == kCreatingPhase) {
+      return ClusterStatus::kCreating;
+    }
+  }
+  return view.lacks.empty() ? ClusterStatus::kRunning : ClusterStatus::kIncomplete;
+}
+
+}  // namespace
+
+const char* ToString(ClusterStatus status) {
+  switch (status) {
+    case ClusterStatus::kDeleting:
+      return "Deleting";
+    case ClusterStatus::kCondemned:
+      return "Condemned";
+    case ClusterStatus::kCreating:
+      return "Creating";
+    case ClusterStatus::kIncomplete:
+      return "Incomplete";
+    case ClusterStatus::kRunning:
+      return "Running";
+  }
+  return "Incomplete";
+}
+
+std::optional<std::string> ClusterView::ephemeral() const {
+  return root ? root->meta.Label(kEphemeralLabel) : std::nullopt;
+}
+
+Result<ClusterView, ApiError> ReadClusterView(KubeClient& client, Discovery& discovery,
+                                              const ClusterId& cluster, const Patience& patience) {
+  auto parts = ReadParts(client, discovery, cluster, patience);
+  if (!parts) return Unexpected{std::move(parts).error()};
+  ClusterProbe probe(client, discovery);
+  auto roots = FindRoots(probe, *parts, cluster, patience);
+  if (!roots) return Unexpected{std::move(roots).error()};
+  ClusterView view;
+  view.id = cluster;
+  view.exists = !parts->empty();
+  JsonDocument whole;
+  if (roots->size() == 1) {
+    const KubeObject& root = roots->front();
+    auto answer = client.Do(ApiRequest::Get(root.type, root.meta.ns(), root.meta.name), patience);
+    const bool is_gone = !answer && answer.error().failure == ApiFailure::kNotFound;
+    if (!answer && !is_gone) return Unexpected{std::move(answer).error()};
+    auto meta = is_gone ? Result<ObjectMeta>(Failure("")) : ReadObjectMeta(answer->document.root());
+    if (meta && meta->uid == root.meta.uid) {
+      view.root = KubeObject{root.type, *std::move(meta)};
+      view.marks = ReadMarks(view.root->meta);
+      whole = std::move(answer->document);
+    }
+  } else {
+    for (const KubeObject& root : *roots) view.rivals.push_back(root.Describe());
+  }
+  bool any_worker = false;
+  view.workers = CountWorkers(*parts, any_worker);
+  FindServices(*parts, whole.root(), view);
+  const bool is_framework = view.root && !IsWorkload(view.root->type);
+  if (!view.root) view.lacks.emplace_back("a master");
+  if (!any_worker && !is_framework) view.lacks.emplace_back("a worker");
+  if (view.master.empty()) view.lacks.emplace_back("a master service");
+  view.status = StatusOf(view);
+  return view;
+}
+
+}  // namespace cluster_watcher

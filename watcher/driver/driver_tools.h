@@ -1,0 +1,27 @@
+// What the driver's side works with.
+#pragma once
+
+#include <memory>
+#include <stop_token>
+
+#include "probes/base/clock.h"
+#include "probes/kube/discovery.h"
+#include "probes/kube/kube_client.h"
+#include "probes/kube/look_reads.h"
+
+namespace cluster_watcher {
+
+struct DriverTools {
+  KubeClient& client;
+  Discovery& discovery;
+  Clock& clock;
+  std::stop_token stop;  // whoever waits ends with it
+
+  // For the reads of one step: what fails in passing is asked again for a few seconds.
+  Patience Reads() const {
+    constexpr Duration kLongest{5'000};
+    return Patience::Repeating(std::make_shared<LookReads>(clock, kLongest), stop);
+  }
+};
+
+}  // namespace cluster_watcher

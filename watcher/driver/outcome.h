@@ -1,0 +1,33 @@
+// What a command of the driver's side came to: its exit code, and what people are told.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cluster_watcher {
+
+enum class DriverExit {
+  kDone = 0,
+  kFailed = 1,
+  kUnknown = 4,  // what it depends on could not be read
+  kNoCluster = 10,
+  kOthers = 11,    // the cluster is another application's
+  kNotReady = 12,  // it is condemned, being created or incomplete
+};
+
+struct DriverOutcome {
+  DriverExit exit = DriverExit::kDone;
+  std::string said;                   // for stdout, a line; may be empty
+  std::string error;                  // why it is not kDone; for stderr, a line
+  std::vector<std::string> warnings;  // for stderr
+
+  static DriverOutcome Said(std::string text) {
+    return {DriverExit::kDone, std::move(text), {}, {}};
+  }
+  static DriverOutcome Of(DriverExit exit, std::string error) {
+    return {exit, {}, std::move(error), {}};
+  }
+};
+
+}  // namespace cluster_watcher

@@ -1,0 +1,22 @@
+// Writes labels and annotations of one object.
+#pragma once
+
+#include "probes/kube/kube_client.h"
+#include "watcher/protocol/marks.h"
+
+namespace cluster_watcher {
+
+struct MetaChanges {
+  AnnotationChanges labels = {};
+  AnnotationChanges annotations = {};
+};
+
+// Sets and takes off labels and annotations of `object`, under the resourceVersion with which it
+// was read: kConflict if it has changed since.
+ApiResult WriteMeta(KubeClient& client, const KubeObject& object, const MetaChanges& changes);
+
+// Reads the metadata of the same object again. kNotFound: it is gone, or another has its name.
+Result<KubeObject, ApiError> ReadMetaAgain(KubeClient& client, const KubeObject& object,
+                                           const Patience& patience);
+
+}  // namespace cluster_watcher
