@@ -1,0 +1,313 @@
+#include "probes/kube/cached_lists.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <deque>
+#include <utility>
+
+#include "probes/base/json.h"
+#include "probes/kube/resource_type.h"
+
+namespace cluster_watcher {
+namespace {
+
+constexpr int kPageSize = 500;
+constexpr std::size_t kMostBytesOfPage = std::size_t{32} << 20;
+constexpr std::string_view kMetadataOnly = "as=PartialObjectMetadata";
+
+std::string Decoded(std::string_view text) {
+  std::string decoded;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%' || i + 2 >= text.size()) {
+      decoded += text[i];
+      continue;
+    }
+    decoded +=
+        static_cast<char>(std::strtol(std::string(text.substr(i + 1, 2)).c_str(), nullptr, 16));
+    i += 2;
+  }
+  return decoded;
+}
+
+std::vector<std::string_view> Split(std::string_view text, char by) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const std::size_t end = text.find(by);
+    parts.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+HttpResponse JsonAnswer(int status, std::string body) {
+  HttpResponse response;
+  response.status = status;
+  response.content_type = "application/json";
+  response.body = std::move(body);
+  return response;
+}
+
+// Whether the same request would be answered so again.
+bool IsFinal(const HttpResponse& response) {
+  return response.status == 200 || response.status == 403 || response.status == 404;
+}
+
+std::string Quote(std::string_view text) {
+  JsonWriter writer;
+  return writer.String(text).Text();
+}
+
+}  // namespace
+
+// What a request reads.
+struct CachedLists::Target {
+  std::string collection;  // "/apis/apps/v1/deployments": without the namespace
+  std::string group;
+  std::string plural;
+  std::string ns;
+  std::optional<std::string> name;  // of one object, by its path or a field selector
+  std::optional<std::pair<std::string, std::string>> label;  // "key=value"
+  bool is_object = false;                                    // the answer is an object, not a list
+  bool metadata_only = false;
+
+  // nullopt: it reads something else, or selects in another way.
+  static std::optional<Target> Of(const HttpRequest& request);
+
+ private:
+  bool TakeQuery(std::string_view query);
+};
+
+std::optional<CachedLists::Target> CachedLists::Target::Of(const HttpRequest& request) {
+  if (request.method != HttpMethod::kGet) return std::nullopt;
+  const std::string_view whole = request.target;
+  const std::size_t end = std::min(whole.find('?'), whole.size());
+  const auto parts = Split(whole.substr(0, end), '/');  // "", "api", "v1", "namespaces", NS, PLURAL
+  const bool is_core = parts.size() > 1 && parts[1] == "api";
+  const std::size_t at = is_core ? 3 : 4;  // of "namespaces"
+  if (parts.size() < at + 3 || parts.size() > at + 4 || parts[at] != "namespaces") {
+    return std::nullopt;
+  }
+  Target target;
+  for (std::size_t i = 1; i < at; ++i) target.collection += "/" + std::string(parts[i]);
+  target.group = is_core ? "" : std::string(parts[2]);
+  target.ns = Decoded(parts[at + 1]);
+  target.plural = std::string(parts[at + 2]);
+  target.collection += "/" + target.plural;
+  target.metadata_only = request.accept.find(kMetadataOnly) != std::string::npos;
+  if (parts.size() == at + 4) {
+    target.name = Decoded(parts[at + 3]);
+    target.is_object = true;
+  }
+  if (end < whole.size() && !target.TakeQuery(whole.substr(end + 1))) return std::nullopt;
+  return target;
+}
+
+bool CachedLists::Target::TakeQuery(std::string_view query) {
+  for (const std::string_view parameter : Split(query, '&')) {
+    const std::size_t equals = std::min(parameter.find('='), parameter.size());
+    const std::string_view key = parameter.substr(0, equals);
+    const std::string value = Decoded(parameter.substr(std::min(equals + 1, parameter.size())));
+    constexpr std::string_view kByName = "metadata.name=";
+    if (key == "limit" || (key == "resourceVersion" && value == "0")) continue;
+    if (key == "fieldSelector" && value.starts_with(kByName) &&
+        value.find(',') == std::string::npos) {
+      name = value.substr(kByName.size());
+    } else if (key == "labelSelector" && value.find_first_of(",!()<> ") == std::string::npos &&
+               value.find('=') != std::string::npos && value.find("==") == std::string::npos) {
+      label = {value.substr(0, value.find('=')), value.substr(value.find('=') + 1)};
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+class CachedLists::Collection {
+ public:
+  // Takes the objects of a page. An error: it is none.
+  Result<Done> Take(const JsonDocument& page);
+  const std::string& next() const { return next_; }
+
+  HttpResponse AnswerTo(const Target& target) const;
+
+  std::optional<WallTime> date;
+
+ private:
+  struct Item {
+    std::string metadata;  // JSON
+    std::string rest;      // the other fields: `,"spec":{…}`
+  };
+  using Key = std::string;  // the namespace, a zero byte and what it is found by
+
+  static Key MakeKey(std::string_view ns, std::string_view by) {
+    return std::string(ns) + '\0' + std::string(by);
+  }
+  void TakeItem(JsonValue item);
+  std::string ObjectText(const Item& item, bool metadata_only) const;
+  HttpResponse NotFound(const Target& target) const;
+  std::vector<const Item*> Select(const Target& target) const;
+
+  std::string kind_;         // "Deployment"
+  std::string api_version_;  // "apps/v1"
+  std::string version_;      // the list's resourceVersion
+  std::string next_;
+  std::deque<Item> items_;
+  std::unordered_map<Key, const Item*> by_name_;
+  std::unordered_map<Key, std::vector<const Item*>> by_label_;  // "key=value"
+  std::unordered_map<std::string, std::vector<const Item*>> by_namespace_;
+};
+
+Result<Done> CachedLists::Collection::Take(const JsonDocument& page) {
+  const JsonValue list = page.root();
+  const std::string_view kind = list["kind"].AsString().value_or("");
+  if (!kind.ends_with("List") || !list["items"].IsArray()) return Failure("it is no list");
+  kind_ = std::string(kind.substr(0, kind.size() - 4));
+  api_version_ = std::string(list["apiVersion"].AsString().value_or(""));
+  version_ = std::string(list["metadata"]["resourceVersion"].AsString().value_or(""));
+  next_ = std::string(list["metadata"]["continue"].AsString().value_or(""));
+  for (const JsonValue item : list["items"].Elements()) TakeItem(item);
+  return Done{};
+}
+
+// Who last wrote which field is half of an object, and says nothing about a cluster.
+void CachedLists::Collection::TakeItem(JsonValue item) {
+  Item taken;
+  JsonWriter metadata;
+  metadata.StartObject();
+  item["metadata"].ForEachMember([&](std::string_view key, JsonValue value) {
+    if (key != "managedFields") metadata.Key(key).Value(value);
+  });
+  taken.metadata = metadata.EndObject().Text();
+  item.ForEachMember([&](std::string_view key, JsonValue value) {
+    if (key == "metadata" || key == "kind" || key == "apiVersion") return;
+    taken.rest += "," + Quote(key) + ":" + value.ToText();
+  });
+  const Item* kept = &items_.emplace_back(std::move(taken));
+  const JsonValue meta = item["metadata"];
+  const std::string ns(meta["namespace"].AsString().value_or(""));
+  by_name_[MakeKey(ns, meta["name"].AsString().value_or(""))] = kept;
+  by_namespace_[ns].push_back(kept);
+  meta["labels"].ForEachMember([&](std::string_view key, JsonValue value) {
+    const std::string label = std::string(key) + "=" + std::string(value.AsString().value_or(""));
+    by_label_[MakeKey(ns, label)].push_back(kept);
+  });
+}
+
+std::string CachedLists::Collection::ObjectText(const Item& item, bool metadata_only) const {
+  if (metadata_only) {
+    return R"({"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":)" +
+           item.metadata + "}";
+  }
+  return R"({"kind":)" + Quote(kind_) + R"(,"apiVersion":)" + Quote(api_version_) +
+         R"(,"metadata":)" + item.metadata + item.rest + "}";
+}
+
+HttpResponse CachedLists::Collection::NotFound(const Target& target) const {
+  JsonWriter status;
+  status.StartObject().Field("kind", "Status").Field("apiVersion", "v1");
+  status.Field("status", "Failure").Field("reason", "NotFound");
+  status.Field("message", target.plural + " \"" + *target.name + "\" not found");
+  status.Key("details").StartObject().Field("name", *target.name);
+  if (!target.group.empty()) status.Field("group", target.group);
+  status.Field("kind", target.plural).EndObject().Key("code").Integer(404);
+  return JsonAnswer(404, status.EndObject().Text());
+}
+
+std::vector<const CachedLists::Collection::Item*> CachedLists::Collection::Select(
+    const Target& target) const {
+  const auto found = [](const auto& index, const auto& key) {
+    const auto at = index.find(key);
+    return at == index.end() ? std::vector<const Item*>() : at->second;
+  };
+  if (target.name) {
+    const auto at = by_name_.find(MakeKey(target.ns, *target.name));
+    return at == by_name_.end() ? std::vector<const Item*>() : std::vector{at->second};
+  }
+  if (!target.label) return found(by_namespace_, target.ns);
+  return found(by_label_, MakeKey(target.ns, target.label->first + "=" + target.label->second));
+}
+
+HttpResponse CachedLists::Collection::AnswerTo(const Target& target) const {
+  const std::vector<const Item*> items = Select(target);
+  if (target.is_object) {
+    if (items.empty()) return NotFound(target);
+    return JsonAnswer(200, ObjectText(*items.front(), target.metadata_only));
+  }
+  std::string text =
+      target.metadata_only
+          ? R"({"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1")"
+          : R"({"kind":)" + Quote(kind_ + "List") + R"(,"apiVersion":)" + Quote(api_version_);
+  text += R"(,"metadata":{"resourceVersion":)" + Quote(version_) + R"(},"items":[)";
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    text += (i == 0 ? "" : ",") + ObjectText(*items[i], target.metadata_only);
+  }
+  return JsonAnswer(200, text + "]}");
+}
+
+CachedLists::CachedLists(Transport& server, std::string ns) : server_(server), ns_(std::move(ns)) {}
+CachedLists::~CachedLists() = default;
+
+std::vector<HttpResult> CachedLists::Perform(std::span<const HttpRequest> requests, std::size_t,
+                                             std::stop_token stop) {
+  std::vector<HttpResult> results;
+  for (const HttpRequest& request : requests) results.push_back(Answer(request, stop));
+  return results;
+}
+
+HttpResult CachedLists::Answer(const HttpRequest& request, const std::stop_token& stop) {
+  const auto target = Target::Of(request);
+  if (!target || (!ns_.empty() && target->ns != ns_)) return SendOnce(request, stop);
+  auto collection = Find(*target, request, stop);
+  if (!collection) return std::move(collection).error();
+  HttpResponse answer = (*collection)->AnswerTo(*target);
+  answer.date = (*collection)->date;
+  return answer;
+}
+
+HttpResult CachedLists::SendOnce(const HttpRequest& request, const std::stop_token& stop) {
+  const bool is_read = request.method == HttpMethod::kGet;
+  const std::string key = request.target + " " + request.accept;
+  if (is_read) {
+    if (const auto before = answers_.find(key); before != answers_.end()) return before->second;
+  }
+  HttpResult result = std::move(server_.Perform({&request, 1}, 1, stop).front());
+  if (is_read && result && IsFinal(*result)) answers_.emplace(key, *result);
+  return result;
+}
+
+Result<const CachedLists::Collection*, HttpResult> CachedLists::Find(const Target& target,
+                                                                     const HttpRequest& request,
+                                                                     const std::stop_token& stop) {
+  std::string path = target.collection;
+  if (!ns_.empty()) {
+    path.insert(path.rfind('/'), "/namespaces/" + PercentEncode(ns_));
+  }
+  if (const auto known = collections_.find(path); known != collections_.end()) {
+    return known->second.get();
+  }
+  auto collection = std::make_unique<Collection>();
+  HttpRequest list = request;
+  list.accept = "application/json";
+  list.body_limit = kMostBytesOfPage;
+  int limit = kPageSize;
+  std::string next;
+  do {
+    list.target = path + "?limit=" + std::to_string(limit) +
+                  (next.empty() ? "" : "&continue=" + PercentEncode(next));
+    HttpResult page = SendOnce(list, stop);
+    const bool is_large = !page && page.error().kind == TransportError::Kind::kTooLarge;
+    if (is_large && limit > 1) {
+      limit /= 2;
+      continue;
+    }
+    if (!page || page->status != 200) return Unexpected{std::move(page)};
+    const auto document = JsonDocument::Parse(page->body);
+    if (!document || !collection->Take(*document)) return Unexpected{std::move(page)};
+    collection->date = page->date;
+    answers_.erase(list.target + " " + list.accept);
+    next = collection->next();
+  } while (!next.empty());
+  return collections_.emplace(path, std::move(collection)).first->second.get();
+}
+
+}  // namespace cluster_watcher

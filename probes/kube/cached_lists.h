@@ -1,0 +1,45 @@
+// A transport for whoever looks at many clusters at once: reads of namespaced objects are answered
+// from lists of all objects of the kind, each of which is read once. What it says was true when the
+// list was read. Other reads are sent once, and writes as they are.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "probes/kube/transport.h"
+
+namespace cluster_watcher {
+
+class CachedLists final : public Transport {
+ public:
+  // `server` answers what is read for the first time. Lists are of the namespace `ns`; empty: of
+  // all namespaces, so that the account must be allowed to list them.
+  CachedLists(Transport& server, std::string ns);
+  ~CachedLists() override;
+
+  std::vector<HttpResult> Perform(std::span<const HttpRequest> requests, std::size_t concurrency,
+                                  std::stop_token stop) override;
+
+ private:
+  class Collection;
+  struct Target;
+
+  HttpResult Answer(const HttpRequest& request, const std::stop_token& stop);
+  HttpResult SendOnce(const HttpRequest& request, const std::stop_token& stop);
+  // The collection at `path`; an error, or an answer that is none, is not kept unless it is final.
+  Result<const Collection*, HttpResult> Find(const Target& target, const HttpRequest& request,
+                                             const std::stop_token& stop);
+
+  Transport& server_;
+  const std::string ns_;
+  std::map<std::string, std::unique_ptr<Collection>> collections_;  // by path
+  std::map<std::string, HttpResponse> answers_;                     // by target and accepted type
+};
+
+}  // namespace cluster_watcher
