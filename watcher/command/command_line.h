@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "watcher/command/commands.h"
+#include "watcher/command/completion.h"
 #include "watcher/settings/settings.h"
 
 namespace cluster_watcher {
@@ -21,9 +22,11 @@ struct Invocation {
   std::string cluster;  // `check CLUSTER`, also among the flags; empty: not given
   OutputFormat output = OutputFormat::kText;
   std::vector<std::string> files;  // `inject -f FILE`, in order; empty: not given
+  Shell shell = Shell::kBash;      // `completion SHELL`
 };
 
-// The text to print on stdout before exiting with 0: `help`, `--help`.
+// The text to print on stdout before exiting with 0: `help`, `--help`, and what others than people
+// ask for: `__complete WORDS...` (completion.h).
 struct HelpText {
   std::string text;
 };

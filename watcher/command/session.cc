@@ -28,6 +28,7 @@ void RequireTarget(const Invocation& invocation, const Settings& settings,
       return;
     case Command::kInject:
     case Command::kWebhook:
+    case Command::kCompletion:
     case Command::kVersion:
       return;
   }
