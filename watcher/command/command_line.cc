@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "probes/base/names.h"
+#include "watcher/command/man_page.h"
 
 namespace cluster_watcher {
 namespace {
@@ -244,6 +245,7 @@ std::optional<HelpText> HiddenCommand(std::span<const char* const> arguments) {
   if (arguments.empty()) return std::nullopt;
   if (arguments[0] == std::string_view("__complete"))
     return HelpText{Complete(arguments.subspan(1))};
+  if (arguments[0] == std::string_view("__man")) return HelpText{ManPage()};
   return std::nullopt;
 }
 

@@ -26,7 +26,7 @@ struct Invocation {
 };
 
 // The text to print on stdout before exiting with 0: `help`, `--help`, and what others than people
-// ask for: `__complete WORDS...` (completion.h).
+// ask for: `__complete WORDS...` (completion.h) and `__man` (man_page.h).
 struct HelpText {
   std::string text;
 };

@@ -201,6 +201,8 @@ TEST(CommandLine, WhatShellsAndTheInstallationAskForIsNotParsed) {
             "check\t" + FindCommand("check")->help + "\n:4\n");
   EXPECT_EQ(HelpOf({"__complete"}), HelpOf({"__complete", ""}));
   EXPECT_EQ(HelpOf({"__complete", "--help", "--bad", "-h"}), "-h\tshow how it is used\n:4\n");
+  EXPECT_EQ(HelpOf({"__man"}).find(".TH CLUSTER"), 0u);
+  EXPECT_EQ(Invoked({"check", "__man"}).cluster, "__man");
 }
 
 TEST(CommandLine, WebhookHasDefaults) {
