@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "probes/base/names.h"
+#include "watcher/command/man_page.h"
 
 namespace cluster_watcher {
 namespace {
@@ -90,26 +91,6 @@ struct Scanned {
   Words unknown_flags;        // as given
   std::string missing_value;  // the last argument, if it is a flag that lacks its value
 };
-
-// A flag in one argument: "--poll-interval", "--poll-interval=5s", "-n" or "-nspark".
-struct GivenFlag {
-  const Flag* flag = nullptr;  // nullptr: unknown
-  std::optional<std::string> value;
-};
-
-GivenFlag ReadFlag(const std::string& argument) {
-  const bool is_long = argument.starts_with("--");
-  const std::size_t name = is_long ? 2 : 1;
-  const std::size_t end = is_long ? std::min(argument.find('=', name), argument.size()) : 2;
-  const std::string given = argument.substr(name, end - name);
-  for (const Flag& flag : AllFlags()) {
-    const bool is_it = is_long ? flag.name == given : std::string(1, flag.letter) == given;
-    if (!is_it) continue;
-    if (end == argument.size()) return {&flag, std::nullopt};
-    return {&flag, argument.substr(argument[end] == '=' ? end + 1 : end)};
-  }
-  return {};
-}
 
 Scanned Scan(std::span<const char* const> arguments) {
   Scanned scanned;
@@ -262,12 +243,32 @@ void ReadInject(const Scanned& scanned, Invocation& invocation, Words& errors) {
   }
 }
 
+void ReadCompletion(Words& words, Invocation& invocation, Words& errors) {
+  const std::string word = words.empty() ? "" : words.front();
+  if (!words.empty()) words.erase(words.begin());
+  if (const std::optional<Shell> shell = ParseShell(word)) {
+    invocation.shell = *shell;
+  } else {
+    errors.push_back("completion: " + (word.empty() ? "no shell" : Quoted(word) + " is unknown") +
+                     ": give bash, zsh or fish");
+  }
+}
+
 CommandLine ReadHelp(const Words& rest) {
   if (rest.empty()) return HelpText{HelpFor(nullptr)};
   if (rest.size() > 1) return UsageErrors{{UnexpectedWord(*FindCommand("help"), rest[1])}};
   const CommandDescription* command = FindCommand(rest.front());
   if (command == nullptr) return UsageErrors{{UnknownCommand(rest.front())}};
   return HelpText{HelpFor(command)};
+}
+
+// What is asked by shells, kubectl and the installation. Their words aren't checked.
+std::optional<HelpText> HiddenCommand(std::span<const char* const> arguments) {
+  if (arguments.empty()) return std::nullopt;
+  if (arguments[0] == std::string_view("__complete"))
+    return HelpText{Complete(arguments.subspan(1))};
+  if (arguments[0] == std::string_view("__man")) return HelpText{ManPage()};
+  return std::nullopt;
 }
 
 // A request for help wins over any error. A flag's value that equals a command's name is taken for
@@ -286,6 +287,7 @@ std::optional<HelpText> HelpWhereAsked(std::span<const char* const> arguments) {
 
 CommandLine ParseCommandLine(std::span<const char* const> arguments) {
   if (!arguments.empty()) arguments = arguments.subspan(1);
+  if (const std::optional<HelpText> answer = HiddenCommand(arguments)) return *answer;
   if (const std::optional<HelpText> help = HelpWhereAsked(arguments)) return *help;
   const Scanned scanned = Scan(arguments);
 
@@ -311,6 +313,7 @@ CommandLine ParseCommandLine(std::span<const char* const> arguments) {
     rest.erase(rest.begin());
   }
   if (invocation.command == Command::kInject) ReadInject(scanned, invocation, errors);
+  if (invocation.command == Command::kCompletion) ReadCompletion(rest, invocation, errors);
   Words unexpected;
   for (const std::string& word : rest) unexpected.push_back(UnexpectedWord(*command, word));
   errors.insert(errors.begin(), unexpected.begin(), unexpected.end());

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "watcher/command/commands.h"
+#include "watcher/command/completion.h"
 #include "watcher/settings/settings.h"
 
 namespace cluster_watcher {
@@ -24,9 +25,11 @@ struct Invocation {
   std::vector<std::string> words;  // what follows CLUSTER where the command takes more: DURATION
   OutputFormat output = OutputFormat::kText;
   std::vector<std::string> files;  // `inject -f FILE`, in order; empty: not given
+  Shell shell = Shell::kBash;      // `completion SHELL`
 };
 
-// The text to print on stdout before exiting with 0: `help`, `--help`.
+// The text to print on stdout before exiting with 0: `help`, `--help`, and what others than people
+// ask for: `__complete WORDS...` (completion.h) and `__man` (man_page.h).
 struct HelpText {
   std::string text;
 };

@@ -148,7 +148,7 @@ CommandDescription Hold() {
   CommandDescription command = {
       .name = "hold",
       .command = Command::kHold,
-      .usage = "hold CLUSTER|--namespace-wide [DURATION] [--reason=TEXT] [FLAGS]",
+      .usage = "hold [CLUSTER] [DURATION] [--namespace-wide] [--reason=TEXT] [FLAGS]",
       .help = "Keep a cluster, or all of a namespace, for a while",
       .flags = {NamespaceWideFlag(),
                 {.name = "reason",
@@ -172,7 +172,7 @@ CommandDescription Hold() {
 CommandDescription Unhold() {
   CommandDescription command = {.name = "unhold",
                                 .command = Command::kUnhold,
-                                .usage = "unhold CLUSTER|--namespace-wide [FLAGS]",
+                                .usage = "unhold [CLUSTER] [--namespace-wide] [FLAGS]",
                                 .help = "End a hold",
                                 .flags = {NamespaceWideFlag()},
                                 .about = "",
@@ -310,6 +310,21 @@ CommandDescription Webhook() {
           .ending = ""};
 }
 
+CommandDescription Completion() {
+  return {
+      .name = "completion",
+      .command = Command::kCompletion,
+      .usage = "completion bash|zsh|fish",
+      .help = "Print what makes a shell complete commands, flags and their values",
+      .flags = {},
+      .about =
+          "In ~/.bashrc, in ~/.zshrc, and once for fish:\n"
+          "  source <(cluster-watcher completion bash)\n"
+          "  source <(cluster-watcher completion zsh)\n"
+          "  cluster-watcher completion fish >~/.config/fish/completions/cluster-watcher.fish\n",
+      .ending = ""};
+}
+
 // --- Help ---------------------------------------------------------------------------------------
 
 constexpr std::size_t kWidth = 100;
@@ -360,27 +375,24 @@ std::string FlagRows(const Flags& flags) {
   std::string text;
   for (const Flag& flag : flags) {
     if (!flag.is_shown) continue;
-    std::string help = flag.help;
-    if (!flag.default_value.empty()) help += " (default " + flag.default_value + ")";
-    text += Row(FlagText(flag), help + flag.note, column);
+    text += Row(FlagText(flag), Explained(flag), column);
   }
   return text + Row("  -h, --help", "show this", column);
 }
 
 std::string GeneralHelp() {
-  std::string text =
-      "cluster-watcher deletes an ephemeral compute cluster once its driver is gone.\n\n"
-      "Usage:\n  cluster-watcher [COMMAND] [FLAGS]\n\nCommands:\n";
+  const CommandDescription& program = Program();
+  std::string text = program.name + " " + program.help + ".\n\nUsage:\n  " + program.name + " " +
+                     program.usage + "\n\nCommands:\n";
+  std::size_t longest = 0;
   for (const CommandDescription& command : Commands()) {
-    text += Row("  " + command.name, command.help, 12);
+    longest = std::max(longest, command.name.size());
   }
-  return text +
-         "\nWithout a command it is watch. Flags stand before or after the command.\n\n"
-         "Exit codes:\n"
-         "  0  done\n"
-         "  1  failed\n"
-         "  2  wrong usage or settings\n\n"
-         "\"cluster-watcher help COMMAND\" shows the flags of a command.\n";
+  for (const CommandDescription& command : Commands()) {
+    text += Row("  " + command.name, command.help, longest + 5);
+  }
+  return text + "\n" + program.about + program.ending +
+         "\n\"cluster-watcher help COMMAND\" shows the flags of a command.\n";
 }
 
 }  // namespace
@@ -396,6 +408,7 @@ const std::vector<CommandDescription>& Commands() {
       Check(),
       Inject(),
       Webhook(),
+      Completion(),
       {"version", Command::kVersion, "version", "Show the version", {}, "", ""},
       {"help",
        std::nullopt,
@@ -432,6 +445,42 @@ const Flags& AllFlags() {
     return all;
   }();
   return flags;
+}
+
+const CommandDescription& Program() {
+  static const CommandDescription program = {
+      .name = "cluster-watcher",
+      .command = std::nullopt,
+      .usage = "[COMMAND] [FLAGS]",
+      .help = "deletes an ephemeral compute cluster once its driver is gone",
+      .flags = {},
+      .about = "Without a command it is watch. Flags stand before or after the command.\n",
+      .ending =
+          "\nExit codes:\n"
+          "  0  done\n"
+          "  1  failed\n"
+          "  2  wrong usage or settings\n"};
+  return program;
+}
+
+GivenFlag ReadFlag(const std::string& argument) {
+  const bool is_long = argument.starts_with("--");
+  const std::size_t name = is_long ? 2 : 1;
+  const std::size_t end = is_long ? std::min(argument.find('=', name), argument.size()) : 2;
+  const std::string given = argument.substr(name, end - name);
+  for (const Flag& flag : AllFlags()) {
+    const bool is_it = is_long ? flag.name == given : std::string(1, flag.letter) == given;
+    if (!is_it) continue;
+    if (end == argument.size()) return {&flag, std::nullopt};
+    return {&flag, argument.substr(argument[end] == '=' ? end + 1 : end)};
+  }
+  return {};
+}
+
+std::string Explained(const Flag& flag) {
+  const std::string preset =
+      flag.default_value.empty() ? "" : " (default " + flag.default_value + ")";
+  return flag.help + preset + flag.note;
 }
 
 std::string HelpFor(const CommandDescription* command) {

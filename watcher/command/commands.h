@@ -1,5 +1,5 @@
 // The commands and their flags. To add one: a value of Command and a row here, and a case in Run
-// (run.h).
+// (run.h). Help, the completion in shells and the man page are made of the rows.
 #pragma once
 
 #include <optional>
@@ -19,6 +19,7 @@ enum class Command {
   kCheck,
   kInject,
   kWebhook,
+  kCompletion,
   kVersion
 };
 
@@ -41,7 +42,7 @@ using Flags = std::vector<Flag>;
 struct CommandDescription {
   std::string name;
   std::optional<Command> command;  // nullopt: help, which HelpFor answers
-  std::string usage;
+  std::string usage;               // completion.h says what is read from it
   std::string help;
   Flags flags;
   std::string about;           // the text before the flags
@@ -53,6 +54,17 @@ const std::vector<CommandDescription>& Commands();
 const CommandDescription* FindCommand(std::string_view name);     // nullptr if there is none
 const Flag* FindFlag(const Flags& flags, std::string_view name);  // nullptr if there is none
 const Flags& AllFlags();                                          // each name once
+const CommandDescription& Program();                              // the program as a whole
+
+// A flag in one argument: "--poll-interval", "--poll-interval=5s", "-n", "-nspark" or "-n=spark".
+struct GivenFlag {
+  const Flag* flag = nullptr;  // one of AllFlags; nullptr: unknown
+  std::optional<std::string> value;
+};
+GivenFlag ReadFlag(const std::string& argument);
+
+// Returns the flag's help with its default and note, on one line.
+std::string Explained(const Flag& flag);
 
 // Returns what `help COMMAND` prints; for nullptr what `help` prints.
 std::string HelpFor(const CommandDescription* command);

@@ -46,6 +46,9 @@ int Run(std::span<const char* const> arguments, const Environment& environment,
       return RunInject(invocation);
     case Command::kWebhook:
       return RunWebhook(invocation, stop);
+    case Command::kCompletion:
+      fmt::print("{}", CompletionScript(invocation.shell));
+      return 0;
     case Command::kVersion:
       fmt::print("cluster-watcher {} ({})\n", kVersion, kRevision);
       return 0;

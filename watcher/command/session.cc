@@ -41,6 +41,7 @@ void RequireTarget(const Invocation& invocation, const Settings& settings,
       return;
     case Command::kInject:
     case Command::kWebhook:
+    case Command::kCompletion:
     case Command::kVersion:
       return;
   }

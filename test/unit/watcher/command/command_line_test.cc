@@ -75,7 +75,8 @@ TEST(CommandLine, KnowsItsCommands) {
                                              {{"watch", "--version"}, Command::kVersion},
                                              {{"--", "check"}, Command::kCheck},
                                              {{"inject"}, Command::kInject},
-                                             {{"webhook"}, Command::kWebhook}};
+                                             {{"webhook"}, Command::kWebhook},
+                                             {{"completion", "zsh"}, Command::kCompletion}};
   for (const auto& [arguments, command] : cases) {
     EXPECT_EQ(Invoked(arguments).command, command) << Joined(arguments);
   }
@@ -190,6 +191,21 @@ TEST(CommandLine, InjectTakesFiles) {
   EXPECT_EQ(full.flags, (TextMap{{"config", "map"}, {"image", "b:1"}, {"reject-invalid", "true"}}));
 }
 
+TEST(CommandLine, CompletionTakesAShell) {
+  EXPECT_EQ(Invoked({"completion", "bash"}).shell, Shell::kBash);
+  EXPECT_EQ(Invoked({"completion", "zsh"}).shell, Shell::kZsh);
+  EXPECT_EQ(Invoked({"completion", "--", "fish"}).shell, Shell::kFish);
+}
+
+TEST(CommandLine, WhatShellsAndTheInstallationAskForIsNotParsed) {
+  EXPECT_EQ(HelpOf({"__complete", "help", "chec"}),
+            "check\t" + FindCommand("check")->help + "\n:4\n");
+  EXPECT_EQ(HelpOf({"__complete"}), HelpOf({"__complete", ""}));
+  EXPECT_EQ(HelpOf({"__complete", "--help", "--bad", "-h"}), "-h\tshow how it is used\n:4\n");
+  EXPECT_EQ(HelpOf({"__man"}).find(".TH CLUSTER"), 0u);
+  EXPECT_EQ(ErrorsOf({"check", "__man"}).size(), 1u);
+}
+
 TEST(CommandLine, WebhookHasDefaults) {
   const Invocation plain = Invoked({"webhook"});
   const TextMap defaults = {
@@ -226,6 +242,11 @@ TEST(CommandLine, SaysWhatIsWrong) {
       {"check|a|b|-oyaml",
        {"check: unexpected \"b\". @ check\"", "--output: \"yaml\" is unknown: give text or json"}},
       {"inject|a.yaml", {"inject: unexpected \"a.yaml\". @ inject\""}},
+      {"completion", {"completion: no shell: give bash, zsh or fish"}},
+      {"completion|", {"completion: no shell: give bash, zsh or fish"}},
+      {"completion|tcsh", {"completion: \"tcsh\" is unknown: give bash, zsh or fish"}},
+      {"completion|zsh|x", {"completion: unexpected \"x\". @ completion\""}},
+      {"completion|zsh|-oa", {"--output is a flag of check, not of completion"}},
       {"version|x", {"version: unexpected \"x\". @ version\""}},
       {"watch|x", {"watch: unexpected \"x\". @ watch\""}},
       {"help|watch|x", {"help: unexpected \"x\". @ help\""}},
@@ -285,7 +306,7 @@ TEST(CommandLine, SaysWhatIsWrong) {
             "--cluster needs a value: --cluster=NAME");
   EXPECT_EQ(ErrorsOf({"---pod=x"}).size(), 1u);
   for (const char* later : {"create", "claims", "unclaim", "awaits", "delete", "sweep", "injector",
-                            "hook", "completion", "", "-", "++", "Watch ", "x\ny"}) {
+                            "hook", "__complet", "", "-", "++", "Watch ", "x\ny"}) {
     const Lines errors = ErrorsOf({later});
     ASSERT_EQ(errors.size(), 1u) << later;
     EXPECT_EQ(errors[0].find("unknown command \""), 0u) << errors[0];
@@ -343,7 +364,8 @@ TEST(CommandLine, HelpFitsTheScreenAndDescribesEachCommandsFlags) {
     }
   }
   EXPECT_TRUE(Contains(HelpOf({"help", "inject"}), "\n  -f, --filename=FILE "));
-  for (const char* name : {"", "watch", "check", "inject", "webhook", "version", "help"}) {
+  for (const char* name :
+       {"", "watch", "check", "inject", "webhook", "completion", "version", "help"}) {
     const std::string help = *name == 0 ? HelpOf({"help"}) : HelpOf({"help", name});
     EXPECT_TRUE(help.ends_with("\n") && !help.ends_with("\n\n"));
     std::istringstream lines(help);
