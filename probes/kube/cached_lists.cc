@@ -64,10 +64,11 @@ struct CachedLists::Target {
   std::string collection;  // "/apis/apps/v1/deployments": without the namespace
   std::string group;
   std::string plural;
-  std::string ns;
+  std::string ns;                   // empty: all namespaces
   std::optional<std::string> name;  // of one object, by its path or a field selector
-  std::optional<std::pair<std::string, std::string>> label;  // "key=value"
-  bool is_object = false;                                    // the answer is an object, not a list
+  std::optional<std::pair<std::string, std::optional<std::string>>>
+      label;               // a key, and the value that it must have
+  bool is_object = false;  // the answer is an object, not a list
   bool metadata_only = false;
 
   // nullopt: it reads something else, or selects in another way.
@@ -84,14 +85,15 @@ std::optional<CachedLists::Target> CachedLists::Target::Of(const HttpRequest& re
   const auto parts = Split(whole.substr(0, end), '/');  // "", "api", "v1", "namespaces", NS, PLURAL
   const bool is_core = parts.size() > 1 && parts[1] == "api";
   const std::size_t at = is_core ? 3 : 4;  // of "namespaces"
-  if (parts.size() < at + 3 || parts.size() > at + 4 || parts[at] != "namespaces") {
-    return std::nullopt;
-  }
+  const bool is_of_all = parts.size() == at + 1;
+  const bool is_of_one =
+      (parts.size() == at + 3 || parts.size() == at + 4) && parts[at] == "namespaces";
+  if (parts.size() <= at || !(is_of_all || is_of_one)) return std::nullopt;
   Target target;
   for (std::size_t i = 1; i < at; ++i) target.collection += "/" + std::string(parts[i]);
   target.group = is_core ? "" : std::string(parts[2]);
-  target.ns = Decoded(parts[at + 1]);
-  target.plural = std::string(parts[at + 2]);
+  target.ns = is_of_all ? "" : Decoded(parts[at + 1]);
+  target.plural = std::string(is_of_all ? parts[at] : parts[at + 2]);
   target.collection += "/" + target.plural;
   target.metadata_only = request.accept.find(kMetadataOnly) != std::string::npos;
   if (parts.size() == at + 4) {
@@ -113,8 +115,10 @@ bool CachedLists::Target::TakeQuery(std::string_view query) {
         value.find(',') == std::string::npos) {
       name = value.substr(kByName.size());
     } else if (key == "labelSelector" && value.find_first_of(",!()<> ") == std::string::npos &&
-               value.find('=') != std::string::npos && value.find("==") == std::string::npos) {
-      label = {value.substr(0, value.find('=')), value.substr(value.find('=') + 1)};
+               value.find("==") == std::string::npos) {
+      const std::size_t end = std::min(value.find('='), value.size());
+      label.emplace(value.substr(0, end), std::nullopt);
+      if (end < value.size()) label->second = value.substr(end + 1);
     } else {
       return false;
     }
@@ -187,9 +191,12 @@ void CachedLists::Collection::TakeItem(JsonValue item) {
   const std::string ns(meta["namespace"].AsString().value_or(""));
   by_name_[MakeKey(ns, meta["name"].AsString().value_or(""))] = kept;
   by_namespace_[ns].push_back(kept);
+  by_namespace_[""].push_back(kept);
   meta["labels"].ForEachMember([&](std::string_view key, JsonValue value) {
     const std::string label = std::string(key) + "=" + std::string(value.AsString().value_or(""));
     by_label_[MakeKey(ns, label)].push_back(kept);
+    by_label_[MakeKey(ns, key)].push_back(kept);
+    by_label_[MakeKey("", key)].push_back(kept);
   });
 }
 
@@ -224,7 +231,8 @@ std::vector<const CachedLists::Collection::Item*> CachedLists::Collection::Selec
     return at == by_name_.end() ? std::vector<const Item*>() : std::vector{at->second};
   }
   if (!target.label) return found(by_namespace_, target.ns);
-  return found(by_label_, MakeKey(target.ns, target.label->first + "=" + target.label->second));
+  const auto& [key, value] = *target.label;
+  return found(by_label_, MakeKey(target.ns, value ? key + "=" + *value : key));
 }
 
 HttpResponse CachedLists::Collection::AnswerTo(const Target& target) const {
@@ -256,7 +264,10 @@ std::vector<HttpResult> CachedLists::Perform(std::span<const HttpRequest> reques
 
 HttpResult CachedLists::Answer(const HttpRequest& request, const std::stop_token& stop) {
   const auto target = Target::Of(request);
-  if (!target || (!ns_.empty() && target->ns != ns_)) return SendOnce(request, stop);
+  // Namespaces themselves are at the same place as what is of all namespaces.
+  const bool is_listed =
+      target && (ns_.empty() ? target->plural != "namespaces" : target->ns == ns_);
+  if (!is_listed) return SendOnce(request, stop);
   auto collection = Find(*target, request, stop);
   if (!collection) return std::move(collection).error();
   HttpResponse answer = (*collection)->AnswerTo(*target);

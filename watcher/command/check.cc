@@ -153,6 +153,7 @@ CheckReport Report(const Snapshot& snapshot, const Decision& decision,
   CheckReport report;
   switch (format) {
     case OutputFormat::kText:
+    case OutputFormat::kWide:
       report.text = TextReport(snapshot, decision, settings);
       break;
     case OutputFormat::kJson:

@@ -222,13 +222,19 @@ void ReadCluster(const CommandDescription& command, Words& words, Invocation& in
   invocation.flags["cluster"] = invocation.cluster;
 }
 
-void ReadOutput(Invocation& invocation, Words& errors) {
+// The formats are the words of the flag's placeholder, the first one being plain.
+void ReadOutput(const CommandDescription& command, Invocation& invocation, Words& errors) {
+  const Flag* flag = FindFlag(command.flags, "output");
   const std::string& output = invocation.options["output"];
-  if (output == "json") {
-    invocation.output = OutputFormat::kJson;
-  } else if (output != "text") {
-    errors.push_back("--output: " + Quoted(output) + " is unknown: give text or json");
+  if (("|" + flag->placeholder + "|").find("|" + output + "|") == std::string::npos) {
+    std::string words = flag->placeholder;
+    words.replace(words.rfind('|'), 1, " or ");
+    std::replace(words.begin(), words.end(), '|', ' ');
+    errors.push_back("--output: " + Quoted(output) + " is unknown: give " + words);
   }
+  invocation.output = output == "json"   ? OutputFormat::kJson
+                      : output == "wide" ? OutputFormat::kWide
+                                         : OutputFormat::kText;
 }
 
 void ReadInject(const Scanned& scanned, Invocation& invocation, Words& errors) {
@@ -307,7 +313,7 @@ CommandLine ParseCommandLine(std::span<const char* const> arguments) {
   invocation.command = *command->command;
   Words errors = ReadFlags(scanned, *command, invocation);
   if (command->takes_cluster) ReadCluster(*command, rest, invocation, errors);
-  if (invocation.command == Command::kCheck) ReadOutput(invocation, errors);
+  if (invocation.options.contains("output")) ReadOutput(*command, invocation, errors);
   if (invocation.command == Command::kHold && !rest.empty()) {
     invocation.words.push_back(rest.front());
     rest.erase(rest.begin());

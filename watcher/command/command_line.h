@@ -12,7 +12,7 @@
 
 namespace cluster_watcher {
 
-enum class OutputFormat { kText, kJson };
+enum class OutputFormat { kText, kWide, kJson };
 
 struct Invocation {
   Command command = Command::kWatch;

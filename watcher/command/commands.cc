@@ -186,6 +186,49 @@ CommandDescription Unhold() {
   return command;
 }
 
+CommandDescription List() {
+  CommandDescription command = {
+      .name = "list",
+      .command = Command::kList,
+      .usage = "list [CLUSTER] [-A] [-w] [--app=OWNER] [-o table|wide|json] [FLAGS]",
+      .help = "Show the clusters, and what watch would make of each",
+      .flags = {{.name = "output",
+                 .placeholder = "table|wide|json",
+                 .default_value = "table",
+                 .help = "how they are shown",
+                 .letter = 'o',
+                 .note = ""},
+                {.name = "all-namespaces",
+                 .placeholder = "true|false",
+                 .default_value = "false",
+                 .help = "the clusters of all namespaces",
+                 .letter = 'A',
+                 .note = ""},
+                AppFlag("only the clusters that this application uses"),
+                {.name = "watch",
+                 .placeholder = "true|false",
+                 .default_value = "false",
+                 .help = "go on showing them, and how long each has left",
+                 .letter = 'w',
+                 .note = ""},
+                {.name = "no-headers",
+                 .placeholder = "true|false",
+                 .default_value = "false",
+                 .help = "leave out the names of the columns",
+                 .note = ""}},
+      .about =
+          "The verdict is that of one look, without confirmations. A cluster without an owner "
+          "is <shared>;\nwhat isn't there is <missing>.\n",
+      .ending =
+          "\nExit codes:\n"
+          "  0  done\n"
+          "  1  there is no such cluster, or they could not be read\n"
+          "  2  wrong usage or settings\n",
+      .takes_cluster = true};
+  AddConnection(command.flags);
+  return command;
+}
+
 CommandDescription Watch() {
   return {
       .name = "watch",
@@ -405,6 +448,7 @@ const std::vector<CommandDescription>& Commands() {
       Release(),
       Hold(),
       Unhold(),
+      List(),
       Check(),
       Inject(),
       Webhook(),

@@ -16,6 +16,7 @@ enum class Command {
   kRelease,
   kHold,
   kUnhold,
+  kList,
   kCheck,
   kInject,
   kWebhook,

@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include <spdlog/fmt/fmt.h>
-
 #include "probes/base/duration_text.h"
 #include "probes/base/names.h"
 #include "watcher/command/print_errors.h"
@@ -30,7 +28,7 @@ int WithDriverSession(const Invocation& invocation, const Environment& environme
   if (!session.errors.empty()) return PrintErrors(session.errors);
   DriverSession driver(std::move(session), std::move(stop));
   const DriverOutcome outcome = work(driver);
-  if (!outcome.said.empty()) fmt::print("{}\n", Printable(outcome.said));
+  if (!outcome.said.empty()) PrintText(Printable(outcome.said) + "\n");
   PrintErrors(outcome.warnings);
   if (!outcome.error.empty()) PrintErrors({outcome.error});
   return static_cast<int>(outcome.exit);

@@ -21,6 +21,12 @@ class DriverSession {
 
   const DriverTools& tools() const { return tools_; }
   SettingsInForce& settings() { return settings_; }
+  const SettingsInForce::WithAnnotations& with_annotations() const {
+    return session_.with_annotations;
+  }
+  // For who answers reads in another way (CachedLists).
+  Transport& transport() { return *session_.transport; }
+  TokenSource& tokens() { return tokens_; }
   ClusterId cluster() const;
 
  private:

@@ -1,4 +1,4 @@
-// Reports errors on stderr before a command ends.
+// What commands print: texts on stdout, errors on stderr.
 #pragma once
 
 #include <cstdio>
@@ -10,6 +10,13 @@
 namespace cluster_watcher {
 
 inline constexpr int kUsageExit = 2;  // wrong usage or settings
+
+// Prints `text` on stdout at once. What cannot be written, because nobody reads it any more, is
+// lost: false then.
+inline bool PrintText(const std::string& text) {
+  return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() &&
+         std::fflush(stdout) == 0;
+}
 
 // Prints each error as a line on stderr, and returns `exit`.
 inline int PrintErrors(const std::vector<std::string>& errors, int exit = kUsageExit) {

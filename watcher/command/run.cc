@@ -9,6 +9,7 @@
 #include "watcher/command/command_line.h"
 #include "watcher/command/hold.h"
 #include "watcher/command/inject.h"
+#include "watcher/command/list.h"
 #include "watcher/command/print_errors.h"
 #include "watcher/command/version.h"
 #include "watcher/command/watch.h"
@@ -40,6 +41,8 @@ int Run(std::span<const char* const> arguments, const Environment& environment,
       return RunHold(invocation, environment, stop);
     case Command::kUnhold:
       return RunUnhold(invocation, environment, stop);
+    case Command::kList:
+      return RunList(invocation, environment, stop);
     case Command::kCheck:
       return RunCheck(invocation, environment, stop);
     case Command::kInject:

@@ -39,6 +39,7 @@ void RequireTarget(const Invocation& invocation, const Settings& settings,
     case Command::kRelease:
       if (settings.cluster.empty()) errors.push_back("no cluster is given: name it as CLUSTER");
       return;
+    case Command::kList:
     case Command::kInject:
     case Command::kWebhook:
     case Command::kCompletion:

@@ -1,0 +1,110 @@
+#include "watcher/command/list.h"
+
+#include <gtest/gtest.h>
+
+namespace cluster_watcher {
+namespace {
+
+std::vector<ClusterRow> Rows() {
+  ClusterRow bob;
+  bob.ns = "lab";
+  bob.cluster = "bob";
+  bob.status = "Running";
+  bob.owner = "deployment.apps/bob";
+  bob.replicas = 1;
+  bob.verdict = "keep";
+  bob.reason = "active";
+  bob.phase = "watching";
+  bob.ephemeral = "bob";
+  bob.drivers = {"deployment.apps/alice", "deployment.apps/bob"};
+  bob.workers = 2;
+  bob.master = "spark://bob:7077";
+  ClusterRow shared;
+  shared.ns = "lab";
+  shared.cluster = "long-running";
+  shared.status = "Incomplete";
+  shared.shared = true;
+  shared.verdict = "keep";
+  shared.reason = "shared";
+  shared.phase = "watching";
+  return {bob, shared};
+}
+
+TEST(ClusterTable, HasAValueInEachCell) {
+  EXPECT_EQ(ClusterTable(Rows(), {}),
+            "CLUSTER        STATUS       OWNER                 REPLICAS    VERDICT    REASON     "
+            "EPHEMERAL\n"
+            "bob            Running      deployment.apps/bob   1           keep       active     "
+            "bob\n"
+            "long-running   Incomplete   <missing>             <missing>   <shared>   <shared>   "
+            "<shared>\n");
+}
+
+TEST(ClusterTable, IsWiderWhereThatIsAskedFor) {
+  const std::string table = ClusterTable({Rows().front()}, {OutputFormat::kWide, true, true, true});
+  EXPECT_EQ(
+      table,
+      "NAMESPACE   CLUSTER   STATUS    OWNER                 REPLICAS   VERDICT   REASON   "
+      "EPHEMERAL   WORKERS   MASTER             WEBUI       ROUTE       DRIVERS               "
+      "                      LEFT\n"
+      "lab         bob       Running   deployment.apps/bob   1          keep      active   "
+      "bob         2         spark://bob:7077   <missing>   <missing>   "
+      "deployment.apps/alice,deployment.apps/bob   <missing>\n");
+}
+
+TEST(ClusterTable, HeadersMayBeLeftOut) {
+  TableStyle style;
+  style.with_headers = false;
+  EXPECT_EQ(ClusterTable({}, style), "");
+  EXPECT_EQ(ClusterTable(Rows(), style).find("CLUSTER"), std::string::npos);
+}
+
+TEST(ClusterTable, ShowsWhatIsLeft) {
+  std::vector<ClusterRow> rows = {Rows().front()};
+  rows[0].left = Duration(25'300);
+  TableStyle style;
+  style.with_left = true;
+  EXPECT_NE(ClusterTable(rows, style).find(" 25s\n"), std::string::npos);
+  rows[0].left = Duration(-5'000);
+  EXPECT_NE(ClusterTable(rows, style).find(" due\n"), std::string::npos);
+}
+
+// Labels of owners are anybody's text.
+TEST(ClusterTable, HasNoSpacesAndNoControlCharactersInCells) {
+  std::vector<ClusterRow> rows = {Rows().front()};
+  rows[0].ephemeral = "a b\x1b[2J\nc";
+  TableStyle style;
+  style.with_headers = false;
+  const std::string table = ClusterTable(rows, style);
+  EXPECT_EQ(table.find('\x1b'), std::string::npos);
+  EXPECT_EQ(table.find('\n'), table.size() - 1);
+  EXPECT_EQ(table.find("a b"), std::string::npos);
+}
+
+TEST(ClusterJson, HasNullForWhatIsNotThere) {
+  EXPECT_EQ(ClusterJson({Rows().back()}),
+            R"({
+  "items": [
+    {
+      "namespace": "lab",
+      "cluster": "long-running",
+      "status": "Incomplete",
+      "owner": null,
+      "replicas": null,
+      "verdict": "keep",
+      "reason": "shared",
+      "phase": "watching",
+      "ephemeral": null,
+      "drivers": []
+    }
+  ]
+}
+)");
+  std::vector<ClusterRow> rows = {Rows().front()};
+  rows[0].steps = "1/2";
+  EXPECT_NE(ClusterJson(rows).find("\"steps\": \"1/2\""), std::string::npos);
+  EXPECT_EQ(ClusterJson({}), "{\n  \"items\": []\n}\n");
+}
+
+}  // namespace
+}  // namespace cluster_watcher

@@ -1,0 +1,250 @@
+#include "watcher/command/list.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <numeric>
+#include <optional>
+#include <sstream>
+#include <utility>
+
+#include "probes/base/duration_text.h"
+#include "probes/base/json.h"
+#include "probes/base/printable.h"
+#include "probes/kube/cached_lists.h"
+#include "watcher/command/driver_session.h"
+#include "watcher/command/print_errors.h"
+
+namespace cluster_watcher {
+namespace {
+
+constexpr Duration kBetweenLooks{2'000};
+constexpr std::size_t kBetweenColumns = 3;
+constexpr const char* kMissing = "<missing>";
+constexpr const char* kShared = "<shared>";
+constexpr const char* kClearScreen = "\x1b[H\x1b[2J";
+
+using Cells = std::vector<std::string>;
+
+std::string Cell(std::string text) {
+  text = Printable(text);
+  std::replace(text.begin(), text.end(), ' ', '_');
+  return text.empty() ? kMissing : text;
+}
+
+std::string LeftText(const std::optional<Duration>& left) {
+  if (!left) return kMissing;
+  const auto whole = std::chrono::duration_cast<std::chrono::seconds>(*left);
+  return whole.count() < 0 ? "due" : FormatDuration(whole);
+}
+
+Cells Headers(const TableStyle& style) {
+  Cells cells;
+  if (style.with_namespace) cells.emplace_back("NAMESPACE");
+  for (const char* name :
+       {"CLUSTER", "STATUS", "OWNER", "REPLICAS", "VERDICT", "REASON", "EPHEMERAL"}) {
+    cells.emplace_back(name);
+  }
+  if (style.format == OutputFormat::kWide) {
+    for (const char* name : {"WORKERS", "MASTER", "WEBUI", "ROUTE", "DRIVERS"}) {
+      cells.emplace_back(name);
+    }
+  }
+  if (style.with_left) cells.emplace_back("LEFT");
+  return cells;
+}
+
+Cells CellsOf(const ClusterRow& row, const TableStyle& style) {
+  Cells cells;
+  const auto or_shared = [&](const std::string& text) { return row.shared ? kShared : text; };
+  if (style.with_namespace) cells.push_back(row.ns);
+  cells.insert(cells.end(), {row.cluster, row.status, row.owner});
+  cells.push_back(row.replicas ? std::to_string(*row.replicas) : "");
+  cells.insert(cells.end(),
+               {or_shared(row.verdict), or_shared(row.reason), or_shared(row.ephemeral)});
+  if (style.format == OutputFormat::kWide) {
+    const std::string drivers =
+        std::accumulate(row.drivers.begin(), row.drivers.end(), std::string(),
+                        [](std::string all, const std::string& one) {
+                          return std::move(all) + (all.empty() ? "" : ",") + one;
+                        });
+    cells.insert(cells.end(),
+                 {std::to_string(row.workers), row.master, row.web_ui, row.route, drivers});
+  }
+  if (style.with_left) cells.push_back(LeftText(row.left));
+  for (std::string& cell : cells) cell = Cell(std::move(cell));
+  return cells;
+}
+
+void TextOrNull(JsonWriter& writer, const char* key, const std::string& text) {
+  writer.Key(key);
+  if (text.empty()) {
+    writer.Null();
+  } else {
+    writer.String(text);
+  }
+}
+
+void WriteRow(JsonWriter& writer, const ClusterRow& row) {
+  writer.StartObject().Field("namespace", row.ns).Field("cluster", row.cluster);
+  writer.Field("status", row.status);
+  TextOrNull(writer, "owner", row.owner);
+  writer.Key("replicas");
+  if (row.replicas) {
+    writer.Integer(*row.replicas);
+  } else {
+    writer.Null();
+  }
+  writer.Field("verdict", row.verdict).Field("reason", row.reason).Field("phase", row.phase);
+  TextOrNull(writer, "ephemeral", row.ephemeral);
+  writer.Key("drivers").StartArray();
+  for (const std::string& driver : row.drivers) writer.String(driver);
+  writer.EndArray();
+  if (!row.steps.empty()) writer.Field("steps", row.steps);
+  writer.EndObject();
+}
+
+// The columns of the terminal that stdout is; 0: it is none.
+std::size_t TerminalWidth() {
+  winsize size{};
+  if (isatty(STDOUT_FILENO) == 0) return 0;
+  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+// Cuts each line, so that the terminal doesn't break it.
+std::string FitTo(std::size_t width, const std::string& text) {
+  std::string fitted;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    fitted += std::string(CutText(line, width)) + "\n";
+  }
+  return fitted;
+}
+
+class Lister {
+ public:
+  Lister(const Invocation& invocation, DriverSession& session, ClusterFilter filter)
+      : invocation_(invocation), session_(session), filter_(std::move(filter)) {
+    style_.format = invocation.output;
+    style_.with_namespace = IsAsked("all-namespaces");
+    style_.with_headers = !IsAsked("no-headers");
+    style_.with_left = IsAsked("watch");
+  }
+
+  DriverOutcome Run() {
+    DriverOutcome outcome = ShowOnce();
+    while (IsAsked("watch") && !is_closed_ && outcome.exit == DriverExit::kDone) {
+      Clock& clock = session_.tools().clock;
+      if (!clock.WaitUntil(clock.Now() + kBetweenLooks, session_.tools().stop)) break;
+      // What fails now may be there at the next look.
+      const DriverOutcome next = ShowOnce();
+      if (!next.error.empty()) PrintErrors({next.error});
+    }
+    return outcome;
+  }
+
+ private:
+  bool IsAsked(const char* flag) const { return invocation_.options.at(flag) == "true"; }
+
+  DriverOutcome ShowOnce() {
+    const DriverTools& tools = session_.tools();
+    CachedLists lists(session_.transport(), filter_.ns);
+    KubeClient client(lists, session_.tokens(), [](const RequestRecord&) {});
+    Discovery discovery(client);
+    // One cluster is read as it is.
+    const bool is_one = !filter_.cluster.empty();
+    const DriverTools cached{is_one ? tools.client : client, is_one ? tools.discovery : discovery,
+                             tools.clock, tools.stop};
+    const auto rows = ListClusters(cached, session_.with_annotations(), filter_);
+    if (!rows) return DriverOutcome::Of(DriverExit::kFailed, rows.error().message);
+    const bool is_named = is_one || filter_.app;
+    if (rows->empty() && is_named) return DriverOutcome::Of(DriverExit::kFailed, NothingFound());
+    Show(*rows);
+    return {};
+  }
+
+  std::string NothingFound() const {
+    if (!filter_.cluster.empty()) return "no cluster " + filter_.cluster;
+    return filter_.app->ToText() + " uses no cluster";
+  }
+
+  void Show(const std::vector<ClusterRow>& rows) {
+    if (invocation_.output == OutputFormat::kJson) {
+      is_closed_ = !PrintText(ClusterJson(rows));
+      return;
+    }
+    const std::size_t width = TerminalWidth();
+    if (IsAsked("watch") && width > 0) {
+      is_closed_ = !PrintText(kClearScreen + FitTo(width, ClusterTable(rows, style_)));
+      return;
+    }
+    const std::string table = ClusterTable(rows, style_);
+    if (rows.empty()) {
+      PrintErrors(
+          {"there are no clusters" + (filter_.ns.empty() ? "" : " in namespace " + filter_.ns)});
+    } else if (table != shown_) {
+      is_closed_ = !PrintText(table);
+    }
+    shown_ = table;
+    style_.with_headers = style_.with_headers && !IsAsked("watch");
+  }
+
+  const Invocation& invocation_;
+  DriverSession& session_;
+  const ClusterFilter filter_;
+  TableStyle style_;
+  std::string shown_;
+  bool is_closed_ = false;  // nobody reads what is printed
+};
+
+}  // namespace
+
+std::string ClusterTable(const std::vector<ClusterRow>& rows, const TableStyle& style) {
+  std::vector<Cells> lines;
+  if (style.with_headers) lines.push_back(Headers(style));
+  for (const ClusterRow& row : rows) lines.push_back(CellsOf(row, style));
+  std::vector<std::size_t> widths;
+  for (const Cells& line : lines) {
+    widths.resize(line.size());
+    for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], line[i].size());
+  }
+  std::string text;
+  for (const Cells& line : lines) {
+    for (std::size_t i = 0; i + 1 < line.size(); ++i) {
+      text += line[i] + std::string(widths[i] - line[i].size() + kBetweenColumns, ' ');
+    }
+    text += line.back() + "\n";
+  }
+  return text;
+}
+
+std::string ClusterJson(const std::vector<ClusterRow>& rows) {
+  JsonWriter writer(JsonWriter::Style::kIndented);
+  writer.StartObject().Key("items").StartArray();
+  for (const ClusterRow& row : rows) WriteRow(writer, row);
+  return writer.EndArray().EndObject().Text() + "\n";
+}
+
+int RunList(const Invocation& invocation, const Environment& environment, std::stop_token stop) {
+  std::vector<std::string> errors;
+  ClusterFilter filter;
+  filter.cluster = invocation.cluster;
+  if (const auto app = invocation.options.find("app"); app != invocation.options.end()) {
+    auto name = OwnerName::Parse(app->second);
+    if (name) filter.app = *std::move(name);
+    if (!name) errors.push_back("--app: " + name.error().message);
+  }
+  const bool is_all = invocation.options.at("all-namespaces") == "true";
+  if (is_all && (filter.app || !filter.cluster.empty())) {
+    errors.push_back("--all-namespaces contradicts CLUSTER and --app, which are of one namespace");
+  }
+  return WithDriverSession(invocation, environment, std::move(stop), std::move(errors),
+                           [&](DriverSession& session) {
+                             if (!is_all) filter.ns = session.settings()->ns;
+                             return Lister(invocation, session, filter).Run();
+                           });
+}
+
+}  // namespace cluster_watcher

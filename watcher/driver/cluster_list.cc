@@ -1,0 +1,173 @@
+#include "watcher/driver/cluster_list.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "probes/owner_kinds.h"
+#include "watcher/decision/confirmation.h"
+#include "watcher/deletion/judged_look.h"
+#include "watcher/driver/claim.h"
+#include "watcher/driver/cluster_view.h"
+#include "watcher/observation/observer.h"
+
+namespace cluster_watcher {
+namespace {
+
+using Names = std::set<std::pair<std::string, std::string>>;  // of namespace and cluster
+
+Names NamesOf(const ClusterFilter& filter) { return {{filter.ns, filter.cluster}}; }
+
+// What carries the cluster label, of the kinds that make a cluster.
+Result<Names, ApiError> FindNames(const DriverTools& tools, const std::string& label,
+                                  const std::string& ns) {
+  const Patience patience = tools.Reads();
+  std::vector<ApiRequest> lists = {
+      ApiRequest::ListBySelector(*FindBuiltInByName("services", ""), ns, label, true)};
+  for (const ResourceType& known : WorkloadTypes()) {
+    auto type = tools.discovery.Resolve(known, patience);
+    if (!type) return Unexpected{std::move(type).error()};
+    if (*type) lists.push_back(ApiRequest::ListBySelector(**type, ns, label, true));
+  }
+  Names names;
+  for (const ApiRequest& list : lists) {
+    const auto read = tools.client.EachItem(
+        list,
+        [&](JsonValue item) {
+          const auto meta = ReadObjectMeta(item);
+          const auto name = meta ? meta->Label(label) : std::nullopt;
+          if (name && !name->empty()) names.emplace(meta->ns(), *name);
+        },
+        patience);
+    if (!read) return Unexpected{read.error()};
+  }
+  return names;
+}
+
+// Owners that say that they use the cluster; what another of them controls is none.
+Result<std::vector<std::string>, ApiError> FindDrivers(const DriverTools& tools,
+                                                       const ClusterId& cluster,
+                                                       const std::string& owner_kind) {
+  ClusterProbe probe(tools.client, tools.discovery);
+  const Patience patience = tools.Reads();
+  auto types = probe.DriverTypes(owner_kind, patience);
+  if (!types) return Unexpected{std::move(types).error()};
+  std::vector<KubeObject> found;
+  std::set<std::string> uids;
+  for (const ResourceType& type : *types) {
+    const auto read = tools.client.EachItem(
+        ApiRequest::ListBySelector(type, cluster.ns,
+                                   std::string(kUsesClusterLabel) + "=" + cluster.name, true),
+        [&](JsonValue item) {
+          auto meta = ReadObjectMeta(item);
+          if (!meta) return;
+          uids.insert(meta->uid);
+          found.push_back({type, *std::move(meta)});
+        },
+        patience);
+    if (!read) return Unexpected{read.error()};
+  }
+  std::vector<std::string> drivers;
+  for (const KubeObject& driver : found) {
+    const OwnerReference* controller = driver.meta.Controller();
+    if (controller == nullptr || !uids.contains(controller->uid)) {
+      drivers.push_back(driver.Describe());
+    }
+  }
+  std::sort(drivers.begin(), drivers.end());
+  return drivers;
+}
+
+std::string StepsText(const Snapshot& look) {
+  const std::size_t all = look.steps.before.size() + look.steps.after.size();
+  if (look.marks.phase != Phase::kDeleting || all == 0) return "";
+  return std::to_string(look.marks.steps_done.size()) + "/" + std::to_string(all);
+}
+
+// Until the grace period ends that began with the first abandoned verdict.
+std::optional<Duration> TimeLeft(const Snapshot& look, const Decision& decision,
+                                 const Settings& settings, Clock& clock) {
+  const auto& since = look.marks.abandoned_since;
+  if (!decision.abandoned() || !since) return std::nullopt;
+  const Duration grace = GraceFor(settings, decision.reason, look.seen);
+  return std::chrono::duration_cast<Duration>(*since + grace - ServerNow(look, clock));
+}
+
+void TakeLook(const DriverTools& tools, const SettingsInForce::WithAnnotations& with_annotations,
+              ClusterRow& row) {
+  const auto of_cluster = [&](const TextMap& annotations) {
+    ResolvedSettings resolved = with_annotations(annotations);
+    resolved.settings.ns = row.ns;
+    resolved.settings.cluster = row.cluster;
+    resolved.settings.pod.clear();
+    return resolved;
+  };
+  SettingsInForce settings(of_cluster({}), of_cluster);
+  Observer observer(tools.client, tools.discovery, tools.clock, settings);
+  const JudgedLook look = LookAndDecide(observer, tools.stop);
+  const Snapshot& snapshot = look.snapshot;
+  const auto& owner = snapshot.facts.owner;
+  row.shared = look.decision.reason == Reason::kShared;
+  row.owner = snapshot.OwnerText();
+  if (owner && owner->object) row.replicas = owner->fields.replicas;
+  row.verdict = look.decision.verdict();
+  row.reason = ToString(look.decision.reason);
+  row.ephemeral = snapshot.owner_name ? snapshot.owner_name->name : "";
+  row.steps = StepsText(snapshot);
+  row.left = TimeLeft(snapshot, look.decision, *settings, tools.clock);
+}
+
+Result<std::optional<ClusterRow>, ApiError> ReadRow(
+    const DriverTools& tools, const SettingsInForce::WithAnnotations& settings,
+    const ClusterId& cluster, const std::optional<Application>& app) {
+  const auto view = ReadClusterView(tools.client, tools.discovery, cluster, tools.Reads());
+  if (!view) return Unexpected{view.error()};
+  const bool is_wanted =
+      !app || app->Uses() == cluster.name || BelongingTo(*view, *app) == Belonging::kOurs;
+  if (!view->exists || !is_wanted) return std::optional<ClusterRow>();
+  ClusterRow row;
+  row.ns = cluster.ns;
+  row.cluster = cluster.name;
+  row.status = ToString(view->status);
+  row.phase =
+      view->status == ClusterStatus::kCreating ? kCreatingPhase : ToString(view->marks.phase);
+  row.workers = view->workers;
+  row.master = view->master;
+  row.web_ui = view->web_ui;
+  row.route = view->route;
+  TakeLook(tools, settings, row);
+  const std::size_t slash = row.owner.find('/');
+  auto drivers =
+      FindDrivers(tools, cluster, row.owner.substr(0, slash == row.owner.npos ? 0 : slash));
+  if (!drivers) return Unexpected{std::move(drivers).error()};
+  row.drivers = *std::move(drivers);
+  return std::optional(std::move(row));
+}
+
+}  // namespace
+
+Result<std::vector<ClusterRow>, ApiError> ListClusters(
+    const DriverTools& tools, const SettingsInForce::WithAnnotations& settings,
+    const ClusterFilter& filter) {
+  const std::string label = settings({}).settings.cluster_label;
+  std::optional<Application> app;
+  if (filter.app) {
+    app = FindApplication(tools.client, tools.discovery, *filter.app, filter.ns, tools.Reads());
+    if (!app->owner && !app->is_absent) {
+      return Unexpected{ApiError{ApiFailure::kUnexpected, WithoutOwner(*app).error, std::nullopt}};
+    }
+  }
+  auto names = filter.cluster.empty() ? FindNames(tools, label, filter.ns)
+                                      : Result<Names, ApiError>(NamesOf(filter));
+  if (!names) return Unexpected{std::move(names).error()};
+  std::vector<ClusterRow> rows;
+  for (const auto& [ns, name] : *names) {
+    if (tools.stop.stop_requested()) break;
+    auto row = ReadRow(tools, settings, {ns, label, name}, app);
+    if (!row) return Unexpected{std::move(row).error()};
+    if (*row) rows.push_back(**std::move(row));
+  }
+  return rows;
+}
+
+}  // namespace cluster_watcher
