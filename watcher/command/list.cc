@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <sstream>
@@ -180,23 +180,38 @@ class Lister {
       is_closed_ = !PrintText(kClearScreen + FitTo(width, ClusterTable(rows, style_)));
       return;
     }
-    const std::string table = ClusterTable(rows, style_);
     if (rows.empty()) {
       PrintErrors(
           {"there are no clusters" + (filter_.ns.empty() ? "" : " in namespace " + filter_.ns)});
-    } else if (table != shown_) {
-      is_closed_ = !PrintText(table);
     }
-    shown_ = table;
-    style_.with_headers = style_.with_headers && !IsAsked("watch");
+    const std::vector<ClusterRow> changed = TakeChanged(rows);
+    if (changed.empty()) return;
+    is_closed_ = !PrintText(ClusterTable(changed, style_));
+    style_.with_headers = false;
+  }
+
+  // Those that are not as they were when they were shown last, but for the time that is left.
+  std::vector<ClusterRow> TakeChanged(const std::vector<ClusterRow>& rows) {
+    TableStyle style = style_;
+    style.with_headers = style.with_left = false;
+    std::map<std::string, std::string> now;
+    std::vector<ClusterRow> changed;
+    for (const ClusterRow& row : rows) {
+      const std::string name = row.ns + "/" + row.cluster;
+      const std::string& line = now[name] = ClusterTable({row}, style);
+      const auto before = shown_.find(name);
+      if (before == shown_.end() || before->second != line) changed.push_back(row);
+    }
+    shown_ = std::move(now);
+    return changed;
   }
 
   const Invocation& invocation_;
   DriverSession& session_;
   const ClusterFilter filter_;
   TableStyle style_;
-  std::string shown_;
-  bool is_closed_ = false;  // nobody reads what is printed
+  std::map<std::string, std::string> shown_;  // by namespace and name: the line
+  bool is_closed_ = false;                    // nobody reads what is printed
 };
 
 }  // namespace

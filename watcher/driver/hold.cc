@@ -67,9 +67,8 @@ DriverOutcome Failed(const ApiError& error) {
   return DriverOutcome::Of(DriverExit::kFailed, error.message);
 }
 
-std::string VerdictText(const Decision& decision) {
-  const char* what = decision.abandoned() ? "deleted" : "kept";
-  return std::string(what) + " (" + ToString(decision.reason) + "): " + decision.detail;
+std::string Because(const Decision& decision) {
+  return std::string(" (") + ToString(decision.reason) + "): " + decision.detail;
 }
 
 // What would be made of the cluster if nobody held it.
@@ -80,7 +79,8 @@ std::string WithoutHold(const DriverTools& tools, Observer& observer) {
   }
   look.snapshot.facts.holds.clear();
   const Decision decision = DecideWithOthers(observer, look.snapshot, tools.stop);
-  return "; otherwise it would be " + VerdictText(decision);
+  return std::string("; otherwise it would be ") + (decision.abandoned() ? "deleted" : "kept") +
+         Because(decision);
 }
 
 }  // namespace
@@ -114,7 +114,8 @@ DriverOutcome TakeHoldOff(const DriverTools& tools, Observer& observer, const Ho
     if (!written) return Failed(written.error());
   }
   if (!target.is_namespace()) {
-    said += "; it is " + VerdictText(LookAndDecide(observer, tools.stop).decision);
+    const Decision decision = LookAndDecide(observer, tools.stop).decision;
+    said += (decision.abandoned() ? "; it will be deleted" : "; it is kept") + Because(decision);
   }
   return DriverOutcome::Said(said);
 }
