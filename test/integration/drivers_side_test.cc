@@ -1,0 +1,190 @@
+// The commands of drivers and people beside a watcher: await, claim, release, list, hold, unhold.
+#include "test/integration/fixture.h"
+
+namespace cluster_watcher::integration {
+namespace {
+
+using Arguments = std::vector<std::string>;
+
+constexpr const char* kUses = "uses-oshinko-cluster";
+
+class DriversSide : public IntegrationTest {
+ protected:
+  // Runs a command to its end.
+  Watcher& Command(Arguments arguments) {
+    arguments.insert(arguments.end(), {"--kubeconfig=" + kubeconfig(), "-n", ns_});
+    Watcher& command = Run(arguments);
+    EXPECT_TRUE(command.WaitForExit());
+    return command;
+  }
+  // What it says where it ends with `code`.
+  std::string Said(int code, const Arguments& arguments) {
+    Watcher& command = Command(arguments);
+    EXPECT_EQ(command.WaitForExit(), code) << command.Output() << command.Log();
+    return command.Output() + command.Log();
+  }
+  std::string LabelOf(const std::string& name, const std::string& label) {
+    const auto object = api().Get("deployments", ns_, name);
+    return std::string(object->root()["metadata"]["labels"][label].AsString().value_or(""));
+  }
+  // The row of the cluster as `list -o json` has it.
+  JsonDocument Row() {
+    Watcher& list = Command({"list", kCluster, "-o", "json"});
+    auto document = JsonDocument::Parse(list.Output());
+    EXPECT_TRUE(document) << list.Output() << list.Log();
+    return document ? *std::move(document) : JsonDocument();
+  }
+};
+
+TEST_F(DriversSide, ClaimIsListedAndReleased) {
+  MakeCluster();
+  MakeDriver();
+  MasterPod();
+  EXPECT_EQ(Said(0, {"claim", kCluster, "--app=deployment/bob", "--ephemeral"}),
+            "cluster spark is claimed by deployment.apps/bob\n");
+  EXPECT_EQ(LabelOf("bob", kUses), kCluster);
+  EXPECT_EQ(LabelOf(kMaster, "ephemeral"), "bob");
+  const JsonDocument document = Row();
+  const JsonValue row = document.root()["items"].At(0);
+  EXPECT_EQ(row["namespace"].AsString(), ns_);
+  EXPECT_EQ(row["status"].AsString(), "Running");
+  EXPECT_EQ(row["owner"].AsString(), "deployment.apps/bob");
+  EXPECT_EQ(row["replicas"].AsInteger(), 1);
+  EXPECT_EQ(row["verdict"].AsString(), "keep");
+  EXPECT_EQ(row["reason"].AsString(), "active");
+  EXPECT_EQ(row["phase"].AsString(), "watching");
+  EXPECT_EQ(row["ephemeral"].AsString(), "bob");
+  EXPECT_EQ(row["drivers"].At(0).AsString(), "deployment.apps/bob");
+  MakeDriver("alice");
+  EXPECT_EQ(Said(11, {"claim", kCluster, "--app=deployment/alice"}),
+            "cluster-watcher: cluster spark belongs to deployment.apps/bob, not "
+            "deployment.apps/alice\n");
+  EXPECT_EQ(Said(11, {"release", kCluster, "--app=deployment/alice"}).find("belongs to"), 31u);
+  const std::string released = Said(0, {"release", kCluster, "--app=deployment/bob"});
+  EXPECT_NE(released.find("cluster spark is shared now"), std::string::npos) << released;
+  EXPECT_EQ(LabelOf("bob", kUses) + LabelOf(kMaster, "ephemeral"), "");
+  EXPECT_NE(Said(0, {"list"}).find("<shared>   <shared>   <shared>"), std::string::npos);
+}
+
+TEST_F(DriversSide, AwaitTellsHowTheClusterIs) {
+  MakeDriver();
+  EXPECT_EQ(Said(10, {"await", kCluster, "--app=deployment/bob"}),
+            "cluster-watcher: no cluster spark\n");
+  EXPECT_EQ(Said(1, {"list", kCluster}), "cluster-watcher: no cluster spark\n");
+  MakeCluster({.root_annotations = {{"cluster-watcher/owner", "deployment.apps/bob"}}});
+  MasterPod();
+  EXPECT_EQ(Said(0, {"await", kCluster, "--app=deployment/bob"}), "cluster spark is ready\n");
+  MakeDriver("alice");
+  Said(11, {"await", kCluster, "--app=deployment/alice"});
+  MarkTheRoot({{"phase", "condemned"}, {"condemned-by", "cli/x"}});
+  EXPECT_EQ(Said(12, {"await", kCluster, "--app=deployment/bob", "--timeout=100ms"}),
+            "cluster-watcher: cluster spark is Condemned\n");
+}
+
+// A driver of the same name is there again while the watcher deletes the cluster of the one before.
+TEST_F(DriversSide, WhoAwaitsAClusterThatGoesIsToldWhenItIsGone) {
+  MakeCluster({.root_annotations = {{"cluster-watcher/owner", "deployment.apps/bob"}}});
+  MakeDriver();
+  Watcher& watcher = Watch({"--grace-period=0s"});
+  ASSERT_TRUE(Shows(watcher, "active"));
+  MakeMember("held", true);
+  api().Delete("deployments", ns_, "bob");
+  ASSERT_TRUE(Reaches(watcher, "deleting"));
+  MakeDriver();
+  Watcher& await = Run({"await", kCluster, "--app=deployment/bob", "--timeout=60s",
+                        "--kubeconfig=" + kubeconfig(), "-n", ns_});
+  api().ReleaseFinalizers("configmaps", ns_, "held");
+  ASSERT_TRUE(Finishes(watcher));
+  EXPECT_EQ(await.WaitForExit(), 10) << await.Log();
+}
+
+TEST_F(DriversSide, WhatIsClaimedIsInUse) {
+  MakeCluster({.root_annotations = {{"cluster-watcher/owner", "deployment.apps/bob"}}});
+  MakeDriver();
+  MakeDriver("alice");
+  Watcher& watcher = Watch({"--grace-period=3s"});
+  ASSERT_TRUE(Shows(watcher, "active"));
+  // Shared for a moment, so that alice may have it as well.
+  Said(0, {"release", kCluster, "--app=deployment/bob"});
+  Said(0, {"claim", kCluster, "--app=deployment/alice"});
+  EXPECT_NE(Said(11, {"claim", kCluster, "--app=deployment/bob", "--ephemeral"})
+                .find("cluster spark is used by deployment.apps/alice"),
+            std::string::npos);
+  // A person gives it to bob all the same.
+  api().Annotate("deployments", ns_, kMaster, "cluster-watcher/owner", "deployment.apps/bob");
+  ASSERT_TRUE(Shows(watcher, "active"));
+  api().Delete("deployments", ns_, "bob");
+  EXPECT_TRUE(Shows(watcher, "in-use"));
+  EXPECT_TRUE(Keeps(watcher, "in-use"));
+}
+
+TEST_F(DriversSide, AHoldKeepsTheClusterUntilItIsTakenOff) {
+  MakeCluster({.root_annotations = {{"cluster-watcher/owner", "deployment.apps/bob"}}});
+  MakeDriver();
+  Watcher& watcher = Watch({"--grace-period=2s"});
+  ASSERT_TRUE(Shows(watcher, "active"));
+  const std::string said = Said(0, {"hold", kCluster, "1h", "--reason=a demo"});
+  EXPECT_NE(said.find("; otherwise it would be kept (active)"), std::string::npos) << said;
+  api().Delete("deployments", ns_, "bob");
+  ASSERT_TRUE(Shows(watcher, "held"));
+  EXPECT_TRUE(Keeps(watcher, "held"));
+  EXPECT_NE(Said(0, {"unhold", kCluster}).find("; it will be deleted (owner-absent)"),
+            std::string::npos);
+  EXPECT_TRUE(Finishes(watcher));
+}
+
+TEST_F(DriversSide, ANamespaceIsHeldWhole) {
+  MakeCluster({.root_annotations = {{"cluster-watcher/owner", "deployment.apps/bob"}}});
+  Said(0, {"hold", "--namespace-wide", "2h"});
+  Watcher& watcher = Watch({"--grace-period=0s", "--startup-grace=0s"});
+  ASSERT_TRUE(Shows(watcher, "held"));
+  Said(0, {"unhold", "--namespace-wide"});
+  EXPECT_TRUE(Finishes(watcher));
+}
+
+TEST_F(DriversSide, WrongUsageIsSaidBeforeAnythingIsDone) {
+  const std::pair<Arguments, const char*> cases[] = {
+      {{"await", kCluster}, "--app is missing"},
+      {{"await", kCluster, "--app=a/b/c"}, "--app: "},
+      {{"await", kCluster, "--app=bob", "--timeout=1x"}, "--timeout: "},
+      {{"claim", "--app=bob"}, "no cluster is given"},
+      {{"claim", "Bob!", "--app=bob"}, "is no name of a cluster"},
+      {{"hold", kCluster, "-5m"}, "unknown flag: -5"},
+      {{"hold", kCluster, "500ms"}, "is out of bounds: give 1s to 8760h"},
+      {{"hold", kCluster, "8761h"}, "is out of bounds"},
+      {{"hold"}, "no cluster is given"},
+      {{"list", "-A", kCluster}, "contradicts"},
+      {{"list", "-o", "yaml"}, "give table wide or json"},
+  };
+  for (const auto& [arguments, error] : cases) {
+    const std::string said = Said(2, arguments);
+    EXPECT_NE(said.find(error), std::string::npos) << said;
+  }
+  EXPECT_EQ(Said(1, {"hold", "none"}),
+            "cluster-watcher: no cluster none in namespace " + ns_ + "\n");
+}
+
+TEST_F(DriversSide, WithoutARightTheMissingOneIsNamed) {
+  MakeCluster();
+  MakeDriver();
+  api().Create("serviceaccounts", ns_, NamedOf({kAccount}));
+  const std::string file =
+      WriteKubeconfig(File("nobody"), server().Admin(), "token: " + api().Token(ns_, kAccount));
+  const auto told = [&](int code, Arguments arguments) {
+    arguments.insert(arguments.end(), {"--kubeconfig=" + file, "-n", ns_});
+    Watcher& command = Run(arguments);
+    EXPECT_EQ(command.WaitForExit(), code) << command.Output() << command.Log();
+    return command.Log();
+  };
+  for (const Arguments& command :
+       {Arguments{"await", kCluster, "--app=deployment/bob", "--timeout=0s"},
+        Arguments{"claim", kCluster, "--app=deployment/bob"}}) {
+    const std::string log = told(4, command);
+    EXPECT_NE(log.find("deployments.apps"), std::string::npos) << log;
+    EXPECT_NE(log.find("403"), std::string::npos) << log;
+  }
+  EXPECT_NE(told(1, {"list"}).find("list "), std::string::npos);
+}
+
+}  // namespace
+}  // namespace cluster_watcher::integration
