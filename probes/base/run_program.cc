@@ -96,7 +96,9 @@ std::vector<std::string> EnvironmentOf(const Program& program) {
     if (program.environment.contains(std::string(text.substr(0, text.find('='))))) continue;
     entries.emplace_back(text);
   }
-  for (const auto& [name, value] : program.environment) entries.push_back(name + "=" + value);
+  for (const auto& [name, value] : program.environment) {
+    entries.emplace_back(name).append("=").append(value);
+  }
   return entries;
 }
 
