@@ -50,8 +50,9 @@ bool HoldsCertificates(const std::string& pem) {
 bool ReadAgain(const std::string& file, std::string& pem) {
   if (file.empty()) return true;
   Result<std::string> content = ReadFile(file, kFileLimit);
-  if (content) pem = *std::move(content);
-  return content.has_value();
+  if (!content) return false;
+  pem = *std::move(content);
+  return true;
 }
 
 }  // namespace
