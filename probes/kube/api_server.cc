@@ -1,5 +1,6 @@
 #include "probes/kube/api_server.h"
 
+#include <openssl/evp.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
@@ -14,7 +15,9 @@
 #include <vector>
 
 #include "probes/base/file.h"
+#include "probes/base/json.h"
 #include "probes/base/names.h"
+#include "probes/kube/exec_authenticator.h"
 #include "probes/kube/token_source.h"
 
 namespace cluster_watcher {
@@ -27,6 +30,9 @@ struct Entry {
   std::string name;
   std::string file;                           // the kubeconfig that contains it
   std::map<std::string, std::string> fields;  // the non-empty fields; lists and maps as ""
+  std::optional<ExecConfig> exec;             // of a user
+  std::string exec_extension;                 // of a cluster: JSON for plugins
+  std::vector<std::string> problems;          // of the last two
 
   bool Has(const std::string& key) const { return fields.count(key) > 0; }
   std::string Text(const std::string& key) const {
@@ -81,6 +87,15 @@ bool IsTextField(const std::string& key) {
   return std::find(kTextFields.begin(), kTextFields.end(), key) != kTextFields.end();
 }
 
+void ReadExec(const YAML::Node& body, const std::string& kind, Entry& entry) {
+  const auto problem = [&entry](const std::string& what) { entry.problems.push_back(what); };
+  if (kind == "cluster") entry.exec_extension = ReadExecExtension(body, problem);
+  if (kind != "user" || !body["exec"] || body["exec"].IsNull()) return;
+  const std::string directory = std::filesystem::path(entry.file).parent_path().string();
+  entry.exec = ReadExecConfig(body["exec"], directory, problem);
+  entry.exec->source = "kubeconfig " + entry.file + ", user " + Quoted(entry.name);
+}
+
 Result<Entry> ReadEntry(const YAML::Node& node, const std::string& kind, const std::string& file) {
   const auto failed = [&](const std::string& what) {
     const std::string line = std::to_string(node.Mark().line + 1);
@@ -89,7 +104,9 @@ Result<Entry> ReadEntry(const YAML::Node& node, const std::string& kind, const s
   if (!node.IsMap() || !node["name"] || !node["name"].IsScalar()) {
     return failed("this entry of " + kind + "s needs a name and a " + kind);
   }
-  Entry entry{node["name"].Scalar(), file, {}};
+  Entry entry;
+  entry.name = node["name"].Scalar();
+  entry.file = file;
   const YAML::Node body = node[kind];
   if (!body || body.IsNull()) return entry;
   if (!body.IsMap()) return failed(kind + " " + Quoted(entry.name) + " is not a map");
@@ -108,6 +125,7 @@ Result<Entry> ReadEntry(const YAML::Node& node, const std::string& kind, const s
       entry.fields.emplace(key, "");
     }
   }
+  ReadExec(body, kind, entry);
   return entry;
 }
 
@@ -218,6 +236,15 @@ std::optional<std::string> DecodeBase64(std::string text) {
   return decoded;
 }
 
+std::string EncodeBase64(const std::string& data) {
+  std::string text((data.size() + 2) / 3 * 4 + 1, '\0');
+  const int size = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
+                                   reinterpret_cast<const unsigned char*>(data.data()),
+                                   static_cast<int>(data.size()));
+  text.resize(static_cast<std::size_t>(size));
+  return text;
+}
+
 // A relative path is relative to the kubeconfig that contains it.
 std::string PathOf(const Entry& entry, const std::string& key) {
   return (std::filesystem::path(entry.file).parent_path() / entry.Text(key)).string();
@@ -300,12 +327,12 @@ void ReadCluster(const Entry& cluster, ApiServer& server, Problems& problems) {
 
 // Refuses other forms of authentication; ignoring them would mean acting as someone else.
 void CheckSupported(const Entry& user, Problems& problems) {
-  for (const char* key : {"exec", "auth-provider", "username", "password"}) {
+  for (const char* key : {"auth-provider", "username", "password"}) {
     if (!user.Has(key)) continue;
     problems.Add("user", user,
                  std::string(key) +
                      " is not supported; use a token (kubectl create token SERVICE_ACCOUNT) as "
-                     "token or tokenFile, or a client certificate");
+                     "token or tokenFile, a client certificate, or a credential plugin (exec)");
   }
   for (const char* key : {"as", "as-uid", "as-groups", "as-user-extra"}) {
     if (!user.Has(key)) continue;
@@ -334,6 +361,35 @@ void ReadTokens(const Entry& user, ApiServer& server, Problems& problems) {
                  "tokenFile: " + server.token_file + " " + token.error().message +
                      "; write one into it (kubectl create token SERVICE_ACCOUNT)");
   }
+}
+
+// Returns what a plugin is told of the cluster if it is to be. Source: k8s.io/client-go
+// pkg/apis/clientauthentication, Cluster.
+std::string WriteExecCluster(const Entry& cluster, const ApiServer& server) {
+  JsonWriter json;
+  json.StartObject().Field("server", server.url);
+  if (!server.tls_server_name.empty()) json.Field("tls-server-name", server.tls_server_name);
+  if (server.insecure_skip_tls_verify) json.Key("insecure-skip-tls-verify").Bool(true);
+  if (!server.ca_pem.empty()) json.Field("certificate-authority-data", EncodeBase64(server.ca_pem));
+  if (cluster.Text("disable-compression") == "true") json.Key("disable-compression").Bool(true);
+  if (const auto config = JsonDocument::Parse(cluster.exec_extension)) {
+    json.Key("config").Value(config->root());
+  }
+  return json.EndObject().Text();
+}
+
+// As for client-go, a plugin isn't run for a user who has a token or a client certificate anyway.
+void ReadPlugin(const Entry& user, const Entry* cluster, ApiServer& server, Problems& problems) {
+  for (const std::string& problem : user.problems) problems.Add("user", user, problem);
+  const bool is_needed =
+      server.token.empty() && server.token_file.empty() && server.client_certificate_pem.empty();
+  if (!user.exec || !is_needed) return;
+  ExecConfig config = *user.exec;
+  if (config.provide_cluster_info && cluster != nullptr) {
+    for (const std::string& problem : cluster->problems) problems.Add("cluster", *cluster, problem);
+    config.cluster = WriteExecCluster(*cluster, server);
+  }
+  server.plugin = std::make_shared<ExecAuthenticator>(std::move(config));
 }
 
 void ReadUser(const Entry& user, ApiServer& server, Problems& problems) {
@@ -365,7 +421,8 @@ Result<ApiServer> Resolve(const Kubeconfig& config, const std::string& context_n
   server.default_namespace = context->Text("namespace");
   Problems problems;
   const std::string cluster_name = context->Text("cluster");
-  if (const Entry* cluster = Find(config.clusters, cluster_name)) {
+  const Entry* const cluster = Find(config.clusters, cluster_name);
+  if (cluster != nullptr) {
     ReadCluster(*cluster, server, problems);
   } else {
     problems.Add("context", *context,
@@ -376,6 +433,7 @@ Result<ApiServer> Resolve(const Kubeconfig& config, const std::string& context_n
   const std::string user_name = context->Text("user");
   if (const Entry* user = Find(config.users, user_name)) {
     ReadUser(*user, server, problems);
+    ReadPlugin(*user, cluster, server, problems);
   } else if (!user_name.empty()) {
     problems.Add("context", *context,
                  "it names the user " + Quoted(user_name) +

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -12,6 +13,8 @@ namespace cluster_watcher {
 
 // Returns the value of an environment variable; nullopt if it isn't set.
 using Environment = std::function<std::optional<std::string>(const std::string& name)>;
+
+class ExecAuthenticator;
 
 struct ApiServer {
   std::string url;  // "https://10.0.0.1:443", maybe with a path, without a trailing slash
@@ -29,6 +32,9 @@ struct ApiServer {
   std::string ca_file;
   std::string client_certificate_file;
   std::string client_key_file;
+  // Gives token and client certificate in place of all of these; null: no plugin does. Copies share
+  // it, so that who sends the token and who shows the certificate run one plugin.
+  std::shared_ptr<ExecAuthenticator> plugin;
 };
 
 // Looks in `kubeconfig` and its `context` (--kubeconfig and --context; both may be empty), else in

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "probes/base/file.h"
+#include "probes/kube/exec_authenticator.h"
 
 namespace cluster_watcher {
 namespace {
@@ -45,6 +46,17 @@ bool HoldsCertificates(const std::string& pem) {
   return count > 0 && at_end;
 }
 
+// Reads `file`, if there is one, into `pem`.
+bool ReadAgain(const std::string& file, std::string& pem) {
+  if (file.empty()) return true;
+  Result<std::string> content = ReadFile(file, kFileLimit);
+  if (!content) return false;
+  pem = *std::move(content);
+  return true;
+}
+
+}  // namespace
+
 bool FitTogether(const std::string& certificate_pem, const std::string& key_pem) {
   const Certificate certificate = NextCertificate(Reader(certificate_pem).get());
   char no_password[] = "";  // prevents a prompt on the terminal
@@ -54,15 +66,12 @@ bool FitTogether(const std::string& certificate_pem, const std::string& key_pem)
   return fit;
 }
 
-// Reads `file`, if there is one, into `pem`.
-bool ReadAgain(const std::string& file, std::string& pem) {
-  if (file.empty()) return true;
-  Result<std::string> content = ReadFile(file, kFileLimit);
-  if (content) pem = *std::move(content);
-  return content.has_value();
+bool HasOtherCertificate(const ApiServer& server) {
+  if (!server.plugin) return false;
+  const ExecCredential& given = server.plugin->credential();
+  return given.client_certificate_pem != server.client_certificate_pem ||
+         given.client_key_pem != server.client_key_pem;
 }
-
-}  // namespace
 
 std::optional<ApiServer> WithNewCertificates(const ApiServer& server) {
   ApiServer fresh = server;
@@ -71,12 +80,18 @@ std::optional<ApiServer> WithNewCertificates(const ApiServer& server) {
       !ReadAgain(server.client_key_file, fresh.client_key_pem)) {
     return std::nullopt;
   }
+  if (server.plugin) {
+    fresh.client_certificate_pem = server.plugin->credential().client_certificate_pem;
+    fresh.client_key_pem = server.plugin->credential().client_key_pem;
+  }
   const bool same_authority = fresh.ca_pem == server.ca_pem;
   const bool same_client = fresh.client_certificate_pem == server.client_certificate_pem &&
                            fresh.client_key_pem == server.client_key_pem;
   if (same_authority && same_client) return std::nullopt;
   if (!same_authority && !HoldsCertificates(fresh.ca_pem)) return std::nullopt;
-  if (!same_client && !FitTogether(fresh.client_certificate_pem, fresh.client_key_pem)) {
+  // A plugin's have been looked at, and there may be none any more.
+  if (!same_client && !server.plugin &&
+      !FitTogether(fresh.client_certificate_pem, fresh.client_key_pem)) {
     return std::nullopt;
   }
   return fresh;

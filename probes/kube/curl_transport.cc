@@ -599,7 +599,8 @@ Result<std::unique_ptr<CurlTransport>> CurlTransport::Create(const ApiServer& se
 std::vector<HttpResult> CurlTransport::Perform(std::span<const HttpRequest> requests,
                                                std::size_t concurrency, std::stop_token stop) {
   State& state = *state_;
-  if (state.clock->Now() - state.certificates_read_at >= kCertificateInterval) {
+  if (HasOtherCertificate(state.server) ||
+      state.clock->Now() - state.certificates_read_at >= kCertificateInterval) {
     state.RefreshCertificates();
   }
   std::vector<HttpResult> results = state.SendAll(requests, concurrency, stop);

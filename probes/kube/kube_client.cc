@@ -427,11 +427,12 @@ KubeClient::KubeClient(Transport& transport, TokenSource& tokens, RequestObserve
 std::vector<HttpResult> KubeClient::Send(std::span<const ApiRequest> requests,
                                          std::size_t concurrency, const Patience& patience,
                                          bool retry) {
-  auto token = tokens_.Token();
+  auto token = tokens_.Token(patience.stop());
   if (!token) {
-    return std::vector<HttpResult>(
-        requests.size(),
-        Unexpected{TransportError{TransportError::Kind::kConnect, token.error().message}});
+    const auto kind = patience.stop().stop_requested() ? TransportError::Kind::kStopped
+                                                       : TransportError::Kind::kConnect;
+    return std::vector<HttpResult>(requests.size(),
+                                   Unexpected{TransportError{kind, token.error().message}});
   }
   std::vector<HttpRequest> http;
   http.reserve(requests.size());
@@ -482,7 +483,8 @@ std::vector<ApiResult> KubeClient::FetchOnce(std::span<const ApiRequest> request
                                              bool retry) {
   auto results = Send(requests, concurrency, patience, retry);
   auto unauthorized = [](const HttpResult& result) { return result && result->status == 401; };
-  if (std::any_of(results.begin(), results.end(), unauthorized) && tokens_.Refresh()) {
+  if (std::any_of(results.begin(), results.end(), unauthorized) &&
+      tokens_.Refresh(patience.stop())) {
     for (std::size_t i = 0; i < results.size(); ++i) {
       if (!unauthorized(results[i])) continue;
       results[i] = std::move(Send(requests.subspan(i, 1), 1, patience, true).front());

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "probes/base/file.h"
+#include "probes/kube/exec_authenticator.h"
 
 namespace cluster_watcher {
 namespace {
@@ -29,7 +30,7 @@ Result<std::string> ParseToken(std::string_view text) {
 }
 
 TokenSource::TokenSource(const ApiServer& server, Clock& clock)
-    : file_(server.token_file), clock_(clock) {
+    : file_(server.token_file), plugin_(server.plugin), clock_(clock) {
   if (server.token.empty()) return;
   Result<std::string> token = ParseToken(server.token);
   if (token) {
@@ -39,13 +40,15 @@ TokenSource::TokenSource(const ApiServer& server, Clock& clock)
   }
 }
 
-Result<std::string> TokenSource::Token() {
+Result<std::string> TokenSource::Token(std::stop_token stop) {
+  if (plugin_) return plugin_->Token(clock_, std::move(stop));
   if (!file_.empty() && (!read_at_ || clock_.Now() - *read_at_ >= kReadInterval)) Read();
   if (token_.empty() && !last_error_.empty()) return Failure(last_error_);
   return token_;
 }
 
-bool TokenSource::Refresh() {
+bool TokenSource::Refresh(std::stop_token stop) {
+  if (plugin_) return plugin_->Refresh(clock_, std::move(stop));
   if (file_.empty()) return false;
   const std::string before = token_;
   Read();

@@ -1,9 +1,11 @@
 // The current bearer token. In use, a token file is read again at least once a minute, because the
 // kubelet rotates it, and on Refresh. While it can't be read or is empty, the last good token stays
-// in use.
+// in use. A credential plugin is run as ExecAuthenticator says.
 #pragma once
 
+#include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 
@@ -22,11 +24,12 @@ class TokenSource {
   TokenSource(const ApiServer& server, Clock& clock);
 
   // Returns the token to send; empty if none is configured. Fails only if there has never been a
-  // usable one, neither in the file nor as the fixed token.
-  Result<std::string> Token();
+  // usable one, neither in the file nor as the fixed token, or if the plugin fails. Until `stop` is
+  // requested it waits for the plugin.
+  Result<std::string> Token(std::stop_token stop = {});
 
-  // Reads the file now. Returns whether the token has changed.
-  bool Refresh();
+  // Reads the file, or runs the plugin, now. Returns whether the credentials have changed.
+  bool Refresh(std::stop_token stop = {});
 
   // Why the last read failed; empty if it didn't.
   const std::string& last_error() const { return last_error_; }
@@ -36,6 +39,7 @@ class TokenSource {
 
   std::string token_;
   std::string file_;
+  std::shared_ptr<ExecAuthenticator> plugin_;  // may be null
   std::string last_error_;
   Clock& clock_;
   std::optional<MonotonicTime> read_at_;  // when the file was last read successfully

@@ -220,7 +220,7 @@ TEST_F(WrongUsage, OfKubeconfigsNamesTheFile) {
   ExpectExit2({{"--kubeconfig=" + bad_url}, {}, {bad_url, "ftp://127.0.0.1"}});
   server.url = "https://127.0.0.1:1";
   const std::string plugin = WriteKubeconfig(File("plugin"), server, "exec: {command: login}");
-  ExpectExit2({{"--kubeconfig=" + plugin}, {}, {plugin, "exec"}});
+  ExpectExit2({{"--kubeconfig=" + plugin}, {}, {plugin, "exec.apiVersion"}});
   WriteWhole(bad_url + ".ca.crt", "");
 }
 

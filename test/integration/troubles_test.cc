@@ -1,6 +1,7 @@
 // An API server that refuses, is down or hangs, and tokens that are no longer valid: nothing is
 // known then, nothing is lost, and the watcher goes on afterwards.
 #include <signal.h>
+#include <sys/stat.h>
 
 #include "test/integration/fixture.h"
 
@@ -84,6 +85,34 @@ TEST_F(Troubles, ATokenThatIsRevokedAndIsReplacedInItsFile) {
   WriteWhole(TokenFile(), api().Token(ns_, kAccount));
   ASSERT_TRUE(Shows(watcher, "keep: active"));
   EXPECT_GE(watcher.Metric("rest_client_request_retries_total"), 1);
+  api().Delete("deployments", ns_, "bob");
+  EXPECT_TRUE(Finishes(watcher));
+}
+
+TEST_F(Troubles, ATokenThatIsRevokedAndAPluginGivesAnother) {
+  UseAccount();
+  MakeCluster();
+  MakeDriver();
+  const std::string plugin = File("plugin");
+  WriteWhole(plugin, "#!/bin/sh\nuntil test -s '" + TokenFile() +
+                         "'; do sleep 0.1; done\necho '{\"kind\": \"ExecCredential\", "
+                         "\"apiVersion\": \"client.authentication.k8s.io/v1\", \"status\": "
+                         "{\"token\": \"'$(cat '" +
+                         TokenFile() + "')'\"}}'\n");
+  ASSERT_EQ(chmod(plugin.c_str(), 0700), 0);
+  WriteKubeconfig(kubeconfig(), server().Admin(),
+                  "exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, "
+                  "command: \"" +
+                      plugin + "\"}");
+  Watcher& watcher = WatchOver("deployment/bob");
+  ASSERT_TRUE(Shows(watcher, "keep: active"));
+  // The plugin, run because of the first 401, waits until there is another token.
+  WriteWhole(TokenFile(), "");
+  server().Revoke(token_, ns_, kAccount);
+  WriteWhole(TokenFile(), api().Token(ns_, kAccount));
+  ASSERT_TRUE(Eventually([&] { return watcher.Metric("rest_client_request_retries_total") >= 1; }));
+  ASSERT_TRUE(Shows(watcher, "keep: active"));
+  EXPECT_EQ(watcher.Log().find(token_), std::string::npos) << "the token is in the log";
   api().Delete("deployments", ns_, "bob");
   EXPECT_TRUE(Finishes(watcher));
 }

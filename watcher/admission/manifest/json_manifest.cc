@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "probes/base/names.h"
-#include "watcher/admission/manifest/yaml_scalar.h"
+#include "probes/base/yaml_scalar.h"
 
 namespace cluster_watcher {
 namespace {

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "probes/base/names.h"
+#include "probes/base/yaml_scalar.h"
 #include "watcher/admission/manifest/manifest_documents.h"
-#include "watcher/admission/manifest/yaml_scalar.h"
 #include "watcher/admission/manifest/yaml_source.h"
 
 namespace cluster_watcher {

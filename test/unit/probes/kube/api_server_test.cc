@@ -5,7 +5,9 @@
 #include <map>
 #include <vector>
 
+#include "test/unit/support/plugin.h"
 #include "test/unit/support/temporary_directory.h"
+#include "test/unit/support/test_clock.h"
 
 namespace cluster_watcher {
 namespace {
@@ -173,15 +175,91 @@ TEST_F(ApiServerTest, RefusesABadServer) {
 }
 
 TEST_F(ApiServerTest, RefusesWhatItDoesNotSupport) {
-  for (const char* field :
-       {"exec: {command: aws}", "auth-provider: {name: gcp}", "username: a", "password: b",
-        "as: admin", "as-groups: [a]", "as-uid: '1'", "as-user-extra: {a: [b]}"}) {
+  for (const char* field : {"auth-provider: {name: gcp}", "username: a", "password: b", "as: admin",
+                            "as-groups: [a]", "as-uid: '1'", "as-user-extra: {a: [b]}"}) {
     const std::string name = std::string(field).substr(0, std::string(field).find(':'));
     ExpectError(FindIn(Config("server: https://host", field)),
                 {Path("config"), "user \"u\"", name, "not supported", "use"});
   }
   ExpectError(FindIn(Config("server: https://host, proxy-url: http://proxy", "")),
               {"cluster \"c\"", "proxy-url", "not supported"});
+}
+
+// The entry of a user whose plugin lies beside the kubeconfig, and keeps what it is told in a file.
+constexpr const char* kPlugin =
+    "exec: {apiVersion: client.authentication.k8s.io/v1, command: ./plugin, interactiveMode: "
+    "Never, "
+    "provideClusterInfo: true}";
+constexpr const char* kV1 = "client.authentication.k8s.io/v1";
+
+class ApiServerWithPlugin : public ApiServerTest {
+ protected:
+  // Returns KUBERNETES_EXEC_INFO.
+  std::string Told(const Result<ApiServer>& found) {
+    Write("plugin", "#!/bin/sh\nprintf %s \"$KUBERNETES_EXEC_INFO\" >'" + Path("info") +
+                        "'\necho '{\"kind\": \"ExecCredential\", \"apiVersion\": \"" + kV1 +
+                        "\", \"status\": {\"token\": \"given\"}}'\n");
+    chmod(Path("plugin").c_str(), 0700);
+    if (!found) return found.error().message;
+    if (!found->plugin) return "no plugin";
+    TestClock clock;
+    const auto token = found->plugin->Token(clock, {});
+    return token && *token == "given" ? directory_.Read("info") : "no token";
+  }
+};
+
+TEST_F(ApiServerWithPlugin, TellsItOfTheCluster) {
+  const std::string begin =
+      R"({"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","spec":{)";
+  Write("ca.crt", "ca");
+  EXPECT_EQ(Told(FindIn(Config("server: https://host:6443, certificate-authority: ca.crt, "
+                               "tls-server-name: other, disable-compression: true, extensions: "
+                               "[{name: client.authentication.k8s.io/exec, extension: {a: [5]}}]",
+                               kPlugin))),
+            begin + R"("cluster":{"server":"https://host:6443","tls-server-name":"other",)" +
+                R"("certificate-authority-data":"Y2E=","disable-compression":true,)" +
+                R"("config":{"a":[5]}},"interactive":false}})");
+  EXPECT_EQ(Told(FindIn(Config("server: http://host, insecure-skip-tls-verify: true", kPlugin))),
+            begin + R"("cluster":{"server":"http://host","insecure-skip-tls-verify":true},)" +
+                R"("interactive":false}})");
+  std::string uninformed = kPlugin;
+  uninformed.replace(uninformed.find("true"), 4, "false");
+  EXPECT_EQ(Told(FindIn(Config("server: https://host", uninformed))),
+            begin + R"("interactive":false}})");
+}
+
+TEST_F(ApiServerWithPlugin, DoesWithoutItForOneWhoHasCredentials) {
+  Write("t", "a");
+  for (const char* user :
+       {"token: a", "tokenFile: t", "client-certificate-data: YQ==, client-key-data: YQ=="}) {
+    const auto found = FindIn(Config("server: https://host", std::string(user) + ", " + kPlugin));
+    ASSERT_TRUE(found) << found.error().message;
+    EXPECT_EQ(found->plugin, nullptr) << user;
+    ExpectError(FindIn(Config("server: https://host",
+                              std::string(user) + ", exec: {command: a, apiVersion: v1}")),
+                {"user \"u\"", "exec.apiVersion"});
+  }
+}
+
+TEST_F(ApiServerWithPlugin, NamesTheEntryThatIsWrong) {
+  const std::string good = "server: https://host";
+  ExpectError(FindIn(Config(good, "exec: {command: hidden, args: [hidden]}")),
+              {Path("config"), "user \"u\"", "exec.apiVersion is missing", "set it to"});
+  ExpectError(FindIn(Config(good, "exec: aws")), {"user \"u\"", "exec is not a map"});
+  const std::string twice =
+      ", extensions: [{name: client.authentication.k8s.io/exec, extension: {a: 1, a: 2}}]";
+  ExpectError(FindIn(Config(good + twice, kPlugin)), {Path("config"), "cluster \"c\"", "JSON"});
+  const auto untold = FindIn(Config(good + twice, "token: a"));
+  EXPECT_TRUE(untold) << untold.error().message << " nobody needs it";
+}
+
+TEST_F(ApiServerWithPlugin, IsOnlyTheNamedUsers) {
+  const std::string others = "{name: v, user: {exec: {command: [a]}}}, ";
+  std::string config = Config("server: https://host", "token: a");
+  config.insert(config.find("{name: u"), others);
+  const auto found = FindIn(config);
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found->plugin, nullptr);
 }
 
 TEST_F(ApiServerTest, RefusesUnusableCredentials) {
@@ -218,7 +296,7 @@ TEST_F(ApiServerTest, RefusesWhatIsNotBase64) {
 TEST_F(ApiServerTest, NamesSeveralProblemsAtOnce) {
   ExpectError(FindIn(Config("server: host, proxy-url: p, certificate-authority: no",
                             "exec: {a: b}, token: 'a b'")),
-              {"server", "proxy-url", Path("no"), "exec", "token"});
+              {"server", "proxy-url", Path("no"), "exec.command", "exec.apiVersion", "token"});
   const auto found = FindIn(Config("server: host", "token: \"hidden\\nhidden\", password: hidden"));
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().message.find("hidden"), std::string::npos) << "never a secret";

@@ -11,6 +11,7 @@
 #include <mutex>
 
 #include "test/unit/support/loopback.h"
+#include "test/unit/support/plugin.h"
 #include "test/unit/support/temporary_directory.h"
 #include "test/unit/support/test_clock.h"
 #include "test/unit/support/tls_server.h"
@@ -718,6 +719,35 @@ TEST_F(CurlTransportTls, AClientCertificateIsReadAgainOnceItsKeyFits) {
   EXPECT_EQ(Outcome(Send(*transport)), "tls") << "its key isn't there yet";
   directory_->Write("client.key", Read("named.key"));
   EXPECT_EQ(Outcome(Send(*transport)), "200");
+}
+
+TEST_F(CurlTransportTls, ShowsTheCertificateThatAPluginGaveLast) {
+  TlsServer server(With("good", {"-www", "-tls1_2", "-Verify", "1", "-verify_return_error",
+                                 "-CAfile", Path("ca.crt")}));
+  const Plugin plugin;
+  TestClock clock;
+  ApiServer api_server = Trusting(server);
+  api_server.plugin = plugin.Authenticator();
+  const auto transport = *CurlTransport::Create(api_server, clock);
+  EXPECT_EQ(Outcome(Send(*transport)), "tls") << "none was given yet";
+  EXPECT_EQ(plugin.Runs(), 0) << "who sends the requests asks for credentials";
+  plugin.GiveCertificate(Read("named.crt"), Read("named.key"));
+  EXPECT_EQ(api_server.plugin->Token(clock, {}).value(), "");
+  EXPECT_EQ(Outcome(Send(*transport)), "200");
+  plugin.GiveCertificate(Read("other-ca.crt"), Read("other-ca.key"));
+  EXPECT_TRUE(api_server.plugin->Refresh(clock, {}));
+  EXPECT_EQ(Outcome(Send(*transport)), "tls") << "it isn't trusted";
+  clock.elapsed += std::chrono::minutes(1);
+  plugin.GiveCertificate(Read("named.crt"), Read("good.key"));
+  EXPECT_FALSE(api_server.plugin->Refresh(clock, {})) << "the key is another's";
+  clock.elapsed += std::chrono::minutes(1);
+  plugin.GiveCertificate(Read("named.crt"), Read("named.key"));
+  EXPECT_TRUE(api_server.plugin->Refresh(clock, {}));
+  EXPECT_EQ(Outcome(Send(*transport)), "200");
+  clock.elapsed += std::chrono::minutes(1);
+  plugin.GiveToken("instead");
+  EXPECT_TRUE(api_server.plugin->Refresh(clock, {}));
+  EXPECT_EQ(Outcome(Send(*transport)), "tls") << "it gives none any more";
 }
 
 TEST_F(CurlTransportTls, RefusesOldVersionsOfTls) {

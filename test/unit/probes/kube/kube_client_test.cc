@@ -11,6 +11,7 @@
 
 #include "probes/kube/look_reads.h"
 #include "test/unit/support/fake_transport.h"
+#include "test/unit/support/plugin.h"
 #include "test/unit/support/temporary_directory.h"
 
 namespace cluster_watcher {
@@ -456,6 +457,19 @@ TEST_F(KubeClientTest, TriesA401OnceMoreWithANewToken) {
   ASSERT_EQ(records_.size(), 3u);
   EXPECT_FALSE(records_[0].retry || records_[1].retry);
   EXPECT_TRUE(records_[2].retry);
+}
+
+TEST_F(KubeClientTest, LeavesAPluginThatHangsWhenItIsToldToStop) {
+  const Plugin plugin;
+  plugin.Script("exec sleep 1000");
+  ApiServer server;
+  server.plugin = plugin.Authenticator();
+  TokenSource tokens(server, clock_);
+  KubeClient client(transport_, tokens, [](const RequestRecord&) {});
+  std::stop_source source;
+  source.request_stop();
+  EXPECT_EQ(Outcome(client.Do(GetBob(), source.get_token())), "stopped");
+  EXPECT_TRUE(transport_.requests.empty());
 }
 
 TEST_F(KubeClientTest, TriesA401NotMoreThanOnce) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "test/unit/support/plugin.h"
 #include "test/unit/support/temporary_directory.h"
 #include "test/unit/support/test_clock.h"
 
@@ -113,6 +114,20 @@ TEST_F(TokenSourceTest, FailsWhereTheFileWasNeverReadable) {
     server_.token_file = path;
     EXPECT_FALSE(TokenSource(server_, clock_).Token()) << path;
   }
+}
+
+TEST_F(TokenSourceTest, RunsThePlugin) {
+  const Plugin plugin;
+  ApiServer server;
+  server.plugin = plugin.Authenticator();
+  TokenSource source(server, clock_);
+  EXPECT_EQ(plugin.Runs(), 0);
+  plugin.GiveToken("one");
+  EXPECT_EQ(TokenOf(source), "one");
+  plugin.GiveToken("two");
+  EXPECT_EQ(TokenOf(source), "one");
+  EXPECT_TRUE(source.Refresh());
+  EXPECT_EQ(TokenOf(source), "two");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "watcher/admission/manifest/yaml_scalar.h"
+#include "probes/base/yaml_scalar.h"
 
 #include <gtest/gtest.h>
 
