@@ -70,13 +70,15 @@ TEST_F(DriversSide, AwaitTellsHowTheClusterIs) {
   MakeDriver();
   EXPECT_EQ(Said(10, {"await", kCluster, "--app=deployment/bob"}),
             "cluster-watcher: no cluster spark\n");
-  EXPECT_EQ(Said(1, {"list", kCluster}), "cluster-watcher: no cluster spark\n");
+  EXPECT_EQ(Said(1, {"list", kCluster}), "cluster-watcher: no cluster spark\n")
+      << "the kept bystanders are none";
   MakeCluster({.root_annotations = {{"cluster-watcher/owner", "deployment.apps/bob"}}});
   MasterPod();
   EXPECT_EQ(Said(0, {"await", kCluster, "--app=deployment/bob"}), "cluster spark is ready\n");
   MakeDriver("alice");
   Said(11, {"await", kCluster, "--app=deployment/alice"});
-  MarkTheRoot({{"phase", "condemned"}, {"condemned-by", "cli/x"}});
+  MarkTheRoot({{"cluster-watcher/phase", "condemned"},
+               {"cluster-watcher/root-uid", api().Uid("deployments", ns_, kMaster)}});
   EXPECT_EQ(Said(12, {"await", kCluster, "--app=deployment/bob", "--timeout=100ms"}),
             "cluster-watcher: cluster spark is Condemned\n");
 }
@@ -86,7 +88,7 @@ TEST_F(DriversSide, WhoAwaitsAClusterThatGoesIsToldWhenItIsGone) {
   MakeCluster({.root_annotations = {{"cluster-watcher/owner", "deployment.apps/bob"}}});
   MakeDriver();
   Watcher& watcher = Watch({"--grace-period=0s"});
-  ASSERT_TRUE(Shows(watcher, "active"));
+  ASSERT_TRUE(Shows(watcher, "keep: active"));
   MakeMember("held", true);
   api().Delete("deployments", ns_, "bob");
   ASSERT_TRUE(Reaches(watcher, "deleting"));
@@ -103,7 +105,7 @@ TEST_F(DriversSide, WhatIsClaimedIsInUse) {
   MakeDriver();
   MakeDriver("alice");
   Watcher& watcher = Watch({"--grace-period=3s"});
-  ASSERT_TRUE(Shows(watcher, "active"));
+  ASSERT_TRUE(Shows(watcher, "keep: active"));
   // Shared for a moment, so that alice may have it as well.
   Said(0, {"release", kCluster, "--app=deployment/bob"});
   Said(0, {"claim", kCluster, "--app=deployment/alice"});
@@ -112,22 +114,22 @@ TEST_F(DriversSide, WhatIsClaimedIsInUse) {
             std::string::npos);
   // A person gives it to bob all the same.
   api().Annotate("deployments", ns_, kMaster, "cluster-watcher/owner", "deployment.apps/bob");
-  ASSERT_TRUE(Shows(watcher, "active"));
+  ASSERT_TRUE(Shows(watcher, "keep: active"));
   api().Delete("deployments", ns_, "bob");
-  EXPECT_TRUE(Shows(watcher, "in-use"));
-  EXPECT_TRUE(Keeps(watcher, "in-use"));
+  EXPECT_TRUE(Shows(watcher, "keep: in-use"));
+  EXPECT_TRUE(Keeps(watcher, "keep: in-use"));
 }
 
 TEST_F(DriversSide, AHoldKeepsTheClusterUntilItIsTakenOff) {
   MakeCluster({.root_annotations = {{"cluster-watcher/owner", "deployment.apps/bob"}}});
   MakeDriver();
   Watcher& watcher = Watch({"--grace-period=2s"});
-  ASSERT_TRUE(Shows(watcher, "active"));
+  ASSERT_TRUE(Shows(watcher, "keep: active"));
   const std::string said = Said(0, {"hold", kCluster, "1h", "--reason=a demo"});
   EXPECT_NE(said.find("; otherwise it would be kept (active)"), std::string::npos) << said;
   api().Delete("deployments", ns_, "bob");
-  ASSERT_TRUE(Shows(watcher, "held"));
-  EXPECT_TRUE(Keeps(watcher, "held"));
+  ASSERT_TRUE(Shows(watcher, "keep: held"));
+  EXPECT_TRUE(Keeps(watcher, "keep: held"));
   EXPECT_NE(Said(0, {"unhold", kCluster}).find("; it will be deleted (owner-absent)"),
             std::string::npos);
   EXPECT_TRUE(Finishes(watcher));
@@ -137,7 +139,7 @@ TEST_F(DriversSide, ANamespaceIsHeldWhole) {
   MakeCluster({.root_annotations = {{"cluster-watcher/owner", "deployment.apps/bob"}}});
   Said(0, {"hold", "--namespace-wide", "2h"});
   Watcher& watcher = Watch({"--grace-period=0s", "--startup-grace=0s"});
-  ASSERT_TRUE(Shows(watcher, "held"));
+  ASSERT_TRUE(Shows(watcher, "keep: held"));
   Said(0, {"unhold", "--namespace-wide"});
   EXPECT_TRUE(Finishes(watcher));
 }

@@ -7,6 +7,7 @@
 #include "probes/owner_kinds.h"
 #include "watcher/observation/next_master.h"
 #include "watcher/protocol/annotations.h"
+#include "watcher/protocol/member_annotations.h"
 
 namespace cluster_watcher {
 namespace {
@@ -225,7 +226,6 @@ Result<ClusterView, ApiError> ReadClusterView(KubeClient& client, Discovery& dis
   if (!roots) return Unexpected{std::move(roots).error()};
   ClusterView view;
   view.id = cluster;
-  view.exists = !parts->empty();
   JsonDocument whole;
   if (roots->size() == 1) {
     const KubeObject& root = roots->front();
@@ -241,6 +241,10 @@ Result<ClusterView, ApiError> ReadClusterView(KubeClient& client, Discovery& dis
   } else {
     for (const KubeObject& root : *roots) view.rivals.push_back(root.Describe());
   }
+  // What is kept outlives its cluster.
+  view.exists = view.root || std::any_of(parts->begin(), parts->end(), [](const Part& part) {
+                  return !IsKept(part.object.meta);
+                });
   bool any_worker = false;
   view.workers = CountWorkers(*parts, any_worker);
   FindServices(*parts, whole.root(), view);

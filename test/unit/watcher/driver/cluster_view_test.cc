@@ -55,6 +55,14 @@ TEST_F(ClusterViewTest, WorkersMayBeScaledToZeroOrBarePods) {
   EXPECT_EQ(View().workers, 1);
 }
 
+TEST_F(ClusterViewTest, WhatIsKeptOutlivesTheCluster) {
+  for (const char* path : {kRoot, kWorker}) Delete(path);
+  kubernetes_.Settle();
+  EXPECT_TRUE(View().exists);
+  Annotate(kService, "keep", "true");
+  EXPECT_FALSE(View().exists);
+}
+
 // The master's pods alone are labelled.
 TEST_F(ClusterViewTest, TheRootIsFoundByItsPods) {
   LabelObject(kRoot, R"("oshinko-type":null)");
