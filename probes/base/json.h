@@ -108,6 +108,10 @@ class JsonWriter {
 
   // Writes a key and its value.
   JsonWriter& Field(std::string_view key, std::string_view text) { return Key(key).String(text); }
+  // The same, with null for an empty text.
+  JsonWriter& TextOrNull(std::string_view key, std::string_view text) {
+    return text.empty() ? Key(key).Null() : Field(key, text);
+  }
 
   std::string Text() const;
 

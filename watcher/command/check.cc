@@ -27,11 +27,6 @@ std::string StepNames(const std::vector<Step>& steps) {
   return names;
 }
 
-void TextOrNull(JsonWriter& json, std::string_view key, const std::string& text) {
-  json.Key(key);
-  text.empty() ? json.Null() : json.String(text);
-}
-
 // Whoever looks once doesn't count who else is abandoned.
 std::string InSurge(const Settings& settings, Reason reason, Duration grace) {
   const bool waits = settings.surge_limit > 0 && settings.surge_grace > grace;
@@ -56,13 +51,14 @@ std::string JsonReport(const Snapshot& snapshot, const Decision& decision,
   JsonWriter json(JsonWriter::Style::kIndented);
   const auto& owner = snapshot.facts.owner;
   json.StartObject().Field("namespace", settings.settings.ns);
-  TextOrNull(json, "cluster", ClusterName(snapshot, settings));
-  TextOrNull(json, "owner", snapshot.OwnerText());
-  TextOrNull(json, "ownerUID", snapshot.OwnerUid());
+  json.TextOrNull("cluster", ClusterName(snapshot, settings));
+  json.TextOrNull("owner", snapshot.OwnerText());
+  json.TextOrNull("ownerUID", snapshot.OwnerUid());
   json.Field("observation", snapshot.facts.ObservationText()).Key("replicas");
   owner && owner->object ? json.Integer(owner->fields.replicas) : json.Null();
   json.Field("verdict", decision.verdict()).Field("reason", ToString(decision.reason));
   json.Field("detail", decision.detail).Field("remedy", WhatChangesIt(snapshot, decision));
+  if (const std::string steps = snapshot.StepsText(); !steps.empty()) json.Field("steps", steps);
   json.Key("rules").StartArray();
   for (const RuleOutcome& rule : decision.rules) {
     json.StartObject().Key("number").Integer(rule.number).Key("matched").Bool(rule.matched);
@@ -110,6 +106,7 @@ std::string TextReport(const Snapshot& snapshot, const Decision& decision,
                                  settings.settings.confirmations, FormatDuration(grace)) +
                          InSurge(settings.settings, decision.reason, grace));
   }
+  line("steps done", snapshot.StepsText());
   line("steps before", StepNames(snapshot.steps.before));
   line("steps after", StepNames(snapshot.steps.after));
   text += "\nrules, the first that matches decides:\n";

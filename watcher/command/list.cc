@@ -78,19 +78,10 @@ Cells CellsOf(const ClusterRow& row, const TableStyle& style) {
   return cells;
 }
 
-void TextOrNull(JsonWriter& writer, const char* key, const std::string& text) {
-  writer.Key(key);
-  if (text.empty()) {
-    writer.Null();
-  } else {
-    writer.String(text);
-  }
-}
-
 void WriteRow(JsonWriter& writer, const ClusterRow& row) {
   writer.StartObject().Field("namespace", row.ns).Field("cluster", row.cluster);
   writer.Field("status", row.status);
-  TextOrNull(writer, "owner", row.owner);
+  writer.TextOrNull("owner", row.owner);
   writer.Key("replicas");
   if (row.replicas) {
     writer.Integer(*row.replicas);
@@ -98,7 +89,7 @@ void WriteRow(JsonWriter& writer, const ClusterRow& row) {
     writer.Null();
   }
   writer.Field("verdict", row.verdict).Field("reason", row.reason).Field("phase", row.phase);
-  TextOrNull(writer, "ephemeral", row.ephemeral);
+  writer.TextOrNull("ephemeral", row.ephemeral);
   writer.Key("drivers").StartArray();
   for (const std::string& driver : row.drivers) writer.String(driver);
   writer.EndArray();

@@ -78,12 +78,6 @@ Result<std::vector<std::string>, ApiError> FindDrivers(const DriverTools& tools,
   return drivers;
 }
 
-std::string StepsText(const Snapshot& look) {
-  const std::size_t all = look.steps.before.size() + look.steps.after.size();
-  if (look.marks.phase != Phase::kDeleting || all == 0) return "";
-  return std::to_string(look.marks.steps_done.size()) + "/" + std::to_string(all);
-}
-
 // Until the grace period ends that began with the first abandoned verdict.
 std::optional<Duration> TimeLeft(const Snapshot& look, const Decision& decision,
                                  const Settings& settings, Clock& clock) {
@@ -113,7 +107,7 @@ void TakeLook(const DriverTools& tools, const SettingsInForce::WithAnnotations& 
   row.verdict = look.decision.verdict();
   row.reason = ToString(look.decision.reason);
   row.ephemeral = snapshot.owner_name ? snapshot.owner_name->name : "";
-  row.steps = StepsText(snapshot);
+  row.steps = snapshot.StepsText();
   row.left = TimeLeft(snapshot, look.decision, *settings, tools.clock);
 }
 

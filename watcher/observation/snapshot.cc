@@ -8,6 +8,12 @@ std::string Snapshot::OwnerText() const {
   return owner_name ? owner_name->ToText() : "";
 }
 
+std::string Snapshot::StepsText() const {
+  const std::size_t all = steps.before.size() + steps.after.size();
+  if (marks.phase != Phase::kDeleting || all == 0) return "";
+  return std::to_string(marks.steps_done.size()) + "/" + std::to_string(all);
+}
+
 std::string Snapshot::OwnerUid() const {
   if (facts.owner && facts.owner->object) return facts.owner->object->meta.uid;
   return seen ? seen->uid : "";

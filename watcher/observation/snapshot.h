@@ -61,7 +61,8 @@ struct Snapshot {
   bool IsPodTerminating() const { return pod && pod->meta.deleting; }
   // "deployment.apps/bob", as far as it is known; empty: nothing is.
   std::string OwnerText() const;
-  std::string OwnerUid() const;  // empty: it was never seen
+  std::string StepsText() const;  // "1/2", the steps that have ended, while it is being deleted
+  std::string OwnerUid() const;   // empty: it was never seen
   // Tells one owner from its successor; empty: there is no owner.
   std::string OwnerIdentity() const;
 };

@@ -138,6 +138,17 @@ TEST(Check, SaysThatADeletionThatWasBegunGoesOn) {
   }
 }
 
+TEST(Check, SaysHowManyStepsHaveEndedWhileItIsDeleted) {
+  Snapshot snapshot = Look(Observation::kDeleting);
+  snapshot.steps.before = {Step{}, Step{}};
+  snapshot.steps.after = {Step{}};
+  EXPECT_FALSE(Holds(ReportOn(snapshot, Settled(), OutputFormat::kJson).text, "\"steps\""));
+  snapshot.marks.phase = Phase::kDeleting;
+  snapshot.marks.steps_done = {"before-delete/drain"};
+  EXPECT_TRUE(Holds(ReportOn(snapshot, Settled(), OutputFormat::kJson).text, "\"steps\": \"1/3\""));
+  EXPECT_TRUE(Holds(ReportOn(snapshot, Settled(), OutputFormat::kText).text, "steps done   1/3"));
+}
+
 TEST(Check, TextSaysTheVerdictWhyEachRuleAndEachSetting) {
   const Snapshot snapshot = Look(Observation::kDeleting);
   const std::string text = ReportOn(snapshot, Settled(), OutputFormat::kText).text;

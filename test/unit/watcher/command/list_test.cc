@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "probes/base/file.h"
+
 namespace cluster_watcher {
 namespace {
 
@@ -30,14 +32,21 @@ std::vector<ClusterRow> Rows() {
   return {bob, shared};
 }
 
+// As the page for drivers shows it.
 TEST(ClusterTable, HasAValueInEachCell) {
-  EXPECT_EQ(ClusterTable(Rows(), {}),
+  std::vector<ClusterRow> rows = Rows();
+  rows[0].cluster = "bob-cluster";
+  const std::string table = ClusterTable(rows, {});
+  EXPECT_EQ(table,
             "CLUSTER        STATUS       OWNER                 REPLICAS    VERDICT    REASON     "
             "EPHEMERAL\n"
-            "bob            Running      deployment.apps/bob   1           keep       active     "
+            "bob-cluster    Running      deployment.apps/bob   1           keep       active     "
             "bob\n"
             "long-running   Incomplete   <missing>             <missing>   <shared>   <shared>   "
             "<shared>\n");
+  const auto page = ReadFile(PROJECT_ROOT "/docs/drivers.md", 1 << 20);
+  ASSERT_TRUE(page);
+  EXPECT_NE(page->find(table), std::string::npos);
 }
 
 TEST(ClusterTable, IsWiderWhereThatIsAskedFor) {
