@@ -179,7 +179,7 @@ int RunCheck(const Invocation& invocation, const Environment& environment, std::
   }
   const CheckReport report =
       Report(look.snapshot, look.decision, settings.resolved(), invocation.output);
-  fmt::print("{}", report.text);
+  PrintText(report.text);
   if (!report.error.empty()) PrintErrors({report.error});
   return static_cast<int>(report.exit);
 }

@@ -2,8 +2,6 @@
 
 #include <variant>
 
-#include <spdlog/fmt/fmt.h>
-
 #include "watcher/command/check.h"
 #include "watcher/command/claims.h"
 #include "watcher/command/command_line.h"
@@ -18,42 +16,43 @@
 namespace cluster_watcher {
 
 int Run(std::span<const char* const> arguments, const Environment& environment,
-        std::stop_token stop) {
+        SignalSource& signals) {
   const CommandLine command_line = ParseCommandLine(arguments);
   if (const auto* help = std::get_if<HelpText>(&command_line)) {
-    fmt::print("{}", help->text);
+    PrintText(help->text);
     return 0;
   }
   if (const auto* errors = std::get_if<UsageErrors>(&command_line)) {
     return PrintErrors(errors->lines);
   }
   const auto& invocation = std::get<Invocation>(command_line);
+  const StopOnSignal stop(signals);
   switch (invocation.command) {
     case Command::kWatch:
-      return RunWatch(invocation, environment, stop);
+      return RunWatch(invocation, environment, stop.token());
     case Command::kAwait:
-      return RunAwait(invocation, environment, stop);
+      return RunAwait(invocation, environment, stop.token());
     case Command::kClaim:
-      return RunClaim(invocation, environment, stop);
+      return RunClaim(invocation, environment, stop.token());
     case Command::kRelease:
-      return RunRelease(invocation, environment, stop);
+      return RunRelease(invocation, environment, stop.token());
     case Command::kHold:
-      return RunHold(invocation, environment, stop);
+      return RunHold(invocation, environment, stop.token());
     case Command::kUnhold:
-      return RunUnhold(invocation, environment, stop);
+      return RunUnhold(invocation, environment, stop.token());
     case Command::kList:
-      return RunList(invocation, environment, stop);
+      return RunList(invocation, environment, stop.token());
     case Command::kCheck:
-      return RunCheck(invocation, environment, stop);
+      return RunCheck(invocation, environment, stop.token());
     case Command::kInject:
       return RunInject(invocation);
     case Command::kWebhook:
-      return RunWebhook(invocation, stop);
+      return RunWebhook(invocation, stop.token());
     case Command::kCompletion:
-      fmt::print("{}", CompletionScript(invocation.shell));
+      PrintText(CompletionScript(invocation.shell));
       return 0;
     case Command::kVersion:
-      fmt::print("cluster-watcher {} ({})\n", kVersion, kRevision);
+      PrintText(std::string("cluster-watcher ") + kVersion + " (" + kRevision + ")\n");
       return 0;
   }
   return kUsageExit;
