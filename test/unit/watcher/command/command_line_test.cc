@@ -253,7 +253,7 @@ TEST(CommandLine, SaysWhatIsWrong) {
       // Flags of other commands
       {"-o|json", {"--output is a flag of check, not of watch"}},
       {"version|-o|json|-n|a",
-       {"--namespace is a flag of watch, await and 5 others, not of version",
+       {"--namespace is a flag of watch, await and 6 others, not of version",
         "--output is a flag of check, not of version"}},
       {"-f|x", {"--filename is a flag of inject, not of watch"}},
       {"check|--image=x", {"--image is a flag of inject, not of check"}},

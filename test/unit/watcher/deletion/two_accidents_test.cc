@@ -436,9 +436,8 @@ TEST_F(TwoAccidentsTest, WhatAnOrphaningMemberControlledGoesWhateverTheResources
     kubernetes_.Admin("PATCH", kWorker, R"({"metadata":{"labels":{"oshinko-cluster":"spark"}}})",
                       "application/merge-patch+json");
     MakeMap("kept", kKept + OwnedBy("Deployment", "apps/v1", kWorker));
-    Before("DELETE", kRoot, 1, [&] {
-      EXPECT_EQ(CountOf("/apis/apps/v1/namespaces/lab/replicasets", "w"), 0u);
-    });
+    Before("DELETE", kRoot, 1,
+           [&] { EXPECT_EQ(CountOf("/apis/apps/v1/namespaces/lab/replicasets", "w"), 0u); });
     EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
     EXPECT_TRUE(MapExists("kept"));
     EXPECT_FALSE(Exists(kWorker));

@@ -433,10 +433,10 @@ TEST_F(LifeOfAClusterTest, WhatIsNotCondemnedIsConfirmedAnewAndToldOncePerHour) 
   int tries = 0;
   kubernetes_.on_request = [&](const Request& request, const User&) {
     if (request.body.find(R"(phase":"condemned)") == std::string::npos) return;
-    kubernetes_.Admin("PATCH", kRoot,
-                      R"({"metadata":{"annotations":{"example.com/writes":")" +
-                          std::to_string(++tries) + "\"}}}",
-                      "application/merge-patch+json");
+    kubernetes_.Admin(
+        "PATCH", kRoot,
+        R"({"metadata":{"annotations":{"example.com/writes":")" + std::to_string(++tries) + "\"}}}",
+        "application/merge-patch+json");
   };
   clock_.At(seconds(10), [this] { Delete(kDriver); });
   Run(minutes(50));
