@@ -20,8 +20,9 @@ declare -A uses=(
   [watcher/admission]="watcher/settings watcher/protocol probes probes/kube probes/base"
   [watcher/admission/manifest]="watcher/admission probes/base"
   [watcher/admission/server]="watcher/admission probes/base metrics metrics/http"
-  [watcher/command]="watcher/loop watcher/deletion watcher/reporting watcher/decision watcher/observation watcher/settings watcher/admission watcher/admission/manifest watcher/admission/server probes/kube probes/base metrics metrics/http"
-  [watcher]="watcher/command"
+  [watcher/driver]="probes/base"
+  [watcher/command]="watcher/driver watcher/loop watcher/deletion watcher/reporting watcher/decision watcher/observation watcher/settings watcher/admission watcher/admission/manifest watcher/admission/server probes/kube probes/base metrics metrics/http"
+  [watcher]="watcher/command watcher/driver"
 )
 . test/checks.bash
 

@@ -15,7 +15,7 @@
 namespace cluster_watcher {
 
 int Run(std::span<const char* const> arguments, const Environment& environment,
-        std::stop_token stop) {
+        SignalSource& signals) {
   const CommandLine command_line = ParseCommandLine(arguments);
   if (const auto* help = std::get_if<HelpText>(&command_line)) {
     fmt::print("{}", help->text);
@@ -25,15 +25,16 @@ int Run(std::span<const char* const> arguments, const Environment& environment,
     return PrintErrors(errors->lines);
   }
   const auto& invocation = std::get<Invocation>(command_line);
+  const StopOnSignal stop(signals);
   switch (invocation.command) {
     case Command::kWatch:
-      return RunWatch(invocation, environment, stop);
+      return RunWatch(invocation, environment, stop.token());
     case Command::kCheck:
-      return RunCheck(invocation, environment, stop);
+      return RunCheck(invocation, environment, stop.token());
     case Command::kInject:
       return RunInject(invocation);
     case Command::kWebhook:
-      return RunWebhook(invocation, stop);
+      return RunWebhook(invocation, stop.token());
     case Command::kVersion:
       fmt::print("cluster-watcher {} ({})\n", kVersion, kRevision);
       return 0;

@@ -2,15 +2,15 @@
 #pragma once
 
 #include <span>
-#include <stop_token>
 
 #include "probes/kube/api_server.h"
+#include "watcher/driver/signals.h"
 
 namespace cluster_watcher {
 
-// The first of `arguments` is the program's own name. Returns the exit code; `stop` ends the
-// commands that would go on for ever.
+// The first of `arguments` is the program's own name. Returns the exit code; SIGTERM and SIGINT end
+// the commands that would go on for ever.
 int Run(std::span<const char* const> arguments, const Environment& environment,
-        std::stop_token stop);
+        SignalSource& signals);
 
 }  // namespace cluster_watcher
