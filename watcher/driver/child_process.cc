@@ -189,6 +189,7 @@ class Supervisor {
     if (*foreground == child_) MakeForeground(getpgrp());
     // This doesn't stop PID 1, nor a group that no shell could continue.
     kill(0, SIGTSTP);
+    // A child in the background would read, and be stopped, again and again.
     if (*foreground == child_) Continue();
   }
 

@@ -198,7 +198,7 @@ TEST_F(ChildProcessTest, InheritsNothingElseUnlessItIsToldTo) {
 TEST_F(ChildProcessTest, GetsTheSignalsThatWeGet) {
   for (const std::string& signal : Words("HUP INT QUIT USR1 USR2 TERM CONT WINCH")) {
     const ChildEnd end =
-        RunScript("trap 'exit 7' " + signal + "; kill -" + signal + " $PPID; stay");
+        RunScript("signal=" + signal + "; trap 'exit 7' $signal; kill -$signal $PPID; stay");
     EXPECT_EQ(end.exit_code, 7) << signal;
     EXPECT_EQ(end.stopped_by.has_value(), signal == "TERM" || signal == "INT") << signal;
   }
