@@ -4,6 +4,7 @@
 #include <spdlog/logger.h>
 
 #include <atomic>
+#include <memory>
 #include <utility>
 
 #include "metrics/admission_metrics.h"
@@ -38,7 +39,9 @@ class Webhook {
     auto data = LoadInjectionConfig(options_.config);
     if (!data) return {data.error().message};
     ResolvedInjectionSettings resolved = ResolveInjectionSettings(*data);
-    if (resolved.errors.empty()) settings_ = std::move(resolved.settings);
+    if (resolved.errors.empty()) {
+      settings_ = std::make_shared<const InjectionSettings>(std::move(resolved.settings));
+    }
     for (std::string& error : resolved.errors) error = options_.config + ": " + error;
     return resolved.errors;
   }
@@ -59,10 +62,13 @@ class Webhook {
   }
 
   WebhookServer::Handlers Handlers() {
-    return {{"/mutate", [this](auto body) { return Logged(AnswerMutate(body, settings_)); }},
-            {"/validate", [this](auto body) {
-               return Logged(AnswerValidate(body, settings_, options_.reject_invalid));
-             }}};
+    const auto mutate = [this](std::string_view body) {
+      return Logged(AnswerMutate(body, *settings_.load()));
+    };
+    const auto validate = [this](std::string_view body) {
+      return Logged(AnswerValidate(body, *settings_.load(), options_.reject_invalid));
+    };
+    return {{"/mutate", mutate}, {"/validate", validate}};
   }
 
  private:
@@ -94,7 +100,7 @@ class Webhook {
   const WebhookOptions& options_;
   AdmissionMetrics& metrics_;
   spdlog::logger& log_;
-  InjectionSettings settings_;
+  std::atomic<std::shared_ptr<const InjectionSettings>> settings_;  // handlers have threads
   std::string certificate_source_;
   WallTime expires_{};
   std::string config_error_;

@@ -74,7 +74,7 @@ spdlog::level::level_enum ToSpdlog(LogLevel level) {
 
 Log::Log(LogLevel level, LogFormat format, spdlog::sink_ptr sink)
     : logger_("cluster-watcher",
-              sink ? std::move(sink) : std::make_shared<spdlog::sinks::stderr_sink_st>()) {
+              sink ? std::move(sink) : std::make_shared<spdlog::sinks::stderr_sink_mt>()) {
   Configure(level, format);
   logger_.flush_on(spdlog::level::trace);
 }

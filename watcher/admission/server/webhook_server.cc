@@ -12,6 +12,7 @@
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/ssl.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
@@ -41,6 +42,7 @@ constexpr std::chrono::milliseconds kAcceptAgain{100};
 constexpr std::chrono::milliseconds kDrainStep{20};
 constexpr std::chrono::seconds kGoodbye{1};
 constexpr std::size_t kLargeBody = 256u << 10;  // memory is given back after larger ones
+constexpr std::size_t kQuickBody = 64u << 10;   // takes less than a millisecond
 constexpr std::size_t kPiece = 16u << 10;
 constexpr std::size_t kMostRest = 32u << 20;
 
@@ -104,6 +106,7 @@ struct WebhookServer::State {
   bool stopping = false;
   asio::io_context io{1};  // ends before what its coroutines use
   tcp::acceptor acceptor{io};
+  asio::thread_pool worker{1};  // ends before the coroutines that wait for it
 
   ErrorCode Listen();
   asio::awaitable<void> Accept();
@@ -111,6 +114,7 @@ struct WebhookServer::State {
   asio::awaitable<void> ServeTls(Connection& connection);
   asio::awaitable<bool> ServeRequest(Connection& connection, TlsStream& tls,
                                      beast::flat_buffer& buffer);
+  asio::awaitable<AdmissionAnswer> AnswerTo(const Handler& handler, const std::string& body);
   asio::awaitable<bool> ReadBody(Connection& connection, TlsStream& tls, beast::flat_buffer& buffer,
                                  http::request_parser<http::string_body>& parser);
   asio::awaitable<void> ReadRest(Connection& connection, TlsStream& tls);
@@ -300,7 +304,7 @@ asio::awaitable<bool> WebhookServer::State::ServeRequest(Connection& connection,
     if (!co_await ReadBody(connection, tls, buffer, parser)) co_return false;
     const auto whole = Steady::now();
     std::string& body = parser.get().body();
-    answer = handlers.find(PathOf(parser.get()))->second(body);
+    answer = co_await AnswerTo(handlers.find(PathOf(parser.get()))->second, body);
     metrics.Answered(answer->result, Steady::now() - whole);
     std::string().swap(body);
   } else {
@@ -313,6 +317,14 @@ asio::awaitable<bool> WebhookServer::State::ServeRequest(Connection& connection,
   co_await http::async_write(tls, response, Into(error));
   if (!error && !is_read) co_await ReadRest(connection, tls);
   co_return !error && keep;
+}
+
+// A large review takes tens of milliseconds, in which nobody else is kept waiting.
+asio::awaitable<AdmissionAnswer> WebhookServer::State::AnswerTo(const Handler& handler,
+                                                                const std::string& body) {
+  if (body.size() <= kQuickBody) co_return handler(body);
+  const auto work = [&]() -> asio::awaitable<AdmissionAnswer> { co_return handler(body); };
+  co_return co_await asio::co_spawn(worker, work, asio::use_awaitable);
 }
 
 // What a client announces costs nothing: what has arrived counts. Returns whether all has.

@@ -1,5 +1,5 @@
 // An HTTPS server for admission requests: small bodies, quick answers, clients that keep their
-// connections. One thread does everything.
+// connections. One thread serves them all; a second one answers large reviews, one after the other.
 //
 // What clients may cost is bounded: the number of connections (a new one displaces one that hasn't
 // asked for anything yet, or else the one idle longest, or else the one whose request takes
@@ -28,7 +28,8 @@ namespace cluster_watcher {
 
 class WebhookServer {
  public:
-  // Answers a POST of JSON to its path, such as "/mutate". Other requests get an HTTP error.
+  // Answers a POST of JSON to its path, such as "/mutate". Other requests get an HTTP error. Called
+  // in either thread, also in both at a time.
   using Handler = std::function<AdmissionAnswer(std::string_view body)>;
   using Handlers = std::map<std::string, Handler, std::less<>>;
 

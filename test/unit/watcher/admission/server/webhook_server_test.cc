@@ -57,7 +57,12 @@ class Served {
       : metrics_(registry_, "1", "2"),
         server_(*ParseListenAddress("127.0.0.1:0"), *LoadTlsCertificate(Shared().Files("one")),
                 {{"/echo",
-                  [](std::string_view body) {
+                  [this](std::string_view body) {
+                    if (body.starts_with(kSlow)) {
+                      slow_ = true;
+                      slow_.notify_all();
+                      may_answer_.wait(false);
+                    }
                     return AdmissionAnswer{200, "application/json", std::string(body), "valid", ""};
                   }}},
                 metrics_, limits) {
@@ -77,6 +82,13 @@ class Served {
     rotate_ = true;
     const int before = ticks_;
     while (ticks_ < before + 2) std::this_thread::yield();
+  }
+  // What begins with kSlow is answered only after MayAnswer().
+  static constexpr std::string_view kSlow = "slow";
+  void AwaitSlow() { slow_.wait(false); }
+  void MayAnswer() {
+    may_answer_ = true;
+    may_answer_.notify_all();
   }
   void Stop() { thread_.request_stop(); }
   void Join() { thread_.join(); }
@@ -100,6 +112,8 @@ class Served {
   std::atomic<bool> rotate_{false};
   std::atomic<int> ticks_{0};
   std::atomic<bool> ended_{false};
+  std::atomic<bool> slow_{false};
+  std::atomic<bool> may_answer_{false};
   std::jthread thread_;
 };
 
@@ -244,6 +258,36 @@ TEST(WebhookServer, HoldsNoMoreAnswersThanItMay) {
   ASSERT_TRUE(answer) << answer.error().message;
   EXPECT_EQ(answer->body, whole);
   EXPECT_LT(slow.HearAll(), whole.size()) << "it has its answer, which nobody held";
+}
+
+TEST(WebhookServer, ALargeReviewKeepsNobodyWaiting) {
+  Served served;
+  const std::string large = std::string(Served::kSlow) + std::string(100'000, ' ');
+  std::string answered;
+  std::jthread slow([&] {
+    const auto answer = Send(*served.Client(), Post(large));
+    if (answer) answered = answer->body;
+  });
+  served.AwaitSlow();
+  HttpRequest quick = Post("{}");
+  quick.timeout = Duration(20'000);
+  EXPECT_TRUE(Send(*served.Client(), quick));
+  served.MayAnswer();
+  slow.join();
+  EXPECT_EQ(answered, large);
+}
+
+TEST(WebhookServer, EndsThoughALargeReviewIsBeingAnswered) {
+  auto served = std::make_unique<Served>(WebhookServer::Limits{.last_answers = 0s});
+  const auto client = served->Client();
+  std::jthread slow([&] {
+    EXPECT_FALSE(Send(*client, Post(std::string(Served::kSlow) + std::string(100'000, ' '))));
+  });
+  served->AwaitSlow();
+  served->Stop();
+  served->Join();
+  served->MayAnswer();
+  served.reset();
 }
 
 TEST(WebhookServer, RefusesABodyThatIsMoreThanAllMayBe) {
