@@ -1,5 +1,6 @@
 #include "watcher/driver/claim.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "probes/base/names.h"
@@ -34,11 +35,29 @@ bool Means(const OwnerName& written, const Application& app) {
   return is_given && !app.given.IsBare();
 }
 
-// The owner that is written on the cluster, else that of the label; empty: it is shared.
-std::string WrittenOwner(const ClusterView& view) {
-  if (!view.root) return "";
-  const auto annotated = view.root->meta.Annotation(annotation::kOwner);
-  return annotated.value_or(view.ephemeral().value_or(""));
+// The owners that are written on the cluster, the one first that goes before the others.
+std::vector<std::string> WrittenOwners(const ClusterView& view) {
+  std::vector<std::string> owners = {view.given_owner};
+  if (view.root) {
+    owners.push_back(view.root->meta.Annotation(annotation::kOwner).value_or(""));
+    owners.push_back(view.ephemeral().value_or(""));
+  }
+  std::erase(owners, "");
+  return owners;
+}
+
+bool IsOf(const std::string& written, const Application& app) {
+  const auto owner = OwnerName::Parse(written);
+  return owner && Means(*owner, app);
+}
+
+// The first owner that is another one's; empty: there is none.
+std::string AnotherOwner(const ClusterView& view, const Application& app) {
+  const auto owners = WrittenOwners(view);
+  const auto another = std::find_if(owners.begin(), owners.end(), [&](const std::string& written) {
+    return !IsOf(written, app);
+  });
+  return another == owners.end() ? "" : *another;
 }
 
 std::string Said(const ClusterId& cluster, const std::string& rest) {
@@ -146,15 +165,14 @@ Result<std::string, ApiError> UsesAnother(const DriverTools& tools, const Cluste
 }  // namespace
 
 Belonging BelongingTo(const ClusterView& view, const Application& app) {
-  const std::string written = WrittenOwner(view);
-  if (written.empty()) return Belonging::kNobodys;
-  const auto owner = OwnerName::Parse(written);
-  return owner && Means(*owner, app) ? Belonging::kOurs : Belonging::kAnothers;
+  if (WrittenOwners(view).empty()) return Belonging::kNobodys;
+  return AnotherOwner(view, app).empty() ? Belonging::kOurs : Belonging::kAnothers;
 }
 
 DriverOutcome BelongsToAnother(const ClusterView& view, const Application& app) {
-  return DriverOutcome::Of(DriverExit::kOthers, Said(view.id, "belongs to " + WrittenOwner(view) +
-                                                                  ", not " + app.Name()));
+  return DriverOutcome::Of(
+      DriverExit::kOthers,
+      Said(view.id, "belongs to " + AnotherOwner(view, app) + ", not " + app.Name()));
 }
 
 DriverOutcome WithoutOwner(const Application& app) {
@@ -202,6 +220,13 @@ DriverOutcome Release(const DriverTools& tools, const ClusterId& cluster, const 
     const Belonging belonging = BelongingTo(*view, app);
     if (belonging == Belonging::kAnothers) return BelongsToAnother(*view, app);
     if (belonging == Belonging::kNobodys) break;
+    if (!view->given_owner.empty()) {
+      return DriverOutcome::Of(
+          DriverExit::kFailed,
+          Said(cluster, "stays that of " + view->given_owner +
+                            ", which its master pods are given: take cluster-watcher/owner off "
+                            "their template first"));
+    }
     const auto written =
         WriteMeta(tools.client, *view->root,
                   {{{kEphemeralLabel, std::nullopt}}, {{annotation::kOwner, std::nullopt}}});

@@ -28,7 +28,8 @@ struct Part {
   std::optional<JsonDocument> service = {};  // its spec
   std::string host = {};                     // of a Route
   bool is_pod = false;
-  bool has_ended = false;  // a pod that succeeded or failed
+  bool has_ended = false;        // a pod that succeeded or failed
+  std::string given_owner = {};  // what a pod tells its watcher
 
   bool IsOfType(std::string_view type) const {
     return object.meta.Label(kTypeLabel) == type && !object.meta.deleting;
@@ -45,6 +46,7 @@ Part ReadPart(const ResourceType& type, ObjectMeta meta, JsonValue item) {
   part.replicas = spec["replicas"].AsInteger().value_or(1);
   part.host = std::string(spec["host"].AsString().value_or(""));
   part.has_ended = part.is_pod && HasEnded(item);
+  if (part.is_pod) part.given_owner = ReadWatcherOrders(item).owner;
   if (part.IsService()) {
     if (auto copy = JsonDocument::Parse(spec.ToText())) part.service = *std::move(copy);
   }
@@ -180,6 +182,13 @@ void FindServices(const Parts& parts, JsonValue root, ClusterView& view) {
   if (route != nullptr) view.route = route->host;
 }
 
+std::string GivenOwner(const Parts& parts, const ClusterView& view, JsonValue root) {
+  for (const Part& part : parts) {
+    if (part.is_pod && IsMaster(part) && !part.given_owner.empty()) return part.given_owner;
+  }
+  return view.root ? ReadWatcherOrders(PodTemplateOf(view.root->type, root)).owner : "";
+}
+
 ClusterStatus StatusOf(const ClusterView& view) {
   if (view.root) {
     const ObjectMeta& root = view.root->meta;
@@ -248,6 +257,7 @@ Result<ClusterView, ApiError> ReadClusterView(KubeClient& client, Discovery& dis
   bool any_worker = false;
   view.workers = CountWorkers(*parts, any_worker);
   FindServices(*parts, whole.root(), view);
+  view.given_owner = GivenOwner(*parts, view, whole.root());
   const bool is_framework = view.root && !IsWorkload(view.root->type);
   if (!view.root) view.lacks.emplace_back("a master");
   if (!any_worker && !is_framework) view.lacks.emplace_back("a worker");

@@ -34,6 +34,9 @@ struct ClusterView {
   std::optional<KubeObject> root;
   std::vector<std::string> rivals;  // where several roots are masters: "deployment.apps/bob-m"
   Marks marks;                      // of `root`
+  // The owner that its master pods, or else the root's pod template, give to their watcher, as it
+  // is written there: it goes before what stands on the root. Empty: none.
+  std::string given_owner;
   // What it lacks, for people: "a worker"; none where it is complete.
   std::vector<std::string> lacks;
   std::int64_t workers = 0;  // desired replicas of its worker workloads, else its worker pods

@@ -187,6 +187,31 @@ TEST_F(ClaimTest, AClusterWhoseOwnerIsGoneIsReleased) {
   EXPECT_EQ(LabelOf(kRoot, "ephemeral"), "");
 }
 
+// Which goes before what stands on the root.
+TEST_F(ClaimTest, AnOwnerThatTheMasterPodsAreGivenIsTheOwner) {
+  const std::string pod = "/api/v1/namespaces/lab/pods/" + PodOf("spark-m");
+  const auto give = [&](const std::string& owner) { Annotate(pod, "owner", owner); };
+  give("deployment.apps/alice");
+  EXPECT_EQ(ClaimBy("deployment/bob").error,
+            "cluster spark belongs to deployment.apps/alice, not deployment.apps/bob");
+  EXPECT_EQ(ReleaseBy("deployment/bob").exit, DriverExit::kOthers);
+  give("deployment.apps/bob");
+  EXPECT_EQ(ClaimBy("deployment/bob", true).exit, DriverExit::kDone);
+  const DriverOutcome released = ReleaseBy("deployment/bob");
+  EXPECT_EQ(released.exit, DriverExit::kFailed) << "it would still go with bob";
+  EXPECT_NE(released.error.find("take cluster-watcher/owner off their template"),
+            std::string::npos);
+  EXPECT_EQ(LabelOf(kRoot, "ephemeral"), "bob");
+}
+
+// A watcher keeps what is said to be of two.
+TEST_F(ClaimTest, WhatIsSaidToBeOfTwoIsAnothers) {
+  MakeEphemeral("deployment.apps/bob");
+  LabelObject(kRoot, R"("ephemeral":"alice")");
+  EXPECT_EQ(ClaimBy("deployment/bob").error,
+            "cluster spark belongs to alice, not deployment.apps/bob");
+}
+
 TEST_F(ClaimTest, ANameOfAnotherKindIsAnother) {
   MakeEphemeral("job.batch/bob");
   EXPECT_EQ(ClaimBy("deployment/bob").exit, DriverExit::kOthers);
