@@ -1,0 +1,184 @@
+#include "watcher/driver/cluster_file.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "probes/base/json.h"
+#include "probes/base/names.h"
+#include "watcher/admission/manifest/json_manifest.h"
+#include "watcher/admission/manifest/read_manifests.h"
+#include "watcher/admission/pod_templates.h"
+
+namespace cluster_watcher {
+namespace {
+
+using Type = ManifestNode::Type;
+
+// Roots that stand for their workers, whatever their labels.
+constexpr std::string_view kFrameworkClusters[] = {"RayCluster", "DaskCluster", "FlinkDeployment"};
+
+void Substitute(std::string& text, const std::string& name) {
+  for (std::size_t at = 0; (at = text.find(kClusterVariable, at)) != std::string::npos;) {
+    text.replace(at, kClusterVariable.size(), name);
+    at += name.size();
+  }
+}
+
+void Substitute(ManifestNode& node, const std::string& name) {
+  if (node.type == Type::kString) Substitute(node.text, name);
+  for (ManifestNode& key : node.keys) Substitute(key, name);
+  for (ManifestNode& item : node.items) Substitute(item, name);
+}
+
+ManifestNode Text(const std::string& text) {
+  ManifestNode node;
+  node.type = Type::kString;
+  node.text = text;
+  return node;
+}
+
+// As a token of a JSON pointer.
+std::string Escaped(const std::string& key) {
+  std::string token;
+  for (const char c : key) token += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
+  return token;
+}
+
+// Sets PATH/metadata/FIELD/KEY, whether there are labels or annotations yet or not.
+Result<Done> SetMeta(ManifestNode& node, const std::string& path, const std::string& field,
+                     const std::string& key, const std::string& value) {
+  const auto document =
+      JsonDocument::Parse(WriteJson(node, JsonWriter::Style::kCompact, Scalars::kMeant));
+  if (!document) return Failure(document.error().message);
+  JsonValue at = document->root();
+  for (std::size_t begin = 1; begin < path.size();) {
+    const std::size_t end = std::min(path.find('/', begin), path.size());
+    const std::string token = path.substr(begin, end - begin);
+    at = at.IsArray() ? at.At(std::stoul(token)) : at[token];
+    begin = end + 1;
+  }
+  ManifestNode map;
+  map.type = Type::kMap;
+  const std::string meta = path + "/metadata";
+  if (!at["metadata"].IsObject()) {
+    if (auto added = AddTo(node, meta, map); !added) return added;
+  }
+  if (!at["metadata"][field].IsObject()) {
+    if (auto added = AddTo(node, meta + "/" + field, map); !added) return added;
+  }
+  return AddTo(node, meta + "/" + field + "/" + Escaped(key), Text(value));
+}
+
+bool IsMaster(JsonValue metadata) {
+  return metadata["labels"][kTypeLabel].AsString() == kMasterType;
+}
+
+bool IsRoot(const ClusterObject& object, JsonValue json) {
+  const auto* const end = std::end(kFrameworkClusters);
+  if (std::find(std::begin(kFrameworkClusters), end, object.kind) != end) return true;
+  const auto templates = PodTemplatesOf(json);
+  if (templates.empty()) return false;
+  return IsMaster(json["metadata"]) ||
+         std::any_of(templates.begin(), templates.end(),
+                     [](const PodTemplate& one) { return IsMaster(one.pod["metadata"]); });
+}
+
+// Why it can't be created as it is; empty: nothing.
+std::string ProblemOf(JsonValue object, const ClusterId& cluster) {
+  const JsonValue metadata = object["metadata"];
+  const std::string_view name = metadata["name"].AsString().value_or("");
+  const std::string_view ns = metadata["namespace"].AsString().value_or("");
+  if (object["apiVersion"].AsString().value_or("").empty()) return "it has no apiVersion";
+  if (object["kind"].AsString().value_or("").empty()) return "it has no kind";
+  if (metadata["generateName"].Exists() || name.empty()) {
+    return "it has no name: give metadata.name, as in name: $(CLUSTER)-m";
+  }
+  if (!IsDnsSubdomain(name)) return Quoted(name) + " is no name of an object";
+  if (!ns.empty() && ns != cluster.ns) {
+    return "it is of the namespace " + Quoted(ns) + ", not of " + cluster.ns +
+           ": take metadata.namespace off, or give -n";
+  }
+  const auto label = metadata["labels"][cluster.label].AsString();
+  if (label && *label != cluster.name) {
+    return "it is labelled as of the cluster " + Quoted(*label) + ": write $(CLUSTER)";
+  }
+  return "";
+}
+
+Result<ClusterObject> Make(ManifestNode node, const ClusterId& cluster, bool& is_root) {
+  Substitute(node, cluster.name);
+  const auto json =
+      JsonDocument::Parse(WriteJson(node, JsonWriter::Style::kCompact, Scalars::kMeant));
+  if (!json) return Failure("it is not fit for JSON: " + json.error().message);
+  if (const std::string problem = ProblemOf(json->root(), cluster); !problem.empty()) {
+    return Failure(problem);
+  }
+  ClusterObject object{std::string(node.TextAt("apiVersion")), std::string(node.TextAt("kind")),
+                       std::string(json->root()["metadata"]["name"].AsString().value_or("")),
+                       std::move(node)};
+  is_root = IsRoot(object, json->root());
+  if (auto set = SetLabel(object, cluster.label, cluster.name); !set) {
+    return Failure(set.error().message);
+  }
+  return object;
+}
+
+Unexpected<Error> WrongMasters(const std::string& file, const std::vector<std::string>& masters) {
+  if (masters.empty()) {
+    return Failure(file +
+                   ": there is no master: label the pods of one workload oshinko-type: master");
+  }
+  return Failure(file + ": there are several masters, " + Joined(masters) +
+                 ": give a file with one cluster");
+}
+
+}  // namespace
+
+std::string ClusterObject::Describe() const { return kind + " " + name; }
+
+Result<Done> SetLabel(ClusterObject& object, const std::string& key, const std::string& value) {
+  const auto json =
+      JsonDocument::Parse(WriteJson(object.node, JsonWriter::Style::kCompact, Scalars::kMeant));
+  if (!json) return Failure(json.error().message);
+  if (auto set = SetMeta(object.node, "", "labels", key, value); !set) return set;
+  for (const PodTemplate& found : PodTemplatesOf(json->root())) {
+    if (found.path.empty()) continue;
+    if (auto set = SetMeta(object.node, found.path, "labels", key, value); !set) return set;
+  }
+  return Done{};
+}
+
+Result<Done> SetAnnotation(ClusterObject& object, const std::string& key,
+                           const std::string& value) {
+  return SetMeta(object.node, "", "annotations", key, value);
+}
+
+Result<std::vector<ClusterObject>> ReadClusterFile(const std::string& file, std::string_view text,
+                                                   const ClusterId& cluster) {
+  auto manifests = ReadManifests(text);
+  if (!manifests) {
+    const ManifestError& error = manifests.error();
+    return Failure(file + ", line " + std::to_string(error.line) + ", column " +
+                   std::to_string(error.column) + ": " + error.message);
+  }
+  std::vector<ClusterObject> objects;
+  std::vector<std::string> masters;
+  std::set<std::string> names;
+  for (ManifestObject& manifest : *manifests) {
+    const std::string where = file + ", line " + std::to_string(manifest.line) + ": ";
+    bool is_root = false;
+    auto object = Make(std::move(manifest.root), cluster, is_root);
+    if (!object) return Failure(where + object.error().message);
+    const std::string group = object->api_version.substr(0, object->api_version.find('/') + 1);
+    if (!names.insert(group + object->Describe()).second) {
+      return Failure(where + object->Describe() + " is there twice");
+    }
+    if (is_root) masters.push_back(object->Describe());
+    objects.insert(is_root ? objects.begin() : objects.end(), *std::move(object));
+  }
+  if (masters.size() != 1) return WrongMasters(file, masters);
+  return objects;
+}
+
+}  // namespace cluster_watcher

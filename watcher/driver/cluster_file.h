@@ -1,0 +1,39 @@
+// The objects of a cluster as a file has them, made ready to be created. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "probes/base/result.h"
+#include "probes/cluster_probe.h"
+#include "watcher/admission/manifest/manifest_node.h"
+
+namespace cluster_watcher {
+
+struct ClusterObject {
+  std::string api_version;  // "apps/v1"
+  std::string kind;         // "Deployment"
+  std::string name;
+  ManifestNode node;
+
+  std::string Describe() const;  // "Deployment spark-m"
+};
+
+// What stands in a file for the cluster's name, in any string.
+inline constexpr std::string_view kClusterVariable = "$(CLUSTER)";
+
+// Reads `text`, the manifests in `file`: names the cluster in them, and puts its label on all of
+// them and on their pod templates; selectors stay. The master root comes first. An error names the
+// file, the object and the remedy: it is no valid YAML or JSON, an object has no name of its own or
+// is of another namespace, two are the same, or there isn't exactly one master: an object whose
+// pods are labelled `oshinko-type: master`, or a framework's cluster.
+Result<std::vector<ClusterObject>> ReadClusterFile(const std::string& file, std::string_view text,
+                                                   const ClusterId& cluster);
+
+// Sets a label of the object itself, and of the templates of its pods.
+Result<Done> SetLabel(ClusterObject& object, const std::string& key, const std::string& value);
+// Sets an annotation of the object itself.
+Result<Done> SetAnnotation(ClusterObject& object, const std::string& key, const std::string& value);
+
+}  // namespace cluster_watcher
