@@ -52,6 +52,7 @@ bench: ## measure speed and size, beside others
 	@scripts/setup go
 	@scripts/bench
 	@scripts/bench_admission
+	@scripts/bench_list
 
 format: ## format all sources
 	@scripts/setup lint
