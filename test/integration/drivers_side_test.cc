@@ -92,6 +92,8 @@ TEST_F(DriversSide, WhoAwaitsAClusterThatGoesIsToldWhenItIsGone) {
   MakeMember("held", true);
   api().Delete("deployments", ns_, "bob");
   ASSERT_TRUE(Reaches(watcher, "deleting"));
+  // Until the first delete a driver that is back spares the cluster.
+  ASSERT_TRUE(Eventually([&] { return api().Uid("deployments", ns_, "spark-w").empty(); }));
   MakeDriver();
   Watcher& await = Run({"await", kCluster, "--app=deployment/bob", "--timeout=60s",
                         "--kubeconfig=" + kubeconfig(), "-n", ns_});
