@@ -42,7 +42,7 @@ constexpr std::chrono::milliseconds kAcceptAgain{100};
 constexpr std::chrono::milliseconds kDrainStep{20};
 constexpr std::chrono::seconds kGoodbye{1};
 constexpr std::size_t kLargeBody = 256u << 10;  // memory is given back after larger ones
-constexpr std::size_t kQuickBody = 64u << 10;   // takes less than a millisecond
+constexpr std::size_t kQuickBody = 64u << 10;   // takes a few milliseconds at most
 constexpr std::size_t kPiece = 16u << 10;
 constexpr std::size_t kMostRest = 32u << 20;
 
