@@ -13,13 +13,6 @@ namespace {
 // Controllers write status all the time.
 constexpr int kMostWrites = 10;
 
-bool IsNameOfItsController(const KubeObject& owner, const std::string& name) {
-  const std::string prefix = owner.meta.name + "-";
-  return owner.type->kind == "DeploymentConfig" && name.size() > prefix.size() &&
-         name.starts_with(prefix) &&
-         name.find_first_not_of("0123456789", prefix.size()) == std::string::npos;
-}
-
 // Whether an owner that is written on a cluster is the application's.
 bool Means(const OwnerName& written, const Application& app) {
   const KindName kind{written.kind, written.group};
@@ -28,7 +21,8 @@ bool Means(const OwnerName& written, const Application& app) {
   if (!app.owner) return is_given;
   const KindName of_owner = SplitKindName(app.owner->type->SingularName());
   if (written.name == app.owner->meta.name && KindsAgree(kind, of_owner)) return true;
-  if (IsNameOfItsController(*app.owner, written.name)) {
+  if (app.owner->type->kind == "DeploymentConfig" &&
+      IsNumberedAfter(app.owner->meta.name, written.name)) {
     return KindsAgree(kind, {"replicationcontroller", ""});
   }
   // A bare name that was found is of the kind that was found.

@@ -11,6 +11,12 @@ bool KindsAgree(const KindName& one, const KindName& other) {
          (one.group.empty() || other.group.empty() || one.group == other.group);
 }
 
+bool IsNumberedAfter(const std::string& config, const std::string& name) {
+  const std::string prefix = config + "-";
+  return name.size() > prefix.size() && name.starts_with(prefix) &&
+         name.find_first_not_of("0123456789", prefix.size()) == std::string::npos;
+}
+
 bool IsNameOfOwner(const Snapshot& snapshot, const std::string& name) {
   return name == snapshot.owner_name->name || (snapshot.seen && name == snapshot.seen->name);
 }
@@ -23,9 +29,7 @@ bool IsDeploymentConfig(const Snapshot& snapshot) {
 }
 
 bool IsNameOfItsController(const Snapshot& snapshot, const std::string& name) {
-  const std::string prefix = snapshot.owner_name->name + "-";
-  return IsDeploymentConfig(snapshot) && name.size() > prefix.size() && name.starts_with(prefix) &&
-         name.find_first_not_of("0123456789", prefix.size()) == std::string::npos;
+  return IsDeploymentConfig(snapshot) && IsNumberedAfter(snapshot.owner_name->name, name);
 }
 
 bool NamesOwner(const Snapshot& snapshot, const OwnerName& name, const std::string& ns) {

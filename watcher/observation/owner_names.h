@@ -11,6 +11,10 @@ namespace cluster_watcher {
 // Whether two names of kinds can mean the same kind; an empty one can mean any.
 bool KindsAgree(const KindName& one, const KindName& other);
 
+// Whether `name` is that of a ReplicationController of the DeploymentConfig `config`:
+// CONFIG-NUMBER.
+bool IsNumberedAfter(const std::string& config, const std::string& name);
+
 // All that follow are for a snapshot that has an owner_name.
 
 // Whether `name` is the owner's: the one that was given, or that of what it stands for.
