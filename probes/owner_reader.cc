@@ -195,7 +195,7 @@ Result<std::string, ApiError> OwnerReader::FindPod(const OwnerOfPods& owner,
   auto found = AnyObject(
       ApiRequest::ListBySelector(Pods(), owner.ns, owner.pod_selector, false),
       [&](const ObjectMeta& meta, JsonValue pod) -> Result<bool, ApiError> {
-        if (!IsRunning(pod, meta)) return false;
+        if (!IsRunning(pod, meta) || meta.uid == but.caller_uid) return false;
         const std::string name = "pod/" + meta.name;
         const bool labelled = meta.Label(but.label.first) == but.label.second;
         if (labelled && !climb.IsOfOwner(Pods(), meta, name)) return false;
@@ -242,7 +242,8 @@ Result<std::string, ApiError> OwnerReader::FindPodByControllers(const OwnerOfPod
       ApiRequest::ListUnendedPods(owner.ns),
       [&](const ObjectMeta& meta, JsonValue pod) -> Result<bool, ApiError> {
         const std::string name = "pod/" + meta.name;
-        if (!IsRunning(pod, meta) || !climb.IsOfOwner(Pods(), meta, name)) return false;
+        const bool counts = IsRunning(pod, meta) && meta.uid != but.caller_uid;
+        if (!counts || !climb.IsOfOwner(Pods(), meta, name)) return false;
         running = name;
         return true;
       },

@@ -19,10 +19,11 @@ namespace cluster_watcher {
 
 using Label = std::pair<std::string, std::string>;  // key and value
 
-// The cluster whose own pods are none of the owner's.
+// The pods that are none of the owner's: the cluster's own, and the one that asks.
 struct ClusterOfPods {
-  Label label = {};           // empty: there is no such cluster
-  std::string root_uid = {};  // of its master root; empty: it isn't known
+  Label label = {};             // empty: there is no such cluster
+  std::string root_uid = {};    // of its master root; empty: it isn't known
+  std::string caller_uid = {};  // of the pod that we are, which is about to end; empty: none
 };
 
 // An object that pods and runs belong to; it need not exist any more.

@@ -136,6 +136,49 @@ CommandDescription Release() {
   return command;
 }
 
+CommandDescription Delete() {
+  CommandDescription command = {
+      .name = "delete",
+      .command = Command::kDelete,
+      .usage = "delete CLUSTER [--app=OWNER --app-status=completed|terminated] [--wait] [FLAGS]",
+      .help = "Delete a cluster now",
+      .flags = {AppFlag("whose application has ended; the rules decide then"),
+                {.name = "app-status",
+                 .placeholder = "completed|terminated",
+                 .default_value = "",
+                 .help = "how it ended",
+                 .note = ""},
+                {.name = "wait",
+                 .placeholder = "true|false",
+                 .default_value = "false",
+                 .help = "delete in the foreground, and return when all of it is gone",
+                 .note = ""},
+                {.name = "skip-steps",
+                 .placeholder = "true|false",
+                 .default_value = "false",
+                 .help = "pass over its steps before and after; only without --app",
+                 .note = ""}},
+      .about = std::string("With --app the cluster must be that application's own, and is kept "
+                           "where watch would keep it;\nconfirmations and grace periods don't "
+                           "count. Without, it is deleted whatever the rules and\nholds say. ") +
+               kOwnerForms,
+      .ending =
+          "\nExit codes:\n"
+          "  0  deleted; or kept, and it says why\n"
+          "  1  shared, another application's, not known, or not allowed\n"
+          "  2  wrong usage or settings\n",
+      .takes_cluster = true};
+  AddConnection(command.flags);
+  for (const char* name : {"propagation", "volumes", "volume-retention", "resources", "concurrency",
+                           "steps-deadline", "delete-deadline", "log-level", "log-format"}) {
+    Flag flag = LikeSetting(name);
+    flag.is_own = false;
+    if (flag.name == "log-level") flag.default_value = "warn";
+    command.flags.push_back(std::move(flag));
+  }
+  return command;
+}
+
 Flag NamespaceWideFlag() {
   return {.name = "namespace-wide",
           .placeholder = "true|false",
@@ -446,6 +489,7 @@ const std::vector<CommandDescription>& Commands() {
       Await(),
       Claim(),
       Release(),
+      Delete(),
       Hold(),
       Unhold(),
       List(),

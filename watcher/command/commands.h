@@ -14,6 +14,7 @@ enum class Command {
   kAwait,
   kClaim,
   kRelease,
+  kDelete,
   kHold,
   kUnhold,
   kList,

@@ -27,6 +27,7 @@ class DriverSession {
   // For who answers reads in another way (CachedLists).
   Transport& transport() { return *session_.transport; }
   TokenSource& tokens() { return tokens_; }
+  const ApiServer& server() const { return session_.server; }
   ClusterId cluster() const;
 
  private:

@@ -5,6 +5,7 @@
 #include "watcher/command/check.h"
 #include "watcher/command/claims.h"
 #include "watcher/command/command_line.h"
+#include "watcher/command/delete.h"
 #include "watcher/command/hold.h"
 #include "watcher/command/inject.h"
 #include "watcher/command/list.h"
@@ -36,6 +37,8 @@ int Run(std::span<const char* const> arguments, const Environment& environment,
       return RunClaim(invocation, environment, stop.token());
     case Command::kRelease:
       return RunRelease(invocation, environment, stop.token());
+    case Command::kDelete:
+      return RunDelete(invocation, environment, stop.token());
     case Command::kHold:
       return RunHold(invocation, environment, stop.token());
     case Command::kUnhold:

@@ -37,6 +37,7 @@ void RequireTarget(const Invocation& invocation, const Settings& settings,
     case Command::kAwait:
     case Command::kClaim:
     case Command::kRelease:
+    case Command::kDelete:
       if (settings.cluster.empty()) errors.push_back("no cluster is given: name it as CLUSTER");
       return;
     case Command::kList:

@@ -41,6 +41,7 @@ Refusal RefusalOf(Reason reason) {
     case Reason::kOwnerReplaced:
     case Reason::kScaledToZero:
     case Reason::kCompleted:
+    case Reason::kAsked:
       return Refusal::kOwnerBack;
   }
   return Refusal::kUnknown;

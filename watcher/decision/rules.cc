@@ -240,6 +240,8 @@ const char* ToString(Reason reason) {
       return "scaled-to-zero";
     case Reason::kCompleted:
       return "completed";
+    case Reason::kAsked:
+      return "asked";
   }
   return "unknown";
 }
@@ -284,6 +286,8 @@ const char* Decision::remedy() const {
     case Reason::kCompleted:
       return "to keep it, start the driver anew, or annotate the namespace with "
              "cluster-watcher/hold-until";
+    case Reason::kAsked:
+      return "nothing keeps it but the brake";
   }
   return "";
 }
@@ -307,6 +311,7 @@ bool IsAbandoned(Reason reason) {
     case Reason::kOwnerReplaced:
     case Reason::kScaledToZero:
     case Reason::kCompleted:
+    case Reason::kAsked:
       return true;
   }
   return false;
@@ -334,6 +339,13 @@ Decision Decide(const Facts& facts, const OtherDrivers& others) {
     for (RuleOutcome& rule : decision.rules) rule.matched = false;
   }
   add(kInUseRule, Reason::kInUse, std::move(in_use), decision.overruled);
+  return decision;
+}
+
+Decision AskedFor() {
+  Decision decision;
+  decision.reason = Reason::kAsked;
+  decision.detail = "somebody asked for it, whatever the rules say";
   return decision;
 }
 

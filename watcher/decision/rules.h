@@ -29,6 +29,7 @@ enum class Reason {
   kOwnerReplaced,
   kScaledToZero,
   kCompleted,
+  kAsked,  // no rule gives it: a person asked for the deletion, whatever the rules say
 };
 const char* ToString(Reason reason);  // "owner-absent"
 bool IsAbandoned(Reason reason);
@@ -57,6 +58,9 @@ struct Decision {
 // The first matching rule decides. `others` matters only if that one abandons the cluster, so the
 // caller needs to look it up only then.
 Decision Decide(const Facts& facts, const OtherDrivers& others = {});
+
+// What a person decides who asks for the deletion, whatever the rules say.
+Decision AskedFor();
 
 // `decision`, which abandons the cluster, as it comes out where an admission policy forbids to
 // condemn it: `policy` is what that one says. The guard's refusal is a mistake of the installation

@@ -323,6 +323,50 @@ bool Deletion::FinishMembers(MonotonicTime deadline,
   return false;
 }
 
+bool Deletion::DeleteListed(MonotonicTime deadline) {
+  root_is_gone_ = true;
+  needs_evidence_ = false;
+  memory_.mounted.clear();
+  memory_.root_set.clear();
+  for (bool counts = true;;) {
+    tools_.turn({});
+    const bool late = tools_.clock.Now() >= deadline;
+    MemberListing::Listed listed = listing_.List(RepeatedReads(tools_));
+    const Pass pass = DeletePass(Sort(listed, counts), late);
+    // What appears later is somebody's new cluster.
+    counts = counts && !listed.complete;
+    if (listed.complete && pass.remaining == 0) return true;
+    policy_ = deletes_.TakePolicy();
+    if (late) NameOverdue(pass, listed.failed);
+    if (late || !policy_.empty()) return false;
+    pace_.Pause(deadline);
+  }
+}
+
+std::optional<std::vector<std::string>> Deletion::Remaining() {
+  CountOnlyOlderThanRoot();
+  MemberListing::Listed listed = listing_.List(RepeatedReads(tools_));
+  const RootState root = ReadRoot();
+  if (!listed.complete || root == RootState::kUnknown) return std::nullopt;
+  const bool with_claims = tools_.settings->volumes == Volumes::kDelete;
+  std::vector<std::pair<std::string, std::string>> found;  // UIDs and names
+  for (const KubeObject& object : listed.objects) {
+    const bool is_claim = object.type->kind == "PersistentVolumeClaim";
+    const bool is_root = object.meta.uid == as_seen_.meta.uid;
+    if (is_root || (is_claim && !with_claims) || MustSurvive(object, memory_)) continue;
+    found.emplace_back(object.meta.uid, object.Describe());
+  }
+  Sort(listed, true);  // tells what is left alone, such as somebody's new cluster
+  std::vector<std::string> names;
+  for (const auto& [uid, name] : found) {
+    if (!memory_.left.contains(uid)) names.push_back(name);
+  }
+  if (root == RootState::kOurs || root == RootState::kTerminating) {
+    names.push_back(as_seen_.Describe());
+  }
+  return names;
+}
+
 std::vector<std::string> Deletion::Rehearse() {
   MemberPass pass = SortMembers(listing_.List().objects, true, memory_);
   tools_.metrics.SetMembers(static_cast<std::int64_t>(memory_.listed.size()),
@@ -430,6 +474,11 @@ Deletion::Pass Deletion::DeletePass(const MemberPass& members, bool past_deadlin
   std::erase_if(due, [&](const KubeObject* object) { return !IsDue(*object, past_deadline); });
   Pass pass;
   pass.remaining = members.remaining();
+  for (const auto* group : {&members.to_delete, &members.leftovers}) {
+    pass.remaining -= static_cast<std::size_t>(
+        std::count_if(group->begin(), group->end(),
+                      [this](const KubeObject& object) { return CountsAsGone(object); }));
+  }
   const auto name = [&](const KubeObjects& objects, const char* why) {
     for (const KubeObject& object : objects) {
       if (past_deadline) pass.left.push_back(object.Describe() + why);
@@ -527,6 +576,7 @@ void Deletion::DeleteOrphans(bool past_deadline, Pass& pass) {
     const bool is_listed =
         memory_.listed.contains(uid) || memory_.below.contains(uid) || memory_.left.contains(uid);
     if (is_listed && cluster_.Owns(object.meta)) continue;  // its passes see to it
+    if (CountsAsGone(object)) continue;
     ++pass.remaining;
     if (past_deadline) pass.left.push_back(object.Describe() + kNotGone);
     // Until its owner has gone that would make it anew.
@@ -826,7 +876,7 @@ std::optional<Deletion::Outcome> Deletion::WhyNotRoot(RootState state) const {
   if (state == RootState::kOurs) {
     if (IsOvertaken()) return Outcome::kOvertaken;
     const ObjectMeta& root = root_.object().meta;
-    if (IsKept(root)) return Outcome::kKept;
+    if (IsKept(root) && !IsAskedFor(marks_)) return Outcome::kKept;
     const auto label = root.Label(cluster_.label);
     if (label && *label != cluster_.name) return Outcome::kRelabelled;
   }

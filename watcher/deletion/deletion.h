@@ -69,6 +69,13 @@ class Deletion {
                      const std::function<std::optional<EvidenceSince>()>& look_again,
                      const std::function<void()>& tell_that_it_is_held);
 
+  // For a cluster without a master root, or with several: deletes the members that are listed now,
+  // without marks, until `deadline`. False: some are left, or policy() says why none goes.
+  bool DeleteListed(MonotonicTime deadline);
+  // What is still there of the cluster as the look saw it, its master root included, and is to go;
+  // nullopt: that isn't known.
+  std::optional<std::vector<std::string>> Remaining();
+
   // Whether nothing is deleted yet, as far as we know.
   bool IsWhole() const;
   // The cluster is spared: what was handed over to the root so far no longer goes with it.
@@ -118,6 +125,10 @@ class Deletion {
   void CountOnlyOlderThanRoot();
   // Takes the objects out of `listed`.
   MemberPass Sort(MemberListing::Listed& listed, bool counts_as_listed);
+  // Whether it is no longer waited for.
+  bool CountsAsGone(const KubeObject& object) const {
+    return !tools_.awaits_end && object.meta.deleting;
+  }
   // Whether anything but the master root owns it.
   bool HasOtherOwner(const KubeObject& object) const;
   // Chooses what is deleted first. False: nothing can be yet.

@@ -7,6 +7,9 @@
 
 namespace cluster_watcher {
 
+// Whether `marks` tell of a deletion that a person asked for, whatever the rules say.
+bool IsAskedFor(const Marks& marks);
+
 struct DeletionOrder {
   Snapshot look;    // it showed the cluster abandoned, or the deletion that is resumed
   Marks marks;      // as they are written since

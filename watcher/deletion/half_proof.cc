@@ -44,6 +44,21 @@ bool IsNamed(const ObjectMeta& meta, const Marks& marks) {
                      [&](const FirstDelete& object) { return object.HasUid(meta.uid); });
 }
 
+// In the future: it is forged, or was brought back.
+bool IsOfToday(const Marks& marks, WallTime now) {
+  return marks.deleting_since && now - *marks.deleting_since < kOldestDeletion &&
+         *marks.deleting_since - now < kClockSkew;
+}
+
+bool IsAnyMadeSince(const KubeObjects& objects, const std::string& root_uid, const Marks& marks) {
+  return std::any_of(objects.begin(), objects.end(), [&](const KubeObject& object) {
+    const ObjectMeta& meta = object.meta;
+    const bool is_member =
+        meta.uid != root_uid && meta.Controller() == nullptr && !meta.deleting && !IsKept(meta);
+    return is_member && IsMadeSince(meta, *marks.deleting_since) && !IsNamed(meta, marks);
+  });
+}
+
 }  // namespace
 
 HalfProof ProveHalf(const Tools& tools, WarnOnce& warn_once, const ClusterId& cluster,
@@ -62,10 +77,7 @@ HalfProof ProveHalf(const Tools& tools, WarnOnce& warn_once, const ClusterId& cl
       proof.gone.push_back(object.Describe());
     }
   }
-  // In the future: it is forged, or was brought back.
-  const bool in_time = marks.deleting_since && now - *marks.deleting_since < kOldestDeletion &&
-                       *marks.deleting_since - now < kClockSkew;
-  if (!in_time) return proof;
+  if (!IsOfToday(marks, now)) return proof;
   // What can't be read by the deadline holds nothing up any longer.
   const bool late = now - *marks.deleting_since >= tools.settings->delete_deadline;
   if (proof.gone.empty()) {
@@ -75,20 +87,24 @@ HalfProof ProveHalf(const Tools& tools, WarnOnce& warn_once, const ClusterId& cl
     return proof;
   }
   const auto listed = MemberListing(tools, warn_once, cluster).List(RepeatedReads(tools));
-  const bool made_anew =
-      std::any_of(listed.objects.begin(), listed.objects.end(), [&](const KubeObject& object) {
-        const ObjectMeta& meta = object.meta;
-        const bool is_member =
-            meta.uid != root_uid && meta.Controller() == nullptr && !meta.deleting && !IsKept(meta);
-        return is_member && IsMadeSince(meta, *marks.deleting_since) && !IsNamed(meta, marks);
-      });
-  if (!made_anew) {
+  if (!IsAnyMadeSince(listed.objects, root_uid, marks)) {
     const bool is_sure = listed.complete || late;
     proof.is_sure = listed.complete;
     proof.wholeness = is_sure ? Wholeness::kHalf : Wholeness::kUnknown;
     if (!is_sure) warn_once(kUnknownYet);
   }
   return proof;
+}
+
+std::optional<bool> IsStillAsked(const Tools& tools, WarnOnce& warn_once, const ClusterId& cluster,
+                                 const std::string& root_uid, const Marks& marks, WallTime now) {
+  if (!IsOfToday(marks, now)) return false;
+  const auto listed = MemberListing(tools, warn_once, cluster).List(RepeatedReads(tools));
+  if (IsAnyMadeSince(listed.objects, root_uid, marks)) return false;
+  const bool late = now - *marks.deleting_since >= 2 * tools.settings->delete_deadline;
+  if (listed.complete || late) return true;
+  warn_once(kUnknownYet);
+  return std::nullopt;
 }
 
 }  // namespace cluster_watcher

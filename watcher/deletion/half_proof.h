@@ -3,6 +3,7 @@
 // died before its first delete, people forge marks, and rollbacks bring old ones back.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,5 +31,11 @@ struct HalfProof {
 // member.
 HalfProof ProveHalf(const Tools& tools, WarnOnce& warn_once, const ClusterId& cluster,
                     const std::string& root_uid, const Marks& marks, WallTime now);
+
+// Whether a deletion that a person asked for, whatever the rules say, and that somebody else is to
+// finish, is still what was asked for: it began less than a day before `now`, and no member was
+// made since. nullopt: that could not be read. The other arguments as above.
+std::optional<bool> IsStillAsked(const Tools& tools, WarnOnce& warn_once, const ClusterId& cluster,
+                                 const std::string& root_uid, const Marks& marks, WallTime now);
 
 }  // namespace cluster_watcher

@@ -43,20 +43,15 @@ std::string WhatIsGone(const std::vector<std::string>& gone) {
   return gone.empty() ? "" : "; already deleted: " + Joined(gone);
 }
 
-bool AnyToRun(const std::vector<Step>& steps, const char* prefix,
-              const std::set<std::string>& done) {
-  return std::any_of(steps.begin(), steps.end(),
-                     [&](const Step& step) { return !done.contains(StepId(prefix, step)); });
-}
-
 }  // namespace
 
-Reaper::Reaper(const Tools& tools, Observer& observer, Announcer& announcer, Dial dial)
+Reaper::Reaper(const Tools& tools, Observer& observer, Announcer& announcer, Dial dial,
+               StepsAt steps_at)
     : tools_(tools),
       observer_(observer),
       announcer_(announcer),
       warn_once_(tools.log),
-      steps_(std::move(dial), tools.clock, tools.metrics, tools.log, tools.turn) {}
+      steps_(std::move(dial), steps_at, tools.clock, tools.metrics, tools.log, tools.turn) {}
 
 Reaper::Outcome Reaper::Condemn(const WatcherId& me, const Snapshot& snapshot,
                                 const Decision& decision, const Abandonment& abandonment,
@@ -92,7 +87,7 @@ Reaper::Outcome Reaper::Condemn(const WatcherId& me, const Snapshot& snapshot,
   }
   tools_.metrics.SetPhase(ToString(Phase::kCondemned));
   announcer_.Condemned(snapshot, decision, abandonment);
-  return CarryThrough({me, snapshot.OwnerIdentity()}, {}, stop);
+  return CarryThrough({me, snapshot.OwnerIdentity(), decision.reason == Reason::kAsked}, {}, stop);
 }
 
 Refusal Reaper::NotePolicy(const ApiError& error, Refusal otherwise) {
@@ -116,7 +111,12 @@ Reaper::Outcome Reaper::Resume(const WatcherId& me, const Snapshot& snapshot) {
   if (proof.wholeness == Wholeness::kUnknown) return Outcome::kSpared;
   const bool half = proof.wholeness == Wholeness::kHalf;
   if (marks.deletes_begun) announcer_.Resuming();
-  if (IsKept(snapshot.root->meta)) {
+  const auto asked = IsAskedFor(marks) ? IsStillAsked(tools_, warn_once_, *snapshot.cluster,
+                                                      snapshot.root->meta.uid, marks,
+                                                      ServerNow(snapshot, tools_.clock))
+                                       : std::optional(false);
+  if (!asked) return Outcome::kSpared;
+  if (IsKept(snapshot.root->meta) && !*asked) {
     return EndWithRoot(marks.condemned_by, snapshot, Refusal::kHold, kRootIsKept, proof.gone);
   }
   if (!own || held_ || (marks.deletes_begun && !half)) {
@@ -128,7 +128,7 @@ Reaper::Outcome Reaper::Resume(const WatcherId& me, const Snapshot& snapshot) {
   Progress progress;
   progress.steps_done = marks.steps_done;
   progress.gone = proof.gone;
-  if (!half) return CarryThrough({me, ""}, std::move(progress), {});
+  if (!half) return CarryThrough({me, "", *asked}, std::move(progress), {});
   DeletionOrder order{snapshot, marks, "what was begun goes on (" + marks.reason + ")"};
   // The marks may be this watcher's only now, and it takes off no other's.
   order.look.root->meta.common.Edit().annotations[annotation::kCondemnedBy] = me.ToText();
@@ -274,9 +274,10 @@ std::optional<Reaper::Doubt> Reaper::FindDoubt(const Case& of, const JudgedLook&
   const Marks& marks = snapshot.marks;
   if (!look.decision.abandoned())
     return Doubt{RefusalOf(look.decision.reason), look.decision.detail};
-  const bool same_owner = of.owner_identity.empty() ? marks.owner && snapshot.seen &&
-                                                          marks.owner->uid == snapshot.seen->uid
-                                                    : snapshot.OwnerIdentity() == of.owner_identity;
+  const bool same_owner =
+      of.is_asked || (of.owner_identity.empty()
+                          ? marks.owner && snapshot.seen && marks.owner->uid == snapshot.seen->uid
+                          : snapshot.OwnerIdentity() == of.owner_identity);
   if (!same_owner) {
     return Doubt{Refusal::kOwnerBack, snapshot.seen ? "the owner is another one now"
                                                     : "it isn't written whose deletion was begun"};
@@ -284,7 +285,8 @@ std::optional<Reaper::Doubt> Reaper::FindDoubt(const Case& of, const JudgedLook&
   if (snapshot.root->meta.deleting) {
     return Doubt{Refusal::kConflict, "the master root is being deleted by another's hand"};
   }
-  if (snapshot.IsPodTerminating()) {
+  const bool is_ours = snapshot.pod && snapshot.pod->meta.uid == of.me.uid;
+  if (is_ours && snapshot.IsPodTerminating()) {
     return Doubt{Refusal::kConflict, "the watcher's own pod is being deleted"};
   }
   const bool overtaken = marks.phase == Phase::kDeleting && marks.condemned_by != of.me;
@@ -292,6 +294,13 @@ std::optional<Reaper::Doubt> Reaper::FindDoubt(const Case& of, const JudgedLook&
     return Doubt{Refusal::kConflict, "the marks on the master root no longer name us"};
   }
   return std::nullopt;
+}
+
+JudgedLook Reaper::LookAt(const Case& of, const std::stop_token& stop) {
+  if (!of.is_asked) return LookAndDecide(observer_, stop);
+  Snapshot snapshot = observer_.SureLook(stop);
+  Decision decision = snapshot.root ? AskedFor() : Decide(snapshot.facts);
+  return {std::move(snapshot), std::move(decision)};
 }
 
 Result<DeletionOrder, Reaper::Outcome> Reaper::LastLook(const Case& of, const Progress& progress,
@@ -308,7 +317,7 @@ Result<DeletionOrder, Reaper::Outcome> Reaper::LastLook(const Case& of, const Pr
   for (int attempt = 0; attempt < kMostLastLooks && !stop.stop_requested(); ++attempt) {
     tools_.turn({});
     if (attempt > 0) Wait(Backoff(attempt), stop);
-    look = LookAndDecide(observer_, stop);
+    look = LookAt(of, stop);
     if (stop.stop_requested()) break;
     if (auto doubt = FindDoubt(of, look)) return spare(look, *doubt);
     const Snapshot& snapshot = look.snapshot;
@@ -380,9 +389,17 @@ bool Reaper::TakeMarksOff(const WatcherId& me, const Snapshot& snapshot) {
   return false;
 }
 
+bool Reaper::AnyToRun(const std::vector<Step>& steps, const char* prefix,
+                      const Progress& progress) const {
+  if (steps_.at() == StepsAt::kNowhere) return false;
+  return std::any_of(steps.begin(), steps.end(), [&](const Step& step) {
+    return !progress.steps_done.contains(StepId(prefix, step));
+  });
+}
+
 // Marks that are there already are written again under a brake.
 bool Reaper::AreStepsHeld(const DeletionOrder& condemned, const Progress& progress) {
-  if (!AnyToRun(condemned.look.steps.before, kBefore, progress.steps_done)) return false;
+  if (!AnyToRun(condemned.look.steps.before, kBefore, progress)) return false;
   const auto policy = MasterRoot(tools_.client, *condemned.look.root).PolicyAgainstMarks();
   if (!policy || IsOfGuard(*policy)) return false;
   refused_by_policy_ = held_ = true;
@@ -392,7 +409,7 @@ bool Reaper::AreStepsHeld(const DeletionOrder& condemned, const Progress& progre
 
 bool Reaper::RunStepsBefore(const DeletionOrder& condemned, Progress& progress) {
   const std::vector<Step>& steps = condemned.look.steps.before;
-  if (!AnyToRun(steps, kBefore, progress.steps_done)) return false;
+  if (!AnyToRun(steps, kBefore, progress)) return false;
   const auto left =
       BeganAt(condemned, progress) + tools_.settings->delete_deadline - tools_.clock.Now();
   RunSteps(steps, kBefore, condemned,
@@ -403,7 +420,7 @@ bool Reaper::RunStepsBefore(const DeletionOrder& condemned, Progress& progress) 
 
 bool Reaper::RunStepsAfter(const DeletionOrder& condemned, Progress& progress) {
   const std::vector<Step>& steps = condemned.look.steps.after;
-  if (!AnyToRun(steps, kAfter, progress.steps_done)) return false;
+  if (!AnyToRun(steps, kAfter, progress)) return false;
   RunSteps(steps, kAfter, condemned, tools_.settings->steps_deadline, progress);
   return true;
 }

@@ -31,12 +31,14 @@ class Reaper {
   };
 
   // `dial` reaches the servers of steps.
-  Reaper(const Tools& tools, Observer& observer, Announcer& announcer, Dial dial);
+  Reaper(const Tools& tools, Observer& observer, Announcer& announcer, Dial dial,
+         StepsAt steps_at = StepsAt::kMaster);
 
   // Condemns the cluster in the name of `me`, under the resourceVersion that `snapshot` read, and
   // carries that through if a new look still says that it is abandoned by the same owner.
-  // `snapshot` is the confirming look, `decision` what it came to, other drivers included. `stop`
-  // is heeded up to the point of no return.
+  // `snapshot` is the confirming look, `decision` what it came to, other drivers included. With the
+  // reason kAsked no rule is asked then, and `keep` on the master root doesn't bind it. `stop` is
+  // heeded up to the point of no return.
   Outcome Condemn(const WatcherId& me, const Snapshot& snapshot, const Decision& decision,
                   const Abandonment& abandonment, std::stop_token stop);
 
@@ -79,6 +81,7 @@ class Reaper {
   struct Case {
     WatcherId me;
     std::string owner_identity;  // empty: the owner that the marks name
+    bool is_asked = false;       // by a person, whatever the rules say
   };
   // The last look, the steps before and the deletion.
   Outcome CarryThrough(const Case& of, Progress progress, std::stop_token stop);
@@ -105,10 +108,13 @@ class Reaper {
   // The refusal that a write of marks came to that failed for good; else `otherwise`.
   Refusal NotePolicy(const ApiError& error, Refusal otherwise);
   static std::optional<Doubt> FindDoubt(const Case& of, const JudgedLook& look);
+  // Looks, and decides by the rules unless the deletion is asked for.
+  JudgedLook LookAt(const Case& of, const std::stop_token& stop);
   Outcome Overtaken();
   // Takes the marks of `me` off. False: they may still be there.
   bool TakeMarksOff(const WatcherId& me, const Snapshot& snapshot);
   void ShowWatching(std::optional<Refusal> refusal);
+  bool AnyToRun(const std::vector<Step>& steps, const char* prefix, const Progress& progress) const;
   // Whether a policy, such as the brake, keeps the steps before from being run.
   bool AreStepsHeld(const DeletionOrder& condemned, const Progress& progress);
   // True: some were run, which took its time.

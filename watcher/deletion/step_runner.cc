@@ -13,13 +13,27 @@ constexpr std::size_t kBodyLimit = 64u << 10;
 constexpr Duration kFirstBackoff{100};
 constexpr Duration kLongestBackoff{5'000};
 
+// "http://127.0.0.1:8080", "https://[::1]", "http://localhost".
+bool IsLoopback(std::string_view server) {
+  const std::size_t scheme = server.find("://");
+  std::string_view host = server.substr(scheme == server.npos ? 0 : scheme + 3);
+  host = host.starts_with('[') ? host.substr(0, host.find(']')) : host.substr(0, host.find(':'));
+  return host == "localhost" || host.ends_with(".localhost") || host.starts_with("127.") ||
+         host == "0.0.0.0" || host == "[::1" || host == "[::" || host.starts_with("[::ffff:127.");
+}
+
 }  // namespace
 
 std::string StepId(const std::string& prefix, const Step& step) { return prefix + "/" + step.name; }
 
-StepRunner::StepRunner(Dial dial, Clock& clock, WatcherMetrics& metrics, spdlog::logger& log,
-                       std::function<void(Duration)> turn)
-    : dial_(std::move(dial)), clock_(clock), metrics_(metrics), log_(log), turn_(std::move(turn)) {}
+StepRunner::StepRunner(Dial dial, StepsAt at, Clock& clock, WatcherMetrics& metrics,
+                       spdlog::logger& log, std::function<void(Duration)> turn)
+    : dial_(std::move(dial)),
+      at_(at),
+      clock_(clock),
+      metrics_(metrics),
+      log_(log),
+      turn_(std::move(turn)) {}
 
 std::vector<std::string> StepRunner::Run(const std::vector<Step>& steps, const std::string& prefix,
                                          Duration allowed, std::set<std::string>& done,
@@ -55,6 +69,9 @@ std::vector<std::string> StepRunner::Run(const std::vector<Step>& steps, const s
 }
 
 StepRunner::Attempt StepRunner::RunOne(const Step& step, MonotonicTime deadline) {
+  if (at_ == StepsAt::kElsewhere && IsLoopback(step.server)) {
+    return {Outcome::kFailed, step.server + " is reached only from the master pod"};
+  }
   for (Duration backoff = kFirstBackoff;; backoff = std::min(backoff * 2, kLongestBackoff)) {
     const auto left = std::chrono::ceil<Duration>(deadline - clock_.Now());
     const Duration timeout = std::min(step.timeout, left);

@@ -20,14 +20,23 @@ namespace cluster_watcher {
 // Makes a transport to the server of a step, "http://127.0.0.1:8080". It sends no credentials.
 using Dial = std::function<Result<std::unique_ptr<Transport>>(const std::string& server)>;
 
+// Where steps are run.
+enum class StepsAt {
+  kMaster,     // in the master pod
+  kElsewhere,  // outside of it: what only the master pod reaches fails at once
+  kNowhere,    // they are passed over
+};
+
 // Returns the name of a step in marks: "before-delete/drain".
 std::string StepId(const std::string& prefix, const Step& step);
 
 class StepRunner {
  public:
   // `turn` is called before each request and each pause with the time that it may take.
-  StepRunner(Dial dial, Clock& clock, WatcherMetrics& metrics, spdlog::logger& log,
+  StepRunner(Dial dial, StepsAt at, Clock& clock, WatcherMetrics& metrics, spdlog::logger& log,
              std::function<void(Duration)> turn);
+
+  StepsAt at() const { return at_; }
 
   // Runs those of `steps` whose StepId isn't in `done`. Together they may take `allowed`; then the
   // running one is cut off and the rest isn't run. A step that has succeeded, failed without a
@@ -48,6 +57,7 @@ class StepRunner {
   Attempt Try(const Step& step, Duration timeout);
 
   Dial dial_;
+  const StepsAt at_;
   Clock& clock_;
   WatcherMetrics& metrics_;
   spdlog::logger& log_;

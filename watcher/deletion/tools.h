@@ -25,6 +25,9 @@ struct Tools {
   // The heartbeat: called again and again by whoever works for long, and told how long the next
   // thing may take if that is long.
   std::function<void(Duration may_take)> turn;
+  // Whether members that are terminating are waited for. Who deletes a cluster at the end of its
+  // own life has no time for that.
+  bool awaits_end = true;
 };
 
 // For the reads of one pass of a deletion. Without it, where requests fail now and then, hardly a

@@ -28,6 +28,8 @@ bool MayRecord(Reason reason) {
     case Reason::kScaledToZero:
     case Reason::kCompleted:
       return true;
+    case Reason::kAsked:
+      return false;
   }
   return false;
 }

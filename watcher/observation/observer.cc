@@ -493,6 +493,7 @@ ClusterOfPods Observer::ClusterPods(const std::optional<ClusterId>& cluster) con
   ClusterOfPods pods;
   if (cluster) pods.label = {cluster->label, cluster->name};
   if (root_) pods.root_uid = root_->meta.uid;
+  pods.caller_uid = caller_uid_;
   return pods;
 }
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "probes/base/clock.h"
@@ -25,6 +26,10 @@ class Observer {
  public:
   // The first look that reads the pod takes its annotations into `settings`.
   Observer(KubeClient& client, Discovery& discovery, Clock& clock, SettingsInForce& settings);
+
+  // From now on the pod with this UID doesn't count as something of the owner that runs: we are in
+  // it, and it is about to end.
+  void SetCaller(std::string uid) { caller_uid_ = std::move(uid); }
 
   // Reads all that the rules ask for. Ends with the first request that isn't answered in time: the
   // verdict is unknown then anyway. Reads the owner, then what could keep the cluster, then, if
@@ -118,6 +123,7 @@ class Observer {
   ClusterProbe cluster_probe_;
 
   // What one look leaves to the next.
+  std::string caller_uid_;     // empty: none
   std::string pod_uid_;        // empty: not read yet
   TextMap settings_at_start_;  // the pod's annotations then
   std::optional<ClusterId> cluster_;

@@ -225,11 +225,14 @@ void Announcer::Condemned(const Snapshot& snapshot, const Decision& decision,
         line.Key("confirmations").Integer(abandonment.confirmations);
         line.Key("abandonedForSeconds").Number(Seconds(abandonment.lasted));
       });
+  const std::string confirmed = abandonment.confirmations == 0
+                                    ? ""
+                                    : ". So it was in " +
+                                          std::to_string(abandonment.confirmations) +
+                                          " looks in a row, over " + About(abandonment.lasted);
   Record(Audience::kOwnerAndRoot, {EventType::kWarning, "ClusterCondemned", "Condemning"},
          FitNote(Name() + " is condemned (" + ToString(decision.reason) + "): ", because,
-                 ". So it was in " + std::to_string(abandonment.confirmations) +
-                     " looks in a row, over " + About(abandonment.lasted) +
-                     ". One more look decides."));
+                 confirmed + ". One more look decides."));
 }
 
 void Announcer::Spared(const Snapshot& snapshot, std::optional<Refusal> refusal,

@@ -40,6 +40,7 @@ class Announcer {
   void WouldDelete(const Snapshot& snapshot, const Decision& decision,
                    const std::vector<std::string>& objects);
 
+  // `abandonment` without confirmations: none were asked for.
   void Condemned(const Snapshot& snapshot, const Decision& decision,
                  const Abandonment& abandonment);
   // The cluster is not deleted after all. `refusal`: if a deletion that was due is held back;

@@ -1,0 +1,53 @@
+// Deletes a cluster now, because its application has ended or because somebody asks for it, by the
+// protocol that a watcher follows: the watcher in the cluster stands aside, and finishes what is
+// left should we end before.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "watcher/deletion/reaper.h"
+#include "watcher/driver/application.h"
+#include "watcher/driver/driver_tools.h"
+#include "watcher/driver/outcome.h"
+#include "watcher/loop/judge.h"
+#include "watcher/loop/rival_watchers.h"
+
+namespace cluster_watcher {
+
+// How an application ended, by its own word.
+struct AppStatus {
+  OwnerName app;
+  std::string status;  // "completed" or "terminated"
+};
+
+// What a deletion is done with. All of it is about the one cluster.
+struct DeletionWork {
+  const DriverTools& driver;
+  const Tools& tools;
+  Observer& observer;
+  Reaper& reaper;
+  WatcherId me;
+};
+
+struct DeleteRequest {
+  ClusterId cluster;
+  // Whose word it is: the rules decide then, without confirmations and grace periods. nullopt: the
+  // deletion is asked for, whatever the rules say, and neither a hold nor `keep` on the master root
+  // binds it.
+  std::optional<AppStatus> ended;
+  // Whether it returns only when all of the cluster is verified gone. Else when the master root's
+  // delete was accepted.
+  bool waits = false;
+};
+
+// kDone: deleted; or kept by the rules (said: "kept: REASON"); or somebody else is at it (said:
+// "already being deleted by X"). kFailed: the cluster is shared or another application's, it or its
+// owner isn't known, or the account may not delete it; nothing was deleted then.
+//
+// Until the point of no return `work.driver.stop` is heeded; a deletion that was begun goes on
+// until it is done, or an admission policy such as the brake holds it: whoever watches the cluster
+// finishes it then.
+DriverOutcome Delete(const DeletionWork& work, const DeleteRequest& request);
+
+}  // namespace cluster_watcher
