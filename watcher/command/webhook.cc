@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <utility>
 
 #include "metrics/admission_metrics.h"
@@ -40,7 +41,9 @@ class Webhook {
     if (!data) return {data.error().message};
     ResolvedInjectionSettings resolved = ResolveInjectionSettings(*data);
     if (resolved.errors.empty()) {
-      settings_ = std::make_shared<const InjectionSettings>(std::move(resolved.settings));
+      auto settings = std::make_shared<const InjectionSettings>(std::move(resolved.settings));
+      const std::lock_guard lock(settings_mutex_);
+      settings_ = std::move(settings);
     }
     for (std::string& error : resolved.errors) error = options_.config + ": " + error;
     return resolved.errors;
@@ -63,15 +66,20 @@ class Webhook {
 
   WebhookServer::Handlers Handlers() {
     const auto mutate = [this](std::string_view body) {
-      return Logged(AnswerMutate(body, *settings_.load()));
+      return Logged(AnswerMutate(body, *Settings()));
     };
     const auto validate = [this](std::string_view body) {
-      return Logged(AnswerValidate(body, *settings_.load(), options_.reject_invalid));
+      return Logged(AnswerValidate(body, *Settings(), options_.reject_invalid));
     };
     return {{"/mutate", mutate}, {"/validate", validate}};
   }
 
  private:
+  std::shared_ptr<const InjectionSettings> Settings() {
+    const std::lock_guard lock(settings_mutex_);
+    return settings_;
+  }
+
   AdmissionAnswer Logged(AdmissionAnswer answer) {
     if (!answer.log.empty()) log_.info("{}", answer.log);
     return answer;
@@ -100,7 +108,9 @@ class Webhook {
   const WebhookOptions& options_;
   AdmissionMetrics& metrics_;
   spdlog::logger& log_;
-  std::atomic<std::shared_ptr<const InjectionSettings>> settings_;  // handlers have threads
+  // Handlers have threads. In libstdc++ 12 an atomic<shared_ptr> has a data race of its own.
+  std::mutex settings_mutex_;
+  std::shared_ptr<const InjectionSettings> settings_;
   std::string certificate_source_;
   WallTime expires_{};
   std::string config_error_;

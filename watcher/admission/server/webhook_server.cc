@@ -47,12 +47,16 @@ constexpr std::size_t kPiece = 16u << 10;
 constexpr std::size_t kMostRest = 32u << 20;
 
 struct Connection {
-  explicit Connection(tcp::socket socket) : stream(std::move(socket)) {}
+  explicit Connection(tcp::socket socket)
+      : stream(std::move(socket)), turn(stream.get_executor()) {}
 
   beast::tcp_stream stream;
-  bool busy = false;    // with a request
-  bool served = false;  // at least one request before
+  asio::steady_timer turn;  // cancelled when its large review may have become the first, or it ends
+  bool busy = false;        // with a request
+  bool served = false;      // at least one request before
   bool ended = false;
+  bool whole = false;                        // its large review waits for the worker, or is there
+  bool at_work = false;                      // it is there, and its body can't be freed
   Steady::time_point since = Steady::now();  // it is busy or idle
   std::size_t held = 0;                      // bytes of the body, or else of the answer
   std::size_t most_held = 0;                 // in this request
@@ -102,7 +106,8 @@ struct WebhookServer::State {
   AdmissionMetrics& metrics;
   Limits limits;
   std::list<std::shared_ptr<Connection>> connections;
-  std::size_t held = 0;  // by all of them
+  std::list<Connection*> large;  // their reviews are whole; the worker has the first one's
+  std::size_t held = 0;          // by all of them
   bool stopping = false;
   asio::io_context io{1};  // ends before what its coroutines use
   tcp::acceptor acceptor{io};
@@ -114,7 +119,9 @@ struct WebhookServer::State {
   asio::awaitable<void> ServeTls(Connection& connection);
   asio::awaitable<bool> ServeRequest(Connection& connection, TlsStream& tls,
                                      beast::flat_buffer& buffer);
-  asio::awaitable<AdmissionAnswer> AnswerTo(const Handler& handler, const std::string& body);
+  asio::awaitable<std::optional<AdmissionAnswer>> AnswerTo(Connection& connection,
+                                                           const Handler& handler,
+                                                           const std::string& body);
   asio::awaitable<bool> ReadBody(Connection& connection, TlsStream& tls, beast::flat_buffer& buffer,
                                  http::request_parser<http::string_body>& parser);
   asio::awaitable<void> ReadRest(Connection& connection, TlsStream& tls);
@@ -192,20 +199,23 @@ void WebhookServer::State::CloseIdle() {
 
 void WebhookServer::State::Close(Connection& connection) {
   connection.ended = true;
-  held -= std::exchange(connection.held, 0);
+  if (!connection.at_work) held -= std::exchange(connection.held, 0);
+  connection.turn.cancel();
   connection.stream.close();
 }
 
 // Accounts for what a connection holds now. If all hold too much, closes those whose requests take
-// longest: an honest one takes milliseconds. Returns whether this one is still open.
+// longest: an honest one takes milliseconds. Large reviews that are whole stay: whoever cut off the
+// first of them again and again would leave none to be answered. Returns whether this one is still
+// open.
 bool WebhookServer::State::Hold(Connection& connection, std::size_t bytes) {
   held += bytes - connection.held;
   connection.held = bytes;
   connection.most_held = std::max(connection.most_held, bytes);
-  while (held > limits.bodies) {
-    Connection* oldest = nullptr;
+  while (held > limits.bodies && !connection.ended) {
+    Connection* oldest = &connection;
     for (const auto& one : connections) {
-      if (one->held > 0 && (!oldest || one->since < oldest->since)) oldest = one.get();
+      if (one->held > 0 && !one->whole && one->since < oldest->since) oldest = one.get();
     }
     Close(*oldest);
   }
@@ -304,7 +314,8 @@ asio::awaitable<bool> WebhookServer::State::ServeRequest(Connection& connection,
     if (!co_await ReadBody(connection, tls, buffer, parser)) co_return false;
     const auto whole = Steady::now();
     std::string& body = parser.get().body();
-    answer = co_await AnswerTo(handlers.find(PathOf(parser.get()))->second, body);
+    answer = co_await AnswerTo(connection, handlers.find(PathOf(parser.get()))->second, body);
+    if (!answer) co_return false;
     metrics.Answered(answer->result, Steady::now() - whole);
     std::string().swap(body);
   } else {
@@ -319,12 +330,35 @@ asio::awaitable<bool> WebhookServer::State::ServeRequest(Connection& connection,
   co_return !error && keep;
 }
 
-// A large review takes tens of milliseconds, in which nobody else is kept waiting.
-asio::awaitable<AdmissionAnswer> WebhookServer::State::AnswerTo(const Handler& handler,
-                                                                const std::string& body) {
+// A large review takes tens of milliseconds, in which nobody else is kept waiting. It waits for its
+// turn here: in the worker's queue it would keep its body after its connection was closed. Returns
+// nullopt if the connection was closed meanwhile, or its turn didn't come in time.
+asio::awaitable<std::optional<AdmissionAnswer>> WebhookServer::State::AnswerTo(
+    Connection& connection, const Handler& handler, const std::string& body) {
   if (body.size() <= kQuickBody) co_return handler(body);
+  const struct Leave {  // on every path
+    ~Leave() {
+      connection.whole = connection.at_work = false;
+      state.large.remove(&connection);
+      if (!state.large.empty()) state.large.front()->turn.cancel();
+    }
+    State& state;
+    Connection& connection;
+  } leave{*this, connection};
+  large.push_back(&connection);
+  connection.whole = true;
+  const auto deadline = Steady::now() + limits.request;
+  connection.turn.expires_at(deadline);
+  while (large.front() != &connection && !connection.ended && Steady::now() < deadline) {
+    ErrorCode error;
+    co_await connection.turn.async_wait(Into(error));
+  }
+  if (large.front() != &connection || connection.ended) co_return std::nullopt;
+  connection.at_work = true;
   const auto work = [&]() -> asio::awaitable<AdmissionAnswer> { co_return handler(body); };
-  co_return co_await asio::co_spawn(worker, work, asio::use_awaitable);
+  AdmissionAnswer answer = co_await asio::co_spawn(worker, work, asio::use_awaitable);
+  if (connection.ended) co_return std::nullopt;
+  co_return answer;
 }
 
 // What a client announces costs nothing: what has arrived counts. Returns whether all has.

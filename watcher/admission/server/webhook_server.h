@@ -5,7 +5,7 @@
 // asked for anything yet, or else the one idle longest, or else the one whose request takes
 // longest), the time for a handshake, a request and an answer, the bytes of one body, and those of
 // all bodies and answers that are under way, as far as they have arrived: beyond that the requests
-// that take longest are cut off.
+// that take longest are cut off, but no large reviews that wait for the second thread.
 #pragma once
 
 #include <chrono>
@@ -39,7 +39,7 @@ class WebhookServer {
     std::size_t bodies = 16u << 20;        // bytes of all bodies and answers under way
     std::chrono::seconds handshake{5};     // since the connection was opened
     std::chrono::seconds idle{120};        // for the next request's head; the API server's is 90
-    std::chrono::seconds request{5};       // for the body, and again for the answer
+    std::chrono::seconds request{5};       // for the body, a large review's turn, and the answer
     std::chrono::seconds last_answers{5};  // when stopping
   };
 

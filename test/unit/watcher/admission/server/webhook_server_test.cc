@@ -1,10 +1,13 @@
 #include "watcher/admission/server/webhook_server.h"
 
 #include <gtest/gtest.h>
+#include <netinet/tcp.h>
 #include <openssl/ssl.h>
 
 #include <csignal>
+#include <list>
 #include <memory>
+#include <new>
 #include <string>
 #include <thread>
 #include <vector>
@@ -58,6 +61,8 @@ class Served {
         server_(*ParseListenAddress("127.0.0.1:0"), *LoadTlsCertificate(Shared().Files("one")),
                 {{"/echo",
                   [this](std::string_view body) {
+                    ++handled_;
+                    if (body.starts_with(kThrows)) throw std::bad_alloc();
                     if (body.starts_with(kSlow)) {
                       slow_ = true;
                       slow_.notify_all();
@@ -85,6 +90,7 @@ class Served {
   }
   // What begins with kSlow is answered only after MayAnswer().
   static constexpr std::string_view kSlow = "slow";
+  static constexpr std::string_view kThrows = "throw";
   void AwaitSlow() { slow_.wait(false); }
   void MayAnswer() {
     may_answer_ = true;
@@ -92,6 +98,7 @@ class Served {
   }
   void Stop() { thread_.request_stop(); }
   void Join() { thread_.join(); }
+  int handled() const { return handled_; }
   bool ended() const { return ended_; }
   std::uint16_t port() const { return port_; }
 
@@ -112,6 +119,7 @@ class Served {
   std::atomic<bool> rotate_{false};
   std::atomic<int> ticks_{0};
   std::atomic<bool> ended_{false};
+  std::atomic<int> handled_{0};
   std::atomic<bool> slow_{false};
   std::atomic<bool> may_answer_{false};
   std::jthread thread_;
@@ -125,6 +133,8 @@ class SlowClient : private ClientConnection {
         context_(SSL_CTX_new(TLS_client_method()), SSL_CTX_free),
         ssl_(SSL_new(context_.get()), SSL_free) {
     signal(SIGPIPE, SIG_IGN);
+    const int at_once = 1;  // so that what is said now arrives before what others say later
+    setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &at_once, sizeof at_once);
     SSL_set_fd(ssl_.get(), socket_);
     EXPECT_EQ(SSL_connect(ssl_.get()), 1);
   }
@@ -277,6 +287,74 @@ TEST(WebhookServer, ALargeReviewKeepsNobodyWaiting) {
   EXPECT_EQ(answered, large);
 }
 
+// Keeps the second thread busy until the server may answer.
+class Busy {
+ public:
+  explicit Busy(Served& served, std::size_t size = 100'000) : client_(served.port()) {
+    client_.Announce(size);
+    EXPECT_TRUE(
+        client_.Say(std::string(Served::kSlow) + std::string(size - Served::kSlow.size(), ' ')));
+    served.AwaitSlow();
+  }
+  SlowClient& client() { return client_; }
+
+ private:
+  SlowClient client_;
+};
+
+TEST(WebhookServer, ALargeReviewThatWaitsIsNotCutOffByThoseAfterIt) {
+  Served served(kPatient);
+  Busy busy(served);
+  SlowClient waiting(served.port());
+  waiting.Announce(100'000);
+  ASSERT_TRUE(waiting.Say(std::string(100'000, ' ')));
+  for (int i = 0; i < 5; ++i) {
+    SlowClient later(served.port());
+    later.Announce(900'000);
+    later.Say(std::string(900'000, ' '));
+    EXPECT_EQ(later.Hear(), "") << i << ": three don't fit";
+  }
+  served.MayAnswer();
+  EXPECT_EQ(busy.client().Hear().rfind("HTTP/1.1 200 OK", 0), 0u);
+  EXPECT_EQ(waiting.Hear().rfind("HTTP/1.1 200 OK", 0), 0u);
+  EXPECT_EQ(served.handled(), 2) << "what is cut off isn't kept, nor answered";
+}
+
+TEST(WebhookServer, WhatTheSecondThreadHasCountsThoughItsConnectionIsClosed) {
+  auto limits = kPatient;
+  limits.connections = 2;
+  Served served(limits);
+  Busy busy(served, 600'000);
+  SlowClient second(served.port());
+  second.Announce(600'000);
+  const SlowClient third(served.port());  // displaces what takes longest
+  EXPECT_EQ(busy.client().Hear(), "");
+  second.Say(std::string(600'000, ' '));
+  EXPECT_EQ(second.Hear(), "") << "both don't fit";
+  served.MayAnswer();
+}
+
+TEST(WebhookServer, ALargeReviewWaitsOnlySoLong) {
+  Served served({.request = 1s});
+  const Busy busy(served);
+  SlowClient waiting(served.port());
+  waiting.Announce(100'000);
+  ASSERT_TRUE(waiting.Say(std::string(100'000, ' ')));
+  EXPECT_EQ(waiting.Hear(), "");
+  EXPECT_EQ(served.handled(), 1);
+  served.MayAnswer();
+  EXPECT_TRUE(Send(*served.Client(), Post(std::string(100'000, ' '))));
+}
+
+TEST(WebhookServer, AFailureInEitherThreadCostsOneConnection) {
+  const Served served;
+  for (const std::size_t size : {1'000u, 100'000u}) {
+    const auto client = served.Client();
+    EXPECT_FALSE(Send(*client, Post(std::string(Served::kThrows) + std::string(size, ' '))));
+    EXPECT_TRUE(Send(*client, Post(std::string(size, ' '))));
+  }
+}
+
 TEST(WebhookServer, EndsThoughALargeReviewIsBeingAnswered) {
   auto served = std::make_unique<Served>(WebhookServer::Limits{.last_answers = 0s});
   const auto client = served->Client();
@@ -284,6 +362,11 @@ TEST(WebhookServer, EndsThoughALargeReviewIsBeingAnswered) {
     EXPECT_FALSE(Send(*client, Post(std::string(Served::kSlow) + std::string(100'000, ' '))));
   });
   served->AwaitSlow();
+  std::list<SlowClient> waiting;
+  for (int i = 0; i < 3; ++i) {
+    waiting.emplace_back(served->port()).Announce(100'000);
+    EXPECT_TRUE(waiting.back().Say(std::string(100'000, ' ')));
+  }
   served->Stop();
   served->Join();
   served->MayAnswer();
