@@ -160,7 +160,7 @@ CommandDescription Delete() {
                  .note = ""}},
       .about = std::string("With --app the cluster must be that application's own, and is kept "
                            "where watch would keep it;\nconfirmations and grace periods don't "
-                           "count. Without, it is deleted whatever the rules and\nholds say. ") +
+                           "count. Without, it is deleted whatever the rules and\nholds say.\n") +
                kOwnerForms,
       .ending =
           "\nExit codes:\n"

@@ -304,7 +304,7 @@ asio::awaitable<bool> WebhookServer::State::ServeRequest(Connection& connection,
     answer = Refusal(parser);
   }
   const bool is_read = !answer;
-  if (!answer && View(parser.get()[http::field::expect]) == "100-continue") {
+  if (!answer && beast::iequals(parser.get()[http::field::expect], "100-continue")) {
     http::response<http::empty_body> go_on(http::status::continue_, parser.get().version());
     co_await http::async_write(tls, go_on, Into(error));
     if (error) co_return false;

@@ -1,0 +1,414 @@
+#include "watcher/driver/delete.h"
+
+#include <gtest/gtest.h>
+#include <spdlog/sinks/ostream_sink.h>
+
+#include <sstream>
+
+#include "probes/base/time_text.h"
+#include "test/unit/support/driver_lab.h"
+#include "test/unit/support/fake_transport.h"
+
+namespace cluster_watcher {
+namespace {
+
+using small_kubernetes::Request;
+using small_kubernetes::Response;
+using small_kubernetes::User;
+
+constexpr const char* kPods = "/api/v1/namespaces/lab/pods";
+
+class DeleteTest : public DriverLab {
+ protected:
+  DeleteTest() {
+    settings_.settings.owner.reset();
+    settings_.settings.cluster = "spark";
+  }
+  // Deletes because `app` has ended so.
+  DriverOutcome Ended(const std::string& app, const std::string& status = "completed") {
+    return Run({cluster_, AppStatus{*OwnerName::Parse(app), status}, waits_});
+  }
+  DriverOutcome Asked() { return Run({cluster_, std::nullopt, waits_}); }
+  DriverOutcome Run(const DeleteRequest& request) {
+    if (waits_) settings_.settings.propagation = Propagation::kForeground;
+    SettingsInForce in_force(settings_, [this](const TextMap&) { return settings_; });
+    Observer observer(client_, discovery_, clock_, in_force);
+    observer.SetCaller(caller_uid_);
+    EventRecorder events(client_, clock_, log_.logger(), me_.pod);
+    Announcer announcer(events, clock_, log_);
+    Tools tools{client_,  discovery_,    clock_,          in_force,
+                metrics_, log_.logger(), [](Duration) {}, waits_};
+    const auto dial = [](const std::string&) -> Result<std::unique_ptr<Transport>> {
+      return Failure("no step reaches anything here");
+    };
+    Reaper reaper(tools, observer, announcer, dial, steps_at_);
+    const DriverTools driver{client_, discovery_, clock_, stop_.get_token()};
+    return cluster_watcher::Delete({driver, tools, observer, reaper, me_}, request);
+  }
+  void Scale(const std::string& path, int replicas) {
+    kubernetes_.Admin("PATCH", path, R"({"spec":{"replicas":)" + std::to_string(replicas) + "}}",
+                      "application/merge-patch+json");
+  }
+  // A pod of its own of the driver, which runs.
+  std::string MakePodOf(const std::string& app, const std::string& name) {
+    kubernetes_.Apply(R"({"apiVersion":"v1","kind":"Pod",)" +
+                      Meta(name, R"(,"labels":{"app":")" + app + R"("})") +
+                      R"(,"spec":{"containers":[{"name":"m","image":"x"}]},)"
+                      R"("status":{"phase":"Running"}})");
+    return ObjectUid(kPods + ("/" + name));
+  }
+  bool IsWhole() { return Exists(kRoot) && Exists(kWorker) && Exists(kService); }
+  bool IsDeleted() { return !Exists(kRoot) && !Exists(kWorker) && !Exists(kService); }
+  void HoldByFinalizer(const std::string& path) {
+    kubernetes_.Admin("PATCH", path, R"({"metadata":{"finalizers":["example.com/held"]}})",
+                      "application/merge-patch+json");
+  }
+  void Let(const std::string& path) {
+    kubernetes_.Admin("PATCH", path, R"({"metadata":{"finalizers":null}})",
+                      "application/merge-patch+json");
+  }
+  // Calls `what` before the `number`th request of this method whose target contains `contains`.
+  void Before(const std::string& method, const std::string& contains, int number,
+              std::function<void()> what) {
+    kubernetes_.on_request = [=, seen = 0](const Request& request, const User&) mutable {
+      const bool is_it = request.method == method &&
+                         request.target.find(contains) != std::string::npos && ++seen == number;
+      if (is_it) what();
+    };
+  }
+
+  std::ostringstream log_text_;
+  Log log_{LogLevel::kDebug, LogFormat::kText,
+           std::make_shared<spdlog::sinks::ostream_sink_st>(log_text_)};
+  WatcherId me_{"cli", "abc"};
+  std::string caller_uid_;
+  StepsAt steps_at_ = StepsAt::kElsewhere;
+  bool waits_ = false;
+  std::stop_source stop_;
+};
+
+// --- By the rules -------------------------------------------------------------------------------
+
+TEST_F(DeleteTest, WhatHasCompletedGoesAtOnce) {
+  MakeEphemeral("deployment.apps/bob");
+  std::string by, reason;
+  Before("DELETE", "/", 1, [&] {
+    by = Mark("condemned-by");
+    reason = Mark("reason");
+  });
+  const MonotonicTime began = clock_.Now();
+  const DriverOutcome outcome = Ended("deployment/bob");
+  EXPECT_EQ(outcome.exit, DriverExit::kDone) << outcome.error;
+  EXPECT_EQ(outcome.said, "cluster spark is deleted");
+  EXPECT_EQ(by, "cli/abc");
+  EXPECT_EQ(reason, "completed");
+  EXPECT_TRUE(IsDeleted());
+  EXPECT_TRUE(Exists(kDriver));
+  EXPECT_LT(clock_.Now() - began, std::chrono::seconds(10)) << "neither grace nor confirmations";
+}
+
+TEST_F(DeleteTest, WhatWasTerminatedIsExpectedBack) {
+  MakeEphemeral("deployment.apps/bob");
+  const DriverOutcome outcome = Ended("bob", "terminated");
+  EXPECT_EQ(outcome.exit, DriverExit::kDone) << outcome.error;
+  EXPECT_EQ(outcome.said, "kept: active");
+  EXPECT_TRUE(IsWhole());
+  EXPECT_EQ(Mark("app-status"), "terminated");
+  EXPECT_NE(Mark("recorded-owner").find(ObjectUid(kDriver)), std::string::npos)
+      << "else it would be nobody's word";
+}
+
+TEST_F(DeleteTest, OneThatIsScaledDownGoesThoughTheCallerStillRuns) {
+  MakeEphemeral("deployment.apps/bob");
+  Scale(kDriver, 0);
+  kubernetes_.Settle();
+  caller_uid_ = MakePodOf("bob", "bob-1");
+  const std::string other = MakePodOf("bob", "bob-2");
+  const DriverOutcome kept = Ended("bob", "terminated");
+  EXPECT_EQ(kept.said, "kept: active") << kept.error;
+  ASSERT_EQ(kept.warnings.size(), 1u);
+  EXPECT_NE(kept.warnings[0].find("pod/bob-2 still runs"), std::string::npos) << kept.warnings[0];
+  Delete(kPods + std::string("/bob-2"));
+  EXPECT_EQ(Ended("bob", "terminated").said, "cluster spark is deleted");
+}
+
+// The others would lose it once there is only one of them.
+TEST_F(DeleteTest, OneOfSeveralDriversSaysNothingForTheOthers) {
+  MakeEphemeral("deployment.apps/bob");
+  Scale(kDriver, 2);
+  EXPECT_EQ(Ended("bob").said, "kept: shared-by-replicas");
+  EXPECT_EQ(Mark("app-status"), "");
+  Scale(kDriver, 1);
+  EXPECT_EQ(Ended("bob", "terminated").said, "kept: active");
+  Scale(kDriver, 2);
+  EXPECT_EQ(Ended("bob", "terminated").said, "kept: shared-by-replicas");
+  EXPECT_EQ(Mark("app-status"), "");
+}
+
+TEST_F(DeleteTest, HoldsBindIt) {
+  MakeEphemeral("deployment.apps/bob");
+  Annotate(kRoot, "hold-until", "2099-01-01T00:00:00Z");
+  const DriverOutcome outcome = Ended("bob");
+  EXPECT_EQ(outcome.exit, DriverExit::kDone);
+  EXPECT_EQ(outcome.said, "kept: held");
+  EXPECT_TRUE(IsWhole());
+}
+
+TEST_F(DeleteTest, AnotherDriverKeepsIt) {
+  MakeEphemeral("deployment.apps/bob");
+  MakeWorkload("alice", R"("uses-oshinko-cluster":"spark",)");
+  EXPECT_EQ(Ended("bob").said, "kept: in-use");
+  EXPECT_TRUE(IsWhole());
+}
+
+TEST_F(DeleteTest, SoDoesASecondMaster) {
+  MakeEphemeral("deployment.apps/bob");
+  MakeWorkload("spark-n", R"("oshinko-cluster":"spark","oshinko-type":"master",)");
+  LabelObject("/apis/apps/v1/namespaces/lab/deployments/spark-n",
+              R"("oshinko-cluster":"spark","oshinko-type":"master")");
+  kubernetes_.Settle();
+  EXPECT_EQ(Ended("bob").said, "kept: ambiguous");
+  EXPECT_TRUE(IsWhole());
+}
+
+TEST_F(DeleteTest, ASharedClusterIsNobodysToDelete) {
+  const DriverOutcome outcome = Ended("bob");
+  EXPECT_EQ(outcome.exit, DriverExit::kFailed);
+  EXPECT_EQ(outcome.error, "cluster spark is shared");
+  EXPECT_TRUE(IsWhole());
+  EXPECT_EQ(Mark("app-status"), "");
+}
+
+TEST_F(DeleteTest, AnothersIsTheirs) {
+  MakeEphemeral("deployment.apps/bob");
+  MakeWorkload("alice", "");
+  const DriverOutcome outcome = Ended("alice");
+  EXPECT_EQ(outcome.exit, DriverExit::kFailed);
+  EXPECT_EQ(outcome.error,
+            "cluster spark belongs to deployment.apps/bob, not deployment.apps/alice");
+  EXPECT_TRUE(IsWhole());
+}
+
+TEST_F(DeleteTest, AnOwnerThatIsGoneHasEnded) {
+  MakeEphemeral("deployment.apps/bob");
+  Delete(kDriver);
+  kubernetes_.Settle();
+  EXPECT_EQ(Ended("deployment/bob", "terminated").said, "cluster spark is deleted");
+}
+
+TEST_F(DeleteTest, AnOwnerThatCantBeReadIsNotGone) {
+  MakeEphemeral("deployment.apps/bob");
+  Refuse("GET", "bob", 403);
+  const DriverOutcome outcome = Ended("deployment/bob");
+  EXPECT_EQ(outcome.exit, DriverExit::kFailed);
+  EXPECT_TRUE(outcome.error.starts_with("owner deployment/bob unknown: ")) << outcome.error;
+  EXPECT_TRUE(IsWhole());
+}
+
+TEST_F(DeleteTest, NoClusterNoDeletion) {
+  settings_.settings.cluster = "dask";
+  const DeleteRequest request{
+      {"lab", "oshinko-cluster", "dask"}, AppStatus{*OwnerName::Parse("bob"), "completed"}, false};
+  EXPECT_EQ(Run(request).error, "no cluster dask");
+  const DriverOutcome asked = Run({request.cluster, std::nullopt, false});
+  EXPECT_EQ(asked.exit, DriverExit::kFailed);
+  EXPECT_EQ(asked.error, "no cluster dask");
+}
+
+// The driver wants to run again between the look and the point of no return.
+TEST_F(DeleteTest, WhoComesBackInTimeKeepsIt) {
+  MakeEphemeral("deployment.apps/bob");
+  Scale(kDriver, 0);
+  kubernetes_.Settle();
+  kubernetes_.on_answer = [this](const Request& request, const User&, Response&) {
+    const bool is_mark =
+        request.method == "PATCH" && request.body.find(R"("condemned")") != std::string::npos;
+    if (is_mark) Scale(kDriver, 1);
+  };
+  EXPECT_EQ(Ended("bob", "terminated").said, "kept: active");
+  EXPECT_TRUE(IsWhole());
+  EXPECT_EQ(Mark("phase"), "");
+}
+
+TEST_F(DeleteTest, ItIsAlreadyBeingDeletedByWhoeverIsThere) {
+  MakeEphemeral("deployment.apps/bob");
+  const std::string pod = "spark-m-watcher";
+  const std::string by = pod + "/" + MakePodOf("other", pod);
+  MarkRoot("phase", "deleting");
+  Annotate(kRoot, "condemned-by", by);
+  Annotate(kRoot, "deleting-since", cluster_watcher::FormatTime(clock_.WallNow()));
+  for (const DriverOutcome& outcome : {Ended("bob"), Asked()}) {
+    EXPECT_EQ(outcome.exit, DriverExit::kDone) << outcome.error;
+    EXPECT_EQ(outcome.said, "already being deleted by " + by);
+  }
+  EXPECT_TRUE(IsWhole());
+  EXPECT_EQ(Mark("condemned-by"), by);
+}
+
+TEST_F(DeleteTest, WhatADeadPodHasBegunIsFinished) {
+  MakeEphemeral("deployment.apps/bob");
+  MarkRoot("phase", "deleting");
+  Annotate(kRoot, "condemned-by", "spark-m-gone/0123");
+  Annotate(kRoot, "deleting-since", cluster_watcher::FormatTime(clock_.WallNow()));
+  EXPECT_EQ(Ended("bob").said, "cluster spark is deleted");
+  EXPECT_TRUE(IsDeleted());
+}
+
+TEST_F(DeleteTest, TheBrakeIsAHold) {
+  MakeEphemeral("deployment.apps/bob");
+  kubernetes_.brake = true;
+  const DriverOutcome ended = Ended("bob");
+  EXPECT_EQ(ended.exit, DriverExit::kDone);
+  EXPECT_EQ(ended.said, "kept: held");
+  const DriverOutcome asked = Asked();
+  EXPECT_EQ(asked.exit, DriverExit::kFailed);
+  EXPECT_TRUE(asked.error.starts_with("cluster spark is kept: ")) << asked.error;
+  EXPECT_TRUE(IsWhole());
+}
+
+// --- Asked for ----------------------------------------------------------------------------------
+
+TEST_F(DeleteTest, WhatIsAskedForGoesWhateverKeepsIt) {
+  MakeEphemeral("deployment.apps/bob");
+  Annotate(kRoot, "hold-until", "2099-01-01T00:00:00Z");
+  Annotate(kRoot, "keep", "true");
+  MakeMap("kept", R"(,"annotations":{"cluster-watcher/keep":"true"})");
+  std::string reason;
+  Before("DELETE", "/", 1, [&] { reason = Mark("reason"); });
+  const DriverOutcome outcome = Asked();
+  EXPECT_EQ(outcome.exit, DriverExit::kDone) << outcome.error;
+  EXPECT_EQ(reason, "asked");
+  EXPECT_TRUE(IsDeleted());
+  EXPECT_TRUE(MapExists("kept"));
+  EXPECT_TRUE(Exists(kDriver));
+}
+
+TEST_F(DeleteTest, EvenAClusterWhoseOwnerIsUnknown) {
+  MakeEphemeral("deployment.apps/bob");
+  Refuse("GET", "bob", 403);
+  EXPECT_EQ(Asked().said, "cluster spark is deleted");
+}
+
+TEST_F(DeleteTest, WithoutAMasterRootWhatIsListedGoes) {
+  Delete(kRoot);
+  kubernetes_.Settle();
+  MakeMap("kept", R"(,"annotations":{"cluster-watcher/keep":"true"})");
+  kubernetes_.on_answer = [this](const Request& request, const User&, Response&) {
+    // Somebody's new cluster of that name.
+    if (request.method == "DELETE" && !MapExists("new")) MakeMap("new");
+  };
+  const DriverOutcome outcome = Asked();
+  EXPECT_EQ(outcome.said, "cluster spark is deleted") << outcome.error;
+  EXPECT_FALSE(Exists(kWorker) || Exists(kService) || MapExists("spark-config"));
+  EXPECT_TRUE(MapExists("kept"));
+  EXPECT_TRUE(MapExists("new"));
+}
+
+TEST_F(DeleteTest, OfSeveralMastersEachGoes) {
+  const char* other = "/apis/apps/v1/namespaces/lab/deployments/spark-n";
+  MakeWorkload("spark-n", R"("oshinko-cluster":"spark","oshinko-type":"master",)");
+  LabelObject(other, R"("oshinko-cluster":"spark","oshinko-type":"master")");
+  kubernetes_.Settle();
+  EXPECT_EQ(Asked().said, "cluster spark is deleted");
+  EXPECT_TRUE(IsDeleted());
+  EXPECT_FALSE(Exists(other));
+}
+
+TEST_F(DeleteTest, WhatMayNotBeDeletedIsSaidBefore) {
+  small_kubernetes::Fault fault;
+  fault.method = "POST";
+  fault.contains = "selfsubjectaccessreviews";
+  fault.times = 0;
+  fault.response = {201,
+                    R"({"kind":"SelfSubjectAccessReview","apiVersion":"authorization.k8s.io/v1",)"
+                    R"("status":{"allowed":false}})",
+                    "application/json", std::nullopt};
+  kubernetes_.GetFaults().Add(fault);
+  const DriverOutcome outcome = Asked();
+  EXPECT_EQ(outcome.exit, DriverExit::kFailed);
+  EXPECT_NE(outcome.error.find("needs in namespace lab the rules"), std::string::npos);
+  EXPECT_NE(outcome.error.find(R"("services")"), std::string::npos) << outcome.error;
+  EXPECT_EQ(outcome.error.find("cronjobs"), std::string::npos) << "the cluster has none";
+  EXPECT_TRUE(IsWhole());
+  EXPECT_EQ(Mark("phase"), "");
+}
+
+TEST_F(DeleteTest, ToldToStopInTimeItDeletesNothing) {
+  Before("PATCH", "spark-m", 1, [this] { stop_.request_stop(); });
+  const DriverOutcome outcome = Asked();
+  EXPECT_EQ(outcome.exit, DriverExit::kFailed);
+  EXPECT_TRUE(IsWhole());
+}
+
+// --- Waiting ------------------------------------------------------------------------------------
+
+TEST_F(DeleteTest, MembersThatTerminateAreNotWaitedFor) {
+  HoldByFinalizer(kWorker);
+  const DriverOutcome outcome = Asked();
+  EXPECT_EQ(outcome.said, "cluster spark is deleted") << outcome.error;
+  EXPECT_FALSE(Exists(kRoot));
+  EXPECT_TRUE(Exists(kWorker));
+}
+
+TEST_F(DeleteTest, UnlessItIsToWait) {
+  waits_ = true;
+  HoldByFinalizer(kWorker);
+  HoldByFinalizer(kRoot);
+  bool worker_was_there = true;
+  Before("DELETE", "spark-m", 1, [&] { worker_was_there = Exists(kWorker); });
+  const auto on_request = kubernetes_.on_request;
+  kubernetes_.on_request = [&, lists = 0](const Request& request, const User& user) mutable {
+    on_request(request, user);
+    if (request.method == "GET" && ++lists == 300) Let(kWorker);
+    if (request.method == "GET" && lists == 900) Let(kRoot);
+  };
+  const DriverOutcome outcome = Asked();
+  EXPECT_EQ(outcome.said, "cluster spark is deleted") << outcome.error;
+  EXPECT_FALSE(worker_was_there);
+  EXPECT_TRUE(IsDeleted());
+}
+
+TEST_F(DeleteTest, WhoWaitsWaitsForAnothersDeletionToo) {
+  MakeEphemeral("deployment.apps/bob");
+  waits_ = true;
+  const std::string by = "spark-m-watcher/" + MakePodOf("other", "spark-m-watcher");
+  MarkRoot("phase", "deleting");
+  Annotate(kRoot, "condemned-by", by);
+  Annotate(kRoot, "deleting-since", cluster_watcher::FormatTime(clock_.WallNow()));
+  kubernetes_.on_request = [&, lists = 0](const Request& request, const User&) mutable {
+    if (request.method != "GET" || ++lists != 400) return;
+    for (const char* path : {kWorker, kService, kRoot}) Delete(path);
+    Delete(kMaps + std::string("/spark-config"));
+    kubernetes_.Settle();
+  };
+  const DriverOutcome outcome = Ended("bob");
+  EXPECT_EQ(outcome.exit, DriverExit::kDone) << outcome.error;
+  EXPECT_TRUE(IsDeleted());
+}
+
+// --- Steps --------------------------------------------------------------------------------------
+
+TEST_F(DeleteTest, StepsThatOnlyTheMasterReachesFailAtOnce) {
+  Annotate(kRoot, "before-delete",
+           R"([{\"name\":\"drain\",\"http\":{\"url\":\"http://127.0.0.1:8080/\"},)"
+           R"(\"onFailure\":\"retry\"}])");
+  const MonotonicTime began = clock_.Now();
+  EXPECT_EQ(Asked().said, "cluster spark is deleted");
+  EXPECT_LT(clock_.Now() - began, std::chrono::seconds(10));
+  EXPECT_NE(
+      log_text_.str().find("drain: http://127.0.0.1:8080 is reached only from the master pod"),
+      std::string::npos)
+      << log_text_.str();
+}
+
+TEST_F(DeleteTest, StepsCanBePassedOver) {
+  steps_at_ = StepsAt::kNowhere;
+  Annotate(kRoot, "before-delete",
+           R"([{\"name\":\"drain\",\"http\":{\"url\":\"http://spark:8080/\"},)"
+           R"(\"onFailure\":\"retry\"}])");
+  EXPECT_EQ(Asked().said, "cluster spark is deleted");
+  EXPECT_EQ(log_text_.str().find("drain"), std::string::npos) << log_text_.str();
+}
+
+}  // namespace
+}  // namespace cluster_watcher
