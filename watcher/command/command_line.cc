@@ -237,8 +237,9 @@ void ReadOutput(const CommandDescription& command, Invocation& invocation, Words
                                          : OutputFormat::kText;
 }
 
-void ReadInject(const Scanned& scanned, Invocation& invocation, Words& errors) {
+void ReadFiles(const Scanned& scanned, Invocation& invocation, Words& errors) {
   invocation.flags.erase("filename");
+  invocation.options.erase("filename");
   const auto files = scanned.flags.find("filename");
   if (files != scanned.flags.end()) invocation.files = files->second;
   if (std::count(invocation.files.begin(), invocation.files.end(), "") > 0) {
@@ -318,7 +319,7 @@ CommandLine ParseCommandLine(std::span<const char* const> arguments) {
     invocation.words.push_back(rest.front());
     rest.erase(rest.begin());
   }
-  if (invocation.command == Command::kInject) ReadInject(scanned, invocation, errors);
+  if (FindFlag(command->flags, "filename") != nullptr) ReadFiles(scanned, invocation, errors);
   if (invocation.command == Command::kCompletion) ReadCompletion(rest, invocation, errors);
   Words unexpected;
   for (const std::string& word : rest) unexpected.push_back(UnexpectedWord(*command, word));

@@ -24,7 +24,7 @@ struct Invocation {
   std::string cluster;             // `check CLUSTER`, also among the flags; empty: not given
   std::vector<std::string> words;  // what follows CLUSTER where the command takes more: DURATION
   OutputFormat output = OutputFormat::kText;
-  std::vector<std::string> files;  // `inject -f FILE`, in order; empty: not given
+  std::vector<std::string> files;  // `-f FILE`, in order; empty: not given
   Shell shell = Shell::kBash;      // `completion SHELL`
 };
 

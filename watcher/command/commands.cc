@@ -59,6 +59,50 @@ constexpr const char* kOwnerForms =
     "OWNER is written as kubectl writes an object, deployment/bob, or as a bare name; a pod means "
     "what\ncontrols it.\n";
 
+CommandDescription Create() {
+  CommandDescription command = {
+      .name = "create",
+      .command = Command::kCreate,
+      .usage = "create CLUSTER -f FILE [--app=OWNER [--ephemeral]] [--timeout=60s] [FLAGS]",
+      .help = "Create a cluster from manifests",
+      .flags = {{.name = "filename",
+                 .placeholder = "FILE",
+                 .default_value = "",
+                 .help = "the cluster's manifests, YAML or JSON; \"-\" is the standard input",
+                 .letter = 'f',
+                 .note = ""},
+                AppFlag("the owner of the application that uses it"),
+                {.name = "ephemeral",
+                 .placeholder = "true|false",
+                 .default_value = "false",
+                 .help = "the cluster is the application's own, and goes with it",
+                 .note = ""},
+                {.name = "timeout",
+                 .placeholder = "DURATION",
+                 .default_value = "60s",
+                 .help = "how long a cluster of that name that goes is waited for, and what fails "
+                         "is tried again",
+                 .note = ""}},
+      .about =
+          std::string("$(CLUSTER) in the manifests stands for the name. They need exactly one "
+                      "master: a workload whose\npods are labelled oshinko-type: master, or a "
+                      "framework's cluster. All objects get the cluster's\nlabel. Interrupted, "
+                      "it is completed by saying it again. A cluster that is complete is used "
+                      "as it is.\n") +
+          kOwnerForms,
+      .ending =
+          "\nExit codes:\n"
+          "  0   created, or complete already\n"
+          "  1   refused, or not all could be applied: say it again\n"
+          "  2   wrong usage, settings or manifests\n"
+          "  4   unknown: the owner or the cluster could not be read\n"
+          "  11  it is another application's, or the owner uses another cluster\n"
+          "  12  somebody else creates it, or it is condemned or deleted and the time is over\n",
+      .takes_cluster = true};
+  AddConnection(command.flags);
+  return command;
+}
+
 CommandDescription Await() {
   CommandDescription command = {
       .name = "await",
@@ -443,6 +487,7 @@ std::string GeneralHelp() {
 const std::vector<CommandDescription>& Commands() {
   static const std::vector<CommandDescription> commands = {
       Watch(),
+      Create(),
       Await(),
       Claim(),
       Release(),

@@ -11,6 +11,7 @@ namespace cluster_watcher {
 
 enum class Command {
   kWatch,
+  kCreate,
   kAwait,
   kClaim,
   kRelease,

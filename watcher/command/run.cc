@@ -1,10 +1,12 @@
 #include "watcher/command/run.h"
 
+#include <optional>
 #include <variant>
 
 #include "watcher/command/check.h"
 #include "watcher/command/claims.h"
 #include "watcher/command/command_line.h"
+#include "watcher/command/create.h"
 #include "watcher/command/hold.h"
 #include "watcher/command/inject.h"
 #include "watcher/command/list.h"
@@ -14,6 +16,16 @@
 #include "watcher/command/webhook.h"
 
 namespace cluster_watcher {
+namespace {
+
+constexpr int kBySignal = 128;
+
+// What a shell says of a program that a signal ended before it was done.
+int EndedBy(std::optional<int> signal, int code) {
+  return signal && code != 0 ? kBySignal + *signal : code;
+}
+
+}  // namespace
 
 int Run(std::span<const char* const> arguments, const Environment& environment,
         SignalSource& signals) {
@@ -26,10 +38,14 @@ int Run(std::span<const char* const> arguments, const Environment& environment,
     return PrintErrors(errors->lines);
   }
   const auto& invocation = std::get<Invocation>(command_line);
-  const StopOnSignal stop(signals);
+  StopOnSignal stop(signals);
   switch (invocation.command) {
     case Command::kWatch:
       return RunWatch(invocation, environment, stop.token());
+    case Command::kCreate: {
+      const int code = RunCreate(invocation, environment, stop.token());
+      return EndedBy(stop.End(), code);
+    }
     case Command::kAwait:
       return RunAwait(invocation, environment, stop.token());
     case Command::kClaim:

@@ -34,6 +34,7 @@ void RequireTarget(const Invocation& invocation, const Settings& settings,
             "--namespace-wide for all of the namespace");
       }
       return;
+    case Command::kCreate:
     case Command::kAwait:
     case Command::kClaim:
     case Command::kRelease:
