@@ -123,6 +123,29 @@ std::vector<MissingRules> RulesThatGrant(std::span<const Permission> missing) {
   return all;
 }
 
+// Source: k8s.io/apiserver, forbiddenMessage: `User "u" cannot list resource "pods" in API group ""
+// in the namespace "lab"`.
+std::optional<Permission> MissingPermission(const ApiError& refused, std::string_view ns) {
+  const std::string& text = refused.message;
+  std::size_t at = 0;
+  const auto next = [&](std::string_view before, std::string_view after) {
+    const std::size_t begin = text.find(before, at);
+    if (begin == std::string::npos) return std::string();
+    const std::size_t end = text.find(after, begin + before.size());
+    if (end == std::string::npos) return std::string();
+    at = end;
+    return text.substr(begin + before.size(), end - begin - before.size());
+  };
+  Permission missing;
+  missing.verb = next(" cannot ", " resource ");
+  missing.resource = next(" resource \"", "\"");
+  missing.group = next(" in API group \"", "\"");
+  const bool is_in_namespace = !next(" in the namespace \"", "\"").empty();
+  if (missing.verb.empty() || missing.resource.empty()) return std::nullopt;
+  if (is_in_namespace) missing.ns = ns;
+  return missing;
+}
+
 Result<std::vector<Permission>, ApiError> PermissionProbe::FindMissing(
     std::span<const Permission> permissions, const Patience& patience) {
   const MonotonicTime give_up = clock_.Now() + kPatience;

@@ -3,6 +3,7 @@
 // Source: kubernetes.io "Authorization", k8s.io/api authorization/v1.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -36,6 +37,9 @@ struct MissingRules {
 // Returns rules that grant `missing`, grouped by namespace. They name no objects, so that they
 // still fit when objects come and go.
 std::vector<MissingRules> RulesThatGrant(std::span<const Permission> missing);
+
+// What an RBAC refusal (kForbidden) says is missing; nullopt: it doesn't say so.
+std::optional<Permission> MissingPermission(const ApiError& refused, std::string_view ns);
 
 class PermissionProbe {
  public:

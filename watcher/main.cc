@@ -6,8 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "watcher/command/run.h"
-#include "watcher/driver/signals.h"
+#include "watcher/command/dispatch.h"
 
 namespace cluster_watcher {
 namespace {
@@ -23,8 +22,7 @@ std::optional<std::string> FromEnvironment(const std::string& name) {
 int main(int argc, char** argv) {
   using namespace cluster_watcher;
   signal(SIGPIPE, SIG_IGN);  // A peer that has gone is an error of the call.
-  SignalSource signals;
-  const int code = Run({argv, static_cast<std::size_t>(argc)}, FromEnvironment, signals);
+  const int code = Run({argv, static_cast<std::size_t>(argc)}, FromEnvironment);
   std::fflush(nullptr);
   // The threads that serve metrics have nothing to clean up.
   std::_Exit(code);

@@ -113,6 +113,19 @@ std::string PolicyThatRefused(JsonValue status) {
   return "";
 }
 
+// Source: k8s.io/apimachinery, managedfields: `conflict with "kubectl" using apps/v1`.
+std::vector<ApiError::FieldConflict> FieldConflicts(JsonValue status) {
+  std::vector<ApiError::FieldConflict> conflicts;
+  for (JsonValue cause : status["details"]["causes"].Elements()) {
+    if (cause["reason"].AsString() != "FieldManagerConflict") continue;
+    std::string manager = Excerpt(cause["message"].AsString().value_or(""), 400);
+    manager.erase(0, std::min(manager.find('"'), manager.size()));
+    if (!manager.empty()) manager = manager.substr(1, manager.find('"', 1) - 1);
+    conflicts.push_back({Excerpt(cause["field"].AsString().value_or("")), std::move(manager)});
+  }
+  return conflicts;
+}
+
 // Lets the next pages of a list be half as large; false if each has one object already.
 bool HalvePages(ApiRequest& list) {
   constexpr std::string_view kLimit = "limit=";
@@ -175,6 +188,7 @@ Unexpected<ApiError> InterpretError(const ApiRequest& request, const HttpRespons
   auto failed = Fail(failure, request, why, retry_after);
   if (IsUnsetScale(failed.error)) failed.error.in_passing = false;
   failed.error.policy = PolicyThatRefused(status);
+  failed.error.field_conflicts = FieldConflicts(status);
   return failed;
 }
 
@@ -355,6 +369,18 @@ ApiRequest ApiRequest::Create(const ResourceType& type, std::string_view ns, std
   request.http.content_type = "application/json";
   request.http.body = std::move(body);
   return request;
+}
+
+ApiRequest ApiRequest::Apply(const ResourceType& type, std::string_view ns, std::string_view name,
+                             std::string body) {
+  ApiRequest request = MergePatch(type, ns, name, std::move(body));
+  request.http.content_type = "application/apply-patch+yaml";  // JSON is YAML
+  return request;
+}
+
+ApiRequest ApiRequest::By(std::string_view manager) && {
+  http.target += "?fieldManager=" + PercentEncode(manager);
+  return std::move(*this);
 }
 
 ApiRequest ApiRequest::Delete(const ResourceType& type, std::string_view ns, std::string_view name,

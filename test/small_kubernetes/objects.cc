@@ -307,10 +307,9 @@ void PrepareUpdate(const Object& old, Value& body, bool status) {
   const Value& before = old.Metadata();
   Value& metadata = Child(body, "metadata");
   for (const char* key : {"name", "namespace", "uid", "creationTimestamp", "generation",
-                          "deletionTimestamp", "deletionGracePeriodSeconds"}) {
+                          "deletionTimestamp", "deletionGracePeriodSeconds", "managedFields"}) {
     KeepFrom(before, metadata, key);
   }
-  Remove(metadata, "managedFields");
   if (resource.has_status) KeepFrom(old.body, body, "status");
   const Value* address = Find(old.body, "spec", "clusterIP");
   if (address != nullptr && Find(Child(body, "spec"), "clusterIP") == nullptr) {

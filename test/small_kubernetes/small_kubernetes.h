@@ -15,6 +15,7 @@
 #include "test/small_kubernetes/definitions.h"
 #include "test/small_kubernetes/deletion.h"
 #include "test/small_kubernetes/faults.h"
+#include "test/small_kubernetes/managed_fields.h"
 #include "test/small_kubernetes/rbac.h"
 #include "test/small_kubernetes/render.h"
 #include "test/small_kubernetes/resource_table.h"
@@ -98,8 +99,10 @@ class SmallKubernetes {
   Response Post(const Call& call);
   Response Put(const Call& call);
   Response Patch(const Call& call);
-  // Stores the result of PUT or PATCH on `old`.
-  Response Replace(const Call& call, const ObjectPtr& old, Value body);
+  // Stores the result of PUT or PATCH on `old`; `applied` is what an apply patch asked for.
+  Response Replace(const Call& call, const ObjectPtr& old, Value body,
+                   const Value* applied = nullptr);
+  FieldWrite WriteOf(const Call& call) const;
   Response ReadScale(const Call& call, const Object& object) const;
   Response WriteScale(const Call& call, const ObjectPtr& old);
   Response DeleteOne(const Call& call);

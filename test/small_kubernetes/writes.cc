@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "test/small_kubernetes/definitions.h"
+#include "test/small_kubernetes/managed_fields.h"
 #include "test/small_kubernetes/objects.h"
 #include "test/small_kubernetes/patch.h"
 #include "test/small_kubernetes/small_kubernetes.h"
@@ -85,6 +86,7 @@ Response SmallKubernetes::Post(const Call& call) {
 Response SmallKubernetes::Create(const Call& call, Value body) {
   const Resource& resource = *call.resource;
   const Target& target = call.target;
+  const Value config = Copy(body);
   if (resource.terminating) {
     return Forbidden(resource.plural, resource.group, TextOf(Find(body, "metadata", "name")),
                      "create not allowed while custom resource definition is terminating");
@@ -127,6 +129,11 @@ Response SmallKubernetes::Create(const Call& call, Value body) {
   if (const ObjectPtr present =
           store_.Get(resource, TextOf(Find(body, "metadata", "namespace")), name)) {
     return AlreadyExists(resource, *present);
+  }
+  if (call.request.method == "PATCH") {
+    NoteApply(nullptr, body, config, WriteOf(call));
+  } else {
+    NoteUpdate(nullptr, body, WriteOf(call));
   }
   return Show(call, *store_.Create(resource, std::move(body), !call.dry_run), 201);
 }
@@ -195,7 +202,13 @@ Response SmallKubernetes::Patch(const Call& call) {
   Set(body, "kind", Text(resource.kind));
   Set(body, "apiVersion", Text(resource.ApiVersion()));
   ToServedNames(resource, body);
-  if (operations) {
+  const bool is_forced = call.target.Query("force") == "true";
+  if (apply) {
+    if (auto refusal = Refuse(call, *patch)) return *refusal;
+    const auto conflicts = ApplyConflicts(old->body, *patch, WriteOf(call));
+    if (!conflicts.empty() && !is_forced) return ApplyFailed(conflicts);
+    ApplyConfig(body, *patch, WriteOf(call));
+  } else if (operations) {
     if (!JsonPatch(body, *patch)) {
       const Details details;
       return Failure(422, "Invalid",
@@ -208,7 +221,11 @@ Response SmallKubernetes::Patch(const Call& call) {
   }
   if (auto refusal = Refuse(call, body)) return *refusal;
   ToStoredNames(resource, body);
-  return Replace(call, old, std::move(body));
+  return Replace(call, old, std::move(body), apply ? &*patch : nullptr);
+}
+
+FieldWrite SmallKubernetes::WriteOf(const Call& call) const {
+  return {call.target.Query("fieldManager"), call.resource->ApiVersion(), store_.Timestamp()};
 }
 
 std::optional<Response> SmallKubernetes::Brake(const Call& call, const Object& object,
@@ -220,7 +237,9 @@ std::optional<Response> SmallKubernetes::Brake(const Call& call, const Object& o
     const std::string key = std::string("cluster-watcher/") + mark;
     const std::string_view now = TextOf(Find(*changed, "metadata", "annotations", key.c_str()));
     const std::string_view old = TextOf(Find(object.body, "metadata", "annotations", key.c_str()));
-    refuses = refuses || (!now.empty() && now != old);
+    const bool is_other_phase =
+        mark == std::string_view("phase") && now != "condemned" && now != "deleting";
+    refuses = refuses || (!now.empty() && now != old && !is_other_phase);
   }
   if (!refuses) return std::nullopt;
   const std::string why =
@@ -229,7 +248,8 @@ std::optional<Response> SmallKubernetes::Brake(const Call& call, const Object& o
   return Forbidden(call.resource->plural, call.resource->group, object.name, why, {{"", why, ""}});
 }
 
-Response SmallKubernetes::Replace(const Call& call, const ObjectPtr& old, Value body) {
+Response SmallKubernetes::Replace(const Call& call, const ObjectPtr& old, Value body,
+                                  const Value* applied) {
   const Resource& resource = *call.resource;
   const std::string_view version = TextOf(Find(body, "metadata", "resourceVersion"));
   if (!version.empty() && version != std::to_string(old->version)) {
@@ -246,6 +266,11 @@ Response SmallKubernetes::Replace(const Call& call, const ObjectPtr& old, Value 
   const bool status = call.target.subresource == "status";
   if (!status) SetDefaults(resource, body, false);
   PrepareUpdate(*old, body, status);
+  if (applied != nullptr) {
+    NoteApply(&old->body, body, *applied, WriteOf(call));
+  } else if (!status) {
+    NoteUpdate(&old->body, body, WriteOf(call));
+  }
   return Show(call, *UpdateOrFinish(store_, old, std::move(body), !call.dry_run));
 }
 

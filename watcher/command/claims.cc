@@ -13,15 +13,11 @@ namespace {
 
 constexpr Duration kLongestTimeout = std::chrono::hours(24);
 
-std::optional<OwnerName> ReadApp(const Invocation& invocation, std::vector<std::string>& errors) {
+std::optional<OwnerName> RequireApp(const Invocation& invocation,
+                                    std::vector<std::string>& errors) {
   const auto app = invocation.options.find("app");
-  if (app == invocation.options.end() || app->second.empty()) {
-    errors.push_back("--app is missing: name the application's owner, as in --app=deployment/bob");
-    return std::nullopt;
-  }
-  auto name = OwnerName::Parse(app->second);
-  if (name) return *std::move(name);
-  errors.push_back("--app: " + name.error().message);
+  if (app != invocation.options.end() && !app->second.empty()) return ReadApp(invocation, errors);
+  errors.push_back("--app is missing: name the application's owner, as in --app=deployment/bob");
   return std::nullopt;
 }
 
@@ -29,7 +25,7 @@ std::optional<OwnerName> ReadApp(const Invocation& invocation, std::vector<std::
 
 int RunAwait(const Invocation& invocation, const Environment& environment, std::stop_token stop) {
   std::vector<std::string> errors;
-  const auto app = ReadApp(invocation, errors);
+  const auto app = RequireApp(invocation, errors);
   const Duration timeout = ReadDuration("--timeout", invocation.options.at("timeout"), Duration(0),
                                         kLongestTimeout, errors);
   return WithDriverSession(invocation, environment, std::move(stop), std::move(errors),
@@ -40,7 +36,7 @@ int RunAwait(const Invocation& invocation, const Environment& environment, std::
 
 int RunClaim(const Invocation& invocation, const Environment& environment, std::stop_token stop) {
   std::vector<std::string> errors;
-  const auto app = ReadApp(invocation, errors);
+  const auto app = RequireApp(invocation, errors);
   const bool ephemeral = invocation.options.at("ephemeral") == "true";
   return WithDriverSession(invocation, environment, std::move(stop), std::move(errors),
                            [&](DriverSession& session) {
@@ -50,7 +46,7 @@ int RunClaim(const Invocation& invocation, const Environment& environment, std::
 
 int RunRelease(const Invocation& invocation, const Environment& environment, std::stop_token stop) {
   std::vector<std::string> errors;
-  const auto app = ReadApp(invocation, errors);
+  const auto app = RequireApp(invocation, errors);
   return WithDriverSession(
       invocation, environment, std::move(stop), std::move(errors),
       [&](DriverSession& session) { return Release(session.tools(), session.cluster(), *app); });

@@ -12,6 +12,7 @@
 
 #include "probes/base/names.h"
 #include "watcher/command/man_page.h"
+#include "watcher/command/print_errors.h"
 
 namespace cluster_watcher {
 namespace {
@@ -87,9 +88,10 @@ std::string UnknownCommand(const std::string& word) {
 struct Scanned {
   std::map<std::string, Words> flags;  // the values given, in order, at least one
   bool version = false;
-  Words words;                // arguments that aren't a flag or its value, in order
-  Words unknown_flags;        // as given
-  std::string missing_value;  // the last argument, if it is a flag that lacks its value
+  std::optional<std::size_t> ended;  // how many words there were before --
+  Words words;                       // arguments that aren't a flag or its value, in order
+  Words unknown_flags;               // as given
+  std::string missing_value;         // the last argument, if it is a flag that lacks its value
 };
 
 Scanned Scan(std::span<const char* const> arguments) {
@@ -101,6 +103,7 @@ Scanned Scan(std::span<const char* const> arguments) {
       scanned.words.push_back(argument);
     } else if (argument == "--") {
       flags_ended = true;
+      scanned.ended = scanned.words.size();
     } else if (argument == "--version" || argument.starts_with("--version=")) {
       scanned.version = true;
       if (argument.ends_with('=')) scanned.words.emplace_back();
@@ -237,8 +240,9 @@ void ReadOutput(const CommandDescription& command, Invocation& invocation, Words
                                          : OutputFormat::kText;
 }
 
-void ReadInject(const Scanned& scanned, Invocation& invocation, Words& errors) {
+void ReadFiles(const Scanned& scanned, Invocation& invocation, Words& errors) {
   invocation.flags.erase("filename");
+  invocation.options.erase("filename");
   const auto files = scanned.flags.find("filename");
   if (files != scanned.flags.end()) invocation.files = files->second;
   if (std::count(invocation.files.begin(), invocation.files.end(), "") > 0) {
@@ -300,17 +304,26 @@ CommandLine ParseCommandLine(std::span<const char* const> arguments) {
   Words rest = scanned.words;
   const CommandDescription* command = FindCommand(scanned.version ? "version" : "watch");
   const CommandDescription* given = rest.empty() ? nullptr : FindCommand(rest.front());
+  Words program;
+  if (given != nullptr && given->takes_program && scanned.ended.value_or(0) > 0) {
+    program.assign(rest.begin() + static_cast<std::ptrdiff_t>(*scanned.ended), rest.end());
+    rest.resize(*scanned.ended);
+  }
   if (given != nullptr) {
     if (!scanned.version) command = given;
     rest.erase(rest.begin());
   }
+  const int exit = command->takes_program ? kRunFailedExit : kUsageExit;
   // After an unknown flag it isn't clear which words are values, so words aren't judged.
-  if (Words errors = FlagErrors(scanned, *command); !errors.empty()) return UsageErrors{errors};
+  if (Words errors = FlagErrors(scanned, *command); !errors.empty()) {
+    return UsageErrors{errors, exit};
+  }
   if (given == nullptr && !rest.empty()) return UsageErrors{{UnknownCommand(rest.front())}};
   if (!command->command) return ReadHelp(rest);
 
   Invocation invocation;
   invocation.command = *command->command;
+  invocation.words = std::move(program);
   Words errors = ReadFlags(scanned, *command, invocation);
   if (command->takes_cluster) ReadCluster(*command, rest, invocation, errors);
   if (invocation.options.contains("output")) ReadOutput(*command, invocation, errors);
@@ -318,12 +331,12 @@ CommandLine ParseCommandLine(std::span<const char* const> arguments) {
     invocation.words.push_back(rest.front());
     rest.erase(rest.begin());
   }
-  if (invocation.command == Command::kInject) ReadInject(scanned, invocation, errors);
+  if (FindFlag(command->flags, "filename") != nullptr) ReadFiles(scanned, invocation, errors);
   if (invocation.command == Command::kCompletion) ReadCompletion(rest, invocation, errors);
   Words unexpected;
   for (const std::string& word : rest) unexpected.push_back(UnexpectedWord(*command, word));
   errors.insert(errors.begin(), unexpected.begin(), unexpected.end());
-  if (!errors.empty()) return UsageErrors{errors};
+  if (!errors.empty()) return UsageErrors{errors, exit};
   return invocation;
 }
 

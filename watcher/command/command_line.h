@@ -21,10 +21,12 @@ struct Invocation {
   TextMap flags;
   // Of a command that has settings as well: its own flags, in the same way.
   TextMap options;
-  std::string cluster;             // `check CLUSTER`, also among the flags; empty: not given
-  std::vector<std::string> words;  // what follows CLUSTER where the command takes more: DURATION
+  std::string cluster;  // `check CLUSTER`, also among the flags; empty: not given
+  // What follows CLUSTER where the command takes more: DURATION; or the program of `run` and its
+  // arguments.
+  std::vector<std::string> words;
   OutputFormat output = OutputFormat::kText;
-  std::vector<std::string> files;  // `inject -f FILE`, in order; empty: not given
+  std::vector<std::string> files;  // `-f FILE`, in order; empty: not given
   Shell shell = Shell::kBash;      // `completion SHELL`
 };
 
@@ -34,9 +36,10 @@ struct HelpText {
   std::string text;
 };
 
-// Wrong usage, exit 2: one line per error, which names the mistake and the remedy.
+// Wrong usage: one line per error, which names the mistake and the remedy; and the exit code.
 struct UsageErrors {
   std::vector<std::string> lines;
+  int exit = 2;
 };
 
 using CommandLine = std::variant<Invocation, HelpText, UsageErrors>;

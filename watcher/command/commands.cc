@@ -59,6 +59,108 @@ constexpr const char* kOwnerForms =
     "OWNER is written as kubectl writes an object, deployment/bob, or as a bare name; a pod means "
     "what\ncontrols it.\n";
 
+CommandDescription Run() {
+  const auto flag = [](const char* name, const char* placeholder, const char* default_value,
+                       const char* help) {
+    return Flag{.name = name,
+                .placeholder = placeholder,
+                .default_value = default_value,
+                .help = help,
+                .note = ""};
+  };
+  CommandDescription command = {
+      .name = "run",
+      .command = Command::kRun,
+      .usage =
+          "run [--cluster=NAME] [--app=OWNER] [-f FILE] [--ephemeral] [FLAGS] -- PROGRAM "
+          "[ARGUMENT]...",
+      .help = "Run a driver's program with its cluster, and delete the cluster when it has ended",
+      .flags = {AppFlag("the owner of the application; without it the root of the pod $POD_NAME"),
+                {.name = "filename",
+                 .placeholder = "FILE",
+                 .default_value = "",
+                 .help = "the cluster's manifests, of which it is created where there is none",
+                 .letter = 'f',
+                 .note = ""},
+                flag("ephemeral", "true|false", "false",
+                     "a cluster that is created is the application's own, and goes with it"),
+                flag("on-failure", "delete|keep", "delete",
+                     "what becomes of the cluster if the program fails; keep for Jobs"),
+                flag("after", "exit|wait", "exit",
+                     "what comes after: wait sleeps until SIGTERM, so that no Deployment starts "
+                     "the program again"),
+                flag("timeout", "DURATION", "60s",
+                     "how long a cluster is waited for that is not ready"),
+                flag("stop-timeout", "DURATION", "10s",
+                     "how long the program has to end after SIGTERM or SIGINT")},
+      .about = std::string(
+                   "The cluster's name is --cluster, else $CLUSTER_WATCHER_CLUSTER, else "
+                   "$OSHINKO_CLUSTER_NAME, else the\none that the owner uses, else a new one. The "
+                   "program gets OSHINKO_CLUSTER_NAME and\nOSHINKO_SPARK_MASTER, and the signals; "
+                   "its end is the application's. A shared cluster is used\nand not deleted.\n") +
+               kOwnerForms,
+      .ending =
+          "\nExit codes:\n"
+          "  125    its own failure before the program, wrong usage included\n"
+          "  126    the program can't be executed\n"
+          "  127    there is no such program\n"
+          "  128+n  signal n ended it\n"
+          "  else   the program's\n",
+      .takes_program = true};
+  AddConnection(command.flags);
+  for (const char* name : {"cluster", "log-level", "log-format"}) {
+    Flag setting = LikeSetting(name);
+    setting.is_own = false;
+    if (setting.name == "log-level") setting.default_value = "warn";
+    command.flags.push_back(std::move(setting));
+  }
+  return command;
+}
+
+CommandDescription Create() {
+  CommandDescription command = {
+      .name = "create",
+      .command = Command::kCreate,
+      .usage = "create CLUSTER -f FILE [--app=OWNER [--ephemeral]] [--timeout=60s] [FLAGS]",
+      .help = "Create a cluster from manifests",
+      .flags = {{.name = "filename",
+                 .placeholder = "FILE",
+                 .default_value = "",
+                 .help = "the cluster's manifests, YAML or JSON; \"-\" is the standard input",
+                 .letter = 'f',
+                 .note = ""},
+                AppFlag("the owner of the application that uses it"),
+                {.name = "ephemeral",
+                 .placeholder = "true|false",
+                 .default_value = "false",
+                 .help = "the cluster is the application's own, and goes with it",
+                 .note = ""},
+                {.name = "timeout",
+                 .placeholder = "DURATION",
+                 .default_value = "60s",
+                 .help = "how long a cluster of that name that goes is waited for, and what fails "
+                         "is tried again",
+                 .note = ""}},
+      .about =
+          std::string("$(CLUSTER) in the manifests stands for the name. They need exactly one "
+                      "master: a workload whose\npods are labelled oshinko-type: master, or a "
+                      "framework's cluster. All objects get the cluster's\nlabel. Interrupted, "
+                      "it is completed by saying it again. A cluster that is complete is used "
+                      "as it is.\n") +
+          kOwnerForms,
+      .ending =
+          "\nExit codes:\n"
+          "  0   created, or complete already\n"
+          "  1   refused, or not all could be applied: say it again\n"
+          "  2   wrong usage, settings or manifests\n"
+          "  4   unknown: the owner or the cluster could not be read\n"
+          "  11  it is another application's, or the owner uses another cluster\n"
+          "  12  somebody else creates it, or it is condemned or deleted and the time is over\n",
+      .takes_cluster = true};
+  AddConnection(command.flags);
+  return command;
+}
+
 CommandDescription Await() {
   CommandDescription command = {
       .name = "await",
@@ -486,6 +588,8 @@ std::string GeneralHelp() {
 const std::vector<CommandDescription>& Commands() {
   static const std::vector<CommandDescription> commands = {
       Watch(),
+      Run(),
+      Create(),
       Await(),
       Claim(),
       Release(),

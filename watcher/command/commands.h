@@ -1,5 +1,5 @@
 // The commands and their flags. To add one: a value of Command and a row here, and a case in Run
-// (run.h). Help, the completion in shells and the man page are made of the rows.
+// (dispatch.h). Help, the completion in shells and the man page are made of the rows.
 #pragma once
 
 #include <optional>
@@ -11,6 +11,8 @@ namespace cluster_watcher {
 
 enum class Command {
   kWatch,
+  kRun,
+  kCreate,
   kAwait,
   kClaim,
   kRelease,
@@ -50,6 +52,7 @@ struct CommandDescription {
   std::string about;           // the text before the flags
   std::string ending;          // the text after them
   bool takes_cluster = false;  // the first word is CLUSTER
+  bool takes_program = false;  // what follows -- is a program and its arguments
 };
 
 const std::vector<CommandDescription>& Commands();

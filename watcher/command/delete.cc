@@ -63,8 +63,8 @@ int RunDelete(const Invocation& invocation, const Environment& environment, std:
                                  skips_steps ? StepsAt::kNowhere : StepsAt::kElsewhere);
         deletion.tools().awaits_end = waits;
         DriverOutcome outcome = Delete(deletion.work(), {session.cluster(), ended, waits});
-        if (!deletion.caller().warning.empty()) {
-          outcome.warnings.push_back(deletion.caller().warning);
+        if (!deletion.actor().warning.empty()) {
+          outcome.warnings.push_back(deletion.actor().warning);
         }
         return outcome;
       });

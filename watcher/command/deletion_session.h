@@ -10,6 +10,7 @@
 #include "watcher/command/driver_session.h"
 #include "watcher/deletion/reaper.h"
 #include "watcher/driver/delete.h"
+#include "watcher/driver/who_acts.h"
 #include "watcher/observation/observer.h"
 #include "watcher/reporting/announcer.h"
 #include "watcher/reporting/events.h"
@@ -17,26 +18,17 @@
 
 namespace cluster_watcher {
 
-// Who we are to watchers: the pod that we run in, if it is in the cluster's namespace; else
-// "cli/RANDOM".
-struct Caller {
-  WatcherId id;
-  std::string pod_uid;  // empty: we are in no pod, or it can't be read
-  std::string warning;  // why it can't be read; may be empty
-};
-Caller FindCaller(const DriverTools& tools, const std::string& ns, const Environment& environment);
-
 class DeletionSession {
  public:
   DeletionSession(DriverSession& session, const Environment& environment, StepsAt steps_at);
 
-  const Caller& caller() const { return caller_; }
+  const Actor& actor() const { return actor_; }
   Tools& tools() { return tools_; }
-  DeletionWork work() { return {session_.tools(), tools_, observer_, reaper_, caller_.id}; }
+  DeletionWork work() { return {session_.tools(), tools_, observer_, reaper_, actor_.id}; }
 
  private:
   DriverSession& session_;
-  const Caller caller_;
+  const Actor actor_;
   Log log_;
   prometheus::Registry registry_;  // for nobody: nothing serves it
   WatcherMetrics metrics_;

@@ -20,10 +20,13 @@ ClusterId DriverSession::cluster() const {
   return {settings_->ns, settings_->cluster_label, settings_->cluster};
 }
 
-int WithDriverSession(const Invocation& invocation, const Environment& environment,
-                      std::stop_token stop, std::vector<std::string> errors,
-                      const std::function<DriverOutcome(DriverSession&)>& work) {
+int WithDriverSession(
+    const Invocation& invocation, const Environment& environment, std::stop_token stop,
+    std::vector<std::string> errors, const std::function<DriverOutcome(DriverSession&)>& work,
+    const std::function<void(const Settings&, std::vector<std::string>& errors)>& check) {
   Session session = MakeSession(invocation, environment);
+  const Settings& settings = session.settings.settings;
+  if (check && !settings.ns.empty()) check(settings, errors);
   session.errors.insert(session.errors.begin(), errors.begin(), errors.end());
   if (!session.errors.empty()) return PrintErrors(session.errors);
   DriverSession driver(std::move(session), std::move(stop));
@@ -32,6 +35,15 @@ int WithDriverSession(const Invocation& invocation, const Environment& environme
   PrintErrors(outcome.warnings);
   if (!outcome.error.empty()) PrintErrors({outcome.error});
   return static_cast<int>(outcome.exit);
+}
+
+std::optional<OwnerName> ReadApp(const Invocation& invocation, std::vector<std::string>& errors) {
+  const auto app = invocation.options.find("app");
+  if (app == invocation.options.end()) return std::nullopt;
+  auto name = OwnerName::Parse(app->second);
+  if (name) return *std::move(name);
+  errors.push_back("--app: " + name.error().message);
+  return std::nullopt;
 }
 
 Duration ReadDuration(const std::string& what, const std::string& text, Duration least,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <stop_token>
 
 #include "probes/base/clock.h"
@@ -41,10 +42,15 @@ class DriverSession {
 };
 
 // Makes the session of `invocation`, lets `work` do its work in it and prints what that came to.
-// `errors`: what is wrong with the command's own flags. Returns the exit code.
-int WithDriverSession(const Invocation& invocation, const Environment& environment,
-                      std::stop_token stop, std::vector<std::string> errors,
-                      const std::function<DriverOutcome(DriverSession&)>& work);
+// `errors`: what is wrong with the command's own flags. `check` adds what is wrong by the settings;
+// it isn't asked where they lack a namespace. Returns the exit code.
+int WithDriverSession(
+    const Invocation& invocation, const Environment& environment, std::stop_token stop,
+    std::vector<std::string> errors, const std::function<DriverOutcome(DriverSession&)>& work,
+    const std::function<void(const Settings&, std::vector<std::string>& errors)>& check = {});
+
+// The value of `--app`; nullopt: it isn't given, or an error was added.
+std::optional<OwnerName> ReadApp(const Invocation& invocation, std::vector<std::string>& errors);
 
 // The value of `--NAME` as a duration from `least` to `most`. An error is added to `errors`.
 Duration ReadDuration(const std::string& what, const std::string& text, Duration least,

@@ -237,11 +237,7 @@ int RunList(const Invocation& invocation, const Environment& environment, std::s
   std::vector<std::string> errors;
   ClusterFilter filter;
   filter.cluster = invocation.cluster;
-  if (const auto app = invocation.options.find("app"); app != invocation.options.end()) {
-    auto name = OwnerName::Parse(app->second);
-    if (name) filter.app = *std::move(name);
-    if (!name) errors.push_back("--app: " + name.error().message);
-  }
+  filter.app = ReadApp(invocation, errors);
   const bool is_all = invocation.options.at("all-namespaces") == "true";
   if (is_all && (filter.app || !filter.cluster.empty())) {
     errors.push_back("--all-namespaces contradicts CLUSTER and --app, which are of one namespace");

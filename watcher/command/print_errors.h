@@ -10,6 +10,8 @@
 namespace cluster_watcher {
 
 inline constexpr int kUsageExit = 2;  // wrong usage or settings
+// Of `run`: its own failure before the program, wrong usage included.
+inline constexpr int kRunFailedExit = 125;
 
 // Prints `text` on stdout at once. What cannot be written, because nobody reads it any more, is
 // lost: false then.

@@ -1,64 +1,204 @@
 #include "watcher/command/run.h"
 
-#include <variant>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
-#include "watcher/command/check.h"
-#include "watcher/command/claims.h"
-#include "watcher/command/command_line.h"
-#include "watcher/command/delete.h"
-#include "watcher/command/hold.h"
-#include "watcher/command/inject.h"
-#include "watcher/command/list.h"
+#include "probes/base/names.h"
+#include "watcher/command/deletion_session.h"
+#include "watcher/command/manifest_file.h"
 #include "watcher/command/print_errors.h"
-#include "watcher/command/version.h"
-#include "watcher/command/watch.h"
-#include "watcher/command/webhook.h"
+#include "watcher/driver/child_process.h"
+#include "watcher/driver/driver_run.h"
 
 namespace cluster_watcher {
+namespace {
 
-int Run(std::span<const char* const> arguments, const Environment& environment,
-        SignalSource& signals) {
-  const CommandLine command_line = ParseCommandLine(arguments);
-  if (const auto* help = std::get_if<HelpText>(&command_line)) {
-    PrintText(help->text);
-    return 0;
+constexpr Duration kLongestTimeout = std::chrono::hours(24);
+constexpr int kBySignal = 128;
+
+struct Options {
+  std::string cluster;  // empty: not given
+  std::optional<OwnerName> app;
+  std::optional<ManifestFile> file;
+  bool ephemeral = false;
+  bool deletes_on_failure = true;
+  bool waits_after = false;
+  Duration timeout{0};
+  Duration stop_timeout{0};
+};
+
+std::string OneOf(const Invocation& invocation, const std::string& flag,
+                  const std::vector<std::string>& words, std::vector<std::string>& errors) {
+  const std::string value = invocation.options.at(flag);
+  for (const std::string& word : words) {
+    if (value == word) return value;
   }
-  if (const auto* errors = std::get_if<UsageErrors>(&command_line)) {
-    return PrintErrors(errors->lines);
+  errors.push_back("--" + flag + ": " + Quoted(value) + " is unknown: give " + words[0] + " or " +
+                   words[1]);
+  return words[0];
+}
+
+// The pod that we run in means its root.
+std::optional<OwnerName> DefaultApp(const Environment& environment) {
+  const std::string pod = environment("POD_NAME").value_or("");
+  if (pod.empty()) return std::nullopt;
+  OwnerName name;
+  name.kind = "pod";
+  name.name = pod;
+  return name;
+}
+
+Options ReadOptions(const Invocation& invocation, const Environment& environment,
+                    std::vector<std::string>& errors) {
+  Options options;
+  const auto cluster = invocation.flags.find("cluster");
+  for (const auto& given :
+       {cluster == invocation.flags.end() ? std::nullopt : std::optional(cluster->second),
+        environment("CLUSTER_WATCHER_CLUSTER"), environment("OSHINKO_CLUSTER_NAME")}) {
+    if (options.cluster.empty() && given) options.cluster = *given;
   }
-  const auto& invocation = std::get<Invocation>(command_line);
-  const StopOnSignal stop(signals);
-  switch (invocation.command) {
-    case Command::kWatch:
-      return RunWatch(invocation, environment, stop.token());
-    case Command::kAwait:
-      return RunAwait(invocation, environment, stop.token());
-    case Command::kClaim:
-      return RunClaim(invocation, environment, stop.token());
-    case Command::kRelease:
-      return RunRelease(invocation, environment, stop.token());
-    case Command::kDelete:
-      return RunDelete(invocation, environment, stop.token());
-    case Command::kHold:
-      return RunHold(invocation, environment, stop.token());
-    case Command::kUnhold:
-      return RunUnhold(invocation, environment, stop.token());
-    case Command::kList:
-      return RunList(invocation, environment, stop.token());
-    case Command::kCheck:
-      return RunCheck(invocation, environment, stop.token());
-    case Command::kInject:
-      return RunInject(invocation);
-    case Command::kWebhook:
-      return RunWebhook(invocation, stop.token());
-    case Command::kCompletion:
-      PrintText(CompletionScript(invocation.shell));
-      return 0;
-    case Command::kVersion:
-      PrintText(std::string("cluster-watcher ") + kVersion + " (" + kRevision + ")\n");
-      return 0;
+  if (!options.cluster.empty() && !IsDnsLabel(options.cluster)) {
+    errors.push_back("the cluster " + Quoted(options.cluster) +
+                     " can't be the name of objects: give a DNS label, at most 63 of a-z, 0-9 and "
+                     "-");
   }
-  return kUsageExit;
+  options.app = ReadApp(invocation, errors);
+  if (!invocation.options.contains("app")) {
+    options.app = DefaultApp(environment);
+    if (!options.app) {
+      errors.emplace_back(
+          "whose application it is isn't known: give --app, or set POD_NAME by the downward API");
+    }
+  }
+  if (!invocation.files.empty()) options.file = ReadManifestFile(invocation, errors);
+  options.ephemeral = invocation.options.at("ephemeral") == "true";
+  options.deletes_on_failure =
+      OneOf(invocation, "on-failure", {"delete", "keep"}, errors) == "delete";
+  options.waits_after = OneOf(invocation, "after", {"exit", "wait"}, errors) == "wait";
+  options.timeout = ReadDuration("--timeout", invocation.options.at("timeout"), Duration(0),
+                                 kLongestTimeout, errors);
+  options.stop_timeout = ReadDuration("--stop-timeout", invocation.options.at("stop-timeout"),
+                                      Duration(0), kLongestTimeout, errors);
+  if (invocation.words.empty()) {
+    errors.emplace_back("run: no program is given: name it after --, as in run -- spark-submit");
+  }
+  return options;
+}
+
+// All of one `run`, in the order of its phases.
+class Runner {
+ public:
+  Runner(const Invocation& invocation, const Environment& environment, Options options)
+      : invocation_(invocation), environment_(environment), options_(std::move(options)) {}
+
+  // Until the program may be started. The exit code if it may not.
+  std::optional<int> Prepare(const std::stop_token& stop) {
+    if (auto failed = Connect(stop)) return failed;
+    if (options_.cluster.empty()) {
+      auto name = NameOfItsCluster(session_->tools(), *options_.app, session_->cluster().ns);
+      if (!name) return Failed(name.error());
+      options_.cluster = *std::move(name);
+      if (auto failed = Connect(stop)) return failed;
+    }
+    DriverRun run{session_->cluster(), *options_.app, std::nullopt, options_.ephemeral, {},
+                  options_.timeout};
+    if (options_.file) {
+      auto objects = ReadClusterFile(options_.file->name, options_.file->text, run.cluster);
+      if (!objects) return PrintErrors(objects.error(), kRunFailedExit);
+      run.objects = *std::move(objects);
+    }
+    deletion_ = std::make_unique<DeletionSession>(*session_, environment_, StepsAt::kElsewhere);
+    deletion_->tools().awaits_end = false;
+    run.me = deletion_->actor().id;
+    if (auto finished = FinishOwnDeletion(deletion_->work(), run.cluster);
+        finished && finished->exit != DriverExit::kDone) {
+      return Failed(*finished);
+    }
+    auto ready = MakeReady(session_->tools(), run);
+    if (!ready) return Failed(ready.error());
+    PrintErrors(ready->warnings);
+    ready_ = *std::move(ready);
+    return std::nullopt;
+  }
+
+  Result<ChildEnd, NotStarted> RunProgram(SignalSource& signals, const std::set<int>& descriptors) {
+    const std::string& name = session_->cluster().name;
+    return RunChild(
+        {invocation_.words,
+         {{"OSHINKO_CLUSTER_NAME", name}, {"OSHINKO_SPARK_MASTER", "spark://" + name + ":7077"}},
+         descriptors,
+         options_.stop_timeout},
+        signals);
+  }
+
+  // Says how the application ended, and deletes its own cluster.
+  void EndCluster(const ChildEnd& end) {
+    if (!ready_.is_own) return;
+    const bool has_failed = !end.stopped_by && end.exit_code != 0;
+    const bool only_notes = has_failed && !options_.deletes_on_failure;
+    const bool is_terminated = end.stopped_by || only_notes;
+    const DriverOutcome outcome = Delete(
+        deletion_->work(),
+        {session_->cluster(), AppStatus{ready_.app, is_terminated ? "terminated" : "completed"},
+         false, only_notes});
+    // Stdout is the program's.
+    if (!outcome.said.empty()) PrintErrors({outcome.said});
+    PrintErrors(outcome.warnings);
+    if (!outcome.error.empty()) PrintErrors({outcome.error});
+  }
+
+ private:
+  // Makes the session anew, about the cluster as far as it is known.
+  std::optional<int> Connect(const std::stop_token& stop) {
+    Invocation of_cluster = invocation_;
+    of_cluster.cluster = options_.cluster;
+    of_cluster.flags.erase("cluster");
+    if (!options_.cluster.empty()) of_cluster.flags["cluster"] = options_.cluster;
+    Session session = MakeSession(of_cluster, environment_);
+    if (!session.errors.empty()) return PrintErrors(session.errors, kRunFailedExit);
+    session_ = std::make_unique<DriverSession>(std::move(session), stop);
+    return std::nullopt;
+  }
+  static int Failed(const DriverOutcome& outcome) {
+    PrintErrors(outcome.warnings);
+    return PrintErrors({outcome.error}, kRunFailedExit);
+  }
+
+  const Invocation& invocation_;
+  const Environment& environment_;
+  Options options_;
+  std::unique_ptr<DriverSession> session_;
+  std::unique_ptr<DeletionSession> deletion_;
+  ReadyCluster ready_{{}, false, {}};
+};
+
+}  // namespace
+
+int RunRun(const Invocation& invocation, const Environment& environment, SignalSource& signals,
+           const std::set<int>& descriptors) {
+  std::vector<std::string> errors;
+  Options options = ReadOptions(invocation, environment, errors);
+  if (!errors.empty()) return PrintErrors(errors, kRunFailedExit);
+  const bool waits_after = options.waits_after;
+  Runner runner(invocation, environment, std::move(options));
+  {
+    StopOnSignal stop(signals);
+    const auto failed = runner.Prepare(stop.token());
+    if (const auto signal = stop.End()) return kBySignal + *signal;
+    if (failed) return *failed;
+  }
+  const auto end = runner.RunProgram(signals, descriptors);
+  if (!end) {
+    // The application hasn't run, and is expected back.
+    return PrintErrors({end.error().reason}, end.error().exit_code);
+  }
+  runner.EndCluster(*end);
+  if (waits_after) AwaitStop(signals);
+  return end->exit_code;
 }
 
 }  // namespace cluster_watcher

@@ -1,16 +1,18 @@
-// What the program does with its arguments: reads them, and runs the command that they name.
+// The command `run`: a driver's program with its cluster.
 #pragma once
 
-#include <span>
+#include <set>
 
 #include "probes/kube/api_server.h"
+#include "watcher/command/command_line.h"
 #include "watcher/driver/signals.h"
 
 namespace cluster_watcher {
 
-// The first of `arguments` is the program's own name. Returns the exit code; SIGTERM and SIGINT end
-// the commands that would go on for ever.
-int Run(std::span<const char* const> arguments, const Environment& environment,
-        SignalSource& signals);
+// Returns the program's exit code, or 125 for its own failure before the program; 126, 127 and
+// 128+n are as a shell's. `signals` holds kChildSignals; `descriptors`
+// are those that the program inherits. REQUIRES: as RunChild (child_process.h).
+int RunRun(const Invocation& invocation, const Environment& environment, SignalSource& signals,
+           const std::set<int>& descriptors);
 
 }  // namespace cluster_watcher

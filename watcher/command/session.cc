@@ -34,12 +34,14 @@ void RequireTarget(const Invocation& invocation, const Settings& settings,
             "--namespace-wide for all of the namespace");
       }
       return;
+    case Command::kCreate:
     case Command::kAwait:
     case Command::kClaim:
     case Command::kRelease:
     case Command::kDelete:
       if (settings.cluster.empty()) errors.push_back("no cluster is given: name it as CLUSTER");
       return;
+    case Command::kRun:
     case Command::kList:
     case Command::kInject:
     case Command::kWebhook:

@@ -97,15 +97,7 @@ std::optional<DriverOutcome> WhyNot(const DriverTools& tools, const ClusterView&
                              Said(view.id, std::string("is ") + ToString(view.status)));
   }
   if (!ephemeral || BelongingTo(view, app) == Belonging::kOurs) return std::nullopt;
-  ClusterProbe probe(tools.client, tools.discovery);
-  const OtherDrivers others = probe.FindOtherDrivers(
-      view.id, {"", app.owner->meta.uid, app.owner->type->SingularName(), std::nullopt},
-      tools.Reads());
-  if (others.in_use_by) {
-    return DriverOutcome::Of(DriverExit::kOthers, Said(view.id, "is used by " + *others.in_use_by));
-  }
-  if (others.unknown) return Unknown(*others.unknown);
-  return std::nullopt;
+  return UsedByAnother(tools, view.id, app);
 }
 
 // The application begins anew, and with `ephemeral` the cluster is its own.
@@ -113,11 +105,9 @@ MetaChanges ClaimedRoot(const ClusterView& view, const Application& app, bool ep
   MetaChanges changes;
   if (view.marks.app_status) changes.annotations[annotation::kAppStatus] = std::nullopt;
   if (!ephemeral) return changes;
-  changes.annotations[annotation::kOwner] = app.owner->Describe();
-  if (IsLabelValue(app.owner->meta.name)) {
-    changes.labels[kEphemeralLabel] = app.owner->meta.name;
-  }
-  return changes;
+  MetaChanges own = EphemeralMeta(*app.owner);
+  own.annotations.merge(changes.annotations);
+  return own;
 }
 
 // nullopt: the root has changed meanwhile.
@@ -145,17 +135,6 @@ DriverOutcome ClaimLabelled(const DriverTools& tools, const ClusterId& cluster,
                            Said(cluster, "changes all the time: claim it again"));
 }
 
-// The other cluster that the owner uses, if that still exists; empty: none.
-Result<std::string, ApiError> UsesAnother(const DriverTools& tools, const ClusterId& cluster,
-                                          const Application& app) {
-  const std::string used = app.Uses().value_or("");
-  if (used.empty() || used == cluster.name) return std::string();
-  const auto view = ReadClusterView(tools.client, tools.discovery,
-                                    {cluster.ns, cluster.label, used}, tools.Reads());
-  if (!view) return Unexpected{view.error()};
-  return view->exists ? used : "";
-}
-
 }  // namespace
 
 Belonging BelongingTo(const ClusterView& view, const Application& app) {
@@ -173,6 +152,36 @@ DriverOutcome WithoutOwner(const Application& app) {
   if (app.is_absent) return DriverOutcome::Of(DriverExit::kFailed, app.detail);
   return DriverOutcome::Of(DriverExit::kUnknown,
                            "owner " + app.given.ToText() + " unknown: " + app.detail);
+}
+
+Result<std::string, ApiError> UsesAnother(const DriverTools& tools, const ClusterId& cluster,
+                                          const Application& app) {
+  const std::string used = app.Uses().value_or("");
+  if (used.empty() || used == cluster.name) return std::string();
+  const auto view = ReadClusterView(tools.client, tools.discovery,
+                                    {cluster.ns, cluster.label, used}, tools.Reads());
+  if (!view) return Unexpected{view.error()};
+  return view->exists ? used : "";
+}
+
+std::optional<DriverOutcome> UsedByAnother(const DriverTools& tools, const ClusterId& cluster,
+                                           const Application& app) {
+  ClusterProbe probe(tools.client, tools.discovery);
+  const OtherDrivers others = probe.FindOtherDrivers(
+      cluster, {"", app.owner->meta.uid, app.owner->type->SingularName(), std::nullopt},
+      tools.Reads());
+  if (others.in_use_by) {
+    return DriverOutcome::Of(DriverExit::kOthers, Said(cluster, "is used by " + *others.in_use_by));
+  }
+  if (others.unknown) return Unknown(*others.unknown);
+  return std::nullopt;
+}
+
+MetaChanges EphemeralMeta(const KubeObject& owner) {
+  MetaChanges changes;
+  changes.annotations[annotation::kOwner] = owner.Describe();
+  if (IsLabelValue(owner.meta.name)) changes.labels[kEphemeralLabel] = owner.meta.name;
+  return changes;
 }
 
 DriverOutcome Claim(const DriverTools& tools, const ClusterId& cluster, const OwnerName& name,

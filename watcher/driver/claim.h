@@ -7,6 +7,7 @@
 #include "watcher/driver/cluster_view.h"
 #include "watcher/driver/driver_tools.h"
 #include "watcher/driver/outcome.h"
+#include "watcher/driver/write_meta.h"
 
 namespace cluster_watcher {
 
@@ -20,6 +21,16 @@ Belonging BelongingTo(const ClusterView& view, const Application& app);
 DriverOutcome BelongsToAnother(const ClusterView& view, const Application& app);
 // "owner X unknown: CAUSE", or that there is none.
 DriverOutcome WithoutOwner(const Application& app);
+
+// The other cluster that the owner uses, if that still exists; empty: none.
+Result<std::string, ApiError> UsesAnother(const DriverTools& tools, const ClusterId& cluster,
+                                          const Application& app);
+// "cluster bob is used by X" where somebody else than `app` does, or why that isn't known; nullopt:
+// nobody does.
+std::optional<DriverOutcome> UsedByAnother(const DriverTools& tools, const ClusterId& cluster,
+                                           const Application& app);
+// What makes a cluster the owner's own, on its master root.
+MetaChanges EphemeralMeta(const KubeObject& owner);
 
 // Labels the owner as a user of the cluster, and then, with `ephemeral`, the cluster as its own. A
 // watcher that is about to delete the cluster sees the first or has written its mark before, so

@@ -9,6 +9,7 @@
 #include "watcher/admission/manifest/json_manifest.h"
 #include "watcher/admission/manifest/read_manifests.h"
 #include "watcher/admission/pod_templates.h"
+#include "watcher/protocol/marks.h"
 
 namespace cluster_watcher {
 namespace {
@@ -84,6 +85,10 @@ bool IsRoot(const ClusterObject& object, JsonValue json) {
                      [](const PodTemplate& one) { return IsMaster(one.pod["metadata"]); });
 }
 
+// What the API server writes, and `create` never does: an exported manifest has it.
+constexpr const char* kOfTheServer[] = {"uid", "resourceVersion", "ownerReferences",
+                                        "managedFields"};
+
 // Why it can't be created as it is; empty: nothing.
 std::string ProblemOf(JsonValue object, const ClusterId& cluster) {
   const JsonValue metadata = object["metadata"];
@@ -98,6 +103,13 @@ std::string ProblemOf(JsonValue object, const ClusterId& cluster) {
   if (!ns.empty() && ns != cluster.ns) {
     return "it is of the namespace " + Quoted(ns) + ", not of " + cluster.ns +
            ": take metadata.namespace off, or give -n";
+  }
+  for (const char* field : kOfTheServer) {
+    if (metadata[field].size() == 0 && !metadata[field].AsString()) continue;
+    return std::string("it has metadata.") + field + ": take it off";
+  }
+  for (const auto& [key, value] : metadata["annotations"].Members()) {
+    if (IsMark(key)) return "it is annotated with a mark, " + std::string(key) + ": take it off";
   }
   const auto label = metadata["labels"][cluster.label].AsString();
   if (label && *label != cluster.name) {
@@ -121,21 +133,29 @@ Result<ClusterObject> Make(ManifestNode node, const ClusterId& cluster, bool& is
   if (auto set = SetLabel(object, cluster.label, cluster.name); !set) {
     return Failure(set.error().message);
   }
+  if (is_root) {
+    if (auto set = SetOwnLabel(object, kTypeLabel, kMasterType); !set) {
+      return Failure(set.error().message);
+    }
+  }
   return object;
 }
 
-Unexpected<Error> WrongMasters(const std::string& file, const std::vector<std::string>& masters) {
+std::string WrongMasters(const std::string& file, const std::vector<std::string>& masters) {
   if (masters.empty()) {
-    return Failure(file +
-                   ": there is no master: label the pods of one workload oshinko-type: master");
+    return file + ": there is no master: label the pods of one workload oshinko-type: master";
   }
-  return Failure(file + ": there are several masters, " + Joined(masters) +
-                 ": give a file with one cluster");
+  return file + ": there are several masters, " + Joined(masters) +
+         ": give a file with one cluster";
 }
 
 }  // namespace
 
 std::string ClusterObject::Describe() const { return kind + " " + name; }
+
+std::string ClusterObject::Json() const {
+  return WriteJson(node, JsonWriter::Style::kCompact, Scalars::kMeant);
+}
 
 Result<Done> SetLabel(ClusterObject& object, const std::string& key, const std::string& value) {
   const auto json =
@@ -149,35 +169,48 @@ Result<Done> SetLabel(ClusterObject& object, const std::string& key, const std::
   return Done{};
 }
 
+Result<Done> SetOwnLabel(ClusterObject& object, const std::string& key, const std::string& value) {
+  return SetMeta(object.node, "", "labels", key, value);
+}
+
 Result<Done> SetAnnotation(ClusterObject& object, const std::string& key,
                            const std::string& value) {
   return SetMeta(object.node, "", "annotations", key, value);
 }
 
-Result<std::vector<ClusterObject>> ReadClusterFile(const std::string& file, std::string_view text,
-                                                   const ClusterId& cluster) {
+Result<std::vector<ClusterObject>, std::vector<std::string>> ReadClusterFile(
+    const std::string& file, std::string_view text, const ClusterId& cluster) {
+  using Errors = std::vector<std::string>;
   auto manifests = ReadManifests(text);
   if (!manifests) {
     const ManifestError& error = manifests.error();
-    return Failure(file + ", line " + std::to_string(error.line) + ", column " +
-                   std::to_string(error.column) + ": " + error.message);
+    return Unexpected<Errors>{{file + ", line " + std::to_string(error.line) + ", column " +
+                               std::to_string(error.column) + ": " + error.message}};
   }
+  if (manifests->empty()) return Unexpected<Errors>{{file + " has no objects"}};
   std::vector<ClusterObject> objects;
   std::vector<std::string> masters;
   std::set<std::string> names;
+  Errors errors;
   for (ManifestObject& manifest : *manifests) {
     const std::string where = file + ", line " + std::to_string(manifest.line) + ": ";
     bool is_root = false;
     auto object = Make(std::move(manifest.root), cluster, is_root);
-    if (!object) return Failure(where + object.error().message);
+    if (!object) {
+      errors.push_back(where + object.error().message);
+      continue;
+    }
     const std::string group = object->api_version.substr(0, object->api_version.find('/') + 1);
     if (!names.insert(group + object->Describe()).second) {
-      return Failure(where + object->Describe() + " is there twice");
+      errors.push_back(where + object->Describe() + " is there twice");
+      continue;
     }
     if (is_root) masters.push_back(object->Describe());
     objects.insert(is_root ? objects.begin() : objects.end(), *std::move(object));
   }
-  if (masters.size() != 1) return WrongMasters(file, masters);
+  // One that is wrong may be the master.
+  if (masters.size() != 1 && errors.empty()) errors.push_back(WrongMasters(file, masters));
+  if (!errors.empty()) return Unexpected{std::move(errors)};
   return objects;
 }
 

@@ -18,21 +18,25 @@ struct ClusterObject {
   ManifestNode node;
 
   std::string Describe() const;  // "Deployment spark-m"
+  std::string Json() const;      // as the API server takes it
 };
 
 // What stands in a file for the cluster's name, in any string.
 inline constexpr std::string_view kClusterVariable = "$(CLUSTER)";
 
 // Reads `text`, the manifests in `file`: names the cluster in them, and puts its label on all of
-// them and on their pod templates; selectors stay. The master root comes first. An error names the
-// file, the object and the remedy: it is no valid YAML or JSON, an object has no name of its own or
-// is of another namespace, two are the same, or there isn't exactly one master: an object whose
-// pods are labelled `oshinko-type: master`, or a framework's cluster.
-Result<std::vector<ClusterObject>> ReadClusterFile(const std::string& file, std::string_view text,
-                                                   const ClusterId& cluster);
+// them and on their pod templates; selectors stay. The master root comes first, and is labelled
+// `oshinko-type: master` itself, so that it is found before it has pods. Errors name the file, the
+// object and the remedy: it is no valid YAML or JSON, an object has no name of its own, is of
+// another namespace or was exported, two are the same, or there isn't exactly one master: an object
+// whose pods are labelled `oshinko-type: master`, or a framework's cluster.
+Result<std::vector<ClusterObject>, std::vector<std::string>> ReadClusterFile(
+    const std::string& file, std::string_view text, const ClusterId& cluster);
 
 // Sets a label of the object itself, and of the templates of its pods.
 Result<Done> SetLabel(ClusterObject& object, const std::string& key, const std::string& value);
+// The same of the object alone.
+Result<Done> SetOwnLabel(ClusterObject& object, const std::string& key, const std::string& value);
 // Sets an annotation of the object itself.
 Result<Done> SetAnnotation(ClusterObject& object, const std::string& key, const std::string& value);
 

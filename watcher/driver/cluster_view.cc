@@ -254,6 +254,9 @@ Result<ClusterView, ApiError> ReadClusterView(KubeClient& client, Discovery& dis
   view.exists = view.root || std::any_of(parts->begin(), parts->end(), [](const Part& part) {
                   return !IsKept(part.object.meta);
                 });
+  view.is_going = std::any_of(parts->begin(), parts->end(), [](const Part& part) {
+    return part.object.meta.deleting && !IsKept(part.object.meta);
+  });
   bool any_worker = false;
   view.workers = CountWorkers(*parts, any_worker);
   FindServices(*parts, whole.root(), view);

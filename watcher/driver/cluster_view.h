@@ -29,7 +29,8 @@ const char* ToString(ClusterStatus status);  // "Running"
 struct ClusterView {
   ClusterId id;
   ClusterStatus status = ClusterStatus::kIncomplete;
-  bool exists = false;  // something carries its label, terminating or not, and isn't kept
+  bool exists = false;    // something carries its label, terminating or not, and isn't kept
+  bool is_going = false;  // something of it, as before, has a deletionTimestamp
   // The master root; nullopt: there is none, or several.
   std::optional<KubeObject> root;
   std::vector<std::string> rivals;  // where several roots are masters: "deployment.apps/bob-m"

@@ -70,6 +70,26 @@ class Deleter {
     return outcome;
   }
 
+  // What comes of a deletion of our own that is found begun; nullopt: there is none.
+  std::optional<DriverOutcome> Finish() {
+    const auto view = ReadClusterView(work_.driver.client, work_.driver.discovery, cluster_,
+                                      work_.driver.Reads());
+    const bool is_ours = view && view->root && view->marks.phase == Phase::kDeleting &&
+                         view->marks.condemned_by == work_.me;
+    if (!is_ours) return std::nullopt;
+    while (!IsStopped()) {
+      const Snapshot look = work_.observer.SureLook(work_.driver.stop);
+      if (look.no_such_cluster || look.root_changed) return Done();
+      if (look.root) {
+        if (auto ended = ActOnOthers(look, MonotonicTime::duration(0))) return ended;
+        const bool goes_on = look.marks.phase == Phase::kDeleting;
+        if (!goes_on) return DriverOutcome::Said(Named(cluster_) + " is kept");
+      }
+      Wait();
+    }
+    return Failed("told to stop");
+  }
+
  private:
   // Why the application may not have the cluster deleted; nullopt: it may.
   std::optional<DriverOutcome> WhyNotTheirs(const ClusterView& view) {
@@ -121,6 +141,7 @@ class Deleter {
           if (*again) continue;
           return Failed(problem_);
         }
+        if (request_.only_notes) return DriverOutcome::Said(Named(cluster_) + " is kept");
         if (!decision.abandoned()) return Spared(decision);
       } else {
         ++attempts;
@@ -356,6 +377,12 @@ class Deleter {
 
 DriverOutcome Delete(const DeletionWork& work, const DeleteRequest& request) {
   return Deleter(work, request).Run();
+}
+
+std::optional<DriverOutcome> FinishOwnDeletion(const DeletionWork& work, const ClusterId& cluster) {
+  if (!work.me.IsPod()) return std::nullopt;
+  const DeleteRequest request{cluster, std::nullopt};
+  return Deleter(work, request).Finish();
 }
 
 }  // namespace cluster_watcher

@@ -39,6 +39,8 @@ struct DeleteRequest {
   // Whether it returns only when all of the cluster is verified gone. Else when the master root's
   // delete was accepted.
   bool waits = false;
+  // Whether nothing is deleted, and only written how the application ended.
+  bool only_notes = false;
 };
 
 // kDone: deleted; or kept by the rules (said: "kept: REASON"); or somebody else is at it (said:
@@ -49,5 +51,9 @@ struct DeleteRequest {
 // until it is done, or an admission policy such as the brake holds it: whoever watches the cluster
 // finishes it then.
 DriverOutcome Delete(const DeletionWork& work, const DeleteRequest& request);
+
+// Finishes the deletion that `work.me`, a pod, began before it was started again. nullopt: there is
+// none.
+std::optional<DriverOutcome> FinishOwnDeletion(const DeletionWork& work, const ClusterId& cluster);
 
 }  // namespace cluster_watcher

@@ -10,6 +10,7 @@ namespace cluster_watcher {
 enum class DriverExit {
   kDone = 0,
   kFailed = 1,
+  kWrongUsage = 2,
   kUnknown = 4,  // what it depends on could not be read
   kNoCluster = 10,
   kOthers = 11,    // the cluster is another application's

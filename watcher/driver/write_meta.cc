@@ -23,15 +23,17 @@ void WriteChanges(JsonWriter& patch, const char* key, const AnnotationChanges& c
 
 }  // namespace
 
-ApiResult WriteMeta(KubeClient& client, const KubeObject& object, const MetaChanges& changes) {
+ApiResult WriteMeta(KubeClient& client, const KubeObject& object, const MetaChanges& changes,
+                    std::string_view manager) {
   JsonWriter patch;
   patch.StartObject().Key("metadata").StartObject();
   patch.Field("uid", object.meta.uid).Field("resourceVersion", object.meta.resource_version);
   WriteChanges(patch, "labels", changes.labels);
   WriteChanges(patch, "annotations", changes.annotations);
   patch.EndObject().EndObject();
-  return client.Do(
-      ApiRequest::MergePatch(object.type, object.meta.ns(), object.meta.name, patch.Text()), {});
+  ApiRequest request =
+      ApiRequest::MergePatch(object.type, object.meta.ns(), object.meta.name, patch.Text());
+  return client.Do(manager.empty() ? request : std::move(request).By(manager), {});
 }
 
 Result<KubeObject, ApiError> ReadMetaAgain(KubeClient& client, const KubeObject& object,

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "watcher/protocol/gone_watcher.h"
+
 namespace cluster_watcher {
 namespace {
 
@@ -39,7 +41,7 @@ void RivalWatchers::ActOnCondemnation(const WatcherId& me, const Snapshot& snaps
     condemned_by_other_ = Seen{by, tools_.clock.Now()};
   }
   const bool stale = tools_.clock.Now() - condemned_by_other_->since >= kPatienceWithOthers;
-  if (by == me || stale || IsGone(by, snapshot.cluster->ns, stop)) {
+  if (by == me || stale || IsGone(tools_.client, by, snapshot.cluster->ns, stop)) {
     CallOff(snapshot, "its condemnation by " + by.ToText() + " was not carried through");
   }
   judge_.Reset();
@@ -97,7 +99,7 @@ bool RivalWatchers::MayTakeOver(const Snapshot& snapshot, const std::stop_token&
   const bool just_overtaken =
       overtaken_at_ && tools_.clock.Now() - *overtaken_at_ < kPatienceWithOthers;
   return (overdue && !just_overtaken) ||
-         IsGone(snapshot.marks.condemned_by, snapshot.cluster->ns, stop);
+         IsGone(tools_.client, snapshot.marks.condemned_by, snapshot.cluster->ns, stop);
 }
 
 // A deletion gets from the point of no return to its first delete in the time that its steps take.
@@ -105,19 +107,6 @@ bool RivalWatchers::MayTakeOver(const Snapshot& snapshot, const std::stop_token&
 bool RivalWatchers::IsLongPast(const Snapshot& snapshot) const {
   return !snapshot.marks.deleting_since ||
          AgeOfDeletion(snapshot) > tools_.settings->steps_deadline + kPatienceWithOthers;
-}
-
-// Whether the pod of `watcher` is absent, has ended, or is another one.
-bool RivalWatchers::IsGone(const WatcherId& watcher, const std::string& ns,
-                           const std::stop_token& stop) const {
-  if (!watcher.IsPod()) return false;
-  const ResourceType& pods = *FindBuiltInByName("pods", "");
-  auto answer = tools_.client.Do(ApiRequest::Get(pods, ns, watcher.pod), stop);
-  if (!answer) return answer.error().failure == ApiFailure::kNotFound;
-  const JsonValue pod = answer->document.root();
-  const auto phase = pod["status"]["phase"].AsString();
-  return pod["metadata"]["uid"].AsString() != watcher.uid || phase == "Failed" ||
-         phase == "Succeeded";
 }
 
 bool RivalWatchers::TakeMarksOff(const Snapshot& snapshot) {

@@ -51,7 +51,6 @@ class RivalWatchers {
   Duration AgeOfDeletion(const Snapshot& snapshot) const;
   bool MayTakeOver(const Snapshot& snapshot, const std::stop_token& stop) const;
   bool IsLongPast(const Snapshot& snapshot) const;
-  bool IsGone(const WatcherId& watcher, const std::string& ns, const std::stop_token& stop) const;
   bool TakeMarksOff(const Snapshot& snapshot);
   void CallOff(const Snapshot& snapshot, const std::string& why);
 

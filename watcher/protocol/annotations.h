@@ -20,6 +20,7 @@ inline constexpr char kDeletesBegun[] = "cluster-watcher/deletes-begun";
 inline constexpr char kFirstDeletes[] = "cluster-watcher/first-deletes";
 inline constexpr char kStepsDone[] = "cluster-watcher/steps-done";
 inline constexpr char kAbandonedSince[] = "cluster-watcher/abandoned-since";
+inline constexpr char kCreatedBy[] = "cluster-watcher/created-by";
 inline constexpr char kRecordedOwner[] = "cluster-watcher/recorded-owner";
 inline constexpr char kAppStatus[] = "cluster-watcher/app-status";
 

@@ -1,5 +1,7 @@
 #include "watcher/protocol/marks.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "probes/base/duration_text.h"
@@ -12,7 +14,7 @@ namespace {
 constexpr const char* kProtocolMarks[] = {annotation::kPhase,        annotation::kReason,
                                           annotation::kCondemnedBy,  annotation::kDeletingSince,
                                           annotation::kDeletesBegun, annotation::kFirstDeletes,
-                                          annotation::kStepsDone};
+                                          annotation::kStepsDone,    annotation::kCreatedBy};
 // Those of earlier versions, but for `owner-kind`.
 constexpr const char* kOutdatedOwnerMarks[] = {annotation::kOwnerName, annotation::kOwnerUid,
                                                annotation::kOwnerGrace, annotation::kOwnerSelector,
@@ -137,6 +139,14 @@ bool HasForeignMarks(const ObjectMeta& root) {
   return root.Annotation(annotation::kRecordedOwner) ||
          root.Annotation(annotation::kAbandonedSince) ||
          root.Annotation(annotation::kAppStatus).has_value();
+}
+
+bool IsMark(std::string_view key) {
+  const auto is_it = [key](const char* mark) { return key == mark; };
+  return key == annotation::kRootUid || key == annotation::kRecordedOwner ||
+         key == annotation::kAbandonedSince || key == annotation::kAppStatus ||
+         std::any_of(std::begin(kProtocolMarks), std::end(kProtocolMarks), is_it) ||
+         std::any_of(std::begin(kOutdatedOwnerMarks), std::end(kOutdatedOwnerMarks), is_it);
 }
 
 AnnotationChanges OwnerMarks(const RecordedOwner& owner) {

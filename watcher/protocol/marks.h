@@ -55,6 +55,9 @@ bool HasOutdatedOwner(const ObjectMeta& root);
 // Whether `root` carries marks that belong to another object.
 bool HasForeignMarks(const ObjectMeta& root);
 
+// Whether an annotation is a mark on a master root; `owner-kind`, a setting too, isn't.
+bool IsMark(std::string_view key);
+
 // Annotations to set, or with nullopt to take off.
 using AnnotationChanges = std::map<std::string, std::optional<std::string>>;
 

@@ -253,15 +253,15 @@ TEST(CommandLine, SaysWhatIsWrong) {
       // Flags of other commands
       {"-o|json", {"--output is a flag of list and check, not of watch"}},
       {"version|-o|json|-n|a",
-       {"--namespace is a flag of watch, await and 6 others, not of version",
+       {"--namespace is a flag of watch, create and 8 others, not of version",
         "--output is a flag of list and check, not of version"}},
-      {"-f|x", {"--filename is a flag of inject, not of watch"}},
+      {"-f|x", {"--filename is a flag of create and inject, not of watch"}},
       {"check|--image=x", {"--image is a flag of inject, not of check"}},
       {"inject|--pod=x|--listen=:1|-o|json",
        {"--listen is a flag of watch, check and webhook, not of inject",
         "--output is a flag of list and check, not of inject",
         "--pod is a flag of watch and check, not of inject"}},
-      {"webhook|-f|x", {"--filename is a flag of inject, not of webhook"}},
+      {"webhook|-f|x", {"--filename is a flag of create and inject, not of webhook"}},
       // Unknown flags
       {"--pol-interval|5s",
        {"unknown flag: --pol-interval; did you mean --poll-interval? @ watch\""}},
@@ -305,7 +305,7 @@ TEST(CommandLine, SaysWhatIsWrong) {
   EXPECT_EQ(ErrorsOf({"--cluster", "--pod", "p"}).front(),
             "--cluster needs a value: --cluster=NAME");
   EXPECT_EQ(ErrorsOf({"---pod=x"}).size(), 1u);
-  for (const char* later : {"create", "claims", "unclaim", "awaits", "delete", "sweep", "injector",
+  for (const char* later : {"creates", "claims", "unclaim", "awaits", "deletes", "sweep", "injector",
                             "hook", "__complet", "", "-", "++", "Watch ", "x\ny"}) {
     const Lines errors = ErrorsOf({later});
     ASSERT_EQ(errors.size(), 1u) << later;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "probes/base/names.h"
 #include "watcher/admission/manifest/json_manifest.h"
 
 namespace cluster_watcher {
@@ -45,7 +46,7 @@ std::string Documents(const std::vector<std::string>& texts) {
 // The error, or the objects' names.
 std::string Read(const std::string& text) {
   const auto objects = ReadClusterFile("c.yaml", text, kBob);
-  if (!objects) return objects.error().message;
+  if (!objects) return Joined(objects.error());
   std::string names;
   for (const ClusterObject& object : *objects) {
     names += (names.empty() ? "" : ", ") + object.Describe();
@@ -59,7 +60,7 @@ std::string JsonOf(const ClusterObject& object) {
 
 TEST(ClusterFile, NamesAndLabelsItsObjectsAndPutsTheMasterFirst) {
   const auto objects = ReadClusterFile("c.yaml", Documents({kService, kWorker, kMaster}), kBob);
-  ASSERT_TRUE(objects) << objects.error().message;
+  ASSERT_TRUE(objects) << Joined(objects.error());
   ASSERT_EQ(objects->size(), 3u);
   EXPECT_EQ((*objects)[0].Describe(), "Deployment bob-m");
   EXPECT_EQ(JsonOf((*objects)[1]),
@@ -84,9 +85,7 @@ TEST(ClusterFile, TheMasterIsOne) {
             "with one cluster");
   EXPECT_EQ(Read("apiVersion: ray.io/v1\nkind: RayCluster\nmetadata: {name: $(CLUSTER)}\n"),
             "RayCluster bob");
-  EXPECT_EQ(Read(""),
-            "c.yaml: there is no master: label the pods of one workload oshinko-type: "
-            "master");
+  EXPECT_EQ(Read(""), "c.yaml has no objects");
 }
 
 TEST(ClusterFile, WhatCannotBeCreatedIsNamed) {
@@ -102,6 +101,14 @@ TEST(ClusterFile, WhatCannotBeCreatedIsNamed) {
        "or give -n"},
       {"apiVersion: v1\nkind: A\nmetadata: {name: a, labels: {oshinko-cluster: alice}}\n",
        "c.yaml, line 1: it is labelled as of the cluster \"alice\": write $(CLUSTER)"},
+      {"apiVersion: v1\nkind: A\nmetadata: {name: a, resourceVersion: \"7\"}\n",
+       "c.yaml, line 1: it has metadata.resourceVersion: take it off"},
+      {"apiVersion: v1\nkind: A\nmetadata: {name: a, ownerReferences: [{}]}\n",
+       "c.yaml, line 1: it has metadata.ownerReferences: take it off"},
+      {"apiVersion: v1\nkind: A\nmetadata: {name: a, annotations: {cluster-watcher/phase: x}}\n",
+       "c.yaml, line 1: it is annotated with a mark, cluster-watcher/phase: take it off"},
+      {"kind: A\n---\napiVersion: v1\n",
+       "c.yaml, line 1: it has no apiVersion; c.yaml, line 2: it has no kind"},
       {Documents({kMaster, kMaster}), "c.yaml, line 10: Deployment bob-m is there twice"},
       {"a: [\n", "c.yaml, line 2, column 1: "},
   };

@@ -1,0 +1,120 @@
+// The command `delete`, beside a watcher and without one.
+#include <csignal>
+
+#include "test/integration/fixture.h"
+
+namespace cluster_watcher::integration {
+namespace {
+
+using Arguments = std::vector<std::string>;
+
+class Deleting : public IntegrationTest {
+ protected:
+  // Starts `delete spark` with further arguments.
+  Watcher& Delete(Arguments more = {}, const std::vector<std::string>& environment = {}) {
+    more.insert(more.begin(), {"delete", kCluster, "-n", ns_, "--kubeconfig=" + kubeconfig()});
+    return Run(more, environment);
+  }
+  // What it prints where it ends with `code`.
+  std::string Said(int code, const Arguments& more) {
+    Watcher& command = Delete(more);
+    EXPECT_TRUE(command.WaitForExit());
+    EXPECT_EQ(command.WaitForExit(), code) << command.Output() << command.Log();
+    return code == 0 ? command.Output() : command.Log();
+  }
+  void MakeOwnCluster() {
+    MakeCluster({.root_annotations = {{"cluster-watcher/owner", "deployment.apps/bob"}}});
+    MakeDriver();
+    MasterPod();
+  }
+  bool Exists(const std::string& plural, const std::string& name) {
+    return !api().Uid(plural, ns_, name).empty();
+  }
+};
+
+const Arguments kCompleted = {"--app=deployment/bob", "--app-status=completed"};
+const Arguments kTerminated = {"--app=deployment/bob", "--app-status=terminated"};
+
+TEST_F(Deleting, BesideAWatcherTheOneThatBeginsFinishes) {
+  MakeOwnCluster();
+  Watcher& watcher = Watch({"--grace-period=1h"});
+  ASSERT_TRUE(Shows(watcher, "keep: active"));
+  EXPECT_EQ(Said(0, kTerminated), "kept: active\n");
+  EXPECT_TRUE(Exists("deployments", kMaster));
+  EXPECT_EQ(Said(0, kCompleted), "cluster spark is deleted\n");
+  EXPECT_FALSE(Exists("deployments", kMaster));
+  EXPECT_FALSE(Exists("deployments", "spark-w"));
+  EXPECT_FALSE(Exists("configmaps", "spark-config"));
+  EXPECT_TRUE(Exists("deployments", "bob"));
+}
+
+TEST_F(Deleting, ByTheRulesItIsKeptAndSaysWhy) {
+  MakeOwnCluster();
+  MakeDriver("alice");
+  EXPECT_NE(Said(1, {"--app=deployment/alice", "--app-status=completed"})
+                .find("cluster spark belongs to deployment.apps/bob, not deployment.apps/alice"),
+            std::string::npos);
+  api().Annotate("deployments", ns_, kMaster, "cluster-watcher/hold-until", "2099-01-01T00:00:00Z");
+  EXPECT_EQ(Said(0, kCompleted), "kept: held\n");
+  EXPECT_TRUE(Exists("deployments", kMaster));
+}
+
+TEST_F(Deleting, ASharedClusterStays) {
+  MakeCluster();
+  MakeDriver();
+  MasterPod();
+  EXPECT_NE(Said(1, kCompleted).find("cluster spark is shared\n"), std::string::npos);
+  EXPECT_TRUE(Exists("deployments", kMaster));
+}
+
+TEST_F(Deleting, AskedForItWaitsUntilAllIsGoneSoThatTheNameIsFree) {
+  MakeOwnCluster();
+  MakeMember("held", true);
+  Watcher& deletion = Delete({"--wait"});
+  ASSERT_TRUE(Eventually([&] { return !Exists("deployments", "spark-w"); }));
+  EXPECT_TRUE(Exists("deployments", kMaster)) << "the master root goes last";
+  api().ReleaseFinalizers("configmaps", ns_, "held");
+  ASSERT_TRUE(deletion.WaitForExit());
+  EXPECT_EQ(deletion.WaitForExit(), 0) << deletion.Log();
+  EXPECT_EQ(deletion.Output(), "cluster spark is deleted\n");
+  EXPECT_FALSE(Exists("deployments", kMaster));
+  MakeCluster();
+}
+
+// The watcher finishes what the command has begun, once the deadline has passed.
+TEST_F(Deleting, WhatIsKilledIsFinishedByTheWatcher) {
+  MakeOwnCluster();
+  Watcher& watcher = Watch({"--delete-deadline=3s"});
+  ASSERT_TRUE(Shows(watcher, "keep: active"));
+  MakeMember("held", true);
+  Watcher& deletion = Delete({"--wait"});
+  ASSERT_TRUE(Eventually([&] { return !Exists("deployments", "spark-w"); }));
+  deletion.Signal(SIGKILL);
+  api().ReleaseFinalizers("configmaps", ns_, "held");
+  ASSERT_TRUE(Finishes(watcher));
+  EXPECT_FALSE(Exists("deployments", kMaster));
+}
+
+TEST_F(Deleting, WrongUsageIsSaidBeforeAnythingIsDone) {
+  const std::pair<Arguments, const char*> cases[] = {
+      {{"--app=deployment/bob"}, "--app without --app-status"},
+      {{"--app-status=completed"}, "--app-status without --app"},
+      {{"--app=bob", "--app-status=done"}, "give completed or terminated"},
+      {{"--app=bob", "--app-status=completed", "--skip-steps"}, "--skip-steps contradicts --app"},
+      {{"--wait", "--propagation=background"}, "contradicts --wait"},
+      {{"--volumes=all"}, "--volumes"},
+  };
+  MakeCluster();
+  for (const auto& [arguments, error] : cases) {
+    const std::string said = Said(2, arguments);
+    EXPECT_NE(said.find(error), std::string::npos) << said;
+  }
+  EXPECT_TRUE(Exists("deployments", kMaster));
+}
+
+TEST_F(Deleting, NoSuchClusterIsSaid) {
+  EXPECT_EQ(Said(1, {}), "cluster-watcher: no cluster spark\n");
+}
+
+}  // namespace
+}  // namespace cluster_watcher::integration

@@ -1,0 +1,13 @@
+// The command `create`.
+#pragma once
+
+#include <stop_token>
+
+#include "watcher/command/command_line.h"
+
+namespace cluster_watcher {
+
+// Prints a line for each object that is written, then what it came to, and returns the exit code.
+int RunCreate(const Invocation& invocation, const Environment& environment, std::stop_token stop);
+
+}  // namespace cluster_watcher

@@ -1,0 +1,94 @@
+#include "watcher/command/dispatch.h"
+
+#include <optional>
+#include <set>
+#include <variant>
+
+#include "watcher/command/check.h"
+#include "watcher/command/claims.h"
+#include "watcher/command/command_line.h"
+#include "watcher/command/create.h"
+#include "watcher/command/delete.h"
+#include "watcher/command/hold.h"
+#include "watcher/command/inject.h"
+#include "watcher/command/list.h"
+#include "watcher/command/print_errors.h"
+#include "watcher/command/run.h"
+#include "watcher/command/version.h"
+#include "watcher/command/watch.h"
+#include "watcher/command/webhook.h"
+#include "watcher/driver/child_process.h"
+#include "watcher/driver/signals.h"
+
+namespace cluster_watcher {
+namespace {
+
+constexpr int kBySignal = 128;
+
+// What a shell says of a program that a signal ended before it was done.
+int EndedBy(std::optional<int> signal, int code) {
+  return signal && code != 0 ? kBySignal + *signal : code;
+}
+
+}  // namespace
+
+int Run(std::span<const char* const> arguments, const Environment& environment) {
+  const CommandLine command_line = ParseCommandLine(arguments);
+  if (const auto* help = std::get_if<HelpText>(&command_line)) {
+    PrintText(help->text);
+    return 0;
+  }
+  if (const auto* errors = std::get_if<UsageErrors>(&command_line)) {
+    return PrintErrors(errors->lines, errors->exit);
+  }
+  const auto& invocation = std::get<Invocation>(command_line);
+  if (invocation.command == Command::kRun) {
+    // Before anything is opened, and before there are threads.
+    const std::set<int> descriptors = InheritableDescriptors();
+    SignalSource signals(kChildSignals);
+    return RunRun(invocation, environment, signals, descriptors);
+  }
+  const SignalSource signals;
+  StopOnSignal stop(signals);
+  switch (invocation.command) {
+    case Command::kRun:
+      break;
+    case Command::kWatch:
+      return RunWatch(invocation, environment, stop.token());
+    case Command::kCreate: {
+      const int code = RunCreate(invocation, environment, stop.token());
+      return EndedBy(stop.End(), code);
+    }
+    case Command::kAwait:
+      return RunAwait(invocation, environment, stop.token());
+    case Command::kClaim:
+      return RunClaim(invocation, environment, stop.token());
+    case Command::kRelease:
+      return RunRelease(invocation, environment, stop.token());
+    case Command::kDelete: {
+      const int code = RunDelete(invocation, environment, stop.token());
+      return EndedBy(stop.End(), code);
+    }
+    case Command::kHold:
+      return RunHold(invocation, environment, stop.token());
+    case Command::kUnhold:
+      return RunUnhold(invocation, environment, stop.token());
+    case Command::kList:
+      return RunList(invocation, environment, stop.token());
+    case Command::kCheck:
+      return RunCheck(invocation, environment, stop.token());
+    case Command::kInject:
+      return RunInject(invocation);
+    case Command::kWebhook:
+      return RunWebhook(invocation, stop.token());
+    case Command::kCompletion:
+      PrintText(CompletionScript(invocation.shell));
+      return 0;
+    case Command::kVersion:
+      PrintText(std::string("cluster-watcher ") + kVersion + " (" + kRevision + ")\n");
+      return 0;
+  }
+  return kUsageExit;
+}
+
+}  // namespace cluster_watcher

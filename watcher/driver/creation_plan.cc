@@ -1,0 +1,99 @@
+#include "watcher/driver/creation_plan.h"
+
+#include <utility>
+
+#include "probes/base/names.h"
+#include "probes/permissions.h"
+
+namespace cluster_watcher {
+namespace {
+
+DriverOutcome Unreadable(const ApiError& error, const std::string& ns) {
+  const bool is_refused = error.failure == ApiFailure::kForbidden;
+  return DriverOutcome::Of(is_refused ? DriverExit::kFailed : DriverExit::kUnknown,
+                           WhyRefused(error, ns));
+}
+
+bool MayBeTaken(const ClusterId& cluster, const KubeObject& object) {
+  const auto label = object.meta.Label(cluster.label);
+  return label == cluster.name || (!label && object.type->kind == "PersistentVolumeClaim");
+}
+
+}  // namespace
+
+std::string WhyRefused(const ApiError& error, const std::string& ns) {
+  if (error.failure != ApiFailure::kForbidden) return error.message;
+  if (!error.policy.empty()) return error.message;
+  const auto missing = MissingPermission(error, ns);
+  if (!missing) return error.message;
+  const MissingRules rules = RulesThatGrant(std::span(&*missing, 1)).front();
+  return error.message + "; " +
+         (rules.ns.empty() ? "a ClusterRole" : "a Role in namespace " + rules.ns) +
+         " needs rules: " + rules.text;
+}
+
+Result<CreationPlan, DriverOutcome> Plan(const DriverTools& tools,
+                                         std::span<const ClusterObject> objects) {
+  CreationPlan plan;
+  std::vector<std::string> scoped;
+  std::vector<std::string> unknown;
+  for (const ClusterObject& object : objects) {
+    auto type = tools.discovery.ByKind(object.api_version, object.kind, tools.Reads());
+    if (type && *type) type = tools.discovery.Resolve(**type, tools.Reads());
+    if (!type) return Unexpected{Unreadable(type.error(), "")};
+    if (!*type || (*type)->ApiVersion() != object.api_version) {
+      unknown.push_back(object.Describe() + " is of " + object.api_version);
+    } else if (!(*type)->namespaced) {
+      scoped.push_back(object.Describe());
+    } else {
+      plan.push_back({&object, **type});
+    }
+  }
+  if (!scoped.empty()) {
+    return Unexpected{DriverOutcome::Of(
+        DriverExit::kWrongUsage,
+        "of no namespace, so of no cluster: " + Joined(scoped) + ": create them by kubectl")};
+  }
+  if (!unknown.empty()) {
+    return Unexpected{DriverOutcome::Of(
+        DriverExit::kFailed,
+        "kinds that the API server doesn't serve: " + Joined(unknown) + ": install them first")};
+  }
+  return plan;
+}
+
+std::optional<DriverOutcome> LookUpNames(const DriverTools& tools, const ClusterId& cluster,
+                                         CreationPlan& plan) {
+  std::vector<ApiRequest> reads;
+  for (const PlannedObject& one : plan) {
+    reads.push_back(ApiRequest::GetMetadata(one.type, cluster.ns, one.object->name));
+  }
+  const auto answers = tools.client.DoAll(reads, kUrgentReadsSideBySide, tools.Reads());
+  std::vector<std::string> strangers;
+  std::vector<std::string> going;
+  for (std::size_t i = 0; i < plan.size(); ++i) {
+    plan[i].present.reset();
+    if (!answers[i] && answers[i].error().failure == ApiFailure::kNotFound) continue;
+    if (!answers[i]) return Unreadable(answers[i].error(), cluster.ns);
+    auto meta = ReadObjectMeta(answers[i]->document.root());
+    if (!meta) return DriverOutcome::Of(DriverExit::kUnknown, meta.error().message);
+    plan[i].present = KubeObject{plan[i].type, *std::move(meta)};
+    if (!MayBeTaken(cluster, *plan[i].present)) {
+      strangers.push_back(plan[i].Describe());
+    } else if (plan[i].present->meta.deleting) {
+      going.push_back(plan[i].Describe());
+    }
+  }
+  if (!strangers.empty()) {
+    return DriverOutcome::Of(DriverExit::kFailed, "not of the cluster " + cluster.name +
+                                                      ", but there already: " + Joined(strangers) +
+                                                      ": give other names, or label them " +
+                                                      cluster.label + "=" + cluster.name);
+  }
+  if (!going.empty()) {
+    return DriverOutcome::Of(DriverExit::kNotReady, "still being deleted: " + Joined(going));
+  }
+  return std::nullopt;
+}
+
+}  // namespace cluster_watcher

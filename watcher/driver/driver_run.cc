@@ -1,0 +1,101 @@
+#include "watcher/driver/driver_run.h"
+
+#include <algorithm>
+#include <random>
+#include <string_view>
+#include <utility>
+
+#include "watcher/driver/await.h"
+#include "watcher/driver/claim.h"
+#include "watcher/driver/cluster_view.h"
+#include "watcher/driver/create.h"
+#include "watcher/driver/write_meta.h"
+
+namespace cluster_watcher {
+namespace {
+
+// Controllers write status all the time.
+constexpr int kMostWrites = 10;
+constexpr Duration kBetweenLooks{1'000};
+constexpr int kLength = 6;
+
+std::string SomeName() {
+  constexpr std::string_view kLetters = "bcdfghjklmnpqrstvwxz2456789";
+  std::random_device random;
+  std::uniform_int_distribution<std::size_t> letter(0, kLetters.size() - 1);
+  std::string name = "cluster-";
+  for (int i = 0; i < kLength; ++i) name += kLetters[letter(random)];
+  return name;
+}
+
+// The owner by its own name, which outlives the pod that named it.
+OwnerName Literally(const Application& app) {
+  if (!app.owner) return app.given;
+  auto name = OwnerName::Parse(app.owner->Describe());
+  return name ? *std::move(name) : app.given;
+}
+
+DriverOutcome WaitOrCreate(const DriverTools& tools, const DriverRun& run, const OwnerName& app,
+                           Duration left) {
+  if (!run.objects) return Await(tools, run.cluster, app, left);
+  CreateOrder order{run.cluster, *run.objects, app, run.ephemeral, run.me, left, {}};
+  order.say = [](const std::string&) {};
+  return Create(tools, order);
+}
+
+}  // namespace
+
+Result<std::string, DriverOutcome> NameOfItsCluster(const DriverTools& tools, const OwnerName& app,
+                                                    const std::string& ns) {
+  Application found = FindApplication(tools.client, tools.discovery, app, ns, tools.Reads());
+  if (!found.owner) return Unexpected{WithoutOwner(found)};
+  KubeObject& owner = *found.owner;
+  for (int writes = 1;; ++writes) {
+    if (auto used = found.Uses(); used && !used->empty()) return *std::move(used);
+    const std::string name = SomeName();
+    const auto written = WriteMeta(tools.client, owner, {{{kUsesClusterLabel, name}}, {}});
+    if (written) return name;
+    const bool again =
+        written.error().failure == ApiFailure::kConflict || IsTransient(written.error().failure);
+    if (!again || writes == kMostWrites) {
+      return Unexpected{DriverOutcome::Of(DriverExit::kFailed, written.error().message)};
+    }
+    auto now = ReadMetaAgain(tools.client, owner, tools.Reads());
+    if (!now) return Unexpected{DriverOutcome::Of(DriverExit::kUnknown, now.error().message)};
+    owner = *std::move(now);
+  }
+}
+
+Result<ReadyCluster, DriverOutcome> MakeReady(const DriverTools& tools, const DriverRun& run) {
+  const MonotonicTime deadline = tools.clock.Now() + run.timeout;
+  const Application app =
+      FindApplication(tools.client, tools.discovery, run.app, run.cluster.ns, tools.Reads());
+  if (!app.owner && !app.is_absent) return Unexpected{WithoutOwner(app)};
+  ReadyCluster ready{Literally(app), false, {}};
+  for (;;) {
+    const auto left = std::chrono::duration_cast<Duration>(
+        std::max(deadline - tools.clock.Now(), MonotonicTime::duration(0)));
+    DriverOutcome outcome = WaitOrCreate(tools, run, ready.app, left);
+    if (outcome.exit != DriverExit::kDone) return Unexpected{std::move(outcome)};
+    ready.warnings = outcome.warnings;
+    if (app.owner) outcome = Claim(tools, run.cluster, ready.app, false);
+    // It was condemned meanwhile: a watcher decides within a minute.
+    const bool again = outcome.exit == DriverExit::kNotReady && tools.clock.Now() < deadline &&
+                       !tools.stop.stop_requested();
+    if (outcome.exit == DriverExit::kDone) break;
+    if (!again) return Unexpected{std::move(outcome)};
+    tools.clock.WaitUntil(tools.clock.Now() + kBetweenLooks, tools.stop);
+  }
+  const auto view = ReadClusterView(tools.client, tools.discovery, run.cluster, tools.Reads());
+  if (!view) {
+    return Unexpected{DriverOutcome::Of(DriverExit::kUnknown, view.error().message)};
+  }
+  ready.is_own = BelongingTo(*view, app) == Belonging::kOurs;
+  if (!ready.is_own && run.ephemeral) {
+    ready.warnings.push_back("cluster " + run.cluster.name +
+                             " is shared, so it is used and not deleted");
+  }
+  return ready;
+}
+
+}  // namespace cluster_watcher

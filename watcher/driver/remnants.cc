@@ -1,0 +1,105 @@
+#include "watcher/driver/remnants.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "watcher/deletion/claims.h"
+#include "watcher/deletion/member_listing.h"
+#include "watcher/driver/creation_mark.h"
+#include "watcher/protocol/member_annotations.h"
+
+namespace cluster_watcher {
+namespace {
+
+bool IsManaged(JsonValue item) {
+  const auto entries = item["metadata"]["managedFields"].Elements();
+  return std::any_of(entries.begin(), entries.end(),
+                     [](JsonValue entry) { return entry["manager"].AsString() == kCreateManager; });
+}
+
+bool IsClaim(const ResourceType& type) { return type.kind == "PersistentVolumeClaim"; }
+
+bool Holds(const std::vector<ResourceType>& types, const ResourceType& type) {
+  return std::find(types.begin(), types.end(), type) != types.end();
+}
+
+}  // namespace
+
+Remnants::Remnants(const DriverTools& tools, ClusterId cluster, std::vector<ResourceType> types,
+                   std::function<void(const std::string&)> say)
+    : tools_(tools), cluster_(std::move(cluster)), types_(std::move(types)), say_(std::move(say)) {}
+
+Result<std::vector<ResourceType>, ApiError> Remnants::Kinds() {
+  MemberKinds members = FindMemberKinds(settings_, tools_.discovery, tools_.Reads());
+  if (!members.errors.empty()) return Unexpected{std::move(members.errors.front())};
+  for (const ResourceType& type : types_) {
+    if (!Holds(members.types, type)) members.types.push_back(type);
+  }
+  std::erase_if(members.types, IsClaim);
+  return std::move(members.types);
+}
+
+Result<KubeObjects, ApiError> Remnants::Find() {
+  auto kinds = Kinds();
+  if (!kinds) return Unexpected{std::move(kinds).error()};
+  std::vector<ApiRequest> lists;
+  for (const ResourceType& type : *kinds) {
+    lists.push_back(
+        ApiRequest::ListBySelector(type, cluster_.ns, cluster_.label + "=" + cluster_.name, true));
+  }
+  KubeObjects found;
+  const auto read = tools_.client.EachItemSideBySide(
+      lists, kUrgentReadsSideBySide,
+      [&](std::size_t which, JsonValue item) {
+        auto meta = ReadObjectMeta(item);
+        const bool is_one = meta && cluster_.Owns(*meta) && !IsKept(*meta) && IsManaged(item);
+        if (is_one) found.push_back({(*kinds)[which], *std::move(meta)});
+      },
+      tools_.Reads());
+  for (std::size_t i = 0; i < read.size(); ++i) {
+    if (read[i]) continue;
+    const bool may_be_skipped =
+        read[i].error().failure == ApiFailure::kForbidden && !Holds(types_, (*kinds)[i]);
+    if (!may_be_skipped) return Unexpected{read[i].error()};
+  }
+  return found;
+}
+
+Result<std::vector<std::string>, ApiError> Remnants::DeleteOnce(const std::string& root_uid) {
+  auto found = Find();
+  if (!found) return Unexpected{std::move(found).error()};
+  const bool only_root = std::all_of(found->begin(), found->end(), [&](const KubeObject& object) {
+    return object.meta.uid == root_uid;
+  });
+  std::vector<std::string> left;
+  for (const KubeObject& object : *found) {
+    left.push_back(object.Describe());
+    if (object.meta.deleting || (object.meta.uid == root_uid && !only_root)) continue;
+    if (auto deleted = Delete(object); !deleted) return Unexpected{std::move(deleted).error()};
+  }
+  return left;
+}
+
+Result<Done, ApiError> Remnants::Delete(const KubeObject& object) {
+  if (object.type->kind == "StatefulSet") {
+    Claims claims(tools_.client, settings_, cluster_, WallTime{});
+    const auto settled = claims.Settle(object);
+    if (!settled) return Unexpected{settled.error()};
+    if (!settled->now) return Done{};
+  }
+  const ApiResult deleted =
+      tools_.client.Do(ApiRequest::Delete(object.type, cluster_.ns, object.meta.name,
+                                          {object.meta.uid}, PropagationPolicy::kForeground, false),
+                       tools_.stop);
+  if (!deleted) {
+    // It is gone, or another has its name: the next listing tells.
+    const ApiFailure failure = deleted.error().failure;
+    const bool is_over = failure == ApiFailure::kNotFound || failure == ApiFailure::kConflict;
+    if (is_over) return Done{};
+    return Unexpected{deleted.error()};
+  }
+  if (told_.insert(object.meta.uid).second) say_(object.Describe() + " deleted");
+  return Done{};
+}
+
+}  // namespace cluster_watcher

@@ -1,0 +1,42 @@
+// What an interrupted creation left: what the field manager of `create` owns something of, and that
+// carries the cluster's label.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "probes/cluster_probe.h"
+#include "watcher/driver/driver_tools.h"
+#include "watcher/settings/settings.h"
+
+namespace cluster_watcher {
+
+class Remnants {
+ public:
+  // Of the kinds that members can be and of `types`. `say` is told what is deleted, a line each.
+  Remnants(const DriverTools& tools, ClusterId cluster, std::vector<ResourceType> types,
+           std::function<void(const std::string&)> say);
+
+  // Deletes them in the foreground, each by its UID, and the object `root_uid` once the others are
+  // gone. Returns what is still there; call again until that is nothing. PersistentVolumeClaims
+  // stay, those of StatefulSets too, and so does what is annotated to be kept. A kind that only
+  // members can be and that may not be listed has none.
+  Result<std::vector<std::string>, ApiError> DeleteOnce(const std::string& root_uid);
+
+ private:
+  Result<KubeObjects, ApiError> Find();
+  Result<std::vector<ResourceType>, ApiError> Kinds();
+  Result<Done, ApiError> Delete(const KubeObject& object);
+
+  const DriverTools& tools_;
+  const ClusterId cluster_;
+  const std::vector<ResourceType> types_;
+  const std::function<void(const std::string&)> say_;
+  const Settings settings_;     // the defaults: claims are preserved
+  std::set<std::string> told_;  // by UID
+};
+
+}  // namespace cluster_watcher

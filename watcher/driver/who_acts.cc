@@ -1,0 +1,42 @@
+#include "watcher/driver/who_acts.h"
+
+#include <random>
+#include <string_view>
+
+namespace cluster_watcher {
+namespace {
+
+// As in the names that Kubernetes generates: without vowels there are no words.
+constexpr std::string_view kLetters = "bcdfghjklmnpqrstvwxz2456789";
+constexpr int kLength = 10;
+
+}  // namespace
+
+WatcherId SomeCommand() {
+  std::random_device random;
+  std::uniform_int_distribution<std::size_t> letter(0, kLetters.size() - 1);
+  WatcherId id{"cli", ""};
+  for (int i = 0; i < kLength; ++i) id.uid += kLetters[letter(random)];
+  return id;
+}
+
+Actor WhoActs(const DriverTools& tools, const std::string& ns, const Environment& environment) {
+  Actor actor{SomeCommand()};
+  const std::string pod = environment("POD_NAME").value_or("");
+  if (pod.empty()) return actor;
+  const std::string pod_ns = environment("POD_NAMESPACE").value_or(ns);
+  const ResourceType& pods = *FindBuiltInByName("pods", "");
+  const auto answer = tools.client.Do(ApiRequest::GetMetadata(pods, pod_ns, pod), tools.Reads());
+  if (!answer) {
+    actor.warning = "POD_NAME is " + pod + ", but: " + answer.error().message;
+    return actor;
+  }
+  const auto meta = ReadObjectMeta(answer->document.root());
+  if (!meta) return actor;
+  actor.pod_uid = meta->uid;
+  // Watchers look for it in their own namespace.
+  if (pod_ns == ns) actor.id = {pod, meta->uid};
+  return actor;
+}
+
+}  // namespace cluster_watcher
