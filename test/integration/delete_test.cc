@@ -8,7 +8,7 @@ namespace {
 
 using Arguments = std::vector<std::string>;
 
-class Deleting : public IntegrationTest {
+class DeleteCommand : public IntegrationTest {
  protected:
   // Starts `delete spark` with further arguments.
   Watcher& Delete(Arguments more = {}, const std::vector<std::string>& environment = {}) {
@@ -35,7 +35,7 @@ class Deleting : public IntegrationTest {
 const Arguments kCompleted = {"--app=deployment/bob", "--app-status=completed"};
 const Arguments kTerminated = {"--app=deployment/bob", "--app-status=terminated"};
 
-TEST_F(Deleting, BesideAWatcherTheOneThatBeginsFinishes) {
+TEST_F(DeleteCommand, BesideAWatcherTheOneThatBeginsFinishes) {
   MakeOwnCluster();
   Watcher& watcher = Watch({"--grace-period=1h"});
   ASSERT_TRUE(Shows(watcher, "keep: active"));
@@ -48,7 +48,7 @@ TEST_F(Deleting, BesideAWatcherTheOneThatBeginsFinishes) {
   EXPECT_TRUE(Exists("deployments", "bob"));
 }
 
-TEST_F(Deleting, ByTheRulesItIsKeptAndSaysWhy) {
+TEST_F(DeleteCommand, ByTheRulesItIsKeptAndSaysWhy) {
   MakeOwnCluster();
   MakeDriver("alice");
   EXPECT_NE(Said(1, {"--app=deployment/alice", "--app-status=completed"})
@@ -59,7 +59,7 @@ TEST_F(Deleting, ByTheRulesItIsKeptAndSaysWhy) {
   EXPECT_TRUE(Exists("deployments", kMaster));
 }
 
-TEST_F(Deleting, ASharedClusterStays) {
+TEST_F(DeleteCommand, ASharedClusterStays) {
   MakeCluster();
   MakeDriver();
   MasterPod();
@@ -67,7 +67,7 @@ TEST_F(Deleting, ASharedClusterStays) {
   EXPECT_TRUE(Exists("deployments", kMaster));
 }
 
-TEST_F(Deleting, AskedForItWaitsUntilAllIsGoneSoThatTheNameIsFree) {
+TEST_F(DeleteCommand, AskedForItWaitsUntilAllIsGoneSoThatTheNameIsFree) {
   MakeOwnCluster();
   MakeMember("held", true);
   Watcher& deletion = Delete({"--wait"});
@@ -82,7 +82,7 @@ TEST_F(Deleting, AskedForItWaitsUntilAllIsGoneSoThatTheNameIsFree) {
 }
 
 // The watcher finishes what the command has begun, once the deadline has passed.
-TEST_F(Deleting, WhatIsKilledIsFinishedByTheWatcher) {
+TEST_F(DeleteCommand, WhatIsKilledIsFinishedByTheWatcher) {
   MakeOwnCluster();
   Watcher& watcher = Watch({"--delete-deadline=3s"});
   ASSERT_TRUE(Shows(watcher, "keep: active"));
@@ -91,11 +91,13 @@ TEST_F(Deleting, WhatIsKilledIsFinishedByTheWatcher) {
   ASSERT_TRUE(Eventually([&] { return !Exists("deployments", "spark-w"); }));
   deletion.Signal(SIGKILL);
   api().ReleaseFinalizers("configmaps", ns_, "held");
+  // Else it would look at the master root within a minute.
+  api().Scale("deployments", ns_, "bob", 2);
   ASSERT_TRUE(Finishes(watcher));
   EXPECT_FALSE(Exists("deployments", kMaster));
 }
 
-TEST_F(Deleting, WrongUsageIsSaidBeforeAnythingIsDone) {
+TEST_F(DeleteCommand, WrongUsageIsSaidBeforeAnythingIsDone) {
   const std::pair<Arguments, const char*> cases[] = {
       {{"--app=deployment/bob"}, "--app without --app-status"},
       {{"--app-status=completed"}, "--app-status without --app"},
@@ -112,7 +114,7 @@ TEST_F(Deleting, WrongUsageIsSaidBeforeAnythingIsDone) {
   EXPECT_TRUE(Exists("deployments", kMaster));
 }
 
-TEST_F(Deleting, NoSuchClusterIsSaid) {
+TEST_F(DeleteCommand, NoSuchClusterIsSaid) {
   EXPECT_EQ(Said(1, {}), "cluster-watcher: no cluster spark\n");
 }
 

@@ -11,6 +11,7 @@
 #include "watcher/deletion/member_listing.h"
 #include "watcher/driver/claim.h"
 #include "watcher/driver/cluster_view.h"
+#include "watcher/protocol/member_annotations.h"
 
 namespace cluster_watcher {
 namespace {
@@ -324,7 +325,11 @@ class Deleter {
   // nullopt: nothing carries the cluster's label.
   std::optional<DeletionOrder> OrderWithoutRoot() {
     const auto listed = MemberListing(work_.tools, warn_once_, cluster_).List(work_.driver.Reads());
-    if (listed.objects.empty() && listed.complete) return std::nullopt;
+    const bool any =
+        std::any_of(listed.objects.begin(), listed.objects.end(), [](const KubeObject& object) {
+          return !IsKept(object.meta) && !IsNeverDeleted(object.type);
+        });
+    if (!any && listed.complete) return std::nullopt;
     DeletionOrder order;
     order.look.cluster = cluster_;
     order.look.root = KubeObject{*FindBuiltInByName("pods", ""), {}};

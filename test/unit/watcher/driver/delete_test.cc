@@ -304,6 +304,14 @@ TEST_F(DeleteTest, WithoutAMasterRootWhatIsListedGoes) {
   EXPECT_TRUE(MapExists("new"));
 }
 
+TEST_F(DeleteTest, WhatIsKeptIsNoCluster) {
+  for (const char* path : {kRoot, kWorker, kService}) Delete(path);
+  Delete(kMaps + std::string("/spark-config"));
+  kubernetes_.Settle();
+  MakeMap("kept", R"(,"annotations":{"cluster-watcher/keep":"true"})");
+  EXPECT_EQ(Asked().error, "no cluster spark");
+}
+
 TEST_F(DeleteTest, OfSeveralMastersEachGoes) {
   const char* other = "/apis/apps/v1/namespaces/lab/deployments/spark-n";
   MakeWorkload("spark-n", R"("oshinko-cluster":"spark","oshinko-type":"master",)");

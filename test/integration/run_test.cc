@@ -1,0 +1,207 @@
+// The command `run`: a driver's program with its cluster, as an image would start it.
+#include <csignal>
+
+#include "test/integration/fixture.h"
+
+namespace cluster_watcher::integration {
+namespace {
+
+using Arguments = std::vector<std::string>;
+
+constexpr char kManifests[] = R"(
+apiVersion: v1
+kind: Service
+metadata: {name: $(CLUSTER), labels: {oshinko-type: master}}
+spec: {selector: {app: $(CLUSTER)-m}, ports: [{port: 7077}]}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: $(CLUSTER)-w, labels: {oshinko-type: worker}}
+spec:
+  selector: {matchLabels: {app: $(CLUSTER)-w}}
+  template:
+    metadata: {labels: {app: $(CLUSTER)-w, oshinko-type: worker}}
+    spec: {containers: [{name: main, image: spark}]}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: $(CLUSTER)-m}
+spec:
+  selector: {matchLabels: {app: $(CLUSTER)-m}}
+  template:
+    metadata: {labels: {app: $(CLUSTER)-m, oshinko-type: master}}
+    spec: {containers: [{name: main, image: spark}]}
+)";
+
+class RunCommand : public IntegrationTest {
+ protected:
+  // Starts `run` in the driver's pod, with a shell script as its program.
+  Watcher& RunScript(const std::string& script, Arguments flags = {"--cluster=spark"}) {
+    flags.insert(flags.end(), {"--", "/bin/sh", "-c", script});
+    return RunProgram(std::move(flags));
+  }
+  Watcher& RunProgram(Arguments arguments) {
+    WriteWhole(File("yaml"), kManifests);
+    arguments.insert(arguments.begin(), {"run", "-f", File("yaml"), "--ephemeral", "-n", ns_,
+                                         "--kubeconfig=" + kubeconfig()});
+    return Run(arguments, {"POD_NAME=" + DriversPod(), "POD_NAMESPACE=" + ns_});
+  }
+  int ExitOf(Watcher& run) {
+    EXPECT_TRUE(run.WaitForExit());
+    return run.WaitForExit().value_or(-1);
+  }
+  // The driver's pod, once its controller has made it.
+  std::string DriversPod() {
+    if (!pod_.empty()) return pod_;
+    EXPECT_TRUE(Eventually([&] {
+      const auto pods = api().Names("pods", ns_, "app=bob");
+      if (pods.size() == 1) pod_ = pods.front();
+      return !pod_.empty();
+    }));
+    return pod_;
+  }
+  bool HasCluster(const std::string& name = kCluster) {
+    return !api().Uid("deployments", ns_, name + "-m").empty();
+  }
+  std::string StatusMark(const std::string& name = kCluster) {
+    const auto root = api().Get("deployments", ns_, name + "-m");
+    return std::string(
+        root->root()["metadata"]["annotations"]["cluster-watcher/app-status"].AsString().value_or(
+            ""));
+  }
+  // Whether the program runs: it prints "started" first.
+  bool IsStarted(Watcher& run) {
+    return Eventually([&] { return run.Output().find("started") != std::string::npos; });
+  }
+
+  std::string pod_;
+};
+
+constexpr char kUntilToldToStop[] =
+    "trap 'exit 7' TERM; echo started $OSHINKO_CLUSTER_NAME; while :; do sleep 0.1; done";
+
+TEST_F(RunCommand, ADriverThatCompletesHasItsClusterCreatedAndDeleted) {
+  MakeDriver();
+  Watcher& run = RunScript("echo $OSHINKO_CLUSTER_NAME $OSHINKO_SPARK_MASTER; exit 0");
+  EXPECT_EQ(ExitOf(run), 0) << run.Log();
+  EXPECT_EQ(run.Output(), "spark spark://spark:7077\n");
+  EXPECT_NE(run.Log().find("cluster spark is deleted"), std::string::npos) << run.Log();
+  EXPECT_FALSE(HasCluster());
+  EXPECT_EQ(api()
+                .Get("deployments", ns_, "bob")
+                ->root()["metadata"]["labels"]["uses-oshinko-cluster"]
+                .AsString(),
+            "spark");
+}
+
+TEST_F(RunCommand, OneThatIsInterruptedKeepsItForItsNextStart) {
+  MakeDriver();
+  Watcher& run = RunScript(kUntilToldToStop);
+  ASSERT_TRUE(IsStarted(run)) << run.Log();
+  const std::string root = api().Uid("deployments", ns_, "spark-m");
+  run.Signal(SIGTERM);
+  EXPECT_EQ(ExitOf(run), 7) << "the program's own word";
+  EXPECT_NE(run.Log().find("kept: active"), std::string::npos) << run.Log();
+  EXPECT_EQ(StatusMark(), "terminated");
+  Watcher& again = RunScript("exit 0");
+  EXPECT_EQ(ExitOf(again), 0) << again.Log();
+  EXPECT_FALSE(HasCluster());
+}
+
+TEST_F(RunCommand, StartedAgainItFindsTheClusterOfTheGeneratedName) {
+  MakeDriver();
+  Watcher& run = RunScript(kUntilToldToStop, {});
+  ASSERT_TRUE(IsStarted(run)) << run.Log();
+  const std::string first = run.Output();
+  EXPECT_EQ(first.find("started cluster-"), 0u) << first;
+  const std::string name = first.substr(8, first.find('\n') - 8);
+  EXPECT_EQ(name.size(), 14u);
+  run.Signal(SIGINT);
+  // The shell traps SIGTERM only.
+  EXPECT_EQ(ExitOf(run), 130) << run.Log();
+  ASSERT_TRUE(HasCluster(name));
+  const std::string root = api().Uid("deployments", ns_, name + "-m");
+  Watcher& again = RunScript(kUntilToldToStop, {});
+  ASSERT_TRUE(IsStarted(again)) << again.Log();
+  EXPECT_EQ(again.Output(), first);
+  EXPECT_EQ(api().Uid("deployments", ns_, name + "-m"), root);
+  EXPECT_EQ(StatusMark(name), "") << "it has not ended any more";
+}
+
+TEST_F(RunCommand, ScaledToZeroOrRedeployedItsClusterGoes) {
+  MakeDriver();
+  Watcher& run = RunScript(kUntilToldToStop);
+  ASSERT_TRUE(IsStarted(run)) << run.Log();
+  api().Scale("deployments", ns_, "bob", 0);
+  ASSERT_TRUE(Eventually([&] { return api().Names("pods", ns_, "app=bob").empty(); }));
+  run.Signal(SIGTERM);
+  EXPECT_EQ(ExitOf(run), 7);
+  EXPECT_NE(run.Log().find("cluster spark is deleted"), std::string::npos) << run.Log();
+  EXPECT_FALSE(HasCluster());
+}
+
+TEST_F(RunCommand, ExitCodesAreAShells) {
+  MakeDriver();
+  EXPECT_EQ(ExitOf(RunScript("exit 3")), 3);
+  EXPECT_FALSE(HasCluster()) << "a failure has completed, too";
+  EXPECT_EQ(ExitOf(RunScript("kill -KILL $$")), 137);
+  EXPECT_EQ(ExitOf(RunProgram({"--cluster=spark", "--", "/no/such/program"})), 127);
+  EXPECT_EQ(ExitOf(RunProgram({"--cluster=spark", "--", "/etc/passwd"})), 126);
+  EXPECT_TRUE(HasCluster()) << "the application has not run";
+  EXPECT_EQ(ExitOf(RunProgram({"--cluster=Spark!", "--on-failure=x", "--", "true"})), 125);
+}
+
+TEST_F(RunCommand, AJobThatFailsKeepsItForItsNextPod) {
+  MakeDriver();
+  Watcher& run = RunScript("exit 3", {"--cluster=spark", "--on-failure=keep"});
+  EXPECT_EQ(ExitOf(run), 3) << run.Log();
+  EXPECT_TRUE(HasCluster());
+  EXPECT_EQ(StatusMark(), "terminated");
+}
+
+TEST_F(RunCommand, ASharedClusterIsUsedAndStays) {
+  MakeCluster();
+  MakeDriver();
+  MasterPod();
+  Watcher& run = RunScript("exit 0");
+  EXPECT_EQ(ExitOf(run), 0) << run.Log();
+  EXPECT_NE(run.Log().find("cluster spark is shared, so it is used and not deleted"),
+            std::string::npos)
+      << run.Log();
+  EXPECT_TRUE(HasCluster());
+}
+
+TEST_F(RunCommand, AnothersClusterIsNotUsed) {
+  MakeCluster({.root_annotations = {{"cluster-watcher/owner", "deployment.apps/alice"}}});
+  MakeDriver();
+  MakeDriver("alice");
+  MasterPod();
+  Watcher& run = RunScript("echo started");
+  EXPECT_EQ(ExitOf(run), 125) << run.Log();
+  EXPECT_EQ(run.Output(), "");
+  EXPECT_NE(run.Log().find("belongs to deployment.apps/alice"), std::string::npos) << run.Log();
+  EXPECT_TRUE(HasCluster());
+}
+
+TEST_F(RunCommand, ToldToStopBeforeTheProgramItDeletesNothing) {
+  MakeMembers();
+  MakeDriver();
+  DriversPod();
+  Watcher& run = Run({"run", "--cluster=spark", "-n", ns_, "--kubeconfig=" + kubeconfig(), "--",
+                      "echo", "started"},
+                     {"POD_NAME=" + DriversPod(), "POD_NAMESPACE=" + ns_});
+  // It holds SIGTERM back from its first moments on.
+  ASSERT_TRUE(Eventually([&] {
+    const std::string status = ReadWhole("/proc/" + std::to_string(run.Pid()) + "/status");
+    const std::size_t blocked = status.find("SigBlk:");
+    return blocked != std::string::npos &&
+           (std::stoull(status.substr(blocked + 7), nullptr, 16) >> (SIGTERM - 1) & 1) == 1;
+  }));
+  run.Signal(SIGTERM);
+  EXPECT_EQ(ExitOf(run), 143) << run.Log();
+  EXPECT_EQ(run.Output(), "");
+  EXPECT_FALSE(api().Uid("deployments", ns_, "spark-w").empty());
+}
+
+}  // namespace
+}  // namespace cluster_watcher::integration
