@@ -111,6 +111,28 @@ TEST_F(ClaimTest, WhatIsCondemnedMeanwhileIsGivenBack) {
   EXPECT_EQ(LabelOf(kRoot, "ephemeral"), "");
 }
 
+// A container that was started again has claimed it before.
+TEST_F(ClaimTest, WhatIsCondemnedIsGivenBackByWhoClaimedItBefore) {
+  ASSERT_EQ(ClaimBy("deployment/bob").exit, DriverExit::kDone);
+  MarkRoot("phase", "condemned");
+  EXPECT_EQ(ClaimBy("deployment/bob").exit, DriverExit::kNotReady);
+  EXPECT_EQ(LabelOf(kDriver, kUses), "");
+}
+
+TEST_F(ClaimTest, ALabelThatCanNotBeTakenOffAgainIsSaid) {
+  kubernetes_.on_answer = [&](const Request& request, const User&, small_kubernetes::Response&) {
+    if (request.method != "PATCH" || !request.target.starts_with(kDriver)) return;
+    MarkRoot("phase", "condemned");
+    Refuse("GET", kDriver, 403);
+  };
+  const DriverOutcome outcome = ClaimBy("deployment/bob");
+  EXPECT_EQ(outcome.exit, DriverExit::kNotReady);
+  ASSERT_EQ(outcome.warnings.size(), 1u);
+  EXPECT_TRUE(outcome.warnings[0].starts_with(
+      "the label uses-oshinko-cluster could not be taken off again: "))
+      << outcome.warnings[0];
+}
+
 // It is condemned between the look behind the label and the write of the root.
 TEST_F(ClaimTest, ACondemnationWinsOverALateWrite) {
   kubernetes_.on_request = [&](const Request& request, const User&) {
