@@ -88,7 +88,8 @@ std::string Judge::Look::Doubt(const std::string& root_uid, const Plan& plan) co
   if (!ns) return "it didn't read the namespace";
   if (!root || root->gone || root->uid != root_uid) return "it didn't read this master root";
   const bool by_label = plan.given == OwnerGiven::kByLabel || plan.given == OwnerGiven::kByBoth;
-  if (by_label && root->ephemeral != World::kOwnerName && plan.given == OwnerGiven::kByLabel) {
+  if (by_label && root->ephemeral != World::kOwnerName && plan.given == OwnerGiven::kByLabel &&
+      root->owner.empty()) {
     return "the ephemeral label doesn't name the owner";
   }
   if (!root->ephemeral.empty() && root->ephemeral != World::kOwnerName) {
@@ -404,8 +405,9 @@ void Judge::CheckLastLook(const char* promise, const Exchange& exchange,
 }
 
 void Judge::CheckCrossing(const Exchange& exchange, const Marked& before) {
-  // A watcher of another rollout reads another driver: what it does is judged by the truth alone.
-  if (!exchange.by->as_planned) return;
+  // A watcher of another rollout reads another driver, as does that of a cluster which another
+  // application has claimed: what it does is judged by the truth alone.
+  if (!exchange.by->as_planned || root_before_->NamesOther()) return;
   constexpr const char* kPromise = "1, the point of no return";
   const Plan& plan = world_.plan();
   const std::span<const Look> looks = LooksBefore(exchange);
@@ -490,11 +492,17 @@ bool Judge::IsInSurge(const Exchange& exchange) const {
 }
 
 void Judge::CheckBegin(const Exchange& exchange) {
-  if (!exchange.by->as_planned) return;
+  if (!exchange.by->as_planned || root_before_->NamesOther()) return;
   std::span<const Look> looks = LooksBefore(exchange);
   // If members could not be listed, discovery is asked again; that isn't a look.
   while (!looks.empty() && !looks.back().asked_for_pod) looks = looks.first(looks.size() - 1);
   CheckLastLook("1, deletes begun", exchange, looks, kFreshForDeletes);
+}
+
+// Checks promise 9 where a watcher passes the point of no return.
+void Judge::CheckClaims(const std::string& root_uid) {
+  const std::string why = drivers_.WhyNot(root_uid);
+  if (!why.empty()) Break("9, a claim or the point of no return", why);
 }
 
 // Checks promise 4.
@@ -544,7 +552,10 @@ void Judge::CheckRight(const Exchange& exchange, const std::string& uid) {
                                        (is_job && one.no_driver_wanted_to_run));
     }
   }
-  owner_gone |= !exchange.by->as_planned;  // that is judged by the truth alone
+  // That is judged by the truth alone.
+  owner_gone |= !exchange.by->as_planned || last->NamesOther() ||
+                std::any_of(record.roots.begin(), record.roots.end(),
+                            [](const auto& seen) { return seen.second.NamesOther(); });
   if (exchange.told_to_stop && world_.plan().finish_on_termination && owner_gone) {
     ++counts_.by_hand;
     return;
@@ -850,6 +861,8 @@ void Judge::Handled(const Exchange& exchange, int status) {
   if (!broken_.empty() || before_ == nullptr || status < 200 || status > 299) return;
   if (exchange.Is(HttpMethod::kDelete)) {
     if (IsDryRun(exchange.request.body)) return;
+    const std::string& root = root_of_[exchange.number];
+    if (!begun_.contains(root) && !bereft_.contains(root)) CheckClaims(root);
     CheckTarget(exchange);
     if (!untrue_.empty()) Break("8, what is kept loses nothing", untrue_);
     truth_.NoteDeleted(root_of_[exchange.number]);
@@ -879,10 +892,12 @@ void Judge::Handled(const Exchange& exchange, int status) {
     ++counts_.crossed;
     crossed_at_[after.uid] = timeline_.Now();
     CheckCrossing(exchange, marked_before);
+    CheckClaims(after.uid);
   }
   if (after.deletes_begun && !root_before_->deletes_begun) {
     begun_.insert(after.uid);
     CheckBegin(exchange);
+    CheckClaims(after.uid);
   }
 }
 

@@ -105,6 +105,7 @@ SeenRoot SeenRoot::Read(const Json* object) {
     }
   }
   seen.ephemeral = TextAt(At(metadata, "labels", "ephemeral"));
+  seen.owner = TextAt(At(annotations, "cluster-watcher/owner"));
   seen.kept = TextAt(At(annotations, "cluster-watcher/keep")) == "true";
   seen.hold_until = TextAt(At(annotations, "cluster-watcher/hold-until"));
   if (TextAt(At(annotations, "cluster-watcher/root-uid")) == seen.uid) {
@@ -118,6 +119,10 @@ SeenRoot SeenRoot::Read(const Json* object) {
     seen.owner_uid = UidIn(TextAt(At(annotations, "cluster-watcher/recorded-owner")));
   }
   return seen;
+}
+
+bool SeenRoot::NamesOther() const {
+  return ephemeral == World::kOtherName || owner.ends_with(std::string("/") + World::kOtherName);
 }
 
 std::optional<SeenRoot> RootIn(const Exchange& exchange) {

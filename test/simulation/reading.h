@@ -53,6 +53,7 @@ struct SeenRoot {
   std::string resource_version;
   bool deleting = false;
   std::string ephemeral;  // the label
+  std::string owner;      // the annotation
   std::string hold_until;
   bool kept = false;
   // A hash of what a writer of the status can't change and that says something: labels, our
@@ -67,6 +68,8 @@ struct SeenRoot {
   std::string owner_uid;
 
   static SeenRoot Read(const Json* object);
+  // Whether it is the other application's own.
+  bool NamesOther() const;
 };
 
 // Returns nullopt if the answer doesn't show one.

@@ -65,17 +65,22 @@ void Truth::NoteDrivers(Keepers& now) {
   const ObjectPtr root = world_.Root();
   if (root == nullptr) {
     // What stood on it can't be read any more.
+    if (names_other_) return NoteOtherOwner(now);
     if (!world_.plan().rollouts) NoteDriver(now);
     return;
   }
+  const Body body(root->Json());
+  const SeenRoot seen = SeenRoot::Read(body.root());
+  names_other_ = seen.NamesOther();
   const Orders orders = world_.OrdersOfRoot().value_or(Orders());
   const bool names_next = orders.owner.ends_with(World::kNextOwnerName);
   const bool names_one = orders.owner.ends_with(World::kOwnerName) ||
-                         IsAnnotated(root, "cluster-watcher/owner") ||
-                         Find(root->body, "metadata", "labels", "ephemeral") != nullptr;
+                         seen.owner.ends_with(World::kOwnerName) ||
+                         seen.ephemeral == World::kOwnerName;
   if (names_one) NoteDriver(now);
   if (names_next) NoteNextDriver(now);
-  if (!names_one && !names_next) Note(now, "it names no driver");
+  if (names_other_) NoteOtherOwner(now);
+  if (!names_one && !names_next && !names_other_) Note(now, "it names no driver");
   if (orders.dry_run) Note(now, "the next master's watcher makes a dry run");
   if (orders.opted_out) Note(now, "the next master has no watcher");
   if (orders.held) Note(now, "the next master is held");
@@ -86,6 +91,14 @@ void Truth::NoteNextDriver(Keepers& now) {
   if (next == nullptr) return;
   const bool wants = small_kubernetes::NumberOf(Find(next->body, "spec", "replicas"), 1) > 0;
   if (wants && !next->deleting) Note(now, "the driver of the rollout wants to run");
+}
+
+// Another application has claimed the cluster as its own.
+void Truth::NoteOtherOwner(Keepers& now) {
+  const ObjectPtr other = world_.Application(World::kOtherName);
+  const bool counts = !world_.plan().abandon_replaced ||
+                      (other != nullptr && other->uid == RecordedDriver(world_.Root()));
+  if (counts && World::WantsToRun(other)) Note(now, "the other application wants to run");
 }
 
 void Truth::NoteDriver(Keepers& now) {
