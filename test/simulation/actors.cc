@@ -28,7 +28,7 @@ constexpr std::array<int, kDeeds> kWeights{
     6, 3, 1, 2, 3, 3, 3, 8,     // the root
     3, 3, 2, 3, 2, 2, 3,        // members
     3, 2, 3, 4, 1,              // the rest
-    0, 0, 0, 0,                 // only where drivers claim the cluster
+    0, 0, 0, 0, 0,              // only where drivers claim the cluster
 };
 
 constexpr const char* kNoMarks =
@@ -105,6 +105,7 @@ const char* ToString(Deed deed) {
       "other application scaled to 0",
       "other application scaled to 1",
       "drivers act at once",
+      "driver says that it has completed",
   };
   return kWords[static_cast<std::size_t>(deed)];
 }
@@ -221,6 +222,9 @@ void Actors::SchemeWithDrivers() {
   if (random_.Chance(0.2)) at(6, 18, Deed::kOtherToOne);
   if (random_.Chance(0.4)) at(0, 15, Deed::kStaleCache);
   if (world_.plan().abandon_replaced && random_.Chance(0.7)) at(0, 10, Deed::kDriverReplaced);
+  if (world_.plan().says_completed) {
+    for (int times = random_.Between(1, 2); times > 0; --times) at(1, 12, Deed::kDriverCompleted);
+  }
   constexpr std::array<Stage, 9> kStages{
       Stage::kCondemning, Stage::kCondemning, Stage::kCondemned,
       Stage::kLastLook,   Stage::kCrossing,   Stage::kCrossed,
@@ -703,6 +707,15 @@ void Actors::Do(Deed deed) {
       return;
     case Deed::kDriversAct:
       return drivers_->Nudge();
+    case Deed::kDriverCompleted: {
+      const ObjectPtr root = world_.Root();
+      if (root == nullptr) return;
+      const Body body(root->Json());
+      const auto uid =
+          TextAt(At(body.root(), "metadata", "annotations", "cluster-watcher/root-uid"));
+      if (uid != root->uid) return;  // beside marks of others it would make them true
+      return Annotate(kRunner, World::kRootPath, R"("cluster-watcher/app-status":"completed")");
+    }
   }
 }
 

@@ -72,8 +72,9 @@ enum class Deed {
   kOtherToZero,
   kOtherToOne,
   kDriversAct,
+  kDriverCompleted,
 };
-inline constexpr std::size_t kDeeds = 57;
+inline constexpr std::size_t kDeeds = 58;
 const char* ToString(Deed deed);
 
 // Forwards what it hears to the judge, and acts in between.

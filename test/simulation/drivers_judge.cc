@@ -72,6 +72,10 @@ void DriversJudge::Look(int writer) {
 
 void DriversJudge::Note(const small_kubernetes::Change& change, int writer) {
   const ObjectPtr& any = change.after ? change.after : change.before;
+  if (any->name == World::kRootName && any->ns == World::kNamespace &&
+      any->resource->kind == "Deployment") {
+    return NoteRoot(change);
+  }
   for (Owner& owner : owners_) {
     if (any->name != owner.name || any->ns != World::kNamespace ||
         any->resource->kind != owner.kind) {
@@ -93,6 +97,21 @@ void DriversJudge::Note(const small_kubernetes::Change& change, int writer) {
       owner.labelled_by = writer;
     }
   }
+}
+
+void DriversJudge::NoteRoot(const small_kubernetes::Change& change) {
+  if (change.before == nullptr || change.after == nullptr) word_since_ = 0;
+  if (change.after == nullptr) return;
+  const auto* annotations = Find(change.after->body, "metadata", "annotations");
+  // Beside the UID of another object it means nothing.
+  const bool says = annotations != nullptr &&
+                    Find(*annotations, "cluster-watcher/app-status") != nullptr &&
+                    TextOf(Find(*annotations, "cluster-watcher/root-uid")) == change.after->uid;
+  if (!says) word_since_ = 0;
+  if (!says || word_since_ != 0) return;
+  word_since_ = change.version;
+  for (Claimed& claimed : claimed_)
+    claimed.over |= owners_[claimed.owner].name == World::kOwnerName;
 }
 
 void DriversJudge::Begin(int life, const std::string& app, const DriverCommand& command) {
@@ -162,6 +181,8 @@ void DriversJudge::EndClaim(int life, const Running& running, const DriverOutcom
   if (!AtSomeMoment(since, [&](Version at) { return IsFree(running, at); })) {
     return Break(kPromise, owner.name + " claims what was condemned or gone before its label");
   }
+  if (IsWordLeft(running.since)) return Break(kPromise, owner.name + " leaves its earlier word");
+  if (word_since_ != 0) return;  // it was said meanwhile
   claimed_.push_back(
       {running.owner, owner.uid, running.since, running.root_uid, world_.clock().Now()});
 }
@@ -179,6 +200,11 @@ void DriversJudge::End(int life, const DriverOutcome& outcome) {
     ++tests_[1];
     if (!AtSomeMoment(running.look, [&](Version at) { return IsReady(at); })) {
       Break("10, ready is ready", "it was never complete and unmarked while it was looked at");
+    }
+    const ObjectPtr root = world_.Root();
+    if (running.owner == 0 && root != nullptr &&
+        IsLabelled(*root, "ephemeral", World::kOwnerName) && IsWordLeft(running.look)) {
+      Break("10, ready is ready", "the word of the run before stands on the root");
     }
   }
   if (outcome.exit == DriverExit::kNoCluster) {

@@ -44,6 +44,7 @@ struct Exchange {
   bool driver_was_gone = false;  // and had left no pods behind
   bool no_driver_wanted_to_run = false;
   bool was_in_use = false;
+  bool driver_had_completed = false;  // by its own word
 
   bool Is(HttpMethod method) const { return request.method == method; }
 };

@@ -98,11 +98,15 @@ std::string Judge::Look::Doubt(const std::string& root_uid, const Plan& plan) co
   if (!holds.empty()) return "it is held until " + holds.begin()->second;
   if (root->kept) return "the master root is to be kept";
   if (!owner_read) return "it didn't read the owner for sure";
-  if (!owner_gone) return "the owner is there";
+  if (!owner_gone && !SaysCompleted()) return "the owner is there";
   for (const char* kind : kWorkloads) {
     if (!members.contains(kind)) return std::string("it didn't list the cluster's ") + kind;
   }
   return "";
+}
+
+bool Judge::Look::SaysCompleted() const {
+  return !owner_gone && !owner_wants_more && root && root->SaysCompleted(owner_uid);
 }
 
 void Judge::ReadOwner(const Exchange& exchange, const Json* list, const std::string& recorded,
@@ -117,11 +121,12 @@ void Judge::ReadOwner(const Exchange& exchange, const Json* list, const std::str
   // The pods of an owner that was never seen can't be told from others; each Job has pods of its
   // own.
   look.owner_gone_in_truth =
-      exchange.driver_was_gone ||
+      exchange.driver_was_gone || exchange.driver_had_completed ||
       (exchange.no_driver_wanted_to_run && (recorded.empty() || plan.driver == DriverKind::kJob));
   look.grace = plan.grace;
   look.owner_uid.clear();
   look.completed = false;
+  look.owner_wants_more = false;
   if (items->Empty()) {
     look.owner_gone = true;
     if (recorded.empty()) look.grace = std::max(plan.grace, plan.startup_grace);
@@ -145,6 +150,7 @@ void Judge::ReadOwner(const Exchange& exchange, const Json* list, const std::str
     }
   }
   look.owner_gone = deleting || replaced || completed || idle;
+  look.owner_wants_more = replicas != nullptr && replicas->IsInt() && replicas->GetInt() > 1;
   look.completed = completed && !deleting && !replaced && !idle;
   if (replaced) {
     look.owner_gone_in_truth = true;  // by the rules
@@ -465,7 +471,7 @@ void Judge::CheckCrossing(const Exchange& exchange, const Marked& before) {
     const auto span = looks[confirming].owner_sent - look.decided;
     const auto count = confirming - i + 1;
     // Who has completed waits for nobody.
-    completed |= look.completed;
+    completed |= look.completed || look.SaysCompleted();
     const Duration wanted = in_surge && !completed ? std::max(grace, *plan.surge_grace) : grace;
     if (count >= static_cast<std::size_t>(plan.confirmations) &&
         (wanted == Duration(0) || span >= wanted)) {
@@ -548,8 +554,9 @@ void Judge::CheckRight(const Exchange& exchange, const std::string& uid) {
         !Contains(one.request.target, "resourceVersion=0")) {
       // Each Job has its own pods: those of another Job aren't known to be a driver's.
       const bool is_job = world_.plan().driver == DriverKind::kJob;
-      owner_gone = one.true_answer && (one.driver_was_gone || world_.plan().abandon_replaced ||
-                                       (is_job && one.no_driver_wanted_to_run));
+      owner_gone = one.true_answer &&
+                   (one.driver_was_gone || one.driver_had_completed ||
+                    world_.plan().abandon_replaced || (is_job && one.no_driver_wanted_to_run));
     }
   }
   // That is judged by the truth alone.

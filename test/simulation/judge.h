@@ -99,6 +99,7 @@ class Judge final : public Listener {
     std::string owner_uid;
     Duration grace{0};
     bool completed = false;
+    bool owner_wants_more = false;  // than one replica
     MonotonicTime owner_sent;
     MonotonicTime owner_answered;
     MonotonicTime decided;                     // the same before other drivers were looked for
@@ -109,6 +110,8 @@ class Judge final : public Listener {
 
     // Says why it isn't evidence that the cluster of this root is abandoned; empty if it is.
     std::string Doubt(const std::string& root_uid, const Plan& plan) const;
+    // Whether the owner, which is there, has said that it has completed.
+    bool SaysCompleted() const;
   };
 
   // What a life has seen, as far as it has been read.

@@ -213,6 +213,7 @@ Response Network::Handle(std::size_t number) {
     exchange.no_driver_wanted_to_run = !world_.WantsDriverToRun();
     exchange.driver_was_gone = exchange.no_driver_wanted_to_run && !world_.HasDriverLeftPods();
     exchange.was_in_use = world_.IsInUse();
+    exchange.driver_had_completed = world_.HasDriverCompleted();
   }
   exchange.handled = true;
   world_.clock().SetWrong(Skew(number));

@@ -97,6 +97,7 @@ Plan Plan::Draw(std::uint64_t seed) {
     plan.abandon_replaced = random.Chance(0.4);
     plan.shared_at_first = plan.given == OwnerGiven::kByLabel && random.Chance(0.3);
     plan.calm += seconds(random.Between(0, 8));
+    plan.says_completed = !plan.abandon_replaced && !plan.rollouts && random.Chance(0.5);
   }
   return plan;
 }

@@ -93,6 +93,7 @@ struct Plan {
   // --- The driver's side.
   bool drivers;          // applications claim the cluster, and wait for it
   bool shared_at_first;  // it names no driver before one claims it
+  bool says_completed;   // the driver says that it has completed, and is started again
 };
 
 }  // namespace cluster_watcher::simulation

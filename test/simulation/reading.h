@@ -66,8 +66,11 @@ struct SeenRoot {
   bool deletes_begun = false;
   std::string first_deletes;
   std::string owner_uid;
+  std::string app_status;
 
   static SeenRoot Read(const Json* object);
+  // Whether the driver of this UID has said that it has completed.
+  bool SaysCompleted(std::string_view driver_uid) const;
   // Whether it is the other application's own.
   bool NamesOther() const;
 };

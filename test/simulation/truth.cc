@@ -108,7 +108,7 @@ void Truth::NoteDriver(Keepers& now) {
   const std::string recorded = RecordedDriver(world_.Root());
   // By its rule a driver that replaces the one that was recorded doesn't count.
   const bool counts = !plan.abandon_replaced || (driver != nullptr && driver->uid == recorded);
-  if (!counts) return;
+  if (!counts || world_.HasDriverCompleted()) return;
   if (world_.WantsDriverToRun()) Note(now, "its driver wants to run");
   // The pods of an owner that was never seen can't be told from others; each Job has pods of its
   // own.

@@ -2,6 +2,8 @@
 
 #include <cstdlib>
 
+#include "test/simulation/reading.h"
+
 namespace cluster_watcher::simulation {
 namespace {
 
@@ -440,6 +442,15 @@ bool World::HasDriverLeftPods() {
     if (!is_earlier) return true;
   }
   return false;
+}
+
+bool World::HasDriverCompleted() {
+  const ObjectPtr root = Root();
+  const ObjectPtr driver = Driver();
+  if (!plan_.says_completed || root == nullptr || driver == nullptr) return false;
+  const Body body(root->Json());
+  return SeenRoot::Read(body.root()).SaysCompleted(driver->uid) &&
+         small_kubernetes::NumberOf(Find(driver->body, "spec", "replicas"), 1) <= 1;
 }
 
 bool World::IsHeld() {

@@ -113,6 +113,8 @@ class World {
   static bool WantsToRun(const small_kubernetes::ObjectPtr& driver);
   // Whether pods of a driver run: of one that is there, or that has left them behind.
   bool HasDriverLeftPods();
+  // Whether the driver that is recorded has said so, and wants to run no more than once.
+  bool HasDriverCompleted();
   static bool IsPodOfJob(const small_kubernetes::Object& pod, const small_kubernetes::Object& job);
   bool IsHeld();
   // Whether the root names the driver as its owner, or the watcher's settings do.
