@@ -89,7 +89,7 @@ Plan Plan::Draw(std::uint64_t seed) {
   plan.clocks_jump = random.Chance(0.2);
   if (random.Chance(0.04)) plan.surge_grace = seconds(random.Between(10, 40));
 
-  plan.drivers = random.Chance(0.25);
+  plan.drivers = random.Chance(0.2);
   if (plan.drivers) {
     // Without workers a cluster is never complete.
     if (plan.workers == 0 && random.Chance(0.8)) plan.workers = random.Pick(std::array{1, 3});
