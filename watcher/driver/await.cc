@@ -73,7 +73,7 @@ DriverOutcome Await(const DriverTools& tools, const ClusterId& cluster, const Ow
       // What was written says nothing about the cluster: without another look nothing is known.
       last = DriverOutcome::Of(DriverExit::kUnknown,
                                "cluster " + cluster.name + " changes all the time");
-      again = again || (++late_looks < kMostLateLooks && !tools.stop.stop_requested());
+      again = again || ++late_looks < kMostLateLooks;
       continue;
     }
     last = *std::move(outcome);

@@ -73,8 +73,7 @@ Result<Done, ApiError> LabelOwner(const DriverTools& tools, KubeObject& owner,
     if (owner.meta.Label(kUsesClusterLabel) == cluster) return Done{};
     const auto written = WriteMeta(tools.client, owner, {{{kUsesClusterLabel, cluster}}, {}});
     if (written) return Done{};
-    const bool again =
-        written.error().failure == ApiFailure::kConflict || IsTransient(written.error().failure);
+    const bool again = IsTransient(written.error().failure);
     if (!again || writes == kMostWrites) return Unexpected{written.error()};
     auto now = ReadMetaAgain(tools.client, owner, tools.Reads());
     if (!now) return Unexpected{std::move(now).error()};
