@@ -150,5 +150,20 @@ TEST_F(AwaitTest, ToldToStopItWaitsNoLonger) {
   EXPECT_EQ(Took(), seconds(5));
 }
 
+TEST_F(AwaitTest, WhatChangesAllTheTimeIsUnknown) {
+  MakeEphemeral("deployment.apps/bob");
+  MarkRoot("app-status", "completed");
+  int writes = 0;
+  kubernetes_.on_request = [&](const small_kubernetes::Request& request,
+                               const small_kubernetes::User&) {
+    const bool is_its_own = request.body.find("app-status") != std::string::npos;
+    if (request.method == "PATCH" && is_its_own) Annotate(kRoot, "x", std::to_string(++writes));
+  };
+  const DriverOutcome outcome = AwaitBy("deployment/bob", seconds(0));
+  EXPECT_EQ(outcome.exit, DriverExit::kUnknown);
+  EXPECT_EQ(outcome.error, "cluster spark changes all the time");
+  EXPECT_EQ(writes, 10);
+}
+
 }  // namespace
 }  // namespace cluster_watcher
