@@ -234,6 +234,11 @@ void Actors::SchemeWithDrivers() {
            : random_.Chance(0.6) ? random_.Between(Micros(0), Micros(30'000))
                                  : random_.Between(Micros(0), Micros(2'000'000));
   };
+  // A claim begins before the condemnation, and goes on behind it.
+  if (random_.Chance(0.7)) {
+    ambushes_.push_back(
+        {Stage::kAbandoned, 0, random_.Between(Micros(0), Micros(9'000'000)), Deed::kDriversAct});
+  }
   for (int more = random_.Between(1, 4); more > 0; --more) {
     ambushes_.push_back({random_.Pick(kStages), 0, soon(), Deed::kDriversAct});
   }
@@ -336,6 +341,7 @@ void Actors::Arriving(const Exchange& exchange) {
 void Actors::Handled(const Exchange& exchange, int status) {
   if (exchange.by->is_driver) {
     drivers_judge_.Handled(exchange, status);
+    drivers_->Handled(exchange);
     if (exchange.request.body.find(R"("uses-oshinko-cluster":"spark")") != std::string::npos) {
       Strike(Stage::kLabelled);
     }
@@ -367,6 +373,7 @@ void Actors::NoteAbandoned(const Exchange& exchange, int status) {
   const std::size_t begin = found + kMark.size();
   const std::string since = body.substr(begin, body.find('"', begin) - begin);
   judge_.NoteAbandoned(exchange.by->life, since);
+  Strike(Stage::kAbandoned);
   world_.MarkOtherRoots(kPerson, since);
 }
 

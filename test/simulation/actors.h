@@ -115,6 +115,7 @@ class Actors final : public Listener {
     kRequest,     // any
     kFollowing,   // any after the condemnation
     kCondemning,  // the condemnation is about to arrive
+    kAbandoned,   // the cluster looks abandoned for the first time
     kLabelled,    // a driver has labelled its owner as a user of the cluster
   };
   struct Ambush {

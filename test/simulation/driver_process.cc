@@ -86,7 +86,9 @@ void DriverProcess::Run(Clock& clock, Transport& transport, std::stop_token stop
     return ResolveSettings(
         flags, [](const std::string&) { return std::nullopt; }, annotations);
   };
-  Idle(random_.Between(Micros(0), Micros(random_.Chance(0.5) ? 20'000 : 4'000'000)), stop);
+  // At once, soon, or when it is nudged.
+  Idle(random_.Between(Micros(0), Micros(random_.Pick(std::array{20'000, 4'000'000, 60'000'000}))),
+       stop);
   for (int left = random_.Between(1, 6); left > 0 && !stop.stop_requested(); --left) {
     // Each command is a program of its own.
     TokenSource tokens(server, clock);

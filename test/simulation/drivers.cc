@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "test/simulation/reading.h"
+
 namespace cluster_watcher::simulation {
 namespace {
 
@@ -62,6 +64,7 @@ void Drivers::Start(Application& application) {
   application.stopping = false;
   application.requests_left = random_.Chance(0.35) ? random_.Between(1, 60) : 0;
   application.crashes = random_.Chance(0.6);
+  application.dwells = random_.Chance(0.3);
   Identity identity;
   identity.life = kFirstLife + ++lives_;
   identity.pod = application.name;
@@ -98,30 +101,46 @@ void Drivers::Nudge() {
   }
 }
 
-void Drivers::Sent(const Exchange& exchange) {
+Drivers::Application* Drivers::RunBy(int life) {
   const auto found = std::find_if(applications_.begin(), applications_.end(), [&](const auto& one) {
-    return one->process && one->process->identity().life == exchange.by->life;
+    return one->process && one->process->identity().life == life;
   });
-  if (found == applications_.end()) return;
-  Application& application = **found;
-  if (application.requests_left == 0 || --application.requests_left > 0) return;
+  return found == applications_.end() ? nullptr : found->get();
+}
+
+void Drivers::HoldUp(Application& application, Micros length) {
+  world_.journal().Line(application.name, "is held up");
+  application.process->Pause();
+  timeline_.After(length, [this, life = application.process->identity().life] {
+    if (Application* held = RunBy(life)) held->process->Continue();
+  });
+}
+
+void Drivers::Sent(const Exchange& exchange) {
+  Application* application = RunBy(exchange.by->life);
+  if (application == nullptr || application->requests_left == 0 ||
+      --application->requests_left > 0) {
+    return;
+  }
   // Deferred, because that very process is the caller.
-  timeline_.After(Micros(0), [this, &application, life = exchange.by->life] {
-    if (!application.process || application.process->identity().life != life) return;
-    if (!application.crashes) {
-      world_.journal().Line(application.name, "is held up");
-      application.process->Pause();
-      timeline_.After(random_.Between(Micros(1'000), Micros(9'000'000)), [&application, life] {
-        if (application.process && application.process->identity().life == life) {
-          application.process->Continue();
-        }
-      });
-      return;
-    }
-    world_.journal().Line(application.name, "its container crashes");
-    Bury(application);
-    application.uid.clear();  // it is started again
+  timeline_.After(Micros(0), [this, life = exchange.by->life] {
+    Application* hit = RunBy(life);
+    if (hit == nullptr) return;
+    if (!hit->crashes) return HoldUp(*hit, random_.Between(Micros(1'000), Micros(9'000'000)));
+    world_.journal().Line(hit->name, "its container crashes");
+    Bury(*hit);
+    hit->uid.clear();  // it is started again
   });
+}
+
+void Drivers::Handled(const Exchange& exchange) {
+  Application* application = RunBy(exchange.by->life);
+  if (application == nullptr || !application->dwells || application->process->paused() ||
+      !exchange.Is(HttpMethod::kGet) || !IsRootPath(exchange.request.target)) {
+    return;
+  }
+  application->dwells = false;
+  HoldUp(*application, random_.Between(Micros(1'000), Micros(9'000'000)));
 }
 
 void Drivers::Stop() {

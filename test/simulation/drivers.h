@@ -22,6 +22,7 @@ class Drivers {
   void Nudge();
   // For accidents between two requests.
   void Sent(const Exchange& exchange);
+  void Handled(const Exchange& exchange);
   // All of them end, and none begins again.
   void Stop();
 
@@ -37,9 +38,12 @@ class Drivers {
     bool starting = false;
     bool stopping = false;
     int requests_left = 0;  // until an accident
+    bool dwells = false;    // between its look at the master root and what follows from it
     bool crashes = false;   // then, or else it is held up
   };
 
+  Application* RunBy(int life);
+  void HoldUp(Application& application, Micros length);
   void StartLater(Application& application);
   void Start(Application& application);
   void End(Application& application);
