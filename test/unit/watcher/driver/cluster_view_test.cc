@@ -166,8 +166,11 @@ TEST_F(ClusterViewTest, ACreationWithoutAUidCountsOnlyWhereItIsIncomplete) {
 }
 
 TEST_F(ClusterViewTest, WhatCannotBeReadIsAnError) {
-  Refuse("GET", "/services", 403);
-  EXPECT_FALSE(ReadClusterView(client_, discovery_, cluster_, tools_.Reads()));
+  for (const char* path : {"/services", kRoot}) {
+    Refuse("GET", path, 403);
+    EXPECT_FALSE(ReadClusterView(client_, discovery_, cluster_, tools_.Reads())) << path;
+    kubernetes_.GetFaults().Clear();
+  }
 }
 
 TEST_F(ClusterPartsTest, WhatIsGoingIsNotThere) {
@@ -292,9 +295,6 @@ TEST_F(ClusterPartsTest, ARootThatGoesWhileItIsLookedAtIsNone) {
   MakeRoot();
   is_replaced = true;
   EXPECT_EQ(Status(), "Incomplete: a master");
-  kubernetes_.on_request = nullptr;
-  Refuse("GET", kRoot, 403);
-  EXPECT_FALSE(ReadClusterView(client_, discovery_, cluster_, {}));
 }
 
 }  // namespace
