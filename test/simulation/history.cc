@@ -130,6 +130,8 @@ void History::Expect() {
   // Where members are made anew, half a cluster is judged again by whoever resumes its deletion.
   const bool made = plan_.remade || actors_.has_made_members() || drivers_.has_made_cluster();
   if (begun && !abandoned && made) return;
+  // So it is where what was named first is there still, or was pods alone.
+  if (begun && !abandoned && !truth_.SeemsHalf()) return;
   // So it is where people took the proof off that it is half.
   if (begun && !abandoned && actors_.has_forged_marks()) return;
   // What the watchers of two rollouts make of two drivers that are gone is left to them.

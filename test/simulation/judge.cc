@@ -563,6 +563,12 @@ void Judge::CheckRight(const Exchange& exchange, const std::string& uid) {
   owner_gone |= !exchange.by->as_planned || last->NamesOther() ||
                 std::any_of(record.roots.begin(), record.roots.end(),
                             [](const auto& seen) { return seen.second.NamesOther(); });
+  // The driver's word stood on a root that is gone now.
+  const auto seen_last =
+      std::find_if(record.roots.rbegin(), record.roots.rend(),
+                   [](const auto& seen) { return !seen.second.gone && !seen.second.controlled; });
+  owner_gone |= seen_last != record.roots.rend() &&
+                seen_last->second.SaysCompleted(seen_last->second.owner_uid);
   if (exchange.told_to_stop && world_.plan().finish_on_termination && owner_gone) {
     ++counts_.by_hand;
     return;

@@ -66,12 +66,13 @@ void Truth::NoteDrivers(Keepers& now) {
   if (root == nullptr) {
     // What stood on it can't be read any more.
     if (names_other_) return NoteOtherOwner(now);
-    if (!world_.plan().rollouts) NoteDriver(now);
+    if (!world_.plan().rollouts && !says_completed_) NoteDriver(now);
     return;
   }
   const Body body(root->Json());
   const SeenRoot seen = SeenRoot::Read(body.root());
   names_other_ = seen.NamesOther();
+  says_completed_ = world_.HasDriverCompleted();
   const Orders orders = world_.OrdersOfRoot().value_or(Orders());
   const bool names_next = orders.owner.ends_with(World::kNextOwnerName);
   const bool names_one = orders.owner.ends_with(World::kOwnerName) ||

@@ -62,7 +62,9 @@ class Truth {
   std::map<std::string, std::string> survivors_;  // UIDs, and names
   std::string lost_;
   std::string root_uid_;
-  bool names_other_ = false;  // the root, or the last one that there was
+  // Of the root, or of the last one that there was.
+  bool names_other_ = false;
+  bool says_completed_ = false;  // the driver that is recorded there
   // By UID, as versions of the store: until when master roots were there, and since when
   // ConfigMaps, as people make them.
   std::map<std::string, std::uint64_t> roots_ended_;
