@@ -37,9 +37,9 @@ simulate: ## SEEDS=100000 histories in virtual time, from seed FIRST (else from 
 	@$(if $(MUTATIONS),HISTORIES=$(or $(SEEDS),100000) scripts/mutate test/mutations/simulation.txt,\
 	  $(BUILD)/test/simulation $(or $(SEEDS),100000) $(or $(FIRST),$(shell od -An -N4 -tu4 /dev/urandom)))
 
-mutate: ## puts faults into a copy of the core, one by one: do the unit tests notice each?
+mutate: ## puts faults into a copy of core and driver's side, one by one: do the unit tests notice each?
 	@scripts/setup mutate
-	@scripts/mutate test/mutations/core.txt
+	@scripts/mutate test/mutations/core.txt test/mutations/driver.txt
 
 fuzz: setup ## fuzz what reads foreign text, SECONDS=60 for each target
 	@scripts/fuzz $(or $(SECONDS),60)

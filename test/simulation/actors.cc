@@ -28,6 +28,7 @@ constexpr std::array<int, kDeeds> kWeights{
     6, 3, 1, 2, 3, 3, 3, 8,     // the root
     3, 3, 2, 3, 2, 2, 3,        // members
     3, 2, 3, 4, 1,              // the rest
+    0, 0, 0, 0, 0,              // only where drivers claim the cluster
 };
 
 constexpr const char* kNoMarks =
@@ -37,6 +38,10 @@ constexpr const char* kNoMarks =
 
 std::string NextDriverPath() {
   return World::CollectionOf("deployments") + "/" + World::kNextOwnerName;
+}
+
+std::string OtherDriverPath() {
+  return World::CollectionOf("deployments") + "/" + World::kOtherName;
 }
 
 }  // namespace
@@ -96,16 +101,27 @@ const char* ToString(Deed deed) {
       "token rotated",
       "clock jumped",
       "label ephemeral taken off",
+      "another application",
+      "other application scaled to 0",
+      "other application scaled to 1",
+      "drivers act at once",
+      "driver says that it has completed",
   };
   return kWords[static_cast<std::size_t>(deed)];
 }
 
-Actors::Actors(Timeline& timeline, World& world, Judge& judge, Random random)
-    : timeline_(timeline), world_(world), judge_(judge), random_(random) {}
+Actors::Actors(Timeline& timeline, World& world, Judge& judge, DriversJudge& drivers_judge,
+               Random random)
+    : timeline_(timeline),
+      world_(world),
+      judge_(judge),
+      drivers_judge_(drivers_judge),
+      random_(random) {}
 
-void Actors::Meet(Network& network, Kubelet& kubelet, Workshop& workshop) {
+void Actors::Meet(Network& network, Kubelet& kubelet, Drivers& drivers, Workshop& workshop) {
   network_ = &network;
   kubelet_ = &kubelet;
+  drivers_ = &drivers;
   workshop_ = &workshop;
 }
 
@@ -149,6 +165,7 @@ void Actors::Begin() {
         {Stage::kFollowing, random_.Between(0, 120), Micros(0), Deed::kWatcherKilled});
   }
   Scheme(plan.plot);
+  if (plan.drivers) SchemeWithDrivers();
   for (int more = plan.rollouts ? random_.Between(1, 3) : 0; more > 0; --more) {
     constexpr std::array<Deed, 9> kRollouts{
         Deed::kRolloutToOther, Deed::kRolloutToOther,   Deed::kRolloutToOther,
@@ -194,8 +211,53 @@ void Actors::Scheme(Plot plot) {
   }
 }
 
+// Drivers come back, and claim the cluster, exactly when it is condemned.
+void Actors::SchemeWithDrivers() {
+  const auto at = [&](int least, int most, Deed deed) {
+    timeline_.After(random_.Between(Micros(least * 1'000'000), Micros(most * 1'000'000)),
+                    [this, deed] { Do(deed); });
+  };
+  if (random_.Chance(0.6)) at(0, 6, Deed::kOtherComes);
+  if (random_.Chance(0.3)) at(4, 15, Deed::kOtherToZero);
+  if (random_.Chance(0.2)) at(6, 18, Deed::kOtherToOne);
+  if (random_.Chance(0.4)) at(0, 15, Deed::kStaleCache);
+  if (world_.plan().abandon_replaced && random_.Chance(0.7)) at(0, 10, Deed::kDriverReplaced);
+  if (world_.plan().says_completed) {
+    for (int times = random_.Between(1, 2); times > 0; --times) at(1, 12, Deed::kDriverCompleted);
+  }
+  constexpr std::array<Stage, 9> kStages{
+      Stage::kCondemning, Stage::kCondemning, Stage::kCondemned,
+      Stage::kLastLook,   Stage::kCrossing,   Stage::kCrossed,
+      Stage::kBegun,      Stage::kDeleted,    Stage::kRootDeleted};
+  const auto soon = [&] {
+    return random_.Chance(0.4)   ? Micros(0)
+           : random_.Chance(0.6) ? random_.Between(Micros(0), Micros(30'000))
+                                 : random_.Between(Micros(0), Micros(2'000'000));
+  };
+  // A claim begins before the condemnation, and goes on behind it.
+  if (random_.Chance(0.7)) {
+    ambushes_.push_back(
+        {Stage::kAbandoned, 0, random_.Between(Micros(0), Micros(9'000'000)), Deed::kDriversAct});
+  }
+  for (int more = random_.Between(1, 4); more > 0; --more) {
+    ambushes_.push_back({random_.Pick(kStages), 0, soon(), Deed::kDriversAct});
+  }
+  if (random_.Chance(0.5)) {
+    constexpr std::array<Deed, 3> kBacks{Deed::kDriverToOne, Deed::kDriverCreated,
+                                         Deed::kDriverReplaced};
+    ambushes_.push_back({random_.Pick(kStages), 0, soon(), random_.Pick(kBacks)});
+  }
+  if (random_.Chance(0.2)) {
+    constexpr std::array<Deed, 5> kEnds{Deed::kDriverToZero, Deed::kDriverDeleted,
+                                        Deed::kDriverReplaced, Deed::kOtherToZero,
+                                        Deed::kOtherDriverGone};
+    ambushes_.push_back({Stage::kLabelled, 0, soon(), random_.Pick(kEnds)});
+  }
+}
+
 void Actors::Calm() {
   ambushes_.clear();
+  drivers_->Stop();
   world_.journal().Line("history", "calm");
   world_.kubernetes().SetStaleness(0);
   kubelet_->ContinueAll();
@@ -244,7 +306,17 @@ void Actors::Strike(Stage stage) {
   }
 }
 
+void Actors::Sent(const Exchange& exchange) {
+  if (!exchange.by->is_driver) return judge_.Sent(exchange);
+  drivers_judge_.Sent(exchange);
+  drivers_->Sent(exchange);
+}
+
 void Actors::Arriving(const Exchange& exchange) {
+  if (exchange.by->is_driver) {
+    Strike(Stage::kRequest);
+    return drivers_judge_.Arriving();
+  }
   if (!ambushes_.empty()) {
     const std::string& body = exchange.request.body;
     const bool root = exchange.request.target == World::kRootPath;
@@ -252,6 +324,9 @@ void Actors::Arriving(const Exchange& exchange) {
     if (root && exchange.Is(HttpMethod::kPatch) &&
         body.find(R"(phase":"deleting")") != std::string::npos) {
       Strike(Stage::kCrossing);
+    }
+    if (root && body.find(R"(phase":"condemned")") != std::string::npos) {
+      Strike(Stage::kCondemning);
     }
     if (condemned_ && exchange.Is(HttpMethod::kGet) &&
         exchange.request.target.find("metadata.name%3Dbob") != std::string::npos) {
@@ -264,6 +339,14 @@ void Actors::Arriving(const Exchange& exchange) {
 }
 
 void Actors::Handled(const Exchange& exchange, int status) {
+  if (exchange.by->is_driver) {
+    drivers_judge_.Handled(exchange, status);
+    drivers_->Handled(exchange);
+    if (exchange.request.body.find(R"("uses-oshinko-cluster":"spark")") != std::string::npos) {
+      Strike(Stage::kLabelled);
+    }
+    return;
+  }
   judge_.Handled(exchange, status);
   NoteAbandoned(exchange, status);
   if (ambushes_.empty() || status > 299 || exchange.Is(HttpMethod::kGet)) return;
@@ -290,6 +373,7 @@ void Actors::NoteAbandoned(const Exchange& exchange, int status) {
   const std::size_t begin = found + kMark.size();
   const std::string since = body.substr(begin, body.find('"', begin) - begin);
   judge_.NoteAbandoned(exchange.by->life, since);
+  Strike(Stage::kAbandoned);
   world_.MarkOtherRoots(kPerson, since);
 }
 
@@ -402,7 +486,7 @@ void Actors::MakeRootAgain(bool with_marks) {
   has_orphaned_pods_ |= orphan;
   world_.Do(kPerson, "DELETE", World::kRootPath, orphan ? R"({"propagationPolicy":"Orphan"})" : "");
   timeline_.After(random_.Between(Micros(1'000), Micros(600'000)),
-                  [this, marks] { world_.Create(kPerson, world_.RootManifest(marks)); });
+                  [this, marks] { world_.Create(kPerson, world_.RootManifest(marks, false)); });
 }
 
 void Actors::Do(Deed deed) {
@@ -465,10 +549,10 @@ void Actors::Do(Deed deed) {
     case Deed::kRootUnkept:
       return Annotate(kPerson, World::kRootPath, R"("cluster-watcher/keep":null)");
     case Deed::kOtherDriver:
-      world_.Create(kPerson, World::OtherDriver());
+      world_.Create(kPerson, World::OtherDriver(true));
       return;
     case Deed::kOtherDriverGone:
-      world_.Do(kPerson, "DELETE", World::CollectionOf("deployments") + "/alice");
+      world_.Do(kPerson, "DELETE", OtherDriverPath());
       return;
     case Deed::kWatcherKilled:
       kubelet_->KillOne();
@@ -619,6 +703,26 @@ void Actors::Do(Deed deed) {
       world_.Do(kPerson, "PATCH", World::kRootPath,
                 R"({"metadata":{"labels":{"ephemeral":null}}})");
       return;
+    case Deed::kOtherComes:
+      world_.Create(kPerson, World::OtherDriver(false));
+      return;
+    case Deed::kOtherToZero:
+    case Deed::kOtherToOne:
+      world_.Do(
+          kPerson, "PATCH", OtherDriverPath(),
+          std::string(R"({"spec":{"replicas":)") + (deed == Deed::kOtherToZero ? "0" : "1") + "}}");
+      return;
+    case Deed::kDriversAct:
+      return drivers_->Nudge();
+    case Deed::kDriverCompleted: {
+      const ObjectPtr root = world_.Root();
+      if (root == nullptr) return;
+      const Body body(root->Json());
+      const auto uid =
+          TextAt(At(body.root(), "metadata", "annotations", "cluster-watcher/root-uid"));
+      if (uid != root->uid) return;  // beside marks of others it would make them true
+      return Annotate(kRunner, World::kRootPath, R"("cluster-watcher/app-status":"completed")");
+    }
   }
 }
 

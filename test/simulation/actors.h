@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "test/simulation/drivers.h"
 #include "test/simulation/judge.h"
 #include "test/simulation/kubelet.h"
 
@@ -67,15 +68,21 @@ enum class Deed {
   kTokenRotated,
   kClockJump,
   kLabelTakenOff,
+  kOtherComes,
+  kOtherToZero,
+  kOtherToOne,
+  kDriversAct,
+  kDriverCompleted,
 };
-inline constexpr std::size_t kDeeds = 53;
+inline constexpr std::size_t kDeeds = 58;
 const char* ToString(Deed deed);
 
 // Forwards what it hears to the judge, and acts in between.
 class Actors final : public Listener {
  public:
-  Actors(Timeline& timeline, World& world, Judge& judge, Random random);
-  void Meet(Network& network, Kubelet& kubelet, Workshop& workshop);
+  Actors(Timeline& timeline, World& world, Judge& judge, DriversJudge& drivers_judge,
+         Random random);
+  void Meet(Network& network, Kubelet& kubelet, Drivers& drivers, Workshop& workshop);
 
   // Draws what will happen.
   void Begin();
@@ -84,7 +91,7 @@ class Actors final : public Listener {
   // Lets controllers recreate objects; called after each event.
   void Look();
 
-  void Sent(const Exchange& exchange) override { judge_.Sent(exchange); }
+  void Sent(const Exchange& exchange) override;
   void Arriving(const Exchange& exchange) override;
   void Handled(const Exchange& exchange, int status) override;
 
@@ -105,8 +112,11 @@ class Actors final : public Listener {
     kDelete,  // a delete is about to take effect
     kDeleted,
     kRootDeleted,
-    kRequest,    // any
-    kFollowing,  // any after the condemnation
+    kRequest,     // any
+    kFollowing,   // any after the condemnation
+    kCondemning,  // the condemnation is about to arrive
+    kAbandoned,   // the cluster looks abandoned for the first time
+    kLabelled,    // a driver has labelled its owner as a user of the cluster
   };
   struct Ambush {
     Stage stage;
@@ -118,6 +128,7 @@ class Actors final : public Listener {
   void NoteAbandoned(const Exchange& exchange, int status);
   Deed DrawDeed();
   void Scheme(Plot plot);
+  void SchemeWithDrivers();
   void Strike(Stage stage);
   void Do(Deed deed);
   void Annotate(const char* who, const std::string& path, const std::string& annotations);
@@ -131,9 +142,11 @@ class Actors final : public Listener {
   Timeline& timeline_;
   World& world_;
   Judge& judge_;
+  DriversJudge& drivers_judge_;
   Random random_;
   Network* network_ = nullptr;
   Kubelet* kubelet_ = nullptr;
+  Drivers* drivers_ = nullptr;
   Workshop* workshop_ = nullptr;
   std::vector<Ambush> ambushes_;
   bool condemned_ = false;

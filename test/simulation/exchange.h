@@ -1,4 +1,4 @@
-// A request of a watcher, and what became of it.
+// A request of a process, and what became of it.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +12,15 @@
 
 namespace cluster_watcher::simulation {
 
-// One life of a watcher's process. Its pod may have had others before.
+// One life of a watcher's process. Its pod may have had others before. Or one of a driver's, whose
+// pod is called as the driver.
 struct Identity {
   int life = 0;
   std::string pod;
   std::string pod_uid;
   Orders orders;           // of its pod
   bool as_planned = true;  // they are those that the plan gives to the first pod
+  bool is_driver = false;  // it is no watcher
 
   std::string Me() const { return pod + "/" + pod_uid; }
 };
@@ -42,6 +44,7 @@ struct Exchange {
   bool driver_was_gone = false;  // and had left no pods behind
   bool no_driver_wanted_to_run = false;
   bool was_in_use = false;
+  bool driver_had_completed = false;  // by its own word
 
   bool Is(HttpMethod method) const { return request.method == method; }
 };

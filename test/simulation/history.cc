@@ -18,6 +18,10 @@ constexpr seconds kMargin{180};
 // How soon marks that no longer hold are removed.
 constexpr seconds kCleaning{110};
 constexpr seconds kAfterwards{3};
+// Those of the driver's side, from 9 on.
+constexpr std::array<const char*, 4> kDriversPromises{
+    "9, a claim or the point of no return", "10, ready is ready", "11, absent is absent",
+    "12, a claim that is refused leaves no label"};
 
 class History {
  public:
@@ -26,24 +30,28 @@ class History {
         journal_(timeline_, verbose),
         world_(timeline_, plan_, journal_, seed),
         truth_(timeline_, world_),
-        judge_(timeline_, world_, truth_),
-        actors_(timeline_, world_, judge_, Random(seed ^ 0x3333)),
+        drivers_judge_(world_),
+        judge_(timeline_, world_, truth_, drivers_judge_),
+        actors_(timeline_, world_, judge_, drivers_judge_, Random(seed ^ 0x3333)),
         network_(timeline_, world_, Random(seed ^ 0x1111), actors_),
-        kubelet_(workshop, timeline_, world_, network_, Random(seed ^ 0x2222)) {
+        kubelet_(workshop, timeline_, world_, network_, Random(seed ^ 0x2222)),
+        drivers_(workshop, timeline_, world_, network_, drivers_judge_, Random(seed ^ 0x4444)) {
     judge_.SetExchanges(network_.exchanges());
-    actors_.Meet(network_, kubelet_, workshop);
+    actors_.Meet(network_, kubelet_, drivers_, workshop);
     if (plan_.token_rotates) workshop.WriteToken(network_.token());
   }
 
   void Run() {
     actors_.Begin();
     kubelet_.Look();
+    drivers_.Look();
     end_ = plan_.calm + kRest;
     timeline_.At(end_, [this] { Expect(); });
     while (judge_.broken().empty() && timeline_.RunNext(end_)) {
       kubelet_.Look();
       actors_.Look();
       truth_.Look();
+      if (plan_.drivers) LookAtDrivers();
       if (!truth_.lost().empty()) judge_.Break("2, nothing else is deleted", truth_.lost());
       if (expected_ && world_.Root() == nullptr) {
         end_ = std::min(end_, timeline_.Now() + kAfterwards);
@@ -58,6 +66,7 @@ class History {
  private:
   enum class End { kOpen, kGoes, kStays };
 
+  void LookAtDrivers();
   void Expect();
   void CheckEnd();
   Duration Cleaning() const;
@@ -71,10 +80,12 @@ class History {
   Journal journal_;
   World world_;
   Truth truth_;
+  DriversJudge drivers_judge_;
   Judge judge_;
   Actors actors_;
   Network network_;
   Kubelet kubelet_;
+  Drivers drivers_;
   MonotonicTime end_;
   bool expected_ = false;
   bool as_planned_ = true;      // at the time of the expectation: the masters and their template
@@ -82,6 +93,12 @@ class History {
   End expectation_ = End::kOpen;
   std::string root_uid_;
 };
+
+void History::LookAtDrivers() {
+  drivers_.Look();
+  drivers_judge_.Look();
+  if (!drivers_judge_.broken().empty()) judge_.Break(drivers_judge_.broken(), drivers_judge_.how());
+}
 
 // Derives from the true state how the history must end, now that nothing more happens.
 void History::Expect() {
@@ -92,6 +109,8 @@ void History::Expect() {
   root_uid_ = root->uid;
   const Body body(root->Json());
   const SeenRoot seen = SeenRoot::Read(body.root());
+  // Its watchers judge another driver.
+  if (seen.NamesOther()) return;
   was_condemned_ = seen.phase == "condemned" || seen.phase == "deleting";
   const bool marked = seen.phase == "deleting" && seen.deletes_begun;
   const bool is_half = judge_.BereftRoots().contains(root_uid_);
@@ -109,7 +128,10 @@ void History::Expect() {
   const bool abandoned =
       truth_.keepers().empty() && !world_.WantsDriverToRun() && !world_.HasDriverLeftPods();
   // Where members are made anew, half a cluster is judged again by whoever resumes its deletion.
-  if (begun && !abandoned && (plan_.remade || actors_.has_made_members())) return;
+  const bool made = plan_.remade || actors_.has_made_members() || drivers_.has_made_cluster();
+  if (begun && !abandoned && made) return;
+  // So it is where what was named first is there still, or was pods alone.
+  if (begun && !abandoned && !truth_.SeemsHalf()) return;
   // So it is where people took the proof off that it is half.
   if (begun && !abandoned && actors_.has_forged_marks()) return;
   // What the watchers of two rollouts make of two drivers that are gone is left to them.
@@ -180,6 +202,17 @@ Outcome History::Take(std::uint64_t seed) const {
   counts["promises put to the test/7, what is in use stays"] = expectation_ == End::kStays;
   counts["promises put to the test/8, what is kept loses nothing"] =
       judged.deletes + judged.roots_deleted;
+  for (std::size_t i = 0; i < kDriversPromises.size(); ++i) {
+    counts[std::string("promises put to the test/") + kDriversPromises[i]] =
+        drivers_judge_.tests()[i];
+  }
+  for (const auto& [what, times] : drivers_judge_.counts()) {
+    counts["commands of drivers, and their exit codes/" + what] = times;
+  }
+  counts["histories with/drivers that claim the cluster"] = plan_.drivers;
+  counts["histories with/a new cluster in place of one that was gone"] =
+      drivers_.has_made_cluster();
+  counts["watchers/processes of drivers"] = drivers_.lives();
   counts["all/requests"] = network_.exchanges().size();
   counts["histories with/condemned"] = judged.condemned > 0;
   counts["histories with/marks taken off"] = judged.spared > 0;

@@ -88,7 +88,8 @@ std::string Judge::Look::Doubt(const std::string& root_uid, const Plan& plan) co
   if (!ns) return "it didn't read the namespace";
   if (!root || root->gone || root->uid != root_uid) return "it didn't read this master root";
   const bool by_label = plan.given == OwnerGiven::kByLabel || plan.given == OwnerGiven::kByBoth;
-  if (by_label && root->ephemeral != World::kOwnerName && plan.given == OwnerGiven::kByLabel) {
+  if (by_label && root->ephemeral != World::kOwnerName && plan.given == OwnerGiven::kByLabel &&
+      root->owner.empty()) {
     return "the ephemeral label doesn't name the owner";
   }
   if (!root->ephemeral.empty() && root->ephemeral != World::kOwnerName) {
@@ -97,11 +98,15 @@ std::string Judge::Look::Doubt(const std::string& root_uid, const Plan& plan) co
   if (!holds.empty()) return "it is held until " + holds.begin()->second;
   if (root->kept) return "the master root is to be kept";
   if (!owner_read) return "it didn't read the owner for sure";
-  if (!owner_gone) return "the owner is there";
+  if (!owner_gone && !SaysCompleted()) return "the owner is there";
   for (const char* kind : kWorkloads) {
     if (!members.contains(kind)) return std::string("it didn't list the cluster's ") + kind;
   }
   return "";
+}
+
+bool Judge::Look::SaysCompleted() const {
+  return !owner_gone && !owner_wants_more && root && root->SaysCompleted(owner_uid);
 }
 
 void Judge::ReadOwner(const Exchange& exchange, const Json* list, const std::string& recorded,
@@ -116,11 +121,12 @@ void Judge::ReadOwner(const Exchange& exchange, const Json* list, const std::str
   // The pods of an owner that was never seen can't be told from others; each Job has pods of its
   // own.
   look.owner_gone_in_truth =
-      exchange.driver_was_gone ||
+      exchange.driver_was_gone || exchange.driver_had_completed ||
       (exchange.no_driver_wanted_to_run && (recorded.empty() || plan.driver == DriverKind::kJob));
   look.grace = plan.grace;
   look.owner_uid.clear();
   look.completed = false;
+  look.owner_wants_more = false;
   if (items->Empty()) {
     look.owner_gone = true;
     if (recorded.empty()) look.grace = std::max(plan.grace, plan.startup_grace);
@@ -144,6 +150,7 @@ void Judge::ReadOwner(const Exchange& exchange, const Json* list, const std::str
     }
   }
   look.owner_gone = deleting || replaced || completed || idle;
+  look.owner_wants_more = replicas != nullptr && replicas->IsInt() && replicas->GetInt() > 1;
   look.completed = completed && !deleting && !replaced && !idle;
   if (replaced) {
     look.owner_gone_in_truth = true;  // by the rules
@@ -404,8 +411,9 @@ void Judge::CheckLastLook(const char* promise, const Exchange& exchange,
 }
 
 void Judge::CheckCrossing(const Exchange& exchange, const Marked& before) {
-  // A watcher of another rollout reads another driver: what it does is judged by the truth alone.
-  if (!exchange.by->as_planned) return;
+  // A watcher of another rollout reads another driver, as does that of a cluster which another
+  // application has claimed: what it does is judged by the truth alone.
+  if (!exchange.by->as_planned || root_before_->NamesOther()) return;
   constexpr const char* kPromise = "1, the point of no return";
   const Plan& plan = world_.plan();
   const std::span<const Look> looks = LooksBefore(exchange);
@@ -463,7 +471,7 @@ void Judge::CheckCrossing(const Exchange& exchange, const Marked& before) {
     const auto span = looks[confirming].owner_sent - look.decided;
     const auto count = confirming - i + 1;
     // Who has completed waits for nobody.
-    completed |= look.completed;
+    completed |= look.completed || look.SaysCompleted();
     const Duration wanted = in_surge && !completed ? std::max(grace, *plan.surge_grace) : grace;
     if (count >= static_cast<std::size_t>(plan.confirmations) &&
         (wanted == Duration(0) || span >= wanted)) {
@@ -490,11 +498,17 @@ bool Judge::IsInSurge(const Exchange& exchange) const {
 }
 
 void Judge::CheckBegin(const Exchange& exchange) {
-  if (!exchange.by->as_planned) return;
+  if (!exchange.by->as_planned || root_before_->NamesOther()) return;
   std::span<const Look> looks = LooksBefore(exchange);
   // If members could not be listed, discovery is asked again; that isn't a look.
   while (!looks.empty() && !looks.back().asked_for_pod) looks = looks.first(looks.size() - 1);
   CheckLastLook("1, deletes begun", exchange, looks, kFreshForDeletes);
+}
+
+// Checks promise 9 where a watcher passes the point of no return.
+void Judge::CheckClaims(const std::string& root_uid) {
+  const std::string why = drivers_.WhyNot(root_uid);
+  if (!why.empty()) Break("9, a claim or the point of no return", why);
 }
 
 // Checks promise 4.
@@ -540,11 +554,21 @@ void Judge::CheckRight(const Exchange& exchange, const std::string& uid) {
         !Contains(one.request.target, "resourceVersion=0")) {
       // Each Job has its own pods: those of another Job aren't known to be a driver's.
       const bool is_job = world_.plan().driver == DriverKind::kJob;
-      owner_gone = one.true_answer && (one.driver_was_gone || world_.plan().abandon_replaced ||
-                                       (is_job && one.no_driver_wanted_to_run));
+      owner_gone = one.true_answer &&
+                   (one.driver_was_gone || one.driver_had_completed ||
+                    world_.plan().abandon_replaced || (is_job && one.no_driver_wanted_to_run));
     }
   }
-  owner_gone |= !exchange.by->as_planned;  // that is judged by the truth alone
+  // That is judged by the truth alone.
+  owner_gone |= !exchange.by->as_planned || last->NamesOther() ||
+                std::any_of(record.roots.begin(), record.roots.end(),
+                            [](const auto& seen) { return seen.second.NamesOther(); });
+  // The driver's word stood on a root that is gone now.
+  const auto seen_last =
+      std::find_if(record.roots.rbegin(), record.roots.rend(),
+                   [](const auto& seen) { return !seen.second.gone && !seen.second.controlled; });
+  owner_gone |= seen_last != record.roots.rend() &&
+                seen_last->second.SaysCompleted(seen_last->second.owner_uid);
   if (exchange.told_to_stop && world_.plan().finish_on_termination && owner_gone) {
     ++counts_.by_hand;
     return;
@@ -850,6 +874,8 @@ void Judge::Handled(const Exchange& exchange, int status) {
   if (!broken_.empty() || before_ == nullptr || status < 200 || status > 299) return;
   if (exchange.Is(HttpMethod::kDelete)) {
     if (IsDryRun(exchange.request.body)) return;
+    const std::string& root = root_of_[exchange.number];
+    if (!begun_.contains(root) && !bereft_.contains(root)) CheckClaims(root);
     CheckTarget(exchange);
     if (!untrue_.empty()) Break("8, what is kept loses nothing", untrue_);
     truth_.NoteDeleted(root_of_[exchange.number]);
@@ -879,10 +905,12 @@ void Judge::Handled(const Exchange& exchange, int status) {
     ++counts_.crossed;
     crossed_at_[after.uid] = timeline_.Now();
     CheckCrossing(exchange, marked_before);
+    CheckClaims(after.uid);
   }
   if (after.deletes_begun && !root_before_->deletes_begun) {
     begun_.insert(after.uid);
     CheckBegin(exchange);
+    CheckClaims(after.uid);
   }
 }
 

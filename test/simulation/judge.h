@@ -28,6 +28,8 @@
 //
 // And by the truth alone, whatever was read and marked (truth.h):
 //  8. A cluster that is whole, and that something keeps, loses nothing.
+//
+// What the driver's side promises is judged in drivers_judge.h; where a watcher breaks it, here.
 #pragma once
 
 #include <map>
@@ -37,6 +39,7 @@
 #include <string>
 #include <vector>
 
+#include "test/simulation/drivers_judge.h"
 #include "test/simulation/network.h"
 #include "test/simulation/reading.h"
 #include "test/simulation/truth.h"
@@ -50,8 +53,8 @@ class Judge final : public Listener {
                   by_hand = 0, roots_deleted = 0;
   };
 
-  Judge(Timeline& timeline, World& world, Truth& truth)
-      : timeline_(timeline), world_(world), truth_(truth) {}
+  Judge(Timeline& timeline, World& world, Truth& truth, DriversJudge& drivers)
+      : timeline_(timeline), world_(world), truth_(truth), drivers_(drivers) {}
   void SetExchanges(const Exchanges& exchanges) { exchanges_ = &exchanges; }
 
   void Sent(const Exchange& exchange) override;
@@ -96,6 +99,7 @@ class Judge final : public Listener {
     std::string owner_uid;
     Duration grace{0};
     bool completed = false;
+    bool owner_wants_more = false;  // than one replica
     MonotonicTime owner_sent;
     MonotonicTime owner_answered;
     MonotonicTime decided;                     // the same before other drivers were looked for
@@ -106,6 +110,8 @@ class Judge final : public Listener {
 
     // Says why it isn't evidence that the cluster of this root is abandoned; empty if it is.
     std::string Doubt(const std::string& root_uid, const Plan& plan) const;
+    // Whether the owner, which is there, has said that it has completed.
+    bool SaysCompleted() const;
   };
 
   // What a life has seen, as far as it has been read.
@@ -150,6 +156,7 @@ class Judge final : public Listener {
   void CheckCrossing(const Exchange& exchange, const Marked& before);
   bool IsInSurge(const Exchange& exchange) const;
   void CheckBegin(const Exchange& exchange);
+  void CheckClaims(const std::string& root_uid);
   void CheckLastLook(const char* promise, const Exchange& exchange, std::span<const Look> looks,
                      Duration freshness);
   void CheckRight(const Exchange& exchange, const std::string& uid);
@@ -164,6 +171,7 @@ class Judge final : public Listener {
   Timeline& timeline_;
   World& world_;
   Truth& truth_;
+  DriversJudge& drivers_;
   const Exchanges* exchanges_ = nullptr;
   std::string broken_;
   std::set<std::string> begun_;

@@ -1,6 +1,7 @@
 // The simulation: runs the whole program over a simulated transport and clock, against a small
-// Kubernetes, while drivers come and go, people interfere, watchers die and the network fails. Each
-// history comes from a seed and takes minutes of virtual time; a judge checks the promises.
+// Kubernetes, while drivers come and go and claim the cluster, people interfere, processes die and
+// the network fails. Each history comes from a seed and takes minutes of virtual time; judges check
+// the promises.
 //
 //   simulation [HISTORIES [FIRST_SEED]]
 //   simulation --seed=N [--verbose]      repeats a history, and prints its events
@@ -31,7 +32,7 @@ constexpr std::uint64_t kPortion = 64;
 constexpr std::size_t kMostShown = 20;
 // With fewer deletions the histories prove nothing.
 constexpr double kLeastDeletions = 0.2;
-constexpr std::size_t kPromises = 8;  // of the judge
+constexpr std::size_t kPromises = 12;  // of the judges
 
 // The seed of this thread's history.
 thread_local std::uint64_t current_seed = 0;
@@ -142,8 +143,10 @@ int RunMany(const char* command, std::uint64_t histories, std::uint64_t first_se
   }
   std::printf("\n%llu of them failed\n", static_cast<unsigned long long>(total.failures));
   // Counts broken promises, plus one if the histories prove nothing. A crash never gets here.
-  std::set<char> broken;
-  for (const Outcome& outcome : total.broken) broken.insert(outcome.broken[0]);
+  std::set<std::string> broken;
+  for (const Outcome& outcome : total.broken) {
+    broken.insert(outcome.broken.substr(0, outcome.broken.find_first_of(",:")));
+  }
   const std::size_t failed = broken.size() + (vacuous ? 1 : 0);
   std::printf("%zu passed, %zu failed\n", kPromises + 1 - failed, failed);
   return failed == 0 ? 0 : 1;

@@ -123,9 +123,15 @@ void Network::Send(std::shared_ptr<const Identity> by, const HttpRequest& reques
   if (fate == Fate::kLate) {
     Fail(number, timeout, TransportError::Kind::kTimeout);
     arrival = timeout + random_.Between(Micros(1'000), Micros(20'000'000));
-    return timeline_.At(arrival, [this, number] { Handle(number); });
+    return timeline_.At(arrival, [this, number] {
+      if (!IsTooLate(number)) Handle(number);
+    });
   }
   timeline_.At(arrival, [this, number] { Arrive(number); });
+}
+
+bool Network::IsTooLate(std::size_t number) const {
+  return exchanges_[number].by->is_driver && timeline_.Now() > world_.plan().calm + seconds(1);
 }
 
 void Network::Arrive(std::size_t number) {
@@ -134,6 +140,7 @@ void Network::Arrive(std::size_t number) {
   const Fate fate = pending_[number].fate;
   const MonotonicTime timeout = exchange.sent + exchange.request.timeout;
   const MonotonicTime back = std::min(timeline_.Now() + Latency(), timeout);
+  if (IsTooLate(number)) return Fail(number, back, Kind::kConnect);
   if (timeline_.Now() >= timeout) {
     Handle(number);
     return Fail(number, timeout, Kind::kTimeout);
@@ -188,8 +195,9 @@ void Network::Arrive(std::size_t number) {
     is_true = false;
   }
   if (fate == Fate::kDoubled) {
-    timeline_.After(random_.Between(Micros(10), Micros(10'000'000)),
-                    [this, number] { Handle(number); });
+    timeline_.After(random_.Between(Micros(10), Micros(10'000'000)), [this, number] {
+      if (!IsTooLate(number)) Handle(number);
+    });
   }
   if (back >= timeout) return Fail(number, timeout, Kind::kTimeout);
   Answer(number, back, std::move(response), is_true);
@@ -205,6 +213,7 @@ Response Network::Handle(std::size_t number) {
     exchange.no_driver_wanted_to_run = !world_.WantsDriverToRun();
     exchange.driver_was_gone = exchange.no_driver_wanted_to_run && !world_.HasDriverLeftPods();
     exchange.was_in_use = world_.IsInUse();
+    exchange.driver_had_completed = world_.HasDriverCompleted();
   }
   exchange.handled = true;
   world_.clock().SetWrong(Skew(number));

@@ -1,4 +1,4 @@
-// The network between the watchers and the API server: latency, and all that can happen to a
+// The network between the processes and the API server: latency, and all that can happen to a
 // request and its answer.
 #pragma once
 
@@ -93,6 +93,8 @@ class Network {
   double Proneness(const HttpRequest& request) const;
   bool IsAiling(const HttpRequest& request) const;
   void Arrive(std::size_t number);
+  // What drivers have sent changes nothing any more when the true state has come to rest.
+  bool IsTooLate(std::size_t number) const;
   small_kubernetes::Response Handle(std::size_t number);
   void Answer(std::size_t number, MonotonicTime at, small_kubernetes::Response response,
               bool is_true);

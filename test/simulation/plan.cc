@@ -88,6 +88,17 @@ Plan Plan::Draw(std::uint64_t seed) {
   plan.ask_permissions = random.Chance(0.04);
   plan.clocks_jump = random.Chance(0.2);
   if (random.Chance(0.04)) plan.surge_grace = seconds(random.Between(10, 40));
+
+  plan.drivers = random.Chance(0.2);
+  if (plan.drivers) {
+    // Without workers a cluster is never complete.
+    if (plan.workers == 0 && random.Chance(0.8)) plan.workers = random.Pick(std::array{1, 3});
+    // Where a driver that replaces another doesn't count, only its claim keeps the cluster.
+    plan.abandon_replaced = random.Chance(0.4);
+    plan.shared_at_first = plan.given == OwnerGiven::kByLabel && random.Chance(0.3);
+    plan.calm += seconds(random.Between(0, 8));
+    plan.says_completed = !plan.abandon_replaced && !plan.rollouts && random.Chance(0.5);
+  }
   return plan;
 }
 

@@ -89,6 +89,11 @@ struct Plan {
   int crashes;  // between two requests of whoever has condemned the cluster
   bool clocks_jump;
   bool ask_permissions;  // sent like other requests; else they aren't answered
+
+  // --- The driver's side.
+  bool drivers;          // applications claim the cluster, and wait for it
+  bool shared_at_first;  // it names no driver before one claims it
+  bool says_completed;   // the driver says that it has completed, and is started again
 };
 
 }  // namespace cluster_watcher::simulation

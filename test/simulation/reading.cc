@@ -105,6 +105,7 @@ SeenRoot SeenRoot::Read(const Json* object) {
     }
   }
   seen.ephemeral = TextAt(At(metadata, "labels", "ephemeral"));
+  seen.owner = TextAt(At(annotations, "cluster-watcher/owner"));
   seen.kept = TextAt(At(annotations, "cluster-watcher/keep")) == "true";
   seen.hold_until = TextAt(At(annotations, "cluster-watcher/hold-until"));
   if (TextAt(At(annotations, "cluster-watcher/root-uid")) == seen.uid) {
@@ -115,9 +116,18 @@ SeenRoot SeenRoot::Read(const Json* object) {
     seen.deleting_since = TextAt(At(annotations, "cluster-watcher/deleting-since"));
     seen.deletes_begun = TextAt(At(annotations, "cluster-watcher/deletes-begun")) == "true";
     seen.first_deletes = TextAt(At(annotations, "cluster-watcher/first-deletes"));
+    seen.app_status = TextAt(At(annotations, "cluster-watcher/app-status"));
     seen.owner_uid = UidIn(TextAt(At(annotations, "cluster-watcher/recorded-owner")));
   }
   return seen;
+}
+
+bool SeenRoot::SaysCompleted(std::string_view driver_uid) const {
+  return app_status == "completed" && !driver_uid.empty() && owner_uid == driver_uid;
+}
+
+bool SeenRoot::NamesOther() const {
+  return ephemeral == World::kOtherName || owner.ends_with(std::string("/") + World::kOtherName);
 }
 
 std::optional<SeenRoot> RootIn(const Exchange& exchange) {

@@ -53,6 +53,7 @@ struct SeenRoot {
   std::string resource_version;
   bool deleting = false;
   std::string ephemeral;  // the label
+  std::string owner;      // the annotation
   std::string hold_until;
   bool kept = false;
   // A hash of what a writer of the status can't change and that says something: labels, our
@@ -65,8 +66,13 @@ struct SeenRoot {
   bool deletes_begun = false;
   std::string first_deletes;
   std::string owner_uid;
+  std::string app_status;
 
   static SeenRoot Read(const Json* object);
+  // Whether the driver of this UID has said that it has completed.
+  bool SaysCompleted(std::string_view driver_uid) const;
+  // Whether it is the other application's own.
+  bool NamesOther() const;
 };
 
 // Returns nullopt if the answer doesn't show one.

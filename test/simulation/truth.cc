@@ -65,17 +65,23 @@ void Truth::NoteDrivers(Keepers& now) {
   const ObjectPtr root = world_.Root();
   if (root == nullptr) {
     // What stood on it can't be read any more.
-    if (!world_.plan().rollouts) NoteDriver(now);
+    if (names_other_) return NoteOtherOwner(now);
+    if (!world_.plan().rollouts && !says_completed_) NoteDriver(now);
     return;
   }
+  const Body body(root->Json());
+  const SeenRoot seen = SeenRoot::Read(body.root());
+  names_other_ = seen.NamesOther();
+  says_completed_ = world_.HasDriverCompleted();
   const Orders orders = world_.OrdersOfRoot().value_or(Orders());
   const bool names_next = orders.owner.ends_with(World::kNextOwnerName);
   const bool names_one = orders.owner.ends_with(World::kOwnerName) ||
-                         IsAnnotated(root, "cluster-watcher/owner") ||
-                         Find(root->body, "metadata", "labels", "ephemeral") != nullptr;
+                         seen.owner.ends_with(World::kOwnerName) ||
+                         seen.ephemeral == World::kOwnerName;
   if (names_one) NoteDriver(now);
   if (names_next) NoteNextDriver(now);
-  if (!names_one && !names_next) Note(now, "it names no driver");
+  if (names_other_) NoteOtherOwner(now);
+  if (!names_one && !names_next && !names_other_) Note(now, "it names no driver");
   if (orders.dry_run) Note(now, "the next master's watcher makes a dry run");
   if (orders.opted_out) Note(now, "the next master has no watcher");
   if (orders.held) Note(now, "the next master is held");
@@ -88,6 +94,14 @@ void Truth::NoteNextDriver(Keepers& now) {
   if (wants && !next->deleting) Note(now, "the driver of the rollout wants to run");
 }
 
+// Another application has claimed the cluster as its own.
+void Truth::NoteOtherOwner(Keepers& now) {
+  const ObjectPtr other = world_.Application(World::kOtherName);
+  const bool counts = !world_.plan().abandon_replaced ||
+                      (other != nullptr && other->uid == RecordedDriver(world_.Root()));
+  if (counts && World::WantsToRun(other)) Note(now, "the other application wants to run");
+}
+
 void Truth::NoteDriver(Keepers& now) {
   const Plan& plan = world_.plan();
   const ObjectPtr driver = world_.Driver();
@@ -95,7 +109,7 @@ void Truth::NoteDriver(Keepers& now) {
   const std::string recorded = RecordedDriver(world_.Root());
   // By its rule a driver that replaces the one that was recorded doesn't count.
   const bool counts = !plan.abandon_replaced || (driver != nullptr && driver->uid == recorded);
-  if (!counts) return;
+  if (!counts || world_.HasDriverCompleted()) return;
   if (world_.WantsDriverToRun()) Note(now, "its driver wants to run");
   // The pods of an owner that was never seen can't be told from others; each Job has pods of its
   // own.

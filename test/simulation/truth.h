@@ -50,6 +50,7 @@ class Truth {
   void NoteDrivers(Keepers& now);
   void NoteDriver(Keepers& now);
   void NoteNextDriver(Keepers& now);
+  void NoteOtherOwner(Keepers& now);
   void NoteHolds(Keepers& now);
   void NoteRoot();
   void NoteSurvivors();
@@ -61,6 +62,9 @@ class Truth {
   std::map<std::string, std::string> survivors_;  // UIDs, and names
   std::string lost_;
   std::string root_uid_;
+  // Of the root, or of the last one that there was.
+  bool names_other_ = false;
+  bool says_completed_ = false;  // the driver that is recorded there
   // By UID, as versions of the store: until when master roots were there, and since when
   // ConfigMaps, as people make them.
   std::map<std::string, std::uint64_t> roots_ended_;

@@ -2,6 +2,8 @@
 
 #include <cstdlib>
 
+#include "test/simulation/reading.h"
+
 namespace cluster_watcher::simulation {
 namespace {
 
@@ -73,6 +75,10 @@ std::string TemplateOf(const small_kubernetes::Object& workload) {
 std::string Finalizer() { return std::string(R"(,"finalizers":[")") + World::kFinalizer + "\"]"; }
 
 constexpr const char* kMember = R"("oshinko-cluster":"spark")";
+constexpr const char* kWorkerLabels = R"("oshinko-cluster":"spark","oshinko-type":"worker",)";
+// Of drivers, in the enum's order.
+constexpr const char* kShortKinds[] = {"deployment", "statefulset", "rc", "job"};
+constexpr const char* kPorts = R"(,"spec":{"ports":[{"port":7077}]})";
 
 }  // namespace
 
@@ -99,27 +105,14 @@ void World::Populate() {
     Create(me, R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":")" + std::string(ns) +
                    "\"}}");
   }
-  Create(me, RootManifest(""));
+  Create(me, RootManifest("", plan_.shared_at_first));
   if (plan_.driver_exists) Create(me, DriverManifest(1));
   if (plan_.rollouts) Create(me, NextDriverManifest());
-  const std::string labels = kMember + std::string(",");
-  if (plan_.workers == 1) {
-    Create(me, Workload("apps/v1", "Deployment", "spark-w", labels, Finalizers(), 1));
-  } else if (plan_.workers == 2) {
-    Create(me, SetOfWorkers());
-    if (plan_.set_claims && plan_.scaled_away) {
-      kubernetes_.Settle();
-      Do(me, "PATCH", CollectionOf("statefulsets") + "/spark-w", R"({"spec":{"replicas":1}})");
-    }
-  } else if (plan_.workers == 3) {
-    Create(me, Workload("v1", "ReplicationController", "spark-w", labels, Finalizers(), 2));
+  CreateMembers(me);
+  if (plan_.workers == 2 && plan_.set_claims && plan_.scaled_away) {
+    kubernetes_.Settle();
+    Do(me, "PATCH", CollectionOf("statefulsets") + "/spark-w", R"({"spec":{"replicas":1}})");
   }
-  const std::string ports = R"(,"spec":{"ports":[{"port":7077}]})";
-  Create(me, Plain("Service", "lab", "spark", kMember, Finalizers(), ports));
-  if (plan_.web_service) Create(me, Plain("Service", "lab", "spark-ui", kMember, "", ports));
-  std::string more = Finalizers();
-  if (plan_.waves) more += R"(,"annotations":{"cluster-watcher/delete-order":"1"})";
-  Create(me, Plain("ConfigMap", "lab", "spark-config", kMember, more));
   if (plan_.plain_pod) {
     Create(me, Plain("Pod", "lab", "spark-shell", kMember, "", R"(,"spec":{"containers":[]})"));
   }
@@ -137,7 +130,7 @@ void World::Populate() {
     const std::string second =
         R"("oshinko-cluster":"spark2","oshinko-type":"master","ephemeral":"bob",)";
     Create(me, Workload("apps/v1", "Deployment", "spark2-m", second, "", 1));
-    Create(me, Plain("Service", "lab", "spark2", R"("oshinko-cluster":"spark2")", "", ports));
+    Create(me, Plain("Service", "lab", "spark2", R"("oshinko-cluster":"spark2")", "", kPorts));
   }
   for (int i = 0; plan_.surge_grace && i < kOtherRoots; ++i) {
     Create(me, Workload("apps/v1", "Deployment", "other-" + std::to_string(i),
@@ -150,8 +143,32 @@ void World::Populate() {
   kubernetes_.Settle();
 }
 
+void World::CreateMembers(const char* who) {
+  const std::string labels = kWorkerLabels;
+  if (plan_.workers == 1) {
+    Create(who, Workload("apps/v1", "Deployment", "spark-w", labels, Finalizers(), 1));
+  } else if (plan_.workers == 2) {
+    Create(who, SetOfWorkers());
+  } else if (plan_.workers == 3) {
+    Create(who, Workload("v1", "ReplicationController", "spark-w", labels, Finalizers(), 2));
+  }
+  const std::string ports = kPorts;
+  Create(who, Plain("Service", "lab", "spark", kMember + std::string(R"(,"oshinko-type":"master")"),
+                    Finalizers(), ports));
+  if (plan_.web_service) Create(who, Plain("Service", "lab", "spark-ui", kMember, "", ports));
+  std::string more = Finalizers();
+  if (plan_.waves) more += R"(,"annotations":{"cluster-watcher/delete-order":"1"})";
+  Create(who, Plain("ConfigMap", "lab", "spark-config", kMember, more));
+}
+
+bool World::CreateCluster(const char* who) {
+  if (Create(who, RootManifest("", false)) != 201) return false;
+  CreateMembers(who);
+  return true;
+}
+
 std::string World::SetOfWorkers() {
-  const std::string labels = kMember + std::string(",");
+  const std::string labels = kWorkerLabels;
   if (!plan_.set_claims) {
     return Workload("apps/v1", "StatefulSet", "spark-w", labels, Finalizers(), 1);
   }
@@ -213,6 +230,12 @@ std::string World::DriverManifest(int replicas) const {
                   plan_.driver_finalizer ? Finalizer() : "", replicas);
 }
 
+std::string World::DriverKindName() const { return KindOf(plan_.driver).kind; }
+
+std::string World::KindOfApplication(std::string_view name) const {
+  return name == kOwnerName ? kShortKinds[static_cast<int>(plan_.driver)] : "deployment";
+}
+
 std::string World::OtherRootPath(int number) {
   return CollectionOf("deployments") + "/other-" + std::to_string(number);
 }
@@ -235,13 +258,12 @@ std::string World::NextDriverManifest() {
 Orders World::PlannedOrders() const {
   Orders orders;
   if (plan_.given == OwnerGiven::kByFlag || plan_.given == OwnerGiven::kByBoth) {
-    constexpr const char* kKinds[] = {"deployment", "statefulset", "rc", "job"};
-    orders.owner = std::string(kKinds[static_cast<int>(plan_.driver)]) + "/" + kOwnerName;
+    orders.owner = KindOfApplication(kOwnerName) + "/" + kOwnerName;
   }
   return orders;
 }
 
-std::string World::RootManifest(const std::string& annotations) const {
+std::string World::RootManifest(const std::string& annotations, bool shared) const {
   std::string labels = kMember + std::string(R"(,"oshinko-type":"master",)");
   std::string spec = std::string(R"("nodeName":")") + kNode + "\"," + PlannedOrders().Containers();
   if (plan_.mounted_config) {
@@ -268,7 +290,7 @@ std::string World::RootManifest(const std::string& annotations) const {
       "apps/v1", "Deployment", kRootName, labels,
       R"(,"annotations":{)" + owner + "}" + (plan_.root_finalizer ? Finalizer() : ""), 1, spec);
   // Only the root has the label, not its pods.
-  if (plan_.given == OwnerGiven::kByLabel || plan_.given == OwnerGiven::kByBoth) {
+  if (!shared && (plan_.given == OwnerGiven::kByLabel || plan_.given == OwnerGiven::kByBoth)) {
     const std::string before = R"("labels":{)";
     json.insert(json.find(before) + before.size(), R"("ephemeral":"bob",)");
   }
@@ -311,8 +333,9 @@ std::string World::ConfigMap(const std::string& name) {
   return Plain("ConfigMap", "lab", name, kMember, "");
 }
 
-std::string World::OtherDriver() {
-  std::string json = Workload("apps/v1", "Deployment", "alice", "", "", 1);
+std::string World::OtherDriver(bool uses_it) {
+  std::string json = Workload("apps/v1", "Deployment", kOtherName, "", "", 1);
+  if (!uses_it) return json;
   // Only the object itself has the label, not its pods.
   const std::string before = R"("labels":{)";
   json.insert(json.find(before) + before.size(), R"("uses-oshinko-cluster":"spark",)");
@@ -377,10 +400,15 @@ ObjectPtr World::Namespace() {
   return kubernetes_.GetStore().Get(kubernetes_.Resources().Of("", "namespaces"), {}, kNamespace);
 }
 
-bool World::WantsDriverToRun() {
-  const ObjectPtr driver = Driver();
+ObjectPtr World::Application(std::string_view name) {
+  return name == kOwnerName ? Driver() : Get("apps", "deployments", name);
+}
+
+bool World::WantsDriverToRun() { return WantsToRun(Driver()); }
+
+bool World::WantsToRun(const ObjectPtr& driver) {
   if (driver == nullptr || driver->deleting) return false;
-  if (plan_.driver != DriverKind::kJob) {
+  if (driver->resource->kind != "Job") {
     return small_kubernetes::NumberOf(Find(driver->body, "spec", "replicas"), 1) != 0;
   }
   const auto* conditions = Find(driver->body, "status", "conditions");
@@ -416,6 +444,15 @@ bool World::HasDriverLeftPods() {
   return false;
 }
 
+bool World::HasDriverCompleted() {
+  const ObjectPtr root = Root();
+  const ObjectPtr driver = Driver();
+  if (!plan_.says_completed || root == nullptr || driver == nullptr) return false;
+  const Body body(root->Json());
+  return SeenRoot::Read(body.root()).SaysCompleted(driver->uid) &&
+         small_kubernetes::NumberOf(Find(driver->body, "spec", "replicas"), 1) <= 1;
+}
+
 bool World::IsHeld() {
   const char* key = "cluster-watcher/hold-until";
   const ObjectPtr root = Root();
@@ -431,7 +468,7 @@ bool World::IsEphemeral() {
 }
 
 bool World::IsInUse() {
-  const ObjectPtr other = Get("apps", "deployments", "alice");
+  const ObjectPtr other = Get("apps", "deployments", kOtherName);
   return other != nullptr &&
          TextOf(Find(other->body, "metadata", "labels", "uses-oshinko-cluster")) == kCluster &&
          small_kubernetes::NumberOf(Find(other->body, "spec", "replicas"), 1) > 0;

@@ -44,6 +44,8 @@ class World {
   static constexpr const char* kNamespace = "lab";
   static constexpr const char* kCluster = "spark";
   static constexpr const char* kOwnerName = "bob";
+  // An application that may use the cluster as well.
+  static constexpr const char* kOtherName = "alice";
   // The driver that a rollout of the master names instead.
   static constexpr const char* kNextOwnerName = "carol";
   static constexpr const char* kRootName = "spark-m";
@@ -73,21 +75,30 @@ class World {
   // As `kubectl rollout undo`: the template and the annotations of an earlier ReplicaSet come back.
   void RollBack(const char* who, const small_kubernetes::ObjectPtr& set);
 
+  // Makes the cluster again. False: there is one.
+  bool CreateCluster(const char* who);
+
   // --- Manifests and paths.
   static std::string CollectionOf(std::string_view plural);  // in the namespace
   std::string DriverPath() const;
   std::string DriverManifest(int replicas) const;
-  std::string RootManifest(const std::string& annotations) const;
+  std::string DriverKindName() const;  // "Deployment"
+  // As people write it: "deployment".
+  std::string KindOfApplication(std::string_view name) const;
+  // `shared`: without the label that names its driver.
+  std::string RootManifest(const std::string& annotations, bool shared) const;
   static std::string NextDriverManifest();
   static std::string OtherRootPath(int number);
   // What the plan tells the watchers of the master pods.
   Orders PlannedOrders() const;
   static std::string ConfigMap(const std::string& name);  // a member
-  // A Deployment that says that it uses the cluster.
-  static std::string OtherDriver();
+  // A Deployment that may say that it uses the cluster.
+  static std::string OtherDriver(bool uses_it);
 
   // --- The true state. Null: there is none.
   small_kubernetes::ObjectPtr Driver();
+  // What runs the application of this name: the driver, or another one.
+  small_kubernetes::ObjectPtr Application(std::string_view name);
   small_kubernetes::ObjectPtr Root();
   small_kubernetes::ObjectPtr Namespace();
   small_kubernetes::ObjectPtr Get(std::string_view group, std::string_view plural,
@@ -99,8 +110,11 @@ class World {
   std::vector<small_kubernetes::ObjectPtr> EarlierSets();
   // Whether a driver of this name exists and wants to run.
   bool WantsDriverToRun();
+  static bool WantsToRun(const small_kubernetes::ObjectPtr& driver);
   // Whether pods of a driver run: of one that is there, or that has left them behind.
   bool HasDriverLeftPods();
+  // Whether the driver that is recorded has said so, and wants to run no more than once.
+  bool HasDriverCompleted();
   static bool IsPodOfJob(const small_kubernetes::Object& pod, const small_kubernetes::Object& job);
   bool IsHeld();
   // Whether the root names the driver as its owner, or the watcher's settings do.
@@ -110,6 +124,7 @@ class World {
 
  private:
   void Populate();
+  void CreateMembers(const char* who);
   std::string SetOfWorkers();
   std::string KeptMember();
   std::string Finalizers();

@@ -9,6 +9,8 @@ namespace cluster_watcher {
 namespace {
 
 constexpr Duration kBetweenLooks{1'000};
+// When the time is over, if somebody else writes the master root all the time.
+constexpr int kMostLateLooks = 10;
 
 std::string Why(const ClusterView& view) {
   const std::string cluster = "cluster " + view.id.name;
@@ -61,12 +63,19 @@ DriverOutcome Await(const DriverTools& tools, const ClusterId& cluster, const Ow
                     Duration timeout) {
   const MonotonicTime deadline = tools.clock.Now() + timeout;
   DriverOutcome last;
+  int late_looks = 0;
   for (bool again = true; again;) {
     bool is_for_good = false;
     auto outcome = LookOnce(tools, cluster, app, is_for_good);
     const MonotonicTime now = tools.clock.Now();
     again = now < deadline && !tools.stop.stop_requested();
-    if (!outcome) continue;
+    if (!outcome) {
+      // What was written says nothing about the cluster: without another look nothing is known.
+      last = DriverOutcome::Of(DriverExit::kUnknown,
+                               "cluster " + cluster.name + " changes all the time");
+      again = again || ++late_looks < kMostLateLooks;
+      continue;
+    }
     last = *std::move(outcome);
     const bool waits = last.exit == DriverExit::kNotReady || last.exit == DriverExit::kUnknown;
     if (!waits || is_for_good) return last;

@@ -73,13 +73,21 @@ Result<Done, ApiError> LabelOwner(const DriverTools& tools, KubeObject& owner,
     if (owner.meta.Label(kUsesClusterLabel) == cluster) return Done{};
     const auto written = WriteMeta(tools.client, owner, {{{kUsesClusterLabel, cluster}}, {}});
     if (written) return Done{};
-    const bool again =
-        written.error().failure == ApiFailure::kConflict || IsTransient(written.error().failure);
+    const bool again = IsTransient(written.error().failure);
     if (!again || writes == kMostWrites) return Unexpected{written.error()};
     auto now = ReadMetaAgain(tools.client, owner, tools.Reads());
     if (!now) return Unexpected{std::move(now).error()};
     owner = *std::move(now);
   }
+}
+
+// Takes the label off the owner, which was read before somebody labelled it. An owner that is gone
+// has none.
+Result<Done, ApiError> TakeLabelOff(const DriverTools& tools, const KubeObject& owner) {
+  auto now = ReadMetaAgain(tools.client, owner, tools.Reads());
+  if (!now && now.error().failure == ApiFailure::kNotFound) return Done{};
+  if (!now) return Unexpected{std::move(now).error()};
+  return LabelOwner(tools, *now, std::nullopt);
 }
 
 // Why `app` may not have the cluster; nullopt: it may.
@@ -196,21 +204,24 @@ DriverOutcome Claim(const DriverTools& tools, const ClusterId& cluster, const Ow
   }
   const auto view = ReadClusterView(tools.client, tools.discovery, cluster, tools.Reads());
   if (!view) return Unknown(view.error());
-  if (auto why = WhyNot(tools, *view, app, ephemeral)) return *std::move(why);
   const bool was_claimed = app.Uses() == cluster.name;
-  if (auto labelled = LabelOwner(tools, *app.owner, cluster.name); !labelled) {
-    return DriverOutcome::Of(DriverExit::kFailed, labelled.error().message);
+  auto refused = WhyNot(tools, *view, app, ephemeral);
+  if (!refused) {
+    if (auto labelled = LabelOwner(tools, *app.owner, cluster.name); !labelled) {
+      return DriverOutcome::Of(DriverExit::kFailed, labelled.error().message);
+    }
+    refused = ClaimLabelled(tools, cluster, app, ephemeral);
+    if (refused->exit == DriverExit::kDone) return *std::move(refused);
+  } else if (!was_claimed) {
+    return *std::move(refused);
   }
-  DriverOutcome outcome = ClaimLabelled(tools, cluster, app, ephemeral);
-  if (outcome.exit == DriverExit::kDone) return outcome;
-  auto now = ReadMetaAgain(tools.client, *app.owner, tools.Reads());
-  if (was_claimed && outcome.exit != DriverExit::kNotReady) return outcome;
-  if (now) app.owner = *std::move(now);
-  if (auto off = LabelOwner(tools, *app.owner, std::nullopt); !off) {
-    outcome.warnings.push_back("the label " + std::string(kUsesClusterLabel) +
-                               " could not be taken off again: " + off.error().message);
+  // An earlier claim that still holds isn't given back for this one's sake.
+  if (was_claimed && refused->exit != DriverExit::kNotReady) return *std::move(refused);
+  if (auto off = TakeLabelOff(tools, *app.owner); !off) {
+    refused->warnings.push_back("the label " + std::string(kUsesClusterLabel) +
+                                " could not be taken off again: " + off.error().message);
   }
-  return outcome;
+  return *std::move(refused);
 }
 
 DriverOutcome Release(const DriverTools& tools, const ClusterId& cluster, const OwnerName& name) {

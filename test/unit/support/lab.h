@@ -50,14 +50,22 @@ class Lab {
     kubernetes_.Apply(R"({"apiVersion":"v1","kind":"ConfigMap",)" + Labelled(name, more) + "}");
   }
   void Delete(const std::string& path) { kubernetes_.Admin("DELETE", path); }
-  void DefineRayClusters() {
+  // Serves a custom kind in its version v1.
+  void DefineKind(const std::string& group, const std::string& kind, const std::string& plural,
+                  const std::string& singular) {
     kubernetes_.Apply(
         R"({"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",)"
-        R"("metadata":{"name":"rayclusters.ray.io"},"spec":{"group":"ray.io","scope":"Namespaced",)"
-        R"("names":{"plural":"rayclusters","singular":"raycluster","kind":"RayCluster"},)"
-        R"("versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":)"
-        R"({"type":"object","x-kubernetes-preserve-unknown-fields":true}}}]}})");
+        R"("metadata":{"name":")" +
+        plural + "." + group + R"("},"spec":{"group":")" + group +
+        R"(","scope":"Namespaced","names":{"plural":")" + plural + R"(","singular":")" + singular +
+        R"(","kind":")" + kind +
+        R"("},"versions":[{"name":"v1","served":true,"storage":true,"schema":)"
+        R"({"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}]}})");
     kubernetes_.Settle();
+  }
+  void DefineRayClusters() { DefineKind("ray.io", "RayCluster", "rayclusters", "raycluster"); }
+  void DefineDeploymentConfigs() {
+    DefineKind("apps.openshift.io", "DeploymentConfig", "deploymentconfigs", "deploymentconfig");
   }
   // Replaces the cluster's master with another one of the same name.
   void ReplaceRoot() {

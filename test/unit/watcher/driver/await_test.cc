@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <stop_token>
+#include <string>
+#include <utility>
+
 #include "test/unit/support/driver_lab.h"
 
 namespace cluster_watcher {
@@ -37,10 +41,11 @@ TEST_F(AwaitTest, AnothersIsSaidAtOnce) {
 
 TEST_F(AwaitTest, WhatIsCondemnedIsWaitedForAndThenRefused) {
   MarkRoot("phase", "condemned");
-  const DriverOutcome outcome = AwaitBy("deployment/bob", seconds(20));
+  const Duration timeout = seconds(20) + Duration(500);
+  const DriverOutcome outcome = AwaitBy("deployment/bob", timeout);
   EXPECT_EQ(outcome.exit, DriverExit::kNotReady);
   EXPECT_EQ(outcome.error, "cluster spark is Condemned");
-  EXPECT_EQ(Took(), seconds(20));
+  EXPECT_EQ(Took(), timeout);
 }
 
 TEST_F(AwaitTest, WhatBecomesReadyIsReady) {
@@ -67,7 +72,7 @@ TEST_F(AwaitTest, WhatGoesIsSaidToBeGoneAtOnce) {
 TEST_F(AwaitTest, TheOwnersWordIsTakenOffBeforeItAnswers) {
   MakeEphemeral("deployment.apps/bob");
   MarkRoot("app-status", "completed");
-  EXPECT_EQ(AwaitBy("deployment/bob").exit, DriverExit::kDone);
+  EXPECT_EQ(AwaitBy("deployment/bob").said, "cluster spark is ready");
   EXPECT_EQ(Mark("app-status"), "");
 }
 
@@ -83,6 +88,81 @@ TEST_F(AwaitTest, WhatMayNotBeReadIsUnknownAtOnce) {
   Refuse("GET", "/services", 403);
   EXPECT_EQ(AwaitBy("deployment/bob").exit, DriverExit::kUnknown);
   EXPECT_EQ(Took(), seconds(0));
+}
+
+TEST_F(AwaitTest, AConflictWithAnotherWriterIsNothing) {
+  MakeEphemeral("deployment.apps/bob");
+  MarkRoot("app-status", "completed");
+  bool once = false;
+  kubernetes_.on_request = [&](const small_kubernetes::Request& request,
+                               const small_kubernetes::User&) {
+    if (request.method == "PATCH" && !std::exchange(once, true)) Annotate(kRoot, "x", "y");
+  };
+  EXPECT_EQ(AwaitBy("deployment/bob", seconds(0)).exit, DriverExit::kDone)
+      << "it has not waited, so it looks again at once";
+  EXPECT_EQ(Mark("app-status"), "");
+}
+
+TEST_F(AwaitTest, AWordThatCanNotBeTakenOffIsUnknown) {
+  MakeEphemeral("deployment.apps/bob");
+  MarkRoot("app-status", "completed");
+  Refuse("PATCH", kRoot, 403);
+  EXPECT_EQ(AwaitBy("deployment/bob", seconds(2)).exit, DriverExit::kUnknown);
+}
+
+TEST_F(AwaitTest, TheWordOnASharedClusterIsNotTheirs) {
+  MarkRoot("app-status", "completed");
+  EXPECT_EQ(AwaitBy("deployment/bob").exit, DriverExit::kDone);
+  EXPECT_EQ(Mark("app-status"), "completed");
+}
+
+TEST_F(AwaitTest, WhatIsMissingIsNamed) {
+  Delete(kWorker);
+  EXPECT_EQ(AwaitBy("deployment/bob", seconds(2)).error, "cluster spark lacks a worker");
+  MakeWorkload("spark-m2", R"("oshinko-cluster":"spark","oshinko-type":"master",)");
+  EXPECT_EQ(AwaitBy("deployment/bob", seconds(2)).error,
+            "cluster spark has several masters: deployment.apps/spark-m; "
+            "deployment.apps/spark-m2");
+  for (const char* root : {"spark-m", "spark-m2"}) {
+    Delete("/apis/apps/v1/namespaces/lab/deployments/" + std::string(root));
+  }
+  kubernetes_.Settle();
+  EXPECT_EQ(AwaitBy("deployment/bob", seconds(2)).exit, DriverExit::kNotReady)
+      << "its service is there still";
+}
+
+TEST_F(AwaitTest, AnOwnerThatIsGoneMayWaitForASharedCluster) {
+  EXPECT_EQ(AwaitBy("deployment/carol").exit, DriverExit::kDone);
+  Refuse("GET", "/deployments?fieldSelector", 403);
+  Refuse("GET", "/deployments/carol", 403);
+  EXPECT_EQ(AwaitBy("deployment/carol", seconds(2)).exit, DriverExit::kUnknown)
+      << "whose it is isn't known";
+}
+
+TEST_F(AwaitTest, ToldToStopItWaitsNoLonger) {
+  MarkRoot("phase", "condemned");
+  std::stop_source source;
+  const DriverTools tools{client_, discovery_, clock_, source.get_token()};
+  began_ = clock_.elapsed;
+  clock_.At(clock_.elapsed + seconds(5), [&] { source.request_stop(); });
+  const auto outcome = Await(tools, cluster_, *OwnerName::Parse("bob"), seconds(60));
+  EXPECT_NE(outcome.exit, DriverExit::kDone);
+  EXPECT_EQ(Took(), seconds(5));
+}
+
+TEST_F(AwaitTest, WhatChangesAllTheTimeIsUnknown) {
+  MakeEphemeral("deployment.apps/bob");
+  MarkRoot("app-status", "completed");
+  int writes = 0;
+  kubernetes_.on_request = [&](const small_kubernetes::Request& request,
+                               const small_kubernetes::User&) {
+    const bool is_its_own = request.body.find("app-status") != std::string::npos;
+    if (request.method == "PATCH" && is_its_own) Annotate(kRoot, "x", std::to_string(++writes));
+  };
+  const DriverOutcome outcome = AwaitBy("deployment/bob", seconds(0));
+  EXPECT_EQ(outcome.exit, DriverExit::kUnknown);
+  EXPECT_EQ(outcome.error, "cluster spark changes all the time");
+  EXPECT_EQ(writes, 10);
 }
 
 }  // namespace

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <utility>
+
 #include "test/unit/support/driver_lab.h"
 
 namespace cluster_watcher {
@@ -111,6 +114,28 @@ TEST_F(ClaimTest, WhatIsCondemnedMeanwhileIsGivenBack) {
   EXPECT_EQ(LabelOf(kRoot, "ephemeral"), "");
 }
 
+// A container that was started again has claimed it before.
+TEST_F(ClaimTest, WhatIsCondemnedIsGivenBackByWhoClaimedItBefore) {
+  ASSERT_EQ(ClaimBy("deployment/bob").exit, DriverExit::kDone);
+  MarkRoot("phase", "condemned");
+  EXPECT_EQ(ClaimBy("deployment/bob").exit, DriverExit::kNotReady);
+  EXPECT_EQ(LabelOf(kDriver, kUses), "");
+}
+
+TEST_F(ClaimTest, ALabelThatCanNotBeTakenOffAgainIsSaid) {
+  kubernetes_.on_answer = [&](const Request& request, const User&, small_kubernetes::Response&) {
+    if (request.method != "PATCH" || !request.target.starts_with(kDriver)) return;
+    MarkRoot("phase", "condemned");
+    Refuse("GET", kDriver, 403);
+  };
+  const DriverOutcome outcome = ClaimBy("deployment/bob");
+  EXPECT_EQ(outcome.exit, DriverExit::kNotReady);
+  ASSERT_EQ(outcome.warnings.size(), 1u);
+  EXPECT_TRUE(outcome.warnings[0].starts_with(
+      "the label uses-oshinko-cluster could not be taken off again: "))
+      << outcome.warnings[0];
+}
+
 // It is condemned between the look behind the label and the write of the root.
 TEST_F(ClaimTest, ACondemnationWinsOverALateWrite) {
   kubernetes_.on_request = [&](const Request& request, const User&) {
@@ -218,6 +243,209 @@ TEST_F(ClaimTest, ANameOfAnotherKindIsAnother) {
   EXPECT_EQ(ClaimBy("bob").exit, DriverExit::kOthers);
   MakeEphemeral("deploy/bob");
   EXPECT_EQ(ClaimBy("bob").exit, DriverExit::kDone);
+}
+
+// A ReplicationController of its rollouts stands for a DeploymentConfig.
+TEST_F(ClaimTest, ARolloutOfADeploymentConfigIsItsOwn) {
+  DefineDeploymentConfigs();
+  kubernetes_.Apply(R"({"apiVersion":"apps.openshift.io/v1","kind":"DeploymentConfig",)" +
+                    Meta("carol") + R"(,"spec":{"replicas":1}})");
+  MakeEphemeral("rc/carol-1");
+  EXPECT_EQ(ClaimBy("deploymentconfig/carol").error, "");
+  MakeEphemeral("job/carol-1");
+  EXPECT_EQ(ClaimBy("deploymentconfig/carol").exit, DriverExit::kOthers);
+  MakeEphemeral("rc/caro-1");
+  EXPECT_EQ(ClaimBy("deploymentconfig/carol").exit, DriverExit::kOthers);
+  MakeEphemeral("rc/bob-1");
+  EXPECT_EQ(ClaimBy("deployment/bob").exit, DriverExit::kOthers) << "a Deployment has none";
+}
+
+TEST_F(ClaimTest, WhatIsGivenAsWrittenIsItsOwn) {
+  const std::string pod = "pod/" + PodOf("bob");
+  Annotate("/api/v1/namespaces/lab/pods/" + PodOf("spark-m"), "owner", pod);
+  EXPECT_EQ(ClaimBy(pod).exit, DriverExit::kDone);
+}
+
+TEST_F(ClaimTest, AnOwnerThatIsNoNameIsAnother) {
+  Annotate(kRoot, "owner", "no/such/name");
+  EXPECT_EQ(ClaimBy("deployment/bob").exit, DriverExit::kOthers);
+}
+
+TEST_F(ClaimTest, WhatIsGoingOrHasNoMasterIsNotClaimed) {
+  MarkRoot("phase", "deleting");
+  EXPECT_EQ(ClaimBy("deployment/bob").error, "cluster spark is Deleting");
+  Delete(kRoot);
+  kubernetes_.Settle();
+  const DriverOutcome outcome = ClaimBy("deployment/bob");
+  EXPECT_EQ(outcome.exit, DriverExit::kNotReady);
+  EXPECT_EQ(outcome.error, "cluster spark lacks a master");
+}
+
+TEST_F(ClaimTest, ALabelThatFailsInPassingIsWrittenAgain) {
+  Refuse("PATCH", kDriver, 503, 0, 1);
+  EXPECT_EQ(ClaimBy("deployment/bob").exit, DriverExit::kDone);
+  EXPECT_EQ(LabelOf(kDriver, kUses), "spark");
+}
+
+TEST_F(ClaimTest, WithoutALabelNothingIsClaimed) {
+  int writes = 0;
+  kubernetes_.on_request = [&](const Request& request, const User&) {
+    writes += request.method == "PATCH" ? 1 : 0;
+  };
+  Refuse("PATCH", kDriver, 403);
+  EXPECT_EQ(ClaimBy("deployment/bob").exit, DriverExit::kFailed);
+  EXPECT_EQ(writes, 1) << "who may not write is not asked again";
+}
+
+// Somebody writes it before each write.
+TEST_F(ClaimTest, WhatChangesAllTheTimeIsGivenUp) {
+  int writes = 0;
+  std::string written = kDriver;
+  kubernetes_.on_request = [&](const Request& request, const User&) {
+    if (request.method != "PATCH" || !request.target.starts_with(written)) return;
+    const std::string path = std::exchange(written, "/nothing");
+    Annotate(path, "x" + std::to_string(++writes), "y");
+    written = path;
+  };
+  EXPECT_EQ(ClaimBy("deployment/bob").exit, DriverExit::kFailed);
+  EXPECT_EQ(writes, 10);
+  written = kRoot;
+  const DriverOutcome outcome = ClaimBy("deployment/bob", true);
+  EXPECT_EQ(outcome.exit, DriverExit::kFailed);
+  EXPECT_EQ(outcome.error, "cluster spark changes all the time: claim it again");
+  EXPECT_EQ(LabelOf(kDriver, kUses), "");
+  written = "/nothing";
+  ASSERT_EQ(ClaimBy("deployment/bob", true).exit, DriverExit::kDone);
+  written = kRoot;
+  EXPECT_EQ(ReleaseBy("deployment/bob").exit, DriverExit::kFailed);
+}
+
+TEST_F(ClaimTest, WithoutARootThatMayBeWrittenNothingIsOnesOwn) {
+  Refuse("PATCH", kRoot, 403);
+  const DriverOutcome outcome = ClaimBy("deployment/bob", true);
+  EXPECT_EQ(outcome.exit, DriverExit::kFailed);
+  EXPECT_NE(outcome.error.find("403"), std::string::npos) << outcome.error;
+  EXPECT_EQ(LabelOf(kDriver, kUses), "");
+}
+
+TEST_F(ClaimTest, AnOwnerThatIsGoneMeanwhileHasNoLabel) {
+  kubernetes_.on_answer = [&](const Request& request, const User&, small_kubernetes::Response&) {
+    if (request.method != "PATCH" || !request.target.starts_with(kDriver)) return;
+    MarkRoot("phase", "condemned");
+    Delete(kDriver);
+  };
+  const DriverOutcome outcome = ClaimBy("deployment/bob");
+  EXPECT_EQ(outcome.exit, DriverExit::kNotReady);
+  EXPECT_TRUE(outcome.warnings.empty());
+}
+
+TEST_F(ClaimTest, OthersOfTheOwnersKindUseItToo) {
+  DefineRayClusters();
+  for (const char* name : {"one", "two"}) {
+    kubernetes_.Apply(R"({"apiVersion":"ray.io/v1","kind":"RayCluster",)" +
+                      Meta(name, R"(,"labels":{"uses-oshinko-cluster":"spark"})") +
+                      R"(,"spec":{}})");
+  }
+  const DriverOutcome outcome = ClaimBy("raycluster/one", true);
+  EXPECT_EQ(outcome.error, "cluster spark is used by raycluster.ray.io/two");
+}
+
+TEST_F(ClaimTest, WhoElseUsesItMustBeKnown) {
+  Refuse("GET", "uses-oshinko-cluster", 403);
+  EXPECT_EQ(ClaimBy("deployment/bob", true).exit, DriverExit::kUnknown);
+  EXPECT_EQ(ClaimBy("deployment/bob").exit, DriverExit::kDone);
+}
+
+TEST_F(ClaimTest, TheOtherClusterMustBeKnown) {
+  LabelObject(kDriver, R"("uses-oshinko-cluster":"other")");
+  Refuse("GET", "oshinko-cluster%3Dother", 403);
+  EXPECT_EQ(ClaimBy("deployment/bob").exit, DriverExit::kUnknown);
+  EXPECT_EQ(LabelOf(kDriver, kUses), "other");
+}
+
+// It becomes another's behind the label.
+TEST_F(ClaimTest, WhatBecomesAnothersIsGivenBack) {
+  for (const char* before : {"", "other"}) {
+    LabelObject(kDriver, R"("uses-oshinko-cluster":")" + std::string(before) + "\"");
+    LabelObject(kRoot, R"("ephemeral":null)");
+    kubernetes_.on_answer = [&](const Request& request, const User&, small_kubernetes::Response&) {
+      const bool is_label =
+          request.body.find(R"("uses-oshinko-cluster":"spark")") != std::string::npos;
+      if (is_label) LabelObject(kRoot, R"("ephemeral":"alice")");
+    };
+    EXPECT_EQ(ClaimBy("deployment/bob").exit, DriverExit::kOthers);
+    EXPECT_EQ(LabelOf(kDriver, kUses), "") << before;
+  }
+}
+
+TEST_F(ClaimTest, AnEarlierClaimOutlivesOneThatIsRefusedToAnothersFavour) {
+  ASSERT_EQ(ClaimBy("deployment/bob").exit, DriverExit::kDone);
+  int looks = 0;
+  kubernetes_.on_request = [&](const Request& request, const User&) {
+    // Before the claim, and then behind its label.
+    if (request.target == kRoot && ++looks == 2) LabelObject(kRoot, R"("ephemeral":"alice")");
+  };
+  EXPECT_EQ(ClaimBy("deployment/bob").exit, DriverExit::kOthers);
+  EXPECT_EQ(LabelOf(kDriver, kUses), "spark");
+  EXPECT_EQ(ClaimBy("deployment/bob").exit, DriverExit::kOthers);
+  EXPECT_EQ(LabelOf(kDriver, kUses), "spark");
+}
+
+TEST_F(ClaimTest, TheLabelOfAnotherClusterStays) {
+  LabelObject(kDriver, R"("uses-oshinko-cluster":"other")");
+  EXPECT_EQ(ReleaseBy("deployment/bob").said,
+            "cluster spark is not claimed by deployment.apps/bob");
+  EXPECT_EQ(LabelOf(kDriver, kUses), "other");
+  MarkRoot("phase", "condemned");
+  EXPECT_EQ(ClaimBy("deployment/bob").exit, DriverExit::kNotReady);
+  EXPECT_EQ(LabelOf(kDriver, kUses), "other");
+}
+
+// The owner has gone, and so its name alone tells whose the cluster is.
+TEST_F(ClaimTest, WithoutAnOwnerAnothersClusterIsNotReleased) {
+  Delete(kDriver);
+  for (const char* owner : {"deployment.apps/alice", "job.batch/bob"}) {
+    MakeEphemeral(owner);
+    EXPECT_EQ(ReleaseBy("deployment/bob").exit, DriverExit::kOthers) << owner;
+  }
+}
+
+TEST_F(ClaimTest, WhoMayNotBeReadReleasesNothing) {
+  ASSERT_EQ(ClaimBy("deployment/bob", true).exit, DriverExit::kDone);
+  Refuse("GET", "/deployments?fieldSelector", 403);
+  Refuse("GET", "/deployments/bob", 403);
+  EXPECT_EQ(ReleaseBy("deployment/bob").exit, DriverExit::kUnknown);
+  EXPECT_EQ(LabelOf(kRoot, "ephemeral"), "bob");
+}
+
+TEST_F(ClaimTest, ReleaseIsTriedAgainOnlyAfterConflicts) {
+  ASSERT_EQ(ClaimBy("deployment/bob", true).exit, DriverExit::kDone);
+  int writes = 0;
+  kubernetes_.on_request = [&](const Request& request, const User&) {
+    if (request.method == "PATCH" && request.target == kRoot && ++writes == 1) {
+      Annotate(kRoot, "x", "y");
+    }
+  };
+  EXPECT_EQ(ReleaseBy("deployment/bob").exit, DriverExit::kDone);
+  EXPECT_EQ(LabelOf(kRoot, "ephemeral"), "");
+  ASSERT_EQ(ClaimBy("deployment/bob", true).exit, DriverExit::kDone);
+  writes = 1;
+  Refuse("PATCH", kRoot, 403);
+  EXPECT_EQ(ReleaseBy("deployment/bob").exit, DriverExit::kFailed);
+  EXPECT_EQ(writes, 2);
+}
+
+TEST_F(ClaimTest, ALabelThatStaysIsNotReleased) {
+  ASSERT_EQ(ClaimBy("deployment/bob").exit, DriverExit::kDone);
+  Refuse("PATCH", kDriver, 403);
+  EXPECT_EQ(ReleaseBy("deployment/bob").exit, DriverExit::kFailed);
+}
+
+// Others may use it as long as it is the application's all the same.
+TEST_F(ClaimTest, OnesOwnIsClaimedAgainWhoeverElseUsesIt) {
+  ASSERT_EQ(ClaimBy("deployment/bob", true).exit, DriverExit::kDone);
+  MakeWorkload("alice", R"("uses-oshinko-cluster":"spark",)");
+  EXPECT_EQ(ClaimBy("deployment/bob", true).exit, DriverExit::kDone);
 }
 
 }  // namespace

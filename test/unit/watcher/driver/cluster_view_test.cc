@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 #include "probes/base/names.h"
 #include "test/unit/support/driver_lab.h"
 
@@ -14,6 +17,42 @@ class ClusterViewTest : public DriverLab {
     const ClusterView view = View();
     return std::string(ToString(view.status)) + (view.lacks.empty() ? "" : ": ") +
            Joined(view.lacks);
+  }
+};
+
+// What of a cluster is counted, and what isn't.
+class ClusterPartsTest : public ClusterViewTest {
+ protected:
+  // Controllers would delete or adopt what is made here.
+  ClusterPartsTest() { kubernetes_.settle_after_writes = false; }
+
+  void Make(const std::string& api_version, const std::string& kind, const std::string& name,
+            const std::string& type, const std::string& metadata = "",
+            const std::string& more = R"(,"spec":{"containers":[{"name":"main","image":"x"}]})") {
+    kubernetes_.Apply(R"({"apiVersion":")" + api_version + R"(","kind":")" + kind + "\"," +
+                      Meta(name, R"(,"labels":{"oshinko-cluster":"spark","oshinko-type":")" + type +
+                                     "\"}" + metadata) +
+                      more + "}");
+  }
+  void MakePod(const std::string& name, const std::string& type, const std::string& metadata = "",
+               const std::string& phase = "Running") {
+    Make("v1", "Pod", name, type, metadata);
+    kubernetes_.Admin("PATCH", "/api/v1/namespaces/lab/pods/" + name + "/status",
+                      R"({"status":{"phase":")" + phase + "\"}}", "application/merge-patch+json");
+  }
+  // Deletes what a finalizer holds.
+  void DeleteSlowly(const std::string& path) {
+    kubernetes_.Admin("PATCH", path, R"({"metadata":{"finalizers":["example.com/held"]}})",
+                      "application/merge-patch+json");
+    Delete(path);
+  }
+  void DeleteAll(const std::vector<std::string>& paths) {
+    for (const std::string& path : paths) Delete(path);
+    kubernetes_.Settle();
+  }
+  void MakeRoute(const std::string& type) {
+    DefineKind("route.openshift.io", "Route", "routes", "route");
+    Make("route.openshift.io/v1", "Route", "spark", type, "", R"(,"spec":{"host":"spark.lab"})");
   }
 };
 
@@ -127,8 +166,135 @@ TEST_F(ClusterViewTest, ACreationWithoutAUidCountsOnlyWhereItIsIncomplete) {
 }
 
 TEST_F(ClusterViewTest, WhatCannotBeReadIsAnError) {
-  Refuse("GET", "/services", 403);
-  EXPECT_FALSE(ReadClusterView(client_, discovery_, cluster_, tools_.Reads()));
+  for (const char* path : {"/services", kRoot}) {
+    Refuse("GET", path, 403);
+    EXPECT_FALSE(ReadClusterView(client_, discovery_, cluster_, tools_.Reads())) << path;
+    kubernetes_.GetFaults().Clear();
+  }
+}
+
+TEST_F(ClusterPartsTest, WhatIsGoingIsNotThere) {
+  kubernetes_.Admin("PATCH", kWorker, R"({"spec":{"replicas":0}})", "application/merge-patch+json");
+  kubernetes_.Settle();
+  DeleteSlowly(kWorker);
+  EXPECT_EQ(Status(), "Incomplete: a worker");
+  DeleteSlowly(kService);
+  EXPECT_EQ(Status(), "Incomplete: a worker; a master service") << "nor by its selector";
+}
+
+TEST_F(ClusterPartsTest, ReplicasOfWorkersAreCounted) {
+  kubernetes_.Admin("PATCH", kWorker, R"({"spec":{"replicas":3}})", "application/merge-patch+json");
+  EXPECT_EQ(View().workers, 3);
+}
+
+TEST_F(ClusterPartsTest, WorkersRunPodsAndHaveNotEnded) {
+  DeleteAll({kWorker});
+  MakeService("worker", R"("oshinko-type":"worker")", R"("app":"spark-w")");
+  MakePod("w1", "worker", "", "Succeeded");
+  EXPECT_EQ(Status(), "Incomplete: a worker");
+}
+
+TEST_F(ClusterPartsTest, ARouteIsShownAndIsNoMaster) {
+  MakeRoute("master");
+  EXPECT_EQ(Status(), "Running");
+  EXPECT_EQ(View().route, "spark.lab");
+  DeleteSlowly("/apis/route.openshift.io/v1/namespaces/lab/routes/spark");
+  EXPECT_EQ(View().route, "");
+}
+
+TEST_F(ClusterPartsTest, RoutesNeedNotBeReadableButMustNotFail) {
+  MakeRoute("webui");
+  Refuse("GET", "/routes", 403);
+  EXPECT_EQ(Status(), "Running");
+  EXPECT_EQ(View().route, "");
+  kubernetes_.GetFaults().Clear();
+  Refuse("GET", "/routes", 500);
+  EXPECT_FALSE(ReadClusterView(client_, discovery_, cluster_, {}));
+}
+
+TEST_F(ClusterPartsTest, AMasterPodThatIsGoingOrHasEndedIsNone) {
+  DeleteAll({kRoot});
+  MakePod("m1", "master", "", "Failed");
+  EXPECT_EQ(Status(), "Incomplete: a master");
+  MakePod("m2", "master");
+  EXPECT_EQ(View().root->Describe(), "pod/m2");
+  DeleteSlowly("/api/v1/namespaces/lab/pods/m2");
+  EXPECT_EQ(Status(), "Incomplete: a master");
+}
+
+TEST_F(ClusterPartsTest, AMasterRootThatIsGoingIsTheRootStill) {
+  DefineRayClusters();
+  DeleteAll({kRoot});
+  Make("ray.io/v1", "RayCluster", "ray", "master", "", "");
+  DeleteSlowly("/apis/ray.io/v1/namespaces/lab/rayclusters/ray");
+  EXPECT_EQ(Status(), "Deleting");
+}
+
+TEST_F(ClusterPartsTest, AnInjectedPodIsAMaster) {
+  DeleteAll({kRoot});
+  MakePod("m", "other", R"(,"annotations":{"cluster-watcher/status":"injected"})");
+  ASSERT_TRUE(View().root);
+  EXPECT_EQ(View().root->Describe(), "pod/m");
+}
+
+TEST_F(ClusterPartsTest, AMasterBelowAControllerThatIsGoneIsNone) {
+  DeleteAll({kRoot});
+  const std::string below =
+      R"(,"ownerReferences":[{"apiVersion":"apps/v1","kind":"Deployment","name":"bob",)"
+      R"("uid":"another","controller":true}])";
+  Make("apps/v1", "ReplicaSet", "m-1", "master", below,
+       R"(,"spec":{"selector":{"matchLabels":{"x":"y"}},"template":{"metadata":{"labels":)"
+       R"({"x":"y"}},"spec":{"containers":[]}}})");
+  EXPECT_EQ(Status(), "Incomplete: a master");
+  Refuse("GET", "/deployments/bob", 403);
+  EXPECT_FALSE(ReadClusterView(client_, discovery_, cluster_, {})) << "that isn't known";
+}
+
+// Whatever a server makes of selectors.
+TEST_F(ClusterPartsTest, ObjectsOfOtherClustersDoNotCount) {
+  kubernetes_.on_answer = [](const small_kubernetes::Request& request,
+                             const small_kubernetes::User&, small_kubernetes::Response& response) {
+    const std::string own = R"("oshinko-cluster":"spark")";
+    const std::size_t at = response.body.find(own);
+    if (request.target.find("/services") == std::string::npos || at == std::string::npos) return;
+    response.body.replace(at, own.size(), R"("oshinko-cluster":"spark2")");
+  };
+  EXPECT_EQ(Status(), "Incomplete: a master service");
+}
+
+TEST_F(ClusterPartsTest, AServiceThatSelectsNothingIsNobodys) {
+  DeleteAll({kService});
+  MakeService("empty", R"("x":"y")", "");
+  EXPECT_EQ(Status(), "Incomplete: a master service");
+}
+
+// The first master pod that gives one, then the template; no other pod.
+TEST_F(ClusterPartsTest, TheGivenOwnerIsThatOfTheMasters) {
+  const auto with_owner = [](const std::string& owner) {
+    return R"(,"annotations":{"cluster-watcher/owner":")" + owner + "\"}";
+  };
+  kubernetes_.Admin("PATCH", kRoot,
+                    R"({"spec":{"template":{"metadata":{"annotations":)"
+                    R"({"cluster-watcher/owner":"deployment/next"}}}}})",
+                    "application/merge-patch+json");
+  MakePod("a-worker", "worker", with_owner("deployment/worker"));
+  EXPECT_EQ(View().given_owner, "deployment/next");
+  MakePod("z-master", "master", with_owner("deployment/pod"));
+  EXPECT_EQ(View().given_owner, "deployment/pod");
+}
+
+TEST_F(ClusterPartsTest, ARootThatGoesWhileItIsLookedAtIsNone) {
+  bool is_replaced = false;
+  kubernetes_.on_request = [&](const small_kubernetes::Request& request,
+                               const small_kubernetes::User&) {
+    if (request.target != kRoot || request.method != "GET" || !Exists(kRoot)) return;
+    Delete(kRoot);
+    if (is_replaced) MakeRoot();
+  };
+  EXPECT_EQ(Status(), "Incomplete: a master");
+  MakeRoot();
+  is_replaced = true;
+  EXPECT_EQ(Status(), "Incomplete: a master");
 }
 
 }  // namespace

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <utility>
+
 #include "test/unit/support/driver_lab.h"
 
 namespace cluster_watcher {
@@ -80,6 +83,47 @@ TEST_F(HoldTest, WhatIsNotThereIsNamed) {
   Delete(kRoot);
   kubernetes_.Settle();
   EXPECT_TRUE(HoldIt(spark_).starts_with("error: cluster spark has no master to hold it by"));
+}
+
+TEST_F(HoldTest, AnotherDriverIsNamedAsWell) {
+  MakeEphemeral("deployment.apps/bob");
+  MakeWorkload("alice", R"("uses-oshinko-cluster":"spark",)");
+  Delete(kDriver);
+  kubernetes_.Settle();
+  EXPECT_NE(HoldIt(spark_).find("; otherwise it would be kept (in-use)"), std::string::npos);
+  Delete("/apis/apps/v1/namespaces/lab/deployments/alice");
+  kubernetes_.Settle();
+  EXPECT_NE(UnholdIt(spark_).find("; it will be deleted (owner-absent)"), std::string::npos);
+}
+
+TEST_F(HoldTest, OnlyConflictsAreTriedAgain) {
+  int writes = 0;
+  int conflicts = 1;
+  int changes = 0;
+  bool inside = false;
+  kubernetes_.on_request = [&](const small_kubernetes::Request& request,
+                               const small_kubernetes::User&) {
+    if (request.method != "PATCH" || std::exchange(inside, true)) return;
+    if (++writes <= conflicts) Annotate(kRoot, "x", std::to_string(++changes));
+    inside = false;
+  };
+  EXPECT_TRUE(HoldIt(spark_).starts_with("cluster spark is held until "));
+  EXPECT_EQ(writes, 2);
+  writes = 0;
+  conflicts = 100;
+  EXPECT_TRUE(HoldIt(spark_).starts_with("error: "));
+  EXPECT_EQ(writes, 10);
+  writes = conflicts = 0;
+  Refuse("PATCH", kRoot, 403);
+  EXPECT_TRUE(HoldIt(spark_).starts_with("error: "));
+  EXPECT_TRUE(UnholdIt(spark_).starts_with("error: "));
+  EXPECT_EQ(writes, 2);
+}
+
+TEST_F(HoldTest, OfSeveralMastersNoneIsHeld) {
+  MakeWorkload("spark-m2", R"("oshinko-cluster":"spark","oshinko-type":"master",)");
+  kubernetes_.Settle();
+  EXPECT_TRUE(HoldIt(spark_).starts_with("error: cluster spark has several masters, "));
 }
 
 }  // namespace

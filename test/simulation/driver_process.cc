@@ -1,0 +1,120 @@
+#include "test/simulation/driver_process.h"
+
+#include <utility>
+
+#include "watcher/driver/await.h"
+#include "watcher/driver/claim.h"
+#include "watcher/driver/hold.h"
+
+namespace cluster_watcher::simulation {
+namespace {
+
+using Kind = DriverCommand::Kind;
+
+}  // namespace
+
+DriverProcess::DriverProcess(Workshop& workshop, Timeline& timeline, World& world, Network& network,
+                             DriversJudge& judge, MachineClock& wall, Random random,
+                             Identity identity, std::string app)
+    : Process(workshop.stacks, timeline, world, network, wall, random, std::move(identity)),
+      workshop_(workshop),
+      judge_(judge),
+      app_(std::move(app)) {}
+
+DriverProcess::~DriverProcess() { Kill(); }
+
+void DriverProcess::Nudge() {
+  nudged_ = true;
+  WakeAt(timeline_.Now());
+}
+
+void DriverProcess::Idle(Micros longest, const std::stop_token& stop) {
+  nudged_ = false;
+  const MonotonicTime until = timeline_.Now() + longest;
+  WakeAt(until);
+  while (timeline_.Now() < until && !nudged_ && !stop.stop_requested()) Suspend();
+}
+
+DriverCommand DriverProcess::Of(Kind kind) {
+  DriverCommand command;
+  command.kind = kind;
+  command.app = random_.Chance(0.3) ? app_ : world_.KindOfApplication(app_) + "/" + app_;
+  command.ephemeral = kind == Kind::kClaim && random_.Chance(app_ == World::kOwnerName ? 0.6 : 0.3);
+  command.timeout = std::chrono::seconds(random_.Pick(std::array{0, 1, 3, 8, 15}));
+  return command;
+}
+
+DriverCommand DriverProcess::Choose() {
+  if (std::exchange(is_first_, false)) {
+    return Of(random_.Chance(0.7) ? Kind::kClaim : Kind::kAwait);
+  }
+  const bool awaited = last_.kind == Kind::kAwait;
+  if (awaited && last_exit_ == DriverExit::kDone) return Of(Kind::kClaim);
+  if (!awaited && last_exit_ == DriverExit::kNotReady) {
+    return Of(random_.Chance(0.6) ? Kind::kAwait : Kind::kClaim);
+  }
+  const std::array<int, 5> weights =
+      has_claimed_ ? std::array{2, 3, 4, 1, 1} : std::array{6, 3, 1, 1, 1};
+  return Of(static_cast<Kind>(random_.Weighted(weights)));
+}
+
+DriverOutcome DriverProcess::Do(const DriverCommand& command, const DriverTools& tools,
+                                SettingsInForce& settings) {
+  const ClusterId cluster{World::kNamespace, "oshinko-cluster", World::kCluster};
+  const OwnerName app = *OwnerName::Parse(command.app);
+  Observer observer(tools.client, tools.discovery, tools.clock, settings);
+  switch (command.kind) {
+    case Kind::kClaim:
+      return Claim(tools, cluster, app, command.ephemeral);
+    case Kind::kAwait:
+      return Await(tools, cluster, app, command.timeout);
+    case Kind::kRelease:
+      return Release(tools, cluster, app);
+    case Kind::kHold:
+      return WriteHold(tools, observer, {cluster}, std::chrono::hours(72), "");
+    case Kind::kUnhold:
+      return TakeHoldOff(tools, observer, {cluster});
+  }
+  return {};
+}
+
+// Wires the program as command/driver_session.cc does.
+void DriverProcess::Run(Clock& clock, Transport& transport, std::stop_token stop) {
+  const ApiServer server = workshop_.ServerOf(world_.plan(), network_.token());
+  const TextMap flags{{"namespace", World::kNamespace}, {"cluster", World::kCluster}};
+  const auto with_annotations = [&](const TextMap& annotations) {
+    return ResolveSettings(
+        flags, [](const std::string&) { return std::nullopt; }, annotations);
+  };
+  // At once, soon, or when it is nudged.
+  Idle(random_.Between(Micros(0), Micros(random_.Pick(std::array{20'000, 4'000'000, 60'000'000}))),
+       stop);
+  for (int left = random_.Between(1, 6); left > 0 && !stop.stop_requested(); --left) {
+    // Each command is a program of its own.
+    TokenSource tokens(server, clock);
+    KubeClient client(transport, tokens, [](const RequestRecord&) {});
+    Discovery discovery(client);
+    SettingsInForce settings(with_annotations({}), with_annotations);
+    last_ = Choose();
+    const int life = identity().life;
+    const Journal& journal = world_.journal();
+    if (journal.on()) journal.Line(app_, last_.ToText() + " as " + last_.app);
+    judge_.Begin(life, app_, last_);
+    const DriverOutcome outcome = Do(last_, {client, discovery, clock, stop}, settings);
+    judge_.End(life, outcome);
+    last_exit_ = outcome.exit;
+    if (journal.on()) {
+      journal.Line(app_, last_.ToText() + " came to " +
+                             std::to_string(static_cast<int>(outcome.exit)) + ": " + outcome.said +
+                             outcome.error);
+    }
+    if (last_.kind == Kind::kClaim) has_claimed_ = outcome.exit == DriverExit::kDone;
+    if (last_.kind == Kind::kRelease) has_claimed_ = false;
+    if (outcome.exit == DriverExit::kNoCluster && random_.Chance(0.7)) {
+      has_made_cluster_ |= world_.CreateCluster("driver");
+    }
+    Idle(random_.Between(Micros(1'000), Micros(random_.Chance(0.5) ? 1'000'000 : 6'000'000)), stop);
+  }
+}
+
+}  // namespace cluster_watcher::simulation
