@@ -175,6 +175,14 @@ class World : public Lab {
     ASSERT_TRUE(view);
     EXPECT_STREQ(ToString(view->status), "Running");
   }
+  // As if a command had not come to the end, and a minute had passed.
+  void Interrupt() {
+    Patch(kDemoRoot,
+          R"({"metadata":{"annotations":{"cluster-watcher/phase":"creating",)"
+          R"("cluster-watcher/created-by":"cli/x"}}})",
+          kCreateManager);
+    clock_.elapsed += seconds(62);
+  }
   bool IsUntouched() { return !Exists(kDemoRoot) && !Exists(kDemoWorker) && !Exists(kDemoService); }
 
   using Lab::Annotate;
@@ -442,11 +450,7 @@ TEST_F(CreateTest, WhatAnInterruptedOneLeftGoesButForClaimsAndWhatIsKept) {
   kubernetes_.Apply(R"({"apiVersion":"v1","kind":"ConfigMap",)" +
                     Meta("mine", R"(,"labels":{"oshinko-cluster":"demo"})") + "}");
   Annotate(kDemoService, "keep", "true");
-  Patch(kDemoRoot,
-        R"({"metadata":{"annotations":{"cluster-watcher/phase":"creating",)"
-        R"("cluster-watcher/created-by":"cli/x"}}})",
-        kCreateManager);
-  clock_.elapsed += seconds(62);
+  Interrupt();
   Command command(*this);
   EXPECT_EQ(command.Run().exit, DriverExit::kDone);
   EXPECT_EQ(command.said[0] + ", " + command.said[1],
@@ -458,14 +462,47 @@ TEST_F(CreateTest, WhatAnInterruptedOneLeftGoesButForClaimsAndWhatIsKept) {
   EXPECT_TRUE(MapExists("mine")) << "create did not apply it";
 }
 
+// The claims of a set that would take them along.
+TEST_F(CreateTest, ClaimsOfAnInterruptedSetStay) {
+  Command command(*this);
+  command.SetFile(std::string(kFile) + R"(
+---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: $(CLUSTER)-s}
+spec:
+  replicas: 1
+  serviceName: $(CLUSTER)
+  persistentVolumeClaimRetentionPolicy: {whenDeleted: Delete}
+  selector: {matchLabels: {app: $(CLUSTER)-s}}
+  template:
+    metadata: {labels: {app: $(CLUSTER)-s}}
+    spec: {containers: [{name: s, image: x}]}
+  volumeClaimTemplates:
+  - metadata: {name: data}
+    spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+)");
+  ASSERT_EQ(command.Run().exit, DriverExit::kDone);
+  const std::string path = kNs + "persistentvolumeclaims/data-demo-s-0";
+  const std::string claim = ObjectUid(path);
+  const std::string set = ObjectUid("/apis/apps/v1/namespaces/lab/statefulsets/demo-s");
+  ASSERT_NE(Read(path).body.find(set), std::string::npos) << "it owns the claim";
+  // Its pod isn't ready, so its controller doesn't look at the claim again.
+  kubernetes_.settle_after_writes = false;
+  kubernetes_.on_answer = [&](const small_kubernetes::Request& request,
+                              const small_kubernetes::User&, small_kubernetes::Response&) {
+    if (request.method == "DELETE") kubernetes_.Settle();
+  };
+  Interrupt();
+  EXPECT_EQ(Create().exit, DriverExit::kDone);
+  EXPECT_FALSE(Exists("/apis/apps/v1/namespaces/lab/statefulsets/demo-s"));
+  EXPECT_EQ(ObjectUid(path), claim);
+}
+
 TEST_F(CreateTest, WhatIsHeldFromGoingIsWaitedFor) {
   ASSERT_EQ(Create().exit, DriverExit::kDone);
   Patch(kDemoWorker, R"({"metadata":{"finalizers":["example.com/held"]}})");
-  Patch(kDemoRoot,
-        R"({"metadata":{"annotations":{"cluster-watcher/phase":"creating",)"
-        R"("cluster-watcher/created-by":"cli/x"}}})",
-        kCreateManager);
-  clock_.elapsed += seconds(62);
+  Interrupt();
   const DriverOutcome outcome = Create();
   EXPECT_EQ(outcome.exit, DriverExit::kNotReady);
   EXPECT_EQ(outcome.error,
