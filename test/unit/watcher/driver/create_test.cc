@@ -462,6 +462,34 @@ TEST_F(CreateTest, WhatAnInterruptedOneLeftGoesButForClaimsAndWhatIsKept) {
   EXPECT_TRUE(MapExists("mine")) << "create did not apply it";
 }
 
+TEST_F(CreateTest, AMasterThatIsKeptIsTakenOverAsItIs) {
+  ASSERT_EQ(Create().exit, DriverExit::kDone);
+  const std::string root = ObjectUid(kDemoRoot);
+  const std::string worker = ObjectUid(kDemoWorker);
+  Annotate(kDemoRoot, "keep", "true");
+  Interrupt();
+  EXPECT_EQ(Create().said, "cluster demo is created");
+  ExpectComplete();
+  EXPECT_EQ(ObjectUid(kDemoRoot), root);
+  EXPECT_NE(ObjectUid(kDemoWorker), worker);
+}
+
+// The first attempt failed, and somebody else was quicker than the second.
+TEST_F(CreateTest, AMasterOfAnothersIsNotTakenForOnesOwn) {
+  Refuse("POST", "/deployments", 503, 0, 1);
+  Command command(*this, "deployment/bob", true);
+  Command other(*this, "deployment/bob", true);
+  clock_.At(clock_.elapsed + std::chrono::milliseconds(50), [&] {
+    EXPECT_EQ(other.Run().exit, DriverExit::kDone);
+    Annotate(kDemoRoot, "phase", "creating");
+    Annotate(kDemoRoot, "created-by", "cli/c2");
+  });
+  const DriverOutcome outcome = command.Run();
+  EXPECT_EQ(outcome.exit, DriverExit::kNotReady);
+  EXPECT_EQ(outcome.error, "cluster demo is being created by cli/c2");
+  EXPECT_TRUE(command.said.empty());
+}
+
 // The claims of a set that would take them along.
 TEST_F(CreateTest, ClaimsOfAnInterruptedSetStay) {
   Command command(*this);
