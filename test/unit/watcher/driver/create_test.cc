@@ -279,11 +279,36 @@ TEST_F(CreateTest, WhatIsIncompleteIsCompleted) {
   const std::string uid = ObjectUid(kDemoRoot);
   Delete(kDemoWorker);
   Command command(*this, "deployment/bob", true);
-  EXPECT_EQ(command.Run().said, "cluster demo is created");
+  EXPECT_EQ(command.Run().said, "cluster demo is completed");
   EXPECT_EQ(command.said[0] + ", " + command.said[1],
             "deployment.apps/demo-m configured, deployment.apps/demo-w created");
   ExpectComplete();
   EXPECT_EQ(ObjectUid(kDemoRoot), uid);
+}
+
+// It may be in use, and is no creation that was interrupted.
+TEST_F(CreateTest, KilledWhileItCompletesItNothingIsDeleted) {
+  for (int n = 0;; ++n) {
+    SCOPED_TRACE("killed before request " + std::to_string(n));
+    World world;
+    ASSERT_EQ(world.Create("deployment/bob", true).exit, DriverExit::kDone);
+    const std::string uid = world.ObjectUid(kDemoRoot);
+    world.Delete(kDemoWorker);
+    const DriverOutcome killed = world.CreateUntil(n);
+    world.clock_.elapsed += seconds(62);
+    EXPECT_EQ(world.Create("deployment/bob", true).exit, DriverExit::kDone);
+    world.ExpectComplete();
+    EXPECT_EQ(world.ObjectUid(kDemoRoot), uid);
+    if (killed.exit == DriverExit::kDone || HasFailure()) break;
+  }
+}
+
+TEST_F(CreateTest, WhatIsCompletedIsClaimed) {
+  ASSERT_EQ(Create().exit, DriverExit::kDone);
+  Delete(kDemoWorker);
+  EXPECT_EQ(Create("deployment/bob", true).said, "cluster demo is completed");
+  EXPECT_EQ(LabelOf(kDriver, "uses-oshinko-cluster"), "demo");
+  EXPECT_EQ(LabelOf(kDemoRoot, "ephemeral"), "bob");
 }
 
 TEST_F(CreateTest, AMasterOfAnotherNameIsNotJoinedByASecond) {
@@ -649,8 +674,7 @@ TEST_F(CreateTest, FieldsOfAnotherManagerAreNamed) {
   EXPECT_EQ(outcome.error,
             "service/demo: .spec.ports is managed by \"kubectl\": take it out of the file, or take "
             "it over by kubectl apply --server-side --field-manager=cluster-watcher-create "
-            "--force-conflicts; cluster demo stays marked as being created: say it again to "
-            "complete it");
+            "--force-conflicts; say it again to complete cluster demo");
 }
 
 // What was posted is its own.
