@@ -373,6 +373,15 @@ TEST_F(CreateTest, WhatSomebodyElseCreatesIsLeftToHim) {
   ExpectComplete();
 }
 
+// Of what was never written by a named manager nobody knows since when it is so.
+TEST_F(CreateTest, AMarkOfUnknownAgeIsLeftAlone) {
+  MakeWorkload("demo-m", R"("oshinko-cluster":"demo","oshinko-type":"master",)");
+  Annotate(kDemoRoot, "phase", "creating");
+  Annotate(kDemoRoot, "created-by", "cli/x");
+  clock_.elapsed += minutes(10);
+  EXPECT_EQ(Create().error, "cluster demo is being created by cli/x");
+}
+
 TEST_F(CreateTest, APodThatCreatesIsAtItAsLongAsItIsThere) {
   MakePod("driver");
   Command command(*this);
