@@ -232,7 +232,8 @@ void NoteApply(const Value* old, Value& body, const Value& config, const FieldWr
 void NoteUpdate(const Value* old, Value& body, const FieldWrite& write) {
   const bool is_tracked = old != nullptr && Find(*old, "metadata", "managedFields") != nullptr;
   if (write.manager.empty() && !is_tracked) return;
-  Value entries = old == nullptr ? EmptyArray() : EntriesOf(*old, write);
+  // Who writes may change them as well.
+  Value entries = old == nullptr ? EmptyArray() : EntriesOf(is_tracked ? body : *old, write);
   const Value present = FieldsOf(body);
   const Value changed = Changed(present, body, old);
   Value gone = EmptyObject();

@@ -307,9 +307,10 @@ void PrepareUpdate(const Object& old, Value& body, bool status) {
   const Value& before = old.Metadata();
   Value& metadata = Child(body, "metadata");
   for (const char* key : {"name", "namespace", "uid", "creationTimestamp", "generation",
-                          "deletionTimestamp", "deletionGracePeriodSeconds", "managedFields"}) {
+                          "deletionTimestamp", "deletionGracePeriodSeconds"}) {
     KeepFrom(before, metadata, key);
   }
+  if (Find(metadata, "managedFields") == nullptr) KeepFrom(before, metadata, "managedFields");
   if (resource.has_status) KeepFrom(old.body, body, "status");
   const Value* address = Find(old.body, "spec", "clusterIP");
   if (address != nullptr && Find(Child(body, "spec"), "clusterIP") == nullptr) {

@@ -107,14 +107,19 @@ Scanned Scan(std::span<const char* const> arguments) {
     } else if (argument == "--version" || argument.starts_with("--version=")) {
       scanned.version = true;
       if (argument.ends_with('=')) scanned.words.emplace_back();
-    } else if (const auto [flag, value] = ReadFlag(argument); flag == nullptr) {
-      scanned.unknown_flags.push_back(argument);
-    } else if (value || flag->IsBoolean()) {
-      scanned.flags[flag->name].push_back(value.value_or("true"));
-    } else if (i + 1 < arguments.size()) {
-      scanned.flags[flag->name].push_back(arguments[++i]);
     } else {
-      scanned.missing_value = argument;
+      for (const std::string& one : SplitLetters(argument)) {
+        const auto [flag, value] = ReadFlag(one);
+        if (flag == nullptr) {
+          scanned.unknown_flags.push_back(one);
+        } else if (value || flag->IsBoolean()) {
+          scanned.flags[flag->name].push_back(value.value_or("true"));
+        } else if (i + 1 < arguments.size()) {
+          scanned.flags[flag->name].push_back(arguments[++i]);
+        } else {
+          scanned.missing_value = one;
+        }
+      }
     }
   }
   return scanned;
@@ -284,7 +289,10 @@ std::optional<HelpText> HiddenCommand(std::span<const char* const> arguments) {
 // A request for help wins over any error. A flag's value that equals a command's name is taken for
 // the command here.
 std::optional<HelpText> HelpWhereAsked(std::span<const char* const> arguments) {
-  const auto is_help = [](std::string_view word) { return word == "--help" || word == "-h"; };
+  const auto is_help = [](std::string_view word) {
+    if (word == "--help") return true;
+    return word.starts_with('-') && SplitLetters(std::string(word)).back() == "-h";
+  };
   const auto end = std::find(arguments.begin(), arguments.end(), std::string_view("--"));
   if (std::none_of(arguments.begin(), end, is_help)) return std::nullopt;
   for (auto word = arguments.begin(); word != end; ++word) {

@@ -45,9 +45,9 @@ struct UsageErrors {
 using CommandLine = std::variant<Invocation, HelpText, UsageErrors>;
 
 // Parses as getopt and pflag do: flags and words in any order, `--flag=value` or `--flag value`
-// (for a boolean `--flag` or `--flag=value`). If a flag is given twice the last one counts; `--`
-// ends the flags. The first argument is the program's own name. Values of settings are not checked
-// here.
+// (for a boolean `--flag` or `--flag=value`), letters together (`-Aw`). If a flag is given twice
+// the last one counts; `--` ends the flags. The first argument is the program's own name. Values of
+// settings are not checked here.
 CommandLine ParseCommandLine(std::span<const char* const> arguments);
 
 }  // namespace cluster_watcher

@@ -669,6 +669,19 @@ GivenFlag ReadFlag(const std::string& argument) {
   return {};
 }
 
+std::vector<std::string> SplitLetters(std::string argument) {
+  std::vector<std::string> parts;
+  while (argument.size() > 2 && argument[1] != '-' && argument[2] != '=') {
+    const std::string first = argument.substr(0, 2);
+    const Flag* flag = ReadFlag(first).flag;
+    if (flag == nullptr || !flag->IsBoolean()) break;
+    parts.push_back(first);
+    argument.erase(1, 1);
+  }
+  parts.push_back(std::move(argument));
+  return parts;
+}
+
 std::string Explained(const Flag& flag) {
   const std::string preset =
       flag.default_value.empty() ? "" : " (default " + flag.default_value + ")";

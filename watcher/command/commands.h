@@ -67,6 +67,9 @@ struct GivenFlag {
   std::optional<std::string> value;
 };
 GivenFlag ReadFlag(const std::string& argument);
+// The arguments that one stands for, at least one: "-Aw" is "-A" and "-w", as all letters but the
+// last are of flags without a value. Others are themselves.
+std::vector<std::string> SplitLetters(std::string argument);
 
 // Returns the flag's help with its default and note, on one line.
 std::string Explained(const Flag& flag);

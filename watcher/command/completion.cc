@@ -44,7 +44,7 @@ Words UsageParts(std::string_view usage) {
 }
 
 bool NeedsValue(const std::string& argument) {
-  const auto [flag, value] = ReadFlag(argument);
+  const auto [flag, value] = ReadFlag(SplitLetters(argument).back());
   return flag != nullptr && !value && !flag->IsBoolean();
 }
 
@@ -124,7 +124,7 @@ Position PositionAfter(std::span<const char* const> words) {
     } else if (word == "--") {
       position.flags_ended = true;
     } else if (NeedsValue(word)) {
-      position.waiting = ReadFlag(word).flag;
+      position.waiting = ReadFlag(SplitLetters(word).back()).flag;
     }
   }
   return position;
@@ -140,7 +140,7 @@ const Flag* FlagThere(const Position& position, const Flag& flag) {
 
 // Completes a flag's value that is a part of its word: "--output=j", "-o=j" or "-oj".
 Candidates AttachedValue(const Position& position, const std::string& typed) {
-  const auto [any, value] = ReadFlag(typed);
+  const auto [any, value] = ReadFlag(SplitLetters(typed).back());
   const Flag* flag = any == nullptr ? nullptr : FlagThere(position, *any);
   if (flag == nullptr || !value) return {};
   const std::string before = typed.substr(0, typed.size() - value->size());

@@ -67,6 +67,8 @@ class Creation {
 
  private:
   using Next = Step::Next;
+  // What follows where the mark isn't ours any more.
+  enum class Lost { kLookAgain, kSaySo };
 
   // Looks, and does what the look calls for. Nothing is written before all of the look allows it.
   Step Try() {
@@ -75,6 +77,8 @@ class Creation {
       if (Step done = (this->*step)(); done.next != Next::kGoOn) return done;
     }
     if (interrupted_) return Clear();
+    WarnOfAbsence();
+    if (is_to_complete_) return Complete();
     for (const auto step : {&Creation::BeginRoot, &Creation::LabelOwner, &Creation::ApplyAll}) {
       if (Step done = (this->*step)(); done.next != Next::kGoOn) return done;
     }
@@ -82,7 +86,6 @@ class Creation {
   }
 
   // --- The look
-  // -----------------------------------------------------------------------------------
 
   Step FindOwner() {
     if (!order_.app) return {};
@@ -181,7 +184,8 @@ class Creation {
     }
     // The reads of a look are not of one moment, and somebody may have created the cluster
     // meanwhile. It is incomplete if it is so twice, and its master unchanged.
-    if (root.present && !is_known) {
+    is_to_complete_ = root.present && !is_known;
+    if (is_to_complete_) {
       const bool is_same = incomplete_ && HasOnlyNewStatus(*incomplete_, root.present->meta);
       incomplete_ = root.present->meta;
       if (!is_same) return Step::Again();
@@ -203,7 +207,6 @@ class Creation {
   }
 
   // --- An interrupted creation
-  // --------------------------------------------------------------------
 
   Step Clear() {
     mark_.emplace(tools_, *view_.root, order_.creator, deadline_);
@@ -214,8 +217,7 @@ class Creation {
     Persistence persistence(tools_, deadline_);
     while (true) {
       // Its root may be going by now, as it should.
-      if (Step step = Marked(mark_->Keep(), Lost::kLookAgain); step.next != Next::kGoOn)
-        return step;
+      if (Step step = Keep(Lost::kLookAgain); step.next != Next::kGoOn) return step;
       const auto left = remnants.DeleteOnce(view_.root->meta.uid);
       if (left && left->empty()) break;
       if (!left && !persistence.WaitToRepeat(left.error())) return Failed(left.error());
@@ -230,16 +232,29 @@ class Creation {
     return Step::Again();
   }
 
+  // --- A cluster that lacks something
+
+  // It may be in use. It gets no mark, so that nobody takes it for an interrupted creation.
+  Step Complete() {
+    if (Step step = ApplyAll(); step.next != Next::kGoOn) return step;
+    if (app_ && app_->owner) {
+      DriverOutcome claimed = Claim(tools_, order_.cluster, *order_.app, order_.ephemeral);
+      if (claimed.exit != DriverExit::kDone) return Step::End(std::move(claimed));
+    }
+    return Done("completed");
+  }
+
   // --- The writes
-  // ---------------------------------------------------------------------------------
+
+  void WarnOfAbsence() {
+    if (!order_.app || app_->owner || !warnings_.empty()) return;
+    warnings_.push_back(app_->detail + ": " + cluster_ +
+                        " is made a shared one, which nothing deletes by itself");
+  }
 
   bool IsOwned() const { return order_.ephemeral && app_->owner; }
 
   Step BeginRoot() {
-    if (order_.app && !app_->owner && warnings_.empty()) {
-      warnings_.push_back(app_->detail + ": " + cluster_ +
-                          " is made a shared one, which nothing deletes by itself");
-    }
     if (plan_.front().present) {
       mark_.emplace(tools_, *plan_.front().present, order_.creator, deadline_);
       const MetaChanges own = IsOwned() ? EphemeralMeta(*app_->owner) : MetaChanges{};
@@ -299,6 +314,7 @@ class Creation {
     }
     order_.say(plan_.front().Describe() + " created");
     mark_.emplace(tools_, *present, order_.creator, deadline_);
+    plan_.front().present.reset();
     return {};
   }
 
@@ -307,7 +323,7 @@ class Creation {
     if (!app_ || !app_->owner) return {};
     Persistence persistence(tools_, deadline_);
     while (app_->Uses() != order_.cluster.name) {
-      if (Step step = Marked(mark_->Keep(), Lost::kSaySo); step.next != Next::kGoOn) return step;
+      if (Step step = Keep(Lost::kSaySo); step.next != Next::kGoOn) return step;
       const auto another = UsesAnother(tools_, order_.cluster, *app_);
       if (another && !another->empty()) return GiveUpFor(*another);
       ApiResult written = another ? WriteMeta(tools_.client, *app_->owner,
@@ -356,7 +372,7 @@ class Creation {
     Persistence persistence(tools_, deadline_);
     ApiResult applied = Unexpected{ApiError{}};
     while (true) {
-      if (Step step = Marked(mark_->Keep(), Lost::kSaySo); step.next != Next::kGoOn) return step;
+      if (Step step = Keep(Lost::kSaySo); step.next != Next::kGoOn) return step;
       applied = tools_.client.Do(apply, tools_.stop);
       if (applied) break;
       const auto& conflicts = applied.error().field_conflicts;
@@ -396,12 +412,17 @@ class Creation {
   Step Finish() {
     Step step = Marked(mark_->TakeOff(), Lost::kSaySo);
     if (step.next != Next::kGoOn) return step;
-    const bool is_shared = !order_.app || !IsOwned();
-    DriverOutcome done = DriverOutcome::Said(cluster_ + " is created" +
-                                             (is_shared && order_.app ? ", and shared" : ""));
-    // Only a warning: all of the file is there.
+    return Done("created");
+  }
+
+  Step Done(const std::string& what) const {
+    DriverOutcome done = DriverOutcome::Said(cluster_ + " is " + what);
+    // All of the file is there, whatever this look says.
     const auto view =
         ReadClusterView(tools_.client, tools_.discovery, order_.cluster, tools_.Reads());
+    if (view && app_ && BelongingTo(*view, *app_) == Belonging::kNobodys) {
+      done.said += ", and shared";
+    }
     if (view && view->status == ClusterStatus::kIncomplete && !view->lacks.empty()) {
       done.warnings.push_back(cluster_ + " lacks " + Joined(view->lacks) +
                               ": nobody who awaits it will find it ready");
@@ -410,14 +431,14 @@ class Creation {
   }
 
   // --- Outcomes
-  // -----------------------------------------------------------------------------------
 
   DriverOutcome Is(const std::string& how) const {
     return DriverOutcome::Of(DriverExit::kNotReady, cluster_ + " is " + how);
   }
 
   std::string Again() const {
-    return cluster_ + " stays marked as being created: say it again to complete it";
+    return mark_ ? cluster_ + " stays marked as being created: say it again to complete it"
+                 : "say it again to complete " + cluster_;
   }
 
   DriverOutcome Overtaken() const {
@@ -430,9 +451,11 @@ class Creation {
     return Is(ToString(view->status));
   }
 
+  // A cluster that is completed has no mark.
+  Step Keep(Lost lost) { return mark_ ? Marked(mark_->Keep(), lost) : Step{}; }
+
   // Goes on where the mark is ours. Where it isn't, nothing more is written: we look again, or say
   // whose it is.
-  enum class Lost { kLookAgain, kSaySo };
   Step Marked(CreationMark::State state, Lost lost) const {
     switch (state) {
       case CreationMark::State::kOurs:
@@ -455,7 +478,8 @@ class Creation {
   // Of a write.
   Step Failed(const ApiError& error) const {
     const std::string why = WhyRefused(error, order_.cluster.ns);
-    return Step::End(DriverExit::kFailed, mark_ ? why + "; " + Again() : why);
+    const bool is_begun = mark_ || is_to_complete_;
+    return Step::End(DriverExit::kFailed, is_begun ? why + "; " + Again() : why);
   }
 
   const DriverTools& tools_;
@@ -467,6 +491,7 @@ class Creation {
   ClusterView view_;
   std::optional<ObjectMeta> incomplete_;  // the master of a cluster that was
   bool interrupted_ = false;              // what is there is an interrupted creation
+  bool is_to_complete_ = false;           // what is there lacks something
   bool is_cleared_ = false;               // one was deleted
   std::optional<CreationMark> mark_;
   std::vector<std::string> warnings_;

@@ -26,11 +26,14 @@ struct CreateOrder {
 // created, by whom: who comes second sees that, and where the first is gone it deletes what that
 // one had made and begins anew. So it may end anywhere, and be called again.
 //
-// kDone: the cluster is created, or was complete and the application may use it. kOthers: it is
-// another application's, or the owner uses another cluster. kNotReady: somebody else creates it; or
-// it is condemned or being deleted until the time is over. kUnknown: the owner or the cluster can't
-// be read; nothing was written. kFailed: refused, or not all could be applied in time; the error
-// says what to do. An owner that is definitely absent gets a shared cluster, with a warning.
+// A cluster that was created whole and lacks something gets it; nothing of it is deleted.
+//
+// kDone: the cluster is created or completed, or was complete and the application may use it.
+// kOthers: it is another application's, or the owner uses another cluster. kNotReady: somebody else
+// creates it; or it is condemned or being deleted until the time is over. kUnknown: the owner or
+// the cluster can't be read; nothing was written. kFailed: refused, or not all could be applied in
+// time; the error says what to do. An owner that is definitely absent gets a shared cluster, with a
+// warning.
 DriverOutcome Create(const DriverTools& tools, const CreateOrder& order);
 
 }  // namespace cluster_watcher

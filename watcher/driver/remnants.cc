@@ -7,6 +7,7 @@
 #include "watcher/deletion/member_listing.h"
 #include "watcher/driver/creation_mark.h"
 #include "watcher/protocol/member_annotations.h"
+#include "watcher/protocol/owner_reference.h"
 
 namespace cluster_watcher {
 namespace {
@@ -80,12 +81,40 @@ Result<std::vector<std::string>, ApiError> Remnants::DeleteOnce(const std::strin
   return left;
 }
 
+// Whether the set may go, for its claims stay. Its controller releases only those of pods that are
+// ready, which those of an interrupted creation hardly are: so they are released here, once its
+// policy retains them.
+Result<bool, ApiError> Remnants::SettleClaims(const KubeObject& set) {
+  Claims claims(tools_.client, settings_, cluster_, WallTime{});
+  const auto settled = claims.Settle(set);
+  if (!settled) return Unexpected{settled.error()};
+  if (settled->now) return true;
+  const ResourceType& type = *FindBuiltInByName("persistentvolumeclaims", "");
+  std::vector<ApiRequest> releases;
+  const auto read = tools_.client.EachItem(
+      ApiRequest::ListMetadata(type, cluster_.ns),
+      [&](JsonValue item) {
+        const auto claim = ReadObjectMeta(item);
+        if (!claim || !claim->IsOwnedBy(set.meta.uid)) return;
+        releases.push_back(ApiRequest::MergePatch(type, cluster_.ns, claim->name,
+                                                  NoOwnerReferencePatch(*claim, set.meta.uid)));
+      },
+      tools_.Reads());
+  if (!read) return Unexpected{read.error()};
+  for (const ApiRequest& release : releases) {
+    const ApiResult released = tools_.client.Do(release, tools_.stop);
+    const bool is_refused = !released && !IsTransient(released.error().failure) &&
+                            released.error().failure != ApiFailure::kNotFound;
+    if (is_refused) return Unexpected{released.error()};
+  }
+  return false;
+}
+
 Result<Done, ApiError> Remnants::Delete(const KubeObject& object) {
   if (object.type->kind == "StatefulSet") {
-    Claims claims(tools_.client, settings_, cluster_, WallTime{});
-    const auto settled = claims.Settle(object);
+    const auto settled = SettleClaims(object);
     if (!settled) return Unexpected{settled.error()};
-    if (!settled->now) return Done{};
+    if (!*settled) return Done{};
   }
   const ApiResult deleted =
       tools_.client.Do(ApiRequest::Delete(object.type, cluster_.ns, object.meta.name,

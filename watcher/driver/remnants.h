@@ -30,6 +30,7 @@ class Remnants {
   Result<KubeObjects, ApiError> Find();
   Result<std::vector<ResourceType>, ApiError> Kinds();
   Result<Done, ApiError> Delete(const KubeObject& object);
+  Result<bool, ApiError> SettleClaims(const KubeObject& set);
 
   const DriverTools& tools_;
   const ClusterId cluster_;

@@ -168,6 +168,13 @@ TEST(CommandLine, CheckTakesAClusterAndAnOutput) {
     EXPECT_EQ(Invoked(json).output, OutputFormat::kJson) << Joined(json);
   }
   EXPECT_EQ(Invoked({"check", "-o", "text"}).output, OutputFormat::kText);
+  for (const char* letters : {"-Awojson", "-wAo=json"}) {
+    const Invocation list = Invoked({"list", letters});
+    EXPECT_EQ(list.options.at("all-namespaces") + list.options.at("watch"), "truetrue");
+    EXPECT_EQ(list.output, OutputFormat::kJson);
+  }
+  EXPECT_EQ(Invoked({"list", "-Aw=false"}).options.at("watch"), "false");
+  EXPECT_EQ(Invoked({"list", "-An", "-Aw"}).flags.at("namespace"), "-Aw");
   EXPECT_EQ(Invoked({"check", "c1", "--cluster=c1"}).cluster, "c1");
   EXPECT_EQ(Invoked({"check", "check"}).cluster, "check");
   EXPECT_TRUE(
@@ -283,6 +290,8 @@ TEST(CommandLine, SaysWhatIsWrong) {
       {"--cluster|--dry-run", {"--cluster needs a value: --cluster=NAME"}},
       {"--cluster|--", {"--cluster needs a value: --cluster=NAME"}},
       {"inject|-f", {"-f needs a value: -f FILE"}},
+      {"list|-Ao", {"-o needs a value: -o table|wide|json"}},
+      {"list|-Axw", {"unknown flag: -xw. @ list\""}},
       {"inject|-f|--config=x", {"--filename needs a value: --filename=FILE"}},
       {"inject|--config", {"--config needs a value: --config=FILE|DIR"}},
       {"inject|-f|", {"--filename is empty: give a file, or - for the standard input"}},
@@ -339,6 +348,7 @@ TEST(CommandLine, HoldTakesAClusterOrAllAndADuration) {
 TEST(CommandLine, HelpIsGivenAnywhere) {
   const std::pair<const char*, Lines> cases[] = {
       {"help", {"--help", "-h", "--pod=x|-h", "--bad|--help", "wach|--help"}},
+      {"help|list", {"list|-Ah"}},
       {"help|watch", {"watch|--help", "-h|watch", "watch|--cluster|-h", "watch|--bad|--help"}},
       {"help|check", {"check|c1|-o|json|--help"}},
       {"help|version", {"version|-h"}},

@@ -140,6 +140,8 @@ TEST(Complete, CompletesWhatIsTyped) {
       {"check|-o=j", "json"},
       {"check|-oj", "-ojson"},
       {"check|-ojson", "-ojson"},
+      {"list|-Awoj", "-Awojson"},
+      {"list|-Awo|j", "json"},
       {"check|--output=x", ""},
       {"-o|j", "json"},
       {"-n|lab|check|--output=j", "json"},

@@ -175,6 +175,14 @@ class World : public Lab {
     ASSERT_TRUE(view);
     EXPECT_STREQ(ToString(view->status), "Running");
   }
+  // As if a command had not come to the end, and a minute had passed.
+  void Interrupt() {
+    Patch(kDemoRoot,
+          R"({"metadata":{"annotations":{"cluster-watcher/phase":"creating",)"
+          R"("cluster-watcher/created-by":"cli/x"}}})",
+          kCreateManager);
+    clock_.elapsed += seconds(62);
+  }
   bool IsUntouched() { return !Exists(kDemoRoot) && !Exists(kDemoWorker) && !Exists(kDemoService); }
 
   using Lab::Annotate;
@@ -271,11 +279,36 @@ TEST_F(CreateTest, WhatIsIncompleteIsCompleted) {
   const std::string uid = ObjectUid(kDemoRoot);
   Delete(kDemoWorker);
   Command command(*this, "deployment/bob", true);
-  EXPECT_EQ(command.Run().said, "cluster demo is created");
+  EXPECT_EQ(command.Run().said, "cluster demo is completed");
   EXPECT_EQ(command.said[0] + ", " + command.said[1],
             "deployment.apps/demo-m configured, deployment.apps/demo-w created");
   ExpectComplete();
   EXPECT_EQ(ObjectUid(kDemoRoot), uid);
+}
+
+// It may be in use, and is no creation that was interrupted.
+TEST_F(CreateTest, KilledWhileItCompletesItNothingIsDeleted) {
+  for (int n = 0;; ++n) {
+    SCOPED_TRACE("killed before request " + std::to_string(n));
+    World world;
+    ASSERT_EQ(world.Create("deployment/bob", true).exit, DriverExit::kDone);
+    const std::string uid = world.ObjectUid(kDemoRoot);
+    world.Delete(kDemoWorker);
+    const DriverOutcome killed = world.CreateUntil(n);
+    world.clock_.elapsed += seconds(62);
+    EXPECT_EQ(world.Create("deployment/bob", true).exit, DriverExit::kDone);
+    world.ExpectComplete();
+    EXPECT_EQ(world.ObjectUid(kDemoRoot), uid);
+    if (killed.exit == DriverExit::kDone || HasFailure()) break;
+  }
+}
+
+TEST_F(CreateTest, WhatIsCompletedIsClaimed) {
+  ASSERT_EQ(Create().exit, DriverExit::kDone);
+  Delete(kDemoWorker);
+  EXPECT_EQ(Create("deployment/bob", true).said, "cluster demo is completed");
+  EXPECT_EQ(LabelOf(kDriver, "uses-oshinko-cluster"), "demo");
+  EXPECT_EQ(LabelOf(kDemoRoot, "ephemeral"), "bob");
 }
 
 TEST_F(CreateTest, AMasterOfAnotherNameIsNotJoinedByASecond) {
@@ -338,6 +371,15 @@ TEST_F(CreateTest, WhatSomebodyElseCreatesIsLeftToHim) {
   clock_.elapsed += seconds(3);
   EXPECT_EQ(Create("deployment/bob", true).exit, DriverExit::kDone);
   ExpectComplete();
+}
+
+// Of what was never written by a named manager nobody knows since when it is so.
+TEST_F(CreateTest, AMarkOfUnknownAgeIsLeftAlone) {
+  MakeWorkload("demo-m", R"("oshinko-cluster":"demo","oshinko-type":"master",)");
+  Annotate(kDemoRoot, "phase", "creating");
+  Annotate(kDemoRoot, "created-by", "cli/x");
+  clock_.elapsed += minutes(10);
+  EXPECT_EQ(Create().error, "cluster demo is being created by cli/x");
 }
 
 TEST_F(CreateTest, APodThatCreatesIsAtItAsLongAsItIsThere) {
@@ -442,11 +484,7 @@ TEST_F(CreateTest, WhatAnInterruptedOneLeftGoesButForClaimsAndWhatIsKept) {
   kubernetes_.Apply(R"({"apiVersion":"v1","kind":"ConfigMap",)" +
                     Meta("mine", R"(,"labels":{"oshinko-cluster":"demo"})") + "}");
   Annotate(kDemoService, "keep", "true");
-  Patch(kDemoRoot,
-        R"({"metadata":{"annotations":{"cluster-watcher/phase":"creating",)"
-        R"("cluster-watcher/created-by":"cli/x"}}})",
-        kCreateManager);
-  clock_.elapsed += seconds(62);
+  Interrupt();
   Command command(*this);
   EXPECT_EQ(command.Run().exit, DriverExit::kDone);
   EXPECT_EQ(command.said[0] + ", " + command.said[1],
@@ -458,14 +496,75 @@ TEST_F(CreateTest, WhatAnInterruptedOneLeftGoesButForClaimsAndWhatIsKept) {
   EXPECT_TRUE(MapExists("mine")) << "create did not apply it";
 }
 
+TEST_F(CreateTest, AMasterThatIsKeptIsTakenOverAsItIs) {
+  ASSERT_EQ(Create().exit, DriverExit::kDone);
+  const std::string root = ObjectUid(kDemoRoot);
+  const std::string worker = ObjectUid(kDemoWorker);
+  Annotate(kDemoRoot, "keep", "true");
+  Interrupt();
+  EXPECT_EQ(Create().said, "cluster demo is created");
+  ExpectComplete();
+  EXPECT_EQ(ObjectUid(kDemoRoot), root);
+  EXPECT_NE(ObjectUid(kDemoWorker), worker);
+}
+
+// The first attempt failed, and somebody else was quicker than the second.
+TEST_F(CreateTest, AMasterOfAnothersIsNotTakenForOnesOwn) {
+  Refuse("POST", "/deployments", 503, 0, 1);
+  Command command(*this, "deployment/bob", true);
+  Command other(*this, "deployment/bob", true);
+  clock_.At(clock_.elapsed + std::chrono::milliseconds(50), [&] {
+    EXPECT_EQ(other.Run().exit, DriverExit::kDone);
+    Annotate(kDemoRoot, "phase", "creating");
+    Annotate(kDemoRoot, "created-by", "cli/c2");
+  });
+  const DriverOutcome outcome = command.Run();
+  EXPECT_EQ(outcome.exit, DriverExit::kNotReady);
+  EXPECT_EQ(outcome.error, "cluster demo is being created by cli/c2");
+  EXPECT_TRUE(command.said.empty());
+}
+
+// The claims of a set that would take them along.
+TEST_F(CreateTest, ClaimsOfAnInterruptedSetStay) {
+  Command command(*this);
+  command.SetFile(std::string(kFile) + R"(
+---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: $(CLUSTER)-s}
+spec:
+  replicas: 1
+  serviceName: $(CLUSTER)
+  persistentVolumeClaimRetentionPolicy: {whenDeleted: Delete}
+  selector: {matchLabels: {app: $(CLUSTER)-s}}
+  template:
+    metadata: {labels: {app: $(CLUSTER)-s}}
+    spec: {containers: [{name: s, image: x}]}
+  volumeClaimTemplates:
+  - metadata: {name: data}
+    spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+)");
+  ASSERT_EQ(command.Run().exit, DriverExit::kDone);
+  const std::string path = kNs + "persistentvolumeclaims/data-demo-s-0";
+  const std::string claim = ObjectUid(path);
+  const std::string set = ObjectUid("/apis/apps/v1/namespaces/lab/statefulsets/demo-s");
+  ASSERT_NE(Read(path).body.find(set), std::string::npos) << "it owns the claim";
+  // Its pod isn't ready, so its controller doesn't look at the claim again.
+  kubernetes_.settle_after_writes = false;
+  kubernetes_.on_answer = [&](const small_kubernetes::Request& request,
+                              const small_kubernetes::User&, small_kubernetes::Response&) {
+    if (request.method == "DELETE") kubernetes_.Settle();
+  };
+  Interrupt();
+  EXPECT_EQ(Create().exit, DriverExit::kDone);
+  EXPECT_FALSE(Exists("/apis/apps/v1/namespaces/lab/statefulsets/demo-s"));
+  EXPECT_EQ(ObjectUid(path), claim);
+}
+
 TEST_F(CreateTest, WhatIsHeldFromGoingIsWaitedFor) {
   ASSERT_EQ(Create().exit, DriverExit::kDone);
   Patch(kDemoWorker, R"({"metadata":{"finalizers":["example.com/held"]}})");
-  Patch(kDemoRoot,
-        R"({"metadata":{"annotations":{"cluster-watcher/phase":"creating",)"
-        R"("cluster-watcher/created-by":"cli/x"}}})",
-        kCreateManager);
-  clock_.elapsed += seconds(62);
+  Interrupt();
   const DriverOutcome outcome = Create();
   EXPECT_EQ(outcome.exit, DriverExit::kNotReady);
   EXPECT_EQ(outcome.error,
@@ -584,8 +683,7 @@ TEST_F(CreateTest, FieldsOfAnotherManagerAreNamed) {
   EXPECT_EQ(outcome.error,
             "service/demo: .spec.ports is managed by \"kubectl\": take it out of the file, or take "
             "it over by kubectl apply --server-side --field-manager=cluster-watcher-create "
-            "--force-conflicts; cluster demo stays marked as being created: say it again to "
-            "complete it");
+            "--force-conflicts; say it again to complete cluster demo");
 }
 
 // What was posted is its own.
