@@ -22,7 +22,7 @@ declare -A uses=(
   [watcher/admission/manifest]="watcher/admission probes/base"
   [watcher/admission/server]="watcher/admission probes/base metrics metrics/http"
   [watcher/command]="watcher/loop watcher/driver watcher/deletion watcher/reporting watcher/decision watcher/observation watcher/settings watcher/admission watcher/admission/manifest watcher/admission/server probes probes/kube probes/base metrics metrics/http"
-  [watcher]="watcher/command watcher/driver"
+  [watcher]="watcher/command"
 )
 . test/checks.bash
 
