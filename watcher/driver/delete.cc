@@ -75,7 +75,7 @@ class Deleter {
   std::optional<DriverOutcome> Finish() {
     const auto view = ReadClusterView(work_.driver.client, work_.driver.discovery, cluster_,
                                       work_.driver.Reads());
-    const bool is_ours = view && view->root && view->marks.phase == Phase::kDeleting &&
+    const bool is_ours = view && view->root && view->marks.phase != Phase::kWatching &&
                          view->marks.condemned_by == work_.me;
     if (!is_ours) return std::nullopt;
     while (!IsStopped()) {
@@ -128,7 +128,11 @@ class Deleter {
       }
       if (auto ended = ActOnOthers(look, waited)) return *std::move(ended);
       if (look.marks.phase == Phase::kCondemned || look.marks.phase == Phase::kDeleting) continue;
-      if (look.root->meta.deleting) return BeingDeletedBy(kAnothersHand);
+      if (look.root->meta.deleting) {
+        last_ = look;
+        is_deleted_ = request_.waits;
+        return BeingDeletedBy(kAnothersHand);
+      }
       if (attempts == 0) {
         if (auto denied = WhyNotAllowed(look)) return Failed(*denied);
       }
@@ -204,8 +208,10 @@ class Deleter {
     // One of several drivers has ended: that says nothing about the others.
     const bool is_one_of_many = decision.reason == Reason::kSharedByReplicas;
     if (is_one_of_many && !marked) return std::nullopt;
+    // Where it isn't known how many there are, nothing is said for them.
+    const bool is_definite = decision.reason != Reason::kUnknown;
     const bool is_theirs = app_->owner && owner && owner->uid == app_->owner->meta.uid;
-    if (!is_one_of_many && !is_theirs) return std::nullopt;
+    if (!is_one_of_many && (!is_theirs || !is_definite)) return std::nullopt;
     const bool is_recorded = look.marks.owner && owner && look.marks.owner->uid == owner->uid;
     if (!is_one_of_many && marked == status && is_recorded) return std::nullopt;
     AnnotationChanges changes;

@@ -52,8 +52,8 @@ struct DeleteRequest {
 // finishes it then.
 DriverOutcome Delete(const DeletionWork& work, const DeleteRequest& request);
 
-// Finishes the deletion that `work.me`, a pod, began before it was started again. nullopt: there is
-// none.
+// Finishes the deletion that `work.me`, a pod, began before it was started again, or takes off what
+// it had only condemned. nullopt: there is neither.
 std::optional<DriverOutcome> FinishOwnDeletion(const DeletionWork& work, const ClusterId& cluster);
 
 }  // namespace cluster_watcher

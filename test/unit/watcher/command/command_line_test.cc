@@ -313,8 +313,8 @@ TEST(CommandLine, SaysWhatIsWrong) {
   EXPECT_EQ(ErrorsOf({"--cluster", "--pod", "p"}).front(),
             "--cluster needs a value: --cluster=NAME");
   EXPECT_EQ(ErrorsOf({"---pod=x"}).size(), 1u);
-  for (const char* later : {"creates", "claims", "unclaim", "awaits", "deletes", "sweep", "injector",
-                            "hook", "__complet", "", "-", "++", "Watch ", "x\ny"}) {
+  for (const char* later : {"creates", "claims", "unclaim", "awaits", "deletes", "sweep",
+                            "injector", "hook", "__complet", "", "-", "++", "Watch ", "x\ny"}) {
     const Lines errors = ErrorsOf({later});
     ASSERT_EQ(errors.size(), 1u) << later;
     EXPECT_EQ(errors[0].find("unknown command \""), 0u) << errors[0];

@@ -29,7 +29,17 @@ class DeleteTest : public DriverLab {
     return Run({cluster_, AppStatus{*OwnerName::Parse(app), status}, waits_});
   }
   DriverOutcome Asked() { return Run({cluster_, std::nullopt, waits_}); }
+  std::optional<DriverOutcome> Finish() {
+    std::optional<DriverOutcome> outcome;
+    With([&](const DeletionWork& work) { outcome = FinishOwnDeletion(work, cluster_); });
+    return outcome;
+  }
   DriverOutcome Run(const DeleteRequest& request) {
+    DriverOutcome outcome;
+    With([&](const DeletionWork& work) { outcome = cluster_watcher::Delete(work, request); });
+    return outcome;
+  }
+  void With(const std::function<void(const DeletionWork&)>& what) {
     if (waits_) settings_.settings.propagation = Propagation::kForeground;
     SettingsInForce in_force(settings_, [this](const TextMap&) { return settings_; });
     Observer observer(client_, discovery_, clock_, in_force);
@@ -43,7 +53,7 @@ class DeleteTest : public DriverLab {
     };
     Reaper reaper(tools, observer, announcer, dial, steps_at_);
     const DriverTools driver{client_, discovery_, clock_, stop_.get_token()};
-    return cluster_watcher::Delete({driver, tools, observer, reaper, me_}, request);
+    what({driver, tools, observer, reaper, me_});
   }
   void Scale(const std::string& path, int replicas) {
     kubernetes_.Admin("PATCH", path, R"({"spec":{"replicas":)" + std::to_string(replicas) + "}}",
@@ -203,6 +213,37 @@ TEST_F(DeleteTest, AnOwnerThatCantBeReadIsNotGone) {
   EXPECT_EQ(outcome.exit, DriverExit::kFailed);
   EXPECT_TRUE(outcome.error.starts_with("owner deployment/bob unknown: ")) << outcome.error;
   EXPECT_TRUE(IsWhole());
+}
+
+TEST_F(DeleteTest, WhereTheOwnerIsUnknownNothingIsSaidForIt) {
+  MakeEphemeral("deployment.apps/bob");
+  Refuse("GET", "deployments?fieldSelector=metadata.name%3Dbob", 500, 1);
+  const DriverOutcome outcome = Ended("deployment/bob");
+  EXPECT_EQ(outcome.exit, DriverExit::kFailed);
+  EXPECT_NE(outcome.error.find("unknown: "), std::string::npos) << outcome.error;
+  EXPECT_EQ(Mark("app-status"), "");
+  EXPECT_TRUE(IsWhole());
+}
+
+// A container that was started again in the pod that had begun.
+TEST_F(DeleteTest, WhoIsStartedAgainFinishesItsOwn) {
+  MakeEphemeral("deployment.apps/bob");
+  me_ = {"bob-1", MakePodOf("bob", "bob-1")};
+  EXPECT_FALSE(Finish());
+  MarkRoot("phase", "condemned");
+  Annotate(kRoot, "condemned-by", me_.ToText());
+  ASSERT_TRUE(Finish());
+  EXPECT_EQ(Mark("phase"), "");
+  EXPECT_TRUE(IsWhole());
+  MarkRoot("phase", "deleting");
+  Annotate(kRoot, "reason", "asked");
+  Annotate(kRoot, "condemned-by", me_.ToText());
+  clock_.elapsed += std::chrono::hours(1);
+  Annotate(kRoot, "deleting-since", cluster_watcher::FormatTime(clock_.WallNow()));
+  const auto finished = Finish();
+  ASSERT_TRUE(finished);
+  EXPECT_EQ(finished->said, "cluster spark is deleted");
+  EXPECT_TRUE(IsDeleted());
 }
 
 TEST_F(DeleteTest, NoClusterNoDeletion) {
