@@ -511,6 +511,9 @@ whom_it_guards() {
   kubectl -n lab create serviceaccount driver >/dev/null
   kubectl -n lab create rolebinding driver --clusterrole=cluster-watcher-driver --serviceaccount=lab:driver >/dev/null
   check "nor is a driver's" within 30 quietly as lab driver create configmap executors --dry-run=server
+  kubectl -n lab create deployment app --image=x >/dev/null
+  identity driver "$(kubectl -n lab create token driver)"
+  check "whose run needs no other right" driver_runs
   kubectl -n lab create serviceaccount framework >/dev/null
   kubectl -n lab create rolebinding framework --clusterrole=cluster-watcher-framework --serviceaccount=lab:framework >/dev/null
   kubectl -n lab create rolebinding framework-edit --clusterrole=edit --serviceaccount=lab:framework >/dev/null
@@ -520,6 +523,25 @@ whom_it_guards() {
     as lab framework create configmap tasks --dry-run=server
   check "what has no label can be deleted by the others" quietly as lab let-alone delete configmap foreign
 }
+
+# A driver makes, uses and deletes its own cluster.
+driver_runs() {
+  local objects='[{"apiVersion": "v1", "kind": "Service",
+      "metadata": {"name": "$(CLUSTER)", "labels": {"oshinko-type": "master"}},
+      "spec": {"selector": {"app": "m"}, "ports": [{"port": 7077}]}}'
+  for part in master worker; do
+    objects+=',{"apiVersion": "apps/v1", "kind": "Deployment",
+      "metadata": {"name": "$(CLUSTER)-'$part'", "labels": {"oshinko-type": "'$part'"}},
+      "spec": {"selector": {"matchLabels": {"app": "'$part'"}}, "template": {
+        "metadata": {"labels": {"app": "'$part'", "oshinko-type": "'$part'"}},
+        "spec": {"containers": [{"name": "main", "image": "x"}]}}}}'
+  done
+  printf '{"apiVersion": "v1", "kind": "List", "items": %s]}' "$objects" >"$tmp/driver.json"
+  env -i PATH="$PATH" "$watcher" run -n lab --kubeconfig="$tmp/driver.kubeconfig" --app=deployment/app -f "$tmp/driver.json" \
+    --ephemeral --cluster=own -- kubectl --kubeconfig="$KUBECONFIG" -n lab get deployment own-master >"$tmp/run" 2>&1 &&
+    grep -q "cluster own is deleted" "$tmp/run" && within 30 gone_in lab own-master || { cat "$tmp/run"; false; }
+}
+gone_in() { [[ -z $(kubectl -n "$1" get deployment "$2" --ignore-not-found -o name) ]]; }
 
 # Before it refuses anything it can be tried.
 audit_first() {

@@ -83,9 +83,10 @@ class StepRunnerTest : public testing::Test {
   WatcherMetrics metrics_{registry_, "1", "2"};
   spdlog::logger log_{"", std::make_shared<spdlog::sinks::null_sink_st>()};
   Duration longest_turn_{0};
-  StepRunner runner_{server_.Dialer(), StepsAt::kMaster, clock_, metrics_, log_, [this](Duration may_take) {
-                       longest_turn_ = std::max(longest_turn_, may_take);
-                     }};
+  StepRunner runner_{
+      server_.Dialer(), StepsAt::kMaster, clock_, metrics_, log_, [this](Duration may_take) {
+        longest_turn_ = std::max(longest_turn_, may_take);
+      }};
   std::set<std::string> done_;
   int marked_ = 0;
 };

@@ -2,28 +2,57 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "test/unit/support/driver_lab.h"
 
 namespace cluster_watcher {
 namespace {
 
-class WhoActsTest : public DriverLab {};
+class WhoActsTest : public DriverLab {
+ protected:
+  Actor Acts(std::map<std::string, std::string> environment) {
+    return WhoActs(tools_, "lab", [&](const std::string& name) -> std::optional<std::string> {
+      const auto found = environment.find(name);
+      if (found == environment.end()) return std::nullopt;
+      return found->second;
+    });
+  }
+};
 
 TEST_F(WhoActsTest, APodIsThatPodAndNoLaterOneOfItsName) {
   const std::string pod = NameOfPod();
-  const WatcherId id = WhoActs(tools_, "lab", pod, "lab");
-  EXPECT_EQ(id.pod, pod);
-  EXPECT_EQ(id.uid, ObjectUid("/api/v1/namespaces/lab/pods/" + pod));
+  const Actor actor = Acts({{"POD_NAME", pod}, {"POD_NAMESPACE", "lab"}});
+  EXPECT_EQ(actor.id.pod, pod);
+  EXPECT_EQ(actor.id.uid, ObjectUid("/api/v1/namespaces/lab/pods/" + pod));
+  EXPECT_EQ(actor.pod_uid, actor.id.uid);
+  EXPECT_EQ(Acts({{"POD_NAME", pod}}).id.pod, pod)
+      << "the namespace is the cluster's unless it is said";
 }
 
 // Others would look for it in the cluster's namespace, and find that it is gone.
-TEST_F(WhoActsTest, APodElsewhereOrOfUnknownUidIsACommand) {
+TEST_F(WhoActsTest, APodElsewhereIsACommandToOthers) {
+  const std::string path = "/api/v1/namespaces/other/pods/driver-1";
+  kubernetes_.Apply(R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"other"}})");
+  kubernetes_.Apply(
+      R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"driver-1","namespace":"other"},
+                        "spec":{"containers":[{"name":"main","image":"x"}]}})");
+  const Actor actor = Acts({{"POD_NAME", "driver-1"}, {"POD_NAMESPACE", "other"}});
+  EXPECT_EQ(actor.id.pod, "cli");
+  EXPECT_EQ(actor.pod_uid, ObjectUid(path)) << "its own steps are told from those of others";
+}
+
+TEST_F(WhoActsTest, APodThatCannotBeReadIsACommandAndIsSaid) {
+  EXPECT_TRUE(Acts({}).warning.empty());
+  const Actor missing = Acts({{"POD_NAME", "none"}});
+  EXPECT_EQ(missing.id.pod, "cli");
+  EXPECT_NE(missing.warning.find("POD_NAME is none"), std::string::npos) << missing.warning;
   const std::string pod = NameOfPod();
-  EXPECT_EQ(WhoActs(tools_, "lab", pod, "other").pod, "cli");
-  EXPECT_EQ(WhoActs(tools_, "lab", "none", "lab").pod, "cli");
-  EXPECT_EQ(WhoActs(tools_, "lab", "", "lab").pod, "cli");
   Refuse("GET", "/pods/", 403);
-  EXPECT_EQ(WhoActs(tools_, "lab", pod, "lab").pod, "cli");
+  const Actor refused = Acts({{"POD_NAME", pod}});
+  EXPECT_EQ(refused.id.pod, "cli");
+  EXPECT_TRUE(refused.pod_uid.empty());
+  EXPECT_FALSE(refused.warning.empty());
 }
 
 TEST_F(WhoActsTest, NoTwoCommandsAreOne) {
