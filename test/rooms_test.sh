@@ -17,11 +17,12 @@ declare -A uses=(
   [watcher/reporting]="watcher/decision watcher/observation watcher/settings probes/kube probes/base"
   [watcher/deletion]="watcher/reporting watcher/decision watcher/observation watcher/settings watcher/protocol probes probes/kube probes/base metrics"
   [watcher/loop]="watcher/deletion watcher/reporting watcher/decision watcher/observation watcher/protocol probes probes/kube probes/base"
+  [watcher/sweep]="watcher/driver watcher/loop watcher/deletion watcher/reporting watcher/decision watcher/settings watcher/protocol probes probes/base"
   [watcher/driver]="watcher/loop watcher/admission watcher/admission/manifest watcher/deletion watcher/decision watcher/observation watcher/settings watcher/protocol probes probes/kube probes/base"
   [watcher/admission]="watcher/settings watcher/protocol probes probes/kube probes/base"
   [watcher/admission/manifest]="watcher/admission probes/base"
   [watcher/admission/server]="watcher/admission probes/base metrics metrics/http"
-  [watcher/command]="watcher/loop watcher/driver watcher/deletion watcher/reporting watcher/decision watcher/observation watcher/settings watcher/admission watcher/admission/manifest watcher/admission/server probes probes/kube probes/base metrics metrics/http"
+  [watcher/command]="watcher/sweep watcher/loop watcher/driver watcher/deletion watcher/reporting watcher/decision watcher/observation watcher/settings watcher/admission watcher/admission/manifest watcher/admission/server probes probes/kube probes/base metrics metrics/http"
   [watcher]="watcher/command"
 )
 . test/checks.bash

@@ -281,6 +281,44 @@ CommandDescription Delete() {
   return command;
 }
 
+CommandDescription Sweep() {
+  CommandDescription command = {
+      .name = "sweep",
+      .command = Command::kSweep,
+      .usage = "sweep [-A] [--dry-run] [FLAGS]",
+      .help = "Delete the abandoned clusters that no watcher sees to, and claims left to it",
+      .flags = {{.name = "all-namespaces",
+                 .placeholder = "true|false",
+                 .default_value = "false",
+                 .help = "the clusters of all namespaces",
+                 .letter = 'A',
+                 .note = ""}},
+      .about =
+          "One pass, for a CronJob. It leaves alone each cluster in whose master pod a watcher "
+          "runs, and\ntreats the others as a watcher would: rules, confirmations over the grace "
+          "period, holds, surge\nand brake. So it takes minutes where anything is abandoned. A "
+          "cluster without a master belongs\nto the owner that an annotation of a member "
+          "names.\n",
+      .ending =
+          "\nExit codes:\n"
+          "  0  done\n"
+          "  1  a deletion failed, or what there is could not be read\n"
+          "  2  wrong usage or settings\n"};
+  AddConnection(command.flags);
+  for (const char* name :
+       {"dry-run", "confirmations", "grace-period", "scaled-to-zero-grace-period", "startup-grace",
+        "surge-limit", "surge-grace", "poll-interval", "replaced-owner", "completed-when",
+        "propagation", "volumes", "volume-retention", "resources", "concurrency", "steps-deadline",
+        "delete-deadline", "log-level", "log-format"}) {
+    Flag flag = LikeSetting(name);
+    flag.is_own = false;
+    if (flag.name == "log-level") flag.default_value = "warn";
+    if (flag.name == "dry-run") flag.help = "say what would be deleted, and change nothing";
+    command.flags.push_back(std::move(flag));
+  }
+  return command;
+}
+
 Flag NamespaceWideFlag() {
   return {.name = "namespace-wide",
           .placeholder = "true|false",
@@ -594,6 +632,7 @@ const std::vector<CommandDescription>& Commands() {
       Claim(),
       Release(),
       Delete(),
+      Sweep(),
       Hold(),
       Unhold(),
       List(),

@@ -17,6 +17,7 @@ enum class Command {
   kClaim,
   kRelease,
   kDelete,
+  kSweep,
   kHold,
   kUnhold,
   kList,

@@ -37,8 +37,8 @@ DeletionSession::DeletionSession(DriverSession& session, const Environment& envi
                 session.settings()),
       events_(session.tools().client, session.tools().clock, log_.logger(), actor_.id.pod),
       announcer_(events_, session.tools().clock, log_),
-      reaper_(tools_, observer_, announcer_, DialSteps(session.server(), SystemAuthoritiesFile()),
-              steps_at) {
+      dial_(DialSteps(session.server(), SystemAuthoritiesFile())),
+      reaper_(tools_, observer_, announcer_, dial_, steps_at) {
   observer_.SetCaller(actor_.pod_uid);
 }
 

@@ -15,6 +15,7 @@
 #include "watcher/reporting/announcer.h"
 #include "watcher/reporting/events.h"
 #include "watcher/reporting/logging.h"
+#include "watcher/sweep/swept_cluster.h"
 
 namespace cluster_watcher {
 
@@ -24,6 +25,10 @@ class DeletionSession {
 
   const Actor& actor() const { return actor_; }
   Tools& tools() { return tools_; }
+  // For many clusters; `settings` are the session's.
+  SweepTools sweep(const SettingsInForce::WithAnnotations& settings) {
+    return {session_.tools(), settings, metrics_, log_, events_, dial_};
+  }
   DeletionWork work() { return {session_.tools(), tools_, observer_, reaper_, actor_.id}; }
 
  private:
@@ -36,6 +41,7 @@ class DeletionSession {
   Observer observer_;
   EventRecorder events_;
   Announcer announcer_;
+  const Dial dial_;
   Reaper reaper_;
 };
 

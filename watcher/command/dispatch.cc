@@ -14,6 +14,7 @@
 #include "watcher/command/list.h"
 #include "watcher/command/print_errors.h"
 #include "watcher/command/run.h"
+#include "watcher/command/sweep.h"
 #include "watcher/command/version.h"
 #include "watcher/command/watch.h"
 #include "watcher/command/webhook.h"
@@ -67,6 +68,10 @@ int Run(std::span<const char* const> arguments, const Environment& environment) 
       return RunRelease(invocation, environment, stop.token());
     case Command::kDelete: {
       const int code = RunDelete(invocation, environment, stop.token());
+      return EndedBy(stop.End(), code);
+    }
+    case Command::kSweep: {
+      const int code = RunSweep(invocation, environment, stop.token());
       return EndedBy(stop.End(), code);
     }
     case Command::kHold:

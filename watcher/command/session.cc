@@ -42,6 +42,7 @@ void RequireTarget(const Invocation& invocation, const Settings& settings,
       if (settings.cluster.empty()) errors.push_back("no cluster is given: name it as CLUSTER");
       return;
     case Command::kRun:
+    case Command::kSweep:
     case Command::kList:
     case Command::kInject:
     case Command::kWebhook:

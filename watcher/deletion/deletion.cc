@@ -77,6 +77,7 @@ Deletion::Deletion(const Tools& tools, const DeletionOrder& condemned, Monotonic
       seen_abandoned_(condemned.look.evidence_since),
       root_seen_at_(condemned.look.root_seen_at),
       root_seen_version_(condemned.look.root_seen_version),
+      is_stand_in_(condemned.look.root_is_stand_in),
       server_ahead_(ServerNow(condemned.look, tools.clock) - tools.clock.WallNow()),
       since_(since),
       root_(tools.client, as_seen_),
@@ -225,7 +226,7 @@ Deletion::Outcome Deletion::DeleteMembers(MonotonicTime deadline) {
       if (IsHeld()) return Outcome::kHeld;
     }
     const bool late = tools_.clock.Now() >= deadline;
-    if (IsGoing(root) && IsOtherMasterThere(listed.objects)) return Outcome::kOtherMaster;
+    if (IsSomebodyElses(root, listed.objects)) return Outcome::kOtherMaster;
     const bool counts = LearnWhatIsListed(root, listed.complete);
     const Pass pass = DeletePass(Sort(listed, counts), late);
     const bool sure = listed.complete && root != RootState::kUnknown;
@@ -250,7 +251,8 @@ Deletion::Outcome Deletion::DeleteMembers(MonotonicTime deadline) {
   }
 }
 
-bool Deletion::IsOtherMasterThere(const KubeObjects& objects) const {
+bool Deletion::IsSomebodyElses(RootState root, const KubeObjects& objects) const {
+  if (!IsGoing(root) && !is_stand_in_) return false;
   const KubeObject* master = FindOtherMaster(objects, memory_);
   if (master == nullptr) return false;
   // What the root controlled has lost it if we deleted it with Orphan.
@@ -263,6 +265,11 @@ bool Deletion::IsOtherMasterThere(const KubeObjects& objects) const {
 bool Deletion::LearnWhatIsListed(RootState root, bool complete) {
   const bool resumed = resumed_;
   if (complete) resumed_ = false;
+  // A cluster without a master is left over, and what is made now is of another one.
+  if (is_stand_in_) {
+    memory_.made_before = marks_.deleting_since;
+    return memory_.made_before.has_value();
+  }
   if (root == RootState::kOurs) {
     memory_.made_before.reset();
     return true;
@@ -812,7 +819,7 @@ RootState Deletion::DeleteLeft() {
   MemberListing::Listed listed = listing_.List(RepeatedReads(tools_));
   const RootState root = ReadRoot();
   if (WhyNotRoot(root) || (root == RootState::kOurs && RestoreMarks() != Standing::kOurs) ||
-      (IsGoing(root) && IsOtherMasterThere(listed.objects))) {
+      IsSomebodyElses(root, listed.objects)) {
     return root;
   }
   const bool complete = listed.complete && root != RootState::kUnknown;

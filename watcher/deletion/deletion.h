@@ -30,7 +30,8 @@ class Deletion {
     kKept,         // somebody annotated the master root to be kept
     kRelabelled,   // the master root is another cluster's now
     kReplaced,     // another object has the master root's name: somebody's new cluster
-    kOtherMaster,  // the master root is going or gone, and another master of the cluster is there
+    kOtherMaster,  // the master root is going or gone, or only a member stood for it, and another
+                   // master of the cluster is there
     kOvertaken,    // the marks name another watcher, which finishes it
     kHeld,         // an admission policy, such as the brake, refuses marks; those there are stay
     kCalledOff,    // the marks no longer name us, and the cluster isn't proven half
@@ -116,8 +117,9 @@ class Deletion {
   // Whether the deletion, by the marks on the root as it was read, is still ours. Marks that were
   // taken off are written again if the cluster is half.
   Standing RestoreMarks();
-  // Whether among `objects`, all of the cluster, is another master than the root and what it left.
-  bool IsOtherMasterThere(const KubeObjects& objects) const;
+  // Whether the root no longer is the cluster's master and among `objects`, all of the cluster, is
+  // another one than the root and what it left.
+  bool IsSomebodyElses(RootState root, const KubeObjects& objects) const;
   // Learns from the root's state, read after a list, what that list tells: whether the objects in
   // it are the cluster's members (true), or only those that were listed before.
   bool LearnWhatIsListed(RootState root, bool complete);
@@ -172,6 +174,7 @@ class Deletion {
   EvidenceSince seen_abandoned_;           // asked before each send while the cluster is whole
   std::optional<WallTime> root_seen_at_;
   std::string root_seen_version_;
+  const bool is_stand_in_;           // what stands for the master root is a member
   WallTime::duration server_ahead_;  // the API server's clock, of ours
   const MonotonicTime since_;
   MasterRoot root_;

@@ -533,9 +533,12 @@ std::optional<Reaper::Outcome> Reaper::Finish(const DeletionOrder& condemned, De
     case Deletion::Outcome::kOtherMaster:
       marks_to_take_off_ = !TakeMarksOff(condemned.marks.condemned_by, condemned.look);
       BackToWatching(condemned.look, Refusal::kConflict,
-                     "its deletion ends here: the master root is taken down by another's hand, and "
-                     "another master of the cluster is there" +
-                         WhatIsGone(deletion.first_deleted()));
+                     std::string("its deletion ends here: ") +
+                         (condemned.look.root_is_stand_in
+                              ? "a master of the cluster"
+                              : "the master root is taken down by another's hand, and another "
+                                "master of the cluster") +
+                         " is there" + WhatIsGone(deletion.first_deleted()));
       return Outcome::kSpared;
     case Deletion::Outcome::kOvertaken:
       return Overtaken();

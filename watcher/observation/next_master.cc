@@ -208,6 +208,19 @@ bool HasEnded(JsonValue pod) {
   return phase == "Succeeded" || phase == "Failed";
 }
 
+bool IsWatched(JsonValue pod) {
+  const auto name = WatcherContainer(pod)["name"].AsString();
+  if (!name || pod["metadata"]["deletionTimestamp"].AsString()) return false;
+  for (const char* list : {"initContainerStatuses", "containerStatuses"}) {
+    for (const JsonValue container : pod["status"][list].Elements()) {
+      if (container["name"].AsString() == name && container["state"]["running"].IsObject()) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
 std::optional<OwnerName> OwnerNamedBy(const WatcherOrders& orders) {
   auto owner = OwnerName::Parse(orders.owner);
   if (!owner) return std::nullopt;

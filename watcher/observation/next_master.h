@@ -38,6 +38,9 @@ bool WaitsForItsWatcher(JsonValue pod);
 
 bool HasEnded(JsonValue pod);  // Succeeded or Failed
 
+// Whether a watcher runs in `pod`, which isn't told to stop.
+bool IsWatched(JsonValue pod);
+
 // Returns the owner that they name; nullopt: none, or it can't be told.
 std::optional<OwnerName> OwnerNamedBy(const WatcherOrders& orders);
 

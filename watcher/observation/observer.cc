@@ -384,7 +384,7 @@ void Observer::FindMaster(Snapshot& snapshot, const Patience& patience) {
   auto listing = cluster_probe_.List(WorkloadTypes(), cluster, kReadsSideBySide, patience);
   for (const ApiError& error : listing.failed) NoteProblem(snapshot, error);
   for (const auto& [type, error] : listing.skipped) NoteProblem(snapshot, error);
-  if (listing.objects.empty()) {
+  if (listing.objects.empty() && !stand_in_) {
     snapshot.no_such_cluster = snapshot.facts.problem.empty();
     return;
   }
@@ -393,6 +393,15 @@ void Observer::FindMaster(Snapshot& snapshot, const Patience& patience) {
   for (const KubeObject& object : listing.objects) {
     if (!IsMaster(object.meta) || object.meta.deleting) continue;
     if (master == nullptr || object.type == Pods()) master = &object;
+  }
+  if (master == nullptr && stand_in_) {
+    if (!root_ || root_->meta.uid != stand_in_->meta.uid) root_ = stand_in_;
+    snapshot.root_is_stand_in = true;
+    for (const KubeObject& object : listing.objects) {
+      if (object.meta.uid == stand_in_->meta.uid) continue;
+      AddHold(snapshot, "member " + object.Describe(), object.meta);
+    }
+    return;
   }
   if (master == nullptr) {
     return NoteProblem(snapshot, {ApiFailure::kUnexpected,
@@ -448,8 +457,22 @@ void Observer::TakeTemplate(Snapshot& snapshot, const KubeObject& root, JsonValu
   const JsonValue pods = PodTemplateOf(root.type, whole);
   if (!pods.IsObject()) return;
   snapshot.next_orders = ReadWatcherOrders(pods);
+  if (!snapshot.pod) TakeOrdersOfPodsToCome(snapshot, pods);
   if (auto hold = pods["metadata"]["annotations"][annotation::kHoldUntil].AsString()) {
     AddHold(snapshot, "pod template of " + root.Describe(), *hold);
+  }
+}
+
+// There is no pod that could tell: none can be made, or its root is scaled to 0.
+void Observer::TakeOrdersOfPodsToCome(Snapshot& snapshot, JsonValue pods) {
+  TextMap annotations;
+  pods["metadata"]["annotations"].ForEachMember([&](std::string_view key, JsonValue value) {
+    if (auto text = value.AsString()) annotations.emplace(key, *text);
+  });
+  settings_.TakeAnnotations(annotations);
+  snapshot.orders = *snapshot.next_orders;
+  for (std::string& error : settings_.ErrorsIn(annotations)) {
+    snapshot.facts.setting_errors.push_back(std::move(error));
   }
 }
 

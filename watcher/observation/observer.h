@@ -31,6 +31,10 @@ class Observer {
   // it, and it is about to end.
   void SetCaller(std::string uid) { caller_uid_ = std::move(uid); }
 
+  // From now on this member, which has no controller, stands for the master root where the cluster
+  // has no master: it names the owner and bears the marks.
+  void SetStandIn(KubeObject member) { stand_in_ = std::move(member); }
+
   // Reads all that the rules ask for. Ends with the first request that isn't answered in time: the
   // verdict is unknown then anyway. Reads the owner, then what could keep the cluster, then, if
   // nothing keeps it so far, the owner again. Unless the owner is the same both times the look
@@ -68,6 +72,7 @@ class Observer {
   void ReadRoot(Snapshot& snapshot, const Patience& patience);
   void TakeRoot(Snapshot& snapshot, KubeObject root);
   void TakeTemplate(Snapshot& snapshot, const KubeObject& root, JsonValue whole);
+  void TakeOrdersOfPodsToCome(Snapshot& snapshot, JsonValue pods);
   void FindOwnerName(Snapshot& snapshot);
   // The owner as one read has it.
   struct OwnerRead {
@@ -123,7 +128,8 @@ class Observer {
   ClusterProbe cluster_probe_;
 
   // What one look leaves to the next.
-  std::string caller_uid_;     // empty: none
+  std::string caller_uid_;  // empty: none
+  std::optional<KubeObject> stand_in_;
   std::string pod_uid_;        // empty: not read yet
   TextMap settings_at_start_;  // the pod's annotations then
   std::optional<ClusterId> cluster_;

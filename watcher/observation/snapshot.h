@@ -33,7 +33,7 @@ struct Snapshot {
   std::optional<KubeObject> pod;   // nullopt: not read, or there is none
   std::optional<KubeObject> root;  // the master root
   std::vector<MountedObject> mounted;
-  WatcherOrders orders;  // what the pod tells its watcher
+  WatcherOrders orders;  // what the pod tells its watcher; where there is none, as next_orders
   // What the root's pod template tells the watchers to come; nullopt: it wasn't read, or has none.
   std::optional<WatcherOrders> next_orders;
   Steps steps;  // of the pod, else of `root`
@@ -47,6 +47,8 @@ struct Snapshot {
   bool pod_waits = false;     // the pod doesn't start before its watcher ends
   bool root_changed = false;  // another object is the master root now
   bool no_such_cluster = false;
+  bool root_is_stand_in =
+      false;               // the cluster has no master: `root` is a member that names the owner
   bool forbidden = false;  // the API server refused a request on which others depend
 
   std::optional<OwnerName> owner_name;  // the one given, else the label's

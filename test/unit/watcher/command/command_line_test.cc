@@ -260,7 +260,7 @@ TEST(CommandLine, SaysWhatIsWrong) {
       // Flags of other commands
       {"-o|json", {"--output is a flag of list and check, not of watch"}},
       {"version|-o|json|-n|a",
-       {"--namespace is a flag of watch, run and 9 others, not of version",
+       {"--namespace is a flag of watch, run and 10 others, not of version",
         "--output is a flag of list and check, not of version"}},
       {"-f|x", {"--filename is a flag of run, create and inject, not of watch"}},
       {"check|--image=x", {"--image is a flag of inject, not of check"}},
@@ -313,7 +313,7 @@ TEST(CommandLine, SaysWhatIsWrong) {
   EXPECT_EQ(ErrorsOf({"--cluster", "--pod", "p"}).front(),
             "--cluster needs a value: --cluster=NAME");
   EXPECT_EQ(ErrorsOf({"---pod=x"}).size(), 1u);
-  for (const char* later : {"creates", "claims", "unclaim", "awaits", "deletes", "sweep",
+  for (const char* later : {"creates", "claims", "unclaim", "awaits", "deletes", "sweeps",
                             "injector", "hook", "__complet", "", "-", "++", "Watch ", "x\ny"}) {
     const Lines errors = ErrorsOf({later});
     ASSERT_EQ(errors.size(), 1u) << later;

@@ -1,0 +1,446 @@
+#include "watcher/sweep/sweep.h"
+
+#include <gtest/gtest.h>
+#include <spdlog/sinks/ostream_sink.h>
+
+#include <sstream>
+
+#include "probes/base/time_text.h"
+#include "probes/kube/cached_lists.h"
+#include "test/unit/support/driver_lab.h"
+#include "watcher/driver/who_acts.h"
+
+namespace cluster_watcher {
+namespace {
+
+using small_kubernetes::Request;
+using small_kubernetes::User;
+
+class SweepTest : public DriverLab {
+ protected:
+  SweepTest() {
+    settings_.settings.owner.reset();
+    settings_.settings.startup_grace = std::chrono::minutes(5);
+    MakeEphemeral("deployment.apps/bob");
+  }
+
+  SweepProgress Sweep(const std::string& ns = "lab") {
+    told_.clear();
+    CachedLists lists(transport_, ns);
+    KubeClient client(lists, tokens_, [](const RequestRecord&) {});
+    Discovery discovery(client);
+    const DriverTools glance{client, discovery, clock_, stop_.get_token()};
+    const DriverTools driver{client_, discovery_, clock_, stop_.get_token()};
+    EventRecorder events(client_, clock_, log_.logger(), "cli");
+    const SettingsInForce::WithAnnotations settings = [this](const TextMap& annotations) {
+      ResolvedSettings resolved = settings_;
+      if (annotations.contains("cluster-watcher/dry-run")) resolved.settings.dry_run = true;
+      return resolved;
+    };
+    const auto dial = [](const std::string&) -> Result<std::unique_ptr<Transport>> {
+      return Failure("no step reaches anything here");
+    };
+    const SweepTools tools{driver, settings, metrics_, log_, events, dial};
+    const auto progress =
+        cluster_watcher::Sweep(tools, {ns, "oshinko-cluster", SomeCommand(), glance},
+                               {[this](const std::string& where, const std::string& what,
+                                       const Swept& swept) { told_[where + "/" + what] = swept; },
+                                [](const SweepProgress&) {}});
+    EXPECT_TRUE(progress) << (progress ? "" : progress.error().message);
+    return progress ? *progress : SweepProgress{};
+  }
+  const Swept& Told(const std::string& what = "lab/cluster spark") { return told_[what]; }
+  void LoseDriver() {
+    Delete(kDriver);
+    kubernetes_.Settle();
+  }
+  bool IsDeleted() { return !Exists(kRoot) && !Exists(kWorker) && !Exists(kService); }
+  // A watcher is in the master pod, and is in this state: {"running":{}}.
+  void PutWatcherIntoPod(const std::string& state) {
+    const std::string pod = "/api/v1/namespaces/lab/pods/" + NameOfPod();
+    kubernetes_.Admin("PATCH", pod,
+                      R"({"spec":{"initContainers":[{"name":"cluster-watcher","image":"w",)"
+                      R"("restartPolicy":"Always"}]}})",
+                      "application/merge-patch+json");
+    kubernetes_.Admin("PATCH", pod + "/status",
+                      R"({"status":{"initContainerStatuses":[{"name":"cluster-watcher","state":)" +
+                          state + "}]}}",
+                      "application/merge-patch+json");
+  }
+  void LoseMaster() {
+    Annotate(kWorker, "owner", "deployment.apps/bob");
+    Delete(kRoot);
+    kubernetes_.Settle();
+  }
+  void MakeClaim(const std::string& name, const std::string& more = "") {
+    kubernetes_.Apply(R"({"apiVersion":"v1","kind":"PersistentVolumeClaim",)" + Meta(name, more) +
+                      R"(,"spec":{"accessModes":["ReadWriteOnce"]}})");
+  }
+  void MarkClaim(const std::string& name, Duration ago, const std::string& cluster = "old") {
+    Annotate(kClaims + name, "root-uid", ObjectUid(kClaims + name));
+    Annotate(kClaims + name, "collect-after", FormatTime(clock_.WallNow() - ago));
+    Annotate(kClaims + name, "collect-of", cluster);
+  }
+  // Calls `what` before the `number`th request of this method whose target contains `contains`.
+  void Before(const std::string& method, const std::string& contains, int number,
+              std::function<void()> what) {
+    kubernetes_.on_request = [=, seen = 0](const Request& request, const User&) mutable {
+      const bool is_it = (method.empty() || request.method == method) &&
+                         request.target.find(contains) != std::string::npos && ++seen == number;
+      if (is_it) what();
+    };
+  }
+
+  int RequestsOf(const std::function<void()>& what) {
+    int requests = 0;
+    kubernetes_.on_request = [&](const Request&, const User&) { ++requests; };
+    what();
+    kubernetes_.on_request = nullptr;
+    return requests;
+  }
+
+  const std::string kClaims = "/api/v1/namespaces/lab/persistentvolumeclaims/";
+  std::ostringstream log_text_;
+  Log log_{LogLevel::kDebug, LogFormat::kText,
+           std::make_shared<spdlog::sinks::ostream_sink_st>(log_text_)};
+  std::stop_source stop_;
+  std::map<std::string, Swept> told_;
+};
+
+TEST_F(SweepTest, AClusterWithoutAWatcherGoesAfterItsGracePeriod) {
+  LoseDriver();
+  const MonotonicTime began = clock_.Now();
+  const SweepProgress progress = Sweep();
+  EXPECT_EQ(progress.clusters, 1u);
+  EXPECT_EQ(progress.deleted, 1u) << Told().detail;
+  EXPECT_EQ(Told().why, "owner-absent");
+  EXPECT_TRUE(IsDeleted());
+  EXPECT_FALSE(MapExists("spark-config"));
+  EXPECT_GE(clock_.Now() - began, std::chrono::minutes(5)) << "its owner was never seen";
+  EXPECT_LT(clock_.Now() - began, std::chrono::minutes(6));
+}
+
+TEST_F(SweepTest, AnOwnerThatWasSeenNeedsTheShorterGracePeriod) {
+  const std::string uid = ObjectUid(kDriver);
+  MarkRoot("recorded-owner",
+           R"({\"kind\":\"deployment.apps\",\"namespace\":\"lab\",\"name\":\"bob\",\"uid\":\")" +
+               uid + R"(\"})");
+  LoseDriver();
+  const MonotonicTime began = clock_.Now();
+  EXPECT_EQ(Sweep().deleted, 1u) << Told().detail;
+  EXPECT_GE(clock_.Now() - began, std::chrono::seconds(30));
+  EXPECT_LT(clock_.Now() - began, std::chrono::minutes(1));
+}
+
+TEST_F(SweepTest, WhatIsUsedStaysAndCostsOnlyTheLists) {
+  Sweep();  // learns which kinds are served
+  const int of_one = RequestsOf([this] {
+    EXPECT_EQ(Sweep().kept.at("active"), 1u);
+    EXPECT_TRUE(told_.empty()) << "nobody needs to know";
+  });
+  for (const char* name : {"one", "two", "three"}) {
+    const std::string labels = std::string(R"("oshinko-cluster":")") + name + R"(",)";
+    MakeWorkload(name, labels + R"("oshinko-type":"master",)");
+    Annotate("/apis/apps/v1/namespaces/lab/deployments/" + std::string(name), "owner",
+             "deployment.apps/bob");
+  }
+  kubernetes_.Settle();
+  EXPECT_EQ(RequestsOf([this] { EXPECT_EQ(Sweep().kept.at("active"), 4u); }), of_one);
+}
+
+TEST_F(SweepTest, ARunningWatcherIsLeftAlone) {
+  PutWatcherIntoPod(R"({"running":{}})");
+  LoseDriver();
+  const SweepProgress progress = Sweep();
+  EXPECT_EQ(progress.watched, 1u);
+  EXPECT_TRUE(Exists(kRoot));
+}
+
+TEST_F(SweepTest, AWatcherThatDoesNotRunIsNone) {
+  PutWatcherIntoPod(R"({"waiting":{"reason":"CrashLoopBackOff"}})");
+  LoseDriver();
+  EXPECT_EQ(Sweep().deleted, 1u) << Told().detail;
+  EXPECT_TRUE(IsDeleted());
+}
+
+TEST_F(SweepTest, WhoeverOptedOutIsLeftAlone) {
+  kubernetes_.Admin("PATCH", kRoot,
+                    R"({"spec":{"template":{"metadata":{"annotations":{
+                       "cluster-watcher/inject":"false"}}}}})",
+                    "application/merge-patch+json");
+  kubernetes_.Settle();
+  LoseDriver();
+  Sweep();
+  EXPECT_EQ(Told().what, Swept::What::kKept);
+  EXPECT_NE(Told().detail.find("cluster-watcher/inject"), std::string::npos) << Told().detail;
+  EXPECT_TRUE(Exists(kRoot));
+}
+
+TEST_F(SweepTest, AHoldBindsIt) {
+  LoseDriver();
+  Annotate("/api/v1/namespaces/lab", "hold-until", "2099-01-01T00:00:00Z");
+  EXPECT_EQ(Sweep().kept.at("held"), 1u);
+  EXPECT_TRUE(Exists(kRoot));
+}
+
+TEST_F(SweepTest, ADriverThatComesBackInTimeKeepsIt) {
+  LoseDriver();
+  Before("GET", "namespaces/lab/deployments/spark-m", 6, [this] { MakeDriver(); });
+  EXPECT_EQ(Sweep().deleted, 0u);
+  EXPECT_TRUE(Exists(kRoot) && Exists(kWorker));
+  EXPECT_EQ(Mark("phase") + Mark("abandoned-since"), "");
+}
+
+TEST_F(SweepTest, ADryRunSaysWhatWouldGoAndWritesNothing) {
+  LoseDriver();
+  settings_.settings.dry_run = true;
+  const auto version = kubernetes_.Admin("GET", kRoot).body;
+  const MonotonicTime began = clock_.Now();
+  const SweepProgress progress = Sweep();
+  EXPECT_EQ(progress.deleted, 1u);
+  EXPECT_EQ(Told().what, Swept::What::kWouldDelete);
+  EXPECT_NE(Told().detail.find("deployment.apps/spark-w"), std::string::npos) << Told().detail;
+  EXPECT_EQ(kubernetes_.Admin("GET", kRoot).body, version);
+  EXPECT_LT(clock_.Now() - began, std::chrono::seconds(10)) << "nothing is waited for";
+}
+
+TEST_F(SweepTest, ADryRunOfTheClusterItselfIsKept) {
+  kubernetes_.Admin("PATCH", kRoot,
+                    R"({"spec":{"replicas":0,"template":{"metadata":{"annotations":{
+                       "cluster-watcher/dry-run":"true"}}}}})",
+                    "application/merge-patch+json");
+  kubernetes_.Settle();
+  LoseDriver();
+  Sweep();
+  EXPECT_EQ(Told().what, Swept::What::kWouldDelete) << "the template of pods that aren't there";
+  EXPECT_TRUE(Exists(kRoot));
+}
+
+TEST_F(SweepTest, WithoutAMasterTheOwnerIsWhatAMemberNames) {
+  LoseMaster();
+  EXPECT_EQ(Sweep().kept.at("active"), 1u);
+  EXPECT_TRUE(Exists(kWorker) && Exists(kService));
+  LoseDriver();
+  EXPECT_EQ(Sweep().deleted, 1u) << Told().detail;
+  EXPECT_TRUE(IsDeleted());
+}
+
+TEST_F(SweepTest, WithoutAMasterAndAnOwnerItIsNamedAndKept) {
+  Delete(kRoot);
+  LoseDriver();
+  Sweep();
+  EXPECT_EQ(Told().what, Swept::What::kKept);
+  EXPECT_NE(Told().detail.find("no member of it is annotated"), std::string::npos);
+  EXPECT_TRUE(Exists(kWorker));
+}
+
+TEST_F(SweepTest, MembersThatNameSeveralOwnersKeepIt) {
+  LoseMaster();
+  Annotate(kService, "owner", "deployment.apps/alice");
+  LoseDriver();
+  EXPECT_EQ(Sweep().kept.at("ambiguous"), 1u);
+  EXPECT_TRUE(Exists(kWorker));
+}
+
+TEST_F(SweepTest, AServiceMayStandForTheMaster) {
+  Delete(kWorker);
+  Annotate(kService, "owner", "deployment.apps/bob");
+  Delete(kRoot);
+  LoseDriver();
+  EXPECT_EQ(Sweep().deleted, 1u) << Told().detail;
+  EXPECT_FALSE(Exists(kService));
+}
+
+TEST_F(SweepTest, AMasterThatIsMadeAnewEndsTheDeletionOfWhatWasLeft) {
+  LoseMaster();
+  LoseDriver();
+  Annotate(kService, "delete-order", "1");
+  // The first wave is the ConfigMap: then somebody makes the cluster anew.
+  Before("DELETE", "configmaps/spark-config", 1, [this] {
+    kubernetes_.on_request = nullptr;
+    MakeRoot();
+  });
+  Sweep();
+  EXPECT_TRUE(Exists(kRoot));
+  EXPECT_TRUE(Exists(kService));
+}
+
+TEST_F(SweepTest, WhatIsMadeMeanwhileIsNotOfWhatWasLeft) {
+  LoseMaster();
+  LoseDriver();
+  Before("DELETE", "/", 1, [this] {
+    kubernetes_.on_request = nullptr;
+    clock_.elapsed += std::chrono::seconds(2);
+    MakeMap("made-anew");
+  });
+  EXPECT_EQ(Sweep().deleted, 1u) << Told().detail;
+  EXPECT_TRUE(MapExists("made-anew"));
+  EXPECT_FALSE(Exists(kWorker));
+}
+
+TEST_F(SweepTest, MoreThanTheLimitAtOnceAreASurge) {
+  settings_.settings.surge_limit = 2;
+  settings_.settings.surge_grace = std::chrono::minutes(10);
+  for (const char* name : {"one", "two"}) {
+    const std::string labels = std::string(R"("oshinko-cluster":")") + name + R"(",)";
+    MakeWorkload(name, labels + R"("oshinko-type":"master",)");
+    Annotate("/apis/apps/v1/namespaces/lab/deployments/" + std::string(name), "owner",
+             "deployment.apps/bob");
+  }
+  kubernetes_.Settle();
+  LoseDriver();
+  const MonotonicTime began = clock_.Now();
+  EXPECT_EQ(Sweep().deleted, 3u);
+  EXPECT_GE(clock_.Now() - began, std::chrono::minutes(10));
+  settings_.settings.surge_limit = 3;
+  MakeRoot();
+  MakeEphemeral("deployment.apps/bob");
+  kubernetes_.Settle();
+  const MonotonicTime again = clock_.Now();
+  EXPECT_EQ(Sweep().deleted, 1u);
+  EXPECT_LT(clock_.Now() - again, std::chrono::minutes(6));
+}
+
+TEST_F(SweepTest, TwoClustersShareTheWait) {
+  MakeWorkload("one", R"("oshinko-cluster":"one","oshinko-type":"master",)");
+  Annotate("/apis/apps/v1/namespaces/lab/deployments/one", "owner", "deployment.apps/bob");
+  kubernetes_.Settle();
+  LoseDriver();
+  const MonotonicTime began = clock_.Now();
+  EXPECT_EQ(Sweep().deleted, 2u);
+  EXPECT_LT(clock_.Now() - began, std::chrono::minutes(6));
+}
+
+TEST_F(SweepTest, WhatAnotherDeletesIsLeftToThatOne) {
+  LoseDriver();
+  MarkRoot("phase", "deleting");
+  Annotate(kRoot, "condemned-by", "cli/another");
+  Annotate(kRoot, "deleting-since", FormatTime(clock_.WallNow()));
+  Annotate(kRoot, "deletes-begun", "true");
+  Annotate(kRoot, "first-deletes", "services/x=0");
+  Sweep();
+  EXPECT_EQ(Told().detail, "already being deleted by cli/another");
+  EXPECT_TRUE(Exists(kRoot));
+}
+
+TEST_F(SweepTest, ToldToStopItBeginsNothing) {
+  LoseDriver();
+  clock_.At(clock_.elapsed + std::chrono::minutes(1), [this] { stop_.request_stop(); });
+  EXPECT_EQ(Sweep().deleted, 0u);
+  EXPECT_TRUE(Exists(kRoot) && Exists(kWorker));
+}
+
+// A world with a sweep that is killed.
+class KilledSweep : public SweepTest {
+ public:
+  // Whether the sweep got as far as its request number `n`.
+  bool KillBefore(int n) {
+    struct Killed {};
+    Before("", "", n, [] { throw Killed(); });
+    bool was_killed = false;
+    try {
+      Sweep();
+    } catch (const Killed&) {
+      was_killed = true;
+    }
+    kubernetes_.on_request = nullptr;
+    clock_.elapsed += std::chrono::minutes(15);
+    return was_killed;
+  }
+  void SweepAgain() {
+    for (int i = 0; i < 2 && !IsAllGone(); ++i) Sweep();
+  }
+  bool IsWhole() { return Exists(kWorker) && Exists(kService) && MapExists("spark-config"); }
+  bool IsAllGone() { return IsDeleted() && !MapExists("spark-config"); }
+
+  using SweepTest::LoseDriver;
+  using SweepTest::LoseMaster;
+  using SweepTest::MakeDriver;
+  using SweepTest::Sweep;
+  using SweepTest::Told;
+
+ private:
+  void TestBody() override {}
+};
+
+TEST(KilledSweepTest, TheNextOneFinishesWhatItHasBegun) {
+  for (const bool has_master : {true, false}) {
+    bool was_killed = true;
+    for (int n = 1; was_killed; ++n) {
+      KilledSweep world;
+      if (!has_master) world.LoseMaster();
+      world.LoseDriver();
+      was_killed = world.KillBefore(n);
+      world.SweepAgain();
+      EXPECT_TRUE(world.IsAllGone())
+          << "killed before request " << n << ": " << world.Told().detail;
+    }
+  }
+}
+
+TEST(KilledSweepTest, ADriverThatComesBackKeepsWhatIsWhole) {
+  bool was_killed = true;
+  for (int n = 1; was_killed; ++n) {
+    KilledSweep world;
+    world.LoseDriver();
+    was_killed = world.KillBefore(n);
+    const bool was_whole = world.IsWhole();
+    world.MakeDriver();
+    world.Sweep();
+    EXPECT_EQ(world.IsWhole(), was_whole) << "killed before request " << n;
+  }
+}
+
+// --- Claims -------------------------------------------------------------------------------------
+
+TEST_F(SweepTest, AClaimGoesWhenItsTimeIsOver) {
+  for (const char* name : {"due", "later", "bare"}) MakeClaim(name);
+  MarkClaim("due", std::chrono::minutes(1));
+  MarkClaim("later", -std::chrono::minutes(1));
+  const SweepProgress progress = Sweep();
+  EXPECT_EQ(progress.claims, 1u) << Told("lab/claim due").detail;
+  EXPECT_FALSE(Exists(kClaims + "due"));
+  EXPECT_TRUE(Exists(kClaims + "later") && Exists(kClaims + "bare"));
+}
+
+TEST_F(SweepTest, AClaimInUseStays) {
+  for (const char* name :
+       {"of-pod", "of-cluster", "data-set-0", "kept", "held", "copied", "p-scratch", "no-time"}) {
+    MakeClaim(name);
+    MarkClaim(name, std::chrono::minutes(1), name == std::string("of-cluster") ? "spark" : "old");
+  }
+  kubernetes_.Apply(R"({"apiVersion":"v1","kind":"Pod",)" + Meta("p", "") +
+                    R"(,"spec":{"containers":[{"name":"m","image":"x"}],"volumes":[{"name":"v",)"
+                    R"("persistentVolumeClaim":{"claimName":"of-pod"}},{"name":"scratch",)"
+                    R"("ephemeral":{}}]},"status":{"phase":"Succeeded"}})");
+  kubernetes_.Apply(R"({"apiVersion":"apps/v1","kind":"StatefulSet",)" + Meta("set", "") +
+                    R"(,"spec":{"replicas":0,"selector":{"matchLabels":{"app":"set"}},"template":)"
+                    R"({"metadata":{"labels":{"app":"set"}},"spec":{"containers":[]}}}})");
+  Annotate(kClaims + "kept", "keep", "true");
+  Annotate(kClaims + "held", "hold-until", "2099-01-01T00:00:00Z");
+  Annotate(kClaims + "copied", "root-uid", "another");
+  Annotate(kClaims + "no-time", "collect-after", "tomorrow");
+  EXPECT_EQ(Sweep().claims, 0u);
+  EXPECT_EQ(Told("lab/claim of-pod").detail, "pod/p mounts it");
+  EXPECT_EQ(Told("lab/claim p-scratch").detail, "pod/p mounts it");
+  EXPECT_NE(Told("lab/claim of-cluster").detail.find("is of its cluster spark"), std::string::npos);
+  EXPECT_EQ(Told("lab/claim data-set-0").detail, "statefulset.apps/set would mount it");
+  EXPECT_EQ(Told("lab/claim kept").detail, "it is annotated to be kept");
+  EXPECT_NE(Told("lab/claim held").detail.find("held until"), std::string::npos);
+  EXPECT_NE(Told("lab/claim no-time").detail.find("is no time"), std::string::npos);
+  for (const char* name :
+       {"of-pod", "of-cluster", "data-set-0", "kept", "held", "copied", "p-scratch", "no-time"}) {
+    EXPECT_TRUE(Exists(kClaims + name)) << name;
+  }
+}
+
+TEST_F(SweepTest, WhatCannotBeReadKeepsClaims) {
+  MakeClaim("due");
+  MarkClaim("due", std::chrono::minutes(1));
+  Refuse("GET", "namespaces/lab/pods?limit", 500);
+  EXPECT_EQ(Sweep().claims, 0u);
+  EXPECT_TRUE(Exists(kClaims + "due"));
+}
+
+}  // namespace
+}  // namespace cluster_watcher

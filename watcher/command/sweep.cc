@@ -1,0 +1,127 @@
+#include "watcher/command/sweep.h"
+
+#include <unistd.h>
+
+#include <utility>
+#include <vector>
+
+#include "probes/base/printable.h"
+#include "probes/kube/cached_lists.h"
+#include "watcher/command/deletion_session.h"
+#include "watcher/command/print_errors.h"
+#include "watcher/command/step_dial.h"
+
+namespace cluster_watcher {
+namespace {
+
+constexpr const char* kClearLine = "\r\x1b[K";
+
+const char* Verb(Swept::What what) {
+  switch (what) {
+    case Swept::What::kDeleted:
+      return "deleted";
+    case Swept::What::kWouldDelete:
+      return "would be deleted";
+    case Swept::What::kKept:
+      return "kept";
+    case Swept::What::kFailed:
+      return "not deleted";
+  }
+  return "";
+}
+
+std::string Line(const std::string& ns, const std::string& what, const Swept& swept) {
+  std::string line = ns.empty() ? what : ns + "/" + what;
+  line += std::string(" ") + Verb(swept.what);
+  if (!swept.why.empty()) line += ": " + swept.why;
+  if (!swept.detail.empty()) line += (swept.why.empty() ? ": " : " (") + swept.detail;
+  if (!swept.why.empty() && !swept.detail.empty()) line += ")";
+  return Printable(line) + "\n";
+}
+
+// What becomes of each, line by line, and on a terminal how far the sweep is.
+class Reporter {
+ public:
+  explicit Reporter(bool dry_run) : dry_run_(dry_run) {}
+
+  SweepListener Listener() {
+    return {[this](const std::string& ns, const std::string& what, const Swept& swept) {
+              Clear();
+              PrintText(Line(ns, what, swept));
+            },
+            [this](const SweepProgress& progress) {
+              if (!is_terminal_) return;
+              Clear();
+              shown_ = true;
+              PrintProgress(SweepSummary(progress, dry_run_));
+            }};
+  }
+  void Clear() {
+    if (std::exchange(shown_, false)) PrintProgress(kClearLine);
+  }
+
+ private:
+  static void PrintProgress(const std::string& text) {
+    // Nobody misses what can't be written there.
+    [[maybe_unused]] const auto written = write(STDERR_FILENO, text.data(), text.size());
+  }
+
+  const bool dry_run_;
+  const bool is_terminal_ = isatty(STDERR_FILENO) != 0;
+  bool shown_ = false;
+};
+
+DriverOutcome SweepWith(DriverSession& session, const Environment& environment,
+                        const std::string& ns) {
+  DeletionSession deletion(session, environment, StepsAt::kElsewhere);
+  CachedLists lists(session.transport(), ns);
+  KubeClient client(lists, session.tokens(), [](const RequestRecord&) {});
+  Discovery discovery(client);
+  const DriverTools glance{client, discovery, session.tools().clock, session.tools().stop};
+  Reporter reporter(session.settings()->dry_run);
+  const auto progress =
+      Sweep(deletion.sweep(session.with_annotations()),
+            {ns, session.settings()->cluster_label, SomeCommand(), glance}, reporter.Listener());
+  reporter.Clear();
+  if (!progress) return DriverOutcome::Of(DriverExit::kFailed, progress.error().message);
+  DriverOutcome outcome = DriverOutcome::Said(SweepSummary(*progress, session.settings()->dry_run));
+  if (progress->failed > 0) outcome.exit = DriverExit::kFailed;
+  return outcome;
+}
+
+}  // namespace
+
+std::string SweepSummary(const SweepProgress& progress, bool dry_run) {
+  const auto counted = [](std::size_t number, const std::string& what) {
+    return std::to_string(number) + " " + what;
+  };
+  std::size_t kept = 0;
+  std::string reasons;
+  for (const auto& [reason, number] : progress.kept) {
+    kept += number;
+    reasons += (reasons.empty() ? " (" : ", ") + reason + " " + std::to_string(number);
+  }
+  if (!reasons.empty()) reasons += ")";
+  const std::string deleted = dry_run ? "to be deleted" : "deleted";
+  std::string text =
+      counted(progress.clusters, progress.clusters == 1 ? "cluster: " : "clusters: ");
+  text += counted(progress.deleted, deleted) + ", " + counted(kept, "kept") + reasons;
+  if (progress.failed > 0) text += ", " + counted(progress.failed, "failed");
+  text += ", " + counted(progress.watched, "watched over");
+  const std::size_t open = progress.clusters - progress.watched - progress.settled;
+  if (open > 0) text += ", " + counted(open, "to be settled");
+  if (progress.claims > 0) {
+    text += "; " + counted(progress.claims, progress.claims == 1 ? "claim " : "claims ") + deleted;
+  }
+  return text;
+}
+
+int RunSweep(const Invocation& invocation, const Environment& environment, std::stop_token stop) {
+  const bool is_all = invocation.options.at("all-namespaces") == "true";
+  return WithDriverSession(
+      invocation, environment, std::move(stop), {}, [&](DriverSession& session) {
+        return SweepWith(session, environment, is_all ? "" : session.settings()->ns);
+      });
+}
+
+}  // namespace cluster_watcher

@@ -1,0 +1,214 @@
+#include "watcher/sweep/collected_claims.h"
+
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "probes/base/time_text.h"
+#include "probes/cluster_probe.h"
+#include "watcher/decision/rules.h"
+#include "watcher/deletion/member_listing.h"
+#include "watcher/deletion/members.h"
+#include "watcher/protocol/master_root.h"
+#include "watcher/protocol/member_annotations.h"
+#include "watcher/protocol/mounted.h"
+
+namespace cluster_watcher {
+namespace {
+
+// Nothing is deleted on older evidence.
+constexpr Duration kFresh{5'000};
+
+const ResourceType& ClaimType() { return *FindBuiltInByName("persistentvolumeclaims", ""); }
+const ResourceType& PodType() { return *FindBuiltInByName("pods", ""); }
+
+Swept KeptFor(std::string why) { return {Swept::What::kKept, "", std::move(why)}; }
+
+// When it may be deleted; nullopt: it isn't left to a sweep, or its mark is another claim's.
+std::optional<std::string> CollectAfter(const ObjectMeta& claim) {
+  if (claim.deleting || claim.Annotation(annotation::kRootUid) != claim.uid) return std::nullopt;
+  return claim.Annotation(annotation::kCollectAfter);
+}
+
+std::string ClusterOf(const ObjectMeta& claim, const std::string& label) {
+  return claim.Annotation(annotation::kCollectOf).value_or(claim.Label(label).value_or(""));
+}
+
+// What could keep the claims of a namespace.
+struct InUse {
+  std::optional<WallTime> now;                    // by the API server's clock
+  std::string held;                               // by a hold of the namespace; empty: by none
+  std::map<std::string, std::string> mounted_by;  // claims to pods
+  std::vector<std::string> sets;                  // StatefulSets
+  std::map<std::string, std::string> clusters;    // by name, to an object that carries their label
+  MonotonicTime since{};
+};
+
+class Collector {
+ public:
+  Collector(const ClaimSweep& sweep, const std::string& ns) : sweep_(sweep), ns_(ns) {}
+
+  Swept Collect(const KubeObject& claim) {
+    Clock& clock = sweep_.driver.clock;
+    if (!in_use_ || clock.Now() - in_use_->since >= kFresh) {
+      auto read = Read();
+      if (!read) return KeptFor(read.error().message);
+      in_use_ = *std::move(read);
+    }
+    if (auto why = WhyKept(claim.meta)) return KeptFor(*std::move(why));
+    if (sweep_.settings.dry_run) return {Swept::What::kWouldDelete, "", "its time is over"};
+    if (auto policy = MasterRoot(sweep_.driver.client, claim).PolicyAgainstMarks()) {
+      return KeptFor(*std::move(policy));
+    }
+    if (clock.Now() - in_use_->since >= kFresh) return KeptFor("its evidence grew old");
+    const auto sent =
+        sweep_.driver.client.Do(ApiRequest::Delete(claim.type, ns_, claim.meta.name,
+                                                   {claim.meta.uid, claim.meta.resource_version},
+                                                   PropagationPolicy::kBackground, false),
+                                {});
+    if (sent) return {Swept::What::kDeleted, "", "its time is over"};
+    const ApiFailure failure = sent.error().failure;
+    if (failure == ApiFailure::kNotFound) return KeptFor("it is gone");
+    if (failure == ApiFailure::kConflict) return KeptFor("it has changed");
+    return {Swept::What::kFailed, "", sent.error().message};
+  }
+
+ private:
+  std::optional<std::string> WhyKept(const ObjectMeta& claim) const {
+    if (IsKept(claim)) return "it is annotated to be kept";
+    if (auto hold = claim.Annotation(annotation::kHoldUntil); hold && Holds(*hold, in_use_->now)) {
+      return "it is held until " + *hold;
+    }
+    if (!in_use_->held.empty()) return in_use_->held;
+    const auto due = ParseTime(claim.Annotation(annotation::kCollectAfter).value_or(""));
+    if (!due) return std::string(annotation::kCollectAfter) + " is no time: correct it";
+    if (*due > sweep_.driver.clock.WallNow() || (in_use_->now && *due > *in_use_->now)) {
+      return "it isn't due by all clocks";
+    }
+    if (const auto pod = in_use_->mounted_by.find(claim.name); pod != in_use_->mounted_by.end()) {
+      return "pod/" + pod->second + " mounts it";
+    }
+    for (const std::string& set : in_use_->sets) {
+      if (IsNamedAsClaimOf(set, claim.name)) return "statefulset.apps/" + set + " would mount it";
+    }
+    const std::string cluster = ClusterOf(claim, sweep_.label);
+    if (const auto object = in_use_->clusters.find(cluster); object != in_use_->clusters.end()) {
+      return object->second + " is of its cluster " + cluster;
+    }
+    return std::nullopt;
+  }
+
+  // What doesn't parse holds.
+  bool Holds(const std::string& text, const std::optional<WallTime>& now) const {
+    const auto until = ParseTime(text);
+    return !until || *until > sweep_.driver.clock.WallNow() || (now && *until > *now);
+  }
+
+  Result<InUse, ApiError> Read() {
+    InUse found;
+    found.since = sweep_.driver.clock.Now();
+    const Patience patience = sweep_.driver.Reads();
+    KubeClient& client = sweep_.driver.client;
+    auto ns =
+        client.Do(ApiRequest::GetMetadata(*FindBuiltInByName("namespaces", ""), "", ns_), patience);
+    if (!ns && ns.error().failure != ApiFailure::kForbidden) return Unexpected{ns.error()};
+    if (ns) {
+      found.now = ns->server_time;
+      const auto meta = ReadObjectMeta(ns->document.root());
+      const auto hold = meta ? meta->Annotation(annotation::kHoldUntil) : std::nullopt;
+      if (hold && Holds(*hold, found.now))
+        found.held = "namespace " + ns_ + " is held until " + *hold;
+    }
+    if (auto read = ReadPods(found, patience); !read) return Unexpected{read.error()};
+    if (auto read = ReadClusters(found, patience); !read) return Unexpected{read.error()};
+    return found;
+  }
+
+  // Also those that have ended: they may be read for what they have left.
+  Result<Done, ApiError> ReadPods(InUse& found, const Patience& patience) {
+    return sweep_.driver.client.EachItem(
+        ApiRequest::List(PodType(), ns_),
+        [&](JsonValue pod) {
+          const std::string name(pod["metadata"]["name"].AsString().value_or(""));
+          for (const MountedObject& mounted : MountedBy(pod)) {
+            if (mounted.type == ClaimType()) found.mounted_by.emplace(mounted.name, name);
+          }
+          // Its claim is named so. Source: kubernetes.io "Ephemeral Volumes".
+          for (const JsonValue volume : pod["spec"]["volumes"].Elements()) {
+            if (!volume["ephemeral"].IsObject()) continue;
+            found.mounted_by.emplace(
+                name + "-" + std::string(volume["name"].AsString().value_or("")), name);
+          }
+        },
+        patience);
+  }
+
+  Result<Done, ApiError> ReadClusters(InUse& found, const Patience& patience) {
+    const MemberKinds kinds = FindMemberKinds(sweep_.settings, sweep_.driver.discovery, patience);
+    if (!kinds.errors.empty()) return Unexpected{kinds.errors.front()};
+    std::vector<ResourceType> types = kinds.types;
+    const ResourceType& sets = *FindBuiltInByName("statefulsets", "apps");
+    std::erase(types, sets);
+    std::erase(types, ClaimType());
+    for (const ResourceType& type : types) {
+      const auto read = sweep_.driver.client.EachItem(
+          ApiRequest::ListBySelector(type, ns_, sweep_.label, true),
+          [&](JsonValue item) { NoteCluster(type, item, found); }, patience);
+      if (!read) return read;
+    }
+    return sweep_.driver.client.EachItem(
+        ApiRequest::ListMetadata(sets, ns_),
+        [&](JsonValue item) {
+          found.sets.emplace_back(item["metadata"]["name"].AsString().value_or(""));
+          NoteCluster(sets, item, found);
+        },
+        patience);
+  }
+
+  void NoteCluster(const ResourceType& type, JsonValue item, InUse& found) const {
+    const auto meta = ReadObjectMeta(item);
+    const auto cluster = meta ? meta->Label(sweep_.label) : std::nullopt;
+    if (cluster) found.clusters.emplace(*cluster, KubeObject{type, *meta}.Describe());
+  }
+
+  const ClaimSweep& sweep_;
+  const std::string ns_;
+  std::optional<InUse> in_use_;
+};
+
+}  // namespace
+
+void CollectDueClaims(
+    const ClaimSweep& sweep,
+    const std::function<void(const std::string& ns, const std::string& claim, Swept swept)>& told) {
+  std::map<std::string, KubeObjects> due;  // by namespace
+  const WallTime now = sweep.driver.clock.WallNow();
+  const auto read = sweep.driver.client.EachItem(
+      ApiRequest::ListMetadata(ClaimType(), sweep.ns),
+      [&](JsonValue item) {
+        auto meta = ReadObjectMeta(item);
+        const auto after = meta ? CollectAfter(*meta) : std::nullopt;
+        const auto time = after ? ParseTime(*after) : std::nullopt;
+        if (!after || (time && *time > now)) return;
+        const std::string ns = meta->ns();
+        due[ns].push_back({ClaimType(), *std::move(meta)});
+      },
+      sweep.driver.Reads());
+  if (!read) {
+    const bool is_refused = read.error().failure == ApiFailure::kForbidden;
+    return told(sweep.ns, "claims",
+                {is_refused ? Swept::What::kKept : Swept::What::kFailed, "",
+                 "they can't be listed: " + read.error().message});
+  }
+  for (const auto& [ns, claims] : due) {
+    Collector collector(sweep, ns);
+    for (const KubeObject& claim : claims) {
+      if (sweep.driver.stop.stop_requested()) return;
+      told(ns, "claim " + claim.meta.name, collector.Collect(claim));
+    }
+  }
+}
+
+}  // namespace cluster_watcher

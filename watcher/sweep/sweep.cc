@@ -1,0 +1,223 @@
+#include "watcher/sweep/sweep.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "probes/base/names.h"
+#include "probes/owner_kinds.h"
+#include "watcher/deletion/judged_look.h"
+#include "watcher/deletion/member_listing.h"
+#include "watcher/driver/cluster_view.h"
+#include "watcher/protocol/member_annotations.h"
+#include "watcher/sweep/collected_claims.h"
+
+namespace cluster_watcher {
+namespace {
+
+constexpr const char* kInjectedLabel = "cluster-watcher/injected";
+
+using ClusterName = std::pair<std::string, std::string>;  // namespace and name
+
+// What the lists of all clusters tell of one.
+struct Found {
+  std::set<std::string> owners = {};        // as its members name them
+  std::optional<KubeObject> stand_in = {};  // the best of these members
+};
+
+class Sweeper {
+ public:
+  Sweeper(const SweepTools& sweep, const SweepRequest& request, const SweepListener& listener)
+      : sweep_(sweep), driver_(sweep.driver), request_(request), listener_(listener) {}
+
+  Result<SweepProgress, ApiError> Run() {
+    if (auto found = FindClusters(); !found) return Unexpected{std::move(found).error()};
+    if (auto watched = FindWatched(); !watched) return Unexpected{std::move(watched).error()};
+    progress_.clusters = found_.size();
+    for (auto& [name, found] : found_) {
+      if (driver_.stop.stop_requested()) break;
+      if (watched_.contains(name)) {
+        ++progress_.watched;
+      } else {
+        Glance(name, found);
+      }
+      Move();
+    }
+    found_.clear();
+    while (!waiting_.empty()) StepNext();
+    CollectClaims();
+    return progress_;
+  }
+
+ private:
+  void CollectClaims() {
+    const auto settings = SettingsOf(sweep_.settings, {request_.ns, request_.label, ""});
+    const ClaimSweep claims{driver_, **settings, request_.ns, request_.label};
+    CollectDueClaims(claims, [this](const std::string& ns, const std::string& claim, Swept swept) {
+      if (swept.what == Swept::What::kFailed) ++progress_.failed;
+      if (swept.what == Swept::What::kDeleted || swept.what == Swept::What::kWouldDelete) {
+        ++progress_.claims;
+      }
+      Tell(ns, claim, swept);
+      Move();
+    });
+  }
+
+  // What carries the cluster label, of all kinds of members but claims, which stay behind.
+  Result<Done, ApiError> FindClusters() {
+    const Patience patience = driver_.Reads();
+    const auto settings = SettingsOf(sweep_.settings, {request_.ns, request_.label, ""});
+    const MemberKinds kinds = FindMemberKinds(**settings, driver_.discovery, patience);
+    if (!kinds.errors.empty()) return Unexpected{kinds.errors.front()};
+    for (const ResourceType& type : kinds.types) {
+      if (type.kind == "PersistentVolumeClaim") continue;
+      const auto read = driver_.client.EachItem(
+          ApiRequest::ListBySelector(type, request_.ns, request_.label, true),
+          [&](JsonValue item) { Note(type, item); }, patience);
+      // What can't be listed can't be deleted either, and the workloads are needed.
+      const bool is_optional = !IsWorkload(type) && type.kind != "Service";
+      const bool is_refused = !read && read.error().failure == ApiFailure::kForbidden;
+      if (!read && !(is_optional && is_refused)) return Unexpected{read.error()};
+    }
+    return Done{};
+  }
+
+  void Note(const ResourceType& type, JsonValue item) {
+    auto meta = ReadObjectMeta(item);
+    const auto name = meta ? meta->Label(request_.label) : std::nullopt;
+    if (!name || name->empty()) return;
+    Found& found = found_[{meta->ns(), *name}];
+    const auto owner = meta->Annotation(annotation::kOwner);
+    if (!owner || meta->Controller() != nullptr || meta->deleting || IsKept(*meta)) return;
+    found.owners.insert(*owner);
+    ClusterId{meta->ns(), request_.label, *name}.DropWhatSaysNothing(*meta);
+    KubeObject object{type, *std::move(meta)};
+    // A deletion that was begun is on the one that bears its marks.
+    const auto rank = [](const KubeObject& one) {
+      return std::tuple(ReadMarks(one.meta).phase != Phase::kDeleting, !IsWorkload(one.type),
+                        one.Describe());
+    };
+    if (!found.stand_in || rank(object) < rank(*found.stand_in)) found.stand_in = std::move(object);
+  }
+
+  // The clusters in whose master pods a watcher runs.
+  Result<Done, ApiError> FindWatched() {
+    const ResourceType& pods = *FindBuiltInByName("pods", "");
+    for (const std::string& which :
+         {std::string(kTypeLabel) + "=" + kMasterType, std::string(kInjectedLabel) + "=true"}) {
+      const auto read = driver_.client.EachItem(
+          ApiRequest::ListBySelector(pods, request_.ns, request_.label + "," + which, false),
+          [&](JsonValue pod) {
+            const auto meta = ReadObjectMeta(pod);
+            if (!meta || !IsWatched(pod)) return;
+            watched_.emplace(meta->ns(), meta->Label(request_.label).value_or(""));
+          },
+          driver_.Reads());
+      if (!read) return Unexpected{read.error()};
+    }
+    return Done{};
+  }
+
+  // Tells what is to be looked at for sure.
+  void Glance(const ClusterName& name, Found& found) {
+    const ClusterId cluster{name.first, request_.label, name.second};
+    const DriverTools& glance = request_.glance;
+    const auto view = ReadClusterView(glance.client, glance.discovery, cluster, glance.Reads());
+    if (!view) {
+      return Settle(cluster,
+                    {Swept::What::kKept, ToString(Reason::kUnknown), view.error().message});
+    }
+    if (!view->exists) return Settle(cluster, {Swept::What::kKept, "", "it is gone", false});
+    if (!view->rivals.empty()) {
+      return Settle(cluster, {Swept::What::kKept, ToString(Reason::kAmbiguous),
+                              "these are all masters of it: " + Joined(view->rivals)});
+    }
+    if (!view->root) return GlanceWithoutRoot(cluster, found);
+    const auto settings = SettingsOf(sweep_.settings, cluster);
+    Observer observer(glance.client, glance.discovery, glance.clock, *settings);
+    const JudgedLook look = LookAndDecide(observer, driver_.stop);
+    const bool is_settled = !look.decision.abandoned() &&
+                            look.decision.reason != Reason::kUnknown &&
+                            view->marks.phase == Phase::kWatching && !view->marks.abandoned_since;
+    if (is_settled) return Settle(cluster, KeptBy(look.decision));
+    Await(cluster, std::nullopt);
+  }
+
+  void GlanceWithoutRoot(const ClusterId& cluster, Found& found) {
+    if (!found.stand_in) {
+      return Settle(cluster, {Swept::What::kKept, "",
+                              "it has no master, and no member of it is annotated with its owner"});
+    }
+    if (found.owners.size() > 1) {
+      return Settle(cluster, {Swept::What::kKept, ToString(Reason::kAmbiguous),
+                              "it has no master, and its members name several owners: " +
+                                  Joined({found.owners.begin(), found.owners.end()})});
+    }
+    Await(cluster, std::move(found.stand_in));
+  }
+
+  void Await(const ClusterId& cluster, std::optional<KubeObject> stand_in) {
+    waiting_.push_back(
+        std::make_unique<SweptCluster>(sweep_, cluster, std::move(stand_in), request_.me));
+  }
+
+  // Whichever is due first.
+  void StepNext() {
+    const auto next = std::min_element(
+        waiting_.begin(), waiting_.end(),
+        [](const auto& one, const auto& other) { return one->next() < other->next(); });
+    driver_.clock.WaitUntil(
+        std::max((*next)->next(), driver_.clock.Now() + driver_.client.TakeRetryAfter()),
+        driver_.stop);
+    auto swept = (*next)->Step();
+    if (!swept) return Move();
+    const ClusterId cluster = (*next)->cluster();
+    std::swap(*next, waiting_.back());
+    waiting_.pop_back();
+    Settle(cluster, *std::move(swept));
+    Move();
+  }
+
+  void Settle(const ClusterId& cluster, const Swept& swept) {
+    ++progress_.settled;
+    switch (swept.what) {
+      case Swept::What::kDeleted:
+      case Swept::What::kWouldDelete:
+        ++progress_.deleted;
+        break;
+      case Swept::What::kFailed:
+        ++progress_.failed;
+        break;
+      case Swept::What::kKept:
+        ++progress_.kept[swept.why.empty() ? "other" : swept.why];
+        break;
+    }
+    Tell(cluster.ns, "cluster " + cluster.name, swept);
+  }
+
+  void Tell(const std::string& ns, const std::string& what, const Swept& swept) {
+    if (swept.matters) listener_.told(ns, what, swept);
+  }
+  void Move() { listener_.moved(progress_); }
+
+  const SweepTools& sweep_;
+  const DriverTools& driver_;
+  const SweepRequest& request_;
+  const SweepListener& listener_;
+  SweepProgress progress_;
+  std::map<ClusterName, Found> found_;
+  std::set<ClusterName> watched_;
+  std::vector<std::unique_ptr<SweptCluster>> waiting_;
+};
+
+}  // namespace
+
+Result<SweepProgress, ApiError> Sweep(const SweepTools& sweep, const SweepRequest& request,
+                                      const SweepListener& listener) {
+  return Sweeper(sweep, request, listener).Run();
+}
+
+}  // namespace cluster_watcher

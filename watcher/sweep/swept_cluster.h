@@ -1,0 +1,94 @@
+// A cluster that nobody watches and that looks abandoned, on its way to its deletion or to being
+// kept: by the rules, confirmations, surge and protocol of a watcher.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "watcher/deletion/reaper.h"
+#include "watcher/driver/driver_tools.h"
+#include "watcher/loop/abandoned_since.h"
+#include "watcher/loop/judge.h"
+#include "watcher/loop/rival_watchers.h"
+#include "watcher/loop/warning.h"
+#include "watcher/reporting/announcer.h"
+#include "watcher/reporting/events.h"
+
+namespace cluster_watcher {
+
+// What a sweep works with.
+struct SweepTools {
+  const DriverTools& driver;
+  const SettingsInForce::WithAnnotations& settings;
+  WatcherMetrics& metrics;
+  Log& log;
+  EventRecorder& events;
+  Dial dial;
+};
+
+// What became of a cluster or a claim.
+struct Swept {
+  enum class What { kDeleted, kWouldDelete, kKept, kFailed };
+
+  What what = What::kKept;
+  std::string why;      // a reason of the rules, "owner-absent"; empty: none of these
+  std::string detail;   // for people
+  bool matters = true;  // false: it is as it should be, so nobody needs to know
+};
+
+// What `decision`, which keeps a cluster, is to whoever sweeps.
+Swept KeptBy(const Decision& decision);
+
+// Returns the settings of `cluster`, with the annotations of its master pods to come.
+std::unique_ptr<SettingsInForce> SettingsOf(const SettingsInForce::WithAnnotations& settings,
+                                            const ClusterId& cluster);
+
+class SweptCluster {
+ public:
+  // `stand_in`: for a cluster without a master, the member that names its owner.
+  SweptCluster(const SweepTools& sweep, ClusterId cluster, std::optional<KubeObject> stand_in,
+               WatcherId me);
+  SweptCluster(const SweptCluster&) = delete;
+  SweptCluster& operator=(const SweptCluster&) = delete;
+
+  const ClusterId& cluster() const { return cluster_; }
+  // When the next step is due.
+  MonotonicTime next() const { return next_; }
+
+  // Looks, and does what the look is reason for: a step may be a whole deletion. nullopt: a further
+  // step is needed.
+  std::optional<Swept> Step();
+
+ private:
+  std::optional<Swept> ActOn(const Snapshot& look);
+  std::optional<Swept> ActOnAbandoned(const Snapshot& look, const Decision& decision);
+  std::optional<Swept> Condemn(const Snapshot& look, const Decision& decision);
+  std::optional<Swept> WaitForOthers(const Snapshot& look);
+  std::optional<Swept> LookAgain(const std::string& why);
+  Swept Rehearse(const Snapshot& look);
+  MonotonicTime NextConfirmation() const;
+  bool IsStopped() const { return driver_.stop.stop_requested(); }
+
+  const DriverTools& driver_;
+  const ClusterId cluster_;
+  const WatcherId me_;
+  const std::unique_ptr<SettingsInForce> settings_;
+  Tools tools_;
+  Observer observer_;
+  Announcer announcer_;
+  Reaper reaper_;
+  Judge judge_;
+  RivalWatchers rivals_;
+  AbandonedSince abandoned_since_;
+  Warning warning_;
+  MonotonicTime next_;
+  std::string root_uid_;     // empty: no look has read it
+  std::string reason_ = {};  // of the deletion
+  int fruitless_ = 0;        // looks in a row that came to nothing
+  int spared_ = 0;
+  std::optional<WatcherId> seen_deleting_;
+  std::optional<MonotonicTime> condemned_since_;  // by another, as it is seen
+};
+
+}  // namespace cluster_watcher
