@@ -97,7 +97,7 @@ OwnerSight OwnerProbe::Look(const OwnerQuery& query, Freshness freshness,
   if (sight.observation == Observation::kAbsent && freshness == Freshness::kSure) {
     ConfirmAbsence(candidates, query, sight, patience);
   }
-  if (freshness == Freshness::kSure) FindRunning(candidates, query, sight, patience);
+  if (freshness == Freshness::kSure) NoteRunning(candidates, query, sight, patience);
   return sight;
 }
 
@@ -373,7 +373,17 @@ void OwnerProbe::ConfirmAbsence(const std::vector<ResourceType>& types, const Ow
   }
 }
 
-void OwnerProbe::FindRunning(const std::vector<ResourceType>& types, const OwnerQuery& query,
+Result<std::string, ApiError> OwnerProbe::FindRunning(const OwnerQuery& query,
+                                                      const OwnerSight& sight,
+                                                      const Patience& patience) {
+  const KubeObject& object = *sight.object;
+  return reader_.FindRunning(
+      {object.type, query.ns, object.meta.name, object.meta.uid, sight.fields.pod_selector,
+       sight.observation == Observation::kDeleting},
+      query.cluster, patience);
+}
+
+void OwnerProbe::NoteRunning(const std::vector<ResourceType>& types, const OwnerQuery& query,
                              OwnerSight& sight, const Patience& patience) {
   std::vector<OwnerOfPods> owners;
   if (sight.observation == Observation::kAbsent) {

@@ -95,6 +95,11 @@ class OwnerProbe {
   // other objects decide whether it is idle; a sure look takes some more if it isn't active.
   OwnerSight Look(const OwnerQuery& query, Freshness freshness, const Patience& patience);
 
+  // Returns the name of something that runs of the owner that `sight` has found, "pod/bob-1"; empty
+  // if nothing does. Pods of `query.cluster` don't count.
+  Result<std::string, ApiError> FindRunning(const OwnerQuery& query, const OwnerSight& sight,
+                                            const Patience& patience);
+
  private:
   // Returns the kinds that the owner may be of. If there are none, `sight` says why.
   std::vector<ResourceType> Candidates(const OwnerQuery& query, OwnerSight& sight,
@@ -118,7 +123,7 @@ class OwnerProbe {
   OwnerSight FollowController(const KubeObject& object, const OwnerQuery& query,
                               Freshness freshness, const Patience& patience);
   // Looks for what still runs of the owner that `sight` shows, or that one of these kinds was.
-  void FindRunning(const std::vector<ResourceType>& types, const OwnerQuery& query,
+  void NoteRunning(const std::vector<ResourceType>& types, const OwnerQuery& query,
                    OwnerSight& sight, const Patience& patience);
   void ConfirmAbsence(const std::vector<ResourceType>& types, const OwnerQuery& query,
                       OwnerSight& sight, const Patience& patience);

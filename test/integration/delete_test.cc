@@ -118,5 +118,23 @@ TEST_F(DeleteCommand, NoSuchClusterIsSaid) {
   EXPECT_EQ(Said(1, {}), "cluster-watcher: no cluster spark\n");
 }
 
+// Without --wait a member that terminates counts as gone.
+TEST_F(DeleteCommand, MembersThatTerminateAreNotWaitedFor) {
+  MakeOwnCluster();
+  MakeMember("held", true);
+  Watcher& deletion = Delete();
+  EXPECT_TRUE(deletion.WaitForExit(std::chrono::seconds(15))) << "it waits for configmap/held";
+  EXPECT_FALSE(Exists("deployments", kMaster));
+  api().ReleaseFinalizers("configmaps", ns_, "held");
+  deletion.WaitForExit();
+}
+
+TEST_F(DeleteCommand, ADryRunIsOne) {
+  MakeOwnCluster();
+  Watcher& deletion = Delete({}, {"CLUSTER_WATCHER_DRY_RUN=true"});
+  deletion.WaitForExit();
+  EXPECT_TRUE(Exists("deployments", kMaster)) << deletion.Output() << deletion.Log();
+}
+
 }  // namespace
 }  // namespace cluster_watcher::integration

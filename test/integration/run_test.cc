@@ -203,5 +203,40 @@ TEST_F(RunCommand, ToldToStopBeforeTheProgramItDeletesNothing) {
   EXPECT_FALSE(api().Uid("deployments", ns_, "spark-w").empty());
 }
 
+// There comes no second SIGTERM for a pod that is deleted.
+TEST_F(RunCommand, WhoWasToldToStopWaitsForNoMore) {
+  MakeDriver();
+  Watcher& run = RunScript(kUntilToldToStop, {"--cluster=spark", "--after=wait"});
+  ASSERT_TRUE(IsStarted(run)) << run.Log();
+  run.Signal(SIGTERM);
+  EXPECT_EQ(run.WaitForExit(std::chrono::seconds(15)).value_or(-1), 7) << run.Log();
+  run.Signal(SIGTERM);
+  run.WaitForExit();
+}
+
+// The first attempt of a Job, whose own Failed decides.
+TEST_F(RunCommand, AJobsFailureKeepsItByDefault) {
+  MakeDriver("etl", "jobs");
+  MakeDriver();
+  Watcher& run = RunScript("exit 3", {"--cluster=spark", "--app=job/etl"});
+  EXPECT_EQ(ExitOf(run), 3) << run.Log();
+  EXPECT_TRUE(HasCluster()) << run.Log();
+}
+
+// A worker pod takes its 30 s to end: CMD's exit code must not wait for that.
+TEST_F(RunCommand, TheEndOfItsMembersIsNotWaitedFor) {
+  MakeDriver();
+  Watcher& run = RunScript(kUntilToldToStop);
+  ASSERT_TRUE(IsStarted(run)) << run.Log();
+  MakeMember("held", true);
+  api().Scale("deployments", ns_, "bob", 0);
+  ASSERT_TRUE(Eventually([&] { return api().Names("pods", ns_, "app=bob").empty(); }));
+  run.Signal(SIGTERM);
+  EXPECT_EQ(run.WaitForExit(std::chrono::seconds(15)).value_or(-1), 7) << run.Log();
+  EXPECT_FALSE(HasCluster());
+  api().ReleaseFinalizers("configmaps", ns_, "held");
+  run.WaitForExit();
+}
+
 }  // namespace
 }  // namespace cluster_watcher::integration

@@ -84,8 +84,9 @@ CommandDescription Run() {
                  .note = ""},
                 flag("ephemeral", "true|false", "false",
                      "a cluster that is created is the application's own, and goes with it"),
-                flag("on-failure", "delete|keep", "delete",
-                     "what becomes of the cluster if the program fails; keep for Jobs"),
+                flag("on-failure", "delete|keep", "",
+                     "what becomes of the cluster if the program fails (default delete, and keep "
+                     "for a Job, which may try again)"),
                 flag("after", "exit|wait", "exit",
                      "what comes after: wait sleeps until SIGTERM, so that no Deployment starts "
                      "the program again"),

@@ -60,8 +60,7 @@ int RunDelete(const Invocation& invocation, const Environment& environment, std:
   return WithDriverSession(
       with_wait, environment, std::move(stop), std::move(errors), [&](DriverSession& session) {
         DeletionSession deletion(session, environment,
-                                 skips_steps ? StepsAt::kNowhere : StepsAt::kElsewhere);
-        deletion.tools().awaits_end = waits;
+                                 skips_steps ? StepsAt::kNowhere : StepsAt::kElsewhere, waits);
         DriverOutcome outcome = Delete(deletion.work(), {session.cluster(), ended, waits});
         if (!deletion.actor().warning.empty()) {
           outcome.warnings.push_back(deletion.actor().warning);

@@ -21,7 +21,7 @@ LogLevel LevelOf(const ResolvedSettings& settings) {
 }  // namespace
 
 DeletionSession::DeletionSession(DriverSession& session, const Environment& environment,
-                                 StepsAt steps_at)
+                                 StepsAt steps_at, bool awaits_end)
     : session_(session),
       actor_(WhoActs(session.tools(), session.settings()->ns, environment)),
       log_(LevelOf(session.settings().resolved()), session.settings()->log_format),
@@ -32,7 +32,8 @@ DeletionSession::DeletionSession(DriverSession& session, const Environment& envi
              session.settings(),
              metrics_,
              log_.logger(),
-             [](Duration) {}},
+             [](Duration) {},
+             awaits_end},
       observer_(session.tools().client, session.tools().discovery, session.tools().clock,
                 session.settings()),
       events_(session.tools().client, session.tools().clock, log_.logger(), actor_.id.pod),

@@ -21,10 +21,11 @@ namespace cluster_watcher {
 
 class DeletionSession {
  public:
-  DeletionSession(DriverSession& session, const Environment& environment, StepsAt steps_at);
+  // `awaits_end`: as in Tools.
+  DeletionSession(DriverSession& session, const Environment& environment, StepsAt steps_at,
+                  bool awaits_end);
 
   const Actor& actor() const { return actor_; }
-  Tools& tools() { return tools_; }
   // For many clusters; `settings` are the session's.
   SweepTools sweep(const SettingsInForce::WithAnnotations& settings) {
     return {session_.tools(), settings, metrics_, log_, events_, dial_};
@@ -37,7 +38,7 @@ class DeletionSession {
   Log log_;
   prometheus::Registry registry_;  // for nobody: nothing serves it
   WatcherMetrics metrics_;
-  Tools tools_;
+  const Tools tools_;
   Observer observer_;
   EventRecorder events_;
   Announcer announcer_;

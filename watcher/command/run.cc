@@ -25,7 +25,7 @@ struct Options {
   std::optional<OwnerName> app;
   std::optional<ManifestFile> file;
   bool ephemeral = false;
-  bool deletes_on_failure = true;
+  std::optional<bool> deletes_on_failure;  // nullopt: as it is usual for the owner's kind
   bool waits_after = false;
   Duration timeout{0};
   Duration stop_timeout{0};
@@ -76,8 +76,10 @@ Options ReadOptions(const Invocation& invocation, const Environment& environment
   }
   if (!invocation.files.empty()) options.file = ReadManifestFile(invocation, errors);
   options.ephemeral = invocation.options.at("ephemeral") == "true";
-  options.deletes_on_failure =
-      OneOf(invocation, "on-failure", {"delete", "keep"}, errors) == "delete";
+  if (invocation.options.contains("on-failure")) {
+    options.deletes_on_failure =
+        OneOf(invocation, "on-failure", {"delete", "keep"}, errors) == "delete";
+  }
   options.waits_after = OneOf(invocation, "after", {"exit", "wait"}, errors) == "wait";
   options.timeout = ReadDuration("--timeout", invocation.options.at("timeout"), Duration(0),
                                  kLongestTimeout, errors);
@@ -111,12 +113,11 @@ class Runner {
       if (!objects) return PrintErrors(objects.error(), kRunFailedExit);
       run.objects = *std::move(objects);
     }
-    deletion_ = std::make_unique<DeletionSession>(*session_, environment_, StepsAt::kElsewhere);
-    deletion_->tools().awaits_end = false;
-    run.me = deletion_->actor().id;
-    if (auto finished = FinishOwnDeletion(deletion_->work(), run.cluster);
-        finished && finished->exit != DriverExit::kDone) {
-      return Failed(*finished);
+    {
+      DeletionSession earlier(*session_, environment_, StepsAt::kElsewhere, false);
+      run.me = earlier.actor().id;
+      const auto finished = FinishOwnDeletion(earlier.work(), run.cluster);
+      if (finished && finished->exit != DriverExit::kDone) return Failed(*finished);
     }
     auto ready = MakeReady(session_->tools(), run);
     if (!ready) return Failed(ready.error());
@@ -139,12 +140,14 @@ class Runner {
   void EndCluster(const ChildEnd& end) {
     if (!ready_.is_own) return;
     const bool has_failed = !end.stopped_by && end.exit_code != 0;
-    const bool only_notes = has_failed && !options_.deletes_on_failure;
+    const bool only_notes = has_failed && !DeletesOnFailure();
     const bool is_terminated = end.stopped_by || only_notes;
-    const DriverOutcome outcome = Delete(
-        deletion_->work(),
-        {session_->cluster(), AppStatus{ready_.app, is_terminated ? "terminated" : "completed"},
-         false, only_notes});
+    DeletionSession deletion(*session_, environment_, StepsAt::kElsewhere, false);
+    const DriverOutcome outcome =
+        Delete(deletion.work(),
+               {session_->cluster(),
+                AppStatus{ready_.app, is_terminated ? "terminated" : "completed", ready_.app_uid},
+                false, only_notes});
     // Stdout is the program's.
     if (!outcome.said.empty()) PrintErrors({outcome.said});
     PrintErrors(outcome.warnings);
@@ -163,6 +166,10 @@ class Runner {
     session_ = std::make_unique<DriverSession>(std::move(session), stop);
     return std::nullopt;
   }
+  // A Job's own Complete or Failed decides; it may start another pod.
+  bool DeletesOnFailure() const {
+    return options_.deletes_on_failure.value_or(ready_.app.kind != "job");
+  }
   static int Failed(const DriverOutcome& outcome) {
     PrintErrors(outcome.warnings);
     return PrintErrors({outcome.error}, kRunFailedExit);
@@ -172,8 +179,7 @@ class Runner {
   const Environment& environment_;
   Options options_;
   std::unique_ptr<DriverSession> session_;
-  std::unique_ptr<DeletionSession> deletion_;
-  ReadyCluster ready_{{}, false, {}};
+  ReadyCluster ready_;
 };
 
 }  // namespace
@@ -197,7 +203,8 @@ int RunRun(const Invocation& invocation, const Environment& environment, SignalS
     return PrintErrors({end.error().reason}, end.error().exit_code);
   }
   runner.EndCluster(*end);
-  if (waits_after) AwaitStop(signals);
+  // Who is told to stop is told so once.
+  if (waits_after && !end->stopped_by) AwaitStop(signals);
   return end->exit_code;
 }
 

@@ -73,7 +73,7 @@ class Reporter {
 
 DriverOutcome SweepWith(DriverSession& session, const Environment& environment,
                         const std::string& ns) {
-  DeletionSession deletion(session, environment, StepsAt::kElsewhere);
+  DeletionSession deletion(session, environment, StepsAt::kElsewhere, false);
   CachedLists lists(session.transport(), ns);
   KubeClient client(lists, session.tokens(), [](const RequestRecord&) {});
   Discovery discovery(client);

@@ -158,6 +158,10 @@ Outcome Completed(const Facts& facts) {
   if (ObservationOf(facts) == Observation::kCompleted) {
     return Match(Reason::kCompleted, facts.owner->detail + " has completed");
   }
+  if (facts.app_status == "completed" && !facts.also_running.empty()) {
+    return Match(Reason::kDriverRunning, "the application said in one pod that it completed, but " +
+                                             facts.also_running + " still runs");
+  }
   if (facts.app_status == "completed") {
     return Match(Reason::kCompleted, "the application said that it completed");
   }

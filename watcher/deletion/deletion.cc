@@ -47,6 +47,7 @@ DeletionMemory MemoryOf(const DeletionOrder& condemned, const Settings& settings
   const WallTime since = condemned.marks.deleting_since.value_or(now);
   memory.collect_after =
       std::chrono::floor<std::chrono::seconds>(since + settings.volume_retention);
+  memory.owner_uids = condemned.other_owners;
   if (look.seen) memory.owner_uids.insert(look.seen->uid);
   if (condemned.marks.owner) memory.owner_uids.insert(condemned.marks.owner->uid);
   if (const auto& owner = look.facts.owner; owner && owner->object) {
@@ -330,23 +331,31 @@ bool Deletion::FinishMembers(MonotonicTime deadline,
   return false;
 }
 
-bool Deletion::DeleteListed(MonotonicTime deadline) {
+bool Deletion::DeleteListed(MonotonicTime deadline, MemberListing::Listed first) {
   root_is_gone_ = true;
+  is_without_root_ = true;
   needs_evidence_ = false;
   memory_.mounted.clear();
   memory_.root_set.clear();
-  for (bool counts = true;;) {
+  const WallTime began = tools_.clock.WallNow() + server_ahead_;
+  bool counts = true;
+  for (MemberListing::Listed listed = std::move(first);;) {
     tools_.turn({});
     const bool late = tools_.clock.Now() >= deadline;
-    MemberListing::Listed listed = listing_.List(RepeatedReads(tools_));
     const Pass pass = DeletePass(Sort(listed, counts), late);
-    // What appears later is somebody's new cluster.
     counts = counts && !listed.complete;
+    // What could not be listed at first counts once it can, but for what was made since.
+    memory_.made_before = began;
     if (listed.complete && pass.remaining == 0) return true;
     policy_ = deletes_.TakePolicy();
     if (late) NameOverdue(pass, listed.failed);
     if (late || !policy_.empty()) return false;
     pace_.Pause(deadline);
+    listed = listing_.List(RepeatedReads(tools_));
+    if (const KubeObject* master = FindOtherMaster(listed.objects, memory_)) {
+      overdue_ = {"it has a new master, " + master->Describe() + ", whose members stay"};
+      return false;
+    }
   }
 }
 
@@ -604,6 +613,10 @@ bool Deletion::MarkOrphans(bool past_deadline) {
     if (std::find(named.begin(), named.end(), orphan) == named.end()) named.push_back(orphan);
   }
   if (named == marks_.first_deletes) return true;
+  if (is_without_root_) {
+    marks_.first_deletes = std::move(named);
+    return true;
+  }
   for (int attempt = 0; attempt < kMostOrphanMarks; ++attempt) {
     // Controllers write status all the time.
     const RootState root = attempt == 0 ? RootState::kOurs : ReadRoot();

@@ -70,9 +70,10 @@ class Deletion {
                      const std::function<std::optional<EvidenceSince>()>& look_again,
                      const std::function<void()>& tell_that_it_is_held);
 
-  // For a cluster without a master root, or with several: deletes the members that are listed now,
-  // without marks, until `deadline`. False: some are left, or policy() says why none goes.
-  bool DeleteListed(MonotonicTime deadline);
+  // For a cluster without a master root, or with several, or one that somebody else deletes:
+  // deletes the members of `first`, which was just listed, without marks, until `deadline` or until
+  // there is a master that wasn't there. False: some are left, or policy() says why none goes.
+  bool DeleteListed(MonotonicTime deadline, MemberListing::Listed first);
   // What is still there of the cluster as the look saw it, its master root included, and is to go;
   // nullopt: that isn't known.
   std::optional<std::vector<std::string>> Remaining();
@@ -187,6 +188,7 @@ class Deletion {
   bool needs_evidence_;  // the cluster was whole when this began, so each send needs fresh evidence
   bool finishes_ = false;      // what somebody else has begun
   bool root_is_gone_ = false;  // as it was read last
+  bool is_without_root_ = false;
   bool root_forbids_ = false;  // to delete more, as it was read last, in the middle of a pass
   bool resumed_;               // it isn't known yet what the watcher listed that began it
   // What Prepare() listed, until that was sent.

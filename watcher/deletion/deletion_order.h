@@ -1,6 +1,7 @@
 // What a deletion rests on, from the point of no return on.
 #pragma once
 
+#include <set>
 #include <string>
 
 #include "watcher/observation/snapshot.h"
@@ -14,6 +15,8 @@ struct DeletionOrder {
   Snapshot look;    // it showed the cluster abandoned, or the deletion that is resumed
   Marks marks;      // as they are written since
   std::string why;  // for people
+  // The UIDs of owners beside the one that the look and the marks tell of.
+  std::set<std::string> other_owners = {};
 };
 
 // How long the deletion has lasted that `marks` tell of, restarts included, by the API server's

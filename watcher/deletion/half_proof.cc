@@ -99,10 +99,11 @@ HalfProof ProveHalf(const Tools& tools, WarnOnce& warn_once, const ClusterId& cl
 std::optional<bool> IsStillAsked(const Tools& tools, WarnOnce& warn_once, const ClusterId& cluster,
                                  const std::string& root_uid, const Marks& marks, WallTime now) {
   if (!IsOfToday(marks, now)) return false;
+  // Marks of a deletion that was called off come back with a rollback.
+  if (now - *marks.deleting_since >= 2 * tools.settings->delete_deadline) return false;
   const auto listed = MemberListing(tools, warn_once, cluster).List(RepeatedReads(tools));
   if (IsAnyMadeSince(listed.objects, root_uid, marks)) return false;
-  const bool late = now - *marks.deleting_since >= 2 * tools.settings->delete_deadline;
-  if (listed.complete || late) return true;
+  if (listed.complete) return true;
   warn_once(kUnknownYet);
   return std::nullopt;
 }

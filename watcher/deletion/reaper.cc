@@ -389,6 +389,15 @@ bool Reaper::TakeMarksOff(const WatcherId& me, const Snapshot& snapshot) {
   return false;
 }
 
+void Reaper::TakeCondemnationOff(const WatcherId& me, const KubeObject& root) {
+  MasterRoot now(tools_.client, root);
+  const RootState state = now.Read({}, kMarksTimeout);
+  if (state != RootState::kOurs || now.marks().phase != Phase::kCondemned) return;
+  Snapshot look;
+  look.root = now.object();
+  TakeMarksOff(me, look);
+}
+
 bool Reaper::AnyToRun(const std::vector<Step>& steps, const char* prefix,
                       const Progress& progress) const {
   if (steps_.at() == StepsAt::kNowhere) return false;

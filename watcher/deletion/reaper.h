@@ -51,6 +51,9 @@ class Reaper {
   // refused to have the cluster condemned or deleted.
   bool is_refused_by_policy() const { return refused_by_policy_; }
 
+  // For a command that is told to stop: takes its condemnation off `root`, if that still bears it.
+  void TakeCondemnationOff(const WatcherId& me, const KubeObject& root);
+
   // The one way back to watching: shows it, and tells it. `refusal`: if a deletion of this
   // watcher's that was due is held back. `decision`: of the look that spares the cluster, if one
   // does.

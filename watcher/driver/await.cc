@@ -34,8 +34,7 @@ std::optional<DriverOutcome> Judge(const DriverTools& tools, const ClusterView& 
   }
   if (belonging == Belonging::kOurs && view.marks.app_status) {
     // A container that was started again has not completed.
-    const auto written =
-        WriteMeta(tools.client, *view.root, {{}, {{annotation::kAppStatus, std::nullopt}}});
+    const auto written = WriteMeta(tools.client, *view.root, {{}, WithoutAppStatus()});
     if (written || written.error().failure == ApiFailure::kConflict) return std::nullopt;
     return DriverOutcome::Of(DriverExit::kUnknown, written.error().message);
   }

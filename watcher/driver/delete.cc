@@ -6,12 +6,13 @@
 #include <vector>
 
 #include "probes/base/names.h"
-#include "probes/permissions.h"
 #include "watcher/deletion/judged_look.h"
-#include "watcher/deletion/member_listing.h"
 #include "watcher/driver/claim.h"
 #include "watcher/driver/cluster_view.h"
-#include "watcher/protocol/member_annotations.h"
+#include "watcher/driver/delete_listed.h"
+#include "watcher/driver/deletion_rights.h"
+#include "watcher/loop/judge.h"
+#include "watcher/loop/rival_watchers.h"
 
 namespace cluster_watcher {
 namespace {
@@ -40,8 +41,6 @@ DriverOutcome BeingDeletedBy(const std::string& whom) {
   return DriverOutcome::Said("already being deleted by " + whom);
 }
 
-constexpr const char* kAnothersHand = "another's hand";
-
 class Deleter {
  public:
   Deleter(const DeletionWork& work, const DeleteRequest& request)
@@ -57,6 +56,10 @@ class Deleter {
       app_ = FindApplication(work_.driver.client, work_.driver.discovery, request_.ended->app,
                              cluster_.ns, work_.driver.Reads());
       if (!app_->owner && !app_->is_absent) return Failed(WithoutOwner(*app_).error);
+      const std::string& uid = request_.ended->uid;
+      if (app_->owner && !uid.empty() && app_->owner->meta.uid != uid) {
+        return Failed(app_->Name() + " is another one now, for which nothing is said");
+      }
     }
     const auto view = ReadClusterView(work_.driver.client, work_.driver.discovery, cluster_,
                                       work_.driver.Reads());
@@ -64,27 +67,36 @@ class Deleter {
     if (app_) {
       if (auto why = WhyNotTheirs(*view)) return *std::move(why);
     } else if (!view->root || view->root->meta.deleting) {
-      return DeleteListed();
+      return DeleteListed(work_, cluster_, !view->rivals.empty());
     }
+    root_uid_ = view->root->meta.uid;
     DriverOutcome outcome = DeleteWhole();
-    if (outcome.exit == DriverExit::kDone && is_deleted_) AwaitGone(outcome);
+    if (IsStopped() && last_) work_.reaper.TakeCondemnationOff(work_.me, *last_->root);
+    const bool is_going = is_finished_ || seen_deleting_;
+    if (outcome.exit == DriverExit::kDone && is_going) AwaitGone(outcome);
     return outcome;
   }
 
-  // What comes of a deletion of our own that is found begun; nullopt: there is none.
+  // What comes of a deletion that is found begun; nullopt: there is none for us to finish.
   std::optional<DriverOutcome> Finish() {
     const auto view = ReadClusterView(work_.driver.client, work_.driver.discovery, cluster_,
                                       work_.driver.Reads());
-    const bool is_ours = view && view->root && view->marks.phase != Phase::kWatching &&
-                         view->marks.condemned_by == work_.me;
-    if (!is_ours) return std::nullopt;
+    if (!view || !view->root || view->marks.phase == Phase::kWatching) return std::nullopt;
+    const bool is_ours = view->marks.condemned_by == work_.me;
+    const MonotonicTime began = work_.tools.clock.Now();
     while (!IsStopped()) {
       const Snapshot look = work_.observer.SureLook(work_.driver.stop);
-      if (look.no_such_cluster || look.root_changed) return Done();
+      const auto waited = work_.tools.clock.Now() - began;
+      if (IsGone(look)) return Done();
       if (look.root) {
-        if (auto ended = ActOnOthers(look, MonotonicTime::duration(0))) return ended;
-        const bool goes_on = look.marks.phase == Phase::kDeleting;
-        if (!goes_on) return DriverOutcome::Said(Named(cluster_) + " is kept");
+        const bool is_begun = look.marks.phase == Phase::kDeleting;
+        auto ended = ActOnOthers(look, waited);
+        if (ended && ended->exit == DriverExit::kDone && !is_finished_) return std::nullopt;
+        if (ended) return ended;
+        if (!is_begun && !is_ours) return std::nullopt;
+        if (!is_begun) return DriverOutcome::Said(Named(cluster_) + " is kept");
+      } else if (waited > kPatience) {
+        return is_ours ? std::optional(Failed(Unreadable(look))) : std::nullopt;
       }
       Wait();
     }
@@ -117,9 +129,10 @@ class Deleter {
     for (int attempts = 0; attempts < kMostAttempts;) {
       if (!std::exchange(at_once_, false)) Wait();
       if (IsStopped()) return Failed("told to stop: " + Named(cluster_) + " is not deleted");
-      Snapshot look = work_.observer.SureLook(work_.driver.stop);
+      const Snapshot look = work_.observer.SureLook(work_.driver.stop);
       const auto waited = work_.tools.clock.Now() - began;
-      if (look.no_such_cluster) {
+      if (IsGone(look)) {
+        if (seen_deleting_) return BeingDeletedBy(seen_deleting_->ToText());
         return last_ ? Done() : Failed("no " + Named(cluster_));
       }
       if (!look.root) {
@@ -127,43 +140,64 @@ class Deleter {
         continue;
       }
       if (auto ended = ActOnOthers(look, waited)) return *std::move(ended);
-      if (look.marks.phase == Phase::kCondemned || look.marks.phase == Phase::kDeleting) continue;
-      if (look.root->meta.deleting) {
-        last_ = look;
-        is_deleted_ = request_.waits;
-        return BeingDeletedBy(kAnothersHand);
-      }
-      if (attempts == 0) {
-        if (auto denied = WhyNotAllowed(look)) return Failed(*denied);
-      }
+      const bool is_marked = look.marks.phase != Phase::kWatching;
+      // Ours that can't be taken off, as where each write is refused, don't hold us for ever.
+      if (is_marked && look.marks.condemned_by == work_.me) ++attempts;
+      if (is_marked) continue;
       Decision decision = AskedFor();
       if (app_) {
         decision = DecideWithOthers(work_.observer, look, work_.driver.stop);
         if (decision.reason == Reason::kUnknown && waited <= kPatience) continue;
-        ++attempts;
-        if (auto again = WriteStatus(look, decision)) {
-          at_once_ = *again;
-          if (*again) continue;
-          return Failed(problem_);
-        }
-        if (request_.only_notes) return DriverOutcome::Said(Named(cluster_) + " is kept");
-        if (!decision.abandoned()) return Spared(decision);
-      } else {
-        ++attempts;
       }
-      last_ = look;
-      switch (work_.reaper.Condemn(work_.me, look, decision, {}, work_.driver.stop)) {
-        case Reaper::Outcome::kDone:
-          return Done();
-        case Reaper::Outcome::kOvertaken:
-        case Reaper::Outcome::kSpared:
-          break;
-      }
-      if (work_.reaper.is_refused_by_policy()) {
-        if (auto refused = RefusedByPolicy(look, decision)) return *std::move(refused);
-      }
+      ++attempts;
+      if (auto ended = ActOn(look, decision)) return *std::move(ended);
     }
     return Failed(Named(cluster_) + " changes all the time: delete it again");
+  }
+
+  // What comes of a look at a cluster that nobody has marked; nullopt: look again.
+  std::optional<DriverOutcome> ActOn(const Snapshot& look, const Decision& decision) {
+    const bool is_going = look.root->meta.deleting;
+    if (app_ && !work_.tools.settings->dry_run) {
+      if (auto again = WriteStatus(look, decision)) {
+        at_once_ = *again;
+        return *again ? std::nullopt : std::optional(Failed(problem_));
+      }
+      if (request_.only_notes) return DriverOutcome::Said(Named(cluster_) + " is kept");
+    }
+    const bool may_complete = work_.tools.settings->dry_run && app_ &&
+                              request_.ended->status == "completed" &&
+                              decision.reason == Reason::kActive;
+    if (app_ && !decision.abandoned() && !may_complete) return Spared(decision);
+    if (is_going) return DeleteListed(work_, cluster_, false);
+    if (auto denied = WhyNotAllowed(work_.driver, *work_.tools.settings, cluster_, &*look.root)) {
+      return Failed(*denied);
+    }
+    if (work_.tools.settings->dry_run) return Rehearse(look, decision);
+    last_ = look;
+    switch (work_.reaper.Condemn(work_.me, look, decision, {}, work_.driver.stop)) {
+      case Reaper::Outcome::kDone:
+        return Done();
+      case Reaper::Outcome::kOvertaken:
+      case Reaper::Outcome::kSpared:
+        break;
+    }
+    return work_.reaper.is_refused_by_policy() ? RefusedByPolicy(look, decision) : std::nullopt;
+  }
+
+  // Whether the cluster that was asked about is no longer there: another of its name is nobody's
+  // to delete.
+  bool IsGone(const Snapshot& look) {
+    if (look.no_such_cluster || (look.root_changed && !look.root)) return true;
+    if (!look.root) return false;
+    if (root_uid_.empty()) root_uid_ = look.root->meta.uid;
+    return look.root->meta.uid != root_uid_;
+  }
+
+  DriverOutcome Rehearse(const Snapshot& look, const Decision& decision) {
+    Deletion rehearsal(work_.tools, {look, look.marks, decision.detail}, work_.tools.clock.Now());
+    return DriverOutcome::Said("dry run: " + Named(cluster_) +
+                               " would be deleted: " + Joined(rehearsal.Rehearse()));
   }
 
   // What comes of marks that others have left, or we ourselves before a restart; nullopt: look on.
@@ -172,9 +206,7 @@ class Deleter {
     const bool is_deleting = marks.phase == Phase::kDeleting;
     const bool is_ours = marks.condemned_by == work_.me;
     // Who has begun and is still there finishes it. Asked once more: it may have just taken over.
-    if (is_deleting && !is_ours && seen_deleting_ == marks.condemned_by) {
-      last_ = look;
-      is_deleted_ = request_.waits;
+    if (is_deleting && !is_ours && seen_deleting_ == marks.condemned_by && !request_.waits) {
       return BeingDeletedBy(marks.condemned_by.ToText());
     }
     seen_deleting_ = is_deleting && !is_ours ? std::optional(marks.condemned_by) : std::nullopt;
@@ -206,17 +238,23 @@ class Deleter {
     const bool adopted = decision.reason == Reason::kOwnerAdopted;
     const std::optional<RecordedOwner> owner = adopted ? work_.observer.Adopt(look) : look.seen;
     // One of several drivers has ended: that says nothing about the others.
-    const bool is_one_of_many = decision.reason == Reason::kSharedByReplicas;
+    const bool is_one_of_many =
+        decision.reason == Reason::kSharedByReplicas || decision.reason == Reason::kDriverRunning;
     if (is_one_of_many && !marked) return std::nullopt;
     // Where it isn't known how many there are, nothing is said for them.
     const bool is_definite = decision.reason != Reason::kUnknown;
     const bool is_theirs = app_->owner && owner && owner->uid == app_->owner->meta.uid;
     if (!is_one_of_many && (!is_theirs || !is_definite)) return std::nullopt;
+    const WatcherId by = work_.me.IsPod() ? work_.me : WatcherId{};
     const bool is_recorded = look.marks.owner && owner && look.marks.owner->uid == owner->uid;
-    if (!is_one_of_many && marked == status && is_recorded) return std::nullopt;
-    AnnotationChanges changes;
-    if (!is_one_of_many) changes = OwnerMarks(*owner);
-    changes[annotation::kAppStatus] = is_one_of_many ? std::nullopt : std::optional(status);
+    const bool is_ours = marked == status && look.marks.app_status_by == by;
+    if (!is_one_of_many && is_ours && is_recorded) return std::nullopt;
+    AnnotationChanges changes = WithoutAppStatus();
+    if (!is_one_of_many) {
+      changes.merge(OwnerMarks(*owner));
+      changes[annotation::kAppStatus] = status;
+      if (by.IsPod()) changes[annotation::kAppStatusBy] = by.ToText();
+    }
     const auto written =
         MasterRoot(work_.driver.client, *look.root).WriteMarks(changes, kMarksTimeout);
     if (written && is_one_of_many) return std::nullopt;
@@ -272,79 +310,8 @@ class Deleter {
                    : Failed(Named(cluster_) + " is kept: " + refused.detail);
   }
 
-  // Which permissions are missing, of those without which a deletion comes to nothing or to half;
-  // nullopt: none is known to be.
-  std::optional<std::string> WhyNotAllowed(const Snapshot& look) {
-    const Patience patience = work_.driver.Reads();
-    MemberKinds kinds = FindMemberKinds(*work_.tools.settings, work_.driver.discovery, patience);
-    std::vector<Permission> needed;
-    for (const ResourceType& type : kinds.types) {
-      const bool is_claim = type.kind == "PersistentVolumeClaim";
-      if (is_claim && work_.tools.settings->volumes != Volumes::kDelete) continue;
-      needed.push_back(Permission::For("delete", type, cluster_.ns));
-    }
-    if (look.root) {
-      for (const char* verb : {"patch", "delete"}) {
-        needed.push_back(Permission::For(verb, look.root->type, cluster_.ns, look.root->meta.name));
-      }
-    }
-    auto missing =
-        PermissionProbe(work_.driver.client, work_.driver.clock).FindMissing(needed, patience);
-    if (!missing || missing->empty()) return std::nullopt;
-    std::erase_if(*missing, [&](const Permission& permission) {
-      return permission.name.empty() && !HasObjects(kinds.types, permission);
-    });
-    const auto rules = RulesThatGrant(*missing);
-    if (rules.empty()) return std::nullopt;
-    return Named(cluster_) + " can't be deleted: the account needs in namespace " + cluster_.ns +
-           " the rules " + rules.front().text;
-  }
-
-  bool HasObjects(const std::vector<ResourceType>& types, const Permission& permission) {
-    const auto type = std::find_if(types.begin(), types.end(), [&](const ResourceType& one) {
-      return one.plural == permission.resource && one.group == permission.group;
-    });
-    if (type == types.end()) return false;
-    bool any = false;
-    const auto read = work_.driver.client.EachItem(
-        ApiRequest::ListBySelector(*type, cluster_.ns, cluster_.label + "=" + cluster_.name, true),
-        [&](JsonValue) { any = true; }, work_.driver.Reads());
-    return read && any;
-  }
-
-  // There is no master root to write marks on: what is listed now goes, by its UIDs.
-  DriverOutcome DeleteListed() {
-    auto order = OrderWithoutRoot();
-    if (!order) return Failed("no " + Named(cluster_));
-    if (auto denied = WhyNotAllowed({})) return Failed(*denied);
-    Deletion deletion(work_.tools, *order, work_.tools.clock.Now());
-    const bool is_done =
-        deletion.DeleteListed(work_.tools.clock.Now() + work_.tools.settings->delete_deadline);
-    DriverOutcome outcome = is_done ? DriverOutcome::Said(Named(cluster_) + " is deleted")
-                                    : Failed(Named(cluster_) + " is not all deleted");
-    if (!deletion.policy().empty()) outcome.error += ": " + deletion.policy();
-    const DeletionReport report = deletion.Report();
-    outcome.warnings = report.left;
-    return outcome;
-  }
-
-  // nullopt: nothing carries the cluster's label.
-  std::optional<DeletionOrder> OrderWithoutRoot() {
-    const auto listed = MemberListing(work_.tools, warn_once_, cluster_).List(work_.driver.Reads());
-    const bool any =
-        std::any_of(listed.objects.begin(), listed.objects.end(), [](const KubeObject& object) {
-          return !IsKept(object.meta) && !IsNeverDeleted(object.type);
-        });
-    if (!any && listed.complete) return std::nullopt;
-    DeletionOrder order;
-    order.look.cluster = cluster_;
-    order.look.root = KubeObject{*FindBuiltInByName("pods", ""), {}};
-    order.why = AskedFor().detail;
-    return order;
-  }
-
   DriverOutcome Done() {
-    is_deleted_ = true;
+    is_finished_ = true;
     return DriverOutcome::Said(Named(cluster_) + " is deleted");
   }
 
@@ -378,7 +345,8 @@ class Deleter {
   WarnOnce warn_once_;
   std::optional<Application> app_;
   bool at_once_ = true;  // the next look needn't wait
-  bool is_deleted_ = false;
+  bool is_finished_ = false;
+  std::string root_uid_;          // of the cluster that was asked about; empty: no look has read it
   std::optional<Snapshot> last_;  // of the cluster that is being deleted
   std::optional<WatcherId> seen_deleting_;
   std::string problem_;

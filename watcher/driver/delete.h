@@ -6,28 +6,17 @@
 #include <optional>
 #include <string>
 
-#include "watcher/deletion/reaper.h"
 #include "watcher/driver/application.h"
-#include "watcher/driver/driver_tools.h"
+#include "watcher/driver/deletion_work.h"
 #include "watcher/driver/outcome.h"
-#include "watcher/loop/judge.h"
-#include "watcher/loop/rival_watchers.h"
 
 namespace cluster_watcher {
 
 // How an application ended, by its own word.
 struct AppStatus {
   OwnerName app;
-  std::string status;  // "completed" or "terminated"
-};
-
-// What a deletion is done with. All of it is about the one cluster.
-struct DeletionWork {
-  const DriverTools& driver;
-  const Tools& tools;
-  Observer& observer;
-  Reaper& reaper;
-  WatcherId me;
+  std::string status;    // "completed" or "terminated"
+  std::string uid = {};  // of the owner; empty: whoever has the name
 };
 
 struct DeleteRequest {
@@ -52,8 +41,9 @@ struct DeleteRequest {
 // finishes it then.
 DriverOutcome Delete(const DeletionWork& work, const DeleteRequest& request);
 
-// Finishes the deletion that `work.me`, a pod, began before it was started again, or takes off what
-// it had only condemned. nullopt: there is neither.
+// Finishes the deletion that `work.me`, a pod, began before it was started again, or another that
+// is gone, or whose time is over; or takes off what was only condemned so. nullopt: there is
+// neither.
 std::optional<DriverOutcome> FinishOwnDeletion(const DeletionWork& work, const ClusterId& cluster);
 
 }  // namespace cluster_watcher

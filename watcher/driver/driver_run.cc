@@ -71,7 +71,7 @@ Result<ReadyCluster, DriverOutcome> MakeReady(const DriverTools& tools, const Dr
   const Application app =
       FindApplication(tools.client, tools.discovery, run.app, run.cluster.ns, tools.Reads());
   if (!app.owner && !app.is_absent) return Unexpected{WithoutOwner(app)};
-  ReadyCluster ready{Literally(app), false, {}};
+  ReadyCluster ready{Literally(app), app.owner ? app.owner->meta.uid : "", false, {}};
   for (;;) {
     const auto left = std::chrono::duration_cast<Duration>(
         std::max(deadline - tools.clock.Now(), MonotonicTime::duration(0)));

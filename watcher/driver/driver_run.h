@@ -33,6 +33,7 @@ struct DriverRun {
 struct ReadyCluster {
   // The application as it was found: the pod that was named may end before its root does.
   OwnerName app;
+  std::string app_uid;  // empty: there is no owner
   bool is_own = false;  // its end is the application's; else it is shared
   std::vector<std::string> warnings;
 };

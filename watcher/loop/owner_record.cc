@@ -44,7 +44,7 @@ void OwnerRecord::Write(const Snapshot& snapshot, const Decision& decision,
   if (owner != marks.owner || marks.owner_is_outdated) changes = OwnerMarks(*owner);
   const bool other_uid = marks.owner && marks.owner->uid != owner->uid;
   if (marks.app_status && (other_uid || decision.reason == Reason::kSharedByReplicas)) {
-    changes[annotation::kAppStatus] = std::nullopt;
+    changes.merge(WithoutAppStatus());
   }
   if (changes.empty()) {
     written_ = true;

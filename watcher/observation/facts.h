@@ -47,6 +47,8 @@ struct Facts {
   std::optional<OwnerSight> owner;  // nullopt: none is given, or it wasn't looked for
   ReplacedOwner replaced_owner = ReplacedOwner::kAdopt;
   std::optional<std::string> app_status;  // how the application ended: "completed" counts
+  // What runs of an active owner beside the pod that said so, "pod/bob-2"; empty: nothing.
+  std::string also_running;
 
   // The name of the owner: the one given, else the label's.
   std::optional<std::string> OwnerNameText() const;

@@ -206,6 +206,7 @@ Snapshot Observer::LookAround(std::optional<OwnerRead>& owner, OtherDriversToo o
   }
   CompareLabel(snapshot, patience);
   FindAmbiguities(snapshot, patience);
+  FindAlsoRunning(snapshot, patience);
   if (others == OtherDriversToo::kYes && GoesOn(snapshot) && NeedsProof(snapshot)) {
     snapshot.others =
         cluster_probe_.FindOtherDrivers(*snapshot.cluster, OwnerOf(snapshot), patience);
@@ -342,12 +343,14 @@ void Observer::ReadPodAndNamespace(Snapshot& snapshot, const Patience& patience)
 void Observer::TakePod(Snapshot& snapshot, JsonValue pod) {
   auto meta = ReadObjectMeta(pod);
   if (!meta) return NoteProblem(snapshot, {ApiFailure::kUnexpected, meta.error().message, {}});
-  if (!pod_uid_.empty() && pod_uid_ != meta->uid) {
+  const bool is_new = pod_uid_ != meta->uid;
+  // Outside of pods any master pod does.
+  if (is_new && !pod_uid_.empty() && !settings_->pod.empty()) {
     snapshot.pod_gone = true;
     return;
   }
   const TextMap annotations = SettingAnnotations(*meta);
-  if (pod_uid_.empty()) {
+  if (is_new) {
     settings_.TakeAnnotations(annotations);
     settings_at_start_ = annotations;
   }
@@ -384,7 +387,7 @@ void Observer::FindMaster(Snapshot& snapshot, const Patience& patience) {
   auto listing = cluster_probe_.List(WorkloadTypes(), cluster, kReadsSideBySide, patience);
   for (const ApiError& error : listing.failed) NoteProblem(snapshot, error);
   for (const auto& [type, error] : listing.skipped) NoteProblem(snapshot, error);
-  if (listing.objects.empty() && !stand_in_) {
+  if (listing.objects.empty() && !stand_in_ && !root_) {
     snapshot.no_such_cluster = snapshot.facts.problem.empty();
     return;
   }
@@ -392,10 +395,13 @@ void Observer::FindMaster(Snapshot& snapshot, const Patience& patience) {
   const KubeObject* master = nullptr;
   for (const KubeObject& object : listing.objects) {
     if (!IsMaster(object.meta) || object.meta.deleting) continue;
-    if (master == nullptr || object.type == Pods()) master = &object;
+    const bool is_pod = object.type == Pods();
+    const bool is_known = is_pod && object.meta.uid == pod_uid_;
+    if (master == nullptr || is_known || (is_pod && master->type != Pods())) master = &object;
   }
-  if (master == nullptr && stand_in_) {
-    if (!root_ || root_->meta.uid != stand_in_->meta.uid) root_ = stand_in_;
+  const bool has_stand_in = stand_in_ && (!root_ || root_->meta.uid == stand_in_->meta.uid);
+  if (master == nullptr && has_stand_in) {
+    if (!root_) root_ = stand_in_;
     snapshot.root_is_stand_in = true;
     for (const KubeObject& object : listing.objects) {
       if (object.meta.uid == stand_in_->meta.uid) continue;
@@ -403,6 +409,9 @@ void Observer::FindMaster(Snapshot& snapshot, const Patience& patience) {
     }
     return;
   }
+  if (has_stand_in) root_.reset();
+  // Its pods may be gone for a moment, and nothing else of it need be labelled as a master.
+  if (master == nullptr && root_) return;
   if (master == nullptr) {
     return NoteProblem(snapshot, {ApiFailure::kUnexpected,
                                   "the cluster " + cluster.name +
@@ -411,6 +420,7 @@ void Observer::FindMaster(Snapshot& snapshot, const Patience& patience) {
                                   {}});
   }
   if (master->type != Pods()) {
+    if (root_) return;
     auto root = cluster_probe_.RootOf(*master, cluster, listing.objects, patience);
     if (!root) return NoteProblem(snapshot, root.error());
     root_ = *std::move(root);
@@ -457,7 +467,7 @@ void Observer::TakeTemplate(Snapshot& snapshot, const KubeObject& root, JsonValu
   const JsonValue pods = PodTemplateOf(root.type, whole);
   if (!pods.IsObject()) return;
   snapshot.next_orders = ReadWatcherOrders(pods);
-  if (!snapshot.pod) TakeOrdersOfPodsToCome(snapshot, pods);
+  if (!snapshot.pod && !snapshot.root_is_stand_in) TakeOrdersOfPodsToCome(snapshot, pods);
   if (auto hold = pods["metadata"]["annotations"][annotation::kHoldUntil].AsString()) {
     AddHold(snapshot, "pod template of " + root.Describe(), *hold);
   }
@@ -709,6 +719,24 @@ void Observer::FindAmbiguities(Snapshot& snapshot, const Patience& patience) {
     ambiguities.push_back(master.Describe() + kIsMasterToo);
   });
   FindRollout(snapshot, next, patience);
+}
+
+// An application completes in one pod, while a rollout may have begun another one, or a Job runs
+// several. Whoever says so outside of a pod knows.
+void Observer::FindAlsoRunning(Snapshot& snapshot, const Patience& patience) {
+  const auto& owner = snapshot.facts.owner;
+  const std::string& by = caller_uid_.empty() ? snapshot.marks.app_status_by.uid : caller_uid_;
+  const bool is_said = snapshot.facts.app_status == "completed" && !by.empty();
+  if (!is_said || !GoesOn(snapshot) || !owner || !owner->object ||
+      owner->observation != Observation::kActive) {
+    return;
+  }
+  OwnerQuery query = QueryFor(*snapshot.owner_name, snapshot.owner_ns);
+  query.cluster = ClusterPods(snapshot.cluster);
+  query.cluster.caller_uid = by;
+  auto running = owner_probe_.FindRunning(query, *owner, patience);
+  if (!running) return NoteProblem(snapshot, running.error());
+  snapshot.facts.also_running = *std::move(running);
 }
 
 // `next` are the later pods of the root. The old pod's watcher must not delete the cluster of the

@@ -105,6 +105,7 @@ class Observer {
   void CompareRootOwner(Snapshot& snapshot);
   void CompareLabel(Snapshot& snapshot, const Patience& patience);
   void FindAmbiguities(Snapshot& snapshot, const Patience& patience);
+  void FindAlsoRunning(Snapshot& snapshot, const Patience& patience);
   void FindRollout(Snapshot& snapshot, const std::vector<KubeObject>& next,
                    const Patience& patience);
   bool IsGone(const Snapshot& snapshot, const WatcherOrders& orders, const Patience& patience);

@@ -8,7 +8,7 @@ std::span<const char* const> annotation::All() {
       kFirstDeletes, kStepsDone,     kRecordedOwner, kOwnerKind,      kOwnerName,     kOwnerUid,
       kOwnerGrace,   kOwnerSelector, kOwnerGiven,    kAbandonedSince, kAppStatus,     kOwner,
       kHoldUntil,    kHoldReason,    kKeep,          kStatus,         kBeforeDelete,  kAfterDelete,
-      kDeleteOrder,  kCollectAfter,  kCollectOf,     kInject,         kCreatedBy};
+      kDeleteOrder,  kCollectAfter,  kCollectOf,     kInject,         kCreatedBy,     kAppStatusBy};
   return kAll;
 }
 

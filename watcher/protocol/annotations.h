@@ -23,6 +23,7 @@ inline constexpr char kAbandonedSince[] = "cluster-watcher/abandoned-since";
 inline constexpr char kCreatedBy[] = "cluster-watcher/created-by";
 inline constexpr char kRecordedOwner[] = "cluster-watcher/recorded-owner";
 inline constexpr char kAppStatus[] = "cluster-watcher/app-status";
+inline constexpr char kAppStatusBy[] = "cluster-watcher/app-status-by";
 
 // What stood for kRecordedOwner before. `owner-kind` is a setting unless the name and the UID are
 // beside it.

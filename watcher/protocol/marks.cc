@@ -119,6 +119,7 @@ Marks ReadMarks(const ObjectMeta& root) {
   marks.owner_is_outdated = HasOutdatedOwner(root);
   if (!marks.owner) marks.owner = ReadOutdatedOwner(root);
   marks.app_status = root.Annotation(annotation::kAppStatus);
+  marks.app_status_by = WatcherId::Parse(root.Annotation(annotation::kAppStatusBy).value_or(""));
   return marks;
 }
 
@@ -145,6 +146,7 @@ bool IsMark(std::string_view key) {
   const auto is_it = [key](const char* mark) { return key == mark; };
   return key == annotation::kRootUid || key == annotation::kRecordedOwner ||
          key == annotation::kAbandonedSince || key == annotation::kAppStatus ||
+         key == annotation::kAppStatusBy ||
          std::any_of(std::begin(kProtocolMarks), std::end(kProtocolMarks), is_it) ||
          std::any_of(std::begin(kOutdatedOwnerMarks), std::end(kOutdatedOwnerMarks), is_it);
 }
@@ -163,6 +165,10 @@ AnnotationChanges WithoutProtocolMarks() {
   AnnotationChanges changes;
   for (const char* mark : kProtocolMarks) changes[mark] = std::nullopt;
   return changes;
+}
+
+AnnotationChanges WithoutAppStatus() {
+  return {{annotation::kAppStatus, std::nullopt}, {annotation::kAppStatusBy, std::nullopt}};
 }
 
 std::string StepsMark(const std::set<std::string>& done) {
@@ -187,7 +193,7 @@ std::string MarksPatch(const ObjectMeta& root, AnnotationChanges changes) {
     for (const char* mark : kProtocolMarks) changes.try_emplace(mark, std::nullopt);
     changes.try_emplace(annotation::kRecordedOwner, std::nullopt);
     changes.try_emplace(annotation::kAbandonedSince, std::nullopt);
-    changes.try_emplace(annotation::kAppStatus, std::nullopt);
+    changes.merge(WithoutAppStatus());
   }
   if (changes.contains(annotation::kRecordedOwner)) {
     for (const char* mark : kOutdatedOwnerMarks) {

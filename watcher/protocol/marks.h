@@ -44,6 +44,7 @@ struct Marks {
   std::optional<RecordedOwner> owner;
   bool owner_is_outdated = false;  // `owner` is written in the annotations of earlier versions
   std::optional<std::string> app_status;
+  WatcherId app_status_by;  // whose word that is; empty: nobody's in a pod
 };
 
 // The marks that count on `root`; none of another object's.
@@ -65,6 +66,7 @@ using AnnotationChanges = std::map<std::string, std::optional<std::string>>;
 // "grace":"30s","selector":"app=bob","given":"pod/bob-1"}; the last three only where they are
 // known.
 AnnotationChanges OwnerMarks(const RecordedOwner& owner);
+AnnotationChanges WithoutAppStatus();
 AnnotationChanges WithoutProtocolMarks();  // takes off the phase, the reason, who condemned it etc.
 
 // The value of the mark `steps-done`: a JSON list.

@@ -83,9 +83,9 @@ class Lab {
   }
   bool Exists(const std::string& path) { return Read(path).status == 200; }
   bool MapExists(const std::string& name) { return Exists(kMaps + ("/" + name)); }
-  std::string NameOfPod() {
+  std::string NameOfPod(const std::string& app = "spark-m") {
     const auto pods =
-        JsonDocument::Parse(Read("/api/v1/namespaces/lab/pods?labelSelector=app%3Dspark-m").body);
+        JsonDocument::Parse(Read("/api/v1/namespaces/lab/pods?labelSelector=app%3D" + app).body);
     return std::string(*pods->root()["items"].At(0)["metadata"]["name"].AsString());
   }
   std::string ObjectUid(const std::string& path) {

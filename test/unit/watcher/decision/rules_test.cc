@@ -95,6 +95,12 @@ const std::vector<Row>& Rows() {
       {10, [](F f) { f.owner->fields.replicas = 2; }, "shared-by-replicas", false},
       {11, [](F f) { Observe(f, Observation::kCompleted); }, "completed", true},
       {11, SayCompleted, "completed", true},
+      {11,
+       [](F f) {
+         SayCompleted(f);
+         f.also_running = "pod/bob-2";
+       },
+       "driver-running", false},
       {12, [](F) {}, "active", false},
   };
   return rows;

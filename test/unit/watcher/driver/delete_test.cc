@@ -8,6 +8,9 @@
 #include "probes/base/time_text.h"
 #include "test/unit/support/driver_lab.h"
 #include "test/unit/support/fake_transport.h"
+#include "watcher/driver/await.h"
+#include "watcher/driver/claim.h"
+#include "watcher/driver/driver_run.h"
 
 namespace cluster_watcher {
 namespace {
@@ -457,6 +460,364 @@ TEST_F(DeleteTest, StepsCanBePassedOver) {
            R"(\"onFailure\":\"retry\"}])");
   EXPECT_EQ(Asked().said, "cluster spark is deleted");
   EXPECT_EQ(log_text_.str().find("drain"), std::string::npos) << log_text_.str();
+}
+
+// --- Beside other pods, other commands and new clusters of the name -----------------------------
+
+// A rollout: the new pod's `run` has awaited and claimed the cluster, and its program runs. Then
+// the old pod's program ends by itself, and its `run` says so.
+TEST_F(DeleteTest, TheOldPodOfARolloutSaysNothingForTheNewOne) {
+  MakeEphemeral("deployment.apps/bob");
+  caller_uid_ = MakePodOf("bob", "bob-old");
+  MakePodOf("bob", "bob-new");
+  EXPECT_EQ(Await(tools_, cluster_, *OwnerName::Parse("deployment/bob"), Duration(1000)).exit,
+            DriverExit::kDone);
+  EXPECT_EQ(Claim(tools_, cluster_, *OwnerName::Parse("deployment/bob"), false).exit,
+            DriverExit::kDone);
+  const DriverOutcome outcome = Ended("deployment/bob");
+  EXPECT_TRUE(IsWhole()) << outcome.said << ": pod/bob-new is using it";
+}
+
+// One of the pods of a Job that run side by side has done its part.
+TEST_F(DeleteTest, OnePodOfAParallelJobSaysNothingForTheOthers) {
+  kubernetes_.Apply(R"({"apiVersion":"batch/v1","kind":"Job",)" + Meta("etl", "") +
+                    R"(,"spec":{"parallelism":2,"completions":2,"template":{"metadata":{"labels":)"
+                    R"({"app":"etl"}},"spec":{"restartPolicy":"Never","containers":)"
+                    R"([{"name":"m","image":"x"}]}}}})");
+  kubernetes_.Settle();
+  MakeEphemeral("job.batch/etl");
+  const std::string uid = ObjectUid("/apis/batch/v1/namespaces/lab/jobs/etl");
+  const auto make = [&](const std::string& name) {
+    kubernetes_.Apply(
+        R"({"apiVersion":"v1","kind":"Pod",)" +
+        Meta(name,
+             R"(,"labels":{"app":"etl","job-name":"etl","controller-uid":")" + uid +
+                 R"(","batch.kubernetes.io/controller-uid":")" + uid +
+                 R"("},"ownerReferences":[{"apiVersion":"batch/v1","kind":"Job","name":"etl",)"
+                 R"("uid":")" +
+                 uid + R"(","controller":true}])") +
+        R"(,"spec":{"containers":[{"name":"m","image":"x"}]},"status":{"phase":"Running"}})");
+    return ObjectUid(kPods + ("/" + name));
+  };
+  caller_uid_ = make("etl-1");
+  make("etl-2");
+  const DriverOutcome outcome = Ended("job/etl");
+  EXPECT_TRUE(IsWhole()) << outcome.said << outcome.error << ": pod/etl-2 is using it";
+}
+
+// `run` claimed for the Deployment that it found. That was deleted with --cascade=orphan, or
+// replaced by force, and the new one's pod uses the cluster.
+TEST_F(DeleteTest, AnEndedDriverSaysNothingForTheNextOneOfItsName) {
+  MakeEphemeral("deployment.apps/bob");
+  caller_uid_ = MakePodOf("bob", "bob-old");
+  auto ready = MakeReady(tools_, {cluster_, *OwnerName::Parse("deployment/bob"), std::nullopt,
+                                  false, me_, Duration(1000)});
+  ASSERT_TRUE(ready);
+  Delete(kDriver);
+  kubernetes_.Settle();
+  MakeDriver();
+  kubernetes_.Settle();
+  ASSERT_TRUE(MakeReady(tools_, {cluster_, *OwnerName::Parse("deployment/bob"), std::nullopt, false,
+                                 me_, Duration(1000)}));
+  const DriverOutcome outcome = Run({cluster_, AppStatus{ready->app, "completed"}, false});
+  EXPECT_TRUE(IsWhole()) << outcome.said << ": the new Deployment's pod is using it";
+}
+
+// As long as a kind can't be listed each pass counts as the first.
+TEST_F(DeleteTest, WithoutARootANewClusterSurvivesAKindThatCantBeListed) {
+  Delete(kRoot);
+  kubernetes_.Settle();
+  Refuse("GET", "/horizontalpodautoscalers?", 500);
+  const MonotonicTime began = clock_.Now();
+  kubernetes_.on_request = [this, began, done = false](const Request&, const User&) mutable {
+    // Somebody has completed the cluster meanwhile.
+    const bool is_later = clock_.Now() - began >= std::chrono::minutes(1);
+    if (!is_later || std::exchange(done, true)) return;
+    MakeRoot();
+    LabelObject(kRoot, R"("oshinko-cluster":"spark","oshinko-type":"master")");
+    kubernetes_.Settle();
+  };
+  const DriverOutcome outcome = Asked();
+  EXPECT_TRUE(Exists(kRoot)) << outcome.said << outcome.error;
+}
+
+// What had no master when we looked has one when its members are listed.
+TEST_F(DeleteTest, AMasterThatIsMadeMeanwhileIsNotListed) {
+  Delete(kRoot);
+  kubernetes_.Settle();
+  Before("POST", "selfsubjectaccessreviews", 1, [this] {
+    MakeRoot();
+    LabelObject(kRoot, R"("oshinko-cluster":"spark","oshinko-type":"master")");
+    kubernetes_.Settle();
+  });
+  const DriverOutcome outcome = Asked();
+  EXPECT_TRUE(Exists(kRoot)) << outcome.said << ": it was deleted without any marks";
+}
+
+// What owns a kept object is deleted with Orphan.
+TEST_F(DeleteTest, WithoutARootAKeptObjectHoldsNothingUp) {
+  Delete(kRoot);
+  kubernetes_.Settle();
+  MakeMap("kept", R"(,"annotations":{"cluster-watcher/keep":"true"},"ownerReferences":[)"
+                  R"({"apiVersion":"apps/v1","kind":"Deployment","name":"spark-w","uid":")" +
+                      ObjectUid(kWorker) + R"("}])");
+  int wrong = 0;
+  kubernetes_.on_answer = [&](const Request& request, const User&, Response& response) {
+    if (request.method == "PATCH" && response.status >= 400) ++wrong;
+  };
+  const MonotonicTime began = clock_.Now();
+  const DriverOutcome outcome = Asked();
+  EXPECT_EQ(outcome.said, "cluster spark is deleted") << outcome.error;
+  EXPECT_TRUE(MapExists("kept"));
+  EXPECT_LT(clock_.Now() - began, std::chrono::minutes(1));
+  EXPECT_EQ(wrong, 0) << "marks were written on what is not there";
+}
+
+// The owner is never deleted.
+TEST_F(DeleteTest, OfSeveralMastersTheOwnerStays) {
+  LabelObject(kDriver, R"("oshinko-cluster":"spark")");
+  MakeWorkload("spark-n", R"("oshinko-cluster":"spark","oshinko-type":"master",)");
+  LabelObject("/apis/apps/v1/namespaces/lab/deployments/spark-n",
+              R"("oshinko-cluster":"spark","oshinko-type":"master")");
+  MakeEphemeral("deployment.apps/bob");
+  kubernetes_.Settle();
+  EXPECT_EQ(Asked().said, "cluster spark is deleted");
+  EXPECT_TRUE(Exists(kDriver));
+}
+// The master pod is evicted, or rolled out anew, while the command is at it.
+TEST_F(DeleteTest, AMasterPodThatIsReplacedMeanwhileChangesNothing) {
+  MakeEphemeral("deployment.apps/bob");
+  kubernetes_.on_answer = [this, done = false](const Request& request, const User&,
+                                               Response&) mutable {
+    const bool is_mark =
+        request.method == "PATCH" && request.body.find(R"("condemned")") != std::string::npos;
+    if (!is_mark || std::exchange(done, true)) return;
+    Delete(kPods + ("/" + NameOfPod()));
+    kubernetes_.Settle();
+  };
+  const DriverOutcome outcome = Ended("bob");
+  EXPECT_EQ(outcome.said, "cluster spark is deleted") << outcome.error;
+  EXPECT_EQ(Exists(kRoot) ? Mark("phase") : "", "") << "left behind";
+}
+TEST_F(DeleteTest, NorDoesItAfterThePointOfNoReturn) {
+  MakeEphemeral("deployment.apps/bob");
+  kubernetes_.on_answer = [this, done = false](const Request& request, const User&,
+                                               Response&) mutable {
+    const bool is_mark =
+        request.method == "PATCH" && request.body.find(R"("deleting")") != std::string::npos;
+    if (!is_mark || std::exchange(done, true)) return;
+    Delete(kPods + ("/" + NameOfPod()));
+    kubernetes_.Settle();
+  };
+  const DriverOutcome outcome = Asked();
+  EXPECT_EQ(outcome.said, "cluster spark is deleted") << outcome.error;
+  EXPECT_EQ(Exists(kRoot) ? Mark("phase") : "", "") << "left behind";
+}
+
+// It is spared by who had begun it: its driver is back.
+TEST_F(DeleteTest, WhoWaitsForAnothersDeletionEndsWhereThatIsCalledOff) {
+  MakeEphemeral("deployment.apps/bob");
+  waits_ = true;
+  MarkRoot("phase", "deleting");
+  Annotate(kRoot, "condemned-by", "spark-m-watcher/" + MakePodOf("other", "spark-m-watcher"));
+  Annotate(kRoot, "deleting-since", cluster_watcher::FormatTime(clock_.WallNow()));
+  const MonotonicTime began = clock_.Now();
+  kubernetes_.on_request = [&, off = false](const Request&, const User&) mutable {
+    if (clock_.Now() - began > std::chrono::seconds(30) && !std::exchange(off, true)) {
+      kubernetes_.Admin("PATCH", kRoot,
+                        R"({"metadata":{"annotations":{"cluster-watcher/phase":null,)"
+                        R"("cluster-watcher/condemned-by":null}}})",
+                        "application/merge-patch+json");
+    }
+    if (clock_.Now() - began > std::chrono::hours(2)) stop_.request_stop();
+  };
+  const DriverOutcome outcome = Asked();
+  EXPECT_LT(clock_.Now() - began, std::chrono::hours(1)) << outcome.error;
+}
+
+// Whoever began it, another command, is dead, and nobody watches the cluster.
+TEST_F(DeleteTest, WhoWaitsForADeadCommandTakesOverInTheEnd) {
+  waits_ = true;
+  MarkRoot("phase", "deleting");
+  Annotate(kRoot, "reason", "asked");
+  Annotate(kRoot, "condemned-by", "cli/dead");
+  Annotate(kRoot, "deleting-since", cluster_watcher::FormatTime(clock_.WallNow()));
+  const MonotonicTime began = clock_.Now();
+  kubernetes_.on_request = [&](const Request&, const User&) {
+    if (clock_.Now() - began > std::chrono::hours(2)) stop_.request_stop();
+  };
+  const DriverOutcome outcome = Asked();
+  EXPECT_TRUE(IsDeleted()) << outcome.error;
+}
+
+// `kubectl delete --cascade=foreground` of the master alone, or a finalizer on it.
+TEST_F(DeleteTest, WhatIsLeftOfAClusterWhoseMasterIsGoingIsNobodys) {
+  MakeEphemeral("deployment.apps/bob");
+  HoldByFinalizer(kRoot);
+  Delete(kRoot);
+  const DriverOutcome outcome = Ended("bob");
+  EXPECT_EQ(outcome.exit, DriverExit::kDone) << outcome.error;
+  EXPECT_FALSE(Exists(kWorker)) << outcome.said << ", and nobody does";
+}
+
+// The cluster that was condemned when the command looked first is gone, and somebody has made
+// another one of its name.
+TEST_F(DeleteTest, TheNextClusterOfThatNameIsNotWhatWasAskedFor) {
+  MakeEphemeral("deployment.apps/bob");
+  Scale(kRoot, 0);  // as where its pod can't be made, or is gone before it
+  kubernetes_.Settle();
+  MarkRoot("phase", "condemned");
+  Annotate(kRoot, "condemned-by", "spark-m-watcher/" + MakePodOf("other", "spark-m-watcher"));
+  const MonotonicTime began = clock_.Now();
+  kubernetes_.on_request = [&, done = false](const Request& request, const User&) mutable {
+    const bool is_later = clock_.Now() - began >= std::chrono::milliseconds(900);
+    if (!is_later || request.method != "GET" || std::exchange(done, true)) return;
+    Delete(kRoot);
+    kubernetes_.Settle();
+    MakeRoot();
+    LabelObject(kRoot, R"("oshinko-cluster":"spark","oshinko-type":"master")");
+    MakeEphemeral("deployment.apps/bob");
+    kubernetes_.Settle();
+  };
+  const DriverOutcome outcome = Asked();
+  EXPECT_TRUE(Exists(kRoot)) << outcome.said;
+}
+
+// A dry run of the watcher's: its pod says so.
+TEST_F(DeleteTest, AMasterOnADryRunIsNotDeletedByItsDriver) {
+  MakeEphemeral("deployment.apps/bob");
+  settings_.settings.dry_run = true;
+  const DriverOutcome outcome = Ended("bob");
+  EXPECT_TRUE(IsWhole()) << outcome.said;
+}
+
+// Marks that `rollout undo` has brought back an hour later, of a deletion that was called off.
+TEST_F(DeleteTest, MarksThatARollbackBringsBackAskForNothing) {
+  MakeEphemeral("deployment.apps/bob");
+  MarkRoot("phase", "deleting");
+  Annotate(kRoot, "reason", "asked");
+  Annotate(kRoot, "condemned-by", "cli/dead");
+  Annotate(kRoot, "deletes-begun", "true");
+  KubeObject worker{*FindBuiltInByName("deployments", "apps"), {}};
+  worker.meta.name = "spark-w";
+  worker.meta.uid = ObjectUid(kWorker);
+  Annotate(kRoot, "first-deletes", FirstDeletesMark({FirstDelete::Of(worker)}));
+  clock_.elapsed += std::chrono::minutes(1);
+  Annotate(kRoot, "deleting-since", cluster_watcher::FormatTime(clock_.WallNow()));
+  clock_.elapsed += std::chrono::hours(20);
+  const DriverOutcome outcome = Ended("bob", "terminated");
+  EXPECT_TRUE(IsWhole()) << outcome.said;
+}
+
+// `run` finishes what it had begun before its container was started again, makes the cluster anew,
+// and deletes that when its program has ended. One Observer lives through all of it.
+TEST_F(DeleteTest, WhoFinishesItsOwnDeletesTheNextOneToo) {
+  MakeEphemeral("deployment.apps/bob");
+  const std::string pod = NameOfPod("bob");
+  me_ = {pod, ObjectUid(kPods + ("/" + pod))};
+  caller_uid_ = me_.uid;
+  MarkRoot("phase", "condemned");
+  Annotate(kRoot, "condemned-by", me_.ToText());
+  With([&](const DeletionWork& work) {
+    ASSERT_TRUE(FinishOwnDeletion(work, cluster_));
+    // The cluster is used for a day. Its master's pod is evicted meanwhile.
+    Delete(kPods + ("/" + NameOfPod()));
+    kubernetes_.Settle();
+    const DriverOutcome outcome = cluster_watcher::Delete(
+        work, {cluster_, AppStatus{*OwnerName::Parse("deployment/bob"), "completed"}, false});
+    EXPECT_EQ(outcome.said, "cluster spark is deleted") << outcome.error;
+    EXPECT_EQ(Exists(kRoot) ? Mark("app-status") : "completed", "completed")
+        << "not even said for the watcher";
+  });
+}
+
+// Ctrl-C behind the condemnation. Where no watcher is, nobody takes it off, and each driver's
+// `await` and `claim` come to 12.
+TEST_F(DeleteTest, WhoIsToldToStopTakesItsCondemnationOff) {
+  Before("PATCH", "spark-m", 1, [this] { stop_.request_stop(); });
+  EXPECT_EQ(Asked().exit, DriverExit::kFailed);
+  EXPECT_EQ(Mark("phase"), "");
+}
+
+// The driver's pod was killed while its `run` deleted the cluster; no watcher is there.
+TEST_F(DeleteTest, TheNextPodOfADriverFinishesWhatTheFormerBegan) {
+  MakeEphemeral("deployment.apps/bob");
+  MarkRoot("phase", "deleting");
+  Annotate(kRoot, "reason", "completed");
+  Annotate(kRoot, "condemned-by", "bob-old/0123");
+  Annotate(kRoot, "deleting-since", cluster_watcher::FormatTime(clock_.WallNow()));
+  me_ = {"bob-2", MakePodOf("bob", "bob-2")};
+  clock_.elapsed += std::chrono::minutes(20);
+  With([&](const DeletionWork& work) {
+    FinishOwnDeletion(work, cluster_);
+    const auto ready = MakeReady(tools_, {cluster_, *OwnerName::Parse("deployment/bob"),
+                                          std::nullopt, false, me_, std::chrono::minutes(30)});
+    EXPECT_TRUE(ready || ready.error().exit == DriverExit::kNoCluster) << ready.error().error;
+  });
+}
+
+// A master whose template alone says that it is one, as `create` applies it, and whose pod is just
+// being rescheduled, is no cluster without a master.
+TEST_F(DeleteTest, AMasterWithoutAPodAtTheMomentIsDeletedAsOne) {
+  LabelObject(kRoot, R"("oshinko-cluster":"spark","oshinko-type":null)");
+  Annotate(kRoot, "before-delete",
+           R"([{\"name\":\"drain\",\"http\":{\"url\":\"http://spark:8080/\"}}])");
+  Scale(kRoot, 0);
+  kubernetes_.Settle();
+  std::string phase = "-";
+  Before("DELETE", "/", 1, [&] { phase = Mark("phase"); });
+  EXPECT_EQ(Asked().said, "cluster spark is deleted");
+  EXPECT_EQ(phase, "deleting");
+  EXPECT_NE(log_text_.str().find("drain"), std::string::npos) << "its steps are run";
+}
+
+// A world in which one request fails in passing, before or after its effect.
+class FailingDelete : public DeleteTest {
+ public:
+  // Whether the deletion got as far as its request number `n`.
+  bool FailRequest(int n, bool by_rules, bool with_effect) {
+    MakeEphemeral("deployment.apps/bob");
+    const Response error{500, R"({"kind":"Status","apiVersion":"v1","code":500})",
+                         "application/json", std::nullopt};
+    int count = 0;
+    kubernetes_.on_answer = [&](const Request& request, const User&, Response& response) {
+      if (++count != n) return;
+      which = std::string(request.method) + " " + std::string(request.target);
+      if (with_effect) response = error;
+    };
+    if (!with_effect) {
+      small_kubernetes::Fault fault;
+      fault.skip = n - 1;
+      fault.response = error;
+      kubernetes_.GetFaults().Add(fault);
+    }
+    const MonotonicTime began = clock_.Now();
+    said = (by_rules ? Ended("bob") : Asked()).said;
+    took = clock_.Now() - began;
+    return count >= n;
+  }
+  using DeleteTest::IsDeleted;
+
+  std::string which;  // of the requests failed
+  std::string said;
+  MonotonicTime::duration took{};
+
+ private:
+  void TestBody() override {}
+};
+
+TEST(DeleteWithOneFailureTest, NoneHoldsItUp) {
+  for (const auto& [by_rules, with_effect] :
+       {std::pair(false, false), {false, true}, {true, false}, {true, true}}) {
+    bool was_sent = true;
+    for (int n = 1; was_sent; ++n) {
+      FailingDelete world;
+      was_sent = world.FailRequest(n, by_rules, with_effect);
+      EXPECT_EQ(world.said, "cluster spark is deleted") << world.which;
+      EXPECT_TRUE(world.IsDeleted()) << world.which;
+      EXPECT_LT(world.took, std::chrono::minutes(1)) << world.which;
+    }
+  }
 }
 
 }  // namespace

@@ -234,6 +234,12 @@ TEST_F(ObserverTest, AnAppStatusIsTheRecordedOwnersWord) {
   EXPECT_EQ(Verdict(), "active");
   record(*look.seen);
   EXPECT_EQ(Verdict(), "completed");
+  // It is the word of one pod, and a rollout may have begun another.
+  Annotate(kRoot, "app-status-by", "bob-old/0123");
+  EXPECT_EQ(Verdict(), "driver-running");
+  const std::string pod = NameOfPod("bob");
+  Annotate(kRoot, "app-status-by", pod + "/" + ObjectUid("/api/v1/namespaces/lab/pods/" + pod));
+  EXPECT_EQ(Verdict(), "completed");
 }
 
 // As long as what could keep the cluster was read before the owner, it may have changed since.

@@ -1,0 +1,18 @@
+// What a deletion by a command is done with.
+#pragma once
+
+#include "watcher/deletion/reaper.h"
+#include "watcher/driver/driver_tools.h"
+
+namespace cluster_watcher {
+
+// All of it is about one cluster.
+struct DeletionWork {
+  const DriverTools& driver;
+  const Tools& tools;
+  Observer& observer;
+  Reaper& reaper;
+  WatcherId me;
+};
+
+}  // namespace cluster_watcher
