@@ -33,7 +33,7 @@ locks_there() {
 older_chart() {
   older=$tmp/older
   cp -r -- "$source_dir/manifests/chart" "$older"
-  sed -i '/^ *\(mode\|mutatedByOthers\|allNamespaces\):/d; /^brake:/,/^$/d' "$older/values.yaml"
+  sed -i '/^ *\(mode\|mutatedByOthers\|allNamespaces\):/d; /^brake:/,/^$/d; /^sweep:/,/^$/d' "$older/values.yaml"
   rm "$older/values.schema.json"
 }
 # other_labels OVERLAY: adds the patch from the head of the guard's policy.
@@ -48,7 +48,7 @@ the_chart() {
   local webhook=(--kube-version=1.30.0 --set injection=webhook) certificate older='' command
   local label="kubectl label namespace lab cluster-watcher/enabled=true"
   local lacking=(--set guard.enabled=null,guard.mode=null,guard.clusterLabels=null,guard.mutatedByOthers=null
-    --set imagePullPolicy=null,settings=null,defaults=null,rejectInvalid=null,allNamespaces=null,brake=null,monitoring=null)
+    --set imagePullPolicy=null,settings=null,defaults=null,rejectInvalid=null,allNamespaces=null,brake=null,sweep=null,monitoring=null)
   certificate=(--set-file "webhook.certificate.crt=$tmp/manifests/webhook/tls.crt"
     --set-file "webhook.certificate.key=$tmp/manifests/webhook/tls.key")
   check "the chart renders what manifests/policy has" renders "$tmp/manifests/policy" --kube-version=1.36.0
@@ -61,6 +61,10 @@ the_chart() {
     "${webhook[@]}" --set webhook.certManager=true,monitoring=true --set-string settings.scrape=true
   check "and the guard of other labels, as it says itself" renders "$(other_labels policy)" \
     --kube-version=1.36.0 --set 'guard.clusterLabels={oshinko-cluster,ray.io/cluster},guard.mutatedByOthers={example.com/seen}'
+  check "and the sweep of all namespaces" renders "$(with policy sweep)" --kube-version=1.36.0 --set sweep.enabled=true
+  check "whose schedule and flags can be set" same <(echo '{"args":["sweep","--all-namespaces","--dry-run"],"schedule":"@hourly"}') \
+    <(chart template --kube-version=1.36.0 --set 'sweep.enabled=true,sweep.schedule=@hourly,sweep.args={--dry-run}' | objects |
+      jq -cS '.[] | select(.kind == "CronJob").spec | {schedule, args: .jobTemplate.spec.template.spec.containers[0].args}')
   check "and other settings, as the policy says itself" renders "$(with_settings policy)" --kube-version=1.36.0 \
     --set image=registry.example.com/cluster-watcher:0.1.0 --set-string settings.port=9300
   check "and a guard that only warns, in all namespaces" renders "$(with policy guard-audit all-namespaces)" \
@@ -100,6 +104,10 @@ guard.mode=warn
 guard.mutatedByOthers=a
 brake.enabled=maybe
 brake.on=true
+sweep.enabled=maybe
+sweep.schedule=hourly
+sweep.args={now}
+sweep.on=true
 settings.seccompProfile=Unconfined
 allNamespaces=yes
 webhook.replicas=0

@@ -32,6 +32,15 @@ quietly() { "$@" >/dev/null 2>&1; }
 # in_file TEXT FILE
 in_file() { grep -qF -- "$1" "$2"; }
 
+# identity NAME TOKEN: makes $tmp/NAME.kubeconfig.
+identity() {
+  local config=(kubectl --kubeconfig="$tmp/$1.kubeconfig" config)
+  "${config[@]}" set-cluster test --server="$APISERVER" --certificate-authority="$APISERVER_CA"
+  "${config[@]}" set-credentials test --token="$2"
+  "${config[@]}" set-context test --cluster=test --user=test
+  "${config[@]}" use-context test
+} >/dev/null
+
 # pod_of NAMESPACE SELECTOR: sets pod, if there is one.
 pod_of() { pod=$(kubectl -n "$1" get pods -l "$2" -o name) && pod=${pod#pod/} && [[ -n $pod ]]; }
 

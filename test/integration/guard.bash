@@ -27,14 +27,6 @@ WIDE
   kubectl -n "$1" create rolebinding wide --role=wide --serviceaccount="$1:cluster-watcher"
 } >/dev/null
 
-# identity NAME TOKEN: makes $tmp/NAME.kubeconfig.
-identity() {
-  local config=(kubectl --kubeconfig="$tmp/$1.kubeconfig" config)
-  "${config[@]}" set-cluster test --server="$APISERVER" --certificate-authority="$APISERVER_CA"
-  "${config[@]}" set-credentials test --token="$2"
-  "${config[@]}" set-context test --cluster=test --user=test
-  "${config[@]}" use-context test
-} >/dev/null
 # bound_to NAMESPACE POD [ACCOUNT]: a token of the account, bound to the pod.
 bound_to() {
   kubectl -n "$1" create token "${3-cluster-watcher}" --bound-object-kind=Pod --bound-object-name="$2"

@@ -22,7 +22,7 @@ kind: Policy
 omitStages: [RequestReceived]
 rules:
 - level: Metadata
-  userGroups: ["system:serviceaccounts:example", "system:serviceaccounts:refused", "system:serviceaccounts:kinds"]
+  userGroups: ["system:serviceaccounts:example", "system:serviceaccounts:refused", "system:serviceaccounts:kinds", "system:serviceaccounts:swept"]
 - level: None
 POLICY
   audit_log=$tmp/kubernetes/audit.json
@@ -32,12 +32,14 @@ POLICY
   "$source_dir/test/kubernetes/apiserver" "$tmp/kubernetes" start
 }
 
+# Which account is asked about.
+who=cluster-watcher
 # audited NAMESPACES DECISION: the account's requests, as "resource.group verb", except those that
 # everyone may make.
 audited() {
-  jq -r --arg namespaces " $1 " --arg decision "$2" '
+  jq -r --arg who "$who" --arg namespaces " $1 " --arg decision "$2" '
     (.user.username | split(":")) as $user
-    | select($user[3] == "cluster-watcher" and ($namespaces | contains(" " + $user[2] + " ")))
+    | select($user[3] == $who and ($namespaces | contains(" " + $user[2] + " ")))
     | select(.annotations["authorization.k8s.io/decision"] == $decision and .objectRef.resource)
     | .objectRef.resource + (if .objectRef.apiGroup then "." + .objectRef.apiGroup else "" end)
       + " " + .verb' "$audit_log" | but_for_what_everyone_may | LC_ALL=C sort -u
@@ -69,7 +71,7 @@ lacks() {
 # has_asked NAME: whether it has asked about all, or nearly all, of its permissions.
 has_asked() { metric "$1" 'rest_client_requests_total\{code="201",method="POST"\}' 40; }
 
-as_watcher() { kubectl --as="system:serviceaccount:$1:cluster-watcher" "${@:2}"; }
+as_watcher() { kubectl --as="system:serviceaccount:$1:$who" "${@:2}"; }
 
 # allowed NAMESPACE: all that the account may do, as "resource.group verb", except what everyone
 # may.
@@ -86,12 +88,16 @@ REVIEW
     but_for_what_everyone_may | LC_ALL=C sort -u
 }
 
-# Written apart from the Role, so that a change of the Role must be intended.
-intended() {
+# one_a_line: "resource.group verb", of lines with several verbs.
+one_a_line() {
   local resource verbs verb
   while read -r resource verbs; do
     for verb in $verbs; do echo "$resource $verb"; done
-  done <<'PERMISSIONS' | LC_ALL=C sort -u
+  done | LC_ALL=C sort -u
+}
+# Written apart from the Role, so that a change of the Role must be intended.
+intended() {
+  one_a_line <<'PERMISSIONS'
 deployments.apps get list patch delete
 replicasets.apps get list patch delete
 statefulsets.apps get list patch delete
@@ -116,6 +122,21 @@ events.events.k8s.io create
 namespaces get
 guard.cluster-watcher apply brake
 PERMISSIONS
+}
+
+intended_for_sweep() {
+  local kind
+  {
+    for kind in {deployments,replicasets,statefulsets,daemonsets}.apps {jobs,cronjobs}.batch \
+      replicationcontrollers pods services configmaps persistentvolumeclaims \
+      deploymentconfigs.apps.openshift.io routes.route.openshift.io rayclusters.ray.io \
+      daskclusters.kubernetes.dask.org flinkdeployments.flink.apache.org \
+      {ingresses,networkpolicies}.networking.k8s.io horizontalpodautoscalers.autoscaling \
+      poddisruptionbudgets.policy; do
+      echo "$kind get list patch delete"
+    done
+    printf '%s\n' 'events.events.k8s.io create' 'namespaces get'
+  } | one_a_line
 }
 
 bystanders() {
@@ -273,6 +294,51 @@ without_delete_on_deployments() {
   end_watchers
 }
 
+# The example without a watcher, in whose place a sweep finds the driver gone.
+the_sweep() {
+  local who=cluster-watcher-sweep
+  apply swept examples/spark
+  mkdir "$tmp/overlay"
+  cat >"$tmp/overlay/kustomization.yaml" <<OVERLAY
+apiVersion: kustomize.config.k8s.io/v1beta1
+kind: Kustomization
+namespace: swept
+resources: [$(realpath --relative-to="$(realpath -- "$tmp/overlay")" -- "$source_dir/manifests/sweep")]
+OVERLAY
+  check "manifests/sweep is applied under Pod Security restricted" \
+    quietly kubectl apply --warnings-as-errors -k "$tmp/overlay"
+  bystanders swept
+  kubectl -n swept get pvc bystander -o json | jq '.metadata = {name: "old"} | del(.status)' |
+    kubectl create -n swept -f - >/dev/null
+  kubectl -n swept annotate pvc old cluster-watcher/collect-after=2020-01-01T00:00:00Z \
+    cluster-watcher/collect-of=older \
+    cluster-watcher/root-uid="$(kubectl -n swept get pvc old -o 'jsonpath={.metadata.uid}')" >/dev/null
+  kubectl -n swept create job sweep-now --from=cronjob/cluster-watcher-sweep >/dev/null
+  check "its pod is admitted" within 30 pod_of swept app.kubernetes.io/component=sweep
+
+  intended_for_sweep >"$tmp/intended-for-sweep"
+  allowed swept >"$tmp/allowed"
+  check "the sweep may do what is intended and nothing else" same "$tmp/intended-for-sweep" "$tmp/allowed"
+
+  identity sweep "$(kubectl -n swept create token "$who" --bound-object-kind=Pod --bound-object-name="$pod")"
+  check "with its driver there a cluster is left alone" sweeps "1 cluster: 0 deleted, 1 kept (active 1)"
+  check "a claim whose time is over goes" absent swept pvc/old
+  kubectl -n swept delete deployment bob --wait=false >/dev/null
+  check "without, it goes" within 60 sweeps "1 cluster: 1 deleted, 0 kept"
+  check "all of it" within 30 gone swept oshinko-cluster=bob-cluster
+  check "ServiceAccount, Role and RoleBinding stay" exists swept \
+    {serviceaccount,role,rolebinding}/cluster-watcher{,-sweep}
+  check "what isn't the cluster's stays, and other claims" exists swept configmap/bystander \
+    pvc/bystander pvc/data cronjob/cluster-watcher-sweep
+  audited swept forbid >"$tmp/forbidden"
+  check "no request was forbidden" same /dev/null "$tmp/forbidden"
+}
+# sweeps SUMMARY: sweeps with the account of manifests/sweep; whether that is how it ends.
+sweeps() {
+  env -i POD_NAMESPACE=swept "$watcher" sweep --kubeconfig="$tmp/sweep.kubeconfig" --startup-grace=1s \
+    --grace-period=1s --poll-interval=200ms >"$tmp/sweep" 2>&1 && in_file "$1" "$tmp/sweep" || { cat "$tmp/sweep"; false; }
+}
+
 # object APIVERSION KIND NAME SPEC [LABELS [OWNER_KIND OWNER_NAME OWNER_RESOURCE]]
 object() {
   local references=[]
@@ -406,6 +472,7 @@ foreign_kind rayclusters ray.io v1 RayCluster
 foreign_kind daskclusters kubernetes.dask.org v1 DaskCluster
 foreign_kind flinkdeployments flink.apache.org v1beta1 FlinkDeployment
 the_example
+the_sweep
 without_delete_on_deployments
 all_kinds
 audited "example kinds" allow >"$tmp/used"

@@ -732,6 +732,7 @@ Deletion::Outcome Deletion::DeleteRoot(MonotonicTime deadline) {
     const Standing standing = state == RootState::kOurs ? RestoreMarks() : Standing::kOurs;
     if (standing == Standing::kCalledOff) return Outcome::kCalledOff;
     if (standing == Standing::kUnknown) {
+      if (GivesUp(deadline)) return Outcome::kGivenUp;
       pace_.Pause(MonotonicTime::max());
       state = ReadRoot();
       if (auto outcome = WhyNotRoot(state)) return *outcome;
@@ -766,6 +767,7 @@ Deletion::Outcome Deletion::DeleteRoot(MonotonicTime deadline) {
     const bool conflict = !sent && deletes_.conflicts() > conflicts_before;
     if (conflict && state == RootState::kOurs && conflicts++ < kMostRootConflicts) continue;
     conflicts = 0;
+    if (GivesUp(deadline)) return Outcome::kGivenUp;
     pace_.Pause(MonotonicTime::max());
     if (!members_left_ || IsWhole()) continue;
     // When the root may be deleted again, so may what is left of the members.

@@ -34,6 +34,7 @@ class Deletion {
                    // master of the cluster is there
     kOvertaken,    // the marks name another watcher, which finishes it
     kHeld,         // an admission policy, such as the brake, refuses marks; those there are stay
+    kGivenUp,      // the master root's delete isn't accepted, and who deletes gives up
     kCalledOff,    // the marks no longer name us, and the cluster isn't proven half
   };
 
@@ -109,6 +110,9 @@ class Deletion {
   // Whether the cluster is whole, and isn't known to be condemned and abandoned any more.
   bool IsStale(RootState root) const;
   bool IsEvidenceOld() const;
+  bool GivesUp(MonotonicTime deadline) const {
+    return tools_.gives_up && tools_.clock.Now() >= deadline;
+  }
   // Whether the brake is on, as far as it is known. `refusal`: what a policy just said that refused
   // a delete; empty if none did.
   bool IsHeld(const std::string& refusal = {});

@@ -43,6 +43,9 @@ std::string WhatIsGone(const std::vector<std::string>& gone) {
   return gone.empty() ? "" : "; already deleted: " + Joined(gone);
 }
 
+constexpr const char* kNotAllDeleted = "not all of it could be deleted by the deadline";
+constexpr const char* kNothingDeleted = "nothing of it could be deleted by the deadline";
+
 }  // namespace
 
 Reaper::Reaper(const Tools& tools, Observer& observer, Announcer& announcer, Dial dial,
@@ -59,6 +62,7 @@ Reaper::Outcome Reaper::Condemn(const WatcherId& me, const Snapshot& snapshot,
   tools_.turn({});
   marks_to_take_off_ = false;
   refused_by_policy_ = false;
+  given_up_.clear();
   held_ = false;
   if (snapshot.root->meta.deleting) {
     BackToWatching(snapshot, Refusal::kConflict,
@@ -98,6 +102,7 @@ Refusal Reaper::NotePolicy(const ApiError& error, Refusal otherwise) {
 Reaper::Outcome Reaper::Resume(const WatcherId& me, const Snapshot& snapshot) {
   Marks marks = snapshot.marks;
   const bool own = marks.condemned_by == me;
+  given_up_.clear();
   // It may have been held before this watcher was restarted.
   const bool begins = own && marks.deletes_begun && !std::exchange(resumed_, true);
   refused_by_policy_ = (held_ || begins) && IsHeldByPolicy(me, snapshot);
@@ -231,6 +236,7 @@ Reaper::Outcome Reaper::CarryThrough(const Case& of, Progress progress, std::sto
     // Steps take their time, and meanwhile the cluster, still whole, may be in use again.
     if (RunStepsBefore(*condemned, progress)) continue;
     if (auto outcome = BeginAndFinish(of, *condemned, progress)) return *outcome;
+    if (GivesUp(progress)) return GiveUp(*condemned, progress);
     tools_.log.warn("no delete was accepted in time: looking again");
     Wait(LongBackoff(progress.fruitless++), {});
     if (!progress.any_open) continue;
@@ -265,8 +271,22 @@ std::optional<Reaper::Outcome> Reaper::GoOnIfHalf(const DeletionOrder& condemned
     } else {
       warn_once_(root.problem().message);
     }
+    if (GivesUp(progress)) return GiveUp(condemned, progress);
     Wait(LongBackoff(attempt), {});
   }
+}
+
+bool Reaper::GivesUp(const Progress& progress) const {
+  return tools_.gives_up && progress.began &&
+         tools_.clock.Now() - *progress.began >= tools_.settings->delete_deadline;
+}
+
+Reaper::Outcome Reaper::GiveUp(const DeletionOrder& condemned, const Progress& progress) {
+  given_up_ = progress.any_open ? kNotAllDeleted : kNothingDeleted;
+  if (progress.any_open) return Outcome::kSpared;
+  marks_to_take_off_ = !TakeMarksOff(condemned.marks.condemned_by, condemned.look);
+  BackToWatching(condemned.look, Refusal::kConflict, given_up_ + WhatIsGone(progress.gone));
+  return Outcome::kSpared;
 }
 
 std::optional<Reaper::Doubt> Reaper::FindDoubt(const Case& of, const JudgedLook& look) {
@@ -556,6 +576,10 @@ std::optional<Reaper::Outcome> Reaper::Finish(const DeletionOrder& condemned, De
       refused_by_policy_ = held_ = true;
       BackToWatching(condemned.look, Refusal::kHold, deletion.policy() + WhatIsGone(all_gone()));
       return Outcome::kSpared;
+    case Deletion::Outcome::kGivenUp:
+      if (deletion.IsWhole()) deletion.TakeBack();
+      progress.any_open = progress.any_open || deletion.any_open() || !deletion.IsWhole();
+      return GiveUp(condemned, progress);
     case Deletion::Outcome::kCalledOff:
       deletion.TakeBack();
       BackToWatching(condemned.look, Refusal::kConflict,

@@ -50,6 +50,8 @@ class Reaper {
   // Whether the last of these came to nothing because an admission policy, such as the brake,
   // refused to have the cluster condemned or deleted.
   bool is_refused_by_policy() const { return refused_by_policy_; }
+  // Why the last of these was given up at its deadline, as these tools ask for; empty: it wasn't.
+  const std::string& given_up() const { return given_up_; }
 
   // For a command that is told to stop: takes its condemnation off `root`, if that still bears it.
   void TakeCondemnationOff(const WatcherId& me, const KubeObject& root);
@@ -95,6 +97,9 @@ class Reaper {
                                           std::stop_token stop);
   // The deletion that was begun goes on if the cluster is half. nullopt: it may be whole.
   std::optional<Outcome> GoOnIfHalf(const DeletionOrder& condemned, Progress& progress);
+  bool GivesUp(const Progress& progress) const;
+  // What may be half a cluster keeps its marks, for whoever comes later.
+  Outcome GiveUp(const DeletionOrder& condemned, const Progress& progress);
   // Whether a policy, such as the brake, keeps the deletion that was begun from going on.
   bool IsHeldByPolicy(const WatcherId& me, const Snapshot& snapshot);
   // Writes that the deletion is that of `me` now. The marks as they are then; nullopt: it could not
@@ -147,6 +152,7 @@ class Reaper {
   // nothing is on the strength of them.
   bool marks_to_take_off_ = false;
   bool refused_by_policy_ = false;
+  std::string given_up_;
   // A deletion that was begun stands still because of one. Its time begins anew when it goes on.
   bool held_ = false;
   bool resumed_ = false;  // what this watcher found begun when it was started

@@ -28,6 +28,9 @@ struct Tools {
   // Whether members that are terminating are waited for. Who deletes a cluster at the end of its
   // own life has no time for that.
   bool awaits_end = true;
+  // Whether a deletion that comes to nothing is left at its deadline to whoever comes later. Who
+  // has other clusters to see to can't try for ever.
+  bool gives_up = false;
 };
 
 // For the reads of one pass of a deletion. Without it, where requests fail now and then, hardly a

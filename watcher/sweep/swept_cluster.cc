@@ -68,8 +68,8 @@ SweptCluster::SweptCluster(const SweepTools& sweep, ClusterId cluster,
       cluster_(std::move(cluster)),
       me_(std::move(me)),
       settings_(SettingsOf(sweep.settings, cluster_)),
-      tools_{driver_.client, driver_.discovery,  driver_.clock,   *settings_,
-             sweep.metrics,  sweep.log.logger(), [](Duration) {}, false},
+      tools_{driver_.client,     driver_.discovery, driver_.clock, *settings_, sweep.metrics,
+             sweep.log.logger(), [](Duration) {},   false,         true},
       observer_(driver_.client, driver_.discovery, driver_.clock, *settings_),
       announcer_(sweep.events, driver_.clock, sweep.log),
       reaper_(tools_, observer_, announcer_, sweep.dial, StepsAt::kElsewhere),
@@ -165,6 +165,7 @@ std::optional<Swept> SweptCluster::Condemn(const Snapshot& look, const Decision&
       break;
   }
   warning_.Spared();
+  if (!reaper_.given_up().empty()) return Failed(reaper_.given_up());
   if (reaper_.is_refused_by_policy()) judge_.NotePolicy();
   if (++spared_ >= kMostSpared)
     return KeptFor("it was spared: it changes, or is no longer abandoned");
@@ -176,6 +177,7 @@ std::optional<Swept> SweptCluster::Condemn(const Snapshot& look, const Decision&
 // taken over, or be our own, which was held up.
 std::optional<Swept> SweptCluster::WaitForOthers(const Snapshot& look) {
   const Marks& marks = look.marks;
+  if (!reaper_.given_up().empty()) return Failed(reaper_.given_up());
   next_ = driver_.clock.Now() + kBetweenLooks;
   if (marks.phase == Phase::kDeleting) {
     if (marks.condemned_by == me_ && reaper_.is_refused_by_policy()) {

@@ -4,6 +4,7 @@
 #include <spdlog/sinks/ostream_sink.h>
 
 #include <sstream>
+#include <stdexcept>
 
 #include "probes/base/time_text.h"
 #include "probes/kube/cached_lists.h"
@@ -88,6 +89,14 @@ class SweepTest : public DriverLab {
       const bool is_it = (method.empty() || request.method == method) &&
                          request.target.find(contains) != std::string::npos && ++seen == number;
       if (is_it) what();
+    };
+  }
+
+  // What goes on for longer than this fails.
+  void EndAfter(MonotonicTime::duration time) {
+    const MonotonicTime end = clock_.Now() + time;
+    kubernetes_.on_request = [this, end](const Request&, const User&) {
+      if (clock_.Now() > end) throw std::runtime_error("it goes on for ever");
     };
   }
 
@@ -321,6 +330,35 @@ TEST_F(SweepTest, WhatAnotherDeletesIsLeftToThatOne) {
   Sweep();
   EXPECT_EQ(Told().detail, "already being deleted by cli/another");
   EXPECT_TRUE(Exists(kRoot));
+}
+
+TEST_F(SweepTest, WhatCannotBeDeletedHoldsUpNothingElseAndIsGoneOnWithLater) {
+  MakeWorkload("one", R"("oshinko-cluster":"one","oshinko-type":"master",)");
+  Annotate("/apis/apps/v1/namespaces/lab/deployments/one", "owner", "deployment.apps/bob");
+  kubernetes_.Settle();
+  LoseDriver();
+  Refuse("DELETE", "deployments/spark-m", 403);
+  EndAfter(std::chrono::hours(1));
+  const SweepProgress progress = Sweep();
+  EXPECT_EQ(progress.failed, 1u);
+  EXPECT_EQ(progress.deleted, 1u);
+  EXPECT_EQ(Told().what, Swept::What::kFailed);
+  EXPECT_EQ(Told().detail, "not all of it could be deleted by the deadline");
+  EXPECT_FALSE(Exists(kWorker));
+  EXPECT_EQ(Mark("phase"), "deleting");
+  kubernetes_.GetFaults().Clear();
+  clock_.elapsed += std::chrono::minutes(15);
+  EXPECT_EQ(Sweep().deleted, 1u) << Told().detail;
+  EXPECT_TRUE(IsDeleted());
+}
+
+TEST_F(SweepTest, OfWhatNothingCanBeDeletedTheMarksAreTakenOff) {
+  LoseDriver();
+  Refuse("DELETE", "/", 403);
+  EndAfter(std::chrono::hours(1));
+  EXPECT_EQ(Sweep().failed, 1u);
+  EXPECT_EQ(Told().detail, "nothing of it could be deleted by the deadline");
+  EXPECT_EQ(Mark("phase") + Mark("condemned-by") + Mark("deletes-begun"), "");
 }
 
 TEST_F(SweepTest, ToldToStopItBeginsNothing) {
