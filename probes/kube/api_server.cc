@@ -301,6 +301,20 @@ std::string UrlProblem(const std::string& url) {
   return "";
 }
 
+// The same of a proxy's, which may hold a name and a password.
+std::string ProxyProblem(const std::string& url) {
+  if (url.empty()) return "";
+  const auto schemes = {"http://", "https://", "socks5://"};
+  const bool is_known = std::any_of(schemes.begin(), schemes.end(), [&](std::string_view scheme) {
+    return url.starts_with(scheme) && url.size() > scheme.size();
+  });
+  const bool odd =
+      std::any_of(url.begin(), url.end(), [](unsigned char c) { return c <= ' ' || c >= 0x7f; });
+  if (is_known && !odd) return "";
+  return "proxy-url " + WithoutSecrets(url) +
+         " must be the URL of a proxy: http://, https:// or socks5://, a host and a port";
+}
+
 void ReadCluster(const Entry& cluster, ApiServer& server, Problems& problems) {
   server.url = cluster.Text("server");
   if (const std::string problem = UrlProblem(server.url); !problem.empty()) {
@@ -319,9 +333,9 @@ void ReadCluster(const Entry& cluster, ApiServer& server, Problems& problems) {
                  "insecure-skip-tls-verify and certificate-authority exclude each other; remove "
                  "one of them");
   }
-  if (cluster.Has("proxy-url")) {
-    problems.Add("cluster", cluster,
-                 "proxy-url is not supported; name a server that is reached without a proxy");
+  server.proxy_url = cluster.Text("proxy-url");
+  if (const std::string problem = ProxyProblem(server.proxy_url); !problem.empty()) {
+    problems.Add("cluster", cluster, problem);
   }
 }
 
@@ -370,6 +384,7 @@ std::string WriteExecCluster(const Entry& cluster, const ApiServer& server) {
   json.StartObject().Field("server", server.url);
   if (!server.tls_server_name.empty()) json.Field("tls-server-name", server.tls_server_name);
   if (server.insecure_skip_tls_verify) json.Key("insecure-skip-tls-verify").Bool(true);
+  if (!server.proxy_url.empty()) json.Field("proxy-url", server.proxy_url);
   if (!server.ca_pem.empty()) json.Field("certificate-authority-data", EncodeBase64(server.ca_pem));
   if (cluster.Text("disable-compression") == "true") json.Key("disable-compression").Bool(true);
   if (const auto config = JsonDocument::Parse(cluster.exec_extension)) {

@@ -19,7 +19,8 @@ class ExecAuthenticator;
 struct ApiServer {
   std::string url;  // "https://10.0.0.1:443", maybe with a path, without a trailing slash
   std::string tls_server_name;  // the name that the certificate must have; empty: the URL's host
-  std::string ca_pem;           // trusted certificates, PEM; empty: the system's
+  std::string proxy_url;  // "http://proxy:3128", https:// or socks5://; empty: connect directly
+  std::string ca_pem;     // trusted certificates, PEM; empty: the system's
   bool insecure_skip_tls_verify = false;
   std::string client_certificate_pem;  // both are PEM, or both empty
   std::string client_key_pem;

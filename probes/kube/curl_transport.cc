@@ -203,12 +203,13 @@ std::size_t WriteBody(char* data, std::size_t, std::size_t count, void* user) no
   return count;
 }
 
-CURLcode SetConnectionOptions(CURL* easy, curl_slist* connect_to) {
+CURLcode SetConnectionOptions(CURL* easy, curl_slist* connect_to, const std::string& proxy) {
   return Options(easy)
       .Set(CURLOPT_NOSIGNAL, 1L)
       .Set(CURLOPT_PROTOCOLS_STR, "http,https")
       .Set(CURLOPT_FOLLOWLOCATION, 0L)
-      .Set(CURLOPT_PROXY, "")
+      .Set(CURLOPT_PROXY, proxy.c_str())
+      .Set(CURLOPT_NOPROXY, "")
       .Set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1))
       .Set(CURLOPT_PATH_AS_IS, 1L)
       .Set(CURLOPT_USERAGENT, "cluster-watcher/" CLUSTER_WATCHER_VERSION)
@@ -423,7 +424,7 @@ Result<Easy> CurlTransport::State::TakeHandle() {
   }
   Easy easy(curl_easy_init());
   if (!easy) return Failure("libcurl makes no handle");
-  CURLcode code = SetConnectionOptions(easy.get(), connect_to.get());
+  CURLcode code = SetConnectionOptions(easy.get(), connect_to.get(), server.proxy_url);
   if (code == CURLE_OK) code = SetTlsOptions(easy.get(), server);
   if (code == CURLE_OK) return easy;
   return Failure(std::string("libcurl refuses an option: ") + curl_easy_strerror(code));

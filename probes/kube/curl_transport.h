@@ -1,13 +1,13 @@
 // The transport over libcurl: HTTP/1.1 with keep-alive; curl's multi interface sends requests side
 // by side. No other part of the program uses curl. Not thread-safe.
 //
-// It connects directly: proxies, even those in the environment, are never used, because a proxy
-// inherited by a pod must not see a bearer token. It requires TLS 1.2 or later. If the server has
-// closed a kept connection, the request is sent again on a new one. The files of the server's
-// certificates are read again at least once a minute of use, and when a request fails in TLS, which
-// is then sent once more; if they hold nothing usable, the last good ones stay in use. A client
-// certificate of a credential plugin is shown as soon as the plugin has given it. The process must
-// ignore SIGPIPE.
+// It connects directly, or by the proxy that the kubeconfig names. Those in the environment are
+// never used, because a proxy inherited by a pod must not see a bearer token. It requires TLS 1.2
+// or later. If the server has closed a kept connection, the request is sent again on a new one. The
+// files of the server's certificates are read again at least once a minute of use, and when a
+// request fails in TLS, which is then sent once more; if they hold nothing usable, the last good
+// ones stay in use. A client certificate of a credential plugin is shown as soon as the plugin has
+// given it. The process must ignore SIGPIPE.
 #pragma once
 
 #include <memory>

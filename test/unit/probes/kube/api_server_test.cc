@@ -181,8 +181,22 @@ TEST_F(ApiServerTest, RefusesWhatItDoesNotSupport) {
     ExpectError(FindIn(Config("server: https://host", field)),
                 {Path("config"), "user \"u\"", name, "not supported", "use"});
   }
-  ExpectError(FindIn(Config("server: https://host, proxy-url: http://proxy", "")),
-              {"cluster \"c\"", "proxy-url", "not supported"});
+}
+
+TEST_F(ApiServerTest, TakesAProxy) {
+  for (const char* url : {"http://proxy:3128", "https://proxy", "socks5://u:p@proxy:1080"}) {
+    const auto found =
+        FindIn(Config("server: https://host, proxy-url: '" + std::string(url) + "'", ""));
+    ASSERT_TRUE(found) << found.error().message;
+    EXPECT_EQ(found->proxy_url, url);
+  }
+  for (const char* url : {"proxy:3128", "ftp://proxy", "http://", "http://a b"}) {
+    ExpectError(FindIn(Config("server: https://host, proxy-url: '" + std::string(url) + "'", "")),
+                {"cluster \"c\"", "proxy-url", "socks5"});
+  }
+  const auto found = FindIn(Config("server: https://host, proxy-url: 'ftp://u:hidden@proxy'", ""));
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().message.find("hidden"), std::string::npos) << "never a secret";
 }
 
 // The entry of a user whose plugin lies beside the kubeconfig, and keeps what it is told in a file.

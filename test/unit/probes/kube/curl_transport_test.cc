@@ -246,6 +246,38 @@ TEST(CurlTransport, FollowsNoRedirectsAndUsesNoProxy) {
   EXPECT_EQ(elsewhere.accepted(), 0);
 }
 
+TEST(CurlTransport, UsesTheProxyThatTheKubeconfigNames) {
+  std::string asked;
+  Server proxy([&](Connection& connection) {
+    asked = connection.ReadRequest();
+    connection.Send(Answer("", "", "204 By the proxy"));
+  });
+  ApiServer server;
+  server.url = "http://nowhere.invalid:8080";
+  server.proxy_url = "http://" + proxy.address();
+  setenv("no_proxy", "*", 1);
+  EXPECT_EQ(Outcome(Send(*Connect(server), Request("/version"))), "204");
+  unsetenv("no_proxy");
+  EXPECT_TRUE(asked.starts_with("GET http://nowhere.invalid:8080/version ")) << asked;
+}
+
+// What is sent to a server by https is for nobody between.
+TEST(CurlTransport, AsksAProxyForATunnelToAServerByHttps) {
+  std::string asked;
+  Server proxy([&](Connection& connection) {
+    asked = connection.ReadRequest();
+    connection.Send(Answer("", "", "403 No"));
+  });
+  ApiServer server;
+  server.url = "https://nowhere.invalid:6443";
+  server.proxy_url = "http://" + proxy.address();
+  HttpRequest request = Request("/version");
+  request.bearer_token = "hidden";
+  EXPECT_FALSE(Send(*Connect(server), request));
+  EXPECT_TRUE(asked.starts_with("CONNECT nowhere.invalid:6443 ")) << asked;
+  EXPECT_FALSE(Holds(asked, "hidden"));
+}
+
 TEST(CurlTransport, KeepsTheConnectionAsLongAsTheServerDoes) {
   const std::pair<Server::Script, int> cases[] = {{Always(Answer("abc")), 1},
                                                   {Once(Answer("abc")), 5}};
