@@ -18,6 +18,7 @@
 namespace cluster_watcher {
 namespace {
 
+constexpr Duration kLongestAskedWait = std::chrono::minutes(1);
 constexpr const char* kInjectedLabel = "cluster-watcher/injected";
 
 using ClusterName = std::pair<std::string, std::string>;  // namespace and name
@@ -169,9 +170,8 @@ class Sweeper {
     const auto next = std::min_element(
         waiting_.begin(), waiting_.end(),
         [](const auto& one, const auto& other) { return one->next() < other->next(); });
-    driver_.clock.WaitUntil(
-        std::max((*next)->next(), driver_.clock.Now() + driver_.client.TakeRetryAfter()),
-        driver_.stop);
+    const Duration asked = std::min(driver_.client.TakeRetryAfter(), kLongestAskedWait);
+    driver_.clock.WaitUntil(std::max((*next)->next(), driver_.clock.Now() + asked), driver_.stop);
     auto swept = (*next)->Step();
     if (!swept) return Move();
     const ClusterId cluster = (*next)->cluster();
