@@ -53,6 +53,8 @@ bench: ## measure speed and size, beside others
 	@scripts/bench
 	@scripts/bench_admission
 	@scripts/bench_list
+	@scripts/bench_sweep
+	@scripts/bench_run
 
 format: ## format all sources
 	@scripts/setup lint

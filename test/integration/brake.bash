@@ -51,14 +51,23 @@ MARKED
   brakes "nor one that is a watcher's here alone, exempted or not," as elsewhere visitor delete configmap braked --dry-run=server
   check "nor one who may do everything in its own namespace, and it is told what to do" refuses \
     "of a namespace (label cluster-watcher/brake)" as lab pipeline delete configmap braked --dry-run=server
+  a_left_cluster
+  check "a sweep keeps what it would delete, and says why" a_sweep_is_held
+  check "all of it" exists lab deployment/left-m configmap/left pvc/left
   check "the system's controllers still work" within 30 a_replica_is_made_and_goes
   kubectl delete -k "$source_dir/manifests/brake" >/dev/null
   check "the brake is off" within 10 quietly as lab let-alone delete configmap braked --dry-run=server
+  check "and a sweep deletes again" a_sweep_works
   kubectl label namespace lab cluster-watcher/brake= >/dev/null
   check "a label puts it on" within 5 braked
   kubectl label namespace lab cluster-watcher/brake=false --overwrite >/dev/null
   check "and off" within 5 quietly as lab let-alone delete configmap braked --dry-run=server
   the_proof
+}
+a_sweep_is_held() {
+  local said text="the brake of cluster-watcher is on"
+  said=$(sweep) && [[ $said == *"lab/cluster left kept: held ("*"$text"*"lab/claim left kept: "*"$text"* ]] ||
+    { echo "$said"; false; }
 }
 # As docs/guard.md proves that the label works, where the guard isn't on.
 the_proof() {

@@ -506,6 +506,8 @@ whom_it_guards() {
   kubectl -n lab create deployment app --image=x >/dev/null
   identity driver "$(kubectl -n lab create token driver)"
   check "whose run needs no other right" driver_runs
+  the_sweep_installed
+  check "nor is the sweep's, which needs no other right" a_sweep_works
   kubectl -n lab create serviceaccount framework >/dev/null
   kubectl -n lab create rolebinding framework --clusterrole=cluster-watcher-framework --serviceaccount=lab:framework >/dev/null
   kubectl -n lab create rolebinding framework-edit --clusterrole=edit --serviceaccount=lab:framework >/dev/null
@@ -534,6 +536,56 @@ driver_runs() {
     grep -q "cluster own is deleted" "$tmp/run" && within 30 gone_in lab own-master || { cat "$tmp/run"; false; }
 }
 gone_in() { [[ -z $(kubectl -n "$1" get deployment "$2" --ignore-not-found -o name) ]]; }
+
+# Puts manifests/sweep into lab. Sets `left`, the master root of a cluster without driver and watcher.
+the_sweep_installed() {
+  mkdir -p "$tmp/manifests/of-lab"
+  printf '%s\n' 'apiVersion: kustomize.config.k8s.io/v1beta1' 'kind: Kustomization' 'namespace: lab' \
+    'resources: [../sweep]' >"$tmp/manifests/of-lab/kustomization.yaml"
+  kubectl apply -k "$tmp/manifests/of-lab"
+  identity sweep "$(kubectl -n lab create token cluster-watcher-sweep)"
+  a_left_cluster
+} >/dev/null
+# Makes the cluster `left`, whose driver is gone, and a claim whose time is over.
+a_left_cluster() {
+  kubectl -n lab create -f - <<'LEFT'
+apiVersion: v1
+kind: List
+items:
+- apiVersion: apps/v1
+  kind: Deployment
+  metadata:
+    name: left-m
+    labels: {oshinko-cluster: left}
+    annotations: {cluster-watcher/owner: deployment.apps/gone}
+  spec:
+    selector: {matchLabels: {app: left-m}}
+    template:
+      metadata: {labels: {app: left-m, oshinko-cluster: left, oshinko-type: master}}
+      spec: {containers: [{name: c, image: c}]}
+- apiVersion: v1
+  kind: ConfigMap
+  metadata: {name: left, labels: {oshinko-cluster: left}}
+- apiVersion: v1
+  kind: PersistentVolumeClaim
+  metadata: {name: left}
+  spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Mi}}}
+LEFT
+  kubectl -n lab annotate pvc left cluster-watcher/collect-{after=2020-01-01T00:00:00Z,of=older} \
+    cluster-watcher/root-uid="$(ns=lab uid pvc left)"
+  within 30 pod_of lab app=left-m
+} >/dev/null
+# sweep: prints what it says.
+sweep() {
+  env -i "$watcher" sweep -n lab --kubeconfig="$tmp/sweep.kubeconfig" --startup-grace=1s --grace-period=1s \
+    --poll-interval=200ms 2>&1
+}
+a_sweep_works() {
+  local said
+  said=$(sweep) && [[ $said == *"lab/cluster left deleted: owner-absent"*"lab/claim left deleted"* &&
+    $said != *"HTTP 403"* ]] && within 30 absent lab deployment/left-m && absent lab configmap/left && absent lab pvc/left ||
+    { echo "$said"; false; }
+}
 
 # Before it refuses anything it can be tried.
 audit_first() {
