@@ -531,7 +531,7 @@ driver_runs() {
         "spec": {"containers": [{"name": "main", "image": "x"}]}}}}'
   done
   printf '{"apiVersion": "v1", "kind": "List", "items": %s]}' "$objects" >"$tmp/driver.json"
-  env -i PATH="$PATH" "$watcher" run -n lab --kubeconfig="$tmp/driver.kubeconfig" --app=deployment/app -f "$tmp/driver.json" \
+  env -i PATH="$PATH" HOME="$tmp" "$watcher" run -n lab --kubeconfig="$tmp/driver.kubeconfig" --app=deployment/app -f "$tmp/driver.json" \
     --ephemeral --cluster=own -- kubectl --kubeconfig="$KUBECONFIG" -n lab get deployment own-master >"$tmp/run" 2>&1 &&
     grep -q "cluster own is deleted" "$tmp/run" && within 30 gone_in lab own-master || { cat "$tmp/run"; false; }
 }
