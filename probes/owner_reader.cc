@@ -195,7 +195,7 @@ Result<std::string, ApiError> OwnerReader::FindPod(const OwnerOfPods& owner,
   auto found = AnyObject(
       ApiRequest::ListBySelector(Pods(), owner.ns, owner.pod_selector, false),
       [&](const ObjectMeta& meta, JsonValue pod) -> Result<bool, ApiError> {
-        if (!IsRunning(pod, meta) || meta.uid == but.caller_uid) return false;
+        if (!IsRunning(pod, meta) || but.IsCaller(meta)) return false;
         const std::string name = "pod/" + meta.name;
         const bool labelled = meta.Label(but.label.first) == but.label.second;
         if (labelled && !climb.IsOfOwner(Pods(), meta, name)) return false;
@@ -242,7 +242,7 @@ Result<std::string, ApiError> OwnerReader::FindPodByControllers(const OwnerOfPod
       ApiRequest::ListUnendedPods(owner.ns),
       [&](const ObjectMeta& meta, JsonValue pod) -> Result<bool, ApiError> {
         const std::string name = "pod/" + meta.name;
-        const bool counts = IsRunning(pod, meta) && meta.uid != but.caller_uid;
+        const bool counts = IsRunning(pod, meta) && !but.IsCaller(meta);
         if (!counts || !climb.IsOfOwner(Pods(), meta, name)) return false;
         running = name;
         return true;

@@ -23,7 +23,12 @@ using Label = std::pair<std::string, std::string>;  // key and value
 struct ClusterOfPods {
   Label label = {};             // empty: there is no such cluster
   std::string root_uid = {};    // of its master root; empty: it isn't known
-  std::string caller_uid = {};  // of the pod that we are, which is about to end; empty: none
+  std::string caller_uid = {};  // of the pod that we are, which is about to end; may be empty
+  std::string caller = {};      // its name, where its UID isn't known; empty: there is none
+
+  bool IsCaller(const ObjectMeta& pod) const {
+    return caller_uid.empty() ? !caller.empty() && pod.name == caller : pod.uid == caller_uid;
+  }
 };
 
 // An object that pods and runs belong to; it need not exist any more.

@@ -40,7 +40,7 @@ DeletionSession::DeletionSession(DriverSession& session, const Environment& envi
       announcer_(events_, session.tools().clock, log_),
       dial_(DialSteps(session.server(), SystemAuthoritiesFile())),
       reaper_(tools_, observer_, announcer_, dial_, steps_at) {
-  observer_.SetCaller(actor_.pod_uid);
+  observer_.SetCaller(actor_.pod_uid, actor_.pod);
 }
 
 }  // namespace cluster_watcher

@@ -98,6 +98,7 @@ Deletion::Deletion(const Tools& tools, const DeletionOrder& condemned, Monotonic
       needs_evidence_(!condemned.marks.deletes_begun),
       resumed_(!needs_evidence_) {
   if (resumed_) orphans_.TakeUp(marks_.first_deletes);
+  if (is_stand_in_) memory_.made_before = marks_.deleting_since;
 }
 
 bool Deletion::Prepare(MonotonicTime tried_since, bool again) {
@@ -729,6 +730,9 @@ Deletion::Outcome Deletion::DeleteRoot(MonotonicTime deadline) {
   }
   for (int conflicts = 0;;) {
     tools_.turn({});
+    if (is_stand_in_ && IsSomebodyElses(state, listing_.List(RepeatedReads(tools_)).objects)) {
+      return Outcome::kOtherMaster;
+    }
     const Standing standing = state == RootState::kOurs ? RestoreMarks() : Standing::kOurs;
     if (standing == Standing::kCalledOff) return Outcome::kCalledOff;
     if (standing == Standing::kUnknown) {

@@ -91,7 +91,8 @@ Reaper::Outcome Reaper::Condemn(const WatcherId& me, const Snapshot& snapshot,
   }
   tools_.metrics.SetPhase(ToString(Phase::kCondemned));
   announcer_.Condemned(snapshot, decision, abandonment);
-  return CarryThrough({me, snapshot.OwnerIdentity(), decision.reason == Reason::kAsked}, {}, stop);
+  return CarryThrough(
+      {me, snapshot.OwnerIdentity(), decision.reason == Reason::kAsked, *snapshot.root}, {}, stop);
 }
 
 Refusal Reaper::NotePolicy(const ApiError& error, Refusal otherwise) {
@@ -114,7 +115,8 @@ Reaper::Outcome Reaper::Resume(const WatcherId& me, const Snapshot& snapshot) {
   const HalfProof proof = ProveHalf(tools_, warn_once_, *snapshot.cluster, snapshot.root->meta.uid,
                                     marks, ServerNow(snapshot, tools_.clock));
   if (proof.wholeness == Wholeness::kUnknown) return Outcome::kSpared;
-  const bool half = proof.wholeness == Wholeness::kHalf;
+  // The marks of a member may be of a deletion that ended where the cluster was made anew.
+  const bool half = proof.wholeness == Wholeness::kHalf && !snapshot.root_is_stand_in;
   if (marks.deletes_begun) announcer_.Resuming();
   const auto asked = IsAskedFor(marks) ? IsStillAsked(tools_, warn_once_, *snapshot.cluster,
                                                       snapshot.root->meta.uid, marks,
@@ -133,7 +135,7 @@ Reaper::Outcome Reaper::Resume(const WatcherId& me, const Snapshot& snapshot) {
   Progress progress;
   progress.steps_done = marks.steps_done;
   progress.gone = proof.gone;
-  if (!half) return CarryThrough({me, "", *asked}, std::move(progress), {});
+  if (!half) return CarryThrough({me, "", *asked, *snapshot.root}, std::move(progress), {});
   DeletionOrder order{snapshot, marks, "what was begun goes on (" + marks.reason + ")"};
   // The marks may be this watcher's only now, and it takes off no other's.
   order.look.root->meta.common.Edit().annotations[annotation::kCondemnedBy] = me.ToText();
@@ -327,7 +329,7 @@ Result<DeletionOrder, Reaper::Outcome> Reaper::LastLook(const Case& of, const Pr
                                                         const std::vector<FirstDelete>* first,
                                                         std::stop_token stop) {
   const auto spare = [&](const JudgedLook& look, const Doubt& doubt) {
-    marks_to_take_off_ = !TakeMarksOff(of.me, look.snapshot);
+    marks_to_take_off_ = !TakeMarksOff(of, look.snapshot);
     if (marks_to_take_off_) tools_.log.warn("the marks could not be taken off yet");
     BackToWatching(look.snapshot, doubt.refusal, doubt.detail + WhatIsGone(progress.gone),
                    look.decision.abandoned() || !progress.gone.empty() ? nullptr : &look.decision);
@@ -391,6 +393,20 @@ Result<DeletionOrder, Reaper::Outcome> Reaper::LastLook(const Case& of, const Pr
 void Reaper::Wait(Duration backoff, const std::stop_token& stop) {
   const Duration asked = std::min(tools_.client.TakeRetryAfter(), kLongestAskedWait);
   tools_.clock.WaitUntil(tools_.clock.Now() + std::max(backoff, asked), stop);
+}
+
+bool Reaper::TakeMarksOff(const Case& of, const Snapshot& snapshot) {
+  if (snapshot.root && snapshot.root->meta.uid == of.root.meta.uid) {
+    return TakeMarksOff(of.me, snapshot);
+  }
+  // The look has found another root, or none.
+  MasterRoot root(tools_.client, of.root);
+  const RootState state = root.Read({}, kMarksTimeout);
+  if (state == RootState::kGone || state == RootState::kReplaced) return true;
+  if (state == RootState::kUnknown) return false;
+  Snapshot condemned;
+  condemned.root = root.object();
+  return TakeMarksOff(of.me, condemned);
 }
 
 bool Reaper::TakeMarksOff(const WatcherId& me, const Snapshot& snapshot) {

@@ -86,7 +86,8 @@ class Reaper {
   struct Case {
     WatcherId me;
     std::string owner_identity;  // empty: the owner that the marks name
-    bool is_asked = false;       // by a person, whatever the rules say
+    bool is_asked;               // by a person, whatever the rules say
+    KubeObject root;             // as it was condemned, or its deletion resumed
   };
   // The last look, the steps before and the deletion.
   Outcome CarryThrough(const Case& of, Progress progress, std::stop_token stop);
@@ -119,6 +120,8 @@ class Reaper {
   // Looks, and decides by the rules unless the deletion is asked for.
   JudgedLook LookAt(const Case& of, const std::stop_token& stop);
   Outcome Overtaken();
+  // Takes the marks off the root of the case, whatever the look has found. As the other one.
+  bool TakeMarksOff(const Case& of, const Snapshot& snapshot);
   // Takes the marks of `me` off. False: they may still be there.
   bool TakeMarksOff(const WatcherId& me, const Snapshot& snapshot);
   void ShowWatching(std::optional<Refusal> refusal);

@@ -88,7 +88,7 @@ std::optional<Duration> TimeLeft(const Snapshot& look, const Decision& decision,
 }
 
 void TakeLook(const DriverTools& tools, const SettingsInForce::WithAnnotations& with_annotations,
-              ClusterRow& row) {
+              const std::optional<KubeObject>& root, ClusterRow& row) {
   const auto of_cluster = [&](const TextMap& annotations) {
     ResolvedSettings resolved = with_annotations(annotations);
     resolved.settings.ns = row.ns;
@@ -98,6 +98,7 @@ void TakeLook(const DriverTools& tools, const SettingsInForce::WithAnnotations& 
   };
   SettingsInForce settings(of_cluster({}), of_cluster);
   Observer observer(tools.client, tools.discovery, tools.clock, settings);
+  if (root) observer.SetRoot(*root);
   const JudgedLook look = LookAndDecide(observer, tools.stop);
   const Snapshot& snapshot = look.snapshot;
   const auto& owner = snapshot.facts.owner;
@@ -129,7 +130,7 @@ Result<std::optional<ClusterRow>, ApiError> ReadRow(
   row.master = view->master;
   row.web_ui = view->web_ui;
   row.route = view->route;
-  TakeLook(tools, settings, row);
+  TakeLook(tools, settings, view->root, row);
   const std::size_t slash = row.owner.find('/');
   auto drivers =
       FindDrivers(tools, cluster, row.owner.substr(0, slash == row.owner.npos ? 0 : slash));

@@ -28,6 +28,7 @@ struct Part {
   std::optional<JsonDocument> service = {};  // its spec
   std::string host = {};                     // of a Route
   bool is_pod = false;
+  bool makes_masters = false;    // a workload whose pods are labelled so
   bool has_ended = false;        // a pod that succeeded or failed
   std::string given_owner = {};  // what a pod tells its watcher
 
@@ -46,6 +47,8 @@ Part ReadPart(const ResourceType& type, ObjectMeta meta, JsonValue item) {
   part.replicas = spec["replicas"].AsInteger().value_or(1);
   part.host = std::string(spec["host"].AsString().value_or(""));
   part.has_ended = part.is_pod && HasEnded(item);
+  part.makes_masters =
+      PodTemplateOf(type, item)["metadata"]["labels"][kTypeLabel].AsString() == kMasterType;
   if (part.is_pod) part.given_owner = ReadWatcherOrders(item).owner;
   if (part.IsService()) {
     if (auto copy = JsonDocument::Parse(spec.ToText())) part.service = *std::move(copy);
@@ -57,7 +60,8 @@ bool IsMaster(const Part& part) {
   const ObjectMeta& meta = part.object.meta;
   if (part.IsService() || part.object.type->kind == "Route") return false;
   if (part.is_pod && (meta.deleting || part.has_ended)) return false;
-  return meta.Label(kTypeLabel) == kMasterType || meta.Annotation(annotation::kStatus).has_value();
+  return meta.Label(kTypeLabel) == kMasterType || part.makes_masters ||
+         meta.Annotation(annotation::kStatus).has_value();
 }
 
 Result<std::vector<ApiRequest>, ApiError> Lists(Discovery& discovery, const ClusterId& cluster,
@@ -82,8 +86,10 @@ Result<std::vector<ApiRequest>, ApiError> Lists(Discovery& discovery, const Clus
   return lists;
 }
 
+// `optional`: why a kind that not each cluster needs could not be read.
 Result<Parts, ApiError> ReadParts(KubeClient& client, Discovery& discovery,
-                                  const ClusterId& cluster, const Patience& patience) {
+                                  const ClusterId& cluster, const Patience& patience,
+                                  std::optional<ApiError>& optional) {
   std::size_t required = 0;
   auto lists = Lists(discovery, cluster, patience, required);
   if (!lists) return Unexpected{std::move(lists).error()};
@@ -97,9 +103,9 @@ Result<Parts, ApiError> ReadParts(KubeClient& client, Discovery& discovery,
       },
       patience);
   for (std::size_t i = 0; i < read.size(); ++i) {
-    const bool is_optional = i >= required;
-    if (read[i] || (is_optional && read[i].error().failure == ApiFailure::kForbidden)) continue;
-    return Unexpected{read[i].error()};
+    if (read[i]) continue;
+    if (i < required) return Unexpected{read[i].error()};
+    if (read[i].error().failure != ApiFailure::kForbidden) optional = read[i].error();
   }
   return parts;
 }
@@ -228,11 +234,16 @@ std::optional<std::string> ClusterView::ephemeral() const {
 
 Result<ClusterView, ApiError> ReadClusterView(KubeClient& client, Discovery& discovery,
                                               const ClusterId& cluster, const Patience& patience) {
-  auto parts = ReadParts(client, discovery, cluster, patience);
+  std::optional<ApiError> optional;
+  auto parts = ReadParts(client, discovery, cluster, patience, optional);
   if (!parts) return Unexpected{std::move(parts).error()};
   ClusterProbe probe(client, discovery);
   auto roots = FindRoots(probe, *parts, cluster, patience);
   if (!roots) return Unexpected{std::move(roots).error()};
+  // Those may hold the root, unless it is known to be a workload.
+  if (optional && (roots->size() != 1 || !IsWorkload(roots->front().type))) {
+    return Unexpected{*std::move(optional)};
+  }
   ClusterView view;
   view.id = cluster;
   JsonDocument whole;

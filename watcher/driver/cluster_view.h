@@ -49,7 +49,8 @@ struct ClusterView {
 };
 
 // Reads the cluster by consistent reads. An error names what could not be read; kinds of custom
-// resources and Routes that the account may not list count as not there.
+// resources and Routes that the account may not list count as not there, and so do those that can't
+// be read where the master root is a workload.
 Result<ClusterView, ApiError> ReadClusterView(KubeClient& client, Discovery& discovery,
                                               const ClusterId& cluster, const Patience& patience);
 

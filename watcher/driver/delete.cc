@@ -70,6 +70,7 @@ class Deleter {
       return DeleteListed(work_, cluster_, !view->rivals.empty());
     }
     root_uid_ = view->root->meta.uid;
+    work_.observer.SetRoot(*view->root);
     DriverOutcome outcome = DeleteWhole();
     if (IsStopped() && last_) work_.reaper.TakeCondemnationOff(work_.me, *last_->root);
     const bool is_going = is_finished_ || seen_deleting_;

@@ -24,6 +24,7 @@ Actor WhoActs(const DriverTools& tools, const std::string& ns, const Environment
   Actor actor{SomeCommand()};
   const std::string pod = environment("POD_NAME").value_or("");
   if (pod.empty()) return actor;
+  actor.pod = pod;
   const std::string pod_ns = environment("POD_NAMESPACE").value_or(ns);
   const ResourceType& pods = *FindBuiltInByName("pods", "");
   const auto answer = tools.client.Do(ApiRequest::GetMetadata(pods, pod_ns, pod), tools.Reads());

@@ -13,6 +13,7 @@ struct Actor {
   // The pod that the command runs in, if it is one of the cluster's namespace and can be read:
   // whether it is there tells others whether the command still is. Else "cli/RANDOM".
   WatcherId id;
+  std::string pod = {};      // its name, as POD_NAME has it
   std::string pod_uid = {};  // of the pod, in whatever namespace; empty: none, or it can't be read
   std::string warning = {};  // why it can't be; empty: it can
 };

@@ -1,6 +1,7 @@
 #include "watcher/observation/next_master.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cstddef>
 #include <functional>
 #include <map>
@@ -102,7 +103,8 @@ std::string Expanded(std::string_view text, const Container& container) {
 
 // Returns the value of a flag among the words that start the container; "true" for one without. The
 // last counts.
-std::optional<std::string> Flag(const Container& container, std::string_view flag) {
+std::optional<std::string> Flag(const Container& container, std::string_view flag,
+                                bool is_boolean = false) {
   std::vector<std::string_view> words;
   for (const char* list : {"command", "args"}) {
     for (const JsonValue word : container.self[list].Elements()) {
@@ -116,7 +118,7 @@ std::optional<std::string> Flag(const Container& container, std::string_view fla
     if (rest.starts_with('=')) {
       found = rest.substr(1);
     } else if (rest.empty()) {
-      const bool has_value = flag != kDryRun.flag && i + 1 < words.size();
+      const bool has_value = !is_boolean && i + 1 < words.size();
       found = has_value ? words[i + 1] : "true";
     }
   }
@@ -150,7 +152,7 @@ JsonValue WatcherContainer(JsonValue pod) {
 }
 
 std::string Setting(const Container& container, const SettingNames& names) {
-  if (auto flag = Flag(container, names.flag)) return *flag;
+  if (auto flag = Flag(container, names.flag, &names == &kDryRun)) return *flag;
   if (auto variable = Variable(container, names.variable); variable && !variable->empty()) {
     return *variable;
   }
@@ -176,6 +178,23 @@ WatcherOrders ReadWatcherOrders(JsonValue pod) {
   orders.dry_run = Setting(container, kDryRun) == "true";
   orders.opted_out = pod["metadata"]["annotations"][annotation::kInject].AsString() == "false";
   return orders;
+}
+
+void AddSettingsOfWatcher(JsonValue pod, TextMap& annotations) {
+  const Container container{pod, WatcherContainer(pod)};
+  if (!container.self.IsObject()) return;
+  for (const SettingDescription& setting : SettingDescriptions()) {
+    // Which cluster it is, is known.
+    const bool is_cluster = setting.name.starts_with("cluster");
+    if (!setting.from_annotation || is_cluster) continue;
+    std::string variable = "CLUSTER_WATCHER_" + setting.name;
+    std::transform(variable.begin(), variable.end(), variable.begin(), [](char c) {
+      return c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    });
+    auto value = Flag(container, "--" + setting.name, setting.placeholder == "true|false");
+    if (!value) value = Variable(container, variable);
+    if (value && !value->empty()) annotations[annotation::kPrefix + setting.name] = *value;
+  }
 }
 
 JsonValue PodTemplateOf(const ResourceType& type, JsonValue root) {

@@ -9,6 +9,7 @@
 #include "probes/base/json.h"
 #include "probes/owner_kinds.h"
 #include "probes/owner_name.h"
+#include "watcher/settings/settings.h"
 
 namespace cluster_watcher {
 
@@ -27,6 +28,11 @@ struct WatcherOrders {
 // Reads them from a Pod or a pod template. The watcher's container is the one that is named
 // `cluster-watcher`, else one that has its image or is given an owner.
 WatcherOrders ReadWatcherOrders(JsonValue pod);
+
+// For whoever sees to a cluster from outside of its pods: adds to `annotations` of `pod`, a Pod or
+// a pod template, the settings that its watcher has by flags and environment, which go before them,
+// as if they were annotations.
+void AddSettingsOfWatcher(JsonValue pod, TextMap& annotations);
 
 // Returns the template of the pods that `root` makes; absent if it isn't a built-in workload.
 JsonValue PodTemplateOf(const ResourceType& type, JsonValue root);

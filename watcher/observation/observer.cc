@@ -349,7 +349,8 @@ void Observer::TakePod(Snapshot& snapshot, JsonValue pod) {
     snapshot.pod_gone = true;
     return;
   }
-  const TextMap annotations = SettingAnnotations(*meta);
+  TextMap annotations = SettingAnnotations(*meta);
+  if (settings_->pod.empty()) AddSettingsOfWatcher(pod, annotations);
   if (is_new) {
     settings_.TakeAnnotations(annotations);
     settings_at_start_ = annotations;
@@ -377,6 +378,7 @@ void Observer::TakePod(Snapshot& snapshot, JsonValue pod) {
   snapshot.mounted = MountedBy(pod);
   snapshot.orders = ReadWatcherOrders(pod);
   snapshot.pod_waits = WaitsForItsWatcher(pod);
+  snapshot.is_watched = IsWatched(pod);
   snapshot.pod = KubeObject{Pods(), *std::move(meta)};
 }
 
@@ -479,6 +481,7 @@ void Observer::TakeOrdersOfPodsToCome(Snapshot& snapshot, JsonValue pods) {
   pods["metadata"]["annotations"].ForEachMember([&](std::string_view key, JsonValue value) {
     if (auto text = value.AsString()) annotations.emplace(key, *text);
   });
+  AddSettingsOfWatcher(pods, annotations);
   settings_.TakeAnnotations(annotations);
   snapshot.orders = *snapshot.next_orders;
   for (std::string& error : settings_.ErrorsIn(annotations)) {
@@ -527,6 +530,7 @@ ClusterOfPods Observer::ClusterPods(const std::optional<ClusterId>& cluster) con
   if (cluster) pods.label = {cluster->label, cluster->name};
   if (root_) pods.root_uid = root_->meta.uid;
   pods.caller_uid = caller_uid_;
+  pods.caller = caller_;
   return pods;
 }
 
@@ -725,15 +729,16 @@ void Observer::FindAmbiguities(Snapshot& snapshot, const Patience& patience) {
 // several. Whoever says so outside of a pod knows.
 void Observer::FindAlsoRunning(Snapshot& snapshot, const Patience& patience) {
   const auto& owner = snapshot.facts.owner;
-  const std::string& by = caller_uid_.empty() ? snapshot.marks.app_status_by.uid : caller_uid_;
-  const bool is_said = snapshot.facts.app_status == "completed" && !by.empty();
+  const WatcherId& by = snapshot.marks.app_status_by;
+  const bool is_caller = !caller_uid_.empty() || !caller_.empty();
+  const bool is_said = snapshot.facts.app_status == "completed" && (is_caller || by.IsPod());
   if (!is_said || !GoesOn(snapshot) || !owner || !owner->object ||
       owner->observation != Observation::kActive) {
     return;
   }
   OwnerQuery query = QueryFor(*snapshot.owner_name, snapshot.owner_ns);
   query.cluster = ClusterPods(snapshot.cluster);
-  query.cluster.caller_uid = by;
+  if (!is_caller) query.cluster.caller_uid = by.uid;
   auto running = owner_probe_.FindRunning(query, *owner, patience);
   if (!running) return NoteProblem(snapshot, running.error());
   snapshot.facts.also_running = *std::move(running);

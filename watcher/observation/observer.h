@@ -27,9 +27,16 @@ class Observer {
   // The first look that reads the pod takes its annotations into `settings`.
   Observer(KubeClient& client, Discovery& discovery, Clock& clock, SettingsInForce& settings);
 
-  // From now on the pod with this UID doesn't count as something of the owner that runs: we are in
-  // it, and it is about to end.
-  void SetCaller(std::string uid) { caller_uid_ = std::move(uid); }
+  // From now on the pod with this UID, or where that isn't known with this name, doesn't count as
+  // something of the owner that runs: we are in it, and it is about to end.
+  void SetCaller(std::string uid, std::string name = "") {
+    caller_uid_ = std::move(uid);
+    caller_ = std::move(name);
+  }
+
+  // From now on this is the master root, as long as it is there: outside of pods it can't always be
+  // found.
+  void SetRoot(KubeObject root) { root_ = std::move(root); }
 
   // From now on this member, which has no controller, stands for the master root where the cluster
   // has no master: it names the owner and bears the marks.
@@ -129,7 +136,8 @@ class Observer {
   ClusterProbe cluster_probe_;
 
   // What one look leaves to the next.
-  std::string caller_uid_;  // empty: none
+  std::string caller_uid_;  // empty: none, or it isn't known
+  std::string caller_;      // its name; empty: none
   std::optional<KubeObject> stand_in_;
   std::string pod_uid_;        // empty: not read yet
   TextMap settings_at_start_;  // the pod's annotations then

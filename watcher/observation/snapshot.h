@@ -45,6 +45,7 @@ struct Snapshot {
 
   bool pod_gone = false;      // our pod is NotFound, or another pod has its name
   bool pod_waits = false;     // the pod doesn't start before its watcher ends
+  bool is_watched = false;    // a watcher runs in the pod
   bool root_changed = false;  // another object is the master root now
   bool no_such_cluster = false;
   bool root_is_stand_in =

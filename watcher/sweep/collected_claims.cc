@@ -32,10 +32,6 @@ std::optional<std::string> CollectAfter(const ObjectMeta& claim) {
   return claim.Annotation(annotation::kCollectAfter);
 }
 
-std::string ClusterOf(const ObjectMeta& claim, const std::string& label) {
-  return claim.Annotation(annotation::kCollectOf).value_or(claim.Label(label).value_or(""));
-}
-
 // What could keep the claims of a namespace.
 struct InUse {
   std::optional<WallTime> now;                    // by the API server's clock
@@ -93,9 +89,11 @@ class Collector {
     for (const std::string& set : in_use_->sets) {
       if (IsNamedAsClaimOf(set, claim.name)) return "statefulset.apps/" + set + " would mount it";
     }
-    const std::string cluster = ClusterOf(claim, sweep_.label);
-    if (const auto object = in_use_->clusters.find(cluster); object != in_use_->clusters.end()) {
-      return object->second + " is of its cluster " + cluster;
+    for (const auto& cluster :
+         {claim.Annotation(annotation::kCollectOf), claim.Label(sweep_.label)}) {
+      const auto object = in_use_->clusters.find(cluster.value_or(""));
+      if (object == in_use_->clusters.end()) continue;
+      return object->second + " is of its cluster " + *cluster;
     }
     return std::nullopt;
   }

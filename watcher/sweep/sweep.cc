@@ -72,16 +72,13 @@ class Sweeper {
     const Patience patience = driver_.Reads();
     const auto settings = SettingsOf(sweep_.settings, {request_.ns, request_.label, ""});
     const MemberKinds kinds = FindMemberKinds(**settings, driver_.discovery, patience);
-    if (!kinds.errors.empty()) return Unexpected{kinds.errors.front()};
     for (const ResourceType& type : kinds.types) {
       if (type.kind == "PersistentVolumeClaim") continue;
       const auto read = driver_.client.EachItem(
           ApiRequest::ListBySelector(type, request_.ns, request_.label, true),
           [&](JsonValue item) { Note(type, item); }, patience);
-      // What can't be listed can't be deleted either, and the workloads are needed.
-      const bool is_optional = !IsWorkload(type) && type.kind != "Service";
-      const bool is_refused = !read && read.error().failure == ApiFailure::kForbidden;
-      if (!read && !(is_optional && is_refused)) return Unexpected{read.error()};
+      // The workloads are needed. What else can't be listed is a deletion's own to judge.
+      if (!read && (IsWorkload(type) || type.kind == "Service")) return Unexpected{read.error()};
     }
     return Done{};
   }
@@ -91,7 +88,7 @@ class Sweeper {
     const auto name = meta ? meta->Label(request_.label) : std::nullopt;
     if (!name || name->empty()) return;
     Found& found = found_[{meta->ns(), *name}];
-    const auto owner = meta->Annotation(annotation::kOwner);
+    const auto owner = NamedOwner(*meta);
     if (!owner || meta->Controller() != nullptr || meta->deleting || IsKept(*meta)) return;
     found.owners.insert(*owner);
     ClusterId{meta->ns(), request_.label, *name}.DropWhatSaysNothing(*meta);
@@ -139,12 +136,13 @@ class Sweeper {
     if (!view->root) return GlanceWithoutRoot(cluster, found);
     const auto settings = SettingsOf(sweep_.settings, cluster);
     Observer observer(glance.client, glance.discovery, glance.clock, *settings);
+    observer.SetRoot(*view->root);
     const JudgedLook look = LookAndDecide(observer, driver_.stop);
     const bool is_settled = !look.decision.abandoned() &&
                             look.decision.reason != Reason::kUnknown &&
                             view->marks.phase == Phase::kWatching && !view->marks.abandoned_since;
     if (is_settled) return Settle(cluster, KeptBy(look.decision));
-    Await(cluster, std::nullopt);
+    Await(cluster, {*view->root, false});
   }
 
   void GlanceWithoutRoot(const ClusterId& cluster, Found& found) {
@@ -157,12 +155,12 @@ class Sweeper {
                               "it has no master, and its members name several owners: " +
                                   Joined({found.owners.begin(), found.owners.end()})});
     }
-    Await(cluster, std::move(found.stand_in));
+    Await(cluster, {*std::move(found.stand_in), true});
   }
 
-  void Await(const ClusterId& cluster, std::optional<KubeObject> stand_in) {
+  void Await(const ClusterId& cluster, SweptRoot root) {
     waiting_.push_back(
-        std::make_unique<SweptCluster>(sweep_, cluster, std::move(stand_in), request_.me));
+        std::make_unique<SweptCluster>(sweep_, cluster, std::move(root), request_.me));
   }
 
   // Whichever is due first.

@@ -4,7 +4,11 @@
 #include <utility>
 
 #include "probes/base/names.h"
+#include "probes/base/time_text.h"
+#include "probes/owner_kinds.h"
 #include "watcher/deletion/judged_look.h"
+#include "watcher/deletion/member_listing.h"
+#include "watcher/driver/deletion_rights.h"
 
 namespace cluster_watcher {
 namespace {
@@ -49,6 +53,14 @@ Swept KeptBy(const Decision& decision) {
   return swept;
 }
 
+std::optional<std::string> NamedOwner(const ObjectMeta& member) {
+  const auto text = member.Annotation(annotation::kOwner);
+  const auto name = text ? OwnerName::Parse(*text) : Result<OwnerName>(Failure(""));
+  if (!name) return text;
+  const ResourceType* type = name->IsBare() ? nullptr : FindBuiltInByName(name->kind, name->group);
+  return type == nullptr ? name->ToText() : type->SingularName() + "/" + name->name;
+}
+
 std::unique_ptr<SettingsInForce> SettingsOf(const SettingsInForce::WithAnnotations& settings,
                                             const ClusterId& cluster) {
   const auto of_cluster = [&settings, ns = cluster.ns,
@@ -62,8 +74,7 @@ std::unique_ptr<SettingsInForce> SettingsOf(const SettingsInForce::WithAnnotatio
   return std::make_unique<SettingsInForce>(of_cluster({}), of_cluster);
 }
 
-SweptCluster::SweptCluster(const SweepTools& sweep, ClusterId cluster,
-                           std::optional<KubeObject> stand_in, WatcherId me)
+SweptCluster::SweptCluster(const SweepTools& sweep, ClusterId cluster, SweptRoot root, WatcherId me)
     : driver_(sweep.driver),
       cluster_(std::move(cluster)),
       me_(std::move(me)),
@@ -78,7 +89,11 @@ SweptCluster::SweptCluster(const SweepTools& sweep, ClusterId cluster,
       abandoned_since_(tools_),
       warning_(tools_, announcer_),
       next_(driver_.clock.Now()) {
-  if (stand_in) observer_.SetStandIn(*std::move(stand_in));
+  if (root.is_stand_in) {
+    observer_.SetStandIn(std::move(root.object));
+  } else {
+    observer_.SetRoot(std::move(root.object));
+  }
 }
 
 std::optional<Swept> SweptCluster::Step() {
@@ -90,6 +105,7 @@ std::optional<Swept> SweptCluster::Step() {
     return LookAgain(look.facts.problem.empty() ? "its master root can't be read"
                                                 : look.facts.problem);
   }
+  if (look.is_watched) return KeptFor("a watcher runs in its master pod now");
   if (root_uid_.empty()) root_uid_ = look.root->meta.uid;
   if (look.root->meta.uid != root_uid_) return KeptFor("it has another master root now");
   if (look.orders.opted_out || (look.next_orders && look.next_orders->opted_out)) {
@@ -152,7 +168,35 @@ std::optional<Swept> SweptCluster::ActOnAbandoned(const Snapshot& look, const De
   return std::nullopt;
 }
 
+// What a look doesn't read of a cluster without a master: objects that are no workloads.
+std::optional<Swept> SweptCluster::WhyKeptWithoutMaster() {
+  WarnOnce warn_once(tools_.log);
+  const auto listed = MemberListing(tools_, warn_once, cluster_).List(driver_.Reads());
+  if (!listed.complete) {
+    return Swept{Swept::What::kKept, ToString(Reason::kUnknown), Joined(listed.failed)};
+  }
+  std::set<std::string> owners;
+  for (const KubeObject& object : listed.objects) {
+    if (const auto owner = NamedOwner(object.meta)) owners.insert(*owner);
+    const auto hold = object.meta.Annotation(annotation::kHoldUntil);
+    const auto until = ParseTime(hold.value_or(""));
+    if (hold && (!until || *until > driver_.clock.WallNow())) {
+      return Swept{Swept::What::kKept, ToString(Reason::kHeld),
+                   object.Describe() + " is held until " + *hold};
+    }
+  }
+  if (owners.size() <= 1) return std::nullopt;
+  return Swept{Swept::What::kKept, ToString(Reason::kAmbiguous),
+               "its members name several owners: " + Joined({owners.begin(), owners.end()})};
+}
+
 std::optional<Swept> SweptCluster::Condemn(const Snapshot& look, const Decision& decision) {
+  if (look.root_is_stand_in) {
+    if (auto kept = WhyKeptWithoutMaster()) return kept;
+  }
+  if (auto denied = WhyNotAllowed(driver_, **settings_, cluster_, &*look.root)) {
+    return Failed(*denied);
+  }
   reason_ = ToString(decision.reason);
   const auto outcome = reaper_.Condemn(me_, look, decision, judge_.AbandonmentNow(), driver_.stop);
   judge_.Reset();
@@ -163,6 +207,10 @@ std::optional<Swept> SweptCluster::Condemn(const Snapshot& look, const Decision&
       return KeptFor("another watcher deletes it");
     case Reaper::Outcome::kSpared:
       break;
+  }
+  if (IsStopped()) {
+    reaper_.TakeCondemnationOff(me_, *look.root);
+    return KeptFor("the sweep was told to stop");
   }
   warning_.Spared();
   if (!reaper_.given_up().empty()) return Failed(reaper_.given_up());

@@ -44,11 +44,18 @@ Swept KeptBy(const Decision& decision);
 std::unique_ptr<SettingsInForce> SettingsOf(const SettingsInForce::WithAnnotations& settings,
                                             const ClusterId& cluster);
 
+// The master root of a cluster, or where it has no master the member that names its owner.
+struct SweptRoot {
+  KubeObject object;
+  bool is_stand_in = false;
+};
+
+// The owner that the annotation of `member` names, in one spelling; nullopt: none.
+std::optional<std::string> NamedOwner(const ObjectMeta& member);
+
 class SweptCluster {
  public:
-  // `stand_in`: for a cluster without a master, the member that names its owner.
-  SweptCluster(const SweepTools& sweep, ClusterId cluster, std::optional<KubeObject> stand_in,
-               WatcherId me);
+  SweptCluster(const SweepTools& sweep, ClusterId cluster, SweptRoot root, WatcherId me);
   SweptCluster(const SweptCluster&) = delete;
   SweptCluster& operator=(const SweptCluster&) = delete;
 
@@ -63,6 +70,7 @@ class SweptCluster {
  private:
   std::optional<Swept> ActOn(const Snapshot& look);
   std::optional<Swept> ActOnAbandoned(const Snapshot& look, const Decision& decision);
+  std::optional<Swept> WhyKeptWithoutMaster();
   std::optional<Swept> Condemn(const Snapshot& look, const Decision& decision);
   std::optional<Swept> WaitForOthers(const Snapshot& look);
   std::optional<Swept> LookAgain(const std::string& why);

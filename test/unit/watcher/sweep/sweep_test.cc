@@ -6,6 +6,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "probes/base/duration_text.h"
 #include "probes/base/time_text.h"
 #include "probes/kube/cached_lists.h"
 #include "test/unit/support/driver_lab.h"
@@ -36,6 +37,14 @@ class SweepTest : public DriverLab {
     const SettingsInForce::WithAnnotations settings = [this](const TextMap& annotations) {
       ResolvedSettings resolved = settings_;
       if (annotations.contains("cluster-watcher/dry-run")) resolved.settings.dry_run = true;
+      if (const auto owner = annotations.find("cluster-watcher/owner");
+          owner != annotations.end()) {
+        resolved.settings.owner = *OwnerName::Parse(owner->second);
+      }
+      if (const auto grace = annotations.find("cluster-watcher/startup-grace");
+          grace != annotations.end()) {
+        resolved.settings.startup_grace = *ParseDuration(grace->second);
+      }
       return resolved;
     };
     const auto dial = [](const std::string&) -> Result<std::unique_ptr<Transport>> {
@@ -404,7 +413,7 @@ class KilledSweep : public SweepTest {
 TEST(KilledSweepTest, TheNextOneFinishesWhatItHasBegun) {
   for (const bool has_master : {true, false}) {
     bool was_killed = true;
-    for (int n = 1; was_killed; ++n) {
+    for (int n = 1; was_killed; n += 3) {
       KilledSweep world;
       if (!has_master) world.LoseMaster();
       world.LoseDriver();
@@ -418,7 +427,7 @@ TEST(KilledSweepTest, TheNextOneFinishesWhatItHasBegun) {
 
 TEST(KilledSweepTest, ADriverThatComesBackKeepsWhatIsWhole) {
   bool was_killed = true;
-  for (int n = 1; was_killed; ++n) {
+  for (int n = 1; was_killed; n += 3) {
     KilledSweep world;
     world.LoseDriver();
     was_killed = world.KillBefore(n);
@@ -478,6 +487,417 @@ TEST_F(SweepTest, WhatCannotBeReadKeepsClaims) {
   Refuse("GET", "namespaces/lab/pods?limit", 500);
   EXPECT_EQ(Sweep().claims, 0u);
   EXPECT_TRUE(Exists(kClaims + "due"));
+}
+
+// --- Beside others ------------------------------------------------------------------------------
+
+struct TooLong {};
+
+// what can't be deleted of one cluster holds up all others, for ever.
+TEST_F(SweepTest, ARootThatMayNotBeDeletedHoldsUpNoOther) {
+  MakeWorkload("one", R"("oshinko-cluster":"one","oshinko-type":"master",)");
+  Annotate("/apis/apps/v1/namespaces/lab/deployments/one", "owner", "deployment.apps/bob");
+  kubernetes_.Settle();
+  LoseDriver();
+  Refuse("DELETE", "deployments/one", 403);
+  const MonotonicTime began = clock_.Now();
+  kubernetes_.on_request = [&](const Request&, const User&) {
+    if (clock_.Now() - began > std::chrono::hours(6)) throw TooLong();
+  };
+  try {
+    Sweep();
+  } catch (const TooLong&) {
+    ADD_FAILURE() << "the sweep has not ended after 6 hours";
+  }
+  kubernetes_.on_request = nullptr;
+  EXPECT_TRUE(IsDeleted()) << "the other cluster";
+}
+TEST_F(SweepTest, AnHourOfRetryAfterIsNotWaited) {
+  LoseDriver();
+  small_kubernetes::Fault fault;
+  fault.method = "PATCH";
+  fault.contains = "deployments/spark-m";
+  fault.response = {429, R"({"kind":"Status","apiVersion":"v1","code":429})", "application/json",
+                    36000};
+  kubernetes_.GetFaults().Add(fault);
+  const MonotonicTime began = clock_.Now();
+  EXPECT_EQ(Sweep().deleted, 1u) << Told().detail;
+  EXPECT_LT(clock_.Now() - began, std::chrono::minutes(15));
+}
+
+TEST_F(SweepTest, AClaimThatAnotherClusterHasTakenOverIsThatOnes) {
+  MakeClaim("data", R"(,"labels":{"oshinko-cluster":"spark"})");
+  MarkClaim("data", std::chrono::minutes(1), "old");
+  EXPECT_EQ(Sweep().claims, 0u);
+  EXPECT_TRUE(Exists(kClaims + "data")) << "it is labelled as of the cluster spark, which is used";
+}
+
+TEST_F(SweepTest, AnOptionalKindThatFailsHoldsNothingUp) {
+  DefineRayClusters();
+  LoseDriver();
+  Refuse("GET", "/apis/ray.io/v1/namespaces/lab/rayclusters", 500);
+  Sweep();
+  EXPECT_TRUE(IsDeleted()) << Told().detail;
+}
+
+TEST_F(SweepTest, MarksOnAMemberDontOutliveTheClusterMadeAnew) {
+  LoseMaster();
+  LoseDriver();
+  struct Killed {};
+  Annotate(kMaps + std::string("/spark-config"), "delete-order", "-1");
+  // Killed behind the first accepted delete, of a ConfigMap that nobody needs.
+  Before("DELETE", "/", 2, [] { throw Killed(); });
+  try {
+    Sweep();
+  } catch (const Killed&) {
+  }
+  kubernetes_.on_request = nullptr;
+  ASSERT_TRUE(Exists(kWorker));
+  clock_.elapsed += std::chrono::minutes(1);
+  // Somebody makes the cluster anew, without what it can do without, and uses it for an hour.
+  MakeRoot();
+  MakeEphemeral("deployment.apps/bob");
+  MakeDriver();
+  ASSERT_TRUE(Exists(kService) && !MapExists("spark-config"));
+  kubernetes_.Settle();
+  EXPECT_EQ(Sweep().kept.at("active"), 1u);
+  clock_.elapsed += std::chrono::hours(1);
+  // kubectl replace --force of the master: for a moment there is none.
+  Delete(kRoot);
+  kubernetes_.Settle();
+  Sweep();
+  EXPECT_TRUE(Exists(kWorker) && Exists(kService))
+      << "its driver is active: " << Told().detail << " " << Told().why;
+}
+
+TEST_F(SweepTest, WhatIsMadeBeforeTheListIsNotOfWhatWasLeft) {
+  LoseMaster();
+  LoseDriver();
+  kubernetes_.on_request = [&, done = false](const Request& request, const User&) mutable {
+    if (done || request.method == "DELETE") return;
+    const auto worker = Read(kWorker).body;
+    if (worker.find("deleting-since") == std::string::npos) return;
+    done = true;
+    clock_.elapsed += std::chrono::seconds(2);
+    MakeMap("made-anew");
+  };
+  EXPECT_EQ(Sweep().deleted, 1u) << Told().detail;
+  kubernetes_.on_request = nullptr;
+  EXPECT_TRUE(MapExists("made-anew"));
+}
+
+TEST_F(SweepTest, AMasterThatIsMadeWhileTheStandInIsDueKeepsTheStandIn) {
+  LoseMaster();
+  LoseDriver();
+  small_kubernetes::Fault fault;
+  fault.method = "DELETE";
+  fault.contains = "deployments/spark-w";
+  fault.times = 20;
+  fault.response = {500, R"({"kind":"Status","apiVersion":"v1","code":500})", "application/json",
+                    std::nullopt};
+  kubernetes_.GetFaults().Add(fault);
+  // All else has gone. Somebody makes the cluster anew while the worker's delete fails.
+  const MonotonicTime began = clock_.Now();
+  kubernetes_.on_request = [&, seen = 0](const Request& request, const User&) mutable {
+    if (clock_.Now() - began > std::chrono::hours(1)) throw TooLong();
+    const bool is_it = request.method == "DELETE" &&
+                       request.target.find("deployments/spark-w") != std::string::npos;
+    if (!is_it || ++seen != 5) return;
+    MakeRoot();
+    MakeService("spark", R"("oshinko-type":"master")");
+    MakeEphemeral("deployment.apps/bob");
+    MakeDriver();
+    kubernetes_.Settle();
+  };
+  try {
+    Sweep();
+  } catch (const TooLong&) {
+    ADD_FAILURE() << "it has not ended after an hour";
+  }
+  kubernetes_.on_request = nullptr;
+  EXPECT_TRUE(Exists(kRoot) && Exists(kService));
+  EXPECT_TRUE(Exists(kWorker)) << "the worker of a cluster that is in use";
+}
+
+TEST_F(SweepTest, ToldToStopItTakesItsCondemnationOff) {
+  LoseDriver();
+  kubernetes_.on_request = [&](const Request& request, const User&) {
+    if (request.method == "PATCH" && request.body.find("condemned") != std::string::npos &&
+        request.target.find("dryRun") == std::string::npos) {
+      stop_.request_stop();
+    }
+  };
+  Sweep();
+  EXPECT_TRUE(Exists(kRoot) && Exists(kWorker));
+  EXPECT_EQ(Mark("phase"), "");
+}
+
+TEST_F(SweepTest, OneOwnerInSeveralSpellingsIsOne) {
+  LoseMaster();
+  Annotate(kService, "owner", "deployment/bob");
+  LoseDriver();
+  EXPECT_EQ(Sweep().deleted, 1u) << Told().why << " " << Told().detail;
+}
+
+// One stuck cluster after the other.
+TEST_F(SweepTest, StuckClustersDontTakeADeadlineEach) {
+  for (const char* name : {"one", "two", "three"}) {
+    const std::string labels = std::string(R"("oshinko-cluster":")") + name + R"(",)";
+    MakeWorkload(name, labels + R"("oshinko-type":"master",)");
+    Annotate("/apis/apps/v1/namespaces/lab/deployments/" + std::string(name), "owner",
+             "deployment.apps/bob");
+    const std::string map = std::string("stuck-") + name;
+    kubernetes_.Apply(R"({"apiVersion":"v1","kind":"ConfigMap",)" +
+                      Meta(map, std::string(R"(,"labels":{"oshinko-cluster":")") + name +
+                                    R"("},"finalizers":["example.com/held"])") +
+                      "}");
+  }
+  kubernetes_.Settle();
+  LoseDriver();
+  const MonotonicTime began = clock_.Now();
+  Sweep();
+  EXPECT_LT(clock_.Now() - began, std::chrono::minutes(20));
+}
+
+TEST_F(SweepTest, AMasterThatIsMadeLeavesNoMarksOnAMember) {
+  LoseMaster();
+  LoseDriver();
+  bool done = false;
+  kubernetes_.on_request = [&](const Request& request, const User&) {
+    if (done || request.method == "DELETE") return;
+    if (Read(kWorker).body.find("deleting-since") == std::string::npos) return;
+    done = true;
+    MakeRoot();
+    kubernetes_.Settle();
+  };
+  Sweep();
+  kubernetes_.on_request = nullptr;
+  EXPECT_TRUE(done && Exists(kWorker));
+  EXPECT_EQ(Read(kWorker).body.find("cluster-watcher/phase"), std::string::npos)
+      << Read(kWorker).body;
+}
+
+// what the injection hands to the sidecar by its environment.
+struct SidecarTest : SweepTest {
+  void GiveSidecar(const std::string& variables) {
+    kubernetes_.Admin(
+        "PATCH", kRoot,
+        R"({"spec":{"template":{"spec":{"initContainers":[{"name":"cluster-watcher","image":"w",)"
+        R"("restartPolicy":"Always","env":[)" +
+            variables + "]}]}}}}",
+        "application/merge-patch+json");
+    for (int replicas : {0, 1}) {
+      kubernetes_.Admin("PATCH", kRoot, R"({"spec":{"replicas":)" + std::to_string(replicas) + "}}",
+                        "application/merge-patch+json");
+      kubernetes_.Settle();
+      clock_.WaitUntil(clock_.Now() + std::chrono::minutes(2), {});
+      kubernetes_.Settle();
+    }
+    ASSERT_NE(Read("/api/v1/namespaces/lab/pods/" + NameOfPod()).body.find("CLUSTER_WATCHER"),
+              std::string::npos);
+  }
+};
+TEST_F(SidecarTest, ADryRunOfTheSidecarsIsNoneOfTheSweeps) {
+  GiveSidecar(R"({"name":"CLUSTER_WATCHER_DRY_RUN","value":"true"})");
+  LoseDriver();
+  Sweep();
+  EXPECT_TRUE(Exists(kRoot) && Exists(kWorker)) << Told().why;
+}
+TEST_F(SidecarTest, AnOwnerThatTheSidecarIsGivenKeepsTheCluster) {
+  MakeWorkload("carol", "");
+  GiveSidecar(R"({"name":"CLUSTER_WATCHER_OWNER","value":"deployment.apps/carol"})");
+  LoseDriver();  // that the label names
+  Sweep();
+  EXPECT_TRUE(Exists(kRoot) && Exists(kWorker))
+      << "a watcher: owner-mismatch; a sweep: " << Told().why;
+}
+TEST_F(SidecarTest, AClusterWhoseOwnerOnlyTheSidecarIsGivenIsSweptOrNamed) {
+  LabelObject(kRoot, R"("ephemeral":null)");
+  kubernetes_.Admin("PATCH", kRoot,
+                    R"({"metadata":{"annotations":{"cluster-watcher/owner":null}}})",
+                    "application/merge-patch+json");
+  GiveSidecar(R"({"name":"CLUSTER_WATCHER_OWNER","value":"deployment.apps/bob"})");
+  LoseDriver();
+  Sweep();
+  EXPECT_TRUE(IsDeleted() || told_.contains("lab/cluster spark"));
+}
+TEST_F(SidecarTest, AGracePeriodOfTheSidecarsHolds) {
+  GiveSidecar(R"({"name":"CLUSTER_WATCHER_STARTUP_GRACE","value":"24h"})");
+  LoseDriver();
+  const MonotonicTime began = clock_.Now();
+  Sweep();
+  EXPECT_TRUE(Exists(kRoot) || clock_.Now() - began >= std::chrono::hours(24));
+}
+
+TEST_F(SweepTest, AHoldOnAnyMemberHoldsWhereThereIsNoMaster) {
+  LoseMaster();
+  LoseDriver();
+  Annotate(kService, "hold-until", "2099-01-01T00:00:00Z");
+  Sweep();
+  EXPECT_TRUE(Exists(kWorker) && Exists(kService)) << Told().why;
+}
+
+// another member begins to name another owner while the sweep waits.
+TEST_F(SweepTest, AServiceThatIsGivenAnotherOwnerMeanwhileKeepsIt) {
+  LoseMaster();
+  LoseDriver();
+  MakeWorkload("alice", "");
+  clock_.At(clock_.elapsed + std::chrono::minutes(2),
+            [this] { Annotate(kService, "owner", "deployment.apps/alice"); });
+  Sweep();
+  EXPECT_TRUE(Exists(kWorker) && Exists(kService)) << Told().why;
+}
+
+// its pod was Pending when the sweep began.
+TEST_F(SidecarTest, AWatcherThatStartsMeanwhileSeesToItsCluster) {
+  GiveSidecar(R"({"name":"CLUSTER_WATCHER_STARTUP_GRACE","value":"24h"})");
+  LoseDriver();
+  clock_.At(clock_.elapsed + std::chrono::minutes(1), [this] {
+    kubernetes_.Admin("PATCH", "/api/v1/namespaces/lab/pods/" + NameOfPod() + "/status",
+                      R"({"status":{"initContainerStatuses":[{"name":"cluster-watcher","state":)"
+                      R"({"running":{}}}]}})",
+                      "application/merge-patch+json");
+  });
+  Sweep();
+  EXPECT_TRUE(Exists(kRoot)) << Told().why;
+}
+
+// parked by a person, who has said that it is to be kept.
+TEST_F(SweepTest, AMasterThatIsScaledTo0IsNoMissingOne) {
+  LoseMaster();
+  kubernetes_.Apply(
+      R"({"apiVersion":"apps/v1","kind":"StatefulSet",)" +
+      Meta(
+          "spark-s",
+          R"(,"labels":{"oshinko-cluster":"spark"},"annotations":{"cluster-watcher/keep":"true"})") +
+      R"(,"spec":{"replicas":0,"selector":{"matchLabels":{"app":"s"}},"template":{"metadata":)"
+      R"({"labels":{"app":"s","oshinko-cluster":"spark","oshinko-type":"master"}},"spec":)"
+      R"({"containers":[]}}}})");
+  kubernetes_.Settle();
+  LoseDriver();
+  Sweep();
+  EXPECT_TRUE(Exists(kWorker) && Exists(kService)) << Told().why;
+}
+
+// Two at once: the second runs from first to last within the first's request n.
+class TwoSweeps : public SweepTest {
+ public:
+  bool Run(int n, bool comes_back) {
+    bool done = false;
+    kubernetes_.on_request = [&, seen = 0](const Request&, const User&) mutable {
+      if (done || ++seen != n) return;
+      done = true;
+      if (comes_back) MakeDriver();
+      Sweep();
+    };
+    Sweep();
+    kubernetes_.on_request = nullptr;
+    return done;
+  }
+  bool IsWhole() { return Exists(kWorker) && Exists(kService) && MapExists("spark-config"); }
+  bool IsAllGone() { return IsDeleted() && !MapExists("spark-config"); }
+  using SweepTest::LoseDriver;
+  using SweepTest::LoseMaster;
+  using SweepTest::Sweep;
+  using SweepTest::Told;
+
+ private:
+  void TestBody() override {}
+};
+
+TEST(TwoSweepsTest, TwoAtOnceAreAsGoodAsOne) {
+  for (const bool has_master : {true, false}) {
+    bool done = true;
+    for (int n = 1; done; n += 7) {
+      TwoSweeps world;
+      if (!has_master) world.LoseMaster();
+      world.LoseDriver();
+      done = world.Run(n, false);
+      if (!world.IsAllGone()) world.Sweep();
+      EXPECT_TRUE(world.IsAllGone())
+          << has_master << " at request " << n << ": " << world.Told().detail;
+    }
+  }
+}
+
+TEST(TwoSweepsTest, ADriverThatComesBackMeanwhile) {
+  for (const bool has_master : {true, false}) {
+    bool done = true;
+    for (int n = 1; done; n += 7) {
+      TwoSweeps world;
+      if (!has_master) world.LoseMaster();
+      world.LoseDriver();
+      done = world.Run(n, true);
+      EXPECT_TRUE(world.IsWhole() || world.IsAllGone())
+          << has_master << " at request " << n << ": " << world.Told().detail;
+    }
+  }
+}
+
+// One request fails in passing.
+class FailingSweep : public SweepTest {
+ public:
+  bool Fail(int n, bool has_master, bool with_effect, std::string& which) {
+    if (!has_master) LoseMaster();
+    LoseDriver();
+    int count = 0;
+    const small_kubernetes::Response error{500, R"({"kind":"Status","apiVersion":"v1","code":500})",
+                                           "application/json", std::nullopt};
+    kubernetes_.on_answer = [&](const Request& request, const User&,
+                                small_kubernetes::Response& response) {
+      if (++count != n) return;
+      which = std::string(request.method) + " " + std::string(request.target);
+      if (with_effect) response = error;
+    };
+    if (!with_effect) {
+      small_kubernetes::Fault fault;
+      fault.skip = n - 1;
+      fault.response = error;
+      kubernetes_.GetFaults().Add(fault);
+    }
+    Sweep();
+    kubernetes_.on_answer = nullptr;
+    return count >= n;
+  }
+  bool IsAllGone() { return IsDeleted() && !MapExists("spark-config"); }
+  using SweepTest::Told;
+
+ private:
+  void TestBody() override {}
+};
+TEST(FailingSweepTest, NoneHoldsItUp) {
+  for (const auto& [has_master, with_effect] :
+       {std::pair(false, false), {false, true}, {true, false}, {true, true}}) {
+    bool sent = true;
+    for (int n = 1; sent; n += 7) {
+      FailingSweep world;
+      std::string which;
+      sent = world.Fail(n, has_master, with_effect, which);
+      EXPECT_TRUE(world.IsAllGone())
+          << has_master << with_effect << " " << n << " " << which << ": " << world.Told().detail;
+    }
+  }
+}
+
+// By the time of the API server, which a rollback or a forger doesn't know: marks on a member of a
+// cluster whose driver is active, half proven by what is gone for another reason.
+TEST_F(SweepTest, MarksOnAMemberAreJudgedWhileItsDriverIsActive) {
+  LoseMaster();
+  Annotate(kWorker, "root-uid", ObjectUid(kWorker));
+  Annotate(kWorker, "phase", "deleting");
+  Annotate(kWorker, "reason", "owner-absent");
+  Annotate(kWorker, "condemned-by", "cli/dead");
+  Annotate(kWorker, "deletes-begun", "true");
+  KubeObject gone{*FindBuiltInByName("configmaps", ""), {}};
+  gone.meta.name = "spark-old";
+  gone.meta.uid = "0123";
+  Annotate(kWorker, "first-deletes", FirstDeletesMark({FirstDelete::Of(gone)}));
+  clock_.elapsed += std::chrono::seconds(2);
+  Annotate(kWorker, "deleting-since", FormatTime(clock_.WallNow()));
+  clock_.elapsed += std::chrono::hours(20);
+  Annotate("/api/v1/namespaces/lab", "hold-until", "2099-01-01T00:00:00Z");
+  Sweep();
+  EXPECT_TRUE(Exists(kWorker) && Exists(kService)) << Told().detail;
 }
 
 }  // namespace
