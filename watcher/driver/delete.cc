@@ -161,7 +161,6 @@ class Deleter {
     const bool is_going = look.root->meta.deleting;
     if (app_ && !work_.tools.settings->dry_run) {
       if (auto again = WriteStatus(look, decision)) {
-        at_once_ = *again;
         return *again ? std::nullopt : std::optional(Failed(problem_));
       }
       if (request_.only_notes) return DriverOutcome::Said(Named(cluster_) + " is kept");
@@ -197,8 +196,10 @@ class Deleter {
 
   DriverOutcome Rehearse(const Snapshot& look, const Decision& decision) {
     Deletion rehearsal(work_.tools, {look, look.marks, decision.detail}, work_.tools.clock.Now());
-    return DriverOutcome::Said("dry run: " + Named(cluster_) +
-                               " would be deleted: " + Joined(rehearsal.Rehearse()));
+    return DriverOutcome::Said(
+        "dry run, as its settings say (CLUSTER_WATCHER_DRY_RUN=false overrides "
+        "that): " +
+        Named(cluster_) + " would be deleted: " + Joined(rehearsal.Rehearse()));
   }
 
   // What comes of marks that others have left, or we ourselves before a restart; nullopt: look on.
@@ -259,6 +260,7 @@ class Deleter {
     const auto written =
         MasterRoot(work_.driver.client, *look.root).WriteMarks(changes, kMarksTimeout);
     if (written && is_one_of_many) return std::nullopt;
+    at_once_ = written.has_value();
     if (written || written.error().failure == ApiFailure::kConflict ||
         IsTransient(written.error().failure)) {
       return true;
