@@ -98,7 +98,7 @@ Deletion::Deletion(const Tools& tools, const DeletionOrder& condemned, Monotonic
       needs_evidence_(!condemned.marks.deletes_begun),
       resumed_(!needs_evidence_) {
   if (resumed_) orphans_.TakeUp(marks_.first_deletes);
-  if (is_stand_in_) memory_.made_before = marks_.deleting_since;
+  if (is_stand_in_) CountOnlyOlderThanDeletion();
 }
 
 bool Deletion::Prepare(MonotonicTime tried_since, bool again) {
@@ -269,7 +269,7 @@ bool Deletion::LearnWhatIsListed(RootState root, bool complete) {
   if (complete) resumed_ = false;
   // A cluster without a master is left over, and what is made now is of another one.
   if (is_stand_in_) {
-    memory_.made_before = marks_.deleting_since;
+    CountOnlyOlderThanDeletion();
     return memory_.made_before.has_value();
   }
   if (root == RootState::kOurs) {
@@ -284,6 +284,12 @@ bool Deletion::LearnWhatIsListed(RootState root, bool complete) {
   // return.
   if (!memory_.made_before) memory_.made_before = marks_.deleting_since;
   return memory_.made_before.has_value();
+}
+
+// Of what was made in the same second, what hasn't changed since the last look is older.
+void Deletion::CountOnlyOlderThanDeletion() {
+  memory_.made_before = marks_.deleting_since;
+  memory_.made_before_version = root_seen_version_;
 }
 
 void Deletion::CountOnlyOlderThanRoot() {

@@ -130,6 +130,7 @@ class Deletion {
   bool LearnWhatIsListed(RootState root, bool complete);
   // Only what was made before the root was last seen counts as a member from now on.
   void CountOnlyOlderThanRoot();
+  void CountOnlyOlderThanDeletion();
   // Takes the objects out of `listed`.
   MemberPass Sort(MemberListing::Listed& listed, bool counts_as_listed);
   // Whether it is no longer waited for.

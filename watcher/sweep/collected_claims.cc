@@ -91,7 +91,7 @@ class Collector {
     }
     for (const auto& cluster :
          {claim.Annotation(annotation::kCollectOf), claim.Label(sweep_.label)}) {
-      const auto object = in_use_->clusters.find(cluster.value_or(""));
+      const auto object = cluster ? in_use_->clusters.find(*cluster) : in_use_->clusters.end();
       if (object == in_use_->clusters.end()) continue;
       return object->second + " is of its cluster " + *cluster;
     }
@@ -168,7 +168,8 @@ class Collector {
   void NoteCluster(const ResourceType& type, JsonValue item, InUse& found) const {
     const auto meta = ReadObjectMeta(item);
     const auto cluster = meta ? meta->Label(sweep_.label) : std::nullopt;
-    if (cluster) found.clusters.emplace(*cluster, KubeObject{type, *meta}.Describe());
+    if (cluster && !cluster->empty())
+      found.clusters.emplace(*cluster, KubeObject{type, *meta}.Describe());
   }
 
   const ClaimSweep& sweep_;

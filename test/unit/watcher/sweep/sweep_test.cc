@@ -274,10 +274,7 @@ TEST_F(SweepTest, AMasterThatIsMadeAnewEndsTheDeletionOfWhatWasLeft) {
   LoseDriver();
   Annotate(kService, "delete-order", "1");
   // The first wave is the ConfigMap: then somebody makes the cluster anew.
-  Before("DELETE", "configmaps/spark-config", 1, [this] {
-    kubernetes_.on_request = nullptr;
-    MakeRoot();
-  });
+  Before("DELETE", "configmaps/spark-config", 1, [this] { MakeRoot(); });
   Sweep();
   EXPECT_TRUE(Exists(kRoot));
   EXPECT_TRUE(Exists(kService));
@@ -287,7 +284,6 @@ TEST_F(SweepTest, WhatIsMadeMeanwhileIsNotOfWhatWasLeft) {
   LoseMaster();
   LoseDriver();
   Before("DELETE", "/", 1, [this] {
-    kubernetes_.on_request = nullptr;
     clock_.elapsed += std::chrono::seconds(2);
     MakeMap("made-anew");
   });
@@ -444,6 +440,12 @@ TEST_F(SweepTest, AClaimGoesWhenItsTimeIsOver) {
   for (const char* name : {"due", "later", "bare"}) MakeClaim(name);
   MarkClaim("due", std::chrono::minutes(1));
   MarkClaim("later", -std::chrono::minutes(1));
+  // An empty value is no cluster.
+  kubernetes_.Admin("PATCH", kClaims + "due",
+                    R"({"metadata":{"annotations":{"cluster-watcher/collect-of":null}}})",
+                    "application/merge-patch+json");
+  kubernetes_.Apply(R"({"apiVersion":"v1","kind":"ConfigMap",)" +
+                    Meta("empty", R"(,"labels":{"oshinko-cluster":""})") + "}");
   const SweepProgress progress = Sweep();
   EXPECT_EQ(progress.claims, 1u) << Told("lab/claim due").detail;
   EXPECT_FALSE(Exists(kClaims + "due"));
