@@ -157,6 +157,8 @@ a_cluster_goes() {
   check "it keeps the cluster" within 30 shows '^cluster_watcher_verdict\{.*verdict="keep".*\} 1'
   check "for the driver is active" within 30 shows '^cluster_watcher_owner_state\{state="active"\} 1'
   check "no permission is missing" not shows '^cluster_watcher_permission_missing\{.*\} 1'
+  check "who asks in the pod is told the same" is "$(kubectl -n "$namespace" exec "$pod" \
+    -c cluster-watcher -- cluster-watcher check -o json | jq -r .verdict)" keep
   check "it is alive" curl -sf --max-time 5 -o /dev/null "http://$address:9090/healthz"
   check "its memory is limited" is "$(memory "$process" memory.limit_in_bytes memory.max)" 67108864
   local used

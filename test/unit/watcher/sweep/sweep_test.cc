@@ -376,10 +376,15 @@ TEST_F(SweepTest, ToldToStopItBeginsNothing) {
 // A world with a sweep that is killed.
 class KilledSweep : public SweepTest {
  public:
-  // Whether the sweep got as far as its request number `n`.
-  bool KillBefore(int n) {
+  // Kills the sweep before or after a write, whichever is the `n`th such moment, from 1. Whether it
+  // got that far.
+  bool KillAt(int n) {
     struct Killed {};
-    Before("", "", n, [] { throw Killed(); });
+    kubernetes_.on_request = [n, after_write = false](const Request& request, const User&) mutable {
+      const bool is_write = request.method != "GET";
+      if ((is_write || after_write) && --n == 0) throw Killed();
+      after_write = is_write;
+    };
     bool was_killed = false;
     try {
       Sweep();
@@ -406,31 +411,32 @@ class KilledSweep : public SweepTest {
   void TestBody() override {}
 };
 
-TEST(KilledSweepTest, TheNextOneFinishesWhatItHasBegun) {
-  for (const bool has_master : {true, false}) {
-    bool was_killed = true;
-    for (int n = 1; was_killed; n += 3) {
-      KilledSweep world;
-      if (!has_master) world.LoseMaster();
-      world.LoseDriver();
-      was_killed = world.KillBefore(n);
-      world.SweepAgain();
-      EXPECT_TRUE(world.IsAllGone())
-          << "killed before request " << n << ": " << world.Told().detail;
-    }
+class KilledSweepTest : public testing::TestWithParam<bool> {};
+
+INSTANTIATE_TEST_SUITE_P(HasMaster, KilledSweepTest, testing::Bool());
+
+TEST_P(KilledSweepTest, TheNextOneFinishesWhatItHasBegun) {
+  bool was_killed = true;
+  for (int n = 1; was_killed; ++n) {
+    KilledSweep world;
+    if (!GetParam()) world.LoseMaster();
+    world.LoseDriver();
+    was_killed = world.KillAt(n);
+    world.SweepAgain();
+    EXPECT_TRUE(world.IsAllGone()) << "killed at moment " << n << ": " << world.Told().detail;
   }
 }
 
-TEST(KilledSweepTest, ADriverThatComesBackKeepsWhatIsWhole) {
+TEST(KilledSweepWithMasterTest, ADriverThatComesBackKeepsWhatIsWhole) {
   bool was_killed = true;
-  for (int n = 1; was_killed; n += 3) {
+  for (int n = 1; was_killed; ++n) {
     KilledSweep world;
     world.LoseDriver();
-    was_killed = world.KillBefore(n);
+    was_killed = world.KillAt(n);
     const bool was_whole = world.IsWhole();
     world.MakeDriver();
     world.Sweep();
-    EXPECT_EQ(world.IsWhole(), was_whole) << "killed before request " << n;
+    EXPECT_EQ(world.IsWhole(), was_whole) << "killed at moment " << n;
   }
 }
 
@@ -810,7 +816,7 @@ class TwoSweeps : public SweepTest {
 TEST(TwoSweepsTest, TwoAtOnceAreAsGoodAsOne) {
   for (const bool has_master : {true, false}) {
     bool done = true;
-    for (int n = 1; done; n += 7) {
+    for (int n = 1; done; n += 11) {
       TwoSweeps world;
       if (!has_master) world.LoseMaster();
       world.LoseDriver();
@@ -825,7 +831,7 @@ TEST(TwoSweepsTest, TwoAtOnceAreAsGoodAsOne) {
 TEST(TwoSweepsTest, ADriverThatComesBackMeanwhile) {
   for (const bool has_master : {true, false}) {
     bool done = true;
-    for (int n = 1; done; n += 7) {
+    for (int n = 1; done; n += 11) {
       TwoSweeps world;
       if (!has_master) world.LoseMaster();
       world.LoseDriver();
@@ -871,7 +877,7 @@ TEST(FailingSweepTest, NoneHoldsItUp) {
   for (const auto& [has_master, with_effect] :
        {std::pair(false, false), {false, true}, {true, false}, {true, true}}) {
     bool sent = true;
-    for (int n = 1; sent; n += 7) {
+    for (int n = 1; sent; n += 11) {
       FailingSweep world;
       std::string which;
       sent = world.Fail(n, has_master, with_effect, which);
