@@ -125,7 +125,7 @@ std::vector<MissingRules> RulesThatGrant(std::span<const Permission> missing) {
 
 // Source: k8s.io/apiserver, forbiddenMessage: `User "u" cannot list resource "pods" in API group ""
 // in the namespace "lab"`.
-std::optional<Permission> MissingPermission(const ApiError& refused, std::string_view ns) {
+std::optional<Permission> MissingPermission(const ApiError& refused) {
   const std::string& text = refused.message;
   std::size_t at = 0;
   const auto next = [&](std::string_view before, std::string_view after) {
@@ -140,9 +140,8 @@ std::optional<Permission> MissingPermission(const ApiError& refused, std::string
   missing.verb = next(" cannot ", " resource ");
   missing.resource = next(" resource \"", "\"");
   missing.group = next(" in API group \"", "\"");
-  const bool is_in_namespace = !next(" in the namespace \"", "\"").empty();
+  missing.ns = next(" in the namespace \"", "\"");
   if (missing.verb.empty() || missing.resource.empty()) return std::nullopt;
-  if (is_in_namespace) missing.ns = ns;
   return missing;
 }
 

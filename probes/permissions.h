@@ -39,7 +39,7 @@ struct MissingRules {
 std::vector<MissingRules> RulesThatGrant(std::span<const Permission> missing);
 
 // What an RBAC refusal (kForbidden) says is missing; nullopt: it doesn't say so.
-std::optional<Permission> MissingPermission(const ApiError& refused, std::string_view ns);
+std::optional<Permission> MissingPermission(const ApiError& refused);
 
 class PermissionProbe {
  public:

@@ -13,6 +13,7 @@ namespace {
 
 constexpr int kPageSize = 500;
 constexpr std::size_t kMostBytesOfPage = std::size_t{32} << 20;
+constexpr const char* kGrace = "terminationGracePeriodSeconds";
 constexpr std::string_view kMetadataOnly = "as=PartialObjectMetadata";
 
 std::string Decoded(std::string_view text) {
@@ -128,6 +129,10 @@ bool CachedLists::Target::TakeQuery(std::string_view query) {
 
 class CachedLists::Collection {
  public:
+  // Of objects without the label `needed_whole` only metadata and status.phase are kept; empty: all
+  // are kept whole.
+  explicit Collection(std::string needed_whole) : needed_whole_(std::move(needed_whole)) {}
+
   // Takes the objects of a page. An error: it is none.
   Result<Done> Take(const JsonDocument& page);
   const std::string& next() const { return next_; }
@@ -151,6 +156,7 @@ class CachedLists::Collection {
   HttpResponse NotFound(const Target& target) const;
   std::vector<const Item*> Select(const Target& target) const;
 
+  const std::string needed_whole_;
   std::string kind_;         // "Deployment"
   std::string api_version_;  // "apps/v1"
   std::string version_;      // the list's resourceVersion
@@ -176,16 +182,30 @@ Result<Done> CachedLists::Collection::Take(const JsonDocument& page) {
 // Who last wrote which field is half of an object, and says nothing about a cluster.
 void CachedLists::Collection::TakeItem(JsonValue item) {
   Item taken;
+  const bool is_whole =
+      needed_whole_.empty() || item["metadata"]["labels"][needed_whole_].AsString().has_value();
   JsonWriter metadata;
   metadata.StartObject();
   item["metadata"].ForEachMember([&](std::string_view key, JsonValue value) {
-    if (key != "managedFields") metadata.Key(key).Value(value);
+    if (key == "managedFields" || (!is_whole && key == "annotations")) return;
+    metadata.Key(key).Value(value);
   });
   taken.metadata = metadata.EndObject().Text();
   item.ForEachMember([&](std::string_view key, JsonValue value) {
     if (key == "metadata" || key == "kind" || key == "apiVersion") return;
-    taken.rest += "," + Quote(key) + ":" + value.ToText();
+    if (is_whole) {
+      taken.rest += "," + Quote(key) + ":" + value.ToText();
+    } else if (key == "spec") {
+      JsonWriter spec;
+      spec.StartObject();
+      if (value[kGrace].Exists()) spec.Key(kGrace).Value(value[kGrace]);
+      taken.rest += R"(,"spec":)" + spec.EndObject().Text();
+    } else if (key == "status") {
+      taken.rest += R"(,"status":{"phase":)" + Quote(value["phase"].AsString().value_or("")) + "}";
+    }
   });
+  taken.metadata.shrink_to_fit();
+  taken.rest.shrink_to_fit();
   const Item* kept = &items_.emplace_back(std::move(taken));
   const JsonValue meta = item["metadata"];
   const std::string ns(meta["namespace"].AsString().value_or(""));
@@ -252,7 +272,8 @@ HttpResponse CachedLists::Collection::AnswerTo(const Target& target) const {
   return JsonAnswer(200, text + "]}");
 }
 
-CachedLists::CachedLists(Transport& server, std::string ns) : server_(server), ns_(std::move(ns)) {}
+CachedLists::CachedLists(Transport& server, std::string ns, std::string cluster_label)
+    : server_(server), ns_(std::move(ns)), cluster_label_(std::move(cluster_label)) {}
 CachedLists::~CachedLists() = default;
 
 std::vector<HttpResult> CachedLists::Perform(std::span<const HttpRequest> requests, std::size_t,
@@ -296,7 +317,8 @@ Result<const CachedLists::Collection*, HttpResult> CachedLists::Find(const Targe
   if (const auto known = collections_.find(path); known != collections_.end()) {
     return known->second.get();
   }
-  auto collection = std::make_unique<Collection>();
+  const bool is_pods = target.group.empty() && target.plural == "pods";
+  auto collection = std::make_unique<Collection>(is_pods ? cluster_label_ : "");
   HttpRequest list = request;
   list.accept = "application/json";
   list.body_limit = kMostBytesOfPage;

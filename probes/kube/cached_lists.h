@@ -1,6 +1,7 @@
 // A transport for whoever looks at many clusters at once: reads of namespaced objects are answered
 // from lists of all objects of the kind, each of which is read once. What it says was true when the
-// list was read. Other reads are sent once, and writes as they are.
+// list was read. Other reads are sent once, and writes as they are. Of pods without the cluster
+// label, which are most, only what tells whether they run is kept.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +20,9 @@ namespace cluster_watcher {
 class CachedLists final : public Transport {
  public:
   // `server` answers what is read for the first time. Lists are of the namespace `ns`; empty: of
-  // all namespaces, so that the account must be allowed to list them.
-  CachedLists(Transport& server, std::string ns);
+  // all namespaces, so that the account must be allowed to list them. `cluster_label`:
+  // "oshinko-cluster".
+  CachedLists(Transport& server, std::string ns, std::string cluster_label);
   ~CachedLists() override;
 
   std::vector<HttpResult> Perform(std::span<const HttpRequest> requests, std::size_t concurrency,
@@ -38,6 +40,7 @@ class CachedLists final : public Transport {
 
   Transport& server_;
   const std::string ns_;
+  const std::string cluster_label_;
   std::map<std::string, std::unique_ptr<Collection>> collections_;  // by path
   std::map<std::string, HttpResponse> answers_;                     // by target and accepted type
 };

@@ -54,6 +54,8 @@ MARKED
   a_left_cluster
   check "a sweep keeps what it would delete, and says why" a_sweep_is_held
   check "all of it" exists lab deployment/left-m configmap/left pvc/left
+  check "nor can its account delete anything else" refuses "'cluster-watcher-brake" \
+    kubectl -n lab --kubeconfig="$tmp/sweep.kubeconfig" delete configmap braked --dry-run=server
   check "the system's controllers still work" within 30 a_replica_is_made_and_goes
   kubectl delete -k "$source_dir/manifests/brake" >/dev/null
   check "the brake is off" within 10 quietly as lab let-alone delete configmap braked --dry-run=server

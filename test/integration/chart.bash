@@ -65,6 +65,11 @@ the_chart() {
   check "whose schedule and flags can be set" same <(echo '{"args":["sweep","--all-namespaces","--dry-run"],"schedule":"@hourly"}') \
     <(chart template --kube-version=1.36.0 --set 'sweep.enabled=true,sweep.schedule=@hourly,sweep.args={--dry-run}' | objects |
       jq -cS '.[] | select(.kind == "CronJob").spec | {schedule, args: .jobTemplate.spec.template.spec.containers[0].args}')
+  check "and memory, and what is tried out is by a sweep too" same \
+    <(echo '{"args":["sweep","--all-namespaces","--dry-run"],"resources":{"limits":{"memory":"1Gi"}}}') \
+    <(chart template --kube-version=1.36.0 --set sweep.enabled=true,sweep.resources.limits.memory=1Gi \
+      --set-string defaults.dry-run=true | objects | jq -cS '.[] | select(.kind == "CronJob")
+        | .spec.jobTemplate.spec.template.spec.containers[0] | {args, resources}')
   check "and other settings, as the policy says itself" renders "$(with_settings policy)" --kube-version=1.36.0 \
     --set image=registry.example.com/cluster-watcher:0.1.0 --set-string settings.port=9300
   check "and a guard that only warns, in all namespaces" renders "$(with policy guard-audit all-namespaces)" \

@@ -135,7 +135,7 @@ intended_for_sweep() {
       poddisruptionbudgets.policy; do
       echo "$kind get list patch delete"
     done
-    printf '%s\n' 'events.events.k8s.io create' 'namespaces get'
+    printf '%s\n' 'events.events.k8s.io create' 'namespaces get' 'guard.cluster-watcher brake'
   } | one_a_line
 }
 
@@ -326,6 +326,8 @@ OVERLAY
   kubectl -n swept delete deployment bob --wait=false >/dev/null
   check "without, it goes" within 60 sweeps "1 cluster: 1 deleted, 0 kept"
   check "all of it" within 30 gone swept oshinko-cluster=bob-cluster
+  check "an Event names the sweep's pod" is "$(kubectl -n swept get events.events.k8s.io -o json |
+    jq -r '[.items[] | select(.reason == "ClusterDeleted").reportingInstance] | unique[]')" "$pod"
   check "ServiceAccount, Role and RoleBinding stay" exists swept \
     {serviceaccount,role,rolebinding}/cluster-watcher{,-sweep}
   check "what isn't the cluster's stays, and other claims" exists swept configmap/bystander \
@@ -335,7 +337,7 @@ OVERLAY
 }
 # sweeps SUMMARY: sweeps with the account of manifests/sweep; whether that is how it ends.
 sweeps() {
-  env -i POD_NAMESPACE=swept "$watcher" sweep --kubeconfig="$tmp/sweep.kubeconfig" --startup-grace=1s \
+  env -i POD_NAMESPACE=swept POD_NAME="$pod" "$watcher" sweep --kubeconfig="$tmp/sweep.kubeconfig" --startup-grace=1s \
     --grace-period=1s --poll-interval=200ms >"$tmp/sweep" 2>&1 && in_file "$1" "$tmp/sweep" || { cat "$tmp/sweep"; false; }
 }
 

@@ -36,7 +36,8 @@ DeletionSession::DeletionSession(DriverSession& session, const Environment& envi
              awaits_end},
       observer_(session.tools().client, session.tools().discovery, session.tools().clock,
                 session.settings()),
-      events_(session.tools().client, session.tools().clock, log_.logger(), actor_.id.pod),
+      events_(session.tools().client, session.tools().clock, log_.logger(),
+              actor_.pod.empty() ? actor_.id.ToText() : actor_.pod),
       announcer_(events_, session.tools().clock, log_),
       dial_(DialSteps(session.server(), SystemAuthoritiesFile())),
       reaper_(tools_, observer_, announcer_, dial_, steps_at) {

@@ -30,7 +30,9 @@ class DeletionSession {
   SweepTools sweep(const SettingsInForce::WithAnnotations& settings) {
     return {session_.tools(), settings, metrics_, log_, events_, dial_};
   }
-  DeletionWork work() { return {session_.tools(), tools_, observer_, reaper_, actor_.id}; }
+  DeletionWork work() {
+    return {session_.tools(), tools_, observer_, reaper_, announcer_, actor_.id};
+  }
 
  private:
   DriverSession& session_;

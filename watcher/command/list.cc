@@ -141,7 +141,7 @@ class Lister {
 
   DriverOutcome ShowOnce() {
     const DriverTools& tools = session_.tools();
-    CachedLists lists(session_.transport(), filter_.ns);
+    CachedLists lists(session_.transport(), filter_.ns, session_.settings()->cluster_label);
     KubeClient client(lists, session_.tokens(), [](const RequestRecord&) {});
     Discovery discovery(client);
     // One cluster is read as it is.
@@ -149,7 +149,7 @@ class Lister {
     const DriverTools cached{is_one ? tools.client : client, is_one ? tools.discovery : discovery,
                              tools.clock, tools.stop};
     const auto rows = ListClusters(cached, session_.with_annotations(), filter_);
-    if (!rows) return DriverOutcome::Of(DriverExit::kFailed, rows.error().message);
+    if (!rows) return DriverOutcome::Of(DriverExit::kFailed, rows.error());
     const bool is_named = is_one || filter_.app;
     if (rows->empty() && is_named) return DriverOutcome::Of(DriverExit::kFailed, NothingFound());
     Show(*rows);

@@ -74,16 +74,18 @@ class Reporter {
 DriverOutcome SweepWith(DriverSession& session, const Environment& environment,
                         const std::string& ns) {
   DeletionSession deletion(session, environment, StepsAt::kElsewhere, false);
-  CachedLists lists(session.transport(), ns);
+  CachedLists lists(session.transport(), ns, session.settings()->cluster_label);
   KubeClient client(lists, session.tokens(), [](const RequestRecord&) {});
   Discovery discovery(client);
   const DriverTools glance{client, discovery, session.tools().clock, session.tools().stop};
   Reporter reporter(session.settings()->dry_run);
+  // A sweep of many namespaces is nobody's pod, for those who look there for it.
+  const WatcherId me = deletion.actor().pod.empty() ? deletion.actor().id : SomeCommand();
   const auto progress =
       Sweep(deletion.sweep(session.with_annotations()),
-            {ns, session.settings()->cluster_label, SomeCommand(), glance}, reporter.Listener());
+            {ns, session.settings()->cluster_label, me, glance}, reporter.Listener());
   reporter.Clear();
-  if (!progress) return DriverOutcome::Of(DriverExit::kFailed, progress.error().message);
+  if (!progress) return DriverOutcome::Of(DriverExit::kFailed, progress.error());
   DriverOutcome outcome = DriverOutcome::Said(SweepSummary(*progress, session.settings()->dry_run));
   if (progress->failed > 0) outcome.exit = DriverExit::kFailed;
   return outcome;

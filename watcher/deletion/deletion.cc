@@ -348,6 +348,12 @@ bool Deletion::DeleteListed(MonotonicTime deadline, MemberListing::Listed first)
   bool counts = true;
   for (MemberListing::Listed listed = std::move(first);;) {
     tools_.turn({});
+    // There is no root to try a mark on.
+    if (!listed.objects.empty()) {
+      MasterRoot any(tools_.client, listed.objects.front());
+      policy_ = any.PolicyAgainstMarks().value_or("");
+      if (!policy_.empty() && !IsOfGuard(policy_)) return false;
+    }
     const bool late = tools_.clock.Now() >= deadline;
     const Pass pass = DeletePass(Sort(listed, counts), late);
     counts = counts && !listed.complete;

@@ -36,7 +36,7 @@ std::optional<DriverOutcome> Judge(const DriverTools& tools, const ClusterView& 
     // A container that was started again has not completed.
     const auto written = WriteMeta(tools.client, *view.root, {{}, WithoutAppStatus()});
     if (written || written.error().failure == ApiFailure::kConflict) return std::nullopt;
-    return DriverOutcome::Of(DriverExit::kUnknown, written.error().message);
+    return DriverOutcome::Of(DriverExit::kUnknown, written.error());
   }
   const char* whose = belonging == Belonging::kOurs ? " is ready" : " is ready, and shared";
   return DriverOutcome::Said("cluster " + view.id.name + whose);
@@ -51,7 +51,7 @@ std::optional<DriverOutcome> LookOnce(const DriverTools& tools, const ClusterId&
   const auto view = ReadClusterView(tools.client, tools.discovery, cluster, tools.Reads());
   if (!view) {
     is_for_good = view.error().failure == ApiFailure::kForbidden;
-    return DriverOutcome::Of(DriverExit::kUnknown, view.error().message);
+    return DriverOutcome::Of(DriverExit::kUnknown, view.error());
   }
   return Judge(tools, *view, app);
 }

@@ -59,7 +59,7 @@ std::string Said(const ClusterId& cluster, const std::string& rest) {
 }
 
 DriverOutcome Unknown(const ApiError& error) {
-  return DriverOutcome::Of(DriverExit::kUnknown, error.message);
+  return DriverOutcome::Of(DriverExit::kUnknown, error);
 }
 
 bool IsGoing(const ClusterView& view) {
@@ -125,7 +125,7 @@ std::optional<DriverOutcome> WriteClaim(const DriverTools& tools, const ClusterV
   if (!changes.labels.empty() || !changes.annotations.empty()) {
     const auto written = WriteMeta(tools.client, *view.root, changes);
     if (!written && written.error().failure == ApiFailure::kConflict) return std::nullopt;
-    if (!written) return DriverOutcome::Of(DriverExit::kFailed, written.error().message);
+    if (!written) return DriverOutcome::Of(DriverExit::kFailed, written.error());
   }
   return DriverOutcome::Said(Said(view.id, "is claimed by " + app.Name()));
 }
@@ -208,7 +208,7 @@ DriverOutcome Claim(const DriverTools& tools, const ClusterId& cluster, const Ow
   auto refused = WhyNot(tools, *view, app, ephemeral);
   if (!refused) {
     if (auto labelled = LabelOwner(tools, *app.owner, cluster.name); !labelled) {
-      return DriverOutcome::Of(DriverExit::kFailed, labelled.error().message);
+      return DriverOutcome::Of(DriverExit::kFailed, labelled.error());
     }
     refused = ClaimLabelled(tools, cluster, app, ephemeral);
     if (refused->exit == DriverExit::kDone) return *std::move(refused);
@@ -250,12 +250,12 @@ DriverOutcome Release(const DriverTools& tools, const ClusterId& cluster, const 
       break;
     }
     if (written.error().failure != ApiFailure::kConflict || looks == kMostWrites) {
-      return DriverOutcome::Of(DriverExit::kFailed, written.error().message);
+      return DriverOutcome::Of(DriverExit::kFailed, written.error());
     }
   }
   if (app.Uses() != cluster.name) return outcome;
   if (auto off = LabelOwner(tools, *app.owner, std::nullopt); !off) {
-    return DriverOutcome::Of(DriverExit::kFailed, off.error().message);
+    return DriverOutcome::Of(DriverExit::kFailed, off.error());
   }
   outcome.said = Said(cluster, "is released by " + app.Name());
   return outcome;

@@ -444,7 +444,7 @@ class Creation {
   DriverOutcome Overtaken() const {
     const auto view =
         ReadClusterView(tools_.client, tools_.discovery, order_.cluster, tools_.Reads());
-    if (!view) return DriverOutcome::Of(DriverExit::kUnknown, view.error().message);
+    if (!view) return DriverOutcome::Of(DriverExit::kUnknown, view.error());
     if (!view->root) return Is("gone: it was deleted while it was created");
     const std::string who = CreatorOf(view->root->meta).ToText();
     if (view->status == ClusterStatus::kCreating) return Is("being created by " + who);
@@ -470,14 +470,14 @@ class Creation {
 
   Step Unreadable(const ApiError& error) const {
     if (error.failure == ApiFailure::kForbidden) {
-      return Step::End(DriverExit::kFailed, WhyRefused(error, order_.cluster.ns));
+      return Step::End(DriverExit::kFailed, WhyRefused(error));
     }
-    return Step::Wait(DriverOutcome::Of(DriverExit::kUnknown, error.message));
+    return Step::Wait(DriverOutcome::Of(DriverExit::kUnknown, error));
   }
 
   // Of a write.
   Step Failed(const ApiError& error) const {
-    const std::string why = WhyRefused(error, order_.cluster.ns);
+    const std::string why = WhyRefused(error);
     const bool is_begun = mark_ || is_to_complete_;
     return Step::End(DriverExit::kFailed, is_begun ? why + "; " + Again() : why);
   }

@@ -8,10 +8,9 @@
 namespace cluster_watcher {
 namespace {
 
-DriverOutcome Unreadable(const ApiError& error, const std::string& ns) {
+DriverOutcome Unreadable(const ApiError& error) {
   const bool is_refused = error.failure == ApiFailure::kForbidden;
-  return DriverOutcome::Of(is_refused ? DriverExit::kFailed : DriverExit::kUnknown,
-                           WhyRefused(error, ns));
+  return DriverOutcome::Of(is_refused ? DriverExit::kFailed : DriverExit::kUnknown, error);
 }
 
 bool MayBeTaken(const ClusterId& cluster, const KubeObject& object) {
@@ -21,17 +20,6 @@ bool MayBeTaken(const ClusterId& cluster, const KubeObject& object) {
 
 }  // namespace
 
-std::string WhyRefused(const ApiError& error, const std::string& ns) {
-  if (error.failure != ApiFailure::kForbidden) return error.message;
-  if (!error.policy.empty()) return error.message;
-  const auto missing = MissingPermission(error, ns);
-  if (!missing) return error.message;
-  const MissingRules rules = RulesThatGrant(std::span(&*missing, 1)).front();
-  return error.message + "; " +
-         (rules.ns.empty() ? "a ClusterRole" : "a Role in namespace " + rules.ns) +
-         " needs rules: " + rules.text;
-}
-
 Result<CreationPlan, DriverOutcome> Plan(const DriverTools& tools,
                                          std::span<const ClusterObject> objects) {
   CreationPlan plan;
@@ -40,7 +28,7 @@ Result<CreationPlan, DriverOutcome> Plan(const DriverTools& tools,
   for (const ClusterObject& object : objects) {
     auto type = tools.discovery.ByKind(object.api_version, object.kind, tools.Reads());
     if (type && *type) type = tools.discovery.Resolve(**type, tools.Reads());
-    if (!type) return Unexpected{Unreadable(type.error(), "")};
+    if (!type) return Unexpected{Unreadable(type.error())};
     if (!*type || (*type)->ApiVersion() != object.api_version) {
       unknown.push_back(object.Describe() + " is of " + object.api_version);
     } else if (!(*type)->namespaced) {
@@ -74,7 +62,7 @@ std::optional<DriverOutcome> LookUpNames(const DriverTools& tools, const Cluster
   for (std::size_t i = 0; i < plan.size(); ++i) {
     plan[i].present.reset();
     if (!answers[i] && answers[i].error().failure == ApiFailure::kNotFound) continue;
-    if (!answers[i]) return Unreadable(answers[i].error(), cluster.ns);
+    if (!answers[i]) return Unreadable(answers[i].error());
     auto meta = ReadObjectMeta(answers[i]->document.root());
     if (!meta) return DriverOutcome::Of(DriverExit::kUnknown, meta.error().message);
     plan[i].present = KubeObject{plan[i].type, *std::move(meta)};

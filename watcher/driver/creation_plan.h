@@ -21,10 +21,6 @@ struct PlannedObject {
 };
 using CreationPlan = std::vector<PlannedObject>;  // the master root first
 
-// "deployment.apps/bob-m: why": what a failed request about one object means for people, with the
-// rule that the account lacks.
-std::string WhyRefused(const ApiError& error, const std::string& ns);
-
 // Finds out which resources the objects are. An outcome names each that can't be created: it is
 // cluster-scoped (kWrongUsage), or its kind is not served (kFailed).
 Result<CreationPlan, DriverOutcome> Plan(const DriverTools& tools,

@@ -63,7 +63,7 @@ class Deleter {
     }
     const auto view = ReadClusterView(work_.driver.client, work_.driver.discovery, cluster_,
                                       work_.driver.Reads());
-    if (!view) return Failed(view.error().message);
+    if (!view) return Failed(WhyRefused(view.error()));
     if (app_) {
       if (auto why = WhyNotTheirs(*view)) return *std::move(why);
     } else if (!view->root || view->root->meta.deleting) {
@@ -265,7 +265,7 @@ class Deleter {
         IsTransient(written.error().failure)) {
       return true;
     }
-    problem_ = written.error().message;
+    problem_ = WhyRefused(written.error());
     return false;
   }
 

@@ -84,9 +84,16 @@ DriverOutcome DeleteListed(const DeletionWork& work, const ClusterId& cluster, b
     for (const KubeObject& object : listed.objects) names.push_back(object.Describe());
     return DriverOutcome::Said("dry run: " + name + " would be deleted: " + Joined(names));
   }
+  Marks marks;
+  marks.reason = ToString(Reason::kAsked);
+  marks.condemned_by = work.me;
+  Snapshot told = order.look;
+  told.root.reset();
+  work.announcer.Deleting(told, marks, order.why);
   Deletion deletion(work.tools, order, work.tools.clock.Now());
   const bool is_done =
       deletion.DeleteListed(work.tools.clock.Now() + settings.delete_deadline, std::move(listed));
+  if (is_done) work.announcer.Deleted(told, marks.reason, deletion.Report());
   DriverOutcome outcome =
       is_done ? DriverOutcome::Said(name + " is deleted") : Failed(name + " is not all deleted");
   if (!deletion.policy().empty()) outcome.error += ": " + deletion.policy();

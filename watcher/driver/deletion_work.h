@@ -12,6 +12,7 @@ struct DeletionWork {
   const Tools& tools;
   Observer& observer;
   Reaper& reaper;
+  Announcer& announcer;
   WatcherId me;
 };
 

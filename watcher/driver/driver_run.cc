@@ -58,10 +58,10 @@ Result<std::string, DriverOutcome> NameOfItsCluster(const DriverTools& tools, co
     const bool again =
         written.error().failure == ApiFailure::kConflict || IsTransient(written.error().failure);
     if (!again || writes == kMostWrites) {
-      return Unexpected{DriverOutcome::Of(DriverExit::kFailed, written.error().message)};
+      return Unexpected{DriverOutcome::Of(DriverExit::kFailed, written.error())};
     }
     auto now = ReadMetaAgain(tools.client, owner, tools.Reads());
-    if (!now) return Unexpected{DriverOutcome::Of(DriverExit::kUnknown, now.error().message)};
+    if (!now) return Unexpected{DriverOutcome::Of(DriverExit::kUnknown, now.error())};
     owner = *std::move(now);
   }
 }
@@ -88,7 +88,7 @@ Result<ReadyCluster, DriverOutcome> MakeReady(const DriverTools& tools, const Dr
   }
   const auto view = ReadClusterView(tools.client, tools.discovery, run.cluster, tools.Reads());
   if (!view) {
-    return Unexpected{DriverOutcome::Of(DriverExit::kUnknown, view.error().message)};
+    return Unexpected{DriverOutcome::Of(DriverExit::kUnknown, view.error())};
   }
   ready.is_own = BelongingTo(*view, app) == Belonging::kOurs;
   if (!ready.is_own && run.ephemeral) {

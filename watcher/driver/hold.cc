@@ -64,7 +64,7 @@ Result<Done, ApiError> Write(const DriverTools& tools, KubeObject object,
 }
 
 DriverOutcome Failed(const ApiError& error) {
-  return DriverOutcome::Of(DriverExit::kFailed, error.message);
+  return DriverOutcome::Of(DriverExit::kFailed, error);
 }
 
 std::string Because(const Decision& decision) {

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "probes/kube/kube_client.h"
+
 namespace cluster_watcher {
 
 enum class DriverExit {
@@ -17,6 +19,9 @@ enum class DriverExit {
   kNotReady = 12,  // it is condemned, being created or incomplete
 };
 
+// What a failed request means for people, with the rule that the account lacks.
+std::string WhyRefused(const ApiError& error);
+
 struct DriverOutcome {
   DriverExit exit = DriverExit::kDone;
   std::string said;                   // for stdout, a line; may be empty
@@ -28,6 +33,9 @@ struct DriverOutcome {
   }
   static DriverOutcome Of(DriverExit exit, std::string error) {
     return {exit, {}, std::move(error), {}};
+  }
+  static DriverOutcome Of(DriverExit exit, const ApiError& error) {
+    return Of(exit, WhyRefused(error));
   }
 };
 

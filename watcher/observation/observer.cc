@@ -414,11 +414,13 @@ void Observer::FindMaster(Snapshot& snapshot, const Patience& patience) {
   if (has_stand_in) root_.reset();
   // Its pods may be gone for a moment, and nothing else of it need be labelled as a master.
   if (master == nullptr && root_) return;
+  if (master == nullptr) master = FindMakerOfMasters(snapshot, listing.objects, patience);
+  if (master == nullptr && !snapshot.facts.problem.empty()) return;
   if (master == nullptr) {
     return NoteProblem(snapshot, {ApiFailure::kUnexpected,
                                   "the cluster " + cluster.name +
-                                      " has no master: no workload of "
-                                      "it is labelled oshinko-type=master",
+                                      " has no master: nothing of it is labelled "
+                                      "oshinko-type=master, or makes pods that are",
                                   {}});
   }
   if (master->type != Pods()) {
@@ -432,6 +434,25 @@ void Observer::FindMaster(Snapshot& snapshot, const Patience& patience) {
   if (!pod) return NoteProblem(snapshot, pod.error());
   TakePod(snapshot, pod->document.root());
   snapshot.cluster = cluster;
+}
+
+// A master that has no pods yet, or none any more, may be told only by the template of its pods.
+const KubeObject* Observer::FindMakerOfMasters(Snapshot& snapshot, const KubeObjects& objects,
+                                               const Patience& patience) {
+  for (const KubeObject& object : objects) {
+    if (object.type == Pods() || object.meta.deleting) continue;
+    const auto read =
+        client_.Do(ApiRequest::Get(object.type, object.meta.ns(), object.meta.name), patience);
+    if (!read && read.error().failure == ApiFailure::kNotFound) continue;
+    if (!read) {
+      NoteProblem(snapshot, read.error());
+      return nullptr;
+    }
+    const JsonValue labels =
+        PodTemplateOf(object.type, read->document.root())["metadata"]["labels"];
+    if (labels[kTypeLabel].AsString() == kMasterType) return &object;
+  }
+  return nullptr;
 }
 
 void Observer::ReadRoot(Snapshot& snapshot, const Patience& patience) {

@@ -76,6 +76,8 @@ class Observer {
   void ReadPodAndNamespace(Snapshot& snapshot, const Patience& patience);
   void TakePod(Snapshot& snapshot, JsonValue pod);
   void FindMaster(Snapshot& snapshot, const Patience& patience);
+  const KubeObject* FindMakerOfMasters(Snapshot& snapshot, const KubeObjects& objects,
+                                       const Patience& patience);
   void ReadRoot(Snapshot& snapshot, const Patience& patience);
   void TakeRoot(Snapshot& snapshot, KubeObject root);
   void TakeTemplate(Snapshot& snapshot, const KubeObject& root, JsonValue whole);

@@ -26,9 +26,13 @@ const ResourceType& PodType() { return *FindBuiltInByName("pods", ""); }
 
 Swept KeptFor(std::string why) { return {Swept::What::kKept, "", std::move(why)}; }
 
-// When it may be deleted; nullopt: it isn't left to a sweep, or its mark is another claim's.
-std::optional<std::string> CollectAfter(const ObjectMeta& claim) {
+// When it may be deleted; nullopt: it isn't left to a sweep, its mark is another claim's, or it is
+// of no cluster.
+std::optional<std::string> CollectAfter(const ObjectMeta& claim, const std::string& label) {
   if (claim.deleting || claim.Annotation(annotation::kRootUid) != claim.uid) return std::nullopt;
+  const bool is_of_cluster = !claim.Annotation(annotation::kCollectOf).value_or("").empty() ||
+                             !claim.Label(label).value_or("").empty();
+  if (!is_of_cluster) return std::nullopt;
   return claim.Annotation(annotation::kCollectAfter);
 }
 
@@ -115,6 +119,9 @@ class Collector {
     if (ns) {
       found.now = ns->server_time;
       const auto meta = ReadObjectMeta(ns->document.root());
+      if (meta && meta->Label(annotation::kInject) == "false") {
+        found.held = "namespace " + ns_ + " is labelled " + annotation::kInject + "=false";
+      }
       const auto hold = meta ? meta->Annotation(annotation::kHoldUntil) : std::nullopt;
       if (hold && Holds(*hold, found.now))
         found.held = "namespace " + ns_ + " is held until " + *hold;
@@ -182,13 +189,14 @@ class Collector {
 void CollectDueClaims(
     const ClaimSweep& sweep,
     const std::function<void(const std::string& ns, const std::string& claim, Swept swept)>& told) {
+  if (sweep.driver.stop.stop_requested()) return;
   std::map<std::string, KubeObjects> due;  // by namespace
   const WallTime now = sweep.driver.clock.WallNow();
   const auto read = sweep.driver.client.EachItem(
       ApiRequest::ListMetadata(ClaimType(), sweep.ns),
       [&](JsonValue item) {
         auto meta = ReadObjectMeta(item);
-        const auto after = meta ? CollectAfter(*meta) : std::nullopt;
+        const auto after = meta ? CollectAfter(*meta, sweep.label) : std::nullopt;
         const auto time = after ? ParseTime(*after) : std::nullopt;
         if (!after || (time && *time > now)) return;
         const std::string ns = meta->ns();
@@ -196,10 +204,8 @@ void CollectDueClaims(
       },
       sweep.driver.Reads());
   if (!read) {
-    const bool is_refused = read.error().failure == ApiFailure::kForbidden;
     return told(sweep.ns, "claims",
-                {is_refused ? Swept::What::kKept : Swept::What::kFailed, "",
-                 "they can't be listed: " + read.error().message});
+                {Swept::What::kFailed, "", "they can't be listed: " + read.error().message});
   }
   for (const auto& [ns, claims] : due) {
     Collector collector(sweep, ns);

@@ -20,6 +20,7 @@ namespace {
 
 constexpr Duration kLongestAskedWait = std::chrono::minutes(1);
 constexpr const char* kInjectedLabel = "cluster-watcher/injected";
+const std::string kTurnedOff = std::string(annotation::kInject) + "=false";
 
 using ClusterName = std::pair<std::string, std::string>;  // namespace and name
 
@@ -42,6 +43,9 @@ class Sweeper {
       if (driver_.stop.stop_requested()) break;
       if (watched_.contains(name)) {
         ++progress_.watched;
+      } else if (IsTurnedOff(name.first)) {
+        Settle({name.first, request_.label, name.second},
+               {Swept::What::kKept, "", "its namespace is labelled " + kTurnedOff, false});
       } else {
         Glance(name, found);
       }
@@ -54,6 +58,17 @@ class Sweeper {
   }
 
  private:
+  // What can't be read is judged like any other: its account may have no right to namespaces.
+  bool IsTurnedOff(const std::string& ns) const {
+    const auto answer = request_.glance.client.Do(
+        ApiRequest::GetMetadata(*FindBuiltInByName("namespaces", ""), "", ns),
+        request_.glance.Reads());
+    if (!answer) return false;
+    const auto meta = ReadObjectMeta(answer->document.root());
+    if (!meta) return false;
+    return meta->Label(annotation::kInject) == "false";
+  }
+
   void CollectClaims() {
     const auto settings = SettingsOf(sweep_.settings, {request_.ns, request_.label, ""});
     const ClaimSweep claims{driver_, **settings, request_.ns, request_.label};

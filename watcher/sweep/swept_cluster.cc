@@ -121,7 +121,13 @@ std::optional<Swept> SweptCluster::ActOn(const Snapshot& look) {
     const Decision with_others = DecideWithOthers(observer_, look, driver_.stop);
     return with_others.abandoned() ? Rehearse(look) : KeptBy(with_others);
   }
-  if ((*settings_)->dry_run) return KeptFor("its deletion was begun");
+  if ((*settings_)->dry_run && look.marks.phase == Phase::kDeleting) {
+    return Swept{Swept::What::kWouldDelete, look.marks.reason,
+                 "its deletion was begun by " + look.marks.condemned_by.ToText() +
+                     " and would be finished, or called off"};
+  }
+  if ((*settings_)->dry_run)
+    return KeptFor("it is condemned by " + look.marks.condemned_by.ToText());
   switch (rivals_.Act(me_, look, driver_.stop)) {
     case RivalWatchers::Outcome::kDone:
       return Swept{Swept::What::kDeleted, look.marks.reason, "its deletion was begun and is done"};

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "probes/cluster_probe.h"
+#include "probes/owner_kinds.h"
 #include "test/unit/support/lab.h"
 
 namespace cluster_watcher {
@@ -52,7 +53,7 @@ class CachedListsTest : public testing::Test, protected Lab {
   }
 
   std::vector<std::string> asked_;
-  CachedLists lists_{transport_, "lab"};
+  CachedLists lists_{transport_, "lab", "oshinko-cluster"};
   KubeClient cached_{lists_, tokens_, [](const RequestRecord&) {}};
 };
 
@@ -111,7 +112,7 @@ TEST_F(CachedListsTest, OfAllNamespacesEachHasItsOwn) {
   kubernetes_.Apply(R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"other"}})");
   kubernetes_.Apply(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"spark-config",)"
                     R"("namespace":"other","labels":{"oshinko-cluster":"spark"}}})");
-  CachedLists lists(transport_, "");
+  CachedLists lists(transport_, "", "oshinko-cluster");
   KubeClient client(lists, tokens_, [](const RequestRecord&) {});
   const auto count = [&](const std::string& ns, const std::string& selector) {
     const auto answer =
@@ -124,6 +125,21 @@ TEST_F(CachedListsTest, OfAllNamespacesEachHasItsOwn) {
   EXPECT_EQ(count("none", "oshinko-cluster=spark"), 0u);
   EXPECT_EQ(Asked("/configmaps"), 1u);
   EXPECT_TRUE(client.Do(ApiRequest::GetMetadata(TypeOf("namespaces"), "", "lab"), {}));
+}
+
+TEST_F(CachedListsTest, OfPodsOfNoClusterOnlyWhatTellsThatTheyRunIsKept) {
+  kubernetes_.Apply(R"({"apiVersion":"v1","kind":"Pod",)" +
+                    Meta("foreign", R"(,"labels":{"app":"x"},"annotations":{"a":"long"})") +
+                    R"(,"spec":{"terminationGracePeriodSeconds":7,"containers":[{"name":"m",)"
+                    R"("image":"x"}]},"status":{"phase":"Succeeded","podIP":"1"}})");
+  const auto read = cached_.Do(ApiRequest::Get(TypeOf("pods"), "lab", "foreign"), {});
+  ASSERT_TRUE(read);
+  const JsonValue pod = read->document.root();
+  EXPECT_EQ(pod["metadata"]["labels"]["app"].AsString(), "x");
+  EXPECT_FALSE(pod["metadata"]["annotations"].Exists());
+  EXPECT_EQ(pod["spec"].ToText(), R"({"terminationGracePeriodSeconds":7})");
+  EXPECT_EQ(pod["status"].ToText(), R"({"phase":"Succeeded"})");
+  EXPECT_EQ(ReadOwnerFields(TypeOf("pods"), pod)->termination_grace, std::chrono::seconds(7));
 }
 
 TEST_F(CachedListsTest, WritesAreSent) {

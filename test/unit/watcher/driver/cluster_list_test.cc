@@ -13,7 +13,7 @@ class ClusterListTest : public DriverLab {
   ClusterListTest() { settings_.settings.owner.reset(); }
 
   std::vector<ClusterRow> List(const ClusterFilter& filter = {"lab", "", std::nullopt}) {
-    CachedLists lists(transport_, filter.ns);
+    CachedLists lists(transport_, filter.ns, "oshinko-cluster");
     KubeClient client(lists, tokens_source_, [](const RequestRecord&) {});
     Discovery discovery(client);
     const auto rows = ListClusters(

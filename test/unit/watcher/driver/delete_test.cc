@@ -57,7 +57,7 @@ class DeleteTest : public DriverLab {
     };
     Reaper reaper(tools, observer, announcer, dial, steps_at_);
     const DriverTools driver{client_, discovery_, clock_, stop_.get_token()};
-    what({driver, tools, observer, reaper, me_});
+    what({driver, tools, observer, reaper, announcer, me_});
   }
   void Scale(const std::string& path, int replicas) {
     kubernetes_.Admin("PATCH", path, R"({"spec":{"replicas":)" + std::to_string(replicas) + "}}",
@@ -348,6 +348,23 @@ TEST_F(DeleteTest, WithoutAMasterRootWhatIsListedGoes) {
   EXPECT_FALSE(Exists(kWorker) || Exists(kService) || MapExists("spark-config"));
   EXPECT_TRUE(MapExists("kept"));
   EXPECT_TRUE(MapExists("new"));
+}
+
+TEST_F(DeleteTest, TheBrakeHoldsWhatHasNoMasterRootToo) {
+  Delete(kRoot);
+  kubernetes_.Settle();
+  kubernetes_.brake = true;
+  const DriverOutcome outcome = Asked();
+  EXPECT_EQ(outcome.exit, DriverExit::kFailed);
+  EXPECT_NE(outcome.error.find("brake"), std::string::npos) << outcome.error;
+  EXPECT_TRUE(Exists(kWorker) && Exists(kService));
+  kubernetes_.brake = false;
+  EXPECT_EQ(Asked().exit, DriverExit::kDone);
+  const std::string events =
+      kubernetes_.Admin("GET", "/apis/events.k8s.io/v1/namespaces/lab/events").body;
+  for (const char* reason : {"ClusterDeleting", "ClusterDeleted"}) {
+    EXPECT_NE(events.find(reason), std::string::npos) << events;
+  }
 }
 
 TEST_F(DeleteTest, WhatIsKeptIsNoCluster) {

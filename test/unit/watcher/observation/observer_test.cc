@@ -393,6 +393,24 @@ TEST_F(ObserverTest, MarksOfTheFirstVersionOnABarePodAreNoSettings) {
   EXPECT_EQ(Verdict(), "active") << "they are rewritten";
 }
 
+TEST_F(ObserverTest, OutsideOfPodsATemplateTellsTheMasterToo) {
+  settings_.settings.pod.clear();
+  settings_.settings.cluster = "pi";
+  for (const char* type : {"worker", "master"}) {
+    observer_.reset();
+    kubernetes_.Apply(
+        R"({"apiVersion":"apps/v1","kind":"StatefulSet",)" +
+        Meta("pi-set", R"(,"labels":{"oshinko-cluster":"pi"})") +
+        R"(,"spec":{"replicas":0,"selector":{"matchLabels":{"app":"pi"}},"template":{"metadata":)"
+        R"({"labels":{"app":"pi","oshinko-type":")" +
+        type + R"("}},"spec":{"containers":[{"name":"main","image":"x"}]}}}})");
+    const Snapshot look = Look();
+    EXPECT_EQ(look.root.has_value(), type == std::string("master"));
+    EXPECT_EQ(look.facts.problem.find("has no master") == std::string::npos, look.root.has_value());
+    Delete("/apis/apps/v1/namespaces/lab/statefulsets/pi-set");
+  }
+}
+
 TEST_F(ObserverTest, ABareMasterPodIsASecondMasterUntilItHasEnded) {
   Delete(kDriver);
   kubernetes_.Apply(

@@ -28,7 +28,7 @@ class SweepTest : public DriverLab {
 
   SweepProgress Sweep(const std::string& ns = "lab") {
     told_.clear();
-    CachedLists lists(transport_, ns);
+    CachedLists lists(transport_, ns, "oshinko-cluster");
     KubeClient client(lists, tokens_, [](const RequestRecord&) {});
     Discovery discovery(client);
     const DriverTools glance{client, discovery, clock_, stop_.get_token()};
@@ -220,6 +220,20 @@ TEST_F(SweepTest, ADryRunSaysWhatWouldGoAndWritesNothing) {
   EXPECT_NE(Told().detail.find("deployment.apps/spark-w"), std::string::npos) << Told().detail;
   EXPECT_EQ(kubernetes_.Admin("GET", kRoot).body, version);
   EXPECT_LT(clock_.Now() - began, std::chrono::seconds(10)) << "nothing is waited for";
+}
+
+TEST_F(SweepTest, ADryRunNamesWhatWouldBeFinished) {
+  MarkRoot("phase", "deleting");
+  MarkRoot("condemned-by", "cli/abcdefghij");
+  MarkRoot("reason", "owner-absent");
+  MarkRoot("deleting-since", "2020-01-01T00:00:00Z");
+  MarkRoot("deletes-begun", "true");
+  LoseDriver();
+  settings_.settings.dry_run = true;
+  EXPECT_EQ(Sweep().deleted, 1u);
+  EXPECT_EQ(Told().why, "owner-absent");
+  EXPECT_NE(Told().detail.find("was begun by cli/abcdefghij"), std::string::npos);
+  EXPECT_TRUE(Exists(kRoot));
 }
 
 TEST_F(SweepTest, ADryRunOfTheClusterItselfIsKept) {
@@ -443,19 +457,35 @@ TEST(KilledSweepWithMasterTest, ADriverThatComesBackKeepsWhatIsWhole) {
 // --- Claims -------------------------------------------------------------------------------------
 
 TEST_F(SweepTest, AClaimGoesWhenItsTimeIsOver) {
-  for (const char* name : {"due", "later", "bare"}) MakeClaim(name);
-  MarkClaim("due", std::chrono::minutes(1));
+  for (const char* name : {"due", "by-label", "later", "bare", "nobodys"}) MakeClaim(name);
+  for (const char* name : {"due", "by-label", "nobodys"}) {
+    MarkClaim(name, std::chrono::minutes(1));
+  }
   MarkClaim("later", -std::chrono::minutes(1));
+  for (const char* name : {"by-label", "nobodys"}) {
+    kubernetes_.Admin("PATCH", kClaims + name,
+                      R"({"metadata":{"annotations":{"cluster-watcher/collect-of":null}}})",
+                      "application/merge-patch+json");
+  }
+  LabelObject(kClaims + "by-label", R"("oshinko-cluster":"old")");
   // An empty value is no cluster.
-  kubernetes_.Admin("PATCH", kClaims + "due",
-                    R"({"metadata":{"annotations":{"cluster-watcher/collect-of":null}}})",
-                    "application/merge-patch+json");
   kubernetes_.Apply(R"({"apiVersion":"v1","kind":"ConfigMap",)" +
                     Meta("empty", R"(,"labels":{"oshinko-cluster":""})") + "}");
   const SweepProgress progress = Sweep();
-  EXPECT_EQ(progress.claims, 1u) << Told("lab/claim due").detail;
-  EXPECT_FALSE(Exists(kClaims + "due"));
+  EXPECT_EQ(progress.claims, 2u) << Told("lab/claim due").detail;
+  EXPECT_FALSE(Exists(kClaims + "due") || Exists(kClaims + "by-label"));
   EXPECT_TRUE(Exists(kClaims + "later") && Exists(kClaims + "bare"));
+  EXPECT_TRUE(Exists(kClaims + "nobodys")) << "it is of no cluster";
+}
+
+TEST_F(SweepTest, ANamespaceThatIsTurnedOffIsLeftAlone) {
+  LabelObject("/api/v1/namespaces/lab", R"("cluster-watcher/inject":"false")");
+  MakeClaim("due");
+  MarkClaim("due", std::chrono::minutes(1));
+  LoseDriver();
+  const SweepProgress progress = Sweep();
+  EXPECT_EQ(progress.deleted + progress.claims, 0u);
+  EXPECT_TRUE(Exists(kRoot) && Exists(kClaims + "due"));
 }
 
 TEST_F(SweepTest, AClaimInUseStays) {
