@@ -61,11 +61,16 @@ last() { jq -c --arg name "$1" '.object | select(.metadata.name == $name)' "$wor
 recorded_gone() {
   jq -r 'select(.type == "DELETED") | .object.metadata.name' "$work/pods" | grep -xF -- "$1" >/dev/null
 }
+# event CONTAINER start|exit: with the line's number, what containerd says of it; not of what was
+# executed in it besides, which has another id.
+event() {
+  grep -anP "/tasks/$2 .*\"container_id\":\"$1\"(?!.*\"id\":\"(?!$1\"))" "$work/events" | head -n 1
+}
 # place CONTAINER start|exit: its line among containerd's events. when: its time in milliseconds.
-place() { grep -anE "/tasks/$2 .*\"container_id\":\"$1\"" "$work/events" | head -n 1 | cut -d : -f 1; }
+place() { event "$@" | cut -d : -f 1; }
 when() {
   local line
-  line=$(grep -aE "/tasks/$2 .*\"container_id\":\"$1\"" "$work/events" | head -n 1)
+  line=$(event "$@" | cut -d : -f 2-)
   date -d "$(cut -d ' ' -f 1,2 <<<"$line") UTC" +%s%3N
 }
 process_of() { ctr tasks list | awk -v id="$1" '$1 == id { print $2 }'; }
