@@ -341,6 +341,17 @@ sweeps() {
     --grace-period=1s --poll-interval=200ms >"$tmp/sweep" 2>&1 && in_file "$1" "$tmp/sweep" || { cat "$tmp/sweep"; false; }
 }
 
+# What docs/drivers.md begins with.
+the_drivers_example() {
+  local own=("$watcher" --kubeconfig="$KUBECONFIG" --namespace=drivers)
+  kubectl create namespace drivers >/dev/null
+  check "a cluster is created of examples/driver" quietly "${own[@]}" create pi \
+    -f "$source_dir/manifests/examples/driver/cluster.yaml"
+  check "it is complete" is "$("${own[@]}" list pi -o json | jq -r ".items[].status")" Running
+  check "and deleted, all of it" quietly "${own[@]}" delete pi --wait
+  check "nothing is left" within 30 gone drivers oshinko-cluster=pi
+}
+
 # object APIVERSION KIND NAME SPEC [LABELS [OWNER_KIND OWNER_NAME OWNER_RESOURCE]]
 object() {
   local references=[]
@@ -475,6 +486,7 @@ foreign_kind daskclusters kubernetes.dask.org v1 DaskCluster
 foreign_kind flinkdeployments flink.apache.org v1beta1 FlinkDeployment
 the_example
 the_sweep
+the_drivers_example
 without_delete_on_deployments
 all_kinds
 audited "example kinds" allow >"$tmp/used"
