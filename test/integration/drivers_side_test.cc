@@ -158,7 +158,7 @@ TEST_F(DriversSide, WrongUsageIsSaidBeforeAnythingIsDone) {
       {{"hold", kCluster, "8761h"}, "is out of bounds"},
       {{"hold"}, "no cluster is given"},
       {{"list", "-A", kCluster}, "contradicts"},
-      {{"list", "-o", "yaml"}, "give table wide or json"},
+      {{"list", "-o", "yaml"}, "give table, wide or json"},
   };
   for (const auto& [arguments, error] : cases) {
     const std::string said = Said(2, arguments);

@@ -183,6 +183,18 @@ TEST_F(RunCommand, AnothersClusterIsNotUsed) {
   EXPECT_TRUE(HasCluster());
 }
 
+TEST_F(RunCommand, WithoutAFileTheClusterHasToBeThere) {
+  MakeDriver();
+  Watcher& run = Run({"run", "--cluster=spark", "-n", ns_, "--kubeconfig=" + kubeconfig(), "--",
+                      "echo", "started"},
+                     {"POD_NAME=" + DriversPod(), "POD_NAMESPACE=" + ns_});
+  EXPECT_EQ(ExitOf(run), 125) << run.Log();
+  EXPECT_EQ(run.Output(), "");
+  EXPECT_NE(run.Log().find("no cluster spark: create it before, or give its manifests by -f\n"),
+            std::string::npos)
+      << run.Log();
+}
+
 TEST_F(RunCommand, ToldToStopBeforeTheProgramItDeletesNothing) {
   MakeMembers();
   MakeDriver();

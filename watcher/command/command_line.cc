@@ -177,9 +177,11 @@ std::string CommandsWith(const std::string& flag) {
   return text;
 }
 
-std::string UnexpectedWord(const CommandDescription& command, const std::string& word) {
-  return command.name + ": unexpected " + Quoted(word) + BooleanHint(word, command.flags) +
-         See(command.name);
+std::string UnexpectedWord(const CommandDescription& command, const std::string& word,
+                           bool lacks_program = false) {
+  const std::string hint =
+      lacks_program ? ": a program comes after --. " : BooleanHint(word, command.flags);
+  return command.name + ": unexpected " + Quoted(word) + hint + See(command.name);
 }
 
 // Reads the flags as all commands do: refuses flags of other commands, checks booleans and fills in
@@ -237,7 +239,8 @@ void ReadOutput(const CommandDescription& command, Invocation& invocation, Words
   if (("|" + flag->placeholder + "|").find("|" + output + "|") == std::string::npos) {
     std::string words = flag->placeholder;
     words.replace(words.rfind('|'), 1, " or ");
-    std::replace(words.begin(), words.end(), '|', ' ');
+    if (const auto first = words.find('|'); first != std::string::npos)
+      words.replace(first, 1, ", ");
     errors.push_back("--output: " + Quoted(output) + " is unknown: give " + words);
   }
   invocation.output = output == "json"   ? OutputFormat::kJson
@@ -342,7 +345,11 @@ CommandLine ParseCommandLine(std::span<const char* const> arguments) {
   if (FindFlag(command->flags, "filename") != nullptr) ReadFiles(scanned, invocation, errors);
   if (invocation.command == Command::kCompletion) ReadCompletion(rest, invocation, errors);
   Words unexpected;
-  for (const std::string& word : rest) unexpected.push_back(UnexpectedWord(*command, word));
+  const bool lacks_program = command->takes_program && invocation.words.empty();
+  for (const std::string& word : rest) {
+    unexpected.push_back(UnexpectedWord(*command, word, lacks_program));
+    if (lacks_program) break;  // the others are its arguments
+  }
   errors.insert(errors.begin(), unexpected.begin(), unexpected.end());
   if (!errors.empty()) return UsageErrors{errors, exit};
   return invocation;

@@ -37,7 +37,13 @@ OwnerName Literally(const Application& app) {
 
 DriverOutcome WaitOrCreate(const DriverTools& tools, const DriverRun& run, const OwnerName& app,
                            Duration left) {
-  if (!run.objects) return Await(tools, run.cluster, app, left);
+  if (!run.objects) {
+    DriverOutcome outcome = Await(tools, run.cluster, app, left);
+    if (outcome.exit == DriverExit::kNoCluster) {
+      outcome.error += ": create it before, or give its manifests by -f";
+    }
+    return outcome;
+  }
   CreateOrder order{run.cluster, *run.objects, app, run.ephemeral, run.me, left, {}};
   order.say = [](const std::string&) {};
   return Create(tools, order);
