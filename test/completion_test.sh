@@ -151,7 +151,8 @@ completes "zsh, sourced without compinit" zsh -d -i
 zshrc "fpath=($usr/share/zsh/site-functions \$fpath)" 'autoload -Uz compinit' 'compinit -u'
 completes "zsh, installed" zsh -d -i
 
-mkdir -p "$work/home/.config/fish"
+# Where fish has these, its first start makes none of the manuals in the background.
+mkdir -p "$work/home/.config/fish" "$work/home/.local/share/fish/generated_completions"
 cat >"$work/home/.config/fish/config.fish" <<'RC'
 set -g fish_greeting
 function fish_prompt; echo 'ready> '; end
