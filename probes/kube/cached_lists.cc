@@ -12,9 +12,10 @@ namespace cluster_watcher {
 namespace {
 
 constexpr int kPageSize = 500;
-constexpr std::size_t kMostBytesOfPage = std::size_t{32} << 20;
 constexpr const char* kGrace = "terminationGracePeriodSeconds";
 constexpr std::string_view kMetadataOnly = "as=PartialObjectMetadata";
+constexpr std::string_view kLastApplied = "kubectl.kubernetes.io/last-applied-configuration";
+constexpr std::size_t kBytesOfEntry = 64;  // of an index, about
 
 std::string Decoded(std::string_view text) {
   std::string decoded;
@@ -136,6 +137,8 @@ class CachedLists::Collection {
   // Takes the objects of a page. An error: it is none.
   Result<Done> Take(const JsonDocument& page);
   const std::string& next() const { return next_; }
+  // About how many bytes it keeps.
+  std::size_t bytes() const { return bytes_; }
 
   HttpResponse AnswerTo(const Target& target) const;
 
@@ -161,6 +164,7 @@ class CachedLists::Collection {
   std::string api_version_;  // "apps/v1"
   std::string version_;      // the list's resourceVersion
   std::string next_;
+  std::size_t bytes_ = 0;
   std::deque<Item> items_;
   std::unordered_map<Key, const Item*> by_name_;
   std::unordered_map<Key, std::vector<const Item*>> by_label_;  // "key=value"
@@ -179,7 +183,8 @@ Result<Done> CachedLists::Collection::Take(const JsonDocument& page) {
   return Done{};
 }
 
-// Who last wrote which field is half of an object, and says nothing about a cluster.
+// Who last wrote which field, and what kubectl applied, are two thirds of an object and say nothing
+// about a cluster.
 void CachedLists::Collection::TakeItem(JsonValue item) {
   Item taken;
   const bool is_whole =
@@ -188,6 +193,14 @@ void CachedLists::Collection::TakeItem(JsonValue item) {
   metadata.StartObject();
   item["metadata"].ForEachMember([&](std::string_view key, JsonValue value) {
     if (key == "managedFields" || (!is_whole && key == "annotations")) return;
+    if (key == "annotations" && value[kLastApplied].Exists()) {
+      metadata.Key(key).StartObject();
+      value.ForEachMember([&](std::string_view name, JsonValue text) {
+        if (name != kLastApplied) metadata.Key(name).Value(text);
+      });
+      metadata.EndObject();
+      return;
+    }
     metadata.Key(key).Value(value);
   });
   taken.metadata = metadata.EndObject().Text();
@@ -206,6 +219,7 @@ void CachedLists::Collection::TakeItem(JsonValue item) {
   });
   taken.metadata.shrink_to_fit();
   taken.rest.shrink_to_fit();
+  bytes_ += taken.metadata.size() + taken.rest.size() + 4 * kBytesOfEntry;
   const Item* kept = &items_.emplace_back(std::move(taken));
   const JsonValue meta = item["metadata"];
   const std::string ns(meta["namespace"].AsString().value_or(""));
@@ -214,6 +228,7 @@ void CachedLists::Collection::TakeItem(JsonValue item) {
   by_namespace_[""].push_back(kept);
   meta["labels"].ForEachMember([&](std::string_view key, JsonValue value) {
     const std::string label = std::string(key) + "=" + std::string(value.AsString().value_or(""));
+    bytes_ += 3 * (label.size() + ns.size() + kBytesOfEntry);
     by_label_[MakeKey(ns, label)].push_back(kept);
     by_label_[MakeKey(ns, key)].push_back(kept);
     by_label_[MakeKey("", key)].push_back(kept);
@@ -272,8 +287,12 @@ HttpResponse CachedLists::Collection::AnswerTo(const Target& target) const {
   return JsonAnswer(200, text + "]}");
 }
 
-CachedLists::CachedLists(Transport& server, std::string ns, std::string cluster_label)
-    : server_(server), ns_(std::move(ns)), cluster_label_(std::move(cluster_label)) {}
+CachedLists::CachedLists(Transport& server, std::string ns, std::string cluster_label,
+                         Limits limits)
+    : server_(server),
+      ns_(std::move(ns)),
+      cluster_label_(std::move(cluster_label)),
+      limits_(limits) {}
 CachedLists::~CachedLists() = default;
 
 std::vector<HttpResult> CachedLists::Perform(std::span<const HttpRequest> requests, std::size_t,
@@ -291,9 +310,14 @@ HttpResult CachedLists::Answer(const HttpRequest& request, const std::stop_token
   if (!is_listed) return SendOnce(request, stop);
   auto collection = Find(*target, request, stop);
   if (!collection) return std::move(collection).error();
+  if (*collection == nullptr) return Send(request, stop);
   HttpResponse answer = (*collection)->AnswerTo(*target);
   answer.date = (*collection)->date;
   return answer;
+}
+
+HttpResult CachedLists::Send(const HttpRequest& request, const std::stop_token& stop) {
+  return std::move(server_.Perform({&request, 1}, 1, stop).front());
 }
 
 HttpResult CachedLists::SendOnce(const HttpRequest& request, const std::stop_token& stop) {
@@ -302,7 +326,7 @@ HttpResult CachedLists::SendOnce(const HttpRequest& request, const std::stop_tok
   if (is_read) {
     if (const auto before = answers_.find(key); before != answers_.end()) return before->second;
   }
-  HttpResult result = std::move(server_.Perform({&request, 1}, 1, stop).front());
+  HttpResult result = Send(request, stop);
   if (is_read && result && IsFinal(*result)) answers_.emplace(key, *result);
   return result;
 }
@@ -321,10 +345,10 @@ Result<const CachedLists::Collection*, HttpResult> CachedLists::Find(const Targe
   auto collection = std::make_unique<Collection>(is_pods ? cluster_label_ : "");
   HttpRequest list = request;
   list.accept = "application/json";
-  list.body_limit = kMostBytesOfPage;
+  list.body_limit = limits_.page;
   int limit = kPageSize;
-  std::string next;
-  do {
+  while (true) {
+    const std::string& next = collection->next();
     list.target = path + "?limit=" + std::to_string(limit) +
                   (next.empty() ? "" : "&continue=" + PercentEncode(next));
     HttpResult page = SendOnce(list, stop);
@@ -334,12 +358,17 @@ Result<const CachedLists::Collection*, HttpResult> CachedLists::Find(const Targe
       continue;
     }
     if (!page || page->status != 200) return Unexpected{std::move(page)};
+    answers_.erase(list.target + " " + list.accept);
     const auto document = JsonDocument::Parse(page->body);
     if (!document || !collection->Take(*document)) return Unexpected{std::move(page)};
     collection->date = page->date;
-    answers_.erase(list.target + " " + list.accept);
-    next = collection->next();
-  } while (!next.empty());
+    if (kept_ + collection->bytes() > limits_.kept) {
+      collections_.emplace(path, nullptr);
+      return nullptr;
+    }
+    if (collection->next().empty()) break;
+  }
+  kept_ += collection->bytes();
   return collections_.emplace(path, std::move(collection)).first->second.get();
 }
 

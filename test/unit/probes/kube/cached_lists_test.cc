@@ -108,6 +108,43 @@ TEST_F(CachedListsTest, ReadsAllPages) {
   EXPECT_EQ(Asked("/configmaps"), 3u);
 }
 
+TEST_F(CachedListsTest, PagesThatAreTooLargeAreAskedForInParts) {
+  for (int i = 0; i < 20; ++i) {
+    MakeMap("map-" + std::to_string(i),
+            R"(,"annotations":{"a":")" + std::string(1'000, 'x') + R"("})");
+  }
+  CachedLists lists(transport_, "lab", "oshinko-cluster", {.page = 10'000});
+  KubeClient client(lists, tokens_, [](const RequestRecord&) {});
+  EXPECT_TRUE(client.Do(ApiRequest::Get(TypeOf("configmaps"), "lab", "map-7"), {}));
+  const auto found = client.Do(ApiRequest::List(TypeOf("configmaps"), "lab"), {});
+  ASSERT_TRUE(found);
+  const auto plain = client_.Do(ApiRequest::List(TypeOf("configmaps"), "lab"), {});
+  EXPECT_EQ(NamesOf(found->document.root()), NamesOf(plain->document.root()));
+}
+
+TEST_F(CachedListsTest, WhatDoesNotFitIsReadWhereItIs) {
+  MakeMap("large", R"(,"annotations":{"a":")" + std::string(20'000, 'x') + R"("})");
+  CachedLists lists(transport_, "lab", "oshinko-cluster", {.kept = 10'000});
+  KubeClient client(lists, tokens_, [](const RequestRecord&) {});
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(client.Do(ApiRequest::Get(TypeOf("configmaps"), "lab", "large"), {}));
+    EXPECT_EQ(client.Do(ApiRequest::Get(TypeOf("configmaps"), "lab", "none"), {}).error().failure,
+              ApiFailure::kNotFound);
+    EXPECT_TRUE(client.Do(ApiRequest::Get(TypeOf("deployments"), "lab", "bob"), {}));
+  }
+  EXPECT_EQ(Asked("/configmaps?"), 1u);
+  EXPECT_EQ(Asked("/configmaps/"), 4u);
+  EXPECT_EQ(Asked("/deployments/"), 0u) << "others fit";
+}
+
+TEST_F(CachedListsTest, WhatKubectlAppliedIsNotKept) {
+  MakeMap("applied",
+          R"(,"annotations":{"a":"b","kubectl.kubernetes.io/last-applied-configuration":"{}"})");
+  const auto read = cached_.Do(ApiRequest::Get(TypeOf("configmaps"), "lab", "applied"), {});
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->document.root()["metadata"]["annotations"].ToText(), R"({"a":"b"})");
+}
+
 TEST_F(CachedListsTest, OfAllNamespacesEachHasItsOwn) {
   kubernetes_.Apply(R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"other"}})");
   kubernetes_.Apply(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"spark-config",)"
