@@ -58,7 +58,7 @@ struct Connection {
   bool whole = false;                        // its large review waits for the worker, or is there
   bool at_work = false;                      // it is there, and its body can't be freed
   Steady::time_point since = Steady::now();  // it is busy or idle
-  std::size_t held = 0;                      // bytes of the body, or else of the answer
+  std::size_t held = 0;                      // bytes of a large body, or else of a large answer
   std::size_t most_held = 0;                 // in this request
 };
 
@@ -133,6 +133,8 @@ struct WebhookServer::State {
   void CloseIdle();
   void Close(Connection& connection);
   bool Hold(Connection& connection, std::size_t bytes);
+  Connection* LongestUnderWay() const;
+  Connection* LargestThatWaits() const;
 };
 
 // Without a host, listens on all interfaces: on IPv6 and IPv4 together where the machine has IPv6.
@@ -181,8 +183,12 @@ asio::awaitable<void> WebhookServer::State::Accept() {
 // The new connection may be the API server's.
 void WebhookServer::State::MakeRoom() {
   if (connections.size() < limits.connections) return;
-  const auto order = [](const Connection& c) {
-    return std::tuple(c.busy, c.busy || c.served, c.since);
+  const auto is_unserved = [](const auto& c) { return !c->served && !c->busy && !c->ended; };
+  const auto unserved = std::count_if(connections.begin(), connections.end(), is_unserved);
+  // Else whoever holds served ones would have each newcomer displace the one before it.
+  const bool are_many = static_cast<std::size_t>(unserved) > limits.connections / 2;
+  const auto order = [are_many](const Connection& c) {
+    return std::tuple(c.busy, are_many && c.served, c.since);
   };
   Connection* first = nullptr;
   for (const auto& one : connections) {
@@ -204,22 +210,43 @@ void WebhookServer::State::Close(Connection& connection) {
   connection.stream.close();
 }
 
-// Accounts for what a connection holds now. If all hold too much, closes those whose requests take
-// longest: an honest one takes milliseconds. Large reviews that are whole stay: whoever cut off the
-// first of them again and again would leave none to be answered. Returns whether this one is still
-// open.
+// Accounts for what a connection holds now; what is small is bounded by the number of connections.
+// If all hold too much, closes those whose requests take longest: an honest one takes milliseconds.
+// Large reviews that are whole stay, since whoever cut off the first of them again and again would
+// leave none to be answered, up to half of the bound: beyond it the largest that waits goes.
+// Returns whether this one is still open.
 bool WebhookServer::State::Hold(Connection& connection, std::size_t bytes) {
-  held += bytes - connection.held;
-  connection.held = bytes;
+  const std::size_t counted = bytes > kQuickBody ? bytes : 0;
+  held += counted - connection.held;
+  connection.held = counted;
   connection.most_held = std::max(connection.most_held, bytes);
   while (held > limits.bodies && !connection.ended) {
-    Connection* oldest = &connection;
-    for (const auto& one : connections) {
-      if (one->held > 0 && !one->whole && one->since < oldest->since) oldest = one.get();
-    }
-    Close(*oldest);
+    Connection* victim = LargestThatWaits();
+    if (victim == nullptr) victim = LongestUnderWay();
+    Close(victim == nullptr ? connection : *victim);
   }
   return !connection.ended;
+}
+
+// nullptr: none is under way.
+Connection* WebhookServer::State::LongestUnderWay() const {
+  Connection* longest = nullptr;
+  for (const auto& one : connections) {
+    if (one->held == 0 || one->whole || one->ended) continue;
+    if (longest == nullptr || one->since < longest->since) longest = one.get();
+  }
+  return longest;
+}
+
+// nullptr: none waits, or all that are whole hold no more than their half.
+Connection* WebhookServer::State::LargestThatWaits() const {
+  std::size_t whole = 0;
+  Connection* largest = nullptr;
+  for (Connection* one : large) {
+    whole += one->held;
+    if (!one->at_work && !one->ended && (!largest || one->held > largest->held)) largest = one;
+  }
+  return whole > limits.bodies / 2 ? largest : nullptr;
 }
 
 asio::awaitable<void> WebhookServer::State::Serve(std::shared_ptr<Connection> connection) {
@@ -380,6 +407,8 @@ asio::awaitable<bool> WebhookServer::State::ReadBody(
 asio::awaitable<void> WebhookServer::State::ReadRest(Connection& connection, TlsStream& tls) {
   ErrorCode error;
   std::vector<char> piece(kPiece);
+  connection.busy = false;  // it has its answer
+  connection.since = Steady::now();
   connection.stream.expires_after(limits.request);
   for (std::size_t read = 0; !error && read < kMostRest;) {
     read += co_await tls.async_read_some(asio::buffer(piece), Into(error));

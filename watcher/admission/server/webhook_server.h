@@ -1,11 +1,13 @@
 // An HTTPS server for admission requests: small bodies, quick answers, clients that keep their
 // connections. One thread serves them all; a second one answers large reviews, one after the other.
 //
-// What clients may cost is bounded: the number of connections (a new one displaces one that hasn't
-// asked for anything yet, or else the one idle longest, or else the one whose request takes
-// longest), the time for a handshake, a request and an answer, the bytes of one body, and those of
-// all bodies and answers that are under way, as far as they have arrived: beyond that the requests
-// that take longest are cut off, but no large reviews that wait for the second thread.
+// What clients may cost is bounded: the number of connections (a new one displaces the oldest that
+// hasn't asked for anything yet, where these are most, or else the one idle longest, or else the
+// one whose request takes longest), the time for a handshake, a request and an answer, the bytes of
+// one body, and those of all large bodies and answers that are under way, as far as they have
+// arrived: beyond that the requests that take longest are cut off. Of large reviews that wait for
+// the second thread that is only the largest, where they hold more than half. Small requests are
+// never cut off for the bytes of others.
 #pragma once
 
 #include <chrono>
@@ -36,7 +38,7 @@ class WebhookServer {
   struct Limits {
     std::size_t connections = 256;
     std::size_t body = 8u << 20;           // bytes; an object has up to 3 MiB, an update holds two
-    std::size_t bodies = 16u << 20;        // bytes of all bodies and answers under way
+    std::size_t bodies = 16u << 20;        // bytes of all under way that have more than 64 KiB
     std::chrono::seconds handshake{5};     // since the connection was opened
     std::chrono::seconds idle{120};        // for the next request's head; the API server's is 90
     std::chrono::seconds request{5};       // for the body, a large review's turn, and the answer

@@ -320,6 +320,26 @@ TEST(WebhookServer, ALargeReviewThatWaitsIsNotCutOffByThoseAfterIt) {
   EXPECT_EQ(served.handled(), 2) << "what is cut off isn't kept, nor answered";
 }
 
+TEST(WebhookServer, LargeReviewsThatWaitShutNobodyOut) {
+  Served served(kPatient);
+  Busy busy(served, 500'000);
+  SlowClient waiting(served.port());
+  waiting.Announce(500'000);
+  ASSERT_TRUE(waiting.Say(std::string(500'000, ' ')));
+  const auto quick = served.Client();
+  for (const std::size_t size : {2u, 60'000u}) {
+    const auto answer = Send(*quick, Post(std::string(size, ' ')));
+    ASSERT_TRUE(answer) << size << ": " << answer.error().message;
+  }
+  SlowClient later(served.port());
+  later.Announce(100'000);
+  ASSERT_TRUE(later.Say(std::string(100'000, ' ')));
+  EXPECT_EQ(waiting.Hear(), "") << "the largest that waits goes";
+  served.MayAnswer();
+  EXPECT_EQ(busy.client().Hear().rfind("HTTP/1.1 200 OK", 0), 0u);
+  EXPECT_EQ(later.Hear().rfind("HTTP/1.1 200 OK", 0), 0u);
+}
+
 TEST(WebhookServer, WhatTheSecondThreadHasCountsThoughItsConnectionIsClosed) {
   auto limits = kPatient;
   limits.connections = 2;
@@ -413,6 +433,24 @@ TEST(WebhookServer, MakesRoomForANewConnection) {
   }
   EXPECT_TRUE(Send(*served.Client(), Post("{}")));
   EXPECT_EQ(idle.front().ReadAll(), "") << "it is there still";
+}
+
+TEST(WebhookServer, ServedConnectionsThatAreIdleHaveNoNewcomerDisplaced) {
+  const Served served({.connections = 4, .handshake = std::chrono::hours(1)});
+  std::list<SlowClient> idle;
+  for (int i = 0; i < 3; ++i) {
+    idle.emplace_back(served.port()).Announce(2);
+    ASSERT_TRUE(idle.back().Say("{}"));
+    for (std::string heard; heard.find("{}") == std::string::npos;) {
+      ASSERT_NE(heard += idle.back().Hear(), "");
+    }
+  }
+  SlowClient newcomer(served.port());
+  const ClientConnection next(served.port());
+  EXPECT_EQ(idle.front().Hear(), "") << "it is idle for longest";
+  newcomer.Announce(2);
+  ASSERT_TRUE(newcomer.Say("{}"));
+  EXPECT_EQ(newcomer.Hear().rfind("HTTP/1.1 200 OK", 0), 0u);
 }
 
 TEST(WebhookServer, MakesRoomWhereAllAreBusyButNotAtTheCostOfTheLatestRequest) {
