@@ -22,6 +22,8 @@ struct ApiServer {
   std::string proxy_url;  // "http://proxy:3128", https:// or socks5://; empty: connect directly
   std::string ca_pem;     // trusted certificates, PEM; empty: the system's
   bool insecure_skip_tls_verify = false;
+  // Nothing is sent to loopback, unspecified and link-local addresses, by whatever name.
+  bool must_be_remote = false;
   std::string client_certificate_pem;  // both are PEM, or both empty
   std::string client_key_pem;
   std::string token;              // a fixed bearer token

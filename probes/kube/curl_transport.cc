@@ -1,6 +1,8 @@
 #include "probes/kube/curl_transport.h"
 
+#include <arpa/inet.h>
 #include <curl/curl.h>
+#include <netinet/in.h>
 
 #include <algorithm>
 #include <array>
@@ -130,6 +132,22 @@ Result<Endpoint> ParseEndpoint(const ApiServer& server) {
   return endpoint;
 }
 
+// Fails where curl could not read the proxy's URL, which it would then show with its password.
+Result<Done> CheckProxy(const ApiServer& server) {
+  if (server.proxy_url.empty()) return Done{};
+  const std::unique_ptr<CURLU, UrlDeleter> url(curl_url());
+  const CURLUcode code =
+      curl_url_set(url.get(), CURLUPART_URL, server.proxy_url.c_str(), CURLU_NON_SUPPORT_SCHEME);
+  const bool has_more = !Part(url.get(), CURLUPART_QUERY).empty() ||
+                        !Part(url.get(), CURLUPART_FRAGMENT).empty() ||
+                        Part(url.get(), CURLUPART_PATH).size() > 1;
+  if (code == CURLUE_OK && !has_more) return Done{};
+  return Failure(server.source + ": proxy-url can't be read" +
+                 (code == CURLUE_OK ? "" : std::string(" (") + curl_url_strerror(code) + ")") +
+                 "; it holds a host, a port, and a name and password in which all but letters and "
+                 "digits is written as %XX");
+}
+
 Result<Done> CheckCertificates(const ApiServer& server) {
   const auto holds = [](const std::string& pem, std::string_view what) {
     return pem.find(what) != std::string::npos;
@@ -172,6 +190,7 @@ struct Transfer {
   std::string body;
   bool headers_ended = false;
   bool too_large = false;
+  bool is_local = false;  // a connection to a local address was refused
   std::array<char, CURL_ERROR_SIZE> error{};
 };
 
@@ -203,12 +222,43 @@ std::size_t WriteBody(char* data, std::size_t, std::size_t count, void* user) no
   return count;
 }
 
+bool IsLocal(std::uint32_t address) {
+  const std::uint32_t network = address >> 24;
+  return network == 127 || network == 0 || address >> 16 == 0xa9fe;
+}
+
+// Whether it is a loopback, unspecified or link-local address, or none of the Internet.
+bool IsLocal(const sockaddr& address) {
+  if (address.sa_family == AF_INET) {
+    return IsLocal(ntohl(reinterpret_cast<const sockaddr_in&>(address).sin_addr.s_addr));
+  }
+  if (address.sa_family != AF_INET6) return true;
+  const in6_addr& v6 = reinterpret_cast<const sockaddr_in6&>(address).sin6_addr;
+  if (IN6_IS_ADDR_V4MAPPED(&v6) || IN6_IS_ADDR_V4COMPAT(&v6)) {
+    std::uint32_t v4 = 0;
+    std::copy_n(v6.s6_addr + 12, sizeof v4, reinterpret_cast<unsigned char*>(&v4));
+    return IsLocal(ntohl(v4));
+  }
+  return IN6_IS_ADDR_LOOPBACK(&v6) || IN6_IS_ADDR_UNSPECIFIED(&v6) || IN6_IS_ADDR_LINKLOCAL(&v6);
+}
+
+// Opens no socket to a local address. The address is what the name was resolved to, however it is
+// written.
+curl_socket_t OpenRemoteSocket(void* is_local, curlsocktype, curl_sockaddr* address) noexcept {
+  if (IsLocal(address->addr)) {
+    *static_cast<bool*>(is_local) = true;
+    return CURL_SOCKET_BAD;
+  }
+  return socket(address->family, address->socktype, address->protocol);
+}
+
 CURLcode SetConnectionOptions(CURL* easy, curl_slist* connect_to, const std::string& proxy) {
   return Options(easy)
       .Set(CURLOPT_NOSIGNAL, 1L)
       .Set(CURLOPT_PROTOCOLS_STR, "http,https")
       .Set(CURLOPT_FOLLOWLOCATION, 0L)
       .Set(CURLOPT_PROXY, proxy.c_str())
+      .Set(CURLOPT_PROXYPORT, proxy.starts_with("http://") ? 80L : 0L)  // as kubectl; 0: curl's own
       .Set(CURLOPT_NOPROXY, "")
       .Set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1))
       .Set(CURLOPT_PATH_AS_IS, 1L)
@@ -259,7 +309,7 @@ bool SetHeaders(Transfer& transfer, const Endpoint& endpoint) {
 }
 
 // A reused handle keeps its options, so every option that may differ is set again.
-CURLcode SetRequestOptions(Transfer& transfer, const Endpoint& endpoint) {
+CURLcode SetRequestOptions(Transfer& transfer, const Endpoint& endpoint, bool must_be_remote) {
   if (!SetHeaders(transfer, endpoint)) return CURLE_OUT_OF_MEMORY;
   const HttpRequest& request = transfer.request;
   const auto timeout = std::clamp<Duration::rep>(request.timeout.count(), 1, INT_MAX);
@@ -276,6 +326,10 @@ CURLcode SetRequestOptions(Transfer& transfer, const Endpoint& endpoint) {
       .Set(CURLOPT_WRITEDATA, static_cast<void*>(&transfer))
       .Set(CURLOPT_PRIVATE, static_cast<void*>(&transfer))
       .Set(CURLOPT_HTTPGET, 1L);
+  if (must_be_remote) {
+    options.Set(CURLOPT_OPENSOCKETFUNCTION, &OpenRemoteSocket)
+        .Set(CURLOPT_OPENSOCKETDATA, static_cast<void*>(&transfer.is_local));
+  }
   const bool has_body = !request.body.empty() || (request.method != HttpMethod::kGet &&
                                                   request.method != HttpMethod::kDelete);
   if (has_body) {
@@ -439,7 +493,7 @@ std::optional<TransportError> CurlTransport::State::Start(const HttpRequest& req
   Result<Easy> easy = TakeHandle();
   if (!easy) return TransportError{Kind::kConnect, Describe(request) + easy.error().message};
   auto transfer = std::make_unique<Transfer>(request, index, *std::move(easy));
-  const CURLcode code = SetRequestOptions(*transfer, endpoint);
+  const CURLcode code = SetRequestOptions(*transfer, endpoint, server.must_be_remote);
   if (code != CURLE_OK) {
     return TransportError{Kind::kProtocol, Describe(request) + curl_easy_strerror(code)};
   }
@@ -469,6 +523,9 @@ HttpResult CurlTransport::State::Read(Transfer& transfer, CURLcode code) const {
   if (code == CURLE_OK) {
     return Failed(TransportError::Kind::kConnect,
                   message + "the connection was closed before the headers were whole");
+  }
+  if (transfer.is_local) {
+    return Failed(TransportError::Kind::kLocal, message + "its address is one of this machine");
   }
   std::string text = transfer.error.data();
   if (text.empty()) text = curl_easy_strerror(code);
@@ -514,6 +571,7 @@ void CurlTransport::State::GiveBack(Transfer& transfer) {
       .Set(CURLOPT_POSTFIELDS, nullptr)
       .Set(CURLOPT_HEADERDATA, nullptr)
       .Set(CURLOPT_WRITEDATA, nullptr)
+      .Set(CURLOPT_OPENSOCKETDATA, nullptr)
       .Set(CURLOPT_PRIVATE, nullptr);
   if (removed && options.code() == CURLE_OK && idle.size() < kIdleHandles) {
     idle.push_back(std::move(transfer.easy));
@@ -577,8 +635,8 @@ Result<std::unique_ptr<CurlTransport>> CurlTransport::Create(const ApiServer& se
   }
   Result<Endpoint> endpoint = ParseEndpoint(server);
   if (!endpoint) return Failure(std::move(endpoint).error().message);
-  if (const Result<Done> usable = CheckCertificates(server); !usable) {
-    return Failure(usable.error().message);
+  for (const auto& check : {CheckProxy, CheckCertificates}) {
+    if (const Result<Done> usable = check(server); !usable) return Failure(usable.error().message);
   }
   auto state = std::make_unique<State>();
   state->server = server;

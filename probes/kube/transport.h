@@ -53,6 +53,7 @@ struct TransportError {
     kTooLarge,  // the body exceeded body_limit
     kProtocol,  // the answer isn't HTTP, or the request can't be expressed in it
     kStopped,   // stop was requested first
+    kLocal,     // the server must be remote, and its address isn't
   };
   Kind kind;
   std::string message;  // for people; never contains the token or a body

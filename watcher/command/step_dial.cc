@@ -19,12 +19,13 @@ std::string Authorities(const ApiServer& cluster, const std::string& system_auth
 
 }  // namespace
 
-Dial DialSteps(ApiServer cluster, std::string system_authorities) {
-  return [cluster = std::move(cluster), system_authorities = std::move(system_authorities)](
-             const std::string& url) mutable -> Result<std::unique_ptr<Transport>> {
+Dial DialSteps(ApiServer cluster, std::string system_authorities, StepsAt at) {
+  return [cluster = std::move(cluster), system_authorities = std::move(system_authorities),
+          at](const std::string& url) mutable -> Result<std::unique_ptr<Transport>> {
     ApiServer server;
     server.url = url;
     server.source = "step";
+    server.must_be_remote = at != StepsAt::kMaster;
     if (url.starts_with("https:")) {
       if (auto fresh = WithNewCertificates(cluster)) cluster = *std::move(fresh);
       server.ca_pem = Authorities(cluster, system_authorities);

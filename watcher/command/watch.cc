@@ -71,7 +71,8 @@ int RunWatch(const Invocation& invocation, const Environment& environment, std::
   EventRecorder events(client, clock, log.logger(), at_start.pod);
   Announcer announcer(events, clock, log);
   WatchLoop loop(
-      tools, observer, announcer, health, DialSteps(session.server, SystemAuthoritiesFile()),
+      tools, observer, announcer, health,
+      DialSteps(session.server, SystemAuthoritiesFile(), StepsAt::kMaster),
       [&](MonotonicTime since) { return endpoint.scrapers().NextExpected(since, clock.Now()); });
   log.logger().info("cluster-watcher {} watches over pod {} in namespace {} ({})", kVersion,
                     at_start.pod, at_start.ns, session.server.source);

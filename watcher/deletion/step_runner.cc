@@ -13,15 +13,6 @@ constexpr std::size_t kBodyLimit = 64u << 10;
 constexpr Duration kFirstBackoff{100};
 constexpr Duration kLongestBackoff{5'000};
 
-// "http://127.0.0.1:8080", "https://[::1]", "http://localhost".
-bool IsLoopback(std::string_view server) {
-  const std::size_t scheme = server.find("://");
-  std::string_view host = server.substr(scheme == server.npos ? 0 : scheme + 3);
-  host = host.starts_with('[') ? host.substr(0, host.find(']')) : host.substr(0, host.find(':'));
-  return host == "localhost" || host.ends_with(".localhost") || host.starts_with("127.") ||
-         host == "0.0.0.0" || host == "[::1" || host == "[::" || host.starts_with("[::ffff:127.");
-}
-
 }  // namespace
 
 std::string StepId(const std::string& prefix, const Step& step) { return prefix + "/" + step.name; }
@@ -69,16 +60,13 @@ std::vector<std::string> StepRunner::Run(const std::vector<Step>& steps, const s
 }
 
 StepRunner::Attempt StepRunner::RunOne(const Step& step, MonotonicTime deadline) {
-  if (at_ == StepsAt::kElsewhere && IsLoopback(step.server)) {
-    return {Outcome::kFailed, step.server + " is reached only from the master pod"};
-  }
   for (Duration backoff = kFirstBackoff;; backoff = std::min(backoff * 2, kLongestBackoff)) {
     const auto left = std::chrono::ceil<Duration>(deadline - clock_.Now());
     const Duration timeout = std::min(step.timeout, left);
     turn_(timeout);
     Attempt attempt = Try(step, timeout);
-    const bool again =
-        attempt.outcome != Outcome::kSucceeded && step.on_failure == OnFailure::kRetry;
+    const bool again = attempt.outcome != Outcome::kSucceeded && !attempt.is_final &&
+                       step.on_failure == OnFailure::kRetry;
     if (!again) return attempt;
     log_.debug("step {}: {}; it is tried again", step.name, attempt.why);
     const auto percent = std::uniform_int_distribution<int>(80, 120)(jitter_);
@@ -103,6 +91,9 @@ StepRunner::Attempt StepRunner::Try(const Step& step, Duration timeout) {
   request.body_limit = kBodyLimit;
   request.cut_body = true;
   const HttpResult result = std::move((*transport)->Perform(std::span(&request, 1), 1, {}).front());
+  if (!result && result.error().kind == TransportError::Kind::kLocal) {
+    return {Outcome::kFailed, step.server + " is reached only from the master pod", true};
+  }
   if (!result) {
     const bool timed_out = result.error().kind == TransportError::Kind::kTimeout;
     return {timed_out ? Outcome::kTimedOut : Outcome::kFailed,

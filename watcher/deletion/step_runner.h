@@ -23,7 +23,7 @@ using Dial = std::function<Result<std::unique_ptr<Transport>>(const std::string&
 // Where steps are run.
 enum class StepsAt {
   kMaster,     // in the master pod
-  kElsewhere,  // outside of it: what only the master pod reaches fails at once
+  kElsewhere,  // outside of it: what only the master pod reaches (kLocal) fails at once
   kNowhere,    // they are passed over
 };
 
@@ -51,6 +51,7 @@ class StepRunner {
   struct Attempt {
     Outcome outcome;
     std::string why;
+    bool is_final = false;  // another attempt would come to the same
   };
 
   Attempt RunOne(const Step& step, MonotonicTime deadline);

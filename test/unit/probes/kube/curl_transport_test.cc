@@ -94,7 +94,8 @@ HttpResult Send(Transport& transport, const HttpRequest& request = Request()) {
 
 std::string Outcome(const HttpResult& result) {
   if (result) return std::to_string(result->status);
-  const char* const kinds[] = {"connect", "tls", "timeout", "too large", "protocol", "stopped"};
+  const char* const kinds[] = {"connect",  "tls",     "timeout", "too large",
+                               "protocol", "stopped", "local"};
   return kinds[static_cast<std::size_t>(result.error().kind)];
 }
 
@@ -259,6 +260,38 @@ TEST(CurlTransport, UsesTheProxyThatTheKubeconfigNames) {
   EXPECT_EQ(Outcome(Send(*Connect(server), Request("/version"))), "204");
   unsetenv("no_proxy");
   EXPECT_TRUE(asked.starts_with("GET http://nowhere.invalid:8080/version ")) << asked;
+}
+
+// curl would show what it can't read, with the password.
+TEST(CurlTransport, RefusesAProxyThatCurlCanNotRead) {
+  for (const char* url : {"http://bob:hid/den@127.0.0.1:9", "http://bob:hidden@127.0.0.1:99999",
+                          "http://bob:hid#den@127.0.0.1:9", "http://bob:hid?den@127.0.0.1:9",
+                          "socks5://bob:hid/den@127.0.0.1:9", "http://:hidden@"}) {
+    ApiServer server;
+    server.url = "http://127.0.0.1:1";
+    server.proxy_url = url;
+    server.source = "kubeconfig x";
+    const auto transport = CurlTransport::Create(server);
+    ASSERT_FALSE(transport) << url;
+    EXPECT_TRUE(transport.error().message.starts_with("kubeconfig x: proxy-url can't be read"));
+    EXPECT_FALSE(Holds(transport.error().message, "hid")) << transport.error().message;
+  }
+}
+
+TEST(CurlTransport, ConnectsToNoAddressOfThisMachineWhereTheServerMustBeRemote) {
+  Server here(Always(Answer("")));
+  const std::string port = here.address().substr(here.address().find(':'));
+  for (const char* host :
+       {"127.0.0.1", "127.8.8.8", "2130706433", "0x7f000001", "0177.1", "0", "0.0.0.0", "LOCALHOST",
+        "localhost", "[::1]", "[::]", "[0:0:0:0:0:0:0:1]", "[::ffff:7f00:1]", "[::127.0.0.1]",
+        "169.254.169.254", "[fe80::1]"}) {
+    ApiServer server;
+    server.url = "http://" + (host + port);
+    server.must_be_remote = true;
+    const HttpResult result = Send(*Connect(server));
+    EXPECT_EQ(Outcome(result), "local") << host << (result ? "" : ": " + result.error().message);
+  }
+  EXPECT_EQ(here.accepted(), 0);
 }
 
 // What is sent to a server by https is for nobody between.

@@ -52,26 +52,33 @@ TEST_F(StepDial, TrustsTheAuthoritiesOfTheClusterAndOfTheSystem) {
   right.ca_pem = Pem("one");
   ApiServer wrong;
   wrong.ca_pem = Pem("two");
-  EXPECT_EQ(Ask(DialSteps(right, nowhere_)), "200");
-  EXPECT_EQ(Ask(DialSteps(right, directory_.Path("two.crt"))), "200");
-  EXPECT_EQ(Ask(DialSteps(wrong, directory_.Path("one.crt"))), "200");
-  EXPECT_EQ(Ask(DialSteps({}, directory_.Path("one.crt"))), "200");
-  EXPECT_EQ(Ask(DialSteps(wrong, nowhere_)), "tls");
-  EXPECT_EQ(Ask(DialSteps(wrong, directory_.Path("two.crt"))), "tls");
-  EXPECT_EQ(Ask(DialSteps({}, nowhere_)), "tls");
+  EXPECT_EQ(Ask(DialSteps(right, nowhere_, StepsAt::kMaster)), "200");
+  EXPECT_EQ(Ask(DialSteps(right, directory_.Path("two.crt"), StepsAt::kMaster)), "200");
+  EXPECT_EQ(Ask(DialSteps(wrong, directory_.Path("one.crt"), StepsAt::kMaster)), "200");
+  EXPECT_EQ(Ask(DialSteps({}, directory_.Path("one.crt"), StepsAt::kMaster)), "200");
+  EXPECT_EQ(Ask(DialSteps(wrong, nowhere_, StepsAt::kMaster)), "tls");
+  EXPECT_EQ(Ask(DialSteps(wrong, directory_.Path("two.crt"), StepsAt::kMaster)), "tls");
+  EXPECT_EQ(Ask(DialSteps({}, nowhere_, StepsAt::kMaster)), "tls");
 }
 
 TEST_F(StepDial, VerifiesAlsoWhereTheApiServerIsNot) {
   ApiServer cluster;
   cluster.insecure_skip_tls_verify = true;
-  EXPECT_EQ(Ask(DialSteps(cluster, nowhere_)), "tls");
+  EXPECT_EQ(Ask(DialSteps(cluster, nowhere_, StepsAt::kMaster)), "tls");
+}
+
+TEST_F(StepDial, ReachesNothingOfItsOwnMachineOutsideOfTheMaster) {
+  ApiServer right;
+  right.ca_pem = Pem("one");
+  EXPECT_NE(Ask(DialSteps(right, nowhere_, StepsAt::kElsewhere)).find("one of this machine"),
+            std::string::npos);
 }
 
 TEST_F(StepDial, TrustsAnAuthorityThatIsRotated) {
   ApiServer cluster;
   cluster.ca_file = directory_.Write("ca.crt", Pem("two"));
   cluster.ca_pem = Pem("two");
-  const Dial dial = DialSteps(cluster, nowhere_);
+  const Dial dial = DialSteps(cluster, nowhere_, StepsAt::kMaster);
   EXPECT_EQ(Ask(dial), "tls");
   directory_.Write("ca.crt", Pem("one"));
   EXPECT_EQ(Ask(dial), "200");

@@ -111,6 +111,13 @@ TEST_F(StepRunnerTest, GoesOnAfterAFailure) {
   EXPECT_EQ(done_.size(), 3u);
 }
 
+TEST_F(StepRunnerTest, WhatOnlyTheMasterReachesIsTriedOnce) {
+  server_.answers = {{Duration(1), NoAnswer(TransportError::Kind::kLocal)}};
+  EXPECT_EQ(Run({Named("a", OnFailure::kRetry), Named("b")}),
+            (Texts{"a: http://127.0.0.1:8080 is reached only from the master pod"}));
+  EXPECT_EQ(Targets(), (Texts{"/a", "/b"}));
+}
+
 TEST_F(StepRunnerTest, TriesAgainUntilItSucceeds) {
   server_.answers = {{Duration(1), Answer(500, "")},
                      {Duration(1), NoAnswer(TransportError::Kind::kConnect)},
