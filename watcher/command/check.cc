@@ -172,6 +172,7 @@ int RunCheck(const Invocation& invocation, const Environment& environment, std::
   KubeClient client(*session.transport, tokens, [](const RequestRecord&) {});
   Discovery discovery(client);
   Observer observer(client, discovery, clock, settings);
+  observer.AsksForPeople();
   JudgedLook look = LookAndDecide(observer, stop);
   // Else it would promise a deletion that is refused.
   if (look.decision.abandoned()) {

@@ -50,16 +50,16 @@ Claims::Claims(KubeClient& client, const Settings& settings, ClusterId cluster,
 
 Result<Claims::Settled, ApiError> Claims::Settle(const KubeObject& set) {
   auto answer = client_.Do(ApiRequest::Get(set.type, cluster_.ns, set.meta.name), {});
-  if (!answer && answer.error().failure == ApiFailure::kNotFound) return Settled{true, {}};
+  if (!answer && answer.error().failure == ApiFailure::kNotFound) return Settled{true, {}, {}};
   if (!answer) return Unexpected{std::move(answer).error()};
   const JsonValue object = answer->document.root();
   const auto meta = ReadObjectMeta(object);
   if (!meta) return Unreadable(set, meta.error().message);
   if (meta->uid != set.meta.uid)
-    return Settled{true, {}};  // the delete's UID precondition will fail
+    return Settled{true, {}, {}};  // the delete's UID precondition will fail
   if (!MayGo(*meta)) return Settled{};
   const JsonValue templates = object["spec"]["volumeClaimTemplates"];
-  if (templates.size() == 0) return Settled{true, {}};
+  if (templates.size() == 0) return Settled{true, {}, {}};
   const auto retain = [&] { return Retain(KubeObject{set.type, *meta}, object); };
   if (settings_.volumes != Volumes::kDelete) {
     auto retained = retain();
@@ -97,11 +97,15 @@ Result<Claims::Settled, ApiError> Claims::Settle(const KubeObject& set) {
   auto there = claims.empty() ? Result<bool, ApiError>(true) : IsStillThere(set);
   if (!there) return Unexpected{std::move(there).error()};
   if (!*there) return Settled{};
-  if (settings_.volumes == Volumes::kDelete) return Settled{true, std::move(claims)};
+  if (settings_.volumes == Volumes::kDelete) return Settled{true, std::move(claims), {}};
+  if (settings_.volumes == Volumes::kPreserve) {
+    std::erase_if(claims, [](const KubeObject& one) { return !IsMarkedForCollection(one.meta); });
+    return Settled{true, {}, std::move(claims)};
+  }
   if (settings_.volumes == Volumes::kCollect) {
     if (auto marked = Mark(claims); !marked) return Unexpected{std::move(marked).error()};
   }
-  return Settled{true, {}};
+  return Settled{true, {}, {}};
 }
 
 // A StatefulSet may take its claims with it (whenDeleted: Delete). Before it is deleted, the policy
@@ -159,6 +163,11 @@ ApiRequest Claims::CollectRequest(const KubeObject& claim) const {
   const std::string cluster = cluster_.label + "=" + cluster_.name;
   return ApiRequest::MergePatch(claim.type, cluster_.ns, claim.meta.name,
                                 MarksPatch(claim.meta, CollectMarks(collect_after_, cluster)));
+}
+
+ApiRequest Claims::PreserveRequest(const KubeObject& claim) const {
+  return ApiRequest::MergePatch(claim.type, cluster_.ns, claim.meta.name,
+                                MarksPatch(claim.meta, WithoutCollectMarks()));
 }
 
 }  // namespace cluster_watcher

@@ -18,14 +18,16 @@ class Claims {
   Claims(KubeClient& client, const Settings& settings, ClusterId cluster, WallTime collect_after);
 
   struct Settled {
-    bool now = false;  // the set may be deleted; false: not yet, call again
-    KubeObjects due;   // claims that are to be deleted before it
+    bool now = false;        // the set may be deleted; false: not yet, call again
+    KubeObjects due;         // claims that are to be deleted before it
+    KubeObjects used_again;  // they stay, and are marked since an earlier deletion
   };
   // Settles the claims of `set`: they stay (preserve), are marked (collect), or are due (delete).
   Result<Settled, ApiError> Settle(const KubeObject& set);
 
-  // Returns the request that marks a claim for `sweep`.
+  // Returns the request that marks a claim for `sweep`, or that takes the mark off.
   ApiRequest CollectRequest(const KubeObject& claim) const;
+  ApiRequest PreserveRequest(const KubeObject& claim) const;
 
  private:
   Result<bool, ApiError> Retain(const KubeObject& set, JsonValue object);

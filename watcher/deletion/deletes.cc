@@ -97,7 +97,7 @@ std::vector<ApiResult> Deletes::SendBatch(const std::vector<const KubeObject*>& 
   auto results = tools_.client.DoAll(requests, Concurrency(), {});
   if (dry_run) return results;
   // Controllers write status all the time.
-  for (int sends = 1; sends < kMostSends; ++sends) {
+  for (int sends = 1; sends < kMostSends && !leaves_conflicts_; ++sends) {
     if (!SendConflictsAgain(batch, propagation, results)) break;
   }
   return results;
@@ -152,6 +152,17 @@ bool Deletes::MarkForCollection(const KubeObjects& claims) {
     }
   }
   return all;
+}
+
+void Deletes::TakeFromCollection(const KubeObjects& claims) {
+  for (const KubeObject& claim : claims) {
+    auto answer = tools_.client.Do(claims_.PreserveRequest(claim), {});
+    if (answer) {
+      tools_.log.info("{} is no longer marked for collection", claim.Describe());
+    } else {
+      warn_once_(claim.Describe() + " stays marked for collection: " + answer.error().message);
+    }
+  }
 }
 
 std::optional<MonotonicTime> Deletes::AcceptedAt(const Uid& uid) const {
@@ -269,6 +280,7 @@ bool Deletes::AreClaimsSettled(const KubeObject& object) {
     warn_once_(object.Describe() + ": waiting until its claims are let go of");
     return false;
   }
+  if (!is_whole_()) TakeFromCollection(settled->used_again);
   if (is_whole_()) {
     for (KubeObject& claim : settled->due) {
       claims_waiting_.insert_or_assign(claim.meta.uid, WaitingClaim{claim, object.meta.uid});

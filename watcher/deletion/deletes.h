@@ -56,6 +56,12 @@ class Deletes {
 
   // Marks claims for `sweep`. False: some must be sent again.
   bool MarkForCollection(const KubeObjects& claims);
+  // Takes the marks of an earlier deletion off claims that stay. One that can't be is warned of.
+  void TakeFromCollection(const KubeObjects& claims);
+
+  // From now on what has changed since it was listed isn't read and sent again at once: there is no
+  // master whose read would tell whose it is by now.
+  void LeaveConflicts() { leaves_conflicts_ = true; }
 
   // When the delete of the object with this UID was first accepted; nullopt: it wasn't.
   std::optional<MonotonicTime> AcceptedAt(const Uid& uid) const;
@@ -106,6 +112,7 @@ class Deletes {
   std::map<std::string, std::string> claims_sent_;      // by UID, as people know them
   std::string policy_;
   bool any_accepted_ = false;
+  bool leaves_conflicts_ = false;
   bool any_open_ = false;
   std::vector<std::string> first_deleted_;
 };

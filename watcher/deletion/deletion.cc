@@ -10,6 +10,7 @@
 #include "watcher/decision/rules.h"
 #include "watcher/deletion/half_proof.h"
 #include "watcher/deletion/kept_owners.h"
+#include "watcher/observation/next_master.h"
 #include "watcher/protocol/owner_reference.h"
 
 namespace cluster_watcher {
@@ -98,7 +99,10 @@ Deletion::Deletion(const Tools& tools, const DeletionOrder& condemned, Monotonic
       needs_evidence_(!condemned.marks.deletes_begun),
       resumed_(!needs_evidence_) {
   if (resumed_) orphans_.TakeUp(marks_.first_deletes);
-  if (is_stand_in_) CountOnlyOlderThanDeletion();
+  if (is_stand_in_) {
+    CountOnlyOlderThanDeletion();
+    deletes_.LeaveConflicts();
+  }
 }
 
 bool Deletion::Prepare(MonotonicTime tried_since, bool again) {
@@ -255,13 +259,25 @@ Deletion::Outcome Deletion::DeleteMembers(MonotonicTime deadline) {
 
 bool Deletion::IsSomebodyElses(RootState root, const KubeObjects& objects) const {
   if (!IsGoing(root) && !is_stand_in_) return false;
-  const KubeObject* master = FindOtherMaster(objects, memory_);
+  const KubeObject* master =
+      is_stand_in_ ? FindNewMaster(objects) : FindOtherMaster(objects, memory_);
   if (master == nullptr) return false;
   // What the root controlled has lost it if we deleted it with Orphan.
   return std::none_of(marks_.first_deletes.begin(), marks_.first_deletes.end(),
                       [&](const FirstDelete& marked) {
                         return marked.is_orphan && marked.HasUid(master->meta.uid);
                       });
+}
+
+const KubeObject* Deletion::FindNewMaster(const KubeObjects& objects) const {
+  if (const KubeObject* master = FindOtherMaster(objects, memory_)) return master;
+  for (const KubeObject* object : NewWorkloads(objects, memory_)) {
+    const auto read = tools_.client.Do(
+        ApiRequest::Get(object->type, cluster_.ns, object->meta.name), RepeatedReads(tools_));
+    if (!read && read.error().failure == ApiFailure::kNotFound) continue;
+    if (!read || MakesMasters(object->type, read->document.root())) return object;
+  }
+  return nullptr;
 }
 
 bool Deletion::LearnWhatIsListed(RootState root, bool complete) {
@@ -341,6 +357,7 @@ bool Deletion::FinishMembers(MonotonicTime deadline,
 bool Deletion::DeleteListed(MonotonicTime deadline, MemberListing::Listed first) {
   root_is_gone_ = true;
   is_without_root_ = true;
+  deletes_.LeaveConflicts();
   needs_evidence_ = false;
   memory_.mounted.clear();
   memory_.root_set.clear();
@@ -365,7 +382,7 @@ bool Deletion::DeleteListed(MonotonicTime deadline, MemberListing::Listed first)
     if (late || !policy_.empty()) return false;
     pace_.Pause(deadline);
     listed = listing_.List(RepeatedReads(tools_));
-    if (const KubeObject* master = FindOtherMaster(listed.objects, memory_)) {
+    if (const KubeObject* master = FindNewMaster(listed.objects)) {
       overdue_ = {"it has a new master, " + master->Describe() + ", whose members stay"};
       return false;
     }
@@ -490,6 +507,9 @@ MemberPass Deletion::Sort(MemberListing::Listed& listed, bool counts_as_listed) 
   if (!above) warn_once_(above.error().message);
   objects.erase(objects.begin() + members, objects.end());
   MemberPass pass = SortMembers(std::move(objects), counts_as_listed, memory_);
+  std::copy_if(listed.preserved.begin(), listed.preserved.end(),
+               std::back_inserter(pass.used_again),
+               [](const KubeObject& claim) { return IsMarkedForCollection(claim.meta); });
   for (const std::string& mistake : pass.mistakes) tools_.log.warn("{}", mistake);
   for (const std::string& left : pass.left) tools_.log.info("left alone: {}", left);
   left_.insert(left_.end(), pass.left.begin(), pass.left.end());
@@ -522,6 +542,7 @@ Deletion::Pass Deletion::DeletePass(const MemberPass& members, bool past_deadlin
   // Where only claims are left there is no delete that could be accepted before.
   const bool may_mark = !IsWhole() || (none_due && MaySend());
   if (may_mark && !deletes_.MarkForCollection(members.to_collect)) pass.all_sent = false;
+  if (may_mark) deletes_.TakeFromCollection(members.used_again);
   pace_.Note(pass.remaining);
   mounted_ = members.mounted;
   return pass;

@@ -125,6 +125,9 @@ class Deletion {
   // Whether the root no longer is the cluster's master and among `objects`, all of the cluster, is
   // another one than the root and what it left.
   bool IsSomebodyElses(RootState root, const KubeObjects& objects) const;
+  // Another master of the cluster among `objects`, by the template of its pods where it has none
+  // yet; one that can't be read counts. nullptr: there is none.
+  const KubeObject* FindNewMaster(const KubeObjects& objects) const;
   // Learns from the root's state, read after a list, what that list tells: whether the objects in
   // it are the cluster's members (true), or only those that were listed before.
   bool LearnWhatIsListed(RootState root, bool complete);
@@ -135,7 +138,7 @@ class Deletion {
   MemberPass Sort(MemberListing::Listed& listed, bool counts_as_listed);
   // Whether it is no longer waited for.
   bool CountsAsGone(const KubeObject& object) const {
-    return !tools_.awaits_end && object.meta.deleting;
+    return object.meta.deleting && (!tools_.awaits_end || tools_.hurry.stop_requested());
   }
   // Whether anything but the master root owns it.
   bool HasOtherOwner(const KubeObject& object) const;

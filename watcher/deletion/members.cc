@@ -230,6 +230,20 @@ const KubeObject* FindOtherMaster(const KubeObjects& objects, const DeletionMemo
   return nullptr;
 }
 
+std::vector<const KubeObject*> NewWorkloads(const KubeObjects& objects,
+                                            const DeletionMemory& memory) {
+  std::vector<const KubeObject*> found;
+  for (const KubeObject& object : objects) {
+    const std::string& uid = object.meta.uid;
+    const bool is_known =
+        uid == memory.root_uid || memory.listed.contains(uid) || memory.below.contains(uid);
+    const bool is_maker = IsWorkload(object.type) && object.type->kind != "Pod" &&
+                          object.meta.Controller() == nullptr;
+    if (is_maker && !is_known && !object.meta.deleting) found.push_back(&object);
+  }
+  return found;
+}
+
 MemberPass SortMembers(KubeObjects objects, bool root_is_ours, DeletionMemory& memory) {
   MemberPass pass;
   const ObjectsByUid now(objects);
@@ -245,6 +259,8 @@ MemberPass SortMembers(KubeObjects objects, bool root_is_ours, DeletionMemory& m
       Leave(object, "it controls the owner", memory, pass);
     } else if (const char* why = WhyLeft(object, memory)) {
       Leave(object, why, memory, pass);
+      const bool is_preserved = IsClaim(object.type) && memory.volumes == Volumes::kPreserve;
+      if (is_preserved && IsMarkedForCollection(object.meta)) pass.used_again.push_back(object);
     } else if (object.meta.Controller() == nullptr) {
       groups[i] = SortRoot(object, root_is_ours, memory, pass);
     }

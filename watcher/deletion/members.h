@@ -52,6 +52,7 @@ struct MemberPass {
   // Members that go with the root: the master pod needs them to start, or they are its claims.
   KubeObjects mounted;
   KubeObjects to_collect;             // claims to mark for collection
+  KubeObjects used_again;             // claims that stay, marked since an earlier deletion
   std::vector<std::string> left;      // newly found to be left alone: "pod/x: kept"
   std::vector<std::string> mistakes;  // newly found bad annotations, which count as 0
 
@@ -73,6 +74,10 @@ bool MustSurvive(const KubeObject& object, const DeletionMemory& memory);
 // cluster's label now: one that is marked as a master, has no controller or another root's, and is
 // none of the members seen before; nullptr if there is none.
 const KubeObject* FindOtherMaster(const KubeObjects& objects, const DeletionMemory& memory);
+// Returns the workloads without a controller that are none of the members seen before. What they
+// make may be masters, though nothing is labelled so yet.
+std::vector<const KubeObject*> NewWorkloads(const KubeObjects& objects,
+                                            const DeletionMemory& memory);
 
 // Sorts `objects`, which are all that carry the cluster's label now, and updates `memory`. If the
 // master root is no longer ours (`root_is_ours` false), no members are added to those seen before.

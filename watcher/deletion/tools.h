@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <stop_token>
 
 #include <spdlog/logger.h>
 
@@ -31,6 +32,8 @@ struct Tools {
   // Whether a deletion that comes to nothing is left at its deadline to whoever comes later. Who
   // has other clusters to see to can't try for ever.
   bool gives_up = false;
+  // Once it is requested, members that are terminating are waited for no longer.
+  std::stop_token hurry = {};
 };
 
 // For the reads of one pass of a deletion. Without it, where requests fail now and then, hardly a

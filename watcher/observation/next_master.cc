@@ -203,6 +203,10 @@ JsonValue PodTemplateOf(const ResourceType& type, JsonValue root) {
   return type.kind == "CronJob" ? spec["jobTemplate"]["spec"]["template"] : spec["template"];
 }
 
+bool MakesMasters(const ResourceType& type, JsonValue workload) {
+  return PodTemplateOf(type, workload)["metadata"]["labels"][kTypeLabel].AsString() == kMasterType;
+}
+
 bool WaitsForItsWatcher(JsonValue pod) {
   for (const JsonValue condition : pod["status"]["conditions"].Elements()) {
     if (condition["type"].AsString() == "Initialized" && condition["status"].AsString() == "True") {

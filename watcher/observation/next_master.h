@@ -37,6 +37,9 @@ void AddSettingsOfWatcher(JsonValue pod, TextMap& annotations);
 // Returns the template of the pods that `root` makes; absent if it isn't a built-in workload.
 JsonValue PodTemplateOf(const ResourceType& type, JsonValue root);
 
+// Whether the pods that a workload makes, which was read whole, are labelled as masters.
+bool MakesMasters(const ResourceType& type, JsonValue workload);
+
 // Whether `pod` can't start before its watcher ends: each container that may be the watcher's is an
 // init container, but no sidecar. An API server before Kubernetes 1.29 makes one of a sidecar by
 // dropping its restartPolicy.

@@ -350,7 +350,7 @@ void Observer::TakePod(Snapshot& snapshot, JsonValue pod) {
     return;
   }
   TextMap annotations = SettingAnnotations(*meta);
-  if (settings_->pod.empty()) AddSettingsOfWatcher(pod, annotations);
+  if (settings_->pod.empty() || asks_for_people_) AddSettingsOfWatcher(pod, annotations);
   if (is_new) {
     settings_.TakeAnnotations(annotations);
     settings_at_start_ = annotations;
@@ -403,6 +403,10 @@ void Observer::FindMaster(Snapshot& snapshot, const Patience& patience) {
   }
   const bool has_stand_in = stand_in_ && (!root_ || root_->meta.uid == stand_in_->meta.uid);
   if (master == nullptr && has_stand_in) {
+    master = FindMakerOfMasters(snapshot, listing.objects, patience);
+    if (!snapshot.facts.problem.empty()) return;
+  }
+  if (master == nullptr && has_stand_in) {
     if (!root_) root_ = stand_in_;
     snapshot.root_is_stand_in = true;
     for (const KubeObject& object : listing.objects) {
@@ -439,18 +443,21 @@ void Observer::FindMaster(Snapshot& snapshot, const Patience& patience) {
 // A master that has no pods yet, or none any more, may be told only by the template of its pods.
 const KubeObject* Observer::FindMakerOfMasters(Snapshot& snapshot, const KubeObjects& objects,
                                                const Patience& patience) {
+  std::vector<const KubeObject*> makers;
+  std::vector<ApiRequest> reads;
   for (const KubeObject& object : objects) {
-    if (object.type == Pods() || object.meta.deleting) continue;
-    const auto read =
-        client_.Do(ApiRequest::Get(object.type, object.meta.ns(), object.meta.name), patience);
-    if (!read && read.error().failure == ApiFailure::kNotFound) continue;
-    if (!read) {
-      NoteProblem(snapshot, read.error());
-      return nullptr;
+    if (object.type == Pods() || object.meta.deleting || object.meta.Controller() != nullptr) {
+      continue;
     }
-    const JsonValue labels =
-        PodTemplateOf(object.type, read->document.root())["metadata"]["labels"];
-    if (labels[kTypeLabel].AsString() == kMasterType) return &object;
+    makers.push_back(&object);
+    reads.push_back(ApiRequest::Get(object.type, object.meta.ns(), object.meta.name));
+  }
+  const auto answers = client_.DoAll(reads, kReadsSideBySide, patience);
+  for (std::size_t i = 0; i < makers.size(); ++i) {
+    const ApiResult& read = answers[i];
+    if (!read && read.error().failure == ApiFailure::kNotFound) continue;
+    if (!read) NoteProblem(snapshot, read.error());
+    if (read && MakesMasters(makers[i]->type, read->document.root())) return makers[i];
   }
   return nullptr;
 }

@@ -27,6 +27,10 @@ class Observer {
   // The first look that reads the pod takes its annotations into `settings`.
   Observer(KubeClient& client, Discovery& discovery, Clock& clock, SettingsInForce& settings);
 
+  // It asks for people about a pod whose watcher may have flags and variables of its own: these
+  // count.
+  void AsksForPeople() { asks_for_people_ = true; }
+
   // From now on the pod with this UID, or where that isn't known with this name, doesn't count as
   // something of the owner that runs: we are in it, and it is about to end.
   void SetCaller(std::string uid, std::string name = "") {
@@ -138,6 +142,7 @@ class Observer {
   ClusterProbe cluster_probe_;
 
   // What one look leaves to the next.
+  bool asks_for_people_ = false;
   std::string caller_uid_;  // empty: none, or it isn't known
   std::string caller_;      // its name; empty: none
   std::optional<KubeObject> stand_in_;

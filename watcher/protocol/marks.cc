@@ -182,6 +182,15 @@ AnnotationChanges CollectMarks(WallTime after, const std::string& cluster) {
   return {{annotation::kCollectAfter, FormatTime(after)}, {annotation::kCollectOf, cluster}};
 }
 
+AnnotationChanges WithoutCollectMarks() {
+  return {{annotation::kCollectAfter, std::nullopt}, {annotation::kCollectOf, std::nullopt}};
+}
+
+bool IsMarkedForCollection(const ObjectMeta& claim) {
+  return claim.Annotation(annotation::kRootUid) == claim.uid &&
+         claim.Annotation(annotation::kCollectAfter).has_value();
+}
+
 bool IsCollected(const ObjectMeta& claim, WallTime after) {
   if (claim.Annotation(annotation::kRootUid) != claim.uid) return false;
   const auto until = ParseTime(claim.Annotation(annotation::kCollectAfter).value_or(""));

@@ -75,6 +75,10 @@ std::string StepsMark(const std::set<std::string>& done);
 // Marks a claim for `sweep`, which leaves it until `after`, and as long as a root carries the label
 // of `cluster` ("oshinko-cluster=bob"). They count only beside the claim's own UID, as every mark.
 AnnotationChanges CollectMarks(WallTime after, const std::string& cluster);
+// Takes them off.
+AnnotationChanges WithoutCollectMarks();
+// Whether the claim is left to a sweep, whenever that is.
+bool IsMarkedForCollection(const ObjectMeta& claim);
 // Whether the claim is left at least until `after`.
 bool IsCollected(const ObjectMeta& claim, WallTime after);
 

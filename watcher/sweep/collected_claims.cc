@@ -11,6 +11,7 @@
 #include "watcher/decision/rules.h"
 #include "watcher/deletion/member_listing.h"
 #include "watcher/deletion/members.h"
+#include "watcher/driver/write_meta.h"
 #include "watcher/protocol/master_root.h"
 #include "watcher/protocol/member_annotations.h"
 #include "watcher/protocol/mounted.h"
@@ -36,27 +37,51 @@ std::optional<std::string> CollectAfter(const ObjectMeta& claim, const std::stri
   return claim.Annotation(annotation::kCollectAfter);
 }
 
+// Of which clusters a claim is: "oshinko-cluster=bob". What is marked says so itself.
+std::vector<std::string> ClustersOf(const ObjectMeta& claim, const std::string& label) {
+  std::vector<std::string> clusters;
+  if (const auto of = claim.Annotation(annotation::kCollectOf); of && !of->empty()) {
+    clusters.push_back(of->find('=') == std::string::npos ? label + "=" + *of : *of);
+  }
+  if (const auto name = claim.Label(label); name && !name->empty()) {
+    clusters.push_back(label + "=" + *name);
+  }
+  return clusters;
+}
+
 // What could keep the claims of a namespace.
 struct InUse {
   std::optional<WallTime> now;                    // by the API server's clock
   std::string held;                               // by a hold of the namespace; empty: by none
   std::map<std::string, std::string> mounted_by;  // claims to pods
   std::vector<std::string> sets;                  // StatefulSets
-  std::map<std::string, std::string> clusters;    // by name, to an object that carries their label
+  std::map<std::string, std::string> clusters;    // as ClustersOf, to an object that is of them
   MonotonicTime since{};
 };
 
 class Collector {
  public:
-  Collector(const ClaimSweep& sweep, const std::string& ns) : sweep_(sweep), ns_(ns) {}
+  // `labels`: of all clusters that the claims are of.
+  Collector(const ClaimSweep& sweep, const std::string& ns, std::set<std::string> labels)
+      : sweep_(sweep), ns_(ns), labels_(std::move(labels)) {}
 
-  Swept Collect(const KubeObject& claim) {
+  // nullopt: it isn't due, and there is nothing to tell.
+  std::optional<Swept> Collect(const KubeObject& claim, bool is_due) {
     Clock& clock = sweep_.driver.clock;
     if (!in_use_ || clock.Now() - in_use_->since >= kFresh) {
       auto read = Read();
+      if (!read && !is_due) return std::nullopt;
       if (!read) return KeptFor(read.error().message);
       in_use_ = *std::move(read);
     }
+    if (auto user = UsedAgainBy(claim.meta)) return TakeFromCollection(claim, *std::move(user));
+    if (!is_due) return std::nullopt;
+    return CollectDue(claim);
+  }
+
+ private:
+  Swept CollectDue(const KubeObject& claim) {
+    Clock& clock = sweep_.driver.clock;
     if (auto why = WhyKept(claim.meta)) return KeptFor(*std::move(why));
     if (sweep_.settings.dry_run) return {Swept::What::kWouldDelete, "", "its time is over"};
     if (auto policy = MasterRoot(sweep_.driver.client, claim).PolicyAgainstMarks()) {
@@ -75,7 +100,26 @@ class Collector {
     return {Swept::What::kFailed, "", sent.error().message};
   }
 
- private:
+  // Its cluster is there again: what becomes of the claim is that one's to say, when it goes.
+  std::optional<std::string> UsedAgainBy(const ObjectMeta& claim) const {
+    for (const std::string& set : in_use_->sets) {
+      if (IsNamedAsClaimOf(set, claim.name)) return "statefulset.apps/" + set + " would mount it";
+    }
+    for (const std::string& cluster : ClustersOf(claim, sweep_.label)) {
+      const auto object = in_use_->clusters.find(cluster);
+      if (object == in_use_->clusters.end()) continue;
+      return object->second + " is of its cluster " + cluster.substr(cluster.find('=') + 1);
+    }
+    return std::nullopt;
+  }
+
+  Swept TakeFromCollection(const KubeObject& claim, std::string user) {
+    if (sweep_.settings.dry_run) return KeptFor(std::move(user));
+    const auto written = WriteMeta(sweep_.driver.client, claim, {{}, WithoutCollectMarks()});
+    if (written) return KeptFor(user + ", so it is no longer left to a sweep");
+    return KeptFor(user + ", but it stays marked: " + written.error().message);
+  }
+
   std::optional<std::string> WhyKept(const ObjectMeta& claim) const {
     if (IsKept(claim)) return "it is annotated to be kept";
     if (auto hold = claim.Annotation(annotation::kHoldUntil); hold && Holds(*hold, in_use_->now)) {
@@ -89,15 +133,6 @@ class Collector {
     }
     if (const auto pod = in_use_->mounted_by.find(claim.name); pod != in_use_->mounted_by.end()) {
       return "pod/" + pod->second + " mounts it";
-    }
-    for (const std::string& set : in_use_->sets) {
-      if (IsNamedAsClaimOf(set, claim.name)) return "statefulset.apps/" + set + " would mount it";
-    }
-    for (const auto& cluster :
-         {claim.Annotation(annotation::kCollectOf), claim.Label(sweep_.label)}) {
-      const auto object = cluster ? in_use_->clusters.find(*cluster) : in_use_->clusters.end();
-      if (object == in_use_->clusters.end()) continue;
-      return object->second + " is of its cluster " + *cluster;
     }
     return std::nullopt;
   }
@@ -158,29 +193,34 @@ class Collector {
     std::erase(types, sets);
     std::erase(types, ClaimType());
     for (const ResourceType& type : types) {
-      const auto read = sweep_.driver.client.EachItem(
-          ApiRequest::ListBySelector(type, ns_, sweep_.label, true),
-          [&](JsonValue item) { NoteCluster(type, item, found); }, patience);
-      if (!read) return read;
+      for (const std::string& label : labels_) {
+        const auto read = sweep_.driver.client.EachItem(
+            ApiRequest::ListBySelector(type, ns_, label, true),
+            [&](JsonValue item) { NoteClusters(type, item, found); }, patience);
+        if (!read) return read;
+      }
     }
     return sweep_.driver.client.EachItem(
         ApiRequest::ListMetadata(sets, ns_),
         [&](JsonValue item) {
           found.sets.emplace_back(item["metadata"]["name"].AsString().value_or(""));
-          NoteCluster(sets, item, found);
+          NoteClusters(sets, item, found);
         },
         patience);
   }
 
-  void NoteCluster(const ResourceType& type, JsonValue item, InUse& found) const {
+  void NoteClusters(const ResourceType& type, JsonValue item, InUse& found) const {
     const auto meta = ReadObjectMeta(item);
-    const auto cluster = meta ? meta->Label(sweep_.label) : std::nullopt;
-    if (cluster && !cluster->empty())
-      found.clusters.emplace(*cluster, KubeObject{type, *meta}.Describe());
+    for (const std::string& label : labels_) {
+      const auto name = meta ? meta->Label(label) : std::nullopt;
+      if (!name || name->empty()) continue;
+      found.clusters.emplace(label + "=" + *name, KubeObject{type, *meta}.Describe());
+    }
   }
 
   const ClaimSweep& sweep_;
   const std::string ns_;
+  const std::set<std::string> labels_;
   std::optional<InUse> in_use_;
 };
 
@@ -190,28 +230,40 @@ void CollectDueClaims(
     const ClaimSweep& sweep,
     const std::function<void(const std::string& ns, const std::string& claim, Swept swept)>& told) {
   if (sweep.driver.stop.stop_requested()) return;
-  std::map<std::string, KubeObjects> due;  // by namespace
+  struct Marked {
+    KubeObjects claims;
+    std::set<std::string> due;     // their UIDs
+    std::set<std::string> labels;  // of their clusters
+  };
+  std::map<std::string, Marked> marked;  // by namespace
   const WallTime now = sweep.driver.clock.WallNow();
   const auto read = sweep.driver.client.EachItem(
       ApiRequest::ListMetadata(ClaimType(), sweep.ns),
       [&](JsonValue item) {
         auto meta = ReadObjectMeta(item);
         const auto after = meta ? CollectAfter(*meta, sweep.label) : std::nullopt;
-        const auto time = after ? ParseTime(*after) : std::nullopt;
-        if (!after || (time && *time > now)) return;
-        const std::string ns = meta->ns();
-        due[ns].push_back({ClaimType(), *std::move(meta)});
+        if (!after) return;
+        Marked& of_namespace = marked[meta->ns()];
+        const auto time = ParseTime(*after);
+        if (!time || *time <= now) of_namespace.due.insert(meta->uid);
+        for (const std::string& cluster : ClustersOf(*meta, sweep.label)) {
+          of_namespace.labels.insert(cluster.substr(0, cluster.find('=')));
+        }
+        of_namespace.claims.push_back({ClaimType(), *std::move(meta)});
       },
       sweep.driver.Reads());
   if (!read) {
     return told(sweep.ns, "claims",
                 {Swept::What::kFailed, "", "they can't be listed: " + read.error().message});
   }
-  for (const auto& [ns, claims] : due) {
-    Collector collector(sweep, ns);
-    for (const KubeObject& claim : claims) {
+  for (const auto& [ns, of_namespace] : marked) {
+    Collector collector(sweep, ns, of_namespace.labels);
+    for (const KubeObject& claim : of_namespace.claims) {
       if (sweep.driver.stop.stop_requested()) return;
-      told(ns, "claim " + claim.meta.name, collector.Collect(claim));
+      const bool is_due = of_namespace.due.contains(claim.meta.uid);
+      if (auto swept = collector.Collect(claim, is_due)) {
+        told(ns, "claim " + claim.meta.name, *std::move(swept));
+      }
     }
   }
 }

@@ -393,6 +393,26 @@ TEST_F(ObserverTest, MarksOfTheFirstVersionOnABarePodAreNoSettings) {
   EXPECT_EQ(Verdict(), "active") << "they are rewritten";
 }
 
+// `check` beside a watcher, in its own pod: that one's flags aren't ours.
+TEST_F(ObserverTest, WhoAsksForPeopleKnowsTheFlagsOfTheWatcherToo) {
+  Patch(kRoot,
+        R"({"spec":{"template":{"spec":{"initContainers":[{"name":"cluster-watcher","image":"x",)"
+        R"("restartPolicy":"Always","args":["watch","--owner=deployment/alice"]}]}}}})");
+  kubernetes_.Settle();
+  settings_.settings.pod = NameOfPod();
+  for (const bool asks : {false, true}) {
+    TextMap taken;
+    in_force_.emplace(settings_, [&](const TextMap& annotations) {
+      taken = annotations;
+      return settings_;
+    });
+    observer_.emplace(client_, discovery_, clock_, *in_force_);
+    if (asks) observer_->AsksForPeople();
+    Look();
+    EXPECT_EQ(taken["cluster-watcher/owner"], asks ? "deployment/alice" : "");
+  }
+}
+
 TEST_F(ObserverTest, OutsideOfPodsATemplateTellsTheMasterToo) {
   settings_.settings.pod.clear();
   settings_.settings.cluster = "pi";

@@ -10,6 +10,7 @@
 #include "probes/base/time_text.h"
 #include "probes/kube/cached_lists.h"
 #include "test/unit/support/driver_lab.h"
+#include "watcher/driver/create.h"
 #include "watcher/driver/who_acts.h"
 
 namespace cluster_watcher {
@@ -86,7 +87,8 @@ class SweepTest : public DriverLab {
     kubernetes_.Apply(R"({"apiVersion":"v1","kind":"PersistentVolumeClaim",)" + Meta(name, more) +
                       R"(,"spec":{"accessModes":["ReadWriteOnce"]}})");
   }
-  void MarkClaim(const std::string& name, Duration ago, const std::string& cluster = "old") {
+  void MarkClaim(const std::string& name, Duration ago,
+                 const std::string& cluster = "oshinko-cluster=old") {
     Annotate(kClaims + name, "root-uid", ObjectUid(kClaims + name));
     Annotate(kClaims + name, "collect-after", FormatTime(clock_.WallNow() - ago));
     Annotate(kClaims + name, "collect-of", cluster);
@@ -492,7 +494,8 @@ TEST_F(SweepTest, AClaimInUseStays) {
   for (const char* name :
        {"of-pod", "of-cluster", "data-set-0", "kept", "held", "copied", "p-scratch", "no-time"}) {
     MakeClaim(name);
-    MarkClaim(name, std::chrono::minutes(1), name == std::string("of-cluster") ? "spark" : "old");
+    MarkClaim(name, std::chrono::minutes(1),
+              name == std::string("of-cluster") ? "oshinko-cluster=spark" : "oshinko-cluster=old");
   }
   kubernetes_.Apply(R"({"apiVersion":"v1","kind":"Pod",)" + Meta("p", "") +
                     R"(,"spec":{"containers":[{"name":"m","image":"x"}],"volumes":[{"name":"v",)"
@@ -509,7 +512,8 @@ TEST_F(SweepTest, AClaimInUseStays) {
   EXPECT_EQ(Told("lab/claim of-pod").detail, "pod/p mounts it");
   EXPECT_EQ(Told("lab/claim p-scratch").detail, "pod/p mounts it");
   EXPECT_NE(Told("lab/claim of-cluster").detail.find("is of its cluster spark"), std::string::npos);
-  EXPECT_EQ(Told("lab/claim data-set-0").detail, "statefulset.apps/set would mount it");
+  EXPECT_EQ(Told("lab/claim data-set-0").detail,
+            "statefulset.apps/set would mount it, so it is no longer left to a sweep");
   EXPECT_EQ(Told("lab/claim kept").detail, "it is annotated to be kept");
   EXPECT_NE(Told("lab/claim held").detail.find("held until"), std::string::npos);
   EXPECT_NE(Told("lab/claim no-time").detail.find("is no time"), std::string::npos);
@@ -936,6 +940,148 @@ TEST_F(SweepTest, MarksOnAMemberAreJudgedWhileItsDriverIsActive) {
   Annotate("/api/v1/namespaces/lab", "hold-until", "2099-01-01T00:00:00Z");
   Sweep();
   EXPECT_TRUE(Exists(kWorker) && Exists(kService)) << Told().detail;
+}
+
+// As a deletion writes it (claims_test: "oshinko-cluster=bob").
+TEST_F(SweepTest, AClaimOfAClusterThatIsThereStays) {
+  MakeClaim("data");
+  MarkClaim("data", std::chrono::minutes(1), "oshinko-cluster=spark");
+  EXPECT_EQ(Sweep().claims, 0u) << Told("lab/claim data").detail;
+  EXPECT_TRUE(Exists(kClaims + "data")) << "the cluster spark is there, and in use";
+}
+
+// From the deletion that collects it on: the cluster is made anew, used, and deleted by `preserve`.
+TEST_F(SweepTest, AClaimThatIsUsedAgainIsNoLongerCollected) {
+  MakeClaim("data", R"(,"labels":{"oshinko-cluster":"spark"})");
+  settings_.settings.volumes = Volumes::kCollect;
+  LoseDriver();
+  ASSERT_EQ(Sweep().deleted, 1u) << Told().detail;
+  ASSERT_NE(Read(kClaims + "data").body.find("collect-after"), std::string::npos);
+  settings_.settings.volumes = Volumes::kPreserve;
+  MakeRoot();
+  LabelObject(kRoot, R"("oshinko-cluster":"spark","oshinko-type":"master")");
+  MakeDriver();
+  MakeEphemeral("deployment.apps/bob");
+  kubernetes_.Settle();
+  EXPECT_EQ(Sweep().kept.at("active"), 1u);
+  EXPECT_EQ(Read(kClaims + "data").body.find("collect-after"), std::string::npos) << "used again";
+  clock_.elapsed += std::chrono::hours(24 * 30);
+  EXPECT_EQ(Sweep().claims, 0u);
+  LoseDriver();
+  Sweep();
+  ASSERT_FALSE(Exists(kRoot));
+  EXPECT_TRUE(Exists(kClaims + "data"))
+      << "this deletion preserves volumes: " << Told("lab/claim data").detail;
+}
+
+// What was left is taken over by a shared cluster whose master has no pods yet: a quota, or 0
+// replicas.
+TEST_F(SweepTest, AMasterWithoutPodsYetIsAMaster) {
+  LoseMaster();
+  LoseDriver();
+  const MonotonicTime began = clock_.Now();
+  kubernetes_.on_request = [&, done = false](const Request&, const User&) mutable {
+    if (done || clock_.Now() - began < std::chrono::minutes(2)) return;
+    done = true;
+    kubernetes_.Apply(
+        R"({"apiVersion":"apps/v1","kind":"StatefulSet",)" +
+        Meta("spark-s", R"(,"labels":{"oshinko-cluster":"spark"})") +
+        R"(,"spec":{"replicas":0,"selector":{"matchLabels":{"app":"m"}},"template":{"metadata":)"
+        R"({"labels":{"app":"m","oshinko-cluster":"spark","oshinko-type":"master"}},"spec":)"
+        R"({"containers":[]}}}})");
+    kubernetes_.Settle();
+  };
+  Sweep();
+  kubernetes_.on_request = nullptr;
+  EXPECT_TRUE(Exists("/apis/apps/v1/namespaces/lab/statefulsets/spark-s"))
+      << "somebody's new, shared cluster: " << Told().detail;
+  EXPECT_TRUE(Exists(kWorker) && Exists(kService)) << Told().detail;
+}
+
+// No sweep has come by while the cluster was there.
+TEST_F(SweepTest, ADeletionThatPreservesClaimsTakesThemFromCollection) {
+  MakeClaim("data", R"(,"labels":{"oshinko-cluster":"spark"})");
+  MarkClaim("data", -std::chrono::hours(1), "oshinko-cluster=spark");
+  LoseDriver();
+  kubernetes_.on_request = [&](const Request& request, const User&) {
+    // The claims are looked at behind the clusters.
+    if (request.method == "DELETE" && !Exists(kRoot)) ADD_FAILURE() << request.target;
+  };
+  ASSERT_EQ(Sweep().deleted, 1u) << Told().detail;
+  EXPECT_EQ(Read(kClaims + "data").body.find("collect-after"), std::string::npos);
+}
+
+// `create` takes over what was left, before each request of the sweep in turn.
+TEST(SweepBesideCreateTest, WhatIsTakenOverIsNotSwept) {
+  struct W : SweepTest {
+    void TestBody() override {}
+    int made_at = -1;
+    bool Run(int n) {
+      LoseMaster();
+      LoseDriver();
+      kubernetes_.Settle();
+      const ClusterId spark{"lab", "oshinko-cluster", "spark"};
+      auto objects = ReadClusterFile("c.yaml", R"(
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: spark-s}
+spec:
+  replicas: 1
+  serviceName: spark
+  selector: {matchLabels: {app: spark-m}}
+  template:
+    metadata: {labels: {app: spark-m, oshinko-type: master}}
+    spec: {containers: [{name: m, image: spark}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: spark, labels: {oshinko-type: master}}
+spec: {selector: {app: spark-m}, ports: [{port: 7077}]}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: spark-w, labels: {oshinko-type: worker}}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: spark-w}}
+  template:
+    metadata: {labels: {app: spark-w, oshinko-type: worker}}
+    spec: {containers: [{name: main, image: x}]}
+)",
+                                     spark);
+      EXPECT_TRUE(objects);
+      DriverOutcome made;
+      bool done = false;
+      kubernetes_.on_request = [&, seen = 0](const Request&, const User&) mutable {
+        if (done || ++seen != n) return;
+        done = true;
+        CreateOrder order;
+        order.cluster = spark;
+        order.objects = *objects;
+        order.creator = {"cli", "creator"};
+        order.timeout = std::chrono::seconds(1);
+        order.say = [](const std::string&) {};
+        const DriverTools tools{client_, discovery_, clock_, {}};
+        made = Create(tools, order);
+      };
+      Sweep();
+      kubernetes_.on_request = nullptr;
+      kubernetes_.Settle();
+      if (!done) return false;
+      if (made.exit != DriverExit::kDone) return true;
+      EXPECT_TRUE(Exists("/apis/apps/v1/namespaces/lab/statefulsets/spark-s") && Exists(kWorker) &&
+                  Exists(kService))
+          << "before request " << n << ": " << made.said << "; " << Told().why << " "
+          << Told().detail << " root "
+          << Exists("/apis/apps/v1/namespaces/lab/statefulsets/spark-s") << " worker "
+          << Exists(kWorker) << " service " << Exists(kService);
+      return true;
+    }
+  };
+  for (int n = 1; n < 400; ++n) {
+    W world;
+    if (!world.Run(n)) break;
+  }
 }
 
 }  // namespace
