@@ -321,6 +321,25 @@ bool IsAbandoned(Reason reason) {
   return false;
 }
 
+// What is said of a rule that didn't match says nothing that wasn't seen.
+void SayWhatIsKnown(const Facts& facts, std::vector<RuleOutcome>& rules) {
+  const bool is_read = facts.problem.empty() && facts.root_read;
+  const Observation seen = ObservationOf(facts);
+  for (RuleOutcome& rule : rules) {
+    if (rule.matched || rule.number < 3) continue;
+    if (rule.number == 3 && !is_read) rule.detail += ", as far as could be read";
+    if (rule.number == 5 && !is_read) rule.detail = "not known";
+    if (rule.number <= 5) continue;
+    if (!facts.owner && !facts.given_owner && !facts.ephemeral_label) {
+      rule.detail = "no owner is given";
+    } else if (seen == Observation::kUnknown) {
+      rule.detail = "not known";
+    } else if (seen == Observation::kAbsent && rule.number >= 7 && rule.number <= 12) {
+      rule.detail = "there is no owner";
+    }
+  }
+}
+
 Decision Decide(const Facts& facts, const OtherDrivers& others) {
   Decision decision;
   bool decided = false;
@@ -343,7 +362,13 @@ Decision Decide(const Facts& facts, const OtherDrivers& others) {
     for (RuleOutcome& rule : decision.rules) rule.matched = false;
   }
   add(kInUseRule, Reason::kInUse, std::move(in_use), decision.overruled);
+  SayWhatIsKnown(facts, decision.rules);
   return decision;
+}
+
+std::optional<std::string> WhatHolds(const Facts& facts) {
+  Outcome held = Held(facts);
+  return held.reason ? std::optional(std::move(held.detail)) : std::nullopt;
 }
 
 Decision AskedFor() {

@@ -2,6 +2,7 @@
 // is deleted, read rules.cc and confirmation.cc.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,9 @@ struct Decision {
 // The first matching rule decides. `others` matters only if that one abandons the cluster, so the
 // caller needs to look it up only then.
 Decision Decide(const Facts& facts, const OtherDrivers& others = {});
+
+// What holds a cluster by rule 3 alone, for people; nullopt: nothing does.
+std::optional<std::string> WhatHolds(const Facts& facts);
 
 // What a person decides who asks for the deletion, whatever the rules say.
 Decision AskedFor();

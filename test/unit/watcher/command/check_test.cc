@@ -251,6 +251,31 @@ TEST(Check, JsonHasTheKeysThatArePromised) {
             R"({"name":"grace-period","value":"","source":"default"})");
 }
 
+// What wasn't read is no fact.
+TEST(Check, SaysNothingThatWasNotSeen) {
+  struct Case {
+    Snapshot snapshot;
+    std::vector<std::string> lines;
+  };
+  const std::vector<Case> cases = {
+      {Unreadable(),
+       {" 3  held                nothing holds, as far as could be read\n",
+        " 5  ambiguous           not known\n", " 6  owner-absent        ",
+        "13  in-use              "}},
+      {Look(Observation::kUnknown),
+       {" 6  owner-absent        not known\n", "12  active              not known\n",
+        "13  in-use              not known\n"}},
+      {Look(Observation::kAbsent),
+       {" 8  owner-replaced      there is no owner\n",
+        "12  active              there is no owner\n",
+        "13  in-use              no other driver uses the cluster\n"}},
+      {Shared(), {"12  active              no owner is given\n"}}};
+  for (const auto& [snapshot, lines] : cases) {
+    const std::string text = ReportOn(snapshot, Settled(), OutputFormat::kText).text;
+    for (const std::string& line : lines) EXPECT_TRUE(Holds(text, line)) << line << text;
+  }
+}
+
 TEST(Check, JsonIsNullWhereNothingIsKnown) {
   const JsonDocument absent = Json(Look(Observation::kAbsent));
   EXPECT_EQ(absent.root()["owner"].AsString(), "deployment/bob");
