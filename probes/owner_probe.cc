@@ -15,6 +15,11 @@ void SetUnknown(OwnerSight& sight, std::string why) {
   sight.detail = std::move(why);
 }
 
+void SetUnknown(OwnerSight& sight, ApiError error) {
+  SetUnknown(sight, error.message);
+  sight.error = std::move(error);
+}
+
 Observation ObservationFrom(const OwnerSight& sight, const std::optional<RecordedOwner>& recorded) {
   if (sight.object->meta.deleting) return Observation::kDeleting;
   if (recorded && recorded->uid != sight.object->meta.uid) return Observation::kReplaced;
@@ -113,7 +118,7 @@ std::vector<ResourceType> OwnerProbe::Candidates(const OwnerQuery& query, OwnerS
   for (const ResourceType& type : BareNameTypes()) {
     auto resolved = discovery_.Resolve(type, patience);
     if (!resolved) {
-      SetUnknown(sight, resolved.error().message);
+      SetUnknown(sight, resolved.error());
       return {};
     }
     if (*resolved) {
@@ -158,7 +163,7 @@ std::optional<ResourceType> OwnerProbe::NamedKind(const KindName& kind, const Ow
     return std::nullopt;
   };
   const auto unknown = [&](const ApiError& error) {
-    SetUnknown(sight, error.message);
+    SetUnknown(sight, error);
     return std::nullopt;
   };
   // A name without a group means a kind that every server has, or else what it meant before: the
@@ -222,7 +227,7 @@ OwnerSight OwnerProbe::LookAs(const std::vector<ResourceType>& types, const Owne
         ReadByName(types[i], query, std::move(answers[i]), freshness, absent.evidence, patience);
     if (!sight) {
       OwnerSight unknown;
-      SetUnknown(unknown, std::move(sight).error().message);
+      SetUnknown(unknown, std::move(sight).error());
       return unknown;
     }
     if (!*sight) continue;
@@ -292,7 +297,7 @@ OwnerSight OwnerProbe::Found(const ResourceType& type, const OwnerQuery& query, 
   }
   auto fields = reader_.Read(object, item, freshness, patience, query.cluster);
   if (!fields) {
-    SetUnknown(sight, std::move(fields).error().message);
+    SetUnknown(sight, std::move(fields).error());
     return sight;
   }
   if (query.completed_when) {

@@ -63,7 +63,8 @@ struct Evidence {
 
 struct OwnerSight {
   Observation observation = Observation::kUnknown;
-  std::string detail;  // for people: what was seen, or why it is unknown
+  std::string detail;                  // for people: what was seen, or why it is unknown
+  std::optional<ApiError> error = {};  // why it is unknown, if a request for it failed
   std::vector<Evidence> evidence;
 
   // A mistake that polling again doesn't cure: the kind isn't served, is ambiguous or runs no

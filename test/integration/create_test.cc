@@ -67,6 +67,7 @@ class Creating : public IntegrationTest {
   }
   // As if `creator` had not come to the end.
   void Interrupt(const std::string& creator) {
+    api().Delete("configmaps", ns_, "spark-config");
     api().Expect(HttpMethod::kPatch,
                  PathOf("deployments", ns_, kMaster) + "?fieldManager=cluster-watcher-create",
                  R"({"metadata":{"annotations":{"cluster-watcher/phase":"creating",)"
@@ -91,7 +92,8 @@ TEST_F(Creating, MakesACluster) {
     EXPECT_EQ(metadata["labels"][kClusterLabel].AsString(), kCluster);
     EXPECT_FALSE(metadata["ownerReferences"].Exists());
   }
-  EXPECT_EQ(Mark("phase") + Mark("created-by"), "");
+  EXPECT_EQ(Mark("phase"), "");
+  EXPECT_EQ(Mark("created-by"), "complete");
   EXPECT_EQ(Mark("owner"), "deployment.apps/bob");
   EXPECT_EQ(Said(0, Create({"--app=deployment/bob", "--ephemeral"})), "cluster spark is ready\n");
   EXPECT_EQ(Said(0, Create()), "cluster spark exists\n");

@@ -69,6 +69,12 @@ class RunCommand : public IntegrationTest {
         root->root()["metadata"]["annotations"]["cluster-watcher/app-status"].AsString().value_or(
             ""));
   }
+  void MarkRoot(const std::string& mark, const std::string& value) {
+    api().Patch("deployments", ns_, kMaster,
+                R"({"metadata":{"annotations":{"cluster-watcher/root-uid":")" +
+                    api().Uid("deployments", ns_, kMaster) + R"(","cluster-watcher/)" + mark +
+                    R"(":")" + value + R"("}}})");
+  }
   // Whether the program runs: it prints "started" first.
   bool IsStarted(Watcher& run) {
     return Eventually([&] { return run.Output().find("started") != std::string::npos; });
@@ -103,9 +109,13 @@ TEST_F(RunCommand, OneThatIsInterruptedKeepsItForItsNextStart) {
   EXPECT_EQ(ExitOf(run), 7) << "the program's own word";
   EXPECT_NE(run.Log().find("kept: active"), std::string::npos) << run.Log();
   EXPECT_EQ(StatusMark(), "terminated");
-  Watcher& again = RunScript("exit 0");
-  EXPECT_EQ(ExitOf(again), 0) << again.Log();
-  EXPECT_FALSE(HasCluster());
+  Watcher& again = RunScript(kUntilToldToStop);
+  ASSERT_TRUE(IsStarted(again)) << again.Log();
+  EXPECT_EQ(api().Uid("deployments", ns_, "spark-m"), root) << "it is the same cluster";
+  EXPECT_EQ(StatusMark(), "") << "it has not ended any more";
+  again.Signal(SIGTERM);
+  EXPECT_EQ(ExitOf(again), 7) << again.Log();
+  EXPECT_TRUE(HasCluster());
 }
 
 TEST_F(RunCommand, StartedAgainItFindsTheClusterOfTheGeneratedName) {
@@ -128,7 +138,7 @@ TEST_F(RunCommand, StartedAgainItFindsTheClusterOfTheGeneratedName) {
   EXPECT_EQ(StatusMark(name), "") << "it has not ended any more";
 }
 
-TEST_F(RunCommand, ScaledToZeroOrRedeployedItsClusterGoes) {
+TEST_F(RunCommand, ScaledToZeroItsClusterGoes) {
   MakeDriver();
   Watcher& run = RunScript(kUntilToldToStop);
   ASSERT_TRUE(IsStarted(run)) << run.Log();
@@ -138,6 +148,63 @@ TEST_F(RunCommand, ScaledToZeroOrRedeployedItsClusterGoes) {
   EXPECT_EQ(ExitOf(run), 7);
   EXPECT_NE(run.Log().find("cluster spark is deleted"), std::string::npos) << run.Log();
   EXPECT_FALSE(HasCluster());
+}
+
+// By ReplicationControllers, as a DeploymentConfig makes them: each is an application of its own.
+TEST_F(RunCommand, RedeployedWithAGeneratedNameItsOldClusterGoesAndTheNewOneHasItsOwn) {
+  MakeDriver();
+  MakeDriver("bob-1", "replicationcontrollers");
+  Watcher& old_run = RunScript(kUntilToldToStop, {"--app=rc/bob-1"});
+  ASSERT_TRUE(IsStarted(old_run)) << old_run.Log();
+  const std::string old_name = old_run.Output().substr(8, 14);
+  MakeDriver("bob-2", "replicationcontrollers");
+  Watcher& new_run = RunScript(kUntilToldToStop, {"--app=rc/bob-2"});
+  ASSERT_TRUE(IsStarted(new_run)) << new_run.Log();
+  const std::string new_name = new_run.Output().substr(8, 14);
+  EXPECT_NE(new_name, old_name);
+  api().Scale("replicationcontrollers", ns_, "bob-1", 0);
+  ASSERT_TRUE(Eventually([&] { return api().Names("pods", ns_, "app=bob-1").empty(); }));
+  old_run.Signal(SIGTERM);
+  EXPECT_EQ(ExitOf(old_run), 7);
+  EXPECT_FALSE(HasCluster(old_name)) << old_run.Log();
+  EXPECT_TRUE(HasCluster(new_name));
+  new_run.Signal(SIGTERM);
+  EXPECT_EQ(ExitOf(new_run), 7);
+  EXPECT_TRUE(HasCluster(new_name)) << new_run.Log();
+}
+
+TEST_F(RunCommand, WithTwoReplicasItStaysForTheOther) {
+  MakeDriver();
+  DriversPod();
+  api().Scale("deployments", ns_, "bob", 2);
+  Watcher& run = RunScript("exit 0");
+  EXPECT_EQ(ExitOf(run), 0) << run.Log();
+  EXPECT_NE(run.Log().find("kept: shared-by-replicas"), std::string::npos) << run.Log();
+  EXPECT_TRUE(HasCluster());
+}
+
+// As the pods of a parallel Job are: one creates, and the others wait for that.
+TEST_F(RunCommand, OfSeveralAtOnceOneCreatesAndAllRun) {
+  MakeDriver();
+  std::vector<Watcher*> runs;
+  for (int i = 0; i < 3; ++i) {
+    runs.push_back(&RunScript(kUntilToldToStop, {"--cluster=spark", "--timeout=90s"}));
+  }
+  for (Watcher* run : runs) EXPECT_TRUE(IsStarted(*run)) << run->Log();
+  for (Watcher* run : runs) run->Signal(SIGTERM);
+  for (Watcher* run : runs) EXPECT_EQ(ExitOf(*run), 7) << run->Log();
+  EXPECT_TRUE(HasCluster());
+}
+
+TEST_F(RunCommand, OneThatIsBeingDeletedIsNotUsed) {
+  MakeCluster({.root_annotations = {{"cluster-watcher/owner", "deployment.apps/bob"}}});
+  MakeDriver();
+  MasterPod();
+  MarkRoot("phase", "deleting");
+  Watcher& run = RunScript("echo started", {"--cluster=spark", "--timeout=2s"});
+  EXPECT_EQ(ExitOf(run), 125) << run.Log();
+  EXPECT_EQ(run.Output(), "");
+  EXPECT_NE(run.Log().find("cluster spark is Deleting"), std::string::npos) << run.Log();
 }
 
 TEST_F(RunCommand, ExitCodesAreAShells) {
@@ -151,7 +218,7 @@ TEST_F(RunCommand, ExitCodesAreAShells) {
   EXPECT_EQ(ExitOf(RunProgram({"--cluster=Spark!", "--on-failure=x", "--", "true"})), 125);
 }
 
-TEST_F(RunCommand, AJobThatFailsKeepsItForItsNextPod) {
+TEST_F(RunCommand, AFailureKeepsItWhereThatIsAsked) {
   MakeDriver();
   Watcher& run = RunScript("exit 3", {"--cluster=spark", "--on-failure=keep"});
   EXPECT_EQ(ExitOf(run), 3) << run.Log();

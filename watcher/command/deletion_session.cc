@@ -33,13 +33,15 @@ DeletionSession::DeletionSession(DriverSession& session, const Environment& envi
              metrics_,
              log_.logger(),
              [](Duration) {},
-             awaits_end},
+             awaits_end,
+             false,
+             session.tools().stop},
       observer_(session.tools().client, session.tools().discovery, session.tools().clock,
                 session.settings()),
       events_(session.tools().client, session.tools().clock, log_.logger(),
               actor_.pod.empty() ? actor_.id.ToText() : actor_.pod),
       announcer_(events_, session.tools().clock, log_),
-      dial_(DialSteps(session.server(), SystemAuthoritiesFile())),
+      dial_(DialSteps(session.server(), SystemAuthoritiesFile(), steps_at)),
       reaper_(tools_, observer_, announcer_, dial_, steps_at) {
   observer_.SetCaller(actor_.pod_uid, actor_.pod);
 }

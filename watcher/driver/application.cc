@@ -5,11 +5,18 @@
 #include "probes/cluster_probe.h"
 #include "probes/owner_kinds.h"
 #include "probes/owner_probe.h"
+#include "watcher/driver/outcome.h"
 
 namespace cluster_watcher {
 namespace {
 
 constexpr int kLongestChain = 4;
+
+void SetUnreadable(Application& found, const ApiError& error) {
+  found.is_absent = false;
+  found.is_refused = error.failure == ApiFailure::kForbidden;
+  found.detail = WhyRefused(error);
+}
 
 bool IsPod(const ResourceType& type) { return type.kind == "Pod" && type.group.empty(); }
 
@@ -62,8 +69,7 @@ void FindPod(KubeClient& client, Discovery& discovery, const std::string& ns,
   auto listed =
       client.Do(ApiRequest::ListByName(pods, ns, found.given.name, Freshness::kSure), patience);
   if (!listed) {
-    found.is_absent = false;
-    found.detail = listed.error().message;
+    SetUnreadable(found, listed.error());
     return;
   }
   const JsonValue item = OnlyItem(*listed);
@@ -84,7 +90,7 @@ void FindPod(KubeClient& client, Discovery& discovery, const std::string& ns,
   if (root) {
     found.owner = *std::move(root);
   } else {
-    found.detail = root.error().message;
+    SetUnreadable(found, root.error());
   }
 }
 
@@ -109,6 +115,7 @@ Application FindApplication(KubeClient& client, Discovery& discovery, const Owne
   if (found.owner) return found;
   found.is_absent = sight.observation == Observation::kAbsent;
   found.detail = sight.detail;
+  if (sight.error) SetUnreadable(found, *sight.error);
   if (found.is_absent && app.IsBare()) FindPod(client, discovery, ns, patience, found);
   return found;
 }

@@ -18,7 +18,8 @@ struct Application {
   // isn't known.
   std::optional<KubeObject> owner = {};
   bool is_absent = false;   // definitely
-  std::string detail = {};  // why there is no owner, for people
+  std::string detail = {};  // why there is no owner, for people, with the right that lacks
+  bool is_refused = false;  // it may not be read, which waiting doesn't mend
 
   // "deployment.apps/bob"; what was given where there is no owner.
   std::string Name() const { return owner ? owner->Describe() : given.ToText(); }

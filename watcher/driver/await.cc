@@ -47,7 +47,10 @@ std::optional<DriverOutcome> LookOnce(const DriverTools& tools, const ClusterId&
                                       const OwnerName& name, bool& is_for_good) {
   const Application app =
       FindApplication(tools.client, tools.discovery, name, cluster.ns, tools.Reads());
-  if (!app.owner && !app.is_absent) return WithoutOwner(app);
+  if (!app.owner && !app.is_absent) {
+    is_for_good = app.is_refused;
+    return WithoutOwner(app);
+  }
   const auto view = ReadClusterView(tools.client, tools.discovery, cluster, tools.Reads());
   if (!view) {
     is_for_good = view.error().failure == ApiFailure::kForbidden;

@@ -62,16 +62,17 @@ DriverOutcome Unknown(const ApiError& error) {
   return DriverOutcome::Of(DriverExit::kUnknown, error);
 }
 
-bool IsGoing(const ClusterView& view) {
-  return view.status == ClusterStatus::kCondemned || view.status == ClusterStatus::kDeleting;
+// Also of one that is being created: `create` deletes what an interrupted one has left.
+bool IsNobodysYet(const ClusterView& view) {
+  return view.status == ClusterStatus::kCondemned || view.status == ClusterStatus::kDeleting ||
+         view.status == ClusterStatus::kCreating;
 }
 
-// Labels the owner, or takes the label off, whatever else changes meanwhile.
-Result<Done, ApiError> LabelOwner(const DriverTools& tools, KubeObject& owner,
-                                  const std::optional<std::string>& cluster) {
+// Takes the label off the owner, whatever else changes meanwhile.
+Result<Done, ApiError> Unlabel(const DriverTools& tools, KubeObject& owner) {
   for (int writes = 1;; ++writes) {
-    if (owner.meta.Label(kUsesClusterLabel) == cluster) return Done{};
-    const auto written = WriteMeta(tools.client, owner, {{{kUsesClusterLabel, cluster}}, {}});
+    if (!owner.meta.Label(kUsesClusterLabel)) return Done{};
+    const auto written = WriteMeta(tools.client, owner, {{{kUsesClusterLabel, std::nullopt}}, {}});
     if (written) return Done{};
     const bool again = IsTransient(written.error().failure);
     if (!again || writes == kMostWrites) return Unexpected{written.error()};
@@ -87,7 +88,7 @@ Result<Done, ApiError> TakeLabelOff(const DriverTools& tools, const KubeObject& 
   auto now = ReadMetaAgain(tools.client, owner, tools.Reads());
   if (!now && now.error().failure == ApiFailure::kNotFound) return Done{};
   if (!now) return Unexpected{std::move(now).error()};
-  return LabelOwner(tools, *now, std::nullopt);
+  return Unlabel(tools, *now);
 }
 
 // Why `app` may not have the cluster; nullopt: it may.
@@ -100,12 +101,12 @@ std::optional<DriverOutcome> WhyNot(const DriverTools& tools, const ClusterView&
   if (!view.root) {
     return DriverOutcome::Of(DriverExit::kNotReady, Said(view.id, "lacks " + Joined(view.lacks)));
   }
-  if (IsGoing(view)) {
+  if (IsNobodysYet(view)) {
     return DriverOutcome::Of(DriverExit::kNotReady,
                              Said(view.id, std::string("is ") + ToString(view.status)));
   }
   if (!ephemeral || BelongingTo(view, app) == Belonging::kOurs) return std::nullopt;
-  return UsedByAnother(tools, view.id, app);
+  return UsedByAnother(tools, view.id, &app);
 }
 
 // The application begins anew, and with `ephemeral` the cluster is its own.
@@ -118,6 +119,35 @@ MetaChanges ClaimedRoot(const ClusterView& view, const Application& app, bool ep
   return own;
 }
 
+// "bob uses the cluster X", or why that isn't known; nullopt: it uses no other.
+std::optional<DriverOutcome> WhyNotAnother(const DriverTools& tools, const ClusterId& cluster,
+                                           const Application& app) {
+  const auto another = UsesAnother(tools, cluster, app);
+  if (!another) return Unknown(another.error());
+  if (another->empty()) return std::nullopt;
+  return DriverOutcome::Of(DriverExit::kOthers,
+                           app.Name() + " uses the cluster " + *another + ": release that first");
+}
+
+// Labels the owner, unless it has said of another cluster meanwhile that it uses that. nullopt:
+// done.
+std::optional<DriverOutcome> ClaimOwner(const DriverTools& tools, const ClusterId& cluster,
+                                        Application& app) {
+  for (int writes = 1; app.Uses() != cluster.name; ++writes) {
+    if (auto another = WhyNotAnother(tools, cluster, app)) return another;
+    const auto written =
+        WriteMeta(tools.client, *app.owner, {{{kUsesClusterLabel, cluster.name}}, {}});
+    if (written) break;
+    if (!IsTransient(written.error().failure) || writes == kMostWrites) {
+      return DriverOutcome::Of(DriverExit::kFailed, written.error());
+    }
+    auto now = ReadMetaAgain(tools.client, *app.owner, tools.Reads());
+    if (!now) return Unknown(now.error());
+    app.owner = *std::move(now);
+  }
+  return std::nullopt;
+}
+
 // nullopt: the root has changed meanwhile.
 std::optional<DriverOutcome> WriteClaim(const DriverTools& tools, const ClusterView& view,
                                         const Application& app, bool ephemeral) {
@@ -127,7 +157,14 @@ std::optional<DriverOutcome> WriteClaim(const DriverTools& tools, const ClusterV
     if (!written && written.error().failure == ApiFailure::kConflict) return std::nullopt;
     if (!written) return DriverOutcome::Of(DriverExit::kFailed, written.error());
   }
-  return DriverOutcome::Said(Said(view.id, "is claimed by " + app.Name()));
+  DriverOutcome claimed = DriverOutcome::Said(Said(view.id, "is claimed by " + app.Name()));
+  const bool is_shared = !ephemeral && BelongingTo(view, app) == Belonging::kNobodys;
+  if (is_shared && !IsWorkload(app.owner->type)) {
+    claimed.warnings.push_back("that " + app.Name() +
+                               " uses it keeps it only while it is shared: " +
+                               "of other drivers only workloads are looked for");
+  }
+  return claimed;
 }
 
 // Behind the label: what was condemned before isn't the application's any more.
@@ -173,11 +210,14 @@ Result<std::string, ApiError> UsesAnother(const DriverTools& tools, const Cluste
 }
 
 std::optional<DriverOutcome> UsedByAnother(const DriverTools& tools, const ClusterId& cluster,
-                                           const Application& app) {
+                                           const Application* app) {
   ClusterProbe probe(tools.client, tools.discovery);
-  const OtherDrivers others = probe.FindOtherDrivers(
-      cluster, {"", app.owner->meta.uid, app.owner->type->SingularName(), std::nullopt},
-      tools.Reads());
+  OwnerOfCluster owner;
+  if (app != nullptr && app->owner) {
+    owner.uid = app->owner->meta.uid;
+    owner.kind = app->owner->type->SingularName();
+  }
+  const OtherDrivers others = probe.FindOtherDrivers(cluster, owner, tools.Reads());
   if (others.in_use_by) {
     return DriverOutcome::Of(DriverExit::kOthers, Said(cluster, "is used by " + *others.in_use_by));
   }
@@ -196,27 +236,22 @@ DriverOutcome Claim(const DriverTools& tools, const ClusterId& cluster, const Ow
                     bool ephemeral) {
   Application app = FindApplication(tools.client, tools.discovery, name, cluster.ns, tools.Reads());
   if (!app.owner) return WithoutOwner(app);
-  const auto another = UsesAnother(tools, cluster, app);
-  if (!another) return Unknown(another.error());
-  if (!another->empty()) {
-    return DriverOutcome::Of(DriverExit::kOthers,
-                             app.Name() + " uses the cluster " + *another + ": release that first");
-  }
+  if (auto refused = WhyNotAnother(tools, cluster, app)) return *std::move(refused);
   const auto view = ReadClusterView(tools.client, tools.discovery, cluster, tools.Reads());
   if (!view) return Unknown(view.error());
   const bool was_claimed = app.Uses() == cluster.name;
   auto refused = WhyNot(tools, *view, app, ephemeral);
   if (!refused) {
-    if (auto labelled = LabelOwner(tools, *app.owner, cluster.name); !labelled) {
-      return DriverOutcome::Of(DriverExit::kFailed, labelled.error());
-    }
+    if (auto failed = ClaimOwner(tools, cluster, app)) return *std::move(failed);
     refused = ClaimLabelled(tools, cluster, app, ephemeral);
     if (refused->exit == DriverExit::kDone) return *std::move(refused);
   } else if (!was_claimed) {
     return *std::move(refused);
   }
-  // An earlier claim that still holds isn't given back for this one's sake.
-  if (was_claimed && refused->exit != DriverExit::kNotReady) return *std::move(refused);
+  // An earlier claim that still holds isn't given back for this one's sake, nor that of a creation.
+  const bool is_going =
+      refused->exit == DriverExit::kNotReady && view->status != ClusterStatus::kCreating;
+  if (was_claimed && !is_going) return *std::move(refused);
   if (auto off = TakeLabelOff(tools, *app.owner); !off) {
     refused->warnings.push_back("the label " + std::string(kUsesClusterLabel) +
                                 " could not be taken off again: " + off.error().message);
@@ -246,7 +281,10 @@ DriverOutcome Release(const DriverTools& tools, const ClusterId& cluster, const 
                   {{{kEphemeralLabel, std::nullopt}}, {{annotation::kOwner, std::nullopt}}});
     if (written) {
       outcome.said = Said(cluster, "is released by " + app.Name());
-      outcome.warnings.push_back(Said(cluster, "is shared now: nothing deletes it by itself"));
+      const bool is_going = view->status == ClusterStatus::kDeleting;
+      outcome.warnings.push_back(
+          Said(cluster, is_going ? "is being deleted all the same"
+                                 : "is shared now: nothing deletes it by itself"));
       break;
     }
     if (written.error().failure != ApiFailure::kConflict || looks == kMostWrites) {
@@ -254,7 +292,7 @@ DriverOutcome Release(const DriverTools& tools, const ClusterId& cluster, const 
     }
   }
   if (app.Uses() != cluster.name) return outcome;
-  if (auto off = LabelOwner(tools, *app.owner, std::nullopt); !off) {
+  if (auto off = Unlabel(tools, *app.owner); !off) {
     return DriverOutcome::Of(DriverExit::kFailed, off.error());
   }
   outcome.said = Said(cluster, "is released by " + app.Name());

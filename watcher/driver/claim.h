@@ -25,10 +25,10 @@ DriverOutcome WithoutOwner(const Application& app);
 // The other cluster that the owner uses, if that still exists; empty: none.
 Result<std::string, ApiError> UsesAnother(const DriverTools& tools, const ClusterId& cluster,
                                           const Application& app);
-// "cluster bob is used by X" where somebody else than `app` does, or why that isn't known; nullopt:
-// nobody does.
+// "cluster bob is used by X" where somebody else than `app` does, which may be null, or why that
+// isn't known; nullopt: nobody does.
 std::optional<DriverOutcome> UsedByAnother(const DriverTools& tools, const ClusterId& cluster,
-                                           const Application& app);
+                                           const Application* app);
 // What makes a cluster the owner's own, on its master root.
 MetaChanges EphemeralMeta(const KubeObject& owner);
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "probes/owner_kinds.h"
+#include "watcher/driver/creation_mark.h"
 #include "watcher/observation/next_master.h"
 #include "watcher/protocol/annotations.h"
 #include "watcher/protocol/member_annotations.h"
@@ -47,8 +48,7 @@ Part ReadPart(const ResourceType& type, ObjectMeta meta, JsonValue item) {
   part.replicas = spec["replicas"].AsInteger().value_or(1);
   part.host = std::string(spec["host"].AsString().value_or(""));
   part.has_ended = part.is_pod && HasEnded(item);
-  part.makes_masters =
-      PodTemplateOf(type, item)["metadata"]["labels"][kTypeLabel].AsString() == kMasterType;
+  part.makes_masters = MakesMasters(type, item);
   if (part.is_pod) part.given_owner = ReadWatcherOrders(item).owner;
   if (part.IsService()) {
     if (auto copy = JsonDocument::Parse(spec.ToText())) part.service = *std::move(copy);
@@ -203,10 +203,11 @@ ClusterStatus StatusOf(const ClusterView& view) {
     // Right behind its creation the root has no UID beside the mark; later that is another's.
     const auto uid = root.Annotation(annotation::kRootUid);
     const bool counts = uid ? *uid == root.uid : !view.lacks.empty();
-    if (counts && root.Annotation(annotation::kPhase) == kCreatingPhase) {
-      return ClusterStatus::kCreating;
-    }
+    if (counts && IsMarkedCreating(root)) return ClusterStatus::kCreating;
   }
+  // Without a master its members bear the marks.
+  if (!view.root && view.marks.phase == Phase::kDeleting) return ClusterStatus::kDeleting;
+  if (!view.root && view.marks.phase == Phase::kCondemned) return ClusterStatus::kCondemned;
   return view.lacks.empty() ? ClusterStatus::kRunning : ClusterStatus::kIncomplete;
 }
 
@@ -260,6 +261,11 @@ Result<ClusterView, ApiError> ReadClusterView(KubeClient& client, Discovery& dis
     }
   } else {
     for (const KubeObject& root : *roots) view.rivals.push_back(root.Describe());
+  }
+  for (const Part& part : *parts) {
+    if (!roots->empty() || view.marks.phase == Phase::kDeleting) break;
+    Marks marks = ReadMarks(part.object.meta);
+    if (marks.phase != Phase::kWatching) view.marks = std::move(marks);
   }
   // What is kept outlives its cluster.
   view.exists = view.root || std::any_of(parts->begin(), parts->end(), [](const Part& part) {

@@ -4,12 +4,15 @@
 #include <utility>
 
 #include "probes/base/names.h"
+#include "watcher/deletion/members.h"
 #include "watcher/driver/await.h"
 #include "watcher/driver/creation_mark.h"
 #include "watcher/driver/creation_plan.h"
+#include "watcher/driver/hold.h"
 #include "watcher/driver/persistence.h"
 #include "watcher/driver/remnants.h"
 #include "watcher/driver/write_meta.h"
+#include "watcher/protocol/master_root.h"
 
 namespace cluster_watcher {
 namespace {
@@ -18,6 +21,7 @@ constexpr Duration kBetweenLooks{1'000};
 constexpr Duration kBetweenListings{250};
 // How often it looks again at once although the time is over.
 constexpr int kMostOverdue = 5;
+constexpr Duration kTimeToTidy{10'000};
 
 // What a step came to.
 struct Step {
@@ -43,6 +47,7 @@ class Creation {
   Creation(const DriverTools& tools, const CreateOrder& order)
       : tools_(tools),
         order_(order),
+        me_(SomeProcessOf(order.creator)),
         cluster_("cluster " + order.cluster.name),
         deadline_(tools.clock.Now() + order.timeout) {}
 
@@ -91,6 +96,7 @@ class Creation {
     if (!order_.app) return {};
     app_ = FindApplication(tools_.client, tools_.discovery, *order_.app, order_.cluster.ns,
                            tools_.Reads());
+    if (!app_->owner && app_->is_refused) return Step::End(WithoutOwner(*app_));
     if (!app_->owner && !app_->is_absent) return Step::Wait(WithoutOwner(*app_));
     if (!app_->owner) return {};
     const auto another = UsesAnother(tools_, order_.cluster, *app_);
@@ -117,6 +123,7 @@ class Creation {
     view_ = *std::move(view);
     interrupted_ = false;
     if (view_.status == ClusterStatus::kRunning) return UseExisting();
+    is_whole_ = false;
     if (app_ && view_.exists && BelongingTo(view_, *app_) == Belonging::kAnothers) {
       return Step::End(BelongsToAnother(view_, *app_));
     }
@@ -176,9 +183,15 @@ class Creation {
 
   Step JudgeRoot() {
     const PlannedObject& root = plan_.front();
+    // All was made and somebody may use it: only the mark is left, and nothing is deleted.
+    is_whole_ = interrupted_ && view_.lacks.empty() &&
+                std::all_of(plan_.begin(), plan_.end(),
+                            [](const PlannedObject& one) { return one.present.has_value(); });
+    if (is_whole_) interrupted_ = false;
     // Somebody has begun since, or before that has any pods.
-    const bool is_known = interrupted_ || (is_cleared_ && root.present &&
-                                           IsCreatedBy(root.present->meta, order_.creator));
+    const bool is_known =
+        interrupted_ || is_whole_ ||
+        (is_cleared_ && root.present && IsCreatedBy(root.present->meta, order_.creator));
     if (root.present && !is_known && IsMarkedCreating(root.present->meta)) {
       return Step::Wait(Is("being created by " + CreatorOf(root.present->meta).ToText()));
     }
@@ -200,7 +213,11 @@ class Creation {
     const bool is_claimed = order_.ephemeral && app_->owner && view_.exists && !interrupted_ &&
                             BelongingTo(view_, *app_) == Belonging::kNobodys;
     if (!is_claimed) return {};
-    auto used = UsedByAnother(tools_, order_.cluster, *app_);
+    return UnusedByOthers();
+  }
+
+  Step UnusedByOthers() const {
+    auto used = UsedByAnother(tools_, order_.cluster, app_ ? &*app_ : nullptr);
     if (!used) return {};
     const bool may_pass = used->exit == DriverExit::kUnknown;
     return may_pass ? Step::Wait(*std::move(used)) : Step::End(*std::move(used));
@@ -208,9 +225,23 @@ class Creation {
 
   // --- An interrupted creation
 
+  // As a last look does, behind the mark: who claims or holds it now sees that, and who did so
+  // before is seen.
+  Step WhyNotCleared() {
+    const auto hold = FindHold(tools_, mark_->root());
+    if (!hold) return Unreadable(hold.error());
+    if (*hold) {
+      return Step::End(DriverExit::kFailed, **hold + ", and what an interrupted creation left of " +
+                                                cluster_ +
+                                                " would be deleted: take that off first");
+    }
+    return UnusedByOthers();
+  }
+
   Step Clear() {
-    mark_.emplace(tools_, *view_.root, order_.creator, deadline_);
+    mark_.emplace(tools_, *view_.root, me_, deadline_);
     if (Step step = Marked(mark_->Put({}), Lost::kLookAgain); step.next != Next::kGoOn) return step;
+    if (Step step = WhyNotCleared(); step.next != Next::kGoOn) return step;
     std::vector<ResourceType> types;
     for (const PlannedObject& one : plan_) types.push_back(one.type);
     Remnants remnants(tools_, order_.cluster, std::move(types), order_.say);
@@ -256,7 +287,7 @@ class Creation {
 
   Step BeginRoot() {
     if (plan_.front().present) {
-      mark_.emplace(tools_, *plan_.front().present, order_.creator, deadline_);
+      mark_.emplace(tools_, *plan_.front().present, me_, deadline_);
       const MetaChanges own = IsOwned() ? EphemeralMeta(*app_->owner) : MetaChanges{};
       return Marked(mark_->Put(own), Lost::kLookAgain);
     }
@@ -267,7 +298,7 @@ class Creation {
   Result<std::string> RootText() const {
     ClusterObject root = *plan_.front().object;
     MetaChanges own = IsOwned() ? EphemeralMeta(*app_->owner) : MetaChanges{};
-    own.annotations.merge(CreatingMarks(order_.creator));
+    own.annotations.merge(CreatingMarks(me_));
     for (const auto& [key, value] : own.annotations) {
       if (auto set = SetAnnotation(root, key, *value); !set) return Failure(set.error().message);
     }
@@ -290,7 +321,7 @@ class Creation {
         auto meta = ReadObjectMeta(posted->document.root());
         if (!meta) return Step::End(DriverExit::kFailed, meta.error().message);
         order_.say(root.Describe() + " created");
-        mark_.emplace(tools_, KubeObject{root.type, *std::move(meta)}, order_.creator, deadline_);
+        mark_.emplace(tools_, KubeObject{root.type, *std::move(meta)}, me_, deadline_);
         return {};
       }
       if (posted.error().failure == ApiFailure::kConflict) return TakeOverOwn(is_unsure);
@@ -308,12 +339,12 @@ class Creation {
     const auto& present = plan_.front().present;
     if (!present) return Step::Again();
     const WatcherId creator = CreatorOf(present->meta);
-    if (!is_unsure || !IsCreatedBy(present->meta, order_.creator)) {
+    if (!is_unsure || !IsCreatedBy(present->meta, me_)) {
       return Step::End(
           Is("being created by " + (creator.pod.empty() ? "another" : creator.ToText())));
     }
     order_.say(plan_.front().Describe() + " created");
-    mark_.emplace(tools_, *present, order_.creator, deadline_);
+    mark_.emplace(tools_, *present, me_, deadline_);
     plan_.front().present.reset();
     return {};
   }
@@ -389,6 +420,13 @@ class Creation {
       }
     }
     const auto meta = ReadObjectMeta(applied->document.root());
+    if (meta && !one.present) made_.push_back({one.type, *meta});
+    if (meta && IsMarkedForCollection(*meta)) {
+      // It is used again.
+      const ApiResult unmarked = persistence.Do(ApiRequest::MergePatch(
+          one.type, order_.cluster.ns, meta->name, MarksPatch(*meta, WithoutCollectMarks())));
+      if (!unmarked) return Failed(unmarked.error());
+    }
     const bool is_same =
         meta && one.present && meta->resource_version == one.present->meta.resource_version;
     order_.say(one.Describe() + (!one.present ? " created"
@@ -409,7 +447,22 @@ class Creation {
            kCreateManager + " --force-conflicts; " + Again();
   }
 
+  // What was taken over may have been deleted since, by who doesn't know of us.
+  Step LookForAll() {
+    if (auto in_the_way = LookUpNames(tools_, order_.cluster, plan_)) {
+      return Step::Wait(DriverOutcome::Of(DriverExit::kFailed, in_the_way->error + "; " + Again()));
+    }
+    const auto& root = plan_.front().present;
+    const bool is_ours = root && root->meta.uid == mark_->root().meta.uid;
+    if (!is_ours) return Marked(CreationMark::State::kLost, Lost::kSaySo);
+    const bool are_there = std::all_of(plan_.begin(), plan_.end(), [](const PlannedObject& one) {
+      return one.present.has_value();
+    });
+    return are_there ? Step{} : Step::Again();
+  }
+
   Step Finish() {
+    if (Step step = LookForAll(); step.next != Next::kGoOn) return step;
     Step step = Marked(mark_->TakeOff(), Lost::kSaySo);
     if (step.next != Next::kGoOn) return step;
     return Done("created");
@@ -441,7 +494,27 @@ class Creation {
                  : "say it again to complete " + cluster_;
   }
 
-  DriverOutcome Overtaken() const {
+  // Who deletes the cluster may have listed it before we made the last of it, and nobody would find
+  // that later. Each goes by its UID.
+  void DeleteMade() {
+    Persistence persistence(tools_, tools_.clock.Now() + kTimeToTidy);
+    for (const KubeObject& object : std::exchange(made_, {})) {
+      const bool is_claim = object.type->kind == "PersistentVolumeClaim";
+      if (is_claim || IsNeverDeleted(object.type)) continue;
+      const ApiResult deleted = persistence.Do(
+          ApiRequest::Delete(object.type, order_.cluster.ns, object.meta.name, {object.meta.uid},
+                             PropagationPolicy::kBackground, false));
+      if (deleted) order_.say(object.Describe() + " deleted");
+    }
+  }
+
+  DriverOutcome Overtaken() {
+    MasterRoot root(tools_.client, mark_->root());
+    const RootState state = root.Read(tools_.Reads());
+    const bool is_going = state == RootState::kGone || state == RootState::kTerminating ||
+                          state == RootState::kReplaced ||
+                          (state == RootState::kOurs && root.marks().phase == Phase::kDeleting);
+    if (is_going) DeleteMade();
     const auto view =
         ReadClusterView(tools_.client, tools_.discovery, order_.cluster, tools_.Reads());
     if (!view) return DriverOutcome::Of(DriverExit::kUnknown, view.error());
@@ -456,7 +529,7 @@ class Creation {
 
   // Goes on where the mark is ours. Where it isn't, nothing more is written: we look again, or say
   // whose it is.
-  Step Marked(CreationMark::State state, Lost lost) const {
+  Step Marked(CreationMark::State state, Lost lost) {
     switch (state) {
       case CreationMark::State::kOurs:
         return {};
@@ -484,6 +557,7 @@ class Creation {
 
   const DriverTools& tools_;
   const CreateOrder& order_;
+  const WatcherId me_;
   const std::string cluster_;  // "cluster bob"
   const MonotonicTime deadline_;
   std::optional<Application> app_;
@@ -491,9 +565,11 @@ class Creation {
   ClusterView view_;
   std::optional<ObjectMeta> incomplete_;  // the master of a cluster that was
   bool interrupted_ = false;              // what is there is an interrupted creation
+  bool is_whole_ = false;                 // it was interrupted behind its last object
   bool is_to_complete_ = false;           // what is there lacks something
   bool is_cleared_ = false;               // one was deleted
   std::optional<CreationMark> mark_;
+  KubeObjects made_;  // besides the root
   std::vector<std::string> warnings_;
 };
 

@@ -7,6 +7,7 @@
 #include "probes/base/time_text.h"
 #include "watcher/driver/cluster_view.h"
 #include "watcher/driver/persistence.h"
+#include "watcher/driver/who_acts.h"
 #include "watcher/protocol/gone_watcher.h"
 
 namespace cluster_watcher {
@@ -18,6 +19,8 @@ constexpr Duration kPatienceWithOthers = std::chrono::minutes(1);
 constexpr Duration kFresh = std::chrono::seconds(15);
 // Controllers write status all the time.
 constexpr int kMostConflicts = 10;
+// Instead of who creates it.
+constexpr const char* kComplete = "complete";
 
 bool IsCreating(const ObjectMeta& root) {
   return root.Annotation(annotation::kPhase) == kCreatingPhase;
@@ -56,7 +59,8 @@ WatcherId CreatorOf(const ObjectMeta& root) {
   return WatcherId::Parse(root.Annotation(annotation::kCreatedBy).value_or(""));
 }
 
-// A command that goes on for long numbers its name, so that the mark changes.
+// A command that goes on for long numbers its name, so that the mark changes; each process of a pod
+// has a word of its own.
 bool IsCreatedBy(const ObjectMeta& root, const WatcherId& creator) {
   const WatcherId by = CreatorOf(root);
   return by.pod == creator.pod && (by.uid == creator.uid || by.uid.starts_with(creator.uid + "."));
@@ -64,12 +68,24 @@ bool IsCreatedBy(const ObjectMeta& root, const WatcherId& creator) {
 
 bool IsMarkedCreating(const ObjectMeta& root) {
   const auto uid = root.Annotation(annotation::kRootUid);
-  return IsCreating(root) && (!uid || *uid == root.uid);
+  return IsCreating(root) && !IsCreationComplete(root) && (!uid || *uid == root.uid);
+}
+
+bool IsCreationComplete(const ObjectMeta& root) {
+  return root.Annotation(annotation::kCreatedBy) == kComplete;
+}
+
+WatcherId SomeProcessOf(const WatcherId& creator) {
+  if (!creator.IsPod()) return creator;
+  return {creator.pod, creator.uid + "." + SomeCommand().uid};
 }
 
 bool IsCreatorGone(const DriverTools& tools, const KubeObject& root) {
   const WatcherId creator = CreatorOf(root.meta);
-  if (creator.IsPod()) return IsGone(tools.client, creator, root.meta.ns(), tools.Reads());
+  if (creator.IsPod()) {
+    const WatcherId pod{creator.pod, creator.uid.substr(0, creator.uid.find('.'))};
+    return IsGone(tools.client, pod, root.meta.ns(), tools.Reads());
+  }
   const auto answer = tools.client.Do(
       ApiRequest::GetMetadata(root.type, root.meta.ns(), root.meta.name), tools.Reads());
   if (!answer || !answer->server_time) return false;
@@ -127,7 +143,7 @@ CreationMark::State CreationMark::Keep() {
 }
 
 CreationMark::State CreationMark::TakeOff() {
-  return Write({{}, {{annotation::kPhase, std::nullopt}, {annotation::kCreatedBy, std::nullopt}}});
+  return Write({{}, {{annotation::kPhase, std::nullopt}, {annotation::kCreatedBy, kComplete}}});
 }
 
 CreationMark::State CreationMark::Write(const MetaChanges& changes) {
@@ -145,6 +161,7 @@ CreationMark::State CreationMark::Write(const MetaChanges& changes) {
       known_at_ = sent;
       return State::kOurs;
     }
+    if (written.error().failure == ApiFailure::kNotFound) return State::kLost;
     const bool at_once =
         written.error().failure == ApiFailure::kConflict && ++conflicts <= kMostConflicts;
     if (!at_once && !persistence.WaitToRepeat(written.error())) {

@@ -20,6 +20,11 @@ WatcherId CreatorOf(const ObjectMeta& root);
 bool IsCreatedBy(const ObjectMeta& root, const WatcherId& creator);
 // Whether `root` bears the mark, with its own UID beside it or none yet.
 bool IsMarkedCreating(const ObjectMeta& root);
+// Whether what is marked was created to its end: a rollout that is undone brings the phase back
+// that its ReplicaSet had copied, but copies follow what is written since.
+bool IsCreationComplete(const ObjectMeta& root);
+// Another name for each process of a pod, so that of two that are at it at once one is told.
+WatcherId SomeProcessOf(const WatcherId& creator);
 
 // Whether who marked `root` creates no more: its pod is gone or has ended; or it is a command whose
 // mark has stood unchanged for a minute by the API server's clock. False where that isn't known.
@@ -33,16 +38,18 @@ class CreationMark {
     kFailed,  // see problem()
   };
 
-  // `root` as it was read, marked by `me` or not yet. `me` is a pod, or one of SomeCommand.
+  // `root` as it was read, marked by `me` or not yet. `me` is one of SomeProcessOf.
   CreationMark(const DriverTools& tools, KubeObject root, WatcherId me, MonotonicTime deadline);
 
-  // Marks the root as it was read, and writes `also` on it. kLost: it has changed since.
+  // Marks the root as it was read, and writes `also` on it. kLost: it has changed since, if only by
+  // another process of the same pod.
   State Put(const MetaChanges& also);
   // Writes the root's UID beside the mark.
   State PutUid();
   // Makes sure that it is still ours, and writes it anew before it has stood for a minute. Asks
   // nothing where that was done a moment ago.
   State Keep();
+  // Says that the creation is complete.
   State TakeOff();
 
   const ApiError& problem() const { return problem_; }

@@ -70,6 +70,7 @@ class Deleter {
       return DeleteListed(work_, cluster_, !view->rivals.empty());
     }
     root_uid_ = view->root->meta.uid;
+    owners_ = OwnersOn(view->root->meta);
     work_.observer.SetRoot(*view->root);
     DriverOutcome outcome = DeleteWhole();
     if (IsStopped() && last_) work_.reaper.TakeCondemnationOff(work_.me, *last_->root);
@@ -125,6 +126,22 @@ class Deleter {
     return std::nullopt;
   }
 
+  static std::vector<std::optional<std::string>> OwnersOn(const ObjectMeta& root) {
+    return {root.Annotation(annotation::kOwner), root.Label(kEphemeralLabel)};
+  }
+
+  // The word of an application is about its own cluster, also if that becomes another's meanwhile.
+  // What is written behind this look is a conflict.
+  std::optional<DriverOutcome> WhyNoLongerTheirs(const Snapshot& look) {
+    if (!app_ || OwnersOn(look.root->meta) == owners_) return std::nullopt;
+    const auto view = ReadClusterView(work_.driver.client, work_.driver.discovery, cluster_,
+                                      work_.driver.Reads());
+    if (!view) return Failed(WhyRefused(view.error()));
+    if (auto why = WhyNotTheirs(*view)) return why;
+    if (view->root) owners_ = OwnersOn(view->root->meta);
+    return std::nullopt;
+  }
+
   DriverOutcome DeleteWhole() {
     const MonotonicTime began = work_.tools.clock.Now();
     for (int attempts = 0; attempts < kMostAttempts;) {
@@ -141,6 +158,7 @@ class Deleter {
         continue;
       }
       if (auto ended = ActOnOthers(look, waited)) return *std::move(ended);
+      if (auto ended = WhyNoLongerTheirs(look)) return *std::move(ended);
       const bool is_marked = look.marks.phase != Phase::kWatching;
       // Ours that can't be taken off, as where each write is refused, don't hold us for ever.
       if (is_marked && look.marks.condemned_by == work_.me) ++attempts;
@@ -349,6 +367,7 @@ class Deleter {
   std::optional<Application> app_;
   bool at_once_ = true;  // the next look needn't wait
   bool is_finished_ = false;
+  std::vector<std::optional<std::string>> owners_;  // as the root was read that was found theirs
   std::string root_uid_;          // of the cluster that was asked about; empty: no look has read it
   std::optional<Snapshot> last_;  // of the cluster that is being deleted
   std::optional<WatcherId> seen_deleting_;

@@ -49,6 +49,18 @@ DriverOutcome WaitOrCreate(const DriverTools& tools, const DriverRun& run, const
   return Create(tools, order);
 }
 
+// Once through: it is there, the application's, and complete.
+DriverOutcome TryOnce(const DriverTools& tools, const DriverRun& run, const Application& app,
+                      ReadyCluster& ready, Duration left) {
+  DriverOutcome outcome = WaitOrCreate(tools, run, ready.app, left);
+  if (outcome.exit != DriverExit::kDone) return outcome;
+  ready.warnings = outcome.warnings;
+  if (app.owner) outcome = Claim(tools, run.cluster, ready.app, false);
+  if (outcome.exit != DriverExit::kDone || !run.objects) return outcome;
+  // What was created may lack something, or have been deleted since.
+  return Await(tools, run.cluster, ready.app, Duration(0));
+}
+
 }  // namespace
 
 Result<std::string, DriverOutcome> NameOfItsCluster(const DriverTools& tools, const OwnerName& app,
@@ -81,16 +93,13 @@ Result<ReadyCluster, DriverOutcome> MakeReady(const DriverTools& tools, const Dr
   for (;;) {
     const auto left = std::chrono::duration_cast<Duration>(
         std::max(deadline - tools.clock.Now(), MonotonicTime::duration(0)));
-    DriverOutcome outcome = WaitOrCreate(tools, run, ready.app, left);
-    if (outcome.exit != DriverExit::kDone) return Unexpected{std::move(outcome)};
-    ready.warnings = outcome.warnings;
-    if (app.owner) outcome = Claim(tools, run.cluster, ready.app, false);
-    // It was condemned meanwhile: a watcher decides within a minute.
+    DriverOutcome outcome = TryOnce(tools, run, app, ready, left);
+    if (outcome.exit == DriverExit::kDone) break;
+    // Another creates it, or it was condemned meanwhile: a watcher decides within a minute.
     const bool again = outcome.exit == DriverExit::kNotReady && tools.clock.Now() < deadline &&
                        !tools.stop.stop_requested();
-    if (outcome.exit == DriverExit::kDone) break;
     if (!again) return Unexpected{std::move(outcome)};
-    tools.clock.WaitUntil(tools.clock.Now() + kBetweenLooks, tools.stop);
+    tools.clock.WaitUntil(std::min(deadline, tools.clock.Now() + kBetweenLooks), tools.stop);
   }
   const auto view = ReadClusterView(tools.client, tools.discovery, run.cluster, tools.Reads());
   if (!view) {

@@ -8,6 +8,7 @@
 #include "watcher/deletion/judged_look.h"
 #include "watcher/driver/cluster_view.h"
 #include "watcher/driver/write_meta.h"
+#include "watcher/observation/next_master.h"
 #include "watcher/protocol/annotations.h"
 
 namespace cluster_watcher {
@@ -84,6 +85,29 @@ std::string WithoutHold(const DriverTools& tools, Observer& observer) {
 }
 
 }  // namespace
+
+Result<std::optional<std::string>, ApiError> FindHold(const DriverTools& tools,
+                                                      const KubeObject& root) {
+  const auto read =
+      tools.client.Do(ApiRequest::Get(root.type, root.meta.ns(), root.meta.name), tools.Reads());
+  if (!read) return Unexpected{read.error()};
+  Facts facts;
+  facts.now = tools.clock.WallNow();
+  facts.server_time = read->server_time;
+  const auto add = [&](const std::string& where, JsonValue meta) {
+    const auto until = meta["annotations"][annotation::kHoldUntil].AsString();
+    if (until) facts.holds.push_back({where, std::string(*until), ParseTime(*until)});
+  };
+  const JsonValue object = read->document.root();
+  add("master root " + root.Describe(), object["metadata"]);
+  add("pod template of " + root.Describe(), PodTemplateOf(root.type, object)["metadata"]);
+  const auto ns = tools.client.Do(
+      ApiRequest::GetMetadata(*FindBuiltInByName("namespaces", ""), "", root.meta.ns()),
+      tools.Reads());
+  if (ns) add("namespace " + root.meta.ns(), ns->document.root()["metadata"]);
+  if (!ns && ns.error().failure != ApiFailure::kForbidden) return Unexpected{ns.error()};
+  return WhatHolds(facts);
+}
 
 std::optional<std::string> WhyNotAReason(const std::string& reason) {
   return annotation::TooLong(reason);

@@ -20,6 +20,11 @@ struct HoldTarget {
 // What is wrong with a reason that somebody gives; nullopt: nothing.
 std::optional<std::string> WhyNotAReason(const std::string& reason);
 
+// What holds the cluster of this master root: on the root, on its pod template or on the namespace,
+// if that may be read. For people; nullopt: nothing does.
+Result<std::optional<std::string>, ApiError> FindHold(const DriverTools& tools,
+                                                      const KubeObject& root);
+
 // Writes `hold-until`, `duration` from now, and the reason beside it, if one is given. `observer`
 // is of the cluster, and tells what would happen otherwise; it isn't asked for a namespace.
 DriverOutcome WriteHold(const DriverTools& tools, Observer& observer, const HoldTarget& target,

@@ -4,13 +4,17 @@
 #include <utility>
 
 #include "watcher/deletion/claims.h"
+#include "watcher/deletion/kept_owners.h"
 #include "watcher/deletion/member_listing.h"
+#include "watcher/deletion/members.h"
 #include "watcher/driver/creation_mark.h"
 #include "watcher/protocol/member_annotations.h"
 #include "watcher/protocol/owner_reference.h"
 
 namespace cluster_watcher {
 namespace {
+
+constexpr int kLongestChain = 4;  // of owners
 
 bool IsManaged(JsonValue item) {
   const auto entries = item["metadata"]["managedFields"].Elements();
@@ -36,11 +40,12 @@ Result<std::vector<ResourceType>, ApiError> Remnants::Kinds() {
   for (const ResourceType& type : types_) {
     if (!Holds(members.types, type)) members.types.push_back(type);
   }
-  std::erase_if(members.types, IsClaim);
+  std::erase_if(members.types,
+                [](const ResourceType& type) { return IsClaim(type) || IsNeverDeleted(type); });
   return std::move(members.types);
 }
 
-Result<KubeObjects, ApiError> Remnants::Find() {
+Result<Remnants::Found, ApiError> Remnants::Find() {
   auto kinds = Kinds();
   if (!kinds) return Unexpected{std::move(kinds).error()};
   std::vector<ApiRequest> lists;
@@ -48,13 +53,17 @@ Result<KubeObjects, ApiError> Remnants::Find() {
     lists.push_back(
         ApiRequest::ListBySelector(type, cluster_.ns, cluster_.label + "=" + cluster_.name, true));
   }
-  KubeObjects found;
+  Found found;
   const auto read = tools_.client.EachItemSideBySide(
       lists, kUrgentReadsSideBySide,
       [&](std::size_t which, JsonValue item) {
         auto meta = ReadObjectMeta(item);
-        const bool is_one = meta && cluster_.Owns(*meta) && !IsKept(*meta) && IsManaged(item);
-        if (is_one) found.push_back({(*kinds)[which], *std::move(meta)});
+        if (!meta || !cluster_.Owns(*meta)) return;
+        if (IsKept(*meta)) {
+          found.kept.push_back({(*kinds)[which], *std::move(meta)});
+        } else if (IsManaged(item)) {
+          found.remnants.push_back({(*kinds)[which], *std::move(meta)});
+        }
       },
       tools_.Reads());
   for (std::size_t i = 0; i < read.size(); ++i) {
@@ -69,16 +78,77 @@ Result<KubeObjects, ApiError> Remnants::Find() {
 Result<std::vector<std::string>, ApiError> Remnants::DeleteOnce(const std::string& root_uid) {
   auto found = Find();
   if (!found) return Unexpected{std::move(found).error()};
-  const bool only_root = std::all_of(found->begin(), found->end(), [&](const KubeObject& object) {
-    return object.meta.uid == root_uid;
-  });
+  const KubeObjects& remnants = found->remnants;
+  const bool only_root =
+      std::all_of(remnants.begin(), remnants.end(),
+                  [&](const KubeObject& object) { return object.meta.uid == root_uid; });
+  if (auto done = LetGo(*found); !done) return Unexpected{std::move(done).error()};
   std::vector<std::string> left;
-  for (const KubeObject& object : *found) {
+  for (const KubeObject& object : remnants) {
     left.push_back(object.Describe());
     if (object.meta.deleting || (object.meta.uid == root_uid && !only_root)) continue;
     if (auto deleted = Delete(object); !deleted) return Unexpected{std::move(deleted).error()};
   }
   return left;
+}
+
+Result<bool, ApiError> Remnants::IsBelow(const ObjectMeta& object,
+                                         const std::set<std::string>& uids, int depth) {
+  for (const OwnerReference& owner : object.owner_references()) {
+    if (uids.contains(owner.uid)) return true;
+    if (depth == 0) continue;
+    auto above = ReadOwner(tools_.client, tools_.discovery, cluster_.ns, owner, tools_.Reads());
+    if (!above) return Unexpected{std::move(above).error()};
+    if (!*above) continue;
+    auto is_below = IsBelow(**above, uids, depth - 1);
+    if (!is_below || *is_below) return is_below;
+  }
+  return false;
+}
+
+Result<Done, ApiError> Remnants::LetGo(const Found& found) {
+  std::set<std::string> uids;
+  for (const KubeObject& object : found.remnants) {
+    if (!object.meta.deleting) uids.insert(object.meta.uid);
+  }
+  if (uids.empty()) return Done{};
+  KubeObjects stay = found.kept;
+  const ResourceType& claims = *FindBuiltInByName("persistentvolumeclaims", "");
+  const auto read = tools_.client.EachItem(
+      ApiRequest::ListMetadata(claims, cluster_.ns),
+      [&](JsonValue item) {
+        auto claim = ReadObjectMeta(item);
+        // Those of a set are settled with that.
+        const bool is_of_set =
+            claim && std::any_of(claim->owner_references().begin(), claim->owner_references().end(),
+                                 [](const auto& owner) { return owner.kind == "StatefulSet"; });
+        if (claim && !is_of_set) stay.push_back({claims, *std::move(claim)});
+      },
+      tools_.Reads());
+  if (!read) return Unexpected{read.error()};
+  for (KubeObject& object : stay) {
+    const auto owners = object.meta.owner_references();
+    for (const OwnerReference& owner : owners) {
+      bool is_below = uids.contains(owner.uid);
+      if (!is_below) {
+        auto above = ReadOwner(tools_.client, tools_.discovery, cluster_.ns, owner, tools_.Reads());
+        if (!above) return Unexpected{std::move(above).error()};
+        if (!*above) continue;
+        auto found_below = IsBelow(**above, uids, kLongestChain);
+        if (!found_below) return Unexpected{std::move(found_below).error()};
+        is_below = *found_below;
+      }
+      if (!is_below) continue;
+      const ApiResult released =
+          tools_.client.Do(ApiRequest::MergePatch(object.type, cluster_.ns, object.meta.name,
+                                                  NoOwnerReferencePatch(object.meta, owner.uid)),
+                           tools_.stop);
+      if (!released && released.error().failure == ApiFailure::kNotFound) break;
+      if (!released) return Unexpected{released.error()};
+      if (auto now = ReadObjectMeta(released->document.root())) object.meta = *std::move(now);
+    }
+  }
+  return Done{};
 }
 
 // Whether the set may go, for its claims stay. Its controller releases only those of pods that are

@@ -22,12 +22,21 @@ class Remnants {
 
   // Deletes them in the foreground, each by its UID, and the object `root_uid` once the others are
   // gone. Returns what is still there; call again until that is nothing. PersistentVolumeClaims
-  // stay, those of StatefulSets too, and so does what is annotated to be kept. A kind that only
-  // members can be and that may not be listed has none.
+  // stay, those of StatefulSets too, and so does what is annotated to be kept, also where a remnant
+  // owns it: it is let go of first. ServiceAccounts and Roles stay, too. A kind that only members
+  // can be and that may not be listed has none.
   Result<std::vector<std::string>, ApiError> DeleteOnce(const std::string& root_uid);
 
  private:
-  Result<KubeObjects, ApiError> Find();
+  struct Found {
+    KubeObjects remnants;
+    KubeObjects kept;  // of the cluster
+  };
+  Result<Found, ApiError> Find();
+  // Takes the remnants off the owners of what stays.
+  Result<Done, ApiError> LetGo(const Found& found);
+  Result<bool, ApiError> IsBelow(const ObjectMeta& object, const std::set<std::string>& uids,
+                                 int depth);
   Result<std::vector<ResourceType>, ApiError> Kinds();
   Result<Done, ApiError> Delete(const KubeObject& object);
   Result<bool, ApiError> SettleClaims(const KubeObject& set);

@@ -90,6 +90,24 @@ TEST_F(AwaitTest, WhatMayNotBeReadIsUnknownAtOnce) {
   EXPECT_EQ(Took(), seconds(0));
 }
 
+TEST_F(AwaitTest, AnOwnerThatMayNotBeReadIsSaidAtOnceWithTheRuleThatLacks) {
+  small_kubernetes::Fault fault;
+  fault.method = "GET";
+  fault.contains = "/jobs";
+  fault.times = 0;
+  fault.response = {403,
+                    R"({"kind":"Status","apiVersion":"v1","status":"Failure","code":403,)"
+                    R"("reason":"Forbidden","message":"jobs.batch is forbidden: User \"u\" cannot )"
+                    R"(list resource \"jobs\" in API group \"batch\" in the namespace \"lab\"",)"
+                    R"("details":{"group":"batch","kind":"jobs"}})",
+                    "application/json", std::nullopt};
+  kubernetes_.GetFaults().Add(fault);
+  const DriverOutcome outcome = AwaitBy("job/etl");
+  EXPECT_EQ(outcome.exit, DriverExit::kUnknown);
+  EXPECT_NE(outcome.error.find("needs rules: "), std::string::npos) << outcome.error;
+  EXPECT_EQ(Took(), seconds(0));
+}
+
 TEST_F(AwaitTest, AConflictWithAnotherWriterIsNothing) {
   MakeEphemeral("deployment.apps/bob");
   MarkRoot("app-status", "completed");

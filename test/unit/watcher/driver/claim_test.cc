@@ -448,5 +448,49 @@ TEST_F(ClaimTest, OnesOwnIsClaimedAgainWhoeverElseUsesIt) {
   EXPECT_EQ(ClaimBy("deployment/bob", true).exit, DriverExit::kDone);
 }
 
+TEST_F(ClaimTest, OfTwoClaimsOfOneOwnerOneWins) {
+  MakeWorkload("dask-m", R"("oshinko-cluster":"dask","oshinko-type":"master",)");
+  LabelObject("/apis/apps/v1/namespaces/lab/deployments/dask-m",
+              R"("oshinko-cluster":"dask","oshinko-type":"master")");
+  kubernetes_.Settle();
+  DriverExit of_dask = DriverExit::kFailed;
+  kubernetes_.on_request = [&, done = false](const Request& request, const User&) mutable {
+    if (done || request.method != "PATCH" || request.target != kDriver) return;
+    done = true;
+    of_dask = Claim(tools_, {"lab", "oshinko-cluster", "dask"}, *OwnerName::Parse("deployment/bob"),
+                    false)
+                  .exit;
+  };
+  const DriverOutcome of_spark = ClaimBy("deployment/bob");
+  kubernetes_.on_request = nullptr;
+  ASSERT_EQ(of_dask, DriverExit::kDone);
+  EXPECT_EQ(of_spark.exit, DriverExit::kOthers) << of_spark.said;
+  EXPECT_EQ(LabelOf(kDriver, kUses), "dask") << "who was told that dask is claimed is unprotected";
+}
+
+// Of other drivers only workloads, and those of the owner's kind, are looked for.
+TEST_F(ClaimTest, ADriverOfACustomKindIsToldHowFarItsClaimReaches) {
+  DefineKind("example.com", "Gadget", "gadgets", "gadget");
+  kubernetes_.Apply(R"({"apiVersion":"example.com/v1","kind":"Gadget",)" + Meta("pi") + "}");
+  kubernetes_.Settle();
+  const DriverOutcome pi = ClaimBy("gadget.example.com/pi");
+  EXPECT_EQ(pi.exit, DriverExit::kDone) << pi.error;
+  ASSERT_EQ(pi.warnings.size(), 1u);
+  EXPECT_TRUE(pi.warnings[0].starts_with("that gadget.example.com/pi uses it keeps it only while"))
+      << pi.warnings[0];
+  EXPECT_TRUE(ClaimBy("deployment/bob").warnings.empty());
+}
+
+// Whoever creates it labels its driver, and deletes what an interrupted creation left.
+TEST_F(ClaimTest, WhatIsBeingCreatedIsNobodysYet) {
+  MarkRoot("phase", "creating");
+  LabelObject(kDriver, R"("uses-oshinko-cluster":"spark")");
+  MakeWorkload("alice", "");
+  EXPECT_EQ(ClaimBy("deployment/alice").exit, DriverExit::kNotReady);
+  EXPECT_EQ(LabelOf("/apis/apps/v1/namespaces/lab/deployments/alice", kUses), "");
+  EXPECT_EQ(ClaimBy("deployment/bob").exit, DriverExit::kNotReady);
+  EXPECT_EQ(LabelOf(kDriver, kUses), "spark") << "the creation's own label";
+}
+
 }  // namespace
 }  // namespace cluster_watcher

@@ -6,6 +6,8 @@
 
 #include "probes/base/names.h"
 #include "test/unit/support/lab.h"
+#include "watcher/driver/await.h"
+#include "watcher/driver/claim.h"
 #include "watcher/driver/creation_mark.h"
 
 namespace cluster_watcher {
@@ -89,7 +91,7 @@ class World : public Lab {
     Command(World& world, const std::string& app = "", bool ephemeral = false)
         : world_(world), transport(world.transport_, kill_) {
       order.cluster = kDemo;
-      SetFile(kFile);
+      SetFile(world.file_);
       if (!app.empty()) order.app = *OwnerName::Parse(app);
       order.ephemeral = ephemeral;
       order.creator = {"cli", "c" + std::to_string(++world.commands_)};
@@ -169,14 +171,16 @@ class World : public Lab {
       EXPECT_EQ(Read(path).body.find("ownerReferences"), std::string::npos) << path;
       EXPECT_EQ(Read(path).body.find("deletionTimestamp"), std::string::npos) << path;
     }
-    EXPECT_EQ(MarkOf(kDemoRoot, "phase") + MarkOf(kDemoRoot, "created-by"), "");
+    EXPECT_EQ(MarkOf(kDemoRoot, "phase"), "");
+    EXPECT_EQ(MarkOf(kDemoRoot, "created-by"), "complete");
     EXPECT_EQ(MarkOf(kDemoRoot, "root-uid"), ObjectUid(kDemoRoot));
     const auto view = ReadClusterView(client_, discovery_, kDemo, {});
     ASSERT_TRUE(view);
     EXPECT_STREQ(ToString(view->status), "Running");
   }
-  // As if a command had not come to the end, and a minute had passed.
+  // As if a command had not come to the end of a longer file, and a minute had passed.
   void Interrupt() {
+    file_ += "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: $(CLUSTER)-late}\n";
     Patch(kDemoRoot,
           R"({"metadata":{"annotations":{"cluster-watcher/phase":"creating",)"
           R"("cluster-watcher/created-by":"cli/x"}}})",
@@ -194,6 +198,8 @@ class World : public Lab {
   using Lab::ObjectUid;
   using Lab::Read;
   using Lab::Refuse;
+
+  std::string file_ = kFile;
 
  private:
   int commands_ = 0;
@@ -738,6 +744,239 @@ TEST_F(CreateTest, NewStatusIsNoConflict) {
                       "application/merge-patch+json");
   };
   EXPECT_EQ(command.Run().said, "cluster demo is created");
+}
+
+// --- What is in use isn't cleared ---------------------------------------------------------------
+
+constexpr const char* kForever = "2099-01-01T00:00:00Z";
+
+// Killed before its mark is taken off: all is there, and alice wants it.
+TEST_F(CreateTest, WhatIsBeingCreatedIsNotClaimedNorClearedIfAllIsThere) {
+  MakeWorkload("alice", "");
+  Command first(*this);
+  first.transport.before = [&](int) {
+    if (Exists(kDemoClaim)) first.Kill();
+  };
+  ASSERT_NE(first.Run().exit, DriverExit::kDone);
+  ASSERT_EQ(MarkOf(kDemoRoot, "phase"), "creating");
+  kubernetes_.Settle();
+  const DriverTools tools{client_, discovery_, clock_, {}};
+  const DriverOutcome claimed = Claim(tools, kDemo, *OwnerName::Parse("deployment/alice"), false);
+  EXPECT_EQ(claimed.exit, DriverExit::kNotReady) << "claimed: " << claimed.said;
+  EXPECT_EQ(LabelOf(kDeployments + "alice", "uses-oshinko-cluster"), "");
+  clock_.elapsed += minutes(10);
+  const std::string root = ObjectUid(kDemoRoot), worker = ObjectUid(kDemoWorker);
+  const DriverOutcome again = Create();
+  EXPECT_EQ(again.said, "cluster demo is created");
+  EXPECT_EQ(ObjectUid(kDemoRoot), root);
+  EXPECT_EQ(ObjectUid(kDemoWorker), worker);
+  ExpectComplete();
+}
+
+// Whoever labels itself by hand, or holds the cluster, is heeded also where something lacks.
+TEST_F(CreateTest, WhatAnInterruptedOneLeftStaysWhileItIsHeldOrUsed) {
+  MakeWorkload("alice", "");
+  ASSERT_EQ(Create().exit, DriverExit::kDone);
+  Interrupt();
+  const std::string root = ObjectUid(kDemoRoot), worker = ObjectUid(kDemoWorker);
+  const auto expect_kept = [&](DriverExit exit, const std::string& why) {
+    const DriverOutcome outcome = Create("deployment/bob", true);
+    EXPECT_EQ(outcome.exit, exit) << outcome.said;
+    EXPECT_NE(outcome.error.find(why), std::string::npos) << outcome.error;
+    EXPECT_EQ(ObjectUid(kDemoRoot), root) << why;
+    EXPECT_EQ(ObjectUid(kDemoWorker), worker) << why;
+    clock_.elapsed += minutes(2);
+  };
+  const std::string ns = "/api/v1/namespaces/lab";
+  Annotate(ns, "hold-until", kForever);
+  expect_kept(DriverExit::kFailed, "hold-until on the namespace lab is 2099");
+  Patch(ns, R"({"metadata":{"annotations":{"cluster-watcher/hold-until":"someday"}}})");
+  expect_kept(DriverExit::kFailed, "\"someday\", which is not an RFC 3339 time and so holds");
+  Patch(ns, R"({"metadata":{"annotations":{"cluster-watcher/hold-until":null}}})");
+  Annotate(kDemoRoot, "hold-until", kForever);
+  expect_kept(DriverExit::kFailed, "hold-until on the master root deployment.apps/demo-m");
+  Patch(kDemoRoot, R"({"metadata":{"annotations":{"cluster-watcher/hold-until":null}}})");
+  Label(kDeployments + "alice", R"("uses-oshinko-cluster":"demo")");
+  expect_kept(DriverExit::kOthers, "is used by deployment.apps/alice");
+  Label(kDeployments + "alice", R"("uses-oshinko-cluster":null)");
+  EXPECT_EQ(Create("deployment/bob", true).said, "cluster demo is created");
+  EXPECT_NE(ObjectUid(kDemoRoot), root);
+}
+
+// What `kubectl rollout undo` restores: the annotations of the ReplicaSet, to which the
+// Deployment's were copied while it was created. Those that were taken off since are never taken
+// off there.
+TEST_F(CreateTest, AMarkThatAnUndoBringsBackCountsNoMore) {
+  MakeWorkload("alice", "");
+  Command first(*this);
+  first.transport.before = [&](int) { kubernetes_.Settle(); };
+  ASSERT_EQ(first.Run().exit, DriverExit::kDone);
+  kubernetes_.Settle();
+  ExpectComplete();
+  const DriverTools tools{client_, discovery_, clock_, {}};
+  ASSERT_EQ(Claim(tools, kDemo, *OwnerName::Parse("deployment/alice"), false).exit,
+            DriverExit::kDone);
+  const auto sets = JsonDocument::Parse(
+      Read("/apis/apps/v1/namespaces/lab/replicasets?labelSelector=app%3Ddemo-m").body);
+  std::string patch;
+  sets->root()["items"].At(0)["metadata"]["annotations"].ForEachMember(
+      [&](std::string_view key, JsonValue value) {
+        if (!key.starts_with("cluster-watcher/")) return;
+        patch += (patch.empty() ? "\"" : ",\"") + std::string(key) + "\":\"" +
+                 std::string(value.AsString().value_or("")) + "\"";
+      });
+  ASSERT_NE(patch.find("creating"), std::string::npos) << patch;
+  ASSERT_NE(patch.find(ObjectUid(kDemoRoot)), std::string::npos) << patch;
+  clock_.elapsed += std::chrono::hours(100);
+  Patch(kDemoRoot, R"({"metadata":{"annotations":{)" + patch + "}}}", "kubectl-rollout");
+  ASSERT_EQ(MarkOf(kDemoRoot, "phase"), "creating");
+  clock_.elapsed += minutes(2);
+  kubernetes_.Settle();
+  EXPECT_EQ(Await(tools, kDemo, *OwnerName::Parse("deployment/alice"), seconds(0)).exit,
+            DriverExit::kDone);
+  const std::string root = ObjectUid(kDemoRoot), worker = ObjectUid(kDemoWorker);
+  EXPECT_EQ(Create().said, "cluster demo exists");
+  Delete(kDemoService);
+  EXPECT_EQ(Create().said, "cluster demo is completed");
+  EXPECT_EQ(ObjectUid(kDemoRoot), root) << "alice uses it";
+  EXPECT_EQ(ObjectUid(kDemoWorker), worker);
+}
+
+// Two commands of one pod (two containers, or a wrapper that says it twice): the first one ends,
+// and uses the cluster, while the second one looks.
+TEST_F(CreateTest, TheSecondOfAPodDoesNotClearWhatTheFirstHasFinished) {
+  for (int n = 0; n < 60; ++n) {
+    SCOPED_TRACE("finished before request " + std::to_string(n));
+    World world;
+    world.MakePod("driver");
+    const WatcherId pod{"driver", world.ObjectUid(kNs + "pods/driver")};
+    Command first(world);
+    first.order.creator = pod;
+    first.transport.before = [&](int) {
+      if (world.Exists(kDemoClaim)) first.Kill();
+    };
+    ASSERT_NE(first.Run().exit, DriverExit::kDone);
+    Command second(world);
+    second.order.creator = pod;
+    std::string root, worker;
+    second.transport.before = [&](int count) {
+      if (count != n) return;
+      for (const std::string& path : {kDemoRoot, kDemoWorker, kDemoService}) {
+        if (!world.Exists(path)) return;
+        if (world.Read(path).body.find("deletionTimestamp") != std::string::npos) return;
+      }
+      root = world.ObjectUid(kDemoRoot);
+      worker = world.ObjectUid(kDemoWorker);
+      // What the first one's last request does.
+      world.Patch(kDemoRoot,
+                  R"({"metadata":{"annotations":{"cluster-watcher/phase":null,)"
+                  R"("cluster-watcher/created-by":"complete"}}})",
+                  kCreateManager);
+    };
+    second.Run();
+    if (root.empty()) continue;
+    EXPECT_EQ(world.ObjectUid(kDemoRoot), root) << "it was complete, and in use";
+    EXPECT_EQ(world.ObjectUid(kDemoWorker), worker) << "it was complete, and in use";
+  }
+}
+
+// Somebody deletes the cluster while it is created, and is told that it is deleted.
+TEST_F(CreateTest, WhatIsAppliedBehindADeletionIsNotLeft) {
+  Command command(*this, "deployment/bob", true);
+  kubernetes_.on_request = [&, done = false](const small_kubernetes::Request& request,
+                                             const small_kubernetes::User&) mutable {
+    if (done || request.method != "PATCH" || !request.target.starts_with(kDemoWorker)) return;
+    done = true;
+    Delete(kDemoRoot);
+    kubernetes_.Settle();
+  };
+  const DriverOutcome outcome = command.Run();
+  kubernetes_.on_request = nullptr;
+  kubernetes_.Settle();
+  ASSERT_FALSE(Exists(kDemoRoot));
+  EXPECT_FALSE(Exists(kDemoWorker) || Exists(kDemoService))
+      << "left without a master and an owner: no sweep deletes it";
+  EXPECT_EQ(outcome.exit, DriverExit::kNotReady);
+  EXPECT_EQ(outcome.error, "cluster demo is gone: it was deleted while it was created");
+}
+
+// What the garbage collector takes along with a worker that is cleared.
+TEST_F(CreateTest, ClearingTakesNoClaimAndNothingKeptAlong) {
+  ASSERT_EQ(Create().exit, DriverExit::kDone);
+  const std::string owner = R"({"metadata":{"ownerReferences":[{"apiVersion":"apps/v1",)"
+                            R"("kind":"Deployment","name":"demo-w","uid":")" +
+                            ObjectUid(kDemoWorker) + R"("}]}})";
+  kubernetes_.Apply(R"({"apiVersion":"v1","kind":"ConfigMap",)" +
+                    Meta("kept", R"(,"labels":{"oshinko-cluster":"demo"},)"
+                                 R"("annotations":{"cluster-watcher/keep":"true"})") +
+                    "}");
+  Patch(kDemoClaim, owner);
+  Patch(kMaps + std::string("/kept"), owner);
+  kubernetes_.Settle();
+  const std::string claim = ObjectUid(kDemoClaim);
+  Interrupt();
+  EXPECT_EQ(Create().exit, DriverExit::kDone);
+  kubernetes_.Settle();
+  EXPECT_TRUE(Exists(kDemoClaim) && ObjectUid(kDemoClaim) == claim) << "its data is lost";
+  EXPECT_TRUE(Exists(kMaps + std::string("/kept")));
+}
+
+// Those that are owned by what a remnant controls, too.
+TEST_F(CreateTest, ClearingLetsGoOfWhatIsFurtherBelow) {
+  ASSERT_EQ(Create().exit, DriverExit::kDone);
+  kubernetes_.Settle();
+  const auto sets = JsonDocument::Parse(
+      Read("/apis/apps/v1/namespaces/lab/replicasets?labelSelector=app%3Ddemo-w").body);
+  const JsonValue set = sets->root()["items"].At(0)["metadata"];
+  Patch(kDemoClaim,
+        R"({"metadata":{"ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":")" +
+            std::string(*set["name"].AsString()) + R"(","uid":")" +
+            std::string(*set["uid"].AsString()) + R"("}]}})");
+  const std::string claim = ObjectUid(kDemoClaim);
+  Interrupt();
+  EXPECT_EQ(Create().exit, DriverExit::kDone);
+  kubernetes_.Settle();
+  EXPECT_EQ(ObjectUid(kDemoClaim), claim);
+}
+
+TEST_F(CreateTest, AClaimThatIsTakenOverIsNoLongerLeftToASweep) {
+  MakeClaim(R"("oshinko-cluster":"demo")");
+  Annotate(kDemoClaim, "root-uid", ObjectUid(kDemoClaim));
+  Annotate(kDemoClaim, "collect-after", "2026-01-01T00:00:00Z");
+  Annotate(kDemoClaim, "collect-of", "oshinko-cluster=demo");
+  EXPECT_EQ(Create().exit, DriverExit::kDone);
+  EXPECT_EQ(MarkOf(kDemoClaim, "collect-after") + MarkOf(kDemoClaim, "collect-of"), "");
+}
+
+// Somebody who doesn't know of us deletes what was taken over.
+TEST_F(CreateTest, WhatWasTakenOverAndIsGoneByTheEndIsMadeAnew) {
+  file_ += "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: $(CLUSTER)-conf}\n";
+  const std::string conf = kMaps + std::string("/demo-conf");
+  kubernetes_.Apply(R"({"apiVersion":"v1","kind":"ConfigMap",)" +
+                    Meta("demo-conf", R"(,"labels":{"oshinko-cluster":"demo"})") + "}");
+  Command command(*this);
+  bool is_deleted = false;
+  command.transport.before = [&](int) {
+    const bool is_taken_over = Read(conf).body.find(kCreateManager) != std::string::npos;
+    if (is_deleted || !is_taken_over || LabelOf(kDemoClaim, "oshinko-cluster").empty()) return;
+    is_deleted = true;
+    Delete(conf);
+  };
+  EXPECT_EQ(command.Run().said, "cluster demo is created");
+  EXPECT_TRUE(is_deleted);
+  ExpectComplete();
+  EXPECT_TRUE(Exists(conf));
+}
+
+// A sweep, which lists before.
+TEST_F(CreateTest, WhatIsLeftAndBeingDeletedIsWaitedFor) {
+  MakeWorkload("demo-w", R"("oshinko-cluster":"demo","oshinko-type":"worker",)");
+  Annotate(kDemoWorker, "root-uid", ObjectUid(kDemoWorker));
+  Annotate(kDemoWorker, "phase", "deleting");
+  const DriverOutcome outcome = Create();
+  EXPECT_EQ(outcome.exit, DriverExit::kNotReady);
+  EXPECT_EQ(outcome.error, "cluster demo is Deleting");
+  EXPECT_FALSE(Exists(kDemoRoot));
 }
 
 }  // namespace

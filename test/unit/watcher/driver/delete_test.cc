@@ -22,6 +22,15 @@ using small_kubernetes::User;
 
 constexpr const char* kPods = "/api/v1/namespaces/lab/pods";
 
+// Everything is on the machine that it is run on.
+class OnlyHere final : public Transport {
+ public:
+  std::vector<HttpResult> Perform(std::span<const HttpRequest> requests, std::size_t,
+                                  std::stop_token) override {
+    return {requests.size(), Unexpected{TransportError{TransportError::Kind::kLocal, "here"}}};
+  }
+};
+
 class DeleteTest : public DriverLab {
  protected:
   DeleteTest() {
@@ -50,10 +59,10 @@ class DeleteTest : public DriverLab {
     observer.SetCaller(caller_uid_, caller_);
     EventRecorder events(client_, clock_, log_.logger(), me_.pod);
     Announcer announcer(events, clock_, log_);
-    Tools tools{client_,  discovery_,    clock_,          in_force,
-                metrics_, log_.logger(), [](Duration) {}, waits_};
+    Tools tools{client_,       discovery_,      clock_, in_force, metrics_,
+                log_.logger(), [](Duration) {}, waits_, false,    stop_.get_token()};
     const auto dial = [](const std::string&) -> Result<std::unique_ptr<Transport>> {
-      return Failure("no step reaches anything here");
+      return std::unique_ptr<Transport>(std::make_unique<OnlyHere>());
     };
     Reaper reaper(tools, observer, announcer, dial, steps_at_);
     const DriverTools driver{client_, discovery_, clock_, stop_.get_token()};
@@ -455,6 +464,20 @@ TEST_F(DeleteTest, WhoWaitsWaitsForAnothersDeletionToo) {
   const DriverOutcome outcome = Ended("bob");
   EXPECT_EQ(outcome.exit, DriverExit::kDone) << outcome.error;
   EXPECT_TRUE(IsDeleted());
+}
+
+// Ctrl-C, where a finalizer of somebody else's holds a member.
+TEST_F(DeleteTest, WhoWaitsCanBeToldToStop) {
+  waits_ = true;
+  HoldByFinalizer(kWorker);
+  const MonotonicTime began = clock_.Now();
+  clock_.At(clock_.elapsed + std::chrono::seconds(20), [this] { stop_.request_stop(); });
+  const DriverOutcome outcome = Asked();
+  EXPECT_EQ(outcome.exit, DriverExit::kFailed);
+  EXPECT_EQ(outcome.error, "told to stop: cluster spark is being deleted");
+  EXPECT_LT(clock_.Now() - began, std::chrono::seconds(30));
+  EXPECT_FALSE(Exists(kRoot) && Read(kRoot).body.find("deletionTimestamp") == std::string::npos)
+      << "all that can be is done";
 }
 
 // --- Steps --------------------------------------------------------------------------------------
@@ -864,6 +887,22 @@ TEST_F(DeleteTest, AnOptionalKindThatFailsHoldsNothingUp) {
   Refuse("GET", "/apis/ray.io/v1/namespaces/lab/rayclusters", 500);
   const DriverOutcome outcome = Ended("bob");
   EXPECT_TRUE(IsDeleted()) << outcome.error;
+}
+
+// Bob's word is not about a cluster that is alice's by the time of the first look. She is to be
+// scaled up in a moment; her own grace period is an hour.
+TEST_F(DeleteTest, ItsWordIsNotAboutAClusterThatHasBecomeAnothers) {
+  MakeEphemeral("deployment.apps/bob");
+  MakeWorkload("alice", "");
+  Scale("/apis/apps/v1/namespaces/lab/deployments/alice", 0);
+  kubernetes_.Settle();
+  settings_.settings.grace_period = std::chrono::hours(1);
+  Before("GET", "namespaces/lab/deployments/spark-m", 2,
+         [&] { MakeEphemeral("deployment.apps/alice"); });
+  const DriverOutcome outcome = Ended("deployment/bob");
+  kubernetes_.on_request = nullptr;
+  EXPECT_EQ(outcome.exit, DriverExit::kFailed) << outcome.said;
+  EXPECT_TRUE(IsWhole()) << "it belongs to alice";
 }
 
 }  // namespace
