@@ -22,8 +22,9 @@ std::optional<std::string> FromEnvironment(const std::string& name) {
 int main(int argc, char** argv) {
   using namespace cluster_watcher;
   signal(SIGPIPE, SIG_IGN);  // A peer that has gone is an error of the call.
-  const int code = Run({argv, static_cast<std::size_t>(argc)}, FromEnvironment);
+  int code = Run({argv, static_cast<std::size_t>(argc)}, FromEnvironment);
   std::fflush(nullptr);
+  if (code == 0 && std::ferror(stdout) != 0) code = 1;  // what it said is lost
   // The threads that serve metrics have nothing to clean up.
   std::_Exit(code);
 }

@@ -46,13 +46,14 @@ Cells Headers(const TableStyle& style) {
   for (const char* name :
        {"CLUSTER", "STATUS", "OWNER", "REPLICAS", "VERDICT", "REASON", "EPHEMERAL"}) {
     cells.emplace_back(name);
+    // Where a narrow terminal doesn't cut it off.
+    if (style.with_left && name == std::string_view("STATUS")) cells.emplace_back("LEFT");
   }
   if (style.format == OutputFormat::kWide) {
     for (const char* name : {"WORKERS", "MASTER", "WEBUI", "ROUTE", "DRIVERS"}) {
       cells.emplace_back(name);
     }
   }
-  if (style.with_left) cells.emplace_back("LEFT");
   return cells;
 }
 
@@ -60,7 +61,9 @@ Cells CellsOf(const ClusterRow& row, const TableStyle& style) {
   Cells cells;
   const auto or_shared = [&](const std::string& text) { return row.shared ? kShared : text; };
   if (style.with_namespace) cells.push_back(row.ns);
-  cells.insert(cells.end(), {row.cluster, row.status, row.owner});
+  cells.insert(cells.end(), {row.cluster, row.status});
+  if (style.with_left) cells.push_back(LeftText(row.left));
+  cells.push_back(row.owner);
   cells.push_back(row.replicas ? std::to_string(*row.replicas) : "");
   cells.insert(cells.end(),
                {or_shared(row.verdict), or_shared(row.reason), or_shared(row.ephemeral)});
@@ -73,7 +76,6 @@ Cells CellsOf(const ClusterRow& row, const TableStyle& style) {
     cells.insert(cells.end(),
                  {std::to_string(row.workers), row.master, row.web_ui, row.route, drivers});
   }
-  if (style.with_left) cells.push_back(LeftText(row.left));
   for (std::string& cell : cells) cell = Cell(std::move(cell));
   return cells;
 }
@@ -97,21 +99,34 @@ void WriteRow(JsonWriter& writer, const ClusterRow& row) {
   writer.EndObject();
 }
 
-// The columns of the terminal that stdout is; 0: it is none.
-std::size_t TerminalWidth() {
+// The terminal that stdout is; nullopt: it is none.
+std::optional<winsize> Terminal() {
   winsize size{};
-  if (isatty(STDOUT_FILENO) == 0) return 0;
-  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+  if (isatty(STDOUT_FILENO) == 0) return std::nullopt;
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_row == 0) {
+    size.ws_col = 80;
+    size.ws_row = 24;
+  }
+  return size;
 }
 
-// Cuts each line, so that the terminal doesn't break it.
-std::string FitTo(std::size_t width, const std::string& text) {
-  std::string fitted;
+// Cuts each line, so that the terminal doesn't break it, and says how many lines don't fit.
+std::string FitTo(const winsize& terminal, const std::string& text) {
+  std::vector<std::string> fitted;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
-    fitted += std::string(CutText(line, width)) + "\n";
+    fitted.emplace_back(CutText(line, terminal.ws_col));
   }
-  return fitted;
+  // The cursor stands in the last line.
+  const std::size_t most = std::max<std::size_t>(terminal.ws_row, 4) - 1;
+  if (fitted.size() > most) {
+    const std::size_t more = fitted.size() - (most - 1);
+    fitted.resize(most - 1);
+    fitted.emplace_back(CutText("(" + std::to_string(more) + " more)", terminal.ws_col));
+  }
+  std::string all;
+  for (const std::string& line : fitted) all += line + "\n";
+  return all;
 }
 
 class Lister {
@@ -166,9 +181,9 @@ class Lister {
       is_closed_ = !PrintText(ClusterJson(rows));
       return;
     }
-    const std::size_t width = TerminalWidth();
-    if (IsAsked("watch") && width > 0) {
-      is_closed_ = !PrintText(kClearScreen + FitTo(width, ClusterTable(rows, style_)));
+    const auto terminal = Terminal();
+    if (IsAsked("watch") && terminal) {
+      is_closed_ = !PrintText(kClearScreen + FitTo(*terminal, ClusterTable(rows, style_)));
       return;
     }
     if (rows.empty()) {

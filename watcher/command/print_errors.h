@@ -1,7 +1,9 @@
 // What commands print: texts on stdout, errors on stderr.
 #pragma once
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -13,11 +15,19 @@ inline constexpr int kUsageExit = 2;  // wrong usage or settings
 // Of `run`: its own failure before the program, wrong usage included.
 inline constexpr int kRunFailedExit = 125;
 
-// Prints `text` on stdout at once. What cannot be written, because nobody reads it any more, is
-// lost: false then.
+// Prints `text` on stdout at once. False: it could not be written, which is told on stderr and
+// leaves stdout in error, unless only nobody reads it any more.
 inline bool PrintText(const std::string& text) {
-  return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() &&
-         std::fflush(stdout) == 0;
+  const bool is_written =
+      std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+  if (is_written) return true;
+  const int error = errno;
+  if (error == EPIPE) {
+    std::clearerr(stdout);
+  } else {
+    std::fprintf(stderr, "cluster-watcher: standard output: %s\n", std::strerror(error));
+  }
+  return false;
 }
 
 // Prints each error as a line on stderr, and returns `exit`.
