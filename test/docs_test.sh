@@ -111,6 +111,11 @@ grep '^FailureCase\.' "$work/tests" | missing_in "$work/named" | check "each fai
 diff <(cut -d'|' -f2 "$work/rows" | tr -d ' ') <(seq 36; seq 38 66) | check "the failure cases are numbered as ever" empty
 grep -vE '\| `[^|]*\|$' "$work/rows" | check "and each has its test" empty
 
+section docs/drivers.md "Run a driver" | grep -E '^\|' | cut -d'|' -f4 | grep -oE '`[A-Z][A-Za-z]+\.[A-Za-z0-9]+`' | tr -d '`' |
+  missing_in "$work/tests" | check "each test of a driver's scenario in docs/drivers.md exists" empty
+section docs/drivers.md "Run a driver" | sed -n '/^| what happens/,/^$/p' | tail -n +3 | grep -vE '`[A-Za-z]+\.[A-Za-z0-9]+` \|$' | grep . |
+  check "and each scenario has one" empty
+
 section docs/owners-and-rules.md "What an owner wants" | sed -nE 's/^\| ([A-Z][A-Za-z, ]+) \|.*/\1/p' | tr -d ' ' | tr ',' '\n' |
   tr '[:upper:]' '[:lower:]' | sort >"$work/documented"
 sed -nE 's/.*plural = "([a-z]+)s".*/\1/p' probes/owner_kinds.cc | sort |
