@@ -92,16 +92,16 @@ Result<std::vector<std::string>, ApiError> Remnants::DeleteOnce(const std::strin
   return left;
 }
 
-Result<bool, ApiError> Remnants::IsBelow(const ObjectMeta& object,
-                                         const std::set<std::string>& uids, int depth) {
-  for (const OwnerReference& owner : object.owner_references()) {
-    if (uids.contains(owner.uid)) return true;
-    if (depth == 0) continue;
-    auto above = ReadOwner(tools_.client, tools_.discovery, cluster_.ns, owner, tools_.Reads());
-    if (!above) return Unexpected{std::move(above).error()};
-    if (!*above) continue;
-    auto is_below = IsBelow(**above, uids, depth - 1);
-    if (!is_below || *is_below) return is_below;
+Result<bool, ApiError> Remnants::IsRemnant(const OwnerReference& owner,
+                                           const std::set<std::string>& uids, int depth) {
+  if (uids.contains(owner.uid)) return true;
+  if (depth == 0) return false;
+  const auto above = ReadOwner(tools_.client, tools_.discovery, cluster_.ns, owner, tools_.Reads());
+  if (!above) return Unexpected{above.error()};
+  if (!*above) return false;
+  for (const OwnerReference& next : (*above)->owner_references()) {
+    auto is_it = IsRemnant(next, uids, depth - 1);
+    if (!is_it || *is_it) return is_it;
   }
   return false;
 }
@@ -118,27 +118,22 @@ Result<Done, ApiError> Remnants::LetGo(const Found& found) {
       ApiRequest::ListMetadata(claims, cluster_.ns),
       [&](JsonValue item) {
         auto claim = ReadObjectMeta(item);
-        // Those of a set are settled with that.
-        const bool is_of_set =
-            claim && std::any_of(claim->owner_references().begin(), claim->owner_references().end(),
-                                 [](const auto& owner) { return owner.kind == "StatefulSet"; });
-        if (claim && !is_of_set) stay.push_back({claims, *std::move(claim)});
+        if (!claim) return;
+        // Those of a set are settled with that, and those of a pod are its own.
+        const auto& owners = claim->owner_references();
+        const bool is_made = std::any_of(owners.begin(), owners.end(), [](const auto& owner) {
+          return owner.kind == "StatefulSet" || owner.kind == "Pod";
+        });
+        if (!is_made) stay.push_back({claims, *std::move(claim)});
       },
       tools_.Reads());
   if (!read) return Unexpected{read.error()};
   for (KubeObject& object : stay) {
     const auto owners = object.meta.owner_references();
     for (const OwnerReference& owner : owners) {
-      bool is_below = uids.contains(owner.uid);
-      if (!is_below) {
-        auto above = ReadOwner(tools_.client, tools_.discovery, cluster_.ns, owner, tools_.Reads());
-        if (!above) return Unexpected{std::move(above).error()};
-        if (!*above) continue;
-        auto found_below = IsBelow(**above, uids, kLongestChain);
-        if (!found_below) return Unexpected{std::move(found_below).error()};
-        is_below = *found_below;
-      }
-      if (!is_below) continue;
+      const auto is_remnant = IsRemnant(owner, uids, kLongestChain);
+      if (!is_remnant) return Unexpected{is_remnant.error()};
+      if (!*is_remnant) continue;
       const ApiResult released =
           tools_.client.Do(ApiRequest::MergePatch(object.type, cluster_.ns, object.meta.name,
                                                   NoOwnerReferencePatch(object.meta, owner.uid)),

@@ -35,8 +35,9 @@ class Remnants {
   Result<Found, ApiError> Find();
   // Takes the remnants off the owners of what stays.
   Result<Done, ApiError> LetGo(const Found& found);
-  Result<bool, ApiError> IsBelow(const ObjectMeta& object, const std::set<std::string>& uids,
-                                 int depth);
+  // Whether `owner` is one of `uids`, or something above it is.
+  Result<bool, ApiError> IsRemnant(const OwnerReference& owner, const std::set<std::string>& uids,
+                                   int depth);
   Result<std::vector<ResourceType>, ApiError> Kinds();
   Result<Done, ApiError> Delete(const KubeObject& object);
   Result<bool, ApiError> SettleClaims(const KubeObject& set);
