@@ -249,7 +249,7 @@ curl_socket_t OpenRemoteSocket(void* is_local, curlsocktype, curl_sockaddr* addr
     *static_cast<bool*>(is_local) = true;
     return CURL_SOCKET_BAD;
   }
-  return socket(address->family, address->socktype, address->protocol);
+  return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
 
 CURLcode SetConnectionOptions(CURL* easy, curl_slist* connect_to, const std::string& proxy) {

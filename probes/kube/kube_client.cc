@@ -442,7 +442,7 @@ ApiResult Interpret(const ApiRequest& request, HttpResult result) {
       break;
   }
   if (wrong) return Fail(ApiFailure::kUnexpected, request, "the answer is " + *wrong);
-  return ApiAnswer{*std::move(document), result->date};
+  return ApiAnswer{*std::move(document), result->date, result->status == 201};
 }
 
 JsonValue OnlyItem(const ApiAnswer& answer) { return answer.document.root()["items"].At(0); }

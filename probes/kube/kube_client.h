@@ -62,6 +62,7 @@ bool IsUnsetScale(const ApiError& error);
 struct ApiAnswer {
   JsonDocument document;
   std::optional<WallTime> server_time;  // the answer's Date
+  bool is_created = false;              // HTTP 201: the request made the object
 };
 using ApiResult = Result<ApiAnswer, ApiError>;
 

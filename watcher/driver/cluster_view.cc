@@ -205,9 +205,8 @@ ClusterStatus StatusOf(const ClusterView& view) {
     const bool counts = uid ? *uid == root.uid : !view.lacks.empty();
     if (counts && IsMarkedCreating(root)) return ClusterStatus::kCreating;
   }
-  // Without a master its members bear the marks.
+  // Without a master a member bears the marks.
   if (!view.root && view.marks.phase == Phase::kDeleting) return ClusterStatus::kDeleting;
-  if (!view.root && view.marks.phase == Phase::kCondemned) return ClusterStatus::kCondemned;
   return view.lacks.empty() ? ClusterStatus::kRunning : ClusterStatus::kIncomplete;
 }
 
@@ -265,7 +264,7 @@ Result<ClusterView, ApiError> ReadClusterView(KubeClient& client, Discovery& dis
   for (const Part& part : *parts) {
     if (!roots->empty() || view.marks.phase == Phase::kDeleting) break;
     Marks marks = ReadMarks(part.object.meta);
-    if (marks.phase != Phase::kWatching) view.marks = std::move(marks);
+    if (marks.phase == Phase::kDeleting) view.marks = std::move(marks);
   }
   // What is kept outlives its cluster.
   view.exists = view.root || std::any_of(parts->begin(), parts->end(), [](const Part& part) {

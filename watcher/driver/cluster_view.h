@@ -34,7 +34,7 @@ struct ClusterView {
   // The master root; nullopt: there is none, or several.
   std::optional<KubeObject> root;
   std::vector<std::string> rivals;  // where several roots are masters: "deployment.apps/bob-m"
-  Marks marks;                      // of `root`
+  Marks marks;  // of `root`; without any master, of a member that is marked as being deleted
   // The owner that its master pods, or else the root's pod template, give to their watcher, as it
   // is written there: it goes before what stands on the root. Empty: none.
   std::string given_owner;

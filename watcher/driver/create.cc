@@ -155,6 +155,7 @@ class Creation {
     switch (view_.status) {
       case ClusterStatus::kCondemned:
       case ClusterStatus::kDeleting:
+        if (IsLeftOver()) return {};
         return Step::Wait(Is(ToString(view_.status)));
       case ClusterStatus::kCreating:
         return JudgeCreator();
@@ -169,6 +170,13 @@ class Creation {
         return {};
     }
     return {};
+  }
+
+  // Whether only a member bears the marks, and whoever deleted what it is of has given up.
+  bool IsLeftOver() const {
+    const auto& since = view_.marks.deleting_since;
+    return !view_.root && !view_.is_going && view_.rivals.empty() && since &&
+           tools_.clock.WallNow() - *since >= Settings().delete_deadline;
   }
 
   Step JudgeCreator() {
@@ -420,7 +428,7 @@ class Creation {
       }
     }
     const auto meta = ReadObjectMeta(applied->document.root());
-    if (meta && !one.present) made_.push_back({one.type, *meta});
+    if (meta && applied->is_created) made_.push_back({one.type, *meta});
     if (meta && IsMarkedForCollection(*meta)) {
       // It is used again.
       const ApiResult unmarked = persistence.Do(ApiRequest::MergePatch(
@@ -449,12 +457,13 @@ class Creation {
 
   // What was taken over may have been deleted since, by who doesn't know of us.
   Step LookForAll() {
+    MasterRoot root(tools_.client, mark_->root());
+    const RootState state = root.Read(tools_.Reads());
+    if (state == RootState::kUnknown) return Failed(root.problem());
+    if (state != RootState::kOurs) return Marked(CreationMark::State::kLost, Lost::kSaySo);
     if (auto in_the_way = LookUpNames(tools_, order_.cluster, plan_)) {
       return Step::Wait(DriverOutcome::Of(DriverExit::kFailed, in_the_way->error + "; " + Again()));
     }
-    const auto& root = plan_.front().present;
-    const bool is_ours = root && root->meta.uid == mark_->root().meta.uid;
-    if (!is_ours) return Marked(CreationMark::State::kLost, Lost::kSaySo);
     const bool are_there = std::all_of(plan_.begin(), plan_.end(), [](const PlannedObject& one) {
       return one.present.has_value();
     });
@@ -495,7 +504,7 @@ class Creation {
   }
 
   // Who deletes the cluster may have listed it before we made the last of it, and nobody would find
-  // that later. Each goes by its UID.
+  // that later. Each goes by its UID, unless there is a new master, whose they are by now.
   void DeleteMade() {
     Persistence persistence(tools_, tools_.clock.Now() + kTimeToTidy);
     for (const KubeObject& object : std::exchange(made_, {})) {
@@ -512,12 +521,13 @@ class Creation {
     MasterRoot root(tools_.client, mark_->root());
     const RootState state = root.Read(tools_.Reads());
     const bool is_going = state == RootState::kGone || state == RootState::kTerminating ||
-                          state == RootState::kReplaced ||
                           (state == RootState::kOurs && root.marks().phase == Phase::kDeleting);
-    if (is_going) DeleteMade();
     const auto view =
         ReadClusterView(tools_.client, tools_.discovery, order_.cluster, tools_.Reads());
     if (!view) return DriverOutcome::Of(DriverExit::kUnknown, view.error());
+    const bool has_new_master =
+        !view->rivals.empty() || (view->root && view->root->meta.uid != mark_->root().meta.uid);
+    if (is_going && !has_new_master) DeleteMade();
     if (!view->root) return Is("gone: it was deleted while it was created");
     const std::string who = CreatorOf(view->root->meta).ToText();
     if (view->status == ClusterStatus::kCreating) return Is("being created by " + who);

@@ -58,7 +58,11 @@ DriverOutcome TryOnce(const DriverTools& tools, const DriverRun& run, const Appl
   if (app.owner) outcome = Claim(tools, run.cluster, ready.app, false);
   if (outcome.exit != DriverExit::kDone || !run.objects) return outcome;
   // What was created may lack something, or have been deleted since.
-  return Await(tools, run.cluster, ready.app, Duration(0));
+  outcome = Await(tools, run.cluster, ready.app, Duration(0));
+  const bool may_pass =
+      outcome.exit == DriverExit::kUnknown || outcome.exit == DriverExit::kNoCluster;
+  if (may_pass) outcome.exit = DriverExit::kNotReady;
+  return outcome;
 }
 
 }  // namespace

@@ -95,14 +95,19 @@ Result<std::vector<std::string>, ApiError> Remnants::DeleteOnce(const std::strin
 Result<bool, ApiError> Remnants::IsRemnant(const OwnerReference& owner,
                                            const std::set<std::string>& uids, int depth) {
   if (uids.contains(owner.uid)) return true;
-  if (depth == 0) return false;
+  if (depth == 0 || strangers_.contains(owner.uid)) return false;
   const auto above = ReadOwner(tools_.client, tools_.discovery, cluster_.ns, owner, tools_.Reads());
+  // Of a kind that we may not even read, such as another operator's, we have made nothing.
+  const bool is_strange = !above && above.error().failure == ApiFailure::kForbidden;
+  if (is_strange) strangers_.insert(owner.uid);
+  if (is_strange) return false;
   if (!above) return Unexpected{above.error()};
   if (!*above) return false;
   for (const OwnerReference& next : (*above)->owner_references()) {
     auto is_it = IsRemnant(next, uids, depth - 1);
     if (!is_it || *is_it) return is_it;
   }
+  strangers_.insert(owner.uid);
   return false;
 }
 

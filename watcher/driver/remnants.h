@@ -46,8 +46,9 @@ class Remnants {
   const ClusterId cluster_;
   const std::vector<ResourceType> types_;
   const std::function<void(const std::string&)> say_;
-  const Settings settings_;     // the defaults: claims are preserved
-  std::set<std::string> told_;  // by UID
+  const Settings settings_;          // the defaults: claims are preserved
+  std::set<std::string> told_;       // by UID
+  std::set<std::string> strangers_;  // UIDs of owners that are none of ours, nor below any
 };
 
 }  // namespace cluster_watcher

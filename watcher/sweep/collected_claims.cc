@@ -1,16 +1,19 @@
 #include "watcher/sweep/collected_claims.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
 #include <utility>
 #include <vector>
 
+#include "probes/base/names.h"
 #include "probes/base/time_text.h"
 #include "probes/cluster_probe.h"
 #include "watcher/decision/rules.h"
 #include "watcher/deletion/member_listing.h"
 #include "watcher/deletion/members.h"
+#include "watcher/driver/cluster_view.h"
 #include "watcher/driver/write_meta.h"
 #include "watcher/protocol/master_root.h"
 #include "watcher/protocol/member_annotations.h"
@@ -27,16 +30,6 @@ const ResourceType& PodType() { return *FindBuiltInByName("pods", ""); }
 
 Swept KeptFor(std::string why) { return {Swept::What::kKept, "", std::move(why)}; }
 
-// When it may be deleted; nullopt: it isn't left to a sweep, its mark is another claim's, or it is
-// of no cluster.
-std::optional<std::string> CollectAfter(const ObjectMeta& claim, const std::string& label) {
-  if (claim.deleting || claim.Annotation(annotation::kRootUid) != claim.uid) return std::nullopt;
-  const bool is_of_cluster = !claim.Annotation(annotation::kCollectOf).value_or("").empty() ||
-                             !claim.Label(label).value_or("").empty();
-  if (!is_of_cluster) return std::nullopt;
-  return claim.Annotation(annotation::kCollectAfter);
-}
-
 // Of which clusters a claim is: "oshinko-cluster=bob". What is marked says so itself.
 std::vector<std::string> ClustersOf(const ObjectMeta& claim, const std::string& label) {
   std::vector<std::string> clusters;
@@ -49,6 +42,19 @@ std::vector<std::string> ClustersOf(const ObjectMeta& claim, const std::string& 
   return clusters;
 }
 
+// When it may be deleted; nullopt: it isn't left to a sweep, its mark is another claim's, or it is
+// of no cluster.
+std::optional<std::string> CollectAfter(const ObjectMeta& claim, const std::string& label) {
+  if (claim.deleting || !IsMarkedForCollection(claim)) return std::nullopt;
+  const auto clusters = ClustersOf(claim, label);
+  const bool are_clusters =
+      !clusters.empty() &&
+      std::all_of(clusters.begin(), clusters.end(), [](const std::string& cluster) {
+        return IsLabelKey(cluster.substr(0, cluster.find('=')));
+      });
+  return are_clusters ? claim.Annotation(annotation::kCollectAfter) : std::nullopt;
+}
+
 // What could keep the claims of a namespace.
 struct InUse {
   std::optional<WallTime> now;                    // by the API server's clock
@@ -56,6 +62,7 @@ struct InUse {
   std::map<std::string, std::string> mounted_by;  // claims to pods
   std::vector<std::string> sets;                  // StatefulSets
   std::map<std::string, std::string> clusters;    // as ClustersOf, to an object that is of them
+  std::map<std::string, std::string> masters;     // of these, as far as they were asked for
   MonotonicTime since{};
 };
 
@@ -100,17 +107,33 @@ class Collector {
     return {Swept::What::kFailed, "", sent.error().message};
   }
 
-  // Its cluster is there again: what becomes of the claim is that one's to say, when it goes.
-  std::optional<std::string> UsedAgainBy(const ObjectMeta& claim) const {
-    for (const std::string& set : in_use_->sets) {
-      if (IsNamedAsClaimOf(set, claim.name)) return "statefulset.apps/" + set + " would mount it";
-    }
+  // Its cluster is there again, with a master that isn't being deleted: what becomes of the claim
+  // is that one's to say, when it goes.
+  std::optional<std::string> UsedAgainBy(const ObjectMeta& claim) {
     for (const std::string& cluster : ClustersOf(claim, sweep_.label)) {
-      const auto object = in_use_->clusters.find(cluster);
-      if (object == in_use_->clusters.end()) continue;
-      return object->second + " is of its cluster " + cluster.substr(cluster.find('=') + 1);
+      if (!in_use_->clusters.contains(cluster)) continue;
+      const auto known = in_use_->masters.find(cluster);
+      if (known == in_use_->masters.end()) {
+        in_use_->masters.emplace(cluster, MasterOf(cluster));
+      }
+      const std::string& master = in_use_->masters.at(cluster);
+      if (!master.empty()) {
+        return master + " is the master of its cluster " + cluster.substr(cluster.find('=') + 1);
+      }
     }
     return std::nullopt;
+  }
+
+  // Empty: there is none, it is going, or that isn't known.
+  std::string MasterOf(const std::string& cluster) const {
+    const std::size_t equals = cluster.find('=');
+    const auto view = ReadClusterView(sweep_.driver.client, sweep_.driver.discovery,
+                                      {ns_, cluster.substr(0, equals), cluster.substr(equals + 1)},
+                                      sweep_.driver.Reads());
+    const bool is_used =
+        view && view->root &&
+        (view->status == ClusterStatus::kRunning || view->status == ClusterStatus::kIncomplete);
+    return is_used ? view->root->Describe() : "";
   }
 
   Swept TakeFromCollection(const KubeObject& claim, std::string user) {
@@ -133,6 +156,14 @@ class Collector {
     }
     if (const auto pod = in_use_->mounted_by.find(claim.name); pod != in_use_->mounted_by.end()) {
       return "pod/" + pod->second + " mounts it";
+    }
+    for (const std::string& set : in_use_->sets) {
+      if (IsNamedAsClaimOf(set, claim.name)) return "statefulset.apps/" + set + " would mount it";
+    }
+    for (const std::string& cluster : ClustersOf(claim, sweep_.label)) {
+      const auto object = in_use_->clusters.find(cluster);
+      if (object == in_use_->clusters.end()) continue;
+      return object->second + " is of its cluster " + cluster.substr(cluster.find('=') + 1);
     }
     return std::nullopt;
   }

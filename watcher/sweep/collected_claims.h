@@ -17,11 +17,11 @@ struct ClaimSweep {
   std::string label;  // of clusters
 };
 
-// Deletes, by UID and resourceVersion, each claim that is due, unless a pod mounts it, its
-// namespace is held, or it is annotated to be kept. What can't be read keeps it. A claim that is
-// used again, due or not, is no longer left to a sweep: a StatefulSet would mount it, or an object
-// carries the label of its cluster. `told` hears of each claim that was due or is used again:
-// "lab", "claim data-0".
+// Deletes, by UID and resourceVersion, each claim that is due, unless a pod mounts it, a
+// StatefulSet would, an object carries the label of its cluster, its namespace is held, or it is
+// annotated to be kept. What can't be read keeps it. A claim whose cluster has a master again that
+// isn't being deleted is no longer left to a sweep, due or not. `told` hears of each claim that was
+// due or is used again: "lab", "claim data-0".
 void CollectDueClaims(
     const ClaimSweep& sweep,
     const std::function<void(const std::string& ns, const std::string& claim, Swept swept)>& told);

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "probes/base/names.h"
+#include "probes/base/time_text.h"
 #include "test/unit/support/lab.h"
 #include "watcher/driver/await.h"
 #include "watcher/driver/claim.h"
@@ -977,6 +978,129 @@ TEST_F(CreateTest, WhatIsLeftAndBeingDeletedIsWaitedFor) {
   EXPECT_EQ(outcome.exit, DriverExit::kNotReady);
   EXPECT_EQ(outcome.error, "cluster demo is Deleting");
   EXPECT_FALSE(Exists(kDemoRoot));
+}
+
+// Somebody deletes the root by hand, and another command adopts what the first one has made.
+TEST_F(CreateTest, WhatAnotherHasAdoptedIsNotTakenFromIt) {
+  Command command(*this);
+  DriverOutcome other;
+  bool done = false;
+  std::string worker, root;
+  command.transport.before = [&](int) {
+    if (done || !Exists(kDemoWorker) || Exists(kDemoService)) return;
+    done = true;
+    Delete(kDemoRoot);
+    kubernetes_.Settle();
+    other = Create();
+    kubernetes_.Settle();
+    worker = ObjectUid(kDemoWorker);
+    root = ObjectUid(kDemoRoot);
+    clock_.elapsed += seconds(5);
+  };
+  const DriverOutcome outcome = command.Run();
+  kubernetes_.Settle();
+  EXPECT_EQ(other.said, "cluster demo is created") << other.error;
+  ASSERT_TRUE(done);
+  ASSERT_TRUE(Exists(kDemoRoot));
+  EXPECT_EQ(ObjectUid(kDemoRoot), root);
+  EXPECT_TRUE(Exists(kDemoWorker))
+      << "the other's worker is gone: " << outcome.error << " / " << Joined(command.said);
+  EXPECT_TRUE(Exists(kDemoService)) << "the other's service is gone";
+}
+
+// All of it is the other's own, and the first one applies it once more.
+TEST_F(CreateTest, WhatAnotherHasMadeIsNotTakenFromIt) {
+  Command command(*this);
+  DriverOutcome other;
+  bool done = false;
+  command.transport.before = [&](int) {
+    if (done || !Exists(kDemoRoot) || MarkOf(kDemoRoot, "root-uid").empty() || Exists(kDemoWorker))
+      return;
+    done = true;
+    Delete(kDemoRoot);
+    kubernetes_.Settle();
+    other = Create();
+    kubernetes_.Settle();
+    clock_.elapsed += seconds(5);
+  };
+  const DriverOutcome outcome = command.Run();
+  kubernetes_.Settle();
+  EXPECT_EQ(other.said, "cluster demo is created") << other.error;
+  ASSERT_TRUE(done);
+  ASSERT_TRUE(Exists(kDemoRoot));
+  EXPECT_TRUE(Exists(kDemoWorker))
+      << "the other's worker is gone: " << outcome.error << " / " << Joined(command.said);
+  EXPECT_TRUE(Exists(kDemoService)) << "the other's service is gone";
+}
+
+// A claim of somebody else's, whose owner may not be read.
+TEST_F(CreateTest, AStrangersClaimHoldsNoClearingUp) {
+  ASSERT_EQ(Create().exit, DriverExit::kDone);
+  kubernetes_.Apply(R"({"apiVersion":"v1","kind":"Secret",)" + Meta("pg") + "}");
+  kubernetes_.Apply(
+      R"({"apiVersion":"v1","kind":"PersistentVolumeClaim",)" +
+      Meta("pg-1", R"(,"ownerReferences":[{"apiVersion":"v1","kind":"Secret","name":"pg","uid":")" +
+                       ObjectUid("/api/v1/namespaces/lab/secrets/pg") + R"("}])") +
+      R"(,"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}})");
+  Refuse("GET", "/secrets/pg", 403);
+  Interrupt();
+  const DriverOutcome o = Create();
+  EXPECT_EQ(o.exit, DriverExit::kDone) << o.error;
+}
+
+// `kubectl replace --force` of the root.
+TEST_F(CreateTest, ARootThatIsReplacedMeanwhileTakesNothingAlong) {
+  Command command(*this);
+  bool done = false;
+  command.transport.before = [&](int) {
+    if (done || !Exists(kDemoClaim)) return;
+    done = true;
+    Delete(kDemoRoot);
+    kubernetes_.Settle();
+    MakeWorkload("demo-m", R"("oshinko-cluster":"demo","oshinko-type":"master",)");
+    kubernetes_.Settle();
+  };
+  const DriverOutcome outcome = command.Run();
+  kubernetes_.Settle();
+  ASSERT_TRUE(done);
+  EXPECT_TRUE(Exists(kDemoRoot));
+  EXPECT_TRUE(Exists(kDemoWorker))
+      << outcome.said << outcome.error << " / " << Joined(command.said);
+}
+
+// By a sweep that was killed, or gave up.
+TEST_F(CreateTest, OldMarksOnWhatIsLeftAreNotWaitedFor) {
+  const auto lose_master = [&] {
+    ASSERT_EQ(Create().exit, DriverExit::kDone);
+    Delete(kDemoRoot);
+    kubernetes_.Settle();
+    Annotate(kDemoWorker, "root-uid", ObjectUid(kDemoWorker));
+    Annotate(kDemoWorker, "condemned-by", "cli/dead");
+  };
+  lose_master();
+  Annotate(kDemoWorker, "deleting-since", FormatTime(clock_.WallNow()));
+  Annotate(kDemoWorker, "phase", "deleting");
+  EXPECT_EQ(Create().exit, DriverExit::kNotReady);
+  clock_.elapsed += minutes(10);
+  lose_master();
+  Annotate(kDemoWorker, "phase", "condemned");
+  EXPECT_EQ(Create().exit, DriverExit::kDone) << "a condemnation is over in seconds";
+}
+
+TEST_F(CreateTest, WhatIsMadeWhileTheRootTerminatesIsNotLeft) {
+  Command command(*this, "deployment/bob", true);
+  bool done = false;
+  command.transport.before = [&](int) {
+    if (done || !Exists(kDemoClaim)) return;
+    done = true;
+    Patch(kDemoRoot, R"({"metadata":{"finalizers":["a.b/c"]}})");
+    Delete(kDemoRoot);
+  };
+  const DriverOutcome outcome = command.Run();
+  Patch(kDemoRoot, R"({"metadata":{"finalizers":null}})");
+  kubernetes_.Settle();
+  EXPECT_FALSE(Exists(kDemoWorker)) << outcome.said << outcome.error;
+  EXPECT_FALSE(Exists(kDemoRoot)) << "made again";
 }
 
 }  // namespace

@@ -511,9 +511,8 @@ TEST_F(SweepTest, AClaimInUseStays) {
   EXPECT_EQ(Sweep().claims, 0u);
   EXPECT_EQ(Told("lab/claim of-pod").detail, "pod/p mounts it");
   EXPECT_EQ(Told("lab/claim p-scratch").detail, "pod/p mounts it");
-  EXPECT_NE(Told("lab/claim of-cluster").detail.find("is of its cluster spark"), std::string::npos);
-  EXPECT_EQ(Told("lab/claim data-set-0").detail,
-            "statefulset.apps/set would mount it, so it is no longer left to a sweep");
+  EXPECT_NE(Told("lab/claim of-cluster").detail.find("of its cluster spark"), std::string::npos);
+  EXPECT_EQ(Told("lab/claim data-set-0").detail, "statefulset.apps/set would mount it");
   EXPECT_EQ(Told("lab/claim kept").detail, "it is annotated to be kept");
   EXPECT_NE(Told("lab/claim held").detail.find("held until"), std::string::npos);
   EXPECT_NE(Told("lab/claim no-time").detail.find("is no time"), std::string::npos);
@@ -996,6 +995,49 @@ TEST_F(SweepTest, AMasterWithoutPodsYetIsAMaster) {
   EXPECT_TRUE(Exists("/apis/apps/v1/namespaces/lab/statefulsets/spark-s"))
       << "somebody's new, shared cluster: " << Told().detail;
   EXPECT_TRUE(Exists(kWorker) && Exists(kService)) << Told().detail;
+}
+
+// It is marked as the deletion goes on.
+TEST_F(SweepTest, AClaimOfAClusterThatIsBeingDeletedStaysMarked) {
+  MakeClaim("data", R"(,"labels":{"oshinko-cluster":"spark"})");
+  MarkClaim("data", -std::chrono::hours(24), "oshinko-cluster=spark");
+  PutWatcherIntoPod(R"({"running":{}})");
+  MarkRoot("root-uid", ObjectUid(kRoot));
+  MarkRoot("phase", "deleting");
+  MarkRoot("condemned-by", "spark-m-x/uid");
+  MarkRoot("deletes-begun", "true");
+  MarkRoot("deleting-since", FormatTime(clock_.WallNow()));
+  const SweepProgress p = Sweep();
+  EXPECT_EQ(p.watched, 1u);
+  EXPECT_NE(Read(kClaims + "data").body.find("collect-after"), std::string::npos)
+      << Told("lab/claim data").detail;
+}
+
+// Its pods take their grace period to end.
+TEST_F(SweepTest, WhatItHasJustCollectedStaysMarked) {
+  MakeClaim("data", R"(,"labels":{"oshinko-cluster":"spark"})");
+  settings_.settings.volumes = Volumes::kCollect;
+  kubernetes_.Admin("PATCH", "/api/v1/namespaces/lab/pods/" + NameOfPod(),
+                    R"({"metadata":{"finalizers":["a.b/terminates-for-30s"]}})",
+                    "application/merge-patch+json");
+  LoseDriver();
+  ASSERT_EQ(Sweep().deleted, 1u) << Told().detail;
+  EXPECT_FALSE(Exists(kRoot));
+  EXPECT_NE(Read(kClaims + "data").body.find("collect-after"), std::string::npos)
+      << Told("lab/claim data").detail << log_text_.str();
+}
+
+TEST_F(SweepTest, ASetOfAnotherNameTakesNoMarkOff) {
+  MakeClaim("data-mydb-db-0");
+  MarkClaim("data-mydb-db-0", -std::chrono::hours(24), "oshinko-cluster=gone");
+  kubernetes_.Apply(
+      R"({"apiVersion":"apps/v1","kind":"StatefulSet",)" + Meta("db", "") +
+      R"(,"spec":{"replicas":0,"selector":{"matchLabels":{"app":"m"}},"template":{"metadata":)"
+      R"({"labels":{"app":"m"}},"spec":)"
+      R"({"containers":[]}}}})");
+  Sweep();
+  EXPECT_NE(Read(kClaims + "data-mydb-db-0").body.find("collect-after"), std::string::npos)
+      << Told("lab/claim data-mydb-db-0").detail;
 }
 
 // No sweep has come by while the cluster was there.
