@@ -1,10 +1,11 @@
 #include "watcher/driver/create.h"
 
 #include <algorithm>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "probes/base/names.h"
-#include "watcher/deletion/members.h"
 #include "watcher/driver/await.h"
 #include "watcher/driver/creation_mark.h"
 #include "watcher/driver/creation_plan.h"
@@ -12,6 +13,7 @@
 #include "watcher/driver/persistence.h"
 #include "watcher/driver/remnants.h"
 #include "watcher/driver/write_meta.h"
+#include "watcher/protocol/gone_watcher.h"
 #include "watcher/protocol/master_root.h"
 
 namespace cluster_watcher {
@@ -22,6 +24,8 @@ constexpr Duration kBetweenListings{250};
 // How often it looks again at once although the time is over.
 constexpr int kMostOverdue = 5;
 constexpr Duration kTimeToTidy{10'000};
+// The longest --delete-deadline.
+constexpr Duration kOldestDeletion = std::chrono::hours(24);
 
 // What a step came to.
 struct Step {
@@ -172,11 +176,13 @@ class Creation {
     return {};
   }
 
-  // Whether only a member bears the marks, and whoever deleted what it is of has given up.
+  // Whether only a member bears the marks, and whoever began to delete what is left is gone.
   bool IsLeftOver() const {
-    const auto& since = view_.marks.deleting_since;
-    return !view_.root && !view_.is_going && view_.rivals.empty() && since &&
-           tools_.clock.WallNow() - *since >= Settings().delete_deadline;
+    const Marks& marks = view_.marks;
+    if (view_.root || view_.is_going || !view_.rivals.empty()) return false;
+    const bool is_old =
+        marks.deleting_since && tools_.clock.WallNow() - *marks.deleting_since >= kOldestDeletion;
+    return is_old || IsGone(tools_.client, marks.condemned_by, order_.cluster.ns, tools_.Reads());
   }
 
   Step JudgeCreator() {
@@ -250,9 +256,7 @@ class Creation {
     mark_.emplace(tools_, *view_.root, me_, deadline_);
     if (Step step = Marked(mark_->Put({}), Lost::kLookAgain); step.next != Next::kGoOn) return step;
     if (Step step = WhyNotCleared(); step.next != Next::kGoOn) return step;
-    std::vector<ResourceType> types;
-    for (const PlannedObject& one : plan_) types.push_back(one.type);
-    Remnants remnants(tools_, order_.cluster, std::move(types), order_.say);
+    Remnants remnants(tools_, order_.cluster, Types(), order_.say);
     Persistence persistence(tools_, deadline_);
     while (true) {
       // Its root may be going by now, as it should.
@@ -506,28 +510,46 @@ class Creation {
   // Who deletes the cluster may have listed it before we made the last of it, and nobody would find
   // that later. Each goes by its UID, unless there is a new master, whose they are by now.
   void DeleteMade() {
-    Persistence persistence(tools_, tools_.clock.Now() + kTimeToTidy);
-    for (const KubeObject& object : std::exchange(made_, {})) {
-      const bool is_claim = object.type->kind == "PersistentVolumeClaim";
-      if (is_claim || IsNeverDeleted(object.type)) continue;
-      const ApiResult deleted = persistence.Do(
-          ApiRequest::Delete(object.type, order_.cluster.ns, object.meta.name, {object.meta.uid},
-                             PropagationPolicy::kBackground, false));
-      if (deleted) order_.say(object.Describe() + " deleted");
+    std::set<std::string> uids;
+    for (const KubeObject& object : std::exchange(made_, {})) uids.insert(object.meta.uid);
+    if (uids.empty()) return;
+    Remnants remnants(tools_, order_.cluster, Types(), order_.say, std::move(uids));
+    const MonotonicTime end = tools_.clock.Now() + kTimeToTidy;
+    while (IsGoing()) {
+      const auto view =
+          ReadClusterView(tools_.client, tools_.discovery, order_.cluster, tools_.Reads());
+      const bool has_new_master =
+          view &&
+          (!view->rivals.empty() || (view->root && view->root->meta.uid != mark_->root().meta.uid));
+      if (has_new_master) return;
+      if (view) {
+        const auto left = remnants.DeleteOnce("");
+        if (left && left->empty()) return;
+      }
+      if (tools_.clock.Now() >= end || tools_.stop.stop_requested()) return;
+      tools_.clock.WaitUntil(tools_.clock.Now() + kBetweenListings, tools_.stop);
     }
   }
 
-  DriverOutcome Overtaken() {
+  // Whether the root that was ours is gone or going, and no other has its name.
+  bool IsGoing() {
     MasterRoot root(tools_.client, mark_->root());
     const RootState state = root.Read(tools_.Reads());
-    const bool is_going = state == RootState::kGone || state == RootState::kTerminating ||
-                          (state == RootState::kOurs && root.marks().phase == Phase::kDeleting);
+    return state == RootState::kGone || state == RootState::kTerminating ||
+           (state == RootState::kOurs && root.marks().phase == Phase::kDeleting);
+  }
+
+  std::vector<ResourceType> Types() const {
+    std::vector<ResourceType> types;
+    for (const PlannedObject& one : plan_) types.push_back(one.type);
+    return types;
+  }
+
+  DriverOutcome Overtaken() {
+    DeleteMade();
     const auto view =
         ReadClusterView(tools_.client, tools_.discovery, order_.cluster, tools_.Reads());
     if (!view) return DriverOutcome::Of(DriverExit::kUnknown, view.error());
-    const bool has_new_master =
-        !view->rivals.empty() || (view->root && view->root->meta.uid != mark_->root().meta.uid);
-    if (is_going && !has_new_master) DeleteMade();
     if (!view->root) return Is("gone: it was deleted while it was created");
     const std::string who = CreatorOf(view->root->meta).ToText();
     if (view->status == ClusterStatus::kCreating) return Is("being created by " + who);

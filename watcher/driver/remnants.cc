@@ -31,8 +31,12 @@ bool Holds(const std::vector<ResourceType>& types, const ResourceType& type) {
 }  // namespace
 
 Remnants::Remnants(const DriverTools& tools, ClusterId cluster, std::vector<ResourceType> types,
-                   std::function<void(const std::string&)> say)
-    : tools_(tools), cluster_(std::move(cluster)), types_(std::move(types)), say_(std::move(say)) {}
+                   std::function<void(const std::string&)> say, std::set<std::string> only)
+    : tools_(tools),
+      cluster_(std::move(cluster)),
+      types_(std::move(types)),
+      say_(std::move(say)),
+      only_(std::move(only)) {}
 
 Result<std::vector<ResourceType>, ApiError> Remnants::Kinds() {
   MemberKinds members = FindMemberKinds(settings_, tools_.discovery, tools_.Reads());
@@ -61,7 +65,7 @@ Result<Remnants::Found, ApiError> Remnants::Find() {
         if (!meta || !cluster_.Owns(*meta)) return;
         if (IsKept(*meta)) {
           found.kept.push_back({(*kinds)[which], *std::move(meta)});
-        } else if (IsManaged(item)) {
+        } else if (only_.empty() ? IsManaged(item) : only_.contains(meta->uid)) {
           found.remnants.push_back({(*kinds)[which], *std::move(meta)});
         }
       },
@@ -97,17 +101,13 @@ Result<bool, ApiError> Remnants::IsRemnant(const OwnerReference& owner,
   if (uids.contains(owner.uid)) return true;
   if (depth == 0 || strangers_.contains(owner.uid)) return false;
   const auto above = ReadOwner(tools_.client, tools_.discovery, cluster_.ns, owner, tools_.Reads());
-  // Of a kind that we may not even read, such as another operator's, we have made nothing.
-  const bool is_strange = !above && above.error().failure == ApiFailure::kForbidden;
-  if (is_strange) strangers_.insert(owner.uid);
-  if (is_strange) return false;
   if (!above) return Unexpected{above.error()};
   if (!*above) return false;
   for (const OwnerReference& next : (*above)->owner_references()) {
     auto is_it = IsRemnant(next, uids, depth - 1);
     if (!is_it || *is_it) return is_it;
   }
-  strangers_.insert(owner.uid);
+  if (depth == kLongestChain) strangers_.insert(owner.uid);
   return false;
 }
 
@@ -117,6 +117,7 @@ Result<Done, ApiError> Remnants::LetGo(const Found& found) {
     if (!object.meta.deleting) uids.insert(object.meta.uid);
   }
   if (uids.empty()) return Done{};
+  strangers_.clear();
   KubeObjects stay = found.kept;
   const ResourceType& claims = *FindBuiltInByName("persistentvolumeclaims", "");
   const auto read = tools_.client.EachItem(
@@ -137,6 +138,10 @@ Result<Done, ApiError> Remnants::LetGo(const Found& found) {
     const auto owners = object.meta.owner_references();
     for (const OwnerReference& owner : owners) {
       const auto is_remnant = IsRemnant(owner, uids, kLongestChain);
+      // What another operator owns is none of the cluster's, unless it says so.
+      const bool is_strangers = !is_remnant && !cluster_.Owns(object.meta) &&
+                                is_remnant.error().failure == ApiFailure::kForbidden;
+      if (is_strangers) continue;
       if (!is_remnant) return Unexpected{is_remnant.error()};
       if (!*is_remnant) continue;
       const ApiResult released =

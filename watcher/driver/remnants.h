@@ -17,8 +17,9 @@ namespace cluster_watcher {
 class Remnants {
  public:
   // Of the kinds that members can be and of `types`. `say` is told what is deleted, a line each.
+  // `only`: these UIDs; empty: all.
   Remnants(const DriverTools& tools, ClusterId cluster, std::vector<ResourceType> types,
-           std::function<void(const std::string&)> say);
+           std::function<void(const std::string&)> say, std::set<std::string> only = {});
 
   // Deletes them in the foreground, each by its UID, and the object `root_uid` once the others are
   // gone. Returns what is still there; call again until that is nothing. PersistentVolumeClaims
@@ -35,7 +36,8 @@ class Remnants {
   Result<Found, ApiError> Find();
   // Takes the remnants off the owners of what stays.
   Result<Done, ApiError> LetGo(const Found& found);
-  // Whether `owner` is one of `uids`, or something above it is.
+  // Whether `owner` is one of `uids`, or something above it is. kForbidden: an owner may not be
+  // read.
   Result<bool, ApiError> IsRemnant(const OwnerReference& owner, const std::set<std::string>& uids,
                                    int depth);
   Result<std::vector<ResourceType>, ApiError> Kinds();
@@ -46,9 +48,10 @@ class Remnants {
   const ClusterId cluster_;
   const std::vector<ResourceType> types_;
   const std::function<void(const std::string&)> say_;
+  const std::set<std::string> only_;
   const Settings settings_;          // the defaults: claims are preserved
   std::set<std::string> told_;       // by UID
-  std::set<std::string> strangers_;  // UIDs of owners that are none of ours, nor below any
+  std::set<std::string> strangers_;  // in one pass: UIDs of owners that are none, nor below any
 };
 
 }  // namespace cluster_watcher

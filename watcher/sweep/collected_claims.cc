@@ -130,9 +130,8 @@ class Collector {
     const auto view = ReadClusterView(sweep_.driver.client, sweep_.driver.discovery,
                                       {ns_, cluster.substr(0, equals), cluster.substr(equals + 1)},
                                       sweep_.driver.Reads());
-    const bool is_used =
-        view && view->root &&
-        (view->status == ClusterStatus::kRunning || view->status == ClusterStatus::kIncomplete);
+    // What is left of one that was deleted with Orphan is incomplete.
+    const bool is_used = view && view->root && view->status == ClusterStatus::kRunning;
     return is_used ? view->root->Describe() : "";
   }
 
@@ -223,27 +222,33 @@ class Collector {
     const ResourceType& sets = *FindBuiltInByName("statefulsets", "apps");
     std::erase(types, sets);
     std::erase(types, ClaimType());
+    std::vector<ApiRequest> lists = {ApiRequest::ListMetadata(sets, ns_)};
     for (const ResourceType& type : types) {
       for (const std::string& label : labels_) {
-        const auto read = sweep_.driver.client.EachItem(
-            ApiRequest::ListBySelector(type, ns_, label, true),
-            [&](JsonValue item) { NoteClusters(type, item, found); }, patience);
-        if (!read) return read;
+        lists.push_back(ApiRequest::ListBySelector(type, ns_, label, true));
       }
     }
-    return sweep_.driver.client.EachItem(
-        ApiRequest::ListMetadata(sets, ns_),
-        [&](JsonValue item) {
-          found.sets.emplace_back(item["metadata"]["name"].AsString().value_or(""));
-          NoteClusters(sets, item, found);
+    const auto read = sweep_.driver.client.EachItemSideBySide(
+        lists, kUrgentReadsSideBySide,
+        [&](std::size_t which, JsonValue item) {
+          if (which == 0) {
+            found.sets.emplace_back(item["metadata"]["name"].AsString().value_or(""));
+          }
+          NoteClusters(lists[which].type, item, found);
         },
         patience);
+    for (const auto& one : read) {
+      if (!one) return Unexpected{one.error()};
+    }
+    return Done{};
   }
 
   void NoteClusters(const ResourceType& type, JsonValue item, InUse& found) const {
     const auto meta = ReadObjectMeta(item);
+    // What is kept outlives its cluster.
+    if (!meta || IsKept(*meta)) return;
     for (const std::string& label : labels_) {
-      const auto name = meta ? meta->Label(label) : std::nullopt;
+      const auto name = meta->Label(label);
       if (!name || name->empty()) continue;
       found.clusters.emplace(label + "=" + *name, KubeObject{type, *meta}.Describe());
     }

@@ -1081,7 +1081,11 @@ TEST_F(CreateTest, OldMarksOnWhatIsLeftAreNotWaitedFor) {
   Annotate(kDemoWorker, "deleting-since", FormatTime(clock_.WallNow()));
   Annotate(kDemoWorker, "phase", "deleting");
   EXPECT_EQ(Create().exit, DriverExit::kNotReady);
-  clock_.elapsed += minutes(10);
+  clock_.elapsed += std::chrono::hours(24);
+  lose_master();
+  Annotate(kDemoWorker, "deleting-since", FormatTime(clock_.WallNow()));
+  Annotate(kDemoWorker, "condemned-by", "a-pod/that-is-gone");
+  Annotate(kDemoWorker, "phase", "deleting");
   lose_master();
   Annotate(kDemoWorker, "phase", "condemned");
   EXPECT_EQ(Create().exit, DriverExit::kDone) << "a condemnation is over in seconds";

@@ -959,6 +959,9 @@ TEST_F(SweepTest, AClaimThatIsUsedAgainIsNoLongerCollected) {
   settings_.settings.volumes = Volumes::kPreserve;
   MakeRoot();
   LabelObject(kRoot, R"("oshinko-cluster":"spark","oshinko-type":"master")");
+  MakeWorkload("spark-w", R"("oshinko-cluster":"spark","oshinko-type":"worker",)");
+  LabelObject(kWorker, R"("oshinko-cluster":"spark","oshinko-type":"worker")");
+  MakeService("spark", R"("oshinko-type":"master")");
   MakeDriver();
   MakeEphemeral("deployment.apps/bob");
   kubernetes_.Settle();
