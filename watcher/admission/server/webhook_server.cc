@@ -213,8 +213,8 @@ void WebhookServer::State::Close(Connection& connection) {
 // Accounts for what a connection holds now; what is small is bounded by the number of connections.
 // If all hold too much, closes those whose requests take longest: an honest one takes milliseconds.
 // Large reviews that are whole stay, since whoever cut off the first of them again and again would
-// leave none to be answered, up to half of the bound: beyond it the largest that waits goes.
-// Returns whether this one is still open.
+// leave none to be answered, up to half of the bound: beyond it the largest that waits goes, if it
+// is larger. Returns whether this one is still open.
 bool WebhookServer::State::Hold(Connection& connection, std::size_t bytes) {
   const std::size_t counted = bytes > kQuickBody ? bytes : 0;
   held += counted - connection.held;
@@ -222,7 +222,8 @@ bool WebhookServer::State::Hold(Connection& connection, std::size_t bytes) {
   connection.most_held = std::max(connection.most_held, bytes);
   while (held > limits.bodies && !connection.ended) {
     Connection* victim = LargestThatWaits();
-    if (victim == nullptr) victim = LongestUnderWay();
+    Connection* const other = LongestUnderWay();
+    if (victim == nullptr || (other != nullptr && other->held > victim->held)) victim = other;
     Close(victim == nullptr ? connection : *victim);
   }
   return !connection.ended;
