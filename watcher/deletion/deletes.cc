@@ -155,7 +155,8 @@ bool Deletes::MarkForCollection(const KubeObjects& claims) {
 }
 
 void Deletes::TakeFromCollection(const KubeObjects& claims) {
-  for (const KubeObject& claim : claims) {
+  for (const KubeObject& claim : claims) used_again_.insert_or_assign(claim.meta.uid, claim);
+  for (const auto& [uid, claim] : std::exchange(used_again_, {})) {
     auto answer = tools_.client.Do(claims_.PreserveRequest(claim), {});
     if (answer) {
       tools_.log.info("{} is no longer marked for collection", claim.Describe());
@@ -280,7 +281,9 @@ bool Deletes::AreClaimsSettled(const KubeObject& object) {
     warn_once_(object.Describe() + ": waiting until its claims are let go of");
     return false;
   }
-  if (!is_whole_()) TakeFromCollection(settled->used_again);
+  for (const KubeObject& claim : settled->used_again) {
+    used_again_.insert_or_assign(claim.meta.uid, claim);
+  }
   if (is_whole_()) {
     for (KubeObject& claim : settled->due) {
       claims_waiting_.insert_or_assign(claim.meta.uid, WaitingClaim{claim, object.meta.uid});

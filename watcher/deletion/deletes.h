@@ -56,7 +56,8 @@ class Deletes {
 
   // Marks claims for `sweep`. False: some must be sent again.
   bool MarkForCollection(const KubeObjects& claims);
-  // Takes the marks of an earlier deletion off claims that stay. One that can't be is warned of.
+  // Takes the marks of an earlier deletion off claims that stay, and off those of the sets that
+  // were settled since. One that can't be is warned of.
   void TakeFromCollection(const KubeObjects& claims);
 
   // From now on what has changed since it was listed isn't read and sent again at once: there is no
@@ -110,6 +111,7 @@ class Deletes {
   };
   std::map<std::string, WaitingClaim> claims_waiting_;  // by UID
   std::map<std::string, std::string> claims_sent_;      // by UID, as people know them
+  std::map<std::string, KubeObject> used_again_;  // by UID: of sets, until they may be written
   std::string policy_;
   bool any_accepted_ = false;
   bool leaves_conflicts_ = false;

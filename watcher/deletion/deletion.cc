@@ -812,6 +812,7 @@ Deletion::Outcome Deletion::DeleteRoot(MonotonicTime deadline) {
     if (auto outcome = WhyNotRoot(state)) return *outcome;
   }
   root_deleted_ = true;
+  deletes_.TakeFromCollection({});
   behind.insert(behind.end(), claims.begin(), claims.end());
   DeleteBehindRoot(behind);
   for (int pass = 0; pass < kMostLatePasses && !deletes_.SendWaitingClaims(); ++pass) {

@@ -1056,6 +1056,26 @@ TEST_F(SweepTest, ADeletionThatPreservesClaimsTakesThemFromCollection) {
   EXPECT_EQ(Read(kClaims + "data").body.find("collect-after"), std::string::npos);
 }
 
+// Those of a set that goes first, which is settled while the cluster is whole.
+TEST_F(SweepTest, ClaimsOfASetThatGoesFirstAreTakenFromCollectionToo) {
+  Delete(kWorker);
+  Delete(kService);
+  Delete(kMaps + std::string("/spark-config"));
+  kubernetes_.Apply(
+      R"({"apiVersion":"apps/v1","kind":"StatefulSet",)" +
+      Meta("spark-s", R"(,"labels":{"oshinko-cluster":"spark"})") +
+      R"(,"spec":{"replicas":1,"selector":{"matchLabels":{"app":"spark-s"}},"template":)"
+      R"({"metadata":{"labels":{"app":"spark-s"}},"spec":{"containers":[]}},)"
+      R"("volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{}}]}})");
+  kubernetes_.Settle();
+  const std::string claim = kClaims + "data-spark-s-0";
+  ASSERT_TRUE(Exists(claim));
+  MarkClaim("data-spark-s-0", -std::chrono::hours(1), "oshinko-cluster=spark");
+  LoseDriver();
+  ASSERT_EQ(Sweep().deleted, 1u) << Told().detail;
+  EXPECT_EQ(Read(claim).body.find("collect-after"), std::string::npos);
+}
+
 // `create` takes over what was left, before each request of the sweep in turn.
 TEST(SweepBesideCreateTest, WhatIsTakenOverIsNotSwept) {
   struct W : SweepTest {
