@@ -27,7 +27,7 @@ e2e: ## the image in pods, on a real node of its own; needs root
 	@scripts/setup image node go
 	@test/e2e/run
 
-image: ## the container image, an OCI layout: build-release/image and image.tar
+image: ## the container image for amd64 and arm64: build-release/image and image.tar
 	@scripts/setup image
 	@scripts/image
 
@@ -49,7 +49,7 @@ demo: ## watch an abandoned cluster go (KUBERNETES=real, or KUBECONFIG=FILE)
 	@KUBECONFIG='$(if $(filter command,$(origin KUBECONFIG)),$(KUBECONFIG))' scripts/demo
 
 bench: ## measure speed and size, beside others
-	@scripts/setup go
+	@scripts/setup image go
 	@scripts/bench
 	@scripts/bench_admission
 	@scripts/bench_list

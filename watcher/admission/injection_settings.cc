@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <functional>
 #include <map>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "probes/base/names.h"
@@ -31,11 +33,11 @@ std::optional<double> ParseQuantity(std::string_view text) {
       {"", 1.0},   {"m", 1e-3},    {"k", 1e3},     {"M", 1e6},     {"G", 1e9},
       {"T", 1e12}, {"Ki", 0x1p10}, {"Mi", 0x1p20}, {"Gi", 0x1p30}, {"Ti", 0x1p40}};
   if (text.empty() || text.front() < '0' || text.front() > '9') return std::nullopt;
-  double number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number, std::chars_format::fixed);
-  if (error != std::errc()) return std::nullopt;
-  const auto suffix = kSuffixes.find(std::string_view(stop, static_cast<std::size_t>(end - stop)));
+  const std::string digits(text.substr(0, text.find_first_not_of("0123456789.")));
+  char* stop = nullptr;
+  const double number = std::strtod(digits.c_str(), &stop);
+  if (*stop != '\0' || std::isinf(number)) return std::nullopt;
+  const auto suffix = kSuffixes.find(text.substr(digits.size()));
   if (suffix == kSuffixes.end()) return std::nullopt;
   return number * suffix->second;
 }

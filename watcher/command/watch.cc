@@ -9,6 +9,7 @@
 #include "metrics/http/metrics_endpoint.h"
 #include "metrics/process_metrics.h"
 #include "metrics/watcher_metrics.h"
+#include "probes/base/memory.h"
 #include "probes/kube/token_source.h"
 #include "watcher/command/print_errors.h"
 #include "watcher/command/session.h"
@@ -21,6 +22,10 @@
 
 namespace cluster_watcher {
 namespace {
+
+// The start, and a look for sure, touch a lot that then isn't used for long.
+constexpr Duration kGiveBackAfter = std::chrono::seconds(20);
+constexpr Duration kGiveBackEvery = std::chrono::minutes(15);
 
 std::string CodeText(int status) { return status == 0 ? "<error>" : std::to_string(status); }
 
@@ -60,11 +65,18 @@ int RunWatch(const Invocation& invocation, const Environment& environment, std::
     // A loop that waits for a slow API server is alive.
     health.Turned(clock.Now());
   });
+  MonotonicTime give_back_at = clock.Now() + kGiveBackAfter;
+  const auto give_back_memory = [&] {
+    if (clock.Now() < give_back_at) return;
+    GiveBackMemory();
+    give_back_at = clock.Now() + kGiveBackEvery;
+  };
   Discovery discovery(client);
   const Tools tools{
       client, discovery, clock, settings, metrics, log.logger(), [&](Duration may_take) {
         health.Turned(clock.Now() + may_take);
         port.EnsureListening();
+        give_back_memory();
       }};
 
   Observer observer(client, discovery, clock, settings);

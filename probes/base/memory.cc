@@ -1,0 +1,34 @@
+#include "probes/base/memory.h"
+
+#include <link.h>
+#include <malloc.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace cluster_watcher {
+namespace {
+
+// A segment that can be written has pages that differ from the file, and would lose them.
+int GiveBackSegments(dl_phdr_info* object, std::size_t, void*) {
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  for (int i = 0; i < object->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& segment = object->dlpi_phdr[i];
+    if (segment.p_type != PT_LOAD || (segment.p_flags & PF_W) != 0) continue;
+    const std::uintptr_t begin = (object->dlpi_addr + segment.p_vaddr) & ~(page - 1);
+    const std::uintptr_t end = object->dlpi_addr + segment.p_vaddr + segment.p_memsz;
+    madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void GiveBackMemory() {
+  malloc_trim(0);
+  dl_iterate_phdr(GiveBackSegments, nullptr);
+}
+
+}  // namespace cluster_watcher
