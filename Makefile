@@ -50,6 +50,7 @@ demo: ## watch an abandoned cluster go (KUBERNETES=real, or KUBECONFIG=FILE)
 
 bench: ## measure speed and size, beside others
 	@scripts/setup image go
+	@scripts/bench_goals
 	@scripts/bench
 	@scripts/bench_admission
 	@scripts/bench_list
