@@ -7,14 +7,14 @@ number() { awk -v v="$1" 'BEGIN { a = v < 0 ? -v : v; printf(a >= 100 ? "%.0f" :
 figure() {
   local middle least most
   read -r middle least most < <(spread "$1")
-  if (($(wc -l <"$1") == 1)); then number "$middle"; return; fi
+  if (($(grep -c '' "$1") == 1)); then number "$middle"; return; fi
   echo "$(number "$middle") [$(number "$least")–$(number "$most")]"
 }
 # ratio OURS PEER
 ratio() { awk -v a="$1" -v b="$2" 'BEGIN { if (a > 0) printf "%.1f×", b / a; else printf "–" }'; }
 # pad WIDTH TEXT: by characters, not bytes.
 pad() { (LC_ALL=C.UTF-8; printf '%s%*s' "$2" $(($1 > ${#2} ? $1 - ${#2} : 0)) ''); }
-row() { echo "$(pad 48 "$1") $(pad 28 "$2") $(pad 34 "${3-}") ${4-}"; }
+row() { echo "$(pad 48 "$1") $(pad 28 "${2-}") $(pad 34 "${3-}") ${4-}"; }
 # files FIGURE OURS PEER'S-NAME PEERS: a row of medians.
 files() { row "$1" "$(figure "$2")" "$3 $(figure "$4")" "$(ratio "$(median "$2")" "$(median "$4")")"; }
 mb() { awk -v v="$1" 'BEGIN { printf "%.2f", v / 1e6 }'; }
