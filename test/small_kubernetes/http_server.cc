@@ -149,15 +149,23 @@ int HttpServer::Handle(mg_connection* connection) {
 }
 
 void HttpServer::StreamWatch(mg_connection* connection, Watch& watch, const std::string& target) {
-  const std::string asked(ParseTarget(target).Query("timeoutSeconds"));
-  const std::int64_t seconds = std::atoll(asked.c_str());
-  const auto deadline = std::chrono::steady_clock::now() +
-                        (seconds > 0 ? Duration(std::chrono::seconds(seconds)) : kWatchDefault);
+  using std::chrono::steady_clock;
+  const Target asked = ParseTarget(target);
+  const std::int64_t seconds = std::atoll(std::string(asked.Query("timeoutSeconds")).c_str());
+  const auto deadline =
+      steady_clock::now() + (seconds > 0 ? Duration(std::chrono::seconds(seconds)) : kWatchDefault);
+  const bool allows_bookmarks = asked.Query("allowWatchBookmarks") == "true";
+  auto next_bookmark = steady_clock::now() + bookmarks;
   Send(connection, Head(Response{}, true));
   std::unique_lock lock(mutex_);
   while (true) {
-    const std::string events = watch.Next();
-    const bool over = watch.IsOver() || stopping_ || std::chrono::steady_clock::now() >= deadline;
+    std::string events = watch.Next();
+    const auto now = steady_clock::now();
+    const bool over = watch.IsOver() || stopping_ || now >= deadline;
+    if (allows_bookmarks && !watch.IsOver() && now >= next_bookmark) {
+      events += watch.Bookmark();
+      next_bookmark = now + bookmarks;
+    }
     lock.unlock();
     if (!events.empty() &&
         mg_send_chunk(connection, events.data(), static_cast<unsigned>(events.size())) < 0) {
@@ -166,8 +174,8 @@ void HttpServer::StreamWatch(mg_connection* connection, Watch& watch, const std:
     if (over) break;
     lock.lock();
     // Woken by every write, and regularly to notice the end.
-    changed_.wait_until(lock, std::min(deadline, std::chrono::steady_clock::now() +
-                                                     std::chrono::milliseconds(500)));
+    changed_.wait_until(lock,
+                        std::min({deadline, next_bookmark, now + std::chrono::milliseconds(500)}));
   }
   mg_send_chunk(connection, "", 0);
 }

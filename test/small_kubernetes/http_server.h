@@ -29,6 +29,10 @@ class HttpServer {
   // Ends watches; may take a second.
   void Stop();
 
+  // How often a watch that allows bookmarks gets one. A real API server sends them about once a
+  // minute.
+  Duration bookmarks = std::chrono::minutes(1);
+
   int Port() const { return port_; }
   std::string Url() const { return "http://127.0.0.1:" + std::to_string(port_); }
   // An administrator's kubeconfig.

@@ -12,6 +12,18 @@ std::string Watch::Line(std::string_view type, const Object& object) const {
          "\",\"object\":" + Render(*filter_.resource, object, metadata_only_) + "}\n";
 }
 
+// As real servers write it: the object has no more than its kind and a resourceVersion.
+std::string Watch::Bookmark() const {
+  const Resource& resource = *filter_.resource;
+  const std::string version =
+      resource.group.empty() ? resource.version : resource.group + "/" + resource.version;
+  const std::string type =
+      metadata_only_ ? R"("kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1")"
+                     : R"("kind":")" + resource.kind + R"(","apiVersion":")" + version + '"';
+  return R"({"type":"BOOKMARK","object":{)" + type + R"(,"metadata":{"resourceVersion":")" +
+         std::to_string(seen_) + R"(","creationTimestamp":null}}})" + "\n";
+}
+
 std::string Watch::Next() {
   std::string lines;
   if (seen_ == 0) {

@@ -31,6 +31,8 @@ class Watch {
 
   // Returns the events since the last call, one line of JSON each. An ERROR ends the watch.
   std::string Next();
+  // Returns a BOOKMARK of all that was returned so far, for a client that allows it.
+  std::string Bookmark() const;
   bool IsOver() const { return over_; }
 
  private:

@@ -1,0 +1,47 @@
+// Watches on the small Kubernetes without sockets, in a test's time. What arrives can be changed,
+// and lost.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "probes/base/clock.h"
+#include "probes/kube/streams.h"
+#include "test/small_kubernetes/small_kubernetes.h"
+
+namespace cluster_watcher::small_kubernetes {
+
+class LocalStreams final : public Streams {
+ public:
+  LocalStreams(SmallKubernetes& kubernetes, Clock& clock)
+      : kubernetes_(kubernetes), clock_(clock) {}
+
+  std::unique_ptr<Stream> Open(const HttpRequest& request, StreamReader& reader) override;
+  void Wait(MonotonicTime deadline, std::stop_token stop) override;
+
+  // Breaks all that are open.
+  void BreakAll();
+
+  // Returns what arrives instead of these events.
+  std::function<std::string(std::string events)> tamper;
+  bool stalled = false;                // nothing arrives
+  int status = 200;                    // of what is opened from now on
+  std::optional<Duration> ends_after;  // instead of what is asked for
+  std::vector<std::string> opened;     // the targets, in order
+  std::size_t open() const { return open_.size(); }
+
+ private:
+  class LocalStream;
+  // An event arrives that long after it, at most.
+  static constexpr Duration kStep{10};
+  bool Deliver();
+
+  SmallKubernetes& kubernetes_;
+  Clock& clock_;
+  std::vector<LocalStream*> open_;
+};
+
+}  // namespace cluster_watcher::small_kubernetes
