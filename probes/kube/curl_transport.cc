@@ -447,8 +447,13 @@ struct CurlTransport::State {
   Endpoint endpoint;
   List connect_to;
   Multi multi;
+  Multi streams;
+  bool stream_was_read = false;  // since the last wait
   std::vector<Easy> idle;
   std::vector<std::unique_ptr<Transfer>> under_way;  // empty between batches
+
+  class OpenStream;
+  std::vector<OpenStream*> unsent;  // those that could not be sent
 
   std::string Describe(const HttpRequest& request) const {
     return std::string(ToString(request.method)) + " " +
@@ -459,9 +464,12 @@ struct CurlTransport::State {
   Result<Easy> TakeHandle();
   std::optional<TransportError> Start(const HttpRequest& request, std::size_t index);
   HttpResult Read(Transfer& transfer, CURLcode code) const;
+  TransportError ErrorOf(const Transfer& transfer, CURLcode code) const;
   bool Collect(std::vector<HttpResult>& results);
   void GiveBack(Transfer& transfer);
+  void RefreshCertificatesIfDue();
   bool RefreshCertificates();
+  void EndStreams();
   std::vector<HttpResult> SendAll(std::span<const HttpRequest> requests, std::size_t concurrency,
                                   const std::stop_token& stop);
   void StartUpTo(std::size_t concurrency, std::span<const HttpRequest> requests,
@@ -519,24 +527,25 @@ void CurlTransport::State::StartUpTo(std::size_t concurrency, std::span<const Ht
 HttpResult CurlTransport::State::Read(Transfer& transfer, CURLcode code) const {
   if (code == CURLE_OK && transfer.headers_ended) return ReadResponse(transfer);
   if (transfer.too_large && transfer.request.cut_body) return ReadResponse(transfer);
+  return Unexpected{ErrorOf(transfer, code)};
+}
+
+TransportError CurlTransport::State::ErrorOf(const Transfer& transfer, CURLcode code) const {
+  using Kind = TransportError::Kind;
   const std::string message = Describe(transfer.request);
   if (code == CURLE_OK) {
-    return Failed(TransportError::Kind::kConnect,
-                  message + "the connection was closed before the headers were whole");
+    return {Kind::kConnect, message + "the connection was closed before the headers were whole"};
   }
-  if (transfer.is_local) {
-    return Failed(TransportError::Kind::kLocal, message + "its address is one of this machine");
-  }
+  if (transfer.is_local) return {Kind::kLocal, message + "its address is one of this machine"};
   std::string text = transfer.error.data();
   if (text.empty()) text = curl_easy_strerror(code);
-  const TransportError::Kind kind =
-      transfer.too_large ? TransportError::Kind::kTooLarge : KindOf(code, text);
-  if (kind == TransportError::Kind::kTooLarge) {
-    return Failed(kind, message + "the answer is larger than the " +
-                            std::to_string(transfer.request.body_limit) + " bytes accepted");
+  const Kind kind = transfer.too_large ? Kind::kTooLarge : KindOf(code, text);
+  if (kind == Kind::kTooLarge) {
+    return {kind, message + "the answer is larger than the " +
+                      std::to_string(transfer.request.body_limit) + " bytes accepted"};
   }
-  if (kind != TransportError::Kind::kTls) return Failed(kind, message + text);
-  return Failed(kind, message + text + "; check the certificates and names in " + server.source);
+  if (kind != Kind::kTls) return {kind, message + text};
+  return {kind, message + text + "; check the certificates and names in " + server.source};
 }
 
 // Stores the results of finished transfers; false if there are none.
@@ -610,6 +619,12 @@ bool CurlTransport::State::RefreshCertificates() {
   return true;
 }
 
+void CurlTransport::State::RefreshCertificatesIfDue() {
+  if (HasOtherCertificate(server) || clock->Now() - certificates_read_at >= kCertificateInterval) {
+    RefreshCertificates();
+  }
+}
+
 std::string SystemAuthoritiesFile() {
   const char* const file = curl_version_info(CURLVERSION_NOW)->cainfo;
   return file == nullptr ? "" : file;
@@ -643,7 +658,8 @@ Result<std::unique_ptr<CurlTransport>> CurlTransport::Create(const ApiServer& se
   state->certificates_read_at = state->clock->Now();
   state->endpoint = *std::move(endpoint);
   state->multi.reset(curl_multi_init());
-  if (!state->multi) return Failure("libcurl can't start: out of memory");
+  state->streams.reset(curl_multi_init());
+  if (!state->multi || !state->streams) return Failure("libcurl can't start: out of memory");
   const std::string& connect_to = state->endpoint.connect_to;
   if (!connect_to.empty() && !Append(state->connect_to, connect_to)) {
     return Failure("libcurl can't start: out of memory");
@@ -658,10 +674,7 @@ Result<std::unique_ptr<CurlTransport>> CurlTransport::Create(const ApiServer& se
 std::vector<HttpResult> CurlTransport::Perform(std::span<const HttpRequest> requests,
                                                std::size_t concurrency, std::stop_token stop) {
   State& state = *state_;
-  if (HasOtherCertificate(state.server) ||
-      state.clock->Now() - state.certificates_read_at >= kCertificateInterval) {
-    state.RefreshCertificates();
-  }
+  state.RefreshCertificatesIfDue();
   std::vector<HttpResult> results = state.SendAll(requests, concurrency, stop);
   const auto refused = [](const HttpResult& result) {
     return !result && result.error().kind == TransportError::Kind::kTls;
@@ -699,6 +712,131 @@ std::vector<HttpResult> CurlTransport::State::SendAll(std::span<const HttpReques
   }
   Abandon(code, requests, results);
   return results;
+}
+
+// --- Streams. ---
+
+class CurlTransport::State::OpenStream final : public Stream {
+ public:
+  OpenStream(State& state, const HttpRequest& request, StreamReader& reader)
+      : state_(state),
+        reader_(reader),
+        request_(request),
+        server_(state.server),
+        transfer_(request_, 0, Easy(curl_easy_init())) {
+    problem_ = Prepare();
+    if (problem_ != CURLE_OK) return;
+    is_added_ = curl_multi_add_handle(state_.streams.get(), transfer_.easy.get()) == CURLM_OK;
+    if (!is_added_) problem_ = CURLE_FAILED_INIT;
+  }
+  ~OpenStream() override {
+    if (is_added_) curl_multi_remove_handle(state_.streams.get(), transfer_.easy.get());
+    std::erase(state_.unsent, this);
+  }
+
+  bool is_added() const { return is_added_; }
+  void Refuse() {
+    state_.stream_was_read = true;
+    reader_.End(state_.ErrorOf(transfer_, problem_));
+  }
+  void Done(CURLcode code) {
+    state_.stream_was_read = true;
+    if (code == CURLE_OK && transfer_.headers_ended) return reader_.End(std::nullopt);
+    reader_.End(state_.ErrorOf(transfer_, code));
+  }
+
+ private:
+  // Small, because there is little to read.
+  static constexpr long kStreamBuffer = 4L << 10;
+
+  CURLcode Prepare() {
+    CURL* const easy = transfer_.easy.get();
+    if (easy == nullptr || !RequestProblem(request_).empty()) return CURLE_URL_MALFORMAT;
+    CURLcode code = SetConnectionOptions(easy, state_.connect_to.get(), server_.proxy_url);
+    if (code == CURLE_OK) code = SetTlsOptions(easy, server_);
+    if (code == CURLE_OK) {
+      code = SetRequestOptions(transfer_, state_.endpoint, server_.must_be_remote);
+    }
+    if (code != CURLE_OK) return code;
+    return Options(easy)
+        .Set(CURLOPT_TIMEOUT_MS, 0L)
+        .Set(CURLOPT_MAXFILESIZE_LARGE, static_cast<curl_off_t>(0))
+        .Set(CURLOPT_BUFFERSIZE, kStreamBuffer)
+        .Set(CURLOPT_FORBID_REUSE, 1L)
+        .Set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L)
+        .Set(CURLOPT_HEADERFUNCTION, &OpenStream::ReadHeader)
+        .Set(CURLOPT_HEADERDATA, static_cast<void*>(this))
+        .Set(CURLOPT_WRITEFUNCTION, &OpenStream::ReadBody)
+        .Set(CURLOPT_WRITEDATA, static_cast<void*>(this))
+        .Set(CURLOPT_PRIVATE, static_cast<void*>(this))
+        .code();
+  }
+
+  static std::size_t ReadHeader(char* data, std::size_t size, std::size_t count,
+                                void* user) noexcept {
+    OpenStream& self = *static_cast<OpenStream*>(user);
+    WatchHeaders(data, size, count, &self.transfer_);
+    if (!self.transfer_.headers_ended) return count;
+    long status = 0;
+    curl_easy_getinfo(self.transfer_.easy.get(), CURLINFO_RESPONSE_CODE, &status);
+    if (status >= 200) {
+      self.state_.stream_was_read = true;
+      self.reader_.Begin(static_cast<int>(status));
+    }
+    return count;
+  }
+  static std::size_t ReadBody(char* data, std::size_t, std::size_t count, void* user) noexcept {
+    OpenStream& self = *static_cast<OpenStream*>(user);
+    self.state_.stream_was_read = true;
+    self.reader_.Take({data, count});
+    return count;
+  }
+
+  State& state_;
+  StreamReader& reader_;
+  HttpRequest request_;
+  const ApiServer server_;  // curl keeps pointers to its texts
+  Transfer transfer_;
+  bool is_added_ = false;
+  CURLcode problem_ = CURLE_OK;  // why it isn't
+};
+
+std::unique_ptr<Stream> CurlTransport::Open(const HttpRequest& request, StreamReader& reader) {
+  State& state = *state_;
+  state.RefreshCertificatesIfDue();
+  auto stream = std::make_unique<State::OpenStream>(state, request, reader);
+  if (!stream->is_added()) state.unsent.push_back(stream.get());
+  return stream;
+}
+
+void CurlTransport::Wait(MonotonicTime deadline, std::stop_token stop) {
+  State& state = *state_;
+  CURLM* const handle = state.streams.get();
+  const std::stop_callback wake(stop, [handle] { curl_multi_wakeup(handle); });
+  while (!stop.stop_requested()) {
+    int running = 0;
+    const CURLMcode code = curl_multi_perform(handle, &running);
+    state.EndStreams();
+    if (std::exchange(state.stream_was_read, false)) return;
+    const MonotonicTime now = state.clock->Now();
+    if (now >= deadline || code != CURLM_OK) return;
+    const auto left = std::chrono::ceil<Duration>(deadline - now).count();
+    curl_multi_poll(handle, nullptr, 0,
+                    static_cast<int>(std::min<Duration::rep>(left, kLongestPoll)), nullptr);
+  }
+}
+
+// Tells the readers of streams that have ended.
+void CurlTransport::State::EndStreams() {
+  for (OpenStream* stream : std::exchange(unsent, {})) stream->Refuse();
+  int left = 0;
+  while (const CURLMsg* message = curl_multi_info_read(streams.get(), &left)) {
+    if (message->msg != CURLMSG_DONE) continue;
+    const CURLcode code = message->data.result;
+    void* own = nullptr;
+    curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &own);
+    static_cast<OpenStream*>(own)->Done(code);
+  }
 }
 
 }  // namespace cluster_watcher

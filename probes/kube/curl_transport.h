@@ -17,6 +17,7 @@
 
 #include "probes/base/clock.h"
 #include "probes/kube/api_server.h"
+#include "probes/kube/streams.h"
 #include "probes/kube/transport.h"
 
 namespace cluster_watcher {
@@ -25,7 +26,8 @@ namespace cluster_watcher {
 // There needn't be such a file.
 std::string SystemAuthoritiesFile();
 
-class CurlTransport final : public Transport {
+// Streams have connections of their own.
+class CurlTransport final : public Transport, public Streams {
  public:
   // Fails if the server's URL or certificates can't be used, which no request could change.
   static Result<std::unique_ptr<CurlTransport>> Create(const ApiServer& server);
@@ -35,6 +37,9 @@ class CurlTransport final : public Transport {
 
   std::vector<HttpResult> Perform(std::span<const HttpRequest> requests, std::size_t concurrency,
                                   std::stop_token stop) override;
+
+  std::unique_ptr<Stream> Open(const HttpRequest& request, StreamReader& reader) override;
+  void Wait(MonotonicTime deadline, std::stop_token stop) override;
 
  private:
   struct State;

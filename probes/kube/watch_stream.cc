@@ -1,0 +1,162 @@
+#include "probes/kube/watch_stream.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace cluster_watcher {
+namespace {
+
+// A server that doesn't know this form sends whole objects.
+constexpr std::string_view kMetadataOnly =
+    "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json;q=0.1";
+constexpr int kGone = 410;
+
+// FNV-1a in 64 bits, with the length in front, so that texts don't run into each other.
+void Add(std::uint64_t& hash, std::string_view text) {
+  constexpr std::uint64_t kPrime = 1099511628211u;
+  hash = (hash ^ text.size()) * kPrime;
+  for (const char byte : text) hash = (hash ^ static_cast<unsigned char>(byte)) * kPrime;
+}
+
+HttpRequest WatchRequest(const WatchedObject& object, const std::string& version,
+                         std::chrono::seconds ends_after) {
+  HttpRequest request;
+  request.target = object.type.CollectionPath(object.ns) +
+                   "?watch=1&fieldSelector=metadata.name%3D" + PercentEncode(object.name) +
+                   "&allowWatchBookmarks=true&resourceVersion=" + PercentEncode(version) +
+                   "&timeoutSeconds=" + std::to_string(ends_after.count());
+  if (object.metadata_only) request.accept = kMetadataOnly;
+  return request;
+}
+
+WatchStream::State StateOf(int status) {
+  if (status == 401) return WatchStream::State::kUnauthorized;
+  if (status == kGone) return WatchStream::State::kExpired;
+  const bool passes = status == 408 || status == 429 || status >= 500;
+  return passes ? WatchStream::State::kFailed : WatchStream::State::kRefused;
+}
+
+}  // namespace
+
+std::uint64_t Fingerprint(JsonValue object, bool metadata_only) {
+  std::uint64_t hash = 14695981039346656037u;
+  object["metadata"].ForEachMember([&](std::string_view key, JsonValue value) {
+    if (key == "resourceVersion" || key == "managedFields") return;
+    Add(hash, key);
+    Add(hash, value.ToText());
+  });
+  if (metadata_only) return hash;
+  object.ForEachMember([&](std::string_view key, JsonValue value) {
+    // Items of a list lack these two.
+    if (key == "metadata" || key == "kind" || key == "apiVersion") return;
+    Add(hash, key);
+    Add(hash, value.ToText());
+  });
+  return hash;
+}
+
+WatchStream::WatchStream(const WatchAccess& access, const WatchedObject& object,
+                         std::string version, std::optional<std::uint64_t> fingerprint,
+                         std::chrono::seconds ends_after, std::stop_token stop)
+    : access_(access),
+      object_(object),
+      opened_(access.clock.Now()),
+      request_(WatchRequest(object, version, ends_after)),
+      heard_(opened_),
+      version_(std::move(version)),
+      fingerprint_(fingerprint) {
+  auto token = access_.tokens.Token(std::move(stop));
+  if (!token) {
+    Finish(State::kFailed, token.error().message);
+    return;
+  }
+  request_.bearer_token = *std::move(token);
+  stream_ = access_.streams.Open(request_, *this);
+}
+
+bool WatchStream::TakeChange() { return std::exchange(changed_, false); }
+
+std::string WatchStream::TakeShown() { return std::exchange(shown_, {}); }
+
+void WatchStream::Begin(int status) {
+  heard_ = access_.clock.Now();
+  access_.observer({request_.method, request_.target, status,
+                    std::chrono::duration_cast<std::chrono::microseconds>(heard_ - opened_),
+                    false});
+  if (status == 200) {
+    state_ = State::kUp;
+  } else {
+    Finish(StateOf(status), "HTTP " + std::to_string(status));
+  }
+}
+
+void WatchStream::Take(std::string_view bytes) {
+  heard_ = access_.clock.Now();
+  while (!bytes.empty() && !HasEnded()) {
+    const std::size_t end = bytes.find('\n');
+    const std::string_view piece = bytes.substr(0, end);
+    bytes.remove_prefix(std::min(bytes.size(), piece.size() + 1));
+    if (line_.size() + piece.size() > kLongestLine) {
+      too_long_ = true;
+      line_ = {};
+    }
+    if (!too_long_) line_ += piece;
+    if (end == std::string_view::npos) return;
+    if (std::exchange(too_long_, false)) {
+      changed_ = true;
+      // What it was is not known, so that whatever comes next differs from it.
+      fingerprint_.reset();
+    } else if (!line_.empty()) {
+      ReadLine(std::exchange(line_, {}));
+    }
+  }
+}
+
+void WatchStream::End(const std::optional<TransportError>& error) {
+  if (HasEnded()) return;
+  if (state_ == State::kOpening) {
+    access_.observer({request_.method, request_.target, 0, std::chrono::microseconds(0), false});
+  }
+  if (error) return Finish(State::kFailed, error->message);
+  if (!line_.empty() || too_long_) return Finish(State::kFailed, "it ended within an event");
+  Finish(State::kClosed, "the server has closed it");
+}
+
+void WatchStream::ReadLine(std::string_view line) {
+  const auto document = JsonDocument::Parse(line);
+  if (!document) return Finish(State::kFailed, "no event: " + document.error().message);
+  const JsonValue event = document->root();
+  const std::string_view type = event["type"].AsString().value_or("");
+  const JsonValue object = event["object"];
+  if (type == "ERROR") return ReadError(object);
+  const JsonValue metadata = object["metadata"];
+  const auto version = metadata["resourceVersion"].AsString();
+  if (type == "BOOKMARK") {
+    if (version && !version->empty()) version_ = *version;
+    return;
+  }
+  const bool is_known = type == "ADDED" || type == "MODIFIED" || type == "DELETED";
+  if (!is_known || !version || version->empty()) {
+    return Finish(State::kFailed, "no event of a watch");
+  }
+  // A server that ignores the selector shows the others as well.
+  if (metadata["name"].AsString() != object_.name) return;
+  version_ = shown_ = *version;
+  std::optional<std::uint64_t> now;
+  if (type != "DELETED") now = Fingerprint(object, object_.metadata_only);
+  if (type == "DELETED" || now != fingerprint_) changed_ = true;
+  fingerprint_ = now;
+}
+
+void WatchStream::ReadError(JsonValue status) {
+  const auto code = status["code"].AsInteger();
+  const std::string message(status["message"].AsString().value_or("an error without a message"));
+  Finish(code == kGone ? State::kExpired : State::kFailed, message.substr(0, 400));
+}
+
+void WatchStream::Finish(State state, std::string problem) {
+  state_ = state;
+  problem_ = std::move(problem);
+}
+
+}  // namespace cluster_watcher
