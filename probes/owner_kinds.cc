@@ -464,6 +464,13 @@ bool ReadsScale(const ResourceType& type) {
   return kind != nullptr && kind->replicas == Replicas::kScale;
 }
 
+bool IsJudgedBySpec(const ResourceType& type) {
+  const OwnerKind* kind = FindKind(type);
+  return kind != nullptr && kind->replicas != Replicas::kScale &&
+         kind->suspended == Suspended::kNever && kind->completed == Completed::kNever &&
+         !kind->runs_on_while_paused;
+}
+
 const ResourceType* RunsOf(const ResourceType& type) {
   const OwnerKind* kind = FindKind(type);
   return kind != nullptr && kind->suspended == Suspended::kRuns ? Runs(*kind) : nullptr;

@@ -47,6 +47,8 @@ bool IsWorkload(const ResourceType& type);
 bool StandsForItsController(const ResourceType& type);
 // Whether its replicas are read from its scale subresource, if it has one.
 bool ReadsScale(const ResourceType& type);
+// Whether its spec and its metadata say what it wants, and not its status.
+bool IsJudgedBySpec(const ResourceType& type);
 // Returns the kind of its runs if a suspended one is idle only without active runs, else nullptr.
 const ResourceType* RunsOf(const ResourceType& type);
 
