@@ -107,12 +107,11 @@ void WatcherMetrics::RegisterPolls(Registry& registry) {
   cluster_family_ = &Register(
       registry, BuildGauge(), "cluster_watcher_cluster_info",
       "Always 1; the labels say which cluster is watched over, and which object is its owner.");
-  Family<Counter>& watch_restarts = Register(
-      registry, BuildCounter(), "cluster_watcher_watch_restarts_total",
-      "Watches on the owner that had to be started again, by reason; none while it is polled.");
-  for (std::string_view reason : kWatchRestarts) {
-    watch_restarts.Add({{"reason", std::string(reason)}});
-  }
+  AddWords(watch_restarts_,
+           Register(registry, BuildCounter(), "cluster_watcher_watch_restarts_total",
+                    "Watches on the owner that had to be started again, by reason; none while it "
+                    "is polled."),
+           "reason", kWatchRestarts);
 }
 
 void WatcherMetrics::RegisterVerdicts(Registry& registry) {
@@ -294,6 +293,10 @@ void WatcherMetrics::Deleted(std::string_view resource, std::string_view result)
   if (!known) return;
   const std::lock_guard lock(mutex_);
   Find(DeletesOf(resource).results, result)->Increment();
+}
+
+void WatcherMetrics::WatchRestarted(std::string_view reason) {
+  if (Counter* restarts = Find(watch_restarts_, reason)) restarts->Increment();
 }
 
 void WatcherMetrics::StepRun(std::string_view result) {

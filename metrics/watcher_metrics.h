@@ -56,6 +56,8 @@ class WatcherMetrics final : public prometheus::Collectable {
   void SetCluster(const std::string& name, const std::string& owner,
                   const std::string& owner_namespace);
   void SetOwnerReplicas(std::int64_t desired);
+  // Counts a watch that has to be started again: "closed", "expired", "stalled", "error".
+  void WatchRestarted(std::string_view reason);
   void SetVerdict(std::string_view verdict, std::string_view reason);
   // When the current run of abandoned verdicts began; nullopt while the cluster is kept.
   void SetAbandonedSince(std::optional<WallTime> since);
@@ -145,6 +147,7 @@ class WatcherMetrics final : public prometheus::Collectable {
   prometheus::Gauge* members_remaining_ = nullptr;
   prometheus::Family<prometheus::Counter>* delete_family_ = nullptr;
   std::vector<Deletes> deletes_;
+  Words<prometheus::Counter> watch_restarts_;
   Words<prometheus::Counter> steps_;
   prometheus::Gauge* deletion_duration_ = nullptr;
   prometheus::Gauge* deletion_deadline_ = nullptr;

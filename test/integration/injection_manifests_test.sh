@@ -256,6 +256,7 @@ replaced-owner adopt
 replaced-owner Adopt
 observe poll
 observe watch
+observe push
 propagation foreground
 propagation orphan
 volumes collect

@@ -98,16 +98,16 @@ one_a_line() {
 # Written apart from the Role, so that a change of the Role must be intended.
 intended() {
   one_a_line <<'PERMISSIONS'
-deployments.apps get list patch delete
-replicasets.apps get list patch delete
-statefulsets.apps get list patch delete
-replicationcontrollers get list patch delete
-pods get list patch delete
-jobs.batch get list patch delete
-deploymentconfigs.apps.openshift.io get list patch delete
-rayclusters.ray.io get list patch delete
-daskclusters.kubernetes.dask.org get list patch delete
-flinkdeployments.flink.apache.org get list patch delete
+deployments.apps get list watch patch delete
+replicasets.apps get list watch patch delete
+statefulsets.apps get list watch patch delete
+replicationcontrollers get list watch patch delete
+pods get list watch patch delete
+jobs.batch get list watch patch delete
+deploymentconfigs.apps.openshift.io get list watch patch delete
+rayclusters.ray.io get list watch patch delete
+daskclusters.kubernetes.dask.org get list watch patch delete
+flinkdeployments.flink.apache.org get list watch patch delete
 daemonsets.apps get list delete
 cronjobs.batch get list delete
 configmaps list patch delete
@@ -167,6 +167,11 @@ token_is_the_sidecars_alone() {
 
 # has_got RESOURCE: whether the watchers in `kinds` were allowed to get one.
 has_got() { grep -qx "$1 get" <(audited kinds allow); }
+
+# all_watched: whether those have watched something of each kind that they may watch.
+all_watched() {
+  [[ -z $(LC_ALL=C comm -23 <(grep ' watch$' "$tmp/intended") <(audited kinds allow)) ]]
+}
 
 # may_not NAMESPACE VERB RESOURCE...: whether the account of `example` may not do it there.
 may_not() {
@@ -447,13 +452,14 @@ all_kinds() {
   local foreign=deploymentconfigs,rayclusters,daskclusters,flinkdeployments,routes
   for cluster in "${roots[@]}"; do
     check "a $cluster has its master pod" within 30 pod_of kinds "oshinko-cluster=$cluster"
-    watch_over kinds "$pod" "$cluster" 1s
+    watch_over kinds "$pod" "$cluster" 1s --observe=watch
   done
   for cluster in "${roots[@]}"; do
     check "a $cluster as the master root is marked" \
       within 60 marked kinds "$cluster/$cluster" recorded-owner
     check "the account of its watcher is asked about" within 30 has_asked "$cluster"
   done
+  check "each of these kinds is watched" within 60 all_watched
   kubectl -n kinds delete deployment driver --wait=false >/dev/null
   for cluster in "${roots[@]}"; do
     [[ $cluster == statefulset ]] ||

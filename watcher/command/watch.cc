@@ -23,9 +23,9 @@
 namespace cluster_watcher {
 namespace {
 
-// The start, and a look for sure, touch a lot that then isn't used for long.
-constexpr Duration kGiveBackAfter = std::chrono::seconds(20);
-constexpr Duration kGiveBackEvery = std::chrono::minutes(15);
+// The start, and each look for sure, touch a lot that then isn't used for long.
+constexpr Duration kGiveBackAfter = std::chrono::seconds(15);
+constexpr Duration kGiveBackEvery = std::chrono::minutes(1);
 
 std::string CodeText(int status) { return status == 0 ? "<error>" : std::to_string(status); }
 
@@ -57,14 +57,16 @@ int RunWatch(const Invocation& invocation, const Environment& environment, std::
                    log.logger());
 
   TokenSource tokens(session.server, clock);
-  KubeClient client(*session.transport, tokens, [&](const RequestRecord& request) {
+  const RequestObserver note_request = [&](const RequestRecord& request) {
     metrics.Requested(CodeText(request.status), ToString(request.method), request.elapsed);
     if (request.retry) metrics.Retried();
     log.logger().trace("{} {} {} in {} us", ToString(request.method), request.target,
                        CodeText(request.status), request.elapsed.count());
     // A loop that waits for a slow API server is alive.
     health.Turned(clock.Now());
-  });
+  };
+  KubeClient client(*session.transport, tokens, note_request);
+  const WatchAccess watches{*session.transport, tokens, clock, note_request};
   MonotonicTime give_back_at = clock.Now() + kGiveBackAfter;
   const auto give_back_memory = [&] {
     if (clock.Now() < give_back_at) return;
@@ -85,7 +87,8 @@ int RunWatch(const Invocation& invocation, const Environment& environment, std::
   WatchLoop loop(
       tools, observer, announcer, health,
       DialSteps(session.server, SystemAuthoritiesFile(), StepsAt::kMaster),
-      [&](MonotonicTime since) { return endpoint.scrapers().NextExpected(since, clock.Now()); });
+      [&](MonotonicTime since) { return endpoint.scrapers().NextExpected(since, clock.Now()); },
+      &watches);
   log.logger().info("cluster-watcher {} watches over pod {} in namespace {} ({})", kVersion,
                     at_start.pod, at_start.ns, session.server.source);
   return loop.Run(stop);

@@ -11,6 +11,8 @@ namespace {
 
 // The shortest time between two reviews, whatever changes meanwhile.
 constexpr Duration kSoonest = std::chrono::minutes(1);
+// A review costs as much as some polls.
+constexpr Duration kRareInterval = std::chrono::hours(24);
 
 // Every namespace has these ConfigMaps and every pod mounts them, so they are nobody's members.
 constexpr const char* kPublished[] = {"kube-root-ca.crt", "openshift-service-ca.crt"};
@@ -61,6 +63,13 @@ void AddDrivers(Permissions& permissions, const ScopeOfWork& work, const std::st
   }
 }
 
+void AddWatches(Permissions& permissions, const ScopeOfWork& work) {
+  if (!work.watched || !work.root) return;
+  for (const KubeObject* object : {&*work.watched, &*work.root}) {
+    permissions.Add("watch", object->type, object->meta.ns(), object->meta.name);
+  }
+}
+
 void AddDeletion(Permissions& permissions, const ScopeOfWork& work) {
   const ResourceType& sets = BuiltIn("statefulsets");
   const ResourceType& claims = BuiltIn("persistentvolumeclaims");
@@ -103,6 +112,7 @@ std::vector<Permission> PermissionsFor(const ScopeOfWork& work) {
     AddDrivers(permissions, work, work.owner_ns);
     if (!work.owner_seen) permissions.AddNamespace(work.owner_ns);
   }
+  AddWatches(permissions, work);
   AddDeletion(permissions, work);
   permissions.AddEvents(work.ns);
   permissions.AddEvents(work.owner_ns);
@@ -119,7 +129,9 @@ PermissionReview::PermissionReview(const Tools& tools, const Observer& observer,
 bool PermissionReview::IsDue(const std::string& subject) const {
   if (!asked_at_) return true;
   const auto ago = tools_.clock.Now() - *asked_at_;
-  return ago >= interval_ || (subject != subject_ && ago >= kSoonest);
+  const bool is_rare = tools_.settings->observe == Observe::kWatch;
+  return ago >= (is_rare ? std::max(interval_, kRareInterval) : interval_) ||
+         (subject != subject_ && ago >= kSoonest);
 }
 
 void PermissionReview::AskIfDue(const Snapshot& look, std::stop_token stop) {
@@ -152,6 +164,9 @@ Result<ScopeOfWork, ApiError> PermissionReview::ScopeOf(const Snapshot& look,
   work.shared = look.root && !look.owner_name && !settings.owner;
   work.owner_ns = settings.OwnerNamespace();
   work.owner_seen = look.seen.has_value();
+  if (settings.observe == Observe::kWatch && look.facts.owner) {
+    work.watched = look.facts.owner->object;
+  }
   work.mounted = look.mounted;
   work.volumes = settings.volumes;
 

@@ -24,6 +24,7 @@ struct ScopeOfWork {
   std::vector<ResourceType> driver_types;  // kinds of drivers, including the owner's
   std::vector<ResourceType> scaled_types;  // those of driver_types with a scale subresource to read
   std::vector<ResourceType> member_types;  // kinds of members
+  std::optional<KubeObject> watched;       // the owner, if it and the root are to be watched
   std::vector<MountedObject> mounted;      // objects that the master pod needs to start
   Volumes volumes = Volumes::kPreserve;
 };
@@ -34,7 +35,7 @@ std::vector<Permission> PermissionsFor(const ScopeOfWork& work);
 
 class PermissionReview {
  public:
-  // Asks once per `interval`.
+  // Asks once per `interval`, or once a day where looks are as rare: while the owner is watched.
   PermissionReview(const Tools& tools, const Observer& observer,
                    Duration interval = std::chrono::hours(1));
 

@@ -10,6 +10,8 @@ namespace {
 constexpr Duration kRootInterval = std::chrono::minutes(1);
 // The same while marks are still to be written or taken off, or are another watcher's.
 constexpr Duration kUnsettledInterval = std::chrono::seconds(2);
+// While the owner and the root are watched, what an event that got lost may cost.
+constexpr Duration kRareInterval = std::chrono::hours(1);
 constexpr Duration kLongestAskedWait = std::chrono::minutes(1);
 // A controller writes status soon after its object was written.
 constexpr Duration kControllersTake{200};
@@ -19,7 +21,8 @@ constexpr Duration kLongestStep = std::chrono::seconds(10);
 }  // namespace
 
 WatchLoop::WatchLoop(const Tools& tools, Observer& observer, Announcer& announcer,
-                     LoopHealth& health, Dial dial, LastScrape::Next next_scrape)
+                     LoopHealth& health, Dial dial, LastScrape::Next next_scrape,
+                     const WatchAccess* watches)
     : tools_(tools),
       observer_(observer),
       health_(health),
@@ -32,6 +35,7 @@ WatchLoop::WatchLoop(const Tools& tools, Observer& observer, Announcer& announce
       owner_record_(tools_),
       permissions_(tools_, observer),
       last_scrape_(tools.client, tools.clock, tools.log, std::move(next_scrape)),
+      watch_(tools_, watches),
       jitter_(static_cast<unsigned>(tools.clock.Now().time_since_epoch().count())) {}
 
 int WatchLoop::Run(std::stop_token stop) {
@@ -50,8 +54,9 @@ int WatchLoop::Run(std::stop_token stop) {
       case Next::kWait:
         break;
     }
-    WaitUntil(NextPoll(began), stop);
+    Rest(began, stop);
   }
+  watch_.Close();
   return EndToldToStop();
 }
 
@@ -76,10 +81,13 @@ WatchLoop::Next WatchLoop::Poll(std::stop_token stop) {
   return Act(snapshot, decision, stop);
 }
 
+bool WatchLoop::IsSettled() const {
+  return owner_record_.is_written() && abandoned_since_.is_settled() && !marks_to_settle_;
+}
+
 bool WatchLoop::MayGlance() const {
-  const bool settled =
-      owner_record_.is_written() && abandoned_since_.is_settled() && !marks_to_settle_;
-  const Duration interval = settled ? kRootInterval : kUnsettledInterval;
+  if (watch_.NeedsSureLook()) return false;
+  const Duration interval = IsSettled() ? kRootInterval : kUnsettledInterval;
   return last_reason_ == Reason::kActive && tools_.clock.Now() - last_sure_look_ < interval;
 }
 
@@ -88,20 +96,20 @@ bool WatchLoop::Glance(std::stop_token stop) {
   const MonotonicTime began = tools_.clock.Now();
   const auto sight = observer_.Glance(stop);
   if (!sight || sight->observation != Observation::kActive ||
-      sight->fields.replicas != last_replicas_) {
+      sight->fields.replicas != last_replicas_ ||
+      !watch_.IsAsNew(sight->object->meta.resource_version)) {
     return false;
   }
+  active_owner_ = sight->object;
   tools_.metrics.Polled("active", tools_.clock.Now() - began, tools_.clock.WallNow());
   return true;
 }
 
 WatchLoop::Next WatchLoop::Act(const Snapshot& snapshot, const Decision& decision,
                                std::stop_token stop) {
-  const auto& owner = snapshot.facts.owner;
   if (snapshot.pod) me_ = WatcherId{snapshot.pod->meta.name, snapshot.pod->meta.uid};
   last_reason_ = decision.reason;
-  last_sure_look_ = snapshot.began;
-  last_replicas_ = owner && owner->object ? owner->fields.replicas : 0;
+  NoteLook(snapshot);
   if (!decision.abandoned()) {
     if (rehearsed_) tools_.metrics.SetMembers(0, 0);
     rehearsed_ = false;
@@ -111,6 +119,18 @@ WatchLoop::Next WatchLoop::Act(const Snapshot& snapshot, const Decision& decisio
   const bool idle = judge_.confirmation().count() <= 1 && snapshot.marks.phase == Phase::kWatching;
   if (next == Next::kWait && idle && !look_again_) permissions_.AskIfDue(snapshot, stop);
   return next;
+}
+
+void WatchLoop::NoteLook(const Snapshot& snapshot) {
+  const auto& owner = snapshot.facts.owner;
+  last_sure_look_ = snapshot.began;
+  last_replicas_ = owner && owner->object ? owner->fields.replicas : 0;
+  active_owner_.reset();
+  if (!watch_.IsAskedFor()) return;
+  if (last_reason_ != Reason::kActive) watch_.Close();
+  root_ = snapshot.root;
+  watch_.NoteSureLook();
+  rare_look_ = snapshot.began + kRareInterval * Percent() / 100;
 }
 
 WatchLoop::Next WatchLoop::ActOnRoot(const Snapshot& snapshot, const Decision& decision,
@@ -240,14 +260,29 @@ void WatchLoop::WaitUntil(MonotonicTime time, std::stop_token stop) {
   }
 }
 
+// While all is well the watches say when to look. That the owner's own fields say that it is active
+// is seen by a glance: where other objects keep it active, these must be looked at.
+void WatchLoop::Rest(MonotonicTime began, const std::stop_token& stop) {
+  const MonotonicTime poll = NextPoll(began);
+  if (!watch_.IsAskedFor() || last_reason_ != Reason::kActive || !IsSettled()) {
+    watch_.Close();
+    return WaitUntil(poll, stop);
+  }
+  if (active_owner_ && root_) watch_.Aim(*active_owner_, *root_);
+  watch_.Wait(poll, active_owner_ ? std::optional(rare_look_) : std::nullopt, stop);
+}
+
+// Varied, so that watchers that started at once don't stay together.
+int WatchLoop::Percent() {
+  return std::uniform_int_distribution<int>(kLeastOfInterval, 200 - kLeastOfInterval)(jitter_);
+}
+
 MonotonicTime WatchLoop::NextPoll(MonotonicTime began) {
   if (std::exchange(look_again_, false)) return tools_.clock.Now() + kControllersTake;
   Duration interval = tools_.settings->poll_interval;
   if (last_reason_ == Reason::kShared) interval = std::max(interval, kRootInterval);
-  const auto percent =
-      std::uniform_int_distribution<int>(kLeastOfInterval, 200 - kLeastOfInterval)(jitter_);
   const Duration asked = std::min(tools_.client.TakeRetryAfter(), kLongestAskedWait);
-  MonotonicTime next = began + interval * percent / 100;
+  MonotonicTime next = began + interval * Percent() / 100;
   // The loop wakes when a grace period ends, not a poll later.
   const Confirmation& confirmation = judge_.confirmation();
   if (confirmation.count() > 0 && confirmation.GraceEnd() > began) {

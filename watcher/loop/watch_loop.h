@@ -11,6 +11,7 @@
 #include "watcher/loop/judge.h"
 #include "watcher/loop/last_scrape.h"
 #include "watcher/loop/owner_record.h"
+#include "watcher/loop/owner_watch.h"
 #include "watcher/loop/permission_review.h"
 #include "watcher/loop/poll_view.h"
 #include "watcher/loop/rival_watchers.h"
@@ -21,9 +22,10 @@ namespace cluster_watcher {
 class WatchLoop {
  public:
   // `dial` reaches the servers of steps. `tools.turn` is called at least every 10 s, except while a
-  // batch of requests to the API server, or a step, takes longer.
+  // batch of requests to the API server, or a step, takes longer. Without `watches` (null) it polls
+  // whatever the settings say.
   WatchLoop(const Tools& tools, Observer& observer, Announcer& announcer, LoopHealth& health,
-            Dial dial, LastScrape::Next next_scrape);
+            Dial dial, LastScrape::Next next_scrape, const WatchAccess* watches = nullptr);
   WatchLoop(const WatchLoop&) = delete;
   WatchLoop& operator=(const WatchLoop&) = delete;
 
@@ -48,6 +50,10 @@ class WatchLoop {
   int EndDone(std::stop_token stop);
   int EndToldToStop();
   void AwaitLastScrape(MonotonicTime since);
+  bool IsSettled() const;
+  void NoteLook(const Snapshot& snapshot);
+  void Rest(MonotonicTime began, const std::stop_token& stop);
+  int Percent();
   MonotonicTime NextPoll(MonotonicTime began);
   void WaitUntil(MonotonicTime time, std::stop_token stop);
 
@@ -63,16 +69,21 @@ class WatchLoop {
   OwnerRecord owner_record_;
   PermissionReview permissions_;
   LastScrape last_scrape_;
+  OwnerWatch watch_;
   std::minstd_rand jitter_;
 
   // What the last sure look showed.
   std::optional<WatcherId> me_;        // nullopt: the pod wasn't read yet
   std::optional<Reason> last_reason_;  // nullopt: there was none yet
   MonotonicTime last_sure_look_{};
+  MonotonicTime rare_look_{};       // the next one while the owner is watched
+  std::optional<KubeObject> root_;  // while watches are asked for
   std::int64_t last_replicas_ = 0;
   bool marks_to_settle_ = false;  // the root bore marks of a deletion, or another object's
   bool look_again_ = false;       // soon: nothing but the mark delayed the condemnation
   bool rehearsed_ = false;        // in a dry run: this abandonment was shown
+  // As a glance since showed it: its own fields say that it is active. nullopt: none did.
+  std::optional<KubeObject> active_owner_;
 };
 
 }  // namespace cluster_watcher

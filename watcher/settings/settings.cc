@@ -36,16 +36,6 @@ struct Setting {
   std::string stand_in;  // the environment variable that is read after the setting's own; or empty
 };
 
-// Values that are documented but not built yet. They are refused, so that nobody relies on them.
-struct Unsupported {
-  std::string_view setting;
-  std::string_view value;
-  std::string_view remedy;
-};
-constexpr Unsupported kUnsupported[] = {
-    {"observe", "watch", "use poll"},
-};
-
 // Only for text that has parsed, which contains nothing to escape.
 std::string Shown(std::string_view text) {
   return text.size() <= 80 ? std::string(text) : Quoted(text);
@@ -281,7 +271,8 @@ std::vector<Setting> DecisionSettings() {
        ParseCompletedWhen,
        ""},
       {{"observe", "poll|watch", "poll",
-        "how the owner is looked at; a watch triggers the poll, which stays as a fallback"},
+        "poll: the owner is looked at each poll interval; watch: when the API server says that it "
+        "has changed, and seldom else"},
        OneOf<Observe>(&Settings::observe, {{"poll", Observe::kPoll}, {"watch", Observe::kWatch}}),
        ""},
   };
@@ -433,24 +424,7 @@ Result<Done> Apply(const Setting& setting, const Given& given, Settings& setting
     }
     if (auto error = annotation::TooLong(given.text)) return Failure(*error);
   }
-  for (const Unsupported& unsupported : kUnsupported) {
-    if (unsupported.setting != name || unsupported.value != given.text) continue;
-    return Failure(Quoted(given.text) +
-                   " is not supported by this version: " + std::string(unsupported.remedy));
-  }
   return setting.parse(given.text, settings);
-}
-
-// Returns the description, with the values that are refused.
-SettingDescription Describe(const Setting& setting) {
-  SettingDescription description = setting.description;
-  std::string values;
-  for (const Unsupported& unsupported : kUnsupported) {
-    if (unsupported.setting != description.name) continue;
-    values += (values.empty() ? "" : ", ") + std::string(unsupported.value);
-  }
-  if (!values.empty()) description.help += "; not in this version: " + values;
-  return description;
 }
 
 // A misspelt setting or hold must not be ignored.
@@ -510,7 +484,7 @@ const char* ToString(SettingSource source) {
 const std::vector<SettingDescription>& SettingDescriptions() {
   static const std::vector<SettingDescription> descriptions = [] {
     std::vector<SettingDescription> all;
-    for (const Setting& setting : AllSettings()) all.push_back(Describe(setting));
+    for (const Setting& setting : AllSettings()) all.push_back(setting.description);
     return all;
   }();
   return descriptions;

@@ -98,6 +98,16 @@ TEST(PermissionsFor, TheDefaults) {
   EXPECT_EQ(Texts(PermissionsFor(Work())), expected);
 }
 
+TEST(PermissionsFor, WhatIsWatchedIsNamed) {
+  ScopeOfWork work = Work();
+  const auto polled = Texts(PermissionsFor(work));
+  work.watched = Root(TypeOf("rc"));
+  work.watched->meta.name = "bob";
+  std::set<std::string> expected;
+  AddTo(expected, "lab", {"watch"}, {"deployments.apps bob-m", "replicationcontrollers bob"});
+  EXPECT_EQ(Difference(Texts(PermissionsFor(work)), polled), expected);
+}
+
 // With the shipped Role, no permission is reported as missing.
 TEST(PermissionsFor, TheDefaultsAreInTheShippedRole) {
   std::set<std::string> granted;
@@ -121,6 +131,7 @@ TEST(PermissionsFor, TheDefaultsAreInTheShippedRole) {
   for (const char* root : {"deploy", "sts", "rs", "rc", "job", "pod", "dc", "raycluster",
                            "daskcluster", "flinkdeployment"}) {
     work.root = Root(TypeOf(root));
+    work.watched = Root(TypeOf("deploy"));
     for (const Permission& permission : PermissionsFor(work)) {
       const std::string text = permission.verb + " " + permission.resource + "." + permission.group;
       EXPECT_TRUE(granted.contains(text)) << text << " for a root of kind " << root;

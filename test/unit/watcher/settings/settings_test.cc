@@ -511,17 +511,6 @@ TEST(Settings, CompletedWhenNamesAFieldAndItsValues) {
   EXPECT_FALSE(bad.settings.completed_when);
 }
 
-TEST(Settings, WhatIsNotBuiltYetIsRefused) {
-  const std::string error = ": \"watch\" is not supported by this version: use poll";
-  const ResolvedSettings by_flag = Resolve({{"observe", "watch"}});
-  EXPECT_EQ(by_flag.errors, Errors{"--observe" + error});
-  ExpectSource(by_flag, "observe", "poll", SettingSource::kDefault);
-  const ResolvedSettings by_annotation = Resolve({}, {}, {{"cluster-watcher/observe", "watch"}});
-  EXPECT_EQ(by_annotation.annotation_errors, Errors{"annotation cluster-watcher/observe" + error});
-  EXPECT_NE(Description("observe").help.find("; not in this version: watch"), std::string::npos);
-  EXPECT_EQ(Resolve({{"observe", "poll"}}).errors, Errors{});
-}
-
 TEST(Settings, OwnersOwnKindMayNotBeContradicted) {
   const std::string remedy = ": leave it out, it is for an owner without a kind";
   EXPECT_EQ(Resolve({{"owner", "deployment/bob"}, {"owner-kind", "rc"}}).errors,

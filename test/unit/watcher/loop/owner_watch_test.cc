@@ -1,0 +1,279 @@
+// The loop with --observe=watch: how soon it looks, how seldom else, and that it believes no event.
+#include <gtest/gtest.h>
+#include <spdlog/sinks/ostream_sink.h>
+
+#include <sstream>
+
+#include "test/small_kubernetes/local_streams.h"
+#include "test/unit/support/lab.h"
+#include "watcher/loop/watch_loop.h"
+
+namespace cluster_watcher {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+constexpr const char* kOwnerReads = "/deployments?fieldSelector=metadata.name%3Dbob";
+
+class OwnerWatchTest : public testing::Test, protected Lab {
+ protected:
+  OwnerWatchTest() {
+    settings_.settings.pod = NameOfPod();
+    settings_.settings.observe = Observe::kWatch;
+    kubernetes_.SetPodsRun(true);
+  }
+
+  // Runs the loop until `end`.
+  void Run(Duration end) {
+    clock_.At(end, [this] { stop_.request_stop(); });
+    SettingsInForce settings(settings_, [this](const TextMap&) { return settings_; });
+    Observer observer(client_, discovery_, clock_, settings);
+    Log log(LogLevel::kInfo, LogFormat::kText,
+            std::make_shared<spdlog::sinks::ostream_sink_st>(log_text_));
+    EventRecorder events(client_, clock_, log.logger(), settings_.settings.pod);
+    Announcer announcer(events, clock_, log);
+    LoopHealth health;
+    const auto dial = [](const std::string&) -> Result<std::unique_ptr<Transport>> {
+      return Failure("there are no steps");
+    };
+    const auto next_scrape = [](MonotonicTime) { return std::optional<MonotonicTime>(); };
+    const Tools tools{
+        client_, discovery_, clock_, settings, metrics_, log.logger(), [this](Duration) {
+          longest_turn_ = std::max(longest_turn_, clock_.elapsed - turned_);
+          turned_ = clock_.elapsed;
+        }};
+    const WatchAccess watches{streams_, tokens_, clock_, [](const RequestRecord&) {}};
+    WatchLoop loop(tools, observer, announcer, health, dial, next_scrape, &watches);
+    EXPECT_EQ(loop.Run(stop_.get_token()), 0);
+    EXPECT_EQ(streams_.open(), 0u) << "watches are closed at the end";
+  }
+  // How often the owner was read so far; watches don't count.
+  std::size_t Looks() { return kubernetes_.Count("GET", kOwnerReads); }
+  std::size_t SureReads() {
+    return kubernetes_.Count("GET", "/namespaces/lab/pods/" + settings_.settings.pod);
+  }
+  void At(Duration time, std::function<void()> happens) { clock_.At(time, std::move(happens)); }
+  void Scale(int replicas) {
+    kubernetes_.Admin("PATCH", kDriver, R"({"spec":{"replicas":)" + std::to_string(replicas) + "}}",
+                      "application/merge-patch+json");
+  }
+  double Restarts(const std::string& reason) {
+    for (const auto& family : metrics_.Collect()) {
+      if (family.name != "cluster_watcher_watch_restarts_total") continue;
+      for (const auto& metric : family.metric) {
+        if (metric.label[0].value == reason) return metric.counter.value;
+      }
+    }
+    return -1;
+  }
+  bool IsLogged(const std::string& text) const {
+    return log_text_.str().find(text) != std::string::npos;
+  }
+
+  small_kubernetes::LocalStreams streams_{kubernetes_, clock_};
+  std::stop_source stop_;
+  std::ostringstream log_text_;
+  Duration turned_{0};
+  Duration longest_turn_{0};
+};
+
+TEST_F(OwnerWatchTest, WhileAllIsWellItHardlyEverLooks) {
+  std::size_t before = 0, requests = 0;
+  At(minutes(2), [&] {
+    before = Looks();
+    requests = kubernetes_.Count("");
+  });
+  Run(hours(12));
+  // Each hour a sure look, and the glance after it.
+  EXPECT_LE(Looks() - before, 12u * 2 + 2);
+  EXPECT_GE(Looks() - before, 12u);
+  EXPECT_LE(kubernetes_.Count("") - requests, 12u * 25) << "requests of any kind";
+  EXPECT_LE(longest_turn_, seconds(11)) << "it shows that it is alive";
+  EXPECT_GE(Restarts("closed"), 24) << "the server ends each within the hour";
+  EXPECT_EQ(Restarts("error") + Restarts("stalled") + Restarts("expired"), 0);
+  EXPECT_TRUE(Exists(kRoot));
+}
+
+TEST_F(OwnerWatchTest, ItLooksAsSoonAsTheDriverIsGoneAndGoesOnAsAPollingOne) {
+  Duration seen{0};
+  std::size_t before = 0;
+  At(minutes(30), [&] {
+    before = Looks();
+    Delete(kDriver);
+  });
+  kubernetes_.on_request = [&](const small_kubernetes::Request& request, const auto&) {
+    if (before > 0 && seen == Duration(0) &&
+        request.target.find(kOwnerReads) != std::string::npos) {
+      seen = clock_.elapsed;
+    }
+  };
+  Run(minutes(35));
+  EXPECT_LE(seen - minutes(30), Duration(10));
+  EXPECT_FALSE(Exists(kRoot)) << log_text_.str();
+}
+
+TEST_F(OwnerWatchTest, ScaledToZeroTheDriverIsSeenAtOnceAndBackToo) {
+  At(minutes(30), [this] { Scale(0); });
+  At(minutes(30) + seconds(1), [this] { EXPECT_TRUE(IsLogged("scaled-to-zero")); });
+  At(minutes(30) + seconds(20), [this] { Scale(1); });
+  Run(minutes(50));
+  EXPECT_TRUE(Exists(kRoot));
+  EXPECT_LE(Looks(), 40u) << "it goes back to watching";
+}
+
+TEST_F(OwnerWatchTest, WhatIsWrittenOnTheMasterRootIsSeenAtOnce) {
+  std::size_t before = 0;
+  At(minutes(30), [&] {
+    before = SureReads();
+    Annotate(kRoot, "hold-until", "2030-01-01T00:00:00Z");
+  });
+  At(minutes(30) + seconds(1), [&] {
+    EXPECT_GT(SureReads(), before);
+    EXPECT_TRUE(IsLogged("held")) << log_text_.str();
+  });
+  Run(minutes(31));
+}
+
+TEST_F(OwnerWatchTest, AnEventThatGotLostCostsTimeAndNoMore) {
+  streams_.tamper = [](const std::string&) { return ""; };
+  At(minutes(30), [this] { Delete(kDriver); });
+  Run(hours(1) + minutes(15));
+  EXPECT_FALSE(Exists(kRoot)) << log_text_.str();
+}
+
+TEST_F(OwnerWatchTest, LiesDeleteNothingAndMakeNoMoreLooksThanPolls) {
+  const std::string lie =
+      R"({"type":"DELETED","object":{"metadata":{"name":"bob","resourceVersion":"7"}}})"
+      "\n"
+      R"({"type":"MODIFIED","object":{"metadata":{"name":"bob","resourceVersion":"8",)"
+      R"("generation":9},"spec":{"replicas":0}}})"
+      "\n";
+  streams_.tamper = [&](const std::string&) { return lie; };
+  int version = 0;
+  for (int i = 0; i < 36'000; ++i) {
+    At(minutes(10) + i * Duration(100), [&] {
+      kubernetes_.Admin("PATCH", kDriver,
+                        R"({"metadata":{"labels":{"x":")" + std::to_string(++version) + "\"}}}",
+                        "application/merge-patch+json");
+    });
+  }
+  Run(minutes(71));
+  EXPECT_TRUE(Exists(kRoot)) << log_text_.str();
+  EXPECT_FALSE(IsLogged("abandoned")) << log_text_.str();
+  // An hour of polls each 5 s, as many sure looks as fit, and as many looks that read it again.
+  EXPECT_LE(Looks(), 3'600u / 5 * 2) << "the lies come ten times a second";
+}
+
+TEST_F(OwnerWatchTest, TheStatusOfADeploymentIsNoReasonToLook) {
+  std::size_t before = 0;
+  At(minutes(10), [&] { before = Looks(); });
+  for (int i = 1; i < 600; ++i) {
+    At(minutes(10) + i * seconds(1), [this, i] {
+      kubernetes_.Admin("PATCH", std::string(kDriver) + "/status",
+                        R"({"status":{"observedGeneration":)" + std::to_string(i) + "}}",
+                        "application/merge-patch+json");
+    });
+  }
+  Run(minutes(21));
+  EXPECT_EQ(Looks(), before);
+}
+
+TEST_F(OwnerWatchTest, WhereItMayNotWatchItPollsAndSaysSoOnce) {
+  streams_.status = 403;
+  Run(minutes(30));
+  EXPECT_GE(Looks(), 300u);
+  const std::string log = log_text_.str();
+  const std::size_t said = log.find("deployment.apps/bob can't be watched, so the owner is polled");
+  EXPECT_NE(said, std::string::npos) << log;
+  EXPECT_EQ(log.find("deployment.apps/bob can't be watched", said + 1), std::string::npos) << log;
+  EXPECT_GE(Restarts("error"), 10);
+  EXPECT_LE(Restarts("error"), 60) << "it tries seldom";
+}
+
+TEST_F(OwnerWatchTest, GrantedLaterItWatches) {
+  streams_.status = 403;
+  At(minutes(30), [this] { streams_.status = 200; });
+  std::size_t before = 0;
+  At(minutes(37), [&] { before = Looks(); });
+  Run(minutes(59));
+  EXPECT_TRUE(IsLogged("the owner is watched now"));
+  EXPECT_LE(Looks() - before, 4u);
+}
+
+TEST_F(OwnerWatchTest, AWatchThatStallsIsNoticedAndTheOwnerIsPolledMeanwhile) {
+  At(minutes(10), [this] { streams_.stalled = true; });
+  At(minutes(10) + seconds(1), [this] { Delete(kDriver); });
+  At(minutes(10) + seconds(1) + minutes(3) + seconds(15),
+     [this] { EXPECT_TRUE(IsLogged("owner-absent")) << log_text_.str(); });
+  Run(minutes(16));
+  EXPECT_GE(Restarts("stalled"), 1);
+  EXPECT_FALSE(Exists(kRoot)) << log_text_.str();
+}
+
+TEST_F(OwnerWatchTest, BrokenItGoesOnWhereItWasAndMissesNothing) {
+  At(minutes(10), [this] {
+    streams_.BreakAll();
+    Delete(kDriver);
+  });
+  At(minutes(10) + seconds(9), [this] { EXPECT_TRUE(IsLogged("owner-absent")); });
+  Run(minutes(12));
+  EXPECT_EQ(Restarts("error"), 2);
+}
+
+TEST_F(OwnerWatchTest, ExpiredItBeginsAnewAndLooks) {
+  At(minutes(10), [this] {
+    streams_.BreakAll();
+    for (int i = 0; i < 20'200; ++i) {
+      kubernetes_.Admin("PATCH", std::string(kMaps) + "/spark-config",
+                        R"({"data":{"x":")" + std::to_string(i) + "\"}}",
+                        "application/merge-patch+json");
+    }
+  });
+  std::size_t before = 0;
+  At(minutes(10) + seconds(1), [&] { before = SureReads(); });
+  Run(minutes(12));
+  EXPECT_EQ(Restarts("expired"), 2);
+  EXPECT_GT(SureReads(), before) << "nobody knows what it has missed";
+}
+
+TEST_F(OwnerWatchTest, ACacheThatLagsBehindTheEventIsNotBelieved) {
+  // Right after a sure look a glance would do.
+  At(minutes(30), [this] { Annotate(kRoot, "keep", "false"); });
+  At(minutes(30) + seconds(20), [this] {
+    kubernetes_.SetStaleness(1'000, seconds(60));
+    Delete(kDriver);
+  });
+  At(minutes(30) + seconds(21), [this] { EXPECT_TRUE(IsLogged("owner-absent")); });
+  Run(minutes(31));
+}
+
+// A suspended CronJob runs on as long as a Job of it does, of which its watch says nothing.
+TEST_F(OwnerWatchTest, AnOwnerThatOthersKeepActiveIsPolled) {
+  settings_.settings.owner = *OwnerName::Parse("cronjob/nightly");
+  const std::string path = "/apis/batch/v1/namespaces/lab/cronjobs/nightly";
+  const std::string pods = R"("template":{"spec":{"restartPolicy":"Never","containers":[]}})";
+  kubernetes_.Apply(R"({"apiVersion":"batch/v1","kind":"CronJob",)" + Meta("nightly") +
+                    R"(,"spec":{"schedule":"0 0 1 1 *","suspend":false,"jobTemplate":{"spec":{)" +
+                    pods + "}}}}");
+  kubernetes_.Apply(R"({"apiVersion":"batch/v1","kind":"Job",)" +
+                    Meta("now", R"(,"ownerReferences":[{"apiVersion":"batch/v1","kind":"CronJob",)"
+                                R"("name":"nightly","controller":true,"uid":")" +
+                                    ObjectUid(path) + "\"}]") +
+                    R"(,"spec":{)" + pods + "}}");
+  At(minutes(10), [&] {
+    kubernetes_.Admin("PATCH", path, R"({"spec":{"suspend":true}})",
+                      "application/merge-patch+json");
+  });
+  At(minutes(20), [this] {
+    EXPECT_FALSE(IsLogged("abandoned")) << log_text_.str();
+    Delete("/apis/batch/v1/namespaces/lab/jobs/now");
+  });
+  At(minutes(20) + seconds(7), [this] { EXPECT_TRUE(IsLogged("abandoned")) << log_text_.str(); });
+  Run(minutes(21));
+  EXPECT_GE(streams_.opened.size(), 2u) << "it was watched";
+}
+
+}  // namespace
+}  // namespace cluster_watcher
