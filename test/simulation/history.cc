@@ -51,6 +51,7 @@ class History {
       kubelet_.Look();
       actors_.Look();
       truth_.Look();
+      if (plan_.watch) network_.LookAtWatches();
       if (plan_.drivers) LookAtDrivers();
       if (!truth_.lost().empty()) judge_.Break("2, nothing else is deleted", truth_.lost());
       if (expected_ && world_.Root() == nullptr) {
@@ -140,7 +141,7 @@ void History::Expect() {
     expectation_ = End::kGoes;
     const Duration grace = std::max({plan_.grace, plan_.zero_grace.value_or(Duration(0)),
                                      plan_.startup_grace, plan_.surge_grace.value_or(Duration(0))});
-    end_ = Settled() + grace + plan_.delete_deadline + kMargin;
+    end_ = Settled() + grace + plan_.delete_deadline + kMargin + network_.WatchSlack();
   } else if (!truth_.keepers().empty() && !plan_.abandon_replaced &&
              !(world_.HasDriverLeftPods() && world_.Driver() == nullptr)) {
     expectation_ = End::kStays;
@@ -156,8 +157,9 @@ void History::Expect() {
 // Forged marks may name a watcher that is there and knows nothing of them: they are its own until
 // its deletion is overdue. The root of an active driver is read once a minute.
 Duration History::Cleaning() const {
-  if (!actors_.has_forged_marks()) return kCleaning;
-  return kCleaning + std::chrono::minutes(1) + plan_.delete_deadline + plan_.steps_deadline;
+  const Duration cleaning = kCleaning + network_.WatchSlack();
+  if (!actors_.has_forged_marks()) return cleaning;
+  return cleaning + std::chrono::minutes(1) + plan_.delete_deadline + plan_.steps_deadline;
 }
 
 void History::CheckEnd() {
@@ -210,6 +212,9 @@ Outcome History::Take(std::uint64_t seed) const {
     counts["commands of drivers, and their exit codes/" + what] = times;
   }
   counts["histories with/drivers that claim the cluster"] = plan_.drivers;
+  counts["histories with/a watch on the owner"] = plan_.watch;
+  counts["watchers/watches that were opened"] = network_.watches();
+  counts["requests and answers/events of watches that lied or got lost"] = network_.tampered();
   counts["histories with/a new cluster in place of one that was gone"] =
       drivers_.has_made_cluster();
   counts["watchers/processes of drivers"] = drivers_.lives();

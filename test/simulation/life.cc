@@ -45,6 +45,7 @@ TextMap FlagsOf(const Plan& plan, const Identity& identity) {
   }
   if (plan.zero_grace) flags["scaled-to-zero-grace-period"] = FormatDuration(*plan.zero_grace);
   if (plan.abandon_replaced) flags["replaced-owner"] = "abandon";
+  if (plan.watch) flags["observe"] = "watch";
   if (plan.foreground) flags["propagation"] = "foreground";
   if (!plan.finish_on_termination) flags["on-termination"] = "leave";
   if (!plan.all_kinds) {
@@ -130,7 +131,8 @@ void Life::Run(Clock& clock, Transport& transport, std::stop_token stop) {
       client, discovery, clock, settings, workshop_.metrics, log.logger(), [&](Duration may_take) {
         health.Turned(clock.Now() + may_take);
       }};
-  WatchLoop loop(tools, observer, announcer, health, dial, next_scrape);
+  const WatchAccess watches{streams(), tokens, clock, [](const RequestRecord&) {}};
+  WatchLoop loop(tools, observer, announcer, health, dial, next_scrape, &watches);
   const int code = loop.Run(std::move(stop));
   if (world_.journal().on()) {
     world_.journal().Line(identity().pod, "ended with exit code " + std::to_string(code));

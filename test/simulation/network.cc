@@ -283,4 +283,133 @@ void Network::Deliver(std::size_t number) {
   exchange.status = 0;
 }
 
+// --- Watches. ---
+
+void Network::Arrive(const OpenWatch& watch, Micros later,
+                     std::function<void(StreamReader&)> what) {
+  timeline_.After(Latency() + later,
+                  [receiver = watch.receiver, what = std::move(what)] { receiver->Arrive(what); });
+}
+
+void Network::Watch(std::shared_ptr<const Identity> by, const HttpRequest& request,
+                    std::shared_ptr<WatchReceiver> receiver) {
+  ++watches_opened_;
+  world_.journal().Line(by->pod, "opens " + request.target);
+  timeline_.After(Latency(), [this, pod = by->pod, request, receiver = std::move(receiver)] {
+    BeginWatch(pod, request, receiver);
+  });
+}
+
+void Network::BeginWatch(const std::string& pod, const HttpRequest& request,
+                         const std::shared_ptr<WatchReceiver>& receiver) {
+  const TransportError broken{TransportError::Kind::kConnect, "simulated"};
+  const auto answer = [&](std::function<void(StreamReader&)> what) {
+    timeline_.After(Latency(), [receiver, what = std::move(what)] { receiver->Arrive(what); });
+  };
+  if (timeline_.Now() < outage_ends_) {
+    if (refuses_) answer([broken](StreamReader& reader) { reader.End(broken); });
+    return;
+  }
+  std::optional<small_kubernetes::Watch> events;
+  const Response response =
+      world_.kubernetes().Serve({ToString(request.method), request.target, request.bearer_token,
+                                 request.accept, request.content_type, request.body},
+                                nullptr, &events);
+  int status = response.status;
+  if (timeline_.Now() < world_.plan().calm && random_.Chance(world_.plan().watch_faults)) {
+    status = random_.Pick(std::array{401, 403, 405, 410, 429, 500});
+  }
+  answer([status](StreamReader& reader) { reader.Begin(status); });
+  if (!events || status != 200) return;
+  watches_.push_back({receiver, *std::move(events), pod,
+                      timeline_.Now() + random_.Between(Micros(20'000'000), Micros(3'600'000'000)),
+                      timeline_.Now() + std::chrono::minutes(1)});
+  // What has changed between this version and now.
+  if (!Show(watches_.back())) watches_.pop_back();
+}
+
+Duration Network::WatchSlack() const {
+  if (!world_.plan().watch) return Duration(0);
+  return hid_events_ ? std::chrono::minutes(70) : std::chrono::minutes(1);
+}
+
+void Network::LookAtWatches() {
+  const MonotonicTime now = timeline_.Now();
+  const bool changed = std::exchange(shown_version_, world_.kubernetes().GetStore().Version()) !=
+                       world_.kubernetes().GetStore().Version();
+  if (now < outage_ends_ && refuses_) {
+    for (const OpenWatch& watch : watches_) {
+      Arrive(watch, Micros(0), [](StreamReader& reader) {
+        reader.End(TransportError{TransportError::Kind::kConnect, "simulated"});
+      });
+    }
+    watches_.clear();
+    return;
+  }
+  std::erase_if(watches_, [&](OpenWatch& watch) {
+    if (changed && !Show(watch)) return true;
+    if (!watch.stalled && now >= watch.next_bookmark) {
+      watch.next_bookmark = now + std::chrono::minutes(1);
+      Arrive(watch, Micros(0),
+             [text = watch.events.Bookmark()](StreamReader& reader) { reader.Take(text); });
+    }
+    if (now < watch.ends) return false;
+    Arrive(watch, Micros(1'000'000), [](StreamReader& reader) { reader.End(std::nullopt); });
+    return true;
+  });
+}
+
+// Returns false if the watch is over.
+bool Network::Show(OpenWatch& watch) {
+  const std::string events = watch.events.Next();
+  for (std::size_t begin = 0; begin < events.size() && !watch.stalled;) {
+    const std::size_t end = events.find('\n', begin) + 1;
+    const std::string line = events.substr(begin, end - begin);
+    begin = end;
+    const std::string text = Tamper(watch, line);
+    const bool late = text == line && timeline_.Now() < world_.plan().calm &&
+                      random_.Chance(world_.plan().watch_faults);
+    // A bookmark may overtake it.
+    hid_events_ = hid_events_ || late;
+    const Micros later = late ? random_.Between(Micros(0), Micros(12'000'000)) : Micros(0);
+    Arrive(watch, later, [text](StreamReader& reader) { reader.Take(text); });
+  }
+  if (!watch.events.IsOver()) return true;
+  Arrive(watch, Micros(0), [](StreamReader& reader) { reader.End(std::nullopt); });
+  return false;
+}
+
+// Returns what arrives instead of the event.
+std::string Network::Tamper(OpenWatch& watch, const std::string& line) {
+  const Plan& plan = world_.plan();
+  if (timeline_.Now() >= plan.calm || !random_.Chance(plan.watch_faults)) return line;
+  ++tampered_;
+  hid_events_ = true;
+  const std::string name = line.find(R"("name":"bob")") != line.npos ? "bob" : World::kRootName;
+  const std::string version = std::to_string(random_.Between(1, 2'000));
+  switch (random_.Between(0, 7)) {
+    case 0:
+      return "";
+    case 1:
+      return line + line;
+    case 2:
+      return R"({"type":"DELETED","object":{"metadata":{"name":")" + name +
+             R"(","resourceVersion":")" + version + "\"}}}\n" + line;
+    case 3:
+      return R"({"type":"MODIFIED","object":{"metadata":{"name":")" + name +
+             R"(","generation":77,"resourceVersion":")" + version +
+             "\"},\"spec\":{\"replicas\":0}}}\n";
+    case 4:
+      return line.substr(0, line.size() / 2) + "\n";
+    case 5:
+      return R"({"type":"ERROR","object":{"kind":"Status","code":410}})"
+             "\n";
+    case 6:
+      return std::string(70'000, 'x') + "\n";
+    default:
+      watch.stalled = true;
+      return "";
+  }
+}
+
 }  // namespace cluster_watcher::simulation

@@ -5,11 +5,14 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <functional>
+#include <list>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "probes/kube/streams.h"
 #include "probes/kube/transport.h"
 #include "test/simulation/exchange.h"
 #include "test/simulation/plan.h"
@@ -56,6 +59,14 @@ class Receiver {
   virtual bool Receive(std::size_t index, HttpResult result) = 0;
 };
 
+// Receives what a watch shows.
+class WatchReceiver {
+ public:
+  virtual ~WatchReceiver() = default;
+  // So much has arrived, for whoever reads it. Returns false if nobody does any more.
+  virtual bool Arrive(std::function<void(StreamReader&)> what) = 0;
+};
+
 class Network {
  public:
   Network(Timeline& timeline, World& world, Random random, Listener& listener);
@@ -66,6 +77,15 @@ class Network {
             MonotonicTime by_own_clock, bool told_to_stop, std::shared_ptr<Receiver> receiver,
             std::size_t index);
 
+  // Opens a watch. Events get lost, late, doubled, out of order, and lie; watches break, expire and
+  // stall.
+  void Watch(std::shared_ptr<const Identity> by, const HttpRequest& request,
+             std::shared_ptr<WatchReceiver> receiver);
+  // Sends the events of what has changed.
+  void LookAtWatches();
+  // How long what a watch should have shown may go unnoticed, because not all of it was shown.
+  Duration WatchSlack() const;
+
   // Makes the API server unavailable for a while: it refuses, or it doesn't answer.
   void BeginOutage(Micros length, bool refuses);
   // From now on only this token is valid, besides the admin's.
@@ -75,6 +95,9 @@ class Network {
   const Exchanges& exchanges() const { return exchanges_; }
   const std::array<std::uint64_t, kFates>& fates() const { return fates_; }
   std::uint64_t outages() const { return outages_; }
+  // Watches that were opened, and events that were not shown as they were.
+  std::uint64_t watches() const { return watches_opened_; }
+  std::uint64_t tampered() const { return tampered_; }
 
  private:
   // The outcome planned for an exchange, by its number.
@@ -87,6 +110,20 @@ class Network {
     bool is_true = false;  // the response is the server's own, and complete
     WallTime date{};
   };
+
+  struct OpenWatch {
+    std::shared_ptr<WatchReceiver> receiver;
+    small_kubernetes::Watch events;
+    std::string pod;
+    MonotonicTime ends;
+    MonotonicTime next_bookmark;
+    bool stalled = false;
+  };
+  void BeginWatch(const std::string& pod, const HttpRequest& request,
+                  const std::shared_ptr<WatchReceiver>& receiver);
+  bool Show(OpenWatch& watch);
+  std::string Tamper(OpenWatch& watch, const std::string& line);
+  void Arrive(const OpenWatch& watch, Micros later, std::function<void(StreamReader&)> what);
 
   Fate Draw(const HttpRequest& request);
   // How much more often than others a request like this one fails.
@@ -112,10 +149,15 @@ class Network {
   const std::uint64_t proneness_;
   Exchanges exchanges_;
   std::deque<Pending> pending_;
+  std::list<OpenWatch> watches_;
+  std::uint64_t shown_version_ = 0;
+  bool hid_events_ = false;
   std::string token_ = "first";
   int tokens_ = 1;
   MonotonicTime outage_ends_{};
   bool refuses_ = false;
+  std::uint64_t watches_opened_ = 0;
+  std::uint64_t tampered_ = 0;
   std::uint64_t outages_ = 0;
   std::array<std::uint64_t, kFates> fates_{};
 };

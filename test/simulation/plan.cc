@@ -99,6 +99,11 @@ Plan Plan::Draw(std::uint64_t seed) {
     plan.calm += seconds(random.Between(0, 8));
     plan.says_completed = !plan.abandon_replaced && !plan.rollouts && random.Chance(0.5);
   }
+
+  plan.watch = random.Chance(0.3);
+  if (faulty) plan.watch_faults = random.Pick(std::array{0.0, 0.05, 0.3});
+  // A poll and more pass before anything is watched.
+  if (plan.watch) plan.calm += seconds(random.Between(0, 30));
   return plan;
 }
 

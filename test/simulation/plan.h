@@ -90,6 +90,10 @@ struct Plan {
   bool clocks_jump;
   bool ask_permissions;  // sent like other requests; else they aren't answered
 
+  // --- Watches.
+  bool watch;           // the owner is watched instead of polled
+  double watch_faults;  // share of the events, and of the watches that are opened
+
   // --- The driver's side.
   bool drivers;          // applications claim the cluster, and wait for it
   bool shared_at_first;  // it names no driver before one claims it

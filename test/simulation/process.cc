@@ -137,6 +137,76 @@ class Process::ProcessTransport final : public Transport {
   Process& process_;
 };
 
+// What has arrived of an answer that has no end. It may outlive its reader.
+struct Process::Feed final : WatchReceiver, std::enable_shared_from_this<Process::Feed> {
+  explicit Feed(Process& of) : process(of) {}
+
+  bool Arrive(std::function<void(StreamReader&)> what) override {
+    if (closed) return false;
+    process.Post([self = shared_from_this(), what = std::move(what)] {
+      if (self->closed) return;
+      self->arrived.push_back(what);
+      self->process.Resume();
+    });
+    return true;
+  }
+
+  Process& process;
+  std::deque<std::function<void(StreamReader&)>> arrived;
+  bool closed = false;
+};
+
+class Process::ProcessStreams final : public Streams {
+ public:
+  explicit ProcessStreams(Process& process) : process_(process) {}
+
+  std::unique_ptr<Stream> Open(const HttpRequest& request, StreamReader& reader) override {
+    return std::make_unique<ProcessStream>(*this, request, reader);
+  }
+
+  void Wait(MonotonicTime deadline, std::stop_token stop) override {
+    MonotonicTime awaited{};
+    while (!Read() && process_.wall_.Now() < deadline && !stop.stop_requested()) {
+      const MonotonicTime wake = deadline + process_.wall_.slept();
+      if (awaited != wake) process_.WakeAt(awaited = wake);
+      process_.Suspend();
+    }
+  }
+
+ private:
+  class ProcessStream final : public Stream {
+   public:
+    ProcessStream(ProcessStreams& all, const HttpRequest& request, StreamReader& reader)
+        : all_(all), reader_(reader), feed_(std::make_shared<Feed>(all.process_)) {
+      all_.open_.push_back(this);
+      all_.process_.network_.Watch(all_.process_.identity_, request, feed_);
+    }
+    ~ProcessStream() override {
+      feed_->closed = true;
+      std::erase(all_.open_, this);
+    }
+    bool Read() {
+      const auto arrived = std::exchange(feed_->arrived, {});
+      for (const auto& what : arrived) what(reader_);
+      return !arrived.empty();
+    }
+
+   private:
+    ProcessStreams& all_;
+    StreamReader& reader_;
+    const std::shared_ptr<Feed> feed_;
+  };
+
+  bool Read() {
+    bool any = false;
+    for (ProcessStream* stream : open_) any = stream->Read() || any;
+    return any;
+  }
+
+  Process& process_;
+  std::vector<ProcessStream*> open_;
+};
+
 Process::Process(Stacks& stacks, Timeline& timeline, World& world, Network& network,
                  MachineClock& wall, Random random, Identity identity)
     : timeline_(timeline),
@@ -148,6 +218,8 @@ Process::Process(Stacks& stacks, Timeline& timeline, World& world, Network& netw
       fiber_(stacks, [this] {
         ProcessClock clock(*this);
         ProcessTransport transport(*this);
+        ProcessStreams streams(*this);
+        streams_ = &streams;
         Run(clock, transport, stop_.get_token());
       }) {}
 

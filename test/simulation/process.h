@@ -8,6 +8,7 @@
 #include <stop_token>
 
 #include "probes/base/clock.h"
+#include "probes/kube/streams.h"
 #include "probes/kube/transport.h"
 #include "test/simulation/fiber.h"
 #include "test/simulation/network.h"
@@ -39,6 +40,9 @@ class Process {
   // The program. The fiber ends with it.
   virtual void Run(Clock& clock, Transport& transport, std::stop_token stop) = 0;
 
+  // While Run runs.
+  Streams& streams() { return *streams_; }
+
   void WakeAt(MonotonicTime time);
   void Suspend() { fiber_.Suspend(); }
 
@@ -51,7 +55,9 @@ class Process {
  private:
   class ProcessClock;
   class ProcessTransport;
+  class ProcessStreams;
   struct Batch;
+  struct Feed;
 
   // Runs the action as soon as the process runs.
   void Post(std::function<void()> action);
@@ -61,6 +67,7 @@ class Process {
   std::stop_source stop_;
   bool paused_ = false;
   bool running_ = false;
+  Streams* streams_ = nullptr;
   std::deque<std::function<void()>> posted_;
   // Lets actions that are due after the end of this process notice it.
   std::shared_ptr<int> alive_ = std::make_shared<int>();
