@@ -108,12 +108,16 @@ std::optional<std::string> ReadFraction(const std::string& text) {
   }
   // The shortest that is read back as the same number. std::to_chars does it too, with 130 KB of
   // tables.
-  std::array<char, 32> buffer{};
+  std::array<char, 512> buffer{};
   for (int digits = 15; digits <= 17; ++digits) {
     std::snprintf(buffer.data(), buffer.size(), "%.*g", digits, number);
     if (std::strtod(buffer.data(), nullptr) == number) break;
   }
-  return std::string(buffer.data());
+  const std::string shortest(buffer.data());
+  if (number != std::trunc(number)) return shortest;
+  std::snprintf(buffer.data(), buffer.size(), "%.0f", number);
+  const std::string whole(buffer.data());
+  return whole.size() <= shortest.size() ? whole : shortest;
 }
 
 }  // namespace

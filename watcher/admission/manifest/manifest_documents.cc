@@ -69,7 +69,7 @@ std::size_t CharacterSize(std::string_view text) {
 
 bool IsForbidden(char c) {
   const bool is_white = c == '\t' || c == '\n' || c == '\r';
-  return (c >= 0 && c < ' ' && !is_white) || c == 0x7F;
+  return (static_cast<unsigned char>(c) < ' ' && !is_white) || c == 0x7F;
 }
 
 }  // namespace

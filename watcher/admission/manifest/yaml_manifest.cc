@@ -55,7 +55,7 @@ struct Part {
 
 ManifestError ErrorAt(const YAML::Mark& mark, std::string message) {
   // yaml-cpp puts unknown characters into its messages unescaped.
-  const auto is_control = [](char c) { return (c >= 0 && c < ' ') || c == 0x7F; };
+  const auto is_control = [](unsigned char c) { return c < ' ' || c == 0x7F; };
   std::replace_if(message.begin(), message.end(), is_control, ' ');
   if (mark.is_null()) return {1, 1, message};
   return {static_cast<std::size_t>(mark.line) + 1, static_cast<std::size_t>(mark.column) + 1,
@@ -393,7 +393,7 @@ class Builder : public YAML::EventHandler {
 // True for line breaks and characters that YAML forbids, or that yaml-cpp and kubectl read
 // differently.
 bool NeedsEscapes(std::string_view text) {
-  const auto is_control = [](char c) { return (c >= 0 && c < ' ' && c != '\n') || c == 0x7F; };
+  const auto is_control = [](unsigned char c) { return (c < ' ' && c != '\n') || c == 0x7F; };
   if (std::any_of(text.begin(), text.end(), is_control)) return true;
   constexpr std::array<std::string_view, 4> kOdd = {"\u0085", "\u2028", "\u2029", "\ufeff"};
   return std::any_of(kOdd.begin(), kOdd.end(), [text](std::string_view odd) {
