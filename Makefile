@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 SOURCES = $(shell git ls-files '*.cc' '*.h')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build check test e2e simulate mutate fuzz demo bench image format lint install clean
+.PHONY: help setup build check test e2e soak simulate mutate fuzz demo bench image format lint install clean
 
 help: ## this list
 	@sed -nE 's/^([a-z0-9]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -40,6 +40,10 @@ simulate: ## SEEDS=100000 histories in virtual time, from seed FIRST (else from 
 mutate: ## puts faults into a copy of core and driver's side, one by one: do the unit tests notice each?
 	@scripts/setup mutate
 	@scripts/mutate test/mutations/core.txt test/mutations/driver.txt
+
+soak: ## POLLS=1000000 polls of one process, and a day of a thousand sidecars: do memory and descriptors stay?
+	@scripts/setup
+	@POLLS=$(POLLS) scripts/soak
 
 fuzz: setup ## fuzz what reads foreign text, SECONDS=60 for each target
 	@scripts/fuzz $(or $(SECONDS),60)

@@ -19,7 +19,7 @@ constexpr int kThreads = 256;  // as many connections as ten watchers and their 
 
 class SmallServer final : public Server {
  public:
-  SmallServer() : kubernetes_(clock_) {}
+  SmallServer() : kubernetes_(clock_) { kubernetes_.log_requests = false; }
   ~SmallServer() override { ResumeApi(); }
 
   Result<Done> Start() {

@@ -54,8 +54,10 @@ int Run(std::span<const char* const> arguments, const Environment& environment) 
   switch (invocation.command) {
     case Command::kRun:
       break;
-    case Command::kWatch:
-      return RunWatch(invocation, environment, stop.token());
+    case Command::kWatch: {
+      SystemClock clock;
+      return RunWatch(invocation, environment, clock, stop.token());
+    }
     case Command::kCreate: {
       const int code = RunCreate(invocation, environment, stop.token());
       return EndedBy(stop.End(), code);

@@ -31,11 +31,11 @@ std::string CodeText(int status) { return status == 0 ? "<error>" : std::to_stri
 
 }  // namespace
 
-int RunWatch(const Invocation& invocation, const Environment& environment, std::stop_token stop) {
+int RunWatch(const Invocation& invocation, const Environment& environment, Clock& clock,
+             std::stop_token stop) {
   Session session = MakeSession(invocation, environment);
   if (!session.errors.empty()) return PrintErrors(session.errors);
   const Settings& at_start = session.settings.settings;
-  SystemClock clock;
   Log log(at_start.log_level, at_start.log_format);
   // The pod's annotations decide how the first look is logged, too.
   SettingsInForce settings(session.settings, [&](const TextMap& annotations) {

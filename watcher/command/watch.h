@@ -3,12 +3,15 @@
 
 #include <stop_token>
 
+#include "probes/base/clock.h"
 #include "watcher/command/command_line.h"
 
 namespace cluster_watcher {
 
 // Watches until told to stop or until the watcher's own pod is gone. 0; 2: the settings or the
-// kubeconfig can't be used, which is said on stderr, or there is no such pod.
-int RunWatch(const Invocation& invocation, const Environment& environment, std::stop_token stop);
+// kubeconfig can't be used, which is said on stderr, or there is no such pod. All but time-outs of
+// requests goes by `clock`.
+int RunWatch(const Invocation& invocation, const Environment& environment, Clock& clock,
+             std::stop_token stop);
 
 }  // namespace cluster_watcher
