@@ -12,6 +12,10 @@ constexpr Duration kRootInterval = std::chrono::minutes(1);
 constexpr Duration kUnsettledInterval = std::chrono::seconds(2);
 // While the owner and the root are watched, what an event that got lost may cost.
 constexpr Duration kRareInterval = std::chrono::hours(1);
+// An API server that is away is asked ever more seldom, but as often as this. When it is back all
+// ask for everything anew, and must not keep it from coming up.
+constexpr Duration kAwayInterval = std::chrono::seconds(30);
+constexpr int kLeastOfAwayInterval = 50;  // hundredths: those who noticed at once get out of step
 constexpr Duration kLongestAskedWait = std::chrono::minutes(1);
 // A controller writes status soon after its object was written.
 constexpr Duration kControllersTake{200};
@@ -124,6 +128,11 @@ WatchLoop::Next WatchLoop::Act(const Snapshot& snapshot, const Decision& decisio
 void WatchLoop::NoteLook(const Snapshot& snapshot) {
   const auto& owner = snapshot.facts.owner;
   last_sure_look_ = snapshot.began;
+  if (snapshot.facts.server_time) {
+    away_since_.reset();
+  } else if (!away_since_) {
+    away_since_ = snapshot.began;
+  }
   last_replicas_ = owner && owner->object ? owner->fields.replicas : 0;
   active_owner_.reset();
   if (!watch_.IsAskedFor()) return;
@@ -281,8 +290,15 @@ MonotonicTime WatchLoop::NextPoll(MonotonicTime began) {
   if (std::exchange(look_again_, false)) return tools_.clock.Now() + kControllersTake;
   Duration interval = tools_.settings->poll_interval;
   if (last_reason_ == Reason::kShared) interval = std::max(interval, kRootInterval);
+  int percent = Percent();
+  const Duration away(away_since_ ? std::chrono::ceil<Duration>(tools_.clock.Now() - *away_since_)
+                                  : Duration(0));
+  if (const Duration seldomer = std::min(away / 2, kAwayInterval); seldomer > interval) {
+    interval = seldomer;
+    percent = std::uniform_int_distribution<int>(kLeastOfAwayInterval, 100)(jitter_);
+  }
   const Duration asked = std::min(tools_.client.TakeRetryAfter(), kLongestAskedWait);
-  MonotonicTime next = began + interval * Percent() / 100;
+  MonotonicTime next = began + interval * percent / 100;
   // The loop wakes when a grace period ends, not a poll later.
   const Confirmation& confirmation = judge_.confirmation();
   if (confirmation.count() > 0 && confirmation.GraceEnd() > began) {

@@ -76,8 +76,9 @@ class WatchLoop {
   std::optional<WatcherId> me_;        // nullopt: the pod wasn't read yet
   std::optional<Reason> last_reason_;  // nullopt: there was none yet
   MonotonicTime last_sure_look_{};
-  MonotonicTime rare_look_{};       // the next one while the owner is watched
-  std::optional<KubeObject> root_;  // while watches are asked for
+  MonotonicTime rare_look_{};                // the next one while the owner is watched
+  std::optional<KubeObject> root_;           // while watches are asked for
+  std::optional<MonotonicTime> away_since_;  // since when no look was told anything
   std::int64_t last_replicas_ = 0;
   bool marks_to_settle_ = false;  // the root bore marks of a deletion, or another object's
   bool look_again_ = false;       // soon: nothing but the mark delayed the condemnation

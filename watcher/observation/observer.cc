@@ -110,8 +110,11 @@ Observer::Observer(KubeClient& client, Discovery& discovery, Clock& clock,
       cluster_probe_(client, discovery) {}
 
 Snapshot Observer::SureLook(const std::stop_token& stop, OtherDriversToo others) {
-  const auto reads = std::make_shared<LookReads>(clock_, kFreshEvidence);
-  return Look(Patience::OfLook(reads, stop), others, nullptr);
+  // While it says nothing, one request in each look is enough to see that.
+  const auto reads = std::make_shared<LookReads>(clock_, is_silent_ ? Duration(0) : kFreshEvidence);
+  Snapshot snapshot = Look(Patience::OfLook(reads, stop), others, nullptr);
+  is_silent_ = !snapshot.facts.server_time;
+  return snapshot;
 }
 
 std::optional<Snapshot> Observer::TerminationLook() {

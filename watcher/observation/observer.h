@@ -143,6 +143,7 @@ class Observer {
 
   // What one look leaves to the next.
   bool asks_for_people_ = false;
+  bool is_silent_ = false;  // the API server: nothing that it said could be used
   std::string caller_uid_;  // empty: none, or it isn't known
   std::string caller_;      // its name; empty: none
   std::optional<KubeObject> stand_in_;

@@ -371,7 +371,7 @@ TEST_F(LifeOfAClusterTest, WhoHasBeenBlindWarnsAgain) {
   Run(std::chrono::hours(8) + minutes(2));
   EXPECT_FALSE(Exists(kRoot));
   EXPECT_EQ(Count("ClusterAbandoned on Deployment/spark-m"), 2u) << Events();
-  EXPECT_EQ(Count("08:00:03 Warning ClusterAbandoned"), 2u) << Events();
+  EXPECT_EQ(Count("08:00:09 Warning ClusterAbandoned"), 2u) << Events();
 }
 
 TEST_F(LifeOfAClusterTest, AWarningIsWrittenLaterWhereItCouldNotBe) {

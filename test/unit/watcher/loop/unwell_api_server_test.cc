@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <spdlog/sinks/ostream_sink.h>
 
+#include <algorithm>
 #include <random>
 #include <sstream>
 
@@ -15,22 +16,29 @@ using std::chrono::seconds;
 
 struct Illness {
   Duration each_takes{0};
-  int fails_once_in = 0;  // 0: never
-  unsigned seed = 0;      // of chance; 0: it fails strictly every so many requests
+  int fails_once_in = 0;                 // 0: never
+  unsigned seed = 0;                     // of chance; 0: it fails strictly every so many requests
+  Duration away_from{0}, away_until{0};  // of its time: connections are refused
 };
 
 // Requests that are sent side by side take as long as one.
 class UnwellTransport final : public Transport {
  public:
-  UnwellTransport(Transport& well, Clock& clock, const Illness& illness)
-      : well_(well), clock_(clock), illness_(illness) {}
+  // `refused`: when connections were.
+  UnwellTransport(Transport& well, Clock& clock, const Illness& illness,
+                  std::vector<MonotonicTime::duration>& refused)
+      : well_(well), clock_(clock), illness_(illness), refused_(refused) {}
 
   std::vector<HttpResult> Perform(std::span<const HttpRequest> requests, std::size_t concurrency,
                                   std::stop_token stop) override {
     std::vector<HttpResult> results;
     for (std::size_t i = 0; i < requests.size(); ++i) {
       if (i % concurrency == 0) clock_.WaitUntil(clock_.Now() + illness_.each_takes, stop);
-      if (Fails()) {
+      if (IsAway()) {
+        refused_.push_back(clock_.Now() - began_);
+        results.push_back(
+            Unexpected{TransportError{TransportError::Kind::kConnect, "connection refused"}});
+      } else if (Fails()) {
         results.push_back(NextFailure());
       } else {
         results.push_back(std::move(well_.Perform(requests.subspan(i, 1), 1, stop).front()));
@@ -40,6 +48,10 @@ class UnwellTransport final : public Transport {
   }
 
  private:
+  bool IsAway() {
+    const auto now = clock_.Now() - began_;
+    return illness_.away_from <= now && now < illness_.away_until;
+  }
   bool Fails() {
     if (illness_.fails_once_in == 0) return false;
     const unsigned number = illness_.seed == 0 ? ++sent_ : static_cast<unsigned>(chance_());
@@ -62,6 +74,8 @@ class UnwellTransport final : public Transport {
   Transport& well_;
   Clock& clock_;
   const Illness illness_;
+  const MonotonicTime began_ = clock_.Now();
+  std::vector<MonotonicTime::duration>& refused_;
   std::minstd_rand chance_{illness_.seed};
   unsigned sent_ = 0;
   int failures_ = 0;
@@ -82,7 +96,7 @@ class UnwellApiServerTest : public testing::Test, protected Lab {
     clock_.At(seconds(20), [this] { Delete(kDriver); });
     std::stop_source stop;
     clock_.At(end, [&] { stop.request_stop(); });
-    UnwellTransport unwell(transport_, clock_, illness);
+    UnwellTransport unwell(transport_, clock_, illness, refused_);
     KubeClient client(unwell, tokens_, [](const RequestRecord&) {});
     Discovery discovery(client);
     SettingsInForce settings(settings_, [this](const TextMap&) { return settings_; });
@@ -109,7 +123,28 @@ class UnwellApiServerTest : public testing::Test, protected Lab {
     EXPECT_FALSE(MapExists("spark-config")) << log;
     EXPECT_EQ(log.find("looking again"), std::string::npos) << log;
   }
+
+  std::vector<MonotonicTime::duration> refused_;
 };
+
+// Ten thousand that ask each poll interval, several times, would not let it come up again.
+TEST_F(UnwellApiServerTest, ThatIsAwayIsAskedSeldomerAndNotInStep) {
+  Illness illness;
+  illness.away_from = seconds(10);
+  illness.away_until = seconds(610);
+  const std::string log = Run(illness, seconds(720));
+  EXPECT_FALSE(Exists(kRoot)) << "it is deleted as soon as ever\n" << log;
+  std::vector<MonotonicTime::duration> pauses;
+  for (std::size_t i = 1; i < refused_.size(); ++i) {
+    const auto pause = refused_[i] - refused_[i - 1];
+    if (refused_[i] > seconds(70) && pause > seconds(1)) pauses.push_back(pause);
+  }
+  ASSERT_GE(pauses.size(), 17u);
+  const auto [shortest, longest] = std::minmax_element(pauses.begin(), pauses.end());
+  EXPECT_GE(*shortest, seconds(13));
+  EXPECT_LE(*longest, seconds(31));
+  EXPECT_GE(*longest - *shortest, seconds(5));
+}
 
 TEST_F(UnwellApiServerTest, ThatTakes400MillisecondsForEachAnswer) {
   ExpectGone({Duration(400)}, seconds(90));
