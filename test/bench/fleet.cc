@@ -255,27 +255,56 @@ class PollRecord {
 };
 
 // Says when the sidecar waits with a definite verdict for the first time.
+class FirstVerdict {
+ public:
+  FirstVerdict(const LoopHealth& health, std::counting_semaphore<>& ready)
+      : health_(health), ready_(ready) {}
+
+  void Waits() {
+    if (said_ || !health_.IsReady()) return;
+    said_ = true;
+    ready_.release();
+  }
+
+ private:
+  const LoopHealth& health_;
+  std::counting_semaphore<>& ready_;
+  bool said_ = false;
+};
+
+// A loop that polls waits by its clock, one that watches by its streams.
 class SidecarClock final : public Clock {
  public:
-  SidecarClock(const LoopHealth& health, std::counting_semaphore<>& ready)
-      : health_(health), ready_(ready) {}
+  explicit SidecarClock(FirstVerdict& verdict) : verdict_(verdict) {}
 
   MonotonicTime Now() override { return clock_.Now(); }
   WallTime WallNow() override { return clock_.WallNow(); }
   BootTime BootNow() override { return clock_.BootNow(); }
   bool WaitUntil(MonotonicTime deadline, std::stop_token stop) override {
-    if (!said_ && health_.IsReady()) {
-      said_ = true;
-      ready_.release();
-    }
+    verdict_.Waits();
     return clock_.WaitUntil(deadline, std::move(stop));
   }
 
  private:
   SystemClock clock_;
-  const LoopHealth& health_;
-  std::counting_semaphore<>& ready_;
-  bool said_ = false;
+  FirstVerdict& verdict_;
+};
+
+class SidecarStreams final : public Streams {
+ public:
+  SidecarStreams(Streams& streams, FirstVerdict& verdict) : streams_(streams), verdict_(verdict) {}
+
+  std::unique_ptr<Stream> Open(const HttpRequest& request, StreamReader& reader) override {
+    return streams_.Open(request, reader);
+  }
+  void Wait(MonotonicTime deadline, std::stop_token stop) override {
+    verdict_.Waits();
+    streams_.Wait(deadline, std::move(stop));
+  }
+
+ private:
+  Streams& streams_;
+  FirstVerdict& verdict_;
 };
 
 // As RunWatch wires it, without an endpoint for metrics.
@@ -288,7 +317,8 @@ void Watch(int number, ApiServer server, const TextMap& flags, Records& records,
   SettingsInForce settings(resolve({}), resolve);
   for (const std::string& error : settings.resolved().errors) Fail(error);
   LoopHealth health;
-  SidecarClock clock(health, ready);
+  FirstVerdict verdict(health, ready);
+  SidecarClock clock(verdict);
   Log log(settings->log_level, LogFormat::kText);
   prometheus::Registry registry;
   WatcherMetrics metrics(registry, "fleet", "");
@@ -305,7 +335,8 @@ void Watch(int number, ApiServer server, const TextMap& flags, Records& records,
     health.Turned(clock.Now());
   };
   KubeClient client(**transport, tokens, note_request);
-  const WatchAccess watches{**transport, tokens, clock, note_request};
+  SidecarStreams streams(**transport, verdict);
+  const WatchAccess watches{streams, tokens, clock, note_request};
   Discovery discovery(client);
   const Tools tools{
       client, discovery, clock, settings, metrics, log.logger(), [&](Duration) { poll.Turned(); }};
