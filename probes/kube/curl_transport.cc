@@ -779,7 +779,8 @@ class CurlTransport::State::OpenStream final : public Stream {
     if (!self.transfer_.headers_ended) return count;
     long status = 0;
     curl_easy_getinfo(self.transfer_.easy.get(), CURLINFO_RESPONSE_CODE, &status);
-    if (status >= 200) {
+    if (status >= 200 && !self.has_begun_) {
+      self.has_begun_ = true;
       self.state_.stream_was_read = true;
       self.reader_.Begin(static_cast<int>(status));
     }
@@ -798,6 +799,7 @@ class CurlTransport::State::OpenStream final : public Stream {
   const ApiServer server_;  // curl keeps pointers to its texts
   Transfer transfer_;
   bool is_added_ = false;
+  bool has_begun_ = false;       // trailers are shown as headers, too
   CURLcode problem_ = CURLE_OK;  // why it isn't
 };
 
@@ -819,10 +821,14 @@ void CurlTransport::Wait(MonotonicTime deadline, std::stop_token stop) {
     state.EndStreams();
     if (std::exchange(state.stream_was_read, false)) return;
     const MonotonicTime now = state.clock->Now();
-    if (now >= deadline || code != CURLM_OK) return;
-    const auto left = std::chrono::ceil<Duration>(deadline - now).count();
-    curl_multi_poll(handle, nullptr, 0,
-                    static_cast<int>(std::min<Duration::rep>(left, kLongestPoll)), nullptr);
+    if (now >= deadline) return;
+    const auto left =
+        std::min<Duration>(std::chrono::ceil<Duration>(deadline - now), Duration(kLongestPoll));
+    if (code != CURLM_OK ||
+        curl_multi_poll(handle, nullptr, 0, static_cast<int>(left.count()), nullptr) != CURLM_OK) {
+      // It did not wait, and would not the next time.
+      state.clock->WaitUntil(now + left, stop);
+    }
   }
 }
 

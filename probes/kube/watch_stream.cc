@@ -91,7 +91,6 @@ void WatchStream::Begin(int status) {
 }
 
 void WatchStream::Take(std::string_view bytes) {
-  heard_ = access_.clock.Now();
   while (!bytes.empty() && !HasEnded()) {
     const std::size_t end = bytes.find('\n');
     const std::string_view piece = bytes.substr(0, end);
@@ -103,6 +102,7 @@ void WatchStream::Take(std::string_view bytes) {
     if (!too_long_) line_ += piece;
     if (end == std::string_view::npos) return;
     if (std::exchange(too_long_, false)) {
+      heard_ = access_.clock.Now();
       changed_ = true;
       // What it was is not known, so that whatever comes next differs from it.
       fingerprint_.reset();
@@ -132,6 +132,7 @@ void WatchStream::ReadLine(std::string_view line) {
   const JsonValue metadata = object["metadata"];
   const auto version = metadata["resourceVersion"].AsString();
   if (type == "BOOKMARK") {
+    heard_ = access_.clock.Now();
     if (version && !version->empty()) version_ = *version;
     return;
   }
@@ -139,6 +140,7 @@ void WatchStream::ReadLine(std::string_view line) {
   if (!is_known || !version || version->empty()) {
     return Finish(State::kFailed, "no event of a watch");
   }
+  heard_ = access_.clock.Now();
   // A server that ignores the selector shows the others as well.
   if (metadata["name"].AsString() != object_.name) return;
   version_ = shown_ = *version;

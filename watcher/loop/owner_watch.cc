@@ -69,7 +69,7 @@ void OwnerWatch::Note(const std::string& what, ObjectWatch::Restart restart, boo
   tools_.metrics.WatchRestarted(ToString(restart));
   tools_.log.debug("the watch on {} has to be started again ({}): {}", what, ToString(restart),
                    why);
-  if (!refused || !refused_.insert(what + why).second) return;
+  if (!refused || !refused_.insert(what).second) return;
   tools_.log.warn("{} can't be watched, so the owner is polled: {}", what, why);
 }
 
@@ -110,6 +110,8 @@ Duration OwnerWatch::Jittered(Duration interval) {
 void OwnerWatch::Wait(MonotonicTime poll, std::optional<MonotonicTime> rare,
                       const std::stop_token& stop) {
   bool were_up = AreUp();
+  // What was begun is sent, however soon the next look is due.
+  if (access_ != nullptr) access_->streams.Wait(tools_.clock.Now(), stop);
   while (!stop.stop_requested()) {
     Tend(stop);
     const MonotonicTime now = tools_.clock.Now();

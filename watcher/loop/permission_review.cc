@@ -130,7 +130,8 @@ bool PermissionReview::IsDue(const std::string& subject) const {
   if (!asked_at_) return true;
   const auto ago = tools_.clock.Now() - *asked_at_;
   const bool is_rare = tools_.settings->observe == Observe::kWatch;
-  return ago >= (is_rare ? std::max(interval_, kRareInterval) : interval_) ||
+  return ago >= (is_rare && is_known_ && missing_.empty() ? std::max(interval_, kRareInterval)
+                                                          : interval_) ||
          (subject != subject_ && ago >= kSoonest);
 }
 
@@ -144,6 +145,7 @@ void PermissionReview::AskIfDue(const Snapshot& look, std::stop_token stop) {
   }
   if (!IsDue(subject)) return;
   asked_at_ = tools_.clock.Now();
+  is_known_ = false;
   subject_ = std::move(subject);
   const Patience patience = Patience::UntilTimeout(stop);
   auto work = ScopeOf(look, patience);
@@ -152,6 +154,7 @@ void PermissionReview::AskIfDue(const Snapshot& look, std::stop_token stop) {
   auto missing = probe_.FindMissing(needed, patience);
   if (!missing) return tools_.log.debug("permissions: {}", missing.error().message);
   if (missing->empty()) tools_.log.debug("permissions: all {} are granted", needed.size());
+  is_known_ = true;
   Show(*std::move(missing));
 }
 

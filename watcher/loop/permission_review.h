@@ -58,6 +58,7 @@ class PermissionReview {
   PermissionProbe probe_;
 
   std::optional<MonotonicTime> asked_at_;
+  bool is_known_ = false;             // the last review was answered
   std::string subject_;               // the master root and owner that were last asked about
   std::vector<Permission> missing_;   // by the last answer
   std::set<std::string> not_served_;  // kinds of --resources that the log has named

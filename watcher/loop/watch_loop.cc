@@ -128,7 +128,7 @@ WatchLoop::Next WatchLoop::Act(const Snapshot& snapshot, const Decision& decisio
 void WatchLoop::NoteLook(const Snapshot& snapshot) {
   const auto& owner = snapshot.facts.owner;
   last_sure_look_ = snapshot.began;
-  if (snapshot.facts.server_time) {
+  if (snapshot.facts.server_time || snapshot.facts.root_read) {
     away_since_.reset();
   } else if (!away_since_) {
     away_since_ = snapshot.began;
@@ -243,6 +243,7 @@ int WatchLoop::SayThatPodWaits() {
 
 // Serves metrics until the pod is told to stop.
 int WatchLoop::EndDone(std::stop_token stop) {
+  watch_.Close();
   const MonotonicTime deleted = tools_.clock.Now();
   WaitUntil(MonotonicTime::max(), stop);
   AwaitLastScrape(deleted);

@@ -113,7 +113,7 @@ Snapshot Observer::SureLook(const std::stop_token& stop, OtherDriversToo others)
   // While it says nothing, one request in each look is enough to see that.
   const auto reads = std::make_shared<LookReads>(clock_, is_silent_ ? Duration(0) : kFreshEvidence);
   Snapshot snapshot = Look(Patience::OfLook(reads, stop), others, nullptr);
-  is_silent_ = !snapshot.facts.server_time;
+  is_silent_ = !snapshot.facts.server_time && !snapshot.facts.root_read;
   return snapshot;
 }
 

@@ -23,7 +23,10 @@ constexpr const char* kChunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\
 constexpr Duration kLong = seconds(30);
 
 struct Reader final : StreamReader {
-  void Begin(int with) override { status = with; }
+  void Begin(int with) override {
+    status = with;
+    ++begun;
+  }
   void Take(std::string_view bytes) override { body += bytes; }
   void End(const std::optional<TransportError>& with) override {
     ended = true;
@@ -34,6 +37,7 @@ struct Reader final : StreamReader {
   std::string body;
   bool ended = false;
   std::optional<TransportError> error;
+  int begun = 0;
 };
 
 class CurlStreams : public testing::Test {
@@ -199,6 +203,19 @@ TEST_F(CurlStreams, NobodyListens) {
   ASSERT_TRUE(WaitUntil([&] { return reader.ended; }));
   ASSERT_TRUE(reader.error);
   EXPECT_EQ(reader.error->kind, Kind::kConnect);
+}
+
+TEST_F(CurlStreams, TrailersBeginNoOtherAnswer) {
+  Serve([&](Connection& connection) {
+    connection.ReadRequest();
+    connection.Send(kChunked);
+    connection.Send("3\r\none\r\n0\r\nX-A: b\r\nX-C: d\r\n\r\n");
+    connection.ReadAll();
+  });
+  Reader reader;
+  const auto stream = Open(reader);
+  ASSERT_TRUE(WaitUntil([&] { return reader.ended; }));
+  EXPECT_EQ(reader.begun, 1);
 }
 
 }  // namespace

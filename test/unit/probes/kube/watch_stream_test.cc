@@ -181,6 +181,18 @@ TEST_F(WatchStreamTest, WhatIsNoEventEndsIt) {
   EXPECT_EQ(watch_->problem(), "unwell");
 }
 
+TEST_F(WatchStreamTest, BytesThatAreNeitherEventNorBookmarkAreNoSignOfLife) {
+  Begin();
+  const MonotonicTime begun = watch_->heard();
+  api_.clock.elapsed += std::chrono::minutes(1);
+  Take("\n");
+  Take(R"({"type":"BOOK)");
+  EXPECT_EQ(watch_->heard(), begun);
+  Take(R"(MARK","object":{"metadata":{"resourceVersion":"9"}}})"
+       "\n");
+  EXPECT_EQ(watch_->heard(), begun + std::chrono::minutes(1));
+}
+
 TEST_F(WatchStreamTest, TheServerMayEndItButNotWithinAnEvent) {
   Begin();
   End();

@@ -277,5 +277,11 @@ TEST_F(OwnerWatchTest, AnOwnerThatOthersKeepActiveIsPolled) {
   EXPECT_GE(streams_.opened.size(), 2u) << "it was watched";
 }
 
+TEST_F(OwnerWatchTest, AReviewThatFailedIsAskedAgainWithinTheHour) {
+  Refuse("POST", "selfsubjectaccessreviews", 500, 0, 1);
+  Run(minutes(130));
+  EXPECT_GT(kubernetes_.Count("POST", "selfsubjectaccessreviews"), 3u);
+}
+
 }  // namespace
 }  // namespace cluster_watcher

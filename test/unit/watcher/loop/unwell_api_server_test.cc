@@ -19,6 +19,7 @@ struct Illness {
   int fails_once_in = 0;                 // 0: never
   unsigned seed = 0;                     // of chance; 0: it fails strictly every so many requests
   Duration away_from{0}, away_until{0};  // of its time: connections are refused
+  bool no_date = false;                  // a proxy takes it off
 };
 
 // Requests that are sent side by side take as long as one.
@@ -42,6 +43,7 @@ class UnwellTransport final : public Transport {
         results.push_back(NextFailure());
       } else {
         results.push_back(std::move(well_.Perform(requests.subspan(i, 1), 1, stop).front()));
+        if (illness_.no_date && results.back()) results.back()->date.reset();
       }
     }
     return results;
@@ -224,6 +226,19 @@ TEST_P(FailingApiServerTest, ThatFailsEveryTenthRequest) {
 
 TEST_P(FailingApiServerTest, ThatFailsEveryThirdRequest) {
   const std::string log = Run({Duration(20), 3, GetParam()}, seconds(300));
+  EXPECT_FALSE(Exists(kRoot)) << log;
+}
+
+TEST_P(FailingApiServerTest, ThatFailsEveryThirdRequestAndTellsNoDate) {
+  Illness illness{Duration(20), 3, GetParam()};
+  illness.no_date = true;
+  const std::string log = Run(illness, seconds(300));
+  EXPECT_FALSE(Exists(kRoot)) << log;
+}
+TEST_P(FailingApiServerTest, ThatFailsEveryTenthRequestAndTellsNoDate) {
+  Illness illness{Duration(20), 10, GetParam()};
+  illness.no_date = true;
+  const std::string log = Run(illness, seconds(120));
   EXPECT_FALSE(Exists(kRoot)) << log;
 }
 
