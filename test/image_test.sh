@@ -185,6 +185,37 @@ rm "$root/etc/hosts" "$root/etc/resolv.conf"
 check "without either file an address is reached" is "$(answered true 127.0.0.1)" "Failed to connect to 127.0.0.1"
 check "and a name isn't known" is "$(answered true four)" "Could not resolve host"
 
+# What the libraries were left: TLS 1.2 and 1.3, and certificates of servers and clients.
+rm -f "$root"/etc/kubeconfig
+for kind in rsa:2048 ec:P-256 ec:P-384; do
+  options=(-newkey "$kind")
+  [[ $kind == rsa* ]] || options=(-newkey ec -pkeyopt "ec_paramgen_curve:${kind#ec:}")
+  openssl req -x509 "${options[@]}" -nodes -keyout "$root/etc/key" -out "$root/etc/certificate" -days 2 \
+    -subj /CN=test -addext subjectAltName=IP:127.0.0.1 2>/dev/null
+  cat >"$root/etc/kubeconfig" <<'CONFIG'
+apiVersion: v1
+kind: Config
+clusters: [{name: test, cluster: {server: "https://127.0.0.1:6443", certificate-authority: /etc/certificate}}]
+users: [{name: test, user: {client-certificate: /etc/certificate, client-key: /etc/key}}]
+contexts: [{name: test, context: {cluster: test, user: test, namespace: test}}]
+current-context: test
+CONFIG
+  chmod 644 "$root"/etc/*
+  for version in tls1_2 tls1_3; do
+    # The server wants the client's certificate, and then sends a page.
+    page() {
+      unshare --net sh -c '
+        ip link set lo up
+        openssl s_server -accept 127.0.0.1:6443 -"$1" -cert "$2/etc/certificate" -key "$2/etc/key" \
+          -CAfile "$2/etc/certificate" -Verify 1 -verify_return_error -www -quiet >/dev/null 2>&1 & server=$!
+        for i in 1 2 3 4 5 6 7 8 9 10; do [ -n "$(ss -Hltn)" ] || sleep 0.2; done
+        chroot --userspec=65532:65532 "$2" /cluster-watcher check none --kubeconfig=/etc/kubeconfig
+        kill $server' sh "$version" "$root" 2>&1 | grep -o "HTTP 200 with a body that is not JSON" | head -n 1
+    }
+    check "it speaks $version with certificates of $kind on both sides" is "$(page)" "HTTP 200 with a body that is not JSON"
+  done
+done
+
 finished=true
 echo "$passed passed, $failed failed"
 ((failed == 0))
