@@ -45,10 +45,12 @@ each_says() {
 # The others' image would be their program alone.
 measure_sizes() {
   local layout=$work/delivered/image manifest layer who file
+  # Of the image's index, what is for this machine.
   manifest=$(jq -r '.manifests[0].digest | sub(":"; "/")' "$layout/index.json")
+  manifest=$(jq -r '.manifests[0].digest | sub(":"; "/")' "$layout/blobs/$manifest")
   jq '[.layers[].size] | add / 1e6' "$layout/blobs/$manifest" >"$work/image.ours"
   for layer in $(jq -r '.layers[].digest | sub(":"; "/")' "$layout/blobs/$manifest"); do
-    tar -tvf "$layout/blobs/$layer"
+    zstd -qdc "$layout/blobs/$layer" | tar -tv
   done >"$work/files"
   awk '$1 ~ /^-/ && $NF ~ /\/cluster-watcher$/ { print $3 / 1e6 }' "$work/files" >"$work/program.ours"
   grep -cE '\.so(\.[0-9.]+)?$' "$work/files" >"$work/libraries.ours" || :
