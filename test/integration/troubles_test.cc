@@ -125,7 +125,7 @@ TEST_F(Troubles, AnApiServerThatIsAwayAndBack) {
   GoAway();
   ASSERT_TRUE(Shows(watcher, "keep: unknown"));
   const double polls = watcher.Polls("unknown");
-  ASSERT_TRUE(Eventually([&] { return watcher.Polls("unknown") >= polls + 10; }));
+  ASSERT_TRUE(Eventually([&] { return watcher.Polls("unknown") >= polls + 5; }));
   EXPECT_EQ(watcher.LinesWith("keep: unknown"), 1u);
   EXPECT_EQ(watcher.Health("/healthz"), 200);
   EXPECT_EQ(watcher.Phase(), "watching");
