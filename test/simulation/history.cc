@@ -128,9 +128,10 @@ void History::Expect() {
   if (!begun && !judge_.BegunRoots().empty() && actors_.has_orphaned_pods()) return;
   const bool abandoned =
       truth_.keepers().empty() && !world_.WantsDriverToRun() && !world_.HasDriverLeftPods();
-  // Where members are made anew, half a cluster is judged again by whoever resumes its deletion.
+  // Where members are made anew, half a cluster is judged again by whoever resumes its deletion,
+  // and by the orders that it has: they may name another owner than the root does.
   const bool made = plan_.remade || actors_.has_made_members() || drivers_.has_made_cluster();
-  if (begun && !abandoned && made) return;
+  if (begun && made && !(abandoned && as_planned_)) return;
   // So it is where what was named first is there still, or was pods alone.
   if (begun && !abandoned && !truth_.SeemsHalf()) return;
   // So it is where people took the proof off that it is half.
