@@ -760,6 +760,7 @@ class CurlTransport::State::OpenStream final : public Stream {
     if (code != CURLE_OK) return code;
     return Options(easy)
         .Set(CURLOPT_TIMEOUT_MS, 0L)
+        .Set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(kConnectTimeout.count()))
         .Set(CURLOPT_MAXFILESIZE_LARGE, static_cast<curl_off_t>(0))
         .Set(CURLOPT_BUFFERSIZE, kStreamBuffer)
         .Set(CURLOPT_FORBID_REUSE, 1L)
