@@ -183,10 +183,7 @@ struct JsonDocument::State {
 };
 
 JsonDocument::JsonDocument() : JsonDocument(0) {}
-JsonDocument::JsonDocument(std::size_t text_size) : state_(std::make_unique<State>(text_size)) {}
-JsonDocument::~JsonDocument() = default;
-JsonDocument::JsonDocument(JsonDocument&&) noexcept = default;
-JsonDocument& JsonDocument::operator=(JsonDocument&&) noexcept = default;
+JsonDocument::JsonDocument(std::size_t text_size) : state_(std::make_shared<State>(text_size)) {}
 
 JsonValue JsonDocument::root() const { return JsonValue(&state_->document); }
 

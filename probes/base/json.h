@@ -46,6 +46,7 @@ class JsonValue {
   const void* value_ = nullptr;
 };
 
+// Doesn't change once it is parsed; copies share it.
 class JsonDocument {
  public:
   // Parses strictly: RFC 8259, valid UTF-8, no duplicate keys, at most 64 levels deep, nothing
@@ -53,9 +54,6 @@ class JsonDocument {
   static Result<JsonDocument> Parse(std::string_view text);
 
   JsonDocument();
-  ~JsonDocument();
-  JsonDocument(JsonDocument&&) noexcept;
-  JsonDocument& operator=(JsonDocument&&) noexcept;
 
   JsonValue root() const;
 
@@ -63,7 +61,7 @@ class JsonDocument {
   explicit JsonDocument(std::size_t text_size);
 
   struct State;
-  std::unique_ptr<State> state_;
+  std::shared_ptr<State> state_;
 };
 
 // The parts of a JSON text, in order.

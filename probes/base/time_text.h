@@ -1,4 +1,4 @@
-// Times as Kubernetes writes them (RFC 3339).
+// Times as Kubernetes writes them (RFC 3339), and HTTP.
 #pragma once
 
 #include <chrono>
@@ -23,5 +23,9 @@ WallTime NearestTime(std::chrono::sys_time<Duration> time);
 // With any zone and fraction, which is cut off below the millisecond; nullopt: it isn't a time.
 // What lies outside of these two gives the nearest of them.
 std::optional<WallTime> ParseTime(std::string_view text);
+
+// The Date of an answer: "Sun, 06 Nov 1994 08:49:37 GMT"; nullopt: it isn't one,
+// or lies outside of these two. Source: RFC 9110, IMF-fixdate, the one form that may be sent.
+std::optional<WallTime> ParseHttpDate(const std::string& text);
 
 }  // namespace cluster_watcher

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "probes/base/time_text.h"
 #include "probes/kube/certificates.h"
 
 #ifndef CLUSTER_WATCHER_VERSION
@@ -362,14 +363,6 @@ std::string Header(CURL* easy, const char* name) {
   return found ? header->value : "";
 }
 
-std::optional<WallTime> ParseDate(const std::string& text) {
-  // Years from 2262 on don't fit into WallTime.
-  constexpr std::time_t kLatest = 9'000'000'000;
-  const std::time_t seconds = curl_getdate(text.c_str(), nullptr);
-  if (seconds < 0 || seconds > kLatest) return std::nullopt;
-  return WallTime(std::chrono::seconds(seconds));
-}
-
 std::optional<Duration> ParseRetryAfter(const std::string& text, std::optional<WallTime> date) {
   const auto bounded = [](std::chrono::seconds wait) -> Duration {
     return std::clamp<std::chrono::seconds>(wait, std::chrono::seconds(0), kLongestRetryAfter);
@@ -383,7 +376,7 @@ std::optional<Duration> ParseRetryAfter(const std::string& text, std::optional<W
         std::min<long long>(seconds, std::chrono::seconds(kLongestRetryAfter).count())));
   }
   // A date is only meaningful by the server's own clock.
-  const std::optional<WallTime> until = ParseDate(text);
+  const std::optional<WallTime> until = ParseHttpDate(text);
   if (!until || !date) return std::nullopt;
   return bounded(std::chrono::duration_cast<std::chrono::seconds>(*until - *date));
 }
@@ -396,7 +389,7 @@ HttpResponse ReadResponse(Transfer& transfer) {
   response.status = static_cast<int>(status);
   response.content_type = Header(easy, "Content-Type");
   response.body = std::move(transfer.body);
-  response.date = ParseDate(Header(easy, "Date"));
+  response.date = ParseHttpDate(Header(easy, "Date"));
   response.retry_after = ParseRetryAfter(Header(easy, "Retry-After"), response.date);
   curl_off_t elapsed = 0;
   curl_easy_getinfo(easy, CURLINFO_TOTAL_TIME_T, &elapsed);

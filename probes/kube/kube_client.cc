@@ -42,6 +42,13 @@ ApiRequest FirstPage(const ResourceType& type, std::string_view ns, bool metadat
   return request;
 }
 
+void SetFreshness(ApiRequest& request, Freshness freshness, const char* separator) {
+  request.freshness = freshness;
+  if (freshness == Freshness::kSure) return;
+  request.http.target += separator;
+  request.http.target += "resourceVersion=0";
+}
+
 // Returns the verb as RBAC names it.
 const char* Verb(const ApiRequest& request) {
   switch (request.http.method) {
@@ -297,7 +304,7 @@ ApiRequest ApiRequest::Get(const ResourceType& type, std::string_view ns, std::s
                            Freshness freshness) {
   ApiRequest request = MakeRequest(HttpMethod::kGet, Expect::kObject, type, ns, name);
   request.http.target = type.ObjectPath(ns, name);
-  if (freshness == Freshness::kGlance) request.http.target += "?resourceVersion=0";
+  SetFreshness(request, freshness, "?");
   return request;
 }
 
@@ -314,7 +321,7 @@ ApiRequest ApiRequest::GetScale(const ResourceType& type, std::string_view ns,
   ApiRequest request = MakeRequest(HttpMethod::kGet, Expect::kObject, type, ns, name);
   request.subresource = "scale";
   request.http.target = type.ObjectPath(ns, name) + "/scale";
-  if (freshness == Freshness::kGlance) request.http.target += "?resourceVersion=0";
+  SetFreshness(request, freshness, "?");
   return request;
 }
 
@@ -323,7 +330,7 @@ ApiRequest ApiRequest::ListByName(const ResourceType& type, std::string_view ns,
   ApiRequest request = MakeRequest(HttpMethod::kGet, Expect::kList, type, ns, name);
   request.http.target =
       type.CollectionPath(ns) + "?fieldSelector=metadata.name%3D" + PercentEncode(name);
-  if (freshness == Freshness::kGlance) request.http.target += "&resourceVersion=0";
+  SetFreshness(request, freshness, "&");
   return request;
 }
 
@@ -405,7 +412,7 @@ ApiRequest ApiRequest::Delete(const ResourceType& type, std::string_view ns, std
   return request;
 }
 
-ApiResult Interpret(const ApiRequest& request, HttpResult result) {
+ApiResult Interpret(const ApiRequest& request, HttpResult result, KnownGlances* known) {
   if (!result) {
     const bool stopped = result.error().kind == TransportError::Kind::kStopped;
     auto failed = Fail(stopped ? ApiFailure::kStopped : ApiFailure::kUnreachable, request,
@@ -423,6 +430,13 @@ ApiResult Interpret(const ApiRequest& request, HttpResult result) {
     return Fail(ApiFailure::kUnexpected, request,
                 "HTTP " + std::to_string(result->status) + " with a body that is not JSON (" +
                     Excerpt(result->content_type) + "): " + Excerpt(result->body));
+  }
+  const bool is_glance = known != nullptr && request.freshness == Freshness::kGlance &&
+                         request.expect == ApiRequest::Expect::kList;
+  if (is_glance) {
+    if (auto same = known->Same(request.http.target, result->body)) {
+      return ApiAnswer{*std::move(same), result->date};
+    }
   }
   auto document = JsonDocument::Parse(result->body);
   if (!document) {
@@ -442,6 +456,7 @@ ApiResult Interpret(const ApiRequest& request, HttpResult result) {
       break;
   }
   if (wrong) return Fail(ApiFailure::kUnexpected, request, "the answer is " + *wrong);
+  if (is_glance) known->Keep(request.http.target, std::move(result->body), *document);
   return ApiAnswer{*std::move(document), result->date, result->status == 201};
 }
 
@@ -519,7 +534,7 @@ std::vector<ApiResult> KubeClient::FetchOnce(std::span<const ApiRequest> request
   std::vector<ApiResult> answers;
   answers.reserve(results.size());
   for (std::size_t i = 0; i < results.size(); ++i) {
-    answers.push_back(Interpret(requests[i], std::move(results[i])));
+    answers.push_back(Interpret(requests[i], std::move(results[i]), &glances_));
   }
   return answers;
 }

@@ -13,6 +13,7 @@
 
 #include "probes/base/json.h"
 #include "probes/base/result.h"
+#include "probes/kube/known_glances.h"
 #include "probes/kube/object_meta.h"
 #include "probes/kube/patience.h"
 #include "probes/kube/resource_type.h"
@@ -81,6 +82,7 @@ struct ApiRequest {
   std::string name;         // of the object; empty for lists by selector
   std::string subresource;  // "scale"; mostly empty
   bool metadata_only = false;
+  Freshness freshness = Freshness::kSure;
 
   static ApiRequest Get(const ResourceType& type, std::string_view ns, std::string_view name,
                         Freshness freshness = Freshness::kSure);
@@ -199,10 +201,12 @@ class KubeClient {
   RequestObserver observer_;
   Duration retry_after_{0};
   ServerDates dates_;
+  KnownGlances glances_;
 };
 
-// Interprets `result` as the answer to `request`. Pure.
-ApiResult Interpret(const ApiRequest& request, HttpResult result);
+// Interprets `result` as the answer to `request`. With `known`, the answer to a glance may be that
+// of an earlier one which said the same.
+ApiResult Interpret(const ApiRequest& request, HttpResult result, KnownGlances* known = nullptr);
 
 // Returns the single item of a ListByName answer; an absent view if the list is empty.
 JsonValue OnlyItem(const ApiAnswer& answer);

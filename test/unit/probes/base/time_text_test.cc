@@ -85,6 +85,22 @@ TEST(ParseTime, RefusesAnythingElse) {
   EXPECT_EQ(ParseTime(std::string_view("2026-12-24T18:00:00Z\0", 21)), std::nullopt);
 }
 
+TEST(ParseHttpDate, ReadsTheFormThatIsSent) {
+  EXPECT_EQ(ParseHttpDate("Sun, 06 Nov 1994 08:49:37 GMT"), WallTime(std::chrono::seconds(784111777)));
+  EXPECT_EQ(ParseHttpDate("Thu, 29 Feb 2024 23:59:59 GMT"),
+            WallTime(std::chrono::seconds(1709251199)));
+  EXPECT_EQ(ParseHttpDate("Wed, 31 Dec 1969 23:59:59 GMT"), WallTime(std::chrono::seconds(-1)));
+}
+
+TEST(ParseHttpDate, RefusesAnythingElse) {
+  for (const char* text :
+       {"", "0", "784111777", "Sun, 06 Nov 1994 08:49:37", "Sun, 06 Nov 1994 08:49:37 GMT+1",
+        "Sun, 06 Nov 1994 08:49:37 CET", "Thu, 30 Feb 2023 00:00:00 GMT",
+        "Sun, 06 Nov 9999 08:49:37 GMT", "1994-11-06T08:49:37Z"}) {
+    EXPECT_EQ(ParseHttpDate(text), std::nullopt) << text;
+  }
+}
+
 TEST(FormatTime, CutsOffBelowTheSecond) {
   const WallTime time{std::chrono::sys_days(std::chrono::year(2026) / 12 / 24)};
   EXPECT_EQ(FormatTime(time + std::chrono::milliseconds(1'999)), "2026-12-24T00:00:01Z");
