@@ -218,6 +218,7 @@ OwnerSight OwnerProbe::LookAs(const std::vector<ResourceType>& types, const Owne
   std::vector<ApiRequest> requests;
   for (const ResourceType& type : types) {
     requests.push_back(ApiRequest::ListByName(type, query.ns, query.name.name, freshness));
+    requests.back().may_be_known = freshness == Freshness::kGlance;
   }
   auto answers = client_.DoAll(requests, kReadsSideBySide, patience);
   std::optional<OwnerSight> found;

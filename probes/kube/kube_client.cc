@@ -42,13 +42,6 @@ ApiRequest FirstPage(const ResourceType& type, std::string_view ns, bool metadat
   return request;
 }
 
-void SetFreshness(ApiRequest& request, Freshness freshness, const char* separator) {
-  request.freshness = freshness;
-  if (freshness == Freshness::kSure) return;
-  request.http.target += separator;
-  request.http.target += "resourceVersion=0";
-}
-
 // Returns the verb as RBAC names it.
 const char* Verb(const ApiRequest& request) {
   switch (request.http.method) {
@@ -304,7 +297,7 @@ ApiRequest ApiRequest::Get(const ResourceType& type, std::string_view ns, std::s
                            Freshness freshness) {
   ApiRequest request = MakeRequest(HttpMethod::kGet, Expect::kObject, type, ns, name);
   request.http.target = type.ObjectPath(ns, name);
-  SetFreshness(request, freshness, "?");
+  if (freshness == Freshness::kGlance) request.http.target += "?resourceVersion=0";
   return request;
 }
 
@@ -321,7 +314,7 @@ ApiRequest ApiRequest::GetScale(const ResourceType& type, std::string_view ns,
   ApiRequest request = MakeRequest(HttpMethod::kGet, Expect::kObject, type, ns, name);
   request.subresource = "scale";
   request.http.target = type.ObjectPath(ns, name) + "/scale";
-  SetFreshness(request, freshness, "?");
+  if (freshness == Freshness::kGlance) request.http.target += "?resourceVersion=0";
   return request;
 }
 
@@ -330,7 +323,7 @@ ApiRequest ApiRequest::ListByName(const ResourceType& type, std::string_view ns,
   ApiRequest request = MakeRequest(HttpMethod::kGet, Expect::kList, type, ns, name);
   request.http.target =
       type.CollectionPath(ns) + "?fieldSelector=metadata.name%3D" + PercentEncode(name);
-  SetFreshness(request, freshness, "&");
+  if (freshness == Freshness::kGlance) request.http.target += "&resourceVersion=0";
   return request;
 }
 
@@ -431,9 +424,8 @@ ApiResult Interpret(const ApiRequest& request, HttpResult result, KnownGlances* 
                 "HTTP " + std::to_string(result->status) + " with a body that is not JSON (" +
                     Excerpt(result->content_type) + "): " + Excerpt(result->body));
   }
-  const bool is_glance = known != nullptr && request.freshness == Freshness::kGlance &&
-                         request.expect == ApiRequest::Expect::kList;
-  if (is_glance) {
+  const bool may_be_known = known != nullptr && request.may_be_known;
+  if (may_be_known) {
     if (auto same = known->Same(request.http.target, result->body)) {
       return ApiAnswer{*std::move(same), result->date};
     }
@@ -456,7 +448,7 @@ ApiResult Interpret(const ApiRequest& request, HttpResult result, KnownGlances* 
       break;
   }
   if (wrong) return Fail(ApiFailure::kUnexpected, request, "the answer is " + *wrong);
-  if (is_glance) known->Keep(request.http.target, std::move(result->body), *document);
+  if (may_be_known) known->Keep(request.http.target, std::move(result->body), *document);
   return ApiAnswer{*std::move(document), result->date, result->status == 201};
 }
 

@@ -82,7 +82,9 @@ struct ApiRequest {
   std::string name;         // of the object; empty for lists by selector
   std::string subresource;  // "scale"; mostly empty
   bool metadata_only = false;
-  Freshness freshness = Freshness::kSure;
+  // Of a list only the items matter: it may be the document of an earlier one that said the same
+  // (KnownGlances), and have its resourceVersion.
+  bool may_be_known = false;
 
   static ApiRequest Get(const ResourceType& type, std::string_view ns, std::string_view name,
                         Freshness freshness = Freshness::kSure);
@@ -204,8 +206,8 @@ class KubeClient {
   KnownGlances glances_;
 };
 
-// Interprets `result` as the answer to `request`. With `known`, the answer to a glance may be that
-// of an earlier one which said the same.
+// Interprets `result` as the answer to `request`; one that may be known is looked up in `known`, and
+// kept there.
 ApiResult Interpret(const ApiRequest& request, HttpResult result, KnownGlances* known = nullptr);
 
 // Returns the single item of a ListByName answer; an absent view if the list is empty.

@@ -192,8 +192,8 @@ measure_reaction() {
       start "$who" "gone-$who" "gone-$round-$who" "driver-$round" 5s --grace-period=${grace}s --log-level=trace
     done
     for who in "${available[@]}"; do started "$who" "gone-$who"; done
-    # Anywhere between two polls.
-    sleep "$((2 + RANDOM % 5)).$((RANDOM % 10))"
+    # A watch begins with the second poll. Then anywhere between two polls.
+    sleep "$((7 + RANDOM % 5)).$((RANDOM % 10))"
     clock
     asked=$now
     delete_deployment "driver-$round"
