@@ -97,10 +97,9 @@ std::optional<WallTime> ParseHttpDate(const std::string& text) {
   std::tm parts{};
   const char* const end = strptime(text.c_str(), "%a, %d %b %Y %H:%M:%S GMT", &parts);
   if (end == nullptr || *end != '\0') return std::nullopt;
-  const std::chrono::year_month_day day{
-      std::chrono::year(parts.tm_year + 1900),
-      std::chrono::month(static_cast<unsigned>(parts.tm_mon) + 1),
-      std::chrono::day(static_cast<unsigned>(parts.tm_mday))};
+  const std::chrono::year_month_day day{std::chrono::year(parts.tm_year + 1900),
+                                        std::chrono::month(static_cast<unsigned>(parts.tm_mon) + 1),
+                                        std::chrono::day(static_cast<unsigned>(parts.tm_mday))};
   if (!day.ok()) return std::nullopt;
   const std::chrono::sys_time<Duration> time =
       std::chrono::sys_days(day) + std::chrono::hours(parts.tm_hour) +

@@ -10,8 +10,8 @@ namespace {
 constexpr std::size_t kMostGlances = 8;  // an owner without a kind is looked for among several
 constexpr std::size_t kMostBytes = 64u << 10;
 
-// A list's text without the digits of its own resourceVersion. Source: kubernetes.io "Kubernetes API
-// Concepts", resource versions: they are decimal numbers.
+// A list's text without the digits of its own resourceVersion. Source: kubernetes.io "Kubernetes
+// API Concepts", resource versions: they are decimal numbers.
 struct Parts {
   std::string_view before;
   bool has_digits = false;

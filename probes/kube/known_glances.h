@@ -1,4 +1,4 @@
-// What the last glances, which are lists, were answered, so that the same answer isn't parsed at each poll.
+// What the last glances were answered: the same answer isn't parsed at each poll.
 #pragma once
 
 #include <optional>

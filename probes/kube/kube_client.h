@@ -206,8 +206,8 @@ class KubeClient {
   KnownGlances glances_;
 };
 
-// Interprets `result` as the answer to `request`; one that may be known is looked up in `known`, and
-// kept there.
+// Interprets `result` as the answer to `request`; one that may be known is looked up in `known`,
+// and kept there.
 ApiResult Interpret(const ApiRequest& request, HttpResult result, KnownGlances* known = nullptr);
 
 // Returns the single item of a ListByName answer; an absent view if the list is empty.

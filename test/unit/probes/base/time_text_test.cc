@@ -86,7 +86,8 @@ TEST(ParseTime, RefusesAnythingElse) {
 }
 
 TEST(ParseHttpDate, ReadsTheFormThatIsSent) {
-  EXPECT_EQ(ParseHttpDate("Sun, 06 Nov 1994 08:49:37 GMT"), WallTime(std::chrono::seconds(784111777)));
+  EXPECT_EQ(ParseHttpDate("Sun, 06 Nov 1994 08:49:37 GMT"),
+            WallTime(std::chrono::seconds(784111777)));
   EXPECT_EQ(ParseHttpDate("Thu, 29 Feb 2024 23:59:59 GMT"),
             WallTime(std::chrono::seconds(1709251199)));
   EXPECT_EQ(ParseHttpDate("Wed, 31 Dec 1969 23:59:59 GMT"), WallTime(std::chrono::seconds(-1)));
