@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # other_processor_test.sh: the released program for the processor that this machine isn't deletes a
-# whole cluster, and the unit tests pass, under qemu's emulation of that processor.
+# whole cluster, under qemu's emulation of that processor.
 set -euo pipefail
 cd "$(dirname -- "${BASH_SOURCE[0]}")/.."
 # shellcheck source=checks.bash
@@ -24,17 +24,6 @@ check "it says its version" grep -q '^cluster-watcher [0-9]' <($program version)
 deletes() { PROGRAM=$program scripts/demo >"$work/demo" 2>&1 || { tail -n 40 "$work/demo"; return 1; }; }
 check "it deletes a cluster whose driver is gone, and nothing of its neighbours" deletes
 check "and says so" grep -q 'deleted' "$work/demo"
-
-scripts/build "release-tests-$other" unit_tests >"$work/build.log" 2>&1 || { tail -n 20 "$work/build.log"; exit 1; }
-
-passes() {
-  ctest --test-dir "build-release-tests-$other" -L unit -j "$(nproc)" \
-    --output-on-failure >"$work/ctest" 2>&1 || { tail -n 60 "$work/ctest"; return 1; }
-}
-check "the unit tests pass" passes
-ran() { sed -nE 's/^100% tests passed, 0 tests failed out of ([0-9]+)$/\1/p' "$work/ctest"; }
-echo "unit tests: $(ran)"
-check "and they are as many as here" test "$(ran)" -ge 1000
 
 finished=true
 echo "$passed passed, $failed failed"
