@@ -9,6 +9,11 @@
 namespace cluster_watcher {
 namespace {
 
+// Beyond them a WallTime, in nanoseconds, may have no room: what is read is compared in
+// milliseconds.
+constexpr auto kEarliest = std::chrono::time_point_cast<Duration>(kEarliestTime);
+constexpr auto kLatest = std::chrono::time_point_cast<Duration>(kLatestTime);
+
 // Reads `digits` digits at `at` and moves on; nullopt: there are none.
 std::optional<int> ReadNumber(std::string_view text, std::size_t& at, std::size_t digits) {
   int number = 0;
@@ -51,6 +56,17 @@ std::optional<std::chrono::minutes> ReadZone(std::string_view text, std::size_t&
   return west ? -offset : offset;
 }
 
+// nullopt: no calendar has it.
+std::optional<std::chrono::sys_time<Duration>> TimeOf(int year, int month, int day, int hours,
+                                                      int minutes, int seconds) {
+  const std::chrono::year_month_day date{std::chrono::year(year),
+                                         std::chrono::month(static_cast<unsigned>(month)),
+                                         std::chrono::day(static_cast<unsigned>(day))};
+  if (!date.ok() || hours > 23 || minutes > 59 || seconds > 60) return std::nullopt;
+  return std::chrono::sys_days(date) + std::chrono::hours(hours) + std::chrono::minutes(minutes) +
+         std::chrono::seconds(seconds);
+}
+
 }  // namespace
 
 std::string FormatTime(WallTime time) {
@@ -65,8 +81,6 @@ std::string FormatTime(WallTime time) {
 }
 
 WallTime NearestTime(std::chrono::sys_time<Duration> time) {
-  constexpr auto kEarliest = std::chrono::time_point_cast<Duration>(kEarliestTime);
-  constexpr auto kLatest = std::chrono::time_point_cast<Duration>(kLatestTime);
   return std::clamp(time, kEarliest, kLatest);
 }
 
@@ -84,28 +98,19 @@ std::optional<WallTime> ParseTime(std::string_view text) {
   if (!fraction) return std::nullopt;
   const auto zone = ReadZone(text, at);
   if (!zone || at != text.size()) return std::nullopt;
-  const std::chrono::year_month_day day{std::chrono::year(fields[0]),
-                                        std::chrono::month(static_cast<unsigned>(fields[1])),
-                                        std::chrono::day(static_cast<unsigned>(fields[2]))};
-  if (!day.ok() || fields[3] > 23 || fields[4] > 59 || fields[5] > 60) return std::nullopt;
-  return NearestTime(std::chrono::sys_days(day) + std::chrono::hours(fields[3]) +
-                     std::chrono::minutes(fields[4]) + std::chrono::seconds(fields[5]) + *fraction -
-                     *zone);
+  const auto time = TimeOf(fields[0], fields[1], fields[2], fields[3], fields[4], fields[5]);
+  if (!time) return std::nullopt;
+  return NearestTime(*time + *fraction - *zone);
 }
 
 std::optional<WallTime> ParseHttpDate(const std::string& text) {
   std::tm parts{};
   const char* const end = strptime(text.c_str(), "%a, %d %b %Y %H:%M:%S GMT", &parts);
   if (end == nullptr || *end != '\0') return std::nullopt;
-  const std::chrono::year_month_day day{std::chrono::year(parts.tm_year + 1900),
-                                        std::chrono::month(static_cast<unsigned>(parts.tm_mon) + 1),
-                                        std::chrono::day(static_cast<unsigned>(parts.tm_mday))};
-  if (!day.ok()) return std::nullopt;
-  const std::chrono::sys_time<Duration> time =
-      std::chrono::sys_days(day) + std::chrono::hours(parts.tm_hour) +
-      std::chrono::minutes(parts.tm_min) + std::chrono::seconds(parts.tm_sec);
-  if (time != NearestTime(time)) return std::nullopt;
-  return time;
+  const auto time = TimeOf(parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday, parts.tm_hour,
+                           parts.tm_min, parts.tm_sec);
+  if (!time || *time < kEarliest || *time > kLatest) return std::nullopt;
+  return *time;
 }
 
 }  // namespace cluster_watcher
