@@ -215,10 +215,12 @@ std::optional<ResourceType> OwnerProbe::NamedKind(const KindName& kind, const Ow
 
 OwnerSight OwnerProbe::LookAs(const std::vector<ResourceType>& types, const OwnerQuery& query,
                               Freshness freshness, const Patience& patience) {
+  if (freshness == Freshness::kGlance && objects_readable_ && types.size() == 1) {
+    if (auto sight = GlanceAtObject(types.front(), query, patience)) return *std::move(sight);
+  }
   std::vector<ApiRequest> requests;
   for (const ResourceType& type : types) {
     requests.push_back(ApiRequest::ListByName(type, query.ns, query.name.name, freshness));
-    requests.back().may_be_known = freshness == Freshness::kGlance;
   }
   auto answers = client_.DoAll(requests, kReadsSideBySide, patience);
   std::optional<OwnerSight> found;
@@ -254,13 +256,29 @@ OwnerSight OwnerProbe::LookAs(const std::vector<ResourceType>& types, const Owne
   return absent;
 }
 
+std::optional<OwnerSight> OwnerProbe::GlanceAtObject(const ResourceType& type,
+                                                     const OwnerQuery& query,
+                                                     const Patience& patience) {
+  ApiRequest request = ApiRequest::Get(type, query.ns, query.name.name, Freshness::kGlance);
+  request.may_be_known = true;
+  const auto object = client_.Do(request, patience);
+  if (object) {
+    return SightOf(type, query, *object, object->document.root(), Freshness::kGlance, patience);
+  }
+  const ApiFailure failure = object.error().failure;
+  // An account that may only list isn't refused at each poll.
+  if (failure == ApiFailure::kForbidden) objects_readable_ = false;
+  if (!IsTransient(failure)) return std::nullopt;
+  OwnerSight unknown;
+  SetUnknown(unknown, object.error());
+  return unknown;
+}
+
 Result<std::optional<OwnerSight>, ApiError> OwnerProbe::ReadByName(
     const ResourceType& type, const OwnerQuery& query, ApiResult listed, Freshness freshness,
     std::vector<Evidence>& absence, const Patience& patience) {
   const auto found = [&](const ApiAnswer& answer, JsonValue item) {
-    OwnerSight sight = Found(type, query, item, freshness, patience);
-    if (sight.evidence.empty()) sight.evidence = {EvidenceOf(type.kind, "found", answer, item)};
-    return std::optional(std::move(sight));
+    return std::optional(SightOf(type, query, answer, item, freshness, patience));
   };
   if (listed) {
     const JsonValue item = OnlyItem(*listed);
@@ -281,6 +299,14 @@ Result<std::optional<OwnerSight>, ApiError> OwnerProbe::ReadByName(
     return std::optional<OwnerSight>();
   }
   return Unexpected{std::move(object).error()};
+}
+
+OwnerSight OwnerProbe::SightOf(const ResourceType& type, const OwnerQuery& query,
+                               const ApiAnswer& answer, JsonValue item, Freshness freshness,
+                               const Patience& patience) {
+  OwnerSight sight = Found(type, query, item, freshness, patience);
+  if (sight.evidence.empty()) sight.evidence = {EvidenceOf(type.kind, "found", answer, item)};
+  return sight;
 }
 
 OwnerSight OwnerProbe::Found(const ResourceType& type, const OwnerQuery& query, JsonValue item,

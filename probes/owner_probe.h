@@ -86,10 +86,17 @@ struct OwnerSight {
   std::string still_running;
 };
 
+// What a glance at an owner of one kind asks for. An object costs the API server two thirds of a
+// list, but many lists of a kind can be answered from one (CachedLists).
+enum class GlanceAt { kList, kObject };
+
 class OwnerProbe {
  public:
-  OwnerProbe(KubeClient& client, Discovery& discovery)
-      : client_(client), discovery_(discovery), reader_(client, discovery) {}
+  OwnerProbe(KubeClient& client, Discovery& discovery, GlanceAt glance_at = GlanceAt::kList)
+      : client_(client),
+        discovery_(discovery),
+        reader_(client, discovery),
+        objects_readable_(glance_at == GlanceAt::kObject) {}
 
   // A glance at a recorded owner takes one request, and one more if its kind has a scale
   // subresource. It takes further ones if kinds must be discovered, if the owner is absent, or if
@@ -113,12 +120,18 @@ class OwnerProbe {
                                                    const Patience& patience);
   OwnerSight LookAs(const std::vector<ResourceType>& types, const OwnerQuery& query,
                     Freshness freshness, const Patience& patience);
+  // Returns nullopt where only a list says more: the object isn't there, or may not be read.
+  std::optional<OwnerSight> GlanceAtObject(const ResourceType& type, const OwnerQuery& query,
+                                           const Patience& patience);
   // Returns nullopt if there is no such object, and adds the evidence to `absence`.
   Result<std::optional<OwnerSight>, ApiError> ReadByName(const ResourceType& type,
                                                          const OwnerQuery& query, ApiResult listed,
                                                          Freshness freshness,
                                                          std::vector<Evidence>& absence,
                                                          const Patience& patience);
+  // What `answer` shows with `item`, and that it is the evidence.
+  OwnerSight SightOf(const ResourceType& type, const OwnerQuery& query, const ApiAnswer& answer,
+                     JsonValue item, Freshness freshness, const Patience& patience);
   OwnerSight Found(const ResourceType& type, const OwnerQuery& query, JsonValue item,
                    Freshness freshness, const Patience& patience);
   OwnerSight FollowController(const KubeObject& object, const OwnerQuery& query,
@@ -132,6 +145,7 @@ class OwnerProbe {
   KubeClient& client_;
   Discovery& discovery_;
   OwnerReader reader_;
+  bool objects_readable_;  // false: a glance asks for a list at once
   struct FailedSearch {
     std::string why;
     int looks;  // how many more of them rely on it

@@ -45,9 +45,20 @@ struct ListDeleter {
 struct UrlDeleter {
   void operator()(CURLU* url) const { curl_url_cleanup(url); }
 };
+// TLS sessions: a further connection takes up that of an earlier one, without its certificates and
+// signatures. As long as a handle uses them they must be there.
+using Sessions = std::shared_ptr<CURLSH>;
 using Easy = std::unique_ptr<CURL, EasyDeleter>;
 using Multi = std::unique_ptr<CURLM, MultiDeleter>;
 using List = std::unique_ptr<curl_slist, ListDeleter>;
+
+Sessions NewSessions() {
+  Sessions sessions(curl_share_init(), [](CURLSH* share) {
+    if (share != nullptr) curl_share_cleanup(share);
+  });
+  if (sessions) curl_share_setopt(sessions.get(), CURLSHOPT_SHARE, CURL_LOCK_DATA_SSL_SESSION);
+  return sessions;
+}
 
 Unexpected<TransportError> Failed(TransportError::Kind kind, std::string message) {
   return {TransportError{kind, std::move(message)}};
@@ -278,10 +289,11 @@ CURLcode SetConnectionOptions(CURL* easy, curl_slist* connect_to, const std::str
       .code();
 }
 
-CURLcode SetTlsOptions(CURL* easy, const ApiServer& server) {
+CURLcode SetTlsOptions(CURL* easy, const ApiServer& server, CURLSH* sessions) {
   const long verify = server.insecure_skip_tls_verify ? 0L : 1L;
   Options options(easy);
-  options.Set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2))
+  options.Set(CURLOPT_SHARE, sessions)
+      .Set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2))
       .Set(CURLOPT_SSL_VERIFYPEER, verify)
       .Set(CURLOPT_SSL_VERIFYHOST, verify * 2)
       .Set(CURLOPT_CAPATH, static_cast<char*>(nullptr))
@@ -439,6 +451,7 @@ struct CurlTransport::State {
   MonotonicTime certificates_read_at;
   Endpoint endpoint;
   List connect_to;
+  Sessions sessions;  // by the certificates that are in force
   Multi multi;
   Multi streams;
   bool stream_was_read = false;  // since the last wait
@@ -480,7 +493,7 @@ Result<Easy> CurlTransport::State::TakeHandle() {
   Easy easy(curl_easy_init());
   if (!easy) return Failure("libcurl makes no handle");
   CURLcode code = SetConnectionOptions(easy.get(), connect_to.get(), server.proxy_url);
-  if (code == CURLE_OK) code = SetTlsOptions(easy.get(), server);
+  if (code == CURLE_OK) code = SetTlsOptions(easy.get(), server, sessions.get());
   if (code == CURLE_OK) return easy;
   return Failure(std::string("libcurl refuses an option: ") + curl_easy_strerror(code));
 }
@@ -604,8 +617,9 @@ bool CurlTransport::State::RefreshCertificates() {
   certificates_read_at = clock->Now();
   std::optional<ApiServer> fresh = WithNewCertificates(server);
   if (!fresh) return false;
-  // The handles point into the old texts, and kept connections trust what they say.
+  // The handles point into the old texts, and kept connections and sessions trust what they say.
   idle.clear();
+  sessions = NewSessions();
   Multi renewed(curl_multi_init());
   if (renewed) multi = std::move(renewed);
   server = *std::move(fresh);
@@ -650,6 +664,7 @@ Result<std::unique_ptr<CurlTransport>> CurlTransport::Create(const ApiServer& se
   state->server = server;
   state->certificates_read_at = state->clock->Now();
   state->endpoint = *std::move(endpoint);
+  state->sessions = NewSessions();
   state->multi.reset(curl_multi_init());
   state->streams.reset(curl_multi_init());
   if (!state->multi || !state->streams) return Failure("libcurl can't start: out of memory");
@@ -716,6 +731,7 @@ class CurlTransport::State::OpenStream final : public Stream {
         reader_(reader),
         request_(request),
         server_(state.server),
+        sessions_(state.sessions),
         transfer_(request_, 0, Easy(curl_easy_init())) {
     problem_ = Prepare();
     if (problem_ != CURLE_OK) return;
@@ -746,7 +762,7 @@ class CurlTransport::State::OpenStream final : public Stream {
     CURL* const easy = transfer_.easy.get();
     if (easy == nullptr || !RequestProblem(request_).empty()) return CURLE_URL_MALFORMAT;
     CURLcode code = SetConnectionOptions(easy, state_.connect_to.get(), server_.proxy_url);
-    if (code == CURLE_OK) code = SetTlsOptions(easy, server_);
+    if (code == CURLE_OK) code = SetTlsOptions(easy, server_, sessions_.get());
     if (code == CURLE_OK) {
       code = SetRequestOptions(transfer_, state_.endpoint, server_.must_be_remote);
     }
@@ -791,6 +807,7 @@ class CurlTransport::State::OpenStream final : public Stream {
   StreamReader& reader_;
   HttpRequest request_;
   const ApiServer server_;  // curl keeps pointers to its texts
+  const Sessions sessions_;
   Transfer transfer_;
   bool is_added_ = false;
   bool has_begun_ = false;       // trailers are shown as headers, too

@@ -405,7 +405,7 @@ ApiRequest ApiRequest::Delete(const ResourceType& type, std::string_view ns, std
   return request;
 }
 
-ApiResult Interpret(const ApiRequest& request, HttpResult result, KnownGlances* known) {
+ApiResult Interpret(const ApiRequest& request, HttpResult result, LastGlance* last) {
   if (!result) {
     const bool stopped = result.error().kind == TransportError::Kind::kStopped;
     auto failed = Fail(stopped ? ApiFailure::kStopped : ApiFailure::kUnreachable, request,
@@ -424,9 +424,9 @@ ApiResult Interpret(const ApiRequest& request, HttpResult result, KnownGlances* 
                 "HTTP " + std::to_string(result->status) + " with a body that is not JSON (" +
                     Excerpt(result->content_type) + "): " + Excerpt(result->body));
   }
-  const bool may_be_known = known != nullptr && request.may_be_known;
+  const bool may_be_known = last != nullptr && request.may_be_known;
   if (may_be_known) {
-    if (auto same = known->Same(request.http.target, result->body)) {
+    if (auto same = last->Same(request.http.target, result->body)) {
       return ApiAnswer{*std::move(same), result->date};
     }
   }
@@ -448,7 +448,7 @@ ApiResult Interpret(const ApiRequest& request, HttpResult result, KnownGlances* 
       break;
   }
   if (wrong) return Fail(ApiFailure::kUnexpected, request, "the answer is " + *wrong);
-  if (may_be_known) known->Keep(request.http.target, std::move(result->body), *document);
+  if (may_be_known) last->Keep(request.http.target, std::move(result->body), *document);
   return ApiAnswer{*std::move(document), result->date, result->status == 201};
 }
 
@@ -526,7 +526,7 @@ std::vector<ApiResult> KubeClient::FetchOnce(std::span<const ApiRequest> request
   std::vector<ApiResult> answers;
   answers.reserve(results.size());
   for (std::size_t i = 0; i < results.size(); ++i) {
-    answers.push_back(Interpret(requests[i], std::move(results[i]), &glances_));
+    answers.push_back(Interpret(requests[i], std::move(results[i]), &last_glance_));
   }
   return answers;
 }

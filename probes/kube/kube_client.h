@@ -13,7 +13,7 @@
 
 #include "probes/base/json.h"
 #include "probes/base/result.h"
-#include "probes/kube/known_glances.h"
+#include "probes/kube/last_glance.h"
 #include "probes/kube/object_meta.h"
 #include "probes/kube/patience.h"
 #include "probes/kube/resource_type.h"
@@ -82,8 +82,7 @@ struct ApiRequest {
   std::string name;         // of the object; empty for lists by selector
   std::string subresource;  // "scale"; mostly empty
   bool metadata_only = false;
-  // Of a list only the items matter: it may be the document of an earlier one that said the same
-  // (KnownGlances), and have its resourceVersion.
+  // An answer that says the same as the last needn't be parsed again (LastGlance).
   bool may_be_known = false;
 
   static ApiRequest Get(const ResourceType& type, std::string_view ns, std::string_view name,
@@ -203,12 +202,12 @@ class KubeClient {
   RequestObserver observer_;
   Duration retry_after_{0};
   ServerDates dates_;
-  KnownGlances glances_;
+  LastGlance last_glance_;
 };
 
 // Interprets `result` as the answer to `request`; one that may be known is looked up in `known`,
 // and kept there.
-ApiResult Interpret(const ApiRequest& request, HttpResult result, KnownGlances* known = nullptr);
+ApiResult Interpret(const ApiRequest& request, HttpResult result, LastGlance* last = nullptr);
 
 // Returns the single item of a ListByName answer; an absent view if the list is empty.
 JsonValue OnlyItem(const ApiAnswer& answer);

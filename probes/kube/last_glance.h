@@ -1,22 +1,20 @@
-// What the last glances were answered: the same answer isn't parsed at each poll.
+// What the last glance was answered: the same answer isn't parsed at each poll.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "probes/base/json.h"
 
 namespace cluster_watcher {
 
-class KnownGlances {
+class LastGlance {
  public:
-  // The document that was kept for this target (path and query), if `body` is the same text as its
-  // own but for the list's own resourceVersion, which rises with each write to the server, whatever
-  // was written: so the document has an older one. nullopt if it says anything else.
+  // The document that was kept, if the last glance was at this target (path and query) and `body` is
+  // the text that it was parsed from; else nullopt.
   std::optional<JsonDocument> Same(std::string_view target, std::string_view body) const;
-  // Keeps `body` and the document that it was parsed to. Does nothing if it is large.
+  // Keeps `body` and the document that it was parsed to, or nothing if it is large.
   void Keep(std::string_view target, std::string body, const JsonDocument& document);
 
  private:
@@ -25,7 +23,7 @@ class KnownGlances {
     std::string body;
     JsonDocument document;
   };
-  std::vector<Glance> glances_;
+  std::optional<Glance> last_;
 };
 
 }  // namespace cluster_watcher

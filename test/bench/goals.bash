@@ -249,22 +249,14 @@ measure_members() {
 
 # --- memory ---
 
-# Beside what is measured until measure_residence waits for them.
-start_long_runs() {
+measure_residence() {
   local who
-  say "$polls_wanted polls each 100 ms, and as many scrapes of ours, begin; what follows runs beside them"
+  say "$polls_wanted polls each 100 ms, and as many scrapes of ours"
   for who in $(those watching kubectl_loop); do
     start "$who" "long-$who" spark bob 100ms
     started "$who" "long-$who"
   done
-  curl -sS --fail --rate 10/s -o /dev/null "$(metrics_of long-ours)?[1-$polls_wanted]" &
-  pids[scrapes]=$!
-}
-measure_residence() {
-  local who
-  say "waiting for the polls and the scrapes"
-  wait "${pids[scrapes]}" || die "a scrape failed"
-  unset 'pids[scrapes]'
+  curl -sS --fail --rate 10/s -o /dev/null "$(metrics_of long-ours)?[1-$polls_wanted]" || die "a scrape failed"
   for who in $(those watching kubectl_loop); do
     until_true 1800 polled_by "$who" "long-$who" "$polls_wanted"
   done

@@ -5,7 +5,9 @@
 namespace cluster_watcher {
 namespace {
 
-constexpr Duration kFirstBackoff{50};
+// What nothing holds is gone once its deletion is answered.
+constexpr Duration kFirstPause{10};
+constexpr Duration kFirstBackoff{50};  // and after progress: each pass lists all kinds
 constexpr Duration kLongestBackoff{2'000};
 // If nothing has moved for a while, a finalizer or a missing permission holds it up.
 constexpr Duration kStuck{30'000};
@@ -19,7 +21,7 @@ Pace::Pace(KubeClient& client, Clock& clock, unsigned seed)
     : client_(client),
       clock_(clock),
       jitter_(seed),
-      backoff_(kFirstBackoff),
+      backoff_(kFirstPause),
       progressed_(clock.Now()) {}
 
 void Pace::Note(std::size_t remaining) {

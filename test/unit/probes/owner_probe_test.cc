@@ -609,6 +609,58 @@ TEST_F(OwnerProbeTest, AGlanceReadsTheCacheAndGathersNoEvidence) {
   EXPECT_FALSE(api_.transport.WasAsked(GetNamespace("attic")));
 }
 
+class GlanceAtObjectTest : public OwnerProbeTest {
+ protected:
+  const ApiRequest kObject = ApiRequest::Get(TypeOf("sts"), "lab", "bob", Freshness::kGlance);
+  const ApiRequest kList = ListBob("sts", Freshness::kGlance);
+  const OwnerQuery query_ = Recorded("bob", "sts", "u-sts", "app=bob");
+  OwnerProbe probe_{api_.client, api_.discovery, GlanceAt::kObject};
+};
+
+TEST_F(GlanceAtObjectTest, AsksForNothingElseWhereTheObjectIsThere) {
+  for (const auto& [fields, uid, observation] : {std::tuple{kOneReplica, "u-sts", "active"},
+                                                 std::tuple{kNoReplica, "u-sts", "scaled-to-zero"},
+                                                 std::tuple{kOneReplica, "another", "replaced"}}) {
+    api_.transport.Forget();
+    api_.transport.On(kObject,
+                      Answer(200, ObjectText(TypeOf("sts"), "lab", "bob", uid, "", fields)));
+    const OwnerSight sight = probe_.Look(query_, Freshness::kGlance, {});
+    ExpectObservation(sight, observation, "");
+    EXPECT_EQ(sight.evidence.front().kind, "StatefulSet");
+    EXPECT_EQ(ListsByName(), 0u);
+    EXPECT_FALSE(api_.transport.WasAsked(ListPods("app=bob")));
+  }
+}
+
+TEST_F(GlanceAtObjectTest, OnlyAListSaysThatItIsNotThere) {
+  api_.transport.On(kObject, Refused(404));
+  ExpectObservation(probe_.Look(query_, Freshness::kGlance, {}), "absent", "");
+  EXPECT_TRUE(api_.transport.WasAsked(kList));
+  api_.transport.On(kList, OneBob("sts"));
+  ExpectObservation(probe_.Look(query_, Freshness::kGlance, {}), "active", "");
+  EXPECT_EQ(api_.transport.TimesAsked(kObject), 2u);
+}
+
+TEST_F(GlanceAtObjectTest, AnAccountThatMayOnlyListIsRefusedOnce) {
+  api_.transport.On(kObject, Refused(403));
+  api_.transport.On(kList, OneBob("sts"));
+  for (int i = 0; i < 3; ++i) {
+    ExpectObservation(probe_.Look(query_, Freshness::kGlance, {}), "active", "");
+  }
+  EXPECT_EQ(api_.transport.TimesAsked(kObject), 1u);
+}
+
+TEST_F(GlanceAtObjectTest, AFailureIsUnknownAndASureLookListsAtOnce) {
+  api_.transport.On(kObject, Refused(500));
+  const OwnerSight sight = probe_.Look(query_, Freshness::kGlance, {});
+  EXPECT_EQ(sight.observation, Observation::kUnknown);
+  EXPECT_TRUE(sight.error);
+  EXPECT_EQ(ListsByName(), 0u);
+  api_.transport.On(ListBob("sts"), OneBob("sts"));
+  ExpectObservation(probe_.Look(query_, Freshness::kSure, {}), "active", "");
+  EXPECT_EQ(api_.transport.TimesAsked(kObject), 1u);
+}
+
 TEST_F(OwnerProbeTest, AKindThatIsNotServedOrCantBeJudgedIsAKindProblem) {
   ServeConfigs(false);
   OwnerQuery only = Query("bob");

@@ -705,6 +705,21 @@ TEST_F(CurlTransportTls, SendsTheServersOwnHostHeader) {
             server.address() + "\r\n");
 }
 
+TEST_F(CurlTransportTls, FurtherConnectionsTakeUpTheSessionOfTheFirst) {
+  for (const char* version : {"-tls1_2", "-tls1_3"}) {
+    TlsServer server(With("good", {"-www", version}));
+    const auto transport = Connect(Trusting(server));
+    const HttpResult first = Send(*transport);
+    ASSERT_TRUE(first) << first.error().message;
+    EXPECT_TRUE(Holds(first->body, "\nNew, TLS")) << first->body;
+    const std::vector<HttpRequest> requests(3, Request());
+    for (const HttpResult& result : transport->Perform(requests, 3, {})) {
+      ASSERT_TRUE(result) << result.error().message;
+      EXPECT_TRUE(Holds(result->body, "\nReused, TLS")) << result->body;
+    }
+  }
+}
+
 TEST_F(CurlTransportTls, ShowsItsCertificateWhereOneIsDemanded) {
   // TLS 1.3 refuses a missing certificate only after the handshake.
   for (const char* version : {"-tls1_2", "-tls1_3"}) {

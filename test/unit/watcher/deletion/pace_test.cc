@@ -27,7 +27,7 @@ class PaceTest : public testing::Test {
   }
   // The next one is as long as any without progress, though nothing is stuck yet.
   void SlowDown() {
-    for (int i = 0; i < 7; ++i) Pause();
+    for (int i = 0; i < 9; ++i) Pause();
   }
   void Answer(seconds retry_after) {
     HttpResponse response = cluster_watcher::Answer(429, "{}");
@@ -41,7 +41,9 @@ class PaceTest : public testing::Test {
 };
 
 TEST_F(PaceTest, SlowsDownUntilFewerMembersAreLeft) {
-  for (const int about : {50, 100, 200, 400, 800, 1'600, 2'000}) ExpectPause(milliseconds(about));
+  for (const int about : {10, 20, 40, 80, 160, 320, 640, 1'280, 2'000}) {
+    ExpectPause(milliseconds(about));
+  }
   for (const std::size_t remaining : {10u, 12u, 12u}) {
     pace_.Note(remaining);
     ExpectPause(seconds(2));
