@@ -26,6 +26,8 @@ constexpr Duration kConnectTimeout{5'000};
 constexpr std::chrono::hours kLongestRetryAfter{24};
 // Bounds a wait in case its wake-up got lost, which curl doesn't rule out.
 constexpr int kLongestPoll = 1'000;
+// Of a stream, where for hours there may be nothing to read.
+constexpr int kLongestStreamPoll = 10'000;
 constexpr long kBufferSize = 16L << 10;
 constexpr std::size_t kIdleHandles = 2;
 // Half of the promised minute, so that requests every few seconds keep the promise.
@@ -833,8 +835,8 @@ void CurlTransport::Wait(MonotonicTime deadline, std::stop_token stop) {
     if (std::exchange(state.stream_was_read, false)) return;
     const MonotonicTime now = state.clock->Now();
     if (now >= deadline) return;
-    const auto left =
-        std::min<Duration>(std::chrono::ceil<Duration>(deadline - now), Duration(kLongestPoll));
+    const auto left = std::min<Duration>(std::chrono::ceil<Duration>(deadline - now),
+                                         Duration(kLongestStreamPoll));
     if (code != CURLM_OK ||
         curl_multi_poll(handle, nullptr, 0, static_cast<int>(left.count()), nullptr) != CURLM_OK) {
       // It did not wait, and would not the next time.
