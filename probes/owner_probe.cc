@@ -9,6 +9,8 @@ namespace {
 
 // Searching all groups for a kind takes a request for each group, so a refusal is kept for a while.
 constexpr int kLooksBetweenSearches = 11;
+// Permissions may be given later, and an API server that has just started refuses in passing.
+constexpr int kGlancesBetweenRefusals = 100;
 
 void SetUnknown(OwnerSight& sight, std::string why) {
   sight.observation = Observation::kUnknown;
@@ -215,7 +217,7 @@ std::optional<ResourceType> OwnerProbe::NamedKind(const KindName& kind, const Ow
 
 OwnerSight OwnerProbe::LookAs(const std::vector<ResourceType>& types, const OwnerQuery& query,
                               Freshness freshness, const Patience& patience) {
-  if (freshness == Freshness::kGlance && objects_readable_ && types.size() == 1) {
+  if (freshness == Freshness::kGlance && types.size() == 1) {
     if (auto sight = GlanceAtObject(types.front(), query, patience)) return *std::move(sight);
   }
   std::vector<ApiRequest> requests;
@@ -259,19 +261,36 @@ OwnerSight OwnerProbe::LookAs(const std::vector<ResourceType>& types, const Owne
 std::optional<OwnerSight> OwnerProbe::GlanceAtObject(const ResourceType& type,
                                                      const OwnerQuery& query,
                                                      const Patience& patience) {
+  if (lists_at_once_ > 0) {
+    --lists_at_once_;
+    return std::nullopt;
+  }
   ApiRequest request = ApiRequest::Get(type, query.ns, query.name.name, Freshness::kGlance);
   request.may_be_known = true;
   const auto object = client_.Do(request, patience);
   if (object) {
     return SightOf(type, query, *object, object->document.root(), Freshness::kGlance, patience);
   }
-  const ApiFailure failure = object.error().failure;
-  // An account that may only list isn't refused at each poll.
-  if (failure == ApiFailure::kForbidden) objects_readable_ = false;
-  if (!IsTransient(failure)) return std::nullopt;
   OwnerSight unknown;
-  SetUnknown(unknown, object.error());
-  return unknown;
+  switch (object.error().failure) {
+    case ApiFailure::kUnreachable:
+    case ApiFailure::kStopped:
+    case ApiFailure::kThrottled:
+      SetUnknown(unknown, object.error());
+      return unknown;
+    case ApiFailure::kForbidden:
+      lists_at_once_ = kGlancesBetweenRefusals;
+      return std::nullopt;
+    case ApiFailure::kUnauthorized:
+    case ApiFailure::kConflict:
+    case ApiFailure::kServer:
+    case ApiFailure::kUnexpected:
+    case ApiFailure::kNotFound:
+    case ApiFailure::kNotServed:
+    case ApiFailure::kInvalid:
+      break;
+  }
+  return std::nullopt;
 }
 
 Result<std::optional<OwnerSight>, ApiError> OwnerProbe::ReadByName(

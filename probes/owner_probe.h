@@ -86,17 +86,10 @@ struct OwnerSight {
   std::string still_running;
 };
 
-// What a glance at an owner of one kind asks for. An object costs the API server two thirds of a
-// list, but many lists of a kind can be answered from one (CachedLists).
-enum class GlanceAt { kList, kObject };
-
 class OwnerProbe {
  public:
-  OwnerProbe(KubeClient& client, Discovery& discovery, GlanceAt glance_at = GlanceAt::kList)
-      : client_(client),
-        discovery_(discovery),
-        reader_(client, discovery),
-        objects_readable_(glance_at == GlanceAt::kObject) {}
+  OwnerProbe(KubeClient& client, Discovery& discovery)
+      : client_(client), discovery_(discovery), reader_(client, discovery) {}
 
   // A glance at a recorded owner takes one request, and one more if its kind has a scale
   // subresource. It takes further ones if kinds must be discovered, if the owner is absent, or if
@@ -120,7 +113,8 @@ class OwnerProbe {
                                                    const Patience& patience);
   OwnerSight LookAs(const std::vector<ResourceType>& types, const OwnerQuery& query,
                     Freshness freshness, const Patience& patience);
-  // Returns nullopt where only a list says more: the object isn't there, or may not be read.
+  // Costs the API server two thirds of a list. Returns nullopt where only a list says more: the
+  // object isn't there, or isn't served to this account.
   std::optional<OwnerSight> GlanceAtObject(const ResourceType& type, const OwnerQuery& query,
                                            const Patience& patience);
   // Returns nullopt if there is no such object, and adds the evidence to `absence`.
@@ -145,7 +139,7 @@ class OwnerProbe {
   KubeClient& client_;
   Discovery& discovery_;
   OwnerReader reader_;
-  bool objects_readable_;  // false: a glance asks for a list at once
+  int lists_at_once_ = 0;  // how many more glances ask for a list without trying the object
   struct FailedSearch {
     std::string why;
     int looks;  // how many more of them rely on it

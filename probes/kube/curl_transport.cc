@@ -477,6 +477,7 @@ struct CurlTransport::State {
   void GiveBack(Transfer& transfer);
   void RefreshCertificatesIfDue();
   bool RefreshCertificates();
+  void ForgetSessions();
   void EndStreams();
   std::vector<HttpResult> SendAll(std::span<const HttpRequest> requests, std::size_t concurrency,
                                   const std::stop_token& stop);
@@ -620,12 +621,17 @@ bool CurlTransport::State::RefreshCertificates() {
   std::optional<ApiServer> fresh = WithNewCertificates(server);
   if (!fresh) return false;
   // The handles point into the old texts, and kept connections and sessions trust what they say.
-  idle.clear();
-  sessions = NewSessions();
+  ForgetSessions();
   Multi renewed(curl_multi_init());
   if (renewed) multi = std::move(renewed);
   server = *std::move(fresh);
   return true;
+}
+
+// Requires that nothing is under way; streams keep the sessions with which they began.
+void CurlTransport::State::ForgetSessions() {
+  idle.clear();
+  sessions = NewSessions();
 }
 
 void CurlTransport::State::RefreshCertificatesIfDue() {
@@ -670,6 +676,10 @@ Result<std::unique_ptr<CurlTransport>> CurlTransport::Create(const ApiServer& se
   state->multi.reset(curl_multi_init());
   state->streams.reset(curl_multi_init());
   if (!state->multi || !state->streams) return Failure("libcurl can't start: out of memory");
+  // Else nothing would end a wait early.
+  if (curl_multi_wakeup(state->streams.get()) != CURLM_OK) {
+    return Failure("libcurl can't start: it has no descriptors to be woken up by");
+  }
   const std::string& connect_to = state->endpoint.connect_to;
   if (!connect_to.empty() && !Append(state->connect_to, connect_to)) {
     return Failure("libcurl can't start: out of memory");
@@ -686,6 +696,9 @@ std::vector<HttpResult> CurlTransport::Perform(std::span<const HttpRequest> requ
   State& state = *state_;
   state.RefreshCertificatesIfDue();
   std::vector<HttpResult> results = state.SendAll(requests, concurrency, stop);
+  // What is between may drop the beginning of a connection that takes up a session.
+  const auto answered = [](const HttpResult& result) { return static_cast<bool>(result); };
+  if (std::none_of(results.begin(), results.end(), answered)) state.ForgetSessions();
   const auto refused = [](const HttpResult& result) {
     return !result && result.error().kind == TransportError::Kind::kTls;
   };
@@ -753,6 +766,7 @@ class CurlTransport::State::OpenStream final : public Stream {
   void Done(CURLcode code) {
     state_.stream_was_read = true;
     if (code == CURLE_OK && transfer_.headers_ended) return reader_.End(std::nullopt);
+    if (!has_begun_) state_.ForgetSessions();
     reader_.End(state_.ErrorOf(transfer_, code));
   }
 

@@ -205,7 +205,7 @@ class KubeClient {
   LastGlance last_glance_;
 };
 
-// Interprets `result` as the answer to `request`; one that may be known is looked up in `known`,
+// Interprets `result` as the answer to `request`; one that may be known is looked up in `last`,
 // and kept there.
 ApiResult Interpret(const ApiRequest& request, HttpResult result, LastGlance* last = nullptr);
 

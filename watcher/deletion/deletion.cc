@@ -814,6 +814,7 @@ Deletion::Outcome Deletion::DeleteRoot(MonotonicTime deadline) {
   root_deleted_ = true;
   deletes_.TakeFromCollection({});
   behind.insert(behind.end(), claims.begin(), claims.end());
+  pace_.Settle();
   DeleteBehindRoot(behind);
   for (int pass = 0; pass < kMostLatePasses && !deletes_.SendWaitingClaims(); ++pass) {
     pace_.Pause(MonotonicTime::max());

@@ -7,7 +7,8 @@ namespace {
 
 // What nothing holds is gone once its deletion is answered.
 constexpr Duration kFirstPause{10};
-constexpr Duration kFirstBackoff{50};  // and after progress: each pass lists all kinds
+// From then on, and after progress: each pass lists all kinds.
+constexpr Duration kFirstBackoff{50};
 constexpr Duration kLongestBackoff{2'000};
 // If nothing has moved for a while, a finalizer or a missing permission holds it up.
 constexpr Duration kStuck{30'000};
@@ -32,7 +33,7 @@ void Pace::Note(std::size_t remaining) {
   remaining_ = remaining;
 }
 
-void Pace::Restart() { backoff_ = kFirstBackoff; }
+void Pace::Settle() { backoff_ = std::max(backoff_, kFirstBackoff); }
 
 void Pace::Hurry(int passes) { backoff_ = std::min(backoff_, kFirstBackoff * (1 << passes)); }
 
@@ -41,7 +42,8 @@ void Pace::Pause(MonotonicTime until) {
   const Duration jittered = backoff_ * std::uniform_int_distribution<int>(80, 120)(jitter_) / 100;
   clock_.WaitUntil(std::min(until, clock_.Now() + std::max(jittered, asked)), {});
   const bool stuck = clock_.Now() - progressed_ >= kStuck;
-  backoff_ = std::min(backoff_ * 2, stuck ? kLongestBackoffOfStuck : kLongestBackoff);
+  backoff_ =
+      std::clamp(backoff_ * 2, kFirstBackoff, stuck ? kLongestBackoffOfStuck : kLongestBackoff);
 }
 
 }  // namespace cluster_watcher

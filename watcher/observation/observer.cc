@@ -106,7 +106,7 @@ Observer::Observer(KubeClient& client, Discovery& discovery, Clock& clock,
       discovery_(discovery),
       clock_(clock),
       settings_(settings),
-      owner_probe_(client, discovery, GlanceAt::kObject),
+      owner_probe_(client, discovery),
       cluster_probe_(client, discovery) {}
 
 Snapshot Observer::SureLook(const std::stop_token& stop, OtherDriversToo others) {

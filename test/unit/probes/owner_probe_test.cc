@@ -614,7 +614,7 @@ class GlanceAtObjectTest : public OwnerProbeTest {
   const ApiRequest kObject = ApiRequest::Get(TypeOf("sts"), "lab", "bob", Freshness::kGlance);
   const ApiRequest kList = ListBob("sts", Freshness::kGlance);
   const OwnerQuery query_ = Recorded("bob", "sts", "u-sts", "app=bob");
-  OwnerProbe probe_{api_.client, api_.discovery, GlanceAt::kObject};
+  OwnerProbe probe_{api_.client, api_.discovery};
 };
 
 TEST_F(GlanceAtObjectTest, AsksForNothingElseWhereTheObjectIsThere) {
@@ -641,17 +641,31 @@ TEST_F(GlanceAtObjectTest, OnlyAListSaysThatItIsNotThere) {
   EXPECT_EQ(api_.transport.TimesAsked(kObject), 2u);
 }
 
-TEST_F(GlanceAtObjectTest, AnAccountThatMayOnlyListIsRefusedOnce) {
+TEST_F(GlanceAtObjectTest, AnAccountThatMayOnlyListIsSeldomRefused) {
   api_.transport.On(kObject, Refused(403));
+  api_.transport.On(kObject, Answer(200, Bob("sts", kOneReplica)));
   api_.transport.On(kList, OneBob("sts"));
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < 101; ++i) {
     ExpectObservation(probe_.Look(query_, Freshness::kGlance, {}), "active", "");
   }
   EXPECT_EQ(api_.transport.TimesAsked(kObject), 1u);
+  const std::size_t lists = ListsByName();
+  for (int i = 0; i < 3; ++i) probe_.Look(query_, Freshness::kGlance, {});
+  EXPECT_EQ(api_.transport.TimesAsked(kObject), 4u) << "it may get it now";
+  EXPECT_EQ(ListsByName(), lists);
 }
 
-TEST_F(GlanceAtObjectTest, AFailureIsUnknownAndASureLookListsAtOnce) {
-  api_.transport.On(kObject, Refused(500));
+TEST_F(GlanceAtObjectTest, WhereOnlyListsAreAnsweredTheyDo) {
+  for (const int status : {401, 404, 500, 503}) {
+    api_.transport.Forget();
+    api_.transport.On(kObject, Refused(status));
+    api_.transport.On(kList, OneBob("sts"));
+    ExpectObservation(probe_.Look(query_, Freshness::kGlance, {}), "active", "");
+  }
+}
+
+TEST_F(GlanceAtObjectTest, WhatFailsForAllIsUnknownAndASureLookListsAtOnce) {
+  api_.transport.On(kObject, Refused(429));
   const OwnerSight sight = probe_.Look(query_, Freshness::kGlance, {});
   EXPECT_EQ(sight.observation, Observation::kUnknown);
   EXPECT_TRUE(sight.error);

@@ -51,6 +51,9 @@ class TlsServer {
   }
 
   const std::string& address() const { return address_; }
+  // Meanwhile it answers nothing.
+  void Pause() const { kill(process_, SIGSTOP); }
+  void GoOn() const { kill(process_, SIGCONT); }
 
   // Returns what the server writes after `begin`, up to and including `end`.
   std::string ReadUntil(const std::string& begin, const std::string& end) {

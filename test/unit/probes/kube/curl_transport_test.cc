@@ -720,6 +720,18 @@ TEST_F(CurlTransportTls, FurtherConnectionsTakeUpTheSessionOfTheFirst) {
   }
 }
 
+TEST_F(CurlTransportTls, ASessionThatMayBeTheReasonWhyNothingIsAnsweredIsForgotten) {
+  TlsServer server(With("good"));
+  const auto transport = Connect(Trusting(server));
+  EXPECT_EQ(Outcome(Send(*transport)), "200");
+  server.Pause();
+  EXPECT_EQ(Outcome(Send(*transport, Request("/", milliseconds(100)))), "timeout");
+  server.GoOn();
+  const HttpResult result = Send(*transport);
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_TRUE(Holds(result->body, "\nNew, TLS")) << result->body;
+}
+
 TEST_F(CurlTransportTls, ShowsItsCertificateWhereOneIsDemanded) {
   // TLS 1.3 refuses a missing certificate only after the handshake.
   for (const char* version : {"-tls1_2", "-tls1_3"}) {
@@ -759,6 +771,20 @@ TEST_F(RotatedAuthority, IsReadAgainAtOnceWhereTheServerIsntTrusted) {
   for (const HttpResult& result : transport->Perform(requests, 2, {})) {
     EXPECT_EQ(Outcome(result), "200");
   }
+}
+
+TEST_F(RotatedAuthority, SessionsOfBeforeAreNotTakenUp) {
+  TlsServer server(With("good"));
+  const auto transport = ConnectTo(server, Read("ca.crt"));
+  const auto shows = [&](const char* session) {
+    const HttpResult result = Send(*transport);
+    return result && Holds(result->body, session);
+  };
+  EXPECT_TRUE(shows("\nNew, TLS"));
+  EXPECT_TRUE(shows("\nReused, TLS"));
+  Rotate(Read("other-ca.crt") + Read("ca.crt"));
+  clock_.elapsed += std::chrono::minutes(1);
+  EXPECT_TRUE(shows("\nNew, TLS"));
 }
 
 TEST_F(RotatedAuthority, IsReadAgainWithinAMinute) {

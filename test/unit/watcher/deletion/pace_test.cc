@@ -27,7 +27,7 @@ class PaceTest : public testing::Test {
   }
   // The next one is as long as any without progress, though nothing is stuck yet.
   void SlowDown() {
-    for (int i = 0; i < 9; ++i) Pause();
+    for (int i = 0; i < 8; ++i) Pause();
   }
   void Answer(seconds retry_after) {
     HttpResponse response = cluster_watcher::Answer(429, "{}");
@@ -41,7 +41,7 @@ class PaceTest : public testing::Test {
 };
 
 TEST_F(PaceTest, SlowsDownUntilFewerMembersAreLeft) {
-  for (const int about : {10, 20, 40, 80, 160, 320, 640, 1'280, 2'000}) {
+  for (const int about : {10, 50, 100, 200, 400, 800, 1'600, 2'000}) {
     ExpectPause(milliseconds(about));
   }
   for (const std::size_t remaining : {10u, 12u, 12u}) {
@@ -65,17 +65,18 @@ TEST_F(PaceTest, SlowsDownMoreOnceNothingMovesForLong) {
   }
 }
 
-TEST_F(PaceTest, BeginsAgainWhereThatIsAskedFor) {
-  SlowDown();
-  pace_.Restart();
-  ExpectPause(milliseconds(50));
+TEST_F(PaceTest, FewTriesHaveTheirTimeFromTheBeginning) {
+  pace_.Settle();
+  for (const int about : {50, 100, 200, 400, 800}) ExpectPause(milliseconds(about));
+  pace_.Settle();
+  ExpectPause(milliseconds(1'600));
 }
 
 TEST_F(PaceTest, AHurryShortensThePauseAndNeverLengthensIt) {
   SlowDown();
   pace_.Hurry(2);
   ExpectPause(milliseconds(200));
-  pace_.Restart();
+  pace_.Note(9);
   pace_.Hurry(2);
   ExpectPause(milliseconds(50));
 }
@@ -90,7 +91,7 @@ TEST_F(PaceTest, IsAsLongAsTheApiServerAsksForWithinReason) {
   EXPECT_EQ(Pause(), seconds(15));
   Answer(seconds(600));
   EXPECT_EQ(Pause(), seconds(20));
-  pace_.Restart();
+  pace_.Note(9);
   Answer(seconds(0));
   ExpectPause(milliseconds(50));
 }
