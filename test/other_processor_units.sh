@@ -20,9 +20,18 @@ scripts/build "release-tests-$other" unit_tests >"$work/build.log" 2>&1 || {
   exit 1
 }
 
-# What an emulated program starts is the emulator's child, which doesn't tell that it could not be
-# started; and a system call filter is this machine's, not the emulated one's.
-emulators=(MemoryTest.AKernelThatCanNotDoItLeavesAllAsItIs)
+# What an emulated program starts is the emulator's child: that it could not be started isn't told,
+# and some signals and long arguments don't arrive. A system call filter is this machine's.
+emulators=(
+  ChildProcessTest.LeavesItsGroupBehindAsAShellDoes
+  ChildProcessTest.SaysThatACommandCanNotBeExecuted
+  ChildProcessTest.SaysThatACommandDoesNotExist
+  ChildProcessTest.SaysThatTheArgumentsAreTooLong
+  ChildProcessTest.WhichIgnoresStopSignalsIsKilledWithItsGroupOnceItsTimeIsOver
+  MemoryTest.AKernelThatCanNotDoItLeavesAllAsItIs
+  RunExecPluginTest.SaysHowToGetOneThatIsMissing
+  RunProgramTest.PassesArgumentsWithoutAShell
+  RunProgramTest.SaysWhyItCantBeStarted)
 filter=$(IFS=:; echo "-${emulators[*]}")
 # tried PROGRAM: runs it; leaves what GoogleTest says in a file of its name, and its exit code.
 tried() {
