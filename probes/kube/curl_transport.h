@@ -26,7 +26,9 @@ namespace cluster_watcher {
 // There needn't be such a file.
 std::string SystemAuthoritiesFile();
 
-// Streams have connections of their own.
+// Streams have connections of their own. All connections take up each other's TLS sessions, as long
+// as the files of the certificates stay: the server's certificate is then not looked at again, which
+// a server that knows the session has shown before.
 class CurlTransport final : public Transport, public Streams {
  public:
   // Fails if the server's URL or certificates can't be used, which no request could change.

@@ -1,33 +1,42 @@
 #include "watcher/reporting/logging.h"
 
 #include <spdlog/formatter.h>
-#include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/stdout_sinks.h>
 
+#include <cstdio>
+
 #include "probes/base/printable.h"
+#include "probes/base/time_text.h"
 
 namespace cluster_watcher {
 namespace {
 
-constexpr char kTime[] = "%Y-%m-%dT%H:%M:%S.%eZ";
-
 std::string_view TextOf(spdlog::string_view_t text) { return {text.data(), text.size()}; }
+
+// "2026-12-24T18:00:00.123Z". Spdlog's own pattern has no milliseconds before 1970, where a machine
+// without a clock may be.
+std::string TimeOf(const spdlog::details::log_msg& message) {
+  const auto second = std::chrono::floor<std::chrono::seconds>(message.time);
+  const auto rest = std::chrono::floor<std::chrono::milliseconds>(message.time - second);
+  char text[8];
+  std::snprintf(text, sizeof text, ".%03dZ", static_cast<int>(rest.count()));
+  std::string time = FormatTime(second);
+  time.pop_back();
+  return time + text;
+}
 
 // Messages contain text from API servers and from the authors of objects.
 class TextFormatter final : public spdlog::formatter {
  public:
   void format(const spdlog::details::log_msg& message, spdlog::memory_buf_t& out) override {
-    const std::string shown = Printable(TextOf(message.payload));
-    spdlog::details::log_msg line = message;
-    line.payload = shown;
-    pattern_.format(line, out);
+    std::string line = TimeOf(message) + " ";
+    line += TextOf(spdlog::level::to_string_view(message.level));
+    line += " " + Printable(TextOf(message.payload)) + "\n";
+    out.append(line.data(), line.data() + line.size());
   }
   std::unique_ptr<spdlog::formatter> clone() const override {
     return std::make_unique<TextFormatter>();
   }
-
- private:
-  spdlog::pattern_formatter pattern_{std::string(kTime) + " %l %v", spdlog::pattern_time_type::utc};
 };
 
 class JsonFormatter final : public spdlog::formatter {
@@ -35,10 +44,8 @@ class JsonFormatter final : public spdlog::formatter {
   explicit JsonFormatter(std::shared_ptr<const Log::Keys*> keys) : keys_(std::move(keys)) {}
 
   void format(const spdlog::details::log_msg& message, spdlog::memory_buf_t& out) override {
-    spdlog::memory_buf_t time;
-    time_.format(message, time);
     JsonWriter line;
-    line.StartObject().Field("time", {time.data(), time.size()});
+    line.StartObject().Field("time", TimeOf(message));
     line.Field("level", TextOf(spdlog::level::to_string_view(message.level)));
     line.Field("message", Printable(TextOf(message.payload)));
     if (*keys_ != nullptr) (**keys_)(line);
@@ -51,7 +58,6 @@ class JsonFormatter final : public spdlog::formatter {
 
  private:
   std::shared_ptr<const Log::Keys*> keys_;
-  spdlog::pattern_formatter time_{kTime, spdlog::pattern_time_type::utc, ""};
 };
 
 spdlog::level::level_enum ToSpdlog(LogLevel level) {

@@ -35,6 +35,22 @@ TEST_F(LoggingTest, TextIsALineForPeople) {
   EXPECT_EQ(Lines(LogFormat::kText), " warning one of 2\n info decided\n");
 }
 
+TEST_F(LoggingTest, AClockBefore1970IsNothingSpecial) {
+  for (const LogFormat format : {LogFormat::kText, LogFormat::kJson}) {
+    text_.str("");
+    Log log = Make(LogLevel::kInfo, format);
+    for (const int milliseconds : {-1, 1, -86'400'000}) {
+      log.logger().log(
+          std::chrono::system_clock::time_point(std::chrono::milliseconds(milliseconds)),
+          spdlog::source_loc{}, spdlog::level::info, "now");
+    }
+    for (const char* time :
+         {"1969-12-31T23:59:59.999Z", "1970-01-01T00:00:00.001Z", "1969-12-31T00:00:00.000Z"}) {
+      EXPECT_NE(text_.str().find(time), std::string::npos) << text_.str();
+    }
+  }
+}
+
 TEST_F(LoggingTest, JsonHasTheKeysOfItsOwnLineOnly) {
   Log log = Make(LogLevel::kInfo, LogFormat::kJson);
   log.Write(spdlog::level::warn, "decided",
