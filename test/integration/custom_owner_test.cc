@@ -424,6 +424,9 @@ TEST_F(DeploymentConfigOwner, AgreesWithALabelThatNamesItsReplicationController)
   Watcher& watcher = WatchOver("dc/bob");
   ASSERT_TRUE(Keeps(watcher, kActive, 3));
   api().Delete("deploymentconfigs", ns_, "bob");
+  // The garbage collector looks for new kinds every 30 s, and until then the driver's pod runs.
+  ASSERT_TRUE(Eventually([&] { return !api().Exists("replicationcontrollers", ns_, "bob-1"); },
+                         std::chrono::seconds(90)));
   ASSERT_TRUE(Finishes(watcher));
 }
 

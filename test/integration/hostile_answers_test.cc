@@ -25,7 +25,7 @@ std::string Status(int code, const std::string& reason, const std::string& detai
          reason + R"(", "details": )" + details + R"(, "code": )" + std::to_string(code) + "}";
 }
 
-// Hostile answers to a list by name.
+// Hostile answers to a list by name, and to who asks for the object.
 std::vector<Hostile> AllHostileAnswers() {
   const std::string object = R"({"name": "bob", "group": "apps", "kind": "deployments"})";
   std::string huge =
@@ -107,18 +107,24 @@ class HostileAnswers : public IntegrationTest {
     proxy_.reset();
   }
 
-  // While requests that contain `part` get `answer`, nothing is known; then the verdict is
+  // Glances ask for the object, sure looks for a list.
+  std::vector<std::string> AboutTheOwner() const {
+    return {"GET " + PathOf("deployments", ns_, "bob") + "?",
+            "GET " + PathOf("deployments", ns_) + "?fieldSelector"};
+  }
+
+  // While requests that contain one of `parts` get `answer`, nothing is known; then the verdict is
   // `verdict` again.
-  void Suffer(Watcher& watcher, const std::string& verdict, const std::string& part,
+  void Suffer(Watcher& watcher, const std::string& verdict, const std::vector<std::string>& parts,
               const Hostile& answer) {
-    SCOPED_TRACE(part + ": " + answer.name);
+    SCOPED_TRACE(parts.back() + ": " + answer.name);
     ASSERT_TRUE(Shows(watcher, verdict));
     const std::string counted =
         "rest_client_requests_total{code=\"" + std::string(answer.code) + "\"}";
     const double before = watcher.Metric(counted);
     const std::size_t lines = watcher.LinesWith("");
     const std::size_t unknown_lines = watcher.LinesWith("keep: unknown");
-    proxy_->LieAbout(part, answer.lie);
+    for (const std::string& part : parts) proxy_->LieAbout(part, answer.lie);
     ASSERT_TRUE(Shows(watcher, "keep: unknown"));
     const double polls = watcher.Polls();
     ASSERT_TRUE(Eventually([&] { return watcher.Polls() >= polls + 3; }));
@@ -138,7 +144,7 @@ class HostileAnswers : public IntegrationTest {
 TEST_F(HostileAnswers, AboutTheOwnerSayNothing) {
   Watcher& watcher = WatchOver("deployment/bob", {"--grace-period=0s"});
   for (const Hostile& answer : AllHostileAnswers()) {
-    Suffer(watcher, "keep: active", "GET " + PathOf("deployments", ns_) + "?fieldSelector", answer);
+    Suffer(watcher, "keep: active", AboutTheOwner(), answer);
     if (HasFatalFailure()) return;
   }
   EXPECT_TRUE(IsWhole());
@@ -159,7 +165,7 @@ TEST_F(HostileAnswers, AboutItsPodItsRootAndItsNamespaceSayNothing) {
                                  PathOf("namespaces", "", ns_)};
   const std::vector<Hostile> answers = AllHostileAnswers();
   for (std::size_t i = 0; i < answers.size(); i += 3) {
-    Suffer(watcher, "abandoned: owner-absent", "GET " + targets[i / 3 % 3], answers[i]);
+    Suffer(watcher, "abandoned: owner-absent", {"GET " + targets[i / 3 % 3]}, answers[i]);
     if (HasFatalFailure()) return;
   }
   EXPECT_TRUE(IsWhole());
@@ -168,13 +174,14 @@ TEST_F(HostileAnswers, AboutItsPodItsRootAndItsNamespaceSayNothing) {
 TEST_F(HostileAnswers, AnEmptyListWithoutAWitnessSaysNothing) {
   Watcher& watcher = WatchOver("deployment/bob", {"--grace-period=0s"});
   ASSERT_TRUE(Shows(watcher, "keep: active"));
-  proxy_->LieAbout("GET " + PathOf("deployments", ns_) + "?fieldSelector",
-                   Lie::Answer(200, List("[]")));
-  proxy_->LieAbout("GET " + PathOf("deployments", ns_, kMaster),
-                   Lie::Answer(404, Status(404, "NotFound",
-                                           std::string(R"({"name": ")") + kMaster +
-                                               R"(", "group": "apps",
-                                                                "kind": "deployments"})")));
+  const auto not_found = [](const std::string& name) {
+    return Lie::Answer(
+        404, Status(404, "NotFound",
+                    R"({"name": ")" + name + R"(", "group": "apps", "kind": "deployments"})"));
+  };
+  proxy_->LieAbout(AboutTheOwner().front(), not_found("bob"));
+  proxy_->LieAbout(AboutTheOwner().back(), Lie::Answer(200, List("[]")));
+  proxy_->LieAbout("GET " + PathOf("deployments", ns_, kMaster), not_found(kMaster));
   EXPECT_TRUE(Keeps(watcher, "keep: unknown"));
   proxy_->TellTheTruth();
   EXPECT_TRUE(Shows(watcher, "keep: active"));
@@ -194,8 +201,9 @@ TEST_F(HostileAnswers, AboutOtherDriversRefuse) {
 TEST_F(HostileAnswers, RetryAfterIsHeeded) {
   Watcher& watcher = WatchOver("deployment/bob");
   ASSERT_TRUE(Shows(watcher, "keep: active"));
-  proxy_->LieAbout("GET " + PathOf("deployments", ns_) + "?fieldSelector",
-                   Lie::Answer(429, "slow down", "text/plain", "Retry-After: 2\r\n"));
+  for (const std::string& part : AboutTheOwner()) {
+    proxy_->LieAbout(part, Lie::Answer(429, "slow down", "text/plain", "Retry-After: 2\r\n"));
+  }
   ASSERT_TRUE(Shows(watcher, "keep: unknown"));
   const double polls = watcher.Polls();
   const auto begin = std::chrono::steady_clock::now();
