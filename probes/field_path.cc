@@ -180,7 +180,8 @@ Result<CompletedWhen> CompletedWhen::Parse(std::string_view text) {
   if (!path) return fail(path.error().message);
   completed.path_ = *std::move(path);
   completed.text_ = text;
-  if (equals == std::string_view::npos) return completed;
+  // That a field is there says nothing: most have one while they run.
+  if (equals == std::string_view::npos) return fail("it has no value");
   for (std::size_t begin = equals + 1; begin <= text.size();) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
     completed.values_.emplace_back(text.substr(begin, end - begin));
@@ -194,7 +195,7 @@ Result<bool> CompletedWhen::Holds(JsonValue object) const {
   auto found = path_.Find(object);
   if (!found) return Unexpected{std::move(found).error()};
   if (!*found) return false;
-  return values_.empty() || std::find(values_.begin(), values_.end(), **found) != values_.end();
+  return std::find(values_.begin(), values_.end(), **found) != values_.end();
 }
 
 }  // namespace cluster_watcher

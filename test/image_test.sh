@@ -186,7 +186,7 @@ check "and a name isn't known" is "$(answered true four)" "Could not resolve hos
 
 # What the libraries were left: TLS 1.2 and 1.3, and certificates of servers and clients.
 rm -f "$root"/etc/kubeconfig
-for kind in rsa:2048 ec:P-256 ec:P-384; do
+for kind in rsa:2048 ec:P-256 ec:P-384 rsa:1024; do
   options=(-newkey "$kind")
   [[ $kind == rsa* ]] || options=(-newkey ec -pkeyopt "ec_paramgen_curve:${kind#ec:}")
   openssl req -x509 "${options[@]}" -nodes -keyout "$root/etc/key" -out "$root/etc/certificate" -days 2 \
@@ -205,12 +205,16 @@ CONFIG
     page() {
       unshare --net sh -c '
         ip link set lo up
-        openssl s_server -accept 127.0.0.1:6443 -"$1" -cert "$2/etc/certificate" -key "$2/etc/key" \
+        openssl s_server -accept 127.0.0.1:6443 -"$1" -cipher DEFAULT@SECLEVEL=0 -cert "$2/etc/certificate" -key "$2/etc/key" \
           -CAfile "$2/etc/certificate" -Verify 1 -verify_return_error -www -quiet >/dev/null 2>&1 & server=$!
         for i in 1 2 3 4 5 6 7 8 9 10; do [ -n "$(ss -Hltn)" ] || sleep 0.2; done
         chroot --userspec=65532:65532 "$2" /cluster-watcher check none --kubeconfig=/etc/kubeconfig
-        kill $server' sh "$version" "$root" 2>&1 | grep -o "HTTP 200 with a body that is not JSON" | head -n 1
+        kill $server' sh "$version" "$root" 2>&1 | grep -oE "HTTP 200 with a body that is not JSON|key too (weak|small)" | head -n 1
     }
+    if [[ $kind == rsa:1024 ]]; then
+      check "it refuses keys as weak as of $kind by $version" is "$(page | sed 's/ [a-z]*$//')" "key too"
+      continue
+    fi
     check "it speaks $version with certificates of $kind on both sides" is "$(page)" "HTTP 200 with a body that is not JSON"
   done
 done

@@ -501,7 +501,12 @@ Result<std::string> ReadServiceAccountFile(const std::string& file) {
       "; the pod or its service account may have automountServiceAccountToken: false, which must "
       "be true here";
   Result<std::string> content = ReadFile(file, kFileLimit);
-  if (!content) return Failure("in-cluster: " + content.error().message + kRemedy);
+  if (!content) {
+    return Failure("in-cluster: " + content.error().message +
+                   (IsMissing(file)
+                        ? kRemedy
+                        : "; the pod's runAsUser or fsGroup must let the watcher read it"));
+  }
   if (content->empty()) return Failure("in-cluster: " + file + " is empty" + kRemedy);
   return content;
 }
@@ -554,9 +559,9 @@ Result<ApiServer> FindApiServer(const std::string& kubeconfig, const std::string
     const std::string file = home + "/.kube/config";
     if (!IsMissing(file)) return FromFile(file, context);
   }
-  return Failure(
-      "there is no kubeconfig, and this is not a pod: KUBERNETES_SERVICE_HOST is not set; name a "
-      "kubeconfig with --kubeconfig or KUBECONFIG, or run in a pod");
+  return Failure(std::string("there is no kubeconfig, and this is not a pod: ") +
+                 (host.empty() ? "KUBERNETES_SERVICE_HOST" : "KUBERNETES_SERVICE_PORT") +
+                 " is not set; name a kubeconfig with --kubeconfig or KUBECONFIG, or run in a pod");
 }
 
 }  // namespace cluster_watcher

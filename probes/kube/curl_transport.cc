@@ -8,6 +8,7 @@
 #include <array>
 #include <charconv>
 #include <climits>
+#include <cstring>
 #include <ctime>
 #include <string_view>
 #include <utility>
@@ -122,7 +123,11 @@ Result<Endpoint> ParseEndpoint(const ApiServer& server) {
     // A URL with a user's name and password isn't valid, and must not be logged.
     const bool shown = server.url.find('@') == std::string::npos;
     return Failure(server.source + ": the server's URL " +
-                   (shown ? "\"" + server.url + "\" " : "") + "is not one of https:// or http://");
+                   (shown ? "\"" + server.url + "\" " : "") +
+                   (code == CURLUE_OK || code == CURLUE_UNSUPPORTED_SCHEME
+                        ? "is not one of https:// or http://"
+                        : std::string("can't be read (") + curl_url_strerror(code) +
+                              "); it is https://HOST:PORT, with a port from 1 to 65535"));
   }
   for (const CURLUPart part :
        {CURLUPART_USER, CURLUPART_PASSWORD, CURLUPART_QUERY, CURLUPART_FRAGMENT}) {
@@ -298,6 +303,8 @@ CURLcode SetTlsOptions(CURL* easy, const ApiServer& server, CURLSH* sessions) {
       .Set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2))
       .Set(CURLOPT_SSL_VERIFYPEER, verify)
       .Set(CURLOPT_SSL_VERIFYHOST, verify * 2)
+      // Debian's OpenSSL asks for so much by itself, that of the release doesn't.
+      .Set(CURLOPT_SSL_CIPHER_LIST, "DEFAULT@SECLEVEL=2")
       .Set(CURLOPT_CAPATH, static_cast<char*>(nullptr))
       .SetBlob(CURLOPT_CAINFO_BLOB, server.ca_pem)
       .SetBlob(CURLOPT_SSLCERT_BLOB, server.client_certificate_pem)
@@ -548,6 +555,12 @@ TransportError CurlTransport::State::ErrorOf(const Transfer& transfer, CURLcode 
   if (transfer.is_local) return {Kind::kLocal, message + "its address is one of this machine"};
   std::string text = transfer.error.data();
   if (text.empty()) text = curl_easy_strerror(code);
+  long system_error = 0;
+  curl_easy_getinfo(transfer.easy.get(), CURLINFO_OS_ERRNO, &system_error);
+  if (code == CURLE_COULDNT_CONNECT && system_error != 0) {
+    text += std::string(" (") + std::strerror(static_cast<int>(system_error)) + ")";
+    if (!server.proxy_url.empty()) text += ", its proxy";
+  }
   const Kind kind = transfer.too_large ? Kind::kTooLarge : KindOf(code, text);
   if (kind == Kind::kTooLarge) {
     return {kind, message + "the answer is larger than the " +

@@ -76,7 +76,7 @@ Session MakeSession(const Invocation& invocation, const Environment& environment
     if (transport) {
       session.transport = *std::move(transport);
     } else {
-      session.errors.push_back(session.server.source + ": " + transport.error().message);
+      session.errors.push_back(transport.error().message);
     }
   } else {
     session.errors.push_back(server.error().message);

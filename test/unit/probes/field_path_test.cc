@@ -103,14 +103,12 @@ TEST(CompletedWhen, HoldsWhereTheFieldHasOneOfTheValues) {
   const std::pair<bool, std::vector<const char*>> cases[] = {
       {true,
        {"{.status.phase}=Succeeded", "{.status.phase}=Failed,Succeeded", ".status.phase=Succeeded",
-        "status.phase=Succeeded,Failed", "{.status.phase}", "{.status.ended}=true",
-        "{.status.count}=3", R"({.status.conditions[?(@.type=="Complete")].status}=True)",
-        R"(.status.conditions[?(@.type=="Complete")].status=True)",
-        R"({.status.conditions[?(@.type=="Complete")].status})"}},
+        "status.phase=Succeeded,Failed", "{.status.ended}=true", "{.status.count}=3",
+        R"({.status.conditions[?(@.type=="Complete")].status}=True)",
+        R"(.status.conditions[?(@.type=="Complete")].status=True)"}},
       {false,
-       {"{.status.phase}=Failed", "{.status.phase}=succeeded", "{.status.none}",
-        "{.status.nothing}", "{.status.none}=Succeeded",
-        R"({.status.conditions[?(@.type=="Ready")].status}=True)"}},
+       {"{.status.phase}=Failed", "{.status.phase}=succeeded", "{.status.nothing}=null",
+        "{.status.none}=Succeeded", R"({.status.conditions[?(@.type=="Ready")].status}=True)"}},
   };
   for (const auto& [expected, texts] : cases) {
     for (const char* text : texts) {
@@ -129,7 +127,9 @@ TEST(CompletedWhen, SaysWhatIsWrongAndHowItIsWritten) {
   for (const char* text :
        {"", "=", "=Succeeded", "{.status.phase}=", "{.status.phase}=,",
         "{.status.phase}=Succeeded,", "{.status.phase", "{.status.phase=Succeeded",
-        "{.status[*]}=x", "{.status.phase}Succeeded"}) {
+        "{.status[*]}=x", "{.status.phase}Succeeded", "{.status.phase}", "status.phase",
+        R"({.status.conditions[?(@.type=="Complete")].status})",
+        R"(.status.conditions[?(@.type=="Complete")].status)"}) {
     const auto completed = CompletedWhen::Parse(text);
     ASSERT_FALSE(completed) << text;
     EXPECT_NE(completed.error().message.find("{.status.phase}=Succeeded,Failed"), std::string::npos)

@@ -68,6 +68,7 @@ Result<TlsCertificate> LoadTlsCertificate(const TlsFiles& files) {
   SSL_CTX* const context = loaded.context.get();
   if (context == nullptr) return Failure("OpenSSL can make no context");
   SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
+  SSL_CTX_set_security_level(context, 2);  // as Debian's OpenSSL has it; that of the release: 1
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
   // Frees the 16 KiB buffers of idle connections.
   SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);

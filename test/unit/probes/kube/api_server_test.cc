@@ -377,6 +377,21 @@ TEST_F(ApiServerTest, TakesTheServiceAccountOfThePod) {
   ExpectError(Find("", "dev"), {"--context dev", "--kubeconfig"});
 }
 
+TEST_F(ApiServerTest, NamesTheVariableThatAPodLacks) {
+  WriteServiceAccount();
+  environment_["KUBERNETES_SERVICE_PORT"] = "";
+  ExpectError(Find(), {"KUBERNETES_SERVICE_PORT is not set"});
+  environment_["KUBERNETES_SERVICE_HOST"] = "";
+  ExpectError(Find(), {"KUBERNETES_SERVICE_HOST is not set"});
+}
+
+TEST_F(ApiServerTest, AFileThatCanNotBeReadIsNotOneThatIsMissing) {
+  WriteServiceAccount();
+  std::filesystem::remove(Path("account/token"));
+  std::filesystem::create_directory(Path("account/token"));  // root reads every file
+  ExpectError(Find(), {"in-cluster", Path("account/token"), "fsGroup"});
+}
+
 TEST_F(ApiServerTest, NeedsTheWholeServiceAccount) {
   for (const char* file : {"account/token", "account/ca.crt"}) {
     WriteServiceAccount();

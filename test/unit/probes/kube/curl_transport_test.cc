@@ -375,7 +375,14 @@ TEST(CurlTransport, FailsToConnect) {
     Server gone(Once(""));
     refused.url = "http://" + gone.address();
   }
-  EXPECT_EQ(Outcome(Send(*Connect(refused))), "connect");
+  const HttpResult none_listens = Send(*Connect(refused));
+  EXPECT_EQ(Outcome(none_listens), "connect");
+  EXPECT_TRUE(Holds(none_listens.error().message, "(Connection refused)"))
+      << none_listens.error().message;
+  ApiServer behind_proxy;
+  behind_proxy.url = "http://api.test";
+  behind_proxy.proxy_url = refused.url;
+  EXPECT_TRUE(Holds(Send(*Connect(behind_proxy)).error().message, "its proxy"));
   ApiServer unknown;
   unknown.url = "http://no-such-host.invalid:6443";
   const HttpResult result = Send(*Connect(unknown));
@@ -581,6 +588,9 @@ TEST(CurlTransport, RefusesWhatNoRequestCouldMend) {
     server.url = url;
     EXPECT_TRUE(error_of(server).starts_with("in-cluster: ")) << url << ": " << error_of(server);
   }
+  EXPECT_TRUE(Holds(error_of(server), "port from 1 to 65535")) << server.url;
+  server.url = "ftp://host";
+  EXPECT_TRUE(Holds(error_of(server), "is not one of https:// or http://"));
   server.url = "https://host";
   EXPECT_EQ(error_of(server), "");
   server.ca_pem = "not PEM";
