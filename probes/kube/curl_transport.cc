@@ -559,7 +559,7 @@ TransportError CurlTransport::State::ErrorOf(const Transfer& transfer, CURLcode 
   curl_easy_getinfo(transfer.easy.get(), CURLINFO_OS_ERRNO, &system_error);
   if (code == CURLE_COULDNT_CONNECT && system_error != 0) {
     text += std::string(" (") + std::strerror(static_cast<int>(system_error)) + ")";
-    if (!server.proxy_url.empty()) text += ", its proxy";
+    if (!server.proxy_url.empty()) text += "; this is its proxy";
   }
   const Kind kind = transfer.too_large ? Kind::kTooLarge : KindOf(code, text);
   if (kind == Kind::kTooLarge) {
