@@ -64,10 +64,7 @@ certificate() {
 # it.
 webhook_runs() {
   kubectl apply -f "$objects/webhook/serviceaccount.yaml" >/dev/null
-  kubectl apply -f "$objects/webhook/deployment.yaml" >/dev/null
-  kubectl -n cluster-watcher scale deployment cluster-watcher-webhook --replicas=1 >/dev/null
-  one_webhook() { [[ $(kubectl -n cluster-watcher get pods -l app.kubernetes.io/component=webhook -o name | wc -l) == 1 ]]; }
-  within 30 one_webhook
+  kubectl create --dry-run=client -o json -f "$objects/webhook/deployment.yaml" | jq '.spec.replicas = 1' | create
   runs cluster-watcher app.kubernetes.io/component=webhook
   certificate "$address"
   kubectl create --dry-run=client -o json -f "$objects/webhook/mutating.yaml" -f "$objects/webhook/validating.yaml" |
