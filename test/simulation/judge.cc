@@ -732,6 +732,15 @@ const Exchange* Judge::LastOf(const Exchange& exchange, Is is_it) const {
   return nullptr;
 }
 
+// Looks list workloads of every kind, a deletion those that --resources names (FlagsOf).
+bool Judge::IsMemberKind(std::string_view plural) const {
+  constexpr std::string_view kWorkers[] = {"", "deployments", "statefulsets",
+                                           "replicationcontrollers"};
+  const bool is_workload =
+      std::find(std::begin(kWorkers), std::end(kWorkers), plural) != std::end(kWorkers);
+  return world_.plan().all_kinds || !is_workload || plural == kWorkers[world_.plan().workers];
+}
+
 // Checks promise 5 past the deadline: what is left is sent for deletion, or people are told.
 void Judge::CheckWhatIsLeft(const Exchange& exchange) {
   constexpr const char* kPromise = "5, what is left is named";
@@ -742,7 +751,7 @@ void Judge::CheckWhatIsLeft(const Exchange& exchange) {
     const Exchange* listed = LastOf(exchange, [&](const Exchange& one) {
       return one.Is(HttpMethod::kGet) && Contains(one.request.target, list);
     });
-    if (listed == nullptr) continue;
+    if (listed == nullptr || !IsMemberKind(plural)) continue;
     if (!listed->answered || listed->status != 200 || !listed->true_answer) {
       to_be_named_.emplace_back(exchange.number, plural);
       continue;

@@ -163,6 +163,7 @@ class Judge final : public Listener {
   void CheckUid(const Exchange& exchange, const std::string& uid);
   void CheckTarget(const Exchange& exchange);
   void CheckRootIsLast(const Exchange& exchange);
+  bool IsMemberKind(std::string_view plural) const;
   void CheckWhatIsLeft(const Exchange& exchange);
   static bool IsLetGo(const small_kubernetes::Object& object);
   template <typename Is>
