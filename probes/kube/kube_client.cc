@@ -302,8 +302,8 @@ ApiRequest ApiRequest::Get(const ResourceType& type, std::string_view ns, std::s
 }
 
 ApiRequest ApiRequest::GetMetadata(const ResourceType& type, std::string_view ns,
-                                   std::string_view name) {
-  ApiRequest request = Get(type, ns, name);
+                                   std::string_view name, Freshness freshness) {
+  ApiRequest request = Get(type, ns, name, freshness);
   request.metadata_only = true;
   request.http.accept = kMetadataOnly;
   return request;

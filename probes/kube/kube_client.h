@@ -88,7 +88,7 @@ struct ApiRequest {
   static ApiRequest Get(const ResourceType& type, std::string_view ns, std::string_view name,
                         Freshness freshness = Freshness::kSure);
   static ApiRequest GetMetadata(const ResourceType& type, std::string_view ns,
-                                std::string_view name);
+                                std::string_view name, Freshness freshness = Freshness::kSure);
   // Reads the scale subresource (autoscaling/v1 Scale). The answer is never kNotFound, because API
   // servers answer for a kind without that subresource as if the object were missing.
   static ApiRequest GetScale(const ResourceType& type, std::string_view ns, std::string_view name,

@@ -10,6 +10,8 @@ namespace {
 constexpr Duration kRootInterval = std::chrono::minutes(1);
 // The same while marks are still to be written or taken off, or are another watcher's.
 constexpr Duration kUnsettledInterval = std::chrono::seconds(2);
+// While all is well everything is read at least this often.
+constexpr Duration kSureInterval = std::chrono::minutes(10);
 // While the owner and the root are watched, what an event that got lost may cost.
 constexpr Duration kRareInterval = std::chrono::hours(1);
 // An API server that is away is asked ever more seldom, but as often as this. When it is back all
@@ -21,6 +23,12 @@ constexpr Duration kLongestAskedWait = std::chrono::minutes(1);
 constexpr Duration kControllersTake{200};
 constexpr Duration kLeastPatience = std::chrono::seconds(30);
 constexpr Duration kLongestStep = std::chrono::seconds(10);
+
+// Whether what is known of an active owner once it is gone stays the same.
+bool IsTheSameOnceGone(const OwnerFields& one, const OwnerFields& other) {
+  return one.replicas == other.replicas && one.pod_selector == other.pod_selector &&
+         one.termination_grace == other.termination_grace;
+}
 
 }  // namespace
 
@@ -91,8 +99,9 @@ bool WatchLoop::IsSettled() const {
 
 bool WatchLoop::MayGlance() const {
   if (watch_.NeedsSureLook()) return false;
-  const Duration interval = IsSettled() ? kRootInterval : kUnsettledInterval;
-  return last_reason_ == Reason::kActive && tools_.clock.Now() - last_sure_look_ < interval;
+  return last_reason_ == Reason::kActive &&
+         tools_.clock.Now() <
+             (IsSettled() ? next_sure_look_ : last_sure_look_ + kUnsettledInterval);
 }
 
 // True: nothing has changed. Whatever else a glance shows is looked at for sure.
@@ -100,9 +109,13 @@ bool WatchLoop::Glance(std::stop_token stop) {
   const MonotonicTime began = tools_.clock.Now();
   const auto sight = observer_.Glance(stop);
   if (!sight || sight->observation != Observation::kActive ||
-      sight->fields.replicas != last_replicas_ ||
+      !IsTheSameOnceGone(sight->fields, last_fields_) ||
       !watch_.IsAsNew(sight->object->meta.resource_version)) {
     return false;
+  }
+  if (began - root_read_ >= kRootInterval) {
+    if (!observer_.IsAroundAsBefore(stop)) return false;
+    root_read_ = began;
   }
   active_owner_ = sight->object;
   tools_.metrics.Polled("active", tools_.clock.Now() - began, tools_.clock.WallNow());
@@ -133,7 +146,9 @@ void WatchLoop::NoteLook(const Snapshot& snapshot) {
   } else if (!away_since_) {
     away_since_ = snapshot.began;
   }
-  last_replicas_ = owner && owner->object ? owner->fields.replicas : 0;
+  root_read_ = snapshot.began;
+  next_sure_look_ = snapshot.began + kSureInterval * Percent() / 100;
+  last_fields_ = owner && owner->object ? owner->fields : OwnerFields();
   active_owner_.reset();
   if (!watch_.IsAskedFor()) return;
   if (last_reason_ != Reason::kActive) watch_.Close();

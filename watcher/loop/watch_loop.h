@@ -76,10 +76,12 @@ class WatchLoop {
   std::optional<WatcherId> me_;        // nullopt: the pod wasn't read yet
   std::optional<Reason> last_reason_;  // nullopt: there was none yet
   MonotonicTime last_sure_look_{};
-  MonotonicTime rare_look_{};                // the next one while the owner is watched
+  MonotonicTime root_read_{};                // by that look, or since
+  MonotonicTime next_sure_look_{};           // while all is well
+  MonotonicTime rare_look_{};                // the same while the owner is watched
   std::optional<KubeObject> root_;           // while watches are asked for
   std::optional<MonotonicTime> away_since_;  // since when no look was told anything
-  std::int64_t last_replicas_ = 0;
+  OwnerFields last_fields_;                  // of the owner
   bool marks_to_settle_ = false;  // the root bore marks of a deletion, or another object's
   bool look_again_ = false;       // soon: nothing but the mark delayed the condemnation
   bool rehearsed_ = false;        // in a dry run: this abandonment was shown

@@ -251,24 +251,56 @@ OwnerOfCluster Observer::OwnerOf(const Snapshot& snapshot) const {
 void Observer::NoteVersions(const Snapshot& snapshot, const std::vector<Evidence>& before,
                             const Patience& patience) {
   if (!snapshot.root || snapshot.root->meta.deleting || !snapshot.facts.problem.empty()) return;
-  const auto note = [this](const std::string& version) {
-    if (root_seen_version_.empty() || IsNoLaterVersion(root_seen_version_, version)) {
-      root_seen_version_ = version;
-    }
-  };
   const bool is_first = root_seen_version_.empty();
-  note(snapshot.root->meta.resource_version);
-  for (const Evidence& evidence : before) note(evidence.resource_version);
-  if (!is_first) return;
-  const KubeObject& root = *snapshot.root;
+  NoteVersion(snapshot.root->meta.resource_version);
+  for (const Evidence& evidence : before) NoteVersion(evidence.resource_version);
+  if (is_first) ListRoot(*snapshot.root, patience);
+}
+
+void Observer::NoteVersion(const std::string& version) {
+  if (root_seen_version_.empty() || IsNoLaterVersion(root_seen_version_, version)) {
+    root_seen_version_ = version;
+  }
+}
+
+// Reads the root by a list, which tells the version at which it was still there, and notes that.
+// nullopt: it isn't there, or can't be listed.
+std::optional<ObjectMeta> Observer::ListRoot(const KubeObject& root, const Patience& patience) {
   const auto listed = client_.Do(
       ApiRequest::ListByName(root.type, root.meta.ns(), root.meta.name, Freshness::kSure),
       patience);
-  if (!listed) return;
-  const auto meta = ReadObjectMeta(OnlyItem(*listed));
-  if (!meta || meta->uid != root.meta.uid || meta->deleting) return;
+  is_root_unlistable_ = !listed && listed.error().failure == ApiFailure::kForbidden;
+  if (!listed) return std::nullopt;
+  auto meta = ReadObjectMeta(OnlyItem(*listed));
+  if (!meta || meta->uid != root.meta.uid || meta->deleting) return std::nullopt;
   const JsonValue list = listed->document.root();
-  note(std::string(list["metadata"]["resourceVersion"].AsString().value_or("")));
+  NoteVersion(std::string(list["metadata"]["resourceVersion"].AsString().value_or("")));
+  return *std::move(meta);
+}
+
+bool Observer::ArePodAndNamespaceAsBefore(const std::stop_token& stop,
+                                          std::optional<WallTime>& at) {
+  const auto is_same = [&](const ResourceType& type, const std::string& ns,
+                           const ObjectMeta& before) {
+    const auto read =
+        client_.Do(ApiRequest::GetMetadata(type, ns, before.name, Freshness::kGlance), stop);
+    if (!read) return false;
+    at = read->server_time;
+    const auto now = ReadObjectMeta(read->document.root());
+    return now && HasOnlyNewStatus(before, *now);
+  };
+  if (namespace_ && !is_same(Namespaces(), "", *namespace_)) return false;
+  return is_same(Pods(), settings_->ns, *pod_);
+}
+
+bool Observer::IsAroundAsBefore(const std::stop_token& stop) {
+  if (!root_ || !pod_ || is_root_unlistable_) return false;
+  std::optional<WallTime> at;
+  if (!ArePodAndNamespaceAsBefore(stop, at)) return false;
+  const auto root = ListRoot(*root_, stop);
+  if (!root || !HasOnlyNewStatus(root_->meta, *root)) return false;
+  root_seen_at_ = at;
+  return true;
 }
 
 OtherDrivers Observer::FindOtherDrivers(const Snapshot& snapshot, const std::stop_token& stop) {
@@ -322,11 +354,14 @@ std::vector<ApiRequest> Observer::PodAndNamespaceRequests() const {
 
 void Observer::ReadPodAndNamespace(Snapshot& snapshot, const Patience& patience) {
   const Settings& settings = *settings_;
+  pod_.reset();
+  namespace_.reset();
   auto answers = client_.DoAll(PodAndNamespaceRequests(), kReadsSideBySide, patience);
   if (answers[0]) {
     snapshot.facts.server_time = answers[0]->server_time;
     if (auto meta = ReadObjectMeta(answers[0]->document.root())) {
       AddHold(snapshot, "namespace " + settings.ns, *meta);
+      namespace_ = *std::move(meta);
     }
   } else if (answers[0].error().failure != ApiFailure::kForbidden) {
     NoteProblem(snapshot, answers[0].error());
@@ -335,6 +370,7 @@ void Observer::ReadPodAndNamespace(Snapshot& snapshot, const Patience& patience)
   if (answers[1]) {
     snapshot.facts.server_time = answers[1]->server_time;
     TakePod(snapshot, answers[1]->document.root());
+    if (snapshot.pod) pod_ = snapshot.pod->meta;
   } else if (answers[1].error().failure == ApiFailure::kNotFound) {
     snapshot.pod_gone = true;
     NoteProblem(snapshot, answers[1].error());

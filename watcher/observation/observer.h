@@ -69,6 +69,11 @@ class Observer {
   // Reads the owner alone, from the API server's cache. nullopt: none was seen yet.
   std::optional<OwnerSight> Glance(const std::stop_token& stop);
 
+  // Whether the master root, the pod and the namespace are as the last sure look has read them, as
+  // far as that counts here. Reads the root consistently, the others from the API server's cache.
+  // False too if that isn't known.
+  bool IsAroundAsBefore(const std::stop_token& stop);
+
   // From now on the owner is the one that `snapshot` has found in place of the recorded one.
   const RecordedOwner& Adopt(const Snapshot& snapshot);
 
@@ -77,6 +82,7 @@ class Observer {
 
  private:
   std::vector<ApiRequest> PodAndNamespaceRequests() const;
+  bool ArePodAndNamespaceAsBefore(const std::stop_token& stop, std::optional<WallTime>& at);
   void ReadPodAndNamespace(Snapshot& snapshot, const Patience& patience);
   void TakePod(Snapshot& snapshot, JsonValue pod);
   void FindMaster(Snapshot& snapshot, const Patience& patience);
@@ -129,6 +135,8 @@ class Observer {
   // `before`: the owner, if it was read before the root was.
   void NoteVersions(const Snapshot& snapshot, const std::vector<Evidence>& before,
                     const Patience& patience);
+  std::optional<ObjectMeta> ListRoot(const KubeObject& root, const Patience& patience);
+  void NoteVersion(const std::string& version);
   void AddHold(Snapshot& snapshot, const std::string& where, const ObjectMeta& meta);
   void AddHold(Snapshot& snapshot, const std::string& where, std::string_view until);
   ClusterOfPods ClusterPods(const std::optional<ClusterId>& cluster) const;
@@ -151,6 +159,9 @@ class Observer {
   TextMap settings_at_start_;  // the pod's annotations then
   std::optional<ClusterId> cluster_;
   std::optional<KubeObject> root_;  // as last read
+  std::optional<ObjectMeta> pod_;   // as the last look read it; nullopt: it didn't
+  std::optional<ObjectMeta> namespace_;
+  bool is_root_unlistable_ = false;  // it may be got, but not listed
   std::optional<WallTime> root_seen_at_;
   std::string root_seen_version_;
   std::optional<RecordedOwner> seen_;

@@ -144,15 +144,15 @@ class LifeOfAClusterTest : public testing::Test, protected Lab {
   }
 
   // Somebody deletes the driver and the master root, and then the watcher is told to stop.
-  void TakeDownByHand() {
+  void TakeDownByHand(Duration time = minutes(2)) {
     kubernetes_.Admin("PATCH", kRoot, R"({"metadata":{"finalizers":["example.com/held"]}})",
                       "application/merge-patch+json");
-    clock_.At(minutes(2), [this] {
+    clock_.At(time, [this] {
       Delete(kDriver);
       Delete(kRoot);
       stop_.request_stop();
     });
-    Run(minutes(3));
+    Run(time + minutes(1));
   }
 
   std::string RootUid() { return ObjectUid(kRoot); }
@@ -371,7 +371,8 @@ TEST_F(LifeOfAClusterTest, WhoHasBeenBlindWarnsAgain) {
   Run(std::chrono::hours(8) + minutes(2));
   EXPECT_FALSE(Exists(kRoot));
   EXPECT_EQ(Count("ClusterAbandoned on Deployment/spark-m"), 2u) << Events();
-  EXPECT_EQ(Count("08:00:09 Warning ClusterAbandoned"), 2u) << Events();
+  // It is asked each half minute while it is away.
+  EXPECT_EQ(Count("\n08:00:0") + Count("\n08:00:1") + Count("\n08:00:2"), 2u) << Events();
 }
 
 TEST_F(LifeOfAClusterTest, AWarningIsWrittenLaterWhereItCouldNotBe) {
@@ -705,6 +706,86 @@ TEST_F(LifeOfAClusterTest, TheLastScrapeIsWaitedFor) {
   Run(seconds(50));
   EXPECT_FALSE(Exists(kRoot));
   EXPECT_EQ(clock_.elapsed, seconds(62)) << log_text_.str();
+}
+
+TEST_F(LifeOfAClusterTest, WhileAllIsWellAPollIsOneRequestAndEachMinuteHasThreeMore) {
+  std::size_t requests = 0, whole = 0, roots = 0;
+  const std::string pod = "/pods/" + settings_.settings.pod;
+  const std::string root = "/deployments?fieldSelector=metadata.name%3Dspark-m";
+  clock_.At(minutes(2), [&] {
+    requests = kubernetes_.Count("");
+    whole = kubernetes_.Count("GET", pod) - kubernetes_.Count("GET", pod + "?");
+    roots = kubernetes_.Count("GET", root);
+  });
+  Run(minutes(62));
+  whole = kubernetes_.Count("GET", pod) - kubernetes_.Count("GET", pod + "?") - whole;
+  EXPECT_LE(kubernetes_.Count("") - requests, 60u * 12 + 60 * 3 + 7 * 16 + 50)
+      << "the last are permissions, which are asked for each hour";
+  EXPECT_GE(whole, 5u) << "sure looks";
+  EXPECT_LE(whole, 7u) << "sure looks";
+  EXPECT_GE(kubernetes_.Count("GET", root) - roots, 50u);
+}
+
+TEST_F(LifeOfAClusterTest, WhileAllIsWellWhatStandsAroundTheOwnerIsSeenWithinAMinute) {
+  const std::string pod = "/api/v1/namespaces/lab/pods/" + settings_.settings.pod;
+  const std::string places[] = {kRoot, pod, "/api/v1/namespaces/lab"};
+  Duration time = minutes(20) + seconds(5);
+  const auto held = [this] {
+    return Metric("cluster_watcher_verdict{reason=\"held\",verdict=\"keep\"}");
+  };
+  for (const std::string& place : places) {
+    clock_.At(time, [=, this] {
+      EXPECT_EQ(held(), "0") << place;
+      Annotate(place, "hold-until", "2030-01-01T00:00:00Z");
+    });
+    clock_.At(time + seconds(70), [=, this] {
+      EXPECT_EQ(held(), "1") << place;
+      Annotate(place, "hold-until", "2020-01-01T00:00:00Z");
+    });
+    time += seconds(150);
+  }
+  Run(time);
+}
+
+TEST_F(LifeOfAClusterTest, WhileAllIsWellASecondMasterIsSeenWithinTenMinutes) {
+  clock_.At(minutes(20), [this] {
+    MakeWorkload("second", R"("oshinko-cluster":"spark","oshinko-type":"master",)");
+  });
+  Run(minutes(31));
+  EXPECT_NE(log_text_.str().find("is a master of this cluster too"), std::string::npos)
+      << log_text_.str();
+}
+
+// Whether something of it runs once it is gone is asked by its selector of then.
+TEST_F(LifeOfAClusterTest, WhileAllIsWellWhatCountsOnceTheOwnerIsGoneIsSeenAtTheNextPoll) {
+  std::size_t before = 0;
+  clock_.At(minutes(20), [&] {
+    before = kubernetes_.Count("GET", "/pods/" + settings_.settings.pod);
+    kubernetes_.Admin("PATCH", kDriver,
+                      R"({"spec":{"template":{"spec":{"terminationGracePeriodSeconds":77}}}})",
+                      "application/merge-patch+json");
+  });
+  clock_.At(minutes(20) + seconds(6), [&] {
+    EXPECT_GT(kubernetes_.Count("GET", "/pods/" + settings_.settings.pod), before);
+    stop_.request_stop();
+  });
+  Run(minutes(21));
+}
+
+TEST_F(LifeOfAClusterTest, WhereTheRootMayNotBeListedEachMinuteHasASureLook) {
+  Refuse("GET", "/deployments?fieldSelector=metadata.name%3Dspark-m", 403);
+  Run(minutes(20));
+  const std::string pod = "/pods/" + settings_.settings.pod;
+  EXPECT_GE(kubernetes_.Count("GET", pod), 18u);
+  EXPECT_LE(kubernetes_.Count("GET", "fieldSelector=metadata.name%3Dspark-m"), 2u);
+}
+
+// What is younger than the root was last seen is left.
+TEST_F(LifeOfAClusterTest, WhatIsTakenDownByHandIsKnownToTheMinute) {
+  clock_.At(minutes(35), [this] { MakeMap("spark-late"); });
+  TakeDownByHand(minutes(36) + seconds(10));
+  EXPECT_FALSE(MapExists("spark-config"));
+  EXPECT_FALSE(MapExists("spark-late"));
 }
 
 }  // namespace
