@@ -99,9 +99,8 @@ bool WatchLoop::IsSettled() const {
 
 bool WatchLoop::MayGlance() const {
   if (watch_.NeedsSureLook()) return false;
-  return last_reason_ == Reason::kActive &&
-         tools_.clock.Now() <
-             (IsSettled() ? next_sure_look_ : last_sure_look_ + kUnsettledInterval);
+  const MonotonicTime end = IsSettled() ? next_sure_look_ : last_sure_look_ + kUnsettledInterval;
+  return last_reason_ == Reason::kActive && tools_.clock.Now() < end;
 }
 
 // True: nothing has changed. Whatever else a glance shows is looked at for sure.

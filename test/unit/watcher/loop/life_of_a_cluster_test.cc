@@ -717,6 +717,14 @@ TEST_F(LifeOfAClusterTest, WhileAllIsWellAPollIsOneRequestAndEachMinuteHasThreeM
     whole = kubernetes_.Count("GET", pod) - kubernetes_.Count("GET", pod + "?");
     roots = kubernetes_.Count("GET", root);
   });
+  // As an operator does.
+  for (int i = 3; i < 62; ++i) {
+    clock_.At(minutes(i), [this, i] {
+      kubernetes_.Admin("PATCH", std::string(kRoot) + "/status",
+                        R"({"status":{"observedGeneration":)" + std::to_string(i) + "}}",
+                        "application/merge-patch+json");
+    });
+  }
   Run(minutes(62));
   whole = kubernetes_.Count("GET", pod) - kubernetes_.Count("GET", pod + "?") - whole;
   EXPECT_LE(kubernetes_.Count("") - requests, 60u * 12 + 60 * 3 + 7 * 16 + 50)
@@ -756,20 +764,31 @@ TEST_F(LifeOfAClusterTest, WhileAllIsWellASecondMasterIsSeenWithinTenMinutes) {
       << log_text_.str();
 }
 
-// Whether something of it runs once it is gone is asked by its selector of then.
+// Whether something of it still runs once it is gone is asked by its selector of then.
 TEST_F(LifeOfAClusterTest, WhileAllIsWellWhatCountsOnceTheOwnerIsGoneIsSeenAtTheNextPoll) {
-  std::size_t before = 0;
-  clock_.At(minutes(20), [&] {
-    before = kubernetes_.Count("GET", "/pods/" + settings_.settings.pod);
-    kubernetes_.Admin("PATCH", kDriver,
-                      R"({"spec":{"template":{"spec":{"terminationGracePeriodSeconds":77}}}})",
-                      "application/merge-patch+json");
-  });
-  clock_.At(minutes(20) + seconds(6), [&] {
-    EXPECT_GT(kubernetes_.Count("GET", "/pods/" + settings_.settings.pod), before);
-    stop_.request_stop();
-  });
-  Run(minutes(21));
+  settings_.settings.owner = *OwnerName::Parse("replicationcontroller/rc");
+  kubernetes_.Apply(
+      R"({"apiVersion":"v1","kind":"ReplicationController","metadata":{"name":"rc",)"
+      R"("namespace":"lab"},"spec":{"replicas":1,"selector":{"app":"one"},"template":)"
+      R"({"metadata":{"labels":{"app":"one","also":"two"}},"spec":{"containers":)"
+      R"([{"name":"main","image":"x"}]}}}})");
+  const std::string pod = "/pods/" + settings_.settings.pod;
+  const char* const changes[] = {
+      R"({"spec":{"template":{"spec":{"terminationGracePeriodSeconds":77}}}})",
+      R"({"spec":{"selector":{"also":"two"}}})",
+  };
+  Duration time = minutes(20);
+  for (const char* change : changes) {
+    clock_.At(time, [=, this] {
+      const std::size_t before = kubernetes_.Count("GET", pod);
+      kubernetes_.Admin("PATCH", "/api/v1/namespaces/lab/replicationcontrollers/rc", change,
+                        "application/merge-patch+json");
+      clock_.At(clock_.elapsed + seconds(6),
+                [=, this] { EXPECT_GT(kubernetes_.Count("GET", pod), before) << change; });
+    });
+    time += minutes(2) + seconds(25);
+  }
+  Run(time);
 }
 
 TEST_F(LifeOfAClusterTest, WhereTheRootMayNotBeListedEachMinuteHasASureLook) {

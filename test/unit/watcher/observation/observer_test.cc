@@ -455,5 +455,77 @@ TEST_F(ObserverTest, AKindThatMayNotBeListedIsNamedAndNothingIsDeletedForWantOfI
   EXPECT_EQ(Decide(look.facts, Watcher().FindOtherDrivers(look, {})).reason, Reason::kUnknown);
 }
 
+TEST_F(ObserverTest, WhatStandsAroundTheOwnerIsAsBeforeUnlessItChangesOrCannotBeRead) {
+  EXPECT_FALSE(Watcher().IsAroundAsBefore({})) << "nothing was read yet";
+  const std::string pod = PathOfPod(settings_.settings.pod);
+  const struct {
+    const char* what;
+    std::function<void()> change;
+    bool as_before;
+  } cases[] = {
+      {"nothing", [] {}, true},
+      {"another object", [this] { MakeMap("more"); }, true},
+      {"the root's status",
+       [this] { Patch(kRoot + std::string("/status"), R"({"status":{"observedGeneration":9}})"); },
+       true},
+      {"the pod's status", [&] { Patch(pod + "/status", R"({"status":{"reason":"x"}})"); }, true},
+      {"a hold on the root", [this] { Annotate(kRoot, "hold-until", "2030-01-01"); }, false},
+      {"a hold on the pod", [&] { Annotate(pod, "hold-until", "2030-01-01"); }, false},
+      {"a hold on the namespace",
+       [this] { Annotate("/api/v1/namespaces/lab", "hold-until", "2030-01-01"); }, false},
+      {"the root's spec", [this] { Patch(kRoot, R"({"spec":{"paused":true}})"); }, false},
+      {"the API server fails", [this] { Refuse("GET", "", 503); }, false},
+      {"the pod fails", [this] { Refuse("GET", "/pods/", 500); }, false},
+      {"the namespace is refused", [this] { Refuse("GET", "/api/v1/namespaces/lab", 403); }, false},
+      {"the root can't be listed", [this] { Refuse("GET", "?fieldSelector", 403); }, false},
+      {"the pod is being deleted",
+       [&] {
+         Patch(pod, R"({"metadata":{"finalizers":["example.com/held"]}})");
+         Look();
+         Delete(pod);
+       },
+       false},
+      {"the root is being deleted",
+       [this] {
+         Patch(kRoot, R"({"metadata":{"finalizers":["example.com/held"]}})");
+         Look();
+         Delete(kRoot);
+       },
+       false},
+  };
+  for (const auto& one : cases) {
+    Look();
+    one.change();
+    EXPECT_EQ(Watcher().IsAroundAsBefore({}), one.as_before) << one.what;
+    kubernetes_.GetFaults().Clear();
+  }
+}
+
+TEST_F(ObserverTest, AnotherRootOfTheNameIsNotAsBefore) {
+  Look();
+  Patch(PathOfPod(settings_.settings.pod), R"({"metadata":{"finalizers":["example.com/held"]}})");
+  Look();
+  Patch(kRoot, R"({"metadata":{"finalizers":null}})");
+  kubernetes_.Admin("DELETE", std::string(kRoot) + "?propagationPolicy=Orphan");
+  MakeRoot();
+  EXPECT_FALSE(Watcher().IsAroundAsBefore({}));
+}
+
+// What is made before the root was last seen goes with the cluster when somebody takes it down.
+TEST_F(ObserverTest, EachTimeTheRootIsSeenIsKnownByTimeAndVersion) {
+  Look();
+  clock_.elapsed += std::chrono::minutes(1);
+  MakeMap("late");
+  const WallTime then = clock_.WallNow();
+  ASSERT_TRUE(Watcher().IsAroundAsBefore({}));
+  Refuse("GET", "/deployments/spark-m", 503);
+  const Snapshot snapshot = Look();
+  ASSERT_FALSE(snapshot.root);
+  EXPECT_GE(*snapshot.root_seen_at, std::chrono::floor<std::chrono::seconds>(then));
+  const auto late = JsonDocument::Parse(Read(std::string(kMaps) + "/late").body);
+  EXPECT_TRUE(IsNoLaterVersion(*late->root()["metadata"]["resourceVersion"].AsString(),
+                               snapshot.root_seen_version));
+}
+
 }  // namespace
 }  // namespace cluster_watcher
