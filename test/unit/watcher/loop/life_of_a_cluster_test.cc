@@ -593,6 +593,15 @@ TEST_F(LifeOfAClusterTest, ADriverThatWantsMoreReplicasIsSeenAtTheNextPoll) {
   EXPECT_EQ(Metric("cluster_watcher_verdict{reason=\"shared-by-replicas\",verdict=\"keep\"}"), "1");
 }
 
+TEST_F(LifeOfAClusterTest, ADriverThatIsBeingDeletedIsSeenAtTheNextPoll) {
+  kubernetes_.Admin("PATCH", kDriver, R"({"metadata":{"finalizers":["example.com/held"]}})",
+                    "application/merge-patch+json");
+  clock_.At(seconds(20), [this] { Delete(kDriver); });
+  Run(seconds(27));
+  EXPECT_EQ(Metric("cluster_watcher_verdict{reason=\"owner-deleting\",verdict=\"abandoned\"}"),
+            "1");
+}
+
 TEST_F(LifeOfAClusterTest, AWatcherWhosePodIsGoneEnds) {
   const std::string pod = "/api/v1/namespaces/lab/pods/" + settings_.settings.pod;
   clock_.At(seconds(20), [this, pod] { Delete(pod + "?gracePeriodSeconds=0"); });

@@ -247,7 +247,7 @@ TEST_F(OwnerWatchTest, ACacheThatLagsBehindTheEventIsNotBelieved) {
   // Right after a sure look a glance would do.
   At(minutes(30), [this] { Annotate(kRoot, "keep", "false"); });
   At(minutes(30) + seconds(20), [this] {
-    kubernetes_.SetStaleness(1'000, seconds(60));
+    kubernetes_.SetStaleness(0, seconds(60));
     Delete(kDriver);
   });
   At(minutes(30) + seconds(21), [this] { EXPECT_TRUE(IsLogged("owner-absent")); });
