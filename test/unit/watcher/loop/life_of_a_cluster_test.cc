@@ -598,8 +598,7 @@ TEST_F(LifeOfAClusterTest, ADriverThatIsBeingDeletedIsSeenAtTheNextPoll) {
                     "application/merge-patch+json");
   clock_.At(seconds(20), [this] { Delete(kDriver); });
   Run(seconds(27));
-  EXPECT_EQ(Metric("cluster_watcher_verdict{reason=\"owner-deleting\",verdict=\"abandoned\"}"),
-            "1");
+  EXPECT_EQ(Metric("cluster_watcher_owner_state{state=\"deleting\"}"), "1");
 }
 
 TEST_F(LifeOfAClusterTest, AWatcherWhosePodIsGoneEnds) {
