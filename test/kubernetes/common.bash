@@ -72,5 +72,5 @@ start_apiserver() {
   local -a args
   mapfile -d '' args <"$dir/kube-apiserver.args"
   launch kube-apiserver "${args[@]}"
-  within 60 apiserver_settled && alive kube-apiserver
+  within 180 apiserver_settled && alive kube-apiserver
 }
