@@ -305,6 +305,7 @@ CURLcode SetTlsOptions(CURL* easy, const ApiServer& server, CURLSH* sessions) {
       .Set(CURLOPT_SSL_VERIFYHOST, verify * 2)
       // Debian's OpenSSL asks for so much by itself, that of the release doesn't.
       .Set(CURLOPT_SSL_CIPHER_LIST, "DEFAULT@SECLEVEL=2")
+      .Set(CURLOPT_PROXY_SSL_CIPHER_LIST, "DEFAULT@SECLEVEL=2")
       .Set(CURLOPT_CAPATH, static_cast<char*>(nullptr))
       .SetBlob(CURLOPT_CAINFO_BLOB, server.ca_pem)
       .SetBlob(CURLOPT_SSLCERT_BLOB, server.client_certificate_pem)
@@ -711,7 +712,16 @@ std::vector<HttpResult> CurlTransport::Perform(std::span<const HttpRequest> requ
   std::vector<HttpResult> results = state.SendAll(requests, concurrency, stop);
   // What is between may drop the beginning of a connection that takes up a session.
   const auto answered = [](const HttpResult& result) { return static_cast<bool>(result); };
-  if (std::none_of(results.begin(), results.end(), answered)) state.ForgetSessions();
+  const auto silent = [](const HttpResult& result) {
+    using Kind = TransportError::Kind;
+    if (result) return false;
+    const Kind kind = result.error().kind;
+    return kind == Kind::kConnect || kind == Kind::kTls || kind == Kind::kTimeout;
+  };
+  if (std::none_of(results.begin(), results.end(), answered) &&
+      std::any_of(results.begin(), results.end(), silent)) {
+    state.ForgetSessions();
+  }
   const auto refused = [](const HttpResult& result) {
     return !result && result.error().kind == TransportError::Kind::kTls;
   };

@@ -25,6 +25,8 @@ class AbandonedSince {
   const std::optional<ApiError>& problem() const { return problem_; }
   // False: it could not be taken off yet, and that is worth another look soon.
   bool is_settled() const { return settled_; }
+  // Whether a write was refused for good, and is tried again after a while.
+  bool is_refused() const { return refused_.has_value(); }
 
  private:
   const Tools& tools_;

@@ -48,13 +48,15 @@ void OwnerRecord::Write(const Snapshot& snapshot, const Decision& decision,
   }
   if (changes.empty()) {
     written_ = true;
+    refused_ = false;
     refused_by_guard_ = false;
     return;
   }
   MasterRoot root(tools_.client, *snapshot.root);
   auto written = root.WriteMarks(changes, kMarksTimeout);
   // What is refused for good is tried again with the next sure look, and no sooner.
-  written_ = written || !IsTransient(written.error().failure);
+  refused_ = !written && !IsTransient(written.error().failure);
+  written_ = written || refused_;
   // A conflict is nothing unusual: controllers write status all the time.
   refused_by_guard_ = !written && IsOfGuard(written.error().policy);
   const bool expected = written || written.error().failure == ApiFailure::kConflict;

@@ -21,12 +21,15 @@ class OwnerRecord {
 
   // False: the owner could not be written yet, and that is worth another look soon.
   bool is_written() const { return written_; }
+  // Whether it was refused for good, and is tried again with the next sure look.
+  bool is_refused() const { return refused_; }
   // Whether the guard refused it: then no mark of a deletion could be written either.
   bool is_refused_by_guard() const { return refused_by_guard_; }
 
  private:
   const Tools& tools_;
   bool written_ = true;
+  bool refused_ = false;
   bool refused_by_guard_ = false;
   bool said_ = false;  // that it can't be written
 };

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "probes/owner_kinds.h"
+
 namespace cluster_watcher {
 namespace {
 
@@ -10,7 +12,7 @@ namespace {
 constexpr Duration kRootInterval = std::chrono::minutes(1);
 // The same while marks are still to be written or taken off, or are another watcher's.
 constexpr Duration kUnsettledInterval = std::chrono::seconds(2);
-// While all is well everything is read at least this often.
+// While all is well everything is read about this often.
 constexpr Duration kSureInterval = std::chrono::minutes(10);
 // While the owner and the root are watched, what an event that got lost may cost.
 constexpr Duration kRareInterval = std::chrono::hours(1);
@@ -24,10 +26,13 @@ constexpr Duration kControllersTake{200};
 constexpr Duration kLeastPatience = std::chrono::seconds(30);
 constexpr Duration kLongestStep = std::chrono::seconds(10);
 
-// Whether what is known of an active owner once it is gone stays the same.
-bool IsTheSameOnceGone(const OwnerFields& one, const OwnerFields& other) {
-  return one.replicas == other.replicas && one.pod_selector == other.pod_selector &&
-         one.termination_grace == other.termination_grace;
+// Whether what is known of an active owner once it is gone stays the same. Runs of an owner that
+// has some come and go, and are found by its UID as well.
+bool IsTheSameOnceGone(const OwnerSight& sight, const OwnerFields& before) {
+  const OwnerFields& now = sight.fields;
+  const bool has_runs = RunsOf(*sight.object->type) != nullptr;
+  return now.replicas == before.replicas && now.termination_grace == before.termination_grace &&
+         (has_runs || now.pod_selector == before.pod_selector);
 }
 
 }  // namespace
@@ -97,22 +102,30 @@ bool WatchLoop::IsSettled() const {
   return owner_record_.is_written() && abandoned_since_.is_settled() && !marks_to_settle_;
 }
 
+// Whether something that the last look wanted to write was refused for good.
+bool WatchLoop::IsRefused() const {
+  return owner_record_.is_refused() || abandoned_since_.is_refused() || rivals_.is_refused();
+}
+
 bool WatchLoop::MayGlance() const {
   if (watch_.NeedsSureLook()) return false;
-  const MonotonicTime end = IsSettled() ? next_sure_look_ : last_sure_look_ + kUnsettledInterval;
+  MonotonicTime end = next_sure_look_;
+  if (IsRefused()) end = last_sure_look_ + kRootInterval;
+  if (!IsSettled()) end = last_sure_look_ + kUnsettledInterval;
   return last_reason_ == Reason::kActive && tools_.clock.Now() < end;
 }
 
 // True: nothing has changed. Whatever else a glance shows is looked at for sure.
 bool WatchLoop::Glance(std::stop_token stop) {
   const MonotonicTime began = tools_.clock.Now();
-  const auto sight = observer_.Glance(stop);
+  const bool looks_around = began - root_read_ >= kRootInterval;
+  const auto sight = observer_.Glance(looks_around ? Freshness::kSure : Freshness::kGlance, stop);
   if (!sight || sight->observation != Observation::kActive ||
-      !IsTheSameOnceGone(sight->fields, last_fields_) ||
+      !IsTheSameOnceGone(*sight, last_fields_) ||
       !watch_.IsAsNew(sight->object->meta.resource_version)) {
     return false;
   }
-  if (began - root_read_ >= kRootInterval) {
+  if (looks_around) {
     if (!observer_.IsAroundAsBefore(stop)) return false;
     root_read_ = began;
   }

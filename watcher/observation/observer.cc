@@ -17,6 +17,8 @@ namespace {
 constexpr Duration kTerminationPatience{1'000};
 // What a look reads around an owner that changes meanwhile, it reads so often.
 constexpr int kMostRounds = 2;
+// A list that was refused is tried again then.
+constexpr int kMinutesBetweenRefusals = 10;
 
 constexpr char kIsMasterToo[] = " is a master of this cluster too";
 
@@ -83,11 +85,12 @@ bool IsSame(const OwnerSight& one, const OwnerSight& other) {
 }
 
 // Whether the owner that was found is a member of the cluster or its master root.
-bool IsOwnMember(const Snapshot& snapshot, const OwnerSight& sight) {
-  if (!sight.object || !snapshot.cluster) return false;
+bool IsOwnMember(const std::optional<ClusterId>& cluster, const std::optional<KubeObject>& root,
+                 const OwnerSight& sight) {
+  if (!sight.object || !cluster) return false;
   const ObjectMeta& owner = sight.object->meta;
-  const bool is_root = snapshot.root && snapshot.root->meta.uid == owner.uid;
-  return is_root || (owner.ns() == snapshot.cluster->ns && snapshot.cluster->Owns(owner));
+  const bool is_root = root && root->meta.uid == owner.uid;
+  return is_root || (owner.ns() == cluster->ns && cluster->Owns(owner));
 }
 
 // On a bare pod, which is its own root, `owner-kind` may be a mark of an earlier version, even one
@@ -269,7 +272,9 @@ std::optional<ObjectMeta> Observer::ListRoot(const KubeObject& root, const Patie
   const auto listed = client_.Do(
       ApiRequest::ListByName(root.type, root.meta.ns(), root.meta.name, Freshness::kSure),
       patience);
-  is_root_unlistable_ = !listed && listed.error().failure == ApiFailure::kForbidden;
+  if (!listed && listed.error().failure == ApiFailure::kForbidden) {
+    minutes_without_root_list_ = kMinutesBetweenRefusals;
+  }
   if (!listed) return std::nullopt;
   auto meta = ReadObjectMeta(OnlyItem(*listed));
   if (!meta || meta->uid != root.meta.uid || meta->deleting) return std::nullopt;
@@ -294,7 +299,11 @@ bool Observer::ArePodAndNamespaceAsBefore(const std::stop_token& stop,
 }
 
 bool Observer::IsAroundAsBefore(const std::stop_token& stop) {
-  if (!root_ || !pod_ || is_root_unlistable_) return false;
+  if (!root_ || !pod_) return false;
+  if (minutes_without_root_list_ > 0) {
+    --minutes_without_root_list_;
+    return false;
+  }
   std::optional<WallTime> at;
   if (!ArePodAndNamespaceAsBefore(stop, at)) return false;
   const auto root = ListRoot(*root_, stop);
@@ -326,9 +335,14 @@ OtherDrivers Observer::FindOtherDrivers(const Snapshot& snapshot, const Patience
   return drivers;
 }
 
-std::optional<OwnerSight> Observer::Glance(const std::stop_token& stop) {
+std::optional<OwnerSight> Observer::Glance(Freshness freshness, const std::stop_token& stop) {
+  next_gone_since_.clear();  // nobody looks for them meanwhile
   if (!owner_name_ || !seen_) return std::nullopt;
-  return owner_probe_.Look(QueryFor(*owner_name_, owner_ns_), Freshness::kGlance, stop);
+  OwnerQuery query = QueryFor(*owner_name_, owner_ns_);
+  query.cluster = ClusterPods(cluster_);
+  OwnerSight sight = owner_probe_.Look(query, freshness, stop);
+  if (IsOwnMember(cluster_, root_, sight)) return std::nullopt;
+  return sight;
 }
 
 const RecordedOwner& Observer::Adopt(const Snapshot& snapshot) {
@@ -682,7 +696,7 @@ void Observer::RefuseOwnMember(Snapshot& snapshot, const OwnerSight& sight) {
     return;
   }
   own_member_.clear();
-  if (IsOwnMember(snapshot, sight)) {
+  if (IsOwnMember(snapshot.cluster, snapshot.root, sight)) {
     own_member_ = given;
     snapshot.facts.setting_errors.push_back("the owner " + sight.object->Describe() +
                                             " belongs to the cluster itself");
@@ -852,7 +866,9 @@ bool Observer::IsGone(const Snapshot& snapshot, const WatcherOrders& orders,
   std::vector<ApiRequest> asked = ThatCanBeReadAhead(patience.reads()->TakeAsked());
   next_asked_.insert(next_asked_.end(), std::make_move_iterator(asked.begin()),
                      std::make_move_iterator(asked.end()));
-  if (!sight.still_running.empty() || IsOwnMember(snapshot, sight)) return false;
+  if (!sight.still_running.empty() || IsOwnMember(snapshot.cluster, snapshot.root, sight)) {
+    return false;
+  }
   switch (sight.observation) {
     case Observation::kActive:
     case Observation::kReplaced:

@@ -66,8 +66,9 @@ class Observer {
   // there, or can't be read, or another object has its name, or the owner was never seen.
   std::optional<Snapshot> TerminationLook();
 
-  // Reads the owner alone, from the API server's cache. nullopt: none was seen yet.
-  std::optional<OwnerSight> Glance(const std::stop_token& stop);
+  // Reads the owner alone. nullopt: none was seen yet, or it is a member of the cluster now, which
+  // a look must know of.
+  std::optional<OwnerSight> Glance(Freshness freshness, const std::stop_token& stop);
 
   // Whether the master root, the pod and the namespace are as the last sure look has read them, as
   // far as that counts here. Reads the root consistently, the others from the API server's cache.
@@ -161,7 +162,7 @@ class Observer {
   std::optional<KubeObject> root_;  // as last read
   std::optional<ObjectMeta> pod_;   // as the last look read it; nullopt: it didn't
   std::optional<ObjectMeta> namespace_;
-  bool is_root_unlistable_ = false;  // it may be got, but not listed
+  int minutes_without_root_list_ = 0;  // the root may be got, but not listed
   std::optional<WallTime> root_seen_at_;
   std::string root_seen_version_;
   std::optional<RecordedOwner> seen_;

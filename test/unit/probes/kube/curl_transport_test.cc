@@ -757,6 +757,17 @@ TEST_F(CurlTransportTls, ASessionThatMayBeTheReasonWhyNothingIsAnsweredIsForgott
   EXPECT_TRUE(Holds(result->body, "\nNew, TLS")) << result->body;
 }
 
+TEST_F(CurlTransportTls, AnAnswerThatIsTooLargeIsOne) {
+  TlsServer server(With("good"));
+  const auto transport = Connect(Trusting(server));
+  HttpRequest request = Request();
+  request.body_limit = 10;
+  EXPECT_EQ(Outcome(Send(*transport, request)), "too large");
+  const HttpResult result = Send(*transport);
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_TRUE(Holds(result->body, "\nReused, TLS")) << result->body;
+}
+
 TEST_F(CurlTransportTls, ShowsItsCertificateWhereOneIsDemanded) {
   // TLS 1.3 refuses a missing certificate only after the handshake.
   for (const char* version : {"-tls1_2", "-tls1_3"}) {

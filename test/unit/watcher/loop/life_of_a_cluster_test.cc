@@ -815,5 +815,97 @@ TEST_F(LifeOfAClusterTest, WhatIsTakenDownByHandIsKnownToTheMinute) {
   EXPECT_FALSE(MapExists("spark-late"));
 }
 
+// What it was is known only as long as somebody has seen it.
+TEST_F(LifeOfAClusterTest, ADriverThatWasMadeAMemberAndIsDeletedKeepsTheCluster) {
+  clock_.At(minutes(13), [this] {
+    kubernetes_.Admin("PATCH", kDriver, R"({"metadata":{"labels":{"oshinko-cluster":"spark"}}})",
+                      "application/merge-patch+json");
+  });
+  clock_.At(minutes(13) + seconds(6), [this] {
+    EXPECT_EQ(Metric("cluster_watcher_verdict{reason=\"misconfigured\",verdict=\"keep\"}"), "1");
+  });
+  clock_.At(minutes(16), [this] { Delete(kDriver); });
+  Run(minutes(30));
+  EXPECT_TRUE(Exists(kRoot)) << log_text_.str();
+}
+
+TEST_F(LifeOfAClusterTest, ANextDriverThatWasBackMeanwhileIsGoneOnlySinceThen) {
+  const auto says = [this](const std::string& reason) {
+    return Metric("cluster_watcher_verdict{reason=\"" + reason + "\",verdict=\"keep\"}") == "1";
+  };
+  clock_.At(minutes(1), [this] { Annotate(kRoot, "app-status", "terminated"); });
+  clock_.At(minutes(10), [this] {
+    kubernetes_.Admin("PATCH", kRoot,
+                      R"({"spec":{"paused":true,"template":{"metadata":{"annotations":)"
+                      R"({"cluster-watcher/owner":"deployment/alice"}}}}})",
+                      "application/merge-patch+json");
+  });
+  clock_.At(minutes(12), [=] { EXPECT_TRUE(says("ambiguous")); });
+  clock_.At(minutes(17), [=, this] {
+    EXPECT_TRUE(says("active"));
+    MakeWorkload("alice", "");
+  });
+  clock_.At(minutes(18) + seconds(30),
+            [this] { Delete("/apis/apps/v1/namespaces/lab/deployments/alice"); });
+  clock_.At(minutes(18) + seconds(40), [this] { Delete(kDriver); });
+  clock_.At(minutes(20) + seconds(30), [this] { EXPECT_TRUE(Exists(kRoot)) << log_text_.str(); });
+  Run(minutes(26));
+  EXPECT_FALSE(Exists(kRoot));
+}
+
+TEST_F(LifeOfAClusterTest, ACacheThatStandsStillHidesTheDriversEndForAMinute) {
+  for (int s = 0; s < 900; ++s) {
+    clock_.At(minutes(21) + seconds(s),
+              [this, s] { kubernetes_.SetStaleness(0, seconds(60 + s)); });
+  }
+  clock_.At(minutes(22), [this] { Delete(kDriver); });
+  clock_.At(minutes(24), [this] { EXPECT_FALSE(Exists(kRoot)) << log_text_.str(); });
+  Run(minutes(25));
+}
+
+TEST_F(LifeOfAClusterTest, WhatTheGuardRefusesIsSaidWithinAMinute) {
+  small_kubernetes::Fault guard;
+  guard.method = "PATCH";
+  guard.contains = "/deployments/spark-m";
+  guard.times = 0;
+  guard.response = {
+      403,
+      R"({"kind":"Status","apiVersion":"v1","status":"Failure","code":403,"reason":"Forbidden",)"
+      R"("message":"ValidatingAdmissionPolicy 'cluster-watcher-guard' denied",)"
+      R"("details":{"causes":[{"message":"ValidatingAdmissionPolicy 'cluster-watcher-guard' )"
+      R"(with binding 'x' denied request: no"}]}})",
+      "application/json", std::nullopt};
+  kubernetes_.GetFaults().Add(guard);
+  Run(seconds(70));
+  EXPECT_EQ(Metric("cluster_watcher_verdict{reason=\"misconfigured\",verdict=\"keep\"}"), "1")
+      << log_text_.str();
+}
+
+TEST_F(LifeOfAClusterTest, ACronJobWhoseJobsComeAndGoCostsNoMoreThanOthers) {
+  settings_.settings.owner = *OwnerName::Parse("cronjob/each");
+  const std::string path = "/apis/batch/v1/namespaces/lab/cronjobs/each";
+  kubernetes_.Apply(
+      R"({"apiVersion":"batch/v1","kind":"CronJob","metadata":{"name":"each","namespace":"lab"},)"
+      R"("spec":{"schedule":"* * * * *","jobTemplate":{"spec":{"template":{"spec":{"containers":)"
+      R"([{"name":"main","image":"x"}]}}}}}})");
+  std::size_t requests = 0, patches = 0;
+  clock_.At(minutes(10), [&] {
+    requests = kubernetes_.Count("");
+    patches = kubernetes_.Count("PATCH", "spark-m");
+  });
+  const auto set_active = [=, this](const std::string& jobs) {
+    kubernetes_.Admin("PATCH", path + "/status", R"({"status":{"active":)" + jobs + "}}",
+                      "application/merge-patch+json");
+  };
+  for (int i = 0; i < 40; ++i) {
+    clock_.At(minutes(i) + seconds(1),
+              [=] { set_active(R"([{"kind":"Job","name":"each-)" + std::to_string(i) + "\"}]"); });
+    clock_.At(minutes(i) + seconds(31), [=] { set_active("null"); });
+  }
+  Run(minutes(40));
+  EXPECT_LE(kubernetes_.Count("") - requests, 30u * 20);
+  EXPECT_LE(kubernetes_.Count("PATCH", "spark-m") - patches, 5u);
+}
+
 }  // namespace
 }  // namespace cluster_watcher

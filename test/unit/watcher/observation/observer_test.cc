@@ -477,7 +477,6 @@ TEST_F(ObserverTest, WhatStandsAroundTheOwnerIsAsBeforeUnlessItChangesOrCannotBe
       {"the API server fails", [this] { Refuse("GET", "", 503); }, false},
       {"the pod fails", [this] { Refuse("GET", "/pods/", 500); }, false},
       {"the namespace is refused", [this] { Refuse("GET", "/api/v1/namespaces/lab", 403); }, false},
-      {"the root can't be listed", [this] { Refuse("GET", "?fieldSelector", 403); }, false},
       {"the pod is being deleted",
        [&] {
          Patch(pod, R"({"metadata":{"finalizers":["example.com/held"]}})");
@@ -499,6 +498,19 @@ TEST_F(ObserverTest, WhatStandsAroundTheOwnerIsAsBeforeUnlessItChangesOrCannotBe
     EXPECT_EQ(Watcher().IsAroundAsBefore({}), one.as_before) << one.what;
     kubernetes_.GetFaults().Clear();
   }
+}
+
+TEST_F(ObserverTest, ARootThatMayNotBeListedIsListedAgainLater) {
+  Look();
+  EXPECT_TRUE(Watcher().IsAroundAsBefore({}));
+  Refuse("GET", "?fieldSelector", 403);
+  EXPECT_FALSE(Watcher().IsAroundAsBefore({}));
+  kubernetes_.GetFaults().Clear();
+  const std::size_t requests = kubernetes_.Count("");
+  EXPECT_FALSE(Watcher().IsAroundAsBefore({}));
+  EXPECT_EQ(kubernetes_.Count(""), requests);
+  for (int i = 0; i < 9; ++i) EXPECT_FALSE(Watcher().IsAroundAsBefore({}));
+  EXPECT_TRUE(Watcher().IsAroundAsBefore({}));
 }
 
 TEST_F(ObserverTest, AnotherRootOfTheNameIsNotAsBefore) {
