@@ -143,6 +143,7 @@ void PermissionReview::AskIfDue(const Snapshot& look, std::stop_token stop) {
     subject += " " + look.owner_ns + "/" + look.owner_name->ToText();
     if (look.seen) subject += " " + look.seen->ToText();
   }
+  is_put_off_ = !IsDue(subject) && subject != subject_;
   if (!IsDue(subject)) return;
   asked_at_ = tools_.clock.Now();
   is_known_ = false;

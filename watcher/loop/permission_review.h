@@ -44,6 +44,8 @@ class PermissionReview {
   // an answer from the API server is ignored. Takes some milliseconds; the first request that times
   // out ends it.
   void AskIfDue(const Snapshot& look, std::stop_token stop);
+  // Whether the last look showed another owner or master root so soon that nothing was asked.
+  bool is_put_off() const { return is_put_off_; }
 
  private:
   bool IsDue(const std::string& subject) const;
@@ -58,6 +60,7 @@ class PermissionReview {
   PermissionProbe probe_;
 
   std::optional<MonotonicTime> asked_at_;
+  bool is_put_off_ = false;
   bool is_known_ = false;             // the last review was answered
   std::string subject_;               // the master root and owner that were last asked about
   std::vector<Permission> missing_;   // by the last answer

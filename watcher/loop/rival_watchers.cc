@@ -23,7 +23,11 @@ RivalWatchers::Outcome RivalWatchers::Act(const WatcherId& me, const Snapshot& s
     case Phase::kDone:
       condemned_by_other_.reset();
       deletion_seen_.reset();
-      if (HasForeignMarks(snapshot.root->meta)) TakeMarksOff(snapshot);
+      if (HasForeignMarks(snapshot.root->meta)) {
+        TakeMarksOff(snapshot);
+      } else {
+        refused_ = false;
+      }
       return Outcome::kNoMarks;
     case Phase::kDeleting:
       return ActOnDeletion(me, snapshot, stop);

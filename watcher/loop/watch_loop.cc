@@ -102,15 +102,17 @@ bool WatchLoop::IsSettled() const {
   return owner_record_.is_written() && abandoned_since_.is_settled() && !marks_to_settle_;
 }
 
-// Whether something that the last look wanted to write was refused for good.
-bool WatchLoop::IsRefused() const {
-  return owner_record_.is_refused() || abandoned_since_.is_refused() || rivals_.is_refused();
+// Whether a sure look each minute has something to do while all is well: to try again what was
+// refused for good, to ask for permissions, or to see that what is gone stays gone.
+bool WatchLoop::NeedsLooks() const {
+  return owner_record_.is_refused() || abandoned_since_.is_refused() || rivals_.is_refused() ||
+         permissions_.is_put_off() || observer_.IsTimingAnAbsence();
 }
 
 bool WatchLoop::MayGlance() const {
   if (watch_.NeedsSureLook()) return false;
   MonotonicTime end = next_sure_look_;
-  if (IsRefused()) end = last_sure_look_ + kRootInterval;
+  if (NeedsLooks()) end = last_sure_look_ + kRootInterval;
   if (!IsSettled()) end = last_sure_look_ + kUnsettledInterval;
   return last_reason_ == Reason::kActive && tools_.clock.Now() < end;
 }
@@ -129,7 +131,8 @@ bool WatchLoop::Glance(std::stop_token stop) {
     if (!observer_.IsAroundAsBefore(stop)) return false;
     root_read_ = began;
   }
-  active_owner_ = sight->object;
+  // A consistent read has asked the other objects too, which no watch shows.
+  active_owner_ = looks_around ? std::nullopt : sight->object;
   tools_.metrics.Polled("active", tools_.clock.Now() - began, tools_.clock.WallNow());
   return true;
 }
@@ -306,7 +309,8 @@ void WatchLoop::Rest(MonotonicTime began, const std::stop_token& stop) {
     return WaitUntil(poll, stop);
   }
   if (active_owner_ && root_) watch_.Aim(*active_owner_, *root_);
-  watch_.Wait(poll, active_owner_ ? std::optional(rare_look_) : std::nullopt, stop);
+  const MonotonicTime rare = NeedsLooks() ? last_sure_look_ + kRootInterval : rare_look_;
+  watch_.Wait(poll, active_owner_ ? std::optional(rare) : std::nullopt, stop);
 }
 
 // Varied, so that watchers that started at once don't stay together.

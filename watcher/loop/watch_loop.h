@@ -51,7 +51,7 @@ class WatchLoop {
   int EndToldToStop();
   void AwaitLastScrape(MonotonicTime since);
   bool IsSettled() const;
-  bool IsRefused() const;
+  bool NeedsLooks() const;
   void NoteLook(const Snapshot& snapshot);
   void Rest(MonotonicTime began, const std::stop_token& stop);
   int Percent();

@@ -336,12 +336,16 @@ OtherDrivers Observer::FindOtherDrivers(const Snapshot& snapshot, const Patience
 }
 
 std::optional<OwnerSight> Observer::Glance(Freshness freshness, const std::stop_token& stop) {
-  next_gone_since_.clear();  // nobody looks for them meanwhile
   if (!owner_name_ || !seen_) return std::nullopt;
   OwnerQuery query = QueryFor(*owner_name_, owner_ns_);
   query.cluster = ClusterPods(cluster_);
   OwnerSight sight = owner_probe_.Look(query, freshness, stop);
   if (IsOwnMember(cluster_, root_, sight)) return std::nullopt;
+  // Its pods are found by it once it is gone: those of a CronJob come and go.
+  const bool is_known = sight.object && sight.object->meta.uid == seen_->uid;
+  if (is_known && sight.observation == Observation::kActive) {
+    seen_->pod_selector = sight.fields.pod_selector;
+  }
   return sight;
 }
 

@@ -70,6 +70,10 @@ class Observer {
   // a look must know of.
   std::optional<OwnerSight> Glance(Freshness freshness, const std::stop_token& stop);
 
+  // Whether something is counted by looks that follow each other within a minute or so: how long
+  // what a rollout names is gone.
+  bool IsTimingAnAbsence() const { return !next_gone_since_.empty(); }
+
   // Whether the master root, the pod and the namespace are as the last sure look has read them, as
   // far as that counts here. Reads the root consistently, the others from the API server's cache.
   // False too if that isn't known.

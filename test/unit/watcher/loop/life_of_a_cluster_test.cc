@@ -853,6 +853,42 @@ TEST_F(LifeOfAClusterTest, ANextDriverThatWasBackMeanwhileIsGoneOnlySinceThen) {
   EXPECT_FALSE(Exists(kRoot));
 }
 
+TEST_F(LifeOfAClusterTest, WhatARolloutNamesAndIsGoneStaysGoneInQuietTimes) {
+  clock_.At(minutes(1), [this] { Annotate(kRoot, "app-status", "terminated"); });
+  clock_.At(minutes(10), [this] {
+    kubernetes_.Admin("PATCH", kRoot,
+                      R"({"spec":{"paused":true,"template":{"metadata":{"annotations":)"
+                      R"({"cluster-watcher/owner":"deployment/alice"}}}}})",
+                      "application/merge-patch+json");
+  });
+  Run(minutes(60));
+  const std::string log = log_text_.str();
+  const std::size_t first = log.find("keep: ambiguous");
+  ASSERT_NE(first, std::string::npos) << log;
+  EXPECT_EQ(log.find("keep: ambiguous", first + 1), std::string::npos) << log;
+}
+
+TEST_F(LifeOfAClusterTest, MarksThatSomebodyElseHasTakenOffMakeNoMoreLooks) {
+  Annotate(kRoot, "phase", "condemned");
+  Annotate(kRoot, "root-uid", "another");
+  Refuse("PATCH", "spark-m", 403);
+  clock_.At(minutes(10), [this] {
+    kubernetes_.GetFaults().Clear();
+    kubernetes_.Admin("PATCH", kRoot,
+                      R"({"metadata":{"annotations":{"cluster-watcher/phase":null,)"
+                      R"("cluster-watcher/root-uid":null}}})",
+                      "application/merge-patch+json");
+  });
+  std::size_t looks = 0;
+  const std::string pod = "/pods/" + settings_.settings.pod;
+  const auto whole = [=, this] {
+    return kubernetes_.Count("GET", pod) - kubernetes_.Count("GET", pod + "?");
+  };
+  clock_.At(minutes(15), [&, whole] { looks = whole(); });
+  Run(minutes(45));
+  EXPECT_LE(whole() - looks, 4u);
+}
+
 TEST_F(LifeOfAClusterTest, ACacheThatStandsStillHidesTheDriversEndForAMinute) {
   for (int s = 0; s < 900; ++s) {
     clock_.At(minutes(21) + seconds(s),

@@ -267,7 +267,7 @@ TEST_F(OwnerWatchTest, AnOwnerThatOthersKeepActiveIsPolled) {
                                 R"("name":"nightly","controller":true,"uid":")" +
                                     ObjectUid(path) + "\"}]") +
                     R"(,"spec":{)" + pods + "}}");
-  At(minutes(10), [&] {
+  At(minutes(5), [&] {
     kubernetes_.Admin("PATCH", path, R"({"spec":{"suspend":true}})",
                       "application/merge-patch+json");
   });
@@ -278,6 +278,23 @@ TEST_F(OwnerWatchTest, AnOwnerThatOthersKeepActiveIsPolled) {
   At(minutes(20) + seconds(7), [this] { EXPECT_TRUE(IsLogged("abandoned")) << log_text_.str(); });
   Run(minutes(21));
   EXPECT_GE(streams_.opened.size(), 2u) << "it was watched";
+}
+
+TEST_F(OwnerWatchTest, WhatTheGuardRefusesIsSaidWithinAMinute) {
+  small_kubernetes::Fault guard;
+  guard.method = "PATCH";
+  guard.contains = "/deployments/spark-m";
+  guard.times = 0;
+  guard.response = {
+      403,
+      R"({"kind":"Status","apiVersion":"v1","status":"Failure","code":403,"reason":"Forbidden",)"
+      R"("message":"ValidatingAdmissionPolicy 'cluster-watcher-guard' denied",)"
+      R"("details":{"causes":[{"message":"ValidatingAdmissionPolicy 'cluster-watcher-guard' )"
+      R"(with binding 'x' denied request: no"}]}})",
+      "application/json", std::nullopt};
+  kubernetes_.GetFaults().Add(guard);
+  Run(seconds(70));
+  EXPECT_TRUE(IsLogged("misconfigured")) << log_text_.str();
 }
 
 TEST_F(OwnerWatchTest, AReviewThatFailedIsAskedAgainWithinTheHour) {

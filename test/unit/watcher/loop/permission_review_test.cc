@@ -323,11 +323,14 @@ TEST_F(PermissionReviewTest, AsksAgainForAnotherOwnerOrRootButNotAtOnce) {
   EXPECT_GT(Ask(look), 0u);
   look.owner_name = OwnerName{"job", "", "bob"};
   look.seen.reset();
+  EXPECT_FALSE(review_.is_put_off());
   EXPECT_EQ(Ask(look), 0u);
+  EXPECT_TRUE(review_.is_put_off()) << "so that a look comes soon";
   api_.clock.elapsed += seconds(59);
   EXPECT_EQ(Ask(look), 0u);
   api_.clock.elapsed += seconds(1);
   EXPECT_GT(Ask(look), 0u);
+  EXPECT_FALSE(review_.is_put_off());
   api_.clock.elapsed += minutes(1);
   EXPECT_EQ(Ask(look), 0u);
   look.seen = RecordedOwner{"job.batch", "lab", "bob", "u2", std::nullopt, "", ""};

@@ -500,6 +500,24 @@ TEST_F(ObserverTest, WhatStandsAroundTheOwnerIsAsBeforeUnlessItChangesOrCannotBe
   }
 }
 
+// Its pods are found by the Jobs that it ran when it was last seen, be it by a glance.
+TEST_F(ObserverTest, AGlanceSeesWhichJobsACronJobRuns) {
+  settings_.settings.owner = *OwnerName::Parse("cronjob/each");
+  const std::string path = "/apis/batch/v1/namespaces/lab/cronjobs/each";
+  kubernetes_.Apply(
+      R"({"apiVersion":"batch/v1","kind":"CronJob","metadata":{"name":"each","namespace":"lab"},)"
+      R"("spec":{"schedule":"* * * * *","jobTemplate":{"spec":{"template":{"spec":{"containers":)"
+      R"([{"name":"main","image":"x"}]}}}}}})");
+  Look();
+  Patch(path + "/status", R"({"status":{"active":[{"kind":"Job","name":"each-7"}]}})");
+  ASSERT_TRUE(Watcher().Glance(Freshness::kGlance, {}));
+  Delete(path);
+  const Snapshot snapshot = Look();
+  ASSERT_TRUE(snapshot.seen);
+  EXPECT_NE(snapshot.seen->pod_selector.find("each-7"), std::string::npos)
+      << snapshot.seen->pod_selector;
+}
+
 TEST_F(ObserverTest, ARootThatMayNotBeListedIsListedAgainLater) {
   Look();
   EXPECT_TRUE(Watcher().IsAroundAsBefore({}));
