@@ -117,22 +117,28 @@ bool WatchLoop::MayGlance() const {
   return last_reason_ == Reason::kActive && tools_.clock.Now() < end;
 }
 
+// Whether the owner is as active as the last sure look has found it.
+bool WatchLoop::IsActiveAsBefore(const std::optional<OwnerSight>& sight) const {
+  return sight && sight->observation == Observation::kActive &&
+         IsTheSameOnceGone(*sight, last_fields_) &&
+         watch_.IsAsNew(sight->object->meta.resource_version);
+}
+
 // True: nothing has changed. Whatever else a glance shows is looked at for sure.
 bool WatchLoop::Glance(std::stop_token stop) {
   const MonotonicTime began = tools_.clock.Now();
   const bool looks_around = began - root_read_ >= kRootInterval;
-  const auto sight = observer_.Glance(looks_around ? Freshness::kSure : Freshness::kGlance, stop);
-  if (!sight || sight->observation != Observation::kActive ||
-      !IsTheSameOnceGone(*sight, last_fields_) ||
-      !watch_.IsAsNew(sight->object->meta.resource_version)) {
-    return false;
-  }
   if (looks_around) {
+    if (!IsActiveAsBefore(observer_.Glance(Freshness::kSure, stop))) return false;
     if (!observer_.IsAroundAsBefore(stop)) return false;
     root_read_ = began;
   }
-  // A consistent read has asked the other objects too, which no watch shows.
-  active_owner_ = looks_around ? std::nullopt : sight->object;
+  // A consistent read asks other objects too, which no watch shows.
+  if (!looks_around || watch_.IsAskedFor()) {
+    const auto sight = observer_.Glance(Freshness::kGlance, stop);
+    if (!IsActiveAsBefore(sight)) return false;
+    active_owner_ = sight->object;
+  }
   tools_.metrics.Polled("active", tools_.clock.Now() - began, tools_.clock.WallNow());
   return true;
 }

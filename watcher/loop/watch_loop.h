@@ -39,6 +39,7 @@ class WatchLoop {
   Next Poll(std::stop_token stop);
   bool MayGlance() const;
   bool Glance(std::stop_token stop);
+  bool IsActiveAsBefore(const std::optional<OwnerSight>& sight) const;
   Next Act(const Snapshot& snapshot, const Decision& decision, std::stop_token stop);
   Next ActOnRoot(const Snapshot& snapshot, const Decision& decision, std::stop_token stop);
   Next Condemn(const Snapshot& snapshot, const Decision& decision, std::stop_token stop);

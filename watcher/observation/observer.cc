@@ -342,9 +342,12 @@ std::optional<OwnerSight> Observer::Glance(Freshness freshness, const std::stop_
   OwnerSight sight = owner_probe_.Look(query, freshness, stop);
   if (IsOwnMember(cluster_, root_, sight)) return std::nullopt;
   // Its pods are found by it once it is gone: those of a CronJob come and go.
-  const bool is_known = sight.object && sight.object->meta.uid == seen_->uid;
+  // A cache may lag behind what was read before.
+  const bool is_known = sight.object && sight.object->meta.uid == seen_->uid &&
+                        IsNoLaterVersion(seen_version_, sight.object->meta.resource_version);
   if (is_known && sight.observation == Observation::kActive) {
     seen_->pod_selector = sight.fields.pod_selector;
+    seen_version_ = sight.object->meta.resource_version;
   }
   return sight;
 }
@@ -358,6 +361,7 @@ const RecordedOwner& Observer::Adopt(const Snapshot& snapshot) {
                         sight.fields.termination_grace,
                         sight.fields.pod_selector,
                         sight.followed_controller ? snapshot.owner_name->ToText() : ""};
+  seen_version_ = sight.object->meta.resource_version;
   return *seen_;
 }
 

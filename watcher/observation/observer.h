@@ -170,6 +170,7 @@ class Observer {
   std::optional<WallTime> root_seen_at_;
   std::string root_seen_version_;
   std::optional<RecordedOwner> seen_;
+  std::string seen_version_;  // the resourceVersion at which it was read
   std::optional<OwnerName> owner_name_;
   std::string owner_ns_;
   // By the owners that rollouts name and that every look since has found abandoned.

@@ -280,6 +280,16 @@ TEST_F(OwnerWatchTest, AnOwnerThatOthersKeepActiveIsPolled) {
   EXPECT_GE(streams_.opened.size(), 2u) << "it was watched";
 }
 
+TEST_F(OwnerWatchTest, ItWatchesHoweverSeldomItWouldPoll) {
+  settings_.settings.poll_interval = minutes(5);
+  std::size_t before = 0;
+  At(minutes(20), [&] { before = Looks(); });
+  At(minutes(30), [this] { Delete(kDriver); });
+  At(minutes(30) + seconds(1), [this] { EXPECT_TRUE(IsLogged("owner-absent")); });
+  At(minutes(29), [&] { EXPECT_EQ(Looks(), before); });
+  Run(minutes(31));
+}
+
 TEST_F(OwnerWatchTest, WhatTheGuardRefusesIsSaidWithinAMinute) {
   small_kubernetes::Fault guard;
   guard.method = "PATCH";

@@ -511,10 +511,15 @@ TEST_F(ObserverTest, AGlanceSeesWhichJobsACronJobRuns) {
   Look();
   Patch(path + "/status", R"({"status":{"active":[{"kind":"Job","name":"each-7"}]}})");
   ASSERT_TRUE(Watcher().Glance(Freshness::kGlance, {}));
+  clock_.elapsed += std::chrono::seconds(10);
+  kubernetes_.SetStaleness(0, std::chrono::seconds(5));
+  Patch(path + "/status", R"({"status":{"active":[{"kind":"Job","name":"each-8"}]}})");
+  ASSERT_TRUE(Watcher().Glance(Freshness::kSure, {}));
+  ASSERT_TRUE(Watcher().Glance(Freshness::kGlance, {})) << "this one is older";
   Delete(path);
   const Snapshot snapshot = Look();
   ASSERT_TRUE(snapshot.seen);
-  EXPECT_NE(snapshot.seen->pod_selector.find("each-7"), std::string::npos)
+  EXPECT_NE(snapshot.seen->pod_selector.find("each-8"), std::string::npos)
       << snapshot.seen->pod_selector;
 }
 
