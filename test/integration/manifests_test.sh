@@ -108,8 +108,8 @@ deploymentconfigs.apps.openshift.io get list watch patch delete
 rayclusters.ray.io get list watch patch delete
 daskclusters.kubernetes.dask.org get list watch patch delete
 flinkdeployments.flink.apache.org get list watch patch delete
-daemonsets.apps get list watch delete
-cronjobs.batch get list watch delete
+daemonsets.apps get list delete
+cronjobs.batch get list delete
 configmaps list patch delete
 services list delete
 ingresses.networking.k8s.io list delete
