@@ -5,10 +5,8 @@
 set -uo pipefail
 cd "$(dirname -- "${BASH_SOURCE[0]}")/.." || exit
 export LC_ALL=C
-case $(dpkg --print-architecture) in
-  arm64) other=amd64 emulator=qemu-x86_64-static ;;
-  *) other=arm64 emulator=qemu-aarch64-static ;;
-esac
+# shellcheck source=other_processor.bash
+. test/other_processor.bash
 build=build-release-tests-$other
 work=$(mktemp -d)
 trap 'rm -rf -- "$work"' EXIT

@@ -734,11 +734,13 @@ const Exchange* Judge::LastOf(const Exchange& exchange, Is is_it) const {
 
 // Looks list workloads of every kind, a deletion those that --resources names (FlagsOf).
 bool Judge::IsMemberKind(std::string_view plural) const {
-  constexpr std::string_view kWorkers[] = {"", "deployments", "statefulsets",
-                                           "replicationcontrollers"};
+  const auto is_of_kind = [&](std::string_view resource) {
+    return resource.substr(0, resource.find('.')) == plural;
+  };
   const bool is_workload =
-      std::find(std::begin(kWorkers), std::end(kWorkers), plural) != std::end(kWorkers);
-  return world_.plan().all_kinds || !is_workload || plural == kWorkers[world_.plan().workers];
+      std::any_of(kWorkerResources.begin(), kWorkerResources.end(), is_of_kind);
+  const auto workers = static_cast<std::size_t>(world_.plan().workers);
+  return world_.plan().all_kinds || !is_workload || is_of_kind(kWorkerResources[workers]);
 }
 
 // Checks promise 5 past the deadline: what is left is sent for deletion, or people are told.

@@ -49,9 +49,8 @@ TextMap FlagsOf(const Plan& plan, const Identity& identity) {
   if (plan.foreground) flags["propagation"] = "foreground";
   if (!plan.finish_on_termination) flags["on-termination"] = "leave";
   if (!plan.all_kinds) {
-    constexpr const char* kWorkers[] = {"", ",deployments.apps", ",statefulsets.apps",
-                                        ",replicationcontrollers"};
-    flags["resources"] = std::string("pods,services,configmaps") + kWorkers[plan.workers];
+    const std::string workers = kWorkerResources[static_cast<std::size_t>(plan.workers)];
+    flags["resources"] = "pods,services,configmaps" + (workers.empty() ? "" : "," + workers);
   }
   if (!identity.orders.owner.empty()) flags["owner"] = identity.orders.owner;
   if (identity.orders.dry_run) flags["dry-run"] = "true";

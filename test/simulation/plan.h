@@ -2,6 +2,7 @@
 // wrong.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -22,6 +23,10 @@ enum class Plot {
   kMadeAnew,   // a member is made right behind the first delete, and the watcher dies
   kTakenDown,  // the root is deleted right after it was read, and a member is made behind it
 };
+
+// The kind of Plan::workers as --resources names it.
+inline constexpr std::array<const char*, 4> kWorkerResources{
+    "", "deployments.apps", "statefulsets.apps", "replicationcontrollers"};
 
 struct Plan {
   static Plan Draw(std::uint64_t seed);

@@ -143,8 +143,9 @@ void PermissionReview::AskIfDue(const Snapshot& look, std::stop_token stop) {
     subject += " " + look.owner_ns + "/" + look.owner_name->ToText();
     if (look.seen) subject += " " + look.seen->ToText();
   }
-  is_put_off_ = !IsDue(subject) && subject != subject_;
-  if (!IsDue(subject)) return;
+  const bool is_due = IsDue(subject);
+  is_put_off_ = !is_due && subject != subject_;
+  if (!is_due) return;
   asked_at_ = tools_.clock.Now();
   is_known_ = false;
   subject_ = std::move(subject);

@@ -272,10 +272,12 @@ std::optional<ObjectMeta> Observer::ListRoot(const KubeObject& root, const Patie
   const auto listed = client_.Do(
       ApiRequest::ListByName(root.type, root.meta.ns(), root.meta.name, Freshness::kSure),
       patience);
-  if (!listed && listed.error().failure == ApiFailure::kForbidden) {
-    minutes_without_root_list_ = kMinutesBetweenRefusals;
+  if (!listed) {
+    if (listed.error().failure == ApiFailure::kForbidden) {
+      minutes_without_root_list_ = kMinutesBetweenRefusals;
+    }
+    return std::nullopt;
   }
-  if (!listed) return std::nullopt;
   auto meta = ReadObjectMeta(OnlyItem(*listed));
   if (!meta || meta->uid != root.meta.uid || meta->deleting) return std::nullopt;
   const JsonValue list = listed->document.root();

@@ -66,8 +66,8 @@ class Observer {
   // there, or can't be read, or another object has its name, or the owner was never seen.
   std::optional<Snapshot> TerminationLook();
 
-  // Reads the owner alone. nullopt: none was seen yet, or it is a member of the cluster now, which
-  // a look must know of.
+  // Reads the owner alone, and keeps by what its pods are found. nullopt: none was seen yet, or it
+  // is a member of the cluster now, which a look must know of.
   std::optional<OwnerSight> Glance(Freshness freshness, const std::stop_token& stop);
 
   // Whether something is counted by looks that follow each other within a minute or so: how long

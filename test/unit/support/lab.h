@@ -49,6 +49,14 @@ class Lab {
   void MakeMap(const std::string& name, const std::string& more = "") {
     kubernetes_.Apply(R"({"apiVersion":"v1","kind":"ConfigMap",)" + Labelled(name, more) + "}");
   }
+  // A driver that starts a Job each minute.
+  void MakeCronJob(const std::string& name) {
+    kubernetes_.Apply(
+        R"({"apiVersion":"batch/v1","kind":"CronJob","metadata":{"name":")" + name +
+        R"(","namespace":"lab"},)"
+        R"("spec":{"schedule":"* * * * *","jobTemplate":{"spec":{"template":{"spec":{"containers":)"
+        R"([{"name":"main","image":"x"}]}}}}}})");
+  }
   void Delete(const std::string& path) { kubernetes_.Admin("DELETE", path); }
   // Serves a custom kind in its version v1.
   void DefineKind(const std::string& group, const std::string& kind, const std::string& plural,
@@ -108,6 +116,27 @@ class Lab {
         status, R"({"kind":"Status","apiVersion":"v1","code":)" + std::to_string(status) + "}",
         "application/json", std::nullopt};
     kubernetes_.GetFaults().Add(fault);
+  }
+
+  // As cluster-watcher-guard does with marks on the master root.
+  void RefuseByGuard() {
+    small_kubernetes::Fault guard;
+    guard.method = "PATCH";
+    guard.contains = "/deployments/spark-m";
+    guard.times = 0;
+    guard.response = {
+        403,
+        R"({"kind":"Status","apiVersion":"v1","status":"Failure","code":403,"reason":"Forbidden",)"
+        R"("message":"ValidatingAdmissionPolicy 'cluster-watcher-guard' denied",)"
+        R"("details":{"causes":[{"message":"ValidatingAdmissionPolicy 'cluster-watcher-guard' )"
+        R"(with binding 'x' denied request: no"}]}})",
+        "application/json", std::nullopt};
+    kubernetes_.GetFaults().Add(guard);
+  }
+  // How many sure looks there were so far: each reads the pod as a whole.
+  std::size_t SureLooks() {
+    const std::string pod = "/namespaces/lab/pods/" + settings_.settings.pod;
+    return kubernetes_.Count("GET", pod) - kubernetes_.Count("GET", pod + "?");
   }
 
   TestClock clock_;

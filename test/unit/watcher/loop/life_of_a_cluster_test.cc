@@ -143,6 +143,16 @@ class LifeOfAClusterTest : public testing::Test, protected Lab {
     return exposition.substr(at, exposition.find('\n', at) - at);
   }
 
+  // The application ends after a minute; after ten a rollout to another driver begins, and waits.
+  void EndAndRollOutToAlice() {
+    clock_.At(minutes(1), [this] { Annotate(kRoot, "app-status", "terminated"); });
+    clock_.At(minutes(10), [this] {
+      kubernetes_.Admin("PATCH", kRoot,
+                        R"({"spec":{"paused":true,"template":{"metadata":{"annotations":)"
+                        R"({"cluster-watcher/owner":"deployment/alice"}}}}})",
+                        "application/merge-patch+json");
+    });
+  }
   // Somebody deletes the driver and the master root, and then the watcher is told to stop.
   void TakeDownByHand(Duration time = minutes(2)) {
     kubernetes_.Admin("PATCH", kRoot, R"({"metadata":{"finalizers":["example.com/held"]}})",
@@ -718,11 +728,10 @@ TEST_F(LifeOfAClusterTest, TheLastScrapeIsWaitedFor) {
 
 TEST_F(LifeOfAClusterTest, WhileAllIsWellAPollIsOneRequestAndEachMinuteHasThreeMore) {
   std::size_t requests = 0, whole = 0, roots = 0;
-  const std::string pod = "/pods/" + settings_.settings.pod;
   const std::string root = "/deployments?fieldSelector=metadata.name%3Dspark-m";
   clock_.At(minutes(2), [&] {
     requests = kubernetes_.Count("");
-    whole = kubernetes_.Count("GET", pod) - kubernetes_.Count("GET", pod + "?");
+    whole = SureLooks();
     roots = kubernetes_.Count("GET", root);
   });
   // As an operator does.
@@ -734,7 +743,7 @@ TEST_F(LifeOfAClusterTest, WhileAllIsWellAPollIsOneRequestAndEachMinuteHasThreeM
     });
   }
   Run(minutes(62));
-  whole = kubernetes_.Count("GET", pod) - kubernetes_.Count("GET", pod + "?") - whole;
+  whole = SureLooks() - whole;
   EXPECT_LE(kubernetes_.Count("") - requests, 60u * 12 + 60 * 3 + 7 * 16 + 50)
       << "the last are permissions, which are asked for each hour";
   EXPECT_GE(whole, 5u) << "sure looks";
@@ -780,7 +789,6 @@ TEST_F(LifeOfAClusterTest, WhileAllIsWellWhatCountsOnceTheOwnerIsGoneIsSeenAtThe
       R"("namespace":"lab"},"spec":{"replicas":1,"selector":{"app":"one"},"template":)"
       R"({"metadata":{"labels":{"app":"one","also":"two"}},"spec":{"containers":)"
       R"([{"name":"main","image":"x"}]}}}})");
-  const std::string pod = "/pods/" + settings_.settings.pod;
   const char* const changes[] = {
       R"({"spec":{"template":{"spec":{"terminationGracePeriodSeconds":77}}}})",
       R"({"spec":{"selector":{"also":"two"}}})",
@@ -788,11 +796,11 @@ TEST_F(LifeOfAClusterTest, WhileAllIsWellWhatCountsOnceTheOwnerIsGoneIsSeenAtThe
   Duration time = minutes(20);
   for (const char* change : changes) {
     clock_.At(time, [=, this] {
-      const std::size_t before = kubernetes_.Count("GET", pod);
+      const std::size_t before = SureLooks();
       kubernetes_.Admin("PATCH", "/api/v1/namespaces/lab/replicationcontrollers/rc", change,
                         "application/merge-patch+json");
       clock_.At(clock_.elapsed + seconds(6),
-                [=, this] { EXPECT_GT(kubernetes_.Count("GET", pod), before) << change; });
+                [=, this] { EXPECT_GT(SureLooks(), before) << change; });
     });
     time += minutes(2) + seconds(25);
   }
@@ -802,8 +810,7 @@ TEST_F(LifeOfAClusterTest, WhileAllIsWellWhatCountsOnceTheOwnerIsGoneIsSeenAtThe
 TEST_F(LifeOfAClusterTest, WhereTheRootMayNotBeListedEachMinuteHasASureLook) {
   Refuse("GET", "/deployments?fieldSelector=metadata.name%3Dspark-m", 403);
   Run(minutes(20));
-  const std::string pod = "/pods/" + settings_.settings.pod;
-  EXPECT_GE(kubernetes_.Count("GET", pod), 18u);
+  EXPECT_GE(SureLooks(), 18u);
   EXPECT_LE(kubernetes_.Count("GET", "fieldSelector=metadata.name%3Dspark-m"), 2u);
 }
 
@@ -833,13 +840,7 @@ TEST_F(LifeOfAClusterTest, ANextDriverThatWasBackMeanwhileIsGoneOnlySinceThen) {
   const auto says = [this](const std::string& reason) {
     return Metric("cluster_watcher_verdict{reason=\"" + reason + "\",verdict=\"keep\"}") == "1";
   };
-  clock_.At(minutes(1), [this] { Annotate(kRoot, "app-status", "terminated"); });
-  clock_.At(minutes(10), [this] {
-    kubernetes_.Admin("PATCH", kRoot,
-                      R"({"spec":{"paused":true,"template":{"metadata":{"annotations":)"
-                      R"({"cluster-watcher/owner":"deployment/alice"}}}}})",
-                      "application/merge-patch+json");
-  });
+  EndAndRollOutToAlice();
   clock_.At(minutes(12), [=] { EXPECT_TRUE(says("ambiguous")); });
   clock_.At(minutes(17), [=, this] {
     EXPECT_TRUE(says("active"));
@@ -854,13 +855,7 @@ TEST_F(LifeOfAClusterTest, ANextDriverThatWasBackMeanwhileIsGoneOnlySinceThen) {
 }
 
 TEST_F(LifeOfAClusterTest, WhatARolloutNamesAndIsGoneStaysGoneInQuietTimes) {
-  clock_.At(minutes(1), [this] { Annotate(kRoot, "app-status", "terminated"); });
-  clock_.At(minutes(10), [this] {
-    kubernetes_.Admin("PATCH", kRoot,
-                      R"({"spec":{"paused":true,"template":{"metadata":{"annotations":)"
-                      R"({"cluster-watcher/owner":"deployment/alice"}}}}})",
-                      "application/merge-patch+json");
-  });
+  EndAndRollOutToAlice();
   Run(minutes(60));
   const std::string log = log_text_.str();
   const std::size_t first = log.find("keep: ambiguous");
@@ -880,13 +875,9 @@ TEST_F(LifeOfAClusterTest, MarksThatSomebodyElseHasTakenOffMakeNoMoreLooks) {
                       "application/merge-patch+json");
   });
   std::size_t looks = 0;
-  const std::string pod = "/pods/" + settings_.settings.pod;
-  const auto whole = [=, this] {
-    return kubernetes_.Count("GET", pod) - kubernetes_.Count("GET", pod + "?");
-  };
-  clock_.At(minutes(15), [&, whole] { looks = whole(); });
+  clock_.At(minutes(15), [&] { looks = SureLooks(); });
   Run(minutes(45));
-  EXPECT_LE(whole() - looks, 4u);
+  EXPECT_LE(SureLooks() - looks, 4u);
 }
 
 TEST_F(LifeOfAClusterTest, ACacheThatStandsStillHidesTheDriversEndForAMinute) {
@@ -900,18 +891,7 @@ TEST_F(LifeOfAClusterTest, ACacheThatStandsStillHidesTheDriversEndForAMinute) {
 }
 
 TEST_F(LifeOfAClusterTest, WhatTheGuardRefusesIsSaidWithinAMinute) {
-  small_kubernetes::Fault guard;
-  guard.method = "PATCH";
-  guard.contains = "/deployments/spark-m";
-  guard.times = 0;
-  guard.response = {
-      403,
-      R"({"kind":"Status","apiVersion":"v1","status":"Failure","code":403,"reason":"Forbidden",)"
-      R"("message":"ValidatingAdmissionPolicy 'cluster-watcher-guard' denied",)"
-      R"("details":{"causes":[{"message":"ValidatingAdmissionPolicy 'cluster-watcher-guard' )"
-      R"(with binding 'x' denied request: no"}]}})",
-      "application/json", std::nullopt};
-  kubernetes_.GetFaults().Add(guard);
+  RefuseByGuard();
   Run(seconds(70));
   EXPECT_EQ(Metric("cluster_watcher_verdict{reason=\"misconfigured\",verdict=\"keep\"}"), "1")
       << log_text_.str();
@@ -920,10 +900,7 @@ TEST_F(LifeOfAClusterTest, WhatTheGuardRefusesIsSaidWithinAMinute) {
 TEST_F(LifeOfAClusterTest, ACronJobWhoseJobsComeAndGoCostsNoMoreThanOthers) {
   settings_.settings.owner = *OwnerName::Parse("cronjob/each");
   const std::string path = "/apis/batch/v1/namespaces/lab/cronjobs/each";
-  kubernetes_.Apply(
-      R"({"apiVersion":"batch/v1","kind":"CronJob","metadata":{"name":"each","namespace":"lab"},)"
-      R"("spec":{"schedule":"* * * * *","jobTemplate":{"spec":{"template":{"spec":{"containers":)"
-      R"([{"name":"main","image":"x"}]}}}}}})");
+  MakeCronJob("each");
   std::size_t requests = 0, patches = 0;
   clock_.At(minutes(10), [&] {
     requests = kubernetes_.Count("");

@@ -54,9 +54,6 @@ class OwnerWatchTest : public testing::Test, protected Lab {
   std::size_t Looks() {
     return kubernetes_.Count("GET", kOwnerReads) + kubernetes_.Count("GET", kOwnerGlances);
   }
-  std::size_t SureReads() {
-    return kubernetes_.Count("GET", "/namespaces/lab/pods/" + settings_.settings.pod);
-  }
   void At(Duration time, std::function<void()> happens) { clock_.At(time, std::move(happens)); }
   void Scale(int replicas) {
     kubernetes_.Admin("PATCH", kDriver, R"({"spec":{"replicas":)" + std::to_string(replicas) + "}}",
@@ -131,11 +128,11 @@ TEST_F(OwnerWatchTest, WhatIsWrittenOnTheMasterRootIsSeenAtOnce) {
   // A glance would do so soon after a sure look, but it doesn't read the root.
   At(minutes(30) - seconds(20), [this] { Annotate(kRoot, "keep", "false"); });
   At(minutes(30), [&] {
-    before = SureReads();
+    before = SureLooks();
     Annotate(kRoot, "hold-until", "2030-01-01T00:00:00Z");
   });
   At(minutes(30) + seconds(1), [&] {
-    EXPECT_GT(SureReads(), before);
+    EXPECT_GT(SureLooks(), before);
     EXPECT_TRUE(IsLogged("held")) << log_text_.str();
   });
   Run(minutes(31));
@@ -237,10 +234,10 @@ TEST_F(OwnerWatchTest, ExpiredItBeginsAnewAndLooks) {
     }
   });
   std::size_t before = 0;
-  At(minutes(10) + seconds(1), [&] { before = SureReads(); });
+  At(minutes(10) + seconds(1), [&] { before = SureLooks(); });
   Run(minutes(12));
   EXPECT_EQ(Restarts("expired"), 2);
-  EXPECT_GT(SureReads(), before) << "nobody knows what it has missed";
+  EXPECT_GT(SureLooks(), before) << "nobody knows what it has missed";
 }
 
 TEST_F(OwnerWatchTest, ACacheThatLagsBehindTheEventIsNotBelieved) {
@@ -291,18 +288,7 @@ TEST_F(OwnerWatchTest, ItWatchesHoweverSeldomItWouldPoll) {
 }
 
 TEST_F(OwnerWatchTest, WhatTheGuardRefusesIsSaidWithinAMinute) {
-  small_kubernetes::Fault guard;
-  guard.method = "PATCH";
-  guard.contains = "/deployments/spark-m";
-  guard.times = 0;
-  guard.response = {
-      403,
-      R"({"kind":"Status","apiVersion":"v1","status":"Failure","code":403,"reason":"Forbidden",)"
-      R"("message":"ValidatingAdmissionPolicy 'cluster-watcher-guard' denied",)"
-      R"("details":{"causes":[{"message":"ValidatingAdmissionPolicy 'cluster-watcher-guard' )"
-      R"(with binding 'x' denied request: no"}]}})",
-      "application/json", std::nullopt};
-  kubernetes_.GetFaults().Add(guard);
+  RefuseByGuard();
   Run(seconds(70));
   EXPECT_TRUE(IsLogged("misconfigured")) << log_text_.str();
 }

@@ -504,10 +504,7 @@ TEST_F(ObserverTest, WhatStandsAroundTheOwnerIsAsBeforeUnlessItChangesOrCannotBe
 TEST_F(ObserverTest, AGlanceSeesWhichJobsACronJobRuns) {
   settings_.settings.owner = *OwnerName::Parse("cronjob/each");
   const std::string path = "/apis/batch/v1/namespaces/lab/cronjobs/each";
-  kubernetes_.Apply(
-      R"({"apiVersion":"batch/v1","kind":"CronJob","metadata":{"name":"each","namespace":"lab"},)"
-      R"("spec":{"schedule":"* * * * *","jobTemplate":{"spec":{"template":{"spec":{"containers":)"
-      R"([{"name":"main","image":"x"}]}}}}}})");
+  MakeCronJob("each");
   Look();
   Patch(path + "/status", R"({"status":{"active":[{"kind":"Job","name":"each-7"}]}})");
   ASSERT_TRUE(Watcher().Glance(Freshness::kGlance, {}));
