@@ -52,7 +52,7 @@ bool ObjectWatch::IsAsNew(const std::string& resource_version) const {
 
 void ObjectWatch::Tend(std::stop_token stop) {
   if (stream_) {
-    if (stream_->TakeChange()) changed_ = true;
+    if (stream_->TakeChange(known_)) changed_ = true;
     if (std::string shown = stream_->TakeShown(); !shown.empty()) shown_ = std::move(shown);
     std::string why;
     const auto restart = WhyToRestart(why);

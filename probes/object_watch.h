@@ -48,6 +48,8 @@ class ObjectWatch {
   // consistent read.
   bool IsAsNew(const std::string& resource_version) const;
   void NoteConsistentRead() { shown_.clear(); }
+  // The caller knows all changes up to this resourceVersion.
+  void NoteKnown(std::string resource_version) { known_ = std::move(resource_version); }
 
  private:
   std::optional<Restart> WhyToRestart(std::string& why) const;
@@ -65,6 +67,7 @@ class ObjectWatch {
   std::string version_;  // empty: to be read
   std::optional<std::uint64_t> fingerprint_;
   std::string shown_;
+  std::string known_;
   bool changed_ = false;
   Duration pause_{0};
   MonotonicTime begin_at_{};

@@ -180,7 +180,7 @@ Result<std::string, ApiError> OwnerReader::FindRunning(const OwnerOfPods& owner,
     auto pod = FindPod(owner, but, patience);
     if (!pod || !pod->empty()) return pod;
   }
-  if (RunsOf(owner.type) != nullptr) return FindRun(owner, patience);
+  if (RunsOf(owner.type) != nullptr) return FindRun(owner, but, patience);
   // All pods that a workload controls match its selector.
   const bool selector_finds_all = IsWorkload(owner.type) && !owner.pod_selector.empty();
   if (owner.uid.empty() || owner.type == Pods() || selector_finds_all) return std::string();
@@ -208,6 +208,7 @@ Result<std::string, ApiError> OwnerReader::FindPod(const OwnerOfPods& owner,
 }
 
 Result<std::string, ApiError> OwnerReader::FindRun(const OwnerOfPods& owner,
+                                                   const ClusterOfPods& but,
                                                    const Patience& patience) {
   auto type = discovery_.Resolve(*RunsOf(owner.type), patience);
   if (!type) return Unexpected{std::move(type).error()};
@@ -226,6 +227,26 @@ Result<std::string, ApiError> OwnerReader::FindRun(const OwnerOfPods& owner,
         // A suspended run may be resumed, but nothing of it is running.
         if (!WantsToRun(*fields)) return false;
         running = run.Describe();
+        return true;
+      },
+      patience);
+  if (!found) return Unexpected{std::move(found).error()};
+  const bool may_be_orphan = running.empty() && owner.is_going && (*type)->kind == "Job";
+  return may_be_orphan ? FindPodOfLostRun(owner, but, patience) : running;
+}
+
+// A Job may be deleted and leave its pods as well.
+// Source: kubernetes.io "Well-Known Labels", job-name.
+Result<std::string, ApiError> OwnerReader::FindPodOfLostRun(const OwnerOfPods& owner,
+                                                            const ClusterOfPods& but,
+                                                            const Patience& patience) {
+  std::string running;
+  auto found = AnyObject(
+      ApiRequest::ListBySelector(Pods(), owner.ns, "job-name", false),
+      [&](const ObjectMeta& meta, JsonValue pod) -> Result<bool, ApiError> {
+        const bool counts = IsRunning(pod, meta) && !but.IsCaller(meta) && meta.uid != but.root_uid;
+        if (!counts || !IsLeftBehind(meta, owner)) return false;
+        running = "pod/" + meta.name;
         return true;
       },
       patience);

@@ -81,7 +81,10 @@ class OwnerReader {
                                    const Patience& patience);
   Result<std::string, ApiError> FindPod(const OwnerOfPods& owner, const ClusterOfPods& but,
                                         const Patience& patience);
-  Result<std::string, ApiError> FindRun(const OwnerOfPods& owner, const Patience& patience);
+  Result<std::string, ApiError> FindRun(const OwnerOfPods& owner, const ClusterOfPods& but,
+                                        const Patience& patience);
+  Result<std::string, ApiError> FindPodOfLostRun(const OwnerOfPods& owner, const ClusterOfPods& but,
+                                                 const Patience& patience);
   Result<std::string, ApiError> FindPodByControllers(const OwnerOfPods& owner,
                                                      const ClusterOfPods& but,
                                                      const Patience& patience);

@@ -74,7 +74,11 @@ WatchStream::WatchStream(const WatchAccess& access, const WatchedObject& object,
   stream_ = access_.streams.Open(request_, *this);
 }
 
-bool WatchStream::TakeChange() { return std::exchange(changed_, false); }
+bool WatchStream::TakeChange(const std::string& known) {
+  const bool is_known =
+      !changed_at_.empty() && !known.empty() && IsNoLaterVersion(changed_at_, known);
+  return std::exchange(changed_, false) && !is_known;
+}
 
 std::string WatchStream::TakeShown() { return std::exchange(shown_, {}); }
 
@@ -104,6 +108,7 @@ void WatchStream::Take(std::string_view bytes) {
     if (std::exchange(too_long_, false)) {
       heard_ = access_.clock.Now();
       changed_ = true;
+      changed_at_.clear();
       // What it was is not known, so that whatever comes next differs from it.
       fingerprint_.reset();
     } else if (!line_.empty()) {
@@ -146,7 +151,10 @@ void WatchStream::ReadLine(std::string_view line) {
   version_ = shown_ = *version;
   std::optional<std::uint64_t> now;
   if (type != "DELETED") now = Fingerprint(object, object_.metadata_only);
-  if (type == "DELETED" || now != fingerprint_) changed_ = true;
+  if (type == "DELETED" || now != fingerprint_) {
+    changed_ = true;
+    changed_at_ = version_;
+  }
   fingerprint_ = now;
 }
 

@@ -74,8 +74,8 @@ class WatchStream final : private StreamReader {
   // none.
   std::string TakeShown();
   // Whether an event since the last call showed another state than the one before it, or one that
-  // can't be read.
-  bool TakeChange();
+  // can't be read. Up to the resourceVersion `known` (empty: none) the caller knows all changes.
+  bool TakeChange(const std::string& known = {});
 
  private:
   void Begin(int status) override;
@@ -94,6 +94,7 @@ class WatchStream final : private StreamReader {
   std::string version_;
   std::optional<std::uint64_t> fingerprint_;
   std::string shown_;
+  std::string changed_at_;  // the version that has set changed_; empty: it can't be read
   State state_ = State::kOpening;
   std::string problem_;
   std::string line_;       // the begin of one that isn't whole

@@ -36,9 +36,9 @@ bool MayRecord(Reason reason) {
 
 }  // namespace
 
-void OwnerRecord::Write(const Snapshot& snapshot, const Decision& decision,
-                        const std::optional<RecordedOwner>& owner) {
-  if (!MayRecord(decision.reason) || !owner) return;
+std::optional<ObjectMeta> OwnerRecord::Write(const Snapshot& snapshot, const Decision& decision,
+                                             const std::optional<RecordedOwner>& owner) {
+  if (!MayRecord(decision.reason) || !owner) return std::nullopt;
   const Marks& marks = snapshot.marks;
   AnnotationChanges changes;
   if (owner != marks.owner || marks.owner_is_outdated) changes = OwnerMarks(*owner);
@@ -50,7 +50,7 @@ void OwnerRecord::Write(const Snapshot& snapshot, const Decision& decision,
     written_ = true;
     refused_ = false;
     refused_by_guard_ = false;
-    return;
+    return std::nullopt;
   }
   MasterRoot root(tools_.client, *snapshot.root);
   auto written = root.WriteMarks(changes, kMarksTimeout);
@@ -66,6 +66,9 @@ void OwnerRecord::Write(const Snapshot& snapshot, const Decision& decision,
                    "the owner can't be recorded: {}", written.error().message);
   }
   said_ = !expected;
+  if (!written) return std::nullopt;
+  auto meta = ReadObjectMeta(written->document.root());
+  return meta ? std::optional(*std::move(meta)) : std::nullopt;
 }
 
 }  // namespace cluster_watcher

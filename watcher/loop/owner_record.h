@@ -15,9 +15,10 @@ class OwnerRecord {
   explicit OwnerRecord(const Tools& tools) : tools_(tools) {}
 
   // Writes `owner`, if the verdict on `snapshot`, which has a root, lets it and it isn't there yet.
-  // Takes off an app-status that is not, or no longer, this owner's.
-  void Write(const Snapshot& snapshot, const Decision& decision,
-             const std::optional<RecordedOwner>& owner);
+  // Takes off an app-status that is not, or no longer, this owner's. Returns the root's metadata as
+  // it has written it, on top of what `snapshot` shows; nullopt if it has written nothing.
+  std::optional<ObjectMeta> Write(const Snapshot& snapshot, const Decision& decision,
+                                  const std::optional<RecordedOwner>& owner);
 
   // False: the owner could not be written yet, and that is worth another look soon.
   bool is_written() const { return written_; }

@@ -161,6 +161,10 @@ void OwnerWatch::NoteSureLook() {
   if (owner_.watch) owner_.watch->NoteConsistentRead();
 }
 
+void OwnerWatch::NoteWritten(const ObjectMeta& root) {
+  if (root_.watch) root_.watch->NoteKnown(root.resource_version);
+}
+
 bool OwnerWatch::IsAsNew(const std::string& owner_version) const {
   return !owner_.watch || owner_.watch->IsAsNew(owner_version);
 }

@@ -36,6 +36,8 @@ class OwnerWatch {
   // Whether something has changed that a glance doesn't show.
   bool NeedsSureLook() const { return needs_sure_look_; }
   void NoteSureLook();
+  // This process has written the root, and nobody else since it was looked at.
+  void NoteWritten(const ObjectMeta& root);
   // Whether a glance that read this resourceVersion of the owner is as new as the watch. Several
   // API servers have a cache each.
   bool IsAsNew(const std::string& owner_version) const;

@@ -26,7 +26,7 @@ RivalWatchers::Outcome RivalWatchers::Act(const WatcherId& me, const Snapshot& s
       if (HasForeignMarks(snapshot.root->meta)) {
         TakeMarksOff(snapshot);
       } else {
-        refused_ = false;
+        refused_ = refused_by_guard_ = false;
       }
       return Outcome::kNoMarks;
     case Phase::kDeleting:
@@ -117,6 +117,7 @@ bool RivalWatchers::TakeMarksOff(const Snapshot& snapshot) {
   MasterRoot root(tools_.client, *snapshot.root);
   auto written = root.WriteMarks(WithoutProtocolMarks(), kMarksTimeout);
   refused_ = !written && !IsTransient(written.error().failure);
+  refused_by_guard_ = !written && IsOfGuard(written.error().policy);
   if (!written && written.error().failure != ApiFailure::kConflict) {
     warn_once_("marks could not be taken off: " + written.error().message);
   }

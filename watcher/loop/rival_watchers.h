@@ -27,6 +27,8 @@ class RivalWatchers {
 
   // Whether the last attempt to take marks off was refused for good.
   bool is_refused() const { return refused_; }
+  // Whether the guard refused it: then no mark of a deletion could be written either.
+  bool is_refused_by_guard() const { return refused_by_guard_; }
 
   // Another watcher has just taken a deletion over from this one.
   void NoteOvertaken() { overtaken_at_ = tools_.clock.Now(); }
@@ -59,6 +61,7 @@ class RivalWatchers {
   Judge& judge_;
   WarnOnce warn_once_;
   bool refused_ = false;
+  bool refused_by_guard_ = false;
   std::optional<Seen> condemned_by_other_;
   std::optional<DeletionSeen> deletion_seen_;
   std::optional<MonotonicTime> overtaken_at_;

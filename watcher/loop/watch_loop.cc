@@ -95,7 +95,13 @@ WatchLoop::Next WatchLoop::Poll(std::stop_token stop) {
   view_.Show(snapshot, decision, on_its_way);
   warning_.Tell(snapshot, decision, rehearsed_ ? std::nullopt : on_its_way, stop);
 
-  return Act(snapshot, decision, stop);
+  const Next next = Act(snapshot, decision, stop);
+  if (next == Next::kWait && MayWatch()) GlanceAtOwner(stop);
+  return next;
+}
+
+bool WatchLoop::MayWatch() const {
+  return watch_.IsAskedFor() && last_reason_ == Reason::kActive && IsSettled();
 }
 
 bool WatchLoop::IsSettled() const {
@@ -135,11 +141,16 @@ bool WatchLoop::Glance(std::stop_token stop) {
   }
   // A consistent read asks other objects too, which no watch shows.
   if (!looks_around || watch_.IsAskedFor()) {
-    const auto sight = observer_.Glance(Freshness::kGlance, stop);
-    if (!IsActiveAsBefore(sight)) return false;
-    active_owner_ = sight->object;
+    if (!GlanceAtOwner(stop)) return false;
   }
   tools_.metrics.Polled("active", tools_.clock.Now() - began, tools_.clock.WallNow());
+  return true;
+}
+
+bool WatchLoop::GlanceAtOwner(std::stop_token stop) {
+  const auto sight = observer_.Glance(Freshness::kGlance, stop);
+  if (!IsActiveAsBefore(sight)) return false;
+  active_owner_ = sight->object;
   return true;
 }
 
@@ -183,9 +194,12 @@ WatchLoop::Next WatchLoop::ActOnRoot(const Snapshot& snapshot, const Decision& d
   const bool adopted = decision.reason == Reason::kOwnerAdopted;
   const std::optional<RecordedOwner> owner = adopted ? observer_.Adopt(snapshot) : snapshot.seen;
   if (!tools_.settings->dry_run && snapshot.root) {
-    marks_to_settle_ = snapshot.marks.phase != Phase::kWatching ||
-                       (HasForeignMarks(snapshot.root->meta) && !rivals_.is_refused());
-    switch (rivals_.Act(*me_, snapshot, stop)) {
+    const auto outcome = rivals_.Act(*me_, snapshot, stop);
+    const bool has_marks =
+        snapshot.marks.phase != Phase::kWatching || HasForeignMarks(snapshot.root->meta);
+    marks_to_settle_ = has_marks && !rivals_.is_refused();
+    if (rivals_.is_refused_by_guard()) judge_.NoteGuard();
+    switch (outcome) {
       case RivalWatchers::Outcome::kNoMarks:
         break;
       case RivalWatchers::Outcome::kWait:
@@ -204,7 +218,7 @@ WatchLoop::Next WatchLoop::ActOnRoot(const Snapshot& snapshot, const Decision& d
       return Next::kWait;
     }
     // Not right before condemning, which needs the resourceVersion that was read.
-    if (!judge_.MayCondemn()) owner_record_.Write(snapshot, decision, owner);
+    if (!judge_.MayCondemn()) NoteWritten(owner_record_.Write(snapshot, decision, owner));
     if (owner_record_.is_refused_by_guard()) judge_.NoteGuard();
   }
   if (!judge_.MayCondemn()) return Next::kWait;
@@ -213,6 +227,14 @@ WatchLoop::Next WatchLoop::ActOnRoot(const Snapshot& snapshot, const Decision& d
     return Next::kWait;
   }
   return Condemn(snapshot, decision, stop);
+}
+
+// What this watcher wrote itself is no change.
+void WatchLoop::NoteWritten(const std::optional<ObjectMeta>& root) {
+  if (!root) return;
+  observer_.NoteWritten(*root);
+  watch_.NoteWritten(*root);
+  if (root_) root_->meta = *root;
 }
 
 WatchLoop::Next WatchLoop::Condemn(const Snapshot& snapshot, const Decision& decision,
@@ -310,7 +332,7 @@ void WatchLoop::WaitUntil(MonotonicTime time, std::stop_token stop) {
 // is seen by a glance: where other objects keep it active, these must be looked at.
 void WatchLoop::Rest(MonotonicTime began, const std::stop_token& stop) {
   const MonotonicTime poll = NextPoll(began);
-  if (!watch_.IsAskedFor() || last_reason_ != Reason::kActive || !IsSettled()) {
+  if (!MayWatch()) {
     watch_.Close();
     return WaitUntil(poll, stop);
   }

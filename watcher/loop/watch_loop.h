@@ -41,7 +41,9 @@ class WatchLoop {
   bool Glance(std::stop_token stop);
   bool IsActiveAsBefore(const std::optional<OwnerSight>& sight) const;
   Next Act(const Snapshot& snapshot, const Decision& decision, std::stop_token stop);
+  bool GlanceAtOwner(std::stop_token stop);
   Next ActOnRoot(const Snapshot& snapshot, const Decision& decision, std::stop_token stop);
+  void NoteWritten(const std::optional<ObjectMeta>& root);
   Next Condemn(const Snapshot& snapshot, const Decision& decision, std::stop_token stop);
   void SpareUnmarked(const Snapshot& snapshot, const ApiError& problem);
   void Rehearse(const Snapshot& snapshot, const Decision& decision);
@@ -52,6 +54,7 @@ class WatchLoop {
   int EndToldToStop();
   void AwaitLastScrape(MonotonicTime since);
   bool IsSettled() const;
+  bool MayWatch() const;
   bool NeedsLooks() const;
   void NoteLook(const Snapshot& snapshot);
   void Rest(MonotonicTime began, const std::stop_token& stop);

@@ -314,6 +314,10 @@ bool Observer::IsAroundAsBefore(const std::stop_token& stop) {
   return true;
 }
 
+void Observer::NoteWritten(const ObjectMeta& root) {
+  if (root_ && root_->meta.uid == root.uid) root_->meta = root;
+}
+
 OtherDrivers Observer::FindOtherDrivers(const Snapshot& snapshot, const std::stop_token& stop) {
   if (snapshot.others) return *snapshot.others;
   const auto reads = std::make_shared<LookReads>(clock_, kFreshEvidence);
@@ -349,6 +353,7 @@ std::optional<OwnerSight> Observer::Glance(Freshness freshness, const std::stop_
                         IsNoLaterVersion(seen_version_, sight.object->meta.resource_version);
   if (is_known && sight.observation == Observation::kActive) {
     seen_->pod_selector = sight.fields.pod_selector;
+    seen_->termination_grace = sight.fields.termination_grace;
     seen_version_ = sight.object->meta.resource_version;
   }
   return sight;

@@ -78,6 +78,9 @@ class Observer {
   // far as that counts here. Reads the root consistently, the others from the API server's cache.
   // False too if that isn't known.
   bool IsAroundAsBefore(const std::stop_token& stop);
+  // The master root's metadata is now this, because this process has written it on top of what the
+  // last sure look has read.
+  void NoteWritten(const ObjectMeta& root);
 
   // From now on the owner is the one that `snapshot` has found in place of the recorded one.
   const RecordedOwner& Adopt(const Snapshot& snapshot);

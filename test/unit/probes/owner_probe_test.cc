@@ -380,6 +380,7 @@ TEST_F(OwnerProbeTest, ARunThatAnAbsentCronJobLeftStillRuns) {
     api_.transport.On(ApiRequest::List(jobs, "lab"),
                       ListAnswer(jobs, {ObjectText(jobs, "lab", one.name, "u1", one.metadata,
                                                    R"("spec":{},)" + std::string(one.status))}));
+    api_.transport.On(ListPods("job-name"), ListAnswer(TypeOf("pod"), {}));
     const OwnerSight sight = Look(Recorded("cronjob/bob", "cronjob", "u-bob"));
     ExpectObservation(sight, "absent", one.name);
     EXPECT_EQ(sight.still_running, one.runs ? "job.batch/" + std::string(one.name) : "");
@@ -389,6 +390,44 @@ TEST_F(OwnerProbeTest, ARunThatAnAbsentCronJobLeftStillRuns) {
   api_.transport.On(ApiRequest::List(jobs, "lab"),
                     ListAnswer(jobs, {ObjectText(jobs, "lab", "by-hand", "u1", owned)}));
   ExpectObservation(Look(Recorded("cronjob/bob", "cronjob", "u-bob")), "unknown", "without a spec");
+}
+
+// Deleted with --cascade=orphan, like the Job that made it; and the selector is of an older Job.
+TEST_F(OwnerProbeTest, APodThatAJobOfAnAbsentCronJobLeftStillRuns) {
+  const ResourceType& pods = TypeOf("pod");
+  const std::string controlled = ControlledBy(TypeOf("job"), "bob-9", "u-job");
+  struct Case {
+    const char* name;
+    std::string metadata;
+    const char* phase;
+    std::string runs;
+  };
+  const std::vector<Case> cases = {
+      {"bob-9-x", "", "Running", "pod/bob-9-x"},
+      {"bob-9-x", "", "Succeeded", ""},
+      {"bob-9-x", controlled, "Running", ""},
+      {"bobby-9-x", "", "Running", ""},
+  };
+  for (const Case& one : cases) {
+    api_.transport.Forget();
+    api_.transport.On(ListBob("cronjob"), ListAnswer(TypeOf("cronjob"), {}));
+    api_.transport.On(ApiRequest::List(TypeOf("job"), "lab"), ListAnswer(TypeOf("job"), {}));
+    api_.transport.On(ListPods("job-name in (bob-1)"), ListAnswer(pods, {}));
+    const std::string status = R"("status":{"phase":")" + std::string(one.phase) + "\"}";
+    api_.transport.On(
+        ListPods("job-name"),
+        ListAnswer(pods, {ObjectText(pods, "lab", one.name, "u1", one.metadata, status)}));
+    const OwnerSight sight =
+        Look(Recorded("cronjob/bob", "cronjob", "u-bob", "job-name in (bob-1)"));
+    ExpectObservation(sight, "absent", one.name);
+    EXPECT_EQ(sight.still_running, one.runs) << one.name << one.metadata;
+  }
+  api_.transport.Forget();
+  api_.transport.On(ListBob("cronjob"), ListAnswer(TypeOf("cronjob"), {}));
+  api_.transport.On(ApiRequest::List(TypeOf("job"), "lab"), ListAnswer(TypeOf("job"), {}));
+  api_.transport.On(ListPods("job-name"), Refused(403));
+  ExpectObservation(Look(Recorded("cronjob/bob", "cronjob", "u-bob")), "unknown",
+                    "what still runs of the owner can't be told");
 }
 
 TEST_F(OwnerProbeTest, AGroupThatIsMerelyNotListedDoesCountForABareName) {

@@ -107,6 +107,19 @@ TEST_F(WatchStreamTest, OnlyWhatCountsIsAChange) {
   EXPECT_EQ(watch_->state(), State::kUp);
 }
 
+TEST_F(WatchStreamTest, WhatTheCallerKnowsIsNoChange) {
+  Begin();
+  Take(Event("ADDED", 9, R"(,"spec":{"a":1})"));
+  EXPECT_FALSE(watch_->TakeChange("9"));
+  EXPECT_FALSE(watch_->TakeChange("8")) << "taken";
+  Take(Event("MODIFIED", 10, R"(,"spec":{"a":2})"));
+  EXPECT_FALSE(watch_->TakeChange("11"));
+  Take(Event("MODIFIED", 11, R"(,"spec":{"a":3})") + Event("MODIFIED", 12, R"(,"spec":{"a":4})"));
+  EXPECT_TRUE(watch_->TakeChange("11")) << "both";
+  Take(Event("MODIFIED", 13, R"(,"spec":{"a":5})") + Event("MODIFIED", 14, R"(,"spec":{"a":5})"));
+  EXPECT_FALSE(watch_->TakeChange("13")) << "the later one shows the same";
+}
+
 TEST_F(WatchStreamTest, WhereTheMetadataAloneIsWatchedTheRestIsNoChange) {
   Open(true);
   Begin();

@@ -911,13 +911,42 @@ TEST_F(LifeOfAClusterTest, ACronJobWhoseJobsComeAndGoCostsNoMoreThanOthers) {
                       "application/merge-patch+json");
   };
   for (int i = 0; i < 40; ++i) {
-    clock_.At(minutes(i) + seconds(1),
-              [=] { set_active(R"([{"kind":"Job","name":"each-)" + std::to_string(i) + "\"}]"); });
-    clock_.At(minutes(i) + seconds(31), [=] { set_active("null"); });
+    // Each runs for a minute and a half.
+    const auto job = [](int number) {
+      return R"({"kind":"Job","name":"each-)" + std::to_string(number) + "\"}";
+    };
+    clock_.At(minutes(i) + seconds(1), [=] { set_active("[" + job(i - 1) + "," + job(i) + "]"); });
+    clock_.At(minutes(i) + seconds(31), [=] { set_active("[" + job(i) + "]"); });
   }
   Run(minutes(40));
   EXPECT_LE(kubernetes_.Count("") - requests, 30u * 20);
   EXPECT_LE(kubernetes_.Count("PATCH", "spark-m") - patches, 5u);
+}
+
+TEST_F(LifeOfAClusterTest, ACallOffThatIsRefusedForGoodIsTriedOnceAMinute) {
+  Annotate(kRoot, "root-uid", ObjectUid(kRoot));
+  Annotate(kRoot, "phase", "condemned");
+  Annotate(kRoot, "condemned-by", "cli/x");
+  Refuse("PATCH", "spark-m", 403);
+  std::size_t looks = 0, patches = 0;
+  clock_.At(minutes(3), [&] {
+    looks = SureLooks();
+    patches = kubernetes_.Count("PATCH", "spark-m");
+  });
+  Run(minutes(13));
+  EXPECT_LE(SureLooks() - looks, 11u);
+  EXPECT_GE(SureLooks() - looks, 8u);
+  EXPECT_LE(kubernetes_.Count("PATCH", "spark-m") - patches, 11u);
+}
+
+TEST_F(LifeOfAClusterTest, ACallOffThatTheGuardRefusesIsSaid) {
+  Annotate(kRoot, "root-uid", ObjectUid(kRoot));
+  Annotate(kRoot, "phase", "condemned");
+  Annotate(kRoot, "condemned-by", "cli/x");
+  RefuseByGuard();
+  Run(minutes(4));
+  EXPECT_EQ(Metric("cluster_watcher_verdict{reason=\"misconfigured\",verdict=\"keep\"}"), "1")
+      << log_text_.str();
 }
 
 }  // namespace

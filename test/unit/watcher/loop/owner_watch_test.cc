@@ -278,13 +278,46 @@ TEST_F(OwnerWatchTest, AnOwnerThatOthersKeepActiveIsPolled) {
 }
 
 TEST_F(OwnerWatchTest, ItWatchesHoweverSeldomItWouldPoll) {
-  settings_.settings.poll_interval = minutes(5);
-  std::size_t before = 0;
-  At(minutes(20), [&] { before = Looks(); });
-  At(minutes(30), [this] { Delete(kDriver); });
-  At(minutes(30) + seconds(1), [this] { EXPECT_TRUE(IsLogged("owner-absent")); });
-  At(minutes(29), [&] { EXPECT_EQ(Looks(), before); });
-  Run(minutes(31));
+  for (const Duration interval :
+       {Duration(minutes(5)), Duration(minutes(15)), Duration(hours(1))}) {
+    settings_.settings.poll_interval = interval;
+    const Duration start = clock_.elapsed;
+    std::size_t before = 0;
+    At(start + minutes(1), [&] { before = Looks(); });
+    At(start + minutes(29), [&] { EXPECT_EQ(Looks(), before) << interval.count(); });
+    At(start + minutes(30), [this] { Scale(0); });
+    At(start + minutes(30) + seconds(1), [&] { EXPECT_TRUE(IsLogged("scaled-to-zero")); });
+    At(start + minutes(30) + seconds(2), [this] { Scale(1); });
+    Run(start + minutes(31));
+    stop_ = {};
+    log_text_.str("");
+  }
+}
+
+// The Jobs of a CronJob are recorded on the root with each sure look.
+TEST_F(OwnerWatchTest, WhatItWritesItselfIsNoReasonToLook) {
+  settings_.settings.owner = *OwnerName::Parse("cronjob/each");
+  MakeCronJob("each");
+  for (int i = 0; i < 180; ++i) {
+    At(minutes(i) + seconds(1), [this, i] {
+      kubernetes_.Admin(
+          "PATCH", "/apis/batch/v1/namespaces/lab/cronjobs/each/status",
+          R"({"status":{"active":[{"kind":"Job","name":"each-)" + std::to_string(i) + "\"}]}}",
+          "application/merge-patch+json");
+    });
+  }
+  std::size_t looks = 0, patches = 0;
+  At(minutes(5), [&] {
+    looks = SureLooks();
+    patches = kubernetes_.Count("PATCH", "spark-m");
+  });
+  At(minutes(170), [&] {
+    EXPECT_LE(SureLooks() - looks, 165u / 9 + 1) << "one each ten minutes";
+    EXPECT_GE(kubernetes_.Count("PATCH", "spark-m") - patches, 14u);
+    Annotate(kRoot, "hold-until", "2030-01-01T00:00:00Z");
+  });
+  At(minutes(170) + seconds(1), [this] { EXPECT_TRUE(IsLogged("held")) << log_text_.str(); });
+  Run(minutes(171));
 }
 
 TEST_F(OwnerWatchTest, WhatTheGuardRefusesIsSaidWithinAMinute) {
