@@ -6,7 +6,7 @@ namespace cluster_watcher {
 namespace {
 
 // What nothing holds is gone once its deletion is answered.
-constexpr Duration kFirstPause{10};
+constexpr Duration kFirstPause{0};
 // From then on, and after progress: each pass lists all kinds.
 constexpr Duration kFirstBackoff{50};
 constexpr Duration kLongestBackoff{2'000};
