@@ -86,6 +86,26 @@ Result<Done, ApiError> Discovery::ConfirmMissing(const std::string& path,
   return Unexpected{std::move(answer).error()};
 }
 
+// What fails is asked again, by who needs to know.
+void Discovery::ConfirmMissingGroups(std::span<const KindName> plurals, const Patience& patience) {
+  if (!read_) return;
+  std::set<std::string> wanted;
+  for (const auto& [plural, group] : plurals) {
+    if (IsAlwaysServed(group) || versions_.contains(group)) continue;
+    const ResourceType* known = FindBuiltInByName(plural, group);
+    std::string path = PathOf(group, known == nullptr ? "" : known->version);
+    if (!missing_.contains(path)) wanted.insert(std::move(path));
+  }
+  const std::vector<std::string> paths(wanted.begin(), wanted.end());
+  std::vector<ApiRequest> requests;
+  for (const std::string& path : paths) requests.push_back(ApiRequest::Discover(path));
+  const auto answers = client_.DoAll(requests, requests.size(), patience);
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    const bool is_missing = !answers[i] && answers[i].error().failure == ApiFailure::kNotServed;
+    if (is_missing) missing_.insert(paths[i]);
+  }
+}
+
 Result<const Discovery::Resources*, ApiError> Discovery::ResourcesOf(const std::string& group,
                                                                      const std::string& version,
                                                                      const Patience& patience) {

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,6 +50,9 @@ class Discovery {
   Result<std::optional<ResourceType>, ApiError> ByPlural(std::string_view plural,
                                                          std::string_view group,
                                                          const Patience& patience);
+
+  // Asks side by side what ByPlural would ask one after another about groups that aren't served.
+  void ConfirmMissingGroups(std::span<const KindName> plurals, const Patience& patience);
 
   // Returns the kinds that people may mean by `name`, a plural, singular, kind or short name, in
   // its group or in any; empty if none is served. Without a group every group is read, and one that

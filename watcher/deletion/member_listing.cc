@@ -39,6 +39,9 @@ std::vector<std::string> KindsToLookFor(const Settings& settings) {
 MemberKinds FindKinds(const std::vector<std::string>& wanted, const Settings& settings,
                       Discovery& discovery, const Patience& patience) {
   MemberKinds kinds;
+  std::vector<KindName> names;
+  for (const std::string& kind : wanted) names.push_back(SplitKindName(kind));
+  discovery.ConfirmMissingGroups(names, patience);
   for (const std::string& kind : wanted) {
     const KindName name = SplitKindName(kind);
     auto type = discovery.ByPlural(name.kind, name.group, patience);

@@ -86,6 +86,33 @@ TEST(Discovery, AGroupThatIsNotListedIsAskedFor) {
   EXPECT_EQ(api.transport.requests.size(), 2u) << "once for all";
 }
 
+TEST(Discovery, WhatIsAskedSideBySideNeedsNoFurtherRequest) {
+  FakeApi api;
+  api.transport.On(kGroups, GroupList({}));
+  const std::vector<KindName> kinds = {{"pods", ""},
+                                       {"gizmos", "example.com"},
+                                       {"gadgets", "example.com"},
+                                       {"routes", "route.openshift.io"},
+                                       {"widgets", "down.example.com"}};
+  api.transport.On(ApiRequest::Discover("/apis/down.example.com"), Refused(503));
+  api.discovery.ConfirmMissingGroups(kinds, {});
+  EXPECT_TRUE(api.transport.requests.empty()) << "the list of groups was not read yet";
+  ASSERT_TRUE(api.discovery.Refresh({}));
+  api.discovery.ConfirmMissingGroups(kinds, {});
+  EXPECT_EQ(api.transport.requests.size(), 1u + 3u);
+  for (const KindName& kind : kinds) {
+    const bool is_known = kind.group.empty();
+    const bool is_down = kind.kind == "widgets";
+    EXPECT_EQ(Outcome(api.discovery.ByPlural(kind.kind, kind.group, {})), is_known  ? "v1"
+                                                                          : is_down ? "error"
+                                                                                    : "not served")
+        << kind.kind;
+  }
+  EXPECT_EQ(api.transport.requests.size(), 1u + 3u + 1u);
+  api.discovery.ConfirmMissingGroups(std::span(kinds).first(4), {});
+  EXPECT_EQ(api.transport.requests.size(), 1u + 3u + 1u);
+}
+
 TEST(Discovery, ASubresourceIsNoKind) {
   FakeApi api;
   ResourceType scale = Configs();
