@@ -180,7 +180,7 @@ measure_api_server() {
     sleep 5
     idle=$(api_server_rate 60)
     crowd watching "$many" 5s
-    # A watch begins with the second poll.
+    # A watch begins after the first poll.
     sleep 15
     for _ in 1 2 3; do above "$idle" "$(api_server_rate 60)" "$(each_second "$many" 5)" >>"$work/api.watching"; done
     dispersed "$many"
@@ -211,7 +211,7 @@ measure_reaction() {
       start "$who" "gone-$who" "gone-$round-$who" "driver-$round" 5s --grace-period=${grace}s --log-level=trace
     done
     for who in "${available[@]}"; do started "$who" "gone-$who"; done
-    # A watch begins with the second poll. Then anywhere between two polls.
+    # A watch begins after the first poll. Anywhere between two polls.
     sleep "$((7 + RANDOM % 5)).$((RANDOM % 10))"
     clock
     asked=$now
