@@ -140,6 +140,8 @@ bool ObjectWatch::Read(const std::stop_token& stop) {
   version_ = listed->document.root()["metadata"]["resourceVersion"].AsString().value_or("");
   fingerprint_.reset();
   if (item.Exists()) fingerprint_ = Fingerprint(item, object_.metadata_only);
+  // The server's versions may have begun anew.
+  known_.clear();
   // What has changed since it was last read will not show any more.
   if (seen_.empty() || item["metadata"]["resourceVersion"].AsString() != seen_) changed_ = true;
   seen_.clear();

@@ -38,14 +38,19 @@ bool IsMade(const ResourceType& type) {
          type.kind == "Job";
 }
 
-// Whether `owner` has made `meta` and is going, and has let go of it. What is made is named after
+// Whether `meta` belongs to nobody and may have been made by `owner`: what is made is named after
 // its maker.
 // The API server cuts the name from which it generates another.
 // Source: k8s.io/apiserver/pkg/storage/names.
-bool IsLeftBehind(const ObjectMeta& meta, const OwnerOfPods& owner) {
+bool IsNamedAfter(const ObjectMeta& meta, const OwnerOfPods& owner) {
   constexpr std::size_t kLongestBase = 58;
-  return owner.is_going && meta.owner_references().empty() &&
+  return meta.owner_references().empty() &&
          meta.name.starts_with((owner.name + "-").substr(0, kLongestBase));
+}
+
+// Whether `owner` is going, and has let go of what it has made.
+bool IsLeftBehind(const ObjectMeta& meta, const OwnerOfPods& owner) {
+  return owner.is_going && IsNamedAfter(meta, owner);
 }
 
 bool IsRunning(JsonValue pod, const ObjectMeta& meta) {
@@ -214,13 +219,16 @@ Result<std::string, ApiError> OwnerReader::FindRun(const OwnerOfPods& owner,
   if (!type) return Unexpected{std::move(type).error()};
   std::string running;
   if (!*type) return running;
-  const auto is_of_owner = [&](const ObjectMeta& run) {
-    return IsLeftBehind(run, owner) || (!owner.uid.empty() && run.IsOwnedBy(owner.uid));
-  };
+  std::set<std::string> going;
   auto found = AnyObject(
       ApiRequest::List(**type, owner.ns),
       [&](const ObjectMeta& meta, JsonValue item) -> Result<bool, ApiError> {
-        if (meta.deleting || !is_of_owner(meta)) return false;
+        const bool owned = !owner.uid.empty() && meta.IsOwnedBy(owner.uid);
+        if (!owned && !IsLeftBehind(meta, owner)) return false;
+        if (meta.deleting) {
+          going.insert(meta.uid);
+          return false;
+        }
         const KubeObject run{**type, meta};
         auto fields = Read(run, item, Freshness::kSure, patience);
         if (!fields) return Unexpected{std::move(fields).error()};
@@ -231,21 +239,24 @@ Result<std::string, ApiError> OwnerReader::FindRun(const OwnerOfPods& owner,
       },
       patience);
   if (!found) return Unexpected{std::move(found).error()};
-  const bool may_be_orphan = running.empty() && owner.is_going && (*type)->kind == "Job";
-  return may_be_orphan ? FindPodOfLostRun(owner, but, patience) : running;
+  const bool has_pods = running.empty() && (*type)->kind == "Job";
+  return has_pods ? FindPodOfRuns(owner, going, but, patience) : running;
 }
 
-// A Job may be deleted and leave its pods as well.
-// Source: kubernetes.io "Well-Known Labels", job-name.
-Result<std::string, ApiError> OwnerReader::FindPodOfLostRun(const OwnerOfPods& owner,
-                                                            const ClusterOfPods& but,
-                                                            const Patience& patience) {
+// A Job that somebody's finalizer holds, or that was deleted with --cascade=orphan, has pods that
+// run on. Source: kubernetes.io "Well-Known Labels", job-name.
+Result<std::string, ApiError> OwnerReader::FindPodOfRuns(const OwnerOfPods& owner,
+                                                         const std::set<std::string>& going,
+                                                         const ClusterOfPods& but,
+                                                         const Patience& patience) {
   std::string running;
   auto found = AnyObject(
-      ApiRequest::ListBySelector(Pods(), owner.ns, "job-name", false),
+      ApiRequest::ListUnendedPods(owner.ns, "job-name"),
       [&](const ObjectMeta& meta, JsonValue pod) -> Result<bool, ApiError> {
-        const bool counts = IsRunning(pod, meta) && !but.IsCaller(meta) && meta.uid != but.root_uid;
-        if (!counts || !IsLeftBehind(meta, owner)) return false;
+        if (!IsRunning(pod, meta) || but.IsCaller(meta) || meta.uid == but.root_uid) return false;
+        const OwnerReference* const run = meta.Controller();
+        const bool is_of_run = run != nullptr && going.contains(run->uid);
+        if (!is_of_run && !IsNamedAfter(meta, owner)) return false;
         running = "pod/" + meta.name;
         return true;
       },

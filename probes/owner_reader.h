@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -83,8 +84,10 @@ class OwnerReader {
                                         const Patience& patience);
   Result<std::string, ApiError> FindRun(const OwnerOfPods& owner, const ClusterOfPods& but,
                                         const Patience& patience);
-  Result<std::string, ApiError> FindPodOfLostRun(const OwnerOfPods& owner, const ClusterOfPods& but,
-                                                 const Patience& patience);
+  // `going`: the UIDs of its runs that are terminating.
+  Result<std::string, ApiError> FindPodOfRuns(const OwnerOfPods& owner,
+                                              const std::set<std::string>& going,
+                                              const ClusterOfPods& but, const Patience& patience);
   Result<std::string, ApiError> FindPodByControllers(const OwnerOfPods& owner,
                                                      const ClusterOfPods& but,
                                                      const Patience& patience);

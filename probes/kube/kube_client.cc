@@ -335,10 +335,11 @@ ApiRequest ApiRequest::ListMetadata(const ResourceType& type, std::string_view n
   return FirstPage(type, ns, true);
 }
 
-ApiRequest ApiRequest::ListUnendedPods(std::string_view ns) {
-  return FirstPage(
-      *FindBuiltInByName("pods", ""), ns, true,
-      "fieldSelector=" + PercentEncode("status.phase!=Succeeded,status.phase!=Failed") + "&");
+ApiRequest ApiRequest::ListUnendedPods(std::string_view ns, std::string_view selector) {
+  std::string query =
+      "fieldSelector=" + PercentEncode("status.phase!=Succeeded,status.phase!=Failed") + "&";
+  if (!selector.empty()) query += "labelSelector=" + PercentEncode(selector) + "&";
+  return FirstPage(*FindBuiltInByName("pods", ""), ns, true, query);
 }
 
 ApiRequest ApiRequest::ListBySelector(const ResourceType& type, std::string_view ns,

@@ -100,8 +100,9 @@ struct ApiRequest {
   // The first page of all objects of the kind.
   static ApiRequest List(const ResourceType& type, std::string_view ns);
   static ApiRequest ListMetadata(const ResourceType& type, std::string_view ns);
-  // The same of pods that have neither succeeded nor failed.
-  static ApiRequest ListUnendedPods(std::string_view ns);
+  // The same of pods that have neither succeeded nor failed, and that `selector` finds (empty:
+  // all).
+  static ApiRequest ListUnendedPods(std::string_view ns, std::string_view selector = {});
   // The first page of the objects that match `selector` (not empty).
   static ApiRequest ListBySelector(const ResourceType& type, std::string_view ns,
                                    std::string_view selector, bool metadata_only);

@@ -34,6 +34,16 @@ bool MayRecord(Reason reason) {
   return false;
 }
 
+// Whether `after` is what `changes` make of `before`: an admission webhook may have added what is
+// to be read. A Deployment counts changes of its annotations as well as those of its spec. Source:
+// k8s.io/kubernetes pkg/registry/apps/deployment.
+bool IsWrittenBy(const AnnotationChanges& changes, const ObjectMeta& before,
+                 const ObjectMeta& after) {
+  ObjectMeta expected = WithMarks(before, changes);
+  if (after.generation == before.generation + 1) expected.generation = after.generation;
+  return HasOnlyNewStatus(expected, after);
+}
+
 }  // namespace
 
 std::optional<ObjectMeta> OwnerRecord::Write(const Snapshot& snapshot, const Decision& decision,
@@ -68,7 +78,8 @@ std::optional<ObjectMeta> OwnerRecord::Write(const Snapshot& snapshot, const Dec
   said_ = !expected;
   if (!written) return std::nullopt;
   auto meta = ReadObjectMeta(written->document.root());
-  return meta ? std::optional(*std::move(meta)) : std::nullopt;
+  if (!meta || !IsWrittenBy(changes, snapshot.root->meta, *meta)) return std::nullopt;
+  return *std::move(meta);
 }
 
 }  // namespace cluster_watcher

@@ -350,6 +350,8 @@ MonotonicTime WatchLoop::NextPoll(MonotonicTime began) {
   if (std::exchange(look_again_, false)) return tools_.clock.Now() + kControllersTake;
   Duration interval = tools_.settings->poll_interval;
   if (last_reason_ == Reason::kShared) interval = std::max(interval, kRootInterval);
+  // Until a glance has shown what to watch, the next poll isn't left to a long interval.
+  if (MayWatch() && !active_owner_) interval = std::min(interval, kRootInterval);
   int percent = Percent();
   const Duration away(away_since_ ? std::chrono::ceil<Duration>(tools_.clock.Now() - *away_since_)
                                   : Duration(0));

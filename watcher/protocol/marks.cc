@@ -197,7 +197,8 @@ bool IsCollected(const ObjectMeta& claim, WallTime after) {
   return until && *until >= after;
 }
 
-std::string MarksPatch(const ObjectMeta& root, AnnotationChanges changes) {
+// What is written along with `changes`.
+AnnotationChanges Completed(const ObjectMeta& root, AnnotationChanges changes) {
   if (HasForeignMarks(root)) {
     for (const char* mark : kProtocolMarks) changes.try_emplace(mark, std::nullopt);
     changes.try_emplace(annotation::kRecordedOwner, std::nullopt);
@@ -211,6 +212,11 @@ std::string MarksPatch(const ObjectMeta& root, AnnotationChanges changes) {
     if (HasOutdatedOwner(root)) changes.try_emplace(annotation::kOwnerKind, std::nullopt);
   }
   changes[annotation::kRootUid] = root.uid;
+  return changes;
+}
+
+std::string MarksPatch(const ObjectMeta& root, AnnotationChanges changes) {
+  changes = Completed(root, std::move(changes));
   JsonWriter patch;
   patch.StartObject().Key("metadata").StartObject();
   patch.Field("resourceVersion", root.resource_version);
@@ -224,6 +230,19 @@ std::string MarksPatch(const ObjectMeta& root, AnnotationChanges changes) {
     }
   }
   return patch.EndObject().EndObject().EndObject().Text();
+}
+
+ObjectMeta WithMarks(ObjectMeta root, AnnotationChanges changes) {
+  changes = Completed(root, std::move(changes));
+  auto& annotations = root.common.Edit().annotations;
+  for (auto& [key, value] : changes) {
+    if (value) {
+      annotations[key] = *std::move(value);
+    } else {
+      annotations.erase(key);
+    }
+  }
+  return root;
 }
 
 }  // namespace cluster_watcher

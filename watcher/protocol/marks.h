@@ -86,5 +86,7 @@ bool IsCollected(const ObjectMeta& claim, WallTime after);
 // takes off marks that belong to another object, and earlier versions' record of the owner where it
 // writes a new one; and it writes the UID beside what it sets.
 std::string MarksPatch(const ObjectMeta& root, AnnotationChanges changes);
+// `root` as that patch leaves it, if nobody adds anything.
+ObjectMeta WithMarks(ObjectMeta root, AnnotationChanges changes);
 
 }  // namespace cluster_watcher

@@ -380,7 +380,8 @@ TEST_F(OwnerProbeTest, ARunThatAnAbsentCronJobLeftStillRuns) {
     api_.transport.On(ApiRequest::List(jobs, "lab"),
                       ListAnswer(jobs, {ObjectText(jobs, "lab", one.name, "u1", one.metadata,
                                                    R"("spec":{},)" + std::string(one.status))}));
-    api_.transport.On(ListPods("job-name"), ListAnswer(TypeOf("pod"), {}));
+    api_.transport.On(ApiRequest::ListUnendedPods("lab", "job-name"),
+                      ListAnswer(TypeOf("pod"), {}));
     const OwnerSight sight = Look(Recorded("cronjob/bob", "cronjob", "u-bob"));
     ExpectObservation(sight, "absent", one.name);
     EXPECT_EQ(sight.still_running, one.runs ? "job.batch/" + std::string(one.name) : "");
@@ -392,40 +393,57 @@ TEST_F(OwnerProbeTest, ARunThatAnAbsentCronJobLeftStillRuns) {
   ExpectObservation(Look(Recorded("cronjob/bob", "cronjob", "u-bob")), "unknown", "without a spec");
 }
 
-// Deleted with --cascade=orphan, like the Job that made it; and the selector is of an older Job.
-TEST_F(OwnerProbeTest, APodThatAJobOfAnAbsentCronJobLeftStillRuns) {
+// The selector is of an older Job. Each may be deleted with --cascade=orphan, or be held.
+TEST_F(OwnerProbeTest, APodOfAJobThatIsLostOrGoingStillRuns) {
   const ResourceType& pods = TypeOf("pod");
-  const std::string controlled = ControlledBy(TypeOf("job"), "bob-9", "u-job");
+  const ResourceType& jobs = TypeOf("job");
+  const ResourceType& cronjobs = TypeOf("cronjob");
+  const std::string owned = ControlledBy(cronjobs, "bob", "u-bob");
+  const std::string going = R"(,"deletionTimestamp":"2026-12-24T18:00:00Z")";
+  const std::string suspended =
+      ObjectText(cronjobs, "lab", "bob", "u-bob", "", R"("spec":{"suspend":true})");
   struct Case {
-    const char* name;
+    const char* what;
+    std::string owner;
+    std::string job;
+    const char* pod;
     std::string metadata;
-    const char* phase;
-    std::string runs;
+    bool runs;
   };
+  const std::string held = ObjectText(jobs, "lab", "by-hand", "u-job", owned + going);
   const std::vector<Case> cases = {
-      {"bob-9-x", "", "Running", "pod/bob-9-x"},
-      {"bob-9-x", "", "Succeeded", ""},
-      {"bob-9-x", controlled, "Running", ""},
-      {"bobby-9-x", "", "Running", ""},
+      {"both left", "", "", "bob-9-x", "", true},
+      {"of another", "", "", "bobby-9-x", "", false},
+      {"of a Job that is nobody's", "", "", "bob-9-x", ControlledBy(jobs, "bob-9", "u-j"), false},
+      {"of one that is held", "", held, "by-hand-x", ControlledBy(jobs, "by-hand", "u-job"), true},
+      {"of another's", "", held, "by-hand-x", ControlledBy(jobs, "by-hand", "u-other"), false},
+      {"the Job has left it", suspended, "", "bob-9-x", "", true},
+      {"held", suspended, held, "by-hand-x", ControlledBy(jobs, "by-hand", "u-job"), true},
+      {"only another's", suspended, held, "by-hand-x", ControlledBy(jobs, "x", "u-x"), false},
   };
+  const auto list = [](const ResourceType& type, const std::string& item) {
+    return ListAnswer(type, item.empty() ? std::vector<std::string>() : std::vector{item});
+  };
+  const ApiRequest unended = ApiRequest::ListUnendedPods("lab", "job-name");
   for (const Case& one : cases) {
     api_.transport.Forget();
-    api_.transport.On(ListBob("cronjob"), ListAnswer(TypeOf("cronjob"), {}));
-    api_.transport.On(ApiRequest::List(TypeOf("job"), "lab"), ListAnswer(TypeOf("job"), {}));
+    api_.transport.On(ListBob("cronjob"), list(cronjobs, one.owner));
+    api_.transport.On(ApiRequest::List(jobs, "lab"), list(jobs, one.job));
     api_.transport.On(ListPods("job-name in (bob-1)"), ListAnswer(pods, {}));
-    const std::string status = R"("status":{"phase":")" + std::string(one.phase) + "\"}";
-    api_.transport.On(
-        ListPods("job-name"),
-        ListAnswer(pods, {ObjectText(pods, "lab", one.name, "u1", one.metadata, status)}));
+    api_.transport.On(unended,
+                      list(pods, ObjectText(pods, "lab", one.pod, "u1", one.metadata, "")));
     const OwnerSight sight =
         Look(Recorded("cronjob/bob", "cronjob", "u-bob", "job-name in (bob-1)"));
-    ExpectObservation(sight, "absent", one.name);
-    EXPECT_EQ(sight.still_running, one.runs) << one.name << one.metadata;
+    if (one.owner.empty()) {
+      EXPECT_EQ(sight.still_running, one.runs ? "pod/" + std::string(one.pod) : "") << one.what;
+    } else {
+      ExpectObservation(sight, one.runs ? "active" : "scaled-to-zero", one.what);
+    }
   }
   api_.transport.Forget();
-  api_.transport.On(ListBob("cronjob"), ListAnswer(TypeOf("cronjob"), {}));
-  api_.transport.On(ApiRequest::List(TypeOf("job"), "lab"), ListAnswer(TypeOf("job"), {}));
-  api_.transport.On(ListPods("job-name"), Refused(403));
+  api_.transport.On(ListBob("cronjob"), ListAnswer(cronjobs, {}));
+  api_.transport.On(ApiRequest::List(jobs, "lab"), ListAnswer(jobs, {}));
+  api_.transport.On(unended, Refused(403));
   ExpectObservation(Look(Recorded("cronjob/bob", "cronjob", "u-bob")), "unknown",
                     "what still runs of the owner can't be told");
 }

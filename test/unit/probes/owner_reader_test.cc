@@ -46,6 +46,7 @@ constexpr char kComplete[] = R"("status":{"conditions":[{"type":"Complete","stat
 
 TEST_F(OwnerReaderTest, ASuspendedCronJobIsIdleOnceItsJobsHaveEnded) {
   ServeAll("job", {Job("u1", "u-bob", kComplete), Job("u2", "u-alice", R"("status":{})")});
+  api_.transport.On(ApiRequest::ListUnendedPods("lab", "job-name"), ListAnswer(TypeOf("pod"), {}));
   EXPECT_TRUE(Read("cronjob", kSuspend)->suspended);
   api_.transport.Forget();
   ServeAll("job", {Job("u1", "u-bob", kComplete), Job("u2", "u-bob", R"("status":{"active":1})")});
@@ -84,6 +85,7 @@ TEST_F(OwnerReaderTest, AJobOfALongNameIsTheOnesThatLeftIt) {
   const std::string name(63, 'b');
   ServeAll("job", {ObjectText(TypeOf("job"), "lab", name.substr(0, 58) + "12345", "u1", "",
                               R"("spec":{},"status":{})")});
+  api_.transport.On(ApiRequest::ListUnendedPods("lab", "job-name"), ListAnswer(TypeOf("pod"), {}));
   for (const bool is_going : {true, false}) {
     const auto running =
         OwnerReader(api_.client, api_.discovery)

@@ -2,33 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include "test/unit/support/fake_streams.h"
 #include "test/unit/support/fake_transport.h"
 
 namespace cluster_watcher {
 namespace {
 
 using State = WatchStream::State;
-
-// Shows what is asked for, and lets a test answer it.
-class FakeStreams final : public Streams {
- public:
-  std::unique_ptr<Stream> Open(const HttpRequest& of, StreamReader& by) override {
-    request = of;
-    reader = &by;
-    return std::make_unique<Stream>();
-  }
-  void Wait(MonotonicTime, std::stop_token) override {}
-
-  HttpRequest request;
-  StreamReader* reader = nullptr;
-};
-
-std::string Event(const std::string& type, int version, const std::string& more,
-                  const std::string& name = "bob") {
-  return R"({"type":")" + type + R"(","object":{"metadata":{"name":")" + name +
-         R"(","resourceVersion":")" + std::to_string(version) + R"(","managedFields":[)" +
-         std::to_string(version) + "]}" + more + "}}\n";
-}
 
 class WatchStreamTest : public testing::Test {
  protected:

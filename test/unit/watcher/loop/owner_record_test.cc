@@ -22,10 +22,10 @@ class LabWithPod : protected Lab {
 
 class OwnerRecordTest : public testing::Test, protected LabWithPod {
  protected:
-  void Write(Reason reason) {
+  std::optional<ObjectMeta> Write(Reason reason) {
     Decision decision;
     decision.reason = reason;
-    record_.Write(look_, decision, look_.seen);
+    return record_.Write(look_, decision, look_.seen);
   }
 
   // Writes where the API server answers so; returns how often it was said that it can't.
@@ -59,6 +59,26 @@ TEST_F(OwnerRecordTest, WritesWhoIsTheOwnerForSure) {
   }
   Write(Reason::kActive);
   EXPECT_NE(Mark("recorded-owner").find(look_.seen->uid), std::string::npos);
+}
+
+TEST_F(OwnerRecordTest, ReturnsWhatItHasWrittenUnlessSomebodyHasAddedToIt) {
+  Annotate(kRoot, "root-uid", "another");
+  Annotate(kRoot, "phase", "condemned");
+  look_ = observer_.SureLook({});
+  const auto written = Write(Reason::kActive);
+  ASSERT_TRUE(written);
+  EXPECT_EQ(written->Annotation(annotation::kRecordedOwner), Mark("recorded-owner"));
+  EXPECT_FALSE(written->Annotation(annotation::kPhase)) << "it was another object's";
+  EXPECT_TRUE(HasOnlyNewStatus(*written, observer_.SureLook({}).root->meta));
+  look_ = observer_.SureLook({});
+  EXPECT_FALSE(Write(Reason::kActive)) << "it is there";
+  Annotate(kRoot, "hold-until", "2030-01-01T00:00:00Z");
+  small_kubernetes::Fault admission;
+  admission.method = "PATCH";
+  admission.response = Read(kRoot);
+  kubernetes_.GetFaults().Add(admission);
+  look_.marks.owner.reset();
+  EXPECT_FALSE(Write(Reason::kActive)) << "the answer shows a hold as well";
 }
 
 TEST_F(OwnerRecordTest, WritesAnewWhatAnEarlierVersionWrote) {

@@ -294,6 +294,15 @@ TEST_F(OwnerWatchTest, ItWatchesHoweverSeldomItWouldPoll) {
   }
 }
 
+// A watch begins with what a glance right after a sure look shows.
+TEST_F(OwnerWatchTest, WhereThatGlanceFailsItLooksAgainWithinAMinute) {
+  settings_.settings.poll_interval = hours(1);
+  Refuse("GET", kOwnerGlances, 503, 0, 1);
+  At(minutes(3), [this] { Delete(kDriver); });
+  At(minutes(3) + seconds(1), [this] { EXPECT_TRUE(IsLogged("owner-absent")); });
+  Run(minutes(4));
+}
+
 // The Jobs of a CronJob are recorded on the root with each sure look.
 TEST_F(OwnerWatchTest, WhatItWritesItselfIsNoReasonToLook) {
   settings_.settings.owner = *OwnerName::Parse("cronjob/each");
