@@ -160,6 +160,7 @@ Snapshot Observer::Look(const Patience& patience, OtherDriversToo others, const 
         again.sight.observation = Observation::kUnknown;
         again.sight.detail = "the owner changes while it is looked at: " + again.sight.detail;
       }
+      Remember(again.sight);
       snapshot.facts.owner = std::move(again.sight);
       break;
     }
@@ -334,6 +335,7 @@ OtherDrivers Observer::FindOtherDrivers(const Snapshot& snapshot, const Patience
   OtherDrivers drivers = cluster_probe_.FindOtherDrivers(*snapshot.cluster, owner, patience);
   if (drivers.unknown || drivers.in_use_by || !owner_name_ || !snapshot.facts.owner) return drivers;
   const OwnerRead again = ReadOwner(snapshot.cluster, patience);
+  Remember(again.sight);
   if (!IsSame(*snapshot.facts.owner, again.sight)) {
     drivers.unknown = ApiError{ApiFailure::kUnexpected,
                                "the owner has changed since: " + again.sight.detail, std::nullopt};
@@ -360,16 +362,27 @@ std::optional<OwnerSight> Observer::Glance(Freshness freshness, const std::stop_
 }
 
 const RecordedOwner& Observer::Adopt(const Snapshot& snapshot) {
-  const OwnerSight& sight = *snapshot.facts.owner;
+  return Adopt(*snapshot.facts.owner, snapshot.owner_ns, *snapshot.owner_name);
+}
+
+const RecordedOwner& Observer::Adopt(const OwnerSight& sight, const std::string& ns,
+                                     const OwnerName& name) {
   seen_ = RecordedOwner{sight.object->type->SingularName(),
-                        snapshot.owner_ns,
+                        ns,
                         sight.object->meta.name,
                         sight.object->meta.uid,
                         sight.fields.termination_grace,
                         sight.fields.pod_selector,
-                        sight.followed_controller ? snapshot.owner_name->ToText() : ""};
+                        sight.followed_controller ? name.ToText() : ""};
   seen_version_ = sight.object->meta.resource_version;
   return *seen_;
+}
+
+// An owner that is first seen by a read that only confirms another one, as its absence, may have
+// left its pods by the next look.
+void Observer::Remember(const OwnerSight& sight) {
+  if (seen_ || !sight.object || IsOwnMember(cluster_, root_, sight)) return;
+  Adopt(sight, owner_ns_, *owner_name_);
 }
 
 std::vector<ApiRequest> Observer::PodAndNamespaceRequests() const {

@@ -89,6 +89,8 @@ class Observer {
   std::string OwnerKind(const Snapshot& snapshot) const;
 
  private:
+  const RecordedOwner& Adopt(const OwnerSight& sight, const std::string& ns, const OwnerName& name);
+  void Remember(const OwnerSight& sight);
   std::vector<ApiRequest> PodAndNamespaceRequests() const;
   bool ArePodAndNamespaceAsBefore(const std::stop_token& stop, std::optional<WallTime>& at);
   void ReadPodAndNamespace(Snapshot& snapshot, const Patience& patience);

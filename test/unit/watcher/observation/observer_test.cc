@@ -168,6 +168,19 @@ TEST_F(ObserverTest, AnOwnerThatIsBackWhenOtherDriversWereLookedForIsUnknown) {
   EXPECT_EQ(Decide(look_.facts, Watcher().FindOtherDrivers(look_, {})).reason, Reason::kUnknown);
 }
 
+TEST_F(ObserverTest, AnOwnerThatOnlyAConfirmingReadHasSeenIsRemembered) {
+  Delete(kDriver);
+  const Snapshot look = Look();
+  ASSERT_TRUE(Decide(look.facts).abandoned());
+  MakeDriver();
+  EXPECT_EQ(Decide(look.facts, Watcher().FindOtherDrivers(look, {})).reason, Reason::kUnknown);
+  kubernetes_.Admin("DELETE", kDriver, R"({"propagationPolicy":"Orphan"})");
+  kubernetes_.Apply(
+      R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"left","namespace":"lab",)"
+      R"("labels":{"app":"bob"}},"spec":{"containers":[{"name":"main","image":"x"}]}})");
+  EXPECT_EQ(Decide(Look().facts).reason, Reason::kDriverRunning);
+}
+
 // Drivers may be of many kinds.
 TEST_F(ObserverTest, AnApiServerThatHangsIsNotAskedForOneKindOfDriverAfterTheOther) {
   Delete(kDriver);
