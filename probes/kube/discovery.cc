@@ -87,8 +87,7 @@ Result<Done, ApiError> Discovery::ConfirmMissing(const std::string& path,
 }
 
 // What fails is asked again, by who needs to know.
-void Discovery::ConfirmMissingGroups(std::span<const KindName> plurals, std::size_t concurrency,
-                                     const Patience& patience) {
+void Discovery::ConfirmMissingGroups(std::span<const KindName> plurals, const Patience& patience) {
   if (!read_) return;
   std::set<std::string> wanted;
   for (const auto& [plural, group] : plurals) {
@@ -100,7 +99,7 @@ void Discovery::ConfirmMissingGroups(std::span<const KindName> plurals, std::siz
   const std::vector<std::string> paths(wanted.begin(), wanted.end());
   std::vector<ApiRequest> requests;
   for (const std::string& path : paths) requests.push_back(ApiRequest::Discover(path));
-  const auto answers = client_.DoAll(requests, concurrency, patience);
+  const auto answers = client_.DoAll(requests, kReadsSideBySide, patience);
   for (std::size_t i = 0; i < paths.size(); ++i) {
     const bool is_missing = !answers[i] && answers[i].error().failure == ApiFailure::kNotServed;
     if (is_missing) missing_.insert(paths[i]);

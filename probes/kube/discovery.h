@@ -52,8 +52,7 @@ class Discovery {
                                                          const Patience& patience);
 
   // Asks side by side what ByPlural would ask one after another about groups that aren't served.
-  void ConfirmMissingGroups(std::span<const KindName> plurals, std::size_t concurrency,
-                            const Patience& patience);
+  void ConfirmMissingGroups(std::span<const KindName> plurals, const Patience& patience);
 
   // Returns the kinds that people may mean by `name`, a plural, singular, kind or short name, in
   // its group or in any; empty if none is served. Without a group every group is read, and one that

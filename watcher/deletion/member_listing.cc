@@ -41,7 +41,7 @@ MemberKinds FindKinds(const std::vector<std::string>& wanted, const Settings& se
   MemberKinds kinds;
   std::vector<KindName> names;
   for (const std::string& kind : wanted) names.push_back(SplitKindName(kind));
-  discovery.ConfirmMissingGroups(names, static_cast<std::size_t>(settings.concurrency), patience);
+  discovery.ConfirmMissingGroups(names, patience);
   for (const std::string& kind : wanted) {
     const KindName name = SplitKindName(kind);
     auto type = discovery.ByPlural(name.kind, name.group, patience);

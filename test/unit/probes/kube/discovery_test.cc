@@ -95,10 +95,10 @@ TEST(Discovery, WhatIsAskedSideBySideNeedsNoFurtherRequest) {
                                        {"routes", "route.openshift.io"},
                                        {"widgets", "down.example.com"}};
   api.transport.On(ApiRequest::Discover("/apis/down.example.com"), Refused(503));
-  api.discovery.ConfirmMissingGroups(kinds, 8, {});
+  api.discovery.ConfirmMissingGroups(kinds, {});
   EXPECT_TRUE(api.transport.requests.empty()) << "the list of groups was not read yet";
   ASSERT_TRUE(api.discovery.Refresh({}));
-  api.discovery.ConfirmMissingGroups(kinds, 8, {});
+  api.discovery.ConfirmMissingGroups(kinds, {});
   EXPECT_EQ(api.transport.requests.size(), 1u + 3u);
   for (const KindName& kind : kinds) {
     const bool is_known = kind.group.empty();
@@ -109,7 +109,7 @@ TEST(Discovery, WhatIsAskedSideBySideNeedsNoFurtherRequest) {
         << kind.kind;
   }
   EXPECT_EQ(api.transport.requests.size(), 1u + 3u + 1u);
-  api.discovery.ConfirmMissingGroups(std::span(kinds).first(4), 8, {});
+  api.discovery.ConfirmMissingGroups(std::span(kinds).first(4), {});
   EXPECT_EQ(api.transport.requests.size(), 1u + 3u + 1u);
 }
 
