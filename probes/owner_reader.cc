@@ -220,13 +220,18 @@ Result<std::string, ApiError> OwnerReader::FindRun(const OwnerOfPods& owner,
   std::string running;
   if (!*type) return running;
   std::set<std::string> going;
+  const auto is_of_cluster = [&](const ObjectMeta& meta) {
+    return meta.Label(but.label.first) == but.label.second;
+  };
   auto found = AnyObject(
       ApiRequest::List(**type, owner.ns),
       [&](const ObjectMeta& meta, JsonValue item) -> Result<bool, ApiError> {
         const bool owned = !owner.uid.empty() && meta.IsOwnedBy(owner.uid);
         if (!owned && !IsLeftBehind(meta, owner)) return false;
         if (meta.deleting) {
-          going.insert(meta.uid);
+          const OwnerReference* const controller = meta.Controller();
+          const bool controlled = controller != nullptr && controller->uid == owner.uid;
+          if (controlled || !is_of_cluster(meta)) going.insert(meta.uid);
           return false;
         }
         const KubeObject run{**type, meta};
@@ -256,7 +261,9 @@ Result<std::string, ApiError> OwnerReader::FindPodOfRuns(const OwnerOfPods& owne
         if (!IsRunning(pod, meta) || but.IsCaller(meta) || meta.uid == but.root_uid) return false;
         const OwnerReference* const run = meta.Controller();
         const bool is_of_run = run != nullptr && going.contains(run->uid);
-        if (!is_of_run && !IsNamedAfter(meta, owner)) return false;
+        const bool is_of_cluster = meta.Label(but.label.first) == but.label.second;
+        const bool is_left = is_of_cluster ? IsLeftBehind(meta, owner) : IsNamedAfter(meta, owner);
+        if (!is_of_run && !is_left) return false;
         running = "pod/" + meta.name;
         return true;
       },

@@ -149,9 +149,14 @@ bool WatchLoop::Glance(std::stop_token stop) {
 
 bool WatchLoop::GlanceAtOwner(std::stop_token stop) {
   const auto sight = observer_.Glance(Freshness::kGlance, stop);
-  if (!IsActiveAsBefore(sight)) return false;
-  active_owner_ = sight->object;
-  return true;
+  if (IsActiveAsBefore(sight)) {
+    active_owner_ = sight->object;
+    return true;
+  }
+  const bool is_same =
+      sight && sight->object && sight->object->meta.resource_version == owner_version_;
+  owner_unseen_ = !is_same;
+  return false;
 }
 
 WatchLoop::Next WatchLoop::Act(const Snapshot& snapshot, const Decision& decision,
@@ -181,6 +186,8 @@ void WatchLoop::NoteLook(const Snapshot& snapshot) {
   root_read_ = snapshot.began;
   next_sure_look_ = snapshot.began + kSureInterval * Percent() / 100;
   last_fields_ = owner && owner->object ? owner->fields : OwnerFields();
+  owner_version_ = owner && owner->object ? owner->object->meta.resource_version : "";
+  owner_unseen_ = false;
   active_owner_.reset();
   if (!watch_.IsAskedFor()) return;
   if (last_reason_ != Reason::kActive) watch_.Close();
@@ -350,8 +357,8 @@ MonotonicTime WatchLoop::NextPoll(MonotonicTime began) {
   if (std::exchange(look_again_, false)) return tools_.clock.Now() + kControllersTake;
   Duration interval = tools_.settings->poll_interval;
   if (last_reason_ == Reason::kShared) interval = std::max(interval, kRootInterval);
-  // Until a glance has shown what to watch, the next poll isn't left to a long interval.
-  if (MayWatch() && !active_owner_) interval = std::min(interval, kRootInterval);
+  // What was to show whether it can be watched isn't left to a long interval.
+  if (MayWatch() && owner_unseen_) interval = std::min(interval, kRootInterval);
   int percent = Percent();
   const Duration away(away_since_ ? std::chrono::ceil<Duration>(tools_.clock.Now() - *away_since_)
                                   : Duration(0));

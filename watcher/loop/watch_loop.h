@@ -87,11 +87,13 @@ class WatchLoop {
   std::optional<KubeObject> root_;           // while watches are asked for
   std::optional<MonotonicTime> away_since_;  // since when no look was told anything
   OwnerFields last_fields_;                  // of the owner
+  std::string owner_version_;                // its resourceVersion; empty: there is no owner
   bool marks_to_settle_ = false;  // the root bore marks of a deletion, or another object's
   bool look_again_ = false;       // soon: nothing but the mark delayed the condemnation
   bool rehearsed_ = false;        // in a dry run: this abandonment was shown
   // As a glance since showed it: its own fields say that it is active. nullopt: none did.
   std::optional<KubeObject> active_owner_;
+  bool owner_unseen_ = false;  // a glance failed since, or showed another version
 };
 
 }  // namespace cluster_watcher

@@ -419,6 +419,8 @@ TEST_F(OwnerProbeTest, APodOfAJobThatIsLostOrGoingStillRuns) {
       {"of another's", "", held, "by-hand-x", ControlledBy(jobs, "by-hand", "u-other"), false},
       {"the Job has left it", suspended, "", "bob-9-x", "", true},
       {"held", suspended, held, "by-hand-x", ControlledBy(jobs, "by-hand", "u-job"), true},
+      {"the cluster's own", suspended, "", "bob-9-x", R"("labels":{"oshinko-cluster":"spark"})",
+       false},
       {"only another's", suspended, held, "by-hand-x", ControlledBy(jobs, "x", "u-x"), false},
   };
   const auto list = [](const ResourceType& type, const std::string& item) {
@@ -432,8 +434,9 @@ TEST_F(OwnerProbeTest, APodOfAJobThatIsLostOrGoingStillRuns) {
     api_.transport.On(ListPods("job-name in (bob-1)"), ListAnswer(pods, {}));
     api_.transport.On(unended,
                       list(pods, ObjectText(pods, "lab", one.pod, "u1", one.metadata, "")));
-    const OwnerSight sight =
-        Look(Recorded("cronjob/bob", "cronjob", "u-bob", "job-name in (bob-1)"));
+    OwnerQuery query = Recorded("cronjob/bob", "cronjob", "u-bob", "job-name in (bob-1)");
+    query.cluster.label = {"oshinko-cluster", "spark"};
+    const OwnerSight sight = Look(query);
     if (one.owner.empty()) {
       EXPECT_EQ(sight.still_running, one.runs ? "pod/" + std::string(one.pod) : "") << one.what;
     } else {

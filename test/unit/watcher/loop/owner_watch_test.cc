@@ -277,6 +277,23 @@ TEST_F(OwnerWatchTest, AnOwnerThatOthersKeepActiveIsPolled) {
   EXPECT_GE(streams_.opened.size(), 2u) << "it was watched";
 }
 
+TEST_F(OwnerWatchTest, OneThatOthersKeepActiveIsPolledAsSeldomAsIsAskedFor) {
+  settings_.settings.poll_interval = hours(1);
+  settings_.settings.owner = *OwnerName::Parse("cronjob/each");
+  MakeCronJob("each");
+  const std::string path = "/apis/batch/v1/namespaces/lab/cronjobs/each";
+  kubernetes_.Admin("PATCH", path, R"({"spec":{"suspend":true}})", "application/merge-patch+json");
+  kubernetes_.Apply(R"({"apiVersion":"batch/v1","kind":"Job",)" +
+                    Meta("now", R"(,"ownerReferences":[{"apiVersion":"batch/v1","kind":"CronJob",)"
+                                R"("name":"each","controller":true,"uid":")" +
+                                    ObjectUid(path) + "\"}]") +
+                    R"(,"spec":{"template":{"spec":{"restartPolicy":"Never","containers":[]}}}})");
+  std::size_t looks = 0;
+  At(minutes(2), [&] { looks = SureLooks(); });
+  Run(minutes(40));
+  EXPECT_EQ(SureLooks(), looks);
+}
+
 TEST_F(OwnerWatchTest, ItWatchesHoweverSeldomItWouldPoll) {
   for (const Duration interval :
        {Duration(minutes(5)), Duration(minutes(15)), Duration(hours(1))}) {
