@@ -82,8 +82,7 @@ class OwnerReader::Climb {
       return false;
     }
     if (!selected_) return false;
-    const bool of_cluster = meta.Label(but_.label.first) == but_.label.second;
-    return !of_cluster || (IsMade(type) && IsLeftBehind(meta, owner_));
+    return !but_.IsLabelled(meta) || (IsMade(type) && IsLeftBehind(meta, owner_));
   }
   // Returns whether a pod is the owner's of which the controller is gone.
   bool IsOfOwnerWithoutController() const { return selected_; }
@@ -202,8 +201,7 @@ Result<std::string, ApiError> OwnerReader::FindPod(const OwnerOfPods& owner,
       [&](const ObjectMeta& meta, JsonValue pod) -> Result<bool, ApiError> {
         if (!IsRunning(pod, meta) || but.IsCaller(meta)) return false;
         const std::string name = "pod/" + meta.name;
-        const bool labelled = meta.Label(but.label.first) == but.label.second;
-        if (labelled && !climb.IsOfOwner(Pods(), meta, name)) return false;
+        if (but.IsLabelled(meta) && !climb.IsOfOwner(Pods(), meta, name)) return false;
         running = name;
         return true;
       },
@@ -220,9 +218,6 @@ Result<std::string, ApiError> OwnerReader::FindRun(const OwnerOfPods& owner,
   std::string running;
   if (!*type) return running;
   std::set<std::string> going;
-  const auto is_of_cluster = [&](const ObjectMeta& meta) {
-    return meta.Label(but.label.first) == but.label.second;
-  };
   auto found = AnyObject(
       ApiRequest::List(**type, owner.ns),
       [&](const ObjectMeta& meta, JsonValue item) -> Result<bool, ApiError> {
@@ -231,7 +226,7 @@ Result<std::string, ApiError> OwnerReader::FindRun(const OwnerOfPods& owner,
         if (meta.deleting) {
           const OwnerReference* const controller = meta.Controller();
           const bool controlled = controller != nullptr && controller->uid == owner.uid;
-          if (controlled || !is_of_cluster(meta)) going.insert(meta.uid);
+          if (controlled || !but.IsLabelled(meta)) going.insert(meta.uid);
           return false;
         }
         const KubeObject run{**type, meta};
@@ -261,8 +256,8 @@ Result<std::string, ApiError> OwnerReader::FindPodOfRuns(const OwnerOfPods& owne
         if (!IsRunning(pod, meta) || but.IsCaller(meta) || meta.uid == but.root_uid) return false;
         const OwnerReference* const run = meta.Controller();
         const bool is_of_run = run != nullptr && going.contains(run->uid);
-        const bool is_of_cluster = meta.Label(but.label.first) == but.label.second;
-        const bool is_left = is_of_cluster ? IsLeftBehind(meta, owner) : IsNamedAfter(meta, owner);
+        const bool is_left =
+            but.IsLabelled(meta) ? IsLeftBehind(meta, owner) : IsNamedAfter(meta, owner);
         if (!is_of_run && !is_left) return false;
         running = "pod/" + meta.name;
         return true;

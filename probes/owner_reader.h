@@ -30,6 +30,8 @@ struct ClusterOfPods {
   bool IsCaller(const ObjectMeta& pod) const {
     return caller_uid.empty() ? !caller.empty() && pod.name == caller : pod.uid == caller_uid;
   }
+  // Whether it carries the cluster's label.
+  bool IsLabelled(const ObjectMeta& meta) const { return meta.Label(label.first) == label.second; }
 };
 
 // An object that pods and runs belong to; it need not exist any more.
