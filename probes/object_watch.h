@@ -36,6 +36,8 @@ class ObjectWatch {
               unsigned seed, OnRestart on_restart);
 
   const WatchedObject& object() const { return object_; }
+  // It isn't up until an event or a bookmark has come: an earlier watch has stalled.
+  void Doubt() { in_doubt_ = true; }
   // Does what is due, which may take a request.
   void Tend(std::stop_token stop);
   // When there will be something to do, unless the server says something earlier.
@@ -69,6 +71,9 @@ class ObjectWatch {
   std::string shown_;
   std::string known_;
   bool changed_ = false;
+  // One has stalled, and none has shown an event or a bookmark since: what is in between may pass
+  // nothing on but the answer.
+  bool in_doubt_ = false;
   Duration pause_{0};
   MonotonicTime begin_at_{};
   std::unique_ptr<WatchStream> stream_;  // null: it waits for begin_at_

@@ -38,19 +38,21 @@ bool IsMade(const ResourceType& type) {
          type.kind == "Job";
 }
 
-// Whether `meta` belongs to nobody and may have been made by `owner`: what is made is named after
-// its maker.
-// The API server cuts the name from which it generates another.
-// Source: k8s.io/apiserver/pkg/storage/names.
-bool IsNamedAfter(const ObjectMeta& meta, const OwnerOfPods& owner) {
+// What is made is named after its maker. The API server cuts the name from which it generates
+// another. Source: k8s.io/apiserver/pkg/storage/names.
+bool IsNamedAfter(const std::string& name, const OwnerOfPods& owner) {
   constexpr std::size_t kLongestBase = 58;
-  return meta.owner_references().empty() &&
-         meta.name.starts_with((owner.name + "-").substr(0, kLongestBase));
+  return name.starts_with((owner.name + "-").substr(0, kLongestBase));
+}
+
+// Whether `meta` belongs to nobody and may have been made by `owner`.
+bool IsNobodys(const ObjectMeta& meta, const OwnerOfPods& owner) {
+  return meta.owner_references().empty() && IsNamedAfter(meta.name, owner);
 }
 
 // Whether `owner` is going, and has let go of what it has made.
 bool IsLeftBehind(const ObjectMeta& meta, const OwnerOfPods& owner) {
-  return owner.is_going && IsNamedAfter(meta, owner);
+  return owner.is_going && IsNobodys(meta, owner);
 }
 
 bool IsRunning(JsonValue pod, const ObjectMeta& meta) {
@@ -217,16 +219,17 @@ Result<std::string, ApiError> OwnerReader::FindRun(const OwnerOfPods& owner,
   if (!type) return Unexpected{std::move(type).error()};
   std::string running;
   if (!*type) return running;
-  std::set<std::string> going;
+  Runs runs;
   auto found = AnyObject(
       ApiRequest::List(**type, owner.ns),
       [&](const ObjectMeta& meta, JsonValue item) -> Result<bool, ApiError> {
+        bool& is_going = runs[meta.uid];
         const bool owned = !owner.uid.empty() && meta.IsOwnedBy(owner.uid);
         if (!owned && !IsLeftBehind(meta, owner)) return false;
         if (meta.deleting) {
           const OwnerReference* const controller = meta.Controller();
           const bool controlled = controller != nullptr && controller->uid == owner.uid;
-          if (controlled || !but.IsLabelled(meta)) going.insert(meta.uid);
+          is_going = controlled || !but.IsLabelled(meta);
           return false;
         }
         const KubeObject run{**type, meta};
@@ -239,14 +242,16 @@ Result<std::string, ApiError> OwnerReader::FindRun(const OwnerOfPods& owner,
       },
       patience);
   if (!found) return Unexpected{std::move(found).error()};
-  const bool has_pods = running.empty() && (*type)->kind == "Job";
-  return has_pods ? FindPodOfRuns(owner, going, but, patience) : running;
+  if (!running.empty()) return running;
+  if ((*type)->kind == "Job") return FindPodOfRuns(owner, runs, but, patience);
+  // A run that somebody's finalizer holds has pods that run on.
+  return owner.uid.empty() ? running : FindPodByControllers(owner, but, patience);
 }
 
-// A Job that somebody's finalizer holds, or that was deleted with --cascade=orphan, has pods that
-// run on. Source: kubernetes.io "Well-Known Labels", job-name.
-Result<std::string, ApiError> OwnerReader::FindPodOfRuns(const OwnerOfPods& owner,
-                                                         const std::set<std::string>& going,
+// A Job that somebody's finalizer holds, that was deleted with --cascade=orphan, or whose pods the
+// garbage collector has yet to delete, has pods that run on. Source: kubernetes.io "Well-Known
+// Labels", job-name.
+Result<std::string, ApiError> OwnerReader::FindPodOfRuns(const OwnerOfPods& owner, const Runs& runs,
                                                          const ClusterOfPods& but,
                                                          const Patience& patience) {
   std::string running;
@@ -255,10 +260,15 @@ Result<std::string, ApiError> OwnerReader::FindPodOfRuns(const OwnerOfPods& owne
       [&](const ObjectMeta& meta, JsonValue pod) -> Result<bool, ApiError> {
         if (!IsRunning(pod, meta) || but.IsCaller(meta) || meta.uid == but.root_uid) return false;
         const OwnerReference* const run = meta.Controller();
-        const bool is_of_run = run != nullptr && going.contains(run->uid);
-        const bool is_left =
-            but.IsLabelled(meta) ? IsLeftBehind(meta, owner) : IsNamedAfter(meta, owner);
-        if (!is_of_run && !is_left) return false;
+        bool is_of_owner;
+        if (run == nullptr) {
+          is_of_owner = but.IsLabelled(meta) ? IsLeftBehind(meta, owner) : IsNobodys(meta, owner);
+        } else if (const auto listed = runs.find(run->uid); listed != runs.end()) {
+          is_of_owner = listed->second;
+        } else {
+          is_of_owner = !but.IsLabelled(meta) && IsNamedAfter(run->name, owner);
+        }
+        if (!is_of_owner) return false;
         running = "pod/" + meta.name;
         return true;
       },

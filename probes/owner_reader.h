@@ -7,7 +7,6 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 
@@ -86,9 +85,10 @@ class OwnerReader {
                                         const Patience& patience);
   Result<std::string, ApiError> FindRun(const OwnerOfPods& owner, const ClusterOfPods& but,
                                         const Patience& patience);
-  // `going`: the UIDs of its runs that are terminating.
-  Result<std::string, ApiError> FindPodOfRuns(const OwnerOfPods& owner,
-                                              const std::set<std::string>& going,
+  // By UID: whether the run is the owner's and is terminating.
+  using Runs = std::map<std::string, bool>;
+  // `runs`: all there are in the owner's namespace.
+  Result<std::string, ApiError> FindPodOfRuns(const OwnerOfPods& owner, const Runs& runs,
                                               const ClusterOfPods& but, const Patience& patience);
   Result<std::string, ApiError> FindPodByControllers(const OwnerOfPods& owner,
                                                      const ClusterOfPods& but,

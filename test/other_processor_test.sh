@@ -21,7 +21,7 @@ check "it says its version" grep -q '^cluster-watcher [0-9]' <($program version)
 # shellcheck disable=SC2024
 deletes() { PROGRAM=$program scripts/demo >"$work/demo" 2>&1 || { tail -n 40 "$work/demo"; return 1; }; }
 check "it deletes a cluster whose driver is gone, and nothing of its neighbours" deletes
-check "and says so" grep -q 'deleted' "$work/demo"
+check "and says so" grep -q 'luster .* is deleted' "$work/demo"
 
 finished=true
 echo "$passed passed, $failed failed"

@@ -106,7 +106,7 @@ void WatchStream::Take(std::string_view bytes) {
     if (!too_long_) line_ += piece;
     if (end == std::string_view::npos) return;
     if (std::exchange(too_long_, false)) {
-      heard_ = access_.clock.Now();
+      NoteWord();
       changed_ = true;
       changed_at_.clear();
       // What it was is not known, so that whatever comes next differs from it.
@@ -127,6 +127,11 @@ void WatchStream::End(const std::optional<TransportError>& error) {
   Finish(State::kClosed, "the server has closed it");
 }
 
+void WatchStream::NoteWord() {
+  heard_ = access_.clock.Now();
+  has_spoken_ = true;
+}
+
 void WatchStream::ReadLine(std::string_view line) {
   const auto document = JsonDocument::Parse(line);
   if (!document) return Finish(State::kFailed, "no event: " + document.error().message);
@@ -137,7 +142,7 @@ void WatchStream::ReadLine(std::string_view line) {
   const JsonValue metadata = object["metadata"];
   const auto version = metadata["resourceVersion"].AsString();
   if (type == "BOOKMARK") {
-    heard_ = access_.clock.Now();
+    NoteWord();
     if (version && !version->empty()) version_ = *version;
     return;
   }
@@ -145,7 +150,7 @@ void WatchStream::ReadLine(std::string_view line) {
   if (!is_known || !version || version->empty()) {
     return Finish(State::kFailed, "no event of a watch");
   }
-  heard_ = access_.clock.Now();
+  NoteWord();
   // A server that ignores the selector shows the others as well.
   if (metadata["name"].AsString() != object_.name) return;
   version_ = shown_ = *version;

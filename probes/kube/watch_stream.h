@@ -67,6 +67,8 @@ class WatchStream final : private StreamReader {
   // When it was opened, and when the server last said anything.
   MonotonicTime opened() const { return opened_; }
   MonotonicTime heard() const { return heard_; }
+  // Whether an event or a bookmark has come, not just an answer.
+  bool has_spoken() const { return has_spoken_; }
   // Where the next watch has to go on.
   const std::string& version() const { return version_; }
   std::optional<std::uint64_t> fingerprint() const { return fingerprint_; }
@@ -81,6 +83,7 @@ class WatchStream final : private StreamReader {
   void Begin(int status) override;
   void Take(std::string_view bytes) override;
   void End(const std::optional<TransportError>& error) override;
+  void NoteWord();
   void ReadLine(std::string_view line);
   void ReadError(JsonValue status);
   void Finish(State state, std::string problem);
@@ -100,6 +103,7 @@ class WatchStream final : private StreamReader {
   std::string line_;       // the begin of one that isn't whole
   bool too_long_ = false;  // and is passed over
   bool changed_ = false;
+  bool has_spoken_ = false;
   std::unique_ptr<Stream> stream_;
 };
 

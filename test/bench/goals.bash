@@ -3,7 +3,7 @@
 # shellcheck shell=bash disable=SC2154
 kib_to_mb() { awk -v v="$1" 'BEGIN { printf "%.2f\n", v * 1024 / 1e6 }'; }
 
-# make_cluster NAME OWNER [COUNT]: and its driver, if that isn't there.
+# make_cluster NAME OWNER: and its driver, if that isn't there.
 make_cluster() {
   {
     kubectl -n "$namespace" get deployment "$2" >/dev/null 2>&1 || deployment "$2" ""
@@ -165,7 +165,7 @@ measure_api_server() {
     began=$SECONDS
     crowd "$who" "$sidecars" 5s
     sleep 3
-    # Ours look for sure when a minute has passed.
+    # Ours ask for more when a minute has passed.
     ((SECONDS - began < 35)) || say "they have taken $((SECONDS - began)) s to start: less SIDECARS would be better."
     window=$(((48 - (SECONDS - began)) / 3))
     for _ in 1 2 3; do above "$idle" "$(api_server_rate $((window > 5 ? window : 5)))" "$each" >>"$work/api.$who"; done

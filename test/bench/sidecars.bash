@@ -9,12 +9,6 @@ declare -A labels=(
   [standard_library]="Go, standard library" [client_go]="Go, client-go"
   [kube_rs]="Rust, kube-rs" [kubectl_loop]="kubectl in a loop")
 
-# can_watch: whether the program has --observe=watch.
-can_watch() {
-  "$binary" help watch | awk '/^ +--/ { on = /--observe=/ } on { text = text " " $0 }
-    END { exit !(text ~ /watch/ && text !~ /not in this version/) }'
-}
-
 # command_of WHO CLUSTER OWNER INTERVAL [FLAG...]: sets $command, and $verdict, how its first verdict
 # begins. A FLAG is for ours alone.
 command_of() {

@@ -282,8 +282,11 @@ void Judge::ReadMembers(const Exchange& one, Record& record) {
   record.has_begun |= one.Is(HttpMethod::kDelete) && one.status == 200;
   record.has_begun |= one.Is(HttpMethod::kPatch) &&
                       Contains(one.request.body, R"("cluster-watcher/deletes-begun":"true")");
-  // Only a pass over what is proven half tries a mark.
-  if (one.Is(HttpMethod::kPatch)) record.in_passes = Contains(one.request.target, "?dryRun=All");
+  // Only a pass over what is proven half tries a mark. What notes an after-delete step stands
+  // between two passes.
+  if (one.Is(HttpMethod::kPatch) && !Contains(one.request.body, "after-delete/")) {
+    record.in_passes = Contains(one.request.target, "?dryRun=All");
+  }
   if (record.has_begun || record.in_passes || record.roots.empty() ||
       !record.roots.back().second.deletes_begun || record.looks.size() == record.looks_judged ||
       !one.true_answer || one.status != 200 ||
@@ -345,10 +348,10 @@ void Judge::Read(const Exchange& one, Record& record) const {
   }
   if (glance) return;
   if (target == "/apis") {
-    // A look that has read neither pod nor root knows no owner, whatever it saw.
-    if (record.by_sight && !looks.empty() && !(looks.back().pod && looks.back().root)) {
-      record.recorded.clear();
-    }
+    // Who has never read pod and root knows no owner, whatever was seen.
+    const bool knows_cluster = std::any_of(looks.begin(), looks.end(),
+                                           [](const Look& look) { return look.pod && look.root; });
+    if (record.by_sight && !knows_cluster) record.recorded.clear();
     record.by_sight = false;
     record.sighted.clear();
     record.name_failed.clear();

@@ -33,7 +33,7 @@ class LocalStreams::LocalStream final : public Stream {
 
   // Returns whether the reader was told anything.
   bool Deliver() {
-    if (over_ || all_.stalled) return false;
+    if (over_ || (all_.stalled && begun_)) return false;
     if (!begun_) {
       begun_ = true;
       reader_.Begin(response_.status);

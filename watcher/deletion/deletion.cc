@@ -205,11 +205,17 @@ Deletion::Outcome Deletion::DeleteMembers(MonotonicTime deadline) {
           first_sent_ == FirstSent::kNone && prepared_->complete && pass.remaining == 0;
       const bool few = first_sent_ != FirstSent::kFailed || late_passes + 1 >= kLatePasses;
       if (IsWhole() && (late ? few : none_left && is_repeated_)) {
-        if (late) NameOverdue(pass, prepared_->failed);
+        if (late) {
+          NameOverdue(pass, prepared_->failed);
+          members_left_ = true;
+        }
         prepared_.reset();
         return Outcome::kDone;
       }
-      if (late) ++late_passes;
+      if (late) {
+        ++late_passes;
+        pace_.Settle();
+      }
       // What failed in passing is sent again while its evidence is fresh; what was changed
       // meanwhile has to be listed again.
       const bool again = IsWhole() && first_sent_ == FirstSent::kFailed;

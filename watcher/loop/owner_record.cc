@@ -52,7 +52,8 @@ std::optional<ObjectMeta> OwnerRecord::Write(const Snapshot& snapshot, const Dec
   const Marks& marks = snapshot.marks;
   AnnotationChanges changes;
   if (owner != marks.owner || marks.owner_is_outdated) changes = OwnerMarks(*owner);
-  const bool other_uid = marks.owner && marks.owner->uid != owner->uid;
+  // Where no owner was recorded with it, it may be an earlier one's word.
+  const bool other_uid = !marks.owner || marks.owner->uid != owner->uid;
   if (marks.app_status && (other_uid || decision.reason == Reason::kSharedByReplicas)) {
     changes.merge(WithoutAppStatus());
   }

@@ -62,10 +62,12 @@ void OwnerWatch::AimAt(Target& target, const KubeObject& object, bool metadata_o
   target.watch =
       std::make_unique<ObjectWatch>(tools_.client, *access_, watched, object.meta.resource_version,
                                     static_cast<unsigned>(jitter_()), note);
+  if (in_doubt_) target.watch->Doubt();
 }
 
 void OwnerWatch::Note(const std::string& what, ObjectWatch::Restart restart, bool refused,
                       const std::string& why) {
+  if (restart == ObjectWatch::Restart::kStalled) in_doubt_ = true;
   tools_.metrics.WatchRestarted(ToString(restart));
   tools_.log.debug("the watch on {} has to be started again ({}): {}", what, ToString(restart),
                    why);
@@ -89,6 +91,7 @@ void OwnerWatch::Tend(const std::stop_token& stop) {
     target->watch->Tend(stop);
     if (target->watch->TakeChange()) target->changed = true;
   }
+  if (AreUp()) in_doubt_ = false;
 }
 
 MonotonicTime OwnerWatch::NextTend() const {

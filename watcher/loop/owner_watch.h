@@ -67,6 +67,7 @@ class OwnerWatch {
   Target owner_;
   Target root_;
   bool needs_sure_look_ = false;
+  bool in_doubt_ = false;          // a watch has stalled, and no later one has shown anything
   std::set<std::string> refused_;  // as it was logged, since both were last watched
 };
 

@@ -357,8 +357,9 @@ MonotonicTime WatchLoop::NextPoll(MonotonicTime began) {
   if (std::exchange(look_again_, false)) return tools_.clock.Now() + kControllersTake;
   Duration interval = tools_.settings->poll_interval;
   if (last_reason_ == Reason::kShared) interval = std::max(interval, kRootInterval);
-  // What was to show whether it can be watched isn't left to a long interval.
-  if (MayWatch() && owner_unseen_) interval = std::min(interval, kRootInterval);
+  // Neither what is to be written again nor what was to show whether it can be watched is left to a
+  // long interval.
+  if (!IsSettled() || (MayWatch() && owner_unseen_)) interval = std::min(interval, kRootInterval);
   int percent = Percent();
   const Duration away(away_since_ ? std::chrono::ceil<Duration>(tools_.clock.Now() - *away_since_)
                                   : Duration(0));

@@ -126,6 +126,12 @@ std::optional<Snapshot> Observer::TerminationLook() {
   const auto root_reads = std::make_shared<LookReads>(clock_, kTerminationPatience);
   const RootState state = root.ReadWhole(Patience::Repeating(root_reads), kTerminationPatience);
   if (state != RootState::kTerminating && state != RootState::kGone) return std::nullopt;
+  if (state == RootState::kGone) {
+    // The application's word dies with it: a claim may have taken it off since it was last seen.
+    KubeObject last = root.object();
+    last.meta = WithMarks(std::move(last.meta), WithoutAppStatus());
+    root.Take(std::move(last));
+  }
   const auto reads = std::make_shared<LookReads>(clock_, kTerminationPatience);
   Snapshot snapshot = Look(Patience::OfLook(reads, {}), OtherDriversToo::kYes, &root);
   snapshot.evidence_since = root_reads->since();  // what stands on the root could keep it
@@ -148,6 +154,7 @@ Snapshot Observer::Look(const Patience& patience, OtherDriversToo others, const 
       snapshot = LookAround(owner, others, going, patience);
       snapshot.root_changed = root_changed = root_changed || snapshot.root_changed;
       if (going == nullptr) NoteVersions(snapshot, before, patience);
+      if (owner && !GoesOn(snapshot) && owner->IsFor(*this)) Remember(owner->sight);
       if (!GoesOn(snapshot) || !NeedsProof(snapshot)) break;
       if (std::exchange(owner->is_late, false) && round < kMostRounds) continue;
       OwnerRead again = ReadOwnerAgain(*owner, snapshot.cluster, patience);
@@ -378,8 +385,8 @@ const RecordedOwner& Observer::Adopt(const OwnerSight& sight, const std::string&
   return *seen_;
 }
 
-// An owner that is first seen by a read that only confirms another one, as its absence, may have
-// left its pods by the next look.
+// An owner that is first seen by a read that only confirms another one, as its absence, or in a
+// look that then fails, may have left its pods by the next look.
 void Observer::Remember(const OwnerSight& sight) {
   if (seen_ || !sight.object || IsOwnMember(cluster_, root_, sight)) return;
   Adopt(sight, owner_ns_, *owner_name_);

@@ -103,7 +103,9 @@ TEST(OwnerKinds, NoSuspendedOwnerIsIdleWhileARunOfItGoesOn) {
                      ListAnswer(runs, {ObjectText(runs, "lab", "a", "a", of_bob, R"("spec":{})")}));
     api.transport.On(ApiRequest::List(runs, "lab"),
                      ListAnswer(runs, {ObjectText(runs, "lab", "a", "a", "", R"("spec":{})")}));
-    api.transport.On(ApiRequest::ListUnendedPods("lab", "job-name"), ListAnswer(TypeOf("pod"), {}));
+    for (const char* selector : {"", "job-name"}) {
+      api.transport.On(ApiRequest::ListUnendedPods("lab", selector), ListAnswer(TypeOf("pod"), {}));
+    }
     const auto suspended = JsonDocument::Parse(
         ObjectText(Kind(row.kind), "lab", "bob", "u-bob", "", R"("spec":{"suspend":true})"));
     const KubeObject bob{Kind(row.kind), *ReadObjectMeta(suspended->root())};

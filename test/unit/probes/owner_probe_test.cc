@@ -414,11 +414,16 @@ TEST_F(OwnerProbeTest, APodOfAJobThatIsLostOrGoingStillRuns) {
   const std::vector<Case> cases = {
       {"both left", "", "", "bob-9-x", "", true},
       {"of another", "", "", "bobby-9-x", "", false},
-      {"of a Job that is nobody's", "", "", "bob-9-x", ControlledBy(jobs, "bob-9", "u-j"), false},
+      {"of a Job that is gone", "", "", "bob-9-x", ControlledBy(jobs, "bob-9", "u-j"), true},
+      {"of a Job that is gone and was another's", "", "", "x", ControlledBy(jobs, "x", "u-x"),
+       false},
+      {"of a Job that is nobody's", "", ObjectText(jobs, "lab", "bob-9", "u-j", ""), "bob-9-x",
+       ControlledBy(jobs, "bob-9", "u-j"), false},
       {"of one that is held", "", held, "by-hand-x", ControlledBy(jobs, "by-hand", "u-job"), true},
       {"of another's", "", held, "by-hand-x", ControlledBy(jobs, "by-hand", "u-other"), false},
       {"the Job has left it", suspended, "", "bob-9-x", "", true},
       {"held", suspended, held, "by-hand-x", ControlledBy(jobs, "by-hand", "u-job"), true},
+      {"its Job is gone", suspended, "", "bob-9-x", ControlledBy(jobs, "bob-9", "u-j"), true},
       {"the cluster's own", suspended, "", "bob-9-x", R"("labels":{"oshinko-cluster":"spark"})",
        false},
       {"only another's", suspended, held, "by-hand-x", ControlledBy(jobs, "x", "u-x"), false},
@@ -449,6 +454,30 @@ TEST_F(OwnerProbeTest, APodOfAJobThatIsLostOrGoingStillRuns) {
   api_.transport.On(unended, Refused(403));
   ExpectObservation(Look(Recorded("cronjob/bob", "cronjob", "u-bob")), "unknown",
                     "what still runs of the owner can't be told");
+}
+
+TEST_F(OwnerProbeTest, APodOfARunThatIsNoJobStillRunsWhileTheRunIsHeld) {
+  const ResourceType& owners = TypeOf("scheduledsparkapplication");
+  const ResourceType& runs = TypeOf("sparkapplication");
+  const auto others = api_.transport.otherwise;
+  api_.transport.otherwise = [&](const HttpRequest& request) -> HttpResult {
+    if (const auto discovered = FakeApi::Discovered(request, {owners, runs})) return *discovered;
+    return others(request);
+  };
+  const std::string going = R"(,"deletionTimestamp":"2026-12-24T18:00:00Z")";
+  const std::string held =
+      ObjectText(runs, "lab", "bob-1", "u-run", ControlledBy(owners, "bob", "u-bob") + going);
+  api_.transport.On(ListBob("scheduledsparkapplication"),
+                    ListAnswer(owners, {ObjectText(owners, "lab", "bob", "u-bob", "",
+                                                   R"("spec":{"suspend":true})")}));
+  api_.transport.On(ApiRequest::List(runs, "lab"), ListAnswer(runs, {held}));
+  api_.transport.On(ApiRequest::ListMetadata(runs, "lab"), ListAnswer(runs, {held}));
+  const auto look = [&](const char* run) {
+    pods_ = {PodText("driver", PodIn("Running"), ControlledBy(runs, "bob-1", run))};
+    return Look(Query("scheduledsparkapplication.sparkoperator.k8s.io/bob"));
+  };
+  ExpectObservation(look("u-run"), "active", "its driver runs on");
+  ExpectObservation(look("u-another"), "scaled-to-zero", "another's");
 }
 
 TEST_F(OwnerProbeTest, AGroupThatIsMerelyNotListedDoesCountForABareName) {

@@ -106,6 +106,15 @@ TEST_F(OwnerRecordTest, TakesOffAnAppStatusThatIsNotThisOwners) {
   EXPECT_EQ(status_after(Reason::kSharedByReplicas, uid), "");
 }
 
+// It may be an earlier owner's, of which no watcher knows.
+TEST_F(OwnerRecordTest, TakesOffAnAppStatusThatStoodThereBeforeAnyRecord) {
+  Annotate(kRoot, "app-status", "completed");
+  look_ = observer_.SureLook({});
+  Write(Reason::kActive);
+  EXPECT_NE(Mark("recorded-owner"), "");
+  EXPECT_EQ(Mark("app-status"), "");
+}
+
 TEST_F(OwnerRecordTest, WhatFailsInPassingIsWorthAnotherLookSoon) {
   EXPECT_TRUE(record_.is_written());
   SaidAfter(503);

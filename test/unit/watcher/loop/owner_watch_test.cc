@@ -214,6 +214,24 @@ TEST_F(OwnerWatchTest, AWatchThatStallsIsNoticedAndTheOwnerIsPolledMeanwhile) {
   EXPECT_FALSE(Exists(kRoot)) << log_text_.str();
 }
 
+// A proxy may pass on that a watch has begun, and hold back what it shows.
+TEST_F(OwnerWatchTest, WhereNoWatchEverSaysAnythingTheOwnerIsPolled) {
+  streams_.stalled = true;
+  for (const int minute : {20, 40, 60}) {
+    At(minutes(minute), [this] {
+      log_text_.str("");
+      Scale(0);
+    });
+    At(minutes(minute) + seconds(7), [this] {
+      EXPECT_TRUE(IsLogged("scaled-to-zero"));
+      Scale(1);
+    });
+  }
+  Run(minutes(61));
+  EXPECT_GE(Restarts("stalled"), 6);
+  EXPECT_LE(Restarts("stalled"), 40);
+}
+
 TEST_F(OwnerWatchTest, BrokenItGoesOnWhereItWasAndMissesNothing) {
   At(minutes(10), [this] {
     streams_.BreakAll();
@@ -305,7 +323,18 @@ TEST_F(OwnerWatchTest, ItWatchesHoweverSeldomItWouldPoll) {
     At(start + minutes(30), [this] { Scale(0); });
     At(start + minutes(30) + seconds(1), [&] { EXPECT_TRUE(IsLogged("scaled-to-zero")); });
     At(start + minutes(30) + seconds(2), [this] { Scale(1); });
-    Run(start + minutes(31));
+    At(start + minutes(33), [&] { before = Looks(); });
+    At(start + minutes(40), [&] {
+      EXPECT_EQ(Looks(), before) << interval.count();
+      log_text_.str("");
+      Scale(0);
+    });
+    At(start + minutes(40) + seconds(1), [&] {
+      EXPECT_TRUE(IsLogged("scaled-to-zero"))
+          << "after the mark was taken off " << interval.count();
+    });
+    At(start + minutes(40) + seconds(2), [this] { Scale(1); });
+    Run(start + minutes(41));
     stop_ = {};
     log_text_.str("");
   }

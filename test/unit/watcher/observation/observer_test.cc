@@ -161,6 +161,30 @@ TEST_F(ObserverTest, EvidenceAboutARootThatIsTakenDownIsAsOldAsTheReadOfThatRoot
   EXPECT_EQ(look->evidence_since.sent, *asked);
 }
 
+// A claim may have taken it off since the root was last seen.
+TEST_F(ObserverTest, AnAppStatusDiesWithTheRoot) {
+  const Snapshot look = Look();
+  Annotate(kRoot, "root-uid", look.root->meta.uid);
+  JsonWriter patch;
+  patch.StartObject().Key("metadata").StartObject().Key("annotations").StartObject();
+  patch.Field(annotation::kAppStatus, "completed");
+  patch.Field(annotation::kRecordedOwner, *OwnerMarks(*look.seen).at(annotation::kRecordedOwner));
+  Patch(kRoot, patch.EndObject().EndObject().EndObject().Text());
+  ASSERT_EQ(Verdict(), "completed");
+  for (const std::string& path : {std::string(kRoot), PathOfPod(settings_.settings.pod)}) {
+    Patch(path, R"({"metadata":{"finalizers":["example.com/held"]}})");
+  }
+  Delete(kRoot);
+  auto going = Watcher().TerminationLook();
+  ASSERT_TRUE(going);
+  EXPECT_EQ(Decide(going->facts).reason, Reason::kCompleted);
+  Patch(kRoot, R"({"metadata":{"finalizers":null}})");
+  ASSERT_FALSE(Exists(kRoot));
+  going = Watcher().TerminationLook();
+  ASSERT_TRUE(going);
+  EXPECT_EQ(Decide(going->facts).reason, Reason::kActive);
+}
+
 TEST_F(ObserverTest, AnOwnerThatIsBackWhenOtherDriversWereLookedForIsUnknown) {
   LookAgain(OtherDriversToo::kNo, [this] { Delete(kDriver); });
   ASSERT_TRUE(Decide(look_.facts).abandoned());
@@ -174,6 +198,23 @@ TEST_F(ObserverTest, AnOwnerThatOnlyAConfirmingReadHasSeenIsRemembered) {
   ASSERT_TRUE(Decide(look.facts).abandoned());
   MakeDriver();
   EXPECT_EQ(Decide(look.facts, Watcher().FindOtherDrivers(look, {})).reason, Reason::kUnknown);
+  kubernetes_.Admin("DELETE", kDriver, R"({"propagationPolicy":"Orphan"})");
+  kubernetes_.Apply(
+      R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"left","namespace":"lab",)"
+      R"("labels":{"app":"bob"}},"spec":{"containers":[{"name":"main","image":"x"}]}})");
+  EXPECT_EQ(Decide(Look().facts).reason, Reason::kDriverRunning);
+}
+
+TEST_F(ObserverTest, AnOwnerThatOnlyALookThatFailsHasSeenIsRemembered) {
+  Delete(kDriver);
+  Look();
+  MakeDriver();
+  kubernetes_.on_answer = [](const Request& request, const User&,
+                             small_kubernetes::Response& answer) {
+    if (request.target.ends_with("/deployments/spark-m")) answer.status = 500;
+  };
+  EXPECT_EQ(Verdict(), "unknown");
+  kubernetes_.on_answer = {};
   kubernetes_.Admin("DELETE", kDriver, R"({"propagationPolicy":"Orphan"})");
   kubernetes_.Apply(
       R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"left","namespace":"lab",)"
