@@ -411,20 +411,29 @@ TEST_F(OwnerProbeTest, APodOfAJobThatIsLostOrGoingStillRuns) {
     bool runs;
   };
   const std::string held = ObjectText(jobs, "lab", "by-hand", "u-job", owned + going);
+  std::string not_controlled = owned;
+  not_controlled.replace(not_controlled.find("true"), 4, "false");
+  const std::string own =
+      ObjectText(jobs, "lab", "by-hand", "u-job",
+                 R"("labels":{"oshinko-cluster":"spark"},)" + not_controlled + going);
   const std::vector<Case> cases = {
       {"both left", "", "", "bob-9-x", "", true},
       {"of another", "", "", "bobby-9-x", "", false},
       {"of a Job that is gone", "", "", "bob-9-x", ControlledBy(jobs, "bob-9", "u-j"), true},
       {"of a Job that is gone and was another's", "", "", "x", ControlledBy(jobs, "x", "u-x"),
        false},
-      {"of a Job that is nobody's", "", ObjectText(jobs, "lab", "bob-9", "u-j", ""), "bob-9-x",
-       ControlledBy(jobs, "bob-9", "u-j"), false},
+      {"of a sibling's Job", "",
+       ObjectText(jobs, "lab", "bob-etl-9", "u-j", ControlledBy(cronjobs, "bob-etl", "u-etl")),
+       "bob-etl-9-x", ControlledBy(jobs, "bob-etl-9", "u-j"), false},
+      {"that is going as well", "", "", "bob-9-x", going.substr(1), false},
       {"of one that is held", "", held, "by-hand-x", ControlledBy(jobs, "by-hand", "u-job"), true},
       {"of another's", "", held, "by-hand-x", ControlledBy(jobs, "by-hand", "u-other"), false},
       {"the Job has left it", suspended, "", "bob-9-x", "", true},
       {"held", suspended, held, "by-hand-x", ControlledBy(jobs, "by-hand", "u-job"), true},
       {"its Job is gone", suspended, "", "bob-9-x", ControlledBy(jobs, "bob-9", "u-j"), true},
       {"the cluster's own", suspended, "", "bob-9-x", R"("labels":{"oshinko-cluster":"spark"})",
+       false},
+      {"the cluster's own Job", suspended, own, "by-hand-x", ControlledBy(jobs, "by-hand", "u-job"),
        false},
       {"only another's", suspended, held, "by-hand-x", ControlledBy(jobs, "x", "u-x"), false},
   };

@@ -98,6 +98,9 @@ TEST_F(WatchStreamTest, WhatTheCallerKnowsIsNoChange) {
   EXPECT_TRUE(watch_->TakeChange("11")) << "both";
   Take(Event("MODIFIED", 13, R"(,"spec":{"a":5})") + Event("MODIFIED", 14, R"(,"spec":{"a":5})"));
   EXPECT_FALSE(watch_->TakeChange("13")) << "the later one shows the same";
+  for (int i = 0; i < 100; ++i) Take(std::string(10'000, 'x'));
+  Take("\n");
+  EXPECT_TRUE(watch_->TakeChange("99")) << "what is too long to be read has no version";
 }
 
 TEST_F(WatchStreamTest, WhereTheMetadataAloneIsWatchedTheRestIsNoChange) {

@@ -108,6 +108,7 @@ TEST_F(OwnerRecordTest, TakesOffAnAppStatusThatIsNotThisOwners) {
 
 // It may be an earlier owner's, of which no watcher knows.
 TEST_F(OwnerRecordTest, TakesOffAnAppStatusThatStoodThereBeforeAnyRecord) {
+  Annotate(kRoot, "root-uid", ObjectUid(kRoot));
   Annotate(kRoot, "app-status", "completed");
   look_ = observer_.SureLook({});
   Write(Reason::kActive);

@@ -205,6 +205,15 @@ TEST_F(ObserverTest, AnOwnerThatOnlyAConfirmingReadHasSeenIsRemembered) {
   EXPECT_EQ(Decide(Look().facts).reason, Reason::kDriverRunning);
 }
 
+TEST_F(ObserverTest, AMemberOfTheClusterIsNotRememberedAsItsOwner) {
+  Delete(kDriver);
+  const Snapshot look = Look();
+  MakeDriver(R"("oshinko-cluster":"spark",)");
+  Watcher().FindOtherDrivers(look, {});
+  Delete(kDriver);
+  EXPECT_FALSE(Look().seen);
+}
+
 TEST_F(ObserverTest, AnOwnerThatOnlyALookThatFailsHasSeenIsRemembered) {
   Delete(kDriver);
   Look();
