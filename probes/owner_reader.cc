@@ -50,6 +50,10 @@ bool IsNobodys(const ObjectMeta& meta, const OwnerOfPods& owner) {
   return meta.owner_references().empty() && IsNamedAfter(meta.name, owner);
 }
 
+bool IsJob(const OwnerReference& reference) {
+  return reference.kind == "Job" && reference.api_version.starts_with("batch/");
+}
+
 // Whether `owner` is going, and has let go of what it has made.
 bool IsLeftBehind(const ObjectMeta& meta, const OwnerOfPods& owner) {
   return owner.is_going && IsNobodys(meta, owner);
@@ -220,6 +224,7 @@ Result<std::string, ApiError> OwnerReader::FindRun(const OwnerOfPods& owner,
   std::string running;
   if (!*type) return running;
   Runs runs;
+  std::vector<OwnerOfPods> going;
   auto found = AnyObject(
       ApiRequest::List(**type, owner.ns),
       [&](const ObjectMeta& meta, JsonValue item) -> Result<bool, ApiError> {
@@ -230,6 +235,7 @@ Result<std::string, ApiError> OwnerReader::FindRun(const OwnerOfPods& owner,
           const OwnerReference* const controller = meta.Controller();
           const bool controlled = controller != nullptr && controller->uid == owner.uid;
           is_going = controlled || !but.IsLabelled(meta);
+          if (is_going) going.push_back({**type, meta.ns(), meta.name, meta.uid, "", false});
           return false;
         }
         const KubeObject run{**type, meta};
@@ -244,8 +250,12 @@ Result<std::string, ApiError> OwnerReader::FindRun(const OwnerOfPods& owner,
   if (!found) return Unexpected{std::move(found).error()};
   if (!running.empty()) return running;
   if ((*type)->kind == "Job") return FindPodOfRuns(owner, runs, but, patience);
-  // A run that somebody's finalizer holds has pods that run on.
-  return owner.uid.empty() ? running : FindPodByControllers(owner, but, patience);
+  // Those that somebody's finalizer holds have pods that run on.
+  for (const OwnerOfPods& run : going) {
+    auto left = FindPodByControllers(run, but, patience);
+    if (!left || !left->empty()) return left;
+  }
+  return running;
 }
 
 // A Job that somebody's finalizer holds, that was deleted with --cascade=orphan, or whose pods the
@@ -266,7 +276,7 @@ Result<std::string, ApiError> OwnerReader::FindPodOfRuns(const OwnerOfPods& owne
         } else if (const auto listed = runs.find(run->uid); listed != runs.end()) {
           is_of_owner = listed->second;
         } else {
-          is_of_owner = !but.IsLabelled(meta) && IsNamedAfter(run->name, owner);
+          is_of_owner = IsJob(*run) && !but.IsLabelled(meta) && IsNamedAfter(run->name, owner);
         }
         if (!is_of_owner) return false;
         running = "pod/" + meta.name;

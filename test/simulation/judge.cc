@@ -348,10 +348,10 @@ void Judge::Read(const Exchange& one, Record& record) const {
   }
   if (glance) return;
   if (target == "/apis") {
-    // Who has never read pod and root knows no owner, whatever was seen.
+    // A look that hasn't read the pod knows no owner, nor does who has never read pod and root.
     const bool knows_cluster = std::any_of(looks.begin(), looks.end(),
                                            [](const Look& look) { return look.pod && look.root; });
-    if (record.by_sight && !knows_cluster) record.recorded.clear();
+    if (record.by_sight && !(knows_cluster && looks.back().pod)) record.recorded.clear();
     record.by_sight = false;
     record.sighted.clear();
     record.name_failed.clear();

@@ -252,13 +252,15 @@ WatchLoop::Next WatchLoop::Condemn(const Snapshot& snapshot, const Decision& dec
   switch (outcome) {
     case Reaper::Outcome::kSpared:
       warning_.Spared();
-      return Next::kWait;
+      break;
     case Reaper::Outcome::kOvertaken:
       rivals_.NoteOvertaken();
-      return Next::kWait;
+      break;
     case Reaper::Outcome::kDone:
       return Next::kDone;
   }
+  // Its marks may be left.
+  marks_to_settle_ = true;
   return Next::kWait;
 }
 

@@ -126,7 +126,11 @@ std::optional<Snapshot> Observer::TerminationLook() {
   const auto root_reads = std::make_shared<LookReads>(clock_, kTerminationPatience);
   const RootState state = root.ReadWhole(Patience::Repeating(root_reads), kTerminationPatience);
   if (state != RootState::kTerminating && state != RootState::kGone) return std::nullopt;
-  if (state == RootState::kGone) {
+  if (state == RootState::kTerminating) {
+    terminating_root_ = root.object();
+  } else if (terminating_root_) {
+    root.Take(*terminating_root_);
+  } else {
     // The application's word dies with it: a claim may have taken it off since it was last seen.
     KubeObject last = root.object();
     last.meta = WithMarks(std::move(last.meta), WithoutAppStatus());
@@ -154,7 +158,8 @@ Snapshot Observer::Look(const Patience& patience, OtherDriversToo others, const 
       snapshot = LookAround(owner, others, going, patience);
       snapshot.root_changed = root_changed = root_changed || snapshot.root_changed;
       if (going == nullptr) NoteVersions(snapshot, before, patience);
-      if (owner && !GoesOn(snapshot) && owner->IsFor(*this)) Remember(owner->sight);
+      const bool is_witnessed = owner && snapshot.pod && owner->IsFor(*this);
+      if (is_witnessed && !GoesOn(snapshot)) Remember(owner->sight);
       if (!GoesOn(snapshot) || !NeedsProof(snapshot)) break;
       if (std::exchange(owner->is_late, false) && round < kMostRounds) continue;
       OwnerRead again = ReadOwnerAgain(*owner, snapshot.cluster, patience);

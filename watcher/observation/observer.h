@@ -168,8 +168,9 @@ class Observer {
   std::string pod_uid_;        // empty: not read yet
   TextMap settings_at_start_;  // the pod's annotations then
   std::optional<ClusterId> cluster_;
-  std::optional<KubeObject> root_;  // as last read
-  std::optional<ObjectMeta> pod_;   // as the last look read it; nullopt: it didn't
+  std::optional<KubeObject> root_;              // as last read
+  std::optional<KubeObject> terminating_root_;  // the same, by TerminationLook
+  std::optional<ObjectMeta> pod_;               // as the last look read it; nullopt: it didn't
   std::optional<ObjectMeta> namespace_;
   int minutes_without_root_list_ = 0;  // the root may be got, but not listed
   std::optional<WallTime> root_seen_at_;

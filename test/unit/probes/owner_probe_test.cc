@@ -420,6 +420,8 @@ TEST_F(OwnerProbeTest, APodOfAJobThatIsLostOrGoingStillRuns) {
       {"both left", "", "", "bob-9-x", "", true},
       {"of another", "", "", "bobby-9-x", "", false},
       {"of a Job that is gone", "", "", "bob-9-x", ControlledBy(jobs, "bob-9", "u-j"), true},
+      {"of what is no Job", "", "", "bob-9-x", ControlledBy(TypeOf("replicaset"), "bob-9", "u-r"),
+       false},
       {"of a Job that is gone and was another's", "", "", "x", ControlledBy(jobs, "x", "u-x"),
        false},
       {"of a sibling's Job", "",
@@ -476,17 +478,26 @@ TEST_F(OwnerProbeTest, APodOfARunThatIsNoJobStillRunsWhileTheRunIsHeld) {
   const std::string going = R"(,"deletionTimestamp":"2026-12-24T18:00:00Z")";
   const std::string held =
       ObjectText(runs, "lab", "bob-1", "u-run", ControlledBy(owners, "bob", "u-bob") + going);
-  api_.transport.On(ListBob("scheduledsparkapplication"),
-                    ListAnswer(owners, {ObjectText(owners, "lab", "bob", "u-bob", "",
-                                                   R"("spec":{"suspend":true})")}));
-  api_.transport.On(ApiRequest::List(runs, "lab"), ListAnswer(runs, {held}));
-  api_.transport.On(ApiRequest::ListMetadata(runs, "lab"), ListAnswer(runs, {held}));
+  const std::string ended =
+      ObjectText(runs, "lab", "bob-2", "u-ended", ControlledBy(owners, "bob", "u-bob"),
+                 R"("spec":{},"status":{"applicationState":{"state":"COMPLETED"}})");
   const auto look = [&](const char* run) {
+    api_.transport.Forget();
+    for (const auto& list :
+         {ListBob("scheduledsparkapplication"), ApiRequest::ListMetadata(owners, "lab")}) {
+      api_.transport.On(list, ListAnswer(owners, {ObjectText(owners, "lab", "bob", "u-bob", "",
+                                                             R"("spec":{"suspend":true})")}));
+    }
+    for (const auto& list :
+         {ApiRequest::List(runs, "lab"), ApiRequest::ListMetadata(runs, "lab")}) {
+      api_.transport.On(list, ListAnswer(runs, {held, ended}));
+    }
     pods_ = {PodText("driver", PodIn("Running"), ControlledBy(runs, "bob-1", run))};
     return Look(Query("scheduledsparkapplication.sparkoperator.k8s.io/bob"));
   };
   ExpectObservation(look("u-run"), "active", "its driver runs on");
   ExpectObservation(look("u-another"), "scaled-to-zero", "another's");
+  ExpectObservation(look("u-ended"), "scaled-to-zero", "what a run has left that has ended");
 }
 
 TEST_F(OwnerProbeTest, AGroupThatIsMerelyNotListedDoesCountForABareName) {

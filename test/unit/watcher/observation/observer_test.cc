@@ -55,6 +55,29 @@ class ObserverTest : public testing::Test, protected Lab {
     const auto answer = kubernetes_.Admin("PATCH", path, change, "application/merge-patch+json");
     EXPECT_EQ(answer.status, 200) << answer.body;
   }
+  // Deletes the root while its finalizer, and that of our pod, hold them.
+  void TakeDownCompleted() {
+    const Snapshot look = Look();
+    Annotate(kRoot, "root-uid", look.root->meta.uid);
+    JsonWriter patch;
+    patch.StartObject().Key("metadata").StartObject().Key("annotations").StartObject();
+    patch.Field(annotation::kAppStatus, "completed");
+    patch.Field(annotation::kRecordedOwner, *OwnerMarks(*look.seen).at(annotation::kRecordedOwner));
+    Patch(kRoot, patch.EndObject().EndObject().EndObject().Text());
+    ASSERT_EQ(Verdict(), "completed");
+    for (const std::string& path : {std::string(kRoot), PathOfPod(settings_.settings.pod)}) {
+      Patch(path, R"({"metadata":{"finalizers":["example.com/held"]}})");
+    }
+    Delete(kRoot);
+  }
+  void LetGo() {
+    Patch(kRoot, R"({"metadata":{"finalizers":null}})");
+    ASSERT_FALSE(Exists(kRoot));
+  }
+  std::string VerdictOnTermination() {
+    const auto look = Watcher().TerminationLook();
+    return look ? std::string(ToString(Decide(look->facts).reason)) : "none";
+  }
   // A rollout may delete our pod, but not be done with it.
   void PatchTemplate(const std::string& change) {
     Patch(PathOfPod(settings_.settings.pod), R"({"metadata":{"finalizers":["example.com/held"]}})");
@@ -163,26 +186,16 @@ TEST_F(ObserverTest, EvidenceAboutARootThatIsTakenDownIsAsOldAsTheReadOfThatRoot
 
 // A claim may have taken it off since the root was last seen.
 TEST_F(ObserverTest, AnAppStatusDiesWithTheRoot) {
-  const Snapshot look = Look();
-  Annotate(kRoot, "root-uid", look.root->meta.uid);
-  JsonWriter patch;
-  patch.StartObject().Key("metadata").StartObject().Key("annotations").StartObject();
-  patch.Field(annotation::kAppStatus, "completed");
-  patch.Field(annotation::kRecordedOwner, *OwnerMarks(*look.seen).at(annotation::kRecordedOwner));
-  Patch(kRoot, patch.EndObject().EndObject().EndObject().Text());
-  ASSERT_EQ(Verdict(), "completed");
-  for (const std::string& path : {std::string(kRoot), PathOfPod(settings_.settings.pod)}) {
-    Patch(path, R"({"metadata":{"finalizers":["example.com/held"]}})");
-  }
-  Delete(kRoot);
-  auto going = Watcher().TerminationLook();
-  ASSERT_TRUE(going);
-  EXPECT_EQ(Decide(going->facts).reason, Reason::kCompleted);
-  Patch(kRoot, R"({"metadata":{"finalizers":null}})");
-  ASSERT_FALSE(Exists(kRoot));
-  going = Watcher().TerminationLook();
-  ASSERT_TRUE(going);
-  EXPECT_EQ(Decide(going->facts).reason, Reason::kActive);
+  TakeDownCompleted();
+  LetGo();
+  EXPECT_EQ(VerdictOnTermination(), "active");
+}
+
+TEST_F(ObserverTest, AnAppStatusThatWasReadOnATerminatingRootStays) {
+  TakeDownCompleted();
+  EXPECT_EQ(VerdictOnTermination(), "completed");
+  LetGo();
+  EXPECT_EQ(VerdictOnTermination(), "completed");
 }
 
 TEST_F(ObserverTest, AnOwnerThatIsBackWhenOtherDriversWereLookedForIsUnknown) {
