@@ -52,6 +52,7 @@ std::optional<RecordedOwner> ReadOutdatedOwner(const ObjectMeta& root) {
   owner.kind = *kind;
   owner.ns = name->substr(0, slash);
   owner.name = name->substr(slash + 1);
+  if (owner.name.empty()) return std::nullopt;
   owner.uid = *uid;
   owner.pod_selector = root.Annotation(annotation::kOwnerSelector).value_or("");
   owner.given = root.Annotation(annotation::kOwnerGiven).value_or("");

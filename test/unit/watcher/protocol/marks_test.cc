@@ -267,6 +267,13 @@ TEST(Marks, OfTheFirstVersionNameTheOwnerAndAreRewritten) {
   }
 }
 
+// It could not be written anew.
+TEST(Marks, OfTheFirstVersionWithoutANameNameNobody) {
+  auto marks = OutdatedOwner();
+  marks[annotation::kOwnerName] = "lab/";
+  EXPECT_FALSE(ReadMarks(Root(marks)).owner);
+}
+
 TEST(Marks, ASettingIsNoMark) {
   for (const std::string root_uid : {"", "root-1", "root-0"}) {
     ObjectMeta root = Root({{annotation::kOwnerKind, "job"}});
