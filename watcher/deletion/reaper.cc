@@ -365,7 +365,12 @@ Result<DeletionOrder, Reaper::Outcome> Reaper::LastLook(const Case& of, const Pr
       changes[annotation::kDeletingSince] = FormatTime(*marks.deleting_since);
     }
     MasterRoot root(tools_.client, *snapshot.root);
-    auto written = root.WriteMarks(changes, kFreshEvidence - age, stop);
+    // The machine may be suspended before it is written again.
+    const auto is_fresh = [&] {
+      return !stop.stop_requested() &&
+             snapshot.EvidenceAge(tools_.clock, tools_.client) < kFreshEvidence;
+    };
+    auto written = root.WriteMarks(changes, kFreshEvidence - age, is_fresh);
     // To write may have taken its time, or the machine was suspended.
     if (written && snapshot.EvidenceAge(tools_.clock, tools_.client) >= kFreshEvidence) {
       tools_.log.info("the evidence is older than what was written on it: looking again");

@@ -43,7 +43,7 @@ RootState MasterRoot::Send(ApiRequest request, const Patience& patience,
 }
 
 ApiResult MasterRoot::WriteMarks(const AnnotationChanges& changes, std::optional<Duration> timeout,
-                                 const std::stop_token& stop) {
+                                 const std::function<bool()>& may_write_again) {
   MasterRoot now(client_, object_);
   for (int writes = 1;; ++writes) {
     const ObjectMeta& meta = now.object_.meta;
@@ -58,7 +58,7 @@ ApiResult MasterRoot::WriteMarks(const AnnotationChanges& changes, std::optional
     const RootState state = now.Read({}, timeout);
     const bool is_there = state == RootState::kOurs || state == RootState::kTerminating;
     const bool is_same = is_there && HasOnlyNewStatus(object_.meta, now.object_.meta);
-    if (!is_same || stop.stop_requested()) return written;
+    if (!is_same || (may_write_again && !may_write_again())) return written;
   }
 }
 
