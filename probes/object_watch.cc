@@ -27,10 +27,6 @@ ObjectWatch::ObjectWatch(KubeClient& client, const WatchAccess& access, WatchedO
       jitter_(seed),
       seen_(std::move(seen)) {}
 
-bool ObjectWatch::IsUp() const {
-  return stream_ && stream_->state() == State::kUp && (!in_doubt_ || stream_->has_spoken());
-}
-
 MonotonicTime ObjectWatch::due() const {
   if (!stream_) return begin_at_;
   switch (stream_->state()) {
@@ -92,8 +88,6 @@ void ObjectWatch::End(Restart restart, const std::string& why, const std::stop_t
   const State state = stream_->state();
   const bool lasted = access_.clock.Now() - stream_->opened() >= kLastingWatch &&
                       (restart != Restart::kStalled || stream_->has_spoken());
-  if (stream_->has_spoken()) in_doubt_ = false;
-  if (restart == Restart::kStalled) in_doubt_ = true;
   version_ = stream_->version();
   fingerprint_ = stream_->fingerprint();
   stream_.reset();

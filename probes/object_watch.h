@@ -36,14 +36,15 @@ class ObjectWatch {
               unsigned seed, OnRestart on_restart);
 
   const WatchedObject& object() const { return object_; }
-  // It isn't up until an event or a bookmark has come: an earlier watch has stalled.
-  void Doubt() { in_doubt_ = true; }
   // Does what is due, which may take a request.
   void Tend(std::stop_token stop);
   // When there will be something to do, unless the server says something earlier.
   MonotonicTime due() const;
-  // Whether each change shows.
-  bool IsUp() const;
+  // Whether it has been granted and has not ended: each change shows, unless what is in between
+  // passes nothing on but the answer.
+  bool IsUp() const { return stream_ && stream_->state() == WatchStream::State::kUp; }
+  // Whether something has been passed on, an event or a bookmark, since it was begun.
+  bool HasSpoken() const { return stream_ && stream_->has_spoken(); }
   // Whether the object may have changed since the last call.
   bool TakeChange() { return std::exchange(changed_, false); }
   // Whether a read of this resourceVersion is as new as what the watch has shown since the last
@@ -71,9 +72,6 @@ class ObjectWatch {
   std::string shown_;
   std::string known_;
   bool changed_ = false;
-  // One has stalled, and none has shown an event or a bookmark since: what is in between may pass
-  // nothing on but the answer.
-  bool in_doubt_ = false;
   Duration pause_{0};
   MonotonicTime begin_at_{};
   std::unique_ptr<WatchStream> stream_;  // null: it waits for begin_at_

@@ -116,6 +116,8 @@ for architecture in amd64 arm64; do
   (cd "$root" && sha256sum -c --quiet "$work/hashes") >"$work/wrong" 2>&1 || :
   check "the SBOM has the files' hashes" same /dev/null "$work/wrong"
   { sed 's/.*  \.//' "$work/hashes"; echo /etc/passwd; } | sort >"$work/named"
+  check "the SBOM names no package by a cross compiler's sources, of which no advisory speaks" is \
+    "$(jq -r '.components[].purl | select(test("upstream=[^&]*cross"))' "$sbom")" ""
   check "the SBOM names each file" same "$work/files" "$work/named"
   check "each component of the SBOM has a version, a URL and a licence" is \
     "$(jq -r '.components[] | select((.version // "") == "" or (.purl // "") == "" or

@@ -365,14 +365,13 @@ Result<DeletionOrder, Reaper::Outcome> Reaper::LastLook(const Case& of, const Pr
       changes[annotation::kDeletingSince] = FormatTime(*marks.deleting_since);
     }
     MasterRoot root(tools_.client, *snapshot.root);
-    // The machine may be suspended before it is written again.
+    // To write may take its time, and the machine may be suspended.
     const auto is_fresh = [&] {
-      return !stop.stop_requested() &&
-             snapshot.EvidenceAge(tools_.clock, tools_.client) < kFreshEvidence;
+      return snapshot.EvidenceAge(tools_.clock, tools_.client) < kFreshEvidence;
     };
-    auto written = root.WriteMarks(changes, kFreshEvidence - age, is_fresh);
-    // To write may have taken its time, or the machine was suspended.
-    if (written && snapshot.EvidenceAge(tools_.clock, tools_.client) >= kFreshEvidence) {
+    auto written = root.WriteMarks(changes, kFreshEvidence - age,
+                                   [&] { return !stop.stop_requested() && is_fresh(); });
+    if (written && !is_fresh()) {
       tools_.log.info("the evidence is older than what was written on it: looking again");
       continue;
     }

@@ -62,7 +62,6 @@ void OwnerWatch::AimAt(Target& target, const KubeObject& object, bool metadata_o
   target.watch =
       std::make_unique<ObjectWatch>(tools_.client, *access_, watched, object.meta.resource_version,
                                     static_cast<unsigned>(jitter_()), note);
-  if (in_doubt_) target.watch->Doubt();
 }
 
 void OwnerWatch::Note(const std::string& what, ObjectWatch::Restart restart, bool refused,
@@ -82,7 +81,10 @@ void OwnerWatch::Close() {
 }
 
 bool OwnerWatch::AreUp() const {
-  return owner_.watch && root_.watch && owner_.watch->IsUp() && root_.watch->IsUp();
+  const auto is_up = [this](const Target& target) {
+    return target.watch && target.watch->IsUp() && (!in_doubt_ || target.watch->HasSpoken());
+  };
+  return is_up(owner_) && is_up(root_);
 }
 
 void OwnerWatch::Tend(const std::stop_token& stop) {

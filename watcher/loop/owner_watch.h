@@ -67,7 +67,7 @@ class OwnerWatch {
   Target owner_;
   Target root_;
   bool needs_sure_look_ = false;
-  bool in_doubt_ = false;          // a watch has stalled, and no later one has shown anything
+  bool in_doubt_ = false;          // one has stalled, and they have not both shown anything since
   std::set<std::string> refused_;  // as it was logged, since both were last watched
 };
 

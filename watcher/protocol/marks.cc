@@ -26,6 +26,11 @@ Phase ParsePhase(const std::string& text) {
   return Phase::kWatching;
 }
 
+// Whether so much is known of it that it can be recorded.
+bool IsWhole(const RecordedOwner& owner) {
+  return IsKindName(owner.kind) && !owner.name.empty() && !owner.uid.empty();
+}
+
 std::optional<RecordedOwner> ParseRecordedOwner(const std::string& text) {
   const auto document = JsonDocument::Parse(text);
   if (!document) return std::nullopt;
@@ -34,7 +39,7 @@ std::optional<RecordedOwner> ParseRecordedOwner(const std::string& text) {
   };
   RecordedOwner owner{field("kind"), field("namespace"), field("name"), field("uid"),
                       std::nullopt,  field("selector"),  field("given")};
-  if (!IsKindName(owner.kind) || owner.name.empty() || owner.uid.empty()) return std::nullopt;
+  if (!IsWhole(owner)) return std::nullopt;
   if (auto grace = ParseDuration(field("grace"))) {
     owner.termination_grace = std::chrono::duration_cast<std::chrono::seconds>(*grace);
   }
@@ -45,15 +50,15 @@ std::optional<RecordedOwner> ReadOutdatedOwner(const ObjectMeta& root) {
   const auto kind = root.Annotation(annotation::kOwnerKind);
   const auto name = root.Annotation(annotation::kOwnerName);
   const auto uid = root.Annotation(annotation::kOwnerUid);
-  if (!kind || !name || !uid || uid->empty()) return std::nullopt;
+  if (!kind || !name || !uid) return std::nullopt;
   const std::size_t slash = name->find('/');
-  if (!IsKindName(*kind) || slash == std::string::npos) return std::nullopt;
+  if (slash == std::string::npos) return std::nullopt;
   RecordedOwner owner;
   owner.kind = *kind;
   owner.ns = name->substr(0, slash);
   owner.name = name->substr(slash + 1);
-  if (owner.name.empty()) return std::nullopt;
   owner.uid = *uid;
+  if (!IsWhole(owner)) return std::nullopt;
   owner.pod_selector = root.Annotation(annotation::kOwnerSelector).value_or("");
   owner.given = root.Annotation(annotation::kOwnerGiven).value_or("");
   if (auto grace = root.Annotation(annotation::kOwnerGrace)) {

@@ -229,6 +229,33 @@ TEST_F(DeletionTest, AtTheDeadlineAWholeClusterGoesAlsoWhereItsMemberChangesAllT
   EXPECT_FALSE(Exists(kRoot));
 }
 
+TEST_F(DeletionTest, BetweenItsFewTriesAtTheDeadlineIsTime) {
+  Refuse("DELETE", "spark-config", 500);
+  std::vector<Duration> tries;
+  kubernetes_.on_request = [&](const Request& request, const User&) {
+    if (request.method == "DELETE" && clock_.elapsed >= minutes(10)) {
+      tries.push_back(clock_.elapsed);
+    }
+  };
+  EndAfter(std::chrono::hours(1));
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  ASSERT_GE(tries.size(), 3u);
+  EXPECT_GE(tries[1] - tries[0], Duration(40));
+}
+
+// The root's delete was accepted, but nobody knows for a while.
+TEST_F(DeletionTest, AMemberThatTheDeadlineLeftGoesWhenItCanWhileTheRootCannotBeRead) {
+  Refuse("DELETE", "spark-config", 500);
+  Before("DELETE", "deployments/spark-m", 1, [this] {
+    kubernetes_.GetFaults().Clear();
+    Refuse("GET", "deployments", 503);
+    clock_.At(clock_.elapsed + seconds(5), [this] { kubernetes_.GetFaults().Clear(); });
+  });
+  EndAfter(std::chrono::hours(1));
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_FALSE(MapExists("spark-config"));
+}
+
 TEST_F(DeletionTest, ASetWhoseClaimsTakeLongToSettleAgainNeedsAnotherLook) {
   Delete(kConfig);
   MakeSetWithClaims();

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 
 #include "test/unit/support/reaper_lab.h"
 
@@ -528,6 +529,27 @@ TEST_F(LateWriteTest, RefusedDeletesOfOursMakeNothingHalf) {
   EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
   EXPECT_TRUE(done);
   EXPECT_TRUE(Exists(kRoot));
+}
+
+// The status changes, and the machine is suspended before the point of no return is written again.
+TEST_F(LateWriteTest, WhatIsNotYetWrittenIsNotWrittenOnEvidenceOfAMinuteAgo) {
+  RecordOwner();
+  bool is_back = false;
+  int written = 0;
+  kubernetes_.on_request = [&](const Request& request, const User&) {
+    if (request.method != "PATCH" ||
+        request.body.find(R"("cluster-watcher/phase":"deleting")") == std::string::npos)
+      return;
+    written += is_back;
+    if (std::exchange(is_back, true)) return;
+    kubernetes_.Admin("PATCH", std::string(kRoot) + "/status",
+                      R"({"status":{"observedGeneration":77}})", "application/merge-patch+json");
+    clock_.suspended += minutes(1);
+    MakeDriver();
+  };
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  EXPECT_TRUE(is_back);
+  EXPECT_EQ(written, 0);
 }
 
 // The pod is told to stop while the point of no return is written again and again.

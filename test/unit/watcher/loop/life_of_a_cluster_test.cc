@@ -428,6 +428,30 @@ TEST_F(LifeOfAClusterTest, ALastLookThatSeesNothingIsTold) {
   EXPECT_EQ(Metric("cluster_watcher_deletion_due_timestamp_seconds"), "0");
 }
 
+// The mark of a cluster in use is not left there until the next poll.
+TEST_F(LifeOfAClusterTest, ACondemnationThatCouldNotBeTakenOffIsSeenToHoweverSeldomItPolls) {
+  settings_.settings.grace_period = seconds(0);
+  settings_.settings.confirmations = 1;
+  settings_.settings.poll_interval = std::chrono::hours(2);
+  std::string left, after = "not reached";
+  kubernetes_.on_request = [&, done = false](const Request& request, const User&) mutable {
+    if (done || request.method != "POST" || Mark("phase") != "condemned") return;
+    done = true;
+    MakeDriver();
+    Refuse("PATCH", "spark-m", 503);
+    clock_.At(clock_.elapsed + seconds(40), [&] {
+      left = Mark("phase");
+      kubernetes_.GetFaults().Clear();
+    });
+    clock_.At(clock_.elapsed + minutes(3), [&] { after = Mark("phase"); });
+  };
+  clock_.At(seconds(20), [this] { Delete(kDriver); });
+  Run(std::chrono::hours(4));
+  EXPECT_TRUE(Exists(kRoot));
+  EXPECT_EQ(left, "condemned") << log_text_.str();
+  EXPECT_EQ(after, "") << log_text_.str();
+}
+
 TEST_F(LifeOfAClusterTest, WhatCannotBeCondemnedDoesNotFloodEvents) {
   clock_.At(seconds(10), [this] {
     Delete(kDriver);
