@@ -235,6 +235,20 @@ TEST_F(OwnerWatchTest, WhereNoWatchEverSaysAnythingTheOwnerIsPolled) {
   EXPECT_LE(Restarts("stalled"), 14);
 }
 
+TEST_F(OwnerWatchTest, AWatchThatSpeaksAgainIsDoubtedNoLonger) {
+  At(minutes(5), [this] { streams_.stalled = true; });
+  At(minutes(15), [this] { streams_.stalled = false; });
+  std::size_t before = 0;
+  At(minutes(30), [&] {
+    before = Looks();
+    streams_.BreakAll();
+  });
+  At(minutes(31), [&] { EXPECT_LE(Looks() - before, 4u); });
+  Run(minutes(32));
+  EXPECT_GE(Restarts("stalled"), 2);
+  EXPECT_EQ(Restarts("error"), 2);
+}
+
 TEST_F(OwnerWatchTest, BrokenItGoesOnWhereItWasAndMissesNothing) {
   At(minutes(10), [this] {
     streams_.BreakAll();
