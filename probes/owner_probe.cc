@@ -275,6 +275,7 @@ std::optional<OwnerSight> OwnerProbe::GlanceAtObject(const ResourceType& type,
   switch (object.error().failure) {
     case ApiFailure::kUnreachable:
     case ApiFailure::kStopped:
+    case ApiFailure::kNotSent:
     case ApiFailure::kThrottled:
       SetUnknown(unknown, object.error());
       return unknown;

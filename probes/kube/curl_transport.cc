@@ -731,7 +731,8 @@ std::vector<HttpResult> CurlTransport::Perform(std::span<const HttpRequest> requ
     return results;
   }
   for (std::size_t i = 0; i < results.size(); ++i) {
-    if (!refused(results[i])) continue;
+    // What it rests on may have grown old while others of the batch hung.
+    if (!refused(results[i]) || requests[i].method == HttpMethod::kDelete) continue;
     results[i] = std::move(state.SendAll(requests.subspan(i, 1), 1, stop).front());
   }
   return results;

@@ -265,12 +265,19 @@ std::optional<std::string> WrongList(const ApiRequest& request, JsonValue list) 
   return std::nullopt;
 }
 
+ApiFailure FailureOf(TransportError::Kind kind) {
+  using Kind = TransportError::Kind;
+  if (kind == Kind::kStopped) return ApiFailure::kStopped;
+  return kind == Kind::kNotSent ? ApiFailure::kNotSent : ApiFailure::kUnreachable;
+}
+
 }  // namespace
 
 bool IsTransient(ApiFailure failure) {
   switch (failure) {
     case ApiFailure::kUnreachable:
     case ApiFailure::kStopped:
+    case ApiFailure::kNotSent:
     case ApiFailure::kUnauthorized:
     case ApiFailure::kConflict:
     case ApiFailure::kThrottled:
@@ -408,9 +415,7 @@ ApiRequest ApiRequest::Delete(const ResourceType& type, std::string_view ns, std
 
 ApiResult Interpret(const ApiRequest& request, HttpResult result, LastGlance* last) {
   if (!result) {
-    const bool stopped = result.error().kind == TransportError::Kind::kStopped;
-    auto failed = Fail(stopped ? ApiFailure::kStopped : ApiFailure::kUnreachable, request,
-                       result.error().message);
+    auto failed = Fail(FailureOf(result.error().kind), request, result.error().message);
     failed.error.too_large = result.error().kind == TransportError::Kind::kTooLarge;
     const bool broke = result.error().kind == TransportError::Kind::kConnect;
     return broke ? InPassing(std::move(failed)) : failed;
@@ -485,6 +490,11 @@ std::vector<HttpResult> KubeClient::Send(std::span<const ApiRequest> requests,
       results.resize(http.size(), Unexpected{*timed_out});
       break;
     }
+    if (!patience.MaySend()) {
+      results.resize(http.size(), Unexpected{TransportError{TransportError::Kind::kNotSent,
+                                                            "it was no longer to be sent"}});
+      break;
+    }
     const std::size_t size = std::min(http.size() - first, piece);
     for (HttpResult& result :
          transport_.Perform(std::span(http).subspan(first, size), concurrency, patience.stop())) {
@@ -520,7 +530,7 @@ std::vector<ApiResult> KubeClient::FetchOnce(std::span<const ApiRequest> request
   if (std::any_of(results.begin(), results.end(), unauthorized) &&
       tokens_.Refresh(patience.stop())) {
     for (std::size_t i = 0; i < results.size(); ++i) {
-      if (!unauthorized(results[i])) continue;
+      if (!unauthorized(results[i]) || !patience.MaySend()) continue;
       results[i] = std::move(Send(requests.subspan(i, 1), 1, patience, true).front());
     }
   }

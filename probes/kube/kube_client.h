@@ -25,6 +25,7 @@ namespace cluster_watcher {
 enum class ApiFailure {
   kUnreachable,   // no answer: refused, reset, timed out, TLS
   kStopped,       // told to stop before the answer came
+  kNotSent,       // it was no longer to be sent (Patience::While)
   kUnauthorized,  // 401
   kForbidden,     // 403
   kNotFound,      // a 404 Status, reason NotFound, whose details name exactly the object asked for

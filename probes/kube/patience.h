@@ -1,6 +1,7 @@
 // How long requests go on being sent. Every call that asks the API server something takes one.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -41,9 +42,18 @@ class Patience {
     return patience;
   }
 
+  // As long as `may_send` says so, which is asked right before anything is sent: to get a token, or
+  // to wait for others, may have taken its time. What isn't sent any more fails as kNotSent.
+  static Patience While(std::function<bool()> may_send) {
+    Patience patience;
+    patience.may_send_ = std::move(may_send);
+    return patience;
+  }
+
   // nullptr: what fails is not asked again.
   LookReads* reads() const { return reads_.get(); }
   const std::stop_token& stop() const { return stop_; }
+  bool MaySend() const { return !may_send_ || may_send_(); }
   bool EndsWithTimeout() const { return timed_out_ != nullptr; }
   // The time-out that has ended it; nullptr: none has.
   const TransportError* timed_out() const {
@@ -56,6 +66,7 @@ class Patience {
 
  private:
   std::stop_token stop_;
+  std::function<bool()> may_send_;                            // empty: always
   std::shared_ptr<std::optional<TransportError>> timed_out_;  // null: a time-out ends nothing
   std::shared_ptr<LookReads> reads_;
 };

@@ -54,6 +54,7 @@ struct TransportError {
     kProtocol,  // the answer isn't HTTP, or the request can't be expressed in it
     kStopped,   // stop was requested first
     kLocal,     // the server must be remote, and its address isn't
+    kNotSent,   // it was no longer to be sent
   };
   Kind kind;
   std::string message;  // for people; never contains the token or a body
@@ -72,8 +73,8 @@ class Transport {
   virtual ~Transport() = default;
 
   // Sends the requests, at most `concurrency` (>= 1) at a time, and returns their results in order.
-  // Follows no redirects. Once `stop` is requested it returns early, with kStopped for unfinished
-  // requests; an empty token never stops.
+  // Follows no redirects; sends nothing twice that deletes. Once `stop` is requested it returns
+  // early, with kStopped for unfinished requests; an empty token never stops.
   virtual std::vector<HttpResult> Perform(std::span<const HttpRequest> requests,
                                           std::size_t concurrency, std::stop_token stop) = 0;
 };

@@ -118,11 +118,10 @@ Actors::Actors(Timeline& timeline, World& world, Judge& judge, DriversJudge& dri
       drivers_judge_(drivers_judge),
       random_(random) {}
 
-void Actors::Meet(Network& network, Kubelet& kubelet, Drivers& drivers, Workshop& workshop) {
+void Actors::Meet(Network& network, Kubelet& kubelet, Drivers& drivers) {
   network_ = &network;
   kubelet_ = &kubelet;
   drivers_ = &drivers;
-  workshop_ = &workshop;
 }
 
 Deed Actors::DrawDeed() {
@@ -694,8 +693,7 @@ void Actors::Do(Deed deed) {
           std::chrono::duration_cast<Duration>(random_.Between(Micros(0), Micros(20'000'000))));
       return;
     case Deed::kTokenRotated:
-      network_->RotateToken();
-      return workshop_->WriteToken(network_->token());
+      return network_->RotateToken();
     case Deed::kClockJump:
       kubelet_->JumpOneClock(std::chrono::minutes(random_.Between(-300, 300)));
       return;

@@ -82,7 +82,7 @@ class Actors final : public Listener {
  public:
   Actors(Timeline& timeline, World& world, Judge& judge, DriversJudge& drivers_judge,
          Random random);
-  void Meet(Network& network, Kubelet& kubelet, Drivers& drivers, Workshop& workshop);
+  void Meet(Network& network, Kubelet& kubelet, Drivers& drivers);
 
   // Draws what will happen.
   void Begin();
@@ -147,7 +147,6 @@ class Actors final : public Listener {
   Network* network_ = nullptr;
   Kubelet* kubelet_ = nullptr;
   Drivers* drivers_ = nullptr;
-  Workshop* workshop_ = nullptr;
   std::vector<Ambush> ambushes_;
   bool condemned_ = false;
   bool has_orphaned_pods_ = false;

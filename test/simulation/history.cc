@@ -37,8 +37,9 @@ class History {
         kubelet_(workshop, timeline_, world_, network_, Random(seed ^ 0x2222)),
         drivers_(workshop, timeline_, world_, network_, drivers_judge_, Random(seed ^ 0x4444)) {
     judge_.SetExchanges(network_.exchanges());
-    actors_.Meet(network_, kubelet_, drivers_, workshop);
-    if (plan_.token_rotates) workshop.WriteToken(network_.token());
+    actors_.Meet(network_, kubelet_, drivers_);
+    network_.write_token = [&](const std::string& token) { workshop.WriteToken(token); };
+    if (plan_.token_rotates) network_.write_token(network_.token());
   }
 
   void Run() {

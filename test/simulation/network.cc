@@ -44,6 +44,7 @@ void Network::RotateToken() {
   world_.kubernetes().GetTokens().Revoke(token_);
   token_ = "token-" + std::to_string(++tokens_);
   world_.kubernetes().GetTokens().Add(token_, {"watcher", {"system:masters"}});
+  write_token(token_);
 }
 
 void Network::BeginOutage(Micros length, bool refuses) {
@@ -166,6 +167,7 @@ void Network::Arrive(std::size_t number) {
           random_.Chance(0.5) ? Failure(500, "InternalError") : Failure(503, "ServiceUnavailable"),
           false);
     case Fate::kUnauthorized:
+      if (world_.plan().token_rotates && random_.Chance(0.5)) RotateToken();
       return Answer(number, back, Failure(401, "Unauthorized"), false);
     case Fate::kNotJson:
       return Answer(number, back,

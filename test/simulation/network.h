@@ -88,8 +88,9 @@ class Network {
 
   // Makes the API server unavailable for a while: it refuses, or it doesn't answer.
   void BeginOutage(Micros length, bool refuses);
-  // From now on only this token is valid, besides the admin's.
+  // From now on only another token is valid, besides the admin's; `write_token` gets it.
   void RotateToken();
+  std::function<void(const std::string&)> write_token;
   const std::string& token() const { return token_; }
 
   const Exchanges& exchanges() const { return exchanges_; }

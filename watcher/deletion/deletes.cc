@@ -13,6 +13,10 @@ constexpr std::size_t kMostInABatch = 64;
 constexpr std::size_t kMostNamed = 20;
 constexpr int kMostSends = 3;
 
+bool IsNotSent(const ApiResult& result) {
+  return !result && result.error().failure == ApiFailure::kNotSent;
+}
+
 }  // namespace
 
 Deletes::Deletes(const Tools& tools, ClusterId cluster, WallTime collect_after, WarnOnce& warn_once,
@@ -63,8 +67,6 @@ bool Deletes::SendAll(const std::vector<const KubeObject*>& objects, Propagation
       }
       batch.push_back(&object);
     }
-    // To settle claims may have taken its time.
-    if (!dry_run && !batch.empty() && !may_send_()) return false;
     const auto results = SendBatch(batch, propagation, dry_run);
     const bool is_held = !dry_run && IsHeldBack(results);
     if (is_held) warn_once_(policy_);
@@ -78,7 +80,8 @@ bool Deletes::SendAll(const std::vector<const KubeObject*>& objects, Propagation
       all = all && !IsTransient(results[i].error().failure);
       throttled = throttled || results[i].error().failure == ApiFailure::kThrottled;
     }
-    if (is_held) return false;
+    const bool is_over = std::any_of(results.begin(), results.end(), IsNotSent);
+    if (is_held || is_over) return false;
     if (next < objects.size()) tools_.turn({});
   }
   return all;
@@ -94,7 +97,8 @@ std::vector<ApiResult> Deletes::SendBatch(const std::vector<const KubeObject*>& 
     requests.push_back(ApiRequest::Delete(object->type, cluster_.ns, meta.name, preconditions,
                                           propagation, dry_run));
   }
-  auto results = tools_.client.DoAll(requests, Concurrency(), {});
+  auto results = tools_.client.DoAll(requests, Concurrency(),
+                                     dry_run ? Patience() : Patience::While(may_send_));
   if (dry_run) return results;
   // Controllers write status all the time.
   for (int sends = 1; sends < kMostSends && !leaves_conflicts_; ++sends) {
@@ -130,9 +134,12 @@ bool Deletes::SendConflictsAgain(const std::vector<const KubeObject*>& batch,
     requests.push_back(ApiRequest::Delete(object.type, cluster_.ns, now->name,
                                           {now->uid, now->resource_version}, propagation, false));
   }
-  if (requests.empty() || !may_send_()) return false;
-  auto sent = tools_.client.DoAll(requests, Concurrency(), {});
-  for (std::size_t i = 0; i < again.size(); ++i) results[again[i]] = std::move(sent[i]);
+  if (requests.empty()) return false;
+  auto sent = tools_.client.DoAll(requests, Concurrency(), Patience::While(may_send_));
+  if (std::all_of(sent.begin(), sent.end(), IsNotSent)) return false;
+  for (std::size_t i = 0; i < again.size(); ++i) {
+    if (!IsNotSent(sent[i])) results[again[i]] = std::move(sent[i]);
+  }
   return true;
 }
 
@@ -196,6 +203,8 @@ void Deletes::Count(const KubeObject& object, const ApiResult& result, bool dry_
     case ApiFailure::kThrottled:
       CountResult(resource, "failed");
       break;
+    case ApiFailure::kNotSent:
+      return;
     case ApiFailure::kUnreachable:
     case ApiFailure::kStopped:
     case ApiFailure::kServer:

@@ -369,8 +369,9 @@ Result<DeletionOrder, Reaper::Outcome> Reaper::LastLook(const Case& of, const Pr
     const auto is_fresh = [&] {
       return snapshot.EvidenceAge(tools_.clock, tools_.client) < kFreshEvidence;
     };
-    auto written = root.WriteMarks(changes, kFreshEvidence - age,
-                                   [&] { return !stop.stop_requested() && is_fresh(); });
+    auto written =
+        root.WriteMarks(changes, kFreshEvidence - age,
+                        Patience::While([&] { return !stop.stop_requested() && is_fresh(); }));
     if (written && !is_fresh()) {
       tools_.log.info("the evidence is older than what was written on it: looking again");
       continue;

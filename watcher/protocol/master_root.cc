@@ -43,14 +43,14 @@ RootState MasterRoot::Send(ApiRequest request, const Patience& patience,
 }
 
 ApiResult MasterRoot::WriteMarks(const AnnotationChanges& changes, std::optional<Duration> timeout,
-                                 const std::function<bool()>& may_write_again) {
+                                 const Patience& patience) {
   MasterRoot now(client_, object_);
   for (int writes = 1;; ++writes) {
     const ObjectMeta& meta = now.object_.meta;
     ApiRequest request =
         ApiRequest::MergePatch(object_.type, meta.ns(), meta.name, MarksPatch(meta, changes));
     if (timeout) request.http.timeout = *timeout;
-    auto written = client_.Do(request, {});
+    auto written = client_.Do(request, patience);
     if (written || written.error().failure != ApiFailure::kConflict || writes == kMostWrites) {
       return written;
     }
@@ -58,7 +58,7 @@ ApiResult MasterRoot::WriteMarks(const AnnotationChanges& changes, std::optional
     const RootState state = now.Read({}, timeout);
     const bool is_there = state == RootState::kOurs || state == RootState::kTerminating;
     const bool is_same = is_there && HasOnlyNewStatus(object_.meta, now.object_.meta);
-    if (!is_same || (may_write_again && !may_write_again())) return written;
+    if (!is_same || !patience.MaySend()) return written;
   }
 }
 

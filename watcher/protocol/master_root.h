@@ -2,7 +2,6 @@
 // reads it under its UID and writes its marks; what they mean is decided elsewhere.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -46,11 +45,10 @@ class MasterRoot {
 
   // Writes marks; it is a conflict if more than the object's status has changed since it was read.
   // object() stays as it was read. The timeout is each request's, of which there are a few where
-  // the status changes; without one the client's holds. Before each but the first
-  // `may_write_again`, if it is given, is asked.
+  // the status changes; without one the client's holds.
   ApiResult WriteMarks(const AnnotationChanges& changes,
                        std::optional<Duration> timeout = std::nullopt,
-                       const std::function<bool()>& may_write_again = {});
+                       const Patience& patience = {});
   // Tries by a dry run whether a mark may be added. What the admission policy says that refuses it,
   // as the brake does; nullopt: none does, or that isn't known.
   std::optional<std::string> PolicyAgainstMarks();

@@ -7,6 +7,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "metrics/watcher_metrics.h"
 #include "probes/kube/discovery.h"
@@ -24,7 +25,7 @@ inline constexpr const char* kMaps = "/api/v1/namespaces/lab/configmaps";
 
 class Lab {
  protected:
-  Lab() {
+  explicit Lab(ApiServer server = WithToken()) : server_(std::move(server)) {
     kubernetes_.Apply(R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"lab"}})");
     MakeRoot();
     MakeDriver();
@@ -33,6 +34,11 @@ class Lab {
     settings_.settings.owner = *OwnerName::Parse("deployment/bob");
   }
 
+  static ApiServer WithToken() {
+    ApiServer server;
+    server.token = small_kubernetes::SmallKubernetes::kAdminToken;
+    return server;
+  }
   void MakeWorkload(const std::string& name, const std::string& labels) {
     kubernetes_.Apply(
         R"({"apiVersion":"apps/v1","kind":"Deployment",)" +
@@ -142,11 +148,7 @@ class Lab {
   TestClock clock_;
   small_kubernetes::SmallKubernetes kubernetes_{clock_};
   small_kubernetes::LocalTransport transport_{kubernetes_, clock_};
-  ApiServer server_ = [] {
-    ApiServer server;
-    server.token = small_kubernetes::SmallKubernetes::kAdminToken;
-    return server;
-  }();
+  ApiServer server_;
   TokenSource tokens_{server_, clock_};
   prometheus::Registry registry_;
   WatcherMetrics metrics_{registry_, "1.2.3", "0a1b2c3"};

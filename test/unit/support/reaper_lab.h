@@ -10,6 +10,7 @@
 #include <span>
 #include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "probes/base/time_text.h"
@@ -30,7 +31,7 @@ inline constexpr const char* kOther = "other-pod/other-uid";
 
 class ReaperLab : public testing::Test, protected Lab {
  protected:
-  ReaperLab() { StartWatcher(); }
+  explicit ReaperLab(ApiServer server = WithToken()) : Lab(std::move(server)) { StartWatcher(); }
 
   // Starts a watcher in the current master pod.
   void StartWatcher() {

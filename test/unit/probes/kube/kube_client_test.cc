@@ -39,9 +39,9 @@ std::string Bob(const std::string& ns = "lab", const std::string& name = "bob") 
 }
 
 const char* ToText(ApiFailure failure) {
-  const char* const names[] = {"unreachable", "stopped",    "unauthorized", "forbidden",
-                               "not-found",   "not-served", "conflict",     "invalid",
-                               "throttled",   "server",     "unexpected"};
+  const char* const names[] = {"unreachable", "stopped",   "not-sent",   "unauthorized",
+                               "forbidden",   "not-found", "not-served", "conflict",
+                               "invalid",     "throttled", "server",     "unexpected"};
   return names[static_cast<std::size_t>(failure)];
 }
 
@@ -457,6 +457,40 @@ TEST_F(KubeClientTest, TriesA401OnceMoreWithANewToken) {
   ASSERT_EQ(records_.size(), 3u);
   EXPECT_FALSE(records_[0].retry || records_[1].retry);
   EXPECT_TRUE(records_[2].retry);
+}
+
+TEST_F(KubeClientTest, WhatIsNoLongerToBeSentIsNot) {
+  RefuseTheFirstToken();
+  int asked = 0;
+  const auto once = Patience::While([&] { return ++asked == 1; });
+  EXPECT_EQ(Outcome(client_.Do(DeleteBob(), Patience::While([] { return false; }))), "not-sent");
+  EXPECT_TRUE(transport_.requests.empty());
+  ASSERT_TRUE(tokens_.Token());
+  Write("two");
+  EXPECT_EQ(Outcome(client_.Do(DeleteBob(), once)), "unauthorized");
+  EXPECT_EQ(transport_.requests.size(), 1u);
+  EXPECT_TRUE(IsTransient(ApiFailure::kNotSent));
+}
+
+TEST_F(KubeClientTest, OfManyOnlyThoseAreSentForWhichItIsNotTooLate) {
+  const std::vector<ApiRequest> requests(10, DeleteBob());
+  const auto early = Patience::While([&] { return transport_.requests.empty(); });
+  const auto results = client_.DoAll(requests, 2, early);
+  EXPECT_EQ(transport_.requests.size(), 4u) << "a batch";
+  EXPECT_EQ(Outcome(results.back()), "not-sent");
+}
+
+// A plugin may take its time.
+TEST_F(KubeClientTest, WhetherItIsToBeSentIsAskedOnceTheTokenIsThere) {
+  const Plugin plugin;
+  plugin.GiveToken("two");
+  ApiServer server;
+  server.plugin = plugin.Authenticator();
+  TokenSource tokens(server, clock_);
+  KubeClient client(transport_, tokens, [](const RequestRecord&) {});
+  const auto before = Patience::While([&] { return plugin.Runs() == 0; });
+  EXPECT_EQ(Outcome(client.Do(DeleteBob(), before)), "not-sent");
+  EXPECT_TRUE(transport_.requests.empty());
 }
 
 TEST_F(KubeClientTest, LeavesAPluginThatHangsWhenItIsToldToStop) {

@@ -3,8 +3,10 @@
 #include <malloc.h>
 
 #include <string>
+#include <utility>
 
 #include "test/unit/support/reaper_lab.h"
+#include "test/unit/support/temporary_directory.h"
 
 namespace cluster_watcher {
 namespace {
@@ -66,6 +68,93 @@ TEST_F(TwoAccidentsTest, AMemberBehindOneThatHangsIsNotDeletedOnOldEvidenceWhenT
   EXPECT_FALSE(reaper_->FinishOnTermination());
   EXPECT_TRUE(MapExists("spark-config"));
   EXPECT_TRUE(MapExists("m14"));
+}
+
+// The token is read from a file, and is rotated.
+struct TokenFile {
+  TokenFile() { Write(std::string(small_kubernetes::SmallKubernetes::kAdminToken)); }
+  void Write(const std::string& token) const { directory.Write("token", token); }
+  ApiServer Server() const {
+    ApiServer server;
+    server.token_file = directory.Path("token");
+    return server;
+  }
+  const TemporaryDirectory directory;
+};
+class RotatedTokenTest : private TokenFile, public ReaperLab {
+ protected:
+  RotatedTokenTest() : ReaperLab(Server()) {
+    auto& tokens = kubernetes_.GetTokens();
+    tokens.Add("fresh", *tokens.Find(small_kubernetes::SmallKubernetes::kAdminToken));
+  }
+  void Rotate() { Write("fresh"); }
+  // The next requests of this method and target are answered 401.
+  void Unauthorize(const std::string& method, const std::string& contains) {
+    Fault fault;
+    fault.method = method;
+    fault.contains = contains;
+    fault.times = 1;
+    fault.response = {401, R"({"kind":"Status","apiVersion":"v1","code":401})", "application/json",
+                      std::nullopt};
+    kubernetes_.GetFaults().Add(fault);
+  }
+};
+
+// Who says 401 may take his time.
+TEST_F(RotatedTokenTest, AFirstDeleteIsNotSentAgainOnOldEvidence) {
+  Before("DELETE", "", 1, [this] {
+    clock_.elapsed += seconds(8);
+    MakeDriver();
+    Rotate();
+  });
+  Unauthorize("DELETE", "");
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  EXPECT_TRUE(Exists(kRoot)) << "it is in use";
+}
+
+// So may those that were sent beside it.
+TEST_F(RotatedTokenTest, AFirstDeleteBesideOnesThatHangIsNotSentAgainOnOldEvidence) {
+  settings_.settings.concurrency = 8;
+  StartWatcher();
+  for (int i = 0; i < 15; ++i) MakeMap("m" + std::to_string(i));
+  Before("DELETE", "", 1, [this] {
+    Rotate();
+    clock_.At(clock_.elapsed + seconds(6), [this] { MakeDriver(); });
+  });
+  Unauthorize("DELETE", "");
+  Fault hang;
+  hang.method = "DELETE";
+  hang.times = 7;
+  hang.action = Fault::Action::kHang;
+  kubernetes_.GetFaults().Add(hang);
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  EXPECT_TRUE(Exists(kRoot)) << "it is in use";
+}
+
+TEST_F(RotatedTokenTest, ADeleteThatIsAnswered401IsSentAgain) {
+  Before("DELETE", "", 1, [this] { Rotate(); });
+  Unauthorize("DELETE", "");
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_LE(clock_.elapsed, seconds(10));
+}
+
+TEST_F(RotatedTokenTest, ThePointOfNoReturnIsNotWrittenAgainOnOldEvidence) {
+  bool is_back = false;
+  int written = 0;
+  kubernetes_.on_request = [&](const Request& request, const User&) {
+    if (request.method != "PATCH" ||
+        request.body.find(R"("cluster-watcher/phase":"deleting")") == std::string::npos)
+      return;
+    written += is_back;
+    if (std::exchange(is_back, true)) return;
+    clock_.elapsed += seconds(8);
+    MakeDriver();
+    Rotate();
+    Unauthorize("PATCH", "spark-m");
+  };
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  EXPECT_TRUE(is_back);
+  EXPECT_EQ(written, 0);
 }
 
 // The master mounts what owns a kept object: it is handed over to the root, and goes with it by
