@@ -12,7 +12,7 @@ using State = WatchStream::State;
 // once.
 constexpr std::chrono::seconds kShortestWatch{1'800};
 constexpr std::chrono::seconds kLongestWatch{3'600};
-// One that has lasted for so long was no failure.
+// One that has lasted for so long was no failure, if a bookmark came.
 constexpr Duration kLastingWatch = std::chrono::minutes(1);
 constexpr Duration kFirstPause{8'000};
 
@@ -86,12 +86,13 @@ std::optional<ObjectWatch::Restart> ObjectWatch::WhyToRestart(std::string& why) 
 
 void ObjectWatch::End(Restart restart, const std::string& why, const std::stop_token& stop) {
   const State state = stream_->state();
-  const bool lasted = access_.clock.Now() - stream_->opened() >= kLastingWatch &&
-                      (restart != Restart::kStalled || stream_->has_spoken());
+  const bool was_long = access_.clock.Now() - stream_->opened() >= kLastingWatch;
+  const bool lasted = was_long && stream_->has_spoken();
+  const bool was_silent = restart == Restart::kStalled || (was_long && !lasted);
   version_ = stream_->version();
   fingerprint_ = stream_->fingerprint();
   stream_.reset();
-  on_restart_(restart, state == State::kRefused, why);
+  on_restart_({restart, state == State::kRefused, was_silent, why});
   begin_at_ = access_.clock.Now();
   if (lasted) pause_ = Duration(0);
   switch (restart) {
@@ -131,7 +132,7 @@ bool ObjectWatch::Read(const std::stop_token& stop) {
     if (stop.stop_requested()) return false;
     const bool refused = !IsTransient(listed.error().failure);
     if (refused) pause_ = kLongestPause;
-    on_restart_(Restart::kError, refused, listed.error().message);
+    on_restart_({Restart::kError, refused, false, listed.error().message});
     Pause();
     return false;
   }
@@ -139,10 +140,12 @@ bool ObjectWatch::Read(const std::stop_token& stop) {
   version_ = listed->document.root()["metadata"]["resourceVersion"].AsString().value_or("");
   fingerprint_.reset();
   if (item.Exists()) fingerprint_ = Fingerprint(item, object_.metadata_only);
+  const auto version = item["metadata"]["resourceVersion"].AsString();
+  shown_ = version ? *version : version_;
   // The server's versions may have begun anew.
   known_.clear();
   // What has changed since it was last read will not show any more.
-  if (seen_.empty() || item["metadata"]["resourceVersion"].AsString() != seen_) changed_ = true;
+  if (seen_.empty() || version != seen_) changed_ = true;
   seen_.clear();
   return true;
 }

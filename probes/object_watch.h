@@ -22,8 +22,13 @@ class ObjectWatch {
     kStalled,  // neither an event nor a bookmark came
     kError,    // it was refused, broke, or said what is no event
   };
-  // `refused`: it will be tried again, but hardly ever be granted as things are.
-  using OnRestart = std::function<void(Restart restart, bool refused, const std::string& why)>;
+  struct Ended {
+    Restart restart = Restart::kError;
+    bool refused = false;     // it will be tried again, but hardly ever be granted as things are
+    bool was_silent = false;  // it showed nothing for as long as servers take to send a bookmark
+    std::string why;
+  };
+  using OnRestart = std::function<void(const Ended& ended)>;
 
   // Servers send a bookmark about once a minute. Source: k8s.io/apiserver, cacher.
   static constexpr Duration kLongestSilence = std::chrono::minutes(3);

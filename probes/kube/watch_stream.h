@@ -72,8 +72,8 @@ class WatchStream final : private StreamReader {
   // Where the next watch has to go on.
   const std::string& version() const { return version_; }
   std::optional<std::uint64_t> fingerprint() const { return fingerprint_; }
-  // The resourceVersion of the last event about the object since the last call; empty: there was
-  // none.
+  // The resourceVersion of the last event about the object since the last call, which is no number
+  // where the event can't be read; empty: there was none.
   std::string TakeShown();
   // Whether an event since the last call showed another state than the one before it, or one that
   // can't be read. Up to the resourceVersion `known` (empty: none) the caller knows all changes.

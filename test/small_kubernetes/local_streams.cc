@@ -33,7 +33,12 @@ class LocalStreams::LocalStream final : public Stream {
 
   // Returns whether the reader was told anything.
   bool Deliver() {
-    if (over_ || (all_.stalled && begun_)) return false;
+    if (over_) return false;
+    if (all_.stalled && begun_) {
+      // What is between ends what is idle.
+      if (all_.ends_after && all_.clock_.Now() >= ends_) End(std::nullopt);
+      return over_;
+    }
     if (!begun_) {
       begun_ = true;
       reader_.Begin(response_.status);

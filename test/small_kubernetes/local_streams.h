@@ -27,7 +27,7 @@ class LocalStreams final : public Streams {
 
   // Returns what arrives instead of these events.
   std::function<std::string(std::string events)> tamper;
-  bool stalled = false;                // nothing arrives but that it has begun
+  bool stalled = false;                // nothing arrives but that it has begun, and its end
   int status = 200;                    // of what is opened from now on
   std::optional<Duration> ends_after;  // instead of what is asked for
   std::vector<std::string> opened;     // the targets, in order

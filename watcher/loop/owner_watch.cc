@@ -55,23 +55,21 @@ void OwnerWatch::AimAt(Target& target, const KubeObject& object, bool metadata_o
   }
   const WatchedObject watched{object.type, object.meta.ns(), object.meta.name, metadata_only};
   target = {};
-  const auto note = [this, what = object.Describe()](ObjectWatch::Restart restart, bool refused,
-                                                     const std::string& why) {
-    Note(what, restart, refused, why);
+  const auto note = [this, what = object.Describe()](const ObjectWatch::Ended& ended) {
+    Note(what, ended);
   };
   target.watch =
       std::make_unique<ObjectWatch>(tools_.client, *access_, watched, object.meta.resource_version,
                                     static_cast<unsigned>(jitter_()), note);
 }
 
-void OwnerWatch::Note(const std::string& what, ObjectWatch::Restart restart, bool refused,
-                      const std::string& why) {
-  if (restart == ObjectWatch::Restart::kStalled) in_doubt_ = true;
-  tools_.metrics.WatchRestarted(ToString(restart));
-  tools_.log.debug("the watch on {} has to be started again ({}): {}", what, ToString(restart),
-                   why);
-  if (!refused || !refused_.insert(what).second) return;
-  tools_.log.warn("{} can't be watched, so the owner is polled: {}", what, why);
+void OwnerWatch::Note(const std::string& what, const ObjectWatch::Ended& ended) {
+  if (ended.was_silent) in_doubt_ = true;
+  const char* const restart = ToString(ended.restart);
+  tools_.metrics.WatchRestarted(restart);
+  tools_.log.debug("the watch on {} has to be started again ({}): {}", what, restart, ended.why);
+  if (!ended.refused || !refused_.insert(what).second) return;
+  tools_.log.warn("{} can't be watched, so the owner is polled: {}", what, ended.why);
 }
 
 void OwnerWatch::Close() {

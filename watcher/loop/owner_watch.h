@@ -51,8 +51,7 @@ class OwnerWatch {
   };
 
   void AimAt(Target& target, const KubeObject& object, bool metadata_only);
-  void Note(const std::string& what, ObjectWatch::Restart restart, bool refused,
-            const std::string& why);
+  void Note(const std::string& what, const ObjectWatch::Ended& ended);
   bool AreUp() const;
   void Tend(const std::stop_token& stop);
   MonotonicTime NextTend() const;
@@ -67,7 +66,7 @@ class OwnerWatch {
   Target owner_;
   Target root_;
   bool needs_sure_look_ = false;
-  bool in_doubt_ = false;          // one has stalled, and they have not both shown anything since
+  bool in_doubt_ = false;          // one was silent, and they have not both shown anything since
   std::set<std::string> refused_;  // as it was logged, since both were last watched
 };
 

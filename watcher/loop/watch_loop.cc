@@ -10,8 +10,10 @@ namespace {
 
 // The master root is read at least this often, and that of a shared cluster no more often.
 constexpr Duration kRootInterval = std::chrono::minutes(1);
-// The same while marks are still to be written or taken off, or are another watcher's.
+// The same while marks are still to be written or taken off, or are another watcher's: at first,
+// and then for as long as this part of the time that it has been so, since it may never end.
 constexpr Duration kUnsettledInterval = std::chrono::seconds(2);
+constexpr int kLooksInUnsettledTime = 4;
 // While all is well everything is read about this often.
 constexpr Duration kSureInterval = std::chrono::minutes(10);
 // While the owner and the root are watched, what an event that got lost may cost.
@@ -101,25 +103,32 @@ WatchLoop::Next WatchLoop::Poll(std::stop_token stop) {
 }
 
 bool WatchLoop::MayWatch() const {
-  return watch_.IsAskedFor() && last_reason_ == Reason::kActive && IsSettled();
+  const bool is_soon = UnsettledInterval() < kRootInterval;
+  return watch_.IsAskedFor() && last_reason_ == Reason::kActive && (IsSettled() || !is_soon);
 }
 
 bool WatchLoop::IsSettled() const {
   return owner_record_.is_written() && abandoned_since_.is_settled() && !marks_to_settle_;
 }
 
-// Whether a sure look each minute has something to do while all is well: to try again what was
-// refused for good, to ask for permissions, or to see that what is gone stays gone.
+Duration WatchLoop::UnsettledInterval() const {
+  const MonotonicTime since = unsettled_since_.value_or(last_sure_look_);
+  return std::clamp(std::chrono::floor<Duration>(last_sure_look_ - since) / kLooksInUnsettledTime,
+                    kUnsettledInterval, kRootInterval);
+}
+
+// Whether a sure look each minute has something to do while all is well: to try again what could
+// not be written, to ask for permissions, or to see that what is gone stays gone.
 bool WatchLoop::NeedsLooks() const {
-  return owner_record_.is_refused() || abandoned_since_.is_refused() || rivals_.is_refused() ||
-         permissions_.is_put_off() || observer_.IsTimingAnAbsence();
+  return !IsSettled() || owner_record_.is_refused() || abandoned_since_.is_refused() ||
+         rivals_.is_refused() || permissions_.is_put_off() || observer_.IsTimingAnAbsence();
 }
 
 bool WatchLoop::MayGlance() const {
   if (watch_.NeedsSureLook()) return false;
   MonotonicTime end = next_sure_look_;
   if (NeedsLooks()) end = last_sure_look_ + kRootInterval;
-  if (!IsSettled()) end = last_sure_look_ + kUnsettledInterval;
+  if (!IsSettled()) end = last_sure_look_ + UnsettledInterval();
   return last_reason_ == Reason::kActive && tools_.clock.Now() < end;
 }
 
@@ -169,6 +178,11 @@ WatchLoop::Next WatchLoop::Act(const Snapshot& snapshot, const Decision& decisio
     rehearsed_ = false;
   }
   const Next next = ActOnRoot(snapshot, decision, stop);
+  if (IsSettled()) {
+    unsettled_since_.reset();
+  } else if (!unsettled_since_) {
+    unsettled_since_ = last_sure_look_;
+  }
   // Nothing that leads to a deletion waits for this.
   const bool idle = judge_.confirmation().count() <= 1 && snapshot.marks.phase == Phase::kWatching;
   if (next == Next::kWait && idle && !look_again_) permissions_.AskIfDue(snapshot, stop);

@@ -54,6 +54,7 @@ class WatchLoop {
   int EndToldToStop();
   void AwaitLastScrape(MonotonicTime since);
   bool IsSettled() const;
+  Duration UnsettledInterval() const;
   bool MayWatch() const;
   bool NeedsLooks() const;
   void NoteLook(const Snapshot& snapshot);
@@ -89,8 +90,9 @@ class WatchLoop {
   OwnerFields last_fields_;                  // of the owner
   std::string owner_version_;                // its resourceVersion; empty: there is no owner
   bool marks_to_settle_ = false;  // the root bore marks of a deletion, or another object's
-  bool look_again_ = false;       // soon: nothing but the mark delayed the condemnation
-  bool rehearsed_ = false;        // in a dry run: this abandonment was shown
+  std::optional<MonotonicTime> unsettled_since_;  // nullopt: IsSettled()
+  bool look_again_ = false;  // soon: nothing but the mark delayed the condemnation
+  bool rehearsed_ = false;   // in a dry run: this abandonment was shown
   // As a glance since showed it: its own fields say that it is active. nullopt: none did.
   std::optional<KubeObject> active_owner_;
   bool owner_unseen_ = false;  // a glance failed since, or showed another version

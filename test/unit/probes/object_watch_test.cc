@@ -33,7 +33,7 @@ class ObjectWatchTest : public testing::Test {
   FakeStreams streams_;
   const WatchAccess access_{streams_, api_.tokens, api_.clock, [](const RequestRecord&) {}};
   ObjectWatch watch_{api_.client, access_, {TypeOf("job"), "lab", "bob", false},
-                     "1",         7,       [](ObjectWatch::Restart, bool, const std::string&) {}};
+                     "1",         7,       [](const ObjectWatch::Ended&) {}};
 };
 
 // An etcd that was restored counts from an earlier version on.

@@ -235,6 +235,21 @@ TEST_F(OwnerWatchTest, WhereNoWatchEverSaysAnythingTheOwnerIsPolled) {
   EXPECT_LE(Restarts("stalled"), 14);
 }
 
+// The proxy ends what is idle, before that is noticed.
+TEST_F(OwnerWatchTest, WhereEachWatchIsClosedWithoutAWordTheOwnerIsPolled) {
+  streams_.stalled = true;
+  streams_.ends_after = seconds(65);
+  std::size_t before = 0;
+  At(minutes(5), [&] { before = Looks(); });
+  At(minutes(10), [this] { Delete(kDriver); });
+  At(minutes(10) + seconds(7), [&] {
+    EXPECT_GE(Looks() - before, 5u * 60 / 6);
+    EXPECT_TRUE(IsLogged("owner-absent"));
+  });
+  Run(minutes(11));
+  EXPECT_GE(Restarts("closed"), 2);
+}
+
 TEST_F(OwnerWatchTest, AWatchThatSpeaksAgainIsDoubtedNoLonger) {
   At(minutes(5), [this] { streams_.stalled = true; });
   At(minutes(15), [this] { streams_.stalled = false; });
@@ -284,6 +299,69 @@ TEST_F(OwnerWatchTest, ACacheThatLagsBehindTheEventIsNotBelieved) {
   });
   At(minutes(30) + seconds(21), [this] { EXPECT_TRUE(IsLogged("owner-absent")); });
   Run(minutes(31));
+}
+
+// What an event says that is too long to be read can't tell how new a cache is.
+TEST_F(OwnerWatchTest, NorIsACacheWhereTheEventIsTooLong) {
+  kubernetes_.Admin("PATCH", kDriver,
+                    R"({"metadata":{"annotations":{"big":")" + std::string(70'000, 'x') + "\"}}}",
+                    "application/merge-patch+json");
+  At(minutes(30), [this] { Annotate(kRoot, "keep", "false"); });
+  At(minutes(30) + seconds(20), [this] {
+    kubernetes_.SetStaleness(0, seconds(60));
+    Delete(kDriver);
+  });
+  At(minutes(30) + seconds(21), [this] { EXPECT_TRUE(IsLogged("owner-absent")); });
+  Run(minutes(31));
+}
+
+// The watch expires, and the API server that answers the glance knows less than the one that is
+// asked where to begin anew.
+TEST_F(OwnerWatchTest, NorIsACacheBehindTheListWithWhichItBeginsAnew) {
+  std::string before;
+  kubernetes_.on_answer = [&](const small_kubernetes::Request& request, const auto&,
+                              small_kubernetes::Response& answer) {
+    const bool lags = !before.empty() && clock_.elapsed < minutes(11);
+    if (!lags || request.target.find(kOwnerGlances) == std::string::npos) return;
+    answer.status = 200;
+    answer.body = before;
+  };
+  streams_.tamper = [](const std::string& line) -> std::string {
+    const bool is_owner = line.find(R"("name":"bob")") != std::string::npos;
+    if (!is_owner || line.find("BOOKMARK") != std::string::npos) return line;
+    return R"({"type":"ERROR","object":{"kind":"Status","code":410,"message":"too old"}})"
+           "\n";
+  };
+  At(minutes(10) - seconds(20), [this] { Annotate(kRoot, "keep", "false"); });
+  At(minutes(10), [&] {
+    before = Read(kDriver).body;
+    Delete(kDriver);
+  });
+  At(minutes(10) + seconds(10), [&] { EXPECT_TRUE(IsLogged("owner-absent")); });
+  Run(minutes(11));
+}
+
+// An API server may refuse all writes for hours and answer reads, as one whose disk is full.
+TEST_F(OwnerWatchTest, WhatCannotBeWrittenCostsAsMuchAsWhatIsRefused) {
+  for (const Observe observe : {Observe::kPoll, Observe::kWatch}) {
+    SCOPED_TRACE(observe == Observe::kWatch ? "watch" : "poll");
+    settings_.settings.observe = observe;
+    std::size_t hour_of[2];
+    for (const int status : {403, 500}) {
+      stop_ = {};
+      kubernetes_.Admin("PATCH", kRoot, R"({"metadata":{"annotations":null}})",
+                        "application/merge-patch+json");
+      kubernetes_.GetFaults().Clear();
+      Refuse("PATCH", "/deployments/spark-m", status);
+      const Duration start = clock_.elapsed;
+      std::size_t before = 0;
+      At(start + minutes(10), [&] { before = kubernetes_.Count(""); });
+      Run(start + minutes(70));
+      hour_of[status == 500] = kubernetes_.Count("") - before;
+    }
+    EXPECT_LE(hour_of[1], hour_of[0] * 5 / 4);
+    kubernetes_.GetFaults().Clear();
+  }
 }
 
 // A suspended CronJob runs on as long as a Job of it does, of which its watch says nothing.
