@@ -22,6 +22,8 @@ std::optional<std::string> FromEnvironment(const std::string& name) {
 int main(int argc, char** argv) {
   using namespace cluster_watcher;
   signal(SIGPIPE, SIG_IGN);  // A peer that has gone is an error of the call.
+  // Where it is set, libcurl writes there what decrypts its connections, tokens included.
+  unsetenv("SSLKEYLOGFILE");
   int code = Run({argv, static_cast<std::size_t>(argc)}, FromEnvironment);
   std::fflush(nullptr);
   if (code == 0 && std::ferror(stdout) != 0) code = 1;  // what it said is lost

@@ -34,8 +34,8 @@ inline Result<std::string> ReadOpenFile(int file, const std::string& name, std::
 }
 
 // Returns the content of the file at `path`. An error begins with the path.
-inline Result<std::string> ReadFile(const std::string& path, std::size_t limit) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+inline Result<std::string> ReadFile(const std::string& path, std::size_t limit, int flags = 0) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | flags);
   if (file < 0) {
     return Failure(path + " can't be read: " + std::generic_category().message(errno));
   }
@@ -44,6 +44,12 @@ inline Result<std::string> ReadFile(const std::string& path, std::size_t limit) 
     ~Closer() { close(file); }
   } closer{file};
   return ReadOpenFile(file, path, limit);
+}
+
+// The same of a file that is read again and again: a named pipe doesn't make the reader wait, and
+// is empty where nobody writes to it.
+inline Result<std::string> ReadFileAgain(const std::string& path, std::size_t limit) {
+  return ReadFile(path, limit, O_NONBLOCK);
 }
 
 }  // namespace cluster_watcher

@@ -17,7 +17,9 @@ namespace cluster_watcher {
 namespace {
 
 constexpr std::size_t kMaxDepth = 64;
-// RapidJSON's recursive parser is safe, because DepthLimit bounds the depth.
+// Each takes memory that is a multiple of its text. No real object has so many.
+constexpr std::size_t kMostValues = 1'000'000;
+// RapidJSON's recursive parser is safe, because Limits bounds the depth.
 constexpr unsigned kParseFlags = rapidjson::kParseValidateEncodingFlag;
 // In larger objects, keys are sorted to find duplicates.
 constexpr std::size_t kFewMembers = 16;
@@ -45,47 +47,57 @@ bool HasLoneSurrogate(std::string_view text) {
   return false;
 }
 
-// Counts levels while parsing, so that deep nesting fails before it costs memory.
+// Counts levels and values while parsing, so that too many fail before they cost memory.
 template <typename Document>
-class DepthLimit {
+class Limits {
  public:
-  explicit DepthLimit(Document& document) : document_(document) {}
+  explicit Limits(Document& document) : document_(document) {}
 
-  bool Null() { return document_.Null(); }
-  bool Bool(bool b) { return document_.Bool(b); }
-  bool Int(int i) { return document_.Int(i); }
-  bool Uint(unsigned i) { return document_.Uint(i); }
-  bool Int64(std::int64_t i) { return document_.Int64(i); }
-  bool Uint64(std::uint64_t i) { return document_.Uint64(i); }
+  bool Null() { return IsFew() && document_.Null(); }
+  bool Bool(bool b) { return IsFew() && document_.Bool(b); }
+  bool Int(int i) { return IsFew() && document_.Int(i); }
+  bool Uint(unsigned i) { return IsFew() && document_.Uint(i); }
+  bool Int64(std::int64_t i) { return IsFew() && document_.Int64(i); }
+  bool Uint64(std::uint64_t i) { return IsFew() && document_.Uint64(i); }
   // RapidJSON reads some numbers that are too big as infinity, which JSON can't express.
   bool Double(double d) {
-    return (std::isfinite(d) || !(refused_number_ = true)) && document_.Double(d);
+    if (!std::isfinite(d)) return Refuse("a number that is too big");
+    return IsFew() && document_.Double(d);
   }
   bool RawNumber(const char* s, rapidjson::SizeType n, bool copy) {
-    return document_.RawNumber(s, n, copy);
+    return IsFew() && document_.RawNumber(s, n, copy);
   }
   bool String(const char* s, rapidjson::SizeType n, bool copy) {
-    return IsText({s, n}) && document_.String(s, n, copy);
+    return IsFew() && IsText({s, n}) && document_.String(s, n, copy);
   }
   bool Key(const char* s, rapidjson::SizeType n, bool copy) {
     return IsText({s, n}) && document_.Key(s, n, copy);
   }
-  bool StartObject() { return ++depth_ <= kMaxDepth && document_.StartObject(); }
+  bool StartObject() { return IsFew() && Down() && document_.StartObject(); }
   bool EndObject(rapidjson::SizeType n) { return --depth_, document_.EndObject(n); }
-  bool StartArray() { return ++depth_ <= kMaxDepth && document_.StartArray(); }
+  bool StartArray() { return IsFew() && Down() && document_.StartArray(); }
   bool EndArray(rapidjson::SizeType n) { return --depth_, document_.EndArray(n); }
 
-  // Whether the document was refused because of a string, not its depth.
-  bool refused_text() const { return refused_text_; }
-  bool refused_number() const { return refused_number_; }
+  const std::string& refusal() const { return refusal_; }
 
  private:
-  bool IsText(std::string_view text) { return !HasLoneSurrogate(text) || !(refused_text_ = true); }
+  bool Refuse(std::string why) { return refusal_ = std::move(why), false; }
+  bool IsFew() {
+    if (++values_ <= kMostValues) return true;
+    return Refuse("more than " + std::to_string(kMostValues) + " values");
+  }
+  bool Down() {
+    if (++depth_ <= kMaxDepth) return true;
+    return Refuse("nested more than " + std::to_string(kMaxDepth) + " levels deep");
+  }
+  bool IsText(std::string_view text) {
+    return !HasLoneSurrogate(text) || Refuse("half a surrogate pair in a string");
+  }
 
   Document& document_;
   std::size_t depth_ = 0;
-  bool refused_text_ = false;
-  bool refused_number_ = false;
+  std::size_t values_ = 0;
+  std::string refusal_;
 };
 
 // Passes on RapidJSON's events, up to the depth limit.
@@ -195,24 +207,18 @@ Result<JsonDocument> JsonDocument::Parse(std::string_view text) {
   rapidjson::EncodedInputStream<rapidjson::UTF8<>, rapidjson::MemoryStream> stream(bytes);
   // ASCII needs no validation, which takes as long as all the rest. Nearly all answers are ASCII.
   const bool is_ascii = IsAscii(text);
-  bool refused_text = false;
-  bool refused_number = false;
+  std::string refusal;
   auto generate = [&](rapidjson::Document& target) {
-    DepthLimit<rapidjson::Document> limit(target);
-    const bool parsed = is_ascii ? !reader.Parse<rapidjson::kParseNoFlags>(stream, limit).IsError()
-                                 : !reader.Parse<kParseFlags>(stream, limit).IsError();
-    refused_text = limit.refused_text();
-    refused_number = limit.refused_number();
+    Limits<rapidjson::Document> limits(target);
+    const bool parsed = is_ascii ? !reader.Parse<rapidjson::kParseNoFlags>(stream, limits).IsError()
+                                 : !reader.Parse<kParseFlags>(stream, limits).IsError();
+    refusal = limits.refusal();
     return parsed;
   };
   document.state_->document.Populate(generate);
   if (reader.HasParseError()) {
     const std::string at = " at byte " + std::to_string(reader.GetErrorOffset());
-    if (refused_text) return Failure("half a surrogate pair in a string" + at);
-    if (refused_number) return Failure("a number that is too big" + at);
-    if (reader.GetParseErrorCode() == rapidjson::kParseErrorTermination) {
-      return Failure("nested more than " + std::to_string(kMaxDepth) + " levels deep" + at);
-    }
+    if (!refusal.empty()) return Failure(refusal + at);
     return Failure(std::string(rapidjson::GetParseError_En(reader.GetParseErrorCode())) + at);
   }
   // RapidJSON stops at a NUL byte.

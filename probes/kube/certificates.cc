@@ -49,7 +49,7 @@ bool HoldsCertificates(const std::string& pem) {
 // Reads `file`, if there is one, into `pem`.
 bool ReadAgain(const std::string& file, std::string& pem) {
   if (file.empty()) return true;
-  Result<std::string> content = ReadFile(file, kFileLimit);
+  Result<std::string> content = ReadFileAgain(file, kFileLimit);
   if (!content) return false;
   pem = *std::move(content);
   return true;

@@ -56,7 +56,7 @@ bool TokenSource::Refresh(std::stop_token stop) {
 }
 
 void TokenSource::Read() {
-  const Result<std::string> content = ReadFile(file_, kTokenLimit);
+  const Result<std::string> content = ReadFileAgain(file_, kTokenLimit);
   if (!content) {
     last_error_ = "token file " + content.error().message +
                   "; it must exist and be readable (in a pod: automountServiceAccountToken)";

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <ctime>
+#include <filesystem>
 #include <map>
 
 #include "test/integration/failure_case.h"
@@ -473,6 +474,17 @@ TEST_F(FailureCase, Case50WhatIsMadeInTheSecondInWhichTheRootWasLastSeenIsNotDel
 }
 
 // --- 55: a certificate authority that is rotated.
+
+TEST_F(FailureCase, NobodyIsGivenTheKeysOfItsConnections) {
+  TlsFront front(BehindProxy().Address(), File("front"));
+  const ApiServer address = front.Address();
+  WriteKubeconfig(kubeconfig(), address, "token: \"" + address.token + "\"");
+  const std::string keys = File("keys");
+  Watcher& list = Run({"list", "--kubeconfig=" + kubeconfig(), "--namespace=" + ns_},
+                      {"SSLKEYLOGFILE=" + keys});
+  EXPECT_EQ(list.WaitForExit(), 0);
+  EXPECT_FALSE(std::filesystem::exists(keys));
+}
 
 TEST_F(FailureCase, Case55ACertificateAuthorityThatIsRotatedIsReadAgain) {
   MakeCluster();

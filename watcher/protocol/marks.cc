@@ -20,6 +20,10 @@ constexpr const char* kOutdatedOwnerMarks[] = {annotation::kOwnerName, annotatio
                                                annotation::kOwnerGrace, annotation::kOwnerSelector,
                                                annotation::kOwnerGiven};
 
+// What is longer was written by no watcher, and is shown to people.
+constexpr std::size_t kLongestId = 253 + 1 + 128;  // a pod's name, and a UID
+constexpr std::size_t kLongestReason = 64;
+
 Phase ParsePhase(const std::string& text) {
   if (text == "condemned") return Phase::kCondemned;
   if (text == "deleting") return Phase::kDeleting;
@@ -103,6 +107,7 @@ const char* ToString(Phase phase) {
 }
 
 WatcherId WatcherId::Parse(std::string_view text) {
+  if (text.size() > kLongestId) return {};
   const std::size_t slash = text.find('/');
   if (slash == std::string_view::npos) return {std::string(text), ""};
   return {std::string(text.substr(0, slash)), std::string(text.substr(slash + 1))};
@@ -115,6 +120,7 @@ Marks ReadMarks(const ObjectMeta& root) {
   if (root.Annotation(annotation::kRootUid) != root.uid) return marks;
   marks.phase = ParsePhase(root.Annotation(annotation::kPhase).value_or(""));
   marks.reason = root.Annotation(annotation::kReason).value_or("");
+  if (marks.reason.size() > kLongestReason) marks.reason.clear();
   marks.condemned_by = WatcherId::Parse(root.Annotation(annotation::kCondemnedBy).value_or(""));
   marks.deleting_since = ParseTimeMark(root, annotation::kDeletingSince);
   marks.abandoned_since = ParseTimeMark(root, annotation::kAbandonedSince);

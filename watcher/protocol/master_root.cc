@@ -58,7 +58,7 @@ ApiResult MasterRoot::WriteMarks(const AnnotationChanges& changes, std::optional
     const RootState state = now.Read({}, timeout);
     const bool is_there = state == RootState::kOurs || state == RootState::kTerminating;
     const bool is_same = is_there && HasOnlyNewStatus(object_.meta, now.object_.meta);
-    if (!is_same || !patience.MaySend()) return written;
+    if (!is_same) return written;
   }
 }
 

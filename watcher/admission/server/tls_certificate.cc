@@ -58,9 +58,9 @@ bool UseChain(SSL_CTX* context, const std::string& pem) {
 }  // namespace
 
 Result<TlsCertificate> LoadTlsCertificate(const TlsFiles& files) {
-  const auto chain = ReadFile(files.certificate, kMostBytes);
+  const auto chain = ReadFileAgain(files.certificate, kMostBytes);
   if (!chain) return Failure("the certificate: " + chain.error().message);
-  const auto key_text = ReadFile(files.key, kMostBytes);
+  const auto key_text = ReadFileAgain(files.key, kMostBytes);
   if (!key_text) return Failure("the certificate's key: " + key_text.error().message);
   ERR_clear_error();
   TlsCertificate loaded;

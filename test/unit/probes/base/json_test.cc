@@ -61,6 +61,15 @@ TEST(JsonDocument, TakesNoMoreThan64Levels) {
   EXPECT_FALSE(JsonDocument::Parse(NestedObjects(100'000, "")));
 }
 
+TEST(JsonDocument, RefusesMoreValuesThanMemoryIsThereFor) {
+  std::string zeros = "[";
+  for (int i = 0; i < 999'998; ++i) zeros += "0,";
+  EXPECT_TRUE(JsonDocument::Parse(zeros + "{}]"));
+  const auto many = JsonDocument::Parse(zeros + "{},\"\"]");
+  ASSERT_FALSE(many);
+  EXPECT_EQ(many.error().message.find("more than 1000000 values"), 0u) << many.error().message;
+}
+
 TEST(JsonDocument, RefusesAKeyTwiceAtAnyDepth) {
   for (const std::string& text :
        {std::string(R"({"a":1,"a":1})"), std::string(R"({"a":1,"b":2,"a":3})"),

@@ -809,6 +809,18 @@ TEST_F(RotatedAuthority, IsReadAgainAtOnceWhereTheServerIsntTrusted) {
   }
 }
 
+// Others of its batch may have hung meanwhile, so that what it rests on has grown old.
+TEST_F(RotatedAuthority, WhatDeletesIsNotSentAgain) {
+  TlsServer server(With("good"));
+  const auto transport = ConnectTo(server, Read("other-ca.crt"));
+  Rotate(Read("ca.crt"));
+  std::vector<HttpRequest> requests(2, Request());
+  requests[0].method = HttpMethod::kDelete;
+  const auto results = transport->Perform(requests, 2, {});
+  EXPECT_EQ(Outcome(results[0]), "tls");
+  EXPECT_EQ(Outcome(results[1]), "200");
+}
+
 TEST_F(RotatedAuthority, SessionsOfBeforeAreNotTakenUp) {
   TlsServer server(With("good"));
   const auto transport = ConnectTo(server, Read("ca.crt"));

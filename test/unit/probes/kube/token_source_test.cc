@@ -1,6 +1,7 @@
 #include "probes/kube/token_source.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "test/unit/support/plugin.h"
 #include "test/unit/support/temporary_directory.h"
@@ -96,6 +97,9 @@ TEST_F(TokenSourceTest, KeepsTheLastGoodToken) {
   Remove();
   clock_.elapsed += seconds(3'600);
   EXPECT_EQ(TokenOf(source), "one");
+  ASSERT_EQ(mkfifo(server_.token_file.c_str(), 0600), 0);
+  EXPECT_EQ(TokenOf(source), "one") << "nobody waits for somebody to write";
+  Remove();
   Write("two");
   EXPECT_EQ(TokenOf(source), "two") << "a failure is tried again at once";
 }

@@ -240,6 +240,16 @@ TEST(WatcherId, IsReadAsItIsWritten) {
   }
 }
 
+// They end in log lines and Events.
+TEST(Marks, ThatNoWatcherWouldWriteSoLongAreNone) {
+  const std::string longest = std::string(253, 'p') + "/" + std::string(128, 'u');
+  EXPECT_EQ(WatcherId::Parse(longest).ToText(), longest);
+  EXPECT_EQ(WatcherId::Parse(longest + "u").ToText(), "");
+  auto annotations = AllMarks("root-1");
+  annotations[annotation::kReason] = std::string(65, 'r');
+  EXPECT_EQ(ReadMarks(Root(annotations)).reason, "");
+}
+
 TEST(Marks, OfStepsSurviveARoundTrip) {
   const std::set<std::string> done = {"before-delete/drain", "before-delete/say \"bye\""};
   ObjectMeta root;
