@@ -137,9 +137,7 @@ bool Deletes::SendConflictsAgain(const std::vector<const KubeObject*>& batch,
   if (requests.empty()) return false;
   auto sent = tools_.client.DoAll(requests, Concurrency(), Patience::While(may_send_));
   if (std::all_of(sent.begin(), sent.end(), IsNotSent)) return false;
-  for (std::size_t i = 0; i < again.size(); ++i) {
-    if (!IsNotSent(sent[i])) results[again[i]] = std::move(sent[i]);
-  }
+  for (std::size_t i = 0; i < again.size(); ++i) results[again[i]] = std::move(sent[i]);
   return true;
 }
 

@@ -106,6 +106,21 @@ TEST_F(DeletesTest, AConflictIsSentAgainAFewTimesAndOnlyOnFreshEvidence) {
   EXPECT_EQ(kubernetes_.Count("DELETE"), 4u);
 }
 
+// What isn't sent is neither done nor open, and prepares nothing that comes behind it.
+TEST_F(DeletesTest, WhatIsNoLongerToBeSentIsNoFailedDelete) {
+  settings_.settings.volumes = Volumes::kDelete;
+  MakeSetWithClaims();
+  const KubeObject set = ObjectNamed("statefulsets", "w");
+  auto objects = MakeMaps(8);
+  objects.push_back(&set);
+  may_send_ = false;
+  const auto before = kubernetes_.Count("");
+  EXPECT_FALSE(Send(objects));
+  EXPECT_EQ(kubernetes_.Count(""), before);
+  EXPECT_FALSE(deletes_.any_open());
+  EXPECT_FALSE(deletes_.any_accepted());
+}
+
 TEST_F(DeletesTest, BetweenBatchesTheHeartbeatGoesOn) {
   Send(MakeMaps(100));
   EXPECT_EQ(turns_, 2);

@@ -561,6 +561,14 @@ TEST_F(LateWriteTest, WhoIsToldToStopDoesNotBegin) {
   EXPECT_NE(Mark("phase"), "deleting");
 }
 
+// So it is where that takes no time.
+TEST_F(LateWriteTest, WhoIsToldToStopWritesNothingAgain) {
+  RecordOwner();
+  Slow(R"("cluster-watcher/phase":"deleting")", 1, [&] { stop_.request_stop(); }, Duration(0));
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  EXPECT_EQ(Mark("phase"), "condemned");
+}
+
 // Without any conflict: the machine is suspended for an hour behind the point of no return.
 TEST_F(LateWriteTest, StepsDontRunOnEvidenceOfAnHourAgo) {
   RecordOwner();
