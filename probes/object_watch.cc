@@ -141,7 +141,9 @@ bool ObjectWatch::Read(const std::stop_token& stop) {
   fingerprint_.reset();
   if (item.Exists()) fingerprint_ = Fingerprint(item, object_.metadata_only);
   const auto version = item["metadata"]["resourceVersion"].AsString();
-  shown_ = version ? *version : version_;
+  const std::string shown(version.value_or(version_));
+  const bool is_later = shown_.empty() || IsNoLaterVersion(shown_, shown);
+  shown_ = is_later ? shown : WatchStream::kNoVersion;
   // The server's versions may have begun anew.
   known_.clear();
   // What has changed since it was last read will not show any more.

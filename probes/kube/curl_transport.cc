@@ -210,6 +210,7 @@ struct Transfer {
   bool headers_ended = false;
   bool too_large = false;
   bool is_local = false;  // a connection to a local address was refused
+  int sendings = 0;       // begun
   std::array<char, CURL_ERROR_SIZE> error{};
 };
 
@@ -317,6 +318,15 @@ CURLcode SetTlsOptions(CURL* easy, const ApiServer& server, CURLSH* sessions) {
   return options.code();
 }
 
+// Where a kept connection breaks before the answer begins, curl sends a request again by itself.
+// But what a delete rests on may have grown old, and what became of the first would not be known.
+int BeforeSending(void* user, char*, char*, int, int) noexcept {
+  Transfer& transfer = *static_cast<Transfer*>(user);
+  const bool is_again = ++transfer.sendings > 1;
+  const bool is_repeat = is_again && transfer.request.method == HttpMethod::kDelete;
+  return is_repeat || !transfer.request.MaySend() ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
+}
+
 bool SetHeaders(Transfer& transfer, const Endpoint& endpoint) {
   const HttpRequest& request = transfer.request;
   List& headers = transfer.headers;
@@ -350,6 +360,8 @@ CURLcode SetRequestOptions(Transfer& transfer, const Endpoint& endpoint, bool mu
       .Set(CURLOPT_HEADERDATA, static_cast<void*>(&transfer))
       .Set(CURLOPT_WRITEDATA, static_cast<void*>(&transfer))
       .Set(CURLOPT_PRIVATE, static_cast<void*>(&transfer))
+      .Set(CURLOPT_PREREQFUNCTION, &BeforeSending)
+      .Set(CURLOPT_PREREQDATA, static_cast<void*>(&transfer))
       .Set(CURLOPT_HTTPGET, 1L);
   if (must_be_remote) {
     options.Set(CURLOPT_OPENSOCKETFUNCTION, &OpenRemoteSocket)
@@ -556,6 +568,11 @@ TransportError CurlTransport::State::ErrorOf(const Transfer& transfer, CURLcode 
     return {Kind::kConnect, message + "the connection was closed before the headers were whole"};
   }
   if (transfer.is_local) return {Kind::kLocal, message + "its address is one of this machine"};
+  if (code == CURLE_ABORTED_BY_CALLBACK) {
+    return transfer.sendings > 1
+               ? TransportError{Kind::kConnect, message + "the connection broke before an answer"}
+               : TransportError{Kind::kNotSent, message + "it was no longer to be sent"};
+  }
   std::string text = transfer.error.data();
   if (text.empty()) text = curl_easy_strerror(code);
   long system_error = 0;
@@ -606,6 +623,7 @@ void CurlTransport::State::GiveBack(Transfer& transfer) {
       .Set(CURLOPT_HEADERDATA, nullptr)
       .Set(CURLOPT_WRITEDATA, nullptr)
       .Set(CURLOPT_OPENSOCKETDATA, nullptr)
+      .Set(CURLOPT_PREREQDATA, nullptr)
       .Set(CURLOPT_PRIVATE, nullptr);
   if (removed && options.code() == CURLE_OK && idle.size() < kIdleHandles) {
     idle.push_back(std::move(transfer.easy));

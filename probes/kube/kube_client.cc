@@ -478,6 +478,7 @@ std::vector<HttpResult> KubeClient::Send(std::span<const ApiRequest> requests,
   for (const ApiRequest& request : requests) {
     http.push_back(request.http);
     http.back().bearer_token = *token;
+    http.back().may_send = patience.may_send();
   }
   // Small batches let the observer see signs of life even if every request hangs until its timeout.
   const std::size_t piece =
@@ -490,16 +491,11 @@ std::vector<HttpResult> KubeClient::Send(std::span<const ApiRequest> requests,
       results.resize(http.size(), Unexpected{*timed_out});
       break;
     }
-    if (!patience.MaySend()) {
-      results.resize(http.size(), Unexpected{TransportError{TransportError::Kind::kNotSent,
-                                                            "it was no longer to be sent"}});
-      break;
-    }
     const std::size_t size = std::min(http.size() - first, piece);
     for (HttpResult& result :
          transport_.Perform(std::span(http).subspan(first, size), concurrency, patience.stop())) {
-      const bool stopped = !result && result.error().kind == TransportError::Kind::kStopped;
-      if (!stopped) {
+      const auto failure = result ? ApiFailure::kUnexpected : FailureOf(result.error().kind);
+      if (failure != ApiFailure::kStopped && failure != ApiFailure::kNotSent) {
         const HttpRequest& request = http[results.size()];
         observer_({request.method, request.target, result ? result->status : 0,
                    result ? result->elapsed : std::chrono::microseconds(0), retry});
@@ -530,8 +526,10 @@ std::vector<ApiResult> KubeClient::FetchOnce(std::span<const ApiRequest> request
   if (std::any_of(results.begin(), results.end(), unauthorized) &&
       tokens_.Refresh(patience.stop())) {
     for (std::size_t i = 0; i < results.size(); ++i) {
-      if (!unauthorized(results[i]) || !patience.MaySend()) continue;
-      results[i] = std::move(Send(requests.subspan(i, 1), 1, patience, true).front());
+      if (!unauthorized(results[i])) continue;
+      HttpResult again = std::move(Send(requests.subspan(i, 1), 1, patience, true).front());
+      const bool is_sent = again || again.error().kind != TransportError::Kind::kNotSent;
+      if (is_sent) results[i] = std::move(again);
     }
   }
   std::vector<ApiResult> answers;

@@ -42,8 +42,9 @@ class Patience {
     return patience;
   }
 
-  // As long as `may_send` says so, which is asked right before anything is sent: to get a token, or
-  // to wait for others, may have taken its time. What isn't sent any more fails as kNotSent.
+  // As long as `may_send` says so, which is asked right before anything is sent: to get a token, to
+  // connect, or to wait for others may have taken its time. What isn't sent any more fails as
+  // kNotSent.
   static Patience While(std::function<bool()> may_send) {
     Patience patience;
     patience.may_send_ = std::move(may_send);
@@ -53,7 +54,7 @@ class Patience {
   // nullptr: what fails is not asked again.
   LookReads* reads() const { return reads_.get(); }
   const std::stop_token& stop() const { return stop_; }
-  bool MaySend() const { return !may_send_ || may_send_(); }
+  const std::function<bool()>& may_send() const { return may_send_; }
   bool EndsWithTimeout() const { return timed_out_ != nullptr; }
   // The time-out that has ended it; nullptr: none has.
   const TransportError* timed_out() const {

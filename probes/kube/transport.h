@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <stop_token>
@@ -31,6 +32,11 @@ struct HttpRequest {
   Duration timeout{10'000};           // for the whole exchange, connecting included
   std::size_t body_limit = 8u << 20;  // accepted bytes of the answer's body
   bool cut_body = false;              // truncate a longer body at the limit instead of failing
+  // Asked right before it is sent, once there is a connection; empty: always true. If it says no,
+  // the request fails as kNotSent.
+  std::function<bool()> may_send = {};
+
+  bool MaySend() const { return !may_send || may_send(); }
 };
 
 struct HttpResponse {
@@ -54,7 +60,7 @@ struct TransportError {
     kProtocol,  // the answer isn't HTTP, or the request can't be expressed in it
     kStopped,   // stop was requested first
     kLocal,     // the server must be remote, and its address isn't
-    kNotSent,   // it was no longer to be sent
+    kNotSent,   // HttpRequest::may_send said no
   };
   Kind kind;
   std::string message;  // for people; never contains the token or a body

@@ -10,7 +10,6 @@ namespace {
 constexpr std::string_view kMetadataOnly =
     "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json;q=0.1";
 constexpr int kGone = 410;
-constexpr const char* kNoVersion = "?";  // none is as new
 
 // FNV-1a in 64 bits, with the length in front, so that texts don't run into each other.
 void Add(std::uint64_t& hash, std::string_view text) {

@@ -41,6 +41,8 @@ std::uint64_t Fingerprint(JsonValue object, bool metadata_only);
 
 class WatchStream final : private StreamReader {
  public:
+  // Stands for a resourceVersion that isn't known: none is as new.
+  static constexpr const char* kNoVersion = "?";
   // A longer line is passed over, and counts as a change.
   static constexpr std::size_t kLongestLine = 64u << 10;
 

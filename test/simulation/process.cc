@@ -19,10 +19,16 @@ struct Process::Batch final : Receiver, std::enable_shared_from_this<Process::Ba
   bool complete() const { return next == requests.size() && open == 0; }
 
   void Launch() {
-    const std::size_t i = next++;
-    ++open;
-    process.network_.Send(process.identity_, requests[i], called, by_own_clock,
-                          process.told_to_stop(), shared_from_this(), i);
+    while (next < requests.size()) {
+      const std::size_t i = next++;
+      if (!requests[i].MaySend()) {
+        results[i] = Unexpected{TransportError{TransportError::Kind::kNotSent, "not sent"}};
+        continue;
+      }
+      ++open;
+      return process.network_.Send(process.identity_, requests[i], called, by_own_clock,
+                                   process.told_to_stop(), shared_from_this(), i);
+    }
   }
 
   bool Receive(std::size_t index, HttpResult result) override {

@@ -26,6 +26,7 @@ HttpResult LocalTransport::PerformOne(const HttpRequest& request, const std::sto
   const Request asked{ToString(request.method), request.target,       request.bearer_token,
                       request.accept,           request.content_type, request.body};
   if (stop.stop_requested()) return Fail(Kind::kStopped, "stopped");
+  if (!request.MaySend()) return Fail(Kind::kNotSent, "it was no longer to be sent");
   const MonotonicTime begin = clock_.Now();
   const MonotonicTime deadline = begin + request.timeout;
   // Returns whether `until` was reached in time.

@@ -207,7 +207,7 @@ void Deletes::Count(const KubeObject& object, const ApiResult& result, bool dry_
     case ApiFailure::kStopped:
     case ApiFailure::kServer:
     case ApiFailure::kUnexpected:
-      any_open_ = any_open_ || !dry_run;
+      if (!dry_run) ++open_;
       CountResult(resource, "failed");
       break;
   }

@@ -72,8 +72,8 @@ class Deletes {
   // What an admission policy said, since the last call, that refused a delete, as the brake does;
   // empty if none did. The guard's refusals don't count: they don't end by themselves.
   std::string TakePolicy() { return std::exchange(policy_, ""); }
-  // Whether one was sent that may have been carried out, though no answer says so.
-  bool any_open() const { return any_open_; }
+  // How many were sent that may have been carried out, though no answer says so.
+  int open() const { return open_; }
   // Whether a delete was accepted.
   bool any_accepted() const { return any_accepted_; }
   // The first objects whose delete was accepted: "service/x".
@@ -115,7 +115,7 @@ class Deletes {
   std::string policy_;
   bool any_accepted_ = false;
   bool leaves_conflicts_ = false;
-  bool any_open_ = false;
+  int open_ = 0;
   std::vector<std::string> first_deleted_;
 };
 

@@ -767,6 +767,7 @@ Deletion::Outcome Deletion::DeleteRoot(MonotonicTime deadline) {
       behind.push_back(object);
     }
   }
+  bool may_be_ours = false;  // that it goes
   for (int conflicts = 0;;) {
     tools_.turn({});
     if (is_stand_in_ && IsSomebodyElses(state, listing_.List(RepeatedReads(tools_)).objects)) {
@@ -784,6 +785,7 @@ Deletion::Outcome Deletion::DeleteRoot(MonotonicTime deadline) {
     const bool late = tools_.clock.Now() >= deadline;
     deletes_.TakePolicy();
     const int conflicts_before = deletes_.conflicts();
+    const int open_before = deletes_.open();
     const bool goes = MayRootGo(!claims.empty());
     const bool orphans = goes && MustOrphan(root_.object(), late);
     if (orphans && !FindOrphansOf({&root_.object()}, late)) {
@@ -801,9 +803,11 @@ Deletion::Outcome Deletion::DeleteRoot(MonotonicTime deadline) {
     if (goes) DeleteMountedClaims(claims);
     const bool sent = goes && deletes_.Send({&root_.object()},
                                             orphans ? PropagationPolicy::kOrphan : Propagation());
+    may_be_ours = may_be_ours || deletes_.open() > open_before;
     // Not until it is gone: it may be waiting for our own pod to end.
     state = ReadRoot();
-    if (IsGoing(state)) break;
+    if (IsGoing(state) && may_be_ours) needs_evidence_ = false;
+    if (IsGoing(state) && !IsWhole()) break;
     if (auto outcome = WhyNotRoot(state)) return *outcome;
     policy_ = deletes_.TakePolicy();
     if (!policy_.empty()) return Outcome::kHeld;

@@ -93,7 +93,7 @@ class Deletion {
   // What that policy says.
   const std::string& policy() const { return policy_; }
   // Whether a delete was sent of which it isn't known what came.
-  bool any_open() const { return deletes_.any_open(); }
+  bool any_open() const { return deletes_.open() > 0; }
   // The first of what was deleted: "service/x".
   const std::vector<std::string>& first_deleted() const { return deletes_.first_deleted(); }
 

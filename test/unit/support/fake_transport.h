@@ -39,6 +39,10 @@ class FakeTransport final : public Transport {
     ++batches;
     std::vector<HttpResult> results;
     for (const HttpRequest& request : batch) {
+      if (!request.MaySend()) {
+        results.push_back(Unexpected{TransportError{TransportError::Kind::kNotSent, ""}});
+        continue;
+      }
       requests.push_back(request);
       results.push_back(AnswerTo(request));
     }

@@ -96,7 +96,7 @@ HttpResult Send(Transport& transport, const HttpRequest& request = Request()) {
 std::string Outcome(const HttpResult& result) {
   if (result) return std::to_string(result->status);
   const char* const kinds[] = {"connect",  "tls",     "timeout", "too large",
-                               "protocol", "stopped", "local"};
+                               "protocol", "stopped", "local",   "not-sent"};
   return kinds[static_cast<std::size_t>(result.error().kind)];
 }
 
@@ -330,12 +330,49 @@ TEST(CurlTransport, SendsAgainWhenTheServerClosesAKeptConnection) {
     connection.ReadRequest();
   });
   const auto transport = Connect(server);
+  EXPECT_EQ(Outcome(Send(*transport)), "200");
+  EXPECT_EQ(Outcome(Send(*transport)), "200");
+  EXPECT_EQ(server.accepted(), 2);
+}
+
+// What it rests on may have grown old, and the first may have been carried out.
+TEST(CurlTransport, SendsNothingAgainThatDeletes) {
+  std::atomic<int> seen = 0;
+  Server server([&](Connection& connection) {
+    if (connection.ReadRequest().empty()) return;
+    if (++seen == 1) connection.Send(Answer(""));
+    if (!connection.ReadRequest().empty()) ++seen;
+  });
+  const auto transport = Connect(server);
+  EXPECT_EQ(Outcome(Send(*transport)), "200");
   HttpRequest erase = Request();
   erase.method = HttpMethod::kDelete;
   erase.body = "{}";
-  EXPECT_EQ(Outcome(Send(*transport, erase)), "200");
-  EXPECT_EQ(Outcome(Send(*transport, erase)), "200");
-  EXPECT_EQ(server.accepted(), 2);
+  EXPECT_EQ(Outcome(Send(*transport, erase)), "connect") << "it may have been carried out";
+  EXPECT_EQ(seen, 2);
+}
+
+TEST(CurlTransport, AsksWhetherToSendOnceItIsConnectedAndEachTime) {
+  std::atomic<int> seen = 0;
+  Server server([&](Connection& connection) {
+    if (connection.ReadRequest().empty()) return;
+    ++seen;
+    connection.Send(Answer(""));
+    if (!connection.ReadRequest().empty()) ++seen;
+  });
+  const auto transport = Connect(server);
+  HttpRequest request = Request();
+  int asked = 0;
+  request.may_send = [&] { return ++asked, false; };
+  EXPECT_EQ(Outcome(Send(*transport, request)), "not-sent");
+  EXPECT_EQ(asked, 1);
+  EXPECT_EQ(seen, 0);
+  EXPECT_EQ(Outcome(Send(*transport)), "200");
+  asked = 0;
+  request.may_send = [&] { return ++asked == 1; };
+  EXPECT_EQ(Outcome(Send(*transport, request)), "connect") << "the first may have arrived";
+  EXPECT_EQ(asked, 2);
+  EXPECT_EQ(seen, 2);
 }
 
 TEST(CurlTransport, TellsBrokenAnswersApart) {

@@ -70,6 +70,50 @@ TEST_F(TwoAccidentsTest, AMemberBehindOneThatHangsIsNotDeletedOnOldEvidenceWhenT
   EXPECT_TRUE(MapExists("m14"));
 }
 
+// There is nothing to delete but the root, with what the master mounts.
+class RootAloneTest : public ReaperLab {
+ protected:
+  RootAloneTest() {
+    Delete(kMaps + std::string("/spark-config"));
+    MakeMap("spark-conf");  // is mounted by the master
+  }
+};
+
+// Its delete is carried out, and the answer is lost so late that the evidence has grown old.
+TEST_F(RootAloneTest, WhatIsBehindItGoesThoughTheAnswerToItsDeleteIsLost) {
+  kubernetes_.on_answer = [this](const Request& request, const User&, Response& response) {
+    if (request.method != "DELETE" || !request.target.starts_with(kRoot)) return;
+    clock_.elapsed += seconds(8);
+    response = {500, R"({"kind":"Status","apiVersion":"v1","code":500})", "application/json",
+                std::nullopt};
+  };
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_FALSE(Exists(kRoot));
+  EXPECT_FALSE(MapExists("spark-conf"));
+}
+
+// Its delete is refused; then the driver is back, and somebody takes the root down to replace it.
+TEST_F(RootAloneTest, ThatSomebodyElseTakesItDownIsNoDeletionOfOurs) {
+  Fault late;
+  late.method = "DELETE";
+  late.contains = "/deployments/spark-m";
+  late.times = 1;
+  late.response = {429, R"({"kind":"Status","apiVersion":"v1","code":429})", "application/json",
+                   std::nullopt};
+  late.delay_after = seconds(6);
+  kubernetes_.GetFaults().Add(late);
+  Before("DELETE", "/deployments/spark-m", 1, [this] {
+    clock_.At(clock_.elapsed + seconds(3), [this] {
+      kubernetes_.on_request = nullptr;
+      MakeDriver();
+      Delete(kRoot);
+    });
+  });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  EXPECT_TRUE(MapExists("spark-conf"));
+  EXPECT_EQ(Notes().find("is deleted ("), std::string::npos) << Notes();
+}
+
 // The token is read from a file, and is rotated.
 struct TokenFile {
   TokenFile() { Write(std::string(small_kubernetes::SmallKubernetes::kAdminToken)); }

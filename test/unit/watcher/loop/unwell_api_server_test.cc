@@ -33,16 +33,26 @@ class UnwellTransport final : public Transport {
   std::vector<HttpResult> Perform(std::span<const HttpRequest> requests, std::size_t concurrency,
                                   std::stop_token stop) override {
     std::vector<HttpResult> results;
+    std::vector<bool> are_sent;
     for (std::size_t i = 0; i < requests.size(); ++i) {
-      if (i % concurrency == 0) clock_.WaitUntil(clock_.Now() + illness_.each_takes, stop);
-      if (IsAway()) {
+      if (i % concurrency == 0) {
+        for (std::size_t j = i; j < std::min(i + concurrency, requests.size()); ++j) {
+          are_sent.push_back(requests[j].MaySend());
+        }
+        clock_.WaitUntil(clock_.Now() + illness_.each_takes, stop);
+      }
+      if (!are_sent[i]) {
+        results.push_back(Unexpected{TransportError{TransportError::Kind::kNotSent, "not sent"}});
+      } else if (IsAway()) {
         refused_.push_back(clock_.Now() - began_);
         results.push_back(
             Unexpected{TransportError{TransportError::Kind::kConnect, "connection refused"}});
       } else if (Fails()) {
         results.push_back(NextFailure());
       } else {
-        results.push_back(std::move(well_.Perform(requests.subspan(i, 1), 1, stop).front()));
+        HttpRequest sent = requests[i];
+        sent.may_send = {};  // it was asked
+        results.push_back(std::move(well_.Perform(std::span(&sent, 1), 1, stop).front()));
         if (illness_.no_date && results.back()) results.back()->date.reset();
       }
     }
