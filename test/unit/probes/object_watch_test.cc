@@ -50,5 +50,20 @@ TEST_F(ObjectWatchTest, WhatIsKnownIsForgottenWhereTheVersionsMayBeginAnew) {
   EXPECT_TRUE(IsChange(Event("MODIFIED", 3'050, R"(,"spec":{"a":3})")));
 }
 
+// The API server that is asked where to begin anew may know less than the event said.
+TEST_F(ObjectWatchTest, ListsThatLagBehindWhatWasShownMakeNoReadNewEnough) {
+  Begin();
+  EXPECT_TRUE(IsChange(Event("MODIFIED", 5'000, R"(,"spec":{"a":1})")));
+  EXPECT_FALSE(watch_.IsAsNew("4999"));
+  streams_.reader->Take(R"({"type":"ERROR","object":{"code":410}})"
+                        "\n");
+  watch_.Tend({});
+  api_.clock.elapsed += std::chrono::minutes(1);
+  Begin();
+  EXPECT_FALSE(watch_.IsAsNew("4999"));
+  watch_.NoteConsistentRead();
+  EXPECT_TRUE(watch_.IsAsNew("4999"));
+}
+
 }  // namespace
 }  // namespace cluster_watcher
