@@ -49,9 +49,9 @@ class JsonValue {
 // Doesn't change once it is parsed; copies share it.
 class JsonDocument {
  public:
-  // Parses strictly: RFC 8259, valid UTF-8, no duplicate keys, at most 64 levels deep, at most a
-  // million values, nothing
-  // after the value. The error says what is wrong and at which byte.
+  // Parses strictly: RFC 8259, valid UTF-8, no duplicate keys, nothing after the value, at most 64
+  // levels deep, and at most a million values, which bounds the memory that it takes. The error says
+  // what is wrong and at which byte.
   static Result<JsonDocument> Parse(std::string_view text);
 
   JsonDocument();

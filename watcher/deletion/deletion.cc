@@ -785,7 +785,6 @@ Deletion::Outcome Deletion::DeleteRoot(MonotonicTime deadline) {
     const bool late = tools_.clock.Now() >= deadline;
     deletes_.TakePolicy();
     const int conflicts_before = deletes_.conflicts();
-    const int open_before = deletes_.open();
     const bool goes = MayRootGo(!claims.empty());
     const bool orphans = goes && MustOrphan(root_.object(), late);
     if (orphans && !FindOrphansOf({&root_.object()}, late)) {
@@ -801,6 +800,7 @@ Deletion::Outcome Deletion::DeleteRoot(MonotonicTime deadline) {
       }
     }
     if (goes) DeleteMountedClaims(claims);
+    const int open_before = deletes_.open();
     const bool sent = goes && deletes_.Send({&root_.object()},
                                             orphans ? PropagationPolicy::kOrphan : Propagation());
     may_be_ours = may_be_ours || deletes_.open() > open_before;
