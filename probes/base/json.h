@@ -50,7 +50,7 @@ class JsonValue {
 class JsonDocument {
  public:
   // Parses strictly: RFC 8259, valid UTF-8, no duplicate keys, nothing after the value, at most 64
-  // levels deep, and at most a million values, which bounds the memory that it takes. The error says
+  // levels deep, and at most a million values, which bounds its memory. The error says
   // what is wrong and at which byte.
   static Result<JsonDocument> Parse(std::string_view text);
 
