@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "probes/base/names.h"
+
 namespace cluster_watcher {
 namespace {
 
@@ -193,6 +195,12 @@ Result<std::optional<ResourceType>, ApiError> Discovery::ByKind(std::string_view
   const std::size_t slash = api_version.find('/');
   const std::string group(slash == std::string_view::npos ? "" : api_version.substr(0, slash));
   const std::string version(api_version.substr(slash == std::string_view::npos ? 0 : slash + 1));
+  if (version.empty()) {
+    return Unexpected{
+        ApiError{ApiFailure::kInvalid,
+                 Quoted(kind) + ": its apiVersion " + Quoted(api_version) + " names no version",
+                 std::nullopt}};
+  }
   return FindInGroup(
       group, version, [&](const Resource& served) { return served.type.kind == kind; }, patience);
 }

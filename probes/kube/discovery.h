@@ -40,7 +40,8 @@ class Discovery {
                                                         const Patience& patience);
 
   // Finds what an ownerReference names: "apps/v1", "Deployment". nullopt: not served. The kinds
-  // that FindBuiltInByKind knows are returned without asking whether they are served.
+  // that FindBuiltInByKind knows are returned without asking whether they are served. An apiVersion
+  // that names no version is an error.
   Result<std::optional<ResourceType>, ApiError> ByKind(std::string_view api_version,
                                                        std::string_view kind,
                                                        const Patience& patience);

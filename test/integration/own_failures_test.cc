@@ -475,7 +475,9 @@ TEST_F(FailureCase, Case50WhatIsMadeInTheSecondInWhichTheRootWasLastSeenIsNotDel
 
 // --- 55: a certificate authority that is rotated.
 
-TEST_F(FailureCase, NobodyIsGivenTheKeysOfItsConnections) {
+class Secrets : public FailureCase {};
+
+TEST_F(Secrets, NobodyIsGivenTheKeysOfItsConnections) {
   TlsFront front(BehindProxy().Address(), File("front"));
   const ApiServer address = front.Address();
   WriteKubeconfig(kubeconfig(), address, "token: \"" + address.token + "\"");

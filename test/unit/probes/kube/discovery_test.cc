@@ -253,6 +253,8 @@ TEST(Discovery, FindsCoreKindsThatAreNotBuiltInAndNotNamespaced) {
   api.transport.On(ApiRequest::Discover("/api/v1"), ResourceList("v1", {nodes}));
   EXPECT_EQ(**api.discovery.ByKind("v1", "Node", {}), nodes);
   EXPECT_EQ(Outcome(api.discovery.ByKind("v1", "Gizmo", {})), "not served");
+  EXPECT_EQ(Outcome(api.discovery.ByKind("", "Node", {})), "error") << "of no version";
+  EXPECT_EQ(Outcome(api.discovery.ByKind("example.com/", "Gizmo", {})), "error");
   EXPECT_EQ(api.transport.requests.size(), 1u);
 }
 
