@@ -59,6 +59,16 @@ class OwnerWatchTest : public testing::Test, protected Lab {
     kubernetes_.Admin("PATCH", kDriver, R"({"spec":{"replicas":)" + std::to_string(replicas) + "}}",
                       "application/merge-patch+json");
   }
+  void ExpectSeenThoughTheCacheLags() {
+    // Right after a sure look a glance would do.
+    At(minutes(30), [this] { Annotate(kRoot, "keep", "false"); });
+    At(minutes(30) + seconds(20), [this] {
+      kubernetes_.SetStaleness(0, seconds(60));
+      Delete(kDriver);
+    });
+    At(minutes(30) + seconds(21), [this] { EXPECT_TRUE(IsLogged("owner-absent")); });
+    Run(minutes(31));
+  }
   double Restarts(const std::string& reason) {
     for (const auto& family : metrics_.Collect()) {
       if (family.name != "cluster_watcher_watch_restarts_total") continue;
@@ -296,14 +306,7 @@ TEST_F(OwnerWatchTest, ExpiredItBeginsAnewAndLooks) {
 }
 
 TEST_F(OwnerWatchTest, ACacheThatLagsBehindTheEventIsNotBelieved) {
-  // Right after a sure look a glance would do.
-  At(minutes(30), [this] { Annotate(kRoot, "keep", "false"); });
-  At(minutes(30) + seconds(20), [this] {
-    kubernetes_.SetStaleness(0, seconds(60));
-    Delete(kDriver);
-  });
-  At(minutes(30) + seconds(21), [this] { EXPECT_TRUE(IsLogged("owner-absent")); });
-  Run(minutes(31));
+  ExpectSeenThoughTheCacheLags();
 }
 
 // What an event says that is too long to be read can't tell how new a cache is.
@@ -311,13 +314,7 @@ TEST_F(OwnerWatchTest, NorIsACacheWhereTheEventIsTooLong) {
   kubernetes_.Admin("PATCH", kDriver,
                     R"({"metadata":{"annotations":{"big":")" + std::string(70'000, 'x') + "\"}}}",
                     "application/merge-patch+json");
-  At(minutes(30), [this] { Annotate(kRoot, "keep", "false"); });
-  At(minutes(30) + seconds(20), [this] {
-    kubernetes_.SetStaleness(0, seconds(60));
-    Delete(kDriver);
-  });
-  At(minutes(30) + seconds(21), [this] { EXPECT_TRUE(IsLogged("owner-absent")); });
-  Run(minutes(31));
+  ExpectSeenThoughTheCacheLags();
 }
 
 // The watch expires, and the API server that answers the glance knows less than the one that is
