@@ -29,6 +29,13 @@ inline constexpr const char* kStep = R"([{\"name\":\"a\",\"http\":{\"url\":\"htt
 // Another watcher.
 inline constexpr const char* kOther = "other-pod/other-uid";
 
+// The mark of the point of no return, as a write of it has it in its body.
+inline constexpr const char* kPointOfNoReturn = R"("cluster-watcher/phase":"deleting")";
+
+inline bool WritesPointOfNoReturn(const small_kubernetes::Request& request) {
+  return request.method == "PATCH" && request.body.find(kPointOfNoReturn) != std::string::npos;
+}
+
 class ReaperLab : public testing::Test, protected Lab {
  protected:
   explicit ReaperLab(ApiServer server = WithToken()) : Lab(std::move(server)) { StartWatcher(); }

@@ -464,7 +464,7 @@ TEST_F(LateWriteTest, StepsDontRunOnEvidenceOfHalfAMinuteAgo) {
     ++runs;
     run_at = clock_.elapsed;
   };
-  Slow(R"("cluster-watcher/phase":"deleting")", 3, [&] {
+  Slow(kPointOfNoReturn, 3, [&] {
     MakeDriver();
     back_at = clock_.elapsed;
   });
@@ -477,7 +477,7 @@ TEST_F(LateWriteTest, AHoldOfTheNamespaceOf20SecondsAgoKeepsStepsFromRunning) {
   Annotate(kRoot, "before-delete", kStep);
   int runs = 0;
   during_step_ = [&] { ++runs; };
-  Slow(R"("cluster-watcher/phase":"deleting")", 3,
+  Slow(kPointOfNoReturn, 3,
        [&] { Annotate("/api/v1/namespaces/lab", "hold-until", "2027-12-24T18:00:00Z"); });
   EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
   EXPECT_EQ(runs, 0);
@@ -537,9 +537,7 @@ TEST_F(LateWriteTest, WhatIsNotYetWrittenIsNotWrittenOnEvidenceOfAMinuteAgo) {
   bool is_back = false;
   int written = 0;
   kubernetes_.on_request = [&](const Request& request, const User&) {
-    if (request.method != "PATCH" ||
-        request.body.find(R"("cluster-watcher/phase":"deleting")") == std::string::npos)
-      return;
+    if (!WritesPointOfNoReturn(request)) return;
     written += is_back;
     if (std::exchange(is_back, true)) return;
     kubernetes_.Admin("PATCH", std::string(kRoot) + "/status",
@@ -555,7 +553,7 @@ TEST_F(LateWriteTest, WhatIsNotYetWrittenIsNotWrittenOnEvidenceOfAMinuteAgo) {
 // The pod is told to stop while the point of no return is written again and again.
 TEST_F(LateWriteTest, WhoIsToldToStopDoesNotBegin) {
   RecordOwner();
-  Slow(R"("cluster-watcher/phase":"deleting")", 3, [&] { stop_.request_stop(); });
+  Slow(kPointOfNoReturn, 3, [&] { stop_.request_stop(); });
   EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
   EXPECT_EQ(Deletes(), 0u);
   EXPECT_NE(Mark("phase"), "deleting");
@@ -564,7 +562,8 @@ TEST_F(LateWriteTest, WhoIsToldToStopDoesNotBegin) {
 // So it is where that takes no time.
 TEST_F(LateWriteTest, WhoIsToldToStopWritesNothingAgain) {
   RecordOwner();
-  Slow(R"("cluster-watcher/phase":"deleting")", 1, [&] { stop_.request_stop(); }, Duration(0));
+  Slow(
+      kPointOfNoReturn, 1, [&] { stop_.request_stop(); }, Duration(0));
   EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
   EXPECT_EQ(Mark("phase"), "condemned");
 }
@@ -577,9 +576,7 @@ TEST_F(LateWriteTest, StepsDontRunOnEvidenceOfAnHourAgo) {
   during_step_ = [&] { ++runs; };
   bool done = false;
   kubernetes_.on_answer = [&](const Request& request, const User&, Response&) {
-    if (done || request.method != "PATCH" ||
-        request.body.find(R"("cluster-watcher/phase":"deleting")") == std::string::npos)
-      return;
+    if (done || !WritesPointOfNoReturn(request)) return;
     done = true;
     clock_.suspended += minutes(60);
     MakeDriver();
@@ -591,9 +588,8 @@ TEST_F(LateWriteTest, StepsDontRunOnEvidenceOfAnHourAgo) {
 
 // What held: whatever is said on the root between the look and the second write.
 TEST_F(LateWriteTest, WhatIsSaidOnTheRootIsHeeded) {
-  for (const char* mark :
-       {R"("cluster-watcher/phase":"condemned")", R"("cluster-watcher/phase":"deleting")",
-        R"("cluster-watcher/deletes-begun":"true")"}) {
+  for (const char* mark : {R"("cluster-watcher/phase":"condemned")", kPointOfNoReturn,
+                           R"("cluster-watcher/deletes-begun":"true")"}) {
     RecordOwner();
     int gets = 0;
     bool begun = false, said = false;
@@ -628,9 +624,7 @@ TEST_F(LateWriteTest, AScaleOfTheRootIsAConflict) {
   std::size_t looks = 0;
   kubernetes_.on_request = [&](const Request& request, const User&) {
     if (request.target == "/apis") looks += once;
-    if (once || request.method != "PATCH" || !request.target.starts_with(kRoot) ||
-        request.body.find(R"("cluster-watcher/phase":"deleting")") == std::string::npos)
-      return;
+    if (once || !request.target.starts_with(kRoot) || !WritesPointOfNoReturn(request)) return;
     once = true;
     kubernetes_.Admin("PATCH", kRoot, R"({"spec":{"replicas":2}})", "application/merge-patch+json");
   };

@@ -186,9 +186,7 @@ TEST_F(RotatedTokenTest, ThePointOfNoReturnIsNotWrittenAgainOnOldEvidence) {
   bool is_back = false;
   int written = 0;
   kubernetes_.on_request = [&](const Request& request, const User&) {
-    if (request.method != "PATCH" ||
-        request.body.find(R"("cluster-watcher/phase":"deleting")") == std::string::npos)
-      return;
+    if (!WritesPointOfNoReturn(request)) return;
     written += is_back;
     if (std::exchange(is_back, true)) return;
     clock_.elapsed += seconds(8);
