@@ -105,7 +105,8 @@ class Judge final : public Listener {
     MonotonicTime decided;                     // the same before other drivers were looked for
     std::map<std::string, std::string> holds;  // those in force, by what was read last
     std::set<std::string> other_kinds;         // lists of the owner's name that aren't of its kind
-    std::set<std::string> failed;  // what could not be read, not even when it was asked again
+    std::set<std::string> failed;   // what could not be read, not even when it was asked again
+    bool names_next_owner = false;  // some answer does, that of another rollout
     std::set<std::string> unauthorized;
 
     // Says why it isn't evidence that the cluster of this root is abandoned; empty if it is.
@@ -177,6 +178,8 @@ class Judge final : public Listener {
   std::string broken_;
   std::set<std::string> begun_;
   std::set<std::string> bereft_;
+  // UID of a master root, and the life that took its deletion over while it was half.
+  std::set<std::pair<std::string, int>> taken_over_half_;
   std::map<std::string, MonotonicTime> crossed_at_;  // by the root's UID
   std::map<std::string, Marked> marked_;             // by watchers, last; by the root's UID
   int last_life_to_delete_root_ = 0;
