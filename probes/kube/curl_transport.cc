@@ -67,6 +67,10 @@ Unexpected<TransportError> Failed(TransportError::Kind kind, std::string message
   return {TransportError{kind, std::move(message)}};
 }
 
+TransportError Unsent(TransportError::Kind kind, std::string message) {
+  return {kind, std::move(message), false};
+}
+
 bool Append(List& list, const std::string& text) {
   curl_slist* longer = curl_slist_append(list.get(), text.c_str());
   if (longer == nullptr) return false;
@@ -527,18 +531,18 @@ std::optional<TransportError> CurlTransport::State::Start(const HttpRequest& req
                                                           std::size_t index) {
   using Kind = TransportError::Kind;
   if (const std::string problem = RequestProblem(request); !problem.empty()) {
-    return TransportError{Kind::kProtocol, Describe(request) + problem};
+    return Unsent(Kind::kProtocol, Describe(request) + problem);
   }
   Result<Easy> easy = TakeHandle();
-  if (!easy) return TransportError{Kind::kConnect, Describe(request) + easy.error().message};
+  if (!easy) return Unsent(Kind::kConnect, Describe(request) + easy.error().message);
   auto transfer = std::make_unique<Transfer>(request, index, *std::move(easy));
   const CURLcode code = SetRequestOptions(*transfer, endpoint, server.must_be_remote);
   if (code != CURLE_OK) {
-    return TransportError{Kind::kProtocol, Describe(request) + curl_easy_strerror(code)};
+    return Unsent(Kind::kProtocol, Describe(request) + curl_easy_strerror(code));
   }
   const CURLMcode added = curl_multi_add_handle(multi.get(), transfer->easy.get());
   if (added != CURLM_OK) {
-    return TransportError{Kind::kConnect, Describe(request) + curl_multi_strerror(added)};
+    return Unsent(Kind::kConnect, Describe(request) + curl_multi_strerror(added));
   }
   under_way.push_back(std::move(transfer));
   return std::nullopt;
@@ -558,7 +562,9 @@ void CurlTransport::State::StartUpTo(std::size_t concurrency, std::span<const Ht
 HttpResult CurlTransport::State::Read(Transfer& transfer, CURLcode code) const {
   if (code == CURLE_OK && transfer.headers_ended) return ReadResponse(transfer);
   if (transfer.too_large && transfer.request.cut_body) return ReadResponse(transfer);
-  return Unexpected{ErrorOf(transfer, code)};
+  TransportError error = ErrorOf(transfer, code);
+  error.may_have_arrived = transfer.sendings > 0 && error.kind != TransportError::Kind::kNotSent;
+  return Unexpected{std::move(error)};
 }
 
 TransportError CurlTransport::State::ErrorOf(const Transfer& transfer, CURLcode code) const {
@@ -634,18 +640,21 @@ void CurlTransport::State::GiveBack(Transfer& transfer) {
 void CurlTransport::State::Abandon(CURLMcode code, std::span<const HttpRequest> requests,
                                    std::vector<HttpResult>& results) {
   const bool stopped = code == CURLM_OK;
-  const auto error_for = [&](const HttpRequest& request) {
-    return stopped ? Failed(TransportError::Kind::kStopped,
-                            Describe(request) + "stopped before the answer was whole")
-                   : Failed(TransportError::Kind::kConnect,
-                            Describe(request) + curl_multi_strerror(code));
+  const auto error_for = [&](const HttpRequest& request, int sendings) {
+    return Unexpected{TransportError{
+        stopped ? TransportError::Kind::kStopped : TransportError::Kind::kConnect,
+        Describe(request) +
+            (stopped ? "stopped before the answer was whole" : curl_multi_strerror(code)),
+        sendings > 0}};
   };
   for (const std::unique_ptr<Transfer>& transfer : under_way) {
-    results[transfer->index] = error_for(transfer->request);
+    results[transfer->index] = error_for(transfer->request, transfer->sendings);
     GiveBack(*transfer);
   }
   under_way.clear();
-  while (results.size() < requests.size()) results.push_back(error_for(requests[results.size()]));
+  while (results.size() < requests.size()) {
+    results.push_back(error_for(requests[results.size()], 0));
+  }
 }
 
 // Reads the files of the certificates. Returns whether new ones are in force. Requires that nothing

@@ -417,6 +417,7 @@ ApiResult Interpret(const ApiRequest& request, HttpResult result, LastGlance* la
   if (!result) {
     auto failed = Fail(FailureOf(result.error().kind), request, result.error().message);
     failed.error.too_large = result.error().kind == TransportError::Kind::kTooLarge;
+    failed.error.may_have_arrived = result.error().may_have_arrived;
     const bool broke = result.error().kind == TransportError::Kind::kConnect;
     return broke ? InPassing(std::move(failed)) : failed;
   }
@@ -471,7 +472,7 @@ std::vector<HttpResult> KubeClient::Send(std::span<const ApiRequest> requests,
     const auto kind = patience.stop().stop_requested() ? TransportError::Kind::kStopped
                                                        : TransportError::Kind::kConnect;
     return std::vector<HttpResult>(requests.size(),
-                                   Unexpected{TransportError{kind, token.error().message}});
+                                   Unexpected{TransportError{kind, token.error().message, false}});
   }
   std::vector<HttpRequest> http;
   http.reserve(requests.size());
@@ -488,7 +489,9 @@ std::vector<HttpResult> KubeClient::Send(std::span<const ApiRequest> requests,
   while (results.size() < http.size()) {
     const std::size_t first = results.size();
     if (const TransportError* timed_out = patience.timed_out()) {
-      results.resize(http.size(), Unexpected{*timed_out});
+      TransportError unsent = *timed_out;
+      unsent.may_have_arrived = false;
+      results.resize(http.size(), Unexpected{std::move(unsent)});
       break;
     }
     const std::size_t size = std::min(http.size() - first, piece);

@@ -47,6 +47,8 @@ struct ApiError {
   // The same read may succeed right away: 429, 5xx, a connection that broke, half an answer.
   bool in_passing = false;
   bool too_large = false;  // the answer exceeded what is accepted
+  // Whether the API server may have carried it out; false: the request was never sent.
+  bool may_have_arrived = true;
   // What an admission policy that refused the request says; empty if none did. Source:
   // kubernetes.io "Validating Admission Policy".
   std::string policy = {};

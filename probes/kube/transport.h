@@ -63,7 +63,8 @@ struct TransportError {
     kNotSent,   // HttpRequest::may_send said no
   };
   Kind kind;
-  std::string message;  // for people; never contains the token or a body
+  std::string message;           // for people; never contains the token or a body
+  bool may_have_arrived = true;  // false: nothing of the request was sent
 };
 
 using HttpResult = Result<HttpResponse, TransportError>;

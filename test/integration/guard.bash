@@ -337,6 +337,52 @@ what_it_may() {
   allows "delete members" guarded delete configmap/member pod/member statefulset/member --wait=false
 }
 
+# What has lost its controller by a deletion with Orphan may go without a mark, not what only looks
+# like it.
+what_is_left_of_a_root() {
+  local ns left
+  for ns in lab open; do left_of_roots | kubectl -n "$ns" create -f - >/dev/null; done
+  ns=lab
+  guards "delete a Job that has its labels from its template" guarded delete job left-job
+  guards "delete a ReplicationController that is nobody's" guarded delete rc left-rc
+  guards "delete one that is called otherwise" guarded delete rc left-rc-2
+  for left in copy-of-a-pod copy-0 copy-of-a-jobs; do
+    guards "delete the bare master pod $left" guarded delete pod "$left"
+  done
+  guards "delete a ReplicaSet that is called otherwise" guarded delete rs left-copy
+  for left in rs/left-bcdfgh2456 rc/left-dc-1 pod/left-bcdfgh2456-bcdfg pod/left-0 pod/left-job-bcdfg; do
+    allows "delete $left" guarded delete "$left" --wait=false
+  done
+  identity named "$(bound_to lab left-rc-bcdfg)"
+  who=named check "its own pod without a controller it may not delete" refuses "'cluster-watcher-guard'" \
+    guarded delete pod left-rc-bcdfg
+  left=$(uid pod left-rc-bcdfg)
+  who=named allows "mark it" guarded annotate pod left-rc-bcdfg cluster-watcher/phase=deleting \
+    "cluster-watcher/root-uid=$left" "cluster-watcher/condemned-by=left-rc-bcdfg/$left"
+  who=named allows "and delete it then" guarded delete pod left-rc-bcdfg --wait=false
+}
+left_of_roots() {
+  jq -nc '
+    {"oshinko-cluster": "bob", "oshinko-type": "master"} as $labels
+    | {serviceAccountName: "cluster-watcher", restartPolicy: "Never", containers: [{name: "c", image: "c"}]} as $spec
+    | ($labels + {"openshift.io/deployment-config.name": "left-dc"}) as $of_config
+    | def pod($name; $more): {apiVersion: "v1", kind: "Pod", metadata: {name: $name, labels: ($labels + $more)}, spec: $spec};
+      def template($name): {metadata: {labels: ($labels + {left: $name})}, spec: ($spec + {restartPolicy: "Always"})};
+      def controller($name; $labels): {apiVersion: "v1", kind: "ReplicationController",
+        metadata: {name: $name, labels: $labels}, spec: {replicas: 0, selector: {left: $name}, template: template($name)}};
+      def set($name): {apiVersion: "apps/v1", kind: "ReplicaSet",
+        metadata: {name: $name, labels: ($labels + {"pod-template-hash": "bcdfgh2456"})},
+        spec: {replicas: 0, selector: {matchLabels: {left: $name}}, template: template($name)}};
+      {apiVersion: "batch/v1", kind: "Job", metadata: {name: "left-job"},
+       spec: {suspend: true, template: {metadata: {labels: $labels}, spec: $spec}}},
+      controller("left-rc"; $labels), controller("left-rc-2"; $of_config), controller("left-dc-1"; $of_config),
+      set("left-copy"), set("left-bcdfgh2456"),
+      pod("copy-of-a-pod"; {"pod-template-hash": "bcdfgh2456"}), pod("left-bcdfgh2456-bcdfg"; {"pod-template-hash": "bcdfgh2456"}),
+      pod("copy-0"; {"controller-revision-hash": "left-bcdfgh2456"}), pod("left-0"; {"controller-revision-hash": "left-bcdfgh2456"}),
+      pod("copy-of-a-jobs"; {"batch.kubernetes.io/job-name": "left-job"}),
+      pod("left-job-bcdfg"; {"batch.kubernetes.io/job-name": "left-job"}), pod("left-rc-bcdfg"; {})'
+}
+
 # An account that may deal with volumes.
 what_it_may_with_volumes() {
   kubectl -n lab create rolebinding volumes --clusterrole=cluster-watcher-volumes \
@@ -374,6 +420,7 @@ ReplicaSet replicasets 1 52 56 57 58 253
 ReplicationController replicationcontrollers 1 57 58 63
 StatefulSet statefulsets 1 40 52
 Job jobs 1 52 56 57 58 63
+IndexedJob jobs 1 54 55 56 57 58 61
 Pod pods 1 63 253
 NAMES
 }
@@ -386,6 +433,8 @@ a_root() {
     | {kind: $kind, metadata: {name: $name, labels: $labels}} +
       if $kind == "Pod" then {apiVersion: "v1", spec: $spec}
       elif $kind == "Job" then {apiVersion: "batch/v1", spec: {template: ($template | .spec.restartPolicy = "Never")}}
+      elif $kind == "IndexedJob" then {apiVersion: "batch/v1", kind: "Job", spec: {completionMode: "Indexed",
+        completions: 1, template: ($template | .spec.restartPolicy = "Never")}}
       elif $kind == "ReplicationController" then {apiVersion: "v1", spec: {selector: $labels, template: $template}}
       else {apiVersion: "apps/v1", spec: {selector: {matchLabels: $labels}, template: $template}} end' |
     kubectl -n lab create -f - >/dev/null
@@ -772,6 +821,7 @@ the_guard() {
   audit_first
   what_it_may_with_volumes
   what_others_add
+  what_is_left_of_a_root
   what_it_may
   names_of_roots
   pods_that_look_like_it

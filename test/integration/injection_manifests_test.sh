@@ -274,6 +274,8 @@ completed-when
 completed-when {.status.phase}=Succeeded,Failed
 completed-when .status.phase
 completed-when phase=
+completed-when {.status.phase}=done=
+completed-when {.status.phase}=done,
 completed-when {.status.phase=a
 resources deployments.apps,services
 resources deployments.apps
@@ -401,6 +403,10 @@ the_warnings() {
   check "not one that nothing controls" refuses "cluster-watcher/polls is unknown" \
     kubectl create --dry-run=server -f <(controlled Job CronJob | jq '.metadata.ownerReferences[0].controller = false')
   check "an update of one that is there gets through" quietly kubectl -n pods label deployment w c=d
+  check "so does one that adds to its annotations" quietly kubectl -n pods rollout restart deployment w
+  check "a further wrong one is refused, and only that" refuses "annotation cluster-watcher/owned is unknown" \
+    kubectl -n pods patch deployment w -p \
+    '{"spec": {"template": {"metadata": {"annotations": {"cluster-watcher/owned": "by"}}}}}'
   kubectl apply -k "$source_dir/manifests/policy" >/dev/null
   check "without it it is warned of again" within 30 quietly \
     kubectl create --dry-run=server -f "$tmp/statefulset.json"

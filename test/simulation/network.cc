@@ -147,7 +147,9 @@ void Network::Arrive(std::size_t number) {
     return Fail(number, timeout, Kind::kTimeout);
   }
   if (timeline_.Now() < outage_ends_) {
-    return refuses_ ? Fail(number, back, Kind::kConnect) : Fail(number, timeout, Kind::kTimeout);
+    if (!refuses_) return Fail(number, timeout, Kind::kTimeout);
+    pending_[number].arrives = false;
+    return Fail(number, back, Kind::kConnect);
   }
   // The server doesn't take effect in these cases.
   switch (fate) {
@@ -267,8 +269,8 @@ void Network::Deliver(std::size_t number) {
   const std::shared_ptr<Receiver> receiver = std::move(pending.receiver);
   bool taken = false;
   if (pending.error) {
-    taken =
-        receiver->Receive(pending.index, Unexpected{TransportError{*pending.error, "simulated"}});
+    taken = receiver->Receive(
+        pending.index, Unexpected{TransportError{*pending.error, "simulated", pending.arrives}});
   } else {
     HttpResponse answer;
     answer.status = response.status;

@@ -107,6 +107,7 @@ class Network {
     std::size_t index;
     Fate fate = Fate::kGood;
     std::optional<TransportError::Kind> error;
+    bool arrives = true;  // as far as the client can know
     small_kubernetes::Response response = {};
     bool is_true = false;  // the response is the server's own, and complete
     WallTime date{};

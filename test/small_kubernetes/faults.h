@@ -17,6 +17,7 @@ struct Fault {
     kPass,    // only delay
     kAnswer,  // with `response` instead of the true answer
     kHang,    // never answer
+    kRefuse,  // no connection comes about; only where there are no sockets
   };
 
   // The requests to hit; an empty text matches every one.

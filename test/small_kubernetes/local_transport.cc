@@ -38,6 +38,9 @@ HttpResult LocalTransport::PerformOne(const HttpRequest& request, const std::sto
                                  : Fail(Kind::kTimeout, "no answer in time");
   };
   const std::optional<Fault> fault = kubernetes_.GetFaults().Take(asked.method, asked.target);
+  if (fault && fault->action == Fault::Action::kRefuse) {
+    return Unexpected{TransportError{Kind::kConnect, "connection refused", false}};
+  }
   Response response = kubernetes_.Serve(asked, fault ? &*fault : nullptr);
   if (fault) {
     if (fault->action == Fault::Action::kHang) {

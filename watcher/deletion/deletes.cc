@@ -207,7 +207,7 @@ void Deletes::Count(const KubeObject& object, const ApiResult& result, bool dry_
     case ApiFailure::kStopped:
     case ApiFailure::kServer:
     case ApiFailure::kUnexpected:
-      if (!dry_run) ++open_;
+      if (!dry_run && result.error().may_have_arrived) ++open_;
       CountResult(resource, "failed");
       break;
   }
@@ -244,10 +244,15 @@ bool Deletes::SendWaitingClaims() {
   return claims_waiting_.empty();
 }
 
+void Deletes::TakeAsAccepted(const Uid& uid) { accepted_at_.try_emplace(uid, tools_.clock.Now()); }
+
 std::vector<std::string> Deletes::ClaimsLeft() const {
   std::vector<std::string> left;
   for (const auto& [uid, claim] : claims_sent_) {
     if (!AcceptedAt(uid)) left.push_back(claim);
+  }
+  for (const auto& [uid, waiting] : claims_waiting_) {
+    if (!claims_sent_.contains(uid)) left.push_back(waiting.claim.Describe());
   }
   return left;
 }

@@ -47,7 +47,7 @@ class Deletes {
   // While the cluster is whole a set goes before its claims, so that what is to be kept of the two
   // stays together. Deletes the claims of those that went so. True: none are left.
   bool SendWaitingClaims();
-  // The claims of sets whose deletes were refused for good: "persistentvolumeclaim/x".
+  // The claims of sets that should be gone and aren't: "persistentvolumeclaim/x".
   std::vector<std::string> ClaimsLeft() const;
   // As a mark, because nothing else would find them after a crash.
   std::vector<FirstDelete> WaitingClaims() const;
@@ -64,6 +64,8 @@ class Deletes {
   // master whose read would tell whose it is by now.
   void LeaveConflicts() { leaves_conflicts_ = true; }
 
+  // What has this UID goes by our delete, though no answer says so.
+  void TakeAsAccepted(const Uid& uid);
   // When the delete of the object with this UID was first accepted; nullopt: it wasn't.
   std::optional<MonotonicTime> AcceptedAt(const Uid& uid) const;
   // How many came to which result, as the metrics have it: {"deleted": 4}.

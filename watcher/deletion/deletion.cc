@@ -480,6 +480,14 @@ Deletion::Standing Deletion::RestoreMarks() {
     if (proof.wholeness == Wholeness::kUnknown) return Standing::kUnknown;
     if (proof.wholeness == Wholeness::kMayWhole) return Standing::kCalledOff;
   }
+  auto written = root_.WriteMarks(MarksOfHalf());
+  if (written) return Standing::kOurs;
+  warn_once_(written.error().message);
+  // Who wrote meanwhile may have taken it over.
+  return written.error().failure == ApiFailure::kConflict ? Standing::kUnknown : Standing::kOurs;
+}
+
+AnnotationChanges Deletion::MarksOfHalf() const {
   AnnotationChanges changes = {{annotation::kPhase, ToString(Phase::kDeleting)},
                                {annotation::kReason, marks_.reason},
                                {annotation::kCondemnedBy, marks_.condemned_by.ToText()},
@@ -488,11 +496,7 @@ Deletion::Standing Deletion::RestoreMarks() {
   if (marks_.deleting_since) {
     changes[annotation::kDeletingSince] = FormatTime(*marks_.deleting_since);
   }
-  auto written = root_.WriteMarks(changes);
-  if (written) return Standing::kOurs;
-  warn_once_(written.error().message);
-  // Who wrote meanwhile may have taken it over.
-  return written.error().failure == ApiFailure::kConflict ? Standing::kUnknown : Standing::kOurs;
+  return changes;
 }
 
 MemberPass Deletion::Sort(MemberListing::Listed& listed, bool counts_as_listed) {
@@ -806,7 +810,16 @@ Deletion::Outcome Deletion::DeleteRoot(MonotonicTime deadline) {
     may_be_ours = may_be_ours || deletes_.open() > open_before;
     // Not until it is gone: it may be waiting for our own pod to end.
     state = ReadRoot();
-    if (IsGoing(state) && may_be_ours) needs_evidence_ = false;
+    // Whoever judged the cluster anew could not tell that it goes by our hand.
+    while (may_be_ours && state == RootState::kUnknown && !GivesUp(deadline)) {
+      pace_.Pause(MonotonicTime::max());
+      tools_.turn({});
+      state = ReadRoot();
+    }
+    if (IsGoing(state) && may_be_ours) {
+      needs_evidence_ = false;
+      deletes_.TakeAsAccepted(as_seen_.meta.uid);
+    }
     if (IsGoing(state) && !IsWhole()) break;
     if (auto outcome = WhyNotRoot(state)) return *outcome;
     policy_ = deletes_.TakePolicy();
@@ -926,19 +939,32 @@ void Deletion::DeleteOrphansOfRoot() {
     if (pass > 0) pace_.Pause(MonotonicTime::max());
     tools_.turn({});
     const std::vector<KubeObject> remaining = orphans_.Remaining();
-    std::vector<const KubeObject*> due, own;
+    std::vector<const KubeObject*> due;
+    KubeObjects own;
     for (const KubeObject& object : remaining) {
       if (is_adopted(object)) continue;
-      (object.meta.name == marks_.condemned_by.pod ? own : due).push_back(&object);
+      const bool is_own = object.meta.name == marks_.condemned_by.pod;
+      is_own ? own.push_back(object) : due.push_back(&object);
     }
     SendOrphaning(due, true);
-    const bool sent = deletes_.Send(due, Propagation());
-    if (sent) deletes_.Send(own, Propagation());
+    if (!deletes_.Send(due, Propagation())) continue;
+    for (KubeObject& pod : own) {
+      MarkAsRoot(pod);
+      deletes_.Send({&pod}, Propagation());
+    }
   }
   for (const KubeObject& object : orphans_.Remaining()) {
     if (object.meta.deleting || is_adopted(object)) continue;
     NameLeft(object);
   }
+}
+
+// A master pod without a controller is a master root, which the guard lets go only if it is marked.
+void Deletion::MarkAsRoot(KubeObject& pod) {
+  if (pod.meta.deleting || NamesUs(ReadMarks(pod.meta))) return;
+  const auto written = MasterRoot(tools_.client, pod).WriteMarks(MarksOfHalf(), kMarksTimeout);
+  if (!written) return warn_once_(written.error().message);
+  if (auto now = ReadObjectMeta(written->document.root())) pod.meta = *std::move(now);
 }
 
 // Why the master root, in this state, isn't deleted; nullopt: it is.

@@ -122,6 +122,8 @@ class Deletion {
   // Whether the deletion, by the marks on the root as it was read, is still ours. Marks that were
   // taken off are written again if the cluster is half.
   Standing RestoreMarks();
+  // As they are written once deletes are begun.
+  AnnotationChanges MarksOfHalf() const;
   // Whether the root no longer is the cluster's master and among `objects`, all of the cluster, is
   // another one than the root and what it left.
   bool IsSomebodyElses(RootState root, const KubeObjects& objects) const;
@@ -156,6 +158,8 @@ class Deletion {
   // Deletes what has lost its owner so, and adds to `pass` what is left of it.
   void DeleteOrphans(bool past_deadline, Pass& pass);
   void DeleteOrphansOfRoot();
+  // `pod` is our own, which has lost its controller; then it is as it was written.
+  void MarkAsRoot(KubeObject& pod);
   void DeleteMountedClaims(std::vector<KubeObject>& claims);
   bool ReadAgain(KubeObject& object);
   bool MayRootGo(bool mounts_claims);

@@ -28,8 +28,9 @@ Result<CreationPlan, DriverOutcome> Plan(const DriverTools& tools,
   for (const ClusterObject& object : objects) {
     auto type = tools.discovery.ByKind(object.api_version, object.kind, tools.Reads());
     if (type && *type) type = tools.discovery.Resolve(**type, tools.Reads());
-    if (!type) return Unexpected{Unreadable(type.error())};
-    if (!*type || (*type)->ApiVersion() != object.api_version) {
+    const bool is_wrong = !type && type.error().failure == ApiFailure::kInvalid;
+    if (!type && !is_wrong) return Unexpected{Unreadable(type.error())};
+    if (is_wrong || !*type || (*type)->ApiVersion() != object.api_version) {
       unknown.push_back(object.Describe() + " is of " + object.api_version);
     } else if (!(*type)->namespaced) {
       scoped.push_back(object.Describe());

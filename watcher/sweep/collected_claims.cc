@@ -94,14 +94,16 @@ class Collector {
     if (auto policy = MasterRoot(sweep_.driver.client, claim).PolicyAgainstMarks()) {
       return KeptFor(*std::move(policy));
     }
-    if (clock.Now() - in_use_->since >= kFresh) return KeptFor("its evidence grew old");
+    // A pod that mounts it leaves its resourceVersion as it is.
+    const auto is_fresh = [&] { return clock.Now() - in_use_->since < kFresh; };
     const auto sent =
         sweep_.driver.client.Do(ApiRequest::Delete(claim.type, ns_, claim.meta.name,
                                                    {claim.meta.uid, claim.meta.resource_version},
                                                    PropagationPolicy::kBackground, false),
-                                {});
+                                Patience::While(is_fresh));
     if (sent) return {Swept::What::kDeleted, "", "its time is over"};
     const ApiFailure failure = sent.error().failure;
+    if (failure == ApiFailure::kNotSent) return KeptFor("its evidence grew old");
     if (failure == ApiFailure::kNotFound) return KeptFor("it is gone");
     if (failure == ApiFailure::kConflict) return KeptFor("it has changed");
     return {Swept::What::kFailed, "", sent.error().message};

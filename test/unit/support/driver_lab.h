@@ -14,7 +14,7 @@ inline constexpr const char* kService = "/api/v1/namespaces/lab/services/spark";
 
 class DriverLab : public testing::Test, protected Lab {
  protected:
-  DriverLab() {
+  explicit DriverLab(ApiServer server = WithToken()) : Lab(std::move(server)) {
     LabelObject(kRoot, R"("oshinko-cluster":"spark","oshinko-type":"master")");
     MakeWorkload("spark-w", R"("oshinko-cluster":"spark","oshinko-type":"worker",)");
     LabelObject(kWorker, R"("oshinko-cluster":"spark","oshinko-type":"worker")");

@@ -93,6 +93,14 @@ class ReaperLab : public testing::Test, protected Lab {
       if (is_it) what();
     };
   }
+  // No connection comes about for deletes.
+  void RefuseConnectionsForDeletes() {
+    small_kubernetes::Fault refuse;
+    refuse.method = "DELETE";
+    refuse.times = 0;
+    refuse.action = small_kubernetes::Fault::Action::kRefuse;
+    kubernetes_.GetFaults().Add(refuse);
+  }
   // Does what the master pod's watcher does once the driver has been gone for the grace period.
   Reaper::Outcome Condemn() {
     observer_->SureLook({});

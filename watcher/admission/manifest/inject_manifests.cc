@@ -21,6 +21,7 @@ namespace {
 
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 constexpr std::string_view kWhite = " \t\r\n";
+constexpr std::string_view kList = "List";
 
 using Type = ManifestNode::Type;
 
@@ -32,6 +33,17 @@ std::string NameOf(JsonValue object) {
   const std::string quoted = Quoted(name);
   return LowerCase(object["kind"].AsString().value_or("")) + "/" +
          quoted.substr(1, quoted.size() - 2);
+}
+
+ManifestNode WithKind(ManifestNode object, std::string_view api_version, std::string_view kind) {
+  for (const auto& [path, text] :
+       {std::pair("/apiVersion", api_version), std::pair("/kind", kind)}) {
+    ManifestNode value;
+    value.type = Type::kString;
+    value.text = text;
+    static_cast<void>(AddTo(object, path, std::move(value)));  // a map takes it
+  }
+  return object;
 }
 
 // Collects the messages about one file, each of them once.
@@ -67,19 +79,27 @@ class Injector {
 
   bool has_injected() const { return has_injected_; }
 
-  // `object` may be a list of objects. The recursion is bounded by the reader's depth limit.
-  Result<Done> Into(ManifestNode& object) {
+  // `object` may be a list of objects. The recursion is bounded by the reader's depth limit. Items
+  // of a PodList that don't say their kind are Pods. Source: decodeToList in
+  // k8s.io/apimachinery/pkg/apis/meta/v1/unstructured/helpers.go.
+  Result<Done> Into(ManifestNode& object, std::string_view api_version_of_list = "",
+                    std::string_view kind_of_items = "") {
     if (object.type != Type::kMap) return Done{};
-    const std::string_view kind = object.TextAt("kind");
-    if (ManifestNode* items = object.Find("items"); kind.ends_with("List") && items != nullptr) {
+    const bool says_kind = !object.TextAt("kind").empty();
+    const std::string_view kind = says_kind ? object.TextAt("kind") : kind_of_items;
+    const std::string_view api_version =
+        says_kind ? object.TextAt("apiVersion") : api_version_of_list;
+    if (ManifestNode* items = object.Find("items"); kind.ends_with(kList) && items != nullptr) {
       for (ManifestNode& item : items->items) {
-        if (auto done = Into(item); !done) return done;
+        auto done = Into(item, api_version, kind.substr(0, kind.size() - kList.size()));
+        if (!done) return done;
       }
       return Done{};
     }
-    if (!HasPodTemplates(object.TextAt("apiVersion"), kind)) return Done{};
+    if (!HasPodTemplates(api_version, kind)) return Done{};
     const auto json =
-        JsonDocument::Parse(WriteJson(object, JsonWriter::Style::kCompact, Scalars::kMeant));
+        JsonDocument::Parse(WriteJson(says_kind ? object : WithKind(object, api_version, kind),
+                                      JsonWriter::Style::kCompact, Scalars::kMeant));
     if (!json) return Failure("it is not fit for JSON: " + json.error().message);
     const std::string name = NameOf(json->root());
     for (const PodTemplate& found : PodTemplatesOf(json->root())) {

@@ -472,6 +472,34 @@ TEST_F(ReaperTest, ARootThatOwnsAKeptObjectGoesWithoutIt) {
   EXPECT_EQ(left->root()["items"].size(), 0u);
 }
 
+// Our own pod, which has lost its controller, is a master root then: the guard lets it go only if
+// it is marked.
+TEST_F(ReaperTest, OurOwnPodIsMarkedWhereItGoesBehindItsRoot) {
+  Delete(kRoot);
+  const std::string root = "/api/v1/namespaces/lab/replicationcontrollers/spark-m";
+  const std::string labels = R"("labels":{"oshinko-cluster":"spark","oshinko-type":"master",)"
+                             R"("app":"spark-m"})";
+  kubernetes_.Apply(
+      R"({"apiVersion":"v1","kind":"ReplicationController",)" + Meta("spark-m", "," + labels) +
+      R"(,"spec":{"replicas":1,"selector":{"app":"spark-m"},"template":{"metadata":{)" + labels +
+      R"(},"spec":{"containers":[{"name":"main","image":"x"}]}}}})");
+  MakeMap("kept", R"(,"annotations":{"cluster-watcher/keep":"true"})" +
+                      OwnedBy("ReplicationController", "v1", root));
+  StartWatcher();
+  const std::string pod = "/api/v1/namespaces/lab/pods/" + NameOfPod();
+  std::string marked;
+  Before("DELETE", "/pods/", 1, [&] { marked = Read(pod).body; });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_FALSE(Exists(root));
+  EXPECT_FALSE(Exists(pod));
+  EXPECT_TRUE(MapExists("kept"));
+  for (const std::string& mark :
+       {std::string(kPointOfNoReturn), R"("cluster-watcher/condemned-by":")" + me_.ToText() + '"',
+        R"("cluster-watcher/root-uid":")" + me_.uid + '"'}) {
+    EXPECT_NE(marked.find(mark), std::string::npos) << mark << " in " << marked;
+  }
+}
+
 TEST_F(ReaperTest, AKindThatCannotBeListedUntilTheDeadlineIsNamedInAWarning) {
   Refuse("GET", "/services?labelSelector", 503);
   EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "test/unit/support/reaper_lab.h"
-#include "test/unit/support/temporary_directory.h"
+#include "test/unit/support/token_file.h"
 
 namespace cluster_watcher {
 namespace {
@@ -114,24 +114,102 @@ TEST_F(RootAloneTest, ThatSomebodyElseTakesItDownIsNoDeletionOfOurs) {
   EXPECT_EQ(Notes().find("is deleted ("), std::string::npos) << Notes();
 }
 
-// The token is read from a file, and is rotated.
-struct TokenFile {
-  TokenFile() { Write(std::string(small_kubernetes::SmallKubernetes::kAdminToken)); }
-  void Write(const std::string& token) const { directory.Write("token", token); }
-  ApiServer Server() const {
-    ApiServer server;
-    server.token_file = directory.Path("token");
-    return server;
+// Its delete is never sent, as where one of several API servers is dead. The rest is the same.
+TEST_F(RootAloneTest, ThatItsDeleteWasNeverSentMakesItNoDeletionOfOurs) {
+  RefuseConnectionsForDeletes();
+  kubernetes_.on_request = [this](const Request& request, const User&) {
+    if (request.method != "GET" || request.target != kRoot || Mark("deletes-begun") != "true") {
+      return;
+    }
+    kubernetes_.on_request = nullptr;
+    clock_.At(clock_.elapsed + seconds(2), [this] {
+      MakeDriver();
+      Delete(kRoot);
+    });
+  };
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  EXPECT_FALSE(Exists(kRoot));
+  EXPECT_TRUE(MapExists("spark-conf"));
+  EXPECT_EQ(Notes().find("is deleted ("), std::string::npos) << Notes();
+}
+
+// No delete is ever sent; then the driver is back, and somebody deletes what was to go first.
+TEST_F(TwoAccidentsTest, WhatWasNeverSentMakesNoHalfCluster) {
+  MakeMap("a");
+  MakeMap("b");
+  RefuseConnectionsForDeletes();
+  kubernetes_.on_request = [this](const Request& request, const User&) {
+    if (!WritesPointOfNoReturn(request) ||
+        request.body.find("configmaps/a=") == std::string::npos) {
+      return;
+    }
+    kubernetes_.on_request = nullptr;
+    clock_.At(clock_.elapsed + seconds(2), [this] {
+      MakeDriver();
+      Delete(kMaps + std::string("/a"));
+    });
+    clock_.At(clock_.elapsed + seconds(4), [this] { kubernetes_.GetFaults().Clear(); });
+  };
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  EXPECT_FALSE(MapExists("a"));
+  EXPECT_TRUE(MapExists("b"));
+  EXPECT_TRUE(Exists(kRoot));
+}
+
+// Its delete is carried out, the answer is lost, and nobody answers until the evidence is old.
+TEST_F(RootAloneTest, WhatIsBehindItGoesThoughTheApiServerIsAwayThen) {
+  kubernetes_.Admin("PATCH", "/api/v1/namespaces/lab/pods/" + NameOfPod(),
+                    R"({"metadata":{"finalizers":["example.com/held"]}})",
+                    "application/merge-patch+json");
+  std::optional<Duration> away_until;
+  kubernetes_.on_answer = [&](const Request& request, const User&, Response& response) {
+    const bool is_it = request.method == "DELETE" && request.target.starts_with(kRoot);
+    if (is_it && !away_until) away_until = clock_.elapsed + seconds(20);
+    if (!away_until || clock_.elapsed >= *away_until) return;
+    response = {503, R"({"kind":"Status","apiVersion":"v1","code":503})", "application/json",
+                std::nullopt};
+  };
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_FALSE(Exists(kRoot));
+  EXPECT_FALSE(MapExists("spark-conf"));
+  EXPECT_EQ(Notes().find("ClusterSpared"), std::string::npos) << Notes();
+}
+
+// The root is a StatefulSet, whose claims bear no label of the cluster, and all that there is.
+class RootSetAloneTest : public ReaperLab {
+ protected:
+  RootSetAloneTest() {
+    Delete(kMaps + std::string("/spark-config"));
+    Delete(kRoot);
+    settings_.settings.volumes = Volumes::kDelete;
+    kubernetes_.Apply(
+        R"({"apiVersion":"apps/v1","kind":"StatefulSet",)" +
+        Meta("spark-m", R"(,"labels":{"oshinko-cluster":"spark","oshinko-type":"master"})") +
+        R"(,"spec":{"replicas":1,"serviceName":"m","selector":{"matchLabels":{"app":"spark-m"}},)"
+        R"("volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{"accessModes":)"
+        R"(["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}}],)"
+        R"("template":{"metadata":{"labels":{"app":"spark-m","oshinko-cluster":"spark",)"
+        R"("oshinko-type":"master"}},"spec":{"containers":[{"name":"m","image":"x"}]}}}})");
+    StartWatcher();
   }
-  const TemporaryDirectory directory;
 };
+
+TEST_F(RootSetAloneTest, ItsClaimsGoThoughTheAnswerToItsDeleteIsLost) {
+  kubernetes_.on_answer = [](const Request& request, const User&, Response& response) {
+    if (request.method != "DELETE" || !request.target.ends_with("/statefulsets/spark-m")) return;
+    response = {500, R"({"kind":"Status","apiVersion":"v1","code":500})", "application/json",
+                std::nullopt};
+  };
+  const std::string claim = "/api/v1/namespaces/lab/persistentvolumeclaims/data-spark-m-0";
+  ASSERT_TRUE(Exists(claim));
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_FALSE(Exists(claim));
+}
+
 class RotatedTokenTest : private TokenFile, public ReaperLab {
  protected:
-  RotatedTokenTest() : ReaperLab(Server()) {
-    auto& tokens = kubernetes_.GetTokens();
-    tokens.Add("fresh", *tokens.Find(small_kubernetes::SmallKubernetes::kAdminToken));
-  }
-  void Rotate() { Write("fresh"); }
+  RotatedTokenTest() : ReaperLab(Server()) {}
+  void Rotate() { TokenFile::Rotate(kubernetes_); }
   // The next requests of this method and target are answered 401.
   void Unauthorize(const std::string& method, const std::string& contains) {
     Fault fault;

@@ -713,7 +713,10 @@ TEST_F(CreateTest, AKindThatCanNotBeOfAClusterIsNamedBeforeAnythingIsWritten) {
         "of no namespace, so of no cluster: Namespace x: create them by kubectl"}},
       {"apiVersion: ray.io/v1\nkind: RayJob\nmetadata: {name: x}\n",
        {DriverExit::kFailed,
-        "kinds that the API server doesn't serve: RayJob x is of ray.io/v1: install them first"}}};
+        "kinds that the API server doesn't serve: RayJob x is of ray.io/v1: install them first"}},
+      {"apiVersion: ray.io/\nkind: RayJob\nmetadata: {name: x}\n",
+       {DriverExit::kFailed,
+        "kinds that the API server doesn't serve: RayJob x is of ray.io/: install them first"}}};
   for (const auto& [text, expected] : cases) {
     Command command(*this);
     command.SetFile(std::string(kFile) + "---\n" + text);

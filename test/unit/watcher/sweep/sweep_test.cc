@@ -10,6 +10,7 @@
 #include "probes/base/time_text.h"
 #include "probes/kube/cached_lists.h"
 #include "test/unit/support/driver_lab.h"
+#include "test/unit/support/token_file.h"
 #include "watcher/driver/create.h"
 #include "watcher/driver/who_acts.h"
 
@@ -21,7 +22,7 @@ using small_kubernetes::User;
 
 class SweepTest : public DriverLab {
  protected:
-  SweepTest() {
+  explicit SweepTest(ApiServer server = WithToken()) : DriverLab(std::move(server)) {
     settings_.settings.owner.reset();
     settings_.settings.startup_grace = std::chrono::minutes(5);
     MakeEphemeral("deployment.apps/bob");
@@ -478,6 +479,26 @@ TEST_F(SweepTest, AClaimGoesWhenItsTimeIsOver) {
   EXPECT_FALSE(Exists(kClaims + "due") || Exists(kClaims + "by-label"));
   EXPECT_TRUE(Exists(kClaims + "later") && Exists(kClaims + "bare"));
   EXPECT_TRUE(Exists(kClaims + "nobodys")) << "it is of no cluster";
+}
+
+class RotatedTokenSweepTest : private TokenFile, public SweepTest {
+ protected:
+  RotatedTokenSweepTest() : SweepTest(Server()) {}
+  void Rotate() { TokenFile::Rotate(kubernetes_); }
+};
+
+// A pod that mounts it leaves its resourceVersion as it is. Who says 401 may take his time.
+TEST_F(RotatedTokenSweepTest, AClaimsDeleteIsNotSentAgainOnOldEvidence) {
+  MakeClaim("due");
+  MarkClaim("due", std::chrono::minutes(1));
+  Refuse("DELETE", "persistentvolumeclaims/due", 401, 0, 1);
+  Before("DELETE", "persistentvolumeclaims/due", 1, [this] {
+    clock_.elapsed += std::chrono::seconds(9);
+    Rotate();
+  });
+  EXPECT_EQ(Sweep().claims, 0u);
+  EXPECT_TRUE(Exists(kClaims + "due"));
+  EXPECT_EQ(kubernetes_.Count("DELETE", "persistentvolumeclaims/due"), 1u);
 }
 
 TEST_F(SweepTest, ANamespaceThatIsTurnedOffIsLeftAlone) {

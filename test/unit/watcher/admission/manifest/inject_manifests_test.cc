@@ -140,6 +140,22 @@ TEST(InjectManifests, EachKindGetsIt) {
   }
 }
 
+TEST(InjectManifests, ItemsThatDontSayTheirKindAreOfTheirLists) {
+  const std::string pod = R"({"metadata":{"name":"a","labels":{"oshinko-type":"master"}},)"
+                          R"("spec":{"containers":[{"name":"c","image":"x"}]}})";
+  const std::string template_ = R"({"metadata":{"name":"a"},"spec":{"template":)" + pod + "}}";
+  const auto sidecars = [](const std::string& version, const std::string& kind,
+                           const std::string& item) {
+    return Sidecars(Injected({R"({"apiVersion":")" + version + R"(","kind":")" + kind +
+                              R"(","items":[)" + item + "," + item + "]}"})
+                        .text);
+  };
+  EXPECT_EQ(sidecars("v1", "PodList", pod), 2u);
+  EXPECT_EQ(sidecars("apps/v1", "DeploymentList", template_), 2u);
+  EXPECT_EQ(sidecars("v1", "DeploymentList", template_), 0u) << "there is no such kind";
+  EXPECT_EQ(sidecars("v1", "List", pod), 0u);
+}
+
 TEST(InjectManifests, ManyDocumentsStayInOrder) {
   const std::string text =
       Injected({std::string("a: 1\n---\n") + kPod + "---\n# b\nb: 2\n---\n" + kPod + "...\n"}).text;
