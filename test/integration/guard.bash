@@ -808,6 +808,46 @@ a_whole_cluster_goes() {
   end_watchers
 }
 
+# what_a_root_leaves_goes KIND: runs the real watcher under the guard where the master root is a
+# ReplicationController or a DeploymentConfig, and owns a claim that stays. So it is deleted with
+# Orphan, and what it controlled after it, by itself.
+what_a_root_leaves_goes() {
+  local ns=guard-$1 root
+  account "$ns"
+  kubectl label namespace "$ns" cluster-watcher/enabled=true >/dev/null
+  kubectl -n "$ns" create deployment bob --image=c >/dev/null
+  masters_of_a_controller "$1" '[]' | kubectl -n "$ns" create -f - >/dev/null
+  if [[ $1 == deploymentconfigs ]]; then
+    root=$(kubectl -n "$ns" get "$1" m -o json | jq -c '[{apiVersion, kind, name: .metadata.name, uid: .metadata.uid, controller: true}]')
+    masters_of_a_controller replicationcontrollers "$root" | kubectl -n "$ns" create -f - >/dev/null
+  fi
+  root=$(kubectl -n "$ns" get "$1" m -o json | jq -c '[{apiVersion, kind, name: .metadata.name, uid: .metadata.uid}]')
+  jq -nc --argjson owners "$root" '{apiVersion: "v1", kind: "PersistentVolumeClaim",
+    metadata: {name: "data", labels: {"oshinko-cluster": "bob"}, ownerReferences: $owners},
+    spec: {accessModes: ["ReadWriteOnce"], resources: {requests: {storage: "1Mi"}}}}' | kubectl -n "$ns" create -f - >/dev/null
+  check "$1: there is a master pod" within 30 pod_of "$ns" oshinko-type=master
+  watch_over "$ns" "$pod" "$ns"
+  check "$1: the owner is recorded on the master root" within 30 marked "$ns" "$1/m" recorded-owner
+  kubectl -n "$ns" delete deployment bob --wait=false >/dev/null
+  check "$1: the whole cluster goes, and what its root has left" within 60 gone "$ns" oshinko-cluster=bob deploymentconfigs
+  check "$1: the watcher is done" within 30 metric "$ns" 'cluster_watcher_phase\{phase="done"\}'
+  check "$1: the guard refused nothing" not in_file cluster-watcher-guard "$tmp/$ns.log"
+  check "$1: the claim stays" exists "$ns" pvc/data
+  end_watchers
+}
+# masters_of_a_controller KIND OWNERS
+masters_of_a_controller() {
+  jq -nc --arg kind "$1" --argjson owners "$2" '
+    {"oshinko-cluster": "bob", "oshinko-type": "master"} as $labels
+    | {metadata: {name: "m", labels: ($labels + {ephemeral: "bob"})}} as $root
+    | if $kind == "deploymentconfigs" then $root + {apiVersion: "apps.openshift.io/v1", kind: "DeploymentConfig", spec: {replicas: 1}}
+      else $root + {apiVersion: "v1", kind: "ReplicationController", spec: {replicas: 1, selector: $labels, template: {
+        metadata: {labels: $labels}, spec: {serviceAccountName: "cluster-watcher", containers: [{name: "c", image: "c"}]}}}}
+      end
+    | if $owners == [] then . else .metadata += {name: "m-1", ownerReferences: $owners,
+        labels: ($labels + {"openshift.io/deployment-config.name": "m"})} end'
+}
+
 the_guard() {
   guarded_namespaces
   lab
@@ -828,6 +868,8 @@ the_guard() {
   a_whole_cluster_goes preserve ', oshinko-cluster: bob'
   a_whole_cluster_goes delete ''
   a_whole_cluster_goes collect ', oshinko-cluster: bob'
+  what_a_root_leaves_goes replicationcontrollers
+  what_a_root_leaves_goes deploymentconfigs
   kubectl delete mutatingadmissionpolicybinding,mutatingadmissionpolicy team >/dev/null
   whom_it_guards
 }
