@@ -48,10 +48,16 @@ bool ObjectWatch::IsAsNew(const std::string& resource_version) const {
   return shown_.empty() || IsNoLaterVersion(shown_, resource_version);
 }
 
+// What a server shows that lags behind another, or counts anew, makes no read new enough.
+void ObjectWatch::NoteShown(const std::string& version) {
+  const bool is_later = shown_.empty() || IsNoLaterVersion(shown_, version);
+  shown_ = is_later ? version : WatchStream::kNoVersion;
+}
+
 void ObjectWatch::Tend(std::stop_token stop) {
   if (stream_) {
     if (stream_->TakeChange(known_)) changed_ = true;
-    if (std::string shown = stream_->TakeShown(); !shown.empty()) shown_ = std::move(shown);
+    if (const std::string shown = stream_->TakeShown(); !shown.empty()) NoteShown(shown);
     std::string why;
     const auto restart = WhyToRestart(why);
     if (!restart) return;
@@ -141,9 +147,7 @@ bool ObjectWatch::Read(const std::stop_token& stop) {
   fingerprint_.reset();
   if (item.Exists()) fingerprint_ = Fingerprint(item, object_.metadata_only);
   const auto version = item["metadata"]["resourceVersion"].AsString();
-  const std::string shown(version.value_or(version_));
-  const bool is_later = shown_.empty() || IsNoLaterVersion(shown_, shown);
-  shown_ = is_later ? shown : WatchStream::kNoVersion;
+  NoteShown(std::string(version.value_or(version_)));
   // The server's versions may have begun anew.
   known_.clear();
   // What has changed since it was last read will not show any more.

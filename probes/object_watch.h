@@ -60,6 +60,7 @@ class ObjectWatch {
   void NoteKnown(std::string resource_version) { known_ = std::move(resource_version); }
 
  private:
+  void NoteShown(const std::string& version);
   std::optional<Restart> WhyToRestart(std::string& why) const;
   void End(Restart restart, const std::string& why, const std::stop_token& stop);
   bool Read(const std::stop_token& stop);

@@ -61,6 +61,8 @@ TEST_F(ObjectWatchTest, ListsThatLagBehindWhatWasShownMakeNoReadNewEnough) {
   api_.clock.elapsed += std::chrono::minutes(1);
   Begin();
   EXPECT_FALSE(watch_.IsAsNew("4999"));
+  IsChange(Event("MODIFIED", 4'000, R"(,"spec":{"a":2})"));
+  EXPECT_FALSE(watch_.IsAsNew("4999"));
   watch_.NoteConsistentRead();
   EXPECT_TRUE(watch_.IsAsNew("4999"));
 }

@@ -492,6 +492,7 @@ TEST_F(ReaperTest, OurOwnPodIsMarkedWhereItGoesBehindItsRoot) {
   EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
   EXPECT_FALSE(Exists(root));
   EXPECT_FALSE(Exists(pod));
+  EXPECT_EQ(kubernetes_.Count("DELETE", "/pods/"), 1u) << "as it is since it was marked";
   EXPECT_TRUE(MapExists("kept"));
   for (const std::string& mark :
        {std::string(kPointOfNoReturn), R"("cluster-watcher/condemned-by":")" + me_.ToText() + '"',
