@@ -480,19 +480,20 @@ Deletion::Standing Deletion::RestoreMarks() {
     if (proof.wholeness == Wholeness::kUnknown) return Standing::kUnknown;
     if (proof.wholeness == Wholeness::kMayWhole) return Standing::kCalledOff;
   }
-  auto written = root_.WriteMarks(MarksOfHalf());
+  AnnotationChanges changes = PointOfNoReturn();
+  changes[annotation::kDeletesBegun] = "true";
+  changes[annotation::kFirstDeletes] = FirstDeletesMark(marks_.first_deletes);
+  auto written = root_.WriteMarks(changes);
   if (written) return Standing::kOurs;
   warn_once_(written.error().message);
   // Who wrote meanwhile may have taken it over.
   return written.error().failure == ApiFailure::kConflict ? Standing::kUnknown : Standing::kOurs;
 }
 
-AnnotationChanges Deletion::MarksOfHalf() const {
+AnnotationChanges Deletion::PointOfNoReturn() const {
   AnnotationChanges changes = {{annotation::kPhase, ToString(Phase::kDeleting)},
                                {annotation::kReason, marks_.reason},
-                               {annotation::kCondemnedBy, marks_.condemned_by.ToText()},
-                               {annotation::kDeletesBegun, "true"},
-                               {annotation::kFirstDeletes, FirstDeletesMark(marks_.first_deletes)}};
+                               {annotation::kCondemnedBy, marks_.condemned_by.ToText()}};
   if (marks_.deleting_since) {
     changes[annotation::kDeletingSince] = FormatTime(*marks_.deleting_since);
   }
@@ -960,9 +961,10 @@ void Deletion::DeleteOrphansOfRoot() {
 }
 
 // A master pod without a controller is a master root, which the guard lets go only if it is marked.
+// A watcher that comes after a crash judges it anew: somebody may have made the cluster again.
 void Deletion::MarkAsRoot(KubeObject& pod) {
   if (pod.meta.deleting || NamesUs(ReadMarks(pod.meta))) return;
-  const auto written = MasterRoot(tools_.client, pod).WriteMarks(MarksOfHalf(), kMarksTimeout);
+  const auto written = MasterRoot(tools_.client, pod).WriteMarks(PointOfNoReturn(), kMarksTimeout);
   if (!written) return warn_once_(written.error().message);
   if (auto now = ReadObjectMeta(written->document.root())) pod.meta = *std::move(now);
 }

@@ -122,8 +122,8 @@ class Deletion {
   // Whether the deletion, by the marks on the root as it was read, is still ours. Marks that were
   // taken off are written again if the cluster is half.
   Standing RestoreMarks();
-  // As they are written once deletes are begun.
-  AnnotationChanges MarksOfHalf() const;
+  // Its marks, before deletes are begun.
+  AnnotationChanges PointOfNoReturn() const;
   // Whether the root no longer is the cluster's master and among `objects`, all of the cluster, is
   // another one than the root and what it left.
   bool IsSomebodyElses(RootState root, const KubeObjects& objects) const;

@@ -499,6 +499,8 @@ TEST_F(ReaperTest, OurOwnPodIsMarkedWhereItGoesBehindItsRoot) {
         R"("cluster-watcher/root-uid":")" + me_.uid + '"'}) {
     EXPECT_NE(marked.find(mark), std::string::npos) << mark << " in " << marked;
   }
+  EXPECT_EQ(marked.find("deletes-begun"), std::string::npos)
+      << "who comes after a crash judges it anew";
 }
 
 TEST_F(ReaperTest, AKindThatCannotBeListedUntilTheDeadlineIsNamedInAWarning) {
