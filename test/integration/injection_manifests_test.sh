@@ -276,6 +276,7 @@ completed-when .status.phase
 completed-when phase=
 completed-when {.status.phase}=done=
 completed-when {.status.phase}=done,
+completed-when {.status.phase}=done,,failed
 completed-when {.status.phase=a
 resources deployments.apps,services
 resources deployments.apps

@@ -910,7 +910,10 @@ void Judge::Handled(const Exchange& exchange, int status) {
   const Body body(now->Json());
   const SeenRoot after = SeenRoot::Read(body.root());
   if (after.phase == "condemned" && root_before_->phase != "condemned") ++counts_.condemned;
-  if (after.phase.empty() && !root_before_->phase.empty()) ++counts_.spared;
+  if (after.phase.empty() && !root_before_->phase.empty()) {
+    ++counts_.spared;
+    taken_over_half_.erase({after.uid, exchange.by->life});
+  }
   if (after.phase == "deleting" && root_before_->phase == "deleting" &&
       after.condemned_by != root_before_->condemned_by) {
     ++counts_.taken_over;

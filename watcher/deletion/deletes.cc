@@ -251,9 +251,6 @@ std::vector<std::string> Deletes::ClaimsLeft() const {
   for (const auto& [uid, claim] : claims_sent_) {
     if (!AcceptedAt(uid)) left.push_back(claim);
   }
-  for (const auto& [uid, waiting] : claims_waiting_) {
-    if (!claims_sent_.contains(uid)) left.push_back(waiting.claim.Describe());
-  }
   return left;
 }
 

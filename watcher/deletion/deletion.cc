@@ -25,6 +25,8 @@ constexpr std::size_t kMostFirstDeletes = 16;
 constexpr int kMostRootConflicts = 10;
 // Kinds that can't be listed in passing may hold what others own and is to be kept.
 constexpr Duration kPatienceWithKinds{10'000};
+// After a delete of the root whose answer was lost.
+constexpr Duration kPatienceWithRoot = std::chrono::minutes(1);
 // The garbage collector's time for what is left of a controller, before we do it ourselves.
 constexpr Duration kLeftoverPatience{1'000};
 constexpr const char* kNotGone = ": not gone by the deadline";
@@ -810,16 +812,15 @@ Deletion::Outcome Deletion::DeleteRoot(MonotonicTime deadline) {
                                             orphans ? PropagationPolicy::kOrphan : Propagation());
     may_be_ours = may_be_ours || deletes_.open() > open_before;
     // Not until it is gone: it may be waiting for our own pod to end.
-    state = ReadRoot();
-    // Whoever judged the cluster anew could not tell that it goes by our hand.
-    while (may_be_ours && state == RootState::kUnknown && !GivesUp(deadline)) {
-      pace_.Pause(MonotonicTime::max());
-      tools_.turn({});
-      state = ReadRoot();
-    }
-    if (IsGoing(state) && may_be_ours) {
-      needs_evidence_ = false;
-      deletes_.TakeAsAccepted(as_seen_.meta.uid);
+    state = may_be_ours ? AwaitRoot() : ReadRoot();
+    if (IsGoing(state) && may_be_ours && IsWhole()) {
+      MemberListing::Listed listed = listing_.List(RepeatedReads(tools_));
+      if (IsSomebodyElses(state, listed.objects)) return Outcome::kOtherMaster;
+      const bool is_spared = state == RootState::kTerminating && !NamesUs(root_.marks());
+      if (listed.complete && !is_spared) {
+        needs_evidence_ = false;
+        deletes_.TakeAsAccepted(as_seen_.meta.uid);
+      }
     }
     if (IsGoing(state) && !IsWhole()) break;
     if (auto outcome = WhyNotRoot(state)) return *outcome;
@@ -846,6 +847,19 @@ Deletion::Outcome Deletion::DeleteRoot(MonotonicTime deadline) {
   DeleteOrphansOfRoot();
   NameClaimsLeft();
   return Outcome::kDone;
+}
+
+// Whoever judges a whole cluster anew can't tell that its root goes by our hand. But the longer it
+// is not known to go, the likelier it is by another's.
+RootState Deletion::AwaitRoot() {
+  const MonotonicTime until = tools_.clock.Now() + kPatienceWithRoot;
+  RootState state = ReadRoot();
+  while (IsWhole() && state == RootState::kUnknown && tools_.clock.Now() < until) {
+    pace_.Pause(until);
+    tools_.turn({});
+    state = ReadRoot();
+  }
+  return state;
 }
 
 // Nobody finds them any more: most claims of a StatefulSet bear no label of the cluster.
@@ -935,10 +949,7 @@ void Deletion::DeleteOrphansOfRoot() {
     const auto& owners = object.meta.owner_references();
     return !owners.empty() && owners.front().uid != as_seen_.meta.uid;
   };
-  for (int pass = 0; pass < kMostLatePasses; ++pass) {
-    if (orphans_.empty()) return;
-    if (pass > 0) pace_.Pause(MonotonicTime::max());
-    tools_.turn({});
+  const auto send = [&] {
     const std::vector<KubeObject> remaining = orphans_.Remaining();
     std::vector<const KubeObject*> due;
     KubeObjects own;
@@ -947,12 +958,22 @@ void Deletion::DeleteOrphansOfRoot() {
       const bool is_own = object.meta.name == marks_.condemned_by.pod;
       is_own ? own.push_back(object) : due.push_back(&object);
     }
-    SendOrphaning(due, true);
-    if (!deletes_.Send(due, Propagation())) continue;
+    bool all = SendOrphaning(due, true);
+    all = deletes_.Send(due, Propagation()) && all;
     for (KubeObject& pod : own) {
+      if (!all) break;
       MarkAsRoot(pod);
-      deletes_.Send({&pod}, Propagation());
+      all = deletes_.Send({&pod}, Propagation());
     }
+    return all;
+  };
+  // The master may be among them. As the root's delete theirs is tried until it is refused for
+  // good.
+  for (int passes = 0; passes < kMostLatePasses && !orphans_.empty();) {
+    tools_.turn({});
+    const bool counts = send() || tools_.gives_up || root_forbids_;
+    if (counts) ++passes;
+    if (passes < kMostLatePasses) pace_.Pause(MonotonicTime::max());
   }
   for (const KubeObject& object : orphans_.Remaining()) {
     if (object.meta.deleting || is_adopted(object)) continue;

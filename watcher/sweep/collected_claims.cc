@@ -103,7 +103,9 @@ class Collector {
                                 Patience::While(is_fresh));
     if (sent) return {Swept::What::kDeleted, "", "its time is over"};
     const ApiFailure failure = sent.error().failure;
-    if (failure == ApiFailure::kNotSent) return KeptFor("its evidence grew old");
+    const bool is_old =
+        failure == ApiFailure::kNotSent || (failure == ApiFailure::kUnauthorized && !is_fresh());
+    if (is_old) return KeptFor("its evidence grew old");
     if (failure == ApiFailure::kNotFound) return KeptFor("it is gone");
     if (failure == ApiFailure::kConflict) return KeptFor("it has changed");
     return {Swept::What::kFailed, "", sent.error().message};

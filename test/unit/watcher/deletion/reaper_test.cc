@@ -15,6 +15,7 @@ using small_kubernetes::Fault;
 using small_kubernetes::Request;
 using small_kubernetes::Response;
 using small_kubernetes::User;
+using std::chrono::minutes;
 using std::chrono::seconds;
 
 using ReaperTest = ReaperLab;
@@ -28,7 +29,7 @@ TEST_F(ReaperTest, DeletesAWholeCluster) {
 // Its monotonic clock stands still meanwhile.
 TEST_F(ReaperTest, AMachineThatWasSuspendedBeforeTheFirstDeleteLooksAgain) {
   Before("PATCH", "spark-m", 3, [this] {
-    clock_.suspended += std::chrono::minutes(1);
+    clock_.suspended += minutes(1);
     MakeDriver();
   });
   EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
@@ -73,7 +74,7 @@ TEST_F(ReaperTest, AResumedDeletionDoesNotTakeWhatWasMadeAfterItsRootHadGone) {
   const Snapshot snapshot = observer_->SureLook({});
   // The first list proves the cluster half.
   Before("GET", "/configmaps?labelSelector", 2, [&] {
-    clock_.elapsed += std::chrono::minutes(5);
+    clock_.elapsed += minutes(5);
     Delete(kRoot);
     MakeMap("new");
   });
@@ -89,7 +90,7 @@ TEST_F(ReaperTest, AClusterThatWasSparedIsNotDeletedWhereItsMarksCannotBeTakenOf
   late.contains = "spark-m";
   late.skip = 2;
   late.action = Fault::Action::kPass;
-  late.delay_after = std::chrono::minutes(1);
+  late.delay_after = minutes(1);
   kubernetes_.GetFaults().Add(late);
   int patches = 0;
   kubernetes_.on_request = [&](const Request& request, const User&) {
@@ -168,7 +169,7 @@ TEST_F(ReaperTest, AStatefulSetWhoseClaimsAreNotLetGoOfYetGoesPastTheDeadlineToo
   observer_->SureLook({});
   Delete(kDriver);
   AnHourPasses();
-  WriteMarks(kGone, std::chrono::minutes(30));  // long past its deadline
+  WriteMarks(kGone, minutes(30));  // long past its deadline
   EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
   EXPECT_FALSE(Exists("/apis/apps/v1/namespaces/lab/statefulsets/w"));
   EXPECT_FALSE(Exists(kRoot));
@@ -179,7 +180,7 @@ TEST_F(ReaperTest, OneDeleteThatFailsPastTheDeadlineIsTriedAgain) {
   observer_->SureLook({});
   Delete(kDriver);
   AnHourPasses();
-  WriteMarks(kGone, std::chrono::minutes(30));
+  WriteMarks(kGone, minutes(30));
   Refuse("DELETE", "spark-config", 503, 0, 2);
   EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
   EXPECT_FALSE(MapExists("spark-config"));
@@ -189,11 +190,11 @@ TEST_F(ReaperTest, ARootThatCannotBeReadHoldsNothingUpForEver) {
   MakeMap("held", R"(,"finalizers":["example.com/held"])");
   kubernetes_.on_answer = [&](const Request& request, const User&, Response& response) {
     const bool of_root = request.method == "GET" && request.target == kRoot;
-    const bool in_time = clock_.elapsed < std::chrono::minutes(30);
+    const bool in_time = clock_.elapsed < minutes(30);
     if (of_root && in_time && Deletes() > 0) response.status = 403;
   };
   EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
-  EXPECT_GE(clock_.elapsed, std::chrono::minutes(10));
+  EXPECT_GE(clock_.elapsed, minutes(10));
   EXPECT_FALSE(Exists(kRoot));
 }
 
@@ -250,7 +251,7 @@ TEST_F(ReaperTest, TheBrakeStopsADeletionAndItsTimeDoesNotCount) {
   MakeMap("held", R"(,"finalizers":["example.com/held"])");
   After("DELETE", "held", 1, [&] { kubernetes_.brake = true; });
   EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
-  EXPECT_LT(clock_.elapsed, std::chrono::minutes(1)) << "though no delete was due";
+  EXPECT_LT(clock_.elapsed, minutes(1)) << "though no delete was due";
   EXPECT_TRUE(reaper_->is_refused_by_policy());
   EXPECT_EQ(Mark("phase"), "deleting") << "what was begun will be finished";
   const std::string since = Mark("deleting-since");
@@ -267,7 +268,7 @@ TEST_F(ReaperTest, TheBrakeStopsADeletionAndItsTimeDoesNotCount) {
   const auto released = clock_.elapsed;
   EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
   EXPECT_GT(renewed, since) << "before the next delete";
-  EXPECT_GE(clock_.elapsed - released, std::chrono::minutes(10)) << "it has its whole time again";
+  EXPECT_GE(clock_.elapsed - released, minutes(10)) << "it has its whole time again";
 }
 
 TEST_F(ReaperTest, TheTimeUnderTheBrakeDoesNotCountAlthoughTheRootHasChanged) {
@@ -284,7 +285,7 @@ TEST_F(ReaperTest, TheTimeUnderTheBrakeDoesNotCountAlthoughTheRootHasChanged) {
   EXPECT_EQ(Mark("deleting-since"), since);
   const auto released = clock_.elapsed;
   EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
-  EXPECT_GE(clock_.elapsed - released, std::chrono::minutes(10));
+  EXPECT_GE(clock_.elapsed - released, minutes(10));
 }
 
 // A watcher that starts under the brake doesn't know of it.
@@ -306,7 +307,7 @@ TEST_F(ReaperTest, WhatTheGuardRefusesIsNoHold) {
       response.body.replace(at, 21, "cluster-watcher-guard");
     }
   };
-  clock_.At(clock_.elapsed + std::chrono::minutes(20), [this] { kubernetes_.brake = false; });
+  clock_.At(clock_.elapsed + minutes(20), [this] { kubernetes_.brake = false; });
   EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
   EXPECT_EQ(Refusals("hold"), 0);
 }
@@ -318,17 +319,17 @@ TEST_F(ReaperTest, ADeletionThatIsHeldKeepsYoung) {
   observer_->SureLook({});
   Delete(kDriver);
   AnHourPasses();
-  WriteMarks(Named("first"), std::chrono::minutes(6));
+  WriteMarks(Named("first"), minutes(6));
   Delete("/api/v1/namespaces/lab/configmaps/first");
   kubernetes_.brake = true;
   const std::string since = Mark("deleting-since");
   EXPECT_EQ(Resume(), Reaper::Outcome::kSpared);
   const std::string renewed = Mark("deleting-since");
   EXPECT_GT(renewed, since);
-  clock_.elapsed += std::chrono::minutes(1);
+  clock_.elapsed += minutes(1);
   EXPECT_EQ(Resume(), Reaper::Outcome::kSpared);
   EXPECT_EQ(Mark("deleting-since"), renewed) << "not with each poll";
-  clock_.elapsed += std::chrono::minutes(6);
+  clock_.elapsed += minutes(6);
   EXPECT_EQ(Resume(), Reaper::Outcome::kSpared);
   EXPECT_GT(Mark("deleting-since"), renewed);
   EXPECT_EQ(Refusals("hold"), 1);
@@ -429,7 +430,7 @@ TEST_F(ReaperTest, AClusterOfWhichNothingIsDeletedYetIsLookedAtAgain) {
   EXPECT_EQ(CondemnNow(), Reaper::Outcome::kSpared);
   EXPECT_TRUE(MapExists("spark-config"));
   EXPECT_EQ(Mark("phase"), "");
-  EXPECT_LT(clock_.elapsed, std::chrono::minutes(1));
+  EXPECT_LT(clock_.elapsed, minutes(1));
 }
 
 TEST_F(ReaperTest, WhatOwnsAKeptObjectGoesWithoutIt) {
@@ -472,26 +473,50 @@ TEST_F(ReaperTest, ARootThatOwnsAKeptObjectGoesWithoutIt) {
   EXPECT_EQ(left->root()["items"].size(), 0u);
 }
 
-// Our own pod, which has lost its controller, is a master root then: the guard lets it go only if
-// it is marked.
-TEST_F(ReaperTest, OurOwnPodIsMarkedWhereItGoesBehindItsRoot) {
-  Delete(kRoot);
-  const std::string root = "/api/v1/namespaces/lab/replicationcontrollers/spark-m";
-  const std::string labels = R"("labels":{"oshinko-cluster":"spark","oshinko-type":"master",)"
-                             R"("app":"spark-m"})";
-  kubernetes_.Apply(
-      R"({"apiVersion":"v1","kind":"ReplicationController",)" + Meta("spark-m", "," + labels) +
-      R"(,"spec":{"replicas":1,"selector":{"app":"spark-m"},"template":{"metadata":{)" + labels +
-      R"(},"spec":{"containers":[{"name":"main","image":"x"}]}}}})");
-  MakeMap("kept", R"(,"annotations":{"cluster-watcher/keep":"true"})" +
-                      OwnedBy("ReplicationController", "v1", root));
-  StartWatcher();
-  const std::string pod = "/api/v1/namespaces/lab/pods/" + NameOfPod();
-  std::string marked;
-  Before("DELETE", "/pods/", 1, [&] { marked = Read(pod).body; });
+// What the root has controlled, our own pod, has to go behind it.
+class ControllerRootTest : public ReaperTest {
+ protected:
+  ControllerRootTest() {
+    Delete(kRoot);
+    const std::string labels = R"("labels":{"oshinko-cluster":"spark","oshinko-type":"master",)"
+                               R"("app":"spark-m"})";
+    kubernetes_.Apply(
+        R"({"apiVersion":"v1","kind":"ReplicationController",)" + Meta("spark-m", "," + labels) +
+        R"(,"spec":{"replicas":1,"selector":{"app":"spark-m"},"template":{"metadata":{)" + labels +
+        R"(},"spec":{"containers":[{"name":"main","image":"x"}]}}}})");
+    MakeMap("kept", R"(,"annotations":{"cluster-watcher/keep":"true"})" +
+                        OwnedBy("ReplicationController", "v1", root_));
+    StartWatcher();
+    pod_ = "/api/v1/namespaces/lab/pods/" + NameOfPod();
+  }
+  const std::string root_ = "/api/v1/namespaces/lab/replicationcontrollers/spark-m";
+  std::string pod_;
+};
+
+// Else its master would go on without a root.
+TEST_F(ControllerRootTest, OurOwnPodGoesHoweverLongItsDeleteFails) {
+  Refuse("DELETE", "/pods/", 500);
+  clock_.At(minutes(5), [this] { kubernetes_.GetFaults().Clear(); });
   EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
-  EXPECT_FALSE(Exists(root));
-  EXPECT_FALSE(Exists(pod));
+  EXPECT_GE(clock_.elapsed, minutes(5));
+  EXPECT_FALSE(Exists(pod_));
+  EXPECT_EQ(Notes().find("left of the master root"), std::string::npos) << Notes();
+}
+
+TEST_F(ControllerRootTest, OneThatIsRefusedForGoodIsNamed) {
+  Refuse("DELETE", "/pods/", 403);
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_TRUE(Exists(pod_));
+  EXPECT_NE(Notes().find("left of the master root"), std::string::npos) << Notes();
+}
+
+// It is a master root then: the guard lets it go only if it is marked.
+TEST_F(ControllerRootTest, OurOwnPodIsMarkedWhereItGoesBehindItsRoot) {
+  std::string marked;
+  Before("DELETE", "/pods/", 1, [&] { marked = Read(pod_).body; });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_FALSE(Exists(root_));
+  EXPECT_FALSE(Exists(pod_));
   EXPECT_EQ(kubernetes_.Count("DELETE", "/pods/"), 1u) << "as it is since it was marked";
   EXPECT_TRUE(MapExists("kept"));
   for (const std::string& mark :
@@ -506,7 +531,7 @@ TEST_F(ReaperTest, OurOwnPodIsMarkedWhereItGoesBehindItsRoot) {
 TEST_F(ReaperTest, AKindThatCannotBeListedUntilTheDeadlineIsNamedInAWarning) {
   Refuse("GET", "/services?labelSelector", 503);
   EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
-  EXPECT_GE(clock_.elapsed, std::chrono::minutes(10));
+  EXPECT_GE(clock_.elapsed, minutes(10));
   const auto events = JsonDocument::Parse(Notes());
   bool named = false;
   for (const JsonValue event : events->root()["items"].Elements()) {
@@ -528,7 +553,7 @@ TEST_F(ReaperTest, WhatFailsInPassingIsListedAgainInTheSamePass) {
   };
   EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
   EXPECT_FALSE(Exists(kRoot));
-  EXPECT_LT(clock_.elapsed, std::chrono::minutes(1));
+  EXPECT_LT(clock_.elapsed, minutes(1));
 }
 
 TEST_F(ReaperTest, APointOfNoReturnThatMayNotBeWrittenIsNotTriedForEver) {
@@ -562,7 +587,7 @@ TEST_F(ReaperTest, OnlyWhatIsMarkedAsLeftOfAKeptObjectsOwnerIsTakenByItsMark) {
   EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
   EXPECT_FALSE(MapExists("left"));
   for (const char* map : {"first", "owned", "others", "kept"}) EXPECT_TRUE(MapExists(map)) << map;
-  EXPECT_LT(clock_.elapsed, std::chrono::hours(1) + std::chrono::minutes(2));
+  EXPECT_LT(clock_.elapsed, std::chrono::hours(1) + minutes(2));
   EXPECT_TRUE(Exists(claim));
 }
 
@@ -718,7 +743,7 @@ TEST_F(ReaperTest, AKeptObjectStaysThoughWhatIsAboveItMayNotBeRead) {
   EXPECT_TRUE(MapExists("kept"));
   EXPECT_FALSE(MapExists("top"));
   EXPECT_FALSE(Exists(kRoot));
-  EXPECT_LT(clock_.elapsed, std::chrono::minutes(5));
+  EXPECT_LT(clock_.elapsed, minutes(5));
 }
 
 TEST_F(ReaperTest, AKeptObjectStaysThoughItCannotBeListedWhenADeletionIsResumed) {
@@ -729,7 +754,7 @@ TEST_F(ReaperTest, AKeptObjectStaysThoughItCannotBeListedWhenADeletionIsResumed)
                                          OwnedBy("ConfigMap", "v1", kMaps + std::string("/top"))) +
                     "}");
   AnHourPasses();
-  for (const Duration ago : {Duration(seconds(60)), Duration(std::chrono::minutes(30))}) {
+  for (const Duration ago : {Duration(seconds(60)), Duration(minutes(30))}) {
     WriteMarks(kGone, ago);
     const MonotonicTime until = clock_.Now() + seconds(60);
     kubernetes_.on_answer = [&, lists = 0](const Request& request, const User&,
@@ -779,7 +804,7 @@ TEST_F(ReaperTest, DeletesThatAreForbiddenAreNotRepeatedInHaste) {
   Refuse("DELETE", "spark-config", 403);
   observer_->SureLook({});
   Delete(kDriver);
-  clock_.At(clock_.elapsed + std::chrono::minutes(5), [&] { MakeDriver(); });
+  clock_.At(clock_.elapsed + minutes(5), [&] { MakeDriver(); });
   EXPECT_EQ(CondemnNow(), Reaper::Outcome::kSpared);
   EXPECT_LE(Deletes(), 70u);
 }
@@ -787,9 +812,9 @@ TEST_F(ReaperTest, DeletesThatAreForbiddenAreNotRepeatedInHaste) {
 TEST_F(ReaperTest, TheDeadlineCountsFromTheLastPointOfNoReturn) {
   Annotate(kRoot, "before-delete", kStep);
   MakeMap("held", R"(,"finalizers":["example.com/held"])");
-  during_step_ = [&] { clock_.elapsed += std::chrono::minutes(9); };
+  during_step_ = [&] { clock_.elapsed += minutes(9); };
   EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
-  EXPECT_GE(clock_.elapsed, std::chrono::minutes(19));
+  EXPECT_GE(clock_.elapsed, minutes(19));
 }
 
 // As where its namespace is deleted: a look has a problem for ever.
@@ -909,7 +934,7 @@ TEST_F(ReaperTest, AMemberThatIsStuckProvesNothing) {
   Delete(kMaps + std::string("/held"));
   Annotate(kMaps + std::string("/spark-config"), "delete-order", "1");
   AnHourPasses();
-  clock_.At(clock_.elapsed + std::chrono::minutes(1), [this] { MakeDriver(); });
+  clock_.At(clock_.elapsed + minutes(1), [this] { MakeDriver(); });
   EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
   EXPECT_TRUE(MapExists("spark-config"));
   EXPECT_TRUE(Exists(kRoot));
@@ -947,7 +972,7 @@ TEST_F(ReaperTest, AClusterThatIsTakenDownIsNotFinishedAfterASuspension) {
       listed = true;
     } else if (listed && !suspended && request.target.ends_with("/deployments/spark-m")) {
       suspended = true;
-      clock_.suspended += std::chrono::minutes(10);
+      clock_.suspended += minutes(10);
       MakeDriver();
     }
   };

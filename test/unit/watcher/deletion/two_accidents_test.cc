@@ -175,6 +175,77 @@ TEST_F(RootAloneTest, WhatIsBehindItGoesThoughTheApiServerIsAwayThen) {
   EXPECT_EQ(Notes().find("ClusterSpared"), std::string::npos) << Notes();
 }
 
+// Its delete fails, and nobody answers for a while. Meanwhile the driver is back, and somebody puts
+// another master in the place of the root, which mounts the same.
+TEST_F(RootAloneTest, WhatIsBehindItStaysWhereAnotherMasterIsThereThen) {
+  for (const int away : {2, 20, 600}) {
+    SCOPED_TRACE(away);
+    Refuse("DELETE", "/deployments/spark-m", 500, 0, 1);
+    std::optional<Duration> away_until;
+    kubernetes_.on_answer = [&](const Request& request, const User&, Response& response) {
+      const bool is_it = request.method == "DELETE" && request.target.starts_with(kRoot);
+      if (is_it && !away_until) {
+        away_until = clock_.elapsed + seconds(away);
+        clock_.At(clock_.elapsed + seconds(away) / 2, [&] {
+          MakeDriver();
+          Delete(kRoot);
+          MakeWorkload("spark-m2", R"("oshinko-cluster":"spark","oshinko-type":"master",)");
+        });
+      }
+      if (!away_until || clock_.elapsed >= *away_until) return;
+      response = {503, R"({"kind":"Status","apiVersion":"v1","code":503})", "application/json",
+                  std::nullopt};
+    };
+    EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+    EXPECT_TRUE(MapExists("spark-conf"));
+    kubernetes_.on_answer = nullptr;
+    kubernetes_.GetFaults().Clear();
+    Delete("/apis/apps/v1/namespaces/lab/deployments/spark-m2");
+    MakeRoot();
+    StartWatcher();
+  }
+}
+
+// So it stays where somebody has taken the marks off a root that waits for its finalizer.
+TEST_F(RootAloneTest, WhatIsBehindItStaysWhereItWasSparedMeanwhile) {
+  kubernetes_.Admin("PATCH", kRoot, R"({"metadata":{"finalizers":["example.com/held"]}})",
+                    "application/merge-patch+json");
+  kubernetes_.on_answer = [&](const Request& request, const User&, Response& response) {
+    if (request.method != "DELETE" || !request.target.starts_with(kRoot)) return;
+    kubernetes_.on_answer = nullptr;
+    kubernetes_.Admin("PATCH", kRoot,
+                      R"({"metadata":{"annotations":{"cluster-watcher/phase":null}}})",
+                      "application/merge-patch+json");
+    response = {500, R"({"kind":"Status","apiVersion":"v1","code":500})", "application/json",
+                std::nullopt};
+  };
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  EXPECT_TRUE(MapExists("spark-conf"));
+}
+
+// The cluster is half. The root's delete fails once, and then it can't be read.
+TEST_F(TwoAccidentsTest, ARootThatCannotBeReadIsDeletedAllTheSame) {
+  MakeMap("a");
+  Refuse("DELETE", "/deployments/spark-m", 500, 0, 1);
+  std::optional<Duration> since;
+  bool was_there = true;
+  kubernetes_.on_answer = [&](const Request& request, const User&, Response& response) {
+    const bool is_root = request.target.starts_with(kRoot);
+    if (!since && is_root && request.method == "DELETE") {
+      since = clock_.elapsed;
+      clock_.At(*since + seconds(30), [&] { was_there = Exists(kRoot); });
+    }
+    if (!since || !is_root || request.method != "GET" || clock_.elapsed >= *since + seconds(60)) {
+      return;
+    }
+    response = {403, R"({"kind":"Status","apiVersion":"v1","reason":"Forbidden","code":403})",
+                "application/json", std::nullopt};
+  };
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_TRUE(since);
+  EXPECT_FALSE(was_there) << "after half a minute";
+}
+
 // The root is a StatefulSet, whose claims bear no label of the cluster, and all that there is.
 class RootSetAloneTest : public ReaperLab {
  protected:

@@ -497,6 +497,7 @@ TEST_F(RotatedTokenSweepTest, AClaimsDeleteIsNotSentAgainOnOldEvidence) {
     Rotate();
   });
   EXPECT_EQ(Sweep().claims, 0u);
+  EXPECT_EQ(Told("lab/claim due").detail, "its evidence grew old");
   EXPECT_TRUE(Exists(kClaims + "due"));
   EXPECT_EQ(kubernetes_.Count("DELETE", "persistentvolumeclaims/due"), 1u);
 }
