@@ -52,7 +52,9 @@ class ReaperLab : public testing::Test, protected Lab {
     reaper_ = std::make_unique<Reaper>(MakeTools(), *observer_, announcer_, dial);
   }
   Tools MakeTools() {
-    return {client_, discovery_, clock_, *in_force_, metrics_, log_.logger(), [](Duration) {}};
+    Tools tools{client_, discovery_, clock_, *in_force_, metrics_, log_.logger(), [](Duration) {}};
+    tools.gives_up = gives_up_;
+    return tools;
   }
 
   // What cluster_watcher_refusals_total counts.
@@ -246,6 +248,7 @@ class ReaperLab : public testing::Test, protected Lab {
   std::unique_ptr<Reaper> reaper_;
   WatcherId me_;
   std::stop_source stop_;
+  bool gives_up_ = false;  // as commands do, for watchers that are started from then on
 };
 
 }  // namespace cluster_watcher

@@ -503,6 +503,32 @@ TEST_F(ControllerRootTest, OurOwnPodGoesHoweverLongItsDeleteFails) {
   EXPECT_EQ(Notes().find("left of the master root"), std::string::npos) << Notes();
 }
 
+// A command isn't as patient.
+TEST_F(ControllerRootTest, WhoGivesUpNamesIt) {
+  gives_up_ = true;
+  StartWatcher();
+  Refuse("DELETE", "/pods/", 500);
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_TRUE(Exists(pod_));
+  EXPECT_NE(Notes().find("left of the master root"), std::string::npos) << Notes();
+}
+
+// What a root has controlled, and has to be deleted with Orphan too, is marked on the root.
+TEST_F(ReaperTest, WhatIsBehindARootThatIsReplacedIsNotTriedForEver) {
+  MakeMap("a", R"(,"annotations":{"cluster-watcher/keep":"true"})" +
+                   OwnedBy("Deployment", "apps/v1", kRoot));
+  const auto sets = JsonDocument::Parse(
+      Read("/apis/apps/v1/namespaces/lab/replicasets?labelSelector=app%3Dspark-m").body);
+  const std::string set = "/apis/apps/v1/namespaces/lab/replicasets/" +
+                          std::string(*sets->root()["items"].At(0)["metadata"]["name"].AsString());
+  MakeMap("b", R"(,"annotations":{"cluster-watcher/keep":"true"})" +
+                   OwnedBy("ReplicaSet", "apps/v1", set));
+  After("DELETE", "/deployments/spark-m", 1, [this] { MakeRoot(); });
+  Condemn();
+  EXPECT_TRUE(Exists(set));
+  EXPECT_LT(clock_.elapsed, minutes(5));
+}
+
 TEST_F(ControllerRootTest, OneThatIsRefusedForGoodIsNamed) {
   Refuse("DELETE", "/pods/", 403);
   EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);

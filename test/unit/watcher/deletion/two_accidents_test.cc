@@ -15,6 +15,7 @@ using small_kubernetes::Fault;
 using small_kubernetes::Request;
 using small_kubernetes::Response;
 using small_kubernetes::User;
+using std::chrono::minutes;
 using std::chrono::seconds;
 
 class TwoAccidentsTest : public ReaperLab {
@@ -204,6 +205,46 @@ TEST_F(RootAloneTest, WhatIsBehindItStaysWhereAnotherMasterIsThereThen) {
     MakeRoot();
     StartWatcher();
   }
+}
+
+// So it stays where that can't be told, as the masters can't be listed.
+TEST_F(RootAloneTest, WhatIsBehindItStaysWhereAnotherMasterMayBeThere) {
+  Refuse("DELETE", "/deployments/spark-m", 500, 0, 1);
+  bool begun = false;
+  kubernetes_.on_answer = [&](const Request& request, const User&, Response& response) {
+    if (request.method == "DELETE" && request.target.starts_with(kRoot) && !begun) {
+      begun = true;
+      MakeDriver();
+      Delete(kRoot);
+      MakeWorkload("spark-m2", R"("oshinko-cluster":"spark","oshinko-type":"master",)");
+    } else if (begun && clock_.elapsed < minutes(2) &&
+               request.target.find("?labelSelector=oshinko-cluster") != std::string::npos) {
+      response = {503, R"({"kind":"Status","apiVersion":"v1","code":503})", "application/json",
+                  std::nullopt};
+    }
+  };
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  EXPECT_TRUE(MapExists("spark-conf"));
+}
+
+// The longer it isn't known to go, the likelier it is by another's hand.
+TEST_F(RootAloneTest, WhatIsBehindItStaysWhereItIsNotKnownToGoForMinutes) {
+  Refuse("DELETE", "/deployments/spark-m", 500, 0, 1);
+  bool begun = false;
+  kubernetes_.on_answer = [&](const Request& request, const User&, Response& response) {
+    if (request.method == "DELETE" && request.target.starts_with(kRoot) && !begun) {
+      begun = true;
+      clock_.At(clock_.elapsed + minutes(2), [&] {
+        MakeDriver();
+        Delete(kRoot);
+      });
+    }
+    if (!begun || clock_.elapsed >= minutes(4)) return;
+    response = {503, R"({"kind":"Status","apiVersion":"v1","code":503})", "application/json",
+                std::nullopt};
+  };
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  EXPECT_TRUE(MapExists("spark-conf"));
 }
 
 // So it stays where somebody has taken the marks off a root that waits for its finalizer.
@@ -616,7 +657,7 @@ TEST_F(TwoAccidentsTest, AKindThatIsNoLongerServedHoldsNothingUp) {
     Delete("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/rayclusters.ray.io");
   });
   EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
-  EXPECT_LT(clock_.elapsed, std::chrono::minutes(1));
+  EXPECT_LT(clock_.elapsed, minutes(1));
   EXPECT_FALSE(Exists(kRoot));
 }
 
@@ -659,7 +700,7 @@ TEST_F(TwoAccidentsTest, WhatAnOrphaningMemberControlledGoesThoughTheRootIsTaken
   EXPECT_TRUE(MapExists("kept"));
   EXPECT_EQ(CountOf("/apis/apps/v1/namespaces/lab/replicasets", "w"), 0u);
   EXPECT_EQ(CountOf("/api/v1/namespaces/lab/pods", "w"), 0u);
-  EXPECT_LT(clock_.elapsed, std::chrono::minutes(2));
+  EXPECT_LT(clock_.elapsed, minutes(2));
 }
 
 // The same where somebody else deletes a member, and leaves what it controls.
