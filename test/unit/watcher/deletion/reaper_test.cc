@@ -526,7 +526,10 @@ TEST_F(ReaperTest, WhatIsBehindARootThatIsReplacedIsNotTriedForEver) {
   kubernetes_.on_request = [this](const Request& request, const User&) {
     if (request.method != "PATCH" || request.target != kRoot || Exists(kRoot)) return;
     kubernetes_.on_request = nullptr;
-    MakeRoot();
+    kubernetes_.Apply(R"({"apiVersion":"apps/v1","kind":"Deployment",)" + Meta("spark-m", "") +
+                      R"(,"spec":{"replicas":0,"selector":{"matchLabels":{"app":"x"}},)"
+                      R"("template":{"metadata":{"labels":{"app":"x"}},)"
+                      R"("spec":{"containers":[{"name":"main","image":"x"}]}}}})");
   };
   EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
   EXPECT_TRUE(Exists(kRoot));
