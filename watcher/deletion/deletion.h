@@ -157,6 +157,7 @@ class Deletion {
   bool HasWaitedForKeptOwners() const;
   // Deletes what has lost its owner so, and adds to `pass` what is left of it.
   void DeleteOrphans(bool past_deadline, Pass& pass);
+  // Reads the root after a delete of it that may have been carried out.
   RootState AwaitRoot();
   void DeleteOrphansOfRoot();
   // `pod` is our own, which has lost its controller; then it is as it was written.
