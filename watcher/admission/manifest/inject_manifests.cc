@@ -97,9 +97,10 @@ class Injector {
       return Done{};
     }
     if (!HasPodTemplates(api_version, kind)) return Done{};
-    const auto json =
-        JsonDocument::Parse(WriteJson(says_kind ? object : WithKind(object, api_version, kind),
-                                      JsonWriter::Style::kCompact, Scalars::kMeant));
+    const auto read = [](const ManifestNode& whole) {
+      return JsonDocument::Parse(WriteJson(whole, JsonWriter::Style::kCompact, Scalars::kMeant));
+    };
+    const auto json = says_kind ? read(object) : read(WithKind(object, api_version, kind));
     if (!json) return Failure("it is not fit for JSON: " + json.error().message);
     const std::string name = NameOf(json->root());
     for (const PodTemplate& found : PodTemplatesOf(json->root())) {

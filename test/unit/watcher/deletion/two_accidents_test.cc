@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 #include <malloc.h>
 
+#include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -77,6 +79,20 @@ class RootAloneTest : public ReaperLab {
   RootAloneTest() {
     Delete(kMaps + std::string("/spark-config"));
     MakeMap("spark-conf");  // is mounted by the master
+  }
+  // From the root's first delete on nobody is answered for so long.
+  void BeAwayFromItsDelete(
+      Duration away, std::function<void()> in_the_middle = [] {}) {
+    kubernetes_.on_answer = [=, this, until = std::optional<Duration>()](
+                                const Request& request, const User&, Response& response) mutable {
+      if (!until && request.method == "DELETE" && request.target.starts_with(kRoot)) {
+        until = clock_.elapsed + away;
+        clock_.At(clock_.elapsed + away / 2, in_the_middle);
+      }
+      if (!until || clock_.elapsed >= *until) return;
+      response = {503, R"({"kind":"Status","apiVersion":"v1","code":503})", "application/json",
+                  std::nullopt};
+    };
   }
 };
 
@@ -162,14 +178,7 @@ TEST_F(RootAloneTest, WhatIsBehindItGoesThoughTheApiServerIsAwayThen) {
   kubernetes_.Admin("PATCH", "/api/v1/namespaces/lab/pods/" + NameOfPod(),
                     R"({"metadata":{"finalizers":["example.com/held"]}})",
                     "application/merge-patch+json");
-  std::optional<Duration> away_until;
-  kubernetes_.on_answer = [&](const Request& request, const User&, Response& response) {
-    const bool is_it = request.method == "DELETE" && request.target.starts_with(kRoot);
-    if (is_it && !away_until) away_until = clock_.elapsed + seconds(20);
-    if (!away_until || clock_.elapsed >= *away_until) return;
-    response = {503, R"({"kind":"Status","apiVersion":"v1","code":503})", "application/json",
-                std::nullopt};
-  };
+  BeAwayFromItsDelete(seconds(20));
   EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
   EXPECT_FALSE(Exists(kRoot));
   EXPECT_FALSE(MapExists("spark-conf"));
@@ -182,21 +191,11 @@ TEST_F(RootAloneTest, WhatIsBehindItStaysWhereAnotherMasterIsThereThen) {
   for (const int away : {2, 20, 600}) {
     SCOPED_TRACE(away);
     Refuse("DELETE", "/deployments/spark-m", 500, 0, 1);
-    std::optional<Duration> away_until;
-    kubernetes_.on_answer = [&](const Request& request, const User&, Response& response) {
-      const bool is_it = request.method == "DELETE" && request.target.starts_with(kRoot);
-      if (is_it && !away_until) {
-        away_until = clock_.elapsed + seconds(away);
-        clock_.At(clock_.elapsed + seconds(away) / 2, [&] {
-          MakeDriver();
-          Delete(kRoot);
-          MakeWorkload("spark-m2", R"("oshinko-cluster":"spark","oshinko-type":"master",)");
-        });
-      }
-      if (!away_until || clock_.elapsed >= *away_until) return;
-      response = {503, R"({"kind":"Status","apiVersion":"v1","code":503})", "application/json",
-                  std::nullopt};
-    };
+    BeAwayFromItsDelete(seconds(away), [this] {
+      MakeDriver();
+      Delete(kRoot);
+      MakeWorkload("spark-m2", R"("oshinko-cluster":"spark","oshinko-type":"master",)");
+    });
     EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
     EXPECT_TRUE(MapExists("spark-conf"));
     kubernetes_.on_answer = nullptr;
@@ -230,19 +229,10 @@ TEST_F(RootAloneTest, WhatIsBehindItStaysWhereAnotherMasterMayBeThere) {
 // The longer it isn't known to go, the likelier it is by another's hand.
 TEST_F(RootAloneTest, WhatIsBehindItStaysWhereItIsNotKnownToGoForMinutes) {
   Refuse("DELETE", "/deployments/spark-m", 500, 0, 1);
-  bool begun = false;
-  kubernetes_.on_answer = [&](const Request& request, const User&, Response& response) {
-    if (request.method == "DELETE" && request.target.starts_with(kRoot) && !begun) {
-      begun = true;
-      clock_.At(clock_.elapsed + minutes(2), [&] {
-        MakeDriver();
-        Delete(kRoot);
-      });
-    }
-    if (!begun || clock_.elapsed >= minutes(4)) return;
-    response = {503, R"({"kind":"Status","apiVersion":"v1","code":503})", "application/json",
-                std::nullopt};
-  };
+  BeAwayFromItsDelete(minutes(4), [this] {
+    MakeDriver();
+    Delete(kRoot);
+  });
   EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
   EXPECT_TRUE(MapExists("spark-conf"));
 }
