@@ -949,12 +949,15 @@ void Deletion::DeleteOrphansOfRoot() {
     const auto& owners = object.meta.owner_references();
     return !owners.empty() && owners.front().uid != as_seen_.meta.uid;
   };
+  int rounds = 0;
   const auto send = [&] {
     const std::vector<KubeObject> remaining = orphans_.Remaining();
     std::vector<const KubeObject*> due;
     KubeObjects own;
     for (const KubeObject& object : remaining) {
       if (is_adopted(object)) continue;
+      // Whose it was is not asked again, and somebody may make that set anew.
+      if (object.type->kind == "PersistentVolumeClaim" && rounds >= kMostLatePasses) continue;
       const bool is_own = object.meta.name == marks_.condemned_by.pod;
       is_own ? own.push_back(object) : due.push_back(&object);
     }
@@ -962,8 +965,8 @@ void Deletion::DeleteOrphansOfRoot() {
     all = deletes_.Send(due, Propagation()) && all;
     for (KubeObject& pod : own) {
       if (!all) break;
-      MarkAsRoot(pod);
-      all = deletes_.Send({&pod}, Propagation());
+      all = MarkAsRoot(pod);
+      all = deletes_.Send({&pod}, Propagation()) && all;
     }
     return all;
   };
@@ -973,6 +976,7 @@ void Deletion::DeleteOrphansOfRoot() {
     tools_.turn({});
     const bool counts = send() || tools_.gives_up || root_forbids_;
     if (counts) ++passes;
+    ++rounds;
     if (passes < kMostLatePasses) pace_.Pause(MonotonicTime::max());
   }
   for (const KubeObject& object : orphans_.Remaining()) {
@@ -983,11 +987,15 @@ void Deletion::DeleteOrphansOfRoot() {
 
 // A master pod without a controller is a master root, which the guard lets go only if it is marked.
 // A watcher that comes after a crash judges it anew: somebody may have made the cluster again.
-void Deletion::MarkAsRoot(KubeObject& pod) {
-  if (pod.meta.deleting || NamesUs(ReadMarks(pod.meta))) return;
+bool Deletion::MarkAsRoot(KubeObject& pod) {
+  if (pod.meta.deleting || NamesUs(ReadMarks(pod.meta))) return true;
   const auto written = MasterRoot(tools_.client, pod).WriteMarks(PointOfNoReturn(), kMarksTimeout);
-  if (!written) return warn_once_(written.error().message);
+  if (!written) {
+    warn_once_(written.error().message);
+    return !IsTransient(written.error().failure);
+  }
   if (auto now = ReadObjectMeta(written->document.root())) pod.meta = *std::move(now);
+  return true;
 }
 
 // Why the master root, in this state, isn't deleted; nullopt: it is.

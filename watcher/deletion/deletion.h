@@ -160,8 +160,9 @@ class Deletion {
   // Reads the root after a delete of it that may have been carried out.
   RootState AwaitRoot();
   void DeleteOrphansOfRoot();
-  // `pod` is our own, which has lost its controller; then it is as it was written.
-  void MarkAsRoot(KubeObject& pod);
+  // `pod` is our own, which has lost its controller; then it is as it was written. False: to write
+  // it failed in passing.
+  bool MarkAsRoot(KubeObject& pod);
   void DeleteMountedClaims(std::vector<KubeObject>& claims);
   bool ReadAgain(KubeObject& object);
   bool MayRootGo(bool mounts_claims);

@@ -503,6 +503,16 @@ TEST_F(ControllerRootTest, OurOwnPodGoesHoweverLongItsDeleteFails) {
   EXPECT_EQ(Notes().find("left of the master root"), std::string::npos) << Notes();
 }
 
+// The guard refuses it as long as it isn't marked.
+TEST_F(ControllerRootTest, OurOwnPodGoesHoweverLongItCanNotBeMarked) {
+  Refuse("PATCH", "/pods/", 500);
+  Refuse("DELETE", "/pods/", 403);
+  clock_.At(minutes(5), [this] { kubernetes_.GetFaults().Clear(); });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_GE(clock_.elapsed, minutes(5));
+  EXPECT_FALSE(Exists(pod_));
+}
+
 // A command isn't as patient.
 TEST_F(ControllerRootTest, WhoGivesUpNamesIt) {
   gives_up_ = true;
