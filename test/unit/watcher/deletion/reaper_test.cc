@@ -635,6 +635,23 @@ TEST_F(ReaperTest, OnlyWhatIsMarkedAsLeftOfAKeptObjectsOwnerIsTakenByItsMark) {
   EXPECT_TRUE(Exists(claim));
 }
 
+// Somebody may make its set anew meanwhile.
+TEST_F(ReaperTest, AClaimThatIsTakenByItsMarkIsNotTriedForEver) {
+  settings_.settings.volumes = Volumes::kDelete;
+  StartWatcher();
+  observer_->SureLook({});
+  kubernetes_.Apply(R"({"apiVersion":"v1","kind":"PersistentVolumeClaim",)" + Meta("data-w-0") +
+                    R"(,"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":)"
+                    R"({"storage":"1Gi"}}}})");
+  AnHourPasses();
+  WriteMarks(kGone + (",statefulsets.apps/w=0011223344556677,+" +
+                      Named("data-w-0", "persistentvolumeclaims")),
+             seconds(1));
+  Refuse("DELETE", "/persistentvolumeclaims/", 500);
+  EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
+  EXPECT_NE(Notes().find("persistentvolumeclaim/data-w-0"), std::string::npos) << Notes();
+}
+
 TEST_F(ReaperTest, AClaimIsTakenByItsMarkOnlyWhereItsSetIsMarkedAndGone) {
   settings_.settings.volumes = Volumes::kDelete;
   StartWatcher();
