@@ -27,6 +27,8 @@ constexpr int kMostRootConflicts = 10;
 constexpr Duration kPatienceWithKinds{10'000};
 // After a delete of the root whose answer was lost.
 constexpr Duration kPatienceWithRoot = std::chrono::minutes(1);
+// With what an earlier watcher marked as orphans and can't be told yet, once the root is gone.
+constexpr Duration kPatienceWithMarks = std::chrono::minutes(1);
 // The garbage collector's time for what is left of a controller, before we do it ourselves.
 constexpr Duration kLeftoverPatience{1'000};
 constexpr const char* kNotGone = ": not gone by the deadline";
@@ -633,7 +635,7 @@ bool Deletion::MustOrphan(const KubeObject& object, bool past_deadline) {
 void Deletion::DeleteOrphans(bool past_deadline, Pass& pass) {
   const std::vector<KubeObject> remaining = orphans_.Remaining();
   std::vector<const KubeObject*> due;
-  pass.remaining += orphans_.untold();
+  pass.remaining += orphans_.untold().size();
   for (const KubeObject& object : remaining) {
     const std::string& uid = object.meta.uid;
     const bool is_listed =
@@ -642,15 +644,19 @@ void Deletion::DeleteOrphans(bool past_deadline, Pass& pass) {
     if (CountsAsGone(object)) continue;
     ++pass.remaining;
     if (past_deadline) pass.left.push_back(object.Describe() + kNotGone);
-    // Until its owner has gone that would make it anew.
-    const auto& owners = object.meta.owner_references();
-    const bool is_let_go = std::all_of(
-        owners.begin(), owners.end(),
-        [this](const OwnerReference& owner) { return deletes_.AcceptedAt(owner.uid).has_value(); });
-    if (!object.meta.deleting && is_let_go) due.push_back(&object);
+    if (!object.meta.deleting && IsLetGo(object)) due.push_back(&object);
   }
   SendOrphaning(due, past_deadline);
   deletes_.Send(due, Propagation());
+}
+
+// Whether nobody is left that would make it anew.
+bool Deletion::IsLetGo(const KubeObject& object) const {
+  const auto& owners = object.meta.owner_references();
+  return std::all_of(owners.begin(), owners.end(), [this](const OwnerReference& owner) {
+    const bool is_root = owner.uid == as_seen_.meta.uid;
+    return (root_deleted_ && is_root) || deletes_.AcceptedAt(owner.uid).has_value();
+  });
 }
 
 // After a crash what bears no label of the cluster could not be found again.
@@ -934,30 +940,27 @@ void Deletion::DeleteBehindRoot(const std::vector<KubeObject>& mounted) {
       return deletes_.AcceptedAt(object->meta.uid).has_value();
     });
   }
-  for (const KubeObject* object : objects) NameLeft(*object);
+  for (const KubeObject* object : objects) NameLeft(object->Describe());
 }
 
-void Deletion::NameLeft(const KubeObject& object) {
-  overdue_.push_back(object.Describe() + ": left of the master root");
+void Deletion::NameLeft(const std::string& object) {
+  overdue_.push_back(object + ": left of the master root");
   tools_.log.warn("{}", overdue_.back());
 }
 
 // Its pods are among them, so our own, without which nothing goes on, comes last.
 void Deletion::DeleteOrphansOfRoot() {
-  // By somebody's new cluster.
-  const auto is_adopted = [this](const KubeObject& object) {
-    const auto& owners = object.meta.owner_references();
-    return !owners.empty() && owners.front().uid != as_seen_.meta.uid;
-  };
-  int rounds = 0;
+  std::map<std::string, int> rounds;  // of claims, by UID
   const auto send = [&] {
     const std::vector<KubeObject> remaining = orphans_.Remaining();
     std::vector<const KubeObject*> due;
     KubeObjects own;
     for (const KubeObject& object : remaining) {
-      if (is_adopted(object)) continue;
+      // Somebody's new cluster may have adopted it.
+      if (!IsLetGo(object)) continue;
       // Whose it was is not asked again, and somebody may make that set anew.
-      if (object.type->kind == "PersistentVolumeClaim" && rounds >= kMostLatePasses) continue;
+      const bool is_claim = object.type->kind == "PersistentVolumeClaim";
+      if (is_claim && rounds[object.meta.uid]++ >= kMostLatePasses) continue;
       const bool is_own = object.meta.name == marks_.condemned_by.pod;
       is_own ? own.push_back(object) : due.push_back(&object);
     }
@@ -972,17 +975,19 @@ void Deletion::DeleteOrphansOfRoot() {
   };
   // The master may be among them. As the root's delete theirs is tried until it is refused for
   // good.
+  const MonotonicTime patience = tools_.clock.Now() + kPatienceWithMarks;
   for (int passes = 0; passes < kMostLatePasses && !orphans_.empty();) {
     tools_.turn({});
-    const bool counts = send() || tools_.gives_up || root_forbids_;
+    const bool sent = send();
+    const bool told = orphans_.untold().empty() || tools_.clock.Now() >= patience;
+    const bool counts = (sent && told) || tools_.gives_up || root_forbids_;
     if (counts) ++passes;
-    ++rounds;
     if (passes < kMostLatePasses) pace_.Pause(MonotonicTime::max());
   }
   for (const KubeObject& object : orphans_.Remaining()) {
-    if (object.meta.deleting || is_adopted(object)) continue;
-    NameLeft(object);
+    if (!object.meta.deleting && IsLetGo(object)) NameLeft(object.Describe());
   }
+  for (const FirstDelete& untold : orphans_.untold()) NameLeft(untold.Describe());
 }
 
 // A master pod without a controller is a master root, which the guard lets go only if it is marked.

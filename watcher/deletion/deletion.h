@@ -157,6 +157,7 @@ class Deletion {
   bool HasWaitedForKeptOwners() const;
   // Deletes what has lost its owner so, and adds to `pass` what is left of it.
   void DeleteOrphans(bool past_deadline, Pass& pass);
+  bool IsLetGo(const KubeObject& object) const;
   // Reads the root after a delete of it that may have been carried out.
   RootState AwaitRoot();
   void DeleteOrphansOfRoot();
@@ -169,7 +170,7 @@ class Deletion {
   void DeleteBehindRoot(const std::vector<KubeObject>& mounted);
   // One more pass over what is left of the members. What the root was like behind its list.
   RootState DeleteLeft();
-  void NameLeft(const KubeObject& object);
+  void NameLeft(const std::string& object);
   void NameClaimsLeft();
   // False: they aren't marked, and their owners can't go yet.
   bool MarkOrphans(bool past_deadline);

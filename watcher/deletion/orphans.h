@@ -40,8 +40,8 @@ class Orphans {
   std::vector<FirstDelete> Marks() const;
   // Returns those that are still there, as they are now. One that can't be read counts as there.
   std::vector<KubeObject> Remaining();
-  // How many of those that were marked can't be told yet.
-  std::size_t untold() const { return marked_.size(); }
+  // Those that were marked and can't be told yet.
+  const std::vector<FirstDelete>& untold() const { return marked_; }
 
  private:
   bool MayGo(const KubeObject& object) const;

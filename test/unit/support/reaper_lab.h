@@ -137,6 +137,15 @@ class ReaperLab : public testing::Test, protected Lab {
     EXPECT_TRUE(MasterRoot(client_, *look.root).WriteMarks(changes));
   }
 
+  // An earlier watcher has marked the map "left" as an orphan, and it can't be read.
+  void MarkUnreadable() {
+    observer_->SureLook({});
+    MakeBareMap("left");
+    AnHourPasses();
+    WriteMarks(kGone + (",+" + Named("left")), std::chrono::seconds(1));
+    Refuse("GET", "metadata.name%3Dleft", 503);
+  }
+
   // What an earlier watcher began this long ago is half, and the brake is on.
   void StartHalfUnderTheBrake(Duration ago) {
     MakeMap("first");

@@ -87,11 +87,11 @@ TEST_F(OrphansTest, AMarkedOneOfAKindThatDiscoveryCannotTellIsNotForgotten) {
       {ResourceType{"ray.io", "v1", "rayclusters", "RayCluster"}, *ReadObjectMeta(left->root())})});
   Refuse("GET", "/apis/ray.io", 503);
   EXPECT_EQ(Remaining(), Names());
-  EXPECT_EQ(orphans_.untold(), 1u);
+  EXPECT_EQ(orphans_.untold().size(), 1u);
   EXPECT_EQ(orphans_.Marks().size(), 1u) << "another watcher may have to take it up";
   kubernetes_.GetFaults().Clear();
   EXPECT_EQ(Remaining(), Names{"left"});
-  EXPECT_EQ(orphans_.untold(), 0u);
+  EXPECT_EQ(orphans_.untold().size(), 0u);
 }
 
 TEST_F(OrphansTest, OneOfAnotherGroupIsAnother) {
@@ -126,11 +126,11 @@ TEST_F(OrphansTest, AMarkedOneWhoseOwnerIsNotSureToLiveIsWaitedFor) {
     Orphans orphans(*tools_, warn_once_, cluster_, [](const KubeObject&) { return false; });
     orphans.TakeUp({MarkOf(left)});
     EXPECT_EQ(orphans.Remaining().size(), 0u);
-    EXPECT_EQ(orphans.untold(), 1u);
+    EXPECT_EQ(orphans.untold().size(), 1u);
     EXPECT_FALSE(orphans.Contains(left.meta.uid));
     LetGoOf("of-" + owner);
     EXPECT_EQ(orphans.Remaining().size(), 1u);
-    EXPECT_EQ(orphans.untold(), 0u);
+    EXPECT_EQ(orphans.untold().size(), 0u);
   }
 }
 

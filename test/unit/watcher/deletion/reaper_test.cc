@@ -635,21 +635,68 @@ TEST_F(ReaperTest, OnlyWhatIsMarkedAsLeftOfAKeptObjectsOwnerIsTakenByItsMark) {
   EXPECT_TRUE(Exists(claim));
 }
 
+// The garbage collector takes the reference off later.
+TEST_F(ReaperTest, WhatAMemberThatStillTerminatesHadControlledGoesBehindTheRoot) {
+  MakeOwnerOfAKeptMap();
+  Refuse("DELETE", "/replicasets/", 500);
+  Before("DELETE", "/deployments/w", 1, [this] { kubernetes_.settle_after_writes = false; });
+  After("DELETE", "/spark-m", 1, [this] { kubernetes_.GetFaults().Clear(); });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_TRUE(Exists("/apis/apps/v1/namespaces/lab/deployments/w"));
+  const auto sets = JsonDocument::Parse(
+      Read("/apis/apps/v1/namespaces/lab/replicasets?labelSelector=app%3Dw").body);
+  EXPECT_EQ(sets->root()["items"].size(), 0u);
+}
+
+// Nobody finds it any more once the root is gone.
+TEST_F(ReaperTest, WhatIsMarkedAndCanNotBeReadIsWaitedForBehindTheRoot) {
+  MarkUnreadable();
+  Before("DELETE", "/spark-m", 1, [this] {
+    clock_.At(clock_.elapsed + seconds(30), [this] { kubernetes_.GetFaults().Clear(); });
+  });
+  EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
+  EXPECT_FALSE(MapExists("left"));
+  EXPECT_EQ(Notes().find("left of the master root"), std::string::npos) << Notes();
+}
+
+TEST_F(ReaperTest, WhatIsMarkedAndCanNeverBeReadIsNamed) {
+  MarkUnreadable();
+  EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
+  EXPECT_TRUE(MapExists("left"));
+  EXPECT_NE(Notes().find("configmaps/left: left of the master root"), std::string::npos) << Notes();
+}
+
+// A claim of the set "w", which an earlier watcher has deleted, is marked.
+class MarkedClaimTest : public ReaperLab {
+ protected:
+  MarkedClaimTest() {
+    settings_.settings.volumes = Volumes::kDelete;
+    StartWatcher();
+    observer_->SureLook({});
+    kubernetes_.Apply(R"({"apiVersion":"v1","kind":"PersistentVolumeClaim",)" + Meta("data-w-0") +
+                      R"(,"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":)"
+                      R"({"storage":"1Gi"}}}})");
+    AnHourPasses();
+    WriteMarks(kGone + (",statefulsets.apps/w=0011223344556677,+" +
+                        Named("data-w-0", "persistentvolumeclaims")),
+               seconds(1));
+  }
+};
+
 // Somebody may make its set anew meanwhile.
-TEST_F(ReaperTest, AClaimThatIsTakenByItsMarkIsNotTriedForEver) {
-  settings_.settings.volumes = Volumes::kDelete;
-  StartWatcher();
-  observer_->SureLook({});
-  kubernetes_.Apply(R"({"apiVersion":"v1","kind":"PersistentVolumeClaim",)" + Meta("data-w-0") +
-                    R"(,"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":)"
-                    R"({"storage":"1Gi"}}}})");
-  AnHourPasses();
-  WriteMarks(kGone + (",statefulsets.apps/w=0011223344556677,+" +
-                      Named("data-w-0", "persistentvolumeclaims")),
-             seconds(1));
+TEST_F(MarkedClaimTest, IsNotTriedForEver) {
   Refuse("DELETE", "/persistentvolumeclaims/", 500);
   EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
   EXPECT_NE(Notes().find("persistentvolumeclaim/data-w-0"), std::string::npos) << Notes();
+}
+
+TEST_F(MarkedClaimTest, GoesHoweverLateItCanBeRead) {
+  Refuse("GET", "metadata.name%3Ddata-w-0", 503);
+  Before("DELETE", "/spark-m", 1, [this] {
+    clock_.At(clock_.elapsed + seconds(30), [this] { kubernetes_.GetFaults().Clear(); });
+  });
+  EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
+  EXPECT_FALSE(Exists("/api/v1/namespaces/lab/persistentvolumeclaims/data-w-0"));
 }
 
 TEST_F(ReaperTest, AClaimIsTakenByItsMarkOnlyWhereItsSetIsMarkedAndGone) {
