@@ -554,6 +554,21 @@ TEST_F(ControllerRootTest, OneThatIsRefusedForGoodIsNamed) {
   EXPECT_NE(Notes().find("left of the master root"), std::string::npos) << Notes();
 }
 
+// It still names the root that has gone.
+TEST_F(ControllerRootTest, OneThatCanNotBeReadIsNamedAlthoughTheRootsDeleteWasNotAnswered) {
+  kubernetes_.on_answer = [this](const Request& request, const User&, Response& response) {
+    if (request.method != "DELETE" || request.target != root_) return;
+    response.status = 500;
+    Refuse("GET", "metadata.name%3D" + NameOfPod(), 503);
+    Refuse("PATCH", "/pods/", 403);
+    Refuse("DELETE", "/pods/", 403);
+  };
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_TRUE(Exists(pod_));
+  EXPECT_FALSE(Exists(root_));
+  EXPECT_NE(Notes().find("left of the master root"), std::string::npos) << Notes();
+}
+
 // It is a master root then: the guard lets it go only if it is marked.
 TEST_F(ControllerRootTest, OurOwnPodIsMarkedWhereItGoesBehindItsRoot) {
   std::string marked;
@@ -657,6 +672,17 @@ TEST_F(ReaperTest, WhatIsMarkedAndCanNotBeReadIsWaitedForBehindTheRoot) {
   EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
   EXPECT_FALSE(MapExists("left"));
   EXPECT_EQ(Notes().find("left of the master root"), std::string::npos) << Notes();
+}
+
+// As long as the root is there, until the deadline.
+TEST_F(ReaperTest, WhatIsMarkedAndCanNotBeReadIsWaitedForBeforeTheRoot) {
+  MarkUnreadable();
+  clock_.At(clock_.elapsed + minutes(5), [this] {
+    EXPECT_TRUE(Exists(kRoot));
+    kubernetes_.GetFaults().Clear();
+  });
+  EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
+  EXPECT_FALSE(MapExists("left"));
 }
 
 TEST_F(ReaperTest, WhatIsMarkedAndCanNeverBeReadIsNamed) {
