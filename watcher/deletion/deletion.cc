@@ -27,11 +27,12 @@ constexpr int kMostRootConflicts = 10;
 constexpr Duration kPatienceWithKinds{10'000};
 // After a delete of the root whose answer was lost.
 constexpr Duration kPatienceWithRoot = std::chrono::minutes(1);
-// With what an earlier watcher marked as orphans and can't be told yet, once the root is gone.
-constexpr Duration kPatienceWithMarks = std::chrono::minutes(1);
+// With what can't be told or read behind the root: our own pod has its grace period, and no more.
+constexpr Duration kPatienceBehindRoot{10'000};
 // The garbage collector's time for what is left of a controller, before we do it ourselves.
 constexpr Duration kLeftoverPatience{1'000};
 constexpr const char* kNotGone = ": not gone by the deadline";
+constexpr const char* kNotTold = ": whether it is left over could not be told by the deadline";
 
 // The kind of an owner that was never seen, as far as it is said.
 std::string GivenKind(const OwnerName& owner, const Settings& settings) {
@@ -188,7 +189,7 @@ bool Deletion::IsEvidenceOld() const {
 bool Deletion::IsHeld(const std::string& refusal) {
   if (IsWhole()) return false;
   // Where there is no root no mark can be tried.
-  policy_ = root_is_gone_ ? refusal : root_.PolicyAgainstMarks().value_or("");
+  policy_ = root_is_gone_ || root_deleted_ ? refusal : root_.PolicyAgainstMarks().value_or("");
   if (IsOfGuard(policy_)) policy_.clear();  // that doesn't end by itself
   return !policy_.empty();
 }
@@ -542,6 +543,9 @@ Deletion::Pass Deletion::DeletePass(const MemberPass& members, bool past_deadlin
     pass.remaining -= static_cast<std::size_t>(
         std::count_if(group->begin(), group->end(),
                       [this](const KubeObject& object) { return CountsAsGone(object); }));
+    for (const KubeObject& object : *group) {
+      if (object.meta.deleting) terminating_.insert(object.meta.uid);
+    }
   }
   const auto name = [&](const KubeObjects& objects, const char* why) {
     for (const KubeObject& object : objects) {
@@ -635,7 +639,10 @@ bool Deletion::MustOrphan(const KubeObject& object, bool past_deadline) {
 void Deletion::DeleteOrphans(bool past_deadline, Pass& pass) {
   const std::vector<KubeObject> remaining = orphans_.Remaining();
   std::vector<const KubeObject*> due;
-  pass.remaining += orphans_.untold().size();
+  pass.remaining += orphans_.awaited();
+  for (const FirstDelete& untold : orphans_.untold()) {
+    if (past_deadline) pass.left.push_back(untold.Describe() + kNotTold);
+  }
   for (const KubeObject& object : remaining) {
     const std::string& uid = object.meta.uid;
     const bool is_listed =
@@ -655,7 +662,8 @@ bool Deletion::IsLetGo(const KubeObject& object) const {
   const auto& owners = object.meta.owner_references();
   return std::all_of(owners.begin(), owners.end(), [this](const OwnerReference& owner) {
     const bool is_root = owner.uid == as_seen_.meta.uid;
-    return (root_deleted_ && is_root) || deletes_.AcceptedAt(owner.uid).has_value();
+    return (root_deleted_ && is_root) || terminating_.contains(owner.uid) ||
+           deletes_.AcceptedAt(owner.uid).has_value();
   });
 }
 
@@ -868,13 +876,15 @@ RootState Deletion::AwaitRoot() {
   return state;
 }
 
+bool Deletion::IsNamed(const std::string& object) const {
+  return std::any_of(overdue_.begin(), overdue_.end(),
+                     [&](const std::string& left) { return left.starts_with(object + ":"); });
+}
+
 // Nobody finds them any more: most claims of a StatefulSet bear no label of the cluster.
 void Deletion::NameClaimsLeft() {
   for (const std::string& claim : deletes_.ClaimsLeft()) {
-    const bool is_named = std::any_of(overdue_.begin(), overdue_.end(), [&](const auto& left) {
-      return left.starts_with(claim + ":");
-    });
-    if (is_named) continue;
+    if (IsNamed(claim)) continue;
     overdue_.push_back(claim + ": its delete was refused");
     tools_.log.warn("{}", overdue_.back());
     tools_.metrics.SetMembers(static_cast<std::int64_t>(memory_.listed.size()),
@@ -944,50 +954,69 @@ void Deletion::DeleteBehindRoot(const std::vector<KubeObject>& mounted) {
 }
 
 void Deletion::NameLeft(const std::string& object) {
+  if (IsNamed(object)) return;
   overdue_.push_back(object + ": left of the master root");
   tools_.log.warn("{}", overdue_.back());
 }
 
-// Its pods are among them, so our own, without which nothing goes on, comes last.
+// Its pods are among them. As the root's delete theirs is tried until it is refused for good: the
+// master may be among them.
 void Deletion::DeleteOrphansOfRoot() {
-  std::map<std::string, int> rounds;  // of claims, by UID
-  const auto send = [&] {
-    const std::vector<KubeObject> remaining = orphans_.Remaining();
-    std::vector<const KubeObject*> due;
-    KubeObjects own;
-    for (const KubeObject& object : remaining) {
-      // Somebody's new cluster may have adopted it.
-      if (!IsLetGo(object)) continue;
-      // Whose it was is not asked again, and somebody may make that set anew.
-      const bool is_claim = object.type->kind == "PersistentVolumeClaim";
-      if (is_claim && rounds[object.meta.uid]++ >= kMostLatePasses) continue;
-      const bool is_own = object.meta.name == marks_.condemned_by.pod;
-      is_own ? own.push_back(object) : due.push_back(&object);
-    }
-    bool all = SendOrphaning(due, true);
-    all = deletes_.Send(due, Propagation()) && all;
-    for (KubeObject& pod : own) {
-      if (!all) break;
-      all = MarkAsRoot(pod);
-      all = deletes_.Send({&pod}, Propagation()) && all;
-    }
-    return all;
-  };
-  // The master may be among them. As the root's delete theirs is tried until it is refused for
-  // good.
-  const MonotonicTime patience = tools_.clock.Now() + kPatienceWithMarks;
-  for (int passes = 0; passes < kMostLatePasses && !orphans_.empty();) {
+  const MonotonicTime until = tools_.clock.Now() + kPatienceBehindRoot;
+  for (int passes = 1; !orphans_.empty();) {
     tools_.turn({});
-    const bool sent = send();
-    const bool told = orphans_.untold().empty() || tools_.clock.Now() >= patience;
-    const bool counts = (sent && told) || tools_.gives_up || root_forbids_;
+    const bool is_last = passes >= kMostLatePasses || tools_.clock.Now() >= until;
+    const bool counts = SendOrphansOfRoot(is_last) || tools_.gives_up || root_forbids_;
+    if (counts && is_last) break;
     if (counts) ++passes;
-    if (passes < kMostLatePasses) pace_.Pause(MonotonicTime::max());
+    pace_.Pause(MonotonicTime::max());
   }
   for (const KubeObject& object : orphans_.Remaining()) {
     if (!object.meta.deleting && IsLetGo(object)) NameLeft(object.Describe());
   }
   for (const FirstDelete& untold : orphans_.untold()) NameLeft(untold.Describe());
+}
+
+// Our own pod, without which nothing goes on, comes last.
+bool Deletion::SendOrphansOfRoot(bool is_last) {
+  std::vector<const KubeObject*> due;
+  KubeObjects own;
+  const std::vector<KubeObject> remaining = orphans_.Remaining();
+  for (const KubeObject& object : remaining) {
+    // Somebody's new cluster may have adopted it.
+    if (object.meta.deleting || !IsLetGo(object)) continue;
+    const bool is_own = object.meta.name == marks_.condemned_by.pod;
+    is_own ? own.push_back(object) : due.push_back(&object);
+  }
+  if (!due.empty()) {
+    const auto anew = IsMadeAnew(is_last);
+    if (!anew) return false;
+    // It may use them without a trace on them.
+    if (*anew) due.clear();
+  }
+  bool all = SendOrphaning(due, true);
+  all = deletes_.Send(due, Propagation()) && all;
+  if (orphans_.awaited() > 0 && !is_last) return all;
+  for (KubeObject& pod : own) {
+    if (!all) break;
+    all = MarkAsRoot(pod);
+    all = deletes_.Send({&pod}, Propagation()) && all;
+  }
+  return all;
+}
+
+std::optional<bool> Deletion::IsMadeAnew(bool is_last) {
+  MemberListing::Listed listed = listing_.List(RepeatedReads(tools_));
+  if (!listed.complete && !is_last) return std::nullopt;
+  const RootState root = ReadRoot();
+  if (root == RootState::kUnknown && IsTransient(root_.problem().failure)) return std::nullopt;
+  // Those that the root has left behind look like masters.
+  std::erase_if(listed.objects, [this](const KubeObject& object) {
+    const OwnerReference* controller = object.meta.Controller();
+    return orphans_.Contains(object.meta.uid) ||
+           (controller != nullptr && orphans_.Contains(controller->uid));
+  });
+  return !IsGoing(root) || IsSomebodyElses(root, listed.objects);
 }
 
 // A master pod without a controller is a master root, which the guard lets go only if it is marked.

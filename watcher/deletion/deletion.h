@@ -161,6 +161,10 @@ class Deletion {
   // Reads the root after a delete of it that may have been carried out.
   RootState AwaitRoot();
   void DeleteOrphansOfRoot();
+  // Returns false if some have to be tried again.
+  bool SendOrphansOfRoot(bool is_last);
+  // Whether somebody has made a cluster of that name again; nullopt: that isn't known yet.
+  std::optional<bool> IsMadeAnew(bool is_last);
   // `pod` is our own, which has lost its controller; then it is as it was written. False: to write
   // it failed in passing.
   bool MarkAsRoot(KubeObject& pod);
@@ -170,6 +174,7 @@ class Deletion {
   void DeleteBehindRoot(const std::vector<KubeObject>& mounted);
   // One more pass over what is left of the members. What the root was like behind its list.
   RootState DeleteLeft();
+  bool IsNamed(const std::string& object) const;
   void NameLeft(const std::string& object);
   void NameClaimsLeft();
   // False: they aren't marked, and their owners can't go yet.
@@ -223,6 +228,7 @@ class Deletion {
   enum class FirstSent { kNone, kRefused, kFailed };
   FirstSent first_sent_ = FirstSent::kNone;  // what came of them while the cluster is whole
   bool members_left_ = false;                // at the deadline, as far as known
+  std::set<std::string> terminating_;        // UIDs of members that were seen so
   bool root_deleted_ = false;
   KubeObjects mounted_;
   std::vector<KubeObject> handed_;  // to the root

@@ -99,9 +99,11 @@ bool Orphans::IsTold(const FirstDelete& marked) {
   if (type == kinds.types.end()) return kinds.errors.empty();
   auto listed = tools_.client.Do(
       ApiRequest::ListByName(*type, cluster_.ns, marked.name, Freshness::kSure), patience);
+  refused_.erase(marked.uid_hash);
   if (!listed) {
     warn_once_(listed.error().message);
-    return !IsTransient(listed.error().failure);
+    if (!IsTransient(listed.error().failure)) refused_.insert(marked.uid_hash);
+    return false;
   }
   auto meta = ReadObjectMeta(OnlyItem(*listed));
   if (!meta || !marked.HasUid(meta->uid)) return true;
@@ -117,10 +119,25 @@ bool Orphans::IsTold(const FirstDelete& marked) {
     if (read && *read && !(*read)->deleting) return true;
   }
   // The garbage collector takes the reference off, or the object along.
-  if (!object.meta.owner_references().empty()) return false;
+  if (!object.meta.deleting && !object.meta.owner_references().empty()) return false;
   const std::string uid = object.meta.uid;
   found_.insert_or_assign(uid, std::move(object));
   return true;
+}
+
+std::size_t Orphans::awaited() const {
+  return static_cast<std::size_t>(std::count_if(
+      marked_.begin(), marked_.end(),
+      [this](const FirstDelete& object) { return !refused_.contains(object.uid_hash); }));
+}
+
+void Orphans::JudgeClaimAgain(const KubeObject& claim) {
+  const auto is_left = IsClaimLeft(claim);
+  if (is_left && *is_left) return;
+  claims_.erase(claim.meta.uid);
+  if (is_left) return;
+  marked_.push_back(FirstDelete::Of(claim));
+  marked_.back().is_orphan = true;
 }
 
 std::vector<FirstDelete> Orphans::Marks() const {
@@ -156,6 +173,7 @@ std::vector<KubeObject> Orphans::Remaining() {
         auto meta = ReadObjectMeta(OnlyItem(*answer));
         const bool is_there = meta && meta->uid == uid;
         if (is_there) object.meta = *std::move(meta);
+        if (is_there && claims_.contains(uid)) JudgeClaimAgain(object);
         if (!is_there || !MayGo(object)) {
           next = found_.erase(next);
           continue;

@@ -38,10 +38,13 @@ class Orphans {
   bool empty() const { return found_.empty() && marked_.empty(); }
   bool Contains(const std::string& uid) const { return found_.contains(uid); }
   std::vector<FirstDelete> Marks() const;
-  // Returns those that are still there, as they are now. One that can't be read counts as there.
+  // Returns those that are still there, as they are now. One that can't be read counts as there; a
+  // claim whose set can't be read is among the untold.
   std::vector<KubeObject> Remaining();
   // Those that were marked and can't be told yet.
   const std::vector<FirstDelete>& untold() const { return marked_; }
+  // How many of them are worth waiting for: the account may read them.
+  std::size_t awaited() const;
 
  private:
   bool MayGo(const KubeObject& object) const;
@@ -51,6 +54,8 @@ class Orphans {
   void FindMarked();
   // Whether it can be told what becomes of what a mark names.
   bool IsTold(const FirstDelete& marked);
+  // Asks again whose claim it is: its set may have been made anew.
+  void JudgeClaimAgain(const KubeObject& claim);
 
   const Tools& tools_;
   WarnOnce& warn_once_;
@@ -59,6 +64,7 @@ class Orphans {
   std::set<std::string> owner_uids_;         // of all owners that Find() was asked for
   std::map<std::string, KubeObject> found_;  // by UID
   std::vector<FirstDelete> marked_;          // of an earlier watcher, and not told yet
+  std::set<std::string> refused_;            // of those, by the hash of the UID
   std::vector<FirstDelete> sets_;            // StatefulSets that it deleted first
   std::set<std::string> claims_;             // UIDs of claims whose set is gone
 };

@@ -569,6 +569,47 @@ TEST_F(ControllerRootTest, OneThatCanNotBeReadIsNamedAlthoughTheRootsDeleteWasNo
   EXPECT_NE(Notes().find("left of the master root"), std::string::npos) << Notes();
 }
 
+TEST_F(ControllerRootTest, OurOwnPodGoesBehindWhatCanNotBeReadYet) {
+  MarkUnreadable();
+  After("DELETE", "/replicationcontrollers/spark-m", 1, [this] {
+    clock_.At(clock_.elapsed + seconds(8), [this] { kubernetes_.GetFaults().Clear(); });
+  });
+  bool was_left = true;
+  Before("DELETE", "/pods/", 1, [&] { was_left = MapExists("left"); });
+  EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
+  EXPECT_FALSE(Exists(pod_));
+  EXPECT_FALSE(was_left);
+}
+
+// The garbage collector takes its time with the root.
+TEST_F(ControllerRootTest, TheBrakeHoldsOurOwnPodUntilItIsOff) {
+  After("DELETE", root_, 1, [this] {
+    kubernetes_.settle_after_writes = true;
+    kubernetes_.brake = true;
+    clock_.At(clock_.elapsed + std::chrono::milliseconds(20), [this] { kubernetes_.Settle(); });
+    clock_.At(clock_.elapsed + minutes(5), [this] { kubernetes_.brake = false; });
+  });
+  Before("DELETE", root_, 1, [this] { kubernetes_.settle_after_writes = false; });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_FALSE(Exists(root_));
+  EXPECT_FALSE(Exists(pod_));
+}
+
+// An earlier watcher has deleted the root with Orphan, and nobody has taken the references off yet.
+TEST_F(ControllerRootTest, WhatIsDeletedIsNotNamedAsLeft) {
+  observer_->SureLook({});
+  AnHourPasses();
+  Delete(kDriver);
+  WriteMarks(kGone + (",+" + Named(NameOfPod(), "pods")), seconds(1));
+  kubernetes_.Admin("PATCH", pod_, R"({"metadata":{"finalizers":["example.com/held"]}})",
+                    "application/merge-patch+json");
+  kubernetes_.settle_after_writes = false;
+  kubernetes_.Admin("DELETE", root_, R"({"propagationPolicy":"Orphan"})");
+  EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
+  EXPECT_NE(Read(pod_).body.find("deletionTimestamp"), std::string::npos);
+  EXPECT_EQ(Notes().find("left of the master root"), std::string::npos) << Notes();
+}
+
 // It is a master root then: the guard lets it go only if it is marked.
 TEST_F(ControllerRootTest, OurOwnPodIsMarkedWhereItGoesBehindItsRoot) {
   std::string marked;
@@ -667,7 +708,7 @@ TEST_F(ReaperTest, WhatAMemberThatStillTerminatesHadControlledGoesBehindTheRoot)
 TEST_F(ReaperTest, WhatIsMarkedAndCanNotBeReadIsWaitedForBehindTheRoot) {
   MarkUnreadable();
   Before("DELETE", "/spark-m", 1, [this] {
-    clock_.At(clock_.elapsed + seconds(30), [this] { kubernetes_.GetFaults().Clear(); });
+    clock_.At(clock_.elapsed + seconds(8), [this] { kubernetes_.GetFaults().Clear(); });
   });
   EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
   EXPECT_FALSE(MapExists("left"));
@@ -685,11 +726,70 @@ TEST_F(ReaperTest, WhatIsMarkedAndCanNotBeReadIsWaitedForBeforeTheRoot) {
   EXPECT_FALSE(MapExists("left"));
 }
 
-TEST_F(ReaperTest, WhatIsMarkedAndCanNeverBeReadIsNamed) {
+// Our own pod has its grace period from the root's delete on, and no more.
+TEST_F(ReaperTest, WhatIsMarkedAndCanNeverBeReadIsNamedBeforeTheRootGoes) {
   MarkUnreadable();
+  std::string notes;
+  Duration gone_at{};
+  Before("DELETE", "/spark-m", 1, [&] {
+    gone_at = clock_.elapsed;
+    notes = Notes();
+  });
+  EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
+  EXPECT_TRUE(MapExists("left"));
+  EXPECT_NE(notes.find("configmaps/left: "), std::string::npos) << notes;
+  EXPECT_LT(clock_.elapsed - gone_at, seconds(30));
+}
+
+// An authorizer hiccups, or a RoleBinding is made anew.
+TEST_F(ReaperTest, WhatIsMarkedAndForbiddenOnceIsNotForgotten) {
+  MarkUnreadable();
+  kubernetes_.GetFaults().Clear();
+  Refuse("GET", "metadata.name%3Dleft", 403, 0, 1);
+  EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
+  EXPECT_FALSE(MapExists("left"));
+}
+
+TEST_F(ReaperTest, WhatIsMarkedAndForbiddenIsNamedAndHoldsNothingUp) {
+  MarkUnreadable();
+  kubernetes_.GetFaults().Clear();
+  Refuse("GET", "metadata.name%3Dleft", 403);
+  const Duration began = clock_.elapsed;
   EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
   EXPECT_TRUE(MapExists("left"));
   EXPECT_NE(Notes().find("configmaps/left: left of the master root"), std::string::npos) << Notes();
+  EXPECT_LT(clock_.elapsed - began, seconds(30));
+}
+
+// By the time it can be read somebody has applied it with a new cluster of that name.
+TEST_F(ReaperTest, WhatANewClusterMayUseStaysBehindTheRoot) {
+  MarkUnreadable();
+  After("DELETE", "/spark-m", 1, [this] {
+    clock_.At(clock_.elapsed + seconds(7), [this] {
+      MakeDriver();
+      MakeWorkload("spark-m", R"("oshinko-cluster":"spark","oshinko-type":"master",)");
+      kubernetes_.GetFaults().Clear();
+    });
+  });
+  EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
+  EXPECT_TRUE(Exists(kRoot));
+  EXPECT_TRUE(MapExists("left"));
+}
+
+// It terminates until the garbage collector has taken the reference off.
+TEST_F(ReaperTest, WhatAMemberHadControlledGoesAlthoughTheAnswerToItsDeleteIsLost) {
+  MakeOwnerOfAKeptMap();
+  kubernetes_.on_answer = [this](const Request& request, const User&, Response& response) {
+    const bool of_it = request.target.find("/deployments/w") != std::string::npos;
+    if (request.method != "DELETE" || !of_it) return;
+    kubernetes_.on_answer = nullptr;
+    response.status = 500;
+  };
+  Before("DELETE", "/deployments/w", 1, [this] { kubernetes_.settle_after_writes = false; });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  const auto sets = JsonDocument::Parse(
+      Read("/apis/apps/v1/namespaces/lab/replicasets?labelSelector=app%3Dw").body);
+  EXPECT_EQ(sets->root()["items"].size(), 0u) << Notes();
 }
 
 // A claim of the set "w", which an earlier watcher has deleted, is marked.
@@ -707,22 +807,38 @@ class MarkedClaimTest : public ReaperLab {
                         Named("data-w-0", "persistentvolumeclaims")),
                seconds(1));
   }
+  const std::string claim_ = "/api/v1/namespaces/lab/persistentvolumeclaims/data-w-0";
 };
 
-// Somebody may make its set anew meanwhile.
-TEST_F(MarkedClaimTest, IsNotTriedForEver) {
+TEST_F(MarkedClaimTest, GoesHoweverLongItsDeleteFails) {
   Refuse("DELETE", "/persistentvolumeclaims/", 500);
-  EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
-  EXPECT_NE(Notes().find("persistentvolumeclaim/data-w-0"), std::string::npos) << Notes();
-}
-
-TEST_F(MarkedClaimTest, GoesHoweverLateItCanBeRead) {
-  Refuse("GET", "metadata.name%3Ddata-w-0", 503);
-  Before("DELETE", "/spark-m", 1, [this] {
-    clock_.At(clock_.elapsed + seconds(30), [this] { kubernetes_.GetFaults().Clear(); });
+  clock_.At(clock_.elapsed + minutes(15), [this] {
+    EXPECT_FALSE(Exists(kRoot));
+    kubernetes_.GetFaults().Clear();
   });
   EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
-  EXPECT_FALSE(Exists("/api/v1/namespaces/lab/persistentvolumeclaims/data-w-0"));
+  EXPECT_FALSE(Exists(claim_));
+}
+
+TEST_F(MarkedClaimTest, StaysWhereItsSetIsMadeAnewMeanwhile) {
+  Refuse("GET", "metadata.name%3Ddata-w-0", 503);
+  Before("DELETE", "/spark-m", 1, [this] {
+    kubernetes_.GetFaults().Clear();
+    Refuse("DELETE", "/persistentvolumeclaims/", 403, 0, 1);
+  });
+  After("DELETE", "/persistentvolumeclaims/", 1, [this] { MakeSetWithClaims(); });
+  EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
+  EXPECT_EQ(Read(claim_).body.find("deletionTimestamp"), std::string::npos);
+  EXPECT_TRUE(Exists(claim_));
+}
+
+TEST_F(MarkedClaimTest, IsNamedWhereItsSetCanNoLongerBeRead) {
+  Refuse("DELETE", "/persistentvolumeclaims/", 500);
+  After("DELETE", "/persistentvolumeclaims/", 1,
+        [this] { Refuse("GET", "/statefulsets?fieldSelector", 403); });
+  EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
+  EXPECT_TRUE(Exists(claim_));
+  EXPECT_NE(Notes().find("persistentvolumeclaims/data-w-0: "), std::string::npos) << Notes();
 }
 
 TEST_F(ReaperTest, AClaimIsTakenByItsMarkOnlyWhereItsSetIsMarkedAndGone) {
