@@ -974,6 +974,8 @@ void Deletion::DeleteOrphansOfRoot() {
   for (const KubeObject& object : orphans_.Remaining()) {
     if (!object.meta.deleting && IsLetGo(object)) NameLeft(object.Describe());
   }
+  // What could not be told by the deadline may have gone since.
+  std::erase_if(overdue_, [](const std::string& left) { return left.ends_with(kNotTold); });
   for (const FirstDelete& untold : orphans_.untold()) NameLeft(untold.Describe());
 }
 
@@ -1009,7 +1011,7 @@ std::optional<bool> Deletion::IsMadeAnew(bool is_last) {
   MemberListing::Listed listed = listing_.List(RepeatedReads(tools_));
   if (!listed.complete && !is_last) return std::nullopt;
   const RootState root = ReadRoot();
-  if (root == RootState::kUnknown && IsTransient(root_.problem().failure)) return std::nullopt;
+  if (root == RootState::kUnknown) return std::nullopt;
   // Those that the root has left behind look like masters.
   std::erase_if(listed.objects, [this](const KubeObject& object) {
     const OwnerReference* controller = object.meta.Controller();

@@ -607,7 +607,35 @@ TEST_F(ControllerRootTest, WhatIsDeletedIsNotNamedAsLeft) {
   kubernetes_.Admin("DELETE", root_, R"({"propagationPolicy":"Orphan"})");
   EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
   EXPECT_NE(Read(pod_).body.find("deletionTimestamp"), std::string::npos);
-  EXPECT_EQ(Notes().find("left of the master root"), std::string::npos) << Notes();
+  EXPECT_EQ(Notes().find("left: pods/"), std::string::npos) << Notes();
+}
+
+TEST_F(ControllerRootTest, WhatIsBehindTheRootGoesHoweverLongTheApiServerIsAway) {
+  MakeBareMap("behind", OwnedBy("ReplicationController", "v1", root_));
+  kubernetes_.on_answer = [this](const Request& request, const User&, Response&) {
+    if (request.target != root_ || Exists(root_)) return;  // until it is known to be gone
+    if (request.method != "GET") return;
+    kubernetes_.on_answer = nullptr;
+    Refuse("GET", root_, 503);
+    clock_.At(clock_.elapsed + minutes(5), [this] { kubernetes_.GetFaults().Clear(); });
+  };
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_FALSE(Exists(root_));
+  EXPECT_FALSE(MapExists("behind"));
+  EXPECT_FALSE(Exists(pod_));
+  EXPECT_GE(clock_.elapsed, minutes(5));
+}
+
+TEST_F(ControllerRootTest, OurOwnPodStaysWhereANewRootHasAdoptedIt) {
+  After("DELETE", root_, 1, [this] {
+    kubernetes_.Apply(
+        R"({"apiVersion":"v1","kind":"ReplicationController",)" + Meta("spark-n") +
+        R"(,"spec":{"replicas":1,"selector":{"app":"spark-m"},"template":{"metadata":{"labels":)"
+        R"({"app":"spark-m"}},"spec":{"containers":[{"name":"main","image":"x"}]}}}})");
+  });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_FALSE(Exists(root_));
+  EXPECT_TRUE(Exists(pod_));
 }
 
 // It is a master root then: the guard lets it go only if it is marked.
@@ -773,6 +801,23 @@ TEST_F(ReaperTest, WhatANewClusterMayUseStaysBehindTheRoot) {
   });
   EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
   EXPECT_TRUE(Exists(kRoot));
+  EXPECT_TRUE(MapExists("left"));
+}
+
+TEST_F(ReaperTest, NorDoesItWhereTheNewMasterCanNotBeListedAtFirst) {
+  MarkUnreadable();
+  After("DELETE", "/spark-m", 1, [this] {
+    clock_.At(clock_.elapsed + seconds(1), [this] {
+      MakeDriver();
+      MakeWorkload("spark-n", R"("oshinko-cluster":"spark","oshinko-type":"master",)");
+      kubernetes_.GetFaults().Clear();
+      Refuse("GET", "/deployments?labelSelector", 503);
+      Refuse("GET", "/replicasets?labelSelector", 503);
+      Refuse("GET", "/pods?labelSelector", 503);
+    });
+    clock_.At(clock_.elapsed + seconds(8), [this] { kubernetes_.GetFaults().Clear(); });
+  });
+  EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
   EXPECT_TRUE(MapExists("left"));
 }
 
