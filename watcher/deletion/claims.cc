@@ -41,6 +41,17 @@ Unexpected<ApiError> Unreadable(const KubeObject& set, const std::string& why) {
 
 }  // namespace
 
+Result<std::optional<ObjectMeta>, ApiError> ReadSet(KubeClient& client, const std::string& ns,
+                                                    const std::string& name,
+                                                    const Patience& patience) {
+  const ResourceType& type = *FindBuiltInByName("statefulsets", "apps");
+  auto listed = client.Do(ApiRequest::ListByName(type, ns, name, Freshness::kSure), patience);
+  if (!listed) return Unexpected{std::move(listed).error()};
+  auto meta = ReadObjectMeta(OnlyItem(*listed));
+  if (!meta) return std::optional<ObjectMeta>();
+  return std::optional(*std::move(meta));
+}
+
 Claims::Claims(KubeClient& client, const Settings& settings, ClusterId cluster,
                WallTime collect_after)
     : client_(client),

@@ -3,6 +3,8 @@
 // settled first. Source: kubernetes.io "StatefulSets", PersistentVolumeClaim retention.
 #pragma once
 
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "probes/base/clock.h"
@@ -11,6 +13,11 @@
 #include "watcher/settings/settings.h"
 
 namespace cluster_watcher {
+
+// Returns the StatefulSet of that name as it is now; nullopt: there is none.
+Result<std::optional<ObjectMeta>, ApiError> ReadSet(KubeClient& client, const std::string& ns,
+                                                    const std::string& name,
+                                                    const Patience& patience);
 
 class Claims {
  public:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <utility>
 
 #include "watcher/decision/rules.h"
@@ -232,16 +233,25 @@ bool Deletes::SettleClaimsOf(const KubeObject& object) {
 
 bool Deletes::SendWaitingClaims() {
   std::vector<const KubeObject*> due;
-  for (const auto& [uid, waiting] : claims_waiting_) {
-    if (!AcceptedAt(waiting.set)) continue;
-    due.push_back(&waiting.claim);
-    claims_sent_.try_emplace(uid, waiting.claim.Describe());
+  for (auto next = claims_waiting_.begin(); next != claims_waiting_.end();) {
+    const auto& [uid, waiting] = *next;
+    const auto anew = AcceptedAt(waiting.set) ? IsSetMadeAnew(waiting) : std::nullopt;
+    if (anew) claims_sent_.try_emplace(uid, waiting.claim.Describe());
+    if (anew && !*anew) due.push_back(&waiting.claim);
+    next = anew && *anew ? claims_waiting_.erase(next) : std::next(next);
   }
   Send(due, PropagationPolicy::kBackground);
   std::erase_if(claims_waiting_, [this](const auto& entry) {
     return AcceptedAt(entry.second.claim.meta.uid).has_value();
   });
   return claims_waiting_.empty();
+}
+
+std::optional<bool> Deletes::IsSetMadeAnew(const WaitingClaim& waiting) {
+  const auto now = ReadSet(tools_.client, cluster_.ns, waiting.set_name, RepeatedReads(tools_));
+  if (now) return *now && (*now)->uid != waiting.set;
+  warn_once_(now.error().message);
+  return std::nullopt;
 }
 
 void Deletes::TakeAsAccepted(const Uid& uid) { accepted_at_.try_emplace(uid, tools_.clock.Now()); }
@@ -295,7 +305,8 @@ bool Deletes::AreClaimsSettled(const KubeObject& object) {
   }
   if (is_whole_()) {
     for (KubeObject& claim : settled->due) {
-      claims_waiting_.insert_or_assign(claim.meta.uid, WaitingClaim{claim, object.meta.uid});
+      claims_waiting_.insert_or_assign(claim.meta.uid,
+                                       WaitingClaim{claim, object.meta.uid, object.meta.name});
     }
     return true;
   }

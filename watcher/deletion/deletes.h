@@ -82,6 +82,12 @@ class Deletes {
   const std::vector<std::string>& first_deleted() const { return first_deleted_; }
 
  private:
+  struct WaitingClaim {
+    KubeObject claim;
+    Uid set;
+    std::string set_name;
+  };
+
   bool SendAll(const std::vector<const KubeObject*>& objects, PropagationPolicy propagation,
                bool dry_run);
   // The results are in the order of `batch`.
@@ -93,6 +99,8 @@ class Deletes {
                           PropagationPolicy propagation, std::vector<ApiResult>& results);
   std::size_t Concurrency() const;
   bool AreClaimsSettled(const KubeObject& object);
+  // Whether the set of a claim was made anew since it was deleted; nullopt: that isn't known.
+  std::optional<bool> IsSetMadeAnew(const WaitingClaim& waiting);
   bool IsHeldBack(const std::vector<ApiResult>& results);
   void Count(const KubeObject& object, const ApiResult& result, bool dry_run);
   void CountResult(const std::string& resource, const char* result);
@@ -107,10 +115,6 @@ class Deletes {
   std::unordered_map<Uid, MonotonicTime> accepted_at_;
   std::map<std::string, int> results_;
   std::set<std::string> settled_;  // UIDs of sets whose claims were settled ahead of their delete
-  struct WaitingClaim {
-    KubeObject claim;
-    Uid set;
-  };
   std::map<std::string, WaitingClaim> claims_waiting_;  // by UID
   std::map<std::string, std::string> claims_sent_;      // by UID, as people know them
   std::map<std::string, KubeObject> used_again_;  // by UID: of sets, until they may be written

@@ -10,6 +10,7 @@
 #include "watcher/decision/rules.h"
 #include "watcher/deletion/half_proof.h"
 #include "watcher/deletion/kept_owners.h"
+#include "watcher/deletion/objects_by_uid.h"
 #include "watcher/observation/next_master.h"
 #include "watcher/protocol/owner_reference.h"
 
@@ -274,10 +275,7 @@ bool Deletion::IsSomebodyElses(RootState root, const KubeObjects& objects) const
       is_stand_in_ ? FindNewMaster(objects) : FindOtherMaster(objects, memory_);
   if (master == nullptr) return false;
   // What the root controlled has lost it if we deleted it with Orphan.
-  return std::none_of(marks_.first_deletes.begin(), marks_.first_deletes.end(),
-                      [&](const FirstDelete& marked) {
-                        return marked.is_orphan && marked.HasUid(master->meta.uid);
-                      });
+  return !IsOrphan(master->meta.uid);
 }
 
 const KubeObject* Deletion::FindNewMaster(const KubeObjects& objects) const {
@@ -855,9 +853,7 @@ Deletion::Outcome Deletion::DeleteRoot(MonotonicTime deadline) {
   behind.insert(behind.end(), claims.begin(), claims.end());
   pace_.Settle();
   DeleteBehindRoot(behind);
-  for (int pass = 0; pass < kMostLatePasses && !deletes_.SendWaitingClaims(); ++pass) {
-    pace_.Pause(MonotonicTime::max());
-  }
+  SendClaimsBehindRoot();
   DeleteOrphansOfRoot();
   NameClaimsLeft();
   return Outcome::kDone;
@@ -941,7 +937,12 @@ void Deletion::DeleteBehindRoot(const std::vector<KubeObject>& mounted) {
   std::vector<const KubeObject*> objects;
   for (const KubeObject& object : mounted) objects.push_back(&object);
   for (int pass = 0; pass < kMostLatePasses && !objects.empty(); ++pass) {
-    if (pass > 0) pace_.Pause(MonotonicTime::max());
+    if (pass > 0) {
+      pace_.Pause(MonotonicTime::max());
+      const auto anew = IsMadeAnew(pass + 1 == kMostLatePasses);
+      if (!anew) continue;
+      if (*anew) break;
+    }
     tools_.turn({});
     std::vector<const KubeObject*> due = objects;
     SendOrphaning(due, true);
@@ -951,6 +952,14 @@ void Deletion::DeleteBehindRoot(const std::vector<KubeObject>& mounted) {
     });
   }
   for (const KubeObject* object : objects) NameLeft(object->Describe());
+}
+
+void Deletion::SendClaimsBehindRoot() {
+  for (int pass = 0; pass < kMostLatePasses; ++pass) {
+    const auto anew = pass > 0 ? IsMadeAnew(pass + 1 == kMostLatePasses) : false;
+    if (anew && (*anew || deletes_.SendWaitingClaims())) return;
+    pace_.Pause(MonotonicTime::max());
+  }
 }
 
 void Deletion::NameLeft(const std::string& object) {
@@ -998,7 +1007,7 @@ bool Deletion::SendOrphansOfRoot(bool is_last) {
   }
   bool all = SendOrphaning(due, true);
   all = deletes_.Send(due, Propagation()) && all;
-  if (orphans_.awaited() > 0 && !is_last) return all;
+  if (orphans_.awaited() > 0 && !is_last) return false;
   for (KubeObject& pod : own) {
     if (!all) break;
     all = MarkAsRoot(pod);
@@ -1007,18 +1016,35 @@ bool Deletion::SendOrphansOfRoot(bool is_last) {
   return all;
 }
 
+// Whoever applies the same objects again needn't leave a trace on them.
 std::optional<bool> Deletion::IsMadeAnew(bool is_last) {
   MemberListing::Listed listed = listing_.List(RepeatedReads(tools_));
-  if (!listed.complete && !is_last) return std::nullopt;
+  if (!listed.complete) return is_last ? std::optional(true) : std::nullopt;
   const RootState root = ReadRoot();
   if (root == RootState::kUnknown) return std::nullopt;
-  // Those that the root has left behind look like masters.
-  std::erase_if(listed.objects, [this](const KubeObject& object) {
-    const OwnerReference* controller = object.meta.Controller();
-    return orphans_.Contains(object.meta.uid) ||
-           (controller != nullptr && orphans_.Contains(controller->uid));
-  });
-  return !IsGoing(root) || IsSomebodyElses(root, listed.objects);
+  // What the root has left behind looks like masters.
+  const ObjectsByUid now(listed.objects);
+  std::set<std::string> behind;
+  for (const KubeObject& object : listed.objects) {
+    const KubeObject* above = &object;
+    for (int i = 0; above != nullptr && i < 16; ++i) {
+      if (IsOrphan(above->meta.uid)) behind.insert(object.meta.uid);
+      const OwnerReference* controller = above->meta.Controller();
+      if (controller != nullptr && IsOrphan(controller->uid)) behind.insert(object.meta.uid);
+      above = controller == nullptr ? nullptr : now.Find(controller->uid);
+    }
+  }
+  std::erase_if(listed.objects,
+                [&](const KubeObject& object) { return behind.contains(object.meta.uid); });
+  return !IsGoing(root) || FindNewMaster(listed.objects) != nullptr;
+}
+
+// What was marked may not be found yet.
+bool Deletion::IsOrphan(const std::string& uid) const {
+  return orphans_.Contains(uid) ||
+         std::any_of(
+             marks_.first_deletes.begin(), marks_.first_deletes.end(),
+             [&](const FirstDelete& marked) { return marked.is_orphan && marked.HasUid(uid); });
 }
 
 // A master pod without a controller is a master root, which the guard lets go only if it is marked.

@@ -163,7 +163,10 @@ class Deletion {
   void DeleteOrphansOfRoot();
   // Returns false if some have to be tried again.
   bool SendOrphansOfRoot(bool is_last);
-  // Whether somebody has made a cluster of that name again; nullopt: that isn't known yet.
+  void SendClaimsBehindRoot();
+  bool IsOrphan(const std::string& uid) const;
+  // Whether somebody has made a cluster of that name again; nullopt: that isn't known yet. At the
+  // last pass a list that isn't complete may hide one.
   std::optional<bool> IsMadeAnew(bool is_last);
   // `pod` is our own, which has lost its controller; then it is as it was written. False: to write
   // it failed in passing.

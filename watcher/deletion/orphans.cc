@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "watcher/deletion/claims.h"
 #include "watcher/deletion/kept_owners.h"
 #include "watcher/deletion/member_listing.h"
 #include "watcher/deletion/members.h"
@@ -25,18 +26,14 @@ bool Orphans::MayGo(const KubeObject& object) const {
 std::optional<bool> Orphans::IsClaimLeft(const KubeObject& object) {
   for (const FirstDelete& set : sets_) {
     if (!IsNamedAsClaimOf(set.name, object.meta.name)) continue;
-    const ResourceType& type = *FindBuiltInByName("statefulsets", "apps");
-    auto listed =
-        tools_.client.Do(ApiRequest::ListByName(type, cluster_.ns, set.name, Freshness::kSure),
-                         RepeatedReads(tools_));
-    if (!listed) {
-      warn_once_(listed.error().message);
+    const auto now = ReadSet(tools_.client, cluster_.ns, set.name, RepeatedReads(tools_));
+    if (!now) {
+      warn_once_(now.error().message);
       return std::nullopt;
     }
     // A successor's claims bear the same names.
-    if (!OnlyItem(*listed).Exists()) return true;
-    auto meta = ReadObjectMeta(OnlyItem(*listed));
-    if (meta && set.HasUid(meta->uid) && meta->deleting) return std::nullopt;
+    if (!*now) return true;
+    if (set.HasUid((*now)->uid) && (*now)->deleting) return std::nullopt;
   }
   return false;
 }
@@ -169,17 +166,18 @@ std::vector<KubeObject> Orphans::Remaining() {
         requests, static_cast<std::size_t>(tools_.settings->concurrency), RepeatedReads(tools_));
     for (const ApiResult& answer : answers) {
       auto& [uid, object] = *next;
+      bool is_there = true;  // as far as known
       if (answer) {
         auto meta = ReadObjectMeta(OnlyItem(*answer));
-        const bool is_there = meta && meta->uid == uid;
+        is_there = meta && meta->uid == uid;
         if (is_there) object.meta = *std::move(meta);
-        if (is_there && claims_.contains(uid)) JudgeClaimAgain(object);
-        if (!is_there || !MayGo(object)) {
-          next = found_.erase(next);
-          continue;
-        }
       } else {
         warn_once_(answer.error().message);
+      }
+      if (is_there && claims_.contains(uid)) JudgeClaimAgain(object);
+      if (!is_there || !MayGo(object)) {
+        next = found_.erase(next);
+        continue;
       }
       remaining.push_back(object);
       ++next;

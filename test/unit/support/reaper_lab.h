@@ -157,12 +157,14 @@ class ReaperLab : public testing::Test, protected Lab {
     kubernetes_.brake = true;
   }
 
-  // The set "w", whose claims go with it unless somebody sees to it.
-  void MakeSetWithClaims() {
+  // The set "w", whose claims go with it unless somebody sees to it, or `when_deleted` is "Retain".
+  void MakeSetWithClaims(const std::string& when_deleted = "Delete") {
     kubernetes_.Apply(
         R"({"apiVersion":"apps/v1","kind":"StatefulSet",)" + Labelled("w") +
         R"(,"spec":{"replicas":1,"serviceName":"w","selector":{"matchLabels":{"app":"w"}},)"
-        R"("persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Delete","whenScaled":"Retain"},)"
+        R"("persistentVolumeClaimRetentionPolicy":{"whenDeleted":")" +
+        when_deleted +
+        R"(","whenScaled":"Retain"},)"
         R"("volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{"accessModes":)"
         R"(["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}}],)"
         R"("template":{"metadata":{"labels":{"app":"w"}},"spec":{"containers":)"

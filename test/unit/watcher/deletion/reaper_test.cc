@@ -804,7 +804,7 @@ TEST_F(ReaperTest, WhatANewClusterMayUseStaysBehindTheRoot) {
   EXPECT_TRUE(MapExists("left"));
 }
 
-TEST_F(ReaperTest, NorDoesItWhereTheNewMasterCanNotBeListedAtFirst) {
+TEST_F(ReaperTest, NorDoesItWhereTheNewMasterCanNotBeListed) {
   MarkUnreadable();
   After("DELETE", "/spark-m", 1, [this] {
     clock_.At(clock_.elapsed + seconds(1), [this] {
@@ -815,10 +815,64 @@ TEST_F(ReaperTest, NorDoesItWhereTheNewMasterCanNotBeListedAtFirst) {
       Refuse("GET", "/replicasets?labelSelector", 503);
       Refuse("GET", "/pods?labelSelector", 503);
     });
-    clock_.At(clock_.elapsed + seconds(8), [this] { kubernetes_.GetFaults().Clear(); });
   });
   EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
   EXPECT_TRUE(MapExists("left"));
+}
+
+// Its pods aren't made yet, and nothing else is labelled as a master.
+TEST_F(ReaperTest, NorWhereOnlyTheTemplateOfANewRootTells) {
+  MarkUnreadable();
+  After("DELETE", "/spark-m", 1, [this] {
+    clock_.At(clock_.elapsed + seconds(7), [this] {
+      MakeDriver();
+      kubernetes_.settle_after_writes = false;
+      const std::string labels = R"("labels":{"oshinko-cluster":"spark")";
+      kubernetes_.Apply(
+          R"({"apiVersion":"apps/v1","kind":"Deployment",)" + Meta("spark-n", "," + labels + "}") +
+          R"(,"spec":{"replicas":1,"selector":{"matchLabels":{"app":"n"}},"template":{"metadata":{)" +
+          labels + R"(,"app":"n","oshinko-type":"master"}},"spec":{"containers":)" +
+          R"([{"name":"main","image":"x"}]}}}})");
+      kubernetes_.GetFaults().Clear();
+    });
+  });
+  EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
+  EXPECT_TRUE(MapExists("left"));
+}
+
+TEST_F(ReaperTest, WhatIsMountedStaysWhereTheRootIsMadeAnew) {
+  Delete(kMaps + std::string("/spark-config"));
+  MakeMap("first");
+  MakeBareMap("other");
+  MakeMap("spark-conf", OwnedBy("ConfigMap", "v1", kMaps + std::string("/other")));
+  Refuse("DELETE", "/configmaps/spark-conf", 403, 0, 1);
+  After("DELETE", "/configmaps/spark-conf", 1, [this] {
+    EXPECT_FALSE(Exists(kRoot));
+    MakeDriver();
+    MakeRoot();
+  });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_TRUE(Exists(kRoot));
+  EXPECT_TRUE(MapExists("spark-conf"));
+  EXPECT_NE(Notes().find("configmap/spark-conf: left"), std::string::npos) << Notes();
+}
+
+// It terminates, and the garbage collector takes the reference off later.
+TEST_F(ReaperTest, WhatIsMarkedAndCanNotBeToldYetIsWaitedForBehindTheRoot) {
+  observer_->SureLook({});
+  MakeBareMap("above", R"(,"finalizers":["example.com/held"])");
+  MakeBareMap("left", OwnedBy("ConfigMap", "v1", kMaps + std::string("/above")));
+  AnHourPasses();
+  WriteMarks(kGone + (",+" + Named("left")), seconds(1));
+  Delete(kMaps + std::string("/above"));
+  After("DELETE", "/spark-m", 1, [this] {
+    clock_.At(clock_.elapsed + seconds(8), [this] {
+      kubernetes_.Admin("PATCH", kMaps + std::string("/left"),
+                        R"({"metadata":{"ownerReferences":null}})", "application/merge-patch+json");
+    });
+  });
+  EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
+  EXPECT_FALSE(MapExists("left")) << Notes();
 }
 
 // It terminates until the garbage collector has taken the reference off.
@@ -875,6 +929,41 @@ TEST_F(MarkedClaimTest, StaysWhereItsSetIsMadeAnewMeanwhile) {
   EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
   EXPECT_EQ(Read(claim_).body.find("deletionTimestamp"), std::string::npos);
   EXPECT_TRUE(Exists(claim_));
+}
+
+// A set that keeps its claims writes nothing on them.
+TEST_F(MarkedClaimTest, StaysAlsoWhereItCanNotBeReadThen) {
+  Refuse("GET", "metadata.name%3Ddata-w-0", 503);
+  Before("DELETE", "/spark-m", 1, [this] {
+    kubernetes_.GetFaults().Clear();
+    Refuse("DELETE", "/persistentvolumeclaims/", 403, 0, 1);
+  });
+  After("DELETE", "/persistentvolumeclaims/", 1, [this] {
+    MakeSetWithClaims("Retain");
+    Refuse("GET", "metadata.name%3Ddata-w-0", 503);
+  });
+  EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
+  EXPECT_EQ(Read(claim_).body.find("deletionTimestamp"), std::string::npos);
+  EXPECT_TRUE(Exists(claim_));
+}
+
+TEST_F(ReaperTest, AClaimThatWaitsForItsSetStaysWhereThatIsMadeAnewBehindTheRoot) {
+  settings_.settings.volumes = Volumes::kDelete;
+  StartWatcher();
+  Delete(kMaps + std::string("/spark-config"));
+  MakeSetWithClaims("Retain");
+  Refuse("DELETE", "/persistentvolumeclaims/data-w-0", 403);
+  kubernetes_.on_answer = [this](const Request& request, const User&, Response&) {
+    const bool of_it = request.target.find("/data-w-0") != std::string::npos;
+    if (request.method != "DELETE" || !of_it || Exists(kRoot)) return;
+    kubernetes_.on_answer = nullptr;
+    MakeSetWithClaims("Retain");
+    kubernetes_.GetFaults().Clear();
+  };
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_TRUE(Exists("/apis/apps/v1/namespaces/lab/statefulsets/w"));
+  EXPECT_TRUE(Exists("/api/v1/namespaces/lab/persistentvolumeclaims/data-w-0"));
+  EXPECT_NE(Notes().find("persistentvolumeclaim/data-w-0: "), std::string::npos) << Notes();
 }
 
 TEST_F(MarkedClaimTest, IsNamedWhereItsSetCanNoLongerBeRead) {
