@@ -1030,7 +1030,6 @@ std::optional<bool> Deletion::IsMadeAnew(bool is_last) {
     for (int i = 0; above != nullptr && i < 16; ++i) {
       if (IsOrphan(above->meta.uid)) behind.insert(object.meta.uid);
       const OwnerReference* controller = above->meta.Controller();
-      if (controller != nullptr && IsOrphan(controller->uid)) behind.insert(object.meta.uid);
       above = controller == nullptr ? nullptr : now.Find(controller->uid);
     }
   }

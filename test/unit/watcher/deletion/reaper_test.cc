@@ -795,7 +795,7 @@ TEST_F(ReaperTest, WhatANewClusterMayUseStaysBehindTheRoot) {
   After("DELETE", "/spark-m", 1, [this] {
     clock_.At(clock_.elapsed + seconds(7), [this] {
       MakeDriver();
-      MakeWorkload("spark-m", R"("oshinko-cluster":"spark","oshinko-type":"master",)");
+      MakeWorkload("spark-m", "");  // no label tells
       kubernetes_.GetFaults().Clear();
     });
   });
@@ -947,23 +947,57 @@ TEST_F(MarkedClaimTest, StaysAlsoWhereItCanNotBeReadThen) {
   EXPECT_TRUE(Exists(claim_));
 }
 
-TEST_F(ReaperTest, AClaimThatWaitsForItsSetStaysWhereThatIsMadeAnewBehindTheRoot) {
-  settings_.settings.volumes = Volumes::kDelete;
-  StartWatcher();
-  Delete(kMaps + std::string("/spark-config"));
-  MakeSetWithClaims("Retain");
-  Refuse("DELETE", "/persistentvolumeclaims/data-w-0", 403);
-  kubernetes_.on_answer = [this](const Request& request, const User&, Response&) {
-    const bool of_it = request.target.find("/data-w-0") != std::string::npos;
-    if (request.method != "DELETE" || !of_it || Exists(kRoot)) return;
-    kubernetes_.on_answer = nullptr;
+// The set "w" goes first, and then its claim.
+class WaitingClaimTest : public ReaperLab {
+ protected:
+  WaitingClaimTest() {
+    settings_.settings.volumes = Volumes::kDelete;
+    StartWatcher();
+    Delete(kMaps + std::string("/spark-config"));
     MakeSetWithClaims("Retain");
-    kubernetes_.GetFaults().Clear();
-  };
+  }
+  // Its deletes are refused until they were behind the root; then this happens.
+  void AtFirstDeleteBehindRoot(const std::function<void()>& what) {
+    Refuse("DELETE", "/persistentvolumeclaims/data-w-0", 403);
+    kubernetes_.on_answer = [=, this](const Request& request, const User&, Response&) {
+      const bool of_it = request.target.find("/data-w-0") != std::string::npos;
+      if (request.method != "DELETE" || !of_it || Exists(kRoot)) return;
+      kubernetes_.GetFaults().Clear();
+      what();
+      kubernetes_.on_answer = nullptr;
+    };
+  }
+  const std::string set_ = "/apis/apps/v1/namespaces/lab/statefulsets/w";
+  const std::string claim_ = "/api/v1/namespaces/lab/persistentvolumeclaims/data-w-0";
+};
+
+TEST_F(WaitingClaimTest, GoesBehindTheRoot) {
+  AtFirstDeleteBehindRoot([] {});
   EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
-  EXPECT_TRUE(Exists("/apis/apps/v1/namespaces/lab/statefulsets/w"));
-  EXPECT_TRUE(Exists("/api/v1/namespaces/lab/persistentvolumeclaims/data-w-0"));
+  EXPECT_FALSE(Exists(claim_));
+}
+
+TEST_F(WaitingClaimTest, StaysWhereItsSetIsMadeAnewBehindTheRoot) {
+  AtFirstDeleteBehindRoot([this] { MakeSetWithClaims("Retain"); });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_TRUE(Exists(set_));
+  EXPECT_TRUE(Exists(claim_));
   EXPECT_NE(Notes().find("persistentvolumeclaim/data-w-0: "), std::string::npos) << Notes();
+}
+
+TEST_F(WaitingClaimTest, StaysWhereTheRootIsMadeAnew) {
+  AtFirstDeleteBehindRoot([this] { MakeRoot(); });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_TRUE(Exists(kRoot));
+  EXPECT_TRUE(Exists(claim_));
+}
+
+TEST_F(WaitingClaimTest, GoesWhileItsSetTerminates) {
+  kubernetes_.Admin("PATCH", set_, R"({"metadata":{"finalizers":["example.com/held"]}})",
+                    "application/merge-patch+json");
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_TRUE(Exists(set_));
+  EXPECT_FALSE(Exists(claim_));
 }
 
 TEST_F(MarkedClaimTest, IsNamedWhereItsSetCanNoLongerBeRead) {
