@@ -235,8 +235,10 @@ bool Deletes::SendWaitingClaims() {
   std::vector<const KubeObject*> due;
   for (auto next = claims_waiting_.begin(); next != claims_waiting_.end();) {
     const auto& [uid, waiting] = *next;
-    const auto anew = AcceptedAt(waiting.set) ? IsSetMadeAnew(waiting) : std::nullopt;
-    if (anew) claims_sent_.try_emplace(uid, waiting.claim.Describe());
+    const bool is_due = AcceptedAt(waiting.set).has_value();
+    const bool is_first = is_due && claims_sent_.try_emplace(uid, waiting.claim.Describe()).second;
+    std::optional<bool> anew;
+    if (is_due) anew = is_first ? false : IsSetMadeAnew(waiting);
     if (anew && !*anew) due.push_back(&waiting.claim);
     next = anew && *anew ? claims_waiting_.erase(next) : std::next(next);
   }

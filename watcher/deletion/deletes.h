@@ -47,7 +47,7 @@ class Deletes {
   // While the cluster is whole a set goes before its claims, so that what is to be kept of the two
   // stays together. Deletes the claims of those that went so. True: none are left.
   bool SendWaitingClaims();
-  // The claims of sets whose deletes were refused for good: "persistentvolumeclaim/x".
+  // The claims of deleted sets that are not: "persistentvolumeclaim/x".
   std::vector<std::string> ClaimsLeft() const;
   // As a mark, because nothing else would find them after a crash.
   std::vector<FirstDelete> WaitingClaims() const;

@@ -853,8 +853,9 @@ Deletion::Outcome Deletion::DeleteRoot(MonotonicTime deadline) {
   behind.insert(behind.end(), claims.begin(), claims.end());
   pace_.Settle();
   DeleteBehindRoot(behind);
-  SendClaimsBehindRoot();
-  DeleteOrphansOfRoot();
+  const MonotonicTime until = tools_.clock.Now() + kPatienceBehindRoot;
+  SendClaimsBehindRoot(until);
+  DeleteOrphansOfRoot(until);
   NameClaimsLeft();
   return Outcome::kDone;
 }
@@ -881,7 +882,7 @@ bool Deletion::IsNamed(const std::string& object) const {
 void Deletion::NameClaimsLeft() {
   for (const std::string& claim : deletes_.ClaimsLeft()) {
     if (IsNamed(claim)) continue;
-    overdue_.push_back(claim + ": its delete was refused");
+    overdue_.push_back(claim + ": it could not be deleted");
     tools_.log.warn("{}", overdue_.back());
     tools_.metrics.SetMembers(static_cast<std::int64_t>(memory_.listed.size()),
                               static_cast<std::int64_t>(overdue_.size()));
@@ -954,9 +955,10 @@ void Deletion::DeleteBehindRoot(const std::vector<KubeObject>& mounted) {
   for (const KubeObject* object : objects) NameLeft(object->Describe());
 }
 
-void Deletion::SendClaimsBehindRoot() {
-  for (int pass = 0; pass < kMostLatePasses; ++pass) {
-    const auto anew = pass > 0 ? IsMadeAnew(pass + 1 == kMostLatePasses) : false;
+void Deletion::SendClaimsBehindRoot(MonotonicTime until) {
+  for (int pass = 0; pass < kMostLatePasses || tools_.clock.Now() < until; ++pass) {
+    tools_.turn({});
+    const auto anew = pass > 0 ? IsMadeAnew(pass + 1 >= kMostLatePasses) : false;
     if (anew && (*anew || deletes_.SendWaitingClaims())) return;
     pace_.Pause(MonotonicTime::max());
   }
@@ -970,8 +972,7 @@ void Deletion::NameLeft(const std::string& object) {
 
 // Its pods are among them. As the root's delete theirs is tried until it is refused for good: the
 // master may be among them.
-void Deletion::DeleteOrphansOfRoot() {
-  const MonotonicTime until = tools_.clock.Now() + kPatienceBehindRoot;
+void Deletion::DeleteOrphansOfRoot(MonotonicTime until) {
   for (int passes = 1; !orphans_.empty();) {
     tools_.turn({});
     const bool is_last = passes >= kMostLatePasses || tools_.clock.Now() >= until;
@@ -1019,16 +1020,18 @@ bool Deletion::SendOrphansOfRoot(bool is_last) {
 // Whoever applies the same objects again needn't leave a trace on them.
 std::optional<bool> Deletion::IsMadeAnew(bool is_last) {
   MemberListing::Listed listed = listing_.List(RepeatedReads(tools_));
-  if (!listed.complete) return is_last ? std::optional(true) : std::nullopt;
+  if (!listed.complete && !is_last) return std::nullopt;
+  if (!listed.workloads) return true;
   const RootState root = ReadRoot();
   if (root == RootState::kUnknown) return std::nullopt;
-  // What the root has left behind looks like masters.
+  // What the root has left behind looks like masters, and so may what has been kept all along.
   const ObjectsByUid now(listed.objects);
   std::set<std::string> behind;
   for (const KubeObject& object : listed.objects) {
     const KubeObject* above = &object;
     for (int i = 0; above != nullptr && i < 16; ++i) {
-      if (IsOrphan(above->meta.uid)) behind.insert(object.meta.uid);
+      const bool is_kept = IsKept(above->meta) && memory_.left.contains(above->meta.uid);
+      if (is_kept || IsOrphan(above->meta.uid)) behind.insert(object.meta.uid);
       const OwnerReference* controller = above->meta.Controller();
       above = controller == nullptr ? nullptr : now.Find(controller->uid);
     }

@@ -160,10 +160,11 @@ class Deletion {
   bool IsLetGo(const KubeObject& object) const;
   // Reads the root after a delete of it that may have been carried out.
   RootState AwaitRoot();
-  void DeleteOrphansOfRoot();
+  // Both at most until then, unless something has to be tried until it is refused for good.
+  void SendClaimsBehindRoot(MonotonicTime until);
+  void DeleteOrphansOfRoot(MonotonicTime until);
   // Returns false if some have to be tried again.
   bool SendOrphansOfRoot(bool is_last);
-  void SendClaimsBehindRoot();
   bool IsOrphan(const std::string& uid) const;
   // Whether somebody has made a cluster of that name again; nullopt: that isn't known yet. At the
   // last pass a list that isn't complete may hide one.

@@ -126,6 +126,13 @@ MemberListing::Listed MemberListing::List(const Patience& patience) {
   listed.any = !listing.read.empty();
   listed.complete = kinds.errors.empty() && listing.failed.empty() && listed.any &&
                     listing.read.size() == readable_.size();
+  listed.workloads = std::none_of(types.begin(), types.end(), [&](const ResourceType& type) {
+    const bool is_skipped = std::any_of(listing.skipped.begin(), listing.skipped.end(),
+                                        [&](const auto& skipped) { return skipped.first == type; });
+    const std::string kind = type.QualifiedName();
+    return IsWorkload(type) && !listing.read.contains(kind) &&
+           (!is_skipped || readable_.contains(kind));
+  });
   refresh_kinds_ = !listed.complete;
   listed.objects = std::move(listing.objects);
   if (!preserves) return listed;

@@ -32,6 +32,7 @@ class MemberListing {
     KubeObjects preserved;            // claims, listed only because they must survive
     bool complete = true;             // false: a kind could not be listed this time
     bool any = true;                  // false: no kind could
+    bool workloads = true;            // false: one that runs pods could not
     std::vector<std::string> failed;  // why kinds could not be listed this time
   };
 

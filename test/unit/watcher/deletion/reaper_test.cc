@@ -840,6 +840,31 @@ TEST_F(ReaperTest, NorWhereOnlyTheTemplateOfANewRootTells) {
   EXPECT_TRUE(MapExists("left"));
 }
 
+// Such a kind is also why the root is deleted with Orphan.
+TEST_F(ReaperTest, AKindThatCanNeverBeListedKeepsNothingBehindTheRoot) {
+  MakeMap("first");
+  observer_->SureLook({});
+  Refuse("GET", "/services?labelSelector", 503);
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_FALSE(Exists(kRoot));
+  const auto sets = JsonDocument::Parse(
+      Read("/apis/apps/v1/namespaces/lab/replicasets?labelSelector=app%3Dspark-m").body);
+  EXPECT_EQ(sets->root()["items"].size(), 0u) << Notes();
+}
+
+TEST_F(ReaperTest, AKeptPodOfTheRootKeepsNoOthers) {
+  MakeMap("first");
+  kubernetes_.Admin("PATCH", kRoot, R"({"spec":{"replicas":3}})", "application/merge-patch+json");
+  const char* pods = "/api/v1/namespaces/lab/pods?labelSelector=app%3Dspark-m";
+  const auto before = JsonDocument::Parse(Read(pods).body);
+  ASSERT_EQ(before->root()["items"].size(), 3u);
+  const auto kept = ReadObjectMeta(before->root()["items"].At(2));
+  Annotate("/api/v1/namespaces/lab/pods/" + kept->name, "keep", "true");
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  const auto left = JsonDocument::Parse(Read(pods).body);
+  EXPECT_EQ(left->root()["items"].size(), 1u) << Notes();
+}
+
 TEST_F(ReaperTest, WhatIsMountedStaysWhereTheRootIsMadeAnew) {
   Delete(kMaps + std::string("/spark-config"));
   MakeMap("first");
@@ -990,6 +1015,19 @@ TEST_F(WaitingClaimTest, StaysWhereTheRootIsMadeAnew) {
   EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
   EXPECT_TRUE(Exists(kRoot));
   EXPECT_TRUE(Exists(claim_));
+}
+
+TEST_F(WaitingClaimTest, GoesAlthoughItsSetCanNotBeRead) {
+  Refuse("GET", "/statefulsets?fieldSelector", 403);
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_FALSE(Exists(claim_));
+}
+
+TEST_F(WaitingClaimTest, IsNamedWhereItsSetCanNotBeReadToTryAgain) {
+  AtFirstDeleteBehindRoot([this] { Refuse("GET", "/statefulsets?fieldSelector", 503); });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_TRUE(Exists(claim_));
+  EXPECT_NE(Notes().find("persistentvolumeclaim/data-w-0: "), std::string::npos) << Notes();
 }
 
 TEST_F(WaitingClaimTest, GoesWhileItsSetTerminates) {
