@@ -52,6 +52,19 @@ TEST_F(MemberListingTest, AKindThatDiscoveryCannotTellIsAGap) {
   EXPECT_EQ(listed.failed, Names());
 }
 
+// What may not be listed tells nothing, unless it could be before.
+TEST_F(MemberListingTest, ItIsSaidWhetherAllThatRunPodsAreListed) {
+  Refuse("GET", "/services?", 503);
+  Refuse("GET", "/jobs?", 403);
+  EXPECT_TRUE(listing_->List().workloads);
+  Refuse("GET", "/deployments?", 503);
+  EXPECT_FALSE(listing_->List().workloads) << "which it never was";
+  kubernetes_.GetFaults().Clear();
+  EXPECT_TRUE(listing_->List().workloads);
+  Refuse("GET", "/deployments?", 403);
+  EXPECT_FALSE(listing_->List().workloads);
+}
+
 TEST_F(MemberListingTest, OfTheKindsThatAreAskedForTheOthersAreSaidToBeSkipped) {
   EXPECT_EQ(FindMemberKinds(settings_.settings, discovery_, {}).not_served, Names())
       << "few API servers have all kinds";
