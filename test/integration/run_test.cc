@@ -136,6 +136,8 @@ TEST_F(RunCommand, StartedAgainItFindsTheClusterOfTheGeneratedName) {
   EXPECT_EQ(again.Output(), first);
   EXPECT_EQ(api().Uid("deployments", ns_, name + "-m"), root);
   EXPECT_EQ(StatusMark(name), "") << "it has not ended any more";
+  again.Signal(SIGTERM);
+  EXPECT_EQ(ExitOf(again), 7) << again.Log();
 }
 
 TEST_F(RunCommand, ScaledToZeroItsClusterGoes) {

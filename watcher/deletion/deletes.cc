@@ -238,7 +238,8 @@ bool Deletes::SendWaitingClaims() {
     const bool is_due = AcceptedAt(waiting.set).has_value();
     const bool is_first = is_due && claims_sent_.try_emplace(uid, waiting.claim.Describe()).second;
     std::optional<bool> anew;
-    if (is_due) anew = is_first ? false : IsSetMadeAnew(waiting);
+    if (is_due) anew = IsSetMadeAnew(waiting);
+    if (!anew && is_first) anew = false;
     if (anew && !*anew) due.push_back(&waiting.claim);
     next = anew && *anew ? claims_waiting_.erase(next) : std::next(next);
   }

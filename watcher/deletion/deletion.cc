@@ -853,9 +853,11 @@ Deletion::Outcome Deletion::DeleteRoot(MonotonicTime deadline) {
   behind.insert(behind.end(), claims.begin(), claims.end());
   pace_.Settle();
   DeleteBehindRoot(behind);
-  const MonotonicTime until = tools_.clock.Now() + kPatienceBehindRoot;
-  SendClaimsBehindRoot(until);
-  DeleteOrphansOfRoot(until);
+  SendClaimsBehindRoot();
+  for (const KubeObject& object : behind) {
+    if (!deletes_.AcceptedAt(object.meta.uid)) NameLeft(object.Describe());
+  }
+  DeleteOrphansOfRoot();
   NameClaimsLeft();
   return Outcome::kDone;
 }
@@ -938,13 +940,11 @@ void Deletion::DeleteBehindRoot(const std::vector<KubeObject>& mounted) {
   std::vector<const KubeObject*> objects;
   for (const KubeObject& object : mounted) objects.push_back(&object);
   for (int pass = 0; pass < kMostLatePasses && !objects.empty(); ++pass) {
-    if (pass > 0) {
-      pace_.Pause(MonotonicTime::max());
-      const auto anew = IsMadeAnew(pass + 1 == kMostLatePasses);
-      if (!anew) continue;
-      if (*anew) break;
-    }
+    if (pass > 0) pace_.Pause(MonotonicTime::max());
     tools_.turn({});
+    const auto anew = pass > 0 ? IsMadeAnew(pass + 1 == kMostLatePasses) : false;
+    if (!anew) continue;
+    if (*anew) break;
     std::vector<const KubeObject*> due = objects;
     SendOrphaning(due, true);
     deletes_.Send(due, Propagation());
@@ -952,15 +952,17 @@ void Deletion::DeleteBehindRoot(const std::vector<KubeObject>& mounted) {
       return deletes_.AcceptedAt(object->meta.uid).has_value();
     });
   }
-  for (const KubeObject* object : objects) NameLeft(object->Describe());
 }
 
-void Deletion::SendClaimsBehindRoot(MonotonicTime until) {
-  for (int pass = 0; pass < kMostLatePasses || tools_.clock.Now() < until; ++pass) {
+void Deletion::SendClaimsBehindRoot() {
+  const MonotonicTime until = tools_.clock.Now() + kPatienceBehindRoot;
+  bool is_last = false;
+  for (int passes = 1; !is_last; ++passes) {
     tools_.turn({});
-    const auto anew = pass > 0 ? IsMadeAnew(pass + 1 >= kMostLatePasses) : false;
+    is_last = passes >= kMostLatePasses && tools_.clock.Now() >= until;
+    const auto anew = passes > 1 ? IsMadeAnew(is_last) : false;
     if (anew && (*anew || deletes_.SendWaitingClaims())) return;
-    pace_.Pause(MonotonicTime::max());
+    if (!is_last) pace_.Pause(MonotonicTime::max());
   }
 }
 
@@ -972,7 +974,8 @@ void Deletion::NameLeft(const std::string& object) {
 
 // Its pods are among them. As the root's delete theirs is tried until it is refused for good: the
 // master may be among them.
-void Deletion::DeleteOrphansOfRoot(MonotonicTime until) {
+void Deletion::DeleteOrphansOfRoot() {
+  const MonotonicTime until = tools_.clock.Now() + kPatienceBehindRoot;
   for (int passes = 1; !orphans_.empty();) {
     tools_.turn({});
     const bool is_last = passes >= kMostLatePasses || tools_.clock.Now() >= until;

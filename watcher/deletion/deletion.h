@@ -160,9 +160,8 @@ class Deletion {
   bool IsLetGo(const KubeObject& object) const;
   // Reads the root after a delete of it that may have been carried out.
   RootState AwaitRoot();
-  // Both at most until then, unless something has to be tried until it is refused for good.
-  void SendClaimsBehindRoot(MonotonicTime until);
-  void DeleteOrphansOfRoot(MonotonicTime until);
+  void SendClaimsBehindRoot();
+  void DeleteOrphansOfRoot();
   // Returns false if some have to be tried again.
   bool SendOrphansOfRoot(bool is_last);
   bool IsOrphan(const std::string& uid) const;

@@ -284,6 +284,11 @@ class RootSetAloneTest : public ReaperLab {
     Delete(kMaps + std::string("/spark-config"));
     Delete(kRoot);
     settings_.settings.volumes = Volumes::kDelete;
+    MakeRootSet();
+    StartWatcher();
+  }
+  // Its pod mounts "spark-conf".
+  void MakeRootSet() {
     kubernetes_.Apply(
         R"({"apiVersion":"apps/v1","kind":"StatefulSet",)" +
         Meta("spark-m", R"(,"labels":{"oshinko-cluster":"spark","oshinko-type":"master"})") +
@@ -291,10 +296,24 @@ class RootSetAloneTest : public ReaperLab {
         R"("volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{"accessModes":)"
         R"(["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}}],)"
         R"("template":{"metadata":{"labels":{"app":"spark-m","oshinko-cluster":"spark",)"
-        R"("oshinko-type":"master"}},"spec":{"containers":[{"name":"m","image":"x"}]}}}})");
-    StartWatcher();
+        R"("oshinko-type":"master"}},"spec":{"containers":[{"name":"m","image":"x"}],)"
+        R"("volumes":[{"name":"c","configMap":{"name":"spark-conf"}}]}}}})");
   }
+  const std::string claim_ = "/api/v1/namespaces/lab/persistentvolumeclaims/data-spark-m-0";
 };
+
+// What is mounted is deleted before them, and may take its time.
+TEST_F(RootSetAloneTest, ItsClaimsStayWhereItIsMadeAnewBeforeTheirFirstDelete) {
+  MakeMap("spark-conf");
+  Refuse("DELETE", "/configmaps/spark-conf", 403, 0, 1);
+  After("DELETE", "/configmaps/spark-conf", 1, [this] {
+    EXPECT_FALSE(Exists("/apis/apps/v1/namespaces/lab/statefulsets/spark-m"));
+    MakeRootSet();
+  });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_TRUE(Exists(claim_));
+  EXPECT_TRUE(MapExists("spark-conf"));
+}
 
 TEST_F(RootSetAloneTest, ItsClaimsGoThoughTheAnswerToItsDeleteIsLost) {
   kubernetes_.on_answer = [](const Request& request, const User&, Response& response) {
@@ -302,10 +321,9 @@ TEST_F(RootSetAloneTest, ItsClaimsGoThoughTheAnswerToItsDeleteIsLost) {
     response = {500, R"({"kind":"Status","apiVersion":"v1","code":500})", "application/json",
                 std::nullopt};
   };
-  const std::string claim = "/api/v1/namespaces/lab/persistentvolumeclaims/data-spark-m-0";
-  ASSERT_TRUE(Exists(claim));
+  ASSERT_TRUE(Exists(claim_));
   EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
-  EXPECT_FALSE(Exists(claim));
+  EXPECT_FALSE(Exists(claim_));
 }
 
 class RotatedTokenTest : private TokenFile, public ReaperLab {
