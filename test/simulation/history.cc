@@ -55,7 +55,7 @@ class History {
       if (plan_.watch) network_.LookAtWatches();
       if (plan_.drivers) LookAtDrivers();
       if (!truth_.lost().empty()) judge_.Break("2, nothing else is deleted", truth_.lost());
-      if (expected_ && world_.Root() == nullptr) {
+      if (expected_ && world_.Root() == nullptr && LeftOfRoot().empty()) {
         end_ = std::min(end_, timeline_.Now() + kAfterwards);
       }
     }
@@ -71,6 +71,7 @@ class History {
   void LookAtDrivers();
   void Expect();
   void CheckEnd();
+  std::string LeftOfRoot();
   Duration Cleaning() const;
   // From when on each request is answered.
   MonotonicTime Settled() const {
@@ -173,6 +174,10 @@ void History::CheckEnd() {
     case End::kGoes:
       if (there && root->deleting && plan_.root_finalizer && plan_.finalizers_stay) return;
       if (there && kubelet_.AnyActs()) judge_.Break("6, what is abandoned goes", "it is there");
+      if (const std::string left = LeftOfRoot();
+          root == nullptr && !actors_.has_orphaned_pods() && !left.empty()) {
+        judge_.Break("6, what is abandoned goes", left + " is there");
+      }
       return;
     case End::kStays: {
       // It may be deleted on older evidence; the judge has checked that evidence.
@@ -187,6 +192,18 @@ void History::CheckEnd() {
       return;
     }
   }
+}
+
+// What the root had controlled, if it was deleted with Orphan: "the master pod x".
+std::string History::LeftOfRoot() {
+  for (const ObjectPtr& pod : world_.All("", "pods")) {
+    const Body body(pod->Json());
+    const Json* labels = At(body.root(), "metadata", "labels");
+    const bool is_master = TextAt(At(labels, "oshinko-cluster")) == World::kCluster &&
+                           TextAt(At(labels, "oshinko-type")) == "master";
+    if (is_master && !pod->deleting) return "the master pod " + pod->name;
+  }
+  return "";
 }
 
 Outcome History::Take(std::uint64_t seed) const {

@@ -978,9 +978,11 @@ void Deletion::DeleteOrphansOfRoot() {
   const MonotonicTime until = tools_.clock.Now() + kPatienceBehindRoot;
   for (int passes = 1; !orphans_.empty();) {
     tools_.turn({});
-    const bool is_last = passes >= kMostLatePasses || tools_.clock.Now() >= until;
-    const bool counts = SendOrphansOfRoot(is_last) || tools_.gives_up || root_forbids_;
-    if (counts && is_last) break;
+    const bool is_last = passes >= kMostLatePasses;
+    const bool late = tools_.clock.Now() >= until;
+    const OrphansSent sent = SendOrphansOfRoot(late || is_last);
+    const bool counts = sent != OrphansSent::kAgain || tools_.gives_up || root_forbids_;
+    if (counts && (is_last || (late && sent == OrphansSent::kNone))) break;
     if (counts) ++passes;
     pace_.Pause(MonotonicTime::max());
   }
@@ -993,7 +995,7 @@ void Deletion::DeleteOrphansOfRoot() {
 }
 
 // Our own pod, without which nothing goes on, comes last.
-bool Deletion::SendOrphansOfRoot(bool is_last) {
+Deletion::OrphansSent Deletion::SendOrphansOfRoot(bool late) {
   std::vector<const KubeObject*> due;
   KubeObjects own;
   const std::vector<KubeObject> remaining = orphans_.Remaining();
@@ -1004,26 +1006,28 @@ bool Deletion::SendOrphansOfRoot(bool is_last) {
     is_own ? own.push_back(object) : due.push_back(&object);
   }
   if (!due.empty()) {
-    const auto anew = IsMadeAnew(is_last);
-    if (!anew) return false;
+    const auto anew = IsMadeAnew(late);
+    if (!anew) return OrphansSent::kAgain;
     // It may use them without a trace on them.
     if (*anew) due.clear();
   }
+  const bool any = !due.empty() || !own.empty();
   bool all = SendOrphaning(due, true);
   all = deletes_.Send(due, Propagation()) && all;
-  if (orphans_.awaited() > 0 && !is_last) return false;
+  if (orphans_.awaited() > 0 && !late) return OrphansSent::kAgain;
   for (KubeObject& pod : own) {
     if (!all) break;
     all = MarkAsRoot(pod);
     all = deletes_.Send({&pod}, Propagation()) && all;
   }
-  return all;
+  if (!all) return OrphansSent::kAgain;
+  return any ? OrphansSent::kSome : OrphansSent::kNone;
 }
 
 // Whoever applies the same objects again needn't leave a trace on them.
-std::optional<bool> Deletion::IsMadeAnew(bool is_last) {
+std::optional<bool> Deletion::IsMadeAnew(bool late) {
   MemberListing::Listed listed = listing_.List(RepeatedReads(tools_));
-  if (!listed.complete && !is_last) return std::nullopt;
+  if (!listed.complete && !late) return std::nullopt;
   if (!listed.workloads) return true;
   const RootState root = ReadRoot();
   if (root == RootState::kUnknown) return std::nullopt;

@@ -162,12 +162,13 @@ class Deletion {
   RootState AwaitRoot();
   void SendClaimsBehindRoot();
   void DeleteOrphansOfRoot();
-  // Returns false if some have to be tried again.
-  bool SendOrphansOfRoot(bool is_last);
+  // kAgain: some have to be tried again; kSome: what was sent may have left others behind.
+  enum class OrphansSent { kAgain, kSome, kNone };
+  OrphansSent SendOrphansOfRoot(bool late);
   bool IsOrphan(const std::string& uid) const;
-  // Whether somebody has made a cluster of that name again; nullopt: that isn't known yet. At the
-  // last pass a list that isn't complete may hide one.
-  std::optional<bool> IsMadeAnew(bool is_last);
+  // Whether somebody has made a cluster of that name again; nullopt: that isn't known yet.
+  // `late`: a kind that runs no pods may be missing from the list.
+  std::optional<bool> IsMadeAnew(bool late);
   // `pod` is our own, which has lost its controller; then it is as it was written. False: to write
   // it failed in passing.
   bool MarkAsRoot(KubeObject& pod);

@@ -850,6 +850,9 @@ TEST_F(ReaperTest, AKindThatCanNeverBeListedKeepsNothingBehindTheRoot) {
   const auto sets = JsonDocument::Parse(
       Read("/apis/apps/v1/namespaces/lab/replicasets?labelSelector=app%3Dspark-m").body);
   EXPECT_EQ(sets->root()["items"].size(), 0u) << Notes();
+  const auto pods =
+      JsonDocument::Parse(Read("/api/v1/namespaces/lab/pods?labelSelector=app%3Dspark-m").body);
+  EXPECT_EQ(pods->root()["items"].size(), 0u) << Notes();
 }
 
 TEST_F(ReaperTest, AKeptPodOfTheRootKeepsNoOthers) {
