@@ -18,9 +18,13 @@ constexpr int kAfterTheRest = std::numeric_limits<int>::max();
 bool IsClaim(const ResourceType& type) { return type.kind == "PersistentVolumeClaim"; }
 
 // Says why an object is left alone, whatever --resources and labels say; nullptr if it isn't.
+bool IsKept(const KubeObject& object, const DeletionMemory& memory) {
+  return IsKept(object.meta) && !memory.copied_keep.contains(object.meta.uid);
+}
+
 const char* WhyLeft(const KubeObject& object, const DeletionMemory& memory) {
   if (IsNeverDeleted(object.type)) return "its kind is never deleted";
-  if (IsKept(object.meta)) return "kept";
+  if (IsKept(object, memory)) return "kept";
   if (!IsClaim(object.type)) return nullptr;
   switch (memory.volumes) {
     case Volumes::kPreserve:
@@ -189,7 +193,7 @@ bool IsNamedAsClaimOf(const std::string& set, const std::string& claim) {
 }
 
 bool MustSurvive(const KubeObject& object, const DeletionMemory& memory) {
-  if (IsKept(object.meta) || IsNeverDeleted(object.type) || IsOwner(object, memory)) return true;
+  if (IsKept(object, memory) || IsNeverDeleted(object.type) || IsOwner(object, memory)) return true;
   if (!IsClaim(object.type) || memory.volumes == Volumes::kDelete) return false;
   const auto& owners = object.meta.owner_references();
   // Claims of a StatefulSet are settled before it goes.
@@ -253,6 +257,7 @@ MemberPass SortMembers(KubeObjects objects, bool root_is_ours, DeletionMemory& m
     const KubeObject& object = objects[i];
     const std::string& uid = object.meta.uid;
     if (uid == memory.root_uid) continue;
+    if (HasCopiedKeep(object.meta)) memory.copied_keep.insert(uid);
     if (IsOwner(object, memory)) {
       Leave(object, "it is the owner", memory, pass);
     } else if (above_owner.contains(uid)) {

@@ -8,10 +8,14 @@
 namespace cluster_watcher {
 
 bool IsKept(const ObjectMeta& meta) {
-  const OwnerReference* controller = meta.Controller();
-  if (controller != nullptr && controller->kind == "Deployment") return false;
   const auto keep = meta.Annotation(annotation::kKeep);
-  return keep && *keep != "false";
+  return keep && *keep != "false" && !HasCopiedKeep(meta);
+}
+
+bool HasCopiedKeep(const ObjectMeta& meta) {
+  const OwnerReference* controller = meta.Controller();
+  return controller != nullptr && controller->kind == "Deployment" &&
+         meta.Annotation(annotation::kKeep).has_value();
 }
 
 std::optional<int> ParseDeleteOrder(std::string_view text) {

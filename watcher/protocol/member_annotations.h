@@ -13,6 +13,8 @@ namespace cluster_watcher {
 // what a Deployment controls it doesn't count: Deployments copy their annotations to their
 // ReplicaSets, and leave them there.
 bool IsKept(const ObjectMeta& meta);
+// Whether its `keep` may be such a copy, which is still there once the Deployment is gone.
+bool HasCopiedKeep(const ObjectMeta& meta);
 
 // Parses `cluster-watcher/delete-order`, a whole number; nullopt if it isn't one.
 std::optional<int> ParseDeleteOrder(std::string_view text);

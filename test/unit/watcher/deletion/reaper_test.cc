@@ -855,6 +855,21 @@ TEST_F(ReaperTest, AKindThatCanNeverBeListedKeepsNothingBehindTheRoot) {
   EXPECT_EQ(pods->root()["items"].size(), 0u) << Notes();
 }
 
+// Its Deployment's controller has copied it, and has left it there.
+TEST_F(ReaperTest, AReplicaSetIsNotKeptByACopyThatOutlivesItsDeployment) {
+  MakeMap("first");
+  MakeMap("kept", R"(,"annotations":{"cluster-watcher/keep":"true"})" +
+                      OwnedBy("Deployment", "apps/v1", kRoot));
+  Annotate(kRoot, "keep", "true");
+  kubernetes_.Admin("PATCH", kRoot, R"({"metadata":{"annotations":{"cluster-watcher/keep":null}}})",
+                    "application/merge-patch+json");
+  const char* sets = "/apis/apps/v1/namespaces/lab/replicasets?labelSelector=app%3Dspark-m";
+  ASSERT_NE(Read(sets).body.find("cluster-watcher/keep"), std::string::npos);
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_TRUE(MapExists("kept"));
+  EXPECT_EQ(JsonDocument::Parse(Read(sets).body)->root()["items"].size(), 0u) << Notes();
+}
+
 TEST_F(ReaperTest, AKeptPodOfTheRootKeepsNoOthers) {
   MakeMap("first");
   kubernetes_.Admin("PATCH", kRoot, R"({"spec":{"replicas":3}})", "application/merge-patch+json");
