@@ -620,7 +620,11 @@ bool Deletion::SendOrphaning(std::vector<const KubeObject*>& due, bool past_dead
 }
 
 bool Deletion::FindOrphansOf(const std::vector<const KubeObject*>& owners, bool past_deadline) {
-  return orphans_.Find(owners) || past_deadline || HasWaitedForKeptOwners();
+  const bool all = orphans_.Find(owners);
+  for (const auto& [uid, object] : orphans_.found()) {
+    if (HasCopiedKeep(object.meta)) memory_.copied_keep.insert(uid);
+  }
+  return all || past_deadline || HasWaitedForKeptOwners();
 }
 
 bool Deletion::HasWaitedForKeptOwners() const {

@@ -257,7 +257,6 @@ MemberPass SortMembers(KubeObjects objects, bool root_is_ours, DeletionMemory& m
     const KubeObject& object = objects[i];
     const std::string& uid = object.meta.uid;
     if (uid == memory.root_uid) continue;
-    if (HasCopiedKeep(object.meta)) memory.copied_keep.insert(uid);
     if (IsOwner(object, memory)) {
       Leave(object, "it is the owner", memory, pass);
     } else if (above_owner.contains(uid)) {

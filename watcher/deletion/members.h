@@ -39,7 +39,7 @@ struct DeletionMemory {
   std::unordered_map<Uid, int> listed;  // members seen so far, to their delete-order
   std::unordered_map<Uid, Uid> below;   // what members control, to the member
   std::unordered_set<Uid> left;         // objects already reported as left alone
-  std::unordered_set<Uid> copied_keep;  // what had HasCopiedKeep(), and may have no controller now
+  std::unordered_set<Uid> copied_keep;  // what had one, and is losing the Deployment it is of
 
   // Returns the delete-order of a member, also for an object that it controls; 0 if unknown.
   int OrderOf(const Uid& uid) const;

@@ -37,6 +37,8 @@ class Orphans {
 
   bool empty() const { return found_.empty() && marked_.empty(); }
   bool Contains(const std::string& uid) const { return found_.contains(uid); }
+  // By UID, as they were last read.
+  const std::map<std::string, KubeObject>& found() const { return found_; }
   std::vector<FirstDelete> Marks() const;
   // Returns those that are still there, as they are now. One that can't be read counts as there; a
   // claim whose set can't be read is among the untold.
