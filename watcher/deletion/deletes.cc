@@ -233,12 +233,17 @@ bool Deletes::SettleClaimsOf(const KubeObject& object) {
 
 bool Deletes::SendWaitingClaims() {
   std::vector<const KubeObject*> due;
+  std::unordered_map<Uid, std::optional<bool>> made_anew;  // sets
   for (auto next = claims_waiting_.begin(); next != claims_waiting_.end();) {
     const auto& [uid, waiting] = *next;
     const bool is_due = AcceptedAt(waiting.set).has_value();
     const bool is_first = is_due && claims_sent_.try_emplace(uid, waiting.claim.Describe()).second;
     std::optional<bool> anew;
-    if (is_due) anew = IsSetMadeAnew(waiting);
+    if (is_due) {
+      const auto known = made_anew.try_emplace(waiting.set);
+      if (known.second) known.first->second = IsSetMadeAnew(waiting);
+      anew = known.first->second;
+    }
     if (!anew && is_first) anew = false;
     if (anew && !*anew) due.push_back(&waiting.claim);
     next = anew && *anew ? claims_waiting_.erase(next) : std::next(next);

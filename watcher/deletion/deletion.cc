@@ -858,10 +858,10 @@ Deletion::Outcome Deletion::DeleteRoot(MonotonicTime deadline) {
   pace_.Settle();
   DeleteBehindRoot(behind);
   SendClaimsBehindRoot();
+  DeleteOrphansOfRoot();
   for (const KubeObject& object : behind) {
     if (!deletes_.AcceptedAt(object.meta.uid)) NameLeft(object.Describe());
   }
-  DeleteOrphansOfRoot();
   NameClaimsLeft();
   return Outcome::kDone;
 }
@@ -888,7 +888,7 @@ bool Deletion::IsNamed(const std::string& object) const {
 void Deletion::NameClaimsLeft() {
   for (const std::string& claim : deletes_.ClaimsLeft()) {
     if (IsNamed(claim)) continue;
-    overdue_.push_back(claim + ": it could not be deleted");
+    overdue_.push_back(claim + ": it was not deleted");
     tools_.log.warn("{}", overdue_.back());
     tools_.metrics.SetMembers(static_cast<std::int64_t>(memory_.listed.size()),
                               static_cast<std::int64_t>(overdue_.size()));

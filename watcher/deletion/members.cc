@@ -17,11 +17,11 @@ constexpr int kAfterTheRest = std::numeric_limits<int>::max();
 
 bool IsClaim(const ResourceType& type) { return type.kind == "PersistentVolumeClaim"; }
 
-// Says why an object is left alone, whatever --resources and labels say; nullptr if it isn't.
 bool IsKept(const KubeObject& object, const DeletionMemory& memory) {
   return IsKept(object.meta) && !memory.copied_keep.contains(object.meta.uid);
 }
 
+// Says why an object is left alone, whatever --resources and labels say; nullptr if it isn't.
 const char* WhyLeft(const KubeObject& object, const DeletionMemory& memory) {
   if (IsNeverDeleted(object.type)) return "its kind is never deleted";
   if (IsKept(object, memory)) return "kept";

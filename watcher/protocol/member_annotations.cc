@@ -7,15 +7,24 @@
 
 namespace cluster_watcher {
 
-bool IsKept(const ObjectMeta& meta) {
+namespace {
+
+// What the Deployment controller labels its ReplicaSets with, and nothing else it is given to.
+constexpr const char* kPodTemplateHash = "pod-template-hash";
+
+bool HasKeep(const ObjectMeta& meta) {
   const auto keep = meta.Annotation(annotation::kKeep);
-  return keep && *keep != "false" && !HasCopiedKeep(meta);
+  return keep && *keep != "false";
 }
+
+}  // namespace
+
+bool IsKept(const ObjectMeta& meta) { return HasKeep(meta) && !HasCopiedKeep(meta); }
 
 bool HasCopiedKeep(const ObjectMeta& meta) {
   const OwnerReference* controller = meta.Controller();
-  return controller != nullptr && controller->kind == "Deployment" &&
-         meta.Annotation(annotation::kKeep).has_value();
+  const bool is_of_deployment = controller != nullptr && controller->kind == "Deployment";
+  return HasKeep(meta) && is_of_deployment && meta.Label(kPodTemplateHash).has_value();
 }
 
 std::optional<int> ParseDeleteOrder(std::string_view text) {

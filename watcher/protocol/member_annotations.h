@@ -10,7 +10,7 @@
 namespace cluster_watcher {
 
 // cluster-watcher/keep with any value but "false": one that is written wrong must not delete. On
-// what a Deployment controls it doesn't count: Deployments copy their annotations to their
+// a Deployment's ReplicaSet it doesn't count: Deployments copy their annotations to their
 // ReplicaSets, and leave them there.
 bool IsKept(const ObjectMeta& meta);
 // Whether its `keep` may be such a copy, which is still there once the Deployment is gone.

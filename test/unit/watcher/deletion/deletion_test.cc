@@ -1643,7 +1643,7 @@ TEST_F(DeletionTest, AClaimOfASetWhoseDeleteIsRefusedIsNamed) {
   Refuse("DELETE", "persistentvolumeclaims/data-w-0", 403, 0, 1000);
   EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
   EXPECT_TRUE(ClaimExists("data-w-0"));
-  EXPECT_NE(Notes().find("left: persistentvolumeclaim/data-w-0: it could not be deleted"),
+  EXPECT_NE(Notes().find("left: persistentvolumeclaim/data-w-0: it was not deleted"),
             std::string::npos)
       << Notes();
 }

@@ -870,6 +870,19 @@ TEST_F(ReaperTest, AReplicaSetIsNotKeptByACopyThatOutlivesItsDeployment) {
   EXPECT_EQ(JsonDocument::Parse(Read(sets).body)->root()["items"].size(), 0u) << Notes();
 }
 
+// Only ReplicaSets get copies.
+TEST_F(ReaperTest, WhatIsKeptStaysAlsoWhereADeploymentControlsIt) {
+  MakeOwnerOfAKeptMap();
+  std::string owner =
+      OwnedBy("Deployment", "apps/v1", "/apis/apps/v1/namespaces/lab/deployments/w");
+  owner.insert(owner.size() - 2, R"(,"controller":true)");
+  MakeMap("controlled", R"(,"annotations":{"cluster-watcher/keep":"true"})" + owner);
+  Delete(kMaps + std::string("/kept"));
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_FALSE(Exists("/apis/apps/v1/namespaces/lab/deployments/w"));
+  EXPECT_TRUE(MapExists("controlled"));
+}
+
 TEST_F(ReaperTest, AKeptPodOfTheRootKeepsNoOthers) {
   MakeMap("first");
   kubernetes_.Admin("PATCH", kRoot, R"({"spec":{"replicas":3}})", "application/merge-patch+json");
