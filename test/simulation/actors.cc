@@ -40,8 +40,6 @@ std::string NextDriverPath() {
   return World::CollectionOf("deployments") + "/" + World::kNextOwnerName;
 }
 
-constexpr std::string_view kOrphan = R"({"propagationPolicy":"Orphan"})";
-
 std::string OtherDriverPath() {
   return World::CollectionOf("deployments") + "/" + World::kOtherName;
 }
@@ -466,13 +464,6 @@ std::string Actors::ForgedMarks() {
   return marks;
 }
 
-// Nothing that must survive goes with it.
-void Actors::DeleteRoot(std::string options) {
-  if (world_.plan().kept_owner == 3) options = kOrphan;
-  has_orphaned_pods_ |= options == kOrphan;
-  world_.Do(kPerson, "DELETE", World::kRootPath, options);
-}
-
 // As `kubectl replace --force`, or `apply` of an exported manifest, does.
 void Actors::MakeRootAgain(bool with_marks) {
   std::string marks;
@@ -490,7 +481,9 @@ void Actors::MakeRootAgain(bool with_marks) {
       }
     }
   }
-  DeleteRoot(std::string(random_.Chance(0.2) ? kOrphan : ""));
+  const bool orphan = random_.Chance(0.2);
+  has_orphaned_pods_ |= orphan;
+  world_.Do(kPerson, "DELETE", World::kRootPath, orphan ? R"({"propagationPolicy":"Orphan"})" : "");
   timeline_.After(random_.Between(Micros(1'000), Micros(600'000)),
                   [this, marks] { world_.Create(kPerson, world_.RootManifest(marks, false)); });
 }
@@ -623,9 +616,13 @@ void Actors::Do(Deed deed) {
       return Annotate("controller", World::kRootPath,
                       "\"touched\":\"" + std::to_string(random_.Next()) + "\"");
     case Deed::kRootDeleted:
-      return DeleteRoot(random_.Chance(0.5) ? R"({"propagationPolicy":"Foreground"})" : "");
+      world_.Do(kPerson, "DELETE", World::kRootPath,
+                random_.Chance(0.5) ? R"({"propagationPolicy":"Foreground"})" : "");
+      return;
     case Deed::kRootOrphans:
-      return DeleteRoot(std::string(kOrphan));
+      has_orphaned_pods_ = true;
+      world_.Do(kPerson, "DELETE", World::kRootPath, R"({"propagationPolicy":"Orphan"})");
+      return;
     case Deed::kRootMadeAgain:
       return MakeRootAgain(false);
     case Deed::kRootMadeAgainWithMarks:

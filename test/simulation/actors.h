@@ -133,7 +133,6 @@ class Actors final : public Listener {
   void Do(Deed deed);
   void Annotate(const char* who, const std::string& path, const std::string& annotations);
   std::string OneMember();
-  void DeleteRoot(std::string options);
   void MakeRootAgain(bool with_marks);
   void RollOut(const Orders& orders);
   std::string ForgedMarks();

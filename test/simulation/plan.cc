@@ -37,7 +37,7 @@ Plan Plan::Draw(std::uint64_t seed) {
   plan.claims_go = random.Chance(0.5);
   plan.scaled_away = random.Chance(0.5);
   plan.workers_unwell = random.Chance(0.3);
-  plan.kept_owner = plan.kept_member ? random.Between(0, 3) : 0;
+  plan.kept_owner = plan.kept_member ? random.Between(0, 2) : 0;
   plan.second_cluster = random.Chance(0.1);
   if (random.Chance(0.15)) plan.skew = Duration(random.Between(-4'000, 4'000));
   plan.remade = random.Chance(0.05);

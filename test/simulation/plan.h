@@ -59,7 +59,7 @@ struct Plan {
   bool claims_go;       // which would delete them with itself,
   bool scaled_away;     // one of them was scaled away,
   bool workers_unwell;  // and whose pods never get ready
-  int kept_owner;       // of the kept member: 0 nobody, 1 the Service, 2 the workers, 3 the root
+  int kept_owner;       // of the kept member: 0 nobody, 1 the Service, 2 the workers
   bool second_cluster;  // of the same driver
   Duration skew;        // between the clocks of two API servers
   bool remade;          // a member that somebody recreates each time

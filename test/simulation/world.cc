@@ -190,20 +190,14 @@ std::string World::SetOfWorkers() {
 std::string World::KeptMember() {
   constexpr const char* kWorkers[] = {"", "Deployment", "StatefulSet", "ReplicationController"};
   std::string more = R"(,"annotations":{"cluster-watcher/keep":"true"})";
-  const bool by_root = plan_.kept_owner == 3;
-  const bool by_service = !by_root && (plan_.kept_owner == 1 || plan_.workers == 0);
-  const std::string kind = by_root      ? "Deployment"
-                           : by_service ? "Service"
-                                        : kWorkers[plan_.workers];
-  const bool of_core = !by_root && (by_service || plan_.workers == 3);
+  const bool by_service = plan_.kept_owner == 1 || plan_.workers == 0;
+  const std::string kind = by_service ? "Service" : kWorkers[plan_.workers];
+  const bool of_core = by_service || plan_.workers == 3;
   std::string plural = kind + "s";
   plural[0] = static_cast<char>(plural[0] + 32);
   if (kind == "StatefulSet") plural = "statefulsets";
   if (kind == "ReplicationController") plural = "replicationcontrollers";
-  const ObjectPtr owner = Get(of_core ? "" : "apps", plural,
-                              by_root      ? kRootName
-                              : by_service ? "spark"
-                                           : "spark-w");
+  const ObjectPtr owner = Get(of_core ? "" : "apps", plural, by_service ? "spark" : "spark-w");
   if (plan_.kept_owner != 0 && owner != nullptr) {
     more += std::string(R"(,"ownerReferences":[{"apiVersion":")") + (of_core ? "v1" : "apps/v1") +
             R"(","kind":")" + kind + R"(","name":")" + owner->name + R"(","uid":")" + owner->uid +

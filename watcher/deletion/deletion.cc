@@ -826,6 +826,7 @@ Deletion::Outcome Deletion::DeleteRoot(MonotonicTime deadline) {
     const int open_before = deletes_.open();
     const bool sent = goes && deletes_.Send({&root_.object()},
                                             orphans ? PropagationPolicy::kOrphan : Propagation());
+    root_orphaned_ = root_orphaned_ || orphans;
     may_be_ours = may_be_ours || deletes_.open() > open_before;
     // Not until it is gone: it may be waiting for our own pod to end.
     state = may_be_ours ? AwaitRoot() : ReadRoot();
@@ -1032,7 +1033,8 @@ Deletion::OrphansSent Deletion::SendOrphansOfRoot(bool late) {
 std::optional<bool> Deletion::IsMadeAnew(bool late) {
   MemberListing::Listed listed = listing_.List(RepeatedReads(tools_));
   if (!listed.complete && !late) return std::nullopt;
-  if (!listed.workloads) return true;
+  // A pod whose root goes in the background has its grace period, and no more.
+  if (!listed.workloads) return root_orphaned_ ? std::nullopt : std::optional(true);
   const RootState root = ReadRoot();
   if (root == RootState::kUnknown) return std::nullopt;
   // What the root has left behind looks like masters, and so may what has been kept all along.

@@ -233,6 +233,7 @@ class Deletion {
   FirstSent first_sent_ = FirstSent::kNone;  // what came of them while the cluster is whole
   bool members_left_ = false;                // at the deadline, as far as known
   std::set<std::string> terminating_;        // UIDs of members that were seen so
+  bool root_orphaned_ = false;               // its delete was sent with Orphan, so our pod stays
   bool root_deleted_ = false;
   KubeObjects mounted_;
   std::vector<KubeObject> handed_;  // to the root

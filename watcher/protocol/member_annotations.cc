@@ -9,7 +9,7 @@ namespace cluster_watcher {
 
 namespace {
 
-// What the Deployment controller labels its ReplicaSets with, and nothing else it is given to.
+// The Deployment controller's label on its ReplicaSets, and on nothing else that it controls.
 constexpr const char* kPodTemplateHash = "pod-template-hash";
 
 bool HasKeep(const ObjectMeta& meta) {

@@ -855,6 +855,21 @@ TEST_F(ReaperTest, AKindThatCanNeverBeListedKeepsNothingBehindTheRoot) {
   EXPECT_EQ(pods->root()["items"].size(), 0u) << Notes();
 }
 
+// Its own pod stays meanwhile, so there is no haste.
+TEST_F(ReaperTest, WhatTheRootLeavesGoesHoweverLongAKindThatRunsPodsCanNotBeListed) {
+  MakeMap("first");
+  After("DELETE", "/configmaps/first", 1,
+        [this] { Refuse("GET", "/statefulsets?labelSelector", 503); });
+  clock_.At(clock_.elapsed + minutes(15), [this] {
+    EXPECT_FALSE(Exists(kRoot));
+    kubernetes_.GetFaults().Clear();
+  });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  const auto pods =
+      JsonDocument::Parse(Read("/api/v1/namespaces/lab/pods?labelSelector=app%3Dspark-m").body);
+  EXPECT_EQ(pods->root()["items"].size(), 0u) << Notes();
+}
+
 // Its Deployment's controller has copied it, and has left it there.
 TEST_F(ReaperTest, AReplicaSetIsNotKeptByACopyThatOutlivesItsDeployment) {
   MakeMap("first");
