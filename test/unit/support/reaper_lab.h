@@ -103,6 +103,10 @@ class ReaperLab : public testing::Test, protected Lab {
     refuse.action = small_kubernetes::Fault::Action::kRefuse;
     kubernetes_.GetFaults().Add(refuse);
   }
+  // Interferes so long after the master root's delete was answered.
+  void AfterRoot(Duration after, std::function<void()> what) {
+    After("DELETE", "/spark-m", 1, [=, this] { clock_.At(clock_.elapsed + after, what); });
+  }
   // Does what the master pod's watcher does once the driver has been gone for the grace period.
   Reaper::Outcome Condemn() {
     observer_->SureLook({});

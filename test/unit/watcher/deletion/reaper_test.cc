@@ -792,12 +792,10 @@ TEST_F(ReaperTest, WhatIsMarkedAndForbiddenIsNamedAndHoldsNothingUp) {
 // By the time it can be read somebody has applied it with a new cluster of that name.
 TEST_F(ReaperTest, WhatANewClusterMayUseStaysBehindTheRoot) {
   MarkUnreadable();
-  After("DELETE", "/spark-m", 1, [this] {
-    clock_.At(clock_.elapsed + seconds(7), [this] {
-      MakeDriver();
-      MakeWorkload("spark-m", "");  // no label tells
-      kubernetes_.GetFaults().Clear();
-    });
+  AfterRoot(seconds(7), [this] {
+    MakeDriver();
+    MakeWorkload("spark-m", "");  // no label tells
+    kubernetes_.GetFaults().Clear();
   });
   EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
   EXPECT_TRUE(Exists(kRoot));
@@ -806,15 +804,13 @@ TEST_F(ReaperTest, WhatANewClusterMayUseStaysBehindTheRoot) {
 
 TEST_F(ReaperTest, NorDoesItWhereTheNewMasterCanNotBeListed) {
   MarkUnreadable();
-  After("DELETE", "/spark-m", 1, [this] {
-    clock_.At(clock_.elapsed + seconds(1), [this] {
-      MakeDriver();
-      MakeWorkload("spark-n", R"("oshinko-cluster":"spark","oshinko-type":"master",)");
-      kubernetes_.GetFaults().Clear();
-      Refuse("GET", "/deployments?labelSelector", 503);
-      Refuse("GET", "/replicasets?labelSelector", 503);
-      Refuse("GET", "/pods?labelSelector", 503);
-    });
+  AfterRoot(seconds(1), [this] {
+    MakeDriver();
+    MakeWorkload("spark-n", R"("oshinko-cluster":"spark","oshinko-type":"master",)");
+    kubernetes_.GetFaults().Clear();
+    Refuse("GET", "/deployments?labelSelector", 503);
+    Refuse("GET", "/replicasets?labelSelector", 503);
+    Refuse("GET", "/pods?labelSelector", 503);
   });
   EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
   EXPECT_TRUE(MapExists("left"));
@@ -823,18 +819,16 @@ TEST_F(ReaperTest, NorDoesItWhereTheNewMasterCanNotBeListed) {
 // Its pods aren't made yet, and nothing else is labelled as a master.
 TEST_F(ReaperTest, NorWhereOnlyTheTemplateOfANewRootTells) {
   MarkUnreadable();
-  After("DELETE", "/spark-m", 1, [this] {
-    clock_.At(clock_.elapsed + seconds(7), [this] {
-      MakeDriver();
-      kubernetes_.settle_after_writes = false;
-      const std::string labels = R"("labels":{"oshinko-cluster":"spark")";
-      kubernetes_.Apply(
-          R"({"apiVersion":"apps/v1","kind":"Deployment",)" + Meta("spark-n", "," + labels + "}") +
-          R"(,"spec":{"replicas":1,"selector":{"matchLabels":{"app":"n"}},"template":{"metadata":{)" +
-          labels + R"(,"app":"n","oshinko-type":"master"}},"spec":{"containers":)" +
-          R"([{"name":"main","image":"x"}]}}}})");
-      kubernetes_.GetFaults().Clear();
-    });
+  AfterRoot(seconds(7), [this] {
+    MakeDriver();
+    kubernetes_.settle_after_writes = false;
+    const std::string labels = R"("labels":{"oshinko-cluster":"spark")";
+    kubernetes_.Apply(
+        R"({"apiVersion":"apps/v1","kind":"Deployment",)" + Meta("spark-n", "," + labels + "}") +
+        R"(,"spec":{"replicas":1,"selector":{"matchLabels":{"app":"n"}},"template":{"metadata":{)" +
+        labels + R"(,"app":"n","oshinko-type":"master"}},"spec":{"containers":)" +
+        R"([{"name":"main","image":"x"}]}}}})");
+    kubernetes_.GetFaults().Clear();
   });
   EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
   EXPECT_TRUE(MapExists("left"));
@@ -936,11 +930,9 @@ TEST_F(ReaperTest, WhatIsMarkedAndCanNotBeToldYetIsWaitedForBehindTheRoot) {
   AnHourPasses();
   WriteMarks(kGone + (",+" + Named("left")), seconds(1));
   Delete(kMaps + std::string("/above"));
-  After("DELETE", "/spark-m", 1, [this] {
-    clock_.At(clock_.elapsed + seconds(8), [this] {
-      kubernetes_.Admin("PATCH", kMaps + std::string("/left"),
-                        R"({"metadata":{"ownerReferences":null}})", "application/merge-patch+json");
-    });
+  AfterRoot(seconds(8), [this] {
+    kubernetes_.Admin("PATCH", kMaps + std::string("/left"),
+                      R"({"metadata":{"ownerReferences":null}})", "application/merge-patch+json");
   });
   EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
   EXPECT_FALSE(MapExists("left")) << Notes();
