@@ -38,8 +38,7 @@ class FieldPath {
   std::vector<Step> steps_;
 };
 
-// `{PATH}=VALUE,…`: completed if the field has one of these values or, if none are listed, any
-// value.
+// `{PATH}=VALUE,…`: completed if the field has one of these values; at least one must be given.
 class CompletedWhen {
  public:
   // An error says what is wrong with `text` and how to write it.
