@@ -513,6 +513,10 @@ Result<OwnerFields> ReadOwnerFields(const ResourceType& type, JsonValue object) 
     }
   }
   fields.completed = IsCompleted(kind->completed, object);
+  if (kind->completed == Completed::kJobConditions) {
+    fields.pods_to_complete = spec["completions"].AsInteger().value_or(0) -
+                              object["status"]["succeeded"].AsInteger().value_or(0);
+  }
   auto selector = SelectorText(*kind, object);
   if (!selector) return Failure("spec.selector is not a selector");
   fields.pod_selector = *std::move(selector);

@@ -21,6 +21,8 @@ struct OwnerFields {
   std::int64_t replicas = 1;  // desired, not ready ones; 1 for kinds without replicas
   bool suspended = false;     // suspended, and nothing of it runs any more
   bool completed = false;     // ended, and will not run again
+  // Of a Job with `completions`: how many pods have yet to succeed.
+  std::int64_t pods_to_complete = 0;
   std::optional<std::chrono::seconds> termination_grace;  // of its pods
   // Until when a Pod that is terminating may go on computing, by the API server's clock: its
   // deletionTimestamp.

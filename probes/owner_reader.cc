@@ -5,6 +5,8 @@
 #include <map>
 #include <utility>
 
+#include "probes/base/time_text.h"
+
 namespace cluster_watcher {
 namespace {
 
@@ -65,6 +67,27 @@ bool IsRunning(JsonValue pod, const ObjectMeta& meta) {
 }
 
 }  // namespace
+
+// Source: kubernetes.io "Pod Lifecycle", container states. What runs and doesn't say since when may
+// have been started at any time.
+static bool IsAnyStartedAfter(JsonValue pod, WallTime time) {
+  for (JsonValue status : pod["status"]["containerStatuses"].Elements()) {
+    for (JsonValue state : {status["state"]["running"], status["state"]["terminated"],
+                            status["lastState"]["terminated"]}) {
+      if (!state.IsObject()) continue;
+      const auto started = ParseTime(state["startedAt"].AsString().value_or(""));
+      if (!started || *started > time) return true;
+    }
+  }
+  return false;
+}
+
+bool ClusterOfPods::HasEnded(const ObjectMeta& pod, JsonValue json) const {
+  const bool is_caller =
+      caller_uid.empty() ? !caller.empty() && pod.name == caller : pod.uid == caller_uid;
+  if (!is_caller && !all_have_ended) return false;
+  return !ended_by || !IsAnyStartedAfter(json, *ended_by);
+}
 
 // Climbs from pods that run to the owner, level by level.
 class OwnerReader::Climb {
@@ -205,7 +228,7 @@ Result<std::string, ApiError> OwnerReader::FindPod(const OwnerOfPods& owner,
   auto found = AnyObject(
       ApiRequest::ListBySelector(Pods(), owner.ns, owner.pod_selector, false),
       [&](const ObjectMeta& meta, JsonValue pod) -> Result<bool, ApiError> {
-        if (!IsRunning(pod, meta) || but.IsCaller(meta)) return false;
+        if (!IsRunning(pod, meta) || but.HasEnded(meta, pod)) return false;
         const std::string name = "pod/" + meta.name;
         if (but.IsLabelled(meta) && !climb.IsOfOwner(Pods(), meta, name)) return false;
         running = name;
@@ -268,7 +291,8 @@ Result<std::string, ApiError> OwnerReader::FindPodOfRuns(const OwnerOfPods& owne
   auto found = AnyObject(
       ApiRequest::ListUnendedPods(owner.ns, "job-name"),
       [&](const ObjectMeta& meta, JsonValue pod) -> Result<bool, ApiError> {
-        if (!IsRunning(pod, meta) || but.IsCaller(meta) || meta.uid == but.root_uid) return false;
+        if (!IsRunning(pod, meta) || but.HasEnded(meta, pod) || meta.uid == but.root_uid)
+          return false;
         const OwnerReference* const run = meta.Controller();
         bool is_of_owner;
         if (run == nullptr) {
@@ -296,7 +320,7 @@ Result<std::string, ApiError> OwnerReader::FindPodByControllers(const OwnerOfPod
       ApiRequest::ListUnendedPods(owner.ns),
       [&](const ObjectMeta& meta, JsonValue pod) -> Result<bool, ApiError> {
         const std::string name = "pod/" + meta.name;
-        const bool counts = IsRunning(pod, meta) && !but.IsCaller(meta);
+        const bool counts = IsRunning(pod, meta) && !but.HasEnded(meta, pod);
         if (!counts || !climb.IsOfOwner(Pods(), meta, name)) return false;
         running = name;
         return true;

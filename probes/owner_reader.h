@@ -19,16 +19,19 @@ namespace cluster_watcher {
 
 using Label = std::pair<std::string, std::string>;  // key and value
 
-// The pods that are none of the owner's: the cluster's own, and the one that asks.
+// The pods that are none of the owner's, or don't count: the cluster's own, and who has ended by
+// its own word.
 struct ClusterOfPods {
   Label label = {};             // empty: there is no such cluster
   std::string root_uid = {};    // of its master root; empty: it isn't known
   std::string caller_uid = {};  // of the pod that we are, which is about to end; may be empty
   std::string caller = {};      // its name, where its UID isn't known; empty: there is none
+  bool all_have_ended = false;  // somebody said so for all pods
+  // Until when that counts, by whoever said so: a container that was started later runs.
+  std::optional<WallTime> ended_by = {};
 
-  bool IsCaller(const ObjectMeta& pod) const {
-    return caller_uid.empty() ? !caller.empty() && pod.name == caller : pod.uid == caller_uid;
-  }
+  // `json` is that of `pod`, with its status.
+  bool HasEnded(const ObjectMeta& pod, JsonValue json) const;
   // Whether it carries the cluster's label.
   bool IsLabelled(const ObjectMeta& meta) const { return meta.Label(label.first) == label.second; }
 };

@@ -44,12 +44,6 @@ bool IsNamed(const ObjectMeta& meta, const Marks& marks) {
                      [&](const FirstDelete& object) { return object.HasUid(meta.uid); });
 }
 
-// In the future: it is forged, or was brought back.
-bool IsOfToday(const Marks& marks, WallTime now) {
-  return marks.deleting_since && now - *marks.deleting_since < kOldestDeletion &&
-         *marks.deleting_since - now < kClockSkew;
-}
-
 bool IsAnyMadeSince(const KubeObjects& objects, const std::string& root_uid, const Marks& marks) {
   return std::any_of(objects.begin(), objects.end(), [&](const KubeObject& object) {
     const ObjectMeta& meta = object.meta;
@@ -60,6 +54,12 @@ bool IsAnyMadeSince(const KubeObjects& objects, const std::string& root_uid, con
 }
 
 }  // namespace
+
+// In the future: it is forged, or was brought back.
+bool IsOfToday(const Marks& marks, WallTime now) {
+  return marks.deleting_since && now - *marks.deleting_since < kOldestDeletion &&
+         *marks.deleting_since - now < kClockSkew;
+}
 
 HalfProof ProveHalf(const Tools& tools, WarnOnce& warn_once, const ClusterId& cluster,
                     const std::string& root_uid, const Marks& marks, WallTime now) {

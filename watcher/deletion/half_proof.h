@@ -25,6 +25,10 @@ struct HalfProof {
   std::vector<std::string> gone;  // of what was to be deleted first: "deployments.apps/bob-w"
 };
 
+// Whether `marks` say that the deletion began less than a day before `now`, by the API server's
+// clock, and not in the future. Else no cluster is proven half, whatever is gone.
+bool IsOfToday(const Marks& marks, WallTime now);
+
 // Half is a cluster whose deletion began less than a day before `now`, by the API server's clock,
 // with an object among `first-deletes` that is definitely absent, terminating or another one, and
 // no member made since. `marks` name `cluster`; `root_uid` is that of the master root, which is no

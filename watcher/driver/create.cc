@@ -24,6 +24,8 @@ constexpr Duration kBetweenListings{250};
 // How often it looks again at once although the time is over.
 constexpr int kMostOverdue = 5;
 constexpr Duration kTimeToTidy{10'000};
+// Nothing is deleted on older evidence.
+constexpr Duration kFresh{5'000};
 // The longest --delete-deadline.
 constexpr Duration kOldestDeletion = std::chrono::hours(24);
 
@@ -44,6 +46,27 @@ struct Step {
   }
   static Step Wait(DriverOutcome outcome) { return {Next::kWait, std::move(outcome)}; }
   static Step Again() { return {Next::kAgain, {}}; }
+};
+
+// Whether something is so that decides what may be deleted: asked at the first call, which comes
+// after the list of what would be deleted, and good for a few seconds.
+class StillSo {
+ public:
+  StillSo(Clock& clock, std::function<bool()> is_so) : clock_(clock), is_so_(std::move(is_so)) {}
+
+  bool operator()() const {
+    if (!asked_) {
+      asked_ = clock_.BootNow();
+      answer_ = is_so_();
+    }
+    return answer_ && clock_.BootNow() - *asked_ < kFresh;
+  }
+
+ private:
+  Clock& clock_;
+  const std::function<bool()> is_so_;
+  mutable std::optional<BootTime> asked_;
+  mutable bool answer_ = false;
 };
 
 class Creation {
@@ -261,7 +284,14 @@ class Creation {
     while (true) {
       // Its root may be going by now, as it should.
       if (Step step = Keep(Lost::kLookAgain); step.next != Next::kGoOn) return step;
-      const auto left = remnants.DeleteOnce(view_.root->meta.uid);
+      auto state = CreationMark::State::kOurs;
+      const StillSo is_ours(tools_.clock, [&] {
+        state = mark_->Confirm();
+        return state == CreationMark::State::kOurs;
+      });
+      auto left = remnants.DeleteOnce(view_.root->meta.uid, is_ours);
+      if (state == CreationMark::State::kLost) return Step::Again();
+      if (state == CreationMark::State::kFailed) left = Unexpected{mark_->problem()};
       if (left && left->empty()) break;
       if (!left && !persistence.WaitToRepeat(left.error())) return Failed(left.error());
       if (!left) continue;
@@ -515,17 +545,19 @@ class Creation {
     if (uids.empty()) return;
     Remnants remnants(tools_, order_.cluster, Types(), order_.say, std::move(uids));
     const MonotonicTime end = tools_.clock.Now() + kTimeToTidy;
-    while (IsGoing()) {
-      const auto view =
-          ReadClusterView(tools_.client, tools_.discovery, order_.cluster, tools_.Reads());
-      const bool has_new_master =
-          view &&
-          (!view->rivals.empty() || (view->root && view->root->meta.uid != mark_->root().meta.uid));
-      if (has_new_master) return;
-      if (view) {
-        const auto left = remnants.DeleteOnce("");
-        if (left && left->empty()) return;
-      }
+    while (true) {
+      bool is_over = false;
+      const StillSo is_nobodys(tools_.clock, [&] {
+        is_over = !IsGoing();
+        if (is_over) return false;
+        const auto view =
+            ReadClusterView(tools_.client, tools_.discovery, order_.cluster, tools_.Reads());
+        is_over = view && (!view->rivals.empty() ||
+                           (view->root && view->root->meta.uid != mark_->root().meta.uid));
+        return view && !is_over;
+      });
+      const auto left = remnants.DeleteOnce("", is_nobodys);
+      if (is_over || (left && left->empty())) return;
       if (tools_.clock.Now() >= end || tools_.stop.stop_requested()) return;
       tools_.clock.WaitUntil(tools_.clock.Now() + kBetweenListings, tools_.stop);
     }

@@ -102,7 +102,7 @@ CreationMark::CreationMark(const DriverTools& tools, KubeObject root, WatcherId 
       me_(std::move(me)),
       deadline_(deadline),
       is_put_(IsOurs(root_.meta)),
-      known_at_(tools.clock.Now()) {}
+      known_at_(tools.clock.BootNow()) {}
 
 bool CreationMark::IsOurs(const ObjectMeta& meta) const {
   return IsCreating(meta) && IsCreatedBy(meta, me_);
@@ -127,19 +127,23 @@ CreationMark::State CreationMark::PutUid() {
 }
 
 CreationMark::State CreationMark::Keep() {
-  if (tools_.clock.Now() - known_at_ < kFresh) return State::kOurs;
+  if (tools_.clock.BootNow() - known_at_ < kFresh) return State::kOurs;
   WatcherId next = me_;
   if (!me_.IsPod()) next.uid += "." + std::to_string(++renewals_);
-  if (next == me_) {
-    const MonotonicTime asked = tools_.clock.Now();
-    auto now = ReadMetaAgain(tools_.client, root_, tools_.Reads());
-    if (!now && now.error().failure == ApiFailure::kNotFound) return State::kLost;
-    if (!now) return problem_ = std::move(now).error(), State::kFailed;
-    root_ = *std::move(now);
-    known_at_ = asked;
-    return IsOurs(root_.meta) && !root_.meta.deleting ? State::kOurs : State::kLost;
-  }
-  return Write({{}, {{annotation::kCreatedBy, next.ToText()}}});
+  if (next != me_) return Write({{}, {{annotation::kCreatedBy, next.ToText()}}});
+  const BootTime asked = tools_.clock.BootNow();
+  const State state = Confirm();
+  if (state != State::kOurs) return state;
+  known_at_ = asked;
+  return root_.meta.deleting ? State::kLost : State::kOurs;
+}
+
+CreationMark::State CreationMark::Confirm() {
+  auto now = ReadMetaAgain(tools_.client, root_, tools_.Reads());
+  if (!now && now.error().failure == ApiFailure::kNotFound) return State::kLost;
+  if (!now) return problem_ = std::move(now).error(), State::kFailed;
+  root_ = *std::move(now);
+  return IsOurs(root_.meta) ? State::kOurs : State::kLost;
 }
 
 CreationMark::State CreationMark::TakeOff() {
@@ -154,7 +158,7 @@ CreationMark::State CreationMark::Write(const MetaChanges& changes) {
     const bool may_write = is_put_ ? IsOurs(root_.meta) : HasOnlyNewStatus(judged, root_.meta);
     if (root_.meta.deleting || !(may_write || is_done)) return State::kLost;
     if (is_done) return State::kOurs;
-    const MonotonicTime sent = tools_.clock.Now();
+    const BootTime sent = tools_.clock.BootNow();
     const ApiResult written = WriteMeta(tools_.client, root_, changes, kCreateManager);
     if (written) {
       if (auto meta = ReadObjectMeta(written->document.root())) root_.meta = *std::move(meta);

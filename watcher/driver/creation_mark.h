@@ -49,6 +49,8 @@ class CreationMark {
   // Makes sure that it is still ours, and writes it anew before it has stood for a minute. Asks
   // nothing where that was done a moment ago.
   State Keep();
+  // Asks the API server whether it is still ours, also where the root is terminating.
+  State Confirm();
   // Says that the creation is complete.
   State TakeOff();
 
@@ -65,7 +67,7 @@ class CreationMark {
   const MonotonicTime deadline_;
   bool is_put_ = false;
   int renewals_ = 0;
-  MonotonicTime known_at_;  // when it was known to be ours
+  BootTime known_at_;  // when it was known to be ours
   ApiError problem_;
 };
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "probes/base/names.h"
+#include "probes/base/time_text.h"
 #include "watcher/deletion/judged_look.h"
 #include "watcher/driver/claim.h"
 #include "watcher/driver/cluster_view.h"
@@ -258,8 +259,9 @@ class Deleter {
     const bool adopted = decision.reason == Reason::kOwnerAdopted;
     const std::optional<RecordedOwner> owner = adopted ? work_.observer.Adopt(look) : look.seen;
     // One of several drivers has ended: that says nothing about the others.
-    const bool is_one_of_many =
-        decision.reason == Reason::kSharedByReplicas || decision.reason == Reason::kDriverRunning;
+    const bool is_one_of_many = decision.reason == Reason::kSharedByReplicas ||
+                                decision.reason == Reason::kDriverRunning ||
+                                (look.facts.owner && look.facts.owner->fields.pods_to_complete > 1);
     if (is_one_of_many && !marked) return std::nullopt;
     // Where it isn't known how many there are, nothing is said for them.
     const bool is_definite = decision.reason != Reason::kUnknown;
@@ -267,12 +269,15 @@ class Deleter {
     if (!is_one_of_many && (!is_theirs || !is_definite)) return std::nullopt;
     const WatcherId by = work_.me.IsPod() ? work_.me : WatcherId{};
     const bool is_recorded = look.marks.owner && owner && look.marks.owner->uid == owner->uid;
-    const bool is_ours = marked == status && look.marks.app_status_by == by;
+    if (!said_at_) said_at_ = FormatTime(work_.tools.clock.WallNow());
+    const bool is_ours = marked == status && look.marks.app_status_by == by &&
+                         look.marks.app_status_since == ParseTime(*said_at_);
     if (!is_one_of_many && is_ours && is_recorded) return std::nullopt;
     AnnotationChanges changes = WithoutAppStatus();
     if (!is_one_of_many) {
       changes.merge(OwnerMarks(*owner));
       changes[annotation::kAppStatus] = status;
+      changes[annotation::kAppStatusSince] = *said_at_;
       if (by.IsPod()) changes[annotation::kAppStatusBy] = by.ToText();
     }
     const auto written =
@@ -372,6 +377,7 @@ class Deleter {
   std::optional<Snapshot> last_;  // of the cluster that is being deleted
   std::optional<WatcherId> seen_deleting_;
   std::string problem_;
+  std::optional<std::string> said_at_;  // when the application ended, by its word
 };
 
 }  // namespace

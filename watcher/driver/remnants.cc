@@ -79,19 +79,23 @@ Result<Remnants::Found, ApiError> Remnants::Find() {
   return found;
 }
 
-Result<std::vector<std::string>, ApiError> Remnants::DeleteOnce(const std::string& root_uid) {
+Result<std::vector<std::string>, ApiError> Remnants::DeleteOnce(
+    const std::string& root_uid, const std::function<bool()>& may_delete) {
   auto found = Find();
   if (!found) return Unexpected{std::move(found).error()};
   const KubeObjects& remnants = found->remnants;
   const bool only_root =
       std::all_of(remnants.begin(), remnants.end(),
                   [&](const KubeObject& object) { return object.meta.uid == root_uid; });
-  if (auto done = LetGo(*found); !done) return Unexpected{std::move(done).error()};
   std::vector<std::string> left;
+  for (const KubeObject& object : remnants) left.push_back(object.Describe());
+  if (left.empty() || !may_delete()) return left;
+  if (auto done = LetGo(*found); !done) return Unexpected{std::move(done).error()};
   for (const KubeObject& object : remnants) {
-    left.push_back(object.Describe());
     if (object.meta.deleting || (object.meta.uid == root_uid && !only_root)) continue;
-    if (auto deleted = Delete(object); !deleted) return Unexpected{std::move(deleted).error()};
+    auto deleted = Delete(object, may_delete);
+    if (!deleted && deleted.error().failure == ApiFailure::kNotSent) break;
+    if (!deleted) return Unexpected{std::move(deleted).error()};
   }
   return left;
 }
@@ -185,16 +189,17 @@ Result<bool, ApiError> Remnants::SettleClaims(const KubeObject& set) {
   return false;
 }
 
-Result<Done, ApiError> Remnants::Delete(const KubeObject& object) {
+Result<Done, ApiError> Remnants::Delete(const KubeObject& object,
+                                        const std::function<bool()>& may_delete) {
   if (object.type->kind == "StatefulSet") {
     const auto settled = SettleClaims(object);
     if (!settled) return Unexpected{settled.error()};
     if (!*settled) return Done{};
   }
-  const ApiResult deleted =
-      tools_.client.Do(ApiRequest::Delete(object.type, cluster_.ns, object.meta.name,
-                                          {object.meta.uid}, PropagationPolicy::kForeground, false),
-                       tools_.stop);
+  const ApiResult deleted = tools_.client.Do(
+      ApiRequest::Delete(object.type, cluster_.ns, object.meta.name, {object.meta.uid},
+                         PropagationPolicy::kForeground, false),
+      Patience::While([&] { return !tools_.stop.stop_requested() && may_delete(); }));
   if (!deleted) {
     // It is gone, or another has its name: the next listing tells.
     const ApiFailure failure = deleted.error().failure;

@@ -25,8 +25,11 @@ class Remnants {
   // gone. Returns what is still there; call again until that is nothing. PersistentVolumeClaims
   // stay, those of StatefulSets too, and so does what is annotated to be kept, also where a remnant
   // owns it: it is let go of first. ServiceAccounts and Roles stay, too. A kind that only members
-  // can be and that may not be listed has none.
-  Result<std::vector<std::string>, ApiError> DeleteOnce(const std::string& root_uid);
+  // can be and that may not be listed has none. Somebody else's cluster may have come to be
+  // meanwhile: `may_delete` is asked once they are listed, and right before each delete is sent;
+  // where it says no, nothing more is sent.
+  Result<std::vector<std::string>, ApiError> DeleteOnce(const std::string& root_uid,
+                                                        const std::function<bool()>& may_delete);
 
  private:
   struct Found {
@@ -41,7 +44,7 @@ class Remnants {
   Result<bool, ApiError> IsRemnant(const OwnerReference& owner, const std::set<std::string>& uids,
                                    int depth);
   Result<std::vector<ResourceType>, ApiError> Kinds();
-  Result<Done, ApiError> Delete(const KubeObject& object);
+  Result<Done, ApiError> Delete(const KubeObject& object, const std::function<bool()>& may_delete);
   Result<bool, ApiError> SettleClaims(const KubeObject& set);
 
   const DriverTools& tools_;

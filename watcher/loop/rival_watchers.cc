@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "watcher/deletion/half_proof.h"
 #include "watcher/protocol/gone_watcher.h"
 
 namespace cluster_watcher {
@@ -69,8 +70,10 @@ RivalWatchers::Outcome RivalWatchers::ActOnDeletion(const WatcherId& me, const S
     warn_once_("the cluster is being deleted by " + by.ToText());
     if (!MayTakeOver(snapshot, stop)) return Outcome::kWait;
   }
-  if (!snapshot.marks.deletes_begun && IsLongPast(snapshot)) {
-    CallOff(snapshot, "its deletion by " + by.ToText() + " was not begun in time");
+  if (IsLongPast(snapshot)) {
+    CallOff(snapshot, "its deletion by " + by.ToText() +
+                          (snapshot.marks.deletes_begun ? " was not finished within a day"
+                                                        : " was not begun in time"));
     judge_.Reset();
     return Outcome::kWait;
   }
@@ -106,9 +109,13 @@ bool RivalWatchers::MayTakeOver(const Snapshot& snapshot, const std::stop_token&
          IsGone(tools_.client, snapshot.marks.condemned_by, snapshot.cluster->ns, stop);
 }
 
-// A deletion gets from the point of no return to its first delete in the time that its steps take.
-// Marks that have stood longer, or that a rollback brought back, are no reason to hurry.
+// A deletion gets from the point of no return to its first delete in the time that its steps take,
+// and what was begun proves nothing after a day. Marks that have stood longer, or that a rollback
+// brought back, are no reason to hurry.
 bool RivalWatchers::IsLongPast(const Snapshot& snapshot) const {
+  if (snapshot.marks.deletes_begun) {
+    return !IsOfToday(snapshot.marks, ServerNow(snapshot, tools_.clock));
+  }
   return !snapshot.marks.deleting_since ||
          AgeOfDeletion(snapshot) > tools_.settings->steps_deadline + kPatienceWithOthers;
 }

@@ -852,14 +852,26 @@ void Observer::FindAlsoRunning(Snapshot& snapshot, const Patience& patience) {
   const auto& owner = snapshot.facts.owner;
   const WatcherId& by = snapshot.marks.app_status_by;
   const bool is_caller = !caller_uid_.empty() || !caller_.empty();
-  const bool is_said = snapshot.facts.app_status == "completed" && (is_caller || by.IsPod());
+  const auto& since = snapshot.marks.app_status_since;
+  const bool is_said =
+      snapshot.facts.app_status == "completed" && (is_caller || by.IsPod() || since);
   if (!is_said || !GoesOn(snapshot) || !owner || !owner->object ||
       owner->observation != Observation::kActive) {
     return;
   }
+  if ((is_caller || by.IsPod()) && owner->fields.pods_to_complete > 1) {
+    snapshot.facts.also_running = owner->object->Describe() + ", of which " +
+                                  std::to_string(owner->fields.pods_to_complete) +
+                                  " pods have yet to succeed,";
+    return;
+  }
   OwnerQuery query = QueryFor(*snapshot.owner_name, snapshot.owner_ns);
   query.cluster = ClusterPods(snapshot.cluster);
-  if (!is_caller) query.cluster.caller_uid = by.uid;
+  if (!is_caller) {
+    query.cluster.caller_uid = by.uid;
+    query.cluster.all_have_ended = !by.IsPod();
+    query.cluster.ended_by = since;
+  }
   auto running = owner_probe_.FindRunning(query, *owner, patience);
   if (!running) return NoteProblem(snapshot, running.error());
   snapshot.facts.also_running = *std::move(running);

@@ -24,6 +24,7 @@ inline constexpr char kCreatedBy[] = "cluster-watcher/created-by";
 inline constexpr char kRecordedOwner[] = "cluster-watcher/recorded-owner";
 inline constexpr char kAppStatus[] = "cluster-watcher/app-status";
 inline constexpr char kAppStatusBy[] = "cluster-watcher/app-status-by";
+inline constexpr char kAppStatusSince[] = "cluster-watcher/app-status-since";
 
 // What stood for kRecordedOwner before. `owner-kind` is a setting unless the name and the UID are
 // beside it.

@@ -132,6 +132,7 @@ Marks ReadMarks(const ObjectMeta& root) {
   if (!marks.owner) marks.owner = ReadOutdatedOwner(root);
   marks.app_status = root.Annotation(annotation::kAppStatus);
   marks.app_status_by = WatcherId::Parse(root.Annotation(annotation::kAppStatusBy).value_or(""));
+  marks.app_status_since = ParseTimeMark(root, annotation::kAppStatusSince);
   return marks;
 }
 
@@ -158,7 +159,7 @@ bool IsMark(std::string_view key) {
   const auto is_it = [key](const char* mark) { return key == mark; };
   return key == annotation::kRootUid || key == annotation::kRecordedOwner ||
          key == annotation::kAbandonedSince || key == annotation::kAppStatus ||
-         key == annotation::kAppStatusBy ||
+         key == annotation::kAppStatusBy || key == annotation::kAppStatusSince ||
          std::any_of(std::begin(kProtocolMarks), std::end(kProtocolMarks), is_it) ||
          std::any_of(std::begin(kOutdatedOwnerMarks), std::end(kOutdatedOwnerMarks), is_it);
 }
@@ -180,7 +181,9 @@ AnnotationChanges WithoutProtocolMarks() {
 }
 
 AnnotationChanges WithoutAppStatus() {
-  return {{annotation::kAppStatus, std::nullopt}, {annotation::kAppStatusBy, std::nullopt}};
+  return {{annotation::kAppStatus, std::nullopt},
+          {annotation::kAppStatusBy, std::nullopt},
+          {annotation::kAppStatusSince, std::nullopt}};
 }
 
 std::string StepsMark(const std::set<std::string>& done) {

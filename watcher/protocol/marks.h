@@ -44,7 +44,8 @@ struct Marks {
   std::optional<RecordedOwner> owner;
   bool owner_is_outdated = false;  // `owner` is written in the annotations of earlier versions
   std::optional<std::string> app_status;
-  WatcherId app_status_by;  // whose word that is; empty: nobody's in a pod
+  WatcherId app_status_by;                   // whose word that is; empty: nobody's in a pod
+  std::optional<WallTime> app_status_since;  // when that was said, by the clock of who said it
 };
 
 // The marks that count on `root`; none of another object's.

@@ -63,7 +63,7 @@ struct InUse {
   std::vector<std::string> sets;                  // StatefulSets
   std::map<std::string, std::string> clusters;    // as ClustersOf, to an object that is of them
   std::map<std::string, std::string> masters;     // of these, as far as they were asked for
-  MonotonicTime since{};
+  EvidenceSince since{};
 };
 
 class Collector {
@@ -74,8 +74,7 @@ class Collector {
 
   // nullopt: it isn't due, and there is nothing to tell.
   std::optional<Swept> Collect(const KubeObject& claim, bool is_due) {
-    Clock& clock = sweep_.driver.clock;
-    if (!in_use_ || clock.Now() - in_use_->since >= kFresh) {
+    if (!in_use_ || !IsFresh()) {
       auto read = Read();
       if (!read && !is_due) return std::nullopt;
       if (!read) return KeptFor(read.error().message);
@@ -87,15 +86,18 @@ class Collector {
   }
 
  private:
+  bool IsFresh() const {
+    return AgeOf(in_use_->since, sweep_.driver.clock, sweep_.driver.client.dates()) < kFresh;
+  }
+
   Swept CollectDue(const KubeObject& claim) {
-    Clock& clock = sweep_.driver.clock;
     if (auto why = WhyKept(claim.meta)) return KeptFor(*std::move(why));
     if (sweep_.settings.dry_run) return {Swept::What::kWouldDelete, "", "its time is over"};
     if (auto policy = MasterRoot(sweep_.driver.client, claim).PolicyAgainstMarks()) {
       return KeptFor(*std::move(policy));
     }
     // A pod that mounts it leaves its resourceVersion as it is.
-    const auto is_fresh = [&] { return clock.Now() - in_use_->since < kFresh; };
+    const auto is_fresh = [&] { return IsFresh(); };
     const auto sent =
         sweep_.driver.client.Do(ApiRequest::Delete(claim.type, ns_, claim.meta.name,
                                                    {claim.meta.uid, claim.meta.resource_version},
@@ -179,8 +181,8 @@ class Collector {
 
   Result<InUse, ApiError> Read() {
     InUse found;
-    found.since = sweep_.driver.clock.Now();
     const Patience patience = sweep_.driver.Reads();
+    patience.reads()->BeginEvidence();
     KubeClient& client = sweep_.driver.client;
     auto ns =
         client.Do(ApiRequest::GetMetadata(*FindBuiltInByName("namespaces", ""), "", ns_), patience);
@@ -197,6 +199,7 @@ class Collector {
     }
     if (auto read = ReadPods(found, patience); !read) return Unexpected{read.error()};
     if (auto read = ReadClusters(found, patience); !read) return Unexpected{read.error()};
+    found.since = patience.reads()->since();
     return found;
   }
 

@@ -82,6 +82,11 @@ class DeleteTest : public DriverLab {
   }
   bool IsWhole() { return Exists(kRoot) && Exists(kWorker) && Exists(kService); }
   bool IsDeleted() { return !Exists(kRoot) && !Exists(kWorker) && !Exists(kService); }
+  void TakeHoldOff() {
+    kubernetes_.Admin("PATCH", "/api/v1/namespaces/lab",
+                      R"({"metadata":{"annotations":{"cluster-watcher/hold-until":null}}})",
+                      "application/merge-patch+json");
+  }
   void HoldByFinalizer(const std::string& path) {
     kubernetes_.Admin("PATCH", path, R"({"metadata":{"finalizers":["example.com/held"]}})",
                       "application/merge-patch+json");
@@ -903,6 +908,85 @@ TEST_F(DeleteTest, ItsWordIsNotAboutAClusterThatHasBecomeAnothers) {
   kubernetes_.on_request = nullptr;
   EXPECT_EQ(outcome.exit, DriverExit::kFailed) << outcome.said;
   EXPECT_TRUE(IsWhole()) << "it belongs to alice";
+}
+
+// `rollout undo` of the master brings back what its ReplicaSet had copied, and with it a word that
+// was taken off when the driver's container was started again.
+TEST_F(DeleteTest, ItsWordDoesNotCountForAContainerThatWasStartedLater) {
+  MakeEphemeral("deployment.apps/bob");
+  kubernetes_.Settle();
+  const std::string pod = NameOfPod("bob");
+  const std::string of_pod = kPods + ("/" + pod);
+  for (const WatcherId& by : {WatcherId{pod, ObjectUid(of_pod)}, me_}) {
+    SCOPED_TRACE(by.ToText());
+    me_ = by;
+    caller_uid_ = by.IsPod() ? by.uid : "";
+    const auto started = [&](const std::string& state, Duration after) {
+      const std::string at =
+          FormatTime(clock_.WallNow() + std::chrono::duration_cast<WallTime::duration>(after));
+      kubernetes_.Admin("PATCH", of_pod + "/status",
+                        R"({"status":{"containerStatuses":[{"name":"m",)" + state +
+                            R"({"startedAt":")" + at + R"("}}}]}})",
+                        "application/merge-patch+json");
+    };
+    const auto says_so_while_held = [&] {
+      Annotate("/api/v1/namespaces/lab", "hold-until", "2099-01-01T00:00:00Z");
+      EXPECT_EQ(Ended("deployment/bob").said, "kept: held");
+      TakeHoldOff();
+    };
+    const auto verdict = [&] {
+      SettingsInForce in_force(settings_, [this](const TextMap&) { return settings_; });
+      Observer watcher(client_, discovery_, clock_, in_force);
+      return Decide(watcher.SureLook({}).facts).reason;
+    };
+    const std::string running = R"("state":{"running":)";
+    started(running, Duration(-5'000));
+    says_so_while_held();
+    EXPECT_EQ(verdict(), Reason::kCompleted);
+    for (const std::string& state : {running, std::string(R"("state":{"terminated":)"),
+                                     std::string(R"("lastState":{"terminated":)")}) {
+      started(state, Duration(5'000));
+      EXPECT_EQ(verdict(), Reason::kDriverRunning) << state;
+    }
+    // It isn't said since when.
+    kubernetes_.Admin("PATCH", of_pod + "/status",
+                      R"({"status":{"containerStatuses":[{"name":"m","state":{"running":{}}}]}})",
+                      "application/merge-patch+json");
+    EXPECT_EQ(verdict(), Reason::kDriverRunning);
+    // Said again, it counts for this one too.
+    started(running, Duration(5'000));
+    clock_.elapsed += std::chrono::seconds(10);
+    says_so_while_held();
+    EXPECT_EQ(verdict(), Reason::kCompleted);
+  }
+}
+
+// Its controller makes the next pod only once this one has ended.
+TEST_F(DeleteTest, OneOfSeveralCompletionsOfAJobSaysNothingForTheRest) {
+  kubernetes_.Apply(R"({"apiVersion":"batch/v1","kind":"Job",)" + Meta("etl", "") +
+                    R"(,"spec":{"parallelism":1,"completions":2,"template":{"metadata":{"labels":)"
+                    R"({"app":"etl"}},"spec":{"restartPolicy":"Never","containers":)"
+                    R"([{"name":"m","image":"x"}]}}}})");
+  kubernetes_.Settle();
+  MakeEphemeral("job.batch/etl");
+  const std::string first = kPods + ("/" + NameOfPod("etl"));
+  caller_uid_ = ObjectUid(first);
+  EXPECT_EQ(Ended("job/etl").said, "kept: active");
+  EXPECT_TRUE(IsWhole()) << "another pod is to come";
+  Annotate("/api/v1/namespaces/lab", "hold-until", "2099-01-01T00:00:00Z");
+  EXPECT_EQ(Ended("job/etl").said, "kept: held");
+  EXPECT_EQ(Read(kRoot).body.find("app-status"), std::string::npos) << "said for the rest";
+  TakeHoldOff();
+  kubernetes_.Admin("PATCH", first + "/status", R"({"status":{"phase":"Succeeded"}})",
+                    "application/merge-patch+json");
+  kubernetes_.Settle();
+  const auto pods = JsonDocument::Parse(Read(kPods + std::string("?labelSelector=app%3Detl")).body);
+  for (JsonValue pod : pods->root()["items"].Elements()) {
+    const auto uid = pod["metadata"]["uid"].AsString();
+    if (uid != ObjectUid(first)) caller_uid_ = *uid;
+  }
+  const DriverOutcome last = Ended("job/etl");
+  EXPECT_NE(last.said.find("is deleted"), std::string::npos) << last.said << last.error;
 }
 
 }  // namespace

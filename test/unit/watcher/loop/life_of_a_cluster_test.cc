@@ -555,7 +555,7 @@ TEST_F(LifeOfAClusterTest, ADeletionIsNotTakenBackAtOnceFromWhoTookItOver) {
   clock_.At(seconds(10), [this] { Delete(kDriver); });
   clock_.At(seconds(60), [this, other] {
     EXPECT_EQ(Mark("deletes-begun"), "true");
-    Annotate(kRoot, "deleting-since", "2026-12-23T00:00:00Z");
+    Annotate(kRoot, "deleting-since", "2026-12-23T12:00:00Z");
     Annotate(kRoot, "condemned-by", other);
   });
   clock_.At(seconds(110), [this, other] { EXPECT_EQ(Mark("condemned-by"), other); });

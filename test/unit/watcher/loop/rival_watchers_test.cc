@@ -309,5 +309,20 @@ TEST_F(RivalWatchersTest, ADeletionThatWasNotBegunInTimeIsCalledOff) {
   EXPECT_FALSE(Exists(kRoot));
 }
 
+// Of what a rollback brings back a day later nothing can be proven half.
+TEST_F(RivalWatchersTest, ADeletionThatWasNotFinishedWithinADayIsCalledOff) {
+  LoseDriver();
+  for (const Duration age :
+       {Duration(std::chrono::hours(24 * 30)), Duration(std::chrono::hours(24)),
+        Duration(std::chrono::minutes(-10))}) {
+    SCOPED_TRACE(age.count());
+    kubernetes_.Settle();
+    MarkDeletesBegun("gone/1", age);
+    EXPECT_EQ(Act(), Outcome::kWait);
+    EXPECT_TRUE(Exists(kRoot)) << "one look, no confirmation and no grace period";
+    EXPECT_EQ(Mark("phase"), "");
+  }
+}
+
 }  // namespace
 }  // namespace cluster_watcher

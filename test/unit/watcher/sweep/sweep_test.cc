@@ -1171,5 +1171,16 @@ spec:
   }
 }
 
+// A pod may mount it by the time that the machine wakes.
+TEST_F(SweepTest, AClaimIsNotDeletedOnWhatWasReadBeforeASuspension) {
+  MakeClaim("due");
+  MarkClaim("due", std::chrono::minutes(1));
+  Before("PATCH", "persistentvolumeclaims/due?dryRun", 1,
+         [this] { clock_.suspended += std::chrono::hours(1); });
+  EXPECT_EQ(Sweep().claims, 0u);
+  EXPECT_EQ(Told("lab/claim due").detail, "its evidence grew old");
+  EXPECT_TRUE(Exists(kClaims + "due")) << "a pod may mount it by now";
+}
+
 }  // namespace
 }  // namespace cluster_watcher
