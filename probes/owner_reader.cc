@@ -291,8 +291,9 @@ Result<std::string, ApiError> OwnerReader::FindPodOfRuns(const OwnerOfPods& owne
   auto found = AnyObject(
       ApiRequest::ListUnendedPods(owner.ns, "job-name"),
       [&](const ObjectMeta& meta, JsonValue pod) -> Result<bool, ApiError> {
-        if (!IsRunning(pod, meta) || but.HasEnded(meta, pod) || meta.uid == but.root_uid)
+        if (!IsRunning(pod, meta) || but.HasEnded(meta, pod) || meta.uid == but.root_uid) {
           return false;
+        }
         const OwnerReference* const run = meta.Controller();
         bool is_of_owner;
         if (run == nullptr) {
