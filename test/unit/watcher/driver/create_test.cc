@@ -666,6 +666,7 @@ TEST_F(CreateTest, WhoWasTakenForGoneWritesNoMore) {
   EXPECT_EQ(outcome.error, "cluster demo is being created by cli/x");
   EXPECT_EQ(MarkOf(kDemoRoot, "phase"), "creating");
   EXPECT_FALSE(Exists(kDemoClaim));
+  EXPECT_TRUE(Exists(kDemoWorker)) << "it is the other's by now";
 }
 
 TEST_F(CreateTest, ACondemnationIsNotTakenOff) {
@@ -1132,12 +1133,23 @@ TEST_F(CreateTest, WhatIsCreatedWhileAnotherClearsStays) {
       if (of_other.exit != DriverExit::kDone) return;
       root = world.ObjectUid(kDemoRoot);
       worker = world.ObjectUid(kDemoWorker);
+      world.kubernetes_.Apply(
+          R"({"apiVersion":"v1","kind":"ConfigMap",)" +
+          Meta(
+              "demo-kept",
+              R"(,"labels":{"oshinko-cluster":"demo"},"annotations":{"cluster-watcher/keep":"true"},)"
+              R"("ownerReferences":[{"apiVersion":"apps/v1","kind":"Deployment","name":"demo-w",)"
+              R"("uid":")" +
+                  worker + R"("}])") +
+          "}");
     };
     clears.Run();
     if (!root.empty()) {
       EXPECT_EQ(world.ObjectUid(kDemoRoot), root)
           << of_other.said << ": it was complete, and in use";
       EXPECT_EQ(world.ObjectUid(kDemoWorker), worker) << of_other.said;
+      EXPECT_NE(world.Read(kNs + "configmaps/demo-kept").body.find("ownerReferences"),
+                std::string::npos);
     }
     world.ExpectComplete();
     if (other.transport.count == 0) break;
@@ -1175,6 +1187,47 @@ TEST_F(CreateTest, WhoWasSuspendedWhileItClearsDeletesNothingOfTheNext) {
       EXPECT_EQ(world.ObjectUid(kDemoWorker), worker) << of_other.said;
     }
     if (other.transport.count == 0) break;
+  }
+}
+
+// Its root was deleted, so it deletes what it has made; while its machine is suspended another
+// adopts that, with a master of the same name or of another.
+TEST_F(CreateTest, WhoWasSuspendedWhileItTidiesUpTakesNothingOfTheNext) {
+  const std::string master = "metadata: {name: $(CLUSTER)-m}";
+  for (const std::string& name : {std::string("demo-m"), std::string("demo-x")}) {
+    bool is_over = false;
+    for (int n = 0; !is_over; ++n) {
+      SCOPED_TRACE(name + ", before request " + std::to_string(n));
+      World world;
+      Command command(world);
+      Command other(world);
+      std::string file = world.file_;
+      file.replace(file.find(master), master.size(), "metadata: {name: " + name + "}");
+      other.SetFile(file);
+      std::optional<int> begin;
+      std::string worker;
+      command.transport.before = [&](int count) {
+        if (!begin && world.Exists(kDemoWorker) && !world.Exists(kDemoService)) {
+          world.Delete(kDemoRoot);
+          world.kubernetes_.Settle();
+          begin = count;
+        }
+        if (!begin || count != *begin + n) return;
+        world.clock_.suspended += seconds(20);
+        const DriverOutcome of_other = other.Run();
+        world.kubernetes_.Settle();
+        if (of_other.exit == DriverExit::kDone) worker = world.ObjectUid(kDemoWorker);
+      };
+      command.Run();
+      is_over = other.transport.count == 0;
+      world.kubernetes_.Settle();
+      if (!worker.empty()) {
+        EXPECT_TRUE(world.Exists(kDeployments + name));
+        EXPECT_TRUE(world.Exists(kDemoService));
+        ASSERT_TRUE(world.Exists(kDemoWorker));
+        EXPECT_EQ(world.ObjectUid(kDemoWorker), worker);
+      }
+    }
   }
 }
 

@@ -976,7 +976,23 @@ TEST_F(DeleteTest, OneOfSeveralCompletionsOfAJobSaysNothingForTheRest) {
   Annotate("/api/v1/namespaces/lab", "hold-until", "2099-01-01T00:00:00Z");
   EXPECT_EQ(Ended("job/etl").said, "kept: held");
   EXPECT_EQ(Read(kRoot).body.find("app-status"), std::string::npos) << "said for the rest";
+  // Completions of an indexed Job may be changed.
+  const std::string job = "/apis/batch/v1/namespaces/lab/jobs/etl";
+  const auto wants = [&](int completions) {
+    kubernetes_.Admin("PATCH", job,
+                      R"({"spec":{"completions":)" + std::to_string(completions) + "}}",
+                      "application/merge-patch+json");
+  };
+  wants(1);
+  me_ = {NameOfPod("etl"), caller_uid_};
+  EXPECT_EQ(Ended("job/etl").said, "kept: held");
+  EXPECT_EQ(Mark("app-status"), "completed");
+  wants(2);
   TakeHoldOff();
+  SettingsInForce in_force(settings_, [this](const TextMap&) { return settings_; });
+  Observer watcher(client_, discovery_, clock_, in_force);
+  EXPECT_EQ(Decide(watcher.SureLook({}).facts).reason, Reason::kDriverRunning);
+  me_ = {"cli", "abc"};
   kubernetes_.Admin("PATCH", first + "/status", R"({"status":{"phase":"Succeeded"}})",
                     "application/merge-patch+json");
   kubernetes_.Settle();
