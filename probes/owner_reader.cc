@@ -86,7 +86,8 @@ bool ClusterOfPods::HasEnded(const ObjectMeta& pod, JsonValue json) const {
   const bool is_caller =
       caller_uid.empty() ? !caller.empty() && pod.name == caller : pod.uid == caller_uid;
   if (!is_caller && !all_have_ended) return false;
-  return !ended_by || !IsAnyStartedAfter(json, *ended_by);
+  if (!ended_by) return true;
+  return pod.created && *pod.created <= *ended_by && !IsAnyStartedAfter(json, *ended_by);
 }
 
 // Climbs from pods that run to the owner, level by level.
@@ -209,6 +210,7 @@ Result<bool, ApiError> OwnerReader::AnyObject(const ApiRequest& list, const IsIt
 Result<std::string, ApiError> OwnerReader::FindRunning(const OwnerOfPods& owner,
                                                        const ClusterOfPods& but,
                                                        const Patience& patience) {
+  if (owner.type == Pods() && but.ended_by) return FindItself(owner, but, patience);
   if (!owner.pod_selector.empty()) {
     auto pod = FindPod(owner, but, patience);
     if (!pod || !pod->empty()) return pod;
@@ -218,6 +220,21 @@ Result<std::string, ApiError> OwnerReader::FindRunning(const OwnerOfPods& owner,
   const bool selector_finds_all = IsWorkload(owner.type) && !owner.pod_selector.empty();
   if (owner.uid.empty() || owner.type == Pods() || selector_finds_all) return std::string();
   return FindPodByControllers(owner, but, patience);
+}
+
+// A pod that is the owner runs as long as it is there; what counts is what was started in it.
+Result<std::string, ApiError> OwnerReader::FindItself(const OwnerOfPods& owner,
+                                                      const ClusterOfPods& but,
+                                                      const Patience& patience) {
+  auto listed =
+      client_.Do(ApiRequest::ListByName(Pods(), owner.ns, owner.name, Freshness::kSure), patience);
+  if (!listed) return Unexpected{std::move(listed).error()};
+  const JsonValue pod = OnlyItem(*listed);
+  if (!pod.Exists()) return std::string();
+  auto meta = ReadObjectMeta(pod);
+  if (!meta) return Unexpected{ApiError{ApiFailure::kUnexpected, meta.error().message, {}}};
+  const bool runs = meta->uid == owner.uid && IsRunning(pod, *meta) && !but.HasEnded(*meta, pod);
+  return runs ? "pod/" + meta->name : std::string();
 }
 
 Result<std::string, ApiError> OwnerReader::FindPod(const OwnerOfPods& owner,

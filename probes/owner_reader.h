@@ -27,7 +27,7 @@ struct ClusterOfPods {
   std::string caller_uid = {};  // of the pod that we are, which is about to end; may be empty
   std::string caller = {};      // its name, where its UID isn't known; empty: there is none
   bool all_have_ended = false;  // somebody said so for all pods
-  // Until when that counts, by whoever said so: a container that was started later runs.
+  // Until when that counts, by whoever said so: a pod or a container that was started later runs.
   std::optional<WallTime> ended_by = {};
 
   // `json` is that of `pod`, with its status.
@@ -84,6 +84,8 @@ class OwnerReader {
   using IsIt = std::function<Result<bool, ApiError>(const ObjectMeta& meta, JsonValue item)>;
   Result<bool, ApiError> AnyObject(const ApiRequest& list, const IsIt& is_it,
                                    const Patience& patience);
+  Result<std::string, ApiError> FindItself(const OwnerOfPods& owner, const ClusterOfPods& but,
+                                           const Patience& patience);
   Result<std::string, ApiError> FindPod(const OwnerOfPods& owner, const ClusterOfPods& but,
                                         const Patience& patience);
   Result<std::string, ApiError> FindRun(const OwnerOfPods& owner, const ClusterOfPods& but,

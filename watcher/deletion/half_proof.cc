@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "probes/base/names.h"
 #include "watcher/deletion/member_listing.h"
 #include "watcher/protocol/member_annotations.h"
 
@@ -94,6 +95,10 @@ HalfProof ProveHalf(const Tools& tools, WarnOnce& warn_once, const ClusterId& cl
     if (!is_sure) warn_once(kUnknownYet);
   }
   return proof;
+}
+
+std::string WhatIsGone(const std::vector<std::string>& gone) {
+  return gone.empty() ? "" : "; already deleted: " + Joined(gone);
 }
 
 std::optional<bool> IsStillAsked(const Tools& tools, WarnOnce& warn_once, const ClusterId& cluster,

@@ -36,6 +36,10 @@ bool IsOfToday(const Marks& marks, WallTime now);
 HalfProof ProveHalf(const Tools& tools, WarnOnce& warn_once, const ClusterId& cluster,
                     const std::string& root_uid, const Marks& marks, WallTime now);
 
+// For people, behind what else is said: "; already deleted: deployments.apps/bob-w"; empty where
+// nothing is.
+std::string WhatIsGone(const std::vector<std::string>& gone);
+
 // Whether a deletion that a person asked for, whatever the rules say, and that somebody else is to
 // finish, is still what was asked for: it began less than a day before `now`, and no member was
 // made since. nullopt: that could not be read. The other arguments as above.

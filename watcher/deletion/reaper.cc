@@ -38,11 +38,6 @@ Duration Backoff(int attempt) { return kBetweenLooks * (1 << std::min(attempt, k
 // After a round that came to nothing: up to 5 s.
 Duration LongBackoff(int round) { return kBetweenLooks * (1 << std::min(round + 5, 9)); }
 
-// "; already deleted: deployment.apps/bob-w", or nothing.
-std::string WhatIsGone(const std::vector<std::string>& gone) {
-  return gone.empty() ? "" : "; already deleted: " + Joined(gone);
-}
-
 constexpr const char* kNotAllDeleted = "not all of it could be deleted by the deadline";
 constexpr const char* kNothingDeleted = "nothing of it could be deleted by the deadline";
 

@@ -24,8 +24,8 @@ constexpr Duration kBetweenListings{250};
 // How often it looks again at once although the time is over.
 constexpr int kMostOverdue = 5;
 constexpr Duration kTimeToTidy{10'000};
-// Nothing is deleted on older evidence.
-constexpr Duration kFresh{5'000};
+// Nothing is deleted on older evidence; well within the minute that others leave a mark alone.
+constexpr Duration kFresh{15'000};
 // The longest --delete-deadline.
 constexpr Duration kOldestDeletion = std::chrono::hours(24);
 
@@ -49,13 +49,14 @@ struct Step {
 };
 
 // Whether something is so that decides what may be deleted: asked at the first call, which comes
-// after the list of what would be deleted, and good for a few seconds.
+// after the list of what would be deleted, and again once that is some seconds ago. Where it isn't
+// so it stays so.
 class StillSo {
  public:
   StillSo(Clock& clock, std::function<bool()> is_so) : clock_(clock), is_so_(std::move(is_so)) {}
 
   bool operator()() const {
-    if (!asked_) {
+    if (!asked_ || (answer_ && clock_.BootNow() - *asked_ >= kFresh)) {
       asked_ = clock_.BootNow();
       answer_ = is_so_();
     }

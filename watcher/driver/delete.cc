@@ -186,7 +186,7 @@ class Deleter {
     }
     const bool may_complete = work_.tools.settings->dry_run && app_ &&
                               request_.ended->status == "completed" &&
-                              decision.reason == Reason::kActive;
+                              decision.reason == Reason::kActive && !IsOneOfSeveral(look);
     if (app_ && !decision.abandoned() && !may_complete) return Spared(decision);
     if (is_going) return DeleteListed(work_, cluster_, false);
     if (auto denied = WhyNotAllowed(work_.driver, *work_.tools.settings, cluster_, &*look.root)) {
@@ -260,8 +260,7 @@ class Deleter {
     const std::optional<RecordedOwner> owner = adopted ? work_.observer.Adopt(look) : look.seen;
     // One of several drivers has ended: that says nothing about the others.
     const bool is_one_of_many = decision.reason == Reason::kSharedByReplicas ||
-                                decision.reason == Reason::kDriverRunning ||
-                                (look.facts.owner && look.facts.owner->fields.pods_to_complete > 1);
+                                decision.reason == Reason::kDriverRunning || IsOneOfSeveral(look);
     if (is_one_of_many && !marked) return std::nullopt;
     // Where it isn't known how many there are, nothing is said for them.
     const bool is_definite = decision.reason != Reason::kUnknown;
@@ -269,9 +268,11 @@ class Deleter {
     if (!is_one_of_many && (!is_theirs || !is_definite)) return std::nullopt;
     const WatcherId by = work_.me.IsPod() ? work_.me : WatcherId{};
     const bool is_recorded = look.marks.owner && owner && look.marks.owner->uid == owner->uid;
-    if (!said_at_) said_at_ = FormatTime(work_.tools.clock.WallNow());
+    // A pod's clock is that of its node, which tells when containers are started.
+    Clock& clock = work_.tools.clock;
+    if (!said_at_) said_at_ = FormatTime(by.IsPod() ? clock.WallNow() : ServerNow(look, clock));
     const bool is_ours = marked == status && look.marks.app_status_by == by &&
-                         look.marks.app_status_since == ParseTime(*said_at_);
+                         look.marks.app_status_since >= ParseTime(*said_at_);
     if (!is_one_of_many && is_ours && is_recorded) return std::nullopt;
     AnnotationChanges changes = WithoutAppStatus();
     if (!is_one_of_many) {
@@ -290,6 +291,11 @@ class Deleter {
     }
     problem_ = WhyRefused(written.error());
     return false;
+  }
+
+  // Whether it is a pod's word, and other pods of its Job have yet to succeed.
+  bool IsOneOfSeveral(const Snapshot& look) const {
+    return work_.me.IsPod() && look.facts.owner && look.facts.owner->fields.pods_to_complete > 1;
   }
 
   DriverOutcome Spared(const Decision& decision) {

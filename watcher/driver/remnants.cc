@@ -196,10 +196,10 @@ Result<Done, ApiError> Remnants::Delete(const KubeObject& object,
     if (!settled) return Unexpected{settled.error()};
     if (!*settled) return Done{};
   }
-  const ApiResult deleted = tools_.client.Do(
-      ApiRequest::Delete(object.type, cluster_.ns, object.meta.name, {object.meta.uid},
-                         PropagationPolicy::kForeground, false),
-      Patience::While([&] { return !tools_.stop.stop_requested() && may_delete(); }));
+  const ApiResult deleted =
+      tools_.client.Do(ApiRequest::Delete(object.type, cluster_.ns, object.meta.name,
+                                          {object.meta.uid}, PropagationPolicy::kForeground, false),
+                       Patience::While(may_delete, tools_.stop));
   if (!deleted) {
     // It is gone, or another has its name: the next listing tells.
     const ApiFailure failure = deleted.error().failure;

@@ -72,8 +72,9 @@ RivalWatchers::Outcome RivalWatchers::ActOnDeletion(const WatcherId& me, const S
   }
   if (IsLongPast(snapshot)) {
     CallOff(snapshot, "its deletion by " + by.ToText() +
-                          (snapshot.marks.deletes_begun ? " was not finished within a day"
-                                                        : " was not begun in time"));
+                          (snapshot.marks.deletes_begun
+                               ? " was not finished within a day" + WhatIsGoneOf(snapshot)
+                               : " was not begun in time"));
     judge_.Reset();
     return Outcome::kWait;
   }
@@ -118,6 +119,12 @@ bool RivalWatchers::IsLongPast(const Snapshot& snapshot) const {
   }
   return !snapshot.marks.deleting_since ||
          AgeOfDeletion(snapshot) > tools_.settings->steps_deadline + kPatienceWithOthers;
+}
+
+std::string RivalWatchers::WhatIsGoneOf(const Snapshot& snapshot) {
+  const HalfProof proof = ProveHalf(tools_, warn_once_, *snapshot.cluster, snapshot.root->meta.uid,
+                                    snapshot.marks, ServerNow(snapshot, tools_.clock));
+  return WhatIsGone(proof.gone);
 }
 
 bool RivalWatchers::TakeMarksOff(const Snapshot& snapshot) {

@@ -53,6 +53,8 @@ class RivalWatchers {
   Duration AgeOfDeletion(const Snapshot& snapshot) const;
   bool MayTakeOver(const Snapshot& snapshot, const std::stop_token& stop) const;
   bool IsLongPast(const Snapshot& snapshot) const;
+  // Of what its marks say that was to go first, for people.
+  std::string WhatIsGoneOf(const Snapshot& snapshot);
   bool TakeMarksOff(const Snapshot& snapshot);
   void CallOff(const Snapshot& snapshot, const std::string& why);
 

@@ -958,7 +958,57 @@ TEST_F(DeleteTest, ItsWordDoesNotCountForAContainerThatWasStartedLater) {
     clock_.elapsed += std::chrono::seconds(10);
     says_so_while_held();
     EXPECT_EQ(verdict(), Reason::kCompleted);
+    // One that is made later has no container yet.
+    clock_.elapsed += std::chrono::seconds(10);
+    MakePodOf("bob", "later");
+    EXPECT_EQ(verdict(), Reason::kDriverRunning);
+    Delete(kPods + std::string("/later?gracePeriodSeconds=0"));
   }
+}
+
+TEST_F(DeleteTest, ItsWordDoesNotCountForAContainerThatAPodAsOwnerStartsLater) {
+  const std::string uid = MakePodOf("solo", "solo");
+  MakeEphemeral("pod/solo");
+  for (const WatcherId& by : {me_, WatcherId{"solo", uid}}) {
+    SCOPED_TRACE(by.ToText());
+    me_ = by;
+    caller_uid_ = by.IsPod() ? uid : "";
+    clock_.elapsed += std::chrono::hours(2);
+    Annotate("/api/v1/namespaces/lab", "hold-until", "2099-01-01T00:00:00Z");
+    ASSERT_EQ(Ended("pod/solo").said, "kept: held");
+    TakeHoldOff();
+    const auto verdict = [&] {
+      SettingsInForce in_force(settings_, [this](const TextMap&) { return settings_; });
+      Observer watcher(client_, discovery_, clock_, in_force);
+      return Decide(watcher.SureLook({}).facts).reason;
+    };
+    EXPECT_EQ(verdict(), Reason::kCompleted);
+    kubernetes_.Admin("PATCH", kPods + std::string("/solo/status"),
+                      R"({"status":{"containerStatuses":[{"name":"m","state":{"running":)"
+                      R"({"startedAt":")" +
+                          FormatTime(clock_.WallNow() + std::chrono::hours(1)) + R"("}}}]}})",
+                      "application/merge-patch+json");
+    EXPECT_EQ(verdict(), Reason::kDriverRunning);
+  }
+}
+
+// Who says so outside of a pod knows of the runs.
+TEST_F(DeleteTest, APersonsWordCountsWhateverRunsOfItsOwner) {
+  kubernetes_.Apply(R"({"apiVersion":"batch/v1","kind":"CronJob",)" + Meta("nightly", "") +
+                    R"(,"spec":{"schedule":"@daily","jobTemplate":{"spec":{"template":{"spec":)"
+                    R"({"restartPolicy":"Never","containers":[{"name":"m","image":"x"}]}}}}}})");
+  MakeEphemeral("cronjob.batch/nightly");
+  kubernetes_.Apply(
+      R"({"apiVersion":"batch/v1","kind":"Job",)" +
+      Meta("nightly-1", R"(,"ownerReferences":[{"apiVersion":"batch/v1","kind":"CronJob",)"
+                        R"("name":"nightly","controller":true,"uid":")" +
+                            ObjectUid("/apis/batch/v1/namespaces/lab/cronjobs/nightly") +
+                            R"("}])") +
+      R"(,"spec":{"template":{"metadata":{"labels":{"app":"nightly"}},"spec":)"
+      R"({"restartPolicy":"Never","containers":[{"name":"m","image":"x"}]}}}})");
+  kubernetes_.Settle();
+  const DriverOutcome outcome = Ended("cronjob/nightly");
+  EXPECT_NE(outcome.said.find("is deleted"), std::string::npos) << outcome.said << outcome.error;
 }
 
 // Its controller makes the next pod only once this one has ended.
@@ -971,8 +1021,12 @@ TEST_F(DeleteTest, OneOfSeveralCompletionsOfAJobSaysNothingForTheRest) {
   MakeEphemeral("job.batch/etl");
   const std::string first = kPods + ("/" + NameOfPod("etl"));
   caller_uid_ = ObjectUid(first);
+  me_ = {NameOfPod("etl"), caller_uid_};
   EXPECT_EQ(Ended("job/etl").said, "kept: active");
   EXPECT_TRUE(IsWhole()) << "another pod is to come";
+  settings_.settings.dry_run = true;
+  EXPECT_EQ(Ended("job/etl").said, "kept: active");
+  settings_.settings.dry_run = false;
   Annotate("/api/v1/namespaces/lab", "hold-until", "2099-01-01T00:00:00Z");
   EXPECT_EQ(Ended("job/etl").said, "kept: held");
   EXPECT_EQ(Read(kRoot).body.find("app-status"), std::string::npos) << "said for the rest";
@@ -984,7 +1038,6 @@ TEST_F(DeleteTest, OneOfSeveralCompletionsOfAJobSaysNothingForTheRest) {
                       "application/merge-patch+json");
   };
   wants(1);
-  me_ = {NameOfPod("etl"), caller_uid_};
   EXPECT_EQ(Ended("job/etl").said, "kept: held");
   EXPECT_EQ(Mark("app-status"), "completed");
   wants(2);
@@ -992,14 +1045,15 @@ TEST_F(DeleteTest, OneOfSeveralCompletionsOfAJobSaysNothingForTheRest) {
   SettingsInForce in_force(settings_, [this](const TextMap&) { return settings_; });
   Observer watcher(client_, discovery_, clock_, in_force);
   EXPECT_EQ(Decide(watcher.SureLook({}).facts).reason, Reason::kDriverRunning);
-  me_ = {"cli", "abc"};
   kubernetes_.Admin("PATCH", first + "/status", R"({"status":{"phase":"Succeeded"}})",
                     "application/merge-patch+json");
   kubernetes_.Settle();
   const auto pods = JsonDocument::Parse(Read(kPods + std::string("?labelSelector=app%3Detl")).body);
   for (JsonValue pod : pods->root()["items"].Elements()) {
     const auto uid = pod["metadata"]["uid"].AsString();
-    if (uid != ObjectUid(first)) caller_uid_ = *uid;
+    if (uid == ObjectUid(first)) continue;
+    caller_uid_ = *uid;
+    me_ = {std::string(*pod["metadata"]["name"].AsString()), caller_uid_};
   }
   const DriverOutcome last = Ended("job/etl");
   EXPECT_NE(last.said.find("is deleted"), std::string::npos) << last.said << last.error;

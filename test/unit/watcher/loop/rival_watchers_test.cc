@@ -324,5 +324,15 @@ TEST_F(RivalWatchersTest, ADeletionThatWasNotFinishedWithinADayIsCalledOff) {
   }
 }
 
+TEST_F(RivalWatchersTest, WhatIsGoneOfADeletionThatIsCalledOffIsTold) {
+  MarkDeletesBegun("gone/1", Duration(std::chrono::hours(25)));
+  Annotate(kRoot, "first-deletes", "deployments.apps/away=0123456789abcdef");
+  EXPECT_EQ(Act(), Outcome::kWait);
+  const std::string events = Read("/api/v1/namespaces/lab/events").body;
+  EXPECT_NE(events.find("was not finished within a day; already deleted: deployments.apps/away"),
+            std::string::npos)
+      << events;
+}
+
 }  // namespace
 }  // namespace cluster_watcher
