@@ -90,6 +90,10 @@ bool ClusterOfPods::HasEnded(const ObjectMeta& pod, JsonValue json) const {
   return pod.created && *pod.created <= *ended_by && !IsAnyStartedAfter(json, *ended_by);
 }
 
+bool ClusterOfPods::HasRunEnded(const ObjectMeta& run) const {
+  return all_have_ended && ended_by && run.created && *run.created <= *ended_by;
+}
+
 // Climbs from pods that run to the owner, level by level.
 class OwnerReader::Climb {
  public:
@@ -278,6 +282,7 @@ Result<std::string, ApiError> OwnerReader::FindRun(const OwnerOfPods& owner,
           if (is_going) going.push_back({**type, meta.ns(), meta.name, meta.uid, "", false});
           return false;
         }
+        if (but.HasRunEnded(meta)) return false;
         const KubeObject run{**type, meta};
         auto fields = Read(run, item, Freshness::kSure, patience);
         if (!fields) return Unexpected{std::move(fields).error()};

@@ -737,6 +737,10 @@ Result<std::unique_ptr<CurlTransport>> CurlTransport::Create(const ApiServer& se
 std::vector<HttpResult> CurlTransport::Perform(std::span<const HttpRequest> requests,
                                                std::size_t concurrency, std::stop_token stop) {
   State& state = *state_;
+  if (!state.under_way.empty()) {
+    return {requests.size(), Unexpected{TransportError{TransportError::Kind::kNotSent,
+                                                       "other requests are under way", false}}};
+  }
   state.RefreshCertificatesIfDue();
   std::vector<HttpResult> results = state.SendAll(requests, concurrency, stop);
   // What is between may drop the beginning of a connection that takes up a session.

@@ -33,7 +33,7 @@ struct HttpRequest {
   std::size_t body_limit = 8u << 20;  // accepted bytes of the answer's body
   bool cut_body = false;              // truncate a longer body at the limit instead of failing
   // Asked right before it is sent, once there is a connection; empty: always true. If it says no,
-  // the request fails as kNotSent.
+  // the request fails as kNotSent. It must send nothing itself.
   std::function<bool()> may_send = {};
 
   bool MaySend() const { return !may_send || may_send(); }
@@ -81,7 +81,8 @@ class Transport {
 
   // Sends the requests, at most `concurrency` (>= 1) at a time, and returns their results in order.
   // Follows no redirects; sends nothing twice that deletes. Once `stop` is requested it returns
-  // early, with kStopped for unfinished requests; an empty token never stops.
+  // early, with kStopped for unfinished requests; an empty token never stops. Called while it is at
+  // others, by what they ask, it sends nothing: kNotSent.
   virtual std::vector<HttpResult> Perform(std::span<const HttpRequest> requests,
                                           std::size_t concurrency, std::stop_token stop) = 0;
 };

@@ -1,6 +1,7 @@
 #include "test/small_kubernetes/local_transport.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <optional>
 #include <utility>
 
@@ -15,6 +16,8 @@ Unexpected<TransportError> Fail(TransportError::Kind kind, const char* message) 
 
 std::vector<HttpResult> LocalTransport::Perform(std::span<const HttpRequest> requests, std::size_t,
                                                 std::stop_token stop) {
+  // As little as a real one can.
+  if (is_asking_) std::abort();
   std::vector<HttpResult> results;
   results.reserve(requests.size());
   for (const HttpRequest& request : requests) results.push_back(PerformOne(request, stop));
@@ -26,7 +29,10 @@ HttpResult LocalTransport::PerformOne(const HttpRequest& request, const std::sto
   const Request asked{ToString(request.method), request.target,       request.bearer_token,
                       request.accept,           request.content_type, request.body};
   if (stop.stop_requested()) return Fail(Kind::kStopped, "stopped");
-  if (!request.MaySend()) return Fail(Kind::kNotSent, "it was no longer to be sent");
+  is_asking_ = true;
+  const bool may_send = request.MaySend();
+  is_asking_ = false;
+  if (!may_send) return Fail(Kind::kNotSent, "it was no longer to be sent");
   const MonotonicTime begin = clock_.Now();
   const MonotonicTime deadline = begin + request.timeout;
   // Returns whether `until` was reached in time.

@@ -27,6 +27,7 @@ class LocalTransport final : public Transport {
 
   SmallKubernetes& kubernetes_;
   Clock& clock_;
+  bool is_asking_ = false;  // whether a request may be sent
 };
 
 }  // namespace cluster_watcher::small_kubernetes

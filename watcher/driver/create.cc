@@ -12,6 +12,7 @@
 #include "watcher/driver/hold.h"
 #include "watcher/driver/persistence.h"
 #include "watcher/driver/remnants.h"
+#include "watcher/driver/still_so.h"
 #include "watcher/driver/write_meta.h"
 #include "watcher/protocol/gone_watcher.h"
 #include "watcher/protocol/master_root.h"
@@ -24,8 +25,6 @@ constexpr Duration kBetweenListings{250};
 // How often it looks again at once although the time is over.
 constexpr int kMostOverdue = 5;
 constexpr Duration kTimeToTidy{10'000};
-// Nothing is deleted on older evidence; well within the minute that others leave a mark alone.
-constexpr Duration kFresh{15'000};
 // The longest --delete-deadline.
 constexpr Duration kOldestDeletion = std::chrono::hours(24);
 
@@ -46,28 +45,6 @@ struct Step {
   }
   static Step Wait(DriverOutcome outcome) { return {Next::kWait, std::move(outcome)}; }
   static Step Again() { return {Next::kAgain, {}}; }
-};
-
-// Whether something is so that decides what may be deleted: asked at the first call, which comes
-// after the list of what would be deleted, and again once that is some seconds ago. Where it isn't
-// so it stays so.
-class StillSo {
- public:
-  StillSo(Clock& clock, std::function<bool()> is_so) : clock_(clock), is_so_(std::move(is_so)) {}
-
-  bool operator()() const {
-    if (!asked_ || (answer_ && clock_.BootNow() - *asked_ >= kFresh)) {
-      asked_ = clock_.BootNow();
-      answer_ = is_so_();
-    }
-    return answer_ && clock_.BootNow() - *asked_ < kFresh;
-  }
-
- private:
-  Clock& clock_;
-  const std::function<bool()> is_so_;
-  mutable std::optional<BootTime> asked_;
-  mutable bool answer_ = false;
 };
 
 class Creation {
@@ -286,8 +263,11 @@ class Creation {
       // Its root may be going by now, as it should.
       if (Step step = Keep(Lost::kLookAgain); step.next != Next::kGoOn) return step;
       auto state = CreationMark::State::kOurs;
-      const StillSo is_ours(tools_.clock, [&] {
+      // A command's mark is written anew meanwhile, unless the root is going, as it should.
+      StillSo is_ours(tools_.clock, [&] {
         state = mark_->Confirm();
+        const bool is_there = state == CreationMark::State::kOurs && !mark_->root().meta.deleting;
+        if (is_there) state = mark_->Keep();
         return state == CreationMark::State::kOurs;
       });
       auto left = remnants.DeleteOnce(view_.root->meta.uid, is_ours);
@@ -548,7 +528,7 @@ class Creation {
     const MonotonicTime end = tools_.clock.Now() + kTimeToTidy;
     while (true) {
       bool is_over = false;
-      const StillSo is_nobodys(tools_.clock, [&] {
+      StillSo is_nobodys(tools_.clock, [&] {
         is_over = !IsGoing();
         if (is_over) return false;
         const auto view =

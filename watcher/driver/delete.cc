@@ -23,6 +23,8 @@ constexpr Duration kBetweenLooks{1'000};
 constexpr Duration kPatience{15'000};
 // Another's condemnation is carried through or called off within a minute.
 constexpr Duration kPatienceWithOthers = std::chrono::seconds(90);
+// Between two API servers.
+constexpr WallTime::duration kClockSkew = std::chrono::minutes(1);
 // Controllers write status all the time, and drivers come and go.
 constexpr int kMostAttempts = 10;
 
@@ -258,28 +260,33 @@ class Deleter {
     const auto& marked = look.marks.app_status;
     const bool adopted = decision.reason == Reason::kOwnerAdopted;
     const std::optional<RecordedOwner> owner = adopted ? work_.observer.Adopt(look) : look.seen;
-    // One of several drivers has ended: that says nothing about the others.
-    const bool is_one_of_many = decision.reason == Reason::kSharedByReplicas ||
-                                decision.reason == Reason::kDriverRunning || IsOneOfSeveral(look);
+    const WatcherId by = WhoSaysSo();
+    // A pod's clock is that of its node, which tells when containers are started.
+    Clock& clock = work_.tools.clock;
+    const WallTime now = by.pod.empty() ? ServerNow(look, clock) : clock.WallNow();
+    if (!said_at_) said_at_ = FormatTime(now);
+    const auto& since = look.marks.app_status_since;
+    const bool is_said_now = since >= ParseTime(*said_at_) && since <= now + kClockSkew;
+    // One of several drivers has ended: that says nothing about the others. What a person said
+    // before may not have been about what runs now.
+    const bool also_runs =
+        decision.reason == Reason::kDriverRunning && (!by.pod.empty() || !marked || is_said_now);
+    const bool is_one_of_many =
+        decision.reason == Reason::kSharedByReplicas || also_runs || IsOneOfSeveral(look);
     if (is_one_of_many && !marked) return std::nullopt;
     // Where it isn't known how many there are, nothing is said for them.
     const bool is_definite = decision.reason != Reason::kUnknown;
     const bool is_theirs = app_->owner && owner && owner->uid == app_->owner->meta.uid;
     if (!is_one_of_many && (!is_theirs || !is_definite)) return std::nullopt;
-    const WatcherId by = work_.me.IsPod() ? work_.me : WatcherId{};
     const bool is_recorded = look.marks.owner && owner && look.marks.owner->uid == owner->uid;
-    // A pod's clock is that of its node, which tells when containers are started.
-    Clock& clock = work_.tools.clock;
-    if (!said_at_) said_at_ = FormatTime(by.IsPod() ? clock.WallNow() : ServerNow(look, clock));
-    const bool is_ours = marked == status && look.marks.app_status_by == by &&
-                         look.marks.app_status_since >= ParseTime(*said_at_);
+    const bool is_ours = marked == status && look.marks.app_status_by == by && is_said_now;
     if (!is_one_of_many && is_ours && is_recorded) return std::nullopt;
     AnnotationChanges changes = WithoutAppStatus();
     if (!is_one_of_many) {
       changes.merge(OwnerMarks(*owner));
       changes[annotation::kAppStatus] = status;
       changes[annotation::kAppStatusSince] = *said_at_;
-      if (by.IsPod()) changes[annotation::kAppStatusBy] = by.ToText();
+      if (!by.pod.empty()) changes[annotation::kAppStatusBy] = by.ToText();
     }
     const auto written =
         MasterRoot(work_.driver.client, *look.root).WriteMarks(changes, kMarksTimeout);
@@ -293,9 +300,15 @@ class Deleter {
     return false;
   }
 
+  // The pod that we are in, without its UID where that can't be read; none: a person.
+  WatcherId WhoSaysSo() const {
+    return work_.me.IsPod() ? work_.me : WatcherId{work_.observer.caller(), ""};
+  }
+
   // Whether it is a pod's word, and other pods of its Job have yet to succeed.
   bool IsOneOfSeveral(const Snapshot& look) const {
-    return work_.me.IsPod() && look.facts.owner && look.facts.owner->fields.pods_to_complete > 1;
+    return !WhoSaysSo().pod.empty() && look.facts.owner &&
+           look.facts.owner->fields.pods_to_complete > 1;
   }
 
   DriverOutcome Spared(const Decision& decision) {

@@ -79,8 +79,8 @@ Result<Remnants::Found, ApiError> Remnants::Find() {
   return found;
 }
 
-Result<std::vector<std::string>, ApiError> Remnants::DeleteOnce(
-    const std::string& root_uid, const std::function<bool()>& may_delete) {
+Result<std::vector<std::string>, ApiError> Remnants::DeleteOnce(const std::string& root_uid,
+                                                                StillSo& is_ours) {
   auto found = Find();
   if (!found) return Unexpected{std::move(found).error()};
   const KubeObjects& remnants = found->remnants;
@@ -89,11 +89,11 @@ Result<std::vector<std::string>, ApiError> Remnants::DeleteOnce(
                   [&](const KubeObject& object) { return object.meta.uid == root_uid; });
   std::vector<std::string> left;
   for (const KubeObject& object : remnants) left.push_back(object.Describe());
-  if (left.empty() || !may_delete()) return left;
+  if (left.empty() || !is_ours.Ask()) return left;
   if (auto done = LetGo(*found); !done) return Unexpected{std::move(done).error()};
   for (const KubeObject& object : remnants) {
     if (object.meta.deleting || (object.meta.uid == root_uid && !only_root)) continue;
-    auto deleted = Delete(object, may_delete);
+    auto deleted = Delete(object, is_ours);
     if (!deleted && deleted.error().failure == ApiFailure::kNotSent) break;
     if (!deleted) return Unexpected{std::move(deleted).error()};
   }
@@ -189,17 +189,17 @@ Result<bool, ApiError> Remnants::SettleClaims(const KubeObject& set) {
   return false;
 }
 
-Result<Done, ApiError> Remnants::Delete(const KubeObject& object,
-                                        const std::function<bool()>& may_delete) {
+Result<Done, ApiError> Remnants::Delete(const KubeObject& object, StillSo& is_ours) {
   if (object.type->kind == "StatefulSet") {
     const auto settled = SettleClaims(object);
     if (!settled) return Unexpected{settled.error()};
     if (!*settled) return Done{};
   }
+  if (!is_ours.Ask()) return Unexpected{ApiError{ApiFailure::kNotSent, "", std::nullopt}};
   const ApiResult deleted =
       tools_.client.Do(ApiRequest::Delete(object.type, cluster_.ns, object.meta.name,
                                           {object.meta.uid}, PropagationPolicy::kForeground, false),
-                       Patience::While(may_delete, tools_.stop));
+                       Patience::While([&] { return is_ours.IsFresh(); }, tools_.stop));
   if (!deleted) {
     // It is gone, or another has its name: the next listing tells.
     const ApiFailure failure = deleted.error().failure;

@@ -10,6 +10,7 @@
 
 #include "probes/cluster_probe.h"
 #include "watcher/driver/driver_tools.h"
+#include "watcher/driver/still_so.h"
 #include "watcher/settings/settings.h"
 
 namespace cluster_watcher {
@@ -26,10 +27,10 @@ class Remnants {
   // stay, those of StatefulSets too, and so does what is annotated to be kept, also where a remnant
   // owns it: it is let go of first. ServiceAccounts and Roles stay, too. A kind that only members
   // can be and that may not be listed has none. Somebody else's cluster may have come to be
-  // meanwhile: `may_delete` is asked once they are listed, and right before each delete is sent;
-  // where it says no, nothing more is sent.
+  // meanwhile: `is_ours` is asked once they are listed, and before each delete; where it isn't so,
+  // nothing more is sent.
   Result<std::vector<std::string>, ApiError> DeleteOnce(const std::string& root_uid,
-                                                        const std::function<bool()>& may_delete);
+                                                        StillSo& is_ours);
 
  private:
   struct Found {
@@ -44,7 +45,8 @@ class Remnants {
   Result<bool, ApiError> IsRemnant(const OwnerReference& owner, const std::set<std::string>& uids,
                                    int depth);
   Result<std::vector<ResourceType>, ApiError> Kinds();
-  Result<Done, ApiError> Delete(const KubeObject& object, const std::function<bool()>& may_delete);
+  // kNotSent: `is_ours` said no.
+  Result<Done, ApiError> Delete(const KubeObject& object, StillSo& is_ours);
   Result<bool, ApiError> SettleClaims(const KubeObject& set);
 
   const DriverTools& tools_;

@@ -853,13 +853,12 @@ void Observer::FindAlsoRunning(Snapshot& snapshot, const Patience& patience) {
   const WatcherId& by = snapshot.marks.app_status_by;
   const bool is_caller = !caller_uid_.empty() || !caller_.empty();
   const auto& since = snapshot.marks.app_status_since;
-  const bool is_pods = is_caller || by.IsPod();
+  const bool is_pods = is_caller || !by.pod.empty();
   const bool is_said = snapshot.facts.app_status == "completed" && (is_pods || since);
   if (!is_said || !GoesOn(snapshot) || !owner || !owner->object ||
       owner->observation != Observation::kActive) {
     return;
   }
-  if (!is_pods && RunsOf(owner->object->type) != nullptr) return;
   if (is_pods && owner->fields.pods_to_complete > 1) {
     snapshot.facts.also_running = owner->object->Describe() + ", of which " +
                                   std::to_string(owner->fields.pods_to_complete) +
@@ -870,7 +869,8 @@ void Observer::FindAlsoRunning(Snapshot& snapshot, const Patience& patience) {
   query.cluster = ClusterPods(snapshot.cluster);
   if (!is_caller) {
     query.cluster.caller_uid = by.uid;
-    query.cluster.all_have_ended = !by.IsPod() || owner->object->type == Pods();
+    query.cluster.caller = by.pod;
+    query.cluster.all_have_ended = !is_pods || owner->object->type == Pods();
     query.cluster.ended_by = since;
   }
   auto running = owner_probe_.FindRunning(query, *owner, patience);

@@ -37,6 +37,7 @@ class Observer {
     caller_uid_ = std::move(uid);
     caller_ = std::move(name);
   }
+  const std::string& caller() const { return caller_; }
 
   // From now on this is the master root, as long as it is there: outside of pods it can't always be
   // found.

@@ -377,6 +377,22 @@ TEST(CurlTransport, AsksWhetherToSendOnceItIsConnectedAndEachTime) {
   EXPECT_EQ(seen, 2);
 }
 
+TEST(CurlTransport, WhatItAsksCanSendNothingByIt) {
+  Server server([](Connection& connection) {
+    while (!connection.ReadRequest().empty()) connection.Send(Answer(""));
+  });
+  const auto transport = Connect(server);
+  HttpRequest request = Request();
+  std::string within;
+  request.may_send = [&] {
+    within = Outcome(Send(*transport));
+    return true;
+  };
+  EXPECT_EQ(Outcome(Send(*transport, request)), "200");
+  EXPECT_EQ(within, "not-sent");
+  EXPECT_EQ(Outcome(Send(*transport)), "200");
+}
+
 TEST(CurlTransport, TellsBrokenAnswersApart) {
   const std::pair<std::string, std::string> cases[] = {
       {"", "connect"},

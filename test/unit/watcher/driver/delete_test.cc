@@ -992,23 +992,61 @@ TEST_F(DeleteTest, ItsWordDoesNotCountForAContainerThatAPodAsOwnerStartsLater) {
   }
 }
 
-// Who says so outside of a pod knows of the runs.
+// Who says so outside of a pod knows of the runs that there are.
 TEST_F(DeleteTest, APersonsWordCountsWhateverRunsOfItsOwner) {
   kubernetes_.Apply(R"({"apiVersion":"batch/v1","kind":"CronJob",)" + Meta("nightly", "") +
                     R"(,"spec":{"schedule":"@daily","jobTemplate":{"spec":{"template":{"spec":)"
                     R"({"restartPolicy":"Never","containers":[{"name":"m","image":"x"}]}}}}}})");
   MakeEphemeral("cronjob.batch/nightly");
-  kubernetes_.Apply(
-      R"({"apiVersion":"batch/v1","kind":"Job",)" +
-      Meta("nightly-1", R"(,"ownerReferences":[{"apiVersion":"batch/v1","kind":"CronJob",)"
-                        R"("name":"nightly","controller":true,"uid":")" +
-                            ObjectUid("/apis/batch/v1/namespaces/lab/cronjobs/nightly") +
-                            R"("}])") +
-      R"(,"spec":{"template":{"metadata":{"labels":{"app":"nightly"}},"spec":)"
-      R"({"restartPolicy":"Never","containers":[{"name":"m","image":"x"}]}}}})");
-  kubernetes_.Settle();
+  const auto run = [&](const char* name) {
+    kubernetes_.Apply(R"({"apiVersion":"batch/v1","kind":"Job",)" +
+                      Meta(name, R"(,"ownerReferences":[{"apiVersion":"batch/v1","kind":"CronJob",)"
+                                 R"("name":"nightly","controller":true,"uid":")" +
+                                     ObjectUid("/apis/batch/v1/namespaces/lab/cronjobs/nightly") +
+                                     R"("}])") +
+                      R"(,"spec":{"template":{"metadata":{"labels":{"app":"nightly"}},"spec":)"
+                      R"({"restartPolicy":"Never","containers":[{"name":"m","image":"x"}]}}}})");
+    kubernetes_.Settle();
+  };
+  run("nightly-1");
+  Annotate("/api/v1/namespaces/lab", "hold-until", "2099-01-01T00:00:00Z");
+  EXPECT_EQ(Ended("cronjob/nightly").said, "kept: held");
+  TakeHoldOff();
+  clock_.elapsed += std::chrono::seconds(10);
+  run("nightly-2");
+  {
+    SettingsInForce in_force(settings_, [this](const TextMap&) { return settings_; });
+    Observer watcher(client_, discovery_, clock_, in_force);
+    EXPECT_EQ(Decide(watcher.SureLook({}).facts).reason, Reason::kDriverRunning) << "it is later";
+  }
   const DriverOutcome outcome = Ended("cronjob/nightly");
   EXPECT_NE(outcome.said.find("is deleted"), std::string::npos) << outcome.said << outcome.error;
+}
+
+// Only its name is known.
+TEST_F(DeleteTest, APodThatCanNotReadItselfSaysNothingForTheOthers) {
+  kubernetes_.Apply(R"({"apiVersion":"batch/v1","kind":"Job",)" + Meta("etl", "") +
+                    R"(,"spec":{"parallelism":2,"completions":2,"template":{"metadata":{"labels":)"
+                    R"({"app":"etl"}},"spec":{"restartPolicy":"Never","containers":)"
+                    R"([{"name":"m","image":"x"}]}}}})");
+  kubernetes_.Settle();
+  for (const char* owner : {"job.batch/etl", "deployment.apps/bob"}) {
+    SCOPED_TRACE(owner);
+    MakeEphemeral(owner);
+    caller_ = NameOfPod(owner == std::string("job.batch/etl") ? "etl" : "bob");
+    clock_.elapsed += std::chrono::seconds(10);
+    Annotate("/api/v1/namespaces/lab", "hold-until", "2099-01-01T00:00:00Z");
+    EXPECT_EQ(Ended(owner).said, "kept: held");
+    TakeHoldOff();
+    if (owner == std::string("deployment.apps/bob")) {
+      EXPECT_EQ(Mark("app-status-by"), caller_);
+      MakePodOf("bob", "of-a-rollout");
+    }
+    SettingsInForce in_force(settings_, [this](const TextMap&) { return settings_; });
+    Observer watcher(client_, discovery_, clock_, in_force);
+    const Decision decision = Decide(watcher.SureLook({}).facts);
+    EXPECT_FALSE(decision.abandoned()) << decision.detail;
+  }
 }
 
 // Its controller makes the next pod only once this one has ended.
