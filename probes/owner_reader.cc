@@ -66,11 +66,9 @@ bool IsRunning(JsonValue pod, const ObjectMeta& meta) {
   return !meta.deleting && phase != "Succeeded" && phase != "Failed";
 }
 
-}  // namespace
-
 // Source: kubernetes.io "Pod Lifecycle", container states. What runs and doesn't say since when may
 // have been started at any time.
-static bool IsAnyStartedAfter(JsonValue pod, WallTime time) {
+bool IsAnyStartedAfter(JsonValue pod, WallTime time) {
   for (JsonValue status : pod["status"]["containerStatuses"].Elements()) {
     for (JsonValue state : {status["state"]["running"], status["state"]["terminated"],
                             status["lastState"]["terminated"]}) {
@@ -81,6 +79,8 @@ static bool IsAnyStartedAfter(JsonValue pod, WallTime time) {
   }
   return false;
 }
+
+}  // namespace
 
 bool ClusterOfPods::HasEnded(const ObjectMeta& pod, JsonValue json) const {
   const bool is_caller =
@@ -275,14 +275,14 @@ Result<std::string, ApiError> OwnerReader::FindRun(const OwnerOfPods& owner,
         bool& is_going = runs[meta.uid];
         const bool owned = !owner.uid.empty() && meta.IsOwnedBy(owner.uid);
         if (!owned && !IsLeftBehind(meta, owner)) return false;
-        if (meta.deleting) {
+        // Nothing new of it comes, or so it was said; what there is of it is looked for below.
+        if (meta.deleting || but.HasRunEnded(meta)) {
           const OwnerReference* const controller = meta.Controller();
           const bool controlled = controller != nullptr && controller->uid == owner.uid;
           is_going = controlled || !but.IsLabelled(meta);
           if (is_going) going.push_back({**type, meta.ns(), meta.name, meta.uid, "", false});
           return false;
         }
-        if (but.HasRunEnded(meta)) return false;
         const KubeObject run{**type, meta};
         auto fields = Read(run, item, Freshness::kSure, patience);
         if (!fields) return Unexpected{std::move(fields).error()};

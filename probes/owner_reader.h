@@ -27,11 +27,11 @@ struct ClusterOfPods {
   std::string caller_uid = {};  // of the pod that we are, which is about to end; may be empty
   std::string caller = {};      // its name, where its UID isn't known; empty: there is none
   bool all_have_ended = false;  // somebody said so for all pods
-  // Until when that counts, by whoever said so: a run, a pod or a container that was
-  // started later runs.
+  // Until when that counts, by whoever said so: a run, a pod or a container that was started later
+  // runs.
   std::optional<WallTime> ended_by = {};
 
-  // `json` is that of `pod`, with its status.
+  // Whether that was said of it. `json` is that of `pod`, with its status.
   bool HasEnded(const ObjectMeta& pod, JsonValue json) const;
   bool HasRunEnded(const ObjectMeta& run) const;
   // Whether it carries the cluster's label.

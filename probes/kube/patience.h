@@ -44,8 +44,7 @@ class Patience {
 
   // As long as `may_send` says so, which is asked right before anything is sent: to get a token, to
   // connect, or to wait for others may have taken its time; it must send nothing itself. What isn't
-  // sent any more fails as
-  // kNotSent.
+  // sent any more fails as kNotSent.
   static Patience While(std::function<bool()> may_send, std::stop_token stop = {}) {
     Patience patience(std::move(stop));
     patience.may_send_ = std::move(may_send);

@@ -159,7 +159,7 @@ Outcome Completed(const Facts& facts) {
     return Match(Reason::kCompleted, facts.owner->detail + " has completed");
   }
   if (facts.app_status == "completed" && !facts.also_running.empty()) {
-    return Match(Reason::kDriverRunning, "the application said in one pod that it completed, but " +
+    return Match(Reason::kDriverRunning, "the application said that it completed, but " +
                                              facts.also_running + " still runs");
   }
   if (facts.app_status == "completed") {

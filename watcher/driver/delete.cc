@@ -266,7 +266,8 @@ class Deleter {
     const WallTime now = by.pod.empty() ? ServerNow(look, clock) : clock.WallNow();
     if (!said_at_) said_at_ = FormatTime(now);
     const auto& since = look.marks.app_status_since;
-    const bool is_said_now = since >= ParseTime(*said_at_) && since <= now + kClockSkew;
+    const bool is_said_now = look.marks.app_status_by == by && since >= ParseTime(*said_at_) &&
+                             since <= now + kClockSkew;
     // One of several drivers has ended: that says nothing about the others. What a person said
     // before may not have been about what runs now.
     const bool also_runs =
@@ -279,7 +280,7 @@ class Deleter {
     const bool is_theirs = app_->owner && owner && owner->uid == app_->owner->meta.uid;
     if (!is_one_of_many && (!is_theirs || !is_definite)) return std::nullopt;
     const bool is_recorded = look.marks.owner && owner && look.marks.owner->uid == owner->uid;
-    const bool is_ours = marked == status && look.marks.app_status_by == by && is_said_now;
+    const bool is_ours = marked == status && is_said_now;
     if (!is_one_of_many && is_ours && is_recorded) return std::nullopt;
     AnnotationChanges changes = WithoutAppStatus();
     if (!is_one_of_many) {

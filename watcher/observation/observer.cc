@@ -847,7 +847,7 @@ void Observer::FindAmbiguities(Snapshot& snapshot, const Patience& patience) {
 }
 
 // An application completes in one pod, while a rollout may have begun another one, or a Job runs
-// several. Whoever says so outside of a pod knows.
+// several. Whoever says so outside of a pod knows what ran then.
 void Observer::FindAlsoRunning(Snapshot& snapshot, const Patience& patience) {
   const auto& owner = snapshot.facts.owner;
   const WatcherId& by = snapshot.marks.app_status_by;

@@ -44,7 +44,7 @@ struct Marks {
   std::optional<RecordedOwner> owner;
   bool owner_is_outdated = false;  // `owner` is written in the annotations of earlier versions
   std::optional<std::string> app_status;
-  WatcherId app_status_by;                   // whose word that is; empty: nobody's in a pod
+  WatcherId app_status_by;                   // whose word that is; no pod: a person's
   std::optional<WallTime> app_status_since;  // when that was said, by the clock of who said it
 };
 

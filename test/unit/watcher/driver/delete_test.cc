@@ -999,13 +999,14 @@ TEST_F(DeleteTest, APersonsWordCountsWhateverRunsOfItsOwner) {
                     R"({"restartPolicy":"Never","containers":[{"name":"m","image":"x"}]}}}}}})");
   MakeEphemeral("cronjob.batch/nightly");
   const auto run = [&](const char* name) {
-    kubernetes_.Apply(R"({"apiVersion":"batch/v1","kind":"Job",)" +
-                      Meta(name, R"(,"ownerReferences":[{"apiVersion":"batch/v1","kind":"CronJob",)"
-                                 R"("name":"nightly","controller":true,"uid":")" +
-                                     ObjectUid("/apis/batch/v1/namespaces/lab/cronjobs/nightly") +
-                                     R"("}])") +
-                      R"(,"spec":{"template":{"metadata":{"labels":{"app":"nightly"}},"spec":)"
-                      R"({"restartPolicy":"Never","containers":[{"name":"m","image":"x"}]}}}})");
+    kubernetes_.Apply(
+        R"({"apiVersion":"batch/v1","kind":"Job",)" +
+        Meta(name, R"(,"ownerReferences":[{"apiVersion":"batch/v1","kind":"CronJob",)"
+                   R"("name":"nightly","controller":true,"uid":")" +
+                       ObjectUid("/apis/batch/v1/namespaces/lab/cronjobs/nightly") + R"("}])") +
+        R"(,"spec":{"template":{"metadata":{"labels":{"app":"nightly","job-name":")" + name +
+        R"("}},"spec":)"
+        R"({"restartPolicy":"Never","containers":[{"name":"m","image":"x"}]}}}})");
     kubernetes_.Settle();
   };
   run("nightly-1");
@@ -1013,12 +1014,25 @@ TEST_F(DeleteTest, APersonsWordCountsWhateverRunsOfItsOwner) {
   EXPECT_EQ(Ended("cronjob/nightly").said, "kept: held");
   TakeHoldOff();
   clock_.elapsed += std::chrono::seconds(10);
-  run("nightly-2");
-  {
+  const auto verdict = [&] {
     SettingsInForce in_force(settings_, [this](const TextMap&) { return settings_; });
     Observer watcher(client_, discovery_, clock_, in_force);
-    EXPECT_EQ(Decide(watcher.SureLook({}).facts).reason, Reason::kDriverRunning) << "it is later";
-  }
+    return Decide(watcher.SureLook({}).facts).reason;
+  };
+  EXPECT_EQ(verdict(), Reason::kCompleted);
+  const std::string first = kPods + ("/" + NameOfPod("nightly"));
+  kubernetes_.Admin("PATCH", first + "/status", R"({"status":{"phase":"Failed"}})",
+                    "application/merge-patch+json");
+  kubernetes_.Settle();
+  EXPECT_EQ(verdict(), Reason::kDriverRunning) << "a later pod of the same run";
+  clock_.elapsed += std::chrono::seconds(10);
+  Annotate("/api/v1/namespaces/lab", "hold-until", "2099-01-01T00:00:00Z");
+  EXPECT_EQ(Ended("cronjob/nightly").said, "kept: held");
+  TakeHoldOff();
+  EXPECT_EQ(verdict(), Reason::kCompleted) << "said again";
+  clock_.elapsed += std::chrono::seconds(10);
+  run("nightly-2");
+  EXPECT_EQ(verdict(), Reason::kDriverRunning) << "a later run";
   const DriverOutcome outcome = Ended("cronjob/nightly");
   EXPECT_NE(outcome.said.find("is deleted"), std::string::npos) << outcome.said << outcome.error;
 }
