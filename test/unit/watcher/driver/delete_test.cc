@@ -998,18 +998,19 @@ TEST_F(DeleteTest, APersonsWordCountsWhateverRunsOfItsOwner) {
                     R"(,"spec":{"schedule":"@daily","jobTemplate":{"spec":{"template":{"spec":)"
                     R"({"restartPolicy":"Never","containers":[{"name":"m","image":"x"}]}}}}}})");
   MakeEphemeral("cronjob.batch/nightly");
-  const auto run = [&](const char* name) {
-    kubernetes_.Apply(
-        R"({"apiVersion":"batch/v1","kind":"Job",)" +
-        Meta(name, R"(,"ownerReferences":[{"apiVersion":"batch/v1","kind":"CronJob",)"
-                   R"("name":"nightly","controller":true,"uid":")" +
-                       ObjectUid("/apis/batch/v1/namespaces/lab/cronjobs/nightly") + R"("}])") +
-        R"(,"spec":{"template":{"metadata":{"labels":{"app":"nightly","job-name":")" + name +
-        R"("}},"spec":)"
-        R"({"restartPolicy":"Never","containers":[{"name":"m","image":"x"}]}}}})");
+  const auto run = [&](const char* name, int parallelism) {
+    kubernetes_.Apply(R"({"apiVersion":"batch/v1","kind":"Job",)" +
+                      Meta(name, R"(,"ownerReferences":[{"apiVersion":"batch/v1","kind":"CronJob",)"
+                                 R"("name":"nightly","controller":true,"uid":")" +
+                                     ObjectUid("/apis/batch/v1/namespaces/lab/cronjobs/nightly") +
+                                     R"("}])") +
+                      R"(,"spec":{"parallelism":)" + std::to_string(parallelism) +
+                      R"(,"template":{"metadata":{"labels":{"app":"nightly","job-name":")" + name +
+                      R"("}},"spec":)"
+                      R"({"restartPolicy":"Never","containers":[{"name":"m","image":"x"}]}}}})");
     kubernetes_.Settle();
   };
-  run("nightly-1");
+  run("nightly-1", 1);
   Annotate("/api/v1/namespaces/lab", "hold-until", "2099-01-01T00:00:00Z");
   EXPECT_EQ(Ended("cronjob/nightly").said, "kept: held");
   TakeHoldOff();
@@ -1031,8 +1032,8 @@ TEST_F(DeleteTest, APersonsWordCountsWhateverRunsOfItsOwner) {
   TakeHoldOff();
   EXPECT_EQ(verdict(), Reason::kCompleted) << "said again";
   clock_.elapsed += std::chrono::seconds(10);
-  run("nightly-2");
-  EXPECT_EQ(verdict(), Reason::kDriverRunning) << "a later run";
+  run("nightly-2", 0);
+  EXPECT_EQ(verdict(), Reason::kDriverRunning) << "a later run, without a pod as yet";
   const DriverOutcome outcome = Ended("cronjob/nightly");
   EXPECT_NE(outcome.said.find("is deleted"), std::string::npos) << outcome.said << outcome.error;
 }
