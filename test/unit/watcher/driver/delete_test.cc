@@ -87,6 +87,17 @@ class DeleteTest : public DriverLab {
                       R"({"metadata":{"annotations":{"cluster-watcher/hold-until":null}}})",
                       "application/merge-patch+json");
   }
+  void EndsWhileHeld(const std::string& app) {
+    Annotate("/api/v1/namespaces/lab", "hold-until", "2099-01-01T00:00:00Z");
+    EXPECT_EQ(Ended(app).said, "kept: held");
+    TakeHoldOff();
+  }
+  // What a watcher that starts now makes of it by one look.
+  Decision WatcherDecides() {
+    SettingsInForce in_force(settings_, [this](const TextMap&) { return settings_; });
+    Observer watcher(client_, discovery_, clock_, in_force);
+    return Decide(watcher.SureLook({}).facts);
+  }
   void HoldByFinalizer(const std::string& path) {
     kubernetes_.Admin("PATCH", path, R"({"metadata":{"finalizers":["example.com/held"]}})",
                       "application/merge-patch+json");
@@ -929,39 +940,29 @@ TEST_F(DeleteTest, ItsWordDoesNotCountForAContainerThatWasStartedLater) {
                             R"({"startedAt":")" + at + R"("}}}]}})",
                         "application/merge-patch+json");
     };
-    const auto says_so_while_held = [&] {
-      Annotate("/api/v1/namespaces/lab", "hold-until", "2099-01-01T00:00:00Z");
-      EXPECT_EQ(Ended("deployment/bob").said, "kept: held");
-      TakeHoldOff();
-    };
-    const auto verdict = [&] {
-      SettingsInForce in_force(settings_, [this](const TextMap&) { return settings_; });
-      Observer watcher(client_, discovery_, clock_, in_force);
-      return Decide(watcher.SureLook({}).facts).reason;
-    };
     const std::string running = R"("state":{"running":)";
     started(running, Duration(-5'000));
-    says_so_while_held();
-    EXPECT_EQ(verdict(), Reason::kCompleted);
+    EndsWhileHeld("deployment/bob");
+    EXPECT_EQ(WatcherDecides().reason, Reason::kCompleted);
     for (const std::string& state : {running, std::string(R"("state":{"terminated":)"),
                                      std::string(R"("lastState":{"terminated":)")}) {
       started(state, Duration(5'000));
-      EXPECT_EQ(verdict(), Reason::kDriverRunning) << state;
+      EXPECT_EQ(WatcherDecides().reason, Reason::kDriverRunning) << state;
     }
     // It isn't said since when.
     kubernetes_.Admin("PATCH", of_pod + "/status",
                       R"({"status":{"containerStatuses":[{"name":"m","state":{"running":{}}}]}})",
                       "application/merge-patch+json");
-    EXPECT_EQ(verdict(), Reason::kDriverRunning);
+    EXPECT_EQ(WatcherDecides().reason, Reason::kDriverRunning);
     // Said again, it counts for this one too.
     started(running, Duration(5'000));
     clock_.elapsed += std::chrono::seconds(10);
-    says_so_while_held();
-    EXPECT_EQ(verdict(), Reason::kCompleted);
+    EndsWhileHeld("deployment/bob");
+    EXPECT_EQ(WatcherDecides().reason, Reason::kCompleted);
     // One that is made later has no container yet.
     clock_.elapsed += std::chrono::seconds(10);
     MakePodOf("bob", "later");
-    EXPECT_EQ(verdict(), Reason::kDriverRunning);
+    EXPECT_EQ(WatcherDecides().reason, Reason::kDriverRunning);
     Delete(kPods + std::string("/later?gracePeriodSeconds=0"));
   }
 }
@@ -974,21 +975,14 @@ TEST_F(DeleteTest, ItsWordDoesNotCountForAContainerThatAPodAsOwnerStartsLater) {
     me_ = by;
     caller_uid_ = by.IsPod() ? uid : "";
     clock_.elapsed += std::chrono::hours(2);
-    Annotate("/api/v1/namespaces/lab", "hold-until", "2099-01-01T00:00:00Z");
-    ASSERT_EQ(Ended("pod/solo").said, "kept: held");
-    TakeHoldOff();
-    const auto verdict = [&] {
-      SettingsInForce in_force(settings_, [this](const TextMap&) { return settings_; });
-      Observer watcher(client_, discovery_, clock_, in_force);
-      return Decide(watcher.SureLook({}).facts).reason;
-    };
-    EXPECT_EQ(verdict(), Reason::kCompleted);
+    EndsWhileHeld("pod/solo");
+    EXPECT_EQ(WatcherDecides().reason, Reason::kCompleted);
     kubernetes_.Admin("PATCH", kPods + std::string("/solo/status"),
                       R"({"status":{"containerStatuses":[{"name":"m","state":{"running":)"
                       R"({"startedAt":")" +
                           FormatTime(clock_.WallNow() + std::chrono::hours(1)) + R"("}}}]}})",
                       "application/merge-patch+json");
-    EXPECT_EQ(verdict(), Reason::kDriverRunning);
+    EXPECT_EQ(WatcherDecides().reason, Reason::kDriverRunning);
   }
 }
 
@@ -1011,29 +1005,20 @@ TEST_F(DeleteTest, APersonsWordCountsWhateverRunsOfItsOwner) {
     kubernetes_.Settle();
   };
   run("nightly-1", 1);
-  Annotate("/api/v1/namespaces/lab", "hold-until", "2099-01-01T00:00:00Z");
-  EXPECT_EQ(Ended("cronjob/nightly").said, "kept: held");
-  TakeHoldOff();
+  EndsWhileHeld("cronjob/nightly");
   clock_.elapsed += std::chrono::seconds(10);
-  const auto verdict = [&] {
-    SettingsInForce in_force(settings_, [this](const TextMap&) { return settings_; });
-    Observer watcher(client_, discovery_, clock_, in_force);
-    return Decide(watcher.SureLook({}).facts).reason;
-  };
-  EXPECT_EQ(verdict(), Reason::kCompleted);
+  EXPECT_EQ(WatcherDecides().reason, Reason::kCompleted);
   const std::string first = kPods + ("/" + NameOfPod("nightly"));
   kubernetes_.Admin("PATCH", first + "/status", R"({"status":{"phase":"Failed"}})",
                     "application/merge-patch+json");
   kubernetes_.Settle();
-  EXPECT_EQ(verdict(), Reason::kDriverRunning) << "a later pod of the same run";
+  EXPECT_EQ(WatcherDecides().reason, Reason::kDriverRunning) << "a later pod of the same run";
   clock_.elapsed += std::chrono::seconds(10);
-  Annotate("/api/v1/namespaces/lab", "hold-until", "2099-01-01T00:00:00Z");
-  EXPECT_EQ(Ended("cronjob/nightly").said, "kept: held");
-  TakeHoldOff();
-  EXPECT_EQ(verdict(), Reason::kCompleted) << "said again";
+  EndsWhileHeld("cronjob/nightly");
+  EXPECT_EQ(WatcherDecides().reason, Reason::kCompleted) << "said again";
   clock_.elapsed += std::chrono::seconds(10);
   run("nightly-2", 0);
-  EXPECT_EQ(verdict(), Reason::kDriverRunning) << "a later run, without a pod as yet";
+  EXPECT_EQ(WatcherDecides().reason, Reason::kDriverRunning) << "a later run, without a pod as yet";
   const DriverOutcome outcome = Ended("cronjob/nightly");
   EXPECT_NE(outcome.said.find("is deleted"), std::string::npos) << outcome.said << outcome.error;
 }
@@ -1050,16 +1035,12 @@ TEST_F(DeleteTest, APodThatCanNotReadItselfSaysNothingForTheOthers) {
     MakeEphemeral(owner);
     caller_ = NameOfPod(owner == std::string("job.batch/etl") ? "etl" : "bob");
     clock_.elapsed += std::chrono::seconds(10);
-    Annotate("/api/v1/namespaces/lab", "hold-until", "2099-01-01T00:00:00Z");
-    EXPECT_EQ(Ended(owner).said, "kept: held");
-    TakeHoldOff();
+    EndsWhileHeld(owner);
     if (owner == std::string("deployment.apps/bob")) {
       EXPECT_EQ(Mark("app-status-by"), caller_);
       MakePodOf("bob", "of-a-rollout");
     }
-    SettingsInForce in_force(settings_, [this](const TextMap&) { return settings_; });
-    Observer watcher(client_, discovery_, clock_, in_force);
-    const Decision decision = Decide(watcher.SureLook({}).facts);
+    const Decision decision = WatcherDecides();
     EXPECT_FALSE(decision.abandoned()) << decision.detail;
   }
 }
@@ -1095,9 +1076,7 @@ TEST_F(DeleteTest, OneOfSeveralCompletionsOfAJobSaysNothingForTheRest) {
   EXPECT_EQ(Mark("app-status"), "completed");
   wants(2);
   TakeHoldOff();
-  SettingsInForce in_force(settings_, [this](const TextMap&) { return settings_; });
-  Observer watcher(client_, discovery_, clock_, in_force);
-  EXPECT_EQ(Decide(watcher.SureLook({}).facts).reason, Reason::kDriverRunning);
+  EXPECT_EQ(WatcherDecides().reason, Reason::kDriverRunning);
   kubernetes_.Admin("PATCH", first + "/status", R"({"status":{"phase":"Succeeded"}})",
                     "application/merge-patch+json");
   kubernetes_.Settle();
