@@ -272,8 +272,8 @@ CommandDescription Delete() {
           "  2  wrong usage or settings\n",
       .takes_cluster = true};
   AddConnection(command.flags);
-  for (const char* name : {"propagation", "volumes", "volume-retention", "resources", "concurrency",
-                           "steps-deadline", "delete-deadline", "log-level", "log-format"}) {
+  for (const char* name : {"volumes", "volume-retention", "resources", "concurrency",
+                           "steps-deadline", "delete-deadline", "operator-grace", "log-level", "log-format"}) {
     Flag flag = LikeSetting(name);
     flag.is_own = false;
     if (flag.name == "log-level") flag.default_value = "warn";
@@ -309,8 +309,8 @@ CommandDescription Sweep() {
   for (const char* name :
        {"dry-run", "confirmations", "grace-period", "scaled-to-zero-grace-period", "startup-grace",
         "surge-limit", "surge-grace", "poll-interval", "replaced-owner", "completed-when",
-        "propagation", "volumes", "volume-retention", "resources", "concurrency", "steps-deadline",
-        "delete-deadline", "log-level", "log-format"}) {
+        "volumes", "volume-retention", "resources", "concurrency", "steps-deadline",
+        "delete-deadline", "operator-grace", "log-level", "log-format"}) {
     Flag flag = LikeSetting(name);
     flag.is_own = false;
     if (flag.name == "log-level") flag.default_value = "warn";

@@ -114,7 +114,7 @@ class Runner {
       run.objects = *std::move(objects);
     }
     {
-      DeletionSession earlier(*session_, environment_, StepsAt::kElsewhere, false);
+      DeletionSession earlier(*session_, environment_, StepsAt::kElsewhere, Until::kAccepted);
       run.me = earlier.actor().id;
       const auto finished = FinishOwnDeletion(earlier.work(), run.cluster);
       if (finished && finished->exit != DriverExit::kDone) return Failed(*finished);
@@ -140,14 +140,13 @@ class Runner {
   void EndCluster(const ChildEnd& end) {
     if (!ready_.is_own) return;
     const bool has_failed = !end.stopped_by && end.exit_code != 0;
-    const bool only_notes = has_failed && !DeletesOnFailure();
-    const bool is_terminated = end.stopped_by || only_notes;
-    DeletionSession deletion(*session_, environment_, StepsAt::kElsewhere, false);
+    if (has_failed && !DeletesOnFailure()) return;
+    DeletionSession deletion(*session_, environment_, StepsAt::kElsewhere, Until::kAccepted);
     const DriverOutcome outcome =
         Delete(deletion.work(),
                {session_->cluster(),
-                AppStatus{ready_.app, is_terminated ? "terminated" : "completed", ready_.app_uid},
-                false, only_notes});
+                AppStatus{ready_.app, end.stopped_by ? "terminated" : "completed", ready_.app_uid},
+                false});
     // Stdout is the program's.
     if (!outcome.said.empty()) PrintErrors({outcome.said});
     PrintErrors(outcome.warnings);

@@ -32,12 +32,6 @@ std::optional<DriverOutcome> Judge(const DriverTools& tools, const ClusterView& 
   if (view.status != ClusterStatus::kRunning) {
     return DriverOutcome::Of(DriverExit::kNotReady, Why(view));
   }
-  if (belonging == Belonging::kOurs && view.marks.app_status) {
-    // A container that was started again has not completed.
-    const auto written = WriteMeta(tools.client, *view.root, {{}, WithoutAppStatus()});
-    if (written || written.error().failure == ApiFailure::kConflict) return std::nullopt;
-    return DriverOutcome::Of(DriverExit::kUnknown, written.error());
-  }
   const char* whose = belonging == Belonging::kOurs ? " is ready" : " is ready, and shared";
   return DriverOutcome::Said("cluster " + view.id.name + whose);
 }

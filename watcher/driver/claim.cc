@@ -112,7 +112,6 @@ std::optional<DriverOutcome> WhyNot(const DriverTools& tools, const ClusterView&
 // The application begins anew, and with `ephemeral` the cluster is its own.
 MetaChanges ClaimedRoot(const ClusterView& view, const Application& app, bool ephemeral) {
   MetaChanges changes;
-  if (view.marks.app_status) changes.annotations = WithoutAppStatus();
   if (!ephemeral) return changes;
   MetaChanges own = EphemeralMeta(*app.owner);
   own.annotations.merge(changes.annotations);

@@ -50,19 +50,13 @@ std::optional<ObjectMeta> OwnerRecord::Write(const Snapshot& snapshot, const Dec
                                              const std::optional<RecordedOwner>& owner) {
   if (!MayRecord(decision.reason) || !owner) return std::nullopt;
   const Marks& marks = snapshot.marks;
-  AnnotationChanges changes;
-  if (owner != marks.owner || marks.owner_is_outdated) changes = OwnerMarks(*owner);
-  // Where no owner was recorded with it, it may be an earlier one's word.
-  const bool other_uid = !marks.owner || marks.owner->uid != owner->uid;
-  if (marks.app_status && (other_uid || decision.reason == Reason::kSharedByReplicas)) {
-    changes.merge(WithoutAppStatus());
-  }
-  if (changes.empty()) {
+  if (owner == marks.owner) {
     written_ = true;
     refused_ = false;
     refused_by_guard_ = false;
     return std::nullopt;
   }
+  const AnnotationChanges changes = OwnerMarks(*owner);
   MasterRoot root(tools_.client, *snapshot.root);
   auto written = root.WriteMarks(changes, kMarksTimeout);
   // What is refused for good is tried again with the next sure look, and no sooner.

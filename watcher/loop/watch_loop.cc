@@ -217,7 +217,7 @@ WatchLoop::Next WatchLoop::ActOnRoot(const Snapshot& snapshot, const Decision& d
   if (!tools_.settings->dry_run && snapshot.root) {
     const auto outcome = rivals_.Act(*me_, snapshot, stop);
     const bool has_marks =
-        snapshot.marks.phase != Phase::kWatching || HasForeignMarks(snapshot.root->meta);
+        snapshot.marks.phase != Phase::kWatching || HasVoidMarks(snapshot.root->meta);
     marks_to_settle_ = has_marks && !rivals_.is_refused();
     if (rivals_.is_refused_by_guard()) judge_.NoteGuard();
     switch (outcome) {
@@ -332,9 +332,6 @@ int WatchLoop::EndDone(std::stop_token stop) {
 }
 
 int WatchLoop::EndToldToStop() {
-  if (tools_.settings->on_termination == OnTermination::kFinish && !tools_.settings->dry_run) {
-    if (reaper_.FinishOnTermination()) AwaitLastScrape(tools_.clock.Now());
-  }
   tools_.log.info("told to stop");
   return 0;
 }

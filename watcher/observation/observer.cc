@@ -93,14 +93,6 @@ bool IsOwnMember(const std::optional<ClusterId>& cluster, const std::optional<Ku
   return is_root || (owner.ns() == cluster->ns && cluster->Owns(owner));
 }
 
-// On a bare pod, which is its own root, `owner-kind` may be a mark of an earlier version, even one
-// that was copied from another pod.
-TextMap SettingAnnotations(const ObjectMeta& pod) {
-  TextMap annotations = pod.annotations();
-  if (HasOutdatedOwner(pod)) annotations.erase(annotation::kOwnerKind);
-  return annotations;
-}
-
 }  // namespace
 
 Observer::Observer(KubeClient& client, Discovery& discovery, Clock& clock,
@@ -117,29 +109,6 @@ Snapshot Observer::SureLook(const std::stop_token& stop, OtherDriversToo others)
   const auto reads = std::make_shared<LookReads>(clock_, is_silent_ ? Duration(0) : kFreshEvidence);
   Snapshot snapshot = Look(Patience::OfLook(reads, stop), others, nullptr);
   is_silent_ = !snapshot.facts.server_time && !snapshot.facts.root_read;
-  return snapshot;
-}
-
-std::optional<Snapshot> Observer::TerminationLook() {
-  if (!root_ || !seen_) return std::nullopt;
-  MasterRoot root(client_, *root_);
-  const auto root_reads = std::make_shared<LookReads>(clock_, kTerminationPatience);
-  const RootState state = root.ReadWhole(Patience::Repeating(root_reads), kTerminationPatience);
-  if (state != RootState::kTerminating && state != RootState::kGone) return std::nullopt;
-  if (state == RootState::kTerminating) {
-    terminating_root_ = root.object();
-  } else if (terminating_root_) {
-    root.Take(*terminating_root_);
-  } else {
-    // The application's word dies with it: a claim may have taken it off since it was last seen.
-    KubeObject last = root.object();
-    last.meta = WithMarks(std::move(last.meta), WithoutAppStatus());
-    root.Take(std::move(last));
-  }
-  const auto reads = std::make_shared<LookReads>(clock_, kTerminationPatience);
-  Snapshot snapshot = Look(Patience::OfLook(reads, {}), OtherDriversToo::kYes, &root);
-  snapshot.evidence_since = root_reads->since();  // what stands on the root could keep it
-  if (!snapshot.pod || !snapshot.cluster || !snapshot.seen) return std::nullopt;
   return snapshot;
 }
 
@@ -190,7 +159,7 @@ Snapshot Observer::Look(const Patience& patience, OtherDriversToo others, const 
 
 bool Observer::IsInDoubt(const std::optional<OwnerRead>& owner) const {
   return owner && owner->sight.observation != Observation::kUnknown &&
-         (owner->sight.observation != Observation::kActive || ReadMarks(root_->meta).app_status);
+         (owner->sight.observation != Observation::kActive || word_);
 }
 
 Snapshot Observer::LookAround(std::optional<OwnerRead>& owner, OtherDriversToo others,
@@ -442,7 +411,7 @@ void Observer::TakePod(Snapshot& snapshot, JsonValue pod) {
     snapshot.pod_gone = true;
     return;
   }
-  TextMap annotations = SettingAnnotations(*meta);
+  TextMap annotations = meta->annotations();
   if (settings_->pod.empty() || asks_for_people_) AddSettingsOfWatcher(pod, annotations);
   if (is_new) {
     settings_.TakeAnnotations(annotations);
@@ -614,7 +583,7 @@ void Observer::TakeRoot(Snapshot& snapshot, KubeObject root) {
   snapshot.root = std::move(root);
   snapshot.facts.root_read = true;
   snapshot.marks = ReadMarks(snapshot.root->meta);
-  snapshot.facts.app_status = snapshot.marks.app_status;
+  snapshot.facts.app_status = word_;
   snapshot.facts.ephemeral_label = snapshot.root->meta.Label(kEphemeralLabel);
   if (IsKept(snapshot.root->meta)) snapshot.facts.kept_root = snapshot.root->Describe();
   if (snapshot.root->meta.uid != (snapshot.pod ? snapshot.pod->meta.uid : "")) {
@@ -719,9 +688,6 @@ void Observer::TakeOwner(Snapshot& snapshot, OwnerSight sight) {
   snapshot.facts.owner = std::move(sight);
   if (same) Adopt(snapshot);
   snapshot.seen = seen_;
-  // It is the recorded owner's word, and says nothing about another one.
-  const auto& marked = snapshot.marks.owner;
-  if (!marked || !seen_ || seen_->uid != marked->uid) snapshot.facts.app_status.reset();
 }
 
 void Observer::RefuseOwnMember(Snapshot& snapshot, const OwnerSight& sight) {
@@ -850,29 +816,10 @@ void Observer::FindAmbiguities(Snapshot& snapshot, const Patience& patience) {
 // several. Whoever says so outside of a pod knows what ran then.
 void Observer::FindAlsoRunning(Snapshot& snapshot, const Patience& patience) {
   const auto& owner = snapshot.facts.owner;
-  const WatcherId& by = snapshot.marks.app_status_by;
-  const bool is_caller = !caller_uid_.empty() || !caller_.empty();
-  const auto& since = snapshot.marks.app_status_since;
-  const bool is_pods = is_caller || !by.pod.empty();
-  const bool is_said = snapshot.facts.app_status == "completed" && (is_pods || since);
-  if (!is_said || !GoesOn(snapshot) || !owner || !owner->object ||
-      owner->observation != Observation::kActive) {
-    return;
-  }
-  if (is_pods && owner->fields.pods_to_complete > 1) {
-    snapshot.facts.also_running = owner->object->Describe() + ", of which " +
-                                  std::to_string(owner->fields.pods_to_complete) +
-                                  " pods have yet to succeed,";
-    return;
-  }
+  const bool is_said = snapshot.facts.app_status == "completed";
+  if (!is_said || !GoesOn(snapshot) || !owner || !owner->object) return;
   OwnerQuery query = QueryFor(*snapshot.owner_name, snapshot.owner_ns);
   query.cluster = ClusterPods(snapshot.cluster);
-  if (!is_caller) {
-    query.cluster.caller_uid = by.uid;
-    query.cluster.caller = by.pod;
-    query.cluster.all_have_ended = !is_pods || owner->object->type == Pods();
-    query.cluster.ended_by = since;
-  }
   auto running = owner_probe_.FindRunning(query, *owner, patience);
   if (!running) return NoteProblem(snapshot, running.error());
   snapshot.facts.also_running = *std::move(running);

@@ -38,6 +38,8 @@ class Observer {
     caller_ = std::move(name);
   }
   const std::string& caller() const { return caller_; }
+  // The driver's word on how it ended, for this one command.
+  void SetWord(std::optional<std::string> word) { word_ = std::move(word); }
 
   // From now on this is the master root, as long as it is there: outside of pods it can't always be
   // found.
@@ -61,11 +63,6 @@ class Observer {
   // caller, who needs it next.
   OtherDrivers FindOtherDrivers(const Snapshot& snapshot, const Patience& patience,
                                 std::span<const ApiRequest> beside);
-
-  // For when the pod itself is told to stop: the same as a sure look, if the master root is gone or
-  // somebody is deleting it; our own pod is the witness then. nullopt: the master root is still
-  // there, or can't be read, or another object has its name, or the owner was never seen.
-  std::optional<Snapshot> TerminationLook();
 
   // Reads the owner alone, and keeps by what its pods are found. nullopt: none was seen yet, or it
   // is a member of the cluster now, which a look must know of.
@@ -163,6 +160,7 @@ class Observer {
   // What one look leaves to the next.
   bool asks_for_people_ = false;
   bool is_silent_ = false;  // the API server: nothing that it said could be used
+  std::optional<std::string> word_;
   std::string caller_uid_;  // empty: none, or it isn't known
   std::string caller_;      // its name; empty: none
   std::optional<KubeObject> stand_in_;

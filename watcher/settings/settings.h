@@ -19,9 +19,7 @@ namespace cluster_watcher {
 
 enum class ReplacedOwner { kAdopt, kAbandon };
 enum class Observe { kPoll, kWatch };
-enum class Propagation { kBackground, kForeground };
 enum class Volumes { kPreserve, kDelete, kCollect };
-enum class OnTermination { kFinish, kLeave };
 enum class LogLevel { kTrace, kDebug, kInfo, kWarn, kError };
 enum class LogFormat { kText, kJson };
 
@@ -46,14 +44,13 @@ struct Settings {
   std::optional<CompletedWhen> completed_when;  // for custom resources
   Observe observe = Observe::kPoll;
 
-  Propagation propagation = Propagation::kBackground;
   Volumes volumes = Volumes::kPreserve;
   Duration volume_retention{86'400'000};
   std::vector<std::string> resources;  // plural[.group]; empty: the built-in list
   int concurrency = 8;
   Duration steps_deadline{30'000};
   Duration delete_deadline{600'000};
-  OnTermination on_termination = OnTermination::kFinish;
+  Duration operator_grace{30'000};
   bool dry_run = false;
 
   std::string listen = ":9090";
