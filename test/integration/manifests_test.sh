@@ -110,14 +110,14 @@ daskclusters.kubernetes.dask.org get list watch patch delete
 flinkdeployments.flink.apache.org get list watch patch delete
 daemonsets.apps get list delete
 cronjobs.batch get list delete
-configmaps list patch delete
+configmaps list delete
 services list delete
 ingresses.networking.k8s.io list delete
 networkpolicies.networking.k8s.io list delete
 horizontalpodautoscalers.autoscaling list delete
 poddisruptionbudgets.policy list delete
 routes.route.openshift.io list delete
-persistentvolumeclaims list
+persistentvolumeclaims list patch
 events.events.k8s.io create
 namespaces get
 guard.cluster-watcher apply brake
@@ -127,14 +127,16 @@ PERMISSIONS
 intended_for_sweep() {
   local kind
   {
-    for kind in {deployments,replicasets,statefulsets,daemonsets}.apps {jobs,cronjobs}.batch \
-      replicationcontrollers pods services configmaps persistentvolumeclaims \
-      deploymentconfigs.apps.openshift.io routes.route.openshift.io rayclusters.ray.io \
-      daskclusters.kubernetes.dask.org flinkdeployments.flink.apache.org \
-      {ingresses,networkpolicies}.networking.k8s.io horizontalpodautoscalers.autoscaling \
-      poddisruptionbudgets.policy; do
+    for kind in {deployments,replicasets,statefulsets}.apps jobs.batch replicationcontrollers pods \
+      persistentvolumeclaims deploymentconfigs.apps.openshift.io rayclusters.ray.io \
+      daskclusters.kubernetes.dask.org flinkdeployments.flink.apache.org; do
       echo "$kind get list patch delete"
     done
+    for kind in services configmaps routes.route.openshift.io {ingresses,networkpolicies}.networking.k8s.io \
+      horizontalpodautoscalers.autoscaling poddisruptionbudgets.policy; do
+      echo "$kind list delete"
+    done
+    printf '%s\n' {daemonsets.apps,cronjobs.batch}' get list delete'
     printf '%s\n' 'events.events.k8s.io create' 'namespaces get' 'guard.cluster-watcher brake'
   } | one_a_line
 }
@@ -434,7 +436,10 @@ all_kinds() {
     {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "none"}}' "$member"
   object policy/v1 PodDisruptionBudget member '{"selector": '"$worker"'}' "$member"
   object route.openshift.io/v1 Route member '{}' "$member"
-  # The example's ConfigMap is mounted, and so deleted in another way.
+  # The garbage collector would take it along.
+  object v1 PersistentVolumeClaim member '{"accessModes": ["ReadWriteOnce"],
+    "resources": {"requests": {"storage": "1Mi"}}}' "$member" DaemonSet member daemonset
+  # The example's ConfigMap is mounted, and so deleted last.
   kubectl -n kinds create configmap member >/dev/null
   kubectl -n kinds label configmap member oshinko-cluster=replicaset >/dev/null
 
@@ -475,6 +480,7 @@ all_kinds() {
   check "without them a statefulset as the master root goes too" \
     within 120 gone kinds oshinko-cluster=statefulset "$foreign"
   check "its claim stays" exists kinds pvc/data-statefulset-0
+  check "so does one that a member owned" exists kinds pvc/member
   for cluster in "${roots[@]}"; do
     check "the account lacks nothing for a $cluster" \
       not in_file "permissions are missing" "$tmp/$cluster.log"
