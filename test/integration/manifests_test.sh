@@ -348,15 +348,29 @@ sweeps() {
     --grace-period=1s --poll-interval=200ms >"$tmp/sweep" 2>&1 && in_file "$1" "$tmp/sweep" || { cat "$tmp/sweep"; false; }
 }
 
-# What docs/drivers.md begins with.
+# What docs/drivers.md begins with, from `kubectl apply` to the end, without a warning. No node runs its
+# pods: here its program is run in the name of its pod, by that one's account and arguments.
 the_drivers_example() {
-  local own=("$watcher" --kubeconfig="$KUBECONFIG" --namespace=drivers)
-  kubectl create namespace drivers >/dev/null
-  check "a cluster is created of examples/driver" quietly "${own[@]}" create pi \
-    -f "$source_dir/manifests/examples/driver/cluster.yaml"
-  check "it is complete" is "$("${own[@]}" list pi -o json | jq -r ".items[].status")" Running
-  check "and deleted, all of it" quietly "${own[@]}" delete pi --wait
-  check "nothing is left" within 30 gone drivers oshinko-cluster=pi
+  local words driver run
+  kubectl apply -f "$source_dir/manifests/chart/objects/base/driver_role.yaml" >/dev/null
+  apply drivers examples/driver
+  check "the driver's pod is admitted" within 30 pod_of drivers app=pi
+  driver=$pod
+  identity driver "$(kubectl -n drivers create token driver --bound-object-kind=Pod --bound-object-name="$driver")"
+  kubectl -n drivers get configmap pi-cluster -o 'jsonpath={.data.cluster\.yaml}' >"$tmp/cluster.yaml"
+  mapfile -t words < <(kubectl -n drivers get job pi -o json | jq -r --arg file "$tmp/cluster.yaml" \
+    '.spec.template.spec.containers[0].command | .[1:index("--")][] | if startswith("/cluster/") then $file else . end')
+  env -i PATH="$PATH" HOME="$tmp" POD_NAME="$driver" POD_NAMESPACE=drivers "$watcher" "${words[@]}" \
+    --kubeconfig="$tmp/driver.kubeconfig" -- sleep 10 >"$tmp/run" 2>&1 &
+  run=$!
+  check "its cluster has a master pod" within 30 pod_of drivers oshinko-type=master
+  watch_over drivers "$pod" drivers 200ms
+  check "whose watcher finds the driver active" within 30 metric drivers 'cluster_watcher_verdict\{.*"active".*\}'
+  check "the driver ends well" wait "$run"
+  check "nothing of its cluster is left" within 60 gone drivers oshinko-cluster=pi
+  check "it has warned of nothing" not grep -iE 'warning|error|HTTP [45]' "$tmp/run"
+  check "the watcher lacks nothing" not in_file "permissions are missing" "$tmp/drivers.log"
+  end_watchers
 }
 
 # object APIVERSION KIND NAME SPEC [LABELS [OWNER_KIND OWNER_NAME OWNER_RESOURCE]]
