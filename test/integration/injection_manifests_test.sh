@@ -270,6 +270,7 @@ log-format logfmt
 completed-when
 completed-when {.status.phase}=Succeeded,Failed
 completed-when .status.phase
+completed-when {.status.phase}
 completed-when phase=
 completed-when {.status.phase}=done=
 completed-when {.status.phase}=done,
