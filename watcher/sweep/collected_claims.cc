@@ -15,7 +15,6 @@
 #include "watcher/deletion/members.h"
 #include "watcher/driver/cluster_view.h"
 #include "watcher/driver/write_meta.h"
-#include "watcher/protocol/master_root.h"
 #include "watcher/protocol/member_annotations.h"
 #include "watcher/protocol/mounted.h"
 
@@ -93,9 +92,6 @@ class Collector {
   Swept CollectDue(const KubeObject& claim) {
     if (auto why = WhyKept(claim.meta)) return KeptFor(*std::move(why));
     if (sweep_.settings.dry_run) return {Swept::What::kWouldDelete, "", "its time is over"};
-    if (auto policy = MasterRoot(sweep_.driver.client, claim).PolicyAgainstMarks()) {
-      return KeptFor(*std::move(policy));
-    }
     // A pod that mounts it leaves its resourceVersion as it is.
     const auto is_fresh = [&] { return IsFresh(); };
     const auto sent =
@@ -110,6 +106,9 @@ class Collector {
     if (is_old) return KeptFor("its evidence grew old");
     if (failure == ApiFailure::kNotFound) return KeptFor("it is gone");
     if (failure == ApiFailure::kConflict) return KeptFor("it has changed");
+    if (const std::string& policy = sent.error().policy; !policy.empty() && !IsOfGuard(policy)) {
+      return KeptFor(policy);
+    }
     return {Swept::What::kFailed, "", sent.error().message};
   }
 
@@ -136,8 +135,7 @@ class Collector {
     const auto view = ReadClusterView(sweep_.driver.client, sweep_.driver.discovery,
                                       {ns_, cluster.substr(0, equals), cluster.substr(equals + 1)},
                                       sweep_.driver.Reads());
-    // What is left of one that was deleted with Orphan is incomplete.
-    const bool is_used = view && view->root && view->status == ClusterStatus::kRunning;
+    const bool is_used = view && view->root && !view->root->meta.deleting;
     return is_used ? view->root->Describe() : "";
   }
 
