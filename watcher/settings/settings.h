@@ -17,7 +17,6 @@
 
 namespace cluster_watcher {
 
-enum class ReplacedOwner { kAdopt, kAbandon };
 enum class Observe { kPoll, kWatch };
 enum class Propagation { kBackground, kForeground };
 enum class Volumes { kPreserve, kDelete, kCollect };
@@ -42,7 +41,6 @@ struct Settings {
   Duration startup_grace{300'000};
   int surge_limit = 10;  // 0: none
   Duration surge_grace{600'000};
-  ReplacedOwner replaced_owner = ReplacedOwner::kAdopt;
   std::optional<CompletedWhen> completed_when;  // for custom resources
   Observe observe = Observe::kPoll;
 
