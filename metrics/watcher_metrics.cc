@@ -26,9 +26,9 @@ constexpr std::array kAbandonedReasons = std::to_array<std::string_view>(
     {"owner-absent", "owner-deleting", "scaled-to-zero", "completed"});
 constexpr std::array kPhases =
     std::to_array<std::string_view>({"watching", "condemned", "deleting", "done"});
-constexpr std::array kRefusals = std::to_array<std::string_view>(
-    {"hold", "conflict", "owner-back", kUnknown, "in-use", "ambiguous", "driver-running",
-     "uid-changed"});
+constexpr std::array kRefusals =
+    std::to_array<std::string_view>({"hold", "conflict", "owner-back", kUnknown, "in-use",
+                                     "ambiguous", "driver-running", "uid-changed"});
 constexpr std::array kDeleteResults = std::to_array<std::string_view>(
     {"deleted", "not-found", "conflict", "forbidden", "failed", "dry-run"});
 constexpr std::array kStepResults =

@@ -307,13 +307,12 @@ bool RunsSomething(const ResourceType& type, const ObjectMeta& meta, JsonValue p
   if (meta.deleting || IsOneOf(pod["status"]["phase"], {"Succeeded", "Failed"})) return false;
   const OwnerKind* row = FindRow(type);
   const Counts counts = row == nullptr ? Counts() : row->counts;
-  if (!counts.but_label.empty() &&
-      meta.Label(std::string(counts.but_label)) == counts.but_value) {
+  if (!counts.but_label.empty() && meta.Label(std::string(counts.but_label)) == counts.but_value) {
     return false;
   }
   for (JsonValue container : pod["status"]["containerStatuses"].Elements()) {
-    const bool is_it = !counts.container.empty() &&
-                       container["name"].AsString() == counts.container;
+    const bool is_it =
+        !counts.container.empty() && container["name"].AsString() == counts.container;
     if (is_it && container["state"]["terminated"].IsObject()) return false;
   }
   return true;

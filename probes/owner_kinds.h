@@ -28,7 +28,7 @@ struct OwnerFields {
   // Until when a Pod that is terminating may go on computing, by the API server's clock: its
   // deletionTimestamp.
   std::optional<WallTime> terminates_by;
-  std::string pod_selector;  // a label selector for its pods; empty: none is known
+  std::string pod_selector;    // a label selector for its pods; empty: none is known
   std::string pods_not_below;  // pods that objects of this kind control don't count; may be empty
 };
 

@@ -439,8 +439,7 @@ void OwnerProbe::NoteRunning(const std::vector<ResourceType>& types, const Owner
     if (running) {
       sight.still_running = *std::move(running);
     } else {
-      SetUnknown(sight,
-                 "what still runs of the owner can't be told: " + running.error().message);
+      SetUnknown(sight, "what still runs of the owner can't be told: " + running.error().message);
     }
   };
   switch (sight.observation) {

@@ -42,8 +42,8 @@ struct OwnerOfPods {
   ResourceType type;
   std::string ns;
   std::string name;
-  std::string uid;           // empty: it was never seen
-  std::string pod_selector;  // empty: none is known
+  std::string uid;             // empty: it was never seen
+  std::string pod_selector;    // empty: none is known
   std::string pods_not_below;  // as in OwnerFields
   // It is deleted or being deleted, so its runs may have lost their ownerReference to it.
   bool is_going = false;

@@ -1,5 +1,5 @@
-// The table of owner kinds: what owner_kinds.cc reads of each, and where. To judge one more kind, add
-// a row.
+// The table of owner kinds: what owner_kinds.cc reads of each, and where. To judge one more kind,
+// add a row.
 #pragma once
 
 #include <array>
@@ -58,12 +58,12 @@ inline constexpr std::string_view kSparkDriver[] = {"driver"};
 inline constexpr std::string_view kSparkTemplate[] = {"template.driver"};
 inline constexpr std::string_view kHeadGroup[] = {"headGroupSpec.template.spec"};
 inline constexpr std::string_view kRayJob[] = {"rayClusterSpec.headGroupSpec.template.spec",
-                                        "submitterPodTemplate.spec"};
+                                               "submitterPodTemplate.spec"};
 inline constexpr std::string_view kDaskJob[] = {"job.spec"};
 // For a kind without a row, which may follow one of those.
-inline constexpr std::string_view kAnyOfThese[] = {kTemplate[0],      kJobTemplate[0], kSparkDriver[0],
-                                            kSparkTemplate[0], kHeadGroup[0],   kRayJob[0],
-                                            kRayJob[1]};
+inline constexpr std::string_view kAnyOfThese[] = {
+    kTemplate[0],  kJobTemplate[0], kSparkDriver[0], kSparkTemplate[0],
+    kHeadGroup[0], kRayJob[0],      kRayJob[1]};
 
 // Which of its pods count as something that runs. By default all do, as long as they run.
 struct Counts {
@@ -243,10 +243,10 @@ inline constexpr std::array kOwnerKinds = {
 
 // Any other custom resource: nothing but its existence is known.
 inline constexpr OwnerKind kAnyKind{.plural = "",
-                             .group = "",
-                             .completed = Completed::kUnknown,
-                             .pod_specs = kAnyOfThese,
-                             .workload = false};
+                                    .group = "",
+                                    .completed = Completed::kUnknown,
+                                    .pod_specs = kAnyOfThese,
+                                    .workload = false};
 
 constexpr bool AllAreBuiltIn() {
   for (const OwnerKind& kind : kOwnerKinds) {

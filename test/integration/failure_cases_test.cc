@@ -331,7 +331,8 @@ TEST_F(FailureCase, Case79AStatusAheadOfThePodsDeletesNothing) {
     api().Create("pods", ns_, CustomOf(pod, R"({"containers": [{"name": "x", "image": "x"}]})"));
   };
   const std::string of_bob = R"([{"apiVersion": "ray.io/v1", "kind": "RayJob", "name": "bob",
-      "controller": true, "uid": ")" + uid + "\"}]";
+      "controller": true, "uid": ")" +
+                             uid + "\"}]";
   make_pod("bob-submitter", {}, of_bob);
   make_pod("bob-head", {{"ray.io/cluster", "bob-1"}}, "");
   const auto reaches = [&](const char* deployment, const char* job) {

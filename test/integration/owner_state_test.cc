@@ -118,10 +118,11 @@ TEST_F(OwnerState, WhilePodsOfAnOwnerAtZeroRunTheClusterStays) {
       "metadata": {"labels": {"app": "bob"}}, "spec": {"containers": [
         {"name": "x", "image": "x"}]}}}})");
   // No controller adopts it: it has one.
-  api().Create("pods", ns_, R"({"metadata": {"name": "bob-9", "labels": {"app": "bob"},
+  api().Create("pods", ns_,
+               R"({"metadata": {"name": "bob-9", "labels": {"app": "bob"},
       "ownerReferences": [{"apiVersion": "v1", "kind": "Namespace", "name": ")" +
-                                ns_ + R"(", "controller": true, "uid": ")" +
-                                api().Uid("namespaces", "", ns_) + R"("}]}, "spec": {
+                   ns_ + R"(", "controller": true, "uid": ")" + api().Uid("namespaces", "", ns_) +
+                   R"("}]}, "spec": {
       "containers": [{"name": "x", "image": "x"}]}})");
   Watcher& watcher = WatchOver("statefulset/bob");
   ASSERT_TRUE(Keeps(watcher, "keep: driver-running"));

@@ -565,9 +565,8 @@ void Judge::CheckRight(const Exchange& exchange, const std::string& uid) {
         !Contains(one.request.target, "resourceVersion=0")) {
       // Each Job has its own pods: those of another Job aren't known to be a driver's.
       const bool is_job = world_.plan().driver == DriverKind::kJob;
-      owner_gone = one.true_answer &&
-                   (one.driver_was_gone || one.driver_had_completed ||
-                    (is_job && one.no_driver_wanted_to_run));
+      owner_gone = one.true_answer && (one.driver_was_gone || one.driver_had_completed ||
+                                       (is_job && one.no_driver_wanted_to_run));
     }
   }
   // That is judged by the truth alone.

@@ -308,9 +308,9 @@ CommandDescription Sweep() {
   AddConnection(command.flags);
   for (const char* name :
        {"dry-run", "confirmations", "grace-period", "scaled-to-zero-grace-period", "startup-grace",
-        "surge-limit", "surge-grace", "poll-interval", "completed-when",
-        "propagation", "volumes", "volume-retention", "resources", "concurrency", "steps-deadline",
-        "delete-deadline", "log-level", "log-format"}) {
+        "surge-limit", "surge-grace", "poll-interval", "completed-when", "propagation", "volumes",
+        "volume-retention", "resources", "concurrency", "steps-deadline", "delete-deadline",
+        "log-level", "log-format"}) {
     Flag flag = LikeSetting(name);
     flag.is_own = false;
     if (flag.name == "log-level") flag.default_value = "warn";

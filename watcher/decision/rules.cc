@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "probes/base/names.h"
+#include "probes/owner_kinds.h"
 
 namespace cluster_watcher {
 namespace {
@@ -87,8 +88,8 @@ Outcome Unknown(const Facts& facts) {
   }
   const std::string definite = "the owner's observation is definite";
   if (facts.unlistable.empty()) return NoMatch(definite);
-  return NoMatch(definite + "; these may not be listed, and are passed over: " +
-                 Joined(facts.unlistable));
+  return NoMatch(definite +
+                 "; these may not be listed, and are passed over: " + Joined(facts.unlistable));
 }
 
 Outcome Ambiguous(const Facts& facts) {
@@ -170,7 +171,13 @@ Outcome Completed(const Facts& facts) {
 }
 
 Outcome Active(const Facts& facts) {
-  return Match(Reason::kActive, facts.owner ? facts.owner->detail : "");
+  if (!facts.owner) return Match(Reason::kActive, "");
+  std::string detail = facts.owner->detail;
+  const auto& object = facts.owner->object;
+  if (object && !HasOwnRow(object->type)) {
+    detail += ", a kind of which only the existence counts, and what --completed-when says";
+  }
+  return Match(Reason::kActive, std::move(detail));
 }
 
 struct Rule {

@@ -107,8 +107,7 @@ TEST(OwnerKinds, ARunOfAnyThatHasSomeRunsUntilItHasCompleted) {
     }
     OwnerReader reader(api.client, api.discovery);
     for (const bool idle : {false, true}) {
-      const auto found =
-          reader.FindRunning({owners, "lab", "bob", "u-bob", "", "", false}, {}, {});
+      const auto found = reader.FindRunning({owners, "lab", "bob", "u-bob", "", "", false}, {}, {});
       ASSERT_TRUE(found) << found.error().message;
       EXPECT_EQ(found->empty(), idle) << row.kind;
     }
@@ -388,8 +387,7 @@ TEST(ReadOwnerFields, ARolloutWantsOneReplicaUnlessItSaysOtherwise) {
 TEST(ReadOwnerFields, AStatusThatDoesntCountSuspendsAndCompletesNothing) {
   const std::pair<const char*, const char*> cases[] = {
       {"rayjob", R"({"spec":{},"status":{"jobDeploymentStatus":"Complete"}})"},
-      {"rayjob",
-       R"({"spec":{"suspend":true},"status":{"jobDeploymentStatus":"Suspended"}})"},
+      {"rayjob", R"({"spec":{"suspend":true},"status":{"jobDeploymentStatus":"Suspended"}})"},
       {"raycluster", R"({"spec":{"suspend":true},"status":{"state":"suspended"}})"},
       {"pod", R"({"spec":{},"status":{"phase":"Failed"}})"},
   };

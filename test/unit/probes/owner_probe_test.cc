@@ -1107,8 +1107,7 @@ TEST_F(OwnerProbeTest, CompletedWhenAddsToWhatAKindSaysItself) {
   api_.transport.otherwise = [&](const HttpRequest& request) -> HttpResult {
     return FakeApi::Discovered(request, {workflows}).value_or(NoSuchPath());
   };
-  api_.transport.On(ListPods("workflows.argoproj.io/workflow=bob"),
-                    ListAnswer(TypeOf("pod"), {}));
+  api_.transport.On(ListPods("workflows.argoproj.io/workflow=bob"), ListAnswer(TypeOf("pod"), {}));
   api_.transport.On(kAllPods, ListAnswer(TypeOf("pod"), {}));
   api_.transport.On(ListBob("workflow"),
                     OneBob("workflow", R"("spec":{},"status":{"phase":"Succeeded"})"));

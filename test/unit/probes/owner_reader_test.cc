@@ -78,8 +78,8 @@ TEST_F(OwnerReaderTest, ACronJobRunsUntilItsJobsHaveEnded) {
 // What says that the application has completed is one of its pods, or knows of one.
 TEST_F(OwnerReaderTest, OfACompletedApplicationOnlyOtherPodsRun) {
   const auto pod = [](const char* name) {
-    return ObjectText(TypeOf("pod"), "lab", name, name,
-                      ControlledBy(TypeOf("job"), "job-u2", "u2"), R"("spec":{})");
+    return ObjectText(TypeOf("pod"), "lab", name, name, ControlledBy(TypeOf("job"), "job-u2", "u2"),
+                      R"("spec":{})");
   };
   ServeAll("job", {Job("u2", "u-bob", R"("status":{"active":1})")});
   struct Case {
@@ -129,11 +129,10 @@ TEST_F(OwnerReaderTest, OnceARayJobsJobHasEndedOnlyItsSubmitterRuns) {
       api_.transport.On(
           ApiRequest::ListMetadata(TypeOf(kind), "lab"),
           ListAnswer(TypeOf(kind), {ObjectText(TypeOf(kind), "lab", "x", "u-x", of_bob, "")}));
-      const auto running =
-          OwnerReader(api_.client, api_.discovery)
-              .FindRunning({TypeOf("rayjob"), "lab", "bob", "u-bob", "",
-                            has_ended ? "RayCluster" : "", false},
-                           {}, {});
+      const auto running = OwnerReader(api_.client, api_.discovery)
+                               .FindRunning({TypeOf("rayjob"), "lab", "bob", "u-bob", "",
+                                             has_ended ? "RayCluster" : "", false},
+                                            {}, {});
       ASSERT_TRUE(running) << running.error().message;
       EXPECT_EQ(!running->empty(), !has_ended || *kind == 'j') << kind;
     }
@@ -153,8 +152,7 @@ TEST_F(OwnerReaderTest, AStatusOfAnOlderGenerationCountsOnlyWithoutAStatusSubres
       };
       EXPECT_TRUE(api_.discovery.Refresh({}));
       const auto fields = Read(
-          "rayjob",
-          R"("spec":{},"status":{"observedGeneration":1,"jobDeploymentStatus":"Failed"})",
+          "rayjob", R"("spec":{},"status":{"observedGeneration":1,"jobDeploymentStatus":"Failed"})",
           generation);
       ASSERT_TRUE(fields) << fields.error().message;
       const bool is_behind = generation == std::string(R"("generation":2)");
@@ -164,8 +162,8 @@ TEST_F(OwnerReaderTest, AStatusOfAnOlderGenerationCountsOnlyWithoutAStatusSubres
   }
   api_.transport.otherwise = [](const HttpRequest&) -> HttpResult { return Refused(503); };
   EXPECT_FALSE(api_.discovery.Refresh({}));
-  EXPECT_FALSE(Read("rayjob", R"("spec":{},"status":{"observedGeneration":1})",
-                    R"("generation":2)"));
+  EXPECT_FALSE(
+      Read("rayjob", R"("spec":{},"status":{"observedGeneration":1})", R"("generation":2)"));
 }
 
 // The API server cuts the name from which it generates another.

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "probes/base/names.h"
+
 namespace cluster_watcher {
 namespace {
 
@@ -151,6 +153,16 @@ TEST(Rules, WhatRunsOfAnOwnerThatIsOverIsNamed) {
   EXPECT_EQ(Decide(facts).detail, "deployment.apps/bob is suspended, but pod/bob-1 still runs");
   Observe(facts, Observation::kReplaced, "pod/bob-1");
   EXPECT_EQ(Decide(facts).reason, Reason::kOwnerAdopted) << "it isn't over";
+}
+
+TEST(Rules, OfAKindWithoutARowItIsSaidThatOnlyItsExistenceCounts) {
+  const char kFlag[] = "--completed-when";
+  for (const char* kind : {"Gizmo", "Workflow"}) {
+    Facts facts = ActiveFacts();
+    facts.owner->object = KubeObject{
+        ResourceType{"argoproj.io", "v1alpha1", LowerCase(kind) + "s", kind}, ObjectMeta()};
+    EXPECT_EQ(Decide(facts).detail.find(kFlag) != std::string::npos, *kind == 'G');
+  }
 }
 
 TEST(Rules, WhatMayNotBeListedIsSaidAndPassedOver) {
