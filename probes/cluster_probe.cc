@@ -185,14 +185,10 @@ void ClusterProbe::JudgeDriver(const ResourceType& type, JsonValue item, DriverS
   const std::string above = controller == nullptr ? "" : controller->uid;
   if (search.below_owner.contains(above)) return;
   const KubeObject driver{type, *std::move(meta)};
-  auto fields = reader_.Read(driver, item, Freshness::kSure, patience, {}, &search.rollouts);
+  auto fields = reader_.Read(driver, item, Freshness::kSure, patience, &search.rollouts);
   if (!fields) {
     drivers.unknown = std::move(fields).error();
     return;
-  }
-  if (owner.completed_when && !IsWorkload(type)) {
-    auto completed = owner.completed_when->Holds(item);
-    fields->completed = fields->completed || (completed && *completed);
   }
   if (!WantsToRun(*fields)) return;
   auto controlled = IsControlledBy(driver, owner.uid, patience);
@@ -205,22 +201,16 @@ void ClusterProbe::JudgeDriver(const ResourceType& type, JsonValue item, DriverS
   }
 }
 
-Result<std::vector<ResourceType>, ApiError> ClusterProbe::DriverTypes(const std::string& owner_kind,
-                                                                      const Patience& patience) {
-  std::vector<ResourceType> wanted(WorkloadTypes().begin(), WorkloadTypes().end());
+Result<std::vector<ResourceType>, ApiError> ClusterProbe::DriverTypes(const Patience& patience) {
+  std::vector<KindName> names;
+  for (const ResourceType& known : OwnerTypes()) names.push_back({known.plural, known.group});
+  discovery_.ConfirmMissingGroups(names, patience);
   std::vector<ResourceType> types;
-  const KindName kind = SplitKindName(owner_kind);
-  const ResourceType* built_in = FindBuiltInByName(kind.kind, kind.group);
-  if (built_in != nullptr && !IsWorkload(*built_in)) wanted.push_back(*built_in);
-  for (const ResourceType& known : wanted) {
+  for (const ResourceType& known : OwnerTypes()) {
     auto type = discovery_.Resolve(known, patience);
     if (!type) return Unexpected{std::move(type).error()};
     if (*type) types.push_back(**std::move(type));
   }
-  if (owner_kind.empty() || built_in != nullptr) return types;
-  auto named = discovery_.ByName(kind, patience);
-  if (!named) return Unexpected{std::move(named).error()};
-  types.insert(types.end(), named->begin(), named->end());
   return types;
 }
 
@@ -228,7 +218,7 @@ Result<std::vector<ApiRequest>, ApiError> ClusterProbe::DriverRequests(const Clu
                                                                        const OwnerOfCluster& owner,
                                                                        const Patience& patience) {
   const std::string selector = std::string(kUsesClusterLabel) + "=" + cluster.name;
-  auto types = DriverTypes(owner.kind, patience);
+  auto types = DriverTypes(patience);
   if (!types) return Unexpected{std::move(types).error()};
   std::vector<ApiRequest> requests;
   for (const ResourceType& type : *types) {

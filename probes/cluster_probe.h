@@ -41,10 +41,8 @@ struct ClusterListing {
 
 // The owner of a cluster, as far as it is known.
 struct OwnerOfCluster {
-  std::string ns;                               // searched too; empty: the cluster's
-  std::string uid;                              // may be empty
-  std::string kind;                             // "deployment.apps", "deploy"; may be empty
-  std::optional<CompletedWhen> completed_when;  // for objects of its kind
+  std::string ns;   // searched too; empty: the cluster's
+  std::string uid;  // may be empty
 };
 
 struct OtherDrivers {
@@ -75,17 +73,17 @@ class ClusterProbe {
   std::vector<ApiRequest> ListRequests(std::span<const ResourceType> types,
                                        const ClusterId& cluster, const Patience& patience);
 
-  // Looks for another driver: a workload, or an object of the owner's kind, that is labelled as a
-  // user of the cluster, wants to run, and is neither the owner nor controlled by it.
+  // Looks for another driver: an object of a kind that has a row in the table of owner kinds, that
+  // is labelled as a user of the cluster, wants to run, and is neither the owner nor controlled by
+  // it.
   OtherDrivers FindOtherDrivers(const ClusterId& cluster, const OwnerOfCluster& owner,
                                 const Patience& patience);
   // Returns the requests with which FindOtherDrivers begins.
   Result<std::vector<ApiRequest>, ApiError> DriverRequests(const ClusterId& cluster,
                                                            const OwnerOfCluster& owner,
                                                            const Patience& patience);
-  // Returns the served kinds that such a driver can be of. `owner_kind` is as in OwnerOfCluster.
-  Result<std::vector<ResourceType>, ApiError> DriverTypes(const std::string& owner_kind,
-                                                          const Patience& patience);
+  // Returns the served kinds that such a driver can be of.
+  Result<std::vector<ResourceType>, ApiError> DriverTypes(const Patience& patience);
 
  private:
   Result<KubeObject, ApiError> ReadController(const KubeObject& object,

@@ -118,7 +118,7 @@ section docs/drivers.md "Run a driver" | sed -n '/^| what happens/,/^$/p' | tail
 
 section docs/owners-and-rules.md "What an owner wants" | sed -nE 's/^\| ([A-Z][A-Za-z, ]+) \|.*/\1/p' | tr -d ' ' | tr ',' '\n' |
   tr '[:upper:]' '[:lower:]' | sort >"$work/documented"
-sed -nE 's/.*plural = "([a-z]+)s".*/\1/p' probes/owner_kinds.cc | sort |
+sed -nE 's/.*plural = "([a-z]+)s".*/\1/p' probes/owner_table.h | sort |
   diff "$work/documented" - | check "the kinds of owner in docs/owners-and-rules.md are those of the program" empty
 
 section docs/metrics.md Alerts | awk '

@@ -308,7 +308,7 @@ CommandDescription Sweep() {
   AddConnection(command.flags);
   for (const char* name :
        {"dry-run", "confirmations", "grace-period", "scaled-to-zero-grace-period", "startup-grace",
-        "surge-limit", "surge-grace", "poll-interval", "replaced-owner", "completed-when",
+        "surge-limit", "surge-grace", "poll-interval", "completed-when",
         "volumes", "volume-retention", "resources", "concurrency", "steps-deadline",
         "delete-deadline", "operator-grace", "log-level", "log-format"}) {
     Flag flag = LikeSetting(name);

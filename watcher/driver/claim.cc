@@ -212,10 +212,7 @@ std::optional<DriverOutcome> UsedByAnother(const DriverTools& tools, const Clust
                                            const Application* app) {
   ClusterProbe probe(tools.client, tools.discovery);
   OwnerOfCluster owner;
-  if (app != nullptr && app->owner) {
-    owner.uid = app->owner->meta.uid;
-    owner.kind = app->owner->type->SingularName();
-  }
+  if (app != nullptr && app->owner) owner.uid = app->owner->meta.uid;
   const OtherDrivers others = probe.FindOtherDrivers(cluster, owner, tools.Reads());
   if (others.in_use_by) {
     return DriverOutcome::Of(DriverExit::kOthers, Said(cluster, "is used by " + *others.in_use_by));

@@ -257,7 +257,6 @@ class Deleter {
       case Reason::kInUse:
       case Reason::kOwnerAbsent:
       case Reason::kOwnerDeleting:
-      case Reason::kOwnerReplaced:
       case Reason::kScaledToZero:
       case Reason::kCompleted:
       case Reason::kAsked:

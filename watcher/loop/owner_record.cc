@@ -24,7 +24,6 @@ bool MayRecord(Reason reason) {
     case Reason::kInUse:
     case Reason::kOwnerAbsent:
     case Reason::kOwnerDeleting:
-    case Reason::kOwnerReplaced:
     case Reason::kScaledToZero:
     case Reason::kCompleted:
       return true;

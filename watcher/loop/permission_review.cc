@@ -53,11 +53,6 @@ void AddDrivers(Permissions& permissions, const ScopeOfWork& work, const std::st
     permissions.Add("get", type, ns);
     if (const ResourceType* runs = RunsOf(type)) permissions.Add("list", *runs, ns);
   }
-  for (const ResourceType& type : work.scaled_types) {
-    Permission scale = Permission::For("get", type, ns, "");
-    scale.resource += "/scale";
-    permissions.Add(std::move(scale));
-  }
 }
 
 void AddWatches(Permissions& permissions, const ScopeOfWork& work) {
@@ -165,14 +160,14 @@ Result<ScopeOfWork, ApiError> PermissionReview::ScopeOf(const Snapshot& look,
   }
   work.volumes = settings.volumes;
 
-  auto drivers = cluster_probe_.DriverTypes(observer_.OwnerKind(look), patience);
+  auto drivers = cluster_probe_.DriverTypes(patience);
   if (!drivers) return Unexpected{std::move(drivers).error()};
   work.driver_types = *std::move(drivers);
-  for (const ResourceType& type : work.driver_types) {
-    if (!ReadsScale(type)) continue;
-    auto offer = tools_.discovery.OfferOf(type, patience);
-    if (!offer) return Unexpected{std::move(offer).error()};
-    if (*offer && (*offer)->has_scale) work.scaled_types.push_back(type);
+  const KindName own = SplitKindName(observer_.OwnerKind(look));
+  if (!own.kind.empty() && FindBuiltInByName(own.kind, own.group) == nullptr) {
+    auto named = tools_.discovery.ByName(own, patience);
+    if (!named) return Unexpected{std::move(named).error()};
+    work.driver_types.insert(work.driver_types.end(), named->begin(), named->end());
   }
   MemberKinds kinds = FindMemberKinds(settings, tools_.discovery, patience);
   if (!kinds.errors.empty()) return Unexpected{std::move(kinds.errors.front())};

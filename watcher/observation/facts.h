@@ -44,10 +44,10 @@ struct Facts {
   std::vector<std::string>
       unlistable;  // kinds that may not be listed, so masters of them aren't seen
 
-  std::optional<OwnerSight> owner;  // nullopt: none is given, or it wasn't looked for
-  ReplacedOwner replaced_owner = ReplacedOwner::kAdopt;
+  std::optional<OwnerSight> owner;        // nullopt: none is given, or it wasn't looked for
   std::optional<std::string> app_status;  // how the application ended: "completed" counts
-  // What runs of an active owner beside the pod that said so, "pod/bob-2"; empty: nothing.
+  // What runs of an active owner beside the pod that said so, "pod/bob-2"; empty: nothing. Of one
+  // that is over OwnerSight::still_running tells.
   std::string also_running;
 
   // The name of the owner: the one given, else the label's.

@@ -150,7 +150,6 @@ Snapshot Observer::Look(const Patience& patience, OtherDriversToo others, const 
   snapshot.began = began;
   snapshot.evidence_since = patience.reads()->since();
   snapshot.facts.now = clock_.WallNow();
-  snapshot.facts.replaced_owner = settings_->replaced_owner;
   snapshot.root_seen_at = root_seen_at_;
   snapshot.root_seen_version = root_seen_version_;
   snapshot.ended = clock_.Now();
@@ -226,8 +225,7 @@ std::vector<ApiRequest> Observer::WhatCouldKeepIt(OtherDriversToo others, bool r
 }
 
 OwnerOfCluster Observer::OwnerOf(const Snapshot& snapshot) const {
-  return {snapshot.owner_ns, snapshot.seen ? snapshot.seen->uid : "", OwnerKind(snapshot),
-          settings_->completed_when};
+  return {snapshot.owner_ns, snapshot.seen ? snapshot.seen->uid : ""};
 }
 
 // The latest version that is known of a time at which the root was still there: what was read
@@ -820,6 +818,7 @@ void Observer::FindAlsoRunning(Snapshot& snapshot, const Patience& patience) {
   if (!is_said || !GoesOn(snapshot) || !owner || !owner->object) return;
   OwnerQuery query = QueryFor(*snapshot.owner_name, snapshot.owner_ns);
   query.cluster = ClusterPods(snapshot.cluster);
+  query.cluster.has_completed = true;
   auto running = owner_probe_.FindRunning(query, *owner, patience);
   if (!running) return NoteProblem(snapshot, running.error());
   snapshot.facts.also_running = *std::move(running);

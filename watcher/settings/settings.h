@@ -17,7 +17,6 @@
 
 namespace cluster_watcher {
 
-enum class ReplacedOwner { kAdopt, kAbandon };
 enum class Observe { kPoll, kWatch };
 enum class Volumes { kPreserve, kDelete, kCollect };
 enum class LogLevel { kTrace, kDebug, kInfo, kWarn, kError };
@@ -40,7 +39,6 @@ struct Settings {
   Duration startup_grace{300'000};
   int surge_limit = 10;  // 0: none
   Duration surge_grace{600'000};
-  ReplacedOwner replaced_owner = ReplacedOwner::kAdopt;
   std::optional<CompletedWhen> completed_when;  // for custom resources
   Observe observe = Observe::kPoll;
 

@@ -43,7 +43,6 @@ Swept KeptBy(const Decision& decision) {
     case Reason::kAmbiguous:
     case Reason::kOwnerAbsent:
     case Reason::kOwnerDeleting:
-    case Reason::kOwnerReplaced:
     case Reason::kScaledToZero:
     case Reason::kCompleted:
     case Reason::kAsked:
