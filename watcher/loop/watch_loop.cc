@@ -56,7 +56,6 @@ bool MayLast(Reason reason) {
     case Reason::kActive:
     case Reason::kOwnerAbsent:
     case Reason::kOwnerDeleting:
-    case Reason::kOwnerReplaced:
     case Reason::kScaledToZero:
     case Reason::kCompleted:
     case Reason::kAsked:
