@@ -181,7 +181,6 @@ void DriversJudge::EndClaim(int life, const Running& running, const DriverOutcom
   if (!AtSomeMoment(since, [&](Version at) { return IsFree(running, at); })) {
     return Break(kPromise, owner.name + " claims what was condemned or gone before its label");
   }
-  if (IsWordLeft(running.since)) return Break(kPromise, owner.name + " leaves its earlier word");
   if (word_since_ != 0) return;  // it was said meanwhile
   claimed_.push_back(
       {running.owner, owner.uid, running.since, running.root_uid, world_.clock().Now()});
@@ -200,11 +199,6 @@ void DriversJudge::End(int life, const DriverOutcome& outcome) {
     ++tests_[1];
     if (!AtSomeMoment(running.look, [&](Version at) { return IsReady(at); })) {
       Break("10, ready is ready", "it was never complete and unmarked while it was looked at");
-    }
-    const ObjectPtr root = world_.Root();
-    if (running.owner == 0 && root != nullptr &&
-        IsLabelled(*root, "ephemeral", World::kOwnerName) && IsWordLeft(running.look)) {
-      Break("10, ready is ready", "the word of the run before stands on the root");
     }
   }
   if (outcome.exit == DriverExit::kNoCluster) {

@@ -5,9 +5,9 @@
 //     moment behind its label the master root was there, unmarked and not terminating. Behind that
 //     no watcher passes the point of no return of this root, as long as the claiming owner, which
 //     was there before, exists, wants to run, and has neither taken its label off again nor said
-//     that it has completed. The word of a run before the claim is off the root.
+//     that it has completed.
 // 10. `await` says that a cluster is ready only if at one moment of its last look it was complete,
-//     and neither condemned nor being deleted; and to its owner only behind that word.
+//     and neither condemned nor being deleted.
 // 11. It says that there is none only if at one moment of its last look nothing of it was there.
 // 12. A claim that comes to 12 leaves no label behind, or says that it could not take it off.
 #pragma once
@@ -90,8 +90,6 @@ class DriversJudge {
   void EndClaim(int life, const Running& running, const DriverOutcome& outcome);
   bool IsThereSince(const Owner& owner, const std::string& uid, Version since) const;
   void NoteRoot(const small_kubernetes::Change& change);
-  // Whether the word of an earlier run, which was there before that version, is on the root still.
-  bool IsWordLeft(Version since) const { return word_since_ != 0 && word_since_ <= since; }
   bool AtSomeMoment(Version since, const std::function<bool(Version)>& holds);
   bool IsFree(const Running& of, Version at);
   bool IsReady(Version at);
