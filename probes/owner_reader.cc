@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "probes/base/time_text.h"
+#include "probes/pod_state.h"
 
 namespace cluster_watcher {
 namespace {
@@ -62,8 +63,7 @@ bool IsLeftBehind(const ObjectMeta& meta, const OwnerOfPods& owner) {
 }
 
 bool IsRunning(JsonValue pod, const ObjectMeta& meta) {
-  const auto phase = pod["status"]["phase"].AsString();
-  return !meta.deleting && phase != "Succeeded" && phase != "Failed";
+  return !meta.deleting && !HasEnded(pod);
 }
 
 // Source: kubernetes.io "Pod Lifecycle", container states. What runs and doesn't say since when may

@@ -284,7 +284,7 @@ const KubeObject* Deletion::FindNewMaster(const KubeObjects& objects) const {
     const auto read = tools_.client.Do(
         ApiRequest::Get(object->type, cluster_.ns, object->meta.name), RepeatedReads(tools_));
     if (!read && read.error().failure == ApiFailure::kNotFound) continue;
-    if (!read || MakesMasters(object->type, read->document.root())) return object;
+    if (!read || IsMaster(object->type, read->document.root())) return object;
   }
   return nullptr;
 }

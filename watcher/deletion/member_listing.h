@@ -8,22 +8,10 @@
 
 #include "probes/cluster_probe.h"
 #include "watcher/deletion/tools.h"
+#include "watcher/observation/member_kinds.h"
 #include "watcher/reporting/warn_once.h"
 
 namespace cluster_watcher {
-
-// The kinds that members can be.
-struct MemberKinds {
-  std::vector<ResourceType> types;      // the served ones
-  std::vector<std::string> not_served;  // kinds of --resources: "widgets.example.com"
-  std::vector<ApiError> errors;         // why it isn't known whether others are served
-};
-MemberKinds FindMemberKinds(const Settings& settings, Discovery& discovery,
-                            const Patience& patience);
-// The kinds of what members may own. `--resources` says what is a member, but what a member owns
-// goes with it whatever its kind.
-MemberKinds FindOwnedKinds(const Settings& settings, Discovery& discovery,
-                           const Patience& patience);
 
 class MemberListing {
  public:

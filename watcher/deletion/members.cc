@@ -224,9 +224,7 @@ const KubeObject* FindOtherMaster(const KubeObjects& objects, const DeletionMemo
   };
   for (const KubeObject& object : objects) {
     if (!CanJudge(object.type)) continue;  // a Service is labelled as its master is
-    const bool is_master = object.meta.Label(kTypeLabel) == kMasterType ||
-                           object.meta.Annotation(annotation::kStatus).has_value();
-    if (is_master && !object.meta.deleting && !is_known(object.meta.uid) &&
+    if (IsMaster(object.type, object.meta) && !object.meta.deleting && !is_known(object.meta.uid) &&
         is_of_other_root(object)) {
       return &object;
     }

@@ -6,6 +6,7 @@
 
 #include "probes/base/json.h"
 #include "probes/base/names.h"
+#include "probes/masters.h"
 #include "watcher/admission/manifest/json_manifest.h"
 #include "watcher/admission/manifest/read_manifests.h"
 #include "watcher/admission/pod_templates.h"
@@ -71,18 +72,15 @@ Result<Done> SetMeta(ManifestNode& node, const std::string& path, const std::str
   return AddTo(node, meta + "/" + field + "/" + Escaped(key), Text(value));
 }
 
-bool IsMaster(JsonValue metadata) {
-  return metadata["labels"][kTypeLabel].AsString() == kMasterType;
-}
-
 bool IsRoot(const ClusterObject& object, JsonValue json) {
   const auto* const end = std::end(kFrameworkClusters);
   if (std::find(std::begin(kFrameworkClusters), end, object.kind) != end) return true;
   const auto templates = PodTemplatesOf(json);
   if (templates.empty()) return false;
-  return IsMaster(json["metadata"]) ||
-         std::any_of(templates.begin(), templates.end(),
-                     [](const PodTemplate& one) { return IsMaster(one.pod["metadata"]); });
+  return IsLabelledMaster(json["metadata"]) ||
+         std::any_of(templates.begin(), templates.end(), [](const PodTemplate& one) {
+           return IsMaster(*FindBuiltInByName("pods", ""), one.pod);
+         });
 }
 
 // What the API server writes, and `create` never does: an exported manifest has it.

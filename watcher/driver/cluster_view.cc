@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "probes/owner_kinds.h"
+#include "probes/pod_state.h"
 #include "watcher/driver/creation_mark.h"
 #include "watcher/observation/next_master.h"
 #include "watcher/protocol/annotations.h"
@@ -29,7 +30,7 @@ struct Part {
   std::optional<JsonDocument> service = {};  // its spec
   std::string host = {};                     // of a Route
   bool is_pod = false;
-  bool makes_masters = false;    // a workload whose pods are labelled so
+  bool is_master = false;
   bool has_ended = false;        // a pod that succeeded or failed
   std::string given_owner = {};  // what a pod tells its watcher
 
@@ -48,7 +49,7 @@ Part ReadPart(const ResourceType& type, ObjectMeta meta, JsonValue item) {
   part.replicas = spec["replicas"].AsInteger().value_or(1);
   part.host = std::string(spec["host"].AsString().value_or(""));
   part.has_ended = part.is_pod && HasEnded(item);
-  part.makes_masters = MakesMasters(type, item);
+  part.is_master = IsMaster(type, item);
   if (part.is_pod) part.given_owner = ReadWatcherOrders(item).owner;
   if (part.IsService()) {
     if (auto copy = JsonDocument::Parse(spec.ToText())) part.service = *std::move(copy);
@@ -57,11 +58,7 @@ Part ReadPart(const ResourceType& type, ObjectMeta meta, JsonValue item) {
 }
 
 bool IsMaster(const Part& part) {
-  const ObjectMeta& meta = part.object.meta;
-  if (part.IsService() || part.object.type->kind == "Route") return false;
-  if (part.is_pod && (meta.deleting || part.has_ended)) return false;
-  return meta.Label(kTypeLabel) == kMasterType || part.makes_masters ||
-         meta.Annotation(annotation::kStatus).has_value();
+  return part.is_master && !(part.is_pod && (part.object.meta.deleting || part.has_ended));
 }
 
 Result<std::vector<ApiRequest>, ApiError> Lists(Discovery& discovery, const ClusterId& cluster,

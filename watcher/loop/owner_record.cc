@@ -48,7 +48,9 @@ bool IsWrittenBy(const AnnotationChanges& changes, const ObjectMeta& before,
 
 std::optional<ObjectMeta> OwnerRecord::Write(const Snapshot& snapshot, const Decision& decision,
                                              const std::optional<RecordedOwner>& owner) {
-  if (!MayRecord(decision.reason) || !owner) return std::nullopt;
+  if (!owner) return std::nullopt;
+  const bool is_member = owner->is_member && decision.reason == Reason::kMisconfigured;
+  if (!MayRecord(decision.reason) && !is_member) return std::nullopt;
   const Marks& marks = snapshot.marks;
   AnnotationChanges changes;
   if (owner != marks.owner || marks.owner_is_outdated) changes = OwnerMarks(*owner);

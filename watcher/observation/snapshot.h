@@ -56,6 +56,11 @@ struct Snapshot {
   std::string owner_ns;
   std::optional<RecordedOwner> seen;  // the owner as last seen, in this look or an earlier one
 
+  // Whether nothing that was read so far settles the verdict: further reads may count.
+  bool GoesOn() const { return facts.problem.empty() && !pod_gone && !no_such_cluster; }
+  // Whether the owner may be over, so that all that could keep the cluster counts. One that is
+  // active keeps it whatever it does next, unless its application has completed.
+  bool NeedsProof() const;
   // Returns how old the evidence is. `client` is the one that read it.
   Duration EvidenceAge(Clock& clock, const KubeClient& client) const {
     return AgeOf(evidence_since, clock, client.dates());
