@@ -607,6 +607,18 @@ TEST_F(ObserverTest, AMemberThatIsKeptAndWouldGoWithTheRootIsAMistake) {
   EXPECT_EQ(Verdict(), "misconfigured") << "of what runs pods any look sees it";
 }
 
+TEST_F(ObserverTest, ABarePodWithAWatcherIsASecondMaster) {
+  Delete(kDriver);
+  for (const bool has_watcher : {false, true}) {
+    kubernetes_.Apply(R"({"apiVersion":"v1","kind":"Pod",)" +
+                      Meta(has_watcher ? "master" : "worker",
+                           R"(,"labels":{"oshinko-cluster":"spark"})") +
+                      R"(,"spec":{"containers":[{"name":"main","image":")" +
+                      (has_watcher ? "example.com/cluster-watcher:1" : "x") + "\"}]}}");
+    EXPECT_EQ(Verdict(), has_watcher ? "ambiguous" : "owner-absent");
+  }
+}
+
 TEST_F(ObserverTest, ABareMasterPodIsASecondMasterUntilItHasEnded) {
   Delete(kDriver);
   kubernetes_.Apply(
