@@ -46,8 +46,8 @@ struct Facts {
 
   std::optional<OwnerSight> owner;        // nullopt: none is given, or it wasn't looked for
   std::optional<std::string> app_status;  // how the application ended: "completed" counts
-  // What runs of an active owner beside the pod that said so, "pod/bob-2"; empty: nothing. Of one
-  // that is over OwnerSight::still_running tells.
+  // What runs beside the pod that said so, of the owner that was found, "pod/bob-2"; empty:
+  // nothing.
   std::string also_running;
 
   // The name of the owner: the one given, else the label's.

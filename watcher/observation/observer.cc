@@ -853,10 +853,7 @@ void Observer::FindAlsoRunning(Snapshot& snapshot, const Patience& patience) {
   const auto& since = snapshot.marks.app_status_since;
   const bool is_pods = is_caller || !by.pod.empty();
   const bool is_said = snapshot.facts.app_status == "completed" && (is_pods || since);
-  if (!is_said || !GoesOn(snapshot) || !owner || !owner->object ||
-      owner->observation != Observation::kActive) {
-    return;
-  }
+  if (!is_said || !GoesOn(snapshot) || !owner || !owner->object) return;
   if (is_pods && owner->fields.pods_to_complete > 1) {
     snapshot.facts.also_running = owner->object->Describe() + ", of which " +
                                   std::to_string(owner->fields.pods_to_complete) +
