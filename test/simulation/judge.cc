@@ -157,12 +157,8 @@ void Judge::ReadOwner(const Exchange& exchange, const Json* list, const std::str
   }
   look.owner_gone = deleting || completed || idle;
   look.owner_wants_more = replicas != nullptr && replicas->IsInt() && replicas->GetInt() > 1;
-  look.completed = completed && !deleting && !replaced && !idle;
-  if (replaced) {
-    look.owner_gone_in_truth = true;  // by the rules
-    look.owner_uid = recorded;        // the owner that is judged
-  }
-  if (idle && !deleting && !replaced && plan.zero_grace) {
+  look.completed = completed && !deleting && !idle;
+  if (idle && !deleting && plan.zero_grace) {
     look.grace = *plan.zero_grace;
   }
 }
