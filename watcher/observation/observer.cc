@@ -417,15 +417,16 @@ void Observer::FindAlsoRunning(Snapshot& snapshot, const Patience& patience) {
   const auto& owner = snapshot.facts.owner;
   const bool is_said = snapshot.facts.app_status == "completed";
   if (!is_said || !snapshot.GoesOn() || !owner || !owner->object) return;
+  const bool is_caller = !caller_.uid.empty() || !caller_.name.empty();
+  if (is_caller && owner->fields.pods_to_complete > 1) {
+    snapshot.facts.also_running = owner->object->Describe() + ", of which " +
+                                  std::to_string(owner->fields.pods_to_complete) +
+                                  " pods have yet to succeed,";
+    return;
+  }
   OwnerQuery query = QueryForOwner(snapshot.cluster);
   query.cluster.has_completed = true;
   auto running = owner_probe_.FindRunning(query, *owner, patience);
-  constexpr std::string_view kPod = "pod/";
-  const bool is_caller = !caller_.uid.empty() || !caller_.name.empty();
-  if (running && !is_caller && running->starts_with(kPod)) {
-    query.cluster.caller = running->substr(kPod.size());
-    running = owner_probe_.FindRunning(query, *owner, patience);
-  }
   if (!running) return NoteProblem(snapshot, running.error());
   snapshot.facts.also_running = *std::move(running);
 }
