@@ -84,6 +84,9 @@ class ClusterProbe {
   // Shows the metadata of the cluster's objects of these kinds, as far as they can be listed.
   void EachMember(std::span<const ResourceType> types, const ClusterId& cluster,
                   const std::function<void(const KubeObject&)>& show, const Patience& patience);
+  // Returns the requests with which that begins.
+  static std::vector<ApiRequest> MemberRequests(std::span<const ResourceType> types,
+                                                const ClusterId& cluster);
 
   // Lists what of the cluster can be a master, or belong to one: pods that haven't ended, by their
   // metadata, and objects of the kinds `types`, whole, but keeps no more of them than List does. A

@@ -23,11 +23,9 @@ class MasterRollouts {
   void Find(Snapshot& look, const Surroundings& around, const ClusterOfPods& cluster,
             const Patience& patience);
 
-  // Whether it is counted how long what a rollout names is gone, by looks that follow each other
-  // within a minute or so.
-  bool IsTiming() const { return !gone_since_.empty(); }
+  // What was seen to be gone may have come back meanwhile.
   void Forget() { gone_since_.clear(); }
-  // Returns what showed that; the next look reads it ahead.
+  // Returns what showed that something is gone; the next look reads it ahead.
   std::vector<ApiRequest> TakeAsked();
 
  private:
