@@ -15,8 +15,8 @@ constexpr int kLongestChain = 16;
 constexpr std::string_view kListedAnnotations[] = {
     "cluster-watcher/owner",         "cluster-watcher/keep",     "cluster-watcher/delete-order",
     "cluster-watcher/status",        "cluster-watcher/root-uid", "cluster-watcher/collect-after",
-    "cluster-watcher/hold-until",    "cluster-watcher/hold-reason", "cluster-watcher/phase",    "cluster-watcher/condemned-by",
-    "cluster-watcher/deletes-begun",
+    "cluster-watcher/hold-until",    "cluster-watcher/phase",    "cluster-watcher/condemned-by",
+    "cluster-watcher/deletes-begun", "cluster-watcher/hold-reason",
 };
 constexpr std::size_t kLongestListed = 1'024;  // bytes
 

@@ -14,7 +14,7 @@ namespace cluster_watcher {
 class MasterRollouts {
  public:
   MasterRollouts(KubeClient& client, Clock& clock, OwnerProbe& owner_probe,
-           const SettingsInForce& settings)
+                 const SettingsInForce& settings)
       : client_(client), clock_(clock), owner_probe_(owner_probe), settings_(settings) {}
 
   // Adds to the ambiguities of `look` what leads elsewhere: another pod of the root, older or
