@@ -44,9 +44,6 @@ class Observer {
   // found.
   void SetRoot(KubeObject root) { surroundings_.SetRoot(std::move(root)); }
 
-  void SetStandIn(KubeObject member) { SetRoot(std::move(member)); }
-  std::optional<Snapshot> TerminationLook() { return std::nullopt; }
-
   // Reads all that the rules ask for. Ends with the first request that isn't answered in time: the
   // verdict is unknown then anyway. Reads the owner, then what could keep the cluster, then, if
   // nothing keeps it so far, the owner again. Unless the owner is the same both times the look

@@ -38,18 +38,12 @@ struct Snapshot {
   std::optional<WatcherOrders> next_orders;
   Steps steps;  // of the pod, else of `root`
   Marks marks;  // of `root`
-  // When the master root was last read under its UID and not terminating, in this look or an
-  // earlier one; by the API server's clock.
-  std::optional<WallTime> root_seen_at;
-  std::string root_seen_version;  // a resourceVersion of that time, or shortly before; may be empty
 
   bool pod_gone = false;      // our pod is NotFound, or another pod has its name
   bool pod_waits = false;     // the pod doesn't start before its watcher ends
   bool is_watched = false;    // a watcher runs in the pod
   bool root_changed = false;  // another object is the master root now
   bool no_such_cluster = false;
-  bool root_is_stand_in =
-      false;               // the cluster has no master: `root` is a member that names the owner
   bool forbidden = false;  // the API server refused a request on which others depend
 
   std::optional<OwnerName> owner_name;  // the one given, else the label's
