@@ -42,14 +42,14 @@ struct Part {
 };
 using Parts = std::vector<Part>;
 
-// Whether an object of the cluster is a master of it. `whole`: all of it.
-bool IsMaster(const ResourceType& type, const ObjectMeta& meta, JsonValue whole) {
+// Whether an object of the cluster, which was read whole, is a master of it.
+bool IsMaster(const ResourceType& type, JsonValue object) {
   if (type.kind == "Service" || type.kind == "Route") return false;
-  const JsonValue of_pods =
-      type.kind == "Pod" ? whole["metadata"] : PodTemplateOf(type, whole)["metadata"];
-  return meta.Label(kTypeLabel) == kMasterType || MakesMasters(type, whole) ||
+  const JsonValue own = object["metadata"];
+  const JsonValue of_pods = type.kind == "Pod" ? own : PodTemplateOf(type, object)["metadata"];
+  return own["labels"][kTypeLabel].AsString() == kMasterType || MakesMasters(type, object) ||
          of_pods["annotations"][annotation::kInject].AsString() == "true" ||
-         meta.Annotation(annotation::kStatus).has_value();
+         own["annotations"][annotation::kStatus].Exists();
 }
 
 // Why no pods of it are made: what a quota or an admission said. Source: k8s.io/api,
@@ -72,8 +72,8 @@ Part ReadPart(const ResourceType& type, ObjectMeta meta, JsonValue item) {
   part.replicas = spec["replicas"].AsInteger().value_or(1);
   part.host = std::string(spec["host"].AsString().value_or(""));
   part.has_ended = part.is_pod && HasEnded(item);
-  part.is_master = IsMaster(type, part.object.meta, item) &&
-                   !(part.is_pod && (part.object.meta.deleting || part.has_ended));
+  const bool is_going = part.is_pod && (part.object.meta.deleting || part.has_ended);
+  part.is_master = !is_going && IsMaster(type, item);
   const JsonValue labels = PodTemplateOf(type, item)["metadata"]["labels"];
   part.is_worker = IsWorkload(type) && !part.object.meta.deleting &&
                    (part.IsOfType(kWorkerType) || labels[kTypeLabel].AsString() == kWorkerType);
