@@ -9,6 +9,7 @@
 #include "watcher/driver/await.h"
 #include "watcher/driver/creation_plan.h"
 #include "watcher/driver/persistence.h"
+#include "watcher/protocol/member_annotations.h"
 
 namespace cluster_watcher {
 namespace {
@@ -251,9 +252,11 @@ class Creation {
     return std::move(listing.objects);
   }
 
+  // Leaves out what outlives clusters on purpose.
   std::vector<std::string> NotInFile() const {
     std::vector<std::string> names;
     for (const KubeObject& object : WhatIsThere()) {
+      if (IsKept(object.meta) || object.type->kind == "PersistentVolumeClaim") continue;
       const bool is_planned =
           std::any_of(plan_.begin(), plan_.end(), [&](const PlannedObject& one) {
             return one.type == object.type && one.object->name == object.meta.name;
