@@ -1,5 +1,6 @@
-// Which manager owns which fields of an object (metadata.managedFields). Tracked from the first write on that names its manager by `fieldManager`; a list counts as one
-// field, and the status as none. Source: kubernetes.io "Server-Side Apply".
+// Which manager owns which fields of an object (metadata.managedFields). Tracked from the first
+// write on that names its manager by `fieldManager`; a list counts as one field, and the status as
+// none. Source: kubernetes.io "Server-Side Apply".
 #pragma once
 
 #include <string>

@@ -130,9 +130,10 @@ TEST(CurlTransport, ReadsChunksAndSkipsInterimAnswers) {
 }
 
 TEST(CurlTransport, ReadsWarnings) {
-  Server server(Once(Answer("", "Warning: 299 - \"unknown field \\\"x\\\"\"\r\n"
-                                "Warning: 199 - \"of a proxy\"\r\n"
-                                "Warning: 299 - \"deprecated\"\r\n")));
+  Server server(Once(Answer("",
+                            "Warning: 299 - \"unknown field \\\"x\\\"\"\r\n"
+                            "Warning: 199 - \"of a proxy\"\r\n"
+                            "Warning: 299 - \"deprecated\"\r\n")));
   const HttpResult result = Send(*Connect(server));
   ASSERT_TRUE(result) << result.error().message;
   EXPECT_EQ(result->warnings, (std::vector<std::string>{"unknown field \"x\"", "deprecated"}));

@@ -295,8 +295,8 @@ TEST(Interpret, TellsAllThatWasSaidAgainstTheRequest) {
                             R"({"causes":[{"field":"a","message":"no"},)"
                             R"({"field":"spec.b","message":"must be a number"}]}})"));
   ASSERT_FALSE(refused);
-  EXPECT_TRUE(refused.error().message.ends_with(
-      ": bob is invalid: a: no; spec.b: must be a number"))
+  EXPECT_TRUE(
+      refused.error().message.ends_with(": bob is invalid: a: no; spec.b: must be a number"))
       << refused.error().message;
 }
 

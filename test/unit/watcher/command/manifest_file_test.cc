@@ -29,8 +29,7 @@ TEST(ManifestFiles, WhatCanNotBeReadIsNamed) {
   std::vector<std::string> errors;
   EXPECT_TRUE(ReadManifestFiles({directory.Path(), "/none"}, errors).empty());
   ASSERT_EQ(errors.size(), 2u);
-  EXPECT_EQ(errors[0],
-            directory.Path() + " has no files that end with .yaml, .yml or .json");
+  EXPECT_EQ(errors[0], directory.Path() + " has no files that end with .yaml, .yml or .json");
   EXPECT_NE(errors[1].find("/none can't be read"), std::string::npos) << errors[1];
 }
 
