@@ -23,11 +23,12 @@ constexpr std::array kKeepReasons = std::to_array<std::string_view>(
     {"misconfigured", "shared", "owner-mismatch", "held", kUnknown, "ambiguous", "driver-running",
      "owner-adopted", "shared-by-replicas", "active", "in-use"});
 constexpr std::array kAbandonedReasons = std::to_array<std::string_view>(
-    {"owner-absent", "owner-deleting", "owner-replaced", "scaled-to-zero", "completed"});
+    {"owner-absent", "owner-deleting", "scaled-to-zero", "completed"});
 constexpr std::array kPhases =
     std::to_array<std::string_view>({"watching", "condemned", "deleting", "done"});
-constexpr std::array kRefusals = std::to_array<std::string_view>(
-    {"hold", "conflict", "owner-back", kUnknown, "in-use", "uid-changed"});
+constexpr std::array kRefusals =
+    std::to_array<std::string_view>({"hold", "conflict", "owner-back", kUnknown, "in-use",
+                                     "ambiguous", "driver-running", "uid-changed"});
 constexpr std::array kDeleteResults = std::to_array<std::string_view>(
     {"deleted", "not-found", "conflict", "forbidden", "failed", "dry-run"});
 constexpr std::array kStepResults =

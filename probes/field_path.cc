@@ -169,7 +169,8 @@ Result<std::optional<std::string>> FieldPath::Find(JsonValue object) const {
 Result<CompletedWhen> CompletedWhen::Parse(std::string_view text) {
   const auto fail = [text](const std::string& why) {
     return Failure(Quoted(text) + " doesn't parse: " + why +
-                   "; write {PATH}=VALUE,..., for example {.status.phase}=Succeeded,Failed");
+                   "; write {PATH} or {PATH}=VALUE,..., for example "
+                   "{.status.phase}=Succeeded,Failed");
   };
   // Skips the "=" characters within a filter.
   const std::size_t behind = text.starts_with('{') ? text.find("}=") : text.rfind(")]");
@@ -180,8 +181,7 @@ Result<CompletedWhen> CompletedWhen::Parse(std::string_view text) {
   if (!path) return fail(path.error().message);
   completed.path_ = *std::move(path);
   completed.text_ = text;
-  // That a field is there says nothing: most have one while they run.
-  if (equals == std::string_view::npos) return fail("it has no value");
+  if (equals == std::string_view::npos) return completed;
   for (std::size_t begin = equals + 1; begin <= text.size();) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
     completed.values_.emplace_back(text.substr(begin, end - begin));
@@ -195,7 +195,7 @@ Result<bool> CompletedWhen::Holds(JsonValue object) const {
   auto found = path_.Find(object);
   if (!found) return Unexpected{std::move(found).error()};
   if (!*found) return false;
-  return std::find(values_.begin(), values_.end(), **found) != values_.end();
+  return values_.empty() || std::find(values_.begin(), values_.end(), **found) != values_.end();
 }
 
 }  // namespace cluster_watcher

@@ -38,7 +38,7 @@ class FieldPath {
   std::vector<Step> steps_;
 };
 
-// `{PATH}=VALUE,…`: completed if the field has one of these values; at least one must be given.
+// `{PATH}=VALUE,…`: completed if the field has one of these values. `{PATH}`: if it has any.
 class CompletedWhen {
  public:
   // An error says what is wrong with `text` and how to write it.
@@ -52,7 +52,7 @@ class CompletedWhen {
  private:
   std::string text_;
   FieldPath path_;
-  std::vector<std::string> values_;
+  std::vector<std::string> values_;  // empty: any
 };
 
 }  // namespace cluster_watcher

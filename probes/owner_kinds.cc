@@ -1,248 +1,30 @@
 #include "probes/owner_kinds.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
+#include <initializer_list>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "probes/base/names.h"
 #include "probes/base/time_text.h"
-#include "probes/kube/built_in_types.h"
+#include "probes/owner_table.h"
 
 namespace cluster_watcher {
 namespace {
 
-enum class Replicas {
-  kOne,    // the kind has no replicas
-  kSpec,   // spec.replicas, which the API server always writes
-  kScale,  // from its scale subresource, if it has one
-};
-
-// What may still run of a suspended object.
-enum class Suspended {
-  kNever,            // the kind can't be suspended
-  kStatusActive,     // nothing, once status.active is 0 or an empty list
-  kRuns,             // the objects of kind `runs` that it owns
-  kPods,             // its pods
-  kSparkState,       // its pods, once status.applicationState says so
-  kRayJobStatus,     // nothing, once status.jobDeploymentStatus says so
-  kRayClusterState,  // nothing, once status.state or a condition says so
-  kFlinkState,       // nothing, once status.lifecycleState says so; spec has its own field for it
-};
-
-enum class Completed {
-  kNever,
-  kUnknown,  // only --completed-when can tell
-  kJobConditions,
-  kPodPhase,
-  kSparkState,
-  kRayJobStatus,
-  kWorkflowPhase,
-};
-
-// Where to find the label selector of its pods.
-enum class Pods {
-  kNone,
-  kSpecMap,       // spec.selector, labels
-  kSpecSelector,  // spec.selector, a LabelSelector
-  kLabel,         // the label `pods_label` holds the object's name
-  kActiveJobs,    // by the names of the Jobs in status.active
-  kRayCluster,    // by the name of its RayCluster, status.rayClusterName
-};
-
-// Paths from the object's spec to the specs of the pods that it runs.
-using PodSpecs = std::span<const std::string_view>;
-constexpr std::string_view kItself[] = {""};
-constexpr std::string_view kTemplate[] = {"template.spec"};
-constexpr std::string_view kJobTemplate[] = {"jobTemplate.spec.template.spec"};
-constexpr std::string_view kSparkDriver[] = {"driver"};
-constexpr std::string_view kSparkTemplate[] = {"template.driver"};
-constexpr std::string_view kHeadGroup[] = {"headGroupSpec.template.spec"};
-constexpr std::string_view kRayJob[] = {"rayClusterSpec.headGroupSpec.template.spec",
-                                        "submitterPodTemplate.spec"};
-// For a kind without a row, which may follow one of those.
-constexpr std::string_view kAnyOfThese[] = {kTemplate[0],      kJobTemplate[0], kSparkDriver[0],
-                                            kSparkTemplate[0], kHeadGroup[0],   kRayJob[0],
-                                            kRayJob[1]};
-
-struct KindRef {
-  std::string_view plural;
-  std::string_view group;
-};
-
-// One kind. A comment above a row names the project that defines its fields.
-struct OwnerKind {
-  std::string_view plural;
-  std::string_view group;
-  Replicas replicas = Replicas::kOne;
-  Suspended suspended = Suspended::kNever;
-  KindRef runs = {};  // the built-in kind of the objects that it creates one after the other
-  Completed completed = Completed::kNever;
-  Pods pods = Pods::kNone;
-  const char* pods_label = "";
-  PodSpecs pod_specs = {};                // have its terminationGracePeriodSeconds
-  bool bare_name = false;                 // a bare name may mean this kind
-  bool workload = true;                   // a built-in kind that runs pods
-  bool stands_for_controller = false;     // its controller is the owner
-  bool rolled_out_by_controller = false;  // its replicas may be 0 in the middle of a rollout
-  bool runs_on_while_paused = false;      // ignores spec.replicas while paused
-};
-
-constexpr std::array kOwnerKinds = {
-    OwnerKind{.plural = "replicationcontrollers",
-              .group = "",
-              .replicas = Replicas::kSpec,
-              .pods = Pods::kSpecMap,
-              .pod_specs = kTemplate,
-              .bare_name = true,
-              .rolled_out_by_controller = true},
-    OwnerKind{.plural = "deployments",
-              .group = "apps",
-              .replicas = Replicas::kSpec,
-              .pods = Pods::kSpecSelector,
-              .pod_specs = kTemplate,
-              .bare_name = true},
-    OwnerKind{.plural = "deploymentconfigs",
-              .group = "apps.openshift.io",
-              .replicas = Replicas::kSpec,
-              .pods = Pods::kSpecMap,
-              .pod_specs = kTemplate,
-              .bare_name = true,
-              .runs_on_while_paused = true},
-    OwnerKind{.plural = "statefulsets",
-              .group = "apps",
-              .replicas = Replicas::kSpec,
-              .pods = Pods::kSpecSelector,
-              .pod_specs = kTemplate,
-              .bare_name = true},
-    // A Job's spec.parallelism doesn't count as replicas.
-    OwnerKind{.plural = "jobs",
-              .group = "batch",
-              .suspended = Suspended::kStatusActive,
-              .completed = Completed::kJobConditions,
-              .pods = Pods::kSpecSelector,
-              .pod_specs = kTemplate,
-              .bare_name = true},
-    OwnerKind{.plural = "replicasets",
-              .group = "apps",
-              .replicas = Replicas::kSpec,
-              .pods = Pods::kSpecSelector,
-              .pod_specs = kTemplate,
-              .stands_for_controller = true},
-    OwnerKind{.plural = "daemonsets",
-              .group = "apps",
-              .pods = Pods::kSpecSelector,
-              .pod_specs = kTemplate},
-    // status.active lacks Jobs that people created from it by hand, so its Jobs are listed.
-    OwnerKind{.plural = "cronjobs",
-              .group = "batch",
-              .suspended = Suspended::kRuns,
-              .runs = {"jobs", "batch"},
-              .pods = Pods::kActiveJobs,
-              .pod_specs = kJobTemplate},
-    OwnerKind{.plural = "pods",
-              .group = "",
-              .completed = Completed::kPodPhase,
-              .pod_specs = kItself,
-              .stands_for_controller = true},
-    // kubeflow/spark-operator, api/v1beta2
-    OwnerKind{.plural = "sparkapplications",
-              .group = "sparkoperator.k8s.io",
-              .suspended = Suspended::kSparkState,
-              .completed = Completed::kSparkState,
-              .pods = Pods::kLabel,
-              .pods_label = "sparkoperator.k8s.io/app-name",
-              .pod_specs = kSparkDriver,
-              .workload = false},
-    OwnerKind{.plural = "scheduledsparkapplications",
-              .group = "sparkoperator.k8s.io",
-              .suspended = Suspended::kRuns,
-              .runs = {"sparkapplications", "sparkoperator.k8s.io"},
-              .pod_specs = kSparkTemplate,
-              .workload = false},
-    // ray-project/kuberay, ray-operator/apis/ray/v1
-    OwnerKind{.plural = "rayjobs",
-              .group = "ray.io",
-              .suspended = Suspended::kRayJobStatus,
-              .completed = Completed::kRayJobStatus,
-              .pods = Pods::kRayCluster,
-              .pods_label = "ray.io/cluster",
-              .pod_specs = kRayJob,
-              .workload = false},
-    OwnerKind{.plural = "rayclusters",
-              .group = "ray.io",
-              .suspended = Suspended::kRayClusterState,
-              .pods = Pods::kLabel,
-              .pods_label = "ray.io/cluster",
-              .pod_specs = kHeadGroup,
-              .workload = false},
-    OwnerKind{.plural = "raycronjobs",
-              .group = "ray.io",
-              .suspended = Suspended::kRuns,
-              .runs = {"rayjobs", "ray.io"},
-              .workload = false},
-    // argoproj/argo-workflows, pkg/apis/workflow/v1alpha1
-    OwnerKind{.plural = "workflows",
-              .group = "argoproj.io",
-              .suspended = Suspended::kPods,
-              .completed = Completed::kWorkflowPhase,
-              .pods = Pods::kLabel,
-              .pods_label = "workflows.argoproj.io/workflow",
-              .workload = false},
-    OwnerKind{.plural = "cronworkflows",
-              .group = "argoproj.io",
-              .suspended = Suspended::kRuns,
-              .runs = {"workflows", "argoproj.io"},
-              .workload = false},
-    // Their scale subresources count workers. A Flink job is FINISHED during each upgrade too.
-    OwnerKind{.plural = "flinkdeployments",
-              .group = "flink.apache.org",
-              .suspended = Suspended::kFlinkState,
-              .completed = Completed::kUnknown,
-              .workload = false},
-    OwnerKind{.plural = "daskclusters",
-              .group = "kubernetes.dask.org",
-              .completed = Completed::kUnknown,
-              .workload = false},
-};
-
-// Any other custom resource.
-constexpr OwnerKind kAnyKind{.plural = "",
-                             .group = "",
-                             .replicas = Replicas::kScale,
-                             .suspended = Suspended::kStatusActive,
-                             .runs = {"pods", ""},
-                             .completed = Completed::kUnknown,
-                             .pod_specs = kAnyOfThese,
-                             .workload = false};
-
-// Runs of a kind that isn't built in would never be listed, and a suspended owner with active runs
-// would count as idle.
-constexpr bool RunsAreBuiltIn() {
-  for (const OwnerKind& kind : kOwnerKinds) {
-    const bool has_runs = kind.suspended == Suspended::kRuns;
-    if (has_runs == kind.runs.plural.empty()) return false;
-    if (has_runs && !IsBuiltIn(kind.runs.plural, kind.runs.group)) return false;
-  }
-  return IsBuiltIn(kAnyKind.runs.plural, kAnyKind.runs.group);
-}
-static_assert(RunsAreBuiltIn(), "add what the kind runs to probes/kube/built_in_types.h");
-
-constexpr bool WorkloadsAreBuiltIn() {
-  for (const OwnerKind& kind : kOwnerKinds) {
-    if ((kind.bare_name || kind.workload) && !IsBuiltIn(kind.plural, kind.group)) return false;
-  }
-  return true;
-}
-static_assert(WorkloadsAreBuiltIn(), "add the kind to probes/kube/built_in_types.h");
-
-// Returns nullptr for a built-in kind that runs nothing.
-const OwnerKind* FindKind(const ResourceType& type) {
+// Returns nullptr for a kind without a row.
+const OwnerKind* FindRow(const ResourceType& type) {
   for (const OwnerKind& kind : kOwnerKinds) {
     if (type.plural == kind.plural && type.group == kind.group) return &kind;
   }
+  return nullptr;
+}
+
+// Returns nullptr for a built-in kind that runs nothing.
+const OwnerKind* FindKind(const ResourceType& type) {
+  if (const OwnerKind* row = FindRow(type)) return row;
   const bool built_in = FindBuiltInByName(type.plural, type.group) != nullptr || type.group.empty();
   return built_in ? nullptr : &kAnyKind;
 }
@@ -256,8 +38,8 @@ std::vector<ResourceType> TypesWhere(bool (*wanted)(const OwnerKind&)) {
   return types;
 }
 
-bool HasTrueCondition(JsonValue object, std::string_view name) {
-  for (JsonValue condition : object["status"]["conditions"].Elements()) {
+bool HasTrueCondition(JsonValue status, std::string_view name) {
+  for (JsonValue condition : status["conditions"].Elements()) {
     if (condition["type"].AsString() == name && condition["status"].AsString() == "True") {
       return true;
     }
@@ -265,84 +47,70 @@ bool HasTrueCondition(JsonValue object, std::string_view name) {
   return false;
 }
 
-bool IsCompleted(Completed completed, JsonValue object) {
-  const JsonValue status = object["status"];
+bool IsOneOf(JsonValue value, std::initializer_list<std::string_view> words) {
+  return std::find(words.begin(), words.end(), value.AsString()) != words.end();
+}
+
+// Source: ray-project/ray, JobStatus.
+bool HasRayJobEnded(JsonValue status) {
+  return IsOneOf(status["jobStatus"], {"SUCCEEDED", "FAILED", "STOPPED"});
+}
+
+// Whether a RayJob runs in a RayCluster that wasn't made for it.
+bool HasOthersRayCluster(JsonValue spec) { return spec["clusterSelector"].IsObject(); }
+
+bool IsCompleted(Completed completed, JsonValue spec, JsonValue status) {
   switch (completed) {
     case Completed::kNever:
     case Completed::kUnknown:
       return false;
     case Completed::kJobConditions:
-      return HasTrueCondition(object, "Complete") || HasTrueCondition(object, "Failed");
-    case Completed::kPodPhase: {
-      const auto phase = status["phase"].AsString();
-      return phase == "Succeeded" || phase == "Failed";
-    }
-    case Completed::kSparkState: {
+      return HasTrueCondition(status, "Complete") || HasTrueCondition(status, "Failed");
+    case Completed::kJobSetConditions:
+      return HasTrueCondition(status, "Completed") || HasTrueCondition(status, "Failed");
+    case Completed::kPodPhase:
+      return IsOneOf(status["phase"], {"Succeeded", "Failed"});
+    case Completed::kSparkState:
       // Failed submissions and pending reruns have states of their own.
-      const auto state = status["applicationState"]["state"].AsString();
-      const bool restarts = object["spec"]["restartPolicy"]["type"].AsString() == "Always";
-      return !restarts && (state == "COMPLETED" || state == "FAILED");
-    }
-    case Completed::kRayJobStatus: {
-      const auto state = status["jobDeploymentStatus"].AsString();
-      return state == "Complete" || state == "Failed";
-    }
-    case Completed::kWorkflowPhase: {
-      const auto phase = status["phase"].AsString();
-      return phase == "Succeeded" || phase == "Failed" || phase == "Error";
-    }
+      return spec["restartPolicy"]["type"].AsString() != "Always" &&
+             IsOneOf(status["applicationState"]["state"], {"COMPLETED", "FAILED"});
+    case Completed::kRayJobStatus:
+      // The pods of another's RayCluster don't tell whether its job goes on.
+      return IsOneOf(status["jobDeploymentStatus"], {"Complete", "Failed"}) &&
+             (!HasOthersRayCluster(spec) || HasRayJobEnded(status));
+    case Completed::kWorkflowPhase:
+      return IsOneOf(status["phase"], {"Succeeded", "Failed", "Error"});
+    case Completed::kDaskJobStatus:
+      return IsOneOf(status["jobStatus"], {"Successful", "Failed"});
   }
   return false;
 }
 
-bool SaysSuspended(const OwnerKind& kind, JsonValue spec) {
-  if (kind.suspended == Suspended::kFlinkState) {
-    return spec["job"]["state"].AsString() == "suspended";
-  }
-  return spec["suspend"].AsBool().value_or(false) ||
-         (&kind == &kAnyKind && spec["suspended"].AsBool().value_or(false));
+// Source: kueue.sigs.k8s.io "Run Kubernetes Jobs"; k8s.io/api batch/v1 JobSpec.
+bool IsHeldByQueue(JsonValue object) {
+  return object["metadata"]["labels"]["kueue.x-k8s.io/queue-name"].Exists() ||
+         object["spec"]["managedBy"].AsString().has_value();
 }
 
-// Fills in whether `object`, whose spec says suspended, really is, or what else decides that.
-Result<Done> ReadSuspended(const OwnerKind& kind, JsonValue object, OwnerFields& fields) {
-  const JsonValue status = object["status"];
-  switch (kind.suspended) {
+bool IsSuspended(Suspended suspended, JsonValue spec, JsonValue status) {
+  const bool asked = spec["suspend"].AsBool().value_or(false);
+  switch (suspended) {
     case Suspended::kNever:
-      return Done{};
-    case Suspended::kStatusActive: {
-      // Jobs count their pods here, other kinds may list them; both omit it if there are none.
-      const JsonValue active = status["active"];
-      if (active.Exists() && !active.IsNull() && !active.IsArray() && !active.AsInteger()) {
-        return Failure("status.active is neither a count nor a list");
-      }
-      // Pods that are terminating may still be computing.
-      const bool terminating = status["terminating"].AsInteger().value_or(0) > 0;
-      fields.suspended = active.AsInteger().value_or(0) == 0 && active.size() == 0 && !terminating;
-      return Done{};
-    }
-    case Suspended::kRuns:
-      fields.suspended = true;
-      return Done{};
-    case Suspended::kPods:
-      fields.suspended = true;
-      fields.suspended_unless_pod = true;
-      return Done{};
+      return false;
+    case Suspended::kSpec:
+      return asked;
     case Suspended::kSparkState:
-      fields.suspended = status["applicationState"]["state"].AsString() == "SUSPENDED";
-      fields.suspended_unless_pod = true;
-      return Done{};
+      return asked && status["applicationState"]["state"].AsString() == "SUSPENDED";
     case Suspended::kRayJobStatus:
-      fields.suspended = status["jobDeploymentStatus"].AsString() == "Suspended";
-      return Done{};
+      return asked && status["jobDeploymentStatus"].AsString() == "Suspended";
     case Suspended::kRayClusterState:
-      fields.suspended = status["state"].AsString() == "suspended" ||
-                         HasTrueCondition(object, "RayClusterSuspended");
-      return Done{};
+      return asked && (status["state"].AsString() == "suspended" ||
+                       HasTrueCondition(status, "RayClusterSuspended"));
     case Suspended::kFlinkState:
-      fields.suspended = status["lifecycleState"].AsString() == "SUSPENDED";
-      return Done{};
+      return spec["job"]["state"].AsString() == "suspended" &&
+             status["lifecycleState"].AsString() == "SUSPENDED";
   }
-  return Done{};
+  return false;
 }
 
 // A label selector, or a part of one, as the API takes it in a query; nullopt if it is malformed.
@@ -389,7 +157,8 @@ std::string LabelText(const std::string& label, std::optional<std::string_view> 
   return name && IsLabelValue(*name) ? label + "=" + std::string(*name) : "";
 }
 
-SelectorPart SelectorText(const OwnerKind& kind, JsonValue object) {
+// `status`: as far as it counts.
+SelectorPart SelectorText(const OwnerKind& kind, JsonValue object, JsonValue status) {
   switch (kind.pods) {
     case Pods::kNone:
       return "";
@@ -399,11 +168,9 @@ SelectorPart SelectorText(const OwnerKind& kind, JsonValue object) {
       return LabelSelectorText(object["spec"]["selector"]);
     case Pods::kLabel:
       return LabelText(kind.pods_label, object["metadata"]["name"].AsString());
-    case Pods::kRayCluster: {
-      const bool made_for_it = !object["spec"]["clusterSelector"].Exists();
-      const auto cluster = object["status"]["rayClusterName"].AsString();
-      return made_for_it ? LabelText(kind.pods_label, cluster) : "";
-    }
+    case Pods::kRayJob:
+      if (HasOthersRayCluster(object["spec"]) || HasRayJobEnded(status)) return "";
+      return LabelText(kind.pods_label, object["status"]["rayClusterName"].AsString());
     case Pods::kActiveJobs: {
       std::string text;
       for (JsonValue job : object["status"]["active"].Elements()) {
@@ -417,32 +184,32 @@ SelectorPart SelectorText(const OwnerKind& kind, JsonValue object) {
   return "";
 }
 
-// Returns the value at a path such as "template.spec" below `from`; the empty path is `from`.
-JsonValue At(JsonValue from, std::string_view path) {
-  while (!path.empty()) {
+// Takes the grace periods of the pods at a path such as "template.spec" below `from` into
+// `longest`; the empty path is `from`. A list on the way stands for each of its elements.
+void TakeGrace(JsonValue from, std::string_view path,
+               std::optional<std::chrono::seconds>& longest) {
+  if (from.IsArray()) {
+    for (JsonValue element : from.Elements()) TakeGrace(element, path, longest);
+    return;
+  }
+  if (!path.empty()) {
     const std::size_t dot = std::min(path.find('.'), path.size());
-    from = from[path.substr(0, dot)];
-    path.remove_prefix(std::min(dot + 1, path.size()));
+    const JsonValue next = from[path.substr(0, dot)];
+    return TakeGrace(next, path.substr(std::min(dot + 1, path.size())), longest);
   }
-  return from;
+  const auto grace = from["terminationGracePeriodSeconds"].AsInteger();
+  if (!grace || *grace < 0) return;
+  const auto bounded =
+      std::min<std::chrono::seconds>(std::chrono::seconds(*grace), std::chrono::hours(24 * 365));
+  longest = std::max(longest.value_or(bounded), bounded);
 }
 
-// Returns the longest grace period of the pods that the kind describes.
-std::optional<std::chrono::seconds> TerminationGrace(const OwnerKind& kind, JsonValue spec) {
-  std::optional<std::chrono::seconds> longest;
-  for (const std::string_view path : kind.pod_specs) {
-    const auto grace = At(spec, path)["terminationGracePeriodSeconds"].AsInteger();
-    if (!grace || *grace < 0) continue;
-    const auto bounded =
-        std::min<std::chrono::seconds>(std::chrono::seconds(*grace), std::chrono::hours(24 * 365));
-    longest = std::max(longest.value_or(bounded), bounded);
-  }
-  return longest;
-}
-
-// Returns the kind of its runs; nullptr if it has none.
-const ResourceType* Runs(const OwnerKind& kind) {
-  return kind.runs.plural.empty() ? nullptr : FindBuiltInByName(kind.runs.plural, kind.runs.group);
+// Returns the replicas that the kind wants; nullopt if its field is not a count.
+std::optional<std::int64_t> ReplicasOf(Replicas replicas, JsonValue field) {
+  const bool is_written = field.Exists() && !field.IsNull();
+  if (replicas == Replicas::kOne || (replicas == Replicas::kSpecOrOne && !is_written)) return 1;
+  const auto count = field.AsInteger();
+  return count && *count >= 0 ? count : std::nullopt;
 }
 
 }  // namespace
@@ -459,21 +226,23 @@ bool StandsForItsController(const ResourceType& type) {
   return kind != nullptr && kind->stands_for_controller;
 }
 
-bool ReadsScale(const ResourceType& type) {
-  const OwnerKind* kind = FindKind(type);
-  return kind != nullptr && kind->replicas == Replicas::kScale;
-}
+bool HasOwnRow(const ResourceType& type) { return FindRow(type) != nullptr; }
 
 bool IsJudgedBySpec(const ResourceType& type) {
-  const OwnerKind* kind = FindKind(type);
-  return kind != nullptr && kind->replicas != Replicas::kScale &&
-         kind->suspended == Suspended::kNever && kind->completed == Completed::kNever &&
-         !kind->runs_on_while_paused;
+  const OwnerKind* row = FindRow(type);
+  return row != nullptr && row->suspended == Suspended::kNever &&
+         row->completed == Completed::kNever;
 }
 
 const ResourceType* RunsOf(const ResourceType& type) {
-  const OwnerKind* kind = FindKind(type);
-  return kind != nullptr && kind->suspended == Suspended::kRuns ? Runs(*kind) : nullptr;
+  const OwnerKind* row = FindRow(type);
+  if (row == nullptr || row->runs.plural.empty()) return nullptr;
+  return FindBuiltInByName(row->runs.plural, row->runs.group);
+}
+
+std::span<const ResourceType> OwnerTypes() {
+  static const std::vector<ResourceType> types = TypesWhere([](const OwnerKind&) { return true; });
+  return types;
 }
 
 std::span<const ResourceType> BareNameTypes() {
@@ -488,39 +257,38 @@ std::span<const ResourceType> WorkloadTypes() {
   return types;
 }
 
-Result<OwnerFields> ReadOwnerFields(const ResourceType& type, JsonValue object) {
+bool IsStatusBehind(JsonValue object) {
+  const JsonValue observed = object["status"]["observedGeneration"];
+  const auto generation = object["metadata"]["generation"].AsInteger();
+  if (!generation || !observed.Exists() || observed.IsNull()) return false;
+  return observed.AsInteger().value_or(0) < *generation;
+}
+
+Result<OwnerFields> ReadOwnerFields(const ResourceType& type, JsonValue object,
+                                    bool status_counts) {
   const OwnerKind* kind = FindKind(type);
   if (kind == nullptr) return Failure(type.QualifiedName() + " runs no driver");
   const JsonValue spec = object["spec"];
-  const bool custom = kind == &kAnyKind;
-  if (!spec.IsObject() && !custom) return Failure("no spec");
+  const JsonValue status = status_counts ? object["status"] : JsonValue();
+  if (!spec.IsObject() && kind != &kAnyKind) return Failure("no spec");
   OwnerFields fields;
-  if (kind->replicas == Replicas::kSpec) {
-    const auto replicas = spec["replicas"].AsInteger();
-    if (!replicas || *replicas < 0) return Failure("spec.replicas is not a count");
-    fields.replicas = *replicas;
-    const bool paused = kind->runs_on_while_paused && spec["paused"].AsBool().value_or(false);
-    if (paused && object["status"]["replicas"].AsInteger().value_or(0) > 0 && *replicas == 0) {
-      fields.replicas = 1;
-    }
-    fields.may_be_in_rollout = kind->rolled_out_by_controller && *replicas == 0;
-  }
-  fields.replicas_by_scale = kind->replicas == Replicas::kScale;
-  fields.idle_unless_run = Runs(*kind);
-  if (SaysSuspended(*kind, spec)) {
-    if (auto read = ReadSuspended(*kind, object, fields); !read) {
-      return Unexpected{std::move(read).error()};
-    }
-  }
-  fields.completed = IsCompleted(kind->completed, object);
+  const auto replicas = ReplicasOf(kind->replicas, spec["replicas"]);
+  if (!replicas) return Failure("spec.replicas is not a count");
+  fields.replicas = *replicas;
+  fields.suspended = IsSuspended(kind->suspended, spec, status) && !IsHeldByQueue(object);
+  fields.completed = IsCompleted(kind->completed, spec, status);
+  fields.status_counts = status_counts;
   if (kind->completed == Completed::kJobConditions) {
     fields.pods_to_complete = spec["completions"].AsInteger().value_or(0) -
                               object["status"]["succeeded"].AsInteger().value_or(0);
   }
-  auto selector = SelectorText(*kind, object);
+  auto selector = SelectorText(*kind, object, status);
   if (!selector) return Failure("spec.selector is not a selector");
   fields.pod_selector = *std::move(selector);
-  fields.termination_grace = TerminationGrace(*kind, spec);
+  if (kind->pods == Pods::kRayJob && HasRayJobEnded(status)) fields.pods_not_below = "RayCluster";
+  for (const std::string_view path : kind->pod_specs) {
+    TakeGrace(spec, path, fields.termination_grace);
+  }
   const JsonValue deletion = object["metadata"]["deletionTimestamp"];
   if (kind->completed == Completed::kPodPhase && !fields.completed && deletion.Exists() &&
       !deletion.IsNull()) {
@@ -528,6 +296,26 @@ Result<OwnerFields> ReadOwnerFields(const ResourceType& type, JsonValue object) 
     if (!fields.terminates_by) return Failure("metadata.deletionTimestamp is not a time");
   }
   return fields;
+}
+
+bool LooksIntoPods(const ResourceType& type) {
+  const OwnerKind* row = FindRow(type);
+  return row != nullptr && !row->counts.container.empty();
+}
+
+bool RunsSomething(const ResourceType& type, const ObjectMeta& meta, JsonValue pod) {
+  if (meta.deleting || IsOneOf(pod["status"]["phase"], {"Succeeded", "Failed"})) return false;
+  const OwnerKind* row = FindRow(type);
+  const Counts counts = row == nullptr ? Counts() : row->counts;
+  if (!counts.but_label.empty() && meta.Label(std::string(counts.but_label)) == counts.but_value) {
+    return false;
+  }
+  for (JsonValue container : pod["status"]["containerStatuses"].Elements()) {
+    const bool is_it =
+        !counts.container.empty() && container["name"].AsString() == counts.container;
+    if (is_it && container["state"]["terminated"].IsObject()) return false;
+  }
+  return true;
 }
 
 }  // namespace cluster_watcher

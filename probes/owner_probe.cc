@@ -342,7 +342,7 @@ OwnerSight OwnerProbe::Found(const ResourceType& type, const OwnerQuery& query, 
   if (StandsForItsController(type) && object.meta.Controller() != nullptr) {
     return FollowController(object, query, freshness, patience);
   }
-  auto fields = reader_.Read(object, item, freshness, patience, query.cluster);
+  auto fields = reader_.Read(object, item, freshness, patience);
   if (!fields) {
     SetUnknown(sight, std::move(fields).error());
     return sight;
@@ -357,10 +357,8 @@ OwnerSight OwnerProbe::Found(const ResourceType& type, const OwnerQuery& query, 
       SetUnknown(sight, sight.setting_problem);
       return sight;
     }
-    fields->completed = fields->completed || *completed;
+    fields->completed = fields->completed || (*completed && fields->status_counts);
   }
-  // The scale of a completed owner may be 0, but it is completed, not scaled to zero.
-  if (fields->completed && fields->replicas_by_scale) fields->replicas = 1;
   sight.object = object;
   sight.fields = *std::move(fields);
   sight.observation = ObservationFrom(sight, query.recorded);
@@ -431,38 +429,39 @@ Result<std::string, ApiError> OwnerProbe::FindRunning(const OwnerQuery& query,
   const KubeObject& object = *sight.object;
   return reader_.FindRunning(
       {object.type, query.ns, object.meta.name, object.meta.uid, sight.fields.pod_selector,
-       sight.observation == Observation::kDeleting},
+       sight.fields.pods_not_below, sight.observation == Observation::kDeleting},
       query.cluster, patience);
 }
 
 void OwnerProbe::NoteRunning(const std::vector<ResourceType>& types, const OwnerQuery& query,
                              OwnerSight& sight, const Patience& patience) {
-  std::vector<OwnerOfPods> owners;
-  if (sight.observation == Observation::kAbsent) {
-    for (const ResourceType& type : types) {
-      OwnerOfPods owner{type, query.ns, query.name.name, "", "", true};
-      if (query.recorded && query.recorded->kind == type.SingularName()) {
-        owner.uid = query.recorded->uid;
-        owner.pod_selector = query.recorded->pod_selector;
-      }
-      owners.push_back(std::move(owner));
-    }
-  } else if (sight.object) {
-    const bool deleting = sight.observation == Observation::kDeleting;
-    const bool idle = sight.observation == Observation::kScaledToZero && !sight.fields.nothing_runs;
-    if (!deleting && !idle) return;
-    const KubeObject& object = *sight.object;
-    owners.push_back({object.type, query.ns, object.meta.name, object.meta.uid,
-                      sight.fields.pod_selector, deleting});
-  }
-  for (const OwnerOfPods& owner : owners) {
-    auto running = reader_.FindRunning(owner, query.cluster, patience);
-    if (!running) {
+  const auto note = [&](Result<std::string, ApiError> running) {
+    if (running) {
+      sight.still_running = *std::move(running);
+    } else {
       SetUnknown(sight, "what still runs of the owner can't be told: " + running.error().message);
-      return;
     }
-    sight.still_running = *std::move(running);
-    if (!sight.still_running.empty()) return;
+  };
+  switch (sight.observation) {
+    case Observation::kActive:
+    case Observation::kReplaced:
+    case Observation::kUnknown:
+      return;
+    case Observation::kScaledToZero:
+    case Observation::kDeleting:
+    case Observation::kCompleted:
+      return note(FindRunning(query, sight, patience));
+    case Observation::kAbsent:
+      break;
+  }
+  for (const ResourceType& type : types) {
+    OwnerOfPods owner{type, query.ns, query.name.name, "", "", "", true};
+    if (query.recorded && query.recorded->kind == type.SingularName()) {
+      owner.uid = query.recorded->uid;
+      owner.pod_selector = query.recorded->pod_selector;
+    }
+    note(reader_.FindRunning(owner, query.cluster, patience));
+    if (sight.observation == Observation::kUnknown || !sight.still_running.empty()) return;
   }
 }
 

@@ -36,6 +36,8 @@ struct RecordedOwner {
   std::optional<std::chrono::seconds> termination_grace;
   std::string pod_selector;
   std::string given;  // "pod/bob-1", if the setting names an object that it controls; else empty
+  // It was a member of the cluster or its master root, which is no driver's loss.
+  bool is_member = false;
 
   std::string ToText() const { return kind + "/" + name; }
   // Whether this was recorded for an owner setting of `owner` in `owner_ns`.
@@ -80,9 +82,9 @@ struct OwnerSight {
   bool followed_controller = false;
   bool is_of_recorded_kind = true;  // false: OwnerQuery::recorded is of another kind, and ignored
 
-  // What a sure look found still running of an owner that is absent, being deleted, scaled to zero
-  // or suspended: one of its unfinished runs, or of its pods that are neither terminating nor
-  // finished, "pod/bob-1". Empty: nothing, or it wasn't looked for.
+  // What a sure look found still running of an owner that is over: absent, being deleted, scaled to
+  // zero, suspended or completed. "pod/bob-1", "job.batch/bob-7". Empty: nothing, or it wasn't
+  // looked for.
   std::string still_running;
 };
 
@@ -91,13 +93,12 @@ class OwnerProbe {
   OwnerProbe(KubeClient& client, Discovery& discovery)
       : client_(client), discovery_(discovery), reader_(client, discovery) {}
 
-  // A glance at a recorded owner takes one request, and one more if its kind has a scale
-  // subresource. It takes further ones if kinds must be discovered, if the owner is absent, or if
-  // other objects decide whether it is idle; a sure look takes some more if it isn't active.
+  // A glance at a recorded owner takes one request, and further ones if kinds must be discovered or
+  // the owner is absent; a sure look takes some more if it isn't active.
   OwnerSight Look(const OwnerQuery& query, Freshness freshness, const Patience& patience);
 
-  // Returns the name of something that runs of the owner that `sight` has found, "pod/bob-1"; empty
-  // if nothing does. Pods of `query.cluster` don't count.
+  // Returns the name of something that runs of the owner that `sight` has found, also if it is
+  // active, "pod/bob-1"; empty if nothing does. Pods of `query.cluster` don't count.
   Result<std::string, ApiError> FindRunning(const OwnerQuery& query, const OwnerSight& sight,
                                             const Patience& patience);
 

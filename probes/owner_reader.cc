@@ -3,16 +3,18 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <string_view>
 #include <utility>
 
-#include "probes/base/time_text.h"
 
+#include "probes/pod_state.h"
 namespace cluster_watcher {
 namespace {
 
 constexpr char kVersionAnnotation[] = "openshift.io/deployment-config.latest-version";
 constexpr char kPhaseAnnotation[] = "openshift.io/deployment.phase";
 
+constexpr char kPodPrefix[] = "pod/";
 constexpr int kLongestChain = 16;
 
 const ResourceType& Pods() { return *FindBuiltInByName("pods", ""); }
@@ -61,38 +63,7 @@ bool IsLeftBehind(const ObjectMeta& meta, const OwnerOfPods& owner) {
   return owner.is_going && IsNobodys(meta, owner);
 }
 
-bool IsRunning(JsonValue pod, const ObjectMeta& meta) {
-  const auto phase = pod["status"]["phase"].AsString();
-  return !meta.deleting && phase != "Succeeded" && phase != "Failed";
-}
-
-// Source: kubernetes.io "Pod Lifecycle", container states. What runs and doesn't say since when may
-// have been started at any time.
-bool IsAnyStartedAfter(JsonValue pod, WallTime time) {
-  for (JsonValue status : pod["status"]["containerStatuses"].Elements()) {
-    for (JsonValue state : {status["state"]["running"], status["state"]["terminated"],
-                            status["lastState"]["terminated"]}) {
-      if (!state.IsObject()) continue;
-      const auto started = ParseTime(state["startedAt"].AsString().value_or(""));
-      if (!started || *started > time) return true;
-    }
-  }
-  return false;
-}
-
 }  // namespace
-
-bool ClusterOfPods::HasEnded(const ObjectMeta& pod, JsonValue json) const {
-  const bool is_caller =
-      caller_uid.empty() ? !caller.empty() && pod.name == caller : pod.uid == caller_uid;
-  if (!is_caller && !all_have_ended) return false;
-  if (!ended_by) return true;
-  return pod.created && *pod.created <= *ended_by && !IsAnyStartedAfter(json, *ended_by);
-}
-
-bool ClusterOfPods::HasRunEnded(const ObjectMeta& run) const {
-  return all_have_ended && ended_by && run.created && *run.created <= *ended_by;
-}
 
 // Climbs from pods that run to the owner, level by level.
 class OwnerReader::Climb {
@@ -118,6 +89,8 @@ class OwnerReader::Climb {
     if (!selected_) return false;
     return !but_.IsLabelled(meta) || (IsMade(type) && IsLeftBehind(meta, owner_));
   }
+  // Whether what objects of this kind control doesn't count.
+  bool EndsAt(const ResourceType& type) const { return type.kind == owner_.pods_not_below; }
   // Returns whether a pod is the owner's of which the controller is gone.
   bool IsOfOwnerWithoutController() const { return selected_; }
 
@@ -130,65 +103,31 @@ class OwnerReader::Climb {
   Level next_;
 };
 
-bool WantsToRun(const OwnerFields& fields) {
-  return fields.replicas > 0 && !fields.suspended && !fields.completed;
-}
+bool WantsToRun(const OwnerFields& fields) { return fields.replicas > 0 && !fields.completed; }
 
 Result<OwnerFields, ApiError> OwnerReader::Read(const KubeObject& object, JsonValue item,
                                                 Freshness freshness, const Patience& patience,
-                                                const ClusterOfPods& but, RolloutsByUid* known) {
-  auto read = ReadOwnerFields(object.type, item);
+                                                RolloutsByUid* known) {
+  auto counts = DoesStatusCount(object, item, patience);
+  if (!counts) return Unexpected{std::move(counts).error()};
+  auto read = ReadOwnerFields(object.type, item, *counts);
   if (!read) return Unexpected{Surprise(object, "can't be judged: " + read.error().message)};
-  OwnerFields fields = *std::move(read);
-  if (fields.replicas_by_scale) {
-    auto scale = ReadScale(object, freshness, fields, patience);
-    if (!scale) return Unexpected{std::move(scale).error()};
-  }
-  if (freshness == Freshness::kGlance) return fields;
-  const bool idle = fields.suspended || (fields.replicas_by_scale && fields.replicas == 0);
-  const bool unless_pod = fields.suspended && fields.suspended_unless_pod;
-  if (idle && (fields.idle_unless_run != nullptr || unless_pod)) {
-    auto running = FindRunning({object.type, object.meta.ns(), object.meta.name, object.meta.uid,
-                                fields.pod_selector, false},
-                               but, patience);
-    if (!running) return Unexpected{std::move(running).error()};
-    fields.nothing_runs = running->empty();
-    if (!fields.nothing_runs || (unless_pod && fields.pod_selector.empty())) {
-      fields.suspended = false;
-      fields.replicas = std::max<std::int64_t>(fields.replicas, 1);
-    }
-  }
-  if (fields.may_be_in_rollout) {
+  if (read->replicas == 0 && freshness == Freshness::kSure) {
     auto comes_back = MayComeBack(object, known, patience);
     if (!comes_back) return Unexpected{std::move(comes_back).error()};
-    if (*comes_back) fields.replicas = 1;
+    if (*comes_back) read->replicas = 1;
   }
-  return fields;
+  return *std::move(read);
 }
 
-// Source: kubernetes.io "Custom Resources", scale subresource; k8s.io/api autoscaling/v1 Scale.
-Result<Done, ApiError> OwnerReader::ReadScale(const KubeObject& object, Freshness freshness,
-                                              OwnerFields& fields, const Patience& patience) {
+// Source: kubernetes.io "Custom Resources", status subresource.
+Result<bool, ApiError> OwnerReader::DoesStatusCount(const KubeObject& object, JsonValue item,
+                                                    const Patience& patience) {
+  if (!IsStatusBehind(item)) return true;
+  if (Discovery::IsAlwaysServed(object.type->group)) return false;
   auto offer = discovery_.OfferOf(object.type, patience);
   if (!offer) return Unexpected{std::move(offer).error()};
-  if (!*offer || !(*offer)->has_scale) return Done{};
-  auto answer = client_.Do(
-      ApiRequest::GetScale(object.type, object.meta.ns(), object.meta.name, freshness), patience);
-  if (!answer) {
-    // Only the kind's operator knows what that means.
-    if (IsUnsetScale(answer.error())) return Done{};
-    return Unexpected{std::move(answer).error()};
-  }
-  const JsonValue scale = answer->document.root();
-  if (scale["metadata"]["uid"].AsString() != object.meta.uid) {
-    return Unexpected{Surprise(object, "its scale is that of another object")};
-  }
-  const JsonValue replicas = scale["spec"]["replicas"];
-  if (replicas.Exists() && (!replicas.AsInteger() || *replicas.AsInteger() < 0)) {
-    return Unexpected{Surprise(object, "its scale's spec.replicas is not a count")};
-  }
-  fields.replicas = replicas.AsInteger().value_or(0);  // absent if 0
-  return Done{};
+  return *offer && !(*offer)->has_status;
 }
 
 Result<bool, ApiError> OwnerReader::AnyObject(const ApiRequest& list, const IsIt& is_it,
@@ -214,7 +153,16 @@ Result<bool, ApiError> OwnerReader::AnyObject(const ApiRequest& list, const IsIt
 Result<std::string, ApiError> OwnerReader::FindRunning(const OwnerOfPods& owner,
                                                        const ClusterOfPods& but,
                                                        const Patience& patience) {
-  if (owner.type == Pods() && but.ended_by) return FindItself(owner, but, patience);
+  auto found = FindFirst(owner, but, patience);
+  if (!found || found->empty() || !but.has_completed || but.HasCaller()) return found;
+  ClusterOfPods but_one = but;
+  but_one.caller = found->substr(std::string_view(kPodPrefix).size());
+  return FindFirst(owner, but_one, patience);
+}
+
+Result<std::string, ApiError> OwnerReader::FindFirst(const OwnerOfPods& owner,
+                                                     const ClusterOfPods& but,
+                                                     const Patience& patience) {
   if (!owner.pod_selector.empty()) {
     auto pod = FindPod(owner, but, patience);
     if (!pod || !pod->empty()) return pod;
@@ -222,23 +170,8 @@ Result<std::string, ApiError> OwnerReader::FindRunning(const OwnerOfPods& owner,
   if (RunsOf(owner.type) != nullptr) return FindRun(owner, but, patience);
   // All pods that a workload controls match its selector.
   const bool selector_finds_all = IsWorkload(owner.type) && !owner.pod_selector.empty();
-  if (owner.uid.empty() || owner.type == Pods() || selector_finds_all) return std::string();
+  if (owner.type == Pods() || selector_finds_all) return std::string();
   return FindPodByControllers(owner, but, patience);
-}
-
-// A pod that is the owner runs as long as it is there; what counts is what was started in it.
-Result<std::string, ApiError> OwnerReader::FindItself(const OwnerOfPods& owner,
-                                                      const ClusterOfPods& but,
-                                                      const Patience& patience) {
-  auto listed =
-      client_.Do(ApiRequest::ListByName(Pods(), owner.ns, owner.name, Freshness::kSure), patience);
-  if (!listed) return Unexpected{std::move(listed).error()};
-  const JsonValue pod = OnlyItem(*listed);
-  if (!pod.Exists()) return std::string();
-  auto meta = ReadObjectMeta(pod);
-  if (!meta) return Unexpected{ApiError{ApiFailure::kUnexpected, meta.error().message, {}}};
-  const bool runs = meta->uid == owner.uid && IsRunning(pod, *meta) && !but.HasEnded(*meta, pod);
-  return runs ? "pod/" + meta->name : std::string();
 }
 
 Result<std::string, ApiError> OwnerReader::FindPod(const OwnerOfPods& owner,
@@ -249,8 +182,8 @@ Result<std::string, ApiError> OwnerReader::FindPod(const OwnerOfPods& owner,
   auto found = AnyObject(
       ApiRequest::ListBySelector(Pods(), owner.ns, owner.pod_selector, false),
       [&](const ObjectMeta& meta, JsonValue pod) -> Result<bool, ApiError> {
-        if (!IsRunning(pod, meta) || but.HasEnded(meta, pod)) return false;
-        const std::string name = "pod/" + meta.name;
+        if (!RunsSomething(owner.type, meta, pod) || but.IsCaller(meta)) return false;
+        const std::string name = kPodPrefix + meta.name;
         if (but.IsLabelled(meta) && !climb.IsOfOwner(Pods(), meta, name)) return false;
         running = name;
         return true;
@@ -268,25 +201,19 @@ Result<std::string, ApiError> OwnerReader::FindRun(const OwnerOfPods& owner,
   std::string running;
   if (!*type) return running;
   Runs runs;
-  std::vector<OwnerOfPods> going;
   auto found = AnyObject(
       ApiRequest::List(**type, owner.ns),
       [&](const ObjectMeta& meta, JsonValue item) -> Result<bool, ApiError> {
-        bool& is_going = runs[meta.uid];
+        bool& is_of_owner = runs[meta.uid];
         const bool owned = !owner.uid.empty() && meta.IsOwnedBy(owner.uid);
         if (!owned && !IsLeftBehind(meta, owner)) return false;
-        // Nothing new of it comes, or so it was said; what there is of it is looked for below.
-        if (meta.deleting || but.HasRunEnded(meta)) {
-          const OwnerReference* const controller = meta.Controller();
-          const bool controlled = controller != nullptr && controller->uid == owner.uid;
-          is_going = controlled || !but.IsLabelled(meta);
-          if (is_going) going.push_back({**type, meta.ns(), meta.name, meta.uid, "", false});
-          return false;
-        }
+        const OwnerReference* const controller = meta.Controller();
+        const bool controlled = controller != nullptr && controller->uid == owner.uid;
+        is_of_owner = controlled || !but.IsLabelled(meta);
+        if (meta.deleting || but.has_completed) return false;
         const KubeObject run{**type, meta};
         auto fields = Read(run, item, Freshness::kSure, patience);
         if (!fields) return Unexpected{std::move(fields).error()};
-        // A suspended run may be resumed, but nothing of it is running.
         if (!WantsToRun(*fields)) return false;
         running = run.Describe();
         return true;
@@ -294,13 +221,8 @@ Result<std::string, ApiError> OwnerReader::FindRun(const OwnerOfPods& owner,
       patience);
   if (!found) return Unexpected{std::move(found).error()};
   if (!running.empty()) return running;
-  if ((*type)->kind == "Job") return FindPodOfRuns(owner, runs, but, patience);
-  // Those that somebody's finalizer holds have pods that run on.
-  for (const OwnerOfPods& run : going) {
-    auto left = FindPodByControllers(run, but, patience);
-    if (!left || !left->empty()) return left;
-  }
-  return running;
+  return (*type)->kind == "Job" ? FindPodOfRuns(owner, runs, but, patience)
+                                : FindPodByControllers(owner, but, patience);
 }
 
 // A Job that somebody's finalizer holds, that was deleted with --cascade=orphan, or whose pods the
@@ -313,9 +235,8 @@ Result<std::string, ApiError> OwnerReader::FindPodOfRuns(const OwnerOfPods& owne
   auto found = AnyObject(
       ApiRequest::ListUnendedPods(owner.ns, "job-name"),
       [&](const ObjectMeta& meta, JsonValue pod) -> Result<bool, ApiError> {
-        if (!IsRunning(pod, meta) || but.HasEnded(meta, pod) || meta.uid == but.root_uid) {
-          return false;
-        }
+        const bool counts = RunsSomething(owner.type, meta, pod) && !but.IsCaller(meta);
+        if (!counts || meta.uid == but.root_uid) return false;
         const OwnerReference* const run = meta.Controller();
         bool is_of_owner;
         if (run == nullptr) {
@@ -326,7 +247,7 @@ Result<std::string, ApiError> OwnerReader::FindPodOfRuns(const OwnerOfPods& owne
           is_of_owner = IsJob(*run) && !but.IsLabelled(meta) && IsNamedAfter(run->name, owner);
         }
         if (!is_of_owner) return false;
-        running = "pod/" + meta.name;
+        running = kPodPrefix + meta.name;
         return true;
       },
       patience);
@@ -338,12 +259,13 @@ Result<std::string, ApiError> OwnerReader::FindPodByControllers(const OwnerOfPod
                                                                 const ClusterOfPods& but,
                                                                 const Patience& patience) {
   std::string running;
+  if (owner.uid.empty()) return running;
   Climb climb(owner, but, false);
   auto found = AnyObject(
-      ApiRequest::ListUnendedPods(owner.ns),
+      ApiRequest::ListUnendedPods(owner.ns, "", !LooksIntoPods(owner.type)),
       [&](const ObjectMeta& meta, JsonValue pod) -> Result<bool, ApiError> {
-        const std::string name = "pod/" + meta.name;
-        const bool counts = IsRunning(pod, meta) && !but.HasEnded(meta, pod);
+        const std::string name = kPodPrefix + meta.name;
+        const bool counts = RunsSomething(owner.type, meta, pod) && !but.IsCaller(meta);
         if (!counts || !climb.IsOfOwner(Pods(), meta, name)) return false;
         running = name;
         return true;
@@ -368,7 +290,8 @@ Result<std::string, ApiError> OwnerReader::GoUp(Climb& climb, const std::string&
       auto type = discovery_.ByKind(kind.first, kind.second, patience);
       if (!type) return Unexpected{std::move(type).error()};
       if (!*type) return CantFollow(controllers.begin()->second, kind.second + " is not served");
-      if (!(*type)->namespaced) continue;  // nothing in a namespace can control it
+      // Nothing in a namespace can be controlled by what is in none.
+      if (!(*type)->namespaced || climb.EndsAt(**type)) continue;
       std::string running;
       auto found = AnyObject(
           ApiRequest::ListMetadata(**type, ns),

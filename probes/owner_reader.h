@@ -1,6 +1,6 @@
-// What an owner wants, where its own fields don't say it all: its scale subresource, its runs, its
-// pods, the controller that rolls it out. A failed request is an error, and so is a listed object
-// that can't be read: leaving it out could make the owner look idle.
+// What an owner wants, where its own fields don't say it all, and what of it runs. A failed request
+// is an error, and so is a listed object that can't be read: leaving it out could make the owner
+// look idle.
 #pragma once
 
 #include <cstdint>
@@ -19,21 +19,20 @@ namespace cluster_watcher {
 
 using Label = std::pair<std::string, std::string>;  // key and value
 
-// The pods that are none of the owner's, or don't count: the cluster's own, and who has ended by
-// its own word.
+// The pods that are none of the owner's, or don't count: the cluster's own, and the caller.
 struct ClusterOfPods {
   Label label = {};             // empty: there is no such cluster
   std::string root_uid = {};    // of its master root; empty: it isn't known
   std::string caller_uid = {};  // of the pod that we are, which is about to end; may be empty
   std::string caller = {};      // its name, where its UID isn't known; empty: there is none
-  bool all_have_ended = false;  // somebody said so for all pods
-  // Until when that counts, by whoever said so: a run, a pod or a container that was started later
-  // runs.
-  std::optional<WallTime> ended_by = {};
+  // The driver has said that it has completed: only pods count, none of its unfinished runs, and
+  // where there is no caller, the pod that said so doesn't either, whichever it was.
+  bool has_completed = false;
 
-  // Whether that was said of it. `json` is that of `pod`, with its status.
-  bool HasEnded(const ObjectMeta& pod, JsonValue json) const;
-  bool HasRunEnded(const ObjectMeta& run) const;
+  bool HasCaller() const { return !caller_uid.empty() || !caller.empty(); }
+  bool IsCaller(const ObjectMeta& pod) const {
+    return caller_uid.empty() ? pod.name == caller : pod.uid == caller_uid;
+  }
   // Whether it carries the cluster's label.
   bool IsLabelled(const ObjectMeta& meta) const { return meta.Label(label.first) == label.second; }
 };
@@ -43,8 +42,9 @@ struct OwnerOfPods {
   ResourceType type;
   std::string ns;
   std::string name;
-  std::string uid;           // empty: it was never seen
-  std::string pod_selector;  // empty: none is known
+  std::string uid;             // empty: it was never seen
+  std::string pod_selector;    // empty: none is known
+  std::string pods_not_below;  // as in OwnerFields
   // It is deleted or being deleted, so its runs may have lost their ownerReference to it.
   bool is_going = false;
 };
@@ -63,36 +63,34 @@ class OwnerReader {
  public:
   OwnerReader(KubeClient& client, Discovery& discovery) : client_(client), discovery_(discovery) {}
 
-  // Reads `item`, the JSON of `object`. Only a consistent read checks for what keeps a suspended
-  // owner from being idle: a cached read that isn't active is followed by a consistent one.
-  // Pods of the cluster `but` aren't the owner's. `known` saves requests for the next one that the
-  // same DeploymentConfig controls.
+  // Reads `item`, the JSON of `object`. What a rollout scales up again counts as wanted, but only a
+  // consistent read asks that. `known` saves requests for the next one that the same
+  // DeploymentConfig controls.
   Result<OwnerFields, ApiError> Read(const KubeObject& object, JsonValue item, Freshness freshness,
-                                     const Patience& patience, const ClusterOfPods& but = {},
-                                     RolloutsByUid* known = nullptr);
+                                     const Patience& patience, RolloutsByUid* known = nullptr);
 
   // Returns the name of something of `owner` that runs, "pod/bob-1"; empty if nothing does. That is
-  // an unfinished run of it, or a pod that is neither terminating nor finished, found by the
-  // selector or by its controllers up to the owner's UID. A pod that the selector finds isn't the
+  // an unfinished run of it, or a pod in which something of its kind runs, found by the selector or
+  // by its controllers up to the owner's UID, at any depth. A pod that the selector finds isn't the
   // owner's if it carries the label of the cluster `but` and the master root controls it, or
   // another root that carries the label, or none. Reads page by page up to the first one.
   Result<std::string, ApiError> FindRunning(const OwnerOfPods& owner, const ClusterOfPods& but,
                                             const Patience& patience);
 
  private:
-  Result<Done, ApiError> ReadScale(const KubeObject& object, Freshness freshness,
-                                   OwnerFields& fields, const Patience& patience);
+  Result<bool, ApiError> DoesStatusCount(const KubeObject& object, JsonValue item,
+                                         const Patience& patience);
   // Shows what is listed until `is_it` returns true or fails; returns whether it was true.
   using IsIt = std::function<Result<bool, ApiError>(const ObjectMeta& meta, JsonValue item)>;
   Result<bool, ApiError> AnyObject(const ApiRequest& list, const IsIt& is_it,
                                    const Patience& patience);
-  Result<std::string, ApiError> FindItself(const OwnerOfPods& owner, const ClusterOfPods& but,
-                                           const Patience& patience);
+  Result<std::string, ApiError> FindFirst(const OwnerOfPods& owner, const ClusterOfPods& but,
+                                          const Patience& patience);
   Result<std::string, ApiError> FindPod(const OwnerOfPods& owner, const ClusterOfPods& but,
                                         const Patience& patience);
   Result<std::string, ApiError> FindRun(const OwnerOfPods& owner, const ClusterOfPods& but,
                                         const Patience& patience);
-  // By UID: whether the run is the owner's and is terminating.
+  // By UID: whether the run is the owner's.
   using Runs = std::map<std::string, bool>;
   // `runs`: all there are in the owner's namespace.
   Result<std::string, ApiError> FindPodOfRuns(const OwnerOfPods& owner, const Runs& runs,
@@ -113,7 +111,7 @@ class OwnerReader {
   Discovery& discovery_;
 };
 
-// Whether the owner has desired replicas and is neither suspended nor completed.
+// Whether it has desired replicas and hasn't completed. It may be suspended: that ends again.
 bool WantsToRun(const OwnerFields& fields);
 
 }  // namespace cluster_watcher

@@ -1,6 +1,6 @@
 // The kinds that the program knows without asking the API server.
-// Source: `kubectl api-resources`, OpenShift's API reference, the CRDs of KubeRay, Argo Workflows
-// and of Spark's, Dask's and Flink's operator.
+// Source: `kubectl api-resources`, OpenShift's API reference, the CRDs of KubeRay, Argo Workflows,
+// Argo Rollouts, JobSet and of Spark's, Dask's and Flink's operator.
 #pragma once
 
 #include <array>
@@ -45,8 +45,13 @@ inline constexpr std::array kBuiltInTypes = {
                 "ScheduledSparkApplication", "scheduledsparkapp"},
     BuiltInType{"ray.io", "v1", "rayclusters", "RayCluster", ""},
     BuiltInType{"ray.io", "v1", "rayjobs", "RayJob", ""},
+    BuiltInType{"ray.io", "v1", "raycronjobs", "RayCronJob", ""},
     BuiltInType{"argoproj.io", "v1alpha1", "workflows", "Workflow", "wf"},
+    BuiltInType{"argoproj.io", "v1alpha1", "cronworkflows", "CronWorkflow", "cwf"},
+    BuiltInType{"argoproj.io", "v1alpha1", "rollouts", "Rollout", "ro"},
+    BuiltInType{"jobset.x-k8s.io", "v1alpha2", "jobsets", "JobSet", ""},
     BuiltInType{"kubernetes.dask.org", "v1", "daskclusters", "DaskCluster", "dsk"},
+    BuiltInType{"kubernetes.dask.org", "v1", "daskjobs", "DaskJob", "djb"},
     BuiltInType{"flink.apache.org", "v1beta1", "flinkdeployments", "FlinkDeployment", "flinkdep"},
 };
 

@@ -120,14 +120,14 @@ Result<const Discovery::Resources*, ApiError> Discovery::ResourcesOf(const std::
     return BadDocument("an APIResourceList");
   }
   Resources resources;
-  std::vector<std::string> scaled;
+  std::set<std::string, std::less<>> with_status;
   for (JsonValue entry : list["resources"].Elements()) {
     const auto plural = entry["name"].AsString();
     const auto kind = entry["kind"].AsString();
     const auto namespaced = entry["namespaced"].AsBool();
     if (!plural || !kind || !namespaced) return BadDocument("an APIResourceList");
     if (const std::size_t slash = plural->find('/'); slash != std::string_view::npos) {
-      if (plural->substr(slash) == "/scale") scaled.emplace_back(plural->substr(0, slash));
+      if (plural->substr(slash) == "/status") with_status.emplace(plural->substr(0, slash));
       continue;
     }
     Resource resource;
@@ -140,8 +140,7 @@ Result<const Discovery::Resources*, ApiError> Discovery::ResourcesOf(const std::
     resources.push_back(std::move(resource));
   }
   for (Resource& resource : resources) {
-    resource.offer.has_scale =
-        std::find(scaled.begin(), scaled.end(), resource.type.plural) != scaled.end();
+    resource.offer.has_status = with_status.contains(resource.type.plural);
   }
   return &(resources_[key] = std::move(resources));
 }

@@ -27,7 +27,7 @@ class Discovery {
 
   // How a kind is served.
   struct Offer {
-    bool has_scale = false;      // has a scale subresource
+    bool has_status = false;     // has a status subresource
     bool offers_create = false;  // false: its definition is being deleted, or it is read-only
   };
 

@@ -65,7 +65,6 @@ std::string Operation(const ApiRequest& request) {
     return text + " " + request.http.target.substr(0, request.http.target.find('?'));
   }
   text += " " + request.type.QualifiedName();
-  if (!request.subresource.empty()) text += "/" + request.subresource;
   if (!request.name.empty()) text += " \"" + request.name + "\"";
   if (request.type.namespaced && !request.ns.empty()) text += " in namespace " + request.ns;
   return text;
@@ -96,7 +95,7 @@ bool NamesObject(JsonValue status, const ApiRequest& request) {
   return status["kind"].AsString() == "Status" && status["apiVersion"].AsString() == "v1" &&
          status["status"].AsString() == "Failure" && status["reason"].AsString() == "NotFound" &&
          status["code"].AsInteger() == 404 && !request.name.empty() &&
-         request.subresource.empty() && details["name"].AsString() == request.name &&
+         details["name"].AsString() == request.name &&
          details["kind"].AsString() == request.type.plural &&
          details["group"].AsString().value_or("") == request.type.group;
 }
@@ -186,7 +185,6 @@ Unexpected<ApiError> InterpretError(const ApiRequest& request, const HttpRespons
     retry_after = std::chrono::seconds(std::clamp<std::int64_t>(*seconds, 0, 3600));
   }
   auto failed = Fail(failure, request, why, retry_after);
-  if (IsUnsetScale(failed.error)) failed.error.in_passing = false;
   failed.error.policy = PolicyThatRefused(status);
   return failed;
 }
@@ -209,10 +207,6 @@ bool IsKind(JsonValue object, std::string_view api_version, std::string_view kin
 }
 
 std::optional<std::string> WrongObject(const ApiRequest& request, JsonValue object) {
-  if (request.subresource == "scale") {
-    if (!IsKind(object, "autoscaling/v1", "Scale")) return "no Scale of autoscaling/v1";
-    return WrongPlace(request, object);
-  }
   const bool right_kind =
       IsKind(object, request.type.ApiVersion(), request.type.kind) ||
       (request.metadata_only && IsKind(object, "meta.k8s.io/v1", "PartialObjectMetadata"));
@@ -292,13 +286,6 @@ bool IsTransient(ApiFailure failure) {
   return true;
 }
 
-// Source: k8s.io/apiextensions-apiserver, scaleFromCustomResource.
-bool IsUnsetScale(const ApiError& error) {
-  return error.failure == ApiFailure::kServer &&
-         error.message.find("the spec replicas field") != std::string::npos &&
-         error.message.find("does not exist") != std::string::npos;
-}
-
 ApiRequest ApiRequest::Get(const ResourceType& type, std::string_view ns, std::string_view name,
                            Freshness freshness) {
   ApiRequest request = MakeRequest(HttpMethod::kGet, Expect::kObject, type, ns, name);
@@ -312,15 +299,6 @@ ApiRequest ApiRequest::GetMetadata(const ResourceType& type, std::string_view ns
   ApiRequest request = Get(type, ns, name, freshness);
   request.metadata_only = true;
   request.http.accept = kMetadataOnly;
-  return request;
-}
-
-ApiRequest ApiRequest::GetScale(const ResourceType& type, std::string_view ns,
-                                std::string_view name, Freshness freshness) {
-  ApiRequest request = MakeRequest(HttpMethod::kGet, Expect::kObject, type, ns, name);
-  request.subresource = "scale";
-  request.http.target = type.ObjectPath(ns, name) + "/scale";
-  if (freshness == Freshness::kGlance) request.http.target += "?resourceVersion=0";
   return request;
 }
 
@@ -341,11 +319,12 @@ ApiRequest ApiRequest::ListMetadata(const ResourceType& type, std::string_view n
   return FirstPage(type, ns, true);
 }
 
-ApiRequest ApiRequest::ListUnendedPods(std::string_view ns, std::string_view selector) {
+ApiRequest ApiRequest::ListUnendedPods(std::string_view ns, std::string_view selector,
+                                       bool metadata_only) {
   std::string query =
       "fieldSelector=" + PercentEncode("status.phase!=Succeeded,status.phase!=Failed") + "&";
   if (!selector.empty()) query += "labelSelector=" + PercentEncode(selector) + "&";
-  return FirstPage(*FindBuiltInByName("pods", ""), ns, true, query);
+  return FirstPage(*FindBuiltInByName("pods", ""), ns, metadata_only, query);
 }
 
 ApiRequest ApiRequest::ListBySelector(const ResourceType& type, std::string_view ns,

@@ -54,9 +54,6 @@ struct ApiError {
   std::string policy = {};
 };
 
-// Whether the scale of an object can't be read because the field behind it isn't set.
-bool IsUnsetScale(const ApiError& error);
-
 struct ApiAnswer {
   JsonDocument document;
   std::optional<WallTime> server_time;  // the answer's Date
@@ -76,8 +73,7 @@ struct ApiRequest {
   Expect expect = Expect::kDocument;
   ResourceType type;
   std::string ns;
-  std::string name;         // of the object; empty for lists by selector
-  std::string subresource;  // "scale"; mostly empty
+  std::string name;  // of the object; empty for lists by selector
   bool metadata_only = false;
   // An answer that says the same as the last needn't be parsed again (LastGlance).
   bool may_be_known = false;
@@ -86,10 +82,6 @@ struct ApiRequest {
                         Freshness freshness = Freshness::kSure);
   static ApiRequest GetMetadata(const ResourceType& type, std::string_view ns,
                                 std::string_view name, Freshness freshness = Freshness::kSure);
-  // Reads the scale subresource (autoscaling/v1 Scale). The answer is never kNotFound, because API
-  // servers answer for a kind without that subresource as if the object were missing.
-  static ApiRequest GetScale(const ResourceType& type, std::string_view ns, std::string_view name,
-                             Freshness freshness);
   // A list with fieldSelector=metadata.name=NAME. An empty answer is positive evidence of absence,
   // and RBAC rules with resourceNames authorize the request.
   static ApiRequest ListByName(const ResourceType& type, std::string_view ns, std::string_view name,
@@ -99,7 +91,8 @@ struct ApiRequest {
   static ApiRequest ListMetadata(const ResourceType& type, std::string_view ns);
   // The same of pods that have neither succeeded nor failed, and that `selector` finds (empty:
   // all).
-  static ApiRequest ListUnendedPods(std::string_view ns, std::string_view selector = {});
+  static ApiRequest ListUnendedPods(std::string_view ns, std::string_view selector = {},
+                                    bool metadata_only = true);
   // The first page of the objects that match `selector` (not empty).
   static ApiRequest ListBySelector(const ResourceType& type, std::string_view ns,
                                    std::string_view selector, bool metadata_only);

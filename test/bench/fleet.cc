@@ -380,7 +380,6 @@ int WatchAll(const std::string& kubeconfig, const std::string& tokens, int first
     std::istringstream(line) >> flags["namespace"] >> flags["pod"] >> driver >> server->token;
     flags["owner"] = "deployment/" + driver;
     flags["log-level"] = "error";
-    flags["on-termination"] = "leave";
     ready.acquire();
     sidecars.emplace_back([=, &records, &ready, token = stop.get_token(), own = *server] {
       Watch(first + i, own, flags, records, ready, token);

@@ -188,6 +188,65 @@ measure_api_server() {
   kill -CONT "$manager"
 }
 
+# --- verdicts that last ---
+
+lasting=(shared shared-by-replicas held in-use refused)
+requests_of() { curl -sS --fail "$(metrics_of "$1")" | awk '/^rest_client_requests_total/ { n += $NF } END { print n + 0 }'; }
+# An admission that refuses to condemn the cluster.
+refuse_to_condemn() {
+  kubectl create -f - >/dev/null <<POLICY
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: bench-refused}
+spec:
+  matchConstraints:
+    resourceRules: [{apiGroups: [apps], apiVersions: [v1], resources: [deployments], operations: [UPDATE]}]
+  validations:
+  - expression: |-
+      object.metadata.name != "$1"
+      || object.metadata.?annotations[?"cluster-watcher/phase"].orValue("") != "condemned"
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: bench-refused}
+spec: {policyName: bench-refused, validationActions: [Deny]}
+POLICY
+}
+# Counts the requests of a minute, side by side, when each verdict has lasted for three.
+measure_standing() {
+  local state verdict
+  local -A before=()
+  say "requests of verdicts that last"
+  make_cluster standing-shared driver-active
+  master_pod standing-shared-m
+  "$binary" watch --kubeconfig="$KUBECONFIG" --namespace="$namespace" --pod="$pod" --listen=127.0.0.1:0 \
+    </dev/null >/dev/null 2>"$work/standing-shared.log" &
+  pids[standing-shared]=$!
+  for state in active "${lasting[@]:1}"; do
+    make_cluster "standing-$state" "driver-$state"
+    start ours "standing-$state" "standing-$state" "driver-$state" 5s
+    started ours "standing-$state"
+  done
+  kubectl -n "$namespace" scale deployment driver-shared-by-replicas --replicas=2 >/dev/null
+  kubectl -n "$namespace" annotate deployment standing-held-m \
+    cluster-watcher/hold-until="$(date -u -d '+1 day' +%FT%TZ)" >/dev/null
+  deployment standing-user "uses-oshinko-cluster: standing-in-use" | create
+  refuse_to_condemn standing-refused-m
+  kubectl -n "$namespace" scale deployment driver-in-use driver-refused --replicas=0 >/dev/null
+  for state in "${lasting[@]}"; do
+    verdict=$state
+    [[ $state != refused ]] || verdict=held
+    until_true 180 grep -qE "keep: $verdict( |\$)" "$work/standing-$state.log"
+  done
+  sleep 180
+  for state in active "${lasting[@]}"; do before[$state]=$(requests_of "standing-$state"); done
+  sleep 60
+  for state in active "${lasting[@]}"; do
+    echo $(($(requests_of "standing-$state") - before[$state])) >"$work/standing.$state"
+    ended "standing-$state"
+  done
+}
+
 # --- the reaction ---
 
 # first_sent LOG SINCE: when the first request after that was sent, in µs, from its trace.

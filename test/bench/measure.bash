@@ -93,7 +93,7 @@ start_watcher() {
   shift 2
   : >"$log"
   "$binary" watch --kubeconfig="$KUBECONFIG" --namespace="$namespace" --pod="$pod" \
-    --owner="deployment/$owner" --poll-interval=100ms --on-termination=leave \
+    --owner="deployment/$owner" --poll-interval=100ms \
     --listen=127.0.0.1:0 "$@" </dev/null >/dev/null 2>"$log" &
   watcher=$!
   pids[watcher]=$watcher

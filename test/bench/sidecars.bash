@@ -18,7 +18,7 @@ command_of() {
     ours | watching)
       master_pod "$cluster-m" || die "the pod of $cluster-m is not there"
       command=("$binary" watch --kubeconfig="$KUBECONFIG" --namespace="$namespace" --pod="$pod"
-        --owner="deployment/$owner" --poll-interval="$interval" --on-termination=leave
+        --owner="deployment/$owner" --poll-interval="$interval"
         --listen=127.0.0.1:0 "$@")
       [[ $who == ours ]] || command+=(--observe=watch)
       verdict=' keep: active'

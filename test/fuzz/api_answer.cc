@@ -23,7 +23,6 @@ ApiRequest RequestOf(std::string_view word, const ResourceType& type) {
   if (word == "select") return ApiRequest::ListBySelector(type, kNamespace, "a=b", false);
   if (word == "select-metadata") return ApiRequest::ListBySelector(type, kNamespace, "a=b", true);
   if (word == "metadata") return ApiRequest::GetMetadata(type, kNamespace, kName);
-  if (word == "scale") return ApiRequest::GetScale(type, kNamespace, kName, Freshness::kSure);
   if (word == "patch") return ApiRequest::MergePatch(type, kNamespace, kName, "{}");
   if (word == "create") return ApiRequest::Create(type, kNamespace, "{}");
   if (word == "discover") return ApiRequest::Discover("/apis");
@@ -38,9 +37,6 @@ bool IsText(JsonValue value, std::string_view text) { return value.AsString() ==
 bool IsTextNotEmpty(JsonValue value) { return !value.AsString().value_or("").empty(); }
 
 bool IsKind(JsonValue value, const ApiRequest& request, const std::string& suffix) {
-  if (!request.subresource.empty()) {
-    return IsText(value["apiVersion"], "autoscaling/v1") && IsText(value["kind"], "Scale");
-  }
   const bool whole = IsText(value["apiVersion"], request.type.ApiVersion()) &&
                      IsText(value["kind"], request.type.kind + suffix);
   const bool metadata = request.metadata_only && IsText(value["apiVersion"], "meta.k8s.io/v1") &&
@@ -104,7 +100,6 @@ void CheckError(const ApiError& error, const ApiRequest& request, int status,
   }
   if (error.failure != ApiFailure::kNotFound) return;
   Require(status == 404, "what is not found is a 404");
-  Require(request.subresource.empty(), "of a subresource nothing is known");
   const auto document = JsonDocument::Parse(body);
   Require(document.has_value(), "what is not found is said in JSON");
   const JsonValue details = document->root()["details"];

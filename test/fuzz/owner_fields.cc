@@ -25,14 +25,12 @@ void Check(const OwnerFields& fields, JsonValue object) {
   const JsonValue spec = object["spec"];
   Require(fields.replicas >= 0, "there are no fewer than 0 replicas");
   Require(fields.replicas != 0 || IsCount(spec["replicas"]), "who is scaled to zero says so");
-  const bool says_suspended = spec["suspend"].AsBool() == true ||
-                              spec["suspended"].AsBool() == true ||
-                              spec["job"]["state"].AsString() == "suspended";
+  const bool says_suspended =
+      spec["suspend"].AsBool() == true || spec["job"]["state"].AsString() == "suspended";
   Require(!fields.suspended || says_suspended, "who is suspended says so");
   Require(!fields.completed || object["status"].IsObject(), "who has completed says so");
-  Require(!fields.may_be_in_rollout || fields.replicas == 0, "a rollout may be why there are none");
-  Require(WantsToRun(fields) == (fields.replicas > 0 && !fields.suspended && !fields.completed),
-          "who isn't scaled to zero, suspended or completed wants to run");
+  Require(WantsToRun(fields) == (fields.replicas > 0 && !fields.completed),
+          "who is neither scaled to zero nor completed wants to run");
   if (fields.termination_grace) {
     Require(*fields.termination_grace >= std::chrono::seconds(0) &&
                 *fields.termination_grace <= std::chrono::hours(24 * 366),

@@ -17,7 +17,6 @@ others() {
 } >/dev/null
 
 what_it_stops() {
-  local owner
   kubectl -n lab create configmap braked >/dev/null
   kubectl -n lab label configmap braked oshinko-cluster=bob >/dev/null  # so that the guard lets it go
   kubectl -n lab create deployment marked --image=c >/dev/null
@@ -28,7 +27,6 @@ what_it_stops() {
   brakes "nobody condemns" kubectl -n lab annotate deployment other cluster-watcher/phase=condemned
   brakes "or begins to delete" kubectl -n lab annotate deployment other cluster-watcher/phase=deleting
   brakes "or writes that it does" kubectl -n lab annotate deployment other cluster-watcher/condemned-by=a/b
-  brakes "or that deletes are begun" kubectl -n lab annotate deployment other cluster-watcher/deletes-begun=true
   brakes "nor takes over" kubectl -n lab annotate deployment marked cluster-watcher/condemned-by=c/d --overwrite
   brakes "nor makes what is marked" kubectl -n lab create -f - <<'MARKED'
 {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "new", "annotations": {"cluster-watcher/phase": "deleting"}}}
@@ -39,9 +37,6 @@ MARKED
   brakes "an exempted account deletes nothing" as lab let-alone delete configmap braked
   brakes "nor evicts" as lab let-alone create --raw /api/v1/namespaces/lab/pods/foreign/eviction -f <(ns=lab eviction)
   brakes "nor all there are" as lab let-alone delete --raw /api/v1/namespaces/lab/configmaps
-  owner='{"metadata": {"ownerReferences": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "a",
-    "uid": "00000000-0000-0000-0000-000000000000"}]}}'
-  brakes "nor gives away" as lab let-alone patch configmap braked --type=merge -p "$owner"
   check "in a namespace that isn't enabled too" refuses "'cluster-watcher-brake" \
     kubectl -n open --kubeconfig="$tmp/open.kubeconfig" delete configmap member --dry-run=server
   check "somebody else deletes as ever" quietly kubectl -n lab delete configmap braked --dry-run=server

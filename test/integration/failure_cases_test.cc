@@ -48,7 +48,7 @@ TEST_F(FailureCase, Case11WhatStillRunsOfASuspendedOrOrphanedDriverIsSeen) {
                          uid + "\"}]";
   api().Create("jobs", ns_, JobOf({run}));
   Watcher& watcher = WatchOver("cronjob/bob");
-  ASSERT_TRUE(Keeps(watcher, "keep: active"));
+  ASSERT_TRUE(Keeps(watcher, "keep: driver-running"));
   api().Delete("jobs", ns_, "by-hand");
   EXPECT_TRUE(Finishes(watcher));
   EXPECT_GE(watcher.Polls("scaled-to-zero"), 3);
@@ -79,10 +79,15 @@ TEST_F(FailureCase, Case16AnApiThatIsBrokenBlocksNothingElse) {
   MakeDriver();
   Proxy& proxy = BehindProxy();
   proxy.LieAbout("GET /apis/ray.io/", Lie::Answer(503, "service unavailable\n", "text/plain"));
-  proxy.LieAbout("GET /apis/example.com/", Lie::Answer(503, "service unavailable\n", "text/plain"));
-  Watcher& watcher = WatchOver("deployment/bob", {"--delete-deadline=3s"});
+  Watcher& watcher =
+      WatchOver("deployment/bob", {"--delete-deadline=3s", "--confirmations=1",
+                                   "--resources=deployments.apps,pods,services,configmaps,"
+                                   "persistentvolumeclaims,widgets.example.com"});
   ASSERT_TRUE(Keeps(watcher, "keep: active", 3));
   api().Delete("deployments", ns_, "bob");
+  ASSERT_TRUE(Shows(watcher, "keep: unknown")) << "there may be drivers of that group";
+  proxy.TellTheTruth();
+  proxy.LieAbout("GET /apis/example.com/", Lie::Answer(503, "service unavailable\n", "text/plain"));
   EXPECT_TRUE(Finishes(watcher));
 }
 
@@ -102,8 +107,9 @@ TEST_F(FailureCase, Case18WhatIsKnownOfTheOwnerSurvivesANewMasterPod) {
   api().Delete("deployments", ns_, "bob");
   ASSERT_TRUE(Eventually([&] { return !api().Exists("deployments", ns_, "bob"); }));
   MakeDriver();
-  Watcher& second = WatchOver("deployment/bob", {"--replaced-owner=abandon", "--grace-period=1h"});
-  EXPECT_TRUE(Shows(second, "abandoned: owner-replaced"));
+  Watcher& second = WatchOver("deployment/bob", {"--grace-period=1h"});
+  EXPECT_TRUE(Shows(second, "keep: active"));
+  EXPECT_GE(second.LinesWith("owner-adopted"), 1u);
 }
 
 TEST_F(FailureCase, Case32ARoleBindingThatGoesFirstIsNoAbsence) {
@@ -295,6 +301,69 @@ TEST_F(FailureCase, Case34WhatCannotGoOnDoesNotSpin) {
   EXPECT_LE(watcher.PeakMemoryKilobytes(), memory + 4096);
   proxy.TellTheTruth();
   api().ReleaseFinalizers("configmaps", ns_, "held");
+  EXPECT_TRUE(Finishes(watcher));
+}
+
+TEST_F(FailureCase, Case78AStatusOfAnOlderGenerationSaysNothing) {
+  InstallKind("rayjobs.ray.io");
+  InstallKind("workflows.argoproj.io");
+  MakeCluster();
+  api().Create("rayjobs", ns_, CustomOf({"bob"}, R"({"suspend": false})"));
+  api().SetStatus("rayjobs", ns_, "bob",
+                  R"({"jobDeploymentStatus": "Failed", "jobStatus": "FAILED",
+                      "observedGeneration": 1})");
+  // As one who runs a job again.
+  api().Patch("rayjobs", ns_, "bob", R"({"spec": {"backoffLimit": 3}})");
+  Watcher& watcher = WatchOver("rayjob/bob", {"--grace-period=1h"});
+  ASSERT_TRUE(Keeps(watcher, "keep: active"));
+  api().SetStatus("rayjobs", ns_, "bob", R"({"observedGeneration": 2})");
+  ASSERT_TRUE(Shows(watcher, "abandoned: completed"));
+  EXPECT_TRUE(StopsWell(watcher));
+  // Without a status subresource it is always behind.
+  api().Create("workflows", ns_, CustomOf({"bob"}, "{}"));
+  api().SetStatus("workflows", ns_, "bob", R"({"phase": "Failed", "observedGeneration": 1})");
+  EXPECT_TRUE(Shows(WatchOver("workflow/bob", {"--grace-period=1h"}), "abandoned: completed"));
+}
+
+TEST_F(FailureCase, Case79AStatusAheadOfThePodsDeletesNothing) {
+  InstallKind("rayjobs.ray.io");
+  MakeCluster();
+  const std::string uid = api().Create("rayjobs", ns_, CustomOf({"bob"}, "{}"));
+  const auto make_pod = [&](const std::string& name, const TextMap& labels,
+                            const std::string& references) {
+    Metadata pod{name, labels};
+    pod.owner_references = references;
+    api().Create("pods", ns_, CustomOf(pod, R"({"containers": [{"name": "x", "image": "x"}]})"));
+  };
+  const std::string of_bob = R"([{"apiVersion": "ray.io/v1", "kind": "RayJob", "name": "bob",
+      "controller": true, "uid": ")" +
+                             uid + "\"}]";
+  make_pod("bob-submitter", {}, of_bob);
+  make_pod("bob-head", {{"ray.io/cluster", "bob-1"}}, "");
+  const auto reaches = [&](const char* deployment, const char* job) {
+    api().SetStatus("rayjobs", ns_, "bob",
+                    R"({"rayClusterName": "bob-1", "jobDeploymentStatus": ")" +
+                        std::string(deployment) + R"(", "jobStatus": ")" + job + "\"}");
+  };
+  reaches("Failed", "RUNNING");
+  Watcher& watcher = WatchOver("rayjob/bob");
+  ASSERT_TRUE(Keeps(watcher, "keep: driver-running"));
+  reaches("Failed", "FAILED");
+  ASSERT_TRUE(Keeps(watcher, "keep: driver-running")) << "its submitter";
+  api().SetStatus("pods", ns_, "bob-submitter", R"({"phase": "Failed"})");
+  EXPECT_TRUE(Finishes(watcher)) << "although its RayCluster runs on";
+}
+
+TEST_F(FailureCase, Case81OfAnUnknownKindOnlyItsExistenceCounts) {
+  InstallKind("widgets.example.com");
+  MakeCluster();
+  api().Create("widgets", ns_, CustomOf({"bob"}, R"({"size": 0, "suspend": true})"));
+  Watcher& watcher = WatchOver("widget/bob");
+  ASSERT_TRUE(Keeps(watcher, "keep: active"));
+  api().Patch("widgets", ns_, "bob/scale", R"({"spec": {"replicas": 3}})");
+  ASSERT_TRUE(Keeps(watcher, "keep: active"));
+  EXPECT_EQ(watcher.Metric("cluster_watcher_owner_replicas"), 1);
+  api().Delete("widgets", ns_, "bob");
   EXPECT_TRUE(Finishes(watcher));
 }
 

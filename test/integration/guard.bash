@@ -95,6 +95,12 @@ lab() {
       object("StatefulSet"; "apps/v1"; "foreign"; {app: "s"};
         {spec: (template({app: "s"}) + {persistentVolumeClaimRetentionPolicy: {whenDeleted: "Delete"}})}),
       object("StatefulSet"; "apps/v1"; "member"; $bob; {spec: template($bob + {app: "s"})}),
+      (object("Deployment"; "apps/v1"; "by-annotation"; $bob; {spec: (template({app: "i"}) + {replicas: 0})})
+        | .spec.template.metadata.annotations = {"cluster-watcher/inject": "true"}),
+      (object("Deployment"; "apps/v1"; "by-hand"; $bob; {spec: (template({app: "h"}) + {replicas: 0})})
+        | .spec.template.spec.containers[0].name = "cluster-watcher"),
+      object("Deployment"; "apps/v1"; "by-label"; $bob + {"oshinko-type": "master"}; {spec: (template({app: "l"}) + {replicas: 0})}),
+      object("Pod"; "v1"; "by-label"; $bob + {"oshinko-type": "master"}; {spec: $spec}),
       object("HorizontalPodAutoscaler"; "autoscaling/v2"; "foreign"; {}; {spec: {maxReplicas: 3,
         scaleTargetRef: {apiVersion: "apps/v1", kind: "Deployment", name: "foreign"}}})' |
     kubectl -n "$ns" create -f - >/dev/null
@@ -176,6 +182,9 @@ what_it_may_not() {
   guards "delete its master root unmarked" guarded delete deployment root
   guards "delete another master root" guarded delete deployment other
   guards "delete a master's pod as a member" guarded delete deployment roo
+  for instance in deployment/by-annotation deployment/by-hand deployment/by-label pod/by-label; do
+    guards "delete a master as a member, $instance" guarded delete "$instance"
+  done
   guards "scale to 0" guarded scale deployment foreign --replicas=0
   guards "scale a member to 0" guarded scale statefulset member --replicas=0
   guards "set replicas to 0" patch deployment/foreign '{"spec": {"replicas": 0}}'
@@ -200,7 +209,6 @@ what_it_may_not() {
   guards "give a master root away" patch deployment/root "$owner_that_is_gone"
   guards "give a ServiceAccount away" patch serviceaccount/member "$owner_that_is_gone"
   guards "let claims go with a StatefulSet" patch statefulset/member "$take_along"
-  guards "have a foreign StatefulSet retain" patch statefulset/foreign "$retain"
   guards "write a status" patch pod/foreign '{"status": {"message": "a"}}' --subresource=status
   guards "write a member's status" patch pod/member '{"status": {"message": "a"}}' --subresource=status
   guards "debug" patch pod/foreign '{"spec": {"ephemeralContainers": [{"name": "e", "image": "e"}]}}' \
@@ -216,8 +224,7 @@ what_it_may_not() {
 
   # Marks, on somebody else's root and in somebody else's name.
   for instance in other roo; do
-    guards "say that the application of $instance has completed" guarded annotate deployment "$instance" \
-      cluster-watcher/app-status=completed
+    guards "write a mark on $instance" guarded annotate deployment "$instance" cluster-watcher/reason=a
     guards "condemn $instance" guarded annotate deployment "$instance" cluster-watcher/phase=condemned
     guards "forge its owner" guarded annotate deployment "$instance" cluster-watcher/recorded-owner='{}'
   done
@@ -226,7 +233,7 @@ what_it_may_not() {
   guards "condemn in nobody's" guarded annotate deployment root cluster-watcher/phase=condemned
   for instance in unbound evil; do
     who="$ns-$instance" guards_as "mark a root by a token that is bound to $instance" \
-      annotate deployment root cluster-watcher/app-status=completed
+      annotate deployment root cluster-watcher/reason=a
     who="$ns-$instance" guards_as "condemn by it" annotate deployment root cluster-watcher/phase=condemned
   done
   who=''
@@ -300,10 +307,10 @@ APPLIED
 }
 
 what_it_may() {
-  local root by mark
+  local root by mark claim
   local -a marks
-  mapfile -t marks < <(marks_between kRootUid kOwnerGiven)
-  check "the marks of a deletion are known" test "${#marks[@]}" -ge 16
+  mapfile -t marks < <(marks_between kRootUid kRecordedOwner)
+  check "the marks of a deletion are known" test "${#marks[@]}" -ge 8
   by=cluster-watcher/condemned-by=${root_pods[lab]}/$(uid pod "${root_pods[lab]}")
   root=$(uid deployment root)
   mapfile -t marks < <(printf '%s\n' "${marks[@]}" | grep -v condemned-by)
@@ -311,6 +318,11 @@ what_it_may() {
   allows "take each off" guarded annotate deployment root "${marks[@]/%/-}" cluster-watcher/condemned-by-
   for mark in $(marks_between kOwner kDeleteOrder) cluster-watcher/inject; do
     guards "write $mark" guarded annotate deployment root "$mark=a"
+  done
+  for mark in app-status deletes-begun created-by owner-uid; do
+    guards "write what an earlier version did, $mark" guarded annotate deployment root "cluster-watcher/$mark=a"
+    kubectl -n lab annotate deployment root "cluster-watcher/$mark=a" >/dev/null
+    allows "take $mark off" guarded annotate deployment root "cluster-watcher/$mark-"
   done
   allows "read" guarded get configmap foreign
   allows "ask what it may" guarded auth can-i delete pods
@@ -320,11 +332,21 @@ what_it_may() {
   allows "change a mark that somebody has applied" guarded annotate --overwrite deployment root cluster-watcher/reason=b
   allows "take it off" guarded annotate deployment root cluster-watcher/reason-
   allows "see to it that claims are retained" patch statefulset/member "$retain"
+  allows "also those of a StatefulSet without the label" patch statefulset/foreign "$retain"
   allows "mark a labelled claim for collection" guarded annotate pvc data-member-0 \
     cluster-watcher/collect-after=2199-01-01T00:00:00Z "cluster-watcher/root-uid=$(uid pvc data-member-0)"
-  allows "give what is mounted to the master root" patch configmap/mounted '{"metadata": {"ownerReferences":
-    [{"apiVersion": "apps/v1", "kind": "Deployment", "name": "root", "uid": "'"$root"'",
-      "controller": false, "blockOwnerDeletion": false}]}}'
+  claim='{"metadata": {"ownerReferences": [{"apiVersion": "apps/v1", "kind": "Deployment", "name": "root", "uid": "'"$root"'"}]}}'
+  guards "give what is mounted to the master root" patch configmap/mounted "$claim"
+  kubectl -n lab patch pvc data-member-0 --type=merge -p "$claim" >/dev/null
+  allows "take an owner off a claim" patch pvc/data-member-0 '{"metadata": {"ownerReferences": null}}'
+  for ns in lab open; do
+    claim='{"metadata": {"ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "member", "uid": "'"$(uid pod member)"'"}]}}'
+    kubectl -n "$ns" patch pvc data-member-0 --type=merge -p "$claim" >/dev/null
+    kubectl -n "$ns" patch configmap mounted --type=merge -p "$claim" >/dev/null
+  done
+  ns=lab
+  guards "take a pod off the claim of its volume" patch pvc/data-member-0 '{"metadata": {"ownerReferences": null}}'
+  guards "take an owner off anything else" patch configmap/mounted '{"metadata": {"ownerReferences": null}}'
   guards "make its root the controller of it" patch configmap/member '{"metadata": {"ownerReferences":
     [{"apiVersion": "apps/v1", "kind": "Deployment", "name": "root", "uid": "'"$root"'", "controller": true}]}}'
   allows "try to delete a master root" guarded delete deployment root --dry-run=server
@@ -333,54 +355,7 @@ what_it_may() {
   check "another of its pods may not delete it" refuses "'cluster-watcher-guard'" \
     kubectl -n lab --kubeconfig="$tmp/lab-unbound.kubeconfig" delete deployment root
   allows "delete one that is marked" guarded delete deployment root
-  check "and what was mounted goes with it" within 30 absent lab configmap/mounted
   allows "delete members" guarded delete configmap/member pod/member statefulset/member --wait=false
-}
-
-# What has lost its controller by a deletion with Orphan may go without a mark, not what only looks
-# like it.
-what_is_left_of_a_root() {
-  local ns left
-  for ns in lab open; do left_of_roots | kubectl -n "$ns" create -f - >/dev/null; done
-  ns=lab
-  guards "delete a Job that has its labels from its template" guarded delete job left-job
-  guards "delete a ReplicationController that is nobody's" guarded delete rc left-rc
-  guards "delete one that is called otherwise" guarded delete rc left-rc-2
-  for left in copy-of-a-pod copy-0 copy-of-a-jobs; do
-    guards "delete the bare master pod $left" guarded delete pod "$left"
-  done
-  guards "delete a ReplicaSet that is called otherwise" guarded delete rs left-copy
-  for left in rs/left-bcdfgh2456 rc/left-dc-1 pod/left-bcdfgh2456-bcdfg pod/left-0 pod/left-job-bcdfg; do
-    allows "delete $left" guarded delete "$left" --wait=false
-  done
-  identity named "$(bound_to lab left-rc-bcdfg)"
-  who=named check "its own pod without a controller it may not delete" refuses "'cluster-watcher-guard'" \
-    guarded delete pod left-rc-bcdfg
-  left=$(uid pod left-rc-bcdfg)
-  who=named allows "mark it" guarded annotate pod left-rc-bcdfg cluster-watcher/phase=deleting \
-    "cluster-watcher/root-uid=$left" "cluster-watcher/condemned-by=left-rc-bcdfg/$left"
-  who=named allows "and delete it then" guarded delete pod left-rc-bcdfg --wait=false
-}
-left_of_roots() {
-  jq -nc '
-    {"oshinko-cluster": "bob", "oshinko-type": "master"} as $labels
-    | {serviceAccountName: "cluster-watcher", restartPolicy: "Never", containers: [{name: "c", image: "c"}]} as $spec
-    | ($labels + {"openshift.io/deployment-config.name": "left-dc"}) as $of_config
-    | def pod($name; $more): {apiVersion: "v1", kind: "Pod", metadata: {name: $name, labels: ($labels + $more)}, spec: $spec};
-      def template($name): {metadata: {labels: ($labels + {left: $name})}, spec: ($spec + {restartPolicy: "Always"})};
-      def controller($name; $labels): {apiVersion: "v1", kind: "ReplicationController",
-        metadata: {name: $name, labels: $labels}, spec: {replicas: 0, selector: {left: $name}, template: template($name)}};
-      def set($name): {apiVersion: "apps/v1", kind: "ReplicaSet",
-        metadata: {name: $name, labels: ($labels + {"pod-template-hash": "bcdfgh2456"})},
-        spec: {replicas: 0, selector: {matchLabels: {left: $name}}, template: template($name)}};
-      {apiVersion: "batch/v1", kind: "Job", metadata: {name: "left-job"},
-       spec: {suspend: true, template: {metadata: {labels: $labels}, spec: $spec}}},
-      controller("left-rc"; $labels), controller("left-rc-2"; $of_config), controller("left-dc-1"; $of_config),
-      set("left-copy"), set("left-bcdfgh2456"),
-      pod("copy-of-a-pod"; {"pod-template-hash": "bcdfgh2456"}), pod("left-bcdfgh2456-bcdfg"; {"pod-template-hash": "bcdfgh2456"}),
-      pod("copy-0"; {"controller-revision-hash": "left-bcdfgh2456"}), pod("left-0"; {"controller-revision-hash": "left-bcdfgh2456"}),
-      pod("copy-of-a-jobs"; {"batch.kubernetes.io/job-name": "left-job"}),
-      pod("left-job-bcdfg"; {"batch.kubernetes.io/job-name": "left-job"}), pod("left-rc-bcdfg"; {})'
 }
 
 # An account that may deal with volumes.
@@ -582,7 +557,7 @@ driver_runs() {
   printf '{"apiVersion": "v1", "kind": "List", "items": %s]}' "$objects" >"$tmp/driver.json"
   env -i PATH="$PATH" HOME="$tmp" "$watcher" run -n lab --kubeconfig="$tmp/driver.kubeconfig" --app=deployment/app -f "$tmp/driver.json" \
     --ephemeral --cluster=own -- kubectl --kubeconfig="$KUBECONFIG" -n lab get deployment own-master >"$tmp/run" 2>&1 &&
-    grep -q "cluster own is deleted" "$tmp/run" && within 30 gone_in lab own-master || { cat "$tmp/run"; false; }
+    grep -qE "cluster own is (being )?deleted" "$tmp/run" && within 30 gone_in lab own-master || { cat "$tmp/run"; false; }
 }
 gone_in() { [[ -z $(kubectl -n "$1" get deployment "$2" --ignore-not-found -o name) ]]; }
 
@@ -808,44 +783,33 @@ a_whole_cluster_goes() {
   end_watchers
 }
 
-# what_a_root_leaves_goes KIND: runs the real watcher under the guard where the master root is a
-# ReplicationController or a DeploymentConfig, and owns a claim that stays. So it is deleted with
-# Orphan, and what it controlled after it, by itself.
-what_a_root_leaves_goes() {
-  local ns=guard-$1 root
+# Runs the real watcher under the guard, with the shipped Role alone, where the master root owns a claim
+# that stays.
+a_claim_of_the_root_stays() {
+  local ns=guard-claim root
   account "$ns"
+  kubectl -n "$ns" delete rolebinding wide >/dev/null
   kubectl label namespace "$ns" cluster-watcher/enabled=true >/dev/null
   kubectl -n "$ns" create deployment bob --image=c >/dev/null
-  masters_of_a_controller "$1" '[]' | kubectl -n "$ns" create -f - >/dev/null
-  if [[ $1 == deploymentconfigs ]]; then
-    root=$(kubectl -n "$ns" get "$1" m -o json | jq -c '[{apiVersion, kind, name: .metadata.name, uid: .metadata.uid, controller: true}]')
-    masters_of_a_controller replicationcontrollers "$root" | kubectl -n "$ns" create -f - >/dev/null
-  fi
-  root=$(kubectl -n "$ns" get "$1" m -o json | jq -c '[{apiVersion, kind, name: .metadata.name, uid: .metadata.uid}]')
+  jq -nc '
+    {"oshinko-cluster": "bob", "oshinko-type": "master"} as $labels
+    | {apiVersion: "v1", kind: "ReplicationController", metadata: {name: "m", labels: ($labels + {ephemeral: "bob"})},
+       spec: {replicas: 1, selector: $labels, template: {metadata: {labels: $labels},
+         spec: {serviceAccountName: "cluster-watcher", containers: [{name: "c", image: "c"}]}}}}' |
+    kubectl -n "$ns" create -f - >/dev/null
+  root=$(kubectl -n "$ns" get rc m -o json | jq -c '[{apiVersion, kind, name: .metadata.name, uid: .metadata.uid}]')
   jq -nc --argjson owners "$root" '{apiVersion: "v1", kind: "PersistentVolumeClaim",
     metadata: {name: "data", labels: {"oshinko-cluster": "bob"}, ownerReferences: $owners},
     spec: {accessModes: ["ReadWriteOnce"], resources: {requests: {storage: "1Mi"}}}}' | kubectl -n "$ns" create -f - >/dev/null
-  check "$1: there is a master pod" within 30 pod_of "$ns" oshinko-type=master
+  check "claim: there is a master pod" within 30 pod_of "$ns" oshinko-type=master
   watch_over "$ns" "$pod" "$ns"
-  check "$1: the owner is recorded on the master root" within 30 marked "$ns" "$1/m" recorded-owner
+  check "claim: the owner is recorded on the master root" within 30 marked "$ns" rc/m recorded-owner
   kubectl -n "$ns" delete deployment bob --wait=false >/dev/null
-  check "$1: the whole cluster goes, and what its root has left" within 60 gone "$ns" oshinko-cluster=bob deploymentconfigs
-  check "$1: the watcher is done" within 30 metric "$ns" 'cluster_watcher_phase\{phase="done"\}'
-  check "$1: the guard refused nothing" not in_file cluster-watcher-guard "$tmp/$ns.log"
-  check "$1: the claim stays" exists "$ns" pvc/data
+  check "claim: the whole cluster goes" within 60 gone "$ns" oshinko-cluster=bob
+  check "claim: the watcher is done" within 30 metric "$ns" 'cluster_watcher_phase\{phase="done"\}'
+  check "claim: the guard refused nothing" not in_file cluster-watcher-guard "$tmp/$ns.log"
+  check "claim: it stays" exists "$ns" pvc/data
   end_watchers
-}
-# masters_of_a_controller KIND OWNERS
-masters_of_a_controller() {
-  jq -nc --arg kind "$1" --argjson owners "$2" '
-    {"oshinko-cluster": "bob", "oshinko-type": "master"} as $labels
-    | {metadata: {name: "m", labels: ($labels + {ephemeral: "bob"})}} as $root
-    | if $kind == "deploymentconfigs" then $root + {apiVersion: "apps.openshift.io/v1", kind: "DeploymentConfig", spec: {replicas: 1}}
-      else $root + {apiVersion: "v1", kind: "ReplicationController", spec: {replicas: 1, selector: $labels, template: {
-        metadata: {labels: $labels}, spec: {serviceAccountName: "cluster-watcher", containers: [{name: "c", image: "c"}]}}}}
-      end
-    | if $owners == [] then . else .metadata += {name: "m-1", ownerReferences: $owners,
-        labels: ($labels + {"openshift.io/deployment-config.name": "m"})} end'
 }
 
 the_guard() {
@@ -861,15 +825,13 @@ the_guard() {
   audit_first
   what_it_may_with_volumes
   what_others_add
-  what_is_left_of_a_root
   what_it_may
   names_of_roots
   pods_that_look_like_it
   a_whole_cluster_goes preserve ', oshinko-cluster: bob'
   a_whole_cluster_goes delete ''
   a_whole_cluster_goes collect ', oshinko-cluster: bob'
-  what_a_root_leaves_goes replicationcontrollers
-  what_a_root_leaves_goes deploymentconfigs
+  a_claim_of_the_root_stays
   kubectl delete mutatingadmissionpolicybinding,mutatingadmissionpolicy team >/dev/null
   whom_it_guards
 }

@@ -224,6 +224,9 @@ scaled-to-zero-grace-period 5m
 scaled-to-zero-grace-period 169h
 startup-grace 1h
 startup-grace 1000h
+operator-grace 0s
+operator-grace 1h
+operator-grace 1h1ms
 volume-retention 8760h
 volume-retention 8761h
 steps-deadline 1s
@@ -252,17 +255,11 @@ surge-grace 169h
 concurrency 64
 concurrency 0
 concurrency 65
-replaced-owner adopt
-replaced-owner Adopt
 observe poll
 observe watch
 observe push
-propagation foreground
-propagation orphan
 volumes collect
 volumes keep
-on-termination leave
-on-termination never
 dry-run true
 dry-run yes
 dry-run True
@@ -273,6 +270,7 @@ log-format logfmt
 completed-when
 completed-when {.status.phase}=Succeeded,Failed
 completed-when .status.phase
+completed-when {.status.phase}
 completed-when phase=
 completed-when {.status.phase}=done=
 completed-when {.status.phase}=done,

@@ -110,14 +110,14 @@ daskclusters.kubernetes.dask.org get list watch patch delete
 flinkdeployments.flink.apache.org get list watch patch delete
 daemonsets.apps get list delete
 cronjobs.batch get list delete
-configmaps list patch delete
+configmaps list delete
 services list delete
 ingresses.networking.k8s.io list delete
 networkpolicies.networking.k8s.io list delete
 horizontalpodautoscalers.autoscaling list delete
 poddisruptionbudgets.policy list delete
 routes.route.openshift.io list delete
-persistentvolumeclaims list
+persistentvolumeclaims list patch
 events.events.k8s.io create
 namespaces get
 guard.cluster-watcher apply brake
@@ -127,14 +127,16 @@ PERMISSIONS
 intended_for_sweep() {
   local kind
   {
-    for kind in {deployments,replicasets,statefulsets,daemonsets}.apps {jobs,cronjobs}.batch \
-      replicationcontrollers pods services configmaps persistentvolumeclaims \
-      deploymentconfigs.apps.openshift.io routes.route.openshift.io rayclusters.ray.io \
-      daskclusters.kubernetes.dask.org flinkdeployments.flink.apache.org \
-      {ingresses,networkpolicies}.networking.k8s.io horizontalpodautoscalers.autoscaling \
-      poddisruptionbudgets.policy; do
+    for kind in {deployments,replicasets,statefulsets}.apps jobs.batch replicationcontrollers pods \
+      persistentvolumeclaims deploymentconfigs.apps.openshift.io rayclusters.ray.io \
+      daskclusters.kubernetes.dask.org flinkdeployments.flink.apache.org; do
       echo "$kind get list patch delete"
     done
+    for kind in services configmaps routes.route.openshift.io {ingresses,networkpolicies}.networking.k8s.io \
+      horizontalpodautoscalers.autoscaling poddisruptionbudgets.policy; do
+      echo "$kind list delete"
+    done
+    printf '%s\n' {daemonsets.apps,cronjobs.batch}' get list delete'
     printf '%s\n' 'events.events.k8s.io create' 'namespaces get' 'guard.cluster-watcher brake'
   } | one_a_line
 }
@@ -346,15 +348,29 @@ sweeps() {
     --grace-period=1s --poll-interval=200ms >"$tmp/sweep" 2>&1 && in_file "$1" "$tmp/sweep" || { cat "$tmp/sweep"; false; }
 }
 
-# What docs/drivers.md begins with.
+# What docs/drivers.md begins with, from `kubectl apply` to the end, without a warning. No node runs its
+# pods: here its program is run in the name of its pod, by that one's account and arguments.
 the_drivers_example() {
-  local own=("$watcher" --kubeconfig="$KUBECONFIG" --namespace=drivers)
-  kubectl create namespace drivers >/dev/null
-  check "a cluster is created of examples/driver" quietly "${own[@]}" create pi \
-    -f "$source_dir/manifests/examples/driver/cluster.yaml"
-  check "it is complete" is "$("${own[@]}" list pi -o json | jq -r ".items[].status")" Running
-  check "and deleted, all of it" quietly "${own[@]}" delete pi --wait
-  check "nothing is left" within 30 gone drivers oshinko-cluster=pi
+  local words driver run
+  kubectl apply -f "$source_dir/manifests/chart/objects/base/driver_role.yaml" >/dev/null
+  apply drivers examples/driver
+  check "the driver's pod is admitted" within 30 pod_of drivers app=pi
+  driver=$pod
+  identity driver "$(kubectl -n drivers create token driver --bound-object-kind=Pod --bound-object-name="$driver")"
+  kubectl -n drivers get configmap pi-cluster -o 'jsonpath={.data.cluster\.yaml}' >"$tmp/cluster.yaml"
+  mapfile -t words < <(kubectl -n drivers get job pi -o json | jq -r --arg file "$tmp/cluster.yaml" \
+    '.spec.template.spec.containers[0].command | .[1:index("--")][] | if startswith("/cluster/") then $file else . end')
+  env -i PATH="$PATH" HOME="$tmp" POD_NAME="$driver" POD_NAMESPACE=drivers "$watcher" "${words[@]}" \
+    --kubeconfig="$tmp/driver.kubeconfig" -- sleep 10 >"$tmp/run" 2>&1 &
+  run=$!
+  check "its cluster has a master pod" within 30 pod_of drivers oshinko-type=master
+  watch_over drivers "$pod" drivers 200ms
+  check "whose watcher finds the driver active" within 30 metric drivers 'cluster_watcher_verdict\{.*"active".*\}'
+  check "the driver ends well" wait "$run"
+  check "nothing of its cluster is left" within 60 gone drivers oshinko-cluster=pi
+  check "it has warned of nothing" not grep -iE 'warning|error|HTTP [45]' "$tmp/run"
+  check "the watcher lacks nothing" not in_file "permissions are missing" "$tmp/drivers.log"
+  end_watchers
 }
 
 # object APIVERSION KIND NAME SPEC [LABELS [OWNER_KIND OWNER_NAME OWNER_RESOURCE]]
@@ -434,7 +450,10 @@ all_kinds() {
     {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "none"}}' "$member"
   object policy/v1 PodDisruptionBudget member '{"selector": '"$worker"'}' "$member"
   object route.openshift.io/v1 Route member '{}' "$member"
-  # The example's ConfigMap is mounted, and so deleted in another way.
+  # The garbage collector would take it along.
+  object v1 PersistentVolumeClaim member '{"accessModes": ["ReadWriteOnce"],
+    "resources": {"requests": {"storage": "1Mi"}}}' "$member" DaemonSet member daemonset
+  # The example's ConfigMap is mounted, and so deleted last.
   kubectl -n kinds create configmap member >/dev/null
   kubectl -n kinds label configmap member oshinko-cluster=replicaset >/dev/null
 
@@ -475,6 +494,7 @@ all_kinds() {
   check "without them a statefulset as the master root goes too" \
     within 120 gone kinds oshinko-cluster=statefulset "$foreign"
   check "its claim stays" exists kinds pvc/data-statefulset-0
+  check "so does one that a member owned" exists kinds pvc/member
   for cluster in "${roots[@]}"; do
     check "the account lacks nothing for a $cluster" \
       not in_file "permissions are missing" "$tmp/$cluster.log"

@@ -397,8 +397,9 @@ TEST_F(FailureCase, Case48MarksOfTheFirstVersionAreUnderstoodAndRewritten) {
   api().Delete("deployments", ns_, "bob");
   ASSERT_TRUE(Eventually([&] { return !api().Exists("deployments", ns_, "bob"); }));
   MakeDriver();
-  Watcher& next = WatchOver("deployment/bob", {"--replaced-owner=abandon", "--grace-period=1h"});
-  EXPECT_TRUE(Shows(next, "abandoned: owner-replaced"));
+  Watcher& next = WatchOver("deployment/bob", {"--grace-period=1h"});
+  EXPECT_TRUE(Shows(next, "keep: active"));
+  EXPECT_GE(next.LinesWith("owner-adopted"), 1u);
 }
 
 TEST_F(FailureCase, Case49WithoutTheRightToPatchThePollsStayCheap) {
@@ -407,7 +408,7 @@ TEST_F(FailureCase, Case49WithoutTheRightToPatchThePollsStayCheap) {
       {"apiGroups": ["", "apps", "batch", "networking.k8s.io", "autoscaling", "policy"],
        "resources": ["*"], "verbs": ["get", "list", "delete"]},
       {"apiGroups": ["apps.openshift.io", "route.openshift.io", "ray.io", "kubernetes.dask.org",
-                     "flink.apache.org"],
+                     "flink.apache.org", "sparkoperator.k8s.io", "argoproj.io", "jobset.x-k8s.io"],
        "resources": ["*"], "verbs": ["get", "list", "delete"]},
       {"apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create"]}])");
   MakeCluster();

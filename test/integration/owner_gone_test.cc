@@ -108,21 +108,6 @@ TEST_F(OwnerGone, ReplacedWithinTheGracePeriodItIsAdopted) {
   EXPECT_GE(watcher.LinesWith("owner-adopted"), 1u);
 }
 
-TEST_F(OwnerGone, ReplacedTheClusterGoesWhereThatIsAsked) {
-  MakeCluster({.root_labels = {{"ephemeral", "bob"}}});
-  MakeDriver();
-  Watcher& watcher = Watch({"--replaced-owner=abandon", "--grace-period=1500ms"});
-  ASSERT_TRUE(Shows(watcher, "keep: active"));
-  ASSERT_TRUE(Eventually([&] { return OwnerMark("kind") == "deployment.apps"; }));
-  const std::string uid = OwnerMark("uid");
-  api().Delete("deployments", ns_, "bob");
-  MakeDriver("bob", "statefulsets");
-  ASSERT_TRUE(Shows(watcher, "abandoned: owner-replaced"));
-  EXPECT_EQ(OwnerMark("uid"), uid);
-  ASSERT_TRUE(Finishes(watcher));
-  EXPECT_NE(api().Uid("statefulsets", ns_, "bob"), "");
-}
-
 TEST_F(OwnerGone, HeldByAFinalizerTheClusterStaysWhileItsPodsRun) {
   MakeCluster();
   Metadata bob{"bob"};

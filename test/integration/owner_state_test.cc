@@ -98,22 +98,36 @@ TEST_F(OwnerState, AJobThatIsSuspendedLetsTheClusterGo) {
   EXPECT_GE(watcher.Polls("scaled-to-zero"), 3);
 }
 
-TEST_F(OwnerState, AnApplicationThatSaidItCompletedLetsTheClusterGo) {
+TEST_F(OwnerState, AJobThatAQueueHoldsIsActive) {
   MakeCluster();
-  MakeDriver();
-  Watcher& watcher = WatchOver("deployment/bob", {"--grace-period=1h"});
-  ASSERT_TRUE(Shows(watcher, "keep: active"));
-  ASSERT_TRUE(Eventually([&] { return Mark("root-uid") != ""; }));
-  api().Annotate("deployments", ns_, kMaster, "cluster-watcher/app-status", "completed");
-  // The root is read at least once a minute, and at once when the replicas change.
-  api().Scale("deployments", ns_, "bob", 2);
-  ASSERT_TRUE(Shows(watcher, "keep: shared-by-replicas"));
-  ASSERT_TRUE(Eventually([&] { return Mark("app-status").empty(); }));
-  // With two replicas the watcher would remove it again.
-  ASSERT_TRUE(StopsWell(watcher));
-  api().Annotate("deployments", ns_, kMaster, "cluster-watcher/app-status", "completed");
-  api().Scale("deployments", ns_, "bob", 1);
-  EXPECT_TRUE(Shows(WatchOver("deployment/bob", {"--grace-period=1h"}), "abandoned: completed"));
+  std::string job = JobOf({{"bob", {{"kueue.x-k8s.io/queue-name", "night"}}}});
+  job.insert(job.find("\"template\""), R"("suspend": true, )");
+  api().Create("jobs", ns_, job);
+  Watcher& watcher = WatchOver("job/bob");
+  ASSERT_TRUE(Keeps(watcher, "keep: active"));
+  api().Patch("jobs", ns_, "bob",
+              R"({"metadata": {"labels": {"kueue.x-k8s.io/queue-name": null}}})");
+  EXPECT_TRUE(Finishes(watcher));
+}
+
+// It makes no pod, and waits for the ones it has.
+TEST_F(OwnerState, WhilePodsOfAnOwnerAtZeroRunTheClusterStays) {
+  MakeCluster();
+  api().Create("statefulsets", ns_, R"({"metadata": {"name": "bob"}, "spec": {"replicas": 0,
+      "serviceName": "bob", "selector": {"matchLabels": {"app": "bob"}}, "template": {
+      "metadata": {"labels": {"app": "bob"}}, "spec": {"containers": [
+        {"name": "x", "image": "x"}]}}}})");
+  // No controller adopts it: it has one.
+  api().Create("pods", ns_,
+               R"({"metadata": {"name": "bob-9", "labels": {"app": "bob"},
+      "ownerReferences": [{"apiVersion": "v1", "kind": "Namespace", "name": ")" +
+                   ns_ + R"(", "controller": true, "uid": ")" + api().Uid("namespaces", "", ns_) +
+                   R"("}]}, "spec": {
+      "containers": [{"name": "x", "image": "x"}]}})");
+  Watcher& watcher = WatchOver("statefulset/bob");
+  ASSERT_TRUE(Keeps(watcher, "keep: driver-running"));
+  api().Delete("pods", ns_, "bob-9");
+  EXPECT_TRUE(Finishes(watcher));
 }
 
 struct Kind {

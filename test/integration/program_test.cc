@@ -184,7 +184,7 @@ TEST_F(WrongUsage, OfFlagsIsNamedAllAtOnce) {
            Wrong{{"--confirmations=0", "--owner=a/b/c", "--propagation=orphan"},
                  {},
                  {"--confirmations", "--owner", "--propagation", "orphan"}},
-           Wrong{{"--replaced-owner=x"}, {}, {"--replaced-owner", "adopt", "abandon"}},
+           Wrong{{"--observe=x"}, {}, {"--observe", "poll", "watch"}},
            Wrong{{"--grace-period=tomorrow"}, {}, {"--grace-period", "tomorrow"}},
            Wrong{{"--delete-deadline=25h"}, {}, {"--delete-deadline", "25h"}},
            Wrong{{"--dry-run=maybe"}, {}, {"--dry-run", "maybe"}},

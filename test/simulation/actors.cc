@@ -220,7 +220,6 @@ void Actors::SchemeWithDrivers() {
   if (random_.Chance(0.3)) at(4, 15, Deed::kOtherToZero);
   if (random_.Chance(0.2)) at(6, 18, Deed::kOtherToOne);
   if (random_.Chance(0.4)) at(0, 15, Deed::kStaleCache);
-  if (world_.plan().abandon_replaced && random_.Chance(0.7)) at(0, 10, Deed::kDriverReplaced);
   if (world_.plan().says_completed) {
     for (int times = random_.Between(1, 2); times > 0; --times) at(1, 12, Deed::kDriverCompleted);
   }

@@ -146,7 +146,7 @@ void History::Expect() {
     const Duration grace = std::max({plan_.grace, plan_.zero_grace.value_or(Duration(0)),
                                      plan_.startup_grace, plan_.surge_grace.value_or(Duration(0))});
     end_ = Settled() + grace + plan_.delete_deadline + kMargin + network_.WatchSlack();
-  } else if (!truth_.keepers().empty() && !plan_.abandon_replaced &&
+  } else if (!truth_.keepers().empty() &&
              !(world_.HasDriverLeftPods() && world_.Driver() == nullptr)) {
     expectation_ = End::kStays;
     if (!seen.phase.empty()) end_ = Settled() + Cleaning();

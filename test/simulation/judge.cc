@@ -146,7 +146,6 @@ void Judge::ReadOwner(const Exchange& exchange, const Json* list, const std::str
   const bool idle = (replicas != nullptr && replicas->IsInt() && replicas->GetInt() == 0) ||
                     (suspend != nullptr && suspend->IsTrue());
   const bool deleting = At(owner, "metadata", "deletionTimestamp") != nullptr;
-  const bool replaced = plan.abandon_replaced && !recorded.empty() && recorded != look.owner_uid;
   bool completed = false;
   if (const Json* conditions = At(owner, "status", "conditions");
       plan.driver == DriverKind::kJob && conditions != nullptr && conditions->IsArray()) {
@@ -156,14 +155,10 @@ void Judge::ReadOwner(const Exchange& exchange, const Json* list, const std::str
           (type == "Complete" || type == "Failed") && TextAt(At(&condition, "status")) == "True";
     }
   }
-  look.owner_gone = deleting || replaced || completed || idle;
+  look.owner_gone = deleting || completed || idle;
   look.owner_wants_more = replicas != nullptr && replicas->IsInt() && replicas->GetInt() > 1;
-  look.completed = completed && !deleting && !replaced && !idle;
-  if (replaced) {
-    look.owner_gone_in_truth = true;  // by the rules
-    look.owner_uid = recorded;        // the owner that is judged
-  }
-  if (idle && !deleting && !replaced && plan.zero_grace) {
+  look.completed = completed && !deleting && !idle;
+  if (idle && !deleting && plan.zero_grace) {
     look.grace = *plan.zero_grace;
   }
 }
@@ -566,9 +561,8 @@ void Judge::CheckRight(const Exchange& exchange, const std::string& uid) {
         !Contains(one.request.target, "resourceVersion=0")) {
       // Each Job has its own pods: those of another Job aren't known to be a driver's.
       const bool is_job = world_.plan().driver == DriverKind::kJob;
-      owner_gone = one.true_answer &&
-                   (one.driver_was_gone || one.driver_had_completed ||
-                    world_.plan().abandon_replaced || (is_job && one.no_driver_wanted_to_run));
+      owner_gone = one.true_answer && (one.driver_was_gone || one.driver_had_completed ||
+                                       (is_job && one.no_driver_wanted_to_run));
     }
   }
   // That is judged by the truth alone.

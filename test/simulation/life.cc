@@ -44,7 +44,6 @@ TextMap FlagsOf(const Plan& plan, const Identity& identity) {
     flags["surge-grace"] = FormatDuration(*plan.surge_grace);
   }
   if (plan.zero_grace) flags["scaled-to-zero-grace-period"] = FormatDuration(*plan.zero_grace);
-  if (plan.abandon_replaced) flags["replaced-owner"] = "abandon";
   if (plan.watch) flags["observe"] = "watch";
   if (plan.foreground) flags["propagation"] = "foreground";
   if (!plan.finish_on_termination) flags["on-termination"] = "leave";

@@ -14,7 +14,6 @@ Plan Plan::Draw(std::uint64_t seed) {
   if (random.Chance(0.3)) plan.zero_grace = seconds(random.Between(0, 15));
   plan.startup_grace = seconds(random.Between(8, 18));
   plan.delete_deadline = seconds(random.Pick(std::array{20, 30, 60, 120}));
-  plan.abandon_replaced = random.Chance(0.1);
   plan.foreground = random.Chance(0.2);
   plan.finish_on_termination = random.Chance(0.85);
   plan.steps_deadline = seconds(random.Between(1, 8));
@@ -93,11 +92,9 @@ Plan Plan::Draw(std::uint64_t seed) {
   if (plan.drivers) {
     // Without workers a cluster is never complete.
     if (plan.workers == 0 && random.Chance(0.8)) plan.workers = random.Pick(std::array{1, 3});
-    // Where a driver that replaces another doesn't count, only its claim keeps the cluster.
-    plan.abandon_replaced = random.Chance(0.4);
     plan.shared_at_first = plan.given == OwnerGiven::kByLabel && random.Chance(0.3);
     plan.calm += seconds(random.Between(0, 8));
-    plan.says_completed = !plan.abandon_replaced && !plan.rollouts && random.Chance(0.5);
+    plan.says_completed = !plan.rollouts && random.Chance(0.5);
   }
 
   plan.watch = random.Chance(0.3);

@@ -39,7 +39,6 @@ struct Plan {
   Duration startup_grace;
   std::optional<Duration> surge_grace;  // every driver ends with many others; none: alone
   Duration delete_deadline;
-  bool abandon_replaced;
   bool foreground;
   bool finish_on_termination;
   Duration steps_deadline;

@@ -97,9 +97,7 @@ void Truth::NoteNextDriver(Keepers& now) {
 // Another application has claimed the cluster as its own.
 void Truth::NoteOtherOwner(Keepers& now) {
   const ObjectPtr other = world_.Application(World::kOtherName);
-  const bool counts = !world_.plan().abandon_replaced ||
-                      (other != nullptr && other->uid == RecordedDriver(world_.Root()));
-  if (counts && World::WantsToRun(other)) Note(now, "the other application wants to run");
+  if (World::WantsToRun(other)) Note(now, "the other application wants to run");
 }
 
 void Truth::NoteDriver(Keepers& now) {
@@ -107,9 +105,7 @@ void Truth::NoteDriver(Keepers& now) {
   const ObjectPtr driver = world_.Driver();
   if (driver != nullptr) drivers_.insert(driver->uid);
   const std::string recorded = RecordedDriver(world_.Root());
-  // By its rule a driver that replaces the one that was recorded doesn't count.
-  const bool counts = !plan.abandon_replaced || (driver != nullptr && driver->uid == recorded);
-  if (!counts || world_.HasDriverCompleted()) return;
+  if (world_.HasDriverCompleted()) return;
   if (world_.WantsDriverToRun()) Note(now, "its driver wants to run");
   // The pods of an owner that was never seen can't be told from others; each Job has pods of its
   // own.

@@ -36,16 +36,6 @@ std::string InSurge(const Settings& settings, Reason reason, Duration grace) {
       FormatDuration(settings.surge_grace), settings.surge_limit);
 }
 
-bool IsBegun(const Snapshot& snapshot) {
-  return snapshot.marks.phase == Phase::kDeleting && snapshot.marks.deletes_begun;
-}
-
-std::string WhatChangesIt(const Snapshot& snapshot, const Decision& decision) {
-  if (!IsBegun(snapshot)) return decision.remedy();
-  return "its deletion was begun and goes on, whatever the verdict: only the brake stops it, or "
-         "cluster-watcher/keep on the master root";
-}
-
 std::string JsonReport(const Snapshot& snapshot, const Decision& decision,
                        const ResolvedSettings& settings) {
   JsonWriter json(JsonWriter::Style::kIndented);
@@ -57,7 +47,7 @@ std::string JsonReport(const Snapshot& snapshot, const Decision& decision,
   json.Field("observation", snapshot.facts.ObservationText()).Key("replicas");
   owner && owner->object ? json.Integer(owner->fields.replicas) : json.Null();
   json.Field("verdict", decision.verdict()).Field("reason", ToString(decision.reason));
-  json.Field("detail", decision.detail).Field("remedy", WhatChangesIt(snapshot, decision));
+  json.Field("detail", decision.detail).Field("remedy", decision.remedy());
   if (const std::string steps = snapshot.StepsText(); !steps.empty()) json.Field("steps", steps);
   json.Key("rules").StartArray();
   for (const RuleOutcome& rule : decision.rules) {
@@ -98,8 +88,8 @@ std::string TextReport(const Snapshot& snapshot, const Decision& decision,
   }
   line("verdict", fmt::format("{}: {}", decision.verdict(), ToString(decision.reason)));
   line("because", decision.detail);
-  line("change", WhatChangesIt(snapshot, decision));
-  if (decision.abandoned() && !IsBegun(snapshot)) {
+  line("change", decision.remedy());
+  if (decision.abandoned() && snapshot.marks.phase != Phase::kDeleting) {
     const Duration grace = std::max(GraceFor(settings.settings, decision.reason, snapshot.seen),
                                     TerminatesIn(snapshot.facts));
     line("deletion", fmt::format("after {} such verdicts in a row that span {}",

@@ -47,20 +47,11 @@ int RunDelete(const Invocation& invocation, const Environment& environment, std:
         "--skip-steps contradicts --app: only who deletes a cluster whatever the "
         "rules say may pass over its steps");
   }
-  Invocation with_wait = invocation;
-  if (waits) {
-    auto& propagation = with_wait.flags["propagation"];
-    if (propagation == "background") {
-      errors.emplace_back(
-          "--propagation=background contradicts --wait, which deletes in the "
-          "foreground");
-    }
-    propagation = "foreground";
-  }
   return WithDriverSession(
-      with_wait, environment, std::move(stop), std::move(errors), [&](DriverSession& session) {
+      invocation, environment, std::move(stop), std::move(errors), [&](DriverSession& session) {
         DeletionSession deletion(session, environment,
-                                 skips_steps ? StepsAt::kNowhere : StepsAt::kElsewhere, waits);
+                                 skips_steps ? StepsAt::kNowhere : StepsAt::kElsewhere,
+                                 waits ? Until::kAllGone : Until::kAccepted);
         DriverOutcome outcome = Delete(deletion.work(), {session.cluster(), ended, waits});
         if (!deletion.actor().warning.empty()) {
           outcome.warnings.push_back(deletion.actor().warning);

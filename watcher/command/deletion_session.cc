@@ -21,7 +21,7 @@ LogLevel LevelOf(const ResolvedSettings& settings) {
 }  // namespace
 
 DeletionSession::DeletionSession(DriverSession& session, const Environment& environment,
-                                 StepsAt steps_at, bool awaits_end)
+                                 StepsAt steps_at, Until until)
     : session_(session),
       actor_(WhoActs(session.tools(), session.settings()->ns, environment)),
       log_(LevelOf(session.settings().resolved()), session.settings()->log_format),
@@ -33,7 +33,7 @@ DeletionSession::DeletionSession(DriverSession& session, const Environment& envi
              metrics_,
              log_.logger(),
              [](Duration) {},
-             awaits_end,
+             until,
              false,
              session.tools().stop},
       observer_(session.tools().client, session.tools().discovery, session.tools().clock,

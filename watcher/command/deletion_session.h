@@ -21,9 +21,9 @@ namespace cluster_watcher {
 
 class DeletionSession {
  public:
-  // `awaits_end`: as in Tools.
+  // `until`: as in Tools.
   DeletionSession(DriverSession& session, const Environment& environment, StepsAt steps_at,
-                  bool awaits_end);
+                  Until until);
 
   const Actor& actor() const { return actor_; }
   // For many clusters; `settings` are the session's.

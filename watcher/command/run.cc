@@ -117,7 +117,7 @@ class Runner {
       run.objects = *std::move(objects);
     }
     {
-      DeletionSession earlier(*session_, environment_, StepsAt::kElsewhere, false);
+      DeletionSession earlier(*session_, environment_, StepsAt::kElsewhere, Until::kAccepted);
       const auto finished = FinishOwnDeletion(earlier.work(), run.cluster);
       if (finished && finished->exit != DriverExit::kDone) return Failed(*finished);
     }
@@ -143,7 +143,7 @@ class Runner {
     if (!ready_.is_own) return;
     const bool has_failed = !end.stopped_by && end.exit_code != 0;
     if (has_failed && !DeletesOnFailure()) return;
-    DeletionSession deletion(*session_, environment_, StepsAt::kElsewhere, false);
+    DeletionSession deletion(*session_, environment_, StepsAt::kElsewhere, Until::kAccepted);
     const char* status = end.stopped_by ? "terminated" : "completed";
     const DriverOutcome outcome =
         Delete(deletion.work(),

@@ -73,7 +73,7 @@ class Reporter {
 
 DriverOutcome SweepWith(DriverSession& session, const Environment& environment,
                         const std::string& ns) {
-  DeletionSession deletion(session, environment, StepsAt::kElsewhere, false);
+  DeletionSession deletion(session, environment, StepsAt::kElsewhere, Until::kGone);
   CachedLists lists(session.transport(), ns, session.settings()->cluster_label);
   KubeClient client(lists, session.tokens(), [](const RequestRecord&) {});
   Discovery discovery(client);

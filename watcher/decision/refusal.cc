@@ -14,6 +14,10 @@ const char* ToString(Refusal refusal) {
       return "unknown";
     case Refusal::kInUse:
       return "in-use";
+    case Refusal::kAmbiguous:
+      return "ambiguous";
+    case Refusal::kDriverRunning:
+      return "driver-running";
     case Refusal::kUidChanged:
       return "uid-changed";
   }
@@ -26,19 +30,20 @@ Refusal RefusalOf(Reason reason) {
       return Refusal::kHold;
     case Reason::kInUse:
       return Refusal::kInUse;
-    case Reason::kUnknown:
     case Reason::kAmbiguous:
+      return Refusal::kAmbiguous;
+    case Reason::kDriverRunning:
+      return Refusal::kDriverRunning;
+    case Reason::kUnknown:
     case Reason::kMisconfigured:
     case Reason::kShared:
     case Reason::kOwnerMismatch:
       return Refusal::kUnknown;
-    case Reason::kDriverRunning:
     case Reason::kOwnerAdopted:
     case Reason::kSharedByReplicas:
     case Reason::kActive:
     case Reason::kOwnerAbsent:
     case Reason::kOwnerDeleting:
-    case Reason::kOwnerReplaced:
     case Reason::kScaledToZero:
     case Reason::kCompleted:
     case Reason::kAsked:

@@ -5,7 +5,16 @@
 
 namespace cluster_watcher {
 
-enum class Refusal { kHold, kConflict, kOwnerBack, kUnknown, kInUse, kUidChanged };
+enum class Refusal {
+  kHold,
+  kConflict,
+  kOwnerBack,
+  kUnknown,
+  kInUse,
+  kAmbiguous,
+  kDriverRunning,
+  kUidChanged,
+};
 const char* ToString(Refusal refusal);  // "owner-back"
 
 // The refusal that a keeping verdict is. One that abandons is another owner's.

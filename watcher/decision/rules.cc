@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "probes/base/names.h"
+#include "probes/owner_kinds.h"
 
 namespace cluster_watcher {
 namespace {
@@ -66,9 +67,7 @@ Outcome Held(const Facts& facts) {
     if (!hold.until) {
       return Match(Reason::kHeld, what + ", which is not an RFC 3339 time and so holds");
     }
-    if (*hold.until > facts.now || (facts.server_time && *hold.until > *facts.server_time)) {
-      return Match(Reason::kHeld, what);
-    }
+    if (hold.IsOn(facts.now, facts.server_time)) return Match(Reason::kHeld, what);
   }
   if (!facts.kept_root.empty()) {
     return Match(Reason::kHeld, "the master root " + facts.kept_root +
@@ -85,65 +84,71 @@ Outcome Unknown(const Facts& facts) {
     return Match(Reason::kUnknown,
                  facts.owner ? facts.owner->detail : "the owner wasn't looked for");
   }
-  return NoMatch("the owner's observation is definite");
+  const std::string definite = "the owner's observation is definite";
+  if (facts.unlistable.empty()) return NoMatch(definite);
+  return NoMatch(definite +
+                 "; these may not be listed, and are passed over: " + Joined(facts.unlistable));
 }
 
 Outcome Ambiguous(const Facts& facts) {
   if (!facts.ambiguities.empty()) return Match(Reason::kAmbiguous, Joined(facts.ambiguities));
-  const std::string one = "there is one master, and it is this cluster's";
-  if (facts.unlistable.empty()) return NoMatch(one);
-  return NoMatch(one +
-                 ", as far as can be seen: these may not be listed: " + Joined(facts.unlistable));
+  return NoMatch("there is one master, and it is this cluster's");
 }
 
-// Returns `what` with what still runs of the owner.
-std::string ButRuns(const Facts& facts, const std::string& what) {
-  return what + ", but " + facts.owner->still_running + " still runs";
+// Says why the owner is over; empty: it isn't, or that isn't known.
+std::string WhyOver(const Facts& facts) {
+  switch (ObservationOf(facts)) {
+    case Observation::kActive:
+    case Observation::kReplaced:
+    case Observation::kUnknown:
+      return "";
+    case Observation::kAbsent:
+      return facts.owner->detail;
+    case Observation::kDeleting:
+      return facts.owner->detail + " has a deletionTimestamp";
+    case Observation::kScaledToZero:
+      return facts.owner->detail +
+             (facts.owner->fields.suspended ? " is suspended" : " wants 0 replicas");
+    case Observation::kCompleted:
+      return facts.owner->detail + " has completed";
+  }
+  return "";
+}
+
+Outcome DriverRunning(const Facts& facts) {
+  const std::string over = WhyOver(facts);
+  if (over.empty()) return NoMatch("the owner isn't over");
+  // Who says that the application has completed is something of it that runs.
+  const bool is_said = facts.app_status == "completed" && facts.owner->object;
+  const std::string& running = is_said ? facts.also_running : facts.owner->still_running;
+  if (running.empty()) return NoMatch("nothing of the owner runs");
+  return Match(Reason::kDriverRunning, over + ", but " + running + " still runs");
+}
+
+// The answer of the rule for one observation, by which the owner is over.
+Outcome OverBy(Observation observation, Reason reason, const char* otherwise, const Facts& facts) {
+  return ObservationOf(facts) == observation ? Match(reason, WhyOver(facts)) : NoMatch(otherwise);
 }
 
 Outcome Absent(const Facts& facts) {
-  if (ObservationOf(facts) != Observation::kAbsent) return NoMatch("the owner is not absent");
-  const std::string& detail = facts.owner->detail;
-  // `kubectl delete --cascade=orphan` leaves the driver's pods running.
-  if (!facts.owner->still_running.empty()) {
-    return Match(Reason::kDriverRunning, ButRuns(facts, detail));
-  }
-  return Match(Reason::kOwnerAbsent, detail);
+  return OverBy(Observation::kAbsent, Reason::kOwnerAbsent, "the owner is not absent", facts);
 }
 
 Outcome Deleting(const Facts& facts) {
-  if (ObservationOf(facts) != Observation::kDeleting)
-    return NoMatch("the owner is not being deleted");
-  const std::string detail = facts.owner->detail + " has a deletionTimestamp";
-  if (!facts.owner->still_running.empty()) {
-    // Its controller does nothing more, so nobody stops what it left running.
-    const bool orphaning = facts.owner->object && facts.owner->object->meta.orphaning;
-    return Match(
-        Reason::kDriverRunning,
-        ButRuns(facts, detail + (orphaning ? " and is orphaning" : " and is held by a finalizer")));
-  }
-  return Match(Reason::kOwnerDeleting, detail);
+  return OverBy(Observation::kDeleting, Reason::kOwnerDeleting, "the owner is not being deleted",
+                facts);
 }
 
 Outcome Replaced(const Facts& facts) {
-  if (ObservationOf(facts) != Observation::kReplaced)
+  if (ObservationOf(facts) != Observation::kReplaced) {
     return NoMatch("the owner has the recorded UID");
-  const std::string detail = facts.owner->detail + " has another UID than the recorded owner";
-  switch (facts.replaced_owner) {
-    case ReplacedOwner::kAdopt:
-      return Match(Reason::kOwnerAdopted, detail);
-    case ReplacedOwner::kAbandon:
-      return Match(Reason::kOwnerReplaced, detail);
   }
-  return Match(Reason::kOwnerAdopted, detail);
+  return Match(Reason::kOwnerAdopted,
+               facts.owner->detail + " has another UID than the recorded owner");
 }
 
 Outcome ScaledToZero(const Facts& facts) {
-  if (ObservationOf(facts) != Observation::kScaledToZero) return NoMatch("the owner wants to run");
-  const std::string detail =
-      facts.owner->detail + (facts.owner->fields.suspended ? " is suspended" : " wants 0 replicas");
-  if (!facts.owner->still_running.empty()) return NoMatch(ButRuns(facts, detail));
-  return Match(Reason::kScaledToZero, detail);
+  return OverBy(Observation::kScaledToZero, Reason::kScaledToZero, "the owner wants to run", facts);
 }
 
 Outcome SharedByReplicas(const Facts& facts) {
@@ -155,26 +160,24 @@ Outcome SharedByReplicas(const Facts& facts) {
 }
 
 Outcome Completed(const Facts& facts) {
-  if (ObservationOf(facts) == Observation::kCompleted) {
-    return Match(Reason::kCompleted, facts.owner->detail + " has completed");
+  const bool is_said = facts.app_status == "completed";
+  if (!is_said || ObservationOf(facts) == Observation::kCompleted) {
+    return OverBy(Observation::kCompleted, Reason::kCompleted, "the application has not completed",
+                  facts);
   }
-  if (facts.app_status == "completed" && !facts.also_running.empty()) {
-    return Match(Reason::kDriverRunning, "the application said that it completed, but " +
-                                             facts.also_running + " still runs");
-  }
-  if (facts.app_status == "completed") {
-    return Match(Reason::kCompleted, "the application said that it completed");
-  }
-  return NoMatch("the application has not completed");
+  const std::string said = "the application said that it completed";
+  if (facts.also_running.empty()) return Match(Reason::kCompleted, said);
+  return Match(Reason::kDriverRunning, said + ", but " + facts.also_running + " still runs");
 }
 
 Outcome Active(const Facts& facts) {
   if (!facts.owner) return Match(Reason::kActive, "");
-  const std::string& detail = facts.owner->detail;
-  return Match(Reason::kActive,
-               facts.owner->still_running.empty()
-                   ? detail
-                   : detail + ", of which " + facts.owner->still_running + " still runs");
+  std::string detail = facts.owner->detail;
+  const auto& object = facts.owner->object;
+  if (object && !HasOwnRow(object->type)) {
+    detail += ", a kind of which only the existence counts, and what --completed-when says";
+  }
+  return Match(Reason::kActive, std::move(detail));
 }
 
 struct Rule {
@@ -189,17 +192,20 @@ constexpr Rule kRules[] = {
     {3, Reason::kHeld, Held},
     {4, Reason::kUnknown, Unknown},
     {5, Reason::kAmbiguous, Ambiguous},
-    {6, Reason::kOwnerAbsent, Absent},
-    {7, Reason::kOwnerDeleting, Deleting},
-    {8, Reason::kOwnerReplaced, Replaced},
-    {9, Reason::kScaledToZero, ScaledToZero},
-    {10, Reason::kSharedByReplicas, SharedByReplicas},
-    {11, Reason::kCompleted, Completed},
-    {12, Reason::kActive, Active},
+    {6, Reason::kDriverRunning, DriverRunning},
+    {7, Reason::kOwnerAbsent, Absent},
+    {8, Reason::kOwnerDeleting, Deleting},
+    {9, Reason::kOwnerAdopted, Replaced},
+    {10, Reason::kScaledToZero, ScaledToZero},
+    {11, Reason::kSharedByReplicas, SharedByReplicas},
+    {12, Reason::kCompleted, Completed},
+    {13, Reason::kActive, Active},
 };
-constexpr int kInUseRule = 13;
+constexpr int kInUseRule = 14;
 
 Outcome InUse(const OtherDrivers& others) {
+  if (others.misconfigured) return Match(Reason::kMisconfigured, *others.misconfigured);
+  if (others.ambiguous) return Match(Reason::kAmbiguous, *others.ambiguous);
   if (others.unknown) {
     return Match(Reason::kUnknown, "whether another driver uses the cluster can't be told: " +
                                        others.unknown->message);
@@ -238,8 +244,6 @@ const char* ToString(Reason reason) {
       return "owner-absent";
     case Reason::kOwnerDeleting:
       return "owner-deleting";
-    case Reason::kOwnerReplaced:
-      return "owner-replaced";
     case Reason::kScaledToZero:
       return "scaled-to-zero";
     case Reason::kCompleted:
@@ -281,7 +285,6 @@ const char* Decision::remedy() const {
              "longer labelled uses-oshinko-cluster";
     case Reason::kOwnerAbsent:
     case Reason::kOwnerDeleting:
-    case Reason::kOwnerReplaced:
       return "to keep it, create the driver again, or annotate the namespace with "
              "cluster-watcher/hold-until";
     case Reason::kScaledToZero:
@@ -312,7 +315,6 @@ bool IsAbandoned(Reason reason) {
       return false;
     case Reason::kOwnerAbsent:
     case Reason::kOwnerDeleting:
-    case Reason::kOwnerReplaced:
     case Reason::kScaledToZero:
     case Reason::kCompleted:
     case Reason::kAsked:
@@ -334,7 +336,7 @@ void SayWhatIsKnown(const Facts& facts, std::vector<RuleOutcome>& rules) {
       rule.detail = "no owner is given";
     } else if (seen == Observation::kUnknown) {
       rule.detail = "not known";
-    } else if (seen == Observation::kAbsent && rule.number >= 7 && rule.number <= 12) {
+    } else if (seen == Observation::kAbsent && rule.number >= 8 && rule.number <= 13) {
       rule.detail = "there is no owner";
     }
   }

@@ -27,7 +27,6 @@ enum class Reason {
   // abandoned
   kOwnerAbsent,
   kOwnerDeleting,
-  kOwnerReplaced,
   kScaledToZero,
   kCompleted,
   kAsked,  // no rule gives it: a person asked for the deletion, whatever the rules say
@@ -36,7 +35,7 @@ const char* ToString(Reason reason);  // "owner-absent"
 bool IsAbandoned(Reason reason);
 
 struct RuleOutcome {
-  int number;        // 0-12; 13: another driver uses the cluster
+  int number;        // 0-13; 14: another driver uses the cluster
   const char* name;  // the first of the reasons that it can give
   bool matched;
   std::string detail;  // why it matched or not, for people
@@ -46,7 +45,7 @@ struct Decision {
   Reason reason = Reason::kUnknown;
   std::string detail;              // why, for people
   std::vector<RuleOutcome> rules;  // all of them, by number; exactly one matched
-  // Rules 0 to 12 abandon the cluster but rule 13 keeps it, because another driver uses it or that
+  // Rules 0 to 13 abandon the cluster but rule 14 keeps it, because another driver uses it or that
   // isn't known.
   bool overruled = false;
 

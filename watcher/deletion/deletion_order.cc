@@ -2,11 +2,7 @@
 
 #include <algorithm>
 
-#include "watcher/decision/rules.h"
-
 namespace cluster_watcher {
-
-bool IsAskedFor(const Marks& marks) { return marks.reason == ToString(Reason::kAsked); }
 
 Duration DeletionAge(const Marks& marks, const Snapshot& look, Clock& clock) {
   if (!marks.deleting_since) return Duration(0);

@@ -8,13 +8,11 @@
 
 namespace cluster_watcher {
 
-// Whether `marks` tell of a deletion that a person asked for, whatever the rules say.
-bool IsAskedFor(const Marks& marks);
-
 struct DeletionOrder {
   Snapshot look;    // it showed the cluster abandoned, or the deletion that is resumed
   Marks marks;      // as they are written since
   std::string why;  // for people
+  bool is_asked = false;  // by a person, whatever the rules and `keep` on the master root say
   // The UIDs of owners beside the one that the look and the marks tell of.
   std::set<std::string> other_owners = {};
 };

@@ -1,7 +1,7 @@
 #include "watcher/deletion/member_listing.h"
 
 #include <algorithm>
-#include <iterator>
+#include <cctype>
 #include <utility>
 
 #include "probes/base/names.h"
@@ -9,87 +9,30 @@
 namespace cluster_watcher {
 namespace {
 
-constexpr const char* kBuiltInMembers[] = {"deployments.apps",
-                                           "statefulsets.apps",
-                                           "replicasets.apps",
-                                           "replicationcontrollers",
-                                           "daemonsets.apps",
-                                           "jobs.batch",
-                                           "cronjobs.batch",
-                                           "pods",
-                                           "services",
-                                           "configmaps",
-                                           "ingresses.networking.k8s.io",
-                                           "networkpolicies.networking.k8s.io",
-                                           "horizontalpodautoscalers.autoscaling",
-                                           "poddisruptionbudgets.policy",
-                                           "deploymentconfigs.apps.openshift.io",
-                                           "routes.route.openshift.io",
-                                           "rayclusters.ray.io",
-                                           "daskclusters.kubernetes.dask.org",
-                                           "flinkdeployments.flink.apache.org"};
-
-std::vector<std::string> KindsToLookFor(const Settings& settings) {
-  if (!settings.resources.empty()) return settings.resources;
-  std::vector<std::string> kinds(std::begin(kBuiltInMembers), std::end(kBuiltInMembers));
-  if (settings.volumes != Volumes::kPreserve) kinds.emplace_back("persistentvolumeclaims");
-  return kinds;
-}
-
-MemberKinds FindKinds(const std::vector<std::string>& wanted, const Settings& settings,
-                      Discovery& discovery, const Patience& patience) {
-  MemberKinds kinds;
-  std::vector<KindName> names;
-  for (const std::string& kind : wanted) names.push_back(SplitKindName(kind));
-  discovery.ConfirmMissingGroups(names, patience);
-  for (const std::string& kind : wanted) {
-    const KindName name = SplitKindName(kind);
-    auto type = discovery.ByPlural(name.kind, name.group, patience);
-    if (!type) {
-      kinds.errors.push_back(std::move(type).error());
-    } else if (*type && (*type)->namespaced) {
-      kinds.types.push_back(**type);
-    } else if (!settings.resources.empty()) {
-      kinds.not_served.push_back(kind);
-    }
-  }
-  return kinds;
-}
+const ResourceType& ClaimType() { return *FindBuiltInByName("persistentvolumeclaims", ""); }
+const ResourceType& SetType() { return *FindBuiltInByName("statefulsets", "apps"); }
 
 }  // namespace
 
-MemberKinds FindMemberKinds(const Settings& settings, Discovery& discovery,
-                            const Patience& patience) {
-  return FindKinds(KindsToLookFor(settings), settings, discovery, patience);
-}
-
-MemberKinds FindOwnedKinds(const Settings& settings, Discovery& discovery,
-                           const Patience& patience) {
-  std::vector<std::string> kinds = KindsToLookFor(settings);
-  if (!settings.resources.empty()) {
-    std::copy_if(
-        std::begin(kBuiltInMembers), std::end(kBuiltInMembers), std::back_inserter(kinds),
-        [](const char* kind) { return Discovery::IsAlwaysServed(SplitKindName(kind).group); });
-  }
-  return FindKinds(kinds, settings, discovery, patience);
+bool ClaimingSet::HasMade(const ObjectMeta& claim) const {
+  const bool is_labelled =
+      std::all_of(selector.begin(), selector.end(),
+                  [&](const auto& label) { return claim.Label(label.first) == label.second; });
+  return is_labelled && std::any_of(templates.begin(), templates.end(), [&](const auto& name) {
+           const std::string prefix = name + "-" + object.meta.name + "-";
+           return claim.name.size() > prefix.size() && claim.name.starts_with(prefix) &&
+                  claim.name.find_first_not_of("0123456789", prefix.size()) == std::string::npos;
+         });
 }
 
 MemberListing::MemberListing(const Tools& tools, WarnOnce& warn_once, ClusterId cluster)
-    : tools_(tools),
-      cluster_probe_(tools.client, tools.discovery),
-      warn_once_(warn_once),
-      cluster_(std::move(cluster)) {}
+    : tools_(tools), warn_once_(warn_once), cluster_(std::move(cluster)) {}
 
 MemberListing::Listed MemberListing::List(const Patience& patience) {
-  const Settings& settings = *tools_.settings;
-  Listed listed;
-  bool is_refreshed = false;
   if (refresh_kinds_) {
-    const auto fresh = tools_.discovery.Refresh(patience);
-    if (!fresh) warn_once_(fresh.error().message);
-    is_refreshed = fresh.has_value();
+    if (auto fresh = tools_.discovery.Refresh(patience); !fresh) warn_once_(fresh.error().message);
   }
-  const MemberKinds kinds = FindMemberKinds(settings, tools_.discovery, patience);
+  const MemberKinds kinds = FindMemberKinds(*tools_.settings, tools_.discovery, patience);
   for (const ApiError& error : kinds.errors) warn_once_(error.message);
   for (const std::string& kind : kinds.not_served) {
     Skip(SplitKindName(kind).kind, "not-found", kind + ": not served");
@@ -97,50 +40,99 @@ MemberListing::Listed MemberListing::List(const Patience& patience) {
   if (readable_.empty()) {
     for (const ResourceType& type : kinds.types) tools_.metrics.ExpectDeletesOf(type.plural);
   }
-  std::vector<ResourceType> types = kinds.types;
-  const ResourceType& claims = *FindBuiltInByName("persistentvolumeclaims", "");
-  // Preserved claims are no members, but what they belong to must not take them along.
-  const bool preserves = settings.volumes == Volumes::kPreserve &&
-                         std::find(types.begin(), types.end(), claims) == types.end();
-  if (preserves) types.push_back(claims);
-  auto listing = cluster_probe_.List(types, cluster_,
-                                     static_cast<std::size_t>(settings.concurrency), patience);
-  for (const auto& [type, error] : listing.skipped) {
-    warn_once_(error.message);
-    Skip(type.plural, "forbidden", type.QualifiedName() + ": the account may not list them");
+  Listed listed;
+  const std::vector<ApiRequest> requests = Requests(kinds);
+  const auto read = tools_.client.EachItemSideBySide(
+      requests, static_cast<std::size_t>(tools_.settings->concurrency),
+      [&](std::size_t which, JsonValue item) { Note(requests[which], item, listed); }, patience);
+  NoteKinds(kinds, requests, read, listed);
+  const auto& types = kinds.types;
+  if (std::find(types.begin(), types.end(), SetType()) == types.end()) {
+    std::erase_if(listed.objects, [](const KubeObject& one) { return one.type == SetType(); });
   }
+  return listed;
+}
+
+std::vector<ApiRequest> MemberListing::Requests(const MemberKinds& kinds) const {
+  std::vector<ApiRequest> requests = {ApiRequest::ListMetadata(ClaimType(), cluster_.ns),
+                                      ApiRequest::List(SetType(), cluster_.ns)};
+  for (const ResourceType& type : kinds.types) {
+    if (type == ClaimType() || type == SetType()) continue;
+    requests.push_back(ApiRequest::ListBySelector(
+        type, cluster_.ns, cluster_.label + "=" + cluster_.name, true));
+  }
+  return requests;
+}
+
+void MemberListing::Note(const ApiRequest& request, JsonValue item, Listed& listed) const {
+  auto meta = ReadObjectMeta(item);
+  if (!meta) return;  // the client refuses a list with such an object
+  if (request.type == SetType()) NoteSet(request, item, *meta, listed);
+  const bool is_claim = request.type == ClaimType();
+  const bool may_be_made = is_claim && std::isdigit(static_cast<unsigned char>(meta->name.back()));
+  const bool matters = is_claim ? may_be_made || !meta->owner_references().empty() ||
+                                      meta->Label(cluster_.label).has_value()
+                                : cluster_.Owns(*meta);
+  if (!matters) return;
+  if (!is_claim) cluster_.DropWhatSaysNothing(*meta);
+  KubeObjects& objects = is_claim ? listed.claims : listed.objects;
+  if (!objects.empty()) meta->common.ShareWith(objects.back().meta.common);
+  // Objects of one kind share it.
+  const bool is_first = objects.empty() || !(*objects.back().type == request.type);
+  Shared<ResourceType> type = is_first ? Shared<ResourceType>(request.type) : objects.back().type;
+  objects.push_back({std::move(type), *std::move(meta)});
+}
+
+void MemberListing::NoteSet(const ApiRequest& request, JsonValue item, const ObjectMeta& meta,
+                            Listed& listed) const {
+  const JsonValue spec = item["spec"];
+  if (spec["volumeClaimTemplates"].size() == 0) return;
+  ClaimingSet set{KubeObject{request.type, meta}, {}, {}, false};
+  for (const JsonValue made_from : spec["volumeClaimTemplates"].Elements()) {
+    set.templates.emplace_back(made_from["metadata"]["name"].AsString().value_or(""));
+  }
+  // Its controller ignores the selector's expressions.
+  for (const auto& [key, value] : spec["selector"]["matchLabels"].Members()) {
+    set.selector.emplace(key, value.AsString().value_or(""));
+  }
+  set.deletes_claims =
+      spec["persistentVolumeClaimRetentionPolicy"]["whenDeleted"].AsString() == "Delete";
+  listed.sets.push_back(std::move(set));
+}
+
+void MemberListing::NoteKinds(const MemberKinds& kinds, const std::vector<ApiRequest>& requests,
+                              const std::vector<Result<Done, ApiError>>& read, Listed& listed) {
   for (const ApiError& error : kinds.errors) listed.failed.push_back(error.message);
-  for (const ApiError& error : listing.failed) {
+  std::set<std::string> now;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    const ResourceType& type = requests[i].type;
+    if (read[i]) {
+      now.insert(type.QualifiedName());
+      continue;
+    }
+    const ApiError& error = read[i].error();
     warn_once_(error.message);
-    listed.failed.push_back(error.message);
+    if (type == ClaimType() || type == SetType()) listed.claims_problem = error.message;
+    if (error.failure == ApiFailure::kForbidden) {
+      Skip(type.plural, "forbidden", type.QualifiedName() + ": the account may not list them");
+    } else {
+      listed.failed.push_back(error.message);
+    }
   }
   // What is no longer served is gone with its definition.
-  if (is_refreshed && kinds.errors.empty()) {
+  if (kinds.errors.empty()) {
     std::erase_if(readable_, [&](const std::string& kind) {
-      return std::none_of(types.begin(), types.end(),
-                          [&](const ResourceType& type) { return type.QualifiedName() == kind; });
+      return std::none_of(requests.begin(), requests.end(), [&](const ApiRequest& request) {
+        return request.type.QualifiedName() == kind;
+      });
     });
   }
   // A kind that could be listed before and no longer can isn't known to be empty.
-  readable_.insert(listing.read.begin(), listing.read.end());
-  listed.any = !listing.read.empty();
-  listed.complete = kinds.errors.empty() && listing.failed.empty() && listed.any &&
-                    listing.read.size() == readable_.size();
-  listed.workloads = std::none_of(types.begin(), types.end(), [&](const ResourceType& type) {
-    const bool is_skipped = std::any_of(listing.skipped.begin(), listing.skipped.end(),
-                                        [&](const auto& skipped) { return skipped.first == type; });
-    const std::string kind = type.QualifiedName();
-    return IsWorkload(type) && !listing.read.contains(kind) &&
-           (!is_skipped || readable_.contains(kind));
-  });
+  readable_.insert(now.begin(), now.end());
+  listed.any = !now.empty();
+  listed.complete = kinds.errors.empty() && listed.failed.empty() && listed.any &&
+                    now.size() == readable_.size();
   refresh_kinds_ = !listed.complete;
-  listed.objects = std::move(listing.objects);
-  if (!preserves) return listed;
-  const auto is_preserved = [&](const KubeObject& object) { return object.type == types.back(); };
-  std::copy_if(listed.objects.begin(), listed.objects.end(), std::back_inserter(listed.preserved),
-               is_preserved);
-  std::erase_if(listed.objects, is_preserved);
-  return listed;
 }
 
 void MemberListing::Skip(const std::string& plural, const char* result, std::string why) {

@@ -2,37 +2,41 @@
 // be listed blocks nothing; it is logged, and counted if it is skipped.
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "probes/cluster_probe.h"
 #include "watcher/deletion/tools.h"
+#include "watcher/observation/member_kinds.h"
 #include "watcher/reporting/warn_once.h"
 
 namespace cluster_watcher {
 
-// The kinds that members can be.
-struct MemberKinds {
-  std::vector<ResourceType> types;      // the served ones
-  std::vector<std::string> not_served;  // kinds of --resources: "widgets.example.com"
-  std::vector<ApiError> errors;         // why it isn't known whether others are served
+// A StatefulSet that makes claims. Source: kubernetes.io "StatefulSets", volumeClaimTemplates and
+// persistentVolumeClaimRetentionPolicy.
+struct ClaimingSet {
+  KubeObject object;
+  std::vector<std::string> templates;           // names
+  std::map<std::string, std::string> selector;  // its claims are labelled so
+  bool deletes_claims = false;                  // whenDeleted: Delete
+
+  // Whether the set has made, or would take for its own, a claim of that name and with these
+  // labels.
+  bool HasMade(const ObjectMeta& claim) const;
 };
-MemberKinds FindMemberKinds(const Settings& settings, Discovery& discovery,
-                            const Patience& patience);
-// The kinds of what members may own. `--resources` says what is a member, but what a member owns
-// goes with it whatever its kind.
-MemberKinds FindOwnedKinds(const Settings& settings, Discovery& discovery,
-                           const Patience& patience);
 
 class MemberListing {
  public:
   struct Listed {
-    KubeObjects objects;
-    KubeObjects preserved;            // claims, listed only because they must survive
+    KubeObjects objects;  // with the cluster's label, but for claims
+    // Of the whole namespace, for most claims of a StatefulSet lack that label.
+    KubeObjects claims;  // that have a label of a cluster, an owner or a StatefulSet
+    std::vector<ClaimingSet> sets;
+    std::string claims_problem;       // why claims or StatefulSets could not be listed
     bool complete = true;             // false: a kind could not be listed this time
     bool any = true;                  // false: no kind could
-    bool workloads = true;            // false: one that runs pods could not
     std::vector<std::string> failed;  // why kinds could not be listed this time
   };
 
@@ -44,10 +48,15 @@ class MemberListing {
   const std::vector<std::string>& skipped() const { return skipped_; }
 
  private:
+  std::vector<ApiRequest> Requests(const MemberKinds& kinds) const;
+  void Note(const ApiRequest& request, JsonValue item, Listed& listed) const;
+  void NoteSet(const ApiRequest& request, JsonValue item, const ObjectMeta& meta,
+               Listed& listed) const;
+  void NoteKinds(const MemberKinds& kinds, const std::vector<ApiRequest>& requests,
+                 const std::vector<Result<Done, ApiError>>& read, Listed& listed);
   void Skip(const std::string& plural, const char* result, std::string why);
 
   const Tools& tools_;
-  ClusterProbe cluster_probe_;
   WarnOnce& warn_once_;
   const ClusterId cluster_;
   std::vector<std::string> skipped_;

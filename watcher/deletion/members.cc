@@ -17,14 +17,10 @@ constexpr int kAfterTheRest = std::numeric_limits<int>::max();
 
 bool IsClaim(const ResourceType& type) { return type.kind == "PersistentVolumeClaim"; }
 
-bool IsKept(const KubeObject& object, const DeletionMemory& memory) {
-  return IsKept(object.meta) && !memory.copied_keep.contains(object.meta.uid);
-}
-
 // Says why an object is left alone, whatever --resources and labels say; nullptr if it isn't.
 const char* WhyLeft(const KubeObject& object, const DeletionMemory& memory) {
   if (IsNeverDeleted(object.type)) return "its kind is never deleted";
-  if (IsKept(object, memory)) return "kept";
+  if (IsKept(object)) return "kept";
   if (!IsClaim(object.type)) return nullptr;
   switch (memory.volumes) {
     case Volumes::kPreserve:
@@ -65,20 +61,14 @@ std::set<std::string> AboveOwner(const ObjectsByUid& now, const DeletionMemory& 
   return above;
 }
 
-// An owner that was created again has another UID, so its name counts too.
-bool IsOwner(const KubeObject& object, const DeletionMemory& memory) {
-  if (memory.owner_uids.contains(object.meta.uid)) return true;
-  if (memory.owner_name.empty() || object.meta.name != memory.owner_name) return false;
-  return memory.owner_kind.empty() ? IsWorkload(object.type)
-                                   : object.type->SingularName() == memory.owner_kind;
-}
-
-// StatefulSets come behind other controllers, because they may have to wait for their claims.
+// Controllers come first: what they control can't be made again then. Claims of a StatefulSet can't
+// be found once it is gone, so they come before it.
 int OrderOfKind(const ResourceType& type) {
-  if (type.kind == "StatefulSet") return 1;
+  if (IsClaim(type)) return 1;
+  if (type.kind == "StatefulSet") return 2;
   const bool is_controller =
       IsWorkload(type) ? type.kind != "Pod" : FindBuiltInByName(type.plural, type.group) == nullptr;
-  return is_controller ? 0 : 2;
+  return is_controller ? 0 : 3;
 }
 
 enum class Controlled { kByMember, kByMasterRoot, kByOther };
@@ -106,14 +96,6 @@ Controller FindController(const KubeObject& object, const ObjectsByUid& now,
   return {};
 }
 
-bool IsTooNew(const KubeObject& object, const DeletionMemory& memory) {
-  if (!memory.made_before) return false;
-  const auto& created = object.meta.created;
-  const auto seen = std::chrono::floor<std::chrono::seconds>(*memory.made_before);
-  if (!created || *created != seen) return !created || *created > seen;
-  return !IsNoLaterVersion(object.meta.resource_version, memory.made_before_version);
-}
-
 void Leave(const KubeObject& object, const char* why, DeletionMemory& memory, MemberPass& pass) {
   if (memory.left.insert(object.meta.uid).second) {
     pass.left.push_back(object.Describe() + ": " + why);
@@ -122,7 +104,11 @@ void Leave(const KubeObject& object, const char* why, DeletionMemory& memory, Me
 
 void List(const KubeObject& member, DeletionMemory& memory, MemberPass& pass) {
   const auto text = member.meta.Annotation(annotation::kDeleteOrder);
-  const auto order = text ? ParseDeleteOrder(*text) : IsClaim(member.type) ? kAfterTheRest : 0;
+  const auto set = memory.set_claims.find(member.meta.uid);
+  const int usual = !IsClaim(member.type)            ? 0
+                    : set == memory.set_claims.end() ? kAfterTheRest
+                                                     : memory.OrderOf(set->second);
+  const auto order = text ? ParseDeleteOrder(*text) : usual;
   if (memory.listed.emplace(member.meta.uid, order.value_or(0)).second && !order) {
     pass.mistakes.push_back(member.Describe() + ": annotation " + annotation::kDeleteOrder + ": " +
                             Quoted(*text) + " is not a whole number, it counts as 0");
@@ -131,27 +117,19 @@ void List(const KubeObject& member, DeletionMemory& memory, MemberPass& pass) {
 
 using Group = KubeObjects MemberPass::*;
 
-// Returns the group of an object without a controller; nullptr if it belongs to none.
-Group SortRoot(const KubeObject& object, bool root_is_ours, DeletionMemory& memory,
-               MemberPass& pass) {
-  const std::string& uid = object.meta.uid;
-  // What a member controlled may have lost that controller since.
-  const bool is_known = memory.listed.contains(uid) || memory.below.contains(uid);
-  if (!root_is_ours && !is_known) return nullptr;
-  if (IsTooNew(object, memory)) {
-    Leave(object, "made while the cluster was taken down", memory, pass);
-    return nullptr;
-  }
+// Returns the group of an object that is a member.
+Group SortMember(const KubeObject& object, DeletionMemory& memory, MemberPass& pass) {
   List(object, memory, pass);
   if (IsClaim(object.type) && memory.volumes == Volumes::kCollect) return &MemberPass::to_collect;
-  const bool goes_with_root =
-      root_is_ours && (IsMounted(object, memory) || IsOfRootSet(object, memory));
-  return goes_with_root ? &MemberPass::mounted : &MemberPass::to_delete;
+  const bool is_last = object.type->kind == "NetworkPolicy" || IsMounted(object, memory) ||
+                       IsOfRootSet(object, memory);
+  return is_last ? &MemberPass::last : &MemberPass::to_delete;
 }
 
-// Does the same for an object with a controller.
+// Returns the group of an object with a controller; nullptr if it belongs to none.
 Group SortControlled(const KubeObject& object, const ObjectsByUid& now, DeletionMemory& memory,
                      MemberPass& pass) {
+  if (memory.set_claims.contains(object.meta.uid)) return SortMember(object, memory, pass);
   const Controller controller = FindController(object, now, memory);
   switch (controller.controlled) {
     case Controlled::kByMasterRoot:
@@ -162,7 +140,8 @@ Group SortControlled(const KubeObject& object, const ObjectsByUid& now, Deletion
     case Controlled::kByMember:
       break;
   }
-  if (IsClaim(object.type)) return nullptr;  // it is its StatefulSet's, and settled with that
+  // It goes by its ownerReference, which is taken off one that must stay.
+  if (IsClaim(object.type)) return nullptr;
   memory.below.emplace(object.meta.uid, *controller.member_uid);
   return &MemberPass::leftovers;
 }
@@ -173,6 +152,13 @@ int DeletionMemory::OrderOf(const Uid& uid) const {
   const auto above = below.find(uid);
   const auto member = listed.find(above == below.end() ? uid : above->second);
   return member == listed.end() ? 0 : member->second;
+}
+
+const Uid* DeletionMemory::MemberOf(const Uid& uid) const {
+  const auto above = below.find(uid);
+  if (above != below.end()) return &above->second;
+  const auto member = listed.find(uid);
+  return member == listed.end() ? nullptr : &member->first;
 }
 
 bool DeletionMemory::HasWaves() const {
@@ -192,63 +178,14 @@ bool IsNamedAsClaimOf(const std::string& set, const std::string& claim) {
   return ordinal < claim.size() && claim.substr(0, ordinal).ends_with("-" + set + "-");
 }
 
-bool MustSurvive(const KubeObject& object, const DeletionMemory& memory) {
-  if (IsKept(object, memory) || IsNeverDeleted(object.type) || IsOwner(object, memory)) return true;
-  if (!IsClaim(object.type) || memory.volumes == Volumes::kDelete) return false;
-  const auto& owners = object.meta.owner_references();
-  // Claims of a StatefulSet are settled before it goes.
-  return std::none_of(owners.begin(), owners.end(), [&](const OwnerReference& owner) {
-    return owner.kind == "Pod" ||
-           (owner.kind == "StatefulSet" && IsNamedAsClaimOf(owner.name, object.meta.name));
-  });
+bool IsOwner(const KubeObject& object, const DeletionMemory& memory) {
+  if (memory.owner_uids.contains(object.meta.uid)) return true;
+  if (memory.owner_name.empty() || object.meta.name != memory.owner_name) return false;
+  return memory.owner_kind.empty() ? IsWorkload(object.type)
+                                   : object.type->SingularName() == memory.owner_kind;
 }
 
-const KubeObject* FindOtherMaster(const KubeObjects& objects, const DeletionMemory& memory) {
-  const ObjectsByUid now(objects);
-  const auto is_known = [&](const std::string& uid) {
-    return uid == memory.root_uid || memory.listed.contains(uid) || memory.below.contains(uid);
-  };
-  const auto is_of_other_root = [&](const KubeObject& object) {
-    const OwnerReference* controller = object.meta.Controller();
-    for (int i = 0; controller != nullptr && i < 16; ++i) {
-      if (is_known(controller->uid)) return false;
-      const KubeObject* above = now.Find(controller->uid);
-      // What a rollout makes may be gone before its pods, and tells nothing then.
-      if (above == nullptr) {
-        return controller->kind != "ReplicaSet" && controller->kind != "ReplicationController";
-      }
-      if (above->meta.deleting) return false;
-      controller = above->meta.Controller();
-    }
-    return true;
-  };
-  for (const KubeObject& object : objects) {
-    if (!CanJudge(object.type)) continue;  // a Service is labelled as its master is
-    const bool is_master = object.meta.Label(kTypeLabel) == kMasterType ||
-                           object.meta.Annotation(annotation::kStatus).has_value();
-    if (is_master && !object.meta.deleting && !is_known(object.meta.uid) &&
-        is_of_other_root(object)) {
-      return &object;
-    }
-  }
-  return nullptr;
-}
-
-std::vector<const KubeObject*> NewWorkloads(const KubeObjects& objects,
-                                            const DeletionMemory& memory) {
-  std::vector<const KubeObject*> found;
-  for (const KubeObject& object : objects) {
-    const std::string& uid = object.meta.uid;
-    const bool is_known =
-        uid == memory.root_uid || memory.listed.contains(uid) || memory.below.contains(uid);
-    const bool is_maker = IsWorkload(object.type) && object.type->kind != "Pod" &&
-                          object.meta.Controller() == nullptr;
-    if (is_maker && !is_known && !object.meta.deleting) found.push_back(&object);
-  }
-  return found;
-}
-
-MemberPass SortMembers(KubeObjects objects, bool root_is_ours, DeletionMemory& memory) {
+MemberPass SortMembers(KubeObjects objects, DeletionMemory& memory) {
   MemberPass pass;
   const ObjectsByUid now(objects);
   const std::set<std::string> above_owner = AboveOwner(now, memory);
@@ -263,10 +200,8 @@ MemberPass SortMembers(KubeObjects objects, bool root_is_ours, DeletionMemory& m
       Leave(object, "it controls the owner", memory, pass);
     } else if (const char* why = WhyLeft(object, memory)) {
       Leave(object, why, memory, pass);
-      const bool is_preserved = IsClaim(object.type) && memory.volumes == Volumes::kPreserve;
-      if (is_preserved && IsMarkedForCollection(object.meta)) pass.used_again.push_back(object);
     } else if (object.meta.Controller() == nullptr) {
-      groups[i] = SortRoot(object, root_is_ours, memory, pass);
+      groups[i] = SortMember(object, memory, pass);
     }
   }
   // A second pass, because an object may be listed before the member that controls it.
@@ -299,7 +234,6 @@ std::vector<const KubeObject*> DueMembers(const MemberPass& pass, const Deletion
   of_each([&](const KubeObject& object, int order) {
     if (all || order == lowest) due.push_back(&object);
   });
-  // Controllers first: what they control can't be made anew then.
   std::stable_sort(due.begin(), due.end(), [](const KubeObject* a, const KubeObject* b) {
     return OrderOfKind(a->type) < OrderOfKind(b->type);
   });

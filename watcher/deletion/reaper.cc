@@ -7,7 +7,6 @@
 #include "probes/base/duration_text.h"
 #include "probes/base/names.h"
 #include "probes/base/time_text.h"
-#include "watcher/deletion/half_proof.h"
 #include "watcher/protocol/member_annotations.h"
 
 namespace cluster_watcher {
@@ -26,8 +25,6 @@ constexpr int kMostStepMarks = 5;
 constexpr Duration kStepMarkTimeout{2'000};
 constexpr int kMostMarksOff = 5;
 
-constexpr const char* kRootIsKept = "the master root is annotated cluster-watcher/keep";
-
 AnnotationChanges CondemnedMarks(const WatcherId& me, Reason reason, Phase phase) {
   return {{annotation::kPhase, ToString(phase)},
           {annotation::kReason, ToString(reason)},
@@ -38,8 +35,19 @@ Duration Backoff(int attempt) { return kBetweenLooks * (1 << std::min(attempt, k
 // After a round that came to nothing: up to 5 s.
 Duration LongBackoff(int round) { return kBetweenLooks * (1 << std::min(round + 5, 9)); }
 
-constexpr const char* kNotAllDeleted = "not all of it could be deleted by the deadline";
-constexpr const char* kNothingDeleted = "nothing of it could be deleted by the deadline";
+// For people, behind what else is said.
+std::string WhatIsGone(const std::vector<std::string>& gone) {
+  return gone.empty() ? "" : "; already deleted: " + Joined(gone);
+}
+
+// What an earlier watcher has deleted isn't known to this one.
+std::string WhatWasBegun(const Marks& marks) {
+  const std::string since =
+      marks.deleting_since ? " at " + FormatTime(*marks.deleting_since) : std::string();
+  return "; " + marks.condemned_by.ToText() + " had begun to delete it" + since +
+         ": its Events and its log say what is gone, and creating the cluster again from the same "
+         "file makes it whole";
+}
 
 }  // namespace
 
@@ -58,12 +66,6 @@ Reaper::Outcome Reaper::Condemn(const WatcherId& me, const Snapshot& snapshot,
   marks_to_take_off_ = false;
   refused_by_policy_ = false;
   given_up_.clear();
-  held_ = false;
-  if (snapshot.root->meta.deleting) {
-    BackToWatching(snapshot, Refusal::kConflict,
-                   "the master root is being deleted by another's hand");
-    return Outcome::kSpared;
-  }
   AnnotationChanges marks = WithoutProtocolMarks();  // what an earlier one left
   for (auto& [key, value] : CondemnedMarks(me, decision.reason, Phase::kCondemned)) {
     marks[key] = value;
@@ -86,8 +88,8 @@ Reaper::Outcome Reaper::Condemn(const WatcherId& me, const Snapshot& snapshot,
   }
   tools_.metrics.SetPhase(ToString(Phase::kCondemned));
   announcer_.Condemned(snapshot, decision, abandonment);
-  return CarryThrough(
-      {me, snapshot.OwnerIdentity(), decision.reason == Reason::kAsked, *snapshot.root}, {}, stop);
+  const bool is_asked = decision.reason == Reason::kAsked;
+  return CarryThrough({me, snapshot.OwnerIdentity(), is_asked, false, *snapshot.root}, {}, stop);
 }
 
 Refusal Reaper::NotePolicy(const ApiError& error, Refusal otherwise) {
@@ -95,106 +97,44 @@ Refusal Reaper::NotePolicy(const ApiError& error, Refusal otherwise) {
   return refused_by_policy_ && !IsOfGuard(error.policy) ? Refusal::kHold : otherwise;
 }
 
-Reaper::Outcome Reaper::Resume(const WatcherId& me, const Snapshot& snapshot) {
-  Marks marks = snapshot.marks;
-  const bool own = marks.condemned_by == me;
+Reaper::Outcome Reaper::Resume(const WatcherId& me, const Snapshot& snapshot,
+                               const std::stop_token& stop) {
   given_up_.clear();
-  // It may have been held before this watcher was restarted.
-  const bool begins = own && marks.deletes_begun && !std::exchange(resumed_, true);
-  refused_by_policy_ = (held_ || begins) && IsHeldByPolicy(me, snapshot);
-  if (refused_by_policy_) return Outcome::kSpared;
+  const bool own = snapshot.marks.condemned_by == me;
   if (own && marks_to_take_off_) {
-    marks_to_take_off_ = !TakeMarksOff(me, snapshot);
+    marks_to_take_off_ = !TakeMarksOff(me, *snapshot.root);
     return Outcome::kSpared;
   }
-  const HalfProof proof = ProveHalf(tools_, warn_once_, *snapshot.cluster, snapshot.root->meta.uid,
-                                    marks, ServerNow(snapshot, tools_.clock));
-  if (proof.wholeness == Wholeness::kUnknown) return Outcome::kSpared;
-  // The marks of a member may be of a deletion that ended where the cluster was made anew.
-  const bool half = proof.wholeness == Wholeness::kHalf && !snapshot.root_is_stand_in;
-  if (marks.deletes_begun) announcer_.Resuming();
-  const auto asked = IsAskedFor(marks) ? IsStillAsked(tools_, warn_once_, *snapshot.cluster,
-                                                      snapshot.root->meta.uid, marks,
-                                                      ServerNow(snapshot, tools_.clock))
-                                       : std::optional(false);
-  if (!asked) return Outcome::kSpared;
-  if (IsKept(snapshot.root->meta) && !*asked) {
-    return EndWithRoot(marks.condemned_by, snapshot, Refusal::kHold, kRootIsKept, proof.gone);
+  if (refused_by_policy_) {
+    const auto policy = MasterRoot(tools_.client, *snapshot.root).PolicyAgainstMarks();
+    refused_by_policy_ = policy && !IsOfGuard(*policy);
+    if (refused_by_policy_) return Outcome::kSpared;
   }
-  if (!own || held_ || (marks.deletes_begun && !half)) {
-    auto taken = TakeOver(me, snapshot, half);
-    if (!taken) return Outcome::kSpared;
-    marks = *std::move(taken);
+  if (!own) {
+    if (!TakeOver(me, snapshot)) return Outcome::kSpared;
+    // Nothing of the other's can be sent behind this.
+    tools_.clock.WaitUntil(tools_.clock.Now() + kFreshEvidence, stop);
+    if (stop.stop_requested()) return Outcome::kSpared;
   }
+  announcer_.Resuming();
   tools_.log.warn("resuming the deletion of cluster {}", snapshot.cluster->name);
   Progress progress;
-  progress.steps_done = marks.steps_done;
-  progress.gone = proof.gone;
-  if (!half) return CarryThrough({me, "", *asked, *snapshot.root}, std::move(progress), {});
-  DeletionOrder order{snapshot, marks, "what was begun goes on (" + marks.reason + ")"};
-  // The marks may be this watcher's only now, and it takes off no other's.
-  order.look.root->meta.common.Edit().annotations[annotation::kCondemnedBy] = me.ToText();
-  Deletion deletion(tools_, order, BeganAt(order, progress));
-  return Finish(order, deletion, progress).value_or(Outcome::kSpared);
+  progress.steps_done = snapshot.marks.steps_done;
+  return CarryThrough({me, "", false, true, *snapshot.root}, std::move(progress), stop);
 }
 
-// What the brake does not refuse is to write the deletion's age anew: the time under it doesn't
-// count, also for a watcher that is restarted.
-bool Reaper::IsHeldByPolicy(const WatcherId& me, const Snapshot& snapshot) {
-  MasterRoot root(tools_.client, *snapshot.root);
-  const auto policy = root.PolicyAgainstMarks();
-  if (!policy || IsOfGuard(*policy)) return false;
-  const bool is_new = !std::exchange(held_, true);
-  const Marks& marks = snapshot.marks;
-  const WallTime now = ServerNow(snapshot, tools_.clock);
-  const bool is_old =
-      marks.deleting_since && now - *marks.deleting_since >= tools_.settings->delete_deadline / 2;
-  const bool renews = is_old && marks.condemned_by == me && marks.deletes_begun;
-  if (!is_new && !renews) return true;
-  const HalfProof proof =
-      ProveHalf(tools_, warn_once_, *snapshot.cluster, snapshot.root->meta.uid, marks, now);
-  if (is_new) BackToWatching(snapshot, Refusal::kHold, *policy + WhatIsGone(proof.gone));
-  // What was made since could not be told any more.
-  if (renews && proof.wholeness == Wholeness::kHalf && proof.is_sure) {
-    auto written = root.WriteMarks({{annotation::kDeletingSince, FormatTime(now)}}, kMarksTimeout);
-    if (!written) warn_once_(written.error().message);
-  }
-  return true;
-}
-
-std::optional<Marks> Reaper::TakeOver(const WatcherId& me, const Snapshot& snapshot, bool is_half) {
-  Marks marks = snapshot.marks;
-  const WatcherId before = std::exchange(marks.condemned_by, me);
-  AnnotationChanges changes = {{annotation::kCondemnedBy, me.ToText()}};
-  if (is_half) {
-    marks.deleting_since = ServerNow(snapshot, tools_.clock);
-    changes[annotation::kDeletingSince] = FormatTime(*marks.deleting_since);
-  } else {
-    // What can't be proven is judged again, also by whoever comes after a crash.
-    marks.deletes_begun = false;
-    marks.first_deletes.clear();
-    changes[annotation::kDeletesBegun] = std::nullopt;
-    changes[annotation::kFirstDeletes] = std::nullopt;
-  }
-  MasterRoot root(tools_.client, *snapshot.root);
-  auto written = root.WriteMarks(changes, kMarksTimeout);
+bool Reaper::TakeOver(const WatcherId& me, const Snapshot& snapshot) {
+  const auto written = MasterRoot(tools_.client, *snapshot.root)
+                           .WriteMarks({{annotation::kCondemnedBy, me.ToText()}}, kMarksTimeout);
   if (!written) {
-    if (NotePolicy(written.error(), Refusal::kConflict) == Refusal::kHold) held_ = true;
-    warn_once_("the deletion that " + before.ToText() +
+    NotePolicy(written.error(), Refusal::kConflict);
+    warn_once_("the deletion that " + snapshot.marks.condemned_by.ToText() +
                " began can't be taken over: " + written.error().message);
-    return std::nullopt;
+    return false;
   }
   marks_to_take_off_ = false;
-  held_ = false;
-  if (before != me) announcer_.TakenOver(snapshot, snapshot.marks);
-  return marks;
-}
-
-Reaper::Outcome Reaper::EndWithRoot(const WatcherId& me, const Snapshot& snapshot, Refusal refusal,
-                                    const std::string& why, const std::vector<std::string>& gone) {
-  marks_to_take_off_ = !TakeMarksOff(me, snapshot);
-  BackToWatching(snapshot, refusal, why + WhatIsGone(gone));
-  return Outcome::kSpared;
+  announcer_.TakenOver(snapshot, snapshot.marks);
+  return true;
 }
 
 void Reaper::BackToWatching(const Snapshot& snapshot, std::optional<Refusal> refusal,
@@ -213,6 +153,13 @@ void Reaper::ShowWatching(std::optional<Refusal> refusal) {
   tools_.metrics.SetConfirmations(0);
 }
 
+Reaper::Outcome Reaper::Spare(const Case& of, const Snapshot& snapshot, const Doubt& doubt,
+                              const Decision* decision) {
+  marks_to_take_off_ = !TakeMarksOff(of.me, of.root);
+  BackToWatching(snapshot, doubt.refusal, doubt.detail, decision);
+  return Outcome::kSpared;
+}
+
 // The other watcher tells people how it ends.
 Reaper::Outcome Reaper::Overtaken() {
   tools_.log.warn("another watcher has taken the deletion over");
@@ -220,77 +167,38 @@ Reaper::Outcome Reaper::Overtaken() {
   return Outcome::kOvertaken;
 }
 
-Reaper::Outcome Reaper::CarryThrough(const Case& of, Progress progress, std::stop_token stop) {
-  for (;;) {
-    auto condemned = LastLook(of, progress, nullptr, stop);
+Reaper::Outcome Reaper::CarryThrough(const Case& of, Progress progress,
+                                     const std::stop_token& stop) {
+  std::optional<Deletion> deletion;
+  for (int rounds = 0;;) {
+    auto condemned = LastLook(of, progress.announced ? std::stop_token() : stop);
     if (!condemned) return condemned.error();
-    stop = {};  // there is no return
-    // Rounds that come to nothing, as where all members are stuck already, end at the deadline.
-    if (!progress.began || progress.fruitless == 0) progress.began = tools_.clock.Now();
-    progress.steps_done.merge(std::set<std::string>(condemned->marks.steps_done));
+    if (!progress.announced) progress.began = tools_.clock.Now();
     AnnounceDeletion(*condemned, progress);
-    if (AreStepsHeld(*condemned, progress)) return Outcome::kSpared;
     // Steps take their time, and meanwhile the cluster, still whole, may be in use again.
     if (RunStepsBefore(*condemned, progress)) continue;
-    if (auto outcome = BeginAndFinish(of, *condemned, progress)) return *outcome;
-    if (GivesUp(progress)) return GiveUp(*condemned, progress);
-    tools_.log.warn("no delete was accepted in time: looking again");
-    Wait(LongBackoff(progress.fruitless++), {});
-    if (!progress.any_open) continue;
-    if (auto outcome = GoOnIfHalf(*condemned, progress)) return *outcome;
-  }
-}
-
-// A delete whose answer was lost may have been carried out. The root alone tells, not a whole look:
-// our own pod may be gone, which would be a look's problem for ever.
-std::optional<Reaper::Outcome> Reaper::GoOnIfHalf(const DeletionOrder& condemned,
-                                                  Progress& progress) {
-  MasterRoot root(tools_.client, *condemned.look.root);
-  for (int attempt = 0;; ++attempt) {
-    tools_.turn({});
-    const RootState state = root.Read(RepeatedReads(tools_));
-    // What else it may be is told by the next last look.
-    if (state == RootState::kGone || state == RootState::kReplaced) return std::nullopt;
-    if (state != RootState::kUnknown) {
-      const Marks marks = root.marks();
-      const WatcherId& me = condemned.marks.condemned_by;
-      if (marks.condemned_by != me || marks.phase != Phase::kDeleting) return std::nullopt;
-      const HalfProof proof =
-          ProveHalf(tools_, warn_once_, *condemned.look.cluster, root.object().meta.uid, marks,
-                    ServerNow(condemned.look, tools_.clock));
-      progress.gone = proof.gone;
-      if (proof.wholeness == Wholeness::kMayWhole) return std::nullopt;
-      if (proof.wholeness == Wholeness::kHalf) {
-        const DeletionOrder order{condemned.look, marks, condemned.why};
-        Deletion deletion(tools_, order, BeganAt(order, progress));
-        return Finish(order, deletion, progress);
-      }
-    } else {
-      warn_once_(root.problem().message);
+    if (!deletion) deletion.emplace(tools_, *condemned, progress.began);
+    deletion->Take(*condemned);
+    const auto outcome = Delete(*condemned, *deletion, progress);
+    if (outcome != Deletion::Outcome::kStale) {
+      return End(of, *condemned, *deletion, progress, outcome, stop);
     }
-    if (GivesUp(progress)) return GiveUp(condemned, progress);
-    Wait(LongBackoff(attempt), {});
+    const bool is_over = tools_.gives_up && tools_.clock.Now() >= DeadlineOf(progress);
+    if (is_over) {
+      return End(of, *condemned, *deletion, progress, Deletion::Outcome::kGivenUp, stop);
+    }
+    tools_.log.info("no delete was accepted while the evidence was fresh: looking again");
+    Wait(LongBackoff(rounds++), {});
   }
-}
-
-bool Reaper::GivesUp(const Progress& progress) const {
-  return tools_.gives_up && progress.began &&
-         tools_.clock.Now() - *progress.began >= tools_.settings->delete_deadline;
-}
-
-Reaper::Outcome Reaper::GiveUp(const DeletionOrder& condemned, const Progress& progress) {
-  given_up_ = progress.any_open ? kNotAllDeleted : kNothingDeleted;
-  if (progress.any_open) return Outcome::kSpared;
-  marks_to_take_off_ = !TakeMarksOff(condemned.marks.condemned_by, condemned.look);
-  BackToWatching(condemned.look, Refusal::kConflict, given_up_ + WhatIsGone(progress.gone));
-  return Outcome::kSpared;
 }
 
 std::optional<Reaper::Doubt> Reaper::FindDoubt(const Case& of, const JudgedLook& look) {
   const Snapshot& snapshot = look.snapshot;
   const Marks& marks = snapshot.marks;
-  if (!look.decision.abandoned())
-    return Doubt{RefusalOf(look.decision.reason), look.decision.detail};
+  if (!look.decision.abandoned()) {
+    return Doubt{RefusalOf(look.decision.reason),
+                 look.decision.detail + (of.is_resumed ? WhatWasBegun(marks) : "")};
+  }
   const bool same_owner =
       of.is_asked || (of.owner_identity.empty()
                           ? marks.owner && snapshot.seen && marks.owner->uid == snapshot.seen->uid
@@ -299,11 +207,8 @@ std::optional<Reaper::Doubt> Reaper::FindDoubt(const Case& of, const JudgedLook&
     return Doubt{Refusal::kOwnerBack, snapshot.seen ? "the owner is another one now"
                                                     : "it isn't written whose deletion was begun"};
   }
-  if (snapshot.root->meta.deleting) {
-    return Doubt{Refusal::kConflict, "the master root is being deleted by another's hand"};
-  }
   const bool is_ours = snapshot.pod && snapshot.pod->meta.uid == of.me.uid;
-  if (is_ours && snapshot.IsPodTerminating()) {
+  if (is_ours && snapshot.IsPodTerminating() && marks.phase == Phase::kCondemned) {
     return Doubt{Refusal::kConflict, "the watcher's own pod is being deleted"};
   }
   const bool overtaken = marks.phase == Phase::kDeleting && marks.condemned_by != of.me;
@@ -320,74 +225,59 @@ JudgedLook Reaper::LookAt(const Case& of, const std::stop_token& stop) {
   return {std::move(snapshot), std::move(decision)};
 }
 
-Result<DeletionOrder, Reaper::Outcome> Reaper::LastLook(const Case& of, const Progress& progress,
-                                                        const std::vector<FirstDelete>* first,
-                                                        std::stop_token stop) {
-  const auto spare = [&](const JudgedLook& look, const Doubt& doubt) {
-    marks_to_take_off_ = !TakeMarksOff(of, look.snapshot);
-    if (marks_to_take_off_) tools_.log.warn("the marks could not be taken off yet");
-    BackToWatching(look.snapshot, doubt.refusal, doubt.detail + WhatIsGone(progress.gone),
-                   look.decision.abandoned() || !progress.gone.empty() ? nullptr : &look.decision);
-    return Unexpected{Outcome::kSpared};
-  };
+Result<DeletionOrder, Reaper::Outcome> Reaper::LastLook(const Case& of,
+                                                        const std::stop_token& stop) {
   JudgedLook look;
   for (int attempt = 0; attempt < kMostLastLooks && !stop.stop_requested(); ++attempt) {
     tools_.turn({});
     if (attempt > 0) Wait(Backoff(attempt), stop);
     look = LookAt(of, stop);
     if (stop.stop_requested()) break;
-    if (auto doubt = FindDoubt(of, look)) return spare(look, *doubt);
-    const Snapshot& snapshot = look.snapshot;
-    if (snapshot.marks.condemned_by != of.me) return Unexpected{Overtaken()};
-    const Duration age = snapshot.EvidenceAge(tools_.clock, tools_.client);
-    if (age >= kFreshEvidence) {
-      tools_.log.info("the evidence of the last look is {} old: looking again",
-                      FormatDuration(age));
-      continue;
+    // A resumption that can't read waits: its marks stay.
+    if (of.is_resumed && look.decision.reason == Reason::kUnknown) {
+      warn_once_("the deletion waits: " + look.decision.detail);
+      return Unexpected{Outcome::kSpared};
     }
-    Marks marks = snapshot.marks;
-    marks.phase = Phase::kDeleting;
-    marks.reason = ToString(look.decision.reason);
-    AnnotationChanges changes = CondemnedMarks(of.me, look.decision.reason, marks.phase);
-    marks.deletes_begun = first != nullptr;
-    marks.first_deletes = first != nullptr ? *first : std::vector<FirstDelete>();
-    changes[annotation::kDeletesBegun] = first ? std::optional("true") : std::nullopt;
-    changes[annotation::kFirstDeletes] =
-        first != nullptr ? std::optional(FirstDeletesMark(*first)) : std::nullopt;
-    const bool anew = first == nullptr && progress.fruitless == 0;
-    if (anew || !marks.deleting_since) {
-      marks.deleting_since = ServerNow(snapshot, tools_.clock);
-      changes[annotation::kDeletingSince] = FormatTime(*marks.deleting_since);
+    if (auto doubt = FindDoubt(of, look)) {
+      const Decision* decision = look.decision.abandoned() ? nullptr : &look.decision;
+      return Unexpected{Spare(of, look.snapshot, *doubt, of.is_resumed ? nullptr : decision)};
     }
-    MasterRoot root(tools_.client, *snapshot.root);
-    // To write may take its time, and the machine may be suspended.
-    const auto is_fresh = [&] {
-      return snapshot.EvidenceAge(tools_.clock, tools_.client) < kFreshEvidence;
-    };
-    auto written =
-        root.WriteMarks(changes, kFreshEvidence - age,
-                        Patience::While([&] { return !stop.stop_requested() && is_fresh(); }));
-    if (written && !is_fresh()) {
-      tools_.log.info("the evidence is older than what was written on it: looking again");
-      continue;
+    if (look.snapshot.marks.condemned_by != of.me) return Unexpected{Overtaken()};
+    auto written = WritePointOfNoReturn(of, look, stop);
+    if (written) return *std::move(written);
+    const ApiError& error = written.error();
+    if (!IsTransient(error.failure) && error.failure != ApiFailure::kNotSent) {
+      return Unexpected{
+          Spare(of, look.snapshot, {NotePolicy(error, Refusal::kConflict), error.message})};
     }
-    if (written) {
-      return DeletionOrder{std::move(look.snapshot), std::move(marks), look.decision.detail};
-    }
-    if (!IsTransient(written.error().failure)) {
-      return spare(look,
-                   {NotePolicy(written.error(), Refusal::kConflict), written.error().message});
-    }
-    tools_.log.info("the last look is repeated: {}", written.error().message);
+    tools_.log.info("the last look is repeated: {}", error.message);
   }
-  // Marks that can't be written stay, and are taken off when they are seen again. If the watcher is
-  // told to stop, the next one does that (RivalWatchers).
-  if (!stop.stop_requested()) {
-    marks_to_take_off_ = true;
-    BackToWatching(look.snapshot, Refusal::kConflict,
-                   "the point of no return could not be written in time");
-  }
-  return Unexpected{Outcome::kSpared};
+  // Whoever is told to stop leaves its marks to the next watcher.
+  if (stop.stop_requested()) return Unexpected{Outcome::kSpared};
+  return Unexpected{Spare(
+      of, look.snapshot, {Refusal::kConflict, "the point of no return could not be written in time"})};
+}
+
+Result<DeletionOrder, ApiError> Reaper::WritePointOfNoReturn(const Case& of, JudgedLook& look,
+                                                             const std::stop_token& stop) {
+  Snapshot& snapshot = look.snapshot;
+  const Unexpected<ApiError> old{
+      ApiError{ApiFailure::kNotSent, "its evidence has grown old", std::nullopt}};
+  const auto age = [&] { return snapshot.EvidenceAge(tools_.clock, tools_.client); };
+  if (age() >= kFreshEvidence) return old;
+  Marks marks = snapshot.marks;
+  marks.phase = Phase::kDeleting;
+  marks.reason = ToString(look.decision.reason);
+  marks.deleting_since = ServerNow(snapshot, tools_.clock);
+  AnnotationChanges changes = CondemnedMarks(of.me, look.decision.reason, marks.phase);
+  changes[annotation::kDeletingSince] = FormatTime(*marks.deleting_since);
+  // To write may take its time, and the machine may be suspended.
+  const auto may_write = [&] { return !stop.stop_requested() && age() < kFreshEvidence; };
+  auto written = MasterRoot(tools_.client, *snapshot.root)
+                     .WriteMarks(changes, kFreshEvidence - age(), Patience::While(may_write));
+  if (!written) return Unexpected{std::move(written).error()};
+  if (age() >= kFreshEvidence) return old;
+  return DeletionOrder{std::move(snapshot), std::move(marks), look.decision.detail, of.is_asked, {}};
 }
 
 void Reaper::Wait(Duration backoff, const std::stop_token& stop) {
@@ -395,43 +285,22 @@ void Reaper::Wait(Duration backoff, const std::stop_token& stop) {
   tools_.clock.WaitUntil(tools_.clock.Now() + std::max(backoff, asked), stop);
 }
 
-bool Reaper::TakeMarksOff(const Case& of, const Snapshot& snapshot) {
-  if (snapshot.root && snapshot.root->meta.uid == of.root.meta.uid) {
-    return TakeMarksOff(of.me, snapshot);
-  }
-  // The look has found another root, or none.
-  MasterRoot root(tools_.client, of.root);
-  const RootState state = root.Read({}, kMarksTimeout);
-  if (state == RootState::kGone || state == RootState::kReplaced) return true;
-  if (state == RootState::kUnknown) return false;
-  Snapshot condemned;
-  condemned.root = root.object();
-  return TakeMarksOff(of.me, condemned);
-}
-
-bool Reaper::TakeMarksOff(const WatcherId& me, const Snapshot& snapshot) {
-  if (!snapshot.root) return false;
-  MasterRoot root(tools_.client, *snapshot.root);
+bool Reaper::TakeMarksOff(const WatcherId& me, const KubeObject& object, bool condemnation_only) {
+  MasterRoot root(tools_.client, object);
   for (int attempt = 0; attempt < kMostMarksOff; ++attempt) {
-    if (root.marks().condemned_by != me) return true;
-    auto written = root.WriteMarks(WithoutProtocolMarks(), kMarksTimeout);
+    const RootState state = root.Read({}, kMarksTimeout);
+    if (state == RootState::kGone || state == RootState::kReplaced) return true;
+    if (state == RootState::kUnknown) return false;
+    const Marks marks = root.marks();
+    if (marks.condemned_by != me) return true;
+    if (condemnation_only && marks.phase == Phase::kDeleting) return true;
+    const auto written = root.WriteMarks(WithoutProtocolMarks(), kMarksTimeout);
     if (written) return true;
     warn_once_("marks: " + written.error().message);
     // Controllers write status all the time.
     if (written.error().failure != ApiFailure::kConflict) return false;
-    const RootState state = root.Read();
-    if (state != RootState::kOurs && state != RootState::kTerminating) return false;
   }
   return false;
-}
-
-void Reaper::TakeCondemnationOff(const WatcherId& me, const KubeObject& root) {
-  MasterRoot now(tools_.client, root);
-  const RootState state = now.Read({}, kMarksTimeout);
-  if (state != RootState::kOurs || now.marks().phase != Phase::kCondemned) return;
-  Snapshot look;
-  look.root = now.object();
-  TakeMarksOff(me, look);
 }
 
 bool Reaper::AnyToRun(const std::vector<Step>& steps, const char* prefix,
@@ -442,24 +311,11 @@ bool Reaper::AnyToRun(const std::vector<Step>& steps, const char* prefix,
   });
 }
 
-// Marks that are there already are written again under a brake.
-bool Reaper::AreStepsHeld(const DeletionOrder& condemned, const Progress& progress) {
-  if (!AnyToRun(condemned.look.steps.before, kBefore, progress)) return false;
-  const auto policy = MasterRoot(tools_.client, *condemned.look.root).PolicyAgainstMarks();
-  if (!policy || IsOfGuard(*policy)) return false;
-  refused_by_policy_ = held_ = true;
-  BackToWatching(condemned.look, Refusal::kHold, *policy + WhatIsGone(progress.gone));
-  return true;
-}
-
 bool Reaper::RunStepsBefore(const DeletionOrder& condemned, Progress& progress) {
   const std::vector<Step>& steps = condemned.look.steps.before;
   if (!AnyToRun(steps, kBefore, progress)) return false;
-  const auto left =
-      BeganAt(condemned, progress) + tools_.settings->delete_deadline - tools_.clock.Now();
-  RunSteps(steps, kBefore, condemned,
-           std::min(tools_.settings->steps_deadline, std::chrono::duration_cast<Duration>(left)),
-           progress);
+  const auto left = std::chrono::duration_cast<Duration>(DeadlineOf(progress) - tools_.clock.Now());
+  RunSteps(steps, kBefore, condemned, std::min(tools_.settings->steps_deadline, left), progress);
   return true;
 }
 
@@ -502,127 +358,74 @@ void Reaper::MarkStepsDone(const DeletionOrder& condemned, const Progress& progr
   tools_.log.warn("the steps that are done could not be marked");
 }
 
-MonotonicTime Reaper::BeganAt(const DeletionOrder& condemned, const Progress& progress) const {
-  if (progress.began) return *progress.began;
-  return tools_.clock.Now() - DeletionAge(condemned.marks, condemned.look, tools_.clock);
-}
-
 void Reaper::AnnounceDeletion(const DeletionOrder& condemned, Progress& progress) {
   tools_.metrics.SetPhase(ToString(Phase::kDeleting));
-  const auto age =
-      std::chrono::duration_cast<Duration>(tools_.clock.Now() - BeganAt(condemned, progress));
-  tools_.metrics.SetDeletionDeadline(tools_.clock.WallNow() + tools_.settings->delete_deadline -
-                                     age);
-  if (progress.announced) return;
-  progress.announced = true;
+  const auto left =
+      std::chrono::duration_cast<Duration>(DeadlineOf(progress) - tools_.clock.Now());
+  tools_.metrics.SetDeletionDeadline(tools_.clock.WallNow() + left);
+  if (std::exchange(progress.announced, true)) return;
   announcer_.Deleting(condemned.look, condemned.marks, condemned.why);
 }
 
-std::optional<Reaper::Outcome> Reaper::BeginAndFinish(const Case& of,
-                                                      const DeletionOrder& condemned,
-                                                      Progress& progress) {
-  Deletion deletion(tools_, condemned, BeganAt(condemned, progress));
-  if (!progress.tried) progress.tried = tools_.clock.Now();
-  if (!deletion.Prepare(*progress.tried, progress.fruitless > 0)) {
-    deletion.TakeBack();
-    return std::nullopt;
-  }
-  auto begun = LastLook(of, progress, &deletion.first_deletes(), {});
-  if (!begun) {
-    deletion.TakeBack();
-    return begun.error();
-  }
-  deletion.Begin(*begun);
-  return Finish(*begun, deletion, progress);
-}
-
-std::optional<Reaper::Outcome> Reaper::Finish(const DeletionOrder& condemned, Deletion& deletion,
-                                              Progress& progress) {
-  AnnounceDeletion(condemned, progress);
-  const MonotonicTime began = BeganAt(condemned, progress);
-  const MonotonicTime deadline = began + tools_.settings->delete_deadline;
+Deletion::Outcome Reaper::Delete(const DeletionOrder& condemned, Deletion& deletion,
+                                 Progress& progress) {
+  const MonotonicTime deadline = DeadlineOf(progress);
   Deletion::Outcome outcome = deletion.DeleteMembers(deadline);
-  if (outcome == Deletion::Outcome::kDone && !deletion.overdue().empty()) {
-    announcer_.Trouble(condemned.look, "Overdue",
-                       "its deadline has passed; " + Joined(deletion.overdue()));
-  }
+  // Meanwhile something may have been made again, even the master root.
   if (outcome == Deletion::Outcome::kDone && RunStepsAfter(condemned, progress)) {
-    // Meanwhile something may have been made again, even the master root.
     outcome = deletion.DeleteMembers(deadline);
   }
-  const bool members_are_gone = outcome == Deletion::Outcome::kDone;
-  if (members_are_gone) outcome = deletion.DeleteRoot(deadline);
-  const auto all_gone = [&] {
-    std::vector<std::string> gone = progress.gone;
-    const auto& deleted = deletion.first_deleted();
-    gone.insert(gone.end(), deleted.begin(), deleted.end());
-    return gone;
+  return outcome == Deletion::Outcome::kDone ? deletion.DeleteRoot(deadline) : outcome;
+}
+
+Reaper::Outcome Reaper::End(const Case& of, const DeletionOrder& condemned, Deletion& deletion,
+                            const Progress& progress, Deletion::Outcome outcome,
+                            const std::stop_token& stop) {
+  const std::string gone = WhatIsGone(deletion.first_deleted());
+  const auto ends = [&](Refusal refusal, const std::string& why) {
+    BackToWatching(condemned.look, refusal, "its deletion ends here: " + why + gone);
+    return Outcome::kSpared;
+  };
+  const auto spare = [&](Refusal refusal, const std::string& why) {
+    return Spare(of, condemned.look, {refusal, why + gone});
   };
   switch (outcome) {
     case Deletion::Outcome::kDone:
-      TellEnd(deletion, condemned, began);
-      return Outcome::kDone;
-    case Deletion::Outcome::kStale:
-      deletion.TakeBack();
-      progress.any_open = progress.any_open || deletion.any_open();
-      return std::nullopt;
-    case Deletion::Outcome::kKept:
-    case Deletion::Outcome::kRelabelled: {
-      deletion.TakeBack();
-      const bool is_kept = outcome == Deletion::Outcome::kKept;
-      return EndWithRoot(condemned.marks.condemned_by, condemned.look,
-                         is_kept ? Refusal::kHold : Refusal::kConflict,
-                         is_kept ? kRootIsKept : "the master root is labelled with another cluster",
-                         all_gone());
-    }
-    case Deletion::Outcome::kOtherMaster:
-      marks_to_take_off_ = !TakeMarksOff(condemned.marks.condemned_by, condemned.look);
-      BackToWatching(condemned.look, Refusal::kConflict,
-                     std::string("its deletion ends here: ") +
-                         (condemned.look.root_is_stand_in
-                              ? "a master of the cluster"
-                              : "the master root is taken down by another's hand, and another "
-                                "master of the cluster") +
-                         " is there" + WhatIsGone(deletion.first_deleted()));
-      return Outcome::kSpared;
-    case Deletion::Outcome::kOvertaken:
-      return Overtaken();
-    case Deletion::Outcome::kHeld:
-      deletion.TakeBack();
-      refused_by_policy_ = held_ = true;
-      BackToWatching(condemned.look, Refusal::kHold, deletion.policy() + WhatIsGone(all_gone()));
-      return Outcome::kSpared;
-    case Deletion::Outcome::kGivenUp:
-      if (deletion.IsWhole()) deletion.TakeBack();
-      progress.any_open = progress.any_open || deletion.any_open() || !deletion.IsWhole();
-      return GiveUp(condemned, progress);
-    case Deletion::Outcome::kCalledOff:
-      deletion.TakeBack();
-      BackToWatching(condemned.look, Refusal::kConflict,
-                     "its deletion ends here: the marks on the master root no longer name us" +
-                         WhatIsGone(deletion.first_deleted()));
-      return Outcome::kSpared;
-    case Deletion::Outcome::kReplaced:
-      // Somebody's new cluster: it is watched over from now on.
-      if (members_are_gone) {
-        TellEnd(deletion, condemned, began);
-        tools_.log.warn("another object has the master root's name");
-        ShowWatching(Refusal::kUidChanged);
-      } else {
-        const std::string deletes = deletion.Report().DeletesText();
-        BackToWatching(condemned.look, Refusal::kUidChanged,
-                       "its deletion ends here: another object has the master root's name" +
-                           (deletes.empty() ? "" : "; " + deletes));
+      if (deletion.AwaitGone(DeadlineOf(progress), stop)) {
+        TellEnd(deletion, condemned, progress);
+        return Outcome::kDone;
       }
+      given_up_ = "its master root's delete was accepted, but it or its pods are still there";
+      return stop.stop_requested() ? Outcome::kDone : Outcome::kSpared;
+    case Deletion::Outcome::kKept:
+      return spare(Refusal::kHold, "the master root is annotated cluster-watcher/keep");
+    case Deletion::Outcome::kRootMustStay:
+      return spare(Refusal::kUnknown, "the master root stays: " + deletion.root_held_back());
+    case Deletion::Outcome::kReplaced:
+      return ends(Refusal::kUidChanged, "another object has the master root's name");
+    case Deletion::Outcome::kRootGone:
+      return ends(Refusal::kConflict, "somebody deleted the master root");
+    case Deletion::Outcome::kNewMaster:
+      return ends(Refusal::kConflict, "there is another master");
+    case Deletion::Outcome::kCalledOff:
+      return ends(Refusal::kConflict, "the marks on the master root no longer name us");
+    case Deletion::Outcome::kHeld:
+      refused_by_policy_ = true;
+      BackToWatching(condemned.look, Refusal::kHold, deletion.policy() + gone);
+      return Outcome::kSpared;
+    case Deletion::Outcome::kStale:
+    case Deletion::Outcome::kGivenUp:
+      given_up_ = deletion.IsWhole() ? "nothing of it could be deleted by the deadline"
+                                     : "not all of it could be deleted by the deadline";
       return Outcome::kSpared;
   }
   return Outcome::kSpared;
 }
 
 void Reaper::TellEnd(const Deletion& deletion, const DeletionOrder& condemned,
-                     MonotonicTime began) {
+                     const Progress& progress) {
   DeletionReport report = deletion.Report();
-  report.took = std::chrono::duration_cast<Duration>(tools_.clock.Now() - began);
+  report.took = std::chrono::duration_cast<Duration>(tools_.clock.Now() - progress.began);
   {
     // Before people are told, which may take a while.
     const auto together = tools_.metrics.Together();
@@ -633,68 +436,6 @@ void Reaper::TellEnd(const Deletion& deletion, const DeletionOrder& condemned,
     tools_.metrics.SetPhase(ToString(Phase::kDone));
   }
   announcer_.Deleted(condemned.look, condemned.marks.reason, report);
-}
-
-bool Reaper::FinishOnTermination() {
-  const auto look_and_decide = [this]() -> std::optional<JudgedLook> {
-    auto snapshot = observer_.TerminationLook();
-    if (!snapshot) return std::nullopt;
-    Decision decision = DecideWithOthers(observer_, *snapshot, {});
-    if (!decision.abandoned()) return std::nullopt;
-    return JudgedLook{*std::move(snapshot), std::move(decision)};
-  };
-  auto judged = look_and_decide();
-  if (!judged) return false;
-  const Decision& decision = judged->decision;
-  const MonotonicTime began = tools_.clock.Now();
-  const Duration allowed = tools_.settings->delete_deadline;
-  tools_.log.warn("the master root is being taken down and the driver is gone");
-  {
-    const auto together = tools_.metrics.Together();
-    const Snapshot& look = judged->snapshot;
-    tools_.metrics.Polled(look.facts.ObservationText(), look.ended - look.began,
-                          tools_.clock.WallNow());
-    tools_.metrics.SetVerdict(decision.verdict(), ToString(decision.reason));
-    tools_.metrics.SetPhase(ToString(Phase::kDeleting));
-    tools_.metrics.SetDeletionDeadline(tools_.clock.WallNow() + allowed);
-  }
-  Marks marks = judged->snapshot.marks;
-  marks.reason = ToString(decision.reason);
-  const DeletionOrder condemned{
-      std::move(judged->snapshot), std::move(marks),
-      "it is taken down by hand and its driver is gone: " + decision.detail};
-  // There may be two seconds left in all: people are told once the first deletes are sent.
-  bool told = false;
-  const auto tell = [&] {
-    if (!told) announcer_.Deleting(condemned.look, condemned.marks, condemned.why);
-    told = true;
-  };
-  Deletion deletion(tools_, condemned, began);
-  bool told_hold = false;
-  const bool finished = deletion.FinishMembers(
-      began + allowed,
-      [&] {
-        tell();
-        const auto again = look_and_decide();
-        return again ? std::optional(again->snapshot.evidence_since) : std::nullopt;
-      },
-      [&] {
-        if (std::exchange(told_hold, true)) return;
-        tools_.metrics.Refused(ToString(Refusal::kHold));
-        announcer_.Trouble(condemned.look, "Stopping",
-                           "its members can't be deleted as long as this holds, and stay if this "
-                           "pod ends before: " +
-                               deletion.policy());
-      });
-  if (finished || !deletion.first_deleted().empty()) tell();
-  if (!finished) {
-    const char* why = "the members were not finished: that is not, or no longer, ours to do";
-    tools_.log.warn("{}", why);
-    announcer_.Trouble(condemned.look, "Stopping", why);
-    return false;
-  }
-  TellEnd(deletion, condemned, began);
-  return true;
 }
 
 void Reaper::Rehearse(const Snapshot& snapshot, const Decision& decision) {

@@ -1,9 +1,8 @@
 // The protocol that leads to a deletion: condemn, last look, point of no return, steps, another
 // last look, first delete. Each is written on the master root before it is taken, so that a watcher
 // that comes after a crash knows how far it went. Until the first delete, every doubt that a look
-// shows leads back to watching; after it nothing does but a master root that is to be kept: half a
-// cluster is no cluster. Whoever resumes a deletion judges the cluster again unless it is proven
-// half.
+// shows leads back to watching. Marks are no evidence: whoever resumes a deletion looks again, and
+// goes on only if the cluster is abandoned still.
 #pragma once
 
 #include <optional>
@@ -25,9 +24,9 @@ namespace cluster_watcher {
 class Reaper {
  public:
   enum class Outcome {
-    kSpared,     // back to watching
+    kSpared,     // back to watching, or it has to wait: look again
     kOvertaken,  // another watcher finishes the deletion
-    kDone,       // the cluster is gone: the master root's delete was accepted
+    kDone,       // the cluster is gone, as far as Tools::until asks for
   };
 
   // `dial` reaches the servers of steps.
@@ -37,15 +36,15 @@ class Reaper {
   // Condemns the cluster in the name of `me`, under the resourceVersion that `snapshot` read, and
   // carries that through if a new look still says that it is abandoned by the same owner.
   // `snapshot` is the confirming look, `decision` what it came to, other drivers included. With the
-  // reason kAsked no rule is asked then, and `keep` on the master root doesn't bind it. `stop` is
-  // heeded up to the point of no return.
+  // reason kAsked no rule is asked then, `keep` on the master root doesn't bind it, and another's
+  // marks are overwritten. `stop` is heeded up to the point of no return, and while the end is
+  // waited for.
   Outcome Condemn(const WatcherId& me, const Snapshot& snapshot, const Decision& decision,
                   const Abandonment& abandonment, std::stop_token stop);
 
   // Resumes the deletion that the marks on the root of `snapshot` tell of, or takes it over in the
-  // name of `me`, under the resourceVersion that `snapshot` read. If they are only left over from a
-  // cluster that was spared, takes them off instead. kSpared also if it has to wait.
-  Outcome Resume(const WatcherId& me, const Snapshot& snapshot);
+  // name of `me`, under the resourceVersion that `snapshot` read. It is judged again first.
+  Outcome Resume(const WatcherId& me, const Snapshot& snapshot, const std::stop_token& stop);
 
   // Whether the last of these came to nothing because an admission policy, such as the brake,
   // refused to have the cluster condemned or deleted.
@@ -53,8 +52,10 @@ class Reaper {
   // Why the last of these was given up at its deadline, as these tools ask for; empty: it wasn't.
   const std::string& given_up() const { return given_up_; }
 
-  // For a command that is told to stop: takes its condemnation off `root`, if that still bears it.
-  void TakeCondemnationOff(const WatcherId& me, const KubeObject& root);
+  // Takes the marks of `me` off `root`, whatever its look has found. For a command that is told to
+  // stop: with `condemnation_only` those of a deletion that was begun stay. False: they may still
+  // be there.
+  bool TakeMarksOff(const WatcherId& me, const KubeObject& root, bool condemnation_only = false);
 
   // The one way back to watching: shows it, and tells it. `refusal`: if a deletion of this
   // watcher's that was due is held back. `decision`: of the look that spares the cluster, if one
@@ -62,103 +63,79 @@ class Reaper {
   void BackToWatching(const Snapshot& snapshot, std::optional<Refusal> refusal,
                       const std::string& detail, const Decision* decision = nullptr);
 
-  // For when the pod is told to stop (`--on-termination=finish`): if somebody takes the cluster
-  // down by hand and its driver is gone, deletes its members too. In every other case all stays as
-  // it is. True: they are gone.
-  bool FinishOnTermination();
-
   // One pass of deletes with dryRun=All: no marks, nothing changes.
   void Rehearse(const Snapshot& snapshot, const Decision& decision);
 
  private:
-  // What is done already of a deletion that is under way, even if it could not be marked.
-  struct Progress {
-    std::set<std::string> steps_done;
-    bool announced = false;
-    std::optional<MonotonicTime> began;  // the point of no return was last written
-    std::optional<MonotonicTime> tried;  // the members were first listed
-    int fruitless = 0;                   // rounds in which no delete was accepted
-    bool any_open = false;               // a delete of theirs may have been carried out
-    std::vector<std::string> gone;       // before the cluster was judged again
-  };
-
   // Whose deletion it is, and of whose cluster.
   struct Case {
     WatcherId me;
     std::string owner_identity;  // empty: the owner that the marks name
     bool is_asked;               // by a person, whatever the rules say
+    bool is_resumed;             // it was begun before
     KubeObject root;             // as it was condemned, or its deletion resumed
   };
+  // How far a deletion is, even if it could not be marked.
+  struct Progress {
+    std::set<std::string> steps_done;
+    bool announced = false;
+    MonotonicTime began{};  // the point of no return was first written
+  };
+
   // The last look, the steps before and the deletion.
-  Outcome CarryThrough(const Case& of, Progress progress, std::stop_token stop);
-  // Looks again and writes the point of no return or, with `first`, that deletes are begun and what
-  // is deleted first. The error: kSpared or kOvertaken.
-  Result<DeletionOrder, Outcome> LastLook(const Case& of, const Progress& progress,
-                                          const std::vector<FirstDelete>* first,
-                                          std::stop_token stop);
-  // The deletion that was begun goes on if the cluster is half. nullopt: it may be whole.
-  std::optional<Outcome> GoOnIfHalf(const DeletionOrder& condemned, Progress& progress);
-  bool GivesUp(const Progress& progress) const;
-  // What may be half a cluster keeps its marks, for whoever comes later.
-  Outcome GiveUp(const DeletionOrder& condemned, const Progress& progress);
-  // Whether a policy, such as the brake, keeps the deletion that was begun from going on.
-  bool IsHeldByPolicy(const WatcherId& me, const Snapshot& snapshot);
-  // Writes that the deletion is that of `me` now. The marks as they are then; nullopt: it could not
-  // be written.
-  std::optional<Marks> TakeOver(const WatcherId& me, const Snapshot& snapshot, bool is_half);
-  // Nothing more is deleted, because of what was made of the master root.
-  Outcome EndWithRoot(const WatcherId& me, const Snapshot& snapshot, Refusal refusal,
-                      const std::string& why, const std::vector<std::string>& gone);
+  Outcome CarryThrough(const Case& of, Progress progress, const std::stop_token& stop);
+  // Looks again and writes the point of no return. The error: kSpared or kOvertaken.
+  Result<DeletionOrder, Outcome> LastLook(const Case& of, const std::stop_token& stop);
+  // Writes the point of no return on what `look` read; the error is that of the write, or kNotSent:
+  // its evidence grew old.
+  Result<DeletionOrder, ApiError> WritePointOfNoReturn(const Case& of, JudgedLook& look,
+                                                       const std::stop_token& stop);
+  // Writes that the deletion is that of `me` now.
+  bool TakeOver(const WatcherId& me, const Snapshot& snapshot);
   // Why `look` spares the cluster that `me` has condemned; nullopt: it doesn't.
   struct Doubt {
     Refusal refusal;
     std::string detail;
   };
+  static std::optional<Doubt> FindDoubt(const Case& of, const JudgedLook& look);
   // The refusal that a write of marks came to that failed for good; else `otherwise`.
   Refusal NotePolicy(const ApiError& error, Refusal otherwise);
-  static std::optional<Doubt> FindDoubt(const Case& of, const JudgedLook& look);
+  // Takes the marks off, and goes back to watching.
+  Outcome Spare(const Case& of, const Snapshot& snapshot, const Doubt& doubt,
+                const Decision* decision = nullptr);
   // Looks, and decides by the rules unless the deletion is asked for.
   JudgedLook LookAt(const Case& of, const std::stop_token& stop);
   Outcome Overtaken();
-  // Takes the marks off the root of the case, whatever the look has found. As the other one.
-  bool TakeMarksOff(const Case& of, const Snapshot& snapshot);
-  // Takes the marks of `me` off. False: they may still be there.
-  bool TakeMarksOff(const WatcherId& me, const Snapshot& snapshot);
   void ShowWatching(std::optional<Refusal> refusal);
   bool AnyToRun(const std::vector<Step>& steps, const char* prefix, const Progress& progress) const;
-  // Whether a policy, such as the brake, keeps the steps before from being run.
-  bool AreStepsHeld(const DeletionOrder& condemned, const Progress& progress);
-  // True: some were run, which took its time.
+  // Both: true: some were run, which took its time.
   bool RunStepsBefore(const DeletionOrder& condemned, Progress& progress);
   bool RunStepsAfter(const DeletionOrder& condemned, Progress& progress);
   void RunSteps(const std::vector<Step>& steps, const char* prefix, const DeletionOrder& condemned,
                 Duration allowed, Progress& progress);
   void MarkStepsDone(const DeletionOrder& condemned, const Progress& progress);
-  // Both: nullopt if no delete was accepted in time, so that a new look is needed.
-  std::optional<Outcome> BeginAndFinish(const Case& of, const DeletionOrder& condemned,
-                                        Progress& progress);
-  std::optional<Outcome> Finish(const DeletionOrder& condemned, Deletion& deletion,
-                                Progress& progress);
+  Deletion::Outcome Delete(const DeletionOrder& condemned, Deletion& deletion, Progress& progress);
+  // What comes of it that `deletion` has ended so.
+  Outcome End(const Case& of, const DeletionOrder& condemned, Deletion& deletion,
+              const Progress& progress, Deletion::Outcome outcome, const std::stop_token& stop);
   // Waits, and as long as the API server asks for by Retry-After.
   void Wait(Duration backoff, const std::stop_token& stop);
-  // When the deletion began: the deadline counts from then.
-  MonotonicTime BeganAt(const DeletionOrder& condemned, const Progress& progress) const;
+  MonotonicTime DeadlineOf(const Progress& progress) const {
+    return progress.began + tools_.settings->delete_deadline;
+  }
   void AnnounceDeletion(const DeletionOrder& condemned, Progress& progress);
-  void TellEnd(const Deletion& deletion, const DeletionOrder& condemned, MonotonicTime began);
+  void TellEnd(const Deletion& deletion, const DeletionOrder& condemned, const Progress& progress);
 
   const Tools tools_;
   Observer& observer_;
   Announcer& announcer_;
   WarnOnce warn_once_;
   StepRunner steps_;
-  // The marks of a cluster that was spared could not be taken off yet. Nothing was deleted, and
-  // nothing is on the strength of them.
+  // The marks of a cluster that was spared could not be taken off yet. Nothing is deleted on the
+  // strength of them.
   bool marks_to_take_off_ = false;
   bool refused_by_policy_ = false;
   std::string given_up_;
-  // A deletion that was begun stands still because of one. Its time begins anew when it goes on.
-  bool held_ = false;
-  bool resumed_ = false;  // what this watcher found begun when it was started
 };
 
 }  // namespace cluster_watcher

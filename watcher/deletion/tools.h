@@ -16,6 +16,13 @@
 
 namespace cluster_watcher {
 
+// How far a deletion goes before its end is said.
+enum class Until {
+  kAccepted,  // the master root's delete was accepted; members that are terminating count as gone
+  kGone,      // the root and the cluster's pods are gone, our own aside
+  kAllGone,   // so is every member: deletes are sent in the foreground
+};
+
 struct Tools {
   KubeClient& client;
   Discovery& discovery;
@@ -26,13 +33,11 @@ struct Tools {
   // The heartbeat: called again and again by whoever works for long, and told how long the next
   // thing may take if that is long.
   std::function<void(Duration may_take)> turn;
-  // Whether members that are terminating are waited for. Who deletes a cluster at the end of its
-  // own life has no time for that.
-  bool awaits_end = true;
+  Until until = Until::kGone;
   // Whether a deletion that comes to nothing is left at its deadline to whoever comes later. Who
   // has other clusters to see to can't try for ever.
   bool gives_up = false;
-  // Once it is requested, members that are terminating are waited for no longer.
+  // Once it is requested, what is terminating is no longer waited for.
   std::stop_token hurry = {};
 };
 

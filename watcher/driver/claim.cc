@@ -171,7 +171,7 @@ std::optional<DriverOutcome> WhyNotAnother(const DriverTools& tools, const Clust
 }
 
 std::optional<DriverOutcome> WhyNotAUser(const DriverTools& tools, const Application& app) {
-  const auto types = ClusterProbe(tools.client, tools.discovery).DriverTypes("", tools.Reads());
+  const auto types = ClusterProbe(tools.client, tools.discovery).DriverTypes(tools.Reads());
   if (!types) return Unknown(types.error());
   if (std::find(types->begin(), types->end(), app.owner->type) != types->end()) return std::nullopt;
   return DriverOutcome::Of(DriverExit::kWrongUsage,
@@ -184,10 +184,7 @@ std::optional<DriverOutcome> UsedByAnother(const DriverTools& tools, const Clust
                                            const Application& app) {
   ClusterProbe probe(tools.client, tools.discovery);
   OwnerOfCluster owner;
-  if (app.owner) {
-    owner.uid = app.owner->meta.uid;
-    owner.kind = app.owner->type->SingularName();
-  }
+  if (app.owner) owner.uid = app.owner->meta.uid;
   const OtherDrivers others = probe.FindOtherDrivers(cluster, owner, tools.Reads());
   if (others.in_use_by) {
     return DriverOutcome::Of(DriverExit::kOthers, Said(cluster, "is used by " + *others.in_use_by));

@@ -46,11 +46,10 @@ Result<Names, ApiError> FindNames(const DriverTools& tools, const std::string& l
 
 // Owners that say that they use the cluster; what another of them controls is none.
 Result<std::vector<std::string>, ApiError> FindDrivers(const DriverTools& tools,
-                                                       const ClusterId& cluster,
-                                                       const std::string& owner_kind) {
+                                                       const ClusterId& cluster) {
   ClusterProbe probe(tools.client, tools.discovery);
   const Patience patience = tools.Reads();
-  auto types = probe.DriverTypes(owner_kind, patience);
+  auto types = probe.DriverTypes(patience);
   if (!types) return Unexpected{std::move(types).error()};
   std::vector<KubeObject> found;
   std::set<std::string> uids;
@@ -130,9 +129,7 @@ Result<std::optional<ClusterRow>, ApiError> ReadRow(
   row.web_ui = view->web_ui;
   row.route = view->route;
   TakeLook(tools, settings, view->root, row);
-  const std::size_t slash = row.owner.find('/');
-  auto drivers =
-      FindDrivers(tools, cluster, row.owner.substr(0, slash == row.owner.npos ? 0 : slash));
+  auto drivers = FindDrivers(tools, cluster);
   if (!drivers) return Unexpected{std::move(drivers).error()};
   row.drivers = *std::move(drivers);
   return std::optional(std::move(row));

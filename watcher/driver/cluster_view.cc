@@ -4,7 +4,9 @@
 #include <string_view>
 #include <utility>
 
+#include "probes/masters.h"
 #include "probes/owner_kinds.h"
+#include "probes/pod_state.h"
 #include "watcher/observation/next_master.h"
 #include "watcher/protocol/annotations.h"
 #include "watcher/protocol/member_annotations.h"
@@ -42,16 +44,6 @@ struct Part {
 };
 using Parts = std::vector<Part>;
 
-// Whether an object of the cluster, which was read whole, is a master of it.
-bool IsMaster(const ResourceType& type, JsonValue object) {
-  if (type.kind == "Service" || type.kind == "Route") return false;
-  const JsonValue own = object["metadata"];
-  const JsonValue of_pods = type.kind == "Pod" ? own : PodTemplateOf(type, object)["metadata"];
-  return own["labels"][kTypeLabel].AsString() == kMasterType || MakesMasters(type, object) ||
-         of_pods["annotations"][annotation::kInject].AsString() == "true" ||
-         own["annotations"][annotation::kStatus].Exists();
-}
-
 // Why no pods of it are made: what a quota or an admission said. Source: k8s.io/api,
 // ReplicaSetReplicaFailure; a Deployment has a copy of its ReplicaSet's.
 std::string RefusalOf(const ResourceType& type, JsonValue item) {
@@ -72,8 +64,8 @@ Part ReadPart(const ResourceType& type, ObjectMeta meta, JsonValue item) {
   part.replicas = spec["replicas"].AsInteger().value_or(1);
   part.host = std::string(spec["host"].AsString().value_or(""));
   part.has_ended = part.is_pod && HasEnded(item);
-  const bool is_going = part.is_pod && (part.object.meta.deleting || part.has_ended);
-  part.is_master = !is_going && IsMaster(type, item);
+  part.is_master =
+      IsMaster(type, item) && !(part.is_pod && (part.object.meta.deleting || part.has_ended));
   const JsonValue labels = PodTemplateOf(type, item)["metadata"]["labels"];
   part.is_worker = IsWorkload(type) && !part.object.meta.deleting &&
                    (part.IsOfType(kWorkerType) || labels[kTypeLabel].AsString() == kWorkerType);

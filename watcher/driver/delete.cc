@@ -1,12 +1,10 @@
 #include "watcher/driver/delete.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 #include <vector>
 
 #include "probes/base/names.h"
-#include "probes/base/time_text.h"
 #include "watcher/deletion/judged_look.h"
 #include "watcher/driver/claim.h"
 #include "watcher/driver/cluster_view.h"
@@ -23,8 +21,6 @@ constexpr Duration kBetweenLooks{1'000};
 constexpr Duration kPatience{15'000};
 // Another's condemnation is carried through or called off within a minute.
 constexpr Duration kPatienceWithOthers = std::chrono::seconds(90);
-// Between two API servers.
-constexpr WallTime::duration kClockSkew = std::chrono::minutes(1);
 // Controllers write status all the time, and drivers come and go.
 constexpr int kMostAttempts = 10;
 
@@ -51,8 +47,7 @@ class Deleter {
         request_(request),
         cluster_(request.cluster),
         judge_(work.tools, work.observer),
-        rivals_(work.tools, work.reaper, judge_),
-        warn_once_(work.tools.log) {}
+        rivals_(work.tools, work.reaper, judge_) {}
 
   DriverOutcome Run() {
     if (request_.ended) {
@@ -63,22 +58,22 @@ class Deleter {
       if (app_->owner && !uid.empty() && app_->owner->meta.uid != uid) {
         return Failed(app_->Name() + " is another one now, for which nothing is said");
       }
+      work_.observer.SetWord(request_.ended->status);
     }
     const auto view = ReadClusterView(work_.driver.client, work_.driver.discovery, cluster_,
                                       work_.driver.Reads());
     if (!view) return Failed(WhyRefused(view.error()));
     if (app_) {
       if (auto why = WhyNotTheirs(*view)) return *std::move(why);
-    } else if (!view->root || view->root->meta.deleting) {
-      return DeleteListed(work_, cluster_, !view->rivals.empty());
+    } else if (!view->root) {
+      return DeleteListed(work_, cluster_);
     }
     root_uid_ = view->root->meta.uid;
     owners_ = OwnersOn(view->root->meta);
     work_.observer.SetRoot(*view->root);
     DriverOutcome outcome = DeleteWhole();
-    if (IsStopped() && last_) work_.reaper.TakeCondemnationOff(work_.me, *last_->root);
-    const bool is_going = is_finished_ || seen_deleting_;
-    if (outcome.exit == DriverExit::kDone && is_going) AwaitGone(outcome);
+    if (IsStopped() && last_) work_.reaper.TakeMarksOff(work_.me, *last_->root, true);
+    if (seen_deleting_ && request_.waits && outcome.exit == DriverExit::kDone) AwaitGone(outcome);
     return outcome;
   }
 
@@ -148,7 +143,7 @@ class Deleter {
   DriverOutcome DeleteWhole() {
     const MonotonicTime began = work_.tools.clock.Now();
     for (int attempts = 0; attempts < kMostAttempts;) {
-      if (!std::exchange(at_once_, false)) Wait();
+      if (!std::exchange(is_first_look_, false)) Wait();
       if (IsStopped()) return Failed("told to stop: " + Named(cluster_) + " is not deleted");
       const Snapshot look = work_.observer.SureLook(work_.driver.stop);
       const auto waited = work_.tools.clock.Now() - began;
@@ -160,14 +155,14 @@ class Deleter {
         if (waited > kPatience) return Failed(Unreadable(look));
         continue;
       }
-      if (auto ended = ActOnOthers(look, waited)) return *std::move(ended);
-      if (auto ended = WhyNoLongerTheirs(look)) return *std::move(ended);
-      const bool is_marked = look.marks.phase != Phase::kWatching;
-      // Ours that can't be taken off, as where each write is refused, don't hold us for ever.
-      if (is_marked && look.marks.condemned_by == work_.me) ++attempts;
-      if (is_marked) continue;
       Decision decision = AskedFor();
       if (app_) {
+        if (auto ended = ActOnOthers(look, waited)) return *std::move(ended);
+        if (auto ended = WhyNoLongerTheirs(look)) return *std::move(ended);
+        const bool is_marked = look.marks.phase != Phase::kWatching;
+        // Ours that can't be taken off, as where each write is refused, don't hold us for ever.
+        if (is_marked && look.marks.condemned_by == work_.me) ++attempts;
+        if (is_marked) continue;
         decision = DecideWithOthers(work_.observer, look, work_.driver.stop);
         if (decision.reason == Reason::kUnknown && waited <= kPatience) continue;
       }
@@ -177,20 +172,10 @@ class Deleter {
     return Failed(Named(cluster_) + " changes all the time: delete it again");
   }
 
-  // What comes of a look at a cluster that nobody has marked; nullopt: look again.
+  // What comes of a look at a cluster that nobody has marked, or that a person wants to go; nullopt:
+  // look again.
   std::optional<DriverOutcome> ActOn(const Snapshot& look, const Decision& decision) {
-    const bool is_going = look.root->meta.deleting;
-    if (app_ && !work_.tools.settings->dry_run) {
-      if (auto again = WriteStatus(look, decision)) {
-        return *again ? std::nullopt : std::optional(Failed(problem_));
-      }
-      if (request_.only_notes) return DriverOutcome::Said(Named(cluster_) + " is kept");
-    }
-    const bool may_complete = work_.tools.settings->dry_run && app_ &&
-                              request_.ended->status == "completed" &&
-                              decision.reason == Reason::kActive && !IsOneOfSeveral(look);
-    if (app_ && !decision.abandoned() && !may_complete) return Spared(decision);
-    if (is_going) return DeleteListed(work_, cluster_, false);
+    if (!decision.abandoned()) return Spared(decision);
     if (auto denied = WhyNotAllowed(work_.driver, *work_.tools.settings, cluster_, &*look.root)) {
       return Failed(*denied);
     }
@@ -198,7 +183,7 @@ class Deleter {
     last_ = look;
     switch (work_.reaper.Condemn(work_.me, look, decision, {}, work_.driver.stop)) {
       case Reaper::Outcome::kDone:
-        return Done();
+        return IsStopped() && request_.waits ? std::optional(ToldToStop()) : Done();
       case Reaper::Outcome::kOvertaken:
       case Reaper::Outcome::kSpared:
         break;
@@ -243,73 +228,14 @@ class Deleter {
         break;
     }
     if (is_deleting && is_ours && work_.reaper.is_refused_by_policy()) {
-      return Failed(Named(cluster_) +
-                    " is half deleted and a policy holds the rest, which whoever watches it "
-                    "finishes later");
+      return Failed("the deletion of " + Named(cluster_) +
+                    " was begun and a policy holds the rest, which whoever watches it finishes "
+                    "later");
     }
     if (marks.phase == Phase::kCondemned && waited > kPatienceWithOthers) {
       return Failed(Named(cluster_) + " stays condemned by " + marks.condemned_by.ToText());
     }
     return std::nullopt;
-  }
-
-  // Notes how the application ended, as the recorded owner's word. true: look again; false: it
-  // failed; nullopt: there is nothing to write.
-  std::optional<bool> WriteStatus(const Snapshot& look, const Decision& decision) {
-    const std::string& status = request_.ended->status;
-    const auto& marked = look.marks.app_status;
-    const bool adopted = decision.reason == Reason::kOwnerAdopted;
-    const std::optional<RecordedOwner> owner = adopted ? work_.observer.Adopt(look) : look.seen;
-    const WatcherId by = WhoSaysSo();
-    // A pod's clock is that of its node, which tells when containers are started.
-    Clock& clock = work_.tools.clock;
-    const WallTime now = by.pod.empty() ? ServerNow(look, clock) : clock.WallNow();
-    if (!said_at_) said_at_ = FormatTime(now);
-    const auto& since = look.marks.app_status_since;
-    const bool is_said_now = look.marks.app_status_by == by && since >= ParseTime(*said_at_) &&
-                             since <= now + kClockSkew;
-    // One of several drivers has ended: that says nothing about the others. What a person said
-    // before may not have been about what runs now.
-    const bool also_runs =
-        decision.reason == Reason::kDriverRunning && (!by.pod.empty() || !marked || is_said_now);
-    const bool is_one_of_many =
-        decision.reason == Reason::kSharedByReplicas || also_runs || IsOneOfSeveral(look);
-    if (is_one_of_many && !marked) return std::nullopt;
-    // Where it isn't known how many there are, nothing is said for them.
-    const bool is_definite = decision.reason != Reason::kUnknown;
-    const bool is_theirs = app_->owner && owner && owner->uid == app_->owner->meta.uid;
-    if (!is_one_of_many && (!is_theirs || !is_definite)) return std::nullopt;
-    const bool is_recorded = look.marks.owner && owner && look.marks.owner->uid == owner->uid;
-    const bool is_ours = marked == status && is_said_now;
-    if (!is_one_of_many && is_ours && is_recorded) return std::nullopt;
-    AnnotationChanges changes = WithoutAppStatus();
-    if (!is_one_of_many) {
-      changes.merge(OwnerMarks(*owner));
-      changes[annotation::kAppStatus] = status;
-      changes[annotation::kAppStatusSince] = *said_at_;
-      if (!by.pod.empty()) changes[annotation::kAppStatusBy] = by.ToText();
-    }
-    const auto written =
-        MasterRoot(work_.driver.client, *look.root).WriteMarks(changes, kMarksTimeout);
-    if (written && is_one_of_many) return std::nullopt;
-    at_once_ = written.has_value();
-    if (written || written.error().failure == ApiFailure::kConflict ||
-        IsTransient(written.error().failure)) {
-      return true;
-    }
-    problem_ = WhyRefused(written.error());
-    return false;
-  }
-
-  // The pod that we are in, without its UID where that can't be read; none: a person.
-  WatcherId WhoSaysSo() const {
-    return work_.me.IsPod() ? work_.me : WatcherId{work_.observer.caller(), ""};
-  }
-
-  // Whether it is a pod's word, and other pods of its Job have yet to succeed.
-  bool IsOneOfSeveral(const Snapshot& look) const {
-    return !WhoSaysSo().pod.empty() && look.facts.owner &&
-           look.facts.owner->fields.pods_to_complete > 1;
   }
 
   DriverOutcome Spared(const Decision& decision) {
@@ -331,7 +257,6 @@ class Deleter {
       case Reason::kInUse:
       case Reason::kOwnerAbsent:
       case Reason::kOwnerDeleting:
-      case Reason::kOwnerReplaced:
       case Reason::kScaledToZero:
       case Reason::kCompleted:
       case Reason::kAsked:
@@ -340,16 +265,9 @@ class Deleter {
     return Kept(decision.reason, decision.detail);
   }
 
-  // nullopt: it is no longer refused, or the deletion was begun.
+  // nullopt: it is no longer refused.
   std::optional<DriverOutcome> RefusedByPolicy(const Snapshot& look, const Decision& decision) {
-    MasterRoot root(work_.driver.client, *look.root);
-    if (root.Read(work_.driver.Reads()) != RootState::kOurs ||
-        root.marks().phase == Phase::kDeleting) {
-      return std::nullopt;
-    }
-    Snapshot now = look;
-    now.root = root.object();
-    const Decision refused = AskPolicy(work_.driver.client, now, decision);
+    const Decision refused = AskPolicy(work_.driver.client, look, decision);
     if (refused.abandoned()) return std::nullopt;
     const bool is_kept = app_ && refused.reason == Reason::kHeld;
     return is_kept ? Kept(refused.reason, refused.detail)
@@ -358,21 +276,18 @@ class Deleter {
 
   DriverOutcome Done() {
     is_finished_ = true;
-    return DriverOutcome::Said(Named(cluster_) + " is deleted");
+    const bool is_verified = work_.tools.until == Until::kAllGone;
+    return DriverOutcome::Said(Named(cluster_) + (is_verified ? " deleted" : " is being deleted"));
   }
 
+  DriverOutcome ToldToStop() {
+    return Failed("told to stop: " + Named(cluster_) + " is being deleted");
+  }
+
+  // Another deletes it.
   void AwaitGone(DriverOutcome& outcome) {
-    if (!request_.waits || !last_) return;
     Deletion deletion(work_.tools, {*last_, last_->marks, ""}, work_.tools.clock.Now());
-    for (bool told = false; !IsStopped();) {
-      const auto remaining = deletion.Remaining();
-      if (remaining && remaining->empty()) return;
-      if (remaining && !std::exchange(told, true)) {
-        work_.tools.log.info("waiting for {}", Joined(*remaining));
-      }
-      Wait();
-    }
-    outcome = Failed("told to stop: " + Named(cluster_) + " is being deleted");
+    outcome = deletion.AwaitGone(MonotonicTime::max(), work_.driver.stop) ? Done() : ToldToStop();
   }
 
   static std::string Unreadable(const Snapshot& look) {
@@ -388,16 +303,13 @@ class Deleter {
   const ClusterId& cluster_;
   Judge judge_;
   RivalWatchers rivals_;
-  WarnOnce warn_once_;
   std::optional<Application> app_;
-  bool at_once_ = true;  // the next look needn't wait
+  bool is_first_look_ = true;
   bool is_finished_ = false;
   std::vector<std::optional<std::string>> owners_;  // as the root was read that was found theirs
   std::string root_uid_;          // of the cluster that was asked about; empty: no look has read it
   std::optional<Snapshot> last_;  // of the cluster that is being deleted
   std::optional<WatcherId> seen_deleting_;
-  std::string problem_;
-  std::optional<std::string> said_at_;  // when the application ended, by its word
 };
 
 }  // namespace
@@ -408,6 +320,8 @@ DriverOutcome Delete(const DeletionWork& work, const DeleteRequest& request) {
 
 std::optional<DriverOutcome> FinishOwnDeletion(const DeletionWork& work, const ClusterId& cluster) {
   if (!work.me.IsPod()) return std::nullopt;
+  // It is a pod of the driver as any other.
+  work.observer.SetCaller("", "");
   const DeleteRequest request{cluster, std::nullopt};
   return Deleter(work, request).Finish();
 }

@@ -25,11 +25,9 @@ struct DeleteRequest {
   // deletion is asked for, whatever the rules say, and neither a hold nor `keep` on the master root
   // binds it.
   std::optional<AppStatus> ended;
-  // Whether it returns only when all of the cluster is verified gone. Else when the master root's
-  // delete was accepted.
+  // Whether it waits for a deletion that somebody else is at, too. How far its own goes says
+  // Tools::until.
   bool waits = false;
-  // Whether nothing is deleted, and only written how the application ended.
-  bool only_notes = false;
 };
 
 // kDone: deleted; or kept by the rules (said: "kept: REASON"); or somebody else is at it (said:

@@ -8,6 +8,7 @@
 #include "probes/owner_kinds.h"
 #include "watcher/decision/rules.h"
 #include "watcher/deletion/member_listing.h"
+#include "watcher/driver/cluster_view.h"
 #include "watcher/driver/deletion_rights.h"
 #include "watcher/protocol/member_annotations.h"
 
@@ -52,53 +53,68 @@ std::set<std::string> OwnersAmong(const KubeObjects& objects, const ClusterId& c
   return uids;
 }
 
+// The masters that there are, sorted.
+Result<std::set<std::string>, ApiError> MastersNow(const DeletionWork& work,
+                                                   const ClusterId& cluster) {
+  const auto view = ReadClusterView(work.driver.client, work.driver.discovery, cluster,
+                                    work.driver.Reads());
+  if (!view) return Unexpected{view.error()};
+  std::set<std::string> masters(view->rivals.begin(), view->rivals.end());
+  if (view->root) masters.insert(view->root->Describe());
+  return masters;
+}
+
 }  // namespace
 
-DriverOutcome DeleteListed(const DeletionWork& work, const ClusterId& cluster, bool has_masters) {
+DriverOutcome DeleteListed(const DeletionWork& work, const ClusterId& cluster) {
   const std::string name = "cluster " + cluster.name;
   const Settings& settings = *work.tools.settings;
   if (auto denied = WhyNotAllowed(work.driver, settings, cluster, nullptr)) return Failed(*denied);
-  // The time that counts is that of the API server, from before the list.
-  const auto ns = work.driver.client.Do(
-      ApiRequest::GetMetadata(*FindBuiltInByName("namespaces", ""), "", cluster.ns),
-      work.driver.Reads());
+  WarnOnce warn_once(work.tools.log);
+  auto listed = MemberListing(work.tools, warn_once, cluster).List(work.driver.Reads());
+  const auto masters = MastersNow(work, cluster);
+  if (!masters) return Failed(WhyRefused(masters.error()));
+  const bool any =
+      std::any_of(listed.objects.begin(), listed.objects.end(), [](const KubeObject& object) {
+        return !IsKept(object) && !IsNeverDeleted(object.type);
+      });
+  if (!any && listed.complete) return Failed("no " + name);
+  if (masters->size() == 1) return Failed(name + " has a master now: delete it again");
   DeletionOrder order;
   order.look.cluster = cluster;
   order.look.root = KubeObject{*FindBuiltInByName("pods", ""), {}};
   order.look.ended = work.tools.clock.Now();
-  if (ns) order.look.facts.server_time = ns->server_time;
   order.why = AskedFor().detail;
-  WarnOnce warn_once(work.tools.log);
-  auto listed = MemberListing(work.tools, warn_once, cluster).List(work.driver.Reads());
-  const bool any =
-      std::any_of(listed.objects.begin(), listed.objects.end(), [](const KubeObject& object) {
-        return !IsKept(object.meta) && !IsNeverDeleted(object.type);
-      });
-  if (!any && listed.complete) return Failed("no " + name);
-  if (!has_masters && FindOtherMaster(listed.objects, {}) != nullptr) {
-    return Failed(name + " has a master now: delete it again");
-  }
+  order.is_asked = true;
   order.other_owners = OwnersAmong(listed.objects, cluster);
   if (settings.dry_run) {
     std::vector<std::string> names;
     for (const KubeObject& object : listed.objects) names.push_back(object.Describe());
     return DriverOutcome::Said("dry run: " + name + " would be deleted: " + Joined(names));
   }
-  Marks marks;
-  marks.reason = ToString(Reason::kAsked);
-  marks.condemned_by = work.me;
+  order.marks.reason = ToString(Reason::kAsked);
+  order.marks.condemned_by = work.me;
   Snapshot told = order.look;
   told.root.reset();
-  work.announcer.Deleting(told, marks, order.why);
+  work.announcer.Deleting(told, order.marks, order.why);
   Deletion deletion(work.tools, order, work.tools.clock.Now());
-  const bool is_done =
-      deletion.DeleteListed(work.tools.clock.Now() + settings.delete_deadline, std::move(listed));
-  if (is_done) work.announcer.Deleted(told, marks.reason, deletion.Report());
-  DriverOutcome outcome =
-      is_done ? DriverOutcome::Said(name + " is deleted") : Failed(name + " is not all deleted");
-  if (!deletion.policy().empty()) outcome.error += ": " + deletion.policy();
-  outcome.warnings = deletion.Report().left;
-  return outcome;
+  const auto outcome =
+      deletion.DeleteListed(work.tools.clock.Now() + settings.delete_deadline, [&] {
+        const auto now = MastersNow(work, cluster);
+        if (!now) return RootState::kUnknown;
+        const bool is_new = !std::includes(masters->begin(), masters->end(), now->begin(),
+                                           now->end());
+        return is_new ? RootState::kOurs : RootState::kGone;
+      });
+  const DeletionReport report = deletion.Report();
+  const bool is_done = outcome == Deletion::Outcome::kDone && !report.overdue;
+  if (is_done) work.announcer.Deleted(told, order.marks.reason, report);
+  DriverOutcome said = is_done ? DriverOutcome::Said(name + " deleted")
+                               : Failed(name + " is not all deleted");
+  if (outcome == Deletion::Outcome::kNewMaster) said.error += ": it has a new master";
+  if (!deletion.policy().empty()) said.error += ": " + deletion.policy();
+  said.warnings = report.left;
+  return said;
 }
 
 }  // namespace cluster_watcher

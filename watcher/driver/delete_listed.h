@@ -1,5 +1,4 @@
-// Deletes a cluster that has no master root to bear marks: none, several, or one that somebody else
-// deletes.
+// Deletes a cluster that has no master root to bear marks: none, or several.
 #pragma once
 
 #include "watcher/driver/deletion_work.h"
@@ -9,8 +8,8 @@ namespace cluster_watcher {
 
 // Deletes what carries the cluster's label now, by its UIDs, but for owners that the cluster's
 // objects name and for objects that say that they use the cluster. Ends where there is a master
-// that wasn't there: that is somebody's new cluster. `has_masters`: it is known to have several.
-// kFailed: there is no such cluster, it changes, or not all of it could be deleted.
-DriverOutcome DeleteListed(const DeletionWork& work, const ClusterId& cluster, bool has_masters);
+// that wasn't there: that is somebody's new cluster. kFailed: there is no such cluster, it changes,
+// or not all of it could be deleted.
+DriverOutcome DeleteListed(const DeletionWork& work, const ClusterId& cluster);
 
 }  // namespace cluster_watcher

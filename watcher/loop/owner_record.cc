@@ -24,7 +24,6 @@ bool MayRecord(Reason reason) {
     case Reason::kInUse:
     case Reason::kOwnerAbsent:
     case Reason::kOwnerDeleting:
-    case Reason::kOwnerReplaced:
     case Reason::kScaledToZero:
     case Reason::kCompleted:
       return true;
@@ -48,21 +47,17 @@ bool IsWrittenBy(const AnnotationChanges& changes, const ObjectMeta& before,
 
 std::optional<ObjectMeta> OwnerRecord::Write(const Snapshot& snapshot, const Decision& decision,
                                              const std::optional<RecordedOwner>& owner) {
-  if (!MayRecord(decision.reason) || !owner) return std::nullopt;
+  if (!owner) return std::nullopt;
+  const bool is_member = owner->is_member && decision.reason == Reason::kMisconfigured;
+  if (!MayRecord(decision.reason) && !is_member) return std::nullopt;
   const Marks& marks = snapshot.marks;
-  AnnotationChanges changes;
-  if (owner != marks.owner || marks.owner_is_outdated) changes = OwnerMarks(*owner);
-  // Where no owner was recorded with it, it may be an earlier one's word.
-  const bool other_uid = !marks.owner || marks.owner->uid != owner->uid;
-  if (marks.app_status && (other_uid || decision.reason == Reason::kSharedByReplicas)) {
-    changes.merge(WithoutAppStatus());
-  }
-  if (changes.empty()) {
+  if (owner == marks.owner) {
     written_ = true;
     refused_ = false;
     refused_by_guard_ = false;
     return std::nullopt;
   }
+  const AnnotationChanges changes = OwnerMarks(*owner);
   MasterRoot root(tools_.client, *snapshot.root);
   auto written = root.WriteMarks(changes, kMarksTimeout);
   // What is refused for good is tried again with the next sure look, and no sooner.

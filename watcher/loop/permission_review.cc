@@ -14,9 +14,6 @@ constexpr Duration kSoonest = std::chrono::minutes(1);
 // A review costs as much as some polls.
 constexpr Duration kRareInterval = std::chrono::hours(24);
 
-// Every namespace has these ConfigMaps and every pod mounts them, so they are nobody's members.
-constexpr const char* kPublished[] = {"kube-root-ca.crt", "openshift-service-ca.crt"};
-
 const ResourceType& BuiltIn(const char* plural) { return *FindBuiltInByName(plural, ""); }
 
 bool Holds(const std::vector<ResourceType>& types, const ResourceType& wanted) {
@@ -56,11 +53,6 @@ void AddDrivers(Permissions& permissions, const ScopeOfWork& work, const std::st
     permissions.Add("get", type, ns);
     if (const ResourceType* runs = RunsOf(type)) permissions.Add("list", *runs, ns);
   }
-  for (const ResourceType& type : work.scaled_types) {
-    Permission scale = Permission::For("get", type, ns, "");
-    scale.resource += "/scale";
-    permissions.Add(std::move(scale));
-  }
 }
 
 void AddWatches(Permissions& permissions, const ScopeOfWork& work) {
@@ -79,21 +71,15 @@ void AddDeletion(Permissions& permissions, const ScopeOfWork& work) {
       permissions.Add("delete", type, work.ns);
     }
   }
-  // Their claims are settled before they are deleted.
+  // Their claims are let go of before they are deleted.
   const bool has_sets = Holds(work.member_types, sets) || (work.root && work.root->type == sets);
   if (has_sets) {
-    permissions.Add("get", sets, work.ns);
+    permissions.Add("list", sets, work.ns);
     permissions.Add("patch", sets, work.ns);
     permissions.Add("list", claims, work.ns);
   }
-  const bool has_claims = has_sets || Holds(work.member_types, claims);
-  if (has_claims && work.volumes != Volumes::kPreserve) permissions.Add("patch", claims, work.ns);
-  for (const MountedObject& mounted : work.mounted) {
-    const bool published = std::find(std::begin(kPublished), std::end(kPublished), mounted.name) !=
-                           std::end(kPublished);
-    if (published || !Holds(work.member_types, mounted.type)) continue;
-    permissions.Add("patch", mounted.type, work.ns, mounted.name);
-  }
+  const bool collects = work.volumes != Volumes::kPreserve && Holds(work.member_types, claims);
+  if (has_sets || collects) permissions.Add("patch", claims, work.ns);
   if (!work.root) return;
   permissions.Add("list", work.root->type, work.ns);  // to count those that are abandoned at once
   permissions.Add("patch", work.root->type, work.ns, work.root->meta.name);
@@ -172,17 +158,16 @@ Result<ScopeOfWork, ApiError> PermissionReview::ScopeOf(const Snapshot& look,
   if (settings.observe == Observe::kWatch && look.facts.owner) {
     work.watched = look.facts.owner->object;
   }
-  work.mounted = look.mounted;
   work.volumes = settings.volumes;
 
-  auto drivers = cluster_probe_.DriverTypes(observer_.OwnerKind(look), patience);
+  auto drivers = cluster_probe_.DriverTypes(patience);
   if (!drivers) return Unexpected{std::move(drivers).error()};
   work.driver_types = *std::move(drivers);
-  for (const ResourceType& type : work.driver_types) {
-    if (!ReadsScale(type)) continue;
-    auto offer = tools_.discovery.OfferOf(type, patience);
-    if (!offer) return Unexpected{std::move(offer).error()};
-    if (*offer && (*offer)->has_scale) work.scaled_types.push_back(type);
+  const KindName own = SplitKindName(observer_.OwnerKind(look));
+  if (!own.kind.empty() && FindBuiltInByName(own.kind, own.group) == nullptr) {
+    auto named = tools_.discovery.ByName(own, patience);
+    if (!named) return Unexpected{std::move(named).error()};
+    work.driver_types.insert(work.driver_types.end(), named->begin(), named->end());
   }
   MemberKinds kinds = FindMemberKinds(settings, tools_.discovery, patience);
   if (!kinds.errors.empty()) return Unexpected{std::move(kinds.errors.front())};

@@ -22,10 +22,8 @@ struct ScopeOfWork {
   std::string owner_ns;                    // the owner's
   bool owner_seen = false;                 // in `owner_ns`
   std::vector<ResourceType> driver_types;  // kinds of drivers, including the owner's
-  std::vector<ResourceType> scaled_types;  // those of driver_types with a scale subresource to read
   std::vector<ResourceType> member_types;  // kinds of members
   std::optional<KubeObject> watched;       // the owner, if it and the root are to be watched
-  std::vector<MountedObject> mounted;      // objects that the master pod needs to start
   Volumes volumes = Volumes::kPreserve;
 };
 

@@ -2,14 +2,13 @@
 
 #include <algorithm>
 
-#include "watcher/deletion/half_proof.h"
 #include "watcher/protocol/gone_watcher.h"
 
 namespace cluster_watcher {
 namespace {
 
-// How long another watcher's condemnation may stand; how much longer than its steps a deletion may
-// take to begin; and how long this watcher leaves a deletion to the one that has overtaken it.
+// How long another watcher's condemnation may stand, and how long this watcher leaves a deletion to
+// the one that has overtaken it.
 constexpr Duration kPatienceWithOthers = std::chrono::minutes(1);
 
 }  // namespace
@@ -24,7 +23,7 @@ RivalWatchers::Outcome RivalWatchers::Act(const WatcherId& me, const Snapshot& s
     case Phase::kDone:
       condemned_by_other_.reset();
       deletion_seen_.reset();
-      if (HasForeignMarks(snapshot.root->meta)) {
+      if (HasVoidMarks(snapshot.root->meta)) {
         TakeMarksOff(snapshot);
       } else {
         refused_ = refused_by_guard_ = false;
@@ -70,16 +69,8 @@ RivalWatchers::Outcome RivalWatchers::ActOnDeletion(const WatcherId& me, const S
     warn_once_("the cluster is being deleted by " + by.ToText());
     if (!MayTakeOver(snapshot, stop)) return Outcome::kWait;
   }
-  if (IsLongPast(snapshot)) {
-    CallOff(snapshot, "its deletion by " + by.ToText() +
-                          (snapshot.marks.deletes_begun
-                               ? " was not finished within a day" + WhatIsGoneOf(snapshot)
-                               : " was not begun in time"));
-    judge_.Reset();
-    return Outcome::kWait;
-  }
   judge_.Reset();
-  const auto outcome = reaper_.Resume(me, snapshot);
+  const auto outcome = reaper_.Resume(me, snapshot, stop);
   if (reaper_.is_refused_by_policy()) judge_.NotePolicy();
   switch (outcome) {
     case Reaper::Outcome::kSpared:
@@ -108,23 +99,6 @@ bool RivalWatchers::MayTakeOver(const Snapshot& snapshot, const std::stop_token&
       overtaken_at_ && tools_.clock.Now() - *overtaken_at_ < kPatienceWithOthers;
   return (overdue && !just_overtaken) ||
          IsGone(tools_.client, snapshot.marks.condemned_by, snapshot.cluster->ns, stop);
-}
-
-// A deletion gets from the point of no return to its first delete in the time that its steps take,
-// and what was begun proves nothing after a day. Marks that have stood longer, or that a rollback
-// brought back, are no reason to hurry.
-bool RivalWatchers::IsLongPast(const Snapshot& snapshot) const {
-  if (snapshot.marks.deletes_begun) {
-    return !IsOfToday(snapshot.marks, ServerNow(snapshot, tools_.clock));
-  }
-  return !snapshot.marks.deleting_since ||
-         AgeOfDeletion(snapshot) > tools_.settings->steps_deadline + kPatienceWithOthers;
-}
-
-std::string RivalWatchers::WhatIsGoneOf(const Snapshot& snapshot) {
-  const HalfProof proof = ProveHalf(tools_, warn_once_, *snapshot.cluster, snapshot.root->meta.uid,
-                                    snapshot.marks, ServerNow(snapshot, tools_.clock));
-  return WhatIsGone(proof.gone);
 }
 
 bool RivalWatchers::TakeMarksOff(const Snapshot& snapshot) {

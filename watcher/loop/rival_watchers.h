@@ -15,7 +15,7 @@ namespace cluster_watcher {
 class RivalWatchers {
  public:
   enum class Outcome {
-    kNoMarks,  // none that count; those of another object are taken off
+    kNoMarks,  // none that count; void ones are taken off
     kWait,     // look again
     kDone,     // a deletion was resumed, and the cluster is gone
   };
@@ -52,9 +52,6 @@ class RivalWatchers {
   // How long the deletion has lasted; at least as long as it is seen, whatever its mark says.
   Duration AgeOfDeletion(const Snapshot& snapshot) const;
   bool MayTakeOver(const Snapshot& snapshot, const std::stop_token& stop) const;
-  bool IsLongPast(const Snapshot& snapshot) const;
-  // Of what its marks say that was to go first, for people.
-  std::string WhatIsGoneOf(const Snapshot& snapshot);
   bool TakeMarksOff(const Snapshot& snapshot);
   void CallOff(const Snapshot& snapshot, const std::string& why);
 

@@ -23,6 +23,8 @@ constexpr Duration kRareInterval = std::chrono::hours(1);
 constexpr Duration kAwayInterval = std::chrono::seconds(30);
 constexpr int kLeastOfAwayInterval = 50;  // hundredths: those who noticed at once get out of step
 constexpr Duration kLongestAskedWait = std::chrono::minutes(1);
+// A condemnation that was refused so often in a row is expected to be refused again.
+constexpr int kRefusedAgain = 2;
 // A controller writes status soon after its object was written.
 constexpr Duration kControllersTake{200};
 constexpr Duration kLeastPatience = std::chrono::seconds(30);
@@ -35,6 +37,43 @@ bool IsTheSameOnceGone(const OwnerSight& sight, const OwnerFields& before) {
   const bool has_runs = RunsOf(*sight.object->type) != nullptr;
   return now.replicas == before.replicas && now.termination_grace == before.termination_grace &&
          (has_runs || now.pod_selector == before.pod_selector);
+}
+
+// Whether a verdict is likely to last, and needn't be made anew at each poll.
+bool MayLast(Reason reason) {
+  switch (reason) {
+    case Reason::kHeld:
+    case Reason::kSharedByReplicas:
+    case Reason::kInUse:
+    case Reason::kDriverRunning:
+    case Reason::kMisconfigured:
+    case Reason::kAmbiguous:
+      return true;
+    case Reason::kShared:
+    case Reason::kOwnerMismatch:
+    case Reason::kUnknown:
+    case Reason::kOwnerAdopted:
+    case Reason::kActive:
+    case Reason::kOwnerAbsent:
+    case Reason::kOwnerDeleting:
+    case Reason::kScaledToZero:
+    case Reason::kCompleted:
+    case Reason::kAsked:
+      return false;
+  }
+  return false;
+}
+
+// When the last hold of `snapshot` ends by both clocks, in our monotonic time; nullopt: none does.
+std::optional<MonotonicTime> HoldEnd(const Snapshot& snapshot, Clock& clock) {
+  const WallTime now = std::min(clock.WallNow(), ServerNow(snapshot, clock));
+  std::optional<MonotonicTime> end;
+  for (const Hold& hold : snapshot.facts.holds) {
+    if (!hold.until || *hold.until <= now || *hold.until > now + kRootInterval) continue;
+    const MonotonicTime at = clock.Now() + std::chrono::ceil<Duration>(*hold.until - now);
+    end = end ? std::max(*end, at) : at;
+  }
+  return end;
 }
 
 }  // namespace
@@ -126,6 +165,7 @@ bool WatchLoop::NeedsLooks() const {
 
 bool WatchLoop::MayGlance() const {
   if (watch_.NeedsSureLook()) return false;
+  if (lasting_) return IsSettled() && tools_.clock.Now() < lasting_->next_look;
   MonotonicTime end = next_sure_look_;
   if (NeedsLooks()) end = last_sure_look_ + kRootInterval;
   if (!IsSettled()) end = last_sure_look_ + UnsettledInterval();
@@ -142,7 +182,8 @@ bool WatchLoop::IsActiveAsBefore(const std::optional<OwnerSight>& sight) const {
 // True: nothing has changed. Whatever else a glance shows is looked at for sure.
 bool WatchLoop::Glance(std::stop_token stop) {
   const MonotonicTime began = tools_.clock.Now();
-  const bool looks_around = began - root_read_ >= kRootInterval;
+  if (lasting_ && !lasting_->has_active_owner) return true;
+  const bool looks_around = !lasting_ && began - root_read_ >= kRootInterval;
   if (looks_around) {
     if (!IsActiveAsBefore(observer_.Glance(Freshness::kSure, stop))) return false;
     if (!observer_.IsAroundAsBefore(stop)) return false;
@@ -171,6 +212,7 @@ bool WatchLoop::GlanceAtOwner(std::stop_token stop) {
 WatchLoop::Next WatchLoop::Act(const Snapshot& snapshot, const Decision& decision,
                                std::stop_token stop) {
   if (snapshot.pod) me_ = WatcherId{snapshot.pod->meta.name, snapshot.pod->meta.uid};
+  NoteLasting(snapshot, decision);
   last_reason_ = decision.reason;
   NoteLook(snapshot);
   if (!decision.abandoned()) {
@@ -187,6 +229,27 @@ WatchLoop::Next WatchLoop::Act(const Snapshot& snapshot, const Decision& decisio
   const bool idle = judge_.confirmation().count() <= 1 && snapshot.marks.phase == Phase::kWatching;
   if (next == Next::kWait && idle && !look_again_) permissions_.AskIfDue(snapshot, stop);
   return next;
+}
+
+// The longer a verdict lasts, the more seldom it is made: each time after twice as long.
+void WatchLoop::NoteLasting(const Snapshot& snapshot, const Decision& decision) {
+  const bool is_definite_keep = !decision.abandoned() && decision.reason != Reason::kUnknown;
+  if (is_definite_keep) refusals_ = 0;
+  const bool lasts =
+      MayLast(decision.reason) || (decision.abandoned() && refusals_ >= kRefusedAgain);
+  const bool is_same = lasting_ && (lasting_->reason == decision.reason || decision.abandoned());
+  if (!lasts) return lasting_.reset();
+  const MonotonicTime since = is_same ? lasting_->since : snapshot.began;
+  const Duration poll = tools_.settings->poll_interval;
+  const Duration interval = std::clamp<Duration>(
+      std::chrono::floor<Duration>(snapshot.began - since) * 2, poll, std::max(poll, kRootInterval));
+  const auto& owner = snapshot.facts.owner;
+  lasting_ = Lasting{decision.reason, since, snapshot.began + interval * Percent() / 100,
+                     owner && owner->observation == Observation::kActive};
+  const auto hold_end = HoldEnd(snapshot, tools_.clock);
+  if (decision.reason == Reason::kHeld && hold_end) {
+    lasting_->next_look = std::min(lasting_->next_look, *hold_end);
+  }
 }
 
 void WatchLoop::NoteLook(const Snapshot& snapshot) {
@@ -217,7 +280,7 @@ WatchLoop::Next WatchLoop::ActOnRoot(const Snapshot& snapshot, const Decision& d
   if (!tools_.settings->dry_run && snapshot.root) {
     const auto outcome = rivals_.Act(*me_, snapshot, stop);
     const bool has_marks =
-        snapshot.marks.phase != Phase::kWatching || HasForeignMarks(snapshot.root->meta);
+        snapshot.marks.phase != Phase::kWatching || HasVoidMarks(snapshot.root->meta);
     marks_to_settle_ = has_marks && !rivals_.is_refused();
     if (rivals_.is_refused_by_guard()) judge_.NoteGuard();
     switch (outcome) {
@@ -265,6 +328,7 @@ WatchLoop::Next WatchLoop::Condemn(const Snapshot& snapshot, const Decision& dec
   if (reaper_.is_refused_by_policy()) judge_.NotePolicy();
   switch (outcome) {
     case Reaper::Outcome::kSpared:
+      ++refusals_;
       warning_.Spared();
       break;
     case Reaper::Outcome::kOvertaken:
@@ -288,6 +352,7 @@ void WatchLoop::SpareUnmarked(const Snapshot& snapshot, const ApiError& problem)
                                     : Refusal::kUnknown,
                          problem.message);
   judge_.Reset();
+  ++refusals_;
   if (!problem.policy.empty()) judge_.NotePolicy();
   warning_.Spared();
 }
@@ -332,9 +397,6 @@ int WatchLoop::EndDone(std::stop_token stop) {
 }
 
 int WatchLoop::EndToldToStop() {
-  if (tools_.settings->on_termination == OnTermination::kFinish && !tools_.settings->dry_run) {
-    if (reaper_.FinishOnTermination()) AwaitLastScrape(tools_.clock.Now());
-  }
   tools_.log.info("told to stop");
   return 0;
 }
@@ -389,6 +451,10 @@ MonotonicTime WatchLoop::NextPoll(MonotonicTime began) {
   const Confirmation& confirmation = judge_.confirmation();
   if (confirmation.count() > 0 && confirmation.GraceEnd() > began) {
     next = std::min(next, confirmation.GraceEnd());
+  }
+  if (lasting_ && IsSettled()) {
+    const MonotonicTime look = lasting_->next_look;
+    next = lasting_->has_active_owner ? std::min(next, look) : look;
   }
   return std::max(next, tools_.clock.Now() + asked);
 }

@@ -57,6 +57,7 @@ class WatchLoop {
   Duration UnsettledInterval() const;
   bool MayWatch() const;
   bool NeedsLooks() const;
+  void NoteLasting(const Snapshot& snapshot, const Decision& decision);
   void NoteLook(const Snapshot& snapshot);
   void Rest(MonotonicTime began, const std::stop_token& stop);
   int Percent();
@@ -81,6 +82,15 @@ class WatchLoop {
   // What the last sure look showed.
   std::optional<WatcherId> me_;        // nullopt: the pod wasn't read yet
   std::optional<Reason> last_reason_;  // nullopt: there was none yet
+  // A verdict that is likely to last.
+  struct Lasting {
+    Reason reason;
+    MonotonicTime since;
+    MonotonicTime next_look;  // for sure
+    bool has_active_owner;    // which is glanced at in between; of another only a look tells more
+  };
+  std::optional<Lasting> lasting_;
+  int refusals_ = 0;  // condemnations in a row that came to nothing
   MonotonicTime last_sure_look_{};
   MonotonicTime root_read_{};                // by that look, or since
   MonotonicTime next_sure_look_{};           // while all is well

@@ -16,24 +16,9 @@ inline constexpr char kPhase[] = "cluster-watcher/phase";
 inline constexpr char kReason[] = "cluster-watcher/reason";
 inline constexpr char kCondemnedBy[] = "cluster-watcher/condemned-by";
 inline constexpr char kDeletingSince[] = "cluster-watcher/deleting-since";
-inline constexpr char kDeletesBegun[] = "cluster-watcher/deletes-begun";
-inline constexpr char kFirstDeletes[] = "cluster-watcher/first-deletes";
 inline constexpr char kStepsDone[] = "cluster-watcher/steps-done";
 inline constexpr char kAbandonedSince[] = "cluster-watcher/abandoned-since";
-inline constexpr char kCreatedBy[] = "cluster-watcher/created-by";
 inline constexpr char kRecordedOwner[] = "cluster-watcher/recorded-owner";
-inline constexpr char kAppStatus[] = "cluster-watcher/app-status";
-inline constexpr char kAppStatusBy[] = "cluster-watcher/app-status-by";
-inline constexpr char kAppStatusSince[] = "cluster-watcher/app-status-since";
-
-// What stood for kRecordedOwner before. `owner-kind` is a setting unless the name and the UID are
-// beside it.
-inline constexpr char kOwnerKind[] = "cluster-watcher/owner-kind";
-inline constexpr char kOwnerName[] = "cluster-watcher/owner-name";
-inline constexpr char kOwnerUid[] = "cluster-watcher/owner-uid";
-inline constexpr char kOwnerGrace[] = "cluster-watcher/owner-grace";
-inline constexpr char kOwnerSelector[] = "cluster-watcher/owner-selector";
-inline constexpr char kOwnerGiven[] = "cluster-watcher/owner-given";
 
 inline constexpr char kOwner[] = "cluster-watcher/owner";
 inline constexpr char kHoldUntil[] = "cluster-watcher/hold-until";

@@ -11,14 +11,19 @@
 namespace cluster_watcher {
 namespace {
 
-constexpr const char* kProtocolMarks[] = {annotation::kPhase,        annotation::kReason,
-                                          annotation::kCondemnedBy,  annotation::kDeletingSince,
-                                          annotation::kDeletesBegun, annotation::kFirstDeletes,
-                                          annotation::kStepsDone,    annotation::kCreatedBy};
-// Those of earlier versions, but for `owner-kind`.
-constexpr const char* kOutdatedOwnerMarks[] = {annotation::kOwnerName, annotation::kOwnerUid,
-                                               annotation::kOwnerGrace, annotation::kOwnerSelector,
-                                               annotation::kOwnerGiven};
+constexpr const char* kProtocolMarks[] = {annotation::kPhase, annotation::kReason,
+                                          annotation::kCondemnedBy, annotation::kDeletingSince,
+                                          annotation::kStepsDone};
+constexpr const char* kOtherMarks[] = {annotation::kAbandonedSince, annotation::kRecordedOwner};
+// Those of earlier versions.
+constexpr std::string_view kOldMarks[] = {
+    "cluster-watcher/app-status",       "cluster-watcher/app-status-by",
+    "cluster-watcher/app-status-since", "cluster-watcher/first-deletes",
+    "cluster-watcher/deletes-begun",    "cluster-watcher/created-by",
+    "cluster-watcher/owner-name",       "cluster-watcher/owner-uid",
+    "cluster-watcher/owner-grace",      "cluster-watcher/owner-selector",
+    "cluster-watcher/owner-given"};
+constexpr const char* kOldOwnerKind = "cluster-watcher/owner-kind";
 
 // What is longer was written by no watcher, and is shown to people.
 constexpr std::size_t kLongestId = 253 + 1 + 128;  // a pod's name, and a UID
@@ -44,31 +49,9 @@ std::optional<RecordedOwner> ParseRecordedOwner(const std::string& text) {
   RecordedOwner owner{field("kind"), field("namespace"), field("name"), field("uid"),
                       std::nullopt,  field("selector"),  field("given")};
   if (!IsWhole(owner)) return std::nullopt;
+  owner.is_member = document->root()["member"].AsBool().value_or(false);
   if (auto grace = ParseDuration(field("grace"))) {
     owner.termination_grace = std::chrono::duration_cast<std::chrono::seconds>(*grace);
-  }
-  return owner;
-}
-
-std::optional<RecordedOwner> ReadOutdatedOwner(const ObjectMeta& root) {
-  const auto kind = root.Annotation(annotation::kOwnerKind);
-  const auto name = root.Annotation(annotation::kOwnerName);
-  const auto uid = root.Annotation(annotation::kOwnerUid);
-  if (!kind || !name || !uid) return std::nullopt;
-  const std::size_t slash = name->find('/');
-  if (slash == std::string::npos) return std::nullopt;
-  RecordedOwner owner;
-  owner.kind = *kind;
-  owner.ns = name->substr(0, slash);
-  owner.name = name->substr(slash + 1);
-  owner.uid = *uid;
-  if (!IsWhole(owner)) return std::nullopt;
-  owner.pod_selector = root.Annotation(annotation::kOwnerSelector).value_or("");
-  owner.given = root.Annotation(annotation::kOwnerGiven).value_or("");
-  if (auto grace = root.Annotation(annotation::kOwnerGrace)) {
-    if (auto duration = ParseDuration(*grace)) {
-      owner.termination_grace = std::chrono::duration_cast<std::chrono::seconds>(*duration);
-    }
   }
   return owner;
 }
@@ -88,6 +71,50 @@ std::set<std::string> ParseStepsMark(const std::string& text) {
     if (auto id = step.AsString()) done.emplace(*id);
   }
   return done;
+}
+
+template <typename Keys>
+bool HasAny(const ObjectMeta& root, const Keys& keys) {
+  return std::any_of(std::begin(keys), std::end(keys),
+                     [&](std::string_view key) { return root.Annotation(key).has_value(); });
+}
+
+template <typename Keys>
+bool Contains(const Keys& keys, std::string_view key) {
+  return std::find(std::begin(keys), std::end(keys), key) != std::end(keys);
+}
+
+bool HasForeignMarks(const ObjectMeta& root) {
+  const auto uid = root.Annotation(annotation::kRootUid);
+  if (uid) return *uid != root.uid;
+  return HasAny(root, kProtocolMarks) || HasAny(root, kOtherMarks);
+}
+
+// A phase that no watcher of this version writes.
+bool HasOldPhase(const ObjectMeta& root) {
+  const auto phase = root.Annotation(annotation::kPhase);
+  return phase && ParsePhase(*phase) == Phase::kWatching;
+}
+
+// Whether `owner-kind` is a mark beside these, and not a setting.
+bool HasOldOwner(const ObjectMeta& root) {
+  return root.Annotation("cluster-watcher/owner-name") &&
+         root.Annotation("cluster-watcher/owner-uid");
+}
+
+// What is written along with `changes`.
+AnnotationChanges Completed(const ObjectMeta& root, AnnotationChanges changes) {
+  if (HasForeignMarks(root)) {
+    for (const char* mark : kProtocolMarks) changes.try_emplace(mark, std::nullopt);
+    for (const char* mark : kOtherMarks) changes.try_emplace(mark, std::nullopt);
+  }
+  if (HasOldPhase(root)) changes.try_emplace(annotation::kPhase, std::nullopt);
+  if (HasOldOwner(root)) changes.try_emplace(kOldOwnerKind, std::nullopt);
+  for (const std::string_view mark : kOldMarks) {
+    if (root.Annotation(mark)) changes.try_emplace(std::string(mark), std::nullopt);
+  }
+  changes[annotation::kRootUid] = root.uid;
+  return changes;
 }
 
 }  // namespace
@@ -124,44 +151,18 @@ Marks ReadMarks(const ObjectMeta& root) {
   marks.condemned_by = WatcherId::Parse(root.Annotation(annotation::kCondemnedBy).value_or(""));
   marks.deleting_since = ParseTimeMark(root, annotation::kDeletingSince);
   marks.abandoned_since = ParseTimeMark(root, annotation::kAbandonedSince);
-  marks.deletes_begun = root.Annotation(annotation::kDeletesBegun) == "true";
-  marks.first_deletes = ParseFirstDeletes(root.Annotation(annotation::kFirstDeletes).value_or(""));
   marks.steps_done = ParseStepsMark(root.Annotation(annotation::kStepsDone).value_or("[]"));
   marks.owner = ParseRecordedOwner(root.Annotation(annotation::kRecordedOwner).value_or(""));
-  marks.owner_is_outdated = HasOutdatedOwner(root);
-  if (!marks.owner) marks.owner = ReadOutdatedOwner(root);
-  marks.app_status = root.Annotation(annotation::kAppStatus);
-  marks.app_status_by = WatcherId::Parse(root.Annotation(annotation::kAppStatusBy).value_or(""));
-  marks.app_status_since = ParseTimeMark(root, annotation::kAppStatusSince);
   return marks;
 }
 
-bool HasOutdatedOwner(const ObjectMeta& root) {
-  return root.Annotation(annotation::kOwnerKind) && root.Annotation(annotation::kOwnerName) &&
-         root.Annotation(annotation::kOwnerUid);
-}
-
-bool HasForeignMarks(const ObjectMeta& root) {
-  const auto uid = root.Annotation(annotation::kRootUid);
-  if (uid) return *uid != root.uid;
-  for (const char* mark : kProtocolMarks) {
-    if (root.Annotation(mark)) return true;
-  }
-  for (const char* mark : kOutdatedOwnerMarks) {
-    if (root.Annotation(mark)) return true;
-  }
-  return root.Annotation(annotation::kRecordedOwner) ||
-         root.Annotation(annotation::kAbandonedSince) ||
-         root.Annotation(annotation::kAppStatus).has_value();
+bool HasVoidMarks(const ObjectMeta& root) {
+  return HasForeignMarks(root) || HasOldPhase(root) || HasAny(root, kOldMarks);
 }
 
 bool IsMark(std::string_view key) {
-  const auto is_it = [key](const char* mark) { return key == mark; };
-  return key == annotation::kRootUid || key == annotation::kRecordedOwner ||
-         key == annotation::kAbandonedSince || key == annotation::kAppStatus ||
-         key == annotation::kAppStatusBy || key == annotation::kAppStatusSince ||
-         std::any_of(std::begin(kProtocolMarks), std::end(kProtocolMarks), is_it) ||
-         std::any_of(std::begin(kOutdatedOwnerMarks), std::end(kOutdatedOwnerMarks), is_it);
+  return key == annotation::kRootUid || Contains(kProtocolMarks, key) ||
+         Contains(kOtherMarks, key) || Contains(kOldMarks, key);
 }
 
 AnnotationChanges OwnerMarks(const RecordedOwner& owner) {
@@ -171,6 +172,7 @@ AnnotationChanges OwnerMarks(const RecordedOwner& owner) {
   if (owner.termination_grace) mark.Field("grace", FormatDuration(*owner.termination_grace));
   if (!owner.pod_selector.empty()) mark.Field("selector", owner.pod_selector);
   if (!owner.given.empty()) mark.Field("given", owner.given);
+  if (owner.is_member) mark.Key("member").Bool(true);
   return {{annotation::kRecordedOwner, mark.EndObject().Text()}};
 }
 
@@ -178,12 +180,6 @@ AnnotationChanges WithoutProtocolMarks() {
   AnnotationChanges changes;
   for (const char* mark : kProtocolMarks) changes[mark] = std::nullopt;
   return changes;
-}
-
-AnnotationChanges WithoutAppStatus() {
-  return {{annotation::kAppStatus, std::nullopt},
-          {annotation::kAppStatusBy, std::nullopt},
-          {annotation::kAppStatusSince, std::nullopt}};
 }
 
 std::string StepsMark(const std::set<std::string>& done) {
@@ -210,24 +206,6 @@ bool IsCollected(const ObjectMeta& claim, WallTime after) {
   if (claim.Annotation(annotation::kRootUid) != claim.uid) return false;
   const auto until = ParseTime(claim.Annotation(annotation::kCollectAfter).value_or(""));
   return until && *until >= after;
-}
-
-// What is written along with `changes`.
-AnnotationChanges Completed(const ObjectMeta& root, AnnotationChanges changes) {
-  if (HasForeignMarks(root)) {
-    for (const char* mark : kProtocolMarks) changes.try_emplace(mark, std::nullopt);
-    changes.try_emplace(annotation::kRecordedOwner, std::nullopt);
-    changes.try_emplace(annotation::kAbandonedSince, std::nullopt);
-    changes.merge(WithoutAppStatus());
-  }
-  if (changes.contains(annotation::kRecordedOwner)) {
-    for (const char* mark : kOutdatedOwnerMarks) {
-      if (root.Annotation(mark)) changes.try_emplace(mark, std::nullopt);
-    }
-    if (HasOutdatedOwner(root)) changes.try_emplace(annotation::kOwnerKind, std::nullopt);
-  }
-  changes[annotation::kRootUid] = root.uid;
-  return changes;
 }
 
 std::string MarksPatch(const ObjectMeta& root, AnnotationChanges changes) {

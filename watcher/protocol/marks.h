@@ -8,13 +8,11 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "probes/base/clock.h"
 #include "probes/kube/object_meta.h"
 #include "probes/owner_probe.h"
 #include "watcher/protocol/annotations.h"
-#include "watcher/protocol/first_deletes.h"
 
 namespace cluster_watcher {
 
@@ -37,27 +35,23 @@ struct Marks {
   std::string reason;
   WatcherId condemned_by;
   std::optional<WallTime> deleting_since;
-  bool deletes_begun = false;
-  std::vector<FirstDelete> first_deletes;  // empty where none is named
-  std::set<std::string> steps_done;        // "before-delete/drain"
+  std::set<std::string> steps_done;  // "before-delete/drain"
   std::optional<WallTime> abandoned_since;
   std::optional<RecordedOwner> owner;
-  bool owner_is_outdated = false;  // `owner` is written in the annotations of earlier versions
-  std::optional<std::string> app_status;
-  WatcherId app_status_by;                   // whose word that is; no pod: a person's
-  std::optional<WallTime> app_status_since;  // when that was said, by the clock of who said it
+
+  // Whether `watcher` is the one that deletes the cluster.
+  bool AreOfDeletionBy(const WatcherId& watcher) const {
+    return phase == Phase::kDeleting && condemned_by == watcher;
+  }
 };
 
 // The marks that count on `root`; none of another object's.
 Marks ReadMarks(const ObjectMeta& root);
 
-// Whether `owner-kind` on `root` is a mark of an earlier version and not a setting.
-bool HasOutdatedOwner(const ObjectMeta& root);
+// Whether `root` carries marks that count for nobody: another object's, or an earlier version's.
+bool HasVoidMarks(const ObjectMeta& root);
 
-// Whether `root` carries marks that belong to another object.
-bool HasForeignMarks(const ObjectMeta& root);
-
-// Whether an annotation is a mark on a master root; `owner-kind`, a setting too, isn't.
+// Whether an annotation is a mark on a master root, or was one in an earlier version.
 bool IsMark(std::string_view key);
 
 // Annotations to set, or with nullopt to take off.
@@ -67,7 +61,6 @@ using AnnotationChanges = std::map<std::string, std::optional<std::string>>;
 // "grace":"30s","selector":"app=bob","given":"pod/bob-1"}; the last three only where they are
 // known.
 AnnotationChanges OwnerMarks(const RecordedOwner& owner);
-AnnotationChanges WithoutAppStatus();
 AnnotationChanges WithoutProtocolMarks();  // takes off the phase, the reason, who condemned it etc.
 
 // The value of the mark `steps-done`: a JSON list.
@@ -84,8 +77,7 @@ bool IsMarkedForCollection(const ObjectMeta& claim);
 bool IsCollected(const ObjectMeta& claim, WallTime after);
 
 // A JSON merge patch of `root`'s annotations that holds only for the resourceVersion in `root`. It
-// takes off marks that belong to another object, and earlier versions' record of the owner where it
-// writes a new one; and it writes the UID beside what it sets.
+// takes off void marks, and writes the UID beside what it sets.
 std::string MarksPatch(const ObjectMeta& root, AnnotationChanges changes);
 // `root` as that patch leaves it, if nobody adds anything.
 ObjectMeta WithMarks(ObjectMeta root, AnnotationChanges changes);

@@ -67,7 +67,7 @@ std::optional<std::string> MasterRoot::PolicyAgainstMarks() {
   JsonWriter patch;
   patch.StartObject().Key("metadata").StartObject().Field("uid", meta.uid);
   // A value that no watcher writes: what is there already would not be added.
-  patch.Key("annotations").StartObject().Field(annotation::kDeletesBegun, "tried").EndObject();
+  patch.Key("annotations").StartObject().Field(annotation::kCondemnedBy, "tried").EndObject();
   patch.EndObject().EndObject();
   ApiRequest request = ApiRequest::MergePatch(object_.type, meta.ns(), meta.name, patch.Text());
   request.http.target += "?dryRun=All";

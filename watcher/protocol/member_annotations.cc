@@ -7,24 +7,16 @@
 
 namespace cluster_watcher {
 
-namespace {
-
-// The Deployment controller's label on its ReplicaSets, and on nothing else that it controls.
-constexpr const char* kPodTemplateHash = "pod-template-hash";
-
-bool HasKeep(const ObjectMeta& meta) {
+bool IsKept(const ObjectMeta& meta) {
   const auto keep = meta.Annotation(annotation::kKeep);
   return keep && *keep != "false";
 }
 
-}  // namespace
-
-bool IsKept(const ObjectMeta& meta) { return HasKeep(meta) && !HasCopiedKeep(meta); }
-
-bool HasCopiedKeep(const ObjectMeta& meta) {
-  const OwnerReference* controller = meta.Controller();
-  const bool is_of_deployment = controller != nullptr && controller->kind == "Deployment";
-  return HasKeep(meta) && is_of_deployment && meta.Label(kPodTemplateHash).has_value();
+bool IsKept(const KubeObject& object) {
+  const std::string& kind = object.type->kind;
+  const bool is_copy = (kind == "ReplicaSet" || kind == "ReplicationController") &&
+                       object.meta.Controller() != nullptr;
+  return !is_copy && IsKept(object.meta);
 }
 
 std::optional<int> ParseDeleteOrder(std::string_view text) {

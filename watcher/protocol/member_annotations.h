@@ -9,12 +9,11 @@
 
 namespace cluster_watcher {
 
-// cluster-watcher/keep with any value but "false": one that is written wrong must not delete. On
-// a Deployment's ReplicaSet it doesn't count: Deployments copy their annotations to their
-// ReplicaSets, and leave them there.
+// cluster-watcher/keep with any value but "false": one that is written wrong must not delete.
 bool IsKept(const ObjectMeta& meta);
-// Whether its `keep` may be such a copy, which is still there once the Deployment is gone.
-bool HasCopiedKeep(const ObjectMeta& meta);
+// The same, but on a ReplicaSet or ReplicationController that something controls it doesn't count:
+// controllers copy their annotations there, and leave them there.
+bool IsKept(const KubeObject& object);
 
 // Parses `cluster-watcher/delete-order`, a whole number; nullopt if it isn't one.
 std::optional<int> ParseDeleteOrder(std::string_view text);

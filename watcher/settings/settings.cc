@@ -18,7 +18,7 @@
 #include "probes/base/names.h"
 #include "probes/base/result.h"
 #include "probes/kube/resource_type.h"
-#include "watcher/protocol/annotations.h"
+#include "watcher/protocol/marks.h"
 
 namespace cluster_watcher {
 namespace {
@@ -260,14 +260,9 @@ std::vector<Setting> DecisionSettings() {
       {{"surge-grace", "DURATION", "10m", "the least grace period in a surge, 0s to 168h"},
        DurationWithin(&Settings::surge_grace, 0s, 168h),
        ""},
-      {{"replaced-owner", "adopt|abandon", "adopt",
-        "what another object under the owner's name is: the new owner, or none of this cluster's"},
-       OneOf<ReplacedOwner>(&Settings::replaced_owner, {{"adopt", ReplacedOwner::kAdopt},
-                                                        {"abandon", ReplacedOwner::kAbandon}}),
-       ""},
-      {{"completed-when", "{PATH}=VALUE,...", "",
+      {{"completed-when", "{PATH}[=VALUE,...]", "",
         "which field of a custom resource tells that it has completed, for example "
-        "{.status.phase}=Succeeded,Failed"},
+        "{.status.phase}=Succeeded,Failed; a path alone: that it is there"},
        ParseCompletedWhen,
        ""},
       {{"observe", "poll|watch", "poll",
@@ -280,11 +275,6 @@ std::vector<Setting> DecisionSettings() {
 
 std::vector<Setting> DeletionSettings() {
   return {
-      {{"propagation", "background|foreground", "background",
-        "how what a deleted object controls is deleted"},
-       OneOf<Propagation>(&Settings::propagation, {{"background", Propagation::kBackground},
-                                                   {"foreground", Propagation::kForeground}}),
-       ""},
       {{"volumes", "preserve|delete|collect", "preserve",
         "what becomes of the cluster's PersistentVolumeClaims; collect leaves them to sweep"},
        OneOf<Volumes>(&Settings::volumes, {{"preserve", Volumes::kPreserve},
@@ -306,13 +296,13 @@ std::vector<Setting> DeletionSettings() {
        DurationWithin(&Settings::steps_deadline, 1s, 24h),
        ""},
       {{"delete-deadline", "DURATION", "10m",
-        "after this time the master root goes even if a member could not, 1s to 24h"},
+        "after this time all that is left is deleted at once, 1s to 24h"},
        DurationWithin(&Settings::delete_deadline, 1s, 24h),
        ""},
-      {{"on-termination", "finish|leave", "finish",
-        "told to stop while somebody takes the cluster down: delete the rest, or leave it"},
-       OneOf<OnTermination>(&Settings::on_termination,
-                            {{"finish", OnTermination::kFinish}, {"leave", OnTermination::kLeave}}),
+      {{"operator-grace", "DURATION", "30s",
+        "how long a finalizer may hold the master root, 0s to 1h: then it is deleted in the "
+        "foreground"},
+       DurationWithin(&Settings::operator_grace, 0s, 1h),
        ""},
       {{"dry-run", "true|false", "false", "only say what would be deleted"},
        OneOf<bool>(&Settings::dry_run, {{"true", true}, {"false", false}}),
@@ -526,7 +516,7 @@ bool IsKnownAnnotation(std::string_view key) {
     for (const Setting& setting : AllSettings()) all.insert(setting.description.name);
     return all;
   }();
-  return key.starts_with(kPrefix) && names.contains(key.substr(kPrefix.size()));
+  return (key.starts_with(kPrefix) && names.contains(key.substr(kPrefix.size()))) || IsMark(key);
 }
 
 void UnknownAnnotations::Add(std::string_view key) {

@@ -17,11 +17,8 @@
 
 namespace cluster_watcher {
 
-enum class ReplacedOwner { kAdopt, kAbandon };
 enum class Observe { kPoll, kWatch };
-enum class Propagation { kBackground, kForeground };
 enum class Volumes { kPreserve, kDelete, kCollect };
-enum class OnTermination { kFinish, kLeave };
 enum class LogLevel { kTrace, kDebug, kInfo, kWarn, kError };
 enum class LogFormat { kText, kJson };
 
@@ -42,18 +39,16 @@ struct Settings {
   Duration startup_grace{300'000};
   int surge_limit = 10;  // 0: none
   Duration surge_grace{600'000};
-  ReplacedOwner replaced_owner = ReplacedOwner::kAdopt;
   std::optional<CompletedWhen> completed_when;  // for custom resources
   Observe observe = Observe::kPoll;
 
-  Propagation propagation = Propagation::kBackground;
   Volumes volumes = Volumes::kPreserve;
   Duration volume_retention{86'400'000};
   std::vector<std::string> resources;  // plural[.group]; empty: the built-in list
   int concurrency = 8;
   Duration steps_deadline{30'000};
   Duration delete_deadline{600'000};
-  OnTermination on_termination = OnTermination::kFinish;
+  Duration operator_grace{30'000};
   bool dry_run = false;
 
   std::string listen = ":9090";

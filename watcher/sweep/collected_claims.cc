@@ -15,7 +15,7 @@
 #include "watcher/deletion/members.h"
 #include "watcher/driver/cluster_view.h"
 #include "watcher/driver/write_meta.h"
-#include "watcher/protocol/master_root.h"
+#include "watcher/observation/holds.h"
 #include "watcher/protocol/member_annotations.h"
 #include "watcher/protocol/mounted.h"
 
@@ -93,9 +93,6 @@ class Collector {
   Swept CollectDue(const KubeObject& claim) {
     if (auto why = WhyKept(claim.meta)) return KeptFor(*std::move(why));
     if (sweep_.settings.dry_run) return {Swept::What::kWouldDelete, "", "its time is over"};
-    if (auto policy = MasterRoot(sweep_.driver.client, claim).PolicyAgainstMarks()) {
-      return KeptFor(*std::move(policy));
-    }
     // A pod that mounts it leaves its resourceVersion as it is.
     const auto is_fresh = [&] { return IsFresh(); };
     const auto sent =
@@ -110,6 +107,9 @@ class Collector {
     if (is_old) return KeptFor("its evidence grew old");
     if (failure == ApiFailure::kNotFound) return KeptFor("it is gone");
     if (failure == ApiFailure::kConflict) return KeptFor("it has changed");
+    if (const std::string& policy = sent.error().policy; !policy.empty() && !IsOfGuard(policy)) {
+      return KeptFor(policy);
+    }
     return {Swept::What::kFailed, "", sent.error().message};
   }
 
@@ -136,8 +136,7 @@ class Collector {
     const auto view = ReadClusterView(sweep_.driver.client, sweep_.driver.discovery,
                                       {ns_, cluster.substr(0, equals), cluster.substr(equals + 1)},
                                       sweep_.driver.Reads());
-    // What is left of one that was deleted with Orphan is incomplete.
-    const bool is_used = view && view->root && view->status == ClusterStatus::kRunning;
+    const bool is_used = view && view->root && !view->root->meta.deleting;
     return is_used ? view->root->Describe() : "";
   }
 
@@ -150,9 +149,7 @@ class Collector {
 
   std::optional<std::string> WhyKept(const ObjectMeta& claim) const {
     if (IsKept(claim)) return "it is annotated to be kept";
-    if (auto hold = claim.Annotation(annotation::kHoldUntil); hold && Holds(*hold, in_use_->now)) {
-      return "it is held until " + *hold;
-    }
+    if (const auto hold = HoldOn(claim, in_use_->now)) return "it is held until " + *hold;
     if (!in_use_->held.empty()) return in_use_->held;
     const auto due = ParseTime(claim.Annotation(annotation::kCollectAfter).value_or(""));
     if (!due) return std::string(annotation::kCollectAfter) + " is no time: correct it";
@@ -173,10 +170,12 @@ class Collector {
     return std::nullopt;
   }
 
-  // What doesn't parse holds.
-  bool Holds(const std::string& text, const std::optional<WallTime>& now) const {
-    const auto until = ParseTime(text);
-    return !until || *until > sweep_.driver.clock.WallNow() || (now && *until > *now);
+  // Until when it is held, as written; nullopt: it isn't.
+  std::optional<std::string> HoldOn(const ObjectMeta& meta,
+                                    const std::optional<WallTime>& server_time) const {
+    const auto hold = cluster_watcher::HoldOn("", meta.annotations());
+    const bool is_on = hold && hold->IsOn(sweep_.driver.clock.WallNow(), server_time);
+    return is_on ? std::optional(hold->text) : std::nullopt;
   }
 
   Result<InUse, ApiError> Read() {
@@ -193,9 +192,8 @@ class Collector {
       if (meta && meta->Label(annotation::kInject) == "false") {
         found.held = "namespace " + ns_ + " is labelled " + annotation::kInject + "=false";
       }
-      const auto hold = meta ? meta->Annotation(annotation::kHoldUntil) : std::nullopt;
-      if (hold && Holds(*hold, found.now))
-        found.held = "namespace " + ns_ + " is held until " + *hold;
+      const auto hold = meta ? HoldOn(*meta, found.now) : std::nullopt;
+      if (hold) found.held = "namespace " + ns_ + " is held until " + *hold;
     }
     if (auto read = ReadPods(found, patience); !read) return Unexpected{read.error()};
     if (auto read = ReadClusters(found, patience); !read) return Unexpected{read.error()};

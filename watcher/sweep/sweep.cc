@@ -3,16 +3,15 @@
 #include <algorithm>
 #include <optional>
 #include <set>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "probes/base/names.h"
 #include "probes/owner_kinds.h"
+#include "probes/watcher_container.h"
 #include "watcher/deletion/judged_look.h"
 #include "watcher/deletion/member_listing.h"
 #include "watcher/driver/cluster_view.h"
-#include "watcher/protocol/member_annotations.h"
 #include "watcher/sweep/collected_claims.h"
 
 namespace cluster_watcher {
@@ -24,12 +23,6 @@ const std::string kTurnedOff = std::string(annotation::kInject) + "=false";
 
 using ClusterName = std::pair<std::string, std::string>;  // namespace and name
 
-// What the lists of all clusters tell of one.
-struct Found {
-  std::set<std::string> owners = {};        // as its members name them
-  std::optional<KubeObject> stand_in = {};  // the best of these members
-};
-
 class Sweeper {
  public:
   Sweeper(const SweepTools& sweep, const SweepRequest& request, const SweepListener& listener)
@@ -39,7 +32,7 @@ class Sweeper {
     if (auto found = FindClusters(); !found) return Unexpected{std::move(found).error()};
     if (auto watched = FindWatched(); !watched) return Unexpected{std::move(watched).error()};
     progress_.clusters = found_.size();
-    for (auto& [name, found] : found_) {
+    for (const ClusterName& name : found_) {
       if (driver_.stop.stop_requested()) break;
       if (watched_.contains(name)) {
         ++progress_.watched;
@@ -47,7 +40,7 @@ class Sweeper {
         Settle({name.first, request_.label, name.second},
                {Swept::What::kKept, "", "its namespace is labelled " + kTurnedOff, false});
       } else {
-        Glance(name, found);
+        Glance(name);
       }
       Move();
     }
@@ -91,29 +84,18 @@ class Sweeper {
       if (type.kind == "PersistentVolumeClaim") continue;
       const auto read = driver_.client.EachItem(
           ApiRequest::ListBySelector(type, request_.ns, request_.label, true),
-          [&](JsonValue item) { Note(type, item); }, patience);
+          [&](JsonValue item) { Note(item); }, patience);
       // The workloads are needed. What else can't be listed is a deletion's own to judge.
       if (!read && (IsWorkload(type) || type.kind == "Service")) return Unexpected{read.error()};
     }
     return Done{};
   }
 
-  void Note(const ResourceType& type, JsonValue item) {
-    auto meta = ReadObjectMeta(item);
+  void Note(JsonValue item) {
+    const auto meta = ReadObjectMeta(item);
     const auto name = meta ? meta->Label(request_.label) : std::nullopt;
     if (!name || name->empty()) return;
-    Found& found = found_[{meta->ns(), *name}];
-    const auto owner = NamedOwner(*meta);
-    if (!owner || meta->Controller() != nullptr || meta->deleting || IsKept(*meta)) return;
-    found.owners.insert(*owner);
-    ClusterId{meta->ns(), request_.label, *name}.DropWhatSaysNothing(*meta);
-    KubeObject object{type, *std::move(meta)};
-    // A deletion that was begun is on the one that bears its marks.
-    const auto rank = [](const KubeObject& one) {
-      return std::tuple(ReadMarks(one.meta).phase != Phase::kDeleting, !IsWorkload(one.type),
-                        one.Describe());
-    };
-    if (!found.stand_in || rank(object) < rank(*found.stand_in)) found.stand_in = std::move(object);
+    found_.emplace(meta->ns(), *name);
   }
 
   // The clusters in whose master pods a watcher runs.
@@ -135,7 +117,7 @@ class Sweeper {
   }
 
   // Tells what is to be looked at for sure.
-  void Glance(const ClusterName& name, Found& found) {
+  void Glance(const ClusterName& name) {
     const ClusterId cluster{name.first, request_.label, name.second};
     const DriverTools& glance = request_.glance;
     const auto view = ReadClusterView(glance.client, glance.discovery, cluster, glance.Reads());
@@ -148,7 +130,11 @@ class Sweeper {
       return Settle(cluster, {Swept::What::kKept, ToString(Reason::kAmbiguous),
                               "these are all masters of it: " + Joined(view->rivals)});
     }
-    if (!view->root) return GlanceWithoutRoot(cluster, found);
+    if (!view->root) {
+      return Settle(cluster, {Swept::What::kKept, "",
+                              "it has no master, so nobody knows whose it is: `delete " +
+                                  cluster.name + "` ends what is left"});
+    }
     const auto settings = SettingsOf(sweep_.settings, cluster);
     Observer observer(glance.client, glance.discovery, glance.clock, *settings);
     observer.SetRoot(*view->root);
@@ -157,23 +143,10 @@ class Sweeper {
                             look.decision.reason != Reason::kUnknown &&
                             view->marks.phase == Phase::kWatching && !view->marks.abandoned_since;
     if (is_settled) return Settle(cluster, KeptBy(look.decision));
-    Await(cluster, {*view->root, false});
+    Await(cluster, *view->root);
   }
 
-  void GlanceWithoutRoot(const ClusterId& cluster, Found& found) {
-    if (!found.stand_in) {
-      return Settle(cluster, {Swept::What::kKept, "",
-                              "it has no master, and no member of it is annotated with its owner"});
-    }
-    if (found.owners.size() > 1) {
-      return Settle(cluster, {Swept::What::kKept, ToString(Reason::kAmbiguous),
-                              "it has no master, and its members name several owners: " +
-                                  Joined({found.owners.begin(), found.owners.end()})});
-    }
-    Await(cluster, {*std::move(found.stand_in), true});
-  }
-
-  void Await(const ClusterId& cluster, SweptRoot root) {
+  void Await(const ClusterId& cluster, KubeObject root) {
     waiting_.push_back(
         std::make_unique<SweptCluster>(sweep_, cluster, std::move(root), request_.me));
   }
@@ -221,7 +194,7 @@ class Sweeper {
   const SweepRequest& request_;
   const SweepListener& listener_;
   SweepProgress progress_;
-  std::map<ClusterName, Found> found_;
+  std::set<ClusterName> found_;
   std::set<ClusterName> watched_;
   std::vector<std::unique_ptr<SweptCluster>> waiting_;
 };

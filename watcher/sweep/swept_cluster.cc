@@ -7,7 +7,6 @@
 #include "probes/base/time_text.h"
 #include "probes/owner_kinds.h"
 #include "watcher/deletion/judged_look.h"
-#include "watcher/deletion/member_listing.h"
 #include "watcher/driver/deletion_rights.h"
 
 namespace cluster_watcher {
@@ -44,21 +43,12 @@ Swept KeptBy(const Decision& decision) {
     case Reason::kAmbiguous:
     case Reason::kOwnerAbsent:
     case Reason::kOwnerDeleting:
-    case Reason::kOwnerReplaced:
     case Reason::kScaledToZero:
     case Reason::kCompleted:
     case Reason::kAsked:
       break;
   }
   return swept;
-}
-
-std::optional<std::string> NamedOwner(const ObjectMeta& member) {
-  const auto text = member.Annotation(annotation::kOwner);
-  const auto name = text ? OwnerName::Parse(*text) : Result<OwnerName>(Failure(""));
-  if (!name) return text;
-  const ResourceType* type = name->IsBare() ? nullptr : FindBuiltInByName(name->kind, name->group);
-  return type == nullptr ? name->ToText() : type->SingularName() + "/" + name->name;
 }
 
 std::unique_ptr<SettingsInForce> SettingsOf(const SettingsInForce::WithAnnotations& settings,
@@ -74,13 +64,13 @@ std::unique_ptr<SettingsInForce> SettingsOf(const SettingsInForce::WithAnnotatio
   return std::make_unique<SettingsInForce>(of_cluster({}), of_cluster);
 }
 
-SweptCluster::SweptCluster(const SweepTools& sweep, ClusterId cluster, SweptRoot root, WatcherId me)
+SweptCluster::SweptCluster(const SweepTools& sweep, ClusterId cluster, KubeObject root, WatcherId me)
     : driver_(sweep.driver),
       cluster_(std::move(cluster)),
       me_(std::move(me)),
       settings_(SettingsOf(sweep.settings, cluster_)),
       tools_{driver_.client,     driver_.discovery, driver_.clock, *settings_, sweep.metrics,
-             sweep.log.logger(), [](Duration) {},   false,         true},
+             sweep.log.logger(), [](Duration) {},   Until::kGone,  true},
       observer_(driver_.client, driver_.discovery, driver_.clock, *settings_),
       announcer_(sweep.events, driver_.clock, sweep.log),
       reaper_(tools_, observer_, announcer_, sweep.dial, StepsAt::kElsewhere),
@@ -89,11 +79,7 @@ SweptCluster::SweptCluster(const SweepTools& sweep, ClusterId cluster, SweptRoot
       abandoned_since_(tools_),
       warning_(tools_, announcer_),
       next_(driver_.clock.Now()) {
-  if (root.is_stand_in) {
-    observer_.SetStandIn(std::move(root.object));
-  } else {
-    observer_.SetRoot(std::move(root.object));
-  }
+  observer_.SetRoot(std::move(root));
 }
 
 std::optional<Swept> SweptCluster::Step() {
@@ -174,32 +160,7 @@ std::optional<Swept> SweptCluster::ActOnAbandoned(const Snapshot& look, const De
   return std::nullopt;
 }
 
-// What a look doesn't read of a cluster without a master: objects that are no workloads.
-std::optional<Swept> SweptCluster::WhyKeptWithoutMaster() {
-  WarnOnce warn_once(tools_.log);
-  const auto listed = MemberListing(tools_, warn_once, cluster_).List(driver_.Reads());
-  if (!listed.complete) {
-    return Swept{Swept::What::kKept, ToString(Reason::kUnknown), Joined(listed.failed)};
-  }
-  std::set<std::string> owners;
-  for (const KubeObject& object : listed.objects) {
-    if (const auto owner = NamedOwner(object.meta)) owners.insert(*owner);
-    const auto hold = object.meta.Annotation(annotation::kHoldUntil);
-    const auto until = ParseTime(hold.value_or(""));
-    if (hold && (!until || *until > driver_.clock.WallNow())) {
-      return Swept{Swept::What::kKept, ToString(Reason::kHeld),
-                   object.Describe() + " is held until " + *hold};
-    }
-  }
-  if (owners.size() <= 1) return std::nullopt;
-  return Swept{Swept::What::kKept, ToString(Reason::kAmbiguous),
-               "its members name several owners: " + Joined({owners.begin(), owners.end()})};
-}
-
 std::optional<Swept> SweptCluster::Condemn(const Snapshot& look, const Decision& decision) {
-  if (look.root_is_stand_in) {
-    if (auto kept = WhyKeptWithoutMaster()) return kept;
-  }
   if (auto denied = WhyNotAllowed(driver_, **settings_, cluster_, &*look.root)) {
     return Failed(*denied);
   }
@@ -215,7 +176,7 @@ std::optional<Swept> SweptCluster::Condemn(const Snapshot& look, const Decision&
       break;
   }
   if (IsStopped()) {
-    reaper_.TakeCondemnationOff(me_, *look.root);
+    reaper_.TakeMarksOff(me_, *look.root, true);
     return KeptFor("the sweep was told to stop");
   }
   warning_.Spared();

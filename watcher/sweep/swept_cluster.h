@@ -44,18 +44,9 @@ Swept KeptBy(const Decision& decision);
 std::unique_ptr<SettingsInForce> SettingsOf(const SettingsInForce::WithAnnotations& settings,
                                             const ClusterId& cluster);
 
-// The master root of a cluster, or where it has no master the member that names its owner.
-struct SweptRoot {
-  KubeObject object;
-  bool is_stand_in = false;
-};
-
-// The owner that the annotation of `member` names, in one spelling; nullopt: none.
-std::optional<std::string> NamedOwner(const ObjectMeta& member);
-
 class SweptCluster {
  public:
-  SweptCluster(const SweepTools& sweep, ClusterId cluster, SweptRoot root, WatcherId me);
+  SweptCluster(const SweepTools& sweep, ClusterId cluster, KubeObject root, WatcherId me);
   SweptCluster(const SweptCluster&) = delete;
   SweptCluster& operator=(const SweptCluster&) = delete;
 
@@ -70,7 +61,6 @@ class SweptCluster {
  private:
   std::optional<Swept> ActOn(const Snapshot& look);
   std::optional<Swept> ActOnAbandoned(const Snapshot& look, const Decision& decision);
-  std::optional<Swept> WhyKeptWithoutMaster();
   std::optional<Swept> Condemn(const Snapshot& look, const Decision& decision);
   std::optional<Swept> WaitForOthers(const Snapshot& look);
   std::optional<Swept> LookAgain(const std::string& why);

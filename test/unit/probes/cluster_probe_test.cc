@@ -276,8 +276,7 @@ class FindOtherDriversTest : public ClusterProbeTest {
 
   // Who uses the cluster; "nobody" or "unknown".
   std::string UsedBy(const std::string& owner_uid = "owner", const std::string& owner_ns = "lab") {
-    const OtherDrivers drivers =
-        probe_.FindOtherDrivers(kCluster, {owner_ns, owner_uid, "", {}}, {});
+    const OtherDrivers drivers = probe_.FindOtherDrivers(kCluster, {owner_ns, owner_uid}, {});
     if (drivers.unknown) return "unknown";
     return drivers.in_use_by.value_or("nobody");
   }
@@ -305,7 +304,10 @@ TEST_F(FindOtherDriversTest, ADriverOfAnyKindThatWantsToRunUsesIt) {
       {"sts", kOneReplica, "statefulset.apps/alice"},
       {"daemonset", R"("spec":{})", "daemonset.apps/alice"},
       {"job", R"("spec":{})", "job.batch/alice"},
-      {"job", R"("spec":{"suspend":true})", "nobody"},
+      {"job", R"("spec":{"suspend":true})", "job.batch/alice"},
+      {"job",
+       R"("spec":{"suspend":true},"status":{"conditions":[{"type":"Failed","status":"True"}]})",
+       "nobody"},
       {"cronjob", R"("spec":{})", "cronjob.batch/alice"},
       {"pod", R"("spec":{})", "pod/alice"},
       {"pod", R"("spec":{},"status":{"phase":"Succeeded"})", "nobody"},
@@ -323,6 +325,30 @@ TEST_F(FindOtherDriversTest, AConfigCountsWhereItIsServed) {
   ServeConfigs();
   ServeDriver("dc", kOneReplica);
   EXPECT_EQ(UsedBy(), "deploymentconfig.apps.openshift.io/alice");
+}
+
+// One of them can't be listed.
+TEST_F(FindOtherDriversTest, ACustomResourceCountsWhereTheTableKnowsItsKind) {
+  const ResourceType gizmos{"example.com", "v1", "gizmos", "Gizmo"};
+  const auto workloads = api_.transport.otherwise;
+  const auto serve = [&](const char* type) {
+    api_.transport.Forget();
+    api_.transport.otherwise = [=](const HttpRequest& request) -> HttpResult {
+      const auto found = FakeApi::Discovered(request, {TypeOf(type), gizmos});
+      return found ? HttpResult(*found) : workloads(request);
+    };
+    EXPECT_TRUE(api_.discovery.Refresh({}));
+  };
+  for (const char* type : {"sparkapplication", "workflow", "rayjob", "daskcluster", "daskjob",
+                           "jobset", "rollout", "flinkdeployment"}) {
+    serve(type);
+    ServeDriver(type, R"("spec":{})");
+    EXPECT_EQ(UsedBy(), TypeOf(type).SingularName() + "/alice");
+    serve(type);
+    api_.transport.On(List(TypeOf(type)), Refused(403));
+    EXPECT_EQ(UsedBy(), "unknown") << type;
+    EXPECT_FALSE(api_.transport.WasAsked(List(gizmos))) << "of others nothing is known";
+  }
 }
 
 TEST_F(FindOtherDriversTest, OnlyTheExactLabelCounts) {

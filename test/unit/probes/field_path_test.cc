@@ -98,17 +98,19 @@ TEST(FieldPath, WhatDoesNotParse) {
   EXPECT_FALSE(FieldPath::Parse("{." + std::string(2'000, 'a') + "}"));
 }
 
-TEST(CompletedWhen, HoldsWhereTheFieldHasOneOfTheValues) {
+TEST(CompletedWhen, HoldsWhereTheFieldHasOneOfTheValuesOrAnyIfNoneIsGiven) {
   const JsonDocument object = *JsonDocument::Parse(kObject);
   const std::pair<bool, std::vector<const char*>> cases[] = {
       {true,
        {"{.status.phase}=Succeeded", "{.status.phase}=Failed,Succeeded", ".status.phase=Succeeded",
         "status.phase=Succeeded,Failed", "{.status.ended}=true", "{.status.count}=3",
         R"({.status.conditions[?(@.type=="Complete")].status}=True)",
-        R"(.status.conditions[?(@.type=="Complete")].status=True)"}},
+        R"(.status.conditions[?(@.type=="Complete")].status=True)", "{.status.phase}",
+        "status.phase", R"(.status.conditions[?(@.type=="Complete")].status)"}},
       {false,
        {"{.status.phase}=Failed", "{.status.phase}=succeeded", "{.status.nothing}=null",
-        "{.status.none}=Succeeded", R"({.status.conditions[?(@.type=="Ready")].status}=True)"}},
+        "{.status.none}=Succeeded", "{.status.nothing}", "{.status.none}",
+        R"({.status.conditions[?(@.type=="Ready")].status}=True)"}},
   };
   for (const auto& [expected, texts] : cases) {
     for (const char* text : texts) {
@@ -127,9 +129,7 @@ TEST(CompletedWhen, SaysWhatIsWrongAndHowItIsWritten) {
   for (const char* text :
        {"", "=", "=Succeeded", "{.status.phase}=", "{.status.phase}=,",
         "{.status.phase}=Succeeded,", "{.status.phase", "{.status.phase=Succeeded",
-        "{.status[*]}=x", "{.status.phase}Succeeded", "{.status.phase}", "status.phase",
-        R"({.status.conditions[?(@.type=="Complete")].status})",
-        R"(.status.conditions[?(@.type=="Complete")].status)"}) {
+        "{.status[*]}=x", "{.status.phase}Succeeded"}) {
     const auto completed = CompletedWhen::Parse(text);
     ASSERT_FALSE(completed) << text;
     EXPECT_NE(completed.error().message.find("{.status.phase}=Succeeded,Failed"), std::string::npos)

@@ -17,19 +17,10 @@ namespace {
 
 using std::chrono::seconds;
 
-// A built-in kind, or one that only discovery knows.
-ResourceType Kind(const std::string& name) {
-  if (name == "raycronjob") return {"ray.io", "v1", "raycronjobs", "RayCronJob"};
-  if (name == "cronworkflow") {
-    return {"argoproj.io", "v1alpha1", "cronworkflows", "CronWorkflow"};
-  }
-  return TypeOf(name);
-}
-
 Result<OwnerFields> Read(const std::string& type, const std::string& text) {
   const auto document = JsonDocument::Parse(text);
   EXPECT_TRUE(document) << text;
-  return ReadOwnerFields(Kind(type), document->root());
+  return ReadOwnerFields(TypeOf(type), document->root());
 }
 
 const std::vector<const char*> kReplicated = {"deployment", "rc", "dc", "sts", "rs"};
@@ -41,7 +32,7 @@ ResourceType Custom(const char* kind) {
 // A kind's row in the table.
 struct Row {
   const char* kind;
-  const char* runs;  // the kind of objects to look for while it is suspended; "": none
+  const char* runs;  // the kind of objects that it makes; "": none
   bool workload;
   bool bare_name;
   bool stands_for_controller;
@@ -64,8 +55,11 @@ const std::vector<Row>& Rows() {
       {"raycronjob", "rayjob", false, false, false},
       {"workflow", "", false, false, false},
       {"cronworkflow", "workflow", false, false, false},
+      {"rollout", "", false, false, false},
+      {"jobset", "", false, false, false},
       {"flinkdeployment", "", false, false, false},
       {"daskcluster", "", false, false, false},
+      {"daskjob", "", false, false, false},
   };
   return rows;
 }
@@ -73,9 +67,9 @@ const std::vector<Row>& Rows() {
 TEST(OwnerKinds, EachRowIsFoundAndSaysWhatItIs) {
   std::vector<ResourceType> workloads, bare_names;
   for (const Row& row : Rows()) {
-    const ResourceType type = Kind(row.kind);
+    const ResourceType type = TypeOf(row.kind);
     EXPECT_TRUE(CanJudge(type)) << row.kind;
-    EXPECT_FALSE(ReadsScale(type)) << row.kind << " counts as any custom resource";
+    EXPECT_TRUE(HasOwnRow(type)) << row.kind << " counts as any custom resource";
     EXPECT_EQ(IsWorkload(type), row.workload) << row.kind;
     EXPECT_EQ(StandsForItsController(type), row.stands_for_controller) << row.kind;
     const ResourceType* runs = RunsOf(type);
@@ -85,35 +79,37 @@ TEST(OwnerKinds, EachRowIsFoundAndSaysWhatItIs) {
     if (row.bare_name) bare_names.push_back(type);
   }
   EXPECT_TRUE(std::ranges::is_permutation(WorkloadTypes(), workloads));
+  EXPECT_EQ(OwnerTypes().size(), Rows().size());
   EXPECT_TRUE(std::ranges::equal(BareNameTypes(), bare_names)) << "they are looked for in order";
 }
 
-TEST(OwnerKinds, NoSuspendedOwnerIsIdleWhileARunOfItGoesOn) {
+TEST(OwnerKinds, ARunOfAnyThatHasSomeRunsUntilItHasCompleted) {
   for (const Row& row : Rows()) {
     if (*row.runs == 0) continue;
     FakeApi api;
+    const ResourceType& owners = TypeOf(row.kind);
     const ResourceType& runs = TypeOf(row.runs);
     api.transport.otherwise = [&](const HttpRequest& request) {
       return FakeApi::Discovered(request, {runs}).value_or(NoSuchPath());
     };
     // Some operators write ownerReferences that aren't a controller's.
-    std::string of_bob = ControlledBy(Kind(row.kind), "bob", "u-bob");
+    std::string of_bob = ControlledBy(owners, "bob", "u-bob");
     of_bob.replace(of_bob.find("true"), 4, "false");
     api.transport.On(ApiRequest::List(runs, "lab"),
                      ListAnswer(runs, {ObjectText(runs, "lab", "a", "a", of_bob, R"("spec":{})")}));
     api.transport.On(ApiRequest::List(runs, "lab"),
                      ListAnswer(runs, {ObjectText(runs, "lab", "a", "a", "", R"("spec":{})")}));
-    for (const char* selector : {"", "job-name"}) {
-      api.transport.On(ApiRequest::ListUnendedPods("lab", selector), ListAnswer(TypeOf("pod"), {}));
+    for (const bool whole : {false, true}) {
+      for (const char* selector : {"", "job-name"}) {
+        api.transport.On(ApiRequest::ListUnendedPods("lab", selector, !whole),
+                         ListAnswer(TypeOf("pod"), {}));
+      }
     }
-    const auto suspended = JsonDocument::Parse(
-        ObjectText(Kind(row.kind), "lab", "bob", "u-bob", "", R"("spec":{"suspend":true})"));
-    const KubeObject bob{Kind(row.kind), *ReadObjectMeta(suspended->root())};
     OwnerReader reader(api.client, api.discovery);
     for (const bool idle : {false, true}) {
-      const auto fields = reader.Read(bob, suspended->root(), Freshness::kSure, {});
-      ASSERT_TRUE(fields) << fields.error().message;
-      EXPECT_EQ(WantsToRun(*fields), !idle) << row.kind;
+      const auto found = reader.FindRunning({owners, "lab", "bob", "u-bob", "", "", false}, {}, {});
+      ASSERT_TRUE(found) << found.error().message;
+      EXPECT_EQ(found->empty(), idle) << row.kind;
     }
   }
 }
@@ -125,7 +121,7 @@ TEST(OwnerKinds, AreWorkloadsAndCustomResources) {
   }
   for (const ResourceType& custom :
        {Custom("gizmo"), ResourceType{"example.com", "v1", "deployments", "Deployment"}}) {
-    EXPECT_TRUE(CanJudge(custom) && ReadsScale(custom)) << custom.QualifiedName();
+    EXPECT_TRUE(CanJudge(custom) && !HasOwnRow(custom)) << custom.QualifiedName();
     EXPECT_FALSE(IsWorkload(custom) || StandsForItsController(custom)) << custom.QualifiedName();
   }
   EXPECT_FALSE(CanJudge({"", "v1", "nodes", "Node", false}));
@@ -234,14 +230,12 @@ TEST(ReadOwnerFields, ASelectorThatIsNoneIsAnError) {
   EXPECT_FALSE(Read("rc", R"({"spec":{"replicas":1,"selector":{"a":null}}})"));
 }
 
-// A kind counts as suspended by its fields; some kinds have their pods checked as well.
 TEST(ReadOwnerFields, SuspendedIsWhatTheKindMeansByIt) {
   struct Case {
     const char* type;
     const char* spec;
     const char* status;
     bool suspended;
-    bool unless_pod = false;
   };
   constexpr const char* kSuspend = R"("suspend":true)";
   const std::vector<Case> cases = {
@@ -249,19 +243,22 @@ TEST(ReadOwnerFields, SuspendedIsWhatTheKindMeansByIt) {
       {"job", R"("suspend":false)", R"("active":0)", false},
       {"job", R"("suspend":"true")", "", false},
       {"job", kSuspend, "", true},
-      {"job", kSuspend, R"("active":0)", true},
-      {"job", kSuspend, R"("active":1)", false},
+      {"job", kSuspend, R"("active":1)", true},
+      {"job", R"("suspend":true,"managedBy":"kueue.x-k8s.io/multikueue")", "", false},
+      {"jobset", kSuspend, "", true},
+      {"rollout", R"("replicas":1,"suspend":true)", "", false},
+      {"daskjob", kSuspend, "", false},
       {"deployment", R"("replicas":1,"suspend":true)", "", false},
       {"cronjob", kSuspend, "", true},
       {"cronjob", R"("suspend":false)", "", false},
       {"raycronjob", kSuspend, "", true},
       {"cronworkflow", kSuspend, "", true},
       {"scheduledsparkapplication", kSuspend, "", true},
-      {"workflow", kSuspend, "", true, true},
+      {"workflow", kSuspend, "", true},
       {"workflow", "", R"("phase":"Running")", false},
-      {"sparkapplication", kSuspend, "", false, true},
-      {"sparkapplication", kSuspend, R"("applicationState":{"state":"SUSPENDING"})", false, true},
-      {"sparkapplication", kSuspend, R"("applicationState":{"state":"SUSPENDED"})", true, true},
+      {"sparkapplication", kSuspend, "", false},
+      {"sparkapplication", kSuspend, R"("applicationState":{"state":"SUSPENDING"})", false},
+      {"sparkapplication", kSuspend, R"("applicationState":{"state":"SUSPENDED"})", true},
       {"sparkapplication", "", R"("applicationState":{"state":"SUSPENDED"})", false},
       {"rayjob", kSuspend, "", false},
       {"rayjob", kSuspend, R"("jobDeploymentStatus":"Suspending")", false},
@@ -287,12 +284,12 @@ TEST(ReadOwnerFields, SuspendedIsWhatTheKindMeansByIt) {
     const auto fields = Read(one.type, text);
     ASSERT_TRUE(fields) << one.type << text;
     EXPECT_EQ(fields->suspended, one.suspended) << one.type << text;
-    EXPECT_EQ(fields->suspended_unless_pod, one.unless_pod) << one.type << text;
-    const ResourceType* runs = RunsOf(Kind(one.type));
-    EXPECT_EQ(fields->idle_unless_run, runs) << one.type << text;
   }
-  EXPECT_FALSE(Read("job", R"({"spec":{"suspend":true},"status":{"active":"1"}})"));
   EXPECT_TRUE(Read("job", R"({"spec":{"suspend":true}})")->suspended) << "it has no status yet";
+  EXPECT_FALSE(Read("job", R"({"metadata":{"labels":{"kueue.x-k8s.io/queue-name":"night"}},)"
+                           R"("spec":{"suspend":true}})")
+                   ->suspended)
+      << "a queue holds it";
 }
 
 TEST(ReadOwnerFields, CompletedIsWhatTheKindMeansByIt) {
@@ -313,12 +310,28 @@ TEST(ReadOwnerFields, CompletedIsWhatTheKindMeansByIt) {
     add("rayjob", (R"("jobDeploymentStatus":")" + std::string(state) + "\"").c_str(),
         *state == 'C' || *state == 'F');
   }
+  for (const char* state : {"Successful", "Failed", "Running", "ClusterCreated", "JobCreated"}) {
+    add("daskjob", (R"("jobStatus":")" + std::string(state) + "\"").c_str(),
+        *state == 'S' || *state == 'F');
+  }
+  for (const char* type : {"Completed", "Failed", "Suspended"}) {
+    add("jobset",
+        (R"("conditions":[{"status":"True","type":")" + std::string(type) + "\"}]").c_str(),
+        *type != 'S');
+  }
   for (const char* phase : {"Succeeded", "Failed", "Error", "Running"}) {
     const std::string status = R"("phase":")" + std::string(phase) + "\"";
     add("workflow", status.c_str(), *phase != 'R');
     add("pod", status.c_str(), *phase == 'S' || *phase == 'F');
   }
   add("rayjob", R"("jobStatus":"SUCCEEDED")", false);
+  for (const char* job : {"SUCCEEDED", "FAILED", "STOPPED", "RUNNING", ""}) {
+    cases.push_back({"rayjob",
+                     R"({"spec":{"clusterSelector":{"ray.io/cluster":"shared"}},"status":{)"
+                     R"("jobDeploymentStatus":"Failed","jobStatus":")" +
+                         std::string(job) + "\"}}",
+                     *job != 0 && *job != 'R'});
+  }
   add("raycluster", R"("state":"failed")", false);
   add("flinkdeployment", R"("jobStatus":{"state":"FINISHED"})", false);
   add("cronjob", R"("lastSuccessfulTime":"2026-12-24T18:00:00Z")", false);
@@ -346,39 +359,86 @@ TEST(ReadOwnerFields, NeitherWorkersNorParallelismAreReplicas) {
                                    R"("parallelism":0,"completions":7}})");
     ASSERT_TRUE(fields) << type;
     EXPECT_EQ(fields->replicas, 1) << type;
-    EXPECT_FALSE(fields->replicas_by_scale) << type;
   }
 }
 
-TEST(ReadOwnerFields, AnyCustomResourceHasAScaleAndMayBeSuspended) {
-  const auto read = [](const char* text) {
+TEST(ReadOwnerFields, OfAnyOtherCustomResourceOnlyItsExistenceCounts) {
+  for (const char* text :
+       {"{}", R"({"spec":{"replicas":0}})", R"({"spec":{"suspend":true}})",
+        R"({"spec":{"suspended":true,"replicas":2},"status":{"phase":"Succeeded","active":0}})"}) {
     const auto document = JsonDocument::Parse(text);
-    return ReadOwnerFields(Custom("gizmo"), document->root());
-  };
-  for (const char* text : {"{}", R"({"spec":{}})", R"({"spec":{"replicas":0}})",
-                           R"({"spec":{"suspend":false}})", R"({"spec":{"suspended":"true"}})"}) {
-    const auto fields = read(text);
+    const auto fields = ReadOwnerFields(Custom("gizmo"), document->root());
     ASSERT_TRUE(fields) << text;
-    EXPECT_TRUE(fields->replicas_by_scale) << text;
     EXPECT_EQ(fields->replicas, 1) << text;
     EXPECT_FALSE(fields->suspended || fields->completed) << text;
   }
-  EXPECT_TRUE(read(R"({"spec":{"suspend":true}})")->suspended);
-  EXPECT_TRUE(read(R"({"spec":{"suspended":true}})")->suspended);
-  EXPECT_FALSE(read(R"({"spec":{"suspend":true},"status":{"active":[{"name":"x"}]}})")->suspended);
-  EXPECT_FALSE(read(R"({"spec":{"suspend":true},"status":{"active":2}})")->suspended);
 }
 
-TEST(ReadOwnerFields, APausedDeploymentConfigRunsOn) {
-  const auto replicas = [](const char* type, const char* paused, const char* running) {
-    return Read(type, R"({"spec":{"replicas":0)" + std::string(paused) +
-                          R"(},"status":{"replicas":)" + running + "}}")
-        ->replicas;
+TEST(ReadOwnerFields, ARolloutWantsOneReplicaUnlessItSaysOtherwise) {
+  EXPECT_EQ(Read("rollout", R"({"spec":{"workloadRef":{"name":"bob"}}})")->replicas, 1);
+  EXPECT_EQ(Read("rollout", R"({"spec":{"replicas":null}})")->replicas, 1);
+  EXPECT_EQ(Read("rollout", R"({"spec":{"replicas":0,"workloadRef":{}}})")->replicas, 0);
+  EXPECT_EQ(Read("rollout", R"({"spec":{"replicas":3,"selector":{"matchLabels":{"a":"b"}}}})")
+                ->pod_selector,
+            "a=b");
+  EXPECT_FALSE(Read("rollout", R"({"spec":{"replicas":"1"}})"));
+}
+
+TEST(ReadOwnerFields, AStatusThatDoesntCountSuspendsAndCompletesNothing) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"rayjob", R"({"spec":{},"status":{"jobDeploymentStatus":"Complete"}})"},
+      {"rayjob", R"({"spec":{"suspend":true},"status":{"jobDeploymentStatus":"Suspended"}})"},
+      {"raycluster", R"({"spec":{"suspend":true},"status":{"state":"suspended"}})"},
+      {"pod", R"({"spec":{},"status":{"phase":"Failed"}})"},
   };
-  EXPECT_EQ(replicas("dc", R"(,"paused":true)", "1"), 1);
-  EXPECT_EQ(replicas("dc", R"(,"paused":true)", "0"), 0);
-  EXPECT_EQ(replicas("dc", "", "1"), 0);
-  EXPECT_EQ(replicas("deployment", R"(,"paused":true)", "1"), 0);
+  for (const auto& [type, text] : cases) {
+    const auto document = JsonDocument::Parse(text);
+    for (const bool counts : {true, false}) {
+      const auto fields = ReadOwnerFields(TypeOf(type), document->root(), counts);
+      ASSERT_TRUE(fields) << text;
+      EXPECT_EQ(fields->suspended || fields->completed, counts) << text;
+    }
+  }
+  const auto document = JsonDocument::Parse(R"({"spec":{"suspend":true}})");
+  EXPECT_TRUE(ReadOwnerFields(TypeOf("cronjob"), document->root(), false)->suspended)
+      << "by its spec";
+}
+
+TEST(IsStatusBehind, WhereItsGenerationIsOlder) {
+  const std::pair<const char*, bool> cases[] = {
+      {R"({"metadata":{"generation":2},"status":{"observedGeneration":1}})", true},
+      {R"({"metadata":{"generation":2},"status":{"observedGeneration":2}})", false},
+      {R"({"metadata":{"generation":2},"status":{"observedGeneration":3}})", false},
+      {R"({"metadata":{"generation":2},"status":{"observedGeneration":"2"}})", true},
+      {R"({"metadata":{"generation":2},"status":{"observedGeneration":null}})", false},
+      {R"({"metadata":{"generation":2},"status":{}})", false},
+      {R"({"metadata":{},"status":{"observedGeneration":1}})", false},
+  };
+  for (const auto& [text, behind] : cases) {
+    EXPECT_EQ(IsStatusBehind(JsonDocument::Parse(text)->root()), behind) << text;
+  }
+}
+
+TEST(RunsSomething, OfASparkApplicationItIsTheDriversContainer) {
+  const auto runs = [](const char* type, const std::string& labels, const std::string& status) {
+    const auto pod = JsonDocument::Parse(ObjectText(TypeOf("pod"), "lab", "p", "p",
+                                                    R"("labels":{)" + labels + "}",
+                                                    R"("spec":{},"status":{)" + status + "}"));
+    return RunsSomething(TypeOf(type), *ReadObjectMeta(pod->root()), pod->root());
+  };
+  const std::string proxy = R"({"name":"istio-proxy","state":{"running":{}}})";
+  const auto with = [&](const std::string& driver) {
+    return R"("phase":"Running","containerStatuses":[)" + proxy +
+           R"(,{"name":"spark-kubernetes-driver","state":)" + driver + "}]";
+  };
+  for (const char* type : {"sparkapplication", "scheduledsparkapplication"}) {
+    EXPECT_TRUE(runs(type, "", with(R"({"running":{}})"))) << type;
+    EXPECT_FALSE(runs(type, "", with(R"({"terminated":{"exitCode":0}})"))) << "the proxy runs on";
+    EXPECT_TRUE(runs(type, "", R"("phase":"Running","containerStatuses":[)" + proxy + "]"));
+    EXPECT_FALSE(runs(type, R"("spark-role":"executor")", R"("phase":"Running")")) << type;
+  }
+  EXPECT_TRUE(runs("job", "", with(R"({"terminated":{"exitCode":0}})")));
+  EXPECT_TRUE(runs("job", R"("spark-role":"executor")", ""));
 }
 
 TEST(ReadOwnerFields, PodsAreFoundByWhatTheKindLabelsThemWith) {
@@ -393,6 +453,12 @@ TEST(ReadOwnerFields, PodsAreFoundByWhatTheKindLabelsThemWith) {
       {"workflow", "", "workflows.argoproj.io/workflow=pi"},
       {"rayjob", "", ""},
       {"rayjob", R"(,"status":{"rayClusterName":"pi-x7k"})", "ray.io/cluster=pi-x7k"},
+      {"rayjob", R"(,"status":{"rayClusterName":"pi-x7k","jobStatus":"RUNNING"})",
+       "ray.io/cluster=pi-x7k"},
+      {"rayjob", R"(,"status":{"rayClusterName":"pi-x7k","jobStatus":"FAILED"})", ""},
+      {"jobset", "", "jobset.sigs.k8s.io/jobset-name=pi"},
+      {"daskcluster", "", "dask.org/cluster-name=pi"},
+      {"daskjob", "", "dask.org/cluster-name=pi"},
       {"cronjob", R"(,"status":{"active":[{"name":"pi-1"},{"name":"pi-2"},{"name":"("}]})",
        "job-name in (pi-1,pi-2)"},
       {"cronjob", "", ""},
@@ -426,6 +492,18 @@ TEST(ReadOwnerFields, TheTerminationGraceOfEachKindsPods) {
   EXPECT_EQ(Read("sparkapplication", R"({"spec":{"driver":{"terminationGracePeriodSeconds":9}}})")
                 ->termination_grace,
             seconds(9));
+  const auto of_jobs = [](const std::string& graces) {
+    std::string jobs;
+    for (const char grace : graces) {
+      jobs += (jobs.empty() ? "" : ",") +
+              (R"({"template":{"spec":{"template":{"spec":{"terminationGracePeriodSeconds":)" +
+               std::string(1, grace)) +
+              "}}}}}";
+    }
+    return Read("jobset", R"({"spec":{"replicatedJobs":[)" + jobs + "]}}")->termination_grace;
+  };
+  EXPECT_EQ(of_jobs("385"), seconds(8)) << "the longest";
+  EXPECT_EQ(of_jobs(""), std::nullopt);
 }
 
 TEST(ReadOwnerFields, APodHasUntilItsDeletionTimestamp) {
@@ -441,7 +519,7 @@ TEST(ReadOwnerFields, APodHasUntilItsDeletionTimestamp) {
   EXPECT_FALSE(with("pod", R"("soon")", "Running")) << "no time";
 }
 
-TEST(WantsToRun, IsTrueUntilThereIsNothingToRun) {
+TEST(WantsToRun, IsTrueUntilItIsScaledToZeroOrHasCompleted) {
   const auto wants = [](std::int64_t replicas, bool suspended, bool completed) {
     OwnerFields fields;
     fields.replicas = replicas;
@@ -450,7 +528,8 @@ TEST(WantsToRun, IsTrueUntilThereIsNothingToRun) {
     return WantsToRun(fields);
   };
   EXPECT_TRUE(WantsToRun(OwnerFields()) && wants(3, false, false));
-  EXPECT_FALSE(wants(0, false, false) || wants(1, true, false) || wants(1, false, true));
+  EXPECT_TRUE(wants(1, true, false)) << "it may be resumed";
+  EXPECT_FALSE(wants(0, false, false) || wants(1, false, true));
 }
 
 }  // namespace

@@ -64,8 +64,9 @@ class OwnerProbeTest : public testing::Test {
         }
       }
       for (const char* ns : {"lab", "attic"}) {
-        if (request.target == ApiRequest::ListUnendedPods(ns).http.target) {
-          return ListAnswer(TypeOf("pod"), Unended());
+        for (const bool metadata_only : {true, false}) {
+          const auto all = ApiRequest::ListUnendedPods(ns, "", metadata_only);
+          if (request.target == all.http.target) return ListAnswer(TypeOf("pod"), Unended());
         }
       }
       return NoSuchPath();
@@ -159,7 +160,7 @@ TEST_F(OwnerProbeTest, EveryObservationOfEveryKind) {
   const std::vector<Case> jobs = {
       {R"("spec":{})", "", false, "active"},
       {R"("spec":{"suspend":true})", "", false, "scaled-to-zero"},
-      {R"("spec":{"suspend":true},"status":{"active":1})", "", false, "active"},
+      {R"("spec":{"suspend":true},"status":{"active":1})", "", false, "scaled-to-zero"},
       {complete, "", false, "completed"},
       {complete, "", true, "replaced"},
       {complete, deleting, false, "deleting"},
@@ -453,11 +454,8 @@ TEST_F(OwnerProbeTest, APodOfAJobThatIsLostOrGoingStillRuns) {
     OwnerQuery query = Recorded("cronjob/bob", "cronjob", "u-bob", "job-name in (bob-1)");
     query.cluster.label = {"oshinko-cluster", "spark"};
     const OwnerSight sight = Look(query);
-    if (one.owner.empty()) {
-      EXPECT_EQ(sight.still_running, one.runs ? "pod/" + std::string(one.pod) : "") << one.what;
-    } else {
-      ExpectObservation(sight, one.runs ? "active" : "scaled-to-zero", one.what);
-    }
+    ExpectObservation(sight, one.owner.empty() ? "absent" : "scaled-to-zero", one.what);
+    EXPECT_EQ(sight.still_running, one.runs ? "pod/" + std::string(one.pod) : "") << one.what;
   }
   api_.transport.Forget();
   api_.transport.On(ListBob("cronjob"), ListAnswer(cronjobs, {}));
@@ -467,7 +465,7 @@ TEST_F(OwnerProbeTest, APodOfAJobThatIsLostOrGoingStillRuns) {
                     "what still runs of the owner can't be told");
 }
 
-TEST_F(OwnerProbeTest, APodOfARunThatIsNoJobStillRunsWhileTheRunIsHeld) {
+TEST_F(OwnerProbeTest, APodOfARunThatIsNoJobStillRunsWhateverTheRunSays) {
   const ResourceType& owners = TypeOf("scheduledsparkapplication");
   const ResourceType& runs = TypeOf("sparkapplication");
   const auto others = api_.transport.otherwise;
@@ -493,11 +491,13 @@ TEST_F(OwnerProbeTest, APodOfARunThatIsNoJobStillRunsWhileTheRunIsHeld) {
       api_.transport.On(list, ListAnswer(runs, {held, ended}));
     }
     pods_ = {PodText("driver", PodIn("Running"), ControlledBy(runs, "bob-1", run))};
-    return Look(Query("scheduledsparkapplication.sparkoperator.k8s.io/bob"));
+    const OwnerSight sight = Look(Query("scheduledsparkapplication.sparkoperator.k8s.io/bob"));
+    ExpectObservation(sight, "scaled-to-zero", run);
+    return sight.still_running;
   };
-  ExpectObservation(look("u-run"), "active", "its driver runs on");
-  ExpectObservation(look("u-another"), "scaled-to-zero", "another's");
-  ExpectObservation(look("u-ended"), "scaled-to-zero", "what a run has left that has ended");
+  EXPECT_EQ(look("u-run"), "pod/driver") << "the run is held";
+  EXPECT_EQ(look("u-ended"), "pod/driver") << "its status is ahead of its pods";
+  EXPECT_EQ(look("u-another"), "") << "another's";
 }
 
 TEST_F(OwnerProbeTest, AGroupThatIsMerelyNotListedDoesCountForABareName) {
@@ -803,7 +803,7 @@ TEST_F(OwnerProbeTest, AKindThatIsNotServedOrCantBeJudgedIsAKindProblem) {
   EXPECT_EQ(ListsByName(), 0u);
 }
 
-// An API server with gizmos, which have a scale, and with kinds of other groups.
+// An API server with gizmos, which have scale and status, and with kinds of other groups.
 class CustomOwnerTest : public OwnerProbeTest {
  protected:
   CustomOwnerTest() { Serve(R"(["create","get","list"])"); }
@@ -821,6 +821,8 @@ class CustomOwnerTest : public OwnerProbeTest {
                            R"("shortNames":["gz"],"namespaced":true,"verbs":)" +
                                verbs +
                                R"(},{"name":"gizmos/scale","kind":"Scale","namespaced":true,)"
+                               R"("verbs":["get"]},)"
+                               R"({"name":"gizmos/status","kind":"Gizmo","namespaced":true,)"
                                R"("verbs":["get"]},)"
                                R"({"name":"twins","kind":"Twin","namespaced":true,"verbs":[]}]})");
       }
@@ -841,19 +843,10 @@ class CustomOwnerTest : public OwnerProbeTest {
     };
   }
 
-  void ServeBob(const std::string& fields) {
+  void ServeBob(const std::string& fields, const std::string& metadata = "") {
     api_.transport.On(
         ApiRequest::ListByName(gizmos_, "lab", "bob", Freshness::kSure),
-        ListAnswer(gizmos_, {ObjectText(gizmos_, "lab", "bob", "u-bob", "", fields)}));
-  }
-  void ServeScale(HttpResult answer) {
-    api_.transport.On(ApiRequest::GetScale(gizmos_, "lab", "bob", Freshness::kSure),
-                      std::move(answer));
-  }
-  static HttpResult ScaleOf(const std::string& spec, const char* uid = "u-bob",
-                            const char* name = "bob") {
-    return ObjectAnswer({"autoscaling", "v1", "scales", "Scale"}, "lab", name, uid, "",
-                        R"("spec":)" + spec);
+        ListAnswer(gizmos_, {ObjectText(gizmos_, "lab", "bob", "u-bob", metadata, fields)}));
   }
 
   const ResourceType gizmos_{"example.com", "v1", "gizmos", "Gizmo"};
@@ -867,7 +860,6 @@ TEST_F(CustomOwnerTest, IsFoundByEveryNameThatDiscoveryHas) {
         "gizmos.v1.example.com/bob", "gz.example.com/bob"}) {
     api_.transport.Forget();
     ServeBob(R"("spec":{})");
-    ServeScale(ScaleOf(R"({"replicas":1})"));
     const OwnerSight sight = Look(Query(owner));
     ExpectObservation(sight, "active", owner);
     EXPECT_EQ(sight.object->Describe(), "gizmo.example.com/bob");
@@ -888,7 +880,6 @@ TEST_F(CustomOwnerTest, AKindThatAGroupThatIsDownMayHaveIsUnknown) {
     ExpectObservation(Look(Query(owner)), "unknown", owner);
   }
   ServeBob(R"("spec":{})");
-  ServeScale(ScaleOf(R"({"replicas":1})"));
   ExpectObservation(Look(Query("gizmo.example.com/bob")), "active", "its own group is up");
   const OwnerSight sight = Look(Query("widget.example.com/bob"));
   EXPECT_NE(sight.setting_problem.find("not served"), std::string::npos) << sight.detail;
@@ -923,7 +914,6 @@ TEST_F(CustomOwnerTest, ANameStandsForWhatItMeantBefore) {
   OwnerProbe probe(api_.client, api_.discovery);
   const auto look = [&] {
     ServeBob(R"("spec":{})");
-    ServeScale(ScaleOf(R"({"replicas":1})"));
     return probe.Look(Query("gizmo/bob"), Freshness::kSure, {});
   };
   ExpectObservation(look(), "active", "");
@@ -940,7 +930,6 @@ TEST_F(CustomOwnerTest, AShortNameStandsForWhatItWasRecordedAs) {
                                 R"({"name":"gears","singularName":"gear","kind":"Gear",)"
                                 R"("shortNames":["gz"],"namespaced":true,"verbs":[]}]})"));
   ServeBob(R"("spec":{})");
-  ServeScale(ScaleOf(R"({"replicas":1})"));
   OwnerQuery query = Query("gz/bob");
   EXPECT_NE(Look(query).setting_problem, "") << "it is ambiguous";
   query.recorded = RecordedOwner{"gizmo.example.com", "lab", "bob", "u-bob", std::nullopt, "", ""};
@@ -960,7 +949,6 @@ TEST_F(CustomOwnerTest, WhatWasRecordedOfAKindOfAnotherNameDoesNotCount) {
   for (const char* kind : {"twin.example.org", "gadget.example.net"}) {
     api_.transport.Forget();
     ServeBob(R"("spec":{})");
-    ServeScale(ScaleOf(R"({"replicas":1})"));
     OwnerQuery query = Query("gizmo/bob");
     query.recorded = RecordedOwner{kind, "lab", "bob", "u-bob", std::nullopt, "", ""};
     const OwnerSight sight = Look(query);
@@ -982,14 +970,6 @@ TEST_F(CustomOwnerTest, AKindThatWasNotServedIsSearchedForAgainNowAndThen) {
   int looks = 0;
   while (looks < 30 && is_mistake()) ++looks;
   EXPECT_EQ(looks, 11);
-}
-
-TEST_F(CustomOwnerTest, AScaleOfZeroDoesntCountWhileAPodOfItRuns) {
-  ServeBob(R"("spec":{})");
-  ServeScale(ScaleOf(R"({"replicas":0})"));
-  pods_ = {PodText("bob-master-0", PodIn("Running"), ControlledBy(gizmos_, "bob", "u-bob"))};
-  Serve(R"(["create","get","list"])");
-  ExpectObservation(Look(Query("gizmo/bob")), "active", "its scale counts other pods");
 }
 
 TEST_F(CustomOwnerTest, APodBelowItsStatefulSetIsOneOfItsPods) {
@@ -1030,10 +1010,11 @@ TEST_F(CustomOwnerTest, APodBelowItsStatefulSetIsOneOfItsPods) {
     ExpectObservation(sight, "absent", one.what);
     EXPECT_EQ(sight.still_running, one.runs ? "pod/p" : "") << one.what;
 
-    ServeScale(ScaleOf(R"({"replicas":0})"));
-    ServeBob(R"("spec":{})");
+    ServeBob(R"("status":{"phase":"Done"})");
+    query.completed_when = *CompletedWhen::Parse("{.status.phase}=Done");
     sight = Look(query);
-    ExpectObservation(sight, one.runs ? "active" : "scaled-to-zero", one.what);
+    ExpectObservation(sight, "completed", one.what);
+    EXPECT_EQ(sight.still_running, one.runs ? "pod/p" : "") << one.what;
     EXPECT_EQ(api_.transport.TimesAsked(kAllPods), 2u) << "once in each look";
     EXPECT_FALSE(api_.transport.WasAsked(ApiRequest::List(TypeOf("pod"), "lab")));
   }
@@ -1072,41 +1053,6 @@ TEST_F(CustomOwnerTest, ControllersOfAKindAreListedOnce) {
   EXPECT_EQ(api_.transport.TimesAsked(kAllSets), 1u);
 }
 
-TEST_F(CustomOwnerTest, ItsReplicasAreThoseOfItsScale) {
-  struct Case {
-    const char* what;
-    HttpResult answer;
-    const char* expected;
-  };
-  const std::vector<Case> cases = {
-      {"one", ScaleOf(R"({"replicas":1})"), "active"},
-      {"three", ScaleOf(R"({"replicas":3})"), "active"},
-      {"none", ScaleOf(R"({"replicas":0})"), "scaled-to-zero"},
-      {"left out", ScaleOf("{}"), "scaled-to-zero"},
-      {"no count", ScaleOf(R"({"replicas":"0"})"), "unknown"},
-      {"negative", ScaleOf(R"({"replicas":-1})"), "unknown"},
-      {"of another object", ScaleOf(R"({"replicas":0})", "u-alice"), "unknown"},
-      {"of another name", ScaleOf(R"({"replicas":0})", "u-bob", "alice"), "unknown"},
-      {"of another kind",
-       ObjectAnswer(gizmos_, "lab", "bob", "u-bob", "", R"("spec":{"replicas":0})"), "unknown"},
-      {"not found", NotFound(gizmos_, "bob"), "unknown"},
-      {"forbidden", Refused(403), "unknown"},
-      {"no answer", NoAnswer(), "unknown"},
-      {"not set",
-       Answer(500, R"({"kind":"Status","apiVersion":"v1","status":"Failure","message":)"
-                   R"("Internal error occurred: the spec replicas field \".spec.size\" )"
-                   R"(does not exist","reason":"InternalError","code":500})"),
-       "active"},
-      {"broken", Refused(500), "unknown"},
-  };
-  for (const Case& one : cases) {
-    api_.transport.Forget();
-    ServeBob(R"("spec":{"replicas":0})");
-    ServeScale(one.answer);
-    ExpectObservation(Look(Query("gizmo/bob")), one.expected, one.what);
-  }
-}
-
 // The definition is read after the empty answer, with or without a refresh in between.
 TEST_F(CustomOwnerTest, AbsentTakesADefinitionThatStillOffersCreate) {
   for (const bool refreshed : {false, true}) {
@@ -1141,16 +1087,16 @@ TEST_F(CustomOwnerTest, CompletesByItsOwnWords) {
   for (const auto& [fields, expected] : cases) {
     api_.transport.Forget();
     ServeBob(fields);
-    ServeScale(ScaleOf(R"({"replicas":1})"));
     ExpectObservation(Look(query), expected, fields);
   }
-  api_.transport.Forget();
-  ServeBob(R"("status":{"phase":"Succeeded"})");
-  ServeScale(ScaleOf(R"({"replicas":0})"));
-  ExpectObservation(Look(query), "completed", "and scaled down");
+  for (const char* observed : {"1", "2"}) {
+    api_.transport.Forget();
+    ServeBob(R"("status":{"phase":"Failed","observedGeneration":)" + std::string(observed) + "}",
+             R"("generation":2)");
+    ExpectObservation(Look(query), *observed == '1' ? "active" : "completed", observed);
+  }
   api_.transport.Forget();
   ServeBob(R"("status":{"phase":["Succeeded"]})");
-  ServeScale(ScaleOf(R"({"replicas":1})"));
   const OwnerSight sight = Look(query);
   EXPECT_EQ(sight.observation, Observation::kUnknown);
   EXPECT_NE(sight.setting_problem.find("leads to a list"), std::string::npos) << sight.detail;
@@ -1161,6 +1107,8 @@ TEST_F(OwnerProbeTest, CompletedWhenAddsToWhatAKindSaysItself) {
   api_.transport.otherwise = [&](const HttpRequest& request) -> HttpResult {
     return FakeApi::Discovered(request, {workflows}).value_or(NoSuchPath());
   };
+  api_.transport.On(ListPods("workflows.argoproj.io/workflow=bob"), ListAnswer(TypeOf("pod"), {}));
+  api_.transport.On(kAllPods, ListAnswer(TypeOf("pod"), {}));
   api_.transport.On(ListBob("workflow"),
                     OneBob("workflow", R"("spec":{},"status":{"phase":"Succeeded"})"));
   OwnerQuery query = Query("workflow/bob");

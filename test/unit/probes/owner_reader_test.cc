@@ -28,6 +28,14 @@ class OwnerReaderTest : public testing::Test {
     return OwnerReader(api_.client, api_.discovery).Read(object, document->root(), freshness, {});
   }
 
+  // Returns what of bob runs; "unknown" if that can't be told.
+  std::string Running(const char* type, const ClusterOfPods& but = {}) {
+    const auto found =
+        OwnerReader(api_.client, api_.discovery)
+            .FindRunning({TypeOf(type), "lab", "bob", "u-bob", "", "", false}, but, {});
+    return found ? *found : "unknown";
+  }
+
   void ServeAll(const char* type, const std::vector<std::string>& items) {
     api_.transport.On(ApiRequest::List(TypeOf(type), "lab"), ListAnswer(TypeOf(type), items));
   }
@@ -44,40 +52,118 @@ class OwnerReaderTest : public testing::Test {
 constexpr char kSuspend[] = R"("spec":{"suspend":true})";
 constexpr char kComplete[] = R"("status":{"conditions":[{"type":"Complete","status":"True"}]})";
 
-TEST_F(OwnerReaderTest, ASuspendedCronJobIsIdleOnceItsJobsHaveEnded) {
+TEST_F(OwnerReaderTest, ACronJobRunsUntilItsJobsHaveEnded) {
   ServeAll("job", {Job("u1", "u-bob", kComplete), Job("u2", "u-alice", R"("status":{})")});
   api_.transport.On(ApiRequest::ListUnendedPods("lab", "job-name"), ListAnswer(TypeOf("pod"), {}));
-  EXPECT_TRUE(Read("cronjob", kSuspend)->suspended);
+  EXPECT_EQ(Running("cronjob"), "");
   api_.transport.Forget();
-  ServeAll("job", {Job("u1", "u-bob", kComplete), Job("u2", "u-bob", R"("status":{"active":1})")});
-  EXPECT_FALSE(Read("cronjob", kSuspend)->suspended) << "one runs";
+  const std::string held = R"("spec":{"suspend":true},"status":{})";
+  for (const std::string& job :
+       {Job("u2", "u-bob", R"("status":{"active":1})"),
+        ObjectText(TypeOf("job"), "lab", "job-u2", "u2",
+                   ControlledBy(TypeOf("cronjob"), "bob", "u-bob"), held)}) {
+    ServeAll("job", {Job("u1", "u-bob", kComplete), job});
+    EXPECT_EQ(Running("cronjob"), "job.batch/job-u2") << "a suspended one hasn't ended either";
+  }
   for (const HttpResult& answer : {HttpResult(Refused(403)), HttpResult(NoAnswer())}) {
     api_.transport.Forget();
     api_.transport.On(ApiRequest::List(TypeOf("job"), "lab"), answer);
-    EXPECT_FALSE(Read("cronjob", kSuspend)) << "they can't be listed";
+    EXPECT_EQ(Running("cronjob"), "unknown");
   }
   api_.transport.Forget();
-  EXPECT_TRUE(Read("cronjob", kSuspend, "", Freshness::kGlance)->suspended);
-  EXPECT_FALSE(Read("cronjob", R"("spec":{})")->suspended);
-  EXPECT_TRUE(api_.transport.requests.empty()) << "neither needs them";
+  EXPECT_TRUE(Read("cronjob", kSuspend)->suspended);
+  EXPECT_TRUE(api_.transport.requests.empty()) << "what runs is another question";
 }
 
-TEST_F(OwnerReaderTest, ASuspendedWorkflowIsIdleOnceNoPodOfItRuns) {
-  const auto list =
-      ApiRequest::ListBySelector(TypeOf("pod"), "lab", "workflows.argoproj.io/workflow=bob", false);
-  const std::pair<const char*, bool> cases[] = {
-      {"Running", false}, {"Pending", false}, {"Succeeded", true}};
-  for (const auto& [phase, idle] : cases) {
+// What says that the application has completed is one of its pods, or knows of one.
+TEST_F(OwnerReaderTest, OfACompletedApplicationOnlyOtherPodsRun) {
+  const auto pod = [](const char* name) {
+    return ObjectText(TypeOf("pod"), "lab", name, name, ControlledBy(TypeOf("job"), "job-u2", "u2"),
+                      R"("spec":{})");
+  };
+  ServeAll("job", {Job("u2", "u-bob", R"("status":{"active":1})")});
+  struct Case {
+    std::vector<std::string> pods;
+    const char* caller;
+    const char* uid;
+    const char* runs;
+  };
+  const Case cases[] = {
+      {{}, "", "", ""},
+      {{pod("a")}, "", "", ""},
+      {{pod("a"), pod("b")}, "", "", "pod/b"},
+      {{pod("a")}, "a", "", ""},
+      {{pod("a")}, "", "a", ""},
+      {{pod("a")}, "a", "older", "pod/a"},
+      {{pod("a")}, "b", "", "pod/a"},
+  };
+  for (const Case& one : cases) {
     api_.transport.Forget();
-    const std::string status = R"("spec":{},"status":{"phase":")" + std::string(phase) + "\"}";
-    api_.transport.On(
-        list, ListAnswer(TypeOf("pod"), {ObjectText(TypeOf("pod"), "lab", "p", "p", "", status)}));
-    api_.transport.On(ApiRequest::ListUnendedPods("lab"), ListAnswer(TypeOf("pod"), {}));
-    EXPECT_EQ(Read("workflow", kSuspend)->suspended, idle) << phase;
+    ServeAll("job", {Job("u2", "u-bob", R"("status":{"active":1})")});
+    api_.transport.On(ApiRequest::ListUnendedPods("lab", "job-name"),
+                      ListAnswer(TypeOf("pod"), one.pods));
+    ClusterOfPods but;
+    but.has_completed = true;
+    but.caller = one.caller;
+    but.caller_uid = one.uid;
+    EXPECT_EQ(Running("cronjob", but), one.runs) << one.pods.size() << one.caller << one.uid;
   }
-  api_.transport.Forget();
-  api_.transport.On(list, Refused(403));
-  EXPECT_FALSE(Read("workflow", kSuspend));
+}
+
+// The pods of its RayCluster run on; those of the Job that submitted it don't.
+TEST_F(OwnerReaderTest, OnceARayJobsJobHasEndedOnlyItsSubmitterRuns) {
+  const auto pod = [](const char* kind, const char* uid) {
+    return ObjectText(TypeOf("pod"), "lab", "p", "p", ControlledBy(TypeOf(kind), "x", uid),
+                      R"("spec":{})");
+  };
+  const std::string of_bob = ControlledBy(TypeOf("rayjob"), "bob", "u-bob");
+  for (const bool has_ended : {false, true}) {
+    for (const char* kind : {"raycluster", "job"}) {
+      api_.transport.Forget();
+      api_.transport.otherwise = [](const HttpRequest& request) -> HttpResult {
+        return FakeApi::Discovered(request, {TypeOf("raycluster"), TypeOf("rayjob")})
+            .value_or(NoSuchPath());
+      };
+      api_.transport.On(ApiRequest::ListUnendedPods("lab"),
+                        ListAnswer(TypeOf("pod"), {pod(kind, "u-x")}));
+      api_.transport.On(
+          ApiRequest::ListMetadata(TypeOf(kind), "lab"),
+          ListAnswer(TypeOf(kind), {ObjectText(TypeOf(kind), "lab", "x", "u-x", of_bob, "")}));
+      const auto running = OwnerReader(api_.client, api_.discovery)
+                               .FindRunning({TypeOf("rayjob"), "lab", "bob", "u-bob", "",
+                                             has_ended ? "RayCluster" : "", false},
+                                            {}, {});
+      ASSERT_TRUE(running) << running.error().message;
+      EXPECT_EQ(!running->empty(), !has_ended || *kind == 'j') << kind;
+    }
+  }
+}
+
+// Without a status subresource each write of the status counts up the generation.
+TEST_F(OwnerReaderTest, AStatusOfAnOlderGenerationCountsOnlyWithoutAStatusSubresource) {
+  const ResourceType& jobs = TypeOf("rayjob");
+  const ResourceType status{jobs.group, jobs.version, jobs.plural + "/status", jobs.kind};
+  for (const bool has_status : {false, true}) {
+    for (const char* generation : {R"("generation":2)", R"("generation":1)"}) {
+      api_.transport.otherwise = [&](const HttpRequest& request) -> HttpResult {
+        std::vector<ResourceType> served = {jobs};
+        if (has_status) served.push_back(status);
+        return FakeApi::Discovered(request, served).value_or(NoSuchPath());
+      };
+      EXPECT_TRUE(api_.discovery.Refresh({}));
+      const auto fields = Read(
+          "rayjob", R"("spec":{},"status":{"observedGeneration":1,"jobDeploymentStatus":"Failed"})",
+          generation);
+      ASSERT_TRUE(fields) << fields.error().message;
+      const bool is_behind = generation == std::string(R"("generation":2)");
+      EXPECT_EQ(fields->completed, !(has_status && is_behind)) << has_status << generation;
+      EXPECT_EQ(fields->status_counts, fields->completed);
+    }
+  }
+  api_.transport.otherwise = [](const HttpRequest&) -> HttpResult { return Refused(503); };
+  EXPECT_FALSE(api_.discovery.Refresh({}));
+  EXPECT_FALSE(
+      Read("rayjob", R"("spec":{},"status":{"observedGeneration":1})", R"("generation":2)"));
 }
 
 // The API server cuts the name from which it generates another.
@@ -89,7 +175,7 @@ TEST_F(OwnerReaderTest, AJobOfALongNameIsTheOnesThatLeftIt) {
   for (const bool is_going : {true, false}) {
     const auto running =
         OwnerReader(api_.client, api_.discovery)
-            .FindRunning({TypeOf("cronjob"), "lab", name, "u-bob", "", is_going}, {}, {});
+            .FindRunning({TypeOf("cronjob"), "lab", name, "u-bob", "", "", is_going}, {}, {});
     ASSERT_TRUE(running);
     EXPECT_EQ(!running->empty(), is_going);
   }
@@ -115,7 +201,7 @@ TEST_F(OwnerReaderTest, PodsAreFoundByTheirControllersWhereASelectorMayMissSome)
     api_.transport.On(selected, ListAnswer(TypeOf("pod"), {}));
     const auto running =
         OwnerReader(api_.client, api_.discovery)
-            .FindRunning({one.type, "lab", "bob", "u-bob", one.selector, true}, {}, {});
+            .FindRunning({one.type, "lab", "bob", "u-bob", one.selector, "", true}, {}, {});
     ASSERT_TRUE(running);
     EXPECT_EQ(*running, one.by_controllers ? "pod/p" : "") << one.type.kind << one.selector;
     EXPECT_EQ(api_.transport.WasAsked(all), one.by_controllers);

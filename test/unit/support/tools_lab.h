@@ -12,7 +12,6 @@
 
 #include "test/unit/support/lab.h"
 #include "watcher/deletion/tools.h"
-#include "watcher/protocol/first_deletes.h"
 #include "watcher/reporting/logging.h"
 #include "watcher/reporting/warn_once.h"
 

@@ -763,18 +763,6 @@ TEST(KubeClient, InALookOnlyWhatFailedInPassingIsAskedAgain) {
   EXPECT_LE(api.clock.elapsed, Duration(4 * 300));
 }
 
-// The field behind the scale isn't set, and won't be.
-TEST(KubeClient, InALookAScaleThatIsNotSetIsNotAskedForAgain) {
-  LookApi api;
-  const ResourceType gizmos{"example.com", "v1", "gizmos", "Gizmo"};
-  const auto scale = ApiRequest::GetScale(gizmos, "lab", "bob", Freshness::kSure);
-  api.transport.On(scale, Answer(500, R"({"kind":"Status","apiVersion":"v1","status":"Failure",)"
-                                      R"("message":"Internal error occurred: the spec replicas )"
-                                      R"(field \".spec.replicas\" does not exist"})"));
-  EXPECT_FALSE(api.client.Do(scale, api.patience));
-  EXPECT_EQ(api.transport.TimesAsked(scale), 1u);
-}
-
 TEST(KubeClient, InALookNothingIsAskedAgainForEver) {
   LookApi api;
   api.transport.On(GetBob(), Refused(500));

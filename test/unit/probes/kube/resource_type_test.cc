@@ -32,13 +32,19 @@ TEST(ResourceType, BuiltInsAreFoundByEveryName) {
       {"policy/v1", {"PodDisruptionBudget poddisruptionbudgets poddisruptionbudget pdb"}},
       {"apps.openshift.io/v1", {"DeploymentConfig deploymentconfigs deploymentconfig dc"}},
       {"route.openshift.io/v1", {"Route routes route"}},
-      {"ray.io/v1", {"RayCluster rayclusters raycluster", "RayJob rayjobs rayjob"}},
+      {"ray.io/v1",
+       {"RayCluster rayclusters raycluster", "RayJob rayjobs rayjob",
+        "RayCronJob raycronjobs raycronjob"}},
       {"sparkoperator.k8s.io/v1beta2",
        {"SparkApplication sparkapplications sparkapplication sparkapp",
         "ScheduledSparkApplication scheduledsparkapplications scheduledsparkapplication "
         "scheduledsparkapp"}},
-      {"argoproj.io/v1alpha1", {"Workflow workflows workflow wf"}},
-      {"kubernetes.dask.org/v1", {"DaskCluster daskclusters daskcluster dsk"}},
+      {"argoproj.io/v1alpha1",
+       {"Workflow workflows workflow wf", "CronWorkflow cronworkflows cronworkflow cwf",
+        "Rollout rollouts rollout ro"}},
+      {"jobset.x-k8s.io/v1alpha2", {"JobSet jobsets jobset"}},
+      {"kubernetes.dask.org/v1",
+       {"DaskCluster daskclusters daskcluster dsk", "DaskJob daskjobs daskjob djb"}},
       {"flink.apache.org/v1beta1", {"FlinkDeployment flinkdeployments flinkdeployment flinkdep"}},
   };
   std::set<const ResourceType*> found;

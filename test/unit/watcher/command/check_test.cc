@@ -236,12 +236,12 @@ TEST(Check, JsonHasTheKeysThatArePromised) {
   EXPECT_EQ(root["verdict"].AsString(), "abandoned");
   EXPECT_EQ(root["reason"].AsString(), "scaled-to-zero");
 
-  ASSERT_EQ(root["rules"].size(), 14u);
-  for (std::size_t i = 0; i < 14; ++i) {
+  ASSERT_EQ(root["rules"].size(), 15u);
+  for (std::size_t i = 0; i < 15; ++i) {
     const JsonValue rule = root["rules"].At(i);
     EXPECT_EQ(rule.size(), 3u);
     EXPECT_EQ(rule["number"].AsInteger(), static_cast<std::int64_t>(i));
-    EXPECT_EQ(rule["matched"].AsBool(), i == 9);
+    EXPECT_EQ(rule["matched"].AsBool(), i == 10);
     EXPECT_NE(rule["detail"].AsString().value_or(""), "");
   }
   ASSERT_EQ(root["settings"].size(), 4u);
@@ -260,16 +260,17 @@ TEST(Check, SaysNothingThatWasNotSeen) {
   const std::vector<Case> cases = {
       {Unreadable(),
        {" 3  held                nothing holds, as far as could be read\n",
-        " 5  ambiguous           not known\n", " 6  owner-absent        ",
-        "13  in-use              "}},
+        " 5  ambiguous           not known\n", " 7  owner-absent        ",
+        "14  in-use              "}},
       {Look(Observation::kUnknown),
-       {" 6  owner-absent        not known\n", "12  active              not known\n",
-        "13  in-use              not known\n"}},
+       {" 6  driver-running      not known\n", "13  active              not known\n",
+        "14  in-use              not known\n"}},
       {Look(Observation::kAbsent),
-       {" 8  owner-replaced      there is no owner\n",
-        "12  active              there is no owner\n",
-        "13  in-use              no other driver uses the cluster\n"}},
-      {Shared(), {"12  active              no owner is given\n"}}};
+       {" 6  driver-running      nothing of the owner runs\n",
+        " 9  owner-adopted       there is no owner\n",
+        "13  active              there is no owner\n",
+        "14  in-use              no other driver uses the cluster\n"}},
+      {Shared(), {"13  active              no owner is given\n"}}};
   for (const auto& [snapshot, lines] : cases) {
     const std::string text = ReportOn(snapshot, Settled(), OutputFormat::kText).text;
     for (const std::string& line : lines) EXPECT_TRUE(Holds(text, line)) << line << text;

@@ -8,13 +8,15 @@
 #include <string>
 #include <vector>
 
+#include "probes/base/names.h"
+
 namespace cluster_watcher {
 namespace {
 
 using std::chrono::seconds;
 
 const WallTime kNow{std::chrono::sys_days(std::chrono::year(2026) / 12 / 24)};
-constexpr int kInUseRule = 13;
+constexpr int kInUseRule = 14;
 
 OwnerSight Sight(Observation observation) {
   OwnerSight sight;
@@ -52,7 +54,7 @@ struct Row {
 };
 
 // Two rows that both set the owner's observation can't be combined.
-bool SetsObservation(const Row& row) { return row.rule >= 6 && row.rule <= 9; }
+bool SetsObservation(const Row& row) { return row.rule >= 6 && row.rule <= 10; }
 
 const std::vector<Row>& Rows() {
   using F = Facts&;
@@ -80,36 +82,32 @@ const std::vector<Row>& Rows() {
       {4, [](F f) { f.problem = "get pods: HTTP 500"; }, "unknown", false},
       {5, [](F f) { f.ambiguities = {"pod/n is a master of this cluster too"}; }, "ambiguous",
        false},
-      {6, TakeAway, "owner-absent", true},
       {6, [](F f) { Observe(f, Observation::kAbsent, "pod/bob-1"); }, "driver-running", false},
-      {7, [](F f) { Observe(f, Observation::kDeleting); }, "owner-deleting", true},
-      {7, [](F f) { Observe(f, Observation::kDeleting, "pod/bob-1"); }, "driver-running", false},
-      {8, [](F f) { Observe(f, Observation::kReplaced); }, "owner-adopted", false},
-      {8,
-       [](F f) {
-         Observe(f, Observation::kReplaced);
-         f.replaced_owner = ReplacedOwner::kAbandon;
-       },
-       "owner-replaced", true},
-      {9, ScaleToZero, "scaled-to-zero", true},
-      {10, [](F f) { f.owner->fields.replicas = 2; }, "shared-by-replicas", false},
-      {11, [](F f) { Observe(f, Observation::kCompleted); }, "completed", true},
-      {11, SayCompleted, "completed", true},
-      {11,
+      {6, [](F f) { Observe(f, Observation::kDeleting, "pod/bob-1"); }, "driver-running", false},
+      {6, [](F f) { Observe(f, Observation::kScaledToZero, "pod/b"); }, "driver-running", false},
+      {6, [](F f) { Observe(f, Observation::kCompleted, "pod/b"); }, "driver-running", false},
+      {7, TakeAway, "owner-absent", true},
+      {8, [](F f) { Observe(f, Observation::kDeleting); }, "owner-deleting", true},
+      {9, [](F f) { Observe(f, Observation::kReplaced); }, "owner-adopted", false},
+      {10, ScaleToZero, "scaled-to-zero", true},
+      {11, [](F f) { f.owner->fields.replicas = 2; }, "shared-by-replicas", false},
+      {12, [](F f) { Observe(f, Observation::kCompleted); }, "completed", true},
+      {12, SayCompleted, "completed", true},
+      {12,
        [](F f) {
          SayCompleted(f);
          f.also_running = "pod/bob-2";
        },
        "driver-running", false},
-      {12, [](F) {}, "active", false},
+      {13, [](F) {}, "active", false},
   };
   return rows;
 }
 
 // Expects all outcomes in order, with the deciding one marked.
 void ExpectDecidedBy(int rule, const Decision& decision) {
-  ASSERT_EQ(decision.rules.size(), 14u);
-  for (int number = 0; number < 14; ++number) {
+  ASSERT_EQ(decision.rules.size(), 15u);
+  for (int number = 0; number < 15; ++number) {
     const RuleOutcome& outcome = decision.rules[static_cast<std::size_t>(number)];
     EXPECT_EQ(outcome.number, number);
     EXPECT_EQ(outcome.matched, number == rule) << number;
@@ -135,7 +133,7 @@ TEST(Rules, TheFirstThatMatchesDecides) {
   for (const Row& first : Rows()) {
     for (const Row& later : Rows()) {
       if (later.rule <= first.rule || (SetsObservation(first) && SetsObservation(later))) continue;
-      if (SetsObservation(first) && later.rule == 11) continue;
+      if (SetsObservation(first) && later.rule == 12) continue;
       SCOPED_TRACE(std::string(first.text) + " before " + later.text);
       Facts facts = ActiveFacts();
       later.make_true(facts);
@@ -147,15 +145,50 @@ TEST(Rules, TheFirstThatMatchesDecides) {
   }
 }
 
-TEST(Rules, AnIdleOwnerOfWhichSomethingRunsIsJudgedByTheLaterRules) {
+// The rules of one who is over tell what it is; that something runs is said once.
+TEST(Rules, WhatRunsOfAnOwnerThatIsOverIsNamed) {
   Facts facts = ActiveFacts();
   Observe(facts, Observation::kScaledToZero, "pod/bob-1");
-  facts.owner->fields.replicas = 0;
+  facts.owner->fields.suspended = true;
+  EXPECT_EQ(Decide(facts).detail, "deployment.apps/bob is suspended, but pod/bob-1 still runs");
+  Observe(facts, Observation::kReplaced, "pod/bob-1");
+  EXPECT_EQ(Decide(facts).reason, Reason::kOwnerAdopted) << "it isn't over";
+}
+
+TEST(Rules, AnApplicationThatSaysThatItHasCompletedIsWhatRuns) {
+  for (const Observation observation :
+       {Observation::kDeleting, Observation::kScaledToZero, Observation::kCompleted}) {
+    Facts facts = ActiveFacts();
+    facts.owner->object = KubeObject{ResourceType{"apps", "v1", "deployments", "Deployment"}, {}};
+    Observe(facts, observation, "pod/bob-1");
+    SayCompleted(facts);
+    EXPECT_TRUE(Decide(facts).abandoned()) << ToString(observation);
+    facts.also_running = "pod/bob-2";
+    EXPECT_EQ(Decide(facts).reason, Reason::kDriverRunning) << ToString(observation);
+  }
+  Facts absent = ActiveFacts();
+  Observe(absent, Observation::kAbsent, "pod/bob-1");
+  SayCompleted(absent);
+  EXPECT_EQ(Decide(absent).reason, Reason::kDriverRunning) << "none was found that could say so";
+}
+
+TEST(Rules, OfAKindWithoutARowItIsSaidThatOnlyItsExistenceCounts) {
+  const char kFlag[] = "--completed-when";
+  for (const char* kind : {"Gizmo", "Workflow"}) {
+    Facts facts = ActiveFacts();
+    facts.owner->object = KubeObject{
+        ResourceType{"argoproj.io", "v1alpha1", LowerCase(kind) + "s", kind}, ObjectMeta()};
+    EXPECT_EQ(Decide(facts).detail.find(kFlag) != std::string::npos, *kind == 'G');
+  }
+}
+
+TEST(Rules, WhatMayNotBeListedIsSaidAndPassedOver) {
+  Facts facts = ActiveFacts();
+  TakeAway(facts);
+  facts.unlistable = {"daemonsets.apps"};
   const Decision decision = Decide(facts);
-  EXPECT_STREQ(ToString(decision.reason), "active");
-  EXPECT_NE(decision.detail.find("pod/bob-1"), std::string::npos) << decision.detail;
-  SayCompleted(facts);
-  EXPECT_STREQ(ToString(Decide(facts).reason), "completed");
+  EXPECT_EQ(decision.reason, Reason::kOwnerAbsent);
+  EXPECT_NE(decision.rules[4].detail.find("daemonsets.apps"), std::string::npos);
 }
 
 TEST(Rules, WhatTheOwnerIsBeatsWhatTheApplicationSaid) {

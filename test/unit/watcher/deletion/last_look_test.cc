@@ -85,8 +85,6 @@ TEST_F(LastLookTest, APodThatIsToldToStopMeanwhileSparesTheCluster) {
 }
 
 TEST_F(LastLookTest, AnotherOwnerThatIsGoneIsJudgedFromTheBeginning) {
-  settings_.settings.replaced_owner = ReplacedOwner::kAbandon;
-  StartWatcher();
   After("PATCH", "spark-m", 1, [this] {
     MakeDriver();
     observer_->Adopt(observer_->SureLook({}));

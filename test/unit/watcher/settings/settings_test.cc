@@ -50,7 +50,7 @@ TEST(Settings, AreDescribedInOrderWithTheirDefaults) {
   const auto defaults = Pairs(
       "owner= owner-kind= owner-namespace= cluster= cluster-label=oshinko-cluster namespace= pod= "
       "poll-interval=5s confirmations=3 grace-period= scaled-to-zero-grace-period= "
-      "startup-grace=5m surge-limit=10 surge-grace=10m replaced-owner=adopt completed-when= "
+      "startup-grace=5m surge-limit=10 surge-grace=10m completed-when= "
       "observe=poll propagation=background "
       "volumes=preserve volume-retention=24h resources= concurrency=8 steps-deadline=30s "
       "delete-deadline=10m on-termination=finish dry-run=false listen=:9090 kubeconfig= context= "
@@ -92,7 +92,6 @@ TEST(Settings, DefaultsParseToThemselves) {
     EXPECT_EQ(given.startup_grace, defaults.startup_grace);
     EXPECT_EQ(given.surge_limit, defaults.surge_limit);
     EXPECT_EQ(given.surge_grace, defaults.surge_grace);
-    EXPECT_EQ(given.replaced_owner, defaults.replaced_owner);
     EXPECT_EQ(given.observe, defaults.observe);
     EXPECT_EQ(given.propagation, defaults.propagation);
     EXPECT_EQ(given.volumes, defaults.volumes);
@@ -127,8 +126,6 @@ TEST(Settings, AreSet) {
       {"cluster-label", "a.com/cluster", [](S s) { return s.cluster_label == "a.com/cluster"; }},
       {"namespace", "lab", [](S s) { return s.ns == "lab"; }},
       {"pod", "m-1.x", [](S s) { return s.pod == "m-1.x"; }},
-      {"replaced-owner", "abandon",
-       [](S s) { return s.replaced_owner == ReplacedOwner::kAbandon; }},
       {"propagation", "foreground", [](S s) { return s.propagation == Propagation::kForeground; }},
       {"resources", "deployments.apps,services",
        [](S s) {
@@ -236,7 +233,6 @@ TEST(Settings, NumbersHaveBounds) {
 
 TEST(Settings, ChoicesSayWhatCanBeChosen) {
   const std::pair<std::string, std::string> cases[] = {
-      {"replaced-owner", "adopt or abandon"},
       {"observe", "poll or watch"},
       {"propagation", "background or foreground"},
       {"volumes", "preserve, delete or collect"},

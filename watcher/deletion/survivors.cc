@@ -1,0 +1,186 @@
+#include "watcher/deletion/survivors.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "watcher/deletion/objects_by_uid.h"
+#include "watcher/protocol/member_annotations.h"
+#include "watcher/protocol/owner_reference.h"
+
+namespace cluster_watcher {
+namespace {
+
+constexpr int kLongestChain = 16;
+
+// Whether it is an ephemeral volume's, which goes with its pod. Source: kubernetes.io "Ephemeral
+// Volumes".
+bool IsOfPod(const ObjectMeta& claim) {
+  const auto& owners = claim.owner_references();
+  return std::any_of(owners.begin(), owners.end(),
+                     [](const OwnerReference& owner) { return owner.kind == "Pod"; });
+}
+
+ApiRequest RetainRequest(const KubeObject& set) {
+  JsonWriter patch;
+  patch.StartObject().Key("metadata").StartObject();
+  patch.Field("resourceVersion", set.meta.resource_version).EndObject();
+  patch.Key("spec").StartObject().Key("persistentVolumeClaimRetentionPolicy").StartObject();
+  patch.Field("whenDeleted", "Retain").EndObject().EndObject().EndObject();
+  return ApiRequest::MergePatch(set.type, set.meta.ns(), set.meta.name, patch.Text());
+}
+
+}  // namespace
+
+struct Survivors::Search {
+  const MemberListing::Listed& listed;
+  const KubeObject* root;
+  DeletionMemory& memory;
+  const ObjectsByUid objects;
+  Found found = {};
+  std::map<std::string, std::optional<ObjectMeta>> read = {};  // by UID; nullopt: none
+  std::map<std::string, bool> going = {};                      // by UID, of what isn't listed
+};
+
+Survivors::Found Survivors::Find(const MemberListing::Listed& listed, const KubeObject* root,
+                                 DeletionMemory& memory) {
+  Search search{listed, root, memory, ObjectsByUid(listed.objects)};
+  if (memory.owner) {
+    HoldBackAbove(search, memory.owner->meta,
+                  {memory.owner->Describe() + ", the owner, would go with it", false},
+                  kLongestChain);
+  }
+  for (const KubeObject& object : listed.objects) {
+    const bool is_root = root != nullptr && object.meta.uid == root->meta.uid;
+    if (is_root) continue;
+    if (!IsKept(object)) continue;
+    HoldBackAbove(search, object.meta,
+                  {object.Describe() + ", which is to be kept, would go with it", false},
+                  kLongestChain);
+  }
+  FindSets(search);
+  for (const KubeObject& claim : listed.claims) {
+    if (MustStay(search, claim)) SettleClaim(search, claim);
+  }
+  return std::move(search.found);
+}
+
+// Those of the cluster: labelled so, the root, or controlled by what goes.
+void Survivors::FindSets(Search& search) {
+  for (const ClaimingSet& set : search.listed.sets) {
+    const ObjectMeta& meta = set.object.meta;
+    const bool is_root = search.root != nullptr && meta.uid == search.root->meta.uid;
+    const bool is_listed = search.objects.Find(meta.uid) != nullptr;
+    if (!is_root && !is_listed && !LeadsTo(search, meta, kLongestChain)) continue;
+    if (!IsKept(set.object)) SettleSet(search, set);
+  }
+  if (search.listed.claims_problem.empty()) return;
+  // What claims there are can't be told.
+  const auto hold_back = [&](const KubeObject& object) {
+    if (object.type->kind != "StatefulSet") return;
+    const HeldBack because{"its claims can't be listed: " + search.listed.claims_problem};
+    search.found.held_back.emplace(object.meta.uid, because);
+    HoldBackAbove(search, object.meta, because, kLongestChain);
+  };
+  for (const KubeObject& object : search.listed.objects) hold_back(object);
+  if (search.root != nullptr) hold_back(*search.root);
+}
+
+void Survivors::SettleSet(Search& search, const ClaimingSet& set) {
+  const std::string& uid = set.object.meta.uid;
+  bool any_stays = search.memory.volumes != Volumes::kDelete;
+  for (const KubeObject& claim : search.listed.claims) {
+    const OwnerReference* controller = claim.meta.Controller();
+    const bool is_others = controller != nullptr && controller->uid != uid;
+    const auto label = claim.meta.Label(cluster_.label);
+    if (is_others || (label && *label != cluster_.name) || !set.HasMade(claim.meta)) continue;
+    any_stays = any_stays || IsKept(claim);
+    search.memory.set_claims.try_emplace(claim.meta.uid, uid);
+    if (!label) search.found.claims.push_back(claim);
+  }
+  if (!any_stays || !set.deletes_claims) return;
+  const HeldBack because{"its claims would go with it, by whenDeleted: Delete"};
+  search.found.held_back.emplace(uid, because);
+  HoldBackAbove(search, set.object.meta, because, kLongestChain);
+  search.found.writes.push_back(RetainRequest(set.object));
+}
+
+bool Survivors::MustStay(const Search& search, const KubeObject& claim) const {
+  if (claim.meta.deleting) return false;
+  return IsKept(claim) || (search.memory.volumes != Volumes::kDelete && !IsOfPod(claim.meta));
+}
+
+// Takes off what leads to something that goes. What a Pod owns stays with that.
+void Survivors::SettleClaim(Search& search, const KubeObject& claim) {
+  std::set<std::string> going;
+  for (const OwnerReference& owner : claim.meta.owner_references()) {
+    if (IsGoing(search, owner, kLongestChain)) going.insert(owner.uid);
+  }
+  if (going.empty()) return;
+  const bool is_kept = IsOfPod(claim.meta);
+  HoldBackAbove(search, claim.meta,
+                {claim.Describe() + ", which stays, would go with it by its ownerReferences: take "
+                                    "them off",
+                 !is_kept},
+                kLongestChain);
+  if (is_kept) return;
+  search.found.writes.push_back(ApiRequest::MergePatch(claim.type, claim.meta.ns(), claim.meta.name,
+                                                       WithoutOwnersPatch(claim.meta, going)));
+}
+
+bool Survivors::LeadsTo(Search& search, const ObjectMeta& object, int depth) {
+  const auto& owners = object.owner_references();
+  return std::any_of(owners.begin(), owners.end(), [&](const OwnerReference& owner) {
+    return IsGoing(search, owner, depth);
+  });
+}
+
+bool Survivors::IsGoing(Search& search, const OwnerReference& owner, int depth) {
+  if (search.root != nullptr && owner.uid == search.root->meta.uid) return true;
+  if (const KubeObject* listed = search.objects.Find(owner.uid)) {
+    // What is left alone doesn't go, unless something above it does.
+    const bool stays = search.memory.left.contains(owner.uid) || IsKept(*listed);
+    return !stays || (depth > 0 && LeadsTo(search, listed->meta, depth - 1));
+  }
+  if (search.memory.MemberOf(owner.uid) != nullptr) return true;
+  if (const auto known = search.going.find(owner.uid); known != search.going.end()) {
+    return known->second;
+  }
+  const ObjectMeta* above = depth > 0 ? Above(search, owner) : nullptr;
+  const bool goes = above != nullptr && LeadsTo(search, *above, depth - 1);
+  search.going[owner.uid] = goes;
+  return goes;
+}
+
+void Survivors::HoldBackAbove(Search& search, const ObjectMeta& object, const HeldBack& because,
+                              int depth) {
+  for (const OwnerReference& owner : object.owner_references()) {
+    const auto [held, is_new] = search.found.held_back.emplace(owner.uid, because);
+    if (!is_new) held->second.may_pass = held->second.may_pass && because.may_pass;
+    if (!is_new || depth == 0) continue;
+    if (search.root != nullptr && owner.uid == search.root->meta.uid) continue;
+    const KubeObject* listed = search.objects.Find(owner.uid);
+    const ObjectMeta* above = listed != nullptr ? &listed->meta : Above(search, owner);
+    if (above != nullptr) HoldBackAbove(search, *above, because, depth - 1);
+  }
+}
+
+const ObjectMeta* Survivors::Above(Search& search, const OwnerReference& owner) {
+  const auto [entry, is_new] = search.read.try_emplace(owner.uid);
+  auto& known = entry->second;
+  if (!is_new) return known ? &*known : nullptr;
+  const Patience patience = RepeatedReads(tools_);
+  const auto type = tools_.discovery.ByKind(owner.api_version, owner.kind, patience);
+  if (!type) search.found.unknown = type.error();
+  if (!type || !*type) return nullptr;
+  const auto read =
+      tools_.client.Do(ApiRequest::GetMetadata(**type, cluster_.ns, owner.name), patience);
+  if (read) {
+    auto meta = ReadObjectMeta(read->document.root());
+    if (meta && meta->uid == owner.uid) known = *std::move(meta);
+  } else if (IsTransient(read.error().failure)) {
+    search.found.unknown = read.error();
+  }
+  return known ? &*known : nullptr;
+}
+
+}  // namespace cluster_watcher

@@ -1,0 +1,61 @@
+// Finds what must survive the deletion of a cluster, and what would take it along by garbage
+// collection: that isn't deleted. Source: kubernetes.io
+// "Garbage Collection", "StatefulSets" (persistentVolumeClaimRetentionPolicy).
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "watcher/deletion/member_listing.h"
+#include "watcher/deletion/members.h"
+#include "watcher/deletion/tools.h"
+
+namespace cluster_watcher {
+
+// Why something isn't deleted.
+struct HeldBack {
+  std::string why;       // "data-0 would go with it: …", for people
+  bool may_pass = true;  // false: as long as what it would take along is annotated to be kept
+};
+
+class Survivors {
+ public:
+  struct Found {
+    // By UID: members, the master root, and what is above them.
+    std::map<std::string, HeldBack> held_back;
+    // Claims that the cluster's StatefulSets have made, with their labels or without.
+    KubeObjects claims;
+    // What lets go of claims that stay: whenDeleted: Retain on the cluster's StatefulSets, and
+    // claims without the ownerReferences to what goes. What they concern is held back until it is
+    // read again.
+    std::vector<ApiRequest> writes;
+    // Something could not be read that may tell more: nothing is to be deleted.
+    std::optional<ApiError> unknown;
+  };
+
+  Survivors(const Tools& tools, const ClusterId& cluster) : tools_(tools), cluster_(cluster) {}
+
+  // Finds what must survive of `listed`, whose members go with the root; nullptr: there is none.
+  // Nothing is written.
+  Found Find(const MemberListing::Listed& listed, const KubeObject* root, DeletionMemory& memory);
+
+ private:
+  struct Search;
+  bool LeadsTo(Search& search, const ObjectMeta& object, int depth);
+  bool IsGoing(Search& search, const OwnerReference& owner, int depth);
+  void HoldBackAbove(Search& search, const ObjectMeta& object, const HeldBack& because, int depth);
+  // The object's own owners, read where it isn't listed; nullptr: it is gone, or may not be read.
+  const ObjectMeta* Above(Search& search, const OwnerReference& owner);
+  void FindSets(Search& search);
+  void SettleSet(Search& search, const ClaimingSet& set);
+  void SettleClaim(Search& search, const KubeObject& claim);
+  bool MustStay(const Search& search, const KubeObject& claim) const;
+
+  const Tools& tools_;
+  const ClusterId& cluster_;
+};
+
+}  // namespace cluster_watcher
