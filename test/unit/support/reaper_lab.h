@@ -20,9 +20,6 @@
 
 namespace cluster_watcher {
 
-// What a deletion could have deleted first, and is gone.
-inline constexpr const char* kGone = "configmaps/gone=0011223344556677";
-
 // A step, as JSON in JSON.
 inline constexpr const char* kStep = R"([{\"name\":\"a\",\"http\":{\"url\":\"http://h/\"}}])";
 
@@ -71,6 +68,7 @@ class ReaperLab : public testing::Test, protected Lab {
   std::size_t MarksWritten() {
     return kubernetes_.Count("PATCH", "spark-m") - kubernetes_.Count("PATCH", "spark-m?dryRun");
   }
+  std::size_t DeletesOf(const std::string& what) { return kubernetes_.Count("DELETE", what); }
   std::size_t Deletes() { return kubernetes_.Count("DELETE"); }
 
   // Calls `what` just before the `number`th request of this method whose target contains `contains`
@@ -103,10 +101,6 @@ class ReaperLab : public testing::Test, protected Lab {
     refuse.action = small_kubernetes::Fault::Action::kRefuse;
     kubernetes_.GetFaults().Add(refuse);
   }
-  // Interferes so long after the master root's delete was answered.
-  void AfterRoot(Duration after, std::function<void()> what) {
-    After("DELETE", "/spark-m", 1, [=, this] { clock_.At(clock_.elapsed + after, what); });
-  }
   // Does what the master pod's watcher does once the driver has been gone for the grace period.
   Reaper::Outcome Condemn() {
     observer_->SureLook({});
@@ -124,41 +118,45 @@ class ReaperLab : public testing::Test, protected Lab {
     me_ = {snapshot.pod->meta.name, snapshot.pod->meta.uid};
     EXPECT_EQ(snapshot.marks.phase, Phase::kDeleting);
     EXPECT_EQ(snapshot.marks.condemned_by, me_);
-    return reaper_->Resume(me_, snapshot);
+    return reaper_->Resume(me_, snapshot, stop_.get_token());
   }
-  // Writes the marks as an earlier watcher of this pod would have that has begun to delete `first`,
-  // "configmaps/x=UIDHASH", this long ago.
-  void WriteMarks(const std::string& first, Duration ago) {
+  // Writes the marks as an earlier watcher of this pod would have that has begun to delete the
+  // cluster of the driver this long ago.
+  void WriteMarks(Duration ago = std::chrono::seconds(1)) {
     const Snapshot look = observer_->SureLook({});
-    const std::string since = FormatTime(clock_.WallNow() - ago);
-    AnnotationChanges changes = {
-        {annotation::kPhase, "deleting"},
-        {annotation::kReason, "owner-absent"},
-        {annotation::kCondemnedBy, look.pod->meta.name + "/" + look.pod->meta.uid},
-        {annotation::kDeletingSince, since}};
-    changes[annotation::kDeletesBegun] = "true";
-    if (!first.empty()) changes[annotation::kFirstDeletes] = first;
+    me_ = {look.pod->meta.name, look.pod->meta.uid};
+    AnnotationChanges changes = OwnerMarks(*look.seen);
+    changes[annotation::kPhase] = "deleting";
+    changes[annotation::kReason] = "owner-absent";
+    changes[annotation::kCondemnedBy] = me_.ToText();
+    changes[annotation::kDeletingSince] = FormatTime(clock_.WallNow() - ago);
     EXPECT_TRUE(MasterRoot(client_, *look.root).WriteMarks(changes));
   }
 
-  // An earlier watcher has marked the map "left" as an orphan, and it can't be read.
-  void MarkUnreadable() {
-    observer_->SureLook({});
-    MakeBareMap("left");
-    AnHourPasses();
-    WriteMarks(kGone + (",+" + Named("left")), std::chrono::seconds(1));
-    Refuse("GET", "metadata.name%3Dleft", 503);
+  void Patch(const std::string& path, const std::string& body) {
+    kubernetes_.Admin("PATCH", path, body, "application/merge-patch+json");
   }
-
-  // What an earlier watcher began this long ago is half, and the brake is on.
-  void StartHalfUnderTheBrake(Duration ago) {
-    MakeMap("first");
-    observer_->SureLook({});
-    Delete(kDriver);
-    AnHourPasses();
-    WriteMarks(Named("first"), ago);
-    Delete("/api/v1/namespaces/lab/configmaps/first");
-    kubernetes_.brake = true;
+  // Something somebody else's finalizer holds, until it is released.
+  void MakeHeld() { MakeMap("held", R"(,"finalizers":["example.com/held"])"); }
+  void Release(const std::string& path = "/api/v1/namespaces/lab/configmaps/held") {
+    Patch(path, R"({"metadata":{"finalizers":null}})");
+  }
+  // Requests are answered so until then.
+  void RefuseUntil(Duration until, const std::string& method, const std::string& contains,
+                   int status = 503) {
+    Refuse(method, contains, status);
+    clock_.At(until, [this] { kubernetes_.GetFaults().Clear(); });
+  }
+  // The driver comes back then, so that a watcher that hangs ends.
+  void EndAfter(Duration time) {
+    clock_.At(clock_.elapsed + time, [this] { MakeDriver(); });
+  }
+  std::size_t PodsOf(const std::string& app) {
+    const std::string pods = "/api/v1/namespaces/lab/pods?labelSelector=app%3D" + app;
+    return JsonDocument::Parse(Read(pods).body)->root()["items"].size();
+  }
+  bool ClaimExists(const std::string& name) {
+    return Exists("/api/v1/namespaces/lab/persistentvolumeclaims/" + name);
   }
 
   // The set "w", whose claims go with it unless somebody sees to it, or `when_deleted` is "Retain".
@@ -186,12 +184,6 @@ class ReaperLab : public testing::Test, protected Lab {
 
   // A moment later the lab is older than what happens in it.
   void AnHourPasses() { clock_.elapsed += std::chrono::hours(1); }
-  std::string Named(const std::string& name, const std::string& plural = "configmaps") {
-    const auto object =
-        JsonDocument::Parse(Read("/api/v1/namespaces/lab/" + plural + "/" + name).body);
-    auto meta = ReadObjectMeta(object->root());
-    return FirstDeletesMark({FirstDelete::Of({*FindBuiltInByName(plural, ""), *meta})});
-  }
   // A ConfigMap without the cluster's label.
   void MakeBareMap(const std::string& name, const std::string& more = "") {
     kubernetes_.Apply(R"({"apiVersion":"v1","kind":"ConfigMap",)" + Meta(name, more) + "}");
@@ -223,15 +215,6 @@ class ReaperLab : public testing::Test, protected Lab {
   void HoldRoot() {
     kubernetes_.Admin("PATCH", kRoot, R"({"metadata":{"finalizers":["example.com/held"]}})",
                       "application/merge-patch+json");
-  }
-  // Deletes the driver and the root, which terminates, of a cluster that was seen for an hour.
-  void TakeDownByHand() {
-    HoldRoot();
-    observer_->SureLook({});
-    AnHourPasses();
-    observer_->SureLook({});
-    Delete(kDriver);
-    Delete(kRoot);
   }
   // The marks are another watcher's now.
   void GiveMarksAway(const std::string& phase) {

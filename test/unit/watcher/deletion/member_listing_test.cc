@@ -52,19 +52,6 @@ TEST_F(MemberListingTest, AKindThatDiscoveryCannotTellIsAGap) {
   EXPECT_EQ(listed.failed, Names());
 }
 
-// What may not be listed tells nothing, unless it could be before.
-TEST_F(MemberListingTest, ItIsSaidWhetherAllThatRunPodsAreListed) {
-  Refuse("GET", "/services?", 503);
-  Refuse("GET", "/jobs?", 403);
-  EXPECT_TRUE(listing_->List().workloads);
-  Refuse("GET", "/deployments?", 503);
-  EXPECT_FALSE(listing_->List().workloads) << "which it never was";
-  kubernetes_.GetFaults().Clear();
-  EXPECT_TRUE(listing_->List().workloads);
-  Refuse("GET", "/deployments?", 403);
-  EXPECT_FALSE(listing_->List().workloads);
-}
-
 TEST_F(MemberListingTest, OfTheKindsThatAreAskedForTheOthersAreSaidToBeSkipped) {
   EXPECT_EQ(FindMemberKinds(settings_.settings, discovery_, {}).not_served, Names())
       << "few API servers have all kinds";
@@ -123,23 +110,6 @@ TEST_F(MemberListingTest, WhereNoKindMayBeListedNothingIsKnown) {
     EXPECT_EQ(std::count(skipped.begin(), skipped.end(), "services: the account may not list them"),
               1);
   }
-}
-
-TEST_F(MemberListingTest, ClaimsAreMembersWhereThatIsAskedFor) {
-  MakeClaim();
-  const char* claim = "persistentvolumeclaim/data";
-  MemberListing::Listed listed = listing_->List();
-  EXPECT_EQ(std::count_if(listed.objects.begin(), listed.objects.end(),
-                          [](const KubeObject& object) {
-                            return object.type->kind == "PersistentVolumeClaim";
-                          }),
-            0);
-  EXPECT_EQ(NamesOf(listed.preserved), Names{claim});
-  settings_.settings.resources = {"configmaps", "persistentvolumeclaims"};
-  Reset();
-  listed = listing_->List();
-  EXPECT_EQ(NamesOf(listed.objects), (Names{"configmap/spark-config", claim}));
-  EXPECT_EQ(NamesOf(listed.preserved), Names());
 }
 
 }  // namespace
