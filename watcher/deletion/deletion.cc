@@ -133,6 +133,7 @@ Deletion::Prepared Deletion::List() {
   prepared.survivors = survivors_.Find(listed, has_root ? &root_.object() : nullptr, memory_);
   if (prepared.survivors.unknown) warn_once_(prepared.survivors.unknown->message);
   prepared.complete = listed.complete;
+  prepared.is_blind = listed.claims_problem && IsTransient(listed.claims_problem->failure);
   prepared.failed = std::move(listed.failed);
   KubeObjects objects = std::move(listed.objects);
   const auto add = [&](KubeObject claim) {
@@ -142,9 +143,9 @@ Deletion::Prepared Deletion::List() {
     objects.push_back(std::move(claim));
   };
   for (KubeObject& claim : listed.claims) {
-    if (cluster_.Owns(claim.meta)) add(std::move(claim));
+    const bool is_of_set = memory_.set_claims.contains(claim.meta.uid);
+    if (is_of_set || cluster_.Owns(claim.meta)) add(std::move(claim));
   }
-  for (KubeObject& claim : std::exchange(prepared.survivors.claims, {})) add(std::move(claim));
   prepared.members = SortMembers(std::move(objects), memory_);
   for (const std::string& mistake : prepared.members.mistakes) tools_.log.warn("{}", mistake);
   for (const std::string& left : prepared.members.left) tools_.log.info("left alone: {}", left);
@@ -178,9 +179,9 @@ std::optional<Deletion::Outcome> Deletion::WhyEnded() {
       const ObjectMeta& root = root_.object().meta;
       const auto label = root.Label(cluster_.label);
       const bool is_others = label && *label != cluster_.name;
-      if (is_others || !root_.marks().AreOfDeletionBy(marks_.condemned_by)) {
-        return Outcome::kCalledOff;
-      }
+      const Marks marks = root_.marks();
+      if (is_others || marks.phase != Phase::kDeleting) return Outcome::kCalledOff;
+      if (marks.condemned_by != marks_.condemned_by) return Outcome::kOvertaken;
       if (IsKept(root) && !is_asked_) return Outcome::kKept;
       break;
     }
@@ -254,7 +255,9 @@ bool Deletion::IsDue(const KubeObject& object, bool late) const {
 
 std::size_t Deletion::SendDue(bool late) {
   const MemberPass& members = prepared_->members;
-  if (!prepared_->survivors.unknown) {
+  // What fails past the deadline too is treated as what may not be read.
+  const bool is_blind = prepared_->survivors.unknown || (prepared_->is_blind && !late);
+  if (!is_blind) {
     std::vector<const KubeObject*> due = DueMembers(members, memory_, late);
     std::erase_if(due, [&](const KubeObject* object) { return !IsDue(*object, late); });
     // Before a wave may begin, what its predecessors control must have gone as well.
@@ -265,8 +268,9 @@ std::size_t Deletion::SendDue(bool late) {
     for (const KubeObject& object : *group) {
       const HeldBack* held = WhyHeldBack(object);
       const bool stays = held != nullptr && (late || !held->may_pass);
-      const bool is_let_be =
-          late && (object.meta.deleting || deletes_.IsForbidden(object.meta.uid));
+      const bool is_forbidden = deletes_.IsForbidden(object.meta.uid);
+      const bool is_let_be = (late && (object.meta.deleting || is_forbidden)) ||
+                             (is_forbidden && memory_.set_claims.contains(object.meta.uid));
       if (!stays && !is_let_be && !CountsAsGone(object)) ++remaining;
     }
   }
@@ -285,8 +289,9 @@ void Deletion::NameLeft(bool late) {
       const HeldBack* held = WhyHeldBack(object);
       if (held != nullptr) {
         overdue_.push_back(object.Describe() + ": " + held->why);
-      } else if (late) {
-        overdue_.push_back(object.Describe() + ": not gone by the deadline");
+      } else {
+        overdue_.push_back(object.Describe() + (late ? ": not gone by the deadline"
+                                                     : ": it may not be deleted"));
       }
     }
   }
@@ -314,8 +319,8 @@ bool Deletion::SendRoot() {
   return true;
 }
 
-bool Deletion::AwaitGone(MonotonicTime deadline, const std::stop_token& stop) {
-  if (tools_.until == Until::kAccepted) return true;
+Deletion::Outcome Deletion::AwaitGone(MonotonicTime deadline, const std::stop_token& stop) {
+  if (tools_.until == Until::kAccepted) return Outcome::kDone;
   MonotonicTime foreground_at = tools_.clock.Now() + tools_.settings->operator_grace;
   while (!stop.stop_requested()) {
     tools_.turn({});
@@ -323,21 +328,24 @@ bool Deletion::AwaitGone(MonotonicTime deadline, const std::stop_token& stop) {
     const auto pods = ReadPods();
     const bool is_gone = state == RootState::kGone || state == RootState::kReplaced;
     const bool is_last = pods && pods->others == 0;
-    if (is_last && is_gone && IsAllGone()) return true;
+    if (is_last && is_gone && IsAllGone()) return Outcome::kDone;
+    if (state == RootState::kTerminating) {
+      if (auto why = WhyEnded()) return *why;
+    }
     const bool is_held = state == RootState::kTerminating && tools_.clock.Now() >= foreground_at;
     if (is_held && is_last && !pods->own_runs) {
       NameHusk();
-      return true;
+      return Outcome::kDone;
     }
     // A finalizer holds it, so nothing of what it owns is collected in the background.
     if (is_held && pods) {
       deletes_.Send({&root_.object()}, PropagationPolicy::kForeground);
       foreground_at = tools_.clock.Now() + kBetweenForegroundDeletes;
     }
-    if (tools_.gives_up && tools_.clock.Now() >= deadline) return false;
+    if (tools_.gives_up && tools_.clock.Now() >= deadline) return Outcome::kGivenUp;
     tools_.clock.WaitUntil(tools_.clock.Now() + kBetweenReadsOfEnd, stop);
   }
-  return false;
+  return Outcome::kGivenUp;
 }
 
 std::optional<Deletion::Pods> Deletion::ReadPods() {
@@ -419,6 +427,16 @@ std::vector<std::string> Deletion::Rehearse() {
   }
   NameLeft(false);
   deletes_.Rehearse(all, Propagation());
+  return names;
+}
+
+std::vector<std::string> Deletion::Remaining() const {
+  std::vector<std::string> names;
+  if (!prepared_) return names;
+  const MemberPass& members = prepared_->members;
+  for (const auto* group : {&members.to_delete, &members.leftovers, &members.last}) {
+    for (const KubeObject& object : *group) names.push_back(object.Describe());
+  }
   return names;
 }
 

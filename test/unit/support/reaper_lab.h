@@ -120,6 +120,10 @@ class ReaperLab : public testing::Test, protected Lab {
     EXPECT_EQ(snapshot.marks.condemned_by, me_);
     return reaper_->Resume(me_, snapshot, stop_.get_token());
   }
+  void RecordOwner() {
+    const Snapshot look = observer_->SureLook({});
+    EXPECT_TRUE(MasterRoot(client_, *look.root).WriteMarks(OwnerMarks(*look.seen)));
+  }
   // Writes the marks as an earlier watcher of this pod would have that has begun to delete the
   // cluster of the driver this long ago.
   void WriteMarks(Duration ago = std::chrono::seconds(1)) {
@@ -133,9 +137,6 @@ class ReaperLab : public testing::Test, protected Lab {
     EXPECT_TRUE(MasterRoot(client_, *look.root).WriteMarks(changes));
   }
 
-  void Patch(const std::string& path, const std::string& body) {
-    kubernetes_.Admin("PATCH", path, body, "application/merge-patch+json");
-  }
   // Something somebody else's finalizer holds, until it is released.
   void MakeHeld() { MakeMap("held", R"(,"finalizers":["example.com/held"])"); }
   void Release(const std::string& path = "/api/v1/namespaces/lab/configmaps/held") {

@@ -27,10 +27,6 @@ class LastLookTest : public ReaperLab {
       if (++seen >= first) Annotate(kRoot, "n", std::to_string(seen));
     };
   }
-  void RecordOwner() {
-    const Snapshot look = observer_->SureLook({});
-    EXPECT_TRUE(MasterRoot(client_, *look.root).WriteMarks(OwnerMarks(*look.seen)));
-  }
 };
 
 TEST_F(LastLookTest, WhatCouldNotBeCondemnedIsNotAnnounced) {

@@ -12,7 +12,6 @@ namespace cluster_watcher {
 namespace {
 
 using small_kubernetes::Request;
-using small_kubernetes::Response;
 using small_kubernetes::User;
 using std::chrono::hours;
 using std::chrono::minutes;
@@ -236,6 +235,7 @@ TEST_F(ReaperTest, TheBrakeStopsADeletionWhichGoesOnByItselfAndInItsOwnTime) {
   for (const char* which : {"/other", "/spark-m"}) {
     SCOPED_TRACE(which);
     MakeMap("other");
+    RecordOwner();
     Before("DELETE", which, 1, [&] { kubernetes_.brake = true; });
     EXPECT_EQ(Condemn(), Outcome::kSpared);
     EXPECT_TRUE(reaper_->is_refused_by_policy());
@@ -260,6 +260,7 @@ TEST_F(ReaperTest, TheBrakeStopsADeletionWhichGoesOnByItselfAndInItsOwnTime) {
 }
 
 TEST_F(ReaperTest, BehindTheBrakeItIsJudgedAgain) {
+  RecordOwner();
   Before("DELETE", "", 1, [&] { kubernetes_.brake = true; });
   EXPECT_EQ(Condemn(), Outcome::kSpared);
   MakeDriver();
@@ -293,15 +294,7 @@ TEST_F(ReaperTest, NoStepsRunUnderTheBrake) {
 
 // It doesn't end by itself, so it is a missing right, until the deadline.
 TEST_F(ReaperTest, WhatTheGuardRefusesIsNoHold) {
-  kubernetes_.on_answer = [](const Request& request, const User&, Response& response) {
-    if (request.method != "DELETE" || !request.target.ends_with("/spark-config")) return;
-    response.status = 403;
-    const std::string why =
-        "ValidatingAdmissionPolicy 'cluster-watcher-guard' with binding 'x' denied request: no";
-    response.body = R"({"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden",)"
-                    R"("code":403,"message":")" +
-                    why + R"(","details":{"causes":[{"message":")" + why + R"("}]}})";
-  };
+  RefuseByGuard("DELETE", "/spark-config");
   EndAfter(hours(1));
   EXPECT_EQ(Condemn(), Outcome::kDone);
   EXPECT_GE(clock_.elapsed, minutes(10));

@@ -340,16 +340,17 @@ TEST_F(SurvivorsTest, WhileClaimsOrSetsFailToBeListedNothingGoes) {
     MakeClaim("data", OwnedByMap("spark-config"));
     const Duration began = clock_.elapsed;
     const std::size_t before = Deletes();
-    kubernetes_.on_request = [&, listed = false](const Request& request, const User&) mutable {
-      if (listed || Mark("phase") != "deleting") return;
-      listed = true;
-      RefuseUntil(began + minutes(2), "GET", kind);
+    kubernetes_.on_answer = [=, this](const Request& request, const User&,
+                                      small_kubernetes::Response& response) {
+      const bool is_list =
+          request.target.find(kind + std::string("?limit")) != std::string::npos;
+      if (is_list && clock_.elapsed < began + minutes(2)) response.status = 503;
     };
     clock_.At(began + minutes(1), [&] { EXPECT_EQ(Deletes(), before); });
     EXPECT_EQ(Condemn(), Outcome::kDone);
     EXPECT_TRUE(ClaimExists("data"));
     EXPECT_FALSE(MapExists("spark-config"));
-    kubernetes_.on_request = nullptr;
+    kubernetes_.on_answer = nullptr;
     Delete(kClaims + std::string("/data"));
     MakeRoot();
     MakeMap("spark-config");
