@@ -19,6 +19,8 @@ constexpr Duration kLeftoverPatience{1'000};
 constexpr int kLeastLatePasses = 2;
 constexpr Duration kBetweenForegroundDeletes = std::chrono::minutes(1);
 constexpr Duration kBetweenReadsOfEnd{500};
+constexpr Duration kBetweenReminders = std::chrono::minutes(1);
+constexpr std::size_t kMostNamed = 20;
 
 // The kind of an owner that was never seen, as far as it is said.
 std::string GivenKind(const OwnerName& owner, const Settings& settings) {
@@ -118,6 +120,7 @@ Deletion::Outcome Deletion::RunPasses(MonotonicTime deadline, bool with_root) {
     if (is_over && root_held == nullptr && SendRoot()) return Outcome::kDone;
     if (!policy_.empty()) return Outcome::kHeld;
     if (late && ++late_passes_ >= kLeastLatePasses && tools_.gives_up) return Outcome::kGivenUp;
+    if (late) SayWhatRemains();
     prepared_.reset();
     pace_.Pause(late ? MonotonicTime::max() : deadline);
   }
@@ -234,6 +237,12 @@ const HeldBack* Deletion::WhyHeldBack(const KubeObject& object) const {
   return held == held_back.end() ? nullptr : &held->second;
 }
 
+bool Deletion::IsForbidden(const KubeObject& object) const {
+  const Uid* member = memory_.MemberOf(object.meta.uid);
+  return deletes_.IsForbidden(object.meta.uid) ||
+         (member != nullptr && deletes_.IsForbidden(*member));
+}
+
 const HeldBack* Deletion::WhyRootIsHeldBack() const {
   const auto held = prepared_->survivors.held_back.find(memory_.root_uid);
   return held == prepared_->survivors.held_back.end() ? nullptr : &held->second;
@@ -246,7 +255,8 @@ bool Deletion::IsDue(const KubeObject& object, bool late) const {
   const OwnerReference* controller = object.meta.Controller();
   const auto below = memory_.below.find(object.meta.uid);
   // What a member had controlled and has lost that controller is a member itself.
-  if (controller == nullptr || below == memory_.below.end() || late) return true;
+  if (controller == nullptr || below == memory_.below.end()) return true;
+  if (late) return !IsForbidden(object);
   // The garbage collector may have deleted what is between before we did.
   auto accepted = deletes_.AcceptedAt(controller->uid);
   if (!accepted) accepted = deletes_.AcceptedAt(below->second);
@@ -268,7 +278,7 @@ std::size_t Deletion::SendDue(bool late) {
     for (const KubeObject& object : *group) {
       const HeldBack* held = WhyHeldBack(object);
       const bool stays = held != nullptr && (late || !held->may_pass);
-      const bool is_forbidden = deletes_.IsForbidden(object.meta.uid);
+      const bool is_forbidden = IsForbidden(object);
       const bool is_let_be = (late && (object.meta.deleting || is_forbidden)) ||
                              (is_forbidden && memory_.set_claims.contains(object.meta.uid));
       if (!stays && !is_let_be && !CountsAsGone(object)) ++remaining;
@@ -299,6 +309,15 @@ void Deletion::NameLeft(bool late) {
     overdue_.push_back("a kind that could not be listed by the deadline: " + why);
   }
   for (const std::string& left : overdue_) warn_once_(left);
+}
+
+void Deletion::SayWhatRemains() {
+  if (tools_.clock.Now() - said_ < kBetweenReminders) return;
+  said_ = tools_.clock.Now();
+  std::vector<std::string> names = Remaining();
+  names.push_back(as_seen_.Describe());
+  if (names.size() > kMostNamed) names.resize(kMostNamed);
+  tools_.log.warn("the deadline has passed, and still there are {}: tried on", Joined(names));
 }
 
 // Nothing comes between, as another list: a master pod that is rescheduled now could not start.
@@ -363,7 +382,7 @@ std::optional<Deletion::Pods> Deletion::ReadPods() {
         const auto stays = [&](const std::string& uid) {
           const auto below = memory_.below.find(uid);
           const std::string member = below == memory_.below.end() ? uid : below->second.ToText();
-          return memory_.left.contains(member) ||
+          return memory_.left.contains(member) || deletes_.IsForbidden(member) ||
                  (prepared_ && prepared_->survivors.held_back.contains(member));
         };
         const bool is_left = IsKept(*meta) || stays(meta->uid) ||

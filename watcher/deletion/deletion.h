@@ -107,10 +107,14 @@ class Deletion {
   // Whether an object needn't be waited for.
   bool CountsAsGone(const KubeObject& object) const;
   const HeldBack* WhyHeldBack(const KubeObject& object) const;
+  // Whether it may not be deleted, or what controls it may not: that would make it again.
+  bool IsForbidden(const KubeObject& object) const;
   bool IsDue(const KubeObject& object, bool late) const;
   // Sends what is due. How many members are still waited for.
   std::size_t SendDue(bool late);
+  // Names what is left at the end, and while that is tried beyond the deadline.
   void NameLeft(bool late);
+  void SayWhatRemains();
   // Sends what goes right before the root, and that. True: its delete was accepted.
   bool SendRoot();
   const HeldBack* WhyRootIsHeldBack() const;
@@ -144,6 +148,7 @@ class Deletion {
   Pace pace_;
   std::optional<Prepared> prepared_;
   int late_passes_ = 0;
+  MonotonicTime said_{};  // when it was last said what remains
   bool is_taken_ = false;  // a look was taken since what is prepared was listed
   std::vector<std::string> left_;
   std::vector<std::string> overdue_;

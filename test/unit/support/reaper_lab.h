@@ -2,12 +2,13 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <spdlog/sinks/null_sink.h>
+#include <spdlog/sinks/ostream_sink.h>
 
 #include <functional>
 #include <memory>
 #include <optional>
 #include <span>
+#include <sstream>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -51,6 +52,7 @@ class ReaperLab : public testing::Test, protected Lab {
   Tools MakeTools() {
     Tools tools{client_, discovery_, clock_, *in_force_, metrics_, log_.logger(), [](Duration) {}};
     tools.gives_up = gives_up_;
+    tools.until = until_;
     return tools;
   }
 
@@ -228,7 +230,9 @@ class ReaperLab : public testing::Test, protected Lab {
   }
   std::string Notes() { return Read("/apis/events.k8s.io/v1/namespaces/lab/events").body; }
 
-  Log log_{LogLevel::kDebug, LogFormat::kText, std::make_shared<spdlog::sinks::null_sink_st>()};
+  std::ostringstream log_text_;
+  Log log_{LogLevel::kDebug, LogFormat::kText,
+           std::make_shared<spdlog::sinks::ostream_sink_st>(log_text_)};
   EventRecorder events_{client_, clock_, log_.logger(), "test"};
   Announcer announcer_{events_, clock_, log_};
 
@@ -247,7 +251,9 @@ class ReaperLab : public testing::Test, protected Lab {
   std::unique_ptr<Reaper> reaper_;
   WatcherId me_;
   std::stop_source stop_;
-  bool gives_up_ = false;  // as commands do, for watchers that are started from then on
+  // As commands do, for watchers that are started from then on.
+  bool gives_up_ = false;
+  Until until_ = Until::kGone;
 };
 
 }  // namespace cluster_watcher
