@@ -166,16 +166,15 @@ TEST(SortMembers, NeverDeletesKindsThatOutliveClusters) {
   role.type.Edit() = {"rbac.authorization.k8s.io", "v1", "roles", "Role"};
   KubeObject binding = Object("configmap", "binding");
   binding.type.Edit() = {"rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding"};
-  for (const bool root_is_ours : {true, false}) {
-    DeletionMemory memory = Memory();
-    Expect(SortMembers({Object("serviceaccount", "sa"), Object("persistentvolumeclaim", "pvc"),
-                        Object("persistentvolumeclaim", "data-w-0", "w"),
-                        Object("namespace", "lab"), role, binding}, memory),
-           {}, {},
-           {"serviceaccount/sa", "persistentvolumeclaim/pvc", "persistentvolumeclaim/data-w-0",
-            "namespace/lab", "role.rbac.authorization.k8s.io/role",
-            "rolebinding.rbac.authorization.k8s.io/binding"});
-  }
+  DeletionMemory memory = Memory();
+  Expect(SortMembers({Object("serviceaccount", "sa"), Object("persistentvolumeclaim", "pvc"),
+                      Object("persistentvolumeclaim", "data-w-0", "w"), Object("namespace", "lab"),
+                      role, binding},
+                     memory),
+         {}, {},
+         {"serviceaccount/sa", "persistentvolumeclaim/pvc", "persistentvolumeclaim/data-w-0",
+          "namespace/lab", "role.rbac.authorization.k8s.io/role",
+          "rolebinding.rbac.authorization.k8s.io/binding"});
 }
 
 // The claims of a set that has gone are what it has let go of, or went with it.
@@ -288,24 +287,22 @@ TEST(SortMembers, ClaimsAreWhatTheVolumesSettingSays) {
   const MemberPass pass = SortMembers({claim}, memory);
   EXPECT_TRUE(pass.to_delete.empty());
   EXPECT_EQ(NamesOf(pass.to_collect), Names{"data"});
-  EXPECT_EQ(pass.remaining(), 1u);
   KubeObject collected = claim;
   collected.meta.common.Edit().annotations[annotation::kCollectAfter] = "2026-12-24T00:00:00Z";
-  EXPECT_EQ(SortMembers({collected}, memory).remaining(), 1u);  // copied from another
+  EXPECT_EQ(SortMembers({collected}, memory).to_collect.size(), 1u);  // copied from another
   collected.meta.common.Edit().annotations[annotation::kRootUid] = collected.meta.uid;
-  EXPECT_EQ(SortMembers({collected}, memory).remaining(), 0u);
+  EXPECT_EQ(SortMembers({collected}, memory).to_collect.size(), 0u);
   memory = Memory();
   memory.volumes = Volumes::kCollect;
   memory.collect_after = *ParseTime("2026-12-24T00:00:01Z");
-  EXPECT_EQ(SortMembers({collected}, memory).remaining(), 1u);  // by an earlier cluster
+  EXPECT_EQ(SortMembers({collected}, memory).to_collect.size(), 1u);  // by an earlier cluster
 }
 
 TEST(SortMembers, ClaimsGoAfterWhatMayMountThem) {
   DeletionMemory memory = Memory();
   memory.volumes = Volumes::kDelete;
   const KubeObject claim = Object("pvc", "data");
-  const MemberPass pass =
-      SortMembers({claim, Ordered(Object("deployment", "w"), "9")}, memory);
+  const MemberPass pass = SortMembers({claim, Ordered(Object("deployment", "w"), "9")}, memory);
   EXPECT_EQ(NamesOf(DueMembers(pass, memory, false)), Names{"w"});
   EXPECT_FALSE(memory.HasWaves());
   EXPECT_EQ(NamesOf(DueMembers(SortMembers({claim}, memory), memory, false)), Names{"data"});
@@ -318,8 +315,8 @@ TEST(SortMembers, TheClaimsOfAMasterThatIsAStatefulSetGoWithIt) {
   const MemberPass pass = SortMembers(
       {Object("pvc", "data-bob-m-11"), Object("pvc", "bob-m-1"), Object("pvc", "data-bob-m-x"),
        Object("pvc", "data-bob-m-"), Object("configmap", "data-bob-m-2")},
-      true, memory);
-  EXPECT_EQ(NamesOf(pass.mounted), Names{"data-bob-m-11"});
+      memory);
+  EXPECT_EQ(NamesOf(pass.last), Names{"data-bob-m-11"});
   EXPECT_EQ(NamesOf(pass.to_delete),
             (Names{"bob-m-1", "data-bob-m-x", "data-bob-m-", "data-bob-m-2"}));
 }

@@ -144,7 +144,11 @@ TEST_F(RivalWatchersTest, VerdictsOfBeforeDoNotCount) {
   };
   EXPECT_EQ(count_after([this] { MarkCondemned("cli/x"); }), 0);
   TakeMarksOff();
-  EXPECT_EQ(count_after([this] { MarkDeleting(Me(), std::chrono::hours(1)); }), 0);
+  const auto mark_unreadable = [this] {
+    MarkDeleting(Me(), std::chrono::hours(1));
+    Refuse("GET", "name%3Dbob", 503);
+  };
+  EXPECT_EQ(count_after(mark_unreadable), 0);
 }
 
 TEST_F(RivalWatchersTest, ACondemnationThatIsWrittenAgainHasAMinuteOfItsOwn) {
