@@ -832,7 +832,7 @@ TEST_F(LifeOfAClusterTest, ANextDriverThatWasBackMeanwhileIsGoneOnlySinceThen) {
   RollOutToAlice();
   clock_.At(minutes(12), [=] { EXPECT_TRUE(says("ambiguous")); });
   clock_.At(minutes(17), [=, this] {
-    EXPECT_TRUE(says("active"));
+    EXPECT_TRUE(says("active")) << log_text_.str();
     MakeWorkload("alice", "");
   });
   clock_.At(minutes(18) + seconds(30),
