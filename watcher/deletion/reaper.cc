@@ -123,7 +123,6 @@ Reaper::Outcome Reaper::Resume(const WatcherId& me, const Snapshot& snapshot,
     if (!TakeOver(me, snapshot)) return Outcome::kSpared;
     // Nothing of the other's can be sent behind this.
     tools_.clock.WaitUntil(tools_.clock.Now() + kFreshEvidence, stop);
-    if (stop.stop_requested()) return Outcome::kSpared;
   }
   announcer_.Resuming();
   tools_.log.warn("resuming the deletion of cluster {}", snapshot.cluster->name);

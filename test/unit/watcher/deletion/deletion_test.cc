@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "test/unit/support/reaper_lab.h"
@@ -192,6 +193,34 @@ TEST_F(DeletionTest, ARootThatWasReadLongAgoIsReadAgainBeforeEachBatch) {
     if (Is(request, "DELETE", "/m0")) GiveMarksAway("deleting");
   };
   EXPECT_EQ(Condemn(), Outcome::kOvertaken);
+  EXPECT_EQ(Deletes(), 1u);
+}
+
+// Controllers write status all the time, and an API server may take its time to say so.
+TEST_F(DeletionTest, AConflictIsNotSentAgainOnAnOldRead) {
+  MakeMap("other", R"(,"annotations":{"cluster-watcher/delete-order":"1"})");
+  Refuse("DELETE", "/other", 409, 0, 1);
+  Before("DELETE", "/other", 1, [this] {
+    clock_.elapsed += seconds(6);
+    GiveMarksAway("deleting");
+  });
+  EXPECT_EQ(Condemn(), Outcome::kOvertaken);
+  EXPECT_EQ(DeletesOf("/other"), 1u);
+}
+
+// Though the root was read since.
+TEST_F(DeletionTest, NorIsAFirstDeleteOnAnOldLook) {
+  kubernetes_.on_request = [this, listed = false](const Request& request, const User&) mutable {
+    const bool is_list = Is(request, "GET", "/configmaps?labelSelector");
+    if (is_list && Mark("phase") == "deleting" && !std::exchange(listed, true)) {
+      clock_.elapsed += seconds(3);
+    }
+    if (!Is(request, "DELETE", "/spark-config") || Exists(kDriver)) return;
+    clock_.elapsed += std::chrono::milliseconds(2'400);
+    MakeDriver();
+  };
+  Refuse("DELETE", "/spark-config", 409, 0, 1);
+  EXPECT_EQ(Condemn(), Outcome::kSpared);
   EXPECT_EQ(Deletes(), 1u);
 }
 
@@ -612,6 +641,7 @@ TEST_F(DeletionTest, NetworkPoliciesAndWhatTheMasterMountsGoRightBeforeTheRoot) 
 }
 
 TEST_F(DeletionTest, TheRootWaitsForWhatGoesRightBeforeIt) {
+  Delete(kConfig);
   MakeMap("spark-conf");
   RefuseUntil(minutes(2), "DELETE", "/spark-conf", 500);
   EXPECT_EQ(Condemn(), Outcome::kDone);

@@ -224,6 +224,17 @@ TEST_F(SurvivorsTest, AClaimIsTakenOffItsOwnersFirst) {
   EXPECT_FALSE(Exists(kRoot));
 }
 
+// So nothing goes before that is known.
+TEST_F(SurvivorsTest, ARootThatAClaimHoldsIsSparedWhole) {
+  MakeClaim("data", OwnedBy("Deployment", "apps/v1", kRoot));
+  Refuse("PATCH", "persistentvolumeclaims/data", 403);
+  EXPECT_EQ(Condemn(), Outcome::kSpared);
+  EXPECT_GE(clock_.elapsed, minutes(10));
+  EXPECT_EQ(Deletes(), 0u);
+  EXPECT_EQ(Mark("phase"), "");
+  EXPECT_TRUE(IsNamed("the master root stays: persistentvolumeclaim/data")) << Notes();
+}
+
 // It is an ephemeral volume's, and goes with that pod.
 TEST_F(SurvivorsTest, AClaimThatAPodOwnsIsNotWritten) {
   const std::string pod = "/api/v1/namespaces/lab/pods/task";
