@@ -332,7 +332,6 @@ WatchLoop::Next WatchLoop::Condemn(const Snapshot& snapshot, const Decision& dec
       warning_.Spared();
       break;
     case Reaper::Outcome::kOvertaken:
-      rivals_.NoteOvertaken();
       break;
     case Reaper::Outcome::kDone:
       return Next::kDone;
