@@ -421,6 +421,25 @@ std::optional<Duration> ParseRetryAfter(const std::string& text, std::optional<W
   return bounded(std::chrono::duration_cast<std::chrono::seconds>(*until - *date));
 }
 
+// Source: k8s.io/apimachinery, net.NewWarningHeader: `299 - "the text, \"quoted\""`.
+std::vector<std::string> ReadWarnings(CURL* easy) {
+  constexpr std::string_view kBegin = "299 - \"";
+  std::vector<std::string> warnings;
+  curl_header* header = nullptr;
+  for (std::size_t i = 0; curl_easy_header(easy, "Warning", i, CURLH_HEADER, -1, &header) == CURLHE_OK;
+       ++i) {
+    const std::string_view value = header->value;
+    if (!value.starts_with(kBegin)) continue;
+    std::string text;
+    for (std::size_t at = kBegin.size(); at < value.size() && value[at] != '"'; ++at) {
+      if (value[at] == '\\' && at + 1 < value.size()) ++at;
+      text += value[at];
+    }
+    warnings.push_back(std::move(text));
+  }
+  return warnings;
+}
+
 HttpResponse ReadResponse(Transfer& transfer) {
   CURL* easy = transfer.easy.get();
   HttpResponse response;
@@ -431,6 +450,7 @@ HttpResponse ReadResponse(Transfer& transfer) {
   response.body = std::move(transfer.body);
   response.date = ParseHttpDate(Header(easy, "Date"));
   response.retry_after = ParseRetryAfter(Header(easy, "Retry-After"), response.date);
+  response.warnings = ReadWarnings(easy);
   curl_off_t elapsed = 0;
   curl_easy_getinfo(easy, CURLINFO_TOTAL_TIME_T, &elapsed);
   response.elapsed = std::chrono::microseconds(elapsed);

@@ -112,17 +112,17 @@ std::string PolicyThatRefused(JsonValue status) {
   return "";
 }
 
-// Source: k8s.io/apimachinery, managedfields: `conflict with "kubectl" using apps/v1`.
-std::vector<ApiError::FieldConflict> FieldConflicts(JsonValue status) {
-  std::vector<ApiError::FieldConflict> conflicts;
+// Returns all that was said against the request: the message, and the causes that it leaves out.
+std::string WordsOf(JsonValue status) {
+  constexpr std::size_t kLongest = 4096;
+  std::string words = Excerpt(status["message"].AsString().value_or(""), kLongest);
   for (JsonValue cause : status["details"]["causes"].Elements()) {
-    if (cause["reason"].AsString() != "FieldManagerConflict") continue;
-    std::string manager = Excerpt(cause["message"].AsString().value_or(""), 400);
-    manager.erase(0, std::min(manager.find('"'), manager.size()));
-    if (!manager.empty()) manager = manager.substr(1, manager.find('"', 1) - 1);
-    conflicts.push_back({Excerpt(cause["field"].AsString().value_or("")), std::move(manager)});
+    const std::string message = Excerpt(cause["message"].AsString().value_or(""), kLongest);
+    if (words.size() > kLongest || words.find(message) != std::string::npos) continue;
+    const std::string field = Excerpt(cause["field"].AsString().value_or(""));
+    words += (words.empty() ? "" : "; ") + (field.empty() ? "" : field + ": ") + message;
   }
-  return conflicts;
+  return words;
 }
 
 // Lets the next pages of a list be half as large; false if each has one object already.
@@ -179,14 +179,13 @@ Unexpected<ApiError> InterpretError(const ApiRequest& request, const HttpRespons
   }
   const JsonValue status = document->root();
   if (response.status == 404 && NamesObject(status, request)) failure = ApiFailure::kNotFound;
-  if (auto message = status["message"].AsString()) why += ": " + Excerpt(*message, 400);
+  if (const std::string words = WordsOf(status); !words.empty()) why += ": " + words;
   auto retry_after = response.retry_after;
   if (auto seconds = status["details"]["retryAfterSeconds"].AsInteger(); seconds && !retry_after) {
     retry_after = std::chrono::seconds(std::clamp<std::int64_t>(*seconds, 0, 3600));
   }
   auto failed = Fail(failure, request, why, retry_after);
   failed.error.policy = PolicyThatRefused(status);
-  failed.error.field_conflicts = FieldConflicts(status);
   return failed;
 }
 
@@ -358,13 +357,6 @@ ApiRequest ApiRequest::Create(const ResourceType& type, std::string_view ns, std
   return request;
 }
 
-ApiRequest ApiRequest::Apply(const ResourceType& type, std::string_view ns, std::string_view name,
-                             std::string body) {
-  ApiRequest request = MergePatch(type, ns, name, std::move(body));
-  request.http.content_type = "application/apply-patch+yaml";  // JSON is YAML
-  return request;
-}
-
 ApiRequest ApiRequest::By(std::string_view manager) && {
   http.target += "?fieldManager=" + PercentEncode(manager);
   return std::move(*this);
@@ -413,7 +405,7 @@ ApiResult Interpret(const ApiRequest& request, HttpResult result, LastGlance* la
   const bool may_be_known = last != nullptr && request.may_be_known;
   if (may_be_known) {
     if (auto same = last->Same(request.http.target, result->body)) {
-      return ApiAnswer{*std::move(same), result->date};
+      return ApiAnswer{*std::move(same), result->date, {}};
     }
   }
   auto document = JsonDocument::Parse(result->body);
@@ -435,7 +427,7 @@ ApiResult Interpret(const ApiRequest& request, HttpResult result, LastGlance* la
   }
   if (wrong) return Fail(ApiFailure::kUnexpected, request, "the answer is " + *wrong);
   if (may_be_known) last->Keep(request.http.target, std::move(result->body), *document);
-  return ApiAnswer{*std::move(document), result->date, result->status == 201};
+  return ApiAnswer{*std::move(document), result->date, std::move(result->warnings)};
 }
 
 JsonValue OnlyItem(const ApiAnswer& answer) { return answer.document.root()["items"].At(0); }

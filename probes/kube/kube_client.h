@@ -52,18 +52,12 @@ struct ApiError {
   // What an admission policy that refused the request says; empty if none did. Source:
   // kubernetes.io "Validating Admission Policy".
   std::string policy = {};
-  // Where fields were not applied because other managers own them (kConflict).
-  struct FieldConflict {
-    std::string field;    // ".spec.replicas"
-    std::string manager;  // "kubectl"
-  };
-  std::vector<FieldConflict> field_conflicts = {};
 };
 
 struct ApiAnswer {
   JsonDocument document;
   std::optional<WallTime> server_time;  // the answer's Date
-  bool is_created = false;              // HTTP 201: the request made the object
+  std::vector<std::string> warnings;    // of the API server, for people
 };
 using ApiResult = Result<ApiAnswer, ApiError>;
 
@@ -107,10 +101,6 @@ struct ApiRequest {
   static ApiRequest MergePatch(const ResourceType& type, std::string_view ns, std::string_view name,
                                std::string body);
   static ApiRequest Create(const ResourceType& type, std::string_view ns, std::string body);
-  // Server-side apply of `body`, without force: the object is created, or what it says is merged
-  // into it. By(manager) must follow.
-  static ApiRequest Apply(const ResourceType& type, std::string_view ns, std::string_view name,
-                          std::string body);
   // Says which field manager writes.
   ApiRequest By(std::string_view manager) &&;
   // Deletes the object only if it has the UID, and the resourceVersion if one is given.

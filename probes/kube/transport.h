@@ -45,6 +45,7 @@ struct HttpResponse {
   std::string body;
   std::optional<Duration> retry_after;   // Retry-After, 0 to 24 hours; a date minus `date`
   std::optional<WallTime> date;          // the Date header
+  std::vector<std::string> warnings;     // the texts of Warning headers with the code 299
   std::chrono::microseconds elapsed{0};  // until the last byte, connecting included
   // Tells the connections that are open at a time apart; 0: not known. Another connection may lead
   // to another API server, whose clock differs.

@@ -71,7 +71,7 @@ DriverOutcome DriverProcess::Do(const DriverCommand& command, const DriverTools&
     case Kind::kRelease:
       return Release(tools, cluster, app);
     case Kind::kHold:
-      return WriteHold(tools, observer, {cluster}, std::chrono::hours(72), "");
+      return WriteHold(tools, observer, {cluster}, {std::chrono::hours(72)});
     case Kind::kUnhold:
       return TakeHoldOff(tools, observer, {cluster});
   }

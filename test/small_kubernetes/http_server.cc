@@ -46,6 +46,9 @@ std::string Head(const Response& response, bool chunked) {
   std::string head =
       "HTTP/1.1 " + std::to_string(response.status) + " " + ReasonPhrase(response.status) + "\r\n";
   if (!response.content_type.empty()) head += "Content-Type: " + response.content_type + "\r\n";
+  for (const std::string& warning : response.warnings) {
+    head += "Warning: 299 - \"" + warning + "\"\r\n";
+  }
   if (response.retry_after) {
     head += "Retry-After: " + std::to_string(*response.retry_after) + "\r\n";
   }

@@ -61,6 +61,7 @@ HttpResult LocalTransport::PerformOne(const HttpRequest& request, const std::sto
   answer.content_type = std::move(response.content_type);
   answer.body = std::move(response.body);
   if (response.retry_after) answer.retry_after = std::chrono::seconds(*response.retry_after);
+  answer.warnings = std::move(response.warnings);
   answer.date = clock_.WallNow();
   answer.elapsed = std::chrono::duration_cast<std::chrono::microseconds>(clock_.Now() - begin);
   return answer;

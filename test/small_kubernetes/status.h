@@ -25,6 +25,7 @@ struct Response {
   std::string body;
   std::string content_type = "application/json";
   std::optional<int> retry_after;  // seconds
+  std::vector<std::string> warnings = {};
 };
 
 struct Cause {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 #include "watcher/command/version.h"
 #include "watcher/settings/settings.h"
@@ -55,6 +56,11 @@ Flag AppFlag(const char* help) {
   return {.name = "app", .placeholder = "OWNER", .default_value = "", .help = help, .note = ""};
 }
 
+constexpr const char* kUsualExits =
+    "\nExit codes:\n"
+    "  0  done\n"
+    "  2  wrong usage\n";
+
 constexpr const char* kOwnerForms =
     "OWNER is written as kubectl writes an object, deployment/bob, or as a bare name; a pod means "
     "what\ncontrols it.\n";
@@ -72,14 +78,15 @@ CommandDescription Run() {
       .name = "run",
       .command = Command::kRun,
       .usage =
-          "run [--cluster=NAME] [--app=OWNER] [-f FILE] [--ephemeral] [FLAGS] -- PROGRAM "
+          "run [--cluster=NAME] [--app=OWNER] [-f FILE]... [--ephemeral] [FLAGS] -- PROGRAM "
           "[ARGUMENT]...",
       .help = "Run a driver's program with its cluster, and delete the cluster when it has ended",
       .flags = {AppFlag("the owner of the application; without it the root of the pod $POD_NAME"),
                 {.name = "filename",
                  .placeholder = "FILE",
                  .default_value = "",
-                 .help = "the cluster's manifests, of which it is created where there is none",
+                 .help = "the cluster's manifests, of which it is created where there is none; may "
+                         "be repeated",
                  .letter = 'f',
                  .note = ""},
                 flag("ephemeral", "true|false", "false",
@@ -96,7 +103,7 @@ CommandDescription Run() {
                      "how long the program has to end after SIGTERM or SIGINT")},
       .about = std::string(
                    "The cluster's name is --cluster, else $CLUSTER_WATCHER_CLUSTER, else "
-                   "$OSHINKO_CLUSTER_NAME, else the\none that the owner uses, else a new one. The "
+                   "$OSHINKO_CLUSTER_NAME, else the\none that the owner uses or that names the owner, else a new one. The "
                    "program gets OSHINKO_CLUSTER_NAME and\nOSHINKO_SPARK_MASTER, and the signals; "
                    "its end is the application's. A shared cluster is used\nand not deleted.\n") +
                kOwnerForms,
@@ -122,12 +129,13 @@ CommandDescription Create() {
   CommandDescription command = {
       .name = "create",
       .command = Command::kCreate,
-      .usage = "create CLUSTER -f FILE [--app=OWNER [--ephemeral]] [--timeout=60s] [FLAGS]",
+      .usage = "create CLUSTER -f FILE... [--app=OWNER [--ephemeral]] [--timeout=60s] [FLAGS]",
       .help = "Create a cluster from manifests",
       .flags = {{.name = "filename",
                  .placeholder = "FILE",
                  .default_value = "",
-                 .help = "the cluster's manifests, YAML or JSON; \"-\" is the standard input",
+                 .help = "the cluster's manifests, YAML or JSON, or a directory with such files; "
+                         "\"-\" is the standard input; may be repeated",
                  .letter = 'f',
                  .note = ""},
                 AppFlag("the owner of the application that uses it"),
@@ -139,24 +147,26 @@ CommandDescription Create() {
                 {.name = "timeout",
                  .placeholder = "DURATION",
                  .default_value = "60s",
-                 .help = "how long a cluster of that name that goes is waited for, and what fails "
-                         "is tried again",
+                 .help = "how long a cluster is waited for that goes or isn't ready, and what fails is "
+                         "tried again",
                  .note = ""}},
       .about =
           std::string("$(CLUSTER) in the manifests stands for the name. They need exactly one "
                       "master: a workload whose\npods are labelled oshinko-type: master, or a "
-                      "framework's cluster. All objects get the cluster's\nlabel. Interrupted, "
-                      "it is completed by saying it again. A cluster that is complete is used "
-                      "as it is.\n") +
+                      "framework's cluster. All objects get the cluster's\nlabel. What is there "
+                      "is never changed: saying it again makes what is missing. A cluster that "
+                      "is complete is used as it is.\n") +
           kOwnerForms,
       .ending =
           "\nExit codes:\n"
-          "  0   created, or complete already\n"
-          "  1   refused, or not all could be applied: say it again\n"
-          "  2   wrong usage, settings or manifests\n"
-          "  4   unknown: the owner or the cluster could not be read\n"
-          "  11  it is another application's, or the owner uses another cluster\n"
-          "  12  somebody else creates it, or it is condemned or deleted and the time is over\n",
+          "  0      created, or complete already\n"
+          "  1      refused, or not all could be made: say it again\n"
+          "  2      wrong usage, settings or manifests\n"
+          "  4      unknown: the owner or the cluster could not be read\n"
+          "  11     it is another application's, or the owner uses another cluster\n"
+          "  12     it is condemned or going, or somebody else makes or uses what isn't complete, "
+          "and the time is over; or it was deleted meanwhile\n"
+          "  128+n  signal n ended it\n",
       .takes_cluster = true};
   AddConnection(command.flags);
   return command;
@@ -175,16 +185,17 @@ CommandDescription Await() {
                  .help = "how long a cluster is waited for that is not ready",
                  .note = ""}},
       .about = std::string("A cluster is ready if it has a master, a worker and a master service, "
-                           "and is neither\ncondemned nor being created. ") +
+                           "and is not\ncondemned. ") +
                kOwnerForms,
       .ending =
           "\nExit codes:\n"
-          "  0   ready\n"
-          "  2   wrong usage or settings\n"
-          "  4   unknown: something could not be read\n"
-          "  10  there is no such cluster\n"
-          "  11  it is another application's\n"
-          "  12  it is condemned, being created or incomplete, and the time is over\n",
+          "  0      ready\n"
+          "  2      wrong usage or settings\n"
+          "  4      unknown: something could not be read\n"
+          "  10     there is no such cluster\n"
+          "  11     it is another application's; said at once, unless that one has ended\n"
+          "  12     it is condemned or incomplete, and the time is over\n"
+          "  128+n  signal n ended it\n",
       .takes_cluster = true};
   AddConnection(command.flags);
   return command;
@@ -267,9 +278,10 @@ CommandDescription Delete() {
                kOwnerForms,
       .ending =
           "\nExit codes:\n"
-          "  0  deleted; or kept, and it says why\n"
-          "  1  shared, another application's, not known, or not allowed\n"
-          "  2  wrong usage or settings\n",
+          "  0      deleted; or kept, and it says why\n"
+          "  1      shared, another application's, not known, or not allowed\n"
+          "  2      wrong usage or settings\n"
+          "  128+n  signal n ended it\n",
       .takes_cluster = true};
   AddConnection(command.flags);
   for (const char* name : {"volumes", "volume-retention", "resources", "concurrency",
@@ -302,9 +314,10 @@ CommandDescription Sweep() {
           "names.\n",
       .ending =
           "\nExit codes:\n"
-          "  0  done\n"
-          "  1  a deletion failed, or what there is could not be read\n"
-          "  2  wrong usage or settings\n"};
+          "  0      done\n"
+          "  1      a deletion failed, or what there is could not be read\n"
+          "  2      wrong usage or settings\n"
+          "  128+n  signal n ended it\n"};
   AddConnection(command.flags);
   for (const char* name :
        {"dry-run", "confirmations", "grace-period", "scaled-to-zero-grace-period", "startup-grace",
@@ -332,17 +345,22 @@ CommandDescription Hold() {
   CommandDescription command = {
       .name = "hold",
       .command = Command::kHold,
-      .usage = "hold [CLUSTER] [DURATION] [--namespace-wide] [--reason=TEXT] [FLAGS]",
+      .usage = "hold [CLUSTER] [DURATION] [--namespace-wide] [--reason=TEXT] [--overwrite] [FLAGS]",
       .help = "Keep a cluster, or all of a namespace, for a while",
       .flags = {NamespaceWideFlag(),
                 {.name = "reason",
                  .placeholder = "TEXT",
                  .default_value = "",
                  .help = "why, for whoever wonders",
+                 .note = ""},
+                {.name = "overwrite",
+                 .placeholder = "true|false",
+                 .default_value = "false",
+                 .help = "also where it is held for longer",
                  .note = ""}},
       .about =
-          "DURATION is from 1s to 8760h (default 24h). A deletion that was begun is not "
-          "stopped.\n",
+          "DURATION is from 1s to 8760h, or in days as 7d (default 24h). A hold that ends later "
+          "stays. A\ndeletion that was begun is not stopped.\n",
       .ending =
           "\nExit codes:\n"
           "  0  held\n"
@@ -428,7 +446,9 @@ CommandDescription Watch() {
           "  cluster-watcher/poll-interval: 10s\n"
           "A flag that is given twice: the last counts. A duration is written as 500ms, 1m30s or "
           "24h.\n",
-      .ending = ""};
+      .ending = "\nExit codes:\n"
+                "  0  told to stop, or its pod is gone\n"
+                "  2  flags, environment or kubeconfig are wrong, or there is no such pod\n"};
 }
 
 CommandDescription Check() {
@@ -534,7 +554,9 @@ CommandDescription Webhook() {
                          "how long requests are still served once the pod stops"),
                     LikeSetting("log-level"), LikeSetting("log-format")},
           .about = "",
-          .ending = ""};
+          .ending = "\nExit codes:\n"
+                    "  0  told to stop\n"
+                    "  2  wrong usage or settings, or it can't serve\n"};
 }
 
 CommandDescription Completion() {
@@ -548,43 +570,76 @@ CommandDescription Completion() {
           "In ~/.bashrc, in ~/.zshrc, and once for fish:\n"
           "  source <(cluster-watcher completion bash)\n"
           "  source <(cluster-watcher completion zsh)\n"
-          "  cluster-watcher completion fish >~/.config/fish/completions/cluster-watcher.fish\n",
-      .ending = ""};
+          "  cluster-watcher completion fish \\\n"
+          "  >~/.config/fish/completions/cluster-watcher.fish\n",
+      .ending = kUsualExits};
 }
 
 // --- Help ---------------------------------------------------------------------------------------
 
-constexpr std::size_t kWidth = 100;
+constexpr std::size_t kWidth = 80;
 
-// Writes `left` in a column and `right` beside it, broken between words.
-std::string Row(const std::string& left, const std::string& right, std::size_t column) {
-  std::string text = left;
-  std::size_t used = left.size();
-  if (used + 2 > column) {
-    text += "\n";
-    used = 0;
-  }
-  text.append(column - used, ' ');
-  used = column;
-  for (std::size_t begin = 0; begin < right.size();) {
-    const std::size_t end = std::min(right.find(' ', begin), right.size());
-    const std::string word = right.substr(begin, end - begin);
+// Appends `text` to `begun`, broken between words; further lines are indented. Brackets stay whole.
+std::string Filled(std::string begun, const std::string& text, std::size_t indent) {
+  std::size_t used = begun.size() - (begun.rfind('\n') + 1);
+  bool is_first = true;  // of its line
+  for (std::size_t begin = 0; begin < text.size();) {
+    std::size_t end = begin;
+    for (int depth = 0; end < text.size() && (text[end] != ' ' || depth > 0); ++end) {
+      depth += text[end] == '[' ? 1 : text[end] == ']' ? -1 : 0;
+    }
+    const std::string word = text.substr(begin, end - begin);
     begin = end + 1;
-    if (used > column && used + 1 + word.size() > kWidth) {
-      text += "\n" + std::string(column, ' ');
-      used = column;
+    if (!is_first && used + 1 + word.size() > kWidth) {
+      begun += "\n" + std::string(indent, ' ');
+      used = indent;
+      is_first = true;
     }
-    if (used > column) {
-      text += ' ';
-      ++used;
-    }
-    text += word;
-    used += word.size();
+    begun += (is_first ? "" : " ") + word;
+    used += (is_first ? 0 : 1) + word.size();
+    is_first = false;
   }
-  return text + "\n";
+  return begun + "\n";
 }
 
-constexpr std::size_t kMostColumn = 38;
+// Writes `left` in a column and `right` beside it.
+std::string Row(const std::string& left, const std::string& right, std::size_t column) {
+  const bool fits = left.size() + 2 <= column;
+  const std::string gap = fits ? std::string(column - left.size(), ' ')
+                               : "\n" + std::string(column, ' ');
+  return Filled(left + gap, right, column);
+}
+
+// Lets lines run on, but for those that are indented: an example, or a row of two columns.
+std::string Wrapped(const std::string& text) {
+  std::string wrapped;
+  std::string paragraph;
+  const auto end_paragraph = [&] {
+    if (!paragraph.empty()) wrapped += Filled("", std::exchange(paragraph, ""), 0);
+  };
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string line = text.substr(begin, end - begin);
+    begin = end + 1;
+    if (!line.empty() && line.front() != ' ') {
+      paragraph += (paragraph.empty() ? "" : " ") + line;
+      continue;
+    }
+    end_paragraph();
+    const std::size_t gap = line.find("  ", std::min(line.find_first_not_of(' '), line.size()));
+    const std::size_t column = line.find_first_not_of(' ', gap);
+    const bool is_row = gap != std::string::npos && column != std::string::npos;
+    wrapped += is_row ? Row(line.substr(0, gap), line.substr(column), column) : line + "\n";
+  }
+  end_paragraph();
+  return wrapped;
+}
+
+std::string UsageText(const CommandDescription& command) {
+  return "\nUsage:\n" + Filled("  " + Program().name + " ", command.usage, 6);
+}
+
+constexpr std::size_t kMostColumn = 32;
 
 std::string FlagText(const Flag& flag) {
   const std::string before =
@@ -609,8 +664,8 @@ std::string FlagRows(const Flags& flags) {
 
 std::string GeneralHelp() {
   const CommandDescription& program = Program();
-  std::string text = program.name + " " + program.help + ".\n\nUsage:\n  " + program.name + " " +
-                     program.usage + "\n\nCommands:\n";
+  std::string text =
+      program.name + " " + program.help + ".\n" + UsageText(program) + "\nCommands:\n";
   std::size_t longest = 0;
   for (const CommandDescription& command : Commands()) {
     longest = std::max(longest, command.name.size());
@@ -618,7 +673,7 @@ std::string GeneralHelp() {
   for (const CommandDescription& command : Commands()) {
     text += Row("  " + command.name, command.help, longest + 5);
   }
-  return text + "\n" + program.about + program.ending +
+  return text + "\n" + Wrapped(program.about + program.ending) +
          "\n\"cluster-watcher help COMMAND\" shows the flags of a command.\n";
 }
 
@@ -641,14 +696,14 @@ const std::vector<CommandDescription>& Commands() {
       Inject(),
       Webhook(),
       Completion(),
-      {"version", Command::kVersion, "version", "Show the version", {}, "", ""},
+      {"version", Command::kVersion, "version", "Show the version", {}, "", kUsualExits},
       {"help",
        std::nullopt,
        "help [COMMAND]",
        "Show how the program, or a command, is used",
        {},
        "",
-       ""},
+       kUsualExits},
   };
   return commands;
 }
@@ -730,10 +785,10 @@ std::string Explained(const Flag& flag) {
 
 std::string HelpFor(const CommandDescription* command) {
   if (command == nullptr) return GeneralHelp();
-  std::string text = command->help + ".\n\nUsage:\n  cluster-watcher " + command->usage + "\n";
-  if (!command->about.empty()) text += "\n" + command->about;
-  if (command->flags.empty()) return text;
-  return text + "\nFlags:\n" + FlagRows(command->flags) + command->ending;
+  std::string text = Wrapped(command->help + ".") + UsageText(*command);
+  if (!command->about.empty()) text += "\n" + Wrapped(command->about);
+  if (!command->flags.empty()) text += "\nFlags:\n" + FlagRows(command->flags);
+  return text + Wrapped(command->ending);
 }
 
 }  // namespace cluster_watcher

@@ -11,7 +11,6 @@
 #include "watcher/command/manifest_file.h"
 #include "watcher/command/print_errors.h"
 #include "watcher/driver/create.h"
-#include "watcher/driver/who_acts.h"
 
 namespace cluster_watcher {
 namespace {
@@ -29,7 +28,11 @@ void CheckCluster(const Invocation& invocation, std::vector<std::string>& errors
 int RunCreate(const Invocation& invocation, const Environment& environment, std::stop_token stop) {
   std::vector<std::string> errors;
   CheckCluster(invocation, errors);
-  const auto file = ReadManifestFile(invocation, errors);
+  const auto files = ReadManifestFiles(invocation.files, errors);
+  if (invocation.files.empty()) {
+    errors.emplace_back(
+        "-f is missing: give the files with the cluster's manifests, or - for stdin");
+  }
   CreateOrder order;
   order.app = ReadApp(invocation, errors);
   order.ephemeral = invocation.options.at("ephemeral") == "true";
@@ -40,9 +43,9 @@ int RunCreate(const Invocation& invocation, const Environment& environment, std:
                                kLongestTimeout, errors);
   order.say = [](const std::string& line) { PrintText(Printable(line) + "\n"); };
   const auto read_objects = [&](const Settings& settings, std::vector<std::string>& problems) {
-    if (!file || settings.cluster.empty()) return;
-    auto objects = ReadClusterFile(file->name, file->text,
-                                   {settings.ns, settings.cluster_label, settings.cluster});
+    if (files.empty() || settings.cluster.empty()) return;
+    auto objects =
+        ReadClusterFiles(files, {settings.ns, settings.cluster_label, settings.cluster});
     if (objects) {
       order.objects = *std::move(objects);
     } else {
@@ -51,7 +54,6 @@ int RunCreate(const Invocation& invocation, const Environment& environment, std:
   };
   const auto create = [&](DriverSession& session) {
     order.cluster = session.cluster();
-    order.creator = WhoActs(session.tools(), order.cluster.ns, environment).id;
     return Create(session.tools(), order);
   };
   return WithDriverSession(invocation, environment, std::move(stop), std::move(errors), create,

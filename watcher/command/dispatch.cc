@@ -26,8 +26,9 @@ namespace {
 
 constexpr int kBySignal = 128;
 
-// What a shell says of a program that a signal ended before it was done.
-int EndedBy(std::optional<int> signal, int code) {
+// Returns what a shell says of a command that a signal ended before it was done.
+int EndedBy(StopOnSignal& stop, int code) {
+  const auto signal = stop.End();
   return signal && code != 0 ? kBySignal + *signal : code;
 }
 
@@ -58,24 +59,18 @@ int Run(std::span<const char* const> arguments, const Environment& environment) 
       SystemClock clock;
       return RunWatch(invocation, environment, clock, stop.token());
     }
-    case Command::kCreate: {
-      const int code = RunCreate(invocation, environment, stop.token());
-      return EndedBy(stop.End(), code);
-    }
+    case Command::kCreate:
+      return EndedBy(stop, RunCreate(invocation, environment, stop.token()));
     case Command::kAwait:
-      return RunAwait(invocation, environment, stop.token());
+      return EndedBy(stop, RunAwait(invocation, environment, stop.token()));
     case Command::kClaim:
       return RunClaim(invocation, environment, stop.token());
     case Command::kRelease:
       return RunRelease(invocation, environment, stop.token());
-    case Command::kDelete: {
-      const int code = RunDelete(invocation, environment, stop.token());
-      return EndedBy(stop.End(), code);
-    }
-    case Command::kSweep: {
-      const int code = RunSweep(invocation, environment, stop.token());
-      return EndedBy(stop.End(), code);
-    }
+    case Command::kDelete:
+      return EndedBy(stop, RunDelete(invocation, environment, stop.token()));
+    case Command::kSweep:
+      return EndedBy(stop, RunSweep(invocation, environment, stop.token()));
     case Command::kHold:
       return RunHold(invocation, environment, stop.token());
     case Command::kUnhold:

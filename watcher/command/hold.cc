@@ -16,6 +16,14 @@ constexpr Duration kShortest = std::chrono::seconds(1);
 constexpr Duration kLongest = std::chrono::hours(8760);
 constexpr const char* kUsual = "24h";
 
+// "7d" as a duration, which has no days.
+std::string InHours(const std::string& text) {
+  constexpr std::size_t kMostDigits = 6;
+  const bool is_days = text.size() > 1 && text.size() <= kMostDigits && text.ends_with('d') &&
+                       text.find_first_not_of("0123456789") == text.size() - 1;
+  return is_days ? std::to_string(std::stoi(text) * 24) + "h" : text;
+}
+
 Observer MakeObserver(DriverSession& session) {
   const DriverTools& tools = session.tools();
   return Observer(tools.client, tools.discovery, tools.clock, session.settings());
@@ -26,14 +34,16 @@ Observer MakeObserver(DriverSession& session) {
 int RunHold(const Invocation& invocation, const Environment& environment, std::stop_token stop) {
   std::vector<std::string> errors;
   const std::string text = invocation.words.empty() ? kUsual : invocation.words.front();
-  const Duration duration = ReadDuration("hold", text, kShortest, kLongest, errors);
+  HoldOrder order;
+  order.duration = ReadDuration("hold", InHours(text), kShortest, kLongest, errors);
   const auto given = invocation.options.find("reason");
-  const std::string reason = given == invocation.options.end() ? "" : given->second;
-  if (auto too_long = WhyNotAReason(reason)) errors.push_back("--reason: " + *too_long);
+  if (given != invocation.options.end()) order.reason = given->second;
+  if (auto too_long = WhyNotAReason(order.reason)) errors.push_back("--reason: " + *too_long);
+  order.overwrites = invocation.options.at("overwrite") == "true";
   return WithDriverSession(
       invocation, environment, std::move(stop), std::move(errors), [&](DriverSession& session) {
         Observer observer = MakeObserver(session);
-        return WriteHold(session.tools(), observer, {session.cluster()}, duration, reason);
+        return WriteHold(session.tools(), observer, {session.cluster()}, order);
       });
 }
 

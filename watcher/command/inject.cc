@@ -1,17 +1,14 @@
 #include "watcher/command/inject.h"
 
-#include <unistd.h>
-
-#include <cstddef>
 #include <cstdio>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "probes/base/file.h"
 #include "watcher/admission/injection_config.h"
 #include "watcher/admission/injection_settings.h"
 #include "watcher/admission/manifest/inject_manifests.h"
+#include "watcher/command/manifest_file.h"
 #include "watcher/command/print_errors.h"
 #include "watcher/command/version.h"
 
@@ -19,7 +16,6 @@ namespace cluster_watcher {
 namespace {
 
 constexpr int kFailed = 1;
-constexpr std::size_t kFileLimit = 32u << 20;
 
 Result<InjectionSettings, std::vector<std::string>> ReadSettings(const TextMap& flags) {
   TextMap data;
@@ -39,28 +35,17 @@ Result<InjectionSettings, std::vector<std::string>> ReadSettings(const TextMap& 
   return Unexpected<std::vector<std::string>>{std::move(resolved.errors)};
 }
 
-Result<std::vector<ManifestFile>> ReadFiles(std::vector<std::string> names) {
-  if (names.empty()) names.push_back("-");
-  std::vector<ManifestFile> files;
-  for (const std::string& name : names) {
-    const bool is_input = name == "-";
-    Result<std::string> text = is_input
-                                   ? ReadOpenFile(STDIN_FILENO, "the standard input", kFileLimit)
-                                   : ReadFile(name, kFileLimit);
-    if (!text) return Failure(text.error().message);
-    files.push_back({is_input ? "stdin" : name, *std::move(text)});
-  }
-  return files;
-}
-
 }  // namespace
 
 int RunInject(const Invocation& invocation) {
   const auto settings = ReadSettings(invocation.flags);
   if (!settings) return PrintErrors(settings.error());
-  const auto files = ReadFiles(invocation.files);
-  if (!files) return PrintErrors({files.error().message}, kFailed);
-  const auto injected = InjectManifests(*files, *settings);
+  std::vector<std::string> names = invocation.files;
+  if (names.empty()) names.emplace_back("-");
+  std::vector<std::string> errors;
+  const auto files = ReadManifestFiles(names, errors);
+  if (!errors.empty()) return PrintErrors(errors, kFailed);
+  const auto injected = InjectManifests(files, *settings);
   if (!injected) return PrintErrors({injected.error().message}, kFailed);
   PrintErrors(injected->warnings, 0);
   PrintErrors(injected->annotation_problems, 0);

@@ -2,7 +2,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "probes/base/file.h"
@@ -12,25 +15,46 @@ namespace {
 
 constexpr std::size_t kFileLimit = 32u << 20;
 
+std::vector<std::string> FilesIn(const std::string& directory, std::vector<std::string>& errors) {
+  std::vector<std::string> files;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(directory, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string extension = entry->path().extension().string();
+    const bool is_manifest = extension == ".yaml" || extension == ".yml" || extension == ".json";
+    std::error_code ignored;
+    if (is_manifest && !entry->is_directory(ignored)) files.push_back(entry->path().string());
+  }
+  if (error) errors.push_back(directory + " can't be read: " + error.message());
+  if (!error && files.empty()) {
+    errors.push_back(directory + " has no files that end with .yaml, .yml or .json");
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
 }  // namespace
 
-std::optional<ManifestFile> ReadManifestFile(const Invocation& invocation,
-                                             std::vector<std::string>& errors) {
-  if (invocation.files.empty()) {
-    errors.push_back("-f is missing: give the file with the cluster's manifests, or - for stdin");
-    return std::nullopt;
+std::vector<ManifestFile> ReadManifestFiles(const std::vector<std::string>& names,
+                                            std::vector<std::string>& errors) {
+  std::vector<ManifestFile> files;
+  for (const std::string& name : names) {
+    std::error_code ignored;
+    if (name != "-" && std::filesystem::is_directory(name, ignored)) {
+      for (ManifestFile& file : ReadManifestFiles(FilesIn(name, errors), errors)) {
+        files.push_back(std::move(file));
+      }
+      continue;
+    }
+    auto text = name == "-" ? ReadOpenFile(STDIN_FILENO, "the standard input", kFileLimit)
+                            : ReadFile(name, kFileLimit);
+    if (text) {
+      files.push_back({name == "-" ? "stdin" : name, *std::move(text)});
+    } else {
+      errors.push_back(text.error().message);
+    }
   }
-  if (invocation.files.size() > 1) {
-    errors.push_back("--filename: give one file; it may have several documents");
-    return std::nullopt;
-  }
-  const std::string& name = invocation.files.front();
-  const bool is_input = name == "-";
-  auto text = is_input ? ReadOpenFile(STDIN_FILENO, "the standard input", kFileLimit)
-                       : ReadFile(name, kFileLimit);
-  if (text) return ManifestFile{is_input ? "stdin" : name, *std::move(text)};
-  errors.push_back(text.error().message);
-  return std::nullopt;
+  return files;
 }
 
 }  // namespace cluster_watcher

@@ -1,21 +1,16 @@
-// The file of manifests that a command is given by -f.
+// The files of manifests that a command is given by -f.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "watcher/command/command_line.h"
+#include "watcher/admission/manifest/inject_manifests.h"
 
 namespace cluster_watcher {
 
-struct ManifestFile {
-  std::string name;  // in messages
-  std::string text;
-};
-
-// Reads the one file that is given; "-" is the standard input. nullopt: an error was added.
-std::optional<ManifestFile> ReadManifestFile(const Invocation& invocation,
-                                             std::vector<std::string>& errors);
+// Reads them in order; "-" is the standard input, and of a directory the files that end with .yaml,
+// .yml or .json are read, by name, as kubectl does. What can't be read is added to `errors`.
+std::vector<ManifestFile> ReadManifestFiles(const std::vector<std::string>& names,
+                                            std::vector<std::string>& errors);
 
 }  // namespace cluster_watcher

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "probes/base/names.h"
+#include "probes/kube/cached_lists.h"
 #include "watcher/command/deletion_session.h"
 #include "watcher/command/manifest_file.h"
 #include "watcher/command/print_errors.h"
@@ -21,9 +22,9 @@ constexpr Duration kLongestTimeout = std::chrono::hours(24);
 constexpr int kBySignal = 128;
 
 struct Options {
-  std::string cluster;  // empty: not given
+  NamedCluster cluster;  // empty: not given
   std::optional<OwnerName> app;
-  std::optional<ManifestFile> file;
+  std::vector<ManifestFile> files;
   bool ephemeral = false;
   std::optional<bool> deletes_on_failure;  // nullopt: as it is usual for the owner's kind
   bool waits_after = false;
@@ -55,14 +56,16 @@ std::optional<OwnerName> DefaultApp(const Environment& environment) {
 Options ReadOptions(const Invocation& invocation, const Environment& environment,
                     std::vector<std::string>& errors) {
   Options options;
-  const auto cluster = invocation.flags.find("cluster");
-  for (const auto& given :
-       {cluster == invocation.flags.end() ? std::nullopt : std::optional(cluster->second),
-        environment("CLUSTER_WATCHER_CLUSTER"), environment("OSHINKO_CLUSTER_NAME")}) {
-    if (options.cluster.empty() && given) options.cluster = *given;
+  const auto flag = invocation.flags.find("cluster");
+  if (flag != invocation.flags.end()) options.cluster = {flag->second, "--cluster"};
+  for (const char* variable : {"CLUSTER_WATCHER_CLUSTER", "OSHINKO_CLUSTER_NAME"}) {
+    const auto given = environment(variable);
+    if (!options.cluster.name.empty() || !given) continue;
+    options.cluster = {*given, std::string("$") + variable};
   }
-  if (!options.cluster.empty() && !IsDnsLabel(options.cluster)) {
-    errors.push_back("the cluster " + Quoted(options.cluster) +
+  const NamedCluster& cluster = options.cluster;
+  if (!cluster.name.empty() && !IsDnsLabel(cluster.name)) {
+    errors.push_back("the cluster " + Quoted(cluster.name) + " of " + cluster.source +
                      " can't be the name of objects: give a DNS label, at most 63 of a-z, 0-9 and "
                      "-");
   }
@@ -74,7 +77,7 @@ Options ReadOptions(const Invocation& invocation, const Environment& environment
           "whose application it is isn't known: give --app, or set POD_NAME by the downward API");
     }
   }
-  if (!invocation.files.empty()) options.file = ReadManifestFile(invocation, errors);
+  options.files = ReadManifestFiles(invocation.files, errors);
   options.ephemeral = invocation.options.at("ephemeral") == "true";
   if (invocation.options.contains("on-failure")) {
     options.deletes_on_failure =
@@ -100,22 +103,21 @@ class Runner {
   // Until the program may be started. The exit code if it may not.
   std::optional<int> Prepare(const std::stop_token& stop) {
     if (auto failed = Connect(stop)) return failed;
-    if (options_.cluster.empty()) {
-      auto name = NameOfItsCluster(session_->tools(), *options_.app, session_->cluster().ns);
-      if (!name) return Failed(name.error());
-      options_.cluster = *std::move(name);
+    if (options_.cluster.name.empty()) {
+      auto named = FindName();
+      if (!named) return Failed(named.error());
+      options_.cluster = *std::move(named);
       if (auto failed = Connect(stop)) return failed;
     }
-    DriverRun run{session_->cluster(), *options_.app, std::nullopt, options_.ephemeral, {},
+    DriverRun run{session_->cluster(), *options_.app, std::nullopt, options_.ephemeral,
                   options_.timeout};
-    if (options_.file) {
-      auto objects = ReadClusterFile(options_.file->name, options_.file->text, run.cluster);
+    if (!options_.files.empty()) {
+      auto objects = ReadClusterFiles(options_.files, run.cluster);
       if (!objects) return PrintErrors(objects.error(), kRunFailedExit);
       run.objects = *std::move(objects);
     }
     {
       DeletionSession earlier(*session_, environment_, StepsAt::kElsewhere, Until::kAccepted);
-      run.me = earlier.actor().id;
       const auto finished = FinishOwnDeletion(earlier.work(), run.cluster);
       if (finished && finished->exit != DriverExit::kDone) return Failed(*finished);
     }
@@ -136,17 +138,16 @@ class Runner {
         signals);
   }
 
-  // Says how the application ended, and deletes its own cluster.
+  // Deletes the application's own cluster, by its word on how it ended.
   void EndCluster(const ChildEnd& end) {
     if (!ready_.is_own) return;
     const bool has_failed = !end.stopped_by && end.exit_code != 0;
     if (has_failed && !DeletesOnFailure()) return;
     DeletionSession deletion(*session_, environment_, StepsAt::kElsewhere, Until::kAccepted);
+    const char* status = end.stopped_by ? "terminated" : "completed";
     const DriverOutcome outcome =
         Delete(deletion.work(),
-               {session_->cluster(),
-                AppStatus{ready_.app, end.stopped_by ? "terminated" : "completed", ready_.app_uid},
-                false});
+               {session_->cluster(), AppStatus{ready_.app, status, ready_.app_uid}, false});
     // Stdout is the program's.
     if (!outcome.said.empty()) PrintErrors({outcome.said});
     PrintErrors(outcome.warnings);
@@ -154,12 +155,21 @@ class Runner {
   }
 
  private:
+  Result<NamedCluster, DriverOutcome> FindName() {
+    const DriverTools& tools = session_->tools();
+    const ClusterId cluster = session_->cluster();
+    CachedLists lists(session_->transport(), cluster.ns, cluster.label);
+    KubeClient client(lists, session_->tokens(), [](const RequestRecord&) {});
+    Discovery discovery(client);
+    return NameOfItsCluster(tools, {client, discovery, tools.clock, tools.stop}, *options_.app,
+                            cluster.ns, cluster.label);
+  }
   // Makes the session anew, about the cluster as far as it is known.
   std::optional<int> Connect(const std::stop_token& stop) {
     Invocation of_cluster = invocation_;
-    of_cluster.cluster = options_.cluster;
+    of_cluster.cluster = options_.cluster.name;
     of_cluster.flags.erase("cluster");
-    if (!options_.cluster.empty()) of_cluster.flags["cluster"] = options_.cluster;
+    if (!of_cluster.cluster.empty()) of_cluster.flags["cluster"] = of_cluster.cluster;
     Session session = MakeSession(of_cluster, environment_);
     if (!session.errors.empty()) return PrintErrors(session.errors, kRunFailedExit);
     session_ = std::make_unique<DriverSession>(std::move(session), stop);
@@ -169,9 +179,13 @@ class Runner {
   bool DeletesOnFailure() const {
     return options_.deletes_on_failure.value_or(ready_.app.kind != "job");
   }
-  static int Failed(const DriverOutcome& outcome) {
+  int Failed(const DriverOutcome& outcome) const {
     PrintErrors(outcome.warnings);
-    return PrintErrors({outcome.error}, kRunFailedExit);
+    std::string error = outcome.error;
+    if (outcome.exit == DriverExit::kOthers && !options_.cluster.name.empty()) {
+      error += "; the name " + options_.cluster.name + " comes from " + options_.cluster.source;
+    }
+    return PrintErrors({error}, kRunFailedExit);
   }
 
   const Invocation& invocation_;

@@ -1,83 +1,85 @@
 #include "watcher/driver/await.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "probes/base/names.h"
-#include "watcher/driver/write_meta.h"
+#include "probes/owner_probe.h"
 
 namespace cluster_watcher {
 namespace {
 
 constexpr Duration kBetweenLooks{1'000};
-// When the time is over, if somebody else writes the master root all the time.
-constexpr int kMostLateLooks = 10;
 
-std::string Why(const ClusterView& view) {
-  const std::string cluster = "cluster " + view.id.name;
-  if (view.rivals.empty() && view.status == ClusterStatus::kIncomplete) {
-    return cluster + " lacks " + Joined(view.lacks);
+// Whether the application whose cluster it is has ended.
+bool IsOver(const DriverTools& tools, const ClusterView& view, const std::string& owner) {
+  const auto name = OwnerName::Parse(owner);
+  if (!name) return false;
+  const std::string ns = view.marks.owner ? view.marks.owner->ns : view.id.ns;
+  OwnerProbe probe(tools.client, tools.discovery);
+  const OwnerQuery query{*name, "", ns, view.id.ns, std::nullopt, std::nullopt};
+  switch (probe.Look(query, Freshness::kSure, tools.Reads()).observation) {
+    case Observation::kAbsent:
+    case Observation::kDeleting:
+    case Observation::kScaledToZero:
+    case Observation::kCompleted:
+      return true;
+    case Observation::kActive:
+    case Observation::kReplaced:
+    case Observation::kUnknown:
+      return false;
   }
-  if (!view.rivals.empty()) return cluster + " has several masters: " + Joined(view.rivals);
-  return cluster + " is " + ToString(view.status);
+  return false;
 }
 
-// nullopt: look again.
-std::optional<DriverOutcome> Judge(const DriverTools& tools, const ClusterView& view,
-                                   const Application& app) {
-  if (!view.exists) {
-    return DriverOutcome::Of(DriverExit::kNoCluster, "no cluster " + view.id.name);
-  }
-  const Belonging belonging = BelongingTo(view, app);
-  if (belonging == Belonging::kAnothers) return BelongsToAnother(view, app);
-  if (view.status != ClusterStatus::kRunning) {
-    return DriverOutcome::Of(DriverExit::kNotReady, Why(view));
-  }
-  const char* whose = belonging == Belonging::kOurs ? " is ready" : " is ready, and shared";
-  return DriverOutcome::Said("cluster " + view.id.name + whose);
-}
-
-// nullopt: look again at once. `is_for_good`: waiting doesn't help.
-std::optional<DriverOutcome> LookOnce(const DriverTools& tools, const ClusterId& cluster,
-                                      const OwnerName& name, bool& is_for_good) {
+Readiness LookOnce(const DriverTools& tools, const ClusterId& cluster, const OwnerName& name) {
   const Application app =
       FindApplication(tools.client, tools.discovery, name, cluster.ns, tools.Reads());
-  if (!app.owner && !app.is_absent) {
-    is_for_good = app.is_refused;
-    return WithoutOwner(app);
-  }
+  if (!app.owner && !app.is_absent) return {WithoutOwner(app), app.is_refused};
   const auto view = ReadClusterView(tools.client, tools.discovery, cluster, tools.Reads());
-  if (!view) {
-    is_for_good = view.error().failure == ApiFailure::kForbidden;
-    return DriverOutcome::Of(DriverExit::kUnknown, view.error());
-  }
-  return Judge(tools, *view, app);
+  if (view) return ReadinessFor(tools, *view, app);
+  return {DriverOutcome::Of(DriverExit::kUnknown, view.error()),
+          view.error().failure == ApiFailure::kForbidden};
 }
 
 }  // namespace
 
+DriverOutcome NotReady(const ClusterView& view) {
+  std::string why = "cluster " + view.id.name;
+  if (!view.rivals.empty()) {
+    why += " has several masters: " + Joined(view.rivals);
+  } else if (view.status == ClusterStatus::kIncomplete && !view.lacks.empty()) {
+    why += " lacks " + Joined(view.lacks);
+  } else {
+    why += std::string(" is ") + ToString(view.status);
+  }
+  for (const std::string& refused : view.refused) why += "; " + refused;
+  return DriverOutcome::Of(DriverExit::kNotReady, why);
+}
+
+Readiness ReadinessFor(const DriverTools& tools, const ClusterView& view, const Application& app) {
+  if (!view.exists) {
+    return {DriverOutcome::Of(DriverExit::kNoCluster, "no cluster " + view.id.name)};
+  }
+  const Belonging belonging = BelongingTo(view, app);
+  if (belonging == Belonging::kAnothers) {
+    return {BelongsToAnother(view, app), !IsOver(tools, view, AnotherOwner(view, app))};
+  }
+  if (view.status != ClusterStatus::kRunning) return {NotReady(view), false};
+  const char* whose = belonging == Belonging::kOurs ? " is ready" : " is ready, and shared";
+  return {DriverOutcome::Said("cluster " + view.id.name + whose)};
+}
+
 DriverOutcome Await(const DriverTools& tools, const ClusterId& cluster, const OwnerName& app,
                     Duration timeout) {
   const MonotonicTime deadline = tools.clock.Now() + timeout;
-  DriverOutcome last;
-  int late_looks = 0;
-  for (bool again = true; again;) {
-    bool is_for_good = false;
-    auto outcome = LookOnce(tools, cluster, app, is_for_good);
-    const MonotonicTime now = tools.clock.Now();
-    again = now < deadline && !tools.stop.stop_requested();
-    if (!outcome) {
-      // What was written says nothing about the cluster: without another look nothing is known.
-      last = DriverOutcome::Of(DriverExit::kUnknown,
-                               "cluster " + cluster.name + " changes all the time");
-      again = again || ++late_looks < kMostLateLooks;
-      continue;
-    }
-    last = *std::move(outcome);
-    const bool waits = last.exit == DriverExit::kNotReady || last.exit == DriverExit::kUnknown;
-    if (!waits || is_for_good) return last;
-    if (again) tools.clock.WaitUntil(std::min(deadline, now + kBetweenLooks), tools.stop);
+  while (true) {
+    Readiness now = LookOnce(tools, cluster, app);
+    const MonotonicTime looked = tools.clock.Now();
+    const bool is_over = looked >= deadline || tools.stop.stop_requested();
+    if (now.is_final || is_over) return std::move(now.outcome);
+    tools.clock.WaitUntil(std::min(deadline, looked + kBetweenLooks), tools.stop);
   }
-  return last;
 }
 
 }  // namespace cluster_watcher

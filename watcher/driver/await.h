@@ -5,10 +5,21 @@
 
 namespace cluster_watcher {
 
-// kDone: the cluster is complete and neither condemned nor being created, and shared or the
-// application's own, whose word on how it ended is taken off before. kNoCluster: nothing of the
-// cluster is there; kOthers: it is another application's; both at once. kNotReady, kUnknown: when
-// the time is over; the second at once where the account may not read the cluster.
+// What one look at a cluster comes to for whoever wants to use it.
+struct Readiness {
+  DriverOutcome outcome;
+  bool is_final = true;  // false: it may change, so look again until the time is over
+};
+// kDone: the cluster is complete and not condemned, and shared or the application's own.
+// kNoCluster: nothing of it is there. kOthers: it is another application's; not final while that
+// one's owner is over, because its watcher is about to delete it. kNotReady: the error names what
+// it lacks.
+Readiness ReadinessFor(const DriverTools& tools, const ClusterView& view, const Application& app);
+// "cluster bob lacks a worker", or what else keeps it from being ready.
+DriverOutcome NotReady(const ClusterView& view);
+
+// Looks until the outcome is final or the time is over. kUnknown, too, when it is over; at once
+// where the account may not read the cluster.
 DriverOutcome Await(const DriverTools& tools, const ClusterId& cluster, const OwnerName& app,
                     Duration timeout);
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "probes/base/names.h"
+#include "watcher/driver/persistence.h"
 #include "watcher/driver/write_meta.h"
 #include "watcher/observation/owner_names.h"
 
@@ -12,6 +13,7 @@ namespace {
 
 // Controllers write status all the time.
 constexpr int kMostWrites = 10;
+constexpr Duration kPatience{5'000};  // with what fails in passing
 
 // Whether an owner that is written on a cluster is the application's.
 bool Means(const OwnerName& written, const Application& app) {
@@ -45,15 +47,6 @@ bool IsOf(const std::string& written, const Application& app) {
   return owner && Means(*owner, app);
 }
 
-// The first owner that is another one's; empty: there is none.
-std::string AnotherOwner(const ClusterView& view, const Application& app) {
-  const auto owners = WrittenOwners(view);
-  const auto another = std::find_if(owners.begin(), owners.end(), [&](const std::string& written) {
-    return !IsOf(written, app);
-  });
-  return another == owners.end() ? "" : *another;
-}
-
 std::string Said(const ClusterId& cluster, const std::string& rest) {
   return "cluster " + cluster.name + " " + rest;
 }
@@ -62,10 +55,11 @@ DriverOutcome Unknown(const ApiError& error) {
   return DriverOutcome::Of(DriverExit::kUnknown, error);
 }
 
-// Also of one that is being created: `create` deletes what an interrupted one has left.
-bool IsNobodysYet(const ClusterView& view) {
-  return view.status == ClusterStatus::kCondemned || view.status == ClusterStatus::kDeleting ||
-         view.status == ClusterStatus::kCreating;
+DriverOutcome UsesTheOther(const Application& app, const std::string& remedy) {
+  return DriverOutcome::Of(DriverExit::kOthers,
+                           app.Name() + " is labelled " + kUsesClusterLabel + "=" +
+                               app.Uses().value_or("") + ", and uses one cluster at a time: say "
+                               "cluster-watcher " + remedy + " first");
 }
 
 // Takes the label off the owner, whatever else changes meanwhile.
@@ -101,69 +95,23 @@ std::optional<DriverOutcome> WhyNot(const DriverTools& tools, const ClusterView&
   if (!view.root) {
     return DriverOutcome::Of(DriverExit::kNotReady, Said(view.id, "lacks " + Joined(view.lacks)));
   }
-  if (IsNobodysYet(view)) {
+  if (view.status == ClusterStatus::kCondemned || view.status == ClusterStatus::kDeleting) {
     return DriverOutcome::Of(DriverExit::kNotReady,
                              Said(view.id, std::string("is ") + ToString(view.status)));
   }
-  if (!ephemeral || BelongingTo(view, app) == Belonging::kOurs) return std::nullopt;
-  return UsedByAnother(tools, view.id, &app);
-}
-
-// The application begins anew, and with `ephemeral` the cluster is its own.
-MetaChanges ClaimedRoot(const ClusterView& view, const Application& app, bool ephemeral) {
-  MetaChanges changes;
-  if (!ephemeral) return changes;
-  MetaChanges own = EphemeralMeta(*app.owner);
-  own.annotations.merge(changes.annotations);
-  return own;
-}
-
-// "bob uses the cluster X", or why that isn't known; nullopt: it uses no other.
-std::optional<DriverOutcome> WhyNotAnother(const DriverTools& tools, const ClusterId& cluster,
-                                           const Application& app) {
-  const auto another = UsesAnother(tools, cluster, app);
-  if (!another) return Unknown(another.error());
-  if (another->empty()) return std::nullopt;
-  return DriverOutcome::Of(DriverExit::kOthers,
-                           app.Name() + " uses the cluster " + *another + ": release that first");
-}
-
-// Labels the owner, unless it has said of another cluster meanwhile that it uses that. nullopt:
-// done.
-std::optional<DriverOutcome> ClaimOwner(const DriverTools& tools, const ClusterId& cluster,
-                                        Application& app) {
-  for (int writes = 1; app.Uses() != cluster.name; ++writes) {
-    if (auto another = WhyNotAnother(tools, cluster, app)) return another;
-    const auto written =
-        WriteMeta(tools.client, *app.owner, {{{kUsesClusterLabel, cluster.name}}, {}});
-    if (written) break;
-    if (!IsTransient(written.error().failure) || writes == kMostWrites) {
-      return DriverOutcome::Of(DriverExit::kFailed, written.error());
-    }
-    auto now = ReadMetaAgain(tools.client, *app.owner, tools.Reads());
-    if (!now) return Unknown(now.error());
-    app.owner = *std::move(now);
-  }
-  return std::nullopt;
+  if (BelongingTo(view, app) == Belonging::kOurs) return std::nullopt;
+  return ephemeral ? UsedByAnother(tools, view.id, app) : WhyNotAUser(tools, app);
 }
 
 // nullopt: the root has changed meanwhile.
 std::optional<DriverOutcome> WriteClaim(const DriverTools& tools, const ClusterView& view,
                                         const Application& app, bool ephemeral) {
-  const MetaChanges changes = ClaimedRoot(view, app, ephemeral);
-  if (!changes.labels.empty() || !changes.annotations.empty()) {
-    const auto written = WriteMeta(tools.client, *view.root, changes);
+  if (ephemeral) {
+    const auto written = WriteMeta(tools.client, *view.root, EphemeralMeta(*app.owner));
     if (!written && written.error().failure == ApiFailure::kConflict) return std::nullopt;
     if (!written) return DriverOutcome::Of(DriverExit::kFailed, written.error());
   }
-  DriverOutcome claimed = DriverOutcome::Said(Said(view.id, "is claimed by " + app.Name()));
-  const bool is_shared = !ephemeral && BelongingTo(view, app) == Belonging::kNobodys;
-  if (is_shared && !IsWorkload(app.owner->type)) {
-    claimed.warnings.push_back("that " + app.Name() +
-                               " uses it keeps it only while it is shared: " +
-                               "of other drivers only workloads are looked for");
-  }
-  return claimed;
+  return DriverOutcome::Said(Said(view.id, "is claimed by " + app.Name()));
 }
 
 // Behind the label: what was condemned before isn't the application's any more.
@@ -180,6 +128,14 @@ DriverOutcome ClaimLabelled(const DriverTools& tools, const ClusterId& cluster,
 }
 
 }  // namespace
+
+std::string AnotherOwner(const ClusterView& view, const Application& app) {
+  const auto owners = WrittenOwners(view);
+  const auto another = std::find_if(owners.begin(), owners.end(), [&](const std::string& written) {
+    return !IsOf(written, app);
+  });
+  return another == owners.end() ? "" : *another;
+}
 
 Belonging BelongingTo(const ClusterView& view, const Application& app) {
   if (WrittenOwners(view).empty()) return Belonging::kNobodys;
@@ -198,26 +154,68 @@ DriverOutcome WithoutOwner(const Application& app) {
                            "owner " + app.given.ToText() + " unknown: " + app.detail);
 }
 
-Result<std::string, ApiError> UsesAnother(const DriverTools& tools, const ClusterId& cluster,
-                                          const Application& app) {
+std::optional<DriverOutcome> WhyNotAnother(const DriverTools& tools, const ClusterId& cluster,
+                                           const Application& app) {
   const std::string used = app.Uses().value_or("");
-  if (used.empty() || used == cluster.name) return std::string();
+  if (used.empty() || used == cluster.name) return std::nullopt;
   const auto view = ReadClusterView(tools.client, tools.discovery,
                                     {cluster.ns, cluster.label, used}, tools.Reads());
-  if (!view) return Unexpected{view.error()};
-  return view->exists ? used : "";
+  if (!view) return Unknown(view.error());
+  if (!view->exists) return std::nullopt;
+  // Released it would be nobody's, and stay for ever.
+  const bool is_own = BelongingTo(*view, app) == Belonging::kOurs;
+  return UsesTheOther(app, (is_own ? "delete " : "release ") + used + " --app=" + app.Name() +
+                               (is_own ? " --app-status=completed" : ""));
+}
+
+std::optional<DriverOutcome> WhyNotAUser(const DriverTools& tools, const Application& app) {
+  const auto types =
+      ClusterProbe(tools.client, tools.discovery).DriverTypes("", tools.Reads());
+  if (!types) return Unknown(types.error());
+  if (std::find(types->begin(), types->end(), app.owner->type) != types->end()) return std::nullopt;
+  return DriverOutcome::Of(DriverExit::kWrongUsage,
+                           "nobody would find that " + app.Name() +
+                               " uses a shared cluster, because its kind is not known to be a "
+                               "driver's: claim one with --ephemeral");
 }
 
 std::optional<DriverOutcome> UsedByAnother(const DriverTools& tools, const ClusterId& cluster,
-                                           const Application* app) {
+                                           const Application& app) {
   ClusterProbe probe(tools.client, tools.discovery);
   OwnerOfCluster owner;
-  if (app != nullptr && app->owner) owner.uid = app->owner->meta.uid;
+  if (app.owner) {
+    owner.uid = app.owner->meta.uid;
+    owner.kind = app.owner->type->SingularName();
+  }
   const OtherDrivers others = probe.FindOtherDrivers(cluster, owner, tools.Reads());
   if (others.in_use_by) {
     return DriverOutcome::Of(DriverExit::kOthers, Said(cluster, "is used by " + *others.in_use_by));
   }
   if (others.unknown) return Unknown(*others.unknown);
+  return std::nullopt;
+}
+
+std::optional<DriverOutcome> LabelAsUser(const DriverTools& tools, const ClusterId& cluster,
+                                         Application& app, MonotonicTime deadline) {
+  const auto before = app.Uses();
+  Persistence persistence(tools, deadline);
+  for (int conflicts = 0; app.Uses() != cluster.name;) {
+    // Who comes second uses what the first has said.
+    if (app.Uses() && app.Uses() != before) {
+      return UsesTheOther(app, "release " + *app.Uses() + " --app=" + app.Name());
+    }
+    const auto written =
+        WriteMeta(tools.client, *app.owner, {{{kUsesClusterLabel, cluster.name}}, {}});
+    if (written) break;
+    const bool at_once =
+        written.error().failure == ApiFailure::kConflict && ++conflicts < kMostWrites;
+    if (!at_once && !persistence.WaitToRepeat(written.error())) {
+      return DriverOutcome::Of(DriverExit::kFailed, written.error());
+    }
+    auto now = ReadMetaAgain(tools.client, *app.owner, tools.Reads());
+    if (!now) return Unknown(now.error());
+    app.owner = *std::move(now);
+  }
   return std::nullopt;
 }
 
@@ -238,16 +236,15 @@ DriverOutcome Claim(const DriverTools& tools, const ClusterId& cluster, const Ow
   const bool was_claimed = app.Uses() == cluster.name;
   auto refused = WhyNot(tools, *view, app, ephemeral);
   if (!refused) {
-    if (auto failed = ClaimOwner(tools, cluster, app)) return *std::move(failed);
+    const MonotonicTime deadline = tools.clock.Now() + kPatience;
+    if (auto failed = LabelAsUser(tools, cluster, app, deadline)) return *std::move(failed);
     refused = ClaimLabelled(tools, cluster, app, ephemeral);
     if (refused->exit == DriverExit::kDone) return *std::move(refused);
   } else if (!was_claimed) {
     return *std::move(refused);
   }
-  // An earlier claim that still holds isn't given back for this one's sake, nor that of a creation.
-  const bool is_going =
-      refused->exit == DriverExit::kNotReady && view->status != ClusterStatus::kCreating;
-  if (was_claimed && !is_going) return *std::move(refused);
+  // An earlier claim that still holds isn't given back for this one's sake.
+  if (was_claimed && refused->exit != DriverExit::kNotReady) return *std::move(refused);
   if (auto off = TakeLabelOff(tools, *app.owner); !off) {
     refused->warnings.push_back("the label " + std::string(kUsesClusterLabel) +
                                 " could not be taken off again: " + off.error().message);
@@ -263,8 +260,10 @@ DriverOutcome Release(const DriverTools& tools, const ClusterId& cluster, const 
     const auto view = ReadClusterView(tools.client, tools.discovery, cluster, tools.Reads());
     if (!view) return Unknown(view.error());
     const Belonging belonging = BelongingTo(*view, app);
-    if (belonging == Belonging::kAnothers) return BelongsToAnother(*view, app);
-    if (belonging == Belonging::kNobodys) break;
+    // A label that was copied with the owner's manifest goes all the same.
+    const bool is_labelled = app.Uses() == cluster.name;
+    if (belonging == Belonging::kAnothers && !is_labelled) return BelongsToAnother(*view, app);
+    if (belonging != Belonging::kOurs) break;
     if (!view->given_owner.empty()) {
       return DriverOutcome::Of(
           DriverExit::kFailed,

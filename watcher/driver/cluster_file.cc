@@ -9,6 +9,7 @@
 #include "watcher/admission/manifest/json_manifest.h"
 #include "watcher/admission/manifest/read_manifests.h"
 #include "watcher/admission/pod_templates.h"
+#include "watcher/protocol/annotations.h"
 #include "watcher/protocol/marks.h"
 
 namespace cluster_watcher {
@@ -17,6 +18,7 @@ namespace {
 using Type = ManifestNode::Type;
 
 // Roots that stand for their workers, whatever their labels.
+constexpr std::string_view kWorkerType = "worker";
 constexpr std::string_view kFrameworkClusters[] = {"RayCluster", "DaskCluster", "FlinkDeployment"};
 
 void Substitute(std::string& text, const std::string& name) {
@@ -71,18 +73,43 @@ Result<Done> SetMeta(ManifestNode& node, const std::string& path, const std::str
   return AddTo(node, meta + "/" + field + "/" + Escaped(key), Text(value));
 }
 
-bool IsMaster(JsonValue metadata) {
-  return metadata["labels"][kTypeLabel].AsString() == kMasterType;
+bool IsLabelled(JsonValue metadata, std::string_view type) {
+  return metadata["labels"][kTypeLabel].AsString() == type;
 }
 
-bool IsRoot(const ClusterObject& object, JsonValue json) {
+// Whether an object of a file is the master root.
+bool IsMaster(const ClusterObject& object, JsonValue json) {
   const auto* const end = std::end(kFrameworkClusters);
   if (std::find(std::begin(kFrameworkClusters), end, object.kind) != end) return true;
   const auto templates = PodTemplatesOf(json);
   if (templates.empty()) return false;
-  return IsMaster(json["metadata"]) ||
-         std::any_of(templates.begin(), templates.end(),
-                     [](const PodTemplate& one) { return IsMaster(one.pod["metadata"]); });
+  return IsLabelled(json["metadata"], kMasterType) ||
+         std::any_of(templates.begin(), templates.end(), [](const PodTemplate& one) {
+           const JsonValue metadata = one.pod["metadata"];
+           return IsLabelled(metadata, kMasterType) ||
+                  metadata["annotations"][annotation::kInject].AsString() == "true";
+         });
+}
+
+// When it is made. The master first; what makes the cluster complete last, so that a cluster isn't
+// taken for complete while other objects are missing.
+constexpr int kMasterTurn = 0;
+constexpr int kUsualTurn = 1;
+constexpr int kWorkerTurn = 2;
+constexpr int kMasterServiceTurn = 3;
+
+int TurnOf(const ClusterObject& object, JsonValue json) {
+  if (IsMaster(object, json)) return kMasterTurn;
+  if (object.kind == "Service") {
+    return IsLabelled(json["metadata"], kMasterType) ? kMasterServiceTurn : kUsualTurn;
+  }
+  const auto templates = PodTemplatesOf(json);
+  const bool is_worker =
+      std::any_of(templates.begin(), templates.end(), [&](const PodTemplate& one) {
+        return IsLabelled(json["metadata"], kWorkerType) ||
+               IsLabelled(one.pod["metadata"], kWorkerType);
+      });
+  return is_worker ? kWorkerTurn : kUsualTurn;
 }
 
 // What the API server writes, and `create` never does: an exported manifest has it.
@@ -118,7 +145,12 @@ std::string ProblemOf(JsonValue object, const ClusterId& cluster) {
   return "";
 }
 
-Result<ClusterObject> Make(ManifestNode node, const ClusterId& cluster, bool& is_root) {
+struct Made {
+  int turn;
+  ClusterObject object;
+};
+
+Result<Made> Make(ManifestNode node, const ClusterId& cluster) {
   Substitute(node, cluster.name);
   const auto json =
       JsonDocument::Parse(WriteJson(node, JsonWriter::Style::kCompact, Scalars::kMeant));
@@ -129,16 +161,11 @@ Result<ClusterObject> Make(ManifestNode node, const ClusterId& cluster, bool& is
   ClusterObject object{std::string(node.TextAt("apiVersion")), std::string(node.TextAt("kind")),
                        std::string(json->root()["metadata"]["name"].AsString().value_or("")),
                        std::move(node)};
-  is_root = IsRoot(object, json->root());
+  const int turn = TurnOf(object, json->root());
   if (auto set = SetLabel(object, cluster.label, cluster.name); !set) {
     return Failure(set.error().message);
   }
-  if (is_root) {
-    if (auto set = SetOwnLabel(object, kTypeLabel, kMasterType); !set) {
-      return Failure(set.error().message);
-    }
-  }
-  return object;
+  return Made{turn, std::move(object)};
 }
 
 std::string WrongMasters(const std::string& file, const std::vector<std::string>& masters) {
@@ -178,39 +205,49 @@ Result<Done> SetAnnotation(ClusterObject& object, const std::string& key,
   return SetMeta(object.node, "", "annotations", key, value);
 }
 
-Result<std::vector<ClusterObject>, std::vector<std::string>> ReadClusterFile(
-    const std::string& file, std::string_view text, const ClusterId& cluster) {
+Result<std::vector<ClusterObject>, std::vector<std::string>> ReadClusterFiles(
+    std::span<const ManifestFile> files, const ClusterId& cluster) {
   using Errors = std::vector<std::string>;
-  auto manifests = ReadManifests(text);
-  if (!manifests) {
-    const ManifestError& error = manifests.error();
-    return Unexpected<Errors>{{file + ", line " + std::to_string(error.line) + ", column " +
-                               std::to_string(error.column) + ": " + error.message}};
-  }
-  if (manifests->empty()) return Unexpected<Errors>{{file + " has no objects"}};
-  std::vector<ClusterObject> objects;
+  std::vector<Made> made;
   std::vector<std::string> masters;
   std::set<std::string> names;
   Errors errors;
-  for (ManifestObject& manifest : *manifests) {
-    const std::string where = file + ", line " + std::to_string(manifest.line) + ": ";
-    bool is_root = false;
-    auto object = Make(std::move(manifest.root), cluster, is_root);
-    if (!object) {
-      errors.push_back(where + object.error().message);
+  std::string all_files;
+  for (const ManifestFile& file : files) {
+    all_files += (all_files.empty() ? "" : ", ") + file.name;
+    auto manifests = ReadManifests(file.text);
+    if (!manifests) {
+      const ManifestError& error = manifests.error();
+      errors.push_back(file.name + ", line " + std::to_string(error.line) + ", column " +
+                       std::to_string(error.column) + ": " + error.message);
       continue;
     }
-    const std::string group = object->api_version.substr(0, object->api_version.find('/') + 1);
-    if (!names.insert(group + object->Describe()).second) {
-      errors.push_back(where + object->Describe() + " is there twice");
-      continue;
+    if (manifests->empty()) errors.push_back(file.name + " has no objects");
+    for (ManifestObject& manifest : *manifests) {
+      const std::string where = file.name + ", line " + std::to_string(manifest.line) + ": ";
+      auto one = Make(std::move(manifest.root), cluster);
+      if (!one) {
+        errors.push_back(where + one.error().message);
+        continue;
+      }
+      const ClusterObject& object = one->object;
+      const std::string group = object.api_version.substr(0, object.api_version.find('/') + 1);
+      if (!names.insert(group + object.Describe()).second) {
+        errors.push_back(where + object.Describe() + " is there twice");
+        continue;
+      }
+      if (one->turn == kMasterTurn) masters.push_back(object.Describe());
+      made.push_back(*std::move(one));
     }
-    if (is_root) masters.push_back(object->Describe());
-    objects.insert(is_root ? objects.begin() : objects.end(), *std::move(object));
   }
   // One that is wrong may be the master.
-  if (masters.size() != 1 && errors.empty()) errors.push_back(WrongMasters(file, masters));
+  if (masters.size() != 1 && errors.empty()) errors.push_back(WrongMasters(all_files, masters));
   if (!errors.empty()) return Unexpected{std::move(errors)};
+  std::stable_sort(made.begin(), made.end(), [](const Made& one, const Made& other) {
+    return one.turn < other.turn;
+  });
+  std::vector<ClusterObject> objects;
+  for (Made& one : made) objects.push_back(std::move(one.object));
   return objects;
 }
 

@@ -1,12 +1,14 @@
 // The objects of a cluster as a file has them, made ready to be created. Pure.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "probes/base/result.h"
 #include "probes/cluster_probe.h"
+#include "watcher/admission/manifest/inject_manifests.h"
 #include "watcher/admission/manifest/manifest_node.h"
 
 namespace cluster_watcher {
@@ -24,14 +26,14 @@ struct ClusterObject {
 // What stands in a file for the cluster's name, in any string.
 inline constexpr std::string_view kClusterVariable = "$(CLUSTER)";
 
-// Reads `text`, the manifests in `file`: names the cluster in them, and puts its label on all of
-// them and on their pod templates; selectors stay. The master root comes first, and is labelled
-// `oshinko-type: master` itself, so that it is found before it has pods. Errors name the file, the
-// object and the remedy: it is no valid YAML or JSON, an object has no name of its own, is of
-// another namespace or was exported, two are the same, or there isn't exactly one master: an object
-// whose pods are labelled `oshinko-type: master`, or a framework's cluster.
-Result<std::vector<ClusterObject>, std::vector<std::string>> ReadClusterFile(
-    const std::string& file, std::string_view text, const ClusterId& cluster);
+// Reads the manifests: names the cluster in them, and puts its label on all of them and on their pod
+// templates; selectors stay. The master root comes first; what makes the cluster complete, a worker
+// and the master's service, comes last. Errors name the file, the object and the remedy: it is no
+// valid YAML or JSON, an object has no name of its own, is of another namespace or was exported, two
+// are the same, or there isn't exactly one master: an object whose pods are masters, or a
+// framework's cluster.
+Result<std::vector<ClusterObject>, std::vector<std::string>> ReadClusterFiles(
+    std::span<const ManifestFile> files, const ClusterId& cluster);
 
 // Sets a label of the object itself, and of the templates of its pods.
 Result<Done> SetLabel(ClusterObject& object, const std::string& key, const std::string& value);

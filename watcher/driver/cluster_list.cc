@@ -123,8 +123,7 @@ Result<std::optional<ClusterRow>, ApiError> ReadRow(
   row.ns = cluster.ns;
   row.cluster = cluster.name;
   row.status = ToString(view->status);
-  row.phase =
-      view->status == ClusterStatus::kCreating ? kCreatingPhase : ToString(view->marks.phase);
+  row.phase = ToString(view->marks.phase);
   row.workers = view->workers;
   row.master = view->master;
   row.web_ui = view->web_ui;
@@ -160,6 +159,22 @@ Result<std::vector<ClusterRow>, ApiError> ListClusters(
     if (*row) rows.push_back(**std::move(row));
   }
   return rows;
+}
+
+Result<std::vector<std::string>, ApiError> FindOwnClusters(const DriverTools& tools,
+                                                           const std::string& ns,
+                                                           const std::string& cluster_label,
+                                                           const Application& app) {
+  const auto names = FindNames(tools, cluster_label, ns);
+  if (!names) return Unexpected{names.error()};
+  std::vector<std::string> own;
+  for (const auto& [of, name] : *names) {
+    const ClusterId cluster{of, cluster_label, name};
+    const auto view = ReadClusterView(tools.client, tools.discovery, cluster, tools.Reads());
+    if (!view) return Unexpected{view.error()};
+    if (BelongingTo(*view, app) == Belonging::kOurs) own.push_back(name);
+  }
+  return own;
 }
 
 }  // namespace cluster_watcher

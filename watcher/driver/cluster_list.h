@@ -48,4 +48,10 @@ Result<std::vector<ClusterRow>, ApiError> ListClusters(
     const DriverTools& tools, const SettingsInForce::WithAnnotations& settings,
     const ClusterFilter& filter);
 
+// Returns the names of the clusters in namespace `ns` whose master roots name `app`, sorted.
+Result<std::vector<std::string>, ApiError> FindOwnClusters(const DriverTools& tools,
+                                                           const std::string& ns,
+                                                           const std::string& cluster_label,
+                                                           const Application& app);
+
 }  // namespace cluster_watcher

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "probes/owner_kinds.h"
-#include "watcher/driver/creation_mark.h"
 #include "watcher/observation/next_master.h"
 #include "watcher/protocol/annotations.h"
 #include "watcher/protocol/member_annotations.h"
@@ -29,9 +28,11 @@ struct Part {
   std::optional<JsonDocument> service = {};  // its spec
   std::string host = {};                     // of a Route
   bool is_pod = false;
-  bool makes_masters = false;    // a workload whose pods are labelled so
+  bool is_master = false;
+  bool is_worker = false;        // by its own label, or by that of the pods that it makes
   bool has_ended = false;        // a pod that succeeded or failed
   std::string given_owner = {};  // what a pod tells its watcher
+  std::string refused = {};      // why the API server refuses the pods that it makes
 
   bool IsOfType(std::string_view type) const {
     return object.meta.Label(kTypeLabel) == type && !object.meta.deleting;
@@ -41,6 +42,29 @@ struct Part {
 };
 using Parts = std::vector<Part>;
 
+// Whether an object of the cluster is a master of it. `whole`: all of it.
+bool IsMaster(const ResourceType& type, const ObjectMeta& meta, JsonValue whole) {
+  if (type.kind == "Service" || type.kind == "Route") return false;
+  const JsonValue of_pods =
+      type.kind == "Pod" ? whole["metadata"] : PodTemplateOf(type, whole)["metadata"];
+  return meta.Label(kTypeLabel) == kMasterType || MakesMasters(type, whole) ||
+         of_pods["annotations"][annotation::kInject].AsString() == "true" ||
+         meta.Annotation(annotation::kStatus).has_value();
+}
+
+// Why no pods of it are made: what a quota or an admission said. Source: k8s.io/api,
+// ReplicaSetReplicaFailure; a Deployment has a copy of its ReplicaSet's.
+std::string RefusalOf(const ResourceType& type, JsonValue item) {
+  if (type.kind == "Deployment") return "";
+  for (JsonValue condition : item["status"]["conditions"].Elements()) {
+    if (condition["type"].AsString() != "ReplicaFailure") continue;
+    if (condition["status"].AsString() == "True") {
+      return std::string(condition["message"].AsString().value_or(""));
+    }
+  }
+  return "";
+}
+
 Part ReadPart(const ResourceType& type, ObjectMeta meta, JsonValue item) {
   Part part{KubeObject{type, std::move(meta)}};
   const JsonValue spec = item["spec"];
@@ -48,20 +72,17 @@ Part ReadPart(const ResourceType& type, ObjectMeta meta, JsonValue item) {
   part.replicas = spec["replicas"].AsInteger().value_or(1);
   part.host = std::string(spec["host"].AsString().value_or(""));
   part.has_ended = part.is_pod && HasEnded(item);
-  part.makes_masters = MakesMasters(type, item);
+  part.is_master = IsMaster(type, part.object.meta, item) &&
+                   !(part.is_pod && (part.object.meta.deleting || part.has_ended));
+  const JsonValue labels = PodTemplateOf(type, item)["metadata"]["labels"];
+  part.is_worker = IsWorkload(type) && !part.object.meta.deleting &&
+                   (part.IsOfType(kWorkerType) || labels[kTypeLabel].AsString() == kWorkerType);
+  part.refused = RefusalOf(type, item);
   if (part.is_pod) part.given_owner = ReadWatcherOrders(item).owner;
   if (part.IsService()) {
     if (auto copy = JsonDocument::Parse(spec.ToText())) part.service = *std::move(copy);
   }
   return part;
-}
-
-bool IsMaster(const Part& part) {
-  const ObjectMeta& meta = part.object.meta;
-  if (part.IsService() || part.object.type->kind == "Route") return false;
-  if (part.is_pod && (meta.deleting || part.has_ended)) return false;
-  return meta.Label(kTypeLabel) == kMasterType || part.makes_masters ||
-         meta.Annotation(annotation::kStatus).has_value();
 }
 
 Result<std::vector<ApiRequest>, ApiError> Lists(Discovery& discovery, const ClusterId& cluster,
@@ -117,7 +138,7 @@ Result<KubeObjects, ApiError> FindRoots(ClusterProbe& probe, const Parts& parts,
   for (const Part& part : parts) known.push_back(part.object);
   KubeObjects roots;
   for (const Part& part : parts) {
-    if (!IsMaster(part)) continue;
+    if (!part.is_master) continue;
     auto root = probe.RootOf(part.object, cluster, known, patience);
     // Its controller has gone meanwhile, and it goes as well.
     if (!root && root.error().failure == ApiFailure::kNotFound) continue;
@@ -135,7 +156,7 @@ std::int64_t CountWorkers(const Parts& parts, bool& any) {
   std::int64_t pods = 0;
   any = false;
   for (const Part& part : parts) {
-    if (!part.IsOfType(kWorkerType) || !IsWorkload(part.object.type)) continue;
+    if (!part.is_worker) continue;
     if (part.is_pod) {
       pods += part.has_ended ? 0 : 1;
     } else if (part.object.meta.Controller() == nullptr) {
@@ -190,9 +211,15 @@ void FindServices(const Parts& parts, JsonValue root, ClusterView& view) {
 
 std::string GivenOwner(const Parts& parts, const ClusterView& view, JsonValue root) {
   for (const Part& part : parts) {
-    if (part.is_pod && IsMaster(part) && !part.given_owner.empty()) return part.given_owner;
+    if (part.is_pod && part.is_master && !part.given_owner.empty()) return part.given_owner;
   }
   return view.root ? ReadWatcherOrders(PodTemplateOf(view.root->type, root)).owner : "";
+}
+
+bool IsMadeByCreate(JsonValue root) {
+  const auto entries = root["metadata"]["managedFields"].Elements();
+  return std::any_of(entries.begin(), entries.end(),
+                     [](JsonValue entry) { return entry["manager"].AsString() == kCreateManager; });
 }
 
 ClusterStatus StatusOf(const ClusterView& view) {
@@ -200,13 +227,7 @@ ClusterStatus StatusOf(const ClusterView& view) {
     const ObjectMeta& root = view.root->meta;
     if (root.deleting || view.marks.phase == Phase::kDeleting) return ClusterStatus::kDeleting;
     if (view.marks.phase == Phase::kCondemned) return ClusterStatus::kCondemned;
-    // Right behind its creation the root has no UID beside the mark; later that is another's.
-    const auto uid = root.Annotation(annotation::kRootUid);
-    const bool counts = uid ? *uid == root.uid : !view.lacks.empty();
-    if (counts && IsMarkedCreating(root)) return ClusterStatus::kCreating;
   }
-  // Without a master a member bears the marks.
-  if (!view.root && view.marks.phase == Phase::kDeleting) return ClusterStatus::kDeleting;
   return view.lacks.empty() ? ClusterStatus::kRunning : ClusterStatus::kIncomplete;
 }
 
@@ -218,8 +239,6 @@ const char* ToString(ClusterStatus status) {
       return "Deleting";
     case ClusterStatus::kCondemned:
       return "Condemned";
-    case ClusterStatus::kCreating:
-      return "Creating";
     case ClusterStatus::kIncomplete:
       return "Incomplete";
     case ClusterStatus::kRunning:
@@ -257,14 +276,10 @@ Result<ClusterView, ApiError> ReadClusterView(KubeClient& client, Discovery& dis
       view.root = KubeObject{root.type, *std::move(meta)};
       view.marks = ReadMarks(view.root->meta);
       whole = std::move(answer->document);
+      view.is_made_by_create = IsMadeByCreate(whole.root());
     }
   } else {
     for (const KubeObject& root : *roots) view.rivals.push_back(root.Describe());
-  }
-  for (const Part& part : *parts) {
-    if (!roots->empty() || view.marks.phase == Phase::kDeleting) break;
-    Marks marks = ReadMarks(part.object.meta);
-    if (marks.phase == Phase::kDeleting) view.marks = std::move(marks);
   }
   // What is kept outlives its cluster.
   view.exists = view.root || std::any_of(parts->begin(), parts->end(), [](const Part& part) {
@@ -277,6 +292,10 @@ Result<ClusterView, ApiError> ReadClusterView(KubeClient& client, Discovery& dis
   view.workers = CountWorkers(*parts, any_worker);
   FindServices(*parts, whole.root(), view);
   view.given_owner = GivenOwner(*parts, view, whole.root());
+  for (const Part& part : *parts) {
+    if (part.refused.empty()) continue;
+    view.refused.push_back("pods of " + part.object.Describe() + " are refused: " + part.refused);
+  }
   const bool is_framework = view.root && !IsWorkload(view.root->type);
   if (!view.root) view.lacks.emplace_back("a master");
   if (!any_worker && !is_framework) view.lacks.emplace_back("a worker");

@@ -14,13 +14,12 @@
 
 namespace cluster_watcher {
 
-// The phase of a master root whose cluster `create` has not applied whole.
-inline constexpr char kCreatingPhase[] = "creating";
+// The field manager of what `create` writes.
+inline constexpr char kCreateManager[] = "cluster-watcher-create";
 
 enum class ClusterStatus {
   kDeleting,    // its deletion was begun, or somebody deletes its master root
   kCondemned,   // it is about to be deleted
-  kCreating,    // `create` has not applied all of it yet
   kIncomplete,  // it lacks a master root, a worker or a master service
   kRunning,
 };
@@ -34,12 +33,15 @@ struct ClusterView {
   // The master root; nullopt: there is none, or several.
   std::optional<KubeObject> root;
   std::vector<std::string> rivals;  // where several roots are masters: "deployment.apps/bob-m"
-  Marks marks;  // of `root`; without any master, of a member that is marked as being deleted
+  Marks marks;                      // of `root`
+  bool is_made_by_create = false;   // `root` is
   // The owner that its master pods, or else the root's pod template, give to their watcher, as it
   // is written there: it goes before what stands on the root. Empty: none.
   std::string given_owner;
   // What it lacks, for people: "a worker"; none where it is complete.
   std::vector<std::string> lacks;
+  // Whose pods aren't made, and why: "pods of replicaset.apps/bob-m-x are refused: ...".
+  std::vector<std::string> refused;
   std::int64_t workers = 0;  // desired replicas of its worker workloads, else its worker pods
   std::string master;        // "spark://bob:7077"; empty: it has no master service
   std::string web_ui;        // "http://bob-ui:8080"; empty: it has none

@@ -5,8 +5,10 @@
 #include <string_view>
 #include <utility>
 
+#include "probes/base/names.h"
 #include "watcher/driver/await.h"
 #include "watcher/driver/claim.h"
+#include "watcher/driver/cluster_list.h"
 #include "watcher/driver/cluster_view.h"
 #include "watcher/driver/create.h"
 #include "watcher/driver/write_meta.h"
@@ -28,9 +30,21 @@ std::string SomeName() {
   return name;
 }
 
+// Returns the cluster that names the owner, or a new name.
+Result<NamedCluster, DriverOutcome> ChooseName(const DriverTools& lists, const Application& app,
+                                               const std::string& ns,
+                                               const std::string& cluster_label) {
+  auto own = FindOwnClusters(lists, ns, cluster_label, app);
+  if (!own) return Unexpected{DriverOutcome::Of(DriverExit::kUnknown, own.error())};
+  if (own->empty()) return NamedCluster{SomeName(), "chance"};
+  if (own->size() == 1) return NamedCluster{own->front(), "its master, which names " + app.Name()};
+  return Unexpected{DriverOutcome::Of(
+      DriverExit::kOthers, "several clusters name " + app.Name() + " as their owner, " +
+                               Joined(*own) + ": give one of them by --cluster")};
+}
+
 // The owner by its own name, which outlives the pod that named it.
 OwnerName Literally(const Application& app) {
-  if (!app.owner) return app.given;
   auto name = OwnerName::Parse(app.owner->Describe());
   return name ? *std::move(name) : app.given;
 }
@@ -44,18 +58,18 @@ DriverOutcome WaitOrCreate(const DriverTools& tools, const DriverRun& run, const
     }
     return outcome;
   }
-  CreateOrder order{run.cluster, *run.objects, app, run.ephemeral, run.me, left, {}};
+  CreateOrder order{run.cluster, *run.objects, app, run.ephemeral, left, {}};
   order.say = [](const std::string&) {};
   return Create(tools, order);
 }
 
 // Once through: it is there, the application's, and complete.
-DriverOutcome TryOnce(const DriverTools& tools, const DriverRun& run, const Application& app,
-                      ReadyCluster& ready, Duration left) {
+DriverOutcome TryOnce(const DriverTools& tools, const DriverRun& run, ReadyCluster& ready,
+                      Duration left) {
   DriverOutcome outcome = WaitOrCreate(tools, run, ready.app, left);
   if (outcome.exit != DriverExit::kDone) return outcome;
   ready.warnings = outcome.warnings;
-  if (app.owner) outcome = Claim(tools, run.cluster, ready.app, false);
+  outcome = Claim(tools, run.cluster, ready.app, false);
   if (outcome.exit != DriverExit::kDone || !run.objects) return outcome;
   // What was created may lack something, or have been deleted since.
   outcome = Await(tools, run.cluster, ready.app, Duration(0));
@@ -67,19 +81,26 @@ DriverOutcome TryOnce(const DriverTools& tools, const DriverRun& run, const Appl
 
 }  // namespace
 
-Result<std::string, DriverOutcome> NameOfItsCluster(const DriverTools& tools, const OwnerName& app,
-                                                    const std::string& ns) {
+Result<NamedCluster, DriverOutcome> NameOfItsCluster(const DriverTools& tools,
+                                                     const DriverTools& lists, const OwnerName& app,
+                                                     const std::string& ns,
+                                                     const std::string& cluster_label) {
   Application found = FindApplication(tools.client, tools.discovery, app, ns, tools.Reads());
   if (!found.owner) return Unexpected{WithoutOwner(found)};
   KubeObject& owner = *found.owner;
+  NamedCluster chosen;
   for (int writes = 1;; ++writes) {
-    if (auto used = found.Uses(); used && !used->empty()) return *std::move(used);
-    const std::string name = SomeName();
-    const auto written = WriteMeta(tools.client, owner, {{{kUsesClusterLabel, name}}, {}});
-    if (written) return name;
-    const bool again =
-        written.error().failure == ApiFailure::kConflict || IsTransient(written.error().failure);
-    if (!again || writes == kMostWrites) {
+    if (auto used = found.Uses(); used && !used->empty()) {
+      return NamedCluster{*std::move(used), "the label uses-oshinko-cluster of " + found.Name()};
+    }
+    if (chosen.name.empty()) {
+      auto choice = ChooseName(lists, found, ns, cluster_label);
+      if (!choice) return Unexpected{std::move(choice).error()};
+      chosen = *std::move(choice);
+    }
+    const auto written = WriteMeta(tools.client, owner, {{{kUsesClusterLabel, chosen.name}}, {}});
+    if (written) return chosen;
+    if (!IsTransient(written.error().failure) || writes == kMostWrites) {
       return Unexpected{DriverOutcome::Of(DriverExit::kFailed, written.error())};
     }
     auto now = ReadMetaAgain(tools.client, owner, tools.Reads());
@@ -92,14 +113,14 @@ Result<ReadyCluster, DriverOutcome> MakeReady(const DriverTools& tools, const Dr
   const MonotonicTime deadline = tools.clock.Now() + run.timeout;
   const Application app =
       FindApplication(tools.client, tools.discovery, run.app, run.cluster.ns, tools.Reads());
-  if (!app.owner && !app.is_absent) return Unexpected{WithoutOwner(app)};
-  ReadyCluster ready{Literally(app), app.owner ? app.owner->meta.uid : "", false, {}};
+  if (!app.owner) return Unexpected{WithoutOwner(app)};
+  ReadyCluster ready{Literally(app), app.owner->meta.uid, false, {}};
   for (;;) {
     const auto left = std::chrono::duration_cast<Duration>(
         std::max(deadline - tools.clock.Now(), MonotonicTime::duration(0)));
-    DriverOutcome outcome = TryOnce(tools, run, app, ready, left);
+    DriverOutcome outcome = TryOnce(tools, run, ready, left);
     if (outcome.exit == DriverExit::kDone) break;
-    // Another creates it, or it was condemned meanwhile: a watcher decides within a minute.
+    // It was condemned meanwhile: a watcher decides within a minute.
     const bool again = outcome.exit == DriverExit::kNotReady && tools.clock.Now() < deadline &&
                        !tools.stop.stop_requested();
     if (!again) return Unexpected{std::move(outcome)};

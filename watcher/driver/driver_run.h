@@ -13,11 +13,19 @@
 
 namespace cluster_watcher {
 
-// The application's cluster by name: the one that its owner uses, or a new name, "cluster-bcdfgh",
-// which is written on the owner so that whoever comes next uses the same. Fails where the owner is
-// absent or can't be read.
-Result<std::string, DriverOutcome> NameOfItsCluster(const DriverTools& tools, const OwnerName& app,
-                                                    const std::string& ns);
+// The application's cluster by name: the one that its owner is labelled to use; else the one whose
+// master root names the owner, which may have lost the label with an earlier object of its name;
+// else a new name, "cluster-bcdfgh". It is written on the owner, so that whoever comes next uses
+// the same. Fails where the owner is absent or can't be read, or where several clusters name it.
+// `lists` may answer from lists (CachedLists); no answer is older than the call.
+struct NamedCluster {
+  std::string name;
+  std::string source;  // where the name comes from, for people
+};
+Result<NamedCluster, DriverOutcome> NameOfItsCluster(const DriverTools& tools,
+                                                     const DriverTools& lists, const OwnerName& app,
+                                                     const std::string& ns,
+                                                     const std::string& cluster_label);
 
 struct DriverRun {
   ClusterId cluster;
@@ -25,7 +33,6 @@ struct DriverRun {
   // What the cluster is created of where there is none; nullopt: it isn't.
   std::optional<std::vector<ClusterObject>> objects;
   bool ephemeral = false;  // one that is created is the application's own
-  WatcherId me;            // WhoActs
   Duration timeout{0};     // for a cluster that isn't ready
 };
 
@@ -38,8 +45,7 @@ struct ReadyCluster {
   std::vector<std::string> warnings;
 };
 
-// Waits for the cluster or creates it, and claims it. An error is what `await` or `create` came to;
-// nothing was deleted then.
+// Waits for the cluster or creates it, and claims it. An error is what `await` or `create` came to.
 Result<ReadyCluster, DriverOutcome> MakeReady(const DriverTools& tools, const DriverRun& run);
 
 }  // namespace cluster_watcher

@@ -86,42 +86,26 @@ std::string WithoutHold(const DriverTools& tools, Observer& observer) {
 
 }  // namespace
 
-Result<std::optional<std::string>, ApiError> FindHold(const DriverTools& tools,
-                                                      const KubeObject& root) {
-  const auto read =
-      tools.client.Do(ApiRequest::Get(root.type, root.meta.ns(), root.meta.name), tools.Reads());
-  if (!read) return Unexpected{read.error()};
-  Facts facts;
-  facts.now = tools.clock.WallNow();
-  facts.server_time = read->server_time;
-  const auto add = [&](const std::string& where, JsonValue meta) {
-    const auto until = meta["annotations"][annotation::kHoldUntil].AsString();
-    if (until) facts.holds.push_back({where, std::string(*until), ParseTime(*until)});
-  };
-  const JsonValue object = read->document.root();
-  add("master root " + root.Describe(), object["metadata"]);
-  add("pod template of " + root.Describe(), PodTemplateOf(root.type, object)["metadata"]);
-  const auto ns = tools.client.Do(
-      ApiRequest::GetMetadata(*FindBuiltInByName("namespaces", ""), "", root.meta.ns()),
-      tools.Reads());
-  if (ns) add("namespace " + root.meta.ns(), ns->document.root()["metadata"]);
-  if (!ns && ns.error().failure != ApiFailure::kForbidden) return Unexpected{ns.error()};
-  return WhatHolds(facts);
-}
-
 std::optional<std::string> WhyNotAReason(const std::string& reason) {
   return annotation::TooLong(reason);
 }
 
 DriverOutcome WriteHold(const DriverTools& tools, Observer& observer, const HoldTarget& target,
-                        Duration duration, const std::string& reason) {
+                        const HoldOrder& order) {
   auto object = Find(tools, target);
   if (!object) return Failed(object.error());
-  const std::string until = FormatTime(tools.clock.WallNow() + duration);
-  AnnotationChanges changes = {{annotation::kHoldUntil, until},
-                               {annotation::kHoldReason, std::nullopt}};
-  if (!reason.empty()) changes[annotation::kHoldReason] = reason;
-  if (auto written = Write(tools, *object, changes); !written) return Failed(written.error());
+  const WallTime end = tools.clock.WallNow() + order.duration;
+  std::string until = FormatTime(end);
+  const auto earlier = object->meta.Annotation(annotation::kHoldUntil);
+  const auto earlier_end = earlier ? ParseTime(*earlier) : std::nullopt;
+  if (earlier && !order.overwrites && (!earlier_end || *earlier_end > end)) {
+    until = *earlier + " already; --overwrite makes that " + until;
+  } else {
+    AnnotationChanges changes = {{annotation::kHoldUntil, until},
+                                 {annotation::kHoldReason, std::nullopt}};
+    if (!order.reason.empty()) changes[annotation::kHoldReason] = order.reason;
+    if (auto written = Write(tools, *object, changes); !written) return Failed(written.error());
+  }
   const std::string else_it_would = target.is_namespace() ? "" : WithoutHold(tools, observer);
   return DriverOutcome::Said(NameOf(target) + " is held until " + until + else_it_would);
 }

@@ -20,15 +20,17 @@ struct HoldTarget {
 // What is wrong with a reason that somebody gives; nullopt: nothing.
 std::optional<std::string> WhyNotAReason(const std::string& reason);
 
-// What holds the cluster of this master root: on the root, on its pod template or on the namespace,
-// if that may be read. For people; nullopt: nothing does.
-Result<std::optional<std::string>, ApiError> FindHold(const DriverTools& tools,
-                                                      const KubeObject& root);
+struct HoldOrder {
+  Duration duration{0};
+  std::string reason = {};
+  bool overwrites = false;  // a hold that ends later, too
+};
 
-// Writes `hold-until`, `duration` from now, and the reason beside it, if one is given. `observer`
-// is of the cluster, and tells what would happen otherwise; it isn't asked for a namespace.
+// Writes `hold-until`, from now, and the reason beside it, if one is given. A hold that ends later,
+// or whose end can't be read, stays as it is. `observer` is of the cluster, and tells what would
+// happen otherwise; it isn't asked for a namespace.
 DriverOutcome WriteHold(const DriverTools& tools, Observer& observer, const HoldTarget& target,
-                        Duration duration, const std::string& reason);
+                        const HoldOrder& order);
 
 // Takes both off, and tells what happens now. Done as well where it wasn't held.
 DriverOutcome TakeHoldOff(const DriverTools& tools, Observer& observer, const HoldTarget& target);

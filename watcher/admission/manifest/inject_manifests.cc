@@ -35,6 +35,15 @@ std::string NameOf(JsonValue object) {
          quoted.substr(1, quoted.size() - 2);
 }
 
+// Returns "deployment/bob: " of what may not be fit for JSON; empty if it says neither.
+std::string Before(const ManifestNode& object) {
+  const ManifestNode* metadata = object.Find("metadata");
+  const std::string_view kind = object.TextAt("kind");
+  const std::string_view name = metadata == nullptr ? "" : metadata->TextAt("name");
+  if (kind.empty() && name.empty()) return "";
+  return LowerCase(kind) + "/" + Quoted(name).substr(1, Quoted(name).size() - 2) + ": ";
+}
+
 ManifestNode WithKind(ManifestNode object, std::string_view api_version, std::string_view kind) {
   for (const auto& [path, text] :
        {std::pair("/apiVersion", api_version), std::pair("/kind", kind)}) {
@@ -101,7 +110,7 @@ class Injector {
       return JsonDocument::Parse(WriteJson(whole, JsonWriter::Style::kCompact, Scalars::kMeant));
     };
     const auto json = says_kind ? read(object) : read(WithKind(object, api_version, kind));
-    if (!json) return Failure("it is not fit for JSON: " + json.error().message);
+    if (!json) return Failure(Before(object) + "it is not fit for JSON: " + json.error().message);
     const std::string name = NameOf(json->root());
     for (const PodTemplate& found : PodTemplatesOf(json->root())) {
       if (auto done = Into(object, found, name); !done) return done;
@@ -156,7 +165,8 @@ OrError InjectJson(std::string_view text, const InjectionSettings& settings, Mes
     Injector injector(settings, messages);
     const auto done = injector.Into(manifest->root);
     if ((!done || injector.has_injected()) && !manifest->oddity.empty()) {
-      return Unexpected<ManifestError>{ErrorAtByte(text, begin, manifest->oddity)};
+      return Unexpected<ManifestError>{
+          ErrorAtByte(text, begin, Before(manifest->root) + manifest->oddity)};
     }
     if (!done) return Unexpected<ManifestError>{ErrorAtByte(text, begin, done.error().message)};
     std::string document(text.substr(at, next - at));
@@ -188,7 +198,9 @@ Result<std::string, ManifestError> InjectYaml(const YamlDocument& document,
   Injector injector(settings, messages);
   const auto done = injector.Into((*manifest)->root);
   if ((!done || injector.has_injected()) && (*manifest)->oddity) {
-    return failed(*(*manifest)->oddity);
+    ManifestError odd = *(*manifest)->oddity;
+    odd.message.insert(0, Before((*manifest)->root));
+    return failed(std::move(odd));
   }
   if (!done) return failed(ErrorAtByte(document.text, document.head, done.error().message));
   if (!injector.has_injected()) return std::string(document.text);

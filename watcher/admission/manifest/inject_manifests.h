@@ -24,7 +24,8 @@ struct InjectedManifests {
 
 // Joins the files in order. A document that gets no sidecar stays as it is, byte for byte. One that
 // does keeps its format (YAML or JSON), the order of its keys and the meaning of its values, but
-// not its comments. An error names file, line and column.
+// not its comments. An error names file, line, column and, if it has one, the
+// object.
 Result<InjectedManifests> InjectManifests(std::span<const ManifestFile> files,
                                           const InjectionSettings& settings);
 

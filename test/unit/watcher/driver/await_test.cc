@@ -32,11 +32,46 @@ TEST_F(AwaitTest, WhatIsReadyIsReadyAtOnce) {
 }
 
 TEST_F(AwaitTest, AnothersIsSaidAtOnce) {
+  MakeWorkload("alice", "");
   MakeEphemeral("deployment.apps/alice");
   MarkRoot("phase", "condemned");
   const DriverOutcome outcome = AwaitBy("deployment/bob");
   EXPECT_EQ(outcome.exit, DriverExit::kOthers);
+  EXPECT_EQ(outcome.error, "cluster spark belongs to deployment.apps/alice, not deployment.apps/bob");
   EXPECT_EQ(Took(), seconds(0));
+}
+
+// Its watcher is about to delete it.
+TEST_F(AwaitTest, AnothersIsWaitedForWhoseOwnerIsOver) {
+  MakeEphemeral("deployment.apps/alice");
+  EXPECT_EQ(AwaitBy("deployment/bob", seconds(10)).exit, DriverExit::kOthers);
+  EXPECT_EQ(Took(), seconds(10));
+  MakeWorkload("alice", "");
+  kubernetes_.Admin("PATCH", "/apis/apps/v1/namespaces/lab/deployments/alice",
+                    R"({"spec":{"replicas":0}})", "application/merge-patch+json");
+  kubernetes_.Settle();
+  clock_.At(clock_.elapsed + seconds(5), [this] {
+    for (const char* path : {kRoot, kWorker, kService}) Delete(path);
+    kubernetes_.Settle();
+  });
+  EXPECT_EQ(AwaitBy("deployment/bob").exit, DriverExit::kNoCluster);
+}
+
+// A quota or an admission keeps it from having pods.
+TEST_F(AwaitTest, WhosePodsAreRefusedAndWhyIsSaid) {
+  Delete(kService);
+  kubernetes_.on_answer = [](const small_kubernetes::Request& request,
+                             const small_kubernetes::User&, small_kubernetes::Response& answer) {
+    if (request.target.find("/replicasets?labelSelector") == std::string::npos) return;
+    answer.body.replace(answer.body.find(R"("status":{)"), 10,
+                        R"("status":{"conditions":[{"type":"ReplicaFailure","status":"True",)"
+                        R"("message":"exceeded quota: small"}],)");
+  };
+  const std::string error = AwaitBy("deployment/bob", seconds(0)).error;
+  EXPECT_TRUE(error.starts_with(
+      "cluster spark lacks a master service; pods of replicaset.apps/spark-"))
+      << error;
+  EXPECT_TRUE(error.ends_with(" are refused: exceeded quota: small")) << error;
 }
 
 TEST_F(AwaitTest, WhatIsCondemnedIsWaitedForAndThenRefused) {
@@ -66,14 +101,6 @@ TEST_F(AwaitTest, WhatGoesIsSaidToBeGoneAtOnce) {
   EXPECT_EQ(outcome.exit, DriverExit::kNoCluster);
   EXPECT_EQ(outcome.error, "no cluster spark");
   EXPECT_LE(Took(), seconds(6));
-}
-
-// Else the watcher would delete the cluster of a container that was restarted.
-TEST_F(AwaitTest, TheOwnersWordIsTakenOffBeforeItAnswers) {
-  MakeEphemeral("deployment.apps/bob");
-  MarkRoot("app-status", "completed");
-  EXPECT_EQ(AwaitBy("deployment/bob").said, "cluster spark is ready");
-  EXPECT_EQ(Mark("app-status"), "");
 }
 
 TEST_F(AwaitTest, FailuresInPassingAreWaitedFor) {
@@ -108,32 +135,6 @@ TEST_F(AwaitTest, AnOwnerThatMayNotBeReadIsSaidAtOnceWithTheRuleThatLacks) {
   EXPECT_EQ(Took(), seconds(0));
 }
 
-TEST_F(AwaitTest, AConflictWithAnotherWriterIsNothing) {
-  MakeEphemeral("deployment.apps/bob");
-  MarkRoot("app-status", "completed");
-  bool once = false;
-  kubernetes_.on_request = [&](const small_kubernetes::Request& request,
-                               const small_kubernetes::User&) {
-    if (request.method == "PATCH" && !std::exchange(once, true)) Annotate(kRoot, "x", "y");
-  };
-  EXPECT_EQ(AwaitBy("deployment/bob", seconds(0)).exit, DriverExit::kDone)
-      << "it has not waited, so it looks again at once";
-  EXPECT_EQ(Mark("app-status"), "");
-}
-
-TEST_F(AwaitTest, AWordThatCanNotBeTakenOffIsUnknown) {
-  MakeEphemeral("deployment.apps/bob");
-  MarkRoot("app-status", "completed");
-  Refuse("PATCH", kRoot, 403);
-  EXPECT_EQ(AwaitBy("deployment/bob", seconds(2)).exit, DriverExit::kUnknown);
-}
-
-TEST_F(AwaitTest, TheWordOnASharedClusterIsNotTheirs) {
-  MarkRoot("app-status", "completed");
-  EXPECT_EQ(AwaitBy("deployment/bob").exit, DriverExit::kDone);
-  EXPECT_EQ(Mark("app-status"), "completed");
-}
-
 TEST_F(AwaitTest, WhatIsMissingIsNamed) {
   Delete(kWorker);
   EXPECT_EQ(AwaitBy("deployment/bob", seconds(2)).error, "cluster spark lacks a worker");
@@ -166,21 +167,6 @@ TEST_F(AwaitTest, ToldToStopItWaitsNoLonger) {
   const auto outcome = Await(tools, cluster_, *OwnerName::Parse("bob"), seconds(60));
   EXPECT_NE(outcome.exit, DriverExit::kDone);
   EXPECT_EQ(Took(), seconds(5));
-}
-
-TEST_F(AwaitTest, WhatChangesAllTheTimeIsUnknown) {
-  MakeEphemeral("deployment.apps/bob");
-  MarkRoot("app-status", "completed");
-  int writes = 0;
-  kubernetes_.on_request = [&](const small_kubernetes::Request& request,
-                               const small_kubernetes::User&) {
-    const bool is_its_own = request.body.find("app-status") != std::string::npos;
-    if (request.method == "PATCH" && is_its_own) Annotate(kRoot, "x", std::to_string(++writes));
-  };
-  const DriverOutcome outcome = AwaitBy("deployment/bob", seconds(0));
-  EXPECT_EQ(outcome.exit, DriverExit::kUnknown);
-  EXPECT_EQ(outcome.error, "cluster spark changes all the time");
-  EXPECT_EQ(writes, 10);
 }
 
 }  // namespace

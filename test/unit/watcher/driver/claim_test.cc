@@ -91,7 +91,15 @@ TEST_F(ClaimTest, AnOwnerUsesOneCluster) {
   LabelObject(kDriver, R"("uses-oshinko-cluster":"other")");
   MakeWorkload("other-m", R"("oshinko-cluster":"other","oshinko-type":"master",)");
   kubernetes_.Settle();
-  EXPECT_EQ(ClaimBy("deployment/bob").exit, DriverExit::kOthers);
+  const std::string first = "deployment.apps/bob is labelled uses-oshinko-cluster=other, and uses "
+                            "one cluster at a time: say cluster-watcher ";
+  DriverOutcome outcome = ClaimBy("deployment/bob");
+  EXPECT_EQ(outcome.exit, DriverExit::kOthers);
+  EXPECT_EQ(outcome.error, first + "release other --app=deployment.apps/bob first");
+  // Released it would be nobody's.
+  Annotate("/apis/apps/v1/namespaces/lab/deployments/other-m", "owner", "deployment.apps/bob");
+  EXPECT_EQ(ClaimBy("deployment/bob").error,
+            first + "delete other --app=deployment.apps/bob --app-status=completed first");
   EXPECT_EQ(LabelOf(kDriver, kUses), "other");
 }
 
@@ -148,12 +156,6 @@ TEST_F(ClaimTest, ACondemnationWinsOverALateWrite) {
   EXPECT_EQ(LabelOf(kDriver, kUses), "");
 }
 
-TEST_F(ClaimTest, TheWordOfAnEarlierRunIsTakenOff) {
-  MarkRoot("app-status", "completed");
-  EXPECT_EQ(ClaimBy("deployment/bob").exit, DriverExit::kDone);
-  EXPECT_EQ(Mark("app-status"), "");
-}
-
 TEST_F(ClaimTest, WhatIsNotThereIsNamed) {
   DriverOutcome outcome = ClaimBy("deployment/carol");
   EXPECT_EQ(outcome.exit, DriverExit::kFailed);
@@ -201,6 +203,11 @@ TEST_F(ClaimTest, ReleaseOfASharedClusterWarnsOfNothing) {
 TEST_F(ClaimTest, AnothersClusterIsNotReleased) {
   MakeEphemeral("deployment.apps/alice");
   EXPECT_EQ(ReleaseBy("deployment/bob").exit, DriverExit::kOthers);
+  EXPECT_EQ(LabelOf(kRoot, "ephemeral"), "alice");
+  // A label that was copied with the driver's manifest.
+  LabelObject(kDriver, R"("uses-oshinko-cluster":"spark")");
+  EXPECT_EQ(ReleaseBy("deployment/bob").exit, DriverExit::kDone);
+  EXPECT_EQ(LabelOf(kDriver, kUses), "");
   EXPECT_EQ(LabelOf(kRoot, "ephemeral"), "alice");
 }
 
@@ -308,7 +315,7 @@ TEST_F(ClaimTest, WhatChangesAllTheTimeIsGivenUp) {
     written = path;
   };
   EXPECT_EQ(ClaimBy("deployment/bob").exit, DriverExit::kFailed);
-  EXPECT_EQ(writes, 10);
+  EXPECT_GE(writes, 10);
   written = kRoot;
   const DriverOutcome outcome = ClaimBy("deployment/bob", true);
   EXPECT_EQ(outcome.exit, DriverExit::kFailed);
@@ -468,28 +475,16 @@ TEST_F(ClaimTest, OfTwoClaimsOfOneOwnerOneWins) {
   EXPECT_EQ(LabelOf(kDriver, kUses), "dask") << "who was told that dask is claimed is unprotected";
 }
 
-// Of other drivers only workloads, and those of the owner's kind, are looked for.
-TEST_F(ClaimTest, ADriverOfACustomKindIsToldHowFarItsClaimReaches) {
+// Nobody would see that it uses a shared one.
+TEST_F(ClaimTest, ADriverOfAnUnknownKindClaimsEphemeralClustersOnly) {
   DefineKind("example.com", "Gadget", "gadgets", "gadget");
+  const std::string pi = "/apis/example.com/v1/namespaces/lab/gadgets/pi";
   kubernetes_.Apply(R"({"apiVersion":"example.com/v1","kind":"Gadget",)" + Meta("pi") + "}");
   kubernetes_.Settle();
-  const DriverOutcome pi = ClaimBy("gadget.example.com/pi");
-  EXPECT_EQ(pi.exit, DriverExit::kDone) << pi.error;
-  ASSERT_EQ(pi.warnings.size(), 1u);
-  EXPECT_TRUE(pi.warnings[0].starts_with("that gadget.example.com/pi uses it keeps it only while"))
-      << pi.warnings[0];
-  EXPECT_TRUE(ClaimBy("deployment/bob").warnings.empty());
-}
-
-// Whoever creates it labels its driver, and deletes what an interrupted creation left.
-TEST_F(ClaimTest, WhatIsBeingCreatedIsNobodysYet) {
-  MarkRoot("phase", "creating");
-  LabelObject(kDriver, R"("uses-oshinko-cluster":"spark")");
-  MakeWorkload("alice", "");
-  EXPECT_EQ(ClaimBy("deployment/alice").exit, DriverExit::kNotReady);
-  EXPECT_EQ(LabelOf("/apis/apps/v1/namespaces/lab/deployments/alice", kUses), "");
-  EXPECT_EQ(ClaimBy("deployment/bob").exit, DriverExit::kNotReady);
-  EXPECT_EQ(LabelOf(kDriver, kUses), "spark") << "the creation's own label";
+  EXPECT_EQ(ClaimBy("gadget.example.com/pi").exit, DriverExit::kWrongUsage);
+  EXPECT_EQ(LabelOf(pi, kUses), "");
+  EXPECT_EQ(ClaimBy("gadget.example.com/pi", true).exit, DriverExit::kDone);
+  EXPECT_EQ(ClaimBy("gadget.example.com/pi").exit, DriverExit::kDone) << "its own";
 }
 
 }  // namespace

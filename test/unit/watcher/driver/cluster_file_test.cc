@@ -43,9 +43,13 @@ std::string Documents(const std::vector<std::string>& texts) {
   return all;
 }
 
+auto ReadObjects(const std::string& text) {
+  return ReadClusterFiles(std::vector<ManifestFile>{{"c.yaml", text}}, kBob);
+}
+
 // The error, or the objects' names.
 std::string Read(const std::string& text) {
-  const auto objects = ReadClusterFile("c.yaml", text, kBob);
+  const auto objects = ReadObjects(text);
   if (!objects) return Joined(objects.error());
   std::string names;
   for (const ClusterObject& object : *objects) {
@@ -58,21 +62,39 @@ std::string JsonOf(const ClusterObject& object) {
   return WriteJson(object.node, JsonWriter::Style::kCompact, Scalars::kMeant);
 }
 
-TEST(ClusterFile, NamesAndLabelsItsObjectsAndPutsTheMasterFirst) {
-  const auto objects = ReadClusterFile("c.yaml", Documents({kService, kWorker, kMaster}), kBob);
+TEST(ClusterFile, NamesAndLabelsItsObjects) {
+  const auto objects = ReadObjects(Documents({kService, kWorker, kMaster}));
   ASSERT_TRUE(objects) << Joined(objects.error());
   ASSERT_EQ(objects->size(), 3u);
   EXPECT_EQ((*objects)[0].Describe(), "Deployment bob-m");
   EXPECT_EQ(JsonOf((*objects)[1]),
-            R"({"apiVersion":"v1","kind":"Service","metadata":{"name":"bob",)"
-            R"("labels":{"oshinko-type":"master","oshinko-cluster":"bob"}},)"
-            R"("spec":{"selector":{"app":"m"},"ports":[{"port":7077}]}})");
-  EXPECT_EQ(JsonOf((*objects)[2]),
             R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"bob-w",)"
             R"("labels":{"oshinko-cluster":"bob"}},"spec":{"selector":{"matchLabels":{"app":"w"}},)"
             R"("template":{"metadata":{"labels":{"app":"w","oshinko-type":"worker",)"
             R"("oshinko-cluster":"bob"}},"spec":{"containers":[{"name":"w","image":"spark",)"
             R"("args":["spark://bob:7077"]}]}}}})");
+  EXPECT_EQ(JsonOf((*objects)[2]),
+            R"({"apiVersion":"v1","kind":"Service","metadata":{"name":"bob",)"
+            R"("labels":{"oshinko-type":"master","oshinko-cluster":"bob"}},)"
+            R"("spec":{"selector":{"app":"m"},"ports":[{"port":7077}]}})");
+}
+
+TEST(ClusterFile, TheMasterIsFirstAndWhatMakesItCompleteIsLast) {
+  const std::string map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n";
+  EXPECT_EQ(Read(Documents({kService, kWorker, kMaster, "\n" + map})),
+            "Deployment bob-m, ConfigMap a, Deployment bob-w, Service bob");
+  const std::vector<ManifestFile> files = {{"w.yaml", kWorker}, {"m.yaml", kMaster}};
+  const auto objects = ReadClusterFiles(files, kBob);
+  ASSERT_TRUE(objects) << Joined(objects.error());
+  EXPECT_EQ(objects->front().Describe(), "Deployment bob-m");
+}
+
+// As long as the watcher finds them in pods.
+TEST(ClusterFile, APodThatIsToBeWatchedIsAMaster) {
+  std::string master = kMaster;
+  master.replace(master.find("labels: {app: m, oshinko-type: master}"), 38,
+                 "annotations: {cluster-watcher/inject: \"true\"}");
+  EXPECT_EQ(Read(Documents({master})), "Deployment bob-m");
 }
 
 TEST(ClusterFile, TheMasterIsOne) {
@@ -118,7 +140,7 @@ TEST(ClusterFile, WhatCannotBeCreatedIsNamed) {
 }
 
 TEST(ClusterFile, LabelsAndAnnotationsAreSetWhetherThereAreAnyOrNot) {
-  auto objects = ReadClusterFile("c.yaml", Documents({kMaster}), kBob);
+  auto objects = ReadObjects(Documents({kMaster}));
   ASSERT_TRUE(objects);
   ClusterObject& root = objects->front();
   ASSERT_TRUE(SetAnnotation(root, "cluster-watcher/owner", "deployment.apps/bob"));

@@ -105,12 +105,6 @@ TEST_F(ClusterListTest, RequestsDontGrowWithClusters) {
   EXPECT_LE(count(), of_one + 5) << "with the kinds that a bare name may mean";
 }
 
-TEST_F(ClusterListTest, ACreationIsAPhase) {
-  MarkRoot("phase", "creating");
-  EXPECT_EQ(Only().phase, "creating");
-  EXPECT_EQ(Only().status, "Creating");
-}
-
 TEST_F(ClusterListTest, WhereAKindCannotBeReadNothingIsListed) {
   Refuse("GET", "/pods", 403);
   EXPECT_FALSE(ListClusters(tools_, [this](const TextMap&) { return settings_; },

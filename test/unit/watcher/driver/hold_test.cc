@@ -24,9 +24,12 @@ class HoldTest : public DriverLab {
     return outcome.exit == DriverExit::kDone ? outcome.said : "error: " + outcome.error;
   }
   std::string HoldIt(const HoldTarget& target, const std::string& reason = "") {
+    return HoldIt(target, {hours(24), reason});
+  }
+  std::string HoldIt(const HoldTarget& target, const HoldOrder& order) {
     SettingsInForce settings(settings_, [this](const TextMap&) { return settings_; });
     Observer observer(client_, discovery_, clock_, settings);
-    return Said(WriteHold(tools_, observer, target, hours(24), reason));
+    return Said(WriteHold(tools_, observer, target, order));
   }
   std::string UnholdIt(const HoldTarget& target) {
     SettingsInForce settings(settings_, [this](const TextMap&) { return settings_; });
@@ -60,13 +63,24 @@ TEST_F(HoldTest, TheReasonStandsBesideItAndGoesWithIt) {
   EXPECT_TRUE(UnholdIt(spark_).starts_with("cluster spark was not held; "));
 }
 
+TEST_F(HoldTest, AHoldThatEndsLaterStaysUnlessItIsOverwritten) {
+  for (const char* later : {"2027-01-01T00:00:00Z", "for ever"}) {
+    Annotate(kRoot, "hold-until", later);
+    EXPECT_TRUE(HoldIt(spark_, "x").starts_with(std::string("cluster spark is held until ") +
+                                                later + " already; --overwrite makes that 2026-"));
+    EXPECT_EQ(Mark("hold-until") + Mark("hold-reason"), later);
+  }
+  HoldIt(spark_, {hours(24), "", true});
+  EXPECT_TRUE(Mark("hold-until").starts_with("2026-12-25T00:00:"));
+}
+
 TEST_F(HoldTest, ADeletionThatWasBegunIsNotSaidToBeHeld) {
   MarkRoot("phase", "deleting");
   EXPECT_NE(HoldIt(spark_).find("its deletion was begun before, and goes on"), std::string::npos);
 }
 
 TEST_F(HoldTest, ANamespaceIsHeld) {
-  const std::string said = HoldIt(all_, "");
+  const std::string said = HoldIt(all_);
   EXPECT_TRUE(said.starts_with("namespace lab is held until 2026-12-25T00:00:")) << said;
   const auto held = [this] {
     return Read(kNamespace).body.find("hold-until") != std::string::npos;

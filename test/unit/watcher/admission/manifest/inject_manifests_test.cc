@@ -231,10 +231,10 @@ TEST(InjectManifests, ErrorsNameFileLineAndColumn) {
             "a, line 1, column 2: the byte 0x00 is no text in UTF-8");
   EXPECT_EQ(ErrorOf("a: \x04\n"), "a, line 1, column 4: the byte 0x04 is no text in UTF-8");
   EXPECT_EQ(ErrorOf("---\n" + std::string(kPod) + "  x: 1\n  x: 2\n"),
-            "a, line 12, column 3: the key \"x\" stands twice in one map");
+            "a, line 12, column 3: pod/p: the key \"x\" stands twice in one map");
   EXPECT_EQ(ErrorOf("# x\n" + std::string(kPod) + "  x: " + std::string(70, '[') +
                     std::string(70, ']') + "\n")
-                .find("a, line 2, column 1: it is not fit for JSON: nested more than 64"),
+                .find("a, line 2, column 1: pod/p: it is not fit for JSON: nested more than 64"),
             0u);
   // One bad file fails the good one as well.
   EXPECT_FALSE(Inject({kPod, "a: b: c"}));
