@@ -109,6 +109,7 @@ void World::Populate() {
   if (plan_.driver_exists) Create(me, DriverManifest(1));
   if (plan_.rollouts) Create(me, NextDriverManifest());
   CreateMembers(me);
+  if (plan_.evicted_master) EvictMaster(me);
   if (plan_.workers == 2 && plan_.set_claims && plan_.scaled_away) {
     kubernetes_.Settle();
     Do(me, "PATCH", CollectionOf("statefulsets") + "/spark-w", R"({"spec":{"replicas":1}})");
@@ -143,28 +144,54 @@ void World::Populate() {
   kubernetes_.Settle();
 }
 
-void World::CreateMembers(const char* who) {
+std::vector<std::string> World::MemberManifests() {
+  std::vector<std::string> members;
   const std::string labels = kWorkerLabels;
   if (plan_.workers == 1) {
-    Create(who, Workload("apps/v1", "Deployment", "spark-w", labels, Finalizers(), 1));
+    members.push_back(Workload("apps/v1", "Deployment", "spark-w", labels, Finalizers(), 1));
   } else if (plan_.workers == 2) {
-    Create(who, SetOfWorkers());
+    members.push_back(SetOfWorkers());
   } else if (plan_.workers == 3) {
-    Create(who, Workload("v1", "ReplicationController", "spark-w", labels, Finalizers(), 2));
+    members.push_back(Workload("v1", "ReplicationController", "spark-w", labels, Finalizers(), 2));
   }
-  const std::string ports = kPorts;
-  Create(who, Plain("Service", "lab", "spark", kMember + std::string(R"(,"oshinko-type":"master")"),
-                    Finalizers(), ports));
-  if (plan_.web_service) Create(who, Plain("Service", "lab", "spark-ui", kMember, "", ports));
+  members.push_back(Plain("Service", "lab", "spark",
+                          kMember + std::string(R"(,"oshinko-type":"master")"), Finalizers(),
+                          kPorts));
+  if (plan_.web_service) {
+    members.push_back(Plain("Service", "lab", "spark-ui", kMember, "", kPorts));
+  }
   std::string more = Finalizers();
   if (plan_.waves) more += R"(,"annotations":{"cluster-watcher/delete-order":"1"})";
-  Create(who, Plain("ConfigMap", "lab", "spark-config", kMember, more));
+  members.push_back(Plain("ConfigMap", "lab", "spark-config", kMember, more));
+  return members;
 }
 
-bool World::CreateCluster(const char* who) {
-  if (Create(who, RootManifest("", false)) != 201) return false;
-  CreateMembers(who);
-  return true;
+void World::CreateMembers(const char* who) {
+  for (const std::string& member : MemberManifests()) Create(who, member);
+}
+
+std::vector<std::string> World::ClusterManifests(bool shared) {
+  std::vector<std::string> all = MemberManifests();
+  all.insert(all.begin(), RootManifest("", shared));
+  return all;
+}
+
+// It fails on a node where nothing runs; its pod is left.
+void World::EvictMaster(const char* who) {
+  kubernetes_.Settle();
+  for (const ObjectPtr& set : All("apps", "replicasets")) {
+    if (!set->name.starts_with(kRootName)) continue;
+    Create(who, Plain("Pod", "lab", "spark-m-0",
+                      kMember + std::string(R"(,"oshinko-type":"master","app":"spark-m")"),
+                      R"(,"annotations":{"cluster-watcher/hold-until":"2030-01-01T00:00:00Z",)"
+                      R"("cluster-watcher/owner":"deployment/nobody"},"ownerReferences":[{)"
+                      R"("apiVersion":"apps/v1","kind":"ReplicaSet","controller":true,"name":")" +
+                          set->name + R"(","uid":")" + set->uid + "\"}]",
+                      R"(,"spec":{"nodeName":")" + std::string(kDeadNode) +
+                          R"(","containers":[]})"));
+    Do(who, "PATCH", CollectionOf("pods") + "/spark-m-0/status",
+       R"({"status":{"phase":"Failed","reason":"Evicted"}})");
+  }
 }
 
 std::string World::SetOfWorkers() {
@@ -342,6 +369,13 @@ std::string World::OtherDriver(bool uses_it) {
   return json;
 }
 
+std::string World::SecondMaster() {
+  std::string json = Workload("apps/v1", "Deployment", kSecondMaster, std::string(kMember) + ",",
+                              "", 0);
+  const std::string before = R"("template":{"metadata":{"labels":{)";
+  return json.insert(json.find(before) + before.size(), R"("oshinko-type":"master",)");
+}
+
 void World::TakeOffFinalizer(const char* who, const std::string& path) {
   const auto response = kubernetes_.Admin("GET", path);
   if (response.status != 200 || response.body.find(kFinalizer) == std::string::npos) return;
@@ -442,29 +476,6 @@ bool World::HasDriverLeftPods() {
     if (!is_earlier) return true;
   }
   return false;
-}
-
-bool World::HasDriverCompleted() {
-  const ObjectPtr root = Root();
-  const ObjectPtr driver = Driver();
-  if (!plan_.says_completed || root == nullptr || driver == nullptr) return false;
-  const Body body(root->Json());
-  return SeenRoot::Read(body.root()).SaysCompleted(driver->uid) &&
-         small_kubernetes::NumberOf(Find(driver->body, "spec", "replicas"), 1) <= 1;
-}
-
-bool World::IsHeld() {
-  const char* key = "cluster-watcher/hold-until";
-  const ObjectPtr root = Root();
-  const ObjectPtr ns = Namespace();
-  return (root != nullptr && Find(root->body, "metadata", "annotations", key) != nullptr) ||
-         (ns != nullptr && Find(ns->body, "metadata", "annotations", key) != nullptr);
-}
-
-bool World::IsEphemeral() {
-  const ObjectPtr root = Root();
-  return plan_.given != OwnerGiven::kByLabel ||
-         (root != nullptr && Find(root->body, "metadata", "labels", "ephemeral") != nullptr);
 }
 
 bool World::IsInUse() {
