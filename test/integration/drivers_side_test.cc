@@ -1,4 +1,6 @@
 // The commands of drivers and people beside a watcher: await, claim, release, list, hold, unhold.
+#include <csignal>
+
 #include "test/integration/fixture.h"
 
 namespace cluster_watcher::integration {
@@ -81,6 +83,10 @@ TEST_F(DriversSide, AwaitTellsHowTheClusterIs) {
                {"cluster-watcher/root-uid", api().Uid("deployments", ns_, kMaster)}});
   EXPECT_EQ(Said(12, {"await", kCluster, "--app=deployment/bob", "--timeout=100ms"}),
             "cluster-watcher: cluster spark is Condemned\n");
+  Watcher& await = Run({"await", kCluster, "--app=deployment/bob", "--kubeconfig=" + kubeconfig(),
+                        "-n", ns_});
+  ASSERT_TRUE(Eventually([&] { return await.HandlesSignals(); }));
+  EXPECT_EQ(await.Stop(SIGINT), 128 + SIGINT);
 }
 
 // A driver of the same name is there again while the watcher deletes the cluster of the one before.
@@ -127,7 +133,10 @@ TEST_F(DriversSide, AHoldKeepsTheClusterUntilItIsTakenOff) {
   MakeDriver();
   Watcher& watcher = Watch({"--grace-period=2s"});
   ASSERT_TRUE(Shows(watcher, "keep: active"));
-  const std::string said = Said(0, {"hold", kCluster, "1h", "--reason=a demo"});
+  Said(0, {"hold", kCluster, "7d"});
+  EXPECT_NE(Said(0, {"hold", kCluster, "1h"}).find(" already; --overwrite makes that "),
+            std::string::npos);
+  const std::string said = Said(0, {"hold", kCluster, "1h", "--reason=a demo", "--overwrite"});
   EXPECT_NE(said.find("; otherwise it would be kept (active)"), std::string::npos) << said;
   api().Delete("deployments", ns_, "bob");
   ASSERT_TRUE(Shows(watcher, "keep: held"));
@@ -156,6 +165,7 @@ TEST_F(DriversSide, WrongUsageIsSaidBeforeAnythingIsDone) {
       {{"hold", kCluster, "-5m"}, "unknown flag: -5"},
       {{"hold", kCluster, "500ms"}, "is out of bounds: give 1s to 8760h"},
       {{"hold", kCluster, "8761h"}, "is out of bounds"},
+      {{"hold", kCluster, "366d"}, "is out of bounds"},
       {{"hold"}, "no cluster is given"},
       {{"list", "-A", kCluster}, "contradicts"},
       {{"list", "-o", "yaml"}, "give table, wide or json"},

@@ -63,12 +63,6 @@ class RunCommand : public IntegrationTest {
   bool HasCluster(const std::string& name = kCluster) {
     return !api().Uid("deployments", ns_, name + "-m").empty();
   }
-  std::string StatusMark(const std::string& name = kCluster) {
-    const auto root = api().Get("deployments", ns_, name + "-m");
-    return std::string(
-        root->root()["metadata"]["annotations"]["cluster-watcher/app-status"].AsString().value_or(
-            ""));
-  }
   void MarkRoot(const std::string& mark, const std::string& value) {
     api().Patch("deployments", ns_, kMaster,
                 R"({"metadata":{"annotations":{"cluster-watcher/root-uid":")" +
@@ -108,11 +102,9 @@ TEST_F(RunCommand, OneThatIsInterruptedKeepsItForItsNextStart) {
   run.Signal(SIGTERM);
   EXPECT_EQ(ExitOf(run), 7) << "the program's own word";
   EXPECT_NE(run.Log().find("kept: active"), std::string::npos) << run.Log();
-  EXPECT_EQ(StatusMark(), "terminated");
   Watcher& again = RunScript(kUntilToldToStop);
   ASSERT_TRUE(IsStarted(again)) << again.Log();
   EXPECT_EQ(api().Uid("deployments", ns_, "spark-m"), root) << "it is the same cluster";
-  EXPECT_EQ(StatusMark(), "") << "it has not ended any more";
   again.Signal(SIGTERM);
   EXPECT_EQ(ExitOf(again), 7) << again.Log();
   EXPECT_TRUE(HasCluster());
@@ -135,7 +127,6 @@ TEST_F(RunCommand, StartedAgainItFindsTheClusterOfTheGeneratedName) {
   ASSERT_TRUE(IsStarted(again)) << again.Log();
   EXPECT_EQ(again.Output(), first);
   EXPECT_EQ(api().Uid("deployments", ns_, name + "-m"), root);
-  EXPECT_EQ(StatusMark(name), "") << "it has not ended any more";
   again.Signal(SIGTERM);
   EXPECT_EQ(ExitOf(again), 7) << again.Log();
 }
@@ -185,8 +176,8 @@ TEST_F(RunCommand, WithTwoReplicasItStaysForTheOther) {
   EXPECT_TRUE(HasCluster());
 }
 
-// As the pods of a parallel Job are: one creates, and the others wait for that.
-TEST_F(RunCommand, OfSeveralAtOnceOneCreatesAndAllRun) {
+// As the pods of a parallel Job are.
+TEST_F(RunCommand, OfSeveralAtOnceAllUseOneCluster) {
   MakeDriver();
   std::vector<Watcher*> runs;
   for (int i = 0; i < 3; ++i) {
@@ -225,7 +216,6 @@ TEST_F(RunCommand, AFailureKeepsItWhereThatIsAsked) {
   Watcher& run = RunScript("exit 3", {"--cluster=spark", "--on-failure=keep"});
   EXPECT_EQ(ExitOf(run), 3) << run.Log();
   EXPECT_TRUE(HasCluster());
-  EXPECT_EQ(StatusMark(), "terminated");
 }
 
 TEST_F(RunCommand, ASharedClusterIsUsedAndStays) {
@@ -248,8 +238,30 @@ TEST_F(RunCommand, AnothersClusterIsNotUsed) {
   Watcher& run = RunScript("echo started");
   EXPECT_EQ(ExitOf(run), 125) << run.Log();
   EXPECT_EQ(run.Output(), "");
-  EXPECT_NE(run.Log().find("belongs to deployment.apps/alice"), std::string::npos) << run.Log();
+  EXPECT_NE(run.Log().find("cluster spark belongs to deployment.apps/alice, not "
+                           "deployment.apps/bob; the name spark comes from --cluster\n"),
+            std::string::npos)
+      << run.Log();
   EXPECT_TRUE(HasCluster());
+}
+
+// Its driver was deleted and made again: the label with the generated name is gone.
+TEST_F(RunCommand, ADriverThatIsMadeAgainFindsItsCluster) {
+  MakeDriver();
+  Watcher& run = RunScript(kUntilToldToStop, {});
+  ASSERT_TRUE(IsStarted(run)) << run.Log();
+  const std::string first = run.Output();
+  run.Signal(SIGTERM);
+  EXPECT_EQ(ExitOf(run), 7) << run.Log();
+  api().Delete("deployments", ns_, "bob", "Foreground");
+  ASSERT_TRUE(Eventually([&] { return !api().Exists("deployments", ns_, "bob"); }));
+  MakeDriver();
+  pod_.clear();
+  Watcher& again = RunScript(kUntilToldToStop, {});
+  ASSERT_TRUE(IsStarted(again)) << again.Log();
+  EXPECT_EQ(again.Output(), first);
+  again.Signal(SIGTERM);
+  EXPECT_EQ(ExitOf(again), 7) << again.Log();
 }
 
 TEST_F(RunCommand, WithoutAFileTheClusterHasToBeThere) {
@@ -271,13 +283,7 @@ TEST_F(RunCommand, ToldToStopBeforeTheProgramItDeletesNothing) {
   Watcher& run = Run({"run", "--cluster=spark", "-n", ns_, "--kubeconfig=" + kubeconfig(), "--",
                       "echo", "started"},
                      {"POD_NAME=" + DriversPod(), "POD_NAMESPACE=" + ns_});
-  // It holds SIGTERM back from its first moments on.
-  ASSERT_TRUE(Eventually([&] {
-    const std::string status = ReadWhole("/proc/" + std::to_string(run.Pid()) + "/status");
-    const std::size_t blocked = status.find("SigBlk:");
-    return blocked != std::string::npos &&
-           (std::stoull(status.substr(blocked + 7), nullptr, 16) >> (SIGTERM - 1) & 1) == 1;
-  }));
+  ASSERT_TRUE(Eventually([&] { return run.HandlesSignals(); }));
   run.Signal(SIGTERM);
   EXPECT_EQ(ExitOf(run), 143) << run.Log();
   EXPECT_EQ(run.Output(), "");

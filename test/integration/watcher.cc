@@ -1,5 +1,6 @@
 #include "test/integration/watcher.h"
 
+#include <csignal>
 #include <cstdlib>
 #include <sstream>
 
@@ -116,6 +117,13 @@ std::size_t Watcher::LinesWith(const std::string& text) const {
     if (line.find(text) != std::string::npos) ++count;
   }
   return count;
+}
+
+bool Watcher::HandlesSignals() const {
+  const std::string status = ReadWhole("/proc/" + std::to_string(process_.Pid()) + "/status");
+  const std::size_t blocked = status.find("SigBlk:");
+  return blocked != std::string::npos &&
+         (std::stoull(status.substr(blocked + 7), nullptr, 16) >> (SIGTERM - 1) & 1) == 1;
 }
 
 std::optional<int> Watcher::Stop(int signal, Duration timeout) {

@@ -33,6 +33,7 @@ class Watcher {
   std::string Output() const { return ReadWhole(files_ + ".out"); }
   std::size_t LinesWith(const std::string& text) const;  // of the log
   pid_t Pid() const { return process_.Pid(); }
+  bool HandlesSignals() const;  // whether it holds SIGTERM back, as from its first moments on
   bool IsRunning() { return process_.IsRunning(); }
   std::optional<int> WaitForExit(Duration timeout = std::chrono::seconds(20)) {
     return process_.WaitForExit(timeout);

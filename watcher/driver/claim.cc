@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "probes/base/names.h"
+#include "probes/owner_kinds.h"
 #include "watcher/driver/persistence.h"
 #include "watcher/driver/write_meta.h"
 #include "watcher/observation/owner_names.h"
@@ -185,7 +186,6 @@ std::optional<DriverOutcome> UsedByAnother(const DriverTools& tools, const Clust
   OwnerOfCluster owner;
   if (app.owner) {
     owner.uid = app.owner->meta.uid;
-    owner.kind = app.owner->type->SingularName();
   }
   const OtherDrivers others = probe.FindOtherDrivers(cluster, owner, tools.Reads());
   if (others.in_use_by) {
@@ -222,7 +222,13 @@ std::optional<DriverOutcome> LabelAsUser(const DriverTools& tools, const Cluster
 MetaChanges EphemeralMeta(const KubeObject& owner) {
   MetaChanges changes;
   changes.annotations[annotation::kOwner] = owner.Describe();
-  if (IsLabelValue(owner.meta.name)) changes.labels[kEphemeralLabel] = owner.meta.name;
+  const auto bare = BareNameTypes();
+  const bool is_found_by_name = std::any_of(bare.begin(), bare.end(), [&](const auto& type) {
+    return type.kind == owner.type->kind && type.group == owner.type->group;
+  });
+  if (is_found_by_name && IsLabelValue(owner.meta.name)) {
+    changes.labels[kEphemeralLabel] = owner.meta.name;
+  }
   return changes;
 }
 

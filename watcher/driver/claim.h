@@ -40,7 +40,8 @@ std::optional<DriverOutcome> UsedByAnother(const DriverTools& tools, const Clust
 // meanwhile that it uses that. nullopt: done.
 std::optional<DriverOutcome> LabelAsUser(const DriverTools& tools, const ClusterId& cluster,
                                          Application& app, MonotonicTime deadline);
-// What makes a cluster the owner's own, on its master root.
+// What makes a cluster the owner's own, on its master root: the label `ephemeral` says a name alone,
+// so owners whose kind a bare name isn't looked for as have the annotation only.
 MetaChanges EphemeralMeta(const KubeObject& owner);
 
 // Labels the owner as a user of the cluster, and then, with `ephemeral`, the cluster as its own. A

@@ -16,7 +16,7 @@ enum class DriverExit {
   kUnknown = 4,  // what it depends on could not be read
   kNoCluster = 10,
   kOthers = 11,    // the cluster is another application's
-  kNotReady = 12,  // it is condemned, being created or incomplete
+  kNotReady = 12,  // it is condemned or incomplete
 };
 
 // What a failed request means for people, with the rule that the account lacks.

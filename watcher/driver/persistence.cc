@@ -9,15 +9,8 @@ constexpr Duration kShortestPause{100};
 constexpr Duration kLongestPause{5'000};
 constexpr Duration kLongestAsked{30'000};
 
-// An object that doesn't fit its schema is the API server's 500, and no better the next time.
-// Source: k8s.io/apimachinery, managedfields.
-bool IsOfTheObject(const ApiError& error) {
-  return error.message.find("failed to create typed patch object") != std::string::npos;
-}
-
 bool MayPass(const ApiError& error) {
-  return IsTransient(error.failure) && error.failure != ApiFailure::kStopped &&
-         !IsOfTheObject(error);
+  return IsTransient(error.failure) && error.failure != ApiFailure::kStopped;
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Who a command is to others: what `created-by` and `condemned-by` name.
+// Who a command is to others: what `condemned-by` names.
 #pragma once
 
 #include <string>

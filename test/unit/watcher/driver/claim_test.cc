@@ -484,6 +484,8 @@ TEST_F(ClaimTest, ADriverOfAnUnknownKindClaimsEphemeralClustersOnly) {
   EXPECT_EQ(ClaimBy("gadget.example.com/pi").exit, DriverExit::kWrongUsage);
   EXPECT_EQ(LabelOf(pi, kUses), "");
   EXPECT_EQ(ClaimBy("gadget.example.com/pi", true).exit, DriverExit::kDone);
+  EXPECT_EQ(Mark("owner"), "gadget.example.com/pi");
+  EXPECT_EQ(LabelOf(kRoot, "ephemeral"), "") << "which is a bare name";
   EXPECT_EQ(ClaimBy("gadget.example.com/pi").exit, DriverExit::kDone) << "its own";
 }
 
