@@ -15,7 +15,7 @@ constexpr int kLongestChain = 16;
 constexpr std::string_view kListedAnnotations[] = {
     "cluster-watcher/owner",         "cluster-watcher/keep",     "cluster-watcher/delete-order",
     "cluster-watcher/status",        "cluster-watcher/root-uid", "cluster-watcher/collect-after",
-    "cluster-watcher/hold-until",    "cluster-watcher/phase",    "cluster-watcher/condemned-by",
+    "cluster-watcher/hold-until",    "cluster-watcher/hold-reason", "cluster-watcher/phase",    "cluster-watcher/condemned-by",
     "cluster-watcher/deletes-begun",
 };
 constexpr std::size_t kLongestListed = 1'024;  // bytes
@@ -25,8 +25,12 @@ bool IsAlwaysBelow(const KubeObject& object, const ResourceType& controller) {
          (object.type->kind == "ReplicationController" && controller.kind == "DeploymentConfig");
 }
 
-ApiRequest ListRequest(const ResourceType& type, const ClusterId& cluster) {
-  return ApiRequest::ListBySelector(type, cluster.ns, cluster.label + "=" + cluster.name, true);
+bool IsPod(const ResourceType& type) { return type.kind == "Pod" && type.group.empty(); }
+
+ApiRequest ListRequest(const ResourceType& type, const ClusterId& cluster, bool as_makers) {
+  const std::string selector = cluster.label + "=" + cluster.name;
+  if (as_makers && IsPod(type)) return ApiRequest::ListUnendedPods(cluster.ns, selector);
+  return ApiRequest::ListBySelector(type, cluster.ns, selector, !as_makers);
 }
 
 Unexpected<ApiError> Problem(ApiFailure failure, const KubeObject& object, std::string why) {
@@ -103,19 +107,68 @@ Result<KubeObject, ApiError> ClusterProbe::RootOf(KubeObject start, const Cluste
   return Problem(ApiFailure::kUnexpected, current, "its chain of controllers has no end");
 }
 
-std::vector<ApiRequest> ClusterProbe::ListRequests(std::span<const ResourceType> types,
-                                                   const ClusterId& cluster,
-                                                   const Patience& patience) {
+std::vector<ApiRequest> ClusterProbe::MakerRequests(std::span<const ResourceType> types,
+                                                    const ClusterId& cluster,
+                                                    const Patience& patience) {
   std::vector<ApiRequest> requests;
   for (const ResourceType& known : types) {
     auto type = discovery_.Resolve(known, patience);
-    if (type && *type) requests.push_back(ListRequest(**type, cluster));
+    if (type && *type) requests.push_back(ListRequest(**type, cluster, true));
   }
   return requests;
 }
 
 ClusterListing ClusterProbe::List(std::span<const ResourceType> types, const ClusterId& cluster,
                                   std::size_t concurrency, const Patience& patience) {
+  return ListAll(types, cluster, false, concurrency, patience);
+}
+
+void ClusterProbe::EachMember(std::span<const ResourceType> types, const ClusterId& cluster,
+                              const std::function<void(const KubeObject&)>& show,
+                              const Patience& patience) {
+  std::vector<ApiRequest> requests;
+  for (const ResourceType& type : types) requests.push_back(ListRequest(type, cluster, false));
+  client_.EachItemSideBySide(
+      requests, kReadsSideBySide,
+      [&](std::size_t which, JsonValue item) {
+        auto meta = ReadObjectMeta(item);
+        if (meta && cluster.Owns(*meta)) show({requests[which].type, *std::move(meta)});
+      },
+      patience);
+}
+
+ClusterListing ClusterProbe::ListMakers(std::span<const ResourceType> types,
+                                        const ClusterId& cluster, const Patience& patience) {
+  ClusterListing listing = ListAll(types, cluster, true, kReadsSideBySide, patience);
+  ReadUntold(listing, patience);
+  return listing;
+}
+
+// A container that nobody injected is seen in the pod alone. Whatever has a controller is made from
+// a template.
+void ClusterProbe::ReadUntold(ClusterListing& listing, const Patience& patience) {
+  std::vector<ApiRequest> requests;
+  for (const KubeObject& object : listing.objects) {
+    if (!IsPod(object.type) || object.meta.Controller() != nullptr) continue;
+    if (listing.masters.contains(object.meta.uid)) continue;
+    requests.push_back(ApiRequest::Get(object.type, object.meta.ns(), object.meta.name));
+  }
+  for (auto& answer : client_.DoAll(requests, kReadsSideBySide, patience)) {
+    if (!answer && answer.error().failure == ApiFailure::kNotFound) continue;
+    if (!answer) {
+      listing.failed.push_back(std::move(answer).error());
+      continue;
+    }
+    const JsonValue pod = answer->document.root();
+    if (IsMaster(*FindBuiltInByName("pods", ""), pod)) {
+      listing.masters.emplace(pod["metadata"]["uid"].AsString().value_or(""));
+    }
+  }
+}
+
+ClusterListing ClusterProbe::ListAll(std::span<const ResourceType> types, const ClusterId& cluster,
+                                     bool as_makers, std::size_t concurrency,
+                                     const Patience& patience) {
   ClusterListing listing;
   std::vector<ApiRequest> requests;
   for (const ResourceType& known : types) {
@@ -123,7 +176,7 @@ ClusterListing ClusterProbe::List(std::span<const ResourceType> types, const Clu
     if (!type) {
       listing.failed.push_back(std::move(type).error());
     } else if (*type) {
-      requests.push_back(ListRequest(**type, cluster));
+      requests.push_back(ListRequest(**type, cluster, as_makers));
     }
   }
   std::vector<Shared<ResourceType>> listed;
@@ -138,6 +191,13 @@ ClusterListing ClusterProbe::List(std::span<const ResourceType> types, const Clu
                "list " + requests[which].type.QualifiedName() + ": " + meta.error().message,
                std::nullopt});
         } else if (cluster.Owns(*meta)) {
+          const ResourceType& type = requests[which].type;
+          if (as_makers && (IsMaster(type, *meta) || IsMaster(type, item))) {
+            listing.masters.insert(meta->uid);
+            if (type.kind == "ReplicaSet") {
+              listing.templates[meta->uid] = PodTemplateText(PodTemplateOf(type, item));
+            }
+          }
           cluster.DropWhatSaysNothing(*meta);
           if (!listing.objects.empty()) meta->common.ShareWith(listing.objects.back().meta.common);
           listing.objects.push_back({listed[which], *std::move(meta)});

@@ -1,6 +1,8 @@
 // Finds a cluster's objects by its label, the root that controls an object, and other drivers.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -11,14 +13,13 @@
 #include "probes/kube/discovery.h"
 #include "probes/kube/kube_client.h"
 #include "probes/kube/object_meta.h"
+#include "probes/masters.h"
 #include "probes/owner_reader.h"
 
 namespace cluster_watcher {
 
-// Oshinko's labels.
+// Oshinko's labels; how it labels masters is in masters.h.
 inline constexpr char kEphemeralLabel[] = "ephemeral";
-inline constexpr char kTypeLabel[] = "oshinko-type";
-inline constexpr char kMasterType[] = "master";
 inline constexpr char kUsesClusterLabel[] = "uses-oshinko-cluster";
 
 struct ClusterId {
@@ -34,6 +35,9 @@ struct ClusterId {
 
 struct ClusterListing {
   KubeObjects objects;                                     // each carries the cluster's label
+  // By ListMakers only.
+  std::set<std::string> masters;                // the UIDs of those that are masters
+  std::map<std::string, std::string> templates; // of ReplicaSets among them, by UID
   std::vector<std::pair<ResourceType, ApiError>> skipped;  // kinds that the account may not list
   std::vector<ApiError> failed;  // kinds that could not be listed this time
   std::set<std::string> read;    // the others: "deployments.apps"
@@ -48,6 +52,12 @@ struct OwnerOfCluster {
 struct OtherDrivers {
   std::optional<std::string> in_use_by;  // "deployment.apps/alice"; nullopt: none was found
   std::optional<ApiError> unknown;       // something could not be read
+  // What other members of the cluster say, that run no pods: one is to be kept and would go with
+  // the master root, one names another owner.
+  std::optional<std::string> misconfigured = {};
+  std::optional<std::string> ambiguous = {};
+
+  bool Keeps() const { return in_use_by || unknown || misconfigured || ambiguous; }
 };
 
 class ClusterProbe {
@@ -69,9 +79,18 @@ class ClusterProbe {
   ClusterListing List(std::span<const ResourceType> types, const ClusterId& cluster,
                       std::size_t concurrency, const Patience& patience);
 
-  // Returns the requests with which List begins, as far as it is known what is served.
-  std::vector<ApiRequest> ListRequests(std::span<const ResourceType> types,
-                                       const ClusterId& cluster, const Patience& patience);
+  // Shows the metadata of the cluster's objects of these kinds, as far as they can be listed.
+  void EachMember(std::span<const ResourceType> types, const ClusterId& cluster,
+                  const std::function<void(const KubeObject&)>& show, const Patience& patience);
+
+  // Lists what of the cluster can be a master, or belong to one: pods that haven't ended, by their
+  // metadata, and objects of the kinds `types`, whole, but keeps no more of them than List does. A
+  // pod that nothing controls and whose metadata doesn't say that it is a master is read whole too.
+  ClusterListing ListMakers(std::span<const ResourceType> types, const ClusterId& cluster,
+                            const Patience& patience);
+  // Returns the requests with which ListMakers begins, as far as it is known what is served.
+  std::vector<ApiRequest> MakerRequests(std::span<const ResourceType> types,
+                                        const ClusterId& cluster, const Patience& patience);
 
   // Looks for another driver: an object of a kind that has a row in the table of owner kinds, that
   // is labelled as a user of the cluster, wants to run, and is neither the owner nor controlled by
@@ -86,6 +105,9 @@ class ClusterProbe {
   Result<std::vector<ResourceType>, ApiError> DriverTypes(const Patience& patience);
 
  private:
+  ClusterListing ListAll(std::span<const ResourceType> types, const ClusterId& cluster,
+                         bool as_makers, std::size_t concurrency, const Patience& patience);
+  void ReadUntold(ClusterListing& listing, const Patience& patience);
   Result<KubeObject, ApiError> ReadController(const KubeObject& object,
                                               const OwnerReference& controller,
                                               const KubeObjects& known, const Patience& patience,

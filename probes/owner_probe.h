@@ -36,6 +36,8 @@ struct RecordedOwner {
   std::optional<std::chrono::seconds> termination_grace;
   std::string pod_selector;
   std::string given;  // "pod/bob-1", if the setting names an object that it controls; else empty
+  // It was a member of the cluster or its master root, which is no driver's loss.
+  bool is_member = false;
 
   std::string ToText() const { return kind + "/" + name; }
   // Whether this was recorded for an owner setting of `owner` in `owner_ns`.

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+
+#include "probes/pod_state.h"
 namespace cluster_watcher {
 namespace {
 

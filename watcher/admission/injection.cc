@@ -287,7 +287,7 @@ Injection InjectionWithoutPatch(JsonValue pod, const InjectionSettings& settings
   const auto asked = annotations.find(annotation::kInject);
   const bool is_asked = asked != annotations.end()
                             ? asked->second == "true"
-                            : pod["metadata"]["labels"][kTypeLabel].AsString() == kMasterType;
+                            : IsLabelledMaster(pod["metadata"]);
   // A mirror pod can't be changed: the kubelet runs the pod that it mirrors.
   if (!is_asked || annotations.contains(kMirror)) return injection;
   if (auto obstacle = Obstacle(pod, settings)) {

@@ -67,9 +67,7 @@ Outcome Held(const Facts& facts) {
     if (!hold.until) {
       return Match(Reason::kHeld, what + ", which is not an RFC 3339 time and so holds");
     }
-    if (*hold.until > facts.now || (facts.server_time && *hold.until > *facts.server_time)) {
-      return Match(Reason::kHeld, what);
-    }
+    if (hold.IsOn(facts.now, facts.server_time)) return Match(Reason::kHeld, what);
   }
   if (!facts.kept_root.empty()) {
     return Match(Reason::kHeld, "the master root " + facts.kept_root +
@@ -204,6 +202,8 @@ constexpr Rule kRules[] = {
 constexpr int kInUseRule = 14;
 
 Outcome InUse(const OtherDrivers& others) {
+  if (others.misconfigured) return Match(Reason::kMisconfigured, *others.misconfigured);
+  if (others.ambiguous) return Match(Reason::kAmbiguous, *others.ambiguous);
   if (others.unknown) {
     return Match(Reason::kUnknown, "whether another driver uses the cluster can't be told: " +
                                        others.unknown->message);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <iterator>
 #include <utility>
 
 #include "probes/base/names.h"
@@ -10,58 +9,10 @@
 namespace cluster_watcher {
 namespace {
 
-constexpr const char* kBuiltInMembers[] = {"deployments.apps",
-                                           "statefulsets.apps",
-                                           "replicasets.apps",
-                                           "replicationcontrollers",
-                                           "daemonsets.apps",
-                                           "jobs.batch",
-                                           "cronjobs.batch",
-                                           "pods",
-                                           "services",
-                                           "configmaps",
-                                           "ingresses.networking.k8s.io",
-                                           "networkpolicies.networking.k8s.io",
-                                           "horizontalpodautoscalers.autoscaling",
-                                           "poddisruptionbudgets.policy",
-                                           "deploymentconfigs.apps.openshift.io",
-                                           "routes.route.openshift.io",
-                                           "rayclusters.ray.io",
-                                           "daskclusters.kubernetes.dask.org",
-                                           "flinkdeployments.flink.apache.org"};
-
 const ResourceType& ClaimType() { return *FindBuiltInByName("persistentvolumeclaims", ""); }
 const ResourceType& SetType() { return *FindBuiltInByName("statefulsets", "apps"); }
 
-std::vector<std::string> KindsToLookFor(const Settings& settings) {
-  if (!settings.resources.empty()) return settings.resources;
-  std::vector<std::string> kinds(std::begin(kBuiltInMembers), std::end(kBuiltInMembers));
-  if (settings.volumes != Volumes::kPreserve) kinds.emplace_back("persistentvolumeclaims");
-  return kinds;
-}
-
 }  // namespace
-
-MemberKinds FindMemberKinds(const Settings& settings, Discovery& discovery,
-                            const Patience& patience) {
-  const std::vector<std::string> wanted = KindsToLookFor(settings);
-  MemberKinds kinds;
-  std::vector<KindName> names;
-  for (const std::string& kind : wanted) names.push_back(SplitKindName(kind));
-  discovery.ConfirmMissingGroups(names, patience);
-  for (const std::string& kind : wanted) {
-    const KindName name = SplitKindName(kind);
-    auto type = discovery.ByPlural(name.kind, name.group, patience);
-    if (!type) {
-      kinds.errors.push_back(std::move(type).error());
-    } else if (*type && (*type)->namespaced) {
-      kinds.types.push_back(**type);
-    } else if (!settings.resources.empty()) {
-      kinds.not_served.push_back(kind);
-    }
-  }
-  return kinds;
-}
 
 bool ClaimingSet::HasMade(const ObjectMeta& claim) const {
   const bool is_labelled =

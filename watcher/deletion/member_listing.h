@@ -9,25 +9,18 @@
 
 #include "probes/cluster_probe.h"
 #include "watcher/deletion/tools.h"
+#include "watcher/observation/member_kinds.h"
 #include "watcher/reporting/warn_once.h"
 
 namespace cluster_watcher {
 
-// The kinds that members can be.
-struct MemberKinds {
-  std::vector<ResourceType> types;      // the served ones
-  std::vector<std::string> not_served;  // kinds of --resources: "widgets.example.com"
-  std::vector<ApiError> errors;         // why it isn't known whether others are served
-};
-MemberKinds FindMemberKinds(const Settings& settings, Discovery& discovery,
-                            const Patience& patience);
 // A StatefulSet that makes claims. Source: kubernetes.io "StatefulSets", volumeClaimTemplates and
 // persistentVolumeClaimRetentionPolicy.
 struct ClaimingSet {
   KubeObject object;
-  std::vector<std::string> templates;            // names
-  std::map<std::string, std::string> selector;   // its claims are labelled so
-  bool deletes_claims = false;                   // whenDeleted: Delete
+  std::vector<std::string> templates;           // names
+  std::map<std::string, std::string> selector;  // its claims are labelled so
+  bool deletes_claims = false;                  // whenDeleted: Delete
 
   // Whether the set has made, or would take for its own, a claim of that name and with these
   // labels.

@@ -6,6 +6,7 @@
 
 #include "probes/base/json.h"
 #include "probes/base/names.h"
+#include "probes/masters.h"
 #include "watcher/admission/manifest/json_manifest.h"
 #include "watcher/admission/manifest/read_manifests.h"
 #include "watcher/admission/pod_templates.h"
@@ -73,21 +74,18 @@ Result<Done> SetMeta(ManifestNode& node, const std::string& path, const std::str
   return AddTo(node, meta + "/" + field + "/" + Escaped(key), Text(value));
 }
 
-bool IsLabelled(JsonValue metadata, std::string_view type) {
-  return metadata["labels"][kTypeLabel].AsString() == type;
+bool IsWorkerLabelled(JsonValue metadata) {
+  return metadata["labels"][kTypeLabel].AsString() == kWorkerType;
 }
 
-// Whether an object of a file is the master root.
-bool IsMaster(const ClusterObject& object, JsonValue json) {
+bool IsRoot(const ClusterObject& object, JsonValue json) {
   const auto* const end = std::end(kFrameworkClusters);
   if (std::find(std::begin(kFrameworkClusters), end, object.kind) != end) return true;
   const auto templates = PodTemplatesOf(json);
   if (templates.empty()) return false;
-  return IsLabelled(json["metadata"], kMasterType) ||
+  return IsLabelledMaster(json["metadata"]) ||
          std::any_of(templates.begin(), templates.end(), [](const PodTemplate& one) {
-           const JsonValue metadata = one.pod["metadata"];
-           return IsLabelled(metadata, kMasterType) ||
-                  metadata["annotations"][annotation::kInject].AsString() == "true";
+           return IsMaster(*FindBuiltInByName("pods", ""), one.pod);
          });
 }
 
@@ -99,15 +97,14 @@ constexpr int kWorkerTurn = 2;
 constexpr int kMasterServiceTurn = 3;
 
 int TurnOf(const ClusterObject& object, JsonValue json) {
-  if (IsMaster(object, json)) return kMasterTurn;
+  if (IsRoot(object, json)) return kMasterTurn;
   if (object.kind == "Service") {
-    return IsLabelled(json["metadata"], kMasterType) ? kMasterServiceTurn : kUsualTurn;
+    return IsLabelledMaster(json["metadata"]) ? kMasterServiceTurn : kUsualTurn;
   }
   const auto templates = PodTemplatesOf(json);
   const bool is_worker =
       std::any_of(templates.begin(), templates.end(), [&](const PodTemplate& one) {
-        return IsLabelled(json["metadata"], kWorkerType) ||
-               IsLabelled(one.pod["metadata"], kWorkerType);
+        return IsWorkerLabelled(json["metadata"]) || IsWorkerLabelled(one.pod["metadata"]);
       });
   return is_worker ? kWorkerTurn : kUsualTurn;
 }

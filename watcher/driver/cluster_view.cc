@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "probes/owner_kinds.h"
+#include "probes/masters.h"
+#include "probes/pod_state.h"
 #include "watcher/observation/next_master.h"
 #include "watcher/protocol/annotations.h"
 #include "watcher/protocol/member_annotations.h"
@@ -42,16 +44,6 @@ struct Part {
 };
 using Parts = std::vector<Part>;
 
-// Whether an object of the cluster is a master of it. `whole`: all of it.
-bool IsMaster(const ResourceType& type, const ObjectMeta& meta, JsonValue whole) {
-  if (type.kind == "Service" || type.kind == "Route") return false;
-  const JsonValue of_pods =
-      type.kind == "Pod" ? whole["metadata"] : PodTemplateOf(type, whole)["metadata"];
-  return meta.Label(kTypeLabel) == kMasterType || MakesMasters(type, whole) ||
-         of_pods["annotations"][annotation::kInject].AsString() == "true" ||
-         meta.Annotation(annotation::kStatus).has_value();
-}
-
 // Why no pods of it are made: what a quota or an admission said. Source: k8s.io/api,
 // ReplicaSetReplicaFailure; a Deployment has a copy of its ReplicaSet's.
 std::string RefusalOf(const ResourceType& type, JsonValue item) {
@@ -72,8 +64,8 @@ Part ReadPart(const ResourceType& type, ObjectMeta meta, JsonValue item) {
   part.replicas = spec["replicas"].AsInteger().value_or(1);
   part.host = std::string(spec["host"].AsString().value_or(""));
   part.has_ended = part.is_pod && HasEnded(item);
-  part.is_master = IsMaster(type, part.object.meta, item) &&
-                   !(part.is_pod && (part.object.meta.deleting || part.has_ended));
+  part.is_master =
+      IsMaster(type, item) && !(part.is_pod && (part.object.meta.deleting || part.has_ended));
   const JsonValue labels = PodTemplateOf(type, item)["metadata"]["labels"];
   part.is_worker = IsWorkload(type) && !part.object.meta.deleting &&
                    (part.IsOfType(kWorkerType) || labels[kTypeLabel].AsString() == kWorkerType);

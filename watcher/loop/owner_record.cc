@@ -47,7 +47,9 @@ bool IsWrittenBy(const AnnotationChanges& changes, const ObjectMeta& before,
 
 std::optional<ObjectMeta> OwnerRecord::Write(const Snapshot& snapshot, const Decision& decision,
                                              const std::optional<RecordedOwner>& owner) {
-  if (!MayRecord(decision.reason) || !owner) return std::nullopt;
+  if (!owner) return std::nullopt;
+  const bool is_member = owner->is_member && decision.reason == Reason::kMisconfigured;
+  if (!MayRecord(decision.reason) && !is_member) return std::nullopt;
   const Marks& marks = snapshot.marks;
   if (owner == marks.owner) {
     written_ = true;

@@ -8,17 +8,10 @@
 #include "probes/base/clock.h"
 #include "probes/owner_name.h"
 #include "probes/owner_probe.h"
+#include "watcher/observation/holds.h"
 #include "watcher/settings/settings.h"
 
 namespace cluster_watcher {
-
-// A hold-until annotation.
-struct Hold {
-  std::string where;              // "namespace spark", "pod bob-m-1"
-  std::string text;               // as written
-  std::optional<WallTime> until;  // nullopt: it doesn't parse, and holds
-  std::string reason = {};        // as a person gave it; empty: none
-};
 
 struct Facts {
   // Rule 0: annotations that don't parse, settings that contradict.
@@ -44,10 +37,11 @@ struct Facts {
   std::vector<std::string>
       unlistable;  // kinds that may not be listed, so masters of them aren't seen
 
-  std::optional<OwnerSight> owner;        // nullopt: none is given, or it wasn't looked for
-  std::optional<std::string> app_status;  // how the application ended: "completed" counts
-  // What runs of an active owner beside the pod that said so, "pod/bob-2"; empty: nothing. Of one
-  // that is over OwnerSight::still_running tells.
+  std::optional<OwnerSight> owner;  // nullopt: none is given, or it wasn't looked for
+  // The driver's word on how the application ended, for one command: "completed" counts.
+  std::optional<std::string> app_status;
+  // What runs of the owner in spite of that, "pod/bob-2": beside the pod that says so, or where no
+  // pod does, beside one. Empty: nothing.
   std::string also_running;
 
   // The name of the owner: the one given, else the label's.

@@ -34,29 +34,15 @@ WatcherOrders ReadWatcherOrders(JsonValue pod);
 // as if they were annotations.
 void AddSettingsOfWatcher(JsonValue pod, TextMap& annotations);
 
-// Returns the template of the pods that `root` makes; absent if it isn't a built-in workload.
-JsonValue PodTemplateOf(const ResourceType& type, JsonValue root);
-
-// Whether the pods that a workload makes, which was read whole, are labelled as masters.
-bool MakesMasters(const ResourceType& type, JsonValue workload);
-
-// Whether `pod` can't start before its watcher ends: each container that may be the watcher's is an
-// init container, but no sidecar. An API server before Kubernetes 1.29 makes one of a sidecar by
-// dropping its restartPolicy.
-bool WaitsForItsWatcher(JsonValue pod);
-
-bool HasEnded(JsonValue pod);  // Succeeded or Failed
-
-// Whether a watcher runs in `pod`, which isn't told to stop.
-bool IsWatched(JsonValue pod);
-
 // Returns the owner that they name; nullopt: none, or it can't be told.
 std::optional<OwnerName> OwnerNamedBy(const WatcherOrders& orders);
 
-// Whether `next`, which leads elsewhere, does so only by the owner that it names.
-bool RunsAnotherDriver(const Snapshot& look, const WatcherOrders& next);
+// Says how `next` leads to another driver than the owner of the look ("names another owner, …");
+// nullopt: it doesn't.
+std::optional<std::string> NamesAnotherDriver(const Snapshot& look, const WatcherOrders& next);
 
-// Says how `next` leads away from the owner of the look ("names no owner"); nullopt: it doesn't.
-std::optional<std::string> LeadsElsewhere(const Snapshot& look, const WatcherOrders& next);
+// Says how `next` leads to no driver ("names no owner"), where ours leads to one; nullopt: it
+// doesn't.
+std::optional<std::string> LeadsNowhere(const Snapshot& look, const WatcherOrders& next);
 
 }  // namespace cluster_watcher

@@ -2,6 +2,23 @@
 
 namespace cluster_watcher {
 
+bool Snapshot::NeedsProof() const {
+  if (!facts.owner || !cluster) return false;
+  switch (facts.owner->observation) {
+    case Observation::kUnknown:
+      return false;
+    case Observation::kActive:
+      return facts.app_status.has_value();
+    case Observation::kScaledToZero:
+    case Observation::kAbsent:
+    case Observation::kReplaced:
+    case Observation::kDeleting:
+    case Observation::kCompleted:
+      break;
+  }
+  return true;
+}
+
 std::string Snapshot::OwnerText() const {
   if (facts.owner && facts.owner->object) return facts.owner->object->Describe();
   if (seen) return seen->ToText();

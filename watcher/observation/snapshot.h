@@ -38,24 +38,22 @@ struct Snapshot {
   std::optional<WatcherOrders> next_orders;
   Steps steps;  // of the pod, else of `root`
   Marks marks;  // of `root`
-  // When the master root was last read under its UID and not terminating, in this look or an
-  // earlier one; by the API server's clock.
-  std::optional<WallTime> root_seen_at;
-  std::string root_seen_version;  // a resourceVersion of that time, or shortly before; may be empty
-
   bool pod_gone = false;      // our pod is NotFound, or another pod has its name
   bool pod_waits = false;     // the pod doesn't start before its watcher ends
   bool is_watched = false;    // a watcher runs in the pod
   bool root_changed = false;  // another object is the master root now
   bool no_such_cluster = false;
-  bool root_is_stand_in =
-      false;               // the cluster has no master: `root` is a member that names the owner
   bool forbidden = false;  // the API server refused a request on which others depend
 
   std::optional<OwnerName> owner_name;  // the one given, else the label's
   std::string owner_ns;
   std::optional<RecordedOwner> seen;  // the owner as last seen, in this look or an earlier one
 
+  // Whether nothing that was read so far settles the verdict: further reads may count.
+  bool GoesOn() const { return facts.problem.empty() && !pod_gone && !no_such_cluster; }
+  // Whether the owner may be over, so that all that could keep the cluster counts. One that is
+  // active keeps it whatever it does next, unless its application has completed.
+  bool NeedsProof() const;
   // Returns how old the evidence is. `client` is the one that read it.
   Duration EvidenceAge(Clock& clock, const KubeClient& client) const {
     return AgeOf(evidence_since, clock, client.dates());

@@ -1,5 +1,7 @@
 #include "watcher/protocol/gone_watcher.h"
 
+#include "probes/pod_state.h"
+
 namespace cluster_watcher {
 
 bool IsGone(KubeClient& client, const WatcherId& watcher, const std::string& ns,
@@ -9,9 +11,7 @@ bool IsGone(KubeClient& client, const WatcherId& watcher, const std::string& ns,
   auto answer = client.Do(ApiRequest::Get(pods, ns, watcher.pod), patience);
   if (!answer) return answer.error().failure == ApiFailure::kNotFound;
   const JsonValue pod = answer->document.root();
-  const auto phase = pod["status"]["phase"].AsString();
-  return pod["metadata"]["uid"].AsString() != watcher.uid || phase == "Failed" ||
-         phase == "Succeeded";
+  return pod["metadata"]["uid"].AsString() != watcher.uid || HasEnded(pod);
 }
 
 }  // namespace cluster_watcher

@@ -49,6 +49,7 @@ std::optional<RecordedOwner> ParseRecordedOwner(const std::string& text) {
   RecordedOwner owner{field("kind"), field("namespace"), field("name"), field("uid"),
                       std::nullopt,  field("selector"),  field("given")};
   if (!IsWhole(owner)) return std::nullopt;
+  owner.is_member = document->root()["member"].AsBool().value_or(false);
   if (auto grace = ParseDuration(field("grace"))) {
     owner.termination_grace = std::chrono::duration_cast<std::chrono::seconds>(*grace);
   }
@@ -171,6 +172,7 @@ AnnotationChanges OwnerMarks(const RecordedOwner& owner) {
   if (owner.termination_grace) mark.Field("grace", FormatDuration(*owner.termination_grace));
   if (!owner.pod_selector.empty()) mark.Field("selector", owner.pod_selector);
   if (!owner.given.empty()) mark.Field("given", owner.given);
+  if (owner.is_member) mark.Key("member").Bool(true);
   return {{annotation::kRecordedOwner, mark.EndObject().Text()}};
 }
 

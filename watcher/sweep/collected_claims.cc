@@ -15,6 +15,7 @@
 #include "watcher/deletion/members.h"
 #include "watcher/driver/cluster_view.h"
 #include "watcher/driver/write_meta.h"
+#include "watcher/observation/holds.h"
 #include "watcher/protocol/member_annotations.h"
 #include "watcher/protocol/mounted.h"
 
@@ -148,9 +149,7 @@ class Collector {
 
   std::optional<std::string> WhyKept(const ObjectMeta& claim) const {
     if (IsKept(claim)) return "it is annotated to be kept";
-    if (auto hold = claim.Annotation(annotation::kHoldUntil); hold && Holds(*hold, in_use_->now)) {
-      return "it is held until " + *hold;
-    }
+    if (const auto hold = HoldOn(claim, in_use_->now)) return "it is held until " + *hold;
     if (!in_use_->held.empty()) return in_use_->held;
     const auto due = ParseTime(claim.Annotation(annotation::kCollectAfter).value_or(""));
     if (!due) return std::string(annotation::kCollectAfter) + " is no time: correct it";
@@ -171,10 +170,12 @@ class Collector {
     return std::nullopt;
   }
 
-  // What doesn't parse holds.
-  bool Holds(const std::string& text, const std::optional<WallTime>& now) const {
-    const auto until = ParseTime(text);
-    return !until || *until > sweep_.driver.clock.WallNow() || (now && *until > *now);
+  // Until when it is held, as written; nullopt: it isn't.
+  std::optional<std::string> HoldOn(const ObjectMeta& meta,
+                                    const std::optional<WallTime>& server_time) const {
+    const auto hold = cluster_watcher::HoldOn("", meta.annotations());
+    const bool is_on = hold && hold->IsOn(sweep_.driver.clock.WallNow(), server_time);
+    return is_on ? std::optional(hold->text) : std::nullopt;
   }
 
   Result<InUse, ApiError> Read() {
@@ -191,9 +192,8 @@ class Collector {
       if (meta && meta->Label(annotation::kInject) == "false") {
         found.held = "namespace " + ns_ + " is labelled " + annotation::kInject + "=false";
       }
-      const auto hold = meta ? meta->Annotation(annotation::kHoldUntil) : std::nullopt;
-      if (hold && Holds(*hold, found.now))
-        found.held = "namespace " + ns_ + " is held until " + *hold;
+      const auto hold = meta ? HoldOn(*meta, found.now) : std::nullopt;
+      if (hold) found.held = "namespace " + ns_ + " is held until " + *hold;
     }
     if (auto read = ReadPods(found, patience); !read) return Unexpected{read.error()};
     if (auto read = ReadClusters(found, patience); !read) return Unexpected{read.error()};

@@ -8,6 +8,7 @@
 
 #include "probes/base/names.h"
 #include "probes/owner_kinds.h"
+#include "probes/watcher_container.h"
 #include "watcher/deletion/judged_look.h"
 #include "watcher/deletion/member_listing.h"
 #include "watcher/driver/cluster_view.h"

@@ -51,6 +51,15 @@ class OwnerRecordTest : public testing::Test, protected LabWithPod {
   Snapshot look_ = observer_.SureLook({});
 };
 
+// Else it would be an absent driver after a restart, once it is gone.
+TEST_F(OwnerRecordTest, WritesThatTheOwnerIsAMember) {
+  kubernetes_.Admin("PATCH", kDriver, R"({"metadata":{"labels":{"oshinko-cluster":"spark"}}})",
+                    "application/merge-patch+json");
+  look_ = observer_.SureLook({});
+  Write(Reason::kMisconfigured);
+  EXPECT_NE(Mark("recorded-owner").find(R"("member":true)"), std::string::npos);
+}
+
 TEST_F(OwnerRecordTest, WritesWhoIsTheOwnerForSure) {
   for (const Reason reason : {Reason::kMisconfigured, Reason::kShared, Reason::kOwnerMismatch,
                               Reason::kUnknown, Reason::kAmbiguous}) {

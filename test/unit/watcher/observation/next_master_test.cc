@@ -108,38 +108,6 @@ TEST(WatcherOrders, HoldEverythingThatMattersToTheNextDriver) {
   EXPECT_FALSE(Read("{}").opted_out);
 }
 
-TEST(WaitsForItsWatcher, WhereThatIsAnInitContainerAndNoSidecar) {
-  const auto waits = [](const std::string& init, const std::string& regular,
-                        const std::string& status = "{}") {
-    const auto pod =
-        JsonDocument::Parse(R"({"spec":{"initContainers":[{"name":"wait","image":"w"})" + init +
-                            R"(],"containers":[{"name":"spark","image":"s"})" + regular +
-                            R"(]},"status":)" + status + "}");
-    EXPECT_TRUE(pod) << init << regular;
-    return pod && WaitsForItsWatcher(pod->root());
-  };
-  const auto initialized = [](const std::string& status) {
-    return R"({"conditions":[{"type":"Ready","status":"True"},{"type":"Initialized","status":")" +
-           status + "\"}]}";
-  };
-  const std::string plain = R"(,{"name":"cluster-watcher","image":"x"})";
-  const std::string sidecar = R"(,{"name":"cluster-watcher","image":"x","restartPolicy":"Always"})";
-  const std::string by_image = R"(,{"name":"w","image":"r.io/cluster-watcher:1"})";
-  const std::string by_owner = R"(,{"name":"w","image":"x","args":["--owner=job/a"]})";
-  for (const std::string& one : {plain, by_image, by_owner}) {
-    EXPECT_TRUE(waits(one, "")) << one;
-    EXPECT_TRUE(waits(one, "", initialized("False"))) << one;
-    EXPECT_FALSE(waits(one, "", initialized("True"))) << "the regular ones have begun";
-    EXPECT_FALSE(waits("", one)) << one;
-    EXPECT_FALSE(waits(plain, one)) << "it may be either: " << one;
-    EXPECT_FALSE(waits(sidecar + one, "")) << one;
-    EXPECT_FALSE(waits(one + sidecar, "")) << one;
-  }
-  EXPECT_FALSE(waits("", ""));
-  EXPECT_FALSE(waits(sidecar, ""));
-  EXPECT_FALSE(WaitsForItsWatcher(JsonValue()));
-}
-
 // --- Whether it leads elsewhere.
 
 Snapshot LookOf(const std::string& owner, const WatcherOrders& ours = {}) {
@@ -150,11 +118,11 @@ Snapshot LookOf(const std::string& owner, const WatcherOrders& ours = {}) {
   return look;
 }
 Snapshot Saw(Snapshot look, const std::string& kind, const std::string& name) {
-  look.seen = RecordedOwner{kind, "lab", name, "u1", std::nullopt, "", ""};
+  look.seen = RecordedOwner{kind, "lab", name, "u1", std::nullopt, "", "", false};
   return look;
 }
 
-TEST(LeadsElsewhere, ComparesKindNamespaceAndNameAsFarAsBothSayThem) {
+TEST(NamesAnotherDriver, ComparesKindNamespaceAndNameAsFarAsBothSayThem) {
   const Snapshot given = LookOf("deployment/bob");
   const Snapshot bare = LookOf("bob");
   const Snapshot found = Saw(bare, "deployment.apps", "bob");
@@ -198,7 +166,7 @@ TEST(LeadsElsewhere, ComparesKindNamespaceAndNameAsFarAsBothSayThem) {
       {config, owner("deployment/bob-3"), true},
   };
   for (const Case& one : cases) {
-    EXPECT_EQ(LeadsElsewhere(one.look, one.next).has_value(), one.elsewhere)
+    EXPECT_EQ(NamesAnotherDriver(one.look, one.next).has_value(), one.elsewhere)
         << one.look.owner_name->ToText() << " " << one.next.owner << " " << one.next.owner_kind;
   }
 }
@@ -208,32 +176,24 @@ TEST(LeadsElsewhere, WhereOursSaysTheSameNothingIsNew) {
   ours.owner = "$(OWNER)";  // it can't be told which that is
   ours.dry_run = true;
   ours.opted_out = true;
-  EXPECT_EQ(LeadsElsewhere(LookOf("deployment/bob", ours), ours), std::nullopt);
-  EXPECT_EQ(LeadsElsewhere(LookOf("deployment/bob"), {}), std::nullopt)
+  EXPECT_EQ(NamesAnotherDriver(LookOf("deployment/bob", ours), ours), std::nullopt);
+  EXPECT_EQ(LeadsNowhere(LookOf("deployment/bob", ours), ours), std::nullopt);
+  EXPECT_EQ(LeadsNowhere(LookOf("deployment/bob"), {}), std::nullopt)
       << "the owner is given elsewhere";
 }
 
-TEST(LeadsElsewhere, WhoNamesNoOwnerRehearsesOrOptsOutDoes) {
+TEST(LeadsNowhere, IfItNamesNoOwnerRehearsesOrOptsOut) {
   WatcherOrders ours;
   ours.owner = "deployment/bob";
   const Snapshot look = LookOf("deployment/bob", ours);
-  EXPECT_EQ(LeadsElsewhere(look, {}), "names no owner");
+  EXPECT_EQ(LeadsNowhere(look, {}), "names no owner");
+  EXPECT_EQ(NamesAnotherDriver(look, {}), std::nullopt);
   WatcherOrders rehearsal = ours;
   rehearsal.dry_run = true;
-  EXPECT_EQ(LeadsElsewhere(look, rehearsal), "is for a dry run");
+  EXPECT_EQ(LeadsNowhere(look, rehearsal), "is for a dry run");
   WatcherOrders without = ours;
   without.opted_out = true;
-  EXPECT_EQ(LeadsElsewhere(look, without), "has cluster-watcher/inject: \"false\"");
-}
-
-TEST(PodTemplate, IsThatOfABuiltInWorkload) {
-  const auto root = JsonDocument::Parse(R"({"spec":{"template":{"spec":{}}}})");
-  for (const char* kind : {"deployment", "statefulset", "deploymentconfig", "rc", "job"}) {
-    EXPECT_TRUE(PodTemplateOf(TypeOf(kind), root->root()).Exists()) << kind;
-  }
-  EXPECT_FALSE(PodTemplateOf(TypeOf("raycluster"), root->root()).Exists());
-  const auto cron = JsonDocument::Parse(R"({"spec":{"jobTemplate":{"spec":{"template":{}}}}})");
-  EXPECT_TRUE(PodTemplateOf(TypeOf("cronjob"), cron->root()).Exists());
+  EXPECT_EQ(LeadsNowhere(look, without), "has cluster-watcher/inject: \"false\"");
 }
 
 }  // namespace

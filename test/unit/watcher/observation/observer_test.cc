@@ -34,6 +34,20 @@ class ObserverTest : public testing::Test, protected Lab {
     return *observer_;
   }
   Snapshot Look() { return Watcher().SureLook({}); }
+  // Begins to watch the cluster from outside of its pods.
+  void LookFromOutside(const std::string& cluster = "spark") {
+    settings_.settings.pod.clear();
+    settings_.settings.cluster = cluster;
+    observer_.reset();
+  }
+  // As a watcher does with a mark.
+  void Record(const RecordedOwner& owner) {
+    Annotate(kRoot, "root-uid", ObjectUid(kRoot));
+    JsonWriter patch;
+    patch.StartObject().Key("metadata").StartObject().Key("annotations").StartObject();
+    patch.Field(annotation::kRecordedOwner, *OwnerMarks(owner).at(annotation::kRecordedOwner));
+    Patch(kRoot, patch.EndObject().EndObject().EndObject().Text());
+  }
   // Takes a look that knows the cluster and its owner, and returns its requests.
   std::vector<std::string> LookAgain(OtherDriversToo others, const std::function<void()>& before) {
     Look();
@@ -54,29 +68,6 @@ class ObserverTest : public testing::Test, protected Lab {
   void Patch(const std::string& path, const std::string& change) {
     const auto answer = kubernetes_.Admin("PATCH", path, change, "application/merge-patch+json");
     EXPECT_EQ(answer.status, 200) << answer.body;
-  }
-  // Deletes the root while its finalizer, and that of our pod, hold them.
-  void TakeDownCompleted() {
-    const Snapshot look = Look();
-    Annotate(kRoot, "root-uid", look.root->meta.uid);
-    JsonWriter patch;
-    patch.StartObject().Key("metadata").StartObject().Key("annotations").StartObject();
-    patch.Field(annotation::kAppStatus, "completed");
-    patch.Field(annotation::kRecordedOwner, *OwnerMarks(*look.seen).at(annotation::kRecordedOwner));
-    Patch(kRoot, patch.EndObject().EndObject().EndObject().Text());
-    ASSERT_EQ(Verdict(), "completed");
-    for (const std::string& path : {std::string(kRoot), PathOfPod(settings_.settings.pod)}) {
-      Patch(path, R"({"metadata":{"finalizers":["example.com/held"]}})");
-    }
-    Delete(kRoot);
-  }
-  void LetGo() {
-    Patch(kRoot, R"({"metadata":{"finalizers":null}})");
-    ASSERT_FALSE(Exists(kRoot));
-  }
-  std::string VerdictOnTermination() {
-    const auto look = Watcher().TerminationLook();
-    return look ? std::string(ToString(Decide(look->facts).reason)) : "none";
   }
   // A rollout may delete our pod, but not be done with it.
   void PatchTemplate(const std::string& change) {
@@ -167,37 +158,6 @@ TEST_F(ObserverTest, EvidenceIsAsOldAsTheFirstReadOfWhatCouldKeepTheCluster) {
   EXPECT_GT(sent.time_since_epoch(), look_.began.time_since_epoch());
 }
 
-// On it stand holds, and the pod template of a rollout to another driver.
-TEST_F(ObserverTest, EvidenceAboutARootThatIsTakenDownIsAsOldAsTheReadOfThatRoot) {
-  Look();
-  Patch(kRoot, R"({"metadata":{"finalizers":["example.com/held"]}})");
-  Delete(kRoot);
-  Delete(kDriver);
-  std::optional<BootTime> asked;
-  kubernetes_.on_request = [&](const Request& request, const User&) {
-    if (!asked && request.target.ends_with("/deployments/spark-m")) asked = clock_.BootNow();
-    clock_.elapsed += Duration(100);
-  };
-  const auto look = Watcher().TerminationLook();
-  kubernetes_.on_request = {};
-  ASSERT_TRUE(look && asked);
-  EXPECT_EQ(look->evidence_since.sent, *asked);
-}
-
-// A claim may have taken it off since the root was last seen.
-TEST_F(ObserverTest, AnAppStatusDiesWithTheRoot) {
-  TakeDownCompleted();
-  LetGo();
-  EXPECT_EQ(VerdictOnTermination(), "active");
-}
-
-TEST_F(ObserverTest, AnAppStatusThatWasReadOnATerminatingRootStays) {
-  TakeDownCompleted();
-  EXPECT_EQ(VerdictOnTermination(), "completed");
-  LetGo();
-  EXPECT_EQ(VerdictOnTermination(), "completed");
-}
-
 TEST_F(ObserverTest, AnOwnerThatIsBackWhenOtherDriversWereLookedForIsUnknown) {
   LookAgain(OtherDriversToo::kNo, [this] { Delete(kDriver); });
   ASSERT_TRUE(Decide(look_.facts).abandoned());
@@ -216,15 +176,6 @@ TEST_F(ObserverTest, AnOwnerThatOnlyAConfirmingReadHasSeenIsRemembered) {
       R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"left","namespace":"lab",)"
       R"("labels":{"app":"bob"}},"spec":{"containers":[{"name":"main","image":"x"}]}})");
   EXPECT_EQ(Decide(Look().facts).reason, Reason::kDriverRunning);
-}
-
-TEST_F(ObserverTest, AMemberOfTheClusterIsNotRememberedAsItsOwner) {
-  Delete(kDriver);
-  const Snapshot look = Look();
-  MakeDriver(R"("oshinko-cluster":"spark",)");
-  Watcher().FindOtherDrivers(look, {});
-  Delete(kDriver);
-  EXPECT_FALSE(Look().seen);
 }
 
 TEST_F(ObserverTest, AnOwnerThatOnlyALookThatFailsHasSeenIsRemembered) {
@@ -292,29 +243,48 @@ TEST_F(ObserverTest, AnOwnerThatWasAMemberWhenLastSeenIsNotAnAbsentDriver) {
   EXPECT_EQ(Verdict(), "owner-absent");
 }
 
-TEST_F(ObserverTest, AnAppStatusIsTheRecordedOwnersWord) {
+// A restarted watcher knows it by the mark.
+TEST_F(ObserverTest, ThatTheOwnerIsAMemberIsRecorded) {
+  MakeDriver(R"("oshinko-cluster":"spark",)");
   const Snapshot look = Look();
-  const std::string uid = look.root->meta.uid;
-  Annotate(kRoot, "root-uid", uid);
-  Annotate(kRoot, "app-status", "completed");
-  EXPECT_EQ(Verdict(), "active") << "nobody's";
-  const auto record = [&](RecordedOwner owner) {
-    JsonWriter patch;
-    patch.StartObject().Key("metadata").StartObject().Key("annotations").StartObject();
-    patch.Field(annotation::kRecordedOwner, *OwnerMarks(owner).at(annotation::kRecordedOwner));
-    Patch(kRoot, patch.EndObject().EndObject().EndObject().Text());
-  };
-  RecordedOwner another = *look.seen;
-  another.uid = "another";
-  record(another);
+  ASSERT_TRUE(look.seen && look.seen->is_member);
+  Record(*look.seen);
+  Delete(kDriver);
+  observer_.reset();
+  EXPECT_EQ(Verdict(), "misconfigured");
+}
+
+TEST_F(ObserverTest, AMemberThatOnlyAConfirmingReadHasSeenIsNoDriverThatIsGone) {
+  Delete(kDriver);
+  const Snapshot look = Look();
+  MakeDriver(R"("oshinko-cluster":"spark",)");
+  Watcher().FindOtherDrivers(look, {});
+  Delete(kDriver);
+  EXPECT_EQ(Verdict(), "misconfigured");
+}
+
+TEST_F(ObserverTest, TheDriversWordCountsForOneCommandWhileNothingElseOfItRuns) {
+  Look();
   EXPECT_EQ(Verdict(), "active");
-  record(*look.seen);
-  EXPECT_EQ(Verdict(), "completed");
-  // It is the word of one pod, and a rollout may have begun another.
-  Annotate(kRoot, "app-status-by", "bob-old/0123");
+  Watcher().SetWord("completed");
+  EXPECT_EQ(Verdict(), "completed") << "its one pod is about to end";
+  Watcher().SetCaller("another", "another");
   EXPECT_EQ(Verdict(), "driver-running");
-  const std::string pod = NameOfPod("bob");
-  Annotate(kRoot, "app-status-by", pod + "/" + ObjectUid("/api/v1/namespaces/lab/pods/" + pod));
+  Watcher().SetCaller("", NameOfPod("bob"));
+  EXPECT_EQ(Verdict(), "completed");
+  Watcher().SetWord("terminated");
+  EXPECT_EQ(Verdict(), "active");
+  Watcher().SetWord(std::nullopt);
+  EXPECT_EQ(Verdict(), "active") << "it is written nowhere";
+}
+
+TEST_F(ObserverTest, OfTwoPodsOfTheDriverOneRunsOnWhoeverSaysSo) {
+  kubernetes_.Apply(
+      R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"left","namespace":"lab",)"
+      R"("labels":{"app":"bob"}},"spec":{"containers":[{"name":"main","image":"x"}]}})");
+  Watcher().SetWord("completed");
+  EXPECT_EQ(Verdict(), "driver-running");
+  Patch(PathOfPod("left") + "/status", R"({"status":{"phase":"Succeeded"}})");
   EXPECT_EQ(Verdict(), "completed");
 }
 
@@ -391,14 +361,6 @@ TEST_F(ObserverTest, ALaterMasterPodForAnotherDriverKeepsWhileItRuns) {
   EXPECT_EQ(Verdict(), "owner-absent");
 }
 
-TEST_F(ObserverTest, AnEarlierMasterPodForAnotherDriverIsOfThePast) {
-  Delete(kDriver);
-  Annotate(PathOfPod(settings_.settings.pod), "owner", "deployment/alice");
-  clock_.elapsed += std::chrono::seconds(2);
-  settings_.settings.pod = StartSecondPod();
-  EXPECT_EQ(Verdict(), "owner-absent");
-}
-
 TEST_F(ObserverTest, TheMasterRootsAnnotationMustNameTheOwnerThatIsGiven) {
   Delete(kDriver);
   for (const char* same : {"deployment/bob", "deploy.apps/bob", "bob"}) {
@@ -413,13 +375,17 @@ TEST_F(ObserverTest, TheMasterRootsAnnotationMustNameTheOwnerThatIsGiven) {
 
 TEST_F(ObserverTest, AHoldOnThePodTemplateHolds) {
   Delete(kDriver);
-  PatchTemplate(
-      R"({"metadata":{"annotations":{"cluster-watcher/hold-until":"2026-12-25T00:00:00Z"}}})");
+  const auto hold = [&](const std::string& until) {
+    Patch(kRoot, R"({"spec":{"replicas":0,"template":{"metadata":{"annotations":)"
+                 R"({"cluster-watcher/hold-until":")" +
+                     until + "\"}}}}}");
+  };
+  hold("2026-12-25T00:00:00Z");
+  LookFromOutside();
   EXPECT_EQ(Verdict(), "held");
   EXPECT_NE(Decide(Look().facts).detail.find("pod template of deployment.apps/spark-m"),
             std::string::npos);
-  PatchTemplate(
-      R"({"metadata":{"annotations":{"cluster-watcher/hold-until":"2026-12-23T00:00:00Z"}}})");
+  hold("2026-12-23T00:00:00Z");
   EXPECT_EQ(Verdict(), "owner-absent");
 }
 
@@ -452,23 +418,6 @@ TEST_F(ObserverTest, AMisspeltAnnotationThatIsAddedAfterTheStartIsAMistakeWhileI
   EXPECT_EQ(Verdict(), "active");
 }
 
-// A bare pod is its own root, and a mark of this version has the name of a setting.
-TEST_F(ObserverTest, MarksOfTheFirstVersionOnABarePodAreNoSettings) {
-  kubernetes_.Apply(
-      R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"bare","namespace":"lab",)"
-      R"("labels":{"oshinko-cluster":"other","oshinko-type":"master"},)"
-      R"("annotations":{"cluster-watcher/owner-kind":"statefulset.apps",)"
-      R"("cluster-watcher/owner-name":"lab/bob","cluster-watcher/owner-uid":"u",)"
-      R"("cluster-watcher/root-uid":"another"}},)"
-      R"("spec":{"containers":[{"name":"main","image":"x"}]}})");
-  settings_.settings.pod = "bare";
-  EXPECT_EQ(Verdict(), "active");
-  Patch(PathOfPod("bare"),
-        R"({"metadata":{"annotations":{"cluster-watcher/owner-kind":null,)"
-        R"("cluster-watcher/owner-name":null,"cluster-watcher/owner-uid":null}}})");
-  EXPECT_EQ(Verdict(), "active") << "they are rewritten";
-}
-
 // `check` beside a watcher, in its own pod: that one's flags aren't ours.
 TEST_F(ObserverTest, WhoAsksForPeopleKnowsTheFlagsOfTheWatcherToo) {
   Patch(kRoot,
@@ -489,21 +438,184 @@ TEST_F(ObserverTest, WhoAsksForPeopleKnowsTheFlagsOfTheWatcherToo) {
   }
 }
 
-TEST_F(ObserverTest, OutsideOfPodsATemplateTellsTheMasterToo) {
-  settings_.settings.pod.clear();
-  settings_.settings.cluster = "pi";
-  for (const char* type : {"worker", "master"}) {
-    observer_.reset();
+TEST_F(ObserverTest, OfTwoPodsThatNameTwoDriversTheOlderKeepsTheClusterTooUnlessItEnds) {
+  const std::string older = PathOfPod(settings_.settings.pod);
+  Annotate(older, "owner", "deployment/bob");
+  clock_.elapsed += std::chrono::seconds(2);
+  settings_.settings.pod = StartSecondPod();
+  settings_.settings.owner = *OwnerName::Parse("deployment/alice");
+  Annotate(PathOfPod(settings_.settings.pod), "owner", "deployment/alice");
+  EXPECT_EQ(Verdict(), "ambiguous");
+  Patch(older + "/status", R"({"status":{"phase":"Failed","reason":"Evicted"}})");
+  EXPECT_EQ(Verdict(), "owner-absent");
+}
+
+// An admission may write the owner on the pod alone.
+TEST_F(ObserverTest, WhatAnAdmissionPutsOnAPodBesideItsTemplateIsNoRollout) {
+  Delete(kDriver);
+  Annotate(PathOfPod(settings_.settings.pod), "owner", "deployment/bob");
+  EXPECT_EQ(Verdict(), "owner-absent");
+  PatchTemplate(R"({"metadata":{"labels":{"more":"x"}}})");
+  EXPECT_EQ(Verdict(), "ambiguous") << "the next pods have no owner";
+}
+
+TEST_F(ObserverTest, APodThatHasEndedSaysNothing) {
+  Delete(kDriver);
+  const std::string ended = PathOfPod(settings_.settings.pod);
+  Annotate(ended, "owner", "deployment/alice");
+  Annotate(ended, "hold-until", "2199-12-24T00:00:00Z");
+  const std::string lives = PathOfPod(StartSecondPod());
+  LookFromOutside();
+  EXPECT_EQ(Verdict(), "held") << "on each pod that hasn't ended";
+  Patch(ended + "/status", R"({"status":{"phase":"Failed","reason":"Evicted"}})");
+  EXPECT_NE(PathOfPod(Look().pod->meta.name), ended);
+  EXPECT_EQ(Verdict(), "owner-absent");
+  Annotate(lives, "hold-until", "2199-12-24T00:00:00Z");
+  EXPECT_EQ(Verdict(), "held");
+}
+
+TEST_F(ObserverTest, TheNewestPodThatRunsSpeaksAndWhereNoneDoesTheTemplate) {
+  clock_.elapsed += std::chrono::seconds(2);
+  const std::string newest = StartSecondPod();
+  const std::string finalizer = R"({"metadata":{"finalizers":["example.com/held"]}})";
+  LookFromOutside();
+  EXPECT_EQ(Look().pod->meta.name, newest);
+  Patch(PathOfPod(newest), finalizer);
+  Delete(PathOfPod(newest));
+  EXPECT_NE(Look().pod->meta.name, newest) << "of those that don't terminate";
+  Patch(kRoot, R"({"spec":{"replicas":0}})");
+  EXPECT_FALSE(Look().pod);
+}
+
+// A quota may refuse its pods, or somebody has scaled it to 0.
+TEST_F(ObserverTest, AnotherMasterIsSeenByItsTemplateAlone) {
+  Delete(kDriver);
+  ASSERT_EQ(Verdict(), "owner-absent");
+  const std::string sets = "/apis/apps/v1/namespaces/lab/statefulsets/more";
+  const auto make = [&](const std::string& pods) {
     kubernetes_.Apply(
         R"({"apiVersion":"apps/v1","kind":"StatefulSet",)" +
-        Meta("pi-set", R"(,"labels":{"oshinko-cluster":"pi"})") +
-        R"(,"spec":{"replicas":0,"selector":{"matchLabels":{"app":"pi"}},"template":{"metadata":)"
-        R"({"labels":{"app":"pi","oshinko-type":")" +
-        type + R"("}},"spec":{"containers":[{"name":"main","image":"x"}]}}}})");
+        Meta("more", R"(,"labels":{"oshinko-cluster":"spark"})") +
+        R"(,"spec":{"replicas":0,"selector":{"matchLabels":{"app":"more"}},"template":)" + pods +
+        "}}");
+  };
+  const std::string spec = R"("spec":{"containers":[{"name":"main","image":"x"}]})";
+  const std::pair<std::string, const char*> cases[] = {
+      {R"({"metadata":{"labels":{"app":"more"}},)" + spec + "}", "owner-absent"},
+      {R"({"metadata":{"labels":{"app":"more","oshinko-type":"master"}},)" + spec + "}",
+       "ambiguous"},
+      {R"({"metadata":{"labels":{"app":"more"},"annotations":{"cluster-watcher/inject":"true"}},)" +
+           spec + "}",
+       "ambiguous"},
+      {R"({"metadata":{"labels":{"app":"more"}},"spec":{"containers":[{"name":)"
+       R"("cluster-watcher","image":"x"}]}})",
+       "ambiguous"},
+  };
+  for (const auto& [pods, verdict] : cases) {
+    make(pods);
+    EXPECT_EQ(Verdict(), verdict) << pods;
+    Delete(sets);
+  }
+}
+
+TEST_F(ObserverTest, ACustomResourceThatIsLabelledMasterIsOneWhereItIsServed) {
+  DefineRayClusters();
+  Delete(kDriver);
+  const auto make = [&](const std::string& type) {
+    kubernetes_.Apply(R"({"apiVersion":"ray.io/v1","kind":"RayCluster",)" +
+                      Meta("ray", R"(,"labels":{"oshinko-cluster":"spark","oshinko-type":")" +
+                                      type + "\"}") +
+                      "}");
+  };
+  make("worker");
+  EXPECT_EQ(Verdict(), "owner-absent");
+  Delete("/apis/ray.io/v1/namespaces/lab/rayclusters/ray");
+  make("master");
+  EXPECT_EQ(Verdict(), "ambiguous");
+}
+
+TEST_F(ObserverTest, AServiceOfTheMasterIsNoMaster) {
+  Delete(kDriver);
+  kubernetes_.Apply(
+      R"({"apiVersion":"v1","kind":"Service",)" +
+      Meta("spark", R"(,"labels":{"oshinko-cluster":"spark","oshinko-type":"master"})") +
+      R"(,"spec":{"ports":[{"port":7077}]}})");
+  EXPECT_EQ(Verdict(), "owner-absent");
+}
+
+TEST_F(ObserverTest, OutsideOfPodsARootThatOnlyAsksForAWatcherIsTheMaster) {
+  MakeWorkload("alice", "");
+  kubernetes_.Apply(
+      R"({"apiVersion":"apps/v1","kind":"StatefulSet",)" +
+      Meta("pi-set", R"(,"labels":{"oshinko-cluster":"pi"})") +
+      R"(,"spec":{"replicas":0,"selector":{"matchLabels":{"app":"pi"}},"template":{"metadata":)"
+      R"({"labels":{"app":"pi"},"annotations":{"cluster-watcher/inject":"true",)"
+      R"("cluster-watcher/owner":"deployment/alice","cluster-watcher/grace-period":"1h"}},)"
+      R"("spec":{"containers":[{"name":"main","image":"x"}]}}}})");
+  LookFromOutside("pi");
+  TextMap taken;
+  in_force_.emplace(settings_, [&](const TextMap& annotations) {
+    taken = annotations;
+    return settings_;
+  });
+  observer_.emplace(client_, discovery_, clock_, *in_force_);
+  EXPECT_EQ(Look().root->meta.name, "pi-set");
+  EXPECT_EQ(taken["cluster-watcher/owner"], "deployment/alice");
+  EXPECT_EQ(taken["cluster-watcher/grace-period"], "1h");
+}
+
+TEST_F(ObserverTest, AnObjectThatNamesAnotherOwnerKeepsUnlessItOnlyCopiesThat) {
+  Delete(kDriver);
+  kubernetes_.Apply(
+      R"({"apiVersion":"apps/v1","kind":"ReplicaSet",)" +
+      Meta("old", R"(,"labels":{"oshinko-cluster":"spark"},)"
+                  R"("annotations":{"cluster-watcher/owner":"deployment/alice"})") +
+      R"(,"spec":{"replicas":0,"selector":{"matchLabels":{"app":"w"}},"template":{"metadata":)"
+      R"({"labels":{"app":"w"}},"spec":{"containers":[{"name":"main","image":"x"}]}}}})");
+  const std::string set = "/apis/apps/v1/namespaces/lab/replicasets/old";
+  EXPECT_EQ(Verdict(), "ambiguous");
+  Patch(set, R"({"metadata":{"annotations":{"cluster-watcher/owner":"deployment/bob"}}})");
+  EXPECT_EQ(Verdict(), "owner-absent");
+  Patch(set, R"({"metadata":{"labels":{"ephemeral":"alice"}}})");
+  EXPECT_EQ(Verdict(), "ambiguous");
+  Patch(set, R"({"metadata":{"ownerReferences":[{"apiVersion":"apps/v1","kind":"Deployment",)"
+             R"("name":"spark-m","uid":")" +
+                 ObjectUid(kRoot) + R"(","controller":true}]}})");
+  EXPECT_EQ(Verdict(), "owner-absent");
+}
+
+TEST_F(ObserverTest, AMemberThatIsKeptAndWouldGoWithTheRootIsAMistake) {
+  Delete(kDriver);
+  const std::string owned = R"("ownerReferences":[{"apiVersion":"apps/v1","kind":"Deployment",)"
+                            R"("name":"spark-m","uid":")" +
+                            ObjectUid(kRoot) + "\"}]";
+  MakeMap("data", "," + owned);
+  const auto judge = [&] {
     const Snapshot look = Look();
-    EXPECT_EQ(look.root.has_value(), type == std::string("master"));
-    EXPECT_EQ(look.facts.problem.find("has no master") == std::string::npos, look.root.has_value());
-    Delete("/apis/apps/v1/namespaces/lab/statefulsets/pi-set");
+    return std::string(ToString(Decide(look.facts, Watcher().FindOtherDrivers(look, {})).reason));
+  };
+  EXPECT_EQ(judge(), "owner-absent");
+  Annotate(kMaps + std::string("/data"), "keep", "true");
+  EXPECT_EQ(judge(), "misconfigured");
+  Patch(kMaps + std::string("/data"), R"({"metadata":{"ownerReferences":null}})");
+  EXPECT_EQ(judge(), "owner-absent");
+  kubernetes_.Apply(R"({"apiVersion":"v1","kind":"Pod",)" +
+                    Meta("kept", R"(,"labels":{"oshinko-cluster":"spark"},"annotations":)"
+                                 R"({"cluster-watcher/keep":"true"},)" +
+                                     owned) +
+                    R"(,"spec":{"containers":[{"name":"main","image":"x"}]}})");
+  EXPECT_EQ(Verdict(), "misconfigured") << "of what runs pods any look sees it";
+}
+
+TEST_F(ObserverTest, ABarePodWithAWatcherIsASecondMaster) {
+  Delete(kDriver);
+  for (const bool has_watcher : {false, true}) {
+    kubernetes_.Apply(R"({"apiVersion":"v1","kind":"Pod",)" +
+                      Meta(has_watcher ? "master" : "worker",
+                           R"(,"labels":{"oshinko-cluster":"spark"})") +
+                      R"(,"spec":{"containers":[{"name":"main","image":")" +
+                      (has_watcher ? "example.com/cluster-watcher:1" : "x") + "\"}]}}");
+    EXPECT_EQ(Verdict(), has_watcher ? "ambiguous" : "owner-absent");
   }
 }
 
@@ -596,19 +708,6 @@ TEST_F(ObserverTest, AGlanceSeesWhichJobsACronJobRuns) {
       << snapshot.seen->pod_selector;
 }
 
-TEST_F(ObserverTest, ARootThatMayNotBeListedIsListedAgainLater) {
-  Look();
-  EXPECT_TRUE(Watcher().IsAroundAsBefore({}));
-  Refuse("GET", "?fieldSelector", 403);
-  EXPECT_FALSE(Watcher().IsAroundAsBefore({}));
-  kubernetes_.GetFaults().Clear();
-  const std::size_t requests = kubernetes_.Count("");
-  EXPECT_FALSE(Watcher().IsAroundAsBefore({}));
-  EXPECT_EQ(kubernetes_.Count(""), requests);
-  for (int i = 0; i < 9; ++i) EXPECT_FALSE(Watcher().IsAroundAsBefore({}));
-  EXPECT_TRUE(Watcher().IsAroundAsBefore({}));
-}
-
 TEST_F(ObserverTest, AnotherRootOfTheNameIsNotAsBefore) {
   Look();
   Patch(PathOfPod(settings_.settings.pod), R"({"metadata":{"finalizers":["example.com/held"]}})");
@@ -617,22 +716,6 @@ TEST_F(ObserverTest, AnotherRootOfTheNameIsNotAsBefore) {
   kubernetes_.Admin("DELETE", std::string(kRoot) + "?propagationPolicy=Orphan");
   MakeRoot();
   EXPECT_FALSE(Watcher().IsAroundAsBefore({}));
-}
-
-// What is made before the root was last seen goes with the cluster when somebody takes it down.
-TEST_F(ObserverTest, EachTimeTheRootIsSeenIsKnownByTimeAndVersion) {
-  Look();
-  clock_.elapsed += std::chrono::minutes(1);
-  MakeMap("late");
-  const WallTime then = clock_.WallNow();
-  ASSERT_TRUE(Watcher().IsAroundAsBefore({}));
-  Refuse("GET", "/deployments/spark-m", 503);
-  const Snapshot snapshot = Look();
-  ASSERT_FALSE(snapshot.root);
-  EXPECT_GE(*snapshot.root_seen_at, std::chrono::floor<std::chrono::seconds>(then));
-  const auto late = JsonDocument::Parse(Read(std::string(kMaps) + "/late").body);
-  EXPECT_TRUE(IsNoLaterVersion(*late->root()["metadata"]["resourceVersion"].AsString(),
-                               snapshot.root_seen_version));
 }
 
 }  // namespace

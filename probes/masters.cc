@@ -1,0 +1,94 @@
+#include "probes/masters.h"
+
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+
+#include "probes/kube/discovery.h"
+#include "probes/owner_kinds.h"
+#include "probes/watcher_container.h"
+
+namespace cluster_watcher {
+namespace {
+
+constexpr std::string_view kPodTemplateHash = "pod-template-hash";
+constexpr std::string_view kInject = "cluster-watcher/inject";
+constexpr std::string_view kStatus = "cluster-watcher/status";  // written by the injection
+
+// How a framework labels its masters.
+struct MasterLabel {
+  std::string_view key;
+  std::string_view value;
+};
+constexpr MasterLabel kMasterLabels[] = {{kTypeLabel, kMasterType}};
+
+template <typename Label>
+bool IsLabelled(const Label& label) {
+  return std::any_of(std::begin(kMasterLabels), std::end(kMasterLabels),
+                     [&](const MasterLabel& one) { return label(one.key) == one.value; });
+}
+
+bool IsPod(const ResourceType& type) { return type.kind == "Pod" && type.group.empty(); }
+
+bool IsMasterPod(JsonValue pod) {
+  return IsLabelledMaster(pod["metadata"]) ||
+         pod["metadata"]["annotations"][kInject].AsString() == "true" ||
+         WatcherContainerOf(pod).self.IsObject();
+}
+
+void WriteSorted(JsonValue value, JsonWriter& text) {
+  if (value.IsArray()) {
+    text.StartArray();
+    for (const JsonValue element : value.Elements()) WriteSorted(element, text);
+    text.EndArray();
+  } else if (value.IsObject()) {
+    auto members = value.Members();
+    std::sort(members.begin(), members.end(),
+              [](const auto& one, const auto& other) { return one.first < other.first; });
+    text.StartObject();
+    for (const auto& [key, member] : members) {
+      if (key == kPodTemplateHash) continue;
+      WriteSorted(member, text.Key(key));
+    }
+    text.EndObject();
+  } else {
+    text.Value(value);
+  }
+}
+
+}  // namespace
+
+bool CanBeMaster(const ResourceType& type) {
+  return IsWorkload(type) ||
+         (!Discovery::IsAlwaysServed(type.group) && type.group != "route.openshift.io");
+}
+
+bool IsLabelledMaster(JsonValue metadata) {
+  return IsLabelled([&](std::string_view key) { return metadata["labels"][key].AsString(); });
+}
+
+bool IsMaster(const ResourceType& type, JsonValue object) {
+  if (IsPod(type)) return IsMasterPod(object);
+  const JsonValue pods = PodTemplateOf(type, object);
+  return CanBeMaster(type) &&
+         (IsLabelledMaster(object["metadata"]) || (pods.IsObject() && IsMasterPod(pods)));
+}
+
+bool IsMaster(const ResourceType& type, const ObjectMeta& meta) {
+  if (IsPod(type) && (meta.Annotation(kInject) == "true" || meta.Annotation(kStatus))) return true;
+  return CanBeMaster(type) && IsLabelled([&](std::string_view key) { return meta.Label(key); });
+}
+
+JsonValue PodTemplateOf(const ResourceType& type, JsonValue object) {
+  if (!IsWorkload(type)) return {};
+  const JsonValue spec = object["spec"];
+  return type.kind == "CronJob" ? spec["jobTemplate"]["spec"]["template"] : spec["template"];
+}
+
+std::string PodTemplateText(JsonValue pods) {
+  JsonWriter text;
+  WriteSorted(pods, text);
+  return text.Text();
+}
+
+}  // namespace cluster_watcher

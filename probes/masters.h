@@ -1,0 +1,38 @@
+// Which objects of a cluster are its masters: the one definition, for every rule, command and
+// policy.
+#pragma once
+
+#include <string>
+
+#include "probes/base/json.h"
+#include "probes/kube/object_meta.h"
+
+namespace cluster_watcher {
+
+// Oshinko's labels.
+inline constexpr char kTypeLabel[] = "oshinko-type";
+inline constexpr char kMasterType[] = "master";
+
+// Whether objects of this kind are masters if they say so: those that run pods, or stand for what
+// does. A Service that is labelled as the master is its Service.
+bool CanBeMaster(const ResourceType& type);
+
+// Whether the metadata of a Pod or of a pod template is labelled as a master's.
+bool IsLabelledMaster(JsonValue metadata);
+
+// Whether `object`, which was read whole, is a master: its pod template, or it itself if it is a
+// Pod, is labelled so, annotated cluster-watcher/inject: "true", or has the watcher's container; or
+// it is labelled so itself. It need not have pods.
+bool IsMaster(const ResourceType& type, JsonValue object);
+
+// The same as far as metadata tells: not by the pod template. Of a pod it tells of a container that
+// was injected.
+bool IsMaster(const ResourceType& type, const ObjectMeta& meta);
+
+// Returns the template of the pods that `object` makes; absent if it isn't a built-in workload.
+JsonValue PodTemplateOf(const ResourceType& type, JsonValue object);
+// A text that is the same for a Deployment's pod template and for that of a ReplicaSet made from
+// it, whatever the order of fields.
+std::string PodTemplateText(JsonValue pods);
+
+}  // namespace cluster_watcher

@@ -1,0 +1,76 @@
+#include "watcher/observation/member_kinds.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "probes/base/names.h"
+
+namespace cluster_watcher {
+namespace {
+
+constexpr const char* kBuiltInMembers[] = {"deployments.apps",
+                                           "statefulsets.apps",
+                                           "replicasets.apps",
+                                           "replicationcontrollers",
+                                           "daemonsets.apps",
+                                           "jobs.batch",
+                                           "cronjobs.batch",
+                                           "pods",
+                                           "services",
+                                           "configmaps",
+                                           "ingresses.networking.k8s.io",
+                                           "networkpolicies.networking.k8s.io",
+                                           "horizontalpodautoscalers.autoscaling",
+                                           "poddisruptionbudgets.policy",
+                                           "deploymentconfigs.apps.openshift.io",
+                                           "routes.route.openshift.io",
+                                           "rayclusters.ray.io",
+                                           "daskclusters.kubernetes.dask.org",
+                                           "flinkdeployments.flink.apache.org"};
+
+MemberKinds FindKinds(const std::vector<std::string>& wanted, const Settings& settings,
+                      Discovery& discovery, const Patience& patience) {
+  MemberKinds kinds;
+  std::vector<KindName> names;
+  for (const std::string& kind : wanted) names.push_back(SplitKindName(kind));
+  discovery.ConfirmMissingGroups(names, patience);
+  for (const std::string& kind : wanted) {
+    const KindName name = SplitKindName(kind);
+    auto type = discovery.ByPlural(name.kind, name.group, patience);
+    if (!type) {
+      kinds.errors.push_back(std::move(type).error());
+    } else if (*type && (*type)->namespaced) {
+      kinds.types.push_back(**type);
+    } else if (!settings.resources.empty()) {
+      kinds.not_served.push_back(kind);
+    }
+  }
+  return kinds;
+}
+
+}  // namespace
+
+std::vector<std::string> MemberKindNames(const Settings& settings) {
+  if (!settings.resources.empty()) return settings.resources;
+  std::vector<std::string> kinds(std::begin(kBuiltInMembers), std::end(kBuiltInMembers));
+  if (settings.volumes != Volumes::kPreserve) kinds.emplace_back("persistentvolumeclaims");
+  return kinds;
+}
+
+MemberKinds FindMemberKinds(const Settings& settings, Discovery& discovery,
+                            const Patience& patience) {
+  return FindKinds(MemberKindNames(settings), settings, discovery, patience);
+}
+
+MemberKinds FindOwnedKinds(const Settings& settings, Discovery& discovery,
+                           const Patience& patience) {
+  std::vector<std::string> kinds = MemberKindNames(settings);
+  if (!settings.resources.empty()) {
+    std::copy_if(
+        std::begin(kBuiltInMembers), std::end(kBuiltInMembers), std::back_inserter(kinds),
+        [](const char* kind) { return Discovery::IsAlwaysServed(SplitKindName(kind).group); });
+  }
+  return FindKinds(kinds, settings, discovery, patience);
+}
+
+}  // namespace cluster_watcher

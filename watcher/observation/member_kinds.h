@@ -1,0 +1,27 @@
+// Of which kinds the members of a cluster can be.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "probes/kube/discovery.h"
+#include "watcher/settings/settings.h"
+
+namespace cluster_watcher {
+
+// The kinds that members can be.
+struct MemberKinds {
+  std::vector<ResourceType> types;      // the served ones
+  std::vector<std::string> not_served;  // kinds of --resources: "widgets.example.com"
+  std::vector<ApiError> errors;         // why it isn't known whether others are served
+};
+// Returns their names, "rayclusters.ray.io": the built-in list, or that of `--resources`.
+std::vector<std::string> MemberKindNames(const Settings& settings);
+MemberKinds FindMemberKinds(const Settings& settings, Discovery& discovery,
+                            const Patience& patience);
+// The kinds of what members may own. `--resources` says what is a member, but what a member owns
+// goes with it whatever its kind.
+MemberKinds FindOwnedKinds(const Settings& settings, Discovery& discovery,
+                           const Patience& patience);
+
+}  // namespace cluster_watcher

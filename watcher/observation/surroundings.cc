@@ -1,0 +1,379 @@
+#include "watcher/observation/surroundings.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "probes/owner_kinds.h"
+#include "probes/pod_state.h"
+#include "probes/watcher_container.h"
+#include "watcher/observation/changed_settings.h"
+#include "watcher/observation/member_kinds.h"
+#include "watcher/protocol/member_annotations.h"
+
+namespace cluster_watcher {
+namespace {
+
+constexpr int kLongestChain = 16;
+
+const ResourceType& Pods() { return *FindBuiltInByName("pods", ""); }
+const ResourceType& Namespaces() { return *FindBuiltInByName("namespaces", ""); }
+
+std::string ControllerUid(const ObjectMeta& meta) {
+  const OwnerReference* controller = meta.Controller();
+  return controller == nullptr ? "" : controller->uid;
+}
+
+// Whether an object is the one with this UID, or has it above itself as far as is listed.
+class Chains {
+ public:
+  explicit Chains(const KubeObjects& objects) {
+    for (const KubeObject& object : objects) by_uid_.emplace(object.meta.uid, &object);
+  }
+  // What is made from a master's pod template is one too.
+  const KubeObject* WorkloadAbove(const KubeObject& object) const {
+    const auto above = by_uid_.find(ControllerUid(object.meta));
+    const bool is_workload = above != by_uid_.end() && IsWorkload(above->second->type);
+    return is_workload ? above->second : nullptr;
+  }
+  bool IsBelow(const KubeObject& object, const std::string& uid) const {
+    const KubeObject* current = &object;
+    for (int i = 0; i < kLongestChain; ++i) {
+      if (current->meta.uid == uid) return true;
+      const OwnerReference* controller = current->meta.Controller();
+      if (controller == nullptr) return false;
+      if (controller->uid == uid) return true;
+      const auto above = by_uid_.find(controller->uid);
+      if (above == by_uid_.end()) return false;
+      current = above->second;
+    }
+    return false;
+  }
+
+ private:
+  std::map<std::string, const KubeObject*, std::less<>> by_uid_;
+};
+
+void AddOnce(KubeObjects& objects, KubeObject object) {
+  const bool is_new = std::none_of(objects.begin(), objects.end(), [&](const KubeObject& one) {
+    return one.meta.uid == object.meta.uid;
+  });
+  if (is_new) objects.push_back(std::move(object));
+}
+
+}  // namespace
+
+void NoteProblem(Snapshot& snapshot, const ApiError& error) {
+  if (snapshot.facts.problem.empty()) snapshot.facts.problem = error.message;
+  if (error.failure == ApiFailure::kForbidden) snapshot.forbidden = true;
+}
+
+SurroundingsReader::SurroundingsReader(KubeClient& client, Discovery& discovery,
+                                       SettingsInForce& settings)
+    : client_(client), discovery_(discovery), settings_(settings), probe_(client, discovery) {}
+
+std::vector<ApiRequest> SurroundingsReader::PodAndNamespaceRequests() const {
+  const Settings& settings = *settings_;
+  std::vector<ApiRequest> requests = {ApiRequest::GetMetadata(Namespaces(), "", settings.ns)};
+  if (!settings.pod.empty()) {
+    requests.push_back(ApiRequest::Get(Pods(), settings.ns, settings.pod));
+  }
+  return requests;
+}
+
+std::vector<ApiRequest> SurroundingsReader::Requests(const Patience& patience) {
+  std::vector<ApiRequest> requests = PodAndNamespaceRequests();
+  requests.push_back(ApiRequest::Get(root_->type, root_->meta.ns(), root_->meta.name));
+  if (const auto types = MakerTypes(patience)) {
+    for (ApiRequest& list : probe_.MakerRequests(*types, *cluster_, patience)) {
+      requests.push_back(std::move(list));
+    }
+  }
+  return requests;
+}
+
+// Of other kinds of members those that stand for what runs pods, such as a RayCluster.
+Result<std::vector<ResourceType>, ApiError> SurroundingsReader::MakerTypes(
+    const Patience& patience) {
+  std::vector<ResourceType> types(WorkloadTypes().begin(), WorkloadTypes().end());
+  for (const std::string& member : MemberKindNames(*settings_)) {
+    const KindName kind = SplitKindName(member);
+    if (Discovery::IsAlwaysServed(kind.group)) continue;
+    auto type = discovery_.ByPlural(kind.kind, kind.group, patience);
+    if (!type) return Unexpected{std::move(type).error()};
+    const bool counts =
+        *type && (*type)->namespaced && CanBeMaster(**type) && !IsWorkload(**type);
+    if (counts) types.push_back(**std::move(type));
+  }
+  return types;
+}
+
+Surroundings SurroundingsReader::Read(Snapshot& snapshot, const Patience& patience) {
+  Surroundings around;
+  ReadPod(around, snapshot, patience);
+  if (!snapshot.GoesOn()) return around;
+  if (snapshot.cluster) cluster_ = snapshot.cluster;
+  ReadRoot(around, snapshot, patience);
+  return around;
+}
+
+void SurroundingsReader::ReadPod(Surroundings& around, Snapshot& snapshot,
+                                 const Patience& patience) {
+  const Settings& settings = *settings_;
+  pod_.reset();
+  namespace_.reset();
+  auto answers = client_.DoAll(PodAndNamespaceRequests(), kReadsSideBySide, patience);
+  if (answers[0]) {
+    snapshot.facts.server_time = answers[0]->server_time;
+    if (auto meta = ReadObjectMeta(answers[0]->document.root())) {
+      namespace_ = *std::move(meta);
+      around.ns = namespace_;
+    }
+  } else if (answers[0].error().failure != ApiFailure::kForbidden) {
+    NoteProblem(snapshot, answers[0].error());
+  }
+  if (settings.pod.empty()) return FindMaster(around, snapshot, patience);
+  if (!answers[1]) {
+    snapshot.pod_gone = answers[1].error().failure == ApiFailure::kNotFound;
+    return NoteProblem(snapshot, answers[1].error());
+  }
+  snapshot.facts.server_time = answers[1]->server_time;
+  TakePod(snapshot, answers[1]->document.root());
+  if (snapshot.pod) pod_ = snapshot.pod->meta;
+}
+
+void SurroundingsReader::TakePod(Snapshot& snapshot, JsonValue pod) {
+  auto meta = ReadObjectMeta(pod);
+  if (!meta) return NoteProblem(snapshot, {ApiFailure::kUnexpected, meta.error().message, {}});
+  const bool is_new = pod_uid_ != meta->uid;
+  // Outside of pods the next one speaks when the last has ended.
+  if (is_new && !pod_uid_.empty() && !settings_->pod.empty()) {
+    snapshot.pod_gone = true;
+    return;
+  }
+  TextMap annotations = meta->annotations();
+  if (settings_->pod.empty() || asks_for_people_) AddSettingsOfWatcher(pod, annotations);
+  if (is_new) {
+    settings_.TakeAnnotations(annotations);
+    settings_at_start_ = annotations;
+  }
+  pod_uid_ = meta->uid;
+  auto& errors = snapshot.facts.setting_errors;
+  // A misspelt hold may have been added since the start.
+  errors = settings_.ErrorsIn(annotations);
+  for (std::string& change : ChangedSettings(settings_at_start_, annotations)) {
+    errors.push_back(std::move(change));
+  }
+  ReadSteps(*meta, snapshot.steps, errors);
+  if (auto error = DeleteOrderError(*meta)) errors.push_back(*std::move(error));
+  const Settings& settings = *settings_;
+  const std::string name = settings.cluster.empty()
+                               ? meta->Label(settings.cluster_label).value_or("")
+                               : settings.cluster;
+  if (name.empty()) {
+    errors.push_back("the pod " + meta->name + " has no label " + settings.cluster_label +
+                     ": label it, or give --cluster");
+  } else {
+    snapshot.cluster = ClusterId{settings.ns, settings.cluster_label, name};
+  }
+  snapshot.mounted = MountedBy(pod);
+  snapshot.orders = ReadWatcherOrders(pod);
+  snapshot.pod_waits = WaitsForItsWatcher(pod);
+  snapshot.is_watched = IsWatched(pod);
+  snapshot.pod = KubeObject{Pods(), *std::move(meta)};
+}
+
+// Outside of a pod the look starts from the cluster's own master.
+void SurroundingsReader::FindMaster(Surroundings& around, Snapshot& snapshot,
+                                    const Patience& patience) {
+  const Settings& settings = *settings_;
+  const ClusterId cluster{settings.ns, settings.cluster_label, settings.cluster};
+  List(around, cluster, snapshot, patience);
+  if (!around.makers) return;
+  for (const auto& [type, error] : around.makers->skipped) NoteProblem(snapshot, error);
+  if (around.makers->objects.empty() && !root_) {
+    snapshot.no_such_cluster = snapshot.facts.problem.empty();
+    return;
+  }
+  snapshot.cluster = cluster;
+  if (!root_) FindRoot(*around.makers, snapshot, patience);
+  if (!root_) return;
+  Sort(around, *root_, snapshot, patience);
+  FindPodThatSpeaks(around, snapshot, patience);
+}
+
+// Others that there are make the cluster ambiguous.
+void SurroundingsReader::FindRoot(const ClusterListing& makers, Snapshot& snapshot,
+                                  const Patience& patience) {
+  const KubeObject* master = nullptr;
+  for (const KubeObject& object : makers.objects) {
+    if (!makers.masters.contains(object.meta.uid) || object.meta.deleting) continue;
+    if (master == nullptr || object.type == Pods()) master = &object;
+  }
+  if (master == nullptr) {
+    const std::string why = "the cluster " + snapshot.cluster->name +
+                            " has no master: nothing of it is labelled oshinko-type=master, asks "
+                            "for a watcher or has one, nor makes pods that do";
+    return NoteProblem(snapshot, {ApiFailure::kUnexpected, why, {}});
+  }
+  auto root = probe_.RootOf(*master, *snapshot.cluster, makers.objects, patience);
+  if (!root) return NoteProblem(snapshot, root.error());
+  root_ = *std::move(root);
+}
+
+void SurroundingsReader::FindPodThatSpeaks(const Surroundings& around, Snapshot& snapshot,
+                                           const Patience& patience) {
+  std::vector<const KubeObject*> pods;
+  for (const KubeObject& pod : around.master_pods) pods.push_back(&pod);
+  std::sort(pods.begin(), pods.end(), [](const KubeObject* one, const KubeObject* other) {
+    return std::pair(one->meta.created, one->meta.name) >
+           std::pair(other->meta.created, other->meta.name);
+  });
+  const std::optional<ClusterId> cluster = snapshot.cluster;
+  for (const KubeObject* pod : pods) {
+    auto read = client_.Do(ApiRequest::Get(Pods(), cluster->ns, pod->meta.name), patience);
+    if (!read && read.error().failure == ApiFailure::kNotFound) continue;
+    if (!read) return NoteProblem(snapshot, read.error());
+    if (!IsRunning(read->document.root())) continue;
+    TakePod(snapshot, read->document.root());
+    snapshot.cluster = cluster;
+    return;
+  }
+}
+
+void SurroundingsReader::ReadRoot(Surroundings& around, Snapshot& snapshot,
+                                  const Patience& patience) {
+  if (!snapshot.cluster || (!snapshot.pod && !root_)) return;
+  std::optional<KubeObject> root;
+  if (root_) {
+    MasterRoot known(client_, *root_);
+    const RootState state = known.ReadWhole(patience);
+    if (state == RootState::kUnknown) return NoteProblem(snapshot, known.problem());
+    // A root that gets a controller is no longer the top: an orphaned ReplicaSet is adopted when
+    // its Deployment is created again.
+    const bool is_there = state == RootState::kOurs || state == RootState::kTerminating;
+    if (is_there && ControllerUid(known.object().meta) == ControllerUid(root_->meta)) {
+      root = known.object();
+      TakeTemplate(around, snapshot, root->type, known.whole());
+    } else {
+      snapshot.root_changed = true;
+      root_.reset();
+    }
+  }
+  if (!root) {
+    if (!snapshot.pod) return;
+    JsonDocument whole;
+    auto walked = probe_.RootOf(*snapshot.pod, *snapshot.cluster, {}, patience, &whole);
+    if (!walked) return NoteProblem(snapshot, walked.error());
+    root = *std::move(walked);
+    TakeTemplate(around, snapshot, root->type, whole.root());
+  }
+  root_ = root;
+  TakeRoot(snapshot, *std::move(root));
+}
+
+// Where no pod speaks the template does: none can be made, or its root is scaled to 0.
+void SurroundingsReader::TakeTemplate(Surroundings& around, Snapshot& snapshot,
+                                      const ResourceType& type, JsonValue root) {
+  const JsonValue pods = PodTemplateOf(type, root);
+  if (!pods.IsObject()) return;
+  PodsToCome to_come{ReadWatcherOrders(pods), {}, {}, PodTemplateText(pods)};
+  pods["metadata"]["annotations"].ForEachMember([&](std::string_view key, JsonValue value) {
+    if (auto text = value.AsString()) to_come.annotations.emplace(key, *text);
+  });
+  to_come.settings = to_come.annotations;
+  AddSettingsOfWatcher(pods, to_come.settings);
+  snapshot.next_orders = to_come.orders;
+  if (!snapshot.pod) {
+    settings_.TakeAnnotations(to_come.settings);
+    snapshot.orders = to_come.orders;
+    for (std::string& error : settings_.ErrorsIn(to_come.settings)) {
+      snapshot.facts.setting_errors.push_back(std::move(error));
+    }
+  }
+  around.pods_to_come = std::move(to_come);
+}
+
+void SurroundingsReader::TakeRoot(Snapshot& snapshot, KubeObject root) {
+  snapshot.root = std::move(root);
+  snapshot.facts.root_read = true;
+  snapshot.marks = ReadMarks(snapshot.root->meta);
+  snapshot.facts.ephemeral_label = snapshot.root->meta.Label(kEphemeralLabel);
+  if (IsKept(snapshot.root->meta)) snapshot.facts.kept_root = snapshot.root->Describe();
+  if (snapshot.root->meta.uid != (snapshot.pod ? snapshot.pod->meta.uid : "")) {
+    ReadSteps(snapshot.root->meta, snapshot.steps, snapshot.facts.setting_errors);
+  }
+}
+
+void SurroundingsReader::List(Surroundings& around, const ClusterId& cluster, Snapshot& snapshot,
+                              const Patience& patience) {
+  const auto types = MakerTypes(patience);
+  if (!types) return NoteProblem(snapshot, types.error());
+  around.makers = probe_.ListMakers(*types, cluster, patience);
+  for (const ApiError& error : around.makers->failed) NoteProblem(snapshot, error);
+}
+
+void SurroundingsReader::ReadMakers(Surroundings& around, Snapshot& snapshot,
+                                    const Patience& patience) {
+  if (!around.makers) List(around, *snapshot.cluster, snapshot, patience);
+  if (!around.makers) return;
+  for (const auto& [type, error] : around.makers->skipped) {
+    snapshot.facts.unlistable.push_back(type.QualifiedName());
+  }
+  if (around.sorted_for != snapshot.root->meta.uid) {
+    Sort(around, *snapshot.root, snapshot, patience);
+  }
+}
+
+void SurroundingsReader::Sort(Surroundings& around, const KubeObject& root, Snapshot& snapshot,
+                              const Patience& patience) {
+  const ClusterListing& makers = *around.makers;
+  const Chains chains(makers.objects);
+  around.sorted_for = root.meta.uid;
+  around.root_pods.clear();
+  around.master_pods.clear();
+  around.other_masters.clear();
+  around.named.clear();
+  for (const KubeObject& object : makers.objects) {
+    const bool is_pod = object.type == Pods();
+    const KubeObject* maker = is_pod ? chains.WorkloadAbove(object) : nullptr;
+    const bool is_master = makers.masters.contains(object.meta.uid) ||
+                           (maker != nullptr && makers.masters.contains(maker->meta.uid));
+    bool is_roots = chains.IsBelow(object, root.meta.uid);
+    if (is_master && !is_roots && !(is_pod && object.meta.deleting)) {
+      auto top = probe_.RootOf(object, *snapshot.cluster, makers.objects, patience);
+      if (!top) {
+        NoteProblem(snapshot, top.error());
+        continue;
+      }
+      is_roots = top->meta.uid == root.meta.uid;
+      if (!is_roots) AddOnce(around.other_masters, *std::move(top));
+    } else if (!is_master && !is_roots && SpeaksForItself(object)) {
+      around.named.push_back(object);
+    }
+    if (!is_roots || !is_pod) continue;
+    around.root_pods.push_back(object);
+    if (is_master && !object.meta.deleting) around.master_pods.push_back(object);
+  }
+}
+
+bool SurroundingsReader::IsAsBefore(const std::stop_token& stop) {
+  if (!root_ || !pod_) return false;
+  const auto is_same = [&](const ResourceType& type, const ObjectMeta& before) {
+    const auto read = client_.Do(
+        ApiRequest::GetMetadata(type, before.ns(), before.name, Freshness::kGlance), stop);
+    if (!read) return false;
+    const auto now = ReadObjectMeta(read->document.root());
+    return now && HasOnlyNewStatus(before, *now);
+  };
+  return (!namespace_ || is_same(Namespaces(), *namespace_)) && is_same(Pods(), *pod_) &&
+         is_same(root_->type, root_->meta);
+}
+
+void SurroundingsReader::NoteWritten(const ObjectMeta& root) {
+  if (root_ && root_->meta.uid == root.uid) root_->meta = root;
+}
+
+}  // namespace cluster_watcher

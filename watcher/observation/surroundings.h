@@ -1,0 +1,98 @@
+// What stands around the owner, as one look reads it: our pod, its namespace, the master root, and
+// what else of the cluster runs pods.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "probes/cluster_probe.h"
+#include "watcher/observation/snapshot.h"
+#include "watcher/protocol/master_root.h"
+#include "watcher/settings/settings_in_force.h"
+
+namespace cluster_watcher {
+
+// What the root's pod template says to the pods to come.
+struct PodsToCome {
+  WatcherOrders orders;
+  TextMap annotations;
+  TextMap settings;  // annotations, and the settings that its watcher has otherwise
+  std::string text;  // PodTemplateText
+};
+
+// The parts of a look that a snapshot doesn't show.
+struct Surroundings {
+  std::optional<ObjectMeta> ns;  // nullopt: it wasn't read, or may not be
+  std::optional<PodsToCome> pods_to_come;
+  std::optional<ClusterListing> makers;  // nullopt: not listed yet
+
+  // Sorted by whose they are, as far as a controller that isn't listed could be read.
+  std::string sorted_for;         // the UID of the root
+  KubeObjects root_pods;          // those that haven't ended; some may be terminating
+  KubeObjects master_pods;        // those of them that are masters and don't terminate
+  KubeObjects other_masters;      // other roots that are masters, each once
+  std::vector<KubeObject> named;  // the rest that speaks for itself
+};
+
+class SurroundingsReader {
+ public:
+  // The first pod that is read takes its annotations into `settings`.
+  SurroundingsReader(KubeClient& client, Discovery& discovery, SettingsInForce& settings);
+
+  void AsksForPeople() { asks_for_people_ = true; }
+  void SetRoot(KubeObject root) { root_ = std::move(root); }
+
+  const std::optional<KubeObject>& root() const { return root_; }        // as last read
+  const std::optional<ClusterId>& cluster() const { return cluster_; }  // the same
+
+  // Returns the requests with which it begins, as far as it is known what it will ask for.
+  std::vector<ApiRequest> Requests(const Patience& patience);
+  // Reads our pod, or outside of pods the one that speaks for the master, the namespace and the
+  // root. Ends with the first problem.
+  Surroundings Read(Snapshot& snapshot, const Patience& patience);
+  // Lists what else runs pods, if it isn't listed yet, and sorts it.
+  void ReadMakers(Surroundings& around, Snapshot& snapshot, const Patience& patience);
+
+  // Whether root, pod and namespace are as they were last read, as far as that counts here. Reads
+  // them from the API server's cache. False too if that isn't known.
+  bool IsAsBefore(const std::stop_token& stop);
+  // The root's metadata is now this, because this process has written it on top of what was read.
+  void NoteWritten(const ObjectMeta& root);
+
+ private:
+  std::vector<ApiRequest> PodAndNamespaceRequests() const;
+  Result<std::vector<ResourceType>, ApiError> MakerTypes(const Patience& patience);
+  void List(Surroundings& around, const ClusterId& cluster, Snapshot& snapshot,
+            const Patience& patience);
+  void Sort(Surroundings& around, const KubeObject& root, Snapshot& snapshot,
+            const Patience& patience);
+  void ReadPod(Surroundings& around, Snapshot& snapshot, const Patience& patience);
+  void TakePod(Snapshot& snapshot, JsonValue pod);
+  void FindMaster(Surroundings& around, Snapshot& snapshot, const Patience& patience);
+  void FindRoot(const ClusterListing& makers, Snapshot& snapshot, const Patience& patience);
+  void FindPodThatSpeaks(const Surroundings& around, Snapshot& snapshot, const Patience& patience);
+  void ReadRoot(Surroundings& around, Snapshot& snapshot, const Patience& patience);
+  void TakeRoot(Snapshot& snapshot, KubeObject root);
+  void TakeTemplate(Surroundings& around, Snapshot& snapshot, const ResourceType& type,
+                    JsonValue root);
+
+  KubeClient& client_;
+  Discovery& discovery_;
+  SettingsInForce& settings_;
+  ClusterProbe probe_;
+  bool asks_for_people_ = false;
+
+  // What one look leaves to the next.
+  std::string pod_uid_;        // empty: not read yet
+  TextMap settings_at_start_;  // the pod's annotations then
+  std::optional<ClusterId> cluster_;
+  std::optional<KubeObject> root_;
+  std::optional<ObjectMeta> pod_;  // nullopt: the last look didn't read it
+  std::optional<ObjectMeta> namespace_;
+};
+
+// Adds `error` as what makes the verdict of `snapshot` unknown, unless something does already.
+void NoteProblem(Snapshot& snapshot, const ApiError& error);
+
+}  // namespace cluster_watcher
