@@ -121,7 +121,7 @@ void SeenLooks::ReadOwner(const Exchange& exchange, const Json* list, const std:
   if (idle && !deleting && plan.zero_grace) look.grace = *plan.zero_grace;
 }
 
-void SeenLooks::ReadDrivers(const Exchange& exchange, const Json* list, SeenLook& look) const {
+void SeenLooks::ReadDrivers(const Exchange& exchange, const Json* list, SeenLook& look) {
   look.drivers_while_in_use = exchange.was_in_use;
   const Json* items = At(list, "items");
   if (items == nullptr || !items->IsArray()) return;

@@ -171,7 +171,7 @@ std::optional<DriverOutcome> WhyNotAnother(const DriverTools& tools, const Clust
 
 std::optional<DriverOutcome> WhyNotAUser(const DriverTools& tools, const Application& app) {
   const auto types =
-      ClusterProbe(tools.client, tools.discovery).DriverTypes("", tools.Reads());
+      ClusterProbe(tools.client, tools.discovery).DriverTypes(tools.Reads());
   if (!types) return Unknown(types.error());
   if (std::find(types->begin(), types->end(), app.owner->type) != types->end()) return std::nullopt;
   return DriverOutcome::Of(DriverExit::kWrongUsage,
