@@ -516,6 +516,15 @@ void Actors::Do(Deed deed) {
       world_.Create(kRunner, world_.DriverManifest(1));
       return;
     case Deed::kDriverFinished:
+      if (plan.driver == DriverKind::kWork) {
+        // As its operator: the status, and its pods, in no certain order.
+        world_.FinishWork(kRunner, random_.Chance(0.3));
+        timeline_.After(random_.Between(Micros(0), Micros(15'000'000)), [this] {
+          world_.Do(kRunner, "PATCH", World::CollectionOf("statefulsets") + "/bob-run",
+                    R"({"spec":{"replicas":0}})");
+        });
+        return;
+      }
       if (plan.driver != DriverKind::kJob) return scale(0);
       for (const ObjectPtr& pod : world_.All("", "pods")) {
         if (pod->name.starts_with("bob-")) {

@@ -506,7 +506,7 @@ void Judge::CheckTarget(const Exchange& exchange) {
 }
 
 // Checks promise 2 for any other write that took effect.
-void Judge::CheckWrite() {
+void Judge::CheckWrite(const Exchange& exchange) {
   const ObjectPtr now = world_.kubernetes().GetStore().FindUid(before_->uid);
   if (now == nullptr) return;
   const auto owners = OwnersOf(*before_);
@@ -515,6 +515,10 @@ void Judge::CheckWrite() {
   const bool is_claim = now->resource->kind == "PersistentVolumeClaim";
   if (adds || (left != owners && !is_claim)) {
     Break("2, nothing else is deleted", now->name + " has other ownerReferences now");
+  }
+  if (Contains(exchange.request.body, R"("cluster-watcher/collect-after":")") &&
+      !truth_.HasDeleted(exchange)) {
+    Break("2, nothing else is deleted", now->name + " is marked before anything is deleted");
   }
 }
 
@@ -575,7 +579,7 @@ void Judge::Handled(const Exchange& exchange, int status) {
     if (!untrue_.empty()) Break("8, what is kept loses nothing", untrue_);
     return truth_.NoteDeleted(exchange, root);
   }
-  CheckWrite();
+  CheckWrite(exchange);
   if (!root_before_) return;
   const ObjectPtr now = ObjectAt(world_, exchange.request.target);
   if (now == nullptr) return;

@@ -13,8 +13,8 @@
 //     driver was truly gone, and the cluster not in use. Until a process knows that a delete of its
 //     own was accepted, its last look is as fresh at each delete.
 //  2. Nothing outside of the cluster is deleted, nor what was made behind the root's deletion, and
-//     nothing with Orphan. Nothing is written by a dry run, nothing gets an ownerReference, and
-//     only claims lose some.
+//     nothing with Orphan. Nothing is written by a dry run, nothing gets an ownerReference, only
+//     claims lose some, and none is marked for collection before something is deleted.
 //  3. Each delete has the precondition of a UID that this watcher has read of this very object.
 //  4. Each delete is sent at most 5 s after a read that shows the master root under its UID, as
 //     being deleted by this watcher, and not to be kept. A deletion is taken over only from a pod
@@ -90,7 +90,7 @@ class Judge final : public Listener {
     bool operator==(const Marked&) const = default;
   };
 
-  void CheckWrite();
+  void CheckWrite(const Exchange& exchange);
   void CheckMarks(const Exchange& exchange, const SeenRoot& after);
   void CheckSeries(const Exchange& exchange);
   void CheckResumption(const Exchange& exchange);

@@ -47,9 +47,14 @@ TextMap FlagsOf(const Plan& plan, const Identity& identity) {
   }
   if (plan.zero_grace) flags["scaled-to-zero-grace-period"] = FormatDuration(*plan.zero_grace);
   if (plan.watch) flags["observe"] = "watch";
+  if (plan.driver == DriverKind::kWork) {
+    flags["completed-when"] = "{.status.phase}=Succeeded,Failed";
+  }
   if (!plan.all_kinds) {
     const std::string workers = kWorkerResources[static_cast<std::size_t>(plan.workers)];
-    flags["resources"] = "pods,services,configmaps" + (workers.empty() ? "" : "," + workers);
+    flags["resources"] = "pods,services,configmaps" + (workers.empty() ? "" : "," + workers) +
+                         (plan.volumes == std::string("preserve") ? "" : ",persistentvolumeclaims");
+    if (plan.set_of_farm) flags["resources"] += ",farms.example.com";
   }
   if (!identity.orders.owner.empty()) flags["owner"] = identity.orders.owner;
   if (identity.orders.dry_run) flags["dry-run"] = "true";

@@ -25,7 +25,11 @@ Plan Plan::Draw(std::uint64_t seed) {
   plan.driver = random.Pick(std::array{DriverKind::kDeployment, DriverKind::kDeployment,
                                        DriverKind::kDeployment, DriverKind::kDeployment,
                                        DriverKind::kStatefulSet, DriverKind::kReplicationController,
-                                       DriverKind::kJob});
+                                       DriverKind::kJob, DriverKind::kWork});
+  // A bare name isn't looked for among custom kinds.
+  if (plan.driver == DriverKind::kWork) {
+    plan.given = random.Chance(0.5) ? OwnerGiven::kByFlag : OwnerGiven::kByAnnotation;
+  }
   plan.workers = random.Between(0, 3);
   plan.web_service = random.Chance(0.3);
   plan.mounted_config = random.Chance(0.3);
@@ -36,6 +40,7 @@ Plan Plan::Draw(std::uint64_t seed) {
   plan.claims_go = random.Chance(0.5);
   plan.scaled_away = random.Chance(0.5);
   plan.workers_unwell = random.Chance(0.3);
+  plan.set_of_farm = plan.set_claims && random.Chance(0.3);
   plan.kept_owner = plan.kept_member ? random.Between(0, 2) : 0;
   plan.second_cluster = random.Chance(0.1);
   if (random.Chance(0.15)) plan.skew = Duration(random.Between(-4'000, 4'000));
@@ -95,6 +100,7 @@ Plan Plan::Draw(std::uint64_t seed) {
   if (plan.drivers) {
     // Without workers a cluster is never complete.
     if (plan.workers == 0 && random.Chance(0.8)) plan.workers = random.Pick(std::array{1, 3});
+    plan.set_of_farm = false;
     plan.shared_at_first = plan.given == OwnerGiven::kByLabel && random.Chance(0.3);
     plan.calm += seconds(random.Between(0, 8));
   }

@@ -13,7 +13,8 @@
 
 namespace cluster_watcher::simulation {
 
-enum class DriverKind { kDeployment, kStatefulSet, kReplicationController, kJob };
+// kWork: a custom kind of which the program knows nothing but --completed-when.
+enum class DriverKind { kDeployment, kStatefulSet, kReplicationController, kJob, kWork };
 enum class OwnerGiven { kByLabel, kByFlag, kByBoth, kByAnnotation };
 // Deeds that belong together, each timed on what a watcher does.
 enum class Plot {
@@ -58,7 +59,8 @@ struct Plan {
   bool set_claims;      // of the workers, if they are a StatefulSet,
   bool claims_go;       // which would delete them with itself,
   bool scaled_away;     // one of them was scaled away,
-  bool workers_unwell;  // and whose pods never get ready
+  bool workers_unwell;  // and whose pods never get ready,
+  bool set_of_farm;     // and that a custom resource controls, which is a member
   int kept_owner;       // of the kept member: 0 nobody, 1 the Service, 2 the workers
   bool second_cluster;  // of the same driver
   bool evicted_master;  // a master pod that has ended, sorts first, and says something else

@@ -104,8 +104,10 @@ void SeenLooks::ReadOwner(const Exchange& exchange, const Json* list, const std:
   look.owner_uid = TextAt(At(owner, "metadata", "uid"));
   const Json* replicas = At(owner, "spec", "replicas");
   const Json* suspend = At(owner, "spec", "suspend");
-  const bool idle = (replicas != nullptr && replicas->IsInt() && replicas->GetInt() == 0) ||
-                    (suspend != nullptr && suspend->IsTrue());
+  const bool is_work = plan.driver == DriverKind::kWork;
+  const bool idle = !is_work &&
+                    ((replicas != nullptr && replicas->IsInt() && replicas->GetInt() == 0) ||
+                    (suspend != nullptr && suspend->IsTrue()));
   const bool deleting = At(owner, "metadata", "deletionTimestamp") != nullptr;
   bool completed = false;
   if (const Json* conditions = At(owner, "status", "conditions");
@@ -116,6 +118,7 @@ void SeenLooks::ReadOwner(const Exchange& exchange, const Json* list, const std:
           (type == "Complete" || type == "Failed") && TextAt(At(&condition, "status")) == "True";
     }
   }
+  if (is_work) completed = TextAt(At(owner, "status", "phase")) == "Succeeded";
   look.owner_gone = deleting || completed || idle;
   look.completed = completed && !deleting && !idle;
   if (idle && !deleting && plan.zero_grace) look.grace = *plan.zero_grace;

@@ -110,11 +110,13 @@ void Truth::NoteDriver(Keepers& now) {
   // The pods of an owner that was never seen can't be told from others; each Job has pods of its
   // own.
   const bool is_job = plan.driver == DriverKind::kJob;
-  if (driver == nullptr && (is_job || !drivers_.contains(recorded))) return;
+  const bool is_work = plan.driver == DriverKind::kWork;
+  if (driver == nullptr && (is_job || is_work || !drivers_.contains(recorded))) return;
   for (const ObjectPtr& pod : world_.All("", "pods")) {
     const auto app = TextOf(Find(pod->body, "metadata", "labels", "app"));
     if (app != World::kOwnerName || !Runs(pod)) continue;
     if (is_job && !World::IsPodOfJob(*pod, *driver)) continue;
+    if (is_work && !world_.IsOfWork(*pod, *driver)) continue;
     Note(now, "the driver's pod " + pod->name + " runs");
   }
 }
@@ -183,12 +185,21 @@ bool Truth::HasBegun(const Exchange& exchange, const std::string& root_uid) cons
          (until != named_until_.end() && exchange.sent - until->second <= kFresh);
 }
 
+bool Truth::HasDeleted(const Exchange& exchange) const {
+  return std::any_of(begun_.begin(), begun_.end(),
+                     [&](const auto& one) { return one.second == exchange.by->life; });
+}
+
 bool Truth::HoldsSurvivor(const small_kubernetes::Object& object) const {
   const auto& store = world_.kubernetes().GetStore();
   const bool claims_stay = world_.plan().volumes != std::string("delete");
   if (claims_stay && TextOf(Find(object.body, "spec", "persistentVolumeClaimRetentionPolicy",
                                  "whenDeleted")) == "Delete") {
     return true;
+  }
+  if (object.resource->kind == "Farm") {
+    const ObjectPtr set = world_.Get("apps", "statefulsets", "spark-w");
+    return set != nullptr && HoldsSurvivor(*set);
   }
   return std::any_of(survivors_.begin(), survivors_.end(), [&](const auto& survivor) {
     const ObjectPtr one = store.FindUid(survivor.first);

@@ -44,6 +44,8 @@ class Truth {
   // Whether this process has deleted something of the cluster, and the marks on its root have named
   // it until 5 s before the exchange.
   bool HasBegun(const Exchange& exchange, const std::string& root_uid) const;
+  // Whether this process has deleted anything.
+  bool HasDeleted(const Exchange& exchange) const;
   // Whether an object can't go without something that must survive: it owns that, or makes claims
   // that go with it.
   bool HoldsSurvivor(const small_kubernetes::Object& object) const;

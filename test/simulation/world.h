@@ -77,6 +77,9 @@ class World {
   // As `kubectl rollout undo`: the template and the annotations of an earlier ReplicaSet come back.
   void RollBack(const char* who, const small_kubernetes::ObjectPtr& set);
 
+  // The driver, if it is a Work, says that it has succeeded. `is_behind`: that was before it was
+  // changed last.
+  void FinishWork(const char* who, bool is_behind);
   // Makes what is missing of the cluster's members.
   void CreateMembers(const char* who);
 
@@ -118,6 +121,7 @@ class World {
   static bool WantsToRun(const small_kubernetes::ObjectPtr& driver);
   // Whether pods of a driver run: of one that is there, or that has left them behind.
   bool HasDriverLeftPods();
+  bool IsOfWork(const small_kubernetes::Object& pod, const small_kubernetes::Object& work);
   static bool IsPodOfJob(const small_kubernetes::Object& pod, const small_kubernetes::Object& job);
   // Whether another driver wants to run on this cluster.
   bool IsInUse();
@@ -126,6 +130,7 @@ class World {
   void Populate();
   std::vector<std::string> MemberManifests();
   void EvictMaster(const char* who);
+  void RunWork(const char* who);
   std::string SetOfWorkers();
   std::string KeptMember();
   std::string Finalizers();
