@@ -79,10 +79,15 @@ TEST_F(FailureCase, Case16AnApiThatIsBrokenBlocksNothingElse) {
   MakeDriver();
   Proxy& proxy = BehindProxy();
   proxy.LieAbout("GET /apis/ray.io/", Lie::Answer(503, "service unavailable\n", "text/plain"));
-  proxy.LieAbout("GET /apis/example.com/", Lie::Answer(503, "service unavailable\n", "text/plain"));
-  Watcher& watcher = WatchOver("deployment/bob", {"--delete-deadline=3s"});
+  Watcher& watcher =
+      WatchOver("deployment/bob", {"--delete-deadline=3s", "--confirmations=1",
+                                   "--resources=deployments.apps,pods,services,configmaps,"
+                                   "persistentvolumeclaims,widgets.example.com"});
   ASSERT_TRUE(Keeps(watcher, "keep: active", 3));
   api().Delete("deployments", ns_, "bob");
+  ASSERT_TRUE(Shows(watcher, "keep: unknown")) << "there may be drivers of that group";
+  proxy.TellTheTruth();
+  proxy.LieAbout("GET /apis/example.com/", Lie::Answer(503, "service unavailable\n", "text/plain"));
   EXPECT_TRUE(Finishes(watcher));
 }
 

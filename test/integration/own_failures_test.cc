@@ -408,7 +408,7 @@ TEST_F(FailureCase, Case49WithoutTheRightToPatchThePollsStayCheap) {
       {"apiGroups": ["", "apps", "batch", "networking.k8s.io", "autoscaling", "policy"],
        "resources": ["*"], "verbs": ["get", "list", "delete"]},
       {"apiGroups": ["apps.openshift.io", "route.openshift.io", "ray.io", "kubernetes.dask.org",
-                     "flink.apache.org"],
+                     "flink.apache.org", "sparkoperator.k8s.io", "argoproj.io", "jobset.x-k8s.io"],
        "resources": ["*"], "verbs": ["get", "list", "delete"]},
       {"apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create"]}])");
   MakeCluster();

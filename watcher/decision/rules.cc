@@ -118,9 +118,11 @@ std::string WhyOver(const Facts& facts) {
 Outcome DriverRunning(const Facts& facts) {
   const std::string over = WhyOver(facts);
   if (over.empty()) return NoMatch("the owner isn't over");
-  if (facts.owner->still_running.empty()) return NoMatch("nothing of the owner runs");
-  return Match(Reason::kDriverRunning,
-               over + ", but " + facts.owner->still_running + " still runs");
+  // Who says that the application has completed is something of it that runs.
+  const bool is_said = facts.app_status == "completed" && facts.owner->object;
+  const std::string& running = is_said ? facts.also_running : facts.owner->still_running;
+  if (running.empty()) return NoMatch("nothing of the owner runs");
+  return Match(Reason::kDriverRunning, over + ", but " + running + " still runs");
 }
 
 // The answer of the rule for one observation, by which the owner is over.

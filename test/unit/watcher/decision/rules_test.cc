@@ -155,6 +155,23 @@ TEST(Rules, WhatRunsOfAnOwnerThatIsOverIsNamed) {
   EXPECT_EQ(Decide(facts).reason, Reason::kOwnerAdopted) << "it isn't over";
 }
 
+TEST(Rules, AnApplicationThatSaysThatItHasCompletedIsWhatRuns) {
+  for (const Observation observation :
+       {Observation::kDeleting, Observation::kScaledToZero, Observation::kCompleted}) {
+    Facts facts = ActiveFacts();
+    facts.owner->object = KubeObject{ResourceType{"apps", "v1", "deployments", "Deployment"}, {}};
+    Observe(facts, observation, "pod/bob-1");
+    SayCompleted(facts);
+    EXPECT_TRUE(Decide(facts).abandoned()) << ToString(observation);
+    facts.also_running = "pod/bob-2";
+    EXPECT_EQ(Decide(facts).reason, Reason::kDriverRunning) << ToString(observation);
+  }
+  Facts absent = ActiveFacts();
+  Observe(absent, Observation::kAbsent, "pod/bob-1");
+  SayCompleted(absent);
+  EXPECT_EQ(Decide(absent).reason, Reason::kDriverRunning) << "none was found that could say so";
+}
+
 TEST(Rules, OfAKindWithoutARowItIsSaidThatOnlyItsExistenceCounts) {
   const char kFlag[] = "--completed-when";
   for (const char* kind : {"Gizmo", "Workflow"}) {

@@ -172,12 +172,9 @@ TEST(PermissionsFor, ACustomOwner) {
   const auto before = Texts(PermissionsFor(Work()));
   ScopeOfWork work = Work();
   work.driver_types.push_back(kWidgets);
-  std::set<std::string> expected = {"lab: list widgets.example.com",
-                                    "lab: get widgets.example.com"};
-  EXPECT_EQ(Difference(Texts(PermissionsFor(work)), before), expected);
-  work.scaled_types = {kWidgets};
-  expected.insert("lab: get widgets.example.com/scale");
-  EXPECT_EQ(Difference(Texts(PermissionsFor(work)), before), expected);
+  EXPECT_EQ(
+      Difference(Texts(PermissionsFor(work)), before),
+      (std::set<std::string>{"lab: list widgets.example.com", "lab: get widgets.example.com"}));
   work = Work();
   work.driver_types.push_back(TypeOf("scheduledsparkapplications"));
   EXPECT_EQ(Difference(Texts(PermissionsFor(work)), before),
@@ -427,10 +424,8 @@ TEST_F(PermissionReviewTest, WhatIsServedCounts) {
                     GroupList({{"example.com", {"v1"}}, {"route.openshift.io", {"v1"}}}));
   api_.transport.On(ApiRequest::Discover("/apis/route.openshift.io/v1"),
                     ResourceList("route.openshift.io/v1", {TypeOf("route")}));
-  ResourceType scale = kWidgets;
-  scale.plural += "/scale";
   api_.transport.On(ApiRequest::Discover("/apis/example.com/v1"),
-                    ResourceList("example.com/v1", {kWidgets, scale}));
+                    ResourceList("example.com/v1", {kWidgets}));
   AnswerReviews([](const std::string& body) {
     return body.find("\"widgets\"") == body.npos && body.find("\"routes\"") == body.npos &&
            body.find("\"rayclusters\"") == body.npos;
@@ -442,8 +437,7 @@ TEST_F(PermissionReviewTest, WhatIsServedCounts) {
   const std::string series = "cluster_watcher_permission_missing{resource=\"";
   EXPECT_EQ(Missing(), series + "routes\",verb=\"delete\"} 1\n" + series +
                            "routes\",verb=\"list\"} 1\n" + series + "widgets\",verb=\"get\"} 1\n" +
-                           series + "widgets\",verb=\"list\"} 1\n" + series +
-                           "widgets/scale\",verb=\"get\"} 1\n");
+                           series + "widgets\",verb=\"list\"} 1\n");
 }
 
 TEST_F(PermissionReviewTest, ASharedClusterTakesLess) {

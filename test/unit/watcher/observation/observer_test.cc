@@ -636,7 +636,7 @@ TEST_F(ObserverTest, AKindThatMayNotBeListedIsNamedAndNothingIsDeletedForWantOfI
   Refuse("GET", "/replicationcontrollers", 403);
   const Decision active = Decide(Look().facts);
   EXPECT_EQ(active.reason, Reason::kActive);
-  EXPECT_NE(active.rules[5].detail.find("replicationcontrollers"), std::string::npos)
+  EXPECT_NE(active.rules[4].detail.find("replicationcontrollers"), std::string::npos)
       << active.rules[5].detail;
   Delete(kDriver);
   const Snapshot look = Look();
