@@ -153,7 +153,8 @@ void Judge::CheckResumption(const Exchange& exchange) {
   const auto found = std::find_if(roots.begin(), roots.end(), [&](const auto& seen) {
     return seen.second.uid == root_before_->uid && seen.second.phase == "deleting";
   });
-  if (found == roots.end() || looks.back().first < found->first) {
+  const bool is_own = begun_by_[root_before_->uid] == exchange.by->life;
+  if (!is_own && (found == roots.end() || looks.back().first < found->first)) {
     return Break(kPromise, "without a look after the marks were found");
   }
   const auto taken_over = taken_over_at_.find({root_before_->uid, exchange.by->life});
@@ -226,7 +227,11 @@ void Judge::CheckRight(const Exchange& exchange) {
     return Break(kPromise, "the marks say: " + last->phase + " by " + last->condemned_by);
   }
   if (exchange.sent - sent > kFresh) return Break(kPromise, "the root was read too long ago");
-  if (record.any_accepted || !exchange.by->as_planned || last->NamesOther()) return;
+  if (!exchange.by->as_planned || last->NamesOther()) return;
+  const bool knows_of_delete = LastOf(exchange, [](const Exchange& one) {
+    return one.Is(HttpMethod::kDelete) && one.answered && one.true_answer && one.status == 200;
+  });
+  if (knows_of_delete) return;
   CheckLastLook("1, the first deletes", exchange, root_uid);
 }
 
@@ -379,6 +384,14 @@ void Judge::CheckWhatIsLeft(const Exchange& exchange) {
   }
 }
 
+// Whether it is of a kind that --resources lacks, or that couldn't be listed.
+bool Judge::IsUnlisted(const Object& object) const {
+  const Plan& plan = world_.plan();
+  const std::string& kind = object.resource->kind;
+  if (plan.ailing != nullptr && plan.ailing == object.resource->plural) return true;
+  return plan.all_kinds ? kind == "Farm" : kind == "ReplicaSet";
+}
+
 // Checks promise 5 where people are told that the cluster is deleted.
 void Judge::CheckSaidDeleted(const Exchange& exchange) {
   ++counts_.said_deleted;
@@ -391,7 +404,8 @@ void Judge::CheckSaidDeleted(const Exchange& exchange) {
         TimeOf(std::string(TextOf(Find(pod->body, "metadata", "creationTimestamp"))));
     bool stays = IsToBeKept(*pod);
     for (ObjectPtr above = pod; above != nullptr && !stays;) {
-      stays = IsToBeKept(*above) || truth_.HoldsSurvivor(*above);
+      // What is below a controller of a kind that isn't listed is left, and named.
+      stays = IsToBeKept(*above) || truth_.HoldsSurvivor(*above) || IsUnlisted(*above);
       above = world_.kubernetes().GetStore().FindUid(above->controller_uid);
     }
     if (stays || !IsLabelled(*pod) || phase == "Failed" || phase == "Succeeded" ||
@@ -567,6 +581,7 @@ void Judge::CheckMarks(const Exchange& exchange, const SeenRoot& after) {
   } else {
     CheckResumption(exchange);
   }
+  begun_by_[after.uid] = exchange.by->life;
 }
 
 void Judge::Handled(const Exchange& exchange, int status) {

@@ -104,6 +104,7 @@ class Judge final : public Listener {
   void CheckRootIsLast(const Exchange& exchange);
   bool IsMemberKind(std::string_view plural) const;
   void CheckWhatIsLeft(const Exchange& exchange);
+  bool IsUnlisted(const small_kubernetes::Object& object) const;
   void CheckSaidDeleted(const Exchange& exchange);
   template <typename Is>
   const Exchange* LastOf(const Exchange& exchange, Is is_it) const;
@@ -118,6 +119,7 @@ class Judge final : public Listener {
   std::set<std::string> bereft_;
   std::map<std::string, MonotonicTime> crossed_at_;  // by the root's UID, last
   std::map<std::string, Marked> marked_;             // by watchers, last; by the root's UID
+  std::map<std::string, int> begun_by_;  // the life that wrote so last; by the root's UID
   // A master root's UID, and the life that has taken its deletion over; when.
   std::map<std::pair<std::string, int>, MonotonicTime> taken_over_at_;
   int last_life_to_delete_root_ = 0;

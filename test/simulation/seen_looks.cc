@@ -140,7 +140,7 @@ void SeenLooks::AddKeeping(const Exchange& exchange, SeenLook& look) {
   const std::string& target = exchange.request.target;
   const auto path = PathOf(target);
   const bool keeps = target == kNamespacePath || IsRootPath(target) ||
-                     Contains(target, "?labelSelector=oshinko-cluster%3Dspark&") ||
+                     Contains(target, "labelSelector=oshinko-cluster%3Dspark&") ||
                      Contains(target, "?labelSelector=uses-oshinko-cluster%3Dspark&") ||
                      (path && path->plural == "pods" && path->name == exchange.by->pod);
   if (keeps) look.kept_answered = std::max(look.kept_answered, *exchange.answered);
@@ -193,6 +193,12 @@ void SeenLooks::Add(const Exchange& exchange, const std::string& recorded, SeenL
   }
   const bool by_owners_name = Contains(target, "?fieldSelector=metadata.name%3Dbob");
   const bool other_kind = by_owners_name && !IsOwnerList(target);
+  // A list of all members says what would be deleted, and is no part of a look.
+  const bool is_of_members = path && Contains(target, "labelSelector=oshinko-cluster%3Dspark&");
+  if (is_of_members && std::find(std::begin(kWorkloads), std::end(kWorkloads), path->plural) ==
+                           std::end(kWorkloads)) {
+    return;
+  }
   if (!exchange.answered || !exchange.true_answer || exchange.status != 200) {
     // Once the owner is known, that it isn't of other kinds too need not be read again.
     if (!other_kind || !look.other_kinds.contains(target)) look.failed.insert(target);
@@ -206,7 +212,7 @@ void SeenLooks::Add(const Exchange& exchange, const std::string& recorded, SeenL
   if (target == "/apis") return;
   // The content of these lists doesn't matter. Most of a look's answers are such lists, so skip
   // parsing.
-  if (path && Contains(target, "?labelSelector=oshinko-cluster%3Dspark&")) {
+  if (is_of_members) {
     look.members.emplace(path->plural);
     return;
   }
@@ -244,8 +250,6 @@ void SeenLooks::Add(const Exchange& exchange, const std::string& recorded, SeenL
 
 void SeenLooks::Read(const Exchange& one, Record& record) const {
   if (auto seen = RootIn(one)) record.roots.emplace_back(one.number, *std::move(seen));
-  record.any_accepted |= one.Is(HttpMethod::kDelete) && one.true_answer && one.status == 200 &&
-                         !Contains(one.request.body, "\"dryRun\"");
   // Reads after a write no longer belong to the look.
   if (!one.Is(HttpMethod::kGet)) record.open = false;
   if (!one.Is(HttpMethod::kGet)) return;

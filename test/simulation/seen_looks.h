@@ -78,7 +78,6 @@ struct Record {
   std::set<std::string> name_failed;                    // could not be read, or
   std::set<std::string> name_read;                      // was
   std::vector<std::pair<std::size_t, SeenRoot>> roots;  // by number of the exchange
-  bool any_accepted = false;                            // a delete, as far as it knows
 };
 
 class SeenLooks {

@@ -114,7 +114,7 @@ void Truth::NoteDriver(Keepers& now) {
   if (driver == nullptr && (is_job || is_work || !drivers_.contains(recorded))) return;
   for (const ObjectPtr& pod : world_.All("", "pods")) {
     const auto app = TextOf(Find(pod->body, "metadata", "labels", "app"));
-    if (app != World::kOwnerName || !Runs(pod)) continue;
+    if (!app.starts_with(World::kOwnerName) || !Runs(pod)) continue;
     if (is_job && !World::IsPodOfJob(*pod, *driver)) continue;
     if (is_work && !world_.IsOfWork(*pod, *driver)) continue;
     Note(now, "the driver's pod " + pod->name + " runs");

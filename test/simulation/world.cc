@@ -529,7 +529,7 @@ bool World::HasDriverLeftPods() {
   for (const ObjectPtr& pod : All("", "pods")) {
     const auto phase = TextOf(Find(pod->body, "status", "phase"));
     if (pod->deleting || phase == "Succeeded" || phase == "Failed" ||
-        TextOf(Find(pod->body, "metadata", "labels", "app")) != kOwnerName) {
+        !TextOf(Find(pod->body, "metadata", "labels", "app")).starts_with(kOwnerName)) {
       continue;
     }
     // Pods of an earlier Job aren't the present one's.

@@ -330,7 +330,7 @@ bool Deletion::AwaitGone(MonotonicTime deadline, const std::stop_token& stop) {
       return true;
     }
     // A finalizer holds it, so nothing of what it owns is collected in the background.
-    if (is_held && pods) {
+    if (is_held && pods && !WhyEnded()) {
       deletes_.Send({&root_.object()}, PropagationPolicy::kForeground);
       foreground_at = tools_.clock.Now() + kBetweenForegroundDeletes;
     }
