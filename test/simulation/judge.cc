@@ -261,7 +261,14 @@ bool Judge::IsToGo(const Object& object) const {
   const bool is_mounted = world_.plan().mounted_config && object.name == "spark-config";
   return object.controller_uid.empty() && IsLabelled(object) && !IsToBeKept(object) &&
          !is_mounted && !(root != nullptr && root->uid == object.uid) &&
-         !truth_.HoldsSurvivor(object);
+         !truth_.HoldsSurvivor(object) && !MayHoldClaims(object);
+}
+
+// Whether it is a StatefulSet whose claims can't be told.
+bool Judge::MayHoldClaims(const Object& object) const {
+  const std::string_view ailing = world_.plan().ailing == nullptr ? "" : world_.plan().ailing;
+  return object.resource->kind == "StatefulSet" &&
+         (ailing == "statefulsets" || ailing == "persistentvolumeclaims");
 }
 
 // Checks promise 5.
@@ -389,7 +396,7 @@ bool Judge::IsUnlisted(const Object& object) const {
   const Plan& plan = world_.plan();
   const std::string& kind = object.resource->kind;
   if (plan.ailing != nullptr && plan.ailing == object.resource->plural) return true;
-  return plan.all_kinds ? kind == "Farm" : kind == "ReplicaSet";
+  return plan.all_kinds && kind == "Farm";
 }
 
 // Checks promise 5 where people are told that the cluster is deleted.
@@ -402,10 +409,12 @@ void Judge::CheckSaidDeleted(const Exchange& exchange) {
     const auto phase = TextOf(Find(pod->body, "status", "phase"));
     const auto created =
         TimeOf(std::string(TextOf(Find(pod->body, "metadata", "creationTimestamp"))));
-    bool stays = IsToBeKept(*pod);
+    const bool is_of_set = pod->Json().find(R"("kind":"ReplicaSet")") != std::string::npos;
+    bool stays = IsToBeKept(*pod) || (is_of_set && !world_.plan().all_kinds);
     for (ObjectPtr above = pod; above != nullptr && !stays;) {
       // What is below a controller of a kind that isn't listed is left, and named.
-      stays = IsToBeKept(*above) || truth_.HoldsSurvivor(*above) || IsUnlisted(*above);
+      stays = IsToBeKept(*above) || truth_.HoldsSurvivor(*above) || IsUnlisted(*above) ||
+              MayHoldClaims(*above);
       above = world_.kubernetes().GetStore().FindUid(above->controller_uid);
     }
     if (stays || !IsLabelled(*pod) || phase == "Failed" || phase == "Succeeded" ||
@@ -561,7 +570,7 @@ void Judge::CheckMarks(const Exchange& exchange, const SeenRoot& after) {
   if (!writes_deleting) return;
   const bool is_first = before.phase != "deleting";
   ++(is_first ? counts_.crossed : counts_.resumed);
-  crossed_at_[after.uid] = timeline_.Now();
+  if (is_first || begun_by_[after.uid] != exchange.by->life) crossed_at_[after.uid] = timeline_.Now();
   CheckClaims(after.uid);
   // A watcher of another rollout reads another driver, as does that of a cluster which another
   // application has claimed: what it does is judged by the truth alone.

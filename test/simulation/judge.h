@@ -12,7 +12,7 @@
 //     again after it, and the root was not written in between. At the last read of the owner the
 //     driver was truly gone, and the cluster not in use. Until a process knows that a delete of its
 //     own was accepted, its last look is as fresh at each delete.
-//  2. Nothing outside of the cluster is deleted, nor what was made behind the root's deletion, and
+//  2. Nothing outside of the cluster is deleted, nor what was made when the root was gone, and
 //     nothing with Orphan. Nothing is written by a dry run, nothing gets an ownerReference, only
 //     claims lose some, and none is marked for collection before something is deleted.
 //  3. Each delete has the precondition of a UID that this watcher has read of this very object.
@@ -104,6 +104,7 @@ class Judge final : public Listener {
   void CheckRootIsLast(const Exchange& exchange);
   bool IsMemberKind(std::string_view plural) const;
   void CheckWhatIsLeft(const Exchange& exchange);
+  bool MayHoldClaims(const small_kubernetes::Object& object) const;
   bool IsUnlisted(const small_kubernetes::Object& object) const;
   void CheckSaidDeleted(const Exchange& exchange);
   template <typename Is>

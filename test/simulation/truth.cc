@@ -123,16 +123,21 @@ void Truth::NoteDriver(Keepers& now) {
 
 void Truth::NoteRoot() {
   const ObjectPtr root = world_.Root();
-  Named named;
-  if (root != nullptr) {
-    const Body body(root->Json());
+  std::set<Named> named;
+  const auto note = [&](const ObjectPtr& object) {
+    if (object->Json().find("condemned-by") == std::string::npos) return;
+    const Body body(object->Json());
     const SeenRoot seen = SeenRoot::Read(body.root());
-    if (seen.phase == "deleting") named = {seen.uid, seen.condemned_by};
+    if (seen.phase == "deleting") named.emplace(seen.uid, seen.condemned_by);
+  };
+  if (root != nullptr) note(root);
+  for (const ObjectPtr& set : world_.All("apps", "replicasets")) note(set);
+  for (const Named& one : named_) {
+    if (!named.contains(one)) named_until_[one] = timeline_.Now();
   }
-  if (named != named_) named_until_[std::exchange(named_, named)] = timeline_.Now();
+  named_ = std::move(named);
   std::string uid = root == nullptr ? "" : root->uid;
   if (uid != root_uid_) roots_ended_.emplace(std::exchange(root_uid_, uid), version_);
-  if (root != nullptr && root->deleting) roots_ended_[uid] = root->version;
 }
 
 bool Truth::IsMadeAfter(const std::string& root_uid, const std::string& uid) const {
@@ -181,7 +186,7 @@ bool Truth::HasBegun(const Exchange& exchange, const std::string& root_uid) cons
   if (!begun_.contains({root_uid, exchange.by->life})) return false;
   const Named named{root_uid, exchange.by->Me()};
   const auto until = named_until_.find(named);
-  return named == named_ ||
+  return named_.contains(named) ||
          (until != named_until_.end() && exchange.sent - until->second <= kFresh);
 }
 

@@ -34,8 +34,7 @@ class Truth {
   // To be called before a delete takes effect that a watcher sent for the deletion of this master
   // root. Returns how it breaks the promise; empty: it doesn't.
   std::string WhyNotDelete(const Exchange& exchange, const std::string& root_uid);
-  // Whether an object was made when this master root was gone already, or going and no longer
-  // written.
+  // Whether an object was made when this master root was gone already.
   bool IsMadeAfter(const std::string& root_uid, const std::string& uid) const;
   // To be called when it has taken effect.
   void NoteDeleted(const Exchange& exchange, const std::string& root_uid) {
@@ -81,7 +80,7 @@ class Truth {
   std::set<std::pair<std::string, int>> begun_;
   // A master root's UID, and the watcher that its marks name as the one that deletes; until when.
   using Named = std::pair<std::string, std::string>;
-  Named named_;
+  std::set<Named> named_;
   std::map<Named, MonotonicTime> named_until_;
 };
 

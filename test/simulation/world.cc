@@ -520,8 +520,12 @@ bool World::IsPodOfJob(const small_kubernetes::Object& pod, const small_kubernet
 }
 
 bool World::IsOfWork(const small_kubernetes::Object& pod, const small_kubernetes::Object& work) {
+  return WorkOf(pod) == work.uid;
+}
+
+std::string World::WorkOf(const small_kubernetes::Object& pod) {
   const ObjectPtr set = kubernetes_.GetStore().FindUid(pod.controller_uid);
-  return set != nullptr && set->controller_uid == work.uid;
+  return set == nullptr ? "" : set->controller_uid;
 }
 
 bool World::HasDriverLeftPods() {
@@ -532,10 +536,11 @@ bool World::HasDriverLeftPods() {
         !TextOf(Find(pod->body, "metadata", "labels", "app")).starts_with(kOwnerName)) {
       continue;
     }
-    // Pods of an earlier Job aren't the present one's.
+    // Pods of an earlier Job aren't the present one's, and what a Work has orphaned is nobody's.
     const bool is_earlier =
         (plan_.driver == DriverKind::kJob && driver != nullptr && !IsPodOfJob(*pod, *driver)) ||
-        (plan_.driver == DriverKind::kWork && driver != nullptr && !IsOfWork(*pod, *driver));
+        (plan_.driver == DriverKind::kWork &&
+         (driver == nullptr ? WorkOf(*pod).empty() : !IsOfWork(*pod, *driver)));
     if (!is_earlier) return true;
   }
   return false;

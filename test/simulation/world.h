@@ -122,6 +122,8 @@ class World {
   // Whether pods of a driver run: of one that is there, or that has left them behind.
   bool HasDriverLeftPods();
   bool IsOfWork(const small_kubernetes::Object& pod, const small_kubernetes::Object& work);
+  // The UID of the Work that controls what controls it; empty: none does.
+  std::string WorkOf(const small_kubernetes::Object& pod);
   static bool IsPodOfJob(const small_kubernetes::Object& pod, const small_kubernetes::Object& job);
   // Whether another driver wants to run on this cluster.
   bool IsInUse();

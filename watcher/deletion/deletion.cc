@@ -265,8 +265,9 @@ std::size_t Deletion::SendDue(bool late) {
     for (const KubeObject& object : *group) {
       const HeldBack* held = WhyHeldBack(object);
       const bool stays = held != nullptr && (late || !held->may_pass);
-      const bool is_let_be =
-          late && (object.meta.deleting || deletes_.IsForbidden(object.meta.uid));
+      // What is made again each time may be terminating by now.
+      const bool is_let_be = late && (object.meta.deleting || deletes_.AcceptedAt(object.meta.uid) ||
+                                      deletes_.IsForbidden(object.meta.uid));
       if (!stays && !is_let_be && !CountsAsGone(object)) ++remaining;
     }
   }
