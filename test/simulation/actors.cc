@@ -28,13 +28,13 @@ constexpr std::array<int, kDeeds> kWeights{
     6, 3, 1, 2, 3, 3, 3, 8,     // the root
     3, 3, 2, 3, 2, 2, 3,        // members
     3, 2, 3, 4, 1,              // the rest
-    0, 0, 0, 0, 0,              // only where drivers claim the cluster
+    0, 0, 0, 0,                 // only where drivers claim the cluster
+    1, 3, 3, 3,
 };
 
 constexpr const char* kNoMarks =
     R"("cluster-watcher/phase":null,"cluster-watcher/condemned-by":null,)"
-    R"("cluster-watcher/reason":null,"cluster-watcher/deleting-since":null,)"
-    R"("cluster-watcher/deletes-begun":null)";
+    R"("cluster-watcher/reason":null,"cluster-watcher/deleting-since":null)";
 
 std::string NextDriverPath() {
   return World::CollectionOf("deployments") + "/" + World::kNextOwnerName;
@@ -105,7 +105,10 @@ const char* ToString(Deed deed) {
       "other application scaled to 0",
       "other application scaled to 1",
       "drivers act at once",
-      "driver says that it has completed",
+      "watcher held up for long",
+      "missing members made",
+      "second master",
+      "second master gone",
   };
   return kWords[static_cast<std::size_t>(deed)];
 }
@@ -151,7 +154,7 @@ void Actors::Begin() {
     timeline_.After(random_.Between(Micros(0), span), [this, deed] { Do(deed); });
   }
   for (int i = 0; i < plan.ambushes; ++i) {
-    constexpr std::array<int, 10> kStages{4, 3, 3, 3, 3, 3, 3, 1, 3, 3};
+    constexpr std::array<int, 9> kStages{4, 3, 3, 4, 4, 3, 1, 3, 3};
     const auto stage = static_cast<Stage>(random_.Weighted(kStages));
     const int most = stage >= Stage::kRequest ? 200 : stage >= Stage::kDelete ? 3 : 0;
     const Micros delay = random_.Chance(0.5)   ? Micros(0)
@@ -185,7 +188,7 @@ void Actors::Scheme(Plot plot) {
     case Plot::kDuel: {
       const bool by_force = random_.Chance(0.6);
       ambushes_.push_back(
-          {Stage::kBegun, 0, soon, by_force ? Deed::kDrainedByForce : Deed::kWatcherHeldUp});
+          {Stage::kCrossed, 0, soon, by_force ? Deed::kDrainedByForce : Deed::kWatcherHeldUp});
       ambushes_.push_back({Stage::kDelete, 0, soon + Micros(500'000),
                            by_force ? Deed::kMemberAdded : Deed::kRollout});
       return;
@@ -195,14 +198,24 @@ void Actors::Scheme(Plot plot) {
                                           Deed::kOutage};
       constexpr std::array<Deed, 3> kUses{Deed::kDriverCreated, Deed::kDriverToOne,
                                           Deed::kOtherDriver};
-      ambushes_.push_back({Stage::kBegun, 0, Micros(0), random_.Pick(kNaps)});
-      ambushes_.push_back({Stage::kBegun, 0, soon, random_.Pick(kUses)});
+      ambushes_.push_back({Stage::kCrossed, 0, Micros(0), random_.Pick(kNaps)});
+      ambushes_.push_back({Stage::kCrossed, 0, soon, random_.Pick(kUses)});
       return;
     }
     case Plot::kMadeAnew:
       ambushes_.push_back({Stage::kDeleted, 0, Micros(0), Deed::kMemberAdded});
       ambushes_.push_back({Stage::kDeleted, 0, at_once, Deed::kWatcherKilled});
       return;
+    case Plot::kSlept: {
+      constexpr std::array<Deed, 3> kBacks{Deed::kDriverCreated, Deed::kDriverToOne,
+                                           Deed::kOtherDriver};
+      ambushes_.push_back({Stage::kDeleted, 0, Micros(0), Deed::kWatcherHeldUpLong});
+      ambushes_.push_back({Stage::kDeleted, 0, at_once, random_.Pick(kBacks)});
+      ambushes_.push_back({Stage::kDeleted, 0, at_once, Deed::kDriverToOne});
+      ambushes_.push_back({Stage::kDeleted, 0, soon, Deed::kRollout});
+      ambushes_.push_back({Stage::kDeleted, 0, soon * 6, Deed::kMadeWhole});
+      return;
+    }
     case Plot::kTakenDown:
       ambushes_.push_back({Stage::kLastLook, 0, Micros(0), Deed::kRootDeleted});
       ambushes_.push_back({Stage::kLastLook, 0, at_once, Deed::kMemberAdded});
@@ -220,13 +233,10 @@ void Actors::SchemeWithDrivers() {
   if (random_.Chance(0.3)) at(4, 15, Deed::kOtherToZero);
   if (random_.Chance(0.2)) at(6, 18, Deed::kOtherToOne);
   if (random_.Chance(0.4)) at(0, 15, Deed::kStaleCache);
-  if (world_.plan().says_completed) {
-    for (int times = random_.Between(1, 2); times > 0; --times) at(1, 12, Deed::kDriverCompleted);
-  }
-  constexpr std::array<Stage, 9> kStages{
-      Stage::kCondemning, Stage::kCondemning, Stage::kCondemned,
-      Stage::kLastLook,   Stage::kCrossing,   Stage::kCrossed,
-      Stage::kBegun,      Stage::kDeleted,    Stage::kRootDeleted};
+  constexpr std::array<Stage, 8> kStages{Stage::kCondemning, Stage::kCondemning,
+                                         Stage::kCondemned,  Stage::kLastLook,
+                                         Stage::kCrossing,   Stage::kCrossed,
+                                         Stage::kDeleted,    Stage::kRootDeleted};
   const auto soon = [&] {
     return random_.Chance(0.4)   ? Micros(0)
            : random_.Chance(0.6) ? random_.Between(Micros(0), Micros(30'000))
@@ -262,6 +272,7 @@ void Actors::Calm() {
   if (random_.Chance(0.7)) Do(Deed::kUnheld);
   if (random_.Chance(0.7)) Do(Deed::kRootUnkept);
   if (random_.Chance(0.7)) Do(Deed::kOtherDriverGone);
+  if (random_.Chance(0.7)) Do(Deed::kSecondMasterGone);
   if (!world_.plan().finalizers_stay) {
     world_.TakeOffFinalizer(kPerson, world_.DriverPath());
     timeline_.After(random_.Between(Micros(0), Micros(8'000'000)),
@@ -355,8 +366,6 @@ void Actors::Handled(const Exchange& exchange, int status) {
   if (body.find(R"(phase":"condemned")") != std::string::npos) {
     condemned_ = true;
     Strike(Stage::kCondemned);
-  } else if (body.find(R"(deletes-begun":"true")") != std::string::npos) {
-    Strike(Stage::kBegun);
   } else if (body.find(R"(phase":"deleting")") != std::string::npos) {
     Strike(Stage::kCrossed);
   }
@@ -414,8 +423,6 @@ std::string Actors::OneWatcher() {
   return random_.Chance(0.7) ? some.back() : some[random_.Next() % some.size()];
 }
 
-// Marks that somebody can tell from true ones. Nobody could if they named something that was there
-// and is gone, in a watcher's own name.
 std::string Actors::ForgedMarks() {
   const ObjectPtr root = world_.Root();
   if (root == nullptr) return "";
@@ -441,25 +448,11 @@ std::string Actors::ForgedMarks() {
       text("yesterday"),
       "null"};
   add("deleting-since", since[random_.Chance(0.6) ? random_.Next() % 2 : random_.Next() % 6]);
-  if (random_.Chance(0.8)) add("deletes-begun", text("true"));
   if (random_.Chance(0.3)) add("reason", text("owner-absent"));
-  std::string first;
-  const auto name = [&](const std::string& object) {
-    first += (first.empty() ? "" : ",") + object;
-  };
-  // What is there still, as a watcher would name it; kinds that nobody serves; and nonsense.
-  for (const char* plural : {"services", "configmaps"}) {
-    for (const ObjectPtr& object : world_.All("", plural)) {
-      if (object->name.starts_with("spark") && random_.Chance(0.3)) {
-        name(std::string(plural) + "/" + object->name + "=" + HashOf(object->uid));
-      }
-    }
-  }
-  if (random_.Chance(0.3)) name("things.example.com/one=0011223344556677");
-  if (random_.Chance(0.3)) name("services/never=short");
-  if (random_.Chance(0.2)) name("pods/spark-w-gone=0011223344556677");
-  if (random_.Chance(0.2)) name("+services/an-orphan=0011223344556677");
-  if (random_.Chance(0.8)) add("first-deletes", text(first));
+  // Those of an earlier version.
+  if (random_.Chance(0.3)) add("deletes-begun", text("true"));
+  if (random_.Chance(0.3)) add("first-deletes", text("services/spark=0011223344556677"));
+  if (random_.Chance(0.3)) add("app-status", text("completed"));
   return marks;
 }
 
@@ -523,6 +516,15 @@ void Actors::Do(Deed deed) {
       world_.Create(kRunner, world_.DriverManifest(1));
       return;
     case Deed::kDriverFinished:
+      if (plan.driver == DriverKind::kWork) {
+        // As its operator: the status, and its pods, in no certain order.
+        world_.FinishWork(kRunner, random_.Chance(0.3));
+        timeline_.After(random_.Between(Micros(0), Micros(15'000'000)), [this] {
+          world_.Do(kRunner, "PATCH", World::CollectionOf("statefulsets") + "/bob-run",
+                    R"({"spec":{"replicas":0}})");
+        });
+        return;
+      }
       if (plan.driver != DriverKind::kJob) return scale(0);
       for (const ObjectPtr& pod : world_.All("", "pods")) {
         if (pod->name.starts_with("bob-")) {
@@ -630,9 +632,8 @@ void Actors::Do(Deed deed) {
       return Annotate(kPerson, World::kRootPath, kNoMarks);
     case Deed::kMarkTakenOff: {
       has_forged_marks_ = true;
-      constexpr std::array<const char*, 7> kMarks{"root-uid",     "phase",          "reason",
-                                                  "condemned-by", "deleting-since", "deletes-begun",
-                                                  "first-deletes"};
+      constexpr std::array<const char*, 5> kMarks{"root-uid", "phase", "reason", "condemned-by",
+                                                  "deleting-since"};
       return Annotate(kPerson, World::kRootPath,
                       "\"cluster-watcher/" + std::string(random_.Pick(kMarks)) + "\":null");
     }
@@ -645,7 +646,6 @@ void Actors::Do(Deed deed) {
                 plan.set_claims || plan.kept_owner != 0 ? R"({"propagationPolicy":"Orphan"})" : "");
       return;
     case Deed::kMemberMadeAgain: {
-      has_made_members_ = true;
       world_.Do(kPerson, "DELETE", "/api/v1/namespaces/lab/configmaps/spark-config");
       timeline_.After(random_.Between(Micros(0), Micros(300'000)),
                       [this] { world_.Create(kPerson, World::ConfigMap("spark-config")); });
@@ -654,7 +654,6 @@ void Actors::Do(Deed deed) {
     case Deed::kMemberKept:
       return Annotate(kPerson, OneMember(), R"("cluster-watcher/keep":"true")");
     case Deed::kMemberAdded:
-      has_made_members_ = true;
       world_.Create(kPerson, World::ConfigMap("spark-more-" + std::to_string(++added_)));
       return;
     case Deed::kMemberRelabelled:
@@ -711,15 +710,18 @@ void Actors::Do(Deed deed) {
       return;
     case Deed::kDriversAct:
       return drivers_->Nudge();
-    case Deed::kDriverCompleted: {
-      const ObjectPtr root = world_.Root();
-      if (root == nullptr) return;
-      const Body body(root->Json());
-      const auto uid =
-          TextAt(At(body.root(), "metadata", "annotations", "cluster-watcher/root-uid"));
-      if (uid != root->uid) return;  // beside marks of others it would make them true
-      return Annotate(kRunner, World::kRootPath, R"("cluster-watcher/app-status":"completed")");
-    }
+    case Deed::kWatcherHeldUpLong:
+      kubelet_->PauseOne(random_.Between(Micros(20'000'000), Micros(60'000'000)));
+      return;
+    case Deed::kMadeWhole:
+      world_.CreateMembers(kRunner);
+      return;
+    case Deed::kSecondMaster:
+      world_.Create(kPerson, World::SecondMaster());
+      return;
+    case Deed::kSecondMasterGone:
+      world_.Do(kPerson, "DELETE", World::CollectionOf("deployments") + "/" + World::kSecondMaster);
+      return;
   }
 }
 

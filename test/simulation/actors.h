@@ -72,9 +72,12 @@ enum class Deed {
   kOtherToZero,
   kOtherToOne,
   kDriversAct,
-  kDriverCompleted,
+  kWatcherHeldUpLong,
+  kMadeWhole,
+  kSecondMaster,
+  kSecondMasterGone,
 };
-inline constexpr std::size_t kDeeds = 58;
+inline constexpr std::size_t kDeeds = 61;
 const char* ToString(Deed deed);
 
 // Forwards what it hears to the judge, and acts in between.
@@ -98,7 +101,6 @@ class Actors final : public Listener {
   const std::array<std::uint64_t, kDeeds>& deeds() const { return deeds_; }
   // Whether a master root was deleted, but not its pods.
   bool has_orphaned_pods() const { return has_orphaned_pods_; }
-  bool has_made_members() const { return has_made_members_; }
   // Whether marks were written that are no watcher's, or that were taken off before.
   bool has_forged_marks() const { return has_forged_marks_; }
 
@@ -108,7 +110,6 @@ class Actors final : public Listener {
     kLastLook,   // the owner is read after it
     kCrossing,   // the point of no return is about to be passed
     kCrossed,
-    kBegun,
     kDelete,  // a delete is about to take effect
     kDeleted,
     kRootDeleted,
@@ -150,7 +151,6 @@ class Actors final : public Listener {
   std::vector<Ambush> ambushes_;
   bool condemned_ = false;
   bool has_orphaned_pods_ = false;
-  bool has_made_members_ = false;
   bool has_forged_marks_ = false;
   bool making_again_ = false;
   std::uint64_t version_ = 0;

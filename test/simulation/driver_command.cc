@@ -14,6 +14,8 @@ std::string DriverCommand::ToText() const {
       return "hold";
     case Kind::kUnhold:
       return "unhold";
+    case Kind::kCreate:
+      return ephemeral ? "create --ephemeral" : "create";
   }
   return "";
 }

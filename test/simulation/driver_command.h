@@ -9,7 +9,7 @@
 namespace cluster_watcher::simulation {
 
 struct DriverCommand {
-  enum class Kind { kClaim, kAwait, kRelease, kHold, kUnhold };
+  enum class Kind { kClaim, kAwait, kRelease, kHold, kUnhold, kCreate };
 
   Kind kind = Kind::kClaim;
   std::string app;  // as it is given: "deployment/bob", "bob"

@@ -1,9 +1,11 @@
 #include "test/simulation/driver_process.h"
 
+#include <span>
 #include <utility>
 
 #include "watcher/driver/await.h"
 #include "watcher/driver/claim.h"
+#include "watcher/driver/create.h"
 #include "watcher/driver/hold.h"
 
 namespace cluster_watcher::simulation {
@@ -39,7 +41,8 @@ DriverCommand DriverProcess::Of(Kind kind) {
   DriverCommand command;
   command.kind = kind;
   command.app = random_.Chance(0.3) ? app_ : world_.KindOfApplication(app_) + "/" + app_;
-  command.ephemeral = kind == Kind::kClaim && random_.Chance(app_ == World::kOwnerName ? 0.6 : 0.3);
+  const bool may_own = kind == Kind::kClaim || kind == Kind::kCreate;
+  command.ephemeral = may_own && random_.Chance(app_ == World::kOwnerName ? 0.6 : 0.3);
   command.timeout = std::chrono::seconds(random_.Pick(std::array{0, 1, 3, 8, 15}));
   return command;
 }
@@ -48,13 +51,16 @@ DriverCommand DriverProcess::Choose() {
   if (std::exchange(is_first_, false)) {
     return Of(random_.Chance(0.7) ? Kind::kClaim : Kind::kAwait);
   }
+  const bool is_missing = last_exit_ == DriverExit::kNoCluster;
+  if (is_missing && random_.Chance(0.7)) return Of(Kind::kCreate);
+  if (last_exit_ == DriverExit::kNotReady && random_.Chance(0.3)) return Of(Kind::kCreate);
   const bool awaited = last_.kind == Kind::kAwait;
   if (awaited && last_exit_ == DriverExit::kDone) return Of(Kind::kClaim);
   if (!awaited && last_exit_ == DriverExit::kNotReady) {
     return Of(random_.Chance(0.6) ? Kind::kAwait : Kind::kClaim);
   }
-  const std::array<int, 5> weights =
-      has_claimed_ ? std::array{2, 3, 4, 1, 1} : std::array{6, 3, 1, 1, 1};
+  const std::array<int, 6> weights =
+      has_claimed_ ? std::array{2, 3, 4, 1, 1, 1} : std::array{6, 3, 1, 1, 1, 2};
   return Of(static_cast<Kind>(random_.Weighted(weights)));
 }
 
@@ -74,6 +80,15 @@ DriverOutcome DriverProcess::Do(const DriverCommand& command, const DriverTools&
       return WriteHold(tools, observer, {cluster}, {std::chrono::hours(72)});
     case Kind::kUnhold:
       return TakeHoldOff(tools, observer, {cluster});
+    case Kind::kCreate: {
+      std::string text;
+      for (const std::string& manifest : world_.ClusterManifests(true)) text += manifest + "\n";
+      const ManifestFile file{"cluster.json", std::move(text)};
+      auto objects = ReadClusterFiles(std::span(&file, 1), cluster);
+      if (!objects) return DriverOutcome::Of(DriverExit::kFailed, objects.error().front());
+      return Create(tools, {cluster, *std::move(objects), app, command.ephemeral, command.timeout,
+                            [](const std::string&) {}});
+    }
   }
   return {};
 }
@@ -110,9 +125,6 @@ void DriverProcess::Run(Clock& clock, Transport& transport, std::stop_token stop
     }
     if (last_.kind == Kind::kClaim) has_claimed_ = outcome.exit == DriverExit::kDone;
     if (last_.kind == Kind::kRelease) has_claimed_ = false;
-    if (outcome.exit == DriverExit::kNoCluster && random_.Chance(0.7)) {
-      has_made_cluster_ |= world_.CreateCluster("driver");
-    }
     Idle(random_.Between(Micros(1'000), Micros(random_.Chance(0.5) ? 1'000'000 : 6'000'000)), stop);
   }
 }

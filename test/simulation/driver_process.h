@@ -23,8 +23,6 @@ class DriverProcess final : public Process {
 
   // It runs its next command now, if it waits between two.
   void Nudge();
-  // Whether it has made a cluster in place of one that was gone.
-  bool has_made_cluster() const { return has_made_cluster_; }
 
  private:
   void Run(Clock& clock, Transport& transport, std::stop_token stop) override;
@@ -38,7 +36,6 @@ class DriverProcess final : public Process {
   DriversJudge& judge_;
   const std::string app_;
   bool nudged_ = false;
-  bool has_made_cluster_ = false;
   bool has_claimed_ = false;
   DriverCommand last_;
   DriverExit last_exit_ = DriverExit::kDone;

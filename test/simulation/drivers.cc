@@ -91,7 +91,6 @@ void Drivers::End(Application& application) {
 
 void Drivers::Bury(Application& application) {
   judge_.Gone(application.process->identity().life);
-  has_made_cluster_ |= application.process->has_made_cluster();
   application.process.reset();
 }
 

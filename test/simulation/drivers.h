@@ -26,7 +26,6 @@ class Drivers {
   // All of them end, and none begins again.
   void Stop();
 
-  bool has_made_cluster() const { return has_made_cluster_; }
   std::uint64_t lives() const { return static_cast<std::uint64_t>(lives_); }
 
  private:
@@ -57,7 +56,6 @@ class Drivers {
   Random random_;
   std::vector<std::unique_ptr<Application>> applications_;
   bool stopped_ = false;
-  bool has_made_cluster_ = false;
   int lives_ = 0;
 };
 

@@ -72,10 +72,6 @@ void DriversJudge::Look(int writer) {
 
 void DriversJudge::Note(const small_kubernetes::Change& change, int writer) {
   const ObjectPtr& any = change.after ? change.after : change.before;
-  if (any->name == World::kRootName && any->ns == World::kNamespace &&
-      any->resource->kind == "Deployment") {
-    return NoteRoot(change);
-  }
   for (Owner& owner : owners_) {
     if (any->name != owner.name || any->ns != World::kNamespace ||
         any->resource->kind != owner.kind) {
@@ -99,28 +95,13 @@ void DriversJudge::Note(const small_kubernetes::Change& change, int writer) {
   }
 }
 
-void DriversJudge::NoteRoot(const small_kubernetes::Change& change) {
-  if (change.before == nullptr || change.after == nullptr) word_since_ = 0;
-  if (change.after == nullptr) return;
-  const auto* annotations = Find(change.after->body, "metadata", "annotations");
-  // Beside the UID of another object it means nothing.
-  const bool says = annotations != nullptr &&
-                    Find(*annotations, "cluster-watcher/app-status") != nullptr &&
-                    TextOf(Find(*annotations, "cluster-watcher/root-uid")) == change.after->uid;
-  if (!says) word_since_ = 0;
-  if (!says || word_since_ != 0) return;
-  word_since_ = change.version;
-  for (Claimed& claimed : claimed_)
-    claimed.over |= owners_[claimed.owner].name == World::kOwnerName;
-}
-
 void DriversJudge::Begin(int life, const std::string& app, const DriverCommand& command) {
   Look(0);
   Running running;
   running.command = command;
   running.owner = app == World::kOwnerName ? 0 : 1;
   running.before = owners_[running.owner];
-  running.since = running.look = seen_;
+  running.since = running.look = running.wrote = seen_;
   running_.insert_or_assign(life, std::move(running));
 }
 
@@ -132,12 +113,18 @@ void DriversJudge::Sent(const Exchange& exchange) {
   // A look begins with the application's owner.
   const std::string by_name = "fieldSelector=metadata.name%3D" + owners_[running.owner].name;
   if (exchange.request.target.find(by_name) != std::string::npos) running.look = seen_;
+  if (running.command.kind != DriverCommand::Kind::kCreate) return;
+  const bool is_its_own = exchange.request.target.ends_with("/" + owners_[running.owner].name);
+  if (exchange.Is(HttpMethod::kDelete) || (exchange.Is(HttpMethod::kPatch) && !is_its_own)) {
+    Break("13, what is created is there", "create changes " + exchange.request.target);
+  }
 }
 
 void DriversJudge::Handled(const Exchange& exchange, int status) {
   const auto found = running_.find(exchange.by->life);
   Look(exchange.by->life);
   const std::string& target = exchange.request.target;
+  if (found != running_.end() && exchange.Is(HttpMethod::kPost)) found->second.wrote = seen_;
   if (found != running_.end() && exchange.Is(HttpMethod::kGet) && IsRootPath(target)) {
     Running& running = found->second;
     running.root_plural = target == World::kRootPath ? "deployments" : "replicasets";
@@ -181,7 +168,6 @@ void DriversJudge::EndClaim(int life, const Running& running, const DriverOutcom
   if (!AtSomeMoment(since, [&](Version at) { return IsFree(running, at); })) {
     return Break(kPromise, owner.name + " claims what was condemned or gone before its label");
   }
-  if (word_since_ != 0) return;  // it was said meanwhile
   claimed_.push_back(
       {running.owner, owner.uid, running.since, running.root_uid, world_.clock().Now()});
 }
@@ -194,6 +180,12 @@ void DriversJudge::End(int life, const DriverOutcome& outcome) {
   running_.erase(found);
   ++counts_[running.command.ToText() + ": " + std::to_string(static_cast<int>(outcome.exit))];
   if (running.command.kind == DriverCommand::Kind::kClaim) return EndClaim(life, running, outcome);
+  if (running.command.kind == DriverCommand::Kind::kCreate && outcome.exit == DriverExit::kDone) {
+    ++tests_[4];
+    if (!AtSomeMoment(running.wrote, [&](Version at) { return HasRoot(at); })) {
+      Break("13, what is created is there", "its root was condemned, going or absent");
+    }
+  }
   if (running.command.kind != DriverCommand::Kind::kAwait) return;
   if (outcome.exit == DriverExit::kDone) {
     ++tests_[1];
@@ -247,14 +239,18 @@ bool DriversJudge::IsFree(const Running& of, Version at) {
   return root != nullptr && root->uid == of.root_uid && !root->deleting && IsUnmarked(*root);
 }
 
-bool DriversJudge::IsReady(Version at) {
+bool DriversJudge::HasRoot(Version at) {
   const auto is_root = [](const Object& object) {
     return IsOfType(object, "master") && object.controller_uid.empty() && IsUnmarked(object);
   };
+  return Any("apps", "deployments", at, is_root) || Any("apps", "replicasets", at, is_root) ||
+         Any("", "pods", at, is_root);
+}
+
+bool DriversJudge::IsReady(Version at) {
   const auto is_worker = [](const Object& object) { return IsOfType(object, "worker"); };
   const auto is_service = [](const Object& object) { return IsOfType(object, "master"); };
-  return (Any("apps", "deployments", at, is_root) || Any("apps", "replicasets", at, is_root) ||
-          Any("", "pods", at, is_root)) &&
+  return HasRoot(at) &&
          (Any("apps", "deployments", at, is_worker) || Any("apps", "statefulsets", at, is_worker) ||
           Any("", "replicationcontrollers", at, is_worker) || Any("", "pods", at, is_worker)) &&
          Any("", "services", at, is_service);

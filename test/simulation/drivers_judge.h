@@ -4,12 +4,14 @@
 //  9. Of a claim and the point of no return at most one succeeds. A claim succeeds only if at some
 //     moment behind its label the master root was there, unmarked and not terminating. Behind that
 //     no watcher passes the point of no return of this root, as long as the claiming owner, which
-//     was there before, exists, wants to run, and has neither taken its label off again nor said
-//     that it has completed.
+//     was there before, exists, wants to run, and has not taken its label off again.
 // 10. `await` says that a cluster is ready only if at one moment of its last look it was complete,
 //     and neither condemned nor being deleted.
 // 11. It says that there is none only if at one moment of its last look nothing of it was there.
 // 12. A claim that comes to 12 leaves no label behind, or says that it could not take it off.
+// 13. `create` deletes nothing, and writes nothing that is there but the application's owner. It says
+//     that a cluster is created only if the master root was there, unmarked and not terminating, at
+//     some moment behind its last write.
 #pragma once
 
 #include <array>
@@ -54,7 +56,7 @@ class DriversJudge {
   // How often commands came to which exit code: "claim: 12".
   const std::map<std::string, std::uint64_t>& counts() const { return counts_; }
   // How often each promise, from 9 on, was put to the test.
-  const std::array<std::uint64_t, 4>& tests() const { return tests_; }
+  const std::array<std::uint64_t, 5>& tests() const { return tests_; }
 
  private:
   using Version = std::uint64_t;  // of the store
@@ -73,6 +75,7 @@ class DriversJudge {
     Owner before;                                  // as it was when the command began
     Version since;                                 // when that was
     Version look;                                  // when its last look began
+    Version wrote;                                 // when it last wrote
     std::string root_plural, root_name, root_uid;  // that it has read last
   };
   // A claim that has succeeded.
@@ -89,9 +92,9 @@ class DriversJudge {
   void Note(const small_kubernetes::Change& change, int writer);
   void EndClaim(int life, const Running& running, const DriverOutcome& outcome);
   bool IsThereSince(const Owner& owner, const std::string& uid, Version since) const;
-  void NoteRoot(const small_kubernetes::Change& change);
   bool AtSomeMoment(Version since, const std::function<bool(Version)>& holds);
   bool IsFree(const Running& of, Version at);
+  bool HasRoot(Version at);
   bool IsReady(Version at);
   bool IsAbsent(Version at);
   void Break(const std::string& promise, const std::string& how);
@@ -103,11 +106,10 @@ class DriversJudge {
   std::map<int, Running> running_;  // by process
   std::vector<Claimed> claimed_;
   Version seen_;
-  Version word_since_ = 0;  // that the driver has completed, on the present root; 0: it isn't there
   std::string broken_;
   std::string how_;
   std::map<std::string, std::uint64_t> counts_;
-  std::array<std::uint64_t, 4> tests_{};
+  std::array<std::uint64_t, 5> tests_{};
 };
 
 }  // namespace cluster_watcher::simulation

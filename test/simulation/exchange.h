@@ -37,14 +37,12 @@ struct Exchange {
   bool true_answer = false;  // the server's own, and complete
   std::optional<WallTime> date;
   MonotonicTime by_own_clock;  // `called`, by the watcher's clock
-  bool told_to_stop = false;   // before it was sent
 
   // The true state when the server first handled it.
   bool handled = false;
   bool driver_was_gone = false;  // and had left no pods behind
   bool no_driver_wanted_to_run = false;
   bool was_in_use = false;
-  bool driver_had_completed = false;  // by its own word
 
   bool Is(HttpMethod method) const { return request.method == method; }
 };

@@ -19,9 +19,9 @@ constexpr seconds kMargin{180};
 constexpr seconds kCleaning{110};
 constexpr seconds kAfterwards{3};
 // Those of the driver's side, from 9 on.
-constexpr std::array<const char*, 4> kDriversPromises{
+constexpr std::array<const char*, 5> kDriversPromises{
     "9, a claim or the point of no return", "10, ready is ready", "11, absent is absent",
-    "12, a claim that is refused leaves no label"};
+    "12, a claim that is refused leaves no label", "13, what is created is there"};
 
 class History {
  public:
@@ -60,7 +60,7 @@ class History {
       }
     }
     if (judge_.broken().empty()) CheckEnd();
-    if (judge_.broken().empty()) judge_.CheckNames();
+    if (judge_.broken().empty()) judge_.CheckEvents();
   }
 
   Outcome Take(std::uint64_t seed) const;
@@ -71,6 +71,7 @@ class History {
   void LookAtDrivers();
   void Expect();
   void CheckEnd();
+  void NoteMembers();
   std::string LeftOfRoot();
   bool MayLeavePods() const;
   Duration Cleaning() const;
@@ -93,9 +94,10 @@ class History {
   MonotonicTime end_;
   bool expected_ = false;
   bool as_planned_ = true;      // at the time of the expectation: the masters and their template
-  bool was_condemned_ = false;  // at the time of the expectation
+  bool is_begun_ = false;       // at the time of the expectation
   End expectation_ = End::kOpen;
   std::string root_uid_;
+  std::vector<std::string> members_;  // their UIDs
 };
 
 void History::LookAtDrivers() {
@@ -115,37 +117,19 @@ void History::Expect() {
   const SeenRoot seen = SeenRoot::Read(body.root());
   // Its watchers judge another driver.
   if (seen.NamesOther()) return;
-  was_condemned_ = seen.phase == "condemned" || seen.phase == "deleting";
-  const bool marked = seen.phase == "deleting" && seen.deletes_begun;
-  const bool is_half = judge_.BereftRoots().contains(root_uid_);
-  // Others forge that deletes are begun.
-  const bool begun = marked && (is_half || judge_.BegunRoots().contains(root_uid_));
+  is_begun_ = seen.phase == "deleting";
   as_planned_ = kubelet_.AllAsPlanned() && world_.OrdersOfRoot()->AreSameAs(world_.PlannedOrders());
-  // Either deletes were begun, but perhaps none was sent; or a watcher that has done its work runs
-  // in pods of the next root.
-  if (begun != is_half) return;
-  if (begun && seen.kept) return;
-  // Others have written on it what nobody can tell from true marks, or over true ones.
-  if (begun ? !judge_.AreTrueMarks(seen) : truth_.SeemsHalf()) return;
-  if (!begun && actors_.has_forged_marks() && judge_.BegunRoots().contains(root_uid_)) return;
-  if (!begun && !judge_.BegunRoots().empty() && actors_.has_orphaned_pods()) return;
+  // A watcher that has done its work may run in pods of the next root.
+  if (!judge_.BereftRoots().empty() && actors_.has_orphaned_pods()) return;
   const bool abandoned =
       truth_.keepers().empty() && !world_.WantsDriverToRun() && !world_.HasDriverLeftPods();
-  // Where members are made anew, half a cluster is judged again by whoever resumes its deletion,
-  // and by the orders that it has: they may name another owner than the root does.
-  const bool made = plan_.remade || actors_.has_made_members() || drivers_.has_made_cluster();
-  if (begun && made && !(abandoned && as_planned_)) return;
-  // So it is where what was named first is there still, or was pods alone.
-  if (begun && !abandoned && !truth_.SeemsHalf()) return;
-  // So it is where people took the proof off that it is half.
-  if (begun && !abandoned && actors_.has_forged_marks()) return;
   // What the watchers of two rollouts make of two drivers that are gone is left to them.
-  if (!begun && abandoned && !as_planned_) return;
-  if (begun || abandoned) {
+  if (abandoned && as_planned_) {
     expectation_ = End::kGoes;
     const Duration grace = std::max({plan_.grace, plan_.zero_grace.value_or(Duration(0)),
                                      plan_.startup_grace, plan_.surge_grace.value_or(Duration(0))});
     end_ = Settled() + grace + plan_.delete_deadline + kMargin + network_.WatchSlack();
+    NoteMembers();
   } else if (!truth_.keepers().empty() &&
              !(world_.HasDriverLeftPods() && world_.Driver() == nullptr)) {
     expectation_ = End::kStays;
@@ -158,12 +142,22 @@ void History::Expect() {
   }
 }
 
-// Forged marks may name a watcher that is there and knows nothing of them: they are its own until
-// its deletion is overdue. The root of an active driver is read once a minute.
+// A deletion is left to the watcher that the marks name until it is overdue, and forged ones may
+// name one that knows nothing of them. The root of an active driver is read once a minute.
 Duration History::Cleaning() const {
   const Duration cleaning = kCleaning + network_.WatchSlack();
-  if (!actors_.has_forged_marks()) return cleaning;
+  if (!actors_.has_forged_marks() && !is_begun_) return cleaning;
   return cleaning + std::chrono::minutes(1) + plan_.delete_deadline + plan_.steps_deadline;
+}
+
+// What has to go with the root, as long as nobody interferes.
+void History::NoteMembers() {
+  if (plan_.finalizers_stay || plan_.ailing != nullptr || !plan_.all_kinds) return;
+  for (const char* plural : {"services", "configmaps"}) {
+    for (const ObjectPtr& object : world_.All("", plural)) {
+      if (judge_.IsToGo(*object)) members_.push_back(object->uid);
+    }
+  }
 }
 
 void History::CheckEnd() {
@@ -172,18 +166,27 @@ void History::CheckEnd() {
   switch (expectation_) {
     case End::kOpen:
       return;
-    case End::kGoes:
-      if (there && root->deleting && plan_.root_finalizer && plan_.finalizers_stay) return;
-      if (there && kubelet_.AnyActs()) judge_.Break("6, what is abandoned goes", "it is there");
+    case End::kGoes: {
+      constexpr const char* kPromise = "6, what is abandoned goes";
+      const bool is_held = there && root->deleting && plan_.root_finalizer && plan_.finalizers_stay;
+      if (there && !is_held && kubelet_.AnyActs()) judge_.Break(kPromise, "it is there");
+      if (there && !is_held) return;
       if (const std::string left = LeftOfRoot();
-          root == nullptr && !actors_.has_orphaned_pods() && !MayLeavePods() && !left.empty()) {
-        judge_.Break("6, what is abandoned goes", left + " is there");
+          !actors_.has_orphaned_pods() && !MayLeavePods() && !left.empty()) {
+        judge_.Break(kPromise, left + " is there");
+      }
+      for (const std::string& uid : members_) {
+        const ObjectPtr member = world_.kubernetes().GetStore().FindUid(uid);
+        if (member != nullptr && !member->deleting && judge_.IsToGo(*member)) {
+          judge_.Break(kPromise, member->name + " is there");
+        }
       }
       return;
+    }
     case End::kStays: {
       // It may be deleted on older evidence; the judge has checked that evidence.
       const bool went = !there || root->deleting;
-      if (went && was_condemned_ && judge_.BegunRoots().contains(root_uid_)) return;
+      if (went && judge_.BereftRoots().contains(root_uid_)) return;
       if (went) return judge_.Break("7, what is in use stays", "it is gone");
       const Body body(root->Json());
       const std::string phase = SeenRoot::Read(body.root()).phase;
@@ -201,7 +204,7 @@ bool History::MayLeavePods() const {
   return ailing == "replicasets" || ailing == "pods";
 }
 
-// What the root had controlled, if it was deleted with Orphan: "the master pod x".
+// What the root had controlled: "the master pod x".
 std::string History::LeftOfRoot() {
   for (const ObjectPtr& pod : world_.All("", "pods")) {
     const Body body(pod->Json());
@@ -220,7 +223,7 @@ Outcome History::Take(std::uint64_t seed) const {
   auto& counts = outcome.counts;
   const Judge::Counts& judged = judge_.counts();
   counts["promises put to the test/1, the point of no return"] =
-      judged.crossed + judge_.BegunRoots().size();
+      judged.crossed + judged.resumed;
   counts["promises put to the test/2, nothing else is deleted"] =
       judged.deletes + judged.roots_deleted;
   counts["promises put to the test/3, deletes by UID"] = judged.sent;
@@ -241,18 +244,17 @@ Outcome History::Take(std::uint64_t seed) const {
   counts["histories with/a watch on the owner"] = plan_.watch;
   counts["watchers/watches that were opened"] = network_.watches();
   counts["requests and answers/events of watches that lied or got lost"] = network_.tampered();
-  counts["histories with/a new cluster in place of one that was gone"] =
-      drivers_.has_made_cluster();
   counts["watchers/processes of drivers"] = drivers_.lives();
   counts["all/requests"] = network_.exchanges().size();
   counts["histories with/condemned"] = judged.condemned > 0;
   counts["histories with/marks taken off"] = judged.spared > 0;
   counts["histories with/point of no return"] = judged.crossed > 0;
   counts["histories with/surge"] = plan_.surge_grace.has_value();
-  counts["histories with/deletes begun"] = !judge_.BegunRoots().empty();
+  counts["histories with/deletes begun"] = !judge_.BereftRoots().empty();
+  counts["histories with/a deletion resumed"] = judged.resumed > 0;
+  counts["histories with/said to be deleted"] = judged.said_deleted > 0;
   counts["histories with/master root deleted"] = judged.roots_deleted > 0;
   counts["histories with/taken over"] = judged.taken_over > 0;
-  counts["histories with/members deleted on termination"] = judged.by_hand > 0;
   counts["histories that, in the end,/must go"] = expectation_ == End::kGoes;
   counts["histories that, in the end,/must stay"] = expectation_ == End::kStays;
   counts["histories that, in the end,/may go or stay"] = expectation_ == End::kOpen;

@@ -6,75 +6,45 @@
 namespace cluster_watcher::simulation {
 namespace {
 
+using small_kubernetes::Find;
+using small_kubernetes::Object;
 using small_kubernetes::ObjectPtr;
+using small_kubernetes::TextOf;
 using std::chrono::seconds;
 
-constexpr Duration kFreshForCrossing{5'000};
-constexpr Duration kFreshForDeletes{5'000};
-constexpr Duration kHoldSlack{10'000};
-// Allows for clocks that differ, and for a mark whose time was taken before it could be sent.
+constexpr Duration kFresh{5'000};
+// Allows for a mark whose time was taken before it could be sent.
 constexpr Duration kDeadlineSlack{25'000};
-constexpr const char* kNamespacePath = "/api/v1/namespaces/lab";
-// The kinds in this world that can hide a driver or a master.
-constexpr const char* kWorkloads[] = {"deployments", "statefulsets", "replicationcontrollers",
-                                      "jobs", "pods"};
-
-// The parts of a path in the namespace, valid as long as the path.
-struct Path {
-  std::string_view group;
-  std::string_view plural;
-  std::string_view name;
-};
-
-std::optional<Path> PathOf(std::string_view target) {
-  const std::string_view path = target.substr(0, target.find('?'));
-  constexpr std::string_view ns = "/namespaces/lab/";
-  const std::size_t at = path.find(ns);
-  if (at == std::string::npos) return std::nullopt;
-  Path result;
-  if (path.starts_with("/apis/")) result.group = path.substr(6, path.find('/', 6) - 6);
-  const std::size_t kind = at + ns.size();
-  const std::size_t slash = path.find('/', kind);
-  result.plural = path.substr(kind, slash == std::string::npos ? slash : slash - kind);
-  if (slash != std::string::npos) result.name = path.substr(slash + 1);
-  return result;
-}
+constexpr const char* kWritesDeleting = R"("cluster-watcher/phase":"deleting")";
 
 ObjectPtr ObjectAt(World& world, const std::string& target) {
   const auto path = PathOf(target);
   return path && !path->name.empty() ? world.Get(path->group, path->plural, path->name) : nullptr;
 }
 
-bool IsDryRun(const std::string& body) { return body.find("\"dryRun\"") != std::string::npos; }
+bool IsDryRun(const std::string& body) { return Contains(body, "\"dryRun\""); }
 
 // The kinds of members in this world.
 constexpr std::pair<const char*, const char*> kMembers[] = {
     {"apps", "deployments"}, {"apps", "statefulsets"}, {"", "replicationcontrollers"}, {"", "pods"},
     {"", "services"},        {"", "configmaps"}};
 
-// Parses "2026-12-24T18:00:00Z"; nullopt if it isn't a time.
-std::optional<WallTime> TimeOf(const std::string& text) {
-  int year = 0, hour = 0, minute = 0, second = 0;
-  unsigned month = 0, day = 0;
-  if (std::sscanf(text.c_str(), "%d-%u-%uT%d:%d:%dZ", &year, &month, &day, &hour, &minute,
-                  &second) != 6) {
-    return std::nullopt;
-  }
-  return std::chrono::sys_days(std::chrono::year(year) / std::chrono::month(month) /
-                               std::chrono::day(day)) +
-         std::chrono::hours(hour) + std::chrono::minutes(minute) + seconds(second);
+// The UIDs of what owns it.
+std::set<std::string> OwnersOf(const Object& object) {
+  std::set<std::string> uids;
+  const auto* owners = Find(object.body, "metadata", "ownerReferences");
+  if (!small_kubernetes::HasElements(owners)) return uids;
+  for (const auto& owner : owners->GetArray()) uids.emplace(TextOf(Find(owner, "uid")));
+  return uids;
 }
 
-bool IsInForce(const std::string& hold, const Exchange& exchange) {
-  if (hold.empty()) return false;
-  const auto until = TimeOf(hold);
-  return !until || !exchange.date || *until > *exchange.date + kHoldSlack;
+bool IsLabelled(const Object& object) {
+  return TextOf(Find(object.body, "metadata", "labels", "oshinko-cluster")) == World::kCluster;
 }
 
-bool Contains(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
-
-const std::string kByNextOwnersName =
-    std::string("?fieldSelector=metadata.name%3D") + World::kNextOwnerName;
+bool IsToBeKept(const Object& object) {
+  return TextOf(Find(object.body, "metadata", "annotations", "cluster-watcher/keep")) == "true";
+}
 
 }  // namespace
 
@@ -84,319 +54,14 @@ void Judge::Break(const std::string& promise, const std::string& how) {
   world_.journal().Line("judge", "BROKEN " + broken_);
 }
 
-std::string Judge::Look::Doubt(const std::string& root_uid, const Plan& plan) const {
-  for (const std::string& target : failed) {
-    // A watcher reads ahead the owner that a rollout named before, which may be undone by now.
-    if (!names_next_owner && Contains(target, kByNextOwnersName)) continue;
-    return "could not be read: " + target;
-  }
-  if (!unauthorized.empty()) return "a read was answered 401";
-  if (!pod) return "it didn't read its own pod";
-  if (!ns) return "it didn't read the namespace";
-  if (!root || root->gone || root->uid != root_uid) return "it didn't read this master root";
-  const bool by_label = plan.given == OwnerGiven::kByLabel || plan.given == OwnerGiven::kByBoth;
-  if (by_label && root->ephemeral != World::kOwnerName && plan.given == OwnerGiven::kByLabel &&
-      root->owner.empty()) {
-    return "the ephemeral label doesn't name the owner";
-  }
-  if (!root->ephemeral.empty() && root->ephemeral != World::kOwnerName) {
-    return "the ephemeral label names another owner";
-  }
-  if (!holds.empty()) return "it is held until " + holds.begin()->second;
-  if (root->kept) return "the master root is to be kept";
-  if (!owner_read) return "it didn't read the owner for sure";
-  if (!owner_gone && !SaysCompleted()) return "the owner is there";
-  for (const char* kind : kWorkloads) {
-    if (!members.contains(kind)) return std::string("it didn't list the cluster's ") + kind;
-  }
-  return "";
-}
-
-bool Judge::Look::SaysCompleted() const {
-  return !owner_gone && !owner_wants_more && root && root->SaysCompleted(owner_uid);
-}
-
-void Judge::ReadOwner(const Exchange& exchange, const Json* list, const std::string& recorded,
-                      Look& look) const {
-  const Plan& plan = world_.plan();
-  const Json* items = At(list, "items");
-  if (items == nullptr || !items->IsArray()) return;
-  look.owner_read = true;
-  look.owner_sent = exchange.sent;
-  look.owner_answered = *exchange.answered;
-  if (look.drivers.empty()) look.decided = *exchange.answered;
-  // The pods of an owner that was never seen can't be told from others; each Job has pods of its
-  // own.
-  look.owner_gone_in_truth =
-      exchange.driver_was_gone || exchange.driver_had_completed ||
-      (exchange.no_driver_wanted_to_run && (recorded.empty() || plan.driver == DriverKind::kJob));
-  look.grace = plan.grace;
-  look.owner_uid.clear();
-  look.completed = false;
-  look.owner_wants_more = false;
-  if (items->Empty()) {
-    look.owner_gone = true;
-    if (recorded.empty()) look.grace = std::max(plan.grace, plan.startup_grace);
-    return;
-  }
-  const Json* owner = &(*items)[0];
-  look.owner_uid = TextAt(At(owner, "metadata", "uid"));
-  const Json* replicas = At(owner, "spec", "replicas");
-  const Json* suspend = At(owner, "spec", "suspend");
-  const bool idle = (replicas != nullptr && replicas->IsInt() && replicas->GetInt() == 0) ||
-                    (suspend != nullptr && suspend->IsTrue());
-  const bool deleting = At(owner, "metadata", "deletionTimestamp") != nullptr;
-  bool completed = false;
-  if (const Json* conditions = At(owner, "status", "conditions");
-      plan.driver == DriverKind::kJob && conditions != nullptr && conditions->IsArray()) {
-    for (const Json& condition : conditions->GetArray()) {
-      const auto type = TextAt(At(&condition, "type"));
-      completed |=
-          (type == "Complete" || type == "Failed") && TextAt(At(&condition, "status")) == "True";
-    }
-  }
-  look.owner_gone = deleting || completed || idle;
-  look.owner_wants_more = replicas != nullptr && replicas->IsInt() && replicas->GetInt() > 1;
-  look.completed = completed && !deleting && !idle;
-  if (idle && !deleting && plan.zero_grace) {
-    look.grace = *plan.zero_grace;
-  }
-}
-
-void Judge::ReadDrivers(const Exchange& exchange, const Json* list, Look& look) const {
-  look.drivers_while_in_use = exchange.was_in_use;
-  const Json* items = At(list, "items");
-  if (items == nullptr || !items->IsArray()) return;
-  for (const Json& item : items->GetArray()) {
-    const Json* replicas = At(&item, "spec", "replicas");
-    const bool wanted = replicas == nullptr || !replicas->IsInt() || replicas->GetInt() > 0;
-    const auto name = TextAt(At(&item, "metadata", "name"));
-    if (wanted && name != World::kOwnerName) look.in_use_by = name;
-  }
-}
-
-void Judge::AddKeeping(const Exchange& exchange, Look& look) {
-  const std::string& target = exchange.request.target;
-  const auto path = PathOf(target);
-  const bool keeps = target == kNamespacePath || IsRootPath(target) ||
-                     Contains(target, "?labelSelector=oshinko-cluster%3Dspark&") ||
-                     Contains(target, "?labelSelector=uses-oshinko-cluster%3Dspark&") ||
-                     (path && path->plural == "pods" && path->name == exchange.by->pod);
-  if (keeps) look.kept_answered = std::max(look.kept_answered, *exchange.answered);
-}
-
-// Whether it lists what has the driver's name and kind.
-bool Judge::IsOwnerList(const std::string& target) const {
-  const std::string driver = world_.DriverPath();
-  return target == driver.substr(0, driver.rfind('/')) + "?fieldSelector=metadata.name%3Dbob";
-}
-
-void Judge::Add(const Exchange& exchange, const std::string& recorded, Look& look) const {
-  const std::string& target = exchange.request.target;
-  look.last = exchange.number;
-  // This counts other clusters, and is repeated until it succeeds.
-  if (Contains(target, "s?limit=") || Contains(target, "?labelSelector=oshinko-type%3Dmaster&")) {
-    return;
-  }
-  const bool asked_again = look.failed.contains(target) || look.unauthorized.contains(target);
-  if (target == kNamespacePath && !asked_again) {
-    // The first read of what could keep the cluster. If the owner changes meanwhile all of it is
-    // read again.
-    look.kept_sent = exchange.sent;
-    look.members.clear();
-    look.drivers.clear();
-    look.in_use_by.reset();
-    look.holds.clear();
-  }
-  const auto path = PathOf(target);
-  if (path && path->plural == "pods" && path->name == exchange.by->pod) look.asked_for_pod = true;
-  if (exchange.true_answer && exchange.status == 401) {
-    look.unauthorized.insert(target);
-    return;
-  }
-  look.unauthorized.erase(target);
-  // How a kind is served is no evidence, and looks don't depend on every such answer.
-  if (target.starts_with("/apis/") && !Contains(target, "/namespaces/")) return;
-  // This tells the version of a time at which the root was there, and nothing for a verdict.
-  if (Contains(target, "s?fieldSelector=metadata.name%3Dspark-m")) {
-    return;
-  }
-  // This asks whether another watcher is alive.
-  if (path && path->plural == "pods" && !path->name.empty() && path->name != exchange.by->pod) {
-    return;
-  }
-  // The root is gone; the pod shows which one it has now.
-  if (IsRootPath(target) && exchange.answered && exchange.true_answer && exchange.status == 404) {
-    look.failed.erase(target);
-    return;
-  }
-  const bool by_owners_name = Contains(target, "?fieldSelector=metadata.name%3Dbob");
-  const bool other_kind = by_owners_name && !IsOwnerList(target);
-  if (!exchange.answered || !exchange.true_answer || exchange.status != 200) {
-    // Once the owner is known, that it isn't of other kinds too need not be read again.
-    if (!other_kind || !look.other_kinds.contains(target)) look.failed.insert(target);
-    return;
-  }
-  look.failed.erase(target);
-  look.names_next_owner |=
-      !Contains(target, kByNextOwnersName) && Contains(exchange.answer, World::kNextOwnerName);
-  if (other_kind) look.other_kinds.insert(target);
-  AddKeeping(exchange, look);
-  if (target == "/apis") return;
-  // The content of these lists doesn't matter. Most of a look's answers are such lists, so skip
-  // parsing.
-  if (path && Contains(target, "?labelSelector=oshinko-cluster%3Dspark&")) {
-    look.members.emplace(path->plural);
-    return;
-  }
-  const bool of_drivers = Contains(target, "?labelSelector=uses-oshinko-cluster%3Dspark&");
-  if (path && of_drivers) {
-    look.drivers.emplace(path->plural);
-    if (path->plural != "deployments") return;
-  }
-  const Body body(exchange.answer);
-  const Json* object = body.root();
-  const auto hold = [&] {
-    const std::string until(
-        TextAt(At(object, "metadata", "annotations", "cluster-watcher/hold-until")));
-    look.holds.erase(target);
-    if (IsInForce(until, exchange)) look.holds[target] = until;
-  };
-  if (target == kNamespacePath) {
-    look.ns = true;
-    return hold();
-  }
-  if (IsRootPath(target)) {
-    SeenRoot root = SeenRoot::Read(object);
-    if (root.controlled) return;
-    look.root = std::move(root);
-    return hold();
-  }
-  if (!path) return;
-  if (path->plural == "pods" && path->name == exchange.by->pod) {
-    look.pod = TextAt(At(object, "metadata", "uid")) == exchange.by->pod_uid;
-    return hold();
-  }
-  if (of_drivers) ReadDrivers(exchange, object, look);
-  if (by_owners_name && !other_kind) ReadOwner(exchange, object, recorded, look);
-}
-
-// In this world nobody but people makes ConfigMaps, and nothing controls them.
-void Judge::ReadMembers(const Exchange& one, Record& record) {
-  record.has_begun |= one.Is(HttpMethod::kDelete) && one.status == 200;
-  record.has_begun |= one.Is(HttpMethod::kPatch) &&
-                      Contains(one.request.body, R"("cluster-watcher/deletes-begun":"true")");
-  // Only a pass over what is proven half tries a mark. What notes an after-delete step stands
-  // between two passes.
-  if (one.Is(HttpMethod::kPatch) && !Contains(one.request.body, "after-delete/")) {
-    record.in_passes = Contains(one.request.target, "?dryRun=All");
-  }
-  if (record.has_begun || record.in_passes || record.roots.empty() ||
-      !record.roots.back().second.deletes_begun || record.looks.size() == record.looks_judged ||
-      !one.true_answer || one.status != 200 ||
-      !Contains(one.request.target, "/configmaps?labelSelector=oshinko-cluster%3Dspark&")) {
-    return;
-  }
-  // Later lists are those of the deletion, which goes on whatever it finds.
-  record.looks_judged = record.looks.size();
-  record.made_since.clear();
-  const SeenRoot& root = record.roots.back().second;
-  const auto since = TimeOf(root.deleting_since);
-  const Body body(one.answer);
-  const Json* items = At(body.root(), "items");
-  if (!since || items == nullptr || !items->IsArray()) return;
-  for (const Json& item : items->GetArray()) {
-    const Json* metadata = At(&item, "metadata");
-    const auto uid = TextAt(At(metadata, "uid"));
-    const auto made = TimeOf(std::string(TextAt(At(metadata, "creationTimestamp"))));
-    if (made && *made >= *since && At(metadata, "deletionTimestamp") == nullptr &&
-        TextAt(At(metadata, "annotations", "cluster-watcher/keep")) != "true" &&
-        !Contains(root.first_deletes, HashOf(uid))) {
-      record.made_since = TextAt(At(metadata, "name"));
-    }
-  }
-}
-
-void Judge::Read(const Exchange& one, Record& record) const {
-  if (auto seen = RootIn(one)) record.roots.emplace_back(one.number, *std::move(seen));
-  ReadMembers(one, record);
-  // Reads after a write no longer belong to the look.
-  if (!one.Is(HttpMethod::kGet)) record.open = false;
-  if (!one.Is(HttpMethod::kGet)) return;
-  const std::string& target = one.request.target;
-  auto& looks = record.looks;
-  if (record.recorded.empty() && record.open && looks.back().root) {
-    record.recorded = looks.back().root->owner_uid;
-  }
-  const bool glance = Contains(target, "resourceVersion=0");
-  if (!glance && Contains(target, "metadata.name%3Dbob")) {
-    if (!one.answered || !one.true_answer || one.status != 200) {
-      // A look that fails to read it again has read it before.
-      if (!record.name_read.contains(target)) record.name_failed.insert(target);
-    } else {
-      record.name_failed.erase(target);  // after a 401 it is asked again
-      record.name_read.insert(target);
-      const Body list(one.answer);
-      const Json* items = At(list.root(), "items");
-      if (items != nullptr && items->IsArray() && !items->Empty()) {
-        record.sighted = TextAt(At(&(*items)[0], "metadata", "uid"));
-      }
-    }
-    // It may exist as several kinds.
-    if (record.recorded.empty() && record.name_failed.empty() && !record.sighted.empty()) {
-      record.recorded = record.sighted;
-      record.by_sight = true;
-    } else if (record.by_sight && !record.name_failed.empty()) {
-      record.recorded.clear();
-    }
-  }
-  if (glance) return;
-  if (target == "/apis") {
-    // A look that hasn't read the pod knows no owner, nor does who has never read pod and root.
-    const bool knows_cluster = std::any_of(looks.begin(), looks.end(),
-                                           [](const Look& look) { return look.pod && look.root; });
-    if (record.by_sight && !(knows_cluster && looks.back().pod)) record.recorded.clear();
-    record.by_sight = false;
-    record.sighted.clear();
-    record.name_failed.clear();
-    record.name_read.clear();
-    // A repetition, with another token or of what failed in passing, belongs to the same look.
-    const bool again =
-        !looks.empty() && (looks.back().unauthorized.contains(target) ||
-                           (looks.back().failed.contains(target) &&
-                            one.by_own_clock - looks.back().began < kFreshForCrossing));
-    if (!again) looks.emplace_back();
-    looks.back().began = one.by_own_clock;
-    looks.back().first = one.number;
-    record.open = true;
-  }
-  if (record.open) Add(one, record.recorded, looks.back());
-}
-
-const Judge::Record& Judge::RecordBefore(const Exchange& exchange) {
-  Record& record = records_[exchange.by->life];
-  for (; record.next < exchange.number; ++record.next) {
-    const Exchange& one = (*exchanges_)[record.next];
-    if (one.by->life == exchange.by->life) Read(one, record);
-  }
-  return record;
-}
-
-// Returns the looks in order, without those that began after `exchange`: a late request finds more
-// of them recorded.
-std::span<const Judge::Look> Judge::LooksBefore(const Exchange& exchange) {
-  std::span<const Look> looks = RecordBefore(exchange).looks;
-  while (!looks.empty() && looks.back().first > exchange.number) {
-    looks = looks.first(looks.size() - 1);
-  }
-  return looks;
-}
-
 void Judge::CheckLastLook(const char* promise, const Exchange& exchange,
-                          std::span<const Look> looks, Duration freshness) {
+                          const std::string& root_uid) {
+  std::span<const SeenLook> looks = seen_.LooksBefore(exchange);
+  // If members could not be listed, discovery is asked again; that isn't a look.
+  while (!looks.empty() && !looks.back().asked_for_pod) looks = looks.first(looks.size() - 1);
   if (looks.empty()) return Break(promise, "without a look");
-  const Look& last = looks.back();
-  if (auto doubt = last.Doubt(root_before_->uid, world_.plan()); !doubt.empty()) {
+  const SeenLook& last = looks.back();
+  if (auto doubt = last.Doubt(root_uid, world_.plan()); !doubt.empty()) {
     return Break(promise, "the last look is no evidence: " + doubt);
   }
   for (const char* kind : kWorkloads) {
@@ -410,29 +75,18 @@ void Judge::CheckLastLook(const char* promise, const Exchange& exchange,
   if (last.owner_sent < last.kept_answered) {
     return Break(promise, "the last look didn't read the owner again");
   }
-  if (const auto age = exchange.called - last.kept_sent; age > freshness) {
+  if (const auto age = exchange.sent - last.kept_sent; age > kFresh) {
     return Break(promise, "the evidence is " +
                               std::to_string(std::chrono::duration_cast<Duration>(age).count()) +
                               " ms old");
   }
 }
 
-void Judge::CheckCrossing(const Exchange& exchange, const Marked& before) {
-  // A watcher of another rollout reads another driver, as does that of a cluster which another
-  // application has claimed: what it does is judged by the truth alone.
-  if (!exchange.by->as_planned || root_before_->NamesOther()) return;
+// Checks promise 1 for the first mark of a deletion.
+void Judge::CheckSeries(const Exchange& exchange) {
   constexpr const char* kPromise = "1, the point of no return";
   const Plan& plan = world_.plan();
-  const std::span<const Look> looks = LooksBefore(exchange);
-  CheckLastLook(kPromise, exchange, looks, kFreshForCrossing);
-  if (!broken_.empty()) return;
-  const SeenRoot& seen = *looks.back().root;
-  if (seen.content != root_before_->content || seen.deleting != root_before_->deleting) {
-    return Break(kPromise, "more than the root's status was written since the last look, from " +
-                               seen.resource_version + " to " + root_before_->resource_version);
-  }
-  // Others have written that it is condemned, or by whom. Whoever is named goes on from there.
-  if (before != Marked::Of(*root_before_)) return;
+  const std::span<const SeenLook> looks = seen_.LooksBefore(exchange);
   // Find the condemnation; the looks before it must confirm it.
   std::size_t condemned = 0;
   for (const Exchange& one : *exchanges_) {
@@ -464,7 +118,7 @@ void Judge::CheckCrossing(const Exchange& exchange, const Marked& before) {
   const bool in_surge = IsInSurge(exchange);
   std::string short_of = "no look before the condemnation is evidence";
   for (std::size_t i = confirming + 1; i-- > 0;) {
-    const Look& look = looks[i];
+    const SeenLook& look = looks[i];
     if (auto doubt = look.Doubt(root_before_->uid, plan); !doubt.empty()) {
       return Break(kPromise, short_of + "; before that: " + doubt);
     }
@@ -478,7 +132,7 @@ void Judge::CheckCrossing(const Exchange& exchange, const Marked& before) {
     const auto span = looks[confirming].owner_sent - look.decided;
     const auto count = confirming - i + 1;
     // Who has completed waits for nobody.
-    completed |= look.completed || look.SaysCompleted();
+    completed |= look.completed;
     const Duration wanted = in_surge && !completed ? std::max(grace, *plan.surge_grace) : grace;
     if (count >= static_cast<std::size_t>(plan.confirmations) &&
         (wanted == Duration(0) || span >= wanted)) {
@@ -489,6 +143,47 @@ void Judge::CheckCrossing(const Exchange& exchange, const Marked& before) {
                " ms of " + std::to_string(wanted.count());
   }
   Break(kPromise, short_of);
+}
+
+// Checks promise 1 for who goes on with a deletion.
+void Judge::CheckResumption(const Exchange& exchange) {
+  constexpr const char* kPromise = "1, a resumption";
+  const std::span<const SeenLook> looks = seen_.LooksBefore(exchange);
+  const auto& roots = seen_.RecordBefore(exchange).roots;
+  const auto found = std::find_if(roots.begin(), roots.end(), [&](const auto& seen) {
+    return seen.second.uid == root_before_->uid && seen.second.phase == "deleting";
+  });
+  const bool is_own = begun_by_[root_before_->uid] == exchange.by->life;
+  if (!is_own && (found == roots.end() || looks.back().first < found->first)) {
+    return Break(kPromise, "without a look after the marks were found");
+  }
+  const auto taken_over = taken_over_at_.find({root_before_->uid, exchange.by->life});
+  if (taken_over != taken_over_at_.end() && looks.back().kept_sent < taken_over->second + kFresh) {
+    Break(kPromise, "the look began within 5 s of the taking over");
+  }
+}
+
+// Checks promise 4 for a deletion that gets another watcher.
+void Judge::CheckTakeOver(const Exchange& exchange) {
+  ++counts_.taken_over;
+  taken_over_at_[{root_before_->uid, exchange.by->life}] = timeline_.Now();
+  const std::string& by = root_before_->condemned_by;
+  const std::size_t slash = by.find('/');
+  const ObjectPtr pod = world_.Get("", "pods", by.substr(0, slash));
+  if (slash == by.npos || pod == nullptr || pod->uid != by.substr(slash + 1)) return;
+  const auto phase = TextOf(Find(pod->body, "status", "phase"));
+  if (phase == "Failed" || phase == "Succeeded") return;
+  const Duration skew = world_.plan().skew;
+  const Duration deadline =
+      world_.plan().delete_deadline - kHoldSlack - (skew < Duration(0) ? -skew : skew);
+  const auto since = TimeOf(root_before_->deleting_since);
+  if (since && world_.clock().WallNow() >= *since + deadline) return;
+  for (const auto& [number, seen] : seen_.RecordBefore(exchange).roots) {
+    if (seen.condemned_by == by && timeline_.Now() - *(*exchanges_)[number].answered >= deadline) {
+      return;
+    }
+  }
+  Break("4, one watcher at a time", by + " runs, and its deletion isn't overdue");
 }
 
 // The other clusters are marked as the last watcher of this one is, which may be another than this.
@@ -504,126 +199,40 @@ bool Judge::IsInSurge(const Exchange& exchange) const {
          own->second <= *marked + std::chrono::minutes(1);
 }
 
-void Judge::CheckBegin(const Exchange& exchange) {
-  if (!exchange.by->as_planned || root_before_->NamesOther()) return;
-  std::span<const Look> looks = LooksBefore(exchange);
-  // If members could not be listed, discovery is asked again; that isn't a look.
-  while (!looks.empty() && !looks.back().asked_for_pod) looks = looks.first(looks.size() - 1);
-  CheckLastLook("1, deletes begun", exchange, looks, kFreshForDeletes);
-}
-
 // Checks promise 9 where a watcher passes the point of no return.
 void Judge::CheckClaims(const std::string& root_uid) {
   const std::string why = drivers_.WhyNot(root_uid);
   if (!why.empty()) Break("9, a claim or the point of no return", why);
 }
 
-// Checks promise 4.
-void Judge::CheckRight(const Exchange& exchange, const std::string& uid) {
+// Checks promise 4, and 1 as long as this process knows of no delete that was accepted.
+void Judge::CheckRight(const Exchange& exchange) {
   constexpr const char* kPromise = "4, one watcher at a time";
-  const Record& record = RecordBefore(exchange);
+  const Record& record = seen_.RecordBefore(exchange);
+  const std::string& root_uid = root_of_[exchange.number];
   const SeenRoot* last = nullptr;
-  std::size_t gone_since = 0;  // the first answer that says so
-  bool had_begun = false;
+  MonotonicTime sent;
   for (const auto& [number, seen] : record.roots) {
-    // A root that has got a controller since is still the condemned one.
-    const bool same = last != nullptr && seen.path == last->path;
-    if (!same && (seen.controlled || (seen.gone && last != nullptr))) continue;
-    const bool ours = !seen.gone && !seen.deleting;
-    if (ours) gone_since = 0;
-    if (!ours && gone_since == 0) gone_since = number;
-    had_begun |= !seen.gone && seen.deletes_begun && seen.condemned_by == exchange.by->Me();
+    if (number > exchange.number) break;
+    const bool is_it = seen.gone ? last != nullptr && seen.path == last->path
+                                 : seen.uid == root_uid || seen.path == World::kRootPath;
+    if (!is_it) continue;
     last = &seen;
+    sent = (*exchanges_)[number].sent;
   }
   if (last == nullptr) return Break(kPromise, "the master root was never read");
-  if (gone_since == 0) {
-    if (last->kept) return Break(kPromise, "the master root is annotated to be kept");
-    if (!record.has_begun && !record.made_since.empty()) {
-      return Break("1, deletes begun", record.made_since + " was made since, and no look followed");
-    }
-    // A begun deletion is finished, even if somebody has removed or changed the marks; but for who
-    // deletes.
-    const bool is_anothers = last->phase == "deleting" && last->condemned_by != exchange.by->Me();
-    if (had_begun && !is_anothers) return;
-    if (last->phase != "deleting" || !last->deletes_begun) {
-      return Break(kPromise, "the marks don't say that deletes are begun");
-    }
-    if (last->condemned_by != exchange.by->Me()) {
-      return Break(kPromise, "the marks name " + last->condemned_by);
-    }
-    return;
+  if (last->gone || last->uid != root_uid) return Break(kPromise, "the master root is gone");
+  if (last->kept) return Break(kPromise, "the master root is annotated to be kept");
+  if (last->phase != "deleting" || last->condemned_by != exchange.by->Me()) {
+    return Break(kPromise, "the marks say: " + last->phase + " by " + last->condemned_by);
   }
-  bool owner_gone = false;
-  for (const Exchange& one : *exchanges_) {
-    if (one.number >= exchange.number) break;
-    if (one.by->life == exchange.by->life && one.Is(HttpMethod::kGet) && one.answered &&
-        one.handled && Contains(one.request.target, "metadata.name%3Dbob") &&
-        !Contains(one.request.target, "resourceVersion=0")) {
-      // Each Job has its own pods: those of another Job aren't known to be a driver's.
-      const bool is_job = world_.plan().driver == DriverKind::kJob;
-      owner_gone = one.true_answer && (one.driver_was_gone || one.driver_had_completed ||
-                                       (is_job && one.no_driver_wanted_to_run));
-    }
-  }
-  // That is judged by the truth alone.
-  owner_gone |= !exchange.by->as_planned || last->NamesOther() ||
-                std::any_of(record.roots.begin(), record.roots.end(),
-                            [](const auto& seen) { return seen.second.NamesOther(); });
-  // The driver's word stood on a root that is gone now.
-  const auto seen_last =
-      std::find_if(record.roots.rbegin(), record.roots.rend(),
-                   [](const auto& seen) { return !seen.second.gone && !seen.second.controlled; });
-  owner_gone |= seen_last != record.roots.rend() &&
-                seen_last->second.SaysCompleted(seen_last->second.owner_uid);
-  if (exchange.told_to_stop && world_.plan().finish_on_termination && owner_gone) {
-    ++counts_.by_hand;
-    return;
-  }
-  if (had_begun) {
-    if (uid == last->uid) return;
-    // Allowed is what was listed before the root was gone, or by the first pass of a restarted
-    // watcher. One that has never seen the root alive looks first, and its pass may take two lists.
-    const bool restarted =
-        std::none_of(record.roots.begin(), record.roots.end(), [&](const auto& sighting) {
-          const SeenRoot& seen = sighting.second;
-          return sighting.first < gone_since && !seen.controlled && !seen.gone && !seen.deleting;
-        });
-    bool listed = false;
-    bool passes_before = false;
-    std::size_t next_root_read = exchange.number;
-    for (const Exchange& one : *exchanges_) {
-      if (one.number >= exchange.number) break;
-      if (one.by->life != exchange.by->life || !one.answered) continue;
-      const bool reads_root = one.request.target == last->path;
-      if (one.number > gone_since && (restarted ? one.Is(HttpMethod::kDelete) : reads_root)) {
-        next_root_read = one.number;
-        break;
-      }
-      passes_before |= one.number < gone_since && one.Is(HttpMethod::kDelete);
-      if (one.number < gone_since || !passes_before) listed |= Contains(one.answer, uid);
-    }
-    const ObjectPtr object = world_.kubernetes().GetStore().FindUid(uid);
-    const ObjectPtr root = world_.Root();
-    if (restarted && object != nullptr && root != nullptr && root->uid == last->uid) {
-      const auto time_of = [](const ObjectPtr& of, const char* field) {
-        const Body body(of->Json());
-        return TimeOf(std::string(TextAt(At(body.root(), "metadata", field))));
-      };
-      const auto made = time_of(object, "creationTimestamp");
-      const auto going = time_of(root, "deletionTimestamp");
-      if (made && going && *made > *going + kHoldSlack) {
-        return Break(kPromise, uid + " was made after the root was deleted");
-      }
-    }
-    if (!listed && object != nullptr && object->controller_uid.empty() &&
-        next_root_read < exchange.number) {
-      return Break(kPromise, "the root is gone, and " + uid + " was not listed before");
-    }
-    return;
-  }
-  Break(kPromise, exchange.told_to_stop
-                      ? "told to stop, and the driver isn't gone"
-                      : "the root is gone by another's hand, and it had not begun");
+  if (exchange.sent - sent > kFresh) return Break(kPromise, "the root was read too long ago");
+  if (!exchange.by->as_planned || last->NamesOther()) return;
+  const bool knows_of_delete = LastOf(exchange, [](const Exchange& one) {
+    return one.Is(HttpMethod::kDelete) && one.answered && one.true_answer && one.status == 200;
+  });
+  if (knows_of_delete) return;
+  CheckLastLook("1, the first deletes", exchange, root_uid);
 }
 
 // Checks promise 3.
@@ -647,6 +256,21 @@ void Judge::CheckUid(const Exchange& exchange, const std::string& uid) {
   Break(kPromise, "this watcher has not read the UID " + uid + " of " + exchange.request.target);
 }
 
+bool Judge::IsToGo(const Object& object) const {
+  const ObjectPtr root = world_.Root();
+  const bool is_mounted = world_.plan().mounted_config && object.name == "spark-config";
+  return object.controller_uid.empty() && IsLabelled(object) && !IsToBeKept(object) &&
+         !is_mounted && !(root != nullptr && root->uid == object.uid) &&
+         !truth_.HoldsSurvivor(object) && !MayHoldClaims(object);
+}
+
+// Whether it is a StatefulSet whose claims can't be told.
+bool Judge::MayHoldClaims(const Object& object) const {
+  const std::string_view ailing = world_.plan().ailing == nullptr ? "" : world_.plan().ailing;
+  return object.resource->kind == "StatefulSet" &&
+         (ailing == "statefulsets" || ailing == "persistentvolumeclaims");
+}
+
 // Checks promise 5.
 void Judge::CheckRootIsLast(const Exchange& exchange) {
   const Plan& plan = world_.plan();
@@ -655,17 +279,10 @@ void Judge::CheckRootIsLast(const Exchange& exchange) {
   last_life_to_delete_root_ = exchange.by->life;
   const ObjectPtr root = world_.Root();
   // A root deleted by somebody else doesn't wait for members that couldn't be listed.
-  if (root == nullptr || root->deleting || plan.clocks_jump) return;
+  if (root == nullptr || root->deleting) return;
   const auto crossed = crossed_at_.find(root->uid);
   if (crossed == crossed_at_.end()) return;
   if (timeline_.Now() >= crossed->second + plan.delete_deadline - kDeadlineSlack) {
-    return CheckWhatIsLeft(exchange);
-  }
-  // Whoever resumes goes by the mark, which somebody may have forged.
-  const Body marked(root->Json());
-  const auto since = TimeOf(std::string(
-      TextAt(At(marked.root(), "metadata", "annotations", "cluster-watcher/deleting-since"))));
-  if (since && world_.clock().WallNow() >= *since + plan.delete_deadline - kDeadlineSlack) {
     return CheckWhatIsLeft(exchange);
   }
   for (const auto& [group, plural] : kMembers) {
@@ -673,20 +290,14 @@ void Judge::CheckRootIsLast(const Exchange& exchange) {
     const Exchange* asked = LastOf(exchange, [&](const Exchange& one) {
       return one.Is(HttpMethod::kGet) && Contains(one.request.target, list);
     });
-    if (asked == nullptr) continue;
+    if (asked == nullptr || !IsMemberKind(plural)) continue;
     const WallTime listed =
         world_.clock().WallNow() -
         std::chrono::duration_cast<WallTime::duration>(timeline_.Now() - asked->sent);
     for (const ObjectPtr& object : world_.All(group, plural)) {
-      if (object->uid == root->uid || !object->controller_uid.empty()) continue;
-      if (plan.mounted_config && object->name == "spark-config") continue;
-      const Body body(object->Json());
-      const Json* metadata = At(body.root(), "metadata");
-      if (TextAt(At(metadata, "labels", "oshinko-cluster")) != World::kCluster ||
-          TextAt(At(metadata, "annotations", "cluster-watcher/keep")) == "true") {
-        continue;
-      }
-      const auto created = TimeOf(std::string(TextAt(At(metadata, "creationTimestamp"))));
+      if (!IsToGo(*object)) continue;
+      const auto created = TimeOf(
+          std::string(TextOf(Find(object->body, "metadata", "creationTimestamp"))));
       const auto skew = plan.skew < Duration(0) ? -plan.skew : plan.skew;
       if (created && *created + seconds(1) + skew > listed) continue;
       return Break("5, the master root last",
@@ -699,30 +310,25 @@ void Judge::NoteAbandoned(int life, const std::string& since) {
   if (const auto time = TimeOf(since)) abandoned_since_[life] = *time;
 }
 
-bool Judge::AreTrueMarks(const SeenRoot& root) const {
-  const auto marked = marked_.find(root.uid);
-  return marked != marked_.end() && marked->second == Marked::Of(root);
-}
-
-// Whether it is to be kept meanwhile, or another cluster's.
-bool Judge::IsLetGo(const small_kubernetes::Object& object) {
-  const Body body(object.Json());
-  const Json* metadata = At(body.root(), "metadata");
-  return TextAt(At(metadata, "annotations", "cluster-watcher/keep")) == "true" ||
-         TextAt(At(metadata, "labels", "oshinko-cluster")) != World::kCluster;
-}
-
-void Judge::CheckNames() {
-  for (const auto& [number, plural] : to_be_named_) {
-    bool tells = false;  // it hasn't been killed before it could
-    bool told = false;
+void Judge::CheckEvents() {
+  // Whether who sent the exchange has said so since; true, too, if it has ended before it could.
+  const auto is_said = [&](std::size_t number, const char* what, HttpMethod goes_on) {
+    bool goes_on_since = false;
     for (const Exchange& one : *exchanges_) {
-      if (one.by->life != (*exchanges_)[number].by->life || !one.Is(HttpMethod::kPost)) continue;
-      tells |= one.number > number;
-      told |= Contains(one.request.body, "could not be listed");
+      if (one.by->life != (*exchanges_)[number].by->life || one.number <= number) continue;
+      if (one.Is(HttpMethod::kPost) && Contains(one.request.body, what)) return true;
+      goes_on_since |= one.Is(goes_on);
     }
-    if (tells && !told) {
+    return !goes_on_since;
+  };
+  for (const auto& [number, plural] : to_be_named_) {
+    if (!is_said(number, "could not be listed", HttpMethod::kPost)) {
       Break("5, what is left is named", std::string(plural) + " could not be listed: nobody said");
+    }
+  }
+  for (const std::size_t number : to_be_told_) {
+    if (!is_said(number, "ClusterSpared", HttpMethod::kGet)) {
+      Break("7, what is in use stays", "nobody said that a deletion had begun");
     }
   }
 }
@@ -771,13 +377,10 @@ void Judge::CheckWhatIsLeft(const Exchange& exchange) {
       const Json* metadata = At(&item, "metadata");
       const std::string uid(TextAt(At(metadata, "uid")));
       const ObjectPtr object = world_.kubernetes().GetStore().FindUid(uid);
-      const bool is_mounted =
-          world_.plan().mounted_config && TextAt(At(metadata, "name")) == "spark-config";
-      if (object == nullptr || object->deleting || !object->controller_uid.empty() || is_mounted ||
-          IsLetGo(*object) || At(metadata, "deletionTimestamp") != nullptr ||
+      if (object == nullptr || object->deleting || !IsToGo(*object) ||
+          At(metadata, "deletionTimestamp") != nullptr ||
           At(metadata, "ownerReferences") != nullptr ||
-          TextAt(At(metadata, "annotations", "cluster-watcher/keep")) == "true" ||
-          TextAt(At(metadata, "name")) == World::kRootName) {
+          TextAt(At(metadata, "annotations", "cluster-watcher/keep")) == "true") {
         continue;
       }
       const bool sent = LastOf(exchange, [&](const Exchange& one) {
@@ -788,11 +391,50 @@ void Judge::CheckWhatIsLeft(const Exchange& exchange) {
   }
 }
 
+// Whether it is of a kind that --resources lacks, or that couldn't be listed.
+bool Judge::IsUnlisted(const Object& object) const {
+  const Plan& plan = world_.plan();
+  const std::string& kind = object.resource->kind;
+  if (plan.ailing != nullptr && plan.ailing == object.resource->plural) return true;
+  return plan.all_kinds && kind == "Farm";
+}
+
+// Checks promise 5 where people are told that the cluster is deleted.
+void Judge::CheckSaidDeleted(const Exchange& exchange) {
+  ++counts_.said_deleted;
+  const auto skew = world_.plan().skew;
+  const WallTime settled =
+      world_.clock().WallNow() - kHoldSlack - (skew < Duration(0) ? -skew : skew);
+  for (const ObjectPtr& pod : world_.All("", "pods")) {
+    const auto phase = TextOf(Find(pod->body, "status", "phase"));
+    const auto created =
+        TimeOf(std::string(TextOf(Find(pod->body, "metadata", "creationTimestamp"))));
+    const bool is_of_set = pod->Json().find(R"("kind":"ReplicaSet")") != std::string::npos;
+    bool stays = IsToBeKept(*pod) || (is_of_set && !world_.plan().all_kinds);
+    for (ObjectPtr above = pod; above != nullptr && !stays;) {
+      // What is below a controller of a kind that isn't listed is left, and named.
+      stays = IsToBeKept(*above) || truth_.HoldsSurvivor(*above) || IsUnlisted(*above) ||
+              MayHoldClaims(*above);
+      above = world_.kubernetes().GetStore().FindUid(above->controller_uid);
+    }
+    if (stays || !IsLabelled(*pod) || phase == "Failed" || phase == "Succeeded" ||
+        pod->uid == exchange.by->pod_uid || (created && *created > settled)) {
+      continue;
+    }
+    return Break("5, deleted means gone", "the pod " + pod->name + " is there");
+  }
+}
+
 void Judge::Sent(const Exchange& exchange) {
   if (!broken_.empty()) return;
+  if (exchange.Is(HttpMethod::kPost) &&
+      Contains(exchange.request.body, R"("reason":"ClusterDeleted")") &&
+      !exchange.by->orders.dry_run) {
+    CheckSaidDeleted(exchange);
+  }
   const bool is_delete = exchange.Is(HttpMethod::kDelete);
   if (is_delete && IsDryRun(exchange.request.body)) return;
-  const bool writes = is_delete || (exchange.Is(HttpMethod::kPatch));
+  const bool writes = is_delete || exchange.Is(HttpMethod::kPatch);
   if (writes && exchange.by->orders.dry_run) {
     return Break("2, nothing else is deleted", "a dry run writes " + exchange.request.target);
   }
@@ -800,11 +442,16 @@ void Judge::Sent(const Exchange& exchange) {
   const Body body(exchange.request.body);
   const std::string uid(TextAt(At(body.root(), "preconditions", "uid")));
   ++counts_.sent;
-  for (const auto& [number, seen] : RecordBefore(exchange).roots) {
-    if (!seen.uid.empty() && !seen.controlled) root_of_[exchange.number] = seen.uid;
+  if (TextAt(At(body.root(), "propagationPolicy")) == "Orphan") {
+    return Break("2, nothing else is deleted", "with Orphan: " + exchange.request.target);
+  }
+  for (const auto& [number, seen] : seen_.RecordBefore(exchange).roots) {
+    if (!seen.uid.empty() && !seen.controlled && !seen.phase.empty()) {
+      root_of_[exchange.number] = seen.uid;
+    }
   }
   CheckUid(exchange, uid);
-  CheckRight(exchange, uid);
+  CheckRight(exchange);
   if (exchange.request.target == World::kRootPath) CheckRootIsLast(exchange);
 }
 
@@ -847,23 +494,17 @@ void Judge::CheckTarget(const Exchange& exchange) {
       truth_.IsMadeAfter(root_of_[exchange.number], before_->uid)) {
     return Break(kPromise, target + " was made when its master root was deleted");
   }
-  if (const ObjectPtr root = world_.Root()) bereft_.insert(root->uid);
-  const Body body(before_->Json());
+  bereft_.insert(root_of_[exchange.number]);
   // The claims that the cluster's set has made don't carry its label.
   const bool is_of_set =
       path->plural == "persistentvolumeclaims" && path->name.starts_with("data-spark-w-");
-  if (!is_of_set &&
-      TextAt(At(body.root(), "metadata", "labels", "oshinko-cluster")) != World::kCluster) {
+  if (!is_of_set && !IsLabelled(*before_)) {
     return Break(kPromise, target + " doesn't belong to the cluster");
   }
   if (!before_->controller_uid.empty()) {
     const ObjectPtr above = world_.kubernetes().GetStore().FindUid(before_->controller_uid);
-    if (above != nullptr) {
-      const Body controller(above->Json());
-      if (TextAt(At(controller.root(), "metadata", "labels", "oshinko-cluster")) !=
-          World::kCluster) {
-        return Break(kPromise, target + " is below something that is not the cluster's");
-      }
+    if (above != nullptr && !IsLabelled(*above)) {
+      return Break(kPromise, target + " is below something that is not the cluster's");
     }
   }
   // What counts is the object as the watcher last saw it.
@@ -887,55 +528,87 @@ void Judge::CheckTarget(const Exchange& exchange) {
   }
 }
 
+// Checks promise 2 for any other write that took effect.
+void Judge::CheckWrite(const Exchange& exchange) {
+  const ObjectPtr now = world_.kubernetes().GetStore().FindUid(before_->uid);
+  if (now == nullptr) return;
+  const auto owners = OwnersOf(*before_);
+  const auto left = OwnersOf(*now);
+  const bool adds = !std::includes(owners.begin(), owners.end(), left.begin(), left.end());
+  const bool is_claim = now->resource->kind == "PersistentVolumeClaim";
+  if (adds || (left != owners && !is_claim)) {
+    Break("2, nothing else is deleted", now->name + " has other ownerReferences now");
+  }
+  if (Contains(exchange.request.body, R"("cluster-watcher/collect-after":")") &&
+      !truth_.HasDeleted(exchange)) {
+    Break("2, nothing else is deleted", now->name + " is marked before anything is deleted");
+  }
+}
+
+void Judge::CheckMarks(const Exchange& exchange, const SeenRoot& after) {
+  const SeenRoot& before = *root_before_;
+  if (after.phase == "condemned" && before.phase != "condemned") ++counts_.condemned;
+  if (after.phase.empty() && !before.phase.empty()) ++counts_.spared;
+  if (after.phase.empty() && before.phase == "deleting") {
+    const auto& roots = seen_.RecordBefore(exchange).roots;
+    if (!roots.empty() && roots.front().second.phase == "deleting") {
+      to_be_told_.push_back(exchange.number);
+    }
+  }
+  // Whoever writes no phase builds on what is there, which may be another's.
+  Marked& marked = marked_[after.uid];
+  const Marked marked_before = marked;
+  const bool is_true = marked_before == Marked::Of(before);
+  if (Contains(exchange.request.body, "\"cluster-watcher/phase\"") || is_true) {
+    marked = Marked::Of(after);
+  }
+  const bool writes_deleting = Contains(exchange.request.body, kWritesDeleting);
+  if (after.phase == "deleting" && before.phase == "deleting" &&
+      after.condemned_by != before.condemned_by && !writes_deleting) {
+    return CheckTakeOver(exchange);
+  }
+  if (!writes_deleting) return;
+  const bool is_first = before.phase != "deleting";
+  ++(is_first ? counts_.crossed : counts_.resumed);
+  if (is_first || begun_by_[after.uid] != exchange.by->life) crossed_at_[after.uid] = timeline_.Now();
+  CheckClaims(after.uid);
+  // A watcher of another rollout reads another driver, as does that of a cluster which another
+  // application has claimed: what it does is judged by the truth alone.
+  if (!exchange.by->as_planned || before.NamesOther()) return;
+  CheckLastLook("1, the point of no return", exchange, before.uid);
+  if (!broken_.empty()) return;
+  const SeenRoot& seen = *seen_.LooksBefore(exchange).back().root;
+  if (seen.content != before.content || seen.deleting != before.deleting) {
+    return Break("1, the point of no return",
+                 "more than the root's status was written since the last look, from " +
+                     seen.resource_version + " to " + before.resource_version);
+  }
+  // Others have written that it is condemned, or by whom. Whoever is named goes on from there.
+  if (!is_true) return;
+  if (is_first) {
+    CheckSeries(exchange);
+  } else {
+    CheckResumption(exchange);
+  }
+  begun_by_[after.uid] = exchange.by->life;
+}
+
 void Judge::Handled(const Exchange& exchange, int status) {
   if (!broken_.empty() || before_ == nullptr || status < 200 || status > 299) return;
   if (exchange.Is(HttpMethod::kDelete)) {
     if (IsDryRun(exchange.request.body)) return;
     const std::string& root = root_of_[exchange.number];
-    if (!begun_.contains(root) && !bereft_.contains(root)) CheckClaims(root);
+    if (!truth_.HasBegun(exchange, root)) CheckClaims(root);
     CheckTarget(exchange);
     if (!untrue_.empty()) Break("8, what is kept loses nothing", untrue_);
-    truth_.NoteDeleted(root_of_[exchange.number]);
-    return;
+    return truth_.NoteDeleted(exchange, root);
   }
+  CheckWrite(exchange);
   if (!root_before_) return;
   const ObjectPtr now = ObjectAt(world_, exchange.request.target);
   if (now == nullptr) return;
   const Body body(now->Json());
-  const SeenRoot after = SeenRoot::Read(body.root());
-  if (after.phase == "condemned" && root_before_->phase != "condemned") ++counts_.condemned;
-  if (after.phase.empty() && !root_before_->phase.empty()) {
-    ++counts_.spared;
-    taken_over_half_.erase({after.uid, exchange.by->life});
-  }
-  if (after.phase == "deleting" && root_before_->phase == "deleting" &&
-      after.condemned_by != root_before_->condemned_by) {
-    ++counts_.taken_over;
-    if (truth_.SeemsHalf()) taken_over_half_.emplace(after.uid, exchange.by->life);
-  }
-  // Whoever writes no phase builds on what is there, which may be another's.
-  Marked& marked = marked_[after.uid];
-  const Marked marked_before = marked;
-  if (Contains(exchange.request.body, "\"cluster-watcher/phase\"") ||
-      marked == Marked::Of(*root_before_)) {
-    marked = Marked::Of(after);
-  }
-  // Somebody removed the marks, and a watcher that goes on has written them again.
-  if (begun_.contains(after.uid) || bereft_.contains(after.uid) ||
-      taken_over_half_.contains({after.uid, exchange.by->life})) {
-    return;
-  }
-  if (after.phase == "deleting" && root_before_->phase != "deleting") {
-    ++counts_.crossed;
-    crossed_at_[after.uid] = timeline_.Now();
-    CheckCrossing(exchange, marked_before);
-    CheckClaims(after.uid);
-  }
-  if (after.deletes_begun && !root_before_->deletes_begun) {
-    begun_.insert(after.uid);
-    CheckBegin(exchange);
-    CheckClaims(after.uid);
-  }
+  CheckMarks(exchange, SeenRoot::Read(body.root()));
 }
 
 }  // namespace cluster_watcher::simulation

@@ -38,6 +38,8 @@ TextMap FlagsOf(const Plan& plan, const Identity& identity) {
                 {"startup-grace", FormatDuration(plan.startup_grace)},
                 {"delete-deadline", FormatDuration(plan.delete_deadline)},
                 {"steps-deadline", FormatDuration(plan.steps_deadline)},
+                {"concurrency", std::to_string(plan.concurrency)},
+                {"operator-grace", FormatDuration(plan.operator_grace)},
                 {"volumes", plan.volumes}};
   if (plan.surge_grace) {
     flags["surge-limit"] = std::to_string(World::kOtherRoots);
@@ -45,11 +47,14 @@ TextMap FlagsOf(const Plan& plan, const Identity& identity) {
   }
   if (plan.zero_grace) flags["scaled-to-zero-grace-period"] = FormatDuration(*plan.zero_grace);
   if (plan.watch) flags["observe"] = "watch";
-  if (plan.foreground) flags["propagation"] = "foreground";
-  if (!plan.finish_on_termination) flags["on-termination"] = "leave";
+  if (plan.driver == DriverKind::kWork) {
+    flags["completed-when"] = "{.status.phase}=Succeeded,Failed";
+  }
   if (!plan.all_kinds) {
     const std::string workers = kWorkerResources[static_cast<std::size_t>(plan.workers)];
-    flags["resources"] = "pods,services,configmaps" + (workers.empty() ? "" : "," + workers);
+    flags["resources"] = "pods,services,configmaps" + (workers.empty() ? "" : "," + workers) +
+                         (plan.volumes == std::string("preserve") ? "" : ",persistentvolumeclaims");
+    if (plan.set_of_farm) flags["resources"] += ",farms.example.com";
   }
   if (!identity.orders.owner.empty()) flags["owner"] = identity.orders.owner;
   if (identity.orders.dry_run) flags["dry-run"] = "true";

@@ -32,7 +32,7 @@ constexpr std::uint64_t kPortion = 64;
 constexpr std::size_t kMostShown = 20;
 // With fewer deletions the histories prove nothing.
 constexpr double kLeastDeletions = 0.2;
-constexpr std::size_t kPromises = 12;  // of the judges
+constexpr std::size_t kPromises = 13;  // of the judges
 
 // The seed of this thread's history.
 thread_local std::uint64_t current_seed = 0;

@@ -93,7 +93,7 @@ Fate Network::Draw(const HttpRequest& request) {
 }
 
 void Network::Send(std::shared_ptr<const Identity> by, const HttpRequest& request,
-                   MonotonicTime called, MonotonicTime by_own_clock, bool told_to_stop,
+                   MonotonicTime called, MonotonicTime by_own_clock,
                    std::shared_ptr<Receiver> receiver, std::size_t index) {
   const std::size_t number = exchanges_.size();
   Exchange& exchange = exchanges_.emplace_back();
@@ -103,7 +103,6 @@ void Network::Send(std::shared_ptr<const Identity> by, const HttpRequest& reques
   exchange.called = called;
   exchange.sent = timeline_.Now();
   exchange.by_own_clock = by_own_clock;
-  exchange.told_to_stop = told_to_stop;
   const Fate fate = Draw(request);
   pending_.push_back({std::move(receiver), index, fate, std::nullopt});
   ++fates_[static_cast<std::size_t>(fate)];
@@ -217,7 +216,6 @@ Response Network::Handle(std::size_t number) {
     exchange.no_driver_wanted_to_run = !world_.WantsDriverToRun();
     exchange.driver_was_gone = exchange.no_driver_wanted_to_run && !world_.HasDriverLeftPods();
     exchange.was_in_use = world_.IsInUse();
-    exchange.driver_had_completed = world_.HasDriverCompleted();
   }
   exchange.handled = true;
   world_.clock().SetWrong(Skew(number));

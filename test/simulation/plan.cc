@@ -14,9 +14,9 @@ Plan Plan::Draw(std::uint64_t seed) {
   if (random.Chance(0.3)) plan.zero_grace = seconds(random.Between(0, 15));
   plan.startup_grace = seconds(random.Between(8, 18));
   plan.delete_deadline = seconds(random.Pick(std::array{20, 30, 60, 120}));
-  plan.foreground = random.Chance(0.2);
-  plan.finish_on_termination = random.Chance(0.85);
+  plan.operator_grace = seconds(random.Between(1, 20));
   plan.steps_deadline = seconds(random.Between(1, 8));
+  plan.concurrency = random.Pick(std::array{1, 2, 8, 8});
   plan.volumes = random.Pick(std::array{"preserve", "preserve", "delete", "collect"});
   plan.all_kinds = random.Chance(0.1);
   plan.given = random.Pick(std::array{OwnerGiven::kByLabel, OwnerGiven::kByFlag,
@@ -25,7 +25,11 @@ Plan Plan::Draw(std::uint64_t seed) {
   plan.driver = random.Pick(std::array{DriverKind::kDeployment, DriverKind::kDeployment,
                                        DriverKind::kDeployment, DriverKind::kDeployment,
                                        DriverKind::kStatefulSet, DriverKind::kReplicationController,
-                                       DriverKind::kJob});
+                                       DriverKind::kJob, DriverKind::kWork});
+  // A bare name isn't looked for among custom kinds.
+  if (plan.driver == DriverKind::kWork) {
+    plan.given = random.Chance(0.5) ? OwnerGiven::kByFlag : OwnerGiven::kByAnnotation;
+  }
   plan.workers = random.Between(0, 3);
   plan.web_service = random.Chance(0.3);
   plan.mounted_config = random.Chance(0.3);
@@ -36,9 +40,12 @@ Plan Plan::Draw(std::uint64_t seed) {
   plan.claims_go = random.Chance(0.5);
   plan.scaled_away = random.Chance(0.5);
   plan.workers_unwell = random.Chance(0.3);
+  plan.set_of_farm = plan.set_claims && random.Chance(0.3);
   plan.kept_owner = plan.kept_member ? random.Between(0, 2) : 0;
   plan.second_cluster = random.Chance(0.1);
   if (random.Chance(0.15)) plan.skew = Duration(random.Between(-4'000, 4'000));
+  if (random.Chance(0.05)) plan.skew = Duration(random.Between(-60'000, 60'000));
+  plan.evicted_master = random.Chance(0.1);
   plan.remade = random.Chance(0.05);
   plan.token_rotates = random.Chance(0.1);
   plan.rollouts = random.Chance(0.2);
@@ -47,11 +54,12 @@ Plan Plan::Draw(std::uint64_t seed) {
   plan.steps_after = random.Chance(0.1) ? 1 : 0;
   plan.waves = random.Chance(0.1);
   plan.finalizers = random.Chance(0.2) ? random.Between(1, 2) : 0;
-  plan.root_finalizer = random.Chance(0.07);
+  plan.root_finalizer = random.Chance(0.1);
   plan.driver_finalizer = random.Chance(0.1);
   plan.finalizers_stay = random.Chance(0.3);
 
-  plan.plot = static_cast<Plot>(random.Weighted(std::array{82, 8, 4, 3, 3}));
+  plan.plot = static_cast<Plot>(random.Weighted(std::array{78, 8, 4, 3, 3, 4}));
+  if (plan.plot == Plot::kSlept) plan.delete_deadline = seconds(random.Pick(std::array{6, 12, 20}));
   if (plan.plot == Plot::kDuel) {
     plan.finalizers = random.Between(1, 2);
     plan.finalizers_stay = random.Chance(0.5);
@@ -60,7 +68,7 @@ Plan Plan::Draw(std::uint64_t seed) {
 
   const bool faulty = random.Chance(0.7);
   plan.calm = Timeline::kBegin + seconds(random.Between(10, 22));
-  if (plan.plot != Plot::kNone) plan.calm += seconds(20);
+  if (plan.plot != Plot::kNone) plan.calm += seconds(plan.plot == Plot::kSlept ? 60 : 20);
   if (faulty && random.Chance(0.6)) plan.read_faults = random.Pick(std::array{0.002, 0.01, 0.03});
   if (faulty && random.Chance(0.7)) plan.write_faults = random.Pick(std::array{0.03, 0.1, 0.3});
   plan.uneven = random.Chance(0.3);
@@ -92,9 +100,9 @@ Plan Plan::Draw(std::uint64_t seed) {
   if (plan.drivers) {
     // Without workers a cluster is never complete.
     if (plan.workers == 0 && random.Chance(0.8)) plan.workers = random.Pick(std::array{1, 3});
+    plan.set_of_farm = false;
     plan.shared_at_first = plan.given == OwnerGiven::kByLabel && random.Chance(0.3);
     plan.calm += seconds(random.Between(0, 8));
-    plan.says_completed = !plan.rollouts && random.Chance(0.5);
   }
 
   plan.watch = random.Chance(0.3);

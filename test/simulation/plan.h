@@ -13,7 +13,8 @@
 
 namespace cluster_watcher::simulation {
 
-enum class DriverKind { kDeployment, kStatefulSet, kReplicationController, kJob };
+// kWork: a custom kind of which the program knows nothing but --completed-when.
+enum class DriverKind { kDeployment, kStatefulSet, kReplicationController, kJob, kWork };
 enum class OwnerGiven { kByLabel, kByFlag, kByBoth, kByAnnotation };
 // Deeds that belong together, each timed on what a watcher does.
 enum class Plot {
@@ -22,6 +23,7 @@ enum class Plot {
   kNap,        // the evidence grows old before the first delete, and the cluster is used again
   kMadeAnew,   // a member is made right behind the first delete, and the watcher dies
   kTakenDown,  // the root is deleted right after it was read, and a member is made behind it
+  kSlept,      // a deletion sleeps, another watcher spares the cluster, and it is made whole
 };
 
 // The kind of Plan::workers as --resources names it.
@@ -39,9 +41,9 @@ struct Plan {
   Duration startup_grace;
   std::optional<Duration> surge_grace;  // every driver ends with many others; none: alone
   Duration delete_deadline;
-  bool foreground;
-  bool finish_on_termination;
+  Duration operator_grace;
   Duration steps_deadline;
+  int concurrency;
   const char* volumes;
   bool all_kinds;  // the built-in list of kinds instead of a short one
   OwnerGiven given;
@@ -57,9 +59,11 @@ struct Plan {
   bool set_claims;      // of the workers, if they are a StatefulSet,
   bool claims_go;       // which would delete them with itself,
   bool scaled_away;     // one of them was scaled away,
-  bool workers_unwell;  // and whose pods never get ready
+  bool workers_unwell;  // and whose pods never get ready,
+  bool set_of_farm;     // and that a custom resource controls, which is a member
   int kept_owner;       // of the kept member: 0 nobody, 1 the Service, 2 the workers
   bool second_cluster;  // of the same driver
+  bool evicted_master;  // a master pod that has ended, sorts first, and says something else
   Duration skew;        // between the clocks of two API servers
   bool remade;          // a member that somebody recreates each time
   bool token_rotates;
@@ -101,7 +105,6 @@ struct Plan {
   // --- The driver's side.
   bool drivers;          // applications claim the cluster, and wait for it
   bool shared_at_first;  // it names no driver before one claims it
-  bool says_completed;   // the driver says that it has completed, and is started again
 };
 
 }  // namespace cluster_watcher::simulation

@@ -27,7 +27,7 @@ struct Process::Batch final : Receiver, std::enable_shared_from_this<Process::Ba
       }
       ++open;
       return process.network_.Send(process.identity_, requests[i], called, by_own_clock,
-                                   process.told_to_stop(), shared_from_this(), i);
+                                   shared_from_this(), i);
     }
   }
 

@@ -33,7 +33,6 @@ class Process {
 
   bool ended() const { return fiber_.ended(); }
   bool paused() const { return paused_; }
-  bool told_to_stop() const { return stop_.stop_requested(); }
   const Identity& identity() const { return *identity_; }
 
  protected:

@@ -1,7 +1,6 @@
 #include "test/simulation/reading.h"
 
 #include <cstdint>
-#include <cstdio>
 
 #include "test/simulation/world.h"
 
@@ -63,14 +62,6 @@ std::uint64_t ContentOf(const Json* metadata) {
 
 }  // namespace
 
-std::string HashOf(std::string_view uid) {
-  std::uint64_t hash = kNothing;
-  AddText(hash, uid);
-  char text[20];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
-  return text;
-}
-
 bool IsRootPath(std::string_view target) {
   return target == World::kRootPath ||
          target.starts_with("/apis/apps/v1/namespaces/lab/replicasets/spark-m-");
@@ -114,16 +105,9 @@ SeenRoot SeenRoot::Read(const Json* object) {
     if (seen.phase != "condemned" && seen.phase != "deleting") seen.phase.clear();
     seen.condemned_by = TextAt(At(annotations, "cluster-watcher/condemned-by"));
     seen.deleting_since = TextAt(At(annotations, "cluster-watcher/deleting-since"));
-    seen.deletes_begun = TextAt(At(annotations, "cluster-watcher/deletes-begun")) == "true";
-    seen.first_deletes = TextAt(At(annotations, "cluster-watcher/first-deletes"));
-    seen.app_status = TextAt(At(annotations, "cluster-watcher/app-status"));
     seen.owner_uid = UidIn(TextAt(At(annotations, "cluster-watcher/recorded-owner")));
   }
   return seen;
-}
-
-bool SeenRoot::SaysCompleted(std::string_view driver_uid) const {
-  return app_status == "completed" && !driver_uid.empty() && owner_uid == driver_uid;
 }
 
 bool SeenRoot::NamesOther() const {

@@ -38,9 +38,6 @@ class Body {
   rapidjson::Document document_{&pool_};
 };
 
-// What the mark `first-deletes` calls a UID: FNV-1a in 64 bits.
-std::string HashOf(std::string_view uid);
-
 // Whether the path can be a master root: the Deployment, or a ReplicaSet that it has left behind.
 bool IsRootPath(std::string_view target);
 
@@ -63,14 +60,9 @@ struct SeenRoot {
   std::string phase;
   std::string condemned_by;
   std::string deleting_since;
-  bool deletes_begun = false;
-  std::string first_deletes;
   std::string owner_uid;
-  std::string app_status;
 
   static SeenRoot Read(const Json* object);
-  // Whether the driver of this UID has said that it has completed.
-  bool SaysCompleted(std::string_view driver_uid) const;
   // Whether it is the other application's own.
   bool NamesOther() const;
 };

@@ -55,6 +55,8 @@ void Truth::Look() {
   NoteDrivers(now);
   NoteHolds(now);
   if (world_.IsInUse()) Note(now, "another driver uses it");
+  const ObjectPtr second = world_.Get("apps", "deployments", World::kSecondMaster);
+  if (second != nullptr && !second->deleting) Note(now, "it has another master");
   NoteRoot();
   NoteSurvivors();
   keepers_ = std::move(now);
@@ -66,13 +68,12 @@ void Truth::NoteDrivers(Keepers& now) {
   if (root == nullptr) {
     // What stood on it can't be read any more.
     if (names_other_) return NoteOtherOwner(now);
-    if (!world_.plan().rollouts && !says_completed_) NoteDriver(now);
+    if (!world_.plan().rollouts) NoteDriver(now);
     return;
   }
   const Body body(root->Json());
   const SeenRoot seen = SeenRoot::Read(body.root());
   names_other_ = seen.NamesOther();
-  says_completed_ = world_.HasDriverCompleted();
   const Orders orders = world_.OrdersOfRoot().value_or(Orders());
   const bool names_next = orders.owner.ends_with(World::kNextOwnerName);
   const bool names_one = orders.owner.ends_with(World::kOwnerName) ||
@@ -105,25 +106,38 @@ void Truth::NoteDriver(Keepers& now) {
   const ObjectPtr driver = world_.Driver();
   if (driver != nullptr) drivers_.insert(driver->uid);
   const std::string recorded = RecordedDriver(world_.Root());
-  if (world_.HasDriverCompleted()) return;
   if (world_.WantsDriverToRun()) Note(now, "its driver wants to run");
   // The pods of an owner that was never seen can't be told from others; each Job has pods of its
   // own.
   const bool is_job = plan.driver == DriverKind::kJob;
-  if (driver == nullptr && (is_job || !drivers_.contains(recorded))) return;
+  const bool is_work = plan.driver == DriverKind::kWork;
+  if (driver == nullptr && (is_job || is_work || !drivers_.contains(recorded))) return;
   for (const ObjectPtr& pod : world_.All("", "pods")) {
     const auto app = TextOf(Find(pod->body, "metadata", "labels", "app"));
-    if (app != World::kOwnerName || !Runs(pod)) continue;
+    if (!app.starts_with(World::kOwnerName) || !Runs(pod)) continue;
     if (is_job && !World::IsPodOfJob(*pod, *driver)) continue;
+    if (is_work && !world_.IsOfWork(*pod, *driver)) continue;
     Note(now, "the driver's pod " + pod->name + " runs");
   }
 }
 
 void Truth::NoteRoot() {
   const ObjectPtr root = world_.Root();
+  std::set<Named> named;
+  const auto note = [&](const ObjectPtr& object) {
+    if (object->Json().find("condemned-by") == std::string::npos) return;
+    const Body body(object->Json());
+    const SeenRoot seen = SeenRoot::Read(body.root());
+    if (seen.phase == "deleting") named.emplace(seen.uid, seen.condemned_by);
+  };
+  if (root != nullptr) note(root);
+  for (const ObjectPtr& set : world_.All("apps", "replicasets")) note(set);
+  for (const Named& one : named_) {
+    if (!named.contains(one)) named_until_[one] = timeline_.Now();
+  }
+  named_ = std::move(named);
   std::string uid = root == nullptr ? "" : root->uid;
   if (uid != root_uid_) roots_ended_.emplace(std::exchange(root_uid_, uid), version_);
-  if (root != nullptr && root->deleting) roots_ended_[uid] = root->version;
 }
 
 bool Truth::IsMadeAfter(const std::string& root_uid, const std::string& uid) const {
@@ -168,38 +182,46 @@ void Truth::NoteHolds(Keepers& now) {
   }
 }
 
-bool Truth::SeemsHalf() const {
-  const ObjectPtr root = world_.Root();
-  if (root == nullptr) return false;
-  const Body body(root->Json());
-  const SeenRoot seen = SeenRoot::Read(body.root());
-  if (seen.phase != "deleting" || !seen.deletes_begun) return false;
-  constexpr std::pair<const char*, const char*> kKinds[] = {{"apps", "deployments"},
-                                                            {"apps", "statefulsets"},
-                                                            {"", "replicationcontrollers"},
-                                                            {"", "services"},
-                                                            {"", "configmaps"}};
-  for (const auto& [group, plural] : kKinds) {
-    const std::string kind = plural + (*group == '\0' ? "" : std::string(".") + group) + "/";
-    for (std::size_t at = seen.first_deletes.find(kind); at != std::string::npos;
-         at = seen.first_deletes.find(kind, at + 1)) {
-      const std::string_view rest = std::string_view(seen.first_deletes).substr(at + kind.size());
-      const std::size_t equals = rest.find('=');
-      if (equals == rest.npos || (at > 0 && seen.first_deletes[at - 1] == '+')) continue;
-      const std::string_view hash = rest.substr(equals + 1, rest.find(',') - equals - 1);
-      const ObjectPtr object = world_.Get(group, plural, rest.substr(0, equals));
-      const bool is_there = object != nullptr && !object->deleting && HashOf(object->uid) == hash;
-      if (hash.size() == 16 && !is_there) return true;
-    }
+bool Truth::HasBegun(const Exchange& exchange, const std::string& root_uid) const {
+  if (!begun_.contains({root_uid, exchange.by->life})) return false;
+  const Named named{root_uid, exchange.by->Me()};
+  const auto until = named_until_.find(named);
+  return named_.contains(named) ||
+         (until != named_until_.end() && exchange.sent - until->second <= kFresh);
+}
+
+bool Truth::HasDeleted(const Exchange& exchange) const {
+  return std::any_of(begun_.begin(), begun_.end(),
+                     [&](const auto& one) { return one.second == exchange.by->life; });
+}
+
+bool Truth::HoldsSurvivor(const small_kubernetes::Object& object) const {
+  const auto& store = world_.kubernetes().GetStore();
+  const bool claims_stay = world_.plan().volumes != std::string("delete");
+  if (claims_stay && TextOf(Find(object.body, "spec", "persistentVolumeClaimRetentionPolicy",
+                                 "whenDeleted")) == "Delete") {
+    return true;
   }
-  return false;
+  if (object.resource->kind == "Farm") {
+    const ObjectPtr set = world_.Get("apps", "statefulsets", "spark-w");
+    return set != nullptr && HoldsSurvivor(*set);
+  }
+  return std::any_of(survivors_.begin(), survivors_.end(), [&](const auto& survivor) {
+    const ObjectPtr one = store.FindUid(survivor.first);
+    const auto* owners =
+        one == nullptr ? nullptr : Find(one->body, "metadata", "ownerReferences");
+    if (!small_kubernetes::HasElements(owners)) return false;
+    return std::any_of(owners->Begin(), owners->End(), [&](const auto& owner) {
+      return TextOf(Find(owner, "uid")) == object.uid;
+    });
+  });
 }
 
 std::string Truth::WhyNotDelete(const Exchange& exchange, const std::string& root_uid) {
   Look();
-  if (half_.contains(root_uid) || SeemsHalf()) return "";
+  if (HasBegun(exchange, root_uid)) return "";
   for (const auto& [keeper, since] : keepers_) {
-    const auto before = exchange.called - since;
+    const auto before = exchange.sent - since;
     if (before <= kFresh) continue;
     return keeper + ", for " + Seconds(std::chrono::duration_cast<Duration>(before)) +
            " when the delete of " + exchange.request.target + " was sent";

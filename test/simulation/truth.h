@@ -2,16 +2,16 @@
 // neither what a watcher has read nor which marks there are. It knows what keeps the cluster, and
 // since when without a break.
 //
-// No object of a cluster that is whole is deleted by a watcher while something has kept the cluster
-// for longer than the protocol can miss: evidence is fresh for 5 s, from when it was asked for
-// until the delete is sent, and the delete itself takes its time. What a deletion has begun by a
-// delete of its own it may finish. Claims that the settings preserve, and what was to be kept from
-// the beginning, survive all of it.
+// Nothing is deleted by a watcher while something has kept the cluster for longer than the protocol
+// can miss: evidence is fresh for 5 s, from when it was asked for until the delete is sent. A process
+// of which a delete was accepted may go on as long as the marks name it. Claims that the settings
+// preserve, and what was to be kept from the beginning, survive all of it.
 #pragma once
 
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "test/simulation/exchange.h"
 #include "test/simulation/world.h"
@@ -34,14 +34,20 @@ class Truth {
   // To be called before a delete takes effect that a watcher sent for the deletion of this master
   // root. Returns how it breaks the promise; empty: it doesn't.
   std::string WhyNotDelete(const Exchange& exchange, const std::string& root_uid);
-  // Whether an object was made when this master root was gone already, or going and no longer
-  // written.
+  // Whether an object was made when this master root was gone already.
   bool IsMadeAfter(const std::string& root_uid, const std::string& uid) const;
-  // Whether the marks say that deletes were begun, and name as the first something that was there
-  // and is gone. If others have deleted that, nobody can tell.
-  bool SeemsHalf() const;
-  // To be called when it has taken effect: the cluster is half.
-  void NoteDeleted(const std::string& root_uid) { half_.insert(root_uid); }
+  // To be called when it has taken effect.
+  void NoteDeleted(const Exchange& exchange, const std::string& root_uid) {
+    begun_.emplace(root_uid, exchange.by->life);
+  }
+  // Whether this process has deleted something of the cluster, and the marks on its root have named
+  // it until 5 s before the exchange.
+  bool HasBegun(const Exchange& exchange, const std::string& root_uid) const;
+  // Whether this process has deleted anything.
+  bool HasDeleted(const Exchange& exchange) const;
+  // Whether an object can't go without something that must survive: it owns that, or makes claims
+  // that go with it.
+  bool HoldsSurvivor(const small_kubernetes::Object& object) const;
 
  private:
   using Keepers = std::map<std::string, MonotonicTime>;
@@ -64,14 +70,18 @@ class Truth {
   std::string root_uid_;
   // Of the root, or of the last one that there was.
   bool names_other_ = false;
-  bool says_completed_ = false;  // the driver that is recorded there
   // By UID, as versions of the store: until when master roots were there, and since when
   // ConfigMaps, as people make them.
   std::map<std::string, std::uint64_t> roots_ended_;
   std::map<std::string, std::uint64_t> made_;
   std::set<std::string> drivers_;  // UIDs of all that had the driver's name
   std::map<std::string, MonotonicTime> keepers_;
-  std::set<std::string> half_;  // UIDs of the master roots of which something was deleted
+  // A master root's UID, and the process that has deleted something of its cluster.
+  std::set<std::pair<std::string, int>> begun_;
+  // A master root's UID, and the watcher that its marks name as the one that deletes; until when.
+  using Named = std::pair<std::string, std::string>;
+  std::set<Named> named_;
+  std::map<Named, MonotonicTime> named_until_;
 };
 
 }  // namespace cluster_watcher::simulation

@@ -30,6 +30,8 @@ KindText KindOf(DriverKind driver) {
       return {"", "v1", "ReplicationController", "replicationcontrollers"};
     case DriverKind::kJob:
       return {"batch", "batch/v1", "Job", "jobs"};
+    case DriverKind::kWork:
+      return {"example.com", "example.com/v1", "Work", "works"};
   }
   return {};
 }
@@ -38,6 +40,12 @@ KindText KindOf(DriverKind driver) {
 std::string Workload(const char* api_version, const char* kind, const std::string& name,
                      const std::string& labels, const std::string& more_metadata, int replicas,
                      const std::string& pod_spec = R"("containers":[])") {
+  if (std::string_view(kind) == "Work" || std::string_view(kind) == "Farm") {
+    return std::string(R"({"apiVersion":")") + api_version + R"(","kind":")" + kind +
+           R"(","metadata":{"name":")" + name + R"(","namespace":"lab","labels":{)" + labels +
+           R"("app":")" + name + "\"}" + more_metadata + R"(},"spec":{"replicas":)" +
+           std::to_string(replicas) + "}}";
+  }
   const std::string all = "{" + labels + R"("app":")" + name + "\"}";
   const bool plain_selector = std::string_view(kind) == "ReplicationController";
   const std::string labels_wanted = R"({"app":")" + name + "\"}";
@@ -72,12 +80,23 @@ std::string TemplateOf(const small_kubernetes::Object& workload) {
   return small_kubernetes::Write(pods);
 }
 
+// The manifest with an ownerReference.
+std::string ControlledBy(std::string manifest, const small_kubernetes::Object& owner) {
+  const std::string before = R"("namespace":"lab",)";
+  return manifest.insert(
+      manifest.find(before) + before.size(),
+      R"("ownerReferences":[{"controller":true,"apiVersion":")" + owner.resource->ApiVersion() +
+          R"(","kind":")" + owner.resource->kind + R"(","name":")" + owner.name + R"(","uid":")" +
+          owner.uid + "\"}],");
+}
+
 std::string Finalizer() { return std::string(R"(,"finalizers":[")") + World::kFinalizer + "\"]"; }
 
 constexpr const char* kMember = R"("oshinko-cluster":"spark")";
 constexpr const char* kWorkerLabels = R"("oshinko-cluster":"spark","oshinko-type":"worker",)";
 // Of drivers, in the enum's order.
-constexpr const char* kShortKinds[] = {"deployment", "statefulset", "rc", "job"};
+constexpr const char* kShortKinds[] = {"deployment", "statefulset", "rc", "job",
+                                       "work.example.com"};
 constexpr const char* kPorts = R"(,"spec":{"ports":[{"port":7077}]})";
 
 }  // namespace
@@ -100,6 +119,15 @@ World::World(Timeline& timeline, const Plan& plan, const Journal& journal, std::
 void World::Populate() {
   kubernetes_.settle_after_writes = false;
   kubernetes_.SetPodsRun(true);
+  for (const auto& [plural, kind] : {std::pair("works", "Work"), std::pair("farms", "Farm")}) {
+    small_kubernetes::Resource resource;
+    resource.group = "example.com";
+    resource.version = "v1";
+    resource.plural = plural;
+    resource.kind = kind;
+    resource.has_status = true;
+    kubernetes_.AddKind(std::move(resource));
+  }
   const char* me = "setup";
   for (const char* ns : {"lab", "yard"}) {
     Create(me, R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":")" + std::string(ns) +
@@ -108,7 +136,11 @@ void World::Populate() {
   Create(me, RootManifest("", plan_.shared_at_first));
   if (plan_.driver_exists) Create(me, DriverManifest(1));
   if (plan_.rollouts) Create(me, NextDriverManifest());
+  if (plan_.set_of_farm) {
+    Create(me, Workload("example.com/v1", "Farm", "spark-farm", std::string(kMember) + ",", "", 1));
+  }
   CreateMembers(me);
+  if (plan_.evicted_master) EvictMaster(me);
   if (plan_.workers == 2 && plan_.set_claims && plan_.scaled_away) {
     kubernetes_.Settle();
     Do(me, "PATCH", CollectionOf("statefulsets") + "/spark-w", R"({"spec":{"replicas":1}})");
@@ -143,28 +175,54 @@ void World::Populate() {
   kubernetes_.Settle();
 }
 
-void World::CreateMembers(const char* who) {
+std::vector<std::string> World::MemberManifests() {
+  std::vector<std::string> members;
   const std::string labels = kWorkerLabels;
   if (plan_.workers == 1) {
-    Create(who, Workload("apps/v1", "Deployment", "spark-w", labels, Finalizers(), 1));
+    members.push_back(Workload("apps/v1", "Deployment", "spark-w", labels, Finalizers(), 1));
   } else if (plan_.workers == 2) {
-    Create(who, SetOfWorkers());
+    members.push_back(SetOfWorkers());
   } else if (plan_.workers == 3) {
-    Create(who, Workload("v1", "ReplicationController", "spark-w", labels, Finalizers(), 2));
+    members.push_back(Workload("v1", "ReplicationController", "spark-w", labels, Finalizers(), 2));
   }
-  const std::string ports = kPorts;
-  Create(who, Plain("Service", "lab", "spark", kMember + std::string(R"(,"oshinko-type":"master")"),
-                    Finalizers(), ports));
-  if (plan_.web_service) Create(who, Plain("Service", "lab", "spark-ui", kMember, "", ports));
+  members.push_back(Plain("Service", "lab", "spark",
+                          kMember + std::string(R"(,"oshinko-type":"master")"), Finalizers(),
+                          kPorts));
+  if (plan_.web_service) {
+    members.push_back(Plain("Service", "lab", "spark-ui", kMember, "", kPorts));
+  }
   std::string more = Finalizers();
   if (plan_.waves) more += R"(,"annotations":{"cluster-watcher/delete-order":"1"})";
-  Create(who, Plain("ConfigMap", "lab", "spark-config", kMember, more));
+  members.push_back(Plain("ConfigMap", "lab", "spark-config", kMember, more));
+  return members;
 }
 
-bool World::CreateCluster(const char* who) {
-  if (Create(who, RootManifest("", false)) != 201) return false;
-  CreateMembers(who);
-  return true;
+void World::CreateMembers(const char* who) {
+  for (const std::string& member : MemberManifests()) Create(who, member);
+}
+
+std::vector<std::string> World::ClusterManifests(bool shared) {
+  std::vector<std::string> all = MemberManifests();
+  all.insert(all.begin(), RootManifest("", shared));
+  return all;
+}
+
+// It fails on a node where nothing runs; its pod is left.
+void World::EvictMaster(const char* who) {
+  kubernetes_.Settle();
+  for (const ObjectPtr& set : All("apps", "replicasets")) {
+    if (!set->name.starts_with(kRootName)) continue;
+    Create(who, Plain("Pod", "lab", "spark-m-0",
+                      kMember + std::string(R"(,"oshinko-type":"master","app":"spark-m")"),
+                      R"(,"annotations":{"cluster-watcher/hold-until":"2030-01-01T00:00:00Z",)"
+                      R"("cluster-watcher/owner":"deployment/nobody"},"ownerReferences":[{)"
+                      R"("apiVersion":"apps/v1","kind":"ReplicaSet","controller":true,"name":")" +
+                          set->name + R"(","uid":")" + set->uid + "\"}]",
+                      R"(,"spec":{"nodeName":")" + std::string(kDeadNode) +
+                          R"(","containers":[]})"));
+    Do(who, "PATCH", CollectionOf("pods") + "/spark-m-0/status",
+       R"({"status":{"phase":"Failed","reason":"Evicted"}})");
+  }
 }
 
 std::string World::SetOfWorkers() {
@@ -184,7 +242,9 @@ std::string World::SetOfWorkers() {
     claims += R"("persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Delete",)"
               R"("whenScaled":"Retain"},)";
   }
-  return set.insert(set.find(before) + before.size(), claims);
+  set.insert(set.find(before) + before.size(), claims);
+  const ObjectPtr farm = Get("example.com", "farms", "spark-farm");
+  return farm == nullptr ? set : ControlledBy(std::move(set), *farm);
 }
 
 std::string World::KeptMember() {
@@ -216,6 +276,7 @@ std::string World::CollectionOf(std::string_view plural) {
   const char* group = plural == "deployments" || plural == "statefulsets" || plural == "replicasets"
                           ? "/apis/apps/v1"
                       : plural == "jobs" ? "/apis/batch/v1"
+                      : plural == "works" || plural == "farms" ? "/apis/example.com/v1"
                                          : "/api/v1";
   return group + std::string("/namespaces/lab/") + std::string(plural);
 }
@@ -271,7 +332,7 @@ std::string World::RootManifest(const std::string& annotations, bool shared) con
   }
   std::string owner;
   if (plan_.given == OwnerGiven::kByAnnotation) {
-    owner = std::string(R"("cluster-watcher/owner":")") + KindOf(plan_.driver).kind + "/bob\"";
+    owner = R"("cluster-watcher/owner":")" + KindOfApplication(kOwnerName) + "/bob\"";
   }
   const auto add_steps = [&](const char* key, int steps) {
     if (steps == 0) return;
@@ -326,7 +387,24 @@ int World::Create(const char* who, const std::string& json) {
     std::printf("the world could not be made: %d for %s\n", status, json.c_str());
     std::exit(1);
   }
+  if (status == 201 && kind == "Work") RunWork(who);
   return status;
+}
+
+// As the operator of its kind: a StatefulSet that it controls runs its pods.
+void World::RunWork(const char* who) {
+  const ObjectPtr work = Driver();
+  Create(who, ControlledBy(Workload("apps/v1", "StatefulSet", "bob-run", "", "", 1), *work));
+}
+
+void World::FinishWork(const char* who, bool is_behind) {
+  const ObjectPtr work = Driver();
+  if (work == nullptr) return;
+  const auto generation = small_kubernetes::NumberOf(Find(work->body, "metadata", "generation"), 0);
+  Do(who, "PATCH", DriverPath() + "/status",
+     R"({"status":{"phase":"Succeeded","observedGeneration":)" +
+         std::to_string(is_behind ? generation - 1 : generation) + "}}",
+     "application/merge-patch+json");
 }
 
 std::string World::ConfigMap(const std::string& name) {
@@ -340,6 +418,13 @@ std::string World::OtherDriver(bool uses_it) {
   const std::string before = R"("labels":{)";
   json.insert(json.find(before) + before.size(), R"("uses-oshinko-cluster":"spark",)");
   return json;
+}
+
+std::string World::SecondMaster() {
+  std::string json = Workload("apps/v1", "Deployment", kSecondMaster, std::string(kMember) + ",",
+                              "", 0);
+  const std::string before = R"("template":{"metadata":{"labels":{)";
+  return json.insert(json.find(before) + before.size(), R"("oshinko-type":"master",)");
 }
 
 void World::TakeOffFinalizer(const char* who, const std::string& path) {
@@ -408,6 +493,12 @@ bool World::WantsDriverToRun() { return WantsToRun(Driver()); }
 
 bool World::WantsToRun(const ObjectPtr& driver) {
   if (driver == nullptr || driver->deleting) return false;
+  if (driver->resource->kind == "Work") {
+    const auto generation = Find(driver->body, "metadata", "generation");
+    const auto seen = Find(driver->body, "status", "observedGeneration");
+    return TextOf(Find(driver->body, "status", "phase")) != "Succeeded" ||
+           small_kubernetes::NumberOf(seen, 0) < small_kubernetes::NumberOf(generation, 0);
+  }
   if (driver->resource->kind != "Job") {
     return small_kubernetes::NumberOf(Find(driver->body, "spec", "replicas"), 1) != 0;
   }
@@ -428,43 +519,31 @@ bool World::IsPodOfJob(const small_kubernetes::Object& pod, const small_kubernet
          job.uid;
 }
 
+bool World::IsOfWork(const small_kubernetes::Object& pod, const small_kubernetes::Object& work) {
+  return WorkOf(pod) == work.uid;
+}
+
+std::string World::WorkOf(const small_kubernetes::Object& pod) {
+  const ObjectPtr set = kubernetes_.GetStore().FindUid(pod.controller_uid);
+  return set == nullptr ? "" : set->controller_uid;
+}
+
 bool World::HasDriverLeftPods() {
   const ObjectPtr driver = Driver();
   for (const ObjectPtr& pod : All("", "pods")) {
     const auto phase = TextOf(Find(pod->body, "status", "phase"));
     if (pod->deleting || phase == "Succeeded" || phase == "Failed" ||
-        TextOf(Find(pod->body, "metadata", "labels", "app")) != kOwnerName) {
+        !TextOf(Find(pod->body, "metadata", "labels", "app")).starts_with(kOwnerName)) {
       continue;
     }
-    // Pods of an earlier Job aren't the present one's.
+    // Pods of an earlier Job aren't the present one's, and what a Work has orphaned is nobody's.
     const bool is_earlier =
-        plan_.driver == DriverKind::kJob && driver != nullptr && !IsPodOfJob(*pod, *driver);
+        (plan_.driver == DriverKind::kJob && driver != nullptr && !IsPodOfJob(*pod, *driver)) ||
+        (plan_.driver == DriverKind::kWork &&
+         (driver == nullptr ? WorkOf(*pod).empty() : !IsOfWork(*pod, *driver)));
     if (!is_earlier) return true;
   }
   return false;
-}
-
-bool World::HasDriverCompleted() {
-  const ObjectPtr root = Root();
-  const ObjectPtr driver = Driver();
-  if (!plan_.says_completed || root == nullptr || driver == nullptr) return false;
-  const Body body(root->Json());
-  return SeenRoot::Read(body.root()).SaysCompleted(driver->uid) &&
-         small_kubernetes::NumberOf(Find(driver->body, "spec", "replicas"), 1) <= 1;
-}
-
-bool World::IsHeld() {
-  const char* key = "cluster-watcher/hold-until";
-  const ObjectPtr root = Root();
-  const ObjectPtr ns = Namespace();
-  return (root != nullptr && Find(root->body, "metadata", "annotations", key) != nullptr) ||
-         (ns != nullptr && Find(ns->body, "metadata", "annotations", key) != nullptr);
-}
-
-bool World::IsEphemeral() {
-  const ObjectPtr root = Root();
-  return plan_.given != OwnerGiven::kByLabel ||
-         (root != nullptr && Find(root->body, "metadata", "labels", "ephemeral") != nullptr);
 }
 
 bool World::IsInUse() {

@@ -49,6 +49,8 @@ class World {
   // The driver that a rollout of the master names instead.
   static constexpr const char* kNextOwnerName = "carol";
   static constexpr const char* kRootName = "spark-m";
+  // Another master of the cluster, by its pod template alone, and without pods.
+  static constexpr const char* kSecondMaster = "spark-m2";
   static constexpr const char* kRootPath = "/apis/apps/v1/namespaces/lab/deployments/spark-m";
   // The node of the watchers' master pods, which the simulated kubelet manages.
   static constexpr const char* kNode = "simulated";
@@ -75,8 +77,11 @@ class World {
   // As `kubectl rollout undo`: the template and the annotations of an earlier ReplicaSet come back.
   void RollBack(const char* who, const small_kubernetes::ObjectPtr& set);
 
-  // Makes the cluster again. False: there is one.
-  bool CreateCluster(const char* who);
+  // The driver, if it is a Work, says that it has succeeded. `is_behind`: that was before it was
+  // changed last.
+  void FinishWork(const char* who, bool is_behind);
+  // Makes what is missing of the cluster's members.
+  void CreateMembers(const char* who);
 
   // --- Manifests and paths.
   static std::string CollectionOf(std::string_view plural);  // in the namespace
@@ -94,6 +99,9 @@ class World {
   static std::string ConfigMap(const std::string& name);  // a member
   // A Deployment that may say that it uses the cluster.
   static std::string OtherDriver(bool uses_it);
+  static std::string SecondMaster();
+  // Those of the root and of the members that make a cluster.
+  std::vector<std::string> ClusterManifests(bool shared);
 
   // --- The true state. Null: there is none.
   small_kubernetes::ObjectPtr Driver();
@@ -113,18 +121,18 @@ class World {
   static bool WantsToRun(const small_kubernetes::ObjectPtr& driver);
   // Whether pods of a driver run: of one that is there, or that has left them behind.
   bool HasDriverLeftPods();
-  // Whether the driver that is recorded has said so, and wants to run no more than once.
-  bool HasDriverCompleted();
+  bool IsOfWork(const small_kubernetes::Object& pod, const small_kubernetes::Object& work);
+  // The UID of the Work that controls what controls it; empty: none does.
+  std::string WorkOf(const small_kubernetes::Object& pod);
   static bool IsPodOfJob(const small_kubernetes::Object& pod, const small_kubernetes::Object& job);
-  bool IsHeld();
-  // Whether the root names the driver as its owner, or the watcher's settings do.
-  bool IsEphemeral();
   // Whether another driver wants to run on this cluster.
   bool IsInUse();
 
  private:
   void Populate();
-  void CreateMembers(const char* who);
+  std::vector<std::string> MemberManifests();
+  void EvictMaster(const char* who);
+  void RunWork(const char* who);
   std::string SetOfWorkers();
   std::string KeptMember();
   std::string Finalizers();

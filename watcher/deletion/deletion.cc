@@ -279,7 +279,9 @@ std::size_t Deletion::SendDue(bool late) {
       const HeldBack* held = WhyHeldBack(object);
       const bool stays = held != nullptr && (late || !held->may_pass);
       const bool is_forbidden = IsForbidden(object);
-      const bool is_let_be = (late && (object.meta.deleting || is_forbidden)) ||
+      // What is made again each time may be terminating by now.
+      const bool is_sent = object.meta.deleting || deletes_.AcceptedAt(object.meta.uid);
+      const bool is_let_be = (late && (is_sent || is_forbidden)) ||
                              (is_forbidden && memory_.set_claims.contains(object.meta.uid));
       if (!stays && !is_let_be && !CountsAsGone(object)) ++remaining;
     }
@@ -357,7 +359,7 @@ Deletion::Outcome Deletion::AwaitGone(MonotonicTime deadline, const std::stop_to
       return Outcome::kDone;
     }
     // A finalizer holds it, so nothing of what it owns is collected in the background.
-    if (is_held && pods) {
+    if (is_held && pods && !WhyEnded()) {
       deletes_.Send({&root_.object()}, PropagationPolicy::kForeground);
       foreground_at = tools_.clock.Now() + kBetweenForegroundDeletes;
     }

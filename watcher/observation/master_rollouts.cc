@@ -16,7 +16,9 @@ enum class PodAge { kCurrent, kOlder, kUnknown };
 // on the pod beside it; others tell nothing.
 PodAge AgeOfPod(const Snapshot& look, const Surroundings& around) {
   const OwnerReference* maker = look.pod ? look.pod->meta.Controller() : nullptr;
-  if (maker == nullptr || look.root->type->kind != "Deployment") return PodAge::kUnknown;
+  if (maker == nullptr || !around.makers || look.root->type->kind != "Deployment") {
+    return PodAge::kUnknown;
+  }
   const auto made_from = around.makers->templates.find(maker->uid);
   if (made_from == around.makers->templates.end()) return PodAge::kUnknown;
   return made_from->second == around.pods_to_come->text ? PodAge::kCurrent : PodAge::kOlder;
