@@ -109,7 +109,8 @@ Deletion::Outcome Deletion::RunPasses(MonotonicTime deadline, bool with_root) {
       return Outcome::kRootMustStay;
     }
     // Nothing goes as long as the root may have to stay.
-    const bool may_begin = root_held == nullptr || !IsWhole();
+    const bool may_begin = (root_held == nullptr || !IsWhole()) &&
+                           (!read_other_master_ || is_closed_ || late);
     const std::size_t remaining = may_begin ? SendDue(late) : 1;
     policy_ = deletes_.TakePolicy();
     if (!policy_.empty()) return Outcome::kHeld;
@@ -150,6 +151,13 @@ Deletion::Prepared Deletion::List() {
     const bool is_of_set = memory_.set_claims.contains(claim.meta.uid);
     if (is_of_set || cluster_.Owns(claim.meta)) add(std::move(claim));
   }
+  if (is_closed_) {
+    std::erase_if(objects, [this](const KubeObject& object) {
+      return memory_.MemberOf(object.meta.uid) == nullptr && !memory_.left.contains(object.meta.uid);
+    });
+  }
+  // Without a root nothing tells whose it is that is made later.
+  is_closed_ = read_other_master_ && prepared.complete;
   prepared.members = SortMembers(std::move(objects), memory_);
   for (const std::string& mistake : prepared.members.mistakes) tools_.log.warn("{}", mistake);
   for (const std::string& left : prepared.members.left) tools_.log.info("left alone: {}", left);
@@ -224,8 +232,8 @@ void Deletion::LetGoOfClaims() {
 }
 
 bool Deletion::CountsAsGone(const KubeObject& object) const {
-  return object.meta.deleting &&
-         (tools_.until == Until::kAccepted || tools_.hurry.stop_requested());
+  return object.meta.deleting && (tools_.until == Until::kAccepted || tools_.gives_up ||
+                                  tools_.hurry.stop_requested());
 }
 
 const HeldBack* Deletion::WhyHeldBack(const KubeObject& object) const {
@@ -362,7 +370,8 @@ Deletion::Outcome Deletion::AwaitGone(MonotonicTime deadline, const std::stop_to
     const bool is_held = state == RootState::kTerminating && tools_.clock.Now() >= foreground_at;
     if (is_held && is_last && !pods->own_runs) {
       NameHusk();
-      return Outcome::kDone;
+      // Its name can't be used again.
+      if (tools_.until != Until::kAllGone) return Outcome::kDone;
     }
     // A finalizer holds it, so nothing of what it owns is collected in the background.
     if (is_held && pods && !WhyEnded()) {
@@ -415,10 +424,13 @@ void Deletion::NameHusk() {
       finalizers.emplace_back(one.AsString().value_or(""));
     }
   }
-  overdue_.push_back(as_seen_.Describe() + ": nothing of it runs, but it is held by " +
-                     (finalizers.empty() ? "a finalizer" : "the finalizer " + Joined(finalizers)) +
-                     ": see to who must take that off");
-  tools_.log.warn("{}", overdue_.back());
+  const std::string husk =
+      as_seen_.Describe() + ": nothing of it runs, but it is held by " +
+      (finalizers.empty() ? "a finalizer" : "the finalizer " + Joined(finalizers)) +
+      ": see to who must take that off";
+  if (std::find(overdue_.begin(), overdue_.end(), husk) != overdue_.end()) return;
+  overdue_.push_back(husk);
+  tools_.log.warn("{}", husk);
 }
 
 bool Deletion::IsAllGone() {
