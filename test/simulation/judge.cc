@@ -274,6 +274,9 @@ bool Judge::MayHoldClaims(const Object& object) const {
 // Checks promise 5.
 void Judge::CheckRootIsLast(const Exchange& exchange) {
   const Plan& plan = world_.plan();
+  std::erase_if(to_be_named_, [&](const auto& one) {
+    return (*exchanges_)[one.first].by->life == exchange.by->life;
+  });
   // Members created after the last listing don't count.
   if (exchange.by->life == last_life_to_delete_root_) return;
   last_life_to_delete_root_ = exchange.by->life;
