@@ -15,8 +15,8 @@ constexpr int kLongestChain = 16;
 constexpr std::string_view kListedAnnotations[] = {
     "cluster-watcher/owner",         "cluster-watcher/keep",     "cluster-watcher/delete-order",
     "cluster-watcher/status",        "cluster-watcher/root-uid", "cluster-watcher/collect-after",
-    "cluster-watcher/hold-until",    "cluster-watcher/hold-reason", "cluster-watcher/phase",    "cluster-watcher/condemned-by",
-    "cluster-watcher/deletes-begun",
+    "cluster-watcher/hold-until",    "cluster-watcher/phase",    "cluster-watcher/condemned-by",
+    "cluster-watcher/deletes-begun", "cluster-watcher/hold-reason",
 };
 constexpr std::size_t kLongestListed = 1'024;  // bytes
 
@@ -126,8 +126,7 @@ ClusterListing ClusterProbe::List(std::span<const ResourceType> types, const Clu
 void ClusterProbe::EachMember(std::span<const ResourceType> types, const ClusterId& cluster,
                               const std::function<void(const KubeObject&)>& show,
                               const Patience& patience) {
-  std::vector<ApiRequest> requests;
-  for (const ResourceType& type : types) requests.push_back(ListRequest(type, cluster, false));
+  const std::vector<ApiRequest> requests = MemberRequests(types, cluster);
   client_.EachItemSideBySide(
       requests, kReadsSideBySide,
       [&](std::size_t which, JsonValue item) {
@@ -135,6 +134,13 @@ void ClusterProbe::EachMember(std::span<const ResourceType> types, const Cluster
         if (meta && cluster.Owns(*meta)) show({requests[which].type, *std::move(meta)});
       },
       patience);
+}
+
+std::vector<ApiRequest> ClusterProbe::MemberRequests(std::span<const ResourceType> types,
+                                                     const ClusterId& cluster) {
+  std::vector<ApiRequest> requests;
+  for (const ResourceType& type : types) requests.push_back(ListRequest(type, cluster, false));
+  return requests;
 }
 
 ClusterListing ClusterProbe::ListMakers(std::span<const ResourceType> types,

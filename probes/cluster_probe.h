@@ -36,8 +36,8 @@ struct ClusterId {
 struct ClusterListing {
   KubeObjects objects;                                     // each carries the cluster's label
   // By ListMakers only.
-  std::set<std::string> masters;                // the UIDs of those that are masters
-  std::map<std::string, std::string> templates; // of ReplicaSets among them, by UID
+  std::set<std::string> masters;                 // the UIDs of those that are masters
+  std::map<std::string, std::string> templates;  // of ReplicaSets among them, by UID
   std::vector<std::pair<ResourceType, ApiError>> skipped;  // kinds that the account may not list
   std::vector<ApiError> failed;  // kinds that could not be listed this time
   std::set<std::string> read;    // the others: "deployments.apps"
@@ -82,6 +82,9 @@ class ClusterProbe {
   // Shows the metadata of the cluster's objects of these kinds, as far as they can be listed.
   void EachMember(std::span<const ResourceType> types, const ClusterId& cluster,
                   const std::function<void(const KubeObject&)>& show, const Patience& patience);
+  // Returns the requests with which that begins.
+  static std::vector<ApiRequest> MemberRequests(std::span<const ResourceType> types,
+                                                const ClusterId& cluster);
 
   // Lists what of the cluster can be a master, or belong to one: pods that haven't ended, by their
   // metadata, and objects of the kinds `types`, whole, but keeps no more of them than List does. A

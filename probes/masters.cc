@@ -33,6 +33,7 @@ bool IsPod(const ResourceType& type) { return type.kind == "Pod" && type.group.e
 bool IsMasterPod(JsonValue pod) {
   return IsLabelledMaster(pod["metadata"]) ||
          pod["metadata"]["annotations"][kInject].AsString() == "true" ||
+         pod["metadata"]["annotations"][kStatus].AsString().has_value() ||
          WatcherContainerOf(pod).self.IsObject();
 }
 

@@ -71,6 +71,7 @@ struct CachedLists::Target {
   std::optional<std::pair<std::string, std::optional<std::string>>>
       label;               // a key, and the value that it must have
   bool is_object = false;  // the answer is an object, not a list
+  bool unended = false;    // only pods that have neither succeeded nor failed
   bool metadata_only = false;
 
   // nullopt: it reads something else, or selects in another way.
@@ -112,10 +113,13 @@ bool CachedLists::Target::TakeQuery(std::string_view query) {
     const std::string_view key = parameter.substr(0, equals);
     const std::string value = Decoded(parameter.substr(std::min(equals + 1, parameter.size())));
     constexpr std::string_view kByName = "metadata.name=";
+    constexpr std::string_view kUnended = "status.phase!=Succeeded,status.phase!=Failed";
     if (key == "limit" || (key == "resourceVersion" && value == "0")) continue;
     if (key == "fieldSelector" && value.starts_with(kByName) &&
         value.find(',') == std::string::npos) {
       name = value.substr(kByName.size());
+    } else if (key == "fieldSelector" && value == kUnended) {
+      unended = true;
     } else if (key == "labelSelector" && value.find_first_of(",!()<> ") == std::string::npos &&
                value.find("==") == std::string::npos) {
       const std::size_t end = std::min(value.find('='), value.size());
@@ -148,6 +152,7 @@ class CachedLists::Collection {
   struct Item {
     std::string metadata;  // JSON
     std::string rest;      // the other fields: `,"spec":{…}`
+    bool has_ended;        // a pod that has succeeded or failed
   };
   using Key = std::string;  // the namespace, a zero byte and what it is found by
 
@@ -217,6 +222,8 @@ void CachedLists::Collection::TakeItem(JsonValue item) {
       taken.rest += R"(,"status":{"phase":)" + Quote(value["phase"].AsString().value_or("")) + "}";
     }
   });
+  const auto phase = item["status"]["phase"].AsString();
+  taken.has_ended = phase == "Succeeded" || phase == "Failed";
   taken.metadata.shrink_to_fit();
   taken.rest.shrink_to_fit();
   bytes_ += taken.metadata.size() + taken.rest.size() + 4 * kBytesOfEntry;
@@ -271,7 +278,8 @@ std::vector<const CachedLists::Collection::Item*> CachedLists::Collection::Selec
 }
 
 HttpResponse CachedLists::Collection::AnswerTo(const Target& target) const {
-  const std::vector<const Item*> items = Select(target);
+  std::vector<const Item*> items = Select(target);
+  if (target.unended) std::erase_if(items, [](const Item* item) { return item->has_ended; });
   if (target.is_object) {
     if (items.empty()) return NotFound(target);
     return JsonAnswer(200, ObjectText(*items.front(), target.metadata_only));

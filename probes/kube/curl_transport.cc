@@ -426,8 +426,8 @@ std::vector<std::string> ReadWarnings(CURL* easy) {
   constexpr std::string_view kBegin = "299 - \"";
   std::vector<std::string> warnings;
   curl_header* header = nullptr;
-  for (std::size_t i = 0; curl_easy_header(easy, "Warning", i, CURLH_HEADER, -1, &header) == CURLHE_OK;
-       ++i) {
+  for (std::size_t i = 0;
+       curl_easy_header(easy, "Warning", i, CURLH_HEADER, -1, &header) == CURLHE_OK; ++i) {
     const std::string_view value = header->value;
     if (!value.starts_with(kBegin)) continue;
     std::string text;

@@ -52,6 +52,10 @@ class Discovery {
                                                          std::string_view group,
                                                          const Patience& patience);
 
+  // Whether the list of groups names this one, as it was last read. Custom resources' groups are
+  // always named; one whose own API server is down may not be.
+  bool Names(std::string_view group) const { return versions_.contains(group); }
+
   // Asks side by side what ByPlural would ask one after another about groups that aren't served.
   void ConfirmMissingGroups(std::span<const KindName> plurals, const Patience& patience);
 

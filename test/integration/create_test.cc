@@ -118,7 +118,8 @@ TEST_F(Creating, WhatAnotherHasMadeIsWaitedForUntilASignalEndsIt) {
   ASSERT_TRUE(Eventually([&] { return command.HandlesSignals(); }));
   EXPECT_EQ(command.Stop(SIGTERM), 128 + SIGTERM) << command.Output() << command.Log();
   EXPECT_FALSE(api().Exists("persistentvolumeclaims", ns_, "spark-data"));
-  EXPECT_NE(Said(12, Create({"--timeout=1s"})).find("cluster spark lacks a worker"), std::string::npos);
+  EXPECT_NE(Said(12, Create({"--timeout=1s"})).find("cluster spark lacks a worker"),
+            std::string::npos);
 }
 
 TEST_F(Creating, OfSeveralAtOnceEachObjectIsCreatedOnce) {

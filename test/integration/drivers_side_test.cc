@@ -83,8 +83,8 @@ TEST_F(DriversSide, AwaitTellsHowTheClusterIs) {
                {"cluster-watcher/root-uid", api().Uid("deployments", ns_, kMaster)}});
   EXPECT_EQ(Said(12, {"await", kCluster, "--app=deployment/bob", "--timeout=100ms"}),
             "cluster-watcher: cluster spark is Condemned\n");
-  Watcher& await = Run({"await", kCluster, "--app=deployment/bob", "--kubeconfig=" + kubeconfig(),
-                        "-n", ns_});
+  Watcher& await =
+      Run({"await", kCluster, "--app=deployment/bob", "--kubeconfig=" + kubeconfig(), "-n", ns_});
   ASSERT_TRUE(Eventually([&] { return await.HandlesSignals(); }));
   EXPECT_EQ(await.Stop(SIGINT), 128 + SIGINT);
 }

@@ -2,14 +2,11 @@
 
 #include <utility>
 
-#include "test/small_kubernetes/patch.h"
-
 namespace cluster_watcher::small_kubernetes {
 namespace {
 
 // Fields as a tree: {"f:metadata":{"f:labels":{"f:app":{}}}}. One without children is a field.
 
-constexpr std::string_view kBeforeFirstApply = "before-first-apply";
 constexpr std::string_view kUnknown = "unknown";
 
 bool IsField(const Value& node) { return node.ObjectEmpty(); }
@@ -39,41 +36,6 @@ Value FieldsOf(const Value& object) {
     Set(Child(managed, "f:metadata"), Key(name), FieldsIn(*part));
   }
   return managed;
-}
-
-// Whether `live` has all that is wanted; it may have defaults besides.
-bool Covers(const Value* live, const Value& wanted) {
-  if (live == nullptr) return false;
-  if (wanted.IsObject() && live->IsObject()) {
-    for (const auto& member : wanted.GetObject()) {
-      if (!Covers(Find(*live, View(member.name)), member.value)) return false;
-    }
-    return true;
-  }
-  if (!wanted.IsArray() || !live->IsArray()) return *live == wanted;
-  if (live->Size() != wanted.Size()) return false;
-  for (rapidjson::SizeType i = 0; i < wanted.Size(); ++i) {
-    if (!Covers(&(*live)[i], wanted[i])) return false;
-  }
-  return true;
-}
-
-// The fields of `wanted` that differ in `live` and are in `owned` too.
-void Disputed(const Value& fields, const Value& wanted, const Value* live, const Value& owned,
-              const std::string& path, std::vector<std::string>& found) {
-  for (const auto& member : fields.GetObject()) {
-    const Value* other = Find(owned, View(member.name));
-    const std::string_view name = NameOf(member.name);
-    if (other == nullptr) continue;
-    const Value& want = *Find(wanted, name);
-    const Value* now = live == nullptr ? nullptr : Find(*live, name);
-    const std::string here = path + "." + std::string(name);
-    if (IsField(member.value) || IsField(*other)) {
-      if (!Covers(now, want)) found.push_back(here);
-    } else {
-      Disputed(member.value, want, now, *other, here, found);
-    }
-  }
 }
 
 void Subtract(Value& fields, const Value& taken) {
@@ -115,33 +77,10 @@ Value Changed(const Value& fields, const Value& now, const Value* before) {
   return changed;
 }
 
-// Takes off what only `before` had, where nobody else owns it.
-void TakeOff(Value& live, const Value& before, const Value& now, const Value& others) {
-  for (const auto& member : before.GetObject()) {
-    const std::string_view key = View(member.name);
-    const Value* kept = Find(now, key);
-    const Value* owned = Find(others, key);
-    Value* part = Find(live, NameOf(member.name));
-    if (part == nullptr || (kept != nullptr && IsField(*kept))) continue;
-    const Value nothing = EmptyObject();
-    if (IsField(member.value)) {
-      if (kept == nullptr && owned == nullptr) Remove(live, NameOf(member.name));
-    } else if (part->IsObject()) {
-      TakeOff(*part, member.value, kept == nullptr ? nothing : *kept,
-              owned == nullptr ? nothing : *owned);
-    }
-  }
-}
-
-bool IsOf(const Value& entry, std::string_view manager, std::string_view operation) {
-  return TextOf(Find(entry, "manager")) == manager && TextOf(Find(entry, "operation")) == operation;
-}
-
-Value Entry(std::string_view manager, std::string_view operation, const FieldWrite& write,
-            Value fields) {
+Value Entry(std::string_view manager, const FieldWrite& write, Value fields) {
   Value entry = EmptyObject();
   Set(entry, "manager", Text(manager));
-  Set(entry, "operation", Text(operation));
+  Set(entry, "operation", Text("Update"));
   Set(entry, "apiVersion", Text(write.api_version));
   Set(entry, "time", Text(write.time));
   Set(entry, "fieldsType", Text("FieldsV1"));
@@ -153,7 +92,7 @@ Value Entry(std::string_view manager, std::string_view operation, const FieldWri
 Value EntriesOf(const Value& object, const FieldWrite& write) {
   if (const Value* managed = Find(object, "metadata", "managedFields")) return Copy(*managed);
   Value entries = EmptyArray();
-  Append(entries, Entry(kBeforeFirstApply, "Update", write, FieldsOf(object)));
+  Append(entries, Entry(kUnknown, write, FieldsOf(object)));
   return entries;
 }
 
@@ -166,68 +105,6 @@ void SetEntries(Value& body, Value entries) {
 }
 
 }  // namespace
-
-std::vector<Cause> ApplyConflicts(const Value& live, const Value& config, const FieldWrite& write) {
-  std::vector<Cause> causes;
-  const Value fields = FieldsOf(config);
-  const Value entries = EntriesOf(live, write);
-  for (const Value& entry : entries.GetArray()) {
-    if (IsOf(entry, write.manager, "Apply")) continue;
-    std::vector<std::string> disputed;
-    Disputed(fields, config, &live, *Find(entry, "fieldsV1"), "", disputed);
-    std::string who = "conflict with " + Quote(TextOf(Find(entry, "manager")));
-    if (TextOf(Find(entry, "operation")) == "Update") {
-      who += " using " + std::string(TextOf(Find(entry, "apiVersion")));
-    }
-    for (std::string& field : disputed) {
-      causes.push_back({"FieldManagerConflict", who, std::move(field)});
-    }
-  }
-  return causes;
-}
-
-Response ApplyFailed(const std::vector<Cause>& conflicts) {
-  const bool one = conflicts.size() == 1;
-  std::string message = "Apply failed with " + std::to_string(conflicts.size()) +
-                        (one ? " conflict: " : " conflicts: ");
-  for (const Cause& cause : conflicts) {
-    message += (one ? "" : "\n") + cause.message + ": " + cause.field;
-  }
-  const Details details{{}, {}, {}, conflicts};
-  return Failure(409, "Conflict", message, &details);
-}
-
-void ApplyConfig(Value& live, const Value& config, const FieldWrite& write) {
-  const Value entries = EntriesOf(live, write);
-  Value others = EmptyObject();
-  Value before = EmptyObject();
-  for (const Value& entry : entries.GetArray()) {
-    Add(IsOf(entry, write.manager, "Apply") ? before : others, *Find(entry, "fieldsV1"));
-  }
-  TakeOff(live, before, FieldsOf(config), others);
-  MergePatch(live, config);
-}
-
-void NoteApply(const Value* old, Value& body, const Value& config, const FieldWrite& write) {
-  Value fields = FieldsOf(config);
-  Value entries = old == nullptr ? EmptyArray() : EntriesOf(*old, write);
-  Value left = EmptyArray();
-  std::string time = write.time;
-  for (Value& entry : entries.GetArray()) {
-    Value& owned = *Find(entry, "fieldsV1");
-    if (IsOf(entry, write.manager, "Apply")) {
-      if (owned == fields) time = TextOf(Find(entry, "time"));
-      continue;
-    }
-    // What was taken by force is nobody else's any more.
-    Subtract(owned, Changed(fields, config, old));
-    Append(left, std::move(entry));
-  }
-  FieldWrite written = write;
-  written.time = std::move(time);
-  Append(left, Entry(write.manager, "Apply", written, std::move(fields)));
-  SetEntries(body, std::move(left));
-}
 
 void NoteUpdate(const Value* old, Value& body, const FieldWrite& write) {
   const bool is_tracked = old != nullptr && Find(*old, "metadata", "managedFields") != nullptr;
@@ -243,7 +120,7 @@ void NoteUpdate(const Value* old, Value& body, const FieldWrite& write) {
   for (Value& entry : entries.GetArray()) {
     Value& owned = *Find(entry, "fieldsV1");
     Subtract(owned, gone);
-    if (!IsOf(entry, manager, "Update")) {
+    if (TextOf(Find(entry, "manager")) != manager) {
       Subtract(owned, changed);
     } else if (!noted) {
       Add(owned, changed);
@@ -251,7 +128,7 @@ void NoteUpdate(const Value* old, Value& body, const FieldWrite& write) {
       noted = true;
     }
   }
-  if (!noted) Append(entries, Entry(manager, "Update", write, Copy(changed)));
+  if (!noted) Append(entries, Entry(manager, write, Copy(changed)));
   SetEntries(body, std::move(entries));
 }
 

@@ -99,9 +99,8 @@ class SmallKubernetes {
   Response Post(const Call& call);
   Response Put(const Call& call);
   Response Patch(const Call& call);
-  // Stores the result of PUT or PATCH on `old`; `applied` is what an apply patch asked for.
-  Response Replace(const Call& call, const ObjectPtr& old, Value body,
-                   const Value* applied = nullptr);
+  // Stores the result of PUT or PATCH on `old`.
+  Response Replace(const Call& call, const ObjectPtr& old, Value body);
   FieldWrite WriteOf(const Call& call) const;
   Response ReadScale(const Call& call, const Object& object) const;
   Response WriteScale(const Call& call, const ObjectPtr& old);

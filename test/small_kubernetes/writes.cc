@@ -86,7 +86,6 @@ Response SmallKubernetes::Post(const Call& call) {
 Response SmallKubernetes::Create(const Call& call, Value body) {
   const Resource& resource = *call.resource;
   const Target& target = call.target;
-  const Value config = Copy(body);
   if (resource.terminating) {
     return Forbidden(resource.plural, resource.group, TextOf(Find(body, "metadata", "name")),
                      "create not allowed while custom resource definition is terminating");
@@ -130,11 +129,7 @@ Response SmallKubernetes::Create(const Call& call, Value body) {
           store_.Get(resource, TextOf(Find(body, "metadata", "namespace")), name)) {
     return AlreadyExists(resource, *present);
   }
-  if (call.request.method == "PATCH") {
-    NoteApply(nullptr, body, config, WriteOf(call));
-  } else {
-    NoteUpdate(nullptr, body, WriteOf(call));
-  }
+  NoteUpdate(nullptr, body, WriteOf(call));
   return Show(call, *store_.Create(resource, std::move(body), !call.dry_run), 201);
 }
 
@@ -174,9 +169,8 @@ Response SmallKubernetes::Patch(const Call& call) {
   const Resource& resource = *call.resource;
   const std::string_view type = MediaType(call.request.content_type);
   const bool strategic = type == "application/strategic-merge-patch+json" && !resource.custom;
-  const bool apply = type == "application/apply-patch+yaml";
   const bool operations = type == "application/json-patch+json";
-  if (!strategic && !apply && !operations && type != "application/merge-patch+json") {
+  if (!strategic && !operations && type != "application/merge-patch+json") {
     return UnsupportedMediaType(
         std::string("application/json-patch+json, application/merge-patch+json, ") +
         (resource.custom ? "" : "application/strategic-merge-patch+json, ") +
@@ -186,29 +180,14 @@ Response SmallKubernetes::Patch(const Call& call) {
   if (!patch || (!operations && !patch->IsObject())) {
     return BadRequest("error decoding patch: the body is no JSON object");
   }
-  if (apply && call.target.Query("fieldManager").empty()) {
-    return Invalid(
-        MetaKind("PatchOptions"), {},
-        {{"FieldValueRequired", "Required value: is required for apply patch", "fieldManager"}});
-  }
   const ObjectPtr old = Stored(call);
-  if (old == nullptr && apply && call.target.subresource.empty()) {
-    if (auto refusal = Refuse(call, *patch)) return *refusal;
-    return Create(call, std::move(*patch));
-  }
   if (old == nullptr) return NotFound(resource, call.target.name);
   if (call.target.subresource == "scale") return WriteScale(call, old);
   Value body = Copy(old->body);
   Set(body, "kind", Text(resource.kind));
   Set(body, "apiVersion", Text(resource.ApiVersion()));
   ToServedNames(resource, body);
-  const bool is_forced = call.target.Query("force") == "true";
-  if (apply) {
-    if (auto refusal = Refuse(call, *patch)) return *refusal;
-    const auto conflicts = ApplyConflicts(old->body, *patch, WriteOf(call));
-    if (!conflicts.empty() && !is_forced) return ApplyFailed(conflicts);
-    ApplyConfig(body, *patch, WriteOf(call));
-  } else if (operations) {
+  if (operations) {
     if (!JsonPatch(body, *patch)) {
       const Details details;
       return Failure(422, "Invalid",
@@ -221,7 +200,7 @@ Response SmallKubernetes::Patch(const Call& call) {
   }
   if (auto refusal = Refuse(call, body)) return *refusal;
   ToStoredNames(resource, body);
-  return Replace(call, old, std::move(body), apply ? &*patch : nullptr);
+  return Replace(call, old, std::move(body));
 }
 
 FieldWrite SmallKubernetes::WriteOf(const Call& call) const {
@@ -248,8 +227,7 @@ std::optional<Response> SmallKubernetes::Brake(const Call& call, const Object& o
   return Forbidden(call.resource->plural, call.resource->group, object.name, why, {{"", why, ""}});
 }
 
-Response SmallKubernetes::Replace(const Call& call, const ObjectPtr& old, Value body,
-                                  const Value* applied) {
+Response SmallKubernetes::Replace(const Call& call, const ObjectPtr& old, Value body) {
   const Resource& resource = *call.resource;
   const std::string_view version = TextOf(Find(body, "metadata", "resourceVersion"));
   if (!version.empty() && version != std::to_string(old->version)) {
@@ -266,11 +244,7 @@ Response SmallKubernetes::Replace(const Call& call, const ObjectPtr& old, Value 
   const bool status = call.target.subresource == "status";
   if (!status) SetDefaults(resource, body, false);
   PrepareUpdate(*old, body, status);
-  if (applied != nullptr) {
-    NoteApply(&old->body, body, *applied, WriteOf(call));
-  } else if (!status) {
-    NoteUpdate(&old->body, body, WriteOf(call));
-  }
+  if (!status) NoteUpdate(&old->body, body, WriteOf(call));
   return Show(call, *UpdateOrFinish(store_, old, std::move(body), !call.dry_run));
 }
 

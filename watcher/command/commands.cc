@@ -103,7 +103,8 @@ CommandDescription Run() {
                      "how long the program has to end after SIGTERM or SIGINT")},
       .about = std::string(
                    "The cluster's name is --cluster, else $CLUSTER_WATCHER_CLUSTER, else "
-                   "$OSHINKO_CLUSTER_NAME, else the\none that the owner uses or that names the owner, else a new one. The "
+                   "$OSHINKO_CLUSTER_NAME, else the\none that the owner uses or that names the "
+                   "owner, else a new one. The "
                    "program gets OSHINKO_CLUSTER_NAME and\nOSHINKO_SPARK_MASTER, and the signals; "
                    "its end is the application's. A shared cluster is used\nand not deleted.\n") +
                kOwnerForms,
@@ -147,8 +148,9 @@ CommandDescription Create() {
                 {.name = "timeout",
                  .placeholder = "DURATION",
                  .default_value = "60s",
-                 .help = "how long a cluster is waited for that goes or isn't ready, and what fails is "
-                         "tried again",
+                 .help =
+                     "how long a cluster is waited for that goes or isn't ready, and what fails is "
+                     "tried again",
                  .note = ""}},
       .about =
           std::string("$(CLUSTER) in the manifests stands for the name. They need exactly one "
@@ -446,9 +448,10 @@ CommandDescription Watch() {
           "  cluster-watcher/poll-interval: 10s\n"
           "A flag that is given twice: the last counts. A duration is written as 500ms, 1m30s or "
           "24h.\n",
-      .ending = "\nExit codes:\n"
-                "  0  told to stop, or its pod is gone\n"
-                "  2  flags, environment or kubeconfig are wrong, or there is no such pod\n"};
+      .ending =
+          "\nExit codes:\n"
+          "  0  told to stop, or its pod is gone\n"
+          "  2  flags, environment or kubeconfig are wrong, or there is no such pod\n"};
 }
 
 CommandDescription Check() {
@@ -554,25 +557,25 @@ CommandDescription Webhook() {
                          "how long requests are still served once the pod stops"),
                     LikeSetting("log-level"), LikeSetting("log-format")},
           .about = "",
-          .ending = "\nExit codes:\n"
-                    "  0  told to stop\n"
-                    "  2  wrong usage or settings, or it can't serve\n"};
+          .ending =
+              "\nExit codes:\n"
+              "  0  told to stop\n"
+              "  2  wrong usage or settings, or it can't serve\n"};
 }
 
 CommandDescription Completion() {
-  return {
-      .name = "completion",
-      .command = Command::kCompletion,
-      .usage = "completion bash|zsh|fish",
-      .help = "Print what makes a shell complete commands, flags and their values",
-      .flags = {},
-      .about =
-          "In ~/.bashrc, in ~/.zshrc, and once for fish:\n"
-          "  source <(cluster-watcher completion bash)\n"
-          "  source <(cluster-watcher completion zsh)\n"
-          "  cluster-watcher completion fish \\\n"
-          "  >~/.config/fish/completions/cluster-watcher.fish\n",
-      .ending = kUsualExits};
+  return {.name = "completion",
+          .command = Command::kCompletion,
+          .usage = "completion bash|zsh|fish",
+          .help = "Print what makes a shell complete commands, flags and their values",
+          .flags = {},
+          .about =
+              "In ~/.bashrc, in ~/.zshrc, and once for fish:\n"
+              "  source <(cluster-watcher completion bash)\n"
+              "  source <(cluster-watcher completion zsh)\n"
+              "  cluster-watcher completion fish \\\n"
+              "  >~/.config/fish/completions/cluster-watcher.fish\n",
+          .ending = kUsualExits};
 }
 
 // --- Help ---------------------------------------------------------------------------------------
@@ -605,8 +608,8 @@ std::string Filled(std::string begun, const std::string& text, std::size_t inden
 // Writes `left` in a column and `right` beside it.
 std::string Row(const std::string& left, const std::string& right, std::size_t column) {
   const bool fits = left.size() + 2 <= column;
-  const std::string gap = fits ? std::string(column - left.size(), ' ')
-                               : "\n" + std::string(column, ' ');
+  const std::string gap =
+      fits ? std::string(column - left.size(), ' ') : "\n" + std::string(column, ' ');
   return Filled(left + gap, right, column);
 }
 

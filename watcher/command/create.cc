@@ -44,8 +44,7 @@ int RunCreate(const Invocation& invocation, const Environment& environment, std:
   order.say = [](const std::string& line) { PrintText(Printable(line) + "\n"); };
   const auto read_objects = [&](const Settings& settings, std::vector<std::string>& problems) {
     if (files.empty() || settings.cluster.empty()) return;
-    auto objects =
-        ReadClusterFiles(files, {settings.ns, settings.cluster_label, settings.cluster});
+    auto objects = ReadClusterFiles(files, {settings.ns, settings.cluster_label, settings.cluster});
     if (objects) {
       order.objects = *std::move(objects);
     } else {

@@ -19,6 +19,8 @@ constexpr Duration kLeftoverPatience{1'000};
 constexpr int kLeastLatePasses = 2;
 constexpr Duration kBetweenForegroundDeletes = std::chrono::minutes(1);
 constexpr Duration kBetweenReadsOfEnd{500};
+constexpr Duration kBetweenReminders = std::chrono::minutes(1);
+constexpr std::size_t kMostNamed = 20;
 
 // The kind of an owner that was never seen, as far as it is said.
 std::string GivenKind(const OwnerName& owner, const Settings& settings) {
@@ -118,6 +120,7 @@ Deletion::Outcome Deletion::RunPasses(MonotonicTime deadline, bool with_root) {
     if (is_over && root_held == nullptr && SendRoot()) return Outcome::kDone;
     if (!policy_.empty()) return Outcome::kHeld;
     if (late && ++late_passes_ >= kLeastLatePasses && tools_.gives_up) return Outcome::kGivenUp;
+    if (late) SayWhatRemains();
     prepared_.reset();
     pace_.Pause(late ? MonotonicTime::max() : deadline);
   }
@@ -133,6 +136,7 @@ Deletion::Prepared Deletion::List() {
   prepared.survivors = survivors_.Find(listed, has_root ? &root_.object() : nullptr, memory_);
   if (prepared.survivors.unknown) warn_once_(prepared.survivors.unknown->message);
   prepared.complete = listed.complete;
+  prepared.is_blind = listed.claims_problem && IsTransient(listed.claims_problem->failure);
   prepared.failed = std::move(listed.failed);
   KubeObjects objects = std::move(listed.objects);
   const auto add = [&](KubeObject claim) {
@@ -142,9 +146,9 @@ Deletion::Prepared Deletion::List() {
     objects.push_back(std::move(claim));
   };
   for (KubeObject& claim : listed.claims) {
-    if (cluster_.Owns(claim.meta)) add(std::move(claim));
+    const bool is_of_set = memory_.set_claims.contains(claim.meta.uid);
+    if (is_of_set || cluster_.Owns(claim.meta)) add(std::move(claim));
   }
-  for (KubeObject& claim : std::exchange(prepared.survivors.claims, {})) add(std::move(claim));
   prepared.members = SortMembers(std::move(objects), memory_);
   for (const std::string& mistake : prepared.members.mistakes) tools_.log.warn("{}", mistake);
   for (const std::string& left : prepared.members.left) tools_.log.info("left alone: {}", left);
@@ -178,9 +182,9 @@ std::optional<Deletion::Outcome> Deletion::WhyEnded() {
       const ObjectMeta& root = root_.object().meta;
       const auto label = root.Label(cluster_.label);
       const bool is_others = label && *label != cluster_.name;
-      if (is_others || !root_.marks().AreOfDeletionBy(marks_.condemned_by)) {
-        return Outcome::kCalledOff;
-      }
+      const Marks marks = root_.marks();
+      if (is_others || marks.phase != Phase::kDeleting) return Outcome::kCalledOff;
+      if (marks.condemned_by != marks_.condemned_by) return Outcome::kOvertaken;
       if (IsKept(root) && !is_asked_) return Outcome::kKept;
       break;
     }
@@ -233,6 +237,12 @@ const HeldBack* Deletion::WhyHeldBack(const KubeObject& object) const {
   return held == held_back.end() ? nullptr : &held->second;
 }
 
+bool Deletion::IsForbidden(const KubeObject& object) const {
+  const Uid* member = memory_.MemberOf(object.meta.uid);
+  return deletes_.IsForbidden(object.meta.uid) ||
+         (member != nullptr && deletes_.IsForbidden(*member));
+}
+
 const HeldBack* Deletion::WhyRootIsHeldBack() const {
   const auto held = prepared_->survivors.held_back.find(memory_.root_uid);
   return held == prepared_->survivors.held_back.end() ? nullptr : &held->second;
@@ -245,7 +255,8 @@ bool Deletion::IsDue(const KubeObject& object, bool late) const {
   const OwnerReference* controller = object.meta.Controller();
   const auto below = memory_.below.find(object.meta.uid);
   // What a member had controlled and has lost that controller is a member itself.
-  if (controller == nullptr || below == memory_.below.end() || late) return true;
+  if (controller == nullptr || below == memory_.below.end()) return true;
+  if (late) return !IsForbidden(object);
   // The garbage collector may have deleted what is between before we did.
   auto accepted = deletes_.AcceptedAt(controller->uid);
   if (!accepted) accepted = deletes_.AcceptedAt(below->second);
@@ -254,7 +265,9 @@ bool Deletion::IsDue(const KubeObject& object, bool late) const {
 
 std::size_t Deletion::SendDue(bool late) {
   const MemberPass& members = prepared_->members;
-  if (!prepared_->survivors.unknown) {
+  // What fails past the deadline too is treated as what may not be read.
+  const bool is_blind = prepared_->survivors.unknown || (prepared_->is_blind && !late);
+  if (!is_blind) {
     std::vector<const KubeObject*> due = DueMembers(members, memory_, late);
     std::erase_if(due, [&](const KubeObject* object) { return !IsDue(*object, late); });
     // Before a wave may begin, what its predecessors control must have gone as well.
@@ -265,9 +278,11 @@ std::size_t Deletion::SendDue(bool late) {
     for (const KubeObject& object : *group) {
       const HeldBack* held = WhyHeldBack(object);
       const bool stays = held != nullptr && (late || !held->may_pass);
+      const bool is_forbidden = IsForbidden(object);
       // What is made again each time may be terminating by now.
-      const bool is_let_be = late && (object.meta.deleting || deletes_.AcceptedAt(object.meta.uid) ||
-                                      deletes_.IsForbidden(object.meta.uid));
+      const bool is_sent = object.meta.deleting || deletes_.AcceptedAt(object.meta.uid);
+      const bool is_let_be = (late && (is_sent || is_forbidden)) ||
+                             (is_forbidden && memory_.set_claims.contains(object.meta.uid));
       if (!stays && !is_let_be && !CountsAsGone(object)) ++remaining;
     }
   }
@@ -286,8 +301,9 @@ void Deletion::NameLeft(bool late) {
       const HeldBack* held = WhyHeldBack(object);
       if (held != nullptr) {
         overdue_.push_back(object.Describe() + ": " + held->why);
-      } else if (late) {
-        overdue_.push_back(object.Describe() + ": not gone by the deadline");
+      } else {
+        overdue_.push_back(object.Describe() + (late ? ": not gone by the deadline"
+                                                     : ": it may not be deleted"));
       }
     }
   }
@@ -295,6 +311,15 @@ void Deletion::NameLeft(bool late) {
     overdue_.push_back("a kind that could not be listed by the deadline: " + why);
   }
   for (const std::string& left : overdue_) warn_once_(left);
+}
+
+void Deletion::SayWhatRemains() {
+  if (tools_.clock.Now() - said_ < kBetweenReminders) return;
+  said_ = tools_.clock.Now();
+  std::vector<std::string> names = Remaining();
+  names.push_back(as_seen_.Describe());
+  if (names.size() > kMostNamed) names.resize(kMostNamed);
+  tools_.log.warn("the deadline has passed, and still there are {}: tried on", Joined(names));
 }
 
 // Nothing comes between, as another list: a master pod that is rescheduled now could not start.
@@ -315,8 +340,8 @@ bool Deletion::SendRoot() {
   return true;
 }
 
-bool Deletion::AwaitGone(MonotonicTime deadline, const std::stop_token& stop) {
-  if (tools_.until == Until::kAccepted) return true;
+Deletion::Outcome Deletion::AwaitGone(MonotonicTime deadline, const std::stop_token& stop) {
+  if (tools_.until == Until::kAccepted) return Outcome::kDone;
   MonotonicTime foreground_at = tools_.clock.Now() + tools_.settings->operator_grace;
   while (!stop.stop_requested()) {
     tools_.turn({});
@@ -324,21 +349,24 @@ bool Deletion::AwaitGone(MonotonicTime deadline, const std::stop_token& stop) {
     const auto pods = ReadPods();
     const bool is_gone = state == RootState::kGone || state == RootState::kReplaced;
     const bool is_last = pods && pods->others == 0;
-    if (is_last && is_gone && IsAllGone()) return true;
+    if (is_last && is_gone && IsAllGone()) return Outcome::kDone;
+    if (state == RootState::kTerminating) {
+      if (auto why = WhyEnded()) return *why;
+    }
     const bool is_held = state == RootState::kTerminating && tools_.clock.Now() >= foreground_at;
     if (is_held && is_last && !pods->own_runs) {
       NameHusk();
-      return true;
+      return Outcome::kDone;
     }
     // A finalizer holds it, so nothing of what it owns is collected in the background.
     if (is_held && pods && !WhyEnded()) {
       deletes_.Send({&root_.object()}, PropagationPolicy::kForeground);
       foreground_at = tools_.clock.Now() + kBetweenForegroundDeletes;
     }
-    if (tools_.gives_up && tools_.clock.Now() >= deadline) return false;
+    if (tools_.gives_up && tools_.clock.Now() >= deadline) return Outcome::kGivenUp;
     tools_.clock.WaitUntil(tools_.clock.Now() + kBetweenReadsOfEnd, stop);
   }
-  return false;
+  return Outcome::kGivenUp;
 }
 
 std::optional<Deletion::Pods> Deletion::ReadPods() {
@@ -356,7 +384,7 @@ std::optional<Deletion::Pods> Deletion::ReadPods() {
         const auto stays = [&](const std::string& uid) {
           const auto below = memory_.below.find(uid);
           const std::string member = below == memory_.below.end() ? uid : below->second.ToText();
-          return memory_.left.contains(member) ||
+          return memory_.left.contains(member) || deletes_.IsForbidden(member) ||
                  (prepared_ && prepared_->survivors.held_back.contains(member));
         };
         const bool is_left = IsKept(*meta) || stays(meta->uid) ||
@@ -420,6 +448,16 @@ std::vector<std::string> Deletion::Rehearse() {
   }
   NameLeft(false);
   deletes_.Rehearse(all, Propagation());
+  return names;
+}
+
+std::vector<std::string> Deletion::Remaining() const {
+  std::vector<std::string> names;
+  if (!prepared_) return names;
+  const MemberPass& members = prepared_->members;
+  for (const auto* group : {&members.to_delete, &members.leftovers, &members.last}) {
+    for (const KubeObject& object : *group) names.push_back(object.Describe());
+  }
   return names;
 }
 

@@ -32,7 +32,8 @@ class Deletion {
     kReplaced,     // another object has the master root's name: somebody's new cluster
     kRootGone,     // somebody else deleted the master root
     kNewMaster,    // of DeleteListed: there is a master that wasn't there
-    kCalledOff,    // the marks no longer name us, or the root is another cluster's now
+    kCalledOff,    // the marks were taken off, or the root is another cluster's now
+    kOvertaken,    // another watcher has taken the deletion over
     kHeld,         // an admission policy, such as the brake, refuses deletes
     kRootMustStay, // the master root would take along what must survive
     kGivenUp,      // something isn't accepted by the deadline, and who deletes gives up
@@ -54,9 +55,9 @@ class Deletion {
   Outcome DeleteRoot(MonotonicTime deadline) { return RunPasses(deadline, true); }
 
   // Waits until the root and the cluster's pods are gone, as Tools::until says. A root that a
-  // finalizer holds is deleted again in the foreground, which collects what it owns. False: told to
-  // stop, or given up.
-  bool AwaitGone(MonotonicTime deadline, const std::stop_token& stop);
+  // finalizer holds is deleted again in the foreground, which collects what it owns. Told to stop,
+  // it is kGivenUp as well.
+  Outcome AwaitGone(MonotonicTime deadline, const std::stop_token& stop);
 
   // For a cluster without a master root, or with several, that a person wants to go: deletes the
   // members that are listed now, without marks, until `deadline`. `read_other_master` reads whether
@@ -76,6 +77,8 @@ class Deletion {
   const std::string& policy() const { return policy_; }
   // Why the master root must stay.
   const std::string& root_held_back() const { return root_held_back_; }
+  // Members of the last list that were still there: "service/x".
+  std::vector<std::string> Remaining() const;
   // The first of what was deleted: "service/x".
   const std::vector<std::string>& first_deleted() const { return deletes_.first_deleted(); }
 
@@ -86,6 +89,7 @@ class Deletion {
     Survivors::Found survivors;
     KubeObjects used_again;  // claims that stay, marked since an earlier deletion
     bool complete;
+    bool is_blind;  // claims or StatefulSets fail in passing to be listed: what owns them?
     std::vector<std::string> failed;  // why kinds could not be listed
   };
 
@@ -103,10 +107,14 @@ class Deletion {
   // Whether an object needn't be waited for.
   bool CountsAsGone(const KubeObject& object) const;
   const HeldBack* WhyHeldBack(const KubeObject& object) const;
+  // Whether it may not be deleted, or what controls it may not: that would make it again.
+  bool IsForbidden(const KubeObject& object) const;
   bool IsDue(const KubeObject& object, bool late) const;
   // Sends what is due. How many members are still waited for.
   std::size_t SendDue(bool late);
+  // Names what is left at the end, and while that is tried beyond the deadline.
   void NameLeft(bool late);
+  void SayWhatRemains();
   // Sends what goes right before the root, and that. True: its delete was accepted.
   bool SendRoot();
   const HeldBack* WhyRootIsHeldBack() const;
@@ -140,6 +148,7 @@ class Deletion {
   Pace pace_;
   std::optional<Prepared> prepared_;
   int late_passes_ = 0;
+  MonotonicTime said_{};  // when it was last said what remains
   bool is_taken_ = false;  // a look was taken since what is prepared was listed
   std::vector<std::string> left_;
   std::vector<std::string> overdue_;

@@ -112,7 +112,10 @@ void MemberListing::NoteKinds(const MemberKinds& kinds, const std::vector<ApiReq
     }
     const ApiError& error = read[i].error();
     warn_once_(error.message);
-    if (type == ClaimType() || type == SetType()) listed.claims_problem = error.message;
+    const bool tells_of_claims = type == ClaimType() || type == SetType();
+    if (tells_of_claims && (!listed.claims_problem || IsTransient(error.failure))) {
+      listed.claims_problem = error;
+    }
     if (error.failure == ApiFailure::kForbidden) {
       Skip(type.plural, "forbidden", type.QualifiedName() + ": the account may not list them");
     } else {
@@ -129,9 +132,8 @@ void MemberListing::NoteKinds(const MemberKinds& kinds, const std::vector<ApiReq
   }
   // A kind that could be listed before and no longer can isn't known to be empty.
   readable_.insert(now.begin(), now.end());
-  listed.any = !now.empty();
-  listed.complete = kinds.errors.empty() && listed.failed.empty() && listed.any &&
-                    now.size() == readable_.size();
+  listed.complete =
+      kinds.errors.empty() && listed.failed.empty() && now.size() == readable_.size();
   refresh_kinds_ = !listed.complete;
 }
 

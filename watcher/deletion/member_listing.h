@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -34,9 +35,8 @@ class MemberListing {
     // Of the whole namespace, for most claims of a StatefulSet lack that label.
     KubeObjects claims;  // that have a label of a cluster, an owner or a StatefulSet
     std::vector<ClaimingSet> sets;
-    std::string claims_problem;       // why claims or StatefulSets could not be listed
+    std::optional<ApiError> claims_problem;  // why claims or StatefulSets could not be listed
     bool complete = true;             // false: a kind could not be listed this time
-    bool any = true;                  // false: no kind could
     std::vector<std::string> failed;  // why kinds could not be listed this time
   };
 

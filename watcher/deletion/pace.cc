@@ -33,10 +33,6 @@ void Pace::Note(std::size_t remaining) {
   remaining_ = remaining;
 }
 
-void Pace::Settle() { backoff_ = std::max(backoff_, kFirstBackoff); }
-
-void Pace::Hurry(int passes) { backoff_ = std::min(backoff_, kFirstBackoff * (1 << passes)); }
-
 void Pace::Pause(MonotonicTime until) {
   const Duration asked = std::min(client_.TakeRetryAfter(), kLongestAskedWait);
   const Duration jittered = backoff_ * std::uniform_int_distribution<int>(80, 120)(jitter_) / 100;

@@ -16,10 +16,6 @@ class Pace {
   // After a pass: how many members are left. Only fewer ones are progress, not objects that
   // somebody makes again and again.
   void Note(std::size_t remaining);
-  // From now on no pause is as short as the first one of all: what has few tries needs their time.
-  void Settle();
-  // Caps the next pause at what it would be after `passes` passes without progress.
-  void Hurry(int passes);
   // Waits, but not beyond `until`, and as long as the API server asks for by Retry-After.
   void Pause(MonotonicTime until);
 

@@ -24,6 +24,7 @@ constexpr const char* kAfter = annotation::kAfterDelete + std::size(annotation::
 constexpr int kMostStepMarks = 5;
 constexpr Duration kStepMarkTimeout{2'000};
 constexpr int kMostMarksOff = 5;
+constexpr std::size_t kMostNamedAsLeft = 20;
 
 AnnotationChanges CondemnedMarks(const WatcherId& me, Reason reason, Phase phase) {
   return {{annotation::kPhase, ToString(phase)},
@@ -38,6 +39,13 @@ Duration LongBackoff(int round) { return kBetweenLooks * (1 << std::min(round + 
 // For people, behind what else is said.
 std::string WhatIsGone(const std::vector<std::string>& gone) {
   return gone.empty() ? "" : "; already deleted: " + Joined(gone);
+}
+
+// Nobody else names it.
+std::string WhatIsLeft(const Deletion& deletion) {
+  std::vector<std::string> left = deletion.Remaining();
+  if (left.size() > kMostNamedAsLeft) left.resize(kMostNamedAsLeft);
+  return left.empty() ? "" : "; left: " + Joined(left);
 }
 
 // What an earlier watcher has deleted isn't known to this one.
@@ -105,16 +113,16 @@ Reaper::Outcome Reaper::Resume(const WatcherId& me, const Snapshot& snapshot,
     marks_to_take_off_ = !TakeMarksOff(me, *snapshot.root);
     return Outcome::kSpared;
   }
+  const auto policy = MasterRoot(tools_.client, *snapshot.root).PolicyAgainstMarks();
+  const bool was_refused = std::exchange(refused_by_policy_, policy && !IsOfGuard(*policy));
   if (refused_by_policy_) {
-    const auto policy = MasterRoot(tools_.client, *snapshot.root).PolicyAgainstMarks();
-    refused_by_policy_ = policy && !IsOfGuard(*policy);
-    if (refused_by_policy_) return Outcome::kSpared;
+    if (!was_refused) BackToWatching(snapshot, Refusal::kHold, *policy);
+    return Outcome::kSpared;
   }
   if (!own) {
     if (!TakeOver(me, snapshot)) return Outcome::kSpared;
     // Nothing of the other's can be sent behind this.
     tools_.clock.WaitUntil(tools_.clock.Now() + kFreshEvidence, stop);
-    if (stop.stop_requested()) return Outcome::kSpared;
   }
   announcer_.Resuming();
   tools_.log.warn("resuming the deletion of cluster {}", snapshot.cluster->name);
@@ -124,8 +132,12 @@ Reaper::Outcome Reaper::Resume(const WatcherId& me, const Snapshot& snapshot,
 }
 
 bool Reaper::TakeOver(const WatcherId& me, const Snapshot& snapshot) {
-  const auto written = MasterRoot(tools_.client, *snapshot.root)
-                           .WriteMarks({{annotation::kCondemnedBy, me.ToText()}}, kMarksTimeout);
+  // With a time of its own: to nobody else it is overdue then.
+  const auto written =
+      MasterRoot(tools_.client, *snapshot.root)
+          .WriteMarks({{annotation::kCondemnedBy, me.ToText()},
+                       {annotation::kDeletingSince, FormatTime(ServerNow(snapshot, tools_.clock))}},
+                      kMarksTimeout);
   if (!written) {
     NotePolicy(written.error(), Refusal::kConflict);
     warn_once_("the deletion that " + snapshot.marks.condemned_by.ToText() +
@@ -391,12 +403,13 @@ Reaper::Outcome Reaper::End(const Case& of, const DeletionOrder& condemned, Dele
   };
   switch (outcome) {
     case Deletion::Outcome::kDone:
-      if (deletion.AwaitGone(DeadlineOf(progress), stop)) {
-        TellEnd(deletion, condemned, progress);
-        return Outcome::kDone;
+      outcome = deletion.AwaitGone(DeadlineOf(progress), stop);
+      if (outcome != Deletion::Outcome::kDone) {
+        if (stop.stop_requested()) return Outcome::kDone;
+        return End(of, condemned, deletion, progress, outcome, stop);
       }
-      given_up_ = "its master root's delete was accepted, but it or its pods are still there";
-      return stop.stop_requested() ? Outcome::kDone : Outcome::kSpared;
+      TellEnd(deletion, condemned, progress);
+      return Outcome::kDone;
     case Deletion::Outcome::kKept:
       return spare(Refusal::kHold, "the master root is annotated cluster-watcher/keep");
     case Deletion::Outcome::kRootMustStay:
@@ -404,11 +417,13 @@ Reaper::Outcome Reaper::End(const Case& of, const DeletionOrder& condemned, Dele
     case Deletion::Outcome::kReplaced:
       return ends(Refusal::kUidChanged, "another object has the master root's name");
     case Deletion::Outcome::kRootGone:
-      return ends(Refusal::kConflict, "somebody deleted the master root");
+      return ends(Refusal::kConflict, "somebody deleted the master root" + WhatIsLeft(deletion));
     case Deletion::Outcome::kNewMaster:
       return ends(Refusal::kConflict, "there is another master");
     case Deletion::Outcome::kCalledOff:
-      return ends(Refusal::kConflict, "the marks on the master root no longer name us");
+      return spare(Refusal::kConflict, "the marks on the master root no longer name us");
+    case Deletion::Outcome::kOvertaken:
+      return Overtaken();
     case Deletion::Outcome::kHeld:
       refused_by_policy_ = true;
       BackToWatching(condemned.look, Refusal::kHold, deletion.policy() + gone);

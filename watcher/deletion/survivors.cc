@@ -71,13 +71,18 @@ void Survivors::FindSets(Search& search) {
     const bool is_root = search.root != nullptr && meta.uid == search.root->meta.uid;
     const bool is_listed = search.objects.Find(meta.uid) != nullptr;
     if (!is_root && !is_listed && !LeadsTo(search, meta, kLongestChain)) continue;
-    if (!IsKept(set.object)) SettleSet(search, set);
+    if (IsKept(set.object)) {
+      std::erase_if(search.memory.set_claims,
+                    [&](const auto& claim) { return claim.second == Uid(meta.uid); });
+    } else {
+      SettleSet(search, set);
+    }
   }
-  if (search.listed.claims_problem.empty()) return;
+  if (!search.listed.claims_problem) return;
   // What claims there are can't be told.
   const auto hold_back = [&](const KubeObject& object) {
     if (object.type->kind != "StatefulSet") return;
-    const HeldBack because{"its claims can't be listed: " + search.listed.claims_problem};
+    const HeldBack because{"its claims can't be listed: " + search.listed.claims_problem->message};
     search.found.held_back.emplace(object.meta.uid, because);
     HoldBackAbove(search, object.meta, because, kLongestChain);
   };
@@ -95,7 +100,6 @@ void Survivors::SettleSet(Search& search, const ClaimingSet& set) {
     if (is_others || (label && *label != cluster_.name) || !set.HasMade(claim.meta)) continue;
     any_stays = any_stays || IsKept(claim);
     search.memory.set_claims.try_emplace(claim.meta.uid, uid);
-    if (!label) search.found.claims.push_back(claim);
   }
   if (!any_stays || !set.deletes_claims) return;
   const HeldBack because{"its claims would go with it, by whenDeleted: Delete"};

@@ -26,8 +26,6 @@ class Survivors {
   struct Found {
     // By UID: members, the master root, and what is above them.
     std::map<std::string, HeldBack> held_back;
-    // Claims that the cluster's StatefulSets have made, with their labels or without.
-    KubeObjects claims;
     // What lets go of claims that stay: whenDeleted: Retain on the cluster's StatefulSets, and
     // claims without the ownerReferences to what goes. What they concern is held back until it is
     // read again.
@@ -39,7 +37,7 @@ class Survivors {
   Survivors(const Tools& tools, const ClusterId& cluster) : tools_(tools), cluster_(cluster) {}
 
   // Finds what must survive of `listed`, whose members go with the root; nullptr: there is none.
-  // Nothing is written.
+  // `memory` learns which claims are of the cluster's StatefulSets. Nothing is written.
   Found Find(const MemberListing::Listed& listed, const KubeObject* root, DeletionMemory& memory);
 
  private:

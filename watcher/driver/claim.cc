@@ -57,10 +57,11 @@ DriverOutcome Unknown(const ApiError& error) {
 }
 
 DriverOutcome UsesTheOther(const Application& app, const std::string& remedy) {
-  return DriverOutcome::Of(DriverExit::kOthers,
-                           app.Name() + " is labelled " + kUsesClusterLabel + "=" +
-                               app.Uses().value_or("") + ", and uses one cluster at a time: say "
-                               "cluster-watcher " + remedy + " first");
+  return DriverOutcome::Of(DriverExit::kOthers, app.Name() + " is labelled " + kUsesClusterLabel +
+                                                    "=" + app.Uses().value_or("") +
+                                                    ", and uses one cluster at a time: say "
+                                                    "cluster-watcher " +
+                                                    remedy + " first");
 }
 
 // Takes the label off the owner, whatever else changes meanwhile.
@@ -170,8 +171,7 @@ std::optional<DriverOutcome> WhyNotAnother(const DriverTools& tools, const Clust
 }
 
 std::optional<DriverOutcome> WhyNotAUser(const DriverTools& tools, const Application& app) {
-  const auto types =
-      ClusterProbe(tools.client, tools.discovery).DriverTypes(tools.Reads());
+  const auto types = ClusterProbe(tools.client, tools.discovery).DriverTypes(tools.Reads());
   if (!types) return Unknown(types.error());
   if (std::find(types->begin(), types->end(), app.owner->type) != types->end()) return std::nullopt;
   return DriverOutcome::Of(DriverExit::kWrongUsage,
@@ -184,9 +184,7 @@ std::optional<DriverOutcome> UsedByAnother(const DriverTools& tools, const Clust
                                            const Application& app) {
   ClusterProbe probe(tools.client, tools.discovery);
   OwnerOfCluster owner;
-  if (app.owner) {
-    owner.uid = app.owner->meta.uid;
-  }
+  if (app.owner) owner.uid = app.owner->meta.uid;
   const OtherDrivers others = probe.FindOtherDrivers(cluster, owner, tools.Reads());
   if (others.in_use_by) {
     return DriverOutcome::Of(DriverExit::kOthers, Said(cluster, "is used by " + *others.in_use_by));

@@ -29,8 +29,8 @@ std::string AnotherOwner(const ClusterView& view, const Application& app);
 // isn't known. nullopt: it may.
 std::optional<DriverOutcome> WhyNotAnother(const DriverTools& tools, const ClusterId& cluster,
                                            const Application& app);
-// Why `app`, whose owner is there, can't use a shared cluster: watchers look for users of some kinds
-// only. nullopt: it can.
+// Why `app`, whose owner is there, can't use a shared cluster: watchers look for users of some
+// kinds only. nullopt: it can.
 std::optional<DriverOutcome> WhyNotAUser(const DriverTools& tools, const Application& app);
 // "cluster bob is used by X" where somebody else than `app` does, or why that isn't known; nullopt:
 // nobody does.
@@ -40,8 +40,8 @@ std::optional<DriverOutcome> UsedByAnother(const DriverTools& tools, const Clust
 // meanwhile that it uses that. nullopt: done.
 std::optional<DriverOutcome> LabelAsUser(const DriverTools& tools, const ClusterId& cluster,
                                          Application& app, MonotonicTime deadline);
-// What makes a cluster the owner's own, on its master root: the label `ephemeral` says a name alone,
-// so owners whose kind a bare name isn't looked for as have the annotation only.
+// What makes a cluster the owner's own, on its master root: the label `ephemeral` says a name
+// alone, so owners whose kind a bare name isn't looked for as have the annotation only.
 MetaChanges EphemeralMeta(const KubeObject& owner);
 
 // Labels the owner as a user of the cluster, and then, with `ephemeral`, the cluster as its own. A

@@ -240,9 +240,8 @@ Result<std::vector<ClusterObject>, std::vector<std::string>> ReadClusterFiles(
   // One that is wrong may be the master.
   if (masters.size() != 1 && errors.empty()) errors.push_back(WrongMasters(all_files, masters));
   if (!errors.empty()) return Unexpected{std::move(errors)};
-  std::stable_sort(made.begin(), made.end(), [](const Made& one, const Made& other) {
-    return one.turn < other.turn;
-  });
+  std::stable_sort(made.begin(), made.end(),
+                   [](const Made& one, const Made& other) { return one.turn < other.turn; });
   std::vector<ClusterObject> objects;
   for (Made& one : made) objects.push_back(std::move(one.object));
   return objects;

@@ -26,12 +26,12 @@ struct ClusterObject {
 // What stands in a file for the cluster's name, in any string.
 inline constexpr std::string_view kClusterVariable = "$(CLUSTER)";
 
-// Reads the manifests: names the cluster in them, and puts its label on all of them and on their pod
-// templates; selectors stay. The master root comes first; what makes the cluster complete, a worker
-// and the master's service, comes last. Errors name the file, the object and the remedy: it is no
-// valid YAML or JSON, an object has no name of its own, is of another namespace or was exported, two
-// are the same, or there isn't exactly one master: an object whose pods are masters, or a
-// framework's cluster.
+// Reads the manifests: names the cluster in them, and puts its label on all of them and on their
+// pod templates; selectors stay. The master root comes first; what makes the cluster complete, a
+// worker and the master's service, comes last. Errors name the file, the object and the remedy: it
+// is no valid YAML or JSON, an object has no name of its own, is of another namespace or was
+// exported, two are the same, or there isn't exactly one master: an object whose pods are masters,
+// or a framework's cluster.
 Result<std::vector<ClusterObject>, std::vector<std::string>> ReadClusterFiles(
     std::span<const ManifestFile> files, const ClusterId& cluster);
 

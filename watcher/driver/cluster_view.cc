@@ -4,8 +4,8 @@
 #include <string_view>
 #include <utility>
 
-#include "probes/owner_kinds.h"
 #include "probes/masters.h"
+#include "probes/owner_kinds.h"
 #include "probes/pod_state.h"
 #include "watcher/observation/next_master.h"
 #include "watcher/protocol/annotations.h"

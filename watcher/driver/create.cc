@@ -9,6 +9,7 @@
 #include "watcher/driver/await.h"
 #include "watcher/driver/creation_plan.h"
 #include "watcher/driver/persistence.h"
+#include "watcher/protocol/member_annotations.h"
 
 namespace cluster_watcher {
 namespace {
@@ -137,9 +138,9 @@ class Creation {
     // Somebody has begun since.
     if (is_there && !view_.root) return Wait(NotReady(view_));
     if (view_.root && (!is_there || root.present->meta.uid != view_.root->meta.uid)) {
-      return End(DriverOutcome::Of(DriverExit::kFailed,
-                                   cluster_ + " has another master, " + view_.root->Describe() +
-                                       ", and not " + root.Describe()));
+      return End(DriverOutcome::Of(DriverExit::kFailed, cluster_ + " has another master, " +
+                                                            view_.root->Describe() + ", and not " +
+                                                            root.Describe()));
     }
     if (is_there) root_uid_ = root.present->meta.uid;
     if (is_there) return {};
@@ -179,12 +180,12 @@ class Creation {
       if (one.present) continue;
       const auto text = TextOf(one);
       if (!text) {
-        return End(DriverOutcome::Of(DriverExit::kFailed,
-                                     one.Describe() + ": " + text.error().message));
+        return End(
+            DriverOutcome::Of(DriverExit::kFailed, one.Describe() + ": " + text.error().message));
       }
-      const ApiResult posted = Persistence(tools_, deadline_)
-                                   .Do(ApiRequest::Create(one.type, order_.cluster.ns, *text)
-                                           .By(kCreateManager));
+      const ApiResult posted =
+          Persistence(tools_, deadline_)
+              .Do(ApiRequest::Create(one.type, order_.cluster.ns, *text).By(kCreateManager));
       if (!posted && posted.error().failure == ApiFailure::kConflict) {
         // Somebody was quicker, or our own answer was lost: another look tells whose it is.
         return Wait(DriverOutcome::Of(DriverExit::kNotReady, posted.error()));
@@ -213,8 +214,7 @@ class Creation {
       return End(WithWhatIsLeft(NotReady(*view)));
     }
     const char* how = has_made_root_ ? " is created" : " is completed";
-    const bool is_shared =
-        order_.app && BelongingTo(*view, app_) == Belonging::kNobodys;
+    const bool is_shared = order_.app && BelongingTo(*view, app_) == Belonging::kNobodys;
     DriverOutcome done = DriverOutcome::Said(cluster_ + how + (is_shared ? ", and shared" : ""));
     if (!view->lacks.empty()) {
       Warn(cluster_ + " lacks " + Joined(view->lacks) + ": nobody who awaits it finds it ready");
@@ -251,9 +251,11 @@ class Creation {
     return std::move(listing.objects);
   }
 
+  // Leaves out what outlives clusters on purpose.
   std::vector<std::string> NotInFile() const {
     std::vector<std::string> names;
     for (const KubeObject& object : WhatIsThere()) {
+      if (IsKept(object.meta) || object.type->kind == "PersistentVolumeClaim") continue;
       const bool is_planned =
           std::any_of(plan_.begin(), plan_.end(), [&](const PlannedObject& one) {
             return one.type == object.type && one.object->name == object.meta.name;

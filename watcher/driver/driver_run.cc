@@ -38,9 +38,9 @@ Result<NamedCluster, DriverOutcome> ChooseName(const DriverTools& lists, const A
   if (!own) return Unexpected{DriverOutcome::Of(DriverExit::kUnknown, own.error())};
   if (own->empty()) return NamedCluster{SomeName(), "chance"};
   if (own->size() == 1) return NamedCluster{own->front(), "its master, which names " + app.Name()};
-  return Unexpected{DriverOutcome::Of(
-      DriverExit::kOthers, "several clusters name " + app.Name() + " as their owner, " +
-                               Joined(*own) + ": give one of them by --cluster")};
+  return Unexpected{DriverOutcome::Of(DriverExit::kOthers, "several clusters name " + app.Name() +
+                                                               " as their owner, " + Joined(*own) +
+                                                               ": give one of them by --cluster")};
 }
 
 // The owner by its own name, which outlives the pod that named it.

@@ -7,8 +7,7 @@
 namespace cluster_watcher {
 namespace {
 
-// How long another watcher's condemnation may stand, and how long this watcher leaves a deletion to
-// the one that has overtaken it.
+// How long another watcher's condemnation may stand.
 constexpr Duration kPatienceWithOthers = std::chrono::minutes(1);
 
 }  // namespace
@@ -72,16 +71,7 @@ RivalWatchers::Outcome RivalWatchers::ActOnDeletion(const WatcherId& me, const S
   judge_.Reset();
   const auto outcome = reaper_.Resume(me, snapshot, stop);
   if (reaper_.is_refused_by_policy()) judge_.NotePolicy();
-  switch (outcome) {
-    case Reaper::Outcome::kSpared:
-      break;
-    case Reaper::Outcome::kOvertaken:
-      NoteOvertaken();
-      break;
-    case Reaper::Outcome::kDone:
-      return Outcome::kDone;
-  }
-  return Outcome::kWait;
+  return outcome == Reaper::Outcome::kDone ? Outcome::kDone : Outcome::kWait;
 }
 
 // The mark may be missing, be no time, or lie in the future.
@@ -93,11 +83,7 @@ Duration RivalWatchers::AgeOfDeletion(const Snapshot& snapshot) const {
 }
 
 bool RivalWatchers::MayTakeOver(const Snapshot& snapshot, const std::stop_token& stop) const {
-  const bool overdue = AgeOfDeletion(snapshot) > tools_.settings->delete_deadline;
-  // Not at once from a watcher that has just taken it over from this one.
-  const bool just_overtaken =
-      overtaken_at_ && tools_.clock.Now() - *overtaken_at_ < kPatienceWithOthers;
-  return (overdue && !just_overtaken) ||
+  return AgeOfDeletion(snapshot) > tools_.settings->delete_deadline ||
          IsGone(tools_.client, snapshot.marks.condemned_by, snapshot.cluster->ns, stop);
 }
 

@@ -30,9 +30,6 @@ class RivalWatchers {
   // Whether the guard refused it: then no mark of a deletion could be written either.
   bool is_refused_by_guard() const { return refused_by_guard_; }
 
-  // Another watcher has just taken a deletion over from this one.
-  void NoteOvertaken() { overtaken_at_ = tools_.clock.Now(); }
-
  private:
   struct Seen {  // who condemned the cluster, and since when that is seen
     WatcherId by;
@@ -63,7 +60,6 @@ class RivalWatchers {
   bool refused_by_guard_ = false;
   std::optional<Seen> condemned_by_other_;
   std::optional<DeletionSeen> deletion_seen_;
-  std::optional<MonotonicTime> overtaken_at_;
 };
 
 }  // namespace cluster_watcher

@@ -157,10 +157,10 @@ Duration WatchLoop::UnsettledInterval() const {
 }
 
 // Whether a sure look each minute has something to do while all is well: to try again what could
-// not be written, to ask for permissions, or to see that what is gone stays gone.
+// not be written, or to ask for permissions.
 bool WatchLoop::NeedsLooks() const {
   return !IsSettled() || owner_record_.is_refused() || abandoned_since_.is_refused() ||
-         rivals_.is_refused() || permissions_.is_put_off() || observer_.IsTimingAnAbsence();
+         rivals_.is_refused() || permissions_.is_put_off();
 }
 
 bool WatchLoop::MayGlance() const {
@@ -332,7 +332,6 @@ WatchLoop::Next WatchLoop::Condemn(const Snapshot& snapshot, const Decision& dec
       warning_.Spared();
       break;
     case Reaper::Outcome::kOvertaken:
-      rivals_.NoteOvertaken();
       break;
     case Reaper::Outcome::kDone:
       return Next::kDone;

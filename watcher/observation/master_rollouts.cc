@@ -47,7 +47,7 @@ bool IsOwnMember(const std::optional<ClusterId>& cluster, const std::optional<Ku
 std::vector<ApiRequest> MasterRollouts::TakeAsked() { return std::exchange(asked_, {}); }
 
 void MasterRollouts::Find(Snapshot& look, const Surroundings& around, const ClusterOfPods& cluster,
-                    const Patience& patience) {
+                          const Patience& patience) {
   const auto gone_before = std::exchange(gone_since_, {});
   asked_.clear();
   auto& ambiguities = look.facts.ambiguities;
@@ -79,14 +79,15 @@ void MasterRollouts::Find(Snapshot& look, const Surroundings& around, const Clus
       continue;
     }
     const JsonValue pod = answers[i]->document.root();
-    if (IsRunning(pod)) compare("the other " + others[i]->Describe(), ReadWatcherOrders(pod), false);
+    if (!IsRunning(pod)) continue;
+    compare("the other " + others[i]->Describe(), ReadWatcherOrders(pod), false);
   }
 }
 
 // Nothing is looked up where the cluster is kept anyway.
 bool MasterRollouts::Keeps(const Snapshot& look, const Next& next, const ClusterOfPods& cluster,
-                     const std::map<std::string, MonotonicTime>& gone_before,
-                     const Patience& patience) {
+                           const std::map<std::string, MonotonicTime>& gone_before,
+                           const Patience& patience) {
   const auto named = OwnerNamedBy(*next.orders);
   if (!look.facts.ambiguities.empty() || !look.GoesOn() || !look.NeedsProof() || !named) {
     return true;
@@ -101,7 +102,7 @@ bool MasterRollouts::Keeps(const Snapshot& look, const Next& next, const Cluster
 
 // Whether the owner that they name is definitely abandoned at this moment.
 bool MasterRollouts::IsGone(const Snapshot& look, const WatcherOrders& orders,
-                      const ClusterOfPods& cluster, const Patience& patience) {
+                            const ClusterOfPods& cluster, const Patience& patience) {
   const std::string& ns = orders.owner_namespace;
   OwnerQuery query{*OwnerNamedBy(orders), "",           ns.empty() ? settings_->ns : ns,
                    settings_->ns,         std::nullopt, {}};

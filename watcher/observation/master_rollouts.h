@@ -14,7 +14,7 @@ namespace cluster_watcher {
 class MasterRollouts {
  public:
   MasterRollouts(KubeClient& client, Clock& clock, OwnerProbe& owner_probe,
-           const SettingsInForce& settings)
+                 const SettingsInForce& settings)
       : client_(client), clock_(clock), owner_probe_(owner_probe), settings_(settings) {}
 
   // Adds to the ambiguities of `look` what leads elsewhere: another pod of the root, older or
@@ -23,11 +23,9 @@ class MasterRollouts {
   void Find(Snapshot& look, const Surroundings& around, const ClusterOfPods& cluster,
             const Patience& patience);
 
-  // Whether it is counted how long what a rollout names is gone, by looks that follow each other
-  // within a minute or so.
-  bool IsTiming() const { return !gone_since_.empty(); }
+  // What was seen to be gone may have come back meanwhile.
   void Forget() { gone_since_.clear(); }
-  // Returns what showed that; the next look reads it ahead.
+  // Returns what showed that something is gone; the next look reads it ahead.
   std::vector<ApiRequest> TakeAsked();
 
  private:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "probes/base/names.h"
 
@@ -49,6 +50,20 @@ MemberKinds FindKinds(const std::vector<std::string>& wanted, const Settings& se
 }
 
 }  // namespace
+
+Result<std::vector<ResourceType>, ApiError> NamedMemberTypes(const Settings& settings,
+                                                             Discovery& discovery,
+                                                             const Patience& patience) {
+  std::vector<ResourceType> types;
+  for (const std::string& member : MemberKindNames(settings)) {
+    const KindName kind = SplitKindName(member);
+    if (!Discovery::IsAlwaysServed(kind.group) && !discovery.Names(kind.group)) continue;
+    auto type = discovery.ByPlural(kind.kind, kind.group, patience);
+    if (!type) return Unexpected{std::move(type).error()};
+    if (*type && (*type)->namespaced) types.push_back(**std::move(type));
+  }
+  return types;
+}
 
 std::vector<std::string> MemberKindNames(const Settings& settings) {
   if (!settings.resources.empty()) return settings.resources;

@@ -17,6 +17,10 @@ struct MemberKinds {
 };
 // Returns their names, "rayclusters.ray.io": the built-in list, or that of `--resources`.
 std::vector<std::string> MemberKindNames(const Settings& settings);
+// Returns the served ones, as far as the list of groups names theirs.
+Result<std::vector<ResourceType>, ApiError> NamedMemberTypes(const Settings& settings,
+                                                             Discovery& discovery,
+                                                             const Patience& patience);
 MemberKinds FindMemberKinds(const Settings& settings, Discovery& discovery,
                             const Patience& patience);
 // The kinds of what members may own. `--resources` says what is a member, but what a member owns

@@ -196,19 +196,23 @@ OtherDrivers Observer::FindOtherDrivers(const Snapshot& snapshot, const std::sto
   const Patience patience = Patience::OfLook(reads, stop);
   if (!snapshot.others) return FindOtherDrivers(snapshot, patience, {});
   OtherDrivers drivers = *snapshot.others;
-  LookAtOtherMembers(snapshot, drivers, patience);
+  LookAtOtherMembers(snapshot, OtherMemberTypes(snapshot, patience), drivers, patience);
   return drivers;
 }
 
 OtherDrivers Observer::FindOtherDrivers(const Snapshot& snapshot, const Patience& patience,
                                         std::span<const ApiRequest> beside) {
   const OwnerOfCluster owner = OwnerOf(snapshot);
+  const auto types = OtherMemberTypes(snapshot, patience);
   if (auto requests = cluster_probe_.DriverRequests(*snapshot.cluster, owner, patience)) {
     requests->insert(requests->end(), beside.begin(), beside.end());
+    for (ApiRequest& list : ClusterProbe::MemberRequests(types, *snapshot.cluster)) {
+      requests->push_back(std::move(list));
+    }
     client_.ReadAhead(*requests, kUrgentReadsSideBySide, patience);
   }
   OtherDrivers drivers = cluster_probe_.FindOtherDrivers(*snapshot.cluster, owner, patience);
-  LookAtOtherMembers(snapshot, drivers, patience);
+  LookAtOtherMembers(snapshot, types, drivers, patience);
   if (drivers.Keeps() || !owner_.name || !snapshot.facts.owner) return drivers;
   const OwnerRead again = ReadOwner(snapshot.cluster, patience);
   Remember(again.sight);
@@ -219,15 +223,22 @@ OtherDrivers Observer::FindOtherDrivers(const Snapshot& snapshot, const Patience
   return drivers;
 }
 
-// Members that run no pods may be many, so they are listed once before the cluster is condemned;
-// a deletion that has begun sees to them itself.
-void Observer::LookAtOtherMembers(const Snapshot& snapshot, OtherDrivers& drivers,
-                                  const Patience& patience) {
-  if (drivers.Keeps() || !snapshot.root || snapshot.marks.phase != Phase::kWatching) return;
-  MemberKinds kinds = FindMemberKinds(*settings_, discovery_, patience);
-  std::erase_if(kinds.types, [](const ResourceType& type) { return CanBeMaster(type); });
+// They may be many, so they are listed once before the cluster is condemned; a deletion that has
+// begun sees to them itself.
+std::vector<ResourceType> Observer::OtherMemberTypes(const Snapshot& snapshot,
+                                                     const Patience& patience) {
+  if (!snapshot.root || snapshot.marks.phase != Phase::kWatching) return {};
+  auto types = NamedMemberTypes(*settings_, discovery_, patience);
+  if (!types) return {};
+  std::erase_if(*types, [](const ResourceType& type) { return CanBeMaster(type); });
+  return *std::move(types);
+}
+
+void Observer::LookAtOtherMembers(const Snapshot& snapshot, std::span<const ResourceType> types,
+                                  OtherDrivers& drivers, const Patience& patience) {
+  if (drivers.Keeps() || types.empty()) return;
   cluster_probe_.EachMember(
-      kinds.types, *snapshot.cluster,
+      types, *snapshot.cluster,
       [&](const KubeObject& object) {
         if (!drivers.misconfigured) drivers.misconfigured = KeptBelowRoot(*snapshot.root, object);
         if (!drivers.ambiguous) drivers.ambiguous = NamesAnotherOwner(snapshot, object);
@@ -417,15 +428,16 @@ void Observer::FindAlsoRunning(Snapshot& snapshot, const Patience& patience) {
   const auto& owner = snapshot.facts.owner;
   const bool is_said = snapshot.facts.app_status == "completed";
   if (!is_said || !snapshot.GoesOn() || !owner || !owner->object) return;
+  const bool is_caller = !caller_.uid.empty() || !caller_.name.empty();
+  if (is_caller && owner->fields.pods_to_complete > 1) {
+    snapshot.facts.also_running = owner->object->Describe() + ", of which " +
+                                  std::to_string(owner->fields.pods_to_complete) +
+                                  " pods have yet to succeed,";
+    return;
+  }
   OwnerQuery query = QueryForOwner(snapshot.cluster);
   query.cluster.has_completed = true;
   auto running = owner_probe_.FindRunning(query, *owner, patience);
-  constexpr std::string_view kPod = "pod/";
-  const bool is_caller = !caller_.uid.empty() || !caller_.name.empty();
-  if (running && !is_caller && running->starts_with(kPod)) {
-    query.cluster.caller = running->substr(kPod.size());
-    running = owner_probe_.FindRunning(query, *owner, patience);
-  }
   if (!running) return NoteProblem(snapshot, running.error());
   snapshot.facts.also_running = *std::move(running);
 }

@@ -64,10 +64,6 @@ class Observer {
   // is a member of the cluster now, which a look must know of.
   std::optional<OwnerSight> Glance(Freshness freshness, const std::stop_token& stop);
 
-  // Whether something is counted by looks that follow each other within a minute or so: how long
-  // what a rollout names is gone.
-  bool IsTimingAnAbsence() const { return rollouts_.IsTiming(); }
-
   // Whether the master root, the pod and the namespace are as the last sure look has read them, as
   // far as that counts here, by the API server's cache. False too if that isn't known.
   bool IsAroundAsBefore(const std::stop_token& stop) { return surroundings_.IsAsBefore(stop); }
@@ -114,8 +110,10 @@ class Observer {
   void Remember(const OwnerSight& sight);
   void CompareLabel(Snapshot& snapshot, const Patience& patience);
   void FindAlsoRunning(Snapshot& snapshot, const Patience& patience);
-  void LookAtOtherMembers(const Snapshot& snapshot, OtherDrivers& drivers,
-                          const Patience& patience);
+  // Returns the kinds of members that run no pods and that are to be looked at.
+  std::vector<ResourceType> OtherMemberTypes(const Snapshot& snapshot, const Patience& patience);
+  void LookAtOtherMembers(const Snapshot& snapshot, std::span<const ResourceType> types,
+                          OtherDrivers& drivers, const Patience& patience);
   OwnerOfCluster OwnerOf(const Snapshot& snapshot) const;
   ClusterOfPods ClusterPods(const std::optional<ClusterId>& cluster) const;
   OwnerQuery QueryForOwner(const std::optional<ClusterId>& cluster) const;

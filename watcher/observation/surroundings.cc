@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -98,15 +99,10 @@ std::vector<ApiRequest> SurroundingsReader::Requests(const Patience& patience) {
 Result<std::vector<ResourceType>, ApiError> SurroundingsReader::MakerTypes(
     const Patience& patience) {
   std::vector<ResourceType> types(WorkloadTypes().begin(), WorkloadTypes().end());
-  for (const std::string& member : MemberKindNames(*settings_)) {
-    const KindName kind = SplitKindName(member);
-    if (Discovery::IsAlwaysServed(kind.group)) continue;
-    auto type = discovery_.ByPlural(kind.kind, kind.group, patience);
-    if (!type) return Unexpected{std::move(type).error()};
-    const bool counts =
-        *type && (*type)->namespaced && CanBeMaster(**type) && !IsWorkload(**type);
-    if (counts) types.push_back(**std::move(type));
-  }
+  auto members = NamedMemberTypes(*settings_, discovery_, patience);
+  if (!members) return members;
+  std::copy_if(members->begin(), members->end(), std::back_inserter(types),
+               [](const ResourceType& type) { return CanBeMaster(type) && !IsWorkload(type); });
   return types;
 }
 

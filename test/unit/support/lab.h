@@ -89,11 +89,12 @@ class Lab {
   small_kubernetes::Response Read(const std::string& path) {
     return kubernetes_.Admin("GET", path);
   }
+  void Patch(const std::string& path, const std::string& body) {
+    kubernetes_.Admin("PATCH", path, body, "application/merge-patch+json");
+  }
   void Annotate(const std::string& path, const std::string& key, const std::string& value) {
-    kubernetes_.Admin(
-        "PATCH", path,
-        R"({"metadata":{"annotations":{"cluster-watcher/)" + key + R"(":")" + value + "\"}}}",
-        "application/merge-patch+json");
+    Patch(path,
+          R"({"metadata":{"annotations":{"cluster-watcher/)" + key + R"(":")" + value + "\"}}}");
   }
   bool Exists(const std::string& path) { return Read(path).status == 200; }
   bool MapExists(const std::string& name) { return Exists(kMaps + ("/" + name)); }
@@ -125,10 +126,11 @@ class Lab {
   }
 
   // As cluster-watcher-guard does with marks on the master root.
-  void RefuseByGuard() {
+  void RefuseByGuard(const std::string& method = "PATCH",
+                     const std::string& contains = "/deployments/spark-m") {
     small_kubernetes::Fault guard;
-    guard.method = "PATCH";
-    guard.contains = "/deployments/spark-m";
+    guard.method = method;
+    guard.contains = contains;
     guard.times = 0;
     guard.response = {
         403,

@@ -2,12 +2,13 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <spdlog/sinks/null_sink.h>
+#include <spdlog/sinks/ostream_sink.h>
 
 #include <functional>
 #include <memory>
 #include <optional>
 #include <span>
+#include <sstream>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -19,9 +20,6 @@
 #include "watcher/deletion/reaper.h"
 
 namespace cluster_watcher {
-
-// What a deletion could have deleted first, and is gone.
-inline constexpr const char* kGone = "configmaps/gone=0011223344556677";
 
 // A step, as JSON in JSON.
 inline constexpr const char* kStep = R"([{\"name\":\"a\",\"http\":{\"url\":\"http://h/\"}}])";
@@ -54,6 +52,7 @@ class ReaperLab : public testing::Test, protected Lab {
   Tools MakeTools() {
     Tools tools{client_, discovery_, clock_, *in_force_, metrics_, log_.logger(), [](Duration) {}};
     tools.gives_up = gives_up_;
+    tools.until = until_;
     return tools;
   }
 
@@ -71,6 +70,7 @@ class ReaperLab : public testing::Test, protected Lab {
   std::size_t MarksWritten() {
     return kubernetes_.Count("PATCH", "spark-m") - kubernetes_.Count("PATCH", "spark-m?dryRun");
   }
+  std::size_t DeletesOf(const std::string& what) { return kubernetes_.Count("DELETE", what); }
   std::size_t Deletes() { return kubernetes_.Count("DELETE"); }
 
   // Calls `what` just before the `number`th request of this method whose target contains `contains`
@@ -103,10 +103,6 @@ class ReaperLab : public testing::Test, protected Lab {
     refuse.action = small_kubernetes::Fault::Action::kRefuse;
     kubernetes_.GetFaults().Add(refuse);
   }
-  // Interferes so long after the master root's delete was answered.
-  void AfterRoot(Duration after, std::function<void()> what) {
-    After("DELETE", "/spark-m", 1, [=, this] { clock_.At(clock_.elapsed + after, what); });
-  }
   // Does what the master pod's watcher does once the driver has been gone for the grace period.
   Reaper::Outcome Condemn() {
     observer_->SureLook({});
@@ -124,41 +120,46 @@ class ReaperLab : public testing::Test, protected Lab {
     me_ = {snapshot.pod->meta.name, snapshot.pod->meta.uid};
     EXPECT_EQ(snapshot.marks.phase, Phase::kDeleting);
     EXPECT_EQ(snapshot.marks.condemned_by, me_);
-    return reaper_->Resume(me_, snapshot);
+    return reaper_->Resume(me_, snapshot, stop_.get_token());
   }
-  // Writes the marks as an earlier watcher of this pod would have that has begun to delete `first`,
-  // "configmaps/x=UIDHASH", this long ago.
-  void WriteMarks(const std::string& first, Duration ago) {
+  void RecordOwner() {
     const Snapshot look = observer_->SureLook({});
-    const std::string since = FormatTime(clock_.WallNow() - ago);
-    AnnotationChanges changes = {
-        {annotation::kPhase, "deleting"},
-        {annotation::kReason, "owner-absent"},
-        {annotation::kCondemnedBy, look.pod->meta.name + "/" + look.pod->meta.uid},
-        {annotation::kDeletingSince, since}};
-    changes[annotation::kDeletesBegun] = "true";
-    if (!first.empty()) changes[annotation::kFirstDeletes] = first;
+    EXPECT_TRUE(MasterRoot(client_, *look.root).WriteMarks(OwnerMarks(*look.seen)));
+  }
+  // Writes the marks as an earlier watcher of this pod would have that has begun to delete the
+  // cluster of the driver this long ago.
+  void WriteMarks(Duration ago = std::chrono::seconds(1)) {
+    const Snapshot look = observer_->SureLook({});
+    me_ = {look.pod->meta.name, look.pod->meta.uid};
+    AnnotationChanges changes = OwnerMarks(*look.seen);
+    changes[annotation::kPhase] = "deleting";
+    changes[annotation::kReason] = "owner-absent";
+    changes[annotation::kCondemnedBy] = me_.ToText();
+    changes[annotation::kDeletingSince] = FormatTime(clock_.WallNow() - ago);
     EXPECT_TRUE(MasterRoot(client_, *look.root).WriteMarks(changes));
   }
 
-  // An earlier watcher has marked the map "left" as an orphan, and it can't be read.
-  void MarkUnreadable() {
-    observer_->SureLook({});
-    MakeBareMap("left");
-    AnHourPasses();
-    WriteMarks(kGone + (",+" + Named("left")), std::chrono::seconds(1));
-    Refuse("GET", "metadata.name%3Dleft", 503);
+  // Something somebody else's finalizer holds, until it is released.
+  void MakeHeld() { MakeMap("held", R"(,"finalizers":["example.com/held"])"); }
+  void Release(const std::string& path = "/api/v1/namespaces/lab/configmaps/held") {
+    Patch(path, R"({"metadata":{"finalizers":null}})");
   }
-
-  // What an earlier watcher began this long ago is half, and the brake is on.
-  void StartHalfUnderTheBrake(Duration ago) {
-    MakeMap("first");
-    observer_->SureLook({});
-    Delete(kDriver);
-    AnHourPasses();
-    WriteMarks(Named("first"), ago);
-    Delete("/api/v1/namespaces/lab/configmaps/first");
-    kubernetes_.brake = true;
+  // Requests are answered so until then.
+  void RefuseUntil(Duration until, const std::string& method, const std::string& contains,
+                   int status = 503) {
+    Refuse(method, contains, status);
+    clock_.At(until, [this] { kubernetes_.GetFaults().Clear(); });
+  }
+  // The driver comes back then, so that a watcher that hangs ends.
+  void EndAfter(Duration time) {
+    clock_.At(clock_.elapsed + time, [this] { MakeDriver(); });
+  }
+  std::size_t PodsOf(const std::string& app) {
+    const std::string pods = "/api/v1/namespaces/lab/pods?labelSelector=app%3D" + app;
+    return JsonDocument::Parse(Read(pods).body)->root()["items"].size();
+  }
+  bool ClaimExists(const std::string& name) {
+    return Exists("/api/v1/namespaces/lab/persistentvolumeclaims/" + name);
   }
 
   // The set "w", whose claims go with it unless somebody sees to it, or `when_deleted` is "Retain".
@@ -186,12 +187,6 @@ class ReaperLab : public testing::Test, protected Lab {
 
   // A moment later the lab is older than what happens in it.
   void AnHourPasses() { clock_.elapsed += std::chrono::hours(1); }
-  std::string Named(const std::string& name, const std::string& plural = "configmaps") {
-    const auto object =
-        JsonDocument::Parse(Read("/api/v1/namespaces/lab/" + plural + "/" + name).body);
-    auto meta = ReadObjectMeta(object->root());
-    return FirstDeletesMark({FirstDelete::Of({*FindBuiltInByName(plural, ""), *meta})});
-  }
   // A ConfigMap without the cluster's label.
   void MakeBareMap(const std::string& name, const std::string& more = "") {
     kubernetes_.Apply(R"({"apiVersion":"v1","kind":"ConfigMap",)" + Meta(name, more) + "}");
@@ -224,15 +219,6 @@ class ReaperLab : public testing::Test, protected Lab {
     kubernetes_.Admin("PATCH", kRoot, R"({"metadata":{"finalizers":["example.com/held"]}})",
                       "application/merge-patch+json");
   }
-  // Deletes the driver and the root, which terminates, of a cluster that was seen for an hour.
-  void TakeDownByHand() {
-    HoldRoot();
-    observer_->SureLook({});
-    AnHourPasses();
-    observer_->SureLook({});
-    Delete(kDriver);
-    Delete(kRoot);
-  }
   // The marks are another watcher's now.
   void GiveMarksAway(const std::string& phase) {
     Annotate(kRoot, "phase", phase);
@@ -244,7 +230,9 @@ class ReaperLab : public testing::Test, protected Lab {
   }
   std::string Notes() { return Read("/apis/events.k8s.io/v1/namespaces/lab/events").body; }
 
-  Log log_{LogLevel::kDebug, LogFormat::kText, std::make_shared<spdlog::sinks::null_sink_st>()};
+  std::ostringstream log_text_;
+  Log log_{LogLevel::kDebug, LogFormat::kText,
+           std::make_shared<spdlog::sinks::ostream_sink_st>(log_text_)};
   EventRecorder events_{client_, clock_, log_.logger(), "test"};
   Announcer announcer_{events_, clock_, log_};
 
@@ -263,7 +251,9 @@ class ReaperLab : public testing::Test, protected Lab {
   std::unique_ptr<Reaper> reaper_;
   WatcherId me_;
   std::stop_source stop_;
-  bool gives_up_ = false;  // as commands do, for watchers that are started from then on
+  // As commands do, for watchers that are started from then on.
+  bool gives_up_ = false;
+  Until until_ = Until::kGone;
 };
 
 }  // namespace cluster_watcher

@@ -60,6 +60,8 @@ class CachedListsTest : public testing::Test, protected Lab {
 TEST_F(CachedListsTest, AnswersAsTheApiServerDoes) {
   const ResourceType& deployments = TypeOf("deployments");
   const ResourceType& pods = TypeOf("pods");
+  kubernetes_.Admin("PATCH", "/api/v1/namespaces/lab/pods/" + NameOfPod() + "/status",
+                    R"({"status":{"phase":"Failed"}})", "application/merge-patch+json");
   ExpectSame(ApiRequest::Get(deployments, "lab", "bob"));
   ExpectSame(ApiRequest::Get(deployments, "lab", "none"));
   ExpectSame(ApiRequest::GetMetadata(deployments, "lab", "bob"));
@@ -72,6 +74,7 @@ TEST_F(CachedListsTest, AnswersAsTheApiServerDoes) {
   ExpectSame(ApiRequest::ListBySelector(pods, "lab", "app=bob,oshinko-type=master", true));
   ExpectSame(ApiRequest::ListBySelector(pods, "lab", "oshinko-cluster", true));
   ExpectSame(ApiRequest::ListUnendedPods("lab"));
+  ExpectSame(ApiRequest::ListUnendedPods("lab", "oshinko-cluster=spark"));
   ExpectSame(ApiRequest::List(deployments, "lab"));
   ExpectSame(ApiRequest::GetMetadata(TypeOf("namespaces"), "", "lab"));
   ExpectSame(ApiRequest::Get(deployments, "other", "bob"));

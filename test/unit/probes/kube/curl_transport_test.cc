@@ -129,6 +129,16 @@ TEST(CurlTransport, ReadsChunksAndSkipsInterimAnswers) {
   EXPECT_EQ(result->date, std::nullopt);
 }
 
+TEST(CurlTransport, ReadsWarnings) {
+  Server server(Once(Answer("",
+                            "Warning: 299 - \"unknown field \\\"x\\\"\"\r\n"
+                            "Warning: 199 - \"of a proxy\"\r\n"
+                            "Warning: 299 - \"deprecated\"\r\n")));
+  const HttpResult result = Send(*Connect(server));
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(result->warnings, (std::vector<std::string>{"unknown field \"x\"", "deprecated"}));
+}
+
 TEST(CurlTransport, ReadsRetryAfter) {
   const std::string date = "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n";
   const std::pair<std::string, std::optional<Duration>> cases[] = {

@@ -288,6 +288,18 @@ TEST(Interpret, TellsAnAdmissionPolicysRefusalFromAMissingRight) {
   }
 }
 
+// A refusal names a field or two in its message, and all in its causes.
+TEST(Interpret, TellsAllThatWasSaidAgainstTheRequest) {
+  const auto refused = Interpret(
+      GetBob(), Answer(422, R"({"kind":"Status","message":"bob is invalid: a: no","details":)"
+                            R"({"causes":[{"field":"a","message":"no"},)"
+                            R"({"field":"spec.b","message":"must be a number"}]}})"));
+  ASSERT_FALSE(refused);
+  EXPECT_TRUE(
+      refused.error().message.ends_with(": bob is invalid: a: no; spec.b: must be a number"))
+      << refused.error().message;
+}
+
 TEST(Interpret, SaysWhatWasAskedAndAnswered) {
   const auto refused = Interpret(
       GetBob(), Answer(403, R"({"kind":"Status","message":"deployments \"bob\"\nis forbidden"})"));

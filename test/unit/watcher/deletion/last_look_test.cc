@@ -1,10 +1,11 @@
-// What stops a deletion before its first delete, and who goes on with one that was begun.
+// What stops a deletion before its first delete.
 #include <gtest/gtest.h>
 
 #include <string>
 #include <utility>
 
 #include "test/unit/support/reaper_lab.h"
+#include "test/unit/support/token_file.h"
 
 namespace cluster_watcher {
 namespace {
@@ -26,28 +27,7 @@ class LastLookTest : public ReaperLab {
       if (++seen >= first) Annotate(kRoot, "n", std::to_string(seen));
     };
   }
-  void RecordOwner() {
-    const Snapshot look = observer_->SureLook({});
-    EXPECT_TRUE(MasterRoot(client_, *look.root).WriteMarks(OwnerMarks(*look.seen)));
-  }
-  // Another watcher has begun to delete `first`, this long ago, and its pod is gone.
-  Snapshot LookAtOthers(const std::string& first, Duration ago) {
-    WriteMarks(first, ago);
-    GiveMarksAway("deleting");
-    Snapshot snapshot = observer_->SureLook({});
-    me_ = {snapshot.pod->meta.name, snapshot.pod->meta.uid};
-    return snapshot;
-  }
 };
-
-TEST_F(LastLookTest, ARootThatIsTakenDownIsNotCondemned) {
-  HoldRoot();
-  observer_->SureLook({});
-  Delete(kDriver);
-  Delete(kRoot);
-  EXPECT_EQ(CondemnNow(), Reaper::Outcome::kSpared);
-  EXPECT_EQ(Patches(), 0u);
-}
 
 TEST_F(LastLookTest, WhatCouldNotBeCondemnedIsNotAnnounced) {
   Refuse("PATCH", "spark-m", 403);
@@ -67,13 +47,6 @@ TEST_F(LastLookTest, StepsThatAnEarlierDeletionRanAreRunAgain) {
   EXPECT_EQ(runs, 1);
 }
 
-TEST_F(LastLookTest, ARootThatIsTakenDownMeanwhileSparesTheMembers) {
-  HoldRoot();
-  After("PATCH", "spark-m", 1, [this] { Delete(kRoot); });
-  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
-  EXPECT_EQ(Deletes(), 0u);
-}
-
 TEST_F(LastLookTest, APodThatIsToldToStopMeanwhileSparesTheCluster) {
   const std::string pod = "/api/v1/namespaces/lab/pods/" + settings_.settings.pod;
   kubernetes_.Admin("PATCH", pod, R"({"metadata":{"finalizers":["example.com/held"]}})",
@@ -82,17 +55,6 @@ TEST_F(LastLookTest, APodThatIsToldToStopMeanwhileSparesTheCluster) {
   EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
   EXPECT_EQ(Deletes(), 0u);
   EXPECT_EQ(Mark("phase"), "");
-}
-
-TEST_F(LastLookTest, AnotherOwnerThatIsGoneIsJudgedFromTheBeginning) {
-  After("PATCH", "spark-m", 1, [this] {
-    MakeDriver();
-    observer_->Adopt(observer_->SureLook({}));
-    Delete(kDriver);
-  });
-  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
-  EXPECT_EQ(Deletes(), 0u);
-  EXPECT_NE(Notes().find("another one now"), std::string::npos) << Notes();
 }
 
 TEST_F(LastLookTest, ADeletionThatAnotherWatcherHasTakenOverIsLeftToIt) {
@@ -109,17 +71,6 @@ TEST_F(LastLookTest, AnothersCondemnationIsLeftToIt) {
   EXPECT_EQ(Mark("condemned-by"), kOther);
 }
 
-TEST_F(LastLookTest, MarksWithoutAPhaseAreNoCondemnation) {
-  After("PATCH", "spark-m", 1, [this] {
-    kubernetes_.Admin("PATCH", kRoot,
-                      R"({"metadata":{"annotations":{"cluster-watcher/phase":null}}})",
-                      "application/merge-patch+json");
-  });
-  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
-  EXPECT_EQ(Deletes(), 0u);
-  EXPECT_EQ(Mark("condemned-by"), "");
-}
-
 TEST_F(LastLookTest, NothingIsWrittenOnEvidenceThatHasGrownOld) {
   bool condemned = false;
   kubernetes_.on_answer = [&](const Request& request, const User&, Response&) {
@@ -132,19 +83,6 @@ TEST_F(LastLookTest, NothingIsWrittenOnEvidenceThatHasGrownOld) {
   EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
   EXPECT_EQ(Deletes(), 0u);
   EXPECT_EQ(Patches(), 2u) << "the condemnation, and its end";
-}
-
-TEST_F(LastLookTest, ARootThatChangesAllTheTimeIsSparedThoughItsMarksComeOffLater) {
-  RecordOwner();
-  ConflictFrom(3);
-  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
-  EXPECT_EQ(Deletes(), 0u);
-  EXPECT_GE(clock_.elapsed, seconds(3)) << "in haste";
-  EXPECT_EQ(Mark("phase"), "deleting");
-  kubernetes_.on_request = nullptr;
-  EXPECT_EQ(Resume(), Reaper::Outcome::kSpared);
-  EXPECT_EQ(Mark("phase"), "");
-  EXPECT_EQ(Deletes(), 0u);
 }
 
 TEST_F(LastLookTest, AStatusThatIsWrittenAllTheTimeHoldsNothingUp) {
@@ -160,17 +98,6 @@ TEST_F(LastLookTest, AStatusThatIsWrittenAllTheTimeHoldsNothingUp) {
   };
   EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
   EXPECT_EQ(Refusals("conflict"), 0);
-}
-
-TEST_F(LastLookTest, MarksThatCouldNotBeReadComeOffLater) {
-  RecordOwner();
-  After("PATCH", "spark-m", 2, [this] { Refuse("GET", "deployments/spark-m", 403); });
-  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
-  kubernetes_.GetFaults().Clear();
-  EXPECT_EQ(Mark("phase"), "deleting");
-  EXPECT_EQ(Resume(), Reaper::Outcome::kSpared);
-  EXPECT_EQ(Mark("phase"), "");
-  EXPECT_EQ(Deletes(), 0u);
 }
 
 // The watcher that comes after it takes its marks off.
@@ -196,31 +123,15 @@ TEST_F(LastLookTest, TheMarksTellHowFarItIs) {
   MakeMap("other");
   Annotate(kRoot, "before-delete", kStep);
   std::string before, after, done;
-  during_step_ = [&] { before = Mark("phase") + Mark("deletes-begun") + Mark("first-deletes"); };
+  during_step_ = [&] { before = Mark("phase") + Mark("steps-done"); };
   Before("DELETE", "", 1, [&] {
-    after = Mark("phase") + " " + Mark("deletes-begun");
+    after = Mark("phase");
     done = Mark("steps-done");
   });
   EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
   EXPECT_EQ(before, "deleting");
-  EXPECT_EQ(after, "deleting true");
+  EXPECT_EQ(after, "deleting");
   EXPECT_EQ(done, R"(["before-delete/a"])");
-}
-
-TEST_F(LastLookTest, AStepForWhichThereIsNoTimeIsNotRun) {
-  Annotate(kRoot, "before-delete",
-           R"([{\"name\":\"a\",\"http\":{\"url\":\"http://h/\"}},)"
-           R"({\"name\":\"b\",\"http\":{\"url\":\"http://h/\"}}])");
-  settings_.settings.steps_deadline = minutes(10);
-  settings_.settings.delete_deadline = minutes(1);
-  StartWatcher();
-  int runs = 0;
-  during_step_ = [&] {
-    ++runs;
-    clock_.elapsed += minutes(2);
-  };
-  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
-  EXPECT_EQ(runs, 1);
 }
 
 TEST_F(LastLookTest, AStepOfADeletionThatAnotherHasTakenOverIsNotMarked) {
@@ -262,169 +173,7 @@ TEST_F(LastLookTest, AWriteThatOutlastsItsEvidenceIsRepeated) {
   });
   EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
   EXPECT_TRUE(is_slow);
-  EXPECT_EQ(Patches(), 4u);
-}
-
-TEST_F(LastLookTest, WhenItBeganIsWrittenOnceAndAgainWhereItIsMissing) {
-  std::string since;
-  After("PATCH", "spark-m", 2, [&] { since = Mark("deleting-since"); });
-  Refuse("DELETE", "", 500);
-  clock_.At(seconds(50), [this] {
-    kubernetes_.Admin("PATCH", kRoot,
-                      R"({"metadata":{"annotations":{"cluster-watcher/deleting-since":null}}})",
-                      "application/merge-patch+json");
-  });
-  clock_.At(seconds(45), [&] { EXPECT_EQ(Mark("deleting-since"), since); });
-  clock_.At(seconds(75), [this] { EXPECT_NE(Mark("deleting-since"), ""); });
-  clock_.At(seconds(90), [this] { MakeDriver(); });
-  observer_->SureLook({});
-  Delete(kDriver);
-  EXPECT_EQ(CondemnNow(), Reaper::Outcome::kSpared);
-  EXPECT_NE(since, "");
-}
-
-// --- A deletion that was begun before.
-
-TEST_F(LastLookTest, HalfAClusterOfAnothersIsFinishedInOurName) {
-  AnHourPasses();
-  MakeMap("held", R"(,"finalizers":["example.com/held"])");
-  AnHourPasses();
-  const Snapshot snapshot = LookAtOthers(kGone, minutes(9));
-  std::string by;
-  Before("DELETE", "", 1, [&] { by = Mark("condemned-by"); });
-  const Duration began = clock_.elapsed;
-  EXPECT_EQ(reaper_->Resume(me_, snapshot), Reaper::Outcome::kDone);
-  EXPECT_EQ(by, me_.ToText());
-  EXPECT_GE(clock_.elapsed - began, minutes(10)) << "the deadline counts anew";
-  EXPECT_NE(Notes().find("taken over"), std::string::npos);
-}
-
-TEST_F(LastLookTest, OnesOwnIsFinishedByItsDeadline) {
-  AnHourPasses();
-  MakeMap("held", R"(,"finalizers":["example.com/held"])");
-  AnHourPasses();
-  WriteMarks(kGone, minutes(9));
-  const Duration began = clock_.elapsed;
-  EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
-  EXPECT_LT(clock_.elapsed - began, minutes(2));
-}
-
-TEST_F(LastLookTest, WhatCannotBeTakenOverIsLeft) {
-  AnHourPasses();
-  const Snapshot snapshot = LookAtOthers(kGone, seconds(1));
-  Refuse("PATCH", "spark-m", 403);
-  EXPECT_EQ(reaper_->Resume(me_, snapshot), Reaper::Outcome::kSpared);
-  EXPECT_EQ(Deletes(), 0u);
-}
-
-TEST_F(LastLookTest, ADeletionThatIsJudgedAgainIsNoLongerMarkedAsBegun) {
-  for (const bool own : {true, false}) {
-    SCOPED_TRACE(own);
-    const Snapshot others = LookAtOthers("", seconds(1));
-    if (own) Annotate(kRoot, "condemned-by", me_.ToText());
-    const Snapshot snapshot = observer_->SureLook({});
-    std::string begun = "not looked at";
-    Before("GET", "name%3Dbob", 1, [&] { begun = Mark("deletes-begun"); });
-    EXPECT_EQ(reaper_->Resume(me_, snapshot), Reaper::Outcome::kSpared);
-    EXPECT_EQ(begun, "");
-    EXPECT_EQ(Notes().find("taken over") == std::string::npos, own);
-  }
-}
-
-TEST_F(LastLookTest, AStepThatWasRunIsNotRunAgain) {
-  AnHourPasses();
-  Annotate(kRoot, "after-delete", kStep);
-  WriteMarks(kGone, seconds(1));
-  Annotate(kRoot, "steps-done", R"([\"after-delete/a\"])");
-  int runs = 0;
-  during_step_ = [&] { ++runs; };
-  EXPECT_EQ(Resume(), Reaper::Outcome::kDone);
-  EXPECT_EQ(runs, 0);
-}
-
-TEST_F(LastLookTest, ADeletionOfARootThatIsKeptIsNotAnnounced) {
-  AnHourPasses();
-  WriteMarks(kGone, seconds(1));
-  Annotate(kRoot, "keep", "true");
-  EXPECT_EQ(Resume(), Reaper::Outcome::kSpared);
-  EXPECT_EQ(Deletes(), 0u);
-  EXPECT_EQ(Notes().find("goes on"), std::string::npos);
-  EXPECT_EQ(Mark("phase"), "");
-}
-
-TEST_F(LastLookTest, AWholeClusterIsDeletedOnlyForTheOwnerThatItsMarksName) {
-  observer_->SureLook({});
-  Delete(kDriver);
-  WriteMarks("", seconds(1));
-  EXPECT_EQ(Resume(), Reaper::Outcome::kSpared) << "they name none";
-  EXPECT_EQ(Deletes(), 0u);
-  const auto seen = observer_->SureLook({}).seen;
-  RecordedOwner other = *seen;
-  other.uid = "other";
-  for (const RecordedOwner& owner : {other, *seen}) {
-    WriteMarks("", minutes(20));
-    EXPECT_TRUE(MasterRoot(client_, *observer_->SureLook({}).root).WriteMarks(OwnerMarks(owner)));
-    std::string since;
-    Before("DELETE", "", 1, [&] { since = Mark("deleting-since"); });
-    const bool same = owner.uid == seen->uid;
-    EXPECT_EQ(Resume(), same ? Reaper::Outcome::kDone : Reaper::Outcome::kSpared);
-    EXPECT_EQ(since, same ? FormatTime(clock_.WallNow()) : "") << "it begins anew";
-  }
-}
-
-// A delete failed and the root went, by another's hand, with all that could tell of it.
-TEST_F(LastLookTest, ARootThatIsGoneAfterAFruitlessRoundEndsIt) {
-  MakeMap("other");
-  Refuse("DELETE", "", 500);
-  clock_.At(seconds(20), [this] {
-    Delete("/api/v1/namespaces/lab/pods/" + NameOfPod());
-    Delete(kMaps + std::string("/spark-config"));
-    Delete(kRoot);
-  });
-  clock_.At(minutes(1), [this] { kubernetes_.GetFaults().Clear(); });
-  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
-  EXPECT_TRUE(MapExists("other"));
-}
-
-// No delete was accepted, and meanwhile somebody else deleted the first member.
-TEST_F(LastLookTest, AFruitlessDeletionGoesOnOnlyInOurNameAndPhase) {
-  for (const bool is_taken_over : {true, false}) {
-    SCOPED_TRACE(is_taken_over);
-    MakeMap("other");
-    Refuse("DELETE", "", 500);
-    clock_.At(clock_.elapsed + seconds(2), [&] {
-      Delete(kMaps + std::string("/spark-config"));
-      if (is_taken_over) {
-        GiveMarksAway("deleting");
-      } else {
-        kubernetes_.Admin("PATCH", kRoot,
-                          R"({"metadata":{"annotations":{"cluster-watcher/phase":null}}})",
-                          "application/merge-patch+json");
-      }
-    });
-    clock_.At(clock_.elapsed + minutes(1), [this] { kubernetes_.GetFaults().Clear(); });
-    EXPECT_EQ(Condemn(), is_taken_over ? Reaper::Outcome::kOvertaken : Reaper::Outcome::kSpared);
-    EXPECT_TRUE(MapExists("other"));
-    EXPECT_TRUE(Exists(kRoot));
-    kubernetes_.GetFaults().Clear();
-    ReplaceRoot();
-    MakeDriver();
-    MakeMap("spark-config");
-    StartWatcher();
-  }
-}
-
-TEST_F(LastLookTest, AFruitlessDeletionWaitsUntilItIsKnownWhetherTheClusterIsHalf) {
-  Refuse("DELETE", "", 500);
-  clock_.At(seconds(30), [this] { MakeDriver(); });
-  clock_.At(seconds(40), [this] { kubernetes_.GetFaults().Clear(); });
-  kubernetes_.on_answer = [this](const Request& request, const User&, Response& response) {
-    const bool proof = request.target.find("name%3Dspark-config") != std::string::npos;
-    if (proof && clock_.elapsed < minutes(1)) response.status = 503;
-  };
-  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
-  EXPECT_TRUE(MapExists("spark-config"));
-  EXPECT_GE(clock_.elapsed, minutes(1));
+  EXPECT_EQ(Patches(), 3u);
 }
 
 // An operator writes the root's status each second, on an API server that takes 4 s for an answer.
@@ -470,84 +219,6 @@ TEST_F(LateWriteTest, StepsDontRunOnEvidenceOfHalfAMinuteAgo) {
   EXPECT_EQ(runs, 0) << "the driver had been back for " << (run_at - back_at).count() << " ms";
 }
 
-TEST_F(LateWriteTest, AHoldOfTheNamespaceOf20SecondsAgoKeepsStepsFromRunning) {
-  RecordOwner();
-  Annotate(kRoot, "before-delete", kStep);
-  int runs = 0;
-  during_step_ = [&] { ++runs; };
-  Slow(kPointOfNoReturn, 3,
-       [&] { Annotate("/api/v1/namespaces/lab", "hold-until", "2027-12-24T18:00:00Z"); });
-  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
-  EXPECT_EQ(runs, 0);
-}
-
-TEST_F(LateWriteTest, ADriverThatCameBack20SecondsAgoKeepsItsCluster) {
-  RecordOwner();
-  Slow(R"("cluster-watcher/deletes-begun":"true")", 3, [&] {
-    MakeDriver();
-    Delete(kMaps + std::string("/spark-config"));  // it no longer needs this one
-  });
-  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
-  EXPECT_EQ(Deletes(), 0u);
-  EXPECT_TRUE(Exists(kRoot));
-}
-
-// Nothing was sent yet: the machine is suspended behind the mark, without any conflict. An upgrade
-// brings the driver back meanwhile, and prunes a map.
-TEST_F(LateWriteTest, NothingWasSentSoNothingOfOursMakesItHalf) {
-  RecordOwner();
-  bool done = false;
-  kubernetes_.on_answer = [&](const Request& request, const User&, Response&) {
-    if (done || request.method != "PATCH" ||
-        request.body.find(R"("cluster-watcher/deletes-begun":"true")") == std::string::npos)
-      return;
-    done = true;
-    clock_.suspended += minutes(1);
-    MakeDriver();
-    Delete(kMaps + std::string("/spark-config"));
-  };
-  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
-  EXPECT_TRUE(done);
-  EXPECT_EQ(Deletes(), 0u);
-  EXPECT_TRUE(Exists(kRoot));
-}
-
-// Each delete is definitely refused (429).
-TEST_F(LateWriteTest, RefusedDeletesOfOursMakeNothingHalf) {
-  RecordOwner();
-  bool done = false;
-  Refuse("DELETE", "spark-config", 429);
-  kubernetes_.on_answer = [&](const Request& request, const User&, Response&) {
-    if (done || request.method != "DELETE") return;
-    done = true;
-    clock_.elapsed += seconds(6);
-    MakeDriver();
-    Delete(kMaps + std::string("/spark-config"));
-  };
-  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
-  EXPECT_TRUE(done);
-  EXPECT_TRUE(Exists(kRoot));
-}
-
-// The status changes, and the machine is suspended before the point of no return is written again.
-TEST_F(LateWriteTest, WhatIsNotYetWrittenIsNotWrittenOnEvidenceOfAMinuteAgo) {
-  RecordOwner();
-  bool is_back = false;
-  int written = 0;
-  kubernetes_.on_request = [&](const Request& request, const User&) {
-    if (!WritesPointOfNoReturn(request)) return;
-    written += is_back;
-    if (std::exchange(is_back, true)) return;
-    kubernetes_.Admin("PATCH", std::string(kRoot) + "/status",
-                      R"({"status":{"observedGeneration":77}})", "application/merge-patch+json");
-    clock_.suspended += minutes(1);
-    MakeDriver();
-  };
-  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
-  EXPECT_TRUE(is_back);
-  EXPECT_EQ(written, 0);
-}
-
 // The pod is told to stop while the point of no return is written again and again.
 TEST_F(LateWriteTest, WhoIsToldToStopDoesNotBegin) {
   RecordOwner();
@@ -555,15 +226,6 @@ TEST_F(LateWriteTest, WhoIsToldToStopDoesNotBegin) {
   EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
   EXPECT_EQ(Deletes(), 0u);
   EXPECT_NE(Mark("phase"), "deleting");
-}
-
-// So it is where that takes no time.
-TEST_F(LateWriteTest, WhoIsToldToStopWritesNothingAgain) {
-  RecordOwner();
-  Slow(
-      kPointOfNoReturn, 1, [&] { stop_.request_stop(); }, Duration(0));
-  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
-  EXPECT_EQ(Mark("phase"), "condemned");
 }
 
 // Without any conflict: the machine is suspended for an hour behind the point of no return.
@@ -586,8 +248,7 @@ TEST_F(LateWriteTest, StepsDontRunOnEvidenceOfAnHourAgo) {
 
 // What held: whatever is said on the root between the look and the second write.
 TEST_F(LateWriteTest, WhatIsSaidOnTheRootIsHeeded) {
-  for (const char* mark : {R"("cluster-watcher/phase":"condemned")", kPointOfNoReturn,
-                           R"("cluster-watcher/deletes-begun":"true")"}) {
+  for (const char* mark : {R"("cluster-watcher/phase":"condemned")", kPointOfNoReturn}) {
     RecordOwner();
     int gets = 0;
     bool begun = false, said = false;
@@ -628,6 +289,58 @@ TEST_F(LateWriteTest, AScaleOfTheRootIsAConflict) {
   };
   Condemn();
   EXPECT_GE(looks, 1u) << "looked at again";
+}
+
+class RotatedTokenTest : private TokenFile, public ReaperLab {
+ protected:
+  RotatedTokenTest() : ReaperLab(Server()) {}
+  void Rotate() { TokenFile::Rotate(kubernetes_); }
+  // The next requests of this method and target are answered 401.
+  void Unauthorize(const std::string& method, const std::string& contains) {
+    Fault fault;
+    fault.method = method;
+    fault.contains = contains;
+    fault.times = 1;
+    fault.response = {401, R"({"kind":"Status","apiVersion":"v1","code":401})", "application/json",
+                      std::nullopt};
+    kubernetes_.GetFaults().Add(fault);
+  }
+};
+
+// Who says 401 may take his time.
+TEST_F(RotatedTokenTest, AFirstDeleteIsNotSentAgainOnOldEvidence) {
+  Before("DELETE", "", 1, [this] {
+    clock_.elapsed += seconds(8);
+    MakeDriver();
+    Rotate();
+  });
+  Unauthorize("DELETE", "");
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  EXPECT_TRUE(Exists(kRoot)) << "it is in use";
+}
+
+TEST_F(RotatedTokenTest, ADeleteThatIsAnswered401IsSentAgain) {
+  Before("DELETE", "", 1, [this] { Rotate(); });
+  Unauthorize("DELETE", "");
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_LE(clock_.elapsed, seconds(10));
+}
+
+TEST_F(RotatedTokenTest, ThePointOfNoReturnIsNotWrittenAgainOnOldEvidence) {
+  bool is_back = false;
+  int written = 0;
+  kubernetes_.on_request = [&](const Request& request, const User&) {
+    if (!WritesPointOfNoReturn(request)) return;
+    written += is_back;
+    if (std::exchange(is_back, true)) return;
+    clock_.elapsed += seconds(8);
+    MakeDriver();
+    Rotate();
+    Unauthorize("PATCH", "spark-m");
+  };
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  EXPECT_TRUE(is_back);
+  EXPECT_EQ(written, 0);
 }
 
 }  // namespace

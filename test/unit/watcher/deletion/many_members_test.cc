@@ -76,7 +76,7 @@ TEST(ManyMembers, TakeLittleMemory) {
 
   const std::size_t with_objects = held;
   DeletionMemory memory;
-  MemberPass pass = SortMembers(std::move(listing.objects), true, memory);
+  MemberPass pass = SortMembers(std::move(listing.objects), memory);
   ASSERT_EQ(memory.listed.size(), kPods / 2);
   ASSERT_EQ(memory.below.size(), kPods / 2);
   EXPECT_LE((held - with_objects) / kPods, kMostOfMember);

@@ -43,26 +43,12 @@ TEST_F(MemberListingTest, AKindThatDiscoveryCannotTellIsAGap) {
   EXPECT_EQ(kinds.errors.size(), 1u);
   EXPECT_EQ(kinds.not_served, Names());
   MemberListing::Listed listed = listing_->List();
-  EXPECT_TRUE(listed.any);
   EXPECT_FALSE(listed.complete);
   EXPECT_EQ(listed.failed.size(), 1u);
   kubernetes_.GetFaults().Clear();
   listed = listing_->List();
   EXPECT_TRUE(listed.complete);
   EXPECT_EQ(listed.failed, Names());
-}
-
-// What may not be listed tells nothing, unless it could be before.
-TEST_F(MemberListingTest, ItIsSaidWhetherAllThatRunPodsAreListed) {
-  Refuse("GET", "/services?", 503);
-  Refuse("GET", "/jobs?", 403);
-  EXPECT_TRUE(listing_->List().workloads);
-  Refuse("GET", "/deployments?", 503);
-  EXPECT_FALSE(listing_->List().workloads) << "which it never was";
-  kubernetes_.GetFaults().Clear();
-  EXPECT_TRUE(listing_->List().workloads);
-  Refuse("GET", "/deployments?", 403);
-  EXPECT_FALSE(listing_->List().workloads);
 }
 
 TEST_F(MemberListingTest, OfTheKindsThatAreAskedForTheOthersAreSaidToBeSkipped) {
@@ -112,34 +98,62 @@ TEST_F(MemberListingTest, AKindThatWasReadMustBeReadAgainUnlessItIsNoLongerServe
   EXPECT_TRUE(listing_->List().complete);
 }
 
-TEST_F(MemberListingTest, WhereNoKindMayBeListedNothingIsKnown) {
-  Refuse("GET", "?labelSelector", 403);
+TEST_F(MemberListingTest, AKindThatMayNotBeListedIsSaidOnceToBeSkipped) {
+  Refuse("GET", "/services?labelSelector", 403);
   for (int times = 0; times < 2; ++times) {
     const MemberListing::Listed listed = listing_->List();
-    EXPECT_FALSE(listed.any);
-    EXPECT_FALSE(listed.complete);
+    EXPECT_TRUE(listed.complete);
     EXPECT_EQ(listed.failed, Names());
-    const auto& skipped = listing_->skipped();
-    EXPECT_EQ(std::count(skipped.begin(), skipped.end(), "services: the account may not list them"),
-              1);
+    EXPECT_EQ(listing_->skipped(), Names{"services: the account may not list them"});
   }
 }
 
-TEST_F(MemberListingTest, ClaimsAreMembersWhereThatIsAskedFor) {
-  MakeClaim();
-  const char* claim = "persistentvolumeclaim/data";
-  MemberListing::Listed listed = listing_->List();
-  EXPECT_EQ(std::count_if(listed.objects.begin(), listed.objects.end(),
-                          [](const KubeObject& object) {
-                            return object.type->kind == "PersistentVolumeClaim";
-                          }),
-            0);
-  EXPECT_EQ(NamesOf(listed.preserved), Names{claim});
-  settings_.settings.resources = {"configmaps", "persistentvolumeclaims"};
-  Reset();
-  listed = listing_->List();
-  EXPECT_EQ(NamesOf(listed.objects), (Names{"configmap/spark-config", claim}));
-  EXPECT_EQ(NamesOf(listed.preserved), Names());
+// A claim may have any labels; what has none of an owner, a cluster or an ordinal says nothing.
+TEST_F(MemberListingTest, ClaimsAndSetsAreThoseOfTheWholeNamespace) {
+  const auto claim = [this](const std::string& meta) {
+    kubernetes_.Apply(R"({"apiVersion":"v1","kind":"PersistentVolumeClaim",)" + meta +
+                      R"(,"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":)"
+                      R"({"storage":"1Gi"}}}})");
+  };
+  claim(Labelled("labelled"));
+  claim(Meta("data-w-0"));
+  claim(Meta("plain"));
+  claim(Meta("owned", OwnedBy(ObjectNamed("configmaps", "spark-config"))));
+  kubernetes_.Apply(
+      R"({"apiVersion":"apps/v1","kind":"StatefulSet",)" + Meta("w") +
+      R"(,"spec":{"replicas":0,"serviceName":"w","selector":{"matchLabels":{"app":"w"}},)"
+      R"("volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{"accessModes":)"
+      R"(["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}}],)"
+      R"("template":{"metadata":{"labels":{"app":"w"}},"spec":{"containers":)"
+      R"([{"name":"m","image":"x"}]}}}})");
+  const MemberListing::Listed listed = listing_->List();
+  EXPECT_EQ(NamesOf(listed.claims),
+            (Names{"persistentvolumeclaim/data-w-0", "persistentvolumeclaim/labelled",
+                   "persistentvolumeclaim/owned"}));
+  ASSERT_EQ(listed.sets.size(), 1u);
+  EXPECT_FALSE(listed.sets[0].deletes_claims);
+  ObjectMeta made;
+  made.name = "data-w-0";
+  EXPECT_FALSE(listed.sets[0].HasMade(made)) << "its claims bear the selector's labels";
+  made.common.Edit().labels["app"] = "w";
+  EXPECT_TRUE(listed.sets[0].HasMade(made));
+  for (const char* name : {"data-w-", "data-w-x", "data-v-0", "other-w-0", "data-w-0x"}) {
+    made.name = name;
+    EXPECT_FALSE(listed.sets[0].HasMade(made)) << name;
+  }
+}
+
+TEST_F(MemberListingTest, OfClaimsAndSetsTheFailureThatMayPassIsTold) {
+  EXPECT_FALSE(listing_->List().claims_problem);
+  for (const char* in_passing : {"/persistentvolumeclaims", "/statefulsets"}) {
+    kubernetes_.GetFaults().Clear();
+    Refuse("GET", in_passing, 503);
+    Refuse("GET", "/persistentvolumeclaims", 403);
+    Refuse("GET", "/statefulsets", 403);
+    const auto problem = listing_->List().claims_problem;
+    ASSERT_TRUE(problem);
+    EXPECT_EQ(problem->failure, ApiFailure::kServer) << in_passing;
+  }
 }
 
 }  // namespace

@@ -48,7 +48,6 @@ void Expect(const MemberPass& pass, const Names& to_delete, const Names& leftove
             const Names& left = {}) {
   EXPECT_EQ(NamesOf(pass.to_delete), to_delete);
   EXPECT_EQ(NamesOf(pass.leftovers), leftovers);
-  EXPECT_EQ(pass.remaining(), to_delete.size() + leftovers.size());
   ASSERT_EQ(pass.left.size(), left.size());
   for (std::size_t i = 0; i < left.size(); ++i) {
     EXPECT_EQ(pass.left[i].substr(0, pass.left[i].find(':')), left[i]);
@@ -104,11 +103,14 @@ TEST(SortMembers, DeletesTheRootsOfTheClusterAndNothingElse) {
        {},
        {"deployment.apps/w", "configmap/c", "pod/w-1-a", "replicaset.apps/w-1"}},
       {"what is kept below a member",
-       {Object("deployment", "w"), Kept(Object("replicaset", "w-1", "w")),
-        Object("pod", "w-1-a", "w-1")},
+       {Object("deployment", "w"), Kept(Object("job", "w-1", "w")), Object("pod", "w-1-a", "w-1")},
        {"w"},
        {},
-       {"replicaset.apps/w-1", "pod/w-1-a"}},
+       {"job.batch/w-1", "pod/w-1-a"}},
+      {"what bears a copy of its controller's annotations",
+       {Object("deployment", "w"), Kept(Object("replicaset", "w-1", "w"))},
+       {"w"},
+       {"w-1"}},
       {"what is said not to be kept", {Word("false")}, {"s"}},
       {"no word", {Word("")}, {}, {}, {"service/s"}},
       {"in capitals", {Word("True")}, {}, {}, {"service/s"}},
@@ -144,22 +146,21 @@ TEST(SortMembers, DeletesTheRootsOfTheClusterAndNothingElse) {
     SCOPED_TRACE(one.what);
     DeletionMemory memory = Memory();
     memory.owner_controller_uid = "nightly";
-    Expect(SortMembers(one.objects, true, memory), one.to_delete, one.leftovers, one.left);
+    Expect(SortMembers(one.objects, memory), one.to_delete, one.leftovers, one.left);
     EXPECT_EQ(memory.listed.size(), one.to_delete.size());
     EXPECT_EQ(memory.left.empty(), one.left.empty());
-    Expect(SortMembers(one.objects, true, memory), one.to_delete, one.leftovers);  // named once
+    Expect(SortMembers(one.objects, memory), one.to_delete, one.leftovers);  // named once
   }
   DeletionMemory memory = Memory();
   memory.owner_uids.clear();
-  Expect(SortMembers({Object("deployment", "w")}, true, memory), {"w"});  // the owner isn't known
+  Expect(SortMembers({Object("deployment", "w")}, memory), {"w"});  // the owner isn't known
 }
 
 TEST(SortMembers, WhatIsKeptFromNowOnIsLeft) {
   DeletionMemory memory = Memory();
-  Expect(SortMembers({Object("deployment", "w"), Object("replicaset", "w-1", "w")}, true, memory),
+  Expect(SortMembers({Object("deployment", "w"), Object("replicaset", "w-1", "w")}, memory),
          {"w"}, {"w-1"});
-  Expect(SortMembers({Kept(Object("deployment", "w")), Object("replicaset", "w-1", "w")}, true,
-                     memory),
+  Expect(SortMembers({Kept(Object("deployment", "w")), Object("replicaset", "w-1", "w")}, memory),
          {}, {}, {"deployment.apps/w", "replicaset.apps/w-1"});
 }
 
@@ -168,37 +169,15 @@ TEST(SortMembers, NeverDeletesKindsThatOutliveClusters) {
   role.type.Edit() = {"rbac.authorization.k8s.io", "v1", "roles", "Role"};
   KubeObject binding = Object("configmap", "binding");
   binding.type.Edit() = {"rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding"};
-  for (const bool root_is_ours : {true, false}) {
-    DeletionMemory memory = Memory();
-    Expect(SortMembers({Object("serviceaccount", "sa"), Object("persistentvolumeclaim", "pvc"),
-                        Object("persistentvolumeclaim", "data-w-0", "w"),
-                        Object("namespace", "lab"), role, binding},
-                       root_is_ours, memory),
-           {}, {},
-           {"serviceaccount/sa", "persistentvolumeclaim/pvc", "persistentvolumeclaim/data-w-0",
-            "namespace/lab", "role.rbac.authorization.k8s.io/role",
-            "rolebinding.rbac.authorization.k8s.io/binding"});
-  }
-}
-
-TEST(SortMembers, LeavesWhatWasMadeWhileTheClusterWasTakenDown) {
   DeletionMemory memory = Memory();
-  memory.made_before = ParseTime("2026-01-01T00:00:10.5Z");
-  memory.made_before_version = "100";
-  const auto made = [](const std::string& name, const std::string& time, const char* version) {
-    KubeObject object = Object("service", name);
-    object.meta.created = ParseTime("2026-01-01T00:00:" + time + "Z");
-    object.meta.resource_version = version;
-    return object;
-  };
-  // In the same second the versions tell.
-  Expect(
-      SortMembers({made("old", "09", "900"), made("older", "10", "99"), made("same", "10", "100"),
-                   made("newer", "10", "101"), made("odd", "10", "7a"), made("new", "11", "7"),
-                   Object("service", "ageless")},
-                  true, memory),
-      {"old", "older", "same"}, {},
-      {"service/newer", "service/odd", "service/new", "service/ageless"});
+  Expect(SortMembers({Object("serviceaccount", "sa"), Object("persistentvolumeclaim", "pvc"),
+                      Object("persistentvolumeclaim", "data-w-0", "w"), Object("namespace", "lab"),
+                      role, binding},
+                     memory),
+         {}, {},
+         {"serviceaccount/sa", "persistentvolumeclaim/pvc", "persistentvolumeclaim/data-w-0",
+          "namespace/lab", "role.rbac.authorization.k8s.io/role",
+          "rolebinding.rbac.authorization.k8s.io/binding"});
 }
 
 // The claims of a set that has gone are what it has let go of, or went with it.
@@ -207,139 +186,35 @@ TEST(SortMembers, AClaimIsNeverWhatIsLeftOfItsStatefulSet) {
     DeletionMemory memory = Memory();
     memory.volumes = volumes;
     const KubeObject claim = Object("persistentvolumeclaim", "data-w-0", "w");
-    Expect(SortMembers({Object("statefulset", "w"), claim}, true, memory), {"w"});
-    Expect(SortMembers({claim}, true, memory), {});
+    Expect(SortMembers({Object("statefulset", "w"), claim}, memory), {"w"});
+    Expect(SortMembers({claim}, memory), {});
   }
 }
 
-TEST(MustSurvive, WhatIsKeptAndClaimsButForThoseOfASet) {
+TEST(SortMembers, SetsAsideWhatGoesRightBeforeTheRoot) {
   DeletionMemory memory = Memory();
-  KubeObject claim = Object("persistentvolumeclaim", "data", "w");
-  EXPECT_TRUE(MustSurvive(Kept(Object("service", "s")), memory));
-  EXPECT_TRUE(MustSurvive(Object("deployment", "driver"), memory));
-  EXPECT_FALSE(MustSurvive(Object("service", "s"), memory));
-  EXPECT_TRUE(MustSurvive(claim, memory));
+  memory.root_set = "bob-m";
   memory.volumes = Volumes::kDelete;
-  EXPECT_FALSE(MustSurvive(claim, memory));
-  memory.volumes = Volumes::kCollect;
-  claim.meta.common.Edit().owner_references.front().kind = "StatefulSet";
-  EXPECT_TRUE(MustSurvive(claim, memory)) << "the set hasn't made it";
-  claim.meta.name = "data-w-0";
-  EXPECT_FALSE(MustSurvive(claim, memory));
-}
-
-TEST(MustSurvive, WhatIsOfAKindThatIsNeverDeleted) {
-  EXPECT_TRUE(MustSurvive(Object("serviceaccount", "s"), Memory()));
-}
-
-TEST(MustSurvive, NotTheClaimsOfASetOrAPod) {
-  const DeletionMemory memory = Memory();
-  KubeObject claim = Object("persistentvolumeclaim", "data-w-0", "w");
-  for (const char* kind : {"StatefulSet", "Pod"}) {
-    claim.meta.common.Edit().owner_references.front().kind = kind;
-    EXPECT_FALSE(MustSurvive(claim, memory)) << kind;
-  }
-}
-
-// `kind`: of its controller, if it has one.
-KubeObject Master(const char* type, const std::string& above = "", const char* kind = "Any") {
-  KubeObject object = Object(type, "n", above);
-  object.meta.common.Edit().labels[kTypeLabel] = kMasterType;
-  if (!above.empty()) object.meta.common.Edit().owner_references.front().kind = kind;
-  return object;
-}
-
-TEST(FindOtherMaster, IsOneThatIsMarkedAsSuchAndNotSeenBefore) {
-  const DeletionMemory memory = Memory();
-  EXPECT_NE(FindOtherMaster({Master("deployment")}, memory), nullptr);
-  KubeObject injected = Object("pod", "p");
-  injected.meta.common.Edit().annotations[annotation::kStatus] = "injected";
-  EXPECT_NE(FindOtherMaster({injected}, memory), nullptr);
-  EXPECT_EQ(FindOtherMaster({Object("deployment", "w"), Master("service")}, memory), nullptr);
-  KubeObject going = Master("deployment");
-  going.meta.deleting = true;
-  EXPECT_EQ(FindOtherMaster({going}, memory), nullptr);
-  KubeObject root = Master("deployment");
-  root.meta.uid = memory.root_uid;
-  EXPECT_EQ(FindOtherMaster({root}, memory), nullptr);
-  DeletionMemory listed = Memory();
-  listed.listed["n"] = 0;
-  EXPECT_EQ(FindOtherMaster({Master("deployment")}, listed), nullptr);
-  DeletionMemory below = Memory();
-  below.below.emplace("n", "w");
-  EXPECT_EQ(FindOtherMaster({Master("pod")}, below), nullptr);
-}
-
-TEST(FindOtherMaster, HasNoControllerOrAnotherRoots) {
-  const DeletionMemory memory = Memory();
-  const auto find = [&](const KubeObjects& objects) {
-    return FindOtherMaster(objects, memory) != nullptr;
-  };
-  EXPECT_FALSE(find({Master("pod", "bob-m-1"), Object("replicaset", "bob-m-1", "bob-m")}));
-  EXPECT_TRUE(find(
-      {Master("pod", "n-1"), Object("replicaset", "n-1", "n-0"), Object("deployment", "n-0")}));
-  KubeObject going = Object("deployment", "n-0");
-  going.meta.deleting = true;
-  EXPECT_FALSE(find({Master("pod", "n-1"), Object("replicaset", "n-1", "n-0"), going}));
-  EXPECT_TRUE(find({Master("pod", "set", "StatefulSet")}));
-  // What a rollout makes may be gone before its pods.
-  EXPECT_FALSE(find({Master("pod", "n-1", "ReplicaSet")}));
-  EXPECT_FALSE(find({Master("pod", "n-1", "ReplicationController")}));
-}
-
-TEST(SortMembers, SetsAsideWhatTheMasterPodMounts) {
-  DeletionMemory memory = Memory();
   memory.mounted = {{TypeOf("configmap"), "c"}, {TypeOf("secret"), "s"}};
-  const MemberPass pass = SortMembers({Object("configmap", "c"), Object("secret", "s"),
-                                       Object("configmap", "s"), Object("service", "c")},
-                                      true, memory);
-  EXPECT_EQ(NamesOf(pass.mounted), (Names{"c", "s"}));
-  Expect(pass, {"s", "c"});
-  EXPECT_EQ(pass.to_delete.front().type, TypeOf("configmap"));
-  Expect(SortMembers({Object("configmap", "c")}, false, memory), {"c"});  // goes with the rest
-  const MemberPass kept = SortMembers({Kept(Object("configmap", "c"))}, true, memory);
-  EXPECT_TRUE(kept.mounted.empty());
-  Expect(kept, {}, {}, {"configmap/c"});
-}
-
-TEST(SortMembers, WhereTheRootIsNotOursWhatHasLostItsControllerIsKnownToo) {
-  DeletionMemory memory = Memory();
-  SortMembers({Object("deployment", "w"), Object("replicaset", "w-1", "w")}, true, memory);
-  Expect(SortMembers({Object("replicaset", "w-1"), Object("replicaset", "new")}, false, memory),
-         {"w-1"});
-}
-
-TEST(SortMembers, WhereTheRootIsNotOursOnlyWhatWasListedIsDeleted) {
-  DeletionMemory memory = Memory();
-  memory.mounted = {{TypeOf("configmap"), "c"}};
-  Expect(SortMembers({Object("deployment", "w"), Object("service", "s")}, true, memory),
-         {"w", "s"});
-  const MemberPass pass =
-      SortMembers({Object("deployment", "w"), Object("service", "s-new"), Object("configmap", "c"),
-                   Object("replicaset", "w-1", "w"), Object("pod", "n-1-a", "n-1")},
-                  false, memory);
-  EXPECT_TRUE(pass.mounted.empty()) << "nothing is changed in what may be a new cluster";
-  Expect(pass, {"w"}, {"w-1"}, {"pod/n-1-a"});
-  EXPECT_EQ(memory.listed.size(), 2u);
-}
-
-TEST(SortMembers, AnotherObjectOfAListedNameIsNotListed) {
-  DeletionMemory memory = Memory();
-  Expect(SortMembers({Object("service", "s")}, true, memory), {"s"});
-  KubeObject again = Object("service", "s");
-  again.meta.uid = "s-2";
-  Expect(SortMembers({again}, false, memory), {});
-  Expect(SortMembers({again}, true, memory), {"s"});
+  const MemberPass pass = SortMembers(
+      {Object("configmap", "c"), Object("secret", "s"), Object("networkpolicy", "n"),
+       Object("persistentvolumeclaim", "data-bob-m-0"), Object("configmap", "s"),
+       Object("service", "c"), Object("persistentvolumeclaim", "data-bob-w-0")},
+      memory);
+  EXPECT_EQ(NamesOf(pass.last), (Names{"c", "s", "n", "data-bob-m-0"}));
+  Expect(pass, {"s", "c", "data-bob-w-0"});
+  const MemberPass kept = SortMembers({Kept(Object("configmap", "c"))}, memory);
+  EXPECT_TRUE(kept.last.empty());
 }
 
 TEST(SortMembers, FindsWhatIsLeftOfADeletedController) {
   DeletionMemory memory = Memory();
   const KubeObject set = Object("replicaset", "w-1", "w");
   const KubeObject pod = Object("pod", "w-1-a", "w-1");
-  Expect(SortMembers({Object("deployment", "w"), set, pod}, true, memory), {"w"}, {"w-1", "w-1-a"});
+  Expect(SortMembers({Object("deployment", "w"), set, pod}, memory), {"w"}, {"w-1", "w-1-a"});
   EXPECT_EQ(memory.below.at("w-1-a"), "w");
-  Expect(SortMembers({set, pod}, true, memory), {}, {"w-1", "w-1-a"});
-  Expect(SortMembers({pod}, true, memory), {}, {"w-1-a"});  // its ReplicaSet is gone too
+  Expect(SortMembers({set, pod}, memory), {}, {"w-1", "w-1-a"});
+  Expect(SortMembers({pod}, memory), {}, {"w-1-a"});  // its ReplicaSet is gone too
 }
 
 KubeObject Ordered(KubeObject object, const std::string& order) {
@@ -359,37 +234,36 @@ TEST(DueMembers, AreThoseOfTheLowestWaveThatIsLeft) {
   const KubeObject below = Object("replicaset", "w-1", "w");
   const KubeObject second = Object("service", "s");
   const KubeObject last = Ordered(Object("configmap", "c"), "7");
-  MemberPass pass = SortMembers({last, second, below, first}, true, memory);
+  MemberPass pass = SortMembers({last, second, below, first}, memory);
   EXPECT_TRUE(memory.HasWaves());
   EXPECT_EQ(NamesOf(DueMembers(pass, memory, false)), (Names{"w", "w-1"}));
   EXPECT_EQ(NamesOf(DueMembers(pass, memory, true)), (Names{"w", "w-1", "c", "s"}));
   // What a member controls belongs to its wave, even if the member itself is gone.
-  pass = SortMembers({last, second, below}, true, memory);
+  pass = SortMembers({last, second, below}, memory);
   EXPECT_EQ(NamesOf(DueMembers(pass, memory, false)), Names{"w-1"});
-  pass = SortMembers({last, second}, true, memory);
+  pass = SortMembers({last, second}, memory);
   EXPECT_EQ(NamesOf(DueMembers(pass, memory, false)), Names{"s"});
-  pass = SortMembers({last}, true, memory);
+  pass = SortMembers({last}, memory);
   EXPECT_EQ(NamesOf(DueMembers(pass, memory, false)), Names{"c"});
-  EXPECT_TRUE(DueMembers(SortMembers({}, true, memory), memory, false).empty());
+  EXPECT_TRUE(DueMembers(SortMembers({}, memory), memory, false).empty());
 }
 
 TEST(DueMembers, OneWaveIsNone) {
   DeletionMemory memory = Memory();
-  SortMembers({Ordered(Object("service", "s"), "3"), Ordered(Object("pod", "p"), "3")}, true,
-              memory);
+  SortMembers({Ordered(Object("service", "s"), "3"), Ordered(Object("pod", "p"), "3")}, memory);
   EXPECT_FALSE(memory.HasWaves());
 }
 
 TEST(SortMembers, ADeleteOrderThatIsNoNumberCountsAsZeroAndIsNamedOnce) {
   DeletionMemory memory = Memory();
   const KubeObjects objects = {Ordered(Object("service", "s"), "first")};
-  MemberPass pass = SortMembers(objects, true, memory);
+  MemberPass pass = SortMembers(objects, memory);
   ASSERT_EQ(pass.mistakes.size(), 1u);
   EXPECT_NE(pass.mistakes.front().find("service/s: annotation cluster-watcher/delete-order: "
                                        "\"first\" is not a whole number"),
             std::string::npos);
   EXPECT_EQ(memory.OrderOf("s"), 0);
-  EXPECT_TRUE(SortMembers(objects, true, memory).mistakes.empty());
+  EXPECT_TRUE(SortMembers(objects, memory).mistakes.empty());
 }
 
 TEST(ParseDeleteOrder, TakesWholeNumbers) {
@@ -403,40 +277,38 @@ TEST(ParseDeleteOrder, TakesWholeNumbers) {
 TEST(SortMembers, ClaimsAreWhatTheVolumesSettingSays) {
   const KubeObject claim = Object("pvc", "data");
   DeletionMemory memory = Memory();
-  Expect(SortMembers({claim}, true, memory), {}, {}, {"persistentvolumeclaim/data"});
+  Expect(SortMembers({claim}, memory), {}, {}, {"persistentvolumeclaim/data"});
 
   memory = Memory();
   memory.volumes = Volumes::kDelete;
-  Expect(SortMembers({claim, Kept(Object("pvc", "kept"))}, true, memory), {"data"}, {},
+  Expect(SortMembers({claim, Kept(Object("pvc", "kept"))}, memory), {"data"}, {},
          {"persistentvolumeclaim/kept"});
 
   memory = Memory();
   memory.volumes = Volumes::kCollect;
   memory.collect_after = *ParseTime("2026-12-24T00:00:00Z");
-  const MemberPass pass = SortMembers({claim}, true, memory);
+  const MemberPass pass = SortMembers({claim}, memory);
   EXPECT_TRUE(pass.to_delete.empty());
   EXPECT_EQ(NamesOf(pass.to_collect), Names{"data"});
-  EXPECT_EQ(pass.remaining(), 1u);
   KubeObject collected = claim;
   collected.meta.common.Edit().annotations[annotation::kCollectAfter] = "2026-12-24T00:00:00Z";
-  EXPECT_EQ(SortMembers({collected}, true, memory).remaining(), 1u);  // copied from another
+  EXPECT_EQ(SortMembers({collected}, memory).to_collect.size(), 1u);  // copied from another
   collected.meta.common.Edit().annotations[annotation::kRootUid] = collected.meta.uid;
-  EXPECT_EQ(SortMembers({collected}, true, memory).remaining(), 0u);
+  EXPECT_EQ(SortMembers({collected}, memory).to_collect.size(), 0u);
   memory = Memory();
   memory.volumes = Volumes::kCollect;
   memory.collect_after = *ParseTime("2026-12-24T00:00:01Z");
-  EXPECT_EQ(SortMembers({collected}, true, memory).remaining(), 1u);  // by an earlier cluster
+  EXPECT_EQ(SortMembers({collected}, memory).to_collect.size(), 1u);  // by an earlier cluster
 }
 
 TEST(SortMembers, ClaimsGoAfterWhatMayMountThem) {
   DeletionMemory memory = Memory();
   memory.volumes = Volumes::kDelete;
   const KubeObject claim = Object("pvc", "data");
-  const MemberPass pass =
-      SortMembers({claim, Ordered(Object("deployment", "w"), "9")}, true, memory);
+  const MemberPass pass = SortMembers({claim, Ordered(Object("deployment", "w"), "9")}, memory);
   EXPECT_EQ(NamesOf(DueMembers(pass, memory, false)), Names{"w"});
   EXPECT_FALSE(memory.HasWaves());
-  EXPECT_EQ(NamesOf(DueMembers(SortMembers({claim}, true, memory), memory, false)), Names{"data"});
+  EXPECT_EQ(NamesOf(DueMembers(SortMembers({claim}, memory), memory, false)), Names{"data"});
 }
 
 TEST(SortMembers, TheClaimsOfAMasterThatIsAStatefulSetGoWithIt) {
@@ -446,8 +318,8 @@ TEST(SortMembers, TheClaimsOfAMasterThatIsAStatefulSetGoWithIt) {
   const MemberPass pass = SortMembers(
       {Object("pvc", "data-bob-m-11"), Object("pvc", "bob-m-1"), Object("pvc", "data-bob-m-x"),
        Object("pvc", "data-bob-m-"), Object("configmap", "data-bob-m-2")},
-      true, memory);
-  EXPECT_EQ(NamesOf(pass.mounted), Names{"data-bob-m-11"});
+      memory);
+  EXPECT_EQ(NamesOf(pass.last), Names{"data-bob-m-11"});
   EXPECT_EQ(NamesOf(pass.to_delete),
             (Names{"bob-m-1", "data-bob-m-x", "data-bob-m-", "data-bob-m-2"}));
 }
@@ -458,11 +330,11 @@ TEST(SortMembers, TheOwnerIsKnownByItsNameWhereItWasMadeAnew) {
   memory.owner_kind = "deployment.apps";
   KubeObject anew = Object("deployment", "bob");
   anew.meta.uid = "anew";
-  Expect(SortMembers({anew, Object("service", "bob"), Object("job", "bob")}, true, memory),
+  Expect(SortMembers({anew, Object("service", "bob"), Object("job", "bob")}, memory),
          {"bob", "bob"}, {}, {"deployment.apps/bob"});
   memory = Memory();
   memory.owner_name = "bob";
-  Expect(SortMembers({anew, Object("job", "bob"), Object("service", "bob")}, true, memory), {"bob"},
+  Expect(SortMembers({anew, Object("job", "bob"), Object("service", "bob")}, memory), {"bob"},
          {}, {"deployment.apps/bob", "job.batch/bob"});
 }
 

@@ -65,22 +65,6 @@ TEST_F(PaceTest, SlowsDownMoreOnceNothingMovesForLong) {
   }
 }
 
-TEST_F(PaceTest, FewTriesHaveTheirTimeFromTheBeginning) {
-  pace_.Settle();
-  for (const int about : {50, 100, 200, 400, 800}) ExpectPause(milliseconds(about));
-  pace_.Settle();
-  ExpectPause(milliseconds(1'600));
-}
-
-TEST_F(PaceTest, AHurryShortensThePauseAndNeverLengthensIt) {
-  SlowDown();
-  pace_.Hurry(2);
-  ExpectPause(milliseconds(200));
-  pace_.Note(9);
-  pace_.Hurry(2);
-  ExpectPause(milliseconds(50));
-}
-
 TEST_F(PaceTest, EndsInTime) {
   SlowDown();
   EXPECT_EQ(Pause(api_.clock.Now() + milliseconds(7)), milliseconds(7));

@@ -37,7 +37,8 @@ TEST_F(AwaitTest, AnothersIsSaidAtOnce) {
   MarkRoot("phase", "condemned");
   const DriverOutcome outcome = AwaitBy("deployment/bob");
   EXPECT_EQ(outcome.exit, DriverExit::kOthers);
-  EXPECT_EQ(outcome.error, "cluster spark belongs to deployment.apps/alice, not deployment.apps/bob");
+  EXPECT_EQ(outcome.error,
+            "cluster spark belongs to deployment.apps/alice, not deployment.apps/bob");
   EXPECT_EQ(Took(), seconds(0));
 }
 
@@ -68,8 +69,8 @@ TEST_F(AwaitTest, WhosePodsAreRefusedAndWhyIsSaid) {
                         R"("message":"exceeded quota: small"}],)");
   };
   const std::string error = AwaitBy("deployment/bob", seconds(0)).error;
-  EXPECT_TRUE(error.starts_with(
-      "cluster spark lacks a master service; pods of replicaset.apps/spark-"))
+  EXPECT_TRUE(
+      error.starts_with("cluster spark lacks a master service; pods of replicaset.apps/spark-"))
       << error;
   EXPECT_TRUE(error.ends_with(" are refused: exceeded quota: small")) << error;
 }

@@ -91,8 +91,9 @@ TEST_F(ClaimTest, AnOwnerUsesOneCluster) {
   LabelObject(kDriver, R"("uses-oshinko-cluster":"other")");
   MakeWorkload("other-m", R"("oshinko-cluster":"other","oshinko-type":"master",)");
   kubernetes_.Settle();
-  const std::string first = "deployment.apps/bob is labelled uses-oshinko-cluster=other, and uses "
-                            "one cluster at a time: say cluster-watcher ";
+  const std::string first =
+      "deployment.apps/bob is labelled uses-oshinko-cluster=other, and uses "
+      "one cluster at a time: say cluster-watcher ";
   DriverOutcome outcome = ClaimBy("deployment/bob");
   EXPECT_EQ(outcome.exit, DriverExit::kOthers);
   EXPECT_EQ(outcome.error, first + "release other --app=deployment.apps/bob first");

@@ -232,9 +232,9 @@ TEST_F(ClusterPartsTest, AMasterRootThatIsGoingIsTheRootStill) {
   EXPECT_EQ(Status(), "Deleting");
 }
 
-TEST_F(ClusterPartsTest, AnInjectedPodIsAMaster) {
+TEST_F(ClusterPartsTest, APodThatIsToBeInjectedIsAMaster) {
   DeleteAll({kRoot});
-  MakePod("m", "other", R"(,"annotations":{"cluster-watcher/status":"injected"})");
+  MakePod("m", "other", R"(,"annotations":{"cluster-watcher/inject":"true"})");
   ASSERT_TRUE(View().root);
   EXPECT_EQ(View().root->Describe(), "pod/m");
 }

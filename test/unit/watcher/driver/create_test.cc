@@ -106,8 +106,8 @@ class World : public Lab {
     void Kill() { kill_.request_stop(); }
     // Lets something happen once, right before the object of this path is posted.
     void BeforePostOf(const std::string& name, std::function<void()> happens) {
-      transport.before = [name, happens = std::move(happens), done = false](
-                             const HttpRequest& request) mutable {
+      transport.before = [name, happens = std::move(happens),
+                          done = false](const HttpRequest& request) mutable {
         const bool is_it = request.method == HttpMethod::kPost &&
                            request.body.find("\"name\":\"" + name + "\"") != std::string::npos;
         if (is_it && !std::exchange(done, true)) happens();
@@ -272,9 +272,8 @@ TEST_F(CreateTest, OfTwoAtOnceEachObjectIsMadeOnce) {
     SCOPED_TRACE(name);
     World world;
     Command first(world, "deployment/bob", true);
-    first.BeforePostOf(name, [&] {
-      EXPECT_EQ(world.Create("deployment/bob", true).exit, DriverExit::kDone);
-    });
+    first.BeforePostOf(
+        name, [&] { EXPECT_EQ(world.Create("deployment/bob", true).exit, DriverExit::kDone); });
     const DriverOutcome outcome = first.Run();
     EXPECT_EQ(outcome.said, "cluster demo is ready") << outcome.error;
     world.ExpectComplete();
@@ -484,7 +483,9 @@ TEST_F(CreateTest, TheWarningsOfTheApiServerAreShown) {
   warned.response = {201,
                      R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":)"
                      R"({"name":"demo-m","namespace":"lab","uid":"1","resourceVersion":"1"}})",
-                     "application/json", std::nullopt, {"spec.x: unknown field"}};
+                     "application/json",
+                     std::nullopt,
+                     {"spec.x: unknown field"}};
   kubernetes_.GetFaults().Add(warned);
   EXPECT_EQ(Create().warnings, std::vector<std::string>{"Warning: spec.x: unknown field"});
 }
@@ -498,8 +499,9 @@ TEST_F(CreateTest, AKindThatCanNotBeOfAClusterIsNamedBeforeAnythingIsWritten) {
   file_ = std::string(kFile) + "---\napiVersion: example.com/v1\nkind: X\nmetadata: {name: x}\n";
   outcome = Create();
   EXPECT_EQ(outcome.exit, DriverExit::kFailed);
-  EXPECT_EQ(outcome.error,
-            "kinds that the API server doesn't serve: X x is of example.com/v1: install them first");
+  EXPECT_EQ(
+      outcome.error,
+      "kinds that the API server doesn't serve: X x is of example.com/v1: install them first");
   EXPECT_TRUE(IsUntouched());
 }
 

@@ -66,8 +66,9 @@ TEST_F(HoldTest, TheReasonStandsBesideItAndGoesWithIt) {
 TEST_F(HoldTest, AHoldThatEndsLaterStaysUnlessItIsOverwritten) {
   for (const char* later : {"2027-01-01T00:00:00Z", "for ever"}) {
     Annotate(kRoot, "hold-until", later);
-    EXPECT_TRUE(HoldIt(spark_, "x").starts_with(std::string("cluster spark is held until ") +
-                                                later + " already; --overwrite makes that 2026-"));
+    EXPECT_TRUE(HoldIt(spark_, "x")
+                    .starts_with(std::string("cluster spark is held until ") + later +
+                                 " already; --overwrite makes that 2026-"));
     EXPECT_EQ(Mark("hold-until") + Mark("hold-reason"), later);
   }
   HoldIt(spark_, {hours(24), "", true});

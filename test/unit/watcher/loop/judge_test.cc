@@ -277,10 +277,7 @@ TEST_F(SurgingJudgeTest, WhenTheCountStartsAgainTheSurgeIsCountedAgain) {
 
 TEST_F(SurgingJudgeTest, ACompletedApplicationWaitsForNobody) {
   MarkNow(kRoot);
-  Annotate(kRoot, "app-status", "completed");
-  Annotate(kRoot, "recorded-owner",
-           R"({\"kind\":\"deployment.apps\",\"namespace\":\"lab\",\"name\":\"bob\",\"uid\":\")" +
-               ObjectUid(kDriver) + R"(\"})");
+  observer_.SetWord("completed");
   MarkOthers();
   for (int look = 0; look < 3; ++look) EXPECT_EQ(Look(), Reason::kCompleted);
   EXPECT_TRUE(judge_.MayCondemn());

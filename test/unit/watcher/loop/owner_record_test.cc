@@ -90,41 +90,6 @@ TEST_F(OwnerRecordTest, ReturnsWhatItHasWrittenUnlessSomebodyHasAddedToIt) {
   EXPECT_FALSE(Write(Reason::kActive)) << "the answer shows a hold as well";
 }
 
-TEST_F(OwnerRecordTest, WritesAnewWhatAnEarlierVersionWrote) {
-  look_.marks.owner = look_.seen;
-  Write(Reason::kActive);
-  EXPECT_EQ(Mark("recorded-owner"), "") << "it is there already";
-  look_.marks.owner_is_outdated = true;
-  Write(Reason::kActive);
-  EXPECT_NE(Mark("recorded-owner"), "");
-}
-
-TEST_F(OwnerRecordTest, TakesOffAnAppStatusThatIsNotThisOwners) {
-  const auto status_after = [this](Reason reason, const std::string& recorded_uid) {
-    Annotate(kRoot, "app-status", "completed");
-    look_ = observer_.SureLook({});
-    look_.marks.owner->uid = recorded_uid;
-    look_.marks.owner->pod_selector = "app=earlier";
-    Write(reason);
-    return Mark("app-status");
-  };
-  const std::string uid = look_.seen->uid;
-  Write(Reason::kActive);
-  EXPECT_EQ(status_after(Reason::kCompleted, uid), "completed");
-  EXPECT_EQ(status_after(Reason::kActive, "another"), "");
-  EXPECT_EQ(status_after(Reason::kSharedByReplicas, uid), "");
-}
-
-// It may be an earlier owner's, of which no watcher knows.
-TEST_F(OwnerRecordTest, TakesOffAnAppStatusThatStoodThereBeforeAnyRecord) {
-  Annotate(kRoot, "root-uid", ObjectUid(kRoot));
-  Annotate(kRoot, "app-status", "completed");
-  look_ = observer_.SureLook({});
-  Write(Reason::kActive);
-  EXPECT_NE(Mark("recorded-owner"), "");
-  EXPECT_EQ(Mark("app-status"), "");
-}
-
 TEST_F(OwnerRecordTest, WhatFailsInPassingIsWorthAnotherLookSoon) {
   EXPECT_TRUE(record_.is_written());
   SaidAfter(503);

@@ -60,7 +60,7 @@ class RivalWatchersTest : public testing::Test, protected LabWithPod {
   }
   // Since when can't be told.
   void MarkDeletingSinceYesterday(const std::string& by) {
-    MarkDeletesBegun(by, Duration(0));
+    MarkDeleting(by, Duration(0));
     Annotate(kRoot, "deleting-since", "yesterday");
   }
   void TakeMarksOff() {
@@ -72,10 +72,6 @@ class RivalWatchersTest : public testing::Test, protected LabWithPod {
     const Snapshot look = observer_.SureLook({});
     OwnerRecord(tools_).Write(look, Decide(look.facts), look.seen);
     Delete(kDriver);
-  }
-  void MarkDeletesBegun(const std::string& by, Duration ago) {
-    MarkDeleting(by, ago);
-    Annotate(kRoot, "deletes-begun", "true");
   }
 
   static constexpr const char* kPods = "/api/v1/namespaces/lab/pods";
@@ -98,7 +94,7 @@ class RivalWatchersTest : public testing::Test, protected LabWithPod {
 TEST_F(RivalWatchersTest, ADeletionOfUnknownAgeBlocksNothingForEver) {
   for (const char* since : {"2126-01-01T00:00:00Z", "yesterday"}) {
     SCOPED_TRACE(since);
-    MarkDeletesBegun("cli/x", Duration(0));
+    MarkDeleting("cli/x", Duration(0));
     Annotate(kRoot, "deleting-since", since);
     EXPECT_EQ(Act(), Outcome::kWait);
     EXPECT_EQ(Mark("condemned-by"), "cli/x");
@@ -109,11 +105,16 @@ TEST_F(RivalWatchersTest, ADeletionOfUnknownAgeBlocksNothingForEver) {
   }
 }
 
-TEST_F(RivalWatchersTest, MarksOfAnotherObjectAreTakenOff) {
-  MarkDeletesBegun(Me(), seconds(1));
+TEST_F(RivalWatchersTest, MarksOfAnotherObjectOrAnEarlierVersionAreTakenOff) {
+  MarkDeleting(Me(), seconds(1));
   Annotate(kRoot, "root-uid", "another");
   EXPECT_EQ(Act(), Outcome::kNoMarks);
-  EXPECT_EQ(Mark("phase") + Mark("condemned-by") + Mark("deletes-begun"), "");
+  EXPECT_EQ(Mark("phase") + Mark("condemned-by"), "");
+  Annotate(kRoot, "app-status", "completed");
+  Annotate(kRoot, "owner-kind", "deployment");
+  EXPECT_EQ(Act(), Outcome::kNoMarks);
+  EXPECT_EQ(Mark("app-status"), "");
+  EXPECT_EQ(Mark("owner-kind"), "deployment") << "a setting";
 }
 
 TEST_F(RivalWatchersTest, WhatIsRefusedForGoodIsKnown) {
@@ -143,7 +144,11 @@ TEST_F(RivalWatchersTest, VerdictsOfBeforeDoNotCount) {
   };
   EXPECT_EQ(count_after([this] { MarkCondemned("cli/x"); }), 0);
   TakeMarksOff();
-  EXPECT_EQ(count_after([this] { MarkDeleting(Me(), std::chrono::hours(1)); }), 0);
+  const auto mark_unreadable = [this] {
+    MarkDeleting(Me(), std::chrono::hours(1));
+    Refuse("GET", "name%3Dbob", 503);
+  };
+  EXPECT_EQ(count_after(mark_unreadable), 0);
 }
 
 TEST_F(RivalWatchersTest, ACondemnationThatIsWrittenAgainHasAMinuteOfItsOwn) {
@@ -215,48 +220,63 @@ TEST_F(RivalWatchersTest, APodThatCannotBeReadIsNotGone) {
 
 // --- A deletion. One that is taken over is judged again, and the driver is there.
 
-TEST_F(RivalWatchersTest, ADeletionIsNotTakenOverWhileItsPodLives) {
+TEST_F(RivalWatchersTest, ADeletionIsTakenOverOnlyFromOneWhosePodIsDefinitelyGone) {
   const std::string other = MakeOther();
-  MarkDeletesBegun(other, minutes(9));
-  EXPECT_EQ(Act(), Outcome::kWait);
-  EXPECT_EQ(Mark("condemned-by"), other);
-  Delete(std::string(kPods) + "/other?gracePeriodSeconds=0");
-  EXPECT_EQ(Act(), Outcome::kWait);
-  EXPECT_EQ(Mark("phase"), "");
-}
-
-TEST_F(RivalWatchersTest, AnOverdueDeletionIsTakenOverButNotByWhomItHasJustOvertaken) {
-  const std::string other = MakeOther();
-  MarkDeletesBegun(other, in_force_->delete_deadline + seconds(1));
-  rivals_.NoteOvertaken();
-  EXPECT_EQ(Act(), Outcome::kWait);
-  EXPECT_EQ(Mark("condemned-by"), other);
-  clock_.elapsed += minutes(1);
-  EXPECT_EQ(Act(), Outcome::kWait);
-  EXPECT_EQ(Mark("phase"), "");
-}
-
-TEST_F(RivalWatchersTest, OneWhosePodIsGoneIsTakenBackAtOnce) {
-  MarkDeletesBegun("gone/1", minutes(1));
-  rivals_.NoteOvertaken();
-  EXPECT_EQ(Act(), Outcome::kWait);
-  EXPECT_EQ(Mark("phase"), "");
-}
-
-TEST_F(RivalWatchersTest, WhoIsOvertakenInADeletionItResumedLeavesIt) {
-  const std::string other = MakeOther();
-  MakeMap("held", R"(,"finalizers":["example.com/held"])");
-  LoseDriver();
-  MarkDeletesBegun(Me(), minutes(1));
-  kubernetes_.on_answer = [&](const small_kubernetes::Request& request,
-                              const small_kubernetes::User&, small_kubernetes::Response&) {
-    if (request.method == "DELETE") MarkDeletesBegun(other, std::chrono::hours(1));
+  const auto phase_after = [this](const std::string& by) {
+    MarkDeleting(by, minutes(9));
+    EXPECT_EQ(Act(), Outcome::kWait);
+    return Mark("phase");
   };
-  EXPECT_EQ(Act(), Outcome::kWait);
-  kubernetes_.on_answer = nullptr;
-  EXPECT_EQ(Mark("condemned-by"), other);
-  EXPECT_EQ(Act(), Outcome::kWait);
-  EXPECT_EQ(Mark("condemned-by"), other);
+  EXPECT_EQ(phase_after(other), "deleting");
+  EXPECT_EQ(phase_after("cli/x"), "deleting");
+  EXPECT_EQ(Mark("condemned-by"), "cli/x");
+  for (const int status : {403, 410, 503}) {
+    Refuse("GET", "/pods/gone", status);
+    EXPECT_EQ(phase_after("gone/1"), "deleting") << status;
+    kubernetes_.GetFaults().Clear();
+  }
+  EXPECT_EQ(phase_after("gone/1"), "");
+  EXPECT_EQ(phase_after("other/1"), "") << "another pod of that name";
+  for (const char* ended : {"Failed", "Succeeded"}) {
+    kubernetes_.Admin("PATCH", std::string(kPods) + "/other/status",
+                      R"({"status":{"phase":")" + std::string(ended) + "\"}}",
+                      "application/merge-patch+json");
+    EXPECT_EQ(phase_after(other), "") << ended;
+  }
+}
+
+TEST_F(RivalWatchersTest, AnOverdueDeletionIsTakenOverFromAnybody) {
+  for (const std::string& by : {MakeOther(), std::string("cli/x")}) {
+    MarkDeleting(by, in_force_->delete_deadline - seconds(1));
+    EXPECT_EQ(Act(), Outcome::kWait);
+    EXPECT_EQ(Mark("condemned-by"), by);
+    MarkDeleting(by, in_force_->delete_deadline + seconds(1));
+    EXPECT_EQ(Act(), Outcome::kWait);
+    EXPECT_EQ(Mark("phase"), "") << by;
+  }
+}
+
+// It has a time of its own, so that it isn't overdue.
+TEST_F(RivalWatchersTest, ADeletionIsNotTakenBackFromWhoTookItOver) {
+  LoseDriver();
+  MarkDeleting("gone/1", std::chrono::hours(1));
+  std::string by, since;
+  clock_.At(clock_.elapsed + seconds(1), [&] {
+    by = Mark("condemned-by");
+    since = Mark("deleting-since");
+  });
+  const std::string now = FormatTime(clock_.WallNow());
+  const std::string me = Me();
+  EXPECT_EQ(Act(), Outcome::kDone);
+  EXPECT_EQ(by, me);
+  EXPECT_EQ(since, now);
+}
+
+TEST_F(RivalWatchersTest, OnesOwnDeletionIsResumedAtOnceHoweverOldItIs) {
+  LoseDriver();
+  MarkDeleting(Me(), std::chrono::hours(24 * 30));
+  EXPECT_EQ(Act(), Outcome::kDone);
+  EXPECT_FALSE(Exists(kRoot));
 }
 
 // As long as it is seen to be the same one's, and in one go.
@@ -278,60 +298,13 @@ TEST_F(RivalWatchersTest, TheAgeOfADeletionCountsForEachByItself) {
   EXPECT_EQ(Mark("condemned-by"), "cli/y");
 }
 
-TEST_F(RivalWatchersTest, ADeletionThatWasNotBegunSinceNobodyKnowsWhenIsCalledOff) {
-  LoseDriver();
-  MarkCondemned(Me());
-  Annotate(kRoot, "phase", "deleting");
-  EXPECT_EQ(Act(), Outcome::kWait);
-  EXPECT_EQ(Mark("phase"), "");
-  EXPECT_TRUE(Exists(kRoot));
-}
-
 TEST_F(RivalWatchersTest, TheDeletionOfAnotherClusterIsLeftAlone) {
-  MarkDeletesBegun("gone/1", minutes(20));
+  MarkDeleting("gone/1", minutes(20));
   observer_.SureLook({});
   kubernetes_.Admin("PATCH", kRoot, R"({"metadata":{"labels":{"oshinko-cluster":"other"}}})",
                     "application/merge-patch+json");
   EXPECT_EQ(Act(), Outcome::kWait);
   EXPECT_EQ(Mark("condemned-by"), "gone/1");
-}
-
-// The driver is gone, so it would be deleted, if it were judged again.
-TEST_F(RivalWatchersTest, ADeletionThatWasNotBegunInTimeIsCalledOff) {
-  LoseDriver();
-  const Duration patience = in_force_->steps_deadline + minutes(1);
-  MarkDeleting(Me(), patience + seconds(1));
-  EXPECT_EQ(Act(), Outcome::kWait);
-  EXPECT_EQ(Mark("phase"), "");
-  EXPECT_TRUE(Exists(kRoot));
-  MarkDeleting(Me(), patience - seconds(10));
-  EXPECT_EQ(Act(), Outcome::kDone);
-  EXPECT_FALSE(Exists(kRoot));
-}
-
-// Of what a rollback brings back a day later nothing can be proven half.
-TEST_F(RivalWatchersTest, ADeletionThatWasNotFinishedWithinADayIsCalledOff) {
-  LoseDriver();
-  for (const Duration age :
-       {Duration(std::chrono::hours(24 * 30)), Duration(std::chrono::hours(24)),
-        Duration(std::chrono::minutes(-10))}) {
-    SCOPED_TRACE(age.count());
-    kubernetes_.Settle();
-    MarkDeletesBegun("gone/1", age);
-    EXPECT_EQ(Act(), Outcome::kWait);
-    EXPECT_TRUE(Exists(kRoot)) << "one look, no confirmation and no grace period";
-    EXPECT_EQ(Mark("phase"), "");
-  }
-}
-
-TEST_F(RivalWatchersTest, WhatIsGoneOfADeletionThatIsCalledOffIsTold) {
-  MarkDeletesBegun("gone/1", Duration(std::chrono::hours(25)));
-  Annotate(kRoot, "first-deletes", "deployments.apps/away=0123456789abcdef");
-  EXPECT_EQ(Act(), Outcome::kWait);
-  const std::string events = Read("/api/v1/namespaces/lab/events").body;
-  EXPECT_NE(events.find("was not finished within a day; already deleted: deployments.apps/away"),
-            std::string::npos)
-      << events;
 }
 
 }  // namespace

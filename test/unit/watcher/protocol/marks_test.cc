@@ -35,20 +35,10 @@ std::map<std::string, std::string, std::less<>> AllMarks(const std::string& root
           {annotation::kReason, "owner-absent"},
           {annotation::kCondemnedBy, "bob-m-1/pod-1"},
           {annotation::kDeletingSince, "2026-12-24T18:00:00Z"},
-          {annotation::kDeletesBegun, "true"},
-          {annotation::kFirstDeletes, "deployments.apps/bob-w=0011223344556677"},
           {annotation::kAbandonedSince, "2026-12-24T17:59:00Z"},
           {annotation::kRecordedOwner,
            R"({"kind":"deployment.apps","namespace":"lab","name":"bob","uid":"owner-1",)"
-           R"("grace":"1m30s","selector":"app=bob"})"},
-          {annotation::kAppStatus, "terminated"}};
-}
-
-// As the first version recorded Bob().
-std::map<std::string, std::string, std::less<>> OutdatedOwner() {
-  return {{annotation::kRootUid, "root-1"},    {annotation::kOwnerKind, "deployment.apps"},
-          {annotation::kOwnerName, "lab/bob"}, {annotation::kOwnerUid, "owner-1"},
-          {annotation::kOwnerGrace, "1m30s"},  {annotation::kOwnerSelector, "app=bob"}};
+           R"("grace":"1m30s","selector":"app=bob"})"}};
 }
 
 RecordedOwner Bob() {
@@ -67,8 +57,7 @@ void ExpectNone(const Marks& marks) {
   EXPECT_EQ(marks.phase, Phase::kWatching);
   EXPECT_EQ(marks.reason, "");
   EXPECT_EQ(marks.condemned_by.ToText(), "");
-  EXPECT_FALSE(marks.deleting_since || marks.deletes_begun || marks.abandoned_since ||
-               marks.owner || marks.app_status);
+  EXPECT_FALSE(marks.deleting_since || marks.abandoned_since || marks.owner);
 }
 
 // The annotations in a patch; null becomes nullopt.
@@ -95,13 +84,8 @@ TEST(Marks, AreReadFromTheirOwnRoot) {
   EXPECT_EQ(marks.reason, "owner-absent");
   EXPECT_EQ(marks.condemned_by, (WatcherId{"bob-m-1", "pod-1"}));
   EXPECT_EQ(marks.deleting_since, ParseTime("2026-12-24T18:00:00Z"));
-  EXPECT_TRUE(marks.deletes_begun);
-  EXPECT_EQ(marks.first_deletes,
-            (std::vector<FirstDelete>{{"deployments", "apps", "bob-w", "0011223344556677"}}));
   EXPECT_EQ(marks.abandoned_since, ParseTime("2026-12-24T17:59:00Z"));
   EXPECT_EQ(marks.owner, Bob());
-  EXPECT_FALSE(marks.owner_is_outdated);
-  EXPECT_EQ(marks.app_status, "terminated");
 }
 
 TEST(Marks, OfAnotherObjectDontCount) {
@@ -109,16 +93,16 @@ TEST(Marks, OfAnotherObjectDontCount) {
   without.erase(annotation::kRootUid);
   for (const auto& annotations : {AllMarks("root-0"), AllMarks(""), AllMarks("ROOT-1"), without}) {
     ExpectNone(ReadMarks(Root(annotations)));
-    EXPECT_TRUE(HasForeignMarks(Root(annotations)));
+    EXPECT_TRUE(HasVoidMarks(Root(annotations)));
   }
 }
 
 TEST(Marks, AreForeignEvenWhereThereIsButOne) {
-  EXPECT_FALSE(HasForeignMarks(Root({})));
-  EXPECT_FALSE(HasForeignMarks(Root({{annotation::kOwner, "bob"}, {annotation::kKeep, "true"}})));
-  EXPECT_FALSE(HasForeignMarks(Root(AllMarks("root-1"))));
+  EXPECT_FALSE(HasVoidMarks(Root({})));
+  EXPECT_FALSE(HasVoidMarks(Root({{annotation::kOwner, "bob"}, {annotation::kKeep, "true"}})));
+  EXPECT_FALSE(HasVoidMarks(Root(AllMarks("root-1"))));
   for (const auto& [key, value] : AllMarks("root-0")) {
-    EXPECT_TRUE(HasForeignMarks(Root({{key, value}}))) << key;
+    EXPECT_TRUE(HasVoidMarks(Root({{key, value}}))) << key;
   }
 }
 
@@ -131,11 +115,10 @@ TEST(Marks, ThatMakeNoSenseCountAsNone) {
       {annotation::kPhase, ""},
       {annotation::kPhase, "Deleting"},
       {annotation::kPhase, "done"},
+      {annotation::kPhase, "creating"},
       {annotation::kDeletingSince, "yesterday"},
       {annotation::kDeletingSince, "1710-01-01T00:00:00Z"},
       {annotation::kDeletingSince, "9999-12-31T23:59:59Z"},
-      {annotation::kDeletesBegun, "yes"},
-      {annotation::kDeletesBegun, "TRUE"},
       {annotation::kRecordedOwner, ""},
       {annotation::kRecordedOwner, R"({"kind":"deployment.apps","name":"bob","uid":""})"},
       {annotation::kRecordedOwner, R"({"kind":"a/b","name":"bob","uid":"u"})"},
@@ -148,7 +131,6 @@ TEST(Marks, ThatMakeNoSenseCountAsNone) {
     const std::string key = one.key;
     EXPECT_EQ(marks.phase, key == annotation::kPhase ? Phase::kWatching : Phase::kDeleting);
     EXPECT_EQ(marks.deleting_since.has_value(), key != annotation::kDeletingSince);
-    EXPECT_EQ(marks.deletes_begun, key != annotation::kDeletesBegun);
     EXPECT_EQ(marks.owner.has_value(), key != annotation::kRecordedOwner) << one.value;
   }
 }
@@ -226,10 +208,9 @@ TEST(MarksPatch, WithoutProtocolMarksKeepsTheOwner) {
   }
   const Marks marks = ReadMarks(root);
   EXPECT_EQ(marks.owner, Bob());
-  EXPECT_EQ(marks.app_status, "terminated");
   EXPECT_EQ(marks.phase, Phase::kWatching);
   EXPECT_EQ(marks.reason + marks.condemned_by.ToText(), "");
-  EXPECT_FALSE(marks.deleting_since || marks.deletes_begun);
+  EXPECT_FALSE(marks.deleting_since);
 }
 
 TEST(WatcherId, IsReadAsItIsWritten) {
@@ -266,71 +247,59 @@ TEST(Marks, OfStepsSurviveARoundTrip) {
   EXPECT_TRUE(WithoutProtocolMarks().contains(annotation::kStepsDone));
 }
 
-TEST(Marks, OfTheFirstVersionNameTheOwnerAndAreRewritten) {
-  const ObjectMeta root = Root(OutdatedOwner());
-  EXPECT_EQ(ReadMarks(root).owner, Bob());
-  EXPECT_TRUE(ReadMarks(root).owner_is_outdated);
-  const AnnotationChanges changes = PatchedBy(MarksPatch(root, OwnerMarks(Bob())), root);
-  for (const char* key : {annotation::kOwnerKind, annotation::kOwnerName, annotation::kOwnerUid,
-                          annotation::kOwnerGrace, annotation::kOwnerSelector}) {
-    EXPECT_EQ(changes.at(key), std::nullopt) << key;
+// Earlier versions wrote them.
+TEST(Marks, OfEarlierVersionsAreIgnoredAndTakenOffWithTheNextWrite) {
+  for (const char* key :
+       {"app-status", "app-status-by", "app-status-since", "first-deletes", "deletes-begun",
+        "created-by", "owner-name", "owner-uid", "owner-grace", "owner-selector", "owner-given"}) {
+    const std::string mark = std::string("cluster-watcher/") + key;
+    auto annotations = AllMarks("root-1");
+    annotations[mark] = "x";
+    const ObjectMeta root = Root(annotations);
+    EXPECT_TRUE(HasVoidMarks(root)) << key;
+    EXPECT_TRUE(IsMark(mark)) << key;
+    EXPECT_EQ(ReadMarks(root).owner, Bob()) << key;
+    const AnnotationChanges changes =
+        PatchedBy(MarksPatch(root, {{annotation::kReason, "x"}}), root);
+    ASSERT_TRUE(changes.contains(mark)) << key;
+    EXPECT_EQ(changes.at(mark), std::nullopt) << key;
+    EXPECT_EQ(changes.size(), 3u) << key;
+    EXPECT_FALSE(HasVoidMarks(WithMarks(root, {}))) << key;
   }
 }
 
-// It could not be written anew.
-TEST(Marks, OfTheFirstVersionWithoutANameNameNobody) {
-  auto marks = OutdatedOwner();
-  marks[annotation::kOwnerName] = "lab/";
-  EXPECT_FALSE(ReadMarks(Root(marks)).owner);
+TEST(Marks, APhaseThatNoWatcherWritesIsTakenOff) {
+  auto annotations = AllMarks("root-1");
+  annotations[annotation::kPhase] = "creating";
+  const ObjectMeta root = Root(annotations);
+  EXPECT_TRUE(HasVoidMarks(root));
+  EXPECT_EQ(PatchedBy(MarksPatch(root, {}), root).at(annotation::kPhase), std::nullopt);
+  EXPECT_EQ(PatchedBy(MarksPatch(root, {{annotation::kPhase, "condemned"}}), root)
+                .at(annotation::kPhase),
+            "condemned");
 }
 
-TEST(Marks, ASettingIsNoMark) {
-  for (const std::string root_uid : {"", "root-1", "root-0"}) {
-    ObjectMeta root = Root({{annotation::kOwnerKind, "job"}});
-    if (!root_uid.empty()) root.common.Edit().annotations[annotation::kRootUid] = root_uid;
-    EXPECT_EQ(HasForeignMarks(root), root_uid == "root-0");
-    const AnnotationChanges changes = PatchedBy(MarksPatch(root, OwnerMarks(Bob())), root);
-    EXPECT_FALSE(changes.contains(annotation::kOwnerKind));
-  }
-}
-
-TEST(FirstDeletes, SurviveARoundTripAndKnowTheirUid) {
-  KubeObject deployment{*FindBuiltInByName("deployments", "apps"), {}};
-  deployment.meta.name = "bob-w";
-  deployment.meta.uid = "uid-1";
-  KubeObject service{*FindBuiltInByName("services", ""), {}};
-  service.meta.name = "bob";
-  service.meta.uid = "uid-2";
-  const std::vector<FirstDelete> deletes = {FirstDelete::Of(deployment), FirstDelete::Of(service)};
-  EXPECT_EQ(ParseFirstDeletes(FirstDeletesMark(deletes)), deletes);
-  EXPECT_EQ(deletes[0].Describe(), "deployments.apps/bob-w");
-  EXPECT_TRUE(deletes[0].HasUid("uid-1"));
-  EXPECT_FALSE(deletes[0].HasUid("uid-2"));
-}
-
-TEST(FirstDeletes, OrphansAreToldApartAndAreNotLost) {
-  std::vector<FirstDelete> deletes = {{"jobs", "batch", "j", "0011223344556677"},
-                                      {"services", "", "s", "0011223344556677"}};
-  EXPECT_FALSE(deletes[0].ProvesHalf()) << "it may go by itself";
-  EXPECT_TRUE(deletes[1].ProvesHalf());
-  for (int i = 0; i < 100; ++i) {
-    deletes.push_back({"configmaps", "", "c" + std::to_string(i), "0011223344556677", true});
-  }
-  EXPECT_FALSE(deletes.back().ProvesHalf());
-  const std::string mark = FirstDeletesMark(deletes);
-  EXPECT_NE(mark.find(",+configmaps/c99="), std::string::npos);
-  EXPECT_EQ(ParseFirstDeletes(mark), deletes);
-}
-
-TEST(FirstDeletes, ThatDontParseAreLeftOut) {
-  for (const char* text : {"", "true", "services/bob", "services/bob=1", "/bob=0011223344556677",
-                           "services/=0011223344556677", "services=a/0011223344556677",
-                           "services/bob=001122334455667X", ",,,", "===", "//"}) {
-    EXPECT_TRUE(ParseFirstDeletes(text).empty()) << text;
-  }
-  std::string many;
-  for (int i = 0; i < 5'000; ++i) many += "services/bob=0011223344556677,x,";
-  EXPECT_EQ(ParseFirstDeletes(many).size(), 64u);
+// The first version wrote three marks, one of which has the name of a setting.
+TEST(Marks, OwnerKindIsASettingUnlessItStandsBesideTheOthers) {
+  constexpr const char* kKind = "cluster-watcher/owner-kind";
+  constexpr const char* kName = "cluster-watcher/owner-name";
+  constexpr const char* kUid = "cluster-watcher/owner-uid";
+  const auto is_taken_off = [&](std::map<std::string, std::string, std::less<>> annotations) {
+    annotations[kKind] = "job";
+    for (const char* root_uid : {"root-1", "root-0"}) {
+      annotations[annotation::kRootUid] = root_uid;
+      const ObjectMeta root = Root(annotations);
+      const AnnotationChanges changes = PatchedBy(MarksPatch(root, OwnerMarks(Bob())), root);
+      if (changes.contains(kKind) != (annotations.size() == 4)) return false;
+    }
+    return annotations.size() == 4;
+  };
+  EXPECT_FALSE(is_taken_off({}));
+  EXPECT_FALSE(is_taken_off({{kName, "bob"}}));
+  EXPECT_FALSE(is_taken_off({{kUid, "u"}}));
+  EXPECT_TRUE(is_taken_off({{kName, "bob"}, {kUid, "u"}}));
+  EXPECT_FALSE(IsMark(kKind));
+  EXPECT_FALSE(HasVoidMarks(Root({{kKind, "job"}})));
 }
 
 }  // namespace

@@ -595,10 +595,15 @@ TEST_F(SweepTest, AClaimThatAnotherClusterHasTakenOverIsThatOnes) {
   EXPECT_TRUE(Exists(kClaims + "data")) << "it is labelled as of the cluster spark, which is used";
 }
 
-TEST_F(SweepTest, AnOptionalKindThatFailsHoldsNothingUp) {
+// It may be a master.
+TEST_F(SweepTest, ACustomResourceThatCannotBeListedKeepsUnlessItMayNotBe) {
   DefineRayClusters();
   LoseDriver();
   Refuse("GET", "/apis/ray.io/v1/namespaces/lab/rayclusters", 500);
+  Sweep();
+  EXPECT_FALSE(IsDeleted()) << Told().detail;
+  kubernetes_.GetFaults().Clear();
+  Refuse("GET", "/apis/ray.io/v1/namespaces/lab/rayclusters", 403);
   Sweep();
   EXPECT_TRUE(IsDeleted()) << Told().detail;
 }

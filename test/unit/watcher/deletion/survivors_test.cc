@@ -1,0 +1,374 @@
+// What must survive a deletion: claims that stay, and objects that are annotated to be kept.
+#include "watcher/deletion/survivors.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "test/unit/support/reaper_lab.h"
+
+namespace cluster_watcher {
+namespace {
+
+using small_kubernetes::Request;
+using small_kubernetes::User;
+using std::chrono::hours;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using Outcome = Reaper::Outcome;
+
+constexpr const char* kClaims = "/api/v1/namespaces/lab/persistentvolumeclaims";
+constexpr const char* kSet = "/apis/apps/v1/namespaces/lab/statefulsets/w";
+constexpr const char* kWorker = "/apis/apps/v1/namespaces/lab/deployments/w";
+constexpr const char* kKept = R"(,"annotations":{"cluster-watcher/keep":"true"})";
+
+class SurvivorsTest : public ReaperLab {
+ protected:
+  std::string OwnedByMap(const std::string& map) {
+    return OwnedBy("ConfigMap", "v1", kMaps + ("/" + map));
+  }
+  std::string OwnersOf(const std::string& claim) {
+    const auto object = JsonDocument::Parse(Read(kClaims + ("/" + claim)).body);
+    std::string owners;
+    for (const JsonValue owner : object->root()["metadata"]["ownerReferences"].Elements()) {
+      owners += std::string(*owner["name"].AsString()) + " ";
+    }
+    return owners;
+  }
+  bool IsNamed(const std::string& text) { return Notes().find(text) != std::string::npos; }
+  std::string RetainedBy(const std::string& set) {
+    const std::string body = Read(set).body;
+    return body.find(R"("whenDeleted":"Retain")") != std::string::npos ? "Retain" : "Delete";
+  }
+  // A member "ray" that controls the set "w", which isn't labelled.
+  void MakeSetBelow(const std::string& kind, const std::string& version, const std::string& path) {
+    MakeSetWithClaims();
+    std::string owner = OwnedBy(kind, version, path).substr(1);
+    owner.insert(owner.size() - 2, R"(,"controller":true)");
+    Patch(kSet, R"({"metadata":{"labels":null,)" + owner + "}}");
+  }
+};
+
+// --- Objects that are annotated.
+
+TEST_F(SurvivorsTest, AMemberThatOwnsAKeptObjectStaysAndTheRestGoes) {
+  MakeOwnerOfAKeptMap();
+  kubernetes_.on_request = [](const Request& request, const User&) {
+    EXPECT_EQ(request.body.find("Orphan"), std::string::npos) << request.body;
+  };
+  EXPECT_EQ(Condemn(), Outcome::kDone);
+  EXPECT_LT(clock_.elapsed, minutes(1)) << "it holds nothing up";
+  EXPECT_TRUE(MapExists("kept"));
+  EXPECT_TRUE(Exists(kWorker));
+  EXPECT_EQ(PodsOf("w"), 2u);
+  EXPECT_FALSE(MapExists("spark-config"));
+  EXPECT_FALSE(Exists(kRoot));
+  EXPECT_TRUE(IsNamed("deployment.apps/w: configmap/kept")) << Notes();
+}
+
+TEST_F(SurvivorsTest, SoDoesAllThatIsBetween) {
+  MakeMap("top");
+  MakeMap("member", OwnedByMap("top"));
+  MakeMap("kept-1", kKept + OwnedByMap("member"));
+  MakeMap("other-top");
+  MakeBareMap("bare", OwnedByMap("other-top"));
+  MakeMap("kept-2", kKept + OwnedByMap("bare"));
+  MakeMap("beside", OwnedByMap("top"));
+  EXPECT_EQ(Condemn(), Outcome::kDone);
+  for (const char* map : {"kept-1", "member", "top", "kept-2", "bare", "other-top"}) {
+    EXPECT_TRUE(MapExists(map)) << map;
+  }
+  EXPECT_FALSE(MapExists("beside"));
+}
+
+// Owners that are gone, of no kind that is served, or replaced own nothing.
+TEST_F(SurvivorsTest, AKeptMapWithoutALivingOwnerHoldsNothingUp) {
+  observer_->SureLook({});
+  Delete(kDriver);
+  kubernetes_.settle_after_writes = false;  // nobody collects it
+  MakeMap("kept", R"(,"annotations":{"cluster-watcher/keep":"true"},"ownerReferences":[)"
+                  R"({"apiVersion":"example.com/v1","kind":"Odd","name":"x","uid":"u-1"},)"
+                  R"({"apiVersion":"v1","kind":"ConfigMap","name":"gone","uid":"u-2"},)"
+                  R"({"apiVersion":"v1","kind":"ConfigMap","name":"spark-config","uid":"u-3"}])");
+  clock_.At(seconds(1), [this] { kubernetes_.settle_after_writes = true; });
+  EXPECT_EQ(CondemnNow(), Outcome::kDone);
+  EXPECT_TRUE(MapExists("kept"));
+  EXPECT_FALSE(MapExists("spark-config"));
+  EXPECT_LT(clock_.elapsed, seconds(5));
+}
+
+TEST_F(SurvivorsTest, WhileWhatIsAboveAKeptMapCannotBeReadNothingGoes) {
+  MakeMap("top");
+  MakeBareMap("bare", OwnedByMap("top"));
+  MakeMap("kept", kKept + OwnedByMap("bare"));
+  RefuseUntil(minutes(20), "GET", "/configmaps/bare");
+  clock_.At(minutes(19), [this] { EXPECT_EQ(Deletes(), 0u); });
+  EXPECT_EQ(Condemn(), Outcome::kDone);
+  EXPECT_TRUE(MapExists("kept"));
+  EXPECT_TRUE(MapExists("top"));
+}
+
+TEST_F(SurvivorsTest, AMapThatIsKeptRightBeforeItsOwnersDeleteStays) {
+  MakeWorkload("w", R"("oshinko-cluster":"spark",)");
+  Before("DELETE", "deployments/w", 1, [this] {
+    MakeMap("kept", kKept + OwnedBy("Deployment", "apps/v1", kWorker));
+    Annotate(kWorker, "note", "1");
+  });
+  EXPECT_EQ(Condemn(), Outcome::kDone);
+  EXPECT_TRUE(MapExists("kept"));
+  EXPECT_TRUE(Exists(kWorker));
+}
+
+// Controllers copy annotations to their ReplicaSets, and leave them there.
+TEST_F(SurvivorsTest, ACopyThatOutlivesWhatItWasCopiedFromKeepsNothing) {
+  for (const char* object : {kRoot, kWorker}) {
+    MakeWorkload("w", R"("oshinko-cluster":"spark",)");
+    Annotate(object, "keep", "true");
+    Patch(object, R"({"metadata":{"annotations":{"cluster-watcher/keep":null}}})");
+  }
+  ASSERT_NE(
+      Read("/apis/apps/v1/namespaces/lab/replicasets").body.find("cluster-watcher/keep"),
+      std::string::npos);
+  EXPECT_EQ(Condemn(), Outcome::kDone);
+  EXPECT_FALSE(Exists(kRoot));
+  EXPECT_FALSE(Exists(kWorker));
+}
+
+TEST_F(SurvivorsTest, ARootThatWouldTakeAKeptMapAlongIsSparedBeforeTheFirstDelete) {
+  kubernetes_.on_request = [this, made = false](const Request& request, const User&) mutable {
+    const bool is_list = request.target.find("/configmaps?labelSelector") != std::string::npos;
+    if (made || !is_list || Mark("phase") != "deleting") return;
+    made = true;
+    MakeMap("kept", kKept + OwnedBy("Deployment", "apps/v1", kRoot));
+  };
+  EXPECT_EQ(Condemn(), Outcome::kSpared);
+  EXPECT_EQ(Deletes(), 0u);
+  EXPECT_EQ(Mark("phase"), "");
+  EXPECT_TRUE(IsNamed("configmap/kept")) << Notes();
+  EXPECT_LT(clock_.elapsed, minutes(1));
+}
+
+TEST_F(SurvivorsTest, LaterItStaysAtTheDeadlineAndIsNamed) {
+  MakeHeld();
+  After("DELETE", "spark-config", 1,
+        [this] { MakeMap("kept", kKept + OwnedBy("Deployment", "apps/v1", kRoot)); });
+  clock_.At(minutes(1), [this] { Release(); });
+  EXPECT_EQ(Condemn(), Outcome::kSpared);
+  EXPECT_GE(clock_.elapsed, minutes(10));
+  EXPECT_TRUE(Exists(kRoot));
+  EXPECT_TRUE(MapExists("kept"));
+  EXPECT_FALSE(MapExists("spark-config"));
+  EXPECT_TRUE(IsNamed("the master root stays: configmap/kept")) << Notes();
+}
+
+// The driver wants no replicas, and an ownerReference of its own ties it to the cluster.
+TEST_F(SurvivorsTest, TheOwnerStaysThoughAMemberOwnsIt) {
+  const std::string owned = OwnedByMap("spark-config");
+  observer_->SureLook({});
+  Patch(kDriver, R"({"spec":{"replicas":0},"metadata":{)" + owned.substr(1) + "}}");
+  EXPECT_EQ(CondemnNow(), Outcome::kDone);
+  EXPECT_TRUE(Exists(kDriver));
+  EXPECT_TRUE(MapExists("spark-config"));
+  EXPECT_FALSE(Exists(kRoot));
+}
+
+TEST_F(SurvivorsTest, SoDoesWhatControlsIt) {
+  MakeMap("top");
+  MakeMap("above-top");
+  Patch(kMaps + std::string("/top"), "{\"metadata\":{" + OwnedByMap("above-top").substr(1) + "}}");
+  std::string owned = OwnedByMap("top").substr(1);
+  owned.insert(owned.rfind("}]"), R"(,"controller":true)");
+  Patch(kDriver, "{\"metadata\":{" + owned + "}}");
+  observer_->SureLook({});
+  Patch(kDriver, R"({"spec":{"replicas":0}})");
+  EXPECT_EQ(CondemnNow(), Outcome::kDone);
+  EXPECT_TRUE(MapExists("top"));
+  EXPECT_TRUE(MapExists("above-top"));
+  EXPECT_TRUE(Exists(kDriver));
+  EXPECT_FALSE(MapExists("spark-config"));
+}
+
+// --- Claims.
+
+TEST_F(SurvivorsTest, AClaimIsTakenOffItsOwnersFirst) {
+  MakeMap("owner");
+  MakeBareMap("another");
+  MakeClaim("of-member", OwnedByMap("owner"));
+  MakeClaim("of-root", OwnedBy("Deployment", "apps/v1", kRoot));
+  std::string two = OwnedByMap("owner");
+  two.insert(two.size() - 1,
+             "," + OwnedByMap("another").substr(std::string(R"(,"ownerReferences":[)").size()));
+  two.pop_back();
+  MakeClaim("of-two", two);
+  std::vector<std::string> patches;
+  kubernetes_.on_request = [&](const Request& request, const User&) {
+    if (request.method == "DELETE" && (request.target.ends_with("/owner") ||
+                                       request.target.ends_with("/spark-m"))) {
+      EXPECT_EQ(OwnersOf("of-member") + OwnersOf("of-root"), "");
+      EXPECT_EQ(OwnersOf("of-two"), "another ");
+    }
+    if (request.method == "PATCH" && request.target.find(kClaims) == 0) {
+      patches.emplace_back(request.body);
+    }
+  };
+  EXPECT_EQ(Condemn(), Outcome::kDone);
+  EXPECT_LT(clock_.elapsed, seconds(10));
+  EXPECT_EQ(patches.size(), 3u);
+  for (const std::string& patch : patches) {
+    EXPECT_NE(patch.find(R"("uid":")"), std::string::npos) << patch;
+    EXPECT_NE(patch.find(R"("resourceVersion":")"), std::string::npos) << patch;
+  }
+  for (const char* claim : {"of-member", "of-root", "of-two"}) EXPECT_TRUE(ClaimExists(claim));
+  EXPECT_FALSE(MapExists("owner"));
+  EXPECT_FALSE(Exists(kRoot));
+}
+
+// So nothing goes before that is known.
+TEST_F(SurvivorsTest, ARootThatAClaimHoldsIsSparedWhole) {
+  MakeClaim("data", OwnedBy("Deployment", "apps/v1", kRoot));
+  Refuse("PATCH", "persistentvolumeclaims/data", 403);
+  EXPECT_EQ(Condemn(), Outcome::kSpared);
+  EXPECT_GE(clock_.elapsed, minutes(10));
+  EXPECT_EQ(Deletes(), 0u);
+  EXPECT_EQ(Mark("phase"), "");
+  EXPECT_TRUE(IsNamed("the master root stays: persistentvolumeclaim/data")) << Notes();
+}
+
+// It is an ephemeral volume's, and goes with that pod.
+TEST_F(SurvivorsTest, AClaimThatAPodOwnsIsNotWritten) {
+  const std::string pod = "/api/v1/namespaces/lab/pods/task";
+  kubernetes_.Apply(R"({"apiVersion":"v1","kind":"Pod",)" + Labelled("task") +
+                    R"(,"spec":{"containers":[{"name":"m","image":"x"}]}})");
+  MakeClaim("scratch", OwnedBy("Pod", "v1", pod));
+  MakeClaim("kept", kKept + OwnedByMap("spark-config"));
+  EXPECT_EQ(Condemn(), Outcome::kDone);
+  EXPECT_FALSE(ClaimExists("scratch"));
+  EXPECT_TRUE(ClaimExists("kept"));
+  EXPECT_FALSE(MapExists("spark-config"));
+  EXPECT_EQ(kubernetes_.Count("PATCH", "/scratch"), 0u);
+}
+
+TEST_F(SurvivorsTest, SoItsPodStaysWhereTheClaimIsToBeKept) {
+  const std::string pod = "/api/v1/namespaces/lab/pods/task";
+  kubernetes_.Apply(R"({"apiVersion":"v1","kind":"Pod",)" + Labelled("task") +
+                    R"(,"spec":{"containers":[{"name":"m","image":"x"}]}})");
+  MakeClaim("scratch", kKept + OwnedBy("Pod", "v1", pod));
+  EXPECT_EQ(Condemn(), Outcome::kDone);
+  EXPECT_TRUE(ClaimExists("scratch"));
+  EXPECT_TRUE(Exists(pod));
+  EXPECT_TRUE(IsNamed("pod/task: persistentvolumeclaim/scratch")) << Notes();
+}
+
+// Retain is written before the delete, wherever the set stands.
+TEST_F(SurvivorsTest, TheClaimsOfASetThatWouldTakeThemAlongStay) {
+  MakeSetWithClaims();
+  Before("DELETE", "/statefulsets/w", 1, [this] { EXPECT_EQ(RetainedBy(kSet), "Retain"); });
+  EXPECT_EQ(Condemn(), Outcome::kDone);
+  EXPECT_LT(clock_.elapsed, seconds(30));
+  EXPECT_FALSE(Exists(kSet));
+  EXPECT_TRUE(ClaimExists("data-w-0"));
+}
+
+TEST_F(SurvivorsTest, SoDoThoseOfASetBelowACustomResource) {
+  DefineRayClusters();
+  const std::string ray = "/apis/ray.io/v1/namespaces/lab/rayclusters/ray";
+  kubernetes_.Apply(R"({"apiVersion":"ray.io/v1","kind":"RayCluster",)" + Labelled("ray") + "}");
+  MakeSetBelow("RayCluster", "ray.io/v1", ray);
+  Before("DELETE", "/rayclusters/ray", 1, [this] { EXPECT_EQ(RetainedBy(kSet), "Retain"); });
+  EXPECT_EQ(Condemn(), Outcome::kDone);
+  EXPECT_LT(clock_.elapsed, seconds(30));
+  EXPECT_FALSE(Exists(ray));
+  EXPECT_TRUE(ClaimExists("data-w-0"));
+}
+
+TEST_F(SurvivorsTest, SoDoThoseOfASetThatTheRootControls) {
+  MakeSetBelow("Deployment", "apps/v1", kRoot);
+  Before("DELETE", "/spark-m", 1, [this] { EXPECT_EQ(RetainedBy(kSet), "Retain"); });
+  EXPECT_EQ(Condemn(), Outcome::kDone);
+  EXPECT_LT(clock_.elapsed, seconds(30));
+  EXPECT_FALSE(Exists(kRoot));
+  EXPECT_TRUE(ClaimExists("data-w-0"));
+}
+
+TEST_F(SurvivorsTest, ASetThatIsToBeKeptIsNotWrittenAndKeepsItsClaims) {
+  settings_.settings.volumes = Volumes::kDelete;
+  StartWatcher();
+  MakeSetWithClaims();
+  Annotate(kSet, "keep", "true");
+  EXPECT_EQ(Condemn(), Outcome::kDone);
+  EXPECT_EQ(RetainedBy(kSet), "Delete");
+  EXPECT_TRUE(ClaimExists("data-w-0"));
+}
+
+// An operator writes the reference back each second, or our account may not patch claims.
+TEST_F(SurvivorsTest, AClaimThatIsNeverLetGoOfKeepsItsSet) {
+  for (const bool may_patch : {true, false}) {
+    SCOPED_TRACE(may_patch);
+    MakeSetWithClaims("Retain");
+    const std::string owned = OwnedBy("StatefulSet", "apps/v1", kSet);
+    MakeClaim("data-w-9", owned);
+    if (!may_patch) Refuse("PATCH", "persistentvolumeclaims/data-w-9", 403);
+    kubernetes_.on_answer = [&](const Request& request, const User&,
+                                small_kubernetes::Response&) {
+      if (request.method != "PATCH" || !request.target.ends_with("/data-w-9") || !may_patch) return;
+      Patch(kClaims + std::string("/data-w-9"), "{\"metadata\":{" + owned.substr(1) + "}}");
+    };
+    const Duration began = clock_.elapsed;
+    clock_.At(began + seconds(30), [this] { EXPECT_FALSE(MapExists("spark-config")); });
+    EXPECT_EQ(Condemn(), Outcome::kDone);
+    EXPECT_GE(clock_.elapsed - began, minutes(10));
+    EXPECT_FALSE(Exists(kRoot));
+    EXPECT_TRUE(Exists(kSet));
+    EXPECT_TRUE(ClaimExists("data-w-9"));
+    EXPECT_TRUE(IsNamed("statefulset.apps/w: persistentvolumeclaim/data-w-9")) << Notes();
+    kubernetes_.on_answer = nullptr;
+    kubernetes_.GetFaults().Clear();
+    Delete(kSet);
+    Delete(kClaims + std::string("/data-w-9"));
+    MakeRoot();
+    MakeMap("spark-config");
+    MakeDriver();
+    StartWatcher();
+  }
+}
+
+TEST_F(SurvivorsTest, ASetWhoseClaimsMayNotBeListedStaysAndTheRestGoes) {
+  MakeSetWithClaims();
+  Refuse("GET", "/persistentvolumeclaims", 403);
+  EXPECT_EQ(Condemn(), Outcome::kDone);
+  EXPECT_TRUE(Exists(kSet));
+  EXPECT_TRUE(ClaimExists("data-w-0"));
+  EXPECT_FALSE(MapExists("spark-config"));
+  EXPECT_FALSE(Exists(kRoot));
+  EXPECT_TRUE(IsNamed("statefulset.apps/w: its claims can't be listed")) << Notes();
+}
+
+// Anything may own one of them.
+TEST_F(SurvivorsTest, WhileClaimsOrSetsFailToBeListedNothingGoes) {
+  for (const char* kind : {"/persistentvolumeclaims", "/statefulsets"}) {
+    SCOPED_TRACE(kind);
+    MakeClaim("data", OwnedByMap("spark-config"));
+    const Duration began = clock_.elapsed;
+    const std::size_t before = Deletes();
+    kubernetes_.on_answer = [=, this](const Request& request, const User&,
+                                      small_kubernetes::Response& response) {
+      const bool is_list =
+          request.target.find(kind + std::string("?limit")) != std::string::npos;
+      if (is_list && clock_.elapsed < began + minutes(2)) response.status = 503;
+    };
+    clock_.At(began + minutes(1), [&] { EXPECT_EQ(Deletes(), before); });
+    EXPECT_EQ(Condemn(), Outcome::kDone);
+    EXPECT_TRUE(ClaimExists("data"));
+    EXPECT_FALSE(MapExists("spark-config"));
+    kubernetes_.on_answer = nullptr;
+    Delete(kClaims + std::string("/data"));
+    MakeRoot();
+    MakeMap("spark-config");
+    MakeDriver();
+    StartWatcher();
+  }
+}
+
+}  // namespace
+}  // namespace cluster_watcher
