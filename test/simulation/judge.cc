@@ -418,7 +418,10 @@ void Judge::CheckSaidDeleted(const Exchange& exchange) {
       // What is below a controller of a kind that isn't listed is left, and named.
       stays = IsToBeKept(*above) || truth_.HoldsSurvivor(*above) || IsUnlisted(*above) ||
               MayHoldClaims(*above);
-      above = world_.kubernetes().GetStore().FindUid(above->controller_uid);
+      const ObjectPtr next = world_.kubernetes().GetStore().FindUid(above->controller_uid);
+      // Whose a controller is can't be told once what controls it is gone.
+      stays = stays || (above != pod && next == nullptr && !above->controller_uid.empty());
+      above = next;
     }
     if (stays || !IsLabelled(*pod) || phase == "Failed" || phase == "Succeeded" ||
         pod->uid == exchange.by->pod_uid || (created && *created > settled)) {

@@ -136,7 +136,7 @@ Deletion::Prepared Deletion::List() {
   prepared.survivors = survivors_.Find(listed, has_root ? &root_.object() : nullptr, memory_);
   if (prepared.survivors.unknown) warn_once_(prepared.survivors.unknown->message);
   prepared.complete = listed.complete;
-  prepared.is_blind = listed.claims_problem && IsTransient(listed.claims_problem->failure);
+  prepared.is_blind = listed.any_fails_in_passing;
   prepared.failed = std::move(listed.failed);
   KubeObjects objects = std::move(listed.objects);
   const auto add = [&](KubeObject claim) {

@@ -89,7 +89,7 @@ class Deletion {
     Survivors::Found survivors;
     KubeObjects used_again;  // claims that stay, marked since an earlier deletion
     bool complete;
-    bool is_blind;  // claims or StatefulSets fail in passing to be listed: what owns them?
+    bool is_blind;  // a kind fails in passing to be listed: what of it must survive?
     std::vector<std::string> failed;  // why kinds could not be listed
   };
 

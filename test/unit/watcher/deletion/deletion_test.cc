@@ -582,6 +582,33 @@ TEST_F(DeletionTest, AKindThatCannotBeListedUntilTheDeadlineIsNamedInAWarning) {
   EXPECT_NE(LastWord().find("services"), std::string::npos) << LastWord();
 }
 
+// Each list shows one that nobody has sent yet.
+TEST_F(DeletionTest, WhatAControllerMakesAgainEachTimeHoldsTheRootUpUntilTheDeadline) {
+  MakeService("s");
+  kubernetes_.on_answer = [&](const Request& request, const User&, Response&) {
+    if (Is(request, "DELETE", "/services/s")) MakeService("s");
+  };
+  EXPECT_EQ(Condemn(), Outcome::kDone);
+  EXPECT_GE(clock_.elapsed, minutes(10));
+  EXPECT_LT(clock_.elapsed, minutes(12));
+}
+
+// One of them may be kept, and owned by whatever goes.
+TEST_F(DeletionTest, WhileAKindFailsToBeListedNothingGoes) {
+  Annotate(kConfig, "keep", "true");
+  Patch(kConfig, R"({"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Service","name":"s",)"
+                 R"("uid":")" + (MakeService("s"), ObjectUid(kServices + std::string("/s"))) +
+                     "\"}]}}");
+  kubernetes_.on_answer = [this](const Request& request, const User&, Response& response) {
+    const bool fails = clock_.elapsed < minutes(2);
+    if (fails && Is(request, "GET", "/configmaps?labelSelector")) response.status = 503;
+  };
+  EXPECT_EQ(Condemn(), Outcome::kDone);
+  EXPECT_TRUE(Exists(kConfig));
+  EXPECT_TRUE(Exists(kServices + std::string("/s")));
+  EXPECT_FALSE(Exists(kRoot));
+}
+
 TEST_F(DeletionTest, TheRootsDeleteIsTriedForEver) {
   for (const int status : {403, 500}) {
     SCOPED_TRACE(status);

@@ -632,6 +632,12 @@ TEST_F(ObserverTest, ABareMasterPodIsASecondMasterUntilItHasEnded) {
   }
 }
 
+TEST_F(ObserverTest, WhatKindsMembersAreMayBeUnknown) {
+  EXPECT_EQ(Verdict(), "active");
+  Refuse("GET", "/apis/route.openshift.io", 503);
+  EXPECT_EQ(Verdict(), "unknown");
+}
+
 TEST_F(ObserverTest, AKindThatMayNotBeListedIsNamedAndNothingIsDeletedForWantOfIt) {
   Refuse("GET", "/replicationcontrollers", 403);
   const Decision active = Decide(Look().facts);
