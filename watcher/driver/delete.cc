@@ -287,7 +287,8 @@ class Deleter {
   // Another deletes it.
   void AwaitGone(DriverOutcome& outcome) {
     Deletion deletion(work_.tools, {*last_, last_->marks, ""}, work_.tools.clock.Now());
-    outcome = deletion.AwaitGone(MonotonicTime::max(), work_.driver.stop) ? Done() : ToldToStop();
+    const auto ended = deletion.AwaitGone(MonotonicTime::max(), work_.driver.stop);
+    outcome = ended == Deletion::Outcome::kDone ? Done() : ToldToStop();
   }
 
   static std::string Unreadable(const Snapshot& look) {
