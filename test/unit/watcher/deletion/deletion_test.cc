@@ -302,10 +302,9 @@ TEST_F(DeletionTest, WhatFailsInPassingIsListedAgainInTheSamePass) {
 // It isn't known to be empty.
 TEST_F(DeletionTest, AKindThatMayNoLongerBeListedIsWaitedFor) {
   MakeService("s");
-  kubernetes_.on_answer = [this, lists = 0](const Request& request, const User&,
-                                            Response& response) mutable {
+  kubernetes_.on_answer = [this](const Request& request, const User&, Response& response) {
     if (request.target.find("/services?labelSelector") == std::string::npos) return;
-    if (++lists > 1 && clock_.elapsed < seconds(20)) response.status = 403;
+    if (Deletes() > 0 && clock_.elapsed < seconds(20)) response.status = 403;
   };
   Refuse("DELETE", "/services/s", 500, 0, 1);
   EXPECT_EQ(Condemn(), Outcome::kDone);

@@ -633,6 +633,7 @@ TEST_F(ObserverTest, ABareMasterPodIsASecondMasterUntilItHasEnded) {
 }
 
 TEST_F(ObserverTest, WhatKindsMembersAreMayBeUnknown) {
+  settings_.settings.resources = {"routes.route.openshift.io"};
   EXPECT_EQ(Verdict(), "active");
   Refuse("GET", "/apis/route.openshift.io", 503);
   EXPECT_EQ(Verdict(), "unknown");
