@@ -266,9 +266,8 @@ bool Judge::IsToGo(const Object& object) const {
 
 // Whether it is a StatefulSet whose claims can't be told.
 bool Judge::MayHoldClaims(const Object& object) const {
-  const std::string_view ailing = world_.plan().ailing == nullptr ? "" : world_.plan().ailing;
   return object.resource->kind == "StatefulSet" &&
-         (ailing == "statefulsets" || ailing == "persistentvolumeclaims");
+         (IsAiling("statefulsets") || IsAiling("persistentvolumeclaims"));
 }
 
 // Checks promise 5.
@@ -394,18 +393,21 @@ void Judge::CheckWhatIsLeft(const Exchange& exchange) {
   }
 }
 
+bool Judge::IsAiling(std::string_view plural) const {
+  return world_.plan().ailing != nullptr && plural == world_.plan().ailing;
+}
+
 // Whether it is of a kind that --resources lacks, or that couldn't be listed.
 bool Judge::IsUnlisted(const Object& object) const {
-  const Plan& plan = world_.plan();
-  const std::string& kind = object.resource->kind;
-  if (plan.ailing != nullptr && plan.ailing == object.resource->plural) return true;
-  return plan.all_kinds && kind == "Farm";
+  return IsAiling(object.resource->plural) ||
+         (world_.plan().all_kinds && object.resource->kind == "Farm");
 }
 
 // Checks promise 5 where people are told that the cluster is deleted.
 void Judge::CheckSaidDeleted(const Exchange& exchange) {
   ++counts_.said_deleted;
-  const auto skew = world_.plan().skew;
+  const Plan& plan = world_.plan();
+  const auto skew = plan.skew;
   const WallTime settled =
       world_.clock().WallNow() - kHoldSlack - (skew < Duration(0) ? -skew : skew);
   for (const ObjectPtr& pod : world_.All("", "pods")) {
@@ -413,7 +415,8 @@ void Judge::CheckSaidDeleted(const Exchange& exchange) {
     const auto created =
         TimeOf(std::string(TextOf(Find(pod->body, "metadata", "creationTimestamp"))));
     const bool is_of_set = pod->Json().find(R"("kind":"ReplicaSet")") != std::string::npos;
-    bool stays = IsToBeKept(*pod) || (is_of_set && !world_.plan().all_kinds);
+    const bool are_sets_unlisted = !plan.all_kinds || IsAiling("replicasets");
+    bool stays = IsToBeKept(*pod) || (is_of_set && are_sets_unlisted);
     for (ObjectPtr above = pod; above != nullptr && !stays;) {
       // What is below a controller of a kind that isn't listed is left, and named.
       stays = IsToBeKept(*above) || truth_.HoldsSurvivor(*above) || IsUnlisted(*above) ||

@@ -98,7 +98,7 @@ Deletion::Outcome Deletion::RunPasses(MonotonicTime deadline, bool with_root) {
     tools_.turn({});
     tools_.metrics.SetDeletionDuration(tools_.clock.Now() - began_);
     const bool late = tools_.clock.Now() >= deadline;
-    if (!prepared_) prepared_ = List();
+    if (!prepared_) prepared_ = List(late);
     if (auto why = WhyEnded()) return *why;
     LetGoOfClaims();
     const HeldBack* root_held = WhyRootIsHeldBack();
@@ -128,7 +128,7 @@ Deletion::Outcome Deletion::RunPasses(MonotonicTime deadline, bool with_root) {
 
 // First what there is, then whose it is: what was listed before the root was found to be ours is of
 // this cluster.
-Deletion::Prepared Deletion::List() {
+Deletion::Prepared Deletion::List(bool late) {
   root_read_.reset();
   MemberListing::Listed listed = listing_.List(RepeatedReads(tools_));
   Prepared prepared;
@@ -149,7 +149,13 @@ Deletion::Prepared Deletion::List() {
     const bool is_of_set = memory_.set_claims.contains(claim.meta.uid);
     if (is_of_set || cluster_.Owns(claim.meta)) add(std::move(claim));
   }
+  auto left_before = memory_.left;
   prepared.members = SortMembers(std::move(objects), memory_);
+  if (!prepared.complete && !late) {
+    // What controls an object may be what could not be listed.
+    memory_.left = std::move(left_before);
+    prepared.members.left.clear();
+  }
   for (const std::string& mistake : prepared.members.mistakes) tools_.log.warn("{}", mistake);
   for (const std::string& left : prepared.members.left) tools_.log.info("left alone: {}", left);
   left_.insert(left_.end(), prepared.members.left.begin(), prepared.members.left.end());
@@ -417,7 +423,7 @@ void Deletion::NameHusk() {
 
 bool Deletion::IsAllGone() {
   if (tools_.until != Until::kAllGone) return true;
-  prepared_ = List();
+  prepared_ = List(true);
   const MemberPass& members = prepared_->members;
   std::vector<std::string> names;
   for (const auto* group : {&members.to_delete, &members.leftovers, &members.last}) {
@@ -430,7 +436,7 @@ bool Deletion::IsAllGone() {
 }
 
 std::vector<std::string> Deletion::Rehearse() {
-  prepared_ = List();
+  prepared_ = List(true);
   const MemberPass& members = prepared_->members;
   tools_.metrics.SetMembers(static_cast<std::int64_t>(memory_.listed.size()),
                             static_cast<std::int64_t>(memory_.listed.size()));

@@ -94,7 +94,8 @@ class Deletion {
   };
 
   Outcome RunPasses(MonotonicTime deadline, bool with_root);
-  Prepared List();
+  // `late`: what could not be listed isn't waited for any more.
+  Prepared List(bool late);
   // Lets go of claims that stay.
   void LetGoOfClaims();
   RootState ReadRoot();

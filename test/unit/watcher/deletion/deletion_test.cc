@@ -592,6 +592,18 @@ TEST_F(DeletionTest, WhatAControllerMakesAgainEachTimeHoldsTheRootUpUntilTheDead
   EXPECT_LT(clock_.elapsed, minutes(12));
 }
 
+TEST_F(DeletionTest, WhatIsBelowWhatCouldNotBeListedIsNotLeft) {
+  MakeWorker();
+  kubernetes_.on_answer = [this](const Request& request, const User&, Response& response) {
+    const bool is_of_pass = Is(request, "GET", "/replicasets?labelSelector") &&
+                            Is(request, "GET", "limit=500");
+    if (is_of_pass && clock_.elapsed < seconds(20)) response.status = 503;
+  };
+  EXPECT_EQ(Condemn(), Outcome::kDone);
+  EXPECT_NE(LastWord(), "");
+  EXPECT_EQ(LastWord().find("its controller"), std::string::npos) << LastWord();
+}
+
 // One of them may be kept, and owned by whatever goes.
 TEST_F(DeletionTest, WhileAKindFailsToBeListedNothingGoes) {
   Annotate(kConfig, "keep", "true");

@@ -633,9 +633,14 @@ TEST_F(ObserverTest, ABareMasterPodIsASecondMasterUntilItHasEnded) {
 }
 
 TEST_F(ObserverTest, WhatKindsMembersAreMayBeUnknown) {
-  settings_.settings.resources = {"routes.route.openshift.io"};
-  EXPECT_EQ(Verdict(), "active");
-  Refuse("GET", "/apis/route.openshift.io", 503);
+  small_kubernetes::Resource farms;
+  farms.group = "example.com";
+  farms.version = "v1";
+  farms.plural = "farms";
+  farms.kind = "Farm";
+  kubernetes_.AddKind(farms);
+  settings_.settings.resources = {"farms.example.com"};
+  Refuse("GET", "/apis/example.com/v1", 503);
   EXPECT_EQ(Verdict(), "unknown");
 }
 
