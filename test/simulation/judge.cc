@@ -397,12 +397,6 @@ bool Judge::IsAiling(std::string_view plural) const {
   return world_.plan().ailing != nullptr && plural == world_.plan().ailing;
 }
 
-// Whether it is of a kind that --resources lacks, or that couldn't be listed.
-bool Judge::IsUnlisted(const Object& object) const {
-  return IsAiling(object.resource->plural) ||
-         (world_.plan().all_kinds && object.resource->kind == "Farm");
-}
-
 // Checks promise 5 where people are told that the cluster is deleted.
 void Judge::CheckSaidDeleted(const Exchange& exchange) {
   ++counts_.said_deleted;
@@ -414,17 +408,11 @@ void Judge::CheckSaidDeleted(const Exchange& exchange) {
     const auto phase = TextOf(Find(pod->body, "status", "phase"));
     const auto created =
         TimeOf(std::string(TextOf(Find(pod->body, "metadata", "creationTimestamp"))));
-    const bool is_of_set = pod->Json().find(R"("kind":"ReplicaSet")") != std::string::npos;
-    const bool are_sets_unlisted = !plan.all_kinds || IsAiling("replicasets");
-    bool stays = IsToBeKept(*pod) || (is_of_set && are_sets_unlisted);
+    // What is below a controller that can't be told to be the cluster's is left, and named.
+    bool stays = IsToBeKept(*pod) || Contains(exchange.request.body, "left: pod/" + pod->name);
     for (ObjectPtr above = pod; above != nullptr && !stays;) {
-      // What is below a controller of a kind that isn't listed is left, and named.
-      stays = IsToBeKept(*above) || truth_.HoldsSurvivor(*above) || IsUnlisted(*above) ||
-              MayHoldClaims(*above);
-      const ObjectPtr next = world_.kubernetes().GetStore().FindUid(above->controller_uid);
-      // Whose a controller is can't be told once what controls it is gone.
-      stays = stays || (above != pod && next == nullptr && !above->controller_uid.empty());
-      above = next;
+      stays = IsToBeKept(*above) || truth_.HoldsSurvivor(*above) || MayHoldClaims(*above);
+      above = world_.kubernetes().GetStore().FindUid(above->controller_uid);
     }
     if (stays || !IsLabelled(*pod) || phase == "Failed" || phase == "Succeeded" ||
         pod->uid == exchange.by->pod_uid || (created && *created > settled)) {

@@ -106,7 +106,6 @@ class Judge final : public Listener {
   void CheckWhatIsLeft(const Exchange& exchange);
   bool MayHoldClaims(const small_kubernetes::Object& object) const;
   bool IsAiling(std::string_view plural) const;
-  bool IsUnlisted(const small_kubernetes::Object& object) const;
   void CheckSaidDeleted(const Exchange& exchange);
   template <typename Is>
   const Exchange* LastOf(const Exchange& exchange, Is is_it) const;

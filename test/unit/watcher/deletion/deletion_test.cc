@@ -604,6 +604,13 @@ TEST_F(DeletionTest, WhatIsBelowWhatCouldNotBeListedIsNotLeft) {
   EXPECT_EQ(LastWord().find("its controller"), std::string::npos) << LastWord();
 }
 
+// On a slow API server there is no time for a second one while the evidence is fresh.
+TEST_F(DeletionTest, ARootThatIsAllThereIsGoesByTheFirstDelete) {
+  Delete(kConfig);
+  EXPECT_EQ(Condemn(), Outcome::kDone);
+  EXPECT_EQ(DeletesOf("/spark-m"), 1u);
+}
+
 // One of them may be kept, and owned by whatever goes.
 TEST_F(DeletionTest, WhileAKindFailsToBeListedNothingGoes) {
   Annotate(kConfig, "keep", "true");
