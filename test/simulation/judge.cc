@@ -548,7 +548,8 @@ void Judge::CheckMarks(const Exchange& exchange, const SeenRoot& after) {
   if (after.phase.empty() && !before.phase.empty()) ++counts_.spared;
   if (after.phase.empty() && before.phase == "deleting") {
     const auto& roots = seen_.RecordBefore(exchange).roots;
-    if (!roots.empty() && roots.front().second.phase == "deleting") {
+    const bool is_own = before.condemned_by == exchange.by->Me();
+    if (is_own && !roots.empty() && roots.front().second.phase == "deleting") {
       to_be_told_.push_back(exchange.number);
     }
   }

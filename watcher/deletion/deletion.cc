@@ -365,7 +365,7 @@ Deletion::Outcome Deletion::AwaitGone(MonotonicTime deadline, const std::stop_to
       return Outcome::kDone;
     }
     // A finalizer holds it, so nothing of what it owns is collected in the background.
-    if (is_held && pods && !WhyEnded()) {
+    if (is_held && pods) {
       deletes_.Send({&root_.object()}, PropagationPolicy::kForeground);
       foreground_at = tools_.clock.Now() + kBetweenForegroundDeletes;
     }
