@@ -99,7 +99,7 @@ Deletion::Outcome Deletion::RunPasses(MonotonicTime deadline, bool with_root) {
     tools_.turn({});
     tools_.metrics.SetDeletionDuration(tools_.clock.Now() - began_);
     const bool late = tools_.clock.Now() >= deadline;
-    if (!prepared_) prepared_ = List();
+    if (!prepared_) prepared_ = List(late);
     if (auto why = WhyEnded()) return *why;
     LetGoOfClaims();
     const HeldBack* root_held = WhyRootIsHeldBack();
@@ -130,7 +130,7 @@ Deletion::Outcome Deletion::RunPasses(MonotonicTime deadline, bool with_root) {
 
 // First what there is, then whose it is: what was listed before the root was found to be ours is of
 // this cluster.
-Deletion::Prepared Deletion::List() {
+Deletion::Prepared Deletion::List(bool late) {
   root_read_.reset();
   MemberListing::Listed listed = listing_.List(RepeatedReads(tools_));
   Prepared prepared;
@@ -138,7 +138,7 @@ Deletion::Prepared Deletion::List() {
   prepared.survivors = survivors_.Find(listed, has_root ? &root_.object() : nullptr, memory_);
   if (prepared.survivors.unknown) warn_once_(prepared.survivors.unknown->message);
   prepared.complete = listed.complete;
-  prepared.is_blind = listed.claims_problem && IsTransient(listed.claims_problem->failure);
+  prepared.is_blind = listed.any_fails_in_passing;
   prepared.failed = std::move(listed.failed);
   KubeObjects objects = std::move(listed.objects);
   const auto add = [&](KubeObject claim) {
@@ -157,8 +157,14 @@ Deletion::Prepared Deletion::List() {
     });
   }
   // Without a root nothing tells whose it is that is made later.
-  is_closed_ = read_other_master_ && prepared.complete;
+  is_closed_ = is_closed_ || (read_other_master_ && prepared.complete);
+  auto left_before = memory_.left;
   prepared.members = SortMembers(std::move(objects), memory_);
+  if (!prepared.complete && !late) {
+    // What controls an object may be what could not be listed.
+    memory_.left = std::move(left_before);
+    prepared.members.left.clear();
+  }
   for (const std::string& mistake : prepared.members.mistakes) tools_.log.warn("{}", mistake);
   for (const std::string& left : prepared.members.left) tools_.log.info("left alone: {}", left);
   left_.insert(left_.end(), prepared.members.left.begin(), prepared.members.left.end());
@@ -374,7 +380,7 @@ Deletion::Outcome Deletion::AwaitGone(MonotonicTime deadline, const std::stop_to
       if (tools_.until != Until::kAllGone) return Outcome::kDone;
     }
     // A finalizer holds it, so nothing of what it owns is collected in the background.
-    if (is_held && pods && !WhyEnded()) {
+    if (is_held && pods) {
       deletes_.Send({&root_.object()}, PropagationPolicy::kForeground);
       foreground_at = tools_.clock.Now() + kBetweenForegroundDeletes;
     }
@@ -435,7 +441,7 @@ void Deletion::NameHusk() {
 
 bool Deletion::IsAllGone() {
   if (tools_.until != Until::kAllGone) return true;
-  prepared_ = List();
+  prepared_ = List(true);
   const MemberPass& members = prepared_->members;
   std::vector<std::string> names;
   for (const auto* group : {&members.to_delete, &members.leftovers, &members.last}) {
@@ -448,7 +454,7 @@ bool Deletion::IsAllGone() {
 }
 
 std::vector<std::string> Deletion::Rehearse() {
-  prepared_ = List();
+  prepared_ = List(true);
   const MemberPass& members = prepared_->members;
   tools_.metrics.SetMembers(static_cast<std::int64_t>(memory_.listed.size()),
                             static_cast<std::int64_t>(memory_.listed.size()));

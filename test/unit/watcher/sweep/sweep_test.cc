@@ -369,15 +369,10 @@ class KilledSweep : public SweepTest {
   void TestBody() override {}
 };
 
-class KilledSweepTest : public testing::TestWithParam<bool> {};
-
-INSTANTIATE_TEST_SUITE_P(HasMaster, KilledSweepTest, testing::Bool());
-
-TEST_P(KilledSweepTest, TheNextOneFinishesWhatItHasBegun) {
+TEST(KilledSweepTest, TheNextOneFinishesWhatItHasBegun) {
   bool was_killed = true;
   for (int n = 1; was_killed; ++n) {
     KilledSweep world;
-    if (!GetParam()) world.LoseMaster();
     world.LoseDriver();
     was_killed = world.KillAt(n);
     world.SweepAgain();
@@ -385,7 +380,7 @@ TEST_P(KilledSweepTest, TheNextOneFinishesWhatItHasBegun) {
   }
 }
 
-TEST(KilledSweepWithMasterTest, ADriverThatComesBackKeepsWhatIsWhole) {
+TEST(KilledSweepTest, ADriverThatComesBackKeepsWhatIsWhole) {
   bool was_killed = true;
   for (int n = 1; was_killed; ++n) {
     KilledSweep world;
@@ -678,39 +673,31 @@ class TwoSweeps : public SweepTest {
 };
 
 TEST(TwoSweepsTest, TwoAtOnceAreAsGoodAsOne) {
-  for (const bool has_master : {true, false}) {
-    bool done = true;
-    for (int n = 1; done; n += 11) {
-      TwoSweeps world;
-      if (!has_master) world.LoseMaster();
-      world.LoseDriver();
-      done = world.Run(n, false);
-      if (!world.IsAllGone()) world.Sweep();
-      EXPECT_TRUE(world.IsAllGone())
-          << has_master << " at request " << n << ": " << world.Told().detail;
-    }
+  bool done = true;
+  for (int n = 1; done; n += 11) {
+    TwoSweeps world;
+    world.LoseDriver();
+    done = world.Run(n, false);
+    if (!world.IsAllGone()) world.Sweep();
+    EXPECT_TRUE(world.IsAllGone()) << "at request " << n << ": " << world.Told().detail;
   }
 }
 
 TEST(TwoSweepsTest, ADriverThatComesBackMeanwhile) {
-  for (const bool has_master : {true, false}) {
-    bool done = true;
-    for (int n = 1; done; n += 11) {
-      TwoSweeps world;
-      if (!has_master) world.LoseMaster();
-      world.LoseDriver();
-      done = world.Run(n, true);
-      EXPECT_TRUE(world.IsWhole() || world.IsAllGone())
-          << has_master << " at request " << n << ": " << world.Told().detail;
-    }
+  bool done = true;
+  for (int n = 1; done; n += 11) {
+    TwoSweeps world;
+    world.LoseDriver();
+    done = world.Run(n, true);
+    EXPECT_TRUE(world.IsWhole() || world.IsAllGone())
+        << "at request " << n << ": " << world.Told().detail;
   }
 }
 
 // One request fails in passing.
 class FailingSweep : public SweepTest {
  public:
-  bool Fail(int n, bool has_master, bool with_effect, std::string& which) {
-    if (!has_master) LoseMaster();
+  bool Fail(int n, bool with_effect, std::string& which) {
     LoseDriver();
     int count = 0;
     const small_kubernetes::Response error{500, R"({"kind":"Status","apiVersion":"v1","code":500})",
@@ -738,15 +725,14 @@ class FailingSweep : public SweepTest {
   void TestBody() override {}
 };
 TEST(FailingSweepTest, NoneHoldsItUp) {
-  for (const auto& [has_master, with_effect] :
-       {std::pair(false, false), {false, true}, {true, false}, {true, true}}) {
+  for (const bool with_effect : {false, true}) {
     bool sent = true;
     for (int n = 1; sent; n += 11) {
       FailingSweep world;
       std::string which;
-      sent = world.Fail(n, has_master, with_effect, which);
+      sent = world.Fail(n, with_effect, which);
       EXPECT_TRUE(world.IsAllGone())
-          << has_master << with_effect << " " << n << " " << which << ": " << world.Told().detail;
+          << with_effect << " " << n << " " << which << ": " << world.Told().detail;
     }
   }
 }
