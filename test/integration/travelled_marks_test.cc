@@ -18,8 +18,7 @@ class TravelledMarks : public IntegrationTest {
             {"cluster-watcher/phase", "deleting"},
             {"cluster-watcher/reason", "owner-absent"},
             {"cluster-watcher/condemned-by", "spark-m-gone/af92d6ae-0000-4000-8000-000000000000"},
-            {"cluster-watcher/deleting-since", now},
-            {"cluster-watcher/deletes-begun", "true"}};
+            {"cluster-watcher/deleting-since", now}};
   }
   void TakeMarksOff() {
     std::string nulls;
@@ -34,7 +33,7 @@ class TravelledMarks : public IntegrationTest {
   // Returns the master's ReplicaSet with the deletion's marks.
   std::string MarkedReplicaSet() {
     for (const std::string& name : api().Names("replicasets", ns_, "app=" + std::string(kMaster))) {
-      if (MarkOf("replicasets", name, "deletes-begun") == "true") return name;
+      if (MarkOf("replicasets", name, "phase") == "deleting") return name;
     }
     return "";
   }
@@ -76,13 +75,12 @@ TEST_F(TravelledMarks, OnAReplicaSetThatHasBecomeTheRootCountForNothing) {
     return !api().Exists("deployments", ns_, kMaster) && object &&
            !object->root()["metadata"]["ownerReferences"].Exists();
   }));
-  ASSERT_EQ(MarkOf("replicasets", set, "deletes-begun"), "true");
+  ASSERT_EQ(MarkOf("replicasets", set, "phase"), "deleting");
   Watcher& watcher = WatchOver("deployment/bob");
   EXPECT_TRUE(PollsOn(watcher, "keep: active"));
   EXPECT_TRUE(Eventually([&] {
     return MarkOf("replicasets", set, "root-uid") == api().Uid("replicasets", ns_, set) &&
-           MarkOf("replicasets", set, "phase").empty() &&
-           MarkOf("replicasets", set, "deletes-begun").empty();
+           MarkOf("replicasets", set, "phase").empty();
   }));
   api().Delete("deployments", ns_, "bob");
   EXPECT_TRUE(Finishes(watcher));
@@ -91,8 +89,7 @@ TEST_F(TravelledMarks, OnAReplicaSetThatHasBecomeTheRootCountForNothing) {
 TEST_F(TravelledMarks, InAManifestFromWhichTheRootIsMadeAgainCountForNothing) {
   MakeCluster();
   MakeDriver();
-  TextMap marks = MarksOfADeletion();
-  marks["cluster-watcher/app-status"] = "completed";
+  const TextMap marks = MarksOfADeletion();
   api().Delete("deployments", ns_, kMaster, "Foreground");
   // Its pod as well, or the watcher may be started in that.
   ASSERT_TRUE(Eventually([&] {
@@ -105,8 +102,7 @@ TEST_F(TravelledMarks, InAManifestFromWhichTheRootIsMadeAgainCountForNothing) {
   Watcher& watcher = WatchOver("deployment/bob");
   EXPECT_TRUE(PollsOn(watcher, "keep: active"));
   EXPECT_TRUE(Eventually([&] { return Mark("root-uid") == uid; }));
-  for (const char* mark :
-       {"phase", "reason", "condemned-by", "deleting-since", "deletes-begun", "app-status"}) {
+  for (const char* mark : {"phase", "reason", "condemned-by", "deleting-since"}) {
     EXPECT_EQ(Mark(mark), "") << mark;
   }
   api().Delete("deployments", ns_, "bob");
@@ -117,16 +113,9 @@ TEST_F(TravelledMarks, InAManifestFromWhichTheRootIsMadeAgainCountForNothing) {
 TEST_F(TravelledMarks, ThatAnUndoBringsBackDoNotDeleteAClusterThatIsInUse) {
   MakeCluster();
   MakeDriver();
-  TextMap marks = MarksOfADeletion();
-  marks.erase("cluster-watcher/deletes-begun");  // it was spared at the last look
-  MarkTheRoot(marks);
+  MarkTheRoot(MarksOfADeletion());
   std::string set;
-  ASSERT_TRUE(Eventually([&] {
-    for (const std::string& name : api().Names("replicasets", ns_, "app=" + std::string(kMaster))) {
-      if (MarkOf("replicasets", name, "phase") == "deleting") set = name;
-    }
-    return !set.empty();
-  }));
+  ASSERT_TRUE(Eventually([&] { return !(set = MarkedReplicaSet()).empty(); }));
   TakeMarksOff();
   const auto set_template = [&](const std::string& content) {
     api().Expect(HttpMethod::kPatch, PathOf("deployments", ns_, kMaster), content,
@@ -171,7 +160,6 @@ TEST_F(TravelledMarks, OfADeletionThatIsLongPastDoNotHurryAnother) {
   ASSERT_TRUE(Shows(watcher, "keep: active"));
   ASSERT_TRUE(Eventually([&] { return !OwnerMark("uid").empty(); }));
   TextMap marks = MarksOfADeletion();
-  marks.erase("cluster-watcher/deletes-begun");
   marks["cluster-watcher/deleting-since"] = "2026-01-01T12:00:00Z";
   api().Delete("deployments", ns_, "bob");
   ASSERT_TRUE(Shows(watcher, "abandoned: owner-absent"));
