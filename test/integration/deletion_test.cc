@@ -54,7 +54,7 @@ TEST_F(Deleting, KilledAndStartedAgainItLooksAgain) {
   Watcher& watcher = WatchOver("deployment/bob");
   EXPECT_TRUE(DeletesNothing(watcher, "keep: active"));
   EXPECT_TRUE(HasNoMarksOfADeletion());
-  EXPECT_TRUE(Warns("spark-w")) << "it says what is gone";
+  EXPECT_TRUE(Warns("had begun to delete it"));
   api().Delete("deployments", ns_, "bob");
   EXPECT_TRUE(Reaches(watcher, "deleting"));
   Release();

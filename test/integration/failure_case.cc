@@ -53,10 +53,7 @@ void FailureCase::HandTheClusterOver() {
 testing::AssertionResult FailureCase::DeletesNothing(Watcher& watcher, const std::string& verdict) {
   if (auto shown = Shows(watcher, verdict); !shown) return shown;
   const double deletes = watcher.Metric("cluster_watcher_deletes_total");
-  const double polls = watcher.Polls();
-  if (auto polled = Eventually([&] { return watcher.Polls() >= polls + 8; }); !polled) {
-    return testing::AssertionFailure() << "it polls no more";
-  }
+  if (auto polled = PollsOn(watcher); !polled) return polled;
   if (watcher.Verdict() != verdict) {
     return testing::AssertionFailure() << "the verdict has become \"" << watcher.Verdict() << "\"";
   }

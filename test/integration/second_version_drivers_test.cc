@@ -64,8 +64,8 @@ TEST_F(FailureCase, Case71AWordOfTheApplicationCountsForOneCommand) {
   ASSERT_EQ(command.WaitForExit(), -SIGKILL) << command.Output() << command.Log();
   EXPECT_EQ(Mark("phase"), "deleting");
   api().Scale("deployments", ns_, "bob", 2);  // has the master root read at once
-  api().Scale("deployments", ns_, "bob", 1);
   EXPECT_TRUE(HasNoMarksOfADeletion());
+  api().Scale("deployments", ns_, "bob", 1);
   EXPECT_TRUE(Keeps(watcher, "keep: active"));
 }
 

@@ -42,12 +42,9 @@ class TravelledMarks : public IntegrationTest {
     const auto pods = api().Names("pods", ns_, "app=" + std::string(kMaster));
     return pods.size() == 1 && pods.front().starts_with(set + "-");
   }
-  testing::AssertionResult PollsOn(Watcher& watcher, const std::string& verdict) {
+  testing::AssertionResult DeletesNothing(Watcher& watcher, const std::string& verdict) {
     if (auto shown = Shows(watcher, verdict); !shown) return shown;
-    const double polls = watcher.Polls();
-    if (auto polled = Eventually([&] { return watcher.Polls() >= polls + 8; }); !polled) {
-      return polled;
-    }
+    if (auto polled = PollsOn(watcher); !polled) return polled;
     if (watcher.Metric("cluster_watcher_deletes_total") != 0 || watcher.Phase() != "watching") {
       return testing::AssertionFailure() << "it deletes";
     }
@@ -77,7 +74,7 @@ TEST_F(TravelledMarks, OnAReplicaSetThatHasBecomeTheRootCountForNothing) {
   }));
   ASSERT_EQ(MarkOf("replicasets", set, "phase"), "deleting");
   Watcher& watcher = WatchOver("deployment/bob");
-  EXPECT_TRUE(PollsOn(watcher, "keep: active"));
+  EXPECT_TRUE(DeletesNothing(watcher, "keep: active"));
   EXPECT_TRUE(Eventually([&] {
     return MarkOf("replicasets", set, "root-uid") == api().Uid("replicasets", ns_, set) &&
            MarkOf("replicasets", set, "phase").empty();
@@ -100,7 +97,7 @@ TEST_F(TravelledMarks, InAManifestFromWhichTheRootIsMadeAgainCountForNothing) {
   const std::string uid = MakeMasterAgain(marks);
   ASSERT_NE(uid, marks.at("cluster-watcher/root-uid"));
   Watcher& watcher = WatchOver("deployment/bob");
-  EXPECT_TRUE(PollsOn(watcher, "keep: active"));
+  EXPECT_TRUE(DeletesNothing(watcher, "keep: active"));
   EXPECT_TRUE(Eventually([&] { return Mark("root-uid") == uid; }));
   for (const char* mark : {"phase", "reason", "condemned-by", "deleting-since"}) {
     EXPECT_EQ(Mark(mark), "") << mark;
@@ -148,7 +145,7 @@ TEST_F(TravelledMarks, ThatAnUndoBringsBackDoNotDeleteAClusterThatIsInUse) {
   EXPECT_TRUE(StopsWell(watcher));
   ASSERT_TRUE(Eventually([&] { return RunsThe(set); }));
   Watcher& next = WatchOver("deployment/bob");
-  EXPECT_TRUE(PollsOn(next, "keep: active"));
+  EXPECT_TRUE(DeletesNothing(next, "keep: active"));
   EXPECT_TRUE(Eventually([&] { return Mark("phase").empty() && Mark("condemned-by").empty(); }));
 }
 
@@ -165,7 +162,7 @@ TEST_F(TravelledMarks, OfADeletionThatIsLongPastDoNotHurryAnother) {
   ASSERT_TRUE(Shows(watcher, "abandoned: owner-absent"));
   MarkTheRoot(marks);
   EXPECT_TRUE(Eventually([&] { return Mark("phase").empty() && Mark("condemned-by").empty(); }));
-  EXPECT_TRUE(PollsOn(watcher, "abandoned: owner-absent"));
+  EXPECT_TRUE(DeletesNothing(watcher, "abandoned: owner-absent"));
   EXPECT_TRUE(IsWhole());
 }
 

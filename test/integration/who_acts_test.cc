@@ -41,10 +41,7 @@ class WhoActs : public IntegrationTest {
     ASSERT_TRUE(IsNamed(0));
   }
   testing::AssertionResult LooksOn(Watcher& watcher) {
-    const double polls = watcher.Polls();
-    if (auto polled = Eventually([&] { return watcher.Polls() >= polls + 8; }); !polled) {
-      return polled;
-    }
+    if (auto polled = PollsOn(watcher); !polled) return polled;
     if (watcher.Phase() == "watching" && Deletes(watcher) == 0) return testing::AssertionSuccess();
     return testing::AssertionFailure() << "it deletes: " << watcher.Log();
   }

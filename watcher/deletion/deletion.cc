@@ -388,7 +388,8 @@ std::optional<Deletion::Pods> Deletion::ReadPods() {
                  (prepared_ && prepared_->survivors.held_back.contains(member));
         };
         const bool is_left = IsKept(*meta) || stays(meta->uid) ||
-                             (controller != nullptr && stays(controller->uid));
+                             (controller != nullptr && stays(controller->uid)) ||
+                             survivors_.IsAnothers(*meta, root_.object(), memory_);
         if (!is_left) ++found.others;
       },
       RepeatedReads(tools_));
