@@ -326,11 +326,13 @@ TEST_F(DeletionTest, AKindThatIsNoLongerServedHoldsNothingUp) {
 
 TEST_F(DeletionTest, AKindThatIsNotAmongTheResourcesStays) {
   MakeService("s");
+  MakeWorker();
   settings_.settings.resources = {"configmaps"};
   StartWatcher();
   EXPECT_EQ(Condemn(), Outcome::kDone);
   EXPECT_FALSE(MapExists("spark-config"));
   EXPECT_TRUE(Exists(kServices + std::string("/s")));
+  EXPECT_EQ(PodsOf("w"), 1u) << "its end is not waited for";
 }
 
 TEST_F(DeletionTest, AMemberWhoseStatusChangesAfterEachListIsDeleted) {
