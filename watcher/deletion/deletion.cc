@@ -17,6 +17,7 @@ constexpr Duration kRenewAfter{2'500};
 constexpr Duration kLeftoverPatience{1'000};
 // Past the deadline a kind that can't be listed is asked for once more.
 constexpr int kLeastLatePasses = 2;
+constexpr int kMostRootSends = 3;
 constexpr Duration kBetweenForegroundDeletes = std::chrono::minutes(1);
 constexpr Duration kBetweenReadsOfEnd{500};
 constexpr Duration kBetweenReminders = std::chrono::minutes(1);
@@ -87,7 +88,7 @@ void Deletion::Take(const DeletionOrder& order) {
   seen_abandoned_ = order.look.evidence_since;
   root_.Take(*order.look.root);
   root_state_ = order.look.root->meta.deleting ? RootState::kTerminating : RootState::kOurs;
-  root_read_ = seen_abandoned_.sent;
+  root_read_ = order.marked_at;
   is_taken_ = true;
 }
 
@@ -331,7 +332,12 @@ bool Deletion::SendRoot() {
   const bool all = deletes_.Send(due, Propagation());
   policy_ = deletes_.TakePolicy();
   if (!all || !policy_.empty()) return false;
-  deletes_.Send({&root_.object()}, Propagation());
+  // It is read and sent again at once where it has changed, or that fails in passing.
+  for (int sends = 1; !deletes_.Send({&root_.object()}, Propagation()); ++sends) {
+    if (sends == kMostRootSends) break;
+    root_read_.reset();
+    if (WhyEnded()) break;
+  }
   policy_ = deletes_.TakePolicy();
   if (!deletes_.AcceptedAt(as_seen_.meta.uid)) return false;
   // Where it was the first delete, they had to wait for it.

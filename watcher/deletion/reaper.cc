@@ -283,13 +283,17 @@ Result<DeletionOrder, ApiError> Reaper::WritePointOfNoReturn(const Case& of, Jud
   marks.deleting_since = ServerNow(snapshot, tools_.clock);
   AnnotationChanges changes = CondemnedMarks(of.me, look.decision.reason, marks.phase);
   changes[annotation::kDeletingSince] = FormatTime(*marks.deleting_since);
+  const BootTime marked_at = tools_.clock.BootNow();
   // To write may take its time, and the machine may be suspended.
   const auto may_write = [&] { return !stop.stop_requested() && age() < kFreshEvidence; };
   auto written = MasterRoot(tools_.client, *snapshot.root)
                      .WriteMarks(changes, kFreshEvidence - age(), Patience::While(may_write));
   if (!written) return Unexpected{std::move(written).error()};
   if (age() >= kFreshEvidence) return old;
-  return DeletionOrder{std::move(snapshot), std::move(marks), look.decision.detail, of.is_asked, {}};
+  // The root's own delete is for the object as it is now.
+  if (auto now = ReadObjectMeta(written->document.root())) snapshot.root->meta = *std::move(now);
+  return DeletionOrder{std::move(snapshot), std::move(marks), look.decision.detail, of.is_asked,
+                       marked_at, {}};
 }
 
 void Reaper::Wait(Duration backoff, const std::stop_token& stop) {

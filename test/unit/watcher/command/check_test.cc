@@ -125,19 +125,6 @@ TEST(Check, NamesWhatIsMissing) {
   EXPECT_TRUE(Holds(pod, "\"bob-m-1\" in namespace lab")) << pod;
 }
 
-TEST(Check, SaysThatADeletionThatWasBegunGoesOn) {
-  Snapshot snapshot = Look(Observation::kDeleting);
-  snapshot.marks.phase = Phase::kDeleting;
-  const std::string before = ReportOn(snapshot, Settled(), OutputFormat::kText).text;
-  EXPECT_FALSE(Holds(before, "was begun")) << before;
-  snapshot.marks.deletes_begun = true;
-  for (const OutputFormat format : {OutputFormat::kText, OutputFormat::kJson}) {
-    const std::string text = ReportOn(snapshot, Settled(), format).text;
-    EXPECT_TRUE(Holds(text, "its deletion was begun and goes on, whatever the verdict")) << text;
-    EXPECT_FALSE(Holds(text, "such verdicts in a row")) << text;
-  }
-}
-
 TEST(Check, SaysHowManyStepsHaveEndedWhileItIsDeleted) {
   Snapshot snapshot = Look(Observation::kDeleting);
   snapshot.steps.before = {Step{}, Step{}};

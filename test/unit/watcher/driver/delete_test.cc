@@ -53,14 +53,14 @@ class DeleteTest : public DriverLab {
     return outcome;
   }
   void With(const std::function<void(const DeletionWork&)>& what) {
-    if (waits_) settings_.settings.propagation = Propagation::kForeground;
     SettingsInForce in_force(settings_, [this](const TextMap&) { return settings_; });
     Observer observer(client_, discovery_, clock_, in_force);
     observer.SetCaller(caller_uid_, caller_);
     EventRecorder events(client_, clock_, log_.logger(), me_.pod);
     Announcer announcer(events, clock_, log_);
     Tools tools{client_,       discovery_,      clock_, in_force, metrics_,
-                log_.logger(), [](Duration) {}, waits_, false,    stop_.get_token()};
+                log_.logger(), [](Duration) {}, waits_ ? Until::kAllGone : Until::kAccepted,
+                false,         stop_.get_token()};
     const auto dial = [](const std::string&) -> Result<std::unique_ptr<Transport>> {
       return std::unique_ptr<Transport>(std::make_unique<OnlyHere>());
     };
@@ -569,14 +569,14 @@ TEST_F(DeleteTest, AnEndedDriverSaysNothingForTheNextOneOfItsName) {
   MakeEphemeral("deployment.apps/bob");
   caller_uid_ = MakePodOf("bob", "bob-old");
   auto ready = MakeReady(tools_, {cluster_, *OwnerName::Parse("deployment/bob"), std::nullopt,
-                                  false, me_, Duration(1000)});
+                                  false, Duration(1000)});
   ASSERT_TRUE(ready);
   Delete(kDriver);
   kubernetes_.Settle();
   MakeDriver();
   kubernetes_.Settle();
   ASSERT_TRUE(MakeReady(tools_, {cluster_, *OwnerName::Parse("deployment/bob"), std::nullopt, false,
-                                 me_, Duration(1000)}));
+                                 Duration(1000)}));
   const DriverOutcome outcome = Run({cluster_, AppStatus{ready->app, "completed"}, false});
   EXPECT_TRUE(IsWhole()) << outcome.said << ": the new Deployment's pod is using it";
 }
@@ -749,24 +749,6 @@ TEST_F(DeleteTest, AMasterOnADryRunIsNotDeletedByItsDriver) {
   EXPECT_TRUE(IsWhole()) << outcome.said;
 }
 
-// Marks that `rollout undo` has brought back an hour later, of a deletion that was called off.
-TEST_F(DeleteTest, MarksThatARollbackBringsBackAskForNothing) {
-  MakeEphemeral("deployment.apps/bob");
-  MarkRoot("phase", "deleting");
-  Annotate(kRoot, "reason", "asked");
-  Annotate(kRoot, "condemned-by", "cli/dead");
-  Annotate(kRoot, "deletes-begun", "true");
-  KubeObject worker{*FindBuiltInByName("deployments", "apps"), {}};
-  worker.meta.name = "spark-w";
-  worker.meta.uid = ObjectUid(kWorker);
-  Annotate(kRoot, "first-deletes", FirstDeletesMark({FirstDelete::Of(worker)}));
-  clock_.elapsed += std::chrono::minutes(1);
-  Annotate(kRoot, "deleting-since", cluster_watcher::FormatTime(clock_.WallNow()));
-  clock_.elapsed += std::chrono::hours(20);
-  const DriverOutcome outcome = Ended("bob", "terminated");
-  EXPECT_TRUE(IsWhole()) << outcome.said;
-}
-
 // `run` finishes what it had begun before its container was started again, makes the cluster anew,
 // and deletes that when its program has ended. One Observer lives through all of it.
 TEST_F(DeleteTest, WhoFinishesItsOwnDeletesTheNextOneToo) {
@@ -809,7 +791,7 @@ TEST_F(DeleteTest, TheNextPodOfADriverFinishesWhatTheFormerBegan) {
   With([&](const DeletionWork& work) {
     FinishOwnDeletion(work, cluster_);
     const auto ready = MakeReady(tools_, {cluster_, *OwnerName::Parse("deployment/bob"),
-                                          std::nullopt, false, me_, std::chrono::minutes(30)});
+                                          std::nullopt, false, std::chrono::minutes(30)});
     EXPECT_TRUE(ready || ready.error().exit == DriverExit::kNoCluster) << ready.error().error;
   });
 }

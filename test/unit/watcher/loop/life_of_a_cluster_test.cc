@@ -795,8 +795,6 @@ TEST_F(LifeOfAClusterTest, WhileAllIsWellWhatCountsOnceTheOwnerIsGoneIsSeenAtThe
   Run(time);
 }
 
-}
-
 // What it was is known only as long as somebody has seen it.
 TEST_F(LifeOfAClusterTest, ADriverThatWasMadeAMemberAndIsDeletedKeepsTheCluster) {
   clock_.At(minutes(13), [this] {

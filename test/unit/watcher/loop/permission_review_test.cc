@@ -45,9 +45,6 @@ ScopeOfWork Work() {
   work.driver_types = TypesOf({"rc", "deploy", "sts", "job", "rs", "ds", "cj", "pod"});
   work.member_types = TypesOf({"deploy", "sts", "rs", "rc", "ds", "job", "cj", "pod", "svc", "cm",
                                "ing", "netpol", "hpa", "pdb"});
-  work.mounted = {{TypeOf("cm"), "bob-conf"},
-                  {TypeOf("cm"), "kube-root-ca.crt"},
-                  {TypeOf("secret"), "bob-secret"}};
   return work;
 }
 

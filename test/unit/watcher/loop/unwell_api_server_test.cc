@@ -133,7 +133,6 @@ class UnwellApiServerTest : public testing::Test, protected Lab {
     const std::string log = Run(illness, end);
     EXPECT_FALSE(Exists(kRoot)) << log;
     EXPECT_FALSE(MapExists("spark-config")) << log;
-    EXPECT_EQ(log.find("looking again"), std::string::npos) << log;
   }
 
   std::vector<MonotonicTime::duration> refused_;
@@ -196,7 +195,7 @@ TEST_F(UnwellApiServerTest, ThatTakes800MillisecondsAndARolloutToADriverThatIsGo
   kubernetes_.Admin("PATCH", kRoot, R"({"spec":{"template":)" + other + "}}",
                     "application/merge-patch+json");
   settings_.settings.startup_grace = seconds(60);
-  ExpectGone({Duration(800)}, seconds(180));
+  ExpectGone({Duration(800)}, seconds(300));
 }
 
 // Nothing is begun, so the root's delete at the deadline needs fresh evidence.

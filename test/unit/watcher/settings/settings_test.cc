@@ -51,9 +51,9 @@ TEST(Settings, AreDescribedInOrderWithTheirDefaults) {
       "owner= owner-kind= owner-namespace= cluster= cluster-label=oshinko-cluster namespace= pod= "
       "poll-interval=5s confirmations=3 grace-period= scaled-to-zero-grace-period= "
       "startup-grace=5m surge-limit=10 surge-grace=10m completed-when= "
-      "observe=poll propagation=background "
+      "observe=poll "
       "volumes=preserve volume-retention=24h resources= concurrency=8 steps-deadline=30s "
-      "delete-deadline=10m on-termination=finish dry-run=false listen=:9090 kubeconfig= context= "
+      "delete-deadline=10m operator-grace=30s dry-run=false listen=:9090 kubeconfig= context= "
       "log-level=info log-format=text");
   const ResolvedSettings resolved = Resolve({});
   ASSERT_EQ(SettingDescriptions().size(), defaults.size());
@@ -93,13 +93,12 @@ TEST(Settings, DefaultsParseToThemselves) {
     EXPECT_EQ(given.surge_limit, defaults.surge_limit);
     EXPECT_EQ(given.surge_grace, defaults.surge_grace);
     EXPECT_EQ(given.observe, defaults.observe);
-    EXPECT_EQ(given.propagation, defaults.propagation);
     EXPECT_EQ(given.volumes, defaults.volumes);
     EXPECT_EQ(given.volume_retention, defaults.volume_retention);
     EXPECT_EQ(given.concurrency, defaults.concurrency);
     EXPECT_EQ(given.steps_deadline, defaults.steps_deadline);
     EXPECT_EQ(given.delete_deadline, defaults.delete_deadline);
-    EXPECT_EQ(given.on_termination, defaults.on_termination);
+    EXPECT_EQ(given.operator_grace, defaults.operator_grace);
     EXPECT_EQ(given.dry_run, defaults.dry_run);
     EXPECT_EQ(given.listen, defaults.listen);
     EXPECT_EQ(given.log_level, defaults.log_level);
@@ -126,14 +125,12 @@ TEST(Settings, AreSet) {
       {"cluster-label", "a.com/cluster", [](S s) { return s.cluster_label == "a.com/cluster"; }},
       {"namespace", "lab", [](S s) { return s.ns == "lab"; }},
       {"pod", "m-1.x", [](S s) { return s.pod == "m-1.x"; }},
-      {"propagation", "foreground", [](S s) { return s.propagation == Propagation::kForeground; }},
       {"resources", "deployments.apps,services",
        [](S s) {
          return s.resources == Errors{"deployments.apps", "services"};
        }},
       {"resources", "rayclusters.ray.io",
        [](S s) { return s.resources == Errors{"rayclusters.ray.io"}; }},
-      {"on-termination", "leave", [](S s) { return s.on_termination == OnTermination::kLeave; }},
       {"dry-run", "true", [](S s) { return s.dry_run; }},
       {"listen", "[::1]:0", [](S s) { return s.listen == "[::1]:0"; }},
       {"kubeconfig", "/a b/c", [](S s) { return s.kubeconfig == "/a b/c"; }},
@@ -177,6 +174,8 @@ TEST(Settings, DurationsHaveBounds) {
        "1s to 24h"},
       {"delete-deadline", [](S s) { return D(s.delete_deadline); }, "1s", "0", "24h", "2562047h",
        "1s to 24h"},
+      {"operator-grace", [](S s) { return D(s.operator_grace); }, "0s", "", "1h", "1h1ms",
+       "0s to 1h"},
   };
   for (const Case& one : cases) {
     for (const std::string& text : {one.least, one.most}) {
@@ -234,9 +233,7 @@ TEST(Settings, NumbersHaveBounds) {
 TEST(Settings, ChoicesSayWhatCanBeChosen) {
   const std::pair<std::string, std::string> cases[] = {
       {"observe", "poll or watch"},
-      {"propagation", "background or foreground"},
       {"volumes", "preserve, delete or collect"},
-      {"on-termination", "finish or leave"},
       {"dry-run", "true or false"},
       {"log-level", "trace, debug, info, warn or error"},
       {"log-format", "text or json"},

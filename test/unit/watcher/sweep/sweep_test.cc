@@ -251,15 +251,6 @@ TEST_F(SweepTest, ADryRunOfTheClusterItselfIsKept) {
   EXPECT_TRUE(Exists(kRoot));
 }
 
-TEST_F(SweepTest, WithoutAMasterTheOwnerIsWhatAMemberNames) {
-  LoseMaster();
-  EXPECT_EQ(Sweep().kept.at("active"), 1u);
-  EXPECT_TRUE(Exists(kWorker) && Exists(kService));
-  LoseDriver();
-  EXPECT_EQ(Sweep().deleted, 1u) << Told().detail;
-  EXPECT_TRUE(IsDeleted());
-}
-
 TEST_F(SweepTest, WithoutAMasterAndAnOwnerItIsNamedAndKept) {
   Delete(kRoot);
   LoseDriver();
@@ -267,46 +258,6 @@ TEST_F(SweepTest, WithoutAMasterAndAnOwnerItIsNamedAndKept) {
   EXPECT_EQ(Told().what, Swept::What::kKept);
   EXPECT_NE(Told().detail.find("no member of it is annotated"), std::string::npos);
   EXPECT_TRUE(Exists(kWorker));
-}
-
-TEST_F(SweepTest, MembersThatNameSeveralOwnersKeepIt) {
-  LoseMaster();
-  Annotate(kService, "owner", "deployment.apps/alice");
-  LoseDriver();
-  EXPECT_EQ(Sweep().kept.at("ambiguous"), 1u);
-  EXPECT_TRUE(Exists(kWorker));
-}
-
-TEST_F(SweepTest, AServiceMayStandForTheMaster) {
-  Delete(kWorker);
-  Annotate(kService, "owner", "deployment.apps/bob");
-  Delete(kRoot);
-  LoseDriver();
-  EXPECT_EQ(Sweep().deleted, 1u) << Told().detail;
-  EXPECT_FALSE(Exists(kService));
-}
-
-TEST_F(SweepTest, AMasterThatIsMadeAnewEndsTheDeletionOfWhatWasLeft) {
-  LoseMaster();
-  LoseDriver();
-  Annotate(kService, "delete-order", "1");
-  // The first wave is the ConfigMap: then somebody makes the cluster anew.
-  Before("DELETE", "configmaps/spark-config", 1, [this] { MakeRoot(); });
-  Sweep();
-  EXPECT_TRUE(Exists(kRoot));
-  EXPECT_TRUE(Exists(kService));
-}
-
-TEST_F(SweepTest, WhatIsMadeMeanwhileIsNotOfWhatWasLeft) {
-  LoseMaster();
-  LoseDriver();
-  Before("DELETE", "/", 1, [this] {
-    clock_.elapsed += std::chrono::seconds(2);
-    MakeMap("made-anew");
-  });
-  EXPECT_EQ(Sweep().deleted, 1u) << Told().detail;
-  EXPECT_TRUE(MapExists("made-anew"));
-  EXPECT_FALSE(Exists(kWorker));
 }
 
 TEST_F(SweepTest, MoreThanTheLimitAtOnceAreASurge) {
@@ -372,15 +323,6 @@ TEST_F(SweepTest, WhatCannotBeDeletedHoldsUpNothingElseAndIsGoneOnWithLater) {
   clock_.elapsed += std::chrono::minutes(15);
   EXPECT_EQ(Sweep().deleted, 1u) << Told().detail;
   EXPECT_TRUE(IsDeleted());
-}
-
-TEST_F(SweepTest, OfWhatNothingCanBeDeletedTheMarksAreTakenOff) {
-  LoseDriver();
-  Refuse("DELETE", "/", 403);
-  EndAfter(std::chrono::hours(1));
-  EXPECT_EQ(Sweep().failed, 1u);
-  EXPECT_EQ(Told().detail, "nothing of it could be deleted by the deadline");
-  EXPECT_EQ(Mark("phase") + Mark("condemned-by") + Mark("deletes-begun"), "");
 }
 
 TEST_F(SweepTest, ToldToStopItBeginsNothing) {
@@ -608,85 +550,6 @@ TEST_F(SweepTest, ACustomResourceThatCannotBeListedKeepsUnlessItMayNotBe) {
   EXPECT_TRUE(IsDeleted()) << Told().detail;
 }
 
-TEST_F(SweepTest, MarksOnAMemberDontOutliveTheClusterMadeAnew) {
-  LoseMaster();
-  LoseDriver();
-  struct Killed {};
-  Annotate(kMaps + std::string("/spark-config"), "delete-order", "-1");
-  // Killed behind the first accepted delete, of a ConfigMap that nobody needs.
-  Before("DELETE", "/", 2, [] { throw Killed(); });
-  try {
-    Sweep();
-  } catch (const Killed&) {
-  }
-  kubernetes_.on_request = nullptr;
-  ASSERT_TRUE(Exists(kWorker));
-  clock_.elapsed += std::chrono::minutes(1);
-  // Somebody makes the cluster anew, without what it can do without, and uses it for an hour.
-  MakeRoot();
-  MakeEphemeral("deployment.apps/bob");
-  MakeDriver();
-  ASSERT_TRUE(Exists(kService) && !MapExists("spark-config"));
-  kubernetes_.Settle();
-  EXPECT_EQ(Sweep().kept.at("active"), 1u);
-  clock_.elapsed += std::chrono::hours(1);
-  // kubectl replace --force of the master: for a moment there is none.
-  Delete(kRoot);
-  kubernetes_.Settle();
-  Sweep();
-  EXPECT_TRUE(Exists(kWorker) && Exists(kService))
-      << "its driver is active: " << Told().detail << " " << Told().why;
-}
-
-TEST_F(SweepTest, WhatIsMadeBeforeTheListIsNotOfWhatWasLeft) {
-  LoseMaster();
-  LoseDriver();
-  kubernetes_.on_request = [&, done = false](const Request& request, const User&) mutable {
-    if (done || request.method == "DELETE") return;
-    const auto worker = Read(kWorker).body;
-    if (worker.find("deleting-since") == std::string::npos) return;
-    done = true;
-    clock_.elapsed += std::chrono::seconds(2);
-    MakeMap("made-anew");
-  };
-  EXPECT_EQ(Sweep().deleted, 1u) << Told().detail;
-  kubernetes_.on_request = nullptr;
-  EXPECT_TRUE(MapExists("made-anew"));
-}
-
-TEST_F(SweepTest, AMasterThatIsMadeWhileTheStandInIsDueKeepsTheStandIn) {
-  LoseMaster();
-  LoseDriver();
-  small_kubernetes::Fault fault;
-  fault.method = "DELETE";
-  fault.contains = "deployments/spark-w";
-  fault.times = 20;
-  fault.response = {500, R"({"kind":"Status","apiVersion":"v1","code":500})", "application/json",
-                    std::nullopt};
-  kubernetes_.GetFaults().Add(fault);
-  // All else has gone. Somebody makes the cluster anew while the worker's delete fails.
-  const MonotonicTime began = clock_.Now();
-  kubernetes_.on_request = [&, seen = 0](const Request& request, const User&) mutable {
-    if (clock_.Now() - began > std::chrono::hours(1)) throw TooLong();
-    const bool is_it = request.method == "DELETE" &&
-                       request.target.find("deployments/spark-w") != std::string::npos;
-    if (!is_it || ++seen != 5) return;
-    MakeRoot();
-    MakeService("spark", R"("oshinko-type":"master")");
-    MakeEphemeral("deployment.apps/bob");
-    MakeDriver();
-    kubernetes_.Settle();
-  };
-  try {
-    Sweep();
-  } catch (const TooLong&) {
-    ADD_FAILURE() << "it has not ended after an hour";
-  }
-  kubernetes_.on_request = nullptr;
-  EXPECT_TRUE(Exists(kRoot) && Exists(kService));
-  EXPECT_TRUE(Exists(kWorker)) << "the worker of a cluster that is in use";
-}
-
 TEST_F(SweepTest, ToldToStopItTakesItsCondemnationOff) {
   LoseDriver();
   kubernetes_.on_request = [&](const Request& request, const User&) {
@@ -698,13 +561,6 @@ TEST_F(SweepTest, ToldToStopItTakesItsCondemnationOff) {
   Sweep();
   EXPECT_TRUE(Exists(kRoot) && Exists(kWorker));
   EXPECT_EQ(Mark("phase"), "");
-}
-
-TEST_F(SweepTest, OneOwnerInSeveralSpellingsIsOne) {
-  LoseMaster();
-  Annotate(kService, "owner", "deployment/bob");
-  LoseDriver();
-  EXPECT_EQ(Sweep().deleted, 1u) << Told().why << " " << Told().detail;
 }
 
 // One stuck cluster after the other.
@@ -725,24 +581,6 @@ TEST_F(SweepTest, StuckClustersDontTakeADeadlineEach) {
   const MonotonicTime began = clock_.Now();
   Sweep();
   EXPECT_LT(clock_.Now() - began, std::chrono::minutes(20));
-}
-
-TEST_F(SweepTest, AMasterThatIsMadeLeavesNoMarksOnAMember) {
-  LoseMaster();
-  LoseDriver();
-  bool done = false;
-  kubernetes_.on_request = [&](const Request& request, const User&) {
-    if (done || request.method == "DELETE") return;
-    if (Read(kWorker).body.find("deleting-since") == std::string::npos) return;
-    done = true;
-    MakeRoot();
-    kubernetes_.Settle();
-  };
-  Sweep();
-  kubernetes_.on_request = nullptr;
-  EXPECT_TRUE(done && Exists(kWorker));
-  EXPECT_EQ(Read(kWorker).body.find("cluster-watcher/phase"), std::string::npos)
-      << Read(kWorker).body;
 }
 
 // what the injection hands to the sidecar by its environment.
@@ -779,41 +617,12 @@ TEST_F(SidecarTest, AnOwnerThatTheSidecarIsGivenKeepsTheCluster) {
   EXPECT_TRUE(Exists(kRoot) && Exists(kWorker))
       << "a watcher: owner-mismatch; a sweep: " << Told().why;
 }
-TEST_F(SidecarTest, AClusterWhoseOwnerOnlyTheSidecarIsGivenIsSweptOrNamed) {
-  LabelObject(kRoot, R"("ephemeral":null)");
-  kubernetes_.Admin("PATCH", kRoot,
-                    R"({"metadata":{"annotations":{"cluster-watcher/owner":null}}})",
-                    "application/merge-patch+json");
-  GiveSidecar(R"({"name":"CLUSTER_WATCHER_OWNER","value":"deployment.apps/bob"})");
-  LoseDriver();
-  Sweep();
-  EXPECT_TRUE(IsDeleted() || told_.contains("lab/cluster spark"));
-}
 TEST_F(SidecarTest, AGracePeriodOfTheSidecarsHolds) {
   GiveSidecar(R"({"name":"CLUSTER_WATCHER_STARTUP_GRACE","value":"24h"})");
   LoseDriver();
   const MonotonicTime began = clock_.Now();
   Sweep();
   EXPECT_TRUE(Exists(kRoot) || clock_.Now() - began >= std::chrono::hours(24));
-}
-
-TEST_F(SweepTest, AHoldOnAnyMemberHoldsWhereThereIsNoMaster) {
-  LoseMaster();
-  LoseDriver();
-  Annotate(kService, "hold-until", "2099-01-01T00:00:00Z");
-  Sweep();
-  EXPECT_TRUE(Exists(kWorker) && Exists(kService)) << Told().why;
-}
-
-// another member begins to name another owner while the sweep waits.
-TEST_F(SweepTest, AServiceThatIsGivenAnotherOwnerMeanwhileKeepsIt) {
-  LoseMaster();
-  LoseDriver();
-  MakeWorkload("alice", "");
-  clock_.At(clock_.elapsed + std::chrono::minutes(2),
-            [this] { Annotate(kService, "owner", "deployment.apps/alice"); });
-  Sweep();
-  EXPECT_TRUE(Exists(kWorker) && Exists(kService)) << Told().why;
 }
 
 // its pod was Pending when the sweep began.
@@ -945,27 +754,6 @@ TEST(FailingSweepTest, NoneHoldsItUp) {
           << has_master << with_effect << " " << n << " " << which << ": " << world.Told().detail;
     }
   }
-}
-
-// By the time of the API server, which a rollback or a forger doesn't know: marks on a member of a
-// cluster whose driver is active, half proven by what is gone for another reason.
-TEST_F(SweepTest, MarksOnAMemberAreJudgedWhileItsDriverIsActive) {
-  LoseMaster();
-  Annotate(kWorker, "root-uid", ObjectUid(kWorker));
-  Annotate(kWorker, "phase", "deleting");
-  Annotate(kWorker, "reason", "owner-absent");
-  Annotate(kWorker, "condemned-by", "cli/dead");
-  Annotate(kWorker, "deletes-begun", "true");
-  KubeObject gone{*FindBuiltInByName("configmaps", ""), {}};
-  gone.meta.name = "spark-old";
-  gone.meta.uid = "0123";
-  Annotate(kWorker, "first-deletes", FirstDeletesMark({FirstDelete::Of(gone)}));
-  clock_.elapsed += std::chrono::seconds(2);
-  Annotate(kWorker, "deleting-since", FormatTime(clock_.WallNow()));
-  clock_.elapsed += std::chrono::hours(20);
-  Annotate("/api/v1/namespaces/lab", "hold-until", "2099-01-01T00:00:00Z");
-  Sweep();
-  EXPECT_TRUE(Exists(kWorker) && Exists(kService)) << Told().detail;
 }
 
 // As a deletion writes it (claims_test: "oshinko-cluster=bob").
@@ -1101,79 +889,6 @@ TEST_F(SweepTest, ClaimsOfASetThatGoesFirstAreTakenFromCollectionToo) {
   LoseDriver();
   ASSERT_EQ(Sweep().deleted, 1u) << Told().detail;
   EXPECT_EQ(Read(claim).body.find("collect-after"), std::string::npos);
-}
-
-// `create` takes over what was left, before each request of the sweep in turn.
-TEST(SweepBesideCreateTest, WhatIsTakenOverIsNotSwept) {
-  struct W : SweepTest {
-    void TestBody() override {}
-    int made_at = -1;
-    bool Run(int n) {
-      LoseMaster();
-      LoseDriver();
-      kubernetes_.Settle();
-      const ClusterId spark{"lab", "oshinko-cluster", "spark"};
-      auto objects = ReadClusterFile("c.yaml", R"(
-apiVersion: apps/v1
-kind: StatefulSet
-metadata: {name: spark-s}
-spec:
-  replicas: 1
-  serviceName: spark
-  selector: {matchLabels: {app: spark-m}}
-  template:
-    metadata: {labels: {app: spark-m, oshinko-type: master}}
-    spec: {containers: [{name: m, image: spark}]}
----
-apiVersion: v1
-kind: Service
-metadata: {name: spark, labels: {oshinko-type: master}}
-spec: {selector: {app: spark-m}, ports: [{port: 7077}]}
----
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: spark-w, labels: {oshinko-type: worker}}
-spec:
-  replicas: 1
-  selector: {matchLabels: {app: spark-w}}
-  template:
-    metadata: {labels: {app: spark-w, oshinko-type: worker}}
-    spec: {containers: [{name: main, image: x}]}
-)",
-                                     spark);
-      EXPECT_TRUE(objects);
-      DriverOutcome made;
-      bool done = false;
-      kubernetes_.on_request = [&, seen = 0](const Request&, const User&) mutable {
-        if (done || ++seen != n) return;
-        done = true;
-        CreateOrder order;
-        order.cluster = spark;
-        order.objects = *objects;
-        order.creator = {"cli", "creator"};
-        order.timeout = std::chrono::seconds(1);
-        order.say = [](const std::string&) {};
-        const DriverTools tools{client_, discovery_, clock_, {}};
-        made = Create(tools, order);
-      };
-      Sweep();
-      kubernetes_.on_request = nullptr;
-      kubernetes_.Settle();
-      if (!done) return false;
-      if (made.exit != DriverExit::kDone) return true;
-      EXPECT_TRUE(Exists("/apis/apps/v1/namespaces/lab/statefulsets/spark-s") && Exists(kWorker) &&
-                  Exists(kService))
-          << "before request " << n << ": " << made.said << "; " << Told().why << " "
-          << Told().detail << " root "
-          << Exists("/apis/apps/v1/namespaces/lab/statefulsets/spark-s") << " worker "
-          << Exists(kWorker) << " service " << Exists(kService);
-      return true;
-    }
-  };
-  for (int n = 1; n < 400; ++n) {
-    W world;
-    if (!world.Run(n)) break;
-  }
 }
 
 // A pod may mount it by the time that the machine wakes.
