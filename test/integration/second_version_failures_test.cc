@@ -186,26 +186,7 @@ TEST_F(FailureCase, Case80DeletedIsSaidWhenItIsSo) {
   api().ReleaseFinalizers("deployments", ns_, kMaster);
 }
 
-// --- 91, 92: holds, and verdicts that last.
-
-TEST_F(FailureCase, Case91ASweepReadsHoldsByBothClocks) {
-  MakeCluster({.root_annotations = {{kOwner, "deployment/bob"}}});
-  MasterPod();
-  // Expired by our own clock, but not by the API server's.
-  api().Annotate("deployments", ns_, kMaster, kHoldUntil, "2025-01-01T12:00:00Z");
-  const std::string path = PathOf("deployments", ns_, kMaster);
-  const JsonDocument root = api().Expect(HttpMethod::kGet, path);
-  Lie slow_clock = Lie::Answer(200, root.root().ToText());
-  const std::size_t date = slow_clock.bytes.find("Date: ");
-  slow_clock.bytes.replace(date, slow_clock.bytes.find("\r\n", date) - date,
-                           "Date: Wed, 01 Jan 2025 11:00:00 GMT");
-  Proxy& proxy = BehindProxy();
-  proxy.LieAbout("GET " + path, slow_clock);
-  EXPECT_NE(Sweep().find("cluster spark kept: held"), std::string::npos);
-  EXPECT_TRUE(IsWhole());
-  proxy.TellTheTruth();
-  EXPECT_NE(Sweep().find("cluster spark deleted: owner-absent"), std::string::npos);
-}
+// --- 92: verdicts that last.
 
 TEST_F(FailureCase, Case92AVerdictThatLastsIsLookedAtSeldom) {
   MakeCluster();
