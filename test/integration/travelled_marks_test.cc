@@ -149,22 +149,5 @@ TEST_F(TravelledMarks, ThatAnUndoBringsBackDoNotDeleteAClusterThatIsInUse) {
   EXPECT_TRUE(Eventually([&] { return Mark("phase").empty() && Mark("condemned-by").empty(); }));
 }
 
-// An undo may restore them with the root's own UID.
-TEST_F(TravelledMarks, OfADeletionThatIsLongPastDoNotHurryAnother) {
-  MakeCluster();
-  MakeDriver();
-  Watcher& watcher = WatchOver("deployment/bob", {"--grace-period=1h"});
-  ASSERT_TRUE(Shows(watcher, "keep: active"));
-  ASSERT_TRUE(Eventually([&] { return !OwnerMark("uid").empty(); }));
-  TextMap marks = MarksOfADeletion();
-  marks["cluster-watcher/deleting-since"] = "2026-01-01T12:00:00Z";
-  api().Delete("deployments", ns_, "bob");
-  ASSERT_TRUE(Shows(watcher, "abandoned: owner-absent"));
-  MarkTheRoot(marks);
-  EXPECT_TRUE(Eventually([&] { return Mark("phase").empty() && Mark("condemned-by").empty(); }));
-  EXPECT_TRUE(DeletesNothing(watcher, "abandoned: owner-absent"));
-  EXPECT_TRUE(IsWhole());
-}
-
 }  // namespace
 }  // namespace cluster_watcher::integration

@@ -745,6 +745,7 @@ TEST_F(DeletionTest, ARootThatAFinalizerHoldsIsDeletedAgainInTheForegroundAndIsA
     last = request.body;
   };
   EXPECT_EQ(Condemn(), Outcome::kDone);
+  EXPECT_LT(clock_.elapsed, minutes(1)) << "that it is a husk is said once it is one";
   ASSERT_EQ(sent.size(), 2u) << "our own pod counts, too";
   EXPECT_GE(sent[1] - sent[0], settings_.settings.operator_grace);
   EXPECT_NE(last.find("Foreground"), std::string::npos) << last;
