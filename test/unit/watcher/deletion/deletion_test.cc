@@ -302,10 +302,11 @@ TEST_F(DeletionTest, WhatFailsInPassingIsListedAgainInTheSamePass) {
 // It isn't known to be empty.
 TEST_F(DeletionTest, AKindThatMayNoLongerBeListedIsWaitedFor) {
   MakeService("s");
-  kubernetes_.on_answer = [this, lists = 0](const Request& request, const User&,
-                                            Response& response) mutable {
-    if (request.target.find("/services?labelSelector") == std::string::npos) return;
-    if (++lists > 1 && clock_.elapsed < seconds(20)) response.status = 403;
+  kubernetes_.on_answer = [this, is_listed = false](const Request& request, const User&,
+                                                    Response& response) mutable {
+    is_listed = is_listed || Is(request, "DELETE", "/services/s");
+    const bool is_list = request.target.find("/services?labelSelector") != std::string::npos;
+    if (is_list && is_listed && clock_.elapsed < seconds(20)) response.status = 403;
   };
   Refuse("DELETE", "/services/s", 500, 0, 1);
   EXPECT_EQ(Condemn(), Outcome::kDone);
