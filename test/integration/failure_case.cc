@@ -53,10 +53,7 @@ void FailureCase::HandTheClusterOver() {
 testing::AssertionResult FailureCase::DeletesNothing(Watcher& watcher, const std::string& verdict) {
   if (auto shown = Shows(watcher, verdict); !shown) return shown;
   const double deletes = watcher.Metric("cluster_watcher_deletes_total");
-  const double polls = watcher.Polls();
-  if (auto polled = Eventually([&] { return watcher.Polls() >= polls + 8; }); !polled) {
-    return testing::AssertionFailure() << "it polls no more";
-  }
+  if (auto polled = PollsOn(watcher); !polled) return polled;
   if (watcher.Verdict() != verdict) {
     return testing::AssertionFailure() << "the verdict has become \"" << watcher.Verdict() << "\"";
   }
@@ -70,8 +67,7 @@ testing::AssertionResult FailureCase::HasNoMarksOfADeletion() {
   std::string left;
   const auto gone = Eventually([&] {
     left.clear();
-    for (const char* mark : {"phase", "reason", "condemned-by", "deleting-since", "deletes-begun",
-                             "first-deletes", "steps-done"}) {
+    for (const char* mark : {"phase", "reason", "condemned-by", "deleting-since", "steps-done"}) {
       if (!Mark(mark).empty()) left += std::string(" ") + mark;
     }
     return left.empty();
@@ -115,17 +111,20 @@ std::string FailureCase::MakeClaimOfAPodThatIsNoMore(const std::string& name) {
   return api().Create("persistentvolumeclaims", ns_, ClaimOf(claim));
 }
 
-void FailureCase::ExpectTheSetToGoWithout(const std::string& claim, const std::string& uid,
-                                          Proxy& proxy) {
+void FailureCase::ExpectTheSetAlone() {
   EXPECT_TRUE(Eventually([&] {
-    return !api().Exists("statefulsets", ns_, kSet) &&
-           api().Names("pods", ns_, "app=" + std::string(kSet)).empty();
-  }));
-  const auto deletes = proxy.PassedOnWith("DELETE " + PathOf("statefulsets", ns_, kSet));
-  ASSERT_FALSE(deletes.empty());
-  EXPECT_NE(deletes.back().body.find(R"("propagationPolicy":"Orphan")"), std::string::npos);
-  EXPECT_EQ(api().Uid("persistentvolumeclaims", ns_, claim), uid);
-  EXPECT_FALSE(IsOwned("persistentvolumeclaims", claim)) << "the garbage collector may take it";
+    const auto members = Members();
+    return std::all_of(members.begin(), members.end(), [](const std::string& member) {
+      return member.find(std::string("/") + kSet) != std::string::npos;
+    });
+  })) << testing::PrintToString(Members());
+  EXPECT_EQ(api().Names("pods", ns_, "app=" + std::string(kSet)).size(), 1u);
+  EXPECT_NE(api().Uid("persistentvolumeclaims", ns_, ClaimOfSet(0)), "");
+  const auto notes = Told("ClusterDeleted");
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_NE(notes.front().find(std::string("statefulset.apps/") + kSet + ": "), std::string::npos)
+      << notes.front();
+  EXPECT_TRUE(Warns(notes.front()));
 }
 
 std::string FailureCase::OwnedBy(const std::string& plural, const std::string& kind,
@@ -142,15 +141,25 @@ std::string FailureCase::MakeKept(const std::string& name, const std::string& ow
   return api().Create("configmaps", ns_, ConfigMapOf(kept));
 }
 
-void FailureCase::ExpectToOutlive(const std::string& owner, const std::string& name,
-                                  const std::string& uid) {
-  EXPECT_TRUE(Eventually([&] {
-    return !api().Exists("deployments", ns_, owner) &&
-           api().Names("replicasets", ns_, "app=" + owner).empty() &&
-           api().Names("pods", ns_, "app=" + owner).empty();
-  }));
-  EXPECT_EQ(api().Uid("configmaps", ns_, name), uid);
-  EXPECT_FALSE(IsOwned("configmaps", name)) << "the garbage collector may take it";
+Watcher& FailureCase::Command(std::vector<std::string> arguments, const std::string& pod) {
+  const auto program = std::find(arguments.begin(), arguments.end(), "--");
+  arguments.insert(program, {"-n", ns_, "--kubeconfig=" + kubeconfig()});
+  std::vector<std::string> environment;
+  if (!pod.empty()) environment = {"POD_NAME=" + pod, "POD_NAMESPACE=" + ns_};
+  return Run(arguments, environment);
+}
+
+std::string FailureCase::Sweep() {
+  Watcher& sweep =
+      Command({"sweep", "--startup-grace=500ms", "--grace-period=500ms", "--poll-interval=100ms"});
+  EXPECT_EQ(sweep.WaitForExit(std::chrono::seconds(60)), 0) << sweep.Log();
+  return sweep.Output();
+}
+
+std::string FailureCase::DriversPod() {
+  std::vector<std::string> pods;
+  EXPECT_TRUE(Eventually([&] { return (pods = api().Names("pods", ns_, "app=bob")).size() == 1; }));
+  return pods.empty() ? "" : pods.front();
 }
 
 JsonDocument FailureCase::RecordedOwner() {

@@ -49,16 +49,23 @@ class FailureCase : public IntegrationTest {
   static std::string ClaimOfSet(int ordinal);
   // Makes such a claim of an ordinal that was scaled away: its controller looks at it no more.
   std::string MakeClaimOfAPodThatIsNoMore(const std::string& name);
-  // kSet goes with its pod, but was deleted so that it let go of this claim.
-  void ExpectTheSetToGoWithout(const std::string& claim, const std::string& uid, Proxy& proxy);
+
+  // Nothing is left of the cluster but kSet, its pod and its claims, and the Event says so.
+  void ExpectTheSetAlone();
 
   // The JSON of an ownerReference to an object of apps/v1.
   std::string OwnedBy(const std::string& plural, const std::string& kind, const std::string& name,
                       bool controls = false);
   // Makes a ConfigMap of the cluster that is to be kept, although the Deployment `owner` owns it.
   std::string MakeKept(const std::string& name, const std::string& owner);
-  // The Deployment goes with its pods, and nobody will collect the ConfigMap.
-  void ExpectToOutlive(const std::string& owner, const std::string& name, const std::string& uid);
+
+  // Starts a command, with the test's namespace and kubeconfig; everything behind "--" is its
+  // program. `pod` is the one that it runs in, empty for none.
+  Watcher& Command(std::vector<std::string> arguments, const std::string& pod = "");
+  // Sweeps the namespace. Returns what is printed.
+  std::string Sweep();
+  // The driver's only pod, "bob-…".
+  std::string DriversPod();
 
   // The mark of the owner; null if there is none.
   JsonDocument RecordedOwner();

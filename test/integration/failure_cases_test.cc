@@ -76,6 +76,7 @@ TEST_F(FailureCase, Case16AnApiThatIsBrokenBlocksNothingElse) {
   InstallKind("rayclusters.ray.io");
   InstallKind("widgets.example.com");
   MakeCluster();
+  MakeMember("held", true);
   MakeDriver();
   Proxy& proxy = BehindProxy();
   proxy.LieAbout("GET /apis/ray.io/", Lie::Answer(503, "service unavailable\n", "text/plain"));
@@ -87,7 +88,9 @@ TEST_F(FailureCase, Case16AnApiThatIsBrokenBlocksNothingElse) {
   api().Delete("deployments", ns_, "bob");
   ASSERT_TRUE(Shows(watcher, "keep: unknown")) << "there may be drivers of that group";
   proxy.TellTheTruth();
+  ASSERT_TRUE(Reaches(watcher, "deleting"));
   proxy.LieAbout("GET /apis/example.com/", Lie::Answer(503, "service unavailable\n", "text/plain"));
+  Release();
   EXPECT_TRUE(Finishes(watcher));
 }
 

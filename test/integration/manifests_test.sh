@@ -95,9 +95,20 @@ one_a_line() {
     for verb in $verbs; do echo "$resource $verb"; done
   done | LC_ALL=C sort -u
 }
+# Kinds that only drivers can be of, by GROUP/VERSION:KIND and plural.
+drivers=(sparkoperator.k8s.io/v1beta2:SparkApplication sparkoperator.k8s.io/v1beta2:ScheduledSparkApplication
+  ray.io/v1:RayJob ray.io/v1:RayCronJob argoproj.io/v1alpha1:Workflow argoproj.io/v1alpha1:CronWorkflow
+  argoproj.io/v1alpha1:Rollout jobset.x-k8s.io/v1alpha2:JobSet kubernetes.dask.org/v1:DaskJob)
+# plural_of DRIVER: "rayjobs.ray.io"
+plural_of() { tr '[:upper:]' '[:lower:]' <<<"${1#*:}s.${1%/*}"; }
+readable_drivers() {
+  local driver
+  for driver in "${drivers[@]}"; do echo "$(plural_of "$driver") get list"; done
+}
+
 # Written apart from the Role, so that a change of the Role must be intended.
 intended() {
-  one_a_line <<'PERMISSIONS'
+  { readable_drivers && cat; } <<'PERMISSIONS' | one_a_line
 deployments.apps get list watch patch delete
 replicasets.apps get list watch patch delete
 statefulsets.apps get list watch patch delete
@@ -137,6 +148,7 @@ intended_for_sweep() {
       echo "$kind list delete"
     done
     printf '%s\n' {daemonsets.apps,cronjobs.batch}' get list delete'
+    readable_drivers
     printf '%s\n' 'events.events.k8s.io create' 'namespaces get' 'guard.cluster-watcher brake'
   } | one_a_line
 }
@@ -465,6 +477,10 @@ all_kinds() {
   object batch/v1 CronJob user '{"schedule": "0 0 1 1 *", "suspend": true, "jobTemplate":
     {"spec": {"template": {"spec": '"$once"'}}}}'
   object batch/v1 Job user '{"template": {"spec": '"$once"'}}' "$uses" CronJob user cronjob
+  for kind in "${drivers[@]}"; do
+    object "${kind%:*}" "${kind#*:}" user '{}'
+    object v1 Pod "user-$(plural_of "$kind")" "$always" "$uses" "${kind#*:}" user "$(plural_of "$kind")"
+  done
 
   roots=(replicaset statefulset replicationcontroller job pod deploymentconfig raycluster
     daskcluster flinkdeployment)
@@ -491,6 +507,10 @@ all_kinds() {
   kubectl -n kinds delete cronjob/user >/dev/null
   check "so does a pod, whose controller is asked for" within 60 has_got daemonsets.apps
   kubectl -n kinds delete daemonset/user >/dev/null
+  for kind in $(printf '%s\n' "${drivers[@]}" | while read -r kind; do plural_of "$kind"; done | LC_ALL=C sort); do
+    check "a pod of one of the $kind" within 60 has_got "$kind"
+    kubectl -n kinds delete "pod/user-$kind" --grace-period=0 --force >/dev/null 2>&1
+  done
   check "without them a statefulset as the master root goes too" \
     within 120 gone kinds oshinko-cluster=statefulset "$foreign"
   check "its claim stays" exists kinds pvc/data-statefulset-0
@@ -510,6 +530,10 @@ foreign_kind routes route.openshift.io v1 Route
 foreign_kind rayclusters ray.io v1 RayCluster
 foreign_kind daskclusters kubernetes.dask.org v1 DaskCluster
 foreign_kind flinkdeployments flink.apache.org v1beta1 FlinkDeployment
+for driver in "${drivers[@]}"; do
+  group_version=${driver%:*} plural=$(plural_of "$driver")
+  foreign_kind "${plural%%.*}" "${group_version%/*}" "${group_version#*/}" "${driver#*:}"
+done
 the_example
 the_sweep
 the_drivers_example

@@ -34,10 +34,10 @@ TEST_F(OwnerGone, DeletedInTheBackgroundTheClusterGoesAndEventsTellIt) {
   EXPECT_TRUE(StopsWell(watcher));
 }
 
-TEST_F(OwnerGone, DeletedInTheForegroundTheClusterGoesInTheForeground) {
+TEST_F(OwnerGone, DeletedInTheForegroundTheClusterGoes) {
   MakeCluster();
   MakeDriver();
-  Watcher& watcher = WatchOver("deployment/bob", {"--propagation=foreground"});
+  Watcher& watcher = WatchOver("deployment/bob");
   ASSERT_TRUE(Shows(watcher, "keep: active"));
   api().Delete("deployments", ns_, "bob", "Foreground");
   ASSERT_TRUE(Finishes(watcher));
@@ -66,7 +66,6 @@ TEST_F(OwnerGone, TheMarksAreWrittenInTheirOrder) {
       return std::string(marks["cluster-watcher/" + name].AsString().value_or(""));
     };
     std::string state = event.root()["type"].AsString() == "DELETED" ? "gone" : mark("phase");
-    if (mark("deletes-begun") == "true" && state == "deleting") state = "begun";
     if (state == "condemned" || state == "deleting") {
       EXPECT_EQ(mark("reason"), "owner-absent");
       EXPECT_EQ(mark("condemned-by"), by);
@@ -75,7 +74,7 @@ TEST_F(OwnerGone, TheMarksAreWrittenInTheirOrder) {
     }
     if (!state.empty() && (states.empty() || states.back() != state)) states.push_back(state);
   }
-  EXPECT_EQ(states, (std::vector<std::string>{"condemned", "deleting", "begun", "gone"}));
+  EXPECT_EQ(states, (std::vector<std::string>{"condemned", "deleting", "gone"}));
 }
 
 TEST_F(OwnerGone, WhileItsOrphanedPodsRunTheClusterStays) {

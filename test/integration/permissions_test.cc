@@ -32,7 +32,7 @@ std::string Rules(const std::string& services) {
        "verbs": ["list", "delete"]},
       {"apiGroups": ["policy"], "resources": ["poddisruptionbudgets"],
        "verbs": ["list", "delete"]},
-      {"apiGroups": [""], "resources": ["persistentvolumeclaims"], "verbs": ["list"]},
+      {"apiGroups": [""], "resources": ["persistentvolumeclaims"], "verbs": ["list", "patch"]},
       {"apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create"]},
       {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get"]},
       {"apiGroups": ["apps.openshift.io", "route.openshift.io", "ray.io", "kubernetes.dask.org",

@@ -181,9 +181,9 @@ TEST_F(WrongUsage, OfFlagsIsNamedAllAtOnce) {
   WriteWhole(broken, "{]");
   for (const Wrong& wrong : {
            Wrong{{"--poll-interval=1ms"}, {}, {"--poll-interval", "1ms", "100ms"}},
-           Wrong{{"--confirmations=0", "--owner=a/b/c", "--propagation=orphan"},
+           Wrong{{"--confirmations=0", "--owner=a/b/c", "--volumes=some"},
                  {},
-                 {"--confirmations", "--owner", "--propagation", "orphan"}},
+                 {"--confirmations", "--owner", "--volumes", "some"}},
            Wrong{{"--observe=x"}, {}, {"--observe", "poll", "watch"}},
            Wrong{{"--grace-period=tomorrow"}, {}, {"--grace-period", "tomorrow"}},
            Wrong{{"--delete-deadline=25h"}, {}, {"--delete-deadline", "25h"}},

@@ -190,7 +190,11 @@ TEST_F(Steps, ThatAreDoneAfterTheMembersAreNotRunAgainByWhoResumes) {
   Answer("drain", 200);
   Answer("report", 200);
   LetHang("thank");
+  MakeDriver();
   Watcher& killed = WatchOver("deployment/bob");
+  ASSERT_TRUE(Shows(killed, "keep: active"));
+  ASSERT_TRUE(Eventually([&] { return !OwnerMark("uid").empty(); }));
+  api().Delete("deployments", ns_, "bob");
   ASSERT_TRUE(Asks({"drain", "report", "thank"}));
   ASSERT_TRUE(Eventually([&] { return Mark("steps-done").find("report") != std::string::npos; }));
   ASSERT_EQ(killed.Stop(SIGKILL), -SIGKILL);

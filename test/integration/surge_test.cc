@@ -34,7 +34,8 @@ class Surge : public IntegrationTest {
       pods = api().Names("pods", ns_, "app=" + MasterOf(number));
       return pods.size() == 1;
     }));
-    flags.insert(flags.begin(), {"--owner=deployment/" + DriverOf(number), "--poll-interval=1s"});
+    flags.insert(flags.begin(), {"--owner=deployment/" + DriverOf(number), "--poll-interval=1s",
+                                "--operator-grace=1s"});
     return WatchAs(pods.empty() ? "" : pods.front(), std::move(flags));
   }
   std::optional<WallTime> TimeMark(int number, const std::string& mark) {

@@ -1,4 +1,4 @@
-// The watcher is told to stop while it watches: --on-termination.
+// The watcher is told to stop: it leaves what it hasn't begun to delete.
 #include <signal.h>
 
 #include <algorithm>
@@ -64,23 +64,12 @@ class Termination : public IntegrationTest {
   std::string pod_;
 };
 
-TEST_F(Termination, FinishesWhereTheClusterIsTakenDownByHandAndTheDriverIsGone) {
+TEST_F(Termination, LeavesAClusterThatIsTakenDownByHand) {
   Watcher& watcher = WatchOnANode();
-  api().Delete("deployments", ns_, "bob");
-  EXPECT_TRUE(Eventually([&] { return api().Names("pods", ns_, "app=bob").empty(); }));
+  LoseTheDriver();
   TakeDownTheMaster();
   EXPECT_EQ(watcher.Stop(SIGTERM), 0);
-  EXPECT_FALSE(api().Exists("deployments", ns_, "spark-w"));
-  EXPECT_FALSE(api().Exists("services", ns_, "spark"));
-  EXPECT_FALSE(api().Exists("configmaps", ns_, "spark-config"));
-}
-
-TEST_F(Termination, LeavesAClusterWhoseDriverLives) {
-  Watcher& watcher = WatchOnANode();
-  TakeDownTheMaster();
-  EXPECT_EQ(watcher.Stop(SIGTERM), 0);
-  EXPECT_TRUE(api().Exists("deployments", ns_, "spark-w"));
-  EXPECT_TRUE(api().Exists("services", ns_, "spark"));
+  EXPECT_TRUE(HasItsMembers());
 }
 
 TEST_F(Termination, LeavesAClusterWhoseMasterRootIsThere) {
@@ -89,14 +78,6 @@ TEST_F(Termination, LeavesAClusterWhoseMasterRootIsThere) {
   EXPECT_TRUE(Shows(watcher, "abandoned: owner-absent"));
   EXPECT_EQ(watcher.Stop(SIGTERM), 0);
   EXPECT_TRUE(IsWhole());
-}
-
-TEST_F(Termination, LeavesWhatItIsToldToLeave) {
-  Watcher& watcher = WatchOnANode({"--on-termination=leave"});
-  api().Delete("deployments", ns_, "bob");
-  TakeDownTheMaster();
-  EXPECT_EQ(watcher.Stop(SIGTERM), 0);
-  EXPECT_TRUE(api().Exists("deployments", ns_, "spark-w"));
 }
 
 TEST_F(Termination, EndsAtOnceWhereThereIsNothingToDo) {
@@ -128,41 +109,6 @@ TEST_F(Termination, LeavesAClusterWhosePodIsEvictedWhileTheDriverIsGone) {
   EXPECT_TRUE(IsWhole());
 }
 
-TEST_F(Termination, LeavesAClusterWhosePodIsGoneWhenItIsTold) {
-  MakeCluster();  // without a node, an evicted pod is gone at once
-  MakeDriver();
-  Watcher& watcher = WatchIt();
-  LoseTheDriver();
-  Evict();
-  ASSERT_TRUE(Eventually([&] { return !api().Exists("pods", ns_, pod_); }));
-  EXPECT_EQ(watcher.Stop(SIGTERM), 0);
-  EXPECT_TRUE(IsWhole());
-}
-
-TEST_F(Termination, LeavesAClusterWhoseMasterIsRolledOut) {
-  MakeClusterOnANode();
-  api().Patch("deployments", ns_, kMaster,
-              R"({"spec": {"strategy": {"type": "Recreate", "rollingUpdate": null}}})");
-  Watcher& watcher = WatchIt();
-  LoseTheDriver();
-  api().Patch("deployments", ns_, kMaster, R"({"spec": {"template": {"metadata": {
-      "annotations": {"test.example/revision": "2"}}}}})");
-  ASSERT_TRUE(Eventually([&] { return IsTerminating(); }));
-  EXPECT_EQ(watcher.Stop(SIGTERM), 0);
-  EXPECT_TRUE(IsWhole());
-}
-
-TEST_F(Termination, LeavesAClusterWhoseMasterRootIsReplacedByForce) {
-  Watcher& watcher = WatchOnANode();
-  LoseTheDriver();
-  TakeDownTheMaster();
-  ASSERT_TRUE(Eventually([&] { return !api().Exists("deployments", ns_, kMaster); }));
-  api().Create("deployments", ns_,
-               DeploymentOf({Labelled(kMaster, "master"), 1, Labelled("", "master").labels}));
-  EXPECT_EQ(watcher.Stop(SIGTERM), 0);
-  EXPECT_TRUE(HasItsMembers());
-}
-
 // A pod deleted by force is gone without a signal.
 TEST_F(Termination, AWatcherWhosePodIsGoneEndsByItselfAndLeavesEverything) {
   MakeCluster();
@@ -175,32 +121,6 @@ TEST_F(Termination, AWatcherWhosePodIsGoneEndsByItselfAndLeavesEverything) {
   EXPECT_EQ(watcher.WaitForExit(), 0);
   EXPECT_GE(watcher.LinesWith(pod), 1u);
   EXPECT_TRUE(IsWhole());
-}
-
-// How much longer than at leisure, 20 ms, a request takes on this machine just now: 1 to 5 times.
-int Busyness(Api& api, const std::string& ns) {
-  using std::chrono::steady_clock;
-  steady_clock::duration slowest{};
-  for (int i = 0; i < 20; ++i) {
-    const auto began = steady_clock::now();
-    api.Exists("serviceaccounts", ns, "default");
-    slowest = std::max(slowest, steady_clock::now() - began);
-  }
-  return static_cast<int>(std::clamp<std::int64_t>(slowest / std::chrono::milliseconds(20), 1, 5));
-}
-
-TEST_F(Termination, DeletesTwentyMembersInTheTwoSecondsThatASidecarGets) {
-  MakeClusterOnANode();
-  for (int i = 0; i < 20; ++i) MakeMember("member-" + std::to_string(i));
-  Watcher& watcher = WatchIt();
-  LoseTheDriver();
-  TakeDownTheMaster();
-  const std::chrono::seconds gets(2 * Busyness(api(), ns_));
-  if (!watcher.Stop(SIGTERM, gets)) watcher.Stop(SIGKILL);
-  EXPECT_FALSE(api().Exists("deployments", ns_, "spark-w"));
-  for (const std::string& member : Members()) {
-    EXPECT_EQ(member.find("member-"), std::string::npos) << member;
-  }
 }
 
 // The watcher is told to stop during one of its writes.

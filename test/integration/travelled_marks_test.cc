@@ -18,8 +18,7 @@ class TravelledMarks : public IntegrationTest {
             {"cluster-watcher/phase", "deleting"},
             {"cluster-watcher/reason", "owner-absent"},
             {"cluster-watcher/condemned-by", "spark-m-gone/af92d6ae-0000-4000-8000-000000000000"},
-            {"cluster-watcher/deleting-since", now},
-            {"cluster-watcher/deletes-begun", "true"}};
+            {"cluster-watcher/deleting-since", now}};
   }
   void TakeMarksOff() {
     std::string nulls;
@@ -34,7 +33,7 @@ class TravelledMarks : public IntegrationTest {
   // Returns the master's ReplicaSet with the deletion's marks.
   std::string MarkedReplicaSet() {
     for (const std::string& name : api().Names("replicasets", ns_, "app=" + std::string(kMaster))) {
-      if (MarkOf("replicasets", name, "deletes-begun") == "true") return name;
+      if (MarkOf("replicasets", name, "phase") == "deleting") return name;
     }
     return "";
   }
@@ -43,12 +42,9 @@ class TravelledMarks : public IntegrationTest {
     const auto pods = api().Names("pods", ns_, "app=" + std::string(kMaster));
     return pods.size() == 1 && pods.front().starts_with(set + "-");
   }
-  testing::AssertionResult PollsOn(Watcher& watcher, const std::string& verdict) {
+  testing::AssertionResult DeletesNothing(Watcher& watcher, const std::string& verdict) {
     if (auto shown = Shows(watcher, verdict); !shown) return shown;
-    const double polls = watcher.Polls();
-    if (auto polled = Eventually([&] { return watcher.Polls() >= polls + 8; }); !polled) {
-      return polled;
-    }
+    if (auto polled = PollsOn(watcher); !polled) return polled;
     if (watcher.Metric("cluster_watcher_deletes_total") != 0 || watcher.Phase() != "watching") {
       return testing::AssertionFailure() << "it deletes";
     }
@@ -76,13 +72,12 @@ TEST_F(TravelledMarks, OnAReplicaSetThatHasBecomeTheRootCountForNothing) {
     return !api().Exists("deployments", ns_, kMaster) && object &&
            !object->root()["metadata"]["ownerReferences"].Exists();
   }));
-  ASSERT_EQ(MarkOf("replicasets", set, "deletes-begun"), "true");
+  ASSERT_EQ(MarkOf("replicasets", set, "phase"), "deleting");
   Watcher& watcher = WatchOver("deployment/bob");
-  EXPECT_TRUE(PollsOn(watcher, "keep: active"));
+  EXPECT_TRUE(DeletesNothing(watcher, "keep: active"));
   EXPECT_TRUE(Eventually([&] {
     return MarkOf("replicasets", set, "root-uid") == api().Uid("replicasets", ns_, set) &&
-           MarkOf("replicasets", set, "phase").empty() &&
-           MarkOf("replicasets", set, "deletes-begun").empty();
+           MarkOf("replicasets", set, "phase").empty();
   }));
   api().Delete("deployments", ns_, "bob");
   EXPECT_TRUE(Finishes(watcher));
@@ -91,8 +86,7 @@ TEST_F(TravelledMarks, OnAReplicaSetThatHasBecomeTheRootCountForNothing) {
 TEST_F(TravelledMarks, InAManifestFromWhichTheRootIsMadeAgainCountForNothing) {
   MakeCluster();
   MakeDriver();
-  TextMap marks = MarksOfADeletion();
-  marks["cluster-watcher/app-status"] = "completed";
+  const TextMap marks = MarksOfADeletion();
   api().Delete("deployments", ns_, kMaster, "Foreground");
   // Its pod as well, or the watcher may be started in that.
   ASSERT_TRUE(Eventually([&] {
@@ -103,10 +97,9 @@ TEST_F(TravelledMarks, InAManifestFromWhichTheRootIsMadeAgainCountForNothing) {
   const std::string uid = MakeMasterAgain(marks);
   ASSERT_NE(uid, marks.at("cluster-watcher/root-uid"));
   Watcher& watcher = WatchOver("deployment/bob");
-  EXPECT_TRUE(PollsOn(watcher, "keep: active"));
+  EXPECT_TRUE(DeletesNothing(watcher, "keep: active"));
   EXPECT_TRUE(Eventually([&] { return Mark("root-uid") == uid; }));
-  for (const char* mark :
-       {"phase", "reason", "condemned-by", "deleting-since", "deletes-begun", "app-status"}) {
+  for (const char* mark : {"phase", "reason", "condemned-by", "deleting-since"}) {
     EXPECT_EQ(Mark(mark), "") << mark;
   }
   api().Delete("deployments", ns_, "bob");
@@ -117,16 +110,9 @@ TEST_F(TravelledMarks, InAManifestFromWhichTheRootIsMadeAgainCountForNothing) {
 TEST_F(TravelledMarks, ThatAnUndoBringsBackDoNotDeleteAClusterThatIsInUse) {
   MakeCluster();
   MakeDriver();
-  TextMap marks = MarksOfADeletion();
-  marks.erase("cluster-watcher/deletes-begun");  // it was spared at the last look
-  MarkTheRoot(marks);
+  MarkTheRoot(MarksOfADeletion());
   std::string set;
-  ASSERT_TRUE(Eventually([&] {
-    for (const std::string& name : api().Names("replicasets", ns_, "app=" + std::string(kMaster))) {
-      if (MarkOf("replicasets", name, "phase") == "deleting") set = name;
-    }
-    return !set.empty();
-  }));
+  ASSERT_TRUE(Eventually([&] { return !(set = MarkedReplicaSet()).empty(); }));
   TakeMarksOff();
   const auto set_template = [&](const std::string& content) {
     api().Expect(HttpMethod::kPatch, PathOf("deployments", ns_, kMaster), content,
@@ -159,26 +145,8 @@ TEST_F(TravelledMarks, ThatAnUndoBringsBackDoNotDeleteAClusterThatIsInUse) {
   EXPECT_TRUE(StopsWell(watcher));
   ASSERT_TRUE(Eventually([&] { return RunsThe(set); }));
   Watcher& next = WatchOver("deployment/bob");
-  EXPECT_TRUE(PollsOn(next, "keep: active"));
+  EXPECT_TRUE(DeletesNothing(next, "keep: active"));
   EXPECT_TRUE(Eventually([&] { return Mark("phase").empty() && Mark("condemned-by").empty(); }));
-}
-
-// An undo may restore them with the root's own UID.
-TEST_F(TravelledMarks, OfADeletionThatIsLongPastDoNotHurryAnother) {
-  MakeCluster();
-  MakeDriver();
-  Watcher& watcher = WatchOver("deployment/bob", {"--grace-period=1h"});
-  ASSERT_TRUE(Shows(watcher, "keep: active"));
-  ASSERT_TRUE(Eventually([&] { return !OwnerMark("uid").empty(); }));
-  TextMap marks = MarksOfADeletion();
-  marks.erase("cluster-watcher/deletes-begun");
-  marks["cluster-watcher/deleting-since"] = "2026-01-01T12:00:00Z";
-  api().Delete("deployments", ns_, "bob");
-  ASSERT_TRUE(Shows(watcher, "abandoned: owner-absent"));
-  MarkTheRoot(marks);
-  EXPECT_TRUE(Eventually([&] { return Mark("phase").empty() && Mark("condemned-by").empty(); }));
-  EXPECT_TRUE(PollsOn(watcher, "abandoned: owner-absent"));
-  EXPECT_TRUE(IsWhole());
 }
 
 }  // namespace

@@ -362,7 +362,8 @@ bool Deletion::SendRoot() {
 
 Deletion::Outcome Deletion::AwaitGone(MonotonicTime deadline, const std::stop_token& stop) {
   if (tools_.until == Until::kAccepted) return Outcome::kDone;
-  MonotonicTime foreground_at = tools_.clock.Now() + tools_.settings->operator_grace;
+  const MonotonicTime held_at = tools_.clock.Now() + tools_.settings->operator_grace;
+  MonotonicTime foreground_at = held_at;
   while (!stop.stop_requested()) {
     tools_.turn({});
     const RootState state = ReadRoot();
@@ -373,14 +374,14 @@ Deletion::Outcome Deletion::AwaitGone(MonotonicTime deadline, const std::stop_to
     if (state == RootState::kTerminating) {
       if (auto why = WhyEnded()) return *why;
     }
-    const bool is_held = state == RootState::kTerminating && tools_.clock.Now() >= foreground_at;
+    const bool is_held = state == RootState::kTerminating && tools_.clock.Now() >= held_at;
     if (is_held && is_last && !pods->own_runs) {
       NameHusk();
       // Its name can't be used again.
       if (tools_.until != Until::kAllGone) return Outcome::kDone;
     }
     // A finalizer holds it, so nothing of what it owns is collected in the background.
-    if (is_held && pods) {
+    if (is_held && pods && tools_.clock.Now() >= foreground_at) {
       deletes_.Send({&root_.object()}, PropagationPolicy::kForeground);
       foreground_at = tools_.clock.Now() + kBetweenForegroundDeletes;
     }
@@ -409,7 +410,8 @@ std::optional<Deletion::Pods> Deletion::ReadPods() {
                  (prepared_ && prepared_->survivors.held_back.contains(member));
         };
         const bool is_left = IsKept(*meta) || stays(meta->uid) ||
-                             (controller != nullptr && stays(controller->uid));
+                             (controller != nullptr && stays(controller->uid)) ||
+                             survivors_.IsAnothers(*meta, root_.object(), memory_);
         if (!is_left) ++found.others;
       },
       RepeatedReads(tools_));

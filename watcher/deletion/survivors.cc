@@ -131,6 +131,20 @@ void Survivors::SettleClaim(Search& search, const KubeObject& claim) {
                                                        WithoutOwnersPatch(claim.meta, going)));
 }
 
+bool Survivors::IsAnothers(const ObjectMeta& object, const KubeObject& root,
+                           DeletionMemory& memory) {
+  const MemberListing::Listed none;
+  Search search{none, &root, memory, ObjectsByUid(none.objects)};
+  const ObjectMeta* at = &object;
+  for (int i = 0; i < kLongestChain && at != nullptr; ++i) {
+    if (at->uid == root.meta.uid || memory.MemberOf(at->uid) != nullptr) return false;
+    const OwnerReference* controller = at->Controller();
+    if (controller == nullptr) return true;
+    at = Above(search, *controller);
+  }
+  return false;
+}
+
 bool Survivors::LeadsTo(Search& search, const ObjectMeta& object, int depth) {
   const auto& owners = object.owner_references();
   return std::any_of(owners.begin(), owners.end(), [&](const OwnerReference& owner) {

@@ -40,6 +40,10 @@ class Survivors {
   // `memory` learns which claims are of the cluster's StatefulSets. Nothing is written.
   Found Find(const MemberListing::Listed& listed, const KubeObject* root, DeletionMemory& memory);
 
+  // Whether `object` stays although it is of the cluster: neither it nor what controls it is the
+  // root or a member, or gone itself.
+  bool IsAnothers(const ObjectMeta& object, const KubeObject& root, DeletionMemory& memory);
+
  private:
   struct Search;
   bool LeadsTo(Search& search, const ObjectMeta& object, int depth);

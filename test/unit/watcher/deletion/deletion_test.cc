@@ -302,9 +302,11 @@ TEST_F(DeletionTest, WhatFailsInPassingIsListedAgainInTheSamePass) {
 // It isn't known to be empty.
 TEST_F(DeletionTest, AKindThatMayNoLongerBeListedIsWaitedFor) {
   MakeService("s");
-  kubernetes_.on_answer = [this](const Request& request, const User&, Response& response) {
-    if (request.target.find("/services?labelSelector") == std::string::npos) return;
-    if (Deletes() > 0 && clock_.elapsed < seconds(20)) response.status = 403;
+  kubernetes_.on_answer = [this, is_listed = false](const Request& request, const User&,
+                                                    Response& response) mutable {
+    is_listed = is_listed || Is(request, "DELETE", "/services/s");
+    const bool is_list = request.target.find("/services?labelSelector") != std::string::npos;
+    if (is_list && is_listed && clock_.elapsed < seconds(20)) response.status = 403;
   };
   Refuse("DELETE", "/services/s", 500, 0, 1);
   EXPECT_EQ(Condemn(), Outcome::kDone);
@@ -325,11 +327,13 @@ TEST_F(DeletionTest, AKindThatIsNoLongerServedHoldsNothingUp) {
 
 TEST_F(DeletionTest, AKindThatIsNotAmongTheResourcesStays) {
   MakeService("s");
+  MakeWorker();
   settings_.settings.resources = {"configmaps"};
   StartWatcher();
   EXPECT_EQ(Condemn(), Outcome::kDone);
   EXPECT_FALSE(MapExists("spark-config"));
   EXPECT_TRUE(Exists(kServices + std::string("/s")));
+  EXPECT_EQ(PodsOf("w"), 1u) << "its end is not waited for";
 }
 
 TEST_F(DeletionTest, AMemberWhoseStatusChangesAfterEachListIsDeleted) {
@@ -788,6 +792,7 @@ TEST_F(DeletionTest, ARootThatAFinalizerHoldsIsDeletedAgainInTheForegroundAndIsA
     last = request.body;
   };
   EXPECT_EQ(Condemn(), Outcome::kDone);
+  EXPECT_LT(clock_.elapsed, minutes(1)) << "that it is a husk is said once it is one";
   ASSERT_EQ(sent.size(), 2u) << "our own pod counts, too";
   EXPECT_GE(sent[1] - sent[0], settings_.settings.operator_grace);
   EXPECT_NE(last.find("Foreground"), std::string::npos) << last;

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "metrics/http/exposition.h"
-#include "probes/owner_kinds.h"
+#include "probes/owner_table.h"
 #include "test/unit/support/fake_transport.h"
 
 namespace cluster_watcher {
@@ -121,7 +121,9 @@ TEST(PermissionsFor, TheDefaultsAreInTheShippedRole) {
     }
   }
   ScopeOfWork work = Work();
-  work.driver_types.push_back(TypeOf("dc"));
+  for (const OwnerKind& kind : kOwnerKinds) {
+    work.driver_types.push_back(*FindBuiltInByName(kind.plural, kind.group));
+  }
   for (const char* foreign : {"dc", "route", "raycluster", "daskcluster", "flinkdeployment"}) {
     work.member_types.push_back(TypeOf(foreign));
   }
