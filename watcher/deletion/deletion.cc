@@ -17,7 +17,7 @@ constexpr Duration kRenewAfter{2'500};
 constexpr Duration kLeftoverPatience{1'000};
 // Past the deadline a kind that can't be listed is asked for once more.
 constexpr int kLeastLatePasses = 2;
-constexpr int kMostRootSends = 3;
+constexpr int kMostRootSends = 2;
 constexpr Duration kBetweenForegroundDeletes = std::chrono::minutes(1);
 constexpr Duration kBetweenReadsOfEnd{500};
 constexpr Duration kBetweenReminders = std::chrono::minutes(1);

@@ -454,7 +454,7 @@ TEST_F(LifeOfAClusterTest, WhatIsNotCondemnedIsConfirmedAnewAndToldOncePerHour) 
   clock_.At(seconds(10), [this] { Delete(kDriver); });
   Run(minutes(50));
   EXPECT_TRUE(Exists(kRoot));
-  EXPECT_GE(tries, 50);
+  EXPECT_GE(tries, 40);
   EXPECT_LE(tries, 100) << "each takes a grace period";
   EXPECT_LE(Count("on Deployment/spark-m"), 4u) << Events();
 }

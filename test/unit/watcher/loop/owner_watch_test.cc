@@ -404,8 +404,8 @@ TEST_F(OwnerWatchTest, AnOwnerThatOthersKeepActiveIsPolled) {
     EXPECT_FALSE(IsLogged("abandoned")) << log_text_.str();
     Delete("/apis/batch/v1/namespaces/lab/jobs/now");
   });
-  At(minutes(20) + seconds(7), [this] { EXPECT_TRUE(IsLogged("abandoned")) << log_text_.str(); });
-  Run(minutes(21));
+  At(minutes(21) + seconds(7), [this] { EXPECT_TRUE(IsLogged("abandoned")) << log_text_.str(); });
+  Run(minutes(22));
   EXPECT_GE(streams_.opened.size(), 2u) << "it was watched";
 }
 
