@@ -241,7 +241,8 @@ bool DriversJudge::IsFree(const Running& of, Version at) {
 
 bool DriversJudge::HasRoot(Version at) {
   const auto is_root = [](const Object& object) {
-    return IsOfType(object, "master") && object.controller_uid.empty() && IsUnmarked(object);
+    const bool is_master = IsOfType(object, "master") || object.name == World::kSecondMaster;
+    return is_master && !object.deleting && object.controller_uid.empty() && IsUnmarked(object);
   };
   return Any("apps", "deployments", at, is_root) || Any("apps", "replicasets", at, is_root) ||
          Any("", "pods", at, is_root);

@@ -266,14 +266,16 @@ bool Judge::IsToGo(const Object& object) const {
 
 // Whether it is a StatefulSet whose claims can't be told.
 bool Judge::MayHoldClaims(const Object& object) const {
-  const std::string_view ailing = world_.plan().ailing == nullptr ? "" : world_.plan().ailing;
   return object.resource->kind == "StatefulSet" &&
-         (ailing == "statefulsets" || ailing == "persistentvolumeclaims");
+         (IsAiling("statefulsets") || IsAiling("persistentvolumeclaims"));
 }
 
 // Checks promise 5.
 void Judge::CheckRootIsLast(const Exchange& exchange) {
   const Plan& plan = world_.plan();
+  std::erase_if(to_be_named_, [&](const auto& one) {
+    return (*exchanges_)[one.first].by->life == exchange.by->life;
+  });
   // Members created after the last listing don't count.
   if (exchange.by->life == last_life_to_delete_root_) return;
   last_life_to_delete_root_ = exchange.by->life;
@@ -391,30 +393,25 @@ void Judge::CheckWhatIsLeft(const Exchange& exchange) {
   }
 }
 
-// Whether it is of a kind that --resources lacks, or that couldn't be listed.
-bool Judge::IsUnlisted(const Object& object) const {
-  const Plan& plan = world_.plan();
-  const std::string& kind = object.resource->kind;
-  if (plan.ailing != nullptr && plan.ailing == object.resource->plural) return true;
-  return plan.all_kinds && kind == "Farm";
+bool Judge::IsAiling(std::string_view plural) const {
+  return world_.plan().ailing != nullptr && plural == world_.plan().ailing;
 }
 
 // Checks promise 5 where people are told that the cluster is deleted.
 void Judge::CheckSaidDeleted(const Exchange& exchange) {
   ++counts_.said_deleted;
-  const auto skew = world_.plan().skew;
+  const Plan& plan = world_.plan();
+  const auto skew = plan.skew;
   const WallTime settled =
       world_.clock().WallNow() - kHoldSlack - (skew < Duration(0) ? -skew : skew);
   for (const ObjectPtr& pod : world_.All("", "pods")) {
     const auto phase = TextOf(Find(pod->body, "status", "phase"));
     const auto created =
         TimeOf(std::string(TextOf(Find(pod->body, "metadata", "creationTimestamp"))));
-    const bool is_of_set = pod->Json().find(R"("kind":"ReplicaSet")") != std::string::npos;
-    bool stays = IsToBeKept(*pod) || (is_of_set && !world_.plan().all_kinds);
+    // What is below a controller that can't be told to be the cluster's is left, and named.
+    bool stays = IsToBeKept(*pod) || Contains(exchange.request.body, "left: pod/" + pod->name);
     for (ObjectPtr above = pod; above != nullptr && !stays;) {
-      // What is below a controller of a kind that isn't listed is left, and named.
-      stays = IsToBeKept(*above) || truth_.HoldsSurvivor(*above) || IsUnlisted(*above) ||
-              MayHoldClaims(*above);
+      stays = IsToBeKept(*above) || truth_.HoldsSurvivor(*above) || MayHoldClaims(*above);
       above = world_.kubernetes().GetStore().FindUid(above->controller_uid);
     }
     if (stays || !IsLabelled(*pod) || phase == "Failed" || phase == "Succeeded" ||
@@ -551,7 +548,8 @@ void Judge::CheckMarks(const Exchange& exchange, const SeenRoot& after) {
   if (after.phase.empty() && !before.phase.empty()) ++counts_.spared;
   if (after.phase.empty() && before.phase == "deleting") {
     const auto& roots = seen_.RecordBefore(exchange).roots;
-    if (!roots.empty() && roots.front().second.phase == "deleting") {
+    const bool is_own = before.condemned_by == exchange.by->Me();
+    if (is_own && !roots.empty() && roots.front().second.phase == "deleting") {
       to_be_told_.push_back(exchange.number);
     }
   }

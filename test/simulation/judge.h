@@ -105,7 +105,7 @@ class Judge final : public Listener {
   bool IsMemberKind(std::string_view plural) const;
   void CheckWhatIsLeft(const Exchange& exchange);
   bool MayHoldClaims(const small_kubernetes::Object& object) const;
-  bool IsUnlisted(const small_kubernetes::Object& object) const;
+  bool IsAiling(std::string_view plural) const;
   void CheckSaidDeleted(const Exchange& exchange);
   template <typename Is>
   const Exchange* LastOf(const Exchange& exchange, Is is_it) const;

@@ -135,6 +135,7 @@ void Truth::NoteRoot() {
   for (const Named& one : named_) {
     if (!named.contains(one)) named_until_[one] = timeline_.Now();
   }
+  if (!named.empty() && !deleting_since_) deleting_since_ = timeline_.Now();
   named_ = std::move(named);
   std::string uid = root == nullptr ? "" : root->uid;
   if (uid != root_uid_) roots_ended_.emplace(std::exchange(root_uid_, uid), version_);
@@ -166,8 +167,16 @@ void Truth::NoteSurvivors() {
   }
   for (const auto& [uid, name] : survivors_) {
     const ObjectPtr object = kubernetes.GetStore().FindUid(uid);
-    if (object == nullptr || object->deleting) lost_ = name + " went";
+    if (object != nullptr && !object->deleting) continue;
+    if (!name.starts_with("the kept") || !IsBlindAtDeadline()) lost_ = name + " went";
   }
+}
+
+// Past the deadline what can't be listed isn't known to be kept.
+bool Truth::IsBlindAtDeadline() const {
+  const Plan& plan = world_.plan();
+  return plan.ailing != nullptr && plan.ailing == std::string("configmaps") && deleting_since_ &&
+         timeline_.Now() >= *deleting_since_ + plan.delete_deadline;
 }
 
 void Truth::NoteHolds(Keepers& now) {

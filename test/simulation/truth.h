@@ -9,6 +9,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -60,6 +61,7 @@ class Truth {
   void NoteHolds(Keepers& now);
   void NoteRoot();
   void NoteSurvivors();
+  bool IsBlindAtDeadline() const;
 
   const Timeline& timeline_;
   World& world_;
@@ -82,6 +84,7 @@ class Truth {
   using Named = std::pair<std::string, std::string>;
   std::set<Named> named_;
   std::map<Named, MonotonicTime> named_until_;
+  std::optional<MonotonicTime> deleting_since_;  // when marks of any deletion were first there
 };
 
 }  // namespace cluster_watcher::simulation

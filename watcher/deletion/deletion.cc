@@ -99,7 +99,7 @@ Deletion::Outcome Deletion::RunPasses(MonotonicTime deadline, bool with_root) {
     tools_.turn({});
     tools_.metrics.SetDeletionDuration(tools_.clock.Now() - began_);
     const bool late = tools_.clock.Now() >= deadline;
-    if (!prepared_) prepared_ = List();
+    if (!prepared_) prepared_ = List(late);
     if (auto why = WhyEnded()) return *why;
     LetGoOfClaims();
     const HeldBack* root_held = WhyRootIsHeldBack();
@@ -109,7 +109,8 @@ Deletion::Outcome Deletion::RunPasses(MonotonicTime deadline, bool with_root) {
       return Outcome::kRootMustStay;
     }
     // Nothing goes as long as the root may have to stay.
-    const bool may_begin = root_held == nullptr || !IsWhole();
+    const bool may_begin = (root_held == nullptr || !IsWhole()) &&
+                           (!read_other_master_ || is_closed_ || late);
     const std::size_t remaining = may_begin ? SendDue(late) : 1;
     policy_ = deletes_.TakePolicy();
     if (!policy_.empty()) return Outcome::kHeld;
@@ -129,7 +130,7 @@ Deletion::Outcome Deletion::RunPasses(MonotonicTime deadline, bool with_root) {
 
 // First what there is, then whose it is: what was listed before the root was found to be ours is of
 // this cluster.
-Deletion::Prepared Deletion::List() {
+Deletion::Prepared Deletion::List(bool late) {
   root_read_.reset();
   MemberListing::Listed listed = listing_.List(RepeatedReads(tools_));
   Prepared prepared;
@@ -137,7 +138,7 @@ Deletion::Prepared Deletion::List() {
   prepared.survivors = survivors_.Find(listed, has_root ? &root_.object() : nullptr, memory_);
   if (prepared.survivors.unknown) warn_once_(prepared.survivors.unknown->message);
   prepared.complete = listed.complete;
-  prepared.is_blind = listed.claims_problem && IsTransient(listed.claims_problem->failure);
+  prepared.is_blind = listed.any_fails_in_passing;
   prepared.failed = std::move(listed.failed);
   KubeObjects objects = std::move(listed.objects);
   const auto add = [&](KubeObject claim) {
@@ -150,7 +151,20 @@ Deletion::Prepared Deletion::List() {
     const bool is_of_set = memory_.set_claims.contains(claim.meta.uid);
     if (is_of_set || cluster_.Owns(claim.meta)) add(std::move(claim));
   }
+  if (is_closed_) {
+    std::erase_if(objects, [this](const KubeObject& object) {
+      return memory_.MemberOf(object.meta.uid) == nullptr && !memory_.left.contains(object.meta.uid);
+    });
+  }
+  // Without a root nothing tells whose it is that is made later.
+  is_closed_ = is_closed_ || (read_other_master_ && prepared.complete);
+  auto left_before = memory_.left;
   prepared.members = SortMembers(std::move(objects), memory_);
+  if (!prepared.complete && !late) {
+    // What controls an object may be what could not be listed.
+    memory_.left = std::move(left_before);
+    prepared.members.left.clear();
+  }
   for (const std::string& mistake : prepared.members.mistakes) tools_.log.warn("{}", mistake);
   for (const std::string& left : prepared.members.left) tools_.log.info("left alone: {}", left);
   left_.insert(left_.end(), prepared.members.left.begin(), prepared.members.left.end());
@@ -224,8 +238,8 @@ void Deletion::LetGoOfClaims() {
 }
 
 bool Deletion::CountsAsGone(const KubeObject& object) const {
-  return object.meta.deleting &&
-         (tools_.until == Until::kAccepted || tools_.hurry.stop_requested());
+  return object.meta.deleting && (tools_.until == Until::kAccepted || tools_.gives_up ||
+                                  tools_.hurry.stop_requested());
 }
 
 const HeldBack* Deletion::WhyHeldBack(const KubeObject& object) const {
@@ -350,6 +364,7 @@ Deletion::Outcome Deletion::AwaitGone(MonotonicTime deadline, const std::stop_to
   if (tools_.until == Until::kAccepted) return Outcome::kDone;
   const MonotonicTime held_at = tools_.clock.Now() + tools_.settings->operator_grace;
   MonotonicTime foreground_at = held_at;
+  bool is_named = false;
   while (!stop.stop_requested()) {
     tools_.turn({});
     const RootState state = ReadRoot();
@@ -362,11 +377,12 @@ Deletion::Outcome Deletion::AwaitGone(MonotonicTime deadline, const std::stop_to
     }
     const bool is_held = state == RootState::kTerminating && tools_.clock.Now() >= held_at;
     if (is_held && is_last && !pods->own_runs) {
-      NameHusk();
-      return Outcome::kDone;
+      if (!std::exchange(is_named, true)) NameHusk();
+      // Its name can't be used again.
+      if (tools_.until != Until::kAllGone) return Outcome::kDone;
     }
     // A finalizer holds it, so nothing of what it owns is collected in the background.
-    if (is_held && pods && tools_.clock.Now() >= foreground_at && !WhyEnded()) {
+    if (is_held && pods && tools_.clock.Now() >= foreground_at) {
       deletes_.Send({&root_.object()}, PropagationPolicy::kForeground);
       foreground_at = tools_.clock.Now() + kBetweenForegroundDeletes;
     }
@@ -417,15 +433,18 @@ void Deletion::NameHusk() {
       finalizers.emplace_back(one.AsString().value_or(""));
     }
   }
-  overdue_.push_back(as_seen_.Describe() + ": nothing of it runs, but it is held by " +
-                     (finalizers.empty() ? "a finalizer" : "the finalizer " + Joined(finalizers)) +
-                     ": see to who must take that off");
-  tools_.log.warn("{}", overdue_.back());
+  const std::string husk =
+      as_seen_.Describe() + ": nothing of it runs, but it is held by " +
+      (finalizers.empty() ? "a finalizer" : "the finalizer " + Joined(finalizers)) +
+      ": see to who must take that off";
+  if (std::find(overdue_.begin(), overdue_.end(), husk) != overdue_.end()) return;
+  overdue_.push_back(husk);
+  tools_.log.warn("{}", husk);
 }
 
 bool Deletion::IsAllGone() {
   if (tools_.until != Until::kAllGone) return true;
-  prepared_ = List();
+  prepared_ = List(true);
   const MemberPass& members = prepared_->members;
   std::vector<std::string> names;
   for (const auto* group : {&members.to_delete, &members.leftovers, &members.last}) {
@@ -438,7 +457,7 @@ bool Deletion::IsAllGone() {
 }
 
 std::vector<std::string> Deletion::Rehearse() {
-  prepared_ = List();
+  prepared_ = List(true);
   const MemberPass& members = prepared_->members;
   tools_.metrics.SetMembers(static_cast<std::int64_t>(memory_.listed.size()),
                             static_cast<std::int64_t>(memory_.listed.size()));

@@ -89,12 +89,13 @@ class Deletion {
     Survivors::Found survivors;
     KubeObjects used_again;  // claims that stay, marked since an earlier deletion
     bool complete;
-    bool is_blind;  // claims or StatefulSets fail in passing to be listed: what owns them?
+    bool is_blind;  // a kind fails in passing to be listed: what of it must survive?
     std::vector<std::string> failed;  // why kinds could not be listed
   };
 
   Outcome RunPasses(MonotonicTime deadline, bool with_root);
-  Prepared List();
+  // `late`: what could not be listed isn't waited for any more.
+  Prepared List(bool late);
   // Lets go of claims that stay.
   void LetGoOfClaims();
   RootState ReadRoot();
@@ -148,6 +149,7 @@ class Deletion {
   Pace pace_;
   std::optional<Prepared> prepared_;
   int late_passes_ = 0;
+  bool is_closed_ = false;  // no member is added any more
   MonotonicTime said_{};  // when it was last said what remains
   bool is_taken_ = false;  // a look was taken since what is prepared was listed
   std::vector<std::string> left_;

@@ -112,6 +112,7 @@ void MemberListing::NoteKinds(const MemberKinds& kinds, const std::vector<ApiReq
     }
     const ApiError& error = read[i].error();
     warn_once_(error.message);
+    listed.any_fails_in_passing |= error.failure != ApiFailure::kForbidden;
     const bool tells_of_claims = type == ClaimType() || type == SetType();
     if (tells_of_claims && (!listed.claims_problem || IsTransient(error.failure))) {
       listed.claims_problem = error;

@@ -36,6 +36,7 @@ class MemberListing {
     KubeObjects claims;  // that have a label of a cluster, an owner or a StatefulSet
     std::vector<ClaimingSet> sets;
     std::optional<ApiError> claims_problem;  // why claims or StatefulSets could not be listed
+    bool any_fails_in_passing = false;
     bool complete = true;             // false: a kind could not be listed this time
     std::vector<std::string> failed;  // why kinds could not be listed this time
   };

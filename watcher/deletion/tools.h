@@ -34,8 +34,9 @@ struct Tools {
   // thing may take if that is long.
   std::function<void(Duration may_take)> turn;
   Until until = Until::kGone;
-  // Whether a deletion that comes to nothing is left at its deadline to whoever comes later. Who
-  // has other clusters to see to can't try for ever.
+  // Whether a deletion that comes to nothing is left at its deadline to whoever comes later, and
+  // members that are terminating count as gone. Who has other clusters to see to can't try for
+  // ever.
   bool gives_up = false;
   // Once it is requested, what is terminating is no longer waited for.
   std::stop_token hurry = {};

@@ -302,11 +302,9 @@ TEST_F(DeletionTest, WhatFailsInPassingIsListedAgainInTheSamePass) {
 // It isn't known to be empty.
 TEST_F(DeletionTest, AKindThatMayNoLongerBeListedIsWaitedFor) {
   MakeService("s");
-  kubernetes_.on_answer = [this, is_listed = false](const Request& request, const User&,
-                                                    Response& response) mutable {
-    is_listed = is_listed || Is(request, "DELETE", "/services/s");
-    const bool is_list = request.target.find("/services?labelSelector") != std::string::npos;
-    if (is_list && is_listed && clock_.elapsed < seconds(20)) response.status = 403;
+  kubernetes_.on_answer = [this](const Request& request, const User&, Response& response) {
+    if (request.target.find("/services?labelSelector") == std::string::npos) return;
+    if (Deletes() > 0 && clock_.elapsed < seconds(20)) response.status = 403;
   };
   Refuse("DELETE", "/services/s", 500, 0, 1);
   EXPECT_EQ(Condemn(), Outcome::kDone);
@@ -583,6 +581,52 @@ TEST_F(DeletionTest, AKindThatCannotBeListedUntilTheDeadlineIsNamedInAWarning) {
   EXPECT_GE(clock_.elapsed, minutes(10));
   EXPECT_EQ(LastWord().find("Warning"), 0u) << LastWord();
   EXPECT_NE(LastWord().find("services"), std::string::npos) << LastWord();
+}
+
+// Each list shows one that nobody has sent yet.
+TEST_F(DeletionTest, WhatAControllerMakesAgainEachTimeHoldsTheRootUpUntilTheDeadline) {
+  MakeService("s");
+  kubernetes_.on_answer = [&](const Request& request, const User&, Response&) {
+    if (Is(request, "DELETE", "/services/s")) MakeService("s");
+  };
+  EXPECT_EQ(Condemn(), Outcome::kDone);
+  EXPECT_GE(clock_.elapsed, minutes(10));
+  EXPECT_LT(clock_.elapsed, minutes(12));
+}
+
+TEST_F(DeletionTest, WhatIsBelowWhatCouldNotBeListedIsNotLeft) {
+  MakeWorker();
+  kubernetes_.on_answer = [this](const Request& request, const User&, Response& response) {
+    const bool is_of_pass = Is(request, "GET", "/replicasets?labelSelector") &&
+                            Is(request, "GET", "limit=500");
+    if (is_of_pass && clock_.elapsed < seconds(20)) response.status = 503;
+  };
+  EXPECT_EQ(Condemn(), Outcome::kDone);
+  EXPECT_NE(LastWord(), "");
+  EXPECT_EQ(LastWord().find("its controller"), std::string::npos) << LastWord();
+}
+
+// On a slow API server there is no time for a second one while the evidence is fresh.
+TEST_F(DeletionTest, ARootThatIsAllThereIsGoesByTheFirstDelete) {
+  Delete(kConfig);
+  EXPECT_EQ(Condemn(), Outcome::kDone);
+  EXPECT_EQ(DeletesOf("/spark-m"), 1u);
+}
+
+// One of them may be kept, and owned by whatever goes.
+TEST_F(DeletionTest, WhileAKindFailsToBeListedNothingGoes) {
+  Annotate(kConfig, "keep", "true");
+  Patch(kConfig, R"({"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Service","name":"s",)"
+                 R"("uid":")" + (MakeService("s"), ObjectUid(kServices + std::string("/s"))) +
+                     "\"}]}}");
+  kubernetes_.on_answer = [this](const Request& request, const User&, Response& response) {
+    const bool fails = clock_.elapsed < minutes(2);
+    if (fails && Is(request, "GET", "/configmaps?labelSelector")) response.status = 503;
+  };
+  EXPECT_EQ(Condemn(), Outcome::kDone);
+  EXPECT_TRUE(Exists(kConfig));
+  EXPECT_TRUE(Exists(kServices + std::string("/s")));
+  EXPECT_FALSE(Exists(kRoot));
 }
 
 TEST_F(DeletionTest, TheRootsDeleteIsTriedForEver) {

@@ -632,6 +632,18 @@ TEST_F(ObserverTest, ABareMasterPodIsASecondMasterUntilItHasEnded) {
   }
 }
 
+TEST_F(ObserverTest, WhatKindsMembersAreMayBeUnknown) {
+  small_kubernetes::Resource farms;
+  farms.group = "example.com";
+  farms.version = "v1";
+  farms.plural = "farms";
+  farms.kind = "Farm";
+  kubernetes_.AddKind(farms);
+  settings_.settings.resources = {"farms.example.com"};
+  Refuse("GET", "/apis/example.com/v1", 503);
+  EXPECT_EQ(Verdict(), "unknown");
+}
+
 TEST_F(ObserverTest, AKindThatMayNotBeListedIsNamedAndNothingIsDeletedForWantOfIt) {
   Refuse("GET", "/replicationcontrollers", 403);
   const Decision active = Decide(Look().facts);
