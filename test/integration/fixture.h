@@ -140,7 +140,8 @@ class IntegrationTest : public testing::Test {
   testing::AssertionResult Reaches(Watcher& watcher, const std::string& phase);
   // The watcher is done, and nothing is left of the cluster.
   testing::AssertionResult Finishes(Watcher& watcher);
-  // This many more polls were made; fewer where a verdict lasts, of which they come ever more seldom.
+  // This many more polls were made; fewer where a verdict lasts, of which they come ever more
+  // seldom.
   testing::AssertionResult PollsOn(Watcher& watcher, int polls = 8);
   // After this many more polls the verdict is the same and the cluster is whole.
   testing::AssertionResult Keeps(Watcher& watcher, const std::string& verdict, int polls = 8);

@@ -107,8 +107,7 @@ TEST_F(FailureCase, Case75CreateSeesThatItsMasterIsGone) {
   WriteWhole(File("yaml"), kManifests);
   Watcher& create = Command({"create", kCluster, "-f", File("yaml")});
   EXPECT_EQ(create.WaitForExit(), 12) << create.Output();
-  EXPECT_TRUE(Holds(create.Log(), "of it are left: deployment.apps/spark-w; "))
-      << create.Log();
+  EXPECT_TRUE(Holds(create.Log(), "of it are left: deployment.apps/spark-w; ")) << create.Log();
 }
 
 TEST_F(FailureCase, Case82ASharedClusterIsNeverMadeEphemeral) {

@@ -35,7 +35,7 @@ class Surge : public IntegrationTest {
       return pods.size() == 1;
     }));
     flags.insert(flags.begin(), {"--owner=deployment/" + DriverOf(number), "--poll-interval=1s",
-                                "--operator-grace=1s"});
+                                 "--operator-grace=1s"});
     return WatchAs(pods.empty() ? "" : pods.front(), std::move(flags));
   }
   std::optional<WallTime> TimeMark(int number, const std::string& mark) {

@@ -109,8 +109,8 @@ Deletion::Outcome Deletion::RunPasses(MonotonicTime deadline, bool with_root) {
       return Outcome::kRootMustStay;
     }
     // Nothing goes as long as the root may have to stay.
-    const bool may_begin = (root_held == nullptr || !IsWhole()) &&
-                           (!read_other_master_ || is_closed_ || late);
+    const bool may_begin =
+        (root_held == nullptr || !IsWhole()) && (!read_other_master_ || is_closed_ || late);
     const std::size_t remaining = may_begin ? SendDue(late) : 1;
     policy_ = deletes_.TakePolicy();
     if (!policy_.empty()) return Outcome::kHeld;
@@ -153,7 +153,8 @@ Deletion::Prepared Deletion::List(bool late) {
   }
   if (is_closed_) {
     std::erase_if(objects, [this](const KubeObject& object) {
-      return memory_.MemberOf(object.meta.uid) == nullptr && !memory_.left.contains(object.meta.uid);
+      return memory_.MemberOf(object.meta.uid) == nullptr &&
+             !memory_.left.contains(object.meta.uid);
     });
   }
   // Without a root nothing tells whose it is that is made later.
@@ -174,7 +175,8 @@ Deletion::Prepared Deletion::List(bool late) {
 RootState Deletion::ReadRoot() {
   const BootTime sent = tools_.clock.BootNow();
   root_state_ = read_other_master_ ? read_other_master_() : root_.Read(RepeatedReads(tools_));
-  const bool may_go_on = read_other_master_ ? root_state_ == RootState::kGone : IsThere(root_state_);
+  const bool may_go_on =
+      read_other_master_ ? root_state_ == RootState::kGone : IsThere(root_state_);
   root_read_ = may_go_on ? std::optional(sent) : std::nullopt;
   if (root_state_ == RootState::kUnknown) warn_once_(root_.problem().message);
   return root_state_;
@@ -238,8 +240,8 @@ void Deletion::LetGoOfClaims() {
 }
 
 bool Deletion::CountsAsGone(const KubeObject& object) const {
-  return object.meta.deleting && (tools_.until == Until::kAccepted || tools_.gives_up ||
-                                  tools_.hurry.stop_requested());
+  return object.meta.deleting &&
+         (tools_.until == Until::kAccepted || tools_.gives_up || tools_.hurry.stop_requested());
 }
 
 const HeldBack* Deletion::WhyHeldBack(const KubeObject& object) const {
@@ -317,8 +319,8 @@ void Deletion::NameLeft(bool late) {
       if (held != nullptr) {
         overdue_.push_back(object.Describe() + ": " + held->why);
       } else {
-        overdue_.push_back(object.Describe() + (late ? ": not gone by the deadline"
-                                                     : ": it may not be deleted"));
+        overdue_.push_back(object.Describe() +
+                           (late ? ": not gone by the deadline" : ": it may not be deleted"));
       }
     }
   }
@@ -364,6 +366,7 @@ Deletion::Outcome Deletion::AwaitGone(MonotonicTime deadline, const std::stop_to
   if (tools_.until == Until::kAccepted) return Outcome::kDone;
   const MonotonicTime held_at = tools_.clock.Now() + tools_.settings->operator_grace;
   MonotonicTime foreground_at = held_at;
+  bool is_named = false;
   while (!stop.stop_requested()) {
     tools_.turn({});
     const RootState state = ReadRoot();
@@ -376,7 +379,7 @@ Deletion::Outcome Deletion::AwaitGone(MonotonicTime deadline, const std::stop_to
     }
     const bool is_held = state == RootState::kTerminating && tools_.clock.Now() >= held_at;
     if (is_held && is_last && !pods->own_runs) {
-      NameHusk();
+      if (!std::exchange(is_named, true)) NameHusk();
       // Its name can't be used again.
       if (tools_.until != Until::kAllGone) return Outcome::kDone;
     }
@@ -423,9 +426,9 @@ std::optional<Deletion::Pods> Deletion::ReadPods() {
 }
 
 void Deletion::NameHusk() {
-  const auto read = tools_.client.Do(
-      ApiRequest::GetMetadata(as_seen_.type, cluster_.ns, as_seen_.meta.name),
-      RepeatedReads(tools_));
+  const auto read =
+      tools_.client.Do(ApiRequest::GetMetadata(as_seen_.type, cluster_.ns, as_seen_.meta.name),
+                       RepeatedReads(tools_));
   std::vector<std::string> finalizers;
   if (read) {
     for (JsonValue one : read->document.root()["metadata"]["finalizers"].Elements()) {

@@ -147,9 +147,8 @@ bool Survivors::IsAnothers(const ObjectMeta& object, const KubeObject& root,
 
 bool Survivors::LeadsTo(Search& search, const ObjectMeta& object, int depth) {
   const auto& owners = object.owner_references();
-  return std::any_of(owners.begin(), owners.end(), [&](const OwnerReference& owner) {
-    return IsGoing(search, owner, depth);
-  });
+  return std::any_of(owners.begin(), owners.end(),
+                     [&](const OwnerReference& owner) { return IsGoing(search, owner, depth); });
 }
 
 bool Survivors::IsGoing(Search& search, const OwnerReference& owner, int depth) {

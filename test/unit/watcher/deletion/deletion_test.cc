@@ -432,9 +432,8 @@ TEST_F(DeletionTest, AClusterThatAnotherWatcherSparedIsNotDeletedOn) {
 }
 
 TEST_F(DeletionTest, ARootThatGetsAnotherClustersLabelInMidDeletionStays) {
-  Before("DELETE", "spark-config", 1, [this] {
-    Patch(kRoot, R"({"metadata":{"labels":{"oshinko-cluster":"other"}}})");
-  });
+  Before("DELETE", "spark-config", 1,
+         [this] { Patch(kRoot, R"({"metadata":{"labels":{"oshinko-cluster":"other"}}})"); });
   EXPECT_EQ(Condemn(), Outcome::kSpared);
   EXPECT_TRUE(Exists(kRoot));
   EXPECT_EQ(Mark("phase"), "");
@@ -564,7 +563,9 @@ TEST_F(DeletionTest, WhatFailsInPassingIsTriedOnBeyondTheDeadline) {
   EXPECT_LT(Deletes(), 1'000u) << "in haste";
   std::size_t said = 0;
   const std::string log = log_text_.str();
-  for (std::size_t at = 0; (at = log.find("the deadline has passed", at)) != std::string::npos; ++at) ++said;
+  for (std::size_t at = 0; (at = log.find("the deadline has passed", at)) != std::string::npos;
+       ++at)
+    ++said;
   EXPECT_GE(said, 25u) << "each minute";
   EXPECT_LE(said, 31u);
 }
@@ -599,8 +600,8 @@ TEST_F(DeletionTest, WhatAControllerMakesAgainEachTimeHoldsTheRootUpUntilTheDead
 TEST_F(DeletionTest, WhatIsBelowWhatCouldNotBeListedIsNotLeft) {
   MakeWorker();
   kubernetes_.on_answer = [this](const Request& request, const User&, Response& response) {
-    const bool is_of_pass = Is(request, "GET", "/replicasets?labelSelector") &&
-                            Is(request, "GET", "limit=500");
+    const bool is_of_pass =
+        Is(request, "GET", "/replicasets?labelSelector") && Is(request, "GET", "limit=500");
     if (is_of_pass && clock_.elapsed < seconds(20)) response.status = 503;
   };
   EXPECT_EQ(Condemn(), Outcome::kDone);
@@ -618,9 +619,10 @@ TEST_F(DeletionTest, ARootThatIsAllThereIsGoesByTheFirstDelete) {
 // One of them may be kept, and owned by whatever goes.
 TEST_F(DeletionTest, WhileAKindFailsToBeListedNothingGoes) {
   Annotate(kConfig, "keep", "true");
-  Patch(kConfig, R"({"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Service","name":"s",)"
-                 R"("uid":")" + (MakeService("s"), ObjectUid(kServices + std::string("/s"))) +
-                     "\"}]}}");
+  Patch(kConfig,
+        R"({"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Service","name":"s",)"
+        R"("uid":")" +
+            (MakeService("s"), ObjectUid(kServices + std::string("/s"))) + "\"}]}}");
   kubernetes_.on_answer = [this](const Request& request, const User&, Response& response) {
     const bool fails = clock_.elapsed < minutes(2);
     if (fails && Is(request, "GET", "/configmaps?labelSelector")) response.status = 503;
