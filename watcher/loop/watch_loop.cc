@@ -231,7 +231,7 @@ WatchLoop::Next WatchLoop::Act(const Snapshot& snapshot, const Decision& decisio
   return next;
 }
 
-// The longer a verdict lasts, the more seldom it is made: each time after twice as long.
+// The longer a verdict lasts, the more seldom it is made: after as long again each time.
 void WatchLoop::NoteLasting(const Snapshot& snapshot, const Decision& decision) {
   const bool is_definite_keep = !decision.abandoned() && decision.reason != Reason::kUnknown;
   if (is_definite_keep) refusals_ = 0;
@@ -242,7 +242,7 @@ void WatchLoop::NoteLasting(const Snapshot& snapshot, const Decision& decision) 
   const MonotonicTime since = is_same ? lasting_->since : snapshot.began;
   const Duration poll = tools_.settings->poll_interval;
   const Duration interval = std::clamp<Duration>(
-      std::chrono::floor<Duration>(snapshot.began - since) * 2, poll, std::max(poll, kRootInterval));
+      std::chrono::floor<Duration>(snapshot.began - since), poll, std::max(poll, kRootInterval));
   const auto& owner = snapshot.facts.owner;
   lasting_ = Lasting{decision.reason, since, snapshot.began + interval * Percent() / 100,
                      owner && owner->observation == Observation::kActive};
