@@ -44,7 +44,11 @@ TEST_F(Kept, WhileAHoldLastsWhereverItStands) {
     api().Annotate(plural, ns_, name, kHold, until);
   };
   // Each by a watcher of its own: one that has seen a hold for long looks seldom.
-  const auto is_held = [&] { return Keeps(WatchOver("deployment/bob"), "keep: held", 3); };
+  const auto is_held = [&] {
+    Watcher& watcher = WatchOver("deployment/bob");
+    auto kept = Keeps(watcher, "keep: held", 3);
+    return kept ? StopsWell(watcher) : kept;
+  };
   hold("pods", pod, kFarAway);
   EXPECT_TRUE(is_held()) << "by its pod";
   hold("deployments", kMaster, kFarAway);
