@@ -52,8 +52,8 @@ class WatcherMetrics final : public prometheus::Collectable {
   // `unknown` is definite.
   void Polled(std::string_view outcome, Seconds took, WallTime now);
   // Replaces the cluster that is shown and its owner, which is written as kubectl writes it
-  // ("deployment.apps/bob"; "<shared>" if there is none, "<unknown>" if it isn't known, both without a
-  // namespace).
+  // ("deployment.apps/bob"; "<shared>" if there is none, "<unknown>" if it isn't known, both
+  // without a namespace).
   void SetCluster(const std::string& name, const std::string& owner,
                   const std::string& owner_namespace);
   void SetOwnerReplicas(std::int64_t desired);

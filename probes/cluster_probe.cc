@@ -13,9 +13,9 @@ namespace {
 constexpr int kLongestChain = 16;
 // What is read of objects that are listed, or says that one must not be deleted after all.
 constexpr std::string_view kListedAnnotations[] = {
-    "cluster-watcher/owner",         "cluster-watcher/keep",     "cluster-watcher/delete-order",
-    "cluster-watcher/status",        "cluster-watcher/root-uid", "cluster-watcher/collect-after",
-    "cluster-watcher/hold-until",    "cluster-watcher/phase",    "cluster-watcher/condemned-by",
+    "cluster-watcher/owner",         "cluster-watcher/keep",        "cluster-watcher/delete-order",
+    "cluster-watcher/status",        "cluster-watcher/root-uid",    "cluster-watcher/collect-after",
+    "cluster-watcher/hold-until",    "cluster-watcher/phase",       "cluster-watcher/condemned-by",
     "cluster-watcher/deletes-begun", "cluster-watcher/hold-reason",
 };
 constexpr std::size_t kLongestListed = 1'024;  // bytes

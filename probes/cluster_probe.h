@@ -34,10 +34,10 @@ struct ClusterId {
 };
 
 struct ClusterListing {
-  KubeObjects objects;                                     // each carries the cluster's label
+  KubeObjects objects;  // each carries the cluster's label
   // By ListMakers only.
-  std::set<std::string> masters;                 // the UIDs of those that are masters
-  std::map<std::string, std::string> templates;  // of ReplicaSets among them, by UID
+  std::set<std::string> masters;                           // the UIDs of those that are masters
+  std::map<std::string, std::string> templates;            // of ReplicaSets among them, by UID
   std::vector<std::pair<ResourceType, ApiError>> skipped;  // kinds that the account may not list
   std::vector<ApiError> failed;  // kinds that could not be listed this time
   std::set<std::string> read;    // the others: "deployments.apps"

@@ -6,7 +6,6 @@
 #include <string_view>
 #include <utility>
 
-
 #include "probes/pod_state.h"
 namespace cluster_watcher {
 namespace {

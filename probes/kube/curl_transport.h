@@ -27,8 +27,8 @@ namespace cluster_watcher {
 std::string SystemAuthoritiesFile();
 
 // Streams have connections of their own. All connections take up each other's TLS sessions, as long
-// as the files of the certificates stay: the server's certificate is then not looked at again, which
-// a server that knows the session has shown before.
+// as the files of the certificates stay: the server's certificate is then not looked at again,
+// which a server that knows the session has shown before.
 class CurlTransport final : public Transport, public Streams {
  public:
   // Fails if the server's URL or certificates can't be used, which no request could change.

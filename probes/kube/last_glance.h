@@ -11,8 +11,8 @@ namespace cluster_watcher {
 
 class LastGlance {
  public:
-  // The document that was kept, if the last glance was at this target (path and query) and `body` is
-  // the text that it was parsed from; else nullopt.
+  // The document that was kept, if the last glance was at this target (path and query) and `body`
+  // is the text that it was parsed from; else nullopt.
   std::optional<JsonDocument> Same(std::string_view target, std::string_view body) const;
   // Keeps `body` and the document that it was parsed to, or nothing if it is large.
   void Keep(std::string_view target, std::string body, const JsonDocument& document);

@@ -233,9 +233,8 @@ void Actors::SchemeWithDrivers() {
   if (random_.Chance(0.3)) at(4, 15, Deed::kOtherToZero);
   if (random_.Chance(0.2)) at(6, 18, Deed::kOtherToOne);
   if (random_.Chance(0.4)) at(0, 15, Deed::kStaleCache);
-  constexpr std::array<Stage, 8> kStages{Stage::kCondemning, Stage::kCondemning,
-                                         Stage::kCondemned,  Stage::kLastLook,
-                                         Stage::kCrossing,   Stage::kCrossed,
+  constexpr std::array<Stage, 8> kStages{Stage::kCondemning, Stage::kCondemning, Stage::kCondemned,
+                                         Stage::kLastLook,   Stage::kCrossing,   Stage::kCrossed,
                                          Stage::kDeleted,    Stage::kRootDeleted};
   const auto soon = [&] {
     return random_.Chance(0.4)   ? Micros(0)

@@ -9,7 +9,8 @@
 //     and neither condemned nor being deleted.
 // 11. It says that there is none only if at one moment of its last look nothing of it was there.
 // 12. A claim that comes to 12 leaves no label behind, or says that it could not take it off.
-// 13. `create` deletes nothing, and writes nothing that is there but the application's owner. It says
+// 13. `create` deletes nothing, and writes nothing that is there but the application's owner. It
+// says
 //     that a cluster is created only if the master root was there, unmarked and not terminating, at
 //     some moment behind its last write.
 #pragma once

@@ -93,8 +93,8 @@ class History {
   Drivers drivers_;
   MonotonicTime end_;
   bool expected_ = false;
-  bool as_planned_ = true;      // at the time of the expectation: the masters and their template
-  bool is_begun_ = false;       // at the time of the expectation
+  bool as_planned_ = true;  // at the time of the expectation: the masters and their template
+  bool is_begun_ = false;   // at the time of the expectation
   End expectation_ = End::kOpen;
   std::string root_uid_;
   std::vector<std::string> members_;  // their UIDs
@@ -222,8 +222,7 @@ Outcome History::Take(std::uint64_t seed) const {
   outcome.broken = judge_.broken();
   auto& counts = outcome.counts;
   const Judge::Counts& judged = judge_.counts();
-  counts["promises put to the test/1, the point of no return"] =
-      judged.crossed + judged.resumed;
+  counts["promises put to the test/1, the point of no return"] = judged.crossed + judged.resumed;
   counts["promises put to the test/2, nothing else is deleted"] =
       judged.deletes + judged.roots_deleted;
   counts["promises put to the test/3, deletes by UID"] = judged.sent;

@@ -298,8 +298,8 @@ void Judge::CheckRootIsLast(const Exchange& exchange) {
         std::chrono::duration_cast<WallTime::duration>(timeline_.Now() - asked->sent);
     for (const ObjectPtr& object : world_.All(group, plural)) {
       if (!IsToGo(*object)) continue;
-      const auto created = TimeOf(
-          std::string(TextOf(Find(object->body, "metadata", "creationTimestamp"))));
+      const auto created =
+          TimeOf(std::string(TextOf(Find(object->body, "metadata", "creationTimestamp"))));
       const auto skew = plan.skew < Duration(0) ? -plan.skew : plan.skew;
       if (created && *created + seconds(1) + skew > listed) continue;
       return Break("5, the master root last",
@@ -568,7 +568,8 @@ void Judge::CheckMarks(const Exchange& exchange, const SeenRoot& after) {
   if (!writes_deleting) return;
   const bool is_first = before.phase != "deleting";
   ++(is_first ? counts_.crossed : counts_.resumed);
-  if (is_first || begun_by_[after.uid] != exchange.by->life) crossed_at_[after.uid] = timeline_.Now();
+  if (is_first || begun_by_[after.uid] != exchange.by->life)
+    crossed_at_[after.uid] = timeline_.Now();
   CheckClaims(after.uid);
   // A watcher of another rollout reads another driver, as does that of a cluster which another
   // application has claimed: what it does is judged by the truth alone.

@@ -25,7 +25,8 @@
 //
 // Liveness, checked at the end of the history (history.cc):
 //  6. A cluster that is abandoned when everything has settled is deleted in time.
-//  7. A cluster that is in use and wasn't begun stays, without marks; where a deletion was begun, an
+//  7. A cluster that is in use and wasn't begun stays, without marks; where a deletion was begun,
+//  an
 //     Event says that it was spared.
 //
 // And by the truth alone, whatever was read and marked (truth.h):

@@ -74,8 +74,7 @@ class Network {
   // Sends the request; `receiver` gets the answer or an error. `by_own_clock` is `called` by the
   // watcher's clock.
   void Send(std::shared_ptr<const Identity> by, const HttpRequest& request, MonotonicTime called,
-            MonotonicTime by_own_clock, std::shared_ptr<Receiver> receiver,
-            std::size_t index);
+            MonotonicTime by_own_clock, std::shared_ptr<Receiver> receiver, std::size_t index);
 
   // Opens a watch. Events get lost, late, doubled, out of order, and lie; watches break, expire and
   // stall.

@@ -80,7 +80,7 @@ std::string SeenLook::Doubt(const std::string& root_uid, const Plan& plan) const
 }
 
 void SeenLooks::ReadOwner(const Exchange& exchange, const Json* list, const std::string& recorded,
-                      SeenLook& look) const {
+                          SeenLook& look) const {
   const Plan& plan = world_.plan();
   const Json* items = At(list, "items");
   if (items == nullptr || !items->IsArray()) return;
@@ -105,9 +105,9 @@ void SeenLooks::ReadOwner(const Exchange& exchange, const Json* list, const std:
   const Json* replicas = At(owner, "spec", "replicas");
   const Json* suspend = At(owner, "spec", "suspend");
   const bool is_work = plan.driver == DriverKind::kWork;
-  const bool idle = !is_work &&
-                    ((replicas != nullptr && replicas->IsInt() && replicas->GetInt() == 0) ||
-                    (suspend != nullptr && suspend->IsTrue()));
+  const bool idle =
+      !is_work && ((replicas != nullptr && replicas->IsInt() && replicas->GetInt() == 0) ||
+                   (suspend != nullptr && suspend->IsTrue()));
   const bool deleting = At(owner, "metadata", "deletionTimestamp") != nullptr;
   bool completed = false;
   if (const Json* conditions = At(owner, "status", "conditions");
@@ -284,18 +284,17 @@ void SeenLooks::Read(const Exchange& one, Record& record) const {
   if (glance) return;
   if (target == "/apis") {
     // A look that hasn't read the pod knows no owner, nor does who has never read pod and root.
-    const bool knows_cluster = std::any_of(looks.begin(), looks.end(),
-                                           [](const SeenLook& look) { return look.pod && look.root; });
+    const bool knows_cluster = std::any_of(
+        looks.begin(), looks.end(), [](const SeenLook& look) { return look.pod && look.root; });
     if (record.by_sight && !(knows_cluster && looks.back().pod)) record.recorded.clear();
     record.by_sight = false;
     record.sighted.clear();
     record.name_failed.clear();
     record.name_read.clear();
     // A repetition, with another token or of what failed in passing, belongs to the same look.
-    const bool again =
-        !looks.empty() && (looks.back().unauthorized.contains(target) ||
-                           (looks.back().failed.contains(target) &&
-                            one.by_own_clock - looks.back().began < kOneLook));
+    const bool again = !looks.empty() && (looks.back().unauthorized.contains(target) ||
+                                          (looks.back().failed.contains(target) &&
+                                           one.by_own_clock - looks.back().began < kOneLook));
     if (!again) looks.emplace_back();
     looks.back().began = one.by_own_clock;
     looks.back().first = one.number;

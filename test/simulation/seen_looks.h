@@ -1,5 +1,5 @@
-// What the processes of watchers have seen: their looks, and the master roots that they read, as far
-// as the raw exchanges show. Read without the program's code.
+// What the processes of watchers have seen: their looks, and the master roots that they read, as
+// far as the raw exchanges show. Read without the program's code.
 #pragma once
 
 #include <map>
@@ -59,8 +59,8 @@ struct SeenLook {
   MonotonicTime decided;                     // the same before other drivers were looked for
   std::map<std::string, std::string> holds;  // those in force, by what was read last
   std::set<std::string> other_kinds;         // lists of the owner's name that aren't of its kind
-  std::set<std::string> failed;    // what could not be read, not even when it was asked again
-  bool names_next_owner = false;   // some answer does, that of another rollout
+  std::set<std::string> failed;   // what could not be read, not even when it was asked again
+  bool names_next_owner = false;  // some answer does, that of another rollout
   std::set<std::string> unauthorized;
 
   // Says why it isn't evidence that the cluster of this root is abandoned; empty if it is.

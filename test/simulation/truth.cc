@@ -217,12 +217,10 @@ bool Truth::HoldsSurvivor(const small_kubernetes::Object& object) const {
   }
   return std::any_of(survivors_.begin(), survivors_.end(), [&](const auto& survivor) {
     const ObjectPtr one = store.FindUid(survivor.first);
-    const auto* owners =
-        one == nullptr ? nullptr : Find(one->body, "metadata", "ownerReferences");
+    const auto* owners = one == nullptr ? nullptr : Find(one->body, "metadata", "ownerReferences");
     if (!small_kubernetes::HasElements(owners)) return false;
-    return std::any_of(owners->Begin(), owners->End(), [&](const auto& owner) {
-      return TextOf(Find(owner, "uid")) == object.uid;
-    });
+    return std::any_of(owners->Begin(), owners->End(),
+                       [&](const auto& owner) { return TextOf(Find(owner, "uid")) == object.uid; });
   });
 }
 

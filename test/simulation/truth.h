@@ -3,9 +3,9 @@
 // since when without a break.
 //
 // Nothing is deleted by a watcher while something has kept the cluster for longer than the protocol
-// can miss: evidence is fresh for 5 s, from when it was asked for until the delete is sent. A process
-// of which a delete was accepted may go on as long as the marks name it. Claims that the settings
-// preserve, and what was to be kept from the beginning, survive all of it.
+// can miss: evidence is fresh for 5 s, from when it was asked for until the delete is sent. A
+// process of which a delete was accepted may go on as long as the marks name it. Claims that the
+// settings preserve, and what was to be kept from the beginning, survive all of it.
 #pragma once
 
 #include <map>

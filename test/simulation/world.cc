@@ -83,11 +83,10 @@ std::string TemplateOf(const small_kubernetes::Object& workload) {
 // The manifest with an ownerReference.
 std::string ControlledBy(std::string manifest, const small_kubernetes::Object& owner) {
   const std::string before = R"("namespace":"lab",)";
-  return manifest.insert(
-      manifest.find(before) + before.size(),
-      R"("ownerReferences":[{"controller":true,"apiVersion":")" + owner.resource->ApiVersion() +
-          R"(","kind":")" + owner.resource->kind + R"(","name":")" + owner.name + R"(","uid":")" +
-          owner.uid + "\"}],");
+  return manifest.insert(manifest.find(before) + before.size(),
+                         R"("ownerReferences":[{"controller":true,"apiVersion":")" +
+                             owner.resource->ApiVersion() + R"(","kind":")" + owner.resource->kind +
+                             R"(","name":")" + owner.name + R"(","uid":")" + owner.uid + "\"}],");
 }
 
 std::string Finalizer() { return std::string(R"(,"finalizers":[")") + World::kFinalizer + "\"]"; }
@@ -212,14 +211,14 @@ void World::EvictMaster(const char* who) {
   kubernetes_.Settle();
   for (const ObjectPtr& set : All("apps", "replicasets")) {
     if (!set->name.starts_with(kRootName)) continue;
-    Create(who, Plain("Pod", "lab", "spark-m-0",
-                      kMember + std::string(R"(,"oshinko-type":"master","app":"spark-m")"),
-                      R"(,"annotations":{"cluster-watcher/hold-until":"2030-01-01T00:00:00Z",)"
-                      R"("cluster-watcher/owner":"deployment/nobody"},"ownerReferences":[{)"
-                      R"("apiVersion":"apps/v1","kind":"ReplicaSet","controller":true,"name":")" +
-                          set->name + R"(","uid":")" + set->uid + "\"}]",
-                      R"(,"spec":{"nodeName":")" + std::string(kDeadNode) +
-                          R"(","containers":[]})"));
+    Create(who,
+           Plain("Pod", "lab", "spark-m-0",
+                 kMember + std::string(R"(,"oshinko-type":"master","app":"spark-m")"),
+                 R"(,"annotations":{"cluster-watcher/hold-until":"2030-01-01T00:00:00Z",)"
+                 R"("cluster-watcher/owner":"deployment/nobody"},"ownerReferences":[{)"
+                 R"("apiVersion":"apps/v1","kind":"ReplicaSet","controller":true,"name":")" +
+                     set->name + R"(","uid":")" + set->uid + "\"}]",
+                 R"(,"spec":{"nodeName":")" + std::string(kDeadNode) + R"(","containers":[]})"));
     Do(who, "PATCH", CollectionOf("pods") + "/spark-m-0/status",
        R"({"status":{"phase":"Failed","reason":"Evicted"}})");
   }
@@ -275,9 +274,9 @@ std::string World::Finalizers() {
 std::string World::CollectionOf(std::string_view plural) {
   const char* group = plural == "deployments" || plural == "statefulsets" || plural == "replicasets"
                           ? "/apis/apps/v1"
-                      : plural == "jobs" ? "/apis/batch/v1"
+                      : plural == "jobs"                       ? "/apis/batch/v1"
                       : plural == "works" || plural == "farms" ? "/apis/example.com/v1"
-                                         : "/api/v1";
+                                                               : "/api/v1";
   return group + std::string("/namespaces/lab/") + std::string(plural);
 }
 
@@ -421,8 +420,8 @@ std::string World::OtherDriver(bool uses_it) {
 }
 
 std::string World::SecondMaster() {
-  std::string json = Workload("apps/v1", "Deployment", kSecondMaster, std::string(kMember) + ",",
-                              "", 0);
+  std::string json =
+      Workload("apps/v1", "Deployment", kSecondMaster, std::string(kMember) + ",", "", 0);
   const std::string before = R"("template":{"metadata":{"labels":{)";
   return json.insert(json.find(before) + before.size(), R"("oshinko-type":"master",)");
 }

@@ -285,9 +285,8 @@ Injection InjectionWithoutPatch(JsonValue pod, const InjectionSettings& settings
   Injection injection;
   const TextMap annotations = AnnotationsOf(pod);
   const auto asked = annotations.find(annotation::kInject);
-  const bool is_asked = asked != annotations.end()
-                            ? asked->second == "true"
-                            : IsLabelledMaster(pod["metadata"]);
+  const bool is_asked =
+      asked != annotations.end() ? asked->second == "true" : IsLabelledMaster(pod["metadata"]);
   // A mirror pod can't be changed: the kubelet runs the pod that it mirrors.
   if (!is_asked || annotations.contains(kMirror)) return injection;
   if (auto obstacle = Obstacle(pod, settings)) {

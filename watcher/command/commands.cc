@@ -286,8 +286,9 @@ CommandDescription Delete() {
           "  128+n  signal n ended it\n",
       .takes_cluster = true};
   AddConnection(command.flags);
-  for (const char* name : {"volumes", "volume-retention", "resources", "concurrency",
-                           "steps-deadline", "delete-deadline", "operator-grace", "log-level", "log-format"}) {
+  for (const char* name :
+       {"volumes", "volume-retention", "resources", "concurrency", "steps-deadline",
+        "delete-deadline", "operator-grace", "log-level", "log-format"}) {
     Flag flag = LikeSetting(name);
     flag.is_own = false;
     if (flag.name == "log-level") flag.default_value = "warn";
@@ -323,9 +324,9 @@ CommandDescription Sweep() {
   AddConnection(command.flags);
   for (const char* name :
        {"dry-run", "confirmations", "grace-period", "scaled-to-zero-grace-period", "startup-grace",
-        "surge-limit", "surge-grace", "poll-interval", "completed-when",
-        "volumes", "volume-retention", "resources", "concurrency", "steps-deadline",
-        "delete-deadline", "operator-grace", "log-level", "log-format"}) {
+        "surge-limit", "surge-grace", "poll-interval", "completed-when", "volumes",
+        "volume-retention", "resources", "concurrency", "steps-deadline", "delete-deadline",
+        "operator-grace", "log-level", "log-format"}) {
     Flag flag = LikeSetting(name);
     flag.is_own = false;
     if (flag.name == "log-level") flag.default_value = "warn";

@@ -1,5 +1,5 @@
-// The commands and their flags. To add one: a value of Command here, a row in commands.cc, and a case
-// in Run (dispatch.h). Help, the completion in shells and the man page are made of the rows.
+// The commands and their flags. To add one: a value of Command here, a row in commands.cc, and a
+// case in Run (dispatch.h). Help, the completion in shells and the man page are made of the rows.
 #pragma once
 
 #include <optional>

@@ -26,17 +26,17 @@ namespace cluster_watcher {
 class Deletion {
  public:
   enum class Outcome {
-    kDone,         // no member is left that is to go; of DeleteRoot: the root's delete was accepted
-    kStale,        // no delete was accepted while the evidence was fresh: look again, and Take that
-    kKept,         // somebody annotated the master root to be kept
-    kReplaced,     // another object has the master root's name: somebody's new cluster
-    kRootGone,     // somebody else deleted the master root
-    kNewMaster,    // of DeleteListed: there is a master that wasn't there
-    kCalledOff,    // the marks were taken off, or the root is another cluster's now
-    kOvertaken,    // another watcher has taken the deletion over
-    kHeld,         // an admission policy, such as the brake, refuses deletes
-    kRootMustStay, // the master root would take along what must survive
-    kGivenUp,      // something isn't accepted by the deadline, and who deletes gives up
+    kDone,       // no member is left that is to go; of DeleteRoot: the root's delete was accepted
+    kStale,      // no delete was accepted while the evidence was fresh: look again, and Take that
+    kKept,       // somebody annotated the master root to be kept
+    kReplaced,   // another object has the master root's name: somebody's new cluster
+    kRootGone,   // somebody else deleted the master root
+    kNewMaster,  // of DeleteListed: there is a master that wasn't there
+    kCalledOff,  // the marks were taken off, or the root is another cluster's now
+    kOvertaken,  // another watcher has taken the deletion over
+    kHeld,       // an admission policy, such as the brake, refuses deletes
+    kRootMustStay,  // the master root would take along what must survive
+    kGivenUp,       // something isn't accepted by the deadline, and who deletes gives up
   };
 
   // The marks of `condemned` name us. `began`: when the deletion began, for metrics.
@@ -140,7 +140,7 @@ class Deletion {
   const MonotonicTime began_;
   MasterRoot root_;
   RootState root_state_ = RootState::kUnknown;
-  std::optional<BootTime> root_read_;  // when it was last read behind a list
+  std::optional<BootTime> root_read_;             // when it was last read behind a list
   std::function<RootState()> read_other_master_;  // empty: there is a root
   MemberListing listing_;
   DeletionMemory memory_;
@@ -150,8 +150,8 @@ class Deletion {
   std::optional<Prepared> prepared_;
   int late_passes_ = 0;
   bool is_closed_ = false;  // no member is added any more
-  MonotonicTime said_{};  // when it was last said what remains
-  bool is_taken_ = false;  // a look was taken since what is prepared was listed
+  MonotonicTime said_{};    // when it was last said what remains
+  bool is_taken_ = false;   // a look was taken since what is prepared was listed
   std::vector<std::string> left_;
   std::vector<std::string> overdue_;
   std::string policy_;

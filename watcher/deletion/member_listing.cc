@@ -15,9 +15,9 @@ const ResourceType& SetType() { return *FindBuiltInByName("statefulsets", "apps"
 }  // namespace
 
 bool ClaimingSet::HasMade(const ObjectMeta& claim) const {
-  const bool is_labelled =
-      std::all_of(selector.begin(), selector.end(),
-                  [&](const auto& label) { return claim.Label(label.first) == label.second; });
+  const bool is_labelled = std::all_of(selector.begin(), selector.end(), [&](const auto& label) {
+    return claim.Label(label.first) == label.second;
+  });
   return is_labelled && std::any_of(templates.begin(), templates.end(), [&](const auto& name) {
            const std::string prefix = name + "-" + object.meta.name + "-";
            return claim.name.size() > prefix.size() && claim.name.starts_with(prefix) &&
@@ -58,8 +58,8 @@ std::vector<ApiRequest> MemberListing::Requests(const MemberKinds& kinds) const 
                                       ApiRequest::List(SetType(), cluster_.ns)};
   for (const ResourceType& type : kinds.types) {
     if (type == ClaimType() || type == SetType()) continue;
-    requests.push_back(ApiRequest::ListBySelector(
-        type, cluster_.ns, cluster_.label + "=" + cluster_.name, true));
+    requests.push_back(
+        ApiRequest::ListBySelector(type, cluster_.ns, cluster_.label + "=" + cluster_.name, true));
   }
   return requests;
 }
@@ -133,8 +133,7 @@ void MemberListing::NoteKinds(const MemberKinds& kinds, const std::vector<ApiReq
   }
   // A kind that could be listed before and no longer can isn't known to be empty.
   readable_.insert(now.begin(), now.end());
-  listed.complete =
-      kinds.errors.empty() && listed.failed.empty() && now.size() == readable_.size();
+  listed.complete = kinds.errors.empty() && listed.failed.empty() && now.size() == readable_.size();
   refresh_kinds_ = !listed.complete;
 }
 

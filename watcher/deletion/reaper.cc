@@ -266,8 +266,9 @@ Result<DeletionOrder, Reaper::Outcome> Reaper::LastLook(const Case& of,
   }
   // Whoever is told to stop leaves its marks to the next watcher.
   if (stop.stop_requested()) return Unexpected{Outcome::kSpared};
-  return Unexpected{Spare(
-      of, look.snapshot, {Refusal::kConflict, "the point of no return could not be written in time"})};
+  return Unexpected{
+      Spare(of, look.snapshot,
+            {Refusal::kConflict, "the point of no return could not be written in time"})};
 }
 
 Result<DeletionOrder, ApiError> Reaper::WritePointOfNoReturn(const Case& of, JudgedLook& look,
@@ -294,8 +295,8 @@ Result<DeletionOrder, ApiError> Reaper::WritePointOfNoReturn(const Case& of, Jud
   if (age() >= kFreshEvidence) return old;
   // The root's own delete is for the object as it is now.
   if (auto now = ReadObjectMeta(written->document.root())) snapshot.root->meta = *std::move(now);
-  return DeletionOrder{std::move(snapshot), std::move(marks), look.decision.detail, of.is_asked,
-                       marked_at, {}};
+  return DeletionOrder{std::move(snapshot), std::move(marks), look.decision.detail,
+                       of.is_asked,         marked_at,        {}};
 }
 
 void Reaper::Wait(Duration backoff, const std::stop_token& stop) {
@@ -378,8 +379,7 @@ void Reaper::MarkStepsDone(const DeletionOrder& condemned, const Progress& progr
 
 void Reaper::AnnounceDeletion(const DeletionOrder& condemned, Progress& progress) {
   tools_.metrics.SetPhase(ToString(Phase::kDeleting));
-  const auto left =
-      std::chrono::duration_cast<Duration>(DeadlineOf(progress) - tools_.clock.Now());
+  const auto left = std::chrono::duration_cast<Duration>(DeadlineOf(progress) - tools_.clock.Now());
   tools_.metrics.SetDeletionDeadline(tools_.clock.WallNow() + left);
   if (std::exchange(progress.announced, true)) return;
   announcer_.Deleting(condemned.look, condemned.marks, condemned.why);

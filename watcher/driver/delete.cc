@@ -172,8 +172,8 @@ class Deleter {
     return Failed(Named(cluster_) + " changes all the time: delete it again");
   }
 
-  // What comes of a look at a cluster that nobody has marked, or that a person wants to go; nullopt:
-  // look again.
+  // What comes of a look at a cluster that nobody has marked, or that a person wants to go;
+  // nullopt: look again.
   std::optional<DriverOutcome> ActOn(const Snapshot& look, const Decision& decision) {
     if (!decision.abandoned()) return Spared(decision);
     if (auto denied = WhyNotAllowed(work_.driver, *work_.tools.settings, cluster_, &*look.root)) {

@@ -56,8 +56,8 @@ std::set<std::string> OwnersAmong(const KubeObjects& objects, const ClusterId& c
 // The masters that there are, sorted.
 Result<std::set<std::string>, ApiError> MastersNow(const DeletionWork& work,
                                                    const ClusterId& cluster) {
-  const auto view = ReadClusterView(work.driver.client, work.driver.discovery, cluster,
-                                    work.driver.Reads());
+  const auto view =
+      ReadClusterView(work.driver.client, work.driver.discovery, cluster, work.driver.Reads());
   if (!view) return Unexpected{view.error()};
   std::set<std::string> masters(view->rivals.begin(), view->rivals.end());
   if (view->root) masters.insert(view->root->Describe());
@@ -74,10 +74,9 @@ DriverOutcome DeleteListed(const DeletionWork& work, const ClusterId& cluster) {
   auto listed = MemberListing(work.tools, warn_once, cluster).List(work.driver.Reads());
   const auto masters = MastersNow(work, cluster);
   if (!masters) return Failed(WhyRefused(masters.error()));
-  const bool any =
-      std::any_of(listed.objects.begin(), listed.objects.end(), [](const KubeObject& object) {
-        return !IsKept(object) && !IsNeverDeleted(object.type);
-      });
+  const bool any = std::any_of(
+      listed.objects.begin(), listed.objects.end(),
+      [](const KubeObject& object) { return !IsKept(object) && !IsNeverDeleted(object.type); });
   if (!any && listed.complete) return Failed("no " + name);
   if (masters->size() == 1) return Failed(name + " has a master now: delete it again");
   DeletionOrder order;
@@ -102,15 +101,15 @@ DriverOutcome DeleteListed(const DeletionWork& work, const ClusterId& cluster) {
       deletion.DeleteListed(work.tools.clock.Now() + settings.delete_deadline, [&] {
         const auto now = MastersNow(work, cluster);
         if (!now) return RootState::kUnknown;
-        const bool is_new = !std::includes(masters->begin(), masters->end(), now->begin(),
-                                           now->end());
+        const bool is_new =
+            !std::includes(masters->begin(), masters->end(), now->begin(), now->end());
         return is_new ? RootState::kOurs : RootState::kGone;
       });
   const DeletionReport report = deletion.Report();
   const bool is_done = outcome == Deletion::Outcome::kDone && !report.overdue;
   if (is_done) work.announcer.Deleted(told, order.marks.reason, report);
-  DriverOutcome said = is_done ? DriverOutcome::Said(name + " deleted")
-                               : Failed(name + " is not all deleted");
+  DriverOutcome said =
+      is_done ? DriverOutcome::Said(name + " deleted") : Failed(name + " is not all deleted");
   if (outcome == Deletion::Outcome::kNewMaster) said.error += ": it has a new master";
   if (!deletion.policy().empty()) said.error += ": " + deletion.policy();
   said.warnings = report.left;

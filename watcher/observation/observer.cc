@@ -103,8 +103,8 @@ Snapshot Observer::LookInRounds(std::optional<OwnerRead>& owner, OtherDriversToo
     if (!snapshot.GoesOn() || !snapshot.NeedsProof()) return snapshot;
     if (std::exchange(owner->is_late, false) && round < kMostRounds) continue;
     OwnerRead again = ReadOwnerAgain(*owner, snapshot.cluster, patience);
-    const bool differs = !IsSame(owner->sight, again.sight) &&
-                         again.sight.observation != Observation::kUnknown;
+    const bool differs =
+        !IsSame(owner->sight, again.sight) && again.sight.observation != Observation::kUnknown;
     if (differs && round < kMostRounds) {
       owner = std::move(again);
       continue;
@@ -248,8 +248,7 @@ void Observer::LookAtOtherMembers(const Snapshot& snapshot, std::span<const Reso
 
 std::optional<OwnerSight> Observer::Glance(Freshness freshness, const std::stop_token& stop) {
   if (!owner_.name || !owner_.seen) return std::nullopt;
-  OwnerSight sight =
-      owner_probe_.Look(QueryForOwner(surroundings_.cluster()), freshness, stop);
+  OwnerSight sight = owner_probe_.Look(QueryForOwner(surroundings_.cluster()), freshness, stop);
   if (IsOwnMember(surroundings_.cluster(), surroundings_.root(), sight)) return std::nullopt;
   // Its pods are found by it once it is gone: those of a CronJob come and go.
   // A cache may lag behind what was read before.
@@ -270,15 +269,14 @@ const RecordedOwner& Observer::Adopt(const Snapshot& snapshot) {
 }
 
 const RecordedOwner& Observer::Adopt(const OwnerSight& sight) {
-  owner_.seen = RecordedOwner{
-      sight.object->type->SingularName(),
-      owner_.ns,
-      sight.object->meta.name,
-      sight.object->meta.uid,
-      sight.fields.termination_grace,
-      sight.fields.pod_selector,
-      sight.followed_controller ? owner_.name->ToText() : "",
-      IsOwnMember(surroundings_.cluster(), surroundings_.root(), sight)};
+  owner_.seen = RecordedOwner{sight.object->type->SingularName(),
+                              owner_.ns,
+                              sight.object->meta.name,
+                              sight.object->meta.uid,
+                              sight.fields.termination_grace,
+                              sight.fields.pod_selector,
+                              sight.followed_controller ? owner_.name->ToText() : "",
+                              IsOwnMember(surroundings_.cluster(), surroundings_.root(), sight)};
   owner_.version = sight.object->meta.resource_version;
   return *owner_.seen;
 }

@@ -36,8 +36,8 @@ struct Snapshot {
   WatcherOrders orders;  // what the pod tells its watcher; where there is none, as next_orders
   // What the root's pod template tells the watchers to come; nullopt: it wasn't read, or has none.
   std::optional<WatcherOrders> next_orders;
-  Steps steps;  // of the pod, else of `root`
-  Marks marks;  // of `root`
+  Steps steps;                // of the pod, else of `root`
+  Marks marks;                // of `root`
   bool pod_gone = false;      // our pod is NotFound, or another pod has its name
   bool pod_waits = false;     // the pod doesn't start before its watcher ends
   bool is_watched = false;    // a watcher runs in the pod

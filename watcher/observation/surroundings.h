@@ -43,7 +43,7 @@ class SurroundingsReader {
   void AsksForPeople() { asks_for_people_ = true; }
   void SetRoot(KubeObject root) { root_ = std::move(root); }
 
-  const std::optional<KubeObject>& root() const { return root_; }        // as last read
+  const std::optional<KubeObject>& root() const { return root_; }       // as last read
   const std::optional<ClusterId>& cluster() const { return cluster_; }  // the same
 
   // Returns the requests with which it begins, as far as it is known what it will ask for.

@@ -136,8 +136,8 @@ class Collector {
     const auto view = ReadClusterView(sweep_.driver.client, sweep_.driver.discovery,
                                       {ns_, cluster.substr(0, equals), cluster.substr(equals + 1)},
                                       sweep_.driver.Reads());
-    const bool is_used = view && view->root && !view->root->meta.deleting &&
-                         view->marks.phase != Phase::kDeleting;
+    const bool is_used =
+        view && view->root && !view->root->meta.deleting && view->marks.phase != Phase::kDeleting;
     return is_used ? view->root->Describe() : "";
   }
 

@@ -20,8 +20,8 @@ struct ClaimSweep {
 // Deletes, by UID and resourceVersion, each claim that is due, unless a pod mounts it, a
 // StatefulSet would, an object carries the label of its cluster, its namespace is held, or it is
 // annotated to be kept. What can't be read keeps it. A claim whose cluster is complete again
-// (ClusterStatus::kRunning) is no longer left to a sweep, due or not. `told` hears of each claim that was
-// due or is used again: "lab", "claim data-0".
+// (ClusterStatus::kRunning) is no longer left to a sweep, due or not. `told` hears of each claim
+// that was due or is used again: "lab", "claim data-0".
 void CollectDueClaims(
     const ClaimSweep& sweep,
     const std::function<void(const std::string& ns, const std::string& claim, Swept swept)>& told);

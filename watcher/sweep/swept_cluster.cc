@@ -64,7 +64,8 @@ std::unique_ptr<SettingsInForce> SettingsOf(const SettingsInForce::WithAnnotatio
   return std::make_unique<SettingsInForce>(of_cluster({}), of_cluster);
 }
 
-SweptCluster::SweptCluster(const SweepTools& sweep, ClusterId cluster, KubeObject root, WatcherId me)
+SweptCluster::SweptCluster(const SweepTools& sweep, ClusterId cluster, KubeObject root,
+                           WatcherId me)
     : driver_(sweep.driver),
       cluster_(std::move(cluster)),
       me_(std::move(me)),

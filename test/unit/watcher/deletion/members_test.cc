@@ -158,8 +158,8 @@ TEST(SortMembers, DeletesTheRootsOfTheClusterAndNothingElse) {
 
 TEST(SortMembers, WhatIsKeptFromNowOnIsLeft) {
   DeletionMemory memory = Memory();
-  Expect(SortMembers({Object("deployment", "w"), Object("replicaset", "w-1", "w")}, memory),
-         {"w"}, {"w-1"});
+  Expect(SortMembers({Object("deployment", "w"), Object("replicaset", "w-1", "w")}, memory), {"w"},
+         {"w-1"});
   Expect(SortMembers({Kept(Object("deployment", "w")), Object("replicaset", "w-1", "w")}, memory),
          {}, {}, {"deployment.apps/w", "replicaset.apps/w-1"});
 }
@@ -196,11 +196,11 @@ TEST(SortMembers, SetsAsideWhatGoesRightBeforeTheRoot) {
   memory.root_set = "bob-m";
   memory.volumes = Volumes::kDelete;
   memory.mounted = {{TypeOf("configmap"), "c"}, {TypeOf("secret"), "s"}};
-  const MemberPass pass = SortMembers(
-      {Object("configmap", "c"), Object("secret", "s"), Object("networkpolicy", "n"),
-       Object("persistentvolumeclaim", "data-bob-m-0"), Object("configmap", "s"),
-       Object("service", "c"), Object("persistentvolumeclaim", "data-bob-w-0")},
-      memory);
+  const MemberPass pass =
+      SortMembers({Object("configmap", "c"), Object("secret", "s"), Object("networkpolicy", "n"),
+                   Object("persistentvolumeclaim", "data-bob-m-0"), Object("configmap", "s"),
+                   Object("service", "c"), Object("persistentvolumeclaim", "data-bob-w-0")},
+                  memory);
   EXPECT_EQ(NamesOf(pass.last), (Names{"c", "s", "n", "data-bob-m-0"}));
   Expect(pass, {"s", "c", "data-bob-w-0"});
   const MemberPass kept = SortMembers({Kept(Object("configmap", "c"))}, memory);
@@ -334,8 +334,8 @@ TEST(SortMembers, TheOwnerIsKnownByItsNameWhereItWasMadeAnew) {
          {"bob", "bob"}, {}, {"deployment.apps/bob"});
   memory = Memory();
   memory.owner_name = "bob";
-  Expect(SortMembers({anew, Object("job", "bob"), Object("service", "bob")}, memory), {"bob"},
-         {}, {"deployment.apps/bob", "job.batch/bob"});
+  Expect(SortMembers({anew, Object("job", "bob"), Object("service", "bob")}, memory), {"bob"}, {},
+         {"deployment.apps/bob", "job.batch/bob"});
 }
 
 }  // namespace

@@ -127,9 +127,8 @@ TEST_F(SurvivorsTest, ACopyThatOutlivesWhatItWasCopiedFromKeepsNothing) {
     Annotate(object, "keep", "true");
     Patch(object, R"({"metadata":{"annotations":{"cluster-watcher/keep":null}}})");
   }
-  ASSERT_NE(
-      Read("/apis/apps/v1/namespaces/lab/replicasets").body.find("cluster-watcher/keep"),
-      std::string::npos);
+  ASSERT_NE(Read("/apis/apps/v1/namespaces/lab/replicasets").body.find("cluster-watcher/keep"),
+            std::string::npos);
   EXPECT_EQ(Condemn(), Outcome::kDone);
   EXPECT_FALSE(Exists(kRoot));
   EXPECT_FALSE(Exists(kWorker));
@@ -203,8 +202,8 @@ TEST_F(SurvivorsTest, AClaimIsTakenOffItsOwnersFirst) {
   MakeClaim("of-two", two);
   std::vector<std::string> patches;
   kubernetes_.on_request = [&](const Request& request, const User&) {
-    if (request.method == "DELETE" && (request.target.ends_with("/owner") ||
-                                       request.target.ends_with("/spark-m"))) {
+    if (request.method == "DELETE" &&
+        (request.target.ends_with("/owner") || request.target.ends_with("/spark-m"))) {
       EXPECT_EQ(OwnersOf("of-member") + OwnersOf("of-root"), "");
       EXPECT_EQ(OwnersOf("of-two"), "another ");
     }
@@ -309,8 +308,7 @@ TEST_F(SurvivorsTest, AClaimThatIsNeverLetGoOfKeepsItsSet) {
     const std::string owned = OwnedBy("StatefulSet", "apps/v1", kSet);
     MakeClaim("data-w-9", owned);
     if (!may_patch) Refuse("PATCH", "persistentvolumeclaims/data-w-9", 403);
-    kubernetes_.on_answer = [&](const Request& request, const User&,
-                                small_kubernetes::Response&) {
+    kubernetes_.on_answer = [&](const Request& request, const User&, small_kubernetes::Response&) {
       if (request.method != "PATCH" || !request.target.ends_with("/data-w-9") || !may_patch) return;
       Patch(kClaims + std::string("/data-w-9"), "{\"metadata\":{" + owned.substr(1) + "}}");
     };
@@ -353,8 +351,7 @@ TEST_F(SurvivorsTest, WhileClaimsOrSetsFailToBeListedNothingGoes) {
     const std::size_t before = Deletes();
     kubernetes_.on_answer = [=, this](const Request& request, const User&,
                                       small_kubernetes::Response& response) {
-      const bool is_list =
-          request.target.find(kind + std::string("?limit")) != std::string::npos;
+      const bool is_list = request.target.find(kind + std::string("?limit")) != std::string::npos;
       if (is_list && clock_.elapsed < began + minutes(2)) response.status = 503;
     };
     clock_.At(began + minutes(1), [&] { EXPECT_EQ(Deletes(), before); });

@@ -58,9 +58,10 @@ class DeleteTest : public DriverLab {
     observer.SetCaller(caller_uid_, caller_);
     EventRecorder events(client_, clock_, log_.logger(), me_.pod);
     Announcer announcer(events, clock_, log_);
-    Tools tools{client_,       discovery_,      clock_, in_force, metrics_,
-                log_.logger(), [](Duration) {}, waits_ ? Until::kAllGone : Until::kAccepted,
-                false,         stop_.get_token()};
+    Tools tools{
+        client_,  discovery_,       clock_,          in_force,
+        metrics_, log_.logger(),    [](Duration) {}, waits_ ? Until::kAllGone : Until::kAccepted,
+        false,    stop_.get_token()};
     const auto dial = [](const std::string&) -> Result<std::unique_ptr<Transport>> {
       return std::unique_ptr<Transport>(std::make_unique<OnlyHere>());
     };
@@ -551,8 +552,8 @@ TEST_F(DeleteTest, OnePodOfAParallelJobSaysNothingForTheOthers) {
 TEST_F(DeleteTest, AnEndedDriverSaysNothingForTheNextOneOfItsName) {
   MakeEphemeral("deployment.apps/bob");
   caller_uid_ = MakePodOf("bob", "bob-old");
-  auto ready = MakeReady(tools_, {cluster_, *OwnerName::Parse("deployment/bob"), std::nullopt,
-                                  false, Duration(1000)});
+  auto ready = MakeReady(
+      tools_, {cluster_, *OwnerName::Parse("deployment/bob"), std::nullopt, false, Duration(1000)});
   ASSERT_TRUE(ready);
   Delete(kDriver);
   kubernetes_.Settle();

@@ -11,8 +11,8 @@ namespace {
 constexpr const char* kUntil = "2026-12-24T18:00:00Z";
 
 TEST(Hold, LastsUntilItIsOverByTheLocalClockAndByTheApiServers) {
-  const auto hold = HoldOn("pod m", {{"cluster-watcher/hold-until", kUntil},
-                                     {"cluster-watcher/hold-reason", "a demo"}});
+  const auto hold = HoldOn(
+      "pod m", {{"cluster-watcher/hold-until", kUntil}, {"cluster-watcher/hold-reason", "a demo"}});
   ASSERT_TRUE(hold);
   EXPECT_EQ(hold->reason, "a demo");
   const WallTime until = *ParseTime(kUntil);

@@ -522,10 +522,10 @@ TEST_F(ObserverTest, ACustomResourceThatIsLabelledMasterIsOneWhereItIsServed) {
   DefineRayClusters();
   Delete(kDriver);
   const auto make = [&](const std::string& type) {
-    kubernetes_.Apply(R"({"apiVersion":"ray.io/v1","kind":"RayCluster",)" +
-                      Meta("ray", R"(,"labels":{"oshinko-cluster":"spark","oshinko-type":")" +
-                                      type + "\"}") +
-                      "}");
+    kubernetes_.Apply(
+        R"({"apiVersion":"ray.io/v1","kind":"RayCluster",)" +
+        Meta("ray", R"(,"labels":{"oshinko-cluster":"spark","oshinko-type":")" + type + "\"}") +
+        "}");
   };
   make("worker");
   EXPECT_EQ(Verdict(), "owner-absent");
@@ -610,11 +610,11 @@ TEST_F(ObserverTest, AMemberThatIsKeptAndWouldGoWithTheRootIsAMistake) {
 TEST_F(ObserverTest, ABarePodWithAWatcherIsASecondMaster) {
   Delete(kDriver);
   for (const bool has_watcher : {false, true}) {
-    kubernetes_.Apply(R"({"apiVersion":"v1","kind":"Pod",)" +
-                      Meta(has_watcher ? "master" : "worker",
-                           R"(,"labels":{"oshinko-cluster":"spark"})") +
-                      R"(,"spec":{"containers":[{"name":"main","image":")" +
-                      (has_watcher ? "example.com/cluster-watcher:1" : "x") + "\"}]}}");
+    kubernetes_.Apply(
+        R"({"apiVersion":"v1","kind":"Pod",)" +
+        Meta(has_watcher ? "master" : "worker", R"(,"labels":{"oshinko-cluster":"spark"})") +
+        R"(,"spec":{"containers":[{"name":"main","image":")" +
+        (has_watcher ? "example.com/cluster-watcher:1" : "x") + "\"}]}}");
     EXPECT_EQ(Verdict(), has_watcher ? "ambiguous" : "owner-absent");
   }
 }

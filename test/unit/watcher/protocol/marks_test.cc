@@ -274,9 +274,9 @@ TEST(Marks, APhaseThatNoWatcherWritesIsTakenOff) {
   const ObjectMeta root = Root(annotations);
   EXPECT_TRUE(HasVoidMarks(root));
   EXPECT_EQ(PatchedBy(MarksPatch(root, {}), root).at(annotation::kPhase), std::nullopt);
-  EXPECT_EQ(PatchedBy(MarksPatch(root, {{annotation::kPhase, "condemned"}}), root)
-                .at(annotation::kPhase),
-            "condemned");
+  EXPECT_EQ(
+      PatchedBy(MarksPatch(root, {{annotation::kPhase, "condemned"}}), root).at(annotation::kPhase),
+      "condemned");
 }
 
 // The first version wrote three marks, one of which has the name of a setting.

@@ -232,10 +232,8 @@ TEST(Settings, NumbersHaveBounds) {
 
 TEST(Settings, ChoicesSayWhatCanBeChosen) {
   const std::pair<std::string, std::string> cases[] = {
-      {"observe", "poll or watch"},
-      {"volumes", "preserve, delete or collect"},
-      {"dry-run", "true or false"},
-      {"log-level", "trace, debug, info, warn or error"},
+      {"observe", "poll or watch"},   {"volumes", "preserve, delete or collect"},
+      {"dry-run", "true or false"},   {"log-level", "trace, debug, info, warn or error"},
       {"log-format", "text or json"},
   };
   for (const auto& [name, known] : cases) {
