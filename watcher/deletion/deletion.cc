@@ -94,7 +94,8 @@ void Deletion::Take(const DeletionOrder& order) {
 
 Deletion::Outcome Deletion::RunPasses(MonotonicTime deadline, bool with_root) {
   // The root may go on what has just shown that the members are gone; steps make that old.
-  if (!with_root && !std::exchange(is_taken_, false)) prepared_.reset();
+  is_list_old_ = std::exchange(is_taken_, false);
+  if (!with_root && !is_list_old_) prepared_.reset();
   for (;;) {
     tools_.turn({});
     tools_.metrics.SetDeletionDuration(tools_.clock.Now() - began_);
@@ -124,6 +125,7 @@ Deletion::Outcome Deletion::RunPasses(MonotonicTime deadline, bool with_root) {
     if (late && ++late_passes_ >= kLeastLatePasses && tools_.gives_up) return Outcome::kGivenUp;
     if (late) SayWhatRemains();
     prepared_.reset();
+    is_list_old_ = false;
     pace_.Pause(late ? MonotonicTime::max() : deadline);
   }
 }
@@ -135,7 +137,7 @@ Deletion::Prepared Deletion::List(bool late) {
   MemberListing::Listed listed = listing_.List(RepeatedReads(tools_));
   Prepared prepared;
   const bool has_root = !memory_.root_uid.empty();
-  prepared.survivors = survivors_.Find(listed, has_root ? &root_.object() : nullptr, memory_);
+  prepared.survivors = survivors_.Find(listed, has_root ? &root_.object() : nullptr, memory_, late);
   if (prepared.survivors.unknown) warn_once_(prepared.survivors.unknown->message);
   prepared.complete = listed.complete;
   prepared.is_blind = listed.any_fails_in_passing;
@@ -287,6 +289,14 @@ std::size_t Deletion::SendDue(bool late) {
   if (!is_blind) {
     std::vector<const KubeObject*> due = DueMembers(members, memory_, late);
     std::erase_if(due, [&](const KubeObject* object) { return !IsDue(*object, late); });
+    // What must survive was looked for before the last look: what hardly owns anything goes first.
+    const auto owns_nothing = [](const KubeObject* object) {
+      return !IsWorkload(object->type) && FindBuiltInByName(object->type->plural,
+                                                            object->type->group) != nullptr;
+    };
+    if (is_list_old_ && std::any_of(due.begin(), due.end(), owns_nothing)) {
+      std::erase_if(due, [&](const KubeObject* object) { return !owns_nothing(object); });
+    }
     // Before a wave may begin, what its predecessors control must have gone as well.
     deletes_.Send(due, memory_.HasWaves() ? PropagationPolicy::kForeground : Propagation());
   }
@@ -336,6 +346,7 @@ void Deletion::SayWhatRemains() {
   std::vector<std::string> names = Remaining();
   names.push_back(as_seen_.Describe());
   if (names.size() > kMostNamed) names.resize(kMostNamed);
+  if (prepared_->survivors.unknown) names.push_back(prepared_->survivors.unknown->message);
   tools_.log.warn("the deadline has passed, and still there are {}: tried on", Joined(names));
 }
 
@@ -374,9 +385,11 @@ Deletion::Outcome Deletion::AwaitGone(MonotonicTime deadline, const std::stop_to
     const bool is_gone = state == RootState::kGone || state == RootState::kReplaced;
     const bool is_last = pods && pods->others == 0;
     if (is_last && is_gone && IsAllGone()) return Outcome::kDone;
-    if (state == RootState::kTerminating) {
+    if (state == RootState::kTerminating || state == RootState::kOurs) {
       if (auto why = WhyEnded()) return *why;
     }
+    // An etcd that was restored has it again.
+    if (state == RootState::kOurs) deletes_.Send({&root_.object()}, Propagation());
     const bool is_held = state == RootState::kTerminating && tools_.clock.Now() >= held_at;
     if (is_held && is_last && !pods->own_runs) {
       if (!std::exchange(is_named, true)) NameHusk();

@@ -290,8 +290,6 @@ Result<DeletionOrder, ApiError> Reaper::WritePointOfNoReturn(const Case& of, Jud
   auto written = MasterRoot(tools_.client, *snapshot.root)
                      .WriteMarks(changes, kFreshEvidence - age(), Patience::While(may_write));
   if (!written) return Unexpected{std::move(written).error()};
-  // The root's delete is for what it is now.
-  if (auto now = ReadObjectMeta(written->document.root())) snapshot.root->meta = *std::move(now);
   if (age() >= kFreshEvidence) return old;
   // The root's own delete is for the object as it is now.
   if (auto now = ReadObjectMeta(written->document.root())) snapshot.root->meta = *std::move(now);

@@ -39,10 +39,11 @@ struct Survivors::Search {
   Found found = {};
   std::map<std::string, std::optional<ObjectMeta>> read = {};  // by UID; nullopt: none
   std::map<std::string, bool> going = {};                      // by UID, of what isn't listed
+  bool must_know = true;  // what can't be read in passing
 };
 
 Survivors::Found Survivors::Find(const MemberListing::Listed& listed, const KubeObject* root,
-                                 DeletionMemory& memory) {
+                                 DeletionMemory& memory, bool late) {
   Search search{listed, root, memory, ObjectsByUid(listed.objects)};
   if (memory.owner) {
     HoldBackAbove(search, memory.owner->meta,
@@ -58,9 +59,16 @@ Survivors::Found Survivors::Find(const MemberListing::Listed& listed, const Kube
                   kLongestChain);
   }
   FindSets(search);
-  for (const KubeObject& claim : listed.claims) {
-    if (MustStay(search, claim)) SettleClaim(search, claim);
-  }
+  const auto settle = [&](bool of_cluster) {
+    for (const KubeObject& claim : listed.claims) {
+      const bool is_of_it = cluster_.Owns(claim.meta) || memory.set_claims.contains(claim.meta.uid);
+      if (is_of_it == of_cluster && MustStay(search, claim)) SettleClaim(search, claim);
+    }
+  };
+  settle(true);
+  // Past the deadline what is above somebody else's claims holds nothing up.
+  search.must_know = !late;
+  settle(false);
   return std::move(search.found);
 }
 
@@ -69,8 +77,9 @@ void Survivors::FindSets(Search& search) {
   for (const ClaimingSet& set : search.listed.sets) {
     const ObjectMeta& meta = set.object.meta;
     const bool is_root = search.root != nullptr && meta.uid == search.root->meta.uid;
-    const bool is_listed = search.objects.Find(meta.uid) != nullptr;
-    if (!is_root && !is_listed && !LeadsTo(search, meta, kLongestChain)) continue;
+    const bool is_member = search.objects.Find(meta.uid) != nullptr &&
+                           meta.Controller() == nullptr && !IsOwner(set.object, search.memory);
+    if (!is_root && !is_member && !LeadsTo(search, meta, kLongestChain)) continue;
     if (IsKept(set.object)) {
       std::erase_if(search.memory.set_claims,
                     [&](const auto& claim) { return claim.second == Uid(meta.uid); });
@@ -155,7 +164,8 @@ bool Survivors::IsGoing(Search& search, const OwnerReference& owner, int depth) 
   if (search.root != nullptr && owner.uid == search.root->meta.uid) return true;
   if (const KubeObject* listed = search.objects.Find(owner.uid)) {
     // What is left alone doesn't go, unless something above it does.
-    const bool stays = search.memory.left.contains(owner.uid) || IsKept(*listed);
+    const bool stays = search.memory.left.contains(owner.uid) || IsKept(*listed) ||
+                       listed->meta.Controller() != nullptr || IsOwner(*listed, search.memory);
     return !stays || (depth > 0 && LeadsTo(search, listed->meta, depth - 1));
   }
   if (search.memory.MemberOf(owner.uid) != nullptr) return true;
@@ -187,14 +197,14 @@ const ObjectMeta* Survivors::Above(Search& search, const OwnerReference& owner) 
   if (!is_new) return known ? &*known : nullptr;
   const Patience patience = RepeatedReads(tools_);
   const auto type = tools_.discovery.ByKind(owner.api_version, owner.kind, patience);
-  if (!type) search.found.unknown = type.error();
+  if (!type && search.must_know) search.found.unknown = type.error();
   if (!type || !*type) return nullptr;
   const auto read =
       tools_.client.Do(ApiRequest::GetMetadata(**type, cluster_.ns, owner.name), patience);
   if (read) {
     auto meta = ReadObjectMeta(read->document.root());
     if (meta && meta->uid == owner.uid) known = *std::move(meta);
-  } else if (IsTransient(read.error().failure)) {
+  } else if (search.must_know && IsTransient(read.error().failure)) {
     search.found.unknown = read.error();
   }
   return known ? &*known : nullptr;

@@ -38,7 +38,8 @@ class Survivors {
 
   // Finds what must survive of `listed`, whose members go with the root; nullptr: there is none.
   // `memory` learns which claims are of the cluster's StatefulSets. Nothing is written.
-  Found Find(const MemberListing::Listed& listed, const KubeObject* root, DeletionMemory& memory);
+  Found Find(const MemberListing::Listed& listed, const KubeObject* root, DeletionMemory& memory,
+             bool late);
 
   // Whether `object` stays although it is of the cluster: neither it nor what controls it is the
   // root or a member, or gone itself.

@@ -65,9 +65,10 @@ DriverOutcome UsesTheOther(const Application& app, const std::string& remedy) {
 }
 
 // Takes the label off the owner, whatever else changes meanwhile.
-Result<Done, ApiError> Unlabel(const DriverTools& tools, KubeObject& owner) {
+Result<Done, ApiError> Unlabel(const DriverTools& tools, const ClusterId& cluster,
+                               KubeObject& owner) {
   for (int writes = 1;; ++writes) {
-    if (!owner.meta.Label(kUsesClusterLabel)) return Done{};
+    if (owner.meta.Label(kUsesClusterLabel) != cluster.name) return Done{};
     const auto written = WriteMeta(tools.client, owner, {{{kUsesClusterLabel, std::nullopt}}, {}});
     if (written) return Done{};
     const bool again = IsTransient(written.error().failure);
@@ -80,11 +81,12 @@ Result<Done, ApiError> Unlabel(const DriverTools& tools, KubeObject& owner) {
 
 // Takes the label off the owner, which was read before somebody labelled it. An owner that is gone
 // has none.
-Result<Done, ApiError> TakeLabelOff(const DriverTools& tools, const KubeObject& owner) {
+Result<Done, ApiError> TakeLabelOff(const DriverTools& tools, const ClusterId& cluster,
+                                    const KubeObject& owner) {
   auto now = ReadMetaAgain(tools.client, owner, tools.Reads());
   if (!now && now.error().failure == ApiFailure::kNotFound) return Done{};
   if (!now) return Unexpected{std::move(now).error()};
-  return Unlabel(tools, *now);
+  return Unlabel(tools, cluster, *now);
 }
 
 // Why `app` may not have the cluster; nullopt: it may.
@@ -249,7 +251,7 @@ DriverOutcome Claim(const DriverTools& tools, const ClusterId& cluster, const Ow
   }
   // An earlier claim that still holds isn't given back for this one's sake.
   if (was_claimed && refused->exit != DriverExit::kNotReady) return *std::move(refused);
-  if (auto off = TakeLabelOff(tools, *app.owner); !off) {
+  if (auto off = TakeLabelOff(tools, cluster, *app.owner); !off) {
     refused->warnings.push_back("the label " + std::string(kUsesClusterLabel) +
                                 " could not be taken off again: " + off.error().message);
   }
@@ -291,7 +293,7 @@ DriverOutcome Release(const DriverTools& tools, const ClusterId& cluster, const 
     }
   }
   if (app.Uses() != cluster.name) return outcome;
-  if (auto off = Unlabel(tools, *app.owner); !off) {
+  if (auto off = Unlabel(tools, cluster, *app.owner); !off) {
     return DriverOutcome::Of(DriverExit::kFailed, off.error());
   }
   outcome.said = Said(cluster, "is released by " + app.Name());

@@ -202,9 +202,17 @@ void FindServices(const Parts& parts, JsonValue root, ClusterView& view) {
 }
 
 std::string GivenOwner(const Parts& parts, const ClusterView& view, JsonValue root) {
+  // The newest living pod speaks.
+  const Part* speaks = nullptr;
   for (const Part& part : parts) {
-    if (part.is_pod && part.is_master && !part.given_owner.empty()) return part.given_owner;
+    if (!part.is_pod || !part.is_master || part.object.meta.deleting) continue;
+    // Times are of a second.
+    const bool is_newer =
+        speaks == nullptr || part.object.meta.created > speaks->object.meta.created ||
+        (part.object.meta.created == speaks->object.meta.created && speaks->given_owner.empty());
+    if (is_newer) speaks = &part;
   }
+  if (speaks != nullptr && !speaks->given_owner.empty()) return speaks->given_owner;
   return view.root ? ReadWatcherOrders(PodTemplateOf(view.root->type, root)).owner : "";
 }
 

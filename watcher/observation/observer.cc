@@ -142,8 +142,7 @@ Snapshot Observer::LookAround(std::optional<OwnerRead>& owner, OtherDriversToo o
   if (snapshot.GoesOn()) LookAtRest(snapshot, around, owner, patience);
   snapshot.facts.holds = HoldsOf(snapshot, around);
   if (others == OtherDriversToo::kYes && snapshot.GoesOn() && snapshot.NeedsProof()) {
-    snapshot.others =
-        cluster_probe_.FindOtherDrivers(*snapshot.cluster, OwnerOf(snapshot), patience);
+    snapshot.others = WhatElseKeepsIt(snapshot, patience);
   }
   return snapshot;
 }
@@ -182,6 +181,7 @@ std::vector<ApiRequest> Observer::WhatCouldKeepIt(OtherDriversToo others,
     auto drivers =
         cluster_probe_.DriverRequests(*surroundings_.cluster(), OwnerOf(known), patience);
     if (drivers) add(*std::move(drivers));
+    add(ClusterProbe::MemberRequests(OtherMemberTypes(patience), *surroundings_.cluster()));
   }
   add(rollouts_.TakeAsked());
   return requests;
@@ -192,27 +192,22 @@ OwnerOfCluster Observer::OwnerOf(const Snapshot& snapshot) const {
 }
 
 OtherDrivers Observer::FindOtherDrivers(const Snapshot& snapshot, const std::stop_token& stop) {
+  if (snapshot.others) return *snapshot.others;
   const auto reads = std::make_shared<LookReads>(clock_, kFreshEvidence);
-  const Patience patience = Patience::OfLook(reads, stop);
-  if (!snapshot.others) return FindOtherDrivers(snapshot, patience, {});
-  OtherDrivers drivers = *snapshot.others;
-  LookAtOtherMembers(snapshot, OtherMemberTypes(snapshot, patience), drivers, patience);
-  return drivers;
+  return FindOtherDrivers(snapshot, Patience::OfLook(reads, stop), {});
 }
 
 OtherDrivers Observer::FindOtherDrivers(const Snapshot& snapshot, const Patience& patience,
                                         std::span<const ApiRequest> beside) {
   const OwnerOfCluster owner = OwnerOf(snapshot);
-  const auto types = OtherMemberTypes(snapshot, patience);
   if (auto requests = cluster_probe_.DriverRequests(*snapshot.cluster, owner, patience)) {
     requests->insert(requests->end(), beside.begin(), beside.end());
-    for (ApiRequest& list : ClusterProbe::MemberRequests(types, *snapshot.cluster)) {
+    for (ApiRequest& list : ClusterProbe::MemberRequests(OtherMemberTypes(patience), *snapshot.cluster)) {
       requests->push_back(std::move(list));
     }
     client_.ReadAhead(*requests, kUrgentReadsSideBySide, patience);
   }
-  OtherDrivers drivers = cluster_probe_.FindOtherDrivers(*snapshot.cluster, owner, patience);
-  LookAtOtherMembers(snapshot, types, drivers, patience);
+  OtherDrivers drivers = WhatElseKeepsIt(snapshot, patience);
   if (drivers.Keeps() || !owner_.name || !snapshot.facts.owner) return drivers;
   const OwnerRead again = ReadOwner(snapshot.cluster, patience);
   Remember(again.sight);
@@ -223,11 +218,15 @@ OtherDrivers Observer::FindOtherDrivers(const Snapshot& snapshot, const Patience
   return drivers;
 }
 
-// They may be many, so they are listed once before the cluster is condemned; a deletion that has
-// begun sees to them itself.
-std::vector<ResourceType> Observer::OtherMemberTypes(const Snapshot& snapshot,
-                                                     const Patience& patience) {
-  if (!snapshot.root || snapshot.marks.phase != Phase::kWatching) return {};
+OtherDrivers Observer::WhatElseKeepsIt(const Snapshot& snapshot, const Patience& patience) {
+  OtherDrivers drivers =
+      cluster_probe_.FindOtherDrivers(*snapshot.cluster, OwnerOf(snapshot), patience);
+  if (snapshot.root) LookAtOtherMembers(snapshot, OtherMemberTypes(patience), drivers, patience);
+  return drivers;
+}
+
+// They may be many, so they are listed only where all else abandons the cluster.
+std::vector<ResourceType> Observer::OtherMemberTypes(const Patience& patience) {
   auto types = NamedMemberTypes(*settings_, discovery_, patience);
   if (!types) return {};
   std::erase_if(*types, [](const ResourceType& type) { return CanBeMaster(type); });

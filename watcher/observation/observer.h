@@ -111,7 +111,9 @@ class Observer {
   void CompareLabel(Snapshot& snapshot, const Patience& patience);
   void FindAlsoRunning(Snapshot& snapshot, const Patience& patience);
   // Returns the kinds of members that run no pods and that are to be looked at.
-  std::vector<ResourceType> OtherMemberTypes(const Snapshot& snapshot, const Patience& patience);
+  std::vector<ResourceType> OtherMemberTypes(const Patience& patience);
+  // Other drivers, and what the cluster's other members say.
+  OtherDrivers WhatElseKeepsIt(const Snapshot& snapshot, const Patience& patience);
   void LookAtOtherMembers(const Snapshot& snapshot, std::span<const ResourceType> types,
                           OtherDrivers& drivers, const Patience& patience);
   OwnerOfCluster OwnerOf(const Snapshot& snapshot) const;

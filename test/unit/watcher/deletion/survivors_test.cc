@@ -367,5 +367,109 @@ TEST_F(SurvivorsTest, WhileClaimsOrSetsFailToBeListedNothingGoes) {
   }
 }
 
+// --- What is read late, or changes meanwhile.
+
+TEST_F(SurvivorsTest, TheClaimsOfASetThatIsLeftAloneStay) {
+  settings_.settings.volumes = Volumes::kDelete;
+  StartWatcher();
+  MakeSetWithClaims("Retain");
+  MakeBareMap("foreign");
+  std::string owner = OwnedByMap("foreign").substr(1);
+  owner.insert(owner.size() - 2, R"(,"controller":true)");
+  Patch(kSet, R"({"metadata":{)" + owner + "}}");
+  EXPECT_EQ(Condemn(), Outcome::kDone);
+  EXPECT_TRUE(Exists(kSet)) << "its controller is not of the cluster";
+  EXPECT_TRUE(ClaimExists("data-w-0"));
+  EXPECT_EQ(DeletesOf("persistentvolumeclaims"), 0u);
+}
+
+TEST_F(SurvivorsTest, NorIsASetThatIsLeftAloneWritten) {
+  MakeSetWithClaims();
+  MakeBareMap("foreign");
+  std::string owner = OwnedByMap("foreign").substr(1);
+  owner.insert(owner.size() - 2, R"(,"controller":true)");
+  Patch(kSet, R"({"metadata":{)" + owner + "}}");
+  EXPECT_EQ(Condemn(), Outcome::kDone);
+  EXPECT_TRUE(Exists(kSet));
+  EXPECT_EQ(RetainedBy(kSet), "Delete");
+}
+
+TEST_F(SurvivorsTest, AForeignClaimWhoseOwnerCannotBeReadHoldsNothingUpForEver) {
+  MakeBareMap("foreign");
+  kubernetes_.Apply(R"({"apiVersion":"v1","kind":"PersistentVolumeClaim",)" +
+                    Meta("somebodys", OwnedByMap("foreign")) +
+                    R"(,"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":)"
+                    R"({"storage":"1Gi"}}}})");
+  RefuseUntil(hours(5), "GET", "/configmaps/foreign");
+  EXPECT_EQ(Condemn(), Outcome::kDone);
+  EXPECT_LT(clock_.elapsed, minutes(15));
+}
+
+TEST_F(SurvivorsTest, AClaimOfWhatIsLeftAloneIsNotWritten) {
+  MakeOwnerOfAKeptMap();
+  MakeBareMap("foreign");
+  std::string owner = OwnedByMap("foreign").substr(1);
+  owner.insert(owner.size() - 2, R"(,"controller":true)");
+  Patch(kWorker, R"({"metadata":{)" + owner + "}}");
+  MakeClaim("data", OwnedBy("Deployment", "apps/v1", kWorker));
+  EXPECT_EQ(Condemn(), Outcome::kDone);
+  EXPECT_TRUE(Exists(kWorker));
+  EXPECT_EQ(OwnersOf("data"), "w ");
+}
+
+TEST_F(SurvivorsTest, WhatIsKeptBehindASlowListStays) {
+  kubernetes_.Apply(
+      R"({"apiVersion":"apps/v1","kind":"Deployment",)" + Labelled("w") +
+      R"(,"spec":{"replicas":0,"selector":{"matchLabels":{"app":"w"}},"template":{"metadata":)"
+      R"({"labels":{"app":"w"}},"spec":{"containers":[{"name":"m","image":"x"}]}}}})");
+  bool was_slow = false;
+  bool is_made = false;
+  kubernetes_.on_answer = [&](const Request& request, const User&, small_kubernetes::Response&) {
+    const bool is_list = request.target.find("/persistentvolumeclaims?limit") != std::string::npos;
+    if (is_list && !std::exchange(was_slow, true)) clock_.elapsed += seconds(6);
+    const bool writes = was_slow && WritesPointOfNoReturn(request);
+    if (writes && !std::exchange(is_made, true)) {
+      MakeBareMap("kept", kKept + OwnedBy("Deployment", "apps/v1", kWorker));
+      Patch(kMaps + std::string("/kept"),
+            R"({"metadata":{"labels":{"oshinko-cluster":"spark"}}})");
+    }
+  };
+  EXPECT_EQ(Condemn(), Outcome::kDone);
+  EXPECT_TRUE(is_made);
+  EXPECT_TRUE(MapExists("kept"));
+}
+
+TEST_F(SurvivorsTest, AResumptionAsksWhatKeepsTheClusterOtherwise) {
+  MakeMap("beside", R"(,"annotations":{"cluster-watcher/owner":"deployment.apps/another"})");
+  observer_->SureLook({});
+  WriteMarks();
+  Delete(kDriver);
+  TakeMarksOff();
+  EXPECT_FALSE(LookAndDecide(*observer_, {}).decision.abandoned()) << "it is ambiguous";
+  MakeDriver();
+  StartWatcher();
+  WriteMarks();
+  Delete(kDriver);
+  EXPECT_EQ(Resume(), Outcome::kSpared);
+  EXPECT_TRUE(Exists(kRoot));
+}
+
+TEST_F(SurvivorsTest, TheLastLookAsksWhatKeptTheClusterBefore) {
+  After("PATCH", "/spark-m", 1, [this] {
+    MakeMap("beside", R"(,"annotations":{"cluster-watcher/owner":"deployment.apps/another"})");
+  });
+  EXPECT_EQ(Condemn(), Outcome::kSpared);
+  EXPECT_TRUE(Exists(kRoot));
+}
+
+// As where etcd is restored from a backup right behind it.
+TEST_F(SurvivorsTest, ARootThatIsThereAgainAfterItsDeleteIsDeletedAgain) {
+  RefuseUntil(minutes(1), "DELETE", "/deployments/spark-m", 200);
+  clock_.At(hours(2), [this] { stop_.request_stop(); });
+  Condemn();
+  EXPECT_LT(clock_.elapsed, minutes(15));
+  EXPECT_FALSE(Exists(kRoot));
+}
+
 }  // namespace
 }  // namespace cluster_watcher

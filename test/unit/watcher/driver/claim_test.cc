@@ -490,5 +490,18 @@ TEST_F(ClaimTest, ADriverOfAnUnknownKindClaimsEphemeralClustersOnly) {
   EXPECT_EQ(ClaimBy("gadget.example.com/pi").exit, DriverExit::kDone) << "its own";
 }
 
+// Its first cluster is condemned, and meanwhile another process claims another for it.
+TEST_F(ClaimTest, ALabelThatSomebodyElseWroteMeanwhileStays) {
+  kubernetes_.on_answer = [&, done = false](const Request& request, const User&,
+                                            small_kubernetes::Response&) mutable {
+    const bool is_it = request.method == "PATCH" && request.target.find("/bob") != std::string::npos;
+    if (!is_it || std::exchange(done, true)) return;
+    Delete(kRoot);
+    LabelObject(kDriver, R"("uses-oshinko-cluster":"other")");
+  };
+  EXPECT_EQ(ClaimBy("deployment/bob").exit, DriverExit::kNotReady);
+  EXPECT_EQ(LabelOf(kDriver, kUses), "other");
+}
+
 }  // namespace
 }  // namespace cluster_watcher
