@@ -291,8 +291,8 @@ std::size_t Deletion::SendDue(bool late) {
     std::erase_if(due, [&](const KubeObject* object) { return !IsDue(*object, late); });
     // What must survive was looked for before the last look: what hardly owns anything goes first.
     const auto owns_nothing = [](const KubeObject* object) {
-      return !IsWorkload(object->type) && FindBuiltInByName(object->type->plural,
-                                                            object->type->group) != nullptr;
+      return !IsWorkload(object->type) &&
+             FindBuiltInByName(object->type->plural, object->type->group) != nullptr;
     };
     if (is_list_old_ && std::any_of(due.begin(), due.end(), owns_nothing)) {
       std::erase_if(due, [&](const KubeObject* object) { return !owns_nothing(object); });

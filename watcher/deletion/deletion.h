@@ -150,9 +150,9 @@ class Deletion {
   std::optional<Prepared> prepared_;
   int late_passes_ = 0;
   bool is_list_old_ = false;  // what is prepared was listed before the last look
-  bool is_closed_ = false;  // no member is added any more
-  MonotonicTime said_{};    // when it was last said what remains
-  bool is_taken_ = false;   // a look was taken since what is prepared was listed
+  bool is_closed_ = false;    // no member is added any more
+  MonotonicTime said_{};      // when it was last said what remains
+  bool is_taken_ = false;     // a look was taken since what is prepared was listed
   std::vector<std::string> left_;
   std::vector<std::string> overdue_;
   std::string policy_;

@@ -202,7 +202,8 @@ OtherDrivers Observer::FindOtherDrivers(const Snapshot& snapshot, const Patience
   const OwnerOfCluster owner = OwnerOf(snapshot);
   if (auto requests = cluster_probe_.DriverRequests(*snapshot.cluster, owner, patience)) {
     requests->insert(requests->end(), beside.begin(), beside.end());
-    for (ApiRequest& list : ClusterProbe::MemberRequests(OtherMemberTypes(patience), *snapshot.cluster)) {
+    for (ApiRequest& list :
+         ClusterProbe::MemberRequests(OtherMemberTypes(patience), *snapshot.cluster)) {
       requests->push_back(std::move(list));
     }
     client_.ReadAhead(*requests, kUrgentReadsSideBySide, patience);

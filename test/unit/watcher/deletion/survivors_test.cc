@@ -430,8 +430,7 @@ TEST_F(SurvivorsTest, WhatIsKeptBehindASlowListStays) {
     const bool writes = was_slow && WritesPointOfNoReturn(request);
     if (writes && !std::exchange(is_made, true)) {
       MakeBareMap("kept", kKept + OwnedBy("Deployment", "apps/v1", kWorker));
-      Patch(kMaps + std::string("/kept"),
-            R"({"metadata":{"labels":{"oshinko-cluster":"spark"}}})");
+      Patch(kMaps + std::string("/kept"), R"({"metadata":{"labels":{"oshinko-cluster":"spark"}}})");
     }
   };
   EXPECT_EQ(Condemn(), Outcome::kDone);

@@ -494,7 +494,8 @@ TEST_F(ClaimTest, ADriverOfAnUnknownKindClaimsEphemeralClustersOnly) {
 TEST_F(ClaimTest, ALabelThatSomebodyElseWroteMeanwhileStays) {
   kubernetes_.on_answer = [&, done = false](const Request& request, const User&,
                                             small_kubernetes::Response&) mutable {
-    const bool is_it = request.method == "PATCH" && request.target.find("/bob") != std::string::npos;
+    const bool is_it =
+        request.method == "PATCH" && request.target.find("/bob") != std::string::npos;
     if (!is_it || std::exchange(done, true)) return;
     Delete(kRoot);
     LabelObject(kDriver, R"("uses-oshinko-cluster":"other")");
