@@ -34,10 +34,9 @@ void CheckOwnerReferences(const ObjectMeta& meta, JsonValue references) {
 void CheckMarks(const ObjectMeta& meta) {
   const Marks marks = ReadMarks(meta);
   const bool own = meta.Annotation(annotation::kRootUid) == meta.uid;
-  Require(own || (marks.phase == Phase::kWatching && !marks.owner && !marks.deletes_begun &&
-                  !marks.deleting_since && !marks.app_status && marks.reason.empty()),
+  Require(own || (marks.phase == Phase::kWatching && !marks.owner && !marks.deleting_since &&
+                  marks.reason.empty()),
           "marks that aren't the object's own do not count");
-  Require(!own || !HasForeignMarks(meta), "own marks are not foreign");
   const AnnotationChanges changes = marks.owner ? OwnerMarks(*marks.owner) : AnnotationChanges();
 
   const auto patch = JsonDocument::Parse(MarksPatch(meta, changes));
@@ -54,7 +53,7 @@ void CheckMarks(const ObjectMeta& meta) {
     if (text.AsString()) next.common.Edit().annotations.emplace(key, *text.AsString());
   }
   const Marks again = ReadMarks(next);
-  Require(!HasForeignMarks(next), "a patch leaves no foreign marks");
+  Require(!HasVoidMarks(next), "a patch leaves no void marks");
   Require(again.owner.has_value() == marks.owner.has_value(), "the owner stays recorded");
   if (!marks.owner) return;
   Require(again.owner->uid == marks.owner->uid && again.owner->name == marks.owner->name &&
