@@ -155,7 +155,9 @@ void History::NoteMembers() {
   if (plan_.finalizers_stay || plan_.ailing != nullptr || !plan_.all_kinds) return;
   for (const char* plural : {"services", "configmaps"}) {
     for (const ObjectPtr& object : world_.All("", plural)) {
-      if (judge_.IsToGo(*object)) members_.push_back(object->uid);
+      // What is made again each time may be made behind the last list.
+      const bool is_remade = plan_.remade && object->name == "spark-remade";
+      if (judge_.IsToGo(*object) && !is_remade) members_.push_back(object->uid);
     }
   }
 }
