@@ -90,6 +90,8 @@ void Deletion::Take(const DeletionOrder& order) {
   root_state_ = order.look.root->meta.deleting ? RootState::kTerminating : RootState::kOurs;
   root_read_ = order.marked_at;
   is_taken_ = true;
+  // What could not be listed before the look is asked for again.
+  late_passes_ = 0;
 }
 
 Deletion::Outcome Deletion::RunPasses(MonotonicTime deadline, bool with_root) {
