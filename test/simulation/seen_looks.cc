@@ -195,10 +195,12 @@ void SeenLooks::Add(const Exchange& exchange, const std::string& recorded, SeenL
   const bool other_kind = by_owners_name && !IsOwnerList(target);
   // A list of all members says what would be deleted, and is no part of a look.
   const bool is_of_members = path && Contains(target, "labelSelector=oshinko-cluster%3Dspark&");
+  // A deletion's passes list the same kinds by their metadata, many at a time.
   const bool is_of_makers =
       path && (path->plural == "pods" ? Contains(target, "fieldSelector=status.phase")
-                                      : std::find(std::begin(kWorkloads), std::end(kWorkloads),
-                                                  path->plural) != std::end(kWorkloads));
+                                      : !Contains(target, "&limit=500") &&
+                                            std::find(std::begin(kWorkloads), std::end(kWorkloads),
+                                                      path->plural) != std::end(kWorkloads));
   if (is_of_members && !is_of_makers) return;
   if (!exchange.answered || !exchange.true_answer || exchange.status != 200) {
     // Once the owner is known, that it isn't of other kinds too need not be read again.
