@@ -120,9 +120,10 @@ Reaper::Outcome Reaper::Resume(const WatcherId& me, const Snapshot& snapshot,
     return Outcome::kSpared;
   }
   if (!own) {
-    if (!TakeOver(me, snapshot)) return Outcome::kSpared;
-    // Nothing of the other's can be sent behind this.
+    const bool is_taken_over = TakeOver(me, snapshot);
+    // Nothing of the other's can be sent behind this, also where only the answer was lost.
     tools_.clock.WaitUntil(tools_.clock.Now() + kFreshEvidence, stop);
+    if (!is_taken_over) return Outcome::kSpared;
   }
   announcer_.Resuming();
   tools_.log.warn("resuming the deletion of cluster {}", snapshot.cluster->name);
