@@ -25,8 +25,6 @@ bool IsAlwaysBelow(const KubeObject& object, const ResourceType& controller) {
          (object.type->kind == "ReplicationController" && controller.kind == "DeploymentConfig");
 }
 
-bool IsPod(const ResourceType& type) { return type.kind == "Pod" && type.group.empty(); }
-
 ApiRequest ListRequest(const ResourceType& type, const ClusterId& cluster, bool as_makers) {
   const std::string selector = cluster.label + "=" + cluster.name;
   if (as_makers && IsPod(type)) return ApiRequest::ListUnendedPods(cluster.ns, selector);

@@ -28,8 +28,6 @@ bool IsLabelled(const Label& label) {
                      [&](const MasterLabel& one) { return label(one.key) == one.value; });
 }
 
-bool IsPod(const ResourceType& type) { return type.kind == "Pod" && type.group.empty(); }
-
 bool IsMasterPod(JsonValue pod) {
   return IsLabelledMaster(pod["metadata"]) ||
          pod["metadata"]["annotations"][kInject].AsString() == "true" ||

@@ -62,6 +62,21 @@ const char* ToString(Observation observation) {
   return "unknown";
 }
 
+bool IsOver(Observation observation) {
+  switch (observation) {
+    case Observation::kScaledToZero:
+    case Observation::kAbsent:
+    case Observation::kDeleting:
+    case Observation::kCompleted:
+      return true;
+    case Observation::kActive:
+    case Observation::kReplaced:
+    case Observation::kUnknown:
+      return false;
+  }
+  return false;
+}
+
 // The kind isn't compared: Look finds out whether the recorded one still fits.
 bool RecordedOwner::IsFor(const OwnerName& owner, const std::string& owner_ns) const {
   return ns == owner_ns && (given.empty() ? name == owner.name : given == owner.ToText());
@@ -442,17 +457,9 @@ void OwnerProbe::NoteRunning(const std::vector<ResourceType>& types, const Owner
       SetUnknown(sight, "what still runs of the owner can't be told: " + running.error().message);
     }
   };
-  switch (sight.observation) {
-    case Observation::kActive:
-    case Observation::kReplaced:
-    case Observation::kUnknown:
-      return;
-    case Observation::kScaledToZero:
-    case Observation::kDeleting:
-    case Observation::kCompleted:
-      return note(FindRunning(query, sight, patience));
-    case Observation::kAbsent:
-      break;
+  if (!IsOver(sight.observation)) return;
+  if (sight.observation != Observation::kAbsent) {
+    return note(FindRunning(query, sight, patience));
   }
   for (const ResourceType& type : types) {
     OwnerOfPods owner{type, query.ns, query.name.name, "", "", "", true};

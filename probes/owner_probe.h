@@ -26,6 +26,8 @@ enum class Observation {
   kUnknown,
 };
 const char* ToString(Observation observation);  // "scaled-to-zero", as in metric labels
+// Whether an owner is over by it, as long as nothing of it runs.
+bool IsOver(Observation observation);
 
 // The owner as it was last seen. It is also written to the cluster, so that it survives a restart.
 struct RecordedOwner {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "probes/pod_state.h"
+#include "probes/kube/pod_state.h"
 namespace cluster_watcher {
 namespace {
 

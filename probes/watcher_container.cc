@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-#include "probes/pod_state.h"
+#include "probes/kube/pod_state.h"
 
 namespace cluster_watcher {
 namespace {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "probes/base/json.h"
+#include "probes/kube/pod_state.h"
 #include "probes/kube/resource_type.h"
 
 namespace cluster_watcher {
@@ -113,12 +114,11 @@ bool CachedLists::Target::TakeQuery(std::string_view query) {
     const std::string_view key = parameter.substr(0, equals);
     const std::string value = Decoded(parameter.substr(std::min(equals + 1, parameter.size())));
     constexpr std::string_view kByName = "metadata.name=";
-    constexpr std::string_view kUnended = "status.phase!=Succeeded,status.phase!=Failed";
     if (key == "limit" || (key == "resourceVersion" && value == "0")) continue;
     if (key == "fieldSelector" && value.starts_with(kByName) &&
         value.find(',') == std::string::npos) {
       name = value.substr(kByName.size());
-    } else if (key == "fieldSelector" && value == kUnended) {
+    } else if (key == "fieldSelector" && value == kUnendedPods) {
       unended = true;
     } else if (key == "labelSelector" && value.find_first_of(",!()<> ") == std::string::npos &&
                value.find("==") == std::string::npos) {
@@ -222,8 +222,7 @@ void CachedLists::Collection::TakeItem(JsonValue item) {
       taken.rest += R"(,"status":{"phase":)" + Quote(value["phase"].AsString().value_or("")) + "}";
     }
   });
-  const auto phase = item["status"]["phase"].AsString();
-  taken.has_ended = phase == "Succeeded" || phase == "Failed";
+  taken.has_ended = HasEnded(item);
   taken.metadata.shrink_to_fit();
   taken.rest.shrink_to_fit();
   bytes_ += taken.metadata.size() + taken.rest.size() + 4 * kBytesOfEntry;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "probes/kube/look_reads.h"
+#include "probes/kube/pod_state.h"
 
 namespace cluster_watcher {
 namespace {
@@ -321,8 +322,7 @@ ApiRequest ApiRequest::ListMetadata(const ResourceType& type, std::string_view n
 
 ApiRequest ApiRequest::ListUnendedPods(std::string_view ns, std::string_view selector,
                                        bool metadata_only) {
-  std::string query =
-      "fieldSelector=" + PercentEncode("status.phase!=Succeeded,status.phase!=Failed") + "&";
+  std::string query = "fieldSelector=" + PercentEncode(kUnendedPods) + "&";
   if (!selector.empty()) query += "labelSelector=" + PercentEncode(selector) + "&";
   return FirstPage(*FindBuiltInByName("pods", ""), ns, metadata_only, query);
 }

@@ -68,6 +68,8 @@ const ResourceType* FindBuiltInByName(std::string_view name, std::string_view gr
   return FindByName(wanted.kind, wanted.group);
 }
 
+bool IsPod(const ResourceType& type) { return type.kind == "Pod" && type.group.empty(); }
+
 const std::vector<ResourceType>& BuiltInResourceTypes() {
   static const std::vector<ResourceType> types = [] {
     std::vector<ResourceType> all;

@@ -32,6 +32,7 @@ const ResourceType* FindBuiltInByKind(std::string_view api_version, std::string_
 // Finds one by any name that kubectl accepts: "deploy", "deployment", "deployments", "Deployment",
 // with or without ".group" ("deployments.apps", "deployment.v1.apps" too).
 const ResourceType* FindBuiltInByName(std::string_view name, std::string_view group);
+bool IsPod(const ResourceType& type);
 
 const std::vector<ResourceType>& BuiltInResourceTypes();  // as in built_in_types.h
 

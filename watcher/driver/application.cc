@@ -18,8 +18,6 @@ void SetUnreadable(Application& found, const ApiError& error) {
   found.detail = WhyRefused(error);
 }
 
-bool IsPod(const ResourceType& type) { return type.kind == "Pod" && type.group.empty(); }
-
 // Whether an object of this kind always stands for the controller above it.
 bool StandsFor(const ResourceType& type, const OwnerReference& controller) {
   if (IsPod(type)) return true;

@@ -12,24 +12,13 @@ namespace {
 constexpr Duration kBetweenLooks{1'000};
 
 // Whether the application whose cluster it is has ended.
-bool IsOver(const DriverTools& tools, const ClusterView& view, const std::string& owner) {
+bool IsOwnerOver(const DriverTools& tools, const ClusterView& view, const std::string& owner) {
   const auto name = OwnerName::Parse(owner);
   if (!name) return false;
   const std::string ns = view.marks.owner ? view.marks.owner->ns : view.id.ns;
   OwnerProbe probe(tools.client, tools.discovery);
   const OwnerQuery query{*name, "", ns, view.id.ns, std::nullopt, std::nullopt};
-  switch (probe.Look(query, Freshness::kSure, tools.Reads()).observation) {
-    case Observation::kAbsent:
-    case Observation::kDeleting:
-    case Observation::kScaledToZero:
-    case Observation::kCompleted:
-      return true;
-    case Observation::kActive:
-    case Observation::kReplaced:
-    case Observation::kUnknown:
-      return false;
-  }
-  return false;
+  return IsOver(probe.Look(query, Freshness::kSure, tools.Reads()).observation);
 }
 
 Readiness LookOnce(const DriverTools& tools, const ClusterId& cluster, const OwnerName& name) {
@@ -63,7 +52,7 @@ Readiness ReadinessFor(const DriverTools& tools, const ClusterView& view, const 
   }
   const Belonging belonging = BelongingTo(view, app);
   if (belonging == Belonging::kAnothers) {
-    return {BelongsToAnother(view, app), !IsOver(tools, view, AnotherOwner(view, app))};
+    return {BelongsToAnother(view, app), !IsOwnerOver(tools, view, AnotherOwner(view, app))};
   }
   if (view.status != ClusterStatus::kRunning) return {NotReady(view), false};
   const char* whose = belonging == Belonging::kOurs ? " is ready" : " is ready, and shared";

@@ -4,9 +4,9 @@
 #include <string_view>
 #include <utility>
 
+#include "probes/kube/pod_state.h"
 #include "probes/masters.h"
 #include "probes/owner_kinds.h"
-#include "probes/pod_state.h"
 #include "watcher/observation/next_master.h"
 #include "watcher/protocol/annotations.h"
 #include "watcher/protocol/member_annotations.h"

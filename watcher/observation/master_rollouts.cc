@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "probes/kube/look_reads.h"
-#include "probes/pod_state.h"
+#include "probes/kube/pod_state.h"
 
 namespace cluster_watcher {
 namespace {
@@ -112,19 +112,8 @@ bool MasterRollouts::IsGone(const Snapshot& look, const WatcherOrders& orders,
   std::vector<ApiRequest> asked = ThatCanBeReadAhead(patience.reads()->TakeAsked());
   asked_.insert(asked_.end(), std::make_move_iterator(asked.begin()),
                 std::make_move_iterator(asked.end()));
-  if (!sight.still_running.empty() || IsOwnMember(look.cluster, look.root, sight)) return false;
-  switch (sight.observation) {
-    case Observation::kActive:
-    case Observation::kReplaced:
-    case Observation::kUnknown:
-      return false;
-    case Observation::kScaledToZero:
-    case Observation::kAbsent:
-    case Observation::kDeleting:
-    case Observation::kCompleted:
-      break;
-  }
-  return true;
+  return IsOver(sight.observation) && sight.still_running.empty() &&
+         !IsOwnMember(look.cluster, look.root, sight);
 }
 
 }  // namespace cluster_watcher

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "probes/kube/pod_state.h"
 #include "probes/owner_kinds.h"
-#include "probes/pod_state.h"
 #include "probes/watcher_container.h"
 #include "watcher/observation/changed_settings.h"
 #include "watcher/observation/member_kinds.h"

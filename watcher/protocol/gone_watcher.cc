@@ -1,6 +1,6 @@
 #include "watcher/protocol/gone_watcher.h"
 
-#include "probes/pod_state.h"
+#include "probes/kube/pod_state.h"
 
 namespace cluster_watcher {
 

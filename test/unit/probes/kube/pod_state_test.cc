@@ -1,4 +1,4 @@
-#include "probes/pod_state.h"
+#include "probes/kube/pod_state.h"
 
 #include <gtest/gtest.h>
 
