@@ -10,7 +10,6 @@
 namespace cluster_watcher {
 namespace {
 
-constexpr int kLongestChain = 16;
 // What is read of objects that are listed, or says that one must not be deleted after all.
 constexpr std::string_view kListedAnnotations[] = {
     "cluster-watcher/owner",         "cluster-watcher/keep",        "cluster-watcher/delete-order",
@@ -91,7 +90,7 @@ Result<KubeObject, ApiError> ClusterProbe::RootOf(KubeObject start, const Cluste
                                                   const KubeObjects& known,
                                                   const Patience& patience, JsonDocument* whole) {
   KubeObject current = std::move(start);
-  for (int i = 0; i < kLongestChain; ++i) {
+  for (int i = 0; i < kLongestOwnerChain; ++i) {
     const OwnerReference* controller = current.meta.Controller();
     if (controller == nullptr) return current;
     JsonDocument read;
@@ -222,7 +221,7 @@ ClusterListing ClusterProbe::ListAll(std::span<const ResourceType> types, const 
 
 Result<bool, ApiError> ClusterProbe::IsControlledBy(KubeObject object, const std::string& uid,
                                                     const Patience& patience) {
-  for (int i = 0; i < kLongestChain; ++i) {
+  for (int i = 0; i < kLongestOwnerChain; ++i) {
     const OwnerReference* controller = object.meta.Controller();
     if (controller == nullptr) return false;
     if (controller->uid == uid) return true;

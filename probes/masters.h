@@ -12,6 +12,7 @@ namespace cluster_watcher {
 // Oshinko's labels.
 inline constexpr char kTypeLabel[] = "oshinko-type";
 inline constexpr char kMasterType[] = "master";
+inline constexpr char kWorkerType[] = "worker";
 
 // Whether objects of this kind are masters if they say so: those that run pods, or stand for what
 // does. A Service that is labelled as the master is its Service.

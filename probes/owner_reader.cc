@@ -14,7 +14,6 @@ constexpr char kVersionAnnotation[] = "openshift.io/deployment-config.latest-ver
 constexpr char kPhaseAnnotation[] = "openshift.io/deployment.phase";
 
 constexpr char kPodPrefix[] = "pod/";
-constexpr int kLongestChain = 16;
 
 const ResourceType& Pods() { return *FindBuiltInByName("pods", ""); }
 
@@ -280,7 +279,7 @@ Result<std::string, ApiError> OwnerReader::GoUp(Climb& climb, const std::string&
                                                 const Patience& patience) {
   Climb::Level level = climb.TakeLevel();
   for (int i = 0; !level.empty(); ++i) {
-    if (i == kLongestChain) {
+    if (i == kLongestOwnerChain) {
       return CantFollow(level.begin()->second.begin()->second, "they have no end");
     }
     for (auto& at_level : level) {

@@ -27,6 +27,9 @@ struct OwnerReference {
   bool operator==(const OwnerReference&) const = default;
 };
 
+// Objects that own or control each other, one above the other, are followed no further.
+inline constexpr int kLongestOwnerChain = 16;
+
 struct ObjectMeta {
   using Texts = std::map<std::string, std::string, std::less<>>;
 

@@ -6,6 +6,32 @@
 
 namespace cluster_watcher::integration {
 
+// A manifest file for `create` and `run`: a cluster whose master says nothing of a watcher.
+inline constexpr char kSmallCluster[] = R"(
+apiVersion: v1
+kind: Service
+metadata: {name: $(CLUSTER), labels: {oshinko-type: master}}
+spec: {selector: {app: $(CLUSTER)-m}, ports: [{port: 7077}]}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: $(CLUSTER)-w, labels: {oshinko-type: worker}}
+spec:
+  selector: {matchLabels: {app: $(CLUSTER)-w}}
+  template:
+    metadata: {labels: {app: $(CLUSTER)-w, oshinko-type: worker}}
+    spec: {containers: [{name: main, image: spark}]}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: $(CLUSTER)-m}
+spec:
+  selector: {matchLabels: {app: $(CLUSTER)-m}}
+  template:
+    metadata: {labels: {app: $(CLUSTER)-m, oshinko-type: master}}
+    spec: {containers: [{name: main, image: spark}]}
+)";
+
 using TextMap = std::map<std::string, std::string>;
 
 // `text` as a JSON string, `map` as a JSON object of strings.

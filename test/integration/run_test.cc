@@ -8,31 +8,6 @@ namespace {
 
 using Arguments = std::vector<std::string>;
 
-constexpr char kManifests[] = R"(
-apiVersion: v1
-kind: Service
-metadata: {name: $(CLUSTER), labels: {oshinko-type: master}}
-spec: {selector: {app: $(CLUSTER)-m}, ports: [{port: 7077}]}
----
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: $(CLUSTER)-w, labels: {oshinko-type: worker}}
-spec:
-  selector: {matchLabels: {app: $(CLUSTER)-w}}
-  template:
-    metadata: {labels: {app: $(CLUSTER)-w, oshinko-type: worker}}
-    spec: {containers: [{name: main, image: spark}]}
----
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: $(CLUSTER)-m}
-spec:
-  selector: {matchLabels: {app: $(CLUSTER)-m}}
-  template:
-    metadata: {labels: {app: $(CLUSTER)-m, oshinko-type: master}}
-    spec: {containers: [{name: main, image: spark}]}
-)";
-
 class RunCommand : public IntegrationTest {
  protected:
   // Starts `run` in the driver's pod, with a shell script as its program.
@@ -41,7 +16,7 @@ class RunCommand : public IntegrationTest {
     return RunProgram(std::move(flags));
   }
   Watcher& RunProgram(Arguments arguments) {
-    WriteWhole(File("yaml"), kManifests);
+    WriteWhole(File("yaml"), kSmallCluster);
     arguments.insert(arguments.begin(), {"run", "-f", File("yaml"), "--ephemeral", "-n", ns_,
                                          "--kubeconfig=" + kubeconfig()});
     return Run(arguments, {"POD_NAME=" + DriversPod(), "POD_NAMESPACE=" + ns_});

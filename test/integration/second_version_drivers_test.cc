@@ -10,31 +10,6 @@ namespace cluster_watcher::integration {
 namespace {
 
 constexpr char kOwner[] = "cluster-watcher/owner";
-constexpr char kManifests[] = R"(
-apiVersion: v1
-kind: Service
-metadata: {name: $(CLUSTER), labels: {oshinko-type: master}}
-spec: {selector: {app: $(CLUSTER)-m}, ports: [{port: 7077}]}
----
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: $(CLUSTER)-w, labels: {oshinko-type: worker}}
-spec:
-  selector: {matchLabels: {app: $(CLUSTER)-w}}
-  template:
-    metadata: {labels: {app: $(CLUSTER)-w, oshinko-type: worker}}
-    spec: {containers: [{name: main, image: spark}]}
----
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: $(CLUSTER)-m}
-spec:
-  selector: {matchLabels: {app: $(CLUSTER)-m}}
-  template:
-    metadata: {labels: {app: $(CLUSTER)-m, oshinko-type: master}}
-    spec: {containers: [{name: main, image: spark}]}
-)";
-
 // Until it is told to stop.
 const std::vector<std::string> kProgram = {
     "--", "/bin/sh", "-c", "trap 'exit 7' TERM; echo started; while :; do sleep 0.1; done"};
@@ -104,7 +79,7 @@ TEST_F(FailureCase, Case75CreateSeesThatItsMasterIsGone) {
     }
     return true;
   });
-  WriteWhole(File("yaml"), kManifests);
+  WriteWhole(File("yaml"), kSmallCluster);
   Watcher& create = Command({"create", kCluster, "-f", File("yaml")});
   EXPECT_EQ(create.WaitForExit(), 12) << create.Output();
   EXPECT_TRUE(Holds(create.Log(), "of it are left: deployment.apps/spark-w; ")) << create.Log();
@@ -113,7 +88,7 @@ TEST_F(FailureCase, Case75CreateSeesThatItsMasterIsGone) {
 TEST_F(FailureCase, Case82ASharedClusterIsNeverMadeEphemeral) {
   MakeDriver();
   const std::string pod = DriversPod();
-  WriteWhole(File("yaml"), kManifests);
+  WriteWhole(File("yaml"), kSmallCluster);
   ASSERT_EQ(Command({"create", kCluster, "-f", File("yaml")}).WaitForExit(), 0);
   const std::string uid = api().Uid("deployments", ns_, kMaster);
   const auto run = [&] {

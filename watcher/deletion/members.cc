@@ -82,7 +82,7 @@ struct Controller {
 Controller FindController(const KubeObject& object, const ObjectsByUid& now,
                           const DeletionMemory& memory) {
   const OwnerReference* controller = object.meta.Controller();
-  for (int i = 0; controller != nullptr && i < 16; ++i) {
+  for (int i = 0; controller != nullptr && i < kLongestOwnerChain; ++i) {
     if (controller->uid == memory.root_uid) return {Controlled::kByMasterRoot};
     if (memory.left.contains(controller->uid)) return {};
     if (memory.listed.contains(controller->uid)) return {Controlled::kByMember, controller->uid};

@@ -10,8 +10,6 @@
 namespace cluster_watcher {
 namespace {
 
-constexpr int kLongestChain = 16;
-
 // Whether it is an ephemeral volume's, which goes with its pod. Source: kubernetes.io "Ephemeral
 // Volumes".
 bool IsOfPod(const ObjectMeta& claim) {
@@ -48,7 +46,7 @@ Survivors::Found Survivors::Find(const MemberListing::Listed& listed, const Kube
   if (memory.owner) {
     HoldBackAbove(search, memory.owner->meta,
                   {memory.owner->Describe() + ", the owner, would go with it", false},
-                  kLongestChain);
+                  kLongestOwnerChain);
   }
   for (const KubeObject& object : listed.objects) {
     const bool is_root = root != nullptr && object.meta.uid == root->meta.uid;
@@ -56,7 +54,7 @@ Survivors::Found Survivors::Find(const MemberListing::Listed& listed, const Kube
     if (!IsKept(object)) continue;
     HoldBackAbove(search, object.meta,
                   {object.Describe() + ", which is to be kept, would go with it", false},
-                  kLongestChain);
+                  kLongestOwnerChain);
   }
   FindSets(search);
   const auto settle = [&](bool of_cluster) {
@@ -79,7 +77,7 @@ void Survivors::FindSets(Search& search) {
     const bool is_root = search.root != nullptr && meta.uid == search.root->meta.uid;
     const bool is_member = search.objects.Find(meta.uid) != nullptr &&
                            meta.Controller() == nullptr && !IsOwner(set.object, search.memory);
-    if (!is_root && !is_member && !LeadsTo(search, meta, kLongestChain)) continue;
+    if (!is_root && !is_member && !LeadsTo(search, meta, kLongestOwnerChain)) continue;
     if (IsKept(set.object)) {
       std::erase_if(search.memory.set_claims,
                     [&](const auto& claim) { return claim.second == Uid(meta.uid); });
@@ -93,7 +91,7 @@ void Survivors::FindSets(Search& search) {
     if (object.type->kind != "StatefulSet") return;
     const HeldBack because{"its claims can't be listed: " + search.listed.claims_problem->message};
     search.found.held_back.emplace(object.meta.uid, because);
-    HoldBackAbove(search, object.meta, because, kLongestChain);
+    HoldBackAbove(search, object.meta, because, kLongestOwnerChain);
   };
   for (const KubeObject& object : search.listed.objects) hold_back(object);
   if (search.root != nullptr) hold_back(*search.root);
@@ -113,7 +111,7 @@ void Survivors::SettleSet(Search& search, const ClaimingSet& set) {
   if (!any_stays || !set.deletes_claims) return;
   const HeldBack because{"its claims would go with it, by whenDeleted: Delete"};
   search.found.held_back.emplace(uid, because);
-  HoldBackAbove(search, set.object.meta, because, kLongestChain);
+  HoldBackAbove(search, set.object.meta, because, kLongestOwnerChain);
   search.found.writes.push_back(RetainRequest(set.object));
 }
 
@@ -126,7 +124,7 @@ bool Survivors::MustStay(const Search& search, const KubeObject& claim) const {
 void Survivors::SettleClaim(Search& search, const KubeObject& claim) {
   std::set<std::string> going;
   for (const OwnerReference& owner : claim.meta.owner_references()) {
-    if (IsGoing(search, owner, kLongestChain)) going.insert(owner.uid);
+    if (IsGoing(search, owner, kLongestOwnerChain)) going.insert(owner.uid);
   }
   if (going.empty()) return;
   const bool is_kept = IsOfPod(claim.meta);
@@ -134,7 +132,7 @@ void Survivors::SettleClaim(Search& search, const KubeObject& claim) {
                 {claim.Describe() + ", which stays, would go with it by its ownerReferences: take "
                                     "them off",
                  !is_kept},
-                kLongestChain);
+                kLongestOwnerChain);
   if (is_kept) return;
   search.found.writes.push_back(ApiRequest::MergePatch(claim.type, claim.meta.ns(), claim.meta.name,
                                                        WithoutOwnersPatch(claim.meta, going)));
@@ -145,7 +143,7 @@ bool Survivors::IsAnothers(const ObjectMeta& object, const KubeObject& root,
   const MemberListing::Listed none;
   Search search{none, &root, memory, ObjectsByUid(none.objects)};
   const ObjectMeta* at = &object;
-  for (int i = 0; i < kLongestChain && at != nullptr; ++i) {
+  for (int i = 0; i < kLongestOwnerChain && at != nullptr; ++i) {
     if (at->uid == root.meta.uid || memory.MemberOf(at->uid) != nullptr) return false;
     const OwnerReference* controller = at->Controller();
     if (controller == nullptr) return true;

@@ -19,7 +19,6 @@ namespace {
 using Type = ManifestNode::Type;
 
 // Roots that stand for their workers, whatever their labels.
-constexpr std::string_view kWorkerType = "worker";
 constexpr std::string_view kFrameworkClusters[] = {"RayCluster", "DaskCluster", "FlinkDeployment"};
 
 void Substitute(std::string& text, const std::string& name) {

@@ -14,7 +14,6 @@
 namespace cluster_watcher {
 namespace {
 
-constexpr const char* kWorkerType = "worker";
 constexpr const char* kWebUiType = "webui";
 // Roots that stand for their workers, and Routes: kinds that need not be served or readable.
 constexpr std::pair<const char*, const char*> kOptionalKinds[] = {

@@ -17,8 +17,6 @@
 namespace cluster_watcher {
 namespace {
 
-constexpr int kLongestChain = 16;
-
 const ResourceType& Pods() { return *FindBuiltInByName("pods", ""); }
 const ResourceType& Namespaces() { return *FindBuiltInByName("namespaces", ""); }
 
@@ -41,7 +39,7 @@ class Chains {
   }
   bool IsBelow(const KubeObject& object, const std::string& uid) const {
     const KubeObject* current = &object;
-    for (int i = 0; i < kLongestChain; ++i) {
+    for (int i = 0; i < kLongestOwnerChain; ++i) {
       if (current->meta.uid == uid) return true;
       const OwnerReference* controller = current->meta.Controller();
       if (controller == nullptr) return false;
