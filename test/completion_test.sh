@@ -49,7 +49,7 @@ if command -v groff >/dev/null; then
   # As a person would copy them.
   missing() {
     local command flag
-    cluster-watcher help | awk '/^Commands:/ { ours = 1; next } !NF { ours = 0 } ours { print $1 }' |
+    cluster-watcher help | awk '/^Commands:/ { ours = 1; next } !NF { ours = 0 } ours && /^  [a-z]/ { print $1 }' |
       while read -r command; do
         grep -qE "^   $command\$" "$work/manual" || echo "$command"
         cluster-watcher help "$command" | sed -nE 's/^ +(-., )?(--[^ ]+).*/\2/p' | while read -r flag; do
