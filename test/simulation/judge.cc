@@ -273,8 +273,8 @@ bool Judge::MayHoldClaims(const Object& object) const {
 // Checks promise 5.
 void Judge::CheckRootIsLast(const Exchange& exchange) {
   const Plan& plan = world_.plan();
-  std::erase_if(to_be_named_, [&](const auto& one) {
-    return (*exchanges_)[one.first].by->life == exchange.by->life;
+  std::erase_if(to_be_named_, [&](const ToBeNamed& one) {
+    return (*exchanges_)[one.number].by->life == exchange.by->life;
   });
   // Members created after the last listing don't count.
   if (exchange.by->life == last_life_to_delete_root_) return;
@@ -323,9 +323,9 @@ void Judge::CheckEvents() {
     }
     return !goes_on_since;
   };
-  for (const auto& [number, plural] : to_be_named_) {
-    if (!is_said(number, "could not be listed", HttpMethod::kPost)) {
-      Break("5, what is left is named", std::string(plural) + " could not be listed: nobody said");
+  for (const auto& [number, what, why] : to_be_named_) {
+    if (!is_said(number, why, HttpMethod::kPost)) {
+      Break("5, what is left is named", what + ": nobody said that " + why);
     }
   }
   for (const std::size_t number : to_be_told_) {
@@ -369,7 +369,7 @@ void Judge::CheckWhatIsLeft(const Exchange& exchange) {
     });
     if (listed == nullptr || !IsMemberKind(plural)) continue;
     if (!listed->answered || listed->status != 200 || !listed->true_answer) {
-      to_be_named_.emplace_back(exchange.number, plural);
+      to_be_named_.push_back({exchange.number, plural, "could not be listed"});
       continue;
     }
     const Body body(listed->answer);
@@ -388,7 +388,13 @@ void Judge::CheckWhatIsLeft(const Exchange& exchange) {
       const bool sent = LastOf(exchange, [&](const Exchange& one) {
         return one.Is(HttpMethod::kDelete) && Contains(one.request.body, uid);
       });
-      if (!sent) return Break(kPromise, std::string(plural) + " " + object->name + " was not sent");
+      if (sent) continue;
+      const std::string name = std::string(plural) + " " + object->name;
+      const Json* claims = At(&item, "spec", "persistentVolumeClaimRetentionPolicy");
+      if (TextAt(At(claims, "whenDeleted")) != "Delete") {
+        return Break(kPromise, name + " was not sent");
+      }
+      to_be_named_.push_back({exchange.number, name, "its claims would go with it"});
     }
   }
 }

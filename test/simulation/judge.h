@@ -127,8 +127,12 @@ class Judge final : public Listener {
   int last_life_to_delete_root_ = 0;
   Counts counts_;
   std::map<int, WallTime> abandoned_since_;  // by life
-  // By the root's delete: a kind that couldn't be listed then.
-  std::vector<std::pair<std::size_t, const char*>> to_be_named_;
+  struct ToBeNamed {
+    std::size_t number;  // of the root's delete
+    std::string what;    // a kind, or a kind and a name
+    const char* why;     // as an Event has to say
+  };
+  std::vector<ToBeNamed> to_be_named_;
   // The write that took the marks of a deletion off that this life had found.
   std::vector<std::size_t> to_be_told_;
   std::map<std::size_t, std::string> root_of_;  // the deletion's master root, by number of a delete

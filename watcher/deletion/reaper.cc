@@ -119,12 +119,9 @@ Reaper::Outcome Reaper::Resume(const WatcherId& me, const Snapshot& snapshot,
     if (!was_refused) BackToWatching(snapshot, Refusal::kHold, *policy);
     return Outcome::kSpared;
   }
-  if (!own) {
-    const bool is_taken_over = TakeOver(me, snapshot);
-    // Nothing of the other's can be sent behind this, also where only the answer was lost.
-    tools_.clock.WaitUntil(tools_.clock.Now() + kFreshEvidence, stop);
-    if (!is_taken_over) return Outcome::kSpared;
-  }
+  if (!own && !TakeOver(me, snapshot)) return Outcome::kSpared;
+  // By then nothing is on its way that another, or this one before a restart, had sent.
+  tools_.clock.WaitUntil(tools_.clock.Now() + kFreshEvidence, stop);
   announcer_.Resuming();
   tools_.log.warn("resuming the deletion of cluster {}", snapshot.cluster->name);
   Progress progress;
