@@ -95,7 +95,10 @@ foreign_kind() {
   kubectl apply -f - >/dev/null <<CRD
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
-metadata: {name: $1.$2}
+metadata:
+  name: $1.$2
+  # Without it no kind of *.k8s.io is accepted.
+  annotations: {api-approved.kubernetes.io: "unapproved, for a test"}
 spec:
   group: $2
   scope: Namespaced

@@ -182,6 +182,13 @@ token_is_the_sidecars_alone() {
 # has_got RESOURCE: whether the watchers in `kinds` were allowed to get one.
 has_got() { grep -qx "$1 get" <(audited kinds allow); }
 
+# keeps NAME: whether a look at that cluster, with its watcher's account, finds it used.
+keeps() {
+  local found
+  found=$(env -i POD_NAMESPACE=kinds "$watcher" check --kubeconfig="$tmp/$1.kubeconfig" "$1" 2>&1)
+  [[ $found == *in-use* ]] || { echo "$found"; false; }
+}
+
 # all_watched: whether those have watched something of each kind that they may watch.
 all_watched() {
   [[ -z $(LC_ALL=C comm -23 <(grep ' watch$' "$tmp/intended") <(audited kinds allow)) ]]
@@ -508,7 +515,9 @@ all_kinds() {
   check "so does a pod, whose controller is asked for" within 60 has_got daemonsets.apps
   kubectl -n kinds delete daemonset/user >/dev/null
   for kind in $(printf '%s\n' "${drivers[@]}" | while read -r kind; do plural_of "$kind"; done | LC_ALL=C sort); do
-    check "a pod of one of the $kind" within 60 has_got "$kind"
+    # The watcher looks more and more seldom at what stays the same.
+    check "a pod of one of the $kind keeps it too" keeps statefulset
+    check "and is asked for" within 60 has_got "$kind"
     kubectl -n kinds delete "pod/user-$kind" --grace-period=0 --force >/dev/null 2>&1
   done
   check "without them a statefulset as the master root goes too" \

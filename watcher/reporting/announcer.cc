@@ -81,6 +81,12 @@ void AddDecision(JsonWriter& line, const Decision& decision) {
   line.Field("detail", decision.detail);
 }
 
+// Of a deletion with this reason: none that was meant to come is a warning.
+spdlog::level::level_enum LevelOf(std::string_view reason) {
+  const bool meant = reason == ToString(Reason::kCompleted) || reason == ToString(Reason::kAsked);
+  return meant ? spdlog::level::info : spdlog::level::warn;
+}
+
 }  // namespace
 
 void Announcer::Learn(const Snapshot& snapshot) {
@@ -219,7 +225,8 @@ void Announcer::Condemned(const Snapshot& snapshot, const Decision& decision,
   spared_for_.reset();  // readers of this Event must also get the next one about sparing
   const std::string because = Because(snapshot, decision.detail);
   Write(
-      {"condemned", std::string("condemned: ") + ToString(decision.reason) + " (" + because + ")"},
+      {"condemned", std::string("condemned: ") + ToString(decision.reason) + " (" + because + ")",
+       LevelOf(ToString(decision.reason))},
       snapshot, [&](JsonWriter& line) {
         AddDecision(line, decision);
         line.Key("confirmations").Integer(abandonment.confirmations);
@@ -263,8 +270,9 @@ void Announcer::TakenOver(const Snapshot& snapshot, const Marks& marks) {
 
 void Announcer::Deleting(const Snapshot& snapshot, const Marks& marks, const std::string& why) {
   spared_for_.reset();
-  Write({"deleting", "deleting cluster " + snapshot.cluster->name + ": " + why}, snapshot,
-        [&](JsonWriter& line) {
+  Write({"deleting", "deleting cluster " + snapshot.cluster->name + ": " + why,
+         LevelOf(marks.reason)},
+        snapshot, [&](JsonWriter& line) {
           line.Field("reason", marks.reason).Field("detail", why);
           line.Field("condemnedBy", marks.condemned_by.ToText());
           if (marks.deleting_since) line.Field("deletingSince", FormatTime(*marks.deleting_since));
@@ -292,7 +300,8 @@ void Announcer::Deleted(const Snapshot& snapshot, const std::string& reason,
                            (deletes.empty() ? "" : " (deletes: " + deletes + ")");
   std::string left;
   for (const std::string& object : report.left) left += "; left: " + object;
-  Write({"deleted", what + left}, snapshot, [&](JsonWriter& line) {
+  const auto level = report.overdue ? spdlog::level::warn : LevelOf(reason);
+  Write({"deleted", what + left, level}, snapshot, [&](JsonWriter& line) {
     line.Field("reason", reason);
     line.Key("durationSeconds").Number(Seconds(report.took));
     line.Key("membersFound").Integer(static_cast<std::int64_t>(report.found));
