@@ -18,8 +18,8 @@ bool IsInForce(const std::string& hold, const Exchange& exchange) {
   return !until || !exchange.date || *until > *exchange.date + kHoldSlack;
 }
 
-const std::string kByNextOwnersName =
-    std::string("?fieldSelector=metadata.name%3D") + World::kNextOwnerName;
+// In a selector for it, or for its pods.
+const std::string kOfNextOwner = std::string("%3D") + World::kNextOwnerName;
 
 }  // namespace
 
@@ -54,7 +54,7 @@ bool Contains(std::string_view text, std::string_view part) { return text.find(p
 std::string SeenLook::Doubt(const std::string& root_uid, const Plan& plan) const {
   for (const std::string& target : failed) {
     // A watcher reads ahead the owner that a rollout named before, which may be undone by now.
-    if (!names_next_owner && Contains(target, kByNextOwnersName)) continue;
+    if (!names_next_owner && Contains(target, kOfNextOwner)) continue;
     return "could not be read: " + target;
   }
   if (!unauthorized.empty()) return "a read was answered 401";
@@ -209,7 +209,7 @@ void SeenLooks::Add(const Exchange& exchange, const std::string& recorded, SeenL
   }
   look.failed.erase(target);
   look.names_next_owner |=
-      !Contains(target, kByNextOwnersName) && Contains(exchange.answer, World::kNextOwnerName);
+      !Contains(target, kOfNextOwner) && Contains(exchange.answer, World::kNextOwnerName);
   if (other_kind) look.other_kinds.insert(target);
   AddKeeping(exchange, look);
   if (target == "/apis") return;
