@@ -359,7 +359,6 @@ bool Judge::IsMemberKind(std::string_view plural) const {
 
 // Checks promise 5 past the deadline: what is left is sent for deletion, or people are told.
 void Judge::CheckWhatIsLeft(const Exchange& exchange) {
-  constexpr const char* kPromise = "5, what is left is named";
   // Until then anything may fail.
   if (timeline_.Now() < world_.plan().calm + world_.plan().delete_deadline) return;
   for (const auto& [group, plural] : kMembers) {
