@@ -109,9 +109,9 @@ a_cluster_waits_for_its_release() {
   check "released: the deletion begins" within 60 absent "$ns" statefulset/w
   check "released: a member is stuck" within 10 metric "$ns" 'cluster_watcher_phase\{phase="deleting"\}'
   kubectl label namespace "$ns" cluster-watcher/brake=true >/dev/null
-  check "braked again: it is held in the middle" within 30 metric "$ns" 'cluster_watcher_refusals_total\{reason="hold"\}' 2
   kubectl -n "$ns" create configmap late >/dev/null
   kubectl -n "$ns" label configmap late oshinko-cluster=bob >/dev/null
+  check "braked again: it is held in the middle" within 30 metric "$ns" 'cluster_watcher_refusals_total\{reason="hold"\}' 2
   kubectl -n "$ns" patch service m --type=merge -p '{"metadata": {"finalizers": null}}' >/dev/null
   check "braked again: the verdict is held" within 10 metric "$ns" 'cluster_watcher_verdict\{.*"held".*\}'
   check "braked again: the marks stay" marked "$ns" deployment/m deleting-since
