@@ -33,7 +33,7 @@ inline constexpr char kMaster[] = "spark-m";
 inline constexpr char kAccount[] = "watcher";
 
 // Sanitizers slow everything down and distort memory figures.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef CLUSTER_WATCHER_SANITIZED
 inline constexpr bool kSanitized = true;
 #else
 inline constexpr bool kSanitized = false;

@@ -77,7 +77,7 @@ class ReaperLab : public testing::Test, protected Lab {
   // takes effect.
   void Before(const std::string& method, const std::string& contains, int number,
               std::function<void()> what) {
-    kubernetes_.on_request = [=, this, seen = 0](const small_kubernetes::Request& request,
+    kubernetes_.on_request = [=, seen = 0](const small_kubernetes::Request& request,
                                                  const small_kubernetes::User&) mutable {
       const bool is_it = request.method == method &&
                          request.target.find(contains) != std::string::npos && ++seen == number;
@@ -87,7 +87,7 @@ class ReaperLab : public testing::Test, protected Lab {
   // The same just after the answer was made.
   void After(const std::string& method, const std::string& contains, int number,
              std::function<void()> what) {
-    kubernetes_.on_answer = [=, this, seen = 0](const small_kubernetes::Request& request,
+    kubernetes_.on_answer = [=, seen = 0](const small_kubernetes::Request& request,
                                                 const small_kubernetes::User&,
                                                 small_kubernetes::Response&) mutable {
       const bool is_it = request.method == method &&

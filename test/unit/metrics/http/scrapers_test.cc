@@ -94,7 +94,7 @@ TEST(ScrapersTest, IsForSeveralThreads) {
   Scrapers scrapers;
   std::atomic<bool> done = false;
   std::thread endpoint([&] {
-    for (int i = 1; i <= 1000; ++i) scrapers.Scraped(Address(i % 20), At(i));
+    for (unsigned i = 1; i <= 1000; ++i) scrapers.Scraped(Address(i % 20), At(i));
     done = true;
   });
   while (!done) (void)scrapers.NextExpected(At(2000), At(1000));

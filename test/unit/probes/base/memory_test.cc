@@ -58,7 +58,7 @@ TEST(MemoryTest, PagesOfFilesAreGivenBackAndMappedAgain) {
 }
 
 // The address sanitizer has a heap of its own, which keeps what is freed.
-#ifndef __SANITIZE_ADDRESS__
+#ifndef CLUSTER_WATCHER_SANITIZED
 TEST(MemoryTest, FreeMemoryOfTheHeapIsGivenBack) {
   // Small enough not to be mapped by itself, and kept from the heap's end by one that stays.
   std::vector<std::unique_ptr<std::array<char, 4000>>> blocks(4000);
