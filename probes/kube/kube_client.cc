@@ -368,9 +368,8 @@ ApiRequest ApiRequest::Delete(const ResourceType& type, std::string_view ns, std
   ApiRequest request = MakeRequest(HttpMethod::kDelete, Expect::kDocument, type, ns, name);
   request.http.target = type.ObjectPath(ns, name);
   request.http.content_type = "application/json";
-  const char* policy = propagation == PropagationPolicy::kBackground   ? "Background"
-                       : propagation == PropagationPolicy::kForeground ? "Foreground"
-                                                                       : "Orphan";
+  const char* policy =
+      propagation == PropagationPolicy::kBackground ? "Background" : "Foreground";
   JsonWriter body;
   body.StartObject().Field("kind", "DeleteOptions").Field("apiVersion", "v1");
   body.Field("propagationPolicy", policy);

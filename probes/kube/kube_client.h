@@ -64,7 +64,7 @@ using ApiResult = Result<ApiAnswer, ApiError>;
 // A glance may be answered from the API server's cache, which may lag; a sure read is consistent.
 enum class Freshness { kGlance, kSure };
 
-enum class PropagationPolicy { kBackground, kForeground, kOrphan };
+enum class PropagationPolicy { kBackground, kForeground };
 
 struct ApiRequest {
   enum class Expect { kObject, kList, kDocument };

@@ -107,10 +107,6 @@ Result<ObjectMeta> ReadObjectMeta(JsonValue object) {
     return Failure("metadata.deletionTimestamp is not a time");
   }
   const bool deleting = deletion.Exists() && !deletion.IsNull();
-  bool orphans = false;
-  for (JsonValue finalizer : metadata["finalizers"].Elements()) {
-    orphans = orphans || finalizer.AsString() == "orphan";
-  }
   return ObjectMeta{std::string(*name),
                     std::string(*uid),
                     std::string(*version),
@@ -118,8 +114,7 @@ Result<ObjectMeta> ReadObjectMeta(JsonValue object) {
                                        *std::move(annotations), *std::move(references)},
                     ParseTime(metadata["creationTimestamp"].AsString().value_or("")),
                     metadata["generation"].AsInteger().value_or(0),
-                    deleting,
-                    deleting && orphans};
+                    deleting};
 }
 
 bool HasOnlyNewStatus(const ObjectMeta& before, ObjectMeta now) {

@@ -50,7 +50,6 @@ struct ObjectMeta {
   std::optional<WallTime> created;  // creationTimestamp; nullopt: it has none that is a time
   std::int64_t generation = 0;  // counts changes of the spec; 0 where the kind doesn't count them
   bool deleting = false;        // has a deletionTimestamp
-  bool orphaning = false;       // has the finalizer "orphan" as well: its dependents will stay
 
   const std::string& ns() const { return common->ns; }
   const Texts& labels() const { return common->labels; }

@@ -450,6 +450,7 @@ void Reaper::TellEnd(const Deletion& deletion, const DeletionOrder& condemned,
     tools_.metrics.SetDeletionDeadline(std::nullopt);
     tools_.metrics.SetDeletionDue(std::nullopt);
     tools_.metrics.SetConfirmations(0);
+    tools_.metrics.SetMembers(static_cast<std::int64_t>(report.found), 0);
     tools_.metrics.SetPhase(ToString(Phase::kDone));
   }
   announcer_.Deleted(condemned.look, condemned.marks.reason, report);

@@ -410,8 +410,7 @@ TEST(ApiRequest, AsksForTheRightThing) {
 TEST(ApiRequest, DeletesOneUidUnderAStatedPolicy) {
   const std::vector<std::pair<PropagationPolicy, const char*>> policies = {
       {PropagationPolicy::kBackground, "Background"},
-      {PropagationPolicy::kForeground, "Foreground"},
-      {PropagationPolicy::kOrphan, "Orphan"}};
+      {PropagationPolicy::kForeground, "Foreground"}};
   for (const auto& [policy, text] : policies) {
     for (const bool dry_run : {false, true}) {
       const ApiRequest request =

@@ -699,6 +699,17 @@ TEST_F(LifeOfAClusterTest, InADryRunMembersAreNoneAgainOnceTheDriverIsBack) {
   EXPECT_EQ(Metric("cluster_watcher_members{state=\"remaining\"}"), "0");
 }
 
+// Those go with the root, and aren't listed once more.
+TEST_F(LifeOfAClusterTest, NoMemberRemainsOnceTheClusterIsDeleted) {
+  kubernetes_.Apply(R"({"apiVersion":"networking.k8s.io/v1","kind":"NetworkPolicy",)" +
+                    Labelled("out") + R"(,"spec":{"podSelector":{}}})");
+  clock_.At(seconds(20), [this] { Delete(kDriver); });
+  Run(minutes(3));
+  EXPECT_EQ(Metric("cluster_watcher_phase{phase=\"done\"}"), "1");
+  EXPECT_NE(Metric("cluster_watcher_members{state=\"found\"}"), "0");
+  EXPECT_EQ(Metric("cluster_watcher_members{state=\"remaining\"}"), "0");
+}
+
 // The pod is being deleted along with its cluster and has 30 s.
 TEST_F(LifeOfAClusterTest, TheLastScrapeIsWaitedFor) {
   bool scraped = false;
