@@ -102,8 +102,10 @@ bool NamesObject(JsonValue status, const ApiRequest& request) {
 }
 
 // RBAC's refusals have no causes. An admission policy's status is what its `reason` says: 403, 413
-// or 422.
+// or 422; a webhook's what it likes.
 std::string PolicyThatRefused(JsonValue status) {
+  const std::string_view words = status["message"].AsString().value_or("");
+  if (words.starts_with("admission webhook")) return Excerpt(words, 400);
   for (JsonValue cause : status["details"]["causes"].Elements()) {
     const auto message = cause["message"].AsString();
     if (message && message->find("AdmissionPolicy '") != message->npos) {

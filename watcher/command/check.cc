@@ -81,7 +81,6 @@ std::string TextReport(const Snapshot& snapshot, const Decision& decision,
   if (facts.owner && facts.owner->object) {
     line("replicas", std::to_string(facts.owner->fields.replicas));
   }
-  line("app-status", facts.app_status.value_or(""));
   line("phase", ToString(snapshot.marks.phase));
   if (const auto& since = snapshot.marks.abandoned_since) {
     line("abandoned", "since " + FormatTime(*since));

@@ -121,6 +121,7 @@ CommandDescription Run() {
     Flag setting = LikeSetting(name);
     setting.is_own = false;
     if (setting.name == "log-level") setting.default_value = "warn";
+    if (setting.name == "cluster") setting.help = "the cluster; without it as said above";
     command.flags.push_back(std::move(setting));
   }
   return command;
@@ -313,8 +314,7 @@ CommandDescription Sweep() {
           "One pass, for a CronJob. It leaves alone each cluster in whose master pod a watcher "
           "runs, and\ntreats the others as a watcher would: rules, confirmations over the grace "
           "period, holds, surge\nand brake. So it takes minutes where anything is abandoned. A "
-          "cluster without a master belongs\nto the owner that an annotation of a member "
-          "names.\n",
+          "cluster without a master\nis named, and kept: \"cluster-watcher delete NAME\" ends it.\n",
       .ending =
           "\nExit codes:\n"
           "  0      done\n"

@@ -333,7 +333,7 @@ void SayWhatIsKnown(const Facts& facts, std::vector<RuleOutcome>& rules) {
     if (rule.number == 5 && !is_read) rule.detail = "not known";
     if (rule.number <= 5) continue;
     if (!facts.owner && !facts.given_owner && !facts.ephemeral_label) {
-      rule.detail = "no owner is given";
+      rule.detail = is_read ? "no owner is given" : "not known";
     } else if (seen == Observation::kUnknown) {
       rule.detail = "not known";
     } else if (seen == Observation::kAbsent && rule.number >= 8 && rule.number <= 13) {

@@ -289,7 +289,11 @@ std::size_t Deletion::SendDue(bool late) {
   // What fails past the deadline too is treated as what may not be read.
   const bool is_blind = prepared_->survivors.unknown || (prepared_->is_blind && !late);
   if (!is_blind) {
-    std::vector<const KubeObject*> due = DueMembers(members, memory_, late);
+    const auto stays = [this](const KubeObject& object) {
+      const HeldBack* held = WhyHeldBack(object);
+      return held != nullptr && !held->may_pass;
+    };
+    std::vector<const KubeObject*> due = DueMembers(members, memory_, late, stays);
     std::erase_if(due, [&](const KubeObject* object) { return !IsDue(*object, late); });
     // What must survive was looked for before the last look: what hardly owns anything goes first.
     const auto owns_nothing = [](const KubeObject* object) {

@@ -22,6 +22,7 @@ const char* WhyLeft(const KubeObject& object, const DeletionMemory& memory) {
   if (IsNeverDeleted(object.type)) return "its kind is never deleted";
   if (IsKept(object)) return "kept";
   if (!IsClaim(object.type)) return nullptr;
+  if (memory.kept_claims.contains(object.meta.uid)) return "its StatefulSet stays";
   switch (memory.volumes) {
     case Volumes::kPreserve:
       return "volumes are preserved";
@@ -222,11 +223,14 @@ MemberPass SortMembers(KubeObjects objects, DeletionMemory& memory) {
 }
 
 std::vector<const KubeObject*> DueMembers(const MemberPass& pass, const DeletionMemory& memory,
-                                          bool all) {
+                                          bool all,
+                                          const std::function<bool(const KubeObject&)>& stays) {
   int lowest = std::numeric_limits<int>::max();
   const auto of_each = [&](const auto& what) {
     for (const auto* group : {&pass.to_delete, &pass.leftovers}) {
-      for (const KubeObject& object : *group) what(object, memory.OrderOf(object.meta.uid));
+      for (const KubeObject& object : *group) {
+        if (stays == nullptr || !stays(object)) what(object, memory.OrderOf(object.meta.uid));
+      }
     }
   };
   of_each([&](const KubeObject&, int order) { lowest = std::min(lowest, order); });

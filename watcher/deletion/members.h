@@ -1,6 +1,7 @@
 // Decides what one pass of a deletion deletes, and what it leaves alone and why. No I/O.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -34,7 +35,8 @@ struct DeletionMemory {
 
   std::unordered_map<Uid, int> listed;      // members seen so far, to their delete-order
   std::unordered_map<Uid, Uid> below;       // what members control, to the member
-  std::unordered_map<Uid, Uid> set_claims;  // claims of the cluster's StatefulSets, to the set
+  std::unordered_map<Uid, Uid> set_claims;  // claims of StatefulSets that go, to the set
+  std::unordered_set<Uid> kept_claims;      // of StatefulSets that stay
   std::unordered_set<Uid> left;             // objects already reported as left alone
 
   // Returns the delete-order of a member, also for an object that it controls; 0 if unknown.
@@ -70,8 +72,9 @@ bool IsOwner(const KubeObject& object, const DeletionMemory& memory);
 MemberPass SortMembers(KubeObjects objects, DeletionMemory& memory);
 
 // Returns the remaining objects of the wave that is due, the one with the lowest delete-order; with
-// `all`, those of every wave. Controllers come before all else.
+// `all`, those of every wave. Controllers come before all else. What `stays` holds no wave up.
 std::vector<const KubeObject*> DueMembers(const MemberPass& pass, const DeletionMemory& memory,
-                                          bool all);
+                                          bool all,
+                                          const std::function<bool(const KubeObject&)>& stays = {});
 
 }  // namespace cluster_watcher

@@ -70,20 +70,17 @@ Survivors::Found Survivors::Find(const MemberListing::Listed& listed, const Kube
   return std::move(search.found);
 }
 
-// Those of the cluster: labelled so, the root, or controlled by what goes.
+// Those that go: labelled as of the cluster, the root, or controlled by what goes; unless they, or
+// what they control, must stay.
 void Survivors::FindSets(Search& search) {
   for (const ClaimingSet& set : search.listed.sets) {
     const ObjectMeta& meta = set.object.meta;
     const bool is_root = search.root != nullptr && meta.uid == search.root->meta.uid;
     const bool is_member = search.objects.Find(meta.uid) != nullptr &&
                            meta.Controller() == nullptr && !IsOwner(set.object, search.memory);
-    if (!is_root && !is_member && !LeadsTo(search, meta, kLongestOwnerChain)) continue;
-    if (IsKept(set.object)) {
-      std::erase_if(search.memory.set_claims,
-                    [&](const auto& claim) { return claim.second == Uid(meta.uid); });
-    } else {
-      SettleSet(search, set);
-    }
+    const bool is_of_it = is_root || is_member || LeadsTo(search, meta, kLongestOwnerChain);
+    const bool stays = IsKept(set.object) || search.found.held_back.contains(meta.uid);
+    SettleSet(search, set, is_of_it && !stays);
   }
   if (!search.listed.claims_problem) return;
   // What claims there are can't be told.
@@ -97,7 +94,7 @@ void Survivors::FindSets(Search& search) {
   if (search.root != nullptr) hold_back(*search.root);
 }
 
-void Survivors::SettleSet(Search& search, const ClaimingSet& set) {
+void Survivors::SettleSet(Search& search, const ClaimingSet& set, bool goes) {
   const std::string& uid = set.object.meta.uid;
   bool any_stays = search.memory.volumes != Volumes::kDelete;
   for (const KubeObject& claim : search.listed.claims) {
@@ -105,10 +102,15 @@ void Survivors::SettleSet(Search& search, const ClaimingSet& set) {
     const bool is_others = controller != nullptr && controller->uid != uid;
     const auto label = claim.meta.Label(cluster_.label);
     if (is_others || (label && *label != cluster_.name) || !set.HasMade(claim.meta)) continue;
-    any_stays = any_stays || IsKept(claim);
-    search.memory.set_claims.try_emplace(claim.meta.uid, uid);
+    if (goes) {
+      any_stays = any_stays || IsKept(claim);
+      search.memory.set_claims.try_emplace(claim.meta.uid, uid);
+    } else {
+      search.memory.set_claims.erase(claim.meta.uid);
+      search.memory.kept_claims.insert(claim.meta.uid);
+    }
   }
-  if (!any_stays || !set.deletes_claims) return;
+  if (!goes || !any_stays || !set.deletes_claims) return;
   const HeldBack because{"its claims would go with it, by whenDeleted: Delete"};
   search.found.held_back.emplace(uid, because);
   HoldBackAbove(search, set.object.meta, because, kLongestOwnerChain);
@@ -117,7 +119,8 @@ void Survivors::SettleSet(Search& search, const ClaimingSet& set) {
 
 bool Survivors::MustStay(const Search& search, const KubeObject& claim) const {
   if (claim.meta.deleting) return false;
-  return IsKept(claim) || (search.memory.volumes != Volumes::kDelete && !IsOfPod(claim.meta));
+  return IsKept(claim) || search.memory.kept_claims.contains(claim.meta.uid) ||
+         (search.memory.volumes != Volumes::kDelete && !IsOfPod(claim.meta));
 }
 
 // Takes off what leads to something that goes. What a Pod owns stays with that.

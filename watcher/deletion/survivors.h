@@ -53,7 +53,7 @@ class Survivors {
   // The object's own owners, read where it isn't listed; nullptr: it is gone, or may not be read.
   const ObjectMeta* Above(Search& search, const OwnerReference& owner);
   void FindSets(Search& search);
-  void SettleSet(Search& search, const ClaimingSet& set);
+  void SettleSet(Search& search, const ClaimingSet& set, bool goes);
   void SettleClaim(Search& search, const KubeObject& claim);
   bool MustStay(const Search& search, const KubeObject& claim) const;
 

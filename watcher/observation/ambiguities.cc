@@ -8,6 +8,15 @@
 
 namespace cluster_watcher {
 
+namespace {
+
+std::string WouldGo(const KubeObject& root, const KubeObject& object) {
+  return object.Describe() + " is annotated cluster-watcher/keep, but would go with " +
+         root.Describe() + ", which owns it: take off its ownerReference or the annotation";
+}
+
+}  // namespace
+
 std::optional<std::string> NamesAnotherOwner(const Snapshot& look, const KubeObject& object) {
   if (!look.owner_name) return std::nullopt;
   for (const auto& named :
@@ -21,10 +30,8 @@ std::optional<std::string> NamesAnotherOwner(const Snapshot& look, const KubeObj
 }
 
 std::optional<std::string> KeptBelowRoot(const KubeObject& root, const KubeObject& object) {
-  const bool is_kept = SpeaksForItself(object) && IsKept(object.meta);
-  if (!is_kept || !object.meta.IsOwnedBy(root.meta.uid)) return std::nullopt;
-  return object.Describe() + " is annotated cluster-watcher/keep, but would go with " +
-         root.Describe() + ", which owns it: take off its ownerReference or the annotation";
+  if (!IsKept(object) || !object.meta.IsOwnedBy(root.meta.uid)) return std::nullopt;
+  return WouldGo(root, object);
 }
 
 void FindAmbiguities(Snapshot& look, const Surroundings& around) {
@@ -48,6 +55,10 @@ void FindAmbiguities(Snapshot& look, const Surroundings& around) {
   for (const KubeObject& object : around.makers->objects) {
     auto kept = KeptBelowRoot(root, object);
     if (kept) look.facts.setting_errors.push_back(*std::move(kept));
+  }
+  for (const KubeObject& pod : around.root_pods) {
+    const bool is_seen = pod.meta.uid == root.meta.uid || pod.meta.IsOwnedBy(root.meta.uid);
+    if (!is_seen && IsKept(pod)) look.facts.setting_errors.push_back(WouldGo(root, pod));
   }
 }
 

@@ -77,15 +77,4 @@ MemberKinds FindMemberKinds(const Settings& settings, Discovery& discovery,
   return FindKinds(MemberKindNames(settings), settings, discovery, patience);
 }
 
-MemberKinds FindOwnedKinds(const Settings& settings, Discovery& discovery,
-                           const Patience& patience) {
-  std::vector<std::string> kinds = MemberKindNames(settings);
-  if (!settings.resources.empty()) {
-    std::copy_if(
-        std::begin(kBuiltInMembers), std::end(kBuiltInMembers), std::back_inserter(kinds),
-        [](const char* kind) { return Discovery::IsAlwaysServed(SplitKindName(kind).group); });
-  }
-  return FindKinds(kinds, settings, discovery, patience);
-}
-
 }  // namespace cluster_watcher

@@ -23,9 +23,5 @@ Result<std::vector<ResourceType>, ApiError> NamedMemberTypes(const Settings& set
                                                              const Patience& patience);
 MemberKinds FindMemberKinds(const Settings& settings, Discovery& discovery,
                             const Patience& patience);
-// The kinds of what members may own. `--resources` says what is a member, but what a member owns
-// goes with it whatever its kind.
-MemberKinds FindOwnedKinds(const Settings& settings, Discovery& discovery,
-                           const Patience& patience);
 
 }  // namespace cluster_watcher

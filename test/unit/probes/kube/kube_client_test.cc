@@ -279,6 +279,13 @@ TEST(Interpret, TellsAnAdmissionPolicysRefusalFromAMissingRight) {
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().policy, said) << status;
   }
+  const std::string by_webhook = "admission webhook \"brake.example.com\" denied the request: no";
+  for (const int status : {400, 403}) {
+    const auto refused = Interpret(
+        GetBob(), Answer(status, R"({"kind":"Status","message":)" + Quoted(by_webhook) + "}"));
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().policy, by_webhook) << status;
+  }
   for (const std::string& other :
        {causes + R"(spec.replicas: must be a number"}]}})",
         std::string(R"({"kind":"Status","message":"User may not"})"), std::string("{}")}) {

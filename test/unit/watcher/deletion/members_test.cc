@@ -248,6 +248,14 @@ TEST(DueMembers, AreThoseOfTheLowestWaveThatIsLeft) {
   EXPECT_TRUE(DueMembers(SortMembers({}, memory), memory, false).empty());
 }
 
+TEST(DueMembers, WhatStaysHoldsNoWaveUp) {
+  DeletionMemory memory = Memory();
+  const MemberPass pass =
+      SortMembers({Ordered(Object("deployment", "w"), "-1"), Object("service", "s")}, memory);
+  const auto stays = [](const KubeObject& object) { return object.meta.name == "w"; };
+  EXPECT_EQ(NamesOf(DueMembers(pass, memory, false, stays)), Names{"s"});
+}
+
 TEST(DueMembers, OneWaveIsNone) {
   DeletionMemory memory = Memory();
   SortMembers({Ordered(Object("service", "s"), "3"), Ordered(Object("pod", "p"), "3")}, memory);

@@ -41,6 +41,20 @@ class SurvivorsTest : public ReaperLab {
     const std::string body = Read(set).body;
     return body.find(R"("whenDeleted":"Retain")") != std::string::npos ? "Retain" : "Delete";
   }
+  // With the set "w" and what is annotated `kept`, even where volumes are deleted.
+  void ExpectClaimsToStay(const std::string& kept) {
+    settings_.settings.volumes = Volumes::kDelete;
+    MakeSetWithClaims();
+    for (const std::string& path : {kClaims + std::string("/data-w-0"), kept}) {
+      Patch(path, R"({"metadata":{"labels":{"oshinko-cluster":"spark"}}})");
+    }
+    Annotate(kept, "keep", "true");
+    EXPECT_EQ(Condemn(), Outcome::kDone);
+    EXPECT_TRUE(Exists(kSet));
+    EXPECT_TRUE(ClaimExists("data-w-0"));
+    EXPECT_EQ(DeletesOf("persistentvolumeclaims"), 0u);
+    EXPECT_TRUE(IsNamed("data-w-0: its StatefulSet stays")) << Notes();
+  }
   // A member "ray" that controls the set "w", which isn't labelled.
   void MakeSetBelow(const std::string& kind, const std::string& version, const std::string& path) {
     MakeSetWithClaims();
@@ -65,6 +79,20 @@ TEST_F(SurvivorsTest, AMemberThatOwnsAKeptObjectStaysAndTheRestGoes) {
   EXPECT_FALSE(MapExists("spark-config"));
   EXPECT_FALSE(Exists(kRoot));
   EXPECT_TRUE(IsNamed("deployment.apps/w: configmap/kept")) << Notes();
+}
+
+TEST_F(SurvivorsTest, AMemberThatStaysHoldsNoWaveUp) {
+  MakeOwnerOfAKeptMap();
+  Annotate(kWorker, "delete-order", "-1");
+  EXPECT_EQ(Condemn(), Outcome::kDone);
+  EXPECT_LT(clock_.elapsed, minutes(1));
+  EXPECT_TRUE(Exists(kWorker));
+  EXPECT_FALSE(MapExists("spark-config"));
+}
+
+TEST_F(SurvivorsTest, TheClaimsOfAKeptSetStay) { ExpectClaimsToStay(kSet); }
+TEST_F(SurvivorsTest, TheClaimsOfASetWhosePodIsKeptStay) {
+  ExpectClaimsToStay("/api/v1/namespaces/lab/pods/w-0");
 }
 
 TEST_F(SurvivorsTest, SoDoesAllThatIsBetween) {

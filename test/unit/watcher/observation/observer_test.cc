@@ -607,6 +607,13 @@ TEST_F(ObserverTest, AMemberThatIsKeptAndWouldGoWithTheRootIsAMistake) {
   EXPECT_EQ(Verdict(), "misconfigured") << "of what runs pods any look sees it";
 }
 
+TEST_F(ObserverTest, SoIsAMasterPodThatIsKept) {
+  Delete(kDriver);
+  Patch(kRoot, R"({"spec":{"template":{"metadata":{"annotations":)"
+               R"({"cluster-watcher/keep":"true"}}}}})");
+  EXPECT_EQ(Verdict(), "misconfigured");
+}
+
 TEST_F(ObserverTest, ABarePodWithAWatcherIsASecondMaster) {
   Delete(kDriver);
   for (const bool has_watcher : {false, true}) {
