@@ -282,7 +282,7 @@ CommandDescription Delete() {
       .ending =
           "\nExit codes:\n"
           "  0      deleted; or kept, and it says why\n"
-          "  1      shared, another application's, not known, or not allowed\n"
+          "  1      shared, another's, misconfigured, not known, or not allowed\n"
           "  2      wrong usage or settings\n"
           "  128+n  signal n ended it\n",
       .takes_cluster = true};

@@ -132,8 +132,8 @@ class Sweeper {
     }
     if (!view->root) {
       return Settle(cluster, {Swept::What::kKept, "",
-                              "it has no master, so nobody knows whose it is: `delete " +
-                                  cluster.name + "` ends what is left"});
+                              "it has no master: cluster-watcher delete " + cluster.name + " -n " +
+                                  cluster.ns + " ends it"});
     }
     const auto settings = SettingsOf(sweep_.settings, cluster);
     Observer observer(glance.client, glance.discovery, glance.clock, *settings);
