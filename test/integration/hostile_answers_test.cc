@@ -193,7 +193,9 @@ TEST_F(HostileAnswers, AboutOtherDriversRefuse) {
                    Lie::Answer(500, Status(500, "InternalError", "{}")));
   Watcher& watcher = WatchOver("deployment/bob", {"--grace-period=0s", "--startup-grace=0s"});
   EXPECT_TRUE(Keeps(watcher, "keep: unknown"));
-  EXPECT_GE(watcher.Metric("cluster_watcher_refusals_total{reason=\"unknown\"}"), 1);
+  // On a busy machine another read may have failed before.
+  EXPECT_TRUE(Eventually(
+      [&] { return watcher.Metric("cluster_watcher_refusals_total{reason=\"unknown\"}") >= 1; }));
   proxy_->TellTheTruth();
   EXPECT_TRUE(Finishes(watcher));
 }
