@@ -105,6 +105,7 @@ void Survivors::SettleSet(Search& search, const ClaimingSet& set, bool goes) {
     if (goes) {
       any_stays = any_stays || IsKept(claim);
       search.memory.set_claims.try_emplace(claim.meta.uid, uid);
+      search.memory.kept_claims.erase(claim.meta.uid);
     } else {
       search.memory.set_claims.erase(claim.meta.uid);
       search.memory.kept_claims.insert(claim.meta.uid);

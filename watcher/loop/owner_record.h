@@ -15,8 +15,8 @@ class OwnerRecord {
   explicit OwnerRecord(const Tools& tools) : tools_(tools) {}
 
   // Writes `owner`, if the verdict on `snapshot`, which has a root, lets it and it isn't there yet.
-  // Returns the root's metadata as it has written it, on top of what `snapshot` shows; nullopt if it has written nothing, or
-  // something else has been added.
+  // Returns the root's metadata as it has written it, on top of what `snapshot` shows; nullopt if it
+  // has written nothing, or something else has been added.
   std::optional<ObjectMeta> Write(const Snapshot& snapshot, const Decision& decision,
                                   const std::optional<RecordedOwner>& owner);
 
