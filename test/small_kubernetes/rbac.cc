@@ -89,7 +89,9 @@ bool Authorizer::Allows(const User& user, const Access& access) const {
   if (reads_path && IsForAll(access.path)) return true;
   if (user.IsIn("system:authenticated")) {
     if (reads_path && IsDiscovery(access.path)) return true;
-    if (access.resource == "selfsubjectaccessreviews" && access.verb == "create") return true;
+    const bool is_about_itself =
+        access.resource == "selfsubjectaccessreviews" || access.resource == "selfsubjectreviews";
+    if (is_about_itself && access.verb == "create") return true;
   }
   return BindingsAllow(cluster_role_bindings_, {}, user, access) ||
          (!access.ns.empty() && BindingsAllow(role_bindings_, access.ns, user, access));

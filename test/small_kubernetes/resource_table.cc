@@ -52,6 +52,8 @@ constexpr Row kBuiltIn[] = {
     {"rbac.authorization.k8s.io", "v1", "clusterrolebindings", "ClusterRoleBinding", "", kCluster},
     {"authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", "",
      kCluster | kCreateOnly},
+    {"authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview", "",
+     kCluster | kCreateOnly},
     {"apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition",
      "crd,crds", kCluster | kStatus | kGeneration},
 };

@@ -107,7 +107,8 @@ class SmallKubernetes {
   Response DeleteOne(const Call& call);
   Response Evict(const Call& call, const Value& body);
   Response DeleteMany(const Call& call);
-  Response ReviewAccess(const Call& call, Value body) const;
+  Response Review(const Call& call, Value body) const;
+  static Response Reviewed(const Call& call, Value body);
   Response RequestToken(const Call& call, Value body);
 
   std::optional<Response> Brake(const Call& call, const Object& object, const Value* changed) const;

@@ -79,7 +79,7 @@ Response SmallKubernetes::Post(const Call& call) {
   if (token) return RequestToken(call, std::move(*body));
   if (call.target.subresource == "eviction") return Evict(call, *body);
   if (auto refusal = Refuse(call, *body)) return *refusal;
-  if (call.resource->create_only) return ReviewAccess(call, std::move(*body));
+  if (call.resource->create_only) return Review(call, std::move(*body));
   return Create(call, std::move(*body));
 }
 
@@ -384,7 +384,11 @@ Response SmallKubernetes::DeleteMany(const Call& call) {
   return listed;
 }
 
-Response SmallKubernetes::ReviewAccess(const Call& call, Value body) const {
+Response SmallKubernetes::Review(const Call& call, Value body) const {
+  if (call.resource->plural == "selfsubjectreviews") {
+    Set(Child(Child(body, "status"), "userInfo"), "username", Text(call.user.name));
+    return Reviewed(call, std::move(body));
+  }
   const Value* asked = Find(body, "spec", "resourceAttributes");
   Access access{};
   if (asked != nullptr) {
@@ -410,6 +414,10 @@ Response SmallKubernetes::ReviewAccess(const Call& call, Value body) const {
   Value& status = Child(body, "status");
   Set(status, "allowed", Value(allowed));
   if (allowed) Set(status, "reason", Text("RBAC: allowed"));
+  return Reviewed(call, std::move(body));
+}
+
+Response SmallKubernetes::Reviewed(const Call& call, Value body) {
   Set(body, "kind", Text(call.resource->kind));
   Set(body, "apiVersion", Text(call.resource->ApiVersion()));
   return {201, Write(body) += '\n', "application/json", std::nullopt};

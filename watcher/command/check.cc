@@ -66,7 +66,7 @@ std::string TextReport(const Snapshot& snapshot, const Decision& decision,
                        const ResolvedSettings& settings) {
   const std::string cluster = ClusterName(snapshot, settings);
   std::string owner = snapshot.OwnerText();
-  if (owner.empty()) owner = snapshot.facts.root_read ? "<shared>" : "<unknown>";
+  if (owner.empty()) owner = decision.reason == Reason::kShared ? "<shared>" : "<unknown>";
   std::string text;
   const auto line = [&text](const char* what, const std::string& value) {
     if (!value.empty()) text += fmt::format("{:<12} {}\n", what, Printable(value));

@@ -373,10 +373,10 @@ std::optional<std::string> WhatHolds(const Facts& facts) {
   return held.reason ? std::optional(std::move(held.detail)) : std::nullopt;
 }
 
-Decision AskedFor() {
+Decision AskedFor(const std::string& who) {
   Decision decision;
   decision.reason = Reason::kAsked;
-  decision.detail = "somebody asked for it, whatever the rules say";
+  decision.detail = (who.empty() ? "somebody" : who) + " asked for it, whatever the rules say";
   return decision;
 }
 

@@ -5,12 +5,17 @@
 #include <utility>
 
 #include "probes/base/names.h"
+#include "watcher/protocol/member_annotations.h"
 
 namespace cluster_watcher {
 namespace {
 
 const ResourceType& ClaimType() { return *FindBuiltInByName("persistentvolumeclaims", ""); }
 const ResourceType& SetType() { return *FindBuiltInByName("statefulsets", "apps"); }
+
+bool Has(const std::vector<ResourceType>& types, const ResourceType& type) {
+  return std::find(types.begin(), types.end(), type) != types.end();
+}
 
 }  // namespace
 
@@ -32,7 +37,9 @@ MemberListing::Listed MemberListing::List(const Patience& patience) {
   if (refresh_kinds_) {
     if (auto fresh = tools_.discovery.Refresh(patience); !fresh) warn_once_(fresh.error().message);
   }
-  const MemberKinds kinds = FindMemberKinds(*tools_.settings, tools_.discovery, patience);
+  MemberKinds kinds = FindMemberKinds(*tools_.settings, tools_.discovery, patience);
+  std::vector<ResourceType> types = OtherKinds(kinds, patience);
+  types.insert(types.end(), kinds.types.begin(), kinds.types.end());
   for (const ApiError& error : kinds.errors) warn_once_(error.message);
   for (const std::string& kind : kinds.not_served) {
     Skip(SplitKindName(kind).kind, "not-found", kind + ": not served");
@@ -41,22 +48,32 @@ MemberListing::Listed MemberListing::List(const Patience& patience) {
     for (const ResourceType& type : kinds.types) tools_.metrics.ExpectDeletesOf(type.plural);
   }
   Listed listed;
-  const std::vector<ApiRequest> requests = Requests(kinds);
+  const std::vector<ApiRequest> requests = Requests(types);
   const auto read = tools_.client.EachItemSideBySide(
       requests, static_cast<std::size_t>(tools_.settings->concurrency),
       [&](std::size_t which, JsonValue item) { Note(requests[which], item, listed); }, patience);
   NoteKinds(kinds, requests, read, listed);
-  const auto& types = kinds.types;
-  if (std::find(types.begin(), types.end(), SetType()) == types.end()) {
-    std::erase_if(listed.objects, [](const KubeObject& one) { return one.type == SetType(); });
-  }
+  std::erase_if(listed.objects, [&](const KubeObject& object) {
+    if (Has(kinds.types, object.type)) return false;
+    if (IsKept(object)) listed.kept.push_back(object);
+    return true;
+  });
   return listed;
 }
 
-std::vector<ApiRequest> MemberListing::Requests(const MemberKinds& kinds) const {
+std::vector<ResourceType> MemberListing::OtherKinds(MemberKinds& kinds,
+                                                    const Patience& patience) const {
+  if (tools_.settings->resources.empty()) return {};
+  MemberKinds built_in = FindMemberKinds(Settings(), tools_.discovery, patience);
+  std::erase_if(built_in.types, [&](const ResourceType& type) { return Has(kinds.types, type); });
+  kinds.errors.insert(kinds.errors.end(), built_in.errors.begin(), built_in.errors.end());
+  return std::move(built_in.types);
+}
+
+std::vector<ApiRequest> MemberListing::Requests(std::span<const ResourceType> types) const {
   std::vector<ApiRequest> requests = {ApiRequest::ListMetadata(ClaimType(), cluster_.ns),
                                       ApiRequest::List(SetType(), cluster_.ns)};
-  for (const ResourceType& type : kinds.types) {
+  for (const ResourceType& type : types) {
     if (type == ClaimType() || type == SetType()) continue;
     requests.push_back(
         ApiRequest::ListBySelector(type, cluster_.ns, cluster_.label + "=" + cluster_.name, true));
@@ -111,13 +128,16 @@ void MemberListing::NoteKinds(const MemberKinds& kinds, const std::vector<ApiReq
       continue;
     }
     const ApiError& error = read[i].error();
-    warn_once_(error.message);
-    listed.any_fails_in_passing |= error.failure != ApiFailure::kForbidden;
+    const bool is_forbidden = error.failure == ApiFailure::kForbidden;
     const bool tells_of_claims = type == ClaimType() || type == SetType();
+    // Whoever leaves a kind out leaves it out of a Role, too.
+    if (is_forbidden && !tells_of_claims && !Has(kinds.types, type)) continue;
+    warn_once_(error.message);
+    listed.any_fails_in_passing |= !is_forbidden;
     if (tells_of_claims && (!listed.claims_problem || IsTransient(error.failure))) {
       listed.claims_problem = error;
     }
-    if (error.failure == ApiFailure::kForbidden) {
+    if (is_forbidden) {
       Skip(type.plural, "forbidden", type.QualifiedName() + ": the account may not list them");
     } else {
       listed.failed.push_back(error.message);

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,7 @@ class MemberListing {
  public:
   struct Listed {
     KubeObjects objects;  // with the cluster's label, but for claims
+    KubeObjects kept;     // the same, annotated so, of kinds that --resources leaves out
     // Of the whole namespace, for most claims of a StatefulSet lack that label.
     KubeObjects claims;  // that have a label of a cluster, an owner or a StatefulSet
     std::vector<ClaimingSet> sets;
@@ -49,7 +51,9 @@ class MemberListing {
   const std::vector<std::string>& skipped() const { return skipped_; }
 
  private:
-  std::vector<ApiRequest> Requests(const MemberKinds& kinds) const;
+  // Kinds of no member, of which there may be what is to be kept.
+  std::vector<ResourceType> OtherKinds(MemberKinds& kinds, const Patience& patience) const;
+  std::vector<ApiRequest> Requests(std::span<const ResourceType> types) const;
   void Note(const ApiRequest& request, JsonValue item, Listed& listed) const;
   void NoteSet(const ApiRequest& request, JsonValue item, const ObjectMeta& meta,
                Listed& listed) const;

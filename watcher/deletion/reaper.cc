@@ -96,8 +96,10 @@ Reaper::Outcome Reaper::Condemn(const WatcherId& me, const Snapshot& snapshot,
   }
   tools_.metrics.SetPhase(ToString(Phase::kCondemned));
   announcer_.Condemned(snapshot, decision, abandonment);
-  const bool is_asked = decision.reason == Reason::kAsked;
-  return CarryThrough({me, snapshot.OwnerIdentity(), is_asked, false, *snapshot.root}, {}, stop);
+  std::optional<Decision> asked;
+  if (decision.reason == Reason::kAsked) asked = decision;
+  return CarryThrough({me, snapshot.OwnerIdentity(), std::move(asked), false, *snapshot.root}, {},
+                      stop);
 }
 
 Refusal Reaper::NotePolicy(const ApiError& error, Refusal otherwise) {
@@ -126,7 +128,7 @@ Reaper::Outcome Reaper::Resume(const WatcherId& me, const Snapshot& snapshot,
   tools_.log.warn("resuming the deletion of cluster {}", snapshot.cluster->name);
   Progress progress;
   progress.steps_done = snapshot.marks.steps_done;
-  return CarryThrough({me, "", false, true, *snapshot.root}, std::move(progress), stop);
+  return CarryThrough({me, "", std::nullopt, true, *snapshot.root}, std::move(progress), stop);
 }
 
 bool Reaper::TakeOver(const WatcherId& me, const Snapshot& snapshot) {
@@ -210,9 +212,9 @@ std::optional<Reaper::Doubt> Reaper::FindDoubt(const Case& of, const JudgedLook&
                  look.decision.detail + (of.is_resumed ? WhatWasBegun(marks) : "")};
   }
   const bool same_owner =
-      of.is_asked || (of.owner_identity.empty()
-                          ? marks.owner && snapshot.seen && marks.owner->uid == snapshot.seen->uid
-                          : snapshot.OwnerIdentity() == of.owner_identity);
+      of.asked || (of.owner_identity.empty()
+                       ? marks.owner && snapshot.seen && marks.owner->uid == snapshot.seen->uid
+                       : snapshot.OwnerIdentity() == of.owner_identity);
   if (!same_owner) {
     return Doubt{Refusal::kOwnerBack, snapshot.seen ? "the owner is another one now"
                                                     : "it isn't written whose deletion was begun"};
@@ -229,9 +231,9 @@ std::optional<Reaper::Doubt> Reaper::FindDoubt(const Case& of, const JudgedLook&
 }
 
 JudgedLook Reaper::LookAt(const Case& of, const std::stop_token& stop) {
-  if (!of.is_asked) return LookAndDecide(observer_, stop);
+  if (!of.asked) return LookAndDecide(observer_, stop);
   Snapshot snapshot = observer_.SureLook(stop);
-  Decision decision = snapshot.root ? AskedFor() : Decide(snapshot.facts);
+  Decision decision = snapshot.root ? *of.asked : Decide(snapshot.facts);
   return {std::move(snapshot), std::move(decision)};
 }
 
@@ -291,8 +293,8 @@ Result<DeletionOrder, ApiError> Reaper::WritePointOfNoReturn(const Case& of, Jud
   if (age() >= kFreshEvidence) return old;
   // The root's own delete is for the object as it is now.
   if (auto now = ReadObjectMeta(written->document.root())) snapshot.root->meta = *std::move(now);
-  return DeletionOrder{std::move(snapshot), std::move(marks), look.decision.detail,
-                       of.is_asked,         marked_at,        {}};
+  return DeletionOrder{std::move(snapshot),  std::move(marks), look.decision.detail,
+                       of.asked.has_value(), marked_at,        {}};
 }
 
 void Reaper::Wait(Duration backoff, const std::stop_token& stop) {

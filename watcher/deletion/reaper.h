@@ -70,10 +70,10 @@ class Reaper {
   // Whose deletion it is, and of whose cluster.
   struct Case {
     WatcherId me;
-    std::string owner_identity;  // empty: the owner that the marks name
-    bool is_asked;               // by a person, whatever the rules say
-    bool is_resumed;             // it was begun before
-    KubeObject root;             // as it was condemned, or its deletion resumed
+    std::string owner_identity;     // empty: the owner that the marks name
+    std::optional<Decision> asked;  // a person's, whatever the rules say
+    bool is_resumed;                // it was begun before
+    KubeObject root;                // as it was condemned, or its deletion resumed
   };
   // How far a deletion is, even if it could not be marked.
   struct Progress {

@@ -48,13 +48,14 @@ Survivors::Found Survivors::Find(const MemberListing::Listed& listed, const Kube
                   {memory.owner->Describe() + ", the owner, would go with it", false},
                   kLongestOwnerChain);
   }
-  for (const KubeObject& object : listed.objects) {
-    const bool is_root = root != nullptr && object.meta.uid == root->meta.uid;
-    if (is_root) continue;
-    if (!IsKept(object)) continue;
-    HoldBackAbove(search, object.meta,
-                  {object.Describe() + ", which is to be kept, would go with it", false},
-                  kLongestOwnerChain);
+  for (const KubeObjects* objects : {&listed.objects, &listed.kept}) {
+    for (const KubeObject& object : *objects) {
+      const bool is_root = root != nullptr && object.meta.uid == root->meta.uid;
+      if (is_root || !IsKept(object)) continue;
+      HoldBackAbove(search, object.meta,
+                    {object.Describe() + ", which is to be kept, would go with it", false},
+                    kLongestOwnerChain);
+    }
   }
   FindSets(search);
   const auto settle = [&](bool of_cluster) {

@@ -10,6 +10,7 @@
 #include "watcher/driver/cluster_view.h"
 #include "watcher/driver/delete_listed.h"
 #include "watcher/driver/deletion_rights.h"
+#include "watcher/driver/who_acts.h"
 #include "watcher/loop/judge.h"
 #include "watcher/loop/rival_watchers.h"
 
@@ -59,6 +60,8 @@ class Deleter {
         return Failed(app_->Name() + " is another one now, for which nothing is said");
       }
       work_.observer.SetWord(request_.ended->status);
+    } else {
+      asked_ = AskedFor(UserName(work_.driver));
     }
     const auto view = ReadClusterView(work_.driver.client, work_.driver.discovery, cluster_,
                                       work_.driver.Reads());
@@ -66,7 +69,7 @@ class Deleter {
     if (app_) {
       if (auto why = WhyNotTheirs(*view)) return *std::move(why);
     } else if (!view->root) {
-      return DeleteListed(work_, cluster_);
+      return DeleteListed(work_, cluster_, asked_.detail);
     }
     root_uid_ = view->root->meta.uid;
     owners_ = OwnersOn(view->root->meta);
@@ -155,7 +158,7 @@ class Deleter {
         if (waited > kPatience) return Failed(Unreadable(look));
         continue;
       }
-      Decision decision = AskedFor();
+      Decision decision = asked_;
       if (app_) {
         if (auto ended = ActOnOthers(look, waited)) return *std::move(ended);
         if (auto ended = WhyNoLongerTheirs(look)) return *std::move(ended);
@@ -305,6 +308,7 @@ class Deleter {
   Judge judge_;
   RivalWatchers rivals_;
   std::optional<Application> app_;
+  Decision asked_;  // without an application
   bool is_first_look_ = true;
   bool is_finished_ = false;
   std::vector<std::optional<std::string>> owners_;  // as the root was read that was found theirs
@@ -316,7 +320,9 @@ class Deleter {
 }  // namespace
 
 DriverOutcome Delete(const DeletionWork& work, const DeleteRequest& request) {
-  return Deleter(work, request).Run();
+  DeletionWork own = work;
+  if (!request.ended) own.me = SomeCommand();
+  return Deleter(own, request).Run();
 }
 
 std::optional<DriverOutcome> FinishOwnDeletion(const DeletionWork& work, const ClusterId& cluster) {

@@ -30,6 +30,10 @@ struct DeleteRequest {
   bool waits = false;
 };
 
+// A deletion that is asked for is nobody's but the command's ("cli/RANDOM"), and its Events name
+// the user, as the API server knows it: the watcher of the pod that asks doesn't take it for its
+// own.
+//
 // kDone: deleted; or kept by the rules (said: "kept: REASON"); or somebody else is at it (said:
 // "already being deleted by X"). kFailed: the cluster is shared or another application's, it or its
 // owner isn't known, or the account may not delete it; nothing was deleted then.

@@ -6,7 +6,6 @@
 
 #include "probes/base/names.h"
 #include "probes/owner_kinds.h"
-#include "watcher/decision/rules.h"
 #include "watcher/deletion/member_listing.h"
 #include "watcher/driver/cluster_view.h"
 #include "watcher/driver/deletion_rights.h"
@@ -66,7 +65,8 @@ Result<std::set<std::string>, ApiError> MastersNow(const DeletionWork& work,
 
 }  // namespace
 
-DriverOutcome DeleteListed(const DeletionWork& work, const ClusterId& cluster) {
+DriverOutcome DeleteListed(const DeletionWork& work, const ClusterId& cluster,
+                           const std::string& why) {
   const std::string name = "cluster " + cluster.name;
   const Settings& settings = *work.tools.settings;
   if (auto denied = WhyNotAllowed(work.driver, settings, cluster, nullptr)) return Failed(*denied);
@@ -83,7 +83,7 @@ DriverOutcome DeleteListed(const DeletionWork& work, const ClusterId& cluster) {
   order.look.cluster = cluster;
   order.look.root = KubeObject{*FindBuiltInByName("pods", ""), {}};
   order.look.ended = work.tools.clock.Now();
-  order.why = AskedFor().detail;
+  order.why = why;
   order.is_asked = true;
   order.other_owners = OwnersAmong(listed.objects, cluster);
   if (settings.dry_run) {

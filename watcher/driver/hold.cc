@@ -99,7 +99,9 @@ DriverOutcome WriteHold(const DriverTools& tools, Observer& observer, const Hold
   const auto earlier = object->meta.Annotation(annotation::kHoldUntil);
   const auto earlier_end = earlier ? ParseTime(*earlier) : std::nullopt;
   if (earlier && !order.overwrites && (!earlier_end || *earlier_end > end)) {
-    until = *earlier + " already; --overwrite makes that " + until;
+    until = (earlier_end ? *earlier + " already"
+                         : Quoted(*earlier) + ", which is no time, is changed") +
+            "; --overwrite makes that " + until;
   } else {
     AnnotationChanges changes = {{annotation::kHoldUntil, until},
                                  {annotation::kHoldReason, std::nullopt}};

@@ -20,6 +20,18 @@ WatcherId SomeCommand() {
   return id;
 }
 
+std::string UserName(const DriverTools& tools) {
+  static const ResourceType reviews{"authentication.k8s.io", "v1", "selfsubjectreviews",
+                                    "SelfSubjectReview", false};
+  JsonWriter body;
+  body.StartObject().Field("apiVersion", reviews.ApiVersion()).Field("kind", reviews.kind);
+  const auto answer =
+      tools.client.Do(ApiRequest::Create(reviews, "", body.EndObject().Text()), tools.Reads());
+  if (!answer) return "";
+  const JsonValue status = answer->document.root()["status"];
+  return std::string(status["userInfo"]["username"].AsString().value_or(""));
+}
+
 Actor WhoActs(const DriverTools& tools, const std::string& ns, const Environment& environment) {
   Actor actor{SomeCommand()};
   const std::string pod = environment("POD_NAME").value_or("");

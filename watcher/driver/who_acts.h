@@ -24,4 +24,8 @@ Actor WhoActs(const DriverTools& tools, const std::string& ns, const Environment
 // "cli/RANDOM", another one each time.
 WatcherId SomeCommand();
 
+// The user that the command is to the API server, "system:serviceaccount:lab:ci"; empty: that can't
+// be read. Source: kubernetes.io "Authenticating", SelfSubjectReview.
+std::string UserName(const DriverTools& tools);
+
 }  // namespace cluster_watcher

@@ -5,6 +5,7 @@
 
 #include "probes/base/time_text.h"
 #include "watcher/protocol/annotations.h"
+#include "watcher/protocol/member_annotations.h"
 
 namespace cluster_watcher {
 
@@ -18,12 +19,6 @@ std::optional<Hold> HoldOn(const std::string& where, const ObjectMeta::Texts& an
   const auto reason = annotations.find(annotation::kHoldReason);
   return Hold{where, until->second, ParseTime(until->second),
               reason == annotations.end() ? "" : reason->second};
-}
-
-bool SpeaksForItself(const KubeObject& object) {
-  const std::string& kind = object.type->kind;
-  return object.meta.Controller() == nullptr ||
-         (kind != "ReplicaSet" && kind != "ReplicationController");
 }
 
 std::vector<Hold> FindHolds(const HoldPlaces& places) {

@@ -24,10 +24,6 @@ struct Hold {
 // Returns the hold that is written on an object, which `where` names; nullopt: none is.
 std::optional<Hold> HoldOn(const std::string& where, const ObjectMeta::Texts& annotations);
 
-// Whether an object's annotations are its own, and not what its controller copied from another: a
-// ReplicaSet's and a ReplicationController's aren't while something controls them.
-bool SpeaksForItself(const KubeObject& object);
-
 // Where a hold counts; nullptr: there is no such thing, or it may not be read.
 struct HoldPlaces {
   const ObjectMeta* ns = nullptr;

@@ -8,6 +8,7 @@
 #include "watcher/observation/ambiguities.h"
 #include "watcher/observation/member_kinds.h"
 #include "watcher/observation/owner_names.h"
+#include "watcher/protocol/member_annotations.h"
 
 namespace cluster_watcher {
 namespace {
@@ -213,8 +214,12 @@ OtherDrivers Observer::FindOtherDrivers(const Snapshot& snapshot, const Patience
   const OwnerRead again = ReadOwner(snapshot.cluster, patience);
   Remember(again.sight);
   if (!IsSame(*snapshot.facts.owner, again.sight)) {
-    drivers.unknown = ApiError{ApiFailure::kUnexpected,
-                               "the owner has changed since: " + again.sight.detail, std::nullopt};
+    const bool is_read = again.sight.observation != Observation::kUnknown;
+    drivers.unknown =
+        ApiError{ApiFailure::kUnexpected,
+                 (is_read ? "the owner has changed since: " : "the owner can't be read again: ") +
+                     again.sight.detail,
+                 std::nullopt};
   }
   return drivers;
 }

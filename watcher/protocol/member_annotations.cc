@@ -7,17 +7,18 @@
 
 namespace cluster_watcher {
 
+bool SpeaksForItself(const KubeObject& object) {
+  const std::string& kind = object.type->kind;
+  return object.meta.Controller() == nullptr ||
+         (kind != "ReplicaSet" && kind != "ReplicationController");
+}
+
 bool IsKept(const ObjectMeta& meta) {
   const auto keep = meta.Annotation(annotation::kKeep);
   return keep && *keep != "false";
 }
 
-bool IsKept(const KubeObject& object) {
-  const std::string& kind = object.type->kind;
-  const bool is_copy = (kind == "ReplicaSet" || kind == "ReplicationController") &&
-                       object.meta.Controller() != nullptr;
-  return !is_copy && IsKept(object.meta);
-}
+bool IsKept(const KubeObject& object) { return SpeaksForItself(object) && IsKept(object.meta); }
 
 std::optional<int> ParseDeleteOrder(std::string_view text) {
   if (annotation::TooLong(text)) return std::nullopt;

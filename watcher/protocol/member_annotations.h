@@ -1,4 +1,5 @@
-// Annotations on a member of a cluster: keep it, or delete it in a certain wave.
+// Whose an object's annotations are, and those on a member of a cluster: keep it, or delete it in a
+// certain wave.
 #pragma once
 
 #include <optional>
@@ -9,10 +10,13 @@
 
 namespace cluster_watcher {
 
+// Whether an object's annotations are its own, and not what its controller copied from another and
+// leaves there: a ReplicaSet's and a ReplicationController's aren't while something controls them.
+bool SpeaksForItself(const KubeObject& object);
+
 // cluster-watcher/keep with any value but "false": one that is written wrong must not delete.
 bool IsKept(const ObjectMeta& meta);
-// The same, but on a ReplicaSet or ReplicationController that something controls it doesn't count:
-// controllers copy their annotations there, and leave them there.
+// The same, where the object speaks for itself.
 bool IsKept(const KubeObject& object);
 
 // Parses `cluster-watcher/delete-order`, a whole number; nullopt if it isn't one.

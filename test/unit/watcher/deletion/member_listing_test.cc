@@ -108,6 +108,18 @@ TEST_F(MemberListingTest, AKindThatMayNotBeListedIsSaidOnceToBeSkipped) {
   }
 }
 
+TEST_F(MemberListingTest, OfKindsThatAreLeftOutOnlyWhatIsKeptIsToldAndARefusalIsNoNews) {
+  MakeMap("kept", R"(,"annotations":{"cluster-watcher/keep":"true"})");
+  settings_.settings.resources = {"services"};
+  Reset();
+  Refuse("GET", "/jobs?labelSelector", 403);
+  const MemberListing::Listed listed = listing_->List();
+  EXPECT_EQ(NamesOf(listed.kept), Names{"configmap/kept"});
+  EXPECT_EQ(NamesOf(listed.objects), Names());
+  EXPECT_TRUE(listed.complete);
+  EXPECT_EQ(listing_->skipped(), Names());
+}
+
 // A claim may have any labels; what has none of an owner, a cluster or an ordinal says nothing.
 TEST_F(MemberListingTest, ClaimsAndSetsAreThoseOfTheWholeNamespace) {
   const auto claim = [this](const std::string& meta) {

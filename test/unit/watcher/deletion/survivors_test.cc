@@ -81,6 +81,16 @@ TEST_F(SurvivorsTest, AMemberThatOwnsAKeptObjectStaysAndTheRestGoes) {
   EXPECT_TRUE(IsNamed("deployment.apps/w: configmap/kept")) << Notes();
 }
 
+TEST_F(SurvivorsTest, WhatIsKeptNeedNotBeOfAKindThatIsDeleted) {
+  MakeOwnerOfAKeptMap();
+  settings_.settings.resources = {"deployments.apps", "services"};
+  StartWatcher();
+  EXPECT_EQ(Condemn(), Outcome::kDone);
+  EXPECT_TRUE(MapExists("kept"));
+  EXPECT_TRUE(Exists(kWorker));
+  EXPECT_FALSE(Exists(kRoot));
+}
+
 TEST_F(SurvivorsTest, AMemberThatStaysHoldsNoWaveUp) {
   MakeOwnerOfAKeptMap();
   Annotate(kWorker, "delete-order", "-1");

@@ -338,6 +338,19 @@ TEST_F(DeleteTest, WhatIsAskedForGoesWhateverKeepsIt) {
   EXPECT_TRUE(Exists(kDriver));
 }
 
+// A watcher that was started again in the pod that asks would take it for its own.
+TEST_F(DeleteTest, WhatIsAskedForIsNoPodsAndNamesWhoAsked) {
+  MakeEphemeral("deployment.apps/bob");
+  me_ = {"spark-m-1", "u-1"};
+  std::string by;
+  Before("DELETE", "/", 1, [&] { by = Mark("condemned-by"); });
+  EXPECT_EQ(Asked().exit, DriverExit::kDone);
+  EXPECT_TRUE(by.starts_with("cli/")) << by;
+  const std::string events =
+      kubernetes_.Admin("GET", "/apis/events.k8s.io/v1/namespaces/lab/events").body;
+  EXPECT_NE(events.find("admin asked for it"), std::string::npos) << events;
+}
+
 TEST_F(DeleteTest, EvenAClusterWhoseOwnerIsUnknown) {
   MakeEphemeral("deployment.apps/bob");
   Refuse("GET", "bob", 403);

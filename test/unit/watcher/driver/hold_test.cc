@@ -64,11 +64,13 @@ TEST_F(HoldTest, TheReasonStandsBesideItAndGoesWithIt) {
 }
 
 TEST_F(HoldTest, AHoldThatEndsLaterStaysUnlessItIsOverwritten) {
-  for (const char* later : {"2027-01-01T00:00:00Z", "for ever"}) {
+  for (const auto& [later, said] :
+       {std::pair("2027-01-01T00:00:00Z", "2027-01-01T00:00:00Z already"),
+        std::pair("for ever", "\"for ever\", which is no time, is changed")}) {
     Annotate(kRoot, "hold-until", later);
     EXPECT_TRUE(HoldIt(spark_, "x")
-                    .starts_with(std::string("cluster spark is held until ") + later +
-                                 " already; --overwrite makes that 2026-"));
+                    .starts_with(std::string("cluster spark is held until ") + said +
+                                 "; --overwrite makes that 2026-"));
     EXPECT_EQ(Mark("hold-until") + Mark("hold-reason"), later);
   }
   HoldIt(spark_, {hours(24), "", true});
