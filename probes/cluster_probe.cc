@@ -12,16 +12,26 @@ namespace {
 
 // What is read of objects that are listed, or says that one must not be deleted after all.
 constexpr std::string_view kListedAnnotations[] = {
-    "cluster-watcher/owner",         "cluster-watcher/keep",        "cluster-watcher/delete-order",
-    "cluster-watcher/status",        "cluster-watcher/root-uid",    "cluster-watcher/collect-after",
-    "cluster-watcher/hold-until",    "cluster-watcher/phase",       "cluster-watcher/condemned-by",
-    "cluster-watcher/deletes-begun", "cluster-watcher/hold-reason",
+    "cluster-watcher/owner",          "cluster-watcher/keep",
+    "cluster-watcher/delete-order",   "cluster-watcher/status",
+    "cluster-watcher/root-uid",       "cluster-watcher/collect-after",
+    "cluster-watcher/hold-until",     "cluster-watcher/phase",
+    "cluster-watcher/condemned-by",   "cluster-watcher/hold-reason",
+    "cluster-watcher/recorded-owner",
 };
 constexpr std::size_t kLongestListed = 1'024;  // bytes
 
 bool IsAlwaysBelow(const KubeObject& object, const ResourceType& controller) {
   return (object.type->kind == "ReplicaSet" && controller.kind == "Deployment") ||
          (object.type->kind == "ReplicationController" && controller.kind == "DeploymentConfig");
+}
+
+bool IsMadeByWorkload(const ObjectMeta& pod) {
+  const OwnerReference* controller = pod.Controller();
+  const ResourceType* type = controller == nullptr
+                                 ? nullptr
+                                 : FindBuiltInByKind(controller->api_version, controller->kind);
+  return type != nullptr && IsWorkload(*type);
 }
 
 ApiRequest ListRequest(const ResourceType& type, const ClusterId& cluster, bool as_makers) {
@@ -143,30 +153,30 @@ std::vector<ApiRequest> ClusterProbe::MemberRequests(std::span<const ResourceTyp
 ClusterListing ClusterProbe::ListMakers(std::span<const ResourceType> types,
                                         const ClusterId& cluster, const Patience& patience) {
   ClusterListing listing = ListAll(types, cluster, true, kReadsSideBySide, patience);
-  ReadUntold(listing, patience);
+  ReadUntold(listing, cluster, patience);
   return listing;
 }
 
-// A container that nobody injected is seen in the pod alone. Whatever has a controller is made from
-// a template.
-void ClusterProbe::ReadUntold(ClusterListing& listing, const Patience& patience) {
-  std::vector<ApiRequest> requests;
-  for (const KubeObject& object : listing.objects) {
-    if (!IsPod(object.type) || object.meta.Controller() != nullptr) continue;
-    if (listing.masters.contains(object.meta.uid)) continue;
-    requests.push_back(ApiRequest::Get(object.type, object.meta.ns(), object.meta.name));
-  }
-  for (auto& answer : client_.DoAll(requests, kReadsSideBySide, patience)) {
-    if (!answer && answer.error().failure == ApiFailure::kNotFound) continue;
-    if (!answer) {
-      listing.failed.push_back(std::move(answer).error());
-      continue;
-    }
-    const JsonValue pod = answer->document.root();
-    if (IsMaster(*FindBuiltInByName("pods", ""), pod)) {
-      listing.masters.emplace(pod["metadata"]["uid"].AsString().value_or(""));
-    }
-  }
+// A container that nobody injected is seen in the pod alone, unless the pod is made from a template
+// that was read. In one list: there may be thousands.
+void ClusterProbe::ReadUntold(ClusterListing& listing, const ClusterId& cluster,
+                              const Patience& patience) {
+  const auto& objects = listing.objects;
+  const auto is_untold = [&](const KubeObject& object) {
+    return IsPod(object.type) && !listing.masters.contains(object.meta.uid) &&
+           !IsMadeByWorkload(object.meta);
+  };
+  if (std::none_of(objects.begin(), objects.end(), is_untold)) return;
+  const ResourceType& pods = *FindBuiltInByName("pods", "");
+  const auto read = client_.EachItem(
+      ApiRequest::ListUnendedPods(cluster.ns, cluster.label + "=" + cluster.name, false),
+      [&](JsonValue pod) {
+        const auto meta = ReadObjectMeta(pod);
+        const bool is_ours = meta && !IsMadeByWorkload(*meta);
+        if (is_ours && IsMaster(pods, pod)) listing.masters.insert(meta->uid);
+      },
+      patience);
+  if (!read) listing.failed.push_back(read.error());
 }
 
 ClusterListing ClusterProbe::ListAll(std::span<const ResourceType> types, const ClusterId& cluster,

@@ -87,8 +87,8 @@ class ClusterProbe {
                                                 const ClusterId& cluster);
 
   // Lists what of the cluster can be a master, or belong to one: pods that haven't ended, by their
-  // metadata, and objects of the kinds `types`, whole, but keeps no more of them than List does. A
-  // pod that nothing controls and whose metadata doesn't say that it is a master is read whole too.
+  // metadata, and objects of the kinds `types`, whole, but keeps no more of them than List does.
+  // Pods are listed whole too where one is made by nothing of which the pod template is known.
   ClusterListing ListMakers(std::span<const ResourceType> types, const ClusterId& cluster,
                             const Patience& patience);
   // Returns the requests with which ListMakers begins, as far as it is known what is served.
@@ -110,13 +110,13 @@ class ClusterProbe {
  private:
   ClusterListing ListAll(std::span<const ResourceType> types, const ClusterId& cluster,
                          bool as_makers, std::size_t concurrency, const Patience& patience);
-  void ReadUntold(ClusterListing& listing, const Patience& patience);
   Result<KubeObject, ApiError> ReadController(const KubeObject& object,
                                               const OwnerReference& controller,
                                               const KubeObjects& known, const Patience& patience,
                                               JsonDocument* whole);
   Result<bool, ApiError> IsControlledBy(KubeObject object, const std::string& uid,
                                         const Patience& patience);
+  void ReadUntold(ClusterListing& listing, const ClusterId& cluster, const Patience& patience);
   struct DriverSearch {
     const ClusterId& cluster;
     const OwnerOfCluster& owner;

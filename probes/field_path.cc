@@ -138,7 +138,7 @@ class FieldPathParser {
 
 Result<FieldPath> FieldPath::Parse(std::string_view text) { return FieldPathParser(text).Parse(); }
 
-Result<std::optional<std::string>> FieldPath::Find(JsonValue object) const {
+Result<JsonValue> FieldPath::Locate(JsonValue object) const {
   JsonValue value = object;
   for (const Step& step : steps_) {
     if (const auto* key = std::get_if<std::string>(&step)) {
@@ -161,9 +161,15 @@ Result<std::optional<std::string>> FieldPath::Find(JsonValue object) const {
       value = matches.empty() ? JsonValue() : matches.front();
     }
   }
-  if (value.IsArray()) return Failure("it leads to a list: give an index or a filter");
-  if (value.IsObject()) return Failure("it leads to an object: name one of its fields");
-  return ScalarText(value);
+  return value;
+}
+
+Result<std::optional<std::string>> FieldPath::Find(JsonValue object) const {
+  const auto value = Locate(object);
+  if (!value) return Unexpected{value.error()};
+  if (value->IsArray()) return Failure("it leads to a list: give an index or a filter");
+  if (value->IsObject()) return Failure("it leads to an object: name one of its fields");
+  return ScalarText(*value);
 }
 
 Result<CompletedWhen> CompletedWhen::Parse(std::string_view text) {
@@ -192,10 +198,14 @@ Result<CompletedWhen> CompletedWhen::Parse(std::string_view text) {
 }
 
 Result<bool> CompletedWhen::Holds(JsonValue object) const {
+  if (values_.empty()) {
+    const auto there = path_.Locate(object);
+    if (!there) return Unexpected{there.error()};
+    return there->Exists() && !there->IsNull();
+  }
   auto found = path_.Find(object);
   if (!found) return Unexpected{std::move(found).error()};
-  if (!*found) return false;
-  return values_.empty() || std::find(values_.begin(), values_.end(), **found) != values_.end();
+  return *found && std::find(values_.begin(), values_.end(), **found) != values_.end();
 }
 
 }  // namespace cluster_watcher

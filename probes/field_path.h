@@ -22,8 +22,11 @@ class FieldPath {
   // An error says what is wrong with `text`, without quoting it.
   static Result<FieldPath> Parse(std::string_view text);
 
-  // Returns the value as kubectl prints it; nullopt if there is none or it is null. Fails if the
-  // path leads to a list or object, or a filter matches more than one element.
+  // Returns what it leads to, which needn't exist. Fails if it goes on within a list without an
+  // index, or a filter matches more than one element.
+  Result<JsonValue> Locate(JsonValue object) const;
+  // Returns the value as kubectl prints it; nullopt if there is none or it is null. Fails where
+  // Locate does, and if the path leads to a list or object.
   Result<std::optional<std::string>> Find(JsonValue object) const;
 
  private:
@@ -38,13 +41,13 @@ class FieldPath {
   std::vector<Step> steps_;
 };
 
-// `{PATH}=VALUE,…`: completed if the field has one of these values. `{PATH}`: if it has any.
+// `{PATH}=VALUE,…`: completed if the field has one of these values. `{PATH}`: if it is there.
 class CompletedWhen {
  public:
   // An error says what is wrong with `text` and how to write it.
   static Result<CompletedWhen> Parse(std::string_view text);
 
-  // Whether `object` has completed. Fails where FieldPath::Find does.
+  // Whether `object` has completed. Fails where FieldPath does.
   Result<bool> Holds(JsonValue object) const;
 
   const std::string& text() const { return text_; }  // as written

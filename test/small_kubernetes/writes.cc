@@ -211,7 +211,7 @@ std::optional<Response> SmallKubernetes::Brake(const Call& call, const Object& o
                                                const Value* changed) const {
   if (!brake || !serves_) return std::nullopt;
   bool refuses = changed == nullptr;
-  for (const char* mark : {"phase", "condemned-by", "deletes-begun", "abandoned-since"}) {
+  for (const char* mark : {"phase", "condemned-by", "abandoned-since"}) {
     if (changed == nullptr || (mark == std::string_view("abandoned-since") && !freeze)) break;
     const std::string key = std::string("cluster-watcher/") + mark;
     const std::string_view now = TextOf(Find(*changed, "metadata", "annotations", key.c_str()));

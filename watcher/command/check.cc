@@ -162,7 +162,7 @@ int RunCheck(const Invocation& invocation, const Environment& environment, std::
   Discovery discovery(client);
   Observer observer(client, discovery, clock, settings);
   observer.AsksForPeople();
-  JudgedLook look = LookAndDecide(observer, stop);
+  JudgedLook look = LookAndDecide(observer, stop, OtherDriversToo::kAlways);
   // Else it would promise a deletion that is refused.
   if (look.decision.abandoned()) {
     look.decision = AskPolicy(client, look.snapshot, std::move(look.decision));

@@ -204,8 +204,6 @@ constexpr Rule kRules[] = {
 constexpr int kInUseRule = 14;
 
 Outcome InUse(const OtherDrivers& others) {
-  if (others.misconfigured) return Match(Reason::kMisconfigured, *others.misconfigured);
-  if (others.ambiguous) return Match(Reason::kAmbiguous, *others.ambiguous);
   if (others.unknown) {
     return Match(Reason::kUnknown, "whether another driver uses the cluster can't be told: " +
                                        others.unknown->message);
@@ -343,6 +341,14 @@ void SayWhatIsKnown(const Facts& facts, std::vector<RuleOutcome>& rules) {
 }
 
 Decision Decide(const Facts& facts, const OtherDrivers& others) {
+  if (others.misconfigured || others.ambiguous) {
+    Facts all = facts;
+    if (others.misconfigured) all.setting_errors.push_back(*others.misconfigured);
+    if (others.ambiguous) all.ambiguities.push_back(*others.ambiguous);
+    Decision decision = Decide(all, {others.in_use_by, others.unknown});
+    decision.overruled = Decide(facts).abandoned();
+    return decision;
+  }
   Decision decision;
   bool decided = false;
   const auto add = [&](int number, Reason name, Outcome outcome, bool matched) {
@@ -373,10 +379,10 @@ std::optional<std::string> WhatHolds(const Facts& facts) {
   return held.reason ? std::optional(std::move(held.detail)) : std::nullopt;
 }
 
-Decision AskedFor(const std::string& who) {
+Decision AskedFor() {
   Decision decision;
   decision.reason = Reason::kAsked;
-  decision.detail = (who.empty() ? "somebody" : who) + " asked for it, whatever the rules say";
+  decision.detail = "somebody asked for it, whatever the rules say";
   return decision;
 }
 

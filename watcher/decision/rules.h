@@ -62,9 +62,8 @@ Decision Decide(const Facts& facts, const OtherDrivers& others = {});
 // What holds a cluster by rule 3 alone, for people; nullopt: nothing does.
 std::optional<std::string> WhatHolds(const Facts& facts);
 
-// What `who` decides who asks for the deletion, whatever the rules say: a user's name, as the API
-// server knows it; empty: that can't be told.
-Decision AskedFor(const std::string& who);
+// What a person decides who asks for the deletion, whatever the rules say.
+Decision AskedFor();
 
 // `decision`, which abandons the cluster, as it comes out where an admission policy forbids to
 // condemn it: `policy` is what that one says. The guard's refusal is a mistake of the installation

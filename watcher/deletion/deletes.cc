@@ -146,10 +146,10 @@ ApiRequest Deletes::CollectionRequest(const KubeObject& claim,
 
 bool Deletes::MarkForCollection(const KubeObjects& claims) {
   bool all = true;
-  const std::string cluster = cluster_.label + "=" + cluster_.name;
   for (const KubeObject& claim : claims) {
-    auto answer = tools_.client.Do(CollectionRequest(claim, CollectMarks(collect_after_, cluster)),
-                                   Patience::While(may_send_));
+    auto answer =
+        tools_.client.Do(CollectionRequest(claim, CollectMarks(collect_after_, cluster_.name)),
+                         Patience::While(may_send_));
     if (answer) {
       tools_.log.info("{} is marked for collection", claim.Describe());
     } else {

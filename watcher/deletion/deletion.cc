@@ -15,8 +15,6 @@ namespace {
 constexpr Duration kRenewAfter{2'500};
 // The garbage collector's time for what is left of a controller, before we do it ourselves.
 constexpr Duration kLeftoverPatience{1'000};
-// Past the deadline a kind that can't be listed is asked for once more.
-constexpr int kLeastLatePasses = 2;
 constexpr int kMostRootSends = 2;
 constexpr Duration kBetweenForegroundDeletes = std::chrono::minutes(1);
 constexpr Duration kBetweenReadsOfEnd{500};
@@ -90,8 +88,14 @@ void Deletion::Take(const DeletionOrder& order) {
   root_state_ = order.look.root->meta.deleting ? RootState::kTerminating : RootState::kOurs;
   root_read_ = order.marked_at;
   is_taken_ = true;
-  // What could not be listed before the look is asked for again.
-  late_passes_ = 0;
+}
+
+bool Deletion::MustRootStay() {
+  prepared_ = List(false);
+  const HeldBack* held = WhyRootIsHeldBack();
+  if (held == nullptr || held->may_pass) return false;
+  root_held_back_ = held->why;
+  return true;
 }
 
 Deletion::Outcome Deletion::RunPasses(MonotonicTime deadline, bool with_root) {
@@ -118,13 +122,13 @@ Deletion::Outcome Deletion::RunPasses(MonotonicTime deadline, bool with_root) {
     policy_ = deletes_.TakePolicy();
     if (!policy_.empty()) return Outcome::kHeld;
     pace_.Note(remaining);
-    const bool is_sure = prepared_->complete || (late && late_passes_ + 1 >= kLeastLatePasses);
+    const bool is_sure = prepared_->complete || late;
     const bool is_over = remaining == 0 && is_sure && root_read_ && !prepared_->survivors.unknown;
     if (is_over) NameLeft(late);
     if (is_over && !with_root) return Outcome::kDone;
     if (is_over && root_held == nullptr && SendRoot()) return Outcome::kDone;
     if (!policy_.empty()) return Outcome::kHeld;
-    if (late && ++late_passes_ >= kLeastLatePasses && tools_.gives_up) return Outcome::kGivenUp;
+    if (late && tools_.gives_up) return Outcome::kGivenUp;
     if (late) SayWhatRemains();
     prepared_.reset();
     is_list_old_ = false;
@@ -165,15 +169,22 @@ Deletion::Prepared Deletion::List(bool late) {
   is_closed_ = is_closed_ || (read_other_master_ && prepared.complete);
   auto left_before = memory_.left;
   prepared.members = SortMembers(std::move(objects), memory_);
+  for (const std::string& mistake : prepared.members.mistakes) tools_.log.warn("{}", mistake);
   if (!prepared.complete && !late) {
     // What controls an object may be what could not be listed.
     memory_.left = std::move(left_before);
-    prepared.members.left.clear();
+  } else {
+    NoteLeft(std::move(prepared.members.left));
   }
-  for (const std::string& mistake : prepared.members.mistakes) tools_.log.warn("{}", mistake);
-  for (const std::string& left : prepared.members.left) tools_.log.info("left alone: {}", left);
-  left_.insert(left_.end(), prepared.members.left.begin(), prepared.members.left.end());
   return prepared;
+}
+
+void Deletion::NoteLeft(std::vector<std::string> left) {
+  const std::set<std::string> told(left_.begin(), left_.end());
+  for (const std::string& one : left) {
+    if (!told.contains(one)) tools_.log.info("left alone: {}", one);
+  }
+  left_ = std::move(left);
 }
 
 RootState Deletion::ReadRoot() {
@@ -334,9 +345,10 @@ void Deletion::NameLeft(bool late) {
       const HeldBack* held = WhyHeldBack(object);
       if (held != nullptr) {
         overdue_.push_back(object.Describe() + ": " + held->why);
-      } else {
-        overdue_.push_back(object.Describe() +
-                           (late ? ": not gone by the deadline" : ": it may not be deleted"));
+      } else if (IsForbidden(object)) {
+        overdue_.push_back(object.Describe() + ": it may not be deleted");
+      } else if (late) {
+        overdue_.push_back(object.Describe() + ": not gone by the deadline");
       }
     }
   }
@@ -380,7 +392,6 @@ bool Deletion::SendRoot() {
 }
 
 Deletion::Outcome Deletion::AwaitGone(MonotonicTime deadline, const std::stop_token& stop) {
-  if (tools_.until == Until::kAccepted) return Outcome::kDone;
   const MonotonicTime held_at = tools_.clock.Now() + tools_.settings->operator_grace;
   MonotonicTime foreground_at = held_at;
   bool is_named = false;
@@ -388,9 +399,11 @@ Deletion::Outcome Deletion::AwaitGone(MonotonicTime deadline, const std::stop_to
     tools_.turn({});
     const RootState state = ReadRoot();
     const auto pods = ReadPods();
-    const bool is_gone = state == RootState::kGone || state == RootState::kReplaced;
+    // What there is under its name is somebody's new cluster.
+    if (state == RootState::kReplaced) return Outcome::kDone;
     const bool is_last = pods && pods->others == 0;
-    if (is_last && is_gone && IsAllGone()) return Outcome::kDone;
+    if (is_last && state == RootState::kGone && IsAllGone()) return Outcome::kDone;
+    if (tools_.until == Until::kAccepted) return Outcome::kGivenUp;
     if (state == RootState::kTerminating || state == RootState::kOurs) {
       if (auto why = WhyEnded()) return *why;
     }

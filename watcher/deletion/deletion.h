@@ -46,6 +46,9 @@ class Deletion {
   // slow API server that would not last for another list.
   void Take(const DeletionOrder& order);
 
+  // Whether the root would take along what is annotated to be kept, before anything is deleted.
+  bool MustRootStay();
+
   // Deletes all members, wave by wave, until `deadline`; then what is left is sent for deletion at
   // once, and tried until it is terminating or refused for good. May be called again, for what has
   // appeared since.
@@ -56,7 +59,7 @@ class Deletion {
 
   // Waits until the root and the cluster's pods are gone, as Tools::until says. A root that a
   // finalizer holds is deleted again in the foreground, which collects what it owns. Told to stop,
-  // it is kGivenUp as well.
+  // it is kGivenUp as well, and where that isn't to be waited for.
   Outcome AwaitGone(MonotonicTime deadline, const std::stop_token& stop);
 
   // For a cluster without a master root, or with several, that a person wants to go: deletes the
@@ -96,6 +99,7 @@ class Deletion {
   Outcome RunPasses(MonotonicTime deadline, bool with_root);
   // `late`: what could not be listed isn't waited for any more.
   Prepared List(bool late);
+  void NoteLeft(std::vector<std::string> left);
   // Lets go of claims that stay.
   void LetGoOfClaims();
   RootState ReadRoot();
@@ -148,7 +152,6 @@ class Deletion {
   Survivors survivors_;
   Pace pace_;
   std::optional<Prepared> prepared_;
-  int late_passes_ = 0;
   bool is_list_old_ = false;  // what is prepared was listed before the last look
   bool is_closed_ = false;    // no member is added any more
   MonotonicTime said_{};      // when it was last said what remains

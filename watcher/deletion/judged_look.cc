@@ -8,6 +8,7 @@ namespace cluster_watcher {
 
 Decision DecideWithOthers(Observer& observer, const Snapshot& snapshot,
                           const std::stop_token& stop) {
+  if (snapshot.others) return Decide(snapshot.facts, *snapshot.others);
   Decision decision = Decide(snapshot.facts);
   if (!decision.abandoned()) return decision;
   return Decide(snapshot.facts, observer.FindOtherDrivers(snapshot, stop));
@@ -15,12 +16,15 @@ Decision DecideWithOthers(Observer& observer, const Snapshot& snapshot,
 
 Decision AskPolicy(KubeClient& client, const Snapshot& snapshot, Decision decision) {
   if (!snapshot.root) return decision;
-  const auto policy = MasterRoot(client, *snapshot.root).PolicyAgainstMarks();
+  // To a guard an account may mark only as its own pod.
+  const WatcherId by = snapshot.pod ? WatcherId{snapshot.pod->meta.name, snapshot.pod->meta.uid}
+                                    : WatcherId{"cli", "tried"};
+  const auto policy = MasterRoot(client, *snapshot.root).PolicyAgainstMarks(by);
   return policy ? HeldByPolicy(std::move(decision), *policy) : decision;
 }
 
-JudgedLook LookAndDecide(Observer& observer, const std::stop_token& stop) {
-  Snapshot snapshot = observer.SureLook(stop, OtherDriversToo::kYes);
+JudgedLook LookAndDecide(Observer& observer, const std::stop_token& stop, OtherDriversToo others) {
+  Snapshot snapshot = observer.SureLook(stop, others);
   Decision decision = DecideWithOthers(observer, snapshot, stop);
   return {std::move(snapshot), std::move(decision)};
 }

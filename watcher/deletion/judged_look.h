@@ -21,6 +21,7 @@ Decision DecideWithOthers(Observer& observer, const Snapshot& snapshot,
 Decision AskPolicy(KubeClient& client, const Snapshot& snapshot, Decision decision);
 
 // Takes a sure look and decides on it so.
-JudgedLook LookAndDecide(Observer& observer, const std::stop_token& stop);
+JudgedLook LookAndDecide(Observer& observer, const std::stop_token& stop,
+                         OtherDriversToo others = OtherDriversToo::kYes);
 
 }  // namespace cluster_watcher

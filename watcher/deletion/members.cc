@@ -136,6 +136,8 @@ Group SortControlled(const KubeObject& object, const ObjectsByUid& now, Deletion
     case Controlled::kByMasterRoot:
       return nullptr;
     case Controlled::kByOther:
+      // Its controller may have gone before.
+      if (object.meta.deleting) return &MemberPass::leftovers;
       Leave(object, "its controller is not of the cluster", memory, pass);
       return nullptr;
     case Controlled::kByMember:
@@ -188,6 +190,7 @@ bool IsOwner(const KubeObject& object, const DeletionMemory& memory) {
 
 MemberPass SortMembers(KubeObjects objects, DeletionMemory& memory) {
   MemberPass pass;
+  memory.left.clear();
   const ObjectsByUid now(objects);
   const std::set<std::string> above_owner = AboveOwner(now, memory);
   std::vector<Group> groups(objects.size(), nullptr);

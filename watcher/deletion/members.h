@@ -37,7 +37,7 @@ struct DeletionMemory {
   std::unordered_map<Uid, Uid> below;       // what members control, to the member
   std::unordered_map<Uid, Uid> set_claims;  // claims of StatefulSets that go, to the set
   std::unordered_set<Uid> kept_claims;      // of StatefulSets that stay
-  std::unordered_set<Uid> left;             // objects already reported as left alone
+  std::unordered_set<Uid> left;             // objects that were last found to be left alone
 
   // Returns the delete-order of a member, also for an object that it controls; 0 if unknown.
   int OrderOf(const Uid& uid) const;
@@ -55,7 +55,7 @@ struct MemberPass {
   KubeObjects last;
   KubeObjects to_collect;             // claims to mark for collection
   KubeObjects used_again;             // claims that stay, marked since an earlier deletion
-  std::vector<std::string> left;      // newly found to be left alone: "pod/x: kept"
+  std::vector<std::string> left;      // what is left alone: "pod/x: kept"
   std::vector<std::string> mistakes;  // newly found bad annotations, which count as 0
 };
 

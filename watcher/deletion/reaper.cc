@@ -42,8 +42,7 @@ std::string WhatIsGone(const std::vector<std::string>& gone) {
 }
 
 // Nobody else names it.
-std::string WhatIsLeft(const Deletion& deletion) {
-  std::vector<std::string> left = deletion.Remaining();
+std::string WhatIsLeft(std::vector<std::string> left) {
   if (left.size() > kMostNamedAsLeft) left.resize(kMostNamedAsLeft);
   return left.empty() ? "" : "; left: " + Joined(left);
 }
@@ -96,10 +95,8 @@ Reaper::Outcome Reaper::Condemn(const WatcherId& me, const Snapshot& snapshot,
   }
   tools_.metrics.SetPhase(ToString(Phase::kCondemned));
   announcer_.Condemned(snapshot, decision, abandonment);
-  std::optional<Decision> asked;
-  if (decision.reason == Reason::kAsked) asked = decision;
-  return CarryThrough({me, snapshot.OwnerIdentity(), std::move(asked), false, *snapshot.root}, {},
-                      stop);
+  const bool is_asked = decision.reason == Reason::kAsked;
+  return CarryThrough({me, snapshot.OwnerIdentity(), is_asked, false, *snapshot.root}, {}, stop);
 }
 
 Refusal Reaper::NotePolicy(const ApiError& error, Refusal otherwise) {
@@ -115,7 +112,7 @@ Reaper::Outcome Reaper::Resume(const WatcherId& me, const Snapshot& snapshot,
     marks_to_take_off_ = !TakeMarksOff(me, *snapshot.root);
     return Outcome::kSpared;
   }
-  const auto policy = MasterRoot(tools_.client, *snapshot.root).PolicyAgainstMarks();
+  const auto policy = MasterRoot(tools_.client, *snapshot.root).PolicyAgainstMarks(me);
   const bool was_refused = std::exchange(refused_by_policy_, policy && !IsOfGuard(*policy));
   if (refused_by_policy_) {
     if (!was_refused) BackToWatching(snapshot, Refusal::kHold, *policy);
@@ -128,7 +125,7 @@ Reaper::Outcome Reaper::Resume(const WatcherId& me, const Snapshot& snapshot,
   tools_.log.warn("resuming the deletion of cluster {}", snapshot.cluster->name);
   Progress progress;
   progress.steps_done = snapshot.marks.steps_done;
-  return CarryThrough({me, "", std::nullopt, true, *snapshot.root}, std::move(progress), stop);
+  return CarryThrough({me, "", false, true, *snapshot.root}, std::move(progress), stop);
 }
 
 bool Reaper::TakeOver(const WatcherId& me, const Snapshot& snapshot) {
@@ -186,11 +183,15 @@ Reaper::Outcome Reaper::CarryThrough(const Case& of, Progress progress,
     auto condemned = LastLook(of, progress.announced ? std::stop_token() : stop);
     if (!condemned) return condemned.error();
     if (!progress.announced) progress.began = tools_.clock.Now();
+    if (!deletion) deletion.emplace(tools_, *condemned, progress.began);
+    deletion->Take(*condemned);
+    const bool has_steps = AnyToRun(condemned->look.steps.before, kBefore, progress);
+    if (has_steps && deletion->MustRootStay()) {
+      return End(of, *condemned, *deletion, progress, Deletion::Outcome::kRootMustStay, stop);
+    }
     AnnounceDeletion(*condemned, progress);
     // Steps take their time, and meanwhile the cluster, still whole, may be in use again.
     if (RunStepsBefore(*condemned, progress)) continue;
-    if (!deletion) deletion.emplace(tools_, *condemned, progress.began);
-    deletion->Take(*condemned);
     const auto outcome = Delete(*condemned, *deletion, progress);
     if (outcome != Deletion::Outcome::kStale) {
       return End(of, *condemned, *deletion, progress, outcome, stop);
@@ -212,12 +213,11 @@ std::optional<Reaper::Doubt> Reaper::FindDoubt(const Case& of, const JudgedLook&
                  look.decision.detail + (of.is_resumed ? WhatWasBegun(marks) : "")};
   }
   const bool same_owner =
-      of.asked || (of.owner_identity.empty()
-                       ? marks.owner && snapshot.seen && marks.owner->uid == snapshot.seen->uid
-                       : snapshot.OwnerIdentity() == of.owner_identity);
+      of.is_asked || (of.owner_identity.empty() ? (marks.owner ? marks.owner->uid : "") ==
+                                                      (snapshot.seen ? snapshot.seen->uid : "")
+                                                : snapshot.OwnerIdentity() == of.owner_identity);
   if (!same_owner) {
-    return Doubt{Refusal::kOwnerBack, snapshot.seen ? "the owner is another one now"
-                                                    : "it isn't written whose deletion was begun"};
+    return Doubt{Refusal::kOwnerBack, "the owner is another one now"};
   }
   const bool is_ours = snapshot.pod && snapshot.pod->meta.uid == of.me.uid;
   if (is_ours && snapshot.IsPodTerminating() && marks.phase == Phase::kCondemned) {
@@ -230,10 +230,20 @@ std::optional<Reaper::Doubt> Reaper::FindDoubt(const Case& of, const JudgedLook&
   return std::nullopt;
 }
 
+std::string Reaper::LeftOf(const Snapshot& look) {
+  if (!look.root || !look.root->meta.deleting) return "";
+  std::vector<std::string> left;
+  const auto listed = MemberListing(tools_, warn_once_, *look.cluster).List(RepeatedReads(tools_));
+  for (const KubeObject& object : listed.objects) {
+    if (object.meta.uid != look.root->meta.uid) left.push_back(object.Describe());
+  }
+  return WhatIsLeft(std::move(left));
+}
+
 JudgedLook Reaper::LookAt(const Case& of, const std::stop_token& stop) {
-  if (!of.asked) return LookAndDecide(observer_, stop);
+  if (!of.is_asked) return LookAndDecide(observer_, stop);
   Snapshot snapshot = observer_.SureLook(stop);
-  Decision decision = snapshot.root ? *of.asked : Decide(snapshot.facts);
+  Decision decision = snapshot.root ? AskedFor() : Decide(snapshot.facts);
   return {std::move(snapshot), std::move(decision)};
 }
 
@@ -251,6 +261,7 @@ Result<DeletionOrder, Reaper::Outcome> Reaper::LastLook(const Case& of,
       return Unexpected{Outcome::kSpared};
     }
     if (auto doubt = FindDoubt(of, look)) {
+      if (of.is_resumed) doubt->detail += LeftOf(look.snapshot);
       const Decision* decision = look.decision.abandoned() ? nullptr : &look.decision;
       return Unexpected{Spare(of, look.snapshot, *doubt, of.is_resumed ? nullptr : decision)};
     }
@@ -293,8 +304,8 @@ Result<DeletionOrder, ApiError> Reaper::WritePointOfNoReturn(const Case& of, Jud
   if (age() >= kFreshEvidence) return old;
   // The root's own delete is for the object as it is now.
   if (auto now = ReadObjectMeta(written->document.root())) snapshot.root->meta = *std::move(now);
-  return DeletionOrder{std::move(snapshot),  std::move(marks), look.decision.detail,
-                       of.asked.has_value(), marked_at,        {}};
+  return DeletionOrder{std::move(snapshot), std::move(marks), look.decision.detail,
+                       of.is_asked,         marked_at,        {}};
 }
 
 void Reaper::Wait(Duration backoff, const std::stop_token& stop) {
@@ -398,6 +409,8 @@ Reaper::Outcome Reaper::End(const Case& of, const DeletionOrder& condemned, Dele
                             const Progress& progress, Deletion::Outcome outcome,
                             const std::stop_token& stop) {
   const std::string gone = WhatIsGone(deletion.first_deleted());
+  // A watcher goes on until it is killed.
+  const bool heeds_stop = tools_.until != Until::kGone || tools_.gives_up;
   const auto ends = [&](Refusal refusal, const std::string& why) {
     BackToWatching(condemned.look, refusal, "its deletion ends here: " + why + gone);
     return Outcome::kSpared;
@@ -407,9 +420,10 @@ Reaper::Outcome Reaper::End(const Case& of, const DeletionOrder& condemned, Dele
   };
   switch (outcome) {
     case Deletion::Outcome::kDone:
-      outcome = deletion.AwaitGone(DeadlineOf(progress), stop);
+      outcome = deletion.AwaitGone(DeadlineOf(progress), heeds_stop ? stop : std::stop_token());
       if (outcome != Deletion::Outcome::kDone) {
-        if (stop.stop_requested()) return Outcome::kDone;
+        const bool is_told = heeds_stop && stop.stop_requested();
+        if (is_told || tools_.until == Until::kAccepted) return Outcome::kDone;
         return End(of, condemned, deletion, progress, outcome, stop);
       }
       TellEnd(deletion, condemned, progress);
@@ -421,7 +435,8 @@ Reaper::Outcome Reaper::End(const Case& of, const DeletionOrder& condemned, Dele
     case Deletion::Outcome::kReplaced:
       return ends(Refusal::kUidChanged, "another object has the master root's name");
     case Deletion::Outcome::kRootGone:
-      return ends(Refusal::kConflict, "somebody deleted the master root" + WhatIsLeft(deletion));
+      return ends(Refusal::kConflict,
+                  "somebody deleted the master root" + WhatIsLeft(deletion.Remaining()));
     case Deletion::Outcome::kNewMaster:
       return ends(Refusal::kConflict, "there is another master");
     case Deletion::Outcome::kCalledOff:

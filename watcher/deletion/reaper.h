@@ -37,8 +37,8 @@ class Reaper {
   // carries that through if a new look still says that it is abandoned by the same owner.
   // `snapshot` is the confirming look, `decision` what it came to, other drivers included. With the
   // reason kAsked no rule is asked then, `keep` on the master root doesn't bind it, and another's
-  // marks are overwritten. `stop` is heeded up to the point of no return, and while the end is
-  // waited for.
+  // marks are overwritten. `stop` is heeded up to the point of no return, and by what isn't a
+  // watcher while the end is waited for.
   Outcome Condemn(const WatcherId& me, const Snapshot& snapshot, const Decision& decision,
                   const Abandonment& abandonment, std::stop_token stop);
 
@@ -70,10 +70,10 @@ class Reaper {
   // Whose deletion it is, and of whose cluster.
   struct Case {
     WatcherId me;
-    std::string owner_identity;     // empty: the owner that the marks name
-    std::optional<Decision> asked;  // a person's, whatever the rules say
-    bool is_resumed;                // it was begun before
-    KubeObject root;                // as it was condemned, or its deletion resumed
+    std::string owner_identity;  // empty: the owner that the marks name
+    bool is_asked;               // by a person, whatever the rules say
+    bool is_resumed;             // it was begun before
+    KubeObject root;             // as it was condemned, or its deletion resumed
   };
   // How far a deletion is, even if it could not be marked.
   struct Progress {
@@ -98,6 +98,8 @@ class Reaper {
     std::string detail;
   };
   static std::optional<Doubt> FindDoubt(const Case& of, const JudgedLook& look);
+  // For people: what a root that is terminating leaves where the cluster is kept; else empty.
+  std::string LeftOf(const Snapshot& look);
   // The refusal that a write of marks came to that failed for good; else `otherwise`.
   Refusal NotePolicy(const ApiError& error, Refusal otherwise);
   // Takes the marks off, and goes back to watching.

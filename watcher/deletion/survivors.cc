@@ -167,8 +167,10 @@ bool Survivors::IsGoing(Search& search, const OwnerReference& owner, int depth) 
   if (search.root != nullptr && owner.uid == search.root->meta.uid) return true;
   if (const KubeObject* listed = search.objects.Find(owner.uid)) {
     // What is left alone doesn't go, unless something above it does.
-    const bool stays = search.memory.left.contains(owner.uid) || IsKept(*listed) ||
-                       listed->meta.Controller() != nullptr || IsOwner(*listed, search.memory);
+    const auto held = search.found.held_back.find(owner.uid);
+    const bool is_held = held != search.found.held_back.end() && !held->second.may_pass;
+    const bool stays = is_held || IsKept(*listed) || listed->meta.Controller() != nullptr ||
+                       IsOwner(*listed, search.memory);
     return !stays || (depth > 0 && LeadsTo(search, listed->meta, depth - 1));
   }
   if (search.memory.MemberOf(owner.uid) != nullptr) return true;

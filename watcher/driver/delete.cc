@@ -60,8 +60,6 @@ class Deleter {
         return Failed(app_->Name() + " is another one now, for which nothing is said");
       }
       work_.observer.SetWord(request_.ended->status);
-    } else {
-      asked_ = AskedFor(UserName(work_.driver));
     }
     const auto view = ReadClusterView(work_.driver.client, work_.driver.discovery, cluster_,
                                       work_.driver.Reads());
@@ -69,7 +67,7 @@ class Deleter {
     if (app_) {
       if (auto why = WhyNotTheirs(*view)) return *std::move(why);
     } else if (!view->root) {
-      return DeleteListed(work_, cluster_, asked_.detail);
+      return DeleteListed(work_, cluster_);
     }
     root_uid_ = view->root->meta.uid;
     owners_ = OwnersOn(view->root->meta);
@@ -77,6 +75,7 @@ class Deleter {
     DriverOutcome outcome = DeleteWhole();
     if (IsStopped() && last_) work_.reaper.TakeMarksOff(work_.me, *last_->root, true);
     if (seen_deleting_ && request_.waits && outcome.exit == DriverExit::kDone) AwaitGone(outcome);
+    if (!passed_over_.empty()) outcome.warnings.push_back("passed over: " + passed_over_);
     return outcome;
   }
 
@@ -158,7 +157,7 @@ class Deleter {
         if (waited > kPatience) return Failed(Unreadable(look));
         continue;
       }
-      Decision decision = asked_;
+      Decision decision = AskedFor();
       if (app_) {
         if (auto ended = ActOnOthers(look, waited)) return *std::move(ended);
         if (auto ended = WhyNoLongerTheirs(look)) return *std::move(ended);
@@ -184,6 +183,8 @@ class Deleter {
     }
     if (work_.tools.settings->dry_run) return Rehearse(look, decision);
     last_ = look;
+    if (auto held = WhatHolds(look.facts); held && !app_) passed_over_ = *std::move(held);
+    work_.announcer.AskedBy(UserName(work_.driver));
     switch (work_.reaper.Condemn(work_.me, look, decision, {}, work_.driver.stop)) {
       case Reaper::Outcome::kDone:
         return IsStopped() && request_.waits ? std::optional(ToldToStop()) : Done();
@@ -308,10 +309,10 @@ class Deleter {
   Judge judge_;
   RivalWatchers rivals_;
   std::optional<Application> app_;
-  Decision asked_;  // without an application
   bool is_first_look_ = true;
   bool is_finished_ = false;
   std::vector<std::optional<std::string>> owners_;  // as the root was read that was found theirs
+  std::string passed_over_;       // what held the cluster, for people; empty: nothing
   std::string root_uid_;          // of the cluster that was asked about; empty: no look has read it
   std::optional<Snapshot> last_;  // of the cluster that is being deleted
   std::optional<WatcherId> seen_deleting_;
@@ -320,9 +321,7 @@ class Deleter {
 }  // namespace
 
 DriverOutcome Delete(const DeletionWork& work, const DeleteRequest& request) {
-  DeletionWork own = work;
-  if (!request.ended) own.me = SomeCommand();
-  return Deleter(own, request).Run();
+  return Deleter(work, request).Run();
 }
 
 std::optional<DriverOutcome> FinishOwnDeletion(const DeletionWork& work, const ClusterId& cluster) {

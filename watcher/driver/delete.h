@@ -30,9 +30,7 @@ struct DeleteRequest {
   bool waits = false;
 };
 
-// A deletion that is asked for is nobody's but the command's ("cli/RANDOM"), and its Events name
-// the user, as the API server knows it: the watcher of the pod that asks doesn't take it for its
-// own.
+// Its Events name the user that asks, as the API server knows it.
 //
 // kDone: deleted; or kept by the rules (said: "kept: REASON"); or somebody else is at it (said:
 // "already being deleted by X"). kFailed: the cluster is shared or another application's, it or its

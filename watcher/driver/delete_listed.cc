@@ -6,9 +6,11 @@
 
 #include "probes/base/names.h"
 #include "probes/owner_kinds.h"
+#include "watcher/decision/rules.h"
 #include "watcher/deletion/member_listing.h"
 #include "watcher/driver/cluster_view.h"
 #include "watcher/driver/deletion_rights.h"
+#include "watcher/driver/who_acts.h"
 #include "watcher/protocol/member_annotations.h"
 
 namespace cluster_watcher {
@@ -31,12 +33,11 @@ bool IsNamedBy(const OwnerName& owner, const KubeObject& object) {
              : object.Describe() == owner.ToText() || object.type->plural == owner.kind;
 }
 
-// The UIDs of what owns or uses the cluster, as far as it is among its own objects.
-std::set<std::string> OwnersAmong(const KubeObjects& objects, const ClusterId& cluster) {
+// The UIDs of what owns the cluster, as far as it is among its own objects.
+std::set<std::string> OwnersAmong(const KubeObjects& objects) {
   std::vector<OwnerName> names;
   std::set<std::string> uids;
   for (const KubeObject& object : objects) {
-    if (object.meta.Label(kUsesClusterLabel) == cluster.name) uids.insert(object.meta.uid);
     if (const auto owner = ReadMarks(object.meta).owner) uids.insert(owner->uid);
     for (const auto& text :
          {object.meta.Annotation(annotation::kOwner), object.meta.Label(kEphemeralLabel)}) {
@@ -55,8 +56,9 @@ std::set<std::string> OwnersAmong(const KubeObjects& objects, const ClusterId& c
 // The masters that there are, sorted.
 Result<std::set<std::string>, ApiError> MastersNow(const DeletionWork& work,
                                                    const ClusterId& cluster) {
-  const auto view =
-      ReadClusterView(work.driver.client, work.driver.discovery, cluster, work.driver.Reads());
+  // Whoever is told to stop still ends it.
+  const auto view = ReadClusterView(work.driver.client, work.driver.discovery, cluster,
+                                    RepeatedReads(work.tools));
   if (!view) return Unexpected{view.error()};
   std::set<std::string> masters(view->rivals.begin(), view->rivals.end());
   if (view->root) masters.insert(view->root->Describe());
@@ -65,8 +67,7 @@ Result<std::set<std::string>, ApiError> MastersNow(const DeletionWork& work,
 
 }  // namespace
 
-DriverOutcome DeleteListed(const DeletionWork& work, const ClusterId& cluster,
-                           const std::string& why) {
+DriverOutcome DeleteListed(const DeletionWork& work, const ClusterId& cluster) {
   const std::string name = "cluster " + cluster.name;
   const Settings& settings = *work.tools.settings;
   if (auto denied = WhyNotAllowed(work.driver, settings, cluster, nullptr)) return Failed(*denied);
@@ -83,9 +84,9 @@ DriverOutcome DeleteListed(const DeletionWork& work, const ClusterId& cluster,
   order.look.cluster = cluster;
   order.look.root = KubeObject{*FindBuiltInByName("pods", ""), {}};
   order.look.ended = work.tools.clock.Now();
-  order.why = why;
+  order.why = AskedFor().detail;
   order.is_asked = true;
-  order.other_owners = OwnersAmong(listed.objects, cluster);
+  order.other_owners = OwnersAmong(listed.objects);
   if (settings.dry_run) {
     std::vector<std::string> names;
     for (const KubeObject& object : listed.objects) names.push_back(object.Describe());
@@ -95,6 +96,7 @@ DriverOutcome DeleteListed(const DeletionWork& work, const ClusterId& cluster,
   order.marks.condemned_by = work.me;
   Snapshot told = order.look;
   told.root.reset();
+  work.announcer.AskedBy(UserName(work.driver));
   work.announcer.Deleting(told, order.marks, order.why);
   Deletion deletion(work.tools, order, work.tools.clock.Now());
   const auto outcome =
@@ -107,9 +109,13 @@ DriverOutcome DeleteListed(const DeletionWork& work, const ClusterId& cluster,
       });
   const DeletionReport report = deletion.Report();
   const bool is_done = outcome == Deletion::Outcome::kDone && !report.overdue;
-  if (is_done) work.announcer.Deleted(told, order.marks.reason, report);
-  DriverOutcome said =
-      is_done ? DriverOutcome::Said(name + " deleted") : Failed(name + " is not all deleted");
+  const bool is_gone = is_done && deletion.Remaining().empty();
+  if (is_gone) work.announcer.Deleted(told, order.marks.reason, report);
+  const bool waits = work.tools.until == Until::kAllGone;
+  DriverOutcome said = !is_done           ? Failed(name + " is not all deleted")
+                       : is_gone && waits ? DriverOutcome::Said(name + " deleted")
+                       : waits            ? Failed("told to stop: " + name + " is being deleted")
+                                          : DriverOutcome::Said(name + " is being deleted");
   if (outcome == Deletion::Outcome::kNewMaster) said.error += ": it has a new master";
   if (!deletion.policy().empty()) said.error += ": " + deletion.policy();
   said.warnings = report.left;

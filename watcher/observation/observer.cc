@@ -142,7 +142,9 @@ Snapshot Observer::LookAround(std::optional<OwnerRead>& owner, OtherDriversToo o
   FindOwnerName(snapshot);
   if (snapshot.GoesOn()) LookAtRest(snapshot, around, owner, patience);
   snapshot.facts.holds = HoldsOf(snapshot, around);
-  if (others == OtherDriversToo::kYes && snapshot.GoesOn() && snapshot.NeedsProof()) {
+  const bool asks = others == OtherDriversToo::kAlways ||
+                    (others == OtherDriversToo::kYes && snapshot.NeedsProof());
+  if (asks && snapshot.cluster && snapshot.GoesOn()) {
     snapshot.others = WhatElseKeepsIt(snapshot, patience);
   }
   return snapshot;
@@ -178,7 +180,7 @@ std::vector<ApiRequest> Observer::WhatCouldKeepIt(OtherDriversToo others,
     requests.insert(requests.end(), std::make_move_iterator(more.begin()),
                     std::make_move_iterator(more.end()));
   };
-  if (others == OtherDriversToo::kYes) {
+  if (others != OtherDriversToo::kNo) {
     auto drivers =
         cluster_probe_.DriverRequests(*surroundings_.cluster(), OwnerOf(known), patience);
     if (drivers) add(*std::move(drivers));

@@ -19,7 +19,11 @@
 namespace cluster_watcher {
 
 // Whether a look that comes close to abandoning the cluster looks for other drivers as well.
-enum class OtherDriversToo { kNo, kYes };
+enum class OtherDriversToo {
+  kNo,
+  kYes,     // where the owner may be over
+  kAlways,  // for people, who are told how each rule comes out
+};
 
 class Observer {
  public:

@@ -171,6 +171,10 @@ void SurroundingsReader::TakePod(Snapshot& snapshot, JsonValue pod) {
                      ": label it, or give --cluster");
   } else {
     snapshot.cluster = ClusterId{settings.ns, settings.cluster_label, name};
+    if (!snapshot.cluster->Owns(*meta) && meta->Controller() != nullptr) {
+      errors.push_back("the pod " + meta->name + " isn't labelled " + settings.cluster_label + "=" +
+                       name + ": label its template, for by that the root's other pods are found");
+    }
   }
   snapshot.mounted = MountedBy(pod);
   snapshot.orders = ReadWatcherOrders(pod);
@@ -186,7 +190,10 @@ void SurroundingsReader::FindMaster(Surroundings& around, Snapshot& snapshot,
   const ClusterId cluster{settings.ns, settings.cluster_label, settings.cluster};
   List(around, cluster, snapshot, patience);
   if (!around.makers) return;
-  for (const auto& [type, error] : around.makers->skipped) NoteProblem(snapshot, error);
+  // What may not be listed may be the master.
+  if (!root_ && around.makers->masters.empty() && !around.makers->skipped.empty()) {
+    return NoteProblem(snapshot, around.makers->skipped.front().second);
+  }
   if (around.makers->objects.empty() && !root_) {
     snapshot.no_such_cluster = snapshot.facts.problem.empty();
     return;

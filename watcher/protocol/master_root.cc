@@ -62,12 +62,13 @@ ApiResult MasterRoot::WriteMarks(const AnnotationChanges& changes, std::optional
   }
 }
 
-std::optional<std::string> MasterRoot::PolicyAgainstMarks() {
+std::optional<std::string> MasterRoot::PolicyAgainstMarks(const WatcherId& by) {
   const ObjectMeta& meta = object_.meta;
   JsonWriter patch;
   patch.StartObject().Key("metadata").StartObject().Field("uid", meta.uid);
-  // A value that no watcher writes: what is there already would not be added.
-  patch.Key("annotations").StartObject().Field(annotation::kCondemnedBy, "tried").EndObject();
+  patch.Key("annotations").StartObject();
+  patch.Field(annotation::kPhase, ToString(Phase::kCondemned));
+  patch.Field(annotation::kCondemnedBy, by.ToText()).EndObject();
   patch.EndObject().EndObject();
   ApiRequest request = ApiRequest::MergePatch(object_.type, meta.ns(), meta.name, patch.Text());
   request.http.target += "?dryRun=All";

@@ -49,9 +49,9 @@ class MasterRoot {
   ApiResult WriteMarks(const AnnotationChanges& changes,
                        std::optional<Duration> timeout = std::nullopt,
                        const Patience& patience = {});
-  // Tries by a dry run whether a mark may be added. What the admission policy says that refuses it,
-  // as the brake does; nullopt: none does, or that isn't known.
-  std::optional<std::string> PolicyAgainstMarks();
+  // Tries by a dry run whether `by` may condemn the cluster. What the admission policy says that
+  // refuses it, as the brake does; nullopt: none does, or that isn't known.
+  std::optional<std::string> PolicyAgainstMarks(const WatcherId& by);
 
  private:
   RootState Send(ApiRequest request, const Patience& patience, std::optional<Duration> timeout);

@@ -81,13 +81,13 @@ void AddDecision(JsonWriter& line, const Decision& decision) {
   line.Field("detail", decision.detail);
 }
 
+}  // namespace
+
 // Of a deletion with this reason: none that was meant to come is a warning.
-spdlog::level::level_enum LevelOf(std::string_view reason) {
-  const bool meant = reason == ToString(Reason::kCompleted) || reason == ToString(Reason::kAsked);
+spdlog::level::level_enum Announcer::LevelOf(std::string_view reason) const {
+  const bool meant = !asker_.empty() || reason == ToString(Reason::kCompleted);
   return meant ? spdlog::level::info : spdlog::level::warn;
 }
-
-}  // namespace
 
 void Announcer::Learn(const Snapshot& snapshot) {
   if (!snapshot.cluster) return;
@@ -104,6 +104,10 @@ std::string Announcer::Name() const {
   const bool elsewhere = subject_->owner_ns != subject_->cluster.ns;
   return "Cluster " + subject_->cluster.name +
          (elsewhere ? " in namespace " + subject_->cluster.ns : "");
+}
+
+std::string Announcer::AskedText() const {
+  return asker_.empty() ? "" : ". Asked for by " + asker_;
 }
 
 void Announcer::Write(const Line& line, const Snapshot& snapshot, const Log::Keys& more) {
@@ -224,14 +228,13 @@ void Announcer::Condemned(const Snapshot& snapshot, const Decision& decision,
                           const Abandonment& abandonment) {
   spared_for_.reset();  // readers of this Event must also get the next one about sparing
   const std::string because = Because(snapshot, decision.detail);
-  Write(
-      {"condemned", std::string("condemned: ") + ToString(decision.reason) + " (" + because + ")",
-       LevelOf(ToString(decision.reason))},
-      snapshot, [&](JsonWriter& line) {
-        AddDecision(line, decision);
-        line.Key("confirmations").Integer(abandonment.confirmations);
-        line.Key("abandonedForSeconds").Number(Seconds(abandonment.lasted));
-      });
+  Write({"condemned", std::string("condemned: ") + ToString(decision.reason) + " (" + because + ")",
+         LevelOf(ToString(decision.reason))},
+        snapshot, [&](JsonWriter& line) {
+          AddDecision(line, decision);
+          line.Key("confirmations").Integer(abandonment.confirmations);
+          line.Key("abandonedForSeconds").Number(Seconds(abandonment.lasted));
+        });
   const std::string confirmed = abandonment.confirmations == 0
                                     ? ""
                                     : ". So it was in " +
@@ -239,7 +242,7 @@ void Announcer::Condemned(const Snapshot& snapshot, const Decision& decision,
                                           " looks in a row, over " + About(abandonment.lasted);
   Record(Audience::kOwnerAndRoot, {EventType::kWarning, "ClusterCondemned", "Condemning"},
          FitNote(Name() + " is condemned (" + ToString(decision.reason) + "): ", because,
-                 confirmed + ". One more look decides."));
+                 confirmed + ". One more look decides" + AskedText() + "."));
 }
 
 void Announcer::Spared(const Snapshot& snapshot, std::optional<Refusal> refusal,
@@ -278,8 +281,9 @@ void Announcer::Deleting(const Snapshot& snapshot, const Marks& marks, const std
           if (marks.deleting_since) line.Field("deletingSince", FormatTime(*marks.deleting_since));
         });
   const std::string reason = marks.reason.empty() ? "" : " (" + marks.reason + ")";
-  Record(Audience::kOwnerAndRoot, {EventType::kWarning, "ClusterDeleting", "Deleting"},
-         FitNote(Name() + " is being deleted" + reason + ": ", Because(snapshot, why), ""));
+  Record(
+      Audience::kOwnerAndRoot, {EventType::kWarning, "ClusterDeleting", "Deleting"},
+      FitNote(Name() + " is being deleted" + reason + ": ", Because(snapshot, why), AskedText()));
 }
 
 void Announcer::Trouble(const Snapshot& snapshot, const char* action, const std::string& what) {

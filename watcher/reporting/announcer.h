@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "probes/base/clock.h"
@@ -24,6 +25,10 @@ class Announcer {
  public:
   Announcer(EventRecorder& events, Clock& clock, Log& log)
       : events_(events), clock_(clock), log_(log) {}
+
+  // A person or a driver asks for what follows, which is no warning then. `user`: as the API server
+  // knows it; empty: that can't be told.
+  void AskedBy(const std::string& user) { asker_ = user.empty() ? "somebody" : user; }
 
   // The verdict differs from the one before. Only the log is told. `abandonment`: if it is
   // abandoned.
@@ -87,7 +92,9 @@ class Announcer {
   };
 
   void Learn(const Snapshot& snapshot);
-  std::string Name() const;  // "Cluster spark"; with its namespace if the owner is in another
+  spdlog::level::level_enum LevelOf(std::string_view reason) const;
+  std::string AskedText() const;  // ". Asked for by admin", or empty
+  std::string Name() const;       // "Cluster spark"; with its namespace if the owner is in another
   void Write(const Line& line, const Snapshot& snapshot, const Log::Keys& more);
   // True: at least one was written.
   bool Record(Audience audience, const Occasion& occasion, const std::string& note,
@@ -96,6 +103,7 @@ class Announcer {
   EventRecorder& events_;
   Clock& clock_;
   Log& log_;
+  std::string asker_;  // of a command; empty: a watcher or a sweep decides
   std::optional<Subject> subject_;
   std::optional<std::string> spared_for_;  // the refusal, while there was nothing else to tell
   MonotonicTime spared_at_{};

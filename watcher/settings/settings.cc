@@ -480,6 +480,19 @@ const std::vector<SettingDescription>& SettingDescriptions() {
   return descriptions;
 }
 
+// Claims that are no members are deleted and marked by nobody, whatever was asked for.
+void CheckVolumes(ResolvedSettings& resolved) {
+  const Settings& settings = resolved.settings;
+  const bool lacks_claims =
+      !settings.resources.empty() &&
+      std::none_of(settings.resources.begin(), settings.resources.end(), [](const auto& kind) {
+        return SplitKindName(kind).kind == "persistentvolumeclaims";
+      });
+  if (settings.volumes == Volumes::kPreserve || !lacks_claims) return;
+  resolved.annotation_errors.emplace_back(
+      "volumes asks for claims, which resources leaves out: add persistentvolumeclaims to it");
+}
+
 ResolvedSettings ResolveSettings(const TextMap& flags, const Environment& environment,
                                  const TextMap& annotations) {
   ResolvedSettings resolved;
@@ -505,6 +518,7 @@ ResolvedSettings ResolveSettings(const TextMap& flags, const Environment& enviro
   }
   RefuseUnknownAnnotations(annotations, resolved.annotation_errors);
   CheckOwnerKind(resolved);
+  CheckVolumes(resolved);
   return resolved;
 }
 

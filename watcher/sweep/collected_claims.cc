@@ -251,8 +251,7 @@ class Collector {
 
   void NoteClusters(const ResourceType& type, JsonValue item, InUse& found) const {
     const auto meta = ReadObjectMeta(item);
-    // What is kept outlives its cluster.
-    if (!meta || IsKept(*meta)) return;
+    if (!meta) return;
     for (const std::string& label : labels_) {
       const auto name = meta->Label(label);
       if (!name || name->empty()) continue;

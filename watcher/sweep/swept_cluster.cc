@@ -123,7 +123,6 @@ std::optional<Swept> SweptCluster::ActOn(const Snapshot& look) {
     case RivalWatchers::Outcome::kNoMarks:
       break;
   }
-  if (look.root->meta.deleting) return KeptFor("somebody deletes its master root");
   if (decision.reason == Reason::kUnknown) return LookAgain(decision.detail);
   const bool written = abandoned_since_.Write(look, decision, judge_.surge());
   if (!decision.abandoned()) {

@@ -538,7 +538,7 @@ TEST_F(DeletionTest, WhatTerminatesOrIsForbiddenHoldsTheRootUpUntilTheDeadline) 
   EXPECT_FALSE(Exists(kRoot));
   EXPECT_FALSE(MapExists("spark-config"));
   EXPECT_NE(LastWord().find("configmap/held: not gone"), std::string::npos) << LastWord();
-  EXPECT_NE(LastWord().find("configmap/forbidden: not gone"), std::string::npos) << LastWord();
+  EXPECT_NE(LastWord().find("configmap/forbidden: it may not"), std::string::npos) << LastWord();
   EXPECT_LT(Deletes(), 1'000u) << "in haste";
 }
 
@@ -551,7 +551,7 @@ TEST_F(DeletionTest, WhatAForbiddenMemberControlsIsNotFoughtOver) {
   EXPECT_LT(clock_.elapsed, minutes(12));
   EXPECT_FALSE(Exists(kRoot));
   EXPECT_EQ(DeletesOf("/replicasets/w-"), 0u);
-  EXPECT_NE(LastWord().find("deployment.apps/w: not gone"), std::string::npos) << LastWord();
+  EXPECT_NE(LastWord().find("deployment.apps/w: it may not"), std::string::npos) << LastWord();
 }
 
 TEST_F(DeletionTest, WhatFailsInPassingIsTriedOnBeyondTheDeadline) {
@@ -587,6 +587,14 @@ TEST_F(DeletionTest, AKindThatCannotBeListedUntilTheDeadlineIsNamedInAWarning) {
 }
 
 // Each list shows one that nobody has sent yet.
+// No delete is accepted meanwhile, so each pass behind the deadline has evidence of its own.
+TEST_F(DeletionTest, AlsoWhereTheRootIsAllThereIs) {
+  Delete(kMaps + std::string("/spark-config"));
+  Refuse("GET", "/services?labelSelector", 503);
+  EXPECT_EQ(Condemn(), Outcome::kDone);
+  EXPECT_FALSE(Exists(kRoot));
+}
+
 TEST_F(DeletionTest, WhatAControllerMakesAgainEachTimeHoldsTheRootUpUntilTheDeadline) {
   MakeService("s");
   kubernetes_.on_answer = [&](const Request& request, const User&, Response&) {
@@ -776,6 +784,31 @@ TEST_F(DeletionTest, IsSaidOnceTheClustersPodsAreGone) {
 }
 
 // Our own pod's end is not to be waited for: who would say it?
+TEST_F(DeletionTest, ANewClusterOfItsNameIsNotWaitedFor) {
+  until_ = Until::kAllGone;
+  StartWatcher();
+  HoldRoot();
+  After("DELETE", "spark-m", 1, [this] {
+    clock_.At(clock_.elapsed + Duration(10), [this] {
+      Release(kRoot);
+      MakeRoot();
+      MakeMap("of-the-new-one");
+    });
+  });
+  EXPECT_EQ(Condemn(), Outcome::kDone);
+  EXPECT_TRUE(MapExists("of-the-new-one"));
+}
+
+TEST_F(DeletionTest, AWatcherThatIsToldToStopSeesItsDeletionThrough) {
+  HoldRoot();
+  After("DELETE", "spark-m", 1, [this] {
+    stop_.request_stop();
+    clock_.At(clock_.elapsed + seconds(3), [this] { Release(kRoot); });
+  });
+  EXPECT_EQ(Condemn(), Outcome::kDone);
+  EXPECT_NE(Notes().find("ClusterDeleted"), std::string::npos);
+}
+
 TEST_F(DeletionTest, OurOwnPodIsNotWaitedForOnceTheRootIsGone) {
   Patch("/api/v1/namespaces/lab/pods/" + NameOfPod(),
         R"({"metadata":{"finalizers":["example.com/held"]}})");

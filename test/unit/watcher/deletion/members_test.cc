@@ -149,7 +149,7 @@ TEST(SortMembers, DeletesTheRootsOfTheClusterAndNothingElse) {
     Expect(SortMembers(one.objects, memory), one.to_delete, one.leftovers, one.left);
     EXPECT_EQ(memory.listed.size(), one.to_delete.size());
     EXPECT_EQ(memory.left.empty(), one.left.empty());
-    Expect(SortMembers(one.objects, memory), one.to_delete, one.leftovers);  // named once
+    Expect(SortMembers(one.objects, memory), one.to_delete, one.leftovers, one.left);
   }
   DeletionMemory memory = Memory();
   memory.owner_uids.clear();

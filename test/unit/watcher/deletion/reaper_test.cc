@@ -149,6 +149,15 @@ TEST_F(ReaperTest, ARootThatTerminatesAlreadyIsNoException) {
   EXPECT_FALSE(MapExists("spark-config"));
 }
 
+TEST_F(ReaperTest, AnOwnerThatWasNeverSeenNeedNotBeNamed) {
+  WriteMarks();
+  Patch(kRoot, R"({"metadata":{"annotations":{"cluster-watcher/recorded-owner":null}}})");
+  Delete(kDriver);
+  StartWatcher();
+  EXPECT_EQ(Resume(), Outcome::kDone);
+  EXPECT_FALSE(Exists(kRoot));
+}
+
 TEST_F(ReaperTest, OnlyTheOwnerThatTheMarksNameCounts) {
   WriteMarks();
   RecordedOwner other = *observer_->SureLook({}).seen;

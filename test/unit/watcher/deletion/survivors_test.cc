@@ -36,6 +36,11 @@ class SurvivorsTest : public ReaperLab {
     }
     return owners;
   }
+  std::string ReplicaSetOfRoot() {
+    const std::string sets = "/apis/apps/v1/namespaces/lab/replicasets";
+    const auto list = JsonDocument::Parse(Read(sets + "?labelSelector=app%3Dspark-m").body);
+    return sets + "/" + std::string(*list->root()["items"].At(0)["metadata"]["name"].AsString());
+  }
   bool IsNamed(const std::string& text) { return Notes().find(text) != std::string::npos; }
   std::string RetainedBy(const std::string& set) {
     const std::string body = Read(set).body;
@@ -98,6 +103,30 @@ TEST_F(SurvivorsTest, AMemberThatStaysHoldsNoWaveUp) {
   EXPECT_LT(clock_.elapsed, minutes(1));
   EXPECT_TRUE(Exists(kWorker));
   EXPECT_FALSE(MapExists("spark-config"));
+}
+
+TEST_F(SurvivorsTest, WhatIsNoLongerToBeKeptTakesNoClaimAlong) {
+  MakeMap("top", kKept);
+  MakeClaim("results", OwnedByMap("top"));
+  MakeHeld();
+  clock_.At(clock_.elapsed + seconds(5), [this] {
+    Annotate(kMaps + std::string("/top"), "keep", "false");
+    Release();
+  });
+  EXPECT_EQ(Condemn(), Outcome::kDone);
+  EXPECT_FALSE(MapExists("top"));
+  EXPECT_TRUE(ClaimExists("results"));
+  EXPECT_FALSE(IsNamed("configmap/top: kept")) << Notes();
+}
+
+TEST_F(SurvivorsTest, NoStepsRunWhereTheRootMustStay) {
+  int steps = 0;
+  during_step_ = [&] { ++steps; };
+  Annotate(kRoot, "before-delete", kStep);
+  MakeMap("kept", kKept + OwnedBy("ReplicaSet", "apps/v1", ReplicaSetOfRoot()));
+  EXPECT_EQ(Condemn(), Outcome::kSpared);
+  EXPECT_EQ(steps, 0);
+  EXPECT_TRUE(Exists(kRoot));
 }
 
 TEST_F(SurvivorsTest, TheClaimsOfAKeptSetStay) { ExpectClaimsToStay(kSet); }

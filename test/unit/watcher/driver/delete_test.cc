@@ -338,17 +338,20 @@ TEST_F(DeleteTest, WhatIsAskedForGoesWhateverKeepsIt) {
   EXPECT_TRUE(Exists(kDriver));
 }
 
-// A watcher that was started again in the pod that asks would take it for its own.
-TEST_F(DeleteTest, WhatIsAskedForIsNoPodsAndNamesWhoAsked) {
+TEST_F(DeleteTest, ItsEventsNameWhoAsked) {
   MakeEphemeral("deployment.apps/bob");
-  me_ = {"spark-m-1", "u-1"};
-  std::string by;
-  Before("DELETE", "/", 1, [&] { by = Mark("condemned-by"); });
   EXPECT_EQ(Asked().exit, DriverExit::kDone);
-  EXPECT_TRUE(by.starts_with("cli/")) << by;
   const std::string events =
       kubernetes_.Admin("GET", "/apis/events.k8s.io/v1/namespaces/lab/events").body;
-  EXPECT_NE(events.find("admin asked for it"), std::string::npos) << events;
+  EXPECT_NE(events.find("Asked for by admin"), std::string::npos) << events;
+}
+
+TEST_F(DeleteTest, TheHoldThatIsPassedOverIsSaid) {
+  MakeEphemeral("deployment.apps/bob");
+  Annotate(kRoot, "hold-until", "2099-01-01T00:00:00Z");
+  const DriverOutcome outcome = Asked();
+  ASSERT_EQ(outcome.warnings.size(), 1u);
+  EXPECT_TRUE(outcome.warnings[0].starts_with("passed over: ")) << outcome.warnings[0];
 }
 
 TEST_F(DeleteTest, EvenAClusterWhoseOwnerIsUnknown) {
@@ -366,7 +369,7 @@ TEST_F(DeleteTest, WithoutAMasterRootWhatIsListedGoes) {
     if (request.method == "DELETE" && !MapExists("new")) MakeMap("new");
   };
   const DriverOutcome outcome = Asked();
-  EXPECT_EQ(outcome.said, "cluster spark deleted") << outcome.error;
+  EXPECT_EQ(outcome.said, "cluster spark is being deleted") << outcome.error;
   EXPECT_FALSE(Exists(kWorker) || Exists(kService) || MapExists("spark-config"));
   EXPECT_TRUE(MapExists("kept"));
   EXPECT_TRUE(MapExists("new"));
@@ -402,7 +405,7 @@ TEST_F(DeleteTest, OfSeveralMastersEachGoes) {
   MakeWorkload("spark-n", R"("oshinko-cluster":"spark","oshinko-type":"master",)");
   LabelObject(other, R"("oshinko-cluster":"spark","oshinko-type":"master")");
   kubernetes_.Settle();
-  EXPECT_EQ(Asked().said, "cluster spark deleted");
+  EXPECT_EQ(Asked().said, "cluster spark is being deleted");
   EXPECT_TRUE(IsDeleted());
   EXPECT_FALSE(Exists(other));
 }
@@ -637,7 +640,7 @@ TEST_F(DeleteTest, OfSeveralMastersTheOwnerStays) {
               R"("oshinko-cluster":"spark","oshinko-type":"master")");
   MakeEphemeral("deployment.apps/bob");
   kubernetes_.Settle();
-  EXPECT_EQ(Asked().said, "cluster spark deleted");
+  EXPECT_EQ(Asked().said, "cluster spark is being deleted");
   EXPECT_TRUE(Exists(kDriver));
 }
 // The master pod is evicted, or rolled out anew, while the command is at it.
@@ -840,7 +843,7 @@ TEST_F(DeleteTest, WhoCantReadItsPodSpeaksForNoOtherOne) {
   MakePodOf("bob", "bob-old");
   MakePodOf("bob", "bob-new");
   Refuse("GET", "/pods/bob-old", 503);
-  const Actor actor = WhoActs(tools_, "lab", [](const std::string& name) {
+  const Actor actor = WhoActs(tools_, cluster_, [](const std::string& name) {
     return name == "POD_NAME" ? std::optional<std::string>("bob-old") : std::nullopt;
   });
   kubernetes_.GetFaults().Clear();

@@ -12,7 +12,7 @@ namespace {
 class WhoActsTest : public DriverLab {
  protected:
   Actor Acts(std::map<std::string, std::string> environment) {
-    return WhoActs(tools_, "lab", [&](const std::string& name) -> std::optional<std::string> {
+    return WhoActs(tools_, cluster_, [&](const std::string& name) -> std::optional<std::string> {
       const auto found = environment.find(name);
       if (found == environment.end()) return std::nullopt;
       return found->second;
@@ -20,8 +20,15 @@ class WhoActsTest : public DriverLab {
   }
 };
 
+// Its watcher would take the command's marks for its own.
+TEST_F(WhoActsTest, APodOfTheClusterIsACommandToOthers) {
+  kubernetes_.Apply(R"({"apiVersion":"v1","kind":"Pod",)" + Labelled("spark-m-1") +
+                    R"(,"spec":{"containers":[{"name":"main","image":"x"}]}})");
+  EXPECT_EQ(Acts({{"POD_NAME", "spark-m-1"}, {"POD_NAMESPACE", "lab"}}).id.pod, "cli");
+}
+
 TEST_F(WhoActsTest, APodIsThatPodAndNoLaterOneOfItsName) {
-  const std::string pod = NameOfPod();
+  const std::string pod = NameOfPod("bob");
   const Actor actor = Acts({{"POD_NAME", pod}, {"POD_NAMESPACE", "lab"}});
   EXPECT_EQ(actor.id.pod, pod);
   EXPECT_EQ(actor.id.uid, ObjectUid("/api/v1/namespaces/lab/pods/" + pod));
@@ -47,7 +54,7 @@ TEST_F(WhoActsTest, APodThatCannotBeReadIsACommandAndIsSaid) {
   const Actor missing = Acts({{"POD_NAME", "none"}});
   EXPECT_EQ(missing.id.pod, "cli");
   EXPECT_NE(missing.warning.find("POD_NAME is none"), std::string::npos) << missing.warning;
-  const std::string pod = NameOfPod();
+  const std::string pod = NameOfPod("bob");
   Refuse("GET", "/pods/", 403);
   const Actor refused = Acts({{"POD_NAME", pod}});
   EXPECT_EQ(refused.id.pod, "cli");

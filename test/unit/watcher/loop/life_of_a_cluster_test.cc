@@ -324,6 +324,16 @@ TEST_F(LifeOfAClusterTest, WhatAPolicyForbidsToMarkIsHeldUntilItAllowsIt) {
   EXPECT_FALSE(Exists(kRoot));
 }
 
+TEST_F(LifeOfAClusterTest, SoIsItWhereOnlyThePhaseIsForbidden) {
+  kubernetes_.on_request = [this](const Request& request, const User&) {
+    kubernetes_.brake = request.body.find(R"(/phase":"condemned")") != std::string::npos;
+  };
+  clock_.At(seconds(10), [this] { Delete(kDriver); });
+  Run(minutes(3));
+  EXPECT_EQ(Metric("cluster_watcher_verdict{reason=\"held\",verdict=\"keep\"}"), "1");
+  EXPECT_TRUE(Exists(kRoot));
+}
+
 TEST_F(LifeOfAClusterTest, AMarkThatIsLostIsWrittenAgain) {
   clock_.At(seconds(20), [this] { Delete(kDriver); });
   std::string before;

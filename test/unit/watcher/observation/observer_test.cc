@@ -626,6 +626,28 @@ TEST_F(ObserverTest, ABarePodWithAWatcherIsASecondMaster) {
   }
 }
 
+TEST_F(ObserverTest, SoIsACustomResourceThatMakesAPodWithAWatcher) {
+  DefineRayClusters();
+  kubernetes_.Apply(R"({"apiVersion":"ray.io/v1","kind":"RayCluster",)" + Labelled("ray") + "}");
+  Delete(kDriver);
+  const std::string uid = ObjectUid("/apis/ray.io/v1/namespaces/lab/rayclusters/ray");
+  kubernetes_.Apply(
+      R"({"apiVersion":"v1","kind":"Pod",)" +
+      Labelled("head", R"(,"ownerReferences":[{"apiVersion":"ray.io/v1","kind":"RayCluster",)"
+                       R"("name":"ray","controller":true,"uid":")" +
+                           uid + "\"}]") +
+      R"(,"spec":{"containers":[{"name":"main","image":"example.com/cluster-watcher:1"}]}})");
+  EXPECT_EQ(Verdict(), "ambiguous");
+}
+
+// The root's other pods, of which one may bear a hold, are found by the label.
+TEST_F(ObserverTest, AMadePodWithoutTheClustersLabelIsAMistake) {
+  settings_.settings.cluster = "spark";
+  Delete(kDriver);
+  Patch(PathOfPod(settings_.settings.pod), R"({"metadata":{"labels":{"oshinko-cluster":null}}})");
+  EXPECT_EQ(Verdict(), "misconfigured");
+}
+
 TEST_F(ObserverTest, ABareMasterPodIsASecondMasterUntilItHasEnded) {
   Delete(kDriver);
   kubernetes_.Apply(

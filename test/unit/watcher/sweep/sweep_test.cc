@@ -417,6 +417,17 @@ TEST_F(SweepTest, AClaimGoesWhenItsTimeIsOver) {
   EXPECT_TRUE(Exists(kClaims + "nobodys")) << "it is of no cluster";
 }
 
+TEST_F(SweepTest, AClaimStaysWhileAKeptRootOfItsClusterIsThere) {
+  MakeClaim("due");
+  MarkClaim("due", std::chrono::minutes(1));
+  kubernetes_.Apply(R"({"apiVersion":"v1","kind":"ConfigMap",)" +
+                    Meta("kept", R"(,"labels":{"oshinko-cluster":"old"},)"
+                                 R"("annotations":{"cluster-watcher/keep":"true"})") +
+                    "}");
+  EXPECT_EQ(Sweep().claims, 0u);
+  EXPECT_TRUE(Exists(kClaims + "due"));
+}
+
 class RotatedTokenSweepTest : private TokenFile, public SweepTest {
  protected:
   RotatedTokenSweepTest() : SweepTest(Server()) {}
