@@ -256,7 +256,7 @@ OwnerSight OwnerProbe::LookAs(const std::vector<ResourceType>& types, const Owne
       OwnerSight unknown;
       SetUnknown(unknown, "\"" + query.name.name + "\" is both " + found->object->Describe() +
                               " and " + (*sight)->object->Describe() +
-                              ": say which with --owner-kind");
+                              ": write KIND/NAME, or say which with --owner-kind");
       return unknown;
     }
     found = **std::move(sight);

@@ -206,11 +206,6 @@ bool Truth::HasDeleted(const Exchange& exchange) const {
 
 bool Truth::HoldsSurvivor(const small_kubernetes::Object& object) const {
   const auto& store = world_.kubernetes().GetStore();
-  const bool claims_stay = world_.plan().volumes != std::string("delete");
-  if (claims_stay && TextOf(Find(object.body, "spec", "persistentVolumeClaimRetentionPolicy",
-                                 "whenDeleted")) == "Delete") {
-    return true;
-  }
   if (object.resource->kind == "Farm") {
     const ObjectPtr set = world_.Get("apps", "statefulsets", "spark-w");
     return set != nullptr && HoldsSurvivor(*set);

@@ -212,11 +212,11 @@ std::optional<Reaper::Doubt> Reaper::FindDoubt(const Case& of, const JudgedLook&
     return Doubt{RefusalOf(look.decision.reason),
                  look.decision.detail + (of.is_resumed ? WhatWasBegun(marks) : "")};
   }
-  const bool same_owner =
-      of.is_asked || (of.owner_identity.empty() ? (marks.owner ? marks.owner->uid : "") ==
-                                                      (snapshot.seen ? snapshot.seen->uid : "")
-                                                : snapshot.OwnerIdentity() == of.owner_identity);
-  if (!same_owner) {
+  const std::string recorded = marks.owner ? marks.owner->uid : "";
+  const std::string seen = snapshot.seen ? snapshot.seen->uid : "";
+  const bool is_same_owner =
+      of.owner_identity.empty() ? recorded == seen : snapshot.OwnerIdentity() == of.owner_identity;
+  if (!of.is_asked && !is_same_owner) {
     return Doubt{Refusal::kOwnerBack, "the owner is another one now"};
   }
   const bool is_ours = snapshot.pod && snapshot.pod->meta.uid == of.me.uid;
