@@ -719,7 +719,7 @@ void Actors::Do(Deed deed) {
       world_.Create(kPerson, World::SecondMaster());
       return;
     case Deed::kSecondMasterGone:
-      world_.Do(kPerson, "DELETE", World::CollectionOf("deployments") + "/" + World::kSecondMaster);
+      world_.Do(kPerson, "DELETE", World::CollectionOf("statefulsets") + "/" + World::kSecondMaster);
       return;
   }
 }

@@ -245,7 +245,7 @@ bool DriversJudge::HasRoot(Version at) {
     return is_master && !object.deleting && object.controller_uid.empty() && IsUnmarked(object);
   };
   return Any("apps", "deployments", at, is_root) || Any("apps", "replicasets", at, is_root) ||
-         Any("", "pods", at, is_root);
+         Any("apps", "statefulsets", at, is_root) || Any("", "pods", at, is_root);
 }
 
 bool DriversJudge::IsReady(Version at) {

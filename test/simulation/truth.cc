@@ -55,7 +55,7 @@ void Truth::Look() {
   NoteDrivers(now);
   NoteHolds(now);
   if (world_.IsInUse()) Note(now, "another driver uses it");
-  const ObjectPtr second = world_.Get("apps", "deployments", World::kSecondMaster);
+  const ObjectPtr second = world_.Get("apps", "statefulsets", World::kSecondMaster);
   if (second != nullptr && !second->deleting) Note(now, "it has another master");
   NoteRoot();
   NoteSurvivors();

@@ -421,7 +421,7 @@ std::string World::OtherDriver(bool uses_it) {
 
 std::string World::SecondMaster() {
   std::string json =
-      Workload("apps/v1", "Deployment", kSecondMaster, std::string(kMember) + ",", "", 0);
+      Workload("apps/v1", "StatefulSet", kSecondMaster, std::string(kMember) + ",", "", 0);
   const std::string before = R"("template":{"metadata":{"labels":{)";
   return json.insert(json.find(before) + before.size(), R"("oshinko-type":"master",)");
 }
