@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <string_view>
+#include <utility>
 
 #include "probes/base/names.h"
 #include "probes/owner_kinds.h"
@@ -269,9 +270,27 @@ void ClusterProbe::JudgeDriver(const ResourceType& type, JsonValue item, DriverS
     drivers.unknown = std::move(controlled).error();
   } else if (!*controlled) {
     drivers.in_use_by = driver.Describe();
+    last_user_ = driver;
   } else {
     search.below_owner.insert(above);
   }
+}
+
+std::optional<OtherDrivers> ClusterProbe::FindLastUser(const ClusterId& cluster,
+                                                       const OwnerOfCluster& owner,
+                                                       const Patience& patience) {
+  if (!last_user_) return std::nullopt;
+  const KubeObject user = *std::exchange(last_user_, std::nullopt);
+  const auto listed = client_.Do(
+      ApiRequest::ListByName(user.type, user.meta.ns(), user.meta.name, Freshness::kSure),
+      patience);
+  if (!listed) return std::nullopt;
+  DriverSearch search{cluster, owner};
+  if (const JsonValue item = OnlyItem(*listed); item.Exists()) {
+    JudgeDriver(user.type, item, search, patience);
+  }
+  if (!search.drivers.in_use_by) return std::nullopt;
+  return std::move(search.drivers);
 }
 
 Result<std::vector<ResourceType>, ApiError> ClusterProbe::DriverTypes(const Patience& patience) {

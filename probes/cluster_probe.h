@@ -100,6 +100,10 @@ class ClusterProbe {
   // it.
   OtherDrivers FindOtherDrivers(const ClusterId& cluster, const OwnerOfCluster& owner,
                                 const Patience& patience);
+  // Whether the driver that was last found so uses the cluster still, which takes one read;
+  // nullopt: there was none, it doesn't, or that can't be told.
+  std::optional<OtherDrivers> FindLastUser(const ClusterId& cluster, const OwnerOfCluster& owner,
+                                           const Patience& patience);
   // Returns the requests with which FindOtherDrivers begins.
   Result<std::vector<ApiRequest>, ApiError> DriverRequests(const ClusterId& cluster,
                                                            const OwnerOfCluster& owner,
@@ -131,6 +135,7 @@ class ClusterProbe {
   KubeClient& client_;
   Discovery& discovery_;
   OwnerReader reader_;
+  std::optional<KubeObject> last_user_;
 };
 
 }  // namespace cluster_watcher

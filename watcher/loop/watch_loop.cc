@@ -244,7 +244,10 @@ void WatchLoop::NoteLasting(const Snapshot& snapshot, const Decision& decision) 
   const Duration interval = std::clamp<Duration>(
       std::chrono::floor<Duration>(snapshot.began - since), poll, std::max(poll, kRootInterval));
   const auto& owner = snapshot.facts.owner;
-  lasting_ = Lasting{decision.reason, since, snapshot.began + interval * Percent() / 100,
+  // What changes is noticed within a minute, and the loop turns once in each poll interval.
+  const Duration longest = std::max(poll, kRootInterval - poll);
+  lasting_ = Lasting{decision.reason, since,
+                     snapshot.began + std::min<Duration>(interval * Percent() / 100, longest),
                      owner && owner->observation == Observation::kActive};
   const auto hold_end = HoldEnd(snapshot, tools_.clock);
   if (decision.reason == Reason::kHeld && hold_end) {

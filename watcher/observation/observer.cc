@@ -203,6 +203,7 @@ OtherDrivers Observer::FindOtherDrivers(const Snapshot& snapshot, const std::sto
 OtherDrivers Observer::FindOtherDrivers(const Snapshot& snapshot, const Patience& patience,
                                         std::span<const ApiRequest> beside) {
   const OwnerOfCluster owner = OwnerOf(snapshot);
+  if (auto used = cluster_probe_.FindLastUser(*snapshot.cluster, owner, patience)) return *used;
   if (auto requests = cluster_probe_.DriverRequests(*snapshot.cluster, owner, patience)) {
     requests->insert(requests->end(), beside.begin(), beside.end());
     for (ApiRequest& list :

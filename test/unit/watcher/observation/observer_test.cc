@@ -158,6 +158,28 @@ TEST_F(ObserverTest, EvidenceIsAsOldAsTheFirstReadOfWhatCouldKeepTheCluster) {
   EXPECT_GT(sent.time_since_epoch(), look_.began.time_since_epoch());
 }
 
+TEST_F(ObserverTest, WhoUsedItBeforeIsAskedForFirst) {
+  MakeWorkload("alice", R"("uses-oshinko-cluster":"spark",)");
+  Watcher().SureLook({});
+  Delete(kDriver);
+  const Snapshot look = Watcher().SureLook({});
+  int requests = 0;
+  const auto in_use = [&] {
+    kubernetes_.on_request = [&](const Request&, const User&) { ++requests; };
+    requests = 0;
+    const auto others = Watcher().FindOtherDrivers(look, {});
+    kubernetes_.on_request = nullptr;
+    return others.in_use_by.value_or("");
+  };
+  EXPECT_EQ(in_use(), "deployment.apps/alice");
+  EXPECT_GT(requests, 10);
+  EXPECT_EQ(in_use(), "deployment.apps/alice");
+  EXPECT_EQ(requests, 1);
+  Delete("/apis/apps/v1/namespaces/lab/deployments/alice");
+  EXPECT_EQ(in_use(), "");
+  EXPECT_GT(requests, 10);
+}
+
 TEST_F(ObserverTest, AnOwnerThatIsBackWhenOtherDriversWereLookedForIsUnknown) {
   LookAgain(OtherDriversToo::kNo, [this] { Delete(kDriver); });
   ASSERT_TRUE(Decide(look_.facts).abandoned());
