@@ -395,15 +395,22 @@ Deletion::Outcome Deletion::AwaitGone(MonotonicTime deadline, const std::stop_to
   const MonotonicTime held_at = tools_.clock.Now() + tools_.settings->operator_grace;
   MonotonicTime foreground_at = held_at;
   bool is_named = false;
-  while (!stop.stop_requested()) {
+  const bool is_watcher = tools_.until == Until::kGone && !tools_.gives_up;
+  const bool is_own_pod = as_seen_.meta.uid == marks_.condemned_by.uid;
+  for (;;) {
     tools_.turn({});
     const RootState state = ReadRoot();
     const auto pods = ReadPods();
     // What there is under its name is somebody's new cluster.
     if (state == RootState::kReplaced) return Outcome::kDone;
     const bool is_last = pods && pods->others == 0;
-    if (is_last && state == RootState::kGone && IsAllGone()) return Outcome::kDone;
+    const bool is_gone =
+        state == RootState::kGone || (is_own_pod && state == RootState::kTerminating);
+    if (is_last && is_gone && IsAllGone()) return Outcome::kDone;
     if (tools_.until == Until::kAccepted) return Outcome::kGivenUp;
+    // A watcher goes on, unless what is left waits for its own pod.
+    const bool waits_for_us = is_last && !pods->own_runs;
+    if (stop.stop_requested() && (!is_watcher || waits_for_us)) return Outcome::kGivenUp;
     if (state == RootState::kTerminating || state == RootState::kOurs) {
       if (auto why = WhyEnded()) return *why;
     }
@@ -421,9 +428,9 @@ Deletion::Outcome Deletion::AwaitGone(MonotonicTime deadline, const std::stop_to
       foreground_at = tools_.clock.Now() + kBetweenForegroundDeletes;
     }
     if (tools_.gives_up && tools_.clock.Now() >= deadline) return Outcome::kGivenUp;
-    tools_.clock.WaitUntil(tools_.clock.Now() + kBetweenReadsOfEnd, stop);
+    tools_.clock.WaitUntil(tools_.clock.Now() + kBetweenReadsOfEnd,
+                           is_watcher ? std::stop_token() : stop);
   }
-  return Outcome::kGivenUp;
 }
 
 std::optional<Deletion::Pods> Deletion::ReadPods() {

@@ -58,8 +58,9 @@ class Deletion {
   Outcome DeleteRoot(MonotonicTime deadline) { return RunPasses(deadline, true); }
 
   // Waits until the root and the cluster's pods are gone, as Tools::until says. A root that a
-  // finalizer holds is deleted again in the foreground, which collects what it owns. Told to stop,
-  // it is kGivenUp as well, and where that isn't to be waited for.
+  // finalizer holds is deleted again in the foreground, which collects what it owns. Told to stop
+  // it is kGivenUp as well, of a watcher only where all but its own pod is gone; and where that
+  // isn't to be waited for.
   Outcome AwaitGone(MonotonicTime deadline, const std::stop_token& stop);
 
   // For a cluster without a master root, or with several, that a person wants to go: deletes the

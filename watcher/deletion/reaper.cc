@@ -409,8 +409,6 @@ Reaper::Outcome Reaper::End(const Case& of, const DeletionOrder& condemned, Dele
                             const Progress& progress, Deletion::Outcome outcome,
                             const std::stop_token& stop) {
   const std::string gone = WhatIsGone(deletion.first_deleted());
-  // A watcher goes on until it is killed.
-  const bool heeds_stop = tools_.until != Until::kGone || tools_.gives_up;
   const auto ends = [&](Refusal refusal, const std::string& why) {
     BackToWatching(condemned.look, refusal, "its deletion ends here: " + why + gone);
     return Outcome::kSpared;
@@ -420,10 +418,10 @@ Reaper::Outcome Reaper::End(const Case& of, const DeletionOrder& condemned, Dele
   };
   switch (outcome) {
     case Deletion::Outcome::kDone:
-      outcome = deletion.AwaitGone(DeadlineOf(progress), heeds_stop ? stop : std::stop_token());
+      outcome = deletion.AwaitGone(DeadlineOf(progress), stop);
       if (outcome != Deletion::Outcome::kDone) {
-        const bool is_told = heeds_stop && stop.stop_requested();
-        if (is_told || tools_.until == Until::kAccepted) return Outcome::kDone;
+        const bool is_enough = stop.stop_requested() || tools_.until == Until::kAccepted;
+        if (is_enough) return Outcome::kDone;
         return End(of, condemned, deletion, progress, outcome, stop);
       }
       TellEnd(deletion, condemned, progress);

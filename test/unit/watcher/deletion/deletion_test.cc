@@ -809,6 +809,34 @@ TEST_F(DeletionTest, AWatcherThatIsToldToStopSeesItsDeletionThrough) {
   EXPECT_NE(Notes().find("ClusterDeleted"), std::string::npos);
 }
 
+// As where the root is deleted in the foreground, or is our pod.
+TEST_F(DeletionTest, ItDoesNotWaitForItsOwnPod) {
+  HoldRoot();
+  After("DELETE", "spark-m", 1, [this] {
+    stop_.request_stop();
+    kubernetes_.settle_after_writes = false;  // no ReplicaSet replaces it
+    const std::string pod = "/api/v1/namespaces/lab/pods/" + me_.pod;
+    Patch(pod, R"({"metadata":{"finalizers":["example.com/held"]}})");
+    Delete(pod);
+  });
+  EXPECT_EQ(Condemn(), Outcome::kDone);
+  EXPECT_LT(clock_.elapsed, seconds(20));
+  EXPECT_TRUE(Exists(kRoot));
+}
+
+TEST_F(DeletionTest, NorForARootThatIsItsPod) {
+  Delete(kRoot);
+  kubernetes_.Settle();
+  kubernetes_.Apply(R"({"apiVersion":"v1","kind":"Pod",)" +
+                    Meta("bare", R"(,"labels":{"oshinko-cluster":"spark","oshinko-type":"master",)"
+                                 R"("app":"spark-m"},"finalizers":["example.com/held"])") +
+                    R"(,"spec":{"containers":[{"name":"m","image":"x"}]}})");
+  StartWatcher();
+  EXPECT_EQ(Condemn(), Outcome::kDone);
+  EXPECT_LT(clock_.elapsed, seconds(20));
+  EXPECT_NE(Notes().find("ClusterDeleted"), std::string::npos);
+}
+
 TEST_F(DeletionTest, OurOwnPodIsNotWaitedForOnceTheRootIsGone) {
   Patch("/api/v1/namespaces/lab/pods/" + NameOfPod(),
         R"({"metadata":{"finalizers":["example.com/held"]}})");
