@@ -23,7 +23,7 @@ LogLevel LevelOf(const ResolvedSettings& settings) {
 DeletionSession::DeletionSession(DriverSession& session, const Environment& environment,
                                  StepsAt steps_at, Until until)
     : session_(session),
-      actor_(WhoActs(session.tools(), session.cluster(), environment)),
+      actor_(WhoActs(session.tools(), session.settings()->ns, environment)),
       log_(LevelOf(session.settings().resolved()), session.settings()->log_format),
       metrics_(registry_, kVersion, kRevision),
       tools_{session.tools().client,

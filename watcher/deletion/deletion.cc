@@ -15,6 +15,8 @@ namespace {
 constexpr Duration kRenewAfter{2'500};
 // The garbage collector's time for what is left of a controller, before we do it ourselves.
 constexpr Duration kLeftoverPatience{1'000};
+// Past the deadline a kind that can't be listed is asked for once more.
+constexpr int kLeastLatePasses = 2;
 constexpr int kMostRootSends = 2;
 constexpr Duration kBetweenForegroundDeletes = std::chrono::minutes(1);
 constexpr Duration kBetweenReadsOfEnd{500};
@@ -93,7 +95,10 @@ void Deletion::Take(const DeletionOrder& order) {
 bool Deletion::MustRootStay() {
   prepared_ = List(false);
   const HeldBack* held = WhyRootIsHeldBack();
-  if (held == nullptr || held->may_pass) return false;
+  if (held == nullptr || held->may_pass) {
+    prepared_.reset();  // steps will make it old
+    return false;
+  }
   root_held_back_ = held->why;
   return true;
 }
@@ -122,13 +127,14 @@ Deletion::Outcome Deletion::RunPasses(MonotonicTime deadline, bool with_root) {
     policy_ = deletes_.TakePolicy();
     if (!policy_.empty()) return Outcome::kHeld;
     pace_.Note(remaining);
-    const bool is_sure = prepared_->complete || late;
+    if (late) ++late_passes_;
+    const bool is_sure = prepared_->complete || late_passes_ >= kLeastLatePasses;
     const bool is_over = remaining == 0 && is_sure && root_read_ && !prepared_->survivors.unknown;
     if (is_over) NameLeft(late);
     if (is_over && !with_root) return Outcome::kDone;
     if (is_over && root_held == nullptr && SendRoot()) return Outcome::kDone;
     if (!policy_.empty()) return Outcome::kHeld;
-    if (late && tools_.gives_up) return Outcome::kGivenUp;
+    if (late_passes_ >= kLeastLatePasses && tools_.gives_up) return Outcome::kGivenUp;
     if (late) SayWhatRemains();
     prepared_.reset();
     is_list_old_ = false;
@@ -401,9 +407,9 @@ Deletion::Outcome Deletion::AwaitGone(MonotonicTime deadline, const std::stop_to
     tools_.turn({});
     const RootState state = ReadRoot();
     const auto pods = ReadPods();
-    // What there is under its name is somebody's new cluster.
-    if (state == RootState::kReplaced) return Outcome::kDone;
     const bool is_last = pods && pods->others == 0;
+    // What there is under its name is somebody's new cluster.
+    if (is_last && state == RootState::kReplaced) return Outcome::kDone;
     const bool is_gone =
         state == RootState::kGone || (is_own_pod && state == RootState::kTerminating);
     if (is_last && is_gone && IsAllGone()) return Outcome::kDone;

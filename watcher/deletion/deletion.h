@@ -153,6 +153,7 @@ class Deletion {
   Survivors survivors_;
   Pace pace_;
   std::optional<Prepared> prepared_;
+  int late_passes_ = 0;
   bool is_list_old_ = false;  // what is prepared was listed before the last look
   bool is_closed_ = false;    // no member is added any more
   MonotonicTime said_{};      // when it was last said what remains

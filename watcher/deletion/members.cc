@@ -122,8 +122,9 @@ using Group = KubeObjects MemberPass::*;
 Group SortMember(const KubeObject& object, DeletionMemory& memory, MemberPass& pass) {
   List(object, memory, pass);
   if (IsClaim(object.type) && memory.volumes == Volumes::kCollect) return &MemberPass::to_collect;
-  const bool is_last = object.type->kind == "NetworkPolicy" || IsMounted(object, memory) ||
-                       IsOfRootSet(object, memory);
+  const bool is_needed = object.type->kind == "NetworkPolicy" || IsMounted(object, memory) ||
+                         IsOfRootSet(object, memory);
+  const bool is_last = is_needed && !memory.root_uid.empty();
   return is_last ? &MemberPass::last : &MemberPass::to_delete;
 }
 
@@ -136,8 +137,6 @@ Group SortControlled(const KubeObject& object, const ObjectsByUid& now, Deletion
     case Controlled::kByMasterRoot:
       return nullptr;
     case Controlled::kByOther:
-      // Its controller may have gone before.
-      if (object.meta.deleting) return &MemberPass::leftovers;
       Leave(object, "its controller is not of the cluster", memory, pass);
       return nullptr;
     case Controlled::kByMember:

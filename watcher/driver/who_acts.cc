@@ -32,12 +32,12 @@ std::string UserName(const DriverTools& tools) {
   return std::string(status["userInfo"]["username"].AsString().value_or(""));
 }
 
-Actor WhoActs(const DriverTools& tools, const ClusterId& cluster, const Environment& environment) {
+Actor WhoActs(const DriverTools& tools, const std::string& ns, const Environment& environment) {
   Actor actor{SomeCommand()};
   const std::string pod = environment("POD_NAME").value_or("");
   if (pod.empty()) return actor;
   actor.pod = pod;
-  const std::string pod_ns = environment("POD_NAMESPACE").value_or(cluster.ns);
+  const std::string pod_ns = environment("POD_NAMESPACE").value_or(ns);
   const ResourceType& pods = *FindBuiltInByName("pods", "");
   const auto answer = tools.client.Do(ApiRequest::GetMetadata(pods, pod_ns, pod), tools.Reads());
   if (!answer) {
@@ -48,7 +48,7 @@ Actor WhoActs(const DriverTools& tools, const ClusterId& cluster, const Environm
   if (!meta) return actor;
   actor.pod_uid = meta->uid;
   // Watchers look for it in their own namespace.
-  if (pod_ns == cluster.ns && !cluster.Owns(*meta)) actor.id = {pod, meta->uid};
+  if (pod_ns == ns) actor.id = {pod, meta->uid};
   return actor;
 }
 

@@ -3,7 +3,6 @@
 
 #include <string>
 
-#include "probes/cluster_probe.h"
 #include "probes/kube/api_server.h"
 #include "watcher/driver/driver_tools.h"
 #include "watcher/protocol/marks.h"
@@ -12,16 +11,15 @@ namespace cluster_watcher {
 
 struct Actor {
   // The pod that the command runs in, if it is one of the cluster's namespace and can be read:
-  // whether it is there tells others whether the command still is. Not one of the cluster, whose
-  // watcher would take the command's marks for its own. Else "cli/RANDOM".
+  // whether it is there tells others whether the command still is. Else "cli/RANDOM".
   WatcherId id;
   std::string pod = {};      // its name, as POD_NAME has it
   std::string pod_uid = {};  // of the pod, in whatever namespace; empty: none, or it can't be read
   std::string warning = {};  // why it can't be; empty: it can
 };
 
-// Looks for the pod that POD_NAME and POD_NAMESPACE name, for a command about `cluster`.
-Actor WhoActs(const DriverTools& tools, const ClusterId& cluster, const Environment& environment);
+// Looks for the pod that POD_NAME and POD_NAMESPACE name, for a command about a cluster in `ns`.
+Actor WhoActs(const DriverTools& tools, const std::string& ns, const Environment& environment);
 
 // "cli/RANDOM", another one each time.
 WatcherId SomeCommand();

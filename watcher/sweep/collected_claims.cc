@@ -251,7 +251,8 @@ class Collector {
 
   void NoteClusters(const ResourceType& type, JsonValue item, InUse& found) const {
     const auto meta = ReadObjectMeta(item);
-    if (!meta) return;
+    // What is kept outlives its cluster, unless that may be its master.
+    if (!meta || (IsKept(*meta) && !CanBeMaster(type))) return;
     for (const std::string& label : labels_) {
       const auto name = meta->Label(label);
       if (!name || name->empty()) continue;

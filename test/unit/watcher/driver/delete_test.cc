@@ -843,7 +843,7 @@ TEST_F(DeleteTest, WhoCantReadItsPodSpeaksForNoOtherOne) {
   MakePodOf("bob", "bob-old");
   MakePodOf("bob", "bob-new");
   Refuse("GET", "/pods/bob-old", 503);
-  const Actor actor = WhoActs(tools_, cluster_, [](const std::string& name) {
+  const Actor actor = WhoActs(tools_, "lab", [](const std::string& name) {
     return name == "POD_NAME" ? std::optional<std::string>("bob-old") : std::nullopt;
   });
   kubernetes_.GetFaults().Clear();

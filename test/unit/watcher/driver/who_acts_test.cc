@@ -12,20 +12,13 @@ namespace {
 class WhoActsTest : public DriverLab {
  protected:
   Actor Acts(std::map<std::string, std::string> environment) {
-    return WhoActs(tools_, cluster_, [&](const std::string& name) -> std::optional<std::string> {
+    return WhoActs(tools_, "lab", [&](const std::string& name) -> std::optional<std::string> {
       const auto found = environment.find(name);
       if (found == environment.end()) return std::nullopt;
       return found->second;
     });
   }
 };
-
-// Its watcher would take the command's marks for its own.
-TEST_F(WhoActsTest, APodOfTheClusterIsACommandToOthers) {
-  kubernetes_.Apply(R"({"apiVersion":"v1","kind":"Pod",)" + Labelled("spark-m-1") +
-                    R"(,"spec":{"containers":[{"name":"main","image":"x"}]}})");
-  EXPECT_EQ(Acts({{"POD_NAME", "spark-m-1"}, {"POD_NAMESPACE", "lab"}}).id.pod, "cli");
-}
 
 TEST_F(WhoActsTest, APodIsThatPodAndNoLaterOneOfItsName) {
   const std::string pod = NameOfPod("bob");

@@ -420,10 +420,11 @@ TEST_F(SweepTest, AClaimGoesWhenItsTimeIsOver) {
 TEST_F(SweepTest, AClaimStaysWhileAKeptRootOfItsClusterIsThere) {
   MakeClaim("due");
   MarkClaim("due", std::chrono::minutes(1));
-  kubernetes_.Apply(R"({"apiVersion":"v1","kind":"ConfigMap",)" +
-                    Meta("kept", R"(,"labels":{"oshinko-cluster":"old"},)"
-                                 R"("annotations":{"cluster-watcher/keep":"true"})") +
-                    "}");
+  const std::string kept = R"(,"labels":{"oshinko-cluster":"old"},)"
+                           R"("annotations":{"cluster-watcher/keep":"true"})";
+  MakeMap("kept");
+  MakeWorkload("old-m", R"("oshinko-cluster":"old",)");
+  Annotate("/apis/apps/v1/namespaces/lab/deployments/old-m", "keep", "true");
   EXPECT_EQ(Sweep().claims, 0u);
   EXPECT_TRUE(Exists(kClaims + "due"));
 }
