@@ -36,7 +36,7 @@ bool IsMadeByWorkload(const ObjectMeta& pod) {
 }
 
 ApiRequest ListRequest(const ResourceType& type, const ClusterId& cluster, bool as_makers) {
-  const std::string selector = cluster.label + "=" + cluster.name;
+  const std::string selector = cluster.Selector();
   if (as_makers && IsPod(type)) return ApiRequest::ListUnendedPods(cluster.ns, selector);
   return ApiRequest::ListBySelector(type, cluster.ns, selector, !as_makers);
 }
@@ -170,7 +170,7 @@ void ClusterProbe::ReadUntold(ClusterListing& listing, const ClusterId& cluster,
   if (std::none_of(objects.begin(), objects.end(), is_untold)) return;
   const ResourceType& pods = *FindBuiltInByName("pods", "");
   const auto read = client_.EachItem(
-      ApiRequest::ListUnendedPods(cluster.ns, cluster.label + "=" + cluster.name, false),
+      ApiRequest::ListUnendedPods(cluster.ns, cluster.Selector(), false),
       [&](JsonValue pod) {
         const auto meta = ReadObjectMeta(pod);
         const bool is_ours = meta && !IsMadeByWorkload(*meta);

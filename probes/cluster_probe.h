@@ -28,6 +28,7 @@ struct ClusterId {
   std::string name;   // its value, never empty
 
   bool Owns(const ObjectMeta& meta) const { return meta.Label(label) == name; }
+  std::string Selector() const { return label + "=" + name; }  // of its objects, for lists
   // Takes out the labels and annotations that say nothing about a cluster or its deletion, and the
   // end of what is longer than any that does: thousands of objects may be held.
   void DropWhatSaysNothing(ObjectMeta& meta) const;

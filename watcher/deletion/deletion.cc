@@ -442,7 +442,7 @@ Deletion::Outcome Deletion::AwaitGone(MonotonicTime deadline, const std::stop_to
 std::optional<Deletion::Pods> Deletion::ReadPods() {
   Pods found;
   const auto read = tools_.client.EachItem(
-      ApiRequest::ListUnendedPods(cluster_.ns, cluster_.label + "=" + cluster_.name),
+      ApiRequest::ListUnendedPods(cluster_.ns, cluster_.Selector()),
       [&](JsonValue item) {
         auto meta = ReadObjectMeta(item);
         if (!meta || !cluster_.Owns(*meta)) return;

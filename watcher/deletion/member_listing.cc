@@ -13,10 +13,6 @@ namespace {
 const ResourceType& ClaimType() { return *FindBuiltInByName("persistentvolumeclaims", ""); }
 const ResourceType& SetType() { return *FindBuiltInByName("statefulsets", "apps"); }
 
-bool Has(const std::vector<ResourceType>& types, const ResourceType& type) {
-  return std::find(types.begin(), types.end(), type) != types.end();
-}
-
 }  // namespace
 
 bool ClaimingSet::HasMade(const ObjectMeta& claim) const {
@@ -75,8 +71,7 @@ std::vector<ApiRequest> MemberListing::Requests(std::span<const ResourceType> ty
                                       ApiRequest::List(SetType(), cluster_.ns)};
   for (const ResourceType& type : types) {
     if (type == ClaimType() || type == SetType()) continue;
-    requests.push_back(
-        ApiRequest::ListBySelector(type, cluster_.ns, cluster_.label + "=" + cluster_.name, true));
+    requests.push_back(ApiRequest::ListBySelector(type, cluster_.ns, cluster_.Selector(), true));
   }
   return requests;
 }

@@ -79,7 +79,7 @@ Part ReadPart(const ResourceType& type, ObjectMeta meta, JsonValue item) {
 Result<std::vector<ApiRequest>, ApiError> Lists(Discovery& discovery, const ClusterId& cluster,
                                                 const Patience& patience, std::size_t& required) {
   std::vector<ApiRequest> lists;
-  const std::string selector = cluster.label + "=" + cluster.name;
+  const std::string selector = cluster.Selector();
   const auto add = [&](const ResourceType& type) {
     lists.push_back(ApiRequest::ListBySelector(type, cluster.ns, selector, false));
   };

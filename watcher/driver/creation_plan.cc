@@ -77,7 +77,7 @@ std::optional<DriverOutcome> LookUpNames(const DriverTools& tools, const Cluster
     return DriverOutcome::Of(DriverExit::kFailed, "not of the cluster " + cluster.name +
                                                       ", but there already: " + Joined(strangers) +
                                                       ": give other names, or label them " +
-                                                      cluster.label + "=" + cluster.name);
+                                                      cluster.Selector());
   }
   if (!going.empty()) {
     return DriverOutcome::Of(DriverExit::kNotReady, "still being deleted: " + Joined(going));

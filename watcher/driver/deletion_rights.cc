@@ -17,7 +17,7 @@ bool HasObjects(const DriverTools& tools, const ClusterId& cluster,
   if (type == types.end()) return false;
   bool any = false;
   const auto read = tools.client.EachItem(
-      ApiRequest::ListBySelector(*type, cluster.ns, cluster.label + "=" + cluster.name, true),
+      ApiRequest::ListBySelector(*type, cluster.ns, cluster.Selector(), true),
       [&](JsonValue) { any = true; }, tools.Reads());
   return read && any;
 }

@@ -16,10 +16,6 @@ constexpr Duration kRareInterval = std::chrono::hours(24);
 
 const ResourceType& BuiltIn(const char* plural) { return *FindBuiltInByName(plural, ""); }
 
-bool Holds(const std::vector<ResourceType>& types, const ResourceType& wanted) {
-  return std::find(types.begin(), types.end(), wanted) != types.end();
-}
-
 class Permissions {
  public:
   // A permission for any object covers the same one by name.
@@ -72,13 +68,13 @@ void AddDeletion(Permissions& permissions, const ScopeOfWork& work) {
     }
   }
   // Their claims are let go of before they are deleted.
-  const bool has_sets = Holds(work.member_types, sets) || (work.root && work.root->type == sets);
+  const bool has_sets = Has(work.member_types, sets) || (work.root && work.root->type == sets);
   if (has_sets) {
     permissions.Add("list", sets, work.ns);
     permissions.Add("patch", sets, work.ns);
     permissions.Add("list", claims, work.ns);
   }
-  const bool collects = work.volumes != Volumes::kPreserve && Holds(work.member_types, claims);
+  const bool collects = work.volumes != Volumes::kPreserve && Has(work.member_types, claims);
   if (has_sets || collects) permissions.Add("patch", claims, work.ns);
   if (!work.root) return;
   permissions.Add("list", work.root->type, work.ns);  // to count those that are abandoned at once

@@ -65,6 +65,10 @@ Result<std::vector<ResourceType>, ApiError> NamedMemberTypes(const Settings& set
   return types;
 }
 
+bool Has(const std::vector<ResourceType>& types, const ResourceType& type) {
+  return std::find(types.begin(), types.end(), type) != types.end();
+}
+
 std::vector<std::string> MemberKindNames(const Settings& settings) {
   if (!settings.resources.empty()) return settings.resources;
   std::vector<std::string> kinds(std::begin(kBuiltInMembers), std::end(kBuiltInMembers));

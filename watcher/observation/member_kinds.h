@@ -15,6 +15,7 @@ struct MemberKinds {
   std::vector<std::string> not_served;  // kinds of --resources: "widgets.example.com"
   std::vector<ApiError> errors;         // why it isn't known whether others are served
 };
+bool Has(const std::vector<ResourceType>& types, const ResourceType& type);
 // Returns their names, "rayclusters.ray.io": the built-in list, or that of `--resources`.
 std::vector<std::string> MemberKindNames(const Settings& settings);
 // Returns the served ones, as far as the list of groups names theirs.

@@ -195,7 +195,6 @@ OwnerOfCluster Observer::OwnerOf(const Snapshot& snapshot) const {
 }
 
 OtherDrivers Observer::FindOtherDrivers(const Snapshot& snapshot, const std::stop_token& stop) {
-  if (snapshot.others) return *snapshot.others;
   const auto reads = std::make_shared<LookReads>(clock_, kFreshEvidence);
   return FindOtherDrivers(snapshot, Patience::OfLook(reads, stop), {});
 }

@@ -55,9 +55,9 @@ class Observer {
   // moment.
   Snapshot SureLook(const std::stop_token& stop, OtherDriversToo others = OtherDriversToo::kNo);
 
-  // Looks for other drivers that use the cluster of `snapshot`, which has a cluster, unless that
-  // look did. Unknown as well if the owner is no longer as `snapshot` has it. Where nobody has
-  // condemned the cluster yet, all other members are looked at too.
+  // Looks for other drivers that use the cluster of `snapshot`, which has a cluster: first for the
+  // one that was last found. Unknown as well if the owner is no longer as `snapshot` has it. All
+  // other members are looked at too.
   OtherDrivers FindOtherDrivers(const Snapshot& snapshot, const std::stop_token& stop);
   // The same with the patience of a look. `beside` is read ahead side by side with it, for the
   // caller, who needs it next.

@@ -67,7 +67,7 @@ AnnotationChanges WithoutProtocolMarks();  // takes off the phase, the reason, w
 std::string StepsMark(const std::set<std::string>& done);
 
 // Marks a claim for `sweep`, which leaves it until `after`, and as long as a root carries the label
-// of `cluster` ("oshinko-cluster=bob"). They count only beside the claim's own UID, as every mark.
+// of `cluster` ("bob"). They count only beside the claim's own UID, as every mark.
 AnnotationChanges CollectMarks(WallTime after, const std::string& cluster);
 // Takes them off.
 AnnotationChanges WithoutCollectMarks();

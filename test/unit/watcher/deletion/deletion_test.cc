@@ -586,7 +586,6 @@ TEST_F(DeletionTest, AKindThatCannotBeListedUntilTheDeadlineIsNamedInAWarning) {
   EXPECT_NE(LastWord().find("services"), std::string::npos) << LastWord();
 }
 
-// Each list shows one that nobody has sent yet.
 // No delete is accepted meanwhile, so each pass behind the deadline has evidence of its own.
 TEST_F(DeletionTest, AlsoWhereTheRootIsAllThereIs) {
   Delete(kMaps + std::string("/spark-config"));
@@ -595,6 +594,7 @@ TEST_F(DeletionTest, AlsoWhereTheRootIsAllThereIs) {
   EXPECT_FALSE(Exists(kRoot));
 }
 
+// Each list shows one that nobody has sent yet.
 TEST_F(DeletionTest, WhatAControllerMakesAgainEachTimeHoldsTheRootUpUntilTheDeadline) {
   MakeService("s");
   kubernetes_.on_answer = [&](const Request& request, const User&, Response&) {
@@ -783,7 +783,6 @@ TEST_F(DeletionTest, IsSaidOnceTheClustersPodsAreGone) {
   EXPECT_NE(LastWord(), "");
 }
 
-// Our own pod's end is not to be waited for: who would say it?
 TEST_F(DeletionTest, ANewClusterOfItsNameIsNotWaitedFor) {
   until_ = Until::kAllGone;
   StartWatcher();
@@ -837,6 +836,7 @@ TEST_F(DeletionTest, NorForARootThatIsItsPod) {
   EXPECT_NE(Notes().find("ClusterDeleted"), std::string::npos);
 }
 
+// Our own pod's end is not to be waited for: who would say it?
 TEST_F(DeletionTest, OurOwnPodIsNotWaitedForOnceTheRootIsGone) {
   Patch("/api/v1/namespaces/lab/pods/" + NameOfPod(),
         R"({"metadata":{"finalizers":["example.com/held"]}})");

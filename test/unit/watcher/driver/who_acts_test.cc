@@ -21,7 +21,7 @@ class WhoActsTest : public DriverLab {
 };
 
 TEST_F(WhoActsTest, APodIsThatPodAndNoLaterOneOfItsName) {
-  const std::string pod = NameOfPod("bob");
+  const std::string pod = NameOfPod();
   const Actor actor = Acts({{"POD_NAME", pod}, {"POD_NAMESPACE", "lab"}});
   EXPECT_EQ(actor.id.pod, pod);
   EXPECT_EQ(actor.id.uid, ObjectUid("/api/v1/namespaces/lab/pods/" + pod));
@@ -47,7 +47,7 @@ TEST_F(WhoActsTest, APodThatCannotBeReadIsACommandAndIsSaid) {
   const Actor missing = Acts({{"POD_NAME", "none"}});
   EXPECT_EQ(missing.id.pod, "cli");
   EXPECT_NE(missing.warning.find("POD_NAME is none"), std::string::npos) << missing.warning;
-  const std::string pod = NameOfPod("bob");
+  const std::string pod = NameOfPod();
   Refuse("GET", "/pods/", 403);
   const Actor refused = Acts({{"POD_NAME", pod}});
   EXPECT_EQ(refused.id.pod, "cli");
