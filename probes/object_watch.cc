@@ -48,7 +48,7 @@ bool ObjectWatch::IsAsNew(const std::string& resource_version) const {
   return shown_.empty() || IsNoLaterVersion(shown_, resource_version);
 }
 
-// What a server shows that lags behind another, or counts anew, makes no read new enough.
+// What a server shows that lags behind another, or counts from the start, makes no read new enough.
 void ObjectWatch::NoteShown(const std::string& version) {
   const bool is_later = shown_.empty() || IsNoLaterVersion(shown_, version);
   shown_ = is_later ? version : WatchStream::kNoVersion;
@@ -148,7 +148,7 @@ bool ObjectWatch::Read(const std::stop_token& stop) {
   if (item.Exists()) fingerprint_ = Fingerprint(item, object_.metadata_only);
   const auto version = item["metadata"]["resourceVersion"].AsString();
   NoteShown(std::string(version.value_or(version_)));
-  // The server's versions may have begun anew.
+  // The server's versions may have begun again.
   known_.clear();
   // What has changed since it was last read will not show any more.
   if (seen_.empty() || version != seen_) changed_ = true;

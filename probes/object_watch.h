@@ -18,7 +18,7 @@ class ObjectWatch {
  public:
   enum class Restart {
     kClosed,   // the server ended it, as it does after half an hour or more
-    kExpired,  // 410: it has to begin anew
+    kExpired,  // 410: it has to begin again
     kStalled,  // neither an event nor a bookmark came
     kError,    // it was refused, broke, or said what is no event
   };

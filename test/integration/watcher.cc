@@ -85,6 +85,7 @@ double Watcher::Polls(const std::string& outcome) {
 double Watcher::Requests() { return Metric("rest_client_requests_total"); }
 
 std::string Watcher::Verdict() {
+  if (Polls() == 0) return "";
   const HttpResult metrics = Fetch("/metrics");
   if (!metrics || metrics->status != 200) return "";
   const std::string name = "cluster_watcher_verdict";

@@ -22,7 +22,7 @@ class Watcher {
   double Metric(const std::string& series);
   double Polls(const std::string& outcome = "");  // empty: any outcome
   double Requests();                              // to the API server
-  std::string Verdict();                          // "keep: active"
+  std::string Verdict();                          // "keep: active"; "": none was made yet
   std::string Phase();                            // "deleting"
 
   int Port() const;                     // of metrics and health; 0: not listening yet

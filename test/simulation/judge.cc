@@ -276,7 +276,7 @@ void Judge::CheckRootIsLast(const Exchange& exchange) {
   std::erase_if(to_be_named_, [&](const ToBeNamed& one) {
     return (*exchanges_)[one.number].by->life == exchange.by->life;
   });
-  // Members created after the last listing don't count.
+  // What was created, or became a member, after the last listing doesn't count.
   if (exchange.by->life == last_life_to_delete_root_) return;
   last_life_to_delete_root_ = exchange.by->life;
   const ObjectPtr root = world_.Root();
@@ -293,15 +293,10 @@ void Judge::CheckRootIsLast(const Exchange& exchange) {
       return one.Is(HttpMethod::kGet) && Contains(one.request.target, list);
     });
     if (asked == nullptr || !IsMemberKind(plural)) continue;
-    const WallTime listed =
-        world_.clock().WallNow() -
-        std::chrono::duration_cast<WallTime::duration>(timeline_.Now() - asked->sent);
+    const std::uint64_t listed = world_.kubernetes().GetStore().VersionBefore(
+        std::chrono::ceil<Duration>(timeline_.Now() - asked->sent));
     for (const ObjectPtr& object : world_.All(group, plural)) {
-      if (!IsToGo(*object)) continue;
-      const auto created =
-          TimeOf(std::string(TextOf(Find(object->body, "metadata", "creationTimestamp"))));
-      const auto skew = plan.skew < Duration(0) ? -plan.skew : plan.skew;
-      if (created && *created + seconds(1) + skew > listed) continue;
+      if (!IsToGo(*object) || object->version > listed) continue;
       return Break("5, the master root last",
                    std::string(plural) + " " + object->name + " is still there");
     }

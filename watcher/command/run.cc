@@ -164,7 +164,7 @@ class Runner {
     return NameOfItsCluster(tools, {client, discovery, tools.clock, tools.stop}, *options_.app,
                             cluster.ns, cluster.label);
   }
-  // Makes the session anew, about the cluster as far as it is known.
+  // Makes the session again, about the cluster as far as it is known.
   std::optional<int> Connect(const std::stop_token& stop) {
     Invocation of_cluster = invocation_;
     of_cluster.cluster = options_.cluster.name;

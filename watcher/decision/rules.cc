@@ -266,7 +266,7 @@ const char* Decision::remedy() const {
       return "it is kept until that time, until the annotation is taken off, or until the policy "
              "that is named, such as the brake, is released";
     case Reason::kUnknown:
-      return "it is kept until what is named can be read; the confirmations begin anew then";
+      return "it is kept until what is named can be read; the confirmations begin again then";
     case Reason::kAmbiguous:
       return "it is kept until the cluster has one master root that nothing else controls, and "
              "neither another of its roots nor a rollout under way names another driver";
@@ -289,7 +289,7 @@ const char* Decision::remedy() const {
       return "to keep it, let the driver run again, or annotate the namespace with "
              "cluster-watcher/hold-until";
     case Reason::kCompleted:
-      return "to keep it, start the driver anew, or annotate the namespace with "
+      return "to keep it, start the driver again, or annotate the namespace with "
              "cluster-watcher/hold-until";
     case Reason::kAsked:
       return "nothing keeps it but the brake";

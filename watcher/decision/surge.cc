@@ -21,7 +21,7 @@ void Surge::Add(Reason reason, bool first, WallTime now, std::optional<WallTime>
   completed_ = completed_ || reason == Reason::kCompleted;
 }
 
-// A watcher that was restarted, or couldn't see for a while, has written its mark anew; the others
+// A watcher that was restarted, or couldn't see for a while, has written its mark again; the others
 // of the surge haven't.
 bool Surge::IsBeside(WallTime marked) const {
   return since_ && (IsAtOnce(marked, *since_) || (earlier_ && IsAtOnce(marked, *earlier_)));

@@ -19,7 +19,7 @@ constexpr Duration kSureInterval = std::chrono::minutes(10);
 // While the owner and the root are watched, what an event that got lost may cost.
 constexpr Duration kRareInterval = std::chrono::hours(1);
 // An API server that is away is asked ever more seldom, but as often as this. When it is back all
-// ask for everything anew, and must not keep it from coming up.
+// ask for everything again, and must not keep it from coming up.
 constexpr Duration kAwayInterval = std::chrono::seconds(30);
 constexpr int kLeastOfAwayInterval = 50;  // hundredths: those who noticed at once get out of step
 constexpr Duration kLongestAskedWait = std::chrono::minutes(1);
@@ -39,7 +39,7 @@ bool IsTheSameOnceGone(const OwnerSight& sight, const OwnerFields& before) {
          (has_runs || now.pod_selector == before.pod_selector);
 }
 
-// Whether a verdict is likely to last, and needn't be made anew at each poll.
+// Whether a verdict is likely to last, and needn't be made again at each poll.
 bool MayLast(Reason reason) {
   switch (reason) {
     case Reason::kHeld:
