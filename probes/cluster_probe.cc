@@ -27,18 +27,22 @@ bool IsAlwaysBelow(const KubeObject& object, const ResourceType& controller) {
          (object.type->kind == "ReplicationController" && controller.kind == "DeploymentConfig");
 }
 
-bool IsMadeByWorkload(const ObjectMeta& pod) {
-  const OwnerReference* controller = pod.Controller();
-  const ResourceType* type = controller == nullptr
-                                 ? nullptr
-                                 : FindBuiltInByKind(controller->api_version, controller->kind);
-  return type != nullptr && IsWorkload(*type);
+ApiRequest MemberRequest(const ResourceType& type, const ClusterId& cluster) {
+  return ApiRequest::ListBySelector(type, cluster.ns, cluster.Selector(), true);
 }
 
-ApiRequest ListRequest(const ResourceType& type, const ClusterId& cluster, bool as_makers) {
-  const std::string selector = cluster.Selector();
-  if (as_makers && IsPod(type)) return ApiRequest::ListUnendedPods(cluster.ns, selector);
-  return ApiRequest::ListBySelector(type, cluster.ns, selector, !as_makers);
+// Whether there is a pod that may have a watcher's container which neither its metadata nor a pod
+// template that was listed tells of.
+bool HasUntoldPods(const ClusterListing& listing) {
+  std::set<std::string_view> told;
+  for (const KubeObject& object : listing.objects) {
+    if (IsWorkload(object.type) && !IsPod(object.type)) told.insert(object.meta.uid);
+  }
+  return std::any_of(listing.objects.begin(), listing.objects.end(), [&](const auto& object) {
+    if (!IsPod(object.type)) return false;
+    const OwnerReference* controller = object.meta.Controller();
+    return controller == nullptr || !told.contains(controller->uid);
+  });
 }
 
 Unexpected<ApiError> Problem(ApiFailure failure, const KubeObject& object, std::string why) {
@@ -121,7 +125,7 @@ std::vector<ApiRequest> ClusterProbe::MakerRequests(std::span<const ResourceType
   std::vector<ApiRequest> requests;
   for (const ResourceType& known : types) {
     auto type = discovery_.Resolve(known, patience);
-    if (type && *type) requests.push_back(ListRequest(**type, cluster, true));
+    if (type && *type) requests.push_back(MakerRequest(**type, cluster));
   }
   return requests;
 }
@@ -147,37 +151,22 @@ void ClusterProbe::EachMember(std::span<const ResourceType> types, const Cluster
 std::vector<ApiRequest> ClusterProbe::MemberRequests(std::span<const ResourceType> types,
                                                      const ClusterId& cluster) {
   std::vector<ApiRequest> requests;
-  for (const ResourceType& type : types) requests.push_back(ListRequest(type, cluster, false));
+  for (const ResourceType& type : types) requests.push_back(MemberRequest(type, cluster));
   return requests;
+}
+
+ApiRequest ClusterProbe::MakerRequest(const ResourceType& type, const ClusterId& cluster) const {
+  const std::string selector = cluster.Selector();
+  return IsPod(type) ? ApiRequest::ListUnendedPods(cluster.ns, selector, !reads_whole_pods_)
+                     : ApiRequest::ListBySelector(type, cluster.ns, selector, false);
 }
 
 ClusterListing ClusterProbe::ListMakers(std::span<const ResourceType> types,
                                         const ClusterId& cluster, const Patience& patience) {
   ClusterListing listing = ListAll(types, cluster, true, kReadsSideBySide, patience);
-  ReadUntold(listing, cluster, patience);
-  return listing;
-}
-
-// A container that nobody injected is seen in the pod alone, unless the pod is made from a template
-// that was read. In one list: there may be thousands.
-void ClusterProbe::ReadUntold(ClusterListing& listing, const ClusterId& cluster,
-                              const Patience& patience) {
-  const auto& objects = listing.objects;
-  const auto is_untold = [&](const KubeObject& object) {
-    return IsPod(object.type) && !listing.masters.contains(object.meta.uid) &&
-           !IsMadeByWorkload(object.meta);
-  };
-  if (std::none_of(objects.begin(), objects.end(), is_untold)) return;
-  const ResourceType& pods = *FindBuiltInByName("pods", "");
-  const auto read = client_.EachItem(
-      ApiRequest::ListUnendedPods(cluster.ns, cluster.Selector(), false),
-      [&](JsonValue pod) {
-        const auto meta = ReadObjectMeta(pod);
-        const bool is_ours = meta && !IsMadeByWorkload(*meta);
-        if (is_ours && IsMaster(pods, pod)) listing.masters.insert(meta->uid);
-      },
-      patience);
-  if (!read) listing.failed.push_back(read.error());
+  const bool had_whole = std::exchange(reads_whole_pods_, HasUntoldPods(listing));
+  if (had_whole || !reads_whole_pods_) return listing;
+  return ListAll(types, cluster, true, kReadsSideBySide, patience);
 }
 
 ClusterListing ClusterProbe::ListAll(std::span<const ResourceType> types, const ClusterId& cluster,
@@ -190,7 +179,8 @@ ClusterListing ClusterProbe::ListAll(std::span<const ResourceType> types, const 
     if (!type) {
       listing.failed.push_back(std::move(type).error());
     } else if (*type) {
-      requests.push_back(ListRequest(**type, cluster, as_makers));
+      requests.push_back(as_makers ? MakerRequest(**type, cluster)
+                                   : MemberRequest(**type, cluster));
     }
   }
   std::vector<Shared<ResourceType>> listed;

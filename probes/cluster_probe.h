@@ -19,6 +19,7 @@
 namespace cluster_watcher {
 
 // Oshinko's labels; how it labels masters is in masters.h.
+inline constexpr char kDefaultClusterLabel[] = "oshinko-cluster";
 inline constexpr char kEphemeralLabel[] = "ephemeral";
 inline constexpr char kUsesClusterLabel[] = "uses-oshinko-cluster";
 
@@ -89,7 +90,8 @@ class ClusterProbe {
 
   // Lists what of the cluster can be a master, or belong to one: pods that haven't ended, by their
   // metadata, and objects of the kinds `types`, whole, but keeps no more of them than List does.
-  // Pods are listed whole too where one is made by nothing of which the pod template is known.
+  // Pods are listed whole too, and from then on, where one is made by nothing that was listed: its
+  // containers may be nowhere else.
   ClusterListing ListMakers(std::span<const ResourceType> types, const ClusterId& cluster,
                             const Patience& patience);
   // Returns the requests with which ListMakers begins, as far as it is known what is served.
@@ -121,7 +123,7 @@ class ClusterProbe {
                                               JsonDocument* whole);
   Result<bool, ApiError> IsControlledBy(KubeObject object, const std::string& uid,
                                         const Patience& patience);
-  void ReadUntold(ClusterListing& listing, const ClusterId& cluster, const Patience& patience);
+  ApiRequest MakerRequest(const ResourceType& type, const ClusterId& cluster) const;
   struct DriverSearch {
     const ClusterId& cluster;
     const OwnerOfCluster& owner;
@@ -137,6 +139,7 @@ class ClusterProbe {
   Discovery& discovery_;
   OwnerReader reader_;
   std::optional<KubeObject> last_user_;
+  bool reads_whole_pods_ = false;  // as the last list was found to need
 };
 
 }  // namespace cluster_watcher

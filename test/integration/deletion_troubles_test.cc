@@ -33,6 +33,7 @@ TEST_F(DeletionTroubles, WhatTheAccountMayNotDeleteIsLeftAtTheDeadlineAndNamed) 
   EXPECT_GE(
       watcher.Metric("cluster_watcher_deletes_total{resource=\"services\",result=\"forbidden\"}"),
       2);
+  EXPECT_EQ(watcher.Metric("cluster_watcher_members{state=\"remaining\"}"), 2) << "an alert";
   const auto notes = Told("ClusterDeleted");
   ASSERT_EQ(notes.size(), 1u);
   for (const char* left : {"service/spark:", "service/spark-ui:"}) {

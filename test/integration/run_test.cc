@@ -184,6 +184,7 @@ TEST_F(RunCommand, ExitCodesAreAShells) {
   EXPECT_EQ(ExitOf(RunProgram({"--cluster=spark", "--", "/etc/passwd"})), 126);
   EXPECT_TRUE(HasCluster()) << "the application has not run";
   EXPECT_EQ(ExitOf(RunProgram({"--cluster=Spark!", "--on-failure=x", "--", "true"})), 125);
+  EXPECT_EQ(ExitOf(RunProgram({"--cluster=", "--", "true"})), 125) << "an empty variable";
 }
 
 TEST_F(RunCommand, AFailureKeepsItWhereThatIsAsked) {

@@ -46,7 +46,8 @@ void AddConnection(Flags& flags) {
     flag.is_own = false;
     if (flag.name == "namespace") {
       flag.help =
-          "the cluster's; without it $POD_NAMESPACE, else the kubeconfig context's, else default";
+          "the cluster's; without it $POD_NAMESPACE, else the kubeconfig context's, else the "
+          "service account's, else default";
     }
     flags.push_back(std::move(flag));
   }
@@ -314,7 +315,8 @@ CommandDescription Sweep() {
           "One pass, for a CronJob. It leaves alone each cluster in whose master pod a watcher "
           "runs, and\ntreats the others as a watcher would: rules, confirmations over the grace "
           "period, holds, surge\nand brake. So it takes minutes where anything is abandoned. A "
-          "cluster without a master\nis named, and kept: \"cluster-watcher delete NAME\" ends it.\n",
+          "cluster without a master\nis named, and kept: \"cluster-watcher delete NAME\" ends "
+          "it.\n",
       .ending =
           "\nExit codes:\n"
           "  0      done\n"

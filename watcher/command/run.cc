@@ -64,7 +64,8 @@ Options ReadOptions(const Invocation& invocation, const Environment& environment
     options.cluster = {*given, std::string("$") + variable};
   }
   const NamedCluster& cluster = options.cluster;
-  if (!cluster.name.empty() && !IsDnsLabel(cluster.name)) {
+  const bool is_given = flag != invocation.flags.end() || !cluster.name.empty();
+  if (is_given && !IsDnsLabel(cluster.name)) {
     errors.push_back("the cluster " + Quoted(cluster.name) + " of " + cluster.source +
                      " can't be the name of objects: give a DNS label, at most 63 of a-z, 0-9 and "
                      "-");

@@ -1,5 +1,7 @@
 #include "watcher/command/session.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace cluster_watcher {
@@ -62,6 +64,12 @@ Session MakeSession(const Invocation& invocation, const Environment& environment
       !is_watch && (invocation.command != Command::kCheck || !invocation.cluster.empty());
   session.settings = ResolveSettings(flags, environment, {});
   session.errors = session.settings.errors;
+  // No pod's verdict says so.
+  constexpr Command kDeleting[] = {Command::kDelete, Command::kSweep, Command::kRun};
+  if (std::count(std::begin(kDeleting), std::end(kDeleting), invocation.command) > 0) {
+    const auto& others = session.settings.annotation_errors;
+    session.errors.insert(session.errors.end(), others.begin(), others.end());
+  }
   Settings& settings = session.settings.settings;
   if (by_cluster) {
     settings.pod.clear();

@@ -147,9 +147,8 @@ ApiRequest Deletes::CollectionRequest(const KubeObject& claim,
 bool Deletes::MarkForCollection(const KubeObjects& claims) {
   bool all = true;
   for (const KubeObject& claim : claims) {
-    auto answer =
-        tools_.client.Do(CollectionRequest(claim, CollectMarks(collect_after_, cluster_.name)),
-                         Patience::While(may_send_));
+    auto answer = tools_.client.Do(CollectionRequest(claim, CollectMarks(collect_after_, cluster_)),
+                                   Patience::While(may_send_));
     if (answer) {
       tools_.log.info("{} is marked for collection", claim.Describe());
     } else {

@@ -123,13 +123,17 @@ Deletion::Outcome Deletion::RunPasses(MonotonicTime deadline, bool with_root) {
     // Nothing goes as long as the root may have to stay.
     const bool may_begin =
         (root_held == nullptr || !IsWhole()) && (!read_other_master_ || is_closed_ || late);
-    const std::size_t remaining = may_begin ? SendDue(late) : 1;
+    if (late) ++late_passes_;
+    // What fails past the deadline too is treated as what may not be read.
+    const bool is_known =
+        (prepared_->complete || late_passes_ >= kLeastLatePasses) && !prepared_->survivors.unknown;
+    const std::size_t remaining = may_begin ? SendDue(is_known, late) : 1;
     policy_ = deletes_.TakePolicy();
     if (!policy_.empty()) return Outcome::kHeld;
     pace_.Note(remaining);
-    if (late) ++late_passes_;
-    const bool is_sure = prepared_->complete || late_passes_ >= kLeastLatePasses;
-    const bool is_over = remaining == 0 && is_sure && root_read_ && !prepared_->survivors.unknown;
+    // A list from before the last look is good for the first deletes only.
+    const bool is_current = !is_list_old_ || IsWhole();
+    const bool is_over = remaining == 0 && is_known && is_current && root_read_;
     if (is_over) NameLeft(late);
     if (is_over && !with_root) return Outcome::kDone;
     if (is_over && root_held == nullptr && SendRoot()) return Outcome::kDone;
@@ -152,7 +156,6 @@ Deletion::Prepared Deletion::List(bool late) {
   prepared.survivors = survivors_.Find(listed, has_root ? &root_.object() : nullptr, memory_, late);
   if (prepared.survivors.unknown) warn_once_(prepared.survivors.unknown->message);
   prepared.complete = listed.complete;
-  prepared.is_blind = listed.any_fails_in_passing;
   prepared.failed = std::move(listed.failed);
   KubeObjects objects = std::move(listed.objects);
   const auto add = [&](KubeObject claim) {
@@ -301,11 +304,9 @@ bool Deletion::IsDue(const KubeObject& object, bool late) const {
   return accepted && tools_.clock.Now() - *accepted >= kLeftoverPatience;
 }
 
-std::size_t Deletion::SendDue(bool late) {
+std::size_t Deletion::SendDue(bool is_known, bool late) {
   const MemberPass& members = prepared_->members;
-  // What fails past the deadline too is treated as what may not be read.
-  const bool is_blind = prepared_->survivors.unknown || (prepared_->is_blind && !late);
-  if (!is_blind) {
+  if (is_known) {
     const auto stays = [this](const KubeObject& object) {
       const HeldBack* held = WhyHeldBack(object);
       return held != nullptr && !held->may_pass;
@@ -344,6 +345,10 @@ std::size_t Deletion::SendDue(bool late) {
   return remaining;
 }
 
+void Deletion::NameForbidden(const KubeObject& object) {
+  overdue_.push_back(object.Describe() + ": it may not be deleted");
+}
+
 void Deletion::NameLeft(bool late) {
   overdue_.clear();
   for (const auto* group : {&prepared_->members.to_delete, &prepared_->members.leftovers}) {
@@ -352,7 +357,7 @@ void Deletion::NameLeft(bool late) {
       if (held != nullptr) {
         overdue_.push_back(object.Describe() + ": " + held->why);
       } else if (IsForbidden(object)) {
-        overdue_.push_back(object.Describe() + ": it may not be deleted");
+        NameForbidden(object);
       } else if (late) {
         overdue_.push_back(object.Describe() + ": not gone by the deadline");
       }
@@ -383,6 +388,9 @@ bool Deletion::SendRoot() {
   const bool all = deletes_.Send(due, Propagation());
   policy_ = deletes_.TakePolicy();
   if (!all || !policy_.empty()) return false;
+  for (const KubeObject* object : due) {
+    if (IsForbidden(*object)) NameForbidden(*object);
+  }
   // It is read and sent again at once where it has changed, or that fails in passing.
   for (int sends = 1; !deletes_.Send({&root_.object()}, Propagation()); ++sends) {
     if (sends == kMostRootSends) break;
@@ -496,7 +504,8 @@ bool Deletion::IsAllGone() {
   std::vector<std::string> names;
   for (const auto* group : {&members.to_delete, &members.leftovers, &members.last}) {
     for (const KubeObject& object : *group) {
-      if (WhyHeldBack(object) == nullptr) names.push_back(object.Describe());
+      // Nobody deletes what isn't terminating by now.
+      if (object.meta.deleting) names.push_back(object.Describe());
     }
   }
   if (!names.empty()) tools_.log.info("waiting for {}", Joined(names));
@@ -542,7 +551,7 @@ DeletionReport Deletion::Report() const {
   report.left = listing_.skipped();
   report.left.insert(report.left.end(), left_.begin(), left_.end());
   report.left.insert(report.left.end(), overdue_.begin(), overdue_.end());
-  report.overdue = !overdue_.empty();
+  report.overdue = overdue_.size();
   report.root_deleted = deletes_.AcceptedAt(as_seen_.meta.uid).has_value();
   return report;
 }

@@ -91,9 +91,8 @@ class Deletion {
   struct Prepared {
     MemberPass members;
     Survivors::Found survivors;
-    KubeObjects used_again;  // claims that stay, marked since an earlier deletion
-    bool complete;
-    bool is_blind;  // a kind fails in passing to be listed: what of it must survive?
+    KubeObjects used_again;           // claims that stay, marked since an earlier deletion
+    bool complete;                    // false: a kind could not be listed: what of it must survive?
     std::vector<std::string> failed;  // why kinds could not be listed
   };
 
@@ -116,8 +115,9 @@ class Deletion {
   // Whether it may not be deleted, or what controls it may not: that would make it again.
   bool IsForbidden(const KubeObject& object) const;
   bool IsDue(const KubeObject& object, bool late) const;
-  // Sends what is due. How many members are still waited for.
-  std::size_t SendDue(bool late);
+  // Sends what is due, if it is known what must survive. How many members are still waited for.
+  std::size_t SendDue(bool is_known, bool late);
+  void NameForbidden(const KubeObject& object);
   // Names what is left at the end, and while that is tried beyond the deadline.
   void NameLeft(bool late);
   void SayWhatRemains();

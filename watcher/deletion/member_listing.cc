@@ -128,7 +128,6 @@ void MemberListing::NoteKinds(const MemberKinds& kinds, const std::vector<ApiReq
     // Whoever leaves a kind out leaves it out of a Role, too.
     if (is_forbidden && !tells_of_claims && !Has(kinds.types, type)) continue;
     warn_once_(error.message);
-    listed.any_fails_in_passing |= !is_forbidden;
     if (tells_of_claims && (!listed.claims_problem || IsTransient(error.failure))) {
       listed.claims_problem = error;
     }

@@ -38,9 +38,8 @@ class MemberListing {
     KubeObjects claims;  // that have a label of a cluster, an owner or a StatefulSet
     std::vector<ClaimingSet> sets;
     std::optional<ApiError> claims_problem;  // why claims or StatefulSets could not be listed
-    bool any_fails_in_passing = false;
-    bool complete = true;             // false: a kind could not be listed this time
-    std::vector<std::string> failed;  // why kinds could not be listed this time
+    bool complete = true;                    // false: a kind could not be listed this time
+    std::vector<std::string> failed;         // why kinds could not be listed this time
   };
 
   MemberListing(const Tools& tools, WarnOnce& warn_once, ClusterId cluster);

@@ -429,7 +429,8 @@ Reaper::Outcome Reaper::End(const Case& of, const DeletionOrder& condemned, Dele
     case Deletion::Outcome::kKept:
       return spare(Refusal::kHold, "the master root is annotated cluster-watcher/keep");
     case Deletion::Outcome::kRootMustStay:
-      return spare(Refusal::kUnknown, "the master root stays: " + deletion.root_held_back());
+      given_up_ = "the master root stays: " + deletion.root_held_back();
+      return spare(Refusal::kUnknown, given_up_);
     case Deletion::Outcome::kReplaced:
       return ends(Refusal::kUidChanged, "another object has the master root's name");
     case Deletion::Outcome::kRootGone:
@@ -465,7 +466,8 @@ void Reaper::TellEnd(const Deletion& deletion, const DeletionOrder& condemned,
     tools_.metrics.SetDeletionDeadline(std::nullopt);
     tools_.metrics.SetDeletionDue(std::nullopt);
     tools_.metrics.SetConfirmations(0);
-    tools_.metrics.SetMembers(static_cast<std::int64_t>(report.found), 0);
+    tools_.metrics.SetMembers(static_cast<std::int64_t>(report.found),
+                              static_cast<std::int64_t>(report.overdue));
     tools_.metrics.SetPhase(ToString(Phase::kDone));
   }
   announcer_.Deleted(condemned.look, condemned.marks.reason, report);

@@ -75,7 +75,7 @@ class Deleter {
     DriverOutcome outcome = DeleteWhole();
     if (IsStopped() && last_) work_.reaper.TakeMarksOff(work_.me, *last_->root, true);
     if (seen_deleting_ && request_.waits && outcome.exit == DriverExit::kDone) AwaitGone(outcome);
-    if (!passed_over_.empty()) outcome.warnings.push_back("passed over: " + passed_over_);
+    if (!passed_over_.empty()) outcome.warnings.push_back(PassedOver(passed_over_));
     return outcome;
   }
 
@@ -192,6 +192,7 @@ class Deleter {
       case Reaper::Outcome::kSpared:
         break;
     }
+    if (!work_.reaper.given_up().empty()) return Failed(work_.reaper.given_up());
     return work_.reaper.is_refused_by_policy() ? RefusedByPolicy(look, decision) : std::nullopt;
   }
 

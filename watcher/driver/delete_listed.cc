@@ -11,6 +11,7 @@
 #include "watcher/driver/cluster_view.h"
 #include "watcher/driver/deletion_rights.h"
 #include "watcher/driver/who_acts.h"
+#include "watcher/observation/holds.h"
 #include "watcher/protocol/member_annotations.h"
 
 namespace cluster_watcher {
@@ -53,6 +54,26 @@ std::set<std::string> OwnersAmong(const KubeObjects& objects) {
   return uids;
 }
 
+// What holds it, which a person passes over.
+std::optional<std::string> FindHold(const DeletionWork& work, const ClusterId& cluster,
+                                    const KubeObjects& objects) {
+  Facts facts;
+  facts.now = work.tools.clock.WallNow();
+  const auto note = [&](const std::string& where, const ObjectMeta& meta) {
+    if (auto hold = HoldOn(where, meta.annotations())) facts.holds.push_back(*std::move(hold));
+  };
+  const auto ns = work.tools.client.Do(
+      ApiRequest::GetMetadata(*FindBuiltInByName("namespaces", ""), "", cluster.ns),
+      work.driver.Reads());
+  if (ns) {
+    facts.server_time = ns->server_time;
+    if (const auto meta = ReadObjectMeta(ns->document.root()))
+      note("namespace " + cluster.ns, *meta);
+  }
+  for (const KubeObject& object : objects) note(object.Describe(), object.meta);
+  return WhatHolds(facts);
+}
+
 // The masters that there are, sorted.
 Result<std::set<std::string>, ApiError> MastersNow(const DeletionWork& work,
                                                    const ClusterId& cluster) {
@@ -66,6 +87,8 @@ Result<std::set<std::string>, ApiError> MastersNow(const DeletionWork& work,
 }
 
 }  // namespace
+
+std::string PassedOver(const std::string& hold) { return "passed over: " + hold; }
 
 DriverOutcome DeleteListed(const DeletionWork& work, const ClusterId& cluster) {
   const std::string name = "cluster " + cluster.name;
@@ -92,6 +115,7 @@ DriverOutcome DeleteListed(const DeletionWork& work, const ClusterId& cluster) {
     for (const KubeObject& object : listed.objects) names.push_back(object.Describe());
     return DriverOutcome::Said("dry run: " + name + " would be deleted: " + Joined(names));
   }
+  const auto passed_over = FindHold(work, cluster, listed.objects);
   order.marks.reason = ToString(Reason::kAsked);
   order.marks.condemned_by = work.me;
   Snapshot told = order.look;
@@ -119,6 +143,7 @@ DriverOutcome DeleteListed(const DeletionWork& work, const ClusterId& cluster) {
   if (outcome == Deletion::Outcome::kNewMaster) said.error += ": it has a new master";
   if (!deletion.policy().empty()) said.error += ": " + deletion.policy();
   said.warnings = report.left;
+  if (passed_over) said.warnings.push_back(PassedOver(*passed_over));
   return said;
 }
 

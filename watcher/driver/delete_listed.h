@@ -9,6 +9,9 @@ namespace cluster_watcher {
 // Deletes what carries the cluster's label now, by its UIDs, but for owners that the cluster's
 // objects name. Ends where there is a master that wasn't there: that is somebody's new cluster.
 // kFailed: there is no such cluster, it changes, or not all of it could be deleted.
+// Warns whose hold it passed over.
 DriverOutcome DeleteListed(const DeletionWork& work, const ClusterId& cluster);
+// Warns of a hold that a person's delete passed over: "namespace lab is held until …".
+std::string PassedOver(const std::string& hold);
 
 }  // namespace cluster_watcher

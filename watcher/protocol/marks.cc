@@ -189,8 +189,17 @@ std::string StepsMark(const std::set<std::string>& done) {
   return list.EndArray().Text();
 }
 
-AnnotationChanges CollectMarks(WallTime after, const std::string& cluster) {
-  return {{annotation::kCollectAfter, FormatTime(after)}, {annotation::kCollectOf, cluster}};
+// The name alone is that of a cluster of the default label: a sweep's own may be another.
+AnnotationChanges CollectMarks(WallTime after, const ClusterId& cluster) {
+  const bool is_default = cluster.label == kDefaultClusterLabel;
+  return {{annotation::kCollectAfter, FormatTime(after)},
+          {annotation::kCollectOf, is_default ? cluster.name : cluster.Selector()}};
+}
+
+std::string CollectedOf(const ObjectMeta& claim) {
+  const std::string of = claim.Annotation(annotation::kCollectOf).value_or("");
+  const bool is_name = !of.empty() && of.find('=') == std::string::npos;
+  return is_name ? ClusterId{"", kDefaultClusterLabel, of}.Selector() : of;
 }
 
 AnnotationChanges WithoutCollectMarks() {

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "probes/base/clock.h"
+#include "probes/cluster_probe.h"
 #include "probes/kube/object_meta.h"
 #include "probes/owner_probe.h"
 #include "watcher/protocol/annotations.h"
@@ -66,9 +67,11 @@ AnnotationChanges WithoutProtocolMarks();  // takes off the phase, the reason, w
 // The value of the mark `steps-done`: a JSON list.
 std::string StepsMark(const std::set<std::string>& done);
 
-// Marks a claim for `sweep`, which leaves it until `after`, and as long as a root carries the label
-// of `cluster` ("bob"). They count only beside the claim's own UID, as every mark.
-AnnotationChanges CollectMarks(WallTime after, const std::string& cluster);
+// Marks a claim for `sweep`, which leaves it until `after`, and as long as a root of `cluster` is
+// there. They count only beside the claim's own UID, as every mark.
+AnnotationChanges CollectMarks(WallTime after, const ClusterId& cluster);
+// Of which cluster a claim is so marked: "oshinko-cluster=bob"; "" if that isn't said.
+std::string CollectedOf(const ObjectMeta& claim);
 // Takes them off.
 AnnotationChanges WithoutCollectMarks();
 // Whether the claim is left to a sweep, whenever that is.

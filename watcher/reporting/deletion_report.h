@@ -14,7 +14,7 @@ struct DeletionReport {
   std::size_t found = 0;               // members
   std::map<std::string, int> deletes;  // by result as in the metrics: {"deleted": 4}
   std::vector<std::string> left;       // "service/x: kept"
-  bool overdue = false;                // something was left at the deadline
+  std::size_t overdue = 0;             // what was left at the deadline, or held back
   bool root_deleted = false;
   Duration took{0};
 

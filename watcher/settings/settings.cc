@@ -211,7 +211,8 @@ std::vector<Setting> ClusterSettings() {
                 " is not a cluster's name: give 1 to 63 of A-Z, a-z, 0-9, -, _ and ., with a "
                 "letter or digit at both ends"),
        ""},
-      {{"cluster-label", "KEY", "oshinko-cluster", "the label that tells what is of which cluster"},
+      {{"cluster-label", "KEY", kDefaultClusterLabel,
+        "the label that tells what is of which cluster"},
        TextThat(IsLabelKey, &Settings::cluster_label,
                 " is not a label's key: write [PREFIX/]NAME, for example oshinko-cluster or "
                 "example.com/cluster"),

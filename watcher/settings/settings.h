@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "probes/base/clock.h"
+#include "probes/cluster_probe.h"
 #include "probes/field_path.h"
 #include "probes/kube/api_server.h"
 #include "probes/owner_name.h"
@@ -28,7 +29,7 @@ struct Settings {
   std::string owner_namespace;  // empty: the pod's
 
   std::string cluster;  // empty: the value of the pod's cluster label
-  std::string cluster_label = "oshinko-cluster";
+  std::string cluster_label = kDefaultClusterLabel;
   std::string ns;   // --namespace; empty: the context's, else the service account's
   std::string pod;  // --pod
 

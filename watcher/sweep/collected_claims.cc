@@ -33,9 +33,7 @@ Swept KeptFor(std::string why) { return {Swept::What::kKept, "", std::move(why)}
 // Of which clusters a claim is: "oshinko-cluster=bob". What is marked says so itself.
 std::vector<std::string> ClustersOf(const ObjectMeta& claim, const std::string& label) {
   std::vector<std::string> clusters;
-  if (const auto of = claim.Annotation(annotation::kCollectOf); of && !of->empty()) {
-    clusters.push_back(of->find('=') == std::string::npos ? label + "=" + *of : *of);
-  }
+  if (std::string of = CollectedOf(claim); !of.empty()) clusters.push_back(std::move(of));
   if (const auto name = claim.Label(label); name && !name->empty()) {
     clusters.push_back(label + "=" + *name);
   }

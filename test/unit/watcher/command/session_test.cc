@@ -44,6 +44,14 @@ TEST_F(SessionTest, WatchNeedsAPodAndCheckAPodOrACluster) {
   EXPECT_TRUE(Make(Command::kCheck, {}).errors.empty());
 }
 
+TEST_F(SessionTest, VolumesWithoutClaimsAreAnErrorOfWhatDeletes) {
+  const TextMap flags = {{"volumes", "delete"}, {"resources", "services"}};
+  EXPECT_EQ(Make(Command::kDelete, flags, "bob").errors.size(), 1u);
+  EXPECT_EQ(Make(Command::kSweep, flags).errors.size(), 1u);
+  environment_["POD_NAME"] = "bob-m-1";
+  EXPECT_TRUE(Make(Command::kWatch, flags).errors.empty()) << "its verdict says so";
+}
+
 TEST_F(SessionTest, AClusterThatIsNamedCountsMoreThanThePod) {
   environment_["POD_NAME"] = "bob-m-1";
   const Session session = Make(Command::kCheck, {}, "alice");

@@ -699,6 +699,15 @@ TEST_F(DeletionTest, NetworkPoliciesAndWhatTheMasterMountsGoRightBeforeTheRoot) 
   EXPECT_EQ(kubernetes_.Count("PATCH", "/configmaps/"), 0u);
 }
 
+TEST_F(DeletionTest, ANetworkPolicyThatMayNotBeDeletedIsNamed) {
+  kubernetes_.Apply(R"({"apiVersion":"networking.k8s.io/v1","kind":"NetworkPolicy",)" +
+                    Labelled("out") + R"(,"spec":{"podSelector":{}}})");
+  Refuse("DELETE", "/networkpolicies/out", 403);
+  EXPECT_EQ(Condemn(), Outcome::kDone);
+  EXPECT_FALSE(Exists(kRoot));
+  EXPECT_NE(LastWord().find("out: it may not"), std::string::npos) << LastWord();
+}
+
 TEST_F(DeletionTest, TheRootWaitsForWhatGoesRightBeforeIt) {
   Delete(kConfig);
   MakeMap("spark-conf");

@@ -96,6 +96,22 @@ TEST_F(SurvivorsTest, WhatIsKeptNeedNotBeOfAKindThatIsDeleted) {
   EXPECT_FALSE(Exists(kRoot));
 }
 
+// Its API server is away: what of it is to be kept?
+TEST_F(SurvivorsTest, NothingGoesWhileAKindCannotBeDiscovered) {
+  DefineRayClusters();
+  MakeOwnerOfAKeptMap();
+  Delete(kMaps + std::string("/kept"));
+  kubernetes_.Apply(R"({"apiVersion":"ray.io/v1","kind":"RayCluster",)" +
+                    Labelled("kept", kKept + OwnedBy("Deployment", "apps/v1", kWorker)) + "}");
+  Before("PATCH", kRoot, 2, [this] {
+    Refuse("GET", "/apis/ray.io", 503);
+    clock_.At(clock_.elapsed + seconds(2), [this] { kubernetes_.GetFaults().Clear(); });
+  });
+  EXPECT_EQ(Condemn(), Outcome::kDone);
+  EXPECT_TRUE(Exists(kWorker));
+  EXPECT_TRUE(Exists("/apis/ray.io/v1/namespaces/lab/rayclusters/kept"));
+}
+
 TEST_F(SurvivorsTest, AMemberThatStaysHoldsNoWaveUp) {
   MakeOwnerOfAKeptMap();
   Annotate(kWorker, "delete-order", "-1");

@@ -346,12 +346,34 @@ TEST_F(DeleteTest, ItsEventsNameWhoAsked) {
   EXPECT_NE(events.find("Asked for by admin"), std::string::npos) << events;
 }
 
+TEST_F(DeleteTest, ARootThatMustStayIsTriedOnceAndNamed) {
+  MakeMap("kept", R"(,"annotations":{"cluster-watcher/keep":"true"},"ownerReferences":[)"
+                  R"({"apiVersion":"apps/v1","kind":"Deployment","name":"spark-m","uid":")" +
+                      ObjectUid(kRoot) + R"("}])");
+  const DriverOutcome outcome = Asked();
+  EXPECT_EQ(outcome.exit, DriverExit::kFailed) << outcome.said;
+  EXPECT_NE(outcome.error.find("the master root stays: "), std::string::npos) << outcome.error;
+  EXPECT_EQ(kubernetes_.Count("PATCH", kRoot), 3u) << "condemned, deleting, and back";
+  EXPECT_TRUE(IsWhole());
+}
+
 TEST_F(DeleteTest, TheHoldThatIsPassedOverIsSaid) {
   MakeEphemeral("deployment.apps/bob");
   Annotate(kRoot, "hold-until", "2099-01-01T00:00:00Z");
   const DriverOutcome outcome = Asked();
   ASSERT_EQ(outcome.warnings.size(), 1u);
   EXPECT_TRUE(outcome.warnings[0].starts_with("passed over: ")) << outcome.warnings[0];
+}
+
+TEST_F(DeleteTest, AlsoOfAClusterWithoutARoot) {
+  Delete(kRoot);
+  kubernetes_.Settle();
+  Annotate("/api/v1/namespaces/lab", "hold-until", "2099-01-01T00:00:00Z");
+  const DriverOutcome outcome = Asked();
+  EXPECT_EQ(outcome.exit, DriverExit::kDone) << outcome.error;
+  ASSERT_EQ(outcome.warnings.size(), 1u);
+  EXPECT_TRUE(outcome.warnings[0].starts_with("passed over: hold-until on the namespace"))
+      << outcome.warnings[0];
 }
 
 TEST_F(DeleteTest, EvenAClusterWhoseOwnerIsUnknown) {
@@ -462,6 +484,20 @@ TEST_F(DeleteTest, UnlessItIsToWait) {
   EXPECT_EQ(outcome.said, "cluster spark deleted") << outcome.error;
   EXPECT_FALSE(worker_was_there);
   EXPECT_TRUE(IsDeleted());
+}
+
+// Whoever makes a cluster of that name again makes the next one.
+TEST_F(DeleteTest, WhoWaitsDoesNotWaitForWhatIsMadeMeanwhile) {
+  waits_ = true;
+  HoldByFinalizer(kRoot);
+  Before("DELETE", "spark-m", 1, [this] {
+    clock_.At(clock_.elapsed + std::chrono::seconds(5), [this] { MakeMap("next"); });
+    clock_.At(clock_.elapsed + std::chrono::seconds(10), [this] { Let(kRoot); });
+    clock_.At(clock_.elapsed + std::chrono::hours(1), [this] { stop_.request_stop(); });
+  });
+  const DriverOutcome outcome = Asked();
+  EXPECT_EQ(outcome.said, "cluster spark deleted") << outcome.error;
+  EXPECT_TRUE(MapExists("next"));
 }
 
 TEST_F(DeleteTest, WhoWaitsWaitsForAnothersDeletionToo) {

@@ -662,6 +662,18 @@ TEST_F(ObserverTest, SoIsACustomResourceThatMakesAPodWithAWatcher) {
   EXPECT_EQ(Verdict(), "ambiguous");
 }
 
+// Its labels are its pods', not its own, so it isn't listed.
+TEST_F(ObserverTest, SoIsAWorkloadThatIsNotLabelledItself) {
+  kubernetes_.Apply(
+      R"({"apiVersion":"apps/v1","kind":"StatefulSet",)" + Meta("ha", "") +
+      R"(,"spec":{"replicas":1,"serviceName":"ha","selector":{"matchLabels":{"app":"ha"}},)"
+      R"("template":{"metadata":{"labels":{"app":"ha","oshinko-cluster":"spark"}},"spec":)"
+      R"({"containers":[{"name":"main","image":"example.com/cluster-watcher:1"}]}}}})");
+  kubernetes_.Settle();
+  Delete(kDriver);
+  EXPECT_EQ(Verdict(), "ambiguous");
+}
+
 // The root's other pods, of which one may bear a hold, are found by the label.
 TEST_F(ObserverTest, AMadePodWithoutTheClustersLabelIsAMistake) {
   settings_.settings.cluster = "spark";

@@ -247,6 +247,19 @@ TEST(Marks, OfStepsSurviveARoundTrip) {
   EXPECT_TRUE(WithoutProtocolMarks().contains(annotation::kStepsDone));
 }
 
+// A sweep may be for another label.
+TEST(Marks, OfAClaimThatIsCollectedSayWhichLabelItsClusterHas) {
+  const std::pair<ClusterId, const char*> clusters[] = {
+      {{"lab", "oshinko-cluster", "bob"}, "bob"},
+      {{"lab", "team/cluster", "bob"}, "team/cluster=bob"}};
+  for (const auto& [cluster, written] : clusters) {
+    const AnnotationChanges marks = CollectMarks(WallTime(), cluster);
+    EXPECT_EQ(marks.at(annotation::kCollectOf), written);
+    EXPECT_EQ(CollectedOf(RootWith(marks)), cluster.Selector());
+  }
+  EXPECT_EQ(CollectedOf(Root({})), "");
+}
+
 // Earlier versions wrote them.
 TEST(Marks, OfEarlierVersionsAreIgnoredAndTakenOffWithTheNextWrite) {
   for (const char* key :
