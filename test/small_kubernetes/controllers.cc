@@ -399,23 +399,31 @@ void Controllers::StatefulSets() {
   }
 }
 
-// Releases the claims of a StatefulSet whose policy no longer deletes them.
-void Controllers::ReleaseClaims(const ObjectPtr& set, const std::string& pod) {
+// Releases the claims of a StatefulSet whose policy keeps them, and takes back those of another,
+// whoever let them go. Source: kubernetes/pkg/controller/statefulset, stateful_pod_control.go,
+// UpdatePodClaimForRetentionPolicy.
+void Controllers::FitClaims(const ObjectPtr& set, const std::string& pod, bool retains) {
   const Value* templates = Find(set->body, "spec", "volumeClaimTemplates");
   if (!HasElements(templates)) return;
   for (const Value& one : templates->GetArray()) {
     const std::string name = std::string(TextOf(Find(one, "metadata", "name"))) + "-" + pod;
     const ObjectPtr claim = store_.Get(claims_, set->ns, name);
-    if (claim == nullptr || !claim->owned) continue;
-    Value kept = EmptyArray();
-    for (const Value& reference : Find(claim->Metadata(), "ownerReferences")->GetArray()) {
-      if (TextOf(Find(reference, "uid")) != set->uid) Append(kept, Copy(reference));
+    if (claim == nullptr) continue;
+    Value owners = EmptyArray();
+    bool is_owned = false;
+    if (const Value* references = Find(claim->Metadata(), "ownerReferences")) {
+      for (const Value& reference : references->GetArray()) {
+        const bool is_set = TextOf(Find(reference, "uid")) == set->uid;
+        is_owned |= is_set;
+        if (!is_set) Append(owners, Copy(reference));
+      }
     }
-    if (kept.Size() == Find(claim->Metadata(), "ownerReferences")->Size()) continue;
+    if (is_owned == !retains) continue;
+    if (!retains) Append(owners, OwnerReference(*set));
     Value body = Copy(claim->body);
     Value& metadata = *Find(body, "metadata");
     Remove(metadata, "ownerReferences");
-    if (!kept.Empty()) Set(metadata, "ownerReferences", std::move(kept));
+    if (!owners.Empty()) Set(metadata, "ownerReferences", std::move(owners));
     store_.Update(claim, std::move(body));
   }
 }
@@ -431,7 +439,7 @@ void Controllers::StatefulSet(const ObjectPtr& set) {
     const std::string name = set->name + "-" + std::to_string(ordinal);
     if (const ObjectPtr pod = store_.Get(pods_, set->ns, name)) {
       // Not those of ordinals behind it, nor of such that were scaled away.
-      if (retains) ReleaseClaims(set, name);
+      FitClaims(set, name, retains);
       if (!parallel && !HasCondition(*pod, "Ready")) break;
       continue;
     }

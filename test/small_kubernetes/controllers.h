@@ -44,7 +44,7 @@ class Controllers {
   void Replicas(const ObjectPtr& owner);
   void StatefulSets();
   // Lets go of the claims of this pod of the set.
-  void ReleaseClaims(const ObjectPtr& set, const std::string& pod);
+  void FitClaims(const ObjectPtr& set, const std::string& pod, bool retains);
   void StatefulSet(const ObjectPtr& set);
   void Jobs();
   void Job(const ObjectPtr& job);
