@@ -254,6 +254,9 @@ void Actors::SchemeWithDrivers() {
                                          Deed::kDriverReplaced};
     ambushes_.push_back({random_.Pick(kStages), 0, soon(), random_.Pick(kBacks)});
   }
+  if (random_.Chance(0.3)) {
+    ambushes_.push_back({Stage::kMade, random_.Between(0, 4), soon(), Deed::kRootDeleted});
+  }
   if (random_.Chance(0.2)) {
     constexpr std::array<Deed, 5> kEnds{Deed::kDriverToZero, Deed::kDriverDeleted,
                                         Deed::kDriverReplaced, Deed::kOtherToZero,
@@ -353,6 +356,8 @@ void Actors::Handled(const Exchange& exchange, int status) {
     if (exchange.request.body.find(R"("uses-oshinko-cluster":"spark")") != std::string::npos) {
       Strike(Stage::kLabelled);
     }
+    const bool is_event = exchange.request.target.ends_with("/events");
+    if (exchange.Is(HttpMethod::kPost) && status == 201 && !is_event) Strike(Stage::kMade);
     return;
   }
   judge_.Handled(exchange, status);
@@ -719,7 +724,8 @@ void Actors::Do(Deed deed) {
       world_.Create(kPerson, World::SecondMaster());
       return;
     case Deed::kSecondMasterGone:
-      world_.Do(kPerson, "DELETE", World::CollectionOf("statefulsets") + "/" + World::kSecondMaster);
+      world_.Do(kPerson, "DELETE",
+                World::CollectionOf("statefulsets") + "/" + World::kSecondMaster);
       return;
   }
 }

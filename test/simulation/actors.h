@@ -118,6 +118,7 @@ class Actors final : public Listener {
     kCondemning,  // the condemnation is about to arrive
     kAbandoned,   // the cluster looks abandoned for the first time
     kLabelled,    // a driver has labelled its owner as a user of the cluster
+    kMade,        // a driver has made an object of the cluster
   };
   struct Ambush {
     Stage stage;
