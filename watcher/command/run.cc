@@ -57,15 +57,15 @@ Options ReadOptions(const Invocation& invocation, const Environment& environment
                     std::vector<std::string>& errors) {
   Options options;
   const auto flag = invocation.flags.find("cluster");
-  if (flag != invocation.flags.end()) options.cluster = {flag->second, "--cluster"};
+  const bool is_flag = flag != invocation.flags.end();
+  if (is_flag) options.cluster = {flag->second, "--cluster"};
   for (const char* variable : {"CLUSTER_WATCHER_CLUSTER", "OSHINKO_CLUSTER_NAME"}) {
     const auto given = environment(variable);
-    if (!options.cluster.name.empty() || !given) continue;
+    if (is_flag || !options.cluster.name.empty() || !given) continue;
     options.cluster = {*given, std::string("$") + variable};
   }
   const NamedCluster& cluster = options.cluster;
-  const bool is_given = flag != invocation.flags.end() || !cluster.name.empty();
-  if (is_given && !IsDnsLabel(cluster.name)) {
+  if ((is_flag || !cluster.name.empty()) && !IsDnsLabel(cluster.name)) {
     errors.push_back("the cluster " + Quoted(cluster.name) + " of " + cluster.source +
                      " can't be the name of objects: give a DNS label, at most 63 of a-z, 0-9 and "
                      "-");

@@ -105,17 +105,27 @@ bool Deletion::MustRootStay() {
 
 Deletion::Outcome Deletion::RunPasses(MonotonicTime deadline, bool with_root) {
   // The root may go on what has just shown that the members are gone; steps make that old.
-  is_list_old_ = std::exchange(is_taken_, false);
-  if (!with_root && !is_list_old_) prepared_.reset();
+  if (!with_root) {
+    is_list_old_ = std::exchange(is_taken_, false);
+    if (!is_list_old_) prepared_.reset();
+  }
   for (;;) {
     tools_.turn({});
     tools_.metrics.SetDeletionDuration(tools_.clock.Now() - began_);
     const bool late = tools_.clock.Now() >= deadline;
-    if (!prepared_) prepared_ = List(late);
+    if (!prepared_) {
+      prepared_ = List(late);
+      is_list_old_ = false;
+    }
     if (auto why = WhyEnded()) return *why;
     LetGoOfClaims();
+    if (late) ++late_passes_;
+    blind_passes_ = prepared_->complete ? 0 : blind_passes_ + (late ? 1 : 0);
+    // What fails past the deadline too is treated as what may not be read.
+    const bool is_read = prepared_->complete || blind_passes_ >= kLeastLatePasses;
+    const bool is_known = (is_read || prepared_->failed.empty()) && !prepared_->survivors.unknown;
     const HeldBack* root_held = WhyRootIsHeldBack();
-    if (root_held != nullptr && (late || (IsWhole() && !root_held->may_pass)) &&
+    if (root_held != nullptr && ((late && is_known) || (IsWhole() && !root_held->may_pass)) &&
         (with_root || IsWhole())) {
       root_held_back_ = root_held->why;
       return Outcome::kRootMustStay;
@@ -123,17 +133,13 @@ Deletion::Outcome Deletion::RunPasses(MonotonicTime deadline, bool with_root) {
     // Nothing goes as long as the root may have to stay.
     const bool may_begin =
         (root_held == nullptr || !IsWhole()) && (!read_other_master_ || is_closed_ || late);
-    if (late) ++late_passes_;
-    // What fails past the deadline too is treated as what may not be read.
-    const bool is_known =
-        (prepared_->complete || late_passes_ >= kLeastLatePasses) && !prepared_->survivors.unknown;
     const std::size_t remaining = may_begin ? SendDue(is_known, late) : 1;
     policy_ = deletes_.TakePolicy();
     if (!policy_.empty()) return Outcome::kHeld;
     pace_.Note(remaining);
     // A list from before the last look is good for the first deletes only.
     const bool is_current = !is_list_old_ || IsWhole();
-    const bool is_over = remaining == 0 && is_known && is_current && root_read_;
+    const bool is_over = remaining == 0 && is_known && is_read && is_current && root_read_;
     if (is_over) NameLeft(late);
     if (is_over && !with_root) return Outcome::kDone;
     if (is_over && root_held == nullptr && SendRoot()) return Outcome::kDone;
@@ -141,7 +147,6 @@ Deletion::Outcome Deletion::RunPasses(MonotonicTime deadline, bool with_root) {
     if (late_passes_ >= kLeastLatePasses && tools_.gives_up) return Outcome::kGivenUp;
     if (late) SayWhatRemains();
     prepared_.reset();
-    is_list_old_ = false;
     pace_.Pause(late ? MonotonicTime::max() : deadline);
   }
 }
@@ -314,12 +319,12 @@ std::size_t Deletion::SendDue(bool is_known, bool late) {
     std::vector<const KubeObject*> due = DueMembers(members, memory_, late, stays);
     std::erase_if(due, [&](const KubeObject* object) { return !IsDue(*object, late); });
     // What must survive was looked for before the last look: what hardly owns anything goes first.
-    const auto owns_nothing = [](const KubeObject* object) {
-      return !IsWorkload(object->type) &&
+    const auto goes_first = [this](const KubeObject* object) {
+      return !IsWorkload(object->type) && !IsForbidden(*object) &&
              FindBuiltInByName(object->type->plural, object->type->group) != nullptr;
     };
-    if (is_list_old_ && std::any_of(due.begin(), due.end(), owns_nothing)) {
-      std::erase_if(due, [&](const KubeObject* object) { return !owns_nothing(object); });
+    if (is_list_old_ && std::any_of(due.begin(), due.end(), goes_first)) {
+      std::erase_if(due, [&](const KubeObject* object) { return !goes_first(object); });
     }
     // Before a wave may begin, what its predecessors control must have gone as well.
     deletes_.Send(due, memory_.HasWaves() ? PropagationPolicy::kForeground : Propagation());
@@ -391,6 +396,8 @@ bool Deletion::SendRoot() {
   for (const KubeObject* object : due) {
     if (IsForbidden(*object)) NameForbidden(*object);
   }
+  // With a delete accepted there is time for another list.
+  if (is_list_old_ && !IsWhole()) return false;
   // It is read and sent again at once where it has changed, or that fails in passing.
   for (int sends = 1; !deletes_.Send({&root_.object()}, Propagation()); ++sends) {
     if (sends == kMostRootSends) break;
@@ -408,7 +415,7 @@ bool Deletion::SendRoot() {
 Deletion::Outcome Deletion::AwaitGone(MonotonicTime deadline, const std::stop_token& stop) {
   const MonotonicTime held_at = tools_.clock.Now() + tools_.settings->operator_grace;
   MonotonicTime foreground_at = held_at;
-  bool is_named = false;
+  std::string husk;
   const bool is_watcher = tools_.until == Until::kGone && !tools_.gives_up;
   const bool is_own_pod = as_seen_.meta.uid == marks_.condemned_by.uid;
   for (;;) {
@@ -420,7 +427,7 @@ Deletion::Outcome Deletion::AwaitGone(MonotonicTime deadline, const std::stop_to
     if (is_last && state == RootState::kReplaced) return Outcome::kDone;
     const bool is_gone =
         state == RootState::kGone || (is_own_pod && state == RootState::kTerminating);
-    if (is_last && is_gone && IsAllGone()) return Outcome::kDone;
+    if (is_last && is_gone && IsAllGone(deadline)) return Outcome::kDone;
     if (tools_.until == Until::kAccepted) return Outcome::kGivenUp;
     // A watcher goes on, unless what is left waits for its own pod.
     const bool waits_for_us = is_last && !pods->own_runs;
@@ -432,9 +439,12 @@ Deletion::Outcome Deletion::AwaitGone(MonotonicTime deadline, const std::stop_to
     if (state == RootState::kOurs) deletes_.Send({&root_.object()}, Propagation());
     const bool is_held = state == RootState::kTerminating && tools_.clock.Now() >= held_at;
     if (is_held && is_last && !pods->own_runs) {
-      if (!std::exchange(is_named, true)) NameHusk();
+      if (husk.empty()) husk = NameHusk();
       // Its name can't be used again.
-      if (tools_.until != Until::kAllGone) return Outcome::kDone;
+      if (tools_.until != Until::kAllGone) {
+        overdue_.push_back(husk);
+        return Outcome::kDone;
+      }
     }
     // A finalizer holds it, so nothing of what it owns is collected in the background.
     if (is_held && pods && tools_.clock.Now() >= foreground_at) {
@@ -478,7 +488,7 @@ std::optional<Deletion::Pods> Deletion::ReadPods() {
   return std::nullopt;
 }
 
-void Deletion::NameHusk() {
+std::string Deletion::NameHusk() {
   const auto read =
       tools_.client.Do(ApiRequest::GetMetadata(as_seen_.type, cluster_.ns, as_seen_.meta.name),
                        RepeatedReads(tools_));
@@ -492,12 +502,11 @@ void Deletion::NameHusk() {
       as_seen_.Describe() + ": nothing of it runs, but it is held by " +
       (finalizers.empty() ? "a finalizer" : "the finalizer " + Joined(finalizers)) +
       ": see to who must take that off";
-  if (std::find(overdue_.begin(), overdue_.end(), husk) != overdue_.end()) return;
-  overdue_.push_back(husk);
   tools_.log.warn("{}", husk);
+  return husk;
 }
 
-bool Deletion::IsAllGone() {
+bool Deletion::IsAllGone(MonotonicTime deadline) {
   if (tools_.until != Until::kAllGone) return true;
   prepared_ = List(true);
   const MemberPass& members = prepared_->members;
@@ -509,7 +518,7 @@ bool Deletion::IsAllGone() {
     }
   }
   if (!names.empty()) tools_.log.info("waiting for {}", Joined(names));
-  return prepared_->complete && names.empty();
+  return names.empty() && (prepared_->complete || tools_.clock.Now() >= deadline);
 }
 
 std::vector<std::string> Deletion::Rehearse() {

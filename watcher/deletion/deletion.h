@@ -130,10 +130,11 @@ class Deletion {
     bool own_runs = false;  // it isn't terminating
   };
   std::optional<Pods> ReadPods();
-  // Whether every member is gone, where that is waited for.
-  bool IsAllGone();
+  // Whether every member is gone, where that is waited for: until `deadline` for kinds that can't
+  // be listed.
+  bool IsAllGone(MonotonicTime deadline);
   PropagationPolicy Propagation() const;
-  void NameHusk();
+  std::string NameHusk();
 
   const Tools& tools_;
   WarnOnce warn_once_;
@@ -154,6 +155,7 @@ class Deletion {
   Pace pace_;
   std::optional<Prepared> prepared_;
   int late_passes_ = 0;
+  int blind_passes_ = 0;      // the last late ones, in a row, that could not list a kind
   bool is_list_old_ = false;  // what is prepared was listed before the last look
   bool is_closed_ = false;    // no member is added any more
   MonotonicTime said_{};      // when it was last said what remains

@@ -457,6 +457,7 @@ Reaper::Outcome Reaper::End(const Case& of, const DeletionOrder& condemned, Dele
 
 void Reaper::TellEnd(const Deletion& deletion, const DeletionOrder& condemned,
                      const Progress& progress) {
+  if (!deletion.overdue().empty()) given_up_ = "not all deleted" + WhatIsLeft(deletion.overdue());
   DeletionReport report = deletion.Report();
   report.took = std::chrono::duration_cast<Duration>(tools_.clock.Now() - progress.began);
   {

@@ -49,8 +49,8 @@ class Reaper {
   // Whether the last of these came to nothing because an admission policy, such as the brake,
   // refused to have the cluster condemned or deleted.
   bool is_refused_by_policy() const { return refused_by_policy_; }
-  // Why the last of these was given up: the master root must stay, or at the deadline, as these
-  // tools ask for; empty: it wasn't.
+  // Why the last of these did not come to its end: the master root must stay, something was left,
+  // or it was given up at its deadline, as these tools ask for; empty: it did.
   const std::string& given_up() const { return given_up_; }
 
   // Takes the marks of `me` off `root`, whatever its look has found. For a command that is told to

@@ -187,7 +187,11 @@ class Deleter {
     work_.announcer.AskedBy(UserName(work_.driver));
     switch (work_.reaper.Condemn(work_.me, look, decision, {}, work_.driver.stop)) {
       case Reaper::Outcome::kDone:
-        return IsStopped() && request_.waits ? std::optional(ToldToStop()) : Done();
+        if (request_.waits && IsStopped()) return ToldToStop();
+        if (request_.waits && !work_.reaper.given_up().empty()) {
+          return Failed(Named(cluster_) + " is " + work_.reaper.given_up());
+        }
+        return Done();
       case Reaper::Outcome::kOvertaken:
       case Reaper::Outcome::kSpared:
         break;
@@ -292,7 +296,8 @@ class Deleter {
   // Another deletes it.
   void AwaitGone(DriverOutcome& outcome) {
     Deletion deletion(work_.tools, {*last_, last_->marks, ""}, work_.tools.clock.Now());
-    const auto ended = deletion.AwaitGone(MonotonicTime::max(), work_.driver.stop);
+    const auto ended = deletion.AwaitGone(
+        work_.tools.clock.Now() + work_.tools.settings->delete_deadline, work_.driver.stop);
     outcome = ended == Deletion::Outcome::kDone ? Done() : ToldToStop();
   }
 

@@ -70,7 +70,9 @@ std::optional<std::string> FindHold(const DeletionWork& work, const ClusterId& c
     if (const auto meta = ReadObjectMeta(ns->document.root()))
       note("namespace " + cluster.ns, *meta);
   }
-  for (const KubeObject& object : objects) note(object.Describe(), object.meta);
+  for (const KubeObject& object : objects) {
+    if (IsMaster(object.type, object.meta)) note(object.Describe(), object.meta);
+  }
   return WhatHolds(facts);
 }
 

@@ -578,6 +578,22 @@ TEST_F(DeletionTest, AClusterOfWhichNothingMayBeDeletedLosesItsRootAtTheDeadline
   EXPECT_FALSE(Exists(kRoot));
 }
 
+// Each list outlives the evidence of the look before it.
+TEST_F(DeletionTest, AlsoWhereTheApiServerIsSlow) {
+  MakeService("s");
+  MakeWorker();
+  Delete(kConfig);
+  Refuse("DELETE", "/services/s", 403);
+  kubernetes_.on_request = [this](const Request& request, const User&) {
+    if (Is(request, "GET", "/persistentvolumeclaims?limit")) clock_.elapsed += seconds(6);
+  };
+  clock_.At(clock_.elapsed + hours(1), [this] { kubernetes_.GetFaults().Clear(); });
+  EXPECT_EQ(Condemn(), Outcome::kDone);
+  EXPECT_LT(clock_.elapsed, minutes(30));
+  EXPECT_FALSE(Exists(kRoot));
+  EXPECT_FALSE(Exists(kWorker));
+}
+
 TEST_F(DeletionTest, AKindThatCannotBeListedUntilTheDeadlineIsNamedInAWarning) {
   Refuse("GET", "/services?labelSelector", 503);
   EXPECT_EQ(Condemn(), Outcome::kDone);

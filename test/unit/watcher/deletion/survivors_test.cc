@@ -112,6 +112,21 @@ TEST_F(SurvivorsTest, NothingGoesWhileAKindCannotBeDiscovered) {
   EXPECT_TRUE(Exists("/apis/ray.io/v1/namespaces/lab/rayclusters/kept"));
 }
 
+// A finalizer holds the deletion up, and a list fails once.
+TEST_F(SurvivorsTest, NorDoesItPastTheDeadlineWhereAListFailsOnce) {
+  DefineRayClusters();
+  MakeOwnerOfAKeptMap();
+  Delete(kMaps + std::string("/kept"));
+  kubernetes_.Apply(R"({"apiVersion":"ray.io/v1","kind":"RayCluster",)" +
+                    Labelled("kept", kKept + OwnedBy("Deployment", "apps/v1", kWorker)) + "}");
+  Refuse("DELETE", kRoot, 500);
+  clock_.At(clock_.elapsed + minutes(11), [this] { Refuse("GET", "/rayclusters?", 503, 0, 8); });
+  clock_.At(clock_.elapsed + minutes(13), [this] { kubernetes_.GetFaults().Clear(); });
+  EXPECT_EQ(Condemn(), Outcome::kDone);
+  EXPECT_TRUE(Exists(kWorker));
+  EXPECT_TRUE(Exists("/apis/ray.io/v1/namespaces/lab/rayclusters/kept"));
+}
+
 TEST_F(SurvivorsTest, AMemberThatStaysHoldsNoWaveUp) {
   MakeOwnerOfAKeptMap();
   Annotate(kWorker, "delete-order", "-1");

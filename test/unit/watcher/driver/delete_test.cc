@@ -500,6 +500,25 @@ TEST_F(DeleteTest, WhoWaitsDoesNotWaitForWhatIsMadeMeanwhile) {
   EXPECT_TRUE(MapExists("next"));
 }
 
+TEST_F(DeleteTest, WhoWaitsIsToldWhatMayNotBeDeleted) {
+  waits_ = true;
+  Refuse("DELETE", "/services/", 403);
+  const DriverOutcome outcome = Asked();
+  EXPECT_EQ(outcome.exit, DriverExit::kFailed) << outcome.said;
+  EXPECT_NE(outcome.error.find("not all deleted; left: service/"), std::string::npos)
+      << outcome.error;
+  EXPECT_FALSE(Exists(kRoot));
+}
+
+TEST_F(DeleteTest, WhoWaitsDoesNotWaitForAKindThatCannotBeListed) {
+  waits_ = true;
+  Refuse("GET", "/horizontalpodautoscalers?", 500);
+  clock_.At(clock_.elapsed + std::chrono::hours(1), [this] { stop_.request_stop(); });
+  const DriverOutcome outcome = Asked();
+  EXPECT_EQ(outcome.error.find("told to stop"), std::string::npos) << outcome.error;
+  EXPECT_TRUE(IsDeleted());
+}
+
 TEST_F(DeleteTest, WhoWaitsWaitsForAnothersDeletionToo) {
   MakeEphemeral("deployment.apps/bob");
   waits_ = true;
