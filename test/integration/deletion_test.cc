@@ -82,13 +82,16 @@ TEST_F(Deleting, IsTakenOverByTheNextPodsWatcher) {
   EXPECT_TRUE(Finishes(watcher));
 }
 
-TEST_F(Deleting, StopsWhereTheMasterRootWasMadeAnew) {
+TEST_F(Deleting, StopsWhereTheMasterRootWasMadeAgain) {
   Watcher& watcher = BeginHeldDeletion();
+  // It must not see the moment without a root.
+  watcher.Signal(SIGSTOP);
   api().Delete("deployments", ns_, kMaster, "Foreground");
   ASSERT_TRUE(Eventually([&] { return !api().Exists("deployments", ns_, kMaster); }));
   const Workload master{Labelled(kMaster, "master"), 1, Labelled("", "master").labels};
   const std::string uid = api().Create("deployments", ns_, DeploymentOf(master));
   MakeMember("spark-config");
+  watcher.Signal(SIGCONT);
   EXPECT_EQ(watcher.WaitForExit(), 0) << "its own pod is gone";
   EXPECT_EQ(api().Uid("deployments", ns_, kMaster), uid);
   EXPECT_NE(api().Uid("configmaps", ns_, "spark-config"), "");
