@@ -50,8 +50,8 @@ void CheckAgain(const ResolvedSettings& resolved) {
   for (std::size_t i = 0; i < resolved.values.size(); ++i) {
     Require(again.values[i].value == resolved.values[i].value, "what came out is accepted again");
   }
-  // A valid owner and a valid kind can contradict each other.
-  Require(again.errors.size() <= 1 && again.annotation_errors.empty(), "and without a mistake");
+  // Valid settings can contradict each other: an owner and a kind, volumes and resources.
+  Require(again.errors.size() <= 1 && again.annotation_errors.size() <= 1, "without a mistake");
 }
 
 }  // namespace
