@@ -11,7 +11,7 @@
 namespace cluster_watcher {
 namespace {
 
-// What is read of objects that are listed, or says that one must not be deleted after all.
+// Annotations that are read of objects that are listed, or keep one from being deleted after all.
 constexpr std::string_view kListedAnnotations[] = {
     "cluster-watcher/owner",          "cluster-watcher/keep",
     "cluster-watcher/delete-order",   "cluster-watcher/status",

@@ -150,7 +150,7 @@ bool ObjectWatch::Read(const std::stop_token& stop) {
   NoteShown(std::string(version.value_or(version_)));
   // The server's versions may have begun again.
   known_.clear();
-  // What has changed since it was last read will not show any more.
+  // A change since it was last read will not show any more.
   if (seen_.empty() || version != seen_) changed_ = true;
   seen_.clear();
   return true;

@@ -22,7 +22,7 @@ struct OwnerFields {
   bool suspended = false;     // something of it may run all the same
   bool completed = false;     // ended, and will not run again; something may run all the same
   bool status_counts = true;  // false: its status is of an older generation, and wasn't read
-  // Of a Job with `completions`: how many pods have yet to succeed.
+  // The pods of a Job with `completions` that have yet to succeed.
   std::int64_t pods_to_complete = 0;
   std::optional<std::chrono::seconds> termination_grace;  // of its pods
   // Until when a Pod that is terminating may go on computing, by the API server's clock: its

@@ -126,7 +126,7 @@ class OwnerProbe {
                                                          Freshness freshness,
                                                          std::vector<Evidence>& absence,
                                                          const Patience& patience);
-  // What `answer` shows with `item`, and that it is the evidence.
+  // Reads what `answer` shows with `item`, which is the evidence.
   OwnerSight SightOf(const ResourceType& type, const OwnerQuery& query, const ApiAnswer& answer,
                      JsonValue item, Freshness freshness, const Patience& patience);
   OwnerSight Found(const ResourceType& type, const OwnerQuery& query, JsonValue item,

@@ -49,7 +49,7 @@ struct OwnerOfPods {
   bool is_going = false;
 };
 
-// What a DeploymentConfig's rollouts have come to.
+// The outcome of a DeploymentConfig's rollouts.
 struct Rollouts {
   bool scales_up = false;  // it wants replicas, so a ReplicationController may be scaled up again
   bool always = false;     // not only during a rollout

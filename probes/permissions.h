@@ -38,7 +38,7 @@ struct MissingRules {
 // still fit when objects come and go.
 std::vector<MissingRules> RulesThatGrant(std::span<const Permission> missing);
 
-// What an RBAC refusal (kForbidden) says is missing; nullopt: it doesn't say so.
+// Reads from an RBAC refusal (kForbidden) what is missing; nullopt: it doesn't say so.
 std::optional<Permission> MissingPermission(const ApiError& refused);
 
 class PermissionProbe {

@@ -69,7 +69,7 @@ std::optional<std::string> FindInPath(const std::string& name) {
   while (!rest.empty()) {
     const std::string_view directory = rest.substr(0, rest.find(':'));
     rest.remove_prefix(std::min(directory.size() + 1, rest.size()));
-    // What lies in the current directory may be anybody's.
+    // A program in the current directory may be anybody's.
     if (!directory.starts_with('/')) continue;
     std::string file = std::string(directory) + "/" + name;
     if (IsExecutableFile(file)) return file;

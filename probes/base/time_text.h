@@ -13,7 +13,7 @@ namespace cluster_watcher {
 // In UTC, to the second: "2026-12-24T18:00:00Z".
 std::string FormatTime(WallTime time);
 
-// What lies between them can be computed with: WallTime ends in 2262.
+// The times between them can be computed with: WallTime ends in 2262.
 inline constexpr WallTime kEarliestTime{std::chrono::sys_days(std::chrono::year(1900) / 1 / 1)};
 inline constexpr WallTime kLatestTime{std::chrono::sys_days(std::chrono::year(2200) / 1 / 1)};
 

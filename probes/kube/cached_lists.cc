@@ -62,7 +62,7 @@ std::string Quote(std::string_view text) {
 
 }  // namespace
 
-// What a request reads.
+// The list that a request reads.
 struct CachedLists::Target {
   std::string collection;  // "/apis/apps/v1/deployments": without the namespace
   std::string group;

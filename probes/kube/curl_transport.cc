@@ -27,7 +27,7 @@ constexpr Duration kConnectTimeout{5'000};
 constexpr std::chrono::hours kLongestRetryAfter{24};
 // Bounds a wait in case its wake-up got lost, which curl doesn't rule out.
 constexpr int kLongestPoll = 1'000;
-// Of a stream, where for hours there may be nothing to read.
+// The limit of a stream, where for hours there may be nothing to read.
 constexpr int kLongestStreamPoll = 10'000;
 constexpr long kBufferSize = 16L << 10;
 constexpr std::size_t kIdleHandles = 2;
@@ -739,7 +739,7 @@ Result<std::unique_ptr<CurlTransport>> CurlTransport::Create(const ApiServer& se
   state->multi.reset(curl_multi_init());
   state->streams.reset(curl_multi_init());
   if (!state->multi || !state->streams) return Failure("libcurl can't start: out of memory");
-  // Else nothing would end a wait early.
+  // Without it nothing would end a wait early.
   if (curl_multi_wakeup(state->streams.get()) != CURLM_OK) {
     return Failure("libcurl can't start: it has no descriptors to be woken up by");
   }
@@ -763,7 +763,7 @@ std::vector<HttpResult> CurlTransport::Perform(std::span<const HttpRequest> requ
   }
   state.RefreshCertificatesIfDue();
   std::vector<HttpResult> results = state.SendAll(requests, concurrency, stop);
-  // What is between may drop the beginning of a connection that takes up a session.
+  // A device between may drop the beginning of a connection that takes up a session.
   const auto answered = [](const HttpResult& result) { return static_cast<bool>(result); };
   const auto silent = [](const HttpResult& result) {
     using Kind = TransportError::Kind;
@@ -782,7 +782,7 @@ std::vector<HttpResult> CurlTransport::Perform(std::span<const HttpRequest> requ
     return results;
   }
   for (std::size_t i = 0; i < results.size(); ++i) {
-    // What it rests on may have grown old while others of the batch hung.
+    // Its evidence may have grown old while others of the batch hung.
     if (!refused(results[i]) || requests[i].method == HttpMethod::kDelete) continue;
     results[i] = std::move(state.SendAll(requests.subspan(i, 1), 1, stop).front());
   }

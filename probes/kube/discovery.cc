@@ -88,7 +88,7 @@ Result<Done, ApiError> Discovery::ConfirmMissing(const std::string& path,
   return Unexpected{std::move(answer).error()};
 }
 
-// What fails is asked again, by who needs to know.
+// A failure is asked again, by whoever needs to know.
 void Discovery::ConfirmMissingGroups(std::span<const KindName> plurals, const Patience& patience) {
   if (!read_) return;
   std::set<std::string> wanted;

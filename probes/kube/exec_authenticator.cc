@@ -47,7 +47,7 @@ bool ExecAuthenticator::Run(Clock& clock, const std::stop_token& stop) {
   Result<ExecCredential> credential = RunExecPlugin(config_, stop);
   ran_at_ = clock.Now();
   if (!credential) {
-    // What was stopped has not failed.
+    // A plugin that was stopped has not failed.
     if (stop.stop_requested()) ran_at_.reset();
     last_error_ = std::move(credential).error().message;
     return false;

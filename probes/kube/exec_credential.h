@@ -26,7 +26,7 @@ struct ExecCredential {
 // names the entry and the remedy, and shows nothing that the plugin wrote to its output.
 Result<ExecCredential> RunExecPlugin(const ExecConfig& config, std::stop_token stop);
 
-// What the plugin is told in KUBERNETES_EXEC_INFO. Pure.
+// Writes what the plugin is told in KUBERNETES_EXEC_INFO. Pure.
 std::string ExecInfo(const ExecConfig& config, bool interactive);
 
 // Reads what the plugin wrote. Pure.

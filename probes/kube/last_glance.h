@@ -1,4 +1,4 @@
-// What the last glance was answered: the same answer isn't parsed at each poll.
+// Keeps the answer to the last glance: the same one isn't parsed at each poll.
 #pragma once
 
 #include <optional>

@@ -26,7 +26,7 @@ Duration AgeOf(const EvidenceSince& since, Clock& clock, const ServerDates& date
 
 class LookReads {
  public:
-  // What is read stays evidence for `fresh`.
+  // An answer stays evidence for `fresh`.
   LookReads(Clock& clock, Duration fresh);
 
   // Evidence begins with the next read, and so does the time in which reads are repeated. What was

@@ -19,7 +19,7 @@ class StreamReader {
 
   // The headers are there, with this status.
   virtual void Begin(int status) = 0;
-  // So much more of the body is there.
+  // Appends what more of the body is there.
   virtual void Take(std::string_view bytes) = 0;
   // Nothing follows. nullopt: the server has ended the answer as HTTP says.
   virtual void End(const std::optional<TransportError>& error) = 0;

@@ -110,7 +110,7 @@ void WatchStream::Take(std::string_view bytes) {
       changed_ = true;
       changed_at_.clear();
       shown_ = kNoVersion;
-      // What it was is not known, so that whatever comes next differs from it.
+      // The object is not known, so that whatever comes next differs from it.
       fingerprint_.reset();
     } else if (!line_.empty()) {
       ReadLine(std::exchange(line_, {}));

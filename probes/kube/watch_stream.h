@@ -19,7 +19,7 @@
 
 namespace cluster_watcher {
 
-// What a watch is opened with.
+// The parameters of a watch.
 struct WatchAccess {
   Streams& streams;
   TokenSource& tokens;

@@ -163,7 +163,7 @@ int RunCheck(const Invocation& invocation, const Environment& environment, std::
   Observer observer(client, discovery, clock, settings);
   observer.AsksForPeople();
   JudgedLook look = LookAndDecide(observer, stop, OtherDriversToo::kAlways);
-  // Else it would promise a deletion that is refused.
+  // Without this it would promise a deletion that is refused.
   if (look.decision.abandoned()) {
     look.decision = AskPolicy(client, look.snapshot, std::move(look.decision));
   }

@@ -280,7 +280,7 @@ CommandLine ReadHelp(const Words& rest) {
   return HelpText{HelpFor(command)};
 }
 
-// What is asked by shells, kubectl and the installation. Their words aren't checked.
+// The commands of shells, kubectl and the installation. Their words aren't checked.
 std::optional<HelpText> HiddenCommand(std::span<const char* const> arguments) {
   if (arguments.empty()) return std::nullopt;
   if (arguments[0] == std::string_view("__complete"))

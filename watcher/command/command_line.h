@@ -19,7 +19,7 @@ struct Invocation {
   // By name without dashes. For `watch` and `check`: the settings given as flags. For `inject` and
   // `webhook`: their own flags, with defaults for those not given; a boolean is "true" or "false".
   TextMap flags;
-  // Of a command that has settings as well: its own flags, in the same way.
+  // The own flags of a command that has settings as well, in the same way.
   TextMap options;
   std::string cluster;  // `check CLUSTER`, also among the flags; empty: not given
   // What follows CLUSTER where the command takes more: DURATION; or the program of `run` and its

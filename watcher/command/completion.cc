@@ -102,7 +102,7 @@ Candidates CommandNames(std::string_view typed) {
 
 // --- The word to complete -----------------------------------------------------------------------
 
-// What the words before the one to complete say of it.
+// Says what is to be completed, by the words before.
 struct Position {
   Words words;                    // that aren't a flag or its value
   const Flag* waiting = nullptr;  // the flag whose value the word is

@@ -25,7 +25,7 @@ std::string CompletionScript(Shell shell);
 // for the same (cobra's ShellCompDirective).
 std::string Complete(std::span<const char* const> words);
 
-// What a usage says of the words after the command's name, flags left out.
+// The words after the command's name by its usage, flags left out.
 struct Usage {
   std::vector<std::string> operands;  // placeholders, in order, without brackets
   bool repeats = false;               // the last of them

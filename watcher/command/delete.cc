@@ -11,7 +11,7 @@
 namespace cluster_watcher {
 namespace {
 
-// What the application's options say; nullopt: there are none, or errors.
+// Reads the application's options; nullopt: there are none, or errors.
 std::optional<AppStatus> ReadEnded(const Invocation& invocation, std::vector<std::string>& errors) {
   const auto app = invocation.options.find("app");
   const auto status = invocation.options.find("app-status");

@@ -1,4 +1,4 @@
-// What commands that delete clusters work with besides.
+// The further tools of commands that delete clusters.
 #pragma once
 
 #include <memory>

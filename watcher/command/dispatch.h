@@ -1,4 +1,4 @@
-// What the program does with its arguments: reads them, and runs the command that they name.
+// Reads the program's arguments, and runs the command that they name.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// What the commands of the driver's side, and of people, work with.
+// The tools of the commands of the driver's side, and of people.
 #pragma once
 
 #include <functional>

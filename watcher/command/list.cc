@@ -144,7 +144,7 @@ class Lister {
     while (IsAsked("watch") && !is_closed_ && outcome.exit == DriverExit::kDone) {
       Clock& clock = session_.tools().clock;
       if (!clock.WaitUntil(clock.Now() + kBetweenLooks, session_.tools().stop)) break;
-      // What fails now may be there at the next look.
+      // A read that fails now may succeed at the next look.
       const DriverOutcome next = ShowOnce();
       if (!next.error.empty()) PrintErrors({next.error});
     }

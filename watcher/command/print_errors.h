@@ -1,4 +1,4 @@
-// What commands print: texts on stdout, errors on stderr.
+// Prints for commands: texts on stdout, errors on stderr.
 #pragma once
 
 #include <cerrno>
@@ -12,7 +12,7 @@
 namespace cluster_watcher {
 
 inline constexpr int kUsageExit = 2;  // wrong usage or settings
-// Of `run`: its own failure before the program, wrong usage included.
+// The exit code of `run` for its own failure before the program, wrong usage included.
 inline constexpr int kRunFailedExit = 125;
 
 // Prints `text` on stdout at once. False: it could not be written, which is told on stderr and

@@ -217,7 +217,7 @@ int RunRun(const Invocation& invocation, const Environment& environment, SignalS
     return PrintErrors({end.error().reason}, end.error().exit_code);
   }
   runner.EndCluster(*end);
-  // Who is told to stop is told so once.
+  // Tells to stop once only.
   if (waits_after && !end->stopped_by) AwaitStop(signals);
   return end->exit_code;
 }

@@ -7,7 +7,7 @@
 namespace cluster_watcher {
 namespace {
 
-// What the command is about: `watch` needs a pod, `check` a pod or a cluster.
+// Requires what the command is about: `watch` needs a pod, `check` a pod or a cluster.
 void RequireTarget(const Invocation& invocation, const Settings& settings,
                    std::vector<std::string>& errors) {
   switch (invocation.command) {

@@ -1,4 +1,4 @@
-// What the commands that talk to the API server work with, made from what was asked for.
+// The tools of commands that talk to the API server, made from what was asked for.
 #pragma once
 
 #include <memory>

@@ -39,7 +39,7 @@ std::string Line(const std::string& ns, const std::string& what, const Swept& sw
   return Printable(line) + "\n";
 }
 
-// What becomes of each, line by line, and on a terminal how far the sweep is.
+// Prints what becomes of each, line by line, and on a terminal how far the sweep is.
 class Reporter {
  public:
   explicit Reporter(bool dry_run) : dry_run_(dry_run) {}

@@ -118,7 +118,7 @@ std::string WhyOver(const Facts& facts) {
 Outcome DriverRunning(const Facts& facts) {
   const std::string over = WhyOver(facts);
   if (over.empty()) return NoMatch("the owner isn't over");
-  // Who says that the application has completed is something of it that runs.
+  // The pod that says that the application has completed is something of it that runs.
   const bool is_said = facts.app_status == "completed" && facts.owner->object;
   const std::string& running = is_said ? facts.also_running : facts.owner->still_running;
   if (running.empty()) return NoMatch("nothing of the owner runs");
@@ -321,7 +321,7 @@ bool IsAbandoned(Reason reason) {
   return false;
 }
 
-// What is said of a rule that didn't match says nothing that wasn't seen.
+// The detail of a rule that didn't match says nothing that wasn't seen.
 void SayWhatIsKnown(const Facts& facts, std::vector<RuleOutcome>& rules) {
   const bool is_read = facts.problem.empty() && facts.root_read;
   const Observation seen = ObservationOf(facts);

@@ -59,10 +59,10 @@ struct Decision {
 // caller needs to look it up only then.
 Decision Decide(const Facts& facts, const OtherDrivers& others = {});
 
-// What holds a cluster by rule 3 alone, for people; nullopt: nothing does.
+// Finds what holds a cluster by rule 3 alone, for people; nullopt: nothing does.
 std::optional<std::string> WhatHolds(const Facts& facts);
 
-// What a person decides who asks for the deletion, whatever the rules say.
+// The decision of a person who asks for the deletion, whatever the rules say.
 Decision AskedFor();
 
 // `decision`, which abandons the cluster, as it comes out where an admission policy forbids to

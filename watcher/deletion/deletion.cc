@@ -121,7 +121,7 @@ Deletion::Outcome Deletion::RunPasses(MonotonicTime deadline, bool with_root) {
     LetGoOfClaims();
     if (late) ++late_passes_;
     blind_passes_ = prepared_->complete ? 0 : blind_passes_ + (late ? 1 : 0);
-    // What fails past the deadline too is treated as what may not be read.
+    // A kind that fails past the deadline too is treated as one that may not be read.
     const bool is_read = prepared_->complete || blind_passes_ >= kLeastLatePasses;
     const bool is_known = (is_read || prepared_->failed.empty()) && !prepared_->survivors.unknown;
     const HeldBack* root_held = WhyRootIsHeldBack();
@@ -185,7 +185,7 @@ Deletion::Prepared Deletion::List(bool late) {
   prepared.members = SortMembers(std::move(objects), memory_);
   for (const std::string& mistake : prepared.members.mistakes) tools_.log.warn("{}", mistake);
   if (!prepared.complete && !late) {
-    // What controls an object may be what could not be listed.
+    // The controller of an object may be what could not be listed.
     memory_.left = std::move(left_before);
   } else {
     NoteLeft(std::move(prepared.members.left));
@@ -300,7 +300,7 @@ bool Deletion::IsDue(const KubeObject& object, bool late) const {
   if (object.meta.deleting || WhyHeldBack(object) != nullptr) return false;
   const OwnerReference* controller = object.meta.Controller();
   const auto below = memory_.below.find(object.meta.uid);
-  // What a member had controlled and has lost that controller is a member itself.
+  // An object that a member controlled, and that has lost that controller, is a member itself.
   if (controller == nullptr || below == memory_.below.end()) return true;
   if (late) return !IsForbidden(object);
   // The garbage collector may have deleted what is between before we did.
@@ -318,7 +318,7 @@ std::size_t Deletion::SendDue(bool is_known, bool late) {
     };
     std::vector<const KubeObject*> due = DueMembers(members, memory_, late, stays);
     std::erase_if(due, [&](const KubeObject* object) { return !IsDue(*object, late); });
-    // What must survive was looked for before the last look: what hardly owns anything goes first.
+    // Survivors were looked for before the last look: what hardly owns anything goes first.
     const auto goes_first = [this](const KubeObject* object) {
       return !IsWorkload(object->type) && !IsForbidden(*object) &&
              FindBuiltInByName(object->type->plural, object->type->group) != nullptr;
@@ -335,7 +335,7 @@ std::size_t Deletion::SendDue(bool is_known, bool late) {
       const HeldBack* held = WhyHeldBack(object);
       const bool stays = held != nullptr && (late || !held->may_pass);
       const bool is_forbidden = IsForbidden(object);
-      // What is made again each time may be terminating by now.
+      // An object that is made again each time may be terminating by now.
       const bool is_sent = object.meta.deleting || deletes_.AcceptedAt(object.meta.uid);
       const bool is_let_be = (late && (is_sent || is_forbidden)) ||
                              (is_forbidden && memory_.set_claims.contains(object.meta.uid));
@@ -423,7 +423,7 @@ Deletion::Outcome Deletion::AwaitGone(MonotonicTime deadline, const std::stop_to
     const RootState state = ReadRoot();
     const auto pods = ReadPods();
     const bool is_last = pods && pods->others == 0;
-    // What there is under its name is somebody's new cluster.
+    // The object under its name is somebody's new cluster.
     if (is_last && state == RootState::kReplaced) return Outcome::kDone;
     const bool is_gone =
         state == RootState::kGone || (is_own_pod && state == RootState::kTerminating);

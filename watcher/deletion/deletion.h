@@ -74,10 +74,10 @@ class Deletion {
   // One pass of deletes with dryRun=All: nothing changes. What would be deleted: "service/x".
   std::vector<std::string> Rehearse();
 
-  // What was done so far; without the time it took.
+  // Reports what was done so far; without the time it took.
   DeletionReport Report() const;
   const std::vector<std::string>& overdue() const { return overdue_; }  // left at the deadline
-  // What that policy says.
+  // The words of that policy.
   const std::string& policy() const { return policy_; }
   // Why the master root must stay.
   const std::string& root_held_back() const { return root_held_back_; }
@@ -87,7 +87,7 @@ class Deletion {
   const std::vector<std::string>& first_deleted() const { return deletes_.first_deleted(); }
 
  private:
-  // What there is, before it was read whose it is.
+  // All that there is, before it was read whose it is.
   struct Prepared {
     MemberPass members;
     Survivors::Found survivors;

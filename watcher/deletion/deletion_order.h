@@ -1,4 +1,4 @@
-// What a deletion rests on, from the point of no return on.
+// The basis of a deletion, from the point of no return on.
 #pragma once
 
 #include <set>

@@ -137,7 +137,7 @@ void MemberListing::NoteKinds(const MemberKinds& kinds, const std::vector<ApiReq
       listed.failed.push_back(error.message);
     }
   }
-  // What is no longer served is gone with its definition.
+  // A kind that is no longer served is gone with its definition.
   if (kinds.errors.empty()) {
     std::erase_if(readable_, [&](const std::string& kind) {
       return std::none_of(requests.begin(), requests.end(), [&](const ApiRequest& request) {

@@ -34,7 +34,7 @@ class MemberListing {
   struct Listed {
     KubeObjects objects;  // with the cluster's label, but for claims
     KubeObjects kept;     // the same, annotated so, of kinds that --resources leaves out
-    // Of the whole namespace, for most claims of a StatefulSet lack that label.
+    // Those of the whole namespace, for most claims of a StatefulSet lack that label.
     KubeObjects claims;  // that have a label of a cluster, an owner or a StatefulSet
     std::vector<ClaimingSet> sets;
     std::optional<ApiError> claims_problem;  // why claims or StatefulSets could not be listed

@@ -19,7 +19,7 @@
 
 namespace cluster_watcher {
 
-// What one deletion knows, and learns pass by pass.
+// The knowledge of one deletion, which grows pass by pass.
 struct DeletionMemory {
   std::string root_uid;  // empty: there is no master root
   std::string root_set;  // the master root's name if it is a StatefulSet, else empty

@@ -5,7 +5,7 @@
 namespace cluster_watcher {
 namespace {
 
-// What nothing holds is gone once its deletion is answered.
+// An object that nothing holds is gone once its deletion is answered.
 constexpr Duration kFirstPause{0};
 // From then on, and after progress: each pass lists all kinds.
 constexpr Duration kFirstBackoff{50};

@@ -18,7 +18,7 @@ constexpr int kMostCondemnations = 3;
 constexpr Duration kBetweenLooks{10};  // doubled each time
 constexpr int kMostDoublings = 5;
 constexpr Duration kLongestAskedWait{20'000};
-// What steps are called in marks and logs: as their annotations.
+// The names of steps in marks and logs: as their annotations.
 constexpr const char* kBefore = annotation::kBeforeDelete + std::size(annotation::kPrefix) - 1;
 constexpr const char* kAfter = annotation::kAfterDelete + std::size(annotation::kPrefix) - 1;
 constexpr int kMostStepMarks = 5;
@@ -47,7 +47,7 @@ std::string WhatIsLeft(std::vector<std::string> left) {
   return left.empty() ? "" : "; left: " + Joined(left);
 }
 
-// What an earlier watcher has deleted isn't known to this one.
+// The deletes of an earlier watcher aren't known to this one.
 std::string WhatWasBegun(const Marks& marks) {
   const std::string since =
       marks.deleting_since ? " at " + FormatTime(*marks.deleting_since) : std::string();
@@ -79,7 +79,7 @@ Reaper::Outcome Reaper::Condemn(const WatcherId& me, const Snapshot& snapshot,
   }
   MasterRoot root(tools_.client, *snapshot.root);
   auto written = root.WriteMarks(marks, kMarksTimeout);
-  // Else what fails in passing would cost another grace period.
+  // A failure that passes must not cost another grace period.
   for (int attempt = 1; attempt < kMostCondemnations && !written && written.error().in_passing &&
                         !stop.stop_requested();
        ++attempt) {
@@ -358,7 +358,7 @@ void Reaper::RunSteps(const std::vector<Step>& steps, const char* prefix,
                       const DeletionOrder& condemned, Duration allowed, Progress& progress) {
   const auto troubles = steps_.Run(steps, prefix, allowed, progress.steps_done,
                                    [&] { MarkStepsDone(condemned, progress); });
-  // What there was no time for isn't run later either.
+  // Steps that there was no time for aren't run later either.
   for (const Step& step : steps) progress.steps_done.insert(StepId(prefix, step));
   if (!troubles.empty()) {
     announcer_.Trouble(condemned.look, "RunningSteps",

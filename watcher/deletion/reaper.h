@@ -118,7 +118,7 @@ class Reaper {
                 Duration allowed, Progress& progress);
   void MarkStepsDone(const DeletionOrder& condemned, const Progress& progress);
   Deletion::Outcome Delete(const DeletionOrder& condemned, Deletion& deletion, Progress& progress);
-  // What comes of it that `deletion` has ended so.
+  // Acts on the end of `deletion`.
   Outcome End(const Case& of, const DeletionOrder& condemned, Deletion& deletion,
               const Progress& progress, Deletion::Outcome outcome, const std::stop_token& stop);
   // Waits, and as long as the API server asks for by Retry-After.

@@ -84,7 +84,7 @@ void Survivors::FindSets(Search& search) {
     SettleSet(search, set, is_of_it && !stays);
   }
   if (!search.listed.claims_problem) return;
-  // What claims there are can't be told.
+  // The claims that there are can't be told.
   const auto hold_back = [&](const KubeObject& object) {
     if (object.type->kind != "StatefulSet") return;
     const HeldBack because{"its claims can't be listed: " + search.listed.claims_problem->message};
@@ -166,7 +166,7 @@ bool Survivors::LeadsTo(Search& search, const ObjectMeta& object, int depth) {
 bool Survivors::IsGoing(Search& search, const OwnerReference& owner, int depth) {
   if (search.root != nullptr && owner.uid == search.root->meta.uid) return true;
   if (const KubeObject* listed = search.objects.Find(owner.uid)) {
-    // What is left alone doesn't go, unless something above it does.
+    // An object that is left alone doesn't go, unless something above it does.
     const auto held = search.found.held_back.find(owner.uid);
     const bool is_held = held != search.found.held_back.end() && !held->second.may_pass;
     const bool stays = is_held || IsKept(*listed) || listed->meta.Controller() != nullptr ||

@@ -1,4 +1,4 @@
-// What everybody works with who reads or writes in the cluster after a look.
+// The tools of all that read or write in the cluster after a look.
 #pragma once
 
 #include <functional>

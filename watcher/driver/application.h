@@ -11,7 +11,7 @@
 
 namespace cluster_watcher {
 
-// What is known of an owner that somebody named.
+// An owner that somebody named, as far as it is known.
 struct Application {
   OwnerName given;
   // The owner: what was named, or the root of the pod that was. nullopt: it isn't there, or that

@@ -200,7 +200,7 @@ std::optional<DriverOutcome> LabelAsUser(const DriverTools& tools, const Cluster
   const auto before = app.Uses();
   Persistence persistence(tools, deadline);
   for (int conflicts = 0; app.Uses() != cluster.name;) {
-    // Who comes second uses what the first has said.
+    // The second to come uses what the first has said.
     if (app.Uses() && app.Uses() != before) {
       return UsesTheOther(app, "release " + *app.Uses() + " --app=" + app.Name());
     }

@@ -41,7 +41,7 @@ ManifestNode Text(const std::string& text) {
   return node;
 }
 
-// As a token of a JSON pointer.
+// Escapes a token of a JSON pointer.
 std::string Escaped(const std::string& key) {
   std::string token;
   for (const char c : key) token += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
@@ -108,7 +108,7 @@ int TurnOf(const ClusterObject& object, JsonValue json) {
   return is_worker ? kWorkerTurn : kUsualTurn;
 }
 
-// What the API server writes, and `create` never does: an exported manifest has it.
+// Fields that the API server writes, and `create` never does: an exported manifest has them.
 constexpr const char* kOfTheServer[] = {"uid", "resourceVersion", "ownerReferences",
                                         "managedFields"};
 

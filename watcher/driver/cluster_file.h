@@ -23,7 +23,7 @@ struct ClusterObject {
   std::string Json() const;      // as the API server takes it
 };
 
-// What stands in a file for the cluster's name, in any string.
+// Stands in a file for the cluster's name, in any string.
 inline constexpr std::string_view kClusterVariable = "$(CLUSTER)";
 
 // Reads the manifests: names the cluster in them, and puts its label on all of them and on their

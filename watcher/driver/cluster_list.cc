@@ -18,7 +18,7 @@ using Names = std::set<std::pair<std::string, std::string>>;  // of namespace an
 
 Names NamesOf(const ClusterFilter& filter) { return {{filter.ns, filter.cluster}}; }
 
-// What carries the cluster label, of the kinds that make a cluster.
+// Finds what carries the cluster label, of the kinds that make a cluster.
 Result<Names, ApiError> FindNames(const DriverTools& tools, const std::string& label,
                                   const std::string& ns) {
   const Patience patience = tools.Reads();

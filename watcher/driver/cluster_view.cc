@@ -280,7 +280,7 @@ Result<ClusterView, ApiError> ReadClusterView(KubeClient& client, Discovery& dis
   } else {
     for (const KubeObject& root : *roots) view.rivals.push_back(root.Describe());
   }
-  // What is kept outlives its cluster.
+  // An object that is kept outlives its cluster.
   view.exists = view.root || std::any_of(parts->begin(), parts->end(), [](const Part& part) {
                   return !IsKept(part.object.meta);
                 });

@@ -38,7 +38,7 @@ struct ClusterView {
   // The owner that its master pods, or else the root's pod template, give to their watcher, as it
   // is written there: it goes before what stands on the root. Empty: none.
   std::string given_owner;
-  // What it lacks, for people: "a worker"; none where it is complete.
+  // Names what it lacks, for people: "a worker"; none where it is complete.
   std::vector<std::string> lacks;
   // Whose pods aren't made, and why: "pods of replicaset.apps/bob-m-x are refused: ...".
   std::vector<std::string> refused;

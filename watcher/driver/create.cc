@@ -85,7 +85,7 @@ class Creation {
     if (!view) return Unreadable(view.error());
     view_ = *std::move(view);
     if (view_.root ? !MayComplete() : !view_.rivals.empty()) return UseAsItIs();
-    // What is left of the one before goes first.
+    // The rest of the one before goes first.
     if (!view_.root && view_.is_going) return Wait(Is("still being deleted"));
     if (app_.owner && !IsOwned() && BelongingTo(view_, app_) == Belonging::kNobodys) {
       auto why = WhyNotAUser(tools_, app_);

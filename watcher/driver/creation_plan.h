@@ -1,4 +1,4 @@
-// What `create` is to make, and what of it is there already.
+// Plans what `create` is to make, and finds what of it is there already.
 #pragma once
 
 #include <optional>

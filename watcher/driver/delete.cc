@@ -18,7 +18,7 @@ namespace cluster_watcher {
 namespace {
 
 constexpr Duration kBetweenLooks{1'000};
-// What can't be read in passing is asked for again for so long.
+// Reads that fail for the moment are repeated for so long.
 constexpr Duration kPatience{15'000};
 // Another's condemnation is carried through or called off within a minute.
 constexpr Duration kPatienceWithOthers = std::chrono::seconds(90);
@@ -79,7 +79,7 @@ class Deleter {
     return outcome;
   }
 
-  // What comes of a deletion that is found begun; nullopt: there is none for us to finish.
+  // Finishes a deletion that is found begun; nullopt: there is none for us to finish.
   std::optional<DriverOutcome> Finish() {
     const auto view = ReadClusterView(work_.driver.client, work_.driver.discovery, cluster_,
                                       work_.driver.Reads());
@@ -222,7 +222,8 @@ class Deleter {
     const Marks& marks = look.marks;
     const bool is_deleting = marks.phase == Phase::kDeleting;
     const bool is_ours = marks.condemned_by == work_.me;
-    // Who has begun and is still there finishes it. Asked once more: it may have just taken over.
+    // The one who began it and is still there finishes it. Asked once more: it may have just taken
+    // over.
     if (is_deleting && !is_ours && seen_deleting_ == marks.condemned_by && !request_.waits) {
       return BeingDeletedBy(marks.condemned_by.ToText());
     }

@@ -54,7 +54,7 @@ std::set<std::string> OwnersAmong(const KubeObjects& objects) {
   return uids;
 }
 
-// What holds it, which a person passes over.
+// Finds the hold that a person passes over.
 std::optional<std::string> FindHold(const DeletionWork& work, const ClusterId& cluster,
                                     const KubeObjects& objects) {
   Facts facts;

@@ -1,4 +1,4 @@
-// What an account must be allowed to do before it begins to delete a cluster.
+// The rights that an account needs before it begins to delete a cluster.
 #pragma once
 
 #include <optional>

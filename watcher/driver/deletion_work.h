@@ -1,4 +1,4 @@
-// What a deletion by a command is done with.
+// The tools of a deletion by a command.
 #pragma once
 
 #include "watcher/deletion/reaper.h"

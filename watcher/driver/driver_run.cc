@@ -71,7 +71,7 @@ DriverOutcome TryOnce(const DriverTools& tools, const DriverRun& run, ReadyClust
   ready.warnings = outcome.warnings;
   outcome = Claim(tools, run.cluster, ready.app, false);
   if (outcome.exit != DriverExit::kDone || !run.objects) return outcome;
-  // What was created may lack something, or have been deleted since.
+  // A cluster that was created may lack something, or have been deleted since.
   outcome = Await(tools, run.cluster, ready.app, Duration(0));
   const bool may_pass =
       outcome.exit == DriverExit::kUnknown || outcome.exit == DriverExit::kNoCluster;

@@ -1,4 +1,4 @@
-// What a driver's program needs before it may run: its cluster, by name, ready and claimed.
+// Prepares a driver's program to run: its cluster, by name, ready and claimed.
 #pragma once
 
 #include <functional>
@@ -30,7 +30,7 @@ Result<NamedCluster, DriverOutcome> NameOfItsCluster(const DriverTools& tools,
 struct DriverRun {
   ClusterId cluster;
   OwnerName app;  // a pod means its root
-  // What the cluster is created of where there is none; nullopt: it isn't.
+  // The file that the cluster is created of where there is none; nullopt: it isn't.
   std::optional<std::vector<ClusterObject>> objects;
   bool ephemeral = false;  // one that is created is the application's own
   Duration timeout{0};     // for a cluster that isn't ready

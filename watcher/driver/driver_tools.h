@@ -1,4 +1,4 @@
-// What the driver's side works with.
+// The tools of the driver's side.
 #pragma once
 
 #include <memory>

@@ -72,7 +72,7 @@ std::string Because(const Decision& decision) {
   return std::string(" (") + ToString(decision.reason) + "): " + decision.detail;
 }
 
-// What would be made of the cluster if nobody held it.
+// The verdict on the cluster if nobody held it.
 std::string WithoutHold(const DriverTools& tools, Observer& observer) {
   JudgedLook look = LookAndDecide(observer, tools.stop);
   if (look.snapshot.marks.phase == Phase::kDeleting) {

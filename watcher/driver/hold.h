@@ -11,13 +11,13 @@
 
 namespace cluster_watcher {
 
-// What is held: the cluster's master root, or with an empty name the whole namespace.
+// The thing that is held: the cluster's master root, or with an empty name the whole namespace.
 struct HoldTarget {
   ClusterId cluster;
   bool is_namespace() const { return cluster.name.empty(); }
 };
 
-// What is wrong with a reason that somebody gives; nullopt: nothing.
+// Finds what is wrong with a reason that somebody gives; nullopt: nothing.
 std::optional<std::string> WhyNotAReason(const std::string& reason);
 
 struct HoldOrder {

@@ -1,4 +1,4 @@
-// What a command of the driver's side came to: its exit code, and what people are told.
+// The outcome of a command of the driver's side: its exit code, and what people are told.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ enum class DriverExit {
   kNotReady = 12,  // it is condemned or incomplete
 };
 
-// What a failed request means for people, with the rule that the account lacks.
+// Explains a failed request to people, with the rule that the account lacks.
 std::string WhyRefused(const ApiError& error);
 
 struct DriverOutcome {

@@ -50,7 +50,7 @@ StopOnSignal::StopOnSignal(const SignalSource& signals)
 std::optional<int> StopOnSignal::End() {
   if (thread_.joinable()) {
     ending_ = true;
-    // What is sent to the thread comes before what is sent to the process, which stays pending.
+    // Signals to the thread come before those to the process, which stay pending.
     pthread_kill(thread_.native_handle(), kWake);
     thread_.join();
   }

@@ -1,4 +1,4 @@
-// Who a command is to others: what `condemned-by` names.
+// The identity of a command to others: what `condemned-by` names.
 #pragma once
 
 #include <string>

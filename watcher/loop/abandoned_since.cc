@@ -9,7 +9,7 @@
 namespace cluster_watcher {
 namespace {
 
-// What is refused for good is tried again after this time.
+// A write that was refused permanently is tried again after this time.
 constexpr Duration kTryAgain = std::chrono::minutes(1);
 // Somebody may take it off each time, a plugin of the API server too.
 constexpr int kMostRewrites = 3;
@@ -17,7 +17,7 @@ constexpr int kMostRewrites = 3;
 }  // namespace
 
 bool AbandonedSince::Write(const Snapshot& snapshot, const Decision& decision, const Surge& surge) {
-  // What is unknown is no reason to write.
+  // An unknown verdict is no reason to write.
   if (decision.reason == Reason::kUnknown) return false;
   const KubeObject& root = *snapshot.root;
   const std::optional<WallTime> since = surge.since();

@@ -1,4 +1,4 @@
-// What /healthz and /readyz ask. May be read from other threads than the loop's.
+// Answers /healthz and /readyz. May be read from other threads than the loop's.
 #pragma once
 
 #include <atomic>

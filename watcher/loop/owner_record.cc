@@ -60,7 +60,7 @@ std::optional<ObjectMeta> OwnerRecord::Write(const Snapshot& snapshot, const Dec
   const AnnotationChanges changes = OwnerMarks(*owner);
   MasterRoot root(tools_.client, *snapshot.root);
   auto written = root.WriteMarks(changes, kMarksTimeout);
-  // What is refused for good is tried again with the next sure look, and no sooner.
+  // A write that was refused permanently is tried again with the next sure look, and no sooner.
   refused_ = !written && !IsTransient(written.error().failure);
   written_ = written || refused_;
   // A conflict is nothing unusual: controllers write status all the time.

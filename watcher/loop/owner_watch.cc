@@ -10,7 +10,7 @@ namespace {
 
 // The loop shows that it is alive at least this often.
 constexpr Duration kLongestStep = std::chrono::seconds(10);
-// As often as a loop that polls reads the master root.
+// The interval at which a loop that polls reads the master root.
 constexpr Duration kRootInterval = std::chrono::minutes(1);
 // Of the poll interval, what passes at least between two looks of which the first found nothing.
 constexpr int kLooksInPollInterval = 10;
@@ -113,7 +113,7 @@ Duration OwnerWatch::Jittered(Duration interval) {
 void OwnerWatch::Wait(MonotonicTime poll, std::optional<MonotonicTime> rare,
                       const std::stop_token& stop) {
   bool were_up = AreUp();
-  // What was begun is sent, however soon the next look is due.
+  // A request that was begun is sent, however soon the next look is due.
   if (access_ != nullptr) access_->streams.Wait(tools_.clock.Now(), stop);
   while (!stop.stop_requested()) {
     Tend(stop);

@@ -118,7 +118,7 @@ int WatchLoop::Run(std::stop_token stop) {
   return EndToldToStop();
 }
 
-// What is decided is shown before it is acted on: a deletion takes its time.
+// Each decision is shown before it is acted on: a deletion takes its time.
 WatchLoop::Next WatchLoop::Poll(std::stop_token stop) {
   if (MayGlance() && Glance(stop)) return Next::kWait;
   if (stop.stop_requested()) return Next::kWait;
@@ -244,7 +244,7 @@ void WatchLoop::NoteLasting(const Snapshot& snapshot, const Decision& decision) 
   const Duration interval = std::clamp<Duration>(
       std::chrono::floor<Duration>(snapshot.began - since), poll, std::max(poll, kRootInterval));
   const auto& owner = snapshot.facts.owner;
-  // What changes is noticed within a minute, and the loop turns once in each poll interval.
+  // A change is noticed within a minute, and the loop turns once in each poll interval.
   const Duration longest = std::max(poll, kRootInterval - poll);
   lasting_ = Lasting{decision.reason, since,
                      snapshot.began + std::min<Duration>(interval * Percent() / 100, longest),
@@ -295,7 +295,7 @@ WatchLoop::Next WatchLoop::ActOnRoot(const Snapshot& snapshot, const Decision& d
         return Next::kDone;
     }
     if (abandoned_since_.Write(snapshot, decision, judge_.surge())) {
-      // What else there is to write needs the resourceVersion of another look.
+      // Other writes need the resourceVersion of another look.
       marks_to_settle_ = true;
       look_again_ = judge_.IsDue();
       return Next::kWait;
@@ -316,7 +316,7 @@ WatchLoop::Next WatchLoop::ActOnRoot(const Snapshot& snapshot, const Decision& d
   return Condemn(snapshot, decision, stop);
 }
 
-// What this watcher wrote itself is no change.
+// This watcher's own writes are no change.
 void WatchLoop::NoteWritten(const std::optional<ObjectMeta>& root) {
   if (!root) return;
   observer_.NoteWritten(*root);
@@ -344,7 +344,7 @@ WatchLoop::Next WatchLoop::Condemn(const Snapshot& snapshot, const Decision& dec
   return Next::kWait;
 }
 
-// As if the condemnation could not be written.
+// Spares as if the condemnation could not be written.
 void WatchLoop::SpareUnmarked(const Snapshot& snapshot, const ApiError& problem) {
   const bool conflict = problem.failure == ApiFailure::kConflict;
   const bool held = !problem.policy.empty() && !IsOfGuard(problem.policy);

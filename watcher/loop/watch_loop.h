@@ -79,7 +79,7 @@ class WatchLoop {
   OwnerWatch watch_;
   std::minstd_rand jitter_;
 
-  // What the last sure look showed.
+  // Shown by the last sure look.
   std::optional<WatcherId> me_;        // nullopt: the pod wasn't read yet
   std::optional<Reason> last_reason_;  // nullopt: there was none yet
   // A verdict that is likely to last.

@@ -23,7 +23,7 @@ class MasterRollouts {
   void Find(Snapshot& look, const Surroundings& around, const ClusterOfPods& cluster,
             const Patience& patience);
 
-  // What was seen to be gone may have come back meanwhile.
+  // A thing that was seen to be gone may have come back meanwhile.
   void Forget() { gone_since_.clear(); }
   // Returns what showed that something is gone; the next look reads it ahead.
   std::vector<ApiRequest> TakeAsked();

@@ -1,4 +1,4 @@
-// Of which kinds the members of a cluster can be.
+// The kinds that the members of a cluster can be of.
 #pragma once
 
 #include <string>

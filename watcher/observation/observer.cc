@@ -13,7 +13,7 @@
 namespace cluster_watcher {
 namespace {
 
-// What a look reads around an owner that changes meanwhile, it reads so often.
+// Reads around an owner that changes meanwhile are repeated so often.
 constexpr int kMostRounds = 2;
 
 // Whether two reads of the owner lead to the same verdict.

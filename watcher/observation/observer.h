@@ -139,7 +139,7 @@ class Observer {
   } caller_;
   std::optional<std::string> word_;
 
-  // What one look leaves to the next.
+  // Kept from one look to the next.
   bool is_silent_ = false;  // the API server: nothing that it said could be used
   struct {
     std::optional<OwnerName> name;

@@ -34,7 +34,8 @@ struct Snapshot {
   std::optional<KubeObject> root;  // the master root
   std::vector<MountedObject> mounted;
   WatcherOrders orders;  // what the pod tells its watcher; where there is none, as next_orders
-  // What the root's pod template tells the watchers to come; nullopt: it wasn't read, or has none.
+  // The settings of watchers to come, by the root's pod template; nullopt: it wasn't read, or has
+  // none.
   std::optional<WatcherOrders> next_orders;
   Steps steps;                // of the pod, else of `root`
   Marks marks;                // of `root`

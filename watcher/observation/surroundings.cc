@@ -31,7 +31,7 @@ class Chains {
   explicit Chains(const KubeObjects& objects) {
     for (const KubeObject& object : objects) by_uid_.emplace(object.meta.uid, &object);
   }
-  // What is made from a master's pod template is one too.
+  // An object that is made from a master's pod template is one too.
   const KubeObject* WorkloadAbove(const KubeObject& object) const {
     const auto above = by_uid_.find(ControllerUid(object.meta));
     const bool is_workload = above != by_uid_.end() && IsWorkload(above->second->type);
@@ -190,7 +190,7 @@ void SurroundingsReader::FindMaster(Surroundings& around, Snapshot& snapshot,
   const ClusterId cluster{settings.ns, settings.cluster_label, settings.cluster};
   List(around, cluster, snapshot, patience);
   if (!around.makers) return;
-  // What may not be listed may be the master.
+  // A kind that may not be listed may be the master's.
   if (!root_ && around.makers->masters.empty() && !around.makers->skipped.empty()) {
     return NoteProblem(snapshot, around.makers->skipped.front().second);
   }

@@ -13,7 +13,7 @@
 
 namespace cluster_watcher {
 
-// What the root's pod template says to the pods to come.
+// The word of the root's pod template to the pods to come.
 struct PodsToCome {
   WatcherOrders orders;
   TextMap annotations;
@@ -83,7 +83,7 @@ class SurroundingsReader {
   ClusterProbe probe_;
   bool asks_for_people_ = false;
 
-  // What one look leaves to the next.
+  // Kept from one look to the next.
   std::string pod_uid_;        // empty: not read yet
   TextMap settings_at_start_;  // the pod's annotations then
   std::optional<ClusterId> cluster_;

@@ -25,7 +25,7 @@ constexpr std::string_view kOldMarks[] = {
     "cluster-watcher/owner-given"};
 constexpr const char* kOldOwnerKind = "cluster-watcher/owner-kind";
 
-// What is longer was written by no watcher, and is shown to people.
+// A longer one was written by no watcher, and is shown to people.
 constexpr std::size_t kLongestId = 253 + 1 + 128;  // a pod's name, and a UID
 constexpr std::size_t kLongestReason = 64;
 
@@ -102,7 +102,7 @@ bool HasOldOwner(const ObjectMeta& root) {
          root.Annotation("cluster-watcher/owner-uid");
 }
 
-// What is written along with `changes`.
+// The marks that are written along with `changes`.
 AnnotationChanges Completed(const ObjectMeta& root, AnnotationChanges changes) {
   if (HasForeignMarks(root)) {
     for (const char* mark : kProtocolMarks) changes.try_emplace(mark, std::nullopt);

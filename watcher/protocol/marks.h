@@ -20,7 +20,7 @@ namespace cluster_watcher {
 enum class Phase { kWatching, kCondemned, kDeleting, kDone };
 const char* ToString(Phase phase);  // "watching"
 
-// Who condemned a cluster: the pod that a watcher runs in, or a command ("cli/RANDOM").
+// The one who condemned a cluster: the pod that a watcher runs in, or a command ("cli/RANDOM").
 struct WatcherId {
   std::string pod;
   std::string uid;
@@ -70,7 +70,7 @@ std::string StepsMark(const std::set<std::string>& done);
 // Marks a claim for `sweep`, which leaves it until `after`, and as long as a root of `cluster` is
 // there. They count only beside the claim's own UID, as every mark.
 AnnotationChanges CollectMarks(WallTime after, const ClusterId& cluster);
-// Of which cluster a claim is so marked: "oshinko-cluster=bob"; "" if that isn't said.
+// The cluster that a claim is so marked for: "oshinko-cluster=bob"; "" if that isn't said.
 std::string CollectedOf(const ObjectMeta& claim);
 // Takes them off.
 AnnotationChanges WithoutCollectMarks();

@@ -83,7 +83,7 @@ void AddDecision(JsonWriter& line, const Decision& decision) {
 
 }  // namespace
 
-// Of a deletion with this reason: none that was meant to come is a warning.
+// The level of a deletion with this reason: none that was meant to come is a warning.
 spdlog::level::level_enum Announcer::LevelOf(std::string_view reason) const {
   const bool meant = !asker_.empty() || reason == ToString(Reason::kCompleted);
   return meant ? spdlog::level::info : spdlog::level::warn;

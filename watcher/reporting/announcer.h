@@ -68,7 +68,7 @@ class Announcer {
   void Deleted(const Snapshot& snapshot, const std::string& reason, const DeletionReport& report);
 
  private:
-  // What an Event is about, as far as the last looks showed it.
+  // The objects that an Event is about, as far as the last looks showed them.
   struct Subject {
     ClusterId cluster;
     std::optional<KubeObject> root;

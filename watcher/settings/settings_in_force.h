@@ -26,7 +26,7 @@ class SettingsInForce {
   // With where each came from, and what is wrong.
   const ResolvedSettings& resolved() const { return resolved_; }
 
-  // What is wrong with these annotations, which don't come into force.
+  // Finds what is wrong with these annotations, which don't come into force.
   std::vector<std::string> ErrorsIn(const TextMap& annotations) const {
     return with_annotations_(annotations).annotation_errors;
   }

@@ -30,7 +30,7 @@ const ResourceType& PodType() { return *FindBuiltInByName("pods", ""); }
 
 Swept KeptFor(std::string why) { return {Swept::What::kKept, "", std::move(why)}; }
 
-// Of which clusters a claim is: "oshinko-cluster=bob". What is marked says so itself.
+// The clusters that a claim is of: "oshinko-cluster=bob". One that is marked says so itself.
 std::vector<std::string> ClustersOf(const ObjectMeta& claim, const std::string& label) {
   std::vector<std::string> clusters;
   if (std::string of = CollectedOf(claim); !of.empty()) clusters.push_back(std::move(of));
@@ -53,7 +53,7 @@ std::optional<std::string> CollectAfter(const ObjectMeta& claim, const std::stri
   return are_clusters ? claim.Annotation(annotation::kCollectAfter) : std::nullopt;
 }
 
-// What could keep the claims of a namespace.
+// All that could keep the claims of a namespace.
 struct InUse {
   std::optional<WallTime> now;                    // by the API server's clock
   std::string held;                               // by a hold of the namespace; empty: by none

@@ -51,7 +51,7 @@ class Sweeper {
   }
 
  private:
-  // What can't be read is judged like any other: its account may have no right to namespaces.
+  // A namespace that can't be read is judged like any other: the account may have no right to it.
   bool IsTurnedOff(const std::string& ns) const {
     const auto answer = request_.glance.client.Do(
         ApiRequest::GetMetadata(*FindBuiltInByName("namespaces", ""), "", ns),
@@ -75,7 +75,7 @@ class Sweeper {
     });
   }
 
-  // What carries the cluster label, of all kinds of members but claims, which stay behind.
+  // Lists what carries the cluster label, of all kinds of members but claims, which stay behind.
   Result<Done, ApiError> FindClusters() {
     const Patience patience = driver_.Reads();
     const auto settings = SettingsOf(sweep_.settings, {request_.ns, request_.label, ""});

@@ -32,7 +32,7 @@ struct SweepRequest {
 };
 
 struct SweepListener {
-  // What became of a cluster or a claim: "lab", "cluster spark".
+  // The end of a cluster or a claim: "lab", "cluster spark".
   std::function<void(const std::string& ns, const std::string& what, const Swept& swept)> told;
   std::function<void(const SweepProgress& progress)> moved;
 };

@@ -225,7 +225,7 @@ Swept SweptCluster::Rehearse(const Snapshot& look) {
           decision.detail + ": " + Joined(rehearsal.Rehearse())};
 }
 
-// As few looks as suffice, spread over the grace period.
+// Makes as few looks as suffice, spread over the grace period.
 MonotonicTime SweptCluster::NextConfirmation() const {
   const Confirmation& confirmation = judge_.confirmation();
   const MonotonicTime now = driver_.clock.Now();

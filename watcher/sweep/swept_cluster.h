@@ -17,7 +17,7 @@
 
 namespace cluster_watcher {
 
-// What a sweep works with.
+// The tools of a sweep.
 struct SweepTools {
   const DriverTools& driver;
   const SettingsInForce::WithAnnotations& settings;
@@ -27,7 +27,7 @@ struct SweepTools {
   Dial dial;
 };
 
-// What became of a cluster or a claim.
+// The end of a cluster or a claim.
 struct Swept {
   enum class What { kDeleted, kWouldDelete, kKept, kFailed };
 
@@ -37,7 +37,7 @@ struct Swept {
   bool matters = true;  // false: it is as it should be, so nobody needs to know
 };
 
-// What `decision`, which keeps a cluster, is to whoever sweeps.
+// Puts `decision`, which keeps a cluster, into the words of a sweep.
 Swept KeptBy(const Decision& decision);
 
 // Returns the settings of `cluster`, with the annotations of its master pods to come.

@@ -218,7 +218,7 @@ class Builder : public YAML::EventHandler {
     return static_cast<std::size_t>(std::max(mark.pos, 0));
   }
 
-  // Of the innermost block; -1 if there is none.
+  // The indentation of the innermost block; -1 if there is none.
   int Column() const { return open_.empty() ? -1 : open_.back().column; }
 
   // Call before `size` more is created.

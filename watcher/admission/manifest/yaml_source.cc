@@ -253,7 +253,7 @@ std::optional<std::string> YamlSource::ReadScalar(std::size_t begin, int indent,
     if (!PassOne()) return std::nullopt;
     properties_end = at_;
     PassWhite();
-    // What isn't indented more belongs to what is around.
+    // A line that isn't indented more belongs to what is around.
     is_beside = flow_level_ > 0 || Column(at_) > indent;
   }
   has_content_ = true;

@@ -185,7 +185,7 @@ void WebhookServer::State::MakeRoom() {
   if (connections.size() < limits.connections) return;
   const auto is_unserved = [](const auto& c) { return !c->served && !c->busy && !c->ended; };
   const auto unserved = std::count_if(connections.begin(), connections.end(), is_unserved);
-  // Else whoever holds served ones would have each newcomer displace the one before it.
+  // Whoever holds served ones must not have each newcomer displace the one before it.
   const bool are_many = static_cast<std::size_t>(unserved) > limits.connections / 2;
   const auto order = [are_many](const Connection& c) {
     return std::tuple(c.busy, are_many && c.served, c.since);
@@ -389,7 +389,7 @@ asio::awaitable<std::optional<AdmissionAnswer>> WebhookServer::State::AnswerTo(
   co_return answer;
 }
 
-// What a client announces costs nothing: what has arrived counts. Returns whether all has.
+// Announcements of a client cost nothing: what has arrived counts. Returns whether all has.
 asio::awaitable<bool> WebhookServer::State::ReadBody(
     Connection& connection, TlsStream& tls, beast::flat_buffer& buffer,
     http::request_parser<http::string_body>& parser) {
