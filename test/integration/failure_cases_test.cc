@@ -89,6 +89,8 @@ TEST_F(FailureCase, Case16AnApiThatIsBrokenBlocksNothingElse) {
   ASSERT_TRUE(Shows(watcher, "keep: unknown")) << "there may be drivers of that group";
   proxy.TellTheTruth();
   ASSERT_TRUE(Reaches(watcher, "deleting"));
+  // Before its first delete it would look again, and not know what there is of that group.
+  ASSERT_TRUE(Eventually([&] { return !api().Exists("services", ns_, "spark"); }));
   proxy.LieAbout("GET /apis/example.com/", Lie::Answer(503, "service unavailable\n", "text/plain"));
   Release();
   EXPECT_TRUE(Finishes(watcher));
