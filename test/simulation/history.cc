@@ -131,7 +131,7 @@ void History::Expect() {
     end_ = Settled() + grace + plan_.delete_deadline + kMargin + network_.WatchSlack();
     NoteMembers();
   } else if (!truth_.keepers().empty() &&
-             !(world_.HasDriverLeftPods() && world_.Driver() == nullptr)) {
+             !(world_.HasDriverLeftPods() && !world_.WantsDriverToRun())) {
     expectation_ = End::kStays;
     if (!seen.phase.empty()) end_ = Settled() + Cleaning();
   }

@@ -400,7 +400,19 @@ void Judge::CheckSaidDeleted(const Exchange& exchange) {
   const auto skew = plan.skew;
   const WallTime settled =
       world_.clock().WallNow() - kHoldSlack - (skew < Duration(0) ? -skew : skew);
+  // A pod that somebody made after the last listing is of the next cluster.
+  const Exchange* asked = LastOf(exchange, [](const Exchange& one) {
+    return one.Is(HttpMethod::kGet) &&
+           Contains(one.request.target, "/pods?labelSelector=oshinko-cluster");
+  });
+  const auto& store = world_.kubernetes().GetStore();
+  const std::uint64_t listed =
+      asked == nullptr
+          ? small_kubernetes::Store::kNow
+          : store.VersionBefore(std::chrono::ceil<Duration>(timeline_.Now() - asked->sent));
   for (const ObjectPtr& pod : world_.All("", "pods")) {
+    const ObjectPtr before = store.Get(*pod->resource, pod->ns, pod->name, listed);
+    if (before == nullptr || before->uid != pod->uid) continue;
     const auto phase = TextOf(Find(pod->body, "status", "phase"));
     const auto created =
         TimeOf(std::string(TextOf(Find(pod->body, "metadata", "creationTimestamp"))));
