@@ -270,6 +270,11 @@ bool Judge::MayHoldClaims(const Object& object) const {
          (IsAiling("statefulsets") || IsAiling("persistentvolumeclaims"));
 }
 
+std::uint64_t Judge::VersionAsSent(const Exchange& exchange) const {
+  return world_.kubernetes().GetStore().VersionBefore(
+      std::chrono::ceil<Duration>(timeline_.Now() - exchange.sent));
+}
+
 // Checks promise 5.
 void Judge::CheckRootIsLast(const Exchange& exchange) {
   const Plan& plan = world_.plan();
@@ -293,8 +298,7 @@ void Judge::CheckRootIsLast(const Exchange& exchange) {
       return one.Is(HttpMethod::kGet) && Contains(one.request.target, list);
     });
     if (asked == nullptr || !IsMemberKind(plural)) continue;
-    const std::uint64_t listed = world_.kubernetes().GetStore().VersionBefore(
-        std::chrono::ceil<Duration>(timeline_.Now() - asked->sent));
+    const std::uint64_t listed = VersionAsSent(*asked);
     for (const ObjectPtr& object : world_.All(group, plural)) {
       if (!IsToGo(*object) || object->version > listed) continue;
       return Break("5, the master root last",
@@ -407,9 +411,7 @@ void Judge::CheckSaidDeleted(const Exchange& exchange) {
   });
   const auto& store = world_.kubernetes().GetStore();
   const std::uint64_t listed =
-      asked == nullptr
-          ? small_kubernetes::Store::kNow
-          : store.VersionBefore(std::chrono::ceil<Duration>(timeline_.Now() - asked->sent));
+      asked == nullptr ? small_kubernetes::Store::kNow : VersionAsSent(*asked);
   for (const ObjectPtr& pod : world_.All("", "pods")) {
     const ObjectPtr before = store.Get(*pod->resource, pod->ns, pod->name, listed);
     if (before == nullptr || before->uid != pod->uid) continue;

@@ -108,6 +108,8 @@ class Judge final : public Listener {
   bool MayHoldClaims(const small_kubernetes::Object& object) const;
   bool IsAiling(std::string_view plural) const;
   void CheckSaidDeleted(const Exchange& exchange);
+  // The store's version when this was sent.
+  std::uint64_t VersionAsSent(const Exchange& exchange) const;
   template <typename Is>
   const Exchange* LastOf(const Exchange& exchange, Is is_it) const;
 

@@ -43,7 +43,7 @@ class Controllers {
   void ReplicaControllers(const Resource& resource);
   void Replicas(const ObjectPtr& owner);
   void StatefulSets();
-  // Lets go of the claims of this pod of the set.
+  // Lets go of the claims of this pod of the set, or takes them back, as its policy says.
   void FitClaims(const ObjectPtr& set, const std::string& pod, bool retains);
   void StatefulSet(const ObjectPtr& set);
   void Jobs();

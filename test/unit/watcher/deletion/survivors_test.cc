@@ -21,6 +21,7 @@ using Outcome = Reaper::Outcome;
 constexpr const char* kClaims = "/api/v1/namespaces/lab/persistentvolumeclaims";
 constexpr const char* kSet = "/apis/apps/v1/namespaces/lab/statefulsets/w";
 constexpr const char* kWorker = "/apis/apps/v1/namespaces/lab/deployments/w";
+constexpr const char* kRayCluster = "/apis/ray.io/v1/namespaces/lab/rayclusters/kept";
 constexpr const char* kKept = R"(,"annotations":{"cluster-watcher/keep":"true"})";
 
 class SurvivorsTest : public ReaperLab {
@@ -60,6 +61,14 @@ class SurvivorsTest : public ReaperLab {
     EXPECT_EQ(DeletesOf("persistentvolumeclaims"), 0u);
     EXPECT_TRUE(IsNamed("data-w-0: its StatefulSet stays")) << Notes();
   }
+  // As MakeOwnerOfAKeptMap, but what is kept is of a kind that can fail to be discovered.
+  void MakeOwnerOfAKeptRayCluster() {
+    DefineRayClusters();
+    MakeOwnerOfAKeptMap();
+    Delete(kMaps + std::string("/kept"));
+    kubernetes_.Apply(R"({"apiVersion":"ray.io/v1","kind":"RayCluster",)" +
+                      Labelled("kept", kKept + OwnedBy("Deployment", "apps/v1", kWorker)) + "}");
+  }
   // A member "ray" that controls the set "w", which isn't labelled.
   void MakeSetBelow(const std::string& kind, const std::string& version, const std::string& path) {
     MakeSetWithClaims();
@@ -98,33 +107,25 @@ TEST_F(SurvivorsTest, WhatIsKeptNeedNotBeOfAKindThatIsDeleted) {
 
 // Its API server is away: what of it is to be kept?
 TEST_F(SurvivorsTest, NothingGoesWhileAKindCannotBeDiscovered) {
-  DefineRayClusters();
-  MakeOwnerOfAKeptMap();
-  Delete(kMaps + std::string("/kept"));
-  kubernetes_.Apply(R"({"apiVersion":"ray.io/v1","kind":"RayCluster",)" +
-                    Labelled("kept", kKept + OwnedBy("Deployment", "apps/v1", kWorker)) + "}");
+  MakeOwnerOfAKeptRayCluster();
   Before("PATCH", kRoot, 2, [this] {
     Refuse("GET", "/apis/ray.io", 503);
     clock_.At(clock_.elapsed + seconds(2), [this] { kubernetes_.GetFaults().Clear(); });
   });
   EXPECT_EQ(Condemn(), Outcome::kDone);
   EXPECT_TRUE(Exists(kWorker));
-  EXPECT_TRUE(Exists("/apis/ray.io/v1/namespaces/lab/rayclusters/kept"));
+  EXPECT_TRUE(Exists(kRayCluster));
 }
 
 // A finalizer holds the deletion up, and a list fails once.
 TEST_F(SurvivorsTest, NorDoesItPastTheDeadlineWhereAListFailsOnce) {
-  DefineRayClusters();
-  MakeOwnerOfAKeptMap();
-  Delete(kMaps + std::string("/kept"));
-  kubernetes_.Apply(R"({"apiVersion":"ray.io/v1","kind":"RayCluster",)" +
-                    Labelled("kept", kKept + OwnedBy("Deployment", "apps/v1", kWorker)) + "}");
+  MakeOwnerOfAKeptRayCluster();
   Refuse("DELETE", kRoot, 500);
   clock_.At(clock_.elapsed + minutes(11), [this] { Refuse("GET", "/rayclusters?", 503, 0, 8); });
   clock_.At(clock_.elapsed + minutes(13), [this] { kubernetes_.GetFaults().Clear(); });
   EXPECT_EQ(Condemn(), Outcome::kDone);
   EXPECT_TRUE(Exists(kWorker));
-  EXPECT_TRUE(Exists("/apis/ray.io/v1/namespaces/lab/rayclusters/kept"));
+  EXPECT_TRUE(Exists(kRayCluster));
 }
 
 TEST_F(SurvivorsTest, AMemberThatStaysHoldsNoWaveUp) {
