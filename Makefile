@@ -37,9 +37,9 @@ simulate: ## SEEDS=100000 histories in virtual time, from seed FIRST (else from 
 	@$(if $(MUTATIONS),HISTORIES=$(or $(SEEDS),100000) scripts/mutate test/mutations/simulation.txt,\
 	  $(BUILD)/test/simulation $(or $(SEEDS),100000) $(or $(FIRST),$(shell od -An -N4 -tu4 /dev/urandom)))
 
-mutate: ## puts faults into a copy of core and driver's side, one by one: do the unit tests notice each?
+mutate: ## puts FAULTS=400 faults, drawn with SEED, into a copy of the program (FILES): do the unit tests notice them?
 	@scripts/setup mutate
-	@scripts/mutate test/mutations/core.txt test/mutations/driver.txt
+	@scripts/mutate $(or $(FILES),$(wildcard watcher/*/*.cc watcher/*/*/*.cc probes/*.cc probes/*/*.cc metrics/*.cc))
 
 soak: ## POLLS=1000000 polls of one process, and a day of a thousand sidecars: do memory and descriptors stay?
 	@scripts/setup

@@ -56,7 +56,7 @@ bool Deletes::SendAll(const std::vector<const KubeObject*>& objects, Propagation
     // A batch at a time: there may be thousands, and each answer is an object. Until one is
     // accepted none waits behind others: they may hang, and its evidence would grow old.
     const std::size_t most =
-        any_accepted_ || dry_run ? kMostInABatch : std::min(kMostInABatch, Concurrency());
+        sent_.any_accepted || dry_run ? kMostInABatch : std::min(kMostInABatch, Concurrency());
     std::vector<const KubeObject*> batch;
     for (; next < objects.size() && batch.size() < most; ++next) batch.push_back(objects[next]);
     if (!dry_run && !prepare_()) return false;
@@ -67,7 +67,7 @@ bool Deletes::SendAll(const std::vector<const KubeObject*>& objects, Propagation
       if (is_held && !results[i] && !results[i].error().policy.empty()) continue;
       Count(*batch[i], results[i], dry_run);
       if (results[i] || results[i].error().failure == ApiFailure::kNotFound) {
-        accepted_at_.try_emplace(batch[i]->meta.uid, tools_.clock.Now());
+        sent_.accepted_at.try_emplace(batch[i]->meta.uid, tools_.clock.Now());
         continue;
       }
       all = all && !IsTransient(results[i].error().failure);
@@ -170,16 +170,11 @@ void Deletes::TakeFromCollection(const KubeObjects& claims) {
   }
 }
 
-std::optional<MonotonicTime> Deletes::AcceptedAt(const Uid& uid) const {
-  const auto accepted = accepted_at_.find(uid);
-  return accepted == accepted_at_.end() ? std::nullopt : std::optional(accepted->second);
-}
-
 void Deletes::Count(const KubeObject& object, const ApiResult& result, bool dry_run) {
   const std::string& resource = object.type->plural;
-  any_accepted_ = any_accepted_ || (!dry_run && result.has_value());
+  sent_.any_accepted = sent_.any_accepted || (!dry_run && result.has_value());
   if (result) {
-    forbidden_.erase(object.meta.uid);
+    sent_.forbidden.erase(object.meta.uid);
     if (!dry_run) tools_.log.info("deleted {}", object.Describe());
     if (!dry_run && first_deleted_.size() < kMostNamed) {
       first_deleted_.push_back(object.Describe());
@@ -193,12 +188,12 @@ void Deletes::Count(const KubeObject& object, const ApiResult& result, bool dry_
       // Another object has that name. The next pass lists it.
       return CountResult(resource, "conflict");
     case ApiFailure::kForbidden:
-      forbidden_.insert(object.meta.uid);
+      sent_.forbidden.insert(object.meta.uid);
       CountResult(resource, "forbidden");
       break;
     case ApiFailure::kNotServed:
     case ApiFailure::kInvalid:
-      forbidden_.insert(object.meta.uid);
+      sent_.forbidden.insert(object.meta.uid);
       CountResult(resource, "failed");
       break;
     case ApiFailure::kNotSent:

@@ -6,12 +6,11 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "probes/cluster_probe.h"
+#include "watcher/deletion/pass_plan.h"
 #include "watcher/deletion/tools.h"
 #include "watcher/deletion/uid.h"
 #include "watcher/protocol/marks.h"
@@ -40,17 +39,12 @@ class Deletes {
   // Takes the marks of an earlier deletion off claims that stay. One that can't be is warned of.
   void TakeFromCollection(const KubeObjects& claims);
 
-  // When the delete of the object with this UID was first accepted; nullopt: it wasn't.
-  std::optional<MonotonicTime> AcceptedAt(const Uid& uid) const;
-  // Whether the last delete of the object with this UID was forbidden.
-  bool IsForbidden(const Uid& uid) const { return forbidden_.contains(uid); }
+  const SentDeletes& sent() const { return sent_; }
   // How many came to which result, as the metrics have it: {"deleted": 4}.
   const std::map<std::string, int>& results() const { return results_; }
   // What an admission policy said, since the last call, that refused a delete, as the brake does;
   // empty if none did. The guard's refusals don't count: they don't end by themselves.
   std::string TakePolicy() { return std::exchange(policy_, ""); }
-  // Whether a delete was accepted.
-  bool any_accepted() const { return any_accepted_; }
   // The first objects whose delete was accepted: "service/x".
   const std::vector<std::string>& first_deleted() const { return first_deleted_; }
 
@@ -76,11 +70,9 @@ class Deletes {
   WarnOnce& warn_once_;
   const std::function<bool()> may_send_;
   const std::function<bool()> prepare_;
-  std::unordered_map<Uid, MonotonicTime> accepted_at_;
-  std::unordered_set<Uid> forbidden_;
+  SentDeletes sent_;
   std::map<std::string, int> results_;
   std::string policy_;
-  bool any_accepted_ = false;
   std::vector<std::string> first_deleted_;
 };
 

@@ -187,18 +187,18 @@ Reaper::Outcome Reaper::CarryThrough(const Case& of, Progress progress,
     deletion->Take(*condemned);
     const bool has_steps = AnyToRun(condemned->look.steps.before, kBefore, progress);
     if (has_steps && deletion->MustRootStay()) {
-      return End(of, *condemned, *deletion, progress, Deletion::Outcome::kRootMustStay, stop);
+      return End(of, *condemned, *deletion, progress, DeletionEnd::kRootMustStay, stop);
     }
     AnnounceDeletion(*condemned, progress);
     // Steps take their time, and meanwhile the cluster, still whole, may be in use again.
     if (RunStepsBefore(*condemned, progress)) continue;
     const auto outcome = Delete(*condemned, *deletion, progress);
-    if (outcome != Deletion::Outcome::kStale) {
+    if (outcome != DeletionEnd::kStale) {
       return End(of, *condemned, *deletion, progress, outcome, stop);
     }
     const bool is_over = tools_.gives_up && tools_.clock.Now() >= DeadlineOf(progress);
     if (is_over) {
-      return End(of, *condemned, *deletion, progress, Deletion::Outcome::kGivenUp, stop);
+      return End(of, *condemned, *deletion, progress, DeletionEnd::kGivenUp, stop);
     }
     tools_.log.info("no delete was accepted while the evidence was fresh: looking again");
     Wait(LongBackoff(rounds++), {});
@@ -394,19 +394,18 @@ void Reaper::AnnounceDeletion(const DeletionOrder& condemned, Progress& progress
   announcer_.Deleting(condemned.look, condemned.marks, condemned.why);
 }
 
-Deletion::Outcome Reaper::Delete(const DeletionOrder& condemned, Deletion& deletion,
-                                 Progress& progress) {
+DeletionEnd Reaper::Delete(const DeletionOrder& condemned, Deletion& deletion, Progress& progress) {
   const MonotonicTime deadline = DeadlineOf(progress);
-  Deletion::Outcome outcome = deletion.DeleteMembers(deadline);
+  DeletionEnd outcome = deletion.DeleteMembers(deadline);
   // Meanwhile something may have been made again, even the master root.
-  if (outcome == Deletion::Outcome::kDone && RunStepsAfter(condemned, progress)) {
+  if (outcome == DeletionEnd::kDone && RunStepsAfter(condemned, progress)) {
     outcome = deletion.DeleteMembers(deadline);
   }
-  return outcome == Deletion::Outcome::kDone ? deletion.DeleteRoot(deadline) : outcome;
+  return outcome == DeletionEnd::kDone ? deletion.DeleteRoot(deadline) : outcome;
 }
 
 Reaper::Outcome Reaper::End(const Case& of, const DeletionOrder& condemned, Deletion& deletion,
-                            const Progress& progress, Deletion::Outcome outcome,
+                            const Progress& progress, DeletionEnd outcome,
                             const std::stop_token& stop) {
   const std::string gone = WhatIsGone(deletion.first_deleted());
   const auto ends = [&](Refusal refusal, const std::string& why) {
@@ -417,37 +416,37 @@ Reaper::Outcome Reaper::End(const Case& of, const DeletionOrder& condemned, Dele
     return Spare(of, condemned.look, {refusal, why + gone});
   };
   switch (outcome) {
-    case Deletion::Outcome::kDone:
-      outcome = deletion.AwaitGone(DeadlineOf(progress), stop);
-      if (outcome != Deletion::Outcome::kDone) {
+    case DeletionEnd::kDone:
+      outcome = deletion.Await(DeadlineOf(progress), stop);
+      if (outcome != DeletionEnd::kDone) {
         const bool is_enough = stop.stop_requested() || tools_.until == Until::kAccepted;
         if (is_enough) return Outcome::kDone;
         return End(of, condemned, deletion, progress, outcome, stop);
       }
       TellEnd(deletion, condemned, progress);
       return Outcome::kDone;
-    case Deletion::Outcome::kKept:
+    case DeletionEnd::kKept:
       return spare(Refusal::kHold, "the master root is annotated cluster-watcher/keep");
-    case Deletion::Outcome::kRootMustStay:
+    case DeletionEnd::kRootMustStay:
       given_up_ = "the master root stays: " + deletion.root_held_back();
       return spare(Refusal::kUnknown, given_up_);
-    case Deletion::Outcome::kReplaced:
+    case DeletionEnd::kReplaced:
       return ends(Refusal::kUidChanged, "another object has the master root's name");
-    case Deletion::Outcome::kRootGone:
+    case DeletionEnd::kRootGone:
       return ends(Refusal::kConflict,
                   "somebody deleted the master root" + WhatIsLeft(deletion.Remaining()));
-    case Deletion::Outcome::kNewMaster:
+    case DeletionEnd::kNewMaster:
       return ends(Refusal::kConflict, "there is another master");
-    case Deletion::Outcome::kCalledOff:
+    case DeletionEnd::kCalledOff:
       return spare(Refusal::kConflict, "the marks on the master root no longer name us");
-    case Deletion::Outcome::kOvertaken:
+    case DeletionEnd::kOvertaken:
       return Overtaken();
-    case Deletion::Outcome::kHeld:
+    case DeletionEnd::kHeld:
       refused_by_policy_ = true;
       BackToWatching(condemned.look, Refusal::kHold, deletion.policy() + gone);
       return Outcome::kSpared;
-    case Deletion::Outcome::kStale:
-    case Deletion::Outcome::kGivenUp:
+    case DeletionEnd::kStale:
+    case DeletionEnd::kGivenUp:
       given_up_ = deletion.IsWhole() ? "nothing of it could be deleted by the deadline"
                                      : "not all of it could be deleted by the deadline";
       return Outcome::kSpared;

@@ -117,10 +117,10 @@ class Reaper {
   void RunSteps(const std::vector<Step>& steps, const char* prefix, const DeletionOrder& condemned,
                 Duration allowed, Progress& progress);
   void MarkStepsDone(const DeletionOrder& condemned, const Progress& progress);
-  Deletion::Outcome Delete(const DeletionOrder& condemned, Deletion& deletion, Progress& progress);
+  DeletionEnd Delete(const DeletionOrder& condemned, Deletion& deletion, Progress& progress);
   // Acts on the end of `deletion`.
   Outcome End(const Case& of, const DeletionOrder& condemned, Deletion& deletion,
-              const Progress& progress, Deletion::Outcome outcome, const std::stop_token& stop);
+              const Progress& progress, DeletionEnd outcome, const std::stop_token& stop);
   // Waits, and as long as the API server asks for by Retry-After.
   void Wait(Duration backoff, const std::stop_token& stop);
   MonotonicTime DeadlineOf(const Progress& progress) const {

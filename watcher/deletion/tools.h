@@ -42,6 +42,12 @@ struct Tools {
   std::stop_token hurry = {};
 };
 
+// How deletes are sent where no wave needs more.
+inline PropagationPolicy PropagationOf(const Tools& tools) {
+  return tools.until == Until::kAllGone ? PropagationPolicy::kForeground
+                                        : PropagationPolicy::kBackground;
+}
+
 // For the reads of one pass of a deletion. Without it, where requests fail now and then, hardly a
 // pass would read everything.
 inline Patience RepeatedReads(const Tools& tools) {

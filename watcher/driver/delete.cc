@@ -297,9 +297,9 @@ class Deleter {
   // Another deletes it.
   void AwaitGone(DriverOutcome& outcome) {
     Deletion deletion(work_.tools, {*last_, last_->marks, ""}, work_.tools.clock.Now());
-    const auto ended = deletion.AwaitGone(
+    const auto ended = deletion.Await(
         work_.tools.clock.Now() + work_.tools.settings->delete_deadline, work_.driver.stop);
-    outcome = ended == Deletion::Outcome::kDone ? Done() : ToldToStop();
+    outcome = ended == DeletionEnd::kDone ? Done() : ToldToStop();
   }
 
   static std::string Unreadable(const Snapshot& look) {

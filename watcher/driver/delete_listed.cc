@@ -134,7 +134,7 @@ DriverOutcome DeleteListed(const DeletionWork& work, const ClusterId& cluster) {
         return is_new ? RootState::kOurs : RootState::kGone;
       });
   const DeletionReport report = deletion.Report();
-  const bool is_done = outcome == Deletion::Outcome::kDone && !report.overdue;
+  const bool is_done = outcome == DeletionEnd::kDone && !report.overdue;
   const bool is_gone = is_done && deletion.Remaining().empty();
   if (is_gone) work.announcer.Deleted(told, order.marks.reason, report);
   const bool waits = work.tools.until == Until::kAllGone;
@@ -142,7 +142,7 @@ DriverOutcome DeleteListed(const DeletionWork& work, const ClusterId& cluster) {
                        : is_gone && waits ? DriverOutcome::Said(name + " deleted")
                        : waits            ? Failed("told to stop: " + name + " is being deleted")
                                           : DriverOutcome::Said(name + " is being deleted");
-  if (outcome == Deletion::Outcome::kNewMaster) said.error += ": it has a new master";
+  if (outcome == DeletionEnd::kNewMaster) said.error += ": it has a new master";
   if (!deletion.policy().empty()) said.error += ": " + deletion.policy();
   said.warnings = report.left;
   if (passed_over) said.warnings.push_back(PassedOver(*passed_over));

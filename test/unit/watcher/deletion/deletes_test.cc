@@ -41,11 +41,11 @@ class DeletesTest : public ToolsLab {
 // What it controlled is waited for, and what it owned goes next.
 TEST_F(DeletesTest, WhatIsGoneAlreadyCountsAsDeleted) {
   const KubeObject config = ObjectNamed("configmaps", "spark-config");
-  EXPECT_FALSE(deletes_.AcceptedAt(config.meta.uid));
+  EXPECT_FALSE(deletes_.sent().AcceptedAt(config.meta.uid));
   Delete(kMaps + std::string("/spark-config"));
   EXPECT_TRUE(Send({&config}));
-  EXPECT_EQ(deletes_.AcceptedAt(config.meta.uid), clock_.Now());
-  EXPECT_FALSE(deletes_.any_accepted()) << "somebody else deleted it";
+  EXPECT_EQ(deletes_.sent().AcceptedAt(config.meta.uid), clock_.Now());
+  EXPECT_FALSE(deletes_.sent().any_accepted) << "somebody else deleted it";
 }
 
 TEST_F(DeletesTest, AnApiServerThatAsksForAPauseIsSentNoFurtherBatch) {
@@ -94,7 +94,7 @@ TEST_F(DeletesTest, WhatIsNoLongerToBeSentIsNoFailedDelete) {
   EXPECT_FALSE(Send(maps));
   EXPECT_EQ(kubernetes_.Count(""), before);
   EXPECT_TRUE(deletes_.results().empty());
-  EXPECT_FALSE(deletes_.any_accepted());
+  EXPECT_FALSE(deletes_.sent().any_accepted);
 }
 
 // Each rests on a read that is renewed.

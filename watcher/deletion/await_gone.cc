@@ -1,0 +1,134 @@
+#include "watcher/deletion/await_gone.h"
+
+#include "probes/base/names.h"
+#include "watcher/protocol/member_annotations.h"
+
+namespace cluster_watcher {
+namespace {
+
+constexpr Duration kBetweenForegroundDeletes = std::chrono::minutes(1);
+constexpr Duration kBetweenReads{500};
+
+}  // namespace
+
+AwaitGone::AwaitGone(const Tools& tools, WarnOnce& warn_once, const ClusterId& cluster,
+                     const KubeObject& root_as_seen, Mandate& mandate, PassReader& reader,
+                     Deletes& deletes, const DeletionMemory& memory, std::optional<PassView>& view)
+    : tools_(tools),
+      warn_once_(warn_once),
+      cluster_(cluster),
+      as_seen_(root_as_seen),
+      mandate_(mandate),
+      reader_(reader),
+      deletes_(deletes),
+      memory_(memory),
+      view_(view) {}
+
+DeletionEnd AwaitGone::Run(MonotonicTime deadline, const std::stop_token& stop) {
+  const MonotonicTime held_at = tools_.clock.Now() + tools_.settings->operator_grace;
+  MonotonicTime foreground_at = held_at;
+  const bool is_watcher = tools_.until == Until::kGone && !tools_.gives_up;
+  const bool is_own_pod = as_seen_.meta.uid == mandate_.condemned_by().uid;
+  for (;;) {
+    tools_.turn({});
+    const RootState state = mandate_.Read();
+    const auto pods = ReadPods();
+    const bool is_last = pods && pods->others == 0;
+    // The object under its name is somebody's new cluster.
+    if (is_last && state == RootState::kReplaced) return DeletionEnd::kDone;
+    const bool is_gone =
+        state == RootState::kGone || (is_own_pod && state == RootState::kTerminating);
+    if (is_last && is_gone && IsAllGone(deadline)) return DeletionEnd::kDone;
+    if (tools_.until == Until::kAccepted) return DeletionEnd::kGivenUp;
+    // A watcher goes on, unless what is left waits for its own pod.
+    const bool waits_for_us = is_last && !pods->own_runs;
+    if (stop.stop_requested() && (!is_watcher || waits_for_us)) return DeletionEnd::kGivenUp;
+    if (state == RootState::kTerminating || state == RootState::kOurs) {
+      if (auto why = mandate_.WhyEnded()) return *why;
+    }
+    // An etcd that was restored has it again.
+    if (state == RootState::kOurs) deletes_.Send({&mandate_.root()}, PropagationOf(tools_));
+    const bool is_held = state == RootState::kTerminating && tools_.clock.Now() >= held_at;
+    if (is_held && waits_for_us) {
+      if (husk_.empty()) husk_ = NameHusk();
+      // Its name can't be used again.
+      if (tools_.until != Until::kAllGone) return DeletionEnd::kDone;
+    }
+    // A finalizer holds it, so nothing of what it owns is collected in the background.
+    if (is_held && pods && tools_.clock.Now() >= foreground_at) {
+      deletes_.Send({&mandate_.root()}, PropagationPolicy::kForeground);
+      foreground_at = tools_.clock.Now() + kBetweenForegroundDeletes;
+    }
+    if (tools_.gives_up && tools_.clock.Now() >= deadline) return DeletionEnd::kGivenUp;
+    tools_.clock.WaitUntil(tools_.clock.Now() + kBetweenReads,
+                           is_watcher ? std::stop_token() : stop);
+  }
+}
+
+std::optional<AwaitGone::Pods> AwaitGone::ReadPods() {
+  Pods found;
+  const auto read = tools_.client.EachItem(
+      ApiRequest::ListUnendedPods(cluster_.ns, cluster_.Selector()),
+      [&](JsonValue item) {
+        auto meta = ReadObjectMeta(item);
+        if (!meta || !cluster_.Owns(*meta)) return;
+        if (meta->uid == mandate_.condemned_by().uid) {
+          found.own_runs = !meta->deleting;
+        } else if (!IsLeft(*meta)) {
+          ++found.others;
+        }
+      },
+      RepeatedReads(tools_));
+  if (read) return found;
+  warn_once_(read.error().message);
+  // An account that may not list them is told nothing.
+  if (read.error().failure == ApiFailure::kForbidden) return found;
+  return std::nullopt;
+}
+
+bool AwaitGone::IsLeft(const ObjectMeta& pod) {
+  const auto stays = [&](const std::string& uid) {
+    const auto below = memory_.below.find(uid);
+    const std::string member = below == memory_.below.end() ? uid : below->second.ToText();
+    return memory_.left.contains(member) || deletes_.sent().forbidden.contains(member) ||
+           (view_ && view_->survivors.held_back.contains(member));
+  };
+  const OwnerReference* controller = pod.Controller();
+  return IsKept(pod) || stays(pod.uid) || (controller != nullptr && stays(controller->uid)) ||
+         reader_.IsAnothers(pod);
+}
+
+std::string AwaitGone::NameHusk() {
+  const auto read =
+      tools_.client.Do(ApiRequest::GetMetadata(as_seen_.type, cluster_.ns, as_seen_.meta.name),
+                       RepeatedReads(tools_));
+  std::vector<std::string> finalizers;
+  if (read) {
+    for (JsonValue one : read->document.root()["metadata"]["finalizers"].Elements()) {
+      finalizers.emplace_back(one.AsString().value_or(""));
+    }
+  }
+  const std::string husk =
+      as_seen_.Describe() + ": nothing of it runs, but it is held by " +
+      (finalizers.empty() ? "a finalizer" : "the finalizer " + Joined(finalizers)) +
+      ": see to who must take that off";
+  tools_.log.warn("{}", husk);
+  return husk;
+}
+
+bool AwaitGone::IsAllGone(MonotonicTime deadline) {
+  if (tools_.until != Until::kAllGone) return true;
+  view_ = reader_.Read(true);
+  const MemberPass& members = view_->members;
+  std::vector<std::string> names;
+  for (const auto* group : {&members.to_delete, &members.leftovers, &members.last}) {
+    for (const KubeObject& object : *group) {
+      // Nobody deletes what isn't terminating by now.
+      if (object.meta.deleting) names.push_back(object.Describe());
+    }
+  }
+  if (!names.empty()) tools_.log.info("waiting for {}", Joined(names));
+  return names.empty() && (view_->complete || tools_.clock.Now() >= deadline);
+}
+
+}  // namespace cluster_watcher

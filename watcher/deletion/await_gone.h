@@ -1,0 +1,59 @@
+// Waits for the end of a cluster whose master root's delete was accepted: until the root and the
+// cluster's pods are gone, or every member is, as Tools::until says.
+#pragma once
+
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "watcher/deletion/deletes.h"
+#include "watcher/deletion/mandate.h"
+#include "watcher/deletion/members.h"
+#include "watcher/deletion/pass_reader.h"
+#include "watcher/deletion/tools.h"
+#include "watcher/reporting/warn_once.h"
+
+namespace cluster_watcher {
+
+class AwaitGone {
+ public:
+  // `view`: what was read last; nullopt: nothing was.
+  AwaitGone(const Tools& tools, WarnOnce& warn_once, const ClusterId& cluster,
+            const KubeObject& root_as_seen, Mandate& mandate, PassReader& reader, Deletes& deletes,
+            const DeletionMemory& memory, std::optional<PassView>& view);
+
+  // A root that a finalizer holds is deleted again in the foreground, which collects what it owns.
+  // Told to stop it is kGivenUp as well, of a watcher only where all but its own pod is gone; and
+  // where that isn't to be waited for.
+  DeletionEnd Run(MonotonicTime deadline, const std::stop_token& stop);
+
+  // Why the root is left, held by a finalizer though nothing of it runs; empty: it isn't.
+  const std::string& husk() const { return husk_; }
+
+ private:
+  // The cluster's pods that are to go.
+  struct Pods {
+    std::size_t others = 0;
+    bool own_runs = false;  // it isn't terminating
+  };
+  std::optional<Pods> ReadPods();
+  bool IsLeft(const ObjectMeta& pod);
+  // Whether every member is gone, where that is waited for: until `deadline` for kinds that can't
+  // be listed.
+  bool IsAllGone(MonotonicTime deadline);
+  std::string NameHusk();
+
+  const Tools& tools_;
+  WarnOnce& warn_once_;
+  const ClusterId& cluster_;
+  const KubeObject& as_seen_;
+  Mandate& mandate_;
+  PassReader& reader_;
+  Deletes& deletes_;
+  const DeletionMemory& memory_;
+  std::optional<PassView>& view_;
+  std::string husk_;
+};
+
+}  // namespace cluster_watcher

@@ -1,0 +1,78 @@
+#include "watcher/deletion/mandate.h"
+
+#include <utility>
+
+namespace cluster_watcher {
+namespace {
+
+// A root that was read so long ago is read again before a batch is sent.
+constexpr Duration kRenewAfter{2'500};
+
+}  // namespace
+
+Mandate::Mandate(const Tools& tools, WarnOnce& warn_once, const DeletionOrder& order,
+                 const SentDeletes& sent)
+    : tools_(tools),
+      warn_once_(warn_once),
+      sent_(sent),
+      cluster_(*order.look.cluster),
+      is_asked_(order.is_asked),
+      condemned_by_(order.marks.condemned_by),
+      seen_abandoned_(order.look.evidence_since),
+      root_(tools.client, *order.look.root) {}
+
+void Mandate::Take(const DeletionOrder& order) {
+  condemned_by_ = order.marks.condemned_by;
+  seen_abandoned_ = order.look.evidence_since;
+  root_.Take(*order.look.root);
+  root_state_ = order.look.root->meta.deleting ? RootState::kTerminating : RootState::kOurs;
+  root_read_ = order.marked_at;
+}
+
+void Mandate::ReadInstead(std::function<RootState()> read_other_master) {
+  read_other_master_ = std::move(read_other_master);
+}
+
+RootState Mandate::Read() {
+  const BootTime sent = tools_.clock.BootNow();
+  root_state_ = has_root() ? root_.Read(RepeatedReads(tools_)) : read_other_master_();
+  const bool may_go_on =
+      has_root() ? root_state_ == RootState::kOurs || root_state_ == RootState::kTerminating
+                 : root_state_ == RootState::kGone;
+  root_read_ = may_go_on ? std::optional(sent) : std::nullopt;
+  if (root_state_ == RootState::kUnknown) warn_once_(root_.problem().message);
+  return root_state_;
+}
+
+std::optional<DeletionEnd> Mandate::WhyEnded() {
+  if (!root_read_) Read();
+  if (!has_root()) {
+    return root_state_ == RootState::kOurs ? std::optional(DeletionEnd::kNewMaster) : std::nullopt;
+  }
+  const bool is_root_accepted = sent_.AcceptedAt(root().meta.uid).has_value();
+  const auto why =
+      WhyEndedBy(root_state_, root().meta, {cluster_, condemned_by_, is_asked_}, is_root_accepted);
+  if (why) return why;
+  if (IsWhole() && IsEvidenceOld()) return DeletionEnd::kStale;
+  return std::nullopt;
+}
+
+bool Mandate::Renew() {
+  if (root_read_ && tools_.clock.BootNow() - *root_read_ >= kRenewAfter) {
+    root_read_.reset();
+    if (WhyEnded()) root_read_.reset();
+  }
+  return MaySend();
+}
+
+bool Mandate::MaySend() const {
+  const bool is_fresh = root_read_ && tools_.clock.BootNow() - *root_read_ < kFreshEvidence;
+  const bool needs_look = IsWhole() && has_root();
+  return is_fresh && !(needs_look && IsEvidenceOld());
+}
+
+bool Mandate::IsEvidenceOld() const {
+  return AgeOf(seen_abandoned_, tools_.clock, tools_.client.dates()) >= kFreshEvidence;
+}
+
+}  // namespace cluster_watcher
