@@ -52,7 +52,10 @@ DeletionEnd AwaitGone::Run(MonotonicTime deadline, const std::stop_token& stop) 
     if (is_held && waits_for_us) {
       if (husk_.empty()) husk_ = NameHusk();
       // Its name can't be used again.
-      if (tools_.until != Until::kAllGone) return DeletionEnd::kDone;
+      if (tools_.until != Until::kAllGone) {
+        left_.push_back(husk_);
+        return DeletionEnd::kDone;
+      }
     }
     // A finalizer holds it, so nothing of what it owns is collected in the background.
     if (is_held && pods && tools_.clock.Now() >= foreground_at) {
@@ -118,6 +121,7 @@ std::string AwaitGone::NameHusk() {
 
 bool AwaitGone::IsAllGone(MonotonicTime deadline) {
   if (tools_.until != Until::kAllGone) return true;
+  left_.clear();
   view_ = reader_.Read(true);
   const MemberPass& members = view_->members;
   std::vector<std::string> names;
@@ -128,7 +132,9 @@ bool AwaitGone::IsAllGone(MonotonicTime deadline) {
     }
   }
   if (!names.empty()) tools_.log.info("waiting for {}", Joined(names));
-  return names.empty() && (view_->complete || tools_.clock.Now() >= deadline);
+  if (view_->complete || !names.empty()) return names.empty();
+  left_ = view_->failed.empty() ? reader_.Left() : view_->failed;
+  return tools_.clock.Now() >= deadline;
 }
 
 }  // namespace cluster_watcher

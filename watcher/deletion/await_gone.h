@@ -28,8 +28,9 @@ class AwaitGone {
   // where that isn't to be waited for.
   DeletionEnd Run(MonotonicTime deadline, const std::stop_token& stop);
 
-  // Why the root is left, held by a finalizer though nothing of it runs; empty: it isn't.
-  const std::string& husk() const { return husk_; }
+  // What is left, and why: the root, held by a finalizer though nothing of it runs; kinds that
+  // could not be listed to the end.
+  const std::vector<std::string>& left() const { return left_; }
 
  private:
   // The cluster's pods that are to go.
@@ -53,7 +54,8 @@ class AwaitGone {
   Deletes& deletes_;
   const DeletionMemory& memory_;
   std::optional<PassView>& view_;
-  std::string husk_;
+  std::string husk_;  // names the root, held by a finalizer
+  std::vector<std::string> left_;
 };
 
 }  // namespace cluster_watcher

@@ -118,7 +118,9 @@ std::optional<DeletionEnd> Deletion::RunPass(bool late, bool with_root) {
   if (auto why = mandate_.WhyEnded()) return why;
   LetGoOfClaims();
   if (late) ++passes_.late;
-  passes_.blind = view_->complete ? 0 : passes_.blind + (late ? 1 : 0);
+  // Where the root can't be read either, the API server is away.
+  const bool is_blind = !view_->complete && mandate_.is_root_read();
+  passes_.blind = is_blind ? passes_.blind + (late ? 1 : 0) : 0;
   const PassTerms terms = Terms(late, with_root);
   const PassPlan plan = PlanPass(*view_, memory_, deletes_.sent(), terms);
   if (plan.root_stays != nullptr) {
@@ -222,8 +224,7 @@ DeletionEnd Deletion::Await(MonotonicTime deadline, const std::stop_token& stop)
   AwaitGone await(tools_, warn_once_, cluster_, as_seen_, mandate_, reader_, deletes_, memory_,
                   view_);
   const DeletionEnd end = await.Run(deadline, stop);
-  const bool is_husk = end == DeletionEnd::kDone && tools_.until != Until::kAllGone;
-  if (is_husk && !await.husk().empty()) overdue_.push_back(await.husk());
+  overdue_.insert(overdue_.end(), await.left().begin(), await.left().end());
   return end;
 }
 

@@ -18,8 +18,4 @@ struct DeletionOrder {
   std::set<std::string> other_owners = {};
 };
 
-// How long the deletion has lasted that `marks` tell of, restarts included, by the API server's
-// clock as `look` saw it; 0 if they don't say since when, never negative.
-Duration DeletionAge(const Marks& marks, const Snapshot& look, Clock& clock);
-
 }  // namespace cluster_watcher

@@ -46,6 +46,9 @@ class MemberListing {
 
   Listed List(const Patience& patience = {});
 
+  // Asks with the next listing again what is served.
+  void RefreshKinds() { refresh_kinds_ = true; }
+
   // Returns the kinds that are skipped, and why: "widgets.example.com: not served".
   const std::vector<std::string>& skipped() const { return skipped_; }
 

@@ -42,7 +42,7 @@ class Planner {
     end.remaining = MayBegin() ? Remaining() : 1;
     // A list from before the last look is good for the first deletes only.
     const bool is_current = !view_.is_old || !sent_.any_accepted;
-    end.is_over = end.remaining == 0 && IsKnown() && IsRead() && is_current && terms_.is_root_read;
+    end.is_over = end.remaining == 0 && IsKnown() && is_current && terms_.is_root_read;
     if (!end.is_over || !terms_.with_root || root_held_ != nullptr) return end;
     for (const KubeObject& object : view_.members.last) {
       const bool is_due = !object.meta.deleting && HeldBackOf(object) == nullptr;
@@ -65,7 +65,7 @@ class Planner {
   // A kind that fails past the deadline too is treated as one that may not be read.
   bool IsRead() const { return view_.complete || terms_.blind_passes >= kLeastBlindPasses; }
   // Whether it is known what must survive.
-  bool IsKnown() const { return (IsRead() || view_.failed.empty()) && !view_.survivors.unknown; }
+  bool IsKnown() const { return IsRead() && !view_.survivors.unknown; }
   bool RootMustStay() const { return root_held_ != nullptr && !root_held_->may_pass; }
   // Nothing goes as long as the root may have to stay.
   bool MayBegin() const {
@@ -84,11 +84,11 @@ class Planner {
     std::vector<const KubeObject*> due = DueMembers(view_.members, memory_, terms_.late, stays);
     std::erase_if(due, [this](const KubeObject* object) { return !IsDue(*object); });
     // Survivors were looked for before the last look: what hardly owns anything goes first.
-    const auto goes_first = [this](const KubeObject* object) {
-      return !IsWorkload(object->type) && !IsForbidden(*object) &&
+    const auto goes_first = [](const KubeObject* object) {
+      return !IsWorkload(object->type) &&
              FindBuiltInByName(object->type->plural, object->type->group) != nullptr;
     };
-    if (view_.is_old && std::any_of(due.begin(), due.end(), goes_first)) {
+    if (view_.is_old && !terms_.late && std::any_of(due.begin(), due.end(), goes_first)) {
       std::erase_if(due, [&](const KubeObject* object) { return !goes_first(object); });
     }
     return due;

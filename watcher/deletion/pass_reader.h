@@ -1,6 +1,7 @@
 // Reads what one pass of a deletion rests on: the members that there are, and what must survive.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,8 @@ class PassReader {
   std::vector<std::string> Left() const;
 
  private:
+  // Holds back what an earlier list has found, where this one has gaps.
+  void HoldBackAsBefore(PassView& view);
   KubeObjects WithClaims(MemberListing::Listed& listed, PassView& view) const;
   void NoteLeft(std::vector<std::string> left);
 
@@ -45,6 +48,7 @@ class PassReader {
   DeletionMemory& memory_;
   MemberListing listing_;
   Survivors survivors_;
+  std::map<std::string, HeldBack> held_back_;  // by UID, for what is to be kept
   bool is_closed_ = false;
   std::vector<std::string> left_;
 };

@@ -96,7 +96,7 @@ Reaper::Outcome Reaper::Condemn(const WatcherId& me, const Snapshot& snapshot,
   tools_.metrics.SetPhase(ToString(Phase::kCondemned));
   announcer_.Condemned(snapshot, decision, abandonment);
   const bool is_asked = decision.reason == Reason::kAsked;
-  return CarryThrough({me, snapshot.OwnerIdentity(), is_asked, false, *snapshot.root}, {}, stop);
+  return CarryThrough({{me, snapshot.OwnerIdentity(), is_asked, false}, *snapshot.root}, {}, stop);
 }
 
 Refusal Reaper::NotePolicy(const ApiError& error, Refusal otherwise) {
@@ -125,7 +125,7 @@ Reaper::Outcome Reaper::Resume(const WatcherId& me, const Snapshot& snapshot,
   tools_.log.warn("resuming the deletion of cluster {}", snapshot.cluster->name);
   Progress progress;
   progress.steps_done = snapshot.marks.steps_done;
-  return CarryThrough({me, "", false, true, *snapshot.root}, std::move(progress), stop);
+  return CarryThrough({{me, "", false, true}, *snapshot.root}, std::move(progress), stop);
 }
 
 bool Reaper::TakeOver(const WatcherId& me, const Snapshot& snapshot) {
@@ -162,10 +162,10 @@ void Reaper::ShowWatching(std::optional<Refusal> refusal) {
   tools_.metrics.SetConfirmations(0);
 }
 
-Reaper::Outcome Reaper::Spare(const Case& of, const Snapshot& snapshot, const Doubt& doubt,
-                              const Decision* decision) {
+Reaper::Outcome Reaper::SpareIt(const Case& of, const Snapshot& snapshot, const Spare& why,
+                                const Decision* decision) {
   marks_to_take_off_ = !TakeMarksOff(of.me, of.root);
-  BackToWatching(snapshot, doubt.refusal, doubt.detail, decision);
+  BackToWatching(snapshot, why.refusal, why.detail, decision);
   return Outcome::kSpared;
 }
 
@@ -205,31 +205,6 @@ Reaper::Outcome Reaper::CarryThrough(const Case& of, Progress progress,
   }
 }
 
-std::optional<Reaper::Doubt> Reaper::FindDoubt(const Case& of, const JudgedLook& look) {
-  const Snapshot& snapshot = look.snapshot;
-  const Marks& marks = snapshot.marks;
-  if (!look.decision.abandoned()) {
-    return Doubt{RefusalOf(look.decision.reason),
-                 look.decision.detail + (of.is_resumed ? WhatWasBegun(marks) : "")};
-  }
-  const std::string recorded = marks.owner ? marks.owner->uid : "";
-  const std::string seen = snapshot.seen ? snapshot.seen->uid : "";
-  const bool is_same_owner =
-      of.owner_identity.empty() ? recorded == seen : snapshot.OwnerIdentity() == of.owner_identity;
-  if (!of.is_asked && !is_same_owner) {
-    return Doubt{Refusal::kOwnerBack, "the owner is another one now"};
-  }
-  const bool is_ours = snapshot.pod && snapshot.pod->meta.uid == of.me.uid;
-  if (is_ours && snapshot.IsPodTerminating() && marks.phase == Phase::kCondemned) {
-    return Doubt{Refusal::kConflict, "the watcher's own pod is being deleted"};
-  }
-  const bool overtaken = marks.phase == Phase::kDeleting && marks.condemned_by != of.me;
-  if (!overtaken && (marks.condemned_by != of.me || marks.phase == Phase::kWatching)) {
-    return Doubt{Refusal::kConflict, "the marks on the master root no longer name us"};
-  }
-  return std::nullopt;
-}
-
 std::string Reaper::LeftOf(const Snapshot& look) {
   if (!look.root || !look.root->meta.deleting) return "";
   std::vector<std::string> left;
@@ -255,31 +230,38 @@ Result<DeletionOrder, Reaper::Outcome> Reaper::LastLook(const Case& of,
     if (attempt > 0) Wait(Backoff(attempt), stop);
     look = LookAt(of, stop);
     if (stop.stop_requested()) break;
-    // A resumption that can't read waits: its marks stay.
-    if (of.is_resumed && look.decision.reason == Reason::kUnknown) {
-      warn_once_("the deletion waits: " + look.decision.detail);
-      return Unexpected{Outcome::kSpared};
-    }
-    if (auto doubt = FindDoubt(of, look)) {
-      if (of.is_resumed) doubt->detail += LeftOf(look.snapshot);
-      const Decision* decision = look.decision.abandoned() ? nullptr : &look.decision;
-      return Unexpected{Spare(of, look.snapshot, *doubt, of.is_resumed ? nullptr : decision)};
-    }
-    if (look.snapshot.marks.condemned_by != of.me) return Unexpected{Overtaken()};
+    const AfterCondemning next = NextAfterCondemning(of, look.snapshot, look.decision);
+    if (!std::holds_alternative<Begin>(next)) return Unexpected{TurnBack(of, look, next)};
     auto written = WritePointOfNoReturn(of, look, stop);
     if (written) return *std::move(written);
     const ApiError& error = written.error();
     if (!IsTransient(error.failure) && error.failure != ApiFailure::kNotSent) {
       return Unexpected{
-          Spare(of, look.snapshot, {NotePolicy(error, Refusal::kConflict), error.message})};
+          SpareIt(of, look.snapshot, {NotePolicy(error, Refusal::kConflict), error.message})};
     }
     tools_.log.info("the last look is repeated: {}", error.message);
   }
   // Whoever is told to stop leaves its marks to the next watcher.
   if (stop.stop_requested()) return Unexpected{Outcome::kSpared};
   return Unexpected{
-      Spare(of, look.snapshot,
-            {Refusal::kConflict, "the point of no return could not be written in time"})};
+      SpareIt(of, look.snapshot,
+              {Refusal::kConflict, "the point of no return could not be written in time"})};
+}
+
+Reaper::Outcome Reaper::TurnBack(const Case& of, const JudgedLook& look,
+                                 const AfterCondemning& next) {
+  if (std::holds_alternative<AwaitRead>(next)) {
+    warn_once_("the deletion waits: " + look.decision.detail);
+    return Outcome::kSpared;
+  }
+  if (std::holds_alternative<Yield>(next)) return Overtaken();
+  Spare why = std::get<Spare>(next);
+  if (!of.is_resumed) {
+    return SpareIt(of, look.snapshot, why, look.decision.abandoned() ? nullptr : &look.decision);
+  }
+  if (!look.decision.abandoned()) why.detail += WhatWasBegun(look.snapshot.marks);
+  why.detail += LeftOf(look.snapshot);
+  return SpareIt(of, look.snapshot, why);
 }
 
 Result<DeletionOrder, ApiError> Reaper::WritePointOfNoReturn(const Case& of, JudgedLook& look,
@@ -409,11 +391,12 @@ Reaper::Outcome Reaper::End(const Case& of, const DeletionOrder& condemned, Dele
                             const std::stop_token& stop) {
   const std::string gone = WhatIsGone(deletion.first_deleted());
   const auto ends = [&](Refusal refusal, const std::string& why) {
+    if (!deletion.Remaining().empty()) given_up_ = "its deletion ends here: " + why;
     BackToWatching(condemned.look, refusal, "its deletion ends here: " + why + gone);
     return Outcome::kSpared;
   };
   const auto spare = [&](Refusal refusal, const std::string& why) {
-    return Spare(of, condemned.look, {refusal, why + gone});
+    return SpareIt(of, condemned.look, {refusal, why + gone});
   };
   switch (outcome) {
     case DeletionEnd::kDone:

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "watcher/decision/confirmation.h"
+#include "watcher/decision/next_step.h"
 #include "watcher/deletion/deletion.h"
 #include "watcher/deletion/deletion_order.h"
 #include "watcher/deletion/judged_look.h"
@@ -69,12 +70,8 @@ class Reaper {
 
  private:
   // Whose deletion it is, and of whose cluster.
-  struct Case {
-    WatcherId me;
-    std::string owner_identity;  // empty: the owner that the marks name
-    bool is_asked;               // by a person, whatever the rules say
-    bool is_resumed;             // it was begun before
-    KubeObject root;             // as it was condemned, or its deletion resumed
+  struct Case : Condemnation {
+    KubeObject root;  // as it was condemned, or its deletion resumed
   };
   // How far a deletion is, even if it could not be marked.
   struct Progress {
@@ -87,25 +84,21 @@ class Reaper {
   Outcome CarryThrough(const Case& of, Progress progress, const std::stop_token& stop);
   // Looks again and writes the point of no return. The error: kSpared or kOvertaken.
   Result<DeletionOrder, Outcome> LastLook(const Case& of, const std::stop_token& stop);
+  // Acts on a look that doesn't let the deletion go on.
+  Outcome TurnBack(const Case& of, const JudgedLook& look, const AfterCondemning& next);
   // Writes the point of no return on what `look` read; the error is that of the write, or kNotSent:
   // its evidence grew old.
   Result<DeletionOrder, ApiError> WritePointOfNoReturn(const Case& of, JudgedLook& look,
                                                        const std::stop_token& stop);
   // Writes that the deletion is that of `me` now.
   bool TakeOver(const WatcherId& me, const Snapshot& snapshot);
-  // Why `look` spares the cluster that `me` has condemned; nullopt: it doesn't.
-  struct Doubt {
-    Refusal refusal;
-    std::string detail;
-  };
-  static std::optional<Doubt> FindDoubt(const Case& of, const JudgedLook& look);
   // For people: what a root that is terminating leaves where the cluster is kept; else empty.
   std::string LeftOf(const Snapshot& look);
   // The refusal that a write of marks came to that failed for good; else `otherwise`.
   Refusal NotePolicy(const ApiError& error, Refusal otherwise);
   // Takes the marks off, and goes back to watching.
-  Outcome Spare(const Case& of, const Snapshot& snapshot, const Doubt& doubt,
-                const Decision* decision = nullptr);
+  Outcome SpareIt(const Case& of, const Snapshot& snapshot, const Spare& why,
+                  const Decision* decision = nullptr);
   // Looks, and decides by the rules unless the deletion is asked for.
   JudgedLook LookAt(const Case& of, const std::stop_token& stop);
   Outcome Overtaken();

@@ -187,11 +187,7 @@ class Deleter {
     work_.announcer.AskedBy(UserName(work_.driver));
     switch (work_.reaper.Condemn(work_.me, look, decision, {}, work_.driver.stop)) {
       case Reaper::Outcome::kDone:
-        if (request_.waits && IsStopped()) return ToldToStop();
-        if (request_.waits && !work_.reaper.given_up().empty()) {
-          return Failed(Named(cluster_) + " is " + work_.reaper.given_up());
-        }
-        return Done();
+        return Ended();
       case Reaper::Outcome::kOvertaken:
       case Reaper::Outcome::kSpared:
         break;
@@ -231,7 +227,7 @@ class Deleter {
     if (is_deleting) last_ = look;
     switch (rivals_.Act(work_.me, look, work_.driver.stop)) {
       case RivalWatchers::Outcome::kDone:
-        return Done();
+        return Ended();
       case RivalWatchers::Outcome::kNoMarks:
         return std::nullopt;
       case RivalWatchers::Outcome::kWait:
@@ -290,6 +286,18 @@ class Deleter {
     return DriverOutcome::Said(Named(cluster_) + (is_verified ? " deleted" : " is being deleted"));
   }
 
+  // What a deletion that we have carried through comes to.
+  DriverOutcome Ended() {
+    if (request_.waits && IsStopped()) return ToldToStop();
+    const std::string& left = work_.reaper.given_up();
+    return request_.waits && !left.empty() ? NotAll(left) : Done();
+  }
+
+  DriverOutcome NotAll(const std::string& left) {
+    is_finished_ = true;
+    return Failed(Named(cluster_) + " is " + left);
+  }
+
   DriverOutcome ToldToStop() {
     return Failed("told to stop: " + Named(cluster_) + " is being deleted");
   }
@@ -299,7 +307,10 @@ class Deleter {
     Deletion deletion(work_.tools, {*last_, last_->marks, ""}, work_.tools.clock.Now());
     const auto ended = deletion.Await(
         work_.tools.clock.Now() + work_.tools.settings->delete_deadline, work_.driver.stop);
-    outcome = ended == DeletionEnd::kDone ? Done() : ToldToStop();
+    const auto& left = deletion.overdue();
+    outcome = ended != DeletionEnd::kDone ? ToldToStop()
+              : left.empty()              ? Done()
+                                          : NotAll("not all deleted; left: " + Joined(left));
   }
 
   static std::string Unreadable(const Snapshot& look) {

@@ -25,30 +25,13 @@ class RivalWatchers {
   // Acts on the marks in `snapshot`, which has a root; `me` is this watcher.
   Outcome Act(const WatcherId& me, const Snapshot& snapshot, const std::stop_token& stop);
 
-  // Whether the last attempt to take marks off was refused for good.
+  // Whether the last attempt to take marks off was refused permanently.
   bool is_refused() const { return refused_; }
   // Whether the guard refused it: then no mark of a deletion could be written either.
   bool is_refused_by_guard() const { return refused_by_guard_; }
 
  private:
-  struct Seen {  // who condemned the cluster, and since when that is seen
-    WatcherId by;
-    MonotonicTime since;
-  };
-
-  struct DeletionSeen {  // whose deletion it is, since when by its mark, and since when that is
-                         // seen
-    WatcherId by;
-    std::optional<WallTime> deleting_since;
-    MonotonicTime since;
-  };
-
-  void ActOnCondemnation(const WatcherId& me, const Snapshot& snapshot,
-                         const std::stop_token& stop);
-  Outcome ActOnDeletion(const WatcherId& me, const Snapshot& snapshot, const std::stop_token& stop);
-  // How long the deletion has lasted; at least as long as it is seen, whatever its mark says.
-  Duration AgeOfDeletion(const Snapshot& snapshot) const;
-  bool MayTakeOver(const Snapshot& snapshot, const std::stop_token& stop) const;
+  Outcome Resume(const WatcherId& me, const Snapshot& snapshot, const std::stop_token& stop);
   bool TakeMarksOff(const Snapshot& snapshot);
   void CallOff(const Snapshot& snapshot, const std::string& why);
 
@@ -58,8 +41,7 @@ class RivalWatchers {
   WarnOnce warn_once_;
   bool refused_ = false;
   bool refused_by_guard_ = false;
-  std::optional<Seen> condemned_by_other_;
-  std::optional<DeletionSeen> deletion_seen_;
+  std::optional<MarksSeen> seen_;
 };
 
 }  // namespace cluster_watcher

@@ -594,6 +594,23 @@ TEST_F(DeletionTest, AlsoWhereTheApiServerIsSlow) {
   EXPECT_FALSE(Exists(kWorker));
 }
 
+TEST_F(DeletionTest, AlsoWhereThatFailsForTheMoment) {
+  MakeService("s");
+  MakeWorker();
+  Delete(kConfig);
+  Refuse("DELETE", "/services/s", 500);
+  kubernetes_.on_request = [this](const Request& request, const User&) {
+    if (Is(request, "GET", "/persistentvolumeclaims?limit")) clock_.elapsed += seconds(6);
+  };
+  bool worker_was_there = true;
+  clock_.At(clock_.elapsed + minutes(30), [&] {
+    worker_was_there = Exists(kWorker);
+    kubernetes_.GetFaults().Clear();
+  });
+  EXPECT_EQ(Condemn(), Outcome::kDone);
+  EXPECT_FALSE(worker_was_there);
+}
+
 TEST_F(DeletionTest, AKindThatCannotBeListedUntilTheDeadlineIsNamedInAWarning) {
   Refuse("GET", "/services?labelSelector", 503);
   EXPECT_EQ(Condemn(), Outcome::kDone);
@@ -691,6 +708,23 @@ TEST_F(DeletionTest, WhatMayNotEvenBeListedForAnHourGoesThen) {
   EXPECT_EQ(Condemn(), Outcome::kDone);
   EXPECT_FALSE(Exists(kRoot));
   EXPECT_FALSE(MapExists("other") || MapExists("spark-config"));
+  EXPECT_FALSE(Exists(kWorker));
+}
+
+// All lists of a pass failed, and then the root can be read.
+TEST_F(DeletionTest, AnApiThatComesBackInTheMiddleOfAPassIsListedAgain) {
+  MakeMap("spark-conf");
+  MakeWorker();
+  After("DELETE", "", 1, [this] {
+    Refuse("", "", 503);
+    kubernetes_.on_request = [this](const Request& request, const User&) {
+      const bool is_root = Is(request, "GET", "/deployments/spark-m");
+      if (is_root && clock_.elapsed > minutes(11)) kubernetes_.GetFaults().Clear();
+    };
+  });
+  EXPECT_EQ(Condemn(), Outcome::kDone);
+  EXPECT_FALSE(Exists(kRoot));
+  EXPECT_FALSE(MapExists("spark-config") || MapExists("spark-conf"));
   EXPECT_FALSE(Exists(kWorker));
 }
 

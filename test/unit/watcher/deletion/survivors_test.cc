@@ -69,6 +69,22 @@ class SurvivorsTest : public ReaperLab {
     kubernetes_.Apply(R"({"apiVersion":"ray.io/v1","kind":"RayCluster",)" +
                       Labelled("kept", kKept + OwnedBy("Deployment", "apps/v1", kWorker)) + "}");
   }
+  void ExpectKeptWhileMapsCannotBeListed(int status, Duration from, Duration until) {
+    MakeOwnerOfAKeptMap();
+    MakeMap("held");
+    const std::string held = kMaps + std::string("/held");
+    Patch(held, R"({"metadata":{"finalizers":["example.com/held"]}})");
+    kubernetes_.on_answer = [=, this](const Request& request, const User&, auto& response) {
+      const bool is_list = request.target.find("/configmaps?labelSelector") != std::string::npos;
+      if (is_list && clock_.elapsed >= from && clock_.elapsed < until) response.status = status;
+    };
+    clock_.At(clock_.elapsed + minutes(30),
+              [=, this] { Patch(held, R"({"metadata":{"finalizers":null}})"); });
+    Condemn();
+    EXPECT_TRUE(MapExists("kept"));
+    EXPECT_TRUE(Exists(kWorker));
+    EXPECT_FALSE(Exists(kRoot));
+  }
   // A member "ray" that controls the set "w", which isn't labelled.
   void MakeSetBelow(const std::string& kind, const std::string& version, const std::string& path) {
     MakeSetWithClaims();
@@ -93,6 +109,14 @@ TEST_F(SurvivorsTest, AMemberThatOwnsAKeptObjectStaysAndTheRestGoes) {
   EXPECT_FALSE(MapExists("spark-config"));
   EXPECT_FALSE(Exists(kRoot));
   EXPECT_TRUE(IsNamed("deployment.apps/w: configmap/kept")) << Notes();
+}
+
+// Its owner is known to be held back, whatever the next list lacks.
+TEST_F(SurvivorsTest, WhatIsKeptIsNotForgottenWhereItMayNotBeListedForAMoment) {
+  ExpectKeptWhileMapsCannotBeListed(403, seconds(5), seconds(6));
+}
+TEST_F(SurvivorsTest, WhatIsKeptIsNotForgottenWhereItCannotBeListedPastTheDeadline) {
+  ExpectKeptWhileMapsCannotBeListed(500, minutes(9), minutes(20));
 }
 
 TEST_F(SurvivorsTest, WhatIsKeptNeedNotBeOfAKindThatIsDeleted) {

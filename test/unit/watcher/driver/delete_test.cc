@@ -519,6 +519,43 @@ TEST_F(DeleteTest, WhoWaitsDoesNotWaitForAKindThatCannotBeListed) {
   EXPECT_TRUE(IsDeleted());
 }
 
+TEST_F(DeleteTest, WhoWaitsIsToldWhichKindCouldNotBeListedInTheEnd) {
+  waits_ = true;
+  Before("DELETE", "spark-m", 1, [this] { Refuse("GET", "/horizontalpodautoscalers?", 500); });
+  const DriverOutcome outcome = Asked();
+  EXPECT_EQ(outcome.exit, DriverExit::kFailed) << outcome.said;
+  EXPECT_NE(outcome.error.find("horizontalpodautoscalers"), std::string::npos) << outcome.error;
+  EXPECT_FALSE(Exists(kRoot));
+}
+
+TEST_F(DeleteTest, WhoWaitsIsToldWhatIsLeftWhereSomebodyDeletesTheRootMeanwhile) {
+  waits_ = true;
+  HoldByFinalizer(kWorker);
+  clock_.At(clock_.elapsed + std::chrono::seconds(20), [this] { Delete(kRoot); });
+  const DriverOutcome outcome = Asked();
+  EXPECT_EQ(outcome.exit, DriverExit::kFailed) << outcome.said;
+  EXPECT_NE(outcome.error.find("somebody deleted the master root; left: deployment.apps/"),
+            std::string::npos)
+      << outcome.error;
+}
+
+// Whoever began it is dead.
+TEST_F(DeleteTest, WhoWaitsIsToldWhatMayNotBeDeletedOfADeletionThatIsResumed) {
+  waits_ = true;
+  MarkRoot("phase", "deleting");
+  Annotate(kRoot, "condemned-by", "spark-m-watcher/gone");
+  Annotate(kRoot, "deleting-since", cluster_watcher::FormatTime(clock_.WallNow()));
+  MakeEphemeral("deployment.apps/bob");
+  Annotate(kRoot, "recorded-owner",
+           R"({\"kind\":\"deployment.apps\",\"namespace\":\"lab\",\"name\":\"bob\",\"uid\":\")" +
+               ObjectUid(kDriver) + R"(\"})");
+  Refuse("DELETE", "/services/", 403);
+  const DriverOutcome outcome = Ended("bob");
+  EXPECT_EQ(outcome.exit, DriverExit::kFailed) << outcome.said;
+  EXPECT_NE(outcome.error.find("not all deleted; left: service/"), std::string::npos)
+      << outcome.error;
+}
+
 TEST_F(DeleteTest, WhoWaitsWaitsForAnothersDeletionToo) {
   MakeEphemeral("deployment.apps/bob");
   waits_ = true;

@@ -1,0 +1,194 @@
+#include "watcher/decision/next_step.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace cluster_watcher {
+namespace {
+
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+const WallTime kNow{std::chrono::sys_days(std::chrono::year(2026) / 12 / 24)};
+const WatcherId kMe{"spark-m-1", "uid-1"};
+const WatcherId kOther{"spark-m-2", "uid-2"};
+
+Snapshot LookAt(Phase phase, const WatcherId& by) {
+  Snapshot look;
+  look.cluster = ClusterId{"lab", "oshinko-cluster", "spark"};
+  look.root = KubeObject{*FindBuiltInByName("deployments", "apps"), {}};
+  look.root->meta.uid = "root";
+  look.marks.phase = phase;
+  look.marks.condemned_by = by;
+  look.seen = RecordedOwner{};
+  look.seen->uid = "bob-1";
+  look.marks.owner = look.seen;
+  look.pod = KubeObject{*FindBuiltInByName("pods", ""), {}};
+  look.pod->meta.uid = kMe.uid;
+  return look;
+}
+
+struct OnMarksCase {
+  const char* what;
+  Phase phase;
+  WatcherId by;
+  Duration seen_for;    // as long as these marks are seen
+  Duration marked_for;  // as their time says; below 0: none, or it can't be read
+  bool is_gone;
+  OnMarks next;
+};
+
+TEST(NextStep, OnTheMarksOfOthers) {
+  const Duration kNone{-1};
+  const std::vector<OnMarksCase> cases = {
+      {"no marks", Phase::kWatching, {}, {}, kNone, false, OnMarks::kNone},
+      {"an earlier version's", Phase::kDone, kOther, {}, kNone, false, OnMarks::kNone},
+      {"our own condemnation, of before a restart",
+       Phase::kCondemned,
+       kMe,
+       {},
+       kNone,
+       false,
+       OnMarks::kCallOff},
+      {"another's", Phase::kCondemned, kOther, seconds(59), kNone, false, OnMarks::kWait},
+      {"another's, which stands for too long", Phase::kCondemned, kOther, minutes(1), kNone, false,
+       OnMarks::kCallOff},
+      {"another's, who is gone", Phase::kCondemned, kOther, {}, kNone, true, OnMarks::kCallOff},
+      {"our own deletion", Phase::kDeleting, kMe, {}, {}, false, OnMarks::kResume},
+      {"another's", Phase::kDeleting, kOther, minutes(10), minutes(10), false, OnMarks::kWait},
+      {"another's, who is gone", Phase::kDeleting, kOther, {}, {}, true, OnMarks::kTakeOver},
+      {"another's, overdue by its mark",
+       Phase::kDeleting,
+       kOther,
+       {},
+       minutes(11),
+       false,
+       OnMarks::kTakeOver},
+      {"another's, overdue since it is seen", Phase::kDeleting, kOther, minutes(11), kNone, false,
+       OnMarks::kTakeOver},
+      {"another's, of the future",
+       Phase::kDeleting,
+       kOther,
+       {},
+       Duration(-minutes(11)),
+       false,
+       OnMarks::kWait},
+  };
+  for (const OnMarksCase& one : cases) {
+    SCOPED_TRACE(one.what);
+    Snapshot look = LookAt(one.phase, one.by);
+    if (one.marked_for != kNone) look.marks.deleting_since = kNow - one.marked_for;
+    const MonotonicTime now{minutes(60)};
+    const auto seen = SeeMarks(std::nullopt, look.marks, now - one.seen_for);
+    const MarksView view{look, kMe, seen, now, kNow, minutes(10)};
+    EXPECT_EQ(NextOnMarks(view, one.is_gone), one.next);
+    EXPECT_TRUE(!one.is_gone || MayBeOurs(view));
+  }
+}
+
+TEST(NextStep, ADeletionOfAnotherClusterIsNobodysHere) {
+  Snapshot look = LookAt(Phase::kDeleting, kMe);
+  look.root->meta.common.Edit().labels["oshinko-cluster"] = "other";
+  const std::optional<MarksSeen> seen;
+  const MarksView view{look, kMe, seen, {}, kNow, minutes(10)};
+  EXPECT_EQ(NextOnMarks(view, true), OnMarks::kAnotherCluster);
+}
+
+TEST(NextStep, MarksAreSeenSinceTheyAreAsTheyAre) {
+  const Snapshot look = LookAt(Phase::kDeleting, kOther);
+  Marks marks = look.marks;
+  marks.deleting_since = kNow;
+  const MonotonicTime first{seconds(1)}, later{seconds(9)};
+  const auto seen = SeeMarks(std::nullopt, marks, first);
+  EXPECT_EQ(SeeMarks(seen, marks, later)->since, first);
+  const std::vector<std::function<void(Marks&)>> changes = {
+      [](Marks& m) { m.condemned_by = kMe; },
+      [](Marks& m) { m.deleting_since = kNow + seconds(1); },
+      [](Marks& m) { m.phase = Phase::kCondemned; },
+  };
+  for (const auto& change : changes) {
+    Marks changed = marks;
+    change(changed);
+    EXPECT_EQ(SeeMarks(seen, changed, later)->since, later);
+  }
+  marks.phase = Phase::kWatching;
+  EXPECT_FALSE(SeeMarks(seen, marks, later));
+}
+
+// "begin", "yield", "await", or the refusal of a spared cluster.
+std::string Next(const Condemnation& of, const Snapshot& look, Reason reason) {
+  Decision decision;
+  decision.reason = reason;
+  const AfterCondemning next = NextAfterCondemning(of, look, decision);
+  if (const auto* spare = std::get_if<Spare>(&next)) return ToString(spare->refusal);
+  return std::holds_alternative<Begin>(next)   ? "begin"
+         : std::holds_alternative<Yield>(next) ? "yield"
+                                               : "await";
+}
+
+struct BehindCase {
+  const char* what;
+  std::function<void(Snapshot&, Condemnation&)> change;
+  std::string next;
+};
+
+TEST(NextStep, BehindACondemnation) {
+  const std::vector<BehindCase> cases = {
+      {"all is as it was", [](Snapshot&, Condemnation&) {}, "begin"},
+      {"another owner", [](Snapshot& look, Condemnation&) { look.seen->uid = "bob-2"; },
+       "owner-back"},
+      {"another owner, and a person asks",
+       [](Snapshot& look, Condemnation& of) {
+         look.seen->uid = "bob-2";
+         of.is_asked = true;
+       },
+       "begin"},
+      {"our pod terminates", [](Snapshot& look, Condemnation&) { look.pod->meta.deleting = true; },
+       "conflict"},
+      {"another pod terminates",
+       [](Snapshot& look, Condemnation&) {
+         look.pod->meta.deleting = true;
+         look.pod->meta.uid = kOther.uid;
+       },
+       "begin"},
+      {"the marks are taken off",
+       [](Snapshot& look, Condemnation&) { look.marks.phase = Phase::kWatching; }, "conflict"},
+      {"another has condemned it",
+       [](Snapshot& look, Condemnation&) { look.marks.condemned_by = kOther; }, "conflict"},
+      {"another deletes it",
+       [](Snapshot& look, Condemnation&) {
+         look.marks.condemned_by = kOther;
+         look.marks.phase = Phase::kDeleting;
+       },
+       "yield"},
+  };
+  for (const BehindCase& one : cases) {
+    SCOPED_TRACE(one.what);
+    Snapshot look = LookAt(Phase::kCondemned, kMe);
+    Condemnation of{kMe, look.OwnerIdentity(), false, false};
+    one.change(look, of);
+    EXPECT_EQ(Next(of, look, Reason::kOwnerAbsent), one.next);
+  }
+}
+
+TEST(NextStep, AVerdictThatKeepsSparesUnlessADeletionThatWasBegunIsUnknown) {
+  const Snapshot look = LookAt(Phase::kDeleting, kMe);
+  const Condemnation first{kMe, look.OwnerIdentity(), false, false};
+  const Condemnation resumed{kMe, "", false, true};
+  EXPECT_EQ(Next(first, look, Reason::kUnknown), "unknown");
+  EXPECT_EQ(Next(resumed, look, Reason::kUnknown), "await");
+  EXPECT_EQ(Next(resumed, look, Reason::kActive), "owner-back");
+  EXPECT_EQ(Next(resumed, look, Reason::kOwnerAbsent), "begin");
+}
+
+TEST(NextStep, WhatIsResumedIsForTheRecordedOwner) {
+  Snapshot look = LookAt(Phase::kDeleting, kMe);
+  look.marks.owner->uid = "bob-0";
+  EXPECT_EQ(Next({kMe, "", false, true}, look, Reason::kOwnerAbsent), "owner-back");
+}
+
+}  // namespace
+}  // namespace cluster_watcher

@@ -1,0 +1,82 @@
+#include "watcher/decision/next_step.h"
+
+#include <algorithm>
+
+namespace cluster_watcher {
+namespace {
+
+// How long another watcher's condemnation may stand.
+constexpr Duration kPatienceWithOthers = std::chrono::minutes(1);
+
+// How long the deletion has lasted: by its mark, which may be missing, be no time, or lie in the
+// future, and as long as it is seen.
+bool IsOverdue(const MarksView& view) {
+  const auto& since = view.look.marks.deleting_since;
+  const bool by_mark = since && view.server_now - *since > view.delete_deadline;
+  return by_mark || (view.seen && view.now - view.seen->since > view.delete_deadline);
+}
+
+bool IsAnotherCluster(const Snapshot& look) {
+  const auto label = look.root->meta.Label(look.cluster->label);
+  return label && *label != look.cluster->name;
+}
+
+}  // namespace
+
+std::optional<MarksSeen> SeeMarks(const std::optional<MarksSeen>& before, const Marks& marks,
+                                  MonotonicTime now) {
+  if (marks.phase == Phase::kWatching || marks.phase == Phase::kDone) return std::nullopt;
+  const bool is_deleting = marks.phase == Phase::kDeleting;
+  const std::optional<WallTime> since = is_deleting ? marks.deleting_since : std::nullopt;
+  const bool is_same = before && before->phase == marks.phase && before->by == marks.condemned_by &&
+                       before->deleting_since == since;
+  if (is_same) return before;
+  return MarksSeen{marks.phase, marks.condemned_by, since, now};
+}
+
+OnMarks NextOnMarks(const MarksView& view, bool is_gone) {
+  const Marks& marks = view.look.marks;
+  const bool is_mine = marks.condemned_by == view.me;
+  switch (marks.phase) {
+    case Phase::kWatching:
+    case Phase::kDone:
+      return OnMarks::kNone;
+    case Phase::kCondemned: {
+      const bool is_stale = view.seen && view.now - view.seen->since >= kPatienceWithOthers;
+      return is_mine || is_stale || is_gone ? OnMarks::kCallOff : OnMarks::kWait;
+    }
+    case Phase::kDeleting:
+      break;
+  }
+  if (IsAnotherCluster(view.look)) return OnMarks::kAnotherCluster;
+  if (is_mine) return OnMarks::kResume;
+  return is_gone || IsOverdue(view) ? OnMarks::kTakeOver : OnMarks::kWait;
+}
+
+bool MayBeOurs(const MarksView& view) { return NextOnMarks(view, false) == OnMarks::kWait; }
+
+AfterCondemning NextAfterCondemning(const Condemnation& of, const Snapshot& look,
+                                    const Decision& decision) {
+  const Marks& marks = look.marks;
+  if (of.is_resumed && decision.reason == Reason::kUnknown) return AwaitRead{};
+  if (!decision.abandoned()) return Spare{RefusalOf(decision.reason), decision.detail};
+  const std::string recorded = marks.owner ? marks.owner->uid : "";
+  const std::string seen = look.seen ? look.seen->uid : "";
+  const bool is_same_owner =
+      of.owner_identity.empty() ? recorded == seen : look.OwnerIdentity() == of.owner_identity;
+  if (!of.is_asked && !is_same_owner) {
+    return Spare{Refusal::kOwnerBack, "the owner is another one now"};
+  }
+  const bool is_ours = look.pod && look.pod->meta.uid == of.me.uid;
+  if (is_ours && look.IsPodTerminating() && marks.phase == Phase::kCondemned) {
+    return Spare{Refusal::kConflict, "the watcher's own pod is being deleted"};
+  }
+  const bool is_mine = marks.condemned_by == of.me;
+  if (marks.phase == Phase::kDeleting && !is_mine) return Yield{};
+  if (marks.phase == Phase::kWatching || !is_mine) {
+    return Spare{Refusal::kConflict, "the marks on the master root no longer name us"};
+  }
+  return Begin{};
+}
+
+}  // namespace cluster_watcher

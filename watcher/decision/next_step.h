@@ -1,0 +1,72 @@
+// Decides what the marks on a master root and a verdict ask for next: pure functions of what was
+// read, who acts and what time it is. What is sent to the API server for it stands elsewhere.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "probes/base/clock.h"
+#include "watcher/decision/refusal.h"
+#include "watcher/decision/rules.h"
+#include "watcher/observation/snapshot.h"
+
+namespace cluster_watcher {
+
+// --- Before this process has condemned the cluster.
+
+// Marks of a condemnation or a deletion, and since when this process has seen them as they are.
+struct MarksSeen {
+  Phase phase;
+  WatcherId by;
+  std::optional<WallTime> deleting_since;
+  MonotonicTime since;
+};
+// nullopt: there are none.
+std::optional<MarksSeen> SeeMarks(const std::optional<MarksSeen>& before, const Marks& marks,
+                                  MonotonicTime now);
+
+enum class OnMarks {
+  kNone,            // there are none
+  kAnotherCluster,  // the root is now labelled as of another cluster, whose deletion it is
+  kWait,            // somebody else is at it
+  kCallOff,         // nobody carries the condemnation through: take it off
+  kResume,          // it is our own deletion
+  kTakeOver,        // its watcher is gone, or takes too long: finish the deletion
+};
+struct MarksView {
+  const Snapshot& look;  // has a root
+  const WatcherId& me;
+  const std::optional<MarksSeen>& seen;  // as SeeMarks has it
+  MonotonicTime now;
+  WallTime server_now;
+  Duration delete_deadline;
+};
+// `is_gone`: the one who has condemned the cluster is. Asked only if MayBeOurs.
+OnMarks NextOnMarks(const MarksView& view, bool is_gone);
+// Whether it matters if the one who has condemned the cluster is gone.
+bool MayBeOurs(const MarksView& view);
+
+// --- Behind it: each look until the point of no return is written.
+
+struct Condemnation {
+  WatcherId me;
+  std::string owner_identity;  // of the owner for whose end it was condemned; empty: of the one
+                               // that the marks name
+  bool is_asked = false;    // by a person, whatever the rules say
+  bool is_resumed = false;  // the deletion was begun before
+};
+
+struct Begin {};  // write the point of no return
+struct Spare {    // take the marks off
+  Refusal refusal;
+  std::string detail;
+};
+struct Yield {};      // another watcher carries the deletion through
+struct AwaitRead {};  // the verdict is unknown, and the marks of a deletion that was begun stay
+using AfterCondemning = std::variant<Begin, Spare, Yield, AwaitRead>;
+
+AfterCondemning NextAfterCondemning(const Condemnation& of, const Snapshot& look,
+                                    const Decision& decision);
+
+}  // namespace cluster_watcher
