@@ -133,7 +133,7 @@ bool AwaitGone::IsAllGone(MonotonicTime deadline) {
   }
   if (!names.empty()) tools_.log.info("waiting for {}", Joined(names));
   if (view_->complete || !names.empty()) return names.empty();
-  left_ = view_->failed.empty() ? reader_.Left() : view_->failed;
+  left_ = view_->failed.empty() ? reader_.Unread() : view_->failed;
   return tools_.clock.Now() >= deadline;
 }
 

@@ -14,6 +14,13 @@ constexpr std::size_t kMostInABatch = 64;
 constexpr std::size_t kMostNamed = 20;
 constexpr int kMostSends = 3;
 
+// Whether a delete that failed so may have been carried out.
+bool MayBeDone(const ApiError& error) {
+  const bool is_answered =
+      error.failure != ApiFailure::kServer && error.failure != ApiFailure::kUnreachable;
+  return error.may_have_arrived && !is_answered;
+}
+
 bool IsNotSent(const ApiResult& result) {
   return !result && result.error().failure == ApiFailure::kNotSent;
 }
@@ -71,6 +78,7 @@ bool Deletes::SendAll(const std::vector<const KubeObject*>& objects, Propagation
         continue;
       }
       all = all && !IsTransient(results[i].error().failure);
+      if (MayBeDone(results[i].error())) sent_.unanswered.insert(batch[i]->meta.uid);
       throttled = throttled || results[i].error().failure == ApiFailure::kThrottled;
     }
     const bool is_over = std::any_of(results.begin(), results.end(), IsNotSent);

@@ -153,7 +153,6 @@ PassTerms Deletion::Terms(bool late, bool with_root) const {
   return terms;
 }
 
-// Claims are marked once the cluster is no longer whole.
 PassEnd Deletion::Conclude(const PassTerms& terms) {
   PassTerms now = terms;
   now.now = tools_.clock.Now();
@@ -162,7 +161,7 @@ PassEnd Deletion::Conclude(const PassTerms& terms) {
   const auto members = static_cast<std::int64_t>(memory_.listed.size());
   tools_.metrics.SetMembers(members,
                             static_cast<std::int64_t>(end.remaining + view_->members.last.size()));
-  if (policy_.empty() && !IsWhole()) {
+  if (policy_.empty() && end.collects) {
     deletes_.TakeFromCollection(std::exchange(view_->used_again, {}));
     const bool all = deletes_.MarkForCollection(view_->members.to_collect);
     end.is_over = end.is_over && (all || terms.late);
@@ -261,7 +260,7 @@ DeletionReport Deletion::Report() const {
   report.left = reader_.Left();
   report.left.insert(report.left.end(), overdue_.begin(), overdue_.end());
   report.overdue = overdue_.size();
-  report.root_deleted = deletes_.sent().AcceptedAt(as_seen_.meta.uid).has_value();
+  report.root_deleted = deletes_.sent().MayHaveDeleted(as_seen_.meta.uid);
   return report;
 }
 

@@ -49,12 +49,10 @@ std::optional<DeletionEnd> Mandate::WhyEnded() {
   if (!has_root()) {
     return root_state_ == RootState::kOurs ? std::optional(DeletionEnd::kNewMaster) : std::nullopt;
   }
-  const bool is_root_accepted = sent_.AcceptedAt(root().meta.uid).has_value();
-  const auto why =
-      WhyEndedBy(root_state_, root().meta, {cluster_, condemned_by_, is_asked_}, is_root_accepted);
+  const auto why = WhyEndedBy(root_state_, root().meta, {cluster_, condemned_by_, is_asked_},
+                              sent_.MayHaveDeleted(root().meta.uid));
   if (why) return why;
-  if (IsWhole() && IsEvidenceOld()) return DeletionEnd::kStale;
-  return std::nullopt;
+  return NeedsLook(LookAge(), IsWhole()) ? std::optional(DeletionEnd::kStale) : std::nullopt;
 }
 
 bool Mandate::Renew() {
@@ -66,13 +64,14 @@ bool Mandate::Renew() {
 }
 
 bool Mandate::MaySend() const {
-  const bool is_fresh = root_read_ && tools_.clock.BootNow() - *root_read_ < kFreshEvidence;
-  const bool needs_look = IsWhole() && has_root();
-  return is_fresh && !(needs_look && IsEvidenceOld());
+  std::optional<Duration> root_age;
+  if (root_read_) root_age = std::chrono::floor<Duration>(tools_.clock.BootNow() - *root_read_);
+  // Without a root there is no look.
+  return cluster_watcher::MaySend(LookAge(), root_age, IsWhole() && has_root());
 }
 
-bool Mandate::IsEvidenceOld() const {
-  return AgeOf(seen_abandoned_, tools_.clock, tools_.client.dates()) >= kFreshEvidence;
+Duration Mandate::LookAge() const {
+  return AgeOf(seen_abandoned_, tools_.clock, tools_.client.dates());
 }
 
 }  // namespace cluster_watcher

@@ -42,7 +42,7 @@ class Mandate {
 
  private:
   bool IsWhole() const { return !sent_.any_accepted; }
-  bool IsEvidenceOld() const;
+  Duration LookAge() const;
 
   const Tools& tools_;
   WarnOnce& warn_once_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -19,6 +20,12 @@
 
 namespace cluster_watcher {
 
+// Why something isn't deleted.
+struct HeldBack {
+  std::string why;       // "data-0 would go with it: …", for people
+  bool may_pass = true;  // false: as long as what it would take along is annotated to be kept
+};
+
 // The knowledge of one deletion, which grows pass by pass.
 struct DeletionMemory {
   std::string root_uid;  // empty: there is no master root
@@ -33,11 +40,12 @@ struct DeletionMemory {
   Volumes volumes = Volumes::kPreserve;
   WallTime collect_after{};  // the time that claims are marked with, in whole seconds
 
-  std::unordered_map<Uid, int> listed;      // members seen so far, to their delete-order
-  std::unordered_map<Uid, Uid> below;       // what members control, to the member
-  std::unordered_map<Uid, Uid> set_claims;  // claims of StatefulSets that go, to the set
-  std::unordered_set<Uid> kept_claims;      // of StatefulSets that stay
-  std::unordered_set<Uid> left;             // objects that were last found to be left alone
+  std::unordered_map<Uid, int> listed;        // members seen so far, to their delete-order
+  std::unordered_map<Uid, Uid> below;         // what members control, to the member
+  std::unordered_map<Uid, Uid> set_claims;    // claims of StatefulSets that go, to the set
+  std::unordered_set<Uid> kept_claims;        // of StatefulSets that stay
+  std::map<std::string, HeldBack> held_back;  // by UID, for what is to be kept, as last listed
+  std::unordered_set<Uid> left;               // objects that were last found to be left alone
 
   // Returns the delete-order of a member, also for an object that it controls; 0 if unknown.
   int OrderOf(const Uid& uid) const;

@@ -43,6 +43,8 @@ class Planner {
     // A list from before the last look is good for the first deletes only.
     const bool is_current = !view_.is_old || !sent_.any_accepted;
     end.is_over = end.remaining == 0 && IsKnown() && is_current && terms_.is_root_read;
+    // Until something is deleted the cluster is whole, and needs them.
+    end.collects = IsKnown() && sent_.any_accepted;
     if (!end.is_over || !terms_.with_root || root_held_ != nullptr) return end;
     for (const KubeObject& object : view_.members.last) {
       const bool is_due = !object.meta.deleting && HeldBackOf(object) == nullptr;
@@ -84,8 +86,8 @@ class Planner {
     std::vector<const KubeObject*> due = DueMembers(view_.members, memory_, terms_.late, stays);
     std::erase_if(due, [this](const KubeObject* object) { return !IsDue(*object); });
     // Survivors were looked for before the last look: what hardly owns anything goes first.
-    const auto goes_first = [](const KubeObject* object) {
-      return !IsWorkload(object->type) &&
+    const auto goes_first = [this](const KubeObject* object) {
+      return !IsWorkload(object->type) && !IsForbidden(*object) &&
              FindBuiltInByName(object->type->plural, object->type->group) != nullptr;
     };
     if (view_.is_old && !terms_.late && std::any_of(due.begin(), due.end(), goes_first)) {
@@ -144,6 +146,10 @@ std::optional<MonotonicTime> SentDeletes::AcceptedAt(const Uid& uid) const {
   return accepted == accepted_at.end() ? std::nullopt : std::optional(accepted->second);
 }
 
+bool SentDeletes::MayHaveDeleted(const Uid& uid) const {
+  return accepted_at.contains(uid) || unanswered.contains(uid);
+}
+
 PassPlan PlanPass(const PassView& view, const DeletionMemory& memory, const SentDeletes& sent,
                   const PassTerms& terms) {
   return Planner(view, memory, sent, terms).Plan();
@@ -198,11 +204,17 @@ std::vector<std::string> NamesOfLeft(const PassView& view, const DeletionMemory&
   return names;
 }
 
+bool NeedsLook(Duration look_age, bool is_whole) { return is_whole && look_age >= kFreshEvidence; }
+
+bool MaySend(Duration look_age, std::optional<Duration> root_age, bool is_whole) {
+  return root_age && *root_age < kFreshEvidence && !NeedsLook(look_age, is_whole);
+}
+
 std::optional<DeletionEnd> WhyEndedBy(RootState state, const ObjectMeta& root,
-                                      const DeletionOfRoot& of, bool is_root_accepted) {
+                                      const DeletionOfRoot& of, bool is_root_sent) {
   switch (state) {
     case RootState::kGone:
-      return is_root_accepted ? DeletionEnd::kDone : DeletionEnd::kRootGone;
+      return is_root_sent ? DeletionEnd::kDone : DeletionEnd::kRootGone;
     case RootState::kReplaced:
       return DeletionEnd::kReplaced;
     case RootState::kUnknown:

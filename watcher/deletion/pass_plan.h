@@ -13,6 +13,7 @@
 #include "probes/kube/kube_client.h"
 #include "watcher/deletion/members.h"
 #include "watcher/deletion/survivors.h"
+#include "watcher/observation/snapshot.h"
 #include "watcher/protocol/master_root.h"
 
 namespace cluster_watcher {
@@ -35,10 +36,13 @@ enum class DeletionEnd {
 // What came of the deletes that were sent.
 struct SentDeletes {
   std::unordered_map<Uid, MonotonicTime> accepted_at;  // when each was first accepted, or not found
-  std::unordered_set<Uid> forbidden;                   // whose last delete was refused permanently
-  bool any_accepted = false;  // false: the cluster is whole, as far as we know
+  std::unordered_set<Uid> unanswered;  // that were sent, and may have been carried out
+  std::unordered_set<Uid> forbidden;   // whose last delete was refused permanently
+  bool any_accepted = false;           // false: the cluster is whole, as far as we know
 
   std::optional<MonotonicTime> AcceptedAt(const Uid& uid) const;
+  // Whether its end may be this deletion's doing.
+  bool MayHaveDeleted(const Uid& uid) const;
 };
 
 // What one pass has read.
@@ -77,6 +81,7 @@ PassPlan PlanPass(const PassView& view, const DeletionMemory& memory, const Sent
 struct PassEnd {
   std::size_t remaining = 0;            // members that are waited for
   bool is_over = false;                 // no member is left that is to go
+  bool collects = false;                // the claims to be collected may be marked
   std::vector<const KubeObject*> last;  // once it is over, and the root may go: right before it
   bool root = false;                    // its delete follows them at once
 };
@@ -94,14 +99,20 @@ const HeldBack* WhyRootIsHeldBack(const PassView& view, const DeletionMemory& me
 std::vector<std::string> NamesOfLeft(const PassView& view, const DeletionMemory& memory,
                                      const SentDeletes& sent, bool late);
 
+// Whether something may be sent now, by how old it is what that rests on: the look that found the
+// cluster abandoned, and the read of the root behind the list; nullopt: it wasn't read.
+bool MaySend(Duration look_age, std::optional<Duration> root_age, bool is_whole);
+// Whether another look is needed before anything is sent.
+bool NeedsLook(Duration look_age, bool is_whole);
+
 // Why nothing more may be deleted, by the master root as it was read; nullopt: it may.
-// `is_root_accepted`: its delete was accepted before.
+// `is_root_sent`: its delete was, and may have been carried out.
 struct DeletionOfRoot {
   const ClusterId& cluster;
   const WatcherId& condemned_by;
   bool is_asked;  // by a person, whom `keep` on the root doesn't bind
 };
 std::optional<DeletionEnd> WhyEndedBy(RootState state, const ObjectMeta& root,
-                                      const DeletionOfRoot& of, bool is_root_accepted);
+                                      const DeletionOfRoot& of, bool is_root_sent);
 
 }  // namespace cluster_watcher

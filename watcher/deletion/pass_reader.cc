@@ -29,7 +29,6 @@ PassView PassReader::Read(bool late) {
   }
   view.complete = listed.complete;
   view.failed = std::move(listed.failed);
-  HoldBackAsBefore(view);
   KubeObjects objects = WithClaims(listed, view);
   if (is_closed_) {
     std::erase_if(objects, [this](const KubeObject& object) {
@@ -48,13 +47,6 @@ PassView PassReader::Read(bool late) {
     NoteLeft(std::move(view.members.left));
   }
   return view;
-}
-
-void PassReader::HoldBackAsBefore(PassView& view) {
-  auto& held_back = view.survivors.held_back;
-  if (!view.complete) held_back.insert(held_back_.begin(), held_back_.end());
-  held_back_ = held_back;
-  std::erase_if(held_back_, [](const auto& one) { return one.second.may_pass; });
 }
 
 KubeObjects PassReader::WithClaims(MemberListing::Listed& listed, PassView& view) const {

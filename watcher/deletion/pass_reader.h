@@ -1,7 +1,6 @@
 // Reads what one pass of a deletion rests on: the members that there are, and what must survive.
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 
@@ -34,10 +33,10 @@ class PassReader {
   }
   // What is left alone, and the kinds that can't be read: "pod/x: kept".
   std::vector<std::string> Left() const;
+  // The latter alone.
+  const std::vector<std::string>& Unread() const { return listing_.skipped(); }
 
  private:
-  // Holds back what an earlier list has found, where this one has gaps.
-  void HoldBackAsBefore(PassView& view);
   KubeObjects WithClaims(MemberListing::Listed& listed, PassView& view) const;
   void NoteLeft(std::vector<std::string> left);
 
@@ -48,7 +47,6 @@ class PassReader {
   DeletionMemory& memory_;
   MemberListing listing_;
   Survivors survivors_;
-  std::map<std::string, HeldBack> held_back_;  // by UID, for what is to be kept
   bool is_closed_ = false;
   std::vector<std::string> left_;
 };

@@ -43,6 +43,7 @@ struct Survivors::Search {
 Survivors::Found Survivors::Find(const MemberListing::Listed& listed, const KubeObject* root,
                                  DeletionMemory& memory, bool late) {
   Search search{listed, root, memory, ObjectsByUid(listed.objects)};
+  if (!listed.complete) search.found.held_back = memory.held_back;
   if (memory.owner) {
     HoldBackAbove(search, memory.owner->meta,
                   {memory.owner->Describe() + ", the owner, would go with it", false},
@@ -68,6 +69,8 @@ Survivors::Found Survivors::Find(const MemberListing::Listed& listed, const Kube
   // Past the deadline what is above somebody else's claims holds nothing up.
   search.must_know = !late;
   settle(false);
+  memory.held_back = search.found.held_back;
+  std::erase_if(memory.held_back, [](const auto& one) { return one.second.may_pass; });
   return std::move(search.found);
 }
 

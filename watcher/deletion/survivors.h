@@ -15,12 +15,6 @@
 
 namespace cluster_watcher {
 
-// Why something isn't deleted.
-struct HeldBack {
-  std::string why;       // "data-0 would go with it: …", for people
-  bool may_pass = true;  // false: as long as what it would take along is annotated to be kept
-};
-
 class Survivors {
  public:
   struct Found {
@@ -37,7 +31,9 @@ class Survivors {
   Survivors(const Tools& tools, const ClusterId& cluster) : tools_(tools), cluster_(cluster) {}
 
   // Finds what must survive of `listed`, whose members go with the root; nullptr: there is none.
-  // `memory` learns which claims are of the cluster's StatefulSets. Nothing is written.
+  // What an earlier list held back for what is to be kept is held back until a list without gaps
+  // shows otherwise. `memory` learns that, and which claims are of the cluster's StatefulSets.
+  // Nothing is written.
   Found Find(const MemberListing::Listed& listed, const KubeObject* root, DeletionMemory& memory,
              bool late);
 

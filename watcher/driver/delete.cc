@@ -74,7 +74,8 @@ class Deleter {
     work_.observer.SetRoot(*view->root);
     DriverOutcome outcome = DeleteWhole();
     if (IsStopped() && last_) work_.reaper.TakeMarksOff(work_.me, *last_->root, true);
-    if (seen_deleting_ && request_.waits && outcome.exit == DriverExit::kDone) AwaitGone(outcome);
+    const bool is_by_others = seen_deleting_ || is_gone_;
+    if (is_by_others && request_.waits && outcome.exit == DriverExit::kDone) AwaitGone(outcome);
     if (!passed_over_.empty()) outcome.warnings.push_back(PassedOver(passed_over_));
     return outcome;
   }
@@ -151,7 +152,10 @@ class Deleter {
       const auto waited = work_.tools.clock.Now() - began;
       if (IsGone(look)) {
         if (seen_deleting_) return BeingDeletedBy(seen_deleting_->ToText());
-        return last_ ? Done() : Failed("no " + Named(cluster_));
+        if (!last_) return Failed("no " + Named(cluster_));
+        if (!work_.reaper.given_up().empty()) return Failed(work_.reaper.given_up());
+        is_gone_ = true;
+        return Done();
       }
       if (!look.root) {
         if (waited > kPatience) return Failed(Unreadable(look));
@@ -302,12 +306,16 @@ class Deleter {
     return Failed("told to stop: " + Named(cluster_) + " is being deleted");
   }
 
-  // Another deletes it.
+  // Somebody else deletes it, or has taken its root away.
   void AwaitGone(DriverOutcome& outcome) {
     Deletion deletion(work_.tools, {*last_, last_->marks, ""}, work_.tools.clock.Now());
     const auto ended = deletion.Await(
         work_.tools.clock.Now() + work_.tools.settings->delete_deadline, work_.driver.stop);
-    const auto& left = deletion.overdue();
+    std::vector<std::string> left = deletion.overdue();
+    // Of a cluster that has a root again it is the next one's.
+    const auto view = ReadClusterView(work_.driver.client, work_.driver.discovery, cluster_,
+                                      work_.driver.Reads());
+    if (left.empty() && view && !view->root) left = deletion.Remaining();
     outcome = ended != DeletionEnd::kDone ? ToldToStop()
               : left.empty()              ? Done()
                                           : NotAll("not all deleted; left: " + Joined(left));
@@ -329,6 +337,7 @@ class Deleter {
   std::optional<Application> app_;
   bool is_first_look_ = true;
   bool is_finished_ = false;
+  bool is_gone_ = false;                            // the root went meanwhile, by whomever
   std::vector<std::optional<std::string>> owners_;  // as the root was read that was found theirs
   std::string passed_over_;       // what held the cluster, for people; empty: nothing
   std::string root_uid_;          // of the cluster that was asked about; empty: no look has read it

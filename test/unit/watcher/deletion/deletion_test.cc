@@ -821,7 +821,7 @@ TEST_F(DeletionTest, ARootWhoseDeletesAnswerIsLostIsNobodyElsesDoing) {
     clock_.elapsed += seconds(8);
     response.status = 500;
   };
-  EXPECT_EQ(Condemn(), Outcome::kSpared);
+  EXPECT_EQ(Condemn(), Outcome::kDone);
   EXPECT_FALSE(Exists(kRoot));
 }
 

@@ -69,8 +69,8 @@ class SurvivorsTest : public ReaperLab {
     kubernetes_.Apply(R"({"apiVersion":"ray.io/v1","kind":"RayCluster",)" +
                       Labelled("kept", kKept + OwnedBy("Deployment", "apps/v1", kWorker)) + "}");
   }
-  void ExpectKeptWhileMapsCannotBeListed(int status, Duration from, Duration until) {
-    MakeOwnerOfAKeptMap();
+  // Lists of ConfigMaps fail for a while, and something holds the deletion up for longer.
+  void FailMaps(int status, Duration from, Duration until) {
     MakeMap("held");
     const std::string held = kMaps + std::string("/held");
     Patch(held, R"({"metadata":{"finalizers":["example.com/held"]}})");
@@ -80,6 +80,10 @@ class SurvivorsTest : public ReaperLab {
     };
     clock_.At(clock_.elapsed + minutes(30),
               [=, this] { Patch(held, R"({"metadata":{"finalizers":null}})"); });
+  }
+  void ExpectKeptWhileMapsCannotBeListed(int status, Duration from, Duration until) {
+    MakeOwnerOfAKeptMap();
+    FailMaps(status, from, until);
     Condemn();
     EXPECT_TRUE(MapExists("kept"));
     EXPECT_TRUE(Exists(kWorker));
@@ -117,6 +121,22 @@ TEST_F(SurvivorsTest, WhatIsKeptIsNotForgottenWhereItMayNotBeListedForAMoment) {
 }
 TEST_F(SurvivorsTest, WhatIsKeptIsNotForgottenWhereItCannotBeListedPastTheDeadline) {
   ExpectKeptWhileMapsCannotBeListed(500, minutes(9), minutes(20));
+}
+
+// What owns the kept map stays, and so do its claims.
+TEST_F(SurvivorsTest, TheClaimsOfASetThatStaysAreNotForgottenWhereListsFail) {
+  settings_.settings.volumes = Volumes::kDelete;
+  StartWatcher();
+  MakeSetWithClaims();
+  for (const std::string& path : {kClaims + std::string("/data-w-0"), std::string(kSet)}) {
+    Patch(path, R"({"metadata":{"labels":{"oshinko-cluster":"spark"}}})");
+  }
+  MakeMap("kept", kKept + OwnedBy("StatefulSet", "apps/v1", kSet));
+  FailMaps(500, minutes(9), minutes(20));
+  Condemn();
+  EXPECT_TRUE(MapExists("kept"));
+  EXPECT_TRUE(Exists(kSet));
+  EXPECT_TRUE(ClaimExists("data-w-0"));
 }
 
 TEST_F(SurvivorsTest, WhatIsKeptNeedNotBeOfAKindThatIsDeleted) {

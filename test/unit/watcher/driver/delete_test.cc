@@ -539,6 +539,26 @@ TEST_F(DeleteTest, WhoWaitsIsToldWhatIsLeftWhereSomebodyDeletesTheRootMeanwhile)
       << outcome.error;
 }
 
+// All but the root was gone, and its pods end later.
+TEST_F(DeleteTest, WhoWaitsWaitsAlsoWhereSomebodyElseDeletesTheRoot) {
+  waits_ = true;
+  Before("DELETE", "spark-m", 1, [this] { Delete(kRoot); });
+  const std::string pod = kPods + ("/" + std::string("late"));
+  kubernetes_.Apply(R"({"apiVersion":"v1","kind":"Pod",)" +
+                    Meta("late", R"(,"finalizers":["example.com/held"],)"
+                                 R"("labels":{"oshinko-cluster":"spark"})") +
+                    R"(,"spec":{"containers":[{"name":"m","image":"x"}]}})");
+  bool was_there = false;
+  clock_.At(clock_.elapsed + std::chrono::minutes(2), [&] {
+    was_there = Exists(pod);
+    Let(pod);
+  });
+  const DriverOutcome outcome = Asked();
+  EXPECT_EQ(outcome.exit, DriverExit::kDone) << outcome.error;
+  EXPECT_TRUE(was_there);
+  EXPECT_FALSE(Exists(pod));
+}
+
 // Whoever began it is dead.
 TEST_F(DeleteTest, WhoWaitsIsToldWhatMayNotBeDeletedOfADeletionThatIsResumed) {
   waits_ = true;
