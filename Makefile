@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 SOURCES = $(shell git ls-files '*.cc' '*.h')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build check test e2e soak simulate mutate fuzz demo bench image format lint install clean
+.PHONY: help setup build check test e2e soak simulate explore mutate fuzz demo bench image format lint install clean
 
 help: ## this list
 	@sed -nE 's/^([a-z0-9]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -36,6 +36,11 @@ simulate: ## SEEDS=100000 histories in virtual time, from seed FIRST (else from 
 	@scripts/build dev simulation
 	@$(if $(MUTATIONS),HISTORIES=$(or $(SEEDS),100000) scripts/mutate test/mutations/simulation.txt,\
 	  $(BUILD)/test/simulation $(or $(SEEDS),100000) $(or $(FIRST),$(shell od -An -N4 -tu4 /dev/urandom)))
+
+explore: ## every order of events in a small world, with EVENTS=1 by people and faults: STATES=50000000 at most
+	@scripts/setup
+	@scripts/build dev explore
+	@$(BUILD)/test/explore $(or $(EVENTS),1) $(or $(STATES),50000000)
 
 mutate: ## puts FAULTS=400 faults, drawn with SEED, into a copy of the program (FILES): do the unit tests notice them?
 	@scripts/setup mutate

@@ -86,6 +86,19 @@ void Forget(Process& process) {
   if (before.stage < Stage::kBegun && !before.has_view) process.began_age = 0;
 }
 
+// Counts the times of the mark from that which is written now: they are only ever compared.
+void CountFromNow(State& state) {
+  const auto from_now = [&](std::uint8_t serial) {
+    return static_cast<std::uint8_t>((serial + 4 - state.world.deleting_serial) % 4);
+  };
+  for (Process& process : state.processes) {
+    if (process.phase == 2) process.deleting_serial = from_now(process.deleting_serial);
+    if (process.phase != 2) process.deleting_serial = 0;
+    if (process.seen_phase == 2) process.seen_serial = from_now(process.seen_serial);
+  }
+  state.world.deleting_serial = 0;
+}
+
 void MarkWritten(State& state) {
   for (Process& process : state.processes) process.is_root_as_read = process.is_root_fresh = false;
 }
@@ -279,6 +292,7 @@ std::string Apply(const Action& action, State& state, std::string& broken) {
       break;
   }
   NoteUse(world, was_used);
+  CountFromNow(state);
   return said;
 }
 
