@@ -54,8 +54,8 @@ struct OwnerOfCluster {
 struct OtherDrivers {
   std::optional<std::string> in_use_by;  // "deployment.apps/alice"; nullopt: none was found
   std::optional<ApiError> unknown;       // something could not be read
-  // What other members of the cluster say, that run no pods: one is to be kept and would go with
-  // the master root, one names another owner.
+  // Statements of the cluster's other members, those that run no pods: one is to be kept and would
+  // go with the master root, one names another owner.
   std::optional<std::string> misconfigured = {};
   std::optional<std::string> ambiguous = {};
 

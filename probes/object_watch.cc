@@ -48,7 +48,8 @@ bool ObjectWatch::IsAsNew(const std::string& resource_version) const {
   return shown_.empty() || IsNoLaterVersion(shown_, resource_version);
 }
 
-// What a server shows that lags behind another, or counts from the start, makes no read new enough.
+// An event of a server that lags behind another, or counts from the start, makes no read new
+// enough.
 void ObjectWatch::NoteShown(const std::string& version) {
   const bool is_later = shown_.empty() || IsNoLaterVersion(shown_, version);
   shown_ = is_later ? version : WatchStream::kNoVersion;

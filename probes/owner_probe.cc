@@ -9,7 +9,7 @@ namespace {
 
 // Searching all groups for a kind takes a request for each group, so a refusal is kept for a while.
 constexpr int kLooksBetweenSearches = 11;
-// Permissions may be given later, and an API server that has just started refuses in passing.
+// Permissions may be given later, and an API server that has just started refuses for a moment.
 constexpr int kGlancesBetweenRefusals = 100;
 
 void SetUnknown(OwnerSight& sight, std::string why) {

@@ -84,9 +84,9 @@ struct OwnerSight {
   bool followed_controller = false;
   bool is_of_recorded_kind = true;  // false: OwnerQuery::recorded is of another kind, and ignored
 
-  // What a sure look found still running of an owner that is over: absent, being deleted, scaled to
-  // zero, suspended or completed. "pod/bob-1", "job.batch/bob-7". Empty: nothing, or it wasn't
-  // looked for.
+  // The pod or run that a sure look found still running of an owner that is over: absent, being
+  // deleted, scaled to zero, suspended or completed. "pod/bob-1", "job.batch/bob-7". Empty:
+  // nothing, or it wasn't looked for.
   std::string still_running;
 };
 

@@ -40,8 +40,8 @@ bool IsMade(const ResourceType& type) {
          type.kind == "Job";
 }
 
-// What is made is named after its maker. The API server cuts the name from which it generates
-// another. Source: k8s.io/apiserver/pkg/storage/names.
+// An object that is made is named after its maker. The API server cuts the name from which it
+// generates another. Source: k8s.io/apiserver/pkg/storage/names.
 bool IsNamedAfter(const std::string& name, const OwnerOfPods& owner) {
   constexpr std::size_t kLongestBase = 58;
   return name.starts_with((owner.name + "-").substr(0, kLongestBase));

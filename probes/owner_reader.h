@@ -1,6 +1,6 @@
-// What an owner wants, where its own fields don't say it all, and what of it runs. A failed request
-// is an error, and so is a listed object that can't be read: leaving it out could make the owner
-// look idle.
+// Reads what an owner wants, where its own fields don't say it all, and what of it runs. A failed
+// request is an error, and so is a listed object that can't be read: leaving it out could make the
+// owner look idle.
 #pragma once
 
 #include <cstdint>

@@ -36,7 +36,7 @@ keep() {
       flock -w 3600 9 || die "$kept.lock has been held for an hour: end who holds it, and run this again."
     fi
     if "$check" "$kept" "$@"; then exit; fi
-    [[ ! -e $kept ]] || say "$kept is incomplete: $what is made anew."
+    [[ ! -e $kept ]] || say "$kept is incomplete: $what is made again."
     # What was left by those who were killed.
     rm -rf -- "$kept" "$kept".[A-Za-z0-9][A-Za-z0-9][A-Za-z0-9][A-Za-z0-9][A-Za-z0-9][A-Za-z0-9]
     scratch=$(mktemp -d "$kept.XXXXXX")

@@ -136,8 +136,8 @@ rm -- "$kubernetes/kubelet"
 mkdir "$kubernetes.aB3dE6"
 touch "$kubernetes.lock"
 run test/kubernetes/build
-check "an incomplete directory, one of a build that was killed, and a lock: built anew" works
-check "it is said" said "^test/kubernetes/build: $kubernetes is incomplete: Kubernetes v[0-9.]+ is made anew\.$"
+check "an incomplete directory, one of a build that was killed, and a lock: built again" works
+check "it is said" said "^test/kubernetes/build: $kubernetes is incomplete: Kubernetes v[0-9.]+ is made again\.$"
 check "once" builds 1
 : >"$kubernetes/etcd"
 echo "exit 1" >"$cache"/go-*/bin/go
@@ -148,8 +148,8 @@ run test/kubernetes/build
 check "the next run mends both" works
 rm -rf -- "$kubernetes" "$cache"/go-*/pkg
 run test/kubernetes/build
-check "a Go without its compiler is got anew" works
-check "it is said" said "go-$pinned-[a-z0-9_]+ is incomplete: Go $pinned is made anew\.$"
+check "a Go without its compiler is got again" works
+check "it is said" said "go-$pinned-[a-z0-9_]+ is incomplete: Go $pinned is made again\.$"
 
 # killed SIGNAL: all of a build, in the middle.
 killed() {

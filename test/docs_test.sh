@@ -173,6 +173,20 @@ for document in "${documents[@]}"; do
   done
 done | check "each link in the documents leads somewhere" empty
 
+# Plain English: a comment begins with a verb or the thing itself, in 99 of 100 blocks.
+git ls-files 'watcher/*.cc' 'watcher/*.h' 'probes/*.cc' 'probes/*.h' 'metrics/*.cc' 'metrics/*.h' |
+  xargs awk '
+    { is_comment = /^ *\/\// }
+    is_comment && (!was_comment || FNR == 1) {
+      ++blocks
+      if (/^ *\/\/ (What|Who|Whoever|Whose|Of|As|Else|So|But)[^A-Za-z]/) bad[++count] = FILENAME ":" FNR ":" $0
+    }
+    { was_comment = is_comment }
+    END { if (count * 100 >= blocks) for (i = 1; i <= count; ++i) print bad[i] }' |
+  check "comments begin with a verb or the thing itself" empty
+git grep -nwiE "anew|in passing|for good|say it again" -- watcher probes metrics test manifests scripts docs '*.md' ':!test/docs_test.sh' |
+  check "plain words: again, transient, permanently" empty
+
 finished=true
 echo "$passed passed, $failed failed"
 ((failed == 0))

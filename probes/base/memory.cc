@@ -8,8 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 
-// What each poll uses ends here, on a page of its own; see watcher/often_used.ld. A program that is
-// linked otherwise has no such symbol.
+// The code that each poll uses ends here, on a page of its own; see watcher/often_used.ld. A
+// program that is linked otherwise has no such symbol.
 extern "C" const char cluster_watcher_often_used_end[] __attribute__((weak));
 
 namespace cluster_watcher {

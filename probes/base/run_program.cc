@@ -256,8 +256,8 @@ Result<ProgramEnd, ProgramFailure> Follow(Child& child, int output, const Progra
   ProgramEnd end;
   bool open = true;
   while (true) {
-    // What it wrote before its end is there to be read after it. Its output may stay open: whatever
-    // it has left behind has inherited it.
+    // Everything that it wrote before its end is there to be read after it. Its output may stay
+    // open: whatever it has left behind has inherited it.
     const bool ended = child.HasEnded();
     if (open) open = ReadWhatIsThere(output, end.output, program.output_limit);
     if (end.output.size() > program.output_limit) {

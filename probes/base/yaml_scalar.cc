@@ -41,8 +41,8 @@ const YamlScalar* FindWord(std::string_view text) {
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-// As strconv.ParseInt, or else ParseUint, with base 0: the prefixes "0x", "0b", "0o" and "0" give
-// the base.
+// Reads like strconv.ParseInt, or else ParseUint, with base 0: the prefixes "0x", "0b", "0o" and
+// "0" give the base.
 std::optional<std::string> ReadWhole(std::string_view text) {
   const bool is_negative = text.starts_with('-');
   const bool has_sign = is_negative || text.starts_with('+');

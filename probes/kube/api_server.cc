@@ -393,7 +393,7 @@ std::string WriteExecCluster(const Entry& cluster, const ApiServer& server) {
   return json.EndObject().Text();
 }
 
-// As for client-go, a plugin isn't run for a user who has a token or a client certificate anyway.
+// Like client-go: a plugin isn't run for a user who has a token or a client certificate anyway.
 void ReadPlugin(const Entry& user, const Entry* cluster, ApiServer& server, Problems& problems) {
   for (const std::string& problem : user.problems) problems.Add("user", user, problem);
   const bool is_needed =

@@ -134,7 +134,7 @@ bool CachedLists::Target::TakeQuery(std::string_view query) {
 
 class CachedLists::Collection {
  public:
-  // Of objects without the label `needed_whole` only metadata and status.phase are kept; empty: all
+  // Keeps only metadata and status.phase of objects without the label `needed_whole`; empty: all
   // are kept whole.
   explicit Collection(std::string needed_whole) : needed_whole_(std::move(needed_whole)) {}
 
@@ -188,8 +188,8 @@ Result<Done> CachedLists::Collection::Take(const JsonDocument& page) {
   return Done{};
 }
 
-// Who last wrote which field, and what kubectl applied, are two thirds of an object and say nothing
-// about a cluster.
+// The managedFields and kubectl's last applied configuration are two thirds of an object and say
+// nothing about a cluster.
 void CachedLists::Collection::TakeItem(JsonValue item) {
   Item taken;
   const bool is_whole =

@@ -78,7 +78,7 @@ Unexpected<ApiError> Fail(ApiFailure failure, const ApiRequest& request, const s
 }
 
 Unexpected<ApiError> InPassing(Unexpected<ApiError> failed) {
-  failed.error.in_passing = true;
+  failed.error.is_transient = true;
   return failed;
 }
 
@@ -370,8 +370,7 @@ ApiRequest ApiRequest::Delete(const ResourceType& type, std::string_view ns, std
   ApiRequest request = MakeRequest(HttpMethod::kDelete, Expect::kDocument, type, ns, name);
   request.http.target = type.ObjectPath(ns, name);
   request.http.content_type = "application/json";
-  const char* policy =
-      propagation == PropagationPolicy::kBackground ? "Background" : "Foreground";
+  const char* policy = propagation == PropagationPolicy::kBackground ? "Background" : "Foreground";
   JsonWriter body;
   body.StartObject().Field("kind", "DeleteOptions").Field("apiVersion", "v1");
   body.Field("propagationPolicy", policy);
@@ -525,7 +524,7 @@ std::vector<ApiResult> KubeClient::Fetch(std::span<const ApiRequest> requests,
     std::vector<ApiRequest> again;
     Duration asked{0};
     for (std::size_t i = 0; i < answers.size(); ++i) {
-      if (answers[i] || !answers[i].error().in_passing) continue;
+      if (answers[i] || !answers[i].error().is_transient) continue;
       if (requests[i].http.method != HttpMethod::kGet) continue;
       failed.push_back(i);
       again.push_back(requests[i]);

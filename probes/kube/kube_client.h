@@ -37,7 +37,7 @@ enum class ApiFailure {
   kUnexpected,    // anything else: redirects, HTML, JSON that isn't the object asked for
 };
 
-// Whether the same request may succeed later. If not, it was refused for good.
+// Whether the same request may succeed later. If not, it was refused permanently.
 bool IsTransient(ApiFailure failure);
 
 struct ApiError {
@@ -45,11 +45,11 @@ struct ApiError {
   std::string message;  // for people: names the object, the operation and the answer
   std::optional<Duration> retry_after;
   // The same read may succeed right away: 429, 5xx, a connection that broke, half an answer.
-  bool in_passing = false;
+  bool is_transient = false;
   bool too_large = false;  // the answer exceeded what is accepted
   // Whether the API server may have carried it out; false: the request was never sent.
   bool may_have_arrived = true;
-  // What an admission policy that refused the request says; empty if none did. Source:
+  // The words of an admission policy that refused the request; empty if none did. Source:
   // kubernetes.io "Validating Admission Policy".
   std::string policy = {};
 };
@@ -119,7 +119,8 @@ struct RequestRecord {
   std::string_view target;  // path and query; valid during the call
   int status;
   std::chrono::microseconds elapsed;
-  bool retry;  // of a request that was answered 401 with an older token, or that failed in passing
+  bool retry;  // of a request that was answered 401 with an older token, or that failed for the
+               // moment
 };
 using RequestObserver = std::function<void(const RequestRecord&)>;
 
@@ -139,8 +140,8 @@ class KubeClient {
 
   // Returns a value only if the answer is 200 (any 2xx for a write) and what the request expects:
   // an object of this kind and name, a list of this kind, or any JSON object. A 401 is retried once
-  // if the token has changed. Within a look, a read that fails in passing is repeated (LookReads);
-  // nothing else is retried.
+  // if the token has changed. Within a look, a read that fails for the moment is repeated
+  // (LookReads); nothing else is retried.
   ApiResult Do(const ApiRequest& request, const Patience& patience);
   // Sends the requests side by side. The results are in the order of the requests.
   std::vector<ApiResult> DoAll(std::span<const ApiRequest> requests, std::size_t concurrency,

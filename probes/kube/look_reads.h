@@ -1,5 +1,5 @@
-// What the reads of one look share: how long one that fails in passing is asked again, answers that
-// were read ahead, and since when all that they say is known.
+// State that the reads of one look share: how long one that fails for the moment is asked again,
+// answers that were read ahead, and since when all that they say is known.
 #pragma once
 
 #include <map>

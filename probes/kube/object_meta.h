@@ -33,7 +33,8 @@ inline constexpr int kLongestOwnerChain = 16;
 struct ObjectMeta {
   using Texts = std::map<std::string, std::string, std::less<>>;
 
-  // What most objects of a list have in common: copies share it, and lists of many let neighbours.
+  // Metadata that most objects of a list have in common: copies share it, and lists of many let
+  // neighbours.
   struct Common {
     std::string ns;  // empty if cluster-scoped
     Texts labels;

@@ -18,33 +18,33 @@ class Patience {
   // Until `stop` is requested; without a token, to the end.
   Patience(std::stop_token stop = {}) : stop_(std::move(stop)) {}
 
-  // As well until a request isn't answered in time: requests that were sent beside it are the last
-  // ones, all others fail as it did. A look that needs every answer so ends after one time-out and
-  // not after as many as there are requests. Copies count as one.
+  // Ends also where a request isn't answered in time: requests that were sent beside it are the
+  // last ones, all others fail as it did. So a look that needs every answer ends after one time-out
+  // and not after as many as there are requests. Copies count as one.
   static Patience UntilTimeout(std::stop_token stop) {
     Patience patience(std::move(stop));
     patience.timed_out_ = std::make_shared<std::optional<TransportError>>();
     return patience;
   }
 
-  // As well for the reads of one look: what fails in passing is asked again.
+  // Serves also the reads of one look: what fails for the moment is asked again.
   static Patience OfLook(std::shared_ptr<LookReads> reads, std::stop_token stop) {
     Patience patience = UntilTimeout(std::move(stop));
     patience.reads_ = std::move(reads);
     return patience;
   }
 
-  // Until `stop` is requested, and for reads that don't depend on each other: what fails in passing
-  // is asked again, and a request that isn't answered in time ends nothing.
+  // Until `stop` is requested, and for reads that don't depend on each other: what fails for the
+  // moment is asked again, and a request that isn't answered in time ends nothing.
   static Patience Repeating(std::shared_ptr<LookReads> reads, std::stop_token stop = {}) {
     Patience patience(std::move(stop));
     patience.reads_ = std::move(reads);
     return patience;
   }
 
-  // As long as `may_send` says so, which is asked right before anything is sent: to get a token, to
-  // connect, or to wait for others may have taken its time; it must send nothing itself. What isn't
-  // sent any more fails as kNotSent.
+  // Sends as long as `may_send` says so, which is asked right before anything is sent: to get a
+  // token, to connect, or to wait for others may have taken its time; it must send nothing itself.
+  // What isn't sent any more fails as kNotSent.
   static Patience While(std::function<bool()> may_send, std::stop_token stop = {}) {
     Patience patience(std::move(stop));
     patience.may_send_ = std::move(may_send);

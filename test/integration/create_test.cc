@@ -163,7 +163,7 @@ TEST_F(Creating, ARightThatIsMissingIsNamed) {
   const std::string said = Said(1, Create({"--kubeconfig=" + file}));
   EXPECT_NE(said.find("; a Role in namespace " + ns_ +
                       " needs rules: [{apiGroups: [\"\"], resources: [\"configmaps\"], verbs: "
-                      "[\"create\"]}]; say it again to complete cluster spark"),
+                      "[\"create\"]}]; run it again to complete cluster spark"),
             std::string::npos)
       << said;
 }

@@ -135,7 +135,7 @@ class IntegrationTest : public testing::Test {
   // --- What a watcher reaches in time.
   testing::AssertionResult Shows(Watcher& watcher, const std::string& verdict);
   // Deletes a namespace, and waits until this Deployment in it is gone: the namespace controller
-  // begins anew, later each time, where it meets what is being made.
+  // begins again, later each time, where it meets what is being made.
   testing::AssertionResult DeleteNamespace(const std::string& ns, const std::string& deployment);
   testing::AssertionResult Reaches(Watcher& watcher, const std::string& phase);
   // The watcher is done, and nothing is left of the cluster.

@@ -397,7 +397,7 @@ the_warnings() {
   workload StatefulSet >"$tmp/statefulset.json"
   check "with reject-invalid it is refused" within 30 refuses "cluster-watcher/polls is unknown" \
     kubectl create --dry-run=server -f "$tmp/statefulset.json"
-  check "pods of one that is there are made anew" a_pod_is_made_anew app=a
+  check "pods of one that is there are made again" a_pod_is_made_anew app=a
   check "so is the Job of a CronJob" quietly kubectl create --dry-run=server -f <(controlled Job CronJob)
   check "not one that nothing controls" refuses "cluster-watcher/polls is unknown" \
     kubectl create --dry-run=server -f <(controlled Job CronJob | jq '.metadata.ownerReferences[0].controller = false')

@@ -82,7 +82,7 @@ struct Plan {
   double read_faults;  // shares of the requests
   double write_faults;
   bool uneven;         // each kind of request has a share of its own
-  double flaky;        // share of the reads that fail in passing, also after `calm`
+  double flaky;        // share of the reads that fail for the moment, also after `calm`
   const char* ailing;  // requests for this kind ("services") fail for a while; null: none
   bool ailing_hangs;   // they aren't answered
   bool ailing_writes;  // only changes fail, not reads

@@ -8,7 +8,7 @@ namespace {
 
 using std::chrono::seconds;
 
-// What fails in passing is asked again for so long.
+// What fails for the moment is asked again for so long.
 constexpr Duration kOneLook{5'000};
 constexpr const char* kNamespacePath = "/api/v1/namespaces/lab";
 
@@ -293,7 +293,7 @@ void SeenLooks::Read(const Exchange& one, Record& record) const {
     record.sighted.clear();
     record.name_failed.clear();
     record.name_read.clear();
-    // A repetition, with another token or of what failed in passing, belongs to the same look.
+    // A repetition, with another token or of what failed for the moment, belongs to the same look.
     const bool again = !looks.empty() && (looks.back().unauthorized.contains(target) ||
                                           (looks.back().failed.contains(target) &&
                                            one.by_own_clock - looks.back().began < kOneLook));

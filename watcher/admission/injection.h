@@ -45,8 +45,9 @@ Injection InjectionWithoutPatch(JsonValue pod, const InjectionSettings& settings
 // Returns the patch in the form in which a webhook answers it.
 std::string PatchText(const std::vector<PatchOperation>& patch);
 
-// What the watcher would refuse or not understand in the annotations of Pods or pod templates. Each
-// line names the annotation and the remedy; of those that nobody knows only the first few have one.
+// Lists what the watcher would refuse or not understand in the annotations of Pods or pod
+// templates. Each line names the annotation and the remedy; of those that nobody knows only the
+// first few have one.
 class AnnotationProblems {
  public:
   void Add(JsonValue pod);

@@ -164,7 +164,7 @@ CommandDescription Create() {
       .ending =
           "\nExit codes:\n"
           "  0      created, or complete already\n"
-          "  1      refused, or not all could be made: say it again\n"
+          "  1      refused, or not all could be made: run it again\n"
           "  2      wrong usage, settings or manifests\n"
           "  4      unknown: the owner or the cluster could not be read\n"
           "  11     it is another application's, or the owner uses another cluster\n"

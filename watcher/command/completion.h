@@ -1,6 +1,6 @@
-// What shells complete on the program's command line. All of it is read from the table of commands:
-// flags, the words in a placeholder such as "text|json", file names where one is FILE or DIR, and
-// what follows a command from its usage: "check [CLUSTER] [FLAGS]" takes a CLUSTER, "help
+// Finds what shells complete on the program's command line. All of it is read from the table of
+// commands: flags, the words in a placeholder such as "text|json", file names where one is FILE or
+// DIR, and what follows a command from its usage: "check [CLUSTER] [FLAGS]" takes a CLUSTER, "help
 // [COMMAND]" the name of a command, and what follows "--" in a usage is another program's.
 #pragma once
 

@@ -28,8 +28,8 @@ class AwaitGone {
   // where that isn't to be waited for.
   DeletionEnd Run(MonotonicTime deadline, const std::stop_token& stop);
 
-  // What is left, and why: the root, held by a finalizer though nothing of it runs; kinds that
-  // could not be listed to the end.
+  // Names what is left, and why: the root, held by a finalizer though nothing of it runs; kinds
+  // that could not be listed to the end.
   const std::vector<std::string>& left() const { return left_; }
 
  private:

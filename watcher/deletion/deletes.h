@@ -26,10 +26,10 @@ class Deletes {
   Deletes(const Tools& tools, ClusterId cluster, WallTime collect_after, WarnOnce& warn_once,
           std::function<bool()> may_send, std::function<bool()> prepare);
 
-  // Sends one for each object, side by side. True: each was accepted, or refused for good; false:
-  // some must be sent again. An object that has changed since it was listed, in more than its
-  // status and labels that say nothing about a cluster, is not deleted (a conflict): somebody may
-  // have annotated it to be kept.
+  // Sends one for each object, side by side. True: each was accepted, or refused permanently;
+  // false: some must be sent again. An object that has changed since it was listed, in more than
+  // its status and labels that say nothing about a cluster, is not deleted (a conflict): somebody
+  // may have annotated it to be kept.
   bool Send(const std::vector<const KubeObject*>& objects, PropagationPolicy propagation);
   // The same with dryRun=All: nothing changes.
   void Rehearse(const std::vector<const KubeObject*>& objects, PropagationPolicy propagation);
@@ -42,8 +42,8 @@ class Deletes {
   const SentDeletes& sent() const { return sent_; }
   // How many came to which result, as the metrics have it: {"deleted": 4}.
   const std::map<std::string, int>& results() const { return results_; }
-  // What an admission policy said, since the last call, that refused a delete, as the brake does;
-  // empty if none did. The guard's refusals don't count: they don't end by themselves.
+  // The words of an admission policy, since the last call, that refused a delete, as the brake
+  // does; empty if none did. The guard's refusals don't count: they don't end by themselves.
   std::string TakePolicy() { return std::exchange(policy_, ""); }
   // The first objects whose delete was accepted: "service/x".
   const std::vector<std::string>& first_deleted() const { return first_deleted_; }

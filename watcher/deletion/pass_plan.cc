@@ -96,8 +96,8 @@ class Planner {
     return due;
   }
 
-  // What is being deleted already is waited for, and what a deleted member controls is the garbage
-  // collector's for a while.
+  // An object that is being deleted is waited for, and what a deleted member controls is the
+  // garbage collector's for a while.
   bool IsDue(const KubeObject& object) const {
     if (object.meta.deleting || HeldBackOf(object) != nullptr) return false;
     const OwnerReference* controller = object.meta.Controller();

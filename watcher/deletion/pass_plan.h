@@ -33,7 +33,7 @@ enum class DeletionEnd {
   kGivenUp,       // something isn't accepted by the deadline, and who deletes gives up
 };
 
-// What came of the deletes that were sent.
+// Results of the deletes that were sent.
 struct SentDeletes {
   std::unordered_map<Uid, MonotonicTime> accepted_at;  // when each was first accepted, or not found
   std::unordered_set<Uid> unanswered;  // that were sent, and may have been carried out
@@ -45,7 +45,7 @@ struct SentDeletes {
   bool MayHaveDeleted(const Uid& uid) const;
 };
 
-// What one pass has read.
+// Everything that one pass has read.
 struct PassView {
   MemberPass members;
   Survivors::Found survivors;
@@ -67,7 +67,7 @@ struct PassTerms {
   PropagationPolicy propagation{};
 };
 
-// What a pass sends.
+// The deletes that a pass sends.
 struct PassPlan {
   // Why the master root must stay, so that the deletion ends; nullptr: it needn't.
   const HeldBack* root_stays = nullptr;
@@ -77,7 +77,7 @@ struct PassPlan {
 PassPlan PlanPass(const PassView& view, const DeletionMemory& memory, const SentDeletes& sent,
                   const PassTerms& terms);
 
-// What comes of it.
+// The state of the deletion behind a pass.
 struct PassEnd {
   std::size_t remaining = 0;            // members that are waited for
   bool is_over = false;                 // no member is left that is to go

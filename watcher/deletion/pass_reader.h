@@ -31,7 +31,7 @@ class PassReader {
   bool IsAnothers(const ObjectMeta& object) {
     return survivors_.IsAnothers(object, mandate_.root(), memory_);
   }
-  // What is left alone, and the kinds that can't be read: "pod/x: kept".
+  // Names what is left alone, and the kinds that can't be read: "pod/x: kept".
   std::vector<std::string> Left() const;
   // The latter alone.
   const std::vector<std::string>& Unread() const { return listing_.skipped(); }

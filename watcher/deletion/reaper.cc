@@ -80,7 +80,7 @@ Reaper::Outcome Reaper::Condemn(const WatcherId& me, const Snapshot& snapshot,
   MasterRoot root(tools_.client, *snapshot.root);
   auto written = root.WriteMarks(marks, kMarksTimeout);
   // A failure that passes must not cost another grace period.
-  for (int attempt = 1; attempt < kMostCondemnations && !written && written.error().in_passing &&
+  for (int attempt = 1; attempt < kMostCondemnations && !written && written.error().is_transient &&
                         !stop.stop_requested();
        ++attempt) {
     Wait(Backoff(attempt), stop);
@@ -348,7 +348,7 @@ void Reaper::RunSteps(const std::vector<Step>& steps, const char* prefix,
   }
 }
 
-// So that a watcher that resumes doesn't run them again. A few attempts: a step that is run twice
+// A watcher that resumes doesn't run them again then. A few attempts: a step that is run twice
 // is better than a deletion that waits.
 void Reaper::MarkStepsDone(const DeletionOrder& condemned, const Progress& progress) {
   MasterRoot root(tools_.client, *condemned.look.root);

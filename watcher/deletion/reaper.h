@@ -94,7 +94,7 @@ class Reaper {
   bool TakeOver(const WatcherId& me, const Snapshot& snapshot);
   // For people: what a root that is terminating leaves where the cluster is kept; else empty.
   std::string LeftOf(const Snapshot& look);
-  // The refusal that a write of marks came to that failed for good; else `otherwise`.
+  // The refusal that a write of marks came to that failed permanently; else `otherwise`.
   Refusal NotePolicy(const ApiError& error, Refusal otherwise);
   // Takes the marks off, and goes back to watching.
   Outcome SpareIt(const Case& of, const Snapshot& snapshot, const Spare& why,

@@ -37,7 +37,7 @@ struct Survivors::Search {
   Found found = {};
   std::map<std::string, std::optional<ObjectMeta>> read = {};  // by UID; nullopt: none
   std::map<std::string, bool> going = {};                      // by UID, of what isn't listed
-  bool must_know = true;                                       // what can't be read in passing
+  bool must_know = true;                                       // what can't be read for the moment
 };
 
 Survivors::Found Survivors::Find(const MemberListing::Listed& listed, const KubeObject* root,

@@ -20,9 +20,9 @@ class Survivors {
   struct Found {
     // By UID: members, the master root, and what is above them.
     std::map<std::string, HeldBack> held_back;
-    // What lets go of claims that stay: whenDeleted: Retain on the cluster's StatefulSets, and
-    // claims without the ownerReferences to what goes. What they concern is held back until it is
-    // read again.
+    // Requests that let go of claims that stay: whenDeleted: Retain on the cluster's StatefulSets,
+    // and claims without the ownerReferences to what goes. What they concern is held back until it
+    // is read again.
     std::vector<ApiRequest> writes;
     // Something could not be read that may tell more: nothing is to be deleted.
     std::optional<ApiError> unknown;

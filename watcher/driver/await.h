@@ -5,7 +5,7 @@
 
 namespace cluster_watcher {
 
-// What one look at a cluster comes to for whoever wants to use it.
+// Tells whether a cluster can be used, by one look at it.
 struct Readiness {
   DriverOutcome outcome;
   bool is_final = true;  // false: it may change, so look again until the time is over

@@ -174,7 +174,7 @@ class Supervisor {
     if (getpgid(child_) != child_) kill(child_, signal);
   }
 
-  // Who continues us after a stop may have put us into the foreground, or left us in the
+  // The shell that continues us after a stop may have put us into the foreground, or left us in the
   // background.
   void Continue() const {
     if (ForegroundGroup() == getpgrp()) MakeForeground(child_);

@@ -17,10 +17,11 @@
 
 namespace cluster_watcher {
 
-// What RunChild asks of its SignalSource, besides SIGTERM and SIGINT: how children end, and what is
-// forwarded. SIGHUP, SIGQUIT (a thread dump of the JVM), SIGUSR1 and SIGUSR2 mean something to many
-// programs, and their default would end us; SIGWINCH and SIGCONT are news of the terminal. SIGTSTP,
-// SIGTTIN and SIGTTOU aren't forwarded: nobody could continue a container's only program.
+// Questions that RunChild asks of its SignalSource, besides SIGTERM and SIGINT: how children end,
+// and what is forwarded. SIGHUP, SIGQUIT (a thread dump of the JVM), SIGUSR1 and SIGUSR2 mean
+// something to many programs, and their default would end us; SIGWINCH and SIGCONT are news of the
+// terminal. SIGTSTP, SIGTTIN and SIGTTOU aren't forwarded: nobody could continue a container's only
+// program.
 inline constexpr std::array kChildSignals = {SIGCHLD, SIGHUP,   SIGQUIT, SIGUSR1,
                                              SIGUSR2, SIGWINCH, SIGCONT};
 
@@ -30,8 +31,8 @@ std::set<int> InheritableDescriptors();
 struct ChildCommand {
   std::vector<std::string> argv;                   // not empty
   std::map<std::string, std::string> environment;  // added to ours, or in place of ours
-  // What the child inherits besides stdin, stdout and stderr: InheritableDescriptors() at the start
-  // of the program, so that what whoever started us meant for the command reaches it.
+  // Descriptors that the child inherits besides stdin, stdout and stderr: InheritableDescriptors()
+  // at the start of the program, so that what whoever started us meant for the command reaches it.
   std::set<int> descriptors;
   Duration stop_timeout = std::chrono::seconds(10);
 };

@@ -14,7 +14,7 @@ namespace {
 
 // Controllers write status all the time.
 constexpr int kMostWrites = 10;
-constexpr Duration kPatience{5'000};  // with what fails in passing
+constexpr Duration kPatience{5'000};  // with what fails for the moment
 
 // Whether an owner that is written on a cluster is the application's.
 bool Means(const OwnerName& written, const Application& app) {

@@ -40,7 +40,7 @@ std::optional<DriverOutcome> UsedByAnother(const DriverTools& tools, const Clust
 // meanwhile that it uses that. nullopt: done.
 std::optional<DriverOutcome> LabelAsUser(const DriverTools& tools, const ClusterId& cluster,
                                          Application& app, MonotonicTime deadline);
-// What makes a cluster the owner's own, on its master root: the label `ephemeral` says a name
+// Marks that make a cluster the owner's own, on its master root: the label `ephemeral` says a name
 // alone, so owners whose kind a bare name isn't looked for as have the annotation only.
 MetaChanges EphemeralMeta(const KubeObject& owner);
 

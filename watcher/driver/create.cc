@@ -280,7 +280,7 @@ class Creation {
   }
 
   DriverOutcome Failed(const ApiError& error) const {
-    const std::string again = root_uid_.empty() ? "" : "; say it again to complete " + cluster_;
+    const std::string again = root_uid_.empty() ? "" : "; run it again to complete " + cluster_;
     return DriverOutcome::Of(DriverExit::kFailed, WhyRefused(error) + again);
   }
 

@@ -178,7 +178,7 @@ class Deleter {
     return Failed(Named(cluster_) + " changes all the time: delete it again");
   }
 
-  // What comes of a look at a cluster that nobody has marked, or that a person wants to go;
+  // Acts on a look at a cluster that nobody has marked, or that a person wants to go;
   // nullopt: look again.
   std::optional<DriverOutcome> ActOn(const Snapshot& look, const Decision& decision) {
     if (!decision.abandoned()) return Spared(decision);
@@ -217,7 +217,7 @@ class Deleter {
         Named(cluster_) + " would be deleted: " + Joined(rehearsal.Rehearse()));
   }
 
-  // What comes of marks that others have left, or we ourselves before a restart; nullopt: look on.
+  // Acts on marks that others have left, or we ourselves before a restart; nullopt: look on.
   std::optional<DriverOutcome> ActOnOthers(const Snapshot& look, MonotonicTime::duration waited) {
     const Marks& marks = look.marks;
     const bool is_deleting = marks.phase == Phase::kDeleting;
@@ -290,7 +290,7 @@ class Deleter {
     return DriverOutcome::Said(Named(cluster_) + (is_verified ? " deleted" : " is being deleted"));
   }
 
-  // What a deletion that we have carried through comes to.
+  // The outcome of a deletion that we have carried through.
   DriverOutcome Ended() {
     if (request_.waits && IsStopped()) return ToldToStop();
     const std::string& left = work_.reaper.given_up();
@@ -312,7 +312,7 @@ class Deleter {
     const auto ended = deletion.Await(
         work_.tools.clock.Now() + work_.tools.settings->delete_deadline, work_.driver.stop);
     std::vector<std::string> left = deletion.overdue();
-    // Of a cluster that has a root again it is the next one's.
+    // A cluster that has a root again is the next one.
     const auto view = ReadClusterView(work_.driver.client, work_.driver.discovery, cluster_,
                                       work_.driver.Reads());
     if (left.empty() && view && !view->root) left = deletion.Remaining();

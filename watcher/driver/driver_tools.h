@@ -17,7 +17,7 @@ struct DriverTools {
   Clock& clock;
   std::stop_token stop;  // whoever waits ends with it
 
-  // For the reads of one step: what fails in passing is asked again for a few seconds.
+  // For the reads of one step: what fails for the moment is asked again for a few seconds.
   Patience Reads() const {
     constexpr Duration kLongest{5'000};
     return Patience::Repeating(std::make_shared<LookReads>(clock, kLongest), stop);

@@ -1,4 +1,4 @@
-// Sends writes again that fail in passing, until a deadline.
+// Sends writes again that fail for the moment, until a deadline.
 #pragma once
 
 #include "watcher/driver/driver_tools.h"
@@ -11,11 +11,11 @@ class Persistence {
       : tools_(tools), deadline_(deadline) {}
 
   // Waits until what failed with `error` may be sent again, as long as the API server asks for by
-  // Retry-After, but for half a minute at most. False: it was refused for good, the time is over or
-  // a stop was requested. A conflict may pass: what it means is the caller's to say.
+  // Retry-After, but for half a minute at most. False: it was refused permanently, the time is over
+  // or a stop was requested. A conflict may pass: what it means is the caller's to say.
   bool WaitToRepeat(const ApiError& error);
 
-  // Sends it until it is answered for good or the time is over; at least once. Conflicts are
+  // Sends it until it is answered permanently or the time is over; at least once. Conflicts are
   // answers.
   ApiResult Do(const ApiRequest& request);
 

@@ -6,7 +6,7 @@
 namespace cluster_watcher {
 namespace {
 
-// As in the names that Kubernetes generates: without vowels there are no words.
+// Like the names that Kubernetes generates: without vowels there are no words.
 constexpr std::string_view kLetters = "bcdfghjklmnpqrstvwxz2456789";
 constexpr int kLength = 10;
 

@@ -50,9 +50,9 @@ bool AbandonedSince::Write(const Snapshot& snapshot, const Decision& decision, c
       warn_once_("the mark abandoned-since can't be " +
                  std::string(since ? "written" : "taken off") + ": " + error.message);
     }
-    const bool for_good = !IsTransient(error.failure);
-    if (for_good) refused_ = {since, tools_.clock.Now()};
-    settled_ = since || for_good;
+    const bool is_permanent = !IsTransient(error.failure);
+    if (is_permanent) refused_ = {since, tools_.clock.Now()};
+    settled_ = since || is_permanent;
     if (since) problem_ = error;
     return false;
   }

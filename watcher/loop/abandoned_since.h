@@ -25,7 +25,7 @@ class AbandonedSince {
   const std::optional<ApiError>& problem() const { return problem_; }
   // False: it could not be taken off yet, and that is worth another look soon.
   bool is_settled() const { return settled_; }
-  // Whether a write was refused for good, and is tried again after a while.
+  // Whether a write was refused permanently, and is tried again after a while.
   bool is_refused() const { return refused_.has_value(); }
 
  private:
@@ -37,7 +37,7 @@ class AbandonedSince {
     std::optional<WallTime> since;  // what was to be written; nullopt: it was to be taken off
     MonotonicTime at;
   };
-  std::optional<Refused> refused_;  // for good
+  std::optional<Refused> refused_;  // permanently
   std::optional<ApiError> problem_;
   bool settled_ = true;
 };

@@ -15,14 +15,14 @@ class OwnerRecord {
   explicit OwnerRecord(const Tools& tools) : tools_(tools) {}
 
   // Writes `owner`, if the verdict on `snapshot`, which has a root, lets it and it isn't there yet.
-  // Returns the root's metadata as it has written it, on top of what `snapshot` shows; nullopt if it
-  // has written nothing, or something else has been added.
+  // Returns the root's metadata as it has written it, on top of what `snapshot` shows; nullopt if
+  // it has written nothing, or something else has been added.
   std::optional<ObjectMeta> Write(const Snapshot& snapshot, const Decision& decision,
                                   const std::optional<RecordedOwner>& owner);
 
   // False: the owner could not be written yet, and that is worth another look soon.
   bool is_written() const { return written_; }
-  // Whether it was refused for good, and is tried again with the next sure look.
+  // Whether it was refused permanently, and is tried again with the next sure look.
   bool is_refused() const { return refused_; }
   // Whether the guard refused it: then no mark of a deletion could be written either.
   bool is_refused_by_guard() const { return refused_by_guard_; }

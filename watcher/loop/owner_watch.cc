@@ -12,7 +12,8 @@ namespace {
 constexpr Duration kLongestStep = std::chrono::seconds(10);
 // The interval at which a loop that polls reads the master root.
 constexpr Duration kRootInterval = std::chrono::minutes(1);
-// Of the poll interval, what passes at least between two looks of which the first found nothing.
+// The part of the poll interval that passes at least between two looks of which the first found
+// nothing.
 constexpr int kLooksInPollInterval = 10;
 
 const char* ToString(ObjectWatch::Restart restart) {

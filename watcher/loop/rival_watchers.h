@@ -1,6 +1,6 @@
-// Who acts, when the master root bears marks of a condemnation or a deletion: resumes what this
-// watcher began before a restart, waits for another watcher that is at it, takes over from one that
-// is gone, and takes off what nobody carries through.
+// Decides who acts when the master root bears marks of a condemnation or a deletion: resumes what
+// this watcher began before a restart, waits for another watcher that is at it, takes over from one
+// that is gone, and takes off what nobody carries through.
 #pragma once
 
 #include <optional>

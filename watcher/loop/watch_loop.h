@@ -103,7 +103,8 @@ class WatchLoop {
   std::optional<MonotonicTime> unsettled_since_;  // nullopt: IsSettled()
   bool look_again_ = false;  // soon: nothing but the mark delayed the condemnation
   bool rehearsed_ = false;   // in a dry run: this abandonment was shown
-  // As a glance since showed it: its own fields say that it is active. nullopt: none did.
+  // The owner, if a glance since showed that its own fields say that it is active. nullopt: none
+  // did.
   std::optional<KubeObject> active_owner_;
   bool owner_unseen_ = false;  // a glance failed since, or showed another version
 };

@@ -1,4 +1,4 @@
-// What one look established, in the terms that the rules ask for.
+// Facts that one look established, in the terms that the rules ask for.
 #pragma once
 
 #include <optional>
@@ -40,8 +40,8 @@ struct Facts {
   std::optional<OwnerSight> owner;  // nullopt: none is given, or it wasn't looked for
   // The driver's word on how the application ended, for one command: "completed" counts.
   std::optional<std::string> app_status;
-  // What runs of the owner in spite of that, "pod/bob-2": beside the pod that says so, or where no
-  // pod does, beside one. Empty: nothing.
+  // A pod of the owner that runs in spite of that, "pod/bob-2": beside the pod that says so, or
+  // where no pod does, beside one. Empty: nothing.
   std::string also_running;
 
   // The name of the owner: the one given, else the label's.

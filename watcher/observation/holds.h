@@ -1,4 +1,5 @@
-// What holds a cluster: the one place that knows where a hold may stand, and how long it lasts.
+// Finds what holds a cluster: the one place that knows where a hold may stand, and how long it
+// lasts.
 #pragma once
 
 #include <optional>

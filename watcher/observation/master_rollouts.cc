@@ -12,8 +12,8 @@ namespace {
 // How our pod stands to the pod template of its root.
 enum class PodAge { kCurrent, kOlder, kUnknown };
 
-// What a Deployment has made is known to be made from its template, whatever an admission has put
-// on the pod beside it; others tell nothing.
+// A ReplicaSet that a Deployment has made is known to be made from its template, whatever an
+// admission has put on the pod beside it; others tell nothing.
 PodAge AgeOfPod(const Snapshot& look, const Surroundings& around) {
   const OwnerReference* maker = look.pod ? look.pod->meta.Controller() : nullptr;
   if (maker == nullptr || !around.makers || look.root->type->kind != "Deployment") {

@@ -48,7 +48,7 @@ class MasterRollouts {
   std::vector<ApiRequest> asked_;
 };
 
-// Of what a look asked for, what the next one can ask for side by side.
+// The requests of a look that the next one can ask for side by side.
 std::vector<ApiRequest> ThatCanBeReadAhead(std::vector<ApiRequest> requests);
 
 // Whether the owner that was found is a member of the cluster or its master root.

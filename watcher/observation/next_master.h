@@ -1,5 +1,5 @@
-// What a master pod tells the watcher in it, how it runs that, and whether the pods that are to
-// follow it tell theirs something else: then a rollout is under way to another driver, whose
+// Reads what a master pod tells the watcher in it, how it runs that, and whether the pods that are
+// to follow it tell theirs something else: then a rollout is under way to another driver, whose
 // cluster this is. Pure.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What one sure look read: a value, which nobody changes once the look has ended.
+// Everything that one sure look read: a value, which nobody changes once the look has ended.
 #pragma once
 
 #include <optional>

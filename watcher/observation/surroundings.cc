@@ -93,7 +93,7 @@ std::vector<ApiRequest> SurroundingsReader::Requests(const Patience& patience) {
   return requests;
 }
 
-// Of other kinds of members those that stand for what runs pods, such as a RayCluster.
+// Members that stand for what runs pods, such as a RayCluster.
 Result<std::vector<ResourceType>, ApiError> SurroundingsReader::MakerTypes(
     const Patience& patience) {
   std::vector<ResourceType> types(WorkloadTypes().begin(), WorkloadTypes().end());

@@ -1,5 +1,5 @@
-// What stands around the owner, as one look reads it: our pod, its namespace, the master root, and
-// what else of the cluster runs pods.
+// Everything that stands around the owner, as one look reads it: our pod, its namespace, the master
+// root, and what else of the cluster runs pods.
 #pragma once
 
 #include <optional>

@@ -249,7 +249,7 @@ class Collector {
 
   void NoteClusters(const ResourceType& type, JsonValue item, InUse& found) const {
     const auto meta = ReadObjectMeta(item);
-    // What is kept outlives its cluster, unless that may be its master.
+    // An object that is kept outlives its cluster, unless that may be its master.
     if (!meta || (IsKept(*meta) && !CanBeMaster(type))) return;
     for (const std::string& label : labels_) {
       const auto name = meta->Label(label);

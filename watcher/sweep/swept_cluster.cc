@@ -188,8 +188,8 @@ std::optional<Swept> SweptCluster::Condemn(const Snapshot& look, const Decision&
   return std::nullopt;
 }
 
-// Who has begun a deletion and is still there finishes it. Asked once more: it may have just been
-// taken over, or be our own, which was held up.
+// The one who has begun a deletion and is still there finishes it. Asked once more: it may have
+// just been taken over, or be our own, which was held up.
 std::optional<Swept> SweptCluster::WaitForOthers(const Snapshot& look) {
   const Marks& marks = look.marks;
   if (!reaper_.given_up().empty()) return Failed(reaper_.given_up());

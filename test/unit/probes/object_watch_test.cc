@@ -50,7 +50,7 @@ TEST_F(ObjectWatchTest, WhatIsKnownIsForgottenWhereTheVersionsMayBeginAnew) {
   EXPECT_TRUE(IsChange(Event("MODIFIED", 3'050, R"(,"spec":{"a":3})")));
 }
 
-// The API server that is asked where to begin anew may know less than the event said.
+// The API server that is asked where to begin again may know less than the event said.
 TEST_F(ObjectWatchTest, ListsThatLagBehindWhatWasShownMakeNoReadNewEnough) {
   Begin();
   EXPECT_TRUE(IsChange(Event("MODIFIED", 5'000, R"(,"spec":{"a":1})")));

@@ -802,7 +802,7 @@ TEST_F(CurlTransportTls, FurtherConnectionsTakeUpTheSessionOfTheFirst) {
     ASSERT_TRUE(second) << second.error().message;
     EXPECT_TRUE(Holds(second->body, "\nReused, TLS")) << second->body;
     // A stream has a handle of its own. It comes after the others: OpenSSL takes a session of
-    // TLS 1.3 up once, so of connections that begin together some may begin anew.
+    // TLS 1.3 up once, so of connections that begin together some may begin again.
     WholeAnswer answer;
     const auto stream = transport->Open(Request(), answer);
     const auto deadline = steady_clock::now() + seconds(30);

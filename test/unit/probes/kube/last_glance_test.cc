@@ -34,7 +34,7 @@ TEST(LastGlance, IsTheSameTextAtTheSameTarget) {
     EXPECT_FALSE(last.Same("/t", other)) << other;
   }
   keep(Bob("4", 0));
-  EXPECT_FALSE(last.Same("/t", Bob("3"))) << "scaled to 0 and back is told anew";
+  EXPECT_FALSE(last.Same("/t", Bob("3"))) << "scaled to 0 and back is told again";
   const std::string large = Bob("5") + std::string(64u << 10, ' ');
   keep(large);
   EXPECT_FALSE(last.Same("/t", large));

@@ -25,7 +25,7 @@ TEST(Surge, BeginsAtTheFirstVerdictToTheSecond) {
   surge.Add(Reason::kOwnerDeleting, false, kNow + seconds(5), kNow);
   EXPECT_EQ(surge.since(), kNow);
   surge.Add(Reason::kOwnerAbsent, true, kNow + minutes(3), std::nullopt);
-  EXPECT_EQ(surge.since(), kNow + minutes(3)) << "the confirmations began anew";
+  EXPECT_EQ(surge.since(), kNow + minutes(3)) << "the confirmations began again";
   surge.Reset();
   EXPECT_FALSE(surge.since());
 }
@@ -42,7 +42,7 @@ TEST(Surge, IsOfWhatWasAbandonedWithinAMinute) {
   EXPECT_FALSE(surge.IsBeside(WallTime::max()));
 }
 
-// A watcher that is restarted in the middle writes its mark anew, the others don't.
+// A watcher that is restarted in the middle writes its mark again, the others don't.
 TEST(Surge, IsAlsoOfWhatWasAbandonedWithTheCountBefore) {
   Surge surge;
   surge.Add(Reason::kOwnerAbsent, true, kNow + minutes(5), kNow);
@@ -59,7 +59,7 @@ TEST(Surge, ACompletedApplicationNeitherCountsNorWaits) {
   surge.Add(Reason::kOwnerAbsent, false, kNow + seconds(5), std::nullopt);
   EXPECT_FALSE(surge.since()) << "a Job that was cleaned up";
   surge.Add(Reason::kOwnerAbsent, true, kNow + seconds(10), std::nullopt);
-  EXPECT_TRUE(surge.since()) << "the confirmations began anew";
+  EXPECT_TRUE(surge.since()) << "the confirmations began again";
 
   surge.SetCounted("many");
   EXPECT_EQ(surge.why(), "many");

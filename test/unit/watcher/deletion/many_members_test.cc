@@ -68,7 +68,7 @@ TEST(ManyMembers, TakeLittleMemory) {
     return answer;
   };
   ClusterProbe probe(api.client, api.discovery);
-  probe.List(std::span(&type, 1), cluster, 1, {});  // what is held for good
+  probe.List(std::span(&type, 1), cluster, 1, {});  // what is held permanently
   const std::size_t before = held;
   ClusterListing listing = probe.List(std::span(&type, 1), cluster, 1, {});
   ASSERT_EQ(listing.objects.size(), kPods);

@@ -21,7 +21,7 @@ class MemberListingTest : public ToolsLab {
     DefineRayClusters();
     Reset();
   }
-  // Begins anew with the settings as they are.
+  // Begins again with the settings as they are.
   void Reset() { listing_.emplace(MakeTools(), warn_once_, cluster_); }
   void MakeClaim() {
     kubernetes_.Apply(R"({"apiVersion":"v1","kind":"PersistentVolumeClaim",)" + Labelled("data") +
@@ -157,14 +157,14 @@ TEST_F(MemberListingTest, ClaimsAndSetsAreThoseOfTheWholeNamespace) {
 
 TEST_F(MemberListingTest, OfClaimsAndSetsTheFailureThatMayPassIsTold) {
   EXPECT_FALSE(listing_->List().claims_problem);
-  for (const char* in_passing : {"/persistentvolumeclaims", "/statefulsets"}) {
+  for (const char* is_transient : {"/persistentvolumeclaims", "/statefulsets"}) {
     kubernetes_.GetFaults().Clear();
-    Refuse("GET", in_passing, 503);
+    Refuse("GET", is_transient, 503);
     Refuse("GET", "/persistentvolumeclaims", 403);
     Refuse("GET", "/statefulsets", 403);
     const auto problem = listing_->List().claims_problem;
     ASSERT_TRUE(problem);
-    EXPECT_EQ(problem->failure, ApiFailure::kServer) << in_passing;
+    EXPECT_EQ(problem->failure, ApiFailure::kServer) << is_transient;
   }
 }
 

@@ -336,13 +336,13 @@ TEST(SortMembers, TheOwnerIsKnownByItsNameWhereItWasMadeAnew) {
   DeletionMemory memory = Memory();
   memory.owner_name = "bob";
   memory.owner_kind = "deployment.apps";
-  KubeObject anew = Object("deployment", "bob");
-  anew.meta.uid = "anew";
-  Expect(SortMembers({anew, Object("service", "bob"), Object("job", "bob")}, memory),
+  KubeObject again = Object("deployment", "bob");
+  again.meta.uid = "again";
+  Expect(SortMembers({again, Object("service", "bob"), Object("job", "bob")}, memory),
          {"bob", "bob"}, {}, {"deployment.apps/bob"});
   memory = Memory();
   memory.owner_name = "bob";
-  Expect(SortMembers({anew, Object("job", "bob"), Object("service", "bob")}, memory), {"bob"}, {},
+  Expect(SortMembers({again, Object("job", "bob"), Object("service", "bob")}, memory), {"bob"}, {},
          {"deployment.apps/bob", "job.batch/bob"});
 }
 

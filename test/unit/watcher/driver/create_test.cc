@@ -467,7 +467,7 @@ TEST_F(CreateTest, WhatIsRefusedIsSaidInTheWordsOfTheApiServer) {
   const DriverOutcome outcome = Create("deployment/bob", true);
   EXPECT_EQ(outcome.exit, DriverExit::kFailed);
   EXPECT_TRUE(outcome.error.ends_with(
-      "x, limited: services=0; and more; say it again to complete cluster demo"))
+      "x, limited: services=0; and more; run it again to complete cluster demo"))
       << outcome.error;
   EXPECT_EQ(clock_.elapsed, began);
   EXPECT_TRUE(Exists(kDemoRoot) && Exists(kDemoWorker));

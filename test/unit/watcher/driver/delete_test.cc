@@ -755,7 +755,7 @@ TEST_F(DeleteTest, OfSeveralMastersTheOwnerStays) {
   EXPECT_EQ(Asked().said, "cluster spark is being deleted");
   EXPECT_TRUE(Exists(kDriver));
 }
-// The master pod is evicted, or rolled out anew, while the command is at it.
+// The master pod is evicted, or rolled out again, while the command is at it.
 TEST_F(DeleteTest, AMasterPodThatIsReplacedMeanwhileChangesNothing) {
   MakeEphemeral("deployment.apps/bob");
   kubernetes_.on_answer = [this, done = false](const Request& request, const User&,
@@ -839,7 +839,7 @@ TEST_F(DeleteTest, AMasterOnADryRunIsNotDeletedByItsDriver) {
   EXPECT_TRUE(IsWhole()) << outcome.said;
 }
 
-// `run` finishes what it had begun before its container was started again, makes the cluster anew,
+// `run` finishes what it had begun before its container was started again, makes the cluster again,
 // and deletes that when its program has ended. One Observer lives through all of it.
 TEST_F(DeleteTest, WhoFinishesItsOwnDeletesTheNextOneToo) {
   MakeEphemeral("deployment.apps/bob");
@@ -899,7 +899,7 @@ TEST_F(DeleteTest, AMasterWithoutAPodAtTheMomentIsDeletedAsOne) {
   EXPECT_NE(log_text_.str().find("drain"), std::string::npos) << "its steps are run";
 }
 
-// A world in which one request fails in passing, before or after its effect.
+// A world in which one request fails for the moment, before or after its effect.
 class FailingDelete : public DeleteTest {
  public:
   // Whether the deletion got as far as its request number `n`.

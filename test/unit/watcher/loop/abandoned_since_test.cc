@@ -138,7 +138,7 @@ TEST_F(AbandonedSinceTest, AMarkThatDoesNotStayIsAProblem) {
   ASSERT_TRUE(mark_.problem());
   EXPECT_NE(mark_.problem()->message.find("doesn't stay"), std::string::npos);
   clock_.elapsed += seconds(20);
-  EXPECT_TRUE(Write(Reason::kOwnerAbsent, true)) << "the count begins anew";
+  EXPECT_TRUE(Write(Reason::kOwnerAbsent, true)) << "the count begins again";
 }
 
 TEST_F(AbandonedSinceTest, WhatCannotBeTakenOffBlocksNothingAndIsTriedSoon) {
@@ -150,7 +150,7 @@ TEST_F(AbandonedSinceTest, WhatCannotBeTakenOffBlocksNothingAndIsTriedSoon) {
   kubernetes_.GetFaults().Clear();
   Refuse("PATCH", "spark-m", 403);
   EXPECT_FALSE(Write(Reason::kActive));
-  EXPECT_TRUE(mark_.is_settled()) << "it is refused for good";
+  EXPECT_TRUE(mark_.is_settled()) << "it is refused permanently";
   kubernetes_.GetFaults().Clear();
   clock_.elapsed += minutes(1);
   EXPECT_TRUE(Write(Reason::kActive));

@@ -234,7 +234,7 @@ TEST_F(SurgingJudgeTest, WhereThatIsUnknownNothingIsCondemnedAndItIsCountedAgain
   EXPECT_FALSE(judge_.MayCondemn());
   kubernetes_.GetFaults().Clear();
   EXPECT_EQ(Look(), Reason::kOwnerAbsent);
-  EXPECT_TRUE(judge_.MayCondemn()) << "the confirmations did not begin anew";
+  EXPECT_TRUE(judge_.MayCondemn()) << "the confirmations did not begin again";
 }
 
 TEST_F(SurgingJudgeTest, WhatFailsInPassingIsReadAgain) {

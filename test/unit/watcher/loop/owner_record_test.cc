@@ -95,7 +95,7 @@ TEST_F(OwnerRecordTest, WhatFailsInPassingIsWorthAnotherLookSoon) {
   SaidAfter(503);
   EXPECT_FALSE(record_.is_written());
   SaidAfter(403);
-  EXPECT_TRUE(record_.is_written()) << "it is refused for good";
+  EXPECT_TRUE(record_.is_written()) << "it is refused permanently";
   SaidAfter(503);
   look_.marks.owner = look_.seen;
   Write(Reason::kActive);

@@ -318,7 +318,7 @@ TEST_F(OwnerWatchTest, NorIsACacheWhereTheEventIsTooLong) {
 }
 
 // The watch expires, and the API server that answers the glance knows less than the one that is
-// asked where to begin anew.
+// asked where to begin again.
 TEST_F(OwnerWatchTest, NorIsACacheBehindTheListWithWhichItBeginsAnew) {
   std::string before;
   kubernetes_.on_answer = [&](const small_kubernetes::Request& request, const auto&,

@@ -706,7 +706,7 @@ TEST(TwoSweepsTest, ADriverThatComesBackMeanwhile) {
   }
 }
 
-// One request fails in passing.
+// One request fails for the moment.
 class FailingSweep : public SweepTest {
  public:
   bool Fail(int n, bool with_effect, std::string& which) {
@@ -757,7 +757,8 @@ TEST_F(SweepTest, AClaimOfAClusterThatIsThereStays) {
   EXPECT_TRUE(Exists(kClaims + "data")) << "the cluster spark is there, and in use";
 }
 
-// From the deletion that collects it on: the cluster is made anew, used, and deleted by `preserve`.
+// From the deletion that collects it on: the cluster is made again, used, and deleted by
+// `preserve`.
 TEST_F(SweepTest, AClaimThatIsUsedAgainIsNoLongerCollected) {
   MakeClaim("data", R"(,"labels":{"oshinko-cluster":"spark"})");
   settings_.settings.volumes = Volumes::kCollect;
