@@ -11,6 +11,7 @@
 #include "probes/kube/token_source.h"
 #include "watcher/command/print_errors.h"
 #include "watcher/command/session.h"
+#include "watcher/command/shared_flags.h"
 #include "watcher/decision/confirmation.h"
 #include "watcher/deletion/judged_look.h"
 
@@ -172,6 +173,35 @@ int RunCheck(const Invocation& invocation, const Environment& environment, std::
   PrintText(report.text);
   if (!report.error.empty()) PrintErrors({report.error});
   return static_cast<int>(report.exit);
+}
+
+CommandDescription DescribeCheck() {
+  CommandDescription command = {
+      .name = "check",
+      .command = Command::kCheck,
+      .usage = "check [CLUSTER] [-o text|json] [FLAGS]",
+      .help = "Look once, and say what watch would make of it and why",
+      .flags = {{.name = "output",
+                 .placeholder = "text|json",
+                 .default_value = "text",
+                 .help = "how the outcome is shown",
+                 .letter = 'o',
+                 .note = ""}},
+      .about =
+          "One sure look at the cluster CLUSTER, else at that of the pod. It changes nothing.\n",
+      .ending =
+          "and all flags of watch: \"cluster-watcher help watch\" shows them.\n\n"
+          "Exit codes:\n"
+          "  0  keep\n"
+          "  1  no such cluster\n"
+          "  2  neither a cluster nor a pod given, or wrong usage or settings\n"
+          "  3  abandoned\n"
+          "  4  unknown\n",
+      .takes_cluster = true};
+  Flags settings = SettingFlags();
+  for (Flag& setting : settings) setting.is_shown = false;
+  command.flags.insert(command.flags.end(), settings.begin(), settings.end());
+  return command;
 }
 
 }  // namespace cluster_watcher

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "watcher/command/command_line.h"
+#include "watcher/command/commands.h"
 #include "watcher/decision/rules.h"
 #include "watcher/observation/snapshot.h"
 
@@ -25,5 +26,7 @@ CheckReport Report(const Snapshot& snapshot, const Decision& decision,
 
 // Looks once, prints the report and returns the exit code.
 int RunCheck(const Invocation& invocation, const Environment& environment, std::stop_token stop);
+
+CommandDescription DescribeCheck();
 
 }  // namespace cluster_watcher

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "watcher/command/driver_session.h"
+#include "watcher/command/shared_flags.h"
 #include "watcher/driver/await.h"
 #include "watcher/driver/claim.h"
 
@@ -50,6 +51,84 @@ int RunRelease(const Invocation& invocation, const Environment& environment, std
   return WithDriverSession(
       invocation, environment, std::move(stop), std::move(errors),
       [&](DriverSession& session) { return Release(session.tools(), session.cluster(), *app); });
+}
+
+CommandDescription DescribeAwait() {
+  CommandDescription command = {
+      .name = "await",
+      .command = Command::kAwait,
+      .usage = "await CLUSTER --app=OWNER [--timeout=60s] [FLAGS]",
+      .help = "Wait until an application may use its cluster",
+      .flags = {AppFlag("the application's owner"),
+                {.name = "timeout",
+                 .placeholder = "DURATION",
+                 .default_value = "60s",
+                 .help = "how long a cluster is waited for that is not ready",
+                 .note = ""}},
+      .about = std::string("A cluster is ready if it has a master, a worker and a master service, "
+                           "and is not\ncondemned. ") +
+               kOwnerForms,
+      .ending =
+          "\nExit codes:\n"
+          "  0      ready\n"
+          "  2      wrong usage or settings\n"
+          "  4      unknown: something could not be read\n"
+          "  10     there is no such cluster\n"
+          "  11     it is another application's; said at once, unless that one has ended\n"
+          "  12     it is condemned or incomplete, and the time is over\n"
+          "  128+n  signal n ended it\n",
+      .takes_cluster = true};
+  AddConnection(command.flags);
+  return command;
+}
+
+CommandDescription DescribeClaim() {
+  CommandDescription command = {
+      .name = "claim",
+      .command = Command::kClaim,
+      .usage = "claim CLUSTER --app=OWNER [--ephemeral] [FLAGS]",
+      .help = "Say that an application uses a cluster",
+      .flags = {AppFlag("the application's owner"),
+                {.name = "ephemeral",
+                 .placeholder = "true|false",
+                 .default_value = "false",
+                 .help = "the cluster is the application's own, and goes with it",
+                 .note = ""}},
+      .about = std::string("A cluster that is used is not deleted for want of its owner. ") +
+               kOwnerForms,
+      .ending =
+          "\nExit codes:\n"
+          "  0   claimed\n"
+          "  1   there is no such cluster or owner, or it could not be written\n"
+          "  2   wrong usage or settings\n"
+          "  4   unknown: something could not be read\n"
+          "  11  it is another application's, or the owner uses another cluster\n"
+          "  12  it is condemned, or has no master\n",
+      .takes_cluster = true};
+  AddConnection(command.flags);
+  return command;
+}
+
+CommandDescription DescribeRelease() {
+  CommandDescription command = {
+      .name = "release",
+      .command = Command::kRelease,
+      .usage = "release CLUSTER --app=OWNER [FLAGS]",
+      .help = "Say that an application no longer uses a cluster",
+      .flags = {AppFlag("the application's owner")},
+      .about = std::string("An ephemeral cluster becomes a shared one, which nothing deletes by "
+                           "itself. ") +
+               kOwnerForms,
+      .ending =
+          "\nExit codes:\n"
+          "  0   released, or it wasn't claimed\n"
+          "  1   it could not be written\n"
+          "  2   wrong usage or settings\n"
+          "  4   unknown: something could not be read\n"
+          "  11  it is another application's\n",
+      .takes_cluster = true};
+  AddConnection(command.flags);
+  return command;
 }
 
 }  // namespace cluster_watcher

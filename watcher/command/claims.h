@@ -4,6 +4,7 @@
 #include <stop_token>
 
 #include "watcher/command/command_line.h"
+#include "watcher/command/commands.h"
 
 namespace cluster_watcher {
 
@@ -11,5 +12,9 @@ namespace cluster_watcher {
 int RunAwait(const Invocation& invocation, const Environment& environment, std::stop_token stop);
 int RunClaim(const Invocation& invocation, const Environment& environment, std::stop_token stop);
 int RunRelease(const Invocation& invocation, const Environment& environment, std::stop_token stop);
+
+CommandDescription DescribeAwait();
+CommandDescription DescribeClaim();
+CommandDescription DescribeRelease();
 
 }  // namespace cluster_watcher

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "probes/base/names.h"
+#include "watcher/command/help.h"
 #include "watcher/command/man_page.h"
 #include "watcher/command/print_errors.h"
 

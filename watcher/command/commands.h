@@ -1,5 +1,6 @@
-// The commands and their flags. To add one: a value of Command here, a row in commands.cc, and a
-// case in Run (dispatch.h). Help, the completion in shells and the man page are made of the rows.
+// The commands and their flags. To add one: a value of Command here, its description beside its
+// function, a row in commands.cc, and a case in Run (dispatch.h). Help, the completion in shells
+// and the man page are made of the rows.
 #pragma once
 
 #include <optional>
@@ -71,11 +72,5 @@ GivenFlag ReadFlag(const std::string& argument);
 // The arguments that one stands for, at least one: "-Aw" is "-A" and "-w", as all letters but the
 // last are of flags without a value. Others are themselves.
 std::vector<std::string> SplitLetters(std::string argument);
-
-// Returns the flag's help with its default and note, on one line.
-std::string Explained(const Flag& flag);
-
-// Returns what `help COMMAND` prints; for nullptr what `help` prints.
-std::string HelpFor(const CommandDescription* command);
 
 }  // namespace cluster_watcher

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "watcher/command/commands.h"
+#include "watcher/command/help.h"
+#include "watcher/command/shared_flags.h"
 
 namespace cluster_watcher {
 namespace {
@@ -230,6 +232,21 @@ std::string Complete(std::span<const char* const> words) {
     no_space = no_space && candidate.ends_with('=');
   }
   return text + ":" + std::to_string((no_space ? 2 : 0) + (candidates.files ? 0 : 4)) + "\n";
+}
+
+CommandDescription DescribeCompletion() {
+  return {.name = "completion",
+          .command = Command::kCompletion,
+          .usage = "completion bash|zsh|fish",
+          .help = "Print what makes a shell complete commands, flags and their values",
+          .flags = {},
+          .about =
+              "In ~/.bashrc, in ~/.zshrc, and once for fish:\n"
+              "  source <(cluster-watcher completion bash)\n"
+              "  source <(cluster-watcher completion zsh)\n"
+              "  cluster-watcher completion fish \\\n"
+              "  >~/.config/fish/completions/cluster-watcher.fish\n",
+          .ending = kUsualExits};
 }
 
 }  // namespace cluster_watcher

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "watcher/command/commands.h"
+
 namespace cluster_watcher {
 
 enum class Shell { kBash, kZsh, kFish };
@@ -32,5 +34,7 @@ struct Usage {
   bool ends_in_program = false;       // "--" and the command line of another program
 };
 Usage ReadUsage(std::string_view usage);
+
+CommandDescription DescribeCompletion();
 
 }  // namespace cluster_watcher

@@ -10,6 +10,7 @@
 #include "watcher/command/driver_session.h"
 #include "watcher/command/manifest_file.h"
 #include "watcher/command/print_errors.h"
+#include "watcher/command/shared_flags.h"
 #include "watcher/driver/create.h"
 
 namespace cluster_watcher {
@@ -57,6 +58,54 @@ int RunCreate(const Invocation& invocation, const Environment& environment, std:
   };
   return WithDriverSession(invocation, environment, std::move(stop), std::move(errors), create,
                            read_objects);
+}
+
+CommandDescription DescribeCreate() {
+  CommandDescription command = {
+      .name = "create",
+      .command = Command::kCreate,
+      .usage = "create CLUSTER -f FILE... [--app=OWNER [--ephemeral]] [--timeout=60s] [FLAGS]",
+      .help = "Create a cluster from manifests",
+      .flags = {{.name = "filename",
+                 .placeholder = "FILE",
+                 .default_value = "",
+                 .help = "the cluster's manifests, YAML or JSON, or a directory with such files; "
+                         "\"-\" is the standard input; may be repeated",
+                 .letter = 'f',
+                 .note = ""},
+                AppFlag("the owner of the application that uses it"),
+                {.name = "ephemeral",
+                 .placeholder = "true|false",
+                 .default_value = "false",
+                 .help = "the cluster is the application's own, and goes with it",
+                 .note = ""},
+                {.name = "timeout",
+                 .placeholder = "DURATION",
+                 .default_value = "60s",
+                 .help =
+                     "how long a cluster is waited for that goes or isn't ready, and what fails is "
+                     "tried again",
+                 .note = ""}},
+      .about =
+          std::string("$(CLUSTER) in the manifests stands for the name. They need exactly one "
+                      "master: a workload whose\npods are labelled oshinko-type: master, or a "
+                      "framework's cluster. All objects get the cluster's\nlabel. What is there "
+                      "is never changed: saying it again makes what is missing. A cluster that "
+                      "is complete is used as it is.\n") +
+          kOwnerForms,
+      .ending =
+          "\nExit codes:\n"
+          "  0      created, or complete already\n"
+          "  1      refused, or not all could be made: run it again\n"
+          "  2      wrong usage, settings or manifests\n"
+          "  4      unknown: the owner or the cluster could not be read\n"
+          "  11     it is another application's, or the owner uses another cluster\n"
+          "  12     it is condemned or going, or somebody else makes or uses what isn't complete, "
+          "and the time is over; or it was deleted meanwhile\n"
+          "  128+n  signal n ended it\n",
+      .takes_cluster = true};
+  AddConnection(command.flags);
+  return command;
 }
 
 }  // namespace cluster_watcher

@@ -7,6 +7,7 @@
 
 #include "probes/base/names.h"
 #include "watcher/command/deletion_session.h"
+#include "watcher/command/shared_flags.h"
 
 namespace cluster_watcher {
 namespace {
@@ -58,6 +59,51 @@ int RunDelete(const Invocation& invocation, const Environment& environment, std:
         }
         return outcome;
       });
+}
+
+CommandDescription DescribeDelete() {
+  CommandDescription command = {
+      .name = "delete",
+      .command = Command::kDelete,
+      .usage = "delete CLUSTER [--app=OWNER --app-status=completed|terminated] [--wait] [FLAGS]",
+      .help = "Delete a cluster now",
+      .flags = {AppFlag("whose application has ended; the rules decide then"),
+                {.name = "app-status",
+                 .placeholder = "completed|terminated",
+                 .default_value = "",
+                 .help = "how it ended",
+                 .note = ""},
+                {.name = "wait",
+                 .placeholder = "true|false",
+                 .default_value = "false",
+                 .help = "delete in the foreground, and return when all of it is gone",
+                 .note = ""},
+                {.name = "skip-steps",
+                 .placeholder = "true|false",
+                 .default_value = "false",
+                 .help = "pass over its steps before and after; only without --app",
+                 .note = ""}},
+      .about = std::string("With --app the cluster must be that application's own, and is kept "
+                           "where watch would keep it;\nconfirmations and grace periods don't "
+                           "count. Without, it is deleted whatever the rules and\nholds say.\n") +
+               kOwnerForms,
+      .ending =
+          "\nExit codes:\n"
+          "  0      deleted; or kept, and it says why\n"
+          "  1      shared, another's, misconfigured, not known, or not allowed\n"
+          "  2      wrong usage or settings\n"
+          "  128+n  signal n ended it\n",
+      .takes_cluster = true};
+  AddConnection(command.flags);
+  for (const char* name :
+       {"volumes", "volume-retention", "resources", "concurrency", "steps-deadline",
+        "delete-deadline", "operator-grace", "log-level", "log-format"}) {
+    Flag flag = LikeSetting(name);
+    flag.is_own = false;
+    if (flag.name == "log-level") flag.default_value = "warn";
+    command.flags.push_back(std::move(flag));
+  }
+  return command;
 }
 
 }  // namespace cluster_watcher

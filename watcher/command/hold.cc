@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "watcher/command/driver_session.h"
+#include "watcher/command/shared_flags.h"
 #include "watcher/driver/hold.h"
 #include "watcher/observation/observer.h"
 
@@ -53,6 +54,65 @@ int RunUnhold(const Invocation& invocation, const Environment& environment, std:
                              Observer observer = MakeObserver(session);
                              return TakeHoldOff(session.tools(), observer, {session.cluster()});
                            });
+}
+
+namespace {
+
+Flag NamespaceWideFlag() {
+  return {.name = "namespace-wide",
+          .placeholder = "true|false",
+          .default_value = "false",
+          .help = "all clusters of the namespace, instead of CLUSTER",
+          .note = ""};
+}
+
+}  // namespace
+
+CommandDescription DescribeHold() {
+  CommandDescription command = {
+      .name = "hold",
+      .command = Command::kHold,
+      .usage = "hold [CLUSTER] [DURATION] [--namespace-wide] [--reason=TEXT] [--overwrite] [FLAGS]",
+      .help = "Keep a cluster, or all of a namespace, for a while",
+      .flags = {NamespaceWideFlag(),
+                {.name = "reason",
+                 .placeholder = "TEXT",
+                 .default_value = "",
+                 .help = "why, for whoever wonders",
+                 .note = ""},
+                {.name = "overwrite",
+                 .placeholder = "true|false",
+                 .default_value = "false",
+                 .help = "also where it is held for longer",
+                 .note = ""}},
+      .about =
+          "DURATION is from 1s to 8760h, or in days as 7d (default 24h). A hold that ends later "
+          "stays. A\ndeletion that was begun is not stopped.\n",
+      .ending =
+          "\nExit codes:\n"
+          "  0  held\n"
+          "  1  there is no such cluster, or it could not be written\n"
+          "  2  wrong usage or settings\n",
+      .takes_cluster = true};
+  AddConnection(command.flags);
+  return command;
+}
+
+CommandDescription DescribeUnhold() {
+  CommandDescription command = {.name = "unhold",
+                                .command = Command::kUnhold,
+                                .usage = "unhold [CLUSTER] [--namespace-wide] [FLAGS]",
+                                .help = "End a hold",
+                                .flags = {NamespaceWideFlag()},
+                                .about = "",
+                                .ending =
+                                    "\nExit codes:\n"
+                                    "  0  not held by this any more\n"
+                                    "  1  there is no such cluster, or it could not be written\n"
+                                    "  2  wrong usage or settings\n",
+                                .takes_cluster = true};
+  AddConnection(command.flags);
+  return command;
 }
 
 }  // namespace cluster_watcher

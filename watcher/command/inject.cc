@@ -10,6 +10,7 @@
 #include "watcher/admission/manifest/inject_manifests.h"
 #include "watcher/command/manifest_file.h"
 #include "watcher/command/print_errors.h"
+#include "watcher/command/shared_flags.h"
 #include "watcher/command/version.h"
 
 namespace cluster_watcher {
@@ -56,6 +57,53 @@ int RunInject(const Invocation& invocation) {
     return PrintErrors({"the manifests can't be written to the standard output"}, kFailed);
   }
   return 0;
+}
+
+CommandDescription DescribeInject() {
+  return {
+      .name = "inject",
+      .command = Command::kInject,
+      .usage = "inject [-f FILE]... [FLAGS]",
+      .help = "Add the watcher to the pods in manifests, as the webhook does in the cluster",
+      .flags = {{.name = "filename",
+                 .placeholder = "FILE",
+                 .default_value = "-",
+                 .help = "manifests, YAML or JSON; \"-\" is the standard input; may be repeated",
+                 .letter = 'f',
+                 .note = ""},
+                {.name = "config",
+                 .placeholder = "FILE|DIR",
+                 .default_value = "",
+                 .help = "what the sidecar looks like: the manifest of the ConfigMap "
+                         "cluster-watcher, or a directory with one file for each of its keys",
+                 .note = ""},
+                {.name = "image",
+                 .placeholder = "IMAGE",
+                 .default_value = "",
+                 .help = std::string("the sidecar's image, whatever the ConfigMap says (default "
+                                     "without --config: cluster-watcher:") +
+                         kVersion + ")",
+                 .note = ""},
+                {.name = "reject-invalid",
+                 .placeholder = "true|false",
+                 .default_value = "false",
+                 .help = "annotations that the watcher would refuse are errors, not warnings",
+                 .note = ""}},
+      .about =
+          "Reads manifests and writes them, with the sidecar, to the standard output:\n"
+          "  cluster-watcher inject -f cluster.yaml | kubectl apply -f -\n"
+          "A pod gets the sidecar if its annotation cluster-watcher/inject is \"true\", or if "
+          "it has\nno such annotation and its label oshinko-type is \"master\". The pods are "
+          "those of Pods,\nPodTemplates, ReplicationControllers, Deployments, ReplicaSets, "
+          "StatefulSets, DaemonSets,\nJobs, CronJobs, DeploymentConfigs, RayClusters, RayJobs "
+          "and RayServices, also in Lists.\n"
+          "A document without such a pod stays as it is, byte for byte. In one with it the "
+          "comments\nare lost, but for those at its top. With any error nothing is written.\n",
+      .ending =
+          "\nExit codes:\n"
+          "  0  done, though perhaps with warnings\n"
+          "  1  the manifests can't be read, or their annotations are refused\n"
+          "  2  wrong usage or settings\n"};
 }
 
 }  // namespace cluster_watcher

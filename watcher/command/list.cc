@@ -16,6 +16,7 @@
 #include "probes/kube/cached_lists.h"
 #include "watcher/command/driver_session.h"
 #include "watcher/command/print_errors.h"
+#include "watcher/command/shared_flags.h"
 
 namespace cluster_watcher {
 namespace {
@@ -262,6 +263,49 @@ int RunList(const Invocation& invocation, const Environment& environment, std::s
                              if (!is_all) filter.ns = session.settings()->ns;
                              return Lister(invocation, session, filter).Run();
                            });
+}
+
+CommandDescription DescribeList() {
+  CommandDescription command = {
+      .name = "list",
+      .command = Command::kList,
+      .usage = "list [CLUSTER] [-A] [-w] [--app=OWNER] [-o table|wide|json] [FLAGS]",
+      .help = "Show the clusters, and what watch would make of each",
+      .flags = {{.name = "output",
+                 .placeholder = "table|wide|json",
+                 .default_value = "table",
+                 .help = "how they are shown",
+                 .letter = 'o',
+                 .note = ""},
+                {.name = "all-namespaces",
+                 .placeholder = "true|false",
+                 .default_value = "false",
+                 .help = "the clusters of all namespaces",
+                 .letter = 'A',
+                 .note = ""},
+                AppFlag("only the clusters that this application uses"),
+                {.name = "watch",
+                 .placeholder = "true|false",
+                 .default_value = "false",
+                 .help = "go on showing them, and how long each has left",
+                 .letter = 'w',
+                 .note = ""},
+                {.name = "no-headers",
+                 .placeholder = "true|false",
+                 .default_value = "false",
+                 .help = "leave out the names of the columns",
+                 .note = ""}},
+      .about =
+          "The verdict is that of one look, without confirmations. A cluster without an owner "
+          "is <shared>;\nwhat isn't there is <missing>.\n",
+      .ending =
+          "\nExit codes:\n"
+          "  0  done\n"
+          "  1  there is no such cluster, or they could not be read\n"
+          "  2  wrong usage or settings\n",
+      .takes_cluster = true};
+  AddConnection(command.flags);
+  return command;
 }
 
 }  // namespace cluster_watcher

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "watcher/command/command_line.h"
+#include "watcher/command/commands.h"
 #include "watcher/driver/cluster_list.h"
 
 namespace cluster_watcher {
@@ -25,5 +26,7 @@ std::string ClusterJson(const std::vector<ClusterRow>& rows);
 
 // Lists them, again and again with `--watch`, until `stop`. Returns the exit code.
 int RunList(const Invocation& invocation, const Environment& environment, std::stop_token stop);
+
+CommandDescription DescribeList();
 
 }  // namespace cluster_watcher

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "watcher/command/commands.h"
+#include "watcher/command/help.h"
 #include "watcher/command/version.h"
 
 namespace cluster_watcher {

@@ -12,6 +12,7 @@
 #include "watcher/command/deletion_session.h"
 #include "watcher/command/manifest_file.h"
 #include "watcher/command/print_errors.h"
+#include "watcher/command/shared_flags.h"
 #include "watcher/driver/child_process.h"
 #include "watcher/driver/driver_run.h"
 
@@ -220,6 +221,68 @@ int RunRun(const Invocation& invocation, const Environment& environment, SignalS
   // Tells to stop once only.
   if (waits_after && !end->stopped_by) AwaitStop(signals);
   return end->exit_code;
+}
+
+CommandDescription DescribeRun() {
+  const auto flag = [](const char* name, const char* placeholder, const char* default_value,
+                       const char* help) {
+    return Flag{.name = name,
+                .placeholder = placeholder,
+                .default_value = default_value,
+                .help = help,
+                .note = ""};
+  };
+  CommandDescription command = {
+      .name = "run",
+      .command = Command::kRun,
+      .usage =
+          "run [--cluster=NAME] [--app=OWNER] [-f FILE]... [--ephemeral] [FLAGS] -- PROGRAM "
+          "[ARGUMENT]...",
+      .help = "Run a driver's program with its cluster, and delete the cluster when it has ended",
+      .flags = {AppFlag("the owner of the application; without it the root of the pod $POD_NAME"),
+                {.name = "filename",
+                 .placeholder = "FILE",
+                 .default_value = "",
+                 .help = "the cluster's manifests, of which it is created where there is none; may "
+                         "be repeated",
+                 .letter = 'f',
+                 .note = ""},
+                flag("ephemeral", "true|false", "false",
+                     "a cluster that is created is the application's own, and goes with it"),
+                flag("on-failure", "delete|keep", "",
+                     "what becomes of the cluster if the program fails (default delete, and keep "
+                     "for a Job, which may try again)"),
+                flag("after", "exit|wait", "exit",
+                     "what comes after: wait sleeps until SIGTERM, so that no Deployment starts "
+                     "the program again"),
+                flag("timeout", "DURATION", "60s",
+                     "how long a cluster is waited for that is not ready"),
+                flag("stop-timeout", "DURATION", "10s",
+                     "how long the program has to end after SIGTERM or SIGINT")},
+      .about = std::string(
+                   "The cluster's name is --cluster, else $CLUSTER_WATCHER_CLUSTER, else "
+                   "$OSHINKO_CLUSTER_NAME, else the\none that the owner uses or that names the "
+                   "owner, else a new one. The "
+                   "program gets OSHINKO_CLUSTER_NAME and\nOSHINKO_SPARK_MASTER, and the signals; "
+                   "its end is the application's. A shared cluster is used\nand not deleted.\n") +
+               kOwnerForms,
+      .ending =
+          "\nExit codes:\n"
+          "  125    its own failure before the program, wrong usage included\n"
+          "  126    the program can't be executed\n"
+          "  127    there is no such program\n"
+          "  128+n  signal n ended it\n"
+          "  else   the program's\n",
+      .takes_program = true};
+  AddConnection(command.flags);
+  for (const char* name : {"cluster", "log-level", "log-format"}) {
+    Flag setting = LikeSetting(name);
+    setting.is_own = false;
+    if (setting.name == "log-level") setting.default_value = "warn";
+    if (setting.name == "cluster") setting.help = "the cluster; without it as said above";
+    command.flags.push_back(std::move(setting));
+  }
+  return command;
 }
 
 }  // namespace cluster_watcher

@@ -5,6 +5,7 @@
 
 #include "probes/kube/api_server.h"
 #include "watcher/command/command_line.h"
+#include "watcher/command/commands.h"
 #include "watcher/driver/signals.h"
 
 namespace cluster_watcher {
@@ -14,5 +15,7 @@ namespace cluster_watcher {
 // are those that the program inherits. REQUIRES: as RunChild (child_process.h).
 int RunRun(const Invocation& invocation, const Environment& environment, SignalSource& signals,
            const std::set<int>& descriptors);
+
+CommandDescription DescribeRun();
 
 }  // namespace cluster_watcher

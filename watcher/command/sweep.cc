@@ -9,6 +9,7 @@
 #include "probes/kube/cached_lists.h"
 #include "watcher/command/deletion_session.h"
 #include "watcher/command/print_errors.h"
+#include "watcher/command/shared_flags.h"
 #include "watcher/command/step_dial.h"
 
 namespace cluster_watcher {
@@ -124,6 +125,45 @@ int RunSweep(const Invocation& invocation, const Environment& environment, std::
       invocation, environment, std::move(stop), {}, [&](DriverSession& session) {
         return SweepWith(session, environment, is_all ? "" : session.settings()->ns);
       });
+}
+
+CommandDescription DescribeSweep() {
+  CommandDescription command = {
+      .name = "sweep",
+      .command = Command::kSweep,
+      .usage = "sweep [-A] [--dry-run] [FLAGS]",
+      .help = "Delete the abandoned clusters that no watcher sees to, and claims left to it",
+      .flags = {{.name = "all-namespaces",
+                 .placeholder = "true|false",
+                 .default_value = "false",
+                 .help = "the clusters of all namespaces",
+                 .letter = 'A',
+                 .note = ""}},
+      .about =
+          "One pass, for a CronJob. It leaves alone each cluster in whose master pod a watcher "
+          "runs, and\ntreats the others as a watcher would: rules, confirmations over the grace "
+          "period, holds, surge\nand brake. So it takes minutes where anything is abandoned. A "
+          "cluster without a master\nis named, and kept: \"cluster-watcher delete NAME\" ends "
+          "it.\n",
+      .ending =
+          "\nExit codes:\n"
+          "  0      done\n"
+          "  1      a deletion failed, or what there is could not be read\n"
+          "  2      wrong usage or settings\n"
+          "  128+n  signal n ended it\n"};
+  AddConnection(command.flags);
+  for (const char* name :
+       {"dry-run", "confirmations", "grace-period", "scaled-to-zero-grace-period", "startup-grace",
+        "surge-limit", "surge-grace", "poll-interval", "completed-when", "volumes",
+        "volume-retention", "resources", "concurrency", "steps-deadline", "delete-deadline",
+        "operator-grace", "log-level", "log-format"}) {
+    Flag flag = LikeSetting(name);
+    flag.is_own = false;
+    if (flag.name == "log-level") flag.default_value = "warn";
+    if (flag.name == "dry-run") flag.help = "say what would be deleted, and change nothing";
+    command.flags.push_back(std::move(flag));
+  }
+  return command;
 }
 
 }  // namespace cluster_watcher

@@ -6,6 +6,7 @@
 
 #include "probes/kube/api_server.h"
 #include "watcher/command/command_line.h"
+#include "watcher/command/commands.h"
 #include "watcher/sweep/sweep.h"
 
 namespace cluster_watcher {
@@ -15,5 +16,7 @@ int RunSweep(const Invocation& invocation, const Environment& environment, std::
 
 // "7 clusters: 3 deleted, 2 kept, 1 failed, 1 watched over; 1 claim deleted".
 std::string SweepSummary(const SweepProgress& progress, bool dry_run);
+
+CommandDescription DescribeSweep();
 
 }  // namespace cluster_watcher

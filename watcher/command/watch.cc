@@ -13,6 +13,7 @@
 #include "probes/kube/token_source.h"
 #include "watcher/command/print_errors.h"
 #include "watcher/command/session.h"
+#include "watcher/command/shared_flags.h"
 #include "watcher/command/step_dial.h"
 #include "watcher/command/version.h"
 #include "watcher/loop/watch_loop.h"
@@ -92,6 +93,27 @@ int RunWatch(const Invocation& invocation, const Environment& environment, Clock
   log.logger().info("cluster-watcher {} watches over pod {} in namespace {} ({})", kVersion,
                     at_start.pod, at_start.ns, session.server.source);
   return loop.Run(stop);
+}
+
+CommandDescription DescribeWatch() {
+  return {
+      .name = "watch",
+      .command = Command::kWatch,
+      .usage = "[watch] [FLAGS]",
+      .help = "Watch the owner of this pod's cluster; delete the cluster once it is abandoned",
+      .flags = SettingFlags(),
+      .about =
+          "A setting is taken from its flag, else from the environment, else from the pod's\n"
+          "annotation, else it has its default:\n"
+          "  --poll-interval=10s\n"
+          "  CLUSTER_WATCHER_POLL_INTERVAL=10s\n"
+          "  cluster-watcher/poll-interval: 10s\n"
+          "A flag that is given twice: the last counts. A duration is written as 500ms, 1m30s or "
+          "24h.\n",
+      .ending =
+          "\nExit codes:\n"
+          "  0  told to stop, or its pod is gone\n"
+          "  2  flags, environment or kubeconfig are wrong, or there is no such pod\n"};
 }
 
 }  // namespace cluster_watcher

@@ -5,6 +5,7 @@
 
 #include "probes/base/clock.h"
 #include "watcher/command/command_line.h"
+#include "watcher/command/commands.h"
 
 namespace cluster_watcher {
 
@@ -13,5 +14,7 @@ namespace cluster_watcher {
 // requests goes by `clock`.
 int RunWatch(const Invocation& invocation, const Environment& environment, Clock& clock,
              std::stop_token stop);
+
+CommandDescription DescribeWatch();
 
 }  // namespace cluster_watcher

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "watcher/command/command_line.h"
+#include "watcher/command/commands.h"
 #include "watcher/settings/settings.h"
 
 namespace cluster_watcher {
@@ -33,5 +34,7 @@ ResolvedWebhookOptions ResolveWebhookOptions(const TextMap& flags);
 // Serves until `stop` is requested. Returns 0 then, or 2 after an error on stderr if the settings,
 // the certificate or an address can't be used.
 int RunWebhook(const Invocation& invocation, std::stop_token stop);
+
+CommandDescription DescribeWebhook();
 
 }  // namespace cluster_watcher

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "watcher/command/commands.h"
+#include "watcher/command/help.h"
 
 namespace cluster_watcher {
 namespace {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "watcher/command/commands.h"
+#include "watcher/command/help.h"
 #include "watcher/command/version.h"
 
 namespace cluster_watcher {

@@ -1,0 +1,16 @@
+// Writes what `help` prints, from the descriptions of the commands.
+#pragma once
+
+#include <string>
+
+#include "watcher/command/commands.h"
+
+namespace cluster_watcher {
+
+// Returns the flag's help with its default and note, on one line.
+std::string Explained(const Flag& flag);
+
+// Returns what `help COMMAND` prints; for nullptr what `help` prints.
+std::string HelpFor(const CommandDescription* command);
+
+}  // namespace cluster_watcher

@@ -1,0 +1,26 @@
+// Flags and texts that the descriptions of several commands share.
+#pragma once
+
+#include <string_view>
+
+#include "watcher/command/commands.h"
+
+namespace cluster_watcher {
+
+inline constexpr const char* kUsualExits =
+    "\nExit codes:\n"
+    "  0  done\n"
+    "  2  wrong usage\n";
+
+inline constexpr const char* kOwnerForms =
+    "OWNER is written as kubectl writes an object, deployment/bob, or as a bare name; a pod means "
+    "what\ncontrols it.\n";
+
+Flags SettingFlags();  // of watch
+// A flag of another command with the name and meaning of a setting of watch.
+Flag LikeSetting(std::string_view name);
+// Adds how a command of the driver's side, or of people, reaches its cluster.
+void AddConnection(Flags& flags);
+Flag AppFlag(const char* help);  // --app=OWNER
+
+}  // namespace cluster_watcher
