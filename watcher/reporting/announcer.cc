@@ -2,6 +2,8 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include <algorithm>
+
 #include "probes/base/duration_text.h"
 #include "probes/base/names.h"
 #include "probes/base/time_text.h"
@@ -12,20 +14,18 @@ namespace {
 constexpr Duration kProposedHold = std::chrono::hours(24);
 constexpr Duration kTellAgain = std::chrono::hours(1);
 
-// Returns "DeploymentList, JobList without items at resourceVersion 86"; what answers have in
-// common is written once.
+// Returns "checked at resourceVersion 86"; answers that tell none are named: "a 404 for the Pod".
 std::string EvidenceText(const std::vector<Evidence>& all) {
-  std::string text;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const bool same_as_next = i + 1 < all.size() && all[i].finding == all[i + 1].finding &&
-                              all[i].resource_version == all[i + 1].resource_version;
-    text += (text.empty() ? "" : ", ") + all[i].kind;
-    if (same_as_next) continue;
-    text += " " + all[i].finding;
-    if (!all[i].resource_version.empty()) {
-      text += " at resourceVersion " + all[i].resource_version;
-    }
+  std::vector<std::string> versions;
+  std::vector<std::string> others;
+  for (const Evidence& one : all) {
+    std::vector<std::string>& texts = one.resource_version.empty() ? others : versions;
+    const std::string text =
+        one.resource_version.empty() ? one.kind + " " + one.finding : one.resource_version;
+    if (std::find(texts.begin(), texts.end(), text) == texts.end()) texts.push_back(text);
   }
+  std::string text = versions.empty() ? "" : "checked at resourceVersion " + Joined(versions);
+  if (!others.empty()) text += (text.empty() ? "" : ", ") + Joined(others);
   return text;
 }
 
@@ -237,12 +237,12 @@ void Announcer::Condemned(const Snapshot& snapshot, const Decision& decision,
         });
   const std::string confirmed = abandonment.confirmations == 0
                                     ? ""
-                                    : ". So it was in " +
+                                    : ". Confirmed by " +
                                           std::to_string(abandonment.confirmations) +
-                                          " looks in a row, over " + About(abandonment.lasted);
+                                          " checks over " + About(abandonment.lasted);
   Record(Audience::kOwnerAndRoot, {EventType::kWarning, "ClusterCondemned", "Condemning"},
          FitNote(Name() + " is condemned (" + ToString(decision.reason) + "): ", because,
-                 confirmed + ". One more look decides" + AskedText() + "."));
+                 confirmed + ". A final check follows" + AskedText() + "."));
 }
 
 void Announcer::Spared(const Snapshot& snapshot, std::optional<Refusal> refusal,
