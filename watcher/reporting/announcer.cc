@@ -1,8 +1,8 @@
 #include "watcher/reporting/announcer.h"
 
-#include <spdlog/fmt/fmt.h>
-
 #include <algorithm>
+
+#include <spdlog/fmt/fmt.h>
 
 #include "probes/base/duration_text.h"
 #include "probes/base/names.h"
