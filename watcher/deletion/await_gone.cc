@@ -111,7 +111,7 @@ std::string AwaitGone::NameHusk() {
       finalizers.emplace_back(one.AsString().value_or(""));
     }
   }
-  const std::string husk =
+  std::string husk =
       as_seen_.Describe() + ": nothing of it runs, but it is held by " +
       (finalizers.empty() ? "a finalizer" : "the finalizer " + Joined(finalizers)) +
       ": see to who must take that off";
