@@ -269,6 +269,16 @@ TEST(PassPlan, WhenItIsOver) {
   }
 }
 
+// A list with gaps may lack what says that a claim's StatefulSet stays.
+TEST(PassPlan, ClaimsAreMarkedForCollectionOnceSomethingIsDeletedAndAllIsKnown) {
+  World world;
+  EXPECT_FALSE(world.End().collects);
+  world.sent.any_accepted = true;
+  EXPECT_TRUE(world.End().collects);
+  world.view.complete = false;
+  EXPECT_FALSE(world.End().collects);
+}
+
 TEST(PassPlan, WhatEndsItByTheRoot) {
   const ClusterId cluster{"lab", "oshinko-cluster", "spark"};
   const WatcherId me{"m", "1"};
