@@ -60,11 +60,8 @@ CommandDescription DescribeAwait() {
       .usage = "await CLUSTER --app=OWNER [--timeout=60s] [FLAGS]",
       .help = "Wait until an application may use its cluster",
       .flags = {AppFlag("the application's owner"),
-                {.name = "timeout",
-                 .placeholder = "DURATION",
-                 .default_value = "60s",
-                 .help = "how long a cluster is waited for that is not ready",
-                 .note = ""}},
+                OwnFlag("timeout", "DURATION", "60s",
+                        "how long a cluster is waited for that is not ready")},
       .about = std::string("A cluster is ready if it has a master, a worker and a master service, "
                            "and is not\ncondemned. ") +
                kOwnerForms,
@@ -89,11 +86,8 @@ CommandDescription DescribeClaim() {
       .usage = "claim CLUSTER --app=OWNER [--ephemeral] [FLAGS]",
       .help = "Say that an application uses a cluster",
       .flags = {AppFlag("the application's owner"),
-                {.name = "ephemeral",
-                 .placeholder = "true|false",
-                 .default_value = "false",
-                 .help = "the cluster is the application's own, and goes with it",
-                 .note = ""}},
+                OwnFlag("ephemeral", "true|false", "false",
+                        "the cluster is the application's own, and goes with it")},
       .about = std::string("A cluster that is used is not deleted for want of its owner. ") +
                kOwnerForms,
       .ending =

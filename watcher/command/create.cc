@@ -66,26 +66,16 @@ CommandDescription DescribeCreate() {
       .command = Command::kCreate,
       .usage = "create CLUSTER -f FILE... [--app=OWNER [--ephemeral]] [--timeout=60s] [FLAGS]",
       .help = "Create a cluster from manifests",
-      .flags = {{.name = "filename",
-                 .placeholder = "FILE",
-                 .default_value = "",
-                 .help = "the cluster's manifests, YAML or JSON, or a directory with such files; "
-                         "\"-\" is the standard input; may be repeated",
-                 .letter = 'f',
-                 .note = ""},
+      .flags = {FilenameFlag(
+                    "the cluster's manifests, YAML or JSON, or a directory with such files; "
+                    "\"-\" is the standard input; may be repeated"),
                 AppFlag("the owner of the application that uses it"),
-                {.name = "ephemeral",
-                 .placeholder = "true|false",
-                 .default_value = "false",
-                 .help = "the cluster is the application's own, and goes with it",
-                 .note = ""},
-                {.name = "timeout",
-                 .placeholder = "DURATION",
-                 .default_value = "60s",
-                 .help =
-                     "how long a cluster is waited for that goes or isn't ready, and what fails is "
-                     "tried again",
-                 .note = ""}},
+                OwnFlag("ephemeral", "true|false", "false",
+                        "the cluster is the application's own, and goes with it"),
+                OwnFlag(
+                    "timeout", "DURATION", "60s",
+                    "how long a cluster is waited for that goes or isn't ready, and what fails is "
+                    "tried again")},
       .about =
           std::string("$(CLUSTER) in the manifests stands for the name. They need exactly one "
                       "master: a workload whose\npods are labelled oshinko-type: master, or a "

@@ -59,11 +59,8 @@ int RunUnhold(const Invocation& invocation, const Environment& environment, std:
 namespace {
 
 Flag NamespaceWideFlag() {
-  return {.name = "namespace-wide",
-          .placeholder = "true|false",
-          .default_value = "false",
-          .help = "all clusters of the namespace, instead of CLUSTER",
-          .note = ""};
+  return OwnFlag("namespace-wide", "true|false", "false",
+                 "all clusters of the namespace, instead of CLUSTER");
 }
 
 }  // namespace
@@ -74,17 +71,8 @@ CommandDescription DescribeHold() {
       .command = Command::kHold,
       .usage = "hold [CLUSTER] [DURATION] [--namespace-wide] [--reason=TEXT] [--overwrite] [FLAGS]",
       .help = "Keep a cluster, or all of a namespace, for a while",
-      .flags = {NamespaceWideFlag(),
-                {.name = "reason",
-                 .placeholder = "TEXT",
-                 .default_value = "",
-                 .help = "why, for whoever wonders",
-                 .note = ""},
-                {.name = "overwrite",
-                 .placeholder = "true|false",
-                 .default_value = "false",
-                 .help = "also where it is held for longer",
-                 .note = ""}},
+      .flags = {NamespaceWideFlag(), OwnFlag("reason", "TEXT", "", "why, for whoever wonders"),
+                OwnFlag("overwrite", "true|false", "false", "also where it is held for longer")},
       .about =
           "DURATION is from 1s to 8760h, or in days as 7d (default 24h). A hold that ends later "
           "stays. A\ndeletion that was begun is not stopped.\n",

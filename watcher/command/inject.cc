@@ -71,12 +71,9 @@ CommandDescription DescribeInject() {
                  .help = "manifests, YAML or JSON; \"-\" is the standard input; may be repeated",
                  .letter = 'f',
                  .note = ""},
-                {.name = "config",
-                 .placeholder = "FILE|DIR",
-                 .default_value = "",
-                 .help = "what the sidecar looks like: the manifest of the ConfigMap "
-                         "cluster-watcher, or a directory with one file for each of its keys",
-                 .note = ""},
+                OwnFlag("config", "FILE|DIR", "",
+                        "what the sidecar looks like: the manifest of the ConfigMap "
+                        "cluster-watcher, or a directory with one file for each of its keys"),
                 {.name = "image",
                  .placeholder = "IMAGE",
                  .default_value = "",
@@ -84,11 +81,8 @@ CommandDescription DescribeInject() {
                                      "without --config: cluster-watcher:") +
                          kVersion + ")",
                  .note = ""},
-                {.name = "reject-invalid",
-                 .placeholder = "true|false",
-                 .default_value = "false",
-                 .help = "annotations that the watcher would refuse are errors, not warnings",
-                 .note = ""}},
+                OwnFlag("reject-invalid", "true|false", "false",
+                        "annotations that the watcher would refuse are errors, not warnings")},
       .about =
           "Reads manifests and writes them, with the sidecar, to the standard output:\n"
           "  cluster-watcher inject -f cluster.yaml | kubectl apply -f -\n"

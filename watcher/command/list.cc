@@ -290,11 +290,7 @@ CommandDescription DescribeList() {
                  .help = "go on showing them, and how long each has left",
                  .letter = 'w',
                  .note = ""},
-                {.name = "no-headers",
-                 .placeholder = "true|false",
-                 .default_value = "false",
-                 .help = "leave out the names of the columns",
-                 .note = ""}},
+                OwnFlag("no-headers", "true|false", "false", "leave out the names of the columns")},
       .about =
           "The verdict is that of one look, without confirmations. A cluster without an owner "
           "is <shared>;\nwhat isn't there is <missing>.\n",

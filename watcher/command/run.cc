@@ -224,14 +224,6 @@ int RunRun(const Invocation& invocation, const Environment& environment, SignalS
 }
 
 CommandDescription DescribeRun() {
-  const auto flag = [](const char* name, const char* placeholder, const char* default_value,
-                       const char* help) {
-    return Flag{.name = name,
-                .placeholder = placeholder,
-                .default_value = default_value,
-                .help = help,
-                .note = ""};
-  };
   CommandDescription command = {
       .name = "run",
       .command = Command::kRun,
@@ -240,25 +232,22 @@ CommandDescription DescribeRun() {
           "[ARGUMENT]...",
       .help = "Run a driver's program with its cluster, and delete the cluster when it has ended",
       .flags = {AppFlag("the owner of the application; without it the root of the pod $POD_NAME"),
-                {.name = "filename",
-                 .placeholder = "FILE",
-                 .default_value = "",
-                 .help = "the cluster's manifests, of which it is created where there is none; may "
-                         "be repeated",
-                 .letter = 'f',
-                 .note = ""},
-                flag("ephemeral", "true|false", "false",
-                     "a cluster that is created is the application's own, and goes with it"),
-                flag("on-failure", "delete|keep", "",
-                     "what becomes of the cluster if the program fails (default delete, and keep "
-                     "for a Job, which may try again)"),
-                flag("after", "exit|wait", "exit",
-                     "what comes after: wait sleeps until SIGTERM, so that no Deployment starts "
-                     "the program again"),
-                flag("timeout", "DURATION", "60s",
-                     "how long a cluster is waited for that is not ready"),
-                flag("stop-timeout", "DURATION", "10s",
-                     "how long the program has to end after SIGTERM or SIGINT")},
+                FilenameFlag(
+                    "the cluster's manifests, of which it is created where there is none; may "
+                    "be repeated"),
+                OwnFlag("ephemeral", "true|false", "false",
+                        "a cluster that is created is the application's own, and goes with it"),
+                OwnFlag(
+                    "on-failure", "delete|keep", "",
+                    "what becomes of the cluster if the program fails (default delete, and keep "
+                    "for a Job, which may try again)"),
+                OwnFlag("after", "exit|wait", "exit",
+                        "what comes after: wait sleeps until SIGTERM, so that no Deployment starts "
+                        "the program again"),
+                OwnFlag("timeout", "DURATION", "60s",
+                        "how long a cluster is waited for that is not ready"),
+                OwnFlag("stop-timeout", "DURATION", "10s",
+                        "how long the program has to end after SIGTERM or SIGINT")},
       .about = std::string(
                    "The cluster's name is --cluster, else $CLUSTER_WATCHER_CLUSTER, else "
                    "$OSHINKO_CLUSTER_NAME, else the\none that the owner uses or that names the "

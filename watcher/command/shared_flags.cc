@@ -52,8 +52,21 @@ void AddConnection(Flags& flags) {
   }
 }
 
-Flag AppFlag(const char* help) {
-  return {.name = "app", .placeholder = "OWNER", .default_value = "", .help = help, .note = ""};
+Flag OwnFlag(const char* name, const char* placeholder, const char* default_value,
+             const char* help) {
+  return {.name = name,
+          .placeholder = placeholder,
+          .default_value = default_value,
+          .help = help,
+          .note = ""};
+}
+
+Flag AppFlag(const char* help) { return OwnFlag("app", "OWNER", "", help); }
+
+Flag FilenameFlag(const char* help) {
+  Flag flag = OwnFlag("filename", "FILE", "", help);
+  flag.letter = 'f';
+  return flag;
 }
 
 }  // namespace cluster_watcher

@@ -21,6 +21,10 @@ Flags SettingFlags();  // of watch
 Flag LikeSetting(std::string_view name);
 // Adds how a command of the driver's side, or of people, reaches its cluster.
 void AddConnection(Flags& flags);
-Flag AppFlag(const char* help);  // --app=OWNER
+// A flag that is no setting of watch.
+Flag OwnFlag(const char* name, const char* placeholder, const char* default_value,
+             const char* help);
+Flag AppFlag(const char* help);       // --app=OWNER
+Flag FilenameFlag(const char* help);  // --filename=FILE, -f
 
 }  // namespace cluster_watcher

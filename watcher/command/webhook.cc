@@ -189,36 +189,29 @@ int RunWebhook(const Invocation& invocation, std::stop_token stop) {
 }
 
 CommandDescription DescribeWebhook() {
-  const auto flag = [](const char* name, const char* placeholder, const char* default_value,
-                       const char* help) {
-    return Flag{.name = name,
-                .placeholder = placeholder,
-                .default_value = default_value,
-                .help = help,
-                .note = ""};
-  };
-  return {.name = "webhook",
-          .command = Command::kWebhook,
-          .usage = "webhook [FLAGS]",
-          .help = "Serve the API server's admission webhooks, which add the watcher to pods",
-          .flags = {flag("config", "DIR|FILE", "/etc/cluster-watcher",
-                         "what the sidecar looks like: the ConfigMap cluster-watcher as a mounted "
-                         "directory, or its manifest"),
-                    flag("tls-cert", "FILE", "/tls/tls.crt", "the certificate, PEM"),
-                    flag("tls-key", "FILE", "/tls/tls.key", "the certificate's key, PEM"),
-                    flag("webhook-listen", "ADDRESS", ":8443",
-                         "where /mutate and /validate are served, by HTTPS"),
-                    LikeSetting("listen"),
-                    flag("reject-invalid", "true|false", "false",
-                         "annotations that the watcher would refuse are refused, not warned of"),
-                    flag("shutdown-delay", "DURATION", "5s",
-                         "how long requests are still served once the pod stops"),
-                    LikeSetting("log-level"), LikeSetting("log-format")},
-          .about = "",
-          .ending =
-              "\nExit codes:\n"
-              "  0  told to stop\n"
-              "  2  wrong usage or settings, or it can't serve\n"};
+  return {
+      .name = "webhook",
+      .command = Command::kWebhook,
+      .usage = "webhook [FLAGS]",
+      .help = "Serve the API server's admission webhooks, which add the watcher to pods",
+      .flags = {OwnFlag("config", "DIR|FILE", "/etc/cluster-watcher",
+                        "what the sidecar looks like: the ConfigMap cluster-watcher as a mounted "
+                        "directory, or its manifest"),
+                OwnFlag("tls-cert", "FILE", "/tls/tls.crt", "the certificate, PEM"),
+                OwnFlag("tls-key", "FILE", "/tls/tls.key", "the certificate's key, PEM"),
+                OwnFlag("webhook-listen", "ADDRESS", ":8443",
+                        "where /mutate and /validate are served, by HTTPS"),
+                LikeSetting("listen"),
+                OwnFlag("reject-invalid", "true|false", "false",
+                        "annotations that the watcher would refuse are refused, not warned of"),
+                OwnFlag("shutdown-delay", "DURATION", "5s",
+                        "how long requests are still served once the pod stops"),
+                LikeSetting("log-level"), LikeSetting("log-format")},
+      .about = "",
+      .ending =
+          "\nExit codes:\n"
+          "  0  told to stop\n"
+          "  2  wrong usage or settings, or it can't serve\n"};
 }
 
 }  // namespace cluster_watcher

@@ -111,10 +111,9 @@ std::string AwaitGone::NameHusk() {
       finalizers.emplace_back(one.AsString().value_or(""));
     }
   }
-  std::string husk =
-      as_seen_.Describe() + ": nothing of it runs, but it is held by " +
-      (finalizers.empty() ? "a finalizer" : "the finalizer " + Joined(finalizers)) +
-      ": see to who must take that off";
+  std::string husk = as_seen_.Describe() + ": nothing of it runs, but it is held by " +
+                     (finalizers.empty() ? "a finalizer" : "the finalizer " + Joined(finalizers)) +
+                     ": see to who must take that off";
   tools_.log.warn("{}", husk);
   return husk;
 }

@@ -121,15 +121,14 @@ std::optional<DeletionEnd> Deletion::RunPass(bool late, bool with_root) {
   // Where the root can't be read either, the API server is away.
   const bool is_blind = !view_->complete && mandate_.is_root_read();
   passes_.blind = is_blind ? passes_.blind + (late ? 1 : 0) : 0;
-  const PassTerms terms = Terms(late, with_root);
-  const PassPlan plan = PlanPass(*view_, memory_, deletes_.sent(), terms);
+  const PassPlan plan = PlanPass(*view_, memory_, deletes_.sent(), Terms(late, with_root));
   if (plan.root_stays != nullptr) {
     root_held_back_ = plan.root_stays->why;
     return DeletionEnd::kRootMustStay;
   }
   deletes_.Send(plan.due, plan.propagation);
   policy_ = deletes_.TakePolicy();
-  const PassEnd end = Conclude(terms);
+  const PassEnd end = Conclude(late, with_root);
   if (!policy_.empty()) return DeletionEnd::kHeld;
   if (end.is_over) NameLeft(late);
   if (end.is_over && !with_root) return DeletionEnd::kDone;
@@ -153,19 +152,16 @@ PassTerms Deletion::Terms(bool late, bool with_root) const {
   return terms;
 }
 
-PassEnd Deletion::Conclude(const PassTerms& terms) {
-  PassTerms now = terms;
-  now.now = tools_.clock.Now();
-  now.is_root_read = mandate_.is_root_read();
-  PassEnd end = ConcludePass(*view_, memory_, deletes_.sent(), now);
+PassEnd Deletion::Conclude(bool late, bool with_root) {
+  PassEnd end = ConcludePass(*view_, memory_, deletes_.sent(), Terms(late, with_root));
   const auto members = static_cast<std::int64_t>(memory_.listed.size());
   tools_.metrics.SetMembers(members,
                             static_cast<std::int64_t>(end.remaining + view_->members.last.size()));
   if (policy_.empty() && end.collects) {
     deletes_.TakeFromCollection(std::exchange(view_->used_again, {}));
     const bool all = deletes_.MarkForCollection(view_->members.to_collect);
-    end.is_over = end.is_over && (all || terms.late);
-    if (!all && !terms.late) ++end.remaining;
+    end.is_over = end.is_over && (all || late);
+    if (!all && !late) ++end.remaining;
   }
   pace_.Note(end.remaining);
   return end;

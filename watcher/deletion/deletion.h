@@ -75,7 +75,7 @@ class Deletion {
   // One pass; nullopt: another one follows.
   std::optional<DeletionEnd> RunPass(bool late, bool with_root);
   PassTerms Terms(bool late, bool with_root) const;
-  PassEnd Conclude(const PassTerms& terms);
+  PassEnd Conclude(bool late, bool with_root);
   void LetGoOfClaims();
   void NameLeft(bool late);
   void SayWhatRemains();

@@ -13,6 +13,13 @@ constexpr Duration kLeftoverPatience{1'000};
 // Past the deadline a kind that can't be listed is asked for once more.
 constexpr int kLeastBlindPasses = 2;
 
+// Whether it may not be deleted, or what controls it may not: that would make it again.
+bool IsForbidden(const KubeObject& object, const DeletionMemory& memory, const SentDeletes& sent) {
+  const Uid* member = memory.MemberOf(object.meta.uid);
+  return sent.forbidden.contains(object.meta.uid) ||
+         (member != nullptr && sent.forbidden.contains(*member));
+}
+
 class Planner {
  public:
   Planner(const PassView& view, const DeletionMemory& memory, const SentDeletes& sent,
@@ -56,14 +63,10 @@ class Planner {
     return end;
   }
 
-  // Whether it may not be deleted, or what controls it may not: that would make it again.
-  bool IsForbidden(const KubeObject& object) const {
-    const Uid* member = memory_.MemberOf(object.meta.uid);
-    return sent_.forbidden.contains(object.meta.uid) ||
-           (member != nullptr && sent_.forbidden.contains(*member));
-  }
-
  private:
+  bool IsForbidden(const KubeObject& object) const {
+    return cluster_watcher::IsForbidden(object, memory_, sent_);
+  }
   // A kind that fails past the deadline too is treated as one that may not be read.
   bool IsRead() const { return view_.complete || terms_.blind_passes >= kLeastBlindPasses; }
   // Whether it is known what must survive.
@@ -178,15 +181,13 @@ const HeldBack* WhyRootIsHeldBack(const PassView& view, const DeletionMemory& me
 
 std::vector<std::string> NamesOfLeft(const PassView& view, const DeletionMemory& memory,
                                      const SentDeletes& sent, bool late) {
-  const PassTerms terms{};
-  const Planner planner(view, memory, sent, terms);
   std::vector<std::string> names;
   for (const auto* group : {&view.members.to_delete, &view.members.leftovers}) {
     for (const KubeObject& object : *group) {
       const HeldBack* held = WhyHeldBack(view, memory, object);
       if (held != nullptr) {
         names.push_back(object.Describe() + ": " + held->why);
-      } else if (planner.IsForbidden(object)) {
+      } else if (IsForbidden(object, memory, sent)) {
         names.push_back(object.Describe() + ": it may not be deleted");
       } else if (late) {
         names.push_back(object.Describe() + ": not gone by the deadline");
@@ -194,7 +195,7 @@ std::vector<std::string> NamesOfLeft(const PassView& view, const DeletionMemory&
     }
   }
   for (const KubeObject& object : view.members.last) {
-    if (planner.IsForbidden(object)) {
+    if (IsForbidden(object, memory, sent)) {
       names.push_back(object.Describe() + ": it may not be deleted");
     }
   }

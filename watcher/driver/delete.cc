@@ -311,14 +311,18 @@ class Deleter {
     Deletion deletion(work_.tools, {*last_, last_->marks, ""}, work_.tools.clock.Now());
     const auto ended = deletion.Await(
         work_.tools.clock.Now() + work_.tools.settings->delete_deadline, work_.driver.stop);
+    if (ended != DeletionEnd::kDone) {
+      outcome = ToldToStop();
+      return;
+    }
     std::vector<std::string> left = deletion.overdue();
-    // A cluster that has a root again is the next one.
-    const auto view = ReadClusterView(work_.driver.client, work_.driver.discovery, cluster_,
-                                      work_.driver.Reads());
-    if (left.empty() && view && !view->root) left = deletion.Remaining();
-    outcome = ended != DeletionEnd::kDone ? ToldToStop()
-              : left.empty()              ? Done()
-                                          : NotAll("not all deleted; left: " + Joined(left));
+    if (left.empty() && !deletion.Remaining().empty()) {
+      // A cluster that has a root again is the next one.
+      const auto view = ReadClusterView(work_.driver.client, work_.driver.discovery, cluster_,
+                                        work_.driver.Reads());
+      if (view && !view->root) left = deletion.Remaining();
+    }
+    outcome = left.empty() ? Done() : NotAll("not all deleted; left: " + Joined(left));
   }
 
   static std::string Unreadable(const Snapshot& look) {

@@ -3,6 +3,7 @@
 #include "watcher/protocol/gone_watcher.h"
 
 namespace cluster_watcher {
+
 RivalWatchers::RivalWatchers(const Tools& tools, Reaper& reaper, Judge& judge)
     : tools_(tools), reaper_(reaper), judge_(judge), warn_once_(tools.log) {}
 
