@@ -42,7 +42,7 @@ DeletionSession::DeletionSession(DriverSession& session, const Environment& envi
               actor_.pod.empty() ? actor_.id.ToText() : actor_.pod),
       announcer_(events_, session.tools().clock, log_),
       dial_(DialSteps(session.server(), SystemAuthoritiesFile(), steps_at)),
-      reaper_(tools_, observer_, announcer_, dial_, steps_at) {
+      steps_at_(steps_at) {
   observer_.SetCaller(actor_.pod_uid, actor_.pod);
 }
 

@@ -8,7 +8,7 @@
 
 #include "metrics/watcher_metrics.h"
 #include "watcher/command/driver_session.h"
-#include "watcher/deletion/reaper.h"
+#include "watcher/deletion/step_runner.h"
 #include "watcher/driver/delete.h"
 #include "watcher/driver/who_acts.h"
 #include "watcher/observation/observer.h"
@@ -31,7 +31,7 @@ class DeletionSession {
     return {session_.tools(), settings, metrics_, log_, events_, dial_};
   }
   DeletionWork work() {
-    return {session_.tools(), tools_, observer_, reaper_, announcer_, actor_.id};
+    return {session_.tools(), tools_, observer_, announcer_, dial_, steps_at_, actor_.id};
   }
 
  private:
@@ -45,7 +45,7 @@ class DeletionSession {
   EventRecorder events_;
   Announcer announcer_;
   const Dial dial_;
-  Reaper reaper_;
+  const StepsAt steps_at_;
 };
 
 }  // namespace cluster_watcher

@@ -55,6 +55,50 @@ OnMarks NextOnMarks(const MarksView& view, bool is_gone) {
 
 bool MayBeOurs(const MarksView& view) { return NextOnMarks(view, false) == OnMarks::kWait; }
 
+CaseStep NextOnCase(const CaseView& view) {
+  const bool is_due =
+      view.confirmed == Confirmed::kYes || view.confirmed == Confirmed::kButForSurge;
+  if (view.dry_run) {
+    if (view.confirmed == Confirmed::kYes) return CaseStep::kRehearse;
+    return view.confirmed == Confirmed::kKept ? CaseStep::kKeep : CaseStep::kConfirm;
+  }
+  if (view.caller == Caller::kPerson) return CaseStep::kCondemn;
+  switch (view.on_marks) {
+    case OnMarks::kNone:
+      break;
+    case OnMarks::kAnotherCluster:
+    case OnMarks::kWait:
+      return CaseStep::kWait;
+    case OnMarks::kCallOff:
+      return CaseStep::kCallOff;
+    case OnMarks::kResume:
+      return CaseStep::kResume;
+    case OnMarks::kTakeOver:
+      return CaseStep::kTakeOver;
+  }
+  // A condemnation overwrites them.
+  if (view.has_void_marks && !is_due) return CaseStep::kClear;
+  if (view.caller == Caller::kWatcher) {
+    if (view.since == SinceMark::kToWrite) return CaseStep::kMarkSince;
+    if (view.since == SinceMark::kRefused && is_due) return CaseStep::kSpare;
+  }
+  switch (view.confirmed) {
+    case Confirmed::kKept:
+      return CaseStep::kKeep;
+    case Confirmed::kNotYet:
+    case Confirmed::kButForSurge:
+      return CaseStep::kConfirm;
+    case Confirmed::kYes:
+      break;
+  }
+  return CaseStep::kCondemn;
+}
+
+bool IsOnMarks(CaseStep step) {
+  return step == CaseStep::kWait || step == CaseStep::kCallOff || step == CaseStep::kResume ||
+         step == CaseStep::kTakeOver;
+}
+
 AfterCondemning NextAfterCondemning(const Condemnation& of, const Snapshot& look,
                                     const Decision& decision) {
   const Marks& marks = look.marks;

@@ -1,4 +1,4 @@
-// Decides what the marks on a master root and a verdict ask for next: pure functions of what was
+// Decides what a verdict and the marks on a master root ask for next: pure functions of what was
 // read, who acts and what time it is. What is sent to the API server for it stands elsewhere.
 #pragma once
 
@@ -47,14 +47,59 @@ OnMarks NextOnMarks(const MarksView& view, bool is_gone);
 // Whether it matters if the one who has condemned the cluster is gone.
 bool MayBeOurs(const MarksView& view);
 
+// Who carries a cluster's case from look to look.
+enum class Caller {
+  kWatcher,      // confirms its verdicts; so does a sweep
+  kApplication,  // speaks of its own end, which needs no confirmation
+  kPerson,       // wants the cluster to go, whatever rules and marks say
+};
+// How far abandoned verdicts have come.
+enum class Confirmed {
+  kKept,         // the verdict is another one
+  kNotYet,       // it must last, or our own pod is terminating
+  kButForSurge,  // enough, if not many clusters are abandoned at once
+  kYes,
+};
+// The mark abandoned-since, by which others count this cluster.
+enum class SinceMark {
+  kRight,
+  kToWrite,  // or to take off
+  kRefused,  // it can't be written
+};
+struct CaseView {
+  Caller caller;
+  bool dry_run;
+  OnMarks on_marks;
+  bool has_void_marks;  // that are another object's, or are written no longer
+  SinceMark since;
+  Confirmed confirmed;
+};
+// What a look asks for.
+enum class CaseStep {
+  kKeep,     // nothing
+  kConfirm,  // further looks
+  kWait,     // a look later: somebody else is at it
+  kCallOff,  // as in OnMarks; so are the next two
+  kResume,
+  kTakeOver,
+  kClear,      // take void marks off
+  kMarkSince,  // write the mark abandoned-since, or take it off
+  kSpare,      // go back to watching: the cluster is to be condemned, and can't be marked
+  kCondemn,
+  kRehearse,  // show what a deletion would do
+};
+CaseStep NextOnCase(const CaseView& view);
+// Whether marks of a condemnation or a deletion alone have led to it.
+bool IsOnMarks(CaseStep step);
+
 // --- Behind it: each look until the point of no return is written.
 
 struct Condemnation {
   WatcherId me;
   std::string owner_identity;  // of the owner for whose end it was condemned; empty: of the one
                                // that the marks name
-  bool is_asked = false;    // by a person, whatever the rules say
-  bool is_resumed = false;  // the deletion was begun before
+  bool is_asked = false;       // by a person, whatever the rules say
+  bool is_resumed = false;     // the deletion was begun before
 };
 
 struct Begin {};  // write the point of no return

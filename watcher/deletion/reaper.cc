@@ -456,9 +456,4 @@ void Reaper::TellEnd(const Deletion& deletion, const DeletionOrder& condemned,
   announcer_.Deleted(condemned.look, condemned.marks.reason, report);
 }
 
-void Reaper::Rehearse(const Snapshot& snapshot, const Decision& decision) {
-  Deletion rehearsal(tools_, {snapshot, snapshot.marks, decision.detail}, tools_.clock.Now());
-  announcer_.WouldDelete(snapshot, decision, rehearsal.Rehearse());
-}
-
 }  // namespace cluster_watcher

@@ -65,9 +65,6 @@ class Reaper {
   void BackToWatching(const Snapshot& snapshot, std::optional<Refusal> refusal,
                       const std::string& detail, const Decision* decision = nullptr);
 
-  // One pass of deletes with dryRun=All: no marks, nothing changes.
-  void Rehearse(const Snapshot& snapshot, const Decision& decision);
-
  private:
   // Whose deletion it is, and of whose cluster.
   struct Case : Condemnation {

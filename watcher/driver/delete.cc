@@ -11,8 +11,7 @@
 #include "watcher/driver/delete_listed.h"
 #include "watcher/driver/deletion_rights.h"
 #include "watcher/driver/who_acts.h"
-#include "watcher/loop/judge.h"
-#include "watcher/loop/rival_watchers.h"
+#include "watcher/engine/engine.h"
 
 namespace cluster_watcher {
 namespace {
@@ -43,12 +42,11 @@ DriverOutcome BeingDeletedBy(const std::string& whom) {
 
 class Deleter {
  public:
-  Deleter(const DeletionWork& work, const DeleteRequest& request)
+  Deleter(const DeletionWork& work, const DeleteRequest& request, Caller caller)
       : work_(work),
         request_(request),
         cluster_(request.cluster),
-        judge_(work.tools, work.observer),
-        rivals_(work.tools, work.reaper, judge_) {}
+        engine_(work.tools, work.observer, work.announcer, work.dial, work.steps_at, caller) {}
 
   DriverOutcome Run() {
     if (request_.ended) {
@@ -73,7 +71,7 @@ class Deleter {
     owners_ = OwnersOn(view->root->meta);
     work_.observer.SetRoot(*view->root);
     DriverOutcome outcome = DeleteWhole();
-    if (IsStopped() && last_) work_.reaper.TakeMarksOff(work_.me, *last_->root, true);
+    if (IsStopped() && last_) engine_.TakeMarksOff(work_.me, *last_->root);
     const bool is_by_others = seen_deleting_ || is_gone_;
     if (is_by_others && request_.waits && outcome.exit == DriverExit::kDone) AwaitGone(outcome);
     if (!passed_over_.empty()) outcome.warnings.push_back(PassedOver(passed_over_));
@@ -93,7 +91,10 @@ class Deleter {
       if (IsGone(look)) return Done();
       if (look.root) {
         const bool is_begun = look.marks.phase == Phase::kDeleting;
-        auto ended = ActOnOthers(look, waited);
+        const Decision decision = engine_.Decide(look, work_.driver.stop);
+        const CaseStep step = engine_.Next(work_.me, look, decision, work_.driver.stop);
+        if (step == CaseStep::kRehearse) return Rehearse(look, decision);
+        auto ended = ActOnMarks(step, look, decision, waited);
         if (ended && ended->exit == DriverExit::kDone && !is_finished_) return std::nullopt;
         if (ended) return ended;
         if (!is_begun && !is_ours) return std::nullopt;
@@ -153,7 +154,7 @@ class Deleter {
       if (IsGone(look)) {
         if (seen_deleting_) return BeingDeletedBy(seen_deleting_->ToText());
         if (!last_) return Failed("no " + Named(cluster_));
-        if (!work_.reaper.given_up().empty()) return Failed(work_.reaper.given_up());
+        if (!engine_.given_up().empty()) return Failed(engine_.given_up());
         is_gone_ = true;
         return Done();
       }
@@ -161,43 +162,38 @@ class Deleter {
         if (waited > kPatience) return Failed(Unreadable(look));
         continue;
       }
-      Decision decision = AskedFor();
-      if (app_) {
-        if (auto ended = ActOnOthers(look, waited)) return *std::move(ended);
-        if (auto ended = WhyNoLongerTheirs(look)) return *std::move(ended);
-        const bool is_marked = look.marks.phase != Phase::kWatching;
+      const Decision decision = engine_.Decide(look, work_.driver.stop);
+      const CaseStep step = engine_.Next(work_.me, look, decision, work_.driver.stop);
+      if (auto ended = ActOnMarks(step, look, decision, waited)) return *std::move(ended);
+      if (auto ended = WhyNoLongerTheirs(look)) return *std::move(ended);
+      if (IsOnMarks(step)) {
         // Ours that can't be taken off, as where each write is refused, don't hold us for ever.
-        if (is_marked && look.marks.condemned_by == work_.me) ++attempts;
-        if (is_marked) continue;
-        decision = DecideWithOthers(work_.observer, look, work_.driver.stop);
-        if (decision.reason == Reason::kUnknown && waited <= kPatience) continue;
+        if (look.marks.condemned_by == work_.me) ++attempts;
+        continue;
       }
+      if (decision.reason == Reason::kUnknown && waited <= kPatience) continue;
       ++attempts;
-      if (auto ended = ActOn(look, decision)) return *std::move(ended);
+      if (auto ended = ActOn(step, look, decision)) return *std::move(ended);
     }
     return Failed(Named(cluster_) + " changes all the time: delete it again");
   }
 
   // Acts on a look at a cluster that nobody has marked, or that a person wants to go;
   // nullopt: look again.
-  std::optional<DriverOutcome> ActOn(const Snapshot& look, const Decision& decision) {
+  std::optional<DriverOutcome> ActOn(CaseStep step, const Snapshot& look,
+                                     const Decision& decision) {
     if (!decision.abandoned()) return Spared(decision);
     if (auto denied = WhyNotAllowed(work_.driver, *work_.tools.settings, cluster_, &*look.root)) {
       return Failed(*denied);
     }
-    if (work_.tools.settings->dry_run) return Rehearse(look, decision);
+    if (step == CaseStep::kRehearse) return Rehearse(look, decision);
     last_ = look;
     if (auto held = WhatHolds(look.facts); held && !app_) passed_over_ = *std::move(held);
     work_.announcer.AskedBy(UserName(work_.driver));
-    switch (work_.reaper.Condemn(work_.me, look, decision, {}, work_.driver.stop)) {
-      case Reaper::Outcome::kDone:
-        return Ended();
-      case Reaper::Outcome::kOvertaken:
-      case Reaper::Outcome::kSpared:
-        break;
-    }
-    if (!work_.reaper.given_up().empty()) return Failed(work_.reaper.given_up());
-    return work_.reaper.is_refused_by_policy() ? RefusedByPolicy(look, decision) : std::nullopt;
+    const auto outcome = engine_.CarryOut(step, work_.me, look, decision, work_.driver.stop);
+    if (outcome == Engine::Outcome::kDone) return Ended();
+    if (!engine_.given_up().empty()) return Failed(engine_.given_up());
+    return engine_.is_refused_by_policy() ? RefusedByPolicy(look, decision) : std::nullopt;
   }
 
   // Whether the cluster that was asked about is no longer there: another of its name is nobody's
@@ -210,15 +206,20 @@ class Deleter {
   }
 
   DriverOutcome Rehearse(const Snapshot& look, const Decision& decision) {
-    Deletion rehearsal(work_.tools, {look, look.marks, decision.detail}, work_.tools.clock.Now());
     return DriverOutcome::Said(
         "dry run, as its settings say (CLUSTER_WATCHER_DRY_RUN=false overrides "
         "that): " +
-        Named(cluster_) + " would be deleted: " + Joined(rehearsal.Rehearse()));
+        Named(cluster_) + " would be deleted: " + Joined(engine_.WouldDelete(look, decision)));
   }
 
   // Acts on marks that others have left, or we ourselves before a restart; nullopt: look on.
-  std::optional<DriverOutcome> ActOnOthers(const Snapshot& look, MonotonicTime::duration waited) {
+  std::optional<DriverOutcome> ActOnMarks(CaseStep step, const Snapshot& look,
+                                          const Decision& decision,
+                                          MonotonicTime::duration waited) {
+    if (!IsOnMarks(step)) {
+      seen_deleting_.reset();
+      return std::nullopt;
+    }
     const Marks& marks = look.marks;
     const bool is_deleting = marks.phase == Phase::kDeleting;
     const bool is_ours = marks.condemned_by == work_.me;
@@ -229,15 +230,9 @@ class Deleter {
     }
     seen_deleting_ = is_deleting && !is_ours ? std::optional(marks.condemned_by) : std::nullopt;
     if (is_deleting) last_ = look;
-    switch (rivals_.Act(work_.me, look, work_.driver.stop)) {
-      case RivalWatchers::Outcome::kDone:
-        return Ended();
-      case RivalWatchers::Outcome::kNoMarks:
-        return std::nullopt;
-      case RivalWatchers::Outcome::kWait:
-        break;
-    }
-    if (is_deleting && is_ours && work_.reaper.is_refused_by_policy()) {
+    const auto outcome = engine_.CarryOut(step, work_.me, look, decision, work_.driver.stop);
+    if (outcome == Engine::Outcome::kDone) return Ended();
+    if (is_deleting && is_ours && engine_.is_refused_by_policy()) {
       return Failed("the deletion of " + Named(cluster_) +
                     " was begun and a policy holds the rest, which whoever watches it finishes "
                     "later");
@@ -293,7 +288,7 @@ class Deleter {
   // The outcome of a deletion that we have carried through.
   DriverOutcome Ended() {
     if (request_.waits && IsStopped()) return ToldToStop();
-    const std::string& left = work_.reaper.given_up();
+    const std::string& left = engine_.given_up();
     return request_.waits && !left.empty() ? NotAll(left) : Done();
   }
 
@@ -336,8 +331,7 @@ class Deleter {
   const DeletionWork& work_;
   const DeleteRequest& request_;
   const ClusterId& cluster_;
-  Judge judge_;
-  RivalWatchers rivals_;
+  Engine engine_;
   std::optional<Application> app_;
   bool is_first_look_ = true;
   bool is_finished_ = false;
@@ -352,7 +346,7 @@ class Deleter {
 }  // namespace
 
 DriverOutcome Delete(const DeletionWork& work, const DeleteRequest& request) {
-  return Deleter(work, request).Run();
+  return Deleter(work, request, request.ended ? Caller::kApplication : Caller::kPerson).Run();
 }
 
 std::optional<DriverOutcome> FinishOwnDeletion(const DeletionWork& work, const ClusterId& cluster) {
@@ -360,7 +354,7 @@ std::optional<DriverOutcome> FinishOwnDeletion(const DeletionWork& work, const C
   // It is a pod of the driver as any other.
   work.observer.SetCaller("", "");
   const DeleteRequest request{cluster, std::nullopt};
-  return Deleter(work, request).Finish();
+  return Deleter(work, request, Caller::kApplication).Finish();
 }
 
 }  // namespace cluster_watcher

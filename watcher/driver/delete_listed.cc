@@ -7,6 +7,7 @@
 #include "probes/base/names.h"
 #include "probes/owner_kinds.h"
 #include "watcher/decision/rules.h"
+#include "watcher/deletion/deletion.h"
 #include "watcher/deletion/member_listing.h"
 #include "watcher/driver/cluster_view.h"
 #include "watcher/driver/deletion_rights.h"

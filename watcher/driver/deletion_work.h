@@ -1,8 +1,11 @@
 // The tools of a deletion by a command.
 #pragma once
 
-#include "watcher/deletion/reaper.h"
+#include "watcher/deletion/step_runner.h"
+#include "watcher/deletion/tools.h"
 #include "watcher/driver/driver_tools.h"
+#include "watcher/observation/observer.h"
+#include "watcher/reporting/announcer.h"
 
 namespace cluster_watcher {
 
@@ -11,8 +14,9 @@ struct DeletionWork {
   const DriverTools& driver;
   const Tools& tools;
   Observer& observer;
-  Reaper& reaper;
   Announcer& announcer;
+  const Dial& dial;  // reaches the servers of steps
+  StepsAt steps_at;
   WatcherId me;
 };
 

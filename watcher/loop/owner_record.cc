@@ -52,19 +52,18 @@ std::optional<ObjectMeta> OwnerRecord::Write(const Snapshot& snapshot, const Dec
   if (!MayRecord(decision.reason) && !is_member) return std::nullopt;
   const Marks& marks = snapshot.marks;
   if (owner == marks.owner) {
-    written_ = true;
-    refused_ = false;
-    refused_by_guard_ = false;
+    state_ = State::kWritten;
     return std::nullopt;
   }
   const AnnotationChanges changes = OwnerMarks(*owner);
   MasterRoot root(tools_.client, *snapshot.root);
   auto written = root.WriteMarks(changes, kMarksTimeout);
   // A write that was refused permanently is tried again with the next sure look, and no sooner.
-  refused_ = !written && !IsTransient(written.error().failure);
-  written_ = written || refused_;
+  state_ = written                                ? State::kWritten
+           : IsOfGuard(written.error().policy)    ? State::kRefusedByGuard
+           : IsTransient(written.error().failure) ? State::kPending
+                                                  : State::kRefused;
   // A conflict is nothing unusual: controllers write status all the time.
-  refused_by_guard_ = !written && IsOfGuard(written.error().policy);
   const bool expected = written || written.error().failure == ApiFailure::kConflict;
   if (!expected && !said_) {
     const bool is_refused = !written.error().policy.empty();

@@ -21,17 +21,15 @@ class OwnerRecord {
                                   const std::optional<RecordedOwner>& owner);
 
   // False: the owner could not be written yet, and that is worth another look soon.
-  bool is_written() const { return written_; }
+  bool is_written() const { return state_ != State::kPending; }
   // Whether it was refused permanently, and is tried again with the next sure look.
-  bool is_refused() const { return refused_; }
+  bool is_refused() const { return state_ >= State::kRefused; }
   // Whether the guard refused it: then no mark of a deletion could be written either.
-  bool is_refused_by_guard() const { return refused_by_guard_; }
+  bool is_refused_by_guard() const { return state_ == State::kRefusedByGuard; }
 
  private:
   const Tools& tools_;
-  bool written_ = true;
-  bool refused_ = false;
-  bool refused_by_guard_ = false;
+  enum class State { kWritten, kPending, kRefused, kRefusedByGuard } state_ = State::kWritten;
   bool said_ = false;  // that it can't be written
 };
 

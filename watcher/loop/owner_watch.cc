@@ -4,14 +4,13 @@
 #include <utility>
 
 #include "probes/owner_kinds.h"
+#include "watcher/loop/look_pace.h"
 
 namespace cluster_watcher {
 namespace {
 
 // The loop shows that it is alive at least this often.
 constexpr Duration kLongestStep = std::chrono::seconds(10);
-// The interval at which a loop that polls reads the master root.
-constexpr Duration kRootInterval = std::chrono::minutes(1);
 // The part of the poll interval that passes at least between two looks of which the first found
 // nothing.
 constexpr int kLooksInPollInterval = 10;

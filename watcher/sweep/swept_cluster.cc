@@ -74,11 +74,7 @@ SweptCluster::SweptCluster(const SweepTools& sweep, ClusterId cluster, KubeObjec
              sweep.log.logger(), [](Duration) {},   Until::kGone,  true},
       observer_(driver_.client, driver_.discovery, driver_.clock, *settings_),
       announcer_(sweep.events, driver_.clock, sweep.log),
-      reaper_(tools_, observer_, announcer_, sweep.dial, StepsAt::kElsewhere),
-      judge_(tools_, observer_),
-      rivals_(tools_, reaper_, judge_),
-      abandoned_since_(tools_),
-      warning_(tools_, announcer_),
+      engine_(tools_, observer_, announcer_, sweep.dial, StepsAt::kElsewhere, Caller::kWatcher),
       next_(driver_.clock.Now()) {
   observer_.SetRoot(std::move(root));
 }
@@ -102,100 +98,101 @@ std::optional<Swept> SweptCluster::Step() {
 }
 
 std::optional<Swept> SweptCluster::ActOn(const Snapshot& look) {
-  const Decision decision = judge_.DecideOn(look, driver_.stop);
+  if ((*settings_)->dry_run) return WouldBe(look);
+  const Decision decision = engine_.Decide(look, driver_.stop);
   if (IsStopped()) return KeptFor("the sweep was told to stop");
-  if ((*settings_)->dry_run && look.marks.phase == Phase::kWatching) {
-    const Decision with_others = DecideWithOthers(observer_, look, driver_.stop);
-    return with_others.abandoned() ? Rehearse(look) : KeptBy(with_others);
-  }
-  if ((*settings_)->dry_run && look.marks.phase == Phase::kDeleting) {
-    return Swept{Swept::What::kWouldDelete, look.marks.reason,
-                 "its deletion was begun by " + look.marks.condemned_by.ToText() +
-                     " and would be finished, or called off"};
-  }
-  if ((*settings_)->dry_run)
-    return KeptFor("it is condemned by " + look.marks.condemned_by.ToText());
-  switch (rivals_.Act(me_, look, driver_.stop)) {
-    case RivalWatchers::Outcome::kDone:
-      return Swept{Swept::What::kDeleted, look.marks.reason, "its deletion was begun and is done"};
-    case RivalWatchers::Outcome::kWait:
-      return WaitForOthers(look);
-    case RivalWatchers::Outcome::kNoMarks:
-      break;
-  }
-  if (decision.reason == Reason::kUnknown) return LookAgain(decision.detail);
-  const bool written = abandoned_since_.Write(look, decision, judge_.surge());
-  if (!decision.abandoned()) {
-    // The mark that it was abandoned must not stay for others to count.
-    if (!written && !abandoned_since_.is_settled() && ++fruitless_ < kMostFruitless) {
-      next_ = driver_.clock.Now() + kControllersTake;
-      return std::nullopt;
+  engine_.Warn(look, decision, driver_.stop);
+  const CaseStep step = engine_.Next(me_, look, decision, driver_.stop);
+  if (decision.reason == Reason::kUnknown && !IsOnMarks(step)) return LookAgain(decision.detail);
+  if (step == CaseStep::kCondemn) {
+    if (auto denied = WhyNotAllowed(driver_, **settings_, cluster_, &*look.root)) {
+      return Failed(*denied);
     }
-    warning_.Tell(look, decision, std::nullopt, driver_.stop);
-    return KeptBy(decision);
   }
-  fruitless_ = 0;
-  if (written) {
-    next_ = judge_.IsDue() ? driver_.clock.Now() + kControllersTake : NextConfirmation();
-    warning_.Tell(look, decision, judge_.AbandonmentNow(), driver_.stop);
-    return std::nullopt;
-  }
-  return ActOnAbandoned(look, decision);
+  return TellOf(engine_.CarryOut(step, me_, look, decision, driver_.stop), look, decision);
 }
 
-std::optional<Swept> SweptCluster::ActOnAbandoned(const Snapshot& look, const Decision& decision) {
-  warning_.Tell(look, decision, judge_.AbandonmentNow(), driver_.stop);
-  if (const auto& problem = abandoned_since_.problem(); problem && judge_.IsDue()) {
-    const bool is_held = !problem->policy.empty();
-    if (is_held) return KeptBy(HeldByPolicy(decision, problem->policy));
-    judge_.Reset();
-    if (++spared_ < kMostSpared && IsTransient(problem->failure)) {
-      next_ = driver_.clock.Now() + kBetweenLooks;
-      return std::nullopt;
-    }
-    return Failed("it can't be marked as abandoned: " + problem->message);
-  }
-  if (judge_.MayCondemn()) return Condemn(look, decision);
-  next_ = NextConfirmation();
-  return std::nullopt;
-}
-
-std::optional<Swept> SweptCluster::Condemn(const Snapshot& look, const Decision& decision) {
-  if (auto denied = WhyNotAllowed(driver_, **settings_, cluster_, &*look.root)) {
-    return Failed(*denied);
-  }
-  reason_ = ToString(decision.reason);
-  const auto outcome = reaper_.Condemn(me_, look, decision, judge_.AbandonmentNow(), driver_.stop);
-  judge_.Reset();
+std::optional<Swept> SweptCluster::TellOf(Engine::Outcome outcome, const Snapshot& look,
+                                          const Decision& decision) {
+  if (decision.abandoned()) fruitless_ = 0;
   switch (outcome) {
-    case Reaper::Outcome::kDone:
-      return Swept{Swept::What::kDeleted, reason_, decision.detail};
-    case Reaper::Outcome::kOvertaken:
+    case Engine::Outcome::kKept:
+      return Keep(decision);
+    case Engine::Outcome::kMarked:
+      if (!decision.abandoned()) return Keep(decision);
+      if (engine_.judge().IsDue()) return LookAt(driver_.clock.Now() + kControllersTake);
+      [[fallthrough]];
+    case Engine::Outcome::kConfirms:
+      return LookAt(NextConfirmation());
+    case Engine::Outcome::kWaits:
+      return WaitForOthers(look);
+    case Engine::Outcome::kUnmarked:
+    case Engine::Outcome::kSpared:
+      return AfterSparing(look, decision);
+    case Engine::Outcome::kOvertaken:
       return KeptFor("another watcher deletes it");
-    case Reaper::Outcome::kSpared:
+    case Engine::Outcome::kDone:
+      if (look.marks.phase == Phase::kDeleting) {
+        return Swept{Swept::What::kDeleted, look.marks.reason,
+                     "its deletion was begun and is done"};
+      }
+      return Swept{Swept::What::kDeleted, ToString(decision.reason), decision.detail};
+    case Engine::Outcome::kRehearsed:
       break;
   }
+  return WouldBe(look);
+}
+
+// The mark that it was abandoned must not stay for others to count.
+std::optional<Swept> SweptCluster::Keep(const Decision& decision) {
+  if (!engine_.is_settled() && ++fruitless_ < kMostFruitless) {
+    return LookAt(driver_.clock.Now() + kControllersTake);
+  }
+  return KeptBy(decision);
+}
+
+// Says what becomes of it if this is a dry run.
+Swept SweptCluster::WouldBe(const Snapshot& look) {
+  switch (look.marks.phase) {
+    case Phase::kDeleting:
+      return {Swept::What::kWouldDelete, look.marks.reason,
+              "its deletion was begun by " + look.marks.condemned_by.ToText() +
+                  " and would be finished, or called off"};
+    case Phase::kCondemned:
+      return KeptFor("it is condemned by " + look.marks.condemned_by.ToText());
+    case Phase::kWatching:
+    case Phase::kDone:
+      break;
+  }
+  const Decision decision = DecideWithOthers(observer_, look, driver_.stop);
+  if (!decision.abandoned()) return KeptBy(decision);
+  return {Swept::What::kWouldDelete, ToString(decision.reason),
+          decision.detail + ": " + Joined(engine_.WouldDelete(look, decision))};
+}
+
+std::optional<Swept> SweptCluster::AfterSparing(const Snapshot& look, const Decision& decision) {
   if (IsStopped()) {
-    reaper_.TakeMarksOff(me_, *look.root, true);
+    engine_.TakeMarksOff(me_, *look.root);
     return KeptFor("the sweep was told to stop");
   }
-  warning_.Spared();
-  if (!reaper_.given_up().empty()) return Failed(reaper_.given_up());
-  if (reaper_.is_refused_by_policy()) judge_.NotePolicy();
-  if (++spared_ >= kMostSpared)
-    return KeptFor("it was spared: it changes, or is no longer abandoned");
-  next_ = driver_.clock.Now() + kBetweenLooks;
-  return std::nullopt;
+  if (!engine_.given_up().empty()) return Failed(engine_.given_up());
+  const auto& unmarked = engine_.unmarked();
+  if (unmarked && !unmarked->policy.empty())
+    return KeptBy(HeldByPolicy(decision, unmarked->policy));
+  const bool is_refused = unmarked && !IsTransient(unmarked->failure);
+  if (++spared_ < kMostSpared && !is_refused) return LookAt(driver_.clock.Now() + kBetweenLooks);
+  if (unmarked) return Failed("it can't be marked as abandoned: " + unmarked->message);
+  return KeptFor("it was spared: it changes, or is no longer abandoned");
 }
 
 // The one who has begun a deletion and is still there finishes it. Asked once more: it may have
 // just been taken over, or be our own, which was held up.
 std::optional<Swept> SweptCluster::WaitForOthers(const Snapshot& look) {
   const Marks& marks = look.marks;
-  if (!reaper_.given_up().empty()) return Failed(reaper_.given_up());
+  if (!engine_.given_up().empty()) return Failed(engine_.given_up());
   next_ = driver_.clock.Now() + kBetweenLooks;
   if (marks.phase == Phase::kDeleting) {
-    if (marks.condemned_by == me_ && reaper_.is_refused_by_policy()) {
+    if (marks.condemned_by == me_ && engine_.is_refused_by_policy()) {
       return Failed("it is half deleted, and a policy holds the rest until a later sweep");
     }
     if (marks.condemned_by != me_ && seen_deleting_ == marks.condemned_by) {
@@ -210,24 +207,21 @@ std::optional<Swept> SweptCluster::WaitForOthers(const Snapshot& look) {
 }
 
 std::optional<Swept> SweptCluster::LookAgain(const std::string& why) {
-  judge_.Reset();
+  engine_.ResetCount();
   if (++fruitless_ >= kMostFruitless) {
     return Swept{Swept::What::kKept, ToString(Reason::kUnknown), why};
   }
-  next_ = driver_.clock.Now() + kBetweenLooks;
-  return std::nullopt;
+  return LookAt(driver_.clock.Now() + kBetweenLooks);
 }
 
-Swept SweptCluster::Rehearse(const Snapshot& look) {
-  const Decision decision = Decide(look.facts);
-  Deletion rehearsal(tools_, {look, look.marks, decision.detail}, driver_.clock.Now());
-  return {Swept::What::kWouldDelete, ToString(decision.reason),
-          decision.detail + ": " + Joined(rehearsal.Rehearse())};
+std::optional<Swept> SweptCluster::LookAt(MonotonicTime next) {
+  next_ = next;
+  return std::nullopt;
 }
 
 // Makes as few looks as suffice, spread over the grace period.
 MonotonicTime SweptCluster::NextConfirmation() const {
-  const Confirmation& confirmation = judge_.confirmation();
+  const Confirmation& confirmation = engine_.judge().confirmation();
   const MonotonicTime now = driver_.clock.Now();
   const MonotonicTime end = std::max(confirmation.GraceEnd(), now);
   const int missing = (*settings_)->confirmations - confirmation.count();

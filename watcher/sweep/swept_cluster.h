@@ -6,12 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "watcher/deletion/reaper.h"
 #include "watcher/driver/driver_tools.h"
-#include "watcher/loop/abandoned_since.h"
-#include "watcher/loop/judge.h"
-#include "watcher/loop/rival_watchers.h"
-#include "watcher/loop/warning.h"
+#include "watcher/engine/engine.h"
 #include "watcher/reporting/announcer.h"
 #include "watcher/reporting/events.h"
 
@@ -60,11 +56,14 @@ class SweptCluster {
 
  private:
   std::optional<Swept> ActOn(const Snapshot& look);
-  std::optional<Swept> ActOnAbandoned(const Snapshot& look, const Decision& decision);
-  std::optional<Swept> Condemn(const Snapshot& look, const Decision& decision);
+  std::optional<Swept> TellOf(Engine::Outcome outcome, const Snapshot& look,
+                              const Decision& decision);
+  std::optional<Swept> Keep(const Decision& decision);
+  Swept WouldBe(const Snapshot& look);
   std::optional<Swept> WaitForOthers(const Snapshot& look);
+  std::optional<Swept> AfterSparing(const Snapshot& look, const Decision& decision);
   std::optional<Swept> LookAgain(const std::string& why);
-  Swept Rehearse(const Snapshot& look);
+  std::optional<Swept> LookAt(MonotonicTime next);
   MonotonicTime NextConfirmation() const;
   bool IsStopped() const { return driver_.stop.stop_requested(); }
 
@@ -75,15 +74,10 @@ class SweptCluster {
   Tools tools_;
   Observer observer_;
   Announcer announcer_;
-  Reaper reaper_;
-  Judge judge_;
-  RivalWatchers rivals_;
-  AbandonedSince abandoned_since_;
-  Warning warning_;
+  Engine engine_;
   MonotonicTime next_;
-  std::string root_uid_;     // empty: no look has read it
-  std::string reason_ = {};  // of the deletion
-  int fruitless_ = 0;        // looks in a row that came to nothing
+  std::string root_uid_;  // empty: no look has read it
+  int fruitless_ = 0;     // looks in a row that came to nothing
   int spared_ = 0;
   std::optional<WatcherId> seen_deleting_;
   std::optional<MonotonicTime> condemned_since_;  // by another, as it is seen

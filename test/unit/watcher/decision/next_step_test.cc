@@ -190,5 +190,72 @@ TEST(NextStep, WhatIsResumedIsForTheRecordedOwner) {
   EXPECT_EQ(Next({kMe, "", false, true}, look, Reason::kOwnerAbsent), "owner-back");
 }
 
+struct CaseOfALook {
+  const char* what;
+  CaseView view;
+  CaseStep next;
+};
+
+TEST(NextStep, OnACase) {
+  const auto see = [](Caller caller, OnMarks on_marks, Confirmed confirmed,
+                      SinceMark since = SinceMark::kRight, bool has_void_marks = false) {
+    return CaseView{caller, false, on_marks, has_void_marks, since, confirmed};
+  };
+  const auto watch = [&](Confirmed confirmed, SinceMark since = SinceMark::kRight,
+                         bool has_void_marks = false) {
+    return see(Caller::kWatcher, OnMarks::kNone, confirmed, since, has_void_marks);
+  };
+  const auto dry = [](CaseView view) {
+    view.dry_run = true;
+    return view;
+  };
+  const std::vector<CaseOfALook> cases = {
+      {"all is well", watch(Confirmed::kKept), CaseStep::kKeep},
+      {"a first abandoned verdict", watch(Confirmed::kNotYet), CaseStep::kConfirm},
+      {"enough of them, and a surge is looked for", watch(Confirmed::kButForSurge),
+       CaseStep::kConfirm},
+      {"enough of them", watch(Confirmed::kYes), CaseStep::kCondemn},
+      {"not marked yet", watch(Confirmed::kNotYet, SinceMark::kToWrite), CaseStep::kMarkSince},
+      {"enough, and not marked", watch(Confirmed::kYes, SinceMark::kToWrite), CaseStep::kMarkSince},
+      {"marked, and kept", watch(Confirmed::kKept, SinceMark::kToWrite), CaseStep::kMarkSince},
+      {"can't be marked", watch(Confirmed::kNotYet, SinceMark::kRefused), CaseStep::kConfirm},
+      {"due, and can't be marked", watch(Confirmed::kButForSurge, SinceMark::kRefused),
+       CaseStep::kSpare},
+      {"due, and can't be marked", watch(Confirmed::kYes, SinceMark::kRefused), CaseStep::kSpare},
+      {"void marks", watch(Confirmed::kKept, SinceMark::kRight, true), CaseStep::kClear},
+      {"void marks come before others", watch(Confirmed::kNotYet, SinceMark::kToWrite, true),
+       CaseStep::kClear},
+      {"a condemnation overwrites them", watch(Confirmed::kYes, SinceMark::kRight, true),
+       CaseStep::kCondemn},
+      {"somebody else is at it", see(Caller::kWatcher, OnMarks::kWait, Confirmed::kYes),
+       CaseStep::kWait},
+      {"it is another cluster's", see(Caller::kWatcher, OnMarks::kAnotherCluster, Confirmed::kYes),
+       CaseStep::kWait},
+      {"nobody carries it through", see(Caller::kWatcher, OnMarks::kCallOff, Confirmed::kYes),
+       CaseStep::kCallOff},
+      {"our own deletion, which is judged again",
+       see(Caller::kWatcher, OnMarks::kResume, Confirmed::kKept), CaseStep::kResume},
+      {"of one who is gone", see(Caller::kWatcher, OnMarks::kTakeOver, Confirmed::kKept),
+       CaseStep::kTakeOver},
+      {"an application needs no mark",
+       see(Caller::kApplication, OnMarks::kNone, Confirmed::kYes, SinceMark::kToWrite),
+       CaseStep::kCondemn},
+      {"an application is told who is at it",
+       see(Caller::kApplication, OnMarks::kWait, Confirmed::kYes), CaseStep::kWait},
+      {"an application's cluster is kept",
+       see(Caller::kApplication, OnMarks::kNone, Confirmed::kKept), CaseStep::kKeep},
+      {"a person waits for nobody", see(Caller::kPerson, OnMarks::kWait, Confirmed::kYes),
+       CaseStep::kCondemn},
+      {"a dry run", dry(watch(Confirmed::kYes, SinceMark::kToWrite, true)), CaseStep::kRehearse},
+      {"a person's dry run", dry(see(Caller::kPerson, OnMarks::kNone, Confirmed::kYes)),
+       CaseStep::kRehearse},
+      {"a dry run resumes nothing",
+       dry(see(Caller::kWatcher, OnMarks::kResume, Confirmed::kNotYet)), CaseStep::kConfirm},
+      {"a dry run writes nothing", dry(watch(Confirmed::kKept, SinceMark::kToWrite, true)),
+       CaseStep::kKeep},
+  };
+  for (const CaseOfALook& each : cases) EXPECT_EQ(NextOnCase(each.view), each.next) << each.what;
+}
+
 }  // namespace
 }  // namespace cluster_watcher

@@ -62,12 +62,11 @@ class DeleteTest : public DriverLab {
         client_,  discovery_,       clock_,          in_force,
         metrics_, log_.logger(),    [](Duration) {}, waits_ ? Until::kAllGone : Until::kAccepted,
         false,    stop_.get_token()};
-    const auto dial = [](const std::string&) -> Result<std::unique_ptr<Transport>> {
+    const Dial dial = [](const std::string&) -> Result<std::unique_ptr<Transport>> {
       return std::unique_ptr<Transport>(std::make_unique<OnlyHere>());
     };
-    Reaper reaper(tools, observer, announcer, dial, steps_at_);
     const DriverTools driver{client_, discovery_, clock_, stop_.get_token()};
-    what({driver, tools, observer, reaper, announcer, me_});
+    what({driver, tools, observer, announcer, dial, steps_at_, me_});
   }
   void Scale(const std::string& path, int replicas) {
     kubernetes_.Admin("PATCH", path, R"({"spec":{"replicas":)" + std::to_string(replicas) + "}}",

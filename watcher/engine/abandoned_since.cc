@@ -1,4 +1,4 @@
-#include "watcher/loop/abandoned_since.h"
+#include "watcher/engine/abandoned_since.h"
 
 #include <string>
 #include <utility>
@@ -16,23 +16,27 @@ constexpr int kMostRewrites = 3;
 
 }  // namespace
 
-bool AbandonedSince::Write(const Snapshot& snapshot, const Decision& decision, const Surge& surge) {
+SinceMark AbandonedSince::Compare(const Snapshot& snapshot, const Decision& decision,
+                                  const Surge& surge) {
   // An unknown verdict is no reason to write.
-  if (decision.reason == Reason::kUnknown) return false;
-  const KubeObject& root = *snapshot.root;
+  if (decision.reason == Reason::kUnknown) return SinceMark::kRight;
   const std::optional<WallTime> since = surge.since();
   const bool is_right =
       since ? written_ == since &&
                   surge.IsSaidBy(snapshot.marks.abandoned_since, ServerNow(snapshot, tools_.clock))
-            : !root.meta.Annotation(annotation::kAbandonedSince);
+            : !snapshot.root->meta.Annotation(annotation::kAbandonedSince);
   if (!is_right && refused_ && refused_->since == since &&
       tools_.clock.Now() - refused_->at < kTryAgain) {
-    return false;
+    return problem_ ? SinceMark::kRefused : SinceMark::kRight;
   }
   problem_.reset();
   refused_.reset();
   settled_ = true;
-  if (is_right) return false;
+  return is_right ? SinceMark::kRight : SinceMark::kToWrite;
+}
+
+bool AbandonedSince::Write(const Snapshot& snapshot, const Surge& surge) {
+  const std::optional<WallTime> since = surge.since();
   rewrites_ = since && written_ == since ? rewrites_ + 1 : 0;
   if (rewrites_ > kMostRewrites) {
     problem_ = {ApiFailure::kConflict, "the mark abandoned-since doesn't stay on the master root",
@@ -41,23 +45,23 @@ bool AbandonedSince::Write(const Snapshot& snapshot, const Decision& decision, c
   }
   std::optional<std::string> mark;
   if (since) mark = FormatTime(*since);
-  auto written = MasterRoot(tools_.client, root)
+  auto written = MasterRoot(tools_.client, *snapshot.root)
                      .WriteMarks({{annotation::kAbandonedSince, mark}}, kMarksTimeout);
-  if (!written) {
-    const ApiError& error = written.error();
-    // A conflict is nothing unusual: controllers write status all the time.
-    if (error.failure != ApiFailure::kConflict) {
-      warn_once_("the mark abandoned-since can't be " +
-                 std::string(since ? "written" : "taken off") + ": " + error.message);
-    }
-    const bool is_permanent = !IsTransient(error.failure);
-    if (is_permanent) refused_ = {since, tools_.clock.Now()};
-    settled_ = since || is_permanent;
-    if (since) problem_ = error;
-    return false;
+  if (written) {
+    written_ = since;
+    return true;
   }
-  written_ = since;
-  return true;
+  const ApiError& error = written.error();
+  // A conflict is nothing unusual: controllers write status all the time.
+  if (error.failure != ApiFailure::kConflict) {
+    warn_once_("the mark abandoned-since can't be " + std::string(since ? "written" : "taken off") +
+               ": " + error.message);
+  }
+  const bool is_permanent = !IsTransient(error.failure);
+  if (is_permanent) refused_ = {since, tools_.clock.Now()};
+  settled_ = since || is_permanent;
+  if (since) problem_ = error;
+  return false;
 }
 
 }  // namespace cluster_watcher

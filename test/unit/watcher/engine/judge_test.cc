@@ -1,4 +1,4 @@
-#include "watcher/loop/judge.h"
+#include "watcher/engine/judge.h"
 
 #include <gtest/gtest.h>
 #include <spdlog/sinks/null_sink.h>

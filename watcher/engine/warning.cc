@@ -1,4 +1,4 @@
-#include "watcher/loop/warning.h"
+#include "watcher/engine/warning.h"
 
 namespace cluster_watcher {
 namespace {

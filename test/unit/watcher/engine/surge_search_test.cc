@@ -1,4 +1,4 @@
-#include "watcher/loop/surge_search.h"
+#include "watcher/engine/surge_search.h"
 
 #include <algorithm>
 

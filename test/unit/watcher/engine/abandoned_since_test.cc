@@ -1,4 +1,4 @@
-#include "watcher/loop/abandoned_since.h"
+#include "watcher/engine/abandoned_since.h"
 
 #include "probes/base/time_text.h"
 #include "test/unit/support/tools_lab.h"
@@ -22,7 +22,8 @@ class AbandonedSinceTest : public ToolsLab {
     } else if (reason != Reason::kUnknown) {
       surge_.Reset();
     }
-    return mark_.Write(look_, decision, surge_);
+    const bool is_to_write = mark_.Compare(look_, decision, surge_) == SinceMark::kToWrite;
+    return is_to_write && mark_.Write(look_, surge_);
   }
   std::string Marked() { return Mark("abandoned-since"); }
   std::string Now() { return FormatTime(clock_.WallNow()); }

@@ -3,6 +3,7 @@
 // clusters of the namespace lost their drivers at once, the grace period is longer.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 
 #include "watcher/decision/confirmation.h"
@@ -26,9 +27,9 @@ class Judge {
 
   // To condemn the cluster was refused by an admission policy. From now on each abandoned verdict
   // asks for it, and counts only once it no longer refuses.
-  void NotePolicy() { policy_refuses_ = true; }
+  void NotePolicy() { refuses_ = std::max(refuses_, Refuses::kDeletion); }
   // The guard refused another mark: that is told while all is well, too.
-  void NoteGuard() { policy_refuses_ = guard_refuses_ = true; }
+  void NoteGuard() { refuses_ = Refuses::kEachMark; }
 
   // Whether the verdicts so far suffice to condemn the cluster, and our pod may still do that: one
   // that is terminating may be killed before the deletion has ended.
@@ -61,8 +62,8 @@ class Judge {
   Surge surge_;
   bool overruled_ = false;  // the last verdict, for another driver's sake
   bool pod_terminating_ = false;
-  bool policy_refuses_ = false;
-  bool guard_refuses_ = false;
+  // What an admission policy has refused.
+  enum class Refuses { kNothing, kDeletion, kEachMark } refuses_ = Refuses::kNothing;
 };
 
 // The time between two polls varies from this percentage of the poll interval to 200 less it.

@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "watcher/decision/next_step.h"
 #include "watcher/decision/surge.h"
 #include "watcher/deletion/tools.h"
 #include "watcher/observation/snapshot.h"
@@ -15,10 +16,12 @@ class AbandonedSince {
  public:
   explicit AbandonedSince(const Tools& tools) : tools_(tools), warn_once_(tools.log) {}
 
-  // Writes the mark on the root of `snapshot`, which has one, or takes it off, if the verdict on it
-  // asks for that. True: that was done, so the root is no longer at the resourceVersion that was
-  // read.
-  bool Write(const Snapshot& snapshot, const Decision& decision, const Surge& surge);
+  // Returns how the mark on the root of `snapshot`, which has one, stands to the verdict on it.
+  SinceMark Compare(const Snapshot& snapshot, const Decision& decision, const Surge& surge);
+
+  // Writes the mark, or takes it off, as `surge` says. True: that was done, so the root is no
+  // longer at the resourceVersion that was read. False: see problem().
+  bool Write(const Snapshot& snapshot, const Surge& surge);
 
   // Why the mark isn't there although the cluster is abandoned: then nothing may be condemned.
   // nullopt: it is there, or need not be.

@@ -1,4 +1,4 @@
-#include "watcher/loop/rival_watchers.h"
+#include "watcher/engine/engine.h"
 
 #include <gtest/gtest.h>
 #include <spdlog/sinks/null_sink.h>
@@ -17,7 +17,7 @@ namespace {
 
 using std::chrono::minutes;
 using std::chrono::seconds;
-using Outcome = RivalWatchers::Outcome;
+using Outcome = Engine::Outcome;
 
 // The settings must be complete before somebody reads them.
 class LabWithPod : protected Lab {
@@ -25,11 +25,13 @@ class LabWithPod : protected Lab {
   LabWithPod() { settings_.settings.pod = NameOfPod(); }
 };
 
-class RivalWatchersTest : public testing::Test, protected LabWithPod {
+class EngineTest : public testing::Test, protected LabWithPod {
  protected:
   Outcome Act() {
     const Snapshot look = observer_.SureLook({});
-    return rivals_.Act({look.pod->meta.name, look.pod->meta.uid}, look, {});
+    const Decision decision = Decide(look.facts);
+    const WatcherId me{look.pod->meta.name, look.pod->meta.uid};
+    return engine_.CarryOut(engine_.Next(me, look, decision, {}), me, look, decision, {});
   }
   std::string UidOf(const std::string& path) {
     const auto object = JsonDocument::Parse(Read(path).body);
@@ -82,49 +84,51 @@ class RivalWatchersTest : public testing::Test, protected LabWithPod {
   SettingsInForce in_force_{settings_, [this](const TextMap&) { return settings_; }};
   Observer observer_{client_, discovery_, clock_, in_force_};
   Tools tools_{client_, discovery_, clock_, in_force_, metrics_, log_.logger(), [](Duration) {}};
-  Reaper reaper_{tools_, observer_, announcer_,
+  Engine engine_{tools_,
+                 observer_,
+                 announcer_,
                  [](const std::string&) -> Result<std::unique_ptr<Transport>> {
                    return std::unique_ptr<Transport>(std::make_unique<FakeTransport>());
-                 }};
-  Judge judge_{tools_, observer_};
-  RivalWatchers rivals_{tools_, reaper_, judge_};
+                 },
+                 StepsAt::kMaster,
+                 Caller::kWatcher};
 };
 
 // Its pod can't be asked for, and its mark doesn't say since when: it counts from when it was seen.
-TEST_F(RivalWatchersTest, ADeletionOfUnknownAgeBlocksNothingForEver) {
+TEST_F(EngineTest, ADeletionOfUnknownAgeBlocksNothingForEver) {
   for (const char* since : {"2126-01-01T00:00:00Z", "yesterday"}) {
     SCOPED_TRACE(since);
     MarkDeleting("cli/x", Duration(0));
     Annotate(kRoot, "deleting-since", since);
-    EXPECT_EQ(Act(), Outcome::kWait);
+    EXPECT_EQ(Act(), Outcome::kWaits);
     EXPECT_EQ(Mark("condemned-by"), "cli/x");
     clock_.elapsed += in_force_->delete_deadline + minutes(2);
-    EXPECT_EQ(Act(), Outcome::kWait);
+    EXPECT_EQ(Act(), Outcome::kWaits);
     EXPECT_EQ(Mark("phase"), "") << "it was judged again, and its driver is there";
     EXPECT_TRUE(Exists(kRoot));
   }
 }
 
-TEST_F(RivalWatchersTest, MarksOfAnotherObjectOrAnEarlierVersionAreTakenOff) {
+TEST_F(EngineTest, MarksOfAnotherObjectOrAnEarlierVersionAreTakenOff) {
   MarkDeleting(Me(), seconds(1));
   Annotate(kRoot, "root-uid", "another");
-  EXPECT_EQ(Act(), Outcome::kNoMarks);
+  EXPECT_EQ(Act(), Outcome::kMarked);
   EXPECT_EQ(Mark("phase") + Mark("condemned-by"), "");
   Annotate(kRoot, "app-status", "completed");
   Annotate(kRoot, "owner-kind", "deployment");
-  EXPECT_EQ(Act(), Outcome::kNoMarks);
+  EXPECT_EQ(Act(), Outcome::kMarked);
   EXPECT_EQ(Mark("app-status"), "");
   EXPECT_EQ(Mark("owner-kind"), "deployment") << "a setting";
 }
 
-TEST_F(RivalWatchersTest, WhatIsRefusedForGoodIsKnown) {
+TEST_F(EngineTest, WhatIsRefusedForGoodIsKnown) {
   const auto is_refused_after = [this](int status) {
     if (status != 200) Refuse("PATCH", "spark-m", status);
     MarkCondemned("gone/1");
     Annotate(kRoot, "root-uid", "another");
-    EXPECT_EQ(Act(), Outcome::kNoMarks);
+    EXPECT_EQ(Act(), status == 200 ? Outcome::kMarked : Outcome::kKept);
     kubernetes_.GetFaults().Clear();
-    return rivals_.is_refused();
+    return engine_.is_refused();
   };
   EXPECT_FALSE(is_refused_after(503));
   EXPECT_TRUE(is_refused_after(403));
@@ -133,14 +137,14 @@ TEST_F(RivalWatchersTest, WhatIsRefusedForGoodIsKnown) {
 
 // --- A condemnation.
 
-TEST_F(RivalWatchersTest, VerdictsOfBeforeDoNotCount) {
+TEST_F(EngineTest, VerdictsOfBeforeDoNotCount) {
   LoseDriver();
   const auto count_after = [this](const std::function<void()>& marks) {
-    judge_.DecideOn(observer_.SureLook({}), {});
-    EXPECT_EQ(judge_.confirmation().count(), 1);
+    engine_.Decide(observer_.SureLook({}), {});
+    EXPECT_EQ(engine_.judge().confirmation().count(), 1);
     marks();
-    EXPECT_EQ(Act(), Outcome::kWait);
-    return judge_.confirmation().count();
+    EXPECT_EQ(Act(), Outcome::kWaits);
+    return engine_.judge().confirmation().count();
   };
   EXPECT_EQ(count_after([this] { MarkCondemned("cli/x"); }), 0);
   TakeMarksOff();
@@ -151,50 +155,50 @@ TEST_F(RivalWatchersTest, VerdictsOfBeforeDoNotCount) {
   EXPECT_EQ(count_after(mark_unreadable), 0);
 }
 
-TEST_F(RivalWatchersTest, ACondemnationThatIsWrittenAgainHasAMinuteOfItsOwn) {
+TEST_F(EngineTest, ACondemnationThatIsWrittenAgainHasAMinuteOfItsOwn) {
   MarkCondemned("cli/x");
-  EXPECT_EQ(Act(), Outcome::kWait);
+  EXPECT_EQ(Act(), Outcome::kWaits);
   TakeMarksOff();
-  EXPECT_EQ(Act(), Outcome::kNoMarks);
+  EXPECT_EQ(Act(), Outcome::kKept);
   clock_.elapsed += minutes(2);
   MarkCondemned("cli/x");
-  EXPECT_EQ(Act(), Outcome::kWait);
+  EXPECT_EQ(Act(), Outcome::kWaits);
   EXPECT_EQ(Mark("condemned-by"), "cli/x");
 }
 
-TEST_F(RivalWatchersTest, ACondemnationThatCannotBeTakenOffIsNotSaidToBe) {
+TEST_F(EngineTest, ACondemnationThatCannotBeTakenOffIsNotSaidToBe) {
   Refuse("PATCH", "spark-m", 403);
   MarkCondemned("gone/1");
-  EXPECT_EQ(Act(), Outcome::kWait);
+  EXPECT_EQ(Act(), Outcome::kWaits);
   EXPECT_EQ(kubernetes_.Count("POST", "/events"), 0u);
 }
 
-TEST_F(RivalWatchersTest, OnesOwnCondemnationIsTakenOffAtOnce) {
+TEST_F(EngineTest, OnesOwnCondemnationIsTakenOffAtOnce) {
   MarkCondemned(Me());
-  EXPECT_EQ(Act(), Outcome::kWait);
+  EXPECT_EQ(Act(), Outcome::kWaits);
   EXPECT_EQ(Mark("phase"), "");
 }
 
-TEST_F(RivalWatchersTest, ACondemnationIsLeftForAMinuteAndEachOneForItsOwn) {
+TEST_F(EngineTest, ACondemnationIsLeftForAMinuteAndEachOneForItsOwn) {
   const std::string other = MakeOther();
   for (const std::string& by : {std::string("cli/x"), other}) {
     MarkCondemned(by);
-    EXPECT_EQ(Act(), Outcome::kWait);
+    EXPECT_EQ(Act(), Outcome::kWaits);
     EXPECT_EQ(Mark("condemned-by"), by);
     clock_.elapsed += seconds(59);
-    EXPECT_EQ(Act(), Outcome::kWait);
+    EXPECT_EQ(Act(), Outcome::kWaits);
     EXPECT_EQ(Mark("condemned-by"), by);
   }
   clock_.elapsed += seconds(1);
-  EXPECT_EQ(Act(), Outcome::kWait);
+  EXPECT_EQ(Act(), Outcome::kWaits);
   EXPECT_EQ(Mark("phase"), "");
 }
 
-TEST_F(RivalWatchersTest, ACondemnationOfAPodThatIsGoneIsTakenOffAtOnce) {
+TEST_F(EngineTest, ACondemnationOfAPodThatIsGoneIsTakenOffAtOnce) {
   const std::string other = MakeOther();
   const auto phase_after = [this](const std::string& by) {
     MarkCondemned(by);
-    EXPECT_EQ(Act(), Outcome::kWait);
+    EXPECT_EQ(Act(), Outcome::kWaits);
     return Mark("phase");
   };
   EXPECT_EQ(phase_after("gone/1"), "");
@@ -208,11 +212,11 @@ TEST_F(RivalWatchersTest, ACondemnationOfAPodThatIsGoneIsTakenOffAtOnce) {
   }
 }
 
-TEST_F(RivalWatchersTest, APodThatCannotBeReadIsNotGone) {
+TEST_F(EngineTest, APodThatCannotBeReadIsNotGone) {
   for (const int status : {403, 410, 500, 503}) {
     Refuse("GET", "/pods/gone", status);
     MarkCondemned("gone/" + std::to_string(status));
-    EXPECT_EQ(Act(), Outcome::kWait);
+    EXPECT_EQ(Act(), Outcome::kWaits);
     EXPECT_EQ(Mark("phase"), "condemned") << status;
     kubernetes_.GetFaults().Clear();
   }
@@ -220,11 +224,11 @@ TEST_F(RivalWatchersTest, APodThatCannotBeReadIsNotGone) {
 
 // --- A deletion. One that is taken over is judged again, and the driver is there.
 
-TEST_F(RivalWatchersTest, ADeletionIsTakenOverOnlyFromOneWhosePodIsDefinitelyGone) {
+TEST_F(EngineTest, ADeletionIsTakenOverOnlyFromOneWhosePodIsDefinitelyGone) {
   const std::string other = MakeOther();
   const auto phase_after = [this](const std::string& by) {
     MarkDeleting(by, minutes(9));
-    EXPECT_EQ(Act(), Outcome::kWait);
+    EXPECT_EQ(Act(), Outcome::kWaits);
     return Mark("phase");
   };
   EXPECT_EQ(phase_after(other), "deleting");
@@ -245,19 +249,19 @@ TEST_F(RivalWatchersTest, ADeletionIsTakenOverOnlyFromOneWhosePodIsDefinitelyGon
   }
 }
 
-TEST_F(RivalWatchersTest, AnOverdueDeletionIsTakenOverFromAnybody) {
+TEST_F(EngineTest, AnOverdueDeletionIsTakenOverFromAnybody) {
   for (const std::string& by : {MakeOther(), std::string("cli/x")}) {
     MarkDeleting(by, in_force_->delete_deadline - seconds(1));
-    EXPECT_EQ(Act(), Outcome::kWait);
+    EXPECT_EQ(Act(), Outcome::kWaits);
     EXPECT_EQ(Mark("condemned-by"), by);
     MarkDeleting(by, in_force_->delete_deadline + seconds(1));
-    EXPECT_EQ(Act(), Outcome::kWait);
+    EXPECT_EQ(Act(), Outcome::kWaits);
     EXPECT_EQ(Mark("phase"), "") << by;
   }
 }
 
 // It has a time of its own, so that it isn't overdue.
-TEST_F(RivalWatchersTest, ADeletionIsNotTakenBackFromWhoTookItOver) {
+TEST_F(EngineTest, ADeletionIsNotTakenBackFromWhoTookItOver) {
   LoseDriver();
   MarkDeleting("gone/1", std::chrono::hours(1));
   std::string by, since;
@@ -272,7 +276,7 @@ TEST_F(RivalWatchersTest, ADeletionIsNotTakenBackFromWhoTookItOver) {
   EXPECT_EQ(since, now);
 }
 
-TEST_F(RivalWatchersTest, OnesOwnDeletionIsResumedAtOnceHoweverOldItIs) {
+TEST_F(EngineTest, OnesOwnDeletionIsResumedAtOnceHoweverOldItIs) {
   LoseDriver();
   MarkDeleting(Me(), std::chrono::hours(24 * 30));
   EXPECT_EQ(Act(), Outcome::kDone);
@@ -280,30 +284,30 @@ TEST_F(RivalWatchersTest, OnesOwnDeletionIsResumedAtOnceHoweverOldItIs) {
 }
 
 // As long as it is seen to be the same one's, and in one go.
-TEST_F(RivalWatchersTest, TheAgeOfADeletionCountsForEachByItself) {
+TEST_F(EngineTest, TheAgeOfADeletionCountsForEachByItself) {
   const Duration most = in_force_->delete_deadline - minutes(1);
   MarkDeletingSinceYesterday("cli/x");
-  EXPECT_EQ(Act(), Outcome::kWait);
+  EXPECT_EQ(Act(), Outcome::kWaits);
   clock_.elapsed += most;
   MarkDeletingSinceYesterday("cli/y");
-  EXPECT_EQ(Act(), Outcome::kWait);
+  EXPECT_EQ(Act(), Outcome::kWaits);
   clock_.elapsed += most;
-  EXPECT_EQ(Act(), Outcome::kWait);
+  EXPECT_EQ(Act(), Outcome::kWaits);
   EXPECT_EQ(Mark("condemned-by"), "cli/y");
   TakeMarksOff();
-  EXPECT_EQ(Act(), Outcome::kNoMarks);
+  EXPECT_EQ(Act(), Outcome::kKept);
   clock_.elapsed += most;
   MarkDeletingSinceYesterday("cli/y");
-  EXPECT_EQ(Act(), Outcome::kWait);
+  EXPECT_EQ(Act(), Outcome::kWaits);
   EXPECT_EQ(Mark("condemned-by"), "cli/y");
 }
 
-TEST_F(RivalWatchersTest, TheDeletionOfAnotherClusterIsLeftAlone) {
+TEST_F(EngineTest, TheDeletionOfAnotherClusterIsLeftAlone) {
   MarkDeleting("gone/1", minutes(20));
   observer_.SureLook({});
   kubernetes_.Admin("PATCH", kRoot, R"({"metadata":{"labels":{"oshinko-cluster":"other"}}})",
                     "application/merge-patch+json");
-  EXPECT_EQ(Act(), Outcome::kWait);
+  EXPECT_EQ(Act(), Outcome::kWaits);
   EXPECT_EQ(Mark("condemned-by"), "gone/1");
 }
 

@@ -1,11 +1,11 @@
-#include "watcher/loop/judge.h"
+#include "watcher/engine/judge.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "watcher/decision/refusal.h"
 #include "watcher/deletion/judged_look.h"
-#include "watcher/loop/surge_search.h"
+#include "watcher/engine/surge_search.h"
 
 namespace cluster_watcher {
 
@@ -14,13 +14,13 @@ Decision Judge::DecideOn(const Snapshot& snapshot, const std::stop_token& stop) 
   pod_terminating_ = snapshot.IsPodTerminating();
   Decision decision =
       overruled_ ? DecideWithOthers(observer_, snapshot, stop) : Decide(snapshot.facts);
-  const bool is_concerned =
-      decision.abandoned() || (guard_refuses_ && decision.reason == Reason::kActive);
-  if (is_concerned && policy_refuses_ && snapshot.root) {
+  const bool is_concerned = refuses_ != Refuses::kNothing &&
+                            (decision.abandoned() || (refuses_ == Refuses::kEachMark &&
+                                                      decision.reason == Reason::kActive));
+  if (is_concerned && snapshot.root) {
     const Reason before = decision.reason;
     decision = AskPolicy(tools_.client, snapshot, std::move(decision));
-    policy_refuses_ = decision.reason != before;
-    guard_refuses_ = guard_refuses_ && policy_refuses_;
+    if (decision.reason == before) refuses_ = Refuses::kNothing;
   }
   if (decision.abandoned()) {
     const Duration grace = GraceFor(*tools_.settings, decision.reason, snapshot.seen);
