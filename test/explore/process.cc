@@ -270,39 +270,51 @@ class Stepper {
     return NextOnMarks(view, MayBeOurs(view) && IsGone(me_.by));
   }
 
+  Confirmed HowConfirmed() const {
+    if (!IsAbandoned(static_cast<Reason>(me_.reason))) return Confirmed::kKept;
+    if (IsAsked()) return Confirmed::kYes;
+    return Counted().IsConfirmed(kConfirmations) ? Confirmed::kYes : Confirmed::kNotYet;
+  }
+
   std::string Act() {
     me_.stage = Stage::kIdle;
     const Reason reason = static_cast<Reason>(me_.reason);
-    if (IsAsked()) return Condemn();
-    const OnMarks next = NextOn();
+    const CaseView view{IsAsked() ? Caller::kPerson : Caller::kWatcher,
+                        false,
+                        IsAsked() ? OnMarks::kNone : NextOn(),
+                        false,
+                        SinceMark::kRight,
+                        HowConfirmed()};
+    const CaseStep step = NextOnCase(view);
     const bool is_condemned = me_.phase == static_cast<int>(Phase::kCondemned);
-    switch (next) {
-      case OnMarks::kNone:
-        break;
-      case OnMarks::kAnotherCluster:
-      case OnMarks::kWait:
-        if (is_condemned) ResetCount();
+    if (IsOnMarks(step) && (is_condemned || step != CaseStep::kWait)) ResetCount();
+    switch (step) {
+      case CaseStep::kWait:
         return "waits for another";
-      case OnMarks::kCallOff:
-        ResetCount();
+      case CaseStep::kCallOff:
         Write(0, 0);
         return "calls a condemnation off";
-      case OnMarks::kResume:
-        ResetCount();
+      case CaseStep::kResume:
         if (std::exchange(me_.takes_marks_off, false)) {
           Spare();
           return "takes its marks off";
         }
         return Resume("resumes its deletion");
-      case OnMarks::kTakeOver:
-        ResetCount();
+      case CaseStep::kTakeOver:
         if (!Write(static_cast<int>(Phase::kDeleting), MyMark())) return "can't take it over";
         me_.takes_marks_off = false;
         return Resume("takes the deletion over");
+      case CaseStep::kCondemn:
+        return Condemn();
+      case CaseStep::kKeep:
+      case CaseStep::kConfirm:
+      case CaseStep::kClear:
+      case CaseStep::kMarkSince:
+      case CaseStep::kSpare:
+      case CaseStep::kRehearse:
+        break;
     }
     if (reason == Reason::kOwnerAdopted) me_.seen = me_.read_generation;
-    const bool may_condemn = me_.count > 0 && Counted().IsConfirmed(kConfirmations);
-    if (may_condemn) return Condemn();
     if (reason == Reason::kUnknown || me_.seen == me_.recorded || !MayWrite()) return "watches on";
     world_.recorded = me_.seen;
     Wrote();
