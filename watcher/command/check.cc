@@ -97,8 +97,8 @@ std::string TextReport(const Snapshot& snapshot, const Decision& decision,
                          InSurge(settings.settings, decision.reason, grace));
   }
   line("steps done", snapshot.StepsText());
-  line("steps before", StepNames(snapshot.steps.before));
-  line("steps after", StepNames(snapshot.steps.after));
+  line("steps before", StepNames(snapshot.pod_says.steps.before));
+  line("steps after", StepNames(snapshot.pod_says.steps.after));
   text += "\nrules, the first that matches decides:\n";
   for (const RuleOutcome& rule : decision.rules) {
     text += fmt::format("  {} {:>2}  {:<18}  {}\n", rule.matched ? "->" : "  ", rule.number,
@@ -124,14 +124,14 @@ std::string TextReport(const Snapshot& snapshot, const Decision& decision,
 
 CheckReport Report(const Snapshot& snapshot, const Decision& decision,
                    const ResolvedSettings& settings, OutputFormat format) {
-  if (snapshot.no_such_cluster) {
+  if (snapshot.missing == Missing::kCluster) {
     return {"",
             fmt::format("there is no cluster \"{}\" in namespace {}: no workload is labelled {}={}",
                         settings.settings.cluster, settings.settings.ns,
                         settings.settings.cluster_label, settings.settings.cluster),
             CheckExit::kNoSuchCluster};
   }
-  if (snapshot.pod_gone) {
+  if (snapshot.missing == Missing::kPod) {
     return {"",
             fmt::format("there is no pod \"{}\" in namespace {}: correct --pod and --namespace",
                         settings.settings.pod, settings.settings.ns),

@@ -47,7 +47,7 @@ OnMarks NextOnMarks(const MarksView& view, bool is_gone);
 // Whether it matters if the one who has condemned the cluster is gone.
 bool MayBeOurs(const MarksView& view);
 
-// Who carries a cluster's case from look to look.
+// The one that carries a cluster's case from look to look.
 enum class Caller {
   kWatcher,      // confirms its verdicts; so does a sweep
   kApplication,  // speaks of its own end, which needs no confirmation
@@ -74,7 +74,7 @@ struct CaseView {
   SinceMark since;
   Confirmed confirmed;
 };
-// What a look asks for.
+// The step that a look asks for.
 enum class CaseStep {
   kKeep,     // nothing
   kConfirm,  // further looks

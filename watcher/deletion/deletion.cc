@@ -31,7 +31,7 @@ DeletionMemory MemoryOf(const DeletionOrder& condemned, const Settings& settings
   DeletionMemory memory;
   memory.root_uid = look.root->meta.uid;
   if (look.root->type->kind == "StatefulSet") memory.root_set = look.root->meta.name;
-  memory.mounted = look.mounted;
+  memory.mounted = look.pod_says.mounted;
   memory.volumes = settings.volumes;
   const WallTime since = condemned.marks.deleting_since.value_or(now);
   memory.collect_after =
@@ -89,7 +89,7 @@ bool Deletion::MustRootStay() {
     view_.reset();  // steps will make it old
     return false;
   }
-  root_held_back_ = held->why;
+  left_.root_held_back = held->why;
   return true;
 }
 
@@ -117,24 +117,24 @@ std::optional<DeletionEnd> Deletion::RunPass(bool late, bool with_root) {
   if (!view_) view_ = reader_.Read(late);
   if (auto why = mandate_.WhyEnded()) return why;
   LetGoOfClaims();
-  if (late) ++passes_.late;
+  if (late) ++late_.all;
   // Where the root can't be read either, the API server is away.
   const bool is_blind = !view_->complete && mandate_.is_root_read();
-  passes_.blind = is_blind ? passes_.blind + (late ? 1 : 0) : 0;
+  late_.blind = is_blind ? late_.blind + (late ? 1 : 0) : 0;
   const PassPlan plan = PlanPass(*view_, memory_, deletes_.sent(), Terms(late, with_root));
   if (plan.root_stays != nullptr) {
-    root_held_back_ = plan.root_stays->why;
+    left_.root_held_back = plan.root_stays->why;
     return DeletionEnd::kRootMustStay;
   }
   deletes_.Send(plan.due, plan.propagation);
-  policy_ = deletes_.TakePolicy();
+  left_.policy = deletes_.TakePolicy();
   const PassEnd end = Conclude(late, with_root);
-  if (!policy_.empty()) return DeletionEnd::kHeld;
+  if (!left_.policy.empty()) return DeletionEnd::kHeld;
   if (end.is_over) NameLeft(late);
   if (end.is_over && !with_root) return DeletionEnd::kDone;
   if (end.is_over && SendRoot(end, late)) return DeletionEnd::kDone;
-  if (!policy_.empty()) return DeletionEnd::kHeld;
-  if (passes_.late >= kLeastLatePasses && tools_.gives_up) return DeletionEnd::kGivenUp;
+  if (!left_.policy.empty()) return DeletionEnd::kHeld;
+  if (late_.all >= kLeastLatePasses && tools_.gives_up) return DeletionEnd::kGivenUp;
   return std::nullopt;
 }
 
@@ -142,7 +142,7 @@ PassTerms Deletion::Terms(bool late, bool with_root) const {
   PassTerms terms;
   terms.now = tools_.clock.Now();
   terms.late = late;
-  terms.blind_passes = passes_.blind;
+  terms.blind_passes = late_.blind;
   terms.is_root_read = mandate_.is_root_read();
   terms.may_begin = mandate_.has_root() || reader_.is_closed() || late;
   terms.with_root = with_root;
@@ -157,7 +157,7 @@ PassEnd Deletion::Conclude(bool late, bool with_root) {
   const auto members = static_cast<std::int64_t>(memory_.listed.size());
   tools_.metrics.SetMembers(members,
                             static_cast<std::int64_t>(end.remaining + view_->members.last.size()));
-  if (policy_.empty() && end.collects) {
+  if (left_.policy.empty() && end.collects) {
     deletes_.TakeFromCollection(std::exchange(view_->used_again, {}));
     const bool all = deletes_.MarkForCollection(view_->members.to_collect);
     end.is_over = end.is_over && (all || late);
@@ -179,13 +179,13 @@ void Deletion::LetGoOfClaims() {
 }
 
 void Deletion::NameLeft(bool late) {
-  overdue_ = NamesOfLeft(*view_, memory_, deletes_.sent(), late);
-  for (const std::string& left : overdue_) warn_once_(left);
+  left_.overdue = NamesOfLeft(*view_, memory_, deletes_.sent(), late);
+  for (const std::string& left : left_.overdue) warn_once_(left);
 }
 
 void Deletion::SayWhatRemains() {
-  if (tools_.clock.Now() - said_ < kBetweenReminders) return;
-  said_ = tools_.clock.Now();
+  if (tools_.clock.Now() - late_.said < kBetweenReminders) return;
+  late_.said = tools_.clock.Now();
   std::vector<std::string> names = Remaining();
   names.push_back(as_seen_.Describe());
   if (names.size() > kMostNamed) names.resize(kMostNamed);
@@ -197,8 +197,8 @@ void Deletion::SayWhatRemains() {
 bool Deletion::SendRoot(const PassEnd& end, bool late) {
   if (end.last.empty() && !end.root) return false;
   const bool all = deletes_.Send(end.last, PropagationOf(tools_));
-  policy_ = deletes_.TakePolicy();
-  if (!all || !policy_.empty()) return false;
+  left_.policy = deletes_.TakePolicy();
+  if (!all || !left_.policy.empty()) return false;
   NameLeft(late);
   if (!end.root) return false;
   // It is read and sent again at once where it has changed, or that fails for the moment.
@@ -207,7 +207,7 @@ bool Deletion::SendRoot(const PassEnd& end, bool late) {
     mandate_.BeginList();
     if (mandate_.WhyEnded()) break;
   }
-  policy_ = deletes_.TakePolicy();
+  left_.policy = deletes_.TakePolicy();
   if (!deletes_.sent().AcceptedAt(as_seen_.meta.uid)) return false;
   // Where it was the first delete, they had to wait for it.
   deletes_.TakeFromCollection(std::exchange(view_->used_again, {}));
@@ -219,7 +219,7 @@ DeletionEnd Deletion::Await(MonotonicTime deadline, const std::stop_token& stop)
   AwaitGone await(tools_, warn_once_, cluster_, as_seen_, mandate_, reader_, deletes_, memory_,
                   view_);
   const DeletionEnd end = await.Run(deadline, stop);
-  overdue_.insert(overdue_.end(), await.left().begin(), await.left().end());
+  left_.overdue.insert(left_.overdue.end(), await.left().begin(), await.left().end());
   return end;
 }
 
@@ -254,8 +254,8 @@ DeletionReport Deletion::Report() const {
   report.found = memory_.listed.size();
   report.deletes = deletes_.results();
   report.left = reader_.Left();
-  report.left.insert(report.left.end(), overdue_.begin(), overdue_.end());
-  report.overdue = overdue_.size();
+  report.left.insert(report.left.end(), left_.overdue.begin(), left_.overdue.end());
+  report.overdue = left_.overdue.size();
   report.root_deleted = deletes_.sent().MayHaveDeleted(as_seen_.meta.uid);
   return report;
 }

@@ -60,11 +60,11 @@ class Deletion {
 
   // Reports what was done so far; without the time it took.
   DeletionReport Report() const;
-  const std::vector<std::string>& overdue() const { return overdue_; }  // left at the deadline
+  const std::vector<std::string>& overdue() const { return left_.overdue; }  // left at the deadline
   // The words of the policy that holds the deletion.
-  const std::string& policy() const { return policy_; }
+  const std::string& policy() const { return left_.policy; }
   // Why the master root must stay.
-  const std::string& root_held_back() const { return root_held_back_; }
+  const std::string& root_held_back() const { return left_.root_held_back; }
   // Members of the last list that were still there: "service/x".
   std::vector<std::string> Remaining() const;
   // The first of what was deleted: "service/x".
@@ -93,15 +93,19 @@ class Deletion {
   PassReader reader_;
   Pace pace_;
   std::optional<PassView> view_;
-  struct {
-    int late = 0;
-    int blind = 0;  // the last late ones, in a row, that could not list a kind
-  } passes_;
-  MonotonicTime said_{};   // when it was last said what remains
   bool is_taken_ = false;  // a look was taken since the view was read
-  std::vector<std::string> overdue_;
-  std::string policy_;
-  std::string root_held_back_;
+  // Passes behind the deadline.
+  struct {
+    int all = 0;
+    int blind = 0;         // the last ones, in a row, that could not list a kind
+    MonotonicTime said{};  // when it was last said what remains
+  } late_;
+  // Why not all is gone.
+  struct {
+    std::vector<std::string> overdue;
+    std::string policy;
+    std::string root_held_back;
+  } left_;
 };
 
 }  // namespace cluster_watcher

@@ -18,12 +18,12 @@ Mandate::Mandate(const Tools& tools, WarnOnce& warn_once, const DeletionOrder& o
       cluster_(*order.look.cluster),
       is_asked_(order.is_asked),
       condemned_by_(order.marks.condemned_by),
-      seen_abandoned_(order.look.evidence_since),
+      seen_abandoned_(order.look.when.evidence),
       root_(tools.client, *order.look.root) {}
 
 void Mandate::Take(const DeletionOrder& order) {
   condemned_by_ = order.marks.condemned_by;
-  seen_abandoned_ = order.look.evidence_since;
+  seen_abandoned_ = order.look.when.evidence;
   root_.Take(*order.look.root);
   root_state_ = order.look.root->meta.deleting ? RootState::kTerminating : RootState::kOurs;
   root_read_ = order.marked_at;

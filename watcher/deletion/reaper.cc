@@ -1,13 +1,11 @@
 #include "watcher/deletion/reaper.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "probes/base/duration_text.h"
 #include "probes/base/names.h"
 #include "probes/base/time_text.h"
-#include "watcher/protocol/member_annotations.h"
 
 namespace cluster_watcher {
 namespace {
@@ -18,11 +16,6 @@ constexpr int kMostCondemnations = 3;
 constexpr Duration kBetweenLooks{10};  // doubled each time
 constexpr int kMostDoublings = 5;
 constexpr Duration kLongestAskedWait{20'000};
-// The names of steps in marks and logs: as their annotations.
-constexpr const char* kBefore = annotation::kBeforeDelete + std::size(annotation::kPrefix) - 1;
-constexpr const char* kAfter = annotation::kAfterDelete + std::size(annotation::kPrefix) - 1;
-constexpr int kMostStepMarks = 5;
-constexpr Duration kStepMarkTimeout{2'000};
 constexpr int kMostMarksOff = 5;
 constexpr std::size_t kMostNamedAsLeft = 20;
 
@@ -64,7 +57,7 @@ Reaper::Reaper(const Tools& tools, Observer& observer, Announcer& announcer, Dia
       observer_(observer),
       announcer_(announcer),
       warn_once_(tools.log),
-      steps_(std::move(dial), steps_at, tools.clock, tools.metrics, tools.log, tools.turn) {}
+      steps_(tools_, announcer, std::move(dial), steps_at) {}
 
 Reaper::Outcome Reaper::Condemn(const WatcherId& me, const Snapshot& snapshot,
                                 const Decision& decision, const Abandonment& abandonment,
@@ -96,7 +89,8 @@ Reaper::Outcome Reaper::Condemn(const WatcherId& me, const Snapshot& snapshot,
   tools_.metrics.SetPhase(ToString(Phase::kCondemned));
   announcer_.Condemned(snapshot, decision, abandonment);
   const bool is_asked = decision.reason == Reason::kAsked;
-  return CarryThrough({{me, snapshot.OwnerIdentity(), is_asked, false}, *snapshot.root}, {}, stop);
+  steps_.Begin({});
+  return CarryThrough({{me, snapshot.OwnerIdentity(), is_asked, false}, *snapshot.root}, stop);
 }
 
 Refusal Reaper::NotePolicy(const ApiError& error, Refusal otherwise) {
@@ -123,9 +117,8 @@ Reaper::Outcome Reaper::Resume(const WatcherId& me, const Snapshot& snapshot,
   tools_.clock.WaitUntil(tools_.clock.Now() + kFreshEvidence, stop);
   announcer_.Resuming();
   tools_.log.warn("resuming the deletion of cluster {}", snapshot.cluster->name);
-  Progress progress;
-  progress.steps_done = snapshot.marks.steps_done;
-  return CarryThrough({{me, "", false, true}, *snapshot.root}, std::move(progress), stop);
+  steps_.Begin(snapshot.marks.steps_done);
+  return CarryThrough({{me, "", false, true}, *snapshot.root}, stop);
 }
 
 bool Reaper::TakeOver(const WatcherId& me, const Snapshot& snapshot) {
@@ -176,22 +169,21 @@ Reaper::Outcome Reaper::Overtaken() {
   return Outcome::kOvertaken;
 }
 
-Reaper::Outcome Reaper::CarryThrough(const Case& of, Progress progress,
-                                     const std::stop_token& stop) {
+Reaper::Outcome Reaper::CarryThrough(const Case& of, const std::stop_token& stop) {
   std::optional<Deletion> deletion;
+  Progress progress;
   for (int rounds = 0;;) {
     auto condemned = LastLook(of, progress.announced ? std::stop_token() : stop);
     if (!condemned) return condemned.error();
     if (!progress.announced) progress.began = tools_.clock.Now();
     if (!deletion) deletion.emplace(tools_, *condemned, progress.began);
     deletion->Take(*condemned);
-    const bool has_steps = AnyToRun(condemned->look.steps.before, kBefore, progress);
-    if (has_steps && deletion->MustRootStay()) {
+    if (steps_.HasBefore(*condemned) && deletion->MustRootStay()) {
       return End(of, *condemned, *deletion, progress, DeletionEnd::kRootMustStay, stop);
     }
     AnnounceDeletion(*condemned, progress);
     // Steps take their time, and meanwhile the cluster, still whole, may be in use again.
-    if (RunStepsBefore(*condemned, progress)) continue;
+    if (steps_.RunBefore(*condemned, DeadlineOf(progress))) continue;
     const auto outcome = Delete(*condemned, *deletion, progress);
     if (outcome != DeletionEnd::kStale) {
       return End(of, *condemned, *deletion, progress, outcome, stop);
@@ -313,61 +305,6 @@ bool Reaper::TakeMarksOff(const WatcherId& me, const KubeObject& object, bool co
   return false;
 }
 
-bool Reaper::AnyToRun(const std::vector<Step>& steps, const char* prefix,
-                      const Progress& progress) const {
-  if (steps_.at() == StepsAt::kNowhere) return false;
-  return std::any_of(steps.begin(), steps.end(), [&](const Step& step) {
-    return !progress.steps_done.contains(StepId(prefix, step));
-  });
-}
-
-bool Reaper::RunStepsBefore(const DeletionOrder& condemned, Progress& progress) {
-  const std::vector<Step>& steps = condemned.look.steps.before;
-  if (!AnyToRun(steps, kBefore, progress)) return false;
-  const auto left = std::chrono::duration_cast<Duration>(DeadlineOf(progress) - tools_.clock.Now());
-  RunSteps(steps, kBefore, condemned, std::min(tools_.settings->steps_deadline, left), progress);
-  return true;
-}
-
-bool Reaper::RunStepsAfter(const DeletionOrder& condemned, Progress& progress) {
-  const std::vector<Step>& steps = condemned.look.steps.after;
-  if (!AnyToRun(steps, kAfter, progress)) return false;
-  RunSteps(steps, kAfter, condemned, tools_.settings->steps_deadline, progress);
-  return true;
-}
-
-void Reaper::RunSteps(const std::vector<Step>& steps, const char* prefix,
-                      const DeletionOrder& condemned, Duration allowed, Progress& progress) {
-  const auto troubles = steps_.Run(steps, prefix, allowed, progress.steps_done,
-                                   [&] { MarkStepsDone(condemned, progress); });
-  // Steps that there was no time for aren't run later either.
-  for (const Step& step : steps) progress.steps_done.insert(StepId(prefix, step));
-  if (!troubles.empty()) {
-    announcer_.Trouble(condemned.look, "RunningSteps",
-                       std::string(prefix) + " steps: " + Joined(troubles));
-  }
-}
-
-// A watcher that resumes doesn't run them again then. A few attempts: a step that is run twice
-// is better than a deletion that waits.
-void Reaper::MarkStepsDone(const DeletionOrder& condemned, const Progress& progress) {
-  MasterRoot root(tools_.client, *condemned.look.root);
-  for (int attempt = 0; attempt < kMostStepMarks; ++attempt) {
-    tools_.turn({});
-    const RootState state = root.Read({}, kStepMarkTimeout);
-    if (state == RootState::kReplaced || state == RootState::kGone) return;
-    if (state == RootState::kOurs || state == RootState::kTerminating) {
-      if (root.marks().condemned_by != condemned.marks.condemned_by) return;
-      if (root.WriteMarks({{annotation::kStepsDone, StepsMark(progress.steps_done)}},
-                          kStepMarkTimeout)) {
-        return;
-      }
-    }
-    tools_.clock.WaitUntil(tools_.clock.Now() + Backoff(attempt), {});
-  }
-  tools_.log.warn("the steps that are done could not be marked");
-}
-
 void Reaper::AnnounceDeletion(const DeletionOrder& condemned, Progress& progress) {
   tools_.metrics.SetPhase(ToString(Phase::kDeleting));
   const auto left = std::chrono::duration_cast<Duration>(DeadlineOf(progress) - tools_.clock.Now());
@@ -380,7 +317,7 @@ DeletionEnd Reaper::Delete(const DeletionOrder& condemned, Deletion& deletion, P
   const MonotonicTime deadline = DeadlineOf(progress);
   DeletionEnd outcome = deletion.DeleteMembers(deadline);
   // Meanwhile something may have been made again, even the master root.
-  if (outcome == DeletionEnd::kDone && RunStepsAfter(condemned, progress)) {
+  if (outcome == DeletionEnd::kDone && steps_.RunAfter(condemned)) {
     outcome = deletion.DeleteMembers(deadline);
   }
   return outcome == DeletionEnd::kDone ? deletion.DeleteRoot(deadline) : outcome;

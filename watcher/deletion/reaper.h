@@ -6,7 +6,6 @@
 #pragma once
 
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -15,7 +14,7 @@
 #include "watcher/deletion/deletion.h"
 #include "watcher/deletion/deletion_order.h"
 #include "watcher/deletion/judged_look.h"
-#include "watcher/deletion/step_runner.h"
+#include "watcher/deletion/marked_steps.h"
 #include "watcher/deletion/tools.h"
 #include "watcher/reporting/announcer.h"
 #include "watcher/reporting/warn_once.h"
@@ -72,13 +71,12 @@ class Reaper {
   };
   // How far a deletion is, even if it could not be marked.
   struct Progress {
-    std::set<std::string> steps_done;
     bool announced = false;
     MonotonicTime began{};  // the point of no return was first written
   };
 
   // The last look, the steps before and the deletion.
-  Outcome CarryThrough(const Case& of, Progress progress, const std::stop_token& stop);
+  Outcome CarryThrough(const Case& of, const std::stop_token& stop);
   // Looks again and writes the point of no return. The error: kSpared or kOvertaken.
   Result<DeletionOrder, Outcome> LastLook(const Case& of, const std::stop_token& stop);
   // Acts on a look that doesn't let the deletion go on.
@@ -100,13 +98,6 @@ class Reaper {
   JudgedLook LookAt(const Case& of, const std::stop_token& stop);
   Outcome Overtaken();
   void ShowWatching(std::optional<Refusal> refusal);
-  bool AnyToRun(const std::vector<Step>& steps, const char* prefix, const Progress& progress) const;
-  // Both: true: some were run, which took its time.
-  bool RunStepsBefore(const DeletionOrder& condemned, Progress& progress);
-  bool RunStepsAfter(const DeletionOrder& condemned, Progress& progress);
-  void RunSteps(const std::vector<Step>& steps, const char* prefix, const DeletionOrder& condemned,
-                Duration allowed, Progress& progress);
-  void MarkStepsDone(const DeletionOrder& condemned, const Progress& progress);
   DeletionEnd Delete(const DeletionOrder& condemned, Deletion& deletion, Progress& progress);
   // Acts on the end of `deletion`.
   Outcome End(const Case& of, const DeletionOrder& condemned, Deletion& deletion,
@@ -123,7 +114,7 @@ class Reaper {
   Observer& observer_;
   Announcer& announcer_;
   WarnOnce warn_once_;
-  StepRunner steps_;
+  MarkedSteps steps_;
   // The marks of a cluster that was spared could not be taken off yet. Nothing is deleted on the
   // strength of them.
   bool marks_to_take_off_ = false;

@@ -199,7 +199,7 @@ class Deleter {
   // Whether the cluster that was asked about is no longer there: another of its name is nobody's
   // to delete.
   bool IsGone(const Snapshot& look) {
-    if (look.no_such_cluster || (look.root_changed && !look.root)) return true;
+    if (look.missing == Missing::kCluster || (look.root_changed && !look.root)) return true;
     if (!look.root) return false;
     if (root_uid_.empty()) root_uid_ = look.root->meta.uid;
     return look.root->meta.uid != root_uid_;

@@ -109,7 +109,7 @@ DriverOutcome DeleteListed(const DeletionWork& work, const ClusterId& cluster) {
   DeletionOrder order;
   order.look.cluster = cluster;
   order.look.root = KubeObject{*FindBuiltInByName("pods", ""), {}};
-  order.look.ended = work.tools.clock.Now();
+  order.look.when.ended = work.tools.clock.Now();
   order.why = AskedFor().detail;
   order.is_asked = true;
   order.other_owners = OwnersAmong(listed.objects);

@@ -1,11 +1,8 @@
 // The tools of a deletion by a command.
 #pragma once
 
-#include "watcher/deletion/step_runner.h"
-#include "watcher/deletion/tools.h"
 #include "watcher/driver/driver_tools.h"
-#include "watcher/observation/observer.h"
-#include "watcher/reporting/announcer.h"
+#include "watcher/engine/engine.h"
 
 namespace cluster_watcher {
 

@@ -156,7 +156,7 @@ Engine::Outcome Engine::Resume(const WatcherId& me, const Snapshot& look,
   return outcome == Reaper::Outcome::kDone ? Outcome::kDone : Outcome::kWaits;
 }
 
-// As if the condemnation could not be written.
+// Spares as if the condemnation could not be written.
 Engine::Outcome Engine::SpareUnmarked(const Snapshot& look) {
   const ApiError& problem = *unmarked();
   const bool is_held = !problem.policy.empty() && !IsOfGuard(problem.policy);

@@ -44,7 +44,8 @@ class Engine {
   // Tells people of that, see Warning.
   void Warn(const Snapshot& look, const Decision& decision, const std::stop_token& stop);
 
-  // What a look that has a root, and the decision on it, ask for. `me` is this watcher or command.
+  // Returns what a look that has a root, and the decision on it, ask for. `me` is this watcher or
+  // command.
   CaseStep Next(const WatcherId& me, const Snapshot& look, const Decision& decision,
                 const std::stop_token& stop);
   // Does that, which may be a whole deletion.

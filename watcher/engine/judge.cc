@@ -24,7 +24,7 @@ Decision Judge::DecideOn(const Snapshot& snapshot, const std::stop_token& stop) 
   }
   if (decision.abandoned()) {
     const Duration grace = GraceFor(*tools_.settings, decision.reason, snapshot.seen);
-    confirmation_.Add(snapshot.OwnerIdentity(), grace, snapshot.began, tools_.clock.Now(),
+    confirmation_.Add(snapshot.OwnerIdentity(), grace, snapshot.when.began, tools_.clock.Now(),
                       TerminatesIn(snapshot.facts));
     surge_.Add(decision.reason, confirmation_.count() == 1, ServerNow(snapshot, tools_.clock),
                snapshot.marks.abandoned_since);

@@ -62,7 +62,7 @@ class Judge {
   Surge surge_;
   bool overruled_ = false;  // the last verdict, for another driver's sake
   bool pod_terminating_ = false;
-  // What an admission policy has refused.
+  // Refused by an admission policy.
   enum class Refuses { kNothing, kDeletion, kEachMark } refuses_ = Refuses::kNothing;
 };
 

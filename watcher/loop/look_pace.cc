@@ -74,11 +74,11 @@ void LookPace::NoteLook(const Snapshot& look, const Decision& decision) {
   if (look.facts.server_time || look.facts.root_read) {
     away_since_.reset();
   } else if (!away_since_) {
-    away_since_ = look.began;
+    away_since_ = look.when.began;
   }
   const int percent = Percent();
-  sure_look_ = {look.began, look.began + kSureInterval * percent / 100,
-                look.began + kRareInterval * percent / 100};
+  sure_look_ = {look.when.began, look.when.began + kSureInterval * percent / 100,
+                look.when.began + kRareInterval * percent / 100};
 }
 
 // The longer a verdict lasts, the more seldom it is made: after as long again each time.
@@ -89,15 +89,15 @@ void LookPace::NoteLasting(const Snapshot& look, const Decision& decision) {
       MayLast(decision.reason) || (decision.abandoned() && refusals_ >= kRefusedAgain);
   const bool is_same = lasting_ && (lasting_->reason == decision.reason || decision.abandoned());
   if (!lasts) return lasting_.reset();
-  const MonotonicTime since = is_same ? lasting_->since : look.began;
+  const MonotonicTime since = is_same ? lasting_->since : look.when.began;
   const Duration poll = tools_.settings->poll_interval;
-  const Duration interval = std::clamp<Duration>(std::chrono::floor<Duration>(look.began - since),
-                                                 poll, std::max(poll, kRootInterval));
+  const Duration interval = std::clamp<Duration>(
+      std::chrono::floor<Duration>(look.when.began - since), poll, std::max(poll, kRootInterval));
   const auto& owner = look.facts.owner;
   // A change is noticed within a minute, and the loop turns once in each poll interval.
   const Duration longest = std::max(poll, kRootInterval - poll);
   lasting_ = Lasting{decision.reason, since,
-                     look.began + std::min<Duration>(interval * Percent() / 100, longest),
+                     look.when.began + std::min<Duration>(interval * Percent() / 100, longest),
                      owner && owner->observation == Observation::kActive};
   const auto hold_end = HoldEnd(look, tools_.clock);
   if (decision.reason == Reason::kHeld && hold_end) {

@@ -21,7 +21,7 @@ class LookPace {
 
   // Call it for each sure look.
   void NoteLook(const Snapshot& look, const Decision& decision);
-  // What acting on that look has left.
+  // Left by what was done on that look.
   struct Left {
     bool is_settled = true;    // no marks that are still to be written or taken off
     bool tries_again = false;  // something that was refused or put off, once a minute

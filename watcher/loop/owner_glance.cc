@@ -19,7 +19,7 @@ bool IsTheSameOnceGone(const OwnerSight& sight, const OwnerFields& before) {
 void OwnerGlance::NoteLook(const Snapshot& look) {
   const auto& owner = look.facts.owner;
   const bool is_seen = owner && owner->object;
-  root_read_ = look.began;
+  root_read_ = look.when.began;
   fields_ = is_seen ? owner->fields : OwnerFields();
   version_ = is_seen ? owner->object->meta.resource_version : "";
   active_owner_.reset();

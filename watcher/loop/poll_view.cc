@@ -45,7 +45,7 @@ void PollView::ShowMetrics(const Snapshot& snapshot, const Decision& decision,
   const Facts& facts = snapshot.facts;
   const WallTime now = tools_.clock.WallNow();
   const auto together = metrics.Together();
-  metrics.Polled(facts.ObservationText(), tools_.clock.Now() - snapshot.began, now);
+  metrics.Polled(facts.ObservationText(), tools_.clock.Now() - snapshot.when.began, now);
   metrics.SetDryRun(tools_.settings->dry_run);
   const bool observed = std::string_view(facts.ObservationText()) != "unknown";
   if (observed) {

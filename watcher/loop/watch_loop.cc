@@ -55,8 +55,8 @@ WatchLoop::Next WatchLoop::Poll(const std::stop_token& stop) {
 
   const Snapshot look = observer_.SureLook(stop);
   if (stop.stop_requested()) return Next::kWait;
-  if (look.pod_gone) return Next::kPodGone;
-  if (!me_ && look.pod_waits) return Next::kPodWaits;
+  if (look.missing == Missing::kPod) return Next::kPodGone;
+  if (!me_ && look.pod_says.watcher == WatcherInPod::kBlocksIt) return Next::kPodWaits;
 
   const Decision decision = engine_.Decide(look, stop);
   // A search for other drivers that was cut off says nothing.

@@ -84,14 +84,14 @@ std::optional<OwnerName> OwnerNamedBy(const WatcherOrders& orders) {
 
 std::optional<std::string> NamesAnotherDriver(const Snapshot& look, const WatcherOrders& next) {
   if (!look.owner_name || next.owner.empty()) return std::nullopt;
-  if (Described(next) == Described(look.orders)) return std::nullopt;
+  if (Described(next) == Described(look.pod_says.orders)) return std::nullopt;
   const auto owner = OwnerNamedBy(next);
   if (owner && NamesOwner(look, *owner, next.owner_namespace)) return std::nullopt;
   return "names another owner, " + Described(next);
 }
 
 std::optional<std::string> LeadsNowhere(const Snapshot& look, const WatcherOrders& next) {
-  const WatcherOrders& ours = look.orders;
+  const WatcherOrders& ours = look.pod_says.orders;
   if (!look.owner_name) return std::nullopt;
   if (next.opted_out && !ours.opted_out) {
     return std::string("has ") + annotation::kInject + ": \"false\"";

@@ -7,7 +7,7 @@
 #include "probes/owner_kinds.h"
 #include "watcher/observation/ambiguities.h"
 #include "watcher/observation/member_kinds.h"
-#include "watcher/observation/owner_names.h"
+#include "watcher/observation/named_owner.h"
 #include "watcher/protocol/member_annotations.h"
 
 namespace cluster_watcher {
@@ -25,20 +25,6 @@ bool IsSame(const OwnerSight& one, const OwnerSight& other) {
          one.fields.replicas == other.fields.replicas &&
          one.still_running.empty() == other.still_running.empty() &&
          one.setting_problem == other.setting_problem;
-}
-
-// A ReplicaSet's may be a copy of another's.
-std::optional<std::string> AnnotatedOwner(const KubeObject& root) {
-  return SpeaksForItself(root) ? root.meta.Annotation(annotation::kOwner) : std::nullopt;
-}
-
-void CompareRootOwner(const std::optional<OwnerName>& given, Snapshot& snapshot) {
-  if (!given || !snapshot.root) return;
-  Facts& facts = snapshot.facts;
-  facts.root_owner = AnnotatedOwner(*snapshot.root);
-  if (!facts.root_owner) return;
-  const auto named = OwnerName::Parse(*facts.root_owner);
-  facts.root_owner_agrees = named && NamesOwner(snapshot, *named, "");
 }
 
 std::vector<Hold> HoldsOf(const Snapshot& snapshot, const Surroundings& around) {
@@ -82,10 +68,10 @@ Snapshot Observer::Look(const Patience& patience, OtherDriversToo others) {
     snapshot = LookInRounds(owner, others, patience);
   }
   if (!snapshot.GoesOn()) rollouts_.Forget();
-  snapshot.began = began;
-  snapshot.evidence_since = patience.reads()->since();
+  snapshot.when.began = began;
+  snapshot.when.evidence = patience.reads()->since();
   snapshot.facts.now = clock_.WallNow();
-  snapshot.ended = clock_.Now();
+  snapshot.when.ended = clock_.Now();
   return snapshot;
 }
 
@@ -139,7 +125,7 @@ Snapshot Observer::LookAround(std::optional<OwnerRead>& owner, OtherDriversToo o
   }
   // A problem already settles the verdict, and further requests to a hanging API server take time.
   Surroundings around = surroundings_.Read(snapshot, patience);
-  FindOwnerName(snapshot);
+  FindOwnerName(*settings_, snapshot);
   if (snapshot.GoesOn()) LookAtRest(snapshot, around, owner, patience);
   snapshot.facts.holds = HoldsOf(snapshot, around);
   const bool asks = others == OtherDriversToo::kAlways ||
@@ -160,7 +146,7 @@ void Observer::LookAtRest(Snapshot& snapshot, Surroundings& around, std::optiona
     }
     TakeOwner(snapshot, owner->sight);
   }
-  CompareLabel(snapshot, patience);
+  CompareOwnerNames(client_, *settings_, snapshot, patience);
   if (snapshot.root) {
     surroundings_.ReadMakers(around, snapshot, patience);
     FindAmbiguities(snapshot, around);
@@ -294,29 +280,6 @@ void Observer::Remember(const OwnerSight& sight) {
   if (!owner_.seen && sight.object) Adopt(sight);
 }
 
-void Observer::FindOwnerName(Snapshot& snapshot) {
-  const Settings& settings = *settings_;
-  snapshot.owner_ns = settings.OwnerNamespace();
-  if (settings.owner) {
-    snapshot.owner_name = settings.owner;
-    snapshot.facts.given_owner = settings.owner;
-    return;
-  }
-  if (!snapshot.root) return;
-  const auto annotated = AnnotatedOwner(*snapshot.root);
-  const auto& label = snapshot.facts.ephemeral_label;
-  if (!annotated && !label) return;
-  auto parsed = OwnerName::Parse(annotated ? *annotated : *label);
-  if (!parsed) {
-    snapshot.facts.setting_errors.push_back(
-        std::string(annotated ? "annotation cluster-watcher/owner" : "label ephemeral") +
-        " of the master root: " + parsed.error().message);
-    return;
-  }
-  snapshot.owner_name = *parsed;
-  if (annotated) snapshot.facts.given_owner = *parsed;
-}
-
 ClusterOfPods Observer::ClusterPods(const std::optional<ClusterId>& cluster) const {
   ClusterOfPods pods;
   if (cluster) pods.label = {cluster->label, cluster->name};
@@ -396,36 +359,6 @@ void Observer::TakeOwner(Snapshot& snapshot, OwnerSight sight) {
   snapshot.facts.owner = std::move(sight);
   if (same) Adopt(*snapshot.facts.owner);
   snapshot.seen = owner_.seen;
-}
-
-// The label holds only a name. It also agrees if it names the object that the given owner stands
-// for, or a ReplicationController of the given DeploymentConfig.
-void Observer::CompareLabel(Snapshot& snapshot, const Patience& patience) {
-  CompareRootOwner(settings_->owner, snapshot);
-  Facts& facts = snapshot.facts;
-  if (!facts.given_owner || !facts.ephemeral_label) return;
-  const std::string& label = *facts.ephemeral_label;
-  const auto& seen = snapshot.seen;
-  facts.label_agrees = IsNameOfOwner(snapshot, label);
-  if (facts.label_agrees || !IsDeploymentConfig(snapshot)) return;
-  auto listed = client_.Do(ApiRequest::ListByName(*FindBuiltInByName("replicationcontrollers", ""),
-                                                  snapshot.owner_ns, label, Freshness::kSure),
-                           patience);
-  if (!listed) {
-    facts.label_agrees = true;  // no mismatch is known; the problem makes the verdict unknown
-    return NoteProblem(snapshot, listed.error());
-  }
-  if (const JsonValue item = OnlyItem(*listed); item.Exists()) {
-    auto meta = ReadObjectMeta(item);
-    const OwnerReference* controller = meta ? meta->Controller() : nullptr;
-    const auto& object = facts.owner ? facts.owner->object : std::optional<KubeObject>();
-    const std::string uid = object ? object->meta.uid : seen ? seen->uid : "";
-    facts.label_agrees = controller != nullptr && controller->kind == "DeploymentConfig" &&
-                         controller->name == snapshot.owner_name->name &&
-                         (uid.empty() || controller->uid == uid);
-    return;
-  }
-  facts.label_agrees = IsNameOfItsController(snapshot, label);
 }
 
 // The driver says that it has ended. One pod of it says so, and is about to end itself.

@@ -104,7 +104,6 @@ class Observer {
                   const Patience& patience);
   bool IsInDoubt(const std::optional<OwnerRead>& owner) const;
   std::vector<ApiRequest> WhatCouldKeepIt(OtherDriversToo others, const Patience& patience);
-  void FindOwnerName(Snapshot& snapshot);
   void RecallOwner(const Snapshot& snapshot);
   OwnerRead ReadOwner(const std::optional<ClusterId>& cluster, const Patience& patience);
   OwnerRead ReadOwnerAgain(const OwnerRead& before, const std::optional<ClusterId>& cluster,
@@ -112,7 +111,6 @@ class Observer {
   void TakeOwner(Snapshot& snapshot, OwnerSight sight);
   const RecordedOwner& Adopt(const OwnerSight& sight);
   void Remember(const OwnerSight& sight);
-  void CompareLabel(Snapshot& snapshot, const Patience& patience);
   void FindAlsoRunning(Snapshot& snapshot, const Patience& patience);
   // Returns the kinds of members that run no pods and that are to be looked at.
   std::vector<ResourceType> OtherMemberTypes(const Patience& patience);

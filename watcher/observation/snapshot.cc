@@ -26,7 +26,7 @@ std::string Snapshot::OwnerText() const {
 }
 
 std::string Snapshot::StepsText() const {
-  const std::size_t all = steps.before.size() + steps.after.size();
+  const std::size_t all = pod_says.steps.before.size() + pod_says.steps.after.size();
   if (marks.phase != Phase::kDeleting || all == 0) return "";
   return std::to_string(marks.steps_done.size()) + "/" + std::to_string(all);
 }
@@ -44,7 +44,7 @@ std::string Snapshot::OwnerIdentity() const {
 WallTime ServerNow(const Snapshot& snapshot, Clock& clock) {
   if (!snapshot.facts.server_time) return clock.WallNow();
   return *snapshot.facts.server_time +
-         std::chrono::duration_cast<WallTime::duration>(clock.Now() - snapshot.ended);
+         std::chrono::duration_cast<WallTime::duration>(clock.Now() - snapshot.when.ended);
 }
 
 }  // namespace cluster_watcher

@@ -20,44 +20,64 @@ namespace cluster_watcher {
 // Nothing that leads to a deletion is done on older evidence.
 inline constexpr Duration kFreshEvidence{5'000};
 
-struct Snapshot {
-  Facts facts;
+struct LookTimes {
   MonotonicTime began;
   MonotonicTime ended;
   // Since what could keep the cluster was read, all of it after the owner, which was read again
   // after it. Very old if nothing was read.
-  EvidenceSince evidence_since;
+  EvidenceSince evidence;
+};
+
+enum class WatcherInPod {
+  kNone,  // none that runs
+  kRuns,
+  kBlocksIt,  // the pod doesn't start before its watcher ends
+};
+
+// The master pod's part in a look.
+struct PodSays {
+  std::vector<MountedObject> mounted;
+  WatcherOrders orders;  // to its watcher; where there is none, as next_orders
+  // The settings of watchers to come, by the root's pod template; nullopt: it wasn't read, or has
+  // none.
+  std::optional<WatcherOrders> next_orders;
+  Steps steps;  // of the pod, else of the master root
+  WatcherInPod watcher = WatcherInPod::kNone;
+};
+
+// Found to be missing, so that the look has ended.
+enum class Missing {
+  kNothing,
+  kPod,      // our own is NotFound, or another pod has its name
+  kCluster,  // there is nothing of it
+};
+
+struct Snapshot {
+  Facts facts;
+  LookTimes when;
   std::optional<OtherDrivers> others;  // nullopt: they weren't looked for
 
   std::optional<ClusterId> cluster;
   std::optional<KubeObject> pod;   // nullopt: not read, or there is none
   std::optional<KubeObject> root;  // the master root
-  std::vector<MountedObject> mounted;
-  WatcherOrders orders;  // what the pod tells its watcher; where there is none, as next_orders
-  // The settings of watchers to come, by the root's pod template; nullopt: it wasn't read, or has
-  // none.
-  std::optional<WatcherOrders> next_orders;
-  Steps steps;                // of the pod, else of `root`
-  Marks marks;                // of `root`
-  bool pod_gone = false;      // our pod is NotFound, or another pod has its name
-  bool pod_waits = false;     // the pod doesn't start before its watcher ends
-  bool is_watched = false;    // a watcher runs in the pod
+  PodSays pod_says;
+  Marks marks;  // of `root`
+  Missing missing = Missing::kNothing;
   bool root_changed = false;  // another object is the master root now
-  bool no_such_cluster = false;
-  bool forbidden = false;  // the API server refused a request on which others depend
+  bool forbidden = false;     // the API server refused a request on which others depend
 
   std::optional<OwnerName> owner_name;  // the one given, else the label's
   std::string owner_ns;
   std::optional<RecordedOwner> seen;  // the owner as last seen, in this look or an earlier one
 
   // Whether nothing that was read so far settles the verdict: further reads may count.
-  bool GoesOn() const { return facts.problem.empty() && !pod_gone && !no_such_cluster; }
+  bool GoesOn() const { return facts.problem.empty() && missing == Missing::kNothing; }
   // Whether the owner may be over, so that all that could keep the cluster counts. One that is
   // active keeps it whatever it does next, unless its application has completed.
   bool NeedsProof() const;
   // Returns how old the evidence is. `client` is the one that read it.
   Duration EvidenceAge(Clock& clock, const KubeClient& client) const {
-    return AgeOf(evidence_since, clock, client.dates());
+    return AgeOf(when.evidence, clock, client.dates());
   }
   // Whether our own pod is being deleted. Then nothing is condemned: the next pod's watcher judges.
   bool IsPodTerminating() const { return pod && pod->meta.deleting; }

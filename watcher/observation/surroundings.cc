@@ -130,7 +130,7 @@ void SurroundingsReader::ReadPod(Surroundings& around, Snapshot& snapshot,
   }
   if (settings.pod.empty()) return FindMaster(around, snapshot, patience);
   if (!answers[1]) {
-    snapshot.pod_gone = answers[1].error().failure == ApiFailure::kNotFound;
+    if (answers[1].error().failure == ApiFailure::kNotFound) snapshot.missing = Missing::kPod;
     return NoteProblem(snapshot, answers[1].error());
   }
   snapshot.facts.server_time = answers[1]->server_time;
@@ -144,7 +144,7 @@ void SurroundingsReader::TakePod(Snapshot& snapshot, JsonValue pod) {
   const bool is_new = pod_uid_ != meta->uid;
   // Outside of pods the next one speaks when the last has ended.
   if (is_new && !pod_uid_.empty() && !settings_->pod.empty()) {
-    snapshot.pod_gone = true;
+    snapshot.missing = Missing::kPod;
     return;
   }
   TextMap annotations = meta->annotations();
@@ -160,7 +160,7 @@ void SurroundingsReader::TakePod(Snapshot& snapshot, JsonValue pod) {
   for (std::string& change : ChangedSettings(settings_at_start_, annotations)) {
     errors.push_back(std::move(change));
   }
-  ReadSteps(*meta, snapshot.steps, errors);
+  ReadSteps(*meta, snapshot.pod_says.steps, errors);
   if (auto error = DeleteOrderError(*meta)) errors.push_back(*std::move(error));
   const Settings& settings = *settings_;
   const std::string name = settings.cluster.empty()
@@ -176,10 +176,11 @@ void SurroundingsReader::TakePod(Snapshot& snapshot, JsonValue pod) {
                        name + ": label its template, for by that the root's other pods are found");
     }
   }
-  snapshot.mounted = MountedBy(pod);
-  snapshot.orders = ReadWatcherOrders(pod);
-  snapshot.pod_waits = WaitsForItsWatcher(pod);
-  snapshot.is_watched = IsWatched(pod);
+  snapshot.pod_says.mounted = MountedBy(pod);
+  snapshot.pod_says.orders = ReadWatcherOrders(pod);
+  snapshot.pod_says.watcher = WaitsForItsWatcher(pod) ? WatcherInPod::kBlocksIt
+                              : IsWatched(pod)        ? WatcherInPod::kRuns
+                                                      : WatcherInPod::kNone;
   snapshot.pod = KubeObject{Pods(), *std::move(meta)};
 }
 
@@ -195,7 +196,7 @@ void SurroundingsReader::FindMaster(Surroundings& around, Snapshot& snapshot,
     return NoteProblem(snapshot, around.makers->skipped.front().second);
   }
   if (around.makers->objects.empty() && !root_) {
-    snapshot.no_such_cluster = snapshot.facts.problem.empty();
+    if (snapshot.facts.problem.empty()) snapshot.missing = Missing::kCluster;
     return;
   }
   snapshot.cluster = cluster;
@@ -286,10 +287,10 @@ void SurroundingsReader::TakeTemplate(Surroundings& around, Snapshot& snapshot,
   });
   to_come.settings = to_come.annotations;
   AddSettingsOfWatcher(pods, to_come.settings);
-  snapshot.next_orders = to_come.orders;
+  snapshot.pod_says.next_orders = to_come.orders;
   if (!snapshot.pod) {
     settings_.TakeAnnotations(to_come.settings);
-    snapshot.orders = to_come.orders;
+    snapshot.pod_says.orders = to_come.orders;
     for (std::string& error : settings_.ErrorsIn(to_come.settings)) {
       snapshot.facts.setting_errors.push_back(std::move(error));
     }
@@ -304,7 +305,7 @@ void SurroundingsReader::TakeRoot(Snapshot& snapshot, KubeObject root) {
   snapshot.facts.ephemeral_label = snapshot.root->meta.Label(kEphemeralLabel);
   if (IsKept(snapshot.root->meta)) snapshot.facts.kept_root = snapshot.root->Describe();
   if (snapshot.root->meta.uid != (snapshot.pod ? snapshot.pod->meta.uid : "")) {
-    ReadSteps(snapshot.root->meta, snapshot.steps, snapshot.facts.setting_errors);
+    ReadSteps(snapshot.root->meta, snapshot.pod_says.steps, snapshot.facts.setting_errors);
   }
 }
 

@@ -118,7 +118,7 @@ void Announcer::Write(const Line& line, const Snapshot& snapshot, const Log::Key
       json.Field("namespace", subject_->cluster.ns).Field("cluster", subject_->cluster.name);
     }
     AddLook(json, snapshot);
-    const Duration ago = std::chrono::duration_cast<Duration>(clock_.Now() - snapshot.began);
+    const Duration ago = std::chrono::duration_cast<Duration>(clock_.Now() - snapshot.when.began);
     json.Field("lookedAt", FormatTime(clock_.WallNow() - ago));
     more(json);
   });

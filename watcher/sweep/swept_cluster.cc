@@ -82,16 +82,18 @@ SweptCluster::SweptCluster(const SweepTools& sweep, ClusterId cluster, KubeObjec
 std::optional<Swept> SweptCluster::Step() {
   const Snapshot look = observer_.SureLook(driver_.stop);
   if (IsStopped()) return KeptFor("the sweep was told to stop");
-  if (look.no_such_cluster) return KeptFor("it is gone");
+  if (look.missing == Missing::kCluster) return KeptFor("it is gone");
   if (!look.root && look.root_changed) return KeptFor("it changes");
   if (!look.root) {
     return LookAgain(look.facts.problem.empty() ? "its master root can't be read"
                                                 : look.facts.problem);
   }
-  if (look.is_watched) return KeptFor("a watcher runs in its master pod now");
+  if (look.pod_says.watcher == WatcherInPod::kRuns)
+    return KeptFor("a watcher runs in its master pod now");
   if (root_uid_.empty()) root_uid_ = look.root->meta.uid;
   if (look.root->meta.uid != root_uid_) return KeptFor("it has another master root now");
-  if (look.orders.opted_out || (look.next_orders && look.next_orders->opted_out)) {
+  if (look.pod_says.orders.opted_out ||
+      (look.pod_says.next_orders && look.pod_says.next_orders->opted_out)) {
     return KeptFor(std::string("its pods are annotated ") + annotation::kInject + ": \"false\"");
   }
   return ActOn(look);

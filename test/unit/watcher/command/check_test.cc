@@ -66,9 +66,9 @@ bool Holds(const std::string& text, const std::string& line) {
 
 TEST(Check, ExitsAsTheVerdictSays) {
   Snapshot missing;
-  missing.no_such_cluster = true;
+  missing.missing = Missing::kCluster;
   Snapshot no_pod;
-  no_pod.pod_gone = true;
+  no_pod.missing = Missing::kPod;
   Snapshot held = Look(Observation::kAbsent);
   held.facts.holds = {{"pod m", "tomorrow", std::nullopt}};
   const Snapshot gone = Look(Observation::kAbsent);
@@ -115,20 +115,20 @@ TEST(Check, ExitsAsTheVerdictSays) {
 
 TEST(Check, NamesWhatIsMissing) {
   Snapshot snapshot;
-  snapshot.no_such_cluster = true;
+  snapshot.missing = Missing::kCluster;
   const std::string cluster = ReportOn(snapshot, Settled(), OutputFormat::kText).error;
   EXPECT_TRUE(Holds(cluster, "\"bob\" in namespace lab")) << cluster;
   EXPECT_TRUE(Holds(cluster, "oshinko-cluster=bob")) << cluster;
-  snapshot.no_such_cluster = false;
-  snapshot.pod_gone = true;
+  snapshot.missing = Missing::kNothing;
+  snapshot.missing = Missing::kPod;
   const std::string pod = ReportOn(snapshot, Settled(), OutputFormat::kText).error;
   EXPECT_TRUE(Holds(pod, "\"bob-m-1\" in namespace lab")) << pod;
 }
 
 TEST(Check, SaysHowManyStepsHaveEndedWhileItIsDeleted) {
   Snapshot snapshot = Look(Observation::kDeleting);
-  snapshot.steps.before = {Step{}, Step{}};
-  snapshot.steps.after = {Step{}};
+  snapshot.pod_says.steps.before = {Step{}, Step{}};
+  snapshot.pod_says.steps.after = {Step{}};
   EXPECT_FALSE(Holds(ReportOn(snapshot, Settled(), OutputFormat::kJson).text, "\"steps\""));
   snapshot.marks.phase = Phase::kDeleting;
   snapshot.marks.steps_done = {"before-delete/drain"};

@@ -114,7 +114,7 @@ Snapshot LookOf(const std::string& owner, const WatcherOrders& ours = {}) {
   Snapshot look;
   look.owner_name = *OwnerName::Parse(owner);
   look.owner_ns = "lab";
-  look.orders = ours;
+  look.pod_says.orders = ours;
   return look;
 }
 Snapshot Saw(Snapshot look, const std::string& kind, const std::string& name) {

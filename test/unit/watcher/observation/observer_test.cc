@@ -154,8 +154,8 @@ TEST_F(ObserverTest, EvidenceIsAsOldAsTheFirstReadOfWhatCouldKeepTheCluster) {
     clock_.elapsed += Duration(100);
   };
   LookAgain(OtherDriversToo::kNo, [this] { Delete(kDriver); });
-  EXPECT_EQ(look_.evidence_since.sent, sent);
-  EXPECT_GT(sent.time_since_epoch(), look_.began.time_since_epoch());
+  EXPECT_EQ(look_.when.evidence.sent, sent);
+  EXPECT_GT(sent.time_since_epoch(), look_.when.began.time_since_epoch());
 }
 
 TEST_F(ObserverTest, WhoUsedItBeforeIsAskedForFirst) {

@@ -1,0 +1,42 @@
+// Runs the steps of a deletion, each once: those that are done are marked on the master root, so
+// that a watcher that resumes the deletion doesn't run them again.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "watcher/deletion/deletion_order.h"
+#include "watcher/deletion/step_runner.h"
+#include "watcher/deletion/tools.h"
+#include "watcher/reporting/announcer.h"
+
+namespace cluster_watcher {
+
+class MarkedSteps {
+ public:
+  // `dial` reaches the servers of steps.
+  MarkedSteps(const Tools& tools, Announcer& announcer, Dial dial, StepsAt at);
+
+  // From now on it is about a deletion of which these are done.
+  void Begin(std::set<std::string> done) { done_ = std::move(done); }
+
+  // Whether some of those before the deletion are still to be run.
+  bool HasBefore(const DeletionOrder& order) const;
+  // Both: true: some were run, which took its time: those before at most until `deadline`.
+  bool RunBefore(const DeletionOrder& order, MonotonicTime deadline);
+  bool RunAfter(const DeletionOrder& order);
+
+ private:
+  bool HasAny(const std::vector<Step>& steps, const char* prefix) const;
+  bool Run(const std::vector<Step>& steps, const char* prefix, const DeletionOrder& order,
+           Duration allowed);
+  void MarkDone(const DeletionOrder& order);
+
+  const Tools& tools_;
+  Announcer& announcer_;
+  StepRunner runner_;
+  std::set<std::string> done_;  // even if that could not be marked
+};
+
+}  // namespace cluster_watcher
