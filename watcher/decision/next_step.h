@@ -7,7 +7,6 @@
 #include <variant>
 
 #include "probes/base/clock.h"
-#include "watcher/decision/refusal.h"
 #include "watcher/decision/rules.h"
 #include "watcher/observation/snapshot.h"
 

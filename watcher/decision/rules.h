@@ -7,32 +7,10 @@
 #include <vector>
 
 #include "probes/cluster_probe.h"
+#include "watcher/decision/reason.h"
 #include "watcher/observation/facts.h"
 
 namespace cluster_watcher {
-
-enum class Reason {
-  // keep
-  kMisconfigured,
-  kShared,
-  kOwnerMismatch,
-  kHeld,
-  kUnknown,
-  kAmbiguous,
-  kDriverRunning,
-  kOwnerAdopted,
-  kSharedByReplicas,
-  kActive,
-  kInUse,
-  // abandoned
-  kOwnerAbsent,
-  kOwnerDeleting,
-  kScaledToZero,
-  kCompleted,
-  kAsked,  // no rule gives it: a person asked for the deletion, whatever the rules say
-};
-const char* ToString(Reason reason);  // "owner-absent"
-bool IsAbandoned(Reason reason);
 
 struct RuleOutcome {
   int number;        // 0-13; 14: another driver uses the cluster
@@ -50,8 +28,7 @@ struct Decision {
   bool overruled = false;
 
   bool abandoned() const { return IsAbandoned(reason); }
-  // Says what would change the verdict, for people.
-  const char* remedy() const;
+  const char* remedy() const { return RemedyFor(reason); }
   const char* verdict() const { return abandoned() ? "abandoned" : "keep"; }
 };
 

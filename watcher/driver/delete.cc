@@ -244,30 +244,19 @@ class Deleter {
   }
 
   DriverOutcome Spared(const Decision& decision) {
-    switch (decision.reason) {
-      case Reason::kShared:
-        return Failed(Named(cluster_) + " is shared");
-      case Reason::kUnknown:
-        return Failed("owner " + app_->Name() + " unknown: " + decision.detail);
-      case Reason::kMisconfigured:
-      case Reason::kOwnerMismatch:
-        return Failed(Named(cluster_) + " is kept (" + ToString(decision.reason) +
-                      "): " + decision.detail);
-      case Reason::kHeld:
-      case Reason::kAmbiguous:
-      case Reason::kDriverRunning:
-      case Reason::kOwnerAdopted:
-      case Reason::kSharedByReplicas:
-      case Reason::kActive:
-      case Reason::kInUse:
-      case Reason::kOwnerAbsent:
-      case Reason::kOwnerDeleting:
-      case Reason::kScaledToZero:
-      case Reason::kCompleted:
-      case Reason::kAsked:
-        break;
+    const Reason reason = decision.reason;
+    if (reason == Reason::kShared) return Failed(Named(cluster_) + " is shared");
+    if (reason == Reason::kUnknown) {
+      return Failed("owner " + app_->Name() + " unknown: " + decision.detail);
     }
-    return Kept(decision.reason, decision.detail);
+    if (reason == Reason::kMisconfigured || reason == Reason::kOwnerMismatch) {
+      return Failed(Named(cluster_) + " is kept (" + ToString(reason) + "): " + decision.detail);
+    }
+    if (reason == Reason::kActive) {
+      return Kept(reason,
+                  app_->Name() + " wants to run, so it is expected back: " + decision.detail);
+    }
+    return Kept(reason, decision.detail);
   }
 
   // nullopt: it is no longer refused.

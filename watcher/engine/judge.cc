@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "watcher/decision/refusal.h"
 #include "watcher/deletion/judged_look.h"
 #include "watcher/engine/surge_search.h"
 

@@ -26,31 +26,6 @@ constexpr int kRefusedAgain = 2;
 // A controller writes status soon after its object was written.
 constexpr Duration kControllersTake{200};
 
-// Whether a verdict is likely to last, and needn't be made again at each poll.
-bool MayLast(Reason reason) {
-  switch (reason) {
-    case Reason::kHeld:
-    case Reason::kSharedByReplicas:
-    case Reason::kInUse:
-    case Reason::kDriverRunning:
-    case Reason::kMisconfigured:
-    case Reason::kAmbiguous:
-      return true;
-    case Reason::kShared:
-    case Reason::kOwnerMismatch:
-    case Reason::kUnknown:
-    case Reason::kOwnerAdopted:
-    case Reason::kActive:
-    case Reason::kOwnerAbsent:
-    case Reason::kOwnerDeleting:
-    case Reason::kScaledToZero:
-    case Reason::kCompleted:
-    case Reason::kAsked:
-      return false;
-  }
-  return false;
-}
-
 // When the last hold of `look` ends by both clocks, in our monotonic time; nullopt: none does.
 std::optional<MonotonicTime> HoldEnd(const Snapshot& look, Clock& clock) {
   const WallTime now = std::min(clock.WallNow(), ServerNow(look, clock));
@@ -86,7 +61,7 @@ void LookPace::NoteLasting(const Snapshot& look, const Decision& decision) {
   const bool is_definite_keep = !decision.abandoned() && decision.reason != Reason::kUnknown;
   if (is_definite_keep) refusals_ = 0;
   const bool lasts =
-      MayLast(decision.reason) || (decision.abandoned() && refusals_ >= kRefusedAgain);
+      IsLasting(decision.reason) || (decision.abandoned() && refusals_ >= kRefusedAgain);
   const bool is_same = lasting_ && (lasting_->reason == decision.reason || decision.abandoned());
   if (!lasts) return lasting_.reset();
   const MonotonicTime since = is_same ? lasting_->since : look.when.began;

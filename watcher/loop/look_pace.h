@@ -42,7 +42,7 @@ class LookPace {
   // sake.
   bool IsAsleep() const { return lasting_ && !lasting_->has_active_owner; }
   // Whether the verdict lasts, so that glances don't read the root either.
-  bool IsLasting() const { return lasting_.has_value(); }
+  bool IsVerdictLasting() const { return lasting_.has_value(); }
 
   // When to poll after one that began at `began`. `is_owner_unseen`: the last glance did not find
   // the owner as it was.

@@ -7,32 +7,6 @@
 namespace cluster_watcher {
 namespace {
 
-// Whether the verdict leaves no doubt about who the owner is and whose the root.
-bool MayRecord(Reason reason) {
-  switch (reason) {
-    case Reason::kMisconfigured:
-    case Reason::kShared:
-    case Reason::kOwnerMismatch:
-    case Reason::kUnknown:
-    case Reason::kAmbiguous:
-      return false;
-    case Reason::kHeld:
-    case Reason::kDriverRunning:
-    case Reason::kOwnerAdopted:
-    case Reason::kSharedByReplicas:
-    case Reason::kActive:
-    case Reason::kInUse:
-    case Reason::kOwnerAbsent:
-    case Reason::kOwnerDeleting:
-    case Reason::kScaledToZero:
-    case Reason::kCompleted:
-      return true;
-    case Reason::kAsked:
-      return false;
-  }
-  return false;
-}
-
 // Whether `after` is what `changes` make of `before`: an admission webhook may have added what is
 // to be read. A Deployment counts changes of its annotations as well as those of its spec. Source:
 // k8s.io/kubernetes pkg/registry/apps/deployment.
@@ -49,7 +23,7 @@ std::optional<ObjectMeta> OwnerRecord::Write(const Snapshot& snapshot, const Dec
                                              const std::optional<RecordedOwner>& owner) {
   if (!owner) return std::nullopt;
   const bool is_member = owner->is_member && decision.reason == Reason::kMisconfigured;
-  if (!MayRecord(decision.reason) && !is_member) return std::nullopt;
+  if (!IsSureOfOwner(decision.reason) && !is_member) return std::nullopt;
   const Marks& marks = snapshot.marks;
   if (owner == marks.owner) {
     state_ = State::kWritten;

@@ -76,7 +76,7 @@ bool WatchLoop::MayGlance() const { return !watch_.NeedsSureLook() && pace_.MayG
 bool WatchLoop::Glance(const std::stop_token& stop) {
   const MonotonicTime began = tools_.clock.Now();
   if (pace_.IsAsleep()) return true;
-  const auto root_interval = pace_.IsLasting() ? std::nullopt : std::optional(kRootInterval);
+  const auto root_interval = pace_.IsVerdictLasting() ? std::nullopt : std::optional(kRootInterval);
   if (!glance_.IsAsBefore(root_interval, stop)) return false;
   tools_.metrics.Polled("active", tools_.clock.Now() - began, tools_.clock.WallNow());
   return true;

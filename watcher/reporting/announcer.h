@@ -12,7 +12,6 @@
 
 #include "probes/base/clock.h"
 #include "watcher/decision/confirmation.h"
-#include "watcher/decision/refusal.h"
 #include "watcher/decision/rules.h"
 #include "watcher/observation/snapshot.h"
 #include "watcher/reporting/deletion_report.h"

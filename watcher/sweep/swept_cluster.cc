@@ -26,29 +26,8 @@ Swept Failed(std::string why) { return {Swept::What::kFailed, "", std::move(why)
 }  // namespace
 
 Swept KeptBy(const Decision& decision) {
-  Swept swept{Swept::What::kKept, ToString(decision.reason), decision.detail};
-  switch (decision.reason) {
-    case Reason::kShared:
-    case Reason::kSharedByReplicas:
-    case Reason::kActive:
-    case Reason::kInUse:
-    case Reason::kOwnerAdopted:
-    case Reason::kDriverRunning:
-      swept.matters = false;
-      break;
-    case Reason::kMisconfigured:
-    case Reason::kOwnerMismatch:
-    case Reason::kHeld:
-    case Reason::kUnknown:
-    case Reason::kAmbiguous:
-    case Reason::kOwnerAbsent:
-    case Reason::kOwnerDeleting:
-    case Reason::kScaledToZero:
-    case Reason::kCompleted:
-    case Reason::kAsked:
-      break;
-  }
-  return swept;
+  return {Swept::What::kKept, ToString(decision.reason), decision.detail,
+          !IsAsItShouldBe(decision.reason)};
 }
 
 std::unique_ptr<SettingsInForce> SettingsOf(const SettingsInForce::WithAnnotations& settings,

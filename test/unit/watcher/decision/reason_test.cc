@@ -1,4 +1,4 @@
-#include "watcher/decision/refusal.h"
+#include "watcher/decision/reason.h"
 
 #include <gtest/gtest.h>
 
