@@ -70,8 +70,9 @@ format: ## format all sources
 	@scripts/setup lint
 	clang-format-14 -i $(SOURCES)
 
-lint: ## clang-tidy and the format of all sources; needs `make check` before
+lint: ## clang-tidy, the format and the size of all sources; needs `make check` before
 	@scripts/setup lint
+	test/bounds_test.sh
 	clang-format-14 --dry-run --Werror $(SOURCES)
 	run-clang-tidy-14 -quiet -p $(BUILD) '/(probes|watcher|metrics)/(?!admission/server/webhook_server).*\.cc$$'
 

@@ -146,8 +146,9 @@ class Deleter {
 
   DriverOutcome DeleteWhole() {
     const MonotonicTime began = work_.tools.clock.Now();
+    bool is_first_look = true;
     for (int attempts = 0; attempts < kMostAttempts;) {
-      if (!std::exchange(is_first_look_, false)) Wait();
+      if (!std::exchange(is_first_look, false)) Wait();
       if (IsStopped()) return Failed("told to stop: " + Named(cluster_) + " is not deleted");
       const Snapshot look = work_.observer.SureLook(work_.driver.stop);
       const auto waited = work_.tools.clock.Now() - began;
@@ -322,7 +323,6 @@ class Deleter {
   const ClusterId& cluster_;
   Engine engine_;
   std::optional<Application> app_;
-  bool is_first_look_ = true;
   bool is_finished_ = false;
   bool is_gone_ = false;                            // the root went meanwhile, by whomever
   std::vector<std::optional<std::string>> owners_;  // as the root was read that was found theirs
