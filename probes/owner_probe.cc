@@ -7,20 +7,8 @@
 namespace cluster_watcher {
 namespace {
 
-// Searching all groups for a kind takes a request for each group, so a refusal is kept for a while.
-constexpr int kLooksBetweenSearches = 11;
 // Permissions may be given later, and an API server that has just started refuses for a moment.
 constexpr int kGlancesBetweenRefusals = 100;
-
-void SetUnknown(OwnerSight& sight, std::string why) {
-  sight.observation = Observation::kUnknown;
-  sight.detail = std::move(why);
-}
-
-void SetUnknown(OwnerSight& sight, ApiError error) {
-  SetUnknown(sight, error.message);
-  sight.error = std::move(error);
-}
 
 Observation ObservationFrom(const OwnerSight& sight, const std::optional<RecordedOwner>& recorded) {
   if (sight.object->meta.deleting) return Observation::kDeleting;
@@ -36,51 +24,7 @@ Evidence EvidenceOf(std::string kind, const char* finding, const ApiAnswer& answ
           answer.server_time};
 }
 
-std::string MustBeJudgeable() {
-  return "give a workload, such as a deployment or a job, or a custom resource";
-}
-
 }  // namespace
-
-const char* ToString(Observation observation) {
-  switch (observation) {
-    case Observation::kActive:
-      return "active";
-    case Observation::kScaledToZero:
-      return "scaled-to-zero";
-    case Observation::kAbsent:
-      return "absent";
-    case Observation::kReplaced:
-      return "replaced";
-    case Observation::kDeleting:
-      return "deleting";
-    case Observation::kCompleted:
-      return "completed";
-    case Observation::kUnknown:
-      return "unknown";
-  }
-  return "unknown";
-}
-
-bool IsOver(Observation observation) {
-  switch (observation) {
-    case Observation::kScaledToZero:
-    case Observation::kAbsent:
-    case Observation::kDeleting:
-    case Observation::kCompleted:
-      return true;
-    case Observation::kActive:
-    case Observation::kReplaced:
-    case Observation::kUnknown:
-      return false;
-  }
-  return false;
-}
-
-// The kind isn't compared: Look finds out whether the recorded one still fits.
-bool RecordedOwner::IsFor(const OwnerName& owner, const std::string& owner_ns) const {
-  return ns == owner_ns && (given.empty() ? name == owner.name : given == owner.ToText());
-}
 
 OwnerSight OwnerProbe::Look(const OwnerQuery& query, Freshness freshness,
                             const Patience& patience) {
@@ -94,7 +38,7 @@ OwnerSight OwnerProbe::Look(const OwnerQuery& query, Freshness freshness,
     sight.followed_controller = true;
     return sight;
   }
-  const std::vector<ResourceType> candidates = Candidates(query, sight, patience);
+  const std::vector<ResourceType> candidates = kinds_.Candidates(query, sight, patience);
   if (candidates.empty()) return sight;
   const auto recorded =
       std::find_if(candidates.begin(), candidates.end(), [&](const ResourceType& type) {
@@ -121,113 +65,6 @@ OwnerSight OwnerProbe::Look(const OwnerQuery& query, Freshness freshness,
   }
   if (freshness == Freshness::kSure) NoteRunning(candidates, query, sight, patience);
   return sight;
-}
-
-std::vector<ResourceType> OwnerProbe::Candidates(const OwnerQuery& query, OwnerSight& sight,
-                                                 const Patience& patience) {
-  if (!query.name.IsBare() || !query.only_kind.empty()) {
-    const KindName kind = query.name.IsBare() ? SplitKindName(query.only_kind)
-                                              : KindName{query.name.kind, query.name.group};
-    auto type = NamedKind(kind, query, sight, patience);
-    return type ? std::vector{*std::move(type)} : std::vector<ResourceType>();
-  }
-  std::vector<ResourceType> served;
-  for (const ResourceType& type : BareNameTypes()) {
-    auto resolved = discovery_.Resolve(type, patience);
-    if (!resolved) {
-      SetUnknown(sight, resolved.error());
-      return {};
-    }
-    if (*resolved) {
-      served.push_back(**resolved);
-    } else if (query.recorded && query.recorded->kind == type.SingularName()) {
-      sight.setting_problem = "the owner was seen as " + query.recorded->ToText() +
-                              ", a kind that is not served any more";
-      SetUnknown(sight, sight.setting_problem);
-      return {};
-    }
-  }
-  return served;
-}
-
-Result<const ResourceType*, ApiError> OwnerProbe::RecallKind(const std::string& kind,
-                                                             const OwnerQuery& query,
-                                                             const Patience& patience) {
-  if (const auto before = named_.find(kind); before != named_.end()) return &before->second;
-  if (!query.recorded) return nullptr;
-  const KindName recorded = SplitKindName(query.recorded->kind);
-  const ResourceType* built_in = FindBuiltInByName(recorded.kind, recorded.group);
-  const bool same_word =
-      recorded.kind == kind || (built_in != nullptr && FindBuiltInByName(kind, "") == built_in);
-  auto served = discovery_.ByName(recorded, patience);
-  if (!served) return Unexpected{std::move(served).error()};
-  if (served->empty()) {
-    if (!same_word) return nullptr;
-    // The kind isn't served any more, and this entry makes Resolve say so.
-    return &(named_[kind] = {recorded.group, "", recorded.kind, recorded.kind});
-  }
-  auto called = discovery_.IsCalled(served->front(), kind, patience);
-  if (!called) return Unexpected{std::move(called).error()};
-  if (!same_word && !*called) return nullptr;
-  return &(named_[kind] = served->front());
-}
-
-std::optional<ResourceType> OwnerProbe::NamedKind(const KindName& kind, const OwnerQuery& query,
-                                                  OwnerSight& sight, const Patience& patience) {
-  const auto fail = [&](const std::string& why) {
-    sight.setting_problem = "the owner's kind, \"" + kind.ToText() + "\", " + why;
-    SetUnknown(sight, sight.setting_problem);
-    return std::nullopt;
-  };
-  const auto unknown = [&](const ApiError& error) {
-    SetUnknown(sight, error);
-    return std::nullopt;
-  };
-  // A name without a group means a kind that every server has, or else what it meant before: the
-  // owner must not change because another kind of the same name has been installed.
-  const ResourceType* known = FindBuiltInByName(kind.kind, kind.group);
-  if (kind.group.empty() && (known == nullptr || !Discovery::IsAlwaysServed(known->group))) {
-    auto before = RecallKind(kind.kind, query, patience);
-    if (!before) return unknown(before.error());
-    known = *before;
-  }
-  if (known != nullptr) {
-    if (!CanJudge(*known)) return fail("runs no driver: " + MustBeJudgeable());
-    auto resolved = discovery_.Resolve(*known, patience);
-    if (!resolved) return unknown(resolved.error());
-    if (*resolved) return *resolved;
-    return fail("is not served by the API server (" + known->QualifiedName() +
-                "): correct it, or install its definition");
-  }
-  if (const auto before = failed_.find(kind.ToText()); before != failed_.end()) {
-    FailedSearch& search = before->second;
-    if (search.looks > 0) {
-      --search.looks;
-      return fail(search.why);
-    }
-  }
-  const auto refuse = [&](const std::string& why) {
-    failed_[kind.ToText()] = {why, kLooksBetweenSearches};
-    return fail(why);
-  };
-  auto named = discovery_.ByName(kind, patience);
-  if (!named) return unknown(named.error());
-  if (named->empty()) {
-    const ResourceType* usual = FindBuiltInByName(kind.kind, kind.group);
-    return refuse("is not served by the API server" +
-                  (usual == nullptr ? "" : " (" + usual->QualifiedName() + ")") +
-                  ": correct it, or install its definition");
-  }
-  if (named->size() > 1) {
-    std::string several;
-    for (const ResourceType& type : *named) {
-      several += (several.empty() ? "" : " or ") + type.SingularName();
-    }
-    return refuse("is ambiguous: say " + several);
-  }
-  if (!CanJudge(named->front())) return refuse("runs no driver: " + MustBeJudgeable());
-  if (kind.group.empty()) named_[kind.kind] = named->front();
-  return named->front();
 }
 
 OwnerSight OwnerProbe::LookAs(const std::vector<ResourceType>& types, const OwnerQuery& query,

@@ -1,201 +1,28 @@
 #include "probes/kube/api_server.h"
 
-#include <openssl/evp.h>
-#include <yaml-cpp/yaml.h>
-
 #include <algorithm>
-#include <array>
-#include <cctype>
-#include <cstddef>
-#include <cstdint>
 #include <filesystem>
-#include <map>
+#include <optional>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "probes/base/file.h"
 #include "probes/base/json.h"
 #include "probes/base/names.h"
+#include "probes/kube/base64.h"
 #include "probes/kube/exec_authenticator.h"
+#include "probes/kube/kubeconfig.h"
 #include "probes/kube/token_source.h"
 
 namespace cluster_watcher {
 namespace {
-
-constexpr std::size_t kFileLimit = 4u << 20;
-
-// An entry of the lists of clusters, users and contexts.
-struct Entry {
-  std::string name;
-  std::string file;                           // the kubeconfig that contains it
-  std::map<std::string, std::string> fields;  // the non-empty fields; lists and maps as ""
-  std::optional<ExecConfig> exec;             // of a user
-  std::string exec_extension;                 // of a cluster: JSON for plugins
-  std::vector<std::string> problems;          // of the last two
-
-  bool Has(const std::string& key) const { return fields.count(key) > 0; }
-  std::string Text(const std::string& key) const {
-    const auto field = fields.find(key);
-    return field == fields.end() ? std::string() : field->second;
-  }
-};
-
-struct Kubeconfig {
-  std::string files;  // as in $KUBECONFIG
-  std::string current_context;
-  std::vector<Entry> clusters;
-  std::vector<Entry> users;
-  std::vector<Entry> contexts;
-};
-
-const Entry* Find(const std::vector<Entry>& entries, const std::string& name) {
-  const auto entry = std::find_if(entries.begin(), entries.end(),
-                                  [&name](const Entry& each) { return each.name == name; });
-  return entry == entries.end() ? nullptr : &*entry;
-}
-
-std::string Names(const std::vector<Entry>& entries) {
-  std::string names;
-  for (const Entry& entry : entries) names += (names.empty() ? "" : ", ") + Quoted(entry.name);
-  return names.empty() ? "none" : names;
-}
-
-// --- Reading YAML. These functions use nodes, which may throw; LoadKubeconfig catches it. ---
-
-bool IsTextField(const std::string& key) {
-  constexpr std::array<std::string_view, 20> kTextFields = {"server",
-                                                            "certificate-authority",
-                                                            "certificate-authority-data",
-                                                            "token",
-                                                            "client-certificate",
-                                                            "client-certificate-data",
-                                                            "user",
-                                                            "client-key",
-                                                            "client-key-data",
-                                                            "cluster",
-                                                            "tls-server-name",
-                                                            "insecure-skip-tls-verify",
-                                                            "username",
-                                                            "namespace",
-                                                            "proxy-url",
-                                                            "password",
-                                                            "tokenFile",
-                                                            "as",
-                                                            "as-uid",
-                                                            "disable-compression"};
-  return std::find(kTextFields.begin(), kTextFields.end(), key) != kTextFields.end();
-}
-
-void ReadExec(const YAML::Node& body, const std::string& kind, Entry& entry) {
-  const auto problem = [&entry](const std::string& what) { entry.problems.push_back(what); };
-  if (kind == "cluster") entry.exec_extension = ReadExecExtension(body, problem);
-  if (kind != "user" || !body["exec"] || body["exec"].IsNull()) return;
-  const std::string directory = std::filesystem::path(entry.file).parent_path().string();
-  entry.exec = ReadExecConfig(body["exec"], directory, problem);
-  entry.exec->source = "kubeconfig " + entry.file + ", user " + Quoted(entry.name);
-}
-
-Result<Entry> ReadEntry(const YAML::Node& node, const std::string& kind, const std::string& file) {
-  const auto failed = [&](const std::string& what) {
-    const std::string line = std::to_string(node.Mark().line + 1);
-    return Failure("kubeconfig " + file + ", line " + line + ": " + what);
-  };
-  if (!node.IsMap() || !node["name"] || !node["name"].IsScalar()) {
-    return failed("this entry of " + kind + "s needs a name and a " + kind);
-  }
-  Entry entry;
-  entry.name = node["name"].Scalar();
-  entry.file = file;
-  const YAML::Node body = node[kind];
-  if (!body || body.IsNull()) return entry;
-  if (!body.IsMap()) return failed(kind + " " + Quoted(entry.name) + " is not a map");
-  const auto not_text = [&](const std::string& key) {
-    return failed(key + " of " + kind + " " + Quoted(entry.name) + " is not a text");
-  };
-  for (const auto& field : body) {
-    if (!field.first.IsScalar()) continue;
-    const std::string& key = field.first.Scalar();
-    if (IsTextField(key) && !field.second.IsScalar() && !field.second.IsNull()) {
-      return not_text(key);
-    }
-    if (field.second.IsScalar() && !field.second.Scalar().empty()) {
-      entry.fields.emplace(key, field.second.Scalar());
-    } else if (field.second.size() > 0) {
-      entry.fields.emplace(key, "");
-    }
-  }
-  ReadExec(body, kind, entry);
-  return entry;
-}
-
-Result<std::vector<Entry>> ReadEntries(const YAML::Node& root, const std::string& kind,
-                                       const std::string& file) {
-  std::vector<Entry> entries;
-  const YAML::Node list = root[kind + "s"];
-  if (!list || list.IsNull()) return entries;
-  if (!list.IsSequence()) return Failure("kubeconfig " + file + ": " + kind + "s is not a list");
-  const auto twice = [&](const std::string& name) {
-    return Failure("kubeconfig " + file + ": " + kind + " " + Quoted(name) +
-                   " is there twice; remove or rename one");
-  };
-  for (const YAML::Node& node : list) {
-    Result<Entry> entry = ReadEntry(node, kind, file);
-    if (!entry) return Failure(std::move(entry).error().message);
-    if (Find(entries, entry->name) != nullptr) return twice(entry->name);
-    entries.push_back(*std::move(entry));
-  }
-  return entries;
-}
-
-Result<Kubeconfig> ReadKubeconfig(const std::string& content, const std::string& file) {
-  const YAML::Node root = YAML::Load(content);
-  Kubeconfig config;
-  config.files = file;
-  if (root.IsNull()) return config;
-  if (!root.IsMap())
-    return Failure("kubeconfig " + file + ": it is not a map; is it a kubeconfig?");
-  const YAML::Node current = root["current-context"];
-  if (current && !current.IsNull()) {
-    if (!current.IsScalar()) {
-      return Failure("kubeconfig " + file + ": current-context is not a text");
-    }
-    config.current_context = current.Scalar();
-  }
-  using List = std::pair<const char*, std::vector<Entry> Kubeconfig::*>;
-  for (const auto& [kind, entries] :
-       {List{"cluster", &Kubeconfig::clusters}, List{"user", &Kubeconfig::users},
-        List{"context", &Kubeconfig::contexts}}) {
-    Result<std::vector<Entry>> read = ReadEntries(root, kind, file);
-    if (!read) return Failure(std::move(read).error().message);
-    config.*entries = *std::move(read);
-  }
-  return config;
-}
-
-Result<Kubeconfig> LoadKubeconfig(const std::string& file) {
-  const Result<std::string> content = ReadFile(file, kFileLimit);
-  if (!content) {
-    return Failure("kubeconfig " + content.error().message +
-                   "; name a readable file with --kubeconfig or KUBECONFIG");
-  }
-  try {
-    return ReadKubeconfig(*content, file);
-  } catch (const YAML::Exception& error) {
-    const std::string line =
-        error.mark.is_null() ? "" : ", line " + std::to_string(error.mark.line + 1);
-    return Failure("kubeconfig " + file + line + ": it is not valid YAML: " + error.msg);
-  }
-}
-
-// --- The meaning of the entries. ---
 
 // Collects all problems, so that a person can fix them together.
 class Problems {
  public:
   void Add(const std::string& problem) { text_ += (text_.empty() ? "" : "; ") + problem; }
   // Begins the text with the entry that has the problem.
-  void Add(const char* kind, const Entry& entry, const std::string& problem) {
+  void Add(const char* kind, const KubeconfigEntry& entry, const std::string& problem) {
     Add("kubeconfig " + entry.file + ", " + kind + " " + Quoted(entry.name) + ": " + problem);
   }
   bool Any() const { return !text_.empty(); }
@@ -205,54 +32,14 @@ class Problems {
   std::string text_;
 };
 
-std::optional<std::uint32_t> Base64Digit(char c) {
-  constexpr std::string_view kAlphabet =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  const std::size_t digit = kAlphabet.find(c);
-  if (digit == std::string_view::npos) return std::nullopt;
-  return static_cast<std::uint32_t>(digit);
-}
-
-// Decodes base64, including its padding, but ignoring white space: data may be wrapped. Returns
-// nullopt for anything else. yaml-cpp's own decoder accepts truncated data.
-std::optional<std::string> DecodeBase64(std::string text) {
-  std::erase_if(text, [](unsigned char c) { return std::isspace(c) != 0; });
-  if (text.size() % 4 != 0) return std::nullopt;
-  const std::size_t padding = text.ends_with("==") ? 2 : text.ends_with("=") ? 1 : 0;
-  std::string decoded;
-  decoded.reserve(text.size() / 4 * 3);
-  std::uint32_t bits = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const std::optional<std::uint32_t> digit =
-        i < text.size() - padding ? Base64Digit(text[i]) : std::optional<std::uint32_t>(0);
-    if (!digit) return std::nullopt;
-    bits = (bits << 6 | *digit) & 0xffffff;
-    if (i % 4 != 3) continue;
-    for (const unsigned shift : {16u, 8u, 0u}) {
-      decoded.push_back(static_cast<char>(static_cast<unsigned char>(bits >> shift & 0xff)));
-    }
-  }
-  for (std::size_t i = 0; i < padding; ++i) decoded.pop_back();
-  return decoded;
-}
-
-std::string EncodeBase64(const std::string& data) {
-  std::string text((data.size() + 2) / 3 * 4 + 1, '\0');
-  const int size = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
-                                   reinterpret_cast<const unsigned char*>(data.data()),
-                                   static_cast<int>(data.size()));
-  text.resize(static_cast<std::size_t>(size));
-  return text;
-}
-
 // A relative path is relative to the kubeconfig that contains it.
-std::string PathOf(const Entry& entry, const std::string& key) {
+std::string PathOf(const KubeconfigEntry& entry, const std::string& key) {
   return (std::filesystem::path(entry.file).parent_path() / entry.Text(key)).string();
 }
 
 // Returns the decoded field `key`-data, or the content of the file `key`; "" if neither is set.
 // `file` becomes the path of that file.
-std::string ReadData(const char* kind, const Entry& entry, const std::string& key,
+std::string ReadData(const char* kind, const KubeconfigEntry& entry, const std::string& key,
                      std::string& file, Problems& problems) {
   const std::string data_key = key + "-data";
   if (entry.Has(data_key)) {
@@ -263,7 +50,7 @@ std::string ReadData(const char* kind, const Entry& entry, const std::string& ke
   }
   if (!entry.Has(key)) return "";
   file = PathOf(entry, key);
-  Result<std::string> content = ReadFile(file, kFileLimit);
+  Result<std::string> content = ReadFile(file, kCredentialFileLimit);
   if (!content) {
     problems.Add(kind, entry, key + ": " + content.error().message);
     return "";
@@ -315,7 +102,7 @@ std::string ProxyProblem(const std::string& url) {
          " must be the URL of a proxy: http://, https:// or socks5://, a host and a port";
 }
 
-void ReadCluster(const Entry& cluster, ApiServer& server, Problems& problems) {
+void ReadCluster(const KubeconfigEntry& cluster, ApiServer& server, Problems& problems) {
   server.url = cluster.Text("server");
   if (const std::string problem = UrlProblem(server.url); !problem.empty()) {
     problems.Add("cluster", cluster, problem);
@@ -340,7 +127,7 @@ void ReadCluster(const Entry& cluster, ApiServer& server, Problems& problems) {
 }
 
 // Refuses other forms of authentication; ignoring them would mean acting as someone else.
-void CheckSupported(const Entry& user, Problems& problems) {
+void CheckSupported(const KubeconfigEntry& user, Problems& problems) {
   for (const char* key : {"auth-provider", "username", "password"}) {
     if (!user.Has(key)) continue;
     problems.Add("user", user,
@@ -356,7 +143,7 @@ void CheckSupported(const Entry& user, Problems& problems) {
   }
 }
 
-void ReadTokens(const Entry& user, ApiServer& server, Problems& problems) {
+void ReadTokens(const KubeconfigEntry& user, ApiServer& server, Problems& problems) {
   if (user.Has("token")) {
     Result<std::string> token = ParseToken(user.Text("token"));
     if (token) {
@@ -367,7 +154,7 @@ void ReadTokens(const Entry& user, ApiServer& server, Problems& problems) {
   }
   if (!user.Has("tokenFile")) return;
   server.token_file = PathOf(user, "tokenFile");
-  const Result<std::string> content = ReadFile(server.token_file, kFileLimit);
+  const Result<std::string> content = ReadFile(server.token_file, kCredentialFileLimit);
   if (!content) {
     problems.Add("user", user, "tokenFile: " + content.error().message);
   } else if (const Result<std::string> token = ParseToken(*content); !token) {
@@ -379,7 +166,7 @@ void ReadTokens(const Entry& user, ApiServer& server, Problems& problems) {
 
 // Returns what a plugin is told of the cluster if it is to be. Source: k8s.io/client-go
 // pkg/apis/clientauthentication, Cluster.
-std::string WriteExecCluster(const Entry& cluster, const ApiServer& server) {
+std::string WriteExecCluster(const KubeconfigEntry& cluster, const ApiServer& server) {
   JsonWriter json;
   json.StartObject().Field("server", server.url);
   if (!server.tls_server_name.empty()) json.Field("tls-server-name", server.tls_server_name);
@@ -394,7 +181,8 @@ std::string WriteExecCluster(const Entry& cluster, const ApiServer& server) {
 }
 
 // Like client-go: a plugin isn't run for a user who has a token or a client certificate anyway.
-void ReadPlugin(const Entry& user, const Entry* cluster, ApiServer& server, Problems& problems) {
+void ReadPlugin(const KubeconfigEntry& user, const KubeconfigEntry* cluster, ApiServer& server,
+                Problems& problems) {
   for (const std::string& problem : user.problems) problems.Add("user", user, problem);
   const bool is_needed =
       server.token.empty() && server.token_file.empty() && server.client_certificate_pem.empty();
@@ -407,7 +195,7 @@ void ReadPlugin(const Entry& user, const Entry* cluster, ApiServer& server, Prob
   server.plugin = std::make_shared<ExecAuthenticator>(std::move(config));
 }
 
-void ReadUser(const Entry& user, ApiServer& server, Problems& problems) {
+void ReadUser(const KubeconfigEntry& user, ApiServer& server, Problems& problems) {
   CheckSupported(user, problems);
   ReadTokens(user, server, problems);
   const bool certificate = user.Has("client-certificate") || user.Has("client-certificate-data");
@@ -426,9 +214,9 @@ void ReadUser(const Entry& user, ApiServer& server, Problems& problems) {
 Result<ApiServer> Resolve(const Kubeconfig& config, const std::string& context_name) {
   const std::string file = "kubeconfig " + config.files;
   const std::string name = context_name.empty() ? config.current_context : context_name;
-  const std::string choice = "; choose one with --context, there is: " + Names(config.contexts);
+  const std::string choice = "; choose one with --context, there is: " + NamesOf(config.contexts);
   if (name.empty()) return Failure(file + ": current-context is not set" + choice);
-  const Entry* context = Find(config.contexts, name);
+  const KubeconfigEntry* context = Find(config.contexts, name);
   if (context == nullptr) return Failure(file + ": there is no context " + Quoted(name) + choice);
 
   ApiServer server;
@@ -436,36 +224,26 @@ Result<ApiServer> Resolve(const Kubeconfig& config, const std::string& context_n
   server.default_namespace = context->Text("namespace");
   Problems problems;
   const std::string cluster_name = context->Text("cluster");
-  const Entry* const cluster = Find(config.clusters, cluster_name);
+  const KubeconfigEntry* const cluster = Find(config.clusters, cluster_name);
   if (cluster != nullptr) {
     ReadCluster(*cluster, server, problems);
   } else {
     problems.Add("context", *context,
                  "it names the cluster " + Quoted(cluster_name) +
-                     ", which isn't there; there is: " + Names(config.clusters));
+                     ", which isn't there; there is: " + NamesOf(config.clusters));
   }
   // A context without a user is valid: it acts as system:anonymous, or as a local proxy decides.
   const std::string user_name = context->Text("user");
-  if (const Entry* user = Find(config.users, user_name)) {
+  if (const KubeconfigEntry* user = Find(config.users, user_name)) {
     ReadUser(*user, server, problems);
     ReadPlugin(*user, cluster, server, problems);
   } else if (!user_name.empty()) {
     problems.Add("context", *context,
                  "it names the user " + Quoted(user_name) +
-                     ", which isn't there; there is: " + Names(config.users));
+                     ", which isn't there; there is: " + NamesOf(config.users));
   }
   if (problems.Any()) return Failure(problems.text());
   return server;
-}
-
-void Merge(Kubeconfig& config, Kubeconfig next) {
-  config.files += (config.files.empty() ? "" : ":") + next.files;
-  if (config.current_context.empty()) config.current_context = std::move(next.current_context);
-  for (const auto entries : {&Kubeconfig::clusters, &Kubeconfig::users, &Kubeconfig::contexts}) {
-    for (Entry& entry : next.*entries) {
-      if (Find(config.*entries, entry.name) == nullptr) (config.*entries).push_back(entry);
-    }
-  }
 }
 
 bool IsMissing(const std::string& file) {
@@ -500,7 +278,7 @@ Result<std::string> ReadServiceAccountFile(const std::string& file) {
   constexpr const char* kRemedy =
       "; the pod or its service account may have automountServiceAccountToken: false, which must "
       "be true here";
-  Result<std::string> content = ReadFile(file, kFileLimit);
+  Result<std::string> content = ReadFile(file, kCredentialFileLimit);
   if (!content) {
     return Failure("in-cluster: " + content.error().message +
                    (IsMissing(file)
@@ -531,7 +309,7 @@ Result<ApiServer> FromServiceAccount(const std::string& host, const std::string&
   if (!ca) return Failure(ca.error().message);
   server.ca_pem = *std::move(ca);
   // Optional, as in client-go: the code that needs a namespace reports its absence.
-  if (const Result<std::string> name = ReadFile(directory + "/namespace", kFileLimit)) {
+  if (const Result<std::string> name = ReadFile(directory + "/namespace", kCredentialFileLimit)) {
     server.default_namespace = name->substr(0, name->find_last_not_of(" \t\r\n") + 1);
   }
   return server;

@@ -1,6 +1,5 @@
-// Sends requests to the Kubernetes API and interprets the answers. Only a definite answer becomes a
-// value or kNotFound; every other one is an error that says nothing about the object. Source:
-// kubernetes.io "Kubernetes API Concepts", k8s.io/apimachinery `metav1.Status`.
+// Sends requests to the Kubernetes API, side by side and page by page, with its token. Source:
+// kubernetes.io "Kubernetes API Concepts".
 #pragma once
 
 #include <cstdint>
@@ -11,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "probes/base/json.h"
-#include "probes/base/result.h"
+#include "probes/kube/api_answer.h"
+#include "probes/kube/api_request.h"
 #include "probes/kube/last_glance.h"
 #include "probes/kube/object_meta.h"
 #include "probes/kube/patience.h"
@@ -21,97 +20,6 @@
 #include "probes/kube/transport.h"
 
 namespace cluster_watcher {
-
-enum class ApiFailure {
-  kUnreachable,   // no answer: refused, reset, timed out, TLS
-  kStopped,       // told to stop before the answer came
-  kNotSent,       // it was no longer to be sent (Patience::While)
-  kUnauthorized,  // 401
-  kForbidden,     // 403
-  kNotFound,      // a 404 Status, reason NotFound, whose details name exactly the object asked for
-  kNotServed,     // a 404 for the whole resource
-  kConflict,      // 409
-  kInvalid,       // 400, 415, 422
-  kThrottled,     // 429
-  kServer,        // 5xx
-  kUnexpected,    // anything else: redirects, HTML, JSON that isn't the object asked for
-};
-
-// Whether the same request may succeed later. If not, it was refused permanently.
-bool IsTransient(ApiFailure failure);
-
-struct ApiError {
-  ApiFailure failure = ApiFailure::kUnexpected;
-  std::string message;  // for people: names the object, the operation and the answer
-  std::optional<Duration> retry_after;
-  // The same read may succeed right away: 429, 5xx, a connection that broke, half an answer.
-  bool is_transient = false;
-  bool too_large = false;  // the answer exceeded what is accepted
-  // Whether the API server may have carried it out; false: the request was never sent.
-  bool may_have_arrived = true;
-  // The words of an admission policy that refused the request; empty if none did. Source:
-  // kubernetes.io "Validating Admission Policy".
-  std::string policy = {};
-};
-
-struct ApiAnswer {
-  JsonDocument document;
-  std::optional<WallTime> server_time;  // the answer's Date
-  std::vector<std::string> warnings;    // of the API server, for people
-};
-using ApiResult = Result<ApiAnswer, ApiError>;
-
-// A glance may be answered from the API server's cache, which may lag; a sure read is consistent.
-enum class Freshness { kGlance, kSure };
-
-enum class PropagationPolicy { kBackground, kForeground };
-
-struct ApiRequest {
-  enum class Expect { kObject, kList, kDocument };
-
-  HttpRequest http;
-  Expect expect = Expect::kDocument;
-  ResourceType type;
-  std::string ns;
-  std::string name;  // of the object; empty for lists by selector
-  bool metadata_only = false;
-  // An answer that says the same as the last needn't be parsed again (LastGlance).
-  bool may_be_known = false;
-
-  static ApiRequest Get(const ResourceType& type, std::string_view ns, std::string_view name,
-                        Freshness freshness = Freshness::kSure);
-  static ApiRequest GetMetadata(const ResourceType& type, std::string_view ns,
-                                std::string_view name, Freshness freshness = Freshness::kSure);
-  // A list with fieldSelector=metadata.name=NAME. An empty answer is positive evidence of absence,
-  // and RBAC rules with resourceNames authorize the request.
-  static ApiRequest ListByName(const ResourceType& type, std::string_view ns, std::string_view name,
-                               Freshness freshness);
-  // The first page of all objects of the kind.
-  static ApiRequest List(const ResourceType& type, std::string_view ns);
-  static ApiRequest ListMetadata(const ResourceType& type, std::string_view ns);
-  // The same of pods that have neither succeeded nor failed, and that `selector` finds (empty:
-  // all).
-  static ApiRequest ListUnendedPods(std::string_view ns, std::string_view selector = {},
-                                    bool metadata_only = true);
-  // The first page of the objects that match `selector` (not empty).
-  static ApiRequest ListBySelector(const ResourceType& type, std::string_view ns,
-                                   std::string_view selector, bool metadata_only);
-  static ApiRequest Discover(std::string path);  // "/apis", "/apis/apps/v1", "/version"
-  // `body` is a JSON merge patch (RFC 7386).
-  static ApiRequest MergePatch(const ResourceType& type, std::string_view ns, std::string_view name,
-                               std::string body);
-  static ApiRequest Create(const ResourceType& type, std::string_view ns, std::string body);
-  // Says which field manager writes.
-  ApiRequest By(std::string_view manager) &&;
-  // Deletes the object only if it has the UID, and the resourceVersion if one is given.
-  struct Preconditions {
-    std::string_view uid;
-    std::string_view resource_version = {};  // empty: any
-  };
-  static ApiRequest Delete(const ResourceType& type, std::string_view ns, std::string_view name,
-                           const Preconditions& preconditions, PropagationPolicy propagation,
-                           bool dry_run);
-};
 
 // One finished request, for metrics and logs. `status` is 0 if there was no answer.
 struct RequestRecord {
@@ -192,12 +100,5 @@ class KubeClient {
   ServerDates dates_;
   LastGlance last_glance_;
 };
-
-// Interprets `result` as the answer to `request`; one that may be known is looked up in `last`,
-// and kept there.
-ApiResult Interpret(const ApiRequest& request, HttpResult result, LastGlance* last = nullptr);
-
-// Returns the single item of a ListByName answer; an absent view if the list is empty.
-JsonValue OnlyItem(const ApiAnswer& answer);
 
 }  // namespace cluster_watcher

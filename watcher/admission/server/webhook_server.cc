@@ -18,12 +18,11 @@
 #include <boost/beast/http.hpp>
 
 #include <algorithm>
-#include <list>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "probes/base/json.h"
+#include "watcher/admission/server/webhook_connections.h"
 
 namespace cluster_watcher {
 namespace {
@@ -42,25 +41,8 @@ constexpr std::chrono::milliseconds kAcceptAgain{100};
 constexpr std::chrono::milliseconds kDrainStep{20};
 constexpr std::chrono::seconds kGoodbye{1};
 constexpr std::size_t kLargeBody = 256u << 10;  // memory is given back after larger ones
-constexpr std::size_t kQuickBody = 64u << 10;   // takes a few milliseconds at most
 constexpr std::size_t kPiece = 16u << 10;
 constexpr std::size_t kMostRest = 32u << 20;
-
-struct Connection {
-  explicit Connection(tcp::socket socket)
-      : stream(std::move(socket)), turn(stream.get_executor()) {}
-
-  beast::tcp_stream stream;
-  asio::steady_timer turn;  // cancelled when its large review may have become the first, or it ends
-  bool busy = false;        // with a request
-  bool served = false;      // at least one request before
-  bool ended = false;
-  bool whole = false;                        // its large review waits for the worker, or is there
-  bool at_work = false;                      // it is there, and its body can't be freed
-  Steady::time_point since = Steady::now();  // it is busy or idle
-  std::size_t held = 0;                      // bytes of a large body, or else of a large answer
-  std::size_t most_held = 0;                 // in this request
-};
 
 auto Into(ErrorCode& error) { return asio::redirect_error(asio::use_awaitable, error); }
 
@@ -98,16 +80,15 @@ struct WebhookServer::State {
         certificate(std::move(first)),
         handlers(std::move(all)),
         metrics(shown),
-        limits(bounds) {}
+        limits(bounds),
+        connections(bounds.connections, bounds.bodies, shown) {}
 
   ListenAddress address;
   TlsCertificate certificate;
   Handlers handlers;
   AdmissionMetrics& metrics;
   Limits limits;
-  std::list<std::shared_ptr<Connection>> connections;
-  std::list<Connection*> large;  // their reviews are whole; the worker has the first one's
-  std::size_t held = 0;          // by all of them
+  WebhookConnections connections;
   bool stopping = false;
   asio::io_context io{1};  // ends before what its coroutines use
   tcp::acceptor acceptor{io};
@@ -115,26 +96,21 @@ struct WebhookServer::State {
 
   ErrorCode Listen();
   asio::awaitable<void> Accept();
-  asio::awaitable<void> Serve(std::shared_ptr<Connection> connection);
-  asio::awaitable<void> ServeTls(Connection& connection);
-  asio::awaitable<bool> ServeRequest(Connection& connection, TlsStream& tls,
+  asio::awaitable<void> Serve(std::shared_ptr<WebhookConnection> connection);
+  asio::awaitable<void> ServeTls(WebhookConnection& connection);
+  asio::awaitable<bool> ServeRequest(WebhookConnection& connection, TlsStream& tls,
                                      beast::flat_buffer& buffer);
-  asio::awaitable<std::optional<AdmissionAnswer>> AnswerTo(Connection& connection,
+  asio::awaitable<std::optional<AdmissionAnswer>> AnswerTo(WebhookConnection& connection,
                                                            const Handler& handler,
                                                            const std::string& body);
-  asio::awaitable<bool> ReadBody(Connection& connection, TlsStream& tls, beast::flat_buffer& buffer,
+  asio::awaitable<bool> ReadBody(WebhookConnection& connection, TlsStream& tls,
+                                 beast::flat_buffer& buffer,
                                  http::request_parser<http::string_body>& parser);
-  asio::awaitable<void> ReadRest(Connection& connection, TlsStream& tls);
-  asio::awaitable<void> RefusePlainHttp(Connection& connection);
+  asio::awaitable<void> ReadRest(WebhookConnection& connection, TlsStream& tls);
+  asio::awaitable<void> RefusePlainHttp(WebhookConnection& connection);
   asio::awaitable<void> Tick(std::chrono::milliseconds interval, const std::function<void()>& tick);
   asio::awaitable<void> Stop(std::chrono::milliseconds delay);
   std::optional<AdmissionAnswer> Refusal(const http::request_parser<http::string_body>& parser);
-  void MakeRoom();
-  void CloseIdle();
-  void Close(Connection& connection);
-  bool Hold(Connection& connection, std::size_t bytes);
-  Connection* LongestUnderWay() const;
-  Connection* LargestThatWaits() const;
 };
 
 // Without a host, listens on all interfaces: on IPv6 and IPv4 together where the machine has IPv6.
@@ -166,103 +142,29 @@ asio::awaitable<void> WebhookServer::State::Accept() {
     tcp::socket socket = co_await acceptor.async_accept(Into(error));
     if (error == asio::error::operation_aborted) co_return;
     if (error) {  // out of file descriptors, for example
-      CloseIdle();
+      connections.CloseIdle();
       asio::steady_timer pause(io, kAcceptAgain);
       co_await pause.async_wait(Into(error));
       continue;
     }
-    MakeRoom();
+    connections.MakeRoom();
     socket.set_option(tcp::no_delay(true), error);
-    auto connection = std::make_shared<Connection>(std::move(socket));
-    connections.push_back(connection);
-    metrics.SetConnections(connections.size());
+    auto connection = std::make_shared<WebhookConnection>(std::move(socket));
+    connections.Add(connection);
     asio::co_spawn(io, Serve(std::move(connection)), asio::detached);
   }
 }
 
-// The new connection may be the API server's.
-void WebhookServer::State::MakeRoom() {
-  if (connections.size() < limits.connections) return;
-  const auto is_unserved = [](const auto& c) { return !c->served && !c->busy && !c->ended; };
-  const auto unserved = std::count_if(connections.begin(), connections.end(), is_unserved);
-  // Whoever holds served ones must not have each newcomer displace the one before it.
-  const bool are_many = static_cast<std::size_t>(unserved) > limits.connections / 2;
-  const auto order = [are_many](const Connection& c) {
-    return std::tuple(c.busy, are_many && c.served, c.since);
-  };
-  Connection* first = nullptr;
-  for (const auto& one : connections) {
-    if (!one->ended && (!first || order(*one) < order(*first))) first = one.get();
-  }
-  if (first) Close(*first);
-}
-
-void WebhookServer::State::CloseIdle() {
-  for (const auto& connection : connections) {
-    if (!connection->busy && !connection->ended) Close(*connection);
-  }
-}
-
-void WebhookServer::State::Close(Connection& connection) {
-  connection.ended = true;
-  if (!connection.at_work) held -= std::exchange(connection.held, 0);
-  connection.turn.cancel();
-  connection.stream.close();
-}
-
-// Accounts for what a connection holds now; what is small is bounded by the number of connections.
-// If all hold too much, closes those whose requests take longest: an honest one takes milliseconds.
-// Large reviews that are whole stay, since whoever cut off the first of them again and again would
-// leave none to be answered, up to half of the bound: beyond it the largest that waits goes, if it
-// is larger. Returns whether this one is still open.
-bool WebhookServer::State::Hold(Connection& connection, std::size_t bytes) {
-  const std::size_t counted = bytes > kQuickBody ? bytes : 0;
-  held += counted - connection.held;
-  connection.held = counted;
-  connection.most_held = std::max(connection.most_held, bytes);
-  while (held > limits.bodies && !connection.ended) {
-    Connection* victim = LargestThatWaits();
-    Connection* const other = LongestUnderWay();
-    if (victim == nullptr || (other != nullptr && other->held > victim->held)) victim = other;
-    Close(victim == nullptr ? connection : *victim);
-  }
-  return !connection.ended;
-}
-
-// nullptr: none is under way.
-Connection* WebhookServer::State::LongestUnderWay() const {
-  Connection* longest = nullptr;
-  for (const auto& one : connections) {
-    if (one->held == 0 || one->whole || one->ended) continue;
-    if (longest == nullptr || one->since < longest->since) longest = one.get();
-  }
-  return longest;
-}
-
-// nullptr: none waits, or all that are whole hold no more than their half.
-Connection* WebhookServer::State::LargestThatWaits() const {
-  std::size_t whole = 0;
-  Connection* largest = nullptr;
-  for (Connection* one : large) {
-    whole += one->held;
-    if (!one->at_work && !one->ended && (!largest || one->held > largest->held)) largest = one;
-  }
-  return whole > limits.bodies / 2 ? largest : nullptr;
-}
-
-asio::awaitable<void> WebhookServer::State::Serve(std::shared_ptr<Connection> connection) {
+asio::awaitable<void> WebhookServer::State::Serve(std::shared_ptr<WebhookConnection> connection) {
   const struct Leave {  // on every path
-    ~Leave() {
-      state.connections.remove(connection);
-      state.metrics.SetConnections(state.connections.size());
-    }
-    State& state;
-    const std::shared_ptr<Connection>& connection;
-  } leave{*this, connection};
+    ~Leave() { connections.Remove(connection); }
+    WebhookConnections& connections;
+    const std::shared_ptr<WebhookConnection>& connection;
+  } leave{connections, connection};
   co_await ServeTls(*connection);
 }
 
-asio::awaitable<void> WebhookServer::State::ServeTls(Connection& connection) {
+asio::awaitable<void> WebhookServer::State::ServeTls(WebhookConnection& connection) {
   ErrorCode error;
   beast::flat_buffer buffer(kReadBuffer);
   connection.stream.expires_after(limits.handshake);
@@ -303,15 +205,16 @@ std::optional<AdmissionAnswer> WebhookServer::State::Refusal(
 }
 
 // Returns whether the connection may be used again.
-asio::awaitable<bool> WebhookServer::State::ServeRequest(Connection& connection, TlsStream& tls,
+asio::awaitable<bool> WebhookServer::State::ServeRequest(WebhookConnection& connection,
+                                                         TlsStream& tls,
                                                          beast::flat_buffer& buffer) {
   const struct Release {  // on every path, after the body and the answer are gone
     ~Release() {
-      state.Hold(connection, 0);
+      state.connections.Hold(connection, 0);
       if (std::exchange(connection.most_held, 0) > kLargeBody) malloc_trim(0);
     }
     State& state;
-    Connection& connection;
+    WebhookConnection& connection;
   } release{*this, connection};
   ErrorCode error;
   http::request_parser<http::string_body> parser;
@@ -351,7 +254,7 @@ asio::awaitable<bool> WebhookServer::State::ServeRequest(Connection& connection,
   }
   const bool keep = is_read && parser.get().keep_alive() && !stopping;
   auto response = ResponseOf(*std::move(answer), parser.get().version() == 10 ? 10 : 11, keep);
-  if (!Hold(connection, response.body().size())) co_return false;
+  if (!connections.Hold(connection, response.body().size())) co_return false;
   connection.stream.expires_after(limits.request);
   co_await http::async_write(tls, response, Into(error));
   if (!error && !is_read) co_await ReadRest(connection, tls);
@@ -362,26 +265,21 @@ asio::awaitable<bool> WebhookServer::State::ServeRequest(Connection& connection,
 // turn here: in the worker's queue it would keep its body after its connection was closed. Returns
 // nullopt if the connection was closed meanwhile, or its turn didn't come in time.
 asio::awaitable<std::optional<AdmissionAnswer>> WebhookServer::State::AnswerTo(
-    Connection& connection, const Handler& handler, const std::string& body) {
-  if (body.size() <= kQuickBody) co_return handler(body);
+    WebhookConnection& connection, const Handler& handler, const std::string& body) {
+  if (body.size() <= WebhookConnections::kQuickBody) co_return handler(body);
   const struct Leave {  // on every path
-    ~Leave() {
-      connection.whole = connection.at_work = false;
-      state.large.remove(&connection);
-      if (!state.large.empty()) state.large.front()->turn.cancel();
-    }
-    State& state;
-    Connection& connection;
-  } leave{*this, connection};
-  large.push_back(&connection);
-  connection.whole = true;
+    ~Leave() { connections.LeaveQueue(connection); }
+    WebhookConnections& connections;
+    WebhookConnection& connection;
+  } leave{connections, connection};
+  connections.Queue(connection);
   const auto deadline = Steady::now() + limits.request;
   connection.turn.expires_at(deadline);
-  while (large.front() != &connection && !connection.ended && Steady::now() < deadline) {
+  while (!connections.IsNext(connection) && !connection.ended && Steady::now() < deadline) {
     ErrorCode error;
     co_await connection.turn.async_wait(Into(error));
   }
-  if (large.front() != &connection || connection.ended) co_return std::nullopt;
+  if (!connections.IsNext(connection) || connection.ended) co_return std::nullopt;
   connection.at_work = true;
   const auto work = [&]() -> asio::awaitable<AdmissionAnswer> { co_return handler(body); };
   AdmissionAnswer answer = co_await asio::co_spawn(worker, work, asio::use_awaitable);
@@ -391,21 +289,22 @@ asio::awaitable<std::optional<AdmissionAnswer>> WebhookServer::State::AnswerTo(
 
 // Announcements of a client cost nothing: what has arrived counts. Returns whether all has.
 asio::awaitable<bool> WebhookServer::State::ReadBody(
-    Connection& connection, TlsStream& tls, beast::flat_buffer& buffer,
+    WebhookConnection& connection, TlsStream& tls, beast::flat_buffer& buffer,
     http::request_parser<http::string_body>& parser) {
   ErrorCode error;
   parser.eager(true);
   while (!parser.is_done()) {
     co_await http::async_read_some(tls, buffer, parser, Into(error));
     if (error || connection.ended) co_return false;
-    if (!Hold(connection, parser.get().body().size())) co_return false;
+    if (!connections.Hold(connection, parser.get().body().size())) co_return false;
   }
   co_return true;
 }
 
 // Reads the rest of a refused body: closing before its end sends a reset, which would destroy the
 // answer.
-asio::awaitable<void> WebhookServer::State::ReadRest(Connection& connection, TlsStream& tls) {
+asio::awaitable<void> WebhookServer::State::ReadRest(WebhookConnection& connection,
+                                                     TlsStream& tls) {
   ErrorCode error;
   std::vector<char> piece(kPiece);
   connection.busy = false;  // it has its answer
@@ -416,7 +315,7 @@ asio::awaitable<void> WebhookServer::State::ReadRest(Connection& connection, Tls
   }
 }
 
-asio::awaitable<void> WebhookServer::State::RefusePlainHttp(Connection& connection) {
+asio::awaitable<void> WebhookServer::State::RefusePlainHttp(WebhookConnection& connection) {
   ErrorCode error;
   const AdmissionAnswer answer = AnswerError(400, "this port speaks HTTPS");
   metrics.Answered(answer.result, {});
@@ -443,8 +342,8 @@ asio::awaitable<void> WebhookServer::State::Stop(std::chrono::milliseconds delay
   co_await timer.async_wait(Into(error));
   acceptor.close(error);
   const auto deadline = Steady::now() + limits.last_answers;
-  while (!connections.empty() && Steady::now() < deadline) {
-    CloseIdle();
+  while (!connections.IsEmpty() && Steady::now() < deadline) {
+    connections.CloseIdle();
     timer.expires_after(kDrainStep);
     co_await timer.async_wait(Into(error));
   }

@@ -1,0 +1,64 @@
+// Requests to the Kubernetes API. Source: kubernetes.io "Kubernetes API Concepts".
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "probes/kube/resource_type.h"
+#include "probes/kube/transport.h"
+
+namespace cluster_watcher {
+
+// A glance may be answered from the API server's cache, which may lag; a sure read is consistent.
+enum class Freshness { kGlance, kSure };
+
+enum class PropagationPolicy { kBackground, kForeground };
+
+struct ApiRequest {
+  enum class Expect { kObject, kList, kDocument };
+
+  HttpRequest http;
+  Expect expect = Expect::kDocument;
+  ResourceType type;
+  std::string ns;
+  std::string name;  // of the object; empty for lists by selector
+  bool metadata_only = false;
+  // An answer that says the same as the last needn't be parsed again (LastGlance).
+  bool may_be_known = false;
+
+  static ApiRequest Get(const ResourceType& type, std::string_view ns, std::string_view name,
+                        Freshness freshness = Freshness::kSure);
+  static ApiRequest GetMetadata(const ResourceType& type, std::string_view ns,
+                                std::string_view name, Freshness freshness = Freshness::kSure);
+  // A list with fieldSelector=metadata.name=NAME. An empty answer is positive evidence of absence,
+  // and RBAC rules with resourceNames authorize the request.
+  static ApiRequest ListByName(const ResourceType& type, std::string_view ns, std::string_view name,
+                               Freshness freshness);
+  // The first page of all objects of the kind.
+  static ApiRequest List(const ResourceType& type, std::string_view ns);
+  static ApiRequest ListMetadata(const ResourceType& type, std::string_view ns);
+  // The same of pods that have neither succeeded nor failed, and that `selector` finds (empty:
+  // all).
+  static ApiRequest ListUnendedPods(std::string_view ns, std::string_view selector = {},
+                                    bool metadata_only = true);
+  // The first page of the objects that match `selector` (not empty).
+  static ApiRequest ListBySelector(const ResourceType& type, std::string_view ns,
+                                   std::string_view selector, bool metadata_only);
+  static ApiRequest Discover(std::string path);  // "/apis", "/apis/apps/v1", "/version"
+  // `body` is a JSON merge patch (RFC 7386).
+  static ApiRequest MergePatch(const ResourceType& type, std::string_view ns, std::string_view name,
+                               std::string body);
+  static ApiRequest Create(const ResourceType& type, std::string_view ns, std::string body);
+  // Says which field manager writes.
+  ApiRequest By(std::string_view manager) &&;
+  // Deletes the object only if it has the UID, and the resourceVersion if one is given.
+  struct Preconditions {
+    std::string_view uid;
+    std::string_view resource_version = {};  // empty: any
+  };
+  static ApiRequest Delete(const ResourceType& type, std::string_view ns, std::string_view name,
+                           const Preconditions& preconditions, PropagationPolicy propagation,
+                           bool dry_run);
+};
+
+}  // namespace cluster_watcher

@@ -1,0 +1,53 @@
+// Reads kubeconfigs: their entries as they are written. What they mean is api_server.cc's subject.
+// Source: kubernetes.io "Organizing Cluster Access Using kubeconfig Files".
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "probes/base/result.h"
+#include "probes/kube/exec_config.h"
+
+namespace cluster_watcher {
+
+// A kubeconfig, and each file that it names, may be so large.
+inline constexpr std::size_t kCredentialFileLimit = 4u << 20;
+
+// An entry of the lists of clusters, users and contexts.
+struct KubeconfigEntry {
+  std::string name;
+  std::string file;                           // the kubeconfig that contains it
+  std::map<std::string, std::string> fields;  // the non-empty fields; lists and maps as ""
+  std::optional<ExecConfig> exec;             // of a user
+  std::string exec_extension;                 // of a cluster: JSON for plugins
+  std::vector<std::string> problems;          // of the last two
+
+  bool Has(const std::string& key) const { return fields.count(key) > 0; }
+  std::string Text(const std::string& key) const {
+    const auto field = fields.find(key);
+    return field == fields.end() ? std::string() : field->second;
+  }
+};
+
+struct Kubeconfig {
+  std::string files;  // as in $KUBECONFIG
+  std::string current_context;
+  std::vector<KubeconfigEntry> clusters;
+  std::vector<KubeconfigEntry> users;
+  std::vector<KubeconfigEntry> contexts;
+};
+
+// Returns the entry with this name; nullptr: there is none.
+const KubeconfigEntry* Find(const std::vector<KubeconfigEntry>& entries, const std::string& name);
+// Returns their names, quoted, for people.
+std::string NamesOf(const std::vector<KubeconfigEntry>& entries);
+
+// Reads a file. An error names the file, and the line or the entry at fault.
+Result<Kubeconfig> LoadKubeconfig(const std::string& file);
+// Adds what `next` has and `config` lacks: the first definition of a name wins.
+void Merge(Kubeconfig& config, Kubeconfig next);
+
+}  // namespace cluster_watcher
