@@ -27,7 +27,6 @@ const perStream = 25
 // What inject may refuse of a rare document, instead of changing what it means.
 var refusals = regexp.MustCompile(`stands twice in one map|a list or map as a key|a key that is null|` +
 	`can't be written as JSON|is no !!|!!float: leave the tag out|a noncharacter of Unicode|!!binary: write|` +
-	`a character that readers of YAML disagree about: write|disagree about what stands here: write|` +
 	`it is not valid YAML|another document begins here: write|is no text in UTF-8`)
 var place = regexp.MustCompile(`, line (\d+), column \d+: (.*)`)
 

@@ -133,20 +133,18 @@ TEST(YamlManifest, TextsAreReadAsKubectlReadsThem) {
       {"a: &a !!str\n  x\nb: !!str\nc: *a\n", R"({"a":"x","b":"","c":"x"})"},
       {"a: !!str\n\"b\": !!str\n  ''\nc: '.51_000'\n", R"({"a":"","b":"","c":".51_000"})"},
       {"a: {b: null, c: , d: ~, e}\n", R"({"a":{"b":null,"c":null,"d":null,"e":null}})"},
+      {"a:\n- &b |\n  c\n- d\n", R"({"a":["c\n","d"]})"},
+      {"a:\n- - !!str c\n    d\n- e: f\n", R"({"a":[["c d"],{"e":"f"}]})"},
+      {"a: [x: , {q: z, v}, w w]\nb: c\n  :d\n",
+       R"({"a":[{"x":null},{"q":"z","v":null},"w w"],"b":"c :d"})"},
+      {"a: [x, !a, q]\n", R"({"a":["x","","q"]})"},
+      {"b: \"x\\r\\u2028y\"\r\nc: d\r\n", "{\"b\":\"x\\r\u2028y\",\"c\":\"d\"}"},
+      {"b: 'x\ry'\n", R"({"b":"x y"})"},
+      {"b: |\n  x\u0085\n", R"({"b":"x\n"})"},
   };
   for (const auto& [yaml, json] : cases) {
     EXPECT_EQ(Meaning(yaml), json) << yaml;
   }
-}
-
-TEST(YamlManifest, WhatReadersDisagreeAboutIsRefused) {
-  const std::string disagree =
-      "readers of YAML disagree about what stands here: write it in quotes";
-  EXPECT_EQ(OddityOf("a: [x:]\n"), "1:5: " + disagree);
-  EXPECT_EQ(OddityOf("a: [1, x:, y]\n"), "1:8: " + disagree);
-  EXPECT_EQ(OddityOf("a: [x, !a, y]\n"), "1:8: " + disagree);
-  EXPECT_EQ(OddityOf("a: [:x]\n"), "1:5: " + disagree);
-  EXPECT_EQ(OddityOf("a: [x: , {y: z, v}, w w]\nb: c\n  :d\n"), "");
 }
 
 TEST(YamlManifest, NumbersAndBooleansStayAsTheyWereWritten) {
@@ -184,13 +182,6 @@ TEST(YamlManifest, TellsWhatCannotBeChanged) {
   EXPECT_EQ(OddityOf("~: b\n"), "1:1: a key that is null");
   EXPECT_EQ(OddityOf("a: !!float 9007199254740993\n"), "1:4: !!float: leave the tag out");
   EXPECT_EQ(OddityOf("a: !!float 1.5\n"), "");
-  const std::string disagree = "a character that readers of YAML disagree about: write ";
-  EXPECT_EQ(OddityOf("a: x\nb: 'x\u2028y'\n"), "2:6: " + disagree + "\"\\u2028\"");
-  EXPECT_EQ(OddityOf("b: |\n  x\u0085\n"), "2:4: " + disagree + "\"\\x85\"");
-  EXPECT_EQ(OddityOf("b: x\u2029\n"), "1:5: " + disagree + "\"\\u2029\"");
-  EXPECT_EQ(OddityOf("b: x\ufeffy\n"), "1:5: " + disagree + "\"\\ufeff\"");
-  EXPECT_EQ(OddityOf("b: 'x\ry'\n"), "1:6: " + disagree + "\"\\r\"");
-  EXPECT_EQ(OddityOf("b: \"x\\r\\u2028y\"\r\nc: d\r\n"), "") << "escapes, and CRLF";
   EXPECT_EQ(OddityOf("a: .inf\n"), "1:4: \".inf\" can't be written as JSON");
   EXPECT_EQ(OddityOf("a: !!int x\n"), "1:4: \"x\" is no !!int");
   EXPECT_EQ(OddityOf("a: !!binary eA==\n"), "1:4: !!binary: write it as text");
@@ -212,18 +203,14 @@ TEST(YamlManifest, NothingIsNoDocument) {
 }
 
 TEST(YamlManifest, ErrorsNameThePlace) {
-  const std::string hint =
-      ". If kubectl reads it: leave out the anchor or tag in line 2, or write its text in one line";
-  for (const std::string yaml : {"a:\n- &b |\n  c\n- d\n", "a:\n- - !!str c\n    d\n- e: f\n"}) {
-    EXPECT_TRUE(ErrorOf(yaml).ends_with(hint)) << ErrorOf(yaml);
-  }
   EXPECT_EQ(ErrorOf("a: b\nc: d: e\n").find("2:5: "), 0u) << ErrorOf("a: b\nc: d: e\n");
   EXPECT_EQ(ErrorOf("a: [b\n").find("2:1: "), 0u) << ErrorOf("a: [b\n");
   EXPECT_EQ(ErrorOf("a: *b\n").find("1:4: "), 0u) << ErrorOf("a: *b\n");
   EXPECT_EQ(ErrorOf("a: \"\\\x7f\"\n").find('\x7f'), std::string::npos);
   EXPECT_EQ(ErrorOf("a: &a [*a]\n"), "1:8: this alias stands in what it stands for");
-  EXPECT_EQ(ErrorOf("a: b\n...\nc: d\n"),
-            "3:1: another document begins here: write a line --- before it");
+  EXPECT_EQ(ErrorOf("a: b\n...\nc: d\n"), "3:1: did not find expected <document start>");
+  EXPECT_EQ(ErrorOf("a: b\n---\nc: d\n"),
+            "2:1: another document begins here: write a line --- before it");
 }
 
 TEST(YamlManifest, BombsAreRefused) {
@@ -247,7 +234,7 @@ TEST(YamlManifest, BombsAreRefused) {
   EXPECT_TRUE(ErrorOf(texts).ends_with(large));
   EXPECT_TRUE(ErrorOf(chain).ends_with("nested more than 500 levels deep"));
   EXPECT_TRUE(ErrorOf(std::string(1000, '[')).ends_with("nested more than 500 levels deep"));
-  EXPECT_TRUE(ErrorOf(std::string(600'000, '[')).ends_with("on one line: break it"));
+  EXPECT_TRUE(ErrorOf(std::string(600'000, '[')).ends_with("nested more than 500 levels deep"));
 }
 
 }  // namespace
