@@ -83,32 +83,32 @@ WatcherMetrics::WatcherMetrics(Registry& registry, const std::string& version,
   RegisterDeletion(registry);
   RegisterPermissions(registry);
   RegisterRequests(registry);
-  ChooseOne(owner_states_, Find(owner_states_, kUnknown));
+  ChooseOne(owner_.states, Find(owner_.states, kUnknown));
   SetVerdict("keep", kUnknown);
   SetPhase("watching");
 }
 
 void WatcherMetrics::RegisterPolls(Registry& registry) {
-  AddWords(polls_,
+  AddWords(polls_.results,
            Register(registry, BuildCounter(), "cluster_watcher_polls_total",
                     "Polls of the owner by what they established, whatever the rules made of it."),
            "outcome", kOutcomes);
-  poll_duration_ = &Register(registry, BuildHistogram(), "cluster_watcher_poll_duration_seconds",
-                             "How long a poll took.")
-                        .Add({}, SecondsBuckets());
-  last_definite_poll_ = RegisterGauge(
+  polls_.duration = &Register(registry, BuildHistogram(), "cluster_watcher_poll_duration_seconds",
+                              "How long a poll took.")
+                         .Add({}, SecondsBuckets());
+  polls_.last_definite = RegisterGauge(
       registry, "cluster_watcher_last_definite_poll_timestamp_seconds",
       "When a poll last established the owner's state, in Unix time; 0 before the first one.");
-  AddWords(owner_states_,
+  AddWords(owner_.states,
            Register(registry, BuildGauge(), "cluster_watcher_owner_state",
                     "The owner's state as the last poll saw it: 1 for that state, else 0."),
            "state", kOutcomes);
-  owner_replicas_ = RegisterGauge(registry, "cluster_watcher_owner_replicas",
+  owner_.replicas = RegisterGauge(registry, "cluster_watcher_owner_replicas",
                                   "The replicas that the owner wants, as last seen.");
-  cluster_family_ = &Register(
+  owner_.cluster_family = &Register(
       registry, BuildGauge(), "cluster_watcher_cluster_info",
       "Always 1; the labels say which cluster is watched over, and which object is its owner.");
-  AddWords(watch_restarts_,
+  AddWords(polls_.watch_restarts,
            Register(registry, BuildCounter(), "cluster_watcher_watch_restarts_total",
                     "Watches on the owner that had to be started again, by reason; none while it "
                     "is polled."),
@@ -123,71 +123,74 @@ void WatcherMetrics::RegisterVerdicts(Registry& registry) {
     for (std::string_view reason : reasons) {
       Gauge& gauge =
           family.Add({{"verdict", std::string(verdict)}, {"reason", std::string(reason)}});
-      verdicts_.push_back({verdict, reason, &gauge});
+      verdicts_.all.push_back({verdict, reason, &gauge});
     }
   };
   add("keep", kKeepReasons);
   add("abandoned", kAbandonedReasons);
-  abandoned_since_ = RegisterGauge(
+  verdicts_.abandoned_since = RegisterGauge(
       registry, "cluster_watcher_abandoned_since_timestamp_seconds",
       "Since when every verdict has been abandoned, in Unix time; 0 while the cluster is kept.");
-  deletion_due_ = RegisterGauge(registry, "cluster_watcher_deletion_due_timestamp_seconds",
-                                "When the cluster will be deleted, at the earliest, if nothing "
-                                "changes, in Unix time; 0 while it is kept.");
-  confirmations_ = RegisterGauge(registry, "cluster_watcher_confirmations",
-                                 "Consecutive abandoned verdicts that count towards a deletion.");
+  verdicts_.deletion_due =
+      RegisterGauge(registry, "cluster_watcher_deletion_due_timestamp_seconds",
+                    "When the cluster will be deleted, at the earliest, if nothing "
+                    "changes, in Unix time; 0 while it is kept.");
+  verdicts_.confirmations =
+      RegisterGauge(registry, "cluster_watcher_confirmations",
+                    "Consecutive abandoned verdicts that count towards a deletion.");
   AddWords(
-      phases_,
+      deletion_.phases,
       Register(registry, BuildGauge(), "cluster_watcher_phase",
                "How far this watcher is in taking the cluster down: 1 for that phase, else 0."),
       "phase", kPhases);
-  dry_run_ = RegisterGauge(registry, "cluster_watcher_dry_run",
-                           "1 if nothing is deleted and only shown what would be, else 0.");
-  surge_ = RegisterGauge(registry, "cluster_watcher_surge",
-                         "1 while the grace period is longer because many clusters of the "
-                         "namespace lost their drivers at once, else 0.");
+  deletion_.dry_run =
+      RegisterGauge(registry, "cluster_watcher_dry_run",
+                    "1 if nothing is deleted and only shown what would be, else 0.");
+  verdicts_.surge = RegisterGauge(registry, "cluster_watcher_surge",
+                                  "1 while the grace period is longer because many clusters of the "
+                                  "namespace lost their drivers at once, else 0.");
 }
 
 void WatcherMetrics::RegisterDeletion(Registry& registry) {
-  AddWords(refusals_,
+  AddWords(verdicts_.refusals,
            Register(registry, BuildCounter(), "cluster_watcher_refusals_total",
                     "Deletions that were due and were held back or stopped, by reason."),
            "reason", kRefusals);
   Family<Gauge>& members =
       Register(registry, BuildGauge(), "cluster_watcher_members",
                "Members of the cluster that is being deleted: found, and remaining of them.");
-  members_found_ = &members.Add({{"state", "found"}});
-  members_remaining_ = &members.Add({{"state", "remaining"}});
-  delete_family_ = &Register(registry, BuildCounter(), "cluster_watcher_deletes_total",
-                             "Deletes that were sent, by resource and result.");
-  AddWords(steps_,
+  deletion_.members_found = &members.Add({{"state", "found"}});
+  deletion_.members_remaining = &members.Add({{"state", "remaining"}});
+  deletion_.delete_family = &Register(registry, BuildCounter(), "cluster_watcher_deletes_total",
+                                      "Deletes that were sent, by resource and result.");
+  AddWords(deletion_.steps,
            Register(registry, BuildCounter(), "cluster_watcher_steps_total",
                     "Steps before and after the deletion that have ended, by result."),
            "result", kStepResults);
-  deletion_duration_ =
+  deletion_.duration =
       RegisterGauge(registry, "cluster_watcher_deletion_duration_seconds",
                     "How long the deletion of the cluster took, or has taken so far; 0 before it.");
-  deletion_deadline_ =
+  deletion_.deadline =
       RegisterGauge(registry, "cluster_watcher_deletion_deadline_timestamp_seconds",
                     "When the deletion that is under way will have taken too long, in Unix time; 0 "
                     "while there is none.");
 }
 
 void WatcherMetrics::RegisterPermissions(Registry& registry) {
-  permission_family_ = &Register(registry, BuildGauge(), "cluster_watcher_permission_missing",
-                                 "1 for each permission that the account lacks for its work.");
+  permissions_.family = &Register(registry, BuildGauge(), "cluster_watcher_permission_missing",
+                                  "1 for each permission that the account lacks for its work.");
 }
 
 void WatcherMetrics::RegisterRequests(Registry& registry) {
-  request_family_ = &Register(
+  requests_.family = &Register(
       registry, BuildCounter(), "rest_client_requests_total",
       "Requests to the API server by HTTP status (<error> without an answer) and method.");
-  request_duration_ = &Register(registry, BuildHistogram(), "rest_client_request_duration_seconds",
-                                "How long a request to the API server took.")
-                           .Add({}, SecondsBuckets());
-  request_retries_ = &Register(registry, BuildCounter(), "rest_client_request_retries_total",
-                               "Requests to the API server that were sent again.")
-                          .Add({});
+  requests_.duration = &Register(registry, BuildHistogram(), "rest_client_request_duration_seconds",
+                                 "How long a request to the API server took.")
+                            .Add({}, SecondsBuckets());
+  requests_.retries = &Register(registry, BuildCounter(), "rest_client_request_retries_total",
+                                "Requests to the API server that were sent again.")
+                           .Add({});
 }
 
 std::vector<prometheus::MetricFamily> WatcherMetrics::Collect() const {
@@ -207,77 +210,78 @@ void WatcherMetrics::ChooseOne(const Words<Gauge>& words, const Gauge* chosen) {
 }
 
 void WatcherMetrics::Polled(std::string_view outcome, Seconds took, WallTime now) {
-  Counter* polls = Find(polls_, outcome);
+  Counter* polls = Find(polls_.results, outcome);
   if (polls == nullptr) return;
   const std::lock_guard lock(mutex_);
   polls->Increment();
-  poll_duration_->Observe(took.count());
-  if (outcome != kUnknown) last_definite_poll_->Set(UnixSeconds(now));
-  ChooseOne(owner_states_, Find(owner_states_, outcome));
+  polls_.duration->Observe(took.count());
+  if (outcome != kUnknown) polls_.last_definite->Set(UnixSeconds(now));
+  ChooseOne(owner_.states, Find(owner_.states, outcome));
 }
 
 void WatcherMetrics::SetCluster(const std::string& name, const std::string& owner,
                                 const std::string& owner_namespace) {
   const std::lock_guard lock(mutex_);
-  Gauge& now = cluster_family_->Add(
+  Gauge& now = owner_.cluster_family->Add(
       {{"cluster_name", name}, {"owner", owner}, {"owner_namespace", owner_namespace}});
   now.Set(1);
-  if (cluster_ != nullptr && cluster_ != &now) cluster_family_->Remove(cluster_);
-  cluster_ = &now;
+  if (owner_.cluster != nullptr && owner_.cluster != &now)
+    owner_.cluster_family->Remove(owner_.cluster);
+  owner_.cluster = &now;
 }
 
 void WatcherMetrics::SetOwnerReplicas(std::int64_t desired) {
-  owner_replicas_->Set(static_cast<double>(desired));
+  owner_.replicas->Set(static_cast<double>(desired));
 }
 
 void WatcherMetrics::SetVerdict(std::string_view verdict, std::string_view reason) {
   const auto is_it = [&](const Verdict& v) { return v.verdict == verdict && v.reason == reason; };
-  const bool known = std::ranges::any_of(verdicts_, is_it);
+  const bool known = std::ranges::any_of(verdicts_.all, is_it);
   assert(known && "not a verdict of the metrics' contract");
   if (!known) return;
   const std::lock_guard lock(mutex_);
-  for (const Verdict& v : verdicts_) v.gauge->Set(is_it(v) ? 1 : 0);
+  for (const Verdict& v : verdicts_.all) v.gauge->Set(is_it(v) ? 1 : 0);
 }
 
 void WatcherMetrics::SetAbandonedSince(std::optional<WallTime> since) {
-  abandoned_since_->Set(UnixSecondsOrZero(since));
+  verdicts_.abandoned_since->Set(UnixSecondsOrZero(since));
 }
 
 void WatcherMetrics::SetDeletionDue(std::optional<WallTime> due) {
-  deletion_due_->Set(UnixSecondsOrZero(due));
+  verdicts_.deletion_due->Set(UnixSecondsOrZero(due));
 }
 
-void WatcherMetrics::SetConfirmations(int count) { confirmations_->Set(count); }
+void WatcherMetrics::SetConfirmations(int count) { verdicts_.confirmations->Set(count); }
 
 void WatcherMetrics::SetPhase(std::string_view phase) {
-  const Gauge* chosen = Find(phases_, phase);
+  const Gauge* chosen = Find(deletion_.phases, phase);
   if (chosen == nullptr) return;
   const std::lock_guard lock(mutex_);
-  ChooseOne(phases_, chosen);
+  ChooseOne(deletion_.phases, chosen);
 }
 
-void WatcherMetrics::SetDryRun(bool dry_run) { dry_run_->Set(dry_run ? 1 : 0); }
+void WatcherMetrics::SetDryRun(bool dry_run) { deletion_.dry_run->Set(dry_run ? 1 : 0); }
 
-void WatcherMetrics::SetSurge(bool surge) { surge_->Set(surge ? 1 : 0); }
+void WatcherMetrics::SetSurge(bool surge) { verdicts_.surge->Set(surge ? 1 : 0); }
 
 void WatcherMetrics::Refused(std::string_view reason) {
-  if (Counter* refusals = Find(refusals_, reason)) refusals->Increment();
+  if (Counter* refusals = Find(verdicts_.refusals, reason)) refusals->Increment();
 }
 
 void WatcherMetrics::SetMembers(std::int64_t found, std::int64_t remaining) {
   const std::lock_guard lock(mutex_);
-  members_found_->Set(static_cast<double>(found));
-  members_remaining_->Set(static_cast<double>(remaining));
+  deletion_.members_found->Set(static_cast<double>(found));
+  deletion_.members_remaining->Set(static_cast<double>(remaining));
 }
 
 // Requires mutex_.
 const WatcherMetrics::Deletes& WatcherMetrics::DeletesOf(std::string_view resource) {
-  const auto found = std::ranges::find(deletes_, resource, &Deletes::resource);
-  if (found != deletes_.end()) return *found;
-  Deletes& added = deletes_.emplace_back(Deletes{std::string(resource), {}});
+  const auto found = std::ranges::find(deletion_.deletes, resource, &Deletes::resource);
+  if (found != deletion_.deletes.end()) return *found;
+  Deletes& added = deletion_.deletes.emplace_back(Deletes{std::string(resource), {}});
   for (std::string_view result : kDeleteResults) {
-    Counter& counter =
-        delete_family_->Add({{"resource", added.resource}, {"result", std::string(result)}});
+    Counter& counter = deletion_.delete_family->Add(
+        {{"resource", added.resource}, {"result", std::string(result)}});
     added.results.push_back({result, &counter});
   }
   return added;
@@ -297,47 +301,47 @@ void WatcherMetrics::Deleted(std::string_view resource, std::string_view result)
 }
 
 void WatcherMetrics::WatchRestarted(std::string_view reason) {
-  if (Counter* restarts = Find(watch_restarts_, reason)) restarts->Increment();
+  if (Counter* restarts = Find(polls_.watch_restarts, reason)) restarts->Increment();
 }
 
 void WatcherMetrics::StepRun(std::string_view result) {
-  if (Counter* steps = Find(steps_, result)) steps->Increment();
+  if (Counter* steps = Find(deletion_.steps, result)) steps->Increment();
 }
 
-void WatcherMetrics::SetDeletionDuration(Seconds took) { deletion_duration_->Set(took.count()); }
+void WatcherMetrics::SetDeletionDuration(Seconds took) { deletion_.duration->Set(took.count()); }
 
 void WatcherMetrics::SetDeletionDeadline(std::optional<WallTime> deadline) {
-  deletion_deadline_->Set(UnixSecondsOrZero(deadline));
+  deletion_.deadline->Set(UnixSecondsOrZero(deadline));
 }
 
 void WatcherMetrics::SetMissingPermissions(
     const std::vector<std::pair<std::string, std::string>>& missing) {
   const std::lock_guard lock(mutex_);
-  for (Gauge* gauge : missing_permissions_) permission_family_->Remove(gauge);
-  missing_permissions_.clear();
+  for (Gauge* gauge : permissions_.missing) permissions_.family->Remove(gauge);
+  permissions_.missing.clear();
   for (const auto& [verb, resource] : missing) {
-    Gauge& gauge = permission_family_->Add({{"verb", verb}, {"resource", resource}});
+    Gauge& gauge = permissions_.family->Add({{"verb", verb}, {"resource", resource}});
     gauge.Set(1);
     // A permission that is missing in two namespaces has one series.
-    if (std::ranges::find(missing_permissions_, &gauge) == missing_permissions_.end()) {
-      missing_permissions_.push_back(&gauge);
+    if (std::ranges::find(permissions_.missing, &gauge) == permissions_.missing.end()) {
+      permissions_.missing.push_back(&gauge);
     }
   }
 }
 
 void WatcherMetrics::Requested(std::string_view code, std::string_view method, Seconds took) {
   const std::lock_guard lock(mutex_);
-  request_duration_->Observe(took.count());
+  requests_.duration->Observe(took.count());
   auto found = std::ranges::find_if(
-      requests_, [&](const Requests& r) { return r.code == code && r.method == method; });
-  if (found == requests_.end()) {
+      requests_.all, [&](const Requests& r) { return r.code == code && r.method == method; });
+  if (found == requests_.all.end()) {
     Counter& counter =
-        request_family_->Add({{"code", std::string(code)}, {"method", std::string(method)}});
-    found = requests_.insert(found, {std::string(code), std::string(method), &counter});
+        requests_.family->Add({{"code", std::string(code)}, {"method", std::string(method)}});
+    found = requests_.all.insert(found, {std::string(code), std::string(method), &counter});
   }
   found->counter->Increment();
 }
 
-void WatcherMetrics::Retried() { request_retries_->Increment(); }
+void WatcherMetrics::Retried() { requests_.retries->Increment(); }
 
 }  // namespace cluster_watcher

@@ -129,35 +129,47 @@ class WatcherMetrics final : public prometheus::Collectable {
   // Groups changes of several series; guards the three vectors.
   mutable std::recursive_mutex mutex_;
 
-  Words<prometheus::Counter> polls_;
-  prometheus::Histogram* poll_duration_ = nullptr;
-  prometheus::Gauge* last_definite_poll_ = nullptr;
-  Words<prometheus::Gauge> owner_states_;
-  prometheus::Gauge* owner_replicas_ = nullptr;
-  prometheus::Family<prometheus::Gauge>* cluster_family_ = nullptr;
-  prometheus::Gauge* cluster_ = nullptr;  // the only series of cluster_family_
-  std::vector<Verdict> verdicts_;
-  prometheus::Gauge* abandoned_since_ = nullptr;
-  prometheus::Gauge* deletion_due_ = nullptr;
-  prometheus::Gauge* confirmations_ = nullptr;
-  Words<prometheus::Gauge> phases_;
-  prometheus::Gauge* dry_run_ = nullptr;
-  prometheus::Gauge* surge_ = nullptr;
-  Words<prometheus::Counter> refusals_;
-  prometheus::Gauge* members_found_ = nullptr;
-  prometheus::Gauge* members_remaining_ = nullptr;
-  prometheus::Family<prometheus::Counter>* delete_family_ = nullptr;
-  std::vector<Deletes> deletes_;
-  Words<prometheus::Counter> watch_restarts_;
-  Words<prometheus::Counter> steps_;
-  prometheus::Gauge* deletion_duration_ = nullptr;
-  prometheus::Gauge* deletion_deadline_ = nullptr;
-  prometheus::Family<prometheus::Gauge>* permission_family_ = nullptr;
-  std::vector<prometheus::Gauge*> missing_permissions_;
-  prometheus::Family<prometheus::Counter>* request_family_ = nullptr;
-  std::vector<Requests> requests_;
-  prometheus::Histogram* request_duration_ = nullptr;
-  prometheus::Counter* request_retries_ = nullptr;
+  struct {
+    Words<prometheus::Counter> results;
+    prometheus::Histogram* duration = nullptr;
+    prometheus::Gauge* last_definite = nullptr;
+    Words<prometheus::Counter> watch_restarts;
+  } polls_;
+  struct {
+    Words<prometheus::Gauge> states;
+    prometheus::Gauge* replicas = nullptr;
+    prometheus::Family<prometheus::Gauge>* cluster_family = nullptr;
+    prometheus::Gauge* cluster = nullptr;  // the only series of cluster_family
+  } owner_;
+  struct {
+    std::vector<Verdict> all;
+    prometheus::Gauge* abandoned_since = nullptr;
+    prometheus::Gauge* confirmations = nullptr;
+    prometheus::Gauge* surge = nullptr;
+    prometheus::Gauge* deletion_due = nullptr;
+    Words<prometheus::Counter> refusals;
+  } verdicts_;
+  struct {
+    Words<prometheus::Gauge> phases;
+    prometheus::Gauge* dry_run = nullptr;
+    prometheus::Gauge* members_found = nullptr;
+    prometheus::Gauge* members_remaining = nullptr;
+    prometheus::Family<prometheus::Counter>* delete_family = nullptr;
+    std::vector<Deletes> deletes;
+    Words<prometheus::Counter> steps;
+    prometheus::Gauge* duration = nullptr;
+    prometheus::Gauge* deadline = nullptr;
+  } deletion_;
+  struct {
+    prometheus::Family<prometheus::Gauge>* family = nullptr;
+    std::vector<prometheus::Gauge*> missing;
+  } permissions_;
+  struct {
+    prometheus::Family<prometheus::Counter>* family = nullptr;
+    std::vector<Requests> all;
+    prometheus::Histogram* duration = nullptr;
+    prometheus::Counter* retries = nullptr;
+  } requests_;
 };
 
 }  // namespace cluster_watcher

@@ -28,7 +28,7 @@ ObjectWatch::ObjectWatch(KubeClient& client, const WatchAccess& access, WatchedO
       seen_(std::move(seen)) {}
 
 MonotonicTime ObjectWatch::due() const {
-  if (!stream_) return begin_at_;
+  if (!stream_) return pause_.end;
   switch (stream_->state()) {
     case State::kOpening:
       return stream_->opened() + kLongestOpening;
@@ -64,7 +64,7 @@ void ObjectWatch::Tend(std::stop_token stop) {
     if (!restart) return;
     End(*restart, why, stop);
   }
-  if (access_.clock.Now() >= begin_at_) Begin(stop);
+  if (access_.clock.Now() >= pause_.end) Begin(stop);
 }
 
 std::optional<ObjectWatch::Restart> ObjectWatch::WhyToRestart(std::string& why) const {
@@ -96,39 +96,39 @@ void ObjectWatch::End(Restart restart, const std::string& why, const std::stop_t
   const bool was_long = access_.clock.Now() - stream_->opened() >= kLastingWatch;
   const bool lasted = was_long && stream_->has_spoken();
   const bool was_silent = restart == Restart::kStalled || (was_long && !lasted);
-  version_ = stream_->version();
-  fingerprint_ = stream_->fingerprint();
+  from_.version = stream_->version();
+  from_.fingerprint = stream_->fingerprint();
   stream_.reset();
   on_restart_({restart, state == State::kRefused, was_silent, why});
-  begin_at_ = access_.clock.Now();
-  if (lasted) pause_ = Duration(0);
+  pause_.end = access_.clock.Now();
+  if (lasted) pause_.length = Duration(0);
   switch (restart) {
     case Restart::kClosed:
       if (!lasted) Pause();
       return;
     case Restart::kExpired:
-      version_.clear();
+      from_.version.clear();
       if (!lasted) Pause();
       return;
     case Restart::kStalled:
       // Nobody knows what got lost with it.
-      version_.clear();
+      from_.version.clear();
       return Pause();
     case Restart::kError:
       break;
   }
   // A version that a server has made up must not make each further watch fail.
-  if (!lasted) version_.clear();
-  if (state == State::kRefused) pause_ = kLongestPause;
+  if (!lasted) from_.version.clear();
+  if (state == State::kRefused) pause_.length = kLongestPause;
   if (state == State::kUnauthorized && access_.tokens.Refresh(stop)) return;
   Pause();
 }
 
 // Each time up to twice as long. What breaks all watches must not make all of them begin at once.
 void ObjectWatch::Pause() {
-  pause_ = std::clamp(2 * pause_, kFirstPause, kLongestPause);
-  begin_at_ = access_.clock.Now() +
-              Duration(std::uniform_int_distribution<Duration::rep>(0, pause_.count())(jitter_));
+  pause_.length = std::clamp(2 * pause_.length, kFirstPause, kLongestPause);
+  pause_.end = access_.clock.Now() + Duration(std::uniform_int_distribution<Duration::rep>(
+                                         0, pause_.length.count())(jitter_));
 }
 
 // Finds the version to begin at.
@@ -138,17 +138,17 @@ bool ObjectWatch::Read(const std::stop_token& stop) {
   if (!listed) {
     if (stop.stop_requested()) return false;
     const bool refused = !IsTransient(listed.error().failure);
-    if (refused) pause_ = kLongestPause;
+    if (refused) pause_.length = kLongestPause;
     on_restart_({Restart::kError, refused, false, listed.error().message});
     Pause();
     return false;
   }
   const JsonValue item = OnlyItem(*listed);
-  version_ = listed->document.root()["metadata"]["resourceVersion"].AsString().value_or("");
-  fingerprint_.reset();
-  if (item.Exists()) fingerprint_ = Fingerprint(item, object_.metadata_only);
+  from_.version = listed->document.root()["metadata"]["resourceVersion"].AsString().value_or("");
+  from_.fingerprint.reset();
+  if (item.Exists()) from_.fingerprint = Fingerprint(item, object_.metadata_only);
   const auto version = item["metadata"]["resourceVersion"].AsString();
-  NoteShown(std::string(version.value_or(version_)));
+  NoteShown(std::string(version.value_or(from_.version)));
   // The server's versions may have begun again.
   known_.clear();
   // A change since it was last read will not show any more.
@@ -158,10 +158,10 @@ bool ObjectWatch::Read(const std::stop_token& stop) {
 }
 
 void ObjectWatch::Begin(const std::stop_token& stop) {
-  if (version_.empty() && !Read(stop)) return;
+  if (from_.version.empty() && !Read(stop)) return;
   const auto ends_after = std::uniform_int_distribution<std::chrono::seconds::rep>(
       kShortestWatch.count(), kLongestWatch.count())(jitter_);
-  stream_ = std::make_unique<WatchStream>(access_, object_, version_, fingerprint_,
+  stream_ = std::make_unique<WatchStream>(access_, object_, from_.version, from_.fingerprint,
                                           std::chrono::seconds(ends_after), stop);
 }
 

@@ -73,14 +73,20 @@ class ObjectWatch {
   const OnRestart on_restart_;
   std::minstd_rand jitter_;
   std::string seen_;
-  std::string version_;  // empty: to be read
-  std::optional<std::uint64_t> fingerprint_;
+  // Where the next watch goes on.
+  struct {
+    std::string version;  // empty: to be read
+    std::optional<std::uint64_t> fingerprint;
+  } from_;
   std::string shown_;
   std::string known_;
   bool changed_ = false;
-  Duration pause_{0};
-  MonotonicTime begin_at_{};
-  std::unique_ptr<WatchStream> stream_;  // null: it waits for begin_at_
+  // Before it is begun again.
+  struct {
+    Duration length{0};
+    MonotonicTime end{};
+  } pause_;
+  std::unique_ptr<WatchStream> stream_;  // null: it waits for the pause's end
 };
 
 }  // namespace cluster_watcher

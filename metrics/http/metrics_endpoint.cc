@@ -137,6 +137,7 @@ class MetricsEndpoint::Server {
   }
 
  private:
+  int StartThread();
   void Serve();
   int MillisecondsToWait() const;
   MHD_Result Take(MHD_Connection* connection, const char* path, const char* method,
@@ -206,6 +207,11 @@ int MetricsEndpoint::Server::Listen(const ListenAddress& address, bool ipv6) {
   const int listening = MHD_get_daemon_info(daemon_, MHD_DAEMON_INFO_LISTEN_FD)->listen_fd;
   const unsigned patience = static_cast<unsigned>(endpoint_.limits_.connection_age.count());
   ::setsockopt(listening, IPPROTO_TCP, TCP_USER_TIMEOUT, &patience, sizeof patience);
+  return StartThread();
+}
+
+// Returns the errno of what has failed, else 0.
+int MetricsEndpoint::Server::StartThread() {
   // The thread inherits the signal mask; signals belong to the program's own thread.
   sigset_t all;
   sigset_t before;

@@ -75,9 +75,9 @@ WatchStream::WatchStream(const WatchAccess& access, const WatchedObject& object,
 }
 
 bool WatchStream::TakeChange(const std::string& known) {
-  const bool is_known =
-      !changed_at_.empty() && !known.empty() && IsNoLaterVersion(changed_at_, known);
-  return std::exchange(changed_, false) && !is_known;
+  const auto at = std::exchange(changed_at_, std::nullopt);
+  const bool is_known = at && !at->empty() && !known.empty() && IsNoLaterVersion(*at, known);
+  return at && !is_known;
 }
 
 std::string WatchStream::TakeShown() { return std::exchange(shown_, {}); }
@@ -88,7 +88,7 @@ void WatchStream::Begin(int status) {
                     std::chrono::duration_cast<std::chrono::microseconds>(heard_ - opened_),
                     false});
   if (status == 200) {
-    state_ = State::kUp;
+    state_.is = State::kUp;
   } else {
     Finish(StateOf(status), "HTTP " + std::to_string(status));
   }
@@ -99,32 +99,30 @@ void WatchStream::Take(std::string_view bytes) {
     const std::size_t end = bytes.find('\n');
     const std::string_view piece = bytes.substr(0, end);
     bytes.remove_prefix(std::min(bytes.size(), piece.size() + 1));
-    if (line_.size() + piece.size() > kLongestLine) {
-      too_long_ = true;
-      line_ = {};
-    }
-    if (!too_long_) line_ += piece;
+    if (line_.begin.size() + piece.size() > kLongestLine) line_ = {"", true};
+    if (!line_.is_passed_over) line_.begin += piece;
     if (end == std::string_view::npos) return;
-    if (std::exchange(too_long_, false)) {
+    if (std::exchange(line_.is_passed_over, false)) {
       NoteWord();
-      changed_ = true;
-      changed_at_.clear();
+      changed_at_ = "";
       shown_ = kNoVersion;
       // The object is not known, so that whatever comes next differs from it.
       fingerprint_.reset();
-    } else if (!line_.empty()) {
-      ReadLine(std::exchange(line_, {}));
+    } else if (!line_.begin.empty()) {
+      ReadLine(std::exchange(line_.begin, {}));
     }
   }
 }
 
 void WatchStream::End(const std::optional<TransportError>& error) {
   if (HasEnded()) return;
-  if (state_ == State::kOpening) {
+  if (state_.is == State::kOpening) {
     access_.observer({request_.method, request_.target, 0, std::chrono::microseconds(0), false});
   }
   if (error) return Finish(State::kFailed, error->message);
-  if (!line_.empty() || too_long_) return Finish(State::kFailed, "it ended within an event");
+  if (!line_.begin.empty() || line_.is_passed_over) {
+    return Finish(State::kFailed, "it ended within an event");
+  }
   Finish(State::kClosed, "the server has closed it");
 }
 
@@ -157,10 +155,7 @@ void WatchStream::ReadLine(std::string_view line) {
   version_ = shown_ = *version;
   std::optional<std::uint64_t> now;
   if (type != "DELETED") now = Fingerprint(object, object_.metadata_only);
-  if (type == "DELETED" || now != fingerprint_) {
-    changed_ = true;
-    changed_at_ = version_;
-  }
+  if (type == "DELETED" || now != fingerprint_) changed_at_ = version_;
   fingerprint_ = now;
 }
 
@@ -171,8 +166,8 @@ void WatchStream::ReadError(JsonValue status) {
 }
 
 void WatchStream::Finish(State state, std::string problem) {
-  state_ = state;
-  problem_ = std::move(problem);
+  state_.is = state;
+  state_.why = std::move(problem);
 }
 
 }  // namespace cluster_watcher

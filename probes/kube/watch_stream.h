@@ -64,8 +64,8 @@ class WatchStream final : private StreamReader {
   WatchStream(const WatchStream&) = delete;
   WatchStream& operator=(const WatchStream&) = delete;
 
-  State state() const { return state_; }
-  const std::string& problem() const { return problem_; }  // why it has ended
+  State state() const { return state_.is; }
+  const std::string& problem() const { return state_.why; }  // why it has ended
   // When it was opened, and when the server last said anything.
   MonotonicTime opened() const { return opened_; }
   MonotonicTime heard() const { return heard_; }
@@ -89,7 +89,7 @@ class WatchStream final : private StreamReader {
   void ReadLine(std::string_view line);
   void ReadError(JsonValue status);
   void Finish(State state, std::string problem);
-  bool HasEnded() const { return state_ != State::kOpening && state_ != State::kUp; }
+  bool HasEnded() const { return state_.is != State::kOpening && state_.is != State::kUp; }
 
   const WatchAccess& access_;
   const WatchedObject object_;
@@ -99,12 +99,16 @@ class WatchStream final : private StreamReader {
   std::string version_;
   std::optional<std::uint64_t> fingerprint_;
   std::string shown_;
-  std::string changed_at_;  // the version that has set changed_; empty: it can't be read
-  State state_ = State::kOpening;
-  std::string problem_;
-  std::string line_;       // the begin of one that isn't whole
-  bool too_long_ = false;  // and is passed over
-  bool changed_ = false;
+  std::optional<std::string> changed_at_;  // the last change's version; empty: it can't be read
+  struct {
+    State is = State::kOpening;
+    std::string why;  // it has ended
+  } state_;
+  // One that isn't whole.
+  struct {
+    std::string begin;
+    bool is_passed_over = false;  // it is too long
+  } line_;
   bool has_spoken_ = false;
   std::unique_ptr<Stream> stream_;
 };

@@ -30,6 +30,21 @@ constexpr Duration kGiveBackEvery = std::chrono::minutes(1);
 
 std::string CodeText(int status) { return status == 0 ? "<error>" : std::to_string(status); }
 
+// Gives memory back to the system now and then.
+class MemoryReturns {
+ public:
+  explicit MemoryReturns(Clock& clock) : clock_(clock), due_(clock.Now() + kGiveBackAfter) {}
+  void Turn() {
+    if (clock_.Now() < due_) return;
+    GiveBackMemory();
+    due_ = clock_.Now() + kGiveBackEvery;
+  }
+
+ private:
+  Clock& clock_;
+  MonotonicTime due_;
+};
+
 }  // namespace
 
 int RunWatch(const Invocation& invocation, const Environment& environment, Clock& clock,
@@ -68,18 +83,13 @@ int RunWatch(const Invocation& invocation, const Environment& environment, Clock
   };
   KubeClient client(*session.transport, tokens, note_request);
   const WatchAccess watches{*session.transport, tokens, clock, note_request};
-  MonotonicTime give_back_at = clock.Now() + kGiveBackAfter;
-  const auto give_back_memory = [&] {
-    if (clock.Now() < give_back_at) return;
-    GiveBackMemory();
-    give_back_at = clock.Now() + kGiveBackEvery;
-  };
+  MemoryReturns memory(clock);
   Discovery discovery(client);
   const Tools tools{
       client, discovery, clock, settings, metrics, log.logger(), [&](Duration may_take) {
         health.Turned(clock.Now() + may_take);
         port.EnsureListening();
-        give_back_memory();
+        memory.Turn();
       }};
 
   Observer observer(client, discovery, clock, settings);
