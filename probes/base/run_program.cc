@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -20,6 +19,8 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
+
+#include "probes/base/spawn.h"
 
 namespace cluster_watcher {
 namespace {
@@ -55,7 +56,7 @@ class Descriptor {
   int number_;
 };
 
-// --- Which file, and with which environment. ---
+// --- Which file. ---
 
 bool IsExecutableFile(const std::string& path) {
   struct stat status {};
@@ -89,78 +90,26 @@ Result<std::string, ProgramFailure> FindFile(const std::string& name) {
   return name;
 }
 
-std::vector<std::string> EnvironmentOf(const Program& program) {
-  std::vector<std::string> entries;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string_view text = *entry;
-    if (program.environment.contains(std::string(text.substr(0, text.find('='))))) continue;
-    entries.emplace_back(text);
-  }
-  for (const auto& [name, value] : program.environment) {
-    entries.emplace_back(name).append("=").append(value);
-  }
-  return entries;
-}
-
-// Valid as long as `texts` is.
-std::vector<char*> Pointers(std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  for (std::string& text : texts) pointers.push_back(text.data());
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
 // --- The start. ---
-
-// Says what the child has in place of what it would inherit.
-class SpawnSettings {
- public:
-  SpawnSettings(int output, bool interactive) {
-    posix_spawn_file_actions_init(&actions_);
-    posix_spawn_file_actions_adddup2(&actions_, output, STDOUT_FILENO);
-    if (!interactive) {
-      posix_spawn_file_actions_addopen(&actions_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    }
-    // Libraries open descriptors that aren't closed in a child.
-    posix_spawn_file_actions_addclosefrom_np(&actions_, STDERR_FILENO + 1);
-    posix_spawnattr_init(&attributes_);
-    sigset_t none;
-    sigemptyset(&none);
-    posix_spawnattr_setsigmask(&attributes_, &none);
-    sigset_t ignored;
-    sigemptyset(&ignored);
-    sigaddset(&ignored, SIGPIPE);
-    posix_spawnattr_setsigdefault(&attributes_, &ignored);
-    posix_spawnattr_setpgroup(&attributes_, 0);
-    const int group = interactive ? 0 : POSIX_SPAWN_SETPGROUP;
-    posix_spawnattr_setflags(
-        &attributes_, static_cast<short>(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | group));
-  }
-  ~SpawnSettings() {
-    posix_spawn_file_actions_destroy(&actions_);
-    posix_spawnattr_destroy(&attributes_);
-  }
-  SpawnSettings(const SpawnSettings&) = delete;
-  SpawnSettings& operator=(const SpawnSettings&) = delete;
-
-  const posix_spawn_file_actions_t* actions() const { return &actions_; }
-  const posix_spawnattr_t* attributes() const { return &attributes_; }
-
- private:
-  posix_spawn_file_actions_t actions_;
-  posix_spawnattr_t attributes_;
-};
 
 Result<pid_t, ProgramFailure> Start(const Program& program, int output) {
   if (program.arguments.empty()) return Failed(Kind::kNotFound, "no program is named");
   const Result<std::string, ProgramFailure> file = FindFile(program.arguments.front());
   if (!file) return Unexpected{file.error()};
-  std::vector<std::string> arguments = program.arguments;
-  std::vector<std::string> environment = EnvironmentOf(program);
-  const SpawnSettings settings(output, program.interactive);
+  const auto add_actions = [&](posix_spawn_file_actions_t* actions) {
+    posix_spawn_file_actions_adddup2(actions, output, STDOUT_FILENO);
+    if (!program.interactive) {
+      posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    }
+    // Libraries open descriptors that aren't closed in a child.
+    posix_spawn_file_actions_addclosefrom_np(actions, STDERR_FILENO + 1);
+  };
+  Spawning spawning{*file, program.arguments,    program.environment,
+                    {},    !program.interactive, add_actions};
+  sigemptyset(&spawning.defaults);
+  sigaddset(&spawning.defaults, SIGPIPE);
   pid_t child = -1;
-  const int error = posix_spawn(&child, file->c_str(), settings.actions(), settings.attributes(),
-                                Pointers(arguments).data(), Pointers(environment).data());
+  const int error = Spawn(spawning, &child);
   if (error == 0) return child;
   const std::string why = error == ENOENT    ? "the interpreter in its first line does not exist"
                           : error == ENOEXEC ? "it is neither a program of this machine nor a "

@@ -1,7 +1,6 @@
 #include "watcher/driver/child_process.h"
 
 #include <fcntl.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,30 +10,11 @@
 #include <filesystem>
 #include <system_error>
 
+#include "probes/base/spawn.h"
 #include "watcher/driver/terminal.h"
 
 namespace cluster_watcher {
 namespace {
-
-std::vector<std::string> EnvironmentWith(const std::map<std::string, std::string>& additions) {
-  std::vector<std::string> environment;
-  for (char** variable = environ; *variable != nullptr; ++variable) {
-    const std::string text = *variable;
-    if (!additions.contains(text.substr(0, text.find('=')))) environment.push_back(text);
-  }
-  for (const auto& [name, value] : additions) {
-    environment.emplace_back(name).append("=").append(value);
-  }
-  return environment;
-}
-
-// The pointers are into `texts`.
-std::vector<char*> Pointers(std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  for (std::string& text : texts) pointers.push_back(text.data());
-  pointers.push_back(nullptr);
-  return pointers;
-}
 
 // Libraries open descriptors that a child would inherit, such as curl's connections.
 void KeepDescriptorsFromChildren(const std::set<int>& inherited) {
@@ -44,31 +24,16 @@ void KeepDescriptorsFromChildren(const std::set<int>& inherited) {
   }
 }
 
-// Returns 0, or the errno of what failed, exec in the child included.
-int Spawn(const ChildCommand& command, bool in_foreground, pid_t* child) {
-  std::vector<std::string> arguments = command.argv;
-  std::vector<std::string> environment = EnvironmentWith(command.environment);
-  sigset_t all;
-  sigset_t none;
+// Returns 0, or the errno of what failed.
+int Start(const ChildCommand& command, bool in_foreground, pid_t* child) {
+  const auto add_actions = [&](posix_spawn_file_actions_t* actions) {
+    // The child does it itself: it could read before we had done it.
+    if (in_foreground) posix_spawn_file_actions_addtcsetpgrp_np(actions, STDIN_FILENO);
+  };
+  Spawning spawning{command.argv[0], command.argv, command.environment, {}, true, add_actions};
   // sigfillset leaves out those that glibc has for itself, and posix_spawn has these ignored.
-  std::memset(&all, 0xff, sizeof all);
-  sigemptyset(&none);
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  posix_spawnattr_setsigdefault(&attributes, &all);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setpgroup(&attributes, 0);
-  posix_spawnattr_setflags(&attributes,
-                           POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  // The child does it itself: it could read before we had done it.
-  if (in_foreground) posix_spawn_file_actions_addtcsetpgrp_np(&actions, STDIN_FILENO);
-  const int error = posix_spawnp(child, arguments[0].c_str(), &actions, &attributes,
-                                 Pointers(arguments).data(), Pointers(environment).data());
-  posix_spawn_file_actions_destroy(&actions);
-  posix_spawnattr_destroy(&attributes);
-  return error;
+  std::memset(&spawning.defaults, 0xff, sizeof spawning.defaults);
+  return Spawn(spawning, child);
 }
 
 std::string WhyNotStarted(const std::string& name, int error) {
@@ -221,7 +186,7 @@ Result<ChildEnd, NotStarted> RunChild(const ChildCommand& command, SignalSource&
   KeepDescriptorsFromChildren(command.descriptors);
   const bool in_foreground = ForegroundGroup() == getpgrp();
   pid_t child = 0;
-  if (const int error = Spawn(command, in_foreground, &child); error != 0) {
+  if (const int error = Start(command, in_foreground, &child); error != 0) {
     if (in_foreground) MakeForeground(getpgrp());
     const int exit_code = error == ENOENT || error == ENOTDIR ? 127 : 126;
     return Unexpected{NotStarted{exit_code, WhyNotStarted(command.argv[0], error)}};
