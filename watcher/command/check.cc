@@ -181,12 +181,7 @@ CommandDescription DescribeCheck() {
       .command = Command::kCheck,
       .usage = "check [CLUSTER] [-o text|json] [FLAGS]",
       .help = "Look once, and say what watch would make of it and why",
-      .flags = {{.name = "output",
-                 .placeholder = "text|json",
-                 .default_value = "text",
-                 .help = "how the outcome is shown",
-                 .letter = 'o',
-                 .note = ""}},
+      .flags = {OwnFlag("output", "text|json", "text", "how the outcome is shown", 'o')},
       .about =
           "One sure look at the cluster CLUSTER, else at that of the pod. It changes nothing.\n",
       .ending =

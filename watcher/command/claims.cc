@@ -1,6 +1,5 @@
 #include "watcher/command/claims.h"
 
-#include <chrono>
 #include <optional>
 #include <utility>
 
@@ -11,8 +10,6 @@
 
 namespace cluster_watcher {
 namespace {
-
-constexpr Duration kLongestTimeout = std::chrono::hours(24);
 
 std::optional<OwnerName> RequireApp(const Invocation& invocation,
                                     std::vector<std::string>& errors) {
@@ -27,8 +24,7 @@ std::optional<OwnerName> RequireApp(const Invocation& invocation,
 int RunAwait(const Invocation& invocation, const Environment& environment, std::stop_token stop) {
   std::vector<std::string> errors;
   const auto app = RequireApp(invocation, errors);
-  const Duration timeout = ReadDuration("--timeout", invocation.options.at("timeout"), Duration(0),
-                                        kLongestTimeout, errors);
+  const Duration timeout = ReadTimeout(invocation, "timeout", errors);
   return WithDriverSession(invocation, environment, std::move(stop), std::move(errors),
                            [&](DriverSession& session) {
                              return Await(session.tools(), session.cluster(), *app, timeout);
@@ -75,8 +71,7 @@ CommandDescription DescribeAwait() {
           "  12     it is condemned or incomplete, and the time is over\n"
           "  128+n  signal n ended it\n",
       .takes_cluster = true};
-  AddConnection(command.flags);
-  return command;
+  return WithSettings(std::move(command));
 }
 
 CommandDescription DescribeClaim() {
@@ -86,8 +81,7 @@ CommandDescription DescribeClaim() {
       .usage = "claim CLUSTER --app=OWNER [--ephemeral] [FLAGS]",
       .help = "Say that an application uses a cluster",
       .flags = {AppFlag("the application's owner"),
-                OwnFlag("ephemeral", "true|false", "false",
-                        "the cluster is the application's own, and goes with it")},
+                SwitchFlag("ephemeral", "the cluster is the application's own, and goes with it")},
       .about = std::string("A cluster that is used is not deleted for want of its owner. ") +
                kOwnerForms,
       .ending =
@@ -99,8 +93,7 @@ CommandDescription DescribeClaim() {
           "  11  it is another application's, or the owner uses another cluster\n"
           "  12  it is condemned, or has no master\n",
       .takes_cluster = true};
-  AddConnection(command.flags);
-  return command;
+  return WithSettings(std::move(command));
 }
 
 CommandDescription DescribeRelease() {
@@ -121,8 +114,7 @@ CommandDescription DescribeRelease() {
           "  4   unknown: something could not be read\n"
           "  11  it is another application's\n",
       .takes_cluster = true};
-  AddConnection(command.flags);
-  return command;
+  return WithSettings(std::move(command));
 }
 
 }  // namespace cluster_watcher

@@ -1,6 +1,5 @@
 #include "watcher/command/create.h"
 
-#include <chrono>
 #include <optional>
 #include <string>
 #include <utility>
@@ -15,8 +14,6 @@
 
 namespace cluster_watcher {
 namespace {
-
-constexpr Duration kLongestTimeout = std::chrono::hours(24);
 
 void CheckCluster(const Invocation& invocation, std::vector<std::string>& errors) {
   if (invocation.cluster.empty() || IsDnsLabel(invocation.cluster)) return;
@@ -40,8 +37,7 @@ int RunCreate(const Invocation& invocation, const Environment& environment, std:
   if (order.ephemeral && !invocation.options.contains("app")) {
     errors.push_back("--ephemeral needs --app: name the owner whose own the cluster is");
   }
-  order.timeout = ReadDuration("--timeout", invocation.options.at("timeout"), Duration(0),
-                               kLongestTimeout, errors);
+  order.timeout = ReadTimeout(invocation, "timeout", errors);
   order.say = [](const std::string& line) { PrintText(Printable(line) + "\n"); };
   const auto read_objects = [&](const Settings& settings, std::vector<std::string>& problems) {
     if (files.empty() || settings.cluster.empty()) return;
@@ -70,8 +66,7 @@ CommandDescription DescribeCreate() {
                     "the cluster's manifests, YAML or JSON, or a directory with such files; "
                     "\"-\" is the standard input; may be repeated"),
                 AppFlag("the owner of the application that uses it"),
-                OwnFlag("ephemeral", "true|false", "false",
-                        "the cluster is the application's own, and goes with it"),
+                SwitchFlag("ephemeral", "the cluster is the application's own, and goes with it"),
                 OwnFlag(
                     "timeout", "DURATION", "60s",
                     "how long a cluster is waited for that goes or isn't ready, and what fails is "
@@ -94,8 +89,7 @@ CommandDescription DescribeCreate() {
           "and the time is over; or it was deleted meanwhile\n"
           "  128+n  signal n ended it\n",
       .takes_cluster = true};
-  AddConnection(command.flags);
-  return command;
+  return WithSettings(std::move(command));
 }
 
 }  // namespace cluster_watcher

@@ -14,9 +14,8 @@ namespace {
 
 // Reads the application's options; nullopt: there are none, or errors.
 std::optional<AppStatus> ReadEnded(const Invocation& invocation, std::vector<std::string>& errors) {
-  const auto app = invocation.options.find("app");
   const auto status = invocation.options.find("app-status");
-  const bool has_app = app != invocation.options.end();
+  const bool has_app = invocation.options.contains("app");
   const bool has_status = status != invocation.options.end();
   if (!has_app && !has_status) return std::nullopt;
   if (!has_app || !has_status) {
@@ -29,11 +28,9 @@ std::optional<AppStatus> ReadEnded(const Invocation& invocation, std::vector<std
     errors.push_back("--app-status: " + Quoted(status->second) +
                      " is unknown: give completed or terminated");
   }
-  if (!has_app) return std::nullopt;
-  auto name = OwnerName::Parse(app->second);
-  if (!name) errors.push_back("--app: " + name.error().message);
-  if (!name || !has_status) return std::nullopt;
-  return AppStatus{*std::move(name), status->second};
+  auto app = ReadApp(invocation, errors);
+  if (!app || !has_status) return std::nullopt;
+  return AppStatus{*std::move(app), status->second};
 }
 
 }  // namespace
@@ -69,10 +66,9 @@ CommandDescription DescribeDelete() {
       .help = "Delete a cluster now",
       .flags = {AppFlag("whose application has ended; the rules decide then"),
                 OwnFlag("app-status", "completed|terminated", "", "how it ended"),
-                OwnFlag("wait", "true|false", "false",
-                        "delete in the foreground, and return when all of it is gone"),
-                OwnFlag("skip-steps", "true|false", "false",
-                        "pass over its steps before and after; only without --app")},
+                SwitchFlag("wait", "delete in the foreground, and return when all of it is gone"),
+                SwitchFlag("skip-steps",
+                           "pass over its steps before and after; only without --app")},
       .about = std::string("With --app the cluster must be that application's own, and is kept "
                            "where watch would keep it;\nconfirmations and grace periods don't "
                            "count. Without, it is deleted whatever the rules and\nholds say.\n") +
@@ -84,16 +80,9 @@ CommandDescription DescribeDelete() {
           "  2      wrong usage or settings\n"
           "  128+n  signal n ended it\n",
       .takes_cluster = true};
-  AddConnection(command.flags);
-  for (const char* name :
-       {"volumes", "volume-retention", "resources", "concurrency", "steps-deadline",
-        "delete-deadline", "operator-grace", "log-level", "log-format"}) {
-    Flag flag = LikeSetting(name);
-    flag.is_own = false;
-    if (flag.name == "log-level") flag.default_value = "warn";
-    command.flags.push_back(std::move(flag));
-  }
-  return command;
+  return WithSettings(std::move(command),
+                      {"volumes", "volume-retention", "resources", "concurrency", "steps-deadline",
+                       "delete-deadline", "operator-grace", "log-level", "log-format"});
 }
 
 }  // namespace cluster_watcher

@@ -1,5 +1,6 @@
 #include "watcher/command/driver_session.h"
 
+#include <chrono>
 #include <utility>
 
 #include "probes/base/duration_text.h"
@@ -56,6 +57,12 @@ Duration ReadDuration(const std::string& what, const std::string& text, Duration
                      FormatDuration(least) + " to " + FormatDuration(most));
   }
   return parsed ? *parsed : least;
+}
+
+Duration ReadTimeout(const Invocation& invocation, const std::string& name,
+                     std::vector<std::string>& errors) {
+  return ReadDuration("--" + name, invocation.options.at(name), Duration(0), std::chrono::hours(24),
+                      errors);
 }
 
 }  // namespace cluster_watcher

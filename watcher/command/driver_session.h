@@ -55,5 +55,8 @@ std::optional<OwnerName> ReadApp(const Invocation& invocation, std::vector<std::
 // The value of `--NAME` as a duration from `least` to `most`. An error is added to `errors`.
 Duration ReadDuration(const std::string& what, const std::string& text, Duration least,
                       Duration most, std::vector<std::string>& errors);
+// The value of `--NAME`, up to a day.
+Duration ReadTimeout(const Invocation& invocation, const std::string& name,
+                     std::vector<std::string>& errors);
 
 }  // namespace cluster_watcher

@@ -30,6 +30,10 @@ Observer MakeObserver(DriverSession& session) {
   return Observer(tools.client, tools.discovery, tools.clock, session.settings());
 }
 
+Flag NamespaceWideFlag() {
+  return SwitchFlag("namespace-wide", "all clusters of the namespace, instead of CLUSTER");
+}
+
 }  // namespace
 
 int RunHold(const Invocation& invocation, const Environment& environment, std::stop_token stop) {
@@ -56,15 +60,6 @@ int RunUnhold(const Invocation& invocation, const Environment& environment, std:
                            });
 }
 
-namespace {
-
-Flag NamespaceWideFlag() {
-  return OwnFlag("namespace-wide", "true|false", "false",
-                 "all clusters of the namespace, instead of CLUSTER");
-}
-
-}  // namespace
-
 CommandDescription DescribeHold() {
   CommandDescription command = {
       .name = "hold",
@@ -72,7 +67,7 @@ CommandDescription DescribeHold() {
       .usage = "hold [CLUSTER] [DURATION] [--namespace-wide] [--reason=TEXT] [--overwrite] [FLAGS]",
       .help = "Keep a cluster, or all of a namespace, for a while",
       .flags = {NamespaceWideFlag(), OwnFlag("reason", "TEXT", "", "why, for whoever wonders"),
-                OwnFlag("overwrite", "true|false", "false", "also where it is held for longer")},
+                SwitchFlag("overwrite", "also where it is held for longer")},
       .about =
           "DURATION is from 1s to 8760h, or in days as 7d (default 24h). A hold that ends later "
           "stays. A\ndeletion that was begun is not stopped.\n",
@@ -82,8 +77,7 @@ CommandDescription DescribeHold() {
           "  1  there is no such cluster, or it could not be written\n"
           "  2  wrong usage or settings\n",
       .takes_cluster = true};
-  AddConnection(command.flags);
-  return command;
+  return WithSettings(std::move(command));
 }
 
 CommandDescription DescribeUnhold() {
@@ -99,8 +93,7 @@ CommandDescription DescribeUnhold() {
                                     "  1  there is no such cluster, or it could not be written\n"
                                     "  2  wrong usage or settings\n",
                                 .takes_cluster = true};
-  AddConnection(command.flags);
-  return command;
+  return WithSettings(std::move(command));
 }
 
 }  // namespace cluster_watcher

@@ -65,24 +65,18 @@ CommandDescription DescribeInject() {
       .command = Command::kInject,
       .usage = "inject [-f FILE]... [FLAGS]",
       .help = "Add the watcher to the pods in manifests, as the webhook does in the cluster",
-      .flags = {{.name = "filename",
-                 .placeholder = "FILE",
-                 .default_value = "-",
-                 .help = "manifests, YAML or JSON; \"-\" is the standard input; may be repeated",
-                 .letter = 'f',
-                 .note = ""},
+      .flags = {OwnFlag("filename", "FILE", "-",
+                        "manifests, YAML or JSON; \"-\" is the standard input; may be repeated",
+                        'f'),
                 OwnFlag("config", "FILE|DIR", "",
                         "what the sidecar looks like: the manifest of the ConfigMap "
                         "cluster-watcher, or a directory with one file for each of its keys"),
-                {.name = "image",
-                 .placeholder = "IMAGE",
-                 .default_value = "",
-                 .help = std::string("the sidecar's image, whatever the ConfigMap says (default "
-                                     "without --config: cluster-watcher:") +
-                         kVersion + ")",
-                 .note = ""},
-                OwnFlag("reject-invalid", "true|false", "false",
-                        "annotations that the watcher would refuse are errors, not warnings")},
+                OwnFlag("image", "IMAGE", "",
+                        std::string("the sidecar's image, whatever the ConfigMap says (default "
+                                    "without --config: cluster-watcher:") +
+                            kVersion + ")"),
+                SwitchFlag("reject-invalid",
+                           "annotations that the watcher would refuse are errors, not warnings")},
       .about =
           "Reads manifests and writes them, with the sidecar, to the standard output:\n"
           "  cluster-watcher inject -f cluster.yaml | kubectl apply -f -\n"

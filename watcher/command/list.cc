@@ -271,26 +271,11 @@ CommandDescription DescribeList() {
       .command = Command::kList,
       .usage = "list [CLUSTER] [-A] [-w] [--app=OWNER] [-o table|wide|json] [FLAGS]",
       .help = "Show the clusters, and what watch would make of each",
-      .flags = {{.name = "output",
-                 .placeholder = "table|wide|json",
-                 .default_value = "table",
-                 .help = "how they are shown",
-                 .letter = 'o',
-                 .note = ""},
-                {.name = "all-namespaces",
-                 .placeholder = "true|false",
-                 .default_value = "false",
-                 .help = "the clusters of all namespaces",
-                 .letter = 'A',
-                 .note = ""},
+      .flags = {OwnFlag("output", "table|wide|json", "table", "how they are shown", 'o'),
+                SwitchFlag("all-namespaces", "the clusters of all namespaces", 'A'),
                 AppFlag("only the clusters that this application uses"),
-                {.name = "watch",
-                 .placeholder = "true|false",
-                 .default_value = "false",
-                 .help = "go on showing them, and how long each has left",
-                 .letter = 'w',
-                 .note = ""},
-                OwnFlag("no-headers", "true|false", "false", "leave out the names of the columns")},
+                SwitchFlag("watch", "go on showing them, and how long each has left", 'w'),
+                SwitchFlag("no-headers", "leave out the names of the columns")},
       .about =
           "The verdict is that of one look, without confirmations. A cluster without an owner "
           "is <shared>;\nwhat isn't there is <missing>.\n",
@@ -300,8 +285,7 @@ CommandDescription DescribeList() {
           "  1  there is no such cluster, or they could not be read\n"
           "  2  wrong usage or settings\n",
       .takes_cluster = true};
-  AddConnection(command.flags);
-  return command;
+  return WithSettings(std::move(command));
 }
 
 }  // namespace cluster_watcher

@@ -1,6 +1,5 @@
 #include "watcher/command/run.h"
 
-#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,7 +18,6 @@
 namespace cluster_watcher {
 namespace {
 
-constexpr Duration kLongestTimeout = std::chrono::hours(24);
 constexpr int kBySignal = 128;
 
 struct Options {
@@ -86,10 +84,8 @@ Options ReadOptions(const Invocation& invocation, const Environment& environment
         OneOf(invocation, "on-failure", {"delete", "keep"}, errors) == "delete";
   }
   options.waits_after = OneOf(invocation, "after", {"exit", "wait"}, errors) == "wait";
-  options.timeout = ReadDuration("--timeout", invocation.options.at("timeout"), Duration(0),
-                                 kLongestTimeout, errors);
-  options.stop_timeout = ReadDuration("--stop-timeout", invocation.options.at("stop-timeout"),
-                                      Duration(0), kLongestTimeout, errors);
+  options.timeout = ReadTimeout(invocation, "timeout", errors);
+  options.stop_timeout = ReadTimeout(invocation, "stop-timeout", errors);
   if (invocation.words.empty()) {
     errors.emplace_back("run: no program is given: name it after --, as in run -- spark-submit");
   }
@@ -235,8 +231,8 @@ CommandDescription DescribeRun() {
                 FilenameFlag(
                     "the cluster's manifests, of which it is created where there is none; may "
                     "be repeated"),
-                OwnFlag("ephemeral", "true|false", "false",
-                        "a cluster that is created is the application's own, and goes with it"),
+                SwitchFlag("ephemeral",
+                           "a cluster that is created is the application's own, and goes with it"),
                 OwnFlag(
                     "on-failure", "delete|keep", "",
                     "what becomes of the cluster if the program fails (default delete, and keep "
@@ -263,15 +259,7 @@ CommandDescription DescribeRun() {
           "  128+n  signal n ended it\n"
           "  else   the program's\n",
       .takes_program = true};
-  AddConnection(command.flags);
-  for (const char* name : {"cluster", "log-level", "log-format"}) {
-    Flag setting = LikeSetting(name);
-    setting.is_own = false;
-    if (setting.name == "log-level") setting.default_value = "warn";
-    if (setting.name == "cluster") setting.help = "the cluster; without it as said above";
-    command.flags.push_back(std::move(setting));
-  }
-  return command;
+  return WithSettings(std::move(command), {"cluster", "log-level", "log-format"});
 }
 
 }  // namespace cluster_watcher

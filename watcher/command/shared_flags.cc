@@ -1,6 +1,7 @@
 #include "watcher/command/shared_flags.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -39,34 +40,42 @@ Flag LikeSetting(std::string_view name) {
   return flag;
 }
 
-void AddConnection(Flags& flags) {
-  for (const char* name : {"namespace", "cluster-label", "kubeconfig", "context"}) {
+CommandDescription WithSettings(CommandDescription command,
+                                std::initializer_list<const char*> further) {
+  static const std::map<std::string_view, const char*> helps = {
+      {"namespace",
+       "the cluster's; without it $POD_NAMESPACE, else the kubeconfig context's, else the service "
+       "account's, else default"},
+      {"cluster", "the cluster; without it as said above"},
+      {"dry-run", "say what would be deleted, and change nothing"}};
+  std::vector<std::string_view> names = {"namespace", "cluster-label", "kubeconfig", "context"};
+  names.insert(names.end(), further.begin(), further.end());
+  for (const std::string_view name : names) {
     Flag flag = LikeSetting(name);
     flag.is_own = false;
-    if (flag.name == "namespace") {
-      flag.help =
-          "the cluster's; without it $POD_NAMESPACE, else the kubeconfig context's, else the "
-          "service account's, else default";
-    }
-    flags.push_back(std::move(flag));
+    if (name == "log-level") flag.default_value = "warn";
+    if (const auto help = helps.find(name); help != helps.end()) flag.help = help->second;
+    command.flags.push_back(std::move(flag));
   }
+  return command;
 }
 
 Flag OwnFlag(const char* name, const char* placeholder, const char* default_value,
-             const char* help) {
+             const std::string& help, char letter) {
   return {.name = name,
           .placeholder = placeholder,
           .default_value = default_value,
           .help = help,
+          .letter = letter,
           .note = ""};
+}
+
+Flag SwitchFlag(const char* name, const char* help, char letter) {
+  return OwnFlag(name, "true|false", "false", help, letter);
 }
 
 Flag AppFlag(const char* help) { return OwnFlag("app", "OWNER", "", help); }
 
-Flag FilenameFlag(const char* help) {
-  Flag flag = OwnFlag("filename", "FILE", "", help);
-  flag.letter = 'f';
-  return flag;
-}
+Flag FilenameFlag(const char* help) { return OwnFlag("filename", "FILE", "", help, 'f'); }
 
 }  // namespace cluster_watcher

@@ -1,6 +1,8 @@
 // Flags and texts that the descriptions of several commands share.
 #pragma once
 
+#include <initializer_list>
+#include <string>
 #include <string_view>
 
 #include "watcher/command/commands.h"
@@ -19,12 +21,15 @@ inline constexpr const char* kOwnerForms =
 Flags SettingFlags();  // of watch
 // A flag of another command with the name and meaning of a setting of watch.
 Flag LikeSetting(std::string_view name);
-// Adds how a command of the driver's side, or of people, reaches its cluster.
-void AddConnection(Flags& flags);
+// Adds how a command of the driver's side, or of people, reaches its cluster, and further settings
+// that it shares with watch.
+CommandDescription WithSettings(CommandDescription command,
+                                std::initializer_list<const char*> further = {});
 // A flag that is no setting of watch.
 Flag OwnFlag(const char* name, const char* placeholder, const char* default_value,
-             const char* help);
-Flag AppFlag(const char* help);       // --app=OWNER
-Flag FilenameFlag(const char* help);  // --filename=FILE, -f
+             const std::string& help, char letter = 0);
+Flag SwitchFlag(const char* name, const char* help, char letter = 0);  // off by default
+Flag AppFlag(const char* help);                                        // --app=OWNER
+Flag FilenameFlag(const char* help);                                   // --filename=FILE, -f
 
 }  // namespace cluster_watcher

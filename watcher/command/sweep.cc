@@ -133,12 +133,7 @@ CommandDescription DescribeSweep() {
       .command = Command::kSweep,
       .usage = "sweep [-A] [--dry-run] [FLAGS]",
       .help = "Delete the abandoned clusters that no watcher sees to, and claims left to it",
-      .flags = {{.name = "all-namespaces",
-                 .placeholder = "true|false",
-                 .default_value = "false",
-                 .help = "the clusters of all namespaces",
-                 .letter = 'A',
-                 .note = ""}},
+      .flags = {SwitchFlag("all-namespaces", "the clusters of all namespaces", 'A')},
       .about =
           "One pass, for a CronJob. It leaves alone each cluster in whose master pod a watcher "
           "runs, and\ntreats the others as a watcher would: rules, confirmations over the grace "
@@ -151,19 +146,12 @@ CommandDescription DescribeSweep() {
           "  1      a deletion failed, or what there is could not be read\n"
           "  2      wrong usage or settings\n"
           "  128+n  signal n ended it\n"};
-  AddConnection(command.flags);
-  for (const char* name :
-       {"dry-run", "confirmations", "grace-period", "scaled-to-zero-grace-period", "startup-grace",
-        "surge-limit", "surge-grace", "poll-interval", "completed-when", "volumes",
-        "volume-retention", "resources", "concurrency", "steps-deadline", "delete-deadline",
-        "operator-grace", "log-level", "log-format"}) {
-    Flag flag = LikeSetting(name);
-    flag.is_own = false;
-    if (flag.name == "log-level") flag.default_value = "warn";
-    if (flag.name == "dry-run") flag.help = "say what would be deleted, and change nothing";
-    command.flags.push_back(std::move(flag));
-  }
-  return command;
+  return WithSettings(
+      std::move(command),
+      {"dry-run", "confirmations", "grace-period", "scaled-to-zero-grace-period", "startup-grace",
+       "surge-limit", "surge-grace", "poll-interval", "completed-when", "volumes",
+       "volume-retention", "resources", "concurrency", "steps-deadline", "delete-deadline",
+       "operator-grace", "log-level", "log-format"});
 }
 
 }  // namespace cluster_watcher
