@@ -104,8 +104,9 @@ class Explorer {
       if (!visited_.Add(HashOf(next))) continue;
       origins_.push_back({number, action});
       frontier_.push_back(next);
-      if (next.world.is_begun && !Ends(next)) {
-        return Break(number, action, "what was begun never ends");
+      const bool is_marked = next.world.is_begun || next.world.phase != 0;
+      if (is_marked && !Ends(next)) {
+        return Break(number, action, "what was begun, or marked, never ends");
       }
     }
     return true;
