@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# other_processor_units.sh: the unit tests, built for the processor that this machine isn't, under
-# qemu's emulation of that processor. Those that the emulator or the release's OpenSSL can't run are
+# other_processor_units.sh: the unit tests of rooms that deal in bytes, numbers, the system and threads,
+# built for the processor that this machine isn't, under qemu's emulation of that processor: what the
+# other rooms decide is the same on each. Those that the emulator or the release's OpenSSL can't run are
 # named and count as skipped. The last line counts.
 set -uo pipefail
 cd "$(dirname -- "${BASH_SOURCE[0]}")/.." || exit
@@ -12,7 +13,7 @@ work=$(mktemp -d)
 trap 'rm -rf -- "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 
-scripts/build "release-tests-$other" unit_tests >"$work/build.log" 2>&1 || {
+scripts/build "release-tests-$other" processor_tests >"$work/build.log" 2>&1 || {
   tail -n 30 "$work/build.log"
   echo "0 passed, 1 failed"
   exit 1
@@ -66,4 +67,4 @@ for test in "${emulators[@]}"; do
   skipped=$((skipped + 1))
 done
 echo "$passed passed, $failed failed, $skipped skipped"
-((failed == 0 && passed > 1000))
+((failed == 0 && passed > 500))
