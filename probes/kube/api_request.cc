@@ -12,8 +12,6 @@ constexpr int kPageSize = 500;
 constexpr int kSmallPageSize = 50;  // of whole objects, which may be large
 // Some dozens of first pages are read at a time. One that is larger is read in smaller ones.
 constexpr std::size_t kMostBytesOfPage = 1u << 20;
-constexpr std::string_view kMetadataOnly =
-    "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json;q=0.1";
 constexpr std::string_view kMetadataListOnly =
     "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json;q=0.1";
 

@@ -14,6 +14,11 @@ enum class Freshness { kGlance, kSure };
 
 enum class PropagationPolicy { kBackground, kForeground };
 
+// Asks for the metadata of an object alone. A server that doesn't know this form sends all of it.
+// Source: kubernetes.io "Kubernetes API Concepts".
+inline constexpr std::string_view kMetadataOnly =
+    "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json;q=0.1";
+
 struct ApiRequest {
   enum class Expect { kObject, kList, kDocument };
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kPageSize = 500;
 constexpr const char* kGrace = "terminationGracePeriodSeconds";
-constexpr std::string_view kMetadataOnly = "as=PartialObjectMetadata";
+constexpr std::string_view kMetadataForm = "as=PartialObjectMetadata";
 constexpr std::string_view kLastApplied = "kubectl.kubernetes.io/last-applied-configuration";
 constexpr std::size_t kBytesOfEntry = 64;  // of an index, about
 
@@ -99,7 +99,7 @@ std::optional<CachedLists::Target> CachedLists::Target::Of(const HttpRequest& re
   target.ns = is_of_all ? "" : Decoded(parts[at + 1]);
   target.plural = std::string(is_of_all ? parts[at] : parts[at + 2]);
   target.collection += "/" + target.plural;
-  target.metadata_only = request.accept.find(kMetadataOnly) != std::string::npos;
+  target.metadata_only = request.accept.find(kMetadataForm) != std::string::npos;
   if (parts.size() == at + 4) {
     target.name = Decoded(parts[at + 3]);
     target.is_object = true;

@@ -6,9 +6,6 @@
 namespace cluster_watcher {
 namespace {
 
-// A server that doesn't know this form sends whole objects.
-constexpr std::string_view kMetadataOnly =
-    "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json;q=0.1";
 constexpr int kGone = 410;
 
 // FNV-1a in 64 bits, with the length in front, so that texts don't run into each other.

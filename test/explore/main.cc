@@ -21,6 +21,7 @@ namespace {
 struct Options {
   int events = 3;
   std::size_t states = 10'000'000;
+  int most_companions = kProcesses;  // of watcher A, one after the other
 };
 
 std::uint64_t HashOf(const State& state) {
@@ -73,7 +74,7 @@ class Explorer {
   bool Run() {
     for (const bool is_kept_owned : {false, true}) {
       for (const bool has_finalizer : {false, true}) {
-        for (int companion = 0; companion < kProcesses; ++companion) {
+        for (int companion = 0; companion < options_.most_companions; ++companion) {
           Meet(Begin(is_kept_owned, has_finalizer, companion, options_.events));
         }
       }
@@ -207,10 +208,11 @@ class Explorer {
 }  // namespace
 }  // namespace cluster_watcher::explore
 
-// usage: explore [EVENTS [STATES]]
+// usage: explore [EVENTS [STATES [COMPANIONS]]]; 1 companion is none
 int main(int argc, char** argv) {
   cluster_watcher::explore::Options options;
   if (argc > 1) options.events = std::atoi(argv[1]);
   if (argc > 2) options.states = static_cast<std::size_t>(std::atoll(argv[2]));
+  if (argc > 3) options.most_companions = std::atoi(argv[3]);
   return cluster_watcher::explore::Explorer(options).Run() ? 0 : 1;
 }

@@ -1,7 +1,5 @@
 #include "watcher/admission/admission_review.h"
 
-#include <openssl/evp.h>
-
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -10,6 +8,7 @@
 #include "probes/base/names.h"
 #include "probes/base/printable.h"
 #include "probes/base/result.h"
+#include "probes/kube/base64.h"
 #include "watcher/admission/injection.h"
 #include "watcher/admission/pod_templates.h"
 
@@ -66,15 +65,6 @@ std::string Shortened(const std::string& warning) {
   return std::string(CutText(warning, kLongestWarning - 3)) + "...";
 }
 
-std::string Base64(std::string_view bytes) {
-  std::string text((bytes.size() + 2) / 3 * 4 + 1, '\0');  // OpenSSL appends a NUL byte
-  const int size = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
-                                   reinterpret_cast<const unsigned char*>(bytes.data()),
-                                   static_cast<int>(bytes.size()));
-  text.resize(static_cast<std::size_t>(size));
-  return text;
-}
-
 AdmissionAnswer Answer(const std::string& uid, const std::vector<PatchOperation>& patch,
                        const std::vector<std::string>& warnings,
                        const std::optional<std::string>& refusal) {
@@ -86,7 +76,7 @@ AdmissionAnswer Answer(const std::string& uid, const std::vector<PatchOperation>
     json.Field("reason", "Invalid").Field("message", Printable(*refusal)).EndObject();
   }
   if (!patch.empty()) {
-    json.Field("patchType", "JSONPatch").Field("patch", Base64(PatchText(patch)));
+    json.Field("patchType", "JSONPatch").Field("patch", EncodeBase64(PatchText(patch)));
   }
   if (!warnings.empty()) {
     json.Key("warnings").StartArray();

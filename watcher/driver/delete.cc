@@ -93,7 +93,6 @@ class Deleter {
         const bool is_begun = look.marks.phase == Phase::kDeleting;
         const Decision decision = engine_.Decide(look, work_.driver.stop);
         const CaseStep step = engine_.Next(work_.me, look, decision, work_.driver.stop);
-        if (step == CaseStep::kRehearse) return Rehearse(look, decision);
         auto ended = ActOnMarks(step, look, decision, waited);
         if (ended && ended->exit == DriverExit::kDone && !is_finished_) return std::nullopt;
         if (ended) return ended;
@@ -339,7 +338,7 @@ DriverOutcome Delete(const DeletionWork& work, const DeleteRequest& request) {
 }
 
 std::optional<DriverOutcome> FinishOwnDeletion(const DeletionWork& work, const ClusterId& cluster) {
-  if (!work.me.IsPod()) return std::nullopt;
+  if (!work.me.IsPod() || work.tools.settings->dry_run) return std::nullopt;
   // It is a pod of the driver as any other.
   work.observer.SetCaller("", "");
   const DeleteRequest request{cluster, std::nullopt};
