@@ -147,7 +147,7 @@ bool WaitsForItsWatcher(JsonValue pod) {
 
 bool IsWatched(JsonValue pod) {
   const auto name = WatcherContainerOf(pod).self["name"].AsString();
-  if (!name || !IsRunning(pod)) return false;
+  if (!name || !IsRunning(pod) || WaitsForItsWatcher(pod)) return false;
   for (const char* list : {"initContainerStatuses", "containerStatuses"}) {
     for (const JsonValue container : pod["status"][list].Elements()) {
       if (container["name"].AsString() == name && container["state"]["running"].IsObject()) {

@@ -29,7 +29,7 @@ PodContainer WatcherContainerOf(JsonValue pod);
 // dropping its restartPolicy.
 bool WaitsForItsWatcher(JsonValue pod);
 
-// Whether a watcher runs in `pod`, which isn't told to stop.
+// Whether a watcher runs in `pod`, which isn't told to stop, nor waits for that watcher to end.
 bool IsWatched(JsonValue pod);
 
 }  // namespace cluster_watcher

@@ -476,7 +476,7 @@ class Stepper {
     // What was read is told once: later changes are met by the next read.
     const auto why =
         WhyEndedBy(is_gone ? RootState::kGone : RootState::kOurs, root,
-                   {cluster, Id(number_), IsAsked()}, (me_.accepted & kRootObject) != 0);
+                   {cluster, Id(number_), IsAsked()});
     if (why) return why;
     if (NeedsLook(Length(me_.look_age), IsWhole())) return DeletionEnd::kStale;
     return std::nullopt;

@@ -115,7 +115,10 @@ DeletionEnd Deletion::RunPasses(MonotonicTime deadline, bool with_root) {
 
 std::optional<DeletionEnd> Deletion::RunPass(bool late, bool with_root) {
   if (!view_) view_ = reader_.Read(late);
-  if (auto why = mandate_.WhyEnded()) return why;
+  if (auto why = mandate_.WhyEnded()) {
+    if (why == DeletionEnd::kRootGone) NameLeft(false);
+    return why;
+  }
   LetGoOfClaims();
   if (late) ++late_.all;
   // Where the root can't be read either, the API server is away.
@@ -211,7 +214,11 @@ bool Deletion::SendRoot(const PassEnd& end, bool late) {
   if (!deletes_.sent().AcceptedAt(as_seen_.meta.uid)) return false;
   // Where it was the first delete, they had to wait for it.
   deletes_.TakeFromCollection(std::exchange(view_->used_again, {}));
-  deletes_.MarkForCollection(view_->members.to_collect);
+  if (!deletes_.MarkForCollection(view_->members.to_collect)) {
+    for (const KubeObject& claim : view_->members.to_collect) {
+      left_.overdue.push_back(claim.Describe() + ": it could not be marked for collection");
+    }
+  }
   return true;
 }
 

@@ -49,8 +49,7 @@ std::optional<DeletionEnd> Mandate::WhyEnded() {
   if (!has_root()) {
     return root_state_ == RootState::kOurs ? std::optional(DeletionEnd::kNewMaster) : std::nullopt;
   }
-  const auto why = WhyEndedBy(root_state_, root().meta, {cluster_, condemned_by_, is_asked_},
-                              sent_.MayHaveDeleted(root().meta.uid));
+  const auto why = WhyEndedBy(root_state_, root().meta, {cluster_, condemned_by_, is_asked_});
   if (why) return why;
   return NeedsLook(LookAge(), IsWhole()) ? std::optional(DeletionEnd::kStale) : std::nullopt;
 }

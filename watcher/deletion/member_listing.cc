@@ -45,9 +45,8 @@ MemberListing::Listed MemberListing::List(const Patience& patience) {
   }
   Listed listed;
   const std::vector<ApiRequest> requests = Requests(types);
-  const auto read = tools_.client.EachItemSideBySide(
-      requests, static_cast<std::size_t>(tools_.settings->concurrency),
-      [&](std::size_t which, JsonValue item) { Note(requests[which], item, listed); }, patience);
+  auto read = ReadAll(requests, listed, patience);
+  AskAgain(requests, read, listed, patience);
   NoteKinds(kinds, requests, read, listed);
   std::erase_if(listed.objects, [&](const KubeObject& object) {
     if (Has(kinds.types, object.type)) return false;
@@ -149,6 +148,32 @@ void MemberListing::NoteKinds(const MemberKinds& kinds, const std::vector<ApiReq
   readable_.insert(now.begin(), now.end());
   listed.complete = kinds.errors.empty() && listed.failed.empty() && now.size() == readable_.size();
   refresh_kinds_ = !listed.complete;
+}
+
+std::vector<Result<Done, ApiError>> MemberListing::ReadAll(const std::vector<ApiRequest>& requests,
+                                                           Listed& listed,
+                                                           const Patience& patience) const {
+  return tools_.client.EachItemSideBySide(
+      requests, static_cast<std::size_t>(tools_.settings->concurrency),
+      [&](std::size_t which, JsonValue item) { Note(requests[which], item, listed); }, patience);
+}
+
+// One refusal proves little: an authorizer may lag behind, and what is of a kind may have to stay.
+void MemberListing::AskAgain(const std::vector<ApiRequest>& requests,
+                             std::vector<Result<Done, ApiError>>& read, Listed& listed,
+                             const Patience& patience) {
+  std::vector<ApiRequest> again;
+  std::vector<std::size_t> of;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    const bool is_new = !read[i] && read[i].error().failure == ApiFailure::kForbidden &&
+                        forbidden_.insert(requests[i].type.QualifiedName()).second;
+    if (!is_new) continue;
+    again.push_back(requests[i]);
+    of.push_back(i);
+  }
+  if (again.empty()) return;
+  auto answers = ReadAll(again, listed, patience);
+  for (std::size_t i = 0; i < of.size(); ++i) read[of[i]] = std::move(answers[i]);
 }
 
 void MemberListing::Skip(const std::string& plural, const char* result, std::string why) {

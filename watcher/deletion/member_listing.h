@@ -61,14 +61,19 @@ class MemberListing {
                Listed& listed) const;
   void NoteKinds(const MemberKinds& kinds, const std::vector<ApiRequest>& requests,
                  const std::vector<Result<Done, ApiError>>& read, Listed& listed);
+  std::vector<Result<Done, ApiError>> ReadAll(const std::vector<ApiRequest>& requests,
+                                              Listed& listed, const Patience& patience) const;
+  void AskAgain(const std::vector<ApiRequest>& requests, std::vector<Result<Done, ApiError>>& read,
+                Listed& listed, const Patience& patience);
   void Skip(const std::string& plural, const char* result, std::string why);
 
   const Tools& tools_;
   WarnOnce& warn_once_;
   const ClusterId cluster_;
   std::vector<std::string> skipped_;
-  std::set<std::string> readable_;  // kinds that a listing could read, and that are still served
-  bool refresh_kinds_ = false;      // the last listing had gaps, so discovery is refreshed
+  std::set<std::string> readable_;   // kinds that a listing could read, and that are still served
+  std::set<std::string> forbidden_;  // kinds of which a list was refused, and asked for again
+  bool refresh_kinds_ = false;       // the last listing had gaps, so discovery is refreshed
 };
 
 }  // namespace cluster_watcher

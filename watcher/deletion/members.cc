@@ -187,9 +187,9 @@ bool IsOwner(const KubeObject& object, const DeletionMemory& memory) {
                                    : object.type->SingularName() == memory.owner_kind;
 }
 
-MemberPass SortMembers(KubeObjects objects, DeletionMemory& memory) {
+MemberPass SortMembers(KubeObjects objects, DeletionMemory& memory, bool has_gaps) {
   MemberPass pass;
-  memory.left.clear();
+  if (!has_gaps) memory.left.clear();
   const ObjectsByUid now(objects);
   const std::set<std::string> above_owner = AboveOwner(now, memory);
   std::vector<Group> groups(objects.size(), nullptr);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "probes/base/clock.h"
+#include "probes/kube/api_answer.h"
 #include "probes/kube/object_meta.h"
 #include "watcher/deletion/uid.h"
 #include "watcher/protocol/member_annotations.h"
@@ -40,11 +41,14 @@ struct DeletionMemory {
   Volumes volumes = Volumes::kPreserve;
   WallTime collect_after{};  // the time that claims are marked with, in whole seconds
 
-  std::unordered_map<Uid, int> listed;        // members seen so far, to their delete-order
-  std::unordered_map<Uid, Uid> below;         // what members control, to the member
-  std::unordered_map<Uid, Uid> set_claims;    // claims of StatefulSets that go, to the set
-  std::unordered_set<Uid> kept_claims;        // of StatefulSets that stay
-  std::map<std::string, HeldBack> held_back;  // by UID, for what is to be kept, as last listed
+  std::unordered_map<Uid, int> listed;      // members seen so far, to their delete-order
+  std::unordered_map<Uid, Uid> below;       // what members control, to the member
+  std::unordered_map<Uid, Uid> set_claims;  // claims of StatefulSets that go, to the set
+  std::unordered_set<Uid> kept_claims;      // of StatefulSets that stay
+  // What must survive, as lists have shown it so far.
+  std::map<std::string, HeldBack> held_back;  // by UID
+  std::set<std::string> kept;                 // UIDs of what is annotated to be kept
+  std::optional<ApiError> unknown;            // why it isn't known what else is above these
   std::unordered_set<Uid> left;               // objects that were last found to be left alone
 
   // Returns the delete-order of a member, also for an object that it controls; 0 if unknown.
@@ -76,8 +80,9 @@ bool IsNamedAsClaimOf(const std::string& set, const std::string& claim);
 // Whether an object is the owner, by its UID or, since it may have been made again, by its name.
 bool IsOwner(const KubeObject& object, const DeletionMemory& memory);
 
-// Sorts `objects`, which are all that the cluster consists of now, and updates `memory`.
-MemberPass SortMembers(KubeObjects objects, DeletionMemory& memory);
+// Sorts `objects`, which are all that the cluster consists of now, and updates `memory`. With gaps
+// what was left alone before still is.
+MemberPass SortMembers(KubeObjects objects, DeletionMemory& memory, bool has_gaps = false);
 
 // Returns the remaining objects of the wave that is due, the one with the lowest delete-order; with
 // `all`, those of every wave. Controllers come before all else. What `stays` holds no wave up.

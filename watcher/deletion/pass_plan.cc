@@ -182,21 +182,17 @@ const HeldBack* WhyRootIsHeldBack(const PassView& view, const DeletionMemory& me
 std::vector<std::string> NamesOfLeft(const PassView& view, const DeletionMemory& memory,
                                      const SentDeletes& sent, bool late) {
   std::vector<std::string> names;
-  for (const auto* group : {&view.members.to_delete, &view.members.leftovers}) {
+  for (const auto* group : {&view.members.to_delete, &view.members.leftovers, &view.members.last}) {
+    const bool is_waited_for = group != &view.members.last;
     for (const KubeObject& object : *group) {
       const HeldBack* held = WhyHeldBack(view, memory, object);
       if (held != nullptr) {
         names.push_back(object.Describe() + ": " + held->why);
       } else if (IsForbidden(object, memory, sent)) {
         names.push_back(object.Describe() + ": it may not be deleted");
-      } else if (late) {
+      } else if (late && is_waited_for) {
         names.push_back(object.Describe() + ": not gone by the deadline");
       }
-    }
-  }
-  for (const KubeObject& object : view.members.last) {
-    if (IsForbidden(object, memory, sent)) {
-      names.push_back(object.Describe() + ": it may not be deleted");
     }
   }
   for (const std::string& why : view.failed) {
@@ -212,10 +208,10 @@ bool MaySend(Duration look_age, std::optional<Duration> root_age, bool is_whole)
 }
 
 std::optional<DeletionEnd> WhyEndedBy(RootState state, const ObjectMeta& root,
-                                      const DeletionOfRoot& of, bool is_root_sent) {
+                                      const DeletionOfRoot& of) {
   switch (state) {
     case RootState::kGone:
-      return is_root_sent ? DeletionEnd::kDone : DeletionEnd::kRootGone;
+      return DeletionEnd::kRootGone;
     case RootState::kReplaced:
       return DeletionEnd::kReplaced;
     case RootState::kUnknown:

@@ -24,7 +24,7 @@ enum class DeletionEnd {
   kStale,         // no delete was accepted while the evidence was fresh: look again, and go on
   kKept,          // somebody annotated the master root to be kept
   kReplaced,      // another object has the master root's name: somebody's new cluster
-  kRootGone,      // somebody else deleted the master root
+  kRootGone,      // the master root is gone
   kNewMaster,     // of a cluster without a root: there is a master that wasn't there
   kCalledOff,     // the marks were taken off, or the root is another cluster's now
   kOvertaken,     // another watcher has taken the deletion over
@@ -106,13 +106,12 @@ bool MaySend(Duration look_age, std::optional<Duration> root_age, bool is_whole)
 bool NeedsLook(Duration look_age, bool is_whole);
 
 // Why nothing more may be deleted, by the master root as it was read; nullopt: it may.
-// `is_root_sent`: its delete was, and may have been carried out.
 struct DeletionOfRoot {
   const ClusterId& cluster;
   const WatcherId& condemned_by;
   bool is_asked;  // by a person, whom `keep` on the root doesn't bind
 };
 std::optional<DeletionEnd> WhyEndedBy(RootState state, const ObjectMeta& root,
-                                      const DeletionOfRoot& of, bool is_root_sent);
+                                      const DeletionOfRoot& of);
 
 }  // namespace cluster_watcher

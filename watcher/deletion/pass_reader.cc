@@ -37,14 +37,14 @@ PassView PassReader::Read(bool late) {
     });
   }
   is_closed_ = is_closed_ || (!mandate_.has_root() && view.complete);
-  auto left_before = memory_.left;
-  view.members = SortMembers(std::move(objects), memory_);
+  const auto left_before = memory_.left;
+  view.members = SortMembers(std::move(objects), memory_, !view.complete);
   for (const std::string& mistake : view.members.mistakes) tools_.log.warn("{}", mistake);
   if (!view.complete && !late) {
     // The controller of an object may be what could not be listed.
-    memory_.left = std::move(left_before);
+    memory_.left = left_before;
   } else {
-    NoteLeft(std::move(view.members.left));
+    NoteLeft(std::move(view.members.left), view.complete);
   }
   return view;
 }
@@ -62,12 +62,13 @@ KubeObjects PassReader::WithClaims(MemberListing::Listed& listed, PassView& view
   return objects;
 }
 
-void PassReader::NoteLeft(std::vector<std::string> left) {
+void PassReader::NoteLeft(std::vector<std::string> left, bool is_all) {
   const std::set<std::string> told(left_.begin(), left_.end());
   for (const std::string& one : left) {
     if (!told.contains(one)) tools_.log.info("left alone: {}", one);
   }
-  left_ = std::move(left);
+  if (is_all) left_.clear();
+  left_.insert(left_.end(), left.begin(), left.end());
 }
 
 std::vector<std::string> PassReader::Left() const {

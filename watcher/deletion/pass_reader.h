@@ -38,7 +38,7 @@ class PassReader {
 
  private:
   KubeObjects WithClaims(MemberListing::Listed& listed, PassView& view) const;
-  void NoteLeft(std::vector<std::string> left);
+  void NoteLeft(std::vector<std::string> left, bool is_all);
 
   const Tools& tools_;
   WarnOnce& warn_once_;

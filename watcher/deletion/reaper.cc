@@ -353,6 +353,10 @@ Reaper::Outcome Reaper::End(const Case& of, const DeletionOrder& condemned, Dele
     case DeletionEnd::kReplaced:
       return ends(Refusal::kUidChanged, "another object has the master root's name");
     case DeletionEnd::kRootGone:
+      // Where it was the last of the cluster, it doesn't matter whose delete it was.
+      if (deletion.Remaining().empty()) {
+        return End(of, condemned, deletion, progress, DeletionEnd::kDone, stop);
+      }
       return ends(Refusal::kConflict,
                   "somebody deleted the master root" + WhatIsLeft(deletion.Remaining()));
     case DeletionEnd::kNewMaster:

@@ -43,21 +43,9 @@ struct Survivors::Search {
 Survivors::Found Survivors::Find(const MemberListing::Listed& listed, const KubeObject* root,
                                  DeletionMemory& memory, bool late) {
   Search search{listed, root, memory, ObjectsByUid(listed.objects)};
-  if (!listed.complete) search.found.held_back = memory.held_back;
-  if (memory.owner) {
-    HoldBackAbove(search, memory.owner->meta,
-                  {memory.owner->Describe() + ", the owner, would go with it", false},
-                  kLongestOwnerChain);
-  }
-  for (const KubeObjects* objects : {&listed.objects, &listed.kept}) {
-    for (const KubeObject& object : *objects) {
-      const bool is_root = root != nullptr && object.meta.uid == root->meta.uid;
-      if (is_root || !IsKept(object)) continue;
-      HoldBackAbove(search, object.meta,
-                    {object.Describe() + ", which is to be kept, would go with it", false},
-                    kLongestOwnerChain);
-    }
-  }
+  HoldBackAboveKept(search);
+  if (!listed.complete) HoldBackAsBefore(search);
+  memory.unknown = search.found.unknown;
   FindSets(search);
   const auto settle = [&](bool of_cluster) {
     for (const KubeObject& claim : listed.claims) {
@@ -70,8 +58,42 @@ Survivors::Found Survivors::Find(const MemberListing::Listed& listed, const Kube
   search.must_know = !late;
   settle(false);
   memory.held_back = search.found.held_back;
-  std::erase_if(memory.held_back, [](const auto& one) { return one.second.may_pass; });
   return std::move(search.found);
+}
+
+void Survivors::HoldBackAboveKept(Search& search) {
+  DeletionMemory& memory = search.memory;
+  const MemberListing::Listed& listed = search.listed;
+  if (memory.owner) {
+    HoldBackAbove(search, memory.owner->meta,
+                  {memory.owner->Describe() + ", the owner, would go with it", false},
+                  kLongestOwnerChain);
+  }
+  std::set<std::string> kept;
+  for (const KubeObjects* objects : {&listed.objects, &listed.kept}) {
+    for (const KubeObject& object : *objects) {
+      const bool is_root = search.root != nullptr && object.meta.uid == search.root->meta.uid;
+      if (is_root || !IsKept(object)) continue;
+      kept.insert(object.meta.uid);
+      HoldBackAbove(search, object.meta,
+                    {object.Describe() + ", which is to be kept, would go with it", false},
+                    kLongestOwnerChain);
+    }
+  }
+  if (listed.complete) memory.kept.clear();
+  // What is above one that isn't listed now is not asked for again.
+  const bool lacks_any =
+      !std::includes(kept.begin(), kept.end(), memory.kept.begin(), memory.kept.end());
+  if (lacks_any && !search.found.unknown) search.found.unknown = memory.unknown;
+  memory.kept.merge(kept);
+}
+
+void Survivors::HoldBackAsBefore(Search& search) {
+  for (const auto& [uid, because] : search.memory.held_back) {
+    if (!because.may_pass || search.listed.claims_problem) {
+      search.found.held_back.emplace(uid, because);
+    }
+  }
 }
 
 // Those that go: labelled as of the cluster, the root, or controlled by what goes; unless they, or

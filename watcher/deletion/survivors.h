@@ -31,8 +31,9 @@ class Survivors {
   Survivors(const Tools& tools, const ClusterId& cluster) : tools_(tools), cluster_(cluster) {}
 
   // Finds what must survive of `listed`, whose members go with the root; nullptr: there is none.
-  // What an earlier list held back for what is to be kept is held back until a list without gaps
-  // shows otherwise. `memory` learns that, and which claims are of the cluster's StatefulSets.
+  // What an earlier list held back for what it showed stays so until a list without gaps, or for
+  // claims one that has claims and StatefulSets, shows otherwise. `memory` learns that, and which
+  // claims are of the cluster's StatefulSets.
   // Nothing is written.
   Found Find(const MemberListing::Listed& listed, const KubeObject* root, DeletionMemory& memory,
              bool late);
@@ -43,6 +44,8 @@ class Survivors {
 
  private:
   struct Search;
+  void HoldBackAboveKept(Search& search);
+  void HoldBackAsBefore(Search& search);
   bool LeadsTo(Search& search, const ObjectMeta& object, int depth);
   bool IsGoing(Search& search, const OwnerReference& owner, int depth);
   void HoldBackAbove(Search& search, const ObjectMeta& object, const HeldBack& because, int depth);

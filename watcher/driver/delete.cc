@@ -156,7 +156,11 @@ class Deleter {
         if (!last_) return Failed("no " + Named(cluster_));
         if (!engine_.given_up().empty()) return Failed(engine_.given_up());
         is_gone_ = true;
-        return Done();
+        if (look.missing == Missing::kCluster || look.root || request_.waits) return Done();
+        // Somebody has deleted the root, and nobody the rest.
+        if (!app_) return DeleteListed(work_, cluster_);
+        return Failed("somebody deleted the master root of " + Named(cluster_) +
+                      ": what is left of it is to be deleted by name");
       }
       if (!look.root) {
         if (waited > kPatience) return Failed(Unreadable(look));
@@ -301,10 +305,12 @@ class Deleter {
     }
     std::vector<std::string> left = deletion.overdue();
     if (left.empty() && !deletion.Remaining().empty()) {
-      // A cluster that has a root again is the next one.
+      // A cluster that has a root again is the next one, unless that was there before.
       const auto view = ReadClusterView(work_.driver.client, work_.driver.discovery, cluster_,
                                         work_.driver.Reads());
-      if (view && !view->root) left = deletion.Remaining();
+      const bool is_next =
+          view && view->root && view->root->meta.created >= last_->facts.server_time;
+      if (!is_next) left = deletion.Remaining();
     }
     outcome = left.empty() ? Done() : NotAll("not all deleted; left: " + Joined(left));
   }

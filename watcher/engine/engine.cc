@@ -24,13 +24,13 @@ Decision Engine::Decide(const Snapshot& look, const std::stop_token& stop) {
     case Caller::kPerson:
       return AskedFor();
     case Caller::kApplication:
-      // Where others are at it nothing depends on other drivers.
-      if (look.marks.phase != Phase::kWatching) return cluster_watcher::Decide(look.facts);
       return DecideWithOthers(observer_, look, stop);
     case Caller::kWatcher:
       break;
   }
-  return judge_.DecideOn(look, stop);
+  Decision decision = judge_.DecideOn(look, stop);
+  if (!decision.abandoned() && std::exchange(rehearsed_, false)) tools_.metrics.SetMembers(0, 0);
+  return decision;
 }
 
 std::optional<Abandonment> Engine::OnItsWay(const Snapshot& look) const {
@@ -47,7 +47,6 @@ void Engine::Warn(const Snapshot& look, const Decision& decision, const std::sto
 
 CaseStep Engine::Next(const WatcherId& me, const Snapshot& look, const Decision& decision,
                       const std::stop_token& stop) {
-  if (!decision.abandoned() && std::exchange(rehearsed_, false)) tools_.metrics.SetMembers(0, 0);
   view_ = {caller_,           tools_.settings->dry_run,
            OnMarks::kNone,    HasVoidMarks(look.root->meta),
            SinceMark::kRight, HowConfirmed(decision)};
@@ -119,7 +118,11 @@ Engine::Outcome Engine::Do(CaseStep step, const WatcherId& me, const Snapshot& l
       return Do(NextOnCase(view_), me, look, decision, stop);
     case CaseStep::kMarkSince:
       if (abandoned_since_.Write(look, judge_.surge())) return Outcome::kMarked;
-      view_.since = unmarked() ? SinceMark::kRefused : SinceMark::kRight;
+      // Nothing is condemned in a step that was to mark.
+      if (!unmarked()) {
+        return view_.confirmed == Confirmed::kKept ? Outcome::kKept : Outcome::kConfirms;
+      }
+      view_.since = SinceMark::kRefused;
       return Do(NextOnCase(view_), me, look, decision, stop);
     case CaseStep::kSpare:
       return SpareUnmarked(look);

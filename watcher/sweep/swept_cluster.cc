@@ -206,7 +206,7 @@ MonotonicTime SweptCluster::NextConfirmation() const {
   const MonotonicTime now = driver_.clock.Now();
   const MonotonicTime end = std::max(confirmation.GraceEnd(), now);
   const int missing = (*settings_)->confirmations - confirmation.count();
-  if (missing <= 0) return end;
+  if (missing <= 0) return end > now ? end : now + (*settings_)->poll_interval;
   return now + std::max((*settings_)->poll_interval,
                         std::chrono::duration_cast<Duration>((end - now) / missing));
 }

@@ -968,5 +968,19 @@ TEST_F(DeletionTest, NorIsItWhereTheMarksAreTakenOffMeanwhile) {
   EXPECT_EQ(LastWord(), "");
 }
 
+// Our delete came to nothing, and what was made meanwhile is named.
+TEST_F(DeletionTest, WhatIsLeftIsNamedWhereSomebodyDeletesTheRootAfterAFailedDelete) {
+  Refuse("DELETE", "/spark-m", 500);
+  After("DELETE", "/spark-m", 1, [this] {
+    kubernetes_.GetFaults().Clear();
+    MakeMap("late");
+    Delete(kRoot);
+  });
+  EXPECT_EQ(Condemn(), Outcome::kSpared);
+  EXPECT_NE(Notes().find("somebody deleted the master root; left: configmap/late"),
+            std::string::npos)
+      << Notes();
+}
+
 }  // namespace
 }  // namespace cluster_watcher

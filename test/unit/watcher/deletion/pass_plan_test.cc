@@ -279,6 +279,16 @@ TEST(PassPlan, ClaimsAreMarkedForCollectionOnceSomethingIsDeletedAndAllIsKnown) 
   EXPECT_FALSE(world.End().collects);
 }
 
+TEST(PassPlan, WhatIsToGoLastAndIsHeldBackIsNamed) {
+  PassView view;
+  view.members.last.push_back(KubeObject{*FindBuiltInByName("configmaps", ""), {}});
+  view.members.last.front().meta.uid = view.members.last.front().meta.name = "conf";
+  EXPECT_TRUE(NamesOfLeft(view, {}, {}, true).empty());
+  view.survivors.held_back["conf"] = {"kept would go with it", false};
+  EXPECT_EQ(NamesOfLeft(view, {}, {}, false),
+            std::vector<std::string>{"configmap/conf: kept would go with it"});
+}
+
 TEST(PassPlan, WhatEndsItByTheRoot) {
   const ClusterId cluster{"lab", "oshinko-cluster", "spark"};
   const WatcherId me{"m", "1"};
@@ -288,13 +298,12 @@ TEST(PassPlan, WhatEndsItByTheRoot) {
   annotations[annotation::kRootUid] = "root";
   annotations[annotation::kPhase] = "deleting";
   annotations[annotation::kCondemnedBy] = me.ToText();
-  const auto why = [&](RootState state, bool is_asked = false, bool accepted = false) {
-    return WhyEndedBy(state, root, {cluster, me, is_asked}, accepted);
+  const auto why = [&](RootState state, bool is_asked = false) {
+    return WhyEndedBy(state, root, {cluster, me, is_asked});
   };
   EXPECT_EQ(why(RootState::kOurs), std::nullopt);
   EXPECT_EQ(why(RootState::kUnknown), std::nullopt);
   EXPECT_EQ(why(RootState::kGone), DeletionEnd::kRootGone);
-  EXPECT_EQ(why(RootState::kGone, false, true), DeletionEnd::kDone);
   EXPECT_EQ(why(RootState::kReplaced), DeletionEnd::kReplaced);
   annotations[annotation::kKeep] = "true";
   EXPECT_EQ(why(RootState::kTerminating), DeletionEnd::kKept);

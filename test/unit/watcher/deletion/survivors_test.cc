@@ -69,15 +69,19 @@ class SurvivorsTest : public ReaperLab {
     kubernetes_.Apply(R"({"apiVersion":"ray.io/v1","kind":"RayCluster",)" +
                       Labelled("kept", kKept + OwnedBy("Deployment", "apps/v1", kWorker)) + "}");
   }
-  // Lists of ConfigMaps fail for a while, and something holds the deletion up for longer.
+  // Lists of a kind fail for a while.
+  void FailLists(const std::string& kind, int status, Duration from, Duration until) {
+    kubernetes_.on_answer = [=, this](const Request& request, const User&, auto& response) {
+      const bool is_list = request.target.find("/" + kind + "?") != std::string::npos;
+      if (is_list && clock_.elapsed >= from && clock_.elapsed < until) response.status = status;
+    };
+  }
+  // Those of ConfigMaps, and something holds the deletion up for longer.
   void FailMaps(int status, Duration from, Duration until) {
     MakeMap("held");
     const std::string held = kMaps + std::string("/held");
     Patch(held, R"({"metadata":{"finalizers":["example.com/held"]}})");
-    kubernetes_.on_answer = [=, this](const Request& request, const User&, auto& response) {
-      const bool is_list = request.target.find("/configmaps?labelSelector") != std::string::npos;
-      if (is_list && clock_.elapsed >= from && clock_.elapsed < until) response.status = status;
-    };
+    FailLists("configmaps", status, from, until);
     clock_.At(clock_.elapsed + minutes(30),
               [=, this] { Patch(held, R"({"metadata":{"finalizers":null}})"); });
   }
@@ -121,6 +125,76 @@ TEST_F(SurvivorsTest, WhatIsKeptIsNotForgottenWhereItMayNotBeListedForAMoment) {
 }
 TEST_F(SurvivorsTest, WhatIsKeptIsNotForgottenWhereItCannotBeListedPastTheDeadline) {
   ExpectKeptWhileMapsCannotBeListed(500, minutes(9), minutes(20));
+}
+
+// The first list of a process has none before it to be compared with.
+TEST_F(SurvivorsTest, ASingleRefusalOfAListHidesNothing) {
+  MakeOwnerOfAKeptMap();
+  Before("PATCH", "spark-m", 2, [this] {
+    kubernetes_.on_answer = [is_first = true](const Request& request, const User&,
+                                              auto& response) mutable {
+      const bool is_list = request.target.find("/configmaps?") != std::string::npos;
+      if (is_list && std::exchange(is_first, false)) response.status = 403;
+    };
+  });
+  EXPECT_EQ(Condemn(), Outcome::kDone);
+  EXPECT_TRUE(MapExists("kept"));
+  EXPECT_TRUE(Exists(kWorker));
+}
+
+// Once it was listed, and what is between could not be read; then other lists fail.
+TEST_F(SurvivorsTest, WhatCouldNotBeReadIsAskedForInEachPass) {
+  MakeMap("top");
+  MakeBareMap("bare", OwnedByMap("top"));
+  MakeMap("kept", kKept + OwnedByMap("bare"));
+  RefuseUntil(minutes(15), "GET", "/configmaps/bare");
+  FailLists("services", 500, seconds(3), minutes(15));
+  clock_.At(clock_.elapsed + minutes(14), [this] { EXPECT_EQ(Deletes(), 0u); });
+  EXPECT_EQ(Condemn(), Outcome::kDone);
+  EXPECT_TRUE(MapExists("kept"));
+  EXPECT_TRUE(MapExists("bare"));
+  EXPECT_TRUE(MapExists("top"));
+}
+TEST_F(SurvivorsTest, SoItIsWhereWhatIsKeptCannotBeListedAnyLonger) {
+  MakeMap("top");
+  MakeBareMap("bare", OwnedByMap("top"));
+  kubernetes_.Apply(R"({"apiVersion":"v1","kind":"Service",)" +
+                    Labelled("kept", kKept + OwnedByMap("bare")) +
+                    R"(,"spec":{"ports":[{"port":80}]}})");
+  RefuseUntil(minutes(15), "GET", "/configmaps/bare");
+  FailLists("services", 500, seconds(3), minutes(15));
+  clock_.At(clock_.elapsed + minutes(14), [this] { EXPECT_EQ(Deletes(), 0u); });
+  EXPECT_EQ(Condemn(), Outcome::kDone);
+  EXPECT_TRUE(Exists("/api/v1/namespaces/lab/services/kept"));
+  EXPECT_TRUE(MapExists("bare"));
+  EXPECT_TRUE(MapExists("top"));
+}
+
+// It was seen to hold the root, and then can't be listed.
+TEST_F(SurvivorsTest, AClaimThatIsInDangerIsNotForgotten) {
+  MakeClaim("data", OwnedBy("Deployment", "apps/v1", kRoot));
+  Refuse("PATCH", "persistentvolumeclaims/data", 403);
+  FailLists("persistentvolumeclaims", 500, minutes(9), minutes(20));
+  EndAfter(minutes(40));
+  EXPECT_EQ(Condemn(), Outcome::kSpared);
+  EXPECT_EQ(Deletes(), 0u);
+  EXPECT_TRUE(ClaimExists("data"));
+  EXPECT_TRUE(Exists(kRoot));
+}
+
+// It was a member until somebody annotated it; then its kind can't be listed.
+TEST_F(SurvivorsTest, ThePodsOfWhatIsKeptStayWhereItCannotBeListed) {
+  MakeWorkload("w", R"("oshinko-cluster":"spark",)");
+  Before("DELETE", "deployments/w", 1, [this] {
+    Annotate(kWorker, "keep", "true");
+    FailLists("deployments", 500, minutes(9), minutes(20));
+  });
+  MakeHeld();
+  clock_.At(minutes(30), [this] { Release(); });
+  EndAfter(minutes(40));
+  Condemn();
+  EXPECT_TRUE(Exists(kWorker));
+  EXPECT_EQ(DeletesOf("replicasets") + DeletesOf("/pods/"), 0u);
 }
 
 // What owns the kept map stays, and so do its claims.

@@ -527,6 +527,22 @@ TEST_F(DeleteTest, WhoWaitsIsToldWhichKindCouldNotBeListedInTheEnd) {
   EXPECT_FALSE(Exists(kRoot));
 }
 
+// Right before it was condemned.
+TEST_F(DeleteTest, ARootThatSomebodyDeletesLeavesNothingBehind) {
+  Before("PATCH", "spark-m", 1, [this] { Delete(kRoot); });
+  const DriverOutcome outcome = Asked();
+  EXPECT_EQ(outcome.exit, DriverExit::kDone) << outcome.error;
+  EXPECT_FALSE(Exists(kWorker));
+}
+TEST_F(DeleteTest, AnApplicationIsToldThatSomebodyDeletedTheRoot) {
+  MakeEphemeral("deployment.apps/bob");
+  Before("PATCH", "spark-m", 1, [this] { Delete(kRoot); });
+  const DriverOutcome outcome = Ended("bob");
+  EXPECT_EQ(outcome.exit, DriverExit::kFailed) << outcome.said;
+  EXPECT_NE(outcome.error.find("somebody deleted the master root"), std::string::npos)
+      << outcome.error;
+}
+
 TEST_F(DeleteTest, WhoWaitsIsToldWhatIsLeftWhereSomebodyDeletesTheRootMeanwhile) {
   waits_ = true;
   HoldByFinalizer(kWorker);
