@@ -249,7 +249,7 @@ void ClusterProbe::JudgeDriver(const ResourceType& type, JsonValue item, DriverS
   const std::string above = controller == nullptr ? "" : controller->uid;
   if (search.below_owner.contains(above)) return;
   const KubeObject driver{type, *std::move(meta)};
-  auto fields = reader_.Read(driver, item, Freshness::kSure, patience, &search.rollouts);
+  auto fields = reader_.Read(driver, item, Freshness::kConsistent, patience, &search.rollouts);
   if (!fields) {
     drivers.unknown = std::move(fields).error();
     return;
@@ -272,7 +272,7 @@ std::optional<OtherDrivers> ClusterProbe::FindLastUser(const ClusterId& cluster,
   if (!last_user_) return std::nullopt;
   const KubeObject user = *std::exchange(last_user_, std::nullopt);
   const auto listed = client_.Do(
-      ApiRequest::ListByName(user.type, user.meta.ns(), user.meta.name, Freshness::kSure),
+      ApiRequest::ListByName(user.type, user.meta.ns(), user.meta.name, Freshness::kConsistent),
       patience);
   if (!listed) return std::nullopt;
   DriverSearch search{cluster, owner};

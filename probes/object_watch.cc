@@ -12,7 +12,7 @@ using State = WatchStream::State;
 // once.
 constexpr std::chrono::seconds kShortestWatch{1'800};
 constexpr std::chrono::seconds kLongestWatch{3'600};
-// One that has lasted for so long was no failure, if a bookmark came.
+// One that has lasted this long was no failure, if a bookmark came.
 constexpr Duration kLastingWatch = std::chrono::minutes(1);
 constexpr Duration kFirstPause{8'000};
 
@@ -134,7 +134,7 @@ void ObjectWatch::Pause() {
 // Finds the version to begin at.
 bool ObjectWatch::Read(const std::stop_token& stop) {
   const auto listed = client_.Do(
-      ApiRequest::ListByName(object_.type, object_.ns, object_.name, Freshness::kGlance), stop);
+      ApiRequest::ListByName(object_.type, object_.ns, object_.name, Freshness::kCached), stop);
   if (!listed) {
     if (stop.stop_requested()) return false;
     const bool refused = !IsTransient(listed.error().failure);

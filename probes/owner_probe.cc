@@ -60,16 +60,16 @@ OwnerSight OwnerProbe::Look(const OwnerQuery& query, Freshness freshness,
     }
   }
   // A glance proves nothing, so the rest of the evidence isn't gathered for one.
-  if (sight.observation == Observation::kAbsent && freshness == Freshness::kSure) {
+  if (sight.observation == Observation::kAbsent && freshness == Freshness::kConsistent) {
     ConfirmAbsence(candidates, query, sight, patience);
   }
-  if (freshness == Freshness::kSure) NoteRunning(candidates, query, sight, patience);
+  if (freshness == Freshness::kConsistent) NoteRunning(candidates, query, sight, patience);
   return sight;
 }
 
 OwnerSight OwnerProbe::LookAs(const std::vector<ResourceType>& types, const OwnerQuery& query,
                               Freshness freshness, const Patience& patience) {
-  if (freshness == Freshness::kGlance && types.size() == 1) {
+  if (freshness == Freshness::kCached && types.size() == 1) {
     if (auto sight = GlanceAtObject(types.front(), query, patience)) return *std::move(sight);
   }
   std::vector<ApiRequest> requests;
@@ -117,11 +117,11 @@ std::optional<OwnerSight> OwnerProbe::GlanceAtObject(const ResourceType& type,
     --lists_at_once_;
     return std::nullopt;
   }
-  ApiRequest request = ApiRequest::Get(type, query.ns, query.name.name, Freshness::kGlance);
+  ApiRequest request = ApiRequest::Get(type, query.ns, query.name.name, Freshness::kCached);
   request.may_be_known = true;
   const auto object = client_.Do(request, patience);
   if (object) {
-    return SightOf(type, query, *object, object->document.root(), Freshness::kGlance, patience);
+    return SightOf(type, query, *object, object->document.root(), Freshness::kCached, patience);
   }
   OwnerSight unknown;
   switch (object.error().failure) {

@@ -110,7 +110,7 @@ Result<OwnerFields, ApiError> OwnerReader::Read(const KubeObject& object, JsonVa
   if (!counts) return Unexpected{std::move(counts).error()};
   auto read = ReadOwnerFields(object.type, item, *counts);
   if (!read) return Unexpected{Surprise(object, "can't be judged: " + read.error().message)};
-  if (read->replicas == 0 && freshness == Freshness::kSure) {
+  if (read->replicas == 0 && freshness == Freshness::kConsistent) {
     auto comes_back = MayComeBack(object, known, patience);
     if (!comes_back) return Unexpected{std::move(comes_back).error()};
     if (*comes_back) read->replicas = 1;
@@ -210,7 +210,7 @@ Result<std::string, ApiError> OwnerReader::FindRun(const OwnerOfPods& owner,
         is_of_owner = controlled || !but.IsLabelled(meta);
         if (meta.deleting || but.has_completed) return false;
         const KubeObject run{**type, meta};
-        auto fields = Read(run, item, Freshness::kSure, patience);
+        auto fields = Read(run, item, Freshness::kConsistent, patience);
         if (!fields) return Unexpected{std::move(fields).error()};
         if (!WantsToRun(*fields)) return false;
         running = run.Describe();
@@ -340,7 +340,7 @@ Result<Rollouts, ApiError> OwnerReader::ReadRollouts(const KubeObject& object,
   if (!type) return Unexpected{std::move(type).error()};
   if (!*type) return Unexpected{Surprise(object, "its controller's kind is not served")};
   auto listed = client_.Do(
-      ApiRequest::ListByName(**type, object.meta.ns(), controller.name, Freshness::kSure),
+      ApiRequest::ListByName(**type, object.meta.ns(), controller.name, Freshness::kConsistent),
       patience);
   if (!listed) return Unexpected{std::move(listed).error()};
   const JsonValue config = OnlyItem(*listed);

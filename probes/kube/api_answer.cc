@@ -37,7 +37,7 @@ std::string Operation(const ApiRequest& request) {
 }
 
 Unexpected<ApiError> InPassing(Unexpected<ApiError> failed) {
-  failed.error.is_transient = true;
+  failed.error.may_repeat_at_once = true;
   return failed;
 }
 

@@ -20,7 +20,7 @@ enum class ApiFailure {
   kUnauthorized,  // 401
   kForbidden,     // 403
   kNotFound,      // a 404 Status, reason NotFound, whose details name exactly the object asked for
-  kNotServed,     // a 404 for the whole resource
+  kNotServed,     // any other 404: it says nothing about the object
   kConflict,      // 409
   kInvalid,       // 400, 415, 422
   kThrottled,     // 429
@@ -36,7 +36,7 @@ struct ApiError {
   std::string message;  // for people: names the object, the operation and the answer
   std::optional<Duration> retry_after;
   // The same read may succeed right away: 429, 5xx, a connection that broke, half an answer.
-  bool is_transient = false;
+  bool may_repeat_at_once = false;
   bool too_large = false;  // the answer exceeded what is accepted
   // Whether the API server may have carried it out; false: the request was never sent.
   bool may_have_arrived = true;

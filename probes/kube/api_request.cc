@@ -43,7 +43,7 @@ ApiRequest ApiRequest::Get(const ResourceType& type, std::string_view ns, std::s
                            Freshness freshness) {
   ApiRequest request = MakeRequest(HttpMethod::kGet, Expect::kObject, type, ns, name);
   request.http.target = type.ObjectPath(ns, name);
-  if (freshness == Freshness::kGlance) request.http.target += "?resourceVersion=0";
+  if (freshness == Freshness::kCached) request.http.target += "?resourceVersion=0";
   return request;
 }
 
@@ -60,7 +60,7 @@ ApiRequest ApiRequest::ListByName(const ResourceType& type, std::string_view ns,
   ApiRequest request = MakeRequest(HttpMethod::kGet, Expect::kList, type, ns, name);
   request.http.target =
       type.CollectionPath(ns) + "?fieldSelector=metadata.name%3D" + PercentEncode(name);
-  if (freshness == Freshness::kGlance) request.http.target += "&resourceVersion=0";
+  if (freshness == Freshness::kCached) request.http.target += "&resourceVersion=0";
   return request;
 }
 

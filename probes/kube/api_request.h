@@ -9,8 +9,8 @@
 
 namespace cluster_watcher {
 
-// A glance may be answered from the API server's cache, which may lag; a sure read is consistent.
-enum class Freshness { kGlance, kSure };
+// What is cached by the API server may lag behind; a consistent read doesn't.
+enum class Freshness { kCached, kConsistent };
 
 enum class PropagationPolicy { kBackground, kForeground };
 
@@ -32,9 +32,10 @@ struct ApiRequest {
   bool may_be_known = false;
 
   static ApiRequest Get(const ResourceType& type, std::string_view ns, std::string_view name,
-                        Freshness freshness = Freshness::kSure);
+                        Freshness freshness = Freshness::kConsistent);
   static ApiRequest GetMetadata(const ResourceType& type, std::string_view ns,
-                                std::string_view name, Freshness freshness = Freshness::kSure);
+                                std::string_view name,
+                                Freshness freshness = Freshness::kConsistent);
   // A list with fieldSelector=metadata.name=NAME. An empty answer is positive evidence of absence,
   // and RBAC rules with resourceNames authorize the request.
   static ApiRequest ListByName(const ResourceType& type, std::string_view ns, std::string_view name,

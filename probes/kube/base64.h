@@ -1,4 +1,4 @@
-// Base64 as it stands in kubeconfigs. Source: RFC 4648.
+// Base64, as it stands in kubeconfigs and in patches of admission. Source: RFC 4648.
 #pragma once
 
 #include <optional>

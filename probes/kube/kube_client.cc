@@ -128,7 +128,7 @@ std::vector<ApiResult> KubeClient::Fetch(std::span<const ApiRequest> requests,
     std::vector<ApiRequest> again;
     Duration asked{0};
     for (std::size_t i = 0; i < answers.size(); ++i) {
-      if (answers[i] || !answers[i].error().is_transient) continue;
+      if (answers[i] || !answers[i].error().may_repeat_at_once) continue;
       if (requests[i].http.method != HttpMethod::kGet) continue;
       failed.push_back(i);
       again.push_back(requests[i]);

@@ -13,7 +13,7 @@
 
 namespace cluster_watcher {
 
-// A kubeconfig, and each file that it names, may be so large.
+// The largest kubeconfig, and the largest file that one names, in bytes.
 inline constexpr std::size_t kCredentialFileLimit = 4u << 20;
 
 // An entry of the lists of clusters, users and contexts.

@@ -203,7 +203,7 @@ Tally TryProbes(World& world, std::uint64_t answers) {
     query.name = *OwnerName::Parse(owner.written);
     query.ns = owner.ns;
     query.home_ns = "lab";
-    const OwnerSight sight = probe.Look(query, Freshness::kSure, {});
+    const OwnerSight sight = probe.Look(query, Freshness::kConsistent, {});
     if (sight.observation != Observation::kAbsent) continue;
     ++(owner.exists ? tally.false_absent : tally.absent);
     if (!IsAbsentByEvidence(owner, true, liar)) Accuse(tally, owner, sight.detail, liar);

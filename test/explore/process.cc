@@ -267,7 +267,7 @@ class Stepper {
     }
     look.marks.deleting_since = kWallNow - Length(me_.deleting_for);
     const MarksView view{look, Id(number_), seen, kNow, kWallNow, kDeadline};
-    return NextOnMarks(view, MayBeOurs(view) && IsGone(me_.by));
+    return NextOnMarks(view, DependsOnWhetherGone(view) && IsGone(me_.by));
   }
 
   Confirmed HowConfirmed() const {
@@ -474,9 +474,8 @@ class Stepper {
     const bool is_gone = world_.root.presence == Presence::kGone;
     const ClusterId cluster{"lab", "app", "c"};
     // What was read is told once: later changes are met by the next read.
-    const auto why =
-        WhyEndedBy(is_gone ? RootState::kGone : RootState::kOurs, root,
-                   {cluster, Id(number_), IsAsked()});
+    const auto why = WhyEndedBy(is_gone ? RootState::kGone : RootState::kOurs, root,
+                                {cluster, Id(number_), IsAsked()});
     if (why) return why;
     if (NeedsLook(Length(me_.look_age), IsWhole())) return DeletionEnd::kStale;
     return std::nullopt;

@@ -18,7 +18,8 @@ constexpr char kNamespace[] = "ns";
 constexpr char kName[] = "bob";
 
 ApiRequest RequestOf(std::string_view word, const ResourceType& type) {
-  if (word == "list") return ApiRequest::ListByName(type, kNamespace, kName, Freshness::kSure);
+  if (word == "list")
+    return ApiRequest::ListByName(type, kNamespace, kName, Freshness::kConsistent);
   if (word == "all") return ApiRequest::List(type, kNamespace);
   if (word == "select") return ApiRequest::ListBySelector(type, kNamespace, "a=b", false);
   if (word == "select-metadata") return ApiRequest::ListBySelector(type, kNamespace, "a=b", true);

@@ -40,7 +40,7 @@ class Confirmation {
   void Add(const std::string& owner, Duration grace, MonotonicTime began, MonotonicTime ended,
            Duration left = Duration(0));
 
-  // From now on the grace period is at least so long, whatever was said before.
+  // From now on the grace period is at least this long, whatever was said before.
   void Lengthen(Duration least) { least_ = least; }
 
   // Call for any other verdict.

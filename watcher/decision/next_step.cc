@@ -53,7 +53,9 @@ OnMarks NextOnMarks(const MarksView& view, bool is_gone) {
   return is_gone || IsOverdue(view) ? OnMarks::kTakeOver : OnMarks::kWait;
 }
 
-bool MayBeOurs(const MarksView& view) { return NextOnMarks(view, false) == OnMarks::kWait; }
+bool DependsOnWhetherGone(const MarksView& view) {
+  return NextOnMarks(view, false) == OnMarks::kWait;
+}
 
 CaseStep NextOnCase(const CaseView& view) {
   const bool is_due =

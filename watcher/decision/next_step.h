@@ -41,10 +41,10 @@ struct MarksView {
   WallTime server_now;
   Duration delete_deadline;
 };
-// `is_gone`: the one who has condemned the cluster is. Asked only if MayBeOurs.
+// `is_gone`: the one who has condemned the cluster is. Asked only if DependsOnWhetherGone.
 OnMarks NextOnMarks(const MarksView& view, bool is_gone);
 // Whether it matters if the one who has condemned the cluster is gone.
-bool MayBeOurs(const MarksView& view);
+bool DependsOnWhetherGone(const MarksView& view);
 
 // The one that carries a cluster's case from look to look.
 enum class Caller {

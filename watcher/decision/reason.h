@@ -48,7 +48,8 @@ bool IsLasting(Reason reason);
 bool IsSureOfOwner(Reason reason);
 // Whether the cluster is as it should be, so that nobody needs to know.
 bool IsAsItShouldBe(Reason reason);
-// The refusal that a keeping verdict is. One that abandons is another owner's.
+// Counts a due deletion as refused so if this verdict comes instead; an abandoned one, about
+// another owner, as owner-back.
 Refusal RefusalOf(Reason reason);
 // Says what would change the verdict, for people.
 const char* RemedyFor(Reason reason);

@@ -115,8 +115,8 @@ bool Deletes::SendConflictsAgain(const std::vector<const KubeObject*>& batch,
   for (std::size_t i = 0; i < batch.size(); ++i) {
     if (results[i] || results[i].error().failure != ApiFailure::kConflict) continue;
     conflicts.push_back(i);
-    reads.push_back(
-        ApiRequest::ListByName(batch[i]->type, cluster_.ns, batch[i]->meta.name, Freshness::kSure));
+    reads.push_back(ApiRequest::ListByName(batch[i]->type, cluster_.ns, batch[i]->meta.name,
+                                           Freshness::kConsistent));
   }
   if (reads.empty()) return false;
   const auto read = tools_.client.DoAll(reads, Concurrency(), RepeatedReads(tools_));

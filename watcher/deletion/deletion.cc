@@ -11,7 +11,7 @@
 namespace cluster_watcher {
 namespace {
 
-// Past the deadline each is tried so often before it is given up.
+// Past the deadline each is tried this often before it is given up.
 constexpr int kLeastLatePasses = 2;
 constexpr int kMostRootSends = 2;
 constexpr Duration kBetweenReminders = std::chrono::minutes(1);

@@ -94,7 +94,7 @@ class Deletion {
   Pace pace_;
   std::optional<PassView> view_;
   bool is_taken_ = false;  // a look was taken since the view was read
-  // Passes behind the deadline.
+  // Passes after the deadline.
   struct {
     int all = 0;
     int blind = 0;         // the last ones, in a row, that could not list a kind

@@ -5,7 +5,7 @@
 namespace cluster_watcher {
 namespace {
 
-// A root that was read so long ago is read again before a batch is sent.
+// A root that was read this long ago is read again before a batch is sent.
 constexpr Duration kRenewAfter{2'500};
 
 }  // namespace

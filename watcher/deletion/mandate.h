@@ -1,4 +1,4 @@
-// Tells whether a deletion may send its next delete: by the master root, which is read behind each
+// Tells whether a deletion may send its next delete: by the master root, which is read after each
 // list, and while the cluster is whole by how fresh the evidence is that it is abandoned.
 #pragma once
 
@@ -25,7 +25,7 @@ class Mandate {
   void ReadInstead(std::function<RootState()> read_other_master);
   bool has_root() const { return !read_other_master_; }
 
-  // Forgets when the root was read: a list begins, behind which it is read again.
+  // Forgets when the root was read: a list begins, after which it is read again.
   void BeginList() { root_read_.reset(); }
   RootState Read();
   // Why nothing more may be deleted; nullopt: it may. Reads the root if that is due.
@@ -35,7 +35,7 @@ class Mandate {
   // Whether what was read is fresh enough to send something now. Reads nothing.
   bool MaySend() const;
 
-  // Whether the root was read behind the list and may go.
+  // Whether the root was read after the list and may go.
   bool is_root_read() const { return root_read_.has_value(); }
   const KubeObject& root() const { return root_.object(); }
   const WatcherId& condemned_by() const { return condemned_by_; }

@@ -18,12 +18,13 @@ class MarkedSteps {
   // `dial` reaches the servers of steps.
   MarkedSteps(const Tools& tools, Announcer& announcer, Dial dial, StepsAt at);
 
-  // From now on it is about a deletion of which these are done.
+  // Starts a deletion of which the steps `done` have ended.
   void Begin(std::set<std::string> done) { done_ = std::move(done); }
 
   // Whether some of those before the deletion are still to be run.
   bool HasBefore(const DeletionOrder& order) const;
-  // Both: true: some were run, which took its time: those before at most until `deadline`.
+  // Both return whether any step was run. Those before run until `deadline` at most; what there was
+  // no time for counts as done.
   bool RunBefore(const DeletionOrder& order, MonotonicTime deadline);
   bool RunAfter(const DeletionOrder& order);
 

@@ -1,5 +1,5 @@
 // Plans one pass of a deletion: what is sent, what is waited for, whether the deletion is over.
-// Pure functions of what was listed, how the master root was read behind it, and what came of the
+// Pure functions of what was listed, how the master root was read after it, and what came of the
 // deletes so far: no I/O, no clock.
 #pragma once
 
@@ -60,7 +60,7 @@ struct PassTerms {
   MonotonicTime now{};
   bool late = false;          // the deadline has passed
   int blind_passes = 0;       // late ones in a row, with this one, that could not list a kind
-  bool is_root_read = false;  // the root was read behind the list, and nothing ends the deletion
+  bool is_root_read = false;  // the root was read after the list, and nothing ends the deletion
   bool may_begin = false;     // false: of a cluster without a root it isn't known yet what there is
   bool with_root = false;     // the root follows the members
   bool terminating_is_gone = false;  // nobody waits for what is terminating
@@ -77,7 +77,7 @@ struct PassPlan {
 PassPlan PlanPass(const PassView& view, const DeletionMemory& memory, const SentDeletes& sent,
                   const PassTerms& terms);
 
-// The state of the deletion behind a pass.
+// The state of the deletion after a pass.
 struct PassEnd {
   std::size_t remaining = 0;            // members that are waited for
   bool is_over = false;                 // no member is left that is to go
@@ -100,7 +100,7 @@ std::vector<std::string> NamesOfLeft(const PassView& view, const DeletionMemory&
                                      const SentDeletes& sent, bool late);
 
 // Whether something may be sent now, by how old it is what that rests on: the look that found the
-// cluster abandoned, and the read of the root behind the list; nullopt: it wasn't read.
+// cluster abandoned, and the read of the root after the list; nullopt: it wasn't read.
 bool MaySend(Duration look_age, std::optional<Duration> root_age, bool is_whole);
 // Whether another look is needed before anything is sent.
 bool NeedsLook(Duration look_age, bool is_whole);

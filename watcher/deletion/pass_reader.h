@@ -20,8 +20,9 @@ class PassReader {
   PassReader(const Tools& tools, WarnOnce& warn_once, const ClusterId& cluster, Mandate& mandate,
              DeletionMemory& memory);
 
-  // Lists first what there is; whose it is is read behind it: what was listed before the root was
-  // found to be ours is of this cluster. `late`: what can't be listed isn't waited for any more.
+  // Lists first what there is; the root, which tells whose it is, is read after it: what was listed
+  // before the root was found to be ours is of this cluster. `late`: what can't be listed isn't
+  // waited for any more.
   PassView Read(bool late);
 
   // Whether a list without gaps has told what there is. Without a root nothing tells whose it is

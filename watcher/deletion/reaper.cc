@@ -73,8 +73,8 @@ Reaper::Outcome Reaper::Condemn(const WatcherId& me, const Snapshot& snapshot,
   MasterRoot root(tools_.client, *snapshot.root);
   auto written = root.WriteMarks(marks, kMarksTimeout);
   // A failure that passes must not cost another grace period.
-  for (int attempt = 1; attempt < kMostCondemnations && !written && written.error().is_transient &&
-                        !stop.stop_requested();
+  for (int attempt = 1; attempt < kMostCondemnations && !written &&
+                        written.error().may_repeat_at_once && !stop.stop_requested();
        ++attempt) {
     Wait(Backoff(attempt), stop);
     written = root.WriteMarks(marks, kMarksTimeout);

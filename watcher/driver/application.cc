@@ -64,8 +64,8 @@ Result<KubeObject, ApiError> RootOfPod(KubeClient& client, Discovery& discovery,
 void FindPod(KubeClient& client, Discovery& discovery, const std::string& ns,
              const Patience& patience, Application& found) {
   const ResourceType& pods = *FindBuiltInByName("pods", "");
-  auto listed =
-      client.Do(ApiRequest::ListByName(pods, ns, found.given.name, Freshness::kSure), patience);
+  auto listed = client.Do(
+      ApiRequest::ListByName(pods, ns, found.given.name, Freshness::kConsistent), patience);
   if (!listed) {
     SetUnreadable(found, listed.error());
     return;
@@ -108,7 +108,7 @@ Application FindApplication(KubeClient& client, Discovery& discovery, const Owne
   }
   OwnerProbe probe(client, discovery);
   OwnerQuery query{app, "", ns, ns, std::nullopt, std::nullopt};
-  const OwnerSight sight = probe.Look(query, Freshness::kSure, patience);
+  const OwnerSight sight = probe.Look(query, Freshness::kConsistent, patience);
   found.owner = sight.object;
   if (found.owner) return found;
   found.is_absent = sight.observation == Observation::kAbsent;

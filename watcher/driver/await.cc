@@ -18,7 +18,7 @@ bool IsOwnerOver(const DriverTools& tools, const ClusterView& view, const std::s
   const std::string ns = view.marks.owner ? view.marks.owner->ns : view.id.ns;
   OwnerProbe probe(tools.client, tools.discovery);
   const OwnerQuery query{*name, "", ns, view.id.ns, std::nullopt, std::nullopt};
-  return IsOver(probe.Look(query, Freshness::kSure, tools.Reads()).observation);
+  return IsOver(probe.Look(query, Freshness::kConsistent, tools.Reads()).observation);
 }
 
 Readiness LookOnce(const DriverTools& tools, const ClusterId& cluster, const OwnerName& name) {

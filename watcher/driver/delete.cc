@@ -17,7 +17,7 @@ namespace cluster_watcher {
 namespace {
 
 constexpr Duration kBetweenLooks{1'000};
-// Reads that fail for the moment are repeated for so long.
+// Reads that fail for the moment are repeated this long.
 constexpr Duration kPatience{15'000};
 // Another's condemnation is carried through or called off within a minute.
 constexpr Duration kPatienceWithOthers = std::chrono::seconds(90);
@@ -132,7 +132,7 @@ class Deleter {
   }
 
   // The word of an application is about its own cluster, also if that becomes another's meanwhile.
-  // What is written behind this look is a conflict.
+  // What is written after this look is a conflict.
   std::optional<DriverOutcome> WhyNoLongerTheirs(const Snapshot& look) {
     if (!app_ || OwnersOn(look.root->meta) == owners_) return std::nullopt;
     const auto view = ReadClusterView(work_.driver.client, work_.driver.discovery, cluster_,

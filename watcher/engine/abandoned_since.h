@@ -17,10 +17,12 @@ class AbandonedSince {
   explicit AbandonedSince(const Tools& tools) : tools_(tools), warn_once_(tools.log) {}
 
   // Returns how the mark on the root of `snapshot`, which has one, stands to the verdict on it.
+  // What was refused before is forgotten where it no longer matters.
   SinceMark Compare(const Snapshot& snapshot, const Decision& decision, const Surge& surge);
 
   // Writes the mark, or takes it off, as `surge` says. True: that was done, so the root is no
-  // longer at the resourceVersion that was read. False: see problem().
+  // longer at the resourceVersion that was read. False: it wasn't; see problem() where it was to be
+  // written.
   bool Write(const Snapshot& snapshot, const Surge& surge);
 
   // Why the mark isn't there although the cluster is abandoned: then nothing may be condemned.

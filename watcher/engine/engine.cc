@@ -71,8 +71,8 @@ OnMarks Engine::SeeMarksOf(const WatcherId& me, const Snapshot& look, const std:
   seen_ = SeeMarks(seen_, marks, now);
   const MarksView view{
       look, me, seen_, now, ServerNow(look, tools_.clock), tools_.settings->delete_deadline};
-  const bool is_gone =
-      MayBeOurs(view) && IsGone(tools_.client, marks.condemned_by, look.cluster->ns, stop);
+  const bool is_gone = DependsOnWhetherGone(view) &&
+                       IsGone(tools_.client, marks.condemned_by, look.cluster->ns, stop);
   const OnMarks next = NextOnMarks(view, is_gone);
   if (next == OnMarks::kAnotherCluster) {
     warn_once_("the deletion of cluster " + *look.root->meta.Label(look.cluster->label) +

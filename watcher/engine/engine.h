@@ -48,7 +48,7 @@ class Engine {
   // command.
   CaseStep Next(const WatcherId& me, const Snapshot& look, const Decision& decision,
                 const std::stop_token& stop);
-  // Does that, which may be a whole deletion.
+  // Does what the last Next has said, with the same arguments. It may be a whole deletion.
   Outcome CarryOut(CaseStep step, const WatcherId& me, const Snapshot& look,
                    const Decision& decision, const std::stop_token& stop);
 
@@ -60,7 +60,7 @@ class Engine {
   std::vector<std::string> WouldDelete(const Snapshot& look, const Decision& decision);
 
   const Judge& judge() const { return judge_; }
-  // The count of confirmations starts again.
+  // The count of confirmations starts again, and that of clusters abandoned at once.
   void ResetCount() { judge_.Reset(); }
   // Both as Reaper has it.
   const std::string& given_up() const { return reaper_.given_up(); }

@@ -25,7 +25,7 @@ class Judge {
   // at the same time are counted then, too, once, and not before this one is marked.
   Decision DecideOn(const Snapshot& snapshot, const std::stop_token& stop);
 
-  // To condemn the cluster was refused by an admission policy. From now on each abandoned verdict
+  // An admission policy refused the condemnation. From now on each abandoned verdict
   // asks for it, and counts only once it no longer refuses.
   void NotePolicy() { refuses_ = std::max(refuses_, Refuses::kDeletion); }
   // The guard refused another mark: that is told while all is well, too.

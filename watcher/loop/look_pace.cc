@@ -21,7 +21,7 @@ constexpr Duration kRareInterval = std::chrono::hours(1);
 constexpr Duration kAwayInterval = std::chrono::seconds(30);
 constexpr int kLeastOfAwayInterval = 50;  // hundredths: those who noticed at once get out of step
 constexpr Duration kLongestAskedWait = std::chrono::minutes(1);
-// A condemnation that was refused so often in a row is expected to be refused again.
+// A condemnation that was refused this often in a row is expected to be refused again.
 constexpr int kRefusedAgain = 2;
 // A controller writes status soon after its object was written.
 constexpr Duration kControllersTake{200};
@@ -129,8 +129,8 @@ MonotonicTime LookPace::NextPoll(MonotonicTime began, const Confirmation& confir
   int percent = Percent();
   const Duration away(away_since_ ? std::chrono::ceil<Duration>(tools_.clock.Now() - *away_since_)
                                   : Duration(0));
-  if (const Duration seldomer = std::min(away / 2, kAwayInterval); seldomer > interval) {
-    interval = seldomer;
+  if (const Duration while_away = std::min(away / 2, kAwayInterval); while_away > interval) {
+    interval = while_away;
     percent = std::uniform_int_distribution<int>(kLeastOfAwayInterval, 100)(jitter_);
   }
   const Duration asked = std::min(tools_.client.TakeRetryAfter(), kLongestAskedWait);

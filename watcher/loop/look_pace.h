@@ -21,7 +21,7 @@ class LookPace {
 
   // Call it for each sure look.
   void NoteLook(const Snapshot& look, const Decision& decision);
-  // Left by what was done on that look.
+  // Unfinished by what was done on that look.
   struct Left {
     bool is_settled = true;    // no marks that are still to be written or taken off
     bool tries_again = false;  // something that was refused or put off, once a minute
@@ -32,8 +32,6 @@ class LookPace {
   // Nothing but a mark has delayed the condemnation.
   void LookAgainSoon() { look_again_ = true; }
 
-  // By the last sure look; nullopt: there was none.
-  std::optional<Reason> last_reason() const { return last_reason_; }
   // Whether the owner and the root may be watched in place of polls.
   bool MayWatch() const;
   // Whether no sure look is due.
@@ -58,7 +56,7 @@ class LookPace {
 
   const Tools& tools_;
   std::minstd_rand jitter_;
-  std::optional<Reason> last_reason_;
+  std::optional<Reason> last_reason_;  // by the last sure look; nullopt: there was none
   // A verdict that is likely to last.
   struct Lasting {
     Reason reason;

@@ -26,20 +26,20 @@ void OwnerGlance::NoteLook(const Snapshot& look) {
   is_unseen_ = false;
 }
 
-bool OwnerGlance::IsAsBefore(std::optional<Duration> root_interval, const std::stop_token& stop) {
+bool OwnerGlance::GlanceAround(std::optional<Duration> root_interval, const std::stop_token& stop) {
   const MonotonicTime now = tools_.clock.Now();
   const bool looks_around = root_interval && now - root_read_ >= *root_interval;
   if (looks_around) {
-    if (!IsActiveAsBefore(observer_.Glance(Freshness::kSure, stop))) return false;
+    if (!IsActiveAsBefore(observer_.Glance(Freshness::kConsistent, stop))) return false;
     if (!observer_.IsAroundAsBefore(stop)) return false;
     root_read_ = now;
   }
   // A consistent read asks other objects too, which no watch shows.
-  return (looks_around && !watch_.IsAskedFor()) || IsOwnerAsBefore(stop);
+  return (looks_around && !watch_.IsAskedFor()) || GlanceAtOwner(stop);
 }
 
-bool OwnerGlance::IsOwnerAsBefore(const std::stop_token& stop) {
-  const auto sight = observer_.Glance(Freshness::kGlance, stop);
+bool OwnerGlance::GlanceAtOwner(const std::stop_token& stop) {
+  const auto sight = observer_.Glance(Freshness::kCached, stop);
   if (IsActiveAsBefore(sight)) {
     active_owner_ = sight->object;
     return true;

@@ -19,11 +19,11 @@ class OwnerGlance {
   // Call it for each sure look.
   void NoteLook(const Snapshot& look);
 
-  // True: the owner is as it was; where the root was not read for `root_interval`, by a consistent
-  // read, and so is all around the cluster.
-  bool IsAsBefore(std::optional<Duration> root_interval, const std::stop_token& stop);
-  // Reads the owner alone, from the API server's cache.
-  bool IsOwnerAsBefore(const std::stop_token& stop);
+  // Both return whether what they read is as it was. The first reads the owner, and where the root
+  // was not read for `root_interval` the owner consistently and all around the cluster.
+  bool GlanceAround(std::optional<Duration> root_interval, const std::stop_token& stop);
+  // The second reads the owner alone, from the API server's cache.
+  bool GlanceAtOwner(const std::stop_token& stop);
 
   // The owner, if a glance since the last sure look showed that its own fields say that it is
   // active.

@@ -66,7 +66,7 @@ WatchLoop::Next WatchLoop::Poll(const std::stop_token& stop) {
   engine_.Warn(look, decision, stop);
 
   const Next next = Act(look, decision, stop);
-  if (next == Next::kWait && MayWatch()) glance_.IsOwnerAsBefore(stop);
+  if (next == Next::kWait && MayWatch()) glance_.GlanceAtOwner(stop);
   return next;
 }
 
@@ -77,7 +77,7 @@ bool WatchLoop::Glance(const std::stop_token& stop) {
   const MonotonicTime began = tools_.clock.Now();
   if (pace_.IsAsleep()) return true;
   const auto root_interval = pace_.IsVerdictLasting() ? std::nullopt : std::optional(kRootInterval);
-  if (!glance_.IsAsBefore(root_interval, stop)) return false;
+  if (!glance_.GlanceAround(root_interval, stop)) return false;
   tools_.metrics.Polled("active", tools_.clock.Now() - began, tools_.clock.WallNow());
   return true;
 }

@@ -108,7 +108,7 @@ bool MasterRollouts::IsGone(const Snapshot& look, const WatcherOrders& orders,
                    settings_->ns,         std::nullopt, {}};
   query.cluster = cluster;
   patience.reads()->TakeAsked();
-  const OwnerSight sight = owner_probe_.Look(query, Freshness::kSure, patience);
+  const OwnerSight sight = owner_probe_.Look(query, Freshness::kConsistent, patience);
   std::vector<ApiRequest> asked = ThatCanBeReadAhead(patience.reads()->TakeAsked());
   asked_.insert(asked_.end(), std::make_move_iterator(asked.begin()),
                 std::make_move_iterator(asked.end()));

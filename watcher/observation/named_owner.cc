@@ -60,7 +60,7 @@ void CompareOwnerNames(KubeClient& client, const Settings& settings, Snapshot& s
   facts.label_agrees = IsNameOfOwner(snapshot, label);
   if (facts.label_agrees || !IsDeploymentConfig(snapshot)) return;
   auto listed = client.Do(ApiRequest::ListByName(*FindBuiltInByName("replicationcontrollers", ""),
-                                                 snapshot.owner_ns, label, Freshness::kSure),
+                                                 snapshot.owner_ns, label, Freshness::kConsistent),
                           patience);
   if (!listed) {
     facts.label_agrees = true;  // no mismatch is known; the problem makes the verdict unknown

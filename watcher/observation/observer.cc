@@ -13,7 +13,7 @@
 namespace cluster_watcher {
 namespace {
 
-// Reads around an owner that changes meanwhile are repeated so often.
+// Reads around an owner that changes meanwhile are repeated this often.
 constexpr int kMostRounds = 2;
 
 // Whether two reads of the owner lead to the same verdict.
@@ -323,7 +323,7 @@ void Observer::RecallOwner(const Snapshot& snapshot) {
 Observer::OwnerRead Observer::ReadOwner(const std::optional<ClusterId>& cluster,
                                         const Patience& patience) {
   patience.reads()->TakeAsked();
-  OwnerSight sight = owner_probe_.Look(QueryForOwner(cluster), Freshness::kSure, patience);
+  OwnerSight sight = owner_probe_.Look(QueryForOwner(cluster), Freshness::kConsistent, patience);
   return {*owner_.name,
           owner_.ns,
           owner_.seen ? owner_.seen->uid : "",

@@ -1,4 +1,5 @@
-// Everything that one sure look read: a value, which nobody changes once the look has ended.
+// Everything that one sure look read: a value. Once it has ended only a deletion adds to it, by
+// what its own write of marks has made of the root's metadata.
 #pragma once
 
 #include <optional>

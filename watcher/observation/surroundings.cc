@@ -365,7 +365,7 @@ bool SurroundingsReader::IsAsBefore(const std::stop_token& stop) {
   if (!root_ || !pod_) return false;
   const auto is_same = [&](const ResourceType& type, const ObjectMeta& before) {
     const auto read = client_.Do(
-        ApiRequest::GetMetadata(type, before.ns(), before.name, Freshness::kGlance), stop);
+        ApiRequest::GetMetadata(type, before.ns(), before.name, Freshness::kCached), stop);
     if (!read) return false;
     const auto now = ReadObjectMeta(read->document.root());
     return now && HasOnlyNewStatus(before, *now);

@@ -39,11 +39,6 @@ struct Marks {
   std::set<std::string> steps_done;  // "before-delete/drain"
   std::optional<WallTime> abandoned_since;
   std::optional<RecordedOwner> owner;
-
-  // Whether `watcher` is the one that deletes the cluster.
-  bool AreOfDeletionBy(const WatcherId& watcher) const {
-    return phase == Phase::kDeleting && condemned_by == watcher;
-  }
 };
 
 // The marks that count on `root`; none of another object's.

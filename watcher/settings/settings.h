@@ -1,4 +1,4 @@
-// The settings of `watch` and `check`. A setting comes from its flag, else from the environment
+// The settings of all commands. A setting comes from its flag, else from the environment
 // (CLUSTER_WATCHER_POLL_INTERVAL), else from the pod's annotation (cluster-watcher/poll-interval),
 // else it has its default.
 #pragma once
@@ -82,7 +82,7 @@ struct SettingValue {
 // Describes a setting to people.
 struct SettingDescription {
   std::string name;
-  std::string placeholder;    // "DURATION", "NAME", "background|foreground"
+  std::string placeholder;    // "DURATION", "NAME", "poll|watch"
   std::string default_value;  // as a person would write it; "" if none
   std::string help;
   bool from_annotation = true;  // false: only by flag or environment

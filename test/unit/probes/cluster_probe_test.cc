@@ -398,7 +398,7 @@ TEST_F(FindOtherDriversTest, TheRolloutsOfAConfigAreReadOnce) {
   ServeConfigs();
   const std::string all = ObjectText(TypeOf("dc"), "lab", "alice", "u-dc", "",
                                      R"("spec":{"replicas":1},"status":{"latestVersion":9})");
-  const auto config = ApiRequest::ListByName(TypeOf("dc"), "lab", "alice", Freshness::kSure);
+  const auto config = ApiRequest::ListByName(TypeOf("dc"), "lab", "alice", Freshness::kConsistent);
   api_.transport.On(config, ListAnswer(TypeOf("dc"), {all}));
   std::vector<std::string> controllers;
   for (int version = 1; version < 9; ++version) {

@@ -11,7 +11,7 @@ namespace {
 class ObjectWatchTest : public testing::Test {
  protected:
   ObjectWatchTest() {
-    api_.transport.On(ApiRequest::ListByName(TypeOf("job"), "lab", "bob", Freshness::kGlance),
+    api_.transport.On(ApiRequest::ListByName(TypeOf("job"), "lab", "bob", Freshness::kCached),
                       ListAnswer(TypeOf("job"), {}));
   }
 

@@ -21,7 +21,7 @@ using std::chrono::seconds;
 constexpr char kOneReplica[] = R"("spec":{"replicas":1})";
 constexpr char kNoReplica[] = R"("spec":{"replicas":0})";
 
-ApiRequest ListBob(const char* type, Freshness freshness = Freshness::kSure,
+ApiRequest ListBob(const char* type, Freshness freshness = Freshness::kConsistent,
                    const char* ns = "lab") {
   return ApiRequest::ListByName(TypeOf(type), ns, "bob", freshness);
 }
@@ -73,7 +73,7 @@ class OwnerProbeTest : public testing::Test {
     };
   }
 
-  OwnerSight Look(const OwnerQuery& query, Freshness freshness = Freshness::kSure) {
+  OwnerSight Look(const OwnerQuery& query, Freshness freshness = Freshness::kConsistent) {
     return OwnerProbe(api_.client, api_.discovery).Look(query, freshness, {});
   }
 
@@ -563,7 +563,7 @@ TEST_F(OwnerProbeTest, AnyOtherAnswerIsUnknown) {
       {"deleted or not", OneBob("deployment", kOneReplica, R"("deletionTimestamp":false)")},
   };
   for (const auto& [what, answer] : answers) {
-    for (const Freshness freshness : {Freshness::kSure, Freshness::kGlance}) {
+    for (const Freshness freshness : {Freshness::kConsistent, Freshness::kCached}) {
       api_.transport.Forget();
       api_.transport.On(ListBob("deployment", freshness), answer);
       ExpectObservation(Look(Query("deployment/bob"), freshness), "unknown", what);
@@ -702,26 +702,26 @@ TEST_F(NotActiveTest, AnActiveOwnersPodsArentRead) {
 }
 
 TEST_F(OwnerProbeTest, AGlanceReadsTheCacheAndGathersNoEvidence) {
-  api_.transport.On(ListBob("sts", Freshness::kGlance), OneBob("sts"));
+  api_.transport.On(ListBob("sts", Freshness::kCached), OneBob("sts"));
   const OwnerQuery query = Recorded("bob", "sts", "u-sts", "app=bob");
-  ExpectObservation(Look(query, Freshness::kGlance), "active", "");
+  ExpectObservation(Look(query, Freshness::kCached), "active", "");
   EXPECT_EQ(ListsByName(), 1u);
 
   api_.transport.Forget();
-  ExpectObservation(Look(query, Freshness::kGlance), "absent", "");
+  ExpectObservation(Look(query, Freshness::kCached), "absent", "");
   EXPECT_FALSE(api_.transport.WasAsked(ListPods("app=bob")));
   EXPECT_FALSE(api_.transport.WasAsked(ListBob("sts"))) << "nothing consistent is asked";
 
   OwnerQuery elsewhere = Query("deployment/bob");
   elsewhere.ns = "attic";
-  ExpectObservation(Look(elsewhere, Freshness::kGlance), "absent", "");
+  ExpectObservation(Look(elsewhere, Freshness::kCached), "absent", "");
   EXPECT_FALSE(api_.transport.WasAsked(GetNamespace("attic")));
 }
 
 class GlanceAtObjectTest : public OwnerProbeTest {
  protected:
-  const ApiRequest kObject = ApiRequest::Get(TypeOf("sts"), "lab", "bob", Freshness::kGlance);
-  const ApiRequest kList = ListBob("sts", Freshness::kGlance);
+  const ApiRequest kObject = ApiRequest::Get(TypeOf("sts"), "lab", "bob", Freshness::kCached);
+  const ApiRequest kList = ListBob("sts", Freshness::kCached);
   const OwnerQuery query_ = Recorded("bob", "sts", "u-sts", "app=bob");
   OwnerProbe probe_{api_.client, api_.discovery};
 };
@@ -733,7 +733,7 @@ TEST_F(GlanceAtObjectTest, AsksForNothingElseWhereTheObjectIsThere) {
     api_.transport.Forget();
     api_.transport.On(kObject,
                       Answer(200, ObjectText(TypeOf("sts"), "lab", "bob", uid, "", fields)));
-    const OwnerSight sight = probe_.Look(query_, Freshness::kGlance, {});
+    const OwnerSight sight = probe_.Look(query_, Freshness::kCached, {});
     ExpectObservation(sight, observation, "");
     EXPECT_EQ(sight.evidence.front().kind, "StatefulSet");
     EXPECT_EQ(ListsByName(), 0u);
@@ -743,10 +743,10 @@ TEST_F(GlanceAtObjectTest, AsksForNothingElseWhereTheObjectIsThere) {
 
 TEST_F(GlanceAtObjectTest, OnlyAListSaysThatItIsNotThere) {
   api_.transport.On(kObject, Refused(404));
-  ExpectObservation(probe_.Look(query_, Freshness::kGlance, {}), "absent", "");
+  ExpectObservation(probe_.Look(query_, Freshness::kCached, {}), "absent", "");
   EXPECT_TRUE(api_.transport.WasAsked(kList));
   api_.transport.On(kList, OneBob("sts"));
-  ExpectObservation(probe_.Look(query_, Freshness::kGlance, {}), "active", "");
+  ExpectObservation(probe_.Look(query_, Freshness::kCached, {}), "active", "");
   EXPECT_EQ(api_.transport.TimesAsked(kObject), 2u);
 }
 
@@ -755,11 +755,11 @@ TEST_F(GlanceAtObjectTest, AnAccountThatMayOnlyListIsSeldomRefused) {
   api_.transport.On(kObject, Answer(200, Bob("sts", kOneReplica)));
   api_.transport.On(kList, OneBob("sts"));
   for (int i = 0; i < 101; ++i) {
-    ExpectObservation(probe_.Look(query_, Freshness::kGlance, {}), "active", "");
+    ExpectObservation(probe_.Look(query_, Freshness::kCached, {}), "active", "");
   }
   EXPECT_EQ(api_.transport.TimesAsked(kObject), 1u);
   const std::size_t lists = ListsByName();
-  for (int i = 0; i < 3; ++i) probe_.Look(query_, Freshness::kGlance, {});
+  for (int i = 0; i < 3; ++i) probe_.Look(query_, Freshness::kCached, {});
   EXPECT_EQ(api_.transport.TimesAsked(kObject), 4u) << "it may get it now";
   EXPECT_EQ(ListsByName(), lists);
 }
@@ -769,18 +769,18 @@ TEST_F(GlanceAtObjectTest, WhereOnlyListsAreAnsweredTheyDo) {
     api_.transport.Forget();
     api_.transport.On(kObject, Refused(status));
     api_.transport.On(kList, OneBob("sts"));
-    ExpectObservation(probe_.Look(query_, Freshness::kGlance, {}), "active", "");
+    ExpectObservation(probe_.Look(query_, Freshness::kCached, {}), "active", "");
   }
 }
 
 TEST_F(GlanceAtObjectTest, WhatFailsForAllIsUnknownAndASureLookListsAtOnce) {
   api_.transport.On(kObject, Refused(429));
-  const OwnerSight sight = probe_.Look(query_, Freshness::kGlance, {});
+  const OwnerSight sight = probe_.Look(query_, Freshness::kCached, {});
   EXPECT_EQ(sight.observation, Observation::kUnknown);
   EXPECT_TRUE(sight.error);
   EXPECT_EQ(ListsByName(), 0u);
   api_.transport.On(ListBob("sts"), OneBob("sts"));
-  ExpectObservation(probe_.Look(query_, Freshness::kSure, {}), "active", "");
+  ExpectObservation(probe_.Look(query_, Freshness::kConsistent, {}), "active", "");
   EXPECT_EQ(api_.transport.TimesAsked(kObject), 1u);
 }
 
@@ -837,7 +837,7 @@ class CustomOwnerTest : public OwnerProbeTest {
       if (request.target == ApiRequest::ListMetadata(gizmos, "lab").http.target) {
         return ListAnswer(gizmos, {});
       }
-      const auto list = ApiRequest::ListByName(gizmos, "lab", "bob", Freshness::kSure);
+      const auto list = ApiRequest::ListByName(gizmos, "lab", "bob", Freshness::kConsistent);
       if (request.target == list.http.target) return ListAnswer(gizmos, {});
       return NoSuchPath();
     };
@@ -845,7 +845,7 @@ class CustomOwnerTest : public OwnerProbeTest {
 
   void ServeBob(const std::string& fields, const std::string& metadata = "") {
     api_.transport.On(
-        ApiRequest::ListByName(gizmos_, "lab", "bob", Freshness::kSure),
+        ApiRequest::ListByName(gizmos_, "lab", "bob", Freshness::kConsistent),
         ListAnswer(gizmos_, {ObjectText(gizmos_, "lab", "bob", "u-bob", metadata, fields)}));
   }
 
@@ -890,7 +890,7 @@ TEST_F(CustomOwnerTest, ANameStandsForWhatItWasRecordedAs) {
   query.recorded = RecordedOwner{"twin.example.org", "lab", "bob", "u-bob", std::nullopt, "", ""};
   const ResourceType twins{"example.org", "v1", "twins", "Twin"};
   api_.transport.On(
-      ApiRequest::ListByName(twins, "lab", "bob", Freshness::kSure),
+      ApiRequest::ListByName(twins, "lab", "bob", Freshness::kConsistent),
       ListAnswer(twins, {ObjectText(twins, "lab", "bob", "u-bob", "", R"("spec":{})")}));
   const OwnerSight sight = Look(query);
   ExpectObservation(sight, "active", "although another kind is called so too");
@@ -914,7 +914,7 @@ TEST_F(CustomOwnerTest, ANameStandsForWhatItMeantBefore) {
   OwnerProbe probe(api_.client, api_.discovery);
   const auto look = [&] {
     ServeBob(R"("spec":{})");
-    return probe.Look(Query("gizmo/bob"), Freshness::kSure, {});
+    return probe.Look(Query("gizmo/bob"), Freshness::kConsistent, {});
   };
   ExpectObservation(look(), "active", "");
   api_.transport.On(others,
@@ -961,7 +961,7 @@ TEST_F(CustomOwnerTest, WhatWasRecordedOfAKindOfAnotherNameDoesNotCount) {
 TEST_F(CustomOwnerTest, AKindThatWasNotServedIsSearchedForAgainNowAndThen) {
   OwnerProbe probe(api_.client, api_.discovery);
   const auto is_mistake = [&] {
-    return !probe.Look(Query("gear/bob"), Freshness::kSure, {}).setting_problem.empty();
+    return !probe.Look(Query("gear/bob"), Freshness::kConsistent, {}).setting_problem.empty();
   };
   EXPECT_TRUE(is_mistake());
   api_.transport.On(ApiRequest::Discover("/apis/example.org/v1"),
@@ -1206,7 +1206,8 @@ TEST_F(PodOwnerTest, OnceRecordedTheDeploymentIsLookedForAlone) {
   OwnerQuery query = Query("pod/bob");
   query.recorded =
       RecordedOwner{"deployment.apps", "lab", "bobby", "u-bobby", std::nullopt, "", "pod/bob"};
-  const auto list = ApiRequest::ListByName(TypeOf("deployment"), "lab", "bobby", Freshness::kSure);
+  const auto list =
+      ApiRequest::ListByName(TypeOf("deployment"), "lab", "bobby", Freshness::kConsistent);
   api_.transport.On(list, ListAnswer(TypeOf("deployment"), {}));
   const OwnerSight sight = Look(query);
   ExpectObservation(sight, "absent", "");

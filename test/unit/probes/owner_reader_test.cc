@@ -21,7 +21,7 @@ class OwnerReaderTest : public testing::Test {
 
   Result<OwnerFields, ApiError> Read(const char* type, const std::string& fields,
                                      const std::string& metadata = "",
-                                     Freshness freshness = Freshness::kSure) {
+                                     Freshness freshness = Freshness::kConsistent) {
     const auto document =
         JsonDocument::Parse(ObjectText(TypeOf(type), "lab", "bob", "u-bob", metadata, fields));
     const KubeObject object{TypeOf(type), *ReadObjectMeta(document->root())};
@@ -222,7 +222,7 @@ class RolloutTest : public OwnerReaderTest {
     const std::string fields = R"("spec":{"replicas":)" + std::to_string(replicas) + more_of_spec +
                                R"(},"status":{"latestVersion":)" + std::to_string(latest) + "}";
     api_.transport.On(
-        ApiRequest::ListByName(TypeOf("dc"), "lab", "bobs", Freshness::kSure),
+        ApiRequest::ListByName(TypeOf("dc"), "lab", "bobs", Freshness::kConsistent),
         ListAnswer(TypeOf("dc"), {ObjectText(TypeOf("dc"), "lab", "bobs", uid, "", fields)}));
     std::vector<std::string> items;
     for (const Controller& one : controllers) {
@@ -279,7 +279,7 @@ TEST_F(RolloutTest, AnotherConfigsControllersDoNotCount) {
                                  R"("spec":{"replicas":1},"status":{"latestVersion":2})");
   std::string others = Metadata({7, "Complete"});
   others.replace(others.find("u-dc"), 4, "u-other");
-  api_.transport.On(ApiRequest::ListByName(TypeOf("dc"), "lab", "bobs", Freshness::kSure),
+  api_.transport.On(ApiRequest::ListByName(TypeOf("dc"), "lab", "bobs", Freshness::kConsistent),
                     ListAnswer(TypeOf("dc"), {config}));
   ServeAll("rc", {ObjectText(TypeOf("rc"), "lab", "bobs-2", "r2", Metadata({2, "Complete"})),
                   ObjectText(TypeOf("rc"), "lab", "others-7", "r7", others)});
@@ -323,7 +323,7 @@ TEST_F(RolloutTest, AConfigThatCantBeReadIsAnError) {
 
 TEST_F(RolloutTest, AVersionThatIsNoneIsAnError) {
   api_.transport.On(
-      ApiRequest::ListByName(TypeOf("dc"), "lab", "bobs", Freshness::kSure),
+      ApiRequest::ListByName(TypeOf("dc"), "lab", "bobs", Freshness::kConsistent),
       ListAnswer(TypeOf("dc"),
                  {ObjectText(TypeOf("dc"), "lab", "bobs", "u-dc", "",
                              R"("spec":{"replicas":1},"status":{"latestVersion":"2"})")}));

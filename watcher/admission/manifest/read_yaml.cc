@@ -53,7 +53,8 @@ std::string TextOf(const yaml_char_t* text) {
   return text == nullptr ? std::string() : reinterpret_cast<const char*>(text);
 }
 
-// U+FDD0 to U+FDEF and the last two characters of each plane; yaml-cpp writes others instead.
+// U+FDD0 to U+FDEF and the last two characters of each plane; the writer puts others in their
+// place.
 bool HasNoncharacter(std::string_view text) {
   const auto byte = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   for (std::size_t i = 2; i < text.size(); ++i) {

@@ -1,4 +1,5 @@
-// Reads and writes manifests as YAML.
+// Reads and writes manifests as YAML: by libyaml, whose words are kubectl's, and by yaml-cpp, which
+// leaves less in quotes.
 #pragma once
 
 #include <optional>

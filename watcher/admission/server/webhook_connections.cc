@@ -26,7 +26,6 @@ void WebhookConnections::LeaveQueue(WebhookConnection& connection) {
   if (!large_.empty()) large_.front()->turn.cancel();
 }
 
-// The new connection may be the API server's.
 void WebhookConnections::MakeRoom() {
   if (all_.size() < most_) return;
   const auto is_unserved = [](const auto& c) { return !c->served && !c->busy && !c->ended; };
@@ -56,7 +55,7 @@ void WebhookConnections::Close(WebhookConnection& connection) {
   connection.stream.close();
 }
 
-// Accounts for what a connection holds now; what is small is bounded by the number of all_.
+// Counts only what is large: the rest is bounded by the number of connections.
 // If all hold too much, closes those whose requests take longest: an honest one takes milliseconds.
 // Large reviews that are whole stay, since whoever cut off the first of them again and again would
 // leave none to be answered, up to half of the bound: beyond it the largest that waits goes, if it

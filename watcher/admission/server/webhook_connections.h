@@ -36,7 +36,7 @@ struct WebhookConnection {
 
 class WebhookConnections {
  public:
-  // Reviews up to so many bytes take a few milliseconds at most, and don't count.
+  // Reviews of up to this many bytes take a few milliseconds at most, and don't count.
   static constexpr std::size_t kQuickBody = 64u << 10;
 
   // There are at most `most` connections, and their requests hold at most `bodies` bytes.

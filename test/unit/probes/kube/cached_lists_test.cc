@@ -65,8 +65,8 @@ TEST_F(CachedListsTest, AnswersAsTheApiServerDoes) {
   ExpectSame(ApiRequest::Get(deployments, "lab", "bob"));
   ExpectSame(ApiRequest::Get(deployments, "lab", "none"));
   ExpectSame(ApiRequest::GetMetadata(deployments, "lab", "bob"));
-  ExpectSame(ApiRequest::ListByName(deployments, "lab", "bob", Freshness::kSure));
-  ExpectSame(ApiRequest::ListByName(deployments, "lab", "none", Freshness::kGlance));
+  ExpectSame(ApiRequest::ListByName(deployments, "lab", "bob", Freshness::kConsistent));
+  ExpectSame(ApiRequest::ListByName(deployments, "lab", "none", Freshness::kCached));
   ExpectSame(ApiRequest::ListBySelector(pods, "lab", "app=bob", false));
   ExpectSame(ApiRequest::ListBySelector(pods, "lab", "app=bob", true));
   ExpectSame(ApiRequest::ListBySelector(pods, "lab", "app in (bob,none)", true));
@@ -84,7 +84,7 @@ TEST_F(CachedListsTest, ReadsEachKindOnce) {
   const ResourceType& deployments = TypeOf("deployments");
   for (const char* name : {"bob", "spark-m", "none"}) {
     for (int i = 0; i < 3; ++i) (void)cached_.Do(ApiRequest::Get(deployments, "lab", name), {});
-    (void)cached_.Do(ApiRequest::ListByName(deployments, "lab", name, Freshness::kGlance), {});
+    (void)cached_.Do(ApiRequest::ListByName(deployments, "lab", name, Freshness::kCached), {});
   }
   EXPECT_EQ(Asked("/deployments"), 1u);
   for (int i = 0; i < 3; ++i) (void)cached_.Do(ApiRequest::Discover("/apis"), {});

@@ -24,7 +24,7 @@ const ResourceType& Pods() { return TypeOf("pod"); }
 
 ApiRequest GetBob() { return ApiRequest::Get(Deployments(), "lab", "bob"); }
 ApiRequest ListBob() {
-  return ApiRequest::ListByName(Deployments(), "lab", "bob", Freshness::kSure);
+  return ApiRequest::ListByName(Deployments(), "lab", "bob", Freshness::kConsistent);
 }
 ApiRequest ListLabelled(bool metadata_only) {
   return ApiRequest::ListBySelector(Deployments(), "lab", "oshinko-cluster=bob", metadata_only);
@@ -257,8 +257,8 @@ TEST(Interpret, TakesAnyListKindOfACustomKind) {
       {"another version's", list("PeopleList", "", "example.com/v2"), "unexpected"},
   };
   for (const auto& [what, answer, outcome] : cases) {
-    ExpectOutcome(ApiRequest::ListByName(people, "lab", "bob", Freshness::kSure), answer, outcome,
-                  what);
+    ExpectOutcome(ApiRequest::ListByName(people, "lab", "bob", Freshness::kConsistent), answer,
+                  outcome, what);
   }
 }
 
@@ -373,13 +373,13 @@ TEST(ApiRequest, AsksForTheRightThing) {
   };
   const std::vector<Case> cases = {
       {GetBob(), HttpMethod::kGet, deployments + "/bob"},
-      {ApiRequest::Get(Deployments(), "lab", "bob", Freshness::kGlance), HttpMethod::kGet,
+      {ApiRequest::Get(Deployments(), "lab", "bob", Freshness::kCached), HttpMethod::kGet,
        deployments + "/bob?resourceVersion=0"},
       {ApiRequest::Get(namespaces, "ignored", "lab"), HttpMethod::kGet, "/api/v1/namespaces/lab"},
       {ApiRequest::GetMetadata(Pods(), "lab", "bob"), HttpMethod::kGet,
        "/api/v1/namespaces/lab/pods/bob"},
       {ListBob(), HttpMethod::kGet, deployments + "?fieldSelector=metadata.name%3Dbob"},
-      {ApiRequest::ListByName(Deployments(), "lab", "bob", Freshness::kGlance), HttpMethod::kGet,
+      {ApiRequest::ListByName(Deployments(), "lab", "bob", Freshness::kCached), HttpMethod::kGet,
        deployments + "?fieldSelector=metadata.name%3Dbob&resourceVersion=0"},
       {ListLabelled(true), HttpMethod::kGet,
        deployments + "?labelSelector=oshinko-cluster%3Dbob&limit=500"},

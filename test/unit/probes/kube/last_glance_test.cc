@@ -45,7 +45,7 @@ class GlancesOfAClient : public testing::Test {
  protected:
   ApiResult Ask(const std::string& body, bool may_be_known = true, int status = 200) {
     ApiRequest request = ApiRequest::Get(*FindBuiltInByName("deployments", "apps"), "lab", "bob",
-                                         Freshness::kGlance);
+                                         Freshness::kCached);
     request.may_be_known = may_be_known;
     HttpResponse response;
     response.status = status;

@@ -85,7 +85,7 @@ TEST(NextStep, OnTheMarksOfOthers) {
     const auto seen = SeeMarks(std::nullopt, look.marks, now - one.seen_for);
     const MarksView view{look, kMe, seen, now, kNow, minutes(10)};
     EXPECT_EQ(NextOnMarks(view, one.is_gone), one.next);
-    EXPECT_TRUE(!one.is_gone || MayBeOurs(view));
+    EXPECT_TRUE(!one.is_gone || DependsOnWhetherGone(view));
   }
 }
 

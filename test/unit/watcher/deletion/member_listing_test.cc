@@ -157,14 +157,14 @@ TEST_F(MemberListingTest, ClaimsAndSetsAreThoseOfTheWholeNamespace) {
 
 TEST_F(MemberListingTest, OfClaimsAndSetsTheFailureThatMayPassIsTold) {
   EXPECT_FALSE(listing_->List().claims_problem);
-  for (const char* is_transient : {"/persistentvolumeclaims", "/statefulsets"}) {
+  for (const char* may_repeat_at_once : {"/persistentvolumeclaims", "/statefulsets"}) {
     kubernetes_.GetFaults().Clear();
-    Refuse("GET", is_transient, 503);
+    Refuse("GET", may_repeat_at_once, 503);
     Refuse("GET", "/persistentvolumeclaims", 403);
     Refuse("GET", "/statefulsets", 403);
     const auto problem = listing_->List().claims_problem;
     ASSERT_TRUE(problem);
-    EXPECT_EQ(problem->failure, ApiFailure::kServer) << is_transient;
+    EXPECT_EQ(problem->failure, ApiFailure::kServer) << may_repeat_at_once;
   }
 }
 

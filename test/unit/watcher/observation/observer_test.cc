@@ -770,12 +770,12 @@ TEST_F(ObserverTest, AGlanceSeesWhichJobsACronJobRuns) {
   MakeCronJob("each");
   Look();
   Patch(path + "/status", R"({"status":{"active":[{"kind":"Job","name":"each-7"}]}})");
-  ASSERT_TRUE(Watcher().Glance(Freshness::kGlance, {}));
+  ASSERT_TRUE(Watcher().Glance(Freshness::kCached, {}));
   clock_.elapsed += std::chrono::seconds(10);
   kubernetes_.SetStaleness(0, std::chrono::seconds(5));
   Patch(path + "/status", R"({"status":{"active":[{"kind":"Job","name":"each-8"}]}})");
-  ASSERT_TRUE(Watcher().Glance(Freshness::kSure, {}));
-  ASSERT_TRUE(Watcher().Glance(Freshness::kGlance, {})) << "this one is older";
+  ASSERT_TRUE(Watcher().Glance(Freshness::kConsistent, {}));
+  ASSERT_TRUE(Watcher().Glance(Freshness::kCached, {})) << "this one is older";
   Delete(path);
   const Snapshot snapshot = Look();
   ASSERT_TRUE(snapshot.seen);
