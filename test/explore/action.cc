@@ -169,7 +169,7 @@ std::vector<Action> Possible(const State& state) {
   actions.push_back({What::kTick});
   actions.push_back({What::kMinute});
   if (world.driver == Driver::kPodRuns) actions.push_back({What::kDriverPodEnds});
-  if (world.maps_fail || world.api_fails) actions.push_back({What::kHeal});
+  if (world.maps_fail || world.api_fails || world.owner_fails) actions.push_back({What::kHeal});
   if (world.driver == Driver::kActive) actions.push_back({What::kDriverLeaves});
   if (!more) return actions;
   if (world.driver != Driver::kActive) actions.push_back({What::kDriverReturns});
@@ -186,6 +186,7 @@ std::vector<Action> Possible(const State& state) {
   if (world.worker_finalizer) actions.push_back({What::kReleaseWorker});
   if (!world.maps_fail) actions.push_back({What::kMapsFail});
   if (!world.api_fails) actions.push_back({What::kApiFails});
+  if (!world.owner_fails) actions.push_back({What::kOwnerFails});
   return actions;
 }
 
@@ -286,8 +287,12 @@ std::string Apply(const Action& action, State& state, std::string& broken) {
       world.api_fails = true;
       said = "the API server is away";
       break;
+    case What::kOwnerFails:
+      world.owner_fails = true;
+      said = "the driver's Deployment can't be read";
+      break;
     case What::kHeal:
-      world.maps_fail = world.api_fails = false;
+      world.maps_fail = world.api_fails = world.owner_fails = false;
       said = "the API server is well";
       break;
   }

@@ -33,6 +33,7 @@ enum class What : std::uint8_t {
   kReleaseWorker,  // a finalizer is taken off
   kMapsFail,
   kApiFails,
+  kOwnerFails,
   kHeal,
 };
 

@@ -128,10 +128,6 @@ class Explorer {
     state.world.events = 0;
     Apply({What::kHeal}, state, broken);
     if (state.world.driver == Driver::kPodRuns) Apply({What::kDriverPodEnds}, state, broken);
-    State released = state;
-    released.world.events = 1;
-    if (state.world.worker_finalizer) Apply({What::kReleaseWorker}, released, broken);
-    state = released;
     for (int round = 0; round < kRounds; ++round) {
       if (IsOver(state)) return true;
       for (std::uint8_t i = 0; i < kProcesses; ++i) {

@@ -45,9 +45,10 @@ Reason Judge(const World& world, int seen) {
   const bool is_active = world.driver == Driver::kActive;
   const bool is_replaced = is_active && world.driver_generation != seen;
   const bool runs = world.driver == Driver::kPodRuns;
-  static std::array<std::optional<Reason>, 64> known;
+  static std::array<std::optional<Reason>, 128> known;
   auto& reason = known[(is_readable ? 1u : 0u) | (is_active ? 2u : 0u) | (is_replaced ? 4u : 0u) |
-                       (runs ? 8u : 0u) | (world.hold ? 16u : 0u) | (world.keep ? 32u : 0u)];
+                       (runs ? 8u : 0u) | (world.hold ? 16u : 0u) | (world.keep ? 32u : 0u) |
+                       (world.owner_fails ? 64u : 0u)];
   if (reason) return *reason;
   Facts facts;
   facts.given_owner = OwnerName{"deployment", "", "bob"};
@@ -57,9 +58,10 @@ Reason Judge(const World& world, int seen) {
   if (world.hold) facts.holds.push_back({"namespace lab", "for ever", std::nullopt});
   if (world.keep) facts.kept_root = "deployment.apps/m";
   OwnerSight sight;
-  sight.observation = is_replaced ? Observation::kReplaced
-                      : is_active ? Observation::kActive
-                                  : Observation::kAbsent;
+  sight.observation = world.owner_fails ? Observation::kUnknown
+                      : is_replaced     ? Observation::kReplaced
+                      : is_active       ? Observation::kActive
+                                        : Observation::kAbsent;
   sight.detail = "deployment.apps/bob";
   if (runs) sight.still_running = "pod/bob-1";
   facts.owner = sight;
@@ -589,7 +591,9 @@ class Stepper {
     if (takes_along && !is_blind && world_.kept.presence != Presence::kGone) {
       broken_ = "what is to be kept goes with its owner";
     }
-    if (is_root && world_.config.presence != Presence::kGone && !IsLate()) {
+    const bool is_worker_there = world_.worker.presence == Presence::kThere &&
+                                 world_.worker.generation == 0 && !world_.is_kept_owned;
+    if (is_root && (world_.config.presence != Presence::kGone || is_worker_there) && !IsLate()) {
       broken_ = "the root goes before a member";
     }
   }

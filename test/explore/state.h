@@ -54,10 +54,11 @@ struct World {
   std::uint8_t deleting_serial = 0;  // tells one time of the mark from another, modulo 4
   std::uint8_t recorded = 0;         // the generation of the owner that they name
 
-  bool maps_fail = false;   // ConfigMaps can't be listed
-  bool api_fails = false;   // nothing can be read or written
-  bool is_begun = false;    // something of the cluster was deleted by a watcher
-  std::uint8_t events = 0;  // that may still happen
+  bool maps_fail = false;    // ConfigMaps can't be listed
+  bool api_fails = false;    // nothing can be read or written
+  bool owner_fails = false;  // the driver's Deployment can't be read
+  bool is_begun = false;     // something of the cluster was deleted by a watcher
+  std::uint8_t events = 0;   // that may still happen
 };
 
 enum class Stage : std::uint8_t {

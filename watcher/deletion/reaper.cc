@@ -353,8 +353,8 @@ Reaper::Outcome Reaper::End(const Case& of, const DeletionOrder& condemned, Dele
     case DeletionEnd::kReplaced:
       return ends(Refusal::kUidChanged, "another object has the master root's name");
     case DeletionEnd::kRootGone:
-      // Where it was the last of the cluster, it doesn't matter whose delete it was.
-      if (deletion.Remaining().empty()) {
+      // Its delete may have been ours, whose answer was lost.
+      if (deletion.Remaining().empty() && deletion.Report().root_deleted) {
         return End(of, condemned, deletion, progress, DeletionEnd::kDone, stop);
       }
       return ends(Refusal::kConflict,
