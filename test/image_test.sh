@@ -124,7 +124,7 @@ for architecture in amd64 arm64; do
       (.licenses[0] | (.license.id // .expression // "") == "")) | .name' "$sbom")" ""
   check "the licence of each component is in the image" is \
     "$(jq -r '.components[].name' "$sbom" | while read -r name; do test -s "$root/licences/$name" || echo "$name"; done)" ""
-  for name in openssl curl prometheus-cpp libmicrohttpd yaml-cpp libspdlog-dev libfmt-dev rapidjson-dev 'libboost.*' \
+  for name in openssl curl prometheus-cpp libmicrohttpd yaml-cpp libyaml libspdlog-dev libfmt-dev rapidjson-dev 'libboost.*' \
     'libc6-dev.*' 'libstdc[+][+].*'; do
     check "the SBOM names $name, which is linked in" \
       quietly jq -e --arg name "^$name\$" 'any(.components[]; .name | test($name))' "$sbom"
