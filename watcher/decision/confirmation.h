@@ -28,7 +28,7 @@ struct Abandonment {
   int confirmations = 0;
   Duration due_in{0};      // until the deletion, at the earliest
   bool dry_run = false;    // nothing will be deleted
-  std::string surge = "";  // why the grace period is longer than usual; empty: it isn't
+  std::string surge = {};  // why the grace period is longer than usual; empty: it isn't
 };
 
 class Confirmation {
