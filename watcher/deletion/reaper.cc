@@ -185,12 +185,9 @@ Reaper::Outcome Reaper::CarryThrough(const Case& of, const std::stop_token& stop
     // Steps take their time, and meanwhile the cluster, still whole, may be in use again.
     if (steps_.RunBefore(*condemned, DeadlineOf(progress))) continue;
     const auto outcome = Delete(*condemned, *deletion, progress);
-    if (outcome != DeletionEnd::kStale) {
-      return End(of, *condemned, *deletion, progress, outcome, stop);
-    }
     const bool is_over = tools_.gives_up && tools_.clock.Now() >= DeadlineOf(progress);
-    if (is_over) {
-      return End(of, *condemned, *deletion, progress, DeletionEnd::kGivenUp, stop);
+    if (outcome != DeletionEnd::kStale || is_over) {
+      return End(of, *condemned, *deletion, progress, outcome, stop);
     }
     tools_.log.info("no delete was accepted while the evidence was fresh: looking again");
     Wait(LongBackoff(rounds++), {});

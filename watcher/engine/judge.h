@@ -66,6 +66,8 @@ class Judge {
   enum class Refuses { kNothing, kDeletion, kEachMark } refuses_ = Refuses::kNothing;
 };
 
+// A controller writes status soon after its object was written: the next look takes this long.
+inline constexpr Duration kControllersTake{200};
 // The time between two polls varies from this percentage of the poll interval to 200 less it.
 inline constexpr int kLeastOfInterval = 90;
 

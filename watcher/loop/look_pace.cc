@@ -23,8 +23,6 @@ constexpr int kLeastOfAwayInterval = 50;  // hundredths: those who noticed at on
 constexpr Duration kLongestAskedWait = std::chrono::minutes(1);
 // A condemnation that was refused this often in a row is expected to be refused again.
 constexpr int kRefusedAgain = 2;
-// A controller writes status soon after its object was written.
-constexpr Duration kControllersTake{200};
 
 // When the last hold of `look` ends by both clocks, in our monotonic time; nullopt: none does.
 std::optional<MonotonicTime> HoldEnd(const Snapshot& look, Clock& clock) {

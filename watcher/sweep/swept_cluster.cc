@@ -13,8 +13,6 @@ namespace cluster_watcher {
 namespace {
 
 constexpr Duration kBetweenLooks{1'000};
-// A controller writes status soon after its object was written.
-constexpr Duration kControllersTake{200};
 constexpr int kMostFruitless = 5;
 constexpr int kMostSpared = 2;
 // Another's condemnation is carried through or called off within a minute.
