@@ -70,22 +70,31 @@ DeletionEnd AwaitGone::Run(MonotonicTime deadline, const std::stop_token& stop) 
 
 std::optional<AwaitGone::Pods> AwaitGone::ReadPods() {
   Pods found;
-  const auto read = tools_.client.EachItem(
-      ApiRequest::ListUnendedPods(cluster_.ns, cluster_.Selector()),
-      [&](JsonValue item) {
-        auto meta = ReadObjectMeta(item);
-        if (!meta || !cluster_.Owns(*meta)) return;
-        if (meta->uid == mandate_.condemned_by().uid) {
-          found.own_runs = !meta->deleting;
-        } else if (!IsLeft(*meta)) {
-          ++found.others;
-        }
-      },
-      RepeatedReads(tools_));
+  const auto list = [&] {
+    found = {};
+    return tools_.client.EachItem(
+        ApiRequest::ListUnendedPods(cluster_.ns, cluster_.Selector()),
+        [&](JsonValue item) {
+          auto meta = ReadObjectMeta(item);
+          if (!meta || !cluster_.Owns(*meta)) return;
+          if (meta->uid == mandate_.condemned_by().uid) {
+            found.own_runs = !meta->deleting;
+          } else if (!IsLeft(*meta)) {
+            ++found.others;
+          }
+        },
+        RepeatedReads(tools_));
+  };
+  const auto is_refused = [](const Result<Done, ApiError>& read) {
+    return !read && read.error().failure == ApiFailure::kForbidden;
+  };
+  auto read = list();
+  // One refusal proves little: an authorizer may lag behind.
+  if (is_refused(read)) read = list();
   if (read) return found;
   warn_once_(read.error().message);
   // An account that may not list them is told nothing.
-  if (read.error().failure == ApiFailure::kForbidden) return found;
+  if (is_refused(read)) return found;
   return std::nullopt;
 }
 
@@ -93,7 +102,7 @@ bool AwaitGone::IsLeft(const ObjectMeta& pod) {
   const auto stays = [&](const std::string& uid) {
     const auto below = memory_.below.find(uid);
     const std::string member = below == memory_.below.end() ? uid : below->second.ToText();
-    return memory_.left.contains(member) || deletes_.sent().forbidden.contains(member) ||
+    return memory_.IsLeft(member) || deletes_.sent().forbidden.contains(member) ||
            (view_ && view_->survivors.held_back.contains(member));
   };
   const OwnerReference* controller = pod.Controller();

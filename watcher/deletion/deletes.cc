@@ -142,6 +142,13 @@ bool Deletes::SendConflictsAgain(const std::vector<const KubeObject*>& batch,
   return true;
 }
 
+void Deletes::Settle(const Uid& unanswered, bool was_carried_out) {
+  sent_.unanswered.erase(unanswered);
+  if (!was_carried_out) return;
+  sent_.any_accepted = true;
+  sent_.accepted_at.try_emplace(unanswered, tools_.clock.Now());
+}
+
 std::size_t Deletes::Concurrency() const {
   return static_cast<std::size_t>(tools_.settings->concurrency);
 }
@@ -152,18 +159,21 @@ ApiRequest Deletes::CollectionRequest(const KubeObject& claim,
                                 MarksPatch(claim.meta, marks));
 }
 
-bool Deletes::MarkForCollection(const KubeObjects& claims) {
+bool Deletes::MarkForCollection(KubeObjects& claims, const Patience& patience) {
   bool all = true;
-  for (const KubeObject& claim : claims) {
+  KubeObjects unmarked;
+  for (KubeObject& claim : claims) {
     auto answer = tools_.client.Do(CollectionRequest(claim, CollectMarks(collect_after_, cluster_)),
-                                   Patience::While(may_send_));
+                                   patience);
     if (answer) {
       tools_.log.info("{} is marked for collection", claim.Describe());
     } else {
       all = all && !IsTransient(answer.error().failure);
       warn_once_(answer.error().message);
+      unmarked.push_back(std::move(claim));
     }
   }
+  claims = std::move(unmarked);
   return all;
 }
 

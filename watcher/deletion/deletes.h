@@ -34,12 +34,15 @@ class Deletes {
   // The same with dryRun=All: nothing changes.
   void Rehearse(const std::vector<const KubeObject*>& objects, PropagationPolicy propagation);
 
-  // Marks claims for `sweep`. False: some must be sent again.
-  bool MarkForCollection(const KubeObjects& claims);
+  // Marks claims for `sweep`, and leaves those in `claims` that could not be marked. False: some
+  // must be sent again.
+  bool MarkForCollection(KubeObjects& claims, const Patience& patience);
   // Takes the marks of an earlier deletion off claims that stay. One that can't be is warned of.
   void TakeFromCollection(const KubeObjects& claims);
 
   const SentDeletes& sent() const { return sent_; }
+  // Tells what came of a delete that was not answered.
+  void Settle(const Uid& unanswered, bool was_carried_out);
   // How many came to which result, as the metrics have it: {"deleted": 4}.
   const std::map<std::string, int>& results() const { return results_; }
   // The words of an admission policy, since the last call, that refused a delete, as the brake

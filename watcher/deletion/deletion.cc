@@ -11,8 +11,6 @@
 namespace cluster_watcher {
 namespace {
 
-// Past the deadline each is tried this often before it is given up.
-constexpr int kLeastLatePasses = 2;
 constexpr int kMostRootSends = 2;
 constexpr Duration kBetweenReminders = std::chrono::minutes(1);
 constexpr std::size_t kMostNamed = 20;
@@ -108,19 +106,25 @@ DeletionEnd Deletion::RunPasses(MonotonicTime deadline, bool with_root) {
     const bool late = tools_.clock.Now() >= deadline;
     if (auto end = RunPass(late, with_root)) return *end;
     if (late) SayWhatRemains();
-    view_.reset();
+    if (!IsRootInDoubt()) view_.reset();
     pace_.Pause(late ? MonotonicTime::max() : deadline);
   }
 }
 
 std::optional<DeletionEnd> Deletion::RunPass(bool late, bool with_root) {
-  if (!view_) view_ = reader_.Read(late);
-  if (auto why = mandate_.WhyEnded()) {
-    if (why == DeletionEnd::kRootGone) NameLeft(false);
-    return why;
-  }
-  LetGoOfClaims();
   if (late) ++late_.all;
+  if (view_ && IsRootInDoubt()) {
+    if (IsRootSent()) {
+      SettleClaims();
+      NameLeft(late);
+      return DeletionEnd::kDone;
+    }
+    if (IsRootInDoubt()) return MayGiveUp() ? std::optional(DeletionEnd::kGivenUp) : std::nullopt;
+    view_.reset();
+  }
+  if (!view_) view_ = reader_.Read(late);
+  if (auto why = mandate_.WhyEnded()) return why;
+  LetGoOfClaims();
   // Where the root can't be read either, the API server is away.
   const bool is_blind = !view_->complete && mandate_.is_root_read();
   late_.blind = is_blind ? late_.blind + (late ? 1 : 0) : 0;
@@ -133,12 +137,13 @@ std::optional<DeletionEnd> Deletion::RunPass(bool late, bool with_root) {
   left_.policy = deletes_.TakePolicy();
   const PassEnd end = Conclude(late, with_root);
   if (!left_.policy.empty()) return DeletionEnd::kHeld;
-  if (end.is_over) NameLeft(late);
-  if (end.is_over && !with_root) return DeletionEnd::kDone;
-  if (end.is_over && SendRoot(end, late)) return DeletionEnd::kDone;
+  const bool is_done = end.is_over && (!with_root || SendRoot(end));
+  if (is_done) {
+    NameLeft(late);
+    return DeletionEnd::kDone;
+  }
   if (!left_.policy.empty()) return DeletionEnd::kHeld;
-  if (late_.all >= kLeastLatePasses && tools_.gives_up) return DeletionEnd::kGivenUp;
-  return std::nullopt;
+  return MayGiveUp() ? std::optional(DeletionEnd::kGivenUp) : std::nullopt;
 }
 
 PassTerms Deletion::Terms(bool late, bool with_root) const {
@@ -162,7 +167,8 @@ PassEnd Deletion::Conclude(bool late, bool with_root) {
                             static_cast<std::int64_t>(end.remaining + view_->members.last.size()));
   if (left_.policy.empty() && end.collects) {
     deletes_.TakeFromCollection(std::exchange(view_->used_again, {}));
-    const bool all = deletes_.MarkForCollection(view_->members.to_collect);
+    const bool all = deletes_.MarkForCollection(
+        view_->members.to_collect, Patience::While([this] { return mandate_.MaySend(); }));
     end.is_over = end.is_over && (all || late);
     if (!all && !late) ++end.remaining;
   }
@@ -189,7 +195,7 @@ void Deletion::NameLeft(bool late) {
 void Deletion::SayWhatRemains() {
   if (tools_.clock.Now() - late_.said < kBetweenReminders) return;
   late_.said = tools_.clock.Now();
-  std::vector<std::string> names = Remaining();
+  std::vector<std::string> names = NamesOf(view_->members);
   names.push_back(as_seen_.Describe());
   if (names.size() > kMostNamed) names.resize(kMostNamed);
   if (view_->survivors.unknown) names.push_back(view_->survivors.unknown->message);
@@ -197,13 +203,11 @@ void Deletion::SayWhatRemains() {
 }
 
 // Nothing comes between, as another list: a master pod that is rescheduled now could not start.
-bool Deletion::SendRoot(const PassEnd& end, bool late) {
+bool Deletion::SendRoot(const PassEnd& end) {
   if (end.last.empty() && !end.root) return false;
   const bool all = deletes_.Send(end.last, PropagationOf(tools_));
   left_.policy = deletes_.TakePolicy();
-  if (!all || !left_.policy.empty()) return false;
-  NameLeft(late);
-  if (!end.root) return false;
+  if (!all || !left_.policy.empty() || !end.root) return false;
   // It is read and sent again at once where it has changed, or that fails for the moment.
   for (int sends = 1; !deletes_.Send({&mandate_.root()}, PropagationOf(tools_)); ++sends) {
     if (sends == kMostRootSends) break;
@@ -212,14 +216,20 @@ bool Deletion::SendRoot(const PassEnd& end, bool late) {
   }
   left_.policy = deletes_.TakePolicy();
   if (!deletes_.sent().AcceptedAt(as_seen_.meta.uid)) return false;
-  // Where it was the first delete, they had to wait for it.
-  deletes_.TakeFromCollection(std::exchange(view_->used_again, {}));
-  if (!deletes_.MarkForCollection(view_->members.to_collect)) {
-    for (const KubeObject& claim : view_->members.to_collect) {
-      left_.overdue.push_back(claim.Describe() + ": it could not be marked for collection");
-    }
-  }
+  SettleClaims();
   return true;
+}
+
+bool Deletion::IsRootSent() {
+  const RootState state = mandate_.Read();
+  if (state == RootState::kUnknown) return false;
+  deletes_.Settle(as_seen_.meta.uid, state != RootState::kOurs);
+  return state != RootState::kOurs;
+}
+
+void Deletion::SettleClaims() {
+  deletes_.TakeFromCollection(std::exchange(view_->used_again, {}));
+  deletes_.MarkForCollection(view_->members.to_collect, {});
 }
 
 DeletionEnd Deletion::Await(MonotonicTime deadline, const std::stop_token& stop) {
@@ -244,7 +254,7 @@ std::vector<std::string> Deletion::Rehearse() {
   all.push_back(&as_seen_);
   std::vector<std::string> names;
   for (const KubeObject* object : all) names.push_back(object->Describe());
-  for (const KubeObject& claim : members.to_collect) {
+  for (const KubeObject& claim : std::exchange(view_->members.to_collect, {})) {
     tools_.log.info("dry run: would mark {} for collection", claim.Describe());
   }
   NameLeft(false);
@@ -253,7 +263,17 @@ std::vector<std::string> Deletion::Rehearse() {
 }
 
 std::vector<std::string> Deletion::Remaining() const {
-  return view_ ? NamesOf(view_->members) : std::vector<std::string>();
+  if (!view_) return {};
+  std::vector<std::string> names;
+  const MemberPass& members = view_->members;
+  for (const auto* group :
+       {&members.to_delete, &members.leftovers, &members.last, &members.to_collect}) {
+    for (const KubeObject& object : *group) {
+      if (!object.meta.deleting) names.push_back(object.Describe());
+    }
+  }
+  for (const std::string& why : view_->failed) names.push_back("what could not be listed: " + why);
+  return names;
 }
 
 DeletionReport Deletion::Report() const {

@@ -65,22 +65,33 @@ class Deletion {
   const std::string& policy() const { return left_.policy; }
   // Why the master root must stay.
   const std::string& root_held_back() const { return left_.root_held_back; }
-  // Members of the last list that were still there: "service/x".
+  // Names what of the last list nobody has deleted: "service/x", claims that should have been
+  // marked for collection, and kinds that could not be listed.
   std::vector<std::string> Remaining() const;
   // The first of what was deleted: "service/x".
   const std::vector<std::string>& first_deleted() const { return deletes_.first_deleted(); }
 
  private:
+  // Past the deadline each is tried this often before it is given up.
+  static constexpr int kLeastLatePasses = 2;
+
   DeletionEnd RunPasses(MonotonicTime deadline, bool with_root);
   // One pass; nullopt: another one follows.
   std::optional<DeletionEnd> RunPass(bool late, bool with_root);
   PassTerms Terms(bool late, bool with_root) const;
+  bool MayGiveUp() const { return late_.all >= kLeastLatePasses && tools_.gives_up; }
   PassEnd Conclude(bool late, bool with_root);
   void LetGoOfClaims();
   void NameLeft(bool late);
   void SayWhatRemains();
   // Sends `last`, and the root. True: its delete was accepted.
-  bool SendRoot(const PassEnd& end, bool late);
+  bool SendRoot(const PassEnd& end);
+  // Whether the root's delete was sent, and may have been carried out.
+  bool IsRootInDoubt() const { return deletes_.sent().unanswered.contains(as_seen_.meta.uid); }
+  // True: it was. No list tells: garbage collection would have changed it.
+  bool IsRootSent();
+  // Marks and unmarks claims, where they had to wait for the root's delete.
+  void SettleClaims();
 
   const Tools& tools_;
   WarnOnce warn_once_;

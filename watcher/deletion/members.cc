@@ -85,7 +85,7 @@ Controller FindController(const KubeObject& object, const ObjectsByUid& now,
   const OwnerReference* controller = object.meta.Controller();
   for (int i = 0; controller != nullptr && i < kLongestOwnerChain; ++i) {
     if (controller->uid == memory.root_uid) return {Controlled::kByMasterRoot};
-    if (memory.left.contains(controller->uid)) return {};
+    if (memory.IsLeft(controller->uid)) return {};
     if (memory.listed.contains(controller->uid)) return {Controlled::kByMember, controller->uid};
     if (auto known = memory.below.find(controller->uid); known != memory.below.end()) {
       return {Controlled::kByMember, known->second};
@@ -151,14 +151,14 @@ Group SortControlled(const KubeObject& object, const ObjectsByUid& now, Deletion
 }  // namespace
 
 int DeletionMemory::OrderOf(const Uid& uid) const {
-  const auto above = below.find(uid);
-  const auto member = listed.find(above == below.end() ? uid : above->second);
+  const auto controlled = below.find(uid);
+  const auto member = listed.find(controlled == below.end() ? uid : controlled->second);
   return member == listed.end() ? 0 : member->second;
 }
 
 const Uid* DeletionMemory::MemberOf(const Uid& uid) const {
-  const auto above = below.find(uid);
-  if (above != below.end()) return &above->second;
+  const auto controlled = below.find(uid);
+  if (controlled != below.end()) return &controlled->second;
   const auto member = listed.find(uid);
   return member == listed.end() ? nullptr : &member->first;
 }

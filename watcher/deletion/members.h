@@ -48,9 +48,12 @@ struct DeletionMemory {
   // What must survive, as lists have shown it so far.
   std::map<std::string, HeldBack> held_back;  // by UID
   std::set<std::string> kept;                 // UIDs of what is annotated to be kept
-  std::optional<ApiError> unknown;            // why it isn't known what else is above these
+  std::map<std::string, ApiError> unknown;    // of these, why it isn't known what is above
+  std::map<std::string, ObjectMeta> above;    // owners on the way there by UID, as last read
   std::unordered_set<Uid> left;               // objects that were last found to be left alone
 
+  // Whether it was found to be left alone, or to be kept since.
+  bool IsLeft(const std::string& uid) const { return left.contains(uid) || kept.contains(uid); }
   // Returns the delete-order of a member, also for an object that it controls; 0 if unknown.
   int OrderOf(const Uid& uid) const;
   // Whether the members seen so far form several waves, apart from claims that go last.

@@ -195,6 +195,9 @@ std::vector<std::string> NamesOfLeft(const PassView& view, const DeletionMemory&
       }
     }
   }
+  for (const KubeObject& claim : view.members.to_collect) {
+    names.push_back(claim.Describe() + ": it could not be marked for collection");
+  }
   for (const std::string& why : view.failed) {
     names.push_back("a kind that could not be listed by the deadline: " + why);
   }

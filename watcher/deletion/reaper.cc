@@ -226,15 +226,14 @@ Result<DeletionOrder, Reaper::Outcome> Reaper::LastLook(const Case& of,
     const ApiError& error = written.error();
     if (!IsTransient(error.failure) && error.failure != ApiFailure::kNotSent) {
       return Unexpected{
-          SpareIt(of, look.snapshot, {NotePolicy(error, Refusal::kConflict), error.message})};
+          TurnBack(of, look, Spare{NotePolicy(error, Refusal::kConflict), error.message})};
     }
     tools_.log.info("the last look is repeated: {}", error.message);
   }
   // Whoever is told to stop leaves its marks to the next watcher.
   if (stop.stop_requested()) return Unexpected{Outcome::kSpared};
-  return Unexpected{
-      SpareIt(of, look.snapshot,
-              {Refusal::kConflict, "the point of no return could not be written in time"})};
+  return Unexpected{TurnBack(
+      of, look, Spare{Refusal::kConflict, "the point of no return could not be written in time"})};
 }
 
 Reaper::Outcome Reaper::TurnBack(const Case& of, const JudgedLook& look,
@@ -248,7 +247,8 @@ Reaper::Outcome Reaper::TurnBack(const Case& of, const JudgedLook& look,
   if (!of.is_resumed) {
     return SpareIt(of, look.snapshot, why, look.decision.abandoned() ? nullptr : &look.decision);
   }
-  if (!look.decision.abandoned()) why.detail += WhatWasBegun(look.snapshot.marks);
+  if (look.snapshot.marks.phase == Phase::kDeleting)
+    why.detail += WhatWasBegun(look.snapshot.marks);
   why.detail += LeftOf(look.snapshot);
   return SpareIt(of, look.snapshot, why);
 }
@@ -350,10 +350,6 @@ Reaper::Outcome Reaper::End(const Case& of, const DeletionOrder& condemned, Dele
     case DeletionEnd::kReplaced:
       return ends(Refusal::kUidChanged, "another object has the master root's name");
     case DeletionEnd::kRootGone:
-      // Its delete may have been ours, whose answer was lost.
-      if (deletion.Remaining().empty() && deletion.Report().root_deleted) {
-        return End(of, condemned, deletion, progress, DeletionEnd::kDone, stop);
-      }
       return ends(Refusal::kConflict,
                   "somebody deleted the master root" + WhatIsLeft(deletion.Remaining()));
     case DeletionEnd::kNewMaster:

@@ -35,9 +35,9 @@ struct Survivors::Search {
   DeletionMemory& memory;
   const ObjectsByUid objects;
   Found found = {};
-  std::map<std::string, std::optional<ObjectMeta>> read = {};  // by UID; nullopt: none
-  std::map<std::string, bool> going = {};                      // by UID, of what isn't listed
-  bool must_know = true;                                       // what can't be read for the moment
+  std::map<std::string, Result<const ObjectMeta*, ApiError>> read = {};  // by UID, see Above
+  std::map<std::string, bool> going = {};                                // of what isn't listed
+  bool must_know = true;  // what can't be read for the moment
 };
 
 Survivors::Found Survivors::Find(const MemberListing::Listed& listed, const KubeObject* root,
@@ -45,7 +45,6 @@ Survivors::Found Survivors::Find(const MemberListing::Listed& listed, const Kube
   Search search{listed, root, memory, ObjectsByUid(listed.objects)};
   HoldBackAboveKept(search);
   if (!listed.complete) HoldBackAsBefore(search);
-  memory.unknown = search.found.unknown;
   FindSets(search);
   const auto settle = [&](bool of_cluster) {
     for (const KubeObject& claim : listed.claims) {
@@ -69,23 +68,26 @@ void Survivors::HoldBackAboveKept(Search& search) {
                   {memory.owner->Describe() + ", the owner, would go with it", false},
                   kLongestOwnerChain);
   }
-  std::set<std::string> kept;
+  // An object that isn't listed now still leads to what it was found to lead to.
+  if (listed.complete) {
+    memory.kept.clear();
+    memory.unknown.clear();
+  }
   for (const KubeObjects* objects : {&listed.objects, &listed.kept}) {
     for (const KubeObject& object : *objects) {
       const bool is_root = search.root != nullptr && object.meta.uid == search.root->meta.uid;
       if (is_root || !IsKept(object)) continue;
-      kept.insert(object.meta.uid);
+      const auto before = std::exchange(search.found.unknown, std::nullopt);
       HoldBackAbove(search, object.meta,
                     {object.Describe() + ", which is to be kept, would go with it", false},
                     kLongestOwnerChain);
+      memory.kept.insert(object.meta.uid);
+      memory.unknown.erase(object.meta.uid);
+      if (search.found.unknown) memory.unknown.emplace(object.meta.uid, *search.found.unknown);
+      if (!search.found.unknown) search.found.unknown = before;
     }
   }
-  if (listed.complete) memory.kept.clear();
-  // What is above one that isn't listed now is not asked for again.
-  const bool lacks_any =
-      !std::includes(kept.begin(), kept.end(), memory.kept.begin(), memory.kept.end());
-  if (lacks_any && !search.found.unknown) search.found.unknown = memory.unknown;
-  memory.kept.merge(kept);
+  if (!memory.unknown.empty()) search.found.unknown = memory.unknown.begin()->second;
 }
 
 void Survivors::HoldBackAsBefore(Search& search) {
@@ -216,28 +218,47 @@ void Survivors::HoldBackAbove(Search& search, const ObjectMeta& object, const He
     if (!is_new || depth == 0) continue;
     if (search.root != nullptr && owner.uid == search.root->meta.uid) continue;
     const KubeObject* listed = search.objects.Find(owner.uid);
+    if (listed != nullptr) search.memory.above.insert_or_assign(owner.uid, listed->meta);
     const ObjectMeta* above = listed != nullptr ? &listed->meta : Above(search, owner);
     if (above != nullptr) HoldBackAbove(search, *above, because, depth - 1);
   }
 }
 
 const ObjectMeta* Survivors::Above(Search& search, const OwnerReference& owner) {
-  const auto [entry, is_new] = search.read.try_emplace(owner.uid);
-  auto& known = entry->second;
-  if (!is_new) return known ? &*known : nullptr;
-  const Patience patience = RepeatedReads(tools_);
-  const auto type = tools_.discovery.ByKind(owner.api_version, owner.kind, patience);
-  if (!type && search.must_know) search.found.unknown = type.error();
-  if (!type || !*type) return nullptr;
-  const auto read =
-      tools_.client.Do(ApiRequest::GetMetadata(**type, cluster_.ns, owner.name), patience);
-  if (read) {
-    auto meta = ReadObjectMeta(read->document.root());
-    if (meta && meta->uid == owner.uid) known = *std::move(meta);
-  } else if (search.must_know && IsTransient(read.error().failure)) {
-    search.found.unknown = read.error();
+  auto read = search.read.find(owner.uid);
+  if (read == search.read.end()) {
+    read = search.read.emplace(owner.uid, ReadAbove(search.memory, owner)).first;
   }
-  return known ? &*known : nullptr;
+  if (read->second) return *read->second;
+  if (search.must_know) search.found.unknown = read->second.error();
+  return nullptr;
+}
+
+// An owner that can't be read now is as it was.
+Result<const ObjectMeta*, ApiError> Survivors::ReadAbove(DeletionMemory& memory,
+                                                         const OwnerReference& owner) {
+  const Patience patience = RepeatedReads(tools_);
+  const auto known = memory.above.find(owner.uid);
+  const auto fails = [&](const ApiError& error) -> Result<const ObjectMeta*, ApiError> {
+    if (known != memory.above.end()) return &known->second;
+    // One that the account may not read at all holds nothing up.
+    if (error.failure == ApiFailure::kForbidden) return nullptr;
+    return Unexpected{error};
+  };
+  const auto type = tools_.discovery.ByKind(owner.api_version, owner.kind, patience);
+  if (!type) return fails(type.error());
+  if (!*type) return nullptr;
+  const ApiRequest get = ApiRequest::GetMetadata(**type, cluster_.ns, owner.name);
+  auto read = tools_.client.Do(get, patience);
+  // One refusal proves little: an authorizer may lag behind.
+  if (!read && read.error().failure == ApiFailure::kForbidden) {
+    read = tools_.client.Do(get, patience);
+  }
+  if (!read && read.error().failure == ApiFailure::kNotFound) return nullptr;
+  if (!read) return fails(read.error());
+  auto meta = ReadObjectMeta(read->document.root());
+  if (!meta || meta->uid != owner.uid) return nullptr;
+  return &memory.above.insert_or_assign(owner.uid, *std::move(meta)).first->second;
 }
 
 }  // namespace cluster_watcher

@@ -49,8 +49,11 @@ class Survivors {
   bool LeadsTo(Search& search, const ObjectMeta& object, int depth);
   bool IsGoing(Search& search, const OwnerReference& owner, int depth);
   void HoldBackAbove(Search& search, const ObjectMeta& object, const HeldBack& because, int depth);
-  // The object's own owners, read where it isn't listed; nullptr: it is gone, or may not be read.
+  // The owner's own metadata, read where it isn't listed; nullptr: it is gone, may not be read, or
+  // can't be for the moment.
   const ObjectMeta* Above(Search& search, const OwnerReference& owner);
+  Result<const ObjectMeta*, ApiError> ReadAbove(DeletionMemory& memory,
+                                                const OwnerReference& owner);
   void FindSets(Search& search);
   void SettleSet(Search& search, const ClaimingSet& set, bool goes);
   void SettleClaim(Search& search, const KubeObject& claim);

@@ -110,17 +110,19 @@ TEST_F(DeletesTest, BetweenBatchesTheHeartbeatGoesOn) {
   EXPECT_EQ(turns_, 2);
 }
 
-TEST_F(DeletesTest, AMarkOfAClaimThatIsRefusedForGoodIsNotTriedAgain) {
+TEST_F(DeletesTest, AMarkOfAClaimThatIsRefusedPermanentlyIsNotTriedAgain) {
   kubernetes_.Apply(R"({"apiVersion":"v1","kind":"PersistentVolumeClaim",)" + Labelled("data") +
                     R"(,"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":)"
                     R"({"storage":"1Gi"}}}})");
-  const KubeObjects claims = {ObjectNamed("persistentvolumeclaims", "data")};
+  KubeObjects claims = {ObjectNamed("persistentvolumeclaims", "data")};
   for (const int status : {503, 403}) {
     Refuse("PATCH", "persistentvolumeclaims", status);
-    EXPECT_EQ(deletes_.MarkForCollection(claims), status == 403) << status;
+    EXPECT_EQ(deletes_.MarkForCollection(claims, {}), status == 403) << status;
+    EXPECT_EQ(claims.size(), 1u);
     kubernetes_.GetFaults().Clear();
   }
-  EXPECT_TRUE(deletes_.MarkForCollection(claims));
+  EXPECT_TRUE(deletes_.MarkForCollection(claims, {}));
+  EXPECT_TRUE(claims.empty());
 }
 
 TEST_F(DeletesTest, AFewOfManyAreNamed) {

@@ -152,6 +152,16 @@ TEST_F(DeletionTest, WhereTheRootIsTheFirstToGoClaimsAreMarkedBehindIt) {
             std::string::npos);
 }
 
+TEST_F(DeletionTest, AClaimThatMayNotBeMarkedIsNamed) {
+  settings_.settings.volumes = Volumes::kCollect;
+  StartWatcher();
+  MakeClaim("data");
+  Refuse("PATCH", "persistentvolumeclaims/data", 403);
+  EXPECT_EQ(Condemn(), Outcome::kDone);
+  EXPECT_NE(Notes().find("data: it could not be marked for collection"), std::string::npos)
+      << Notes();
+}
+
 // --- Passes.
 
 TEST_F(DeletionTest, EachDeleteIsForTheObjectAsItWasListed) {
@@ -464,6 +474,16 @@ TEST_F(DeletionTest, ARootThatIsGoneEndsItAndWhatIsLeftIsNamed) {
   EXPECT_EQ(Condemn(), Outcome::kSpared);
   EXPECT_TRUE(MapExists("late"));
   EXPECT_NE(Notes().find("configmap/late"), std::string::npos) << Notes();
+}
+
+TEST_F(DeletionTest, SoIsAKindThatCouldNotBeListedThen) {
+  After("DELETE", "spark-config", 1, [this] {
+    Delete(kRoot);
+    Refuse("GET", "/services?", 500);
+  });
+  EXPECT_EQ(Condemn(), Outcome::kSpared);
+  EXPECT_NE(Notes().find("left: what could not be listed: list services"), std::string::npos)
+      << Notes();
 }
 
 TEST_F(DeletionTest, WhereSomebodyElseTakesTheRootDownItGoesOn) {
@@ -824,6 +844,28 @@ TEST_F(DeletionTest, ARootWhoseDeletesAnswerIsLostIsNobodyElsesDoing) {
   EXPECT_EQ(Condemn(), Outcome::kDone);
   EXPECT_FALSE(Exists(kRoot));
 }
+// What garbage collection takes then is not what somebody left, and claims are marked.
+TEST_F(DeletionTest, ItIsTheSameAsIfItHadBeenAnswered) {
+  settings_.settings.volumes = Volumes::kCollect;
+  until_ = Until::kAccepted;
+  StartWatcher();
+  MakeClaim("data");
+  Delete(kConfig);
+  bool is_lost = false;
+  kubernetes_.on_answer = [&](const Request& request, const User&, Response& response) {
+    const bool is_read =
+        Is(request, "GET", "/deployments/spark-m") || Is(request, "GET", "/deployments?");
+    if (Is(request, "DELETE", "/spark-m") || (is_lost && is_read && clock_.elapsed < minutes(3))) {
+      is_lost = true;
+      response.status = 500;
+    }
+  };
+  EXPECT_EQ(Condemn(), Outcome::kDone);
+  EXPECT_EQ(reaper_->given_up(), "");
+  EXPECT_EQ(Refusals("conflict"), 0);
+  EXPECT_NE(Read("/api/v1/namespaces/lab/persistentvolumeclaims/data").body.find("collect-after"),
+            std::string::npos);
+}
 
 // --- Deleted means gone.
 
@@ -966,20 +1008,6 @@ TEST_F(DeletionTest, NorIsItWhereTheMarksAreTakenOffMeanwhile) {
   EXPECT_EQ(Condemn(), Outcome::kSpared);
   EXPECT_EQ(DeletesOf("/spark-m"), 1u);
   EXPECT_EQ(LastWord(), "");
-}
-
-// Our delete came to nothing, and what was made meanwhile is named.
-TEST_F(DeletionTest, WhatIsLeftIsNamedWhereSomebodyDeletesTheRootAfterAFailedDelete) {
-  Refuse("DELETE", "/spark-m", 500);
-  After("DELETE", "/spark-m", 1, [this] {
-    kubernetes_.GetFaults().Clear();
-    MakeMap("late");
-    Delete(kRoot);
-  });
-  EXPECT_EQ(Condemn(), Outcome::kSpared);
-  EXPECT_NE(Notes().find("somebody deleted the master root; left: configmap/late"),
-            std::string::npos)
-      << Notes();
 }
 
 }  // namespace

@@ -93,6 +93,25 @@ class SurvivorsTest : public ReaperLab {
     EXPECT_TRUE(Exists(kWorker));
     EXPECT_FALSE(Exists(kRoot));
   }
+  // From the second time on, until the deadline has passed.
+  void ExpectKeptWhereWhatIsBetweenIsAnswered(int status) {
+    MakeMap("top");
+    MakeBareMap("bare", OwnedByMap("top"));
+    MakeMap("kept", kKept + OwnedByMap("bare"));
+    MakeHeld();
+    clock_.At(clock_.elapsed + seconds(9), [this] { Release(); });
+    kubernetes_.on_answer = [=, reads = 0](const Request& request, const User&,
+                                           auto& response) mutable {
+      const bool is_it = request.target.find("/configmaps/bare") != std::string::npos;
+      if (!is_it || ++reads == 1) return;
+      response.status = status;
+      response.body = "no longer here";
+    };
+    EXPECT_EQ(Condemn(), Outcome::kDone);
+    EXPECT_TRUE(MapExists("kept"));
+    EXPECT_TRUE(MapExists("bare"));
+    EXPECT_TRUE(MapExists("top"));
+  }
   // A member "ray" that controls the set "w", which isn't labelled.
   void MakeSetBelow(const std::string& kind, const std::string& version, const std::string& path) {
     MakeSetWithClaims();
@@ -170,6 +189,28 @@ TEST_F(SurvivorsTest, SoItIsWhereWhatIsKeptCannotBeListedAnyLonger) {
   EXPECT_TRUE(MapExists("top"));
 }
 
+// It was read once; then its API is away, or the authorizer lags behind.
+TEST_F(SurvivorsTest, WhatIsBetweenIsNotForgottenWhereItMayNotBeReadAgain) {
+  ExpectKeptWhereWhatIsBetweenIsAnswered(403);
+}
+TEST_F(SurvivorsTest, NorWhereItIsAnsweredThatItsKindIsNotServed) {
+  ExpectKeptWhereWhatIsBetweenIsAnswered(404);
+}
+
+// What is above one that fails to be listed is known. Another one's could not be read once.
+TEST_F(SurvivorsTest, WhatIsKnownOfOneIsNotUnknownForAnothersSake) {
+  MakeMap("m");
+  MakeBareMap("bare");
+  MakeMap("first", kKept + OwnedByMap("bare"));
+  kubernetes_.Apply(R"({"apiVersion":"v1","kind":"Service",)" + Labelled("second", kKept) +
+                    R"(,"spec":{"ports":[{"port":80}]}})");
+  RefuseUntil(seconds(40), "GET", "/configmaps/bare");
+  FailLists("services", 500, seconds(20), hours(9));
+  EndAfter(hours(1));
+  EXPECT_EQ(Condemn(), Outcome::kDone);
+  EXPECT_FALSE(MapExists("m"));
+}
+
 // It was seen to hold the root, and then can't be listed.
 TEST_F(SurvivorsTest, AClaimThatIsInDangerIsNotForgotten) {
   MakeClaim("data", OwnedBy("Deployment", "apps/v1", kRoot));
@@ -195,6 +236,50 @@ TEST_F(SurvivorsTest, ThePodsOfWhatIsKeptStayWhereItCannotBeListed) {
   Condemn();
   EXPECT_TRUE(Exists(kWorker));
   EXPECT_EQ(DeletesOf("replicasets") + DeletesOf("/pods/"), 0u);
+}
+
+// That was said while another kind could not be listed.
+TEST_F(SurvivorsTest, AlsoWhereItWasAnnotatedWhileListsHadGaps) {
+  MakeWorkload("w", R"("oshinko-cluster":"spark",)");
+  Annotate(kWorker, "delete-order", "1");
+  MakeHeld();
+  Before("DELETE", "configmaps/held", 1, [this] {
+    Annotate(kWorker, "keep", "true");
+    kubernetes_.on_answer = [this](const Request& request, const User&, auto& response) {
+      const auto lists = [&](const char* kind) {
+        return request.target.find(std::string("/") + kind + "?") != std::string::npos;
+      };
+      const bool is_late = clock_.elapsed >= minutes(9);
+      if (lists("services") || (is_late && lists("deployments"))) response.status = 500;
+    };
+  });
+  clock_.At(minutes(30), [this] { Release(); });
+  EndAfter(minutes(40));
+  Condemn();
+  EXPECT_TRUE(Exists(kWorker));
+  EXPECT_EQ(DeletesOf("replicasets") + DeletesOf("/pods/"), 0u);
+}
+
+// It may not be let go of, and past the deadline what is between can't be read.
+TEST_F(SurvivorsTest, WhatAForeignClaimHoldsIsNotForgottenPastTheDeadline) {
+  MakeWorkload("w", R"("oshinko-cluster":"spark",)");
+  kubernetes_.Settle();
+  const std::string sets = "/apis/apps/v1/namespaces/lab/replicasets";
+  const auto list = JsonDocument::Parse(Read(sets + "?labelSelector=app%3Dw").body);
+  const std::string set(*list->root()["items"].At(0)["metadata"]["name"].AsString());
+  kubernetes_.Apply(R"({"apiVersion":"v1","kind":"PersistentVolumeClaim",)" +
+                    Meta("data", OwnedBy("ReplicaSet", "apps/v1", sets + "/" + set)) +
+                    R"(,"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":)"
+                    R"({"storage":"1Gi"}}}})");
+  Refuse("PATCH", "persistentvolumeclaims/data", 403);
+  kubernetes_.on_answer = [this](const Request& request, const User&, auto& response) {
+    const bool is_it = request.target.find("/replicasets") != std::string::npos;
+    if (is_it && clock_.elapsed >= minutes(9)) response.status = 500;
+  };
+  EndAfter(minutes(40));
+  Condemn();
+  EXPECT_TRUE(ClaimExists("data"));
+  EXPECT_TRUE(Exists(kWorker));
 }
 
 // What owns the kept map stays, and so do its claims.
