@@ -98,6 +98,10 @@ Session MakeSession(const Invocation& invocation, const Environment& environment
     resolved.settings.pod = pod;
     return resolved;
   };
+  if (by_cluster) {
+    session.with_annotations = SettingsInForce::About(
+        {settings.ns, settings.cluster_label, settings.cluster}, session.with_annotations);
+  }
   return session;
 }
 

@@ -5,8 +5,9 @@
 namespace cluster_watcher {
 namespace {
 
-// How long another watcher's condemnation may stand.
+// How long another watcher's condemnation may stand, and how long until it has been called off.
 constexpr Duration kPatienceWithOthers = std::chrono::minutes(1);
+constexpr Duration kPatienceWithCalledOff = std::chrono::seconds(90);
 
 // How long the deletion has lasted: by its mark, which may be missing, be no time, or lie in the
 // future, and as long as it is seen.
@@ -30,8 +31,10 @@ std::optional<MarksSeen> SeeMarks(const std::optional<MarksSeen>& before, const 
   const std::optional<WallTime> since = is_deleting ? marks.deleting_since : std::nullopt;
   const bool is_same = before && before->phase == marks.phase && before->by == marks.condemned_by &&
                        before->deleting_since == since;
-  if (is_same) return before;
-  return MarksSeen{marks.phase, marks.condemned_by, since, now};
+  if (!is_same) return MarksSeen{marks.phase, marks.condemned_by, since, now};
+  MarksSeen seen = *before;
+  ++seen.looks;
+  return seen;
 }
 
 OnMarks NextOnMarks(const MarksView& view, bool is_gone) {
@@ -55,6 +58,15 @@ OnMarks NextOnMarks(const MarksView& view, bool is_gone) {
 
 bool DependsOnWhetherGone(const MarksView& view) {
   return NextOnMarks(view, false) == OnMarks::kWait;
+}
+
+OthersAtIt SeeOthers(OnMarks on_marks, const std::optional<MarksSeen>& seen, MonotonicTime now) {
+  if (!seen) return OthersAtIt::kMaybe;
+  if (seen->phase == Phase::kCondemned) {
+    return now - seen->since < kPatienceWithCalledOff ? OthersAtIt::kMaybe : OthersAtIt::kStays;
+  }
+  // A single look doesn't tell: the deletion may have just been taken over.
+  return on_marks == OnMarks::kWait && seen->looks > 1 ? OthersAtIt::kDeletes : OthersAtIt::kMaybe;
 }
 
 CaseStep NextOnCase(const CaseView& view) {
@@ -96,6 +108,10 @@ CaseStep NextOnCase(const CaseView& view) {
   return CaseStep::kCondemn;
 }
 
+bool LeadsToDeletes(CaseStep step) {
+  return step == CaseStep::kResume || step == CaseStep::kTakeOver || step == CaseStep::kCondemn;
+}
+
 bool IsOnMarks(CaseStep step) {
   return step == CaseStep::kWait || step == CaseStep::kCallOff || step == CaseStep::kResume ||
          step == CaseStep::kTakeOver;
@@ -106,10 +122,9 @@ AfterCondemning NextAfterCondemning(const Condemnation& of, const Snapshot& look
   const Marks& marks = look.marks;
   if (of.is_resumed && decision.reason == Reason::kUnknown) return AwaitRead{};
   if (!decision.abandoned()) return Spare{RefusalOf(decision.reason), decision.detail};
-  const std::string recorded = marks.owner ? marks.owner->uid : "";
   const std::string seen = look.seen ? look.seen->uid : "";
-  const bool is_same_owner =
-      of.owner_identity.empty() ? recorded == seen : look.OwnerIdentity() == of.owner_identity;
+  const bool is_same_owner = of.owner_identity.empty() ? !marks.owner || marks.owner->uid == seen
+                                                       : look.OwnerIdentity() == of.owner_identity;
   if (!of.is_asked && !is_same_owner) {
     return Spare{Refusal::kOwnerBack, "the owner is another one now"};
   }

@@ -20,6 +20,7 @@ struct MarksSeen {
   WatcherId by;
   std::optional<WallTime> deleting_since;
   MonotonicTime since;
+  int looks = 1;  // that saw them
 };
 // nullopt: there are none.
 std::optional<MarksSeen> SeeMarks(const std::optional<MarksSeen>& before, const Marks& marks,
@@ -45,6 +46,14 @@ struct MarksView {
 OnMarks NextOnMarks(const MarksView& view, bool is_gone);
 // Whether it matters if the one who has condemned the cluster is gone.
 bool DependsOnWhetherGone(const MarksView& view);
+
+// Tells a command, which doesn't watch on, about marks that keep it waiting.
+enum class OthersAtIt {
+  kMaybe,    // a further look tells
+  kDeletes,  // somebody else who is still there deletes the cluster
+  kStays,    // its condemnation is neither carried through nor can it be called off
+};
+OthersAtIt SeeOthers(OnMarks on_marks, const std::optional<MarksSeen>& seen, MonotonicTime now);
 
 // The one that carries a cluster's case from look to look.
 enum class Caller {
@@ -90,13 +99,15 @@ enum class CaseStep {
 CaseStep NextOnCase(const CaseView& view);
 // Whether marks of a condemnation or a deletion alone have led to it.
 bool IsOnMarks(CaseStep step);
+// Whether it leads to deletes, if the rules agree once more.
+bool LeadsToDeletes(CaseStep step);
 
 // --- Behind it: each look until the point of no return is written.
 
 struct Condemnation {
   WatcherId me;
   std::string owner_identity;  // of the owner for whose end it was condemned; empty: of the one
-                               // that the marks name
+                               // that the marks name, if they name one
   bool is_asked = false;       // by a person, whatever the rules say
   bool is_resumed = false;     // the deletion was begun before
 };

@@ -74,6 +74,10 @@ Outcome Held(const Facts& facts) {
                                     " is annotated cluster-watcher/keep: take that off to end the "
                                     "hold");
   }
+  if (!facts.opted_out.empty()) {
+    return Match(Reason::kHeld,
+                 "the " + facts.opted_out + " is annotated cluster-watcher/inject: \"false\"");
+  }
   return NoMatch(facts.holds.empty() ? "nothing holds" : "the hold is over");
 }
 

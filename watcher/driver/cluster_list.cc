@@ -87,17 +87,11 @@ std::optional<Duration> TimeLeft(const Snapshot& look, const Decision& decision,
 }
 
 void TakeLook(const DriverTools& tools, const SettingsInForce::WithAnnotations& with_annotations,
-              const std::optional<KubeObject>& root, ClusterRow& row) {
-  const auto of_cluster = [&](const TextMap& annotations) {
-    ResolvedSettings resolved = with_annotations(annotations);
-    resolved.settings.ns = row.ns;
-    resolved.settings.cluster = row.cluster;
-    resolved.settings.pod.clear();
-    return resolved;
-  };
+              const ClusterView& view, ClusterRow& row) {
+  const auto of_cluster = SettingsInForce::About(view.id, with_annotations);
   SettingsInForce settings(of_cluster({}), of_cluster);
   Observer observer(tools.client, tools.discovery, tools.clock, settings);
-  if (root) observer.SetRoot(*root);
+  if (view.root) observer.SetRoot(*view.root);
   const JudgedLook look = LookAndDecide(observer, tools.stop);
   const Snapshot& snapshot = look.snapshot;
   const auto& owner = snapshot.facts.owner;
@@ -128,7 +122,7 @@ Result<std::optional<ClusterRow>, ApiError> ReadRow(
   row.master = view->master;
   row.web_ui = view->web_ui;
   row.route = view->route;
-  TakeLook(tools, settings, view->root, row);
+  TakeLook(tools, settings, *view, row);
   auto drivers = FindDrivers(tools, cluster);
   if (!drivers) return Unexpected{std::move(drivers).error()};
   row.drivers = *std::move(drivers);

@@ -63,8 +63,10 @@ Part ReadPart(const ResourceType& type, ObjectMeta meta, JsonValue item) {
   part.replicas = spec["replicas"].AsInteger().value_or(1);
   part.host = std::string(spec["host"].AsString().value_or(""));
   part.has_ended = part.is_pod && HasEnded(item);
-  part.is_master =
-      IsMaster(type, item) && !(part.is_pod && (part.object.meta.deleting || part.has_ended));
+  // A bare pod that a watcher was deleting is the root still, whatever ended it.
+  const bool is_over = part.is_pod && (part.object.meta.deleting || part.has_ended) &&
+                       ReadMarks(part.object.meta).phase != Phase::kDeleting;
+  part.is_master = IsMaster(type, item) && !is_over;
   const JsonValue labels = PodTemplateOf(type, item)["metadata"]["labels"];
   part.is_worker = IsWorkload(type) && !part.object.meta.deleting &&
                    (part.IsOfType(kWorkerType) || labels[kTypeLabel].AsString() == kWorkerType);

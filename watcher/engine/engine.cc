@@ -29,6 +29,10 @@ Decision Engine::Decide(const Snapshot& look, const std::stop_token& stop) {
       break;
   }
   Decision decision = judge_.DecideOn(look, stop);
+  const bool is_replaced = look.facts.owner &&
+                           look.facts.owner->observation == Observation::kReplaced &&
+                           decision.reason != Reason::kUnknown;
+  owner_ = is_replaced ? observer_.Adopt(look) : look.seen;
   if (!decision.abandoned() && std::exchange(rehearsed_, false)) tools_.metrics.SetMembers(0, 0);
   return decision;
 }
@@ -57,6 +61,11 @@ CaseStep Engine::Next(const WatcherId& me, const Snapshot& look, const Decision&
     view_.since = abandoned_since_.Compare(look, decision, judge_.surge());
   }
   return NextOnCase(view_);
+}
+
+std::optional<WatcherId> Engine::deleted_by() const {
+  if (!seen_ || seen_->phase != Phase::kDeleting) return std::nullopt;
+  return seen_->by;
 }
 
 Confirmed Engine::HowConfirmed(const Decision& decision) const {

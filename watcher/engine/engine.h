@@ -36,8 +36,11 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  // Decides on the sure look that has just ended, and counts it.
+  // Decides on the sure look that has just ended, and counts it. A watcher adopts an owner that was
+  // made again.
   Decision Decide(const Snapshot& look, const std::stop_token& stop);
+  // The owner to be recorded, as the last Decide of a watcher left it; nullopt: it isn't known.
+  const std::optional<RecordedOwner>& owner() const { return owner_; }
 
   // How far an abandoned cluster is on its way to its deletion; nullopt: it isn't, or is marked.
   std::optional<Abandonment> OnItsWay(const Snapshot& look) const;
@@ -70,6 +73,10 @@ class Engine {
   bool is_settled() const { return marks_ != Marked::kUnsettled && abandoned_since_.is_settled(); }
   // Whether a write of marks was refused permanently, and is tried again after a while.
   bool is_refused() const { return marks_ == Marked::kRefused || abandoned_since_.is_refused(); }
+  // What the marks that the last Next has found mean to a command.
+  OthersAtIt others() const { return SeeOthers(view_.on_marks, seen_, tools_.clock.Now()); }
+  // Whose deletion these marks are of; nullopt: there are none, or whoever asks doesn't heed them.
+  std::optional<WatcherId> deleted_by() const;
   // The guard refused another mark of this watcher's.
   void NoteGuard() { judge_.NoteGuard(); }
 
@@ -93,8 +100,9 @@ class Engine {
   AbandonedSince abandoned_since_;
   Warning warning_;
   WarnOnce warn_once_;
-  CaseView view_{};                // of the last Next
-  std::optional<MarksSeen> seen_;  // nullopt: there are none
+  std::optional<RecordedOwner> owner_;
+  CaseView view_{};  // of the last Next
+  std::optional<MarksSeen> seen_;
   // Marks of a deletion, or of another object, on the root.
   enum class Marked {
     kNot,

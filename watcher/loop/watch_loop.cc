@@ -108,22 +108,19 @@ WatchLoop::Next WatchLoop::Act(const Snapshot& look, const Decision& decision,
 
 Engine::Outcome WatchLoop::ActOnRoot(const Snapshot& look, const Decision& decision,
                                      const std::stop_token& stop) {
-  const bool is_adopted = decision.reason == Reason::kOwnerAdopted;
-  const std::optional<RecordedOwner> owner = is_adopted ? observer_.Adopt(look) : look.seen;
   if (!look.root) return Engine::Outcome::kKept;
   const auto outcome =
       engine_.CarryOut(engine_.Next(*me_, look, decision, stop), *me_, look, decision, stop);
   // Nothing else was written: that would need the resourceVersion of another look.
   const bool is_as_read =
       outcome == Engine::Outcome::kKept || outcome == Engine::Outcome::kConfirms;
-  if (is_as_read && !tools_.settings->dry_run) RecordOwner(look, decision, owner);
+  if (is_as_read && !tools_.settings->dry_run) RecordOwner(look, decision);
   return outcome;
 }
 
 // This watcher's own writes are no change.
-void WatchLoop::RecordOwner(const Snapshot& look, const Decision& decision,
-                            const std::optional<RecordedOwner>& owner) {
-  const std::optional<ObjectMeta> written = owner_record_.Write(look, decision, owner);
+void WatchLoop::RecordOwner(const Snapshot& look, const Decision& decision) {
+  const std::optional<ObjectMeta> written = owner_record_.Write(look, decision, engine_.owner());
   if (owner_record_.is_refused_by_guard()) engine_.NoteGuard();
   if (!written) return;
   observer_.NoteWritten(*written);

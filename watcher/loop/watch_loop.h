@@ -39,8 +39,7 @@ class WatchLoop {
   Next Act(const Snapshot& look, const Decision& decision, const std::stop_token& stop);
   Engine::Outcome ActOnRoot(const Snapshot& look, const Decision& decision,
                             const std::stop_token& stop);
-  void RecordOwner(const Snapshot& look, const Decision& decision,
-                   const std::optional<RecordedOwner>& owner);
+  void RecordOwner(const Snapshot& look, const Decision& decision);
   bool IsSettled() const { return owner_record_.is_written() && engine_.is_settled(); }
   int SayThatPodIsGone(bool at_start);
   int SayThatPodWaits();

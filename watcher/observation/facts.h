@@ -24,8 +24,9 @@ struct Facts {
   bool root_owner_agrees = false;              // it names the owner given
 
   std::vector<Hold> holds;
-  std::string kept_root;                // the master root, if it is annotated keep; else empty
-  WallTime now;                         // by the local clock
+  std::string kept_root;  // the master root, if it is annotated keep; else empty
+  std::string opted_out;  // for a sweep: the pod or template that opts out; else empty
+  WallTime now;           // by the local clock
   std::optional<WallTime> server_time;  // by the API server's
 
   // Why the master root, our pod, the namespace or the cluster's other roots can't be read; empty:

@@ -37,6 +37,15 @@ std::vector<Hold> HoldsOf(const Snapshot& snapshot, const Surroundings& around) 
   return FindHolds(places);
 }
 
+std::string WhatOptsOut(const Snapshot& look) {
+  const PodSays& says = look.pod_says;
+  if (look.pod && says.orders.opted_out) return "pod " + look.pod->meta.name;
+  if (look.root && says.next_orders && says.next_orders->opted_out) {
+    return "pod template of " + look.root->Describe();
+  }
+  return "";
+}
+
 }  // namespace
 
 Observer::Observer(KubeClient& client, Discovery& discovery, Clock& clock,
@@ -128,6 +137,7 @@ Snapshot Observer::LookAround(std::optional<OwnerRead>& owner, OtherDriversToo o
   FindOwnerName(*settings_, snapshot);
   if (snapshot.GoesOn()) LookAtRest(snapshot, around, owner, patience);
   snapshot.facts.holds = HoldsOf(snapshot, around);
+  if (heeds_opt_out_) snapshot.facts.opted_out = WhatOptsOut(snapshot);
   const bool asks = others == OtherDriversToo::kAlways ||
                     (others == OtherDriversToo::kYes && snapshot.NeedsProof());
   if (asks && snapshot.cluster && snapshot.GoesOn()) {

@@ -34,6 +34,9 @@ class Observer {
   // count.
   void AsksForPeople() { surroundings_.AsksForPeople(); }
 
+  // A cluster whose pods opt out of the injection is kept: nobody asked for what is done to it.
+  void HeedsOptOut() { heeds_opt_out_ = true; }
+
   // From now on the pod with this UID, or where that isn't known with this name, doesn't count as
   // something of the owner that runs: we are in it, and it is about to end.
   void SetCaller(std::string uid, std::string name = "") {
@@ -136,6 +139,7 @@ class Observer {
     std::string name;  // empty: none
   } caller_;
   std::optional<std::string> word_;
+  bool heeds_opt_out_ = false;
 
   // Kept from one look to the next.
   bool is_silent_ = false;  // the API server: nothing that it said could be used

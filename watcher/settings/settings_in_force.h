@@ -32,6 +32,19 @@ class SettingsInForce {
   }
   void TakeAnnotations(const TextMap& annotations) { resolved_ = with_annotations_(annotations); }
 
+  // The same settings of a cluster that is looked at from outside of its pods: which one it is no
+  // annotation of theirs says.
+  static WithAnnotations About(const ClusterId& cluster, WithAnnotations with_annotations) {
+    return [cluster, with = std::move(with_annotations)](const TextMap& annotations) {
+      ResolvedSettings resolved = with(annotations);
+      resolved.settings.ns = cluster.ns;
+      resolved.settings.cluster_label = cluster.label;
+      resolved.settings.cluster = cluster.name;
+      resolved.settings.pod.clear();
+      return resolved;
+    };
+  }
+
  private:
   ResolvedSettings resolved_;
   WithAnnotations with_annotations_;

@@ -138,9 +138,11 @@ class Sweeper {
     const auto settings = SettingsOf(sweep_.settings, cluster);
     Observer observer(glance.client, glance.discovery, glance.clock, *settings);
     observer.SetRoot(*view->root);
+    observer.HeedsOptOut();
     const JudgedLook look = LookAndDecide(observer, driver_.stop);
     const bool is_settled = !look.decision.abandoned() &&
                             look.decision.reason != Reason::kUnknown &&
+                            look.decision.reason != Reason::kOwnerAdopted &&
                             view->marks.phase == Phase::kWatching && !view->marks.abandoned_since;
     if (is_settled) return Settle(cluster, KeptBy(look.decision));
     Await(cluster, *view->root);

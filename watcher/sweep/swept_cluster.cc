@@ -15,8 +15,6 @@ namespace {
 constexpr Duration kBetweenLooks{1'000};
 constexpr int kMostFruitless = 5;
 constexpr int kMostSpared = 2;
-// Another's condemnation is carried through or called off within a minute.
-constexpr Duration kPatienceWithOthers = std::chrono::seconds(90);
 
 Swept KeptFor(std::string why) { return {Swept::What::kKept, "", std::move(why)}; }
 Swept Failed(std::string why) { return {Swept::What::kFailed, "", std::move(why)}; }
@@ -30,14 +28,7 @@ Swept KeptBy(const Decision& decision) {
 
 std::unique_ptr<SettingsInForce> SettingsOf(const SettingsInForce::WithAnnotations& settings,
                                             const ClusterId& cluster) {
-  const auto of_cluster = [&settings, ns = cluster.ns,
-                           name = cluster.name](const TextMap& annotations) {
-    ResolvedSettings resolved = settings(annotations);
-    resolved.settings.ns = ns;
-    resolved.settings.cluster = name;
-    resolved.settings.pod.clear();
-    return resolved;
-  };
+  const auto of_cluster = SettingsInForce::About(cluster, settings);
   return std::make_unique<SettingsInForce>(of_cluster({}), of_cluster);
 }
 
@@ -54,6 +45,7 @@ SweptCluster::SweptCluster(const SweepTools& sweep, ClusterId cluster, KubeObjec
       engine_(tools_, observer_, announcer_, sweep.dial, StepsAt::kElsewhere, Caller::kWatcher),
       next_(driver_.clock.Now()) {
   observer_.SetRoot(std::move(root));
+  observer_.HeedsOptOut();
 }
 
 std::optional<Swept> SweptCluster::Step() {
@@ -69,10 +61,6 @@ std::optional<Swept> SweptCluster::Step() {
     return KeptFor("a watcher runs in its master pod now");
   if (root_uid_.empty()) root_uid_ = look.root->meta.uid;
   if (look.root->meta.uid != root_uid_) return KeptFor("it has another master root now");
-  if (look.pod_says.orders.opted_out ||
-      (look.pod_says.next_orders && look.pod_says.next_orders->opted_out)) {
-    return KeptFor(std::string("its pods are annotated ") + annotation::kInject + ": \"false\"");
-  }
   return ActOn(look);
 }
 
@@ -82,18 +70,19 @@ std::optional<Swept> SweptCluster::ActOn(const Snapshot& look) {
   if (IsStopped()) return KeptFor("the sweep was told to stop");
   engine_.Warn(look, decision, driver_.stop);
   const CaseStep step = engine_.Next(me_, look, decision, driver_.stop);
-  if (decision.reason == Reason::kUnknown && !IsOnMarks(step)) return LookAgain(decision.detail);
-  if (step == CaseStep::kCondemn) {
+  if (decision.reason == Reason::kUnknown && (LeadsToDeletes(step) || !IsOnMarks(step))) {
+    return LookAgain(decision.detail);
+  }
+  if (LeadsToDeletes(step)) {
     if (auto denied = WhyNotAllowed(driver_, **settings_, cluster_, &*look.root)) {
       return Failed(*denied);
     }
   }
-  return TellOf(engine_.CarryOut(step, me_, look, decision, driver_.stop), look, decision);
+  return TellOf(engine_.CarryOut(step, me_, look, decision, driver_.stop), step, look, decision);
 }
 
-std::optional<Swept> SweptCluster::TellOf(Engine::Outcome outcome, const Snapshot& look,
-                                          const Decision& decision) {
-  if (decision.abandoned()) fruitless_ = 0;
+std::optional<Swept> SweptCluster::TellOf(Engine::Outcome outcome, CaseStep step,
+                                          const Snapshot& look, const Decision& decision) {
   switch (outcome) {
     case Engine::Outcome::kKept:
       return Keep(decision);
@@ -102,15 +91,17 @@ std::optional<Swept> SweptCluster::TellOf(Engine::Outcome outcome, const Snapsho
       if (engine_.judge().IsDue()) return LookAt(driver_.clock.Now() + kControllersTake);
       [[fallthrough]];
     case Engine::Outcome::kConfirms:
+      fruitless_ = 0;
       return LookAt(NextConfirmation());
     case Engine::Outcome::kWaits:
-      return WaitForOthers(look);
+      return WaitForOthers(look, step);
     case Engine::Outcome::kUnmarked:
     case Engine::Outcome::kSpared:
       return AfterSparing(look, decision);
     case Engine::Outcome::kOvertaken:
       return KeptFor("another watcher deletes it");
     case Engine::Outcome::kDone:
+      if (!engine_.given_up().empty()) return Failed(engine_.given_up());
       if (look.marks.phase == Phase::kDeleting) {
         return Swept{Swept::What::kDeleted, look.marks.reason,
                      "its deletion was begun and is done"};
@@ -122,9 +113,11 @@ std::optional<Swept> SweptCluster::TellOf(Engine::Outcome outcome, const Snapsho
   return WouldBe(look);
 }
 
-// The mark that it was abandoned must not stay for others to count.
+// The mark that it was abandoned must not stay for others to count, and an owner that was made
+// again may be over as well.
 std::optional<Swept> SweptCluster::Keep(const Decision& decision) {
-  if (!engine_.is_settled() && ++fruitless_ < kMostFruitless) {
+  const bool is_settled = engine_.is_settled() && decision.reason != Reason::kOwnerAdopted;
+  if (!is_settled && ++fruitless_ < kMostFruitless) {
     return LookAt(driver_.clock.Now() + kControllersTake);
   }
   return KeptBy(decision);
@@ -164,25 +157,26 @@ std::optional<Swept> SweptCluster::AfterSparing(const Snapshot& look, const Deci
   return KeptFor("it was spared: it changes, or is no longer abandoned");
 }
 
-// The one who has begun a deletion and is still there finishes it. Asked once more: it may have
-// just been taken over, or be our own, which was held up.
-std::optional<Swept> SweptCluster::WaitForOthers(const Snapshot& look) {
+std::optional<Swept> SweptCluster::WaitForOthers(const Snapshot& look, CaseStep step) {
   const Marks& marks = look.marks;
   if (!engine_.given_up().empty()) return Failed(engine_.given_up());
-  next_ = driver_.clock.Now() + kBetweenLooks;
-  if (marks.phase == Phase::kDeleting) {
-    if (marks.condemned_by == me_ && engine_.is_refused_by_policy()) {
-      return Failed("it is half deleted, and a policy holds the rest until a later sweep");
-    }
-    if (marks.condemned_by != me_ && seen_deleting_ == marks.condemned_by) {
-      return KeptFor("already being deleted by " + marks.condemned_by.ToText());
-    }
-    seen_deleting_ = marks.condemned_by;
-    return std::nullopt;
+  if (marks.phase == Phase::kDeleting && marks.condemned_by == me_ &&
+      engine_.is_refused_by_policy()) {
+    return Failed("it is half deleted, and a policy holds the rest until a later sweep");
   }
-  if (!condemned_since_) condemned_since_ = driver_.clock.Now();
-  if (driver_.clock.Now() - *condemned_since_ < kPatienceWithOthers) return std::nullopt;
-  return KeptFor("it stays condemned by " + marks.condemned_by.ToText());
+  switch (engine_.others()) {
+    case OthersAtIt::kMaybe:
+      break;
+    case OthersAtIt::kDeletes:
+      return KeptFor("already being deleted by " + marks.condemned_by.ToText());
+    case OthersAtIt::kStays:
+      return KeptFor("it stays condemned by " + marks.condemned_by.ToText());
+  }
+  if (LeadsToDeletes(step) && ++fruitless_ == kMostFruitless) {
+    return Failed("its deletion was begun by " + marks.condemned_by.ToText() +
+                  " and can't be carried on: the log says why");
+  }
+  return LookAt(driver_.clock.Now() + kBetweenLooks);
 }
 
 std::optional<Swept> SweptCluster::LookAgain(const std::string& why) {

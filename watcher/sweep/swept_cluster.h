@@ -56,11 +56,11 @@ class SweptCluster {
 
  private:
   std::optional<Swept> ActOn(const Snapshot& look);
-  std::optional<Swept> TellOf(Engine::Outcome outcome, const Snapshot& look,
+  std::optional<Swept> TellOf(Engine::Outcome outcome, CaseStep step, const Snapshot& look,
                               const Decision& decision);
   std::optional<Swept> Keep(const Decision& decision);
   Swept WouldBe(const Snapshot& look);
-  std::optional<Swept> WaitForOthers(const Snapshot& look);
+  std::optional<Swept> WaitForOthers(const Snapshot& look, CaseStep step);
   std::optional<Swept> AfterSparing(const Snapshot& look, const Decision& decision);
   std::optional<Swept> LookAgain(const std::string& why);
   std::optional<Swept> LookAt(MonotonicTime next);
@@ -79,8 +79,6 @@ class SweptCluster {
   std::string root_uid_;  // empty: no look has read it
   int fruitless_ = 0;     // looks in a row that came to nothing
   int spared_ = 0;
-  std::optional<WatcherId> seen_deleting_;
-  std::optional<MonotonicTime> condemned_since_;  // by another, as it is seen
 };
 
 }  // namespace cluster_watcher

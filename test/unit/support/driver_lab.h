@@ -41,6 +41,18 @@ class DriverLab : public testing::Test, protected Lab {
     Annotate(kRoot, "root-uid", ObjectUid(kRoot));
     Annotate(kRoot, mark, value);
   }
+  // A watcher is in the master pod, and is in this state: {"running":{}}.
+  void PutWatcherIntoPod(const std::string& state) {
+    const std::string pod = "/api/v1/namespaces/lab/pods/" + NameOfPod();
+    kubernetes_.Admin("PATCH", pod,
+                      R"({"spec":{"initContainers":[{"name":"cluster-watcher","image":"w",)"
+                      R"("restartPolicy":"Always"}]}})",
+                      "application/merge-patch+json");
+    kubernetes_.Admin("PATCH", pod + "/status",
+                      R"({"status":{"initContainerStatuses":[{"name":"cluster-watcher","state":)" +
+                          state + "}]}}",
+                      "application/merge-patch+json");
+  }
   // The value of a label; empty: it has none.
   std::string LabelOf(const std::string& path, const std::string& label) {
     const auto object = JsonDocument::Parse(Read(path).body);

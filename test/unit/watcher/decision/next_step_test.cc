@@ -118,6 +118,30 @@ TEST(NextStep, MarksAreSeenSinceTheyAreAsTheyAre) {
   EXPECT_FALSE(SeeMarks(seen, marks, later));
 }
 
+TEST(NextStep, ACommandLeavesADeletionToOthersWhoAreStillThereInTheNextLook) {
+  Marks marks = LookAt(Phase::kDeleting, kOther).marks;
+  const MonotonicTime now{seconds(9)};
+  EXPECT_EQ(SeeOthers(OnMarks::kNone, std::nullopt, now), OthersAtIt::kMaybe);
+  auto seen = SeeMarks(std::nullopt, marks, now);
+  EXPECT_EQ(SeeOthers(OnMarks::kWait, seen, now), OthersAtIt::kMaybe);
+  seen = SeeMarks(seen, marks, now);
+  EXPECT_EQ(SeeOthers(OnMarks::kWait, seen, now), OthersAtIt::kDeletes);
+  EXPECT_EQ(SeeOthers(OnMarks::kTakeOver, seen, now), OthersAtIt::kMaybe);
+  EXPECT_EQ(SeeOthers(OnMarks::kResume, seen, now), OthersAtIt::kMaybe);
+  marks.condemned_by = WatcherId{"spark-m-3", "uid-3"};
+  seen = SeeMarks(seen, marks, now);
+  EXPECT_EQ(SeeOthers(OnMarks::kWait, seen, now), OthersAtIt::kMaybe);
+}
+
+TEST(NextStep, ACondemnationHasTimeToBeCalledOffBeforeACommandGivesUp) {
+  const Marks marks = LookAt(Phase::kCondemned, kOther).marks;
+  const MonotonicTime first{seconds(9)};
+  auto seen = SeeMarks(std::nullopt, marks, first);
+  seen = SeeMarks(seen, marks, first + seconds(61));
+  EXPECT_EQ(SeeOthers(OnMarks::kCallOff, seen, first + seconds(89)), OthersAtIt::kMaybe);
+  EXPECT_EQ(SeeOthers(OnMarks::kCallOff, seen, first + seconds(90)), OthersAtIt::kStays);
+}
+
 // "begin", "yield", "await", or the refusal of a spared cluster.
 std::string Next(const Condemnation& of, const Snapshot& look, Reason reason) {
   Decision decision;

@@ -214,6 +214,18 @@ TEST_F(ClusterPartsTest, RoutesAndCustomKindsNeedNotBeReadableWhereTheRootIsAWor
       << "the root may be one of these";
 }
 
+// It was evicted while its watcher deleted the cluster, which goes on.
+TEST_F(ClusterPartsTest, ABarePodThatIsMarkedIsTheRootWhateverEndedIt) {
+  DeleteAll({kRoot});
+  MakePod("m", "master", "", "Failed");
+  const std::string pod = "/api/v1/namespaces/lab/pods/m";
+  EXPECT_FALSE(View().root);
+  Annotate(pod, "root-uid", ObjectUid(pod));
+  Annotate(pod, "phase", "deleting");
+  ASSERT_TRUE(View().root);
+  EXPECT_EQ(View().root->Describe(), "pod/m");
+}
+
 TEST_F(ClusterPartsTest, AMasterPodThatIsGoingOrHasEndedIsNone) {
   DeleteAll({kRoot});
   MakePod("m1", "master", "", "Failed");

@@ -62,23 +62,16 @@ class SweepTest : public DriverLab {
     return progress ? *progress : SweepProgress{};
   }
   const Swept& Told(const std::string& what = "lab/cluster spark") { return told_[what]; }
+  void RecordOwner(const std::string& uid) {
+    MarkRoot("recorded-owner",
+             R"({\"kind\":\"deployment.apps\",\"namespace\":\"lab\",\"name\":\"bob\",\"uid\":\")" +
+                 uid + R"(\"})");
+  }
   void LoseDriver() {
     Delete(kDriver);
     kubernetes_.Settle();
   }
   bool IsDeleted() { return !Exists(kRoot) && !Exists(kWorker) && !Exists(kService); }
-  // A watcher is in the master pod, and is in this state: {"running":{}}.
-  void PutWatcherIntoPod(const std::string& state) {
-    const std::string pod = "/api/v1/namespaces/lab/pods/" + NameOfPod();
-    kubernetes_.Admin("PATCH", pod,
-                      R"({"spec":{"initContainers":[{"name":"cluster-watcher","image":"w",)"
-                      R"("restartPolicy":"Always"}]}})",
-                      "application/merge-patch+json");
-    kubernetes_.Admin("PATCH", pod + "/status",
-                      R"({"status":{"initContainerStatuses":[{"name":"cluster-watcher","state":)" +
-                          state + "}]}}",
-                      "application/merge-patch+json");
-  }
   void LoseMaster() {
     Annotate(kWorker, "owner", "deployment.apps/bob");
     Delete(kRoot);
@@ -142,10 +135,7 @@ TEST_F(SweepTest, AClusterWithoutAWatcherGoesAfterItsGracePeriod) {
 }
 
 TEST_F(SweepTest, AnOwnerThatWasSeenNeedsTheShorterGracePeriod) {
-  const std::string uid = ObjectUid(kDriver);
-  MarkRoot("recorded-owner",
-           R"({\"kind\":\"deployment.apps\",\"namespace\":\"lab\",\"name\":\"bob\",\"uid\":\")" +
-               uid + R"(\"})");
+  RecordOwner(ObjectUid(kDriver));
   LoseDriver();
   const MonotonicTime began = clock_.Now();
   EXPECT_EQ(Sweep().deleted, 1u) << Told().detail;
@@ -195,6 +185,24 @@ TEST_F(SweepTest, WhoeverOptedOutIsLeftAlone) {
   EXPECT_EQ(Told().what, Swept::What::kKept);
   EXPECT_NE(Told().detail.find("cluster-watcher/inject"), std::string::npos) << Told().detail;
   EXPECT_TRUE(Exists(kRoot));
+}
+
+// After a deletion was begun, by a watcher that is gone, it is called off; a step takes its time.
+TEST_F(SweepTest, WhoeverOptsOutMeanwhileIsToo) {
+  MarkRoot("phase", "deleting");
+  Annotate(kRoot, "condemned-by", "spark-m-gone/0123");
+  Annotate(kRoot, "deleting-since", FormatTime(clock_.WallNow()));
+  LoseDriver();
+  Before("PATCH", "deployments/spark-m", 1, [this] {
+    kubernetes_.Admin("PATCH", "/api/v1/namespaces/lab/pods/" + NameOfPod(),
+                      R"({"metadata":{"annotations":{"cluster-watcher/inject":"false"}}})",
+                      "application/merge-patch+json");
+  });
+  Sweep();
+  EXPECT_EQ(Told().what, Swept::What::kKept);
+  EXPECT_EQ(Told().why, "held") << Told().detail;
+  EXPECT_EQ(Mark("phase"), "");
+  EXPECT_TRUE(Exists(kRoot) && Exists(kWorker));
 }
 
 TEST_F(SweepTest, AHoldBindsIt) {
@@ -302,6 +310,42 @@ TEST_F(SweepTest, WhatAnotherDeletesIsLeftToThatOne) {
   Sweep();
   EXPECT_EQ(Told().detail, "already being deleted by cli/another");
   EXPECT_TRUE(Exists(kRoot));
+}
+
+// The one who began it is gone, and whether the owner is can't be told, or not written.
+TEST_F(SweepTest, WhatCannotBeCarriedOnHoldsUpNothingElse) {
+  MarkRoot("phase", "deleting");
+  Annotate(kRoot, "condemned-by", "spark-m-gone/0123");
+  Annotate(kRoot, "deleting-since", FormatTime(clock_.WallNow()));
+  Refuse("GET", "bob", 403);
+  EndAfter(std::chrono::minutes(5));
+  Sweep();
+  EXPECT_EQ(Told().why, "unknown") << Told().detail;
+  EXPECT_EQ(Mark("condemned-by"), "spark-m-gone/0123") << "by whom can't judge";
+  kubernetes_.GetFaults().Clear();
+  LoseDriver();
+  Refuse("PATCH", "deployments/spark-m", 409);
+  EndAfter(std::chrono::minutes(5));
+  EXPECT_EQ(Sweep().failed, 1u);
+  EXPECT_NE(Told().detail.find("begun by spark-m-gone/0123 and can't be carried on"),
+            std::string::npos)
+      << Told().detail;
+}
+
+TEST_F(SweepTest, WhatWasDeletedButForSomethingHasFailed) {
+  LoseDriver();
+  MakeMap("forbidden");
+  Refuse("DELETE", "configmaps/forbidden", 403);
+  EXPECT_EQ(Sweep().failed, 1u);
+  EXPECT_NE(Told().detail.find("configmap/forbidden"), std::string::npos) << Told().detail;
+}
+
+// It is the new one that is over: it wants no replicas.
+TEST_F(SweepTest, AnOwnerThatWasMadeAgainIsJudgedAsItIs) {
+  RecordOwner("before");
+  kubernetes_.Admin("PATCH", kDriver, R"({"spec":{"replicas":0}})", "application/merge-patch+json");
+  kubernetes_.Settle();
+  EXPECT_EQ(Sweep().deleted, 1u) << Told().why << " " << Told().detail;
 }
 
 TEST_F(SweepTest, WhatCannotBeDeletedHoldsUpNothingElseAndIsGoneOnWithLater) {
