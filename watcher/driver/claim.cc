@@ -16,22 +16,6 @@ namespace {
 constexpr int kMostWrites = 10;
 constexpr Duration kPatience{5'000};  // with what fails for the moment
 
-// Whether an owner that is written on a cluster is the application's.
-bool Means(const OwnerName& written, const Application& app) {
-  const KindName kind{written.kind, written.group};
-  const bool is_given =
-      written.name == app.given.name && KindsAgree(kind, {app.given.kind, app.given.group});
-  if (!app.owner) return is_given;
-  const KindName of_owner = SplitKindName(app.owner->type->SingularName());
-  if (written.name == app.owner->meta.name && KindsAgree(kind, of_owner)) return true;
-  if (app.owner->type->kind == "DeploymentConfig" &&
-      IsNumberedAfter(app.owner->meta.name, written.name)) {
-    return KindsAgree(kind, {"replicationcontroller", ""});
-  }
-  // A bare name that was found is of the kind that was found.
-  return is_given && !app.given.IsBare();
-}
-
 // The owners that are written on the cluster, the one first that goes before the others.
 std::vector<std::string> WrittenOwners(const ClusterView& view) {
   std::vector<std::string> owners = {view.given_owner};
@@ -132,6 +116,26 @@ DriverOutcome ClaimLabelled(const DriverTools& tools, const ClusterId& cluster,
 }
 
 }  // namespace
+
+bool Means(const OwnerName& written, const Application& app) {
+  const KindName kind{written.kind, written.group};
+  const bool is_given =
+      written.name == app.given.name && KindsAgree(kind, {app.given.kind, app.given.group});
+  if (!app.owner) return is_given;
+  const KindName of_owner = SplitKindName(app.owner->type->SingularName());
+  if (written.name == app.owner->meta.name && KindsAgree(kind, of_owner)) return true;
+  if (app.owner->type->kind == "DeploymentConfig" &&
+      IsNumberedAfter(app.owner->meta.name, written.name)) {
+    return KindsAgree(kind, {"replicationcontroller", ""});
+  }
+  // A bare name that was found is of the kind that was found.
+  return is_given && !app.given.IsBare();
+}
+
+bool IsAnotherOfThatName(const KubeObject& owner, const Application& app) {
+  return app.owner && owner.type == app.owner->type && owner.meta.name == app.owner->meta.name &&
+         owner.meta.uid != app.owner->meta.uid;
+}
 
 std::string AnotherOwner(const ClusterView& view, const Application& app) {
   const auto owners = WrittenOwners(view);

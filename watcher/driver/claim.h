@@ -11,6 +11,11 @@
 
 namespace cluster_watcher {
 
+// Whether an owner that is written on a cluster is the application's.
+bool Means(const OwnerName& written, const Application& app);
+// Whether `owner` has the name of the application's owner and is another object.
+bool IsAnotherOfThatName(const KubeObject& owner, const Application& app);
+
 enum class Belonging {
   kNobodys,   // it is shared
   kOurs,      // the application's

@@ -19,8 +19,6 @@ namespace {
 constexpr Duration kBetweenLooks{1'000};
 // Reads that fail for the moment are repeated this long.
 constexpr Duration kPatience{15'000};
-// Another's condemnation is carried through or called off within a minute.
-constexpr Duration kPatienceWithOthers = std::chrono::seconds(90);
 // Controllers write status all the time, and drivers come and go.
 constexpr int kMostAttempts = 10;
 
@@ -68,11 +66,10 @@ class Deleter {
       return DeleteListed(work_, cluster_);
     }
     root_uid_ = view->root->meta.uid;
-    owners_ = OwnersOn(view->root->meta);
     work_.observer.SetRoot(*view->root);
     DriverOutcome outcome = DeleteWhole();
     if (IsStopped() && last_) engine_.TakeMarksOff(work_.me, *last_->root);
-    const bool is_by_others = seen_deleting_ || is_gone_;
+    const bool is_by_others = DeletedByOthers() || is_gone_;
     if (is_by_others && request_.waits && outcome.exit == DriverExit::kDone) AwaitGone(outcome);
     if (!passed_over_.empty()) outcome.warnings.push_back(PassedOver(passed_over_));
     return outcome;
@@ -84,6 +81,7 @@ class Deleter {
                                       work_.driver.Reads());
     if (!view || !view->root || view->marks.phase == Phase::kWatching) return std::nullopt;
     const bool is_ours = view->marks.condemned_by == work_.me;
+    work_.observer.SetRoot(*view->root);
     const MonotonicTime began = work_.tools.clock.Now();
     while (!IsStopped()) {
       const Snapshot look = work_.observer.SureLook(work_.driver.stop);
@@ -93,10 +91,12 @@ class Deleter {
         const bool is_begun = look.marks.phase == Phase::kDeleting;
         const Decision decision = engine_.Decide(look, work_.driver.stop);
         const CaseStep step = engine_.Next(work_.me, look, decision, work_.driver.stop);
-        auto ended = ActOnMarks(step, look, decision, waited);
+        auto ended = ActOnMarks(step, look, decision);
         if (ended && ended->exit == DriverExit::kDone && !is_finished_) return std::nullopt;
         if (ended) return ended;
         if (!is_begun && !is_ours) return std::nullopt;
+        // A dry run heeds no marks.
+        if (is_begun && !IsOnMarks(step)) return std::nullopt;
         if (!is_begun) return DriverOutcome::Said(Named(cluster_) + " is kept");
       } else if (waited > kPatience) {
         return is_ours ? std::optional(Failed(Unreadable(look))) : std::nullopt;
@@ -127,20 +127,34 @@ class Deleter {
     return std::nullopt;
   }
 
-  static std::vector<std::optional<std::string>> OwnersOn(const ObjectMeta& root) {
-    return {root.Annotation(annotation::kOwner), root.Label(kEphemeralLabel)};
-  }
-
-  // The word of an application is about its own cluster, also if that becomes another's meanwhile.
-  // What is written after this look is a conflict.
+  // The word of an application is about its own cluster, also if that becomes another's meanwhile,
+  // or the owner another one. What is written after this look is a conflict.
   std::optional<DriverOutcome> WhyNoLongerTheirs(const Snapshot& look) {
-    if (!app_ || OwnersOn(look.root->meta) == owners_) return std::nullopt;
+    if (!app_) return std::nullopt;
+    const auto& owner = look.facts.owner;
+    if (owner && owner->object && IsAnotherOfThatName(*owner->object, *app_)) {
+      return Failed(app_->Name() + " is another one now, for which nothing is said");
+    }
+    if (look.owner_name && Means(*look.owner_name, *app_)) return std::nullopt;
     const auto view = ReadClusterView(work_.driver.client, work_.driver.discovery, cluster_,
                                       work_.driver.Reads());
     if (!view) return Failed(WhyRefused(view.error()));
-    if (auto why = WhyNotTheirs(*view)) return why;
-    if (view->root) owners_ = OwnersOn(view->root->meta);
-    return std::nullopt;
+    return WhyNotTheirs(*view);
+  }
+
+  // The root that was asked about is gone, or another one now.
+  DriverOutcome WithoutRoot() {
+    if (const auto by = DeletedByOthers()) return BeingDeletedBy(by->ToText());
+    if (!engine_.given_up().empty()) return Failed(engine_.given_up());
+    is_gone_ = last_.has_value();
+    if (is_gone_ && request_.waits) return Done();
+    const auto view = ReadClusterView(work_.driver.client, work_.driver.discovery, cluster_,
+                                      work_.driver.Reads());
+    if (!view) return Failed(WhyRefused(view.error()));
+    if (!view->exists) return is_gone_ ? Done() : Failed("no " + Named(cluster_));
+    return Failed("somebody deleted or replaced the master root of " + Named(cluster_) +
+                  " meanwhile: if what is left is to go as well, say cluster-watcher delete " +
+                  cluster_.name);
   }
 
   DriverOutcome DeleteWhole() {
@@ -149,37 +163,36 @@ class Deleter {
     for (int attempts = 0; attempts < kMostAttempts;) {
       if (!std::exchange(is_first_look, false)) Wait();
       if (IsStopped()) return Failed("told to stop: " + Named(cluster_) + " is not deleted");
+      // A look of the deletion's own may have found it gone.
+      if (last_) work_.observer.SetRoot(*last_->root);
       const Snapshot look = work_.observer.SureLook(work_.driver.stop);
       const auto waited = work_.tools.clock.Now() - began;
-      if (IsGone(look)) {
-        if (seen_deleting_) return BeingDeletedBy(seen_deleting_->ToText());
-        if (!last_) return Failed("no " + Named(cluster_));
-        if (!engine_.given_up().empty()) return Failed(engine_.given_up());
-        is_gone_ = true;
-        if (look.missing == Missing::kCluster || look.root || request_.waits) return Done();
-        // Somebody has deleted the root, and nobody the rest.
-        if (!app_) return DeleteListed(work_, cluster_);
-        return Failed("somebody deleted the master root of " + Named(cluster_) +
-                      ": what is left of it is to be deleted by name");
-      }
+      if (IsGone(look)) return WithoutRoot();
       if (!look.root) {
         if (waited > kPatience) return Failed(Unreadable(look));
         continue;
       }
       const Decision decision = engine_.Decide(look, work_.driver.stop);
-      const CaseStep step = engine_.Next(work_.me, look, decision, work_.driver.stop);
-      if (auto ended = ActOnMarks(step, look, decision, waited)) return *std::move(ended);
       if (auto ended = WhyNoLongerTheirs(look)) return *std::move(ended);
+      if (IsOwnWatcher(look)) {
+        return Failed(
+            "the watcher in this pod would take the deletion for its own: say it outside "
+            "of " +
+            Named(cluster_));
+      }
+      const CaseStep step = engine_.Next(work_.me, look, decision, work_.driver.stop);
+      if (auto ended = ActOnMarks(step, look, decision)) return *std::move(ended);
       if (IsOnMarks(step)) {
-        // Ours that can't be taken off, as where each write is refused, don't hold us for ever.
-        if (look.marks.condemned_by == work_.me) ++attempts;
+        // Marks that can't be written or taken off don't hold us for ever.
+        if (LeadsToDeletes(step) || look.marks.condemned_by == work_.me) ++attempts;
         continue;
       }
       if (decision.reason == Reason::kUnknown && waited <= kPatience) continue;
       ++attempts;
       if (auto ended = ActOn(step, look, decision)) return *std::move(ended);
     }
-    return Failed(Named(cluster_) + " changes all the time: delete it again");
+    return Failed(Named(cluster_) +
+                  " changes all the time, or may not be written: delete it again");
   }
 
   // Acts on a look at a cluster that nobody has marked, or that a person wants to go;
@@ -218,33 +231,45 @@ class Deleter {
 
   // Acts on marks that others have left, or we ourselves before a restart; nullopt: look on.
   std::optional<DriverOutcome> ActOnMarks(CaseStep step, const Snapshot& look,
-                                          const Decision& decision,
-                                          MonotonicTime::duration waited) {
-    if (!IsOnMarks(step)) {
-      seen_deleting_.reset();
-      return std::nullopt;
-    }
+                                          const Decision& decision) {
+    if (!IsOnMarks(step)) return std::nullopt;
     const Marks& marks = look.marks;
     const bool is_deleting = marks.phase == Phase::kDeleting;
-    const bool is_ours = marks.condemned_by == work_.me;
-    // The one who began it and is still there finishes it. Asked once more: it may have just taken
-    // over.
-    if (is_deleting && !is_ours && seen_deleting_ == marks.condemned_by && !request_.waits) {
-      return BeingDeletedBy(marks.condemned_by.ToText());
-    }
-    seen_deleting_ = is_deleting && !is_ours ? std::optional(marks.condemned_by) : std::nullopt;
     if (is_deleting) last_ = look;
+    if (LeadsToDeletes(step)) {
+      if (auto denied = WhyNotAllowed(work_.driver, *work_.tools.settings, cluster_, &*look.root)) {
+        return Failed(*denied);
+      }
+    }
     const auto outcome = engine_.CarryOut(step, work_.me, look, decision, work_.driver.stop);
     if (outcome == Engine::Outcome::kDone) return Ended();
-    if (is_deleting && is_ours && engine_.is_refused_by_policy()) {
+    if (is_deleting && marks.condemned_by == work_.me && engine_.is_refused_by_policy()) {
       return Failed("the deletion of " + Named(cluster_) +
                     " was begun and a policy holds the rest, which whoever watches it finishes "
                     "later");
     }
-    if (marks.phase == Phase::kCondemned && waited > kPatienceWithOthers) {
-      return Failed(Named(cluster_) + " stays condemned by " + marks.condemned_by.ToText());
+    switch (engine_.others()) {
+      case OthersAtIt::kMaybe:
+        break;
+      case OthersAtIt::kDeletes:
+        if (!request_.waits) return BeingDeletedBy(marks.condemned_by.ToText());
+        break;
+      case OthersAtIt::kStays:
+        return Failed(Named(cluster_) + " stays condemned by " + marks.condemned_by.ToText());
     }
     return std::nullopt;
+  }
+
+  // nullopt: nobody else does, as far as the last look tells.
+  std::optional<WatcherId> DeletedByOthers() const {
+    auto by = engine_.deleted_by();
+    return by == work_.me ? std::nullopt : by;
+  }
+
+  // Whether we are in a pod of the cluster whose watcher has our identity.
+  bool IsOwnWatcher(const Snapshot& look) const {
+    return look.pod && look.pod->meta.uid == work_.me.uid &&
+           look.pod_says.watcher == WatcherInPod::kRuns;
   }
 
   DriverOutcome Spared(const Decision& decision) {
@@ -329,12 +354,10 @@ class Deleter {
   Engine engine_;
   std::optional<Application> app_;
   bool is_finished_ = false;
-  bool is_gone_ = false;                            // the root went meanwhile, by whomever
-  std::vector<std::optional<std::string>> owners_;  // as the root was read that was found theirs
+  bool is_gone_ = false;          // the root went meanwhile, by whomever
   std::string passed_over_;       // what held the cluster, for people; empty: nothing
   std::string root_uid_;          // of the cluster that was asked about; empty: no look has read it
   std::optional<Snapshot> last_;  // of the cluster that is being deleted
-  std::optional<WatcherId> seen_deleting_;
 };
 
 }  // namespace

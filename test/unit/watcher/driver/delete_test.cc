@@ -53,7 +53,12 @@ class DeleteTest : public DriverLab {
     return outcome;
   }
   void With(const std::function<void(const DeletionWork&)>& what) {
-    SettingsInForce in_force(settings_, [this](const TextMap&) { return settings_; });
+    SettingsInForce in_force(settings_, [this](const TextMap& annotations) {
+      ResolvedSettings resolved = settings_;
+      const auto owner = annotations.find("cluster-watcher/owner");
+      if (owner != annotations.end()) resolved.settings.owner = *OwnerName::Parse(owner->second);
+      return resolved;
+    });
     Observer observer(client_, discovery_, clock_, in_force);
     observer.SetCaller(caller_uid_, caller_);
     EventRecorder events(client_, clock_, log_.logger(), me_.pod);
@@ -89,6 +94,15 @@ class DeleteTest : public DriverLab {
   void Let(const std::string& path) {
     kubernetes_.Admin("PATCH", path, R"({"metadata":{"finalizers":null}})",
                       "application/merge-patch+json");
+  }
+  // It goes before the `number`th write of marks.
+  void ExpectToBeToldThatTheRootIsGone(int number, const std::function<DriverOutcome()>& ask) {
+    Before("PATCH", "spark-m", number, [this] { Delete(kRoot); });
+    const DriverOutcome outcome = ask();
+    EXPECT_EQ(outcome.exit, DriverExit::kFailed) << outcome.said;
+    EXPECT_NE(outcome.error.find("say cluster-watcher delete spark"), std::string::npos)
+        << outcome.error;
+    EXPECT_TRUE(Exists(kWorker));
   }
   // Calls `what` before the `number`th request of this method whose target contains `contains`.
   void Before(const std::string& method, const std::string& contains, int number,
@@ -306,6 +320,28 @@ TEST_F(DeleteTest, WhatADeadPodHasBegunIsFinished) {
   Annotate(kRoot, "deleting-since", cluster_watcher::FormatTime(clock_.WallNow()));
   EXPECT_EQ(Ended("bob").said, "cluster spark is being deleted");
   EXPECT_TRUE(IsDeleted());
+}
+
+// Nor is it being deleted by whom is gone, where we may not take it over.
+TEST_F(DeleteTest, WhatCannotBeTakenOverIsNotSaidToGo) {
+  MakeEphemeral("deployment.apps/bob");
+  MarkRoot("phase", "deleting");
+  Annotate(kRoot, "condemned-by", "spark-m-gone/0123");
+  Annotate(kRoot, "deleting-since", cluster_watcher::FormatTime(clock_.WallNow()));
+  Refuse("PATCH", "spark-m", 500);
+  const DriverOutcome outcome = Ended("bob");
+  EXPECT_EQ(outcome.exit, DriverExit::kFailed) << outcome.said;
+  EXPECT_TRUE(IsWhole());
+}
+
+// Its watcher goes by the name of its pod, as we do there.
+TEST_F(DeleteTest, InsideOfTheWatchersOwnPodNothingIsDeleted) {
+  const std::string pod = NameOfPod();
+  PutWatcherIntoPod(R"({"running":{}})");
+  me_ = {pod, ObjectUid(kPods + ("/" + pod))};
+  const DriverOutcome outcome = Asked();
+  EXPECT_EQ(outcome.exit, DriverExit::kFailed) << outcome.said;
+  EXPECT_TRUE(IsWhole());
 }
 
 TEST_F(DeleteTest, TheBrakeIsAHold) {
@@ -527,29 +563,44 @@ TEST_F(DeleteTest, WhoWaitsIsToldWhichKindCouldNotBeListedInTheEnd) {
   EXPECT_FALSE(Exists(kRoot));
 }
 
-// Right before it was condemned.
-TEST_F(DeleteTest, ARootThatSomebodyDeletesLeavesNothingBehind) {
+// Right before it was condemned, or right behind that. Whose the rest is, its marks no longer say.
+TEST_F(DeleteTest, WhoeverAsksIsToldThatSomebodyDeletedTheRoot) {
+  ExpectToBeToldThatTheRootIsGone(1, [this] { return Asked(); });
+}
+TEST_F(DeleteTest, AlsoIfItWasCondemned) {
+  ExpectToBeToldThatTheRootIsGone(2, [this] { return Asked(); });
+}
+TEST_F(DeleteTest, SoIsAnApplication) {
+  MakeEphemeral("deployment.apps/bob");
+  ExpectToBeToldThatTheRootIsGone(1, [this] { return Ended("bob"); });
+}
+// Its driver is one that the rest doesn't name.
+TEST_F(DeleteTest, TheOwnerStaysWhereSomebodyDeletesTheRoot) {
+  LabelObject(kDriver, R"("oshinko-cluster":"spark")");
+  LabelObject(kRoot, R"("ephemeral":"bob")");
   Before("PATCH", "spark-m", 1, [this] { Delete(kRoot); });
+  Asked();
+  EXPECT_TRUE(Exists(kDriver));
+}
+TEST_F(DeleteTest, WhereNothingIsLeftThenItIsDone) {
+  Before("PATCH", "spark-m", 1, [this] {
+    for (const char* path : {kRoot, kWorker, kService}) Delete(path);
+    kubernetes_.Settle();
+  });
   const DriverOutcome outcome = Asked();
   EXPECT_EQ(outcome.exit, DriverExit::kDone) << outcome.error;
-  EXPECT_FALSE(Exists(kWorker));
-}
-TEST_F(DeleteTest, AnApplicationIsToldThatSomebodyDeletedTheRoot) {
-  MakeEphemeral("deployment.apps/bob");
-  Before("PATCH", "spark-m", 1, [this] { Delete(kRoot); });
-  const DriverOutcome outcome = Ended("bob");
-  EXPECT_EQ(outcome.exit, DriverExit::kFailed) << outcome.said;
-  EXPECT_NE(outcome.error.find("somebody deleted the master root"), std::string::npos)
-      << outcome.error;
 }
 
 TEST_F(DeleteTest, WhoWaitsIsToldWhatIsLeftWhereSomebodyDeletesTheRootMeanwhile) {
   waits_ = true;
   HoldByFinalizer(kWorker);
-  clock_.At(clock_.elapsed + std::chrono::seconds(20), [this] { Delete(kRoot); });
+  clock_.At(clock_.elapsed + std::chrono::seconds(20), [this] {
+    Delete(kRoot);
+    MakeMap("late");
+  });
   const DriverOutcome outcome = Asked();
   EXPECT_EQ(outcome.exit, DriverExit::kFailed) << outcome.said;
-  EXPECT_NE(outcome.error.find("somebody deleted the master root; left: deployment.apps/"),
+  EXPECT_NE(outcome.error.find("somebody deleted the master root; left: configmap/late"),
             std::string::npos)
       << outcome.error;
 }
@@ -854,6 +905,20 @@ TEST_F(DeleteTest, AMasterOnADryRunIsNotDeletedByItsDriver) {
   EXPECT_TRUE(IsWhole()) << outcome.said;
 }
 
+// Somebody put it on a dry run after a scare. The program is to run.
+TEST_F(DeleteTest, WhatIsOnADryRunByNowIsNotWaitedFor) {
+  MakeEphemeral("deployment.apps/bob");
+  me_ = {"bob-2", MakePodOf("bob", "bob-2")};
+  MarkRoot("phase", "deleting");
+  Annotate(kRoot, "condemned-by", me_.ToText());
+  With([&](const DeletionWork& work) {
+    clock_.At(clock_.elapsed + std::chrono::minutes(9), [this] { stop_.request_stop(); });
+    settings_.settings.dry_run = true;  // as its pod is annotated
+    FinishOwnDeletion(work, cluster_);
+  });
+  EXPECT_LT(clock_.elapsed, std::chrono::minutes(9));
+}
+
 // `run` finishes what it had begun before its container was started again, makes the cluster again,
 // and deletes that when its program has ended. One Observer lives through all of it.
 TEST_F(DeleteTest, WhoFinishesItsOwnDeletesTheNextOneToo) {
@@ -995,6 +1060,42 @@ TEST_F(DeleteTest, ItsWordIsNotAboutAClusterThatHasBecomeAnothers) {
   kubernetes_.on_request = nullptr;
   EXPECT_EQ(outcome.exit, DriverExit::kFailed) << outcome.said;
   EXPECT_TRUE(IsWhole()) << "it belongs to alice";
+}
+
+// The pod template alone says whose it is, and says that it is alice's by the second look: her
+// driver runs.
+TEST_F(DeleteTest, NorAboutOneWhoseTemplateSaysSo) {
+  MakeWorkload("alice", "");
+  const auto give_to = [this](const std::string& owner) {
+    kubernetes_.Admin("PATCH", kRoot,
+                      R"({"spec":{"strategy":{"type":"Recreate"},"template":{"metadata":)"
+                      R"({"annotations":{"cluster-watcher/owner":")" +
+                          owner + R"("}}}}})",
+                      "application/merge-patch+json");
+  };
+  give_to("deployment.apps/bob");
+  kubernetes_.Settle();
+  Before("PATCH", "spark-m", 1, [&] {
+    give_to("deployment.apps/alice");
+    kubernetes_.Settle();
+  });
+  const DriverOutcome outcome = Ended("deployment/bob");
+  kubernetes_.on_request = nullptr;
+  EXPECT_EQ(outcome.exit, DriverExit::kFailed) << outcome.said;
+  EXPECT_TRUE(IsWhole()) << "it belongs to alice";
+}
+
+// Nor about another one of its owner's name, which was made while that ended.
+TEST_F(DeleteTest, NorAboutTheNextOwnerOfThatName) {
+  MakeEphemeral("deployment.apps/bob");
+  Before("GET", "namespaces/lab/deployments/spark-m", 2, [&] {
+    Delete(kDriver);
+    MakeDriver();
+    kubernetes_.Settle();
+  });
+  const DriverOutcome outcome = Ended("deployment/bob");
+  kubernetes_.on_request = nullptr;
+  EXPECT_TRUE(IsWhole()) << outcome.said;
 }
 
 }  // namespace
