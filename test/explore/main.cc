@@ -120,8 +120,12 @@ class Explorer {
     frontier_.push_back(first);
   }
 
-  // Whether a deletion ends, or is called off, once all is well and nothing more happens.
-  static bool Ends(State state, bool tells = false) {
+  // Whether a deletion ends, or is called off, once all is well and nothing more happens. Who is
+  // the first at each deadline may take it over from the other time and again: not always the same.
+  static bool Ends(const State& state) {
+    return EndsWith(state, false, false) || EndsWith(state, true, false);
+  }
+  static bool EndsWith(State state, bool last_is_first, bool tells) {
     constexpr int kRounds = 24;
     constexpr int kMostSteps = 12;
     std::string broken;
@@ -130,7 +134,8 @@ class Explorer {
     if (state.world.driver == Driver::kPodRuns) Apply({What::kDriverPodEnds}, state, broken);
     for (int round = 0; round < kRounds; ++round) {
       if (IsOver(state)) return true;
-      for (std::uint8_t i = 0; i < kProcesses; ++i) {
+      for (std::uint8_t turn = 0; turn < kProcesses; ++turn) {
+        const auto i = static_cast<std::uint8_t>(last_is_first ? kProcesses - 1 - turn : turn);
         if (i == 0 && state.processes[0].stage == Stage::kDown &&
             state.world.root.presence != Presence::kGone) {
           Apply({What::kStart, i}, state, broken);
@@ -175,7 +180,7 @@ class Explorer {
       std::string broken;
       std::printf("  %2d. %s\n", ++line, Apply(action, state, broken).c_str());
     }
-    if (state.world.is_begun) Ends(state, true);
+    if (state.world.is_begun || state.world.phase != 0) EndsWith(state, false, true);
     return false;
   }
 
