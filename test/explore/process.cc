@@ -273,7 +273,9 @@ class Stepper {
   }
 
   Confirmed HowConfirmed() const {
-    if (!IsAbandoned(static_cast<Reason>(me_.reason))) return Confirmed::kKept;
+    const auto reason = static_cast<Reason>(me_.reason);
+    if (reason == Reason::kUnknown) return Confirmed::kUnknown;
+    if (!IsAbandoned(reason)) return Confirmed::kKept;
     if (IsAsked()) return Confirmed::kYes;
     return Counted().IsConfirmed(kConfirmations) ? Confirmed::kYes : Confirmed::kNotYet;
   }
@@ -337,6 +339,7 @@ class Stepper {
       if (IsAsked()) me_.stage = Stage::kDone;
       return "can't condemn it";
     }
+    world_.recorded = me_.seen;
     me_.is_resumed = me_.takes_marks_off = false;
     me_.condemned_generation = me_.seen;
     me_.stage = Stage::kCondemned;

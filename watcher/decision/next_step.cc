@@ -66,15 +66,17 @@ OthersAtIt SeeOthers(OnMarks on_marks, const std::optional<MarksSeen>& seen, Mon
     return now - seen->since < kPatienceWithCalledOff ? OthersAtIt::kMaybe : OthersAtIt::kStays;
   }
   // A single look doesn't tell: the deletion may have just been taken over.
-  return on_marks == OnMarks::kWait && seen->looks > 1 ? OthersAtIt::kDeletes : OthersAtIt::kMaybe;
+  const bool is_theirs = on_marks == OnMarks::kWait || on_marks == OnMarks::kAnotherCluster;
+  return is_theirs && seen->looks > 1 ? OthersAtIt::kDeletes : OthersAtIt::kMaybe;
 }
 
 CaseStep NextOnCase(const CaseView& view) {
   const bool is_due =
       view.confirmed == Confirmed::kYes || view.confirmed == Confirmed::kButForSurge;
+  const bool is_abandoned = is_due || view.confirmed == Confirmed::kNotYet;
   if (view.dry_run) {
     if (view.confirmed == Confirmed::kYes) return CaseStep::kRehearse;
-    return view.confirmed == Confirmed::kKept ? CaseStep::kKeep : CaseStep::kConfirm;
+    return is_abandoned ? CaseStep::kConfirm : CaseStep::kKeep;
   }
   if (view.caller == Caller::kPerson) return CaseStep::kCondemn;
   switch (view.on_marks) {
@@ -88,7 +90,8 @@ CaseStep NextOnCase(const CaseView& view) {
     case OnMarks::kResume:
       return CaseStep::kResume;
     case OnMarks::kTakeOver:
-      return CaseStep::kTakeOver;
+      // Who can't judge could only hold up whoever can.
+      return view.confirmed == Confirmed::kUnknown ? CaseStep::kWait : CaseStep::kTakeOver;
   }
   // A condemnation overwrites them.
   if (view.has_void_marks && !is_due) return CaseStep::kClear;
@@ -98,6 +101,7 @@ CaseStep NextOnCase(const CaseView& view) {
   }
   switch (view.confirmed) {
     case Confirmed::kKept:
+    case Confirmed::kUnknown:
       return CaseStep::kKeep;
     case Confirmed::kNotYet:
     case Confirmed::kButForSurge:
@@ -122,9 +126,10 @@ AfterCondemning NextAfterCondemning(const Condemnation& of, const Snapshot& look
   const Marks& marks = look.marks;
   if (of.is_resumed && decision.reason == Reason::kUnknown) return AwaitRead{};
   if (!decision.abandoned()) return Spare{RefusalOf(decision.reason), decision.detail};
+  const std::string recorded = marks.owner ? marks.owner->uid : "";
   const std::string seen = look.seen ? look.seen->uid : "";
-  const bool is_same_owner = of.owner_identity.empty() ? !marks.owner || marks.owner->uid == seen
-                                                       : look.OwnerIdentity() == of.owner_identity;
+  const bool is_same_owner =
+      of.owner_identity.empty() ? recorded == seen : look.OwnerIdentity() == of.owner_identity;
   if (!of.is_asked && !is_same_owner) {
     return Spare{Refusal::kOwnerBack, "the owner is another one now"};
   }

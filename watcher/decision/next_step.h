@@ -64,6 +64,7 @@ enum class Caller {
 // How far abandoned verdicts have come.
 enum class Confirmed {
   kKept,         // the verdict is another one
+  kUnknown,      // so is this
   kNotYet,       // it must last, or our own pod is terminating
   kButForSurge,  // enough, if not many clusters are abandoned at once
   kYes,
@@ -107,7 +108,7 @@ bool LeadsToDeletes(CaseStep step);
 struct Condemnation {
   WatcherId me;
   std::string owner_identity;  // of the owner for whose end it was condemned; empty: of the one
-                               // that the marks name, if they name one
+                               // that the marks name
   bool is_asked = false;       // by a person, whatever the rules say
   bool is_resumed = false;     // the deletion was begun before
 };

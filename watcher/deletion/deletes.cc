@@ -16,8 +16,9 @@ constexpr int kMostSends = 3;
 
 // Whether a delete that failed so may have been carried out.
 bool MayBeDone(const ApiError& error) {
-  const bool is_answered =
-      error.failure != ApiFailure::kServer && error.failure != ApiFailure::kUnreachable;
+  const bool is_answered = error.failure != ApiFailure::kServer &&
+                           error.failure != ApiFailure::kUnreachable &&
+                           error.failure != ApiFailure::kUnexpected;
   return error.may_have_arrived && !is_answered;
 }
 
@@ -142,9 +143,8 @@ bool Deletes::SendConflictsAgain(const std::vector<const KubeObject*>& batch,
   return true;
 }
 
-void Deletes::Settle(const Uid& unanswered, bool was_carried_out) {
+void Deletes::WasCarriedOut(const Uid& unanswered) {
   sent_.unanswered.erase(unanswered);
-  if (!was_carried_out) return;
   sent_.any_accepted = true;
   sent_.accepted_at.try_emplace(unanswered, tools_.clock.Now());
 }

@@ -41,8 +41,8 @@ class Deletes {
   void TakeFromCollection(const KubeObjects& claims);
 
   const SentDeletes& sent() const { return sent_; }
-  // Tells what came of a delete that was not answered.
-  void Settle(const Uid& unanswered, bool was_carried_out);
+  // Takes note of what came of a delete that was not answered.
+  void WasCarriedOut(const Uid& unanswered);
   // How many came to which result, as the metrics have it: {"deleted": 4}.
   const std::map<std::string, int>& results() const { return results_; }
   // The words of an admission policy, since the last call, that refused a delete, as the brake

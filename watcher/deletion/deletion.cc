@@ -11,6 +11,8 @@
 namespace cluster_watcher {
 namespace {
 
+// Past the deadline each is tried this often before it is given up.
+constexpr int kLeastLatePasses = 2;
 constexpr int kMostRootSends = 2;
 constexpr Duration kBetweenReminders = std::chrono::minutes(1);
 constexpr std::size_t kMostNamed = 20;
@@ -113,17 +115,17 @@ DeletionEnd Deletion::RunPasses(MonotonicTime deadline, bool with_root) {
 
 std::optional<DeletionEnd> Deletion::RunPass(bool late, bool with_root) {
   if (late) ++late_.all;
+  // A list wouldn't tell: garbage collection would have changed it.
   if (view_ && IsRootInDoubt()) {
-    if (IsRootSent()) {
-      SettleClaims();
-      NameLeft(late);
-      return DeletionEnd::kDone;
-    }
-    if (IsRootInDoubt()) return MayGiveUp() ? std::optional(DeletionEnd::kGivenUp) : std::nullopt;
+    const RootState state = mandate_.Read();
+    if (state == RootState::kUnknown) return GivenUp();
+    if (state != RootState::kOurs) return EndWithRoot(late);
     view_.reset();
   }
   if (!view_) view_ = reader_.Read(late);
-  if (auto why = mandate_.WhyEnded()) return why;
+  if (auto why = mandate_.WhyEnded()) {
+    return why == DeletionEnd::kRootGone && IsRootInDoubt() ? EndWithRoot(late) : why;
+  }
   LetGoOfClaims();
   // Where the root can't be read either, the API server is away.
   const bool is_blind = !view_->complete && mandate_.is_root_read();
@@ -143,7 +145,7 @@ std::optional<DeletionEnd> Deletion::RunPass(bool late, bool with_root) {
     return DeletionEnd::kDone;
   }
   if (!left_.policy.empty()) return DeletionEnd::kHeld;
-  return MayGiveUp() ? std::optional(DeletionEnd::kGivenUp) : std::nullopt;
+  return GivenUp();
 }
 
 PassTerms Deletion::Terms(bool late, bool with_root) const {
@@ -220,11 +222,16 @@ bool Deletion::SendRoot(const PassEnd& end) {
   return true;
 }
 
-bool Deletion::IsRootSent() {
-  const RootState state = mandate_.Read();
-  if (state == RootState::kUnknown) return false;
-  deletes_.Settle(as_seen_.meta.uid, state != RootState::kOurs);
-  return state != RootState::kOurs;
+DeletionEnd Deletion::EndWithRoot(bool late) {
+  deletes_.WasCarriedOut(as_seen_.meta.uid);
+  SettleClaims();
+  NameLeft(late);
+  return DeletionEnd::kDone;
+}
+
+std::optional<DeletionEnd> Deletion::GivenUp() const {
+  const bool gives_up = late_.all >= kLeastLatePasses && tools_.gives_up;
+  return gives_up ? std::optional(DeletionEnd::kGivenUp) : std::nullopt;
 }
 
 void Deletion::SettleClaims() {

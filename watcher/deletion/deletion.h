@@ -72,14 +72,12 @@ class Deletion {
   const std::vector<std::string>& first_deleted() const { return deletes_.first_deleted(); }
 
  private:
-  // Past the deadline each is tried this often before it is given up.
-  static constexpr int kLeastLatePasses = 2;
-
   DeletionEnd RunPasses(MonotonicTime deadline, bool with_root);
   // One pass; nullopt: another one follows.
   std::optional<DeletionEnd> RunPass(bool late, bool with_root);
   PassTerms Terms(bool late, bool with_root) const;
-  bool MayGiveUp() const { return late_.all >= kLeastLatePasses && tools_.gives_up; }
+  // kGivenUp, or nullopt: tries on.
+  std::optional<DeletionEnd> GivenUp() const;
   PassEnd Conclude(bool late, bool with_root);
   void LetGoOfClaims();
   void NameLeft(bool late);
@@ -88,8 +86,8 @@ class Deletion {
   bool SendRoot(const PassEnd& end);
   // Whether the root's delete was sent, and may have been carried out.
   bool IsRootInDoubt() const { return deletes_.sent().unanswered.contains(as_seen_.meta.uid); }
-  // True: it was. No list tells: garbage collection would have changed it.
-  bool IsRootSent();
+  // Ends as if it had been answered.
+  DeletionEnd EndWithRoot(bool late);
   // Marks and unmarks claims, where they had to wait for the root's delete.
   void SettleClaims();
 

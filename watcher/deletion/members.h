@@ -47,8 +47,7 @@ struct DeletionMemory {
   std::unordered_set<Uid> kept_claims;      // of StatefulSets that stay
   // What must survive, as lists have shown it so far.
   std::map<std::string, HeldBack> held_back;  // by UID
-  std::set<std::string> kept;                 // UIDs of what is annotated to be kept
-  std::map<std::string, ApiError> unknown;    // of these, why it isn't known what is above
+  std::map<std::string, KubeObject> kept;     // what is annotated to be kept, by UID
   std::map<std::string, ObjectMeta> above;    // owners on the way there by UID, as last read
   std::unordered_set<Uid> left;               // objects that were last found to be left alone
 

@@ -195,7 +195,8 @@ std::vector<std::string> NamesOfLeft(const PassView& view, const DeletionMemory&
       }
     }
   }
-  for (const KubeObject& claim : view.members.to_collect) {
+  // While the cluster was whole none was marked.
+  for (const KubeObject& claim : sent.any_accepted ? view.members.to_collect : KubeObjects()) {
     names.push_back(claim.Describe() + ": it could not be marked for collection");
   }
   for (const std::string& why : view.failed) {

@@ -67,6 +67,8 @@ Reaper::Outcome Reaper::Condemn(const WatcherId& me, const Snapshot& snapshot,
   refused_by_policy_ = false;
   given_up_.clear();
   AnnotationChanges marks = WithoutProtocolMarks();  // what an earlier one left
+  // Whoever resumes compares, also where no watcher has recorded it.
+  if (snapshot.seen) marks.merge(OwnerMarks(*snapshot.seen));
   for (auto& [key, value] : CondemnedMarks(me, decision.reason, Phase::kCondemned)) {
     marks[key] = value;
   }

@@ -68,26 +68,19 @@ void Survivors::HoldBackAboveKept(Search& search) {
                   {memory.owner->Describe() + ", the owner, would go with it", false},
                   kLongestOwnerChain);
   }
-  // An object that isn't listed now still leads to what it was found to lead to.
-  if (listed.complete) {
-    memory.kept.clear();
-    memory.unknown.clear();
-  }
+  if (listed.complete) memory.kept.clear();
   for (const KubeObjects* objects : {&listed.objects, &listed.kept}) {
     for (const KubeObject& object : *objects) {
+      memory.kept.erase(object.meta.uid);
       const bool is_root = search.root != nullptr && object.meta.uid == search.root->meta.uid;
-      if (is_root || !IsKept(object)) continue;
-      const auto before = std::exchange(search.found.unknown, std::nullopt);
-      HoldBackAbove(search, object.meta,
-                    {object.Describe() + ", which is to be kept, would go with it", false},
-                    kLongestOwnerChain);
-      memory.kept.insert(object.meta.uid);
-      memory.unknown.erase(object.meta.uid);
-      if (search.found.unknown) memory.unknown.emplace(object.meta.uid, *search.found.unknown);
-      if (!search.found.unknown) search.found.unknown = before;
+      if (!is_root && IsKept(object)) memory.kept.emplace(object.meta.uid, object);
     }
   }
-  if (!memory.unknown.empty()) search.found.unknown = memory.unknown.begin()->second;
+  for (const auto& [uid, object] : memory.kept) {
+    HoldBackAbove(search, object.meta,
+                  {object.Describe() + ", which is to be kept, would go with it", false},
+                  kLongestOwnerChain);
+  }
 }
 
 void Survivors::HoldBackAsBefore(Search& search) {

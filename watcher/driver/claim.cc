@@ -133,7 +133,8 @@ bool Means(const OwnerName& written, const Application& app) {
 }
 
 bool IsAnotherOfThatName(const KubeObject& owner, const Application& app) {
-  return app.owner && owner.type == app.owner->type && owner.meta.name == app.owner->meta.name &&
+  if (!app.owner) return true;
+  return owner.type == app.owner->type && owner.meta.name == app.owner->meta.name &&
          owner.meta.uid != app.owner->meta.uid;
 }
 

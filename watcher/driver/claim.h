@@ -13,7 +13,8 @@ namespace cluster_watcher {
 
 // Whether an owner that is written on a cluster is the application's.
 bool Means(const OwnerName& written, const Application& app);
-// Whether `owner` has the name of the application's owner and is another object.
+// Whether `owner`, which is there, has the name of the application's owner and isn't the object
+// that the application was found as; it may have been absent.
 bool IsAnotherOfThatName(const KubeObject& owner, const Application& app);
 
 enum class Belonging {

@@ -63,9 +63,7 @@ Part ReadPart(const ResourceType& type, ObjectMeta meta, JsonValue item) {
   part.replicas = spec["replicas"].AsInteger().value_or(1);
   part.host = std::string(spec["host"].AsString().value_or(""));
   part.has_ended = part.is_pod && HasEnded(item);
-  // A bare pod that a watcher was deleting is the root still, whatever ended it.
-  const bool is_over = part.is_pod && (part.object.meta.deleting || part.has_ended) &&
-                       ReadMarks(part.object.meta).phase != Phase::kDeleting;
+  const bool is_over = part.is_pod && (part.object.meta.deleting || part.has_ended);
   part.is_master = IsMaster(type, item) && !is_over;
   const JsonValue labels = PodTemplateOf(type, item)["metadata"]["labels"];
   part.is_worker = IsWorkload(type) && !part.object.meta.deleting &&
@@ -140,6 +138,12 @@ Result<KubeObjects, ApiError> FindRoots(ClusterProbe& probe, const Parts& parts,
       return one.meta.uid == root->meta.uid;
     });
     if (is_new) roots.push_back(*std::move(root));
+  }
+  if (!roots.empty()) return roots;
+  // A bare pod that a watcher was deleting, whatever ended it.
+  for (const Part& part : parts) {
+    const bool is_marked = ReadMarks(part.object.meta).phase == Phase::kDeleting;
+    if (part.is_pod && is_marked) roots.push_back(part.object);
   }
   return roots;
 }
@@ -286,6 +290,9 @@ Result<ClusterView, ApiError> ReadClusterView(KubeClient& client, Discovery& dis
   view.exists = view.root || std::any_of(parts->begin(), parts->end(), [](const Part& part) {
                   return !IsKept(part.object.meta);
                 });
+  view.stands = std::any_of(parts->begin(), parts->end(), [](const Part& part) {
+    return !part.object.meta.deleting && !IsKept(part.object.meta);
+  });
   view.is_going = std::any_of(parts->begin(), parts->end(), [](const Part& part) {
     return part.object.meta.deleting && !IsKept(part.object.meta);
   });

@@ -29,6 +29,7 @@ struct ClusterView {
   ClusterId id;
   ClusterStatus status = ClusterStatus::kIncomplete;
   bool exists = false;    // something carries its label, terminating or not, and isn't kept
+  bool stands = false;    // something of it, as before, has no deletionTimestamp
   bool is_going = false;  // something of it, as before, has a deletionTimestamp
   // The master root; nullopt: there is none, or several.
   std::optional<KubeObject> root;

@@ -83,6 +83,7 @@ class Deleter {
     const bool is_ours = view->marks.condemned_by == work_.me;
     work_.observer.SetRoot(*view->root);
     const MonotonicTime began = work_.tools.clock.Now();
+    int attempts = 0;
     while (!IsStopped()) {
       const Snapshot look = work_.observer.SureLook(work_.driver.stop);
       const auto waited = work_.tools.clock.Now() - began;
@@ -97,6 +98,7 @@ class Deleter {
         if (!is_begun && !is_ours) return std::nullopt;
         // A dry run heeds no marks.
         if (is_begun && !IsOnMarks(step)) return std::nullopt;
+        if (!is_ours && IsNobodysToFinish(look) && ++attempts == kMostAttempts) return std::nullopt;
         if (!is_begun) return DriverOutcome::Said(Named(cluster_) + " is kept");
       } else if (waited > kPatience) {
         return is_ours ? std::optional(Failed(Unreadable(look))) : std::nullopt;
@@ -151,7 +153,7 @@ class Deleter {
     const auto view = ReadClusterView(work_.driver.client, work_.driver.discovery, cluster_,
                                       work_.driver.Reads());
     if (!view) return Failed(WhyRefused(view.error()));
-    if (!view->exists) return is_gone_ ? Done() : Failed("no " + Named(cluster_));
+    if (!view->stands) return is_gone_ ? Done() : Failed("no " + Named(cluster_));
     return Failed("somebody deleted or replaced the master root of " + Named(cluster_) +
                   " meanwhile: if what is left is to go as well, say cluster-watcher delete " +
                   cluster_.name);
@@ -173,18 +175,23 @@ class Deleter {
         continue;
       }
       const Decision decision = engine_.Decide(look, work_.driver.stop);
+      const CaseStep step = engine_.Next(work_.me, look, decision, work_.driver.stop);
       if (auto ended = WhyNoLongerTheirs(look)) return *std::move(ended);
       if (IsOwnWatcher(look)) {
         return Failed(
-            "the watcher in this pod would take the deletion for its own: say it outside "
-            "of " +
+            "the watcher in this pod would take the deletion for its own: say it outside of " +
             Named(cluster_));
       }
-      const CaseStep step = engine_.Next(work_.me, look, decision, work_.driver.stop);
+      if (LeadsToDeletes(step)) {
+        if (auto denied = Denied(look)) return *std::move(denied);
+      }
       if (auto ended = ActOnMarks(step, look, decision)) return *std::move(ended);
       if (IsOnMarks(step)) {
+        const bool is_ours = look.marks.condemned_by == work_.me;
+        const bool is_known = decision.reason != Reason::kUnknown;
+        if (IsNobodysToFinish(look) && !is_known && waited > kPatience) return Spared(decision);
         // Marks that can't be written or taken off don't hold us for ever.
-        if (LeadsToDeletes(step) || look.marks.condemned_by == work_.me) ++attempts;
+        if (is_ours || IsNobodysToFinish(look)) ++attempts;
         continue;
       }
       if (decision.reason == Reason::kUnknown && waited <= kPatience) continue;
@@ -200,9 +207,7 @@ class Deleter {
   std::optional<DriverOutcome> ActOn(CaseStep step, const Snapshot& look,
                                      const Decision& decision) {
     if (!decision.abandoned()) return Spared(decision);
-    if (auto denied = WhyNotAllowed(work_.driver, *work_.tools.settings, cluster_, &*look.root)) {
-      return Failed(*denied);
-    }
+    if (auto denied = Denied(look)) return denied;
     if (step == CaseStep::kRehearse) return Rehearse(look, decision);
     last_ = look;
     if (auto held = WhatHolds(look.facts); held && !app_) passed_over_ = *std::move(held);
@@ -236,11 +241,6 @@ class Deleter {
     const Marks& marks = look.marks;
     const bool is_deleting = marks.phase == Phase::kDeleting;
     if (is_deleting) last_ = look;
-    if (LeadsToDeletes(step)) {
-      if (auto denied = WhyNotAllowed(work_.driver, *work_.tools.settings, cluster_, &*look.root)) {
-        return Failed(*denied);
-      }
-    }
     const auto outcome = engine_.CarryOut(step, work_.me, look, decision, work_.driver.stop);
     if (outcome == Engine::Outcome::kDone) return Ended();
     if (is_deleting && marks.condemned_by == work_.me && engine_.is_refused_by_policy()) {
@@ -258,6 +258,17 @@ class Deleter {
         return Failed(Named(cluster_) + " stays condemned by " + marks.condemned_by.ToText());
     }
     return std::nullopt;
+  }
+
+  // Whether a deletion was begun that nobody who is still there is known to carry on.
+  bool IsNobodysToFinish(const Snapshot& look) const {
+    return look.marks.phase == Phase::kDeleting && engine_.others() == OthersAtIt::kMaybe;
+  }
+
+  std::optional<DriverOutcome> Denied(const Snapshot& look) const {
+    auto denied = WhyNotAllowed(work_.driver, *work_.tools.settings, cluster_, &*look.root);
+    if (!denied) return std::nullopt;
+    return Failed(*std::move(denied));
   }
 
   // nullopt: nobody else does, as far as the last look tells.

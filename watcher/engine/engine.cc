@@ -69,6 +69,7 @@ std::optional<WatcherId> Engine::deleted_by() const {
 }
 
 Confirmed Engine::HowConfirmed(const Decision& decision) const {
+  if (decision.reason == Reason::kUnknown) return Confirmed::kUnknown;
   if (!decision.abandoned()) return Confirmed::kKept;
   if (caller_ != Caller::kWatcher || judge_.MayCondemn()) return Confirmed::kYes;
   return judge_.IsDue() ? Confirmed::kButForSurge : Confirmed::kNotYet;
@@ -129,7 +130,8 @@ Engine::Outcome Engine::Do(CaseStep step, const WatcherId& me, const Snapshot& l
       if (abandoned_since_.Write(look, judge_.surge())) return Outcome::kMarked;
       // Nothing is condemned in a step that was to mark.
       if (!unmarked()) {
-        return view_.confirmed == Confirmed::kKept ? Outcome::kKept : Outcome::kConfirms;
+        view_.since = SinceMark::kRight;
+        return NextOnCase(view_) == CaseStep::kKeep ? Outcome::kKept : Outcome::kConfirms;
       }
       view_.since = SinceMark::kRefused;
       return Do(NextOnCase(view_), me, look, decision, stop);

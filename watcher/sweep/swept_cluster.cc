@@ -70,19 +70,17 @@ std::optional<Swept> SweptCluster::ActOn(const Snapshot& look) {
   if (IsStopped()) return KeptFor("the sweep was told to stop");
   engine_.Warn(look, decision, driver_.stop);
   const CaseStep step = engine_.Next(me_, look, decision, driver_.stop);
-  if (decision.reason == Reason::kUnknown && (LeadsToDeletes(step) || !IsOnMarks(step))) {
-    return LookAgain(decision.detail);
-  }
+  if (decision.reason == Reason::kUnknown && !IsOnMarks(step)) return LookAgain(decision.detail);
   if (LeadsToDeletes(step)) {
     if (auto denied = WhyNotAllowed(driver_, **settings_, cluster_, &*look.root)) {
       return Failed(*denied);
     }
   }
-  return TellOf(engine_.CarryOut(step, me_, look, decision, driver_.stop), step, look, decision);
+  return TellOf(engine_.CarryOut(step, me_, look, decision, driver_.stop), look, decision);
 }
 
-std::optional<Swept> SweptCluster::TellOf(Engine::Outcome outcome, CaseStep step,
-                                          const Snapshot& look, const Decision& decision) {
+std::optional<Swept> SweptCluster::TellOf(Engine::Outcome outcome, const Snapshot& look,
+                                          const Decision& decision) {
   switch (outcome) {
     case Engine::Outcome::kKept:
       return Keep(decision);
@@ -94,7 +92,7 @@ std::optional<Swept> SweptCluster::TellOf(Engine::Outcome outcome, CaseStep step
       fruitless_ = 0;
       return LookAt(NextConfirmation());
     case Engine::Outcome::kWaits:
-      return WaitForOthers(look, step);
+      return WaitForOthers(look, decision);
     case Engine::Outcome::kUnmarked:
     case Engine::Outcome::kSpared:
       return AfterSparing(look, decision);
@@ -157,7 +155,7 @@ std::optional<Swept> SweptCluster::AfterSparing(const Snapshot& look, const Deci
   return KeptFor("it was spared: it changes, or is no longer abandoned");
 }
 
-std::optional<Swept> SweptCluster::WaitForOthers(const Snapshot& look, CaseStep step) {
+std::optional<Swept> SweptCluster::WaitForOthers(const Snapshot& look, const Decision& decision) {
   const Marks& marks = look.marks;
   if (!engine_.given_up().empty()) return Failed(engine_.given_up());
   if (marks.phase == Phase::kDeleting && marks.condemned_by == me_ &&
@@ -172,7 +170,8 @@ std::optional<Swept> SweptCluster::WaitForOthers(const Snapshot& look, CaseStep 
     case OthersAtIt::kStays:
       return KeptFor("it stays condemned by " + marks.condemned_by.ToText());
   }
-  if (LeadsToDeletes(step) && ++fruitless_ == kMostFruitless) {
+  if (decision.reason == Reason::kUnknown) return LookAgain(decision.detail);
+  if (marks.phase == Phase::kDeleting && ++fruitless_ == kMostFruitless) {
     return Failed("its deletion was begun by " + marks.condemned_by.ToText() +
                   " and can't be carried on: the log says why");
   }

@@ -56,11 +56,11 @@ class SweptCluster {
 
  private:
   std::optional<Swept> ActOn(const Snapshot& look);
-  std::optional<Swept> TellOf(Engine::Outcome outcome, CaseStep step, const Snapshot& look,
+  std::optional<Swept> TellOf(Engine::Outcome outcome, const Snapshot& look,
                               const Decision& decision);
   std::optional<Swept> Keep(const Decision& decision);
   Swept WouldBe(const Snapshot& look);
-  std::optional<Swept> WaitForOthers(const Snapshot& look, CaseStep step);
+  std::optional<Swept> WaitForOthers(const Snapshot& look, const Decision& decision);
   std::optional<Swept> AfterSparing(const Snapshot& look, const Decision& decision);
   std::optional<Swept> LookAgain(const std::string& why);
   std::optional<Swept> LookAt(MonotonicTime next);

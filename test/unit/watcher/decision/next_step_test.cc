@@ -126,6 +126,7 @@ TEST(NextStep, ACommandLeavesADeletionToOthersWhoAreStillThereInTheNextLook) {
   EXPECT_EQ(SeeOthers(OnMarks::kWait, seen, now), OthersAtIt::kMaybe);
   seen = SeeMarks(seen, marks, now);
   EXPECT_EQ(SeeOthers(OnMarks::kWait, seen, now), OthersAtIt::kDeletes);
+  EXPECT_EQ(SeeOthers(OnMarks::kAnotherCluster, seen, now), OthersAtIt::kDeletes);
   EXPECT_EQ(SeeOthers(OnMarks::kTakeOver, seen, now), OthersAtIt::kMaybe);
   EXPECT_EQ(SeeOthers(OnMarks::kResume, seen, now), OthersAtIt::kMaybe);
   marks.condemned_by = WatcherId{"spark-m-3", "uid-3"};
@@ -259,6 +260,8 @@ TEST(NextStep, OnACase) {
        CaseStep::kCallOff},
       {"our own deletion, which is judged again",
        see(Caller::kWatcher, OnMarks::kResume, Confirmed::kKept), CaseStep::kResume},
+      {"of one who is gone, where we can't judge",
+       see(Caller::kWatcher, OnMarks::kTakeOver, Confirmed::kUnknown), CaseStep::kWait},
       {"of one who is gone", see(Caller::kWatcher, OnMarks::kTakeOver, Confirmed::kKept),
        CaseStep::kTakeOver},
       {"an application needs no mark",

@@ -844,6 +844,18 @@ TEST_F(DeletionTest, ARootWhoseDeletesAnswerIsLostIsNobodyElsesDoing) {
   EXPECT_EQ(Condemn(), Outcome::kDone);
   EXPECT_FALSE(Exists(kRoot));
 }
+// It was still there when it was read right after that.
+TEST_F(DeletionTest, NorIsOneWhoseDeleteIsCarriedOutLate) {
+  Refuse("DELETE", "/spark-m", 500);
+  kubernetes_.on_answer = [this, is_sent = false](const Request& request, const User&,
+                                                  Response&) mutable {
+    is_sent = is_sent || Is(request, "DELETE", "/spark-m");
+    if (!is_sent || !Is(request, "GET", "/services?") || !Exists(kRoot)) return;
+    Delete(kRoot);
+  };
+  EXPECT_EQ(Condemn(), Outcome::kDone);
+  EXPECT_EQ(Refusals("conflict"), 0);
+}
 // What garbage collection takes then is not what somebody left, and claims are marked.
 TEST_F(DeletionTest, ItIsTheSameAsIfItHadBeenAnswered) {
   settings_.settings.volumes = Volumes::kCollect;

@@ -224,6 +224,8 @@ TEST_F(ClusterPartsTest, ABarePodThatIsMarkedIsTheRootWhateverEndedIt) {
   Annotate(pod, "phase", "deleting");
   ASSERT_TRUE(View().root);
   EXPECT_EQ(View().root->Describe(), "pod/m");
+  MakePod("m2", "master");
+  EXPECT_EQ(View().root->Describe(), "pod/m2");
 }
 
 TEST_F(ClusterPartsTest, AMasterPodThatIsGoingOrHasEndedIsNone) {

@@ -334,6 +334,45 @@ TEST_F(DeleteTest, WhatCannotBeTakenOverIsNotSaidToGo) {
   EXPECT_TRUE(IsWhole());
 }
 
+// By whom can't judge it isn't taken over, nor waited for by a program that is to run.
+TEST_F(DeleteTest, WhatCannotBeJudgedIsNotTakenOver) {
+  MakeEphemeral("deployment.apps/bob");
+  MarkRoot("phase", "deleting");
+  Annotate(kRoot, "condemned-by", "spark-m-gone/0123");
+  Annotate(kRoot, "deleting-since", cluster_watcher::FormatTime(clock_.WallNow()));
+  Refuse("GET", "deployments?fieldSelector=metadata.name%3Dbob", 500);
+  clock_.At(clock_.elapsed + std::chrono::minutes(9), [this] { stop_.request_stop(); });
+  const DriverOutcome outcome = Ended("bob");
+  EXPECT_NE(outcome.error.find("unknown"), std::string::npos) << outcome.error << outcome.said;
+  EXPECT_EQ(Mark("condemned-by"), "spark-m-gone/0123");
+  me_ = {"bob-2", MakePodOf("bob", "bob-2")};
+  EXPECT_FALSE(Finish());
+  EXPECT_LT(clock_.elapsed, std::chrono::minutes(2));
+}
+TEST_F(DeleteTest, NorIsWhatCannotBeTakenOverWaitedForByAProgram) {
+  MakeEphemeral("deployment.apps/bob");
+  MarkRoot("phase", "deleting");
+  Annotate(kRoot, "condemned-by", "spark-m-gone/0123");
+  Annotate(kRoot, "deleting-since", cluster_watcher::FormatTime(clock_.WallNow()));
+  Refuse("PATCH", "spark-m", 403);
+  me_ = {"bob-2", MakePodOf("bob", "bob-2")};
+  clock_.At(clock_.elapsed + std::chrono::minutes(9), [this] { stop_.request_stop(); });
+  EXPECT_FALSE(Finish());
+  EXPECT_LT(clock_.elapsed, std::chrono::minutes(2));
+}
+
+// Its root bears another cluster's label by now, and that one's marks.
+TEST_F(DeleteTest, WhatHasBecomeAnotherClustersIsThatOnes) {
+  MakeEphemeral("deployment.apps/bob");
+  MarkRoot("phase", "deleting");
+  Annotate(kRoot, "condemned-by", "cli/another");
+  Annotate(kRoot, "deleting-since", cluster_watcher::FormatTime(clock_.WallNow()));
+  LabelObject(kRoot, R"("oshinko-cluster":"other")");
+  clock_.At(clock_.elapsed + std::chrono::minutes(9), [this] { stop_.request_stop(); });
+  EXPECT_EQ(Ended("bob").said, "already being deleted by cli/another");
+  EXPECT_TRUE(IsWhole());
+}
+
 // Its watcher goes by the name of its pod, as we do there.
 TEST_F(DeleteTest, InsideOfTheWatchersOwnPodNothingIsDeleted) {
   const std::string pod = NameOfPod();
@@ -1096,6 +1135,20 @@ TEST_F(DeleteTest, NorAboutTheNextOwnerOfThatName) {
   const DriverOutcome outcome = Ended("deployment/bob");
   kubernetes_.on_request = nullptr;
   EXPECT_TRUE(IsWhole()) << outcome.said;
+}
+
+TEST_F(DeleteTest, NorAboutOneThatIsMadeWhileItsOwnIsGone) {
+  MakeEphemeral("deployment.apps/bob");
+  Delete(kDriver);
+  kubernetes_.Settle();
+  Before("GET", "namespaces/lab/deployments/spark-m", 2, [&] {
+    MakeDriver();
+    kubernetes_.Settle();
+  });
+  const DriverOutcome outcome = Ended("deployment/bob");
+  kubernetes_.on_request = nullptr;
+  EXPECT_EQ(outcome.exit, DriverExit::kFailed) << outcome.said;
+  EXPECT_TRUE(IsWhole());
 }
 
 }  // namespace
