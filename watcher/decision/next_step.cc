@@ -66,8 +66,7 @@ OthersAtIt SeeOthers(OnMarks on_marks, const std::optional<MarksSeen>& seen, Mon
     return now - seen->since < kPatienceWithCalledOff ? OthersAtIt::kMaybe : OthersAtIt::kStays;
   }
   // A single look doesn't tell: the deletion may have just been taken over.
-  const bool is_theirs = on_marks == OnMarks::kWait || on_marks == OnMarks::kAnotherCluster;
-  return is_theirs && seen->looks > 1 ? OthersAtIt::kDeletes : OthersAtIt::kMaybe;
+  return on_marks == OnMarks::kWait && seen->looks > 1 ? OthersAtIt::kDeletes : OthersAtIt::kMaybe;
 }
 
 CaseStep NextOnCase(const CaseView& view) {
@@ -83,6 +82,7 @@ CaseStep NextOnCase(const CaseView& view) {
     case OnMarks::kNone:
       break;
     case OnMarks::kAnotherCluster:
+      return CaseStep::kKeep;
     case OnMarks::kWait:
       return CaseStep::kWait;
     case OnMarks::kCallOff:

@@ -6,6 +6,8 @@
 #include "probes/base/duration_text.h"
 #include "probes/base/names.h"
 #include "probes/base/time_text.h"
+#include "watcher/deletion/deletion.h"
+#include "watcher/deletion/member_listing.h"
 
 namespace cluster_watcher {
 namespace {
@@ -68,7 +70,10 @@ Reaper::Outcome Reaper::Condemn(const WatcherId& me, const Snapshot& snapshot,
   given_up_.clear();
   AnnotationChanges marks = WithoutProtocolMarks();  // what an earlier one left
   // Whoever resumes compares, also where no watcher has recorded it.
-  if (snapshot.seen) marks.merge(OwnerMarks(*snapshot.seen));
+  marks[annotation::kRecordedOwner] = std::nullopt;  // of an owner that it was before
+  if (snapshot.seen)
+    marks.insert_or_assign(annotation::kRecordedOwner,
+                           OwnerMarks(*snapshot.seen).at(annotation::kRecordedOwner));
   for (auto& [key, value] : CondemnedMarks(me, decision.reason, Phase::kCondemned)) {
     marks[key] = value;
   }

@@ -11,7 +11,6 @@
 
 #include "watcher/decision/confirmation.h"
 #include "watcher/decision/next_step.h"
-#include "watcher/deletion/deletion.h"
 #include "watcher/deletion/deletion_order.h"
 #include "watcher/deletion/judged_look.h"
 #include "watcher/deletion/marked_steps.h"
@@ -20,6 +19,9 @@
 #include "watcher/reporting/warn_once.h"
 
 namespace cluster_watcher {
+
+class Deletion;
+enum class DeletionEnd;
 
 class Reaper {
  public:

@@ -132,10 +132,18 @@ bool Means(const OwnerName& written, const Application& app) {
   return is_given && !app.given.IsBare();
 }
 
-bool IsAnotherOfThatName(const KubeObject& owner, const Application& app) {
-  if (!app.owner) return true;
-  return owner.type == app.owner->type && owner.meta.name == app.owner->meta.name &&
-         owner.meta.uid != app.owner->meta.uid;
+bool IsAnotherOfThatName(const KubeObject& owner, const Application& app, const std::string& ns) {
+  const ResourceType& type = owner.type;
+  if (app.owner) {
+    return type == app.owner->type && owner.meta.name == app.owner->meta.name &&
+           owner.meta.uid != app.owner->meta.uid;
+  }
+  const auto searched = BareNameTypes();
+  const bool is_searched =
+      !app.given.IsBare() || IsPod(type) ||
+      std::any_of(searched.begin(), searched.end(), [&](const auto& one) { return one == type; });
+  return owner.meta.ns() == ns && owner.meta.name == app.given.name && is_searched &&
+         KindsAgree(SplitKindName(type.SingularName()), {app.given.kind, app.given.group});
 }
 
 std::string AnotherOwner(const ClusterView& view, const Application& app) {

@@ -13,9 +13,9 @@ namespace cluster_watcher {
 
 // Whether an owner that is written on a cluster is the application's.
 bool Means(const OwnerName& written, const Application& app);
-// Whether `owner`, which is there, has the name of the application's owner and isn't the object
-// that the application was found as; it may have been absent.
-bool IsAnotherOfThatName(const KubeObject& owner, const Application& app);
+// Whether `owner`, which is there, is the object that was found for the application in the
+// namespace `ns`, or would have been, but for its UID: made again since.
+bool IsAnotherOfThatName(const KubeObject& owner, const Application& app, const std::string& ns);
 
 enum class Belonging {
   kNobodys,   // it is shared

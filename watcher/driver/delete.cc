@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "probes/base/names.h"
+#include "watcher/deletion/deletion.h"
 #include "watcher/deletion/judged_look.h"
 #include "watcher/driver/claim.h"
 #include "watcher/driver/cluster_view.h"
@@ -69,7 +70,7 @@ class Deleter {
     work_.observer.SetRoot(*view->root);
     DriverOutcome outcome = DeleteWhole();
     if (IsStopped() && last_) engine_.TakeMarksOff(work_.me, *last_->root);
-    const bool is_by_others = DeletedByOthers() || is_gone_;
+    const bool is_by_others = last_ && (DeletedByOthers() || is_gone_);
     if (is_by_others && request_.waits && outcome.exit == DriverExit::kDone) AwaitGone(outcome);
     if (!passed_over_.empty()) outcome.warnings.push_back(PassedOver(passed_over_));
     return outcome;
@@ -92,6 +93,9 @@ class Deleter {
         const bool is_begun = look.marks.phase == Phase::kDeleting;
         const Decision decision = engine_.Decide(look, work_.driver.stop);
         const CaseStep step = engine_.Next(work_.me, look, decision, work_.driver.stop);
+        if (LeadsToDeletes(step) && decision.abandoned()) {
+          if (auto denied = Denied(look)) return is_ours ? denied : std::nullopt;
+        }
         auto ended = ActOnMarks(step, look, decision);
         if (ended && ended->exit == DriverExit::kDone && !is_finished_) return std::nullopt;
         if (ended) return ended;
@@ -134,7 +138,7 @@ class Deleter {
   std::optional<DriverOutcome> WhyNoLongerTheirs(const Snapshot& look) {
     if (!app_) return std::nullopt;
     const auto& owner = look.facts.owner;
-    if (owner && owner->object && IsAnotherOfThatName(*owner->object, *app_)) {
+    if (owner && owner->object && IsAnotherOfThatName(*owner->object, *app_, cluster_.ns)) {
       return Failed(app_->Name() + " is another one now, for which nothing is said");
     }
     if (look.owner_name && Means(*look.owner_name, *app_)) return std::nullopt;
@@ -160,21 +164,23 @@ class Deleter {
   }
 
   DriverOutcome DeleteWhole() {
-    const MonotonicTime began = work_.tools.clock.Now();
     bool is_first_look = true;
+    MonotonicTime last_known = work_.tools.clock.Now();
     for (int attempts = 0; attempts < kMostAttempts;) {
       if (!std::exchange(is_first_look, false)) Wait();
       if (IsStopped()) return Failed("told to stop: " + Named(cluster_) + " is not deleted");
       // A look of the deletion's own may have found it gone.
       if (last_) work_.observer.SetRoot(*last_->root);
       const Snapshot look = work_.observer.SureLook(work_.driver.stop);
-      const auto waited = work_.tools.clock.Now() - began;
       if (IsGone(look)) return WithoutRoot();
+      const bool is_patient = work_.tools.clock.Now() - last_known <= kPatience;
       if (!look.root) {
-        if (waited > kPatience) return Failed(Unreadable(look));
+        if (!is_patient) return Failed(Unreadable(look));
         continue;
       }
       const Decision decision = engine_.Decide(look, work_.driver.stop);
+      const bool is_unknown = decision.reason == Reason::kUnknown;
+      if (!is_unknown) last_known = work_.tools.clock.Now();
       const CaseStep step = engine_.Next(work_.me, look, decision, work_.driver.stop);
       if (auto ended = WhyNoLongerTheirs(look)) return *std::move(ended);
       if (IsOwnWatcher(look)) {
@@ -188,13 +194,12 @@ class Deleter {
       if (auto ended = ActOnMarks(step, look, decision)) return *std::move(ended);
       if (IsOnMarks(step)) {
         const bool is_ours = look.marks.condemned_by == work_.me;
-        const bool is_known = decision.reason != Reason::kUnknown;
-        if (IsNobodysToFinish(look) && !is_known && waited > kPatience) return Spared(decision);
+        if (IsNobodysToFinish(look) && is_unknown && !is_patient) return Spared(decision);
         // Marks that can't be written or taken off don't hold us for ever.
-        if (is_ours || IsNobodysToFinish(look)) ++attempts;
+        if (is_ours || (IsNobodysToFinish(look) && !is_unknown)) ++attempts;
         continue;
       }
-      if (decision.reason == Reason::kUnknown && waited <= kPatience) continue;
+      if (is_unknown && is_patient) continue;
       ++attempts;
       if (auto ended = ActOn(step, look, decision)) return *std::move(ended);
     }
@@ -207,8 +212,10 @@ class Deleter {
   std::optional<DriverOutcome> ActOn(CaseStep step, const Snapshot& look,
                                      const Decision& decision) {
     if (!decision.abandoned()) return Spared(decision);
-    if (auto denied = Denied(look)) return denied;
-    if (step == CaseStep::kRehearse) return Rehearse(look, decision);
+    if (step == CaseStep::kRehearse) {
+      auto denied = Denied(look);
+      return denied ? denied : Rehearse(look, decision);
+    }
     last_ = look;
     if (auto held = WhatHolds(look.facts); held && !app_) passed_over_ = *std::move(held);
     work_.announcer.AskedBy(UserName(work_.driver));

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "watcher/deletion/deletion.h"
 #include "watcher/protocol/gone_watcher.h"
 #include "watcher/protocol/master_root.h"
 
@@ -64,7 +65,8 @@ CaseStep Engine::Next(const WatcherId& me, const Snapshot& look, const Decision&
 }
 
 std::optional<WatcherId> Engine::deleted_by() const {
-  if (!seen_ || seen_->phase != Phase::kDeleting) return std::nullopt;
+  const bool is_of_it = seen_ && view_.on_marks != OnMarks::kAnotherCluster;
+  if (!is_of_it || seen_->phase != Phase::kDeleting) return std::nullopt;
   return seen_->by;
 }
 

@@ -126,7 +126,6 @@ TEST(NextStep, ACommandLeavesADeletionToOthersWhoAreStillThereInTheNextLook) {
   EXPECT_EQ(SeeOthers(OnMarks::kWait, seen, now), OthersAtIt::kMaybe);
   seen = SeeMarks(seen, marks, now);
   EXPECT_EQ(SeeOthers(OnMarks::kWait, seen, now), OthersAtIt::kDeletes);
-  EXPECT_EQ(SeeOthers(OnMarks::kAnotherCluster, seen, now), OthersAtIt::kDeletes);
   EXPECT_EQ(SeeOthers(OnMarks::kTakeOver, seen, now), OthersAtIt::kMaybe);
   EXPECT_EQ(SeeOthers(OnMarks::kResume, seen, now), OthersAtIt::kMaybe);
   marks.condemned_by = WatcherId{"spark-m-3", "uid-3"};
@@ -255,7 +254,7 @@ TEST(NextStep, OnACase) {
       {"somebody else is at it", see(Caller::kWatcher, OnMarks::kWait, Confirmed::kYes),
        CaseStep::kWait},
       {"it is another cluster's", see(Caller::kWatcher, OnMarks::kAnotherCluster, Confirmed::kYes),
-       CaseStep::kWait},
+       CaseStep::kKeep},
       {"nobody carries it through", see(Caller::kWatcher, OnMarks::kCallOff, Confirmed::kYes),
        CaseStep::kCallOff},
       {"our own deletion, which is judged again",

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <spdlog/sinks/ostream_sink.h>
 
+#include <regex>
 #include <sstream>
 
 #include "probes/base/time_text.h"
@@ -362,15 +363,37 @@ TEST_F(DeleteTest, NorIsWhatCannotBeTakenOverWaitedForByAProgram) {
 }
 
 // Its root bears another cluster's label by now, and that one's marks.
-TEST_F(DeleteTest, WhatHasBecomeAnotherClustersIsThatOnes) {
+TEST_F(DeleteTest, WhatHasBecomeAnotherClustersIsAmbiguous) {
   MakeEphemeral("deployment.apps/bob");
   MarkRoot("phase", "deleting");
   Annotate(kRoot, "condemned-by", "cli/another");
   Annotate(kRoot, "deleting-since", cluster_watcher::FormatTime(clock_.WallNow()));
   LabelObject(kRoot, R"("oshinko-cluster":"other")");
   clock_.At(clock_.elapsed + std::chrono::minutes(9), [this] { stop_.request_stop(); });
-  EXPECT_EQ(Ended("bob").said, "already being deleted by cli/another");
+  waits_ = true;
+  EXPECT_EQ(Ended("bob").said, "kept: ambiguous");
   EXPECT_TRUE(IsWhole());
+}
+
+// It may not delete: who has the right to finish the other's deletion is to find it as it was.
+TEST_F(DeleteTest, AProgramTakesNothingOverThatItMayNotDelete) {
+  MakeEphemeral("deployment.apps/bob");
+  MarkRoot("phase", "deleting");
+  Annotate(kRoot, "condemned-by", "spark-m-gone/0123");
+  Annotate(kRoot, "deleting-since", cluster_watcher::FormatTime(clock_.WallNow()));
+  Delete(kDriver);
+  kubernetes_.Settle();
+  me_ = {"alice-2", MakePodOf("alice", "alice-2")};
+  Refuse("DELETE", "/", 403);
+  kubernetes_.on_answer = [](const Request& request, const User&, Response& response) {
+    if (request.target.find("selfsubject") == std::string::npos) return;
+    response.body =
+        std::regex_replace(response.body, std::regex("\"allowed\":true"), "\"allowed\":false");
+  };
+  clock_.At(clock_.elapsed + std::chrono::minutes(9), [this] { stop_.request_stop(); });
+  EXPECT_FALSE(Finish());
+  EXPECT_EQ(Mark("condemned-by"), "spark-m-gone/0123");
+  EXPECT_LT(clock_.elapsed, std::chrono::minutes(9));
 }
 
 // Its watcher goes by the name of its pod, as we do there.
@@ -1149,6 +1172,20 @@ TEST_F(DeleteTest, NorAboutOneThatIsMadeWhileItsOwnIsGone) {
   kubernetes_.on_request = nullptr;
   EXPECT_EQ(outcome.exit, DriverExit::kFailed) << outcome.said;
   EXPECT_TRUE(IsWhole());
+}
+
+// What was not found where it is looked for by its name alone is no other one for that.
+TEST_F(DeleteTest, ButItIsAboutAnOwnerThatIsElsewhere) {
+  kubernetes_.Apply(R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"home"}})");
+  kubernetes_.Apply(
+      R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"ann","namespace":"home",)"
+      R"("labels":{"app":"ann"}},"spec":{"replicas":1,"selector":{"matchLabels":{"app":"ann"}},)"
+      R"("template":{"metadata":{"labels":{"app":"ann"}},"spec":{"containers":)"
+      R"([{"name":"m","image":"x"}]}}}})");
+  kubernetes_.Settle();
+  settings_.settings.owner_namespace = "home";
+  MakeEphemeral("deployment.apps/ann");
+  EXPECT_EQ(Ended("deployment/ann").said, "cluster spark is being deleted");
 }
 
 }  // namespace

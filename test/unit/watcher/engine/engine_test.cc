@@ -307,7 +307,7 @@ TEST_F(EngineTest, TheDeletionOfAnotherClusterIsLeftAlone) {
   observer_.SureLook({});
   kubernetes_.Admin("PATCH", kRoot, R"({"metadata":{"labels":{"oshinko-cluster":"other"}}})",
                     "application/merge-patch+json");
-  EXPECT_EQ(Act(), Outcome::kWaits);
+  EXPECT_EQ(Act(), Outcome::kKept);
   EXPECT_EQ(Mark("condemned-by"), "gone/1");
 }
 
