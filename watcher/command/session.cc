@@ -76,7 +76,8 @@ Session MakeSession(const Invocation& invocation, const Environment& environment
     settings.cluster = invocation.cluster;
   }
   auto server = FindApiServer(settings.kubeconfig, settings.context, environment);
-  if (server) {
+  const bool is_known = server.has_value();
+  if (is_known) {
     session.server = *std::move(server);
     if (settings.ns.empty()) settings.ns = session.server.default_namespace;
     if (settings.ns.empty() && !is_watch) settings.ns = "default";
@@ -90,7 +91,7 @@ Session MakeSession(const Invocation& invocation, const Environment& environment
     session.errors.push_back(server.error().message);
   }
   // The namespace needn't be known if nothing is known of the API server.
-  if (server || settings.pod.empty()) RequireTarget(invocation, settings, session.errors);
+  if (is_known || settings.pod.empty()) RequireTarget(invocation, settings, session.errors);
   session.with_annotations = [flags = flags, environment, ns = settings.ns,
                               pod = settings.pod](const TextMap& annotations) {
     ResolvedSettings resolved = ResolveSettings(flags, environment, annotations);
