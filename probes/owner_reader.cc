@@ -140,8 +140,9 @@ Result<bool, ApiError> OwnerReader::AnyObject(const ApiRequest& list, const IsIt
                                  ApiFailure::kUnexpected,
                                  "list " + list.type.QualifiedName() + ": " + meta.error().message,
                                  std::nullopt}};
-        if (!answer) problem = std::move(answer).error();
-        return problem || *answer;
+        if (answer) return *answer;
+        problem = std::move(answer).error();
+        return true;
       },
       patience);
   if (problem) return Unexpected{*std::move(problem)};

@@ -20,6 +20,7 @@ namespace {
 void Separate(std::uintptr_t begin, std::uintptr_t end) {
   const auto boundary = reinterpret_cast<std::uintptr_t>(cluster_watcher_often_used_end);
   if (begin < boundary && boundary < end) {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): addresses of segments are numbers
     madvise(reinterpret_cast<void*>(boundary), end - boundary, MADV_DONTDUMP);
   }
 }
@@ -33,6 +34,7 @@ int GiveBackSegments(dl_phdr_info* object, std::size_t, void*) {
     const std::uintptr_t begin = (object->dlpi_addr + segment.p_vaddr) & ~(page - 1);
     const std::uintptr_t end = object->dlpi_addr + segment.p_vaddr + segment.p_memsz;
     Separate(begin, end);
+    // NOLINTNEXTLINE(performance-no-int-to-ptr)
     madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
   }
   return 0;

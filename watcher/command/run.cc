@@ -1,5 +1,6 @@
 #include "watcher/command/run.h"
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,10 +34,8 @@ struct Options {
 
 std::string OneOf(const Invocation& invocation, const std::string& flag,
                   const std::vector<std::string>& words, std::vector<std::string>& errors) {
-  const std::string value = invocation.options.at(flag);
-  for (const std::string& word : words) {
-    if (value == word) return value;
-  }
+  const std::string& value = invocation.options.at(flag);
+  if (std::find(words.begin(), words.end(), value) != words.end()) return value;
   errors.push_back("--" + flag + ": " + Quoted(value) + " is unknown: give " + words[0] + " or " +
                    words[1]);
   return words[0];

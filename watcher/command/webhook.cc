@@ -46,7 +46,7 @@ class Webhook {
       const std::lock_guard lock(settings_mutex_);
       settings_ = std::move(settings);
     }
-    for (std::string& error : resolved.errors) error = options_.config + ": " + error;
+    for (std::string& error : resolved.errors) error.insert(0, options_.config + ": ");
     return resolved.errors;
   }
 

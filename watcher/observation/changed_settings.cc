@@ -17,9 +17,10 @@ std::vector<std::string> ChangedSettings(const TextMap& at_start, const TextMap&
     const std::string how = !is    ? " was taken off"
                             : !was ? " was added"
                                    : " was changed to " + Quoted(after->second);
-    changed.push_back(
-        "annotation " + key + how +
-        ", but settings are read at start: restart the pod to use it, or set it back");
+    std::string& said = changed.emplace_back("annotation ");
+    said += key;
+    said += how;
+    said += ", but settings are read at start: restart the pod to use it, or set it back";
   }
   return changed;
 }

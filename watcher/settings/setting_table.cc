@@ -15,9 +15,7 @@
 namespace cluster_watcher {
 namespace {
 
-using std::chrono_literals::operator""h;
-using std::chrono_literals::operator""s;
-using std::chrono_literals::operator""ms;
+using namespace std::chrono_literals;
 
 // Only for text that has parsed, which contains nothing to escape.
 std::string Shown(std::string_view text) {
