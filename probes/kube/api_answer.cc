@@ -82,7 +82,9 @@ std::string WordsOf(JsonValue status) {
     const std::string message = Excerpt(cause["message"].AsString().value_or(""), kLongest);
     if (words.size() > kLongest || words.find(message) != std::string::npos) continue;
     const std::string field = Excerpt(cause["field"].AsString().value_or(""));
-    words += (words.empty() ? "" : "; ") + (field.empty() ? "" : field + ": ") + message;
+    if (!words.empty()) words += "; ";
+    if (!field.empty()) words += field + ": ";
+    words += message;
   }
   return words;
 }

@@ -117,7 +117,8 @@ TEST_F(SweepCommand, ADryRunPrintsAndChangesNothing) {
 TEST_F(SweepCommand, WithoutAMasterItIsNamedAndLeft) {
   MakeMembers();
   api().Annotate("deployments", ns_, "spark-w", "cluster-watcher/owner", "deployment.apps/bob");
-  EXPECT_TRUE(Says(Sweep(), "cluster spark kept: it has no master: cluster-watcher delete spark -n "));
+  EXPECT_TRUE(
+      Says(Sweep(), "cluster spark kept: it has no master: cluster-watcher delete spark -n "));
   EXPECT_TRUE(IsWhole());
 }
 

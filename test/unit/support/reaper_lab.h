@@ -78,7 +78,7 @@ class ReaperLab : public testing::Test, protected Lab {
   void Before(const std::string& method, const std::string& contains, int number,
               std::function<void()> what) {
     kubernetes_.on_request = [=, seen = 0](const small_kubernetes::Request& request,
-                                                 const small_kubernetes::User&) mutable {
+                                           const small_kubernetes::User&) mutable {
       const bool is_it = request.method == method &&
                          request.target.find(contains) != std::string::npos && ++seen == number;
       if (is_it) what();
@@ -88,8 +88,8 @@ class ReaperLab : public testing::Test, protected Lab {
   void After(const std::string& method, const std::string& contains, int number,
              std::function<void()> what) {
     kubernetes_.on_answer = [=, seen = 0](const small_kubernetes::Request& request,
-                                                const small_kubernetes::User&,
-                                                small_kubernetes::Response&) mutable {
+                                          const small_kubernetes::User&,
+                                          small_kubernetes::Response&) mutable {
       const bool is_it = request.method == method &&
                          request.target.find(contains) != std::string::npos && ++seen == number;
       if (is_it) what();
